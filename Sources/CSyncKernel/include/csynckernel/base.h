@@ -1,0 +1,73 @@
+/* base.h: status codes, deadlines, ranks, visibility, version.
+ *
+ * Every function of the kernel that can fail returns 0 or one of the errno values below; none sets errno or any other
+ * global. A deadline is an absolute CLOCK_MONOTONIC time in nanoseconds, so a step of the wall clock changes nothing. */
+#ifndef CSK_BASE_H
+#define CSK_BASE_H
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+#define CSK_BEGIN_DECLS extern "C" {
+#define CSK_END_DECLS }
+#define CSK_STATIC_ASSERT(condition, message) static_assert(condition, message)
+#else
+#define CSK_BEGIN_DECLS
+#define CSK_END_DECLS
+#define CSK_STATIC_ASSERT(condition, message) _Static_assert(condition, message)
+#endif
+
+#if defined(__GNUC__)
+#define CSK_API __attribute__((visibility("default")))
+#define CSK_LIKELY(condition) __builtin_expect(!!(condition), 1)
+#define CSK_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
+#else
+#error "CSyncKernel needs the __atomic builtins and attributes of GCC or Clang"
+#endif
+
+#if !defined(__LP64__)
+#error "CSyncKernel packs a thread identity and flags into one 64-bit word and needs a 64-bit target"
+#endif
+
+#define CSK_VERSION_MAJOR 0
+#define CSK_VERSION_MINOR 1
+#define CSK_VERSION_PATCH 0
+
+CSK_BEGIN_DECLS
+
+/* "0.1.0": the version of the library that is linked, which may differ from the header's. Never blocks. */
+CSK_API const char *csk_version(void);
+
+/* A deadline that never comes. */
+static const int64_t CSK_NEVER = INT64_MAX;
+
+/* The deadline `nanoseconds` from now; saturates at CSK_NEVER. A negative span gives a deadline that has passed.
+ * Never blocks; may be called from a signal handler. */
+CSK_API int64_t csk_deadline_after(int64_t nanoseconds);
+
+/* CLOCK_MONOTONIC now, in nanoseconds. Never blocks; may be called from a signal handler. */
+CSK_API int64_t csk_now(void);
+
+/* One line of text for a status that a csk_ function returned ("timed out"). A static string, never NULL. */
+CSK_API const char *csk_status_text(int status);
+
+/* Where a waiter stands inside its priority class. */
+enum {
+    CSK_PLACE_LAST = 0,  /* after every other waiter of the class; among themselves by arrival */
+    CSK_PLACE_BACK = 1,  /* by arrival: what a plain priority means */
+    CSK_PLACE_FRONT = 2  /* before every other waiter of the class; the last to arrive stands first */
+};
+
+/* The order of waiters: a higher rank is granted first. Ranks order by priority, then by place. */
+typedef int64_t csk_rank_t;
+
+static inline csk_rank_t csk_rank(int32_t priority, int place) {
+    return (csk_rank_t)priority * 4 + place;
+}
+
+CSK_END_DECLS
+
+#endif

@@ -1,0 +1,55 @@
+/* platform.h: what the kernel asks of the machine and the operating system: atomics, park and wake on a 32-bit word, the clock,
+ * yield, membarrier, thread identity, thread start. The only header that knows futex and pthread (pqueue, which is the
+ * classical pthread construction, aside); a second implementation of it can drive the same sources schedule by schedule.
+ *
+ * Atomic accesses go through the macros below, which name the order at each use. */
+#ifndef CSK_INTERNAL_PLATFORM_H
+#define CSK_INTERNAL_PLATFORM_H
+
+#include "csynckernel/base.h"
+
+#define CSK_RELAXED __ATOMIC_RELAXED
+#define CSK_ACQUIRE __ATOMIC_ACQUIRE
+#define CSK_RELEASE __ATOMIC_RELEASE
+#define CSK_ACQ_REL __ATOMIC_ACQ_REL
+#define CSK_SEQ_CST __ATOMIC_SEQ_CST
+
+#define csk_load(address, order) __atomic_load_n((address), (order))
+#define csk_store(address, value, order) __atomic_store_n((address), (value), (order))
+#define csk_exchange(address, value, order) __atomic_exchange_n((address), (value), (order))
+#define csk_fetch_or(address, value, order) __atomic_fetch_or((address), (value), (order))
+#define csk_fetch_and(address, value, order) __atomic_fetch_and((address), (value), (order))
+#define csk_fetch_add(address, value, order) __atomic_fetch_add((address), (value), (order))
+/* Strong compare-and-swap; on failure *expected holds what was found. */
+#define csk_cas(address, expected, desired, success_order) \
+    __atomic_compare_exchange_n((address), (expected), (desired), 0, (success_order), __ATOMIC_RELAXED)
+
+static inline void csk_platform_pause(void) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ __volatile__("isb" ::: "memory");
+#endif
+}
+
+int64_t csk_platform_now(void);
+void csk_platform_yield(void);
+
+/* Sleeps while *word == expected, until a wake, a signal or the deadline (CSK_NEVER: none); may return spuriously.
+ * With a deadline the thread's timer slack is 1 ns meanwhile. Returns ETIMEDOUT only once the deadline has passed. */
+int csk_platform_park(uint32_t *word, uint32_t expected, int64_t deadline_ns);
+/* Wakes at most `count` threads parked on the address. The memory behind it may be gone: only the address is used. */
+void csk_platform_wake(uint32_t *word, int count);
+
+/* True once this process may use csk_platform_membarrier. Decided at the first call; the same for the rest of the process. */
+bool csk_platform_has_membarrier(void);
+/* On return every other thread of the process has executed a full memory fence since the call. */
+void csk_platform_membarrier(void);
+
+/* Starts a detached thread with all signals blocked and timer slack 1 ns. 0 or an errno value. */
+int csk_platform_start_thread(void (*body)(void *), void *context, const char *name);
+
+/* Registers fork handlers (each may be NULL). 0 or ENOMEM. */
+int csk_platform_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void));
+
+#endif
