@@ -1,12 +1,18 @@
 /* pqueue.h: a blocking priority queue of caller-owned items: a pthread mutex, one condition variable per waiting thread, and
  * the pairing heap. The plain and portable one; nothing allocates.
  *
- * Items come out by priority (higher first), within one priority in the order they were pushed. Threads that wait to pop are
- * served in the order they came, and so are threads that wait for room in a bounded queue.
+ * Items come out by priority (higher first), within one priority in the order of the calls that pushed them. Threads that wait
+ * to pop are served in the order they came, and so are threads that wait for room in a bounded queue; a newcomer never takes
+ * an item or a place that one of them has been woken for. What a woken thread gets is the first item at the moment of taking,
+ * which may have been pushed after the one that woke it.
  *
  * Zero-filled memory (CSK_PQUEUE_INITIALIZER) is a valid open, empty, unbounded queue.
  *
- * It is illegal to push an item that is in a queue, to move or free an item while it is in one, or to call any function here
+ * Every function takes the queue's mutex and may wait for it briefly; beyond that only push, timedpush, pop and timedpop
+ * block. None is a cancellation point: a thread that pthread_cancel hits while it waits goes on waiting. Where a deadline
+ * races with an item, a place or the closing, the deadline loses: ETIMEDOUT means that nothing was taken or pushed.
+ *
+ * It is ILLEGAL to push an item that is in a queue, to move or free an item while it is in one, or to call any function here
  * from a signal handler. After fork, a child may use a queue that no other thread was using at the fork, or one that it
  * initializes anew.
  *
@@ -32,54 +38,71 @@ typedef struct csk_pqueue_item {
 
 struct csk_pqueue_waiter;  /* lives on a waiting thread's stack */
 
+/* Threads that wait for one thing, in the order they came: the first `promised` of them have been woken for it. */
+typedef struct csk_pqueue_line {
+    struct csk_pqueue_waiter *first, *last;
+    struct csk_pqueue_waiter *unpromised;  /* the first that has not been woken; NULL when all have */
+    uint64_t promised;
+} csk_pqueue_line_t;
+
+/* The fields are the library's own; `mutex` protects all others. */
 typedef struct csk_pqueue {
     pthread_mutex_t mutex;
     csk_heap_t heap;
     int64_t next_ticket;
-    uint64_t count;                              /* items inside */
-    uint64_t capacity;                           /* 0 = unbounded */
-    uint64_t poppers_signalled;                  /* poppers that were woken for an item and have not taken it yet */
-    uint64_t pushers_signalled;                  /* pushers that were woken for a free place and have not used it yet */
-    struct csk_pqueue_waiter *first_popper, *last_popper;
-    struct csk_pqueue_waiter *first_pusher, *last_pusher;
+    uint64_t count;             /* items inside */
+    uint64_t capacity;          /* 0 = unbounded */
+    csk_pqueue_line_t poppers;  /* wait for an item */
+    csk_pqueue_line_t pushers;  /* wait for a free place */
     uint32_t closed;
-    uint32_t waiting;                            /* threads inside a blocking call */
+    uint32_t waiting;           /* threads in both lines, woken or not */
 } csk_pqueue_t;
 
+#ifdef __cplusplus
+#define CSK_PQUEUE_INITIALIZER {}
+#else
 #define CSK_PQUEUE_INITIALIZER { 0 }
+#endif
 
-/* Makes `queue` open and empty; `capacity` 0 means unbounded. Returns 0. */
+/* Makes `queue` open and empty; `capacity` 0 means unbounded. 0, or what pthread_mutex_init says. */
 CSK_API int csk_pqueue_init(csk_pqueue_t *queue, uint64_t capacity);
 
-/* EBUSY while threads wait in it or items are inside; the queue stays usable. */
+/* EBUSY while threads wait in it or items are inside; the queue stays usable then. After 0 its memory may be freed. */
 CSK_API int csk_pqueue_destroy(csk_pqueue_t *queue);
 
-/* Adds an item. Waits for room in a full bounded queue. ESHUTDOWN once closed (the item stays the caller's). O(1). */
+/* Adds an item. Waits for room in a full bounded queue. ESHUTDOWN once closed, also when that happens during the wait: the item
+ * stays the caller's. O(1). */
 CSK_API int csk_pqueue_push(csk_pqueue_t *queue, csk_pqueue_item_t *item, int32_t priority);
-/* The same, giving up at `deadline_ns`: ETIMEDOUT. */
+/* The same, giving up at `deadline_ns`: ETIMEDOUT. Never early; a deadline that has passed tries once. */
 CSK_API int csk_pqueue_timedpush(csk_pqueue_t *queue, csk_pqueue_item_t *item, int32_t priority, int64_t deadline_ns);
-/* The same without waiting: EAGAIN when full. */
+/* The same without waiting: EAGAIN when full, or when every free place is promised to threads that waited. */
 CSK_API int csk_pqueue_trypush(csk_pqueue_t *queue, csk_pqueue_item_t *item, int32_t priority);
 
-/* Takes the first item in order into `*item`; waits while the queue is empty. ESHUTDOWN once closed and empty.
- * O(log n) amortized. */
+/* Takes the first item in order into `*item`; waits while there is none to be had. ESHUTDOWN once closed and empty, or closed
+ * and every item promised to threads that waited. O(log n) amortized. */
 CSK_API int csk_pqueue_pop(csk_pqueue_t *queue, csk_pqueue_item_t **item);
 /* The same, giving up at `deadline_ns`: ETIMEDOUT. Never early; a deadline that has passed tries once. */
 CSK_API int csk_pqueue_timedpop(csk_pqueue_t *queue, csk_pqueue_item_t **item, int64_t deadline_ns);
-/* The same without waiting: EAGAIN when nothing can be had at once. */
+/* The same without waiting: EAGAIN where pop would wait, ESHUTDOWN where it would say so. */
 CSK_API int csk_pqueue_trypop(csk_pqueue_t *queue, csk_pqueue_item_t **item);
 
-/* From here on pushes are refused; what is inside can still be popped. Wakes everybody who waits. Closing twice is 0. */
+/* From here on pushes are refused; what is inside can still be popped. Wakes everybody who waits. Closing twice is 0.
+ * O(threads that wait). */
 CSK_API int csk_pqueue_close(csk_pqueue_t *queue);
 
-/* Takes everything out at once, as a list in order linked by `next` (NULL when empty), and returns how many.
- * Wakes the threads that wait for room. */
+/* Takes everything out at once, as a list in order linked by `next` (NULL when empty), and returns how many. Wakes threads that
+ * wait for room; threads that were woken for one of these items wait on, at their old places. O(n log n), of which the
+ * mutex is held for O(threads that wait). */
 CSK_API uint64_t csk_pqueue_drain(csk_pqueue_t *queue, csk_pqueue_item_t **first);
 
-/* Items inside, and threads that wait, at some instant during the call: for statistics and tests. */
+/* Items inside, and threads that wait, at some instant during the call: for statistics and tests. O(1). */
 CSK_API uint64_t csk_pqueue_count(csk_pqueue_t *queue);
 CSK_API uint32_t csk_pqueue_waiting(csk_pqueue_t *queue);
 
 CSK_END_DECLS
+
+CSK_STATIC_ASSERT(sizeof(csk_pqueue_item_t) == 48, "csk_pqueue_item_t is part of the ABI");
+/* pthread_mutex_t differs between architectures. */
+CSK_STATIC_ASSERT(sizeof(csk_pqueue_t) == sizeof(pthread_mutex_t) + 104, "csk_pqueue_t is part of the ABI");
 
 #endif

@@ -1,0 +1,13 @@
+/* csynckernel.h: the whole kernel. */
+#ifndef CSK_CSYNCKERNEL_H
+#define CSK_CSYNCKERNEL_H
+
+#include "base.h"
+#include "heap.h"
+#include "timer.h"
+#include "observe.h"
+#include "gate.h"
+#include "mutex.h"
+#include "pqueue.h"
+
+#endif

@@ -1,0 +1,216 @@
+/* gate.h: the gate, a lock whose waiters are ordered by priority, have deadlines, can be cancelled, and are threads or callbacks.
+ *
+ * One holder at a time. Waiters are granted by rank: higher priority first, within one priority by arrival. A waiter is a
+ * thread that blocks in csk_gate_lock, or a caller-owned csk_gate_waiter_t whose function is called when the gate is its.
+ *
+ * Policies
+ *   CSK_GATE_FAST    (zero) Enters by compare-and-swap, leaves by a plain store. A newcomer may take a free gate if its rank is
+ *                    at least the highest that waits; a waiter that has been passed for 0.25 to 0.75 ms gets a direct hand-over.
+ *                    Among waiters the order is strict at every instant.
+ *                    The gate must outlive the call that leaves it: it is ILLEGAL to free it as soon as one has it unlocked
+ *                    oneself while another thread's csk_gate_unlock may still be returning. (csk_mutex has no such rule.)
+ *   CSK_GATE_COMPACT The same promises from one word, two locked instructions a round; the gate may be freed as soon as it is
+ *                    unlocked. FAST turns into this where the system lacks membarrier.
+ *   CSK_GATE_STRICT  One word, direct hand-over: nobody passes a waiter that has been queued, and every wake is paid for.
+ *
+ * Zero-filled memory (CSK_GATE_INITIALIZER) is a free FAST gate with no bypass limit.
+ *
+ * Status values: 0; EDEADLK, the calling thread holds this gate; ETIMEDOUT, the deadline passed first, never early; EBUSY;
+ * EPERM, unlocking what one does not hold; ESHUTDOWN, the gate was closed; EINVAL.
+ *
+ * No function here may be called from a signal handler. After fork the child's thread holds what it held; a gate that another
+ * thread held, or had waiters on, at the fork must be initialized anew in the child.
+ *
+ *     static csk_gate_t gate = CSK_GATE_INITIALIZER;
+ *     if (csk_gate_timedlock(&gate, 10, csk_deadline_after(5000000)) == 0) { ...; csk_gate_unlock(&gate); }
+ */
+#ifndef CSK_GATE_H
+#define CSK_GATE_H
+
+#include "timer.h"
+
+CSK_BEGIN_DECLS
+
+typedef struct csk_gate csk_gate_t;
+typedef struct csk_gate_waiter csk_gate_waiter_t;
+
+enum { CSK_GATE_FAST = 0, CSK_GATE_COMPACT = 1, CSK_GATE_STRICT = 2 };
+
+typedef struct csk_gate_attr {
+    uint32_t policy;
+    uint32_t bypass_limit;  /* a waiter that so many later arrivals have passed is granted next; 0: strict priority */
+} csk_gate_attr_t;
+
+/* The fields are the library's own; src/internal/gate_queue.h says who may change which. */
+struct csk_gate {
+    uint64_t held;
+    uint64_t summary;
+    uint32_t queue_lock;
+    uint32_t bypass_limit;
+    csk_heap_t waiters;
+    int64_t next_ticket;
+    csk_gate_waiter_t *oldest;
+    csk_gate_waiter_t *pending;
+    uint32_t oldest_bypassed;
+    uint32_t waiting;
+    uint32_t lost_grants;
+    uint32_t depth;
+    uint8_t policy;
+    uint8_t designated;
+    uint8_t hand_over;
+    uint8_t closed;
+    uint32_t reserved;
+};
+
+#define CSK_GATE_INITIALIZER { 0 }
+
+/* Called once for each accepted asynchronous waiter: status 0, the gate is the waiter's and must be unlocked in the end;
+ * ETIMEDOUT or ECANCELED, it is not. Runs on the thread that left the gate, cancelled, or fired the deadline, possibly before
+ * csk_gate_lock_async returns; never recursively: what is granted meanwhile runs after it returns. No lock is held. The waiter
+ * is the caller's again, except that an adoptable one stays in use until csk_gate_adopt has returned 0. */
+typedef void (*csk_gate_function_t)(csk_gate_waiter_t *waiter, void *context, int status);
+
+/* An asynchronous waiter. The caller owns the memory, zero-fills it once, and keeps it in place while it waits. */
+struct csk_gate_waiter {
+    csk_heap_node_t node;
+    csk_gate_waiter_t *older, *newer;
+    csk_gate_t *gate;
+    csk_gate_function_t function;
+    void *context;
+    int64_t deadline_ns;
+    int64_t since_ns;
+    int64_t granted_ns;
+    int64_t grace_ns;
+    csk_gate_waiter_t *next_ready;
+    uint64_t thread;
+    uint32_t word;
+    uint32_t state;
+    uint32_t bypassed;
+    int32_t status;
+    uint8_t adoptable;
+    uint8_t deadline_started;
+    uint8_t grace_started;
+    uint8_t reserved[5];
+    csk_timer_t deadline;
+    csk_timer_t grace;
+};
+
+/* 0, or EINVAL for an unknown policy. `attr` NULL means FAST without a bypass limit. */
+CSK_API int csk_gate_init(csk_gate_t *gate, const csk_gate_attr_t *attr);
+/* EBUSY while it is held or has waiters; it stays usable then. A closed gate that its closing waiter holds can be destroyed. */
+CSK_API int csk_gate_destroy(csk_gate_t *gate);
+
+/* ---- Entering and leaving by threads ---------------------------------------------------------------------------------- */
+
+#define CSK_GATE_READY UINT64_C(1) /* `summary` of a FAST gate with nobody waiting */
+#define CSK_GATE_NOBODY UINT64_C(16) /* `held` of a gate that is held by no thread in particular */
+
+/* The identity of the calling thread: its thread pointer, whose low four bits are zero. */
+static inline uint64_t csk_self(void) { return (uint64_t)(uintptr_t)__builtin_thread_pointer(); }
+
+CSK_API int csk_gate_lock_slow(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns);
+CSK_API int csk_gate_trylock_slow(csk_gate_t *gate, csk_rank_t rank);
+CSK_API int csk_gate_unlock_slow(csk_gate_t *gate);
+CSK_API void csk_gate_post(csk_gate_t *gate);
+
+/* The uncontended entry alone: true when the gate was taken. False says nothing about why. */
+static inline bool csk_gate_enter_fast(csk_gate_t *gate) {
+    uint64_t expected = 0;
+    return CSK_LIKELY(__atomic_load_n(&gate->summary, __ATOMIC_RELAXED) == CSK_GATE_READY) &&
+           CSK_LIKELY(__atomic_compare_exchange_n(&gate->held, &expected, csk_self(), 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED));
+}
+
+/* Takes the gate at `rank`, waiting until `deadline_ns` (CSK_NEVER: for ever; one that has passed tries once). */
+static inline int csk_gate_lock_ranked(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns) {
+    return csk_gate_enter_fast(gate) ? 0 : csk_gate_lock_slow(gate, rank, deadline_ns);
+}
+/* Takes the gate, waiting by priority: 0, EDEADLK or ESHUTDOWN. Uncontended: one locked instruction, no call. */
+static inline int csk_gate_lock(csk_gate_t *gate, int32_t priority) {
+    return csk_gate_lock_ranked(gate, csk_rank(priority, CSK_PLACE_BACK), CSK_NEVER);
+}
+/* The same until an absolute CLOCK_MONOTONIC deadline: also ETIMEDOUT. */
+static inline int csk_gate_timedlock(csk_gate_t *gate, int32_t priority, int64_t deadline_ns) {
+    return csk_gate_lock_ranked(gate, csk_rank(priority, CSK_PLACE_BACK), deadline_ns);
+}
+/* Never waits: EBUSY when the gate is held, by the caller too, or when somebody of higher rank waits for it. */
+static inline int csk_gate_trylock(csk_gate_t *gate, int32_t priority) {
+    return csk_gate_enter_fast(gate) ? 0 : csk_gate_trylock_slow(gate, csk_rank(priority, CSK_PLACE_BACK));
+}
+/* True when the calling thread holds the gate. */
+static inline bool csk_gate_is_mine(const csk_gate_t *gate) {
+    return (__atomic_load_n(&gate->held, __ATOMIC_RELAXED) & ~UINT64_C(7)) == csk_self();
+}
+/* Leaves a gate that the calling thread holds, or that nobody in particular holds (csk_gate_disown, an asynchronous grant):
+ * 0, or EPERM with nothing changed. Never blocks; may run functions of asynchronous waiters. */
+static inline int csk_gate_unlock(csk_gate_t *gate) {
+    if (CSK_LIKELY(__atomic_load_n(&gate->held, __ATOMIC_RELAXED) == csk_self()) &&
+        CSK_LIKELY(__atomic_load_n(&gate->summary, __ATOMIC_RELAXED) == CSK_GATE_READY)) {
+        __atomic_store_n(&gate->held, 0, __ATOMIC_RELEASE);
+        /* Orders the two accesses in the program only; a first waiter's membarrier does it in the machine. */
+        __atomic_signal_fence(__ATOMIC_SEQ_CST);
+        if (CSK_UNLIKELY(__atomic_load_n(&gate->summary, __ATOMIC_RELAXED) != CSK_GATE_READY)) csk_gate_post(gate);
+        return 0;
+    }
+    return csk_gate_unlock_slow(gate);
+}
+
+/* The calling thread goes on without the gate while the gate stays held: any thread may unlock it then, and the calling
+ * thread waits like others if it locks again. EPERM when the caller does not hold it. Never blocks. */
+CSK_API int csk_gate_disown(csk_gate_t *gate);
+
+/* Re-entrant use: each lock by the thread that holds the gate counts, and needs its own unlock. Both forms may not be mixed
+ * with the plain ones on one gate. EAGAIN at 2^32 - 1 levels. */
+static inline int csk_gate_lock_recursive(csk_gate_t *gate, int32_t priority, int64_t deadline_ns) {
+    if (csk_gate_is_mine(gate)) {
+        if (CSK_UNLIKELY(gate->depth == UINT32_MAX)) return EAGAIN;
+        gate->depth++;
+        return 0;
+    }
+    return csk_gate_timedlock(gate, priority, deadline_ns);
+}
+static inline int csk_gate_unlock_recursive(csk_gate_t *gate) {
+    if (CSK_UNLIKELY(!csk_gate_is_mine(gate))) return EPERM;
+    if (gate->depth != 0) {
+        gate->depth--;
+        return 0;
+    }
+    return csk_gate_unlock(gate);
+}
+
+/* ---- Asynchronous waiters --------------------------------------------------------------------------------------------- */
+
+/* Queues `waiter`; `function` is called once, when the gate is its or the deadline has passed. 0, ESHUTDOWN, EBUSY (the waiter
+ * is in use), EINVAL (no function), EAGAIN or ENOMEM (the timer thread can't be started). Never waits for the gate. The
+ * holder may be the calling thread: the waiter is granted once it leaves. */
+CSK_API int csk_gate_lock_async(csk_gate_t *gate, csk_gate_waiter_t *waiter, int32_t priority, int64_t deadline_ns,
+                                csk_gate_function_t function, void *context);
+/* The same at any rank. An `adoptable` waiter's grant is provisional until csk_gate_adopt: see there. */
+CSK_API int csk_gate_lock_async_ranked(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_rank_t rank, int64_t deadline_ns,
+                                       bool adoptable, csk_gate_function_t function, void *context);
+
+/* Takes a waiting waiter out: 0, and its function has been or is being called with ECANCELED. EBUSY: it does not wait, since
+ * it was never queued, was granted or timed out; then nothing changes. */
+CSK_API int csk_gate_cancel(csk_gate_t *gate, csk_gate_waiter_t *waiter);
+
+/* Makes the calling thread the holder of what was granted to `waiter`. For an adoptable waiter, whose function typically hands
+ * work to another thread: as long as nobody has adopted it, the grant is taken back after 1 ms if others wait (2 ms the next
+ * time, and so on to 1 s), so that a work queue that is stuck behind the gate can't stop it. Then adopt answers EAGAIN,
+ * the gate is not held, and csk_gate_relock_async puts the waiter back at its old place. 0, EAGAIN, or EINVAL. */
+CSK_API int csk_gate_adopt(csk_gate_t *gate, csk_gate_waiter_t *waiter);
+/* Queues a waiter that lost its grant again, under its old ticket; its function is called again. 0 or EINVAL. */
+CSK_API int csk_gate_relock_async(csk_gate_t *gate, csk_gate_waiter_t *waiter);
+/* Gives up a grant that was lost, instead of relocking. 0 or EINVAL. */
+CSK_API int csk_gate_forget(csk_gate_t *gate, csk_gate_waiter_t *waiter);
+
+/* Refuses whoever comes from now on (ESHUTDOWN) and queues `waiter` behind everybody accepted so far. When its function is
+ * called the gate is its for good: what the gate protects can be destroyed, and then the gate. 0, or ESHUTDOWN the second time. */
+CSK_API int csk_gate_close(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_gate_function_t function, void *context);
+
+/* How many wait, at some instant during the call: for statistics and tests. */
+CSK_API uint32_t csk_gate_waiting(csk_gate_t *gate);
+
+CSK_END_DECLS
+
+CSK_STATIC_ASSERT(sizeof(csk_gate_t) == 80, "csk_gate_t is part of the ABI");
+
+#endif

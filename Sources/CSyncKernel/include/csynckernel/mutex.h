@@ -1,0 +1,60 @@
+/* mutex.h: a recursive, owner-checked mutex with deadlines, shaped like pthread's: pthread code moves over by renaming.
+ *
+ * It is a gate in its one-word form: it may be destroyed and freed by the thread that has just unlocked it, although another
+ * thread's unlock has not returned yet, as POSIX demands. Zero-filled memory (CSK_MUTEX_INITIALIZER) is a free mutex.
+ *
+ * Not callable from signal handlers. After fork the child's thread holds what it held; a mutex that another thread held at
+ * the fork must be initialized anew. */
+#ifndef CSK_MUTEX_H
+#define CSK_MUTEX_H
+
+#include "gate.h"
+
+CSK_BEGIN_DECLS
+
+typedef struct csk_mutex {
+    csk_gate_t gate;
+} csk_mutex_t;
+
+#define CSK_MUTEX_INITIALIZER { { 0 } }
+
+CSK_API int csk_mutex_lock_slow(csk_mutex_t *mutex, int64_t deadline_ns);
+CSK_API int csk_mutex_unlock_slow(csk_mutex_t *mutex);
+
+/* Makes a free mutex. 0. */
+CSK_API int csk_mutex_init(csk_mutex_t *mutex);
+/* EBUSY while it is held or waited for. */
+CSK_API int csk_mutex_destroy(csk_mutex_t *mutex);
+
+/* Takes the mutex, or one more level of it, by `deadline_ns`: 0, ETIMEDOUT, or EAGAIN at 2^32 levels. */
+static inline int csk_mutex_timedlock(csk_mutex_t *mutex, int64_t deadline_ns) {
+    uint64_t found = 0, self = csk_self();
+    if (CSK_LIKELY(__atomic_compare_exchange_n(&mutex->gate.held, &found, self, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))) return 0;
+    if ((found & ~UINT64_C(7)) == self) {
+        if (CSK_UNLIKELY(mutex->gate.depth == UINT32_MAX)) return EAGAIN;
+        mutex->gate.depth++;
+        return 0;
+    }
+    return csk_mutex_lock_slow(mutex, deadline_ns);
+}
+/* The same without a deadline. */
+static inline int csk_mutex_lock(csk_mutex_t *mutex) { return csk_mutex_timedlock(mutex, CSK_NEVER); }
+
+/* Never waits: EBUSY when another thread holds it. */
+CSK_API int csk_mutex_trylock(csk_mutex_t *mutex);
+
+/* Gives back one level: 0, or EPERM when the calling thread does not hold it. */
+static inline int csk_mutex_unlock(csk_mutex_t *mutex) {
+    uint64_t self = csk_self(), expected = self;
+    if (CSK_UNLIKELY((__atomic_load_n(&mutex->gate.held, __ATOMIC_RELAXED) & ~UINT64_C(7)) != self)) return EPERM;
+    if (mutex->gate.depth != 0) {
+        mutex->gate.depth--;
+        return 0;
+    }
+    if (CSK_LIKELY(__atomic_compare_exchange_n(&mutex->gate.held, &expected, 0, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED))) return 0;
+    return csk_mutex_unlock_slow(mutex);
+}
+
+CSK_END_DECLS
+
+#endif

@@ -1,0 +1,37 @@
+/* timer.h: one-shot timers on one thread of the library's own, at 1 ns timer slack, ordered by a heap of deadlines.
+ *
+ * The caller owns the timer's memory and keeps it in place while it is started. Functions run on the timer thread, one after
+ * the other, with no lock held: they must be short, and may start and cancel timers. Zero-filled memory is a stopped timer.
+ *
+ * No function here may be called from a signal handler. In the child of a fork no timer of the parent fires; the child's own do. */
+#ifndef CSK_TIMER_H
+#define CSK_TIMER_H
+
+#include "heap.h"
+
+CSK_BEGIN_DECLS
+
+typedef struct csk_timer csk_timer_t;
+typedef void (*csk_timer_function_t)(csk_timer_t *timer, void *context);
+
+struct csk_timer {
+    csk_heap_node_t node;
+    csk_timer_function_t function;
+    void *context;
+    uint64_t epoch;  /* of the process that started it; 0 when stopped */
+};
+
+/* Makes sure that the timer thread runs, so that no later start can fail: 0, or what pthread_create said. May allocate. */
+CSK_API int csk_timer_prepare(void);
+
+/* Calls function(timer, context) at `deadline_ns`, never early. EINVAL without a function, EBUSY when it is started already,
+ * EAGAIN or ENOMEM when the thread can't be created. O(1); after csk_timer_prepare it neither fails nor allocates. */
+CSK_API int csk_timer_start(csk_timer_t *timer, int64_t deadline_ns, csk_timer_function_t function, void *context);
+
+/* 0: it will not fire. ENOENT: it was not started, or has fired; its function has returned, unless this is the timer thread,
+ * which does not wait for itself. Blocks while the function runs. O(log n) amortized. */
+CSK_API int csk_timer_cancel(csk_timer_t *timer);
+
+CSK_END_DECLS
+
+#endif

@@ -1,0 +1,36 @@
+#include "csynckernel/base.h"
+
+#include <string.h>
+
+#include "internal/platform.h"
+
+#define CSK_TEXT2(number) #number
+#define CSK_TEXT(number) CSK_TEXT2(number)
+
+const char *csk_version(void) {
+    return CSK_TEXT(CSK_VERSION_MAJOR) "." CSK_TEXT(CSK_VERSION_MINOR) "." CSK_TEXT(CSK_VERSION_PATCH);
+}
+
+int64_t csk_now(void) { return csk_platform_now(); }
+
+int64_t csk_deadline_after(int64_t nanoseconds) {
+    int64_t deadline;
+    return __builtin_add_overflow(csk_platform_now(), nanoseconds, &deadline) ? CSK_NEVER : deadline;
+}
+
+const char *csk_status_text(int status) {
+    switch (status) {
+    case 0: return "success";
+    case ETIMEDOUT: return "timed out";
+    case ECANCELED: return "cancelled";
+    case EDEADLK: return "would deadlock: the calling thread holds it";
+    case EPERM: return "not held by the caller";
+    case EBUSY: return "busy: held, or has waiters";
+    case EINVAL: return "invalid argument";
+    case ENOMEM: return "out of memory";
+    case EAGAIN: return "not available now";
+    case ESHUTDOWN: return "closed";
+    case ENOENT: return "not there";
+    default: return "unknown status";
+    }
+}

@@ -1,0 +1,297 @@
+/* gate.c: threads at the gate: entering, waiting, leaving. See internal/gate_queue.h for the words and the argument. */
+#include "csynckernel/gate.h"
+
+#include "internal/gate_queue.h"
+#include "internal/observe.h"
+
+/* About a tenth of what a park and a wake on an idle core cost; counted in time, since a pause takes 5 to 140 cycles. */
+static const int64_t spin_ns = 2400;
+
+int csk_gate_init(csk_gate_t *gate, const csk_gate_attr_t *attr) {
+    csk_gate_t fresh = CSK_GATE_INITIALIZER;
+    if (attr != NULL) {
+        if (attr->policy > CSK_GATE_STRICT) return EINVAL;
+        fresh.policy = (uint8_t)attr->policy;
+        fresh.bypass_limit = attr->bypass_limit;
+    }
+    *gate = fresh;
+    return 0;
+}
+
+int csk_gate_destroy(csk_gate_t *gate) {
+    csk_queue_lock(&gate->queue_lock);
+    uint64_t holder = csk_gate_holder(gate);
+    bool closed_for_good = gate->closed && holder == CSK_GATE_NOBODY && gate->pending == NULL;
+    bool busy = gate->waiting != 0 || gate->lost_grants != 0 || (holder != 0 && !closed_for_good);
+    csk_queue_unlock(&gate->queue_lock);
+    return busy ? EBUSY : 0;
+}
+
+uint32_t csk_gate_waiting(csk_gate_t *gate) {
+    csk_queue_lock(&gate->queue_lock);
+    uint32_t waiting = gate->waiting;
+    csk_queue_unlock(&gate->queue_lock);
+    return waiting;
+}
+
+/* ---- Entering ----------------------------------------------------------------------------------------------------------- */
+
+enum attempt { ENTERED, HELD, QUEUE_FIRST };
+
+/* Takes a free gate without the queue lock, unless somebody of higher rank waits. What it read of the queue may be stale by the time
+ * it enters: see FAST in gate.h. Under STRICT a gate with waiters is never free. */
+static enum attempt barge(csk_gate_t *gate, csk_rank_t rank, uint64_t self) {
+    uint64_t summary = csk_load(&gate->summary, CSK_ACQUIRE);
+    if (summary & (GATE_CLOSED | GATE_HAND_OVER)) return QUEUE_FIRST;
+    if ((summary & GATE_WAITERS) && csk_gate_biased_rank(rank) < summary >> GATE_RANK_SHIFT) return QUEUE_FIRST;
+    uint64_t found = csk_load(&gate->held, CSK_RELAXED);
+    if ((found & ~HELD_FLAGS) != 0) return HELD;
+    return csk_cas(&gate->held, &found, self | (found & HELD_FLAGS), CSK_ACQUIRE) ? ENTERED : HELD;
+}
+
+static enum attempt spin_to_enter(csk_gate_t *gate, csk_rank_t rank, uint64_t self) {
+    enum attempt attempt = barge(gate, rank, self);
+    if (attempt != HELD) return attempt;
+    int64_t end_ns = csk_platform_now() + spin_ns;
+    do {
+        for (int pauses = 0; pauses < 8; pauses++) {
+            csk_platform_pause();
+            if (csk_gate_holder(gate) != 0) continue;
+            attempt = barge(gate, rank, self);
+            if (attempt != HELD) return attempt;
+        }
+    } while (csk_platform_now() < end_ns);
+    return HELD;
+}
+
+/* Under the queue lock: whether this newcomer may have the gate now; if so it has. */
+static bool enter_under_lock(csk_gate_t *gate, const csk_heap_node_t *newcomer, uint64_t holder) {
+    if (!csk_gate_may_pass(gate, newcomer) || !csk_gate_take(gate, holder)) return false;
+    csk_gate_count_pass(gate);
+    return true;
+}
+
+int csk_gate_trylock_slow(csk_gate_t *gate, csk_rank_t rank) {
+    csk_gate_prepare(gate);
+    if (csk_gate_holder(gate) != 0) return EBUSY;
+    csk_gate_effects_t effects = { 0 };
+    csk_heap_node_t newcomer = { .rank = rank, .ticket = INT64_MAX };
+    csk_queue_lock(&gate->queue_lock);
+    int status = gate->closed ? ESHUTDOWN : enter_under_lock(gate, &newcomer, csk_self()) ? 0 : EBUSY;
+    csk_gate_settle(gate, &effects);
+    csk_queue_unlock(&gate->queue_lock);
+    csk_gate_perform(&effects);
+    return status;
+}
+
+/* ---- Waiting ------------------------------------------------------------------------------------------------------------ */
+
+/* Between 0.25 and 0.75 ms, spread so that waiters don't ask for their hand-overs in step. */
+static int64_t patience_ns(const csk_gate_waiter_t *waiter) {
+    uint64_t mixed = (uint64_t)waiter->node.ticket * UINT64_C(0x9E3779B97F4A7C15);
+    return 250000 + (int64_t)(mixed >> 45);
+}
+
+/* The designated waiter watches the gate for a moment before it gives up: meanwhile no leaver wakes another. */
+static void watch_gate(csk_gate_t *gate, csk_gate_waiter_t *self) {
+    int64_t end_ns = csk_platform_now() + spin_ns;
+    do {
+        for (int pauses = 0; pauses < 8; pauses++) {
+            csk_platform_pause();
+            if (csk_gate_holder(gate) == 0 || csk_load(&self->word, CSK_RELAXED) == WORD_GRANTED) return;
+        }
+    } while (csk_platform_now() < end_ns);
+}
+
+/* The waiter was told to try. True when the gate is its; false: wait again, with the word back at WAITING. */
+static bool try_designated(csk_gate_t *gate, csk_gate_waiter_t *self) {
+    for (int round = 0;; round++) {
+        csk_gate_effects_t effects = { 0 };
+        csk_queue_lock(&gate->queue_lock);
+        bool entered = self->state == WAITER_GRANTED, next = !entered && csk_gate_next(gate) == self;
+        if (next && csk_gate_take(gate, self->thread)) {
+            csk_gate_grant_to(gate, self, &effects);
+            entered = true;
+        }
+        bool give_up = !entered && (!next || round > 0);
+        if (give_up) {
+            gate->designated = 0;
+            csk_store(&self->word, WORD_WAITING, CSK_RELAXED);
+            if (next && csk_platform_now() - self->since_ns > patience_ns(self)) gate->hand_over = 1;
+        }
+        if (entered || give_up) csk_gate_settle(gate, &effects);
+        csk_queue_unlock(&gate->queue_lock);
+        csk_gate_perform(&effects);
+        if (entered || give_up) return entered;
+        watch_gate(gate, self);
+    }
+}
+
+/* The deadline passed: 0 when the grant was faster. */
+static int leave_queue(csk_gate_t *gate, csk_gate_waiter_t *self) {
+    csk_gate_effects_t effects = { 0 };
+    csk_queue_lock(&gate->queue_lock);
+    bool granted = self->state == WAITER_GRANTED;
+    if (!granted) {
+        csk_gate_remove(gate, self);
+        csk_gate_settle(gate, &effects);
+    }
+    csk_queue_unlock(&gate->queue_lock);
+    csk_gate_perform(&effects);
+    return granted ? 0 : ETIMEDOUT;
+}
+
+/* With direct hand-over a wake would cost more than most sections: the next one is likely to be granted while it looks. */
+static void watch_word(csk_gate_waiter_t *self) {
+    int64_t end_ns = csk_platform_now() + spin_ns;
+    do {
+        for (int pauses = 0; pauses < 8; pauses++) {
+            csk_platform_pause();
+            if (csk_load(&self->word, CSK_RELAXED) != WORD_WAITING) return;
+        }
+    } while (csk_platform_now() < end_ns);
+}
+
+static int wait_in_queue(csk_gate_t *gate, csk_gate_waiter_t *self, int64_t deadline_ns) {
+    if (gate->policy == CSK_GATE_STRICT) watch_word(self);
+    for (;;) {
+        uint32_t word = WORD_WAITING;
+        csk_cas(&self->word, &word, WORD_PARKED, CSK_ACQ_REL);
+        int park = 0;
+        while ((word = csk_load(&self->word, CSK_ACQUIRE)) == WORD_PARKED && park != ETIMEDOUT)
+            park = csk_platform_park(&self->word, WORD_PARKED, deadline_ns);
+        if (word == WORD_GRANTED) {
+            if (csk_gate_is_one_word(gate)) {
+                csk_queue_lock(&gate->queue_lock);
+                csk_queue_unlock(&gate->queue_lock);
+            }
+            return 0;
+        }
+        if (word == WORD_PARKED) return leave_queue(gate, self);
+        if (try_designated(gate, self)) return 0;
+        if (deadline_ns != CSK_NEVER && csk_platform_now() >= deadline_ns) return leave_queue(gate, self);
+    }
+}
+
+/* Queues the calling thread, or lets it in after all. */
+static int enter_or_wait(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns, uint64_t self) {
+    /* Field by field: the timers in it are for asynchronous waiters, and clearing them costs more than all else here. */
+    csk_gate_waiter_t waiter;
+    waiter.node.rank = rank;
+    waiter.function = NULL;
+    waiter.thread = self;
+    waiter.word = WORD_WAITING;
+    waiter.since_ns = csk_platform_now();
+    csk_gate_effects_t effects = { 0 };
+    csk_queue_lock(&gate->queue_lock);
+    int64_t ticket = ++gate->next_ticket;
+    waiter.node.ticket = (rank & 3) == CSK_PLACE_FRONT ? -ticket : ticket;
+    bool closed = gate->closed, entered = !closed && enter_under_lock(gate, &waiter.node, self);
+    bool first = gate->waiters.root == NULL && !csk_gate_is_one_word(gate);
+    if (!closed && !entered) csk_gate_insert(gate, &waiter);
+    csk_gate_settle(gate, &effects);
+    csk_queue_unlock(&gate->queue_lock);
+    csk_gate_perform(&effects);
+    if (closed) return ESHUTDOWN;
+    if (entered) return 0;
+    if (first) {
+        csk_platform_membarrier();
+        if (csk_gate_holder(gate) == 0) csk_gate_post(gate);
+    }
+    csk_observe_wait(CSK_EVENT_WAIT_BEGIN, gate, rank, 0, 0);
+    int status = wait_in_queue(gate, &waiter, deadline_ns);
+    csk_observe_wait(CSK_EVENT_WAIT_END, gate, rank, waiter.since_ns, status);
+    return status;
+}
+
+int csk_gate_lock_slow(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns) {
+    csk_gate_prepare(gate);
+    uint64_t self = csk_self();
+    if (csk_gate_holder(gate) == self) return EDEADLK;
+    if (csk_load(&gate->summary, CSK_ACQUIRE) & GATE_CLOSED) return ESHUTDOWN;
+    if (spin_to_enter(gate, rank, self) == ENTERED) return 0;
+    if (deadline_ns != CSK_NEVER && csk_platform_now() >= deadline_ns) {
+        int status = csk_gate_trylock_slow(gate, rank);
+        return status == EBUSY ? ETIMEDOUT : status;
+    }
+    return enter_or_wait(gate, rank, deadline_ns, self);
+}
+
+/* ---- Leaving ------------------------------------------------------------------------------------------------------------ */
+
+void csk_gate_post(csk_gate_t *gate) {
+    /* A locked read: it is also the fence between the store that freed the gate and this look. */
+    uint64_t summary = csk_fetch_add(&gate->summary, UINT64_C(0), CSK_SEQ_CST);
+    if (!(summary & GATE_WAITERS) || ((summary & GATE_DESIGNATED) && !(summary & GATE_HAND_OVER))) return;
+    csk_gate_effects_t effects = { 0 };
+    csk_queue_lock(&gate->queue_lock);
+    csk_gate_settle(gate, &effects);
+    csk_queue_unlock(&gate->queue_lock);
+    csk_gate_perform(&effects);
+}
+
+/* Grants the gate to the next waiter; false when there is none any more. */
+static bool hand_over(csk_gate_t *gate) {
+    csk_gate_effects_t effects = { 0 };
+    csk_queue_lock(&gate->queue_lock);
+    csk_gate_waiter_t *next = csk_gate_next(gate);
+    if (next != NULL) csk_gate_grant_to(gate, next, &effects);
+    csk_gate_publish(gate);
+    csk_queue_unlock(&gate->queue_lock);
+    csk_gate_perform(&effects);
+    return next != NULL;
+}
+
+static void leave_two_words(csk_gate_t *gate) {
+    if ((csk_load(&gate->summary, CSK_ACQUIRE) & GATE_HAND_OVER) && hand_over(gate)) return;
+    csk_store(&gate->held, UINT64_C(0), CSK_RELEASE);
+    csk_gate_post(gate);
+}
+
+/* Designates the next waiter, or grants it the gate: true then. The wake that is due comes back in `wake`: it must follow the
+ * release, which is the last access to the gate. */
+static bool prepare_to_leave(csk_gate_t *gate, uint32_t **wake) {
+    csk_gate_effects_t effects = { 0 };
+    csk_queue_lock(&gate->queue_lock);
+    csk_gate_waiter_t *next = csk_gate_next(gate);
+    bool granted = next != NULL && csk_gate_wants_hand_over(gate, next);
+    if (granted) csk_gate_grant_to(gate, next, &effects);
+    else if (next != NULL && !gate->designated) csk_gate_designate(gate, next, &effects);
+    csk_gate_publish(gate);
+    csk_queue_unlock(&gate->queue_lock);
+    if (granted) csk_gate_perform(&effects);
+    else if (effects.wake != NULL) *wake = effects.wake;
+    return granted;
+}
+
+static void leave_one_word(csk_gate_t *gate) {
+    uint32_t *wake = NULL;
+    const uint64_t waiters = GATE_WAITERS >> 1, designated = GATE_DESIGNATED >> 1, hand_over = GATE_HAND_OVER >> 1;
+    for (;;) {
+        uint64_t found = csk_load(&gate->held, CSK_RELAXED), flags = found & HELD_FLAGS;
+        bool someone_comes = !(flags & waiters) || ((flags & designated) && !(flags & hand_over));
+        if (someone_comes) {
+            if (csk_cas(&gate->held, &found, flags, CSK_RELEASE)) break;
+        } else {
+            if (prepare_to_leave(gate, &wake)) return;
+        }
+    }
+    if (wake != NULL) csk_platform_wake(wake, 1);
+}
+
+int csk_gate_unlock_slow(csk_gate_t *gate) {
+    uint64_t holder = csk_gate_holder(gate);
+    if (holder == 0 || (holder != csk_self() && holder != CSK_GATE_NOBODY)) return EPERM;
+    csk_gate_prepare(gate);
+    if (csk_gate_is_one_word(gate)) leave_one_word(gate);
+    else leave_two_words(gate);
+    return 0;
+}
+
+int csk_gate_disown(csk_gate_t *gate) {
+    if (!csk_gate_is_mine(gate)) return EPERM;
+    csk_queue_lock(&gate->queue_lock);
+    csk_gate_transfer(gate, CSK_GATE_NOBODY);
+    csk_queue_unlock(&gate->queue_lock);
+    return 0;
+}

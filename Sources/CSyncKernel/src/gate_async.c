@@ -1,0 +1,189 @@
+/* gate_async.c: asynchronous waiters: their deadlines, cancellation, provisional grants, and closing. */
+#include "internal/gate_queue.h"
+#include "internal/observe.h"
+
+static const int64_t first_grace_ns = 1000000;
+static const int64_t longest_grace_ns = 1000000000;
+
+static csk_gate_waiter_t *waiter_of_deadline(csk_timer_t *timer) {
+    return (csk_gate_waiter_t *)((char *)timer - offsetof(csk_gate_waiter_t, deadline));
+}
+
+static csk_gate_waiter_t *waiter_of_grace(csk_timer_t *timer) {
+    return (csk_gate_waiter_t *)((char *)timer - offsetof(csk_gate_waiter_t, grace));
+}
+
+/* Takes a queued waiter out with a status: false when it was not queued any more. */
+static bool take_out(csk_gate_t *gate, csk_gate_waiter_t *waiter, int status) {
+    csk_gate_effects_t effects = { 0 };
+    csk_queue_lock(&gate->queue_lock);
+    bool queued = waiter->state == WAITER_QUEUED;
+    if (queued) {
+        csk_gate_remove(gate, waiter);
+        waiter->state = WAITER_IDLE;
+        csk_gate_finish(waiter, status, &effects);
+        csk_gate_settle(gate, &effects);
+    }
+    csk_queue_unlock(&gate->queue_lock);
+    csk_gate_perform(&effects);
+    return queued;
+}
+
+static void deadline_passed(csk_timer_t *timer, void *context) { take_out(context, waiter_of_deadline(timer), ETIMEDOUT); }
+
+/* A grant was not adopted in time. If others wait it goes to the next of them; the waiter keeps its ticket. */
+static void grace_ended(csk_timer_t *timer, void *context) {
+    csk_gate_t *gate = context;
+    csk_gate_waiter_t *waiter = waiter_of_grace(timer);
+    csk_gate_effects_t effects = { 0 };
+    csk_rank_t rank = 0;
+    int64_t since_ns = 0;
+    csk_queue_lock(&gate->queue_lock);
+    waiter->grace_started = 0;
+    csk_gate_waiter_t *next = csk_gate_next(gate);
+    bool lost = gate->pending == waiter && next != NULL && next->node.rank != GATE_RANK_CLOSER;
+    if (lost) {
+        rank = waiter->node.rank;
+        since_ns = waiter->since_ns;
+        gate->pending = NULL;
+        gate->lost_grants++;
+        waiter->state = WAITER_LOST;
+        waiter->grace_ns = waiter->grace_ns > longest_grace_ns / 2 ? longest_grace_ns : waiter->grace_ns * 2;
+        csk_gate_grant_to(gate, next, &effects);
+        csk_gate_publish(gate);
+    }
+    csk_queue_unlock(&gate->queue_lock);
+    if (lost) csk_observe_wait(CSK_EVENT_GRANT_LOST, gate, rank, since_ns, 0);
+    csk_gate_perform(&effects);
+}
+
+void csk_gate_start_grace(csk_gate_t *gate) {
+    csk_gate_waiter_t *pending = gate->pending;
+    if (pending->grace_started) return;
+    pending->grace_started = 1;
+    csk_timer_start(&pending->grace, pending->granted_ns + pending->grace_ns, grace_ended, gate);
+}
+
+/* Under the queue lock: grants the gate to a waiter that may have it now, or queues it. True when it is the queue's first. */
+static bool grant_or_insert(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_gate_effects_t *effects) {
+    bool first = gate->waiters.root == NULL && !csk_gate_is_one_word(gate), inserted = false;
+    if (csk_gate_may_pass(gate, &waiter->node) && csk_gate_take(gate, CSK_GATE_NOBODY)) {
+        csk_gate_count_pass(gate);
+        csk_gate_mark_granted(gate, waiter, effects);
+    } else {
+        inserted = true;
+        csk_gate_insert(gate, waiter);
+        if (waiter->deadline_ns != CSK_NEVER) {
+            waiter->deadline_started = 1;
+            csk_timer_start(&waiter->deadline, waiter->deadline_ns, deadline_passed, gate);
+        }
+    }
+    csk_gate_settle(gate, effects);
+    return first && inserted;
+}
+
+static void after_queueing(csk_gate_t *gate, bool first, csk_gate_effects_t *effects) {
+    csk_gate_perform(effects);
+    if (!first) return;
+    csk_platform_membarrier();
+    if (csk_gate_holder(gate) == 0) csk_gate_post(gate);
+}
+
+static int queue_waiter(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_rank_t rank, bool closing) {
+    csk_gate_effects_t effects = { 0 };
+    csk_queue_lock(&gate->queue_lock);
+    int status = gate->closed ? ESHUTDOWN : waiter->state != WAITER_IDLE ? EBUSY : 0;
+    bool first = false;
+    if (status == 0) {
+        int64_t ticket = ++gate->next_ticket;
+        waiter->gate = gate;
+        waiter->node.rank = rank;
+        waiter->node.ticket = !closing && (rank & 3) == CSK_PLACE_FRONT ? -ticket : ticket;
+        waiter->word = WORD_WAITING;
+        waiter->deadline_started = waiter->grace_started = 0;
+        waiter->grace_ns = first_grace_ns;
+        gate->closed = closing;
+        first = grant_or_insert(gate, waiter, &effects);
+    }
+    csk_queue_unlock(&gate->queue_lock);
+    after_queueing(gate, first, &effects);
+    return status;
+}
+
+int csk_gate_lock_async_ranked(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_rank_t rank, int64_t deadline_ns, bool adoptable,
+                               csk_gate_function_t function, void *context) {
+    if (function == NULL) return EINVAL;
+    if (adoptable || deadline_ns != CSK_NEVER) {
+        int error = csk_timer_prepare();
+        if (error != 0) return error;
+    }
+    csk_gate_prepare(gate);
+    waiter->function = function;
+    waiter->context = context;
+    waiter->deadline_ns = deadline_ns;
+    waiter->since_ns = csk_platform_now();
+    waiter->adoptable = adoptable;
+    return queue_waiter(gate, waiter, rank, false);
+}
+
+int csk_gate_lock_async(csk_gate_t *gate, csk_gate_waiter_t *waiter, int32_t priority, int64_t deadline_ns,
+                        csk_gate_function_t function, void *context) {
+    return csk_gate_lock_async_ranked(gate, waiter, csk_rank(priority, CSK_PLACE_BACK), deadline_ns, false, function, context);
+}
+
+int csk_gate_close(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_gate_function_t function, void *context) {
+    if (function == NULL) return EINVAL;
+    csk_gate_prepare(gate);
+    waiter->function = function;
+    waiter->context = context;
+    waiter->deadline_ns = CSK_NEVER;
+    waiter->since_ns = csk_platform_now();
+    waiter->adoptable = false;
+    return queue_waiter(gate, waiter, GATE_RANK_CLOSER, true);
+}
+
+int csk_gate_cancel(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
+    return take_out(gate, waiter, ECANCELED) ? 0 : EBUSY;
+}
+
+int csk_gate_adopt(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
+    csk_queue_lock(&gate->queue_lock);
+    int status = waiter->state == WAITER_GRANTED ? 0 : waiter->state == WAITER_LOST ? EAGAIN : EINVAL;
+    if (status == 0) {
+        waiter->state = WAITER_IDLE;
+        if (gate->pending == waiter) gate->pending = NULL;
+        csk_gate_transfer(gate, csk_self());
+    }
+    bool stop_grace = waiter->grace_started;
+    waiter->grace_started = 0;
+    csk_queue_unlock(&gate->queue_lock);
+    if (stop_grace) csk_timer_cancel(&waiter->grace);
+    return status;
+}
+
+/* Under the queue lock: whether `waiter` had lost its grant; it has no claim any more then. */
+static bool settle_lost(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
+    if (waiter->state != WAITER_LOST) return false;
+    waiter->state = WAITER_IDLE;
+    gate->lost_grants--;
+    return true;
+}
+
+int csk_gate_relock_async(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
+    csk_gate_effects_t effects = { 0 };
+    csk_queue_lock(&gate->queue_lock);
+    bool lost = settle_lost(gate, waiter), first = lost && grant_or_insert(gate, waiter, &effects);
+    csk_queue_unlock(&gate->queue_lock);
+    after_queueing(gate, first, &effects);
+    return lost ? 0 : EINVAL;
+}
+
+int csk_gate_forget(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
+    csk_gate_effects_t effects = { 0 };
+    csk_queue_lock(&gate->queue_lock);
+    bool lost = settle_lost(gate, waiter);
+    csk_gate_settle(gate, &effects);
+    csk_queue_unlock(&gate->queue_lock);
+    csk_gate_perform(&effects);
+    return lost ? 0 : EINVAL;
+}

@@ -1,0 +1,180 @@
+#include "internal/gate_queue.h"
+
+#include "internal/observe.h"
+#include "internal/trampoline.h"
+
+void csk_gate_decide_form(csk_gate_t *gate) {
+    bool one_word = gate->policy != CSK_GATE_FAST || !csk_platform_has_membarrier();
+    csk_queue_lock(&gate->queue_lock);
+    if (csk_load(&gate->summary, CSK_RELAXED) == 0)
+        csk_store(&gate->summary, one_word ? GATE_ONE_WORD : GATE_READY, CSK_RELEASE);
+    csk_queue_unlock(&gate->queue_lock);
+}
+
+static csk_gate_waiter_t *waiter_of(csk_heap_node_t *node) { return (csk_gate_waiter_t *)node; }
+
+static bool bypass_is_due(const csk_gate_t *gate) {
+    return gate->bypass_limit != 0 && gate->oldest != NULL && gate->oldest_bypassed >= gate->bypass_limit;
+}
+
+csk_gate_waiter_t *csk_gate_next(const csk_gate_t *gate) {
+    csk_gate_waiter_t *top = waiter_of(csk_heap_top(&gate->waiters));
+    if (top == NULL) return NULL;
+    if (top->node.rank == GATE_RANK_CLOSER) return gate->lost_grants == 0 ? top : NULL;
+    /* The closing waiter is the newest of all: it is the oldest only when it is alone, and then it is the top. */
+    return bypass_is_due(gate) ? gate->oldest : top;
+}
+
+bool csk_gate_wants_hand_over(const csk_gate_t *gate, const csk_gate_waiter_t *next) {
+    return gate->policy == CSK_GATE_STRICT || gate->hand_over || next->function != NULL || bypass_is_due(gate);
+}
+
+bool csk_gate_may_pass(const csk_gate_t *gate, const csk_heap_node_t *newcomer) {
+    const csk_gate_waiter_t *next = csk_gate_next(gate);
+    if (next == NULL) return newcomer->rank != GATE_RANK_CLOSER || gate->lost_grants == 0;
+    if (gate->policy == CSK_GATE_STRICT || gate->hand_over || bypass_is_due(gate)) return false;
+    return newcomer->rank > next->node.rank ||
+           (newcomer->rank == next->node.rank && (next->function == NULL || newcomer->ticket < next->node.ticket));
+}
+
+bool csk_gate_take(csk_gate_t *gate, uint64_t holder) {
+    uint64_t found = csk_load(&gate->held, CSK_RELAXED);
+    do {
+        if ((found & ~HELD_FLAGS) != 0) return false;
+    } while (!csk_cas(&gate->held, &found, holder | (found & HELD_FLAGS), CSK_ACQUIRE));
+    return true;
+}
+
+/* The caller holds the gate, or acts for its holder: nobody but a queue-lock owner changes the word meanwhile. */
+void csk_gate_transfer(csk_gate_t *gate, uint64_t holder) {
+    uint64_t flags = csk_load(&gate->held, CSK_RELAXED) & HELD_FLAGS;
+    csk_store(&gate->held, holder | flags, CSK_RELEASE);
+}
+
+/* Passes are counted for the oldest waiter only, but exactly for each: `bypassed` of a waiter is the difference between its count
+ * and that of the next newer one, so a grant to X adds one for all older than X by adding to X's older neighbour alone. */
+void csk_gate_count_pass(csk_gate_t *gate) {
+    if (gate->oldest == NULL) return;
+    gate->oldest->older->bypassed++;
+    gate->oldest_bypassed++;
+}
+
+void csk_gate_insert(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
+    waiter->state = WAITER_QUEUED;
+    waiter->bypassed = 0;
+    csk_heap_insert(&gate->waiters, &waiter->node);
+    if (gate->oldest == NULL) {
+        waiter->older = waiter->newer = waiter;
+        gate->oldest = waiter;
+    } else {
+        csk_gate_waiter_t *newest = gate->oldest->older;
+        waiter->older = newest;
+        waiter->newer = gate->oldest;
+        newest->newer = waiter;
+        gate->oldest->older = waiter;
+    }
+    gate->waiting++;
+    if (gate->pending != NULL) csk_gate_start_grace(gate);
+}
+
+static void unlink_waiter(csk_gate_t *gate, csk_gate_waiter_t *waiter, bool granted) {
+    csk_heap_remove(&gate->waiters, &waiter->node);
+    if (waiter == gate->oldest) {
+        gate->oldest_bypassed -= waiter->bypassed;
+        gate->oldest = waiter->newer == waiter ? NULL : waiter->newer;
+    } else {
+        waiter->older->bypassed += waiter->bypassed + (granted ? 1 : 0);
+        gate->oldest_bypassed += granted ? 1 : 0;
+    }
+    waiter->older->newer = waiter->newer;
+    waiter->newer->older = waiter->older;
+    gate->waiting--;
+    gate->hand_over = 0;
+    if (csk_load(&waiter->word, CSK_RELAXED) == WORD_TRY) gate->designated = 0;
+}
+
+void csk_gate_remove(csk_gate_t *gate, csk_gate_waiter_t *waiter) { unlink_waiter(gate, waiter, false); }
+
+static void tell(csk_gate_waiter_t *waiter, uint32_t word, csk_gate_effects_t *effects) {
+    if (csk_exchange(&waiter->word, word, CSK_ACQ_REL) == WORD_PARKED) effects->wake = &waiter->word;
+}
+
+void csk_gate_finish(csk_gate_waiter_t *waiter, int status, csk_gate_effects_t *effects) {
+    waiter->status = status;
+    waiter->next_ready = NULL;
+    csk_gate_waiter_t **last = &effects->ready;
+    while (*last != NULL) last = &(*last)->next_ready;
+    *last = waiter;
+}
+
+/* `held` names the waiter already, or CSK_GATE_NOBODY for an asynchronous one, which is not in the queue (any more). */
+void csk_gate_mark_granted(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_gate_effects_t *effects) {
+    waiter->state = WAITER_GRANTED;
+    if (waiter->function == NULL) {
+        tell(waiter, WORD_GRANTED, effects);
+        return;
+    }
+    if (waiter->adoptable) {
+        gate->pending = waiter;
+        waiter->grace_started = 0;
+        waiter->granted_ns = csk_platform_now();
+        if (gate->waiting != 0) csk_gate_start_grace(gate);
+    }
+    csk_gate_finish(waiter, 0, effects);
+}
+
+/* Gives the gate, which the caller holds or has just taken, to a queued waiter. */
+void csk_gate_grant_to(csk_gate_t *gate, csk_gate_waiter_t *next, csk_gate_effects_t *effects) {
+    unlink_waiter(gate, next, true);
+    csk_gate_transfer(gate, next->function != NULL ? CSK_GATE_NOBODY : next->thread);
+    csk_gate_mark_granted(gate, next, effects);
+}
+
+void csk_gate_designate(csk_gate_t *gate, csk_gate_waiter_t *next, csk_gate_effects_t *effects) {
+    gate->designated = 1;
+    tell(next, WORD_TRY, effects);
+}
+
+/* Ends with a full fence in either form: a locked instruction on the word that it publishes. */
+void csk_gate_publish(csk_gate_t *gate) {
+    uint64_t flags = 0, rank = 0;
+    const csk_gate_waiter_t *next = csk_gate_next(gate);
+    if (next != NULL) {
+        bool hand_over = csk_gate_wants_hand_over(gate, next), count_passes = gate->bypass_limit != 0;
+        flags = GATE_WAITERS | (gate->designated ? GATE_DESIGNATED : 0) | (hand_over ? GATE_HAND_OVER : 0);
+        rank = count_passes ? GATE_RANK_MAX : csk_gate_biased_rank(next->node.rank);
+    }
+    uint64_t form = csk_load(&gate->summary, CSK_RELAXED) & (GATE_READY | GATE_ONE_WORD);
+    csk_exchange(&gate->summary, form | flags | (gate->closed ? GATE_CLOSED : 0) | rank << GATE_RANK_SHIFT, CSK_SEQ_CST);
+    if (form & GATE_ONE_WORD) {
+        uint64_t found = csk_load(&gate->held, CSK_RELAXED), held_flags = flags >> 1;
+        while (!csk_cas(&gate->held, &found, (found & ~HELD_FLAGS) | held_flags, CSK_SEQ_CST)) {}
+    }
+}
+
+/* Publishes the queue, and if the gate is free sees to it that somebody comes for it. Each change to the queue ends with this. */
+void csk_gate_settle(csk_gate_t *gate, csk_gate_effects_t *effects) {
+    csk_gate_publish(gate);
+    csk_gate_waiter_t *next = csk_gate_next(gate);
+    if (next == NULL || (csk_load(&gate->held, CSK_SEQ_CST) & ~HELD_FLAGS) != 0) return;
+    if (csk_gate_wants_hand_over(gate, next)) {
+        if (!csk_gate_take(gate, CSK_GATE_NOBODY)) return;
+        csk_gate_grant_to(gate, next, effects);
+    } else {
+        if (gate->designated) return;
+        csk_gate_designate(gate, next, effects);
+    }
+    csk_gate_publish(gate);
+}
+
+void csk_gate_perform(csk_gate_effects_t *effects) {
+    if (effects->wake != NULL) csk_platform_wake(effects->wake, 1);
+    for (csk_gate_waiter_t *waiter = effects->ready; waiter != NULL; waiter = waiter->next_ready) {
+        if (waiter->deadline_started) {
+            waiter->deadline_started = 0;
+            csk_timer_cancel(&waiter->deadline);
+        }
+        csk_observe_wait(CSK_EVENT_WAIT_END, waiter->gate, waiter->node.rank, waiter->since_ns, waiter->status);
+    }
+    csk_trampoline_run(effects->ready);
+}

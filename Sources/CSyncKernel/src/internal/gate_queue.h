@@ -1,0 +1,96 @@
+/* gate_queue.h: the gate's words, its queue of waiters, and what may be done to them under the queue lock.
+ *
+ * held (64 bits)      0 = free, else who holds it
+ *   bits 4..63  the holder's thread pointer, or CSK_GATE_NOBODY        set by CAS from 0 by whoever enters; set to another holder,
+ *                                                                     or to 0, only by the holder (or on its behalf: lost grants)
+ *   bit 0..2    one-word form only: WAITERS, DESIGNATED, HAND_OVER     changed under the queue lock, by CAS
+ *
+ * summary (64 bits)   what a newcomer or a leaver must know about the queue; written only under the queue lock
+ *   bit 0  READY        two-word form; the value 1 alone is "nobody waits, all is inline"
+ *   bit 1  WAITERS      the queue is not empty
+ *   bit 2  DESIGNATED   one waiting thread was told to try, and has not yet entered, given up or passed it on: wake no other
+ *   bit 3  HAND_OVER    who leaves must grant the gate to the next waiter, and newcomers must not take it
+ *   bit 4  ONE_WORD     bits 0..2 of `held` repeat bits 1..3; leaving is a CAS that fails when they change
+ *   bit 5  CLOSED       newcomers are refused
+ *   8..63  RANK         of the next waiter, biased; the maximum where no newcomer may pass without the queue lock
+ * Zero means that the form is undecided: the first call that comes here decides it for this gate's life.
+ *
+ * Everything else in csk_gate_t and in a queued waiter is protected by the queue lock, but `depth` (the holder's).
+ *
+ * Why nobody is left asleep (two-word form). A waiter W publishes WAITERS, fences, and looks whether the gate is free. A leaver L
+ * frees the gate, fences, and looks whether there are waiters; so one of them sees the other, and whoever does settles: under the
+ * queue lock, free gate and waiters present means that one is designated or granted. L's inline form has no fence between its
+ * store and its look. The first waiter of an episode therefore executes membarrier between its publication and a second look:
+ * either L's look came after it, and saw WAITERS, or L's store came before it, and W sees the gate free. A later waiter
+ * of the same episode needs none: whoever leaves after the first one's membarrier takes the slow way, with the fence.
+ *
+ * One-word form: the flags stand in the word that the leaver's CAS compares, so it can't miss them, and it designates before
+ * it frees: freeing is the last access to the gate, which may then be destroyed. A thread that was granted the gate under the queue
+ * lock passes through that lock before it returns, so that the granter has finished with the gate as well.
+ *
+ * A designated waiter enters only while it is the next in order, checked under the queue lock; else it gives the designation back
+ * and settles. A waiter's word is written by others only under the queue lock while it is queued; waking uses its address only. */
+#ifndef CSK_INTERNAL_GATE_QUEUE_H
+#define CSK_INTERNAL_GATE_QUEUE_H
+
+#include "csynckernel/gate.h"
+#include "internal/queue_lock.h"
+
+#define GATE_READY CSK_GATE_READY
+#define GATE_WAITERS UINT64_C(2)
+#define GATE_DESIGNATED UINT64_C(4)
+#define GATE_HAND_OVER UINT64_C(8)
+#define GATE_ONE_WORD UINT64_C(16)
+#define GATE_CLOSED UINT64_C(32)
+#define GATE_RANK_SHIFT 8
+#define GATE_RANK_MAX ((UINT64_C(1) << 56) - 1)
+
+#define HELD_FLAGS UINT64_C(7)
+
+/* The closing waiter's: after every rank that csk_rank can give. */
+#define GATE_RANK_CLOSER ((csk_rank_t)INT32_MIN * 4 - 1)
+
+enum { WORD_WAITING = 0, WORD_PARKED = 1, WORD_TRY = 2, WORD_GRANTED = 3 };          /* csk_gate_waiter_t.word */
+enum { WAITER_IDLE = 0, WAITER_QUEUED = 1, WAITER_GRANTED = 2, WAITER_LOST = 3 };    /* csk_gate_waiter_t.state */
+
+/* What is left to do once the queue lock is dropped. */
+typedef struct csk_gate_effects {
+    uint32_t *wake;             /* a parked waiter's word: an address, its memory may be gone */
+    csk_gate_waiter_t *ready;   /* asynchronous waiters whose functions are due */
+} csk_gate_effects_t;
+
+static inline uint64_t csk_gate_biased_rank(csk_rank_t rank) { return (uint64_t)(rank + (INT64_C(1) << 40)); }
+static inline bool csk_gate_is_one_word(const csk_gate_t *gate) {
+    return (csk_load(&gate->summary, CSK_RELAXED) & GATE_ONE_WORD) != 0;
+}
+static inline uint64_t csk_gate_holder(const csk_gate_t *gate) { return csk_load(&gate->held, CSK_ACQUIRE) & ~HELD_FLAGS; }
+
+/* Decides the gate's form if that is still open. Takes the queue lock itself. */
+void csk_gate_decide_form(csk_gate_t *gate);
+static inline void csk_gate_prepare(csk_gate_t *gate) {
+    if (CSK_UNLIKELY(csk_load(&gate->summary, CSK_ACQUIRE) == 0)) csk_gate_decide_form(gate);
+}
+
+/* All of these under the queue lock. */
+csk_gate_waiter_t *csk_gate_next(const csk_gate_t *gate);
+bool csk_gate_may_pass(const csk_gate_t *gate, const csk_heap_node_t *newcomer);
+bool csk_gate_take(csk_gate_t *gate, uint64_t holder);
+void csk_gate_transfer(csk_gate_t *gate, uint64_t holder);
+void csk_gate_count_pass(csk_gate_t *gate);
+void csk_gate_insert(csk_gate_t *gate, csk_gate_waiter_t *waiter);
+void csk_gate_remove(csk_gate_t *gate, csk_gate_waiter_t *waiter);
+void csk_gate_mark_granted(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_gate_effects_t *effects);
+void csk_gate_grant_to(csk_gate_t *gate, csk_gate_waiter_t *next, csk_gate_effects_t *effects);
+void csk_gate_designate(csk_gate_t *gate, csk_gate_waiter_t *next, csk_gate_effects_t *effects);
+bool csk_gate_wants_hand_over(const csk_gate_t *gate, const csk_gate_waiter_t *next);
+void csk_gate_publish(csk_gate_t *gate);
+void csk_gate_settle(csk_gate_t *gate, csk_gate_effects_t *effects);
+void csk_gate_finish(csk_gate_waiter_t *waiter, int status, csk_gate_effects_t *effects);
+
+/* After the queue lock was dropped. */
+void csk_gate_perform(csk_gate_effects_t *effects);
+
+/* gate_async.c: starts the clock against a grant that nobody has adopted; under the queue lock. */
+void csk_gate_start_grace(csk_gate_t *gate);
+
+#endif

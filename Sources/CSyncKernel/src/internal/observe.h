@@ -1,0 +1,16 @@
+#ifndef CSK_INTERNAL_OBSERVE_H
+#define CSK_INTERNAL_OBSERVE_H
+
+#include "csynckernel/observe.h"
+#include "internal/platform.h"
+
+extern const csk_observer_t *csk_current_observer;
+
+void csk_observe_emit(uint32_t kind, const void *object, csk_rank_t rank, int64_t since_ns, int status);
+
+/* Never under an internal lock: the observer is user code. */
+static inline void csk_observe_wait(uint32_t kind, const void *object, csk_rank_t rank, int64_t since_ns, int status) {
+    if (CSK_UNLIKELY(csk_load(&csk_current_observer, CSK_RELAXED) != NULL)) csk_observe_emit(kind, object, rank, since_ns, status);
+}
+
+#endif

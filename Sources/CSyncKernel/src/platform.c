@@ -1,0 +1,105 @@
+/* platform.c: the Linux implementation of internal/platform.h. */
+#include "internal/platform.h"
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <linux/membarrier.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+static const int64_t ns_per_s = 1000000000;
+
+int64_t csk_platform_now(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * ns_per_s + now.tv_nsec;
+}
+
+void csk_platform_yield(void) { sched_yield(); }
+
+static int park_until(uint32_t *word, uint32_t expected, int64_t deadline_ns) {
+    int64_t clamped = deadline_ns < 0 ? 0 : deadline_ns;
+    struct timespec deadline = { .tv_sec = clamped / ns_per_s, .tv_nsec = clamped % ns_per_s };
+    /* The slack that a thread has by default makes every timed wait about 50 us late. */
+    int slack_ns = prctl(PR_GET_TIMERSLACK);
+    if (slack_ns > 1) prctl(PR_SET_TIMERSLACK, 1UL);
+    /* FUTEX_WAIT_BITSET takes an absolute CLOCK_MONOTONIC time, where FUTEX_WAIT takes a span. */
+    long result = syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, expected, &deadline, NULL, FUTEX_BITSET_MATCH_ANY);
+    int error = result == -1 ? errno : 0;
+    if (slack_ns > 1) prctl(PR_SET_TIMERSLACK, (unsigned long)slack_ns);
+    return error == ETIMEDOUT && csk_platform_now() >= deadline_ns ? ETIMEDOUT : 0;
+}
+
+int csk_platform_park(uint32_t *word, uint32_t expected, int64_t deadline_ns) {
+    int saved = errno, result = 0;
+    if (deadline_ns == CSK_NEVER) syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, NULL, NULL, 0);
+    else result = park_until(word, expected, deadline_ns);
+    errno = saved;
+    return result;
+}
+
+void csk_platform_wake(uint32_t *word, int count) {
+    int saved = errno;
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
+    errno = saved;
+}
+
+/* 0 unknown, 1 usable, 2 not. Two threads that decide at once decide alike. */
+static uint32_t membarrier_state;
+
+bool csk_platform_has_membarrier(void) {
+    uint32_t state = csk_load(&membarrier_state, CSK_ACQUIRE);
+    if (state == 0) {
+        int saved = errno;
+        state = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0 ? 1 : 2;
+        errno = saved;
+        csk_store(&membarrier_state, state, CSK_RELEASE);
+    }
+    return state == 1;
+}
+
+void csk_platform_membarrier(void) {
+    int saved = errno;
+    syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+    errno = saved;
+}
+
+struct thread_start {
+    void (*body)(void *);
+    void *context;
+    const char *name;
+    uint32_t taken;
+};
+
+static void *thread_entry(void *argument) {
+    struct thread_start *shared = argument, start = *shared;
+    csk_store(&shared->taken, 1, CSK_RELEASE);
+    csk_platform_wake(&shared->taken, 1);
+    prctl(PR_SET_TIMERSLACK, 1UL);
+    pthread_setname_np(pthread_self(), start.name);
+    start.body(start.context);
+    return NULL;
+}
+
+int csk_platform_start_thread(void (*body)(void *), void *context, const char *name) {
+    struct thread_start start = { body, context, name, 0 };
+    pthread_t thread;
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(&thread, NULL, thread_entry, &start);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (error != 0) return error;
+    pthread_detach(thread);
+    while (csk_load(&start.taken, CSK_ACQUIRE) == 0) csk_platform_park(&start.taken, 0, CSK_NEVER);
+    return 0;
+}
+
+int csk_platform_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void)) {
+    return pthread_atfork(prepare, parent, child);
+}
