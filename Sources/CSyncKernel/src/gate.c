@@ -209,11 +209,11 @@ int csk_gate_lock_slow(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns) {
     uint64_t self = csk_self();
     if (csk_gate_holder(gate) == self) return EDEADLK;
     if (csk_load(&gate->summary, CSK_ACQUIRE) & GATE_CLOSED) return ESHUTDOWN;
-    if (spin_to_enter(gate, rank, self) == ENTERED) return 0;
-    if (deadline_ns != CSK_NEVER && csk_platform_now() >= deadline_ns) {
+    if (deadline_ns != CSK_NEVER && deadline_ns <= csk_platform_now()) {
         int status = csk_gate_trylock_slow(gate, rank);
         return status == EBUSY ? ETIMEDOUT : status;
     }
+    if (spin_to_enter(gate, rank, self) == ENTERED) return 0;
     return enter_or_wait(gate, rank, deadline_ns, self);
 }
 

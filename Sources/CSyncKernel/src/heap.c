@@ -4,7 +4,7 @@
  * its first node to the parent. So `previous->child == node` holds for a first child and for no other node. The root has
  * neither `next` nor `previous`.
  *
- * Order: no node comes before its parent. Only link() makes a node the child of another, and it compares the two first.
+ * Order: no node comes before its parent. Only link_trees() makes a node the child of another, and it compares the two first.
  *
  * Depth may reach the number of nodes, which is why nothing here recurses. */
 #include "csynckernel/heap.h"

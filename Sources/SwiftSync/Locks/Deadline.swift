@@ -1,0 +1,43 @@
+import CSyncKernel
+
+/// Turns the spans of time that Swift callers give into the absolute monotonic deadlines, in nanoseconds, that the kernel waits for.
+///
+/// Fractions of a nanosecond round up, so that no conversion makes a timeout early; what does not fit saturates.
+@usableFromInline
+enum Deadline {
+    /// A deadline that has always passed: the operation tries once.
+    @usableFromInline
+    static var passed: Int64 { 0 }
+
+    /// A deadline that never comes.
+    @usableFromInline
+    static var never: Int64 { CSK_NEVER }
+
+    /// The deadline `duration` from now: ``passed`` for spans of zero or less, ``never`` for those that exceed 292 years.
+    @usableFromInline
+    static func after(_ duration: Duration) -> Int64 {
+        guard let nanoseconds = nanoseconds(in: duration) else { return never }
+        return nanoseconds <= 0 ? passed : csk_deadline_after(nanoseconds)
+    }
+
+    /// The deadline `seconds` from now: ``passed`` for zero or less, ``never`` for infinity and what exceeds 292 years,
+    /// nil for NaN.
+    @usableFromInline
+    static func after(seconds: Double) -> Int64? {
+        if seconds.isNaN { return nil }
+        if seconds <= 0 { return passed }
+        let nanoseconds = (seconds * 1e9).rounded(.up)
+        guard let span = Int64(exactly: nanoseconds) else { return never }
+        return csk_deadline_after(span)
+    }
+
+    /// The length of `duration`, rounded up; nil when it exceeds what 64 bits hold. Negative spans count as zero.
+    static func nanoseconds(in duration: Duration) -> Int64? {
+        let (seconds, attoseconds) = duration.components
+        if seconds < 0 || attoseconds < 0 { return 0 }
+        let fraction = (attoseconds + 999_999_999) / 1_000_000_000
+        let (whole, tooLong) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
+        let (sum, carried) = whole.addingReportingOverflow(fraction)
+        return tooLong || carried ? nil : sum
+    }
+}

@@ -1,0 +1,65 @@
+public import CSyncKernel
+
+/// One allocation that holds a gate and the value behind it. Who uses it decides when the value is destroyed.
+///
+/// The pointers stay valid as long as the box does; a call that uses them keeps the box alive for its own length.
+@usableFromInline
+class GateBox<Value: ~Copyable>: ManagedBuffer<csk_gate_t, Value> {
+    @inlinable
+    final var gate: UnsafeMutablePointer<csk_gate_t> {
+        withUnsafeMutablePointerToHeader { $0 }
+    }
+
+    @inlinable
+    final var value: UnsafeMutablePointer<Value> {
+        withUnsafeMutablePointerToElements { $0 }
+    }
+
+    /// A gate with the given attributes, before it is shared.
+    @usableFromInline
+    static func newGate(_ policy: GatePolicy, _ bypassLimit: UInt32) -> csk_gate_t {
+        var gate = csk_gate_t()
+        var attributes = csk_gate_attr_t(policy: policy.kernelPolicy, bypass_limit: bypassLimit)
+        csk_gate_init(&gate, &attributes)
+        return gate
+    }
+
+    /// Waits at `rank` after the inline entry has failed; `timeout` nil waits for ever. Zero or an errno value.
+    @usableFromInline
+    final func enterSlowly(rank: Int64, timeout: Duration?) -> Int32 {
+        csk_gate_lock_slow(gate, rank, timeout.map(Deadline.after) ?? Deadline.never)
+    }
+
+    @inlinable
+    final func enter(rank: Int64, timeout: Duration?) -> Int32 {
+        csk_gate_enter_fast(gate) ? 0 : enterSlowly(rank: rank, timeout: timeout)
+    }
+
+    /// Waiters at some instant during the call, for tests and statistics.
+    final var waitingCount: Int {
+        Int(csk_gate_waiting(gate))
+    }
+}
+
+/// A box whose value lives as long as the box.
+@usableFromInline
+final class OwningGateBox<Value: ~Copyable>: GateBox<Value> {
+    @inlinable
+    static func make(_ value: consuming sending Value, _ policy: GatePolicy, _ bypassLimit: UInt32) -> OwningGateBox {
+        let buffer = OwningGateBox.create(minimumCapacity: 1) { _ in newGate(policy, bypassLimit) }
+        let box = unsafeDowncast(buffer, to: OwningGateBox.self)
+        box.value.initialize(to: value)
+        return box
+    }
+
+    @inlinable
+    deinit {
+        _ = withUnsafeMutablePointerToElements { $0.deinitialize(count: 1) }
+    }
+}
+
+/// The rank of a priority at the back of its class.
+@inlinable
+func rank(of priority: CommandPriority) -> Int64 {
+    Int64(priority.rawValue) * 4 + 1
+}

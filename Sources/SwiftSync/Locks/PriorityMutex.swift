@@ -1,0 +1,86 @@
+public import CSyncKernel
+
+/// A value behind a lock whose waiters are ordered by priority and may have a timeout.
+///
+/// It has the shape of `Synchronization.Mutex`, so code moves over by renaming the type; lock and value are one allocation,
+/// and copies share both.
+///
+/// ```swift
+/// let cache = PriorityMutex([String: Int]())
+/// cache.withLock { $0["hits", default: 0] += 1 }
+/// let size = cache.withLock(priority: .low, timeout: .milliseconds(5)) { $0.count }   // nil: 5 ms were not enough
+/// ```
+///
+/// Locking blocks the calling thread: from async code use it for short sections only. The closure can't suspend. Uncontended it
+/// costs one locked instruction and no allocation. Not for signal handlers.
+@frozen
+public struct PriorityMutex<Value: ~Copyable>: @unchecked Sendable {
+    @usableFromInline
+    let box: OwningGateBox<Value>
+
+    /// Protects `value`.
+    ///
+    /// - Parameters:
+    ///   - policy: what happens under contention; see ``GatePolicy``.
+    ///   - bypassLimit: a waiter that so many later arrivals have passed is granted next, whatever its priority. 0 is strict
+    ///     priority, under which the lowest can wait for as long as higher ones keep coming.
+    @inlinable
+    public init(_ value: consuming sending Value, policy: GatePolicy = .fast, bypassLimit: UInt32 = 0) {
+        box = .make(value, policy, bypassLimit)
+    }
+
+    /// Runs `body` with the value while no other thread has it, waiting for as long as it takes at normal priority.
+    ///
+    /// Calling it from inside `body` on the same thread stops the program with a message; ``withLockIfAvailable(_:)`` gives nil.
+    @inlinable
+    public borrowing func withLock<Result: ~Copyable, Failure: Error>(
+        _ body: (inout sending Value) throws(Failure) -> sending Result
+    ) throws(Failure) -> sending Result {
+        if !csk_gate_enter_fast(box.gate) { enterOrStop() }
+        defer { csk_gate_unlock(box.gate) }
+        return try body(&box.value.pointee)
+    }
+
+    /// Runs `body` if the value can be had at once, else returns nil. Never waits.
+    @inlinable
+    public borrowing func withLockIfAvailable<Result: ~Copyable, Failure: Error>(
+        _ body: (inout sending Value) throws(Failure) -> sending Result
+    ) throws(Failure) -> sending Result? {
+        guard csk_gate_trylock(box.gate, CommandPriority.normal.rawValue) == 0 else { return nil }
+        defer { csk_gate_unlock(box.gate) }
+        return try body(&box.value.pointee)
+    }
+
+    /// Runs `body` with the value, waiting at `priority` for at most `timeout`; nil when that was not enough.
+    ///
+    /// Waiters are served by priority, within one by arrival. A timeout of zero or less tries once; without one it waits for
+    /// as long as it takes. Calling it from inside a section of the same thread stops the program with a message.
+    @inlinable
+    public borrowing func withLock<Result: ~Copyable, Failure: Error>(
+        priority: CommandPriority,
+        timeout: Duration? = nil,
+        _ body: (inout sending Value) throws(Failure) -> sending Result
+    ) throws(Failure) -> sending Result? {
+        if !csk_gate_enter_fast(box.gate), !enterSlowly(priority, timeout) { return nil }
+        defer { csk_gate_unlock(box.gate) }
+        return try body(&box.value.pointee)
+    }
+
+    @usableFromInline
+    borrowing func enterOrStop() {
+        _ = enterSlowly(.normal, nil)
+    }
+
+    @usableFromInline
+    borrowing func enterSlowly(_ priority: CommandPriority, _ timeout: Duration?) -> Bool {
+        switch box.enterSlowly(rank: rank(of: priority), timeout: timeout) {
+        case 0: return true
+        case ETIMEDOUT: return false
+        case EDEADLK: fatalError("PriorityMutex: withLock was called inside a section of the same mutex by the same thread")
+        case let status: fatalError("PriorityMutex: \(String(cString: csk_status_text(status)))")
+        }
+    }
+
+    /// Threads that wait, at some instant during the call.
+    package var waitingCount: Int { box.waitingCount }
+}

@@ -1,0 +1,54 @@
+extension SyncDiagnostics {
+    /// One case of misuse.
+    public struct Report: Sendable, Hashable, CustomStringConvertible {
+        /// What went wrong.
+        public let kind: Kind
+        /// Where: the type, and the label of the object when it has one.
+        public let subject: String
+        /// What happened and what the library did about it, in a sentence for people.
+        public let message: String
+
+        package init(kind: Kind, subject: String, message: String) {
+            self.kind = kind
+            self.subject = subject
+            self.message = message
+        }
+
+        /// `kind: subject: message`, on one line whatever the parts hold.
+        public var description: String {
+            let text = "\(kind.rawValue): \(subject): \(message)"
+            return text.contains(where: \.isNewline) ? String(text.map { $0.isNewline ? " " : $0 }) : text
+        }
+    }
+}
+
+extension SyncDiagnostics.Report {
+    /// What went wrong. Later versions may report more kinds than those named here.
+    public struct Kind: RawRepresentable, Sendable, Hashable {
+        /// The name of the kind, for logs and metrics.
+        public let rawValue: String
+
+        public init(rawValue: String) {
+            self.rawValue = rawValue
+        }
+
+        /// A manual completion was called again after it had counted.
+        public static let completionCalledTwice = Kind(rawValue: "completion called twice")
+        /// The last copy of a manual completion went away without a call; the section was completed.
+        public static let completionDropped = Kind(rawValue: "completion dropped")
+        /// A lock was released again after it had been released.
+        public static let releasedTwice = Kind(rawValue: "released twice")
+        /// A timeout was not a number.
+        public static let invalidTimeout = Kind(rawValue: "invalid timeout")
+        /// Work came after a close or a shutdown, and was refused.
+        public static let refusedAfterClose = Kind(rawValue: "refused after close")
+        /// Work came to a full queue whose policy is to refuse.
+        public static let refusedWhenFull = Kind(rawValue: "refused when full")
+        /// An operation would have waited for its own thread.
+        public static let wouldDeadlock = Kind(rawValue: "would deadlock")
+        /// A lock was released by a thread that does not hold it.
+        public static let notOwner = Kind(rawValue: "not the owner")
+        /// An object that exists was asked for with another configuration.
+        public static let configurationMismatch = Kind(rawValue: "configuration mismatch")
+    }
+}

@@ -1,0 +1,30 @@
+/// The one place where the library reports misuse that it has survived: a completion that was called twice, work that came after
+/// a shutdown, a timeout that is not a number.
+///
+/// Without a handler each report becomes one line on the standard error stream. A handler replaces that:
+///
+/// ```swift
+/// SyncDiagnostics.setHandler { report in
+///     logger.warning("\(report)")
+/// }
+/// ```
+///
+/// The handler runs on the thread where the misuse happened, before the call at fault returns, and never while the library
+/// holds a lock of its own: it may use every type of this library. What it causes to be reported itself, on the same thread, is
+/// not handed to it again but written to the standard error stream.
+public enum SyncDiagnostics {
+    /// Replaces what is called for each report; nil brings back the line on the standard error stream.
+    ///
+    /// May be called from any thread, and from a handler. A report that is being made on another thread at the same moment may
+    /// still reach the handler that was set before. Does not block for longer than another thread's call of this function.
+    public static func setHandler(_ handler: (@Sendable (Report) -> Void)?) {
+        HandlerSlot.shared.replace(with: handler)
+    }
+
+    /// Makes a report. Runs the handler on the calling thread; callers hold no lock.
+    @usableFromInline
+    package static func report(_ kind: Report.Kind, subject: String, message: String) {
+        let report = Report(kind: kind, subject: subject, message: message)
+        HandlerSlot.shared.deliver(report)
+    }
+}

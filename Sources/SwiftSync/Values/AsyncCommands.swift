@@ -1,0 +1,119 @@
+public import Dispatch
+
+/// The priorities of commands that are performed on a queue.
+@frozen
+public struct AsyncSchedule<Value>: @unchecked Sendable {
+    @usableFromInline let box: ValueBox<Value>
+    @usableFromInline let queue: DispatchQueue
+    @usableFromInline let timeout: Duration?
+
+    @inlinable
+    init(box: ValueBox<Value>, queue: DispatchQueue, timeout: Duration?) {
+        self.box = box
+        self.queue = queue
+        self.timeout = timeout
+    }
+
+    /// After everything that waits.
+    @inlinable public var lowestPriority: AsyncCommands<Value> { AsyncCommands(self, rank: CommandRank.back) }
+    /// Before everything that waits; the last one in front.
+    @inlinable public var highestPriority: AsyncCommands<Value> { AsyncCommands(self, rank: CommandRank.front) }
+    /// By priority, within one by arrival.
+    @inlinable public func priority(_ priority: CommandPriority) -> AsyncCommands<Value> {
+        AsyncCommands(self, rank: CommandRank.of(priority))
+    }
+}
+
+/// Commands that return at once and run their closures on a queue, each when it is its turn.
+///
+/// None blocks the caller, and a command that waits occupies no thread. A command whose queue has not begun it 1 ms after it
+/// was its turn lets others pass that wait, and begins when its queue gets to it. Each costs two allocations and a dispatch.
+@frozen
+public struct AsyncCommands<Value>: @unchecked Sendable {
+    @usableFromInline let schedule: AsyncSchedule<Value>
+    @usableFromInline let rank: Int64
+
+    @inlinable
+    init(_ schedule: AsyncSchedule<Value>, rank: Int64) {
+        self.schedule = schedule
+        self.rank = rank
+    }
+}
+
+extension AsyncCommands where Value: Sendable {
+    private func submit(_ body: @escaping AsyncCommand<Value>.Body) {
+        AsyncCommand(box: schedule.box, queue: schedule.queue, body: body).submit(rank: rank, timeout: schedule.timeout)
+    }
+
+    /// Runs `commandClosure` with the value, and holds it meanwhile; on failure with the error. Nil does nothing.
+    @preconcurrency
+    public func get(completion commandClosure: (@Sendable (Result<Value, QueueSafeValueError>) -> Void)?) {
+        guard let commandClosure else { return }
+        submit { command, error in
+            if let error { return commandClosure(.failure(error)) }
+            commandClosure(.success(command.box.value.pointee))
+            command.leave()
+        }
+    }
+
+    /// Runs `commandClosure` with the value, and holds it until the closure's second argument is called, from whatever thread.
+    /// On failure runs it with the error; there is nothing to complete then. Nil does nothing.
+    @preconcurrency
+    public func get(
+        manualCompletion commandClosure: (@Sendable (Result<Value, QueueSafeValueError>, @escaping CommandCompletionClosure) -> Void)?
+    ) {
+        guard let commandClosure else { return }
+        submit { command, error in
+            if let error { return commandClosure(.failure(error), {}) }
+            command.leaveOnCompletion({ done in commandClosure(.success(command.box.value.pointee), done) }) { $0.leave() }
+        }
+    }
+
+    /// Replaces the value, leaves it, and runs `commandClosure` with what it was then.
+    @preconcurrency
+    public func set(newValue: Value, completion commandClosure: (@Sendable (Result<Value, QueueSafeValueError>) -> Void)? = nil) {
+        submit { command, error in
+            if let error { commandClosure?(.failure(error)); return }
+            let old = command.box.value.move()
+            command.box.value.initialize(to: newValue)
+            command.leave()
+            withExtendedLifetime(old) {}
+            commandClosure?(.success(newValue))
+        }
+    }
+
+    /// Runs `accessClosure` on the value, leaves it, and runs `commandClosure` with what it was then. On failure
+    /// `accessClosure` is not run. A nil `accessClosure` succeeds with the value unchanged.
+    @preconcurrency
+    public func set(
+        accessClosure: (@Sendable (inout Value) -> Void)?,
+        completion commandClosure: (@Sendable (Result<Value, QueueSafeValueError>) -> Void)? = nil
+    ) {
+        submit { command, error in
+            if let error { commandClosure?(.failure(error)); return }
+            accessClosure?(&command.box.value.pointee)
+            let updated = commandClosure == nil ? nil : command.box.value.pointee
+            command.leave()
+            if let commandClosure, let updated { commandClosure(.success(updated)) }
+        }
+    }
+
+    /// Runs `accessClosure` on the value, holds the section until the closure's second argument is called, from whatever thread,
+    /// leaves it, and runs `commandClosure` with what the value was then. `inout` access itself ends with the closure, and so
+    /// does its thread's hold: a sync command from there waits. A nil `accessClosure` completes at once.
+    @preconcurrency
+    public func set(
+        manualCompletion accessClosure: (@Sendable (inout Value, @escaping CommandCompletionClosure) -> Void)?,
+        completion commandClosure: (@Sendable (Result<Value, QueueSafeValueError>) -> Void)? = nil
+    ) {
+        guard let accessClosure else { return set(accessClosure: nil, completion: commandClosure) }
+        submit { command, error in
+            if let error { commandClosure?(.failure(error)); return }
+            command.leaveOnCompletion({ done in accessClosure(&command.box.value.pointee, done) }) { command in
+                let updated = command.box.value.pointee
+                command.leave()
+                commandClosure?(.success(updated))
+            }
+        }
+    }
+}

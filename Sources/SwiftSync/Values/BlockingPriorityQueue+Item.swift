@@ -1,0 +1,70 @@
+import CSyncKernel
+
+extension BlockingPriorityQueue {
+    /// An element in memory of its own, with the kernel's links before it: what the kernel's queue holds pointers to.
+    @usableFromInline
+    struct Item {
+        @usableFromInline
+        struct Layout {
+            @usableFromInline var link: csk_pqueue_item_t
+            @usableFromInline var element: Element
+
+            @inlinable
+            init(link: csk_pqueue_item_t, element: Element) {
+                self.link = link
+                self.element = element
+            }
+        }
+
+        @usableFromInline
+        let memory: UnsafeMutablePointer<Layout>
+
+        @inlinable
+        init(memory: UnsafeMutablePointer<Layout>) {
+            self.memory = memory
+        }
+
+        /// The item whose links are at `link`: they are its first member.
+        @inlinable
+        init(_ link: UnsafeMutablePointer<csk_pqueue_item_t>) {
+            memory = UnsafeMutableRawPointer(link).assumingMemoryBound(to: Layout.self)
+        }
+
+        @inlinable
+        static func make(_ element: consuming Element) -> Item {
+            let memory = UnsafeMutablePointer<Layout>.allocate(capacity: 1)
+            memory.initialize(to: Layout(link: csk_pqueue_item_t(), element: element))
+            return Item(memory: memory)
+        }
+
+        @inlinable
+        var link: UnsafeMutablePointer<csk_pqueue_item_t> {
+            UnsafeMutableRawPointer(memory).assumingMemoryBound(to: csk_pqueue_item_t.self)
+        }
+
+        /// Moves the element out and frees the memory. The element has been sent in and belongs to nobody else.
+        @inlinable
+        func take() -> sending Element {
+            nonisolated(unsafe) let element = memory.move().element
+            memory.deallocate()
+            return element
+        }
+
+        @inlinable
+        func destroy() {
+            memory.deinitialize(count: 1)
+            memory.deallocate()
+        }
+
+        /// Takes everything out of `queue`, in order.
+        @inlinable
+        static func forEach(in queue: UnsafeMutablePointer<csk_pqueue_t>, _ body: (Element) -> Void) {
+            var next: UnsafeMutablePointer<csk_pqueue_item_t>?
+            csk_pqueue_drain(queue, &next)
+            while let link = next {
+                next = link.pointee.next
+                body(Item(link).take())
+            }
+        }
+    }
+}

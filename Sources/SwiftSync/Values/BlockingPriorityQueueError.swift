@@ -1,0 +1,7 @@
+/// Why a timed operation of a ``BlockingPriorityQueue`` did not happen.
+public enum BlockingPriorityQueueError: Error, Equatable, Sendable {
+    /// The time ran out first. It never runs out early.
+    case timedOut
+    /// The queue was closed; the element was not taken in.
+    case closed
+}

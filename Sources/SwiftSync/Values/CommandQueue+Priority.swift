@@ -1,0 +1,30 @@
+import CSyncKernel
+
+extension CommandQueue {
+    /// Where a command is put among those that wait.
+    @frozen
+    public struct Priority: Sendable, Hashable {
+        @usableFromInline
+        let rank: csk_rank_t
+
+        @inlinable
+        init(_ priority: CommandPriority, place: Int) {
+            rank = csk_rank(priority.rawValue, Int32(place))
+        }
+
+        /// In front of everything that waits; the last one appended stands first.
+        @inlinable public static var highest: Self { Self(.highest, place: CSK_PLACE_FRONT) }
+
+        /// Behind everything that waits, whatever its priority; among themselves in the order they were appended.
+        @inlinable public static var lowest: Self { Self(.lowest, place: CSK_PLACE_LAST) }
+
+        /// Between ``highest`` and ``lowest`` by `priority`, within one priority in the order they were appended.
+        ///
+        /// Even `.priority(.highest)` stands behind every ``highest``, and `.priority(.lowest)` before every ``lowest``.
+        @inlinable
+        public static func priority(_ priority: CommandPriority) -> Self { Self(priority, place: CSK_PLACE_BACK) }
+
+        @usableFromInline
+        var takesTheFront: Bool { self == .highest }
+    }
+}

@@ -1,0 +1,51 @@
+import Synchronization
+
+/// A closure that tells a command with manual completion that its section may end. Call it exactly once, from any thread.
+public typealias CommandCompletionClosure = @Sendable () -> Void
+
+/// Behind the `done` of a command: it counts once, and completes by itself when its last copy goes away without a call, so
+/// that nobody waits for ever. Either mistake is reported.
+final class ManualCompletion: Sendable {
+    private let isComplete = Atomic(false)
+    private let action: @Sendable () -> Void
+
+    /// The closure for the user; it alone keeps the object alive.
+    static func closure(then action: @escaping @Sendable () -> Void) -> CommandCompletionClosure {
+        let completion = ManualCompletion(action)
+        return { completion.complete() }
+    }
+
+    private init(_ action: @escaping @Sendable () -> Void) {
+        self.action = action
+    }
+
+    private func complete() {
+        if isComplete.exchange(true, ordering: .acquiringAndReleasing) {
+            SyncDiagnostics.report(
+                .completionCalledTwice, subject: "QueueSafeValue",
+                message: "done() was called again; only the first call counts")
+        } else {
+            action()
+        }
+    }
+
+    deinit {
+        if !isComplete.load(ordering: .acquiring) {
+            SyncDiagnostics.report(
+                .completionDropped, subject: "QueueSafeValue",
+                message: "the last copy of done was released without a call; the command was completed")
+            action()
+        }
+    }
+}
+
+/// Two things must have happened before a section with manual completion ends: its closure, since `inout` access ends with that,
+/// and its completion. Whoever is second does what is left.
+final class SectionEnd: Sendable {
+    private let firstHasEnded = Atomic(false)
+
+    /// True for the second call.
+    func isSecond() -> Bool {
+        firstHasEnded.exchange(true, ordering: .acquiringAndReleasing)
+    }
+}

@@ -1,0 +1,102 @@
+import CSyncKernel
+
+/// The commands of a ``CommandQueue`` that wait, in order, and whether somebody is performing them.
+///
+/// Each command is one allocation: a heap node followed by the two words of its closure. The lock is held for changing links and
+/// flags only, never while a closure runs, is allocated or is released.
+final class PendingCommands: @unchecked Sendable {
+    private struct Command {
+        var node: csk_heap_node_t
+        let closure: CommandQueue.Closure
+    }
+
+    /// Guarded by `lock`.
+    private struct State {
+        var heap = csk_heap_t()
+        var nextTicket: Int64 = 0
+        /// Some thread is in `perform` and has not seen the queue empty since.
+        var isPerforming = false
+        /// `perform` was called inside a `performNow` that nobody was performing beside; its thread performs afterwards.
+        var isPerformRequested = false
+    }
+
+    private let lock: UnsafeMutablePointer<csk_gate_t>
+    private let state: UnsafeMutablePointer<State>
+
+    init() {
+        lock = .allocate(capacity: 1)
+        lock.initialize(to: csk_gate_t())
+        state = .allocate(capacity: 1)
+        state.initialize(to: State())
+    }
+
+    deinit {
+        while let command = pop() { release(command) }
+        state.deallocate()
+        lock.deallocate()
+    }
+
+    func insert(_ closure: @escaping CommandQueue.Closure, at priority: CommandQueue.Priority) {
+        var node = csk_heap_node_t()
+        node.rank = priority.rank
+        let command = UnsafeMutablePointer<Command>.allocate(capacity: 1)
+        command.initialize(to: Command(node: node, closure: closure))
+        let link = command.pointer(to: \.node)!
+        let direction: Int64 = priority.takesTheFront ? -1 : 1
+        withLock { state in
+            state.pointee.nextTicket += 1
+            link.pointee.ticket = direction * state.pointee.nextTicket
+            csk_heap_insert(state.pointer(to: \.heap)!, link)
+        }
+    }
+
+    /// True when the caller is to perform what is pending.
+    func beginPerforming(insideCommand: Bool) -> Bool {
+        withLock { state in
+            if state.pointee.isPerforming { return false }
+            if insideCommand {
+                state.pointee.isPerformRequested = true
+                return false
+            }
+            state.pointee.isPerforming = csk_heap_top(state.pointer(to: \.heap)!) != nil
+            return state.pointee.isPerforming
+        }
+    }
+
+    /// The next command in order, or nil: then the caller performs no more. One decision, so that no append falls between.
+    func nextOrEndPerforming() -> CommandQueue.Closure? {
+        let first = withLock { state in
+            let first = pop()
+            if first == nil { state.pointee.isPerforming = false }
+            return first
+        }
+        guard let first else { return nil }
+        let closure = first.pointee.closure
+        release(first)
+        return closure
+    }
+
+    /// True once after a request.
+    func takePerformRequest() -> Bool {
+        withLock { state in
+            defer { state.pointee.isPerformRequested = false }
+            return state.pointee.isPerformRequested
+        }
+    }
+
+    private func pop() -> UnsafeMutablePointer<Command>? {
+        guard let node = csk_heap_pop(state.pointer(to: \.heap)!) else { return nil }
+        return UnsafeMutableRawPointer(node).assumingMemoryBound(to: Command.self)
+    }
+
+    private func release(_ command: UnsafeMutablePointer<Command>) {
+        command.deinitialize(count: 1)
+        command.deallocate()
+    }
+
+    private func withLock<R>(_ body: (UnsafeMutablePointer<State>) -> R) -> R {
+        csk_gate_lock(lock, CommandPriority.normal.rawValue)
+        defer { csk_gate_unlock(lock) }
+        return body(state)
+    }
+}

@@ -1,0 +1,116 @@
+public import Dispatch
+
+/// A value behind a queue of commands, ordered by priority: `value.{schedule}.{priority}.{command}`.
+///
+/// ```swift
+/// let hits = QueueSafeValue(value: 0)
+/// hits.wait.lowestPriority.set { $0 += 1 }                                   // blocks the caller until it is done
+/// hits.async(performIn: .global()).highestPriority.set { $0 += 1 }           // returns at once
+/// let now = await hits.suspending.priority(.high).get()                      // suspends the task
+/// let soon = hits.wait(timeout: .milliseconds(5)).highestPriority.get()      // .failure(.timedOut) after 5 ms
+/// ```
+///
+/// Commands of all schedules wait in one order: `highestPriority` before everything that waits (the last one in front), then
+/// `.priority(_:)` from high to low and by arrival within one, then `lowestPriority` by arrival.
+///
+/// A command issued by the thread that is inside a command on the same value gives `.failure(.wouldDeadlock)`. Commands hold the
+/// value's box, not its owner: once the owner is gone, those already accepted succeed, and later ones give
+/// `.failure(.valueContainerDeinited)`. An uncontended sync command costs one locked instruction and no allocation.
+public final class QueueSafeValue<Value>: @unchecked Sendable {
+    @usableFromInline
+    let box: ValueBox<Value>
+
+    /// Protects `value`. See ``GatePolicy`` for `policy`; a command that `bypassLimit` later ones have passed is next (0: never).
+    @inlinable
+    public init(value: sending Value, policy: GatePolicy = .fast, bypassLimit: UInt32 = 0) {
+        box = .make(value, policy, bypassLimit)
+    }
+
+    deinit {
+        box.close()
+    }
+
+    /// Commands that block the calling thread until they are done, and run their closures on it.
+    @inlinable
+    public var wait: SyncSchedule<Value> {
+        SyncSchedule(box: box, timeout: nil)
+    }
+
+    /// The same, for at most `timeout` of waiting: `.failure(.timedOut)` then. Zero or less tries once.
+    @inlinable
+    public func wait(timeout: Duration) -> SyncSchedule<Value> {
+        SyncSchedule(box: box, timeout: timeout)
+    }
+
+    /// Commands that return at once, and run their closures on `queue`. While they wait they occupy no thread.
+    ///
+    /// - Parameter timeout: how long the command may wait for its turn before it gives `.failure(.timedOut)`.
+    @inlinable
+    public func async(performIn queue: DispatchQueue, timeout: Duration? = nil) -> AsyncSchedule<Value> {
+        AsyncSchedule(box: box, queue: queue, timeout: timeout)
+    }
+
+    /// The same on the global queue of a quality of service.
+    @inlinable
+    public func async(performIn qos: DispatchQoS.QoSClass, timeout: Duration? = nil) -> AsyncSchedule<Value> {
+        AsyncSchedule(box: box, queue: .global(qos: qos), timeout: timeout)
+    }
+
+    /// Commands that suspend the calling task until they are done. Cancelling a task that waits gives `.failure(.cancelled)`.
+    ///
+    /// Without a named priority they wait at the task's.
+    @inlinable
+    public var suspending: SuspendingCommands<Value> {
+        SuspendingCommands(box: box, rank: nil, timeout: nil)
+    }
+
+    /// The same, for at most `timeout` of waiting: `.failure(.timedOut)` then.
+    @inlinable
+    public func suspending(timeout: Duration) -> SuspendingCommands<Value> {
+        SuspendingCommands(box: box, rank: nil, timeout: timeout)
+    }
+
+    /// Commands that wait for their turn, of every schedule, at some instant during the call.
+    package var waitingCount: Int { box.waitingCount }
+}
+
+/// A ``QueueSafeValue`` all of whose commands block: `value.{priority}.{command}`.
+public final class QueueSafeSyncedValue<Value>: @unchecked Sendable {
+    @usableFromInline
+    let value: QueueSafeValue<Value>
+
+    @inlinable
+    public init(value: sending Value) {
+        self.value = QueueSafeValue(value: value)
+    }
+
+    @inlinable public var lowestPriority: SyncCommands<Value> { value.wait.lowestPriority }
+    @inlinable public var highestPriority: SyncCommands<Value> { value.wait.highestPriority }
+    @inlinable public func priority(_ priority: CommandPriority) -> SyncCommands<Value> { value.wait.priority(priority) }
+
+    /// Commands that wait for at most `timeout`.
+    @inlinable public func timeout(_ timeout: Duration) -> SyncSchedule<Value> { value.wait(timeout: timeout) }
+}
+
+/// A ``QueueSafeValue`` all of whose commands are performed on one queue: `value.{priority}.{command}`.
+public final class QueueSafeAsyncedValue<Value>: @unchecked Sendable {
+    @usableFromInline
+    let value: QueueSafeValue<Value>
+    @usableFromInline
+    let queue: DispatchQueue
+
+    @inlinable
+    public init(value: sending Value, queue: DispatchQueue) {
+        self.value = QueueSafeValue(value: value)
+        self.queue = queue
+    }
+
+    @inlinable public var lowestPriority: AsyncCommands<Value> { value.async(performIn: queue).lowestPriority }
+    @inlinable public var highestPriority: AsyncCommands<Value> { value.async(performIn: queue).highestPriority }
+    @inlinable public func priority(_ priority: CommandPriority) -> AsyncCommands<Value> {
+        value.async(performIn: queue).priority(priority)
+    }
+
+    /// Commands that wait for at most `timeout`.
+    @inlinable public func timeout(_ timeout: Duration) -> AsyncSchedule<Value> { value.async(performIn: queue, timeout: timeout) }
+}

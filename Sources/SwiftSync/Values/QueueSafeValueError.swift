@@ -1,0 +1,30 @@
+/// Why a command on a protected value did not happen.
+public enum QueueSafeValueError: Error {
+    /// The ``QueueSafeValue`` that owned the value is gone; the command was made before and performed after.
+    case valueContainerDeinited
+    /// Something that has no case of its own.
+    case unexpected(error: any Error)
+    /// A `map` without a closure.
+    case commandClosureDeallocated
+    /// The command was issued by the thread that is inside a command on the same value: waiting would never end.
+    case wouldDeadlock
+    /// The timeout passed before it was the command's turn; nothing was run. Never early.
+    case timedOut
+    /// The task was cancelled while it waited; nothing was run.
+    case cancelled
+}
+
+extension QueueSafeValueError: Equatable {
+    /// Two unexpected errors are equal when their descriptions are.
+    public static func == (left: Self, right: Self) -> Bool {
+        switch (left, right) {
+        case (.valueContainerDeinited, .valueContainerDeinited), (.commandClosureDeallocated, .commandClosureDeallocated),
+            (.wouldDeadlock, .wouldDeadlock), (.timedOut, .timedOut), (.cancelled, .cancelled):
+            true
+        case (.unexpected(let left), .unexpected(let right)):
+            String(reflecting: left) == String(reflecting: right)
+        default:
+            false
+        }
+    }
+}

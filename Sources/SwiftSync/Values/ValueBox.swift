@@ -1,0 +1,54 @@
+public import CSyncKernel
+
+/// What the kernel answered where no better error exists.
+struct KernelError: Error, CustomStringConvertible {
+    let status: Int32
+    var description: String { String(cString: csk_status_text(status)) }
+}
+
+extension QueueSafeValueError {
+    /// The error for a status of the kernel other than zero.
+    @usableFromInline
+    init(status: Int32) {
+        switch status {
+        case ETIMEDOUT: self = .timedOut
+        case ECANCELED: self = .cancelled
+        case EDEADLK: self = .wouldDeadlock
+        case ESHUTDOWN: self = .valueContainerDeinited
+        default: self = .unexpected(error: KernelError(status: status))
+        }
+    }
+}
+
+/// The gate and the value of a ``QueueSafeValue``. Its commands hold it; its owner closes it, which destroys the value behind the
+/// last command that was accepted. A closed gate stays held for good, so no command can reach the place where the value was.
+@usableFromInline
+final class ValueBox<Value>: GateBox<Value> {
+    @inlinable
+    static func make(_ value: consuming sending Value, _ policy: GatePolicy, _ bypassLimit: UInt32) -> ValueBox {
+        let buffer = ValueBox.create(minimumCapacity: 1) { _ in newGate(policy, bypassLimit) }
+        let box = unsafeDowncast(buffer, to: ValueBox.self)
+        box.value.initialize(to: value)
+        return box
+    }
+
+    /// Refuses new commands, and destroys the value once those accepted have ended, on the thread that ends the last one. Never blocks.
+    @usableFromInline
+    func close() {
+        let status = ClosingWaiter(self).close(gate)
+        precondition(status == 0, "QueueSafeValue: closed twice")
+    }
+}
+
+/// Keeps the box while it waits for its last commands.
+private final class ClosingWaiter<Value>: GateWaiter {
+    private let box: ValueBox<Value>
+
+    init(_ box: ValueBox<Value>) {
+        self.box = box
+    }
+
+    override func resolve(_ status: Int32) {
+        box.value.deinitialize(count: 1)
+    }
+}
