@@ -20,23 +20,21 @@ public final class QueueSafeValue<Value>: @unchecked Sendable {
     @usableFromInline
     let box: ValueBox<Value>
 
+    /// Commands that block the calling thread until they are done, and run their closures on it.
+    public let wait: SyncSchedule<Value>
+
     /// Protects `value`. See ``GatePolicy`` for `policy`; a command that `bypassLimit` later ones have passed is next (0: never).
     @inlinable
     public init(value: sending Value, policy: GatePolicy = .fast, bypassLimit: UInt32 = 0) {
         box = .make(value, policy, bypassLimit)
+        wait = SyncSchedule(box: box, timeout: nil)
     }
 
     deinit {
         box.close()
     }
 
-    /// Commands that block the calling thread until they are done, and run their closures on it.
-    @inlinable
-    public var wait: SyncSchedule<Value> {
-        SyncSchedule(box: box, timeout: nil)
-    }
-
-    /// The same, for at most `timeout` of waiting: `.failure(.timedOut)` then. Zero or less tries once.
+    /// The commands of ``wait`` for at most `timeout` of waiting: `.failure(.timedOut)` then. Zero or less tries once.
     @inlinable
     public func wait(timeout: Duration) -> SyncSchedule<Value> {
         SyncSchedule(box: box, timeout: timeout)
@@ -77,19 +75,34 @@ public final class QueueSafeValue<Value>: @unchecked Sendable {
 /// A ``QueueSafeValue`` all of whose commands block: `value.{priority}.{command}`.
 public final class QueueSafeSyncedValue<Value>: @unchecked Sendable {
     @usableFromInline
-    let value: QueueSafeValue<Value>
+    let box: ValueBox<Value>
+
+    /// After everything that waits.
+    public let lowestPriority: SyncCommands<Value>
+    /// Before everything that waits; the last one in front.
+    public let highestPriority: SyncCommands<Value>
 
     @inlinable
     public init(value: sending Value) {
-        self.value = QueueSafeValue(value: value)
+        box = .make(value, .fast, 0)
+        let schedule = SyncSchedule(box: box, timeout: nil)
+        lowestPriority = schedule.lowestPriority
+        highestPriority = schedule.highestPriority
     }
 
-    @inlinable public var lowestPriority: SyncCommands<Value> { value.wait.lowestPriority }
-    @inlinable public var highestPriority: SyncCommands<Value> { value.wait.highestPriority }
-    @inlinable public func priority(_ priority: CommandPriority) -> SyncCommands<Value> { value.wait.priority(priority) }
+    deinit {
+        box.close()
+    }
+
+    /// By priority, within one by arrival.
+    @inlinable public func priority(_ priority: CommandPriority) -> SyncCommands<Value> {
+        SyncCommands(box: box, rank: CommandRank.of(priority), timeout: nil)
+    }
 
     /// Commands that wait for at most `timeout`.
-    @inlinable public func timeout(_ timeout: Duration) -> SyncSchedule<Value> { value.wait(timeout: timeout) }
+    @inlinable public func timeout(_ timeout: Duration) -> SyncSchedule<Value> {
+        SyncSchedule(box: box, timeout: timeout)
+    }
 }
 
 /// A ``QueueSafeValue`` all of whose commands are performed on one queue: `value.{priority}.{command}`.

@@ -2,24 +2,25 @@ public import CSyncKernel
 import Dispatch
 
 /// The priorities of commands that block the caller.
+///
+/// The named ones are stored, so that the value's own schedule is read in place: a computed one would retain and release the box
+/// at each command, which costs as much as the lock.
 @frozen
 public struct SyncSchedule<Value>: @unchecked Sendable {
-    @usableFromInline let box: ValueBox<Value>
-    @usableFromInline let timeout: Duration?
+    /// After everything that waits.
+    public let lowestPriority: SyncCommands<Value>
+    /// Before everything that waits; the last one in front.
+    public let highestPriority: SyncCommands<Value>
 
     @inlinable
     init(box: ValueBox<Value>, timeout: Duration?) {
-        self.box = box
-        self.timeout = timeout
+        lowestPriority = SyncCommands(box: box, rank: CommandRank.back, timeout: timeout)
+        highestPriority = SyncCommands(box: box, rank: CommandRank.front, timeout: timeout)
     }
 
-    /// After everything that waits.
-    @inlinable public var lowestPriority: SyncCommands<Value> { SyncCommands(box: box, rank: CommandRank.back, timeout: timeout) }
-    /// Before everything that waits; the last one in front.
-    @inlinable public var highestPriority: SyncCommands<Value> { SyncCommands(box: box, rank: CommandRank.front, timeout: timeout) }
     /// By priority, within one by arrival.
     @inlinable public func priority(_ priority: CommandPriority) -> SyncCommands<Value> {
-        SyncCommands(box: box, rank: CommandRank.of(priority), timeout: timeout)
+        SyncCommands(box: lowestPriority.box, rank: CommandRank.of(priority), timeout: lowestPriority.timeout)
     }
 }
 
