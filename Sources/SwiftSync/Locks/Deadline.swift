@@ -26,9 +26,7 @@ enum Deadline {
     static func after(seconds: Double) -> Int64? {
         if seconds.isNaN { return nil }
         if seconds <= 0 { return passed }
-        let nanoseconds = (seconds * 1e9).rounded(.up)
-        guard let span = Int64(exactly: nanoseconds) else { return never }
-        return csk_deadline_after(span)
+        return nanoseconds(inSeconds: seconds).map(csk_deadline_after) ?? never
     }
 
     /// The length of `duration`, rounded up; nil when it exceeds what 64 bits hold. Negative spans count as zero.
@@ -39,5 +37,10 @@ enum Deadline {
         let (whole, tooLong) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
         let (sum, carried) = whole.addingReportingOverflow(fraction)
         return tooLong || carried ? nil : sum
+    }
+
+    /// The length of `seconds`, rounded up; nil for infinity and what exceeds 64 bits.
+    static func nanoseconds(inSeconds seconds: Double) -> Int64? {
+        Int64(exactly: (seconds * 1e9).rounded(.up))
     }
 }

@@ -3,20 +3,19 @@ import Dispatch
 
 /// An asynchronous command on its way: waiting for the gate, then for its queue, then inside.
 ///
-/// The kernel holds a reference while it waits for the gate, the dispatched closure one after that.
-final class AsyncCommand<Value>: GateWaiter, @unchecked Sendable {
+/// The kernel holds a reference while it waits for the gate, the dispatched block one after that.
+final class AsyncCommand<Value>: DispatchedWaiter, @unchecked Sendable {
     /// What the command does once it is its turn, or could not be. Runs on `queue`; on success the gate is this thread's, and the
     /// closure sees to it that it is left.
     typealias Body = @Sendable (AsyncCommand, QueueSafeValueError?) -> Void
 
     let box: ValueBox<Value>
-    let queue: DispatchQueue
     private let body: Body
 
     init(box: ValueBox<Value>, queue: DispatchQueue, body: @escaping Body) {
         self.box = box
-        self.queue = queue
         self.body = body
+        super.init(queue: queue)
     }
 
     func submit(rank: Int64, timeout: Duration?) {
@@ -24,11 +23,7 @@ final class AsyncCommand<Value>: GateWaiter, @unchecked Sendable {
         if status != 0 { resolve(status) }
     }
 
-    override func resolve(_ status: Int32) {
-        queue.async { self.begin(status) }
-    }
-
-    private func begin(_ status: Int32) {
+    override func begin(_ status: Int32) {
         guard status == 0 else { return body(self, QueueSafeValueError(status: status)) }
         if adopt(box.gate) { return body(self, nil) }
         // The queue was slower than others would wait: back to the old place in the order.
@@ -37,6 +32,11 @@ final class AsyncCommand<Value>: GateWaiter, @unchecked Sendable {
 
     func leave() {
         csk_gate_unlock(box.gate)
+    }
+
+    /// The same where the command has nothing else to do.
+    func leaveLast() {
+        leaveLast { leave() }
     }
 
     /// Runs `access` with a `done` that ends the section together with the closure's own end, and then `after` on the queue.

@@ -52,7 +52,7 @@ extension AsyncCommands where Value: Sendable {
         submit { command, error in
             if let error { return commandClosure(.failure(error)) }
             commandClosure(.success(command.box.value.pointee))
-            command.leave()
+            command.leaveLast()
         }
     }
 
@@ -92,9 +92,10 @@ extension AsyncCommands where Value: Sendable {
         submit { command, error in
             if let error { commandClosure?(.failure(error)); return }
             accessClosure?(&command.box.value.pointee)
-            let updated = commandClosure == nil ? nil : command.box.value.pointee
+            guard let commandClosure else { return command.leaveLast() }
+            let updated = command.box.value.pointee
             command.leave()
-            if let commandClosure, let updated { commandClosure(.success(updated)) }
+            commandClosure(.success(updated))
         }
     }
 
