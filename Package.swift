@@ -11,6 +11,7 @@ let package = Package(
     targets: [
         .target(
             name: "CSyncKernel",
+            exclude: ["CMakeLists.txt", "cmake"],
             publicHeadersPath: "include",
             cSettings: [.define("_GNU_SOURCE"), .headerSearchPath("src")]
         ),

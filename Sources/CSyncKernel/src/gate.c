@@ -225,6 +225,9 @@ void csk_gate_post(csk_gate_t *gate) {
     if (!(summary & GATE_WAITERS) || ((summary & GATE_DESIGNATED) && !(summary & GATE_HAND_OVER))) return;
     csk_gate_effects_t effects = { 0 };
     csk_queue_lock(&gate->queue_lock);
+    csk_gate_waiter_t *next = csk_gate_next(gate);
+    /* Even if a newcomer has the gate meanwhile: else each of them would come here when it leaves, to no effect. */
+    if (next != NULL && !gate->designated && !csk_gate_wants_hand_over(gate, next)) csk_gate_designate(gate, next, &effects);
     csk_gate_settle(gate, &effects);
     csk_queue_unlock(&gate->queue_lock);
     csk_gate_perform(&effects);

@@ -62,7 +62,11 @@ struct csk_gate {
     uint32_t reserved;
 };
 
+#ifdef __cplusplus
+#define CSK_GATE_INITIALIZER {}
+#else
 #define CSK_GATE_INITIALIZER { 0 }
+#endif
 
 /* Called once for each accepted asynchronous waiter: status 0, the gate is the waiter's and must be unlocked in the end;
  * ETIMEDOUT or ECANCELED, it is not. Runs on the thread that left the gate, cancelled, or fired the deadline, possibly before

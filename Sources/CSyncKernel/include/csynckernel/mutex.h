@@ -16,7 +16,11 @@ typedef struct csk_mutex {
     csk_gate_t gate;
 } csk_mutex_t;
 
+#ifdef __cplusplus
+#define CSK_MUTEX_INITIALIZER {}
+#else
 #define CSK_MUTEX_INITIALIZER { { 0 } }
+#endif
 
 CSK_API int csk_mutex_lock_slow(csk_mutex_t *mutex, int64_t deadline_ns);
 CSK_API int csk_mutex_unlock_slow(csk_mutex_t *mutex);

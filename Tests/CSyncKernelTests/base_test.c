@@ -1,0 +1,83 @@
+#include "test.h"
+
+static void version_is_that_of_the_header(void) {
+    char expected[32];
+    snprintf(expected, sizeof expected, "%d.%d.%d", CSK_VERSION_MAJOR, CSK_VERSION_MINOR, CSK_VERSION_PATCH);
+    CHECK_EQ(strcmp(csk_version(), expected), 0);
+}
+
+static int64_t monotonic_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static void now_is_the_monotonic_clock(void) {
+    for (int i = 0; i < 1000; i++) {
+        int64_t before = monotonic_ns(), now = csk_now(), after = monotonic_ns();
+        CHECK_LE(before, now);
+        CHECK_LE(now, after);
+    }
+}
+
+static void deadline_is_so_far_from_now(void) {
+    static const int64_t spans[] = { 0, 1, 999999999, 1000000000, INT64_C(86400000000000) };
+    for (size_t i = 0; i < sizeof spans / sizeof spans[0]; i++) {
+        int64_t before = csk_now(), deadline = csk_deadline_after(spans[i]), after = csk_now();
+        CHECK_LE(before + spans[i], deadline);
+        CHECK_LE(deadline, after + spans[i]);
+    }
+}
+
+static void a_far_deadline_saturates(void) {
+    CHECK_EQ(csk_deadline_after(INT64_MAX), CSK_NEVER);
+    CHECK_EQ(csk_deadline_after(INT64_MAX - 1), CSK_NEVER);
+    CHECK_EQ(csk_deadline_after(INT64_MAX - csk_now()), CSK_NEVER);
+    /* An hour before the end of time, which is no saturation. */
+    CHECK(csk_deadline_after(INT64_MAX - csk_now() - INT64_C(3600000000000)) < CSK_NEVER);
+}
+
+static void a_negative_span_has_passed(void) {
+    CHECK(csk_deadline_after(-1) < csk_now());
+    CHECK(csk_deadline_after(INT64_MIN) < 0);
+    CHECK(csk_deadline_after(INT64_MIN) < csk_deadline_after(INT64_MIN + INT64_C(3600000000000)));
+}
+
+static void every_status_has_its_own_text(void) {
+    static const int statuses[] = { 0,      ETIMEDOUT, ECANCELED, EDEADLK, EPERM,     EBUSY,
+                                    EINVAL, ENOMEM,    EAGAIN,    ENOENT,  ESHUTDOWN, -1 };
+    enum { count = sizeof statuses / sizeof statuses[0] };
+    for (size_t i = 0; i < count; i++) {
+        const char *text = csk_status_text(statuses[i]);
+        CHECK(text != NULL);
+        CHECK(strlen(text) > 0 && strchr(text, '\n') == NULL);
+        for (size_t other = 0; other < i; other++) CHECK(strcmp(text, csk_status_text(statuses[other])) != 0);
+    }
+    CHECK_EQ(strcmp(csk_status_text(ETIMEDOUT), "timed out"), 0);
+    CHECK(csk_status_text(INT32_MAX) == csk_status_text(-1));
+}
+
+static void errno_is_left_alone(void) {
+    errno = EDOM;
+    csk_now();
+    csk_deadline_after(5);
+    csk_status_text(12345);
+    csk_version();
+    CHECK_EQ(errno, EDOM);
+}
+
+static void ranks_order_by_priority_then_place(void) {
+    static const int32_t priorities[] = { INT32_MIN, INT32_MIN + 1, -1, 0, 1, INT32_MAX - 1, INT32_MAX };
+    csk_rank_t last = INT64_MIN;
+    for (size_t i = 0; i < sizeof priorities / sizeof priorities[0]; i++) {
+        for (int place = CSK_PLACE_LAST; place <= CSK_PLACE_FRONT; place++) {
+            csk_rank_t rank = csk_rank(priorities[i], place);
+            CHECK(rank > last);
+            last = rank;
+        }
+    }
+}
+
+TEST_MAIN(TEST(version_is_that_of_the_header), TEST(now_is_the_monotonic_clock), TEST(deadline_is_so_far_from_now),
+          TEST(a_far_deadline_saturates), TEST(a_negative_span_has_passed), TEST(every_status_has_its_own_text),
+          TEST(errno_is_left_alone), TEST(ranks_order_by_priority_then_place))

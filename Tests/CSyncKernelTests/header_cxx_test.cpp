@@ -1,0 +1,58 @@
+// All headers together in C++17, with every initializer, and calls through the C++ side of the declarations.
+#include <csynckernel/csynckernel.h>
+
+#include <cstdio>
+#include <cstring>
+#include <thread>
+#include <type_traits>
+
+static_assert(std::is_standard_layout<csk_gate_t>::value && std::is_trivially_copyable<csk_gate_t>::value, "plain data");
+static_assert(std::is_standard_layout<csk_mutex_t>::value, "plain data");
+static_assert(std::is_standard_layout<csk_pqueue_t>::value, "plain data");
+static_assert(std::is_standard_layout<csk_timer_t>::value, "plain data");
+
+static csk_gate_t gate = CSK_GATE_INITIALIZER;
+static csk_mutex_t mutex = CSK_MUTEX_INITIALIZER;
+static csk_pqueue_t queue = CSK_PQUEUE_INITIALIZER;
+
+static int failures;
+
+static void expect(bool holds, const char *what) {
+    if (holds) return;
+    std::printf("FAILED: %s\n", what);
+    failures++;
+}
+#define EXPECT(condition) expect((condition), #condition)
+
+int main() {
+    EXPECT(std::strcmp(csk_version(), "") != 0);
+    EXPECT(csk_deadline_after(1000000) > csk_now());
+
+    EXPECT(csk_gate_lock(&gate, 1) == 0);
+    EXPECT(csk_gate_lock(&gate, 1) == EDEADLK);
+    int status = 0;
+    std::thread([&status] { status = csk_gate_timedlock(&gate, 1, csk_deadline_after(1000)); }).join();
+    EXPECT(status == ETIMEDOUT);
+    EXPECT(csk_gate_unlock(&gate) == 0);
+    EXPECT(csk_gate_destroy(&gate) == 0);
+
+    EXPECT(csk_mutex_lock(&mutex) == 0);
+    EXPECT(csk_mutex_lock(&mutex) == 0);
+    std::thread([&status] { status = csk_mutex_trylock(&mutex); }).join();
+    EXPECT(status == EBUSY);
+    EXPECT(csk_mutex_unlock(&mutex) == 0);
+    EXPECT(csk_mutex_unlock(&mutex) == 0);
+    EXPECT(csk_mutex_unlock(&mutex) == EPERM);
+    EXPECT(csk_mutex_destroy(&mutex) == 0);
+
+    csk_pqueue_item_t low{}, high{}, *item = nullptr;
+    EXPECT(csk_pqueue_push(&queue, &low, 1) == 0);
+    EXPECT(csk_pqueue_push(&queue, &high, 2) == 0);
+    EXPECT(csk_pqueue_pop(&queue, &item) == 0 && item == &high);
+    EXPECT(csk_pqueue_pop(&queue, &item) == 0 && item == &low);
+    EXPECT(csk_pqueue_destroy(&queue) == 0);
+
+    csk_heap_t heap{};
+    EXPECT(csk_heap_pop(&heap) == nullptr);
+    return failures != 0;
+}
