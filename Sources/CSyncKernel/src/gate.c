@@ -40,7 +40,7 @@ enum attempt { ENTERED, HELD, QUEUE_FIRST };
 
 /* Takes a free gate without the queue lock, unless somebody of higher rank waits. What it read of the queue may be stale by the time
  * it enters: see FAST in gate.h. Under STRICT a gate with waiters is never free. */
-static enum attempt barge(csk_gate_t *gate, csk_rank_t rank, uint64_t self) {
+static inline enum attempt barge(csk_gate_t *gate, csk_rank_t rank, uint64_t self) {
     uint64_t summary = csk_load(&gate->summary, CSK_ACQUIRE);
     if (summary & (GATE_CLOSED | GATE_HAND_OVER)) return QUEUE_FIRST;
     if ((summary & GATE_WAITERS) && csk_gate_biased_rank(rank) < summary >> GATE_RANK_SHIFT) return QUEUE_FIRST;
@@ -50,8 +50,7 @@ static enum attempt barge(csk_gate_t *gate, csk_rank_t rank, uint64_t self) {
 }
 
 static enum attempt spin_to_enter(csk_gate_t *gate, csk_rank_t rank, uint64_t self) {
-    enum attempt attempt = barge(gate, rank, self);
-    if (attempt != HELD) return attempt;
+    enum attempt attempt;
     int64_t end_ns = csk_platform_now() + spin_ns;
     do {
         for (int pauses = 0; pauses < 8; pauses++) {
@@ -207,6 +206,8 @@ static int enter_or_wait(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns,
 int csk_gate_lock_slow(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns) {
     csk_gate_prepare(gate);
     uint64_t self = csk_self();
+    /* While others are parked every entry comes here, most of them to a free gate. */
+    if (CSK_LIKELY(barge(gate, rank, self) == ENTERED)) return 0;
     if (csk_gate_holder(gate) == self) return EDEADLK;
     if (csk_load(&gate->summary, CSK_ACQUIRE) & GATE_CLOSED) return ESHUTDOWN;
     if (deadline_ns != CSK_NEVER && deadline_ns <= csk_platform_now()) {
@@ -219,9 +220,8 @@ int csk_gate_lock_slow(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns) {
 
 /* ---- Leaving ------------------------------------------------------------------------------------------------------------ */
 
-void csk_gate_post(csk_gate_t *gate) {
-    /* A locked read: it is also the fence between the store that freed the gate and this look. */
-    uint64_t summary = csk_fetch_add(&gate->summary, UINT64_C(0), CSK_SEQ_CST);
+/* After the gate was freed and a full fence: sees to it that a waiter comes, unless one is on its way. */
+static inline void call_next(csk_gate_t *gate, uint64_t summary) {
     if (!(summary & GATE_WAITERS) || ((summary & GATE_DESIGNATED) && !(summary & GATE_HAND_OVER))) return;
     csk_gate_effects_t effects = { 0 };
     csk_queue_lock(&gate->queue_lock);
@@ -231,6 +231,11 @@ void csk_gate_post(csk_gate_t *gate) {
     csk_gate_settle(gate, &effects);
     csk_queue_unlock(&gate->queue_lock);
     csk_gate_perform(&effects);
+}
+
+void csk_gate_post(csk_gate_t *gate) {
+    /* A locked read: it is also the fence between the store that freed the gate and this look. */
+    call_next(gate, csk_fetch_add(&gate->summary, UINT64_C(0), CSK_SEQ_CST));
 }
 
 /* Grants the gate to the next waiter; false when there is none any more. */
@@ -247,8 +252,9 @@ static bool hand_over(csk_gate_t *gate) {
 
 static void leave_two_words(csk_gate_t *gate) {
     if ((csk_load(&gate->summary, CSK_ACQUIRE) & GATE_HAND_OVER) && hand_over(gate)) return;
-    csk_store(&gate->held, UINT64_C(0), CSK_RELEASE);
-    csk_gate_post(gate);
+    /* The exchange is the fence between freeing the gate and looking for waiters. */
+    csk_exchange(&gate->held, UINT64_C(0), CSK_SEQ_CST);
+    call_next(gate, csk_load(&gate->summary, CSK_SEQ_CST));
 }
 
 /* Designates the next waiter, or grants it the gate: true then. The wake that is due comes back in `wake`: it must follow the
