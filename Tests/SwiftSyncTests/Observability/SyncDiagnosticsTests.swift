@@ -1,0 +1,114 @@
+import SwiftSync
+import Testing
+
+/// Every test that sets the handler of the process belongs into this suite's serial order.
+@Suite(.serialized)
+struct HandlerSettingTests {}
+
+extension HandlerSettingTests {
+    @Suite struct SyncDiagnosticsTests {
+        typealias Report = SyncDiagnostics.Report
+
+        /// Sets a handler that passes on only what this suite reports, for other suites may report meanwhile.
+        private func withHandler(_ handler: @escaping @Sendable (Report) -> Void, _ body: () throws -> Void) rethrows {
+            SyncDiagnostics.setHandler { report in
+                if report.subject.hasPrefix("SyncDiagnosticsTests") { handler(report) }
+            }
+            defer { SyncDiagnostics.setHandler(nil) }
+            try body()
+        }
+
+        private func report(_ kind: Report.Kind, _ message: String) {
+            SyncDiagnostics.report(kind, subject: "SyncDiagnosticsTests", message: message)
+        }
+
+        @Test func theHandlerGetsEveryPartOfTheReportOnTheReportingThread() {
+            let seen = Shared<[(Report, UInt)]>([])
+            withHandler { report in seen.access { $0.append((report, Threads.current)) } } _: {
+                let reporter = Shared<UInt>(0)
+                let thread = Thread {
+                    reporter.access { $0 = Threads.current }
+                    SyncDiagnostics.report(.completionDropped, subject: "SyncDiagnosticsTests", message: "dropped")
+                }
+                thread.join()
+                #expect(seen.value.count == 1)
+                #expect(seen.value.first?.0.kind == .completionDropped)
+                #expect(seen.value.first?.0.subject == "SyncDiagnosticsTests")
+                #expect(seen.value.first?.0.message == "dropped")
+                #expect(seen.value.first?.1 == reporter.value)
+            }
+        }
+
+        @Test func aHandlerMayReportWithoutBeingCalledAgain() async {
+            let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
+                let calls = Shared()
+                SyncDiagnostics.setHandler { _ in
+                    calls.increment()
+                    SyncDiagnostics.report(.wouldDeadlock, subject: "nested", message: "call \(calls.value)")
+                }
+                SyncDiagnostics.report(.notOwner, subject: "outer", message: "")
+                SyncDiagnostics.report(.notOwner, subject: "outer", message: "")
+            }
+            #expect(text(result) == "SwiftSync: would deadlock: nested: call 1\nSwiftSync: would deadlock: nested: call 2\n")
+        }
+
+        @Test func aHandlerMayReplaceItself() {
+            let first = Shared()
+            let second = Shared()
+            withHandler { _ in
+                first.increment()
+                SyncDiagnostics.setHandler { if $0.subject == "SyncDiagnosticsTests" { second.increment() } }
+            } _: {
+                report(.notOwner, "one")
+                report(.notOwner, "two")
+            }
+            #expect(first.value == 1)
+            #expect(second.value == 1)
+        }
+
+        @Test func aReplacedHandlerIsReleasedOutsideTheLock() {
+            final class Reporting: Sendable {
+                deinit { SyncDiagnostics.report(.notOwner, subject: "SyncDiagnosticsTests", message: "released") }
+            }
+            let released = Shared()
+            do {
+                let captured = Reporting()
+                SyncDiagnostics.setHandler { _ in withExtendedLifetime(captured) {} }
+            }
+            withHandler { if $0.message == "released" { released.increment() } } _: {}
+            #expect(released.value == 1)
+        }
+
+        @Test func handlersCanBeExchangedWhileOthersReport() {
+            let delivered = Shared()
+            withHandler { _ in delivered.increment() } _: {
+                Threads.run(4) { index in
+                    for _ in 0..<500 {
+                        if index == 0 {
+                            SyncDiagnostics.setHandler { if $0.subject == "SyncDiagnosticsTests" { delivered.increment() } }
+                        } else {
+                            SyncDiagnostics.report(.invalidTimeout, subject: "SyncDiagnosticsTests", message: "")
+                        }
+                    }
+                }
+            }
+            #expect(delivered.value == 1500)
+        }
+
+        @Test func withoutAHandlerAReportIsOneLineOnStandardError() async {
+            let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
+                SyncDiagnostics.report(.invalidTimeout, subject: "subject", message: "first\nsecond")
+                SyncDiagnostics.setHandler { _ in }
+                SyncDiagnostics.report(.invalidTimeout, subject: "subject", message: "handled")
+                SyncDiagnostics.setHandler(nil)
+                SyncDiagnostics.report(.invalidTimeout, subject: "subject", message: "third")
+            }
+            #expect(
+                text(result) == "SwiftSync: invalid timeout: subject: first second\nSwiftSync: invalid timeout: subject: third\n")
+        }
+
+        private func text(_ result: ExitTest.Result?) -> String {
+            String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        }
+    }
+}
