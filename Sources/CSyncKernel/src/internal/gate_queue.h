@@ -22,7 +22,9 @@
  * queue lock, free gate and waiters present means that one is designated or granted. L's inline form has no fence between its
  * store and its look. The first waiter of an episode therefore executes membarrier between its publication and a second look:
  * either L's look came after it, and saw WAITERS, or L's store came before it, and W sees the gate free. A later waiter
- * of the same episode needs none: whoever leaves after the first one's membarrier takes the slow way, with the fence.
+ * of the same episode needs none. While a designated waiter is on its way, L's slow form does without the fence as well: that
+ * waiter executes membarrier, and looks again, whenever it gives the designation back without having entered.
+ * Tests/Model/gate_fast.pml holds this step by step; each barrier and each look removed makes it fail.
  *
  * One-word form: the flags stand in the word that the leaver's CAS compares, so it can't miss them, and it designates before
  * it frees: freeing is the last access to the gate, which may then be destroyed. A thread that was granted the gate under the queue
