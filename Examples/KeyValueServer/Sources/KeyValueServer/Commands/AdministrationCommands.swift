@@ -1,0 +1,167 @@
+extension Command {
+    static let administration: [Command] = [
+        other("ping", -1, ["fast"], "Answers, with the argument if there is one.", "connection", since: "1.0.0") {
+            request, _ in
+            guard request.count <= 2 else { return .reply(.wrongArity("ping".utf8)) }
+            return .reply(request.count == 2 ? .bulk(request[1]) : .pong)
+        },
+        other("echo", 2, ["fast"], "Returns its argument.", "connection", since: "1.0.0") { request, _ in
+            .reply(.bulk(request[1]))
+        },
+        other("hello", -1, ["noscript", "fast"], "Chooses the protocol version.", "connection", since: "6.0.0") {
+            request, session in
+            Hello.plan(request, &session)
+        },
+        other("quit", -1, ["noscript", "fast"], "Closes the connection.", "connection", since: "1.0.0") { _, _ in
+            .close(.ok)
+        },
+        other("command", -1, ["loading", "stale"], "Describes the commands.", "server", since: "2.8.13") {
+            request, _ in
+            .reply(CommandDescriptions.reply(to: request))
+        },
+        other("config", -2, ["admin", "noscript"], "Reads the configuration.", "server", since: "2.0.0") {
+            request, session in
+            .reply(Configuration.reply(to: request, session.server))
+        },
+        other("dbsize", 1, ["readonly", "fast"], "Counts the keys.", "server", since: "1.0.0") { _, _ in .count },
+        other("flushall", -1, ["write"], "Removes all keys.", "server", since: "1.0.0") { request, _ in
+            let isPlain = request.count == 1
+            let hasMode = request.count == 2 && (request[1].hasName("sync") || request[1].hasName("async"))
+            return isPlain || hasMode ? .sweep(.flush) : .reply(.syntaxError)
+        },
+        other("info", -1, ["loading", "stale"], "Reports on the server.", "server", since: "1.0.0") { request, _ in
+            .info(sections: Array(request.dropFirst()))
+        },
+    ]
+
+    private static func other(
+        _ name: StaticString, _ arity: Int, _ flags: [StaticString], _ summary: StaticString, _ group: StaticString,
+        since: StaticString, plan: @escaping @Sendable (borrowing Request, inout Session) -> Work
+    ) -> Command {
+        Command(
+            name: name, arity: arity, flags: flags, keys: (0, 0, 0), summary: summary, group: group, since: since,
+            plan: plan)
+    }
+}
+
+enum Hello {
+    /// `HELLO [version [AUTH user password] [SETNAME name]]`. Nothing is changed unless all of it is right.
+    static func plan(_ request: Request, _ session: inout Session) -> Work {
+        var version = session.version
+        var name = session.name
+        if request.count > 1 {
+            guard let number = Decimal.parse(request[1]) else {
+                return .reply(.failure("ERR Protocol version is not an integer or out of range"))
+            }
+            guard let known = ProtocolVersion(rawValue: number) else {
+                return .reply(.failure("NOPROTO unsupported protocol version"))
+            }
+            version = known
+        }
+        var index = 2
+        while index < request.count {
+            if request[index].hasName("auth"), index + 2 < request.count {
+                // There are no passwords, so the default user is let in with any.
+                guard request[index + 1] == Array("default".utf8) else {
+                    return .reply(.failure("WRONGPASS invalid username-password pair or user is disabled."))
+                }
+                index += 3
+            } else if request[index].hasName("setname"), index + 1 < request.count {
+                name = request[index + 1]
+                guard name.allSatisfy({ $0 >= UInt8(ascii: "!") && $0 <= UInt8(ascii: "~") }) else {
+                    let message = "ERR Client names cannot contain spaces, newlines or special characters."
+                    return .reply(.failure(message))
+                }
+                index += 2
+            } else {
+                let option = request[index].textPrefix(request[index].count)
+                return .reply(.error(Array("ERR Syntax error in HELLO option '".utf8) + option + Array("'".utf8)))
+            }
+        }
+        session.version = version
+        session.name = name
+        return .reply(
+            .map([
+                (.text("server"), .text(ServerFacts.name)),
+                (.text("version"), .text(ServerFacts.version)),
+                (.text("proto"), .integer(version.rawValue)),
+                (.text("id"), .integer(session.id)),
+                (.text("mode"), .text("standalone")),
+                (.text("role"), .text("master")),
+                (.text("modules"), .array([])),
+            ]))
+    }
+}
+
+/// `CONFIG`: a few parameters that clients ask for, none of which can be changed while the server runs.
+enum Configuration {
+    static func reply(to request: Request, _ server: ServerFacts) -> Reply {
+        let subcommand = request[1]
+        if subcommand.hasName("get") {
+            guard request.count > 2 else { return .wrongArity("config|get".utf8) }
+            return get(request.dropFirst(2), server)
+        }
+        if subcommand.hasName("set") {
+            guard request.count > 3 else { return .wrongArity("config|set".utf8) }
+            guard request.count % 2 == 0 else { return .syntaxError }
+            return set(request.dropFirst(2), server)
+        }
+        if subcommand.hasName("resetstat") {
+            guard request.count == 2 else { return .wrongArity("config|resetstat".utf8) }
+            server.statistics.reset()
+            return .ok
+        }
+        if subcommand.hasName("help"), request.count == 2 {
+            return help(
+                "CONFIG <subcommand> [<arg> [value] [opt] ...]. Subcommands are:", [
+                "GET <pattern>", "    Return parameters matching the glob-like <pattern> and their values.",
+                "SET <directive> <value>", "    Set the configuration <directive> to <value>.",
+                "RESETSTAT", "    Reset statistics reported by the INFO command.",
+            ])
+        }
+        return unknownSubcommand(subcommand, of: "CONFIG")
+    }
+
+    private static func parameters(_ server: ServerFacts) -> [(name: String, value: String)] {
+        let limits = RequestLimits()
+        return [
+            ("appendonly", "no"), ("bind", "127.0.0.1"), ("databases", "1"), ("io-threads", "\(server.threads)"),
+            ("maxmemory", "0"), ("maxmemory-policy", "noeviction"), ("port", "\(server.port)"),
+            ("proto-max-bulk-len", "\(limits.bulkLength)"), ("save", ""), ("timeout", "0"),
+        ]
+    }
+
+    private static func get(_ patterns: ArraySlice<[UInt8]>, _ server: ServerFacts) -> Reply {
+        let globs = patterns.map { Glob($0, ignoringCase: true) }
+        return .map(
+            parameters(server)
+                .filter { parameter in globs.contains { $0.matches(Array(parameter.name.utf8)) } }
+                .map { (.text($0.name), .text($0.value)) })
+    }
+
+    /// Setting a parameter to the value it has is fine; anything else is refused as for an immutable parameter.
+    private static func set(_ arguments: ArraySlice<[UInt8]>, _ server: ServerFacts) -> Reply {
+        let parameters = parameters(server)
+        for index in stride(from: arguments.startIndex, to: arguments.endIndex, by: 2) {
+            let name = String(decoding: arguments[index], as: UTF8.self)
+            guard let parameter = parameters.first(where: { $0.name == name.lowercased() }) else {
+                return .failure("ERR Unknown option or number of arguments for CONFIG SET - '\(name)'")
+            }
+            guard Array(parameter.value.utf8) == arguments[index + 1] else {
+                let problem = "(possibly related to argument '\(name)') - can't set immutable config"
+                return .failure("ERR CONFIG SET failed \(problem)")
+            }
+        }
+        return .ok
+    }
+
+    static func unknownSubcommand(_ subcommand: [UInt8], of command: String) -> Reply {
+        .error(
+            Array("ERR unknown subcommand '".utf8) + subcommand.textPrefix(128) + Array("'. Try \(command) HELP.".utf8))
+    }
+
+    static func help(_ heading: StaticString, _ lines: [StaticString]) -> Reply {
+        let lines = lines + ["HELP", "    Print this help."]
+        return .array([.simple(heading)] + lines.map { .simple($0) })
+    }
+}

@@ -1,0 +1,159 @@
+/// What a command does to one key, with its arguments already checked and read.
+///
+/// Everything that needs no access to the data is done before one of these is made, so that `apply` is all that runs
+/// while a shard is held.
+enum KeyOperation: Sendable {
+    case get
+    case set([UInt8], SetOptions)
+    case delete
+    case exists
+    case add(Int)
+    case append([UInt8])
+    case length
+    case expire(at: Milliseconds, ExpireCondition)
+    case timeLeft(unit: TimeUnit)
+    case persist
+    case type
+
+    func apply(to shard: inout Shard, _ key: Key, now: Milliseconds) -> Reply {
+        switch self {
+        case .get:
+            return shard.entry(key, now: now).map { .bulk($0.value) } ?? .null
+        case .set(let value, let options):
+            return options.apply(value, to: &shard, key, now: now)
+        case .delete:
+            guard shard.entry(key, now: now) != nil else { return .integer(0) }
+            shard.remove(key)
+            return .integer(1)
+        case .exists:
+            return .integer(shard.entry(key, now: now) == nil ? 0 : 1)
+        case .add(let amount):
+            return KeyOperation.add(amount, to: &shard, key, now: now)
+        case .append(let tail):
+            return KeyOperation.append(tail, to: &shard, key, now: now)
+        case .length:
+            return .integer(shard.entry(key, now: now)?.value.count ?? 0)
+        case .expire(let deadline, let condition):
+            guard let entry = shard.entry(key, now: now), condition.allows(deadline, insteadOf: entry) else {
+                return .integer(0)
+            }
+            if deadline <= now {
+                shard.remove(key)
+            } else {
+                shard.store(key, entry.value, deadline: deadline)
+            }
+            return .integer(1)
+        case .timeLeft(let unit):
+            guard let entry = shard.entry(key, now: now) else { return .integer(-2) }
+            return .integer(entry.canExpire ? unit.rounded(entry.deadline - now) : -1)
+        case .persist:
+            guard let entry = shard.entry(key, now: now), entry.canExpire else { return .integer(0) }
+            shard.store(key, entry.value)
+            return .integer(1)
+        case .type:
+            return shard.entry(key, now: now) == nil ? .simple("none") : .simple("string")
+        }
+    }
+
+    private static func add(_ amount: Int, to shard: inout Shard, _ key: Key, now: Milliseconds) -> Reply {
+        let entry = shard.entry(key, now: now)
+        guard let value = entry.map({ Decimal.parse($0.value) }) ?? 0 else { return .notAnInteger }
+        let (sum, overflowed) = value.addingReportingOverflow(amount)
+        if overflowed { return .overflow }
+        shard.store(key, Decimal.text(sum), deadline: entry?.deadline ?? .max)
+        return .integer(sum)
+    }
+
+    private static func append(_ tail: [UInt8], to shard: inout Shard, _ key: Key, now: Milliseconds) -> Reply {
+        // Only the length is taken out here: a second reference to the value would make the append copy it.
+        guard let length = shard.entry(key, now: now)?.value.count else {
+            shard.store(key, tail)
+            return .integer(tail.count)
+        }
+        guard length + tail.count <= RequestLimits().bulkLength else { return .tooLong }
+        let newLength = shard.update(key) { value in
+            value.append(contentsOf: tail)
+            return value.count
+        }
+        return .integer(newLength ?? 0)
+    }
+}
+
+/// The unit in which a command gives or asks for a time.
+enum TimeUnit: Int, Sendable {
+    case milliseconds = 1
+    case seconds = 1000
+
+    /// A time left, rounded to the nearest unit as Redis does.
+    func rounded(_ time: Milliseconds) -> Int {
+        self == .seconds ? (time + 500) / 1000 : time
+    }
+
+    /// The point in time that lies `amount` units behind `now`, or nil if that can't be represented.
+    func deadline(_ amount: Int, after now: Milliseconds) -> Milliseconds? {
+        let (span, tooLong) = amount.multipliedReportingOverflow(by: rawValue)
+        let (deadline, tooLate) = now.addingReportingOverflow(span)
+        return tooLong || tooLate || deadline == .max ? nil : deadline
+    }
+}
+
+/// The options of `SET`, and of the commands that are special cases of it.
+struct SetOptions: Sendable {
+    enum Condition: Sendable {
+        case always
+        case ifAbsent
+        case ifPresent
+    }
+
+    enum Expiry: Sendable {
+        case none
+        case keep
+        case at(Milliseconds)
+    }
+
+    var condition = Condition.always
+    var expiry = Expiry.none
+    var returnsOld = false
+
+    func apply(_ value: [UInt8], to shard: inout Shard, _ key: Key, now: Milliseconds) -> Reply {
+        var old: Shard.Entry?
+        var deadline = Milliseconds.max
+        var needsOld = returnsOld
+        if case .always = condition {} else { needsOld = true }
+        if case .keep = expiry { needsOld = true }
+        if needsOld { old = shard.entry(key, now: now) }
+        let refused =
+            switch condition {
+            case .always: false
+            case .ifAbsent: old != nil
+            case .ifPresent: old == nil
+            }
+        let oldReply = old.map { Reply.bulk($0.value) } ?? .null
+        if refused { return returnsOld ? oldReply : .null }
+        switch expiry {
+        case .none: break
+        case .keep: deadline = old?.deadline ?? .max
+        case .at(let time): deadline = time
+        }
+        shard.store(key, value, deadline: deadline)
+        return returnsOld ? oldReply : .ok
+    }
+}
+
+/// The options of `EXPIRE`: when a new deadline may replace the old one. No deadline counts as an endless one.
+struct ExpireCondition: OptionSet, Sendable {
+    let rawValue: UInt8
+
+    static let ifNone = ExpireCondition(rawValue: 1)
+    static let ifAny = ExpireCondition(rawValue: 2)
+    static let ifLater = ExpireCondition(rawValue: 4)
+    static let ifEarlier = ExpireCondition(rawValue: 8)
+
+    func allows(_ deadline: Milliseconds, insteadOf entry: Shard.Entry) -> Bool {
+        if contains(.ifNone), entry.canExpire { return false }
+        if contains(.ifAny), !entry.canExpire { return false }
+        if contains(.ifLater), !entry.canExpire || deadline <= entry.deadline { return false }
+        if contains(.ifEarlier), entry.canExpire, deadline >= entry.deadline { return false }
+        return true
+    }
+}

@@ -1,0 +1,27 @@
+/// What a connection remembers between its requests, and what commands may ask about the server.
+struct Session: Sendable {
+    /// The number `HELLO` reports.
+    let id: Int
+    let server: ServerFacts
+    var version = ProtocolVersion.resp2
+    var name: [UInt8] = []
+
+    /// The time at which the input arrived that is being worked on.
+    var now: Milliseconds = 0
+}
+
+/// Facts for `INFO`, `CONFIG` and `HELLO`.
+struct ServerFacts: Sendable {
+    /// The server's own version.
+    static let version = "1.0.0"
+    /// The release of Redis whose replies are given.
+    static let dialect = "7.0.15"
+    static let name = "swiftsync-kv"
+
+    var port: Int
+    var store: StoreKind
+    var shards: Int
+    var threads: Int
+    var started: Milliseconds
+    let statistics: Statistics
+}

@@ -1,0 +1,42 @@
+import Dispatch
+import NIOCore
+import Synchronization
+
+/// The open connections, so that the server can ask them to finish and wait until they have.
+final class ConnectionRegistry: Sendable {
+    private struct State {
+        var channels: [ObjectIdentifier: any Channel] = [:]
+        var isDraining = false
+    }
+
+    private let state = Mutex(State())
+    private let open = DispatchGroup()
+
+    /// Keeps a new connection until it is closed. One that comes too late is turned away.
+    func add(_ channel: any Channel) {
+        let isLate = state.withLock { state in
+            if !state.isDraining { state.channels[ObjectIdentifier(channel)] = channel }
+            return state.isDraining
+        }
+        guard !isLate else { return channel.close(promise: nil) }
+        open.enter()
+        channel.closeFuture.whenComplete { [self] _ in
+            state.withLock { _ = $0.channels.removeValue(forKey: ObjectIdentifier(channel)) }
+            open.leave()
+        }
+    }
+
+    /// Asks all connections to answer what they have received and to close.
+    ///
+    /// - Returns: whether all of them had closed before the time was over. The rest was then closed as it was.
+    func drain(within limit: DispatchTimeInterval) -> Bool {
+        let channels = state.withLock { state in
+            state.isDraining = true
+            return Array(state.channels.values)
+        }
+        for channel in channels { channel.pipeline.fireUserInboundEventTriggered(DrainRequest()) }
+        if open.wait(timeout: .now() + limit) == .success { return true }
+        for channel in state.withLock({ Array($0.channels.values) }) { channel.close(promise: nil) }
+        return false
+    }
+}

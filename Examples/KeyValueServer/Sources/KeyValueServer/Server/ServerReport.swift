@@ -1,0 +1,86 @@
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+import Synchronization
+
+/// Counters for `INFO`. They order nothing, so relaxed access is enough.
+final class Statistics: Sendable {
+    private let connections = Atomic(0)
+    private let commands = Atomic(0)
+    private let expired = Atomic(0)
+    private let open = Atomic(0)
+
+    /// Also the connection's number.
+    func connectionOpened() -> Int {
+        open.wrappingAdd(1, ordering: .relaxed)
+        return connections.wrappingAdd(1, ordering: .relaxed).newValue
+    }
+
+    func connectionClosed() { open.wrappingSubtract(1, ordering: .relaxed) }
+    func commandsRead(_ count: Int) { commands.wrappingAdd(count, ordering: .relaxed) }
+    func keysExpired(_ count: Int) { expired.wrappingAdd(count, ordering: .relaxed) }
+
+    /// Forgets what was counted, but not who is connected.
+    func reset() {
+        commands.store(0, ordering: .relaxed)
+        expired.store(0, ordering: .relaxed)
+    }
+
+    var connectionCount: Int { connections.load(ordering: .relaxed) }
+    var commandCount: Int { commands.load(ordering: .relaxed) }
+    var expiredCount: Int { expired.load(ordering: .relaxed) }
+    var openCount: Int { open.load(ordering: .relaxed) }
+}
+
+struct ShardSize: Sendable {
+    var keys: Int
+    var expiring: Int
+
+    init(_ shard: borrowing Shard) {
+        keys = shard.count
+        expiring = shard.expiring
+    }
+}
+
+/// The text of `INFO`.
+enum ServerReport {
+    static func reply(
+        _ wanted: [[UInt8]], _ server: ServerFacts, _ sizes: [ShardSize], now: Milliseconds
+    ) -> Reply {
+        let isEverything = wanted.isEmpty || wanted.contains { $0.hasName("all") || $0.hasName("default") || $0.hasName("everything") }
+        let chosen = sections(server, sizes, now: now).filter { section in
+            isEverything || wanted.contains { String(decoding: $0, as: UTF8.self).lowercased() == section.name.lowercased() }
+        }
+        let text = chosen.map { section in
+            "# \(section.name)\r\n" + section.lines.map { "\($0):\($1)\r\n" }.joined()
+        }.joined(separator: "\r\n")
+        return .verbatim(Array(text.utf8))
+    }
+
+    private static func sections(
+        _ server: ServerFacts, _ sizes: [ShardSize], now: Milliseconds
+    ) -> [(name: String, lines: [(String, String)])] {
+        let keys = sizes.reduce(0) { $0 + $1.keys }
+        let expiring = sizes.reduce(0) { $0 + $1.expiring }
+        let statistics = server.statistics
+        return [
+            ("Server", [
+                ("redis_version", ServerFacts.dialect), ("redis_mode", "standalone"),
+                ("server_name", ServerFacts.name), ("server_version", ServerFacts.version),
+                ("process_id", "\(getpid())"), ("tcp_port", "\(server.port)"),
+                ("uptime_in_seconds", "\((now - server.started) / 1000)"), ("io_threads", "\(server.threads)"),
+                ("store", server.store.rawValue), ("shards", "\(server.shards)"),
+            ]),
+            ("Clients", [("connected_clients", "\(statistics.openCount)")]),
+            ("Stats", [
+                ("total_connections_received", "\(statistics.connectionCount)"),
+                ("total_commands_processed", "\(statistics.commandCount)"),
+                ("expired_keys_active", "\(statistics.expiredCount)"),
+            ]),
+            ("Replication", [("role", "master")]),
+            ("Keyspace", keys == 0 ? [] : [("db0", "keys=\(keys),expires=\(expiring),avg_ttl=0")]),
+        ]
+    }
+}

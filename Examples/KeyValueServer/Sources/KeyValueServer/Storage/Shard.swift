@@ -1,0 +1,86 @@
+/// One part of the keyspace: what a lock, queue or actor of a store protects.
+///
+/// The keys lie in a fixed number of buckets, each a dictionary of its own, and a key never changes its bucket. So work
+/// on all keys can go bucket by bucket and let others in between: a key that is there all the time is met exactly once,
+/// whatever is added or removed meanwhile. A dictionary that grows also moves only its own small share of the keys.
+public struct Shard: Sendable {
+    /// A power of two. At a million keys in 16 shards, a bucket holds about 240.
+    public static let bucketCount = 256
+
+    struct Entry: Sendable {
+        var value: [UInt8]
+        var deadline: Milliseconds = .max
+
+        var canExpire: Bool { deadline != .max }
+    }
+
+    struct Bucket: Sendable {
+        var entries: [Key: Entry] = [:]
+        /// How many of the entries have a deadline.
+        var expiring = 0
+    }
+
+    private(set) var buckets: [Bucket]
+    /// How many keys there are, those included that have expired and were not removed yet.
+    private(set) var count = 0
+    /// How many of them have a deadline.
+    private(set) var expiring = 0
+
+    public init() {
+        buckets = Array(repeating: Bucket(), count: Shard.bucketCount)
+    }
+
+    /// The entry of `key`, after removing it if its time is over.
+    mutating func entry(_ key: Key, now: Milliseconds) -> Entry? {
+        guard let entry = buckets[key.bucket].entries[key] else { return nil }
+        if entry.deadline <= now {
+            remove(key)
+            return nil
+        }
+        return entry
+    }
+
+    mutating func store(_ key: Key, _ value: [UInt8], deadline: Milliseconds = .max) {
+        let entry = Entry(value: value, deadline: deadline)
+        let index = key.bucket
+        let old = buckets[index].entries.updateValue(entry, forKey: key)
+        if old == nil { count += 1 }
+        let change = (entry.canExpire ? 1 : 0) - (old?.canExpire == true ? 1 : 0)
+        if change != 0 {
+            buckets[index].expiring += change
+            expiring += change
+        }
+    }
+
+    @discardableResult
+    mutating func remove(_ key: Key) -> Entry? {
+        let index = key.bucket
+        guard let old = buckets[index].entries.removeValue(forKey: key) else { return nil }
+        count -= 1
+        if old.canExpire {
+            buckets[index].expiring -= 1
+            expiring -= 1
+        }
+        return old
+    }
+
+    /// Changes a value where it lies, so that appending does not copy what is there.
+    ///
+    /// The key must be present and alive.
+    mutating func update<R>(_ key: Key, _ body: (inout [UInt8]) -> R) -> R? {
+        let index = key.bucket
+        guard let position = buckets[index].entries.index(forKey: key) else { return nil }
+        return body(&buckets[index].entries.values[position].value)
+    }
+
+    /// Takes out what the shard holds and puts `replacement` in its place, in constant time.
+    ///
+    /// What comes out is freed by the caller, outside the protection.
+    mutating func exchange(with replacement: consuming Shard) -> Shard {
+        swap(&self, &replacement)
+        return replacement
+    }
+
+    /// Frees one bucket of a shard that was taken out and serves nobody any more. Returns false if none is left.
+    mutating func dropBucket() -> Bool { buckets.popLast() != nil }
+}

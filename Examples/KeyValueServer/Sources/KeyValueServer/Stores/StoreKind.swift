@@ -1,0 +1,33 @@
+/// What protects the shards from simultaneous access.
+public enum StoreKind: String, CaseIterable, Sendable {
+    /// `PriorityMutex` of this project.
+    case swiftsync
+    /// `Synchronization.Mutex` of the standard library.
+    case mutex
+    /// `NIOLockedValueBox` of swift-nio, over a `pthread_mutex_t`.
+    case niolock
+    /// An actor.
+    case actor
+    /// A serial `DispatchQueue`, entered with `sync`.
+    case dispatch
+}
+
+/// How much an access to a shard matters.
+enum Urgency: Sendable {
+    /// A client waits for a command on a few keys.
+    case command
+    /// One step of a long piece of work, which every command may overtake.
+    case sweep
+}
+
+/// Protects one shard, and lets a caller in by blocking its thread until it is free.
+///
+/// The servers over these are specialised for each conforming type, so that no store pays for being exchangeable.
+protocol BlockingStore: Sendable {
+    static var kind: StoreKind { get }
+
+    init(_ shard: Shard)
+
+    /// Runs `body` alone with the shard.
+    func withShard<R: Sendable>(_ urgency: Urgency, _ body: (inout Shard) -> R) -> R
+}

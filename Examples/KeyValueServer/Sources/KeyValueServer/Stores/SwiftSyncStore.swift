@@ -1,0 +1,21 @@
+import SwiftSync
+
+/// A shard behind `PriorityMutex`: a command goes before every sweep that waits for the same shard.
+struct SwiftSyncStore: BlockingStore {
+    static let kind = StoreKind.swiftsync
+    private let shard: PriorityMutex<Shard>
+
+    init(_ shard: Shard) { self.shard = PriorityMutex(shard) }
+
+    func withShard<R: Sendable>(_ urgency: Urgency, _ body: (inout Shard) -> R) -> R {
+        switch urgency {
+        case .command:
+            return shard.withLock { body(&$0) }
+        case .sweep:
+            guard let result = shard.withLock(priority: .lowest, { body(&$0) }) else {
+                preconditionFailure("without a timeout, the lock is always taken in the end")
+            }
+            return result
+        }
+    }
+}

@@ -1,0 +1,64 @@
+import ArgumentParser
+import KeyValueServer
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+@main
+struct KeyValueServerCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "kv-server",
+        abstract: "An in-memory key-value store that speaks the Redis protocol.",
+        discussion: "Stops on SIGTERM or SIGINT: commands in flight are answered, for at most five seconds.")
+
+    @Option(help: "The address to listen on.")
+    var host = "127.0.0.1"
+
+    @Option(help: "The port to listen on, or 0 for any that is free.")
+    var port = 6379
+
+    @Option(help: "How many parts the keyspace is split into, each protected by itself.")
+    var shards = 16
+
+    @Option(help: "How many threads serve connections (default: one for each core).")
+    var threads: Int?
+
+    @Option(help: "What protects the shards.")
+    var store = StoreKind.swiftsync
+
+    func validate() throws {
+        guard (0...65535).contains(port) else { throw ValidationError("A port is a number from 0 to 65535.") }
+        guard (1...4096).contains(shards) else { throw ValidationError("There can be 1 to 4096 shards.") }
+        guard (1...1024).contains(threads ?? 1) else { throw ValidationError("There can be 1 to 1024 threads.") }
+    }
+
+    func run() throws {
+        // Before any thread is started, so that all of them leave these signals to this one.
+        var signals = sigset_t()
+        sigemptyset(&signals)
+        sigaddset(&signals, SIGTERM)
+        sigaddset(&signals, SIGINT)
+        pthread_sigmask(SIG_BLOCK, &signals, nil)
+
+        var options = ServerOptions()
+        options.host = host
+        options.port = port
+        options.shards = shards
+        options.store = store
+        if let threads { options.threads = threads }
+        let server = try Server.start(options)
+        print("ready on \(host):\(server.port) (store=\(store), shards=\(shards), threads=\(options.threads))")
+        fflush(nil)
+
+        var signal: Int32 = 0
+        while sigwait(&signals, &signal) != 0 {}
+        // Whoever insists gets the signal's own effect.
+        pthread_sigmask(SIG_UNBLOCK, &signals, nil)
+        server.stop(within: .seconds(5))
+    }
+}
+
+extension StoreKind: ExpressibleByArgument {}

@@ -1,0 +1,132 @@
+import Synchronization
+import XCTest
+
+@testable import KeyValueServer
+
+/// A clock that only tests move.
+private final class ManualClock: Sendable {
+    private let time = Atomic(1_000_000)
+
+    var clock: ServerClock { ServerClock { self.time.load(ordering: .sequentiallyConsistent) } }
+
+    func advance(_ milliseconds: Int) { time.wrappingAdd(milliseconds, ordering: .sequentiallyConsistent) }
+}
+
+/// The same dialogue with a server over every store, byte for byte.
+final class ServerTests: XCTestCase {
+    private func withServers(_ body: (Server, Client, ManualClock) throws -> Void) throws {
+        for store in StoreKind.allCases {
+            let clock = ManualClock()
+            var options = ServerOptions()
+            options.port = 0
+            options.threads = 2
+            options.store = store
+            options.clock = clock.clock
+            options.expiryInterval = nil
+            let server = try Server.start(options)
+            defer { server.stop() }
+            try body(server, Client(port: server.port), clock)
+        }
+    }
+
+    func testCommandsAndTheirErrors() throws {
+        try withServers { _, client, _ in
+            let dialogue = [
+                ("PING", "+PONG"), ("PING hi", "$2\r\nhi"), ("ECHO x", "$1\r\nx"), ("GET a", "$-1"), ("SET a 1", "+OK"),
+                ("INCR a", ":2"), ("INCRBY a 40", ":42"), ("DECR a", ":41"), ("DECRBY a 1", ":40"), ("GET a", "$2\r\n40"),
+                ("APPEND a xy", ":4"), ("STRLEN a", ":4"), ("INCR a", "-ERR value is not an integer or out of range"),
+                ("GETSET a z", "$4\r\n40xy"), ("MSET b 1 c 2", "+OK"), ("MGET a b no", "*3\r\n$1\r\nz\r\n$1\r\n1\r\n$-1"),
+                ("EXISTS a a no", ":2"), ("TYPE a", "+string"), ("TYPE no", "+none"), ("DBSIZE", ":3"),
+                ("SET a q NX", "$-1"), ("SET no q XX", "$-1"), ("SET a q XX GET", "$1\r\nz"), ("DEL a b no", ":2"),
+                ("KEYS *", "*1\r\n$1\r\nc"), ("SCAN 0 MATCH c COUNT 10", "*2\r\n$1\r\n0\r\n*1\r\n$1\r\nc"),
+                ("SCAN 0 TYPE list", "*2\r\n$1\r\n0\r\n*0"), ("SCAN x", "-ERR invalid cursor"),
+                ("SET m 9223372036854775807", "+OK"), ("INCR m", "-ERR increment or decrement would overflow"),
+                ("SET a b EX 0", "-ERR invalid expire time in 'set' command"), ("SET a b EX", "-ERR syntax error"),
+                ("GET", "-ERR wrong number of arguments for 'get' command"),
+                ("foo a b", "-ERR unknown command 'foo', with args beginning with: 'a' 'b' "),
+                ("CONFIG GET save", "*2\r\n$4\r\nsave\r\n$0\r\n"), ("CONFIG RESETSTAT", "+OK"),
+                ("COMMAND COUNT", ":\(CommandTable.shared.commands.count)"), ("FLUSHALL", "+OK"), ("DBSIZE", ":0"),
+            ]
+            for (request, reply) in dialogue { client.expect(request + "\r\n", reply + "\r\n") }
+        }
+    }
+
+    func testPipelinedRepliesKeepTheirOrderAroundSlowCommands() throws {
+        try withServers { _, client, _ in
+            var requests = ""
+            var replies = ""
+            for index in 0..<300 {
+                requests += "SET k \(index)\r\nGET k\r\nKEYS nothing*\r\nINCR n\r\nDBSIZE\r\n"
+                replies += "+OK\r\n$\(String(index).utf8.count)\r\n\(index)\r\n*0\r\n:\(index + 1)\r\n:2\r\n"
+            }
+            client.expect(requests, replies)
+        }
+    }
+
+    func testTheNegotiatedProtocolIsFollowed() throws {
+        try withServers { _, client, _ in
+            client.expect("HELLO 4\r\n", "-NOPROTO unsupported protocol version\r\n")
+            client.send("HELLO 3\r\n")
+            XCTAssertEqual(client.receive(4), "%7\r\n")
+            let fields =
+                "$6\r\nserver\r\n$12\r\nswiftsync-kv\r\n$7\r\nversion\r\n$5\r\n1.0.0\r\n$5\r\nproto\r\n:3\r\n$2\r\nid\r\n:1\r\n"
+                + "$4\r\nmode\r\n$10\r\nstandalone\r\n$4\r\nrole\r\n$6\r\nmaster\r\n$7\r\nmodules\r\n*0\r\n"
+            XCTAssertEqual(client.receive(fields.utf8.count), fields)
+            client.expect("GET no\r\nMGET no\r\nCONFIG GET save\r\n", "_\r\n*1\r\n_\r\n%1\r\n$4\r\nsave\r\n$0\r\n\r\n")
+            client.send("HELLO 2\r\n")
+            XCTAssertEqual(client.receive(5), "*14\r\n")
+        }
+    }
+
+    func testMalformedInputCostsOneConnectionOnly() throws {
+        try withServers { server, client, _ in
+            let broken = Client(port: server.port)
+            broken.expect(
+                "PING\r\n*1\r\n$x\r\nPING\r\n", "+PONG\r\n-ERR Protocol error: invalid bulk length\r\n")
+            broken.expectEnd()
+            let quitting = Client(port: server.port)
+            quitting.expect("QUIT\r\nPING\r\n", "+OK\r\n")
+            quitting.expectEnd()
+            client.expect("PING\r\n", "+PONG\r\n")
+        }
+    }
+
+    func testKeysExpireByTheGivenClock() throws {
+        try withServers { server, client, clock in
+            client.expect("SET a 1 PX 100\r\nSET b 1 EX 10\r\nSET c 1\r\nPTTL a\r\nTTL b\r\nTTL c\r\nTTL no\r\n",
+                "+OK\r\n+OK\r\n+OK\r\n:100\r\n:10\r\n:-1\r\n:-2\r\n")
+            clock.advance(99)
+            client.expect("PTTL a\r\n", ":1\r\n")
+            clock.advance(1)
+            client.expect("DBSIZE\r\nGET a\r\nDBSIZE\r\nPERSIST b\r\nPERSIST b\r\nEXPIRE c 5\r\n", ":3\r\n$-1\r\n:2\r\n:1\r\n:0\r\n:1\r\n")
+            clock.advance(5000)
+            let removed = (0..<Server.expiryRounds).reduce(0) { $0 + server.removeExpired(round: $1) }
+            XCTAssertEqual(removed, 1)
+            client.expect("DBSIZE\r\nKEYS *\r\n", ":1\r\n*1\r\n$1\r\nb\r\n")
+        }
+    }
+
+    func testStoppingLetsWhatWasReceivedBeAnswered() throws {
+        try withServers { server, client, _ in
+            var load = ""
+            for index in 0..<5000 { load += "SET key:\(10_000 + index) v\r\n" }
+            client.expect(load, String(repeating: "+OK\r\n", count: 5000))
+            client.send("PING\r\nKEYS *\r\n")
+            // With the first reply, the server has received both.
+            XCTAssertEqual(client.receive(7), "+PONG\r\n")
+            XCTAssertTrue(server.stop())
+            let reply = client.receive(7 + 5000 * 15)
+            XCTAssertTrue(reply.hasPrefix("*5000\r\n"))
+            XCTAssertEqual(reply.utf8.count, 7 + 5000 * 15)
+            client.expectEnd()
+        }
+    }
+
+    func testAValueOfManyMegabytesComesBackWhole() throws {
+        try withServers { _, client, _ in
+            let value = String(repeating: "0123456789abcdef", count: 1 << 18)
+            client.expect("*3\r\n$3\r\nSET\r\n$1\r\nv\r\n$\(value.utf8.count)\r\n\(value)\r\n", "+OK\r\n")
+            client.expect("GET v\r\nPING\r\n", "$\(value.utf8.count)\r\n\(value)\r\n+PONG\r\n")
+        }
+    }
+}
