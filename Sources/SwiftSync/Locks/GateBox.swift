@@ -30,11 +30,6 @@ class GateBox<Value: ~Copyable>: ManagedBuffer<csk_gate_t, Value> {
         csk_gate_lock_slow(gate, rank, timeout.map(Deadline.after) ?? Deadline.never)
     }
 
-    @inlinable
-    final func enter(rank: Int64, timeout: Duration?) -> Int32 {
-        csk_gate_enter_fast(gate) ? 0 : enterSlowly(rank: rank, timeout: timeout)
-    }
-
     /// Waiters at some instant during the call, for tests and statistics.
     final var waitingCount: Int {
         Int(csk_gate_waiting(gate))

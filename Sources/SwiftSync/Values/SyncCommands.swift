@@ -46,8 +46,7 @@ extension SyncCommands where Value: Sendable {
     /// The value.
     @inlinable
     public func get() -> Result<Value, QueueSafeValueError> {
-        let status = box.enter(rank: rank, timeout: timeout)
-        guard status == 0 else { return .failure(QueueSafeValueError(status: status)) }
+        if !csk_gate_enter_fast(box.gate), let error = enterSlowly() { return .failure(error) }
         defer { csk_gate_unlock(box.gate) }
         return .success(box.value.pointee)
     }
@@ -55,8 +54,7 @@ extension SyncCommands where Value: Sendable {
     /// Runs `commandClosure` with the value, and holds it meanwhile. On failure runs it with the error, holding nothing.
     @inlinable
     public func get(completion commandClosure: (Result<Value, QueueSafeValueError>) -> Void) {
-        let status = box.enter(rank: rank, timeout: timeout)
-        guard status == 0 else { return commandClosure(.failure(QueueSafeValueError(status: status))) }
+        if !csk_gate_enter_fast(box.gate), let error = enterSlowly() { return commandClosure(.failure(error)) }
         defer { csk_gate_unlock(box.gate) }
         commandClosure(.success(box.value.pointee))
     }
@@ -70,8 +68,7 @@ extension SyncCommands where Value: Sendable {
     /// Runs `commandClosure` with the value, holds it until the closure's second argument is called, from whatever thread, and
     /// then returns. On failure runs it with the error; there is nothing to complete then.
     public func get(manualCompletion commandClosure: (Result<Value, QueueSafeValueError>, @escaping CommandCompletionClosure) -> Void) {
-        let status = box.enter(rank: rank, timeout: timeout)
-        guard status == 0 else { return commandClosure(.failure(QueueSafeValueError(status: status)), {}) }
+        if !csk_gate_enter_fast(box.gate), let error = enterSlowly() { return commandClosure(.failure(error), {}) }
         defer { csk_gate_unlock(box.gate) }
         waitForCompletion { done in commandClosure(.success(box.value.pointee), done) }
     }
@@ -84,8 +81,7 @@ extension SyncCommands where Value: Sendable {
     /// Replaces the value; returns what it is now.
     @inlinable @discardableResult
     public func set(newValue: Value) -> Result<Value, QueueSafeValueError> {
-        let status = box.enter(rank: rank, timeout: timeout)
-        guard status == 0 else { return .failure(QueueSafeValueError(status: status)) }
+        if !csk_gate_enter_fast(box.gate), let error = enterSlowly() { return .failure(error) }
         // The old value's end may run code of its users, which must not find itself inside the section.
         let old = box.value.move()
         box.value.initialize(to: newValue)
@@ -97,8 +93,7 @@ extension SyncCommands where Value: Sendable {
     /// Runs `accessClosure` on the value; returns what it is then. Not run on failure.
     @inlinable @discardableResult
     public func set(completion accessClosure: (inout Value) -> Void) -> Result<Value, QueueSafeValueError> {
-        let status = box.enter(rank: rank, timeout: timeout)
-        guard status == 0 else { return .failure(QueueSafeValueError(status: status)) }
+        if !csk_gate_enter_fast(box.gate), let error = enterSlowly() { return .failure(error) }
         defer { csk_gate_unlock(box.gate) }
         accessClosure(&box.value.pointee)
         return .success(box.value.pointee)
@@ -116,8 +111,7 @@ extension SyncCommands where Value: Sendable {
     public func set(
         manualCompletion accessClosure: (inout Value, @escaping CommandCompletionClosure) -> Void
     ) -> Result<Value, QueueSafeValueError> {
-        let status = box.enter(rank: rank, timeout: timeout)
-        guard status == 0 else { return .failure(QueueSafeValueError(status: status)) }
+        if !csk_gate_enter_fast(box.gate), let error = enterSlowly() { return .failure(error) }
         defer { csk_gate_unlock(box.gate) }
         waitForCompletion { done in accessClosure(&box.value.pointee, done) }
         return .success(box.value.pointee)
@@ -134,8 +128,7 @@ extension SyncCommands where Value: Sendable {
     /// What `commandClosure` makes of the value. Not run on failure.
     @inlinable
     public func map<MappedValue>(completion commandClosure: (Value) -> MappedValue) -> Result<MappedValue, QueueSafeValueError> {
-        let status = box.enter(rank: rank, timeout: timeout)
-        guard status == 0 else { return .failure(QueueSafeValueError(status: status)) }
+        if !csk_gate_enter_fast(box.gate), let error = enterSlowly() { return .failure(error) }
         defer { csk_gate_unlock(box.gate) }
         return .success(commandClosure(box.value.pointee))
     }
@@ -144,6 +137,13 @@ extension SyncCommands where Value: Sendable {
     @inlinable
     public func map<MappedValue>(completion commandClosure: ((Value) -> MappedValue)?) -> Result<MappedValue, QueueSafeValueError> {
         if let commandClosure { map(completion: commandClosure) } else { .failure(.commandClosureDeallocated) }
+    }
+
+    /// What is left when the inline entry fails: nil when the section was entered after all.
+    @usableFromInline
+    func enterSlowly() -> QueueSafeValueError? {
+        let status = box.enterSlowly(rank: rank, timeout: timeout)
+        return status == 0 ? nil : QueueSafeValueError(status: status)
     }
 
     private func waitForCompletion(_ body: (@escaping CommandCompletionClosure) -> Void) {

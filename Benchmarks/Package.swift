@@ -1,0 +1,29 @@
+// swift-tools-version: 6.1
+
+import PackageDescription
+
+// A package of its own, so that the library has no dependency on what it is measured against.
+let package = Package(
+    name: "Benchmarks",
+    dependencies: [
+        .package(name: "SwiftSync", path: ".."),
+        .package(url: "https://github.com/apple/swift-nio.git", from: "2.101.2"),
+        .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.8.2"),
+        .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift.git", from: "0.2.0"),
+    ],
+    targets: [
+        .target(name: "CBenchSupport", cSettings: [.define("_GNU_SOURCE")]),
+        .executableTarget(
+            name: "SwiftBench",
+            dependencies: [
+                "CBenchSupport",
+                "SwiftSync",
+                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Histogram", package: "hdrhistogram-swift"),
+            ]
+        ),
+    ],
+    swiftLanguageModes: [.v6],
+    cLanguageStandard: .gnu11
+)

@@ -1,0 +1,38 @@
+import Foundation
+
+/// Values of one metric by group and subject, one a round; prints medians, and appends them to a file of tab-separated rows.
+final class Results {
+    private let file: FileHandle?
+
+    init(appendingTo path: String?) {
+        if let path {
+            if !FileManager.default.fileExists(atPath: path) { _ = FileManager.default.createFile(atPath: path, contents: nil) }
+            file = FileHandle(forWritingAtPath: path)
+            _ = try? file?.seekToEnd()
+        } else {
+            file = nil
+        }
+    }
+
+    /// Prints a group; `baseline` names the subject that ratios are relative to.
+    func print(_ group: String, _ metric: String, baseline: String, _ values: [(subject: String, rounds: [Double])]) {
+        Swift.print("\n\(group), \(metric)")
+        let base = values.first { $0.subject == baseline }.map { median($0.rounds) }
+        for (subject, rounds) in values {
+            let value = median(rounds)
+            let ratio = base.map { $0 > 0 ? String(format: "  (%.2fx)", value / $0) : "" } ?? ""
+            Swift.print("  " + subject.padding(toLength: 36, withPad: " ", startingAt: 0) + String(format: "%12.2f", value) + ratio)
+            file?.write(Data("swift\t\(group)\t\(subject)\t\(metric)\t\(String(format: "%.4f", value))\n".utf8))
+        }
+        fflush(nil)
+    }
+}
+
+func median(_ values: [Double]) -> Double {
+    let sorted = values.sorted()
+    return sorted.isEmpty ? .nan : sorted[sorted.count / 2]
+}
+
+func note(_ text: String) {
+    FileHandle.standardError.write(Data(text.utf8))
+}

@@ -1,0 +1,67 @@
+import ArgumentParser
+import CBenchSupport
+import Foundation
+
+@main
+struct SwiftBench: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "SwiftSync's locks and values beside their peers, interleaved in one run.")
+
+    @Option(help: "Rounds in which all subjects take their turn.")
+    var rounds = 7
+
+    @Option(help: "Length of a throughput measurement in milliseconds.")
+    var millis = 60
+
+    @Option(help: "A file to which rows are appended.")
+    var tsv: String?
+
+    @Option(help: "Only this many increments of the subject named by --subject, for counting instructions.")
+    var loop: Int?
+
+    @Option(help: "The subject of --loop.")
+    var subject = "PriorityMutex"
+
+    func run() async throws {
+        // A second thread: locks are cheaper in a process that has only one.
+        let second = Thread { while true { sleep(1000) } }
+        second.start()
+        if let loop { return try count(loop) }
+        let results = Results(appendingTo: tsv)
+        let rounds = rounds, millis = millis
+        let uncontended = Uncontended(results: results, rounds: rounds)
+        await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
+            let thread = Thread {
+                let results = Results(appendingTo: tsv)
+                Uncontended(results: results, rounds: rounds).run()
+                let contended = Contended(results: results, rounds: rounds, windowMilliseconds: millis, turnsPerMicrosecond: calibrate())
+                contended.runThroughput()
+                contended.runUrgent()
+                Timeouts(results: results, rounds: rounds).run()
+                done.resume()
+            }
+            thread.start()
+        }
+        await uncontended.runActor()
+    }
+
+    private func count(_ times: Int) throws {
+        func run<S: Subject>(_ type: S.Type) -> Bool {
+            guard S.name == subject else { return false }
+            S().increments(times)
+            return true
+        }
+        let known = run(FastMutex.self) || run(StrictMutex.self) || run(TrivialValue.self) || run(ReferringValue.self)
+            || run(Section.self) || run(SynchronizationMutex.self) || run(NIOBox.self) || run(FoundationLock.self)
+            || run(FoundationRecursiveLock.self) || run(Semaphore.self)
+        if !known { throw ValidationError("no subject named \(subject)") }
+    }
+}
+
+/// Turns of `bench_busy` in a microsecond: the fastest of several tries, so that a preempted one doesn't count.
+func calibrate() -> Double {
+    (0..<20).map { _ in
+        let begin = bench_now_ns()
+        bench_busy(1_000_000)
+        return 1e9 / Double(bench_now_ns() - begin)
+    }.max()!
+}

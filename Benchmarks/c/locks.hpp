@@ -1,0 +1,102 @@
+// locks.hpp: every lock under one shape: lock(), unlock(), and where it has one a timed lock and a high-priority lock.
+#pragma once
+
+#include <pthread.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <string>
+
+#include "csynckernel/csynckernel.h"
+
+#ifdef HAVE_ABSL
+#include <absl/synchronization/mutex.h>
+#endif
+#ifdef HAVE_NSYNC
+#include <nsync.h>
+#endif
+#ifdef HAVE_CK
+extern "C" {
+#include "ck_spin.h"
+}
+#endif
+
+template <int Kind, int Protocol>
+struct PthreadMutex {
+    pthread_mutex_t mutex;
+    PthreadMutex() {
+        pthread_mutexattr_t attributes;
+        pthread_mutexattr_init(&attributes);
+        pthread_mutexattr_settype(&attributes, Kind);
+        pthread_mutexattr_setprotocol(&attributes, Protocol);
+        pthread_mutex_init(&mutex, &attributes);
+    }
+    void lock() { pthread_mutex_lock(&mutex); }
+    void lock_urgent() { lock(); }
+    void unlock() { pthread_mutex_unlock(&mutex); }
+    bool lock_until(int64_t deadline_ns) {
+        timespec deadline{deadline_ns / 1000000000, deadline_ns % 1000000000};
+        return pthread_mutex_clocklock(&mutex, CLOCK_MONOTONIC, &deadline) == 0;
+    }
+};
+struct Pthread : PthreadMutex<PTHREAD_MUTEX_NORMAL, PTHREAD_PRIO_NONE> { static constexpr auto name = "pthread_mutex"; };
+struct PthreadAdaptive : PthreadMutex<PTHREAD_MUTEX_ADAPTIVE_NP, PTHREAD_PRIO_NONE> { static constexpr auto name = "pthread adaptive"; };
+struct PthreadInherit : PthreadMutex<PTHREAD_MUTEX_NORMAL, PTHREAD_PRIO_INHERIT> {
+    static constexpr auto name = "pthread PI";
+    bool lock_until(int64_t) = delete;
+};
+
+template <uint32_t Policy>
+struct Gate {
+    csk_gate_t gate;
+    Gate() {
+        csk_gate_attr_t attributes{Policy, 0};
+        csk_gate_init(&gate, &attributes);
+    }
+    void lock() { csk_gate_lock(&gate, 0); }
+    void lock_urgent() { csk_gate_lock(&gate, 1); }
+    void unlock() { csk_gate_unlock(&gate); }
+    bool lock_until(int64_t deadline_ns) { return csk_gate_timedlock(&gate, 0, deadline_ns) == 0; }
+};
+struct GateFast : Gate<CSK_GATE_FAST> { static constexpr auto name = "csk_gate FAST"; };
+struct GateCompact : Gate<CSK_GATE_COMPACT> { static constexpr auto name = "csk_gate COMPACT"; };
+struct GateStrict : Gate<CSK_GATE_STRICT> { static constexpr auto name = "csk_gate STRICT"; };
+struct KernelMutex {
+    static constexpr auto name = "csk_mutex";
+    csk_mutex_t mutex = CSK_MUTEX_INITIALIZER;
+    void lock() { csk_mutex_lock(&mutex); }
+    void lock_urgent() { lock(); }
+    void unlock() { csk_mutex_unlock(&mutex); }
+    bool lock_until(int64_t deadline_ns) { return csk_mutex_timedlock(&mutex, deadline_ns) == 0; }
+};
+
+#ifdef HAVE_ABSL
+struct Absl {
+    static constexpr auto name = "absl::Mutex";
+    absl::Mutex mutex;
+    void lock() { mutex.Lock(); }
+    void lock_urgent() { lock(); }
+    void unlock() { mutex.Unlock(); }
+};
+#endif
+#ifdef HAVE_NSYNC
+struct Nsync {
+    static constexpr auto name = "nsync_mu";
+    nsync::nsync_mu mutex = NSYNC_MU_INIT;
+    void lock() { nsync::nsync_mu_lock(&mutex); }
+    void lock_urgent() { lock(); }
+    void unlock() { nsync::nsync_mu_unlock(&mutex); }
+};
+#endif
+#ifdef HAVE_CK
+// A spinlock: it shows what not parking costs once threads outnumber processors.
+struct CkSpin {
+    static constexpr auto name = "ck_spinlock_fas";
+    ck_spin spin;
+    CkSpin() { ck_spin_init(&spin); }
+    void lock() { ck_spin_lock(&spin); }
+    void lock_urgent() { lock(); }
+    void unlock() { ck_spin_unlock(&spin); }
+};
+#endif

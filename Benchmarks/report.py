@@ -1,0 +1,92 @@
+"""Reads the rows of one run, prints the targets with what was reached, and draws the throughput rows as an SVG bar chart."""
+import sys
+
+def load(path):
+    rows = {}
+    with open(path) as file:
+        for line in file:
+            language, group, subject, metric, value = line.rstrip("\n").split("\t")
+            rows[(language, group, subject, metric)] = float(value)
+    return rows
+
+def targets(rows):
+    def get(group, subject, metric="ns", language="swift"):
+        return rows.get((language, group, subject, metric))
+
+    def ratio(first, second):
+        return None if first is None or not second else first / second
+
+    plain = "uncontended increment"
+    mutex = get(plain, "Synchronization.Mutex")
+    urgent = "urgent thread among 8, 10 us sections, its waits"
+
+    def throughput(subject, threads, language="swift", sections="100 ns sections"):
+        return get(f"{threads} threads, {sections}", subject, "Mops/s", language)
+
+    def best_peer(threads):
+        peers = ["pthread_mutex", "pthread adaptive", "absl::Mutex", "nsync_mu"]
+        return max((value for peer in peers if (value := throughput(peer, threads, "c"))), default=None)
+
+    yield "PriorityMutex.withLock / Synchronization.Mutex", ratio(get(plain, "PriorityMutex"), mutex), "<=", 0.65
+    yield "PriorityMutex.withLock, instructions", get("instructions per operation", "PriorityMutex", "instructions"), "<=", 20
+    yield "PriorityMutex, allocations to create", get("creation", "PriorityMutex(0)", "allocations"), "<=", 1
+    yield "QueueSafeValue set / Synchronization.Mutex", ratio(get(plain, "QueueSafeValue.wait.set"), mutex), "<=", 0.7
+    yield "the same, value with a reference", ratio(get(plain, "QueueSafeValue.wait.set, reference"), mutex), "<=", 1.8
+    yield "QueueSafeValue set, allocations", get(plain, "QueueSafeValue.wait.set", "allocations"), "<=", 0
+    yield "QueueSafeValue, allocations to create", get("creation", "QueueSafeValue(value: 0)", "allocations"), "<=", 2
+    yield "CriticalSection.execute / NSRecursiveLock", ratio(get(plain, "CriticalSection.execute"), get(plain, "NSRecursiveLock")), "<=", 0.6
+    yield "CriticalSection re-entry, ns", get(plain, "CriticalSection re-entry"), "<=", 2
+    yield "8 threads, 100 ns: PriorityMutex / NIOLock", ratio(throughput("PriorityMutex", 8), throughput("NIOLockedValueBox", 8)), ">=", 1.5
+    yield "8 threads, 100 ns: gate FAST / best C peer", ratio(throughput("csk_gate FAST", 8, "c"), best_peer(8)), ">=", 0.9
+    yield "100 ns: PriorityMutex, 32 threads / 2 threads", ratio(throughput("PriorityMutex", 32), throughput("PriorityMutex", 2)), ">=", 0.85
+    yield "100 ns: gate FAST, 32 threads / 2 threads", ratio(throughput("csk_gate FAST", 32, "c"), throughput("csk_gate FAST", 2, "c")), ">=", 0.85
+    for threads in (2, 8, 32):
+        yield (f"{threads} threads, empty: gate FAST / pthread_mutex (aim)",
+               ratio(throughput("csk_gate FAST", threads, "c", "empty sections"), throughput("pthread_mutex", threads, "c", "empty sections")), ">=", 2.4)
+    for subject, nio, standard in (("PriorityMutex", 0.1, 0.5), ("PriorityMutex strict", 0.1, 0.1)):
+        yield f"urgent p99: {subject} / NIOLock", ratio(get(urgent, subject, "p99 us"), get(urgent, "NIOLockedValueBox", "p99 us")), "<=", nio
+        yield f"urgent p99: {subject} / Synchronization.Mutex", ratio(get(urgent, subject, "p99 us"), get(urgent, "Synchronization.Mutex", "p99 us")), "<=", standard
+    yield "timeout of 1 ms: late, PriorityMutex / NSLock", ratio(get("timeout of 1 ms", "PriorityMutex", "late us"), get("timeout of 1 ms", "NSLock", "late us")), "<=", 0.4
+
+def print_targets(rows):
+    print("targets, as ratios within this run")
+    for name, value, sense, bound in targets(rows):
+        if value is None:
+            continue
+        met = value <= bound if sense == "<=" else value >= bound
+        print(f"  {name:<58} {value:8.3f}  {sense} {bound:<5} {'met' if met else 'SHORT'}")
+
+def draw(rows, path):
+    groups = {}
+    for (language, group, subject, metric), value in rows.items():
+        if metric == "Mops/s" and language == "c" and "100 ns sections" in group and "hand-over" not in group:
+            groups.setdefault(group, []).append((subject, value))
+    if not groups:
+        return
+    bar, gap, left, width = 18, 34, 150, 640
+    height = sum(len(bars) * bar + gap for bars in groups.values()) + 20
+    top = max(value for bars in groups.values() for _, value in bars)
+    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" font-family="sans-serif" font-size="12">',
+             f'<rect width="{width}" height="{height}" fill="white"/>']
+    y = 10
+    for group, bars in groups.items():
+        y += 16
+        parts.append(f'<text x="8" y="{y}" font-weight="bold">{group}, Mops/s</text>')
+        y += 6
+        for subject, value in bars:
+            length = value / top * (width - left - 70)
+            colour = "#2a6fdb" if subject.startswith("csk") else "#b0b0b0"
+            parts.append(f'<text x="{left - 6}" y="{y + 12}" text-anchor="end">{subject}</text>'
+                         f'<rect x="{left}" y="{y + 2}" width="{length:.0f}" height="{bar - 5}" fill="{colour}"/>'
+                         f'<text x="{left + length + 5:.0f}" y="{y + 12}">{value:.2f}</text>')
+            y += bar
+        y += gap - 22
+    parts.append("</svg>")
+    with open(path, "w") as file:
+        file.write("\n".join(parts))
+    print(f"\nchart: {path}")
+
+if __name__ == "__main__":
+    all_rows = load(sys.argv[1])
+    print_targets(all_rows)
+    draw(all_rows, sys.argv[2])
