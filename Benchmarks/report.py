@@ -24,7 +24,7 @@ def targets(rows):
         return get(f"{threads} threads, {sections}", subject, "Mops/s", language)
 
     def best_peer(threads):
-        peers = ["pthread_mutex", "pthread adaptive", "absl::Mutex", "nsync_mu"]
+        peers = ["pthread_mutex", "pthread adaptive", "absl::Mutex", "nsync_mu", "parking_lot"]
         return max((value for peer in peers if (value := throughput(peer, threads, "c"))), default=None)
 
     yield "PriorityMutex.withLock / Synchronization.Mutex", ratio(get(plain, "PriorityMutex"), mutex), "<=", 0.65

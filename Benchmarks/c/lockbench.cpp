@@ -202,8 +202,13 @@ static void each_round(F &&f) {
 #else
 #define CK_ONE
 #endif
+#ifdef HAVE_PARKING_LOT
+#define PARKING_LOT_ONE , ParkingLot
+#else
+#define PARKING_LOT_ONE
+#endif
 #define OURS GateFast, GateCompact, KernelMutex
-#define PEERS Pthread, PthreadAdaptive ABSL_ONE NSYNC_ONE
+#define PEERS Pthread, PthreadAdaptive ABSL_ONE NSYNC_ONE PARKING_LOT_ONE
 
 template <class Lock>
 static bool loop(const char *name, long n) {
@@ -260,7 +265,7 @@ int main(int argc, char **argv) {
     });
     for (int64_t ms : {1, 5, 50})
         run("timeout of " + std::to_string(ms) + " ms", "late us", [&](Table &t) {
-            each_round<Pthread, OURS>([&](auto *l) { lateness<std::remove_pointer_t<decltype(l)>>(t, ms * 1000000, ms > 5 ? 1 : 5); });
+            each_round<Pthread PARKING_LOT_ONE, OURS>([&](auto *l) { lateness<std::remove_pointer_t<decltype(l)>>(t, ms * 1000000, ms > 5 ? 1 : 5); });
         });
     return 0;
 }

@@ -18,7 +18,7 @@
 #endif
 #ifdef HAVE_CK
 extern "C" {
-#include "ck_spin.h"
+#include <spinlock/fas.h>  // the others of this library are C only
 }
 #endif
 
@@ -93,10 +93,25 @@ struct Nsync {
 // A spinlock: it shows what not parking costs once threads outnumber processors.
 struct CkSpin {
     static constexpr auto name = "ck_spinlock_fas";
-    ck_spin spin;
-    CkSpin() { ck_spin_init(&spin); }
-    void lock() { ck_spin_lock(&spin); }
+    ck_spinlock_fas_t spin = CK_SPINLOCK_FAS_INITIALIZER;
+    void lock() { ck_spinlock_fas_lock(&spin); }
     void lock_urgent() { lock(); }
-    void unlock() { ck_spin_unlock(&spin); }
+    void unlock() { ck_spinlock_fas_unlock(&spin); }
+};
+#endif
+#ifdef HAVE_PARKING_LOT
+// parking_lot's raw mutex is one byte, free when zero.
+extern "C" {
+void bench_parking_lot_lock(uint8_t *mutex);
+void bench_parking_lot_unlock(uint8_t *mutex);
+bool bench_parking_lot_lock_for(uint8_t *mutex, uint64_t nanoseconds);
+}
+struct ParkingLot {
+    static constexpr auto name = "parking_lot";
+    uint8_t mutex = 0;
+    void lock() { bench_parking_lot_lock(&mutex); }
+    void lock_urgent() { lock(); }
+    void unlock() { bench_parking_lot_unlock(&mutex); }
+    bool lock_until(int64_t deadline_ns) { return bench_parking_lot_lock_for(&mutex, uint64_t(deadline_ns - csk_now())); }
 };
 #endif
