@@ -3,7 +3,7 @@ import CBenchSupport
 import Foundation
 
 @main
-struct SwiftBench: AsyncParsableCommand {
+struct SwiftBench: ParsableCommand {
     static let configuration = CommandConfiguration(abstract: "SwiftSync's locks and values beside their peers, interleaved in one run.")
 
     @Option(help: "Rounds in which all subjects take their turn.")
@@ -21,27 +21,15 @@ struct SwiftBench: AsyncParsableCommand {
     @Option(help: "The subject of --loop.")
     var subject = "PriorityMutex"
 
-    func run() async throws {
+    func run() throws {
         // A second thread: locks are cheaper in a process that has only one.
         let second = Thread { while true { sleep(1000) } }
         second.start()
         if let loop { return try count(loop) }
         let results = Results(appendingTo: tsv)
-        let rounds = rounds, millis = millis
         let uncontended = Uncontended(results: results, rounds: rounds)
-        await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
-            let thread = Thread {
-                let results = Results(appendingTo: tsv)
-                Uncontended(results: results, rounds: rounds).run()
-                let contended = Contended(results: results, rounds: rounds, windowMilliseconds: millis, turnsPerMicrosecond: calibrate())
-                contended.runThroughput()
-                contended.runUrgent()
-                Timeouts(results: results, rounds: rounds).run()
-                done.resume()
-            }
-            thread.start()
-        }
-        await uncontended.runActor()
+        onThreads(1) { _ in Measurements(tsv: tsv, rounds: rounds, millis: millis).run() }
+        uncontended.runActor()
     }
 
     private func count(_ times: Int) throws {
@@ -54,6 +42,22 @@ struct SwiftBench: AsyncParsableCommand {
             || run(Section.self) || run(SynchronizationMutex.self) || run(NIOBox.self) || run(FoundationLock.self)
             || run(FoundationRecursiveLock.self) || run(Semaphore.self)
         if !known { throw ValidationError("no subject named \(subject)") }
+    }
+}
+
+/// Everything that blocks, on a thread that is not the main actor's.
+struct Measurements {
+    let tsv: String?
+    let rounds: Int
+    let millis: Int
+
+    func run() {
+        let results = Results(appendingTo: tsv)
+        Uncontended(results: results, rounds: rounds).run()
+        let contended = Contended(results: results, rounds: rounds, windowMilliseconds: millis, turnsPerMicrosecond: calibrate())
+        contended.runThroughput()
+        contended.runUrgent()
+        Timeouts(results: results, rounds: rounds).run()
     }
 }
 

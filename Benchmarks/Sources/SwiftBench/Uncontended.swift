@@ -1,4 +1,5 @@
 import CBenchSupport
+import Dispatch
 import SwiftSync
 
 /// Nanoseconds and allocations of one increment, and allocations to create a subject.
@@ -67,18 +68,20 @@ struct Uncontended {
     @inline(never) @_optimize(none)
     private func keep<T>(_ value: T) {}
 
-    /// An actor, awaited from a detached task.
-    func runActor() async {
-        let counting = CountingActor()
-        let awaits = increments
-        var values: [Double] = []
-        for _ in 0..<rounds {
-            values.append(await Task.detached {
+    /// An actor, awaited from a detached task; the calling thread only waits.
+    func runActor() {
+        let counting = CountingActor(), awaits = increments, finished = DispatchSemaphore(value: 0), gathered = Shared(total: 0)
+        let rounds = rounds
+        Task.detached {
+            for _ in 0..<rounds {
                 let begin = bench_now_ns()
                 for _ in 0..<awaits { await counting.increment() }
-                return Double(bench_now_ns() - begin) / Double(awaits)
-            }.value)
+                gathered.append(Int(bench_now_ns() - begin))
+            }
+            finished.signal()
         }
+        finished.wait()
+        let values = gathered.list.map { Double($0) / Double(awaits) }
         results.print("uncontended increment, actor", "ns", baseline: "", [(CountingActor.name, values)])
     }
 }
