@@ -46,6 +46,8 @@ static inline enum attempt barge(csk_gate_t *gate, csk_rank_t rank, uint64_t sel
     if ((summary & GATE_WAITERS) && csk_gate_biased_rank(rank) < summary >> GATE_RANK_SHIFT) return QUEUE_FIRST;
     uint64_t found = csk_load(&gate->held, CSK_RELAXED);
     if ((found & ~HELD_FLAGS) != 0) return HELD;
+    /* One-word form: somebody has queued since the summary was read, perhaps one that nobody may pass. */
+    if ((found & HELD_FLAGS) && !(summary & GATE_WAITERS)) return QUEUE_FIRST;
     return csk_cas(&gate->held, &found, self | (found & HELD_FLAGS), CSK_ACQUIRE) ? ENTERED : HELD;
 }
 
@@ -289,8 +291,11 @@ static bool prepare_to_leave(csk_gate_t *gate, uint32_t **wake) {
     else if (next != NULL && !gate->designated) csk_gate_designate(gate, next, &effects);
     csk_gate_publish(gate);
     csk_queue_unlock(&gate->queue_lock);
-    if (granted) csk_gate_perform(&effects);
-    else if (effects.wake != NULL) *wake = effects.wake;
+    if (granted) {
+        /* Before the functions: a waiter designated in an earlier round sleeps, and everybody counts on it to come. */
+        if (*wake != NULL) csk_platform_wake(*wake, 1);
+        csk_gate_perform(&effects);
+    } else if (effects.wake != NULL) *wake = effects.wake;
     return granted;
 }
 
@@ -312,6 +317,8 @@ static void leave_one_word(csk_gate_t *gate) {
 static __attribute__((noinline)) int unlock_contended(csk_gate_t *gate) {
     uint64_t holder = csk_gate_holder(gate);
     if (holder == 0 || (holder != csk_self() && holder != CSK_GATE_NOBODY)) return EPERM;
+    /* A grant that nobody has adopted may be taken back at any moment: nobody holds it yet who could leave. */
+    if (holder == CSK_GATE_NOBODY && csk_load(&gate->pending, CSK_RELAXED) != NULL) return EPERM;
     csk_gate_prepare(gate);
     if (csk_gate_is_one_word(gate)) leave_one_word(gate);
     else leave_two_words(gate);

@@ -45,7 +45,7 @@ static void grace_ended(csk_timer_t *timer, void *context) {
     if (lost) {
         rank = waiter->node.rank;
         since_ns = waiter->since_ns;
-        gate->pending = NULL;
+        csk_store(&gate->pending, NULL, CSK_RELAXED);
         gate->lost_grants++;
         waiter->state = WAITER_LOST;
         waiter->grace_ns = waiter->grace_ns > longest_grace_ns / 2 ? longest_grace_ns : waiter->grace_ns * 2;
@@ -64,14 +64,18 @@ void csk_gate_start_grace(csk_gate_t *gate) {
     csk_timer_start(&pending->grace, pending->granted_ns + pending->grace_ns, grace_ended, gate);
 }
 
-/* Under the queue lock: grants the gate to a waiter that may have it now, or queues it. True when it is the queue's first. */
-static bool grant_or_insert(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_gate_effects_t *effects) {
+enum { GRANTED_AT_ONCE, INSERTED, INSERTED_FIRST };
+
+/* Under the queue lock: grants the gate to a waiter that may have it now, or queues it. */
+static int grant_or_insert(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_gate_effects_t *effects) {
     bool first = gate->waiters.root == NULL && !csk_gate_is_one_word(gate), inserted = false;
     if (csk_gate_may_pass(gate, &waiter->node) && csk_gate_take(gate, CSK_GATE_NOBODY)) {
         csk_gate_count_pass(gate);
+        waiter->has_waited = 0;
         csk_gate_mark_granted(gate, waiter, effects);
     } else {
         inserted = true;
+        waiter->has_waited = 1;
         csk_gate_insert(gate, waiter);
         if (waiter->deadline_ns != CSK_NEVER) {
             waiter->deadline_started = 1;
@@ -79,23 +83,49 @@ static bool grant_or_insert(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_gat
         }
     }
     csk_gate_settle(gate, effects);
-    return first && inserted;
+    return !inserted ? GRANTED_AT_ONCE : first ? INSERTED_FIRST : INSERTED;
 }
 
-static void after_queueing(csk_gate_t *gate, bool first, csk_gate_effects_t *effects) {
+/* `rank` is a copy: the waiter may have been granted and freed elsewhere. */
+static void after_queueing(csk_gate_t *gate, int how, csk_rank_t rank, csk_gate_effects_t *effects) {
+    if (how != GRANTED_AT_ONCE) csk_observe_wait(CSK_EVENT_WAIT_BEGIN, gate, rank, 0, 0);
     csk_gate_perform(effects);
-    if (!first) return;
+    if (how != INSERTED_FIRST) return;
     csk_platform_membarrier();
     if (csk_gate_holder(gate) == 0) csk_gate_post(gate);
 }
 
-static int queue_waiter(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_rank_t rank, bool closing) {
+/* Until its function is called a waiter is in some thread's list of functions that are due. A grant that needs no adoption is
+ * over for the waiter then. */
+static bool is_in_use(const csk_gate_waiter_t *waiter) {
+    if (csk_load(&waiter->due, CSK_RELAXED)) return true;
+    return waiter->state != WAITER_IDLE && (waiter->state != WAITER_GRANTED || waiter->adoptable);
+}
+
+/* What the caller wants of a waiter: written only once it is known not to be in use. */
+typedef struct {
+    csk_gate_function_t function;
+    void *context;
+    csk_rank_t rank;
+    int64_t deadline_ns;
+    bool adoptable, closing;
+} request_t;
+
+static int queue_waiter(csk_gate_t *gate, csk_gate_waiter_t *waiter, const request_t *request) {
     csk_gate_effects_t effects = { 0 };
+    csk_rank_t rank = request->rank;
+    bool closing = request->closing;
+    int64_t since_ns = csk_platform_now();
     csk_queue_lock(&gate->queue_lock);
-    int status = gate->closed ? ESHUTDOWN : waiter->state != WAITER_IDLE ? EBUSY : 0;
-    bool first = false;
+    int status = gate->closed ? ESHUTDOWN : is_in_use(waiter) ? EBUSY : 0;
+    int how = GRANTED_AT_ONCE;
     if (status == 0) {
         int64_t ticket = ++gate->next_ticket;
+        waiter->function = request->function;
+        waiter->context = request->context;
+        waiter->deadline_ns = request->deadline_ns;
+        waiter->since_ns = since_ns;
+        waiter->adoptable = request->adoptable;
         waiter->gate = gate;
         waiter->node.rank = rank;
         waiter->node.ticket = !closing && (rank & 3) == CSK_PLACE_FRONT ? -ticket : ticket;
@@ -103,10 +133,10 @@ static int queue_waiter(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_rank_t 
         waiter->deadline_started = waiter->grace_started = 0;
         waiter->grace_ns = first_grace_ns;
         gate->closed = closing;
-        first = grant_or_insert(gate, waiter, &effects);
+        how = grant_or_insert(gate, waiter, &effects);
     }
     csk_queue_unlock(&gate->queue_lock);
-    after_queueing(gate, first, &effects);
+    after_queueing(gate, how, rank, &effects);
     return status;
 }
 
@@ -118,12 +148,8 @@ int csk_gate_lock_async_ranked(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_
         if (error != 0) return error;
     }
     csk_gate_prepare(gate);
-    waiter->function = function;
-    waiter->context = context;
-    waiter->deadline_ns = deadline_ns;
-    waiter->since_ns = csk_platform_now();
-    waiter->adoptable = adoptable;
-    return queue_waiter(gate, waiter, rank, false);
+    request_t request = { function, context, rank, deadline_ns, adoptable, false };
+    return queue_waiter(gate, waiter, &request);
 }
 
 int csk_gate_lock_async(csk_gate_t *gate, csk_gate_waiter_t *waiter, int32_t priority, int64_t deadline_ns,
@@ -134,12 +160,8 @@ int csk_gate_lock_async(csk_gate_t *gate, csk_gate_waiter_t *waiter, int32_t pri
 int csk_gate_close(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_gate_function_t function, void *context) {
     if (function == NULL) return EINVAL;
     csk_gate_prepare(gate);
-    waiter->function = function;
-    waiter->context = context;
-    waiter->deadline_ns = CSK_NEVER;
-    waiter->since_ns = csk_platform_now();
-    waiter->adoptable = false;
-    return queue_waiter(gate, waiter, GATE_RANK_CLOSER, true);
+    request_t request = { function, context, GATE_RANK_CLOSER, CSK_NEVER, false, true };
+    return queue_waiter(gate, waiter, &request);
 }
 
 int csk_gate_cancel(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
@@ -149,9 +171,11 @@ int csk_gate_cancel(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
 int csk_gate_adopt(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
     csk_queue_lock(&gate->queue_lock);
     int status = waiter->state == WAITER_GRANTED ? 0 : waiter->state == WAITER_LOST ? EAGAIN : EINVAL;
+    /* A waiter whose grant was unlocked already must not take the gate from whoever has it now. */
+    if (status == 0 && csk_gate_holder(gate) != CSK_GATE_NOBODY) status = EINVAL;
     if (status == 0) {
         waiter->state = WAITER_IDLE;
-        if (gate->pending == waiter) gate->pending = NULL;
+        if (gate->pending == waiter) csk_store(&gate->pending, NULL, CSK_RELAXED);
         csk_gate_transfer(gate, csk_self());
     }
     bool stop_grace = waiter->grace_started;
@@ -172,9 +196,11 @@ static bool settle_lost(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
 int csk_gate_relock_async(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
     csk_gate_effects_t effects = { 0 };
     csk_queue_lock(&gate->queue_lock);
-    bool lost = settle_lost(gate, waiter), first = lost && grant_or_insert(gate, waiter, &effects);
+    bool lost = settle_lost(gate, waiter);
+    csk_rank_t rank = lost ? waiter->node.rank : 0;
+    int how = lost ? grant_or_insert(gate, waiter, &effects) : GRANTED_AT_ONCE;
     csk_queue_unlock(&gate->queue_lock);
-    after_queueing(gate, first, &effects);
+    after_queueing(gate, how, rank, &effects);
     return lost ? 0 : EINVAL;
 }
 

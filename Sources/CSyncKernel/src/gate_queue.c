@@ -14,14 +14,15 @@ void csk_gate_decide_form(csk_gate_t *gate) {
 static csk_gate_waiter_t *waiter_of(csk_heap_node_t *node) { return (csk_gate_waiter_t *)node; }
 
 static bool bypass_is_due(const csk_gate_t *gate) {
-    return gate->bypass_limit != 0 && gate->oldest != NULL && gate->oldest_bypassed >= gate->bypass_limit;
+    /* The closing waiter is passed by those that lost a grant and queue again behind it: it comes after them all the same. */
+    return gate->bypass_limit != 0 && gate->oldest != NULL && gate->oldest_bypassed >= gate->bypass_limit &&
+           gate->oldest->node.rank != GATE_RANK_CLOSER;
 }
 
 csk_gate_waiter_t *csk_gate_next(const csk_gate_t *gate) {
     csk_gate_waiter_t *top = waiter_of(csk_heap_top(&gate->waiters));
     if (top == NULL) return NULL;
     if (top->node.rank == GATE_RANK_CLOSER) return gate->lost_grants == 0 ? top : NULL;
-    /* The closing waiter is the newest of all: it is the oldest only when it is alone, and then it is the top. */
     return bypass_is_due(gate) ? gate->oldest : top;
 }
 
@@ -78,6 +79,8 @@ void csk_gate_insert(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
 }
 
 static void unlink_waiter(csk_gate_t *gate, csk_gate_waiter_t *waiter, bool granted) {
+    /* The next in order asked for the hand-over; others that give up must not take it from that one. */
+    if (granted || csk_gate_next(gate) == waiter) gate->hand_over = 0;
     csk_heap_remove(&gate->waiters, &waiter->node);
     if (waiter == gate->oldest) {
         gate->oldest_bypassed -= waiter->bypassed;
@@ -89,7 +92,6 @@ static void unlink_waiter(csk_gate_t *gate, csk_gate_waiter_t *waiter, bool gran
     waiter->older->newer = waiter->newer;
     waiter->newer->older = waiter->older;
     gate->waiting--;
-    gate->hand_over = 0;
     if (csk_load(&waiter->word, CSK_RELAXED) == WORD_TRY) gate->designated = 0;
 }
 
@@ -102,6 +104,7 @@ static void tell(csk_gate_waiter_t *waiter, uint32_t word, csk_gate_effects_t *e
 void csk_gate_finish(csk_gate_waiter_t *waiter, int status, csk_gate_effects_t *effects) {
     waiter->status = status;
     waiter->next_ready = NULL;
+    csk_store(&waiter->due, 1, CSK_RELAXED);
     csk_gate_waiter_t **last = &effects->ready;
     while (*last != NULL) last = &(*last)->next_ready;
     *last = waiter;
@@ -115,7 +118,7 @@ void csk_gate_mark_granted(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_gate
         return;
     }
     if (waiter->adoptable) {
-        gate->pending = waiter;
+        csk_store(&gate->pending, waiter, CSK_RELAXED);
         waiter->grace_started = 0;
         waiter->granted_ns = csk_platform_now();
         if (gate->waiting != 0) csk_gate_start_grace(gate);
@@ -174,7 +177,7 @@ void csk_gate_perform(csk_gate_effects_t *effects) {
             waiter->deadline_started = 0;
             csk_timer_cancel(&waiter->deadline);
         }
-        csk_observe_wait(CSK_EVENT_WAIT_END, waiter->gate, waiter->node.rank, waiter->since_ns, waiter->status);
+        if (waiter->has_waited) csk_observe_wait(CSK_EVENT_WAIT_END, waiter->gate, waiter->node.rank, waiter->since_ns, waiter->status);
     }
     csk_trampoline_run(effects->ready);
 }

@@ -1,5 +1,7 @@
 #include "internal/trampoline.h"
 
+#include "internal/platform.h"
+
 static _Thread_local struct {
     csk_gate_waiter_t *first, *last;
     unsigned depth;
@@ -15,6 +17,7 @@ void csk_trampoline_release(void) {
     while (ready.first != NULL) {
         csk_gate_waiter_t *waiter = ready.first;
         ready.first = waiter->next_ready;
+        csk_store(&waiter->due, 0, CSK_RELAXED);
         /* The function may free the waiter or queue it again: it is not touched after the call. */
         waiter->function(waiter, waiter->context, waiter->status);
     }

@@ -94,7 +94,9 @@ struct csk_gate_waiter {
     uint8_t adoptable;
     uint8_t deadline_started;
     uint8_t grace_started;
-    uint8_t reserved[5];
+    uint8_t due;
+    uint8_t has_waited;
+    uint8_t reserved[3];
     csk_timer_t deadline;
     csk_timer_t grace;
 };
