@@ -51,7 +51,7 @@ template <uint32_t Policy>
 struct Gate {
     csk_gate_t gate;
     Gate() {
-        csk_gate_attr_t attributes{Policy, 0};
+        csk_gate_attr_t attributes{Policy, 0, 0};
         csk_gate_init(&gate, &attributes);
     }
     void lock() { csk_gate_lock(&gate, 0); }

@@ -9,7 +9,7 @@ static const uint32_t policies[] = { CSK_GATE_FAST, CSK_GATE_COMPACT, CSK_GATE_S
         for (uint32_t policy = policies[index_], once_ = 1; once_; once_ = 0)
 
 static void make(csk_gate_t *gate, uint32_t policy, uint32_t bypass_limit) {
-    csk_gate_attr_t attr = { policy, bypass_limit };
+    csk_gate_attr_t attr = { policy, bypass_limit, 0 };
     CHECK_STATUS(csk_gate_init(gate, &attr), 0);
 }
 
@@ -25,7 +25,7 @@ static void zero_filled_memory_is_a_free_gate(void) {
 
 static void an_unknown_policy_is_refused(void) {
     csk_gate_t gate;
-    csk_gate_attr_t attr = { 3, 0 };
+    csk_gate_attr_t attr = { 3, 0, 0 };
     CHECK_STATUS(csk_gate_init(&gate, &attr), EINVAL);
     CHECK_STATUS(csk_gate_init(&gate, NULL), 0);
 }

@@ -13,6 +13,7 @@ int csk_gate_init(csk_gate_t *gate, const csk_gate_attr_t *attr) {
         if (attr->policy > CSK_GATE_STRICT) return EINVAL;
         fresh.policy = (uint8_t)attr->policy;
         fresh.bypass_limit = attr->bypass_limit;
+        fresh.grace_us = attr->grace_us;
     }
     *gate = fresh;
     return 0;

@@ -131,7 +131,7 @@ static int queue_waiter(csk_gate_t *gate, csk_gate_waiter_t *waiter, const reque
         waiter->node.ticket = !closing && (rank & 3) == CSK_PLACE_FRONT ? -ticket : ticket;
         waiter->word = WORD_WAITING;
         waiter->deadline_started = waiter->grace_started = 0;
-        waiter->grace_ns = first_grace_ns;
+        waiter->grace_ns = gate->grace_us != 0 ? gate->grace_us * INT64_C(1000) : first_grace_ns;
         gate->closed = closing;
         how = grant_or_insert(gate, waiter, &effects);
     }

@@ -30,6 +30,12 @@ public final class QueueSafeValue<Value>: @unchecked Sendable {
         wait = SyncSchedule(box: box, timeout: nil)
     }
 
+    /// With another time than 1 ms for a queue or executor to begin what was granted: for tests of order on a busy machine.
+    package init(value: sending Value, graceMicroseconds: UInt32) {
+        box = .make(value, .fast, 0, graceMicroseconds: graceMicroseconds)
+        wait = SyncSchedule(box: box, timeout: nil)
+    }
+
     deinit {
         box.close()
     }

@@ -25,8 +25,10 @@ extension QueueSafeValueError {
 @usableFromInline
 final class ValueBox<Value>: GateBox<Value> {
     @inlinable
-    static func make(_ value: consuming sending Value, _ policy: GatePolicy, _ bypassLimit: UInt32) -> ValueBox {
-        let buffer = ValueBox.create(minimumCapacity: 1) { _ in newGate(policy, bypassLimit) }
+    static func make(
+        _ value: consuming sending Value, _ policy: GatePolicy, _ bypassLimit: UInt32, graceMicroseconds: UInt32 = 0
+    ) -> ValueBox {
+        let buffer = ValueBox.create(minimumCapacity: 1) { _ in newGate(policy, bypassLimit, graceMicroseconds: graceMicroseconds) }
         let box = unsafeDowncast(buffer, to: ValueBox.self)
         box.value.initialize(to: value)
         return box

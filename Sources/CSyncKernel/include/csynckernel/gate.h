@@ -39,6 +39,7 @@ enum { CSK_GATE_FAST = 0, CSK_GATE_COMPACT = 1, CSK_GATE_STRICT = 2 };
 typedef struct csk_gate_attr {
     uint32_t policy;
     uint32_t bypass_limit;  /* a waiter that so many later arrivals have passed is granted next; 0: strict priority */
+    uint32_t grace_us;      /* how long a provisional grant stays when others wait, the first time; 0: 1000 */
 } csk_gate_attr_t;
 
 /* The fields are the library's own; src/internal/gate_queue.h says who may change which. */
@@ -59,7 +60,7 @@ struct csk_gate {
     uint8_t designated;
     uint8_t hand_over;
     uint8_t closed;
-    uint32_t reserved;
+    uint32_t grace_us;
 };
 
 #ifdef __cplusplus
