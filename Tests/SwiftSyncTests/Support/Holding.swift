@@ -4,7 +4,7 @@ import Testing
 
 /// A thread that ends when it ends: for what blocks until the test lets it go.
 func onThread(_ body: @escaping @Sendable () -> Void) {
-    _ = Thread(body)
+    Thread(body).detach()
 }
 
 /// Holds a value by a manual completion; the closure that is returned lets go of it.

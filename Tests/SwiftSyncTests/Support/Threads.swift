@@ -22,6 +22,11 @@ struct Thread: Sendable {
         pthread_join(pthread_t(handle), nil)
     }
 
+    /// Lets the thread end by itself, instead of joining it.
+    func detach() {
+        pthread_detach(pthread_t(handle))
+    }
+
     private final class Body {
         let run: @Sendable () -> Void
         init(run: @escaping @Sendable () -> Void) { self.run = run }

@@ -1,0 +1,93 @@
+/* no_membarrier_test.c: where a filter refuses membarrier, FAST gates take the one-word form and are whole all the same.
+ *
+ * The decision is made once per process, so each test runs in a child of its own; this program itself uses no gate. */
+#include <csynckernel/csynckernel.h>
+
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "internal/gate_queue.h"
+#include "test.h"
+
+#if defined(__x86_64__)
+#define THIS_ARCHITECTURE AUDIT_ARCH_X86_64
+#elif defined(__aarch64__)
+#define THIS_ARCHITECTURE AUDIT_ARCH_AARCH64
+#else
+#error "name the audit architecture"
+#endif
+
+static void refuse_membarrier(uint32_t error) {
+    struct sock_filter rules[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, THIS_ARCHITECTURE, 0, 2),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_membarrier, 1, 0),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
+    };
+    struct sock_fprog program = { sizeof rules / sizeof rules[0], rules };
+    CHECK_EQ(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+    CHECK_EQ(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
+    CHECK_EQ(syscall(SYS_membarrier, 0, 0, 0), -1);
+    CHECK_EQ(errno, error);
+}
+
+enum { THREADS = 8, ROUNDS = 100000 };
+static csk_gate_t gate = CSK_GATE_INITIALIZER;
+static long inside, entered;
+
+static void *take_turns(void *context) {
+    for (int i = 0; i < ROUNDS / TEST_SLOWDOWN; i++) {
+        int32_t priority = (int32_t)(intptr_t)context + i % 3;
+        int status = i % 8 != 7 ? csk_gate_lock(&gate, priority) : csk_gate_timedlock(&gate, priority, csk_deadline_after(20000));
+        if (status == ETIMEDOUT) continue;
+        CHECK_STATUS(status, 0);
+        CHECK_EQ(++inside, 1);
+        entered++;
+        inside--;
+        CHECK_STATUS(csk_gate_unlock(&gate), 0);
+    }
+    return NULL;
+}
+
+static void in_a_child_without_membarrier(uint32_t error) {
+    fflush(stdout);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        alarm(TEST_WATCHDOG_S);
+        refuse_membarrier(error);
+        pthread_t threads[THREADS];
+        CHECK_STATUS(csk_gate_lock(&gate, 0), 0); /* so that all begin together */
+        for (intptr_t i = 0; i < THREADS; i++) threads[i] = start_thread(take_turns, (void *)i);
+        wait_until(csk_gate_waiting(&gate) >= THREADS - 1);
+        CHECK_STATUS(csk_gate_unlock(&gate), 0);
+        for (int i = 0; i < THREADS; i++) join_thread(threads[i]);
+        CHECK_GE(entered, THREADS * (ROUNDS / TEST_SLOWDOWN) * 7 / 8);
+        CHECK_EQ(LOAD(&gate.summary), GATE_ONE_WORD);
+        CHECK_EQ(csk_gate_waiting(&gate), 0);
+        CHECK_STATUS(csk_gate_destroy(&gate), 0);
+        _exit(0);
+    }
+    int status = 0;
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    CHECK(WIFEXITED(status));
+    CHECK_EQ(WEXITSTATUS(status), 0);
+}
+
+static void refused_by_a_sandbox(void) { in_a_child_without_membarrier(EPERM); }
+static void unknown_to_the_system(void) { in_a_child_without_membarrier(ENOSYS); }
+
+static void usable_elsewhere(void) {
+    CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
+    CHECK_EQ(LOAD(&gate.summary), syscall(SYS_membarrier, 0, 0, 0) > 0 ? GATE_READY : GATE_ONE_WORD);
+    CHECK_STATUS(csk_gate_unlock(&gate), 0);
+}
+
+TEST_MAIN(TEST(refused_by_a_sandbox), TEST(unknown_to_the_system), TEST(usable_elsewhere))

@@ -1,0 +1,105 @@
+/* observe_test.c: each wait begins and ends once, and what does not wait is not reported. */
+#include <csynckernel/csynckernel.h>
+
+#include "test.h"
+
+static struct { int begun, granted, timed_out, cancelled, lost; int64_t longest_ns; } seen;
+static const void *watched;
+
+static void on_event(const csk_observer_t *observer, const csk_event_t *event) {
+    CHECK(observer->context == &seen);
+    if (event->object != LOAD(&watched)) return;
+    switch (event->kind) {
+    case CSK_EVENT_WAIT_BEGIN:
+        ADD(&seen.begun, 1);
+        break;
+    case CSK_EVENT_WAIT_END:
+        ADD(event->status == 0 ? &seen.granted : event->status == ETIMEDOUT ? &seen.timed_out : &seen.cancelled, 1);
+        CHECK_GE(event->waited_ns, 0);
+        STORE(&seen.longest_ns, event->waited_ns);
+        break;
+    default:
+        CHECK_EQ(event->kind, CSK_EVENT_GRANT_LOST);
+        ADD(&seen.lost, 1);
+    }
+}
+
+static const csk_observer_t observer = { on_event, &seen };
+
+static void begin(csk_gate_t *gate) {
+    memset(&seen, 0, sizeof seen);
+    STORE(&watched, gate);
+    CHECK(csk_observe(&observer) == NULL);
+}
+
+static void end(void) { CHECK(csk_observe(NULL) == &observer); }
+
+static void *lock_once(void *gate) {
+    CHECK_STATUS(csk_gate_lock(gate, 0), 0);
+    CHECK_STATUS(csk_gate_unlock(gate), 0);
+    return NULL;
+}
+
+static void *time_out(void *gate) {
+    CHECK_STATUS(csk_gate_timedlock(gate, 0, csk_deadline_after(1000000)), ETIMEDOUT);
+    return NULL;
+}
+
+static void ignore(csk_gate_waiter_t *waiter, void *context, int status) {
+    (void)waiter;
+    (void)status;
+    if (context != NULL) ADD((int *)context, 1);
+}
+
+static void threads_that_wait_are_reported(void) {
+    csk_gate_t gate = CSK_GATE_INITIALIZER;
+    begin(&gate);
+    CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
+    CHECK_EQ(seen.begun, 0);
+    join_thread(start_thread(time_out, &gate));
+    CHECK_EQ(seen.begun, 1);
+    CHECK_EQ(seen.timed_out, 1);
+    CHECK_GE(seen.longest_ns, 500000);
+    pthread_t thread = start_thread(lock_once, &gate);
+    wait_until(LOAD(&seen.begun) == 2);
+    CHECK_STATUS(csk_gate_unlock(&gate), 0);
+    join_thread(thread);
+    CHECK_EQ(seen.begun, 2);
+    CHECK_EQ(seen.granted, 1);
+    end();
+}
+
+/* An asynchronous wait once ended without having begun, and one that had been granted at once was reported as a wait. */
+static void asynchronous_waits_begin_and_end_once(void) {
+    csk_gate_t gate = CSK_GATE_INITIALIZER;
+    csk_gate_waiter_t at_once = { .word = 0 }, queued = { .word = 0 }, cancelled = { .word = 0 };
+    begin(&gate);
+    CHECK_STATUS(csk_gate_lock_async(&gate, &at_once, 0, CSK_NEVER, ignore, NULL), 0);
+    CHECK_EQ(seen.begun + seen.granted, 0);
+    CHECK_STATUS(csk_gate_lock_async(&gate, &queued, 0, CSK_NEVER, ignore, NULL), 0);
+    CHECK_STATUS(csk_gate_lock_async(&gate, &cancelled, 0, CSK_NEVER, ignore, NULL), 0);
+    CHECK_EQ(seen.begun, 2);
+    CHECK_STATUS(csk_gate_cancel(&gate, &cancelled), 0);
+    CHECK_EQ(seen.cancelled, 1);
+    CHECK_STATUS(csk_gate_unlock(&gate), 0);
+    CHECK_EQ(seen.granted, 1);
+    CHECK_STATUS(csk_gate_unlock(&gate), 0);
+    CHECK_EQ(seen.begun, 2);
+    end();
+}
+
+static void a_lost_grant_is_reported(void) {
+    csk_gate_t gate = CSK_GATE_INITIALIZER;
+    csk_gate_waiter_t slow = { .word = 0 }, other = { .word = 0 };
+    int others = 0;
+    begin(&gate);
+    CHECK_STATUS(csk_gate_lock_async_ranked(&gate, &slow, 1, CSK_NEVER, true, ignore, NULL), 0);
+    CHECK_STATUS(csk_gate_lock_async(&gate, &other, 0, CSK_NEVER, ignore, &others), 0);
+    wait_until(LOAD(&others) == 1);
+    CHECK_EQ(seen.lost, 1);
+    CHECK_STATUS(csk_gate_unlock(&gate), 0);
+    CHECK_STATUS(csk_gate_forget(&gate, &slow), 0);
+    end();
+}
+
+TEST_MAIN(TEST(threads_that_wait_are_reported), TEST(asynchronous_waits_begin_and_end_once), TEST(a_lost_grant_is_reported))
