@@ -45,19 +45,23 @@ struct CriticalSectionTests {
     }
 
     @Test
-    func notANumberIsRefusedAndReported() {
-        let reports = Shared<[SyncDiagnostics.Report.Kind]>([])
-        SyncDiagnostics.setHandler { if $0.subject == "CriticalSection" { reports.append($0.kind) } }
-        defer { SyncDiagnostics.setHandler(nil) }
-        #expect(!CriticalSection().execute(timeout: .nan) { Issue.record("ran") })
-        #expect(reports.value == [.invalidTimeout])
-    }
-
-    @Test
     func oneThreadAtATime() {
         let section = CriticalSection()
         nonisolated(unsafe) var count = 0
         Threads.run(6) { _ in for _ in 0..<20_000 { section.execute { section.execute { count += 1 } } } }
         #expect(count == 120_000)
+    }
+}
+
+extension HandlerSettingTests {
+    @Suite struct CriticalSectionReportTests {
+        @Test
+        func notANumberIsRefusedAndReported() {
+            let reports = Shared<[SyncDiagnostics.Report.Kind]>([])
+            SyncDiagnostics.setHandler { if $0.subject == "CriticalSection" { reports.append($0.kind) } }
+            defer { SyncDiagnostics.setHandler(nil) }
+            #expect(!CriticalSection().execute(timeout: .nan) { Issue.record("ran") })
+            #expect(reports.value == [.invalidTimeout])
+        }
     }
 }

@@ -3,92 +3,95 @@ import Testing
 
 @testable import SwiftSync
 
-/// A manual completion holds the section until it is called, counts once, and can't be lost.
-@Suite(.serialized, .timeLimit(.minutes(1)))
-struct ManualCompletionTests {
-    @Test
-    func itHoldsTheSectionUntilDone() async {
-        let value = QueueSafeValue(value: 1), completion = Shared<CommandCompletionClosure?>(nil), returned = Flag()
-        onThread {
-            let result = value.wait.lowestPriority.set { number, done in
-                number = 2
-                completion.access { $0 = done }
+// These set the handler of the process, so they run one at a time with others that do.
+extension HandlerSettingTests {
+    /// A manual completion holds the section until it is called, counts once, and can't be lost.
+    @Suite(.serialized, .timeLimit(.minutes(1)))
+    struct ManualCompletionTests {
+        @Test
+        func itHoldsTheSectionUntilDone() async {
+            let value = QueueSafeValue(value: 1), completion = Shared<CommandCompletionClosure?>(nil), returned = Flag()
+            onThread {
+                let result = value.wait.lowestPriority.set { number, done in
+                    number = 2
+                    completion.access { $0 = done }
+                }
+                #expect(result == .success(2))
+                returned.raise()
             }
-            #expect(result == .success(2))
-            returned.raise()
+            await waitUntil { completion.value != nil }
+            #expect(value.wait(timeout: .milliseconds(3)).highestPriority.get() == .failure(.timedOut))
+            #expect(!returned.isRaised)
+            completion.access { $0.take()?() }
+            #expect(value.wait.lowestPriority.get() == .success(2))
+            await waitUntil { returned.isRaised }
         }
-        await waitUntil { completion.value != nil }
-        #expect(value.wait(timeout: .milliseconds(3)).highestPriority.get() == .failure(.timedOut))
-        #expect(!returned.isRaised)
-        completion.access { $0.take()?() }
-        #expect(value.wait.lowestPriority.get() == .success(2))
-        await waitUntil { returned.isRaised }
-    }
 
-    @Test
-    func anAsyncOneHoldsItWithoutItsThread() async {
-        let value = QueueSafeValue(value: 1), queue = DispatchQueue(label: "serial"), results = Shared<[Int]>([])
-        let completion = Shared<CommandCompletionClosure?>(nil)
-        value.async(performIn: queue).lowestPriority.set { number, done in
-            number = 5
-            completion.access { $0 = done }
-        } completion: { result in
-            results.append((try? result.get()) ?? -1)
-        }
-        await waitUntil { completion.value != nil }
-        // The thread of the closure is outside: a sync command from its queue waits, and is no deadlock.
-        let fromTheQueue = Shared<Result<Int, QueueSafeValueError>?>(nil)
-        queue.async {
-            let result = value.wait(timeout: .milliseconds(3)).highestPriority.get()
-            fromTheQueue.access { $0 = result }
-        }
-        await waitUntil { fromTheQueue.value == .failure(.timedOut) }
-        #expect(results.value.isEmpty)
-        completion.access { $0.take()?() }
-        await waitUntil { results.value == [5] }
-        #expect(value.wait.lowestPriority.get() == .success(5))
-    }
-
-    @Test
-    func aSuspendedOneHoldsIt() async {
-        let value = QueueSafeValue(value: 1), completion = Shared<CommandCompletionClosure?>(nil)
-        let task = Task {
-            await value.suspending.lowestPriority.set { number, done in
-                number = 3
+        @Test
+        func anAsyncOneHoldsItWithoutItsThread() async {
+            let value = QueueSafeValue(value: 1), queue = DispatchQueue(label: "serial"), results = Shared<[Int]>([])
+            let completion = Shared<CommandCompletionClosure?>(nil)
+            value.async(performIn: queue).lowestPriority.set { number, done in
+                number = 5
                 completion.access { $0 = done }
+            } completion: { result in
+                results.append((try? result.get()) ?? -1)
             }
+            await waitUntil { completion.value != nil }
+            // The thread of the closure is outside: a sync command from its queue waits, and is no deadlock.
+            let fromTheQueue = Shared<Result<Int, QueueSafeValueError>?>(nil)
+            queue.async {
+                let result = value.wait(timeout: .milliseconds(3)).highestPriority.get()
+                fromTheQueue.access { $0 = result }
+            }
+            await waitUntil { fromTheQueue.value == .failure(.timedOut) }
+            #expect(results.value.isEmpty)
+            completion.access { $0.take()?() }
+            await waitUntil { results.value == [5] }
+            #expect(value.wait.lowestPriority.get() == .success(5))
         }
-        await waitUntil { completion.value != nil }
-        #expect(value.wait(timeout: .milliseconds(3)).highestPriority.get() == .failure(.timedOut))
-        completion.access { $0.take()?() }
-        #expect(await task.value == .success(3))
-        #expect(value.wait.lowestPriority.get() == .success(3))
-    }
 
-    @Test
-    func aSecondCallIsReportedAndDoesNothing() async {
-        let reports = Shared<[SyncDiagnostics.Report.Kind]>([])
-        SyncDiagnostics.setHandler { if $0.subject == "QueueSafeValue" { reports.append($0.kind) } }
-        defer { SyncDiagnostics.setHandler(nil) }
-        let value = QueueSafeValue(value: 1)
-        value.wait.lowestPriority.get { _, done in
-            done()
-            done()
+        @Test
+        func aSuspendedOneHoldsIt() async {
+            let value = QueueSafeValue(value: 1), completion = Shared<CommandCompletionClosure?>(nil)
+            let task = Task {
+                await value.suspending.lowestPriority.set { number, done in
+                    number = 3
+                    completion.access { $0 = done }
+                }
+            }
+            await waitUntil { completion.value != nil }
+            #expect(value.wait(timeout: .milliseconds(3)).highestPriority.get() == .failure(.timedOut))
+            completion.access { $0.take()?() }
+            #expect(await task.value == .success(3))
+            #expect(value.wait.lowestPriority.get() == .success(3))
         }
-        #expect(reports.value == [.completionCalledTwice])
-        #expect(value.wait.lowestPriority.get() == .success(1))
-    }
 
-    @Test
-    func aDroppedOneCompletesAndIsReported() async {
-        let reports = Shared<[SyncDiagnostics.Report.Kind]>([]), ended = Flag()
-        SyncDiagnostics.setHandler { if $0.subject == "QueueSafeValue" { reports.append($0.kind) } }
-        defer { SyncDiagnostics.setHandler(nil) }
-        let value = QueueSafeValue(value: 1)
-        value.wait.lowestPriority.get { _, _ in }
-        value.async(performIn: .global()).lowestPriority.set(manualCompletion: { number, _ in number = 2 }) { _ in ended.raise() }
-        await waitUntil { ended.isRaised }
-        #expect(reports.value == [.completionDropped, .completionDropped])
-        #expect(value.wait.lowestPriority.get() == .success(2))
+        @Test
+        func aSecondCallIsReportedAndDoesNothing() async {
+            let reports = Shared<[SyncDiagnostics.Report.Kind]>([])
+            SyncDiagnostics.setHandler { if $0.subject == "QueueSafeValue" { reports.append($0.kind) } }
+            defer { SyncDiagnostics.setHandler(nil) }
+            let value = QueueSafeValue(value: 1)
+            value.wait.lowestPriority.get { _, done in
+                done()
+                done()
+            }
+            #expect(reports.value == [.completionCalledTwice])
+            #expect(value.wait.lowestPriority.get() == .success(1))
+        }
+
+        @Test
+        func aDroppedOneCompletesAndIsReported() async {
+            let reports = Shared<[SyncDiagnostics.Report.Kind]>([]), ended = Flag()
+            SyncDiagnostics.setHandler { if $0.subject == "QueueSafeValue" { reports.append($0.kind) } }
+            defer { SyncDiagnostics.setHandler(nil) }
+            let value = QueueSafeValue(value: 1)
+            value.wait.lowestPriority.get { _, _ in }
+            value.async(performIn: .global()).lowestPriority.set(manualCompletion: { number, _ in number = 2 }) { _ in ended.raise() }
+            await waitUntil { ended.isRaised }
+            #expect(reports.value == [.completionDropped, .completionDropped])
+            #expect(value.wait.lowestPriority.get() == .success(2))
+        }
     }
 }
