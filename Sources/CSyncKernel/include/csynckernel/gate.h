@@ -71,7 +71,8 @@ struct csk_gate {
 
 /* Called once for each accepted asynchronous waiter: status 0, the gate is the waiter's and must be unlocked in the end;
  * ETIMEDOUT or ECANCELED, it is not. Runs on the thread that left the gate, cancelled, or fired the deadline, possibly before
- * csk_gate_lock_async returns; never recursively: what is granted meanwhile runs after it returns. No lock is held. The waiter
+ * csk_gate_lock_async returns; never recursively: what is granted meanwhile runs after it returns. No lock is held. It must not
+ * block: the thread may be on its way into, or out of, any gate. The waiter
  * is the caller's again, except that an adoptable one stays in use until csk_gate_adopt has returned 0. */
 typedef void (*csk_gate_function_t)(csk_gate_waiter_t *waiter, void *context, int status);
 
@@ -210,7 +211,8 @@ CSK_API int csk_gate_relock_async(csk_gate_t *gate, csk_gate_waiter_t *waiter);
 CSK_API int csk_gate_forget(csk_gate_t *gate, csk_gate_waiter_t *waiter);
 
 /* Refuses whoever comes from now on (ESHUTDOWN) and queues `waiter` behind everybody accepted so far. When its function is
- * called the gate is its for good: what the gate protects can be destroyed, and then the gate. 0, or ESHUTDOWN the second time. */
+ * called the gate is its for good: what the gate protects can be destroyed, and then the gate (a FAST one only once no other
+ * thread can still be returning from csk_gate_unlock). 0, or ESHUTDOWN the second time. */
 CSK_API int csk_gate_close(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_gate_function_t function, void *context);
 
 /* How many wait, at some instant during the call: for statistics and tests. */
