@@ -107,7 +107,7 @@ static void watch_gate(csk_gate_t *gate, csk_gate_waiter_t *self) {
 
 /* After the queue changed so that a leaver must look closer than it may have looked already: orders the looks and plain stores
  * of all who leave before this one. */
-static void look_again(csk_gate_t *gate) {
+void csk_gate_look_again(csk_gate_t *gate) {
     if (csk_gate_is_one_word(gate)) return;
     csk_platform_membarrier();
     if (csk_gate_holder(gate) == 0) csk_gate_post(gate);
@@ -132,7 +132,7 @@ static bool try_designated(csk_gate_t *gate, csk_gate_waiter_t *self) {
         if (entered || give_up) csk_gate_settle(gate, &effects);
         csk_queue_unlock(&gate->queue_lock);
         csk_gate_perform(&effects);
-        if (give_up) look_again(gate);
+        if (give_up) csk_gate_look_again(gate);
         if (entered || give_up) return entered;
         watch_gate(gate, self);
     }
@@ -150,7 +150,7 @@ static int leave_queue(csk_gate_t *gate, csk_gate_waiter_t *self) {
     }
     csk_queue_unlock(&gate->queue_lock);
     csk_gate_perform(&effects);
-    if (was_designated) look_again(gate);
+    if (was_designated) csk_gate_look_again(gate);
     return granted ? 0 : ETIMEDOUT;
 }
 
@@ -207,7 +207,7 @@ static int enter_or_wait(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns,
     csk_gate_perform(&effects);
     if (closed) return ESHUTDOWN;
     if (entered) return 0;
-    if (first) look_again(gate);
+    if (first) csk_gate_look_again(gate);
     csk_observe_wait(CSK_EVENT_WAIT_BEGIN, gate, rank, 0, 0);
     int status = wait_in_queue(gate, &waiter, deadline_ns);
     csk_observe_wait(CSK_EVENT_WAIT_END, gate, rank, waiter.since_ns, status);

@@ -90,9 +90,7 @@ static int grant_or_insert(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_gate
 static void after_queueing(csk_gate_t *gate, int how, csk_rank_t rank, csk_gate_effects_t *effects) {
     if (how != GRANTED_AT_ONCE) csk_observe_wait(CSK_EVENT_WAIT_BEGIN, gate, rank, 0, 0);
     csk_gate_perform(effects);
-    if (how != INSERTED_FIRST) return;
-    csk_platform_membarrier();
-    if (csk_gate_holder(gate) == 0) csk_gate_post(gate);
+    if (how == INSERTED_FIRST) csk_gate_look_again(gate);
 }
 
 /* Until its function is called a waiter is in some thread's list of functions that are due. A grant that needs no adoption is

@@ -92,6 +92,9 @@ void csk_gate_finish(csk_gate_waiter_t *waiter, int status, csk_gate_effects_t *
 /* After the queue lock was dropped. */
 void csk_gate_perform(csk_gate_effects_t *effects);
 
+/* gate.c: the fence and the second look that leavers without a fence count on; without the queue lock. */
+void csk_gate_look_again(csk_gate_t *gate);
+
 /* gate_async.c: starts the clock against a grant that nobody has adopted; under the queue lock. */
 void csk_gate_start_grace(csk_gate_t *gate);
 
