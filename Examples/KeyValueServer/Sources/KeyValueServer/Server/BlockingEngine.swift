@@ -45,6 +45,7 @@ final class BlockingEngine<Store: BlockingStore>: Engine {
     func run(_ batch: [QueuedWork], server: ServerFacts, completion: @escaping @Sendable ([ByteBuffer]) -> Void) {
         sweepThreads.submit { state in
             guard case .active = state else { return completion([]) }
+            yieldProcessorToOthers()
             for queued in batch {
                 guard case .sweep(let sweep) = queued.work else { preconditionFailure("only sweeps run elsewhere") }
                 self.run(sweep, queued.version, completion)
@@ -68,6 +69,7 @@ final class BlockingEngine<Store: BlockingStore>: Engine {
     func removeExpired(round: Int, completion: @escaping @Sendable (Int) -> Void) {
         sweepThreads.submit { state in
             guard case .active = state else { return completion(0) }
+            yieldProcessorToOthers()
             completion(self.finish(ExpiryJob(shardCount: self.shards.count, round: round)).removed)
         }
     }
