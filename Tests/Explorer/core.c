@@ -1,0 +1,702 @@
+/* core.c: one schedule: fibers, store buffers, virtual time, and the hash of the happens-before graph. */
+#include "core.h"
+
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+
+#include "csynckernel/base.h"
+#include "internal.h"
+
+enum { STACK_SIZE = 64 << 10, BUFFER_SIZE = 32, TLS_MAX = 256, MAP_SIZE = 1 << 13, ARENA_SIZE = 256 << 10 };
+
+enum op { OP_LOAD, OP_STORE, OP_RMW, OP_CAS, OP_FENCE, OP_FLUSH, OP_PARK, OP_PARKED, OP_WAKE, OP_CLOCK, OP_YIELD, OP_MEMBARRIER,
+          OP_LOCK, OP_UNTIL, OP_POINT, OP_TIME, OP_SPURIOUS, OP_START, OP_END };
+static const char *const op_names[] = { "load", "store (buffered)", "read-modify-write", "compare-and-swap", "fence", "store arrives", "park",
+    "woken or timed out", "wake", "clock", "yield", "membarrier", "pthread lock", "goes on", "point", "time passes", "wakes without reason", "starts", "ends" };
+
+typedef struct {
+    void *address;
+    unsigned size;
+    bool release;
+    uint64_t value, hash;
+    const char *site;
+} buffered_t;
+
+typedef struct {
+    bool exists, done, daemon, woken, timed_out, yielded;
+    enum op op;
+    void *address;
+    int64_t deadline;
+    const char *site;
+    void *sp;
+    void (*body)(void *);
+    void *context;
+    char tls[TLS_MAX];
+    buffered_t buffer[BUFFER_SIZE];
+    int buffered;
+    uint64_t chain, buffer_chain;
+    char *stack;
+    unsigned long park_order;
+} fiber_t;
+
+typedef struct {
+    const void *address;
+    uint64_t epoch, written, read;
+} cell_t;
+
+typedef struct {
+    uint8_t actor;
+    uint8_t op;
+    const char *site;
+    const void *address;
+    uint64_t value;
+} trace_t;
+
+extern char __start_explore_tls[], __stop_explore_tls[];
+static char tls_initial[TLS_MAX];
+#define TLS_SIZE ((size_t)(__stop_explore_tls - __start_explore_tls))
+
+static fiber_t fibers[MAX_FIBERS];
+static fiber_t *current;
+static int fiber_count;
+static void *scheduler_sp;
+static int64_t now;
+static int time_cell;
+static int spurious_left;
+static bool weak_stores, membarrier_works, failed;
+static char failure[512];
+static uint64_t order_state;
+static unsigned long park_count;
+static uint64_t state_hash, epoch;
+static cell_t cells[MAP_SIZE];
+static trace_t trace[MAX_STEPS + 1];
+static int trace_count;
+static char *arena, *arena_next;
+static struct { char *begin, *end; } freed[64];
+static int freed_count;
+
+uint64_t random_next(uint64_t *state) {
+    uint64_t z = *state += UINT64_C(0x9E3779B97F4A7C15);
+    z = (z ^ z >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
+    z = (z ^ z >> 27) * UINT64_C(0x94D049BB133111EB);
+    return z ^ z >> 31;
+}
+
+static uint64_t mix(uint64_t a, uint64_t b) {
+    uint64_t state = a * UINT64_C(0xD1B54A32D192ED03) ^ b;
+    return random_next(&state);
+}
+
+/* ---- Fibers ------------------------------------------------------------------------------------------------------------- */
+
+#if defined(__x86_64__)
+void explore_switch(void **from, void *to);
+__asm__(".text\n.globl explore_switch\n.type explore_switch,@function\nexplore_switch:\n"
+        "pushq %rbp\npushq %rbx\npushq %r12\npushq %r13\npushq %r14\npushq %r15\n"
+        "movq %rsp,(%rdi)\nmovq %rsi,%rsp\n"
+        "popq %r15\npopq %r14\npopq %r13\npopq %r12\npopq %rbx\npopq %rbp\nret\n.size explore_switch,.-explore_switch\n");
+#elif defined(__aarch64__)
+void explore_switch(void **from, void *to);
+__asm__(".text\n.globl explore_switch\n.type explore_switch,%function\nexplore_switch:\n"
+        "sub sp,sp,#160\nstp x19,x20,[sp]\nstp x21,x22,[sp,#16]\nstp x23,x24,[sp,#32]\nstp x25,x26,[sp,#48]\nstp x27,x28,[sp,#64]\n"
+        "stp x29,x30,[sp,#80]\nstp d8,d9,[sp,#96]\nstp d10,d11,[sp,#112]\nstp d12,d13,[sp,#128]\nstp d14,d15,[sp,#144]\n"
+        "mov x9,sp\nstr x9,[x0]\nmov sp,x1\n"
+        "ldp x19,x20,[sp]\nldp x21,x22,[sp,#16]\nldp x23,x24,[sp,#32]\nldp x25,x26,[sp,#48]\nldp x27,x28,[sp,#64]\n"
+        "ldp x29,x30,[sp,#80]\nldp d8,d9,[sp,#96]\nldp d10,d11,[sp,#112]\nldp d12,d13,[sp,#128]\nldp d14,d15,[sp,#144]\n"
+        "add sp,sp,#160\nret\n.size explore_switch,.-explore_switch\n");
+#else
+#error "no fiber switch for this processor"
+#endif
+
+static void to_scheduler(void) {
+    fiber_t *self = current;
+    memcpy(self->tls, __start_explore_tls, TLS_SIZE);
+    explore_switch(&self->sp, scheduler_sp);
+}
+
+static void to_fiber(fiber_t *fiber) {
+    current = fiber;
+    memcpy(__start_explore_tls, fiber->tls, TLS_SIZE);
+    explore_switch(&scheduler_sp, fiber->sp);
+    current = NULL;
+}
+
+static void fiber_main(void) {
+    current->body(current->context);
+    current->op = OP_END;
+    current->done = true;
+    to_scheduler();
+    abort();
+}
+
+static fiber_t *new_fiber(void (*body)(void *), void *context, bool daemon) {
+    if (fiber_count == MAX_FIBERS) {
+        fputs("too many fibers\n", stderr);
+        exit(2);
+    }
+    fiber_t *fiber = &fibers[fiber_count++];
+    char *stack = fiber->stack;
+    if (stack == NULL) {
+        stack = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (stack == MAP_FAILED) abort();
+    }
+    memset(fiber, 0, offsetof(fiber_t, buffer));
+    fiber->buffered = 0;
+    fiber->stack = stack;
+    fiber->exists = true;
+    fiber->daemon = daemon;
+    fiber->body = body;
+    fiber->context = context;
+    fiber->op = OP_START;
+    fiber->chain = mix(fiber_count, 17);
+    fiber->buffer_chain = mix(fiber_count, 19);
+    memcpy(fiber->tls, tls_initial, TLS_SIZE);
+    void **top = (void **)(stack + STACK_SIZE - 64);
+#if defined(__x86_64__)
+    *--top = NULL;
+    *--top = (void *)fiber_main;
+    top -= 6;
+#else
+    top -= 20;
+    memset(top, 0, 160);
+    top[11] = (void *)fiber_main;
+#endif
+    fiber->sp = top;
+    return fiber;
+}
+
+static int index_of(const fiber_t *fiber) { return (int)(fiber - fibers); }
+
+/* ---- The trace and the happens-before graph ------------------------------------------------------------------------------- */
+
+static void note(int actor, enum op op, const char *site, const void *address, uint64_t value) {
+    if (trace_count <= MAX_STEPS) trace[trace_count++] = (trace_t){ (uint8_t)actor, (uint8_t)op, site, address, value };
+}
+
+static cell_t *cell_of(const void *address) {
+    size_t slot = (size_t)(mix((uintptr_t)address, 3) % MAP_SIZE);
+    for (;; slot = (slot + 1) % MAP_SIZE) {
+        cell_t *cell = &cells[slot];
+        if (cell->epoch != epoch) {
+            *cell = (cell_t){ address, epoch, 0, 0 };
+            return cell;
+        }
+        if (cell->address == address) return cell;
+    }
+}
+
+static void happened(uint64_t *chain, const void *address, bool writes) {
+    cell_t *cell = cell_of(address);
+    uint64_t hash = mix(*chain, cell->written);
+    if (writes) {
+        hash = mix(hash, cell->read);
+        cell->written = hash;
+        cell->read = 0;
+    } else cell->read += hash;
+    *chain = hash;
+    state_hash += hash;
+}
+
+/* ---- Failures ------------------------------------------------------------------------------------------------------------- */
+
+void explore_fail(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    if (!failed) vsnprintf(failure, sizeof failure, format, arguments);
+    va_end(arguments);
+    failed = true;
+    if (current != NULL) to_scheduler();
+    fprintf(stderr, "failed outside the threads: %s\n", failure);
+    core_print_trace();
+    exit(1);
+}
+
+static void check_alive(const void *address, const char *site) {
+    const char *byte = address;
+    for (int i = 0; i < freed_count; i++)
+        if (byte >= freed[i].begin && byte < freed[i].end) explore_fail("%s: access to freed memory", site);
+    for (int i = 0; i < fiber_count; i++) {
+        const fiber_t *fiber = &fibers[i];
+        if (byte < fiber->stack || byte >= fiber->stack + STACK_SIZE || fiber == current) continue;
+        if (fiber->done || byte < (char *)fiber->sp) explore_fail("%s: access to a frame of thread %d that has returned", site, i);
+    }
+}
+
+/* ---- Memory ---------------------------------------------------------------------------------------------------------------- */
+
+static uint64_t read_memory(const void *address, unsigned size) {
+    uint64_t value = 0;
+    memcpy(&value, address, size);
+    return value;
+}
+
+static void arrive(fiber_t *fiber, int which) {
+    buffered_t entry = fiber->buffer[which];
+    memmove(&fiber->buffer[which], &fiber->buffer[which + 1], (size_t)(fiber->buffered - which - 1) * sizeof entry);
+    fiber->buffered--;
+    check_alive(entry.address, entry.site);
+    memcpy(entry.address, &entry.value, entry.size);
+    fiber->buffer_chain = mix(fiber->buffer_chain, entry.hash);
+    happened(&fiber->buffer_chain, entry.address, true);
+    note(ACTOR_BUFFER + index_of(fiber), OP_FLUSH, entry.site, entry.address, entry.value);
+}
+
+static void drain(fiber_t *fiber) {
+    while (fiber->buffered > 0) arrive(fiber, 0);
+    fiber->chain = mix(fiber->chain, fiber->buffer_chain);
+}
+
+static bool may_arrive(const fiber_t *fiber, int which) {
+    if (which == 0) return true;
+    if (!weak_stores || fiber->buffer[which].release) return false;
+    for (int i = 0; i < which; i++)
+        if (fiber->buffer[i].address == fiber->buffer[which].address) return false;
+    return true;
+}
+
+/* One store of the buffer reaches memory; under weak stores any that may. */
+static void arrive_one(fiber_t *fiber) {
+    int which = 0;
+    if (weak_stores) {
+        do which = (int)(random_next(&order_state) % (uint64_t)fiber->buffered);
+        while (!may_arrive(fiber, which));
+    }
+    arrive(fiber, which);
+}
+
+/* Waits for its turn. */
+static void point(enum op op, const void *address, const char *site) {
+    current->op = op;
+    current->address = (void *)address;
+    current->site = site;
+    to_scheduler();
+}
+
+uint64_t explore_load(const void *address, unsigned size, int order, const char *site) {
+    (void)order;
+    if (current == NULL) return read_memory(address, size);
+    point(OP_LOAD, address, site);
+    check_alive(address, site);
+    for (int i = current->buffered - 1; i >= 0; i--) {
+        if (current->buffer[i].address != address) continue;
+        note(index_of(current), OP_LOAD, site, address, current->buffer[i].value);
+        return current->buffer[i].value;
+    }
+    uint64_t value = read_memory(address, size);
+    happened(&current->chain, address, false);
+    note(index_of(current), OP_LOAD, site, address, value);
+    return value;
+}
+
+void explore_store(void *address, unsigned size, uint64_t value, int order, const char *site) {
+    if (current == NULL) {
+        memcpy(address, &value, size);
+        return;
+    }
+    if (order == __ATOMIC_SEQ_CST) {
+        explore_rmw(address, size, EXPLORE_EXCHANGE, value, site);
+        return;
+    }
+    check_alive(address, site);
+    if (current->buffered == BUFFER_SIZE) arrive(current, 0);
+    current->chain = mix(current->chain, value + 1);
+    current->buffer[current->buffered++] =
+        (buffered_t){ address, size, order == __ATOMIC_RELEASE, value, current->chain, site };
+    note(index_of(current), OP_STORE, site, address, value);
+}
+
+uint64_t explore_rmw(void *address, unsigned size, int operation, uint64_t operand, const char *site) {
+    if (current != NULL) {
+        point(OP_RMW, address, site);
+        drain(current);
+        check_alive(address, site);
+        happened(&current->chain, address, true);
+    }
+    uint64_t before = read_memory(address, size), after = operand;
+    if (operation == EXPLORE_ADD) after = before + operand;
+    if (operation == EXPLORE_OR) after = before | operand;
+    if (operation == EXPLORE_AND) after = before & operand;
+    memcpy(address, &after, size);
+    if (current != NULL) note(index_of(current), OP_RMW, site, address, after);
+    return before;
+}
+
+bool explore_cas(void *address, unsigned size, void *expected, uint64_t desired, const char *site) {
+    if (current != NULL) {
+        point(OP_CAS, address, site);
+        drain(current);
+        check_alive(address, site);
+    }
+    uint64_t found = read_memory(address, size), wanted = read_memory(expected, size);
+    bool swapped = found == wanted;
+    if (swapped) memcpy(address, &desired, size);
+    else memcpy(expected, &found, size);
+    if (current != NULL) {
+        happened(&current->chain, address, swapped);
+        note(index_of(current), OP_CAS, site, address, swapped ? desired : found);
+    }
+    return swapped;
+}
+
+void explore_fence(const char *site) {
+    if (current == NULL) return;
+    point(OP_FENCE, NULL, site);
+    drain(current);
+    note(index_of(current), OP_FENCE, site, NULL, 0);
+}
+
+/* ---- Time, parking, identity ------------------------------------------------------------------------------------------------ */
+
+void explore_pause(const char *site) {
+    (void)site;
+    now += 2500;
+    if (current != NULL) happened(&current->chain, &time_cell, true);
+}
+
+void *explore_self(void) { return (void *)(uintptr_t)(current != NULL ? 0x1000 * (uintptr_t)(index_of(current) + 1) : 0x100000); }
+int explore_thread(void) { return current != NULL ? index_of(current) : -1; }
+int64_t explore_now(void) { return now; }
+void explore_point(void) { point(OP_POINT, NULL, "point"); }
+
+int64_t core_clock(const char *site) {
+    if (current == NULL) return now;
+    point(OP_CLOCK, NULL, site);
+    happened(&current->chain, &time_cell, false);
+    note(index_of(current), OP_CLOCK, site, NULL, (uint64_t)now);
+    return now;
+}
+
+void core_yield(const char *site) {
+    if (current == NULL) return;
+    current->yielded = true;
+    point(OP_YIELD, NULL, site);
+    note(index_of(current), OP_YIELD, site, NULL, 0);
+}
+
+/* Sleeps on an address: a futex's or a condition variable's; whatever must be atomic with falling asleep has been done. */
+static int sleep_on(void *address, int64_t deadline, const char *site) {
+    current->woken = current->timed_out = false;
+    current->deadline = deadline;
+    current->park_order = ++park_count;
+    point(OP_PARKED, address, site);
+    current->deadline = INT64_MAX;
+    bool timed_out = !current->woken && current->timed_out;
+    happened(&current->chain, timed_out ? (void *)&time_cell : (char *)address + 1, true);
+    note(index_of(current), OP_PARKED, site, address, (uint64_t)timed_out);
+    return timed_out ? ETIMEDOUT : 0;
+}
+
+int core_park(uint32_t *word, uint32_t expected, int64_t deadline, const char *site) {
+    if (current == NULL) explore_fail("a park in setup or check");
+    point(OP_PARK, word, site);
+    drain(current);
+    check_alive(word, site);
+    happened(&current->chain, word, false);
+    happened(&current->chain, (char *)word + 1, true);
+    note(index_of(current), OP_PARK, site, word, *word);
+    if (*word != expected) return 0;
+    return sleep_on(word, deadline, site);
+}
+
+static void wake_sleepers(const void *address, int count) {
+    for (; count > 0; count--) {
+        fiber_t *first = NULL;
+        for (int i = 0; i < fiber_count; i++) {
+            fiber_t *fiber = &fibers[i];
+            bool sleeps = !fiber->done && fiber->op == OP_PARKED && !fiber->woken && fiber->address == address;
+            if (sleeps && (first == NULL || fiber->park_order < first->park_order)) first = fiber;
+        }
+        if (first == NULL) return;
+        first->woken = true;
+    }
+}
+
+void core_wake(const void *address, int count, const char *site) {
+    if (current == NULL) {
+        wake_sleepers(address, count);
+        return;
+    }
+    point(OP_WAKE, address, site);
+    drain(current);
+    happened(&current->chain, (const char *)address + 1, true);
+    note(index_of(current), OP_WAKE, site, address, (uint64_t)count);
+    wake_sleepers(address, count);
+}
+
+bool core_has_membarrier(void) { return membarrier_works; }
+
+void core_membarrier(const char *site) {
+    if (current == NULL) return;
+    point(OP_MEMBARRIER, NULL, site);
+    for (int i = 0; i < fiber_count; i++) {
+        drain(&fibers[i]);
+        current->chain = mix(current->chain, fibers[i].chain);
+    }
+    for (int i = 0; i < fiber_count; i++) fibers[i].chain = mix(fibers[i].chain, current->chain);
+    state_hash += current->chain;
+    note(index_of(current), OP_MEMBARRIER, site, NULL, 0);
+}
+
+int core_start_thread(void (*body)(void *), void *context) {
+    if (current != NULL) drain(current);
+    fiber_t *fiber = new_fiber(body, context, true);
+    if (current != NULL) fiber->chain = mix(fiber->chain, current->chain);
+    return 0;
+}
+
+void explore_wait(uint32_t *word) {
+    if (current == NULL) explore_fail("a wait in setup or check");
+    drain(current);
+    point(OP_UNTIL, word, "explore_wait");
+    check_alive(word, "explore_wait");
+    happened(&current->chain, word, false);
+    note(index_of(current), OP_UNTIL, "explore_wait", word, *word);
+}
+
+/* The first word of a pthread mutex tells whether it is held; its owner is the explorer's business alone. */
+int explore_mutex_lock(pthread_mutex_t *mutex, const char *site) {
+    uint32_t *word = (uint32_t *)mutex;
+    if (current != NULL) {
+        point(OP_LOCK, mutex, site);
+        drain(current);
+        check_alive(mutex, site);
+        happened(&current->chain, mutex, true);
+        note(index_of(current), OP_LOCK, site, mutex, 1);
+    }
+    *word = 1;
+    return 0;
+}
+
+int explore_mutex_trylock(pthread_mutex_t *mutex, const char *site) {
+    uint64_t expected = 0;
+    return explore_cas(mutex, 4, &expected, 1, site) ? 0 : EBUSY;
+}
+
+int explore_mutex_unlock(pthread_mutex_t *mutex, const char *site) {
+    explore_rmw(mutex, 4, EXPLORE_EXCHANGE, 0, site);
+    return 0;
+}
+
+int explore_cond_wait(pthread_cond_t *condition, pthread_mutex_t *mutex, int64_t deadline, const char *site) {
+    /* Unlocking and falling asleep are one step: a signal in between would be lost otherwise. */
+    happened(&current->chain, mutex, true);
+    happened(&current->chain, (char *)condition + 1, true);
+    *(uint32_t *)mutex = 0;
+    int status = sleep_on(condition, deadline, site);
+    explore_mutex_lock(mutex, site);
+    return status;
+}
+
+int explore_cond_wake(pthread_cond_t *condition, int count, const char *site) {
+    core_wake(condition, count, site);
+    return 0;
+}
+
+/* ---- Memory of one schedule -------------------------------------------------------------------------------------------------- */
+
+void *explore_allocate(size_t size) {
+    size = (size + 63) & ~(size_t)63;
+    if (arena_next + size > arena + ARENA_SIZE) abort();
+    void *memory = arena_next;
+    arena_next += size;
+    memset(memory, 0, size);
+    return memory;
+}
+
+void explore_free(void *memory, size_t size) {
+    memset(memory, 0xDD, size);
+    freed[freed_count].begin = memory;
+    freed[freed_count++].end = (char *)memory + size;
+}
+
+/* ---- The scheduler ------------------------------------------------------------------------------------------------------------ */
+
+static bool is_enabled(const fiber_t *fiber) {
+    if (!fiber->exists || fiber->done) return false;
+    switch (fiber->op) {
+    case OP_PARKED: return fiber->woken || fiber->deadline <= now;
+    case OP_LOCK: return *(const uint32_t *)fiber->address == 0;
+    case OP_UNTIL: return *(const uint32_t *)fiber->address != 0;
+    default: return true;
+    }
+}
+
+static int64_t next_deadline(void) {
+    int64_t first = INT64_MAX;
+    for (int i = 0; i < fiber_count; i++) {
+        const fiber_t *fiber = &fibers[i];
+        if (!fiber->done && fiber->op == OP_PARKED && !fiber->woken && fiber->deadline > now && fiber->deadline < first)
+            first = fiber->deadline;
+    }
+    return first;
+}
+
+/* What can happen next; the first is to go on with the fiber that ran last. Who yields goes behind all others. */
+static int list_choices(int last, choice_t *choices) {
+    int count = 0;
+    bool preempting = last >= 0 && is_enabled(&fibers[last]) && !fibers[last].yielded;
+    if (preempting) choices[count++] = (choice_t){ (uint8_t)last, 0 };
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < fiber_count; i++) {
+            int f = (last + 1 + i) % fiber_count;
+            if ((f == last && preempting) || !is_enabled(&fibers[f]) || fibers[f].yielded != (round == 1)) continue;
+            choices[count++] = (choice_t){ (uint8_t)f, preempting };
+        }
+        if (count != 0) break;
+    }
+    bool nobody = count == 0;
+    for (int i = 0; i < fiber_count; i++)
+        if (fibers[i].buffered > 0) choices[count++] = (choice_t){ (uint8_t)(ACTOR_BUFFER + i), 0 };
+    if (next_deadline() != INT64_MAX) choices[count++] = (choice_t){ ACTOR_TIME, !nobody };
+    if (spurious_left > 0)
+        for (int i = 0; i < fiber_count; i++)
+            if (!fibers[i].done && fibers[i].op == OP_PARKED && !is_enabled(&fibers[i]))
+                choices[count++] = (choice_t){ (uint8_t)(ACTOR_SPURIOUS + i), 1 };
+    return count;
+}
+
+static bool clients_done(void) {
+    for (int i = 0; i < fiber_count; i++)
+        if (!fibers[i].done && !fibers[i].daemon) return false;
+    return true;
+}
+
+/* With all clients gone, only sleeping helpers and drained buffers are left. */
+static bool is_quiet(void) {
+    for (int i = 0; i < fiber_count; i++)
+        if (fibers[i].buffered > 0 || is_enabled(&fibers[i])) return false;
+    return true;
+}
+
+static void perform(int actor, int *last) {
+    if (actor >= ACTOR_SPURIOUS) {
+        fiber_t *fiber = &fibers[actor - ACTOR_SPURIOUS];
+        spurious_left--;
+        fiber->woken = true;
+        happened(&fiber->chain, (char *)fiber->address + 1, true);
+        note(actor, OP_SPURIOUS, fiber->site, fiber->address, 0);
+    } else if (actor == ACTOR_TIME) {
+        static uint64_t chain;
+        now = next_deadline();
+        chain = (uint64_t)now;
+        happened(&chain, &time_cell, true);
+        note(actor, OP_TIME, "", NULL, (uint64_t)now);
+    } else if (actor >= ACTOR_BUFFER) {
+        arrive_one(&fibers[actor - ACTOR_BUFFER]);
+    } else {
+        fiber_t *fiber = &fibers[actor];
+        for (int i = 0; i < fiber_count; i++)
+            if (i != actor) fibers[i].yielded = false;
+        if (fiber->op == OP_PARKED) fiber->timed_out = !fiber->woken;
+        fiber->yielded = false;
+        *last = actor;
+        to_fiber(fiber);
+    }
+}
+
+static void client_thread(void *context) { (*(void (**)(void))context)(); }
+
+static void describe_deadlock(void) {
+    size_t length = (size_t)snprintf(failure, sizeof failure, "deadlock:");
+    for (int i = 0; i < fiber_count && length < sizeof failure; i++) {
+        const fiber_t *fiber = &fibers[i];
+        if (fiber->done || fiber->daemon) continue;
+        length += (size_t)snprintf(failure + length, sizeof failure - length, " thread %d waits at %s;", i, fiber->site);
+    }
+    failed = true;
+}
+
+void core_run(const explore_client_t *client, chooser_t choose, bool weak, uint64_t order_seed, result_t *result) {
+    if (arena == NULL) {
+        arena = malloc(ARENA_SIZE);
+        memcpy(tls_initial, __start_explore_tls, TLS_SIZE);
+    }
+    epoch++;
+    arena_next = arena;
+    freed_count = 0;
+    fiber_count = 0;
+    current = NULL;
+    now = 1000000000;
+    spurious_left = client->spurious;
+    weak_stores = weak;
+    order_state = order_seed;
+    membarrier_works = !client->without_membarrier;
+    failed = false;
+    failure[0] = 0;
+    trace_count = 0;
+    state_hash = 0;
+    memcpy(__start_explore_tls, tls_initial, TLS_SIZE);
+    kernel_reset();
+    for (int i = 0; i < EXPLORE_THREADS && client->threads[i] != NULL; i++)
+        new_fiber(client_thread, (void *)(uintptr_t)&client->threads[i], false);
+    if (client->setup != NULL) client->setup();
+    int last = -1, step = 0;
+    result->outcome = OUTCOME_PASSED;
+    for (;; step++) {
+        if (clients_done() && is_quiet()) break;
+        choice_t choices[MAX_CHOICES];
+        int count = list_choices(last, choices);
+        if (count == 0 || (choices[0].actor >= ACTOR_SPURIOUS)) {
+            describe_deadlock();
+            break;
+        }
+        if (trace_count >= MAX_STEPS || step >= MAX_STEPS) {
+            snprintf(failure, sizeof failure, "livelock: %d steps and no end", step);
+            failed = true;
+            break;
+        }
+        uint64_t state = mix(state_hash, (uint64_t)(last + 1));
+        int chosen = choose(choices, count, step, state);
+        if (chosen < 0) {
+            result->outcome = OUTCOME_GIVEN_UP;
+            break;
+        }
+        perform(choices[chosen].actor, &last);
+        if (failed) break;
+    }
+    if (!failed && result->outcome == OUTCOME_PASSED && client->check != NULL) client->check();
+    if (failed) {
+        result->outcome = OUTCOME_FAILED;
+        memcpy(result->message, failure, sizeof failure);
+    }
+    result->steps = step;
+}
+
+void core_print_trace(void) {
+    for (int i = 0; i < trace_count; i++) {
+        const trace_t *entry = &trace[i];
+        const char *site = strrchr(entry->site, '/');
+        site = site != NULL ? site + 1 : entry->site;
+        char who[32];
+        if (entry->actor >= ACTOR_SPURIOUS) snprintf(who, sizeof who, "thread %d", entry->actor - ACTOR_SPURIOUS);
+        else if (entry->actor == ACTOR_TIME) snprintf(who, sizeof who, "time");
+        else if (entry->actor >= ACTOR_BUFFER) snprintf(who, sizeof who, "buffer %d", entry->actor - ACTOR_BUFFER);
+        else snprintf(who, sizeof who, "thread %d", entry->actor);
+        printf("  %4d  %*s%-9s %-24s %-20s", i, entry->actor < ACTOR_BUFFER ? 2 * entry->actor : 0, "", who, site, op_names[entry->op]);
+        if (entry->address != NULL) printf(" at %p", entry->address);
+        printf(" = %#llx\n", (unsigned long long)entry->value);
+    }
+}
+
+/* A crash inside a schedule is a failure like others; what is left of the run can be printed still. */
+static void crashed(int number) {
+    printf("crashed with signal %d in this schedule:\n", number);
+    core_print_trace();
+    fflush(stdout);
+    _exit(1);
+}
+
+__attribute__((constructor)) static void watch_crashes(void) {
+    static char alternate[64 << 10];
+    stack_t stack = { .ss_sp = alternate, .ss_size = sizeof alternate };
+    sigaltstack(&stack, NULL);
+    struct sigaction action = { .sa_handler = crashed, .sa_flags = SA_ONSTACK };
+    sigaction(SIGSEGV, &action, NULL);
+    sigaction(SIGBUS, &action, NULL);
+    sigaction(SIGABRT, &action, NULL);
+}

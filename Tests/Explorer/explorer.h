@@ -1,0 +1,70 @@
+/* explorer.h: runs small concurrent programs, the clients, schedule by schedule on the kernel's own sources.
+ *
+ * What is modelled
+ *   - Threads are fibers; a scheduling point stands before each load, read-modify-write, park, wake, clock reading, yield,
+ *     membarrier, pthread lock. Between two points a fiber runs alone.
+ *   - Each fiber has a store buffer: a store that is not sequentially consistent reaches memory in a step of its own, some time
+ *     later, and its own loads see it before that. A read-modify-write, a fence, a system call drains the fiber's buffer, a
+ *     membarrier everybody's. In half of the random schedules relaxed stores may pass each other, as on arm64; loads are never reordered.
+ *   - Time stands still but for pauses (2.5 us each) and for a step that moves it to the next deadline anybody sleeps for.
+ *   - A park may return without a wake, so many times a schedule as the client allows.
+ *
+ * What is found: a client's EXPECT that fails, deadlock (a lost wake-up), more steps than any schedule may need (livelock), access
+ * to freed memory or to a frame that has returned, a thread that ends inside a section.
+ *
+ * Sources: Burckhardt et al., "A randomized scheduler with probabilistic guarantees of finding bugs" (PCT, 2010); Musuvathi and
+ * Qadeer, "Iterative context bounding" (2007), whose cache of happens-before graphs skips schedules that are equivalent. */
+#ifndef EXPLORER_H
+#define EXPLORER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { EXPLORE_THREADS = 8 };
+
+typedef struct explore_client {
+    const char *name;
+    void (*setup)(void);
+    void (*threads[EXPLORE_THREADS])(void);
+    void (*check)(void);     /* after all threads have ended and nothing moves any more */
+    int preemptions;         /* > 0: explored exhaustively with at most so many preemptions, else by random schedules only */
+    int spurious;            /* wakes without a reason, per schedule */
+    bool without_membarrier; /* the system refuses it */
+    struct explore_client *next;
+} explore_client_t;
+
+void explore_register(explore_client_t *client);
+
+#define CLIENT(client_name, ...)                                                                    \
+    static explore_client_t client_##client_name = { .name = #client_name, __VA_ARGS__ };           \
+    __attribute__((constructor)) static void register_##client_name(void) { explore_register(&client_##client_name); }
+
+/* Ends the schedule as a failure. */
+__attribute__((noreturn, format(printf, 1, 2))) void explore_fail(const char *format, ...);
+
+#define EXPECT(condition)                                                                            \
+    do {                                                                                             \
+        if (!(condition)) explore_fail("%s:%d: not so: %s", __FILE__, __LINE__, #condition);         \
+    } while (0)
+#define EXPECT_EQUAL(found, wanted)                                                                  \
+    do {                                                                                             \
+        long long explore_found = (long long)(found), explore_wanted = (long long)(wanted);          \
+        if (explore_found != explore_wanted)                                                         \
+            explore_fail("%s:%d: %s is %lld, not %lld", __FILE__, __LINE__, #found, explore_found, explore_wanted); \
+    } while (0)
+
+/* Memory of one schedule, zero-filled; freeing it makes every later access a failure. */
+void *explore_allocate(size_t size);
+void explore_free(void *memory, size_t size);
+
+/* A point at which another thread may run. */
+void explore_point(void);
+/* Blocks until *word is not 0: a thread that is never released is a deadlock. */
+void explore_wait(uint32_t *word);
+/* The virtual time, without a step. */
+int64_t explore_now(void);
+/* The index of the calling thread. */
+int explore_thread(void);
+
+#endif

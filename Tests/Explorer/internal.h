@@ -1,0 +1,18 @@
+/* internal.h: what the two halves of the explored platform, and the kernel's own static state, give to the core. */
+#ifndef EXPLORER_INTERNAL_H
+#define EXPLORER_INTERNAL_H
+
+#include "hooks.h"
+
+int64_t core_clock(const char *site);
+void core_yield(const char *site);
+int core_park(uint32_t *word, uint32_t expected, int64_t deadline, const char *site);
+void core_wake(const void *address, int count, const char *site);
+bool core_has_membarrier(void);
+void core_membarrier(const char *site);
+int core_start_thread(void (*body)(void *), void *context);
+
+/* The kernel as it is when a process begins. */
+void kernel_reset(void);
+
+#endif

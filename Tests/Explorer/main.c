@@ -1,0 +1,138 @@
+/* main.c: the command line of the explorer. */
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "strategy.h"
+
+static explore_client_t *clients;
+
+void explore_register(explore_client_t *client) {
+    explore_client_t **place = &clients;
+    while (*place != NULL && strcmp((*place)->name, client->name) < 0) place = &(*place)->next;
+    client->next = *place;
+    *place = client;
+}
+
+static const char usage[] =
+    "explore [options] [PATTERN ...]     explores the clients whose names match, all without a pattern\n"
+    "  --list                 the names\n"
+    "  --random N             random schedules per client (default 10000)\n"
+    "  --first SEED           the first seed (default 1)\n"
+    "  --limit N              exhaustive schedules per client at most (default 200000)\n"
+    "  --no-exhaustive        random schedules only\n"
+    "  --quiet                one line at the first failure, nothing else: CLIENT SCHEDULES MESSAGE\n"
+    "  --replay SEED          the random schedule of that seed, step by step; needs a pattern for one client\n"
+    "  --schedule TEXT        the schedule that a failure printed, step by step\n"
+    "  --trace                also print the last schedule that passed\n";
+
+static uint64_t random_count = 10000, first_seed = 1, limit = 200000;
+static bool exhaustive = true, quiet, print_trace;
+
+static double seconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static void report(const explore_client_t *client, const char *how, search_t *search) {
+    if (quiet) {
+        printf("%s %s %llu %s\n", client->name, how, (unsigned long long)search->schedules, search->failure.message);
+        return;
+    }
+    printf("FAILED\n%s: %s\n", client->name, search->failure.message);
+    if (strcmp(how, "random") == 0) printf("seed %llu: explore --replay %llu %s\n", (unsigned long long)search->seed, (unsigned long long)search->seed, client->name);
+    int deviations = shorten(client, &search->failure);
+    printf("the shortest schedule found, %d steps, leaves the way %d times:\n", search->failure.steps, deviations);
+    core_print_trace();
+    printf("%s\n%s --schedule ", search->failure.message, client->name);
+    print_deviations();
+}
+
+static bool explore(const explore_client_t *client) {
+    search_t search;
+    double began = seconds();
+    if (!quiet) printf("%-44s ", client->name), fflush(stdout);
+    if (exhaustive && client->preemptions > 0) {
+        search_exhaustively(client, limit, &search);
+        if (search.failure.outcome == OUTCOME_FAILED) return report(client, "exhaustive", &search), false;
+        if (!quiet) {
+            printf("%8llu schedules, %s %d preemptions; ", (unsigned long long)search.schedules,
+                   search.complete ? "all with" : "NOT all with", client->preemptions);
+            fflush(stdout);
+        }
+    }
+    search_randomly(client, first_seed, random_count, &search);
+    if (search.failure.outcome == OUTCOME_FAILED) return report(client, "random", &search), false;
+    if (!quiet) printf("%llu random; %.1f s\n", (unsigned long long)search.schedules, seconds() - began);
+    if (print_trace) core_print_trace();
+    return true;
+}
+
+static bool matches(const explore_client_t *client, int count, char **patterns) {
+    for (int i = 0; i < count; i++)
+        if (fnmatch(patterns[i], client->name, 0) == 0) return true;
+    return count == 0;
+}
+
+static uint64_t number_after(int argc, char **argv, int *at) {
+    char *end;
+    if (*at + 1 >= argc) goto bad;
+    uint64_t value = strtoull(argv[++*at], &end, 10);
+    if (*end == 0 && argv[*at][0] != 0) return value;
+bad:
+    fprintf(stderr, "explore: %s needs a number\n", argv[*at]);
+    exit(2);
+}
+
+int main(int argc, char **argv) {
+    const char *schedule = NULL;
+    bool replay = false, list = false;
+    int at = 1;
+    for (; at < argc && strncmp(argv[at], "--", 2) == 0; at++) {
+        const char *option = argv[at];
+        if (strcmp(option, "--list") == 0) list = true;
+        else if (strcmp(option, "--random") == 0) random_count = number_after(argc, argv, &at);
+        else if (strcmp(option, "--first") == 0) first_seed = number_after(argc, argv, &at);
+        else if (strcmp(option, "--limit") == 0) limit = number_after(argc, argv, &at);
+        else if (strcmp(option, "--no-exhaustive") == 0) exhaustive = false;
+        else if (strcmp(option, "--quiet") == 0) quiet = true;
+        else if (strcmp(option, "--trace") == 0) print_trace = true;
+        else if (strcmp(option, "--replay") == 0) replay = true, first_seed = number_after(argc, argv, &at);
+        else if (strcmp(option, "--schedule") == 0 && at + 1 < argc) schedule = argv[++at];
+        else {
+            fputs(usage, stderr);
+            return 2;
+        }
+    }
+    int count = argc - at, found = 0, failures = 0;
+    for (const explore_client_t *client = clients; client != NULL; client = client->next) {
+        if (!matches(client, count, argv + at)) continue;
+        found++;
+        if (list) {
+            printf("%s\n", client->name);
+        } else if (schedule != NULL || replay) {
+            search_t search = { 0 };
+            if (replay) search_randomly(client, first_seed, 1, &search);
+            else if (!run_deviations(client, schedule, &search.failure)) {
+                fputs("explore: this is no schedule\n", stderr);
+                return 2;
+            }
+            core_print_trace();
+            bool failed = search.failure.outcome == OUTCOME_FAILED;
+            printf("%s: %s\n", client->name, failed ? search.failure.message : "passes");
+            return failed;
+        } else if (!explore(client)) {
+            failures++;
+            if (quiet) return 1;
+        }
+    }
+    if (found == 0) {
+        fputs("explore: no client has such a name\n", stderr);
+        return 2;
+    }
+    if (!list && !quiet) printf("%d of %d clients passed\n", found - failures, found);
+    return failures != 0;
+}

@@ -1,0 +1,23 @@
+/* platform_explored.c: the platform's functions as steps of a schedule. */
+#include "internal/platform.h"
+
+#include <stdio.h>
+
+#include "internal.h"
+
+int64_t csk_platform_now(void) { return core_clock("clock"); }
+void csk_platform_yield(void) { core_yield("yield"); }
+int csk_platform_park(uint32_t *word, uint32_t expected, int64_t deadline_ns) { return core_park(word, expected, deadline_ns, "park"); }
+void csk_platform_wake(uint32_t *word, int count) { core_wake(word, count, "wake"); }
+bool csk_platform_has_membarrier(void) { return core_has_membarrier(); }
+void csk_platform_membarrier(void) { core_membarrier("membarrier"); }
+
+int csk_platform_start_thread(void (*body)(void *), void *context, const char *name) {
+    (void)name;
+    return core_start_thread(body, context);
+}
+
+int csk_platform_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void)) {
+    (void)prepare, (void)parent, (void)child;
+    return 0;
+}

@@ -1,0 +1,246 @@
+/* strategy.c: random schedules (PCT and random walks), exhaustive ones with a bound on preemptions, and making failures short. */
+#include "strategy.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Deviations: a schedule as the places where it does not go on as before ------------------------------------------------ */
+
+typedef struct { int step; uint8_t actor; } deviation_t;
+static deviation_t taken[MAX_STEPS], wanted[MAX_STEPS];
+static int taken_count, wanted_count, wanted_next;
+static bool last_weak;
+static uint64_t last_order;
+
+static int take(const choice_t *choices, int chosen, int step) {
+    if (chosen > 0) taken[taken_count++] = (deviation_t){ step, choices[chosen].actor };
+    return chosen;
+}
+
+static void run(const explore_client_t *client, chooser_t choose, bool weak, uint64_t order, result_t *result) {
+    taken_count = 0;
+    wanted_next = 0;
+    last_weak = weak;
+    last_order = order;
+    core_run(client, choose, weak, order, result);
+}
+
+static int choose_wanted(const choice_t *choices, int count, int step, uint64_t state) {
+    (void)state;
+    while (wanted_next < wanted_count && wanted[wanted_next].step < step) wanted_next++;
+    if (wanted_next < wanted_count && wanted[wanted_next].step == step)
+        for (int i = 0; i < count; i++)
+            if (choices[i].actor == wanted[wanted_next].actor) return take(choices, i, step);
+    return 0;
+}
+
+/* Two failures are the same when they say the same up to the first digit. */
+static bool same_failure(const char *a, const char *b) {
+    for (; *a != 0 && *a == *b; a++, b++) {}
+    return (*a == 0 && *b == 0) || (*a >= '0' && *a <= '9') || (*b >= '0' && *b <= '9');
+}
+
+int shorten(const explore_client_t *client, result_t *result) {
+    static deviation_t best[MAX_STEPS];
+    result_t first = *result, again;
+    int count = taken_count, replays = 0;
+    memcpy(best, taken, sizeof *best * (size_t)count);
+    for (bool better = true; better && replays < 3000;) {
+        better = false;
+        for (int drop = count - 1; drop >= 0 && replays < 3000; drop--) {
+            wanted_count = 0;
+            for (int i = 0; i < count; i++)
+                if (i != drop) wanted[wanted_count++] = best[i];
+            run(client, choose_wanted, last_weak, last_order, &again);
+            replays++;
+            if (again.outcome != OUTCOME_FAILED || !same_failure(again.message, first.message) || taken_count >= count) continue;
+            count = taken_count;
+            memcpy(best, taken, sizeof *best * (size_t)count);
+            if (drop > count) drop = count;
+            better = true;
+        }
+    }
+    wanted_count = count;
+    memcpy(wanted, best, sizeof *best * (size_t)count);
+    run(client, choose_wanted, last_weak, last_order, result);
+    return taken_count;
+}
+
+void print_deviations(void) {
+    printf("%s%llu", last_weak ? "w" : "t", (unsigned long long)last_order);
+    for (int i = 0; i < taken_count; i++) printf(",%d:%d", taken[i].step, taken[i].actor);
+    printf("\n");
+}
+
+bool run_deviations(const explore_client_t *client, const char *text, result_t *result) {
+    bool weak = *text == 'w';
+    if (!weak && *text != 't') return false;
+    char *rest;
+    uint64_t order = strtoull(text + 1, &rest, 10);
+    wanted_count = 0;
+    while (*rest == ',') {
+        int step = (int)strtol(rest + 1, &rest, 10);
+        if (*rest != ':' || wanted_count == MAX_STEPS) return false;
+        wanted[wanted_count++] = (deviation_t){ step, (uint8_t)strtol(rest + 1, &rest, 10) };
+    }
+    if (*rest != 0) return false;
+    run(client, choose_wanted, weak, order, result);
+    return true;
+}
+
+/* ---- Random schedules ------------------------------------------------------------------------------------------------------- */
+
+enum { CHANGES = 6 };
+
+static uint64_t dice;
+static struct {
+    bool walk;
+    unsigned stay;                 /* of 64 */
+    uint64_t priority[ACTORS];     /* PCT */
+    int change[CHANGES], changes;
+} plan;
+static int expected_steps = 200;
+
+static int choose_by_priority(const choice_t *choices, int count, int step) {
+    for (;;) {
+        int best = 0;
+        for (int i = 1; i < count; i++)
+            if (plan.priority[choices[i].actor] > plan.priority[choices[best].actor]) best = i;
+        bool changed = false;
+        for (int i = 0; i < plan.changes; i++) {
+            if (plan.change[i] != step) continue;
+            plan.change[i] = -1;
+            plan.priority[choices[best].actor] = (uint64_t)i; /* below all that were drawn */
+            changed = true;
+        }
+        if (!changed) return best;
+    }
+}
+
+static int choose_by_walk(const choice_t *choices, int count) {
+    if (random_next(&dice) % 64 < plan.stay) return 0;
+    int chosen = (int)(random_next(&dice) % (uint64_t)count);
+    /* Time and wakes without reason are one step in a hundred, not one choice in five. */
+    if (choices[chosen].actor >= ACTOR_TIME && random_next(&dice) % 16 != 0) return (int)(random_next(&dice) % (uint64_t)count);
+    return chosen;
+}
+
+static int choose_randomly(const choice_t *choices, int count, int step, uint64_t state) {
+    (void)state;
+    return take(choices, plan.walk ? choose_by_walk(choices, count) : choose_by_priority(choices, count, step), step);
+}
+
+static void draw_plan(uint64_t seed) {
+    dice = seed * UINT64_C(0x2545F4914F6CDD1D) + 1;
+    plan.walk = random_next(&dice) % 2 == 0;
+    plan.stay = (unsigned)(random_next(&dice) % 60);
+    for (int i = 0; i < ACTORS; i++) plan.priority[i] = CHANGES + random_next(&dice) % (UINT64_C(1) << 40);
+    /* Half of the time, time passes only when nothing else can happen; wakes without a reason likewise. */
+    if (random_next(&dice) % 2 == 0) plan.priority[ACTOR_TIME] = CHANGES;
+    if (random_next(&dice) % 2 == 0)
+        for (int i = ACTOR_SPURIOUS; i < ACTORS; i++) plan.priority[i] = CHANGES;
+    plan.changes = (int)(random_next(&dice) % (CHANGES + 1));
+    for (int i = 0; i < plan.changes; i++) plan.change[i] = (int)(random_next(&dice) % (uint64_t)expected_steps);
+}
+
+void search_randomly(const explore_client_t *client, uint64_t first, uint64_t count, search_t *search) {
+    *search = (search_t){ 0 };
+    for (uint64_t seed = first; seed < first + count; seed++) {
+        draw_plan(seed);
+        bool weak = random_next(&dice) % 2 == 0;
+        run(client, choose_randomly, weak, seed, &search->failure);
+        search->schedules++;
+        search->seed = seed;
+        if (search->failure.outcome == OUTCOME_FAILED) return;
+    }
+}
+
+/* ---- Exhaustive schedules ----------------------------------------------------------------------------------------------------- */
+
+/* Depth first over the choices. A state, which is a happens-before graph and who ran last, that was left with as many
+ * preemptions to spare before is not gone on from again. */
+typedef struct { choice_t choices[MAX_CHOICES]; uint8_t count, chosen; uint8_t spent; } frame_t;
+static frame_t *frames;
+static int depth_known;
+static int bound;
+static uint64_t pruned;
+
+enum { CACHE_SIZE = 1 << 22 };
+typedef struct { uint64_t state; uint8_t spent; } visited_t;
+static visited_t *visited;
+static uint32_t visited_count;
+
+static bool was_visited(uint64_t state, uint8_t spent) {
+    if (state == 0) state = 1;
+    size_t slot = (size_t)(state % CACHE_SIZE);
+    for (;; slot = (slot + 1) % CACHE_SIZE) {
+        if (visited[slot].state == state) {
+            if (visited[slot].spent <= spent) return true;
+            visited[slot].spent = spent;
+            return false;
+        }
+        if (visited[slot].state != 0) continue;
+        /* A full cache costs time, not schedules. */
+        if (visited_count < CACHE_SIZE / 4 * 3) {
+            visited[slot] = (visited_t){ state, spent };
+            visited_count++;
+        }
+        return false;
+    }
+}
+
+static int choose_exhaustively(const choice_t *choices, int count, int step, uint64_t state) {
+    frame_t *frame = &frames[step];
+    if (step >= depth_known) {
+        uint8_t spent = step == 0 ? 0 : (uint8_t)(frames[step - 1].spent + frames[step - 1].choices[frames[step - 1].chosen].cost);
+        if (count > 1 && was_visited(state, spent)) {
+            pruned++;
+            return -1;
+        }
+        memcpy(frame->choices, choices, sizeof *choices * (size_t)count);
+        frame->count = (uint8_t)count;
+        frame->chosen = 0;
+        frame->spent = spent;
+        depth_known = step + 1;
+    }
+    return take(choices, frame->chosen, step);
+}
+
+static bool next_schedule(void) {
+    while (depth_known > 0) {
+        frame_t *frame = &frames[depth_known - 1];
+        while (++frame->chosen < frame->count)
+            if (frame->spent + frame->choices[frame->chosen].cost <= bound) return true;
+        depth_known--;
+    }
+    return false;
+}
+
+void search_exhaustively(const explore_client_t *client, uint64_t limit, search_t *search) {
+    *search = (search_t){ 0 };
+    if (frames == NULL) {
+        frames = malloc(sizeof *frames * (MAX_STEPS + 1));
+        visited = malloc(sizeof *visited * CACHE_SIZE);
+    }
+    uint64_t skipped = 0;
+    for (bound = 0; bound <= client->preemptions; bound++) {
+        memset(visited, 0, sizeof *visited * CACHE_SIZE);
+        visited_count = 0;
+        pruned = 0;
+        depth_known = 0;
+        search->complete = false;
+        do {
+            if (search->schedules == limit) {
+                search->skipped = skipped + pruned;
+                return;
+            }
+            run(client, choose_exhaustively, false, 0, &search->failure);
+            search->schedules++;
+            if (search->failure.outcome == OUTCOME_FAILED) return;
+        } while (next_schedule());
+        search->complete = true;
+        skipped += pruned;
+    }
+    search->skipped = skipped;
+}
