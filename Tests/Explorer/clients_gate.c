@@ -1,59 +1,193 @@
 /* clients_gate.c: the gate entered by threads. */
-#include "csynckernel/gate.h"
+#include "gate_fixture.h"
 
-#include "explorer.h"
+/* ---- Mutual exclusion, and nobody left asleep -------------------------------------------------------------------------------- */
 
-static csk_gate_t *gate;
-static uint32_t *inside, *count;
+static void first(void) { once(0, 0); }
+static void second(void) { once(0, 1); }
+static void third(void) { once(0, 2); }
+static void twice_0(void) { once(0, 0), once(0, 0); }
+static void twice_1(void) { once(0, 1), once(0, 1); }
+static void idle_after_2(void) { expect_idle(2); }
+static void idle_after_3(void) { expect_idle(3); }
+static void idle_after_4(void) { expect_idle(4); }
 
-static void make(uint32_t policy, uint32_t bypass_limit) {
-    csk_gate_attr_t attr = { .policy = policy, .bypass_limit = bypass_limit };
-    gate = explore_allocate(sizeof *gate);
-    inside = explore_allocate(sizeof *inside);
-    count = explore_allocate(sizeof *count);
-    EXPECT_EQUAL(csk_gate_init(gate, &attr), 0);
+CLIENT_FAST_COMPACT_STRICT(gate_two, .threads = { first, second }, .check = idle_after_2, .preemptions = 2)
+CLIENT_FAST_COMPACT_STRICT(gate_three, .threads = { first, second, third }, .check = idle_after_3, .preemptions = 1)
+CLIENT_FAST_COMPACT_STRICT(gate_twice, .threads = { twice_0, twice_1 }, .check = idle_after_4, .preemptions = 2)
+CLIENT_FAST_COMPACT_STRICT(gate_spurious, .threads = { first, second }, .check = idle_after_2, .preemptions = 2, .spurious = 1)
+CLIENT(gate_two_undecided, .setup = make_undecided, .threads = { first, second }, .check = idle_after_2, .preemptions = 2)
+CLIENT(gate_two_without_membarrier, .setup = make_undecided, .threads = { first, second }, .check = idle_after_2, .preemptions = 2,
+       .without_membarrier = true)
+
+/* ---- Errors ----------------------------------------------------------------------------------------------------------------- */
+
+static void stranger(void) {
+    int status = csk_gate_unlock(gate);
+    EXPECT_EQUAL(status, EPERM);
 }
-static void make_fast(void) { make(CSK_GATE_FAST, 0); }
-static void make_compact(void) { make(CSK_GATE_COMPACT, 0); }
-static void make_strict(void) { make(CSK_GATE_STRICT, 0); }
-
-/* A section whose effects go through the store buffers, so that a gate that does not order them loses a count. */
-static void section(void) {
-    EXPECT_EQUAL(__atomic_load_n(inside, __ATOMIC_RELAXED), 0);
-    __atomic_store_n(inside, 1, __ATOMIC_RELAXED);
-    uint32_t before = __atomic_load_n(count, __ATOMIC_RELAXED);
-    __atomic_store_n(count, before + 1, __ATOMIC_RELAXED);
-    __atomic_store_n(inside, 0, __ATOMIC_RELAXED);
-}
-static void enter_once(void) {
-    EXPECT_EQUAL(csk_gate_lock(gate, 0), 0);
+static void enters_again(void) {
+    lock(0);
+    EXPECT_EQUAL(csk_gate_lock(gate, 0), EDEADLK);
+    EXPECT_EQUAL(csk_gate_timedlock(gate, 9, explore_now() + 1000), EDEADLK);
+    EXPECT_EQUAL(csk_gate_trylock(gate, 0), EBUSY);
     section();
-    EXPECT_EQUAL(csk_gate_unlock(gate), 0);
+    unlock();
 }
-static void enter_twice(void) {
-    enter_once();
-    enter_once();
-}
-static void is_idle_after_2(void) {
-    EXPECT_EQUAL(*count, 2);
-    EXPECT_EQUAL(csk_gate_waiting(gate), 0);
-    EXPECT_EQUAL(csk_gate_destroy(gate), 0);
-}
-static void is_idle_after_3(void) {
-    EXPECT_EQUAL(*count, 3);
-    EXPECT_EQUAL(csk_gate_destroy(gate), 0);
-}
-static void is_idle_after_4(void) {
-    EXPECT_EQUAL(*count, 4);
-    EXPECT_EQUAL(csk_gate_destroy(gate), 0);
-}
+CLIENT_FAST_COMPACT_STRICT(gate_foreign_unlock, .threads = { first, second, stranger }, .check = idle_after_2, .preemptions = 1)
+CLIENT_FAST_COMPACT_STRICT(gate_re_entry, .threads = { enters_again, second }, .check = idle_after_2, .preemptions = 2)
 
-CLIENT(gate_fast_two_threads, .setup = make_fast, .threads = { enter_once, enter_once }, .check = is_idle_after_2, .preemptions = 3)
-CLIENT(gate_fast_three_threads, .setup = make_fast, .threads = { enter_once, enter_once, enter_once }, .check = is_idle_after_3, .preemptions = 2)
-CLIENT(gate_fast_twice, .setup = make_fast, .threads = { enter_twice, enter_twice }, .check = is_idle_after_4, .preemptions = 2)
-CLIENT(gate_fast_spurious, .setup = make_fast, .threads = { enter_once, enter_once }, .check = is_idle_after_2, .preemptions = 2, .spurious = 1)
-CLIENT(gate_fast_without_membarrier, .setup = make_fast, .threads = { enter_once, enter_once }, .check = is_idle_after_2, .preemptions = 2, .without_membarrier = true)
-CLIENT(gate_compact_two_threads, .setup = make_compact, .threads = { enter_once, enter_once }, .check = is_idle_after_2, .preemptions = 3)
-CLIENT(gate_compact_three_threads, .setup = make_compact, .threads = { enter_once, enter_once, enter_once }, .check = is_idle_after_3, .preemptions = 2)
-CLIENT(gate_strict_two_threads, .setup = make_strict, .threads = { enter_once, enter_once }, .check = is_idle_after_2, .preemptions = 3)
-CLIENT(gate_strict_three_threads, .setup = make_strict, .threads = { enter_once, enter_once, enter_once }, .check = is_idle_after_3, .preemptions = 2)
+/* ---- Trying ------------------------------------------------------------------------------------------------------------------- */
+
+static void tries(void) {
+    int status = csk_gate_trylock(gate, 0);
+    EXPECT(status == 0 || status == EBUSY);
+    if (status != 0) return;
+    section();
+    unlock();
+}
+static void idle_after_some(void) { expect_idle(shared->count); }
+CLIENT_FAST_COMPACT_STRICT(gate_try, .threads = { first, second, tries }, .check = idle_after_some, .preemptions = 1)
+
+/* ---- Deadlines ----------------------------------------------------------------------------------------------------------------- */
+
+static void timed(int32_t priority) {
+    int64_t deadline = explore_now() + 20000;
+    int status = csk_gate_timedlock(gate, priority, deadline);
+    if (status == ETIMEDOUT) EXPECT(explore_now() >= deadline);
+    else EXPECT_EQUAL(status, 0);
+    if (status != 0) return;
+    section();
+    unlock();
+}
+static void timed_low(void) { timed(0); }
+static void timed_high(void) { timed(5); }
+CLIENT_FAST_COMPACT_STRICT(gate_timeout_or_grant, .threads = { first, timed_low }, .check = idle_after_some, .preemptions = 2)
+CLIENT_FAST_COMPACT_STRICT(gate_timeout_of_the_next, .threads = { first, timed_high, second }, .check = idle_after_some, .preemptions = 1)
+CLIENT_FAST_COMPACT_STRICT(gate_two_timeouts, .threads = { first, timed_high, timed_low }, .check = idle_after_some, .preemptions = 1)
+
+static void holds_for_ever(void) {
+    lock(0);
+    explore_wait(&shared->flags[0], 1);
+    unlock();
+}
+static void must_time_out(void) {
+    explore_wait((const uint32_t *)&gate->held, 1);
+    int64_t deadline = explore_now() + 20000;
+    EXPECT_EQUAL(csk_gate_timedlock(gate, 0, deadline), ETIMEDOUT);
+    EXPECT(explore_now() >= deadline);
+    explore_set(&shared->flags[0], 1);
+}
+CLIENT_FAST_COMPACT_STRICT(gate_times_out_of_a_held_gate, .threads = { holds_for_ever, must_time_out }, .preemptions = 2)
+
+/* ---- Order ---------------------------------------------------------------------------------------------------------------------- */
+
+/* Thread 0 holds the gate until `queued` wait, who come one after the other by flags. */
+static void release_after(uint32_t queued) {
+    lock(0);
+    for (uint32_t i = 1; i <= queued; i++) {
+        explore_set(&shared->flags[i], 1);
+        await_waiting(i);
+    }
+    unlock();
+}
+static void release_after_2(void) { release_after(2); }
+static void release_after_3(void) { release_after(3); }
+static void nth(int n, csk_rank_t rank) {
+    explore_wait(&shared->flags[n], 1);
+    EXPECT_EQUAL(csk_gate_lock_ranked(gate, rank, CSK_NEVER), 0);
+    enter_as(n);
+    unlock();
+}
+static void low_1(void) { nth(1, csk_rank(-3, CSK_PLACE_BACK)); }
+static void high_2(void) { nth(2, csk_rank(INT32_MAX, CSK_PLACE_BACK)); }
+static void low_3(void) { nth(3, csk_rank(-3, CSK_PLACE_BACK)); }
+static void front_1(void) { nth(1, csk_rank(0, CSK_PLACE_FRONT)); }
+static void front_2(void) { nth(2, csk_rank(0, CSK_PLACE_FRONT)); }
+static void order_2_1(void) { expect_order(2, (int[]){ 2, 1 }); }
+static void order_2_1_3(void) { expect_order(3, (int[]){ 2, 1, 3 }); }
+CLIENT_FAST_COMPACT_STRICT(gate_by_priority, .threads = { release_after_2, low_1, high_2 }, .check = order_2_1, .preemptions = 1)
+CLIENT_FAST_COMPACT_STRICT(gate_by_arrival, .threads = { release_after_3, low_1, high_2, low_3 }, .check = order_2_1_3)
+CLIENT_FAST_COMPACT_STRICT(gate_last_in_front, .threads = { release_after_2, front_1, front_2 }, .check = order_2_1, .preemptions = 1)
+
+/* A limit of 1: the first, of low priority, may be passed once. */
+static void high_3(void) { nth(3, csk_rank(7, CSK_PLACE_BACK)); }
+static void order_2_1_3_limited(void) { expect_order(3, (int[]){ 2, 1, 3 }); }
+static void make_limited_fast(void) { make_gate(CSK_GATE_FAST, 1, 0); }
+static void make_limited_compact(void) { make_gate(CSK_GATE_COMPACT, 1, 0); }
+static void make_limited_strict(void) { make_gate(CSK_GATE_STRICT, 1, 0); }
+CLIENT(gate_bypass_limit_fast, .setup = make_limited_fast, .threads = { release_after_3, low_1, high_2, high_3 }, .check = order_2_1_3_limited)
+CLIENT(gate_bypass_limit_compact, .setup = make_limited_compact, .threads = { release_after_3, low_1, high_2, high_3 }, .check = order_2_1_3_limited)
+CLIENT(gate_bypass_limit_strict, .setup = make_limited_strict, .threads = { release_after_3, low_1, high_2, high_3 }, .check = order_2_1_3_limited)
+
+/* Nobody of lower rank passes one that is queued; under STRICT nobody of the same rank does either. */
+static void announces_waiter(void) {
+    lock(0);
+    explore_set(&shared->flags[1], 1);
+    await_waiting(1);
+    explore_set(&shared->flags[0], 1);
+    unlock();
+}
+static void waits_high(void) {
+    explore_wait(&shared->flags[1], 1);
+    once(5, 1);
+}
+static void comes_low(void) {
+    explore_wait(&shared->flags[0], 1);
+    once(0, 2);
+}
+static void comes_equal(void) {
+    explore_wait(&shared->flags[0], 1);
+    once(5, 2);
+}
+static void order_1_2(void) { expect_order(2, (int[]){ 1, 2 }); }
+CLIENT_FAST_COMPACT_STRICT(gate_lower_newcomer, .threads = { announces_waiter, waits_high, comes_low }, .check = order_1_2, .preemptions = 1)
+CLIENT(gate_strict_newcomer, .setup = make_strict, .threads = { announces_waiter, waits_high, comes_equal }, .check = order_1_2,
+       .preemptions = 1)
+
+/* ---- Leaving from another thread ---------------------------------------------------------------------------------------------------- */
+
+static void disowns(void) {
+    lock(0);
+    section();
+    EXPECT_EQUAL(csk_gate_disown(gate), 0);
+    EXPECT(!csk_gate_is_mine(gate));
+    explore_set(&shared->flags[0], 1);
+    once(0, 0);
+}
+static void leaves_for_it(void) {
+    explore_wait(&shared->flags[0], 1);
+    unlock();
+}
+CLIENT_FAST_COMPACT_STRICT(gate_disown, .threads = { disowns, leaves_for_it, second }, .check = idle_after_3, .preemptions = 1)
+
+/* ---- Freed as soon as it is unlocked: the one-word forms ---------------------------------------------------------------------------------- */
+
+static void make_shared_compact(void) { make_compact(), shared->flags[0] = 2; }
+static void make_shared_strict(void) { make_strict(), shared->flags[0] = 2; }
+static void make_shared_compact_3(void) { make_compact(), shared->flags[0] = 3; }
+static void make_shared_strict_3(void) { make_strict(), shared->flags[0] = 3; }
+static void drop_reference(bool timed_out) {
+    if (timed_out) lock(0);
+    bool last = --shared->flags[0] == 0;
+    unlock();
+    if (!last) return;
+    EXPECT_EQUAL(csk_gate_destroy(gate), 0);
+    explore_free(gate, sizeof *gate);
+}
+static void drops(void) {
+    lock(0);
+    section();
+    drop_reference(false);
+}
+static void drops_timed(void) {
+    int status = csk_gate_timedlock(gate, 0, explore_now() + 20000);
+    if (status == 0) section();
+    drop_reference(status != 0);
+}
+CLIENT(gate_last_frees_compact, .setup = make_shared_compact, .threads = { drops, drops }, .preemptions = 3)
+CLIENT(gate_last_frees_strict, .setup = make_shared_strict, .threads = { drops, drops }, .preemptions = 3)
+CLIENT(gate_last_frees_three_compact, .setup = make_shared_compact_3, .threads = { drops, drops, drops }, .preemptions = 1)
+CLIENT(gate_last_frees_three_strict, .setup = make_shared_strict_3, .threads = { drops, drops, drops }, .preemptions = 1)
+CLIENT(gate_last_frees_timed_compact, .setup = make_shared_compact, .threads = { drops, drops_timed }, .preemptions = 2)
+CLIENT(gate_last_frees_timed_strict, .setup = make_shared_strict, .threads = { drops, drops_timed }, .preemptions = 2)

@@ -32,6 +32,7 @@ typedef struct {
     enum op op;
     void *address;
     int64_t deadline;
+    uint32_t awaited;
     const char *site;
     void *sp;
     void (*body)(void *);
@@ -352,6 +353,8 @@ void explore_fence(const char *site) {
 
 /* ---- Time, parking, identity ------------------------------------------------------------------------------------------------ */
 
+void explore_set(uint32_t *word, uint32_t value) { explore_rmw(word, sizeof *word, EXPLORE_EXCHANGE, value, "explore_set"); }
+
 void explore_pause(const char *site) {
     (void)site;
     now += 2500;
@@ -449,9 +452,10 @@ int core_start_thread(void (*body)(void *), void *context) {
     return 0;
 }
 
-void explore_wait(uint32_t *word) {
+void explore_wait(const uint32_t *word, uint32_t value) {
     if (current == NULL) explore_fail("a wait in setup or check");
     drain(current);
+    current->awaited = value;
     point(OP_UNTIL, word, "explore_wait");
     check_alive(word, "explore_wait");
     happened(&current->chain, word, false);
@@ -509,6 +513,8 @@ void *explore_allocate(size_t size) {
 }
 
 void explore_free(void *memory, size_t size) {
+    /* The thread's own stores came before; another's that has not arrived is a store that nothing orders before this. */
+    if (current != NULL) drain(current);
     memset(memory, 0xDD, size);
     freed[freed_count].begin = memory;
     freed[freed_count++].end = (char *)memory + size;
@@ -521,7 +527,7 @@ static bool is_enabled(const fiber_t *fiber) {
     switch (fiber->op) {
     case OP_PARKED: return fiber->woken || fiber->deadline <= now;
     case OP_LOCK: return *(const uint32_t *)fiber->address == 0;
-    case OP_UNTIL: return *(const uint32_t *)fiber->address != 0;
+    case OP_UNTIL: return *(const uint32_t *)fiber->address >= fiber->awaited;
     default: return true;
     }
 }

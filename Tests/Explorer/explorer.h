@@ -60,8 +60,10 @@ void explore_free(void *memory, size_t size);
 
 /* A point at which another thread may run. */
 void explore_point(void);
-/* Blocks until *word is not 0: a thread that is never released is a deadlock. */
-void explore_wait(uint32_t *word);
+/* Blocks until *word is at least `value`: a thread that is never released is a deadlock. */
+void explore_wait(const uint32_t *word, uint32_t value);
+/* Sets a word that others wait for. */
+void explore_set(uint32_t *word, uint32_t value);
 /* The virtual time, without a step. */
 int64_t explore_now(void);
 /* The index of the calling thread. */

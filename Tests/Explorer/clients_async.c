@@ -1,0 +1,236 @@
+/* clients_async.c: asynchronous waiters: grants, deadlines, cancellation, adoption, closing. */
+#include "gate_fixture.h"
+
+/* ---- Functions of waiters ------------------------------------------------------------------------------------------------------ */
+
+static int index_of(const csk_gate_waiter_t *waiter) { return (int)(waiter - shared->waiters); }
+
+static void was_called(csk_gate_waiter_t *waiter, int status) {
+    int index = index_of(waiter);
+    EXPECT_EQUAL(shared->status[index], 0);
+    shared->status[index] = status + 1000; /* 1000: called with 0 */
+    shared->called++;
+}
+/* Works and leaves at once. */
+static void works(csk_gate_waiter_t *waiter, void *context, int status) {
+    (void)context;
+    was_called(waiter, status);
+    if (status != 0) return;
+    enter_as(10 + index_of(waiter));
+    unlock();
+    explore_set(&shared->flags[4 + index_of(waiter)], 1);
+}
+/* Leaves the gate to another thread, which flag 4 + index tells. */
+static void passes_on(csk_gate_waiter_t *waiter, void *context, int status) {
+    (void)context;
+    was_called(waiter, status);
+    explore_set(&shared->flags[4 + index_of(waiter)], 1);
+}
+static void queue(int index, int32_t priority, int64_t deadline, csk_gate_function_t function) {
+    EXPECT_EQUAL(csk_gate_lock_async(gate, &shared->waiters[index], priority, deadline, function, NULL), 0);
+}
+static void first(void) { once(0, 0); }
+static void second(void) { once(0, 1); }
+static void queues_0(void) { queue(0, 0, CSK_NEVER, works); }
+static void queues_1(void) { queue(1, 0, CSK_NEVER, works); }
+static void idle_after_1(void) { expect_idle(1); }
+static void idle_after_2(void) { expect_idle(2); }
+static void idle_after_3(void) { expect_idle(3); }
+static void idle_after_some(void) { expect_idle(shared->count); }
+
+CLIENT_FAST_COMPACT_STRICT(async_and_thread, .threads = { first, queues_0 }, .check = idle_after_2, .preemptions = 2)
+CLIENT_FAST_COMPACT_STRICT(async_two, .threads = { queues_0, queues_1 }, .check = idle_after_2, .preemptions = 2)
+CLIENT_FAST_COMPACT_STRICT(async_two_and_thread, .threads = { queues_0, queues_1, first }, .check = idle_after_3, .preemptions = 1)
+
+static void queues_0_passing(void) {
+    queue(0, 0, CSK_NEVER, passes_on);
+    explore_wait(&shared->flags[4], 1);
+    section();
+    unlock();
+}
+CLIENT_FAST_COMPACT_STRICT(async_left_elsewhere, .threads = { first, queues_0_passing, second }, .check = idle_after_3, .preemptions = 1)
+
+/* ---- A long chain on one thread, the gate taken again from the function ------------------------------------------------------------ */
+
+static void queues_again(csk_gate_waiter_t *waiter, void *context, int status) {
+    (void)context;
+    EXPECT_EQUAL(status, 0);
+    section();
+    bool more = shared->called++ < 2;
+    /* While it still has the gate: the next grant comes when it leaves, after this function has returned. */
+    if (more) EXPECT_EQUAL(csk_gate_lock_async(gate, waiter, 0, CSK_NEVER, queues_again, NULL), 0);
+    unlock();
+}
+static void queues_again_0(void) { queue(0, 0, CSK_NEVER, queues_again); }
+static void idle_after_4(void) { expect_idle(4); }
+CLIENT_FAST_COMPACT_STRICT(async_again_from_function, .threads = { queues_again_0, first }, .check = idle_after_4, .preemptions = 1)
+
+/* ---- The waiter's memory goes with its function --------------------------------------------------------------------------------------- */
+
+static void frees_itself(csk_gate_waiter_t *waiter, void *context, int status) {
+    (void)context;
+    explore_free(waiter, sizeof *waiter);
+    shared->called++;
+    if (status != 0) return;
+    section();
+    unlock();
+}
+static void queues_freed(int64_t deadline) {
+    csk_gate_waiter_t *waiter = explore_allocate(sizeof *waiter);
+    EXPECT_EQUAL(csk_gate_lock_async(gate, waiter, 0, deadline, frees_itself, NULL), 0);
+}
+static void queues_freed_for_ever(void) { queues_freed(CSK_NEVER); }
+static void queues_freed_timed(void) { queues_freed(explore_now() + 20000); }
+CLIENT_FAST_COMPACT_STRICT(async_freed_by_function, .threads = { first, queues_freed_for_ever }, .check = idle_after_2, .preemptions = 2)
+CLIENT_FAST_COMPACT_STRICT(async_freed_after_deadline, .threads = { first, queues_freed_timed }, .check = idle_after_some, .preemptions = 1)
+
+/* ---- Deadlines and cancellation ---------------------------------------------------------------------------------------------------------- */
+
+static void queues_timed(void) { queue(0, 0, explore_now() + 20000, works); }
+static void holds_until_called(void) {
+    lock(0);
+    explore_wait(&shared->called, 1);
+    unlock();
+}
+static void queues_timed_behind(void) {
+    explore_wait((const uint32_t *)&gate->held, 1);
+    queue(0, 0, explore_now() + 20000, works);
+}
+static void has_timed_out(void) {
+    EXPECT_EQUAL(shared->called, 1);
+    EXPECT_EQUAL(shared->status[0], 1000 + ETIMEDOUT);
+    expect_idle(0);
+}
+static void called_once(void) {
+    EXPECT_EQUAL(shared->called, 1);
+    int status = shared->status[0] - 1000;
+    EXPECT(status == 0 || status == ETIMEDOUT || status == ECANCELED);
+    expect_idle(shared->count);
+}
+static void cancels(void) {
+    int status = csk_gate_cancel(gate, &shared->waiters[0]);
+    EXPECT(status == 0 || status == EBUSY);
+}
+CLIENT_FAST_COMPACT_STRICT(async_deadline_or_grant, .threads = { first, queues_timed }, .check = called_once, .preemptions = 1)
+CLIENT_FAST_COMPACT_STRICT(async_deadline, .threads = { holds_until_called, queues_timed_behind }, .check = has_timed_out, .preemptions = 1)
+CLIENT_FAST_COMPACT_STRICT(async_cancel_or_grant, .threads = { first, queues_0, cancels }, .check = called_once, .preemptions = 1)
+CLIENT_FAST_COMPACT_STRICT(async_cancel_or_deadline, .threads = { holds_until_called, queues_timed_behind, cancels }, .check = called_once)
+CLIENT_FAST_COMPACT_STRICT(async_cancel_in_the_middle, .threads = { first, second, queues_0, cancels }, .check = called_once)
+
+/* ---- Order among threads and callbacks -------------------------------------------------------------------------------------------------------- */
+
+static void releases(void) {
+    lock(0);
+    explore_set(&shared->flags[1], 1);
+    await_waiting(1);
+    explore_set(&shared->flags[2], 1);
+    await_waiting(2);
+    explore_set(&shared->flags[3], 1);
+    await_waiting(3);
+    unlock();
+}
+static void low_callback(void) {
+    explore_wait(&shared->flags[1], 1);
+    queue(0, -5, CSK_NEVER, works);
+}
+static void middle_thread(void) {
+    explore_wait(&shared->flags[2], 1);
+    once(0, 1);
+}
+static void high_callback(void) {
+    explore_wait(&shared->flags[3], 1);
+    queue(1, 5, CSK_NEVER, works);
+}
+static void in_order(void) { expect_order(3, (int[]){ 11, 1, 10 }); }
+CLIENT_FAST_COMPACT_STRICT(async_one_order, .threads = { releases, low_callback, middle_thread, high_callback }, .check = in_order)
+
+/* ---- Provisional grants ---------------------------------------------------------------------------------------------------------------------------- */
+
+/* The worker that adopts is stuck behind a thread that waits for the same gate: only the end of the grace helps. */
+static void adoptable_0(void) {
+    EXPECT_EQUAL(csk_gate_lock_async_ranked(gate, &shared->waiters[0], csk_rank(3, CSK_PLACE_BACK), CSK_NEVER, true, passes_on, NULL), 0);
+}
+static void adopts(void) {
+    for (uint32_t round = 1;; round++) {
+        explore_wait(&shared->called, round);
+        int status = csk_gate_adopt(gate, &shared->waiters[0]);
+        if (status == 0) break;
+        EXPECT_EQUAL(status, EAGAIN);
+        shared->status[0] = 0;
+        EXPECT_EQUAL(csk_gate_relock_async(gate, &shared->waiters[0]), 0);
+    }
+    EXPECT(csk_gate_is_mine(gate));
+    enter_as(10);
+    unlock();
+}
+static void adopts_after_thread(void) {
+    explore_wait(&shared->flags[0], 1);
+    adopts();
+}
+static void waits_behind_grant(void) {
+    explore_wait(&shared->called, 1);
+    once(0, 1);
+    explore_set(&shared->flags[0], 1);
+}
+static void forgets(void) {
+    explore_wait(&shared->called, 1);
+    explore_wait(&shared->flags[0], 1);
+    EXPECT_EQUAL(csk_gate_adopt(gate, &shared->waiters[0]), EAGAIN);
+    EXPECT_EQUAL(csk_gate_forget(gate, &shared->waiters[0]), 0);
+    EXPECT_EQUAL(csk_gate_forget(gate, &shared->waiters[0]), EINVAL);
+}
+CLIENT_FAST_COMPACT_STRICT(adopt_or_lose, .threads = { adoptable_0, adopts, first }, .check = idle_after_2, .preemptions = 1)
+CLIENT_FAST_COMPACT_STRICT(adopt_behind_thread, .threads = { adoptable_0, adopts_after_thread, waits_behind_grant }, .check = idle_after_2, .preemptions = 1)
+CLIENT_FAST_COMPACT_STRICT(adopt_lost_and_forgotten, .threads = { adoptable_0, forgets, waits_behind_grant }, .check = idle_after_1, .preemptions = 1)
+
+/* ---- Closing ------------------------------------------------------------------------------------------------------------------------------------------ */
+
+static void is_closed(csk_gate_waiter_t *waiter, void *context, int status) {
+    (void)waiter, (void)context;
+    EXPECT_EQUAL(status, 0);
+    EXPECT_EQUAL(shared->flags[3]++, 0);
+    EXPECT_EQUAL(shared->inside, 0);
+    EXPECT_EQUAL(csk_gate_destroy(gate), 0);
+}
+static void closes(void) {
+    EXPECT_EQUAL(csk_gate_close(gate, &shared->waiters[3], is_closed, NULL), 0);
+    EXPECT_EQUAL(csk_gate_lock(gate, 9), ESHUTDOWN);
+}
+static void enters_or_is_refused(void) {
+    int status = csk_gate_lock(gate, 0);
+    if (status == ESHUTDOWN) return;
+    EXPECT_EQUAL(status, 0);
+    EXPECT_EQUAL(shared->flags[3], 0);
+    section();
+    unlock();
+}
+static void queues_or_is_refused(void) {
+    int status = csk_gate_lock_async(gate, &shared->waiters[0], 0, CSK_NEVER, works, NULL);
+    EXPECT(status == 0 || status == ESHUTDOWN);
+}
+static void is_closed_for_good(void) {
+    EXPECT_EQUAL(shared->flags[3], 1);
+    EXPECT_EQUAL(csk_gate_lock(gate, 0), ESHUTDOWN);
+}
+static void frees_gate(csk_gate_waiter_t *waiter, void *context, int status) {
+    (void)waiter, (void)context;
+    EXPECT_EQUAL(status, 0);
+    EXPECT_EQUAL(csk_gate_destroy(gate), 0);
+    explore_free(gate, sizeof *gate);
+    shared->called++;
+}
+static void holds_then_leaves(void) {
+    lock(0);
+    explore_set(&shared->flags[0], 1);
+    section();
+    unlock();
+}
+static void closes_held(void) {
+    explore_wait(&shared->flags[0], 1);
+    EXPECT_EQUAL(csk_gate_close(gate, &shared->waiters[3], frees_gate, NULL), 0);
+}
+static void was_freed(void) { EXPECT_EQUAL(shared->called, 1); }
+CLIENT_FAST_COMPACT_STRICT(close_and_thread, .threads = { closes, enters_or_is_refused }, .check = is_closed_for_good, .preemptions = 2)
+CLIENT_FAST_COMPACT_STRICT(close_and_two, .threads = { closes, enters_or_is_refused, queues_or_is_refused }, .preemptions = 1)
+CLIENT(close_frees_compact, .setup = make_compact, .threads = { holds_then_leaves, closes_held }, .check = was_freed, .preemptions = 2)
+CLIENT(close_frees_strict, .setup = make_strict, .threads = { holds_then_leaves, closes_held }, .check = was_freed, .preemptions = 2)
