@@ -1,9 +1,11 @@
-// lockbench: locks side by side in one run. Every row is the median over rounds in which all subjects take their turn.
+// lockbench: locks side by side in one run. All subjects take their turn in each round, in an order that changes from round to
+// round; a row is the median over the rounds, percentiles are those of the samples of all rounds together.
 //
 //   lockbench [--rounds N] [--millis N] [--tsv FILE]     the rows
 //   lockbench --loop NAME N                              N lock-unlock pairs of one lock, for counting instructions
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -11,6 +13,7 @@
 #include <map>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "locks.hpp"
@@ -42,38 +45,88 @@ static double median(std::vector<double> values) {
     return values[values.size() / 2];
 }
 
-static double percentile(const std::vector<double> &sorted, double p) {
-    return sorted.empty() ? 0 : sorted[std::min(sorted.size() - 1, size_t(p * sorted.size()))];
-}
+// Waits in nanoseconds, counted in steps of less than a percent, so that millions cost no more room than a few.
+class Histogram {
+    static constexpr int step_bits = 8;
+    std::vector<uint64_t> counts = std::vector<uint64_t>((64 - step_bits) << step_bits);
+    uint64_t total = 0, largest = 0;
 
-// A row of one group: subject -> metric -> values, one a round.
+public:
+    void record(uint64_t value) {
+        int shift = value >> step_bits ? 63 - __builtin_clzll(value) - step_bits + 1 : 0;
+        counts[(size_t(shift) << (step_bits - 1)) + (value >> shift)]++;
+        total++;
+        largest = std::max(largest, value);
+    }
+    void add(const Histogram &other) {
+        for (size_t i = 0; i < counts.size(); i++) counts[i] += other.counts[i];
+        total += other.total;
+        largest = std::max(largest, other.largest);
+    }
+    uint64_t size() const { return total; }
+    uint64_t max() const { return largest; }
+    // The lower end of the step that holds the sample which share `p` of all precede.
+    uint64_t percentile(double p) const {
+        uint64_t rank = uint64_t(p * double(total)), seen = 0;
+        for (size_t i = 0; i < counts.size(); i++) {
+            seen += counts[i];
+            if (seen <= rank) continue;
+            int shift = i >> step_bits ? int(i >> (step_bits - 1)) - 1 : 0;
+            return (uint64_t(i) - (uint64_t(shift) << (step_bits - 1))) << shift;
+        }
+        return largest;
+    }
+};
+
+// The rows of one group: subject -> metric -> values, one a round, or a pool of samples.
 struct Table {
     std::string group;
     std::vector<std::string> order;
     std::map<std::string, std::map<std::string, std::vector<double>>> cells;
-    void add(const std::string &subject, const std::string &metric, double value) {
-        if (!cells.count(subject)) order.push_back(subject);
-        cells[subject][metric].push_back(value);
-    }
+    std::map<std::string, Histogram> pools;
+    void add(const std::string &subject, const std::string &metric, double value) { cells[subject][metric].push_back(value); }
     void print(const std::string &ratio_metric = "") {
+        for (auto &[subject, pool] : pools) {
+            if (pool.size() == 0) continue;
+            for (auto [metric, p] : {std::pair("p50 us", .5), std::pair("p99 us", .99), std::pair("p99.9 us", .999)})
+                add(subject, metric, double(pool.percentile(p)) / 1e3);
+            add(subject, "max us", double(pool.max()) / 1e3);
+            add(subject, "samples", double(pool.size()));
+        }
         printf("\n%s\n", group.c_str());
-        double base = ratio_metric.empty() ? 0 : median(cells[order[0]][ratio_metric]);
+        auto value = [&](const std::string &subject) {
+            auto &values = cells[subject][ratio_metric];
+            return values.empty() ? 0 : median(values);
+        };
+        double base = ratio_metric.empty() ? 0 : value(order[0]);
         for (auto &subject : order) {
             printf("  %-18s", subject.c_str());
             for (auto &[metric, values] : cells[subject]) {
-                printf("  %s %10.2f", metric.c_str(), median(values));
+                if (values.empty()) continue;
+                printf(metric == "samples" ? "  %s %9.0f" : "  %s %10.2f", metric.c_str(), median(values));
                 fprintf(tsv, "c\t%s\t%s\t%s\t%.4f\n", group.c_str(), subject.c_str(), metric.c_str(), median(values));
             }
-            if (base > 0) printf("  (%.2fx)", median(cells[subject][ratio_metric]) / base);
+            if (base > 0) printf("  (%.2fx)", value(subject) / base);
             printf("\n");
         }
         fflush(stdout);
+        fflush(tsv);
     }
 };
+
+// Before a lock's first measured use: its code, its memory, and what it sets up when first used are then there.
+template <class Lock>
+static void warm(Lock &lock) {
+    for (int i = 0; i < 1000; i++) {
+        lock.lock();
+        lock.unlock();
+    }
+}
 
 template <class Lock>
 static void uncontended(Table &table) {
     Lock lock;
+    warm(lock);
     const int pairs = 400000;
     int64_t begin = csk_now();
     for (int i = 0; i < pairs; i++) {
@@ -88,12 +141,15 @@ struct alignas(128) Counter { long value = 0; };
 template <class Lock>
 static void throughput(Table &table, int threads, double section_ns) {
     Lock lock;
+    warm(lock);
     long inside = 0, turns = long(section_ns / loop_ns);
+    std::atomic<int> arrived{0};
     std::atomic<bool> go{false}, stop{false};
     std::vector<Counter> counters(threads);
     std::vector<std::thread> team;
     for (int t = 0; t < threads; t++)
         team.emplace_back([&, t] {
+            arrived++;
             while (!go) std::this_thread::yield();
             long count = 0;
             while (!stop.load(std::memory_order_relaxed)) {
@@ -106,6 +162,7 @@ static void throughput(Table &table, int threads, double section_ns) {
             }
             counters[t].value = count;
         });
+    while (arrived < threads) std::this_thread::yield();
     int64_t begin = csk_now();
     go = true;
     std::this_thread::sleep_for(std::chrono::milliseconds(window_ms));
@@ -122,49 +179,42 @@ static void throughput(Table &table, int threads, double section_ns) {
 template <class Lock>
 static void waits(Table &table, bool urgent_only, double section_ns) {
     Lock lock;
+    warm(lock);
     long turns = long(section_ns / loop_ns);
-    std::atomic<bool> stop{false};
-    std::vector<std::vector<double>> samples(9);
+    int threads = urgent_only ? 9 : 8;
+    std::atomic<int> arrived{0};
+    std::atomic<bool> go{false}, stop{false};
+    std::vector<Histogram> samples(threads);
     std::vector<std::thread> team;
-    for (int t = 0; t < 8; t++)
+    for (int t = 0; t < threads; t++)
         team.emplace_back([&, t] {
+            bool urgent = t == 8;
+            arrived++;
+            while (!go) std::this_thread::yield();
             while (!stop.load(std::memory_order_relaxed)) {
+                if (urgent) std::this_thread::sleep_for(std::chrono::microseconds(200));
                 int64_t begin = csk_now();
-                lock.lock();
+                if (urgent) lock.lock_urgent();
+                else lock.lock();
                 int64_t waited = csk_now() - begin;
                 busy(turns);
                 lock.unlock();
-                if (!urgent_only) samples[t].push_back(waited / 1e3);
-                busy(turns);
+                if (urgent || !urgent_only) samples[t].record(uint64_t(waited));
+                if (!urgent) busy(turns);
             }
         });
-    if (urgent_only)
-        team.emplace_back([&] {
-            while (!stop.load(std::memory_order_relaxed)) {
-                std::this_thread::sleep_for(std::chrono::microseconds(200));
-                int64_t begin = csk_now();
-                lock.lock_urgent();
-                int64_t waited = csk_now() - begin;
-                busy(turns);
-                lock.unlock();
-                samples[8].push_back(waited / 1e3);
-            }
-        });
+    while (arrived < threads) std::this_thread::yield();
+    go = true;
     std::this_thread::sleep_for(std::chrono::milliseconds(window_ms * 5));
     stop = true;
     for (auto &thread : team) thread.join();
-    std::vector<double> all;
-    for (auto &some : samples) all.insert(all.end(), some.begin(), some.end());
-    std::sort(all.begin(), all.end());
-    table.add(Lock::name, "p50 us", percentile(all, .5));
-    table.add(Lock::name, "p99 us", percentile(all, .99));
-    table.add(Lock::name, "p99.9 us", percentile(all, .999));
-    table.add(Lock::name, "max us", all.empty() ? 0 : all.back());
+    for (auto &some : samples) table.pools[Lock::name].add(some);
 }
 
 template <class Lock>
 static void lateness(Table &table, int64_t timeout_ns, int tries) {
     Lock lock;
+    warm(lock);
     lock.lock();
     std::thread([&] {
         for (int i = 0; i < tries; i++) {
@@ -178,10 +228,20 @@ static void lateness(Table &table, int64_t timeout_ns, int tries) {
     lock.unlock();
 }
 
+// Which of `count` subjects has turn `position` of a round: 0, 1, count - 1, 2, count - 2 and so on, moved on by one each round.
+// A mere rotation would let every subject follow the same one each time; here its predecessor changes from round to round.
+static int turn(int round, int position, int count) {
+    int first = position % 2 ? (position + 1) / 2 : count - position / 2;
+    return (first + round) % count;
+}
+
 template <class... Locks, class F>
-static void each_round(F &&f) {
+static void each_round(Table &table, F &&f) {
+    table.order = {Locks::name...};
+    const std::function<void()> turns[] = {[&] { f(static_cast<Locks *>(nullptr)); }...};
+    const int count = sizeof...(Locks);
     for (int round = 0; round < rounds; round++) {
-        (f(static_cast<Locks *>(nullptr)), ...);
+        for (int position = 0; position < count; position++) turns[turn(round, position, count)]();
         fprintf(stderr, ".");
     }
     fprintf(stderr, "\n");
@@ -240,32 +300,39 @@ int main(int argc, char **argv) {
         else { fprintf(stderr, "usage: lockbench [--rounds N] [--millis N] [--tsv FILE] [--loop NAME N]\n"); return 2; }
     }
     calibrate();
+    {
+        // The first gate of a process prepares what all share, which takes milliseconds.
+        GateFast gate;
+        Table unused;
+        warm(gate);
+        throughput<GateFast>(unused, 2, 0);
+    }
     auto run = [](std::string group, std::string ratio, auto &&body) {
-        Table table{group, {}, {}};
+        Table table{group, {}, {}, {}};
         fprintf(stderr, "%s ", group.c_str());
         body(table);
         table.print(ratio);
     };
     run("uncontended lock and unlock", "ns", [](Table &t) {
-        each_round<PEERS, PthreadInherit, OURS, GateStrict CK_ONE>([&](auto *l) { uncontended<std::remove_pointer_t<decltype(l)>>(t); });
+        each_round<PEERS, PthreadInherit, OURS, GateStrict CK_ONE>(t, [&](auto *l) { uncontended<std::remove_pointer_t<decltype(l)>>(t); });
     });
     for (double section : {100.0, 0.0})
-        for (int threads : {2, 8, 32})
+        for (int threads : {2, 4, 8, 16, 32})
             run(std::to_string(threads) + " threads, " + (section > 0 ? "100 ns sections" : "empty sections"), "Mops/s", [&](Table &t) {
-                each_round<PEERS, OURS>([&](auto *l) { throughput<std::remove_pointer_t<decltype(l)>>(t, threads, section); });
+                each_round<PEERS, OURS>(t, [&](auto *l) { throughput<std::remove_pointer_t<decltype(l)>>(t, threads, section); });
             });
     run("8 threads, 100 ns sections, direct hand-over", "Mops/s", [&](Table &t) {
-        each_round<Pthread, PthreadInherit, GateStrict>([&](auto *l) { throughput<std::remove_pointer_t<decltype(l)>>(t, 8, 100); });
+        each_round<Pthread, PthreadInherit, GateStrict>(t, [&](auto *l) { throughput<std::remove_pointer_t<decltype(l)>>(t, 8, 100); });
     });
     run("8 threads, 100 ns sections, waits", "", [&](Table &t) {
-        each_round<PEERS, OURS, GateStrict>([&](auto *l) { waits<std::remove_pointer_t<decltype(l)>>(t, false, 100); });
+        each_round<PEERS, OURS, GateStrict>(t, [&](auto *l) { waits<std::remove_pointer_t<decltype(l)>>(t, false, 100); });
     });
     run("urgent thread among 8, 10 us sections, its waits", "p99 us", [&](Table &t) {
-        each_round<PEERS, OURS, GateStrict>([&](auto *l) { waits<std::remove_pointer_t<decltype(l)>>(t, true, 10000); });
+        each_round<PEERS, OURS, GateStrict>(t, [&](auto *l) { waits<std::remove_pointer_t<decltype(l)>>(t, true, 10000); });
     });
     for (int64_t ms : {1, 5, 50})
         run("timeout of " + std::to_string(ms) + " ms", "late us", [&](Table &t) {
-            each_round<Pthread PARKING_LOT_ONE, OURS>([&](auto *l) { lateness<std::remove_pointer_t<decltype(l)>>(t, ms * 1000000, ms > 5 ? 1 : 5); });
+            each_round<Pthread PARKING_LOT_ONE, OURS>(t, [&](auto *l) { lateness<std::remove_pointer_t<decltype(l)>>(t, ms * 1000000, ms > 5 ? 1 : 5); });
         });
     return 0;
 }

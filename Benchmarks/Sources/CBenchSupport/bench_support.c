@@ -1,6 +1,7 @@
 #include "bench_support.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stddef.h>
 #include <time.h>
 
@@ -18,6 +19,8 @@ void bench_sleep(int64_t nanoseconds) {
     struct timespec span = { nanoseconds / 1000000000, nanoseconds % 1000000000 };
     nanosleep(&span, NULL);
 }
+
+void bench_yield(void) { sched_yield(); }
 
 /* glibc's own entries, behind which its allocator stands whoever interposes the public ones. */
 extern void *__libc_malloc(size_t);

@@ -56,6 +56,23 @@ final class ReferringValue: Subject {
     }
 }
 
+/// The same, but what `set` returns is used: the value leaves the section, and its reference is retained on the way.
+final class ReferringValueUsed: Subject {
+    static let name = "QueueSafeValue.wait.set, reference used"
+    private let value = QueueSafeValue(value: Referring())
+    @inline(never) func increments(_ times: Int) { for _ in 0..<times { use(value.wait.lowestPriority.set { $0.count += 1 }) } }
+    @inline(__always) func section(_ turns: Int) { use(value.wait.priority(.normal).set { $0.count &+= 1; bench_busy(turns) }) }
+    @inline(__always) func urgentSection(_ turns: Int) -> Int64 {
+        var entered: Int64 = 0
+        use(value.wait.highestPriority.set { $0.count &+= 1; entered = bench_now_ns(); bench_busy(turns) })
+        return entered
+    }
+}
+
+/// For all the optimizer knows, reads the value.
+@inline(never) @_optimize(none)
+private func use(_ result: Result<Referring, QueueSafeValueError>) {}
+
 final class Section: Subject, @unchecked Sendable {
     static let name = "CriticalSection.execute"
     private let section = CriticalSection()

@@ -1,5 +1,4 @@
 import CBenchSupport
-import Dispatch
 import SwiftSync
 
 /// Nanoseconds and allocations of one increment, and allocations to create a subject.
@@ -9,49 +8,59 @@ struct Uncontended {
     private let increments = 400_000
 
     func run() {
-        var times: [(subject: String, rounds: [Double])] = []
-        var allocations: [(subject: String, rounds: [Double])] = []
-        var creations: [(subject: String, rounds: [Double])] = []
+        var times = Rows([]), allocations = Rows([])
 
-        func add(_ list: inout [(subject: String, rounds: [Double])], _ subject: String, _ value: Double) {
-            if let index = list.firstIndex(where: { $0.subject == subject }) { list[index].rounds.append(value) } else { list.append((subject, [value])) }
-        }
         func measure(_ name: String, _ loop: (Int) -> Void) {
             loop(1000)
             let allocated = bench_allocations(), begin = bench_now_ns()
             loop(increments)
             let end = bench_now_ns(), allocatedThen = bench_allocations()
-            add(&times, name, Double(end - begin) / Double(increments))
-            add(&allocations, name, (Double(allocatedThen - allocated) / Double(increments)).rounded(.toNearestOrEven))
+            times.add(name, Double(end - begin) / Double(increments))
+            allocations.add(name, (Double(allocatedThen - allocated) / Double(increments)).rounded(.toNearestOrEven))
         }
-        func subject<S: Subject>(_ type: S.Type) {
-            let subject = S()
-            measure(S.name) { subject.increments($0) }
+        func turn<S: Subject>(_ type: S.Type) -> Turn {
+            Turn(subject: S.name) {
+                let subject = S()
+                measure(S.name) { subject.increments($0) }
+            }
         }
-        for _ in 0..<rounds {
-            subject(SynchronizationMutex.self)
-            subject(NIOBox.self)
-            subject(FoundationLock.self)
-            subject(FoundationRecursiveLock.self)
-            subject(Semaphore.self)
-            subject(SerialQueue.self)
-            subject(FastMutex.self)
-            subject(StrictMutex.self)
-            subject(TrivialValue.self)
-            subject(ReferringValue.self)
-            subject(Section.self)
-            let section = Section()
-            measure("CriticalSection re-entry") { section.reenter(times: $0) }
-            note(".")
-        }
+        let reentry = "CriticalSection re-entry"
+        let turns = [
+            turn(SynchronizationMutex.self), turn(NIOBox.self), turn(FoundationLock.self), turn(FoundationRecursiveLock.self),
+            turn(Semaphore.self), turn(SerialQueue.self),
+            Turn(subject: CountingActor.name) {
+                let counting = CountingActor()
+                measure(CountingActor.name) { times in
+                    waitForTask {
+                        for _ in 0..<times {
+                            await counting.increment()
+                            bench_busy(0)  // Outside of the actor: otherwise the optimizer stays in it for the whole loop.
+                        }
+                    }
+                }
+            },
+            turn(FastMutex.self), turn(StrictMutex.self), turn(TrivialValue.self), turn(ReferringValue.self),
+            turn(ReferringValueUsed.self), turn(Section.self),
+            Turn(subject: reentry) {
+                let section = Section()
+                measure(reentry) { section.reenter(times: $0) }
+            },
+        ]
+        times = Rows(turns.map(\.subject))
+        allocations = times
+        note("uncontended increment ")
+        inRounds(rounds, turns)
+        note("\n")
+
+        var creations = Rows(["PriorityMutex(0)", "QueueSafeValue(value: 0)", "CriticalSection()"])
         for _ in 0..<3 {
-            add(&creations, "PriorityMutex(0)", created { PriorityMutex(0) })
-            add(&creations, "QueueSafeValue(value: 0)", created { QueueSafeValue(value: 0) })
-            add(&creations, "CriticalSection()", created { CriticalSection() })
+            creations.add("PriorityMutex(0)", created { PriorityMutex(0) })
+            creations.add("QueueSafeValue(value: 0)", created { QueueSafeValue(value: 0) })
+            creations.add("CriticalSection()", created { CriticalSection() })
         }
-        results.print("uncontended increment", "ns", baseline: SynchronizationMutex.name, times)
-        results.print("uncontended increment", "allocations", baseline: "", allocations)
-        results.print("creation", "allocations", baseline: "", creations)
+        results.print("uncontended increment", "ns", baseline: SynchronizationMutex.name, times.values)
+        results.print("uncontended increment", "allocations", baseline: "", allocations.values)
+        results.print("creation", "allocations", baseline: "", creations.values)
     }
 
     /// Through an opaque call, so that nothing is promoted to the stack.
@@ -67,21 +76,4 @@ struct Uncontended {
 
     @inline(never) @_optimize(none)
     private func keep<T>(_ value: T) {}
-
-    /// An actor, awaited from a detached task; the calling thread only waits.
-    func runActor() {
-        let counting = CountingActor(), awaits = increments, finished = DispatchSemaphore(value: 0), gathered = Shared(total: 0)
-        let rounds = rounds
-        Task.detached {
-            for _ in 0..<rounds {
-                let begin = bench_now_ns()
-                for _ in 0..<awaits { await counting.increment() }
-                gathered.append(Int(bench_now_ns() - begin))
-            }
-            finished.signal()
-        }
-        finished.wait()
-        let values = gathered.list.map { Double($0) / Double(awaits) }
-        results.print("uncontended increment, actor", "ns", baseline: "", [(CountingActor.name, values)])
-    }
 }

@@ -19,4 +19,7 @@ int64_t bench_now_ns(void);
 
 void bench_sleep(int64_t nanoseconds) __attribute__((swift_name("bench_sleep(nanoseconds:)")));
 
+/* Lets other threads run. */
+void bench_yield(void);
+
 #endif
