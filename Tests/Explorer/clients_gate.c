@@ -64,6 +64,7 @@ static void timed_low(void) { timed(0); }
 static void timed_high(void) { timed(5); }
 CLIENT_FAST_COMPACT_STRICT(gate_timeout_or_grant, .threads = { first, timed_low }, .check = idle_after_some, .preemptions = 2)
 CLIENT_FAST_COMPACT_STRICT(gate_timeout_of_the_next, .threads = { first, timed_high, second }, .check = idle_after_some, .preemptions = 1)
+CLIENT_FAST_COMPACT_STRICT(gate_timeout_of_the_designated, .threads = { twice_0, timed_low, second }, .check = idle_after_some, .preemptions = 1)
 CLIENT_FAST_COMPACT_STRICT(gate_two_timeouts, .threads = { first, timed_high, timed_low }, .check = idle_after_some, .preemptions = 1)
 
 static void holds_for_ever(void) {

@@ -315,11 +315,19 @@ static void leave_one_word(csk_gate_t *gate) {
     if (wake != NULL) csk_platform_wake(wake, 1);
 }
 
+/* A grant that nobody has adopted may be taken back at any moment: nobody holds it yet who could leave. Under the queue lock, since
+ * a grant in the making names its waiter last. */
+static bool may_leave_for_nobody(csk_gate_t *gate) {
+    csk_queue_lock(&gate->queue_lock);
+    bool may = csk_gate_holder(gate) == CSK_GATE_NOBODY && gate->pending == NULL;
+    csk_queue_unlock(&gate->queue_lock);
+    return may;
+}
+
 static __attribute__((noinline)) int unlock_contended(csk_gate_t *gate) {
     uint64_t holder = csk_gate_holder(gate);
     if (holder == 0 || (holder != csk_self() && holder != CSK_GATE_NOBODY)) return EPERM;
-    /* A grant that nobody has adopted may be taken back at any moment: nobody holds it yet who could leave. */
-    if (holder == CSK_GATE_NOBODY && csk_load(&gate->pending, CSK_RELAXED) != NULL) return EPERM;
+    if (holder == CSK_GATE_NOBODY && !may_leave_for_nobody(gate)) return EPERM;
     csk_gate_prepare(gate);
     if (csk_gate_is_one_word(gate)) leave_one_word(gate);
     else leave_two_words(gate);

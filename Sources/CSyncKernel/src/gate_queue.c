@@ -126,10 +126,14 @@ void csk_gate_mark_granted(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_gate
     csk_gate_finish(waiter, 0, effects);
 }
 
-/* Gives the gate, which the caller holds or has just taken, to a queued waiter. */
+static uint64_t holder_of(const csk_gate_waiter_t *waiter) {
+    return waiter->function != NULL ? CSK_GATE_NOBODY : waiter->thread;
+}
+
+/* Gives the gate, which the caller holds or has just taken for it, to a queued waiter. */
 void csk_gate_grant_to(csk_gate_t *gate, csk_gate_waiter_t *next, csk_gate_effects_t *effects) {
     unlink_waiter(gate, next, true);
-    csk_gate_transfer(gate, next->function != NULL ? CSK_GATE_NOBODY : next->thread);
+    csk_gate_transfer(gate, holder_of(next));
     csk_gate_mark_granted(gate, next, effects);
 }
 
@@ -161,7 +165,7 @@ void csk_gate_settle(csk_gate_t *gate, csk_gate_effects_t *effects) {
     csk_gate_waiter_t *next = csk_gate_next(gate);
     if (next == NULL || (csk_load(&gate->held, CSK_SEQ_CST) & ~HELD_FLAGS) != 0) return;
     if (csk_gate_wants_hand_over(gate, next)) {
-        if (!csk_gate_take(gate, CSK_GATE_NOBODY)) return;
+        if (!csk_gate_take(gate, holder_of(next))) return;
         csk_gate_grant_to(gate, next, effects);
     } else {
         if (gate->designated) return;

@@ -135,13 +135,14 @@ int csk_timer_start(csk_timer_t *timer, int64_t deadline_ns, csk_timer_function_
 int csk_timer_cancel(csk_timer_t *timer) {
     csk_queue_lock(&timers.lock);
     int status = ENOENT;
-    if (timer->epoch == timers.epoch) {
-        csk_heap_remove(&timers.heap, &timer->node);
-        timer->epoch = 0;
-        status = 0;
-    }
-    /* Also after 0: a function that has started its timer anew may still be using what the caller is about to free. */
-    while (timers.firing == timer && !is_timer_thread) {
+    for (;;) {
+        /* Again after each wait: a function may start its own timer anew, before or after it was taken out here. */
+        if (timer->epoch == timers.epoch) {
+            csk_heap_remove(&timers.heap, &timer->node);
+            timer->epoch = 0;
+            status = 0;
+        }
+        if (timers.firing != timer || is_timer_thread) break;
         uint32_t seen = timers.fired;
         timers.cancel_waiters++;
         csk_queue_unlock(&timers.lock);

@@ -1,0 +1,53 @@
+#!/usr/bin/env python3
+"""Builds the explorer: the kernel's unmodified sources behind hooks.h, the clients, and the program that runs them.
+
+    build.py FOLDER         prints the program's path
+"""
+import concurrent.futures, os, re, subprocess, sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+KERNEL = os.path.join(ROOT, "Sources", "CSyncKernel")
+EXPLORED = ["base", "heap", "observe", "trampoline", "gate", "gate_queue", "gate_async", "mutex", "pqueue"]
+LIBRARY = ["core", "strategy", "main", "platform_explored"]
+
+
+def sources(kernel):
+    """By object name: the file, and whether it sees the hooks."""
+    files = {"k_" + name: (os.path.join(kernel, "src", name + ".c"), True) for name in EXPLORED}
+    files["k_timer"] = (os.path.join(HERE, "kernel_timer.c"), True)
+    files.update({name: (os.path.join(HERE, name + ".c"), False) for name in LIBRARY})
+    clients = sorted(name[:-2] for name in os.listdir(HERE) if re.fullmatch(r"clients_\w+\.c", name))
+    files.update({name: (os.path.join(HERE, name + ".c"), True) for name in clients})
+    return files
+
+
+def build(kernel, folder, reuse=None, only=None, warnings=("-w",), jobs=1):
+    """Compiles what `only` names, all without it; other objects come from the folder `reuse`. Returns the program's path."""
+    os.makedirs(folder, exist_ok=True)
+    includes = ["-I" + HERE, "-I" + os.path.join(kernel, "include"), "-I" + os.path.join(kernel, "src")]
+
+    def compile_one(item):
+        name, (path, hooked) = item
+        if only is not None and name not in only:
+            return os.path.join(reuse, name + ".o")
+        target = os.path.join(folder, name + ".o")
+        hooks = ["-include", os.path.join(HERE, "hooks.h")] if hooked else []
+        shown = os.path.relpath(path, ROOT) if path.startswith(ROOT + os.sep) else path
+        subprocess.run(["cc", "-std=gnu11", "-O1", "-D_GNU_SOURCE", *includes, *warnings, *hooks, "-c", shown, "-o", os.path.abspath(target)],
+                       check=True, cwd=ROOT)
+        return target
+
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        objects = list(pool.map(compile_one, sources(kernel).items()))
+    program = os.path.join(folder, "explore")
+    subprocess.run(["cc", "-o", program, *objects], check=True)
+    return program
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    # A hooked macro casts to the type it found, qualifiers and all, and its value is not always used.
+    strict = ("-Wall", "-Wextra", "-Werror", "-Wno-ignored-qualifiers", "-Wno-unused-value")
+    print(build(KERNEL, sys.argv[1], warnings=strict, jobs=os.cpu_count()))
