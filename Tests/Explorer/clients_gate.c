@@ -121,6 +121,38 @@ CLIENT(gate_bypass_limit_fast, .setup = make_limited_fast, .threads = { release_
 CLIENT(gate_bypass_limit_compact, .setup = make_limited_compact, .threads = { release_after_3, low_1, high_2, high_3 }, .check = order_2_1_3_limited)
 CLIENT(gate_bypass_limit_strict, .setup = make_limited_strict, .threads = { release_after_3, low_1, high_2, high_3 }, .check = order_2_1_3_limited)
 
+/* The limit holds against newcomers too, also against one that had looked at the queue before anybody stood in it. */
+static void low_waiter(void) {
+    explore_wait(&shared->flags[1], 1);
+    once(-3, 1);
+}
+static void releases_to_newcomers(void) {
+    lock(0);
+    explore_set(&shared->flags[1], 1);
+    await_waiting(1);
+    explore_set(&shared->flags[0], 1);
+    unlock();
+}
+static void early_newcomer(void) {
+    explore_wait(&shared->flags[1], 1);
+    if (csk_gate_trylock(gate, 7) != 0) return;
+    enter_as(2);
+    unlock();
+}
+static void newcomer(void) {
+    explore_wait(&shared->flags[0], 1);
+    once(7, 3);
+}
+static void passed_once_at_most(void) {
+    EXPECT(shared->order[0] == 1 || shared->order[1] == 1);
+}
+CLIENT(gate_bypass_limit_newcomers_fast, .setup = make_limited_fast, .threads = { releases_to_newcomers, low_waiter, early_newcomer, newcomer },
+       .check = passed_once_at_most)
+CLIENT(gate_bypass_limit_newcomers_compact, .setup = make_limited_compact, .threads = { releases_to_newcomers, low_waiter, early_newcomer, newcomer },
+       .check = passed_once_at_most)
+CLIENT(gate_bypass_limit_newcomers_strict, .setup = make_limited_strict, .threads = { releases_to_newcomers, low_waiter, early_newcomer, newcomer },
+       .check = passed_once_at_most)
+
 /* Nobody of lower rank passes one that is queued; under STRICT nobody of the same rank does either. */
 static void announces_waiter(void) {
     lock(0);

@@ -1,6 +1,7 @@
 /* core.c: one schedule: fibers, store buffers, virtual time, and the hash of the happens-before graph. */
 #include "core.h"
 
+#include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -71,6 +72,7 @@ static int time_cell;
 static int spurious_left;
 static bool weak_stores, membarrier_works, failed;
 static char failure[512];
+static jmp_buf outside_threads; /* where a failure in setup or check goes on */
 static uint64_t order_state;
 static unsigned long park_count;
 static uint64_t state_hash, epoch;
@@ -203,6 +205,12 @@ static void happened(uint64_t *chain, const void *address, bool writes) {
     state_hash += hash;
 }
 
+/* A step that touches nothing which others see, but leads to another state all the same. */
+static void stepped(fiber_t *fiber, uint64_t what) {
+    fiber->chain = mix(fiber->chain, what);
+    state_hash += fiber->chain;
+}
+
 /* ---- Failures ------------------------------------------------------------------------------------------------------------- */
 
 void explore_fail(const char *format, ...) {
@@ -212,9 +220,7 @@ void explore_fail(const char *format, ...) {
     va_end(arguments);
     failed = true;
     if (current != NULL) to_scheduler();
-    fprintf(stderr, "failed outside the threads: %s\n", failure);
-    core_print_trace();
-    exit(1);
+    longjmp(outside_threads, 1);
 }
 
 static void check_alive(const void *address, const char *site) {
@@ -303,9 +309,11 @@ void explore_store(void *address, unsigned size, uint64_t value, int order, cons
         explore_rmw(address, size, EXPLORE_EXCHANGE, value, site);
         return;
     }
+    /* Its place among the fiber's loads matters to nobody but a membarrier, which drains what has been stored, not what will be. */
+    if (membarrier_works) point(OP_STORE, address, site);
     check_alive(address, site);
     if (current->buffered == BUFFER_SIZE) arrive(current, 0);
-    current->chain = mix(current->chain, value + 1);
+    stepped(current, value + 1);
     current->buffer[current->buffered++] =
         (buffered_t){ address, size, order == __ATOMIC_RELEASE, value, current->chain, site };
     note(index_of(current), OP_STORE, site, address, value);
@@ -348,6 +356,7 @@ void explore_fence(const char *site) {
     if (current == NULL) return;
     point(OP_FENCE, NULL, site);
     drain(current);
+    stepped(current, OP_FENCE);
     note(index_of(current), OP_FENCE, site, NULL, 0);
 }
 
@@ -364,7 +373,10 @@ void explore_pause(const char *site) {
 void *explore_self(void) { return (void *)(uintptr_t)(current != NULL ? 0x1000 * (uintptr_t)(index_of(current) + 1) : 0x100000); }
 int explore_thread(void) { return current != NULL ? index_of(current) : -1; }
 int64_t explore_now(void) { return now; }
-void explore_point(void) { point(OP_POINT, NULL, "point"); }
+void explore_point(void) {
+    point(OP_POINT, NULL, "point");
+    stepped(current, OP_POINT);
+}
 
 int64_t core_clock(const char *site) {
     if (current == NULL) return now;
@@ -378,6 +390,7 @@ void core_yield(const char *site) {
     if (current == NULL) return;
     current->yielded = true;
     point(OP_YIELD, NULL, site);
+    stepped(current, OP_YIELD);
     note(index_of(current), OP_YIELD, site, NULL, 0);
 }
 
@@ -600,6 +613,7 @@ static void perform(int actor, int *last) {
             if (i != actor) fibers[i].yielded = false;
         if (fiber->op == OP_PARKED) fiber->timed_out = !fiber->woken;
         fiber->yielded = false;
+        if (fiber->op == OP_START) stepped(fiber, OP_START);
         *last = actor;
         to_fiber(fiber);
     }
@@ -615,6 +629,11 @@ static void describe_deadlock(void) {
         length += (size_t)snprintf(failure + length, sizeof failure - length, " thread %d waits at %s;", i, fiber->site);
     }
     failed = true;
+}
+
+/* Setup or check, on no fiber. */
+static void outside(void (*function)(void)) {
+    if (function != NULL && setjmp(outside_threads) == 0) function();
 }
 
 void core_run(const explore_client_t *client, chooser_t choose, bool weak, uint64_t order_seed, result_t *result) {
@@ -640,10 +659,10 @@ void core_run(const explore_client_t *client, chooser_t choose, bool weak, uint6
     kernel_reset();
     for (int i = 0; i < EXPLORE_THREADS && client->threads[i] != NULL; i++)
         new_fiber(client_thread, (void *)(uintptr_t)&client->threads[i], false);
-    if (client->setup != NULL) client->setup();
+    outside(client->setup);
     int last = -1, step = 0;
     result->outcome = OUTCOME_PASSED;
-    for (;; step++) {
+    for (; !failed; step++) {
         if (clients_done() && is_quiet()) break;
         choice_t choices[MAX_CHOICES];
         int count = list_choices(last, choices);
@@ -663,9 +682,8 @@ void core_run(const explore_client_t *client, chooser_t choose, bool weak, uint6
             break;
         }
         perform(choices[chosen].actor, &last);
-        if (failed) break;
     }
-    if (!failed && result->outcome == OUTCOME_PASSED && client->check != NULL) client->check();
+    if (!failed && result->outcome == OUTCOME_PASSED) outside(client->check);
     if (failed) {
         result->outcome = OUTCOME_FAILED;
         memcpy(result->message, failure, sizeof failure);

@@ -60,6 +60,7 @@ MUTANTS = [
     ("passes are not counted", QUEUE, "        gate->oldest_bypassed += granted ? 1 : 0;\n", ""),
     ("counts of passes do not move on", QUEUE, "        waiter->older->bypassed += waiter->bypassed + (granted ? 1 : 0);\n", ""),
     ("the bypass limit is not looked at", QUEUE, "    return bypass_is_due(gate) ? gate->oldest : top;", "    return top;"),
+    ("bypass limit in the two-word form", QUEUE, "gate->policy != CSK_GATE_FAST || gate->bypass_limit != 0 ||", "gate->policy != CSK_GATE_FAST ||"),
     ("front places count up", GATE, "    waiter.node.ticket = (rank & 3) == CSK_PLACE_FRONT ? -ticket : ticket;", "    waiter.node.ticket = ticket;"),
     # Errors.
     ("re-entry is not noticed", GATE, "    if (csk_gate_holder(gate) == self) return EDEADLK;\n", ""),

@@ -4,7 +4,8 @@
 #include "internal/trampoline.h"
 
 void csk_gate_decide_form(csk_gate_t *gate) {
-    bool one_word = gate->policy != CSK_GATE_FAST || !csk_platform_has_membarrier();
+    /* A limit on bypassing has to be kept against newcomers that looked at the queue long ago: only one word can't be stale. */
+    bool one_word = gate->policy != CSK_GATE_FAST || gate->bypass_limit != 0 || !csk_platform_has_membarrier();
     csk_queue_lock(&gate->queue_lock);
     if (csk_load(&gate->summary, CSK_RELAXED) == 0)
         csk_store(&gate->summary, one_word ? GATE_ONE_WORD : GATE_READY, CSK_RELEASE);

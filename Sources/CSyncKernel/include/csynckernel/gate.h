@@ -10,7 +10,7 @@
  *                    The gate must outlive the call that leaves it: it is ILLEGAL to free it as soon as one has it unlocked
  *                    oneself while another thread's csk_gate_unlock may still be returning. (csk_mutex has no such rule.)
  *   CSK_GATE_COMPACT The same promises from one word, two locked instructions a round; the gate may be freed as soon as it is
- *                    unlocked. FAST turns into this where the system lacks membarrier.
+ *                    unlocked. FAST turns into this where the system lacks membarrier, and under a bypass limit.
  *   CSK_GATE_STRICT  One word, direct hand-over: nobody passes a waiter that has been queued, and every wake is paid for.
  *
  * Zero-filled memory (CSK_GATE_INITIALIZER) is a free FAST gate with no bypass limit.
