@@ -20,6 +20,11 @@ enum Deadline {
         return nanoseconds <= 0 ? passed : csk_deadline_after(nanoseconds)
     }
 
+    /// The same for a wait that may have no timeout: ``never`` for nil.
+    static func after(timeout: Duration?) -> Int64 {
+        timeout.map(after) ?? never
+    }
+
     /// The deadline `seconds` from now: ``passed`` for zero or less, ``never`` for infinity and what exceeds 292 years,
     /// nil for NaN.
     @usableFromInline

@@ -27,7 +27,7 @@ class GateBox<Value: ~Copyable>: ManagedBuffer<csk_gate_t, Value> {
     /// Waits at `rank` after the inline entry has failed; `timeout` nil waits for ever. Zero or an errno value.
     @usableFromInline
     final func enterSlowly(rank: Int64, timeout: Duration?) -> Int32 {
-        csk_gate_lock_slow(gate, rank, timeout.map(Deadline.after) ?? Deadline.never)
+        csk_gate_lock_slow(gate, rank, Deadline.after(timeout: timeout))
     }
 
     /// Waiters at some instant during the call, for tests and statistics.
@@ -51,10 +51,4 @@ final class OwningGateBox<Value: ~Copyable>: GateBox<Value> {
     deinit {
         _ = withUnsafeMutablePointerToElements { $0.deinitialize(count: 1) }
     }
-}
-
-/// The rank of a priority at the back of its class.
-@inlinable
-func rank(of priority: CommandPriority) -> Int64 {
-    Int64(priority.rawValue) * 4 + 1
 }

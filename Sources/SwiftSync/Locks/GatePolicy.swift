@@ -1,6 +1,13 @@
 import CSyncKernel
 
 /// How a lock chooses between speed and strictness when threads contend.
+///
+/// ```swift
+/// let log = PriorityMutex([String](), policy: .strict)
+/// let table = QueueSafeValue(value: [Int: String](), bypassLimit: 100)    // .fast, and nobody is passed more often than that
+/// ```
+///
+/// A plain value: nothing here blocks, and it may be used from anywhere.
 @frozen
 public enum GatePolicy: Sendable, Hashable {
     /// The default. Among those that wait the order is strict; a newcomer may take a free lock if nobody of higher priority waits.

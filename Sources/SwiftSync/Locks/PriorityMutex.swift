@@ -12,13 +12,14 @@ public import CSyncKernel
 /// ```
 ///
 /// Locking blocks the calling thread: from async code use it for short sections only. The closure can't suspend. Uncontended it
-/// costs one locked instruction and no allocation. Not for signal handlers.
+/// costs one locked instruction and no allocation; with n waiters, waiting is O(log n) amortized. What the closure throws is rethrown, and
+/// leaves the lock free. Not for signal handlers.
 @frozen
 public struct PriorityMutex<Value: ~Copyable>: @unchecked Sendable {
     @usableFromInline
     let box: OwningGateBox<Value>
 
-    /// Protects `value`.
+    /// Protects `value`. One allocation; never blocks.
     ///
     /// - Parameters:
     ///   - policy: what happens under contention; see ``GatePolicy``.
@@ -31,6 +32,8 @@ public struct PriorityMutex<Value: ~Copyable>: @unchecked Sendable {
 
     /// Runs `body` with the value while no other thread has it, waiting for as long as it takes at normal priority.
     ///
+    /// Blocks the thread while it waits. Returns what `body` returns, and throws what it throws.
+    ///
     /// Calling it from inside `body` on the same thread stops the program with a message; ``withLockIfAvailable(_:)`` gives nil.
     @inlinable
     public borrowing func withLock<Result: ~Copyable, Failure: Error>(
@@ -42,6 +45,8 @@ public struct PriorityMutex<Value: ~Copyable>: @unchecked Sendable {
     }
 
     /// Runs `body` if the value can be had at once, else returns nil. Never waits.
+    ///
+    /// It can't be had while another thread, or this one, is inside, nor while somebody of higher than normal priority waits.
     @inlinable
     public borrowing func withLockIfAvailable<Result: ~Copyable, Failure: Error>(
         _ body: (inout sending Value) throws(Failure) -> sending Result
@@ -54,7 +59,8 @@ public struct PriorityMutex<Value: ~Copyable>: @unchecked Sendable {
     /// Runs `body` with the value, waiting at `priority` for at most `timeout`; nil when that was not enough.
     ///
     /// Waiters are served by priority, within one by arrival. A timeout of zero or less tries once; without one it waits for
-    /// as long as it takes. Calling it from inside a section of the same thread stops the program with a message.
+    /// as long as it takes. Blocks the thread while it waits. Calling it from inside a section of the same thread stops the program
+    /// with a message.
     @inlinable
     public borrowing func withLock<Result: ~Copyable, Failure: Error>(
         priority: CommandPriority,
@@ -73,7 +79,7 @@ public struct PriorityMutex<Value: ~Copyable>: @unchecked Sendable {
 
     @usableFromInline
     borrowing func enterSlowly(_ priority: CommandPriority, _ timeout: Duration?) -> Bool {
-        switch box.enterSlowly(rank: rank(of: priority), timeout: timeout) {
+        switch box.enterSlowly(rank: CommandRank.of(priority), timeout: timeout) {
         case 0: return true
         case ETIMEDOUT: return false
         case EDEADLK: fatalError("PriorityMutex: withLock was called inside a section of the same mutex by the same thread")

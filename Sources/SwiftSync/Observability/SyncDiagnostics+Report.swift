@@ -1,5 +1,5 @@
 extension SyncDiagnostics {
-    /// One case of misuse.
+    /// One case of misuse. A plain value: nothing here blocks.
     public struct Report: Sendable, Hashable, CustomStringConvertible {
         /// What went wrong.
         public let kind: Kind
@@ -28,6 +28,7 @@ extension SyncDiagnostics.Report {
         /// The name of the kind, for logs and metrics.
         public let rawValue: String
 
+        /// A kind of that name.
         public init(rawValue: String) {
             self.rawValue = rawValue
         }

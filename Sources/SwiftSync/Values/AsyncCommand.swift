@@ -19,7 +19,7 @@ final class AsyncCommand<Value>: DispatchedWaiter, @unchecked Sendable {
     }
 
     func submit(rank: Int64, timeout: Duration?) {
-        let status = lock(box.gate, rank: rank, deadline: timeout.map(Deadline.after) ?? Deadline.never)
+        let status = lock(box.gate, rank: rank, deadline: Deadline.after(timeout: timeout))
         if status != 0 { resolve(status) }
     }
 

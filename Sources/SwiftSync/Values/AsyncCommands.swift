@@ -1,6 +1,14 @@
 public import Dispatch
 
 /// The priorities of commands that are performed on a queue.
+///
+/// ```swift
+/// let value = QueueSafeValue(value: 1)
+/// value.async(performIn: .global()).highestPriority.set { $0 += 1 }
+/// value.async(performIn: .utility, timeout: .seconds(1)).priority(.low).get { result in print(result) }
+/// ```
+///
+/// Choosing a priority never blocks, and a schedule may be kept and used from any thread.
 @frozen
 public struct AsyncSchedule<Value>: @unchecked Sendable {
     @usableFromInline let box: ValueBox<Value>
@@ -26,7 +34,16 @@ public struct AsyncSchedule<Value>: @unchecked Sendable {
 
 /// Commands that return at once and run their closures on a queue, each when it is its turn.
 ///
-/// None blocks the caller, and a command that waits occupies no thread. A command whose queue has not begun it 1 ms after it
+/// ```swift
+/// let value = QueueSafeValue(value: 1)
+/// value.async(performIn: .global()).lowestPriority.set { $0 += 1 } completion: { result in
+///     print(result)    // .success(2), after the section was left
+/// }
+/// ```
+///
+/// None blocks the caller, and a command that waits occupies no thread; they may be called from anywhere but signal handlers.
+/// Failures reach the closure: `.timedOut` where the schedule has a timeout, `.valueContainerDeinited` once the value's owner is gone.
+/// With n that wait, a command is O(log n) amortized. A command whose queue has not begun it 1 ms after it
 /// was its turn lets others pass that wait, and begins when its queue gets to it. Each costs two allocations and a dispatch.
 @frozen
 public struct AsyncCommands<Value>: @unchecked Sendable {

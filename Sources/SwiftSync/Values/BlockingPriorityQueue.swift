@@ -7,13 +7,14 @@ import Glibc
 /// let jobs = BlockingPriorityQueue<Job>(capacity: 64)
 /// // producers
 /// jobs.push(job, priority: .high)
+/// jobs.close()   // nothing more comes
 /// // consumers; the loop ends once the queue is closed and empty
 /// while let job = jobs.pop() { job.run() }
 /// ```
 ///
-/// Threads that wait for elements are served in the order they came, and so are those that wait for room. All members may be
-/// called from any thread; those that wait block their thread, so keep them out of async code. Elements that are inside when the
-/// queue goes away are released with it.
+/// Threads that wait for elements are served in the order they came, and so are those that wait for room. All members may be called
+/// from any thread, but not from a signal handler; those that wait block their thread, so keep them out of async code. Elements
+/// that are inside when the queue goes away are released with it.
 public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
     /// How many elements fit, or nil without a bound.
     public let capacity: Int?

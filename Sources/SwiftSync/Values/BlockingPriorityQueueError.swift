@@ -1,4 +1,13 @@
 /// Why a timed operation of a ``BlockingPriorityQueue`` did not happen.
+///
+/// ```swift
+/// let jobs = BlockingPriorityQueue<Int>()
+/// do {
+///     _ = try jobs.pop(timeout: .milliseconds(1))
+/// } catch .timedOut {
+///     print("nothing to do")
+/// }
+/// ```
 public enum BlockingPriorityQueueError: Error, Equatable, Sendable {
     /// The time ran out first. It never runs out early.
     case timedOut

@@ -12,6 +12,7 @@ public struct CommandPriority: RawRepresentable, Sendable, Hashable, Comparable 
     /// The value that is compared.
     public let rawValue: Int32
 
+    /// The priority of a value: higher goes first.
     @inlinable
     public init(rawValue: Int32) {
         self.rawValue = rawValue
@@ -36,6 +37,7 @@ public struct CommandPriority: RawRepresentable, Sendable, Hashable, Comparable 
     /// Above every other priority.
     @inlinable public static var highest: Self { Self(rawValue: .max) }
 
+    /// True when `left` is less urgent than `right`.
     @inlinable
     public static func < (left: Self, right: Self) -> Bool {
         left.rawValue < right.rawValue

@@ -1,7 +1,11 @@
 import CSyncKernel
 
 extension CommandQueue {
-    /// Where a command is put among those that wait.
+    /// Where a command is put among those that wait. A plain value: nothing here blocks.
+    ///
+    /// ```swift
+    /// queue.append(priority: .priority(.high)) { print("after every .highest, before every .lowest") }
+    /// ```
     @frozen
     public struct Priority: Sendable, Hashable {
         @usableFromInline

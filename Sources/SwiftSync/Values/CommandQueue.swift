@@ -9,7 +9,8 @@ import CSyncKernel
 /// queue.perform()
 /// ```
 ///
-/// Every member may be called from any thread, and from inside a command. Commands that never ran are released with the queue.
+/// Every member may be called from any thread, and from inside a command, but not from a signal handler. Commands that never ran
+/// are released with the queue.
 public final class CommandQueue: @unchecked Sendable {
     /// What a command is.
     public typealias Closure = @Sendable () -> Void
@@ -18,6 +19,7 @@ public final class CommandQueue: @unchecked Sendable {
     private let turn: UnsafeMutablePointer<csk_gate_t>
     private let pending = PendingCommands()
 
+    /// Makes an empty queue. Never blocks.
     public init() {
         turn = .allocate(capacity: 1)
         turn.initialize(to: csk_gate_t())

@@ -4,9 +4,9 @@ import CSyncKernel
 @usableFromInline
 enum CommandRank {
     /// Before everything that waits; the last one in front.
-    @inlinable static var front: Int64 { Int64(Int32.max) * 4 + 2 }
+    @inlinable static var front: Int64 { csk_rank(.max, Int32(CSK_PLACE_FRONT)) }
     /// After everything that waits.
-    @inlinable static var back: Int64 { Int64(Int32.min) * 4 }
+    @inlinable static var back: Int64 { csk_rank(.min, Int32(CSK_PLACE_LAST)) }
     /// By priority, within one by arrival.
-    @inlinable static func of(_ priority: CommandPriority) -> Int64 { rank(of: priority) }
+    @inlinable static func of(_ priority: CommandPriority) -> Int64 { csk_rank(priority.rawValue, Int32(CSK_PLACE_BACK)) }
 }

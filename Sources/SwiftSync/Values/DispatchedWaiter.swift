@@ -18,7 +18,7 @@ class DispatchedWaiter: GateWaiter, @unchecked Sendable {
 
     /// The work, on the queue.
     func begin(_ status: Int32) {
-        preconditionFailure("a waiter does not say what it does on its queue")
+        fatalError("QueueSafeValue: \(Self.self) does not say what it does on its queue")
     }
 
     final override func resolve(_ status: Int32) {
@@ -71,7 +71,7 @@ private final class RunningBlock {
     private static func newKey() -> pthread_key_t {
         var key = pthread_key_t()
         let status = pthread_key_create(&key, nil)
-        precondition(status == 0, "QueueSafeValue: this process has no thread-specific key left")
+        guard status == 0 else { fatalError("QueueSafeValue: this process has no thread-specific key left") }
         return key
     }
 

@@ -17,7 +17,7 @@ class GateWaiter {
 
     /// The gate is the waiter's (0), or never will be. Called once for each acceptance, on the thread that resolved it.
     func resolve(_ status: Int32) {
-        preconditionFailure("a waiter does not say what it waits for")
+        fatalError("QueueSafeValue: \(Self.self) does not say what it waits for")
     }
 
     private static let resolved: csk_gate_function_t = { _, context, status in

@@ -1,6 +1,17 @@
 import Synchronization
 
 /// A closure that tells a command with manual completion that its section may end. Call it exactly once, from any thread.
+///
+/// ```swift
+/// let value = QueueSafeValue(value: 0)
+/// value.wait.lowestPriority.set { current, done in
+///     current += 1
+///     DispatchQueue.global().async { done() }    // the section lasts until here
+/// }
+/// ```
+///
+/// It never blocks. A second call does nothing and is reported to ``SyncDiagnostics``; so is the release of its last copy without a
+/// call, which completes the command. Where a command fails, the closure that comes with the failure does nothing.
 public typealias CommandCompletionClosure = @Sendable () -> Void
 
 /// Behind the `done` of a command: it counts once, and completes by itself when its last copy goes away without a call, so

@@ -23,7 +23,8 @@ public final class QueueSafeValue<Value>: @unchecked Sendable {
     /// Commands that block the calling thread until they are done, and run their closures on it.
     public let wait: SyncSchedule<Value>
 
-    /// Protects `value`. See ``GatePolicy`` for `policy`; a command that `bypassLimit` later ones have passed is next (0: never).
+    /// Protects `value`. One allocation for value and lock; never blocks. See ``GatePolicy`` for `policy`; a command that
+    /// `bypassLimit` later ones have passed is next (0: never).
     @inlinable
     public init(value: sending Value, policy: GatePolicy = .fast, bypassLimit: UInt32 = 0) {
         box = .make(value, policy, bypassLimit)
@@ -31,8 +32,8 @@ public final class QueueSafeValue<Value>: @unchecked Sendable {
     }
 
     /// With another time than 1 ms for a queue or executor to begin what was granted: for tests of order on a busy machine.
-    package init(value: sending Value, graceMicroseconds: UInt32) {
-        box = .make(value, .fast, 0, graceMicroseconds: graceMicroseconds)
+    package init(value: sending Value, graceMicroseconds: UInt32, bypassLimit: UInt32 = 0) {
+        box = .make(value, .fast, bypassLimit, graceMicroseconds: graceMicroseconds)
         wait = SyncSchedule(box: box, timeout: nil)
     }
 
@@ -79,6 +80,14 @@ public final class QueueSafeValue<Value>: @unchecked Sendable {
 }
 
 /// A ``QueueSafeValue`` all of whose commands block: `value.{priority}.{command}`.
+///
+/// ```swift
+/// let names = QueueSafeSyncedValue(value: ["a"])
+/// names.lowestPriority.set { $0.append("b") }
+/// let count = names.timeout(.milliseconds(5)).highestPriority.map { $0.count }    // .failure(.timedOut) after 5 ms
+/// ```
+///
+/// See ``SyncCommands`` for what they do and where they may be called.
 public final class QueueSafeSyncedValue<Value>: @unchecked Sendable {
     @usableFromInline
     let box: ValueBox<Value>
@@ -88,6 +97,7 @@ public final class QueueSafeSyncedValue<Value>: @unchecked Sendable {
     /// Before everything that waits; the last one in front.
     public let highestPriority: SyncCommands<Value>
 
+    /// Protects `value`. Never blocks.
     @inlinable
     public init(value: sending Value) {
         box = .make(value, .fast, 0)
@@ -105,31 +115,43 @@ public final class QueueSafeSyncedValue<Value>: @unchecked Sendable {
         SyncCommands(box: box, rank: CommandRank.of(priority), timeout: nil)
     }
 
-    /// Commands that wait for at most `timeout`.
+    /// Commands that wait for at most `timeout`: `.failure(.timedOut)` then. Zero or less tries once.
     @inlinable public func timeout(_ timeout: Duration) -> SyncSchedule<Value> {
         SyncSchedule(box: box, timeout: timeout)
     }
 }
 
 /// A ``QueueSafeValue`` all of whose commands are performed on one queue: `value.{priority}.{command}`.
+///
+/// ```swift
+/// let names = QueueSafeAsyncedValue(value: ["a"], queue: .global(qos: .utility))
+/// names.lowestPriority.set { $0.append("b") }
+/// names.highestPriority.get { result in print(result) }
+/// ```
+///
+/// See ``AsyncCommands`` for what they do and where they may be called.
 public final class QueueSafeAsyncedValue<Value>: @unchecked Sendable {
     @usableFromInline
     let value: QueueSafeValue<Value>
     @usableFromInline
     let queue: DispatchQueue
 
+    /// Protects `value`, whose commands are performed on `queue`. Never blocks.
     @inlinable
     public init(value: sending Value, queue: DispatchQueue) {
         self.value = QueueSafeValue(value: value)
         self.queue = queue
     }
 
+    /// After everything that waits.
     @inlinable public var lowestPriority: AsyncCommands<Value> { value.async(performIn: queue).lowestPriority }
+    /// Before everything that waits; the last one in front.
     @inlinable public var highestPriority: AsyncCommands<Value> { value.async(performIn: queue).highestPriority }
+    /// By priority, within one by arrival.
     @inlinable public func priority(_ priority: CommandPriority) -> AsyncCommands<Value> {
         value.async(performIn: queue).priority(priority)
     }
 
-    /// Commands that wait for at most `timeout`.
+    /// Commands that wait for at most `timeout`: `.failure(.timedOut)` then. Zero or less tries once.
     @inlinable public func timeout(_ timeout: Duration) -> AsyncSchedule<Value> { value.async(performIn: queue, timeout: timeout) }
 }

@@ -1,4 +1,13 @@
 /// Why a command on a protected value did not happen.
+///
+/// ```swift
+/// let value = QueueSafeValue(value: 1)
+/// switch value.wait(timeout: .milliseconds(5)).lowestPriority.get() {
+/// case .success(let current): print(current)
+/// case .failure(.timedOut): print("busy")
+/// case .failure(let error): print(error)
+/// }
+/// ```
 public enum QueueSafeValueError: Error {
     /// The ``QueueSafeValue`` that owned the value is gone; the command was made before and performed after.
     case valueContainerDeinited

@@ -2,6 +2,12 @@ import CSyncKernel
 
 /// Commands that suspend the calling task until they are done. Their closures are synchronous and run on the task's own executor.
 ///
+/// ```swift
+/// let value = QueueSafeValue(value: 1)
+/// await value.suspending.highestPriority.set { $0 += 1 }
+/// let result = await value.suspending(timeout: .milliseconds(5)).get()    // .failure(.timedOut) after 5 ms
+/// ```
+///
 /// They never block a thread for a turn that is not theirs. A task that is cancelled while it waits leaves the queue with
 /// `.failure(.cancelled)`; one that is cancelled once it is its turn completes. Uncontended they neither suspend nor allocate.
 @frozen
@@ -34,9 +40,15 @@ extension SuspendingCommands where Value: Sendable {
         if Task.isCancelled { return .cancelled }
         if csk_gate_enter_fast(box.gate) { return nil }
         let rank = rank ?? CommandRank.of(CommandPriority(Task.currentPriority))
-        let deadline = timeout.map(Deadline.after) ?? Deadline.never
+        let deadline = Deadline.after(timeout: timeout)
         let status = await SuspendedWaiter(box).acquire(rank: rank, deadline: deadline, isolation: isolation)
         return status == 0 ? nil : QueueSafeValueError(status: status)
+    }
+
+    /// Nothing between the entry and this may change the thread: the gate would stay held for good, so better stop.
+    private func leave() {
+        let status = csk_gate_unlock(box.gate)
+        guard status == 0 else { fatalError("QueueSafeValue: a suspending command can't leave: \(String(cString: csk_status_text(status)))") }
     }
 
     /// The value.
@@ -51,7 +63,7 @@ extension SuspendingCommands where Value: Sendable {
     ) async {
         if let error = await enter(isolation: isolation) { return commandClosure(.failure(error)) }
         commandClosure(.success(box.value.pointee))
-        csk_gate_unlock(box.gate)
+        leave()
     }
 
     /// Runs `commandClosure` with the value, and holds it until the closure's second argument is called; then the task goes on.
@@ -61,7 +73,7 @@ extension SuspendingCommands where Value: Sendable {
     ) async {
         if let error = await enter(isolation: isolation) { return commandClosure(.failure(error), {}) }
         await untilCompletion(isolation: isolation) { done in commandClosure(.success(box.value.pointee), done) }
-        csk_gate_unlock(box.gate)
+        leave()
     }
 
     /// Replaces the value; returns what it is now.
@@ -70,7 +82,7 @@ extension SuspendingCommands where Value: Sendable {
         if let error = await enter(isolation: isolation) { return .failure(error) }
         let old = box.value.move()
         box.value.initialize(to: newValue)
-        csk_gate_unlock(box.gate)
+        leave()
         withExtendedLifetime(old) {}
         return .success(newValue)
     }
@@ -84,7 +96,7 @@ extension SuspendingCommands where Value: Sendable {
         if let error = await enter(isolation: isolation) { return .failure(error) }
         accessClosure(&box.value.pointee)
         let updated = box.value.pointee
-        csk_gate_unlock(box.gate)
+        leave()
         return .success(updated)
     }
 
@@ -98,7 +110,7 @@ extension SuspendingCommands where Value: Sendable {
         if let error = await enter(isolation: isolation) { return .failure(error) }
         await untilCompletion(isolation: isolation) { done in accessClosure(&box.value.pointee, done) }
         let updated = box.value.pointee
-        csk_gate_unlock(box.gate)
+        leave()
         return .success(updated)
     }
 
@@ -109,7 +121,7 @@ extension SuspendingCommands where Value: Sendable {
     ) async -> Result<MappedValue, QueueSafeValueError> {
         if let error = await enter(isolation: isolation) { return .failure(error) }
         let mapped = commandClosure(box.value.pointee)
-        csk_gate_unlock(box.gate)
+        leave()
         return .success(mapped)
     }
 

@@ -38,7 +38,7 @@ final class ValueBox<Value>: GateBox<Value> {
     @usableFromInline
     func close() {
         let status = ClosingWaiter(self).close(gate)
-        precondition(status == 0, "QueueSafeValue: closed twice")
+        guard status == 0 else { fatalError("QueueSafeValue: closed twice: \(String(cString: csk_status_text(status)))") }
     }
 }
 

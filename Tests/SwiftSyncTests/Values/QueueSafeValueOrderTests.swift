@@ -69,4 +69,20 @@ struct QueueSafeValueOrderTests {
         let expected = ["H3", "21474836472", "21474836477", "75", "01", "06", "-21474836484", "L0", "L8"]
         #expect(await order(ranks) { Self.schedules[$0 % 3] } == expected)
     }
+
+    @Test(arguments: ["one queue", "the global queue"])
+    func aHundredThousandAsyncCommandsAtOnceRunInOrder(place: String) async {
+        let count = 100_000
+        let queue = place == "one queue" ? DispatchQueue(label: "serial") : .global()
+        let value = QueueSafeValue(value: [Int](), graceMicroseconds: 60_000_000), release = await hold(value)
+        for number in 0..<count {
+            value.async(performIn: queue).lowestPriority.set(accessClosure: { $0.append(number) })
+        }
+        #expect(value.waitingCount == count)
+        let order = await withUnsafeContinuation { continuation in
+            value.async(performIn: queue).lowestPriority.get { continuation.resume(returning: $0) }
+            release()
+        }
+        #expect(order.map { $0 == Array(0..<count) } == .success(true))
+    }
 }
