@@ -16,6 +16,10 @@ CLIENT_FAST_COMPACT_STRICT(gate_two, .threads = { first, second }, .check = idle
 CLIENT_FAST_COMPACT_STRICT(gate_three, .threads = { first, second, third }, .check = idle_after_3, .preemptions = 1)
 CLIENT_FAST_COMPACT_STRICT(gate_twice, .threads = { twice_0, twice_1 }, .check = idle_after_4, .preemptions = 2)
 CLIENT_FAST_COMPACT_STRICT(gate_spurious, .threads = { first, second }, .check = idle_after_2, .preemptions = 2, .spurious = 1)
+static void twice_high(void) { once(1, 2), once(1, 2); }
+static void idle_after_6(void) { expect_idle(6); }
+CLIENT_FAST_COMPACT_STRICT(gate_three_twice, .threads = { twice_0, twice_1, twice_high }, .check = idle_after_6)
+CLIENT(gate_three_undecided, .setup = make_undecided, .threads = { first, second, third }, .check = idle_after_3)
 CLIENT(gate_two_undecided, .setup = make_undecided, .threads = { first, second }, .check = idle_after_2, .preemptions = 2)
 CLIENT(gate_two_without_membarrier, .setup = make_undecided, .threads = { first, second }, .check = idle_after_2, .preemptions = 2,
        .without_membarrier = true)

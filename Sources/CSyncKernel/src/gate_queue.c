@@ -143,7 +143,8 @@ void csk_gate_designate(csk_gate_t *gate, csk_gate_waiter_t *next, csk_gate_effe
     tell(next, WORD_TRY, effects);
 }
 
-/* Ends with a full fence in either form: a locked instruction on the word that it publishes. */
+/* In the two-word form a plain store: what orders it before a look at `held` is the unlocking of the queue, and the membarrier of
+ * those who look again. In the one-word form it ends with a locked instruction on `held`. */
 void csk_gate_publish(csk_gate_t *gate) {
     uint64_t flags = 0, rank = 0;
     const csk_gate_waiter_t *next = csk_gate_next(gate);
@@ -153,7 +154,7 @@ void csk_gate_publish(csk_gate_t *gate) {
         rank = count_passes ? GATE_RANK_MAX : csk_gate_biased_rank(next->node.rank);
     }
     uint64_t form = csk_load(&gate->summary, CSK_RELAXED) & (GATE_READY | GATE_ONE_WORD);
-    csk_exchange(&gate->summary, form | flags | (gate->closed ? GATE_CLOSED : 0) | rank << GATE_RANK_SHIFT, CSK_SEQ_CST);
+    csk_store(&gate->summary, form | flags | (gate->closed ? GATE_CLOSED : 0) | rank << GATE_RANK_SHIFT, CSK_RELEASE);
     if (form & GATE_ONE_WORD) {
         uint64_t found = csk_load(&gate->held, CSK_RELAXED), held_flags = flags >> 1;
         while (!csk_cas(&gate->held, &found, (found & ~HELD_FLAGS) | held_flags, CSK_SEQ_CST)) {}

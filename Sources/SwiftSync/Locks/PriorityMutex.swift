@@ -22,6 +22,7 @@ public struct PriorityMutex<Value: ~Copyable>: @unchecked Sendable {
     /// Protects `value`. One allocation; never blocks.
     ///
     /// - Parameters:
+    ///   - value: what is protected, sent in.
     ///   - policy: what happens under contention; see ``GatePolicy``.
     ///   - bypassLimit: a waiter that so many later arrivals have passed is granted next, whatever its priority. 0 is strict
     ///     priority, under which the lowest can wait for as long as higher ones keep coming.

@@ -49,7 +49,9 @@ public final class QueueSafeValue<Value>: @unchecked Sendable {
 
     /// Commands that return at once, and run their closures on `queue`. While they wait they occupy no thread.
     ///
-    /// - Parameter timeout: how long the command may wait for its turn before it gives `.failure(.timedOut)`.
+    /// - Parameters:
+    ///   - queue: where the closures run; it may be busy or serial, and the same or another for each command.
+    ///   - timeout: how long the command may wait for its turn before it gives `.failure(.timedOut)`.
     @inlinable
     public func async(performIn queue: DispatchQueue, timeout: Duration? = nil) -> AsyncSchedule<Value> {
         AsyncSchedule(box: box, queue: queue, timeout: timeout)

@@ -1,0 +1,61 @@
+// What the samples in doc comments need before and after them, which readers don't. A section is named after the source file, and
+// the number of the sample in it where that is not the first. check.py puts the parts together; this file alone is not compiled.
+
+// MARK: PriorityMutex check
+expect(size == 1)
+
+// MARK: CriticalSection setup
+var counter = 0
+// MARK: CriticalSection check
+expect(done && counter == 2)
+
+// MARK: QueueSafeValue check
+try expect(now.get() >= 1)
+try expect(soon == .failure(.timedOut) || soon.get() >= 1)
+
+// MARK: CommandPriority setup
+let queue = BlockingPriorityQueue<String>()
+let job = "job"
+// MARK: CommandPriority check
+expect(queue.count == 2)
+
+// MARK: BlockingPriorityQueue setup
+struct Job { func run() {} }
+let job = Job()
+// MARK: BlockingPriorityQueue check
+expect(jobs.isClosed && jobs.count == 0)
+
+// MARK: SyncDiagnostics setup
+struct Logger: Sendable {
+    let warnings = PriorityMutex([String]())
+    func warning(_ text: String) { warnings.withLock { $0.append(text) } }
+}
+let logger = Logger()
+// MARK: SyncDiagnostics check
+_ = CriticalSection().execute(timeout: .nan) {}
+SyncDiagnostics.setHandler(nil)
+expect(logger.warnings.withLock { $0.count } == 1)
+
+// MARK: GatePolicy check
+log.withLock { $0.append("line") }
+table.wait.lowestPriority.set { $0[1] = "row" }
+
+// MARK: CommandQueue+Priority setup
+let queue = CommandQueue()
+// MARK: CommandQueue+Priority check
+queue.perform()
+
+// MARK: ManualCompletion check
+expect(value.wait.lowestPriority.get() == .success(1))
+
+// MARK: SyncCommands 1 check
+expect(result == .success(2))
+
+// MARK: SyncCommands 2 check
+expect(updated == .success([1, 2]) && count == .success(2))
+
+// MARK: SuspendingCommands check
+expect(result == .success(2))
+
+// MARK: QueueSafeValue 2 check
+expect(count == .success(2))
