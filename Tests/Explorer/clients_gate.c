@@ -228,3 +228,14 @@ CLIENT(gate_last_frees_three_compact, .setup = make_shared_compact_3, .threads =
 CLIENT(gate_last_frees_three_strict, .setup = make_shared_strict_3, .threads = { drops, drops, drops }, .preemptions = 1)
 CLIENT(gate_last_frees_timed_compact, .setup = make_shared_compact, .threads = { drops, drops_timed }, .preemptions = 2)
 CLIENT(gate_last_frees_timed_strict, .setup = make_shared_strict, .threads = { drops, drops_timed }, .preemptions = 2)
+
+/* ---- Hand-over: a waiter that was passed for long asks for it, and may be gone when it comes ------------------------------------------ */
+
+static void four_times(void) { once(0, 0), once(0, 0), once(0, 0), once(0, 0); }
+static void timed_same(void) { timed(0); }
+CLIENT_FAST_COMPACT_STRICT(gate_hand_over, .threads = { four_times, second, third }, .check = idle_after_6)
+CLIENT_FAST_COMPACT_STRICT(gate_hand_over_timed, .threads = { four_times, timed_same, second, third }, .check = idle_after_some)
+CLIENT_FAST_COMPACT_STRICT(gate_hand_over_two_timed, .threads = { four_times, timed_same, timed_high, second }, .check = idle_after_some)
+static void thrice_0(void) { once(0, 0), once(0, 0), once(0, 0); }
+static void thrice_1(void) { once(0, 1), once(0, 1), once(0, 1); }
+CLIENT_FAST_COMPACT_STRICT(gate_hand_over_five, .threads = { thrice_0, thrice_1, timed_same, second, third }, .check = idle_after_some)

@@ -69,7 +69,7 @@ static int fiber_count;
 static void *scheduler_sp;
 static int64_t now;
 static int time_cell;
-static int spurious_left;
+static int spurious_left, jumps_left;
 static bool weak_stores, membarrier_works, failed;
 static char failure[512];
 static jmp_buf outside_threads; /* where a failure in setup or check goes on */
@@ -571,7 +571,7 @@ static int list_choices(int last, choice_t *choices) {
     bool nobody = count == 0;
     for (int i = 0; i < fiber_count; i++)
         if (fibers[i].buffered > 0) choices[count++] = (choice_t){ (uint8_t)(ACTOR_BUFFER + i), 0 };
-    if (next_deadline() != INT64_MAX) choices[count++] = (choice_t){ ACTOR_TIME, !nobody };
+    if (next_deadline() != INT64_MAX || (!nobody && jumps_left > 0)) choices[count++] = (choice_t){ ACTOR_TIME, !nobody };
     if (spurious_left > 0)
         for (int i = 0; i < fiber_count; i++)
             if (!fibers[i].done && fibers[i].op == OP_PARKED && !is_enabled(&fibers[i]))
@@ -601,7 +601,12 @@ static void perform(int actor, int *last) {
         note(actor, OP_SPURIOUS, fiber->site, fiber->address, 0);
     } else if (actor == ACTOR_TIME) {
         static uint64_t chain;
-        now = next_deadline();
+        if (next_deadline() != INT64_MAX) {
+            now = next_deadline();
+        } else {
+            now += 1000000;
+            jumps_left--;
+        }
         chain = (uint64_t)now;
         happened(&chain, &time_cell, true);
         note(actor, OP_TIME, "", NULL, (uint64_t)now);
@@ -648,6 +653,7 @@ void core_run(const explore_client_t *client, chooser_t choose, bool weak, uint6
     current = NULL;
     now = 1000000000;
     spurious_left = client->spurious;
+    jumps_left = 2;
     weak_stores = weak;
     order_state = order_seed;
     membarrier_works = !client->without_membarrier;

@@ -32,7 +32,7 @@ MUTANTS = [
     ("one-word flags not repeated", QUEUE, "    if (form & GATE_ONE_WORD) {", "    if (0) {"),
     ("leaver forgets the wake of the designated", GATE, "    } else if (effects.wake != NULL) *wake = effects.wake;", "    }"),
     ("leaver that grants drops the earlier wake", GATE, "        if (*wake != NULL) csk_platform_wake(*wake, 1);\n", ""),
-    ("granted thread returns before its granter is done", GATE, "                csk_queue_lock(&gate->queue_lock);\n                csk_queue_unlock(&gate->queue_lock);\n", ""),
+    ("granted thread returns before its granter is done", GATE, "            csk_queue_lock(&gate->queue_lock);\n            csk_queue_unlock(&gate->queue_lock);\n            return 0;", "            return 0;"),
     ("leaver does not publish", GATE, "    else if (next != NULL && !gate->designated) csk_gate_designate(gate, next, &effects);\n    csk_gate_publish(gate);", "    else if (next != NULL && !gate->designated) csk_gate_designate(gate, next, &effects);"),
     ("newcomer trusts an old summary", GATE, "    if ((found & HELD_FLAGS) && !(summary & GATE_WAITERS)) return QUEUE_FIRST;\n", ""),
     # Queue and order.
@@ -46,6 +46,7 @@ MUTANTS = [
     ("timed-out waiter overlooks its grant", GATE, "    bool granted = self->state == WAITER_GRANTED, was_designated = false;", "    bool granted = false, was_designated = false;"),
     ("waiter queues without settling", GATE, "    if (!closed && !entered) csk_gate_insert(gate, &waiter);\n    csk_gate_settle(gate, &effects);", "    if (!closed && !entered) csk_gate_insert(gate, &waiter);"),
     ("hand-over does not publish", GATE, "    if (next != NULL) csk_gate_grant_to(gate, next, &effects);\n    csk_gate_publish(gate);", "    if (next != NULL) csk_gate_grant_to(gate, next, &effects);"),
+    ("leaver overlooks a hand-over", GATE, "    if ((csk_load(&gate->summary, CSK_ACQUIRE) & GATE_HAND_OVER) && hand_over(gate)) return;\n", ""),
     ("settling does not publish what it did", QUEUE, "        csk_gate_designate(gate, next, effects);\n    }\n    csk_gate_publish(gate);", "        csk_gate_designate(gate, next, effects);\n    }"),
     ("settling does not publish first", QUEUE, "void csk_gate_settle(csk_gate_t *gate, csk_gate_effects_t *effects) {\n    csk_gate_publish(gate);", "void csk_gate_settle(csk_gate_t *gate, csk_gate_effects_t *effects) {"),
     ("settling grants to no callback", QUEUE, "        if (!csk_gate_take(gate, holder_of(next))) return;\n        csk_gate_grant_to(gate, next, effects);", "        return;"),

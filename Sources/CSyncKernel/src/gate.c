@@ -174,10 +174,9 @@ static int wait_in_queue(csk_gate_t *gate, csk_gate_waiter_t *self, int64_t dead
         while ((word = csk_load(&self->word, CSK_ACQUIRE)) == WORD_PARKED && park != ETIMEDOUT)
             park = csk_platform_park(&self->word, WORD_PARKED, deadline_ns);
         if (word == WORD_GRANTED) {
-            if (csk_gate_is_one_word(gate)) {
-                csk_queue_lock(&gate->queue_lock);
-                csk_queue_unlock(&gate->queue_lock);
-            }
+            /* Whoever granted it has published that, and has done with the gate, once its queue lock is free. */
+            csk_queue_lock(&gate->queue_lock);
+            csk_queue_unlock(&gate->queue_lock);
             return 0;
         }
         if (word == WORD_PARKED) return leave_queue(gate, self);

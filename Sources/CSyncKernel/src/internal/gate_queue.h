@@ -27,8 +27,11 @@
  * Tests/Model/gate_fast.pml holds this step by step; each barrier and each look removed makes it fail.
  *
  * One-word form: the flags stand in the word that the leaver's CAS compares, so it can't miss them, and it designates before
- * it frees: freeing is the last access to the gate, which may then be destroyed. A thread that was granted the gate under the queue
- * lock passes through that lock before it returns, so that the granter has finished with the gate as well.
+ * it frees: freeing is the last access to the gate, which may then be destroyed.
+ *
+ * In either form a thread that was granted the gate under the queue lock passes through that lock before it returns. The granter has
+ * finished with the gate then, and has published: else the thread could leave by a summary that still says that it is on its way
+ * itself, and call nobody.
  *
  * A designated waiter enters only while it is the next in order, checked under the queue lock; else it gives the designation back
  * and settles. A waiter's word is written by others only under the queue lock while it is queued; waking uses its address only. */
