@@ -42,6 +42,10 @@ CLIENT_FAST_COMPACT_STRICT(async_and_thread, .threads = { first, queues_0 }, .ch
 CLIENT_FAST_COMPACT_STRICT(async_two, .threads = { queues_0, queues_1 }, .check = idle_after_2, .preemptions = 2)
 CLIENT_FAST_COMPACT_STRICT(async_two_and_thread, .threads = { queues_0, queues_1, first }, .check = idle_after_3, .preemptions = 1)
 
+/* A callback of higher rank comes while a leaver has told a thread to come. */
+static void queues_high(void) { queue(0, 9, CSK_NEVER, works); }
+CLIENT_FAST_COMPACT_STRICT(async_above_the_designated, .threads = { first, second, queues_high }, .check = idle_after_3, .preemptions = 1)
+
 static void queues_0_passing(void) {
     queue(0, 0, CSK_NEVER, passes_on);
     explore_wait(&shared->flags[4], 1);

@@ -41,6 +41,28 @@ static void enters_again(void) {
 CLIENT_FAST_COMPACT_STRICT(gate_foreign_unlock, .threads = { first, second, stranger }, .check = idle_after_2, .preemptions = 1)
 CLIENT_FAST_COMPACT_STRICT(gate_re_entry, .threads = { enters_again, second }, .check = idle_after_2, .preemptions = 2)
 
+static void never(csk_gate_waiter_t *waiter, void *context, int status) {
+    (void)waiter, (void)context;
+    explore_fail("a refused waiter's function was called with %d", status);
+}
+static void bad_ranks(void) {
+    const csk_rank_t bad[] = { csk_rank(INT32_MIN, CSK_PLACE_LAST) - 1, INT64_MIN, INT64_MAX, (csk_rank_t)1 << 40 };
+    explore_wait((const uint32_t *)&gate->held, 1);
+    for (int i = 0; i < 4; i++) {
+        EXPECT_EQUAL(csk_gate_lock_ranked(gate, bad[i], CSK_NEVER), EINVAL);
+        EXPECT_EQUAL(csk_gate_lock_async_ranked(gate, &shared->waiters[0], bad[i], CSK_NEVER, false, never, NULL), EINVAL);
+    }
+    explore_set(&shared->flags[0], 1);
+}
+static void holds_until_told(void) {
+    lock(0);
+    explore_wait(&shared->flags[0], 1);
+    section();
+    unlock();
+}
+static void idle_after_1(void) { expect_idle(1); }
+CLIENT_FAST_COMPACT_STRICT(gate_bad_rank, .threads = { holds_until_told, bad_ranks }, .check = idle_after_1, .preemptions = 2)
+
 /* ---- Trying ------------------------------------------------------------------------------------------------------------------- */
 
 static void tries(void) {

@@ -25,7 +25,6 @@ MUTANTS = [
     ("inline leaver does not look", HEADER, "        if (CSK_UNLIKELY(__atomic_load_n(&gate->summary, __ATOMIC_RELAXED) != CSK_GATE_READY)) csk_gate_post(gate);\n", ""),
     ("inline leaver stores relaxed", HEADER, "        __atomic_store_n(&gate->held, 0, __ATOMIC_RELEASE);", "        __atomic_store_n(&gate->held, 0, __ATOMIC_RELAXED);"),
     ("slow leaver stores relaxed", GATE, "    csk_store(&gate->held, UINT64_C(0), CSK_RELEASE);", "    csk_store(&gate->held, UINT64_C(0), CSK_RELAXED);"),
-    ("no fence before a leaver's closer look", GATE, "    uint64_t summary = csk_fetch_add(&gate->summary, UINT64_C(0), CSK_SEQ_CST);", "    uint64_t summary = csk_load(&gate->summary, CSK_RELAXED);"),
     ("form decided twice", QUEUE, "    if (csk_load(&gate->summary, CSK_RELAXED) == 0)\n", ""),
     # One word.
     ("one-word leaver stores", GATE, "            if (csk_cas(&gate->held, &found, flags, CSK_RELEASE)) break;", "            { csk_store(&gate->held, flags, CSK_RELEASE); break; }"),

@@ -26,7 +26,7 @@ inline qunlock(i, setd, clrd) { atomic { drain(i); computetop(); WAITERS = (top 
 inline take(i) { atomic { drain(i); if :: v == 0 -> v = 1; got = 1 :: else -> got = 0 fi } }
 inline membarrier_all() { atomic { k = 0; do :: k < N -> if :: buf[k] -> v = 0; buf[k] = 0 :: else fi; k++ :: else -> break od; k = 0 } }
 inline post(i) {
-  atomic { drain(i); seen = (WAITERS && !DESIG) };          /* full fence, then read w */
+  atomic { seen = (WAITERS && !DESIG) };                   /* no fence: who makes this false executes membarrier */
   if :: seen -> qlock(i); atomic { computetop(); tt = top; top = 0 };
        if :: tt == NONE || DESIG -> qunlock(i, 0, 0)
           :: else -> atomic { if :: st[tt] == 0 -> st[tt] = 1 :: else fi }; qunlock(i, 1, 0)
@@ -66,7 +66,7 @@ again:
     atomic { s = (v == 0) }; if :: s -> post(me) :: else fi;
 #endif
     goto again;
-granted: skip;
+granted: qlock(me); qunlock(me, 0, 0);                        /* the granter has published */
 inside:
     atomic { incs++; assert(incs == 1) };
     atomic { incs--;  };

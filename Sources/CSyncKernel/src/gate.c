@@ -74,6 +74,7 @@ static bool enter_under_lock(csk_gate_t *gate, const csk_heap_node_t *newcomer, 
 }
 
 int csk_gate_trylock_slow(csk_gate_t *gate, csk_rank_t rank) {
+    if (!csk_gate_is_rank(rank)) return EINVAL;
     csk_gate_prepare(gate);
     if (csk_gate_holder(gate) != 0) return EBUSY;
     csk_gate_effects_t effects = { 0 };
@@ -214,6 +215,7 @@ static int enter_or_wait(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns,
 }
 
 static __attribute__((noinline)) int lock_contended(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns, uint64_t self) {
+    if (!csk_gate_is_rank(rank)) return EINVAL;
     csk_gate_prepare(gate);
     if (csk_gate_holder(gate) == self) return EDEADLK;
     if (csk_load(&gate->summary, CSK_ACQUIRE) & GATE_CLOSED) return ESHUTDOWN;
@@ -241,8 +243,8 @@ static inline bool calls_nobody(uint64_t summary) {
 }
 
 void csk_gate_post(csk_gate_t *gate) {
-    /* A locked read: it is also the fence between the store that freed the gate and this look. */
-    uint64_t summary = csk_fetch_add(&gate->summary, UINT64_C(0), CSK_SEQ_CST);
+    /* No fence here either: see free_and_look. */
+    uint64_t summary = csk_load(&gate->summary, CSK_ACQUIRE);
     if (!(summary & GATE_WAITERS) || calls_nobody(summary)) return;
     csk_gate_effects_t effects = { 0 };
     csk_queue_lock(&gate->queue_lock);

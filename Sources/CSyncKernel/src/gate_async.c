@@ -140,7 +140,7 @@ static int queue_waiter(csk_gate_t *gate, csk_gate_waiter_t *waiter, const reque
 
 int csk_gate_lock_async_ranked(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_rank_t rank, int64_t deadline_ns, bool adoptable,
                                csk_gate_function_t function, void *context) {
-    if (function == NULL) return EINVAL;
+    if (function == NULL || !csk_gate_is_rank(rank)) return EINVAL;
     if (adoptable || deadline_ns != CSK_NEVER) {
         int error = csk_timer_prepare();
         if (error != 0) return error;

@@ -128,7 +128,8 @@ static inline bool csk_gate_enter_fast(csk_gate_t *gate) {
            CSK_LIKELY(__atomic_compare_exchange_n(&gate->held, &expected, csk_self(), 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED));
 }
 
-/* Takes the gate at `rank`, waiting until `deadline_ns` (CSK_NEVER: for ever; one that has passed tries once). */
+/* Takes the gate at `rank`, waiting until `deadline_ns` (CSK_NEVER: for ever; one that has passed tries once). A rank that csk_rank
+ * does not give is EINVAL, unless the gate is idle and the rank has no meaning. */
 static inline int csk_gate_lock_ranked(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns) {
     return csk_gate_enter_fast(gate) ? 0 : csk_gate_lock_slow(gate, rank, deadline_ns);
 }

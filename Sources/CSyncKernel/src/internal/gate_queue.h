@@ -17,13 +17,13 @@
  *
  * Everything else in csk_gate_t and in a queued waiter is protected by the queue lock, but `depth` (the holder's).
  *
- * Why nobody is left asleep (two-word form). A waiter W publishes WAITERS, fences, and looks whether the gate is free. A leaver L
- * frees the gate, fences, and looks whether there are waiters; so one of them sees the other, and whoever does settles: under the
- * queue lock, free gate and waiters present means that one is designated or granted. L's inline form has no fence between its
+ * Why nobody is left asleep (two-word form). A waiter W publishes WAITERS and looks whether the gate is free. A leaver L frees the
+ * gate and looks whether there are waiters. Were both to fence in between, one would see the other; and whoever does settles: under
+ * the queue lock, free gate and waiters present means that one is designated or granted. L has no fence between its
  * store and its look. The first waiter of an episode therefore executes membarrier between its publication and a second look:
  * either L's look came after it, and saw WAITERS, or L's store came before it, and W sees the gate free. A later waiter
- * of the same episode needs none. While a designated waiter is on its way, L's slow form does without the fence as well: that
- * waiter executes membarrier, and looks again, whenever it gives the designation back without having entered.
+ * of the same episode needs none: L sees the first. While a designated waiter is on its way L calls nobody; that waiter executes
+ * membarrier, and looks again, whenever it gives the designation back without having entered.
  * Tests/Model/gate_fast.pml holds this step by step; each barrier and each look removed makes it fail.
  *
  * One-word form: the flags stand in the word that the leaver's CAS compares, so it can't miss them, and it designates before
@@ -54,6 +54,11 @@
 
 /* The closing waiter's: after every rank that csk_rank can give. */
 #define GATE_RANK_CLOSER ((csk_rank_t)INT32_MIN * 4 - 1)
+
+/* Other numbers than csk_rank gives would stand before or behind everybody, or not fit the summary. */
+static inline bool csk_gate_is_rank(csk_rank_t rank) {
+    return rank >= csk_rank(INT32_MIN, CSK_PLACE_LAST) && rank <= csk_rank(INT32_MAX, CSK_PLACE_FRONT);
+}
 
 enum { WORD_WAITING = 0, WORD_PARKED = 1, WORD_TRY = 2, WORD_GRANTED = 3 };          /* csk_gate_waiter_t.word */
 enum { WAITER_IDLE = 0, WAITER_QUEUED = 1, WAITER_GRANTED = 2, WAITER_LOST = 3 };    /* csk_gate_waiter_t.state */
