@@ -161,7 +161,8 @@ static void releases_to_newcomers(void) {
 }
 static void early_newcomer(void) {
     explore_wait(&shared->flags[1], 1);
-    if (csk_gate_trylock(gate, 7) != 0) return;
+    /* It tries once, by the way of those that would wait, and never queues. */
+    if (csk_gate_timedlock(gate, 7, 0) != 0) return;
     enter_as(2);
     unlock();
 }
@@ -204,6 +205,24 @@ CLIENT_FAST_COMPACT_STRICT(gate_lower_newcomer, .threads = { announces_waiter, w
 CLIENT(gate_strict_newcomer, .setup = make_strict, .threads = { announces_waiter, waits_high, comes_equal }, .check = order_1_2,
        .preemptions = 1)
 
+/* A designated waiter that is on its way when one of higher rank queues lets that one go first. */
+static void designates_then_holds(void) {
+    release_after(1);
+    lock(9);
+    bool still_waits = csk_gate_waiting(gate) == 1;
+    explore_set(&shared->flags[2], 1);
+    if (still_waits) {
+        await_waiting(2);
+        shared->flags[3] = 1;
+    }
+    unlock();
+}
+static void higher_first(void) {
+    EXPECT_EQUAL(shared->entered, 2);
+    if (shared->flags[3]) expect_order(2, (int[]){ 2, 1 });
+}
+CLIENT_FAST_COMPACT_STRICT(gate_above_the_designated, .threads = { designates_then_holds, low_1, high_2 }, .check = higher_first, .preemptions = 2)
+
 /* ---- Leaving from another thread ---------------------------------------------------------------------------------------------------- */
 
 static void disowns(void) {
@@ -234,6 +253,13 @@ static void drop_reference(bool timed_out) {
     EXPECT_EQUAL(csk_gate_destroy(gate), 0);
     explore_free(gate, sizeof *gate);
 }
+static void drops_without_destroying(void) {
+    lock(0);
+    section();
+    bool last = --shared->flags[0] == 0;
+    unlock();
+    if (last) explore_free(gate, sizeof *gate);
+}
 static void drops(void) {
     lock(0);
     section();
@@ -246,6 +272,8 @@ static void drops_timed(void) {
 }
 CLIENT(gate_last_frees_compact, .setup = make_shared_compact, .threads = { drops, drops }, .preemptions = 3)
 CLIENT(gate_last_frees_strict, .setup = make_shared_strict, .threads = { drops, drops }, .preemptions = 3)
+CLIENT(gate_last_frees_at_once_compact, .setup = make_shared_compact, .threads = { drops_without_destroying, drops_without_destroying }, .preemptions = 2)
+CLIENT(gate_last_frees_at_once_strict, .setup = make_shared_strict, .threads = { drops_without_destroying, drops_without_destroying }, .preemptions = 2)
 CLIENT(gate_last_frees_three_compact, .setup = make_shared_compact_3, .threads = { drops, drops, drops }, .preemptions = 1)
 CLIENT(gate_last_frees_three_strict, .setup = make_shared_strict_3, .threads = { drops, drops, drops }, .preemptions = 1)
 CLIENT(gate_last_frees_timed_compact, .setup = make_shared_compact, .threads = { drops, drops_timed }, .preemptions = 2)

@@ -688,6 +688,7 @@ void core_run(const explore_client_t *client, chooser_t choose, bool weak, uint6
             break;
         }
         perform(choices[chosen].actor, &last);
+        if (!failed) outside(client->invariant);
     }
     if (!failed && result->outcome == OUTCOME_PASSED) outside(client->check);
     if (failed) {

@@ -29,6 +29,7 @@ typedef struct explore_client {
     void (*setup)(void);
     void (*threads[EXPLORE_THREADS])(void);
     void (*check)(void);     /* after all threads have ended and nothing moves any more */
+    void (*invariant)(void); /* after each step */
     int preemptions;         /* > 0: explored exhaustively with at most so many preemptions, else by random schedules only */
     int spurious;            /* wakes without a reason, per schedule */
     bool without_membarrier; /* the system refuses it */

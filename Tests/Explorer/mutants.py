@@ -36,8 +36,7 @@ MUTANTS = [
     ("newcomer trusts an old summary", GATE, "    if ((found & HELD_FLAGS) && !(summary & GATE_WAITERS)) return QUEUE_FIRST;\n", ""),
     # Queue and order.
     ("newcomer ignores ranks", GATE, "    if ((summary & GATE_WAITERS) && csk_gate_biased_rank(rank) < summary >> GATE_RANK_SHIFT) return QUEUE_FIRST;\n", ""),
-    ("newcomer ignores closing and hand-over", GATE, "    if (summary & (GATE_CLOSED | GATE_HAND_OVER) || summary == 0) return QUEUE_FIRST;", "    if (summary == 0) return QUEUE_FIRST;"),
-    ("newcomer enters an undecided gate", GATE, "    if (summary & (GATE_CLOSED | GATE_HAND_OVER) || summary == 0) return QUEUE_FIRST;", "    if (summary & (GATE_CLOSED | GATE_HAND_OVER)) return QUEUE_FIRST;"),
+    ("newcomer ignores closing and hand-over", GATE, "    if (summary & (GATE_CLOSED | GATE_HAND_OVER)) return QUEUE_FIRST;\n", ""),
     ("designated enters out of order", GATE, "next = !entered && csk_gate_next(gate) == self;", "next = !entered;"),
     ("designated keeps the designation", GATE, "        if (give_up) {\n            gate->designated = 0;", "        if (give_up) {"),
     ("designated gives up without settling", GATE, "        if (entered || give_up) csk_gate_settle(gate, &effects);", "        if (entered) csk_gate_settle(gate, &effects);"),
@@ -45,7 +44,6 @@ MUTANTS = [
     ("timed-out waiter overlooks its grant", GATE, "    bool granted = self->state == WAITER_GRANTED, was_designated = false;", "    bool granted = false, was_designated = false;"),
     ("waiter queues without settling", GATE, "    if (!closed && !entered) csk_gate_insert(gate, &waiter);\n    csk_gate_settle(gate, &effects);", "    if (!closed && !entered) csk_gate_insert(gate, &waiter);"),
     ("hand-over does not publish", GATE, "    if (next != NULL) csk_gate_grant_to(gate, next, &effects);\n    csk_gate_publish(gate);", "    if (next != NULL) csk_gate_grant_to(gate, next, &effects);"),
-    ("leaver overlooks a hand-over", GATE, "    if ((csk_load(&gate->summary, CSK_ACQUIRE) & GATE_HAND_OVER) && hand_over(gate)) return;\n", ""),
     ("settling does not publish what it did", QUEUE, "        csk_gate_designate(gate, next, effects);\n    }\n    csk_gate_publish(gate);", "        csk_gate_designate(gate, next, effects);\n    }"),
     ("settling does not publish first", QUEUE, "void csk_gate_settle(csk_gate_t *gate, csk_gate_effects_t *effects) {\n    csk_gate_publish(gate);", "void csk_gate_settle(csk_gate_t *gate, csk_gate_effects_t *effects) {"),
     ("settling grants to no callback", QUEUE, "        if (!csk_gate_take(gate, holder_of(next))) return;\n        csk_gate_grant_to(gate, next, effects);", "        return;"),

@@ -107,7 +107,8 @@ public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
         return status == 0 ? Item(link!).take() : nil
     }
 
-    /// Takes the first element in order if one can be had at once. Never waits for one.
+    /// Takes the first element in order if one can be had at once, else nil: also when there are no more elements than threads that
+    /// wait in `pop` and have been promised one. Never waits for one.
     /// - Complexity: O(log n) amortized.
     @inlinable
     public func tryPop() -> sending Element? {
