@@ -147,6 +147,18 @@ CLIENT(gate_bypass_limit_fast, .setup = make_limited_fast, .threads = { release_
 CLIENT(gate_bypass_limit_compact, .setup = make_limited_compact, .threads = { release_after_3, low_1, high_2, high_3 }, .check = order_2_1_3_limited)
 CLIENT(gate_bypass_limit_strict, .setup = make_limited_strict, .threads = { release_after_3, low_1, high_2, high_3 }, .check = order_2_1_3_limited)
 
+/* A limit of 2, and each waiter's own count: the third has been passed once when the first, passed twice, has gone. */
+static void make_twice_limited_fast(void) { make_gate(CSK_GATE_FAST, 2, 0); }
+static void make_twice_limited_strict(void) { make_gate(CSK_GATE_STRICT, 2, 0); }
+static void release_after_5(void) { release_after(5); }
+static void high_4(void) { nth(4, csk_rank(INT32_MAX, CSK_PLACE_BACK)); }
+static void high_5(void) { nth(5, csk_rank(INT32_MAX, CSK_PLACE_BACK)); }
+static void each_its_own_count(void) { expect_order(5, (int[]){ 2, 4, 1, 5, 3 }); }
+CLIENT(gate_bypass_counts_fast, .setup = make_twice_limited_fast, .threads = { release_after_5, low_1, high_2, low_3, high_4, high_5 },
+       .check = each_its_own_count)
+CLIENT(gate_bypass_counts_strict, .setup = make_twice_limited_strict, .threads = { release_after_5, low_1, high_2, low_3, high_4, high_5 },
+       .check = each_its_own_count)
+
 /* The limit holds against newcomers too, also against one that had looked at the queue before anybody stood in it. */
 static void low_waiter(void) {
     explore_wait(&shared->flags[1], 1);

@@ -52,7 +52,6 @@ MUTANTS = [
     ("waiter told without a wake", QUEUE, "    if (csk_exchange(&waiter->word, word, CSK_ACQ_REL) == WORD_PARKED) effects->wake = &waiter->word;", "    csk_exchange(&waiter->word, word, CSK_ACQ_REL);"),
     ("effects without the wake", QUEUE, "    if (effects->wake != NULL) csk_platform_wake(effects->wake, 1);\n", ""),
     ("designation stays with who left", QUEUE, "    if (csk_load(&waiter->word, CSK_RELAXED) == WORD_TRY) gate->designated = 0;\n", ""),
-    ("strict gate lets newcomers pass", QUEUE, "    if (gate->policy == CSK_GATE_STRICT || gate->hand_over || bypass_is_due(gate)) return false;", "    if (gate->hand_over || bypass_is_due(gate)) return false;"),
     ("newcomer of lower rank may pass", QUEUE, "    return newcomer->rank > next->node.rank ||", "    return true || newcomer->rank > next->node.rank ||"),
     ("passes are not counted", QUEUE, "        gate->oldest_bypassed += granted ? 1 : 0;\n", ""),
     ("counts of passes do not move on", QUEUE, "        waiter->older->bypassed += waiter->bypassed + (granted ? 1 : 0);\n", ""),

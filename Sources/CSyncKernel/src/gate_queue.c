@@ -34,7 +34,8 @@ bool csk_gate_wants_hand_over(const csk_gate_t *gate, const csk_gate_waiter_t *n
 bool csk_gate_may_pass(const csk_gate_t *gate, const csk_heap_node_t *newcomer) {
     const csk_gate_waiter_t *next = csk_gate_next(gate);
     if (next == NULL) return newcomer->rank != GATE_RANK_CLOSER || gate->lost_grants == 0;
-    if (gate->policy == CSK_GATE_STRICT || gate->hand_over || bypass_is_due(gate)) return false;
+    /* Under STRICT a gate with waiters is never free. */
+    if (gate->hand_over || bypass_is_due(gate)) return false;
     return newcomer->rank > next->node.rank ||
            (newcomer->rank == next->node.rank && (next->function == NULL || newcomer->ticket < next->node.ticket));
 }
