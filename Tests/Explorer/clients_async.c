@@ -238,3 +238,144 @@ CLIENT_FAST_COMPACT_STRICT(close_and_thread, .threads = { closes, enters_or_is_r
 CLIENT_FAST_COMPACT_STRICT(close_and_two, .threads = { closes, enters_or_is_refused, queues_or_is_refused }, .preemptions = 1)
 CLIENT(close_frees_compact, .setup = make_compact, .threads = { holds_then_leaves, closes_held }, .check = was_freed, .preemptions = 2)
 CLIENT(close_frees_strict, .setup = make_strict, .threads = { holds_then_leaves, closes_held }, .check = was_freed, .preemptions = 2)
+
+/* ---- What only misuse, closing or bad luck with the clock shows ------------------------------------------------------------------------- */
+
+/* The grant comes when a thread waits already: its clock starts at once. */
+static void holds_for_two(void) {
+    lock(0);
+    explore_set(&shared->flags[1], 1);
+    await_waiting(2);
+    unlock();
+}
+static void adoptable_when_held(void) {
+    explore_wait(&shared->flags[1], 1);
+    adoptable_0();
+}
+static void thread_behind(void) {
+    explore_wait(&shared->flags[1], 1);
+    once(0, 1);
+    explore_set(&shared->flags[0], 1);
+}
+CLIENT_FAST_COMPACT_STRICT(adopt_contended_from_the_start, .threads = { holds_for_two, adoptable_when_held, thread_behind, adopts_after_thread },
+                           .check = idle_after_2)
+
+/* After the adoption the waiter's memory is the caller's: no clock may still run in it. */
+static csk_gate_waiter_t **loose(void) { return (csk_gate_waiter_t **)shared->waiters; }
+static void is_granted(csk_gate_waiter_t *waiter, void *context, int status) {
+    (void)waiter, (void)context;
+    EXPECT_EQUAL(status, 0);
+    explore_set(&shared->called, shared->called + 1);
+}
+static void queues_loose(void) {
+    *loose() = explore_allocate(sizeof **loose());
+    EXPECT_EQUAL(csk_gate_lock_async_ranked(gate, *loose(), csk_rank(3, CSK_PLACE_BACK), CSK_NEVER, true, is_granted, NULL), 0);
+}
+static void adopts_and_frees(void) {
+    for (uint32_t round = 1;; round++) {
+        explore_wait(&shared->called, round);
+        int status = csk_gate_adopt(gate, *loose());
+        if (status == 0) break;
+        EXPECT_EQUAL(csk_gate_relock_async(gate, *loose()), 0);
+    }
+    explore_free(*loose(), sizeof **loose());
+    section();
+    unlock();
+}
+static void waits_a_while(void) {
+    lock(0);
+    section();
+    unlock();
+    /* Somebody sleeps for a later time, so that time can pass once all is done. */
+    csk_gate_t other = CSK_GATE_INITIALIZER;
+    EXPECT_EQUAL(csk_gate_trylock(&other, 0), 0);
+    EXPECT_EQUAL(csk_gate_disown(&other), 0);
+    EXPECT_EQUAL(csk_gate_timedlock(&other, 0, explore_now() + INT64_C(10000000000)), ETIMEDOUT);
+}
+CLIENT_FAST_COMPACT_STRICT(adopt_and_free, .threads = { queues_loose, adopts_and_frees, waits_a_while }, .check = idle_after_2)
+
+/* A stranger can't leave for a waiter whose grant is provisional, nor for a thread. */
+static void strangers(void) {
+    for (int i = 0; i < 3; i++) EXPECT_EQUAL(csk_gate_unlock(gate), EPERM);
+}
+CLIENT_FAST_COMPACT_STRICT(adopt_among_strangers, .threads = { adoptable_0, adopts, first, strangers }, .check = idle_after_2)
+
+/* The closer comes after those who lost a grant, whether they come back or give up. */
+static void closes_after_loss(void) {
+    explore_wait(&shared->flags[0], 1);
+    EXPECT_EQUAL(csk_gate_close(gate, &shared->waiters[3], is_closed, NULL), 0);
+}
+static void adopts_before_closer(void) {
+    explore_wait(&shared->flags[0], 1);
+    for (uint32_t round = 1;; round++) {
+        explore_wait(&shared->called, round);
+        int status = csk_gate_adopt(gate, &shared->waiters[0]);
+        if (status == 0) break;
+        EXPECT_EQUAL(status, EAGAIN);
+        EXPECT_EQUAL(shared->flags[3], 0);
+        shared->status[0] = 0;
+        EXPECT_EQUAL(csk_gate_relock_async(gate, &shared->waiters[0]), 0);
+    }
+    EXPECT_EQUAL(shared->flags[3], 0);
+    section();
+    unlock();
+}
+static void closed_in_the_end(void) { EXPECT_EQUAL(shared->flags[3], 1); }
+CLIENT_FAST_COMPACT_STRICT(close_after_a_lost_grant, .threads = { adoptable_0, adopts_before_closer, waits_behind_grant, closes_after_loss },
+                           .check = closed_in_the_end)
+CLIENT_FAST_COMPACT_STRICT(close_after_a_forgotten_grant, .threads = { adoptable_0, forgets, waits_behind_grant, closes_after_loss },
+                           .check = closed_in_the_end)
+/* With nobody else waiting, a provisional grant is not taken back for the closer. */
+static void closes_pending(void) {
+    explore_wait(&shared->called, 1);
+    EXPECT_EQUAL(csk_gate_close(gate, &shared->waiters[3], is_closed, NULL), 0);
+    explore_set(&shared->flags[0], 1);
+}
+static void is_not_robbed_by_closer(void) {
+    explore_wait(&shared->flags[0], 1);
+    EXPECT_EQUAL(csk_gate_adopt(gate, &shared->waiters[0]), 0);
+    section();
+    unlock();
+}
+CLIENT_FAST_COMPACT_STRICT(close_behind_a_pending_grant, .threads = { adoptable_0, is_not_robbed_by_closer, closes_pending },
+                           .check = closed_in_the_end, .preemptions = 1)
+
+/* Functions run one after the other on a thread, however they are chained; a waiter whose function is due is in use. */
+static void does_not_nest(csk_gate_waiter_t *waiter, void *context, int status) {
+    (void)context;
+    was_called(waiter, status);
+    EXPECT_EQUAL(shared->flags[7], 0);
+    shared->flags[7] = 1;
+    section();
+    unlock();
+    explore_point();
+    shared->flags[7] = 0;
+}
+static void queues_three(void) {
+    lock(0);
+    for (int i = 0; i < 3; i++) queue(i, 0, CSK_NEVER, does_not_nest);
+    unlock();
+    EXPECT_EQUAL(shared->called, 3);
+}
+CLIENT_FAST_COMPACT_STRICT(async_chain, .threads = { queues_three }, .check = idle_after_3, .preemptions = 1)
+
+static void counts(csk_gate_waiter_t *waiter, void *context, int status) {
+    (void)waiter, (void)context;
+    __atomic_fetch_add(&shared->called, 1, __ATOMIC_RELAXED);
+    if (status == 0) {
+        section();
+        unlock();
+    }
+}
+static void queues_it_again(void) {
+    int status = csk_gate_lock_async(gate, &shared->waiters[0], 0, CSK_NEVER, counts, NULL);
+    EXPECT(status == 0 || status == EBUSY);
+    shared->flags[2] = status == 0;
+}
+static void queues_unless_busy(void) {
+    int status = csk_gate_lock_async(gate, &shared->waiters[0], 0, CSK_NEVER, counts, NULL);
+    EXPECT(status == 0 || status == EBUSY);
+    shared->flags[1] = status == 0;
+}
+static void each_call_once(void) { EXPECT_EQUAL(shared->called, shared->flags[1] + shared->flags[2]); }
+CLIENT_FAST_COMPACT_STRICT(async_queued_while_due, .threads = { queues_unless_busy, queues_it_again, cancels, first }, .check = each_call_once)

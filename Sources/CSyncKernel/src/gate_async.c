@@ -45,7 +45,7 @@ static void grace_ended(csk_timer_t *timer, void *context) {
     if (lost) {
         rank = waiter->node.rank;
         since_ns = waiter->since_ns;
-        csk_store(&gate->pending, NULL, CSK_RELAXED);
+        gate->pending = NULL;
         gate->lost_grants++;
         waiter->state = WAITER_LOST;
         waiter->grace_ns = waiter->grace_ns > longest_grace_ns / 2 ? longest_grace_ns : waiter->grace_ns * 2;
@@ -173,7 +173,7 @@ int csk_gate_adopt(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
     if (status == 0 && csk_gate_holder(gate) != CSK_GATE_NOBODY) status = EINVAL;
     if (status == 0) {
         waiter->state = WAITER_IDLE;
-        if (gate->pending == waiter) csk_store(&gate->pending, NULL, CSK_RELAXED);
+        if (gate->pending == waiter) gate->pending = NULL;
         csk_gate_transfer(gate, csk_self());
     }
     bool stop_grace = waiter->grace_started;

@@ -120,7 +120,7 @@ void csk_gate_mark_granted(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_gate
         return;
     }
     if (waiter->adoptable) {
-        csk_store(&gate->pending, waiter, CSK_RELAXED);
+        gate->pending = waiter;
         waiter->grace_started = 0;
         waiter->granted_ns = csk_platform_now();
         if (gate->waiting != 0) csk_gate_start_grace(gate);
