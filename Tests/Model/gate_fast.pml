@@ -66,7 +66,12 @@ again:
     atomic { s = (v == 0) }; if :: s -> post(me) :: else fi;
 #endif
     goto again;
-granted: qlock(me); qunlock(me, 0, 0);                        /* the granter has published */
+granted:
+#ifndef NOPASS
+    qlock(me); qunlock(me, 0, 0);                             /* the granter has published */
+#else
+    skip;
+#endif
 inside:
     atomic { incs++; assert(incs == 1) };
     atomic { incs--;  };

@@ -200,7 +200,7 @@ static int enter_or_wait(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns,
     int64_t ticket = ++gate->next_ticket;
     waiter.node.ticket = (rank & 3) == CSK_PLACE_FRONT ? -ticket : ticket;
     bool closed = gate->closed, entered = !closed && enter_under_lock(gate, &waiter.node, self);
-    bool first = gate->waiters.root == NULL && !csk_gate_is_one_word(gate);
+    bool first = csk_gate_shows_nobody(gate);
     if (!closed && !entered) csk_gate_insert(gate, &waiter);
     csk_gate_settle(gate, &effects);
     csk_queue_unlock(&gate->queue_lock);

@@ -68,7 +68,7 @@ enum { GRANTED_AT_ONCE, INSERTED, INSERTED_FIRST };
 
 /* Under the queue lock: grants the gate to a waiter that may have it now, or queues it. */
 static int grant_or_insert(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_gate_effects_t *effects) {
-    bool first = gate->waiters.root == NULL && !csk_gate_is_one_word(gate), inserted = false;
+    bool first = csk_gate_shows_nobody(gate), inserted = false;
     if (csk_gate_may_pass(gate, &waiter->node) && csk_gate_take(gate, CSK_GATE_NOBODY)) {
         csk_gate_count_pass(gate);
         waiter->has_waited = 0;
@@ -205,9 +205,12 @@ int csk_gate_relock_async(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
 int csk_gate_forget(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
     csk_gate_effects_t effects = { 0 };
     csk_queue_lock(&gate->queue_lock);
-    bool lost = settle_lost(gate, waiter);
+    bool lost = settle_lost(gate, waiter), first = csk_gate_shows_nobody(gate);
     csk_gate_settle(gate, &effects);
+    /* The closing waiter shows now, and is the first that does. */
+    bool look_again = first && !csk_gate_shows_nobody(gate);
     csk_queue_unlock(&gate->queue_lock);
     csk_gate_perform(&effects);
+    if (look_again) csk_gate_look_again(gate);
     return lost ? 0 : EINVAL;
 }

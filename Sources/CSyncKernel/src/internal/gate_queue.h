@@ -73,6 +73,11 @@ static inline uint64_t csk_gate_biased_rank(csk_rank_t rank) { return (uint64_t)
 static inline bool csk_gate_is_one_word(const csk_gate_t *gate) {
     return (csk_load(&gate->summary, CSK_RELAXED) & GATE_ONE_WORD) != 0;
 }
+/* Two-word form: whoever makes the summary say that somebody waits must look again. The closing waiter does not show while there are
+ * lost grants, so the heap says nothing about this. */
+static inline bool csk_gate_shows_nobody(const csk_gate_t *gate) {
+    return (csk_load(&gate->summary, CSK_RELAXED) & (GATE_WAITERS | GATE_ONE_WORD)) == 0;
+}
 static inline uint64_t csk_gate_holder(const csk_gate_t *gate) { return csk_load(&gate->held, CSK_ACQUIRE) & ~HELD_FLAGS; }
 
 /* Decides the gate's form if that is still open. Takes the queue lock itself. */
