@@ -1,0 +1,44 @@
+/* child.h: tests that need a process of their own. Fork before this process has threads: ThreadSanitizer wants that, and so
+ * does a child that is to begin with a kernel that was never used. */
+#ifndef CSK_TEST_CHILD_H
+#define CSK_TEST_CHILD_H
+
+#include "test.h"
+
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+/* The child runs body(context) under a watchdog and ends with 0, unless a check fails. */
+static inline pid_t start_child(void (*body)(void *), void *context) {
+    fflush(stdout);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        alarm(TEST_WATCHDOG_S);
+        body(context);
+        fflush(stdout);
+        _exit(0);
+    }
+    return child;
+}
+
+static inline int wait_for_child(pid_t child) {
+    int status = 0;
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    return status;
+}
+
+static inline void in_a_child(void (*body)(void *), void *context) {
+    int status = wait_for_child(start_child(body, context));
+    CHECK(WIFEXITED(status));
+    CHECK_EQ(WEXITSTATUS(status), 0);
+}
+
+/* Zero-filled memory that parent and children share. */
+static inline void *shared_page(void) {
+    void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    CHECK(page != MAP_FAILED);
+    return page;
+}
+
+#endif

@@ -1,0 +1,204 @@
+/* fault_thread_start_test.c: the system has no thread to give when the timer thread is to start: who asked is told, and the next
+ * one who asks may be luckier. The timer thread starts once per process, so each test runs in a child. */
+#include "child.h"
+
+#include <csynckernel/csynckernel.h>
+#include <dlfcn.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#if defined(__x86_64__)
+#define THIS_ARCHITECTURE AUDIT_ARCH_X86_64
+#elif defined(__aarch64__)
+#define THIS_ARCHITECTURE AUDIT_ARCH_AARCH64
+#else
+#error "name the audit architecture"
+#endif
+
+/* This program's own pthread_create, in front of the C library's. */
+static uint32_t refusals;
+static int refuse_with;
+
+typedef int (*create_t)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+
+int pthread_create(pthread_t *restrict thread, const pthread_attr_t *restrict attributes, void *(*body)(void *), void *restrict context) {
+    int error = LOAD(&refuse_with);
+    if (error != 0) {
+        ADD(&refusals, 1);
+        return error;
+    }
+    static create_t real;
+    create_t found = __atomic_load_n(&real, __ATOMIC_RELAXED);
+    if (found == NULL) {
+        *(void **)&found = dlsym(RTLD_NEXT, "pthread_create");
+        CHECK(found != NULL);
+        __atomic_store_n(&real, found, __ATOMIC_RELAXED);
+    }
+    return found(thread, attributes, body, context);
+}
+
+static int status_of_waiter;
+static uint32_t calls, fired;
+
+static void note(csk_gate_waiter_t *waiter, void *context, int status) {
+    (void)waiter;
+    (void)context;
+    STORE(&status_of_waiter, status);
+    ADD(&calls, 1);
+}
+
+static void fire(csk_timer_t *timer, void *context) {
+    (void)timer;
+    (void)context;
+    ADD(&fired, 1);
+}
+
+static void *time_out(void *gate) {
+    int64_t deadline_ns = csk_deadline_after(2000000);
+    CHECK_STATUS(csk_gate_timedlock(gate, 0, deadline_ns), ETIMEDOUT);
+    CHECK_GE(csk_now(), deadline_ns);
+    return NULL;
+}
+
+/* Whatever needs the timer thread says why it can't have it, and leaves nothing behind. */
+static void expect_refusals(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_timer_t *timer, int error) {
+    sigset_t before, after;
+    csk_rank_t rank = csk_rank(0, CSK_PLACE_BACK);
+    uint32_t waiting = csk_gate_waiting(gate);
+    CHECK_EQ(pthread_sigmask(SIG_SETMASK, NULL, &before), 0);
+    CHECK_STATUS(csk_timer_prepare(), error);
+    CHECK_STATUS(csk_timer_start(timer, csk_now(), fire, NULL), error);
+    CHECK_STATUS(csk_timer_cancel(timer), ENOENT);
+    CHECK_STATUS(csk_gate_lock_async(gate, waiter, 0, csk_now(), note, NULL), error);
+    CHECK_STATUS(csk_gate_lock_async_ranked(gate, waiter, rank, CSK_NEVER, true, note, NULL), error);
+    CHECK_STATUS(csk_gate_cancel(gate, waiter), EBUSY);
+    CHECK_EQ(pthread_sigmask(SIG_SETMASK, NULL, &after), 0);
+    for (int number = 1; number < NSIG; number++) CHECK_EQ(sigismember(&after, number), sigismember(&before, number));
+    CHECK_EQ(csk_gate_waiting(gate), waiting);
+    CHECK_EQ(LOAD(&calls), 0);
+    CHECK_EQ(LOAD(&fired), 0);
+}
+
+/* What needs no timer thread goes on meanwhile; `gate` is held. */
+static void expect_the_rest_works(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
+    CHECK_STATUS(csk_gate_lock_async(gate, waiter, 0, CSK_NEVER, note, NULL), 0);
+    CHECK_STATUS(csk_gate_unlock(gate), 0);
+    CHECK_EQ(calls, 1);
+    CHECK_STATUS(status_of_waiter, 0);
+    CHECK_STATUS(csk_gate_unlock(gate), 0);
+    CHECK_STATUS(csk_gate_lock(gate, 0), 0);
+    STORE(&calls, 0);
+}
+
+static void expect_all_works(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_timer_t *timer) {
+    int64_t deadline_ns = csk_deadline_after(1000000);
+    CHECK_STATUS(csk_timer_start(timer, csk_now(), fire, NULL), 0);
+    wait_until(LOAD(&fired) == 1);
+    CHECK_STATUS(csk_gate_lock_async(gate, waiter, 0, deadline_ns, note, NULL), 0);
+    wait_until(LOAD(&calls) == 1);
+    CHECK_STATUS(LOAD(&status_of_waiter), ETIMEDOUT);
+    CHECK_GE(csk_now(), deadline_ns);
+    CHECK_STATUS(csk_gate_unlock(gate), 0);
+    CHECK_STATUS(csk_gate_destroy(gate), 0);
+}
+
+struct refusal { int error; uint32_t policy; };
+
+static void refuse_for_a_while(void *context) {
+    struct refusal *refusal = context;
+    csk_gate_t gate;
+    csk_gate_attr_t attr = { .policy = refusal->policy };
+    csk_gate_waiter_t waiter = { .word = 0 };
+    csk_timer_t timer = { .context = NULL };
+    CHECK_STATUS(csk_gate_init(&gate, &attr), 0);
+    CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
+    STORE(&refuse_with, refusal->error);
+    for (int i = 0; i < 100; i++) expect_refusals(&gate, &waiter, &timer, refusal->error);
+    CHECK_EQ(refusals, 400);
+    expect_the_rest_works(&gate, &waiter);
+    STORE(&refuse_with, 0);
+    join_thread(start_thread(time_out, &gate));
+    expect_all_works(&gate, &waiter, &timer);
+}
+
+static void the_error_is_told_and_all_works_afterwards(void) {
+    for (uint32_t policy = 0; policy < 3; policy++) in_a_child(refuse_for_a_while, &(struct refusal){ EAGAIN, policy });
+    in_a_child(refuse_for_a_while, &(struct refusal){ ENOMEM, CSK_GATE_FAST });
+}
+
+/* ---- Many ask at once ------------------------------------------------------------------------------------------------------- */
+
+enum { THREADS = 8 };
+static uint32_t here, go;
+
+static void *ask(void *context) {
+    uint32_t *succeeded = context;
+    csk_timer_t timer = { .context = NULL };
+    ADD(&here, 1);
+    wait_until(LOAD(&go));
+    for (int status = EAGAIN; status != 0;) {
+        status = csk_timer_start(&timer, csk_now(), fire, NULL);
+        if (status != 0) CHECK_STATUS(status, EAGAIN);
+        sched_yield();
+    }
+    ADD(succeeded, 1);
+    while (csk_timer_cancel(&timer) == 0) CHECK_STATUS(csk_timer_start(&timer, csk_now(), fire, NULL), 0);
+    return NULL;
+}
+
+static void refuse_many(void *context) {
+    uint32_t succeeded = 0;
+    pthread_t threads[THREADS];
+    (void)context;
+    for (int i = 0; i < THREADS; i++) threads[i] = start_thread(ask, &succeeded);
+    wait_until(LOAD(&here) == THREADS);
+    STORE(&refuse_with, EAGAIN);
+    STORE(&go, 1);
+    wait_until(LOAD(&refusals) >= 500);
+    CHECK_EQ(LOAD(&succeeded), 0);
+    STORE(&refuse_with, 0);
+    for (int i = 0; i < THREADS; i++) join_thread(threads[i]);
+    CHECK_EQ(succeeded, THREADS);
+}
+
+static void many_that_ask_at_once_are_refused_and_served(void) { in_a_child(refuse_many, NULL); }
+
+/* ---- The system's own refusal ------------------------------------------------------------------------------------------------- */
+
+/* As under RLIMIT_NPROC, which does not bind the superuser. */
+static void forbid_threads(void) {
+    struct sock_filter rules[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, THIS_ARCHITECTURE, 0, 4),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 1, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone3, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EAGAIN),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = { sizeof rules / sizeof rules[0], rules };
+    CHECK_EQ(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+    CHECK_EQ(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
+}
+
+static void ask_in_vain(void *context) {
+    csk_gate_t gate = CSK_GATE_INITIALIZER;
+    csk_gate_waiter_t waiter = { .word = 0 };
+    csk_timer_t timer = { .context = NULL };
+    (void)context;
+    CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
+    forbid_threads();
+    expect_refusals(&gate, &waiter, &timer, EAGAIN);
+    expect_the_rest_works(&gate, &waiter);
+    CHECK_STATUS(csk_gate_unlock(&gate), 0);
+    CHECK_STATUS(csk_gate_destroy(&gate), 0);
+}
+
+static void a_refusal_by_the_system_is_told(void) { in_a_child(ask_in_vain, NULL); }
+
+TEST_MAIN(
+    TEST(the_error_is_told_and_all_works_afterwards), TEST(many_that_ask_at_once_are_refused_and_served),
+    TEST(a_refusal_by_the_system_is_told))

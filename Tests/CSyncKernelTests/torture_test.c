@@ -1,0 +1,181 @@
+/* torture_test.c: everything at once from many more threads than cores, part by part and round by round.
+ *
+ *     torture_test [--seconds N] [--threads N] [--seed S] [--pinned] [PART ...]
+ *
+ * Without options: a few seconds, 16 threads for each core, the seed of CSK_TEST_SEED or the fixed one. --pinned keeps the
+ * process on one core, where threads meet at other places than on many. A part gets at most 5 seconds in one round, and the
+ * rounds go on, each with seeds of its own, until the time is over. */
+#include "torture.h"
+
+#include <getopt.h>
+
+struct torture_counts torture_counts[TORTURE_MAX_THREADS + 8];
+_Thread_local int torture_slot;
+_Thread_local uint64_t torture_random_state;
+uint64_t torture_round_seed;
+int torture_threads, torture_stop;
+
+static const char *const counter_names[CANCELLED] = {
+    "grants", "timeouts", "cancels", "refused", "closed", "adopted", "lost", "forgotten",
+};
+
+static const struct part {
+    const char *name;
+    void (*gate)(uint32_t policy, uint32_t bypass_limit);
+    uint32_t policy, bypass_limit;
+    void (*mutex)(void);
+    void (*pqueue)(uint64_t capacity);
+    uint64_t capacity;
+} parts[] = {
+    { .name = "gate-fast", .gate = torture_gate, .policy = CSK_GATE_FAST },
+    { .name = "gate-compact", .gate = torture_gate, .policy = CSK_GATE_COMPACT },
+    { .name = "gate-strict", .gate = torture_gate, .policy = CSK_GATE_STRICT },
+    { .name = "gate-fast-limit", .gate = torture_gate, .policy = CSK_GATE_FAST, .bypass_limit = 3 },
+    { .name = "gate-strict-limit", .gate = torture_gate, .policy = CSK_GATE_STRICT, .bypass_limit = 1 },
+    { .name = "mutex", .mutex = torture_mutex },
+    { .name = "pqueue", .pqueue = torture_pqueue },
+    { .name = "pqueue-bounded", .pqueue = torture_pqueue, .capacity = 4 },
+    { .name = "pqueue-one", .pqueue = torture_pqueue, .capacity = 1 },
+};
+enum { PARTS = sizeof parts / sizeof parts[0], PROGRESS_S = 5 };
+static uint64_t totals[PARTS][COUNTERS];
+static bool chosen[PARTS];
+
+static int64_t part_ns, started_ns, next_progress_ns;
+static int last_slot;
+
+uint64_t torture_total(int which) {
+    uint64_t total = 0;
+    for (size_t i = 0; i < sizeof torture_counts / sizeof torture_counts[0]; i++)
+        total += __atomic_load_n(&torture_counts[i].of[which], __ATOMIC_RELAXED);
+    return total;
+}
+
+struct start { void *(*body)(void *); void *context; int slot; uint32_t taken; };
+
+static void *enter_crowd(void *context) {
+    struct start start = *(struct start *)context;
+    torture_slot = start.slot;
+    STORE(&((struct start *)context)->taken, 1);
+    return start.body(start.context);
+}
+
+void crowd_start(struct crowd *crowd, int count, void *(*body)(void *), void *context) {
+    crowd->count = count;
+    for (int i = 0; i < count; i++) {
+        struct start start = { body, context, ++last_slot, 0 };
+        crowd->threads[i] = start_thread(enter_crowd, &start);
+        wait_until(LOAD(&start.taken));
+    }
+}
+
+void crowd_join(struct crowd *crowd) {
+    for (int i = 0; i < crowd->count; i++) join_thread(crowd->threads[i]);
+}
+
+void torture_wait(void) {
+    int64_t end_ns = csk_deadline_after(part_ns);
+    while (csk_now() < end_ns) {
+        int64_t rest_ns = end_ns - csk_now(), step_ns = rest_ns < 100000000 ? rest_ns : 100000000;
+        if (step_ns > 0) nanosleep(&(struct timespec){ .tv_nsec = step_ns }, NULL);
+    }
+}
+
+static void print_counts(const char *name, const uint64_t *counts) {
+    printf("%-18s", name);
+    for (int i = 0; i < CANCELLED; i++)
+        if (counts[i] != 0) printf(" %s %" PRIu64, counter_names[i], counts[i]);
+    putchar('\n');
+    fflush(stdout);
+}
+
+static void run_part(size_t which, uint64_t seed) {
+    const struct part *part = &parts[which];
+    alarm(TEST_WATCHDOG_S);
+    memset(torture_counts, 0, sizeof torture_counts);
+    torture_round_seed = seed;
+    torture_random_state = 0;
+    last_slot = 0;
+    STORE(&torture_stop, 0);
+    if (part->gate != NULL) part->gate(part->policy, part->bypass_limit);
+    if (part->mutex != NULL) part->mutex();
+    if (part->pqueue != NULL) part->pqueue(part->capacity);
+    for (int i = 0; i < COUNTERS; i++) totals[which][i] += torture_total(i);
+    if (csk_now() < next_progress_ns) return;
+    printf("%7.1f s, ", (double)(csk_now() - started_ns) / 1e9);
+    print_counts(part->name, totals[which]);
+    next_progress_ns = csk_deadline_after(PROGRESS_S * INT64_C(1000000000));
+}
+
+static void pin_to_one_core(void) {
+    cpu_set_t allowed, one;
+    CHECK_EQ(sched_getaffinity(0, sizeof allowed, &allowed), 0);
+    CPU_ZERO(&one);
+    for (int i = 0; i < CPU_SETSIZE; i++)
+        if (CPU_ISSET(i, &allowed) && CPU_COUNT(&one) == 0) CPU_SET(i, &one);
+    CHECK_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+}
+
+static void choose_parts(char **names, int count) {
+    for (size_t i = 0; i < PARTS; i++) chosen[i] = count == 0;
+    for (int wanted = 0; wanted < count; wanted++) {
+        size_t found = 0;
+        while (found < PARTS && strcmp(parts[found].name, names[wanted]) != 0) found++;
+        if (found == PARTS) {
+            printf("no part is named %s\n", names[wanted]);
+            exit(2);
+        }
+        chosen[found] = true;
+    }
+}
+
+static double parse_options(int argc, char **argv, uint64_t *seed) {
+    static const struct option options[] = {
+        { "seconds", required_argument, NULL, 's' }, { "threads", required_argument, NULL, 't' },
+        { "seed", required_argument, NULL, 'r' },    { "pinned", no_argument, NULL, 'p' },
+        { NULL, 0, NULL, 0 },
+    };
+    double seconds = 2.5;
+    /* As many as the machine has, even if this process may use fewer: pinned, the crowd is the same. */
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    torture_threads = cores > 16 ? 256 : (int)cores * 16;
+    for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
+        switch (option) {
+        case 's': seconds = strtod(optarg, NULL); break;
+        case 't': torture_threads = atoi(optarg); break;
+        case 'r': *seed = strtoull(optarg, NULL, 0); break;
+        case 'p': pin_to_one_core(); break;
+        default: exit(2);
+        }
+    }
+    if (torture_threads < 4 || torture_threads > TORTURE_MAX_THREADS || !(seconds > 0)) {
+        printf("--threads from 4 to %d, --seconds above 0\n", TORTURE_MAX_THREADS);
+        exit(2);
+    }
+    choose_parts(argv + optind, argc - optind);
+    return seconds;
+}
+
+int main(int argc, char **argv) {
+    signal(SIGALRM, test_watchdog);
+    uint64_t seed = 0;
+    double seconds = parse_options(argc, argv, &seed);
+    int count = 0;
+    for (size_t i = 0; i < PARTS; i++) count += chosen[i];
+    started_ns = csk_now();
+    next_progress_ns = csk_deadline_after(PROGRESS_S * INT64_C(1000000000));
+    part_ns = (int64_t)(seconds / count * 1e9);
+    if (part_ns > INT64_C(5000000000)) part_ns = INT64_C(5000000000);
+    printf("torture: %d threads, %.1f s, seed %" PRIu64 "\n", torture_threads, seconds, seed);
+    fflush(stdout);
+    int64_t end_ns = csk_deadline_after((int64_t)(seconds * 0.95e9));
+    uint64_t round = 0;
+    do {
+        for (size_t i = 0; i < PARTS; i++)
+            if (chosen[i]) run_part(i, (seed << 20) + (round++ << 10));
+    } while (csk_now() < end_ns);
+    for (size_t i = 0; i < PARTS; i++)
+        if (chosen[i]) print_counts(parts[i].name, totals[i]);
+    printf("ok %.1f s\n", (double)(csk_now() - started_ns) / 1e9);
+    return 0;
+}
