@@ -94,7 +94,7 @@ static void a_wait_by_the_wall_clock_is_caught(void) {
     CHECK_EQ(WTERMSIG(status), SIGSYS);
 }
 
-/* ---- Timed waits --------------------------------------------------------------------------------------------------------------- */
+/* ---- Timed waits --------------------------------------------------------------------------------------------------------- */
 
 static int async_status;
 static uint32_t fired, grants;

@@ -24,7 +24,8 @@ static int refuse_with;
 
 typedef int (*create_t)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 
-int pthread_create(pthread_t *restrict thread, const pthread_attr_t *restrict attributes, void *(*body)(void *), void *restrict context) {
+int pthread_create(pthread_t *restrict thread, const pthread_attr_t *restrict attributes, void *(*body)(void *),
+                   void *restrict context) {
     int error = LOAD(&refuse_with);
     if (error != 0) {
         ADD(&refusals, 1);
@@ -166,7 +167,7 @@ static void refuse_many(void *context) {
 
 static void many_that_ask_at_once_are_refused_and_served(void) { in_a_child(refuse_many, NULL); }
 
-/* ---- The system's own refusal ------------------------------------------------------------------------------------------------- */
+/* ---- The system's own refusal ---------------------------------------------------------------------------------------------*/
 
 /* As under RLIMIT_NPROC, which does not bind the superuser. */
 static void forbid_threads(void) {

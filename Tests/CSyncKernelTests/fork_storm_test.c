@@ -169,7 +169,6 @@ static void children_of_a_busy_process_begin_afresh(void) {
 #endif
     pthread_t threads[HAMMERS];
     make_objects(&of_parent);
-    CHECK_STATUS(csk_timer_prepare(), 0);
     for (intptr_t i = 0; i < HAMMERS; i++) threads[i] = start_thread(hammer, (void *)i);
     if (!may_fork_while_threads_come_and_go) wait_until(LOAD(&running) == HAMMERS);
     for (intptr_t i = 0; i < FORKS; i++) in_a_child(grow_up, (void *)(i % 100));

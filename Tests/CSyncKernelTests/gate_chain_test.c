@@ -146,7 +146,8 @@ static void adopted_one_by_another(void) {
     CHECK_STATUS(csk_gate_init(&gate, &attr), 0);
     CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
     for (long i = 0; i < CHAIN; i++)
-        CHECK_STATUS(csk_gate_lock_async_ranked(&gate, &chain[i], csk_rank(0, CSK_PLACE_BACK), CSK_NEVER, true, adopt_and_leave, NULL), 0);
+        CHECK_STATUS(csk_gate_lock_async_ranked(&gate, &chain[i], csk_rank(0, CSK_PLACE_BACK), CSK_NEVER, true,
+                                                adopt_and_leave, NULL), 0);
     CHECK_STATUS(csk_gate_disown(&gate), 0);
     on_a_small_stack(unlock_once);
     CHECK_STATUS(csk_gate_destroy(&gate), 0);

@@ -1,4 +1,4 @@
-/* torture_gate.c: threads and asynchronous waiters at one gate, where deadlines, cancellations, adoption and loss race with grants. */
+/* torture_gate.c: threads and asynchronous waiters at one gate; deadlines, cancellations, adoption and loss race with grants. */
 #include "torture.h"
 
 enum { REQUESTS = 6, SERVANTS = 2, GRACE_US = 60 };

@@ -16,8 +16,10 @@ static void prepare(csk_mutex_t *mutex) {
     csk_gate_t *gate = &mutex->gate;
     if (CSK_LIKELY(csk_load(&gate->summary, CSK_ACQUIRE) != 0)) return;
     csk_queue_lock(&gate->queue_lock);
-    gate->policy = CSK_GATE_COMPACT;
-    if (csk_load(&gate->summary, CSK_RELAXED) == 0) csk_store(&gate->summary, GATE_ONE_WORD, CSK_RELEASE);
+    if (csk_load(&gate->summary, CSK_RELAXED) == 0) {
+        gate->policy = CSK_GATE_COMPACT;
+        csk_store(&gate->summary, GATE_ONE_WORD, CSK_RELEASE);
+    }
     csk_queue_unlock(&gate->queue_lock);
 }
 

@@ -92,7 +92,9 @@ int csk_platform_start_thread(void (*body)(void *), void *context, const char *n
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
+    int saved = errno; /* a refused pthread_create leaves its reason there */
     int error = pthread_create(&thread, NULL, thread_entry, &start);
+    errno = saved;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (error != 0) return error;
     pthread_detach(thread);

@@ -79,6 +79,8 @@ static void after_fork_in_child(void) {
     timers.firing = NULL;
     timers.cancel_waiters = 0;
     timers.sleeping_until = INT64_MIN;
+    /* Handlers are inherited, although the thread that was just registering them may not be there to say so. */
+    timers.fork_handled = true;
     is_timer_thread = false;
     csk_queue_unlock(&timers.lock);
 }
