@@ -325,6 +325,16 @@ CLIENT_FAST_COMPACT_STRICT(close_after_a_lost_grant, .threads = { adoptable_0, a
                            .check = closed_in_the_end)
 CLIENT_FAST_COMPACT_STRICT(close_after_a_forgotten_grant, .threads = { adoptable_0, forgets, waits_behind_grant, closes_after_loss },
                            .check = closed_in_the_end)
+/* The closer does not show while a grant is lost, and shows again just when the holder leaves. */
+static void closes_inside(void) {
+    explore_wait(&shared->called, 1);
+    lock(0);
+    EXPECT_EQUAL(csk_gate_close(gate, &shared->waiters[3], is_closed, NULL), 0);
+    explore_set(&shared->flags[0], 1);
+    unlock();
+}
+CLIENT_FAST_COMPACT_STRICT(close_while_a_loss_is_forgotten, .threads = { adoptable_0, forgets, closes_inside }, .check = closed_in_the_end, .preemptions = 1)
+CLIENT_FAST_COMPACT_STRICT(close_while_a_loss_is_relocked, .threads = { adoptable_0, adopts_before_closer, closes_inside }, .check = closed_in_the_end, .preemptions = 1)
 /* With nobody else waiting, a provisional grant is not taken back for the closer. */
 static void closes_pending(void) {
     explore_wait(&shared->called, 1);

@@ -50,9 +50,12 @@ static void nothing_lost(void) {
     EXPECT_EQUAL(csk_pqueue_count(queue) + shared->popped, 2);
     EXPECT_EQUAL(csk_pqueue_waiting(queue), 0);
 }
+static void not_too_many(void) { EXPECT(queue->count <= queue->capacity); }
 CLIENT(pqueue_two_and_two, .setup = make_unbounded, .threads = { pushes_0, pushes_1, pops, pops }, .check = empty_after_2, .preemptions = 2)
 CLIENT(pqueue_bounded, .setup = make_for_one, .threads = { pushes_two, pops_two }, .check = empty_after_2, .preemptions = 3)
 CLIENT(pqueue_bounded_two_and_two, .setup = make_for_one, .threads = { pushes_0, pushes_1, pops, pops }, .check = empty_after_2, .preemptions = 2)
+static void pops_all(void) { pop(), pop(), pop(); }
+CLIENT(pqueue_promised_place, .setup = make_for_one, .threads = { pushes_two, pushes_2, pops_all }, .invariant = not_too_many, .preemptions = 2)
 CLIENT(pqueue_spurious, .setup = make_for_one, .threads = { pushes_two, pops_two }, .check = empty_after_2, .preemptions = 2, .spurious = 2)
 CLIENT(pqueue_timeout_or_item, .setup = make_unbounded, .threads = { pushes_two, pops_timed, pops_timed }, .check = nothing_lost, .preemptions = 2)
 
@@ -100,6 +103,12 @@ static void drains(void) {
     push(3, 0);
 }
 CLIENT(pqueue_drain, .setup = make_unbounded, .threads = { pushes_0, drains, pops }, .check = NULL, .preemptions = 3)
+
+static void empties(void) {
+    csk_pqueue_item_t *first = NULL;
+    csk_pqueue_drain(queue, &first);
+}
+CLIENT(pqueue_drain_makes_place, .setup = make_full, .threads = { pushes_0, empties }, .preemptions = 3)
 
 /* By priority, then by arrival. */
 static void pops_three(void) {

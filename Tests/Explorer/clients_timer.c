@@ -1,9 +1,9 @@
 /* clients_timer.c: the timer thread. */
-#include "csynckernel/timer.h"
+#include "csynckernel/gate.h"
 
 #include "explorer.h"
 
-static struct { uint32_t fired, released; int64_t deadline; csk_timer_t timer, other; } *shared;
+static struct { uint32_t fired, released, inside; int64_t deadline; csk_timer_t timer, other; csk_gate_t gate; csk_gate_waiter_t waiter; } *shared;
 
 static void make(void) { shared = explore_allocate(sizeof *shared); }
 
@@ -68,6 +68,43 @@ static void starts_other(void) {
     explore_wait(&shared->released, 1);
 }
 CLIENT(timer_two_starters, .setup = make, .threads = { starts_and_waits, starts_other }, .check = fired_once, .preemptions = 2)
+
+/* ... and start one: the functions run one after the other, and a cancel waits for its own. */
+static void must_run_alone(csk_timer_t *timer, void *context) {
+    (void)timer, (void)context;
+    EXPECT_EQUAL(shared->inside++, 0);
+    explore_point();
+    EXPECT_EQUAL(--shared->inside, 0);
+}
+static void starts_first_alone(void) {
+    EXPECT_EQUAL(csk_timer_start(&shared->timer, explore_now(), must_run_alone, NULL), 0);
+}
+static void starts_second_alone(void) {
+    EXPECT_EQUAL(csk_timer_start(&shared->other, explore_now(), must_run_alone, NULL), 0);
+}
+CLIENT(timer_one_thread, .setup = make, .threads = { starts_first_alone, starts_second_alone }, .preemptions = 2)
+
+/* What a timer's function grants runs once the timer no longer fires: it may wait for the thread that cancels the timer. */
+static void waits_for_canceller(csk_gate_waiter_t *waiter, void *context, int status) {
+    (void)waiter, (void)context;
+    EXPECT_EQUAL(status, 0);
+    explore_wait(&shared->released, 1);
+    EXPECT_EQUAL(csk_gate_unlock(&shared->gate), 0);
+}
+static void unlocks_gate(csk_timer_t *timer, void *context) {
+    (void)timer, (void)context;
+    EXPECT_EQUAL(csk_gate_unlock(&shared->gate), 0);
+}
+static void cancels_and_releases(void) {
+    EXPECT_EQUAL(csk_gate_lock(&shared->gate, 0), 0);
+    EXPECT_EQUAL(csk_gate_disown(&shared->gate), 0);
+    EXPECT_EQUAL(csk_gate_lock_async(&shared->gate, &shared->waiter, 0, CSK_NEVER, waits_for_canceller, NULL), 0);
+    EXPECT_EQUAL(csk_timer_start(&shared->timer, explore_now(), unlocks_gate, NULL), 0);
+    bool cancelled = csk_timer_cancel(&shared->timer) == 0;
+    explore_set(&shared->released, 1);
+    if (cancelled) unlocks_gate(NULL, NULL);
+}
+CLIENT(timer_cancel_while_the_granted_runs, .setup = make, .threads = { cancels_and_releases }, .preemptions = 3)
 
 /* An earlier deadline wakes the thread that sleeps for a later one. */
 static void starts_late_then_early(void) {

@@ -715,8 +715,10 @@ void core_print_trace(void) {
 }
 
 /* A crash inside a schedule is a failure like others; what is left of the run can be printed still. */
+const char *core_client_name = "";
+
 static void crashed(int number) {
-    printf("crashed with signal %d in this schedule:\n", number);
+    printf("%s crashed with signal %d in this schedule:\n", core_client_name, number);
     core_print_trace();
     fflush(stdout);
     _exit(1);

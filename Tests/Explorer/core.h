@@ -31,4 +31,7 @@ void core_print_trace(void);
 
 uint64_t random_next(uint64_t *state);
 
+/* Whom a crash is reported for. */
+extern const char *core_client_name;
+
 #endif

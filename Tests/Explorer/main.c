@@ -20,6 +20,7 @@ static const char usage[] =
     "explore [options] [PATTERN ...]     explores the clients whose names match, all without a pattern\n"
     "  --list                 the names\n"
     "  --random N             random schedules per client (default 10000)\n"
+    "  --seconds N            random schedules per client for N seconds at most, however many are asked for\n"
     "  --first SEED           the first seed (default 1)\n"
     "  --limit N              exhaustive schedules per client at most (default 200000)\n"
     "  --no-exhaustive        random schedules only\n"
@@ -28,7 +29,7 @@ static const char usage[] =
     "  --schedule TEXT        the schedule that a failure printed, step by step\n"
     "  --trace                also print the last schedule that passed\n";
 
-static uint64_t random_count = 10000, first_seed = 1, limit = 200000;
+static uint64_t random_count = 10000, first_seed = 1, limit = 200000, most_seconds = UINT64_MAX;
 static bool exhaustive = true, quiet, print_trace;
 
 static double seconds(void) {
@@ -51,6 +52,18 @@ static void report(const explore_client_t *client, const char *how, search_t *se
     print_deviations();
 }
 
+/* In portions, between which it looks at the clock. */
+static void search_for_a_while(const explore_client_t *client, search_t *search) {
+    enum { PORTION = 1000 };
+    double began = seconds();
+    uint64_t done = 0;
+    do {
+        uint64_t rest = random_count - done;
+        search_randomly(client, first_seed + done, rest < PORTION ? rest : PORTION, search);
+        done = search->schedules += done;
+    } while (search->failure.outcome != OUTCOME_FAILED && done < random_count && seconds() - began < (double)most_seconds);
+}
+
 static bool explore(const explore_client_t *client) {
     search_t search;
     double began = seconds();
@@ -64,7 +77,7 @@ static bool explore(const explore_client_t *client) {
             fflush(stdout);
         }
     }
-    search_randomly(client, first_seed, random_count, &search);
+    search_for_a_while(client, &search);
     if (search.failure.outcome == OUTCOME_FAILED) return report(client, "random", &search), false;
     if (!quiet) printf("%llu random; %.1f s\n", (unsigned long long)search.schedules, seconds() - began);
     if (print_trace) core_print_trace();
@@ -95,6 +108,7 @@ int main(int argc, char **argv) {
         const char *option = argv[at];
         if (strcmp(option, "--list") == 0) list = true;
         else if (strcmp(option, "--random") == 0) random_count = number_after(argc, argv, &at);
+        else if (strcmp(option, "--seconds") == 0) most_seconds = number_after(argc, argv, &at);
         else if (strcmp(option, "--first") == 0) first_seed = number_after(argc, argv, &at);
         else if (strcmp(option, "--limit") == 0) limit = number_after(argc, argv, &at);
         else if (strcmp(option, "--no-exhaustive") == 0) exhaustive = false;
@@ -111,6 +125,7 @@ int main(int argc, char **argv) {
     for (const explore_client_t *client = clients; client != NULL; client = client->next) {
         if (!matches(client, count, argv + at)) continue;
         found++;
+        core_client_name = client->name;
         if (list) {
             printf("%s\n", client->name);
         } else if (schedule != NULL || replay) {

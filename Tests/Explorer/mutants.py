@@ -1,13 +1,18 @@
 #!/usr/bin/env python3
-"""Takes one fence, look, wake, check or ordering at a time out of the kernel and reports which client of the explorer notices.
+"""Takes one fence, look, wake, check or ordering at a time out of the kernel and reports which client of the explorer notices, and
+after how many schedules.
 
     mutants.py BUILD_FOLDER [NAME ...]      all mutants, or those named; --jobs N, default the number of processors
+                                            --record: try all clients, and note in mutants_caught.txt which noticed
 
-Exits 1 when one survives. A mutant is a file, a text that stands in it exactly once, and what takes its place.
+Exits 1 when one survives. A mutant is a file, a text that stands in it exactly once, and what takes its place. The client that
+mutants_caught.txt names is tried first, and all of them when that one does not notice.
 """
-import argparse, concurrent.futures, os, shutil, subprocess, sys, tempfile, time
+import argparse, concurrent.futures, os, re, shutil, subprocess, sys, tempfile, time
 
-from build import KERNEL, ROOT, build
+from build import HERE, KERNEL, ROOT, build
+
+RECORD = os.path.join(HERE, "mutants_caught.txt")
 
 GATE, QUEUE, ASYNC, TIMER = "src/gate.c", "src/gate_queue.c", "src/gate_async.c", "src/timer.c"
 LOCK, PQUEUE, HEAP, HEADER, MUTEX = "src/internal/queue_lock.h", "src/pqueue.c", "src/heap.c", "include/csynckernel/gate.h", "src/mutex.c"
@@ -109,7 +114,7 @@ MUTANTS = [
     ("a push serves nobody", PQUEUE, "    queue->count++;\n    line_serve(&queue->poppers, queue->count);", "    queue->count++;"),
     ("a pop serves nobody", PQUEUE, "    line_serve(&queue->pushers, places(queue));\n    return item;", "    return item;"),
     ("a promise without a signal", PQUEUE, "        pthread_cond_signal(&waiter->condition);\n    }\n}\n\n/* Restores I2", "    }\n}\n\n/* Restores I2"),
-    ("promises are not used up", PQUEUE, "    if (waiter->promised) line->promised--;\n    else if", "    if (!waiter->promised &&"),
+    ("promises are not used up", PQUEUE, "    if (waiter->promised) line->promised--;\n    else if", "    if"),
     ("a popper takes what was promised", PQUEUE, "    if (queue->count <= queue->poppers.promised) {", "    if (queue->count == 0) {"),
     ("a pusher takes a promised place", PQUEUE, "    else if (places(queue) <= queue->pushers.promised) {", "    else if (places(queue) == 0) {"),
     ("closing wakes no popper", PQUEUE, "    line_wake_all(&queue->poppers);\n", ""),
@@ -119,6 +124,7 @@ MUTANTS = [
     ("a timeout drops a promise", PQUEUE, "        if (waiter.promised && !(queue->closed && line == &queue->pushers)) break;\n        if (queue->closed) status = ESHUTDOWN;\n        else if (deadline_ns != CSK_NEVER && csk_now() >= deadline_ns) status = ETIMEDOUT;\n",
      "        if (queue->closed) status = ESHUTDOWN;\n        else if (deadline_ns != CSK_NEVER && csk_now() >= deadline_ns) status = ETIMEDOUT;\n        else if (waiter.promised) break;\n"),
     # The heap.
+    ("among equal ranks the last comes first", "include/csynckernel/heap.h", "a->rank > b->rank : a->ticket < b->ticket;", "a->rank > b->rank : a->ticket > b->ticket;"),
     ("heap compares the wrong way", HEAP, "    if (csk_heap_before(b, a)) {", "    if (csk_heap_before(a, b)) {"),
     ("heap drops the children of what is removed", HEAP, "    if (orphans != NULL) heap->root = link_trees(heap->root, orphans);\n", "    (void)orphans;\n"),
     ("heap keeps an old neighbour", HEAP, "    if (node->next != NULL) node->next->previous = node->previous;\n", ""),
@@ -131,7 +137,12 @@ def affected(path):
     return {"k_" + os.path.basename(path)[:-2]}
 
 
-def try_mutant(mutant, base):
+# Most are caught by a few schedules of the right client; only what survives those is tried for longer.
+EFFORTS = (["--limit", "1000", "--random", "500"], ["--limit", "10000", "--random", "10000"], ["--limit", "50000", "--random", "30000"])
+CAUGHT = re.compile(r"^(\w+) (?:(random|exhaustive) (\d+) |crashed )")
+
+
+def try_mutant(mutant, base, known):
     name, path, text, replacement = mutant
     folder = tempfile.mkdtemp(prefix="mutant.")
     try:
@@ -140,24 +151,27 @@ def try_mutant(mutant, base):
         target = os.path.join(kernel, path)
         source = open(target).read()
         if source.count(text) != 1:
-            return name, "STALE", f"its text stands {source.count(text)} times in {path}", 0
+            return name, "STALE", f"its text stands {source.count(text)} times in {path}", None, 0
         source = source.replace(text, replacement)
         if "seen_once" in replacement:
             source = source.replace("    int status = ENOENT;\n    for (;;) {", "    int status = ENOENT, seen_once = 0;\n    for (;;) {")
         open(target, "w").write(source)
         began = time.monotonic()
-        program = build(kernel, folder, base, affected(path))
-        # Most are caught by a few schedules of the right client; only what survives those is tried for longer.
-        for effort in (["--limit", "1000", "--random", "500"], ["--limit", "10000", "--random", "10000"], ["--limit", "50000", "--random", "30000"]):
-            run = subprocess.run([program, "--quiet", *effort], capture_output=True, text=True)
-            if run.returncode != 0:
+        try:
+            program = build(kernel, folder, base, affected(path))
+        except subprocess.CalledProcessError:
+            return name, "BROKEN", "does not compile", None, 0
+        tries = [[*effort, client] for client in [known.get(name)] if client for effort in EFFORTS]
+        for options in [*tries, *EFFORTS]:
+            run = subprocess.run([program, "--quiet", *options], capture_output=True, text=True)
+            if run.returncode == 1:
                 break
         seconds = time.monotonic() - began
-        if run.returncode == 0:
-            return name, "SURVIVED", "", seconds
-        # One line from the explorer, or that of a schedule that did not end in order, before its trace.
-        lines = [line for line in run.stdout.splitlines() + run.stderr.splitlines() if line and not line.startswith("  ")]
-        return name, "caught", lines[0] if lines else f"status {run.returncode}", seconds
+        # One line from the explorer before the trace.
+        lines = [line for line in run.stdout.splitlines() if CAUGHT.match(line)]
+        if run.returncode != 1 or not lines:
+            return name, "SURVIVED", run.stderr.strip(), None, seconds
+        return name, "caught", lines[0].replace(folder + "/", "").replace(ROOT + "/", ""), CAUGHT.match(lines[0])[1], seconds
     finally:
         shutil.rmtree(folder)
 
@@ -167,16 +181,24 @@ def main():
     parser.add_argument("folder")
     parser.add_argument("names", nargs="*")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--record", action="store_true")
     options = parser.parse_args()
     os.makedirs(options.folder, exist_ok=True)
     build(KERNEL, options.folder, jobs=os.cpu_count())
     chosen = [m for m in MUTANTS if not options.names or m[0] in options.names]
+    record = dict(line.rstrip("\n").split(": ") for line in open(RECORD)) if os.path.exists(RECORD) else {}
+    known = {} if options.record else record
     caught = 0
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        for number, (name, result, detail, seconds) in enumerate(pool.map(lambda m: try_mutant(m, options.folder), chosen), 1):
+        for number, (name, result, detail, client, seconds) in enumerate(
+                pool.map(lambda m: try_mutant(m, options.folder, known), chosen), 1):
             caught += result == "caught"
-            detail = detail.replace(ROOT + "/", "")
-            print(f"[{number:2}/{len(chosen)}] {result:8} {name:52} {seconds:5.1f} s  {detail[:130]}", flush=True)
+            if client:
+                record[name] = client
+            print(f"[{number:3}/{len(chosen)}] {result:8} {name:55} {seconds:5.1f} s  {detail[:140]}", flush=True)
+    if options.record:
+        with open(RECORD, "w") as file:
+            file.writelines(f"{m[0]}: {record[m[0]]}\n" for m in MUTANTS if m[0] in record)
     print(f"{caught} of {len(chosen)} mutants caught")
     return 0 if caught == len(chosen) and chosen else 1
 
