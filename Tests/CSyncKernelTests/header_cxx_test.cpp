@@ -52,6 +52,13 @@ int main() {
     EXPECT(csk_pqueue_pop(&queue, &item) == 0 && item == &low);
     EXPECT(csk_pqueue_destroy(&queue) == 0);
 
+    csk_tls_slot_t slot = 0;
+    int here = 1, *there = &here;
+    EXPECT(csk_tls_open("header_cxx_test", nullptr, &slot) == 0);
+    EXPECT(csk_tls_set(slot, &here) == 0 && csk_tls_get(slot) == &here);
+    std::thread([slot, &there] { there = static_cast<int *>(csk_tls_get(slot)); }).join();
+    EXPECT(there == nullptr);
+
     csk_heap_t heap{};
     EXPECT(csk_heap_pop(&heap) == nullptr);
     return failures != 0;

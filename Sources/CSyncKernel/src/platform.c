@@ -102,6 +102,21 @@ int csk_platform_start_thread(void (*body)(void *), void *context, const char *n
     return 0;
 }
 
+/* The key plus 1; 0 before the first use. Without a lock a fork leaves it usable, and a refused key can be asked for again. */
+static uint64_t thread_end_key;
+
+int csk_platform_call_at_thread_end(void (*function)(void *)) {
+    uint64_t known = csk_load(&thread_end_key, CSK_ACQUIRE);
+    if (known == 0) {
+        pthread_key_t key;
+        int error = pthread_key_create(&key, function);
+        if (error != 0) return error;
+        if (csk_cas(&thread_end_key, &known, (uint64_t)key + 1, CSK_ACQ_REL)) known = (uint64_t)key + 1;
+        else pthread_key_delete(key);
+    }
+    return pthread_setspecific((pthread_key_t)(known - 1), &thread_end_key); /* any value but NULL */
+}
+
 int csk_platform_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void)) {
     return pthread_atfork(prepare, parent, child);
 }

@@ -3,6 +3,7 @@
 #define CSK_CSYNCKERNEL_H
 
 #include "base.h"
+#include "tls.h"
 #include "heap.h"
 #include "timer.h"
 #include "observe.h"

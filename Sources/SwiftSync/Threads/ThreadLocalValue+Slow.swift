@@ -1,0 +1,78 @@
+internal import CSyncKernel
+
+/// Slots of the kernel for the keys of ``ThreadLocalValue``.
+enum ThreadLocalSlots {
+    /// The slot of the calling thread's innermost running instantiator.
+    private static let instantiations = open(name: "SwiftSync.ThreadLocalValue", destructor: nil)
+
+    /// A prefix that keeps Swift's keys apart from the names that C code chose.
+    static func open(_ fullKey: String) -> csk_tls_slot_t {
+        open(name: "SwiftSync.ThreadLocalValue:\(fullKey)") { $0?.threadLocalOperations.destroy($0!) }
+    }
+
+    private static func open(name: String, destructor: csk_tls_destructor_t?) -> csk_tls_slot_t {
+        var slot: csk_tls_slot_t = 0
+        var name = name
+        let status = name.withUTF8 { csk_tls_open_bytes($0.baseAddress, $0.count, destructor, &slot) }
+        if status != 0 { fatalError("ThreadLocalValue: \(String(cString: csk_status_text(status)))") }
+        return slot
+    }
+
+    /// False when the thread has ended so far that nothing can be kept.
+    static func set(_ slot: csk_tls_slot_t, _ pointer: UnsafeMutableRawPointer?) -> Bool {
+        let status = csk_tls_set(slot, pointer)
+        if status != 0, status != ESHUTDOWN { fatalError("ThreadLocalValue: \(String(cString: csk_status_text(status)))") }
+        return status == 0
+    }
+
+    /// An instantiator that runs, on the stack of its thread, and the one inside which it does.
+    private struct Instantiation {
+        let slot: csk_tls_slot_t
+        let outer: UnsafeMutableRawPointer?
+    }
+
+    /// Runs `make`, and gives what it returns; nil at once if it would run inside itself, or if what it makes can't be kept.
+    static func instantiate<T>(_ slot: csk_tls_slot_t, _ make: () -> T?) -> T? {
+        let outer = csk_tls_get(instantiations)
+        var next = outer
+        while let running = next?.load(as: Instantiation.self) {
+            if running.slot == slot { return nil }
+            next = running.outer
+        }
+        var current = Instantiation(slot: slot, outer: outer)
+        return withUnsafeMutablePointer(to: &current) { pointer in
+            guard set(instantiations, pointer) else { return nil }
+            defer { _ = set(instantiations, outer) }
+            return make()
+        }
+    }
+}
+
+extension ThreadLocalValue {
+    @usableFromInline @inline(never)
+    func valueOfAnotherType() -> T? {
+        guard let found = csk_tls_get(slot), let value = found.threadLocalOperations.value(of: found) else { return nil }
+        return value as? T
+    }
+
+    @usableFromInline @inline(never)
+    func valueOfAnotherTypeOrNew() -> T? {
+        if let value = valueOfAnotherType() { return value }
+        guard let instantiator, let value = ThreadLocalSlots.instantiate(slot, { instantiator(self) }) else { return nil }
+        setValue(value)
+        return value
+    }
+
+    /// Puts a cell of this type in the place of one of another, or of none.
+    @usableFromInline @inline(never)
+    func replaceCell(_ newValue: T?) {
+        let old = csk_tls_get(slot)
+        let new = newValue.map { ThreadLocalCell.make($0) }
+        if ThreadLocalSlots.set(slot, new) {
+            // After the exchange: the old value's deinit may use the slot.
+            if let old { old.threadLocalOperations.destroy(old) }
+        } else if let new {
+            UnsafeMutableRawPointer(new).threadLocalOperations.destroy(new)
+        }
+    }
+}
