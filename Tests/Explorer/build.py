@@ -8,14 +8,18 @@ import concurrent.futures, os, re, subprocess, sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 KERNEL = os.path.join(ROOT, "Sources", "CSyncKernel")
-EXPLORED = ["base", "heap", "observe", "trampoline", "gate", "gate_queue", "gate_async", "mutex", "pqueue"]
+EXPLORED = ["base", "heap", "observe", "trampoline", "gate", "gate_queue", "gate_async", "mutex", "pqueue", "thread_exit", "rwlock", "rwlock_queue",
+            "rwlock_bias", "rwlock_async"]
+# With static state, which kernel_NAME.c brings back to how a process begins.
+STATEFUL = ["timer", "reads"]
 LIBRARY = ["core", "strategy", "main", "platform_explored"]
 
 
 def sources(kernel):
     """By object name: the file, and whether it sees the hooks."""
     files = {"k_" + name: (os.path.join(kernel, "src", name + ".c"), True) for name in EXPLORED}
-    files["k_timer"] = (os.path.join(HERE, "kernel_timer.c"), True)
+    for name in STATEFUL:
+        files["k_" + name] = (os.path.join(HERE, f"kernel_{name}.c"), True)
     files.update({name: (os.path.join(HERE, name + ".c"), False) for name in LIBRARY})
     clients = sorted(name[:-2] for name in os.listdir(HERE) if re.fullmatch(r"clients_\w+\.c", name))
     files.update({name: (os.path.join(HERE, name + ".c"), True) for name in clients})

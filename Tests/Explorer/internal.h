@@ -13,6 +13,7 @@ void core_membarrier(const char *site);
 int core_start_thread(void (*body)(void *), void *context);
 
 /* The kernel as it is when a process begins. */
-void kernel_reset(void);
+void kernel_reset_timers(void);
+void kernel_reset_reads(void);
 
 #endif

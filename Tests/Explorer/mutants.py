@@ -15,6 +15,7 @@ from build import HERE, KERNEL, ROOT, build
 RECORD = os.path.join(HERE, "mutants_caught.txt")
 
 GATE, QUEUE, ASYNC, TIMER = "src/gate.c", "src/gate_queue.c", "src/gate_async.c", "src/timer.c"
+RW, RW_QUEUE, RW_BIAS, RW_WORD = "src/rwlock.c", "src/rwlock_queue.c", "src/rwlock_bias.c", "src/internal/rwlock_queue.h"
 LOCK, PQUEUE, HEAP, HEADER, MUTEX = "src/internal/queue_lock.h", "src/pqueue.c", "src/heap.c", "include/csynckernel/gate.h", "src/mutex.c"
 
 # name, file, text, replacement
@@ -123,6 +124,39 @@ MUTANTS = [
     ("draining serves no pusher", PQUEUE, "    line_serve(&queue->pushers, places(queue));\n    pthread_mutex_unlock(&queue->mutex);\n    /* From here", "    pthread_mutex_unlock(&queue->mutex);\n    /* From here"),
     ("a timeout drops a promise", PQUEUE, "        if (waiter.promised && !(queue->closed && line == &queue->pushers)) break;\n        if (queue->closed) status = ESHUTDOWN;\n        else if (deadline_ns != CSK_NEVER && csk_now() >= deadline_ns) status = ETIMEDOUT;\n",
      "        if (queue->closed) status = ESHUTDOWN;\n        else if (deadline_ns != CSK_NEVER && csk_now() >= deadline_ns) status = ETIMEDOUT;\n        else if (waiter.promised) break;\n"),
+    # The read-write lock.
+    ("newcomers pass the lock's queue", RW_WORD, "    return flags == 0 || flags == (RW_WAITERS | RW_COMING);", "    return flags == 0 || flags != 0;"),
+    ("newcomers pass a hand-over of the lock", RW_WORD, "flags == (RW_WAITERS | RW_COMING);", "(flags & RW_COMING);"),
+    ("who queues at the lock does not settle", RW, "    csk_rwlock_settle(lock, RELEASE_NOTHING, &effects);\n    bool waits", "    bool waits"),
+    ("timed-out waiter of the lock does not settle", RW, "        csk_rwlock_remove(lock, self);\n        csk_rwlock_settle(lock, RELEASE_NOTHING, &effects);", "        csk_rwlock_remove(lock, self);"),
+    ("timed-out waiter of the lock overlooks its grant", RW, "    bool granted = self->state == WAITER_GRANTED;\n    if (!granted) {", "    bool granted = false;\n    if (!granted) {"),
+    ("designated at the lock gives up without settling", RW, "            lock->coming = 0;\n            csk_rwlock_settle(lock, RELEASE_NOTHING, &effects);", "            lock->coming = 0;"),
+    ("designated at the lock still counts as told", RW, "            csk_store(&self->word, WORD_WAITING, CSK_RELAXED);\n", "            (void)0;\n"),
+    ("let in without a wake", RW_QUEUE, " == WORD_PARKED) csk_platform_wake(&waiter->word, 1);\n    }\n    csk_gate_perform", ") {}\n    }\n    csk_gate_perform"),
+    ("coming stays with who left the lock's queue", RW_QUEUE, "    if (csk_load(&waiter->word, CSK_RELAXED) == WORD_TRY) lock->coming = 0;\n", ""),
+    ("let in by another, and gone at once", RW, "        if (try_designated(lock, self)) {\n            await_granted(self);", "        if (try_designated(lock, self)) {"),
+    ("let in just before the deadline, and gone at once", RW, "    if (granted) await_granted(self);\n", ""),
+    ("leaver of the lock forgets the wake", RW, "    if (wake != NULL) csk_platform_wake(wake, 1);\n}", "}"),
+    ("leaver that hands the lock over drops the earlier wake", RW, "    if (settle && *wake != NULL) csk_platform_wake(*wake, 1);\n", ""),
+    ("the last other reader does not look for an upgrade", RW, "(rest == RW_READER && (found & RW_HAND_OVER));", "false;"),
+    ("downgrading takes nobody along", RW, "else somebody = release != RELEASE_READ || (", "else somebody = ("),
+    ("two readers wait to upgrade", RW, "    } else if (lock->first == NULL || lock->first->mode != RW_UPGRADE) {", "    } else if (true) {"),
+    ("readers enter one at a time", RW_QUEUE, "        *holders = entered;\n", "        *holders = entered;\n        next = next->newer;\n        break;\n"),
+    ("a writer enters among readers", RW_WORD, "    case RW_WRITE: return holders != 0 ? 0 :", "    case RW_WRITE: return (holders & RW_WRITER) ? 0 :"),
+    ("an upgrade among readers", RW_WORD, "    default: return holders != RW_READER ? 0 :", "    default: return (holders & RW_WRITER) ? 0 :"),
+    ("a nested read stands in the queue", RW, "    if (CSK_UNLIKELY(read != NULL)) {\n        if (read->levels", "    if (false) {\n        if (read->levels"),
+    ("revoking without membarrier", RW_BIAS, "    csk_platform_membarrier();\n", ""),
+    ("revoking waits for nobody", RW_BIAS, "        if (!csk_reads_elsewhere(lock)) break;", "        break;"),
+    ("a biased reader does not look again", RW_BIAS, "    if (CSK_LIKELY(csk_load(&lock->bias, CSK_ACQUIRE) == BIAS_ON)) return true;\n    csk_rwlock_leave_biased(lock, read);\n    return false;", "    return true;"),
+    ("a biased reader leaves without a look", RW_BIAS, "    if (CSK_LIKELY(csk_load(&lock->bias, CSK_RELAXED) != BIAS_REVOKING)) return;\n", "    return;\n"),
+    ("a biased reader clears its mark relaxed", RW_BIAS, "    csk_store(&read->lock, NULL, CSK_RELEASE);", "    csk_store(&read->lock, NULL, CSK_RELAXED);"),
+    ("the writer does not revoke", RW, "    if (CSK_LIKELY(status == 0) && lock->reader_bias) {", "    if (false) {"),
+    ("an upgrade does not revoke", RW, "    if (status != 0) return status;\n    if (lock->reader_bias) {", "    if (status != 0) return status;\n    if (false) {"),
+    ("a biased reader upgrades uncounted", RW, "    if (read->biased && !count_in_word(lock, read)) return", "    if (false) return"),
+    ("a biased reader is counted beside a writer", RW, "        if (found & RW_WRITER) return false;\n", ""),
+    ("an upgrading reader waits for itself", "src/reads.c", "        if (!record->owned || is_mine(record)) continue;", "        if (!record->owned) continue;"),
+    ("a revocation that timed out counts as done", RW_BIAS, "    if (status == 0) csk_store(&lock->bias, BIAS_OFF, CSK_RELEASE);", "    csk_store(&lock->bias, BIAS_OFF, CSK_RELEASE);"),
+    ("the bias comes while a writer is inside", RW_BIAS, " && !(csk_load(&lock->state, CSK_RELAXED) & RW_WAITERS) &&", " &&"),
     # The heap.
     ("among equal ranks the last comes first", "include/csynckernel/heap.h", "a->rank > b->rank : a->ticket < b->ticket;", "a->rank > b->rank : a->ticket > b->ticket;"),
     ("heap compares the wrong way", HEAP, "    if (csk_heap_before(b, a)) {", "    if (csk_heap_before(a, b)) {"),

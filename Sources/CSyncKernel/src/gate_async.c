@@ -124,7 +124,7 @@ static int queue_waiter(csk_gate_t *gate, csk_gate_waiter_t *waiter, const reque
         waiter->deadline_ns = request->deadline_ns;
         waiter->since_ns = since_ns;
         waiter->adoptable = request->adoptable;
-        waiter->gate = gate;
+        waiter->object = gate;
         waiter->node.rank = rank;
         waiter->node.ticket = !closing && (rank & 3) == CSK_PLACE_FRONT ? -ticket : ticket;
         waiter->word = WORD_WAITING;

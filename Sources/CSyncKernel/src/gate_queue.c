@@ -184,7 +184,7 @@ void csk_gate_perform(csk_gate_effects_t *effects) {
             waiter->deadline_started = 0;
             csk_timer_cancel(&waiter->deadline);
         }
-        if (waiter->has_waited) csk_observe_wait(CSK_EVENT_WAIT_END, waiter->gate, waiter->node.rank, waiter->since_ns, waiter->status);
+        if (waiter->has_waited) csk_observe_wait(CSK_EVENT_WAIT_END, waiter->object, waiter->node.rank, waiter->since_ns, waiter->status);
     }
     csk_trampoline_run(effects->ready);
 }

@@ -10,5 +10,6 @@
 #include "gate.h"
 #include "mutex.h"
 #include "pqueue.h"
+#include "rwlock.h"
 
 #endif

@@ -80,7 +80,11 @@ typedef void (*csk_gate_function_t)(csk_gate_waiter_t *waiter, void *context, in
 struct csk_gate_waiter {
     csk_heap_node_t node;
     csk_gate_waiter_t *older, *newer;
-    csk_gate_t *gate;
+    union {
+        csk_gate_t *gate;
+        struct csk_rwlock *rwlock;
+        void *object;
+    };
     csk_gate_function_t function;
     void *context;
     int64_t deadline_ns;
@@ -98,7 +102,8 @@ struct csk_gate_waiter {
     uint8_t grace_started;
     uint8_t due;
     uint8_t has_waited;
-    uint8_t reserved[3];
+    uint8_t mode;
+    uint8_t reserved[2];
     csk_timer_t deadline;
     csk_timer_t grace;
 };

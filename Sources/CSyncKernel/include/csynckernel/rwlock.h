@@ -1,0 +1,128 @@
+/* rwlock.h: a read-write lock whose waiters stand in the order of their arrival.
+ *
+ * Many readers or one writer. Who finds nobody waiting enters if it can; once somebody waits, later arrivals wait behind, readers
+ * behind a writer too, so that neither starves. Readers that stand one behind the other enter together.
+ *
+ * Policies
+ *   CSK_RWLOCK_FAST   (zero) While a waiter that was woken is on its way, others may pass it, but only until it has found the lock taken
+ *                     once: what a waiter can lose that way is the time of one wake.
+ *   CSK_RWLOCK_STRICT Nobody passes anybody: the lock is handed over to the next in order, and each hand-over to a sleeper costs a wake.
+ *
+ * Reader bias (csk_rwlock_attr_t.reader_bias) is for data that is mostly read: readers then enter by a plain store into a record of
+ * their own thread, and share no cache line. A writer revokes the bias first, which takes some 10 us, and it stays off for as many
+ * reads as that has cost; writes more frequent than 1 in 1000 reads are better off without. The lock must then outlive the calls that
+ * leave it: it is ILLEGAL to free it while another thread's csk_rwlock_unlock may still be returning. (Without the bias there is
+ * no such rule.) Where the system has no membarrier the bias stays off.
+ *
+ * A thread may read a lock that it reads already, however deep, even when a writer waits in between. A writer that locks once more, in
+ * whatever mode, and a reader that asks for the write lock, get EDEADLK.
+ *
+ * Status values: 0; EDEADLK; ETIMEDOUT, the deadline passed first, never early; EBUSY, a try function would have to wait; EPERM, the
+ * calling thread does not hold it; ENOMEM, for a thread's first reads, of which a record is kept; EAGAIN, 2^32 levels of reading.
+ *
+ * Zero-filled memory (CSK_RWLOCK_INITIALIZER) is a free FAST lock without bias. No function may be called from a signal handler.
+ * After fork the child's thread holds what it held; a lock that another thread held, or waited for, at the fork must be initialized anew.
+ *
+ *     static csk_rwlock_t lock = CSK_RWLOCK_INITIALIZER;
+ *     if (csk_rwlock_timedrdlock(&lock, csk_deadline_after(5000000)) == 0) { ...; csk_rwlock_unlock(&lock); }
+ *
+ * Sources: Brandenburg and Anderson, "Reader-writer synchronization for shared-memory multiprocessor real-time systems" (phase-fair
+ * locks, 2009); Dice and Kogan, "BRAVO: biased locking for reader-writer locks" (2019), here with a record for each thread and
+ * membarrier in place of a shared table and locked instructions. */
+#ifndef CSK_RWLOCK_H
+#define CSK_RWLOCK_H
+
+#include "gate.h"
+
+CSK_BEGIN_DECLS
+
+enum { CSK_RWLOCK_FAST = 0, CSK_RWLOCK_STRICT = 1 };
+
+typedef struct csk_rwlock_attr {
+    uint32_t policy;
+    uint32_t reader_bias;  /* nonzero: readers leave a mark in their thread's record instead of counting themselves */
+} csk_rwlock_attr_t;
+
+/* The fields are the library's own; src/internal/rwlock_queue.h says who may change which. */
+typedef struct csk_rwlock {
+    uint64_t state;
+    csk_gate_waiter_t *first, *last;
+    uint32_t queue_lock;
+    uint32_t waiting;
+    uint32_t bias;
+    uint32_t reads_until_bias;
+    uint32_t revocation;
+    uint8_t policy;
+    uint8_t reader_bias;
+    uint8_t coming;
+    uint8_t hand_over;
+} csk_rwlock_t;
+
+#ifdef __cplusplus
+#define CSK_RWLOCK_INITIALIZER {}
+#else
+#define CSK_RWLOCK_INITIALIZER { 0 }
+#endif
+
+/* 0, or EINVAL for an unknown policy. `attr` NULL means FAST without bias. */
+CSK_API int csk_rwlock_init(csk_rwlock_t *lock, const csk_rwlock_attr_t *attr);
+/* EBUSY while it is held or has waiters; it stays usable then. */
+CSK_API int csk_rwlock_destroy(csk_rwlock_t *lock);
+
+/* ---- Threads ------------------------------------------------------------------------------------------------------------ */
+
+/* Enters with other readers, waiting until `deadline_ns` (CSK_NEVER: for ever; one that has passed tries once). */
+CSK_API int csk_rwlock_timedrdlock(csk_rwlock_t *lock, int64_t deadline_ns);
+/* Enters alone. */
+CSK_API int csk_rwlock_timedwrlock(csk_rwlock_t *lock, int64_t deadline_ns);
+/* The same without a deadline. */
+CSK_API int csk_rwlock_rdlock(csk_rwlock_t *lock);
+CSK_API int csk_rwlock_wrlock(csk_rwlock_t *lock);
+/* Never wait: EBUSY when somebody is in the way, or waits (a biased lock's trywrlock may take some 10 us). */
+CSK_API int csk_rwlock_tryrdlock(csk_rwlock_t *lock);
+CSK_API int csk_rwlock_trywrlock(csk_rwlock_t *lock);
+
+/* Leaves what the calling thread holds, be it one level of reading or the writing: 0 or EPERM. Never blocks; may run the functions
+ * of asynchronous waiters. A write lock that was granted to an asynchronous waiter and not adopted may be left by any thread. */
+CSK_API int csk_rwlock_unlock(csk_rwlock_t *lock);
+
+/* The writer goes on as a reader, without a moment in which another writer could enter; readers next in order enter with it.
+ * 0, EPERM or ENOMEM (still the writer then). Never blocks. */
+CSK_API int csk_rwlock_downgrade(csk_rwlock_t *lock);
+
+/* The reader goes on as the writer once the other readers have left, before every waiter: what it has read is still true. On any
+ * error it is a reader still. EDEADLK: another reader waits for the same and neither could end, or this thread has read more than
+ * once, or (with reader bias) a writer waits for this reader already: leave, and take the write lock. EPERM: it does not read. */
+CSK_API int csk_rwlock_timedupgrade(csk_rwlock_t *lock, int64_t deadline_ns);
+CSK_API int csk_rwlock_tryupgrade(csk_rwlock_t *lock);
+
+/* ---- Asynchronous waiters ------------------------------------------------------------------------------------------------- */
+
+enum { CSK_RWLOCK_READ = 0, CSK_RWLOCK_WRITE = 1 };
+
+/* Queues `waiter` (zero-filled once, kept in place while it waits); `function` is called once with 0, the lock is the waiter's;
+ * ETIMEDOUT or ECANCELED, it is not. As for csk_gate_lock_async it runs on the thread that left, cancelled or fired the deadline,
+ * possibly before this returns, never recursively, without any lock, and must not block. Whoever goes on with the lock calls
+ * csk_rwlock_adopt, and csk_rwlock_unlock in the end. 0; EINVAL (mode, no function); EBUSY (the waiter is in use); ENOTSUP for a
+ * lock with reader bias; EAGAIN or ENOMEM (the timer thread can't be started). */
+CSK_API int csk_rwlock_lock_async(csk_rwlock_t *lock, csk_gate_waiter_t *waiter, int mode, int64_t deadline_ns,
+                                  csk_gate_function_t function, void *context);
+/* Takes a waiting waiter out: 0, and its function has been or is being called with ECANCELED. EBUSY: it does not wait. */
+CSK_API int csk_rwlock_cancel(csk_rwlock_t *lock, csk_gate_waiter_t *waiter);
+/* The calling thread becomes the holder of what was granted to a waiter in `mode`: its own calls know it from now on. 0, EINVAL (nothing of
+ * that kind is to be adopted), EDEADLK (it holds the lock already) or ENOMEM (reading; still to be adopted then). */
+CSK_API int csk_rwlock_adopt(csk_rwlock_t *lock, int mode);
+
+/* ---- Looking on -------------------------------------------------------------------------------------------------------- */
+
+/* What the calling thread holds. Never block. */
+CSK_API bool csk_rwlock_is_reading(csk_rwlock_t *lock);
+CSK_API bool csk_rwlock_is_writing(csk_rwlock_t *lock);
+/* How many wait, at some instant during the call. */
+CSK_API uint32_t csk_rwlock_waiting(csk_rwlock_t *lock);
+
+CSK_END_DECLS
+
+CSK_STATIC_ASSERT(sizeof(csk_rwlock_t) == 48, "csk_rwlock_t is part of the ABI");
+
+#endif

@@ -1,0 +1,359 @@
+/* rwlock.c: threads at the read-write lock. See internal/rwlock_queue.h for the word and the argument. */
+#include "internal/observe.h"
+#include "internal/rwlock_queue.h"
+
+/* As for the gate: about a tenth of what a park and a wake on an idle core cost. */
+static const int64_t spin_ns = 2400;
+
+int csk_rwlock_init(csk_rwlock_t *lock, const csk_rwlock_attr_t *attr) {
+    csk_rwlock_t fresh = CSK_RWLOCK_INITIALIZER;
+    if (attr != NULL) {
+        if (attr->policy > CSK_RWLOCK_STRICT) return EINVAL;
+        fresh.policy = (uint8_t)attr->policy;
+        fresh.reader_bias = attr->reader_bias != 0;
+        if (fresh.reader_bias) csk_reads_forget(lock);
+    }
+    *lock = fresh;
+    return 0;
+}
+
+int csk_rwlock_destroy(csk_rwlock_t *lock) {
+    bool marked = lock->reader_bias && (csk_reads_find(lock) != NULL || csk_reads_elsewhere(lock));
+    return marked || csk_load(&lock->state, CSK_ACQUIRE) != 0 ? EBUSY : 0;
+}
+
+uint32_t csk_rwlock_waiting(csk_rwlock_t *lock) {
+    csk_queue_lock(&lock->queue_lock);
+    uint32_t waiting = lock->waiting;
+    csk_queue_unlock(&lock->queue_lock);
+    return waiting;
+}
+
+bool csk_rwlock_is_reading(csk_rwlock_t *lock) { return csk_reads_find(lock) != NULL; }
+bool csk_rwlock_is_writing(csk_rwlock_t *lock) { return csk_rwlock_held_by(lock, csk_self()); }
+
+/* ---- Entering ----------------------------------------------------------------------------------------------------------- */
+
+/* Enters by the word alone. */
+static inline bool pass(csk_rwlock_t *lock, int mode, uint64_t self) {
+    uint64_t found = csk_load(&lock->state, CSK_RELAXED), entered;
+    do {
+        /* An upgrading reader is before all who wait. */
+        if (mode != RW_UPGRADE && !csk_rwlock_newcomers_enter(found)) return false;
+        entered = csk_rwlock_entered(found & ~RW_FLAGS, mode, self);
+        if (entered == 0) return false;
+    } while (!csk_cas(&lock->state, &found, entered | (found & RW_FLAGS), CSK_ACQUIRE));
+    return true;
+}
+
+static bool spin_to_pass(csk_rwlock_t *lock, int mode, uint64_t self) {
+    int64_t end_ns = csk_platform_now() + spin_ns;
+    do {
+        for (int pauses = 0; pauses < 8; pauses++) {
+            csk_platform_pause();
+            if (pass(lock, mode, self)) return true;
+        }
+    } while (csk_platform_now() < end_ns);
+    return false;
+}
+
+/* Whether the first waiter could enter, were it to look under the queue lock. */
+static void watch_lock(csk_rwlock_t *lock, csk_gate_waiter_t *self) {
+    int64_t end_ns = csk_platform_now() + spin_ns;
+    do {
+        for (int pauses = 0; pauses < 8; pauses++) {
+            csk_platform_pause();
+            uint64_t holders = csk_load(&lock->state, CSK_RELAXED) & ~RW_FLAGS;
+            if (csk_rwlock_entered(holders, self->mode, self->thread) != 0 || csk_load(&self->word, CSK_RELAXED) != WORD_TRY) return;
+        }
+    } while (csk_platform_now() < end_ns);
+}
+
+static void watch_word(csk_gate_waiter_t *self) {
+    int64_t end_ns = csk_platform_now() + spin_ns;
+    do {
+        for (int pauses = 0; pauses < 8; pauses++) {
+            csk_platform_pause();
+            if (csk_load(&self->word, CSK_RELAXED) != WORD_WAITING) return;
+        }
+    } while (csk_platform_now() < end_ns);
+}
+
+/* The waiter was told to try, with the flag COMING for it: whether it has entered, or was let in by another. */
+static bool try_designated(csk_rwlock_t *lock, csk_gate_waiter_t *self) {
+    for (bool again = false;; again = true) {
+        csk_rwlock_effects_t effects = { 0 };
+        csk_queue_lock(&lock->queue_lock);
+        bool wait = false;
+        if (self->state == WAITER_QUEUED) {
+            lock->coming = 0;
+            csk_rwlock_settle(lock, RELEASE_NOTHING, &effects);
+            wait = self->state == WAITER_QUEUED;
+        }
+        bool watch = wait && !again && lock->first == self;
+        if (watch) {
+            /* Somebody has passed it, and nobody will again. */
+            lock->coming = lock->hand_over = 1;
+            csk_rwlock_settle(lock, RELEASE_NOTHING, &effects);
+        } else if (wait) {
+            csk_store(&self->word, WORD_WAITING, CSK_RELAXED);
+        }
+        csk_queue_unlock(&lock->queue_lock);
+        csk_rwlock_perform(&effects);
+        if (!watch) return !wait;
+        watch_lock(lock, self);
+    }
+}
+
+/* Whoever let it in has done with the lock, and with the waiter, once the word says so. */
+static void await_granted(csk_gate_waiter_t *self) {
+    uint32_t word;
+    while ((word = csk_load(&self->word, CSK_ACQUIRE)) != WORD_GRANTED) {
+        if (word == WORD_PARKED) csk_platform_park(&self->word, WORD_PARKED, CSK_NEVER);
+        else csk_cas(&self->word, &word, WORD_PARKED, CSK_ACQ_REL);
+    }
+}
+
+/* The deadline passed: 0 when the grant was faster. */
+static int leave_queue(csk_rwlock_t *lock, csk_gate_waiter_t *self) {
+    csk_rwlock_effects_t effects = { 0 };
+    csk_queue_lock(&lock->queue_lock);
+    bool granted = self->state == WAITER_GRANTED;
+    if (!granted) {
+        csk_rwlock_remove(lock, self);
+        csk_rwlock_settle(lock, RELEASE_NOTHING, &effects);
+    }
+    csk_queue_unlock(&lock->queue_lock);
+    csk_rwlock_perform(&effects);
+    if (granted) await_granted(self);
+    return granted ? 0 : ETIMEDOUT;
+}
+
+static int wait_in_queue(csk_rwlock_t *lock, csk_gate_waiter_t *self, int64_t deadline_ns) {
+    if (lock->policy == CSK_RWLOCK_STRICT) watch_word(self);
+    for (;;) {
+        uint32_t word = WORD_WAITING;
+        csk_cas(&self->word, &word, WORD_PARKED, CSK_ACQ_REL);
+        int park = 0;
+        while ((word = csk_load(&self->word, CSK_ACQUIRE)) == WORD_PARKED && park != ETIMEDOUT)
+            park = csk_platform_park(&self->word, WORD_PARKED, deadline_ns);
+        if (word == WORD_GRANTED) return 0;
+        if (word == WORD_PARKED) return leave_queue(lock, self);
+        if (try_designated(lock, self)) {
+            await_granted(self);
+            return 0;
+        }
+        if (deadline_ns != CSK_NEVER && csk_platform_now() >= deadline_ns) return leave_queue(lock, self);
+    }
+}
+
+static int queue_and_wait(csk_rwlock_t *lock, int mode, int64_t deadline_ns, uint64_t self) {
+    /* Field by field: the timers in it are for asynchronous waiters. */
+    csk_gate_waiter_t waiter;
+    waiter.mode = (uint8_t)mode;
+    waiter.function = NULL;
+    waiter.thread = self;
+    waiter.word = WORD_WAITING;
+    waiter.since_ns = csk_platform_now();
+    csk_rwlock_effects_t effects = { 0 };
+    csk_queue_lock(&lock->queue_lock);
+    if (mode != RW_UPGRADE) {
+        csk_rwlock_append(lock, &waiter);
+    } else if (lock->first == NULL || lock->first->mode != RW_UPGRADE) {
+        csk_rwlock_prepend(lock, &waiter);
+    } else {
+        csk_queue_unlock(&lock->queue_lock);
+        return EDEADLK;
+    }
+    csk_rwlock_settle(lock, RELEASE_NOTHING, &effects);
+    bool waits = waiter.state == WAITER_QUEUED;
+    csk_queue_unlock(&lock->queue_lock);
+    csk_rwlock_perform(&effects);
+    if (!waits) {
+        await_granted(&waiter);
+        return 0;
+    }
+    csk_observe_wait(CSK_EVENT_WAIT_BEGIN, lock, 0, 0, 0);
+    int status = wait_in_queue(lock, &waiter, deadline_ns);
+    csk_observe_wait(CSK_EVENT_WAIT_END, lock, 0, waiter.since_ns, status);
+    return status;
+}
+
+/* A deadline that has passed, and that no clock shows: what the try functions wait until. */
+static const int64_t TRY = INT64_MIN;
+
+static __attribute__((noinline)) int enter_contended(csk_rwlock_t *lock, int mode, int64_t deadline_ns, uint64_t self) {
+    if (mode != RW_UPGRADE && csk_rwlock_held_by(lock, self)) return EDEADLK;
+    if (deadline_ns == TRY) return EBUSY;
+    if (deadline_ns != CSK_NEVER && deadline_ns <= csk_platform_now()) return pass(lock, mode, self) ? 0 : ETIMEDOUT;
+    if (lock->policy != CSK_RWLOCK_STRICT && spin_to_pass(lock, mode, self)) return 0;
+    return queue_and_wait(lock, mode, deadline_ns, self);
+}
+
+static inline int enter(csk_rwlock_t *lock, int mode, int64_t deadline_ns) {
+    uint64_t self = csk_self();
+    return CSK_LIKELY(pass(lock, mode, self)) ? 0 : enter_contended(lock, mode, deadline_ns, self);
+}
+
+/* What was timed for a try function. */
+static int as_tried(int status, int64_t deadline_ns) { return status == ETIMEDOUT && deadline_ns == TRY ? EBUSY : status; }
+
+/* Notes that the calling thread, which is counted in the word, reads; without memory for that it leaves again. */
+static int note_read(csk_rwlock_t *lock) {
+    csk_read_t *read = csk_reads_free();
+    if (CSK_UNLIKELY(read == NULL)) {
+        csk_rwlock_leave(lock, RELEASE_READ);
+        return ENOMEM;
+    }
+    read->levels = 1;
+    read->biased = 0;
+    csk_store(&read->lock, lock, CSK_RELAXED);
+    if (lock->reader_bias) csk_rwlock_count_read(lock);
+    return 0;
+}
+
+static inline int read_lock(csk_rwlock_t *lock, int64_t deadline_ns) {
+    csk_read_t *read = csk_reads_find(lock);
+    if (CSK_UNLIKELY(read != NULL)) {
+        if (read->levels == UINT32_MAX) return EAGAIN;
+        read->levels++;
+        return 0;
+    }
+    if (lock->reader_bias) {
+        read = csk_reads_free();
+        if (CSK_UNLIKELY(read == NULL)) return ENOMEM;
+        if (CSK_LIKELY(csk_rwlock_enter_biased(lock, read))) return 0;
+        csk_reads_leave();
+    }
+    int status = enter(lock, RW_READ, deadline_ns);
+    return CSK_LIKELY(status == 0) ? note_read(lock) : status;
+}
+
+static inline int write_lock(csk_rwlock_t *lock, int64_t deadline_ns) {
+    if (CSK_UNLIKELY(csk_reads_find(lock) != NULL)) return EDEADLK;
+    int status = enter(lock, RW_WRITE, deadline_ns);
+    if (CSK_LIKELY(status == 0) && lock->reader_bias) {
+        status = csk_rwlock_revoke(lock, deadline_ns);
+        if (status != 0) csk_rwlock_leave(lock, RELEASE_WRITE);
+        return as_tried(status, deadline_ns);
+    }
+    return status;
+}
+
+int csk_rwlock_timedrdlock(csk_rwlock_t *lock, int64_t deadline_ns) { return read_lock(lock, deadline_ns > TRY ? deadline_ns : TRY + 1); }
+int csk_rwlock_timedwrlock(csk_rwlock_t *lock, int64_t deadline_ns) { return write_lock(lock, deadline_ns > TRY ? deadline_ns : TRY + 1); }
+int csk_rwlock_rdlock(csk_rwlock_t *lock) { return read_lock(lock, CSK_NEVER); }
+int csk_rwlock_wrlock(csk_rwlock_t *lock) { return write_lock(lock, CSK_NEVER); }
+int csk_rwlock_tryrdlock(csk_rwlock_t *lock) { return read_lock(lock, TRY); }
+int csk_rwlock_trywrlock(csk_rwlock_t *lock) { return write_lock(lock, TRY); }
+
+/* ---- Leaving ------------------------------------------------------------------------------------------------------------ */
+
+/* Tells the first waiter to come, or gives it the lock together with what the caller holds: true then. */
+static bool call_first(csk_rwlock_t *lock, enum csk_rwlock_release release, bool last, uint32_t **wake) {
+    csk_rwlock_effects_t effects = { 0 };
+    csk_queue_lock(&lock->queue_lock);
+    const csk_gate_waiter_t *first = lock->first;
+    bool designate = last && first != NULL && first->function == NULL && first->mode != RW_UPGRADE && !lock->hand_over &&
+                     lock->policy != CSK_RWLOCK_STRICT;
+    bool settle = first != NULL && !designate;
+    if (settle) {
+        csk_rwlock_settle(lock, release, &effects);
+    } else if (designate && !lock->coming) {
+        lock->coming = 1;
+        if (csk_exchange(&lock->first->word, WORD_TRY, CSK_ACQ_REL) == WORD_PARKED) *wake = &lock->first->word;
+        csk_rwlock_settle(lock, RELEASE_NOTHING, &effects);
+    }
+    csk_queue_unlock(&lock->queue_lock);
+    if (settle && *wake != NULL) csk_platform_wake(*wake, 1);
+    csk_rwlock_perform(&effects);
+    return settle;
+}
+
+void csk_rwlock_leave(csk_rwlock_t *lock, enum csk_rwlock_release release) {
+    uint32_t *wake = NULL;
+    uint64_t found = csk_load(&lock->state, CSK_RELAXED);
+    for (;;) {
+        uint64_t rest = release == RELEASE_READ ? (found & ~RW_FLAGS) - RW_READER : release == RELEASE_WRITE ? 0 : RW_READER;
+        bool somebody = false;
+        if (CSK_UNLIKELY(found & RW_WAITERS)) {
+            if (rest == 0) somebody = !(found & RW_COMING);
+            /* Perhaps an upgrading reader, which the last of the others lets in; or readers, which a writer takes along. */
+            else somebody = release != RELEASE_READ || (rest == RW_READER && (found & RW_HAND_OVER));
+        }
+        if (!somebody) {
+            if (csk_cas(&lock->state, &found, rest | (found & RW_FLAGS), CSK_RELEASE)) break;
+            continue;
+        }
+        if (call_first(lock, release, rest == 0, &wake)) return;
+        found = csk_load(&lock->state, CSK_RELAXED);
+    }
+    if (wake != NULL) csk_platform_wake(wake, 1);
+}
+
+static int unlock_read(csk_rwlock_t *lock) {
+    csk_read_t *read = csk_reads_find(lock);
+    if (CSK_UNLIKELY(read == NULL)) return EPERM;
+    if (--read->levels != 0) return 0;
+    if (read->biased) {
+        csk_rwlock_leave_biased(lock, read);
+        csk_reads_leave();
+        return 0;
+    }
+    csk_store(&read->lock, NULL, CSK_RELAXED);
+    csk_reads_leave();
+    csk_rwlock_leave(lock, RELEASE_READ);
+    return 0;
+}
+
+int csk_rwlock_unlock(csk_rwlock_t *lock) {
+    uint64_t holder = csk_load(&lock->state, CSK_RELAXED) & ~RW_FLAGS;
+    if (holder != (csk_self() | RW_WRITER) && holder != (CSK_GATE_NOBODY | RW_WRITER)) return unlock_read(lock);
+    csk_rwlock_leave(lock, RELEASE_WRITE);
+    return 0;
+}
+
+/* ---- Changing sides ------------------------------------------------------------------------------------------------------ */
+
+int csk_rwlock_downgrade(csk_rwlock_t *lock) {
+    if (!csk_rwlock_is_writing(lock)) return EPERM;
+    csk_read_t *read = csk_reads_free();
+    if (read == NULL) return ENOMEM;
+    read->levels = 1;
+    read->biased = 0;
+    csk_store(&read->lock, lock, CSK_RELAXED);
+    csk_rwlock_leave(lock, RELEASE_WRITE_KEEP_READ);
+    return 0;
+}
+
+/* From its mark into the word. False: a writer is in the word, and waits for this reader. */
+static bool count_in_word(csk_rwlock_t *lock, csk_read_t *read) {
+    uint64_t found = csk_load(&lock->state, CSK_RELAXED);
+    do {
+        if (found & RW_WRITER) return false;
+    } while (!csk_cas(&lock->state, &found, found + RW_READER, CSK_ACQUIRE));
+    read->biased = 0;
+    return true;
+}
+
+static int upgrade(csk_rwlock_t *lock, int64_t deadline_ns) {
+    csk_read_t *read = csk_reads_find(lock);
+    if (read == NULL) return EPERM;
+    if (read->levels != 1) return EDEADLK;
+    if (read->biased && !count_in_word(lock, read)) return deadline_ns == TRY ? EBUSY : EDEADLK;
+    int status = enter(lock, RW_UPGRADE, deadline_ns);
+    if (status != 0) return status;
+    if (lock->reader_bias) {
+        status = csk_rwlock_revoke(lock, deadline_ns);
+        if (status != 0) {
+            csk_rwlock_leave(lock, RELEASE_WRITE_KEEP_READ);
+            return as_tried(status, deadline_ns);
+        }
+    }
+    csk_store(&read->lock, NULL, CSK_RELAXED);
+    csk_reads_leave();
+    return 0;
+}
+
+int csk_rwlock_timedupgrade(csk_rwlock_t *lock, int64_t deadline_ns) { return upgrade(lock, deadline_ns > TRY ? deadline_ns : TRY + 1); }
+int csk_rwlock_tryupgrade(csk_rwlock_t *lock) { return upgrade(lock, TRY); }

@@ -1,0 +1,83 @@
+/* rwlock_async.c: asynchronous waiters at the read-write lock. */
+#include "internal/rwlock_queue.h"
+
+static csk_gate_waiter_t *waiter_of_deadline(csk_timer_t *timer) {
+    return (csk_gate_waiter_t *)((char *)timer - offsetof(csk_gate_waiter_t, deadline));
+}
+
+/* Takes a queued waiter out with a status: false when it was not queued any more. */
+static bool take_out(csk_rwlock_t *lock, csk_gate_waiter_t *waiter, int status) {
+    csk_rwlock_effects_t effects = { 0 };
+    csk_queue_lock(&lock->queue_lock);
+    bool queued = waiter->state == WAITER_QUEUED;
+    if (queued) {
+        csk_rwlock_remove(lock, waiter);
+        waiter->state = WAITER_IDLE;
+        csk_gate_finish(waiter, status, &effects.gate);
+        csk_rwlock_settle(lock, RELEASE_NOTHING, &effects);
+    }
+    csk_queue_unlock(&lock->queue_lock);
+    csk_rwlock_perform(&effects);
+    return queued;
+}
+
+static void deadline_passed(csk_timer_t *timer, void *context) { take_out(context, waiter_of_deadline(timer), ETIMEDOUT); }
+
+int csk_rwlock_lock_async(csk_rwlock_t *lock, csk_gate_waiter_t *waiter, int mode, int64_t deadline_ns,
+                          csk_gate_function_t function, void *context) {
+    if (function == NULL || (mode != CSK_RWLOCK_READ && mode != CSK_RWLOCK_WRITE)) return EINVAL;
+    if (lock->reader_bias) return ENOTSUP;
+    if (deadline_ns != CSK_NEVER) {
+        int error = csk_timer_prepare();
+        if (error != 0) return error;
+    }
+    csk_rwlock_effects_t effects = { 0 };
+    int64_t since_ns = csk_platform_now();
+    csk_queue_lock(&lock->queue_lock);
+    if (csk_load(&waiter->due, CSK_RELAXED) || waiter->state == WAITER_QUEUED) {
+        csk_queue_unlock(&lock->queue_lock);
+        return EBUSY;
+    }
+    waiter->mode = (uint8_t)mode;
+    waiter->function = function;
+    waiter->context = context;
+    waiter->deadline_ns = deadline_ns;
+    waiter->since_ns = since_ns;
+    waiter->object = lock;
+    waiter->node.rank = 0;
+    waiter->word = WORD_WAITING;
+    waiter->deadline_started = 0;
+    waiter->has_waited = 0;
+    csk_rwlock_append(lock, waiter);
+    csk_rwlock_settle(lock, RELEASE_NOTHING, &effects);
+    if (waiter->state == WAITER_QUEUED) {
+        waiter->has_waited = 1;
+        if (deadline_ns != CSK_NEVER) {
+            waiter->deadline_started = 1;
+            csk_timer_start(&waiter->deadline, deadline_ns, deadline_passed, lock);
+        }
+    }
+    csk_queue_unlock(&lock->queue_lock);
+    csk_rwlock_perform(&effects);
+    return 0;
+}
+
+int csk_rwlock_cancel(csk_rwlock_t *lock, csk_gate_waiter_t *waiter) { return take_out(lock, waiter, ECANCELED) ? 0 : EBUSY; }
+
+int csk_rwlock_adopt(csk_rwlock_t *lock, int mode) {
+    uint64_t self = csk_self(), found = csk_load(&lock->state, CSK_RELAXED);
+    if (csk_rwlock_held_by(lock, self) || csk_reads_find(lock) != NULL) return EDEADLK;
+    if (mode == CSK_RWLOCK_WRITE) {
+        do {
+            if ((found & ~RW_FLAGS) != (CSK_GATE_NOBODY | RW_WRITER)) return EINVAL;
+        } while (!csk_cas(&lock->state, &found, self | RW_WRITER | (found & RW_FLAGS), CSK_ACQUIRE));
+        return 0;
+    }
+    if (mode != CSK_RWLOCK_READ || (found & RW_WRITER) || found < RW_READER) return EINVAL;
+    csk_read_t *read = csk_reads_free();
+    if (read == NULL) return ENOMEM;
+    read->levels = 1;
+    read->biased = 0;
+    csk_store(&read->lock, lock, CSK_RELAXED);
+    return 0;
+}

@@ -1,0 +1,400 @@
+/* clients_rwlock.c: the read-write lock. */
+#include "explorer.h"
+#include "internal/rwlock_queue.h"
+
+static csk_rwlock_t *lock;
+static struct {
+    uint32_t reading[EXPLORE_THREADS], writing, left, right; /* what the lock protects */
+    uint32_t writes, reads;
+    uint32_t flags[4], entered, called;
+    int order[8];
+    csk_gate_waiter_t waiters[2];
+} *shared;
+
+static void make_with(uint32_t policy, uint32_t bias) {
+    csk_rwlock_attr_t attr = { .policy = policy, .reader_bias = bias };
+    lock = explore_allocate(sizeof *lock);
+    shared = explore_allocate(sizeof *shared);
+    EXPECT_EQUAL(csk_rwlock_init(lock, &attr), 0);
+    /* The first read of a biased lock turns the bias on. */
+    EXPECT_EQUAL(csk_rwlock_rdlock(lock), 0);
+    EXPECT_EQUAL(csk_rwlock_unlock(lock), 0);
+    lock->reads_until_bias = bias ? 1 : 0;
+}
+static void make_fast(void) { make_with(CSK_RWLOCK_FAST, 0); }
+static void make_strict(void) { make_with(CSK_RWLOCK_STRICT, 0); }
+static void make_biased(void) { make_with(CSK_RWLOCK_FAST, 1); }
+
+/* Whenever the queue lock is free: the word says what is in the queue, and nobody is left who could enter. */
+static void is_published(void) {
+    if (lock->queue_lock != 0) return;
+    uint64_t flags = 0;
+    if (lock->first != NULL) {
+        bool hand_over = lock->hand_over || lock->policy == CSK_RWLOCK_STRICT;
+        flags = RW_WAITERS | (lock->coming ? RW_COMING : 0) | (hand_over ? RW_HAND_OVER : 0);
+        uint64_t thread = lock->first->function != NULL ? CSK_GATE_NOBODY : lock->first->thread;
+        EXPECT(lock->coming || csk_rwlock_entered(lock->state & ~RW_FLAGS, lock->first->mode, thread) == 0);
+    }
+    EXPECT_EQUAL(lock->state & RW_FLAGS, flags);
+}
+#define CLIENT_ALL_FORMS(name, ...)                                                             \
+    CLIENT(name##_fast, .setup = make_fast, .invariant = is_published, __VA_ARGS__)             \
+    CLIENT(name##_strict, .setup = make_strict, .invariant = is_published, __VA_ARGS__)         \
+    CLIENT(name##_biased, .setup = make_biased, .invariant = is_published, __VA_ARGS__)
+#define CLIENT_FAST_STRICT(name, ...)                                                           \
+    CLIENT(name##_fast, .setup = make_fast, .invariant = is_published, __VA_ARGS__)             \
+    CLIENT(name##_strict, .setup = make_strict, .invariant = is_published, __VA_ARGS__)
+
+/* What the sections do goes through the store buffers, like all that a lock protects. */
+static void read_section(void) {
+    uint32_t *reading = &shared->reading[explore_thread()];
+    __atomic_store_n(reading, 1, __ATOMIC_RELAXED);
+    EXPECT_EQUAL(__atomic_load_n(&shared->writing, __ATOMIC_RELAXED), 0);
+    EXPECT_EQUAL(__atomic_load_n(&shared->right, __ATOMIC_RELAXED), __atomic_load_n(&shared->left, __ATOMIC_RELAXED));
+    __atomic_store_n(reading, 0, __ATOMIC_RELAXED);
+}
+static void write_section(void) {
+    EXPECT_EQUAL(__atomic_load_n(&shared->writing, __ATOMIC_RELAXED), 0);
+    __atomic_store_n(&shared->writing, 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&shared->left, __atomic_load_n(&shared->left, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);
+    for (int i = 0; i < EXPLORE_THREADS; i++) EXPECT_EQUAL(__atomic_load_n(&shared->reading[i], __ATOMIC_RELAXED), 0);
+    __atomic_store_n(&shared->right, __atomic_load_n(&shared->right, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&shared->writing, 0, __ATOMIC_RELAXED);
+}
+static void read_lock(void) { EXPECT_EQUAL(csk_rwlock_rdlock(lock), 0); }
+static void write_lock(void) { EXPECT_EQUAL(csk_rwlock_wrlock(lock), 0); }
+static void unlock(void) { EXPECT_EQUAL(csk_rwlock_unlock(lock), 0); }
+static void reads(void) {
+    read_lock();
+    read_section();
+    unlock();
+}
+static void writes(void) {
+    write_lock();
+    write_section();
+    unlock();
+}
+static void reads_twice(void) { reads(), reads(); }
+static void is_idle(void) {
+    EXPECT_EQUAL(csk_rwlock_waiting(lock), 0);
+    EXPECT_EQUAL(shared->left, shared->right);
+    EXPECT_EQUAL(csk_rwlock_trywrlock(lock), 0);
+    EXPECT_EQUAL(csk_rwlock_unlock(lock), 0);
+    EXPECT_EQUAL(csk_rwlock_destroy(lock), 0);
+}
+CLIENT_ALL_FORMS(rwlock_read_write, .threads = { reads, writes }, .check = is_idle, .preemptions = 2)
+CLIENT_ALL_FORMS(rwlock_write_write, .threads = { writes, writes }, .check = is_idle, .preemptions = 2)
+CLIENT_ALL_FORMS(rwlock_reads_write, .threads = { reads_twice, writes }, .check = is_idle, .preemptions = 2)
+CLIENT_ALL_FORMS(rwlock_two_readers, .threads = { reads, reads, writes }, .check = is_idle, .preemptions = 1)
+CLIENT_ALL_FORMS(rwlock_two_writers, .threads = { writes, writes, reads }, .check = is_idle, .preemptions = 1)
+CLIENT_ALL_FORMS(rwlock_four, .threads = { writes, reads_twice, writes, reads_twice }, .check = is_idle)
+CLIENT_ALL_FORMS(rwlock_spurious, .threads = { writes, reads, writes }, .check = is_idle, .spurious = 2)
+
+/* ---- Deadlines -------------------------------------------------------------------------------------------------------------- */
+
+static void reads_timed(void) {
+    int64_t deadline = explore_now() + 20000;
+    int status = csk_rwlock_timedrdlock(lock, deadline);
+    if (status == ETIMEDOUT) EXPECT(explore_now() >= deadline);
+    else EXPECT_EQUAL(status, 0);
+    if (status != 0) return;
+    read_section();
+    unlock();
+}
+static void writes_timed(void) {
+    int64_t deadline = explore_now() + 20000;
+    int status = csk_rwlock_timedwrlock(lock, deadline);
+    if (status == ETIMEDOUT) EXPECT(explore_now() >= deadline);
+    else EXPECT_EQUAL(status, 0);
+    if (status != 0) return;
+    write_section();
+    unlock();
+}
+static void tries(void) {
+    int status = csk_rwlock_trywrlock(lock);
+    if (status == 0) write_section(), unlock();
+    else EXPECT_EQUAL(status, EBUSY);
+    status = csk_rwlock_tryrdlock(lock);
+    if (status == 0) read_section(), unlock();
+    else EXPECT_EQUAL(status, EBUSY);
+}
+CLIENT_ALL_FORMS(rwlock_timed, .threads = { writes, reads_timed, writes_timed }, .check = is_idle, .preemptions = 1)
+CLIENT_ALL_FORMS(rwlock_timed_readers, .threads = { reads_timed, writes_timed, reads_timed, writes }, .check = is_idle)
+CLIENT_ALL_FORMS(rwlock_tries, .threads = { tries, writes, reads }, .check = is_idle, .preemptions = 1)
+
+/* A reader that never ends: the writer's deadline fires, and later ones get in. */
+static void reads_long(void) {
+    read_lock();
+    explore_set(&shared->flags[0], 1);
+    explore_wait(&shared->flags[1], 1);
+    read_section();
+    unlock();
+}
+static void gives_up_writing(void) {
+    explore_wait(&shared->flags[0], 1);
+    int64_t deadline = explore_now() + 20000;
+    EXPECT_EQUAL(csk_rwlock_timedwrlock(lock, deadline), ETIMEDOUT);
+    EXPECT(explore_now() >= deadline);
+    explore_set(&shared->flags[1], 1);
+    writes();
+}
+CLIENT_ALL_FORMS(rwlock_long_reader, .threads = { reads_long, gives_up_writing, reads }, .check = is_idle, .preemptions = 1)
+
+/* ---- Order ------------------------------------------------------------------------------------------------------------------ */
+
+static void await_waiting(uint32_t count) {
+    explore_wait(&lock->waiting, count);
+    EXPECT(csk_rwlock_waiting(lock) >= count);
+}
+static void enter_as(int who) {
+    EXPECT(shared->entered < 8);
+    shared->order[shared->entered++] = who;
+}
+static void holds_until_three_wait(void) {
+    write_lock();
+    explore_set(&shared->flags[0], 1);
+    await_waiting(3);
+    write_section();
+    unlock();
+}
+static void second_writer(void) {
+    explore_wait(&shared->flags[0], 1);
+    write_lock();
+    enter_as(1);
+    write_section();
+    unlock();
+}
+static void third_reader(void) {
+    explore_wait(&shared->flags[0], 1);
+    await_waiting(1);
+    read_lock();
+    enter_as(2);
+    read_section();
+    unlock();
+}
+static void fourth_writer(void) {
+    explore_wait(&shared->flags[0], 1);
+    await_waiting(2);
+    write_lock();
+    enter_as(3);
+    write_section();
+    unlock();
+}
+static void in_order(void) {
+    EXPECT_EQUAL(shared->entered, 3);
+    for (int i = 0; i < 3; i++) EXPECT_EQUAL(shared->order[i], i + 1);
+    is_idle();
+}
+CLIENT_ALL_FORMS(rwlock_order, .threads = { holds_until_three_wait, second_writer, third_reader, fourth_writer }, .check = in_order)
+
+/* Readers that wait one behind the other enter together: each waits for the other inside. */
+static void holds_until_two_wait(void) {
+    write_lock();
+    explore_set(&shared->flags[0], 1);
+    await_waiting(2);
+    write_section();
+    unlock();
+}
+static void meets(int me) {
+    explore_wait(&shared->flags[0], 1);
+    read_lock();
+    explore_set(&shared->flags[me], 1);
+    explore_wait(&shared->flags[3 - me], 1);
+    read_section();
+    unlock();
+}
+static void meets_one(void) { meets(2); }
+static void meets_two(void) { meets(1); }
+CLIENT_ALL_FORMS(rwlock_readers_together, .threads = { holds_until_two_wait, meets_one, meets_two }, .check = is_idle, .preemptions = 1)
+
+/* Once more by the same thread, with a writer waiting in between. */
+static void reads_nested(void) {
+    read_lock();
+    explore_set(&shared->flags[0], 1);
+    await_waiting(1);
+    read_lock();
+    EXPECT_EQUAL(csk_rwlock_wrlock(lock), EDEADLK);
+    read_section();
+    unlock();
+    read_section();
+    unlock();
+    EXPECT_EQUAL(csk_rwlock_unlock(lock), EPERM);
+}
+static void writes_behind(void) {
+    explore_wait(&shared->flags[0], 1);
+    write_lock();
+    EXPECT_EQUAL(csk_rwlock_wrlock(lock), EDEADLK);
+    EXPECT_EQUAL(csk_rwlock_rdlock(lock), EDEADLK);
+    write_section();
+    unlock();
+}
+CLIENT_FAST_STRICT(rwlock_nested, .threads = { reads_nested, writes_behind, reads }, .check = is_idle, .preemptions = 1)
+
+/* ---- Changing sides --------------------------------------------------------------------------------------------------------- */
+
+static void upgrades(void) {
+    read_lock();
+    read_section();
+    uint32_t seen = __atomic_load_n(&shared->left, __ATOMIC_RELAXED);
+    int status = csk_rwlock_timedupgrade(lock, CSK_NEVER);
+    if (status == 0) {
+        EXPECT_EQUAL(__atomic_load_n(&shared->left, __ATOMIC_RELAXED), seen);
+        write_section();
+        shared->writes++;
+    } else {
+        EXPECT_EQUAL(status, EDEADLK);
+        read_section();
+        shared->reads++;
+    }
+    unlock();
+}
+static void one_upgraded(void) {
+    EXPECT_EQUAL(shared->writes + shared->reads, 2);
+    EXPECT(shared->writes >= 1);
+    is_idle();
+}
+static void upgrades_timed(void) {
+    read_lock();
+    int64_t deadline = explore_now() + 20000;
+    int status = csk_rwlock_timedupgrade(lock, deadline);
+    if (status == ETIMEDOUT) EXPECT(explore_now() >= deadline);
+    if (status == 0) write_section();
+    else read_section();
+    unlock();
+}
+static void tries_upgrade(void) {
+    read_lock();
+    int status = csk_rwlock_tryupgrade(lock);
+    if (status == 0) {
+        write_section();
+    } else {
+        EXPECT_EQUAL(status, EBUSY);
+        read_section();
+    }
+    unlock();
+}
+static void downgrades(void) {
+    write_lock();
+    write_section();
+    uint32_t wrote = __atomic_load_n(&shared->left, __ATOMIC_RELAXED);
+    EXPECT_EQUAL(csk_rwlock_downgrade(lock), 0);
+    EXPECT_EQUAL(csk_rwlock_downgrade(lock), EPERM);
+    read_section();
+    EXPECT_EQUAL(__atomic_load_n(&shared->left, __ATOMIC_RELAXED), wrote);
+    unlock();
+}
+CLIENT_FAST_STRICT(rwlock_upgrade_two, .threads = { upgrades, upgrades }, .check = one_upgraded, .preemptions = 1)
+CLIENT(rwlock_upgrade_two_biased, .setup = make_biased, .invariant = is_published, .threads = { upgrades, upgrades }, .check = is_idle, .preemptions = 1)
+CLIENT_ALL_FORMS(rwlock_upgrade_and_writer, .threads = { upgrades, writes, reads }, .check = is_idle, .preemptions = 1)
+CLIENT_ALL_FORMS(rwlock_upgrade_among_readers, .threads = { upgrades, reads, reads_twice }, .check = is_idle)
+CLIENT_ALL_FORMS(rwlock_upgrade_timed, .threads = { upgrades_timed, reads, writes }, .check = is_idle, .preemptions = 1)
+CLIENT_ALL_FORMS(rwlock_upgrade_tried, .threads = { tries_upgrade, tries_upgrade, writes }, .check = is_idle, .preemptions = 1)
+CLIENT_ALL_FORMS(rwlock_downgrade, .threads = { downgrades, reads, writes }, .check = is_idle, .preemptions = 1)
+CLIENT_ALL_FORMS(rwlock_sides, .threads = { downgrades, upgrades_timed, writes_timed, reads }, .check = is_idle)
+
+/* The reader that came behind the waiting writer enters with the one who downgrades only if it stands first. */
+static void downgrades_and_meets(void) {
+    write_lock();
+    explore_set(&shared->flags[0], 1);
+    await_waiting(1);
+    EXPECT_EQUAL(csk_rwlock_downgrade(lock), 0);
+    explore_wait(&shared->flags[1], 1);
+    unlock();
+}
+static void reads_behind(void) {
+    explore_wait(&shared->flags[0], 1);
+    read_lock();
+    explore_set(&shared->flags[1], 1);
+    read_section();
+    unlock();
+}
+CLIENT_ALL_FORMS(rwlock_downgrade_takes_along, .threads = { downgrades_and_meets, reads_behind }, .check = is_idle, .preemptions = 2)
+
+/* ---- The end of a lock ------------------------------------------------------------------------------------------------------ */
+
+/* Without bias whoever leaves last may free the lock at once. */
+static void last_frees(void) {
+    if (__atomic_fetch_add(&shared->flags[0], 1, __ATOMIC_SEQ_CST) != 2) return;
+    EXPECT_EQUAL(csk_rwlock_destroy(lock), 0);
+    explore_free(lock, sizeof *lock);
+}
+static void writes_and_frees(void) {
+    write_lock();
+    bool last = __atomic_fetch_add(&shared->flags[1], 1, __ATOMIC_SEQ_CST) == 2;
+    unlock();
+    if (!last) return;
+    EXPECT_EQUAL(csk_rwlock_destroy(lock), 0);
+    explore_free(lock, sizeof *lock);
+}
+CLIENT(rwlock_last_frees_fast, .setup = make_fast, .threads = { writes_and_frees, writes_and_frees, writes_and_frees }, .preemptions = 1)
+CLIENT(rwlock_last_frees_strict, .setup = make_strict, .threads = { writes_and_frees, writes_and_frees, writes_and_frees }, .preemptions = 1)
+static void reads_counted(void) {
+    reads();
+    last_frees();
+}
+static void writes_counted(void) {
+    writes();
+    last_frees();
+}
+CLIENT_FAST_STRICT(rwlock_all_leave, .threads = { reads_counted, writes_counted, reads_counted })
+
+/* ---- Asynchronous waiters ---------------------------------------------------------------------------------------------------- */
+
+static void is_granted(csk_gate_waiter_t *waiter, void *context, int status) {
+    (void)waiter, (void)context;
+    shared->called++;
+    if (status != 0) {
+        EXPECT(status == ETIMEDOUT || status == ECANCELED);
+        return;
+    }
+    if (waiter->mode == CSK_RWLOCK_WRITE) {
+        write_section();
+        unlock();
+    } else {
+        EXPECT_EQUAL(csk_rwlock_adopt(lock, CSK_RWLOCK_READ), 0);
+        read_section();
+        unlock();
+    }
+}
+static void queue(int index, int mode, int64_t deadline) {
+    EXPECT_EQUAL(csk_rwlock_lock_async(lock, &shared->waiters[index], mode, deadline, is_granted, NULL), 0);
+}
+static void queues_write(void) { queue(0, CSK_RWLOCK_WRITE, CSK_NEVER); }
+static void queues_read(void) { queue(1, CSK_RWLOCK_READ, CSK_NEVER); }
+static void queues_timed(void) { queue(0, CSK_RWLOCK_WRITE, explore_now() + 20000); }
+static void cancels(void) {
+    int status = csk_rwlock_cancel(lock, &shared->waiters[0]);
+    EXPECT(status == 0 || status == EBUSY);
+}
+static void called_once(void) {
+    EXPECT_EQUAL(shared->called, 1);
+    is_idle();
+}
+static void called_twice(void) {
+    EXPECT_EQUAL(shared->called, 2);
+    is_idle();
+}
+CLIENT_FAST_STRICT(rwlock_async, .threads = { queues_write, writes, reads }, .check = called_once, .preemptions = 1)
+CLIENT_FAST_STRICT(rwlock_async_both, .threads = { queues_write, queues_read, writes }, .check = called_twice, .preemptions = 1)
+CLIENT_FAST_STRICT(rwlock_async_cancelled, .threads = { queues_write, cancels, writes, reads }, .check = called_once)
+CLIENT_FAST_STRICT(rwlock_async_deadline, .threads = { queues_timed, writes, reads, cancels }, .check = called_once)
+
+/* Granted here, adopted and left elsewhere. */
+static void passes_on(csk_gate_waiter_t *waiter, void *context, int status) {
+    (void)waiter, (void)context;
+    EXPECT_EQUAL(status, 0);
+    explore_set(&shared->called, 1);
+}
+static void queues_passing(void) {
+    EXPECT_EQUAL(csk_rwlock_lock_async(lock, &shared->waiters[0], CSK_RWLOCK_WRITE, CSK_NEVER, passes_on, NULL), 0);
+}
+static void adopts(void) {
+    explore_wait(&shared->called, 1);
+    EXPECT_EQUAL(csk_rwlock_adopt(lock, CSK_RWLOCK_WRITE), 0);
+    EXPECT_EQUAL(csk_rwlock_adopt(lock, CSK_RWLOCK_WRITE), EDEADLK);
+    EXPECT(csk_rwlock_is_writing(lock));
+    EXPECT_EQUAL(csk_rwlock_rdlock(lock), EDEADLK);
+    write_section();
+    unlock();
+}
+CLIENT_FAST_STRICT(rwlock_async_adopted, .threads = { queues_passing, adopts, reads, writes }, .check = called_once)

@@ -1,0 +1,12 @@
+/* kernel_reads.c: the kernel's reads.c, whose records live in the memory of one schedule, and the way back to its first state. */
+#include "explorer.h"
+
+#define calloc(count, size) explore_allocate((count) * (size))
+#include "reads.c"
+
+#include "internal.h"
+
+void kernel_reset_reads(void) {
+    all.lock = all.fork_handled = 0;
+    all.first = NULL;
+}
