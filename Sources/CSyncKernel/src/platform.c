@@ -102,6 +102,13 @@ int csk_platform_start_thread(void (*body)(void *), void *context, const char *n
     return 0;
 }
 
+uint32_t csk_platform_processors(void) {
+    cpu_set_t mine;
+    /* Machines with more processors than the set has places for refuse. */
+    if (sched_getaffinity(0, sizeof mine, &mine) != 0) return CPU_SETSIZE;
+    return (uint32_t)CPU_COUNT(&mine);
+}
+
 /* The key plus 1; 0 before the first use. Without a lock a fork leaves it usable, and a refused key can be asked for again. */
 static uint64_t thread_end_key;
 

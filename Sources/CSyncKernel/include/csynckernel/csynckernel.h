@@ -6,6 +6,7 @@
 #include "tls.h"
 #include "heap.h"
 #include "timer.h"
+#include "pool.h"
 #include "observe.h"
 #include "gate.h"
 #include "mutex.h"

@@ -33,6 +33,7 @@
 #define CSK_RWLOCK_H
 
 #include "gate.h"
+#include "pool.h"
 
 CSK_BEGIN_DECLS
 
@@ -112,6 +113,21 @@ CSK_API int csk_rwlock_cancel(csk_rwlock_t *lock, csk_gate_waiter_t *waiter);
 /* The calling thread becomes the holder of what was granted to a waiter in `mode`: its own calls know it from now on. 0, EINVAL (nothing of
  * that kind is to be adopted), EDEADLK (it holds the lock already) or ENOMEM (reading; still to be adopted then). */
 CSK_API int csk_rwlock_adopt(csk_rwlock_t *lock, int mode);
+
+/* A write that runs by itself. The caller zero-fills it once and keeps it in place until its function is called. */
+typedef struct csk_rwlock_write csk_rwlock_write_t;
+typedef void (*csk_rwlock_write_function_t)(csk_rwlock_write_t *write, void *context);
+struct csk_rwlock_write {
+    csk_gate_waiter_t waiter;
+    csk_pool_item_t item;
+    csk_rwlock_write_function_t function;
+    void *context;
+};
+
+/* Queues `write`; `function` is called once with the write lock held, on a worker of the pool, and the lock is left when it
+ * returns. It may block, unlock or downgrade the lock itself, and free the write. Writes that are next to each other in the queue run one after the
+ * other on one worker. Never waits. 0, or what csk_rwlock_lock_async and csk_pool_post return; then nothing was queued. */
+CSK_API int csk_rwlock_enqueue_write(csk_rwlock_t *lock, csk_rwlock_write_t *write, csk_rwlock_write_function_t function, void *context);
 
 /* ---- Looking on -------------------------------------------------------------------------------------------------------- */
 

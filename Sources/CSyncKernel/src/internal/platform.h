@@ -49,6 +49,9 @@ void csk_platform_membarrier(void);
 /* Starts a detached thread with all signals blocked and timer slack 1 ns. 0 or an errno value. */
 int csk_platform_start_thread(void (*body)(void *), void *context, const char *name);
 
+/* How many processors this process may use; at least 1. */
+uint32_t csk_platform_processors(void);
+
 /* Calls `function` with some argument when the calling thread ends; good for one call, also when asked for from within that call. The
  * same function at every call in the process. 0, ENOMEM, or EAGAIN when the process has no pthread key left. */
 int csk_platform_call_at_thread_end(void (*function)(void *));

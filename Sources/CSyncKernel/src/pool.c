@@ -1,0 +1,209 @@
+/* pool.c: all state is under `lock`; a worker that sleeps does so on a word of its own, which who takes it off the idle stack sets. */
+#include "csynckernel/pool.h"
+
+#include "csynckernel/timer.h"
+#include "internal/pool.h"
+#include "internal/queue_lock.h"
+
+typedef struct worker {
+    struct worker *next_idle;
+    uint32_t word; /* 0: asleep or about to be; 1: told to look */
+} worker_t;
+
+static const int64_t spin_ns = 5000;               /* about what a wake costs */
+static const int64_t stalled_ns = 1000000;
+static const int64_t idle_ns = 10000000000;
+
+static struct {
+    uint32_t lock;
+    uint32_t workers, wanted;                      /* wanted: as many as there are processors */
+    csk_pool_item_t *first, *last;
+    uint64_t queued, taken;
+    worker_t *idle;
+    bool waking;                                   /* a worker was told and has not looked yet */
+    bool watching;                                 /* the clock below runs */
+    bool fork_handled;
+    uint64_t taken_before;                         /* when it was started */
+    csk_timer_t watch;
+} pool;
+
+static void run_worker(void *context);
+
+static void before_fork(void) { csk_queue_lock(&pool.lock); }
+static void after_fork_in_parent(void) { csk_queue_unlock(&pool.lock); }
+static void after_fork_in_child(void) {
+    pool.workers = 0;
+    pool.first = pool.last = NULL;
+    pool.queued = 0;
+    pool.idle = NULL;
+    pool.waking = pool.watching = false;
+    pool.fork_handled = true;
+    csk_queue_unlock(&pool.lock);
+}
+
+/* The caller has counted the worker. */
+static int start_worker(void) {
+    int error = csk_platform_start_thread(run_worker, NULL, "csk-worker");
+    if (error == 0) return 0;
+    csk_queue_lock(&pool.lock);
+    pool.workers--;
+    csk_queue_unlock(&pool.lock);
+    return error;
+}
+
+/* Under the lock: takes the worker that went to sleep last off the stack, for the caller to wake. */
+static worker_t *call_worker(void) {
+    worker_t *worker = pool.idle;
+    if (worker == NULL || pool.waking) return NULL;
+    pool.idle = worker->next_idle;
+    pool.waking = true;
+    return worker;
+}
+
+/* The worker may have looked, worked and ended before the wake: only its address is used then. */
+static void wake(worker_t *worker) {
+    csk_store(&worker->word, 1u, CSK_RELEASE);
+    csk_platform_wake(&worker->word, 1);
+}
+
+/* Work waits, and for 1 ms no worker has come for any: they are all inside functions that block, or take long. */
+static void look_for_progress(csk_timer_t *timer, void *context) {
+    csk_queue_lock(&pool.lock);
+    bool stalled = pool.first != NULL && pool.idle == NULL && pool.taken == pool.taken_before;
+    bool more = stalled && pool.workers < CSK_POOL_WORKERS_MAX;
+    pool.workers += more;
+    pool.watching = pool.first != NULL;
+    pool.taken_before = pool.taken;
+    bool again = pool.watching;
+    csk_queue_unlock(&pool.lock);
+    if (more) start_worker();
+    if (again) csk_timer_start(timer, csk_deadline_after(stalled_ns), look_for_progress, context);
+}
+
+static int prepare(void) {
+    if (CSK_LIKELY(csk_load(&pool.wanted, CSK_ACQUIRE) != 0)) return 0;
+    int error = csk_timer_prepare();
+    if (error != 0) return error;
+    csk_queue_lock(&pool.lock);
+    bool register_fork = !pool.fork_handled;
+    pool.fork_handled = true;
+    csk_queue_unlock(&pool.lock);
+    if (register_fork) error = csk_platform_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+    if (error != 0) {
+        csk_queue_lock(&pool.lock);
+        pool.fork_handled = false;
+        csk_queue_unlock(&pool.lock);
+        return error;
+    }
+    uint32_t processors = csk_platform_processors();
+    csk_store(&pool.wanted, processors < 2 ? 2 : processors > CSK_POOL_WORKERS_MAX ? CSK_POOL_WORKERS_MAX : processors, CSK_RELEASE);
+    return 0;
+}
+
+int csk_pool_prepare(void) {
+    int error = prepare();
+    if (error != 0) return error;
+    csk_queue_lock(&pool.lock);
+    bool first = pool.workers == 0;
+    pool.workers += first;
+    csk_queue_unlock(&pool.lock);
+    return first ? start_worker() : 0;
+}
+
+int csk_pool_post(csk_pool_item_t *item, csk_pool_function_t function) {
+    if (function == NULL) return EINVAL;
+    /* Before the item is queued: without any worker it is refused. */
+    if (CSK_UNLIKELY(csk_load(&pool.workers, CSK_RELAXED) == 0)) {
+        int error = csk_pool_prepare();
+        if (error != 0) return error;
+    }
+    item->function = function;
+    item->next = NULL;
+    csk_queue_lock(&pool.lock);
+    if (pool.last != NULL) pool.last->next = item;
+    else pool.first = item;
+    pool.last = item;
+    pool.queued++;
+    bool start = pool.idle == NULL && pool.workers < pool.wanted;
+    pool.workers += start;
+    worker_t *worker = call_worker();
+    bool watch = worker == NULL && !pool.watching && !pool.waking;
+    if (watch) {
+        pool.watching = true;
+        pool.taken_before = pool.taken;
+    }
+    csk_queue_unlock(&pool.lock);
+    if (worker != NULL) wake(worker);
+    if (start) start_worker();
+    /* Also what tries again when a worker could not be started. */
+    if (watch) csk_timer_start(&pool.watch, csk_deadline_after(stalled_ns), look_for_progress, NULL);
+    return 0;
+}
+
+/* Under the lock. */
+static csk_pool_item_t *take(void) {
+    csk_pool_item_t *item = pool.first;
+    if (item == NULL) return NULL;
+    pool.first = item->next;
+    if (pool.first == NULL) pool.last = NULL;
+    pool.queued--;
+    pool.taken++;
+    return item;
+}
+
+/* Sleeps until somebody has taken the worker off the stack: true; or for so long that it is not needed any more. */
+static bool sleep_until_called(worker_t *self) {
+    int64_t now_ns = csk_platform_now(), end_ns = now_ns + spin_ns;
+    while (csk_load(&self->word, CSK_ACQUIRE) == 0 && csk_platform_now() < end_ns)
+        for (int pauses = 0; pauses < 8; pauses++) csk_platform_pause();
+    for (int64_t until_ns = now_ns + idle_ns; csk_load(&self->word, CSK_ACQUIRE) == 0;) {
+        if (csk_platform_park(&self->word, 0, until_ns) != ETIMEDOUT) continue;
+        csk_queue_lock(&pool.lock);
+        worker_t **place = &pool.idle;
+        while (*place != NULL && *place != self) place = &(*place)->next_idle;
+        bool ends = *place == self && pool.workers > pool.wanted;
+        if (ends) {
+            *place = self->next_idle;
+            pool.workers--;
+        }
+        csk_queue_unlock(&pool.lock);
+        if (ends) return false;
+        until_ns = csk_platform_now() + idle_ns;
+    }
+    return true;
+}
+
+static void run_worker(void *context) {
+    (void)context;
+    worker_t self = { 0 };
+    for (bool called = false;;) {
+        csk_queue_lock(&pool.lock);
+        if (called) pool.waking = false;
+        csk_pool_item_t *item = take();
+        worker_t *next = pool.first != NULL ? call_worker() : NULL;
+        if (item == NULL) {
+            self.word = 0;
+            self.next_idle = pool.idle;
+            pool.idle = &self;
+        }
+        csk_queue_unlock(&pool.lock);
+        if (next != NULL) wake(next);
+        called = item == NULL;
+        if (item != NULL) item->function(item);
+        else if (!sleep_until_called(&self)) return;
+    }
+}
+
+uint32_t csk_pool_workers(void) {
+    csk_queue_lock(&pool.lock);
+    uint32_t workers = pool.workers;
+    csk_queue_unlock(&pool.lock);
+    return workers;
+}
+
+uint64_t csk_pool_queued(void) {
+    csk_queue_lock(&pool.lock);
+    uint64_t queued = pool.queued;
+    csk_queue_unlock(&pool.lock);
+    return queued;
+}
