@@ -19,10 +19,10 @@ final class ThreadLocalValueLegacyTests: XCTestCase {
     private func onNewThread(_ name: String = "", _ body: @escaping () -> Void) {
         let done = expectation(description: "done")
         let thread = Thread {
+            Thread.current.name = name
             body()
             done.fulfill()
         }
-        thread.name = name
         thread.start()
         wait(for: [done], timeout: 10)
     }
