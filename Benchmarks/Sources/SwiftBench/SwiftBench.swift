@@ -29,8 +29,10 @@ struct SwiftBench: ParsableCommand {
         let second = Thread { while true { sleep(1000) } }
         second.start()
         if let loop { return try count(loop) }
-        if threadLocals { return ThreadLocals(results: Results(appendingTo: tsv), rounds: rounds).run() }
-        onThreads(1) { _ in Measurements(tsv: tsv, rounds: rounds, millis: millis).run() }
+        onThreads(1) { _ in
+            if threadLocals { ThreadLocals(results: Results(appendingTo: tsv), rounds: rounds).run() }
+            else { Measurements(tsv: tsv, rounds: rounds, millis: millis).run() }
+        }
     }
 
     private func count(_ times: Int) throws {

@@ -19,11 +19,6 @@ struct ThreadLocals {
     private static let key = "SwiftBench.number"
 
     func run() {
-        // A thread of its own, like all that keep values.
-        onThreads(1) { _ in measure() }
-    }
-
-    private func measure() {
         let number = Self.number, object = Self.object, nio = ThreadSpecificVariable<Object>(), objects = [Object(1), Object(2)]
         number.setValue(1)
         object.setValue(objects[0])
