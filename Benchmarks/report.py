@@ -37,6 +37,10 @@ def targets(rows):
     yield "QueueSafeValue, allocations to create", get("creation", "QueueSafeValue(value: 0)", "allocations"), "<=", 2
     yield "CriticalSection.execute / NSRecursiveLock", ratio(get(plain, "CriticalSection.execute"), get(plain, "NSRecursiveLock")), "<=", 0.6
     yield "CriticalSection re-entry, ns", get(plain, "CriticalSection re-entry"), "<=", 2
+    for kind in ("ThreadLocalValue", "ThreadLocalValue, reference"):
+        for group, most in (("read", 5), ("replaced", 8)):
+            yield f"{kind}, {group}, ns", get(f"thread-local value, {group}", kind), "<=", most
+            yield "the same / ThreadSpecificVariable", ratio(get(f"thread-local value, {group}", kind), get(f"thread-local value, {group}", "ThreadSpecificVariable")), "<=", 1
     yield "8 threads, 100 ns: PriorityMutex / NIOLock", ratio(throughput("PriorityMutex", 8), throughput("NIOLockedValueBox", 8)), ">=", 1.5
     for peer in ("DispatchSemaphore(1)", "DispatchQueue.sync", "actor (await)"):
         yield f"8 threads, 100 ns: PriorityMutex / {peer}", ratio(throughput("PriorityMutex", 8), throughput(peer, 8)), ">=", 1

@@ -59,3 +59,6 @@ expect(result == .success(2))
 
 // MARK: QueueSafeValue 2 check
 expect(count == .success(2))
+
+// MARK: ThreadLocalValue check
+expect(buffer?.count == 4096 && scratch.cachedValue() == nil)

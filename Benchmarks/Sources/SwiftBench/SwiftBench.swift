@@ -15,6 +15,9 @@ struct SwiftBench: ParsableCommand {
     @Option(help: "A file to which rows are appended.")
     var tsv: String?
 
+    @Flag(help: "Only the thread-local values.")
+    var threadLocals = false
+
     @Option(help: "Only this many increments of the subject named by --subject, for counting instructions.")
     var loop: Int?
 
@@ -26,7 +29,10 @@ struct SwiftBench: ParsableCommand {
         let second = Thread { while true { sleep(1000) } }
         second.start()
         if let loop { return try count(loop) }
-        onThreads(1) { _ in Measurements(tsv: tsv, rounds: rounds, millis: millis).run() }
+        onThreads(1) { _ in
+            if threadLocals { ThreadLocals(results: Results(appendingTo: tsv), rounds: rounds).run() }
+            else { Measurements(tsv: tsv, rounds: rounds, millis: millis).run() }
+        }
     }
 
     private func count(_ times: Int) throws {
@@ -53,6 +59,7 @@ struct Measurements {
         // The first of a kind prepares what all share, which takes milliseconds.
         FastMutex().increments(1000)
         Uncontended(results: results, rounds: rounds).run()
+        ThreadLocals(results: results, rounds: rounds).run()
         let contended = Contended(results: results, rounds: rounds, windowMilliseconds: millis, turnsPerMicrosecond: calibrate())
         contended.runThroughput()
         contended.runUrgent()

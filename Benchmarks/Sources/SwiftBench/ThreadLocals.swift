@@ -1,0 +1,90 @@
+import CBenchSupport
+import Foundation
+import NIOPosix
+import SwiftSync
+
+/// Nanoseconds to read and to replace a value of the calling thread that is there.
+struct ThreadLocals {
+    let results: Results
+    let rounds: Int
+    private let times = 400_000
+
+    private final class Object {
+        var number: Int
+        init(_ number: Int) { self.number = number }
+    }
+
+    private static let number = ThreadLocalValue<Int>(key: "SwiftBench.number")
+    private static let object = ThreadLocalValue<Object>(key: "SwiftBench.object")
+    private static let key = "SwiftBench.number"
+
+    func run() {
+        let number = Self.number, object = Self.object, nio = ThreadSpecificVariable<Object>(), objects = [Object(1), Object(2)]
+        number.setValue(1)
+        object.setValue(objects[0])
+        nio.currentValue = objects[0]
+        Thread.current.threadDictionary[Self.key] = 1
+
+        var rows = Rows([])
+        func turn(_ name: String, _ loop: @escaping (Int) -> Int) -> Turn {
+            Turn(subject: name) {
+                keep(loop(1000))
+                let begin = bench_now_ns()
+                let sum = loop(times)
+                rows.add(name, Double(bench_now_ns() - begin) / Double(times))
+                keep(sum)
+            }
+        }
+        func report(_ group: String, _ turns: [Turn]) {
+            rows = Rows(turns.map(\.subject))
+            note("\(group) ")
+            inRounds(rounds, turns)
+            note("\n")
+            results.print(group, "ns", baseline: "ThreadSpecificVariable", rows.values)
+        }
+
+        report("thread-local value, read", [
+            turn("threadDictionary") { times in
+                var sum = 0
+                for _ in 0..<times { sum &+= Thread.current.threadDictionary[Self.key] as? Int ?? 0 }
+                return sum
+            },
+            turn("ThreadSpecificVariable") { times in
+                var sum = 0
+                for _ in 0..<times { sum &+= nio.currentValue?.number ?? 0 }
+                return sum
+            },
+            turn("ThreadLocalValue") { times in
+                var sum = 0
+                for _ in 0..<times { sum &+= number.value() ?? 0 }
+                return sum
+            },
+            turn("ThreadLocalValue, reference") { times in
+                var sum = 0
+                for _ in 0..<times { sum &+= object.value()?.number ?? 0 }
+                return sum
+            },
+        ])
+        report("thread-local value, replaced", [
+            turn("threadDictionary") { times in
+                for index in 0..<times { Thread.current.threadDictionary[Self.key] = index }
+                return times
+            },
+            turn("ThreadSpecificVariable") { times in
+                for index in 0..<times { nio.currentValue = objects[index & 1] }
+                return times
+            },
+            turn("ThreadLocalValue") { times in
+                for index in 0..<times { number.setValue(index) }
+                return times
+            },
+            turn("ThreadLocalValue, reference") { times in
+                for index in 0..<times { object.setValue(objects[index & 1]) }
+                return times
+            },
+        ])
+    }
+
+    @inline(never) @_optimize(none)
+    private func keep(_ sum: Int) {}
+}
