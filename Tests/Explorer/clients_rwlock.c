@@ -9,6 +9,8 @@ static struct {
     uint32_t flags[4], entered, called;
     int order[8];
     csk_gate_waiter_t waiters[2];
+    uint64_t state_before; /* the invariant's: the word, when nobody had the queue lock */
+    bool queue_was_free;
 } *shared;
 
 static void make_with(uint32_t policy, uint32_t bias) {
@@ -25,9 +27,20 @@ static void make_fast(void) { make_with(CSK_RWLOCK_FAST, 0); }
 static void make_strict(void) { make_with(CSK_RWLOCK_STRICT, 0); }
 static void make_biased(void) { make_with(CSK_RWLOCK_FAST, 1); }
 
-/* Whenever the queue lock is free: the word says what is in the queue, and nobody is left who could enter. */
+/* Whoever entered with this step, without the queue lock, was a newcomer. A biased reader that upgrades counts itself late. */
+static bool newcomer_entered(void) {
+    uint64_t before = shared->state_before & ~RW_FLAGS, now = lock->state & ~RW_FLAGS;
+    return (before == 0 && now != 0) || (!(before & RW_WRITER) && !(now & RW_WRITER) && now > before && !lock->reader_bias);
+}
+
+/* Whenever the queue lock is free: the word says what is in the queue, nobody is left who could enter, and nobody has passed where
+ * that is forbidden. */
 static void is_published(void) {
+    bool queue_was_free = shared->queue_was_free;
+    shared->queue_was_free = lock->queue_lock == 0;
     if (lock->queue_lock != 0) return;
+    if (queue_was_free) EXPECT(csk_rwlock_newcomers_enter(shared->state_before) || !newcomer_entered());
+    shared->state_before = lock->state;
     uint64_t flags = 0;
     if (lock->first != NULL) {
         bool hand_over = lock->hand_over || lock->policy == CSK_RWLOCK_STRICT;
@@ -186,6 +199,26 @@ static void in_order(void) {
     is_idle();
 }
 CLIENT_ALL_FORMS(rwlock_order, .threads = { holds_until_three_wait, second_writer, third_reader, fourth_writer }, .check = in_order)
+
+/* A reader does not pass a writer that waits for another reader. */
+static void reads_until_two_wait(void) {
+    read_lock();
+    explore_set(&shared->flags[0], 1);
+    await_waiting(2);
+    read_section();
+    unlock();
+}
+static void reads_behind_writer(void) {
+    explore_wait(&shared->flags[0], 1);
+    await_waiting(1);
+    reads();
+}
+static void writes_next(void) {
+    explore_wait(&shared->flags[0], 1);
+    writes();
+}
+CLIENT_FAST_STRICT(rwlock_reader_waits_behind_writer, .threads = { reads_until_two_wait, writes_next, reads_behind_writer }, .check = is_idle,
+                   .preemptions = 1)
 
 /* Readers that wait one behind the other enter together: each waits for the other inside. */
 static void holds_until_two_wait(void) {

@@ -15,5 +15,6 @@ int core_start_thread(void (*body)(void *), void *context);
 /* The kernel as it is when a process begins. */
 void kernel_reset_timers(void);
 void kernel_reset_reads(void);
+void kernel_reset_pool(void);
 
 #endif

@@ -125,8 +125,8 @@ MUTANTS = [
     ("a timeout drops a promise", PQUEUE, "        if (waiter.promised && !(queue->closed && line == &queue->pushers)) break;\n        if (queue->closed) status = ESHUTDOWN;\n        else if (deadline_ns != CSK_NEVER && csk_now() >= deadline_ns) status = ETIMEDOUT;\n",
      "        if (queue->closed) status = ESHUTDOWN;\n        else if (deadline_ns != CSK_NEVER && csk_now() >= deadline_ns) status = ETIMEDOUT;\n        else if (waiter.promised) break;\n"),
     # The read-write lock.
-    ("newcomers pass the lock's queue", RW_WORD, "    return flags == 0 || flags == (RW_WAITERS | RW_COMING);", "    return flags == 0 || flags != 0;"),
-    ("newcomers pass a hand-over of the lock", RW_WORD, "flags == (RW_WAITERS | RW_COMING);", "(flags & RW_COMING);"),
+    ("newcomers pass the lock's queue", RW_WORD, "    return flags == 0 || flags == (RW_WAITERS | RW_COMING);", "    return flags == 0 || flags != RW_HAND_OVER;"),
+    ("newcomers pass a hand-over of the lock", RW_WORD, "flags == (RW_WAITERS | RW_COMING);", "(flags & RW_COMING) != 0;"),
     ("who queues at the lock does not settle", RW, "    csk_rwlock_settle(lock, RELEASE_NOTHING, &effects);\n    bool waits", "    bool waits"),
     ("timed-out waiter of the lock does not settle", RW, "        csk_rwlock_remove(lock, self);\n        csk_rwlock_settle(lock, RELEASE_NOTHING, &effects);", "        csk_rwlock_remove(lock, self);"),
     ("timed-out waiter of the lock overlooks its grant", RW, "    bool granted = self->state == WAITER_GRANTED;\n    if (!granted) {", "    bool granted = false;\n    if (!granted) {"),

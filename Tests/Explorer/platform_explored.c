@@ -27,3 +27,5 @@ int csk_platform_call_at_thread_end(void (*function)(void *)) {
     (void)function;
     return 0;
 }
+
+uint32_t csk_platform_processors(void) { return 2; }
