@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """Plants one fault at a time in a copy of the kernel and reports whether the corpora notice.
 
-    faults.py BUILD_FOLDER [--seconds N]     N: what the corpus overlooks is fuzzed so long (libFuzzer; CLANG names a clang)
+    faults.py BUILD_FOLDER [--found FOLDER] [--seconds N]
+
+--found: where scripts/fuzz keeps what it found; of that, the smallest input that notices what the corpus overlooks joins the corpus.
+--seconds: what is overlooked still is fuzzed so long (libFuzzer; CLANG names a clang).
 
 Exits 1 when a fault survives. A fault is a target, a file, a text that stands in it exactly once, and what takes its place.
 """
@@ -83,9 +86,20 @@ def notices(command, seconds):
     return said[0].split(": ", 1)[-1] if said else "ends with %d" % done.returncode
 
 
+def extend(corpus, found, program):
+    """Adds the smallest input of the folder that fails; what it says, or None."""
+    for path in sorted(glob.glob(os.path.join(found, "*")), key=os.path.getsize):
+        said = notices([program, path], 20)
+        if said is not None:
+            shutil.copy(path, corpus)
+            return said
+    return None
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder")
+    parser.add_argument("--found")
     parser.add_argument("--seconds", type=int, default=0)
     options = parser.parse_args()
     os.makedirs(options.folder, exist_ok=True)
@@ -95,6 +109,8 @@ def main():
         program, corpus = os.path.join(options.folder, "program"), os.path.join(HERE, "corpus", target)
         build(kernel, target, program, "cc", [], ["replay.c"])
         by, said = "corpus", notices([program, corpus], 20)
+        if said is None and options.found:
+            by, said = "added to the corpus", extend(corpus, os.path.join(options.found, target), program)
         if said is None and options.seconds:
             build(kernel, target, program, os.environ.get("CLANG", "clang"), ["-fsanitize=fuzzer,address,undefined"], [])
             by, said = "fuzzing", notices([program, "-max_len=256", "-max_total_time=%d" % options.seconds,
