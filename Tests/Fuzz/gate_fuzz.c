@@ -1,7 +1,7 @@
 /* gate_fuzz.c: one gate, seven asynchronous waiters, and two threads of which one may wait, against gate_model.c.
  *
- * Each operation first asks the model what will happen and then makes the call. The functions that it calls meanwhile are compared, one by one,
- * with those that the model says are due, and make calls of their own. */
+ * Each operation first asks the model what will happen and then makes the call. The functions that it calls meanwhile are compared,
+ * one by one, with those that the model says are due, and make calls of their own. */
 #include "gate_model.h"
 
 static csk_gate_t gate;
@@ -30,7 +30,6 @@ static void on_due(csk_gate_waiter_t *waiter, void *context, int status) {
     model_function_ended();
 }
 
-#define NOTE(...) note(__VA_ARGS__)
 static void note(const char *call, int index, int64_t number) {
     fuzz_note("%" PRId64 "/%d: %s(%d, %" PRId64 ")", fuzz_tick(), fuzz_actor(), call, index, number);
 }
@@ -38,14 +37,14 @@ static void note(const char *call, int index, int64_t number) {
 /* The timer thread may hold nothing beyond its function: there is no telling it to leave later. */
 static void keep_off_timer_thread(int status) {
     if (status != 0 || fuzz_actor() != ACTOR_TIMER) return;
-    NOTE("csk_gate_disown", -1, 0);
+    note("csk_gate_disown", -1, 0);
     model_disown();
     fuzz_expect_status("csk_gate_disown", csk_gate_disown(&gate), 0);
 }
 
 static void try_lock(void) {
     int32_t priority = fuzz_priority();
-    NOTE("csk_gate_trylock", -1, priority);
+    note("csk_gate_trylock", -1, priority);
     int expected = model_trylock(csk_rank(priority, CSK_PLACE_BACK));
     fuzz_expect_status("csk_gate_trylock", csk_gate_trylock(&gate, priority), expected);
     keep_off_timer_thread(expected);
@@ -62,7 +61,7 @@ static void timed_lock(bool nested) {
     csk_rank_t rank = any_rank();
     int ticks = nested ? -1 : fuzz_below(8) - 2;
     int64_t deadline_ns = ticks == -2 ? INT64_MIN : fuzz_deadline(fuzz_tick() + ticks, 0);
-    NOTE("csk_gate_lock_ranked", ticks, rank);
+    note("csk_gate_lock_ranked", ticks, rank);
     int expected = model_lock(rank, ticks);
     int status = csk_gate_lock_ranked(&gate, rank, deadline_ns);
     if (expected == MODEL_BLOCKS) expected = model_wait_ended();
@@ -76,13 +75,13 @@ static void timed_lock(bool nested) {
 }
 
 static void unlock(void) {
-    NOTE("csk_gate_unlock", -1, 0);
+    note("csk_gate_unlock", -1, 0);
     int expected = model_unlock();
     fuzz_expect_status("csk_gate_unlock", csk_gate_unlock(&gate), expected);
 }
 
 static void disown(void) {
-    NOTE("csk_gate_disown", -1, 0);
+    note("csk_gate_disown", -1, 0);
     int expected = model_disown();
     fuzz_expect_status("csk_gate_disown", csk_gate_disown(&gate), expected);
 }
@@ -95,7 +94,7 @@ static void lock_async(void) {
     int64_t deadline_ns = when == 6 ? CSK_NEVER : fuzz_deadline(fuzz_tick() + when, index);
     csk_gate_function_t function = with_function ? on_due : NULL;
     void *context = (void *)(intptr_t)index;
-    NOTE(adoptable ? "csk_gate_lock_async_ranked, adoptable" : "csk_gate_lock_async", index, rank);
+    note(adoptable ? "csk_gate_lock_async_ranked, adoptable" : "csk_gate_lock_async", index, rank);
     int expected = model_lock_async(index, rank, deadline_ns, adoptable, with_function);
     int status = plain ? csk_gate_lock_async(&gate, &waiters[index], (int32_t)(rank >> 2), deadline_ns, function, context)
                        : csk_gate_lock_async_ranked(&gate, &waiters[index], rank, deadline_ns, adoptable, function, context);
@@ -105,34 +104,34 @@ static void lock_async(void) {
 static void close_gate(void) {
     int index = fuzz_below(WAITERS);
     bool with_function = fuzz_below(4) != 3;
-    NOTE("csk_gate_close", index, with_function);
+    note("csk_gate_close", index, with_function);
     int expected = model_close(index, with_function);
     int status = csk_gate_close(&gate, &waiters[index], with_function ? on_due : NULL, (void *)(intptr_t)index);
     fuzz_expect_status("csk_gate_close", status, expected);
 }
 
 static void cancel(int index) {
-    NOTE("csk_gate_cancel", index, 0);
+    note("csk_gate_cancel", index, 0);
     int expected = model_cancel(index);
     fuzz_expect_status("csk_gate_cancel", csk_gate_cancel(&gate, &waiters[index]), expected);
 }
 
 static void adopt(int index) {
     if (model_adopt_is_undefined(index)) return;
-    NOTE("csk_gate_adopt", index, 0);
+    note("csk_gate_adopt", index, 0);
     int expected = model_adopt(index);
     fuzz_expect_status("csk_gate_adopt", csk_gate_adopt(&gate, &waiters[index]), expected);
     keep_off_timer_thread(expected);
 }
 
 static void relock(int index) {
-    NOTE("csk_gate_relock_async", index, 0);
+    note("csk_gate_relock_async", index, 0);
     int expected = model_relock(index);
     fuzz_expect_status("csk_gate_relock_async", csk_gate_relock_async(&gate, &waiters[index]), expected);
 }
 
 static void forget(int index) {
-    NOTE("csk_gate_forget", index, 0);
+    note("csk_gate_forget", index, 0);
     int expected = model_forget(index);
     fuzz_expect_status("csk_gate_forget", csk_gate_forget(&gate, &waiters[index]), expected);
 }
@@ -152,7 +151,7 @@ static void make(void) {
 
 /* From a function it only asks: functions that are due still use their waiters. */
 static void destroy(bool nested) {
-    NOTE("csk_gate_destroy", -1, 0);
+    note("csk_gate_destroy", -1, 0);
     int status = csk_gate_destroy(&gate);
     fuzz_expect_status("csk_gate_destroy", status, model_destroy());
     if (status == 0 && !nested) make();
