@@ -219,9 +219,66 @@ static void a_grant_that_was_not_adopted_cannot_be_unlocked(void) {
     }
 }
 
+/* A waiter whose grant was over adopted what had been granted to another, provisionally; when that one's grace ended, the gate was
+ * taken from the thread inside. */
+static void a_grant_that_is_over_cannot_adopt_that_of_another(void) {
+    for (uint32_t policy = 0; policy < 3; policy++) {
+        csk_gate_t gate;
+        csk_gate_waiter_t earlier = { .word = 0 }, later = { .word = 0 };
+        int left = 0;
+        make(&gate, policy, 0);
+        CHECK_STATUS(csk_gate_lock_async(&gate, &earlier, 0, CSK_NEVER, leave, &left), 0);
+        CHECK_EQ(left, 1);
+        CHECK_STATUS(csk_gate_lock_async_ranked(&gate, &later, 1, CSK_NEVER, true, note, NULL), 0);
+        CHECK_STATUS(csk_gate_adopt(&gate, &earlier), EINVAL);
+        CHECK_STATUS(csk_gate_adopt(&gate, &later), 0);
+        CHECK_STATUS(csk_gate_unlock(&gate), 0);
+        CHECK_STATUS(csk_gate_destroy(&gate), 0);
+    }
+}
+
+/* While a thread was on its way into a free gate, a newcomer whose rank no csk_rank gives got in before it: the sum that compares
+ * ranks overflowed. */
+static int may_go_on, is_queued;
+
+static void hold_back(const csk_observer_t *observer, const csk_event_t *event) {
+    (void)observer;
+    if (event->kind != CSK_EVENT_WAIT_BEGIN) return;
+    STORE(&is_queued, 1);
+    wait_until(LOAD(&may_go_on));
+}
+
+static void *wait_and_leave(void *gate) {
+    CHECK_STATUS(csk_gate_lock(gate, 0), 0);
+    CHECK_STATUS(csk_gate_unlock(gate), 0);
+    return NULL;
+}
+
+static void a_rank_without_meaning_is_refused_although_the_gate_is_free_for_a_waiter(void) {
+    static const csk_rank_t odd[] = { INT64_MAX, INT64_MIN, (csk_rank_t)INT32_MAX * 4 + 3, (csk_rank_t)INT32_MIN * 4 - 1 };
+    static const csk_observer_t observer = { .event = hold_back };
+    csk_observe(&observer);
+    for (uint32_t policy = CSK_GATE_FAST; policy <= CSK_GATE_COMPACT; policy++) {
+        csk_gate_t gate;
+        make(&gate, policy, 0);
+        STORE(&may_go_on, 0);
+        STORE(&is_queued, 0);
+        CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
+        pthread_t thread = start_thread(wait_and_leave, &gate);
+        wait_until(LOAD(&is_queued));
+        CHECK_STATUS(csk_gate_unlock(&gate), 0);
+        for (int i = 0; i < 4; i++) CHECK_STATUS(csk_gate_lock_ranked(&gate, odd[i], INT64_MIN), EINVAL);
+        STORE(&may_go_on, 1);
+        join_thread(thread);
+        CHECK_STATUS(csk_gate_destroy(&gate), 0);
+    }
+    csk_observe(NULL);
+}
+
 TEST_MAIN(
     TEST(a_designated_thread_is_woken_though_the_leaver_hands_over_to_a_callback),
     TEST(a_refused_call_leaves_a_waiting_waiter_as_it_was), TEST(a_waiter_that_was_granted_can_wait_again),
     TEST(a_waiter_is_in_use_until_its_function_is_called), TEST(the_closing_waiter_does_not_use_the_bypass_limit),
     TEST(a_hand_over_that_was_asked_for_survives_the_cancellation_of_others),
-    TEST(a_grant_that_was_not_adopted_cannot_be_unlocked))
+    TEST(a_grant_that_was_not_adopted_cannot_be_unlocked), TEST(a_grant_that_is_over_cannot_adopt_that_of_another),
+    TEST(a_rank_without_meaning_is_refused_although_the_gate_is_free_for_a_waiter))

@@ -41,7 +41,7 @@ MUTANTS = [
     ("leaver does not publish", GATE, "    else if (next != NULL && !gate->designated) csk_gate_designate(gate, next, &effects);\n    csk_gate_publish(gate);", "    else if (next != NULL && !gate->designated) csk_gate_designate(gate, next, &effects);"),
     ("newcomer trusts an old summary", GATE, "    if ((found & HELD_FLAGS) && !(summary & GATE_WAITERS)) return QUEUE_FIRST;\n", ""),
     # Queue and order.
-    ("newcomer ignores ranks", GATE, "    if ((summary & GATE_WAITERS) && csk_gate_biased_rank(rank) < summary >> GATE_RANK_SHIFT) return QUEUE_FIRST;\n", ""),
+    ("newcomer ignores ranks", GATE, "    if ((summary & GATE_WAITERS) && (!csk_gate_is_rank(rank) || csk_gate_biased_rank(rank) < summary >> GATE_RANK_SHIFT))\n        return QUEUE_FIRST;\n", ""),
     ("newcomer ignores closing and hand-over", GATE, "    if (summary & (GATE_CLOSED | GATE_HAND_OVER) || summary == 0) return QUEUE_FIRST;", "    if (summary == 0) return QUEUE_FIRST;"),
     ("designated enters out of order", GATE, "next = !entered && csk_gate_next(gate) == self;", "next = !entered;"),
     ("designated keeps the designation", GATE, "        if (give_up) {\n            gate->designated = 0;", "        if (give_up) {"),

@@ -169,8 +169,9 @@ int csk_gate_cancel(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
 int csk_gate_adopt(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
     csk_queue_lock(&gate->queue_lock);
     int status = waiter->state == WAITER_GRANTED ? 0 : waiter->state == WAITER_LOST ? EAGAIN : EINVAL;
-    /* A waiter whose grant was unlocked already must not take the gate from whoever has it now. */
-    if (status == 0 && csk_gate_holder(gate) != CSK_GATE_NOBODY) status = EINVAL;
+    /* A waiter whose grant was unlocked already must not take the gate from whoever has it now, or will have by adopting. */
+    bool is_others = csk_gate_holder(gate) != CSK_GATE_NOBODY || (gate->pending != NULL && gate->pending != waiter);
+    if (status == 0 && is_others) status = EINVAL;
     if (status == 0) {
         waiter->state = WAITER_IDLE;
         if (gate->pending == waiter) gate->pending = NULL;

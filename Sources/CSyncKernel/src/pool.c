@@ -51,6 +51,17 @@ static int start_worker(void) {
     return error;
 }
 
+/* Under the lock, when there is work and nobody to call: whether to start the clock. */
+static bool begin_watch(void) {
+    if (pool.watching || pool.waking) return false;
+    pool.watching = true;
+    pool.taken_before = pool.taken;
+    return true;
+}
+
+static void look_for_progress(csk_timer_t *timer, void *context);
+static void watch(void) { csk_timer_start(&pool.watch, csk_deadline_after(stalled_ns), look_for_progress, NULL); }
+
 /* Under the lock: takes the worker that went to sleep last off the stack, for the caller to wake. */
 static worker_t *call_worker(void) {
     worker_t *worker = pool.idle;
@@ -68,6 +79,7 @@ static void wake(worker_t *worker) {
 
 /* Work waits, and for 1 ms no worker has come for any: they are all inside functions that block, or take long. */
 static void look_for_progress(csk_timer_t *timer, void *context) {
+    (void)timer, (void)context;
     csk_queue_lock(&pool.lock);
     bool stalled = pool.first != NULL && pool.idle == NULL && pool.taken == pool.taken_before;
     bool more = stalled && pool.workers < CSK_POOL_WORKERS_MAX;
@@ -77,7 +89,7 @@ static void look_for_progress(csk_timer_t *timer, void *context) {
     bool again = pool.watching;
     csk_queue_unlock(&pool.lock);
     if (more) start_worker();
-    if (again) csk_timer_start(timer, csk_deadline_after(stalled_ns), look_for_progress, context);
+    if (again) watch();
 }
 
 static int prepare(void) {
@@ -127,16 +139,12 @@ int csk_pool_post(csk_pool_item_t *item, csk_pool_function_t function) {
     bool start = pool.idle == NULL && pool.workers < pool.wanted;
     pool.workers += start;
     worker_t *worker = call_worker();
-    bool watch = worker == NULL && !pool.watching && !pool.waking;
-    if (watch) {
-        pool.watching = true;
-        pool.taken_before = pool.taken;
-    }
+    /* Also what tries again when a worker could not be started. */
+    bool watches = worker == NULL && begin_watch();
     csk_queue_unlock(&pool.lock);
     if (worker != NULL) wake(worker);
     if (start) start_worker();
-    /* Also what tries again when a worker could not be started. */
-    if (watch) csk_timer_start(&pool.watch, csk_deadline_after(stalled_ns), look_for_progress, NULL);
+    if (watches) watch();
     return 0;
 }
 
@@ -153,11 +161,13 @@ static csk_pool_item_t *take(void) {
 
 /* Sleeps until somebody has taken the worker off the stack: true; or for so long that it is not needed any more. */
 static bool sleep_until_called(worker_t *self) {
-    int64_t now_ns = csk_platform_now(), end_ns = now_ns + spin_ns;
+    int64_t end_ns = csk_platform_now() + spin_ns;
     while (csk_load(&self->word, CSK_ACQUIRE) == 0 && csk_platform_now() < end_ns)
         for (int pauses = 0; pauses < 8; pauses++) csk_platform_pause();
-    for (int64_t until_ns = now_ns + idle_ns; csk_load(&self->word, CSK_ACQUIRE) == 0;) {
-        if (csk_platform_park(&self->word, 0, until_ns) != ETIMEDOUT) continue;
+    while (csk_load(&self->word, CSK_ACQUIRE) == 0) {
+        /* Those that the pool keeps anyway need not wake up to find that out. */
+        bool spare = csk_load(&pool.workers, CSK_RELAXED) > pool.wanted;
+        if (csk_platform_park(&self->word, 0, spare ? csk_deadline_after(idle_ns) : CSK_NEVER) != ETIMEDOUT) continue;
         csk_queue_lock(&pool.lock);
         worker_t **place = &pool.idle;
         while (*place != NULL && *place != self) place = &(*place)->next_idle;
@@ -168,7 +178,6 @@ static bool sleep_until_called(worker_t *self) {
         }
         csk_queue_unlock(&pool.lock);
         if (ends) return false;
-        until_ns = csk_platform_now() + idle_ns;
     }
     return true;
 }
@@ -181,6 +190,7 @@ static void run_worker(void *context) {
         if (called) pool.waking = false;
         csk_pool_item_t *item = take();
         worker_t *next = pool.first != NULL ? call_worker() : NULL;
+        bool watches = pool.first != NULL && next == NULL && begin_watch();
         if (item == NULL) {
             self.word = 0;
             self.next_idle = pool.idle;
@@ -188,6 +198,7 @@ static void run_worker(void *context) {
         }
         csk_queue_unlock(&pool.lock);
         if (next != NULL) wake(next);
+        if (watches) watch();
         called = item == NULL;
         if (item != NULL) item->function(item);
         else if (!sleep_until_called(&self)) return;

@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+"""Plants one fault at a time in a copy of the kernel and reports whether the corpora notice.
+
+    faults.py BUILD_FOLDER [--found FOLDER] [--seconds N]
+
+--found: where scripts/fuzz keeps what it found; of that, the smallest input that notices what the corpus overlooks joins the corpus.
+--seconds: what is overlooked still is fuzzed so long (libFuzzer; CLANG names a clang).
+
+Exits 1 when a fault survives. A fault is a target, a file, a text that stands in it exactly once, and what takes its place.
+"""
+import argparse, glob, os, shutil, subprocess, sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+KERNEL = os.path.join(HERE, "..", "..", "Sources", "CSyncKernel")
+HEAP, GATE, QUEUE, ASYNC, TRAMPOLINE = "src/heap.c", "src/gate.c", "src/gate_queue.c", "src/gate_async.c", "src/trampoline.c"
+GATE_H, HEAP_H, MUTEX, MUTEX_H = "include/csynckernel/gate.h", "include/csynckernel/heap.h", "src/mutex.c", "include/csynckernel/mutex.h"
+PQUEUE, TIMER = "src/pqueue.c", "src/timer.c"
+
+FAULTS = [
+    ("heap", "equal ranks in the wrong order", HEAP_H, "a->ticket < b->ticket;", "a->ticket > b->ticket;"),
+    ("heap", "removing forgets the link back", HEAP, "    if (node->next != NULL) node->next->previous = node->previous;\n", ""),
+    ("heap", "removing drops the children", HEAP, "    if (orphans != NULL) heap->root = link_trees(heap->root, orphans);\n", ""),
+    ("heap", "the last of an odd number of siblings is dropped", HEAP, "        first = b != NULL ? b->next : NULL;\n",
+     "        first = b != NULL ? b->next : NULL;\n        if (first != NULL && first->next == NULL) first = NULL;\n"),
+    ("gate", "equal priorities in the wrong order", ASYNC, "CSK_PLACE_FRONT ? -ticket : ticket;", "CSK_PLACE_BACK ? -ticket : ticket;"),
+    ("gate", "a cancelled waiter's function is lost", ASYNC, "        csk_gate_finish(waiter, status, &effects);\n", "        if (status != ECANCELED) csk_gate_finish(waiter, status, &effects);\n"),
+    ("gate", "cancelling one that does not wait is 0", ASYNC, "ECANCELED) ? 0 : EBUSY;", "ECANCELED) ? 0 : 0;"),
+    ("gate", "re-entry times out", GATE, "    if (csk_gate_holder(gate) == self) return EDEADLK;\n", ""),
+    ("gate", "the bypass limit is one too high", QUEUE, "gate->oldest_bypassed >= gate->bypass_limit", "gate->oldest_bypassed > gate->bypass_limit"),
+    ("gate", "closing does not wait for lost grants", QUEUE, "return gate->lost_grants == 0 ? top : NULL;", "return top;"),
+    ("gate", "the second grace is no longer", ASYNC, "longest_grace_ns : waiter->grace_ns * 2;", "longest_grace_ns : waiter->grace_ns;"),
+    ("gate", "a closed gate can be locked", GATE, "    int status = gate->closed ? ESHUTDOWN : enter", "    int status = enter"),
+    ("gate", "functions nest", TRAMPOLINE, "    if (ready.depth > 1) {\n        ready.depth--;\n        return;\n    }\n", ""),
+    ("gate", "a designated thread is not woken", GATE, "    } else if (effects.wake != NULL) *wake = effects.wake;", "    }"),
+    ("gate", "a deadline outlives its waiter", QUEUE, "            csk_timer_cancel(&waiter->deadline);\n", ""),
+    ("gate", "one whose grant is over adopts another's", ASYNC, "(gate->pending != NULL && gate->pending != waiter)", "false"),
+    ("mutex", "the last level needs no unlock", MUTEX_H, "        mutex->gate.depth++;\n", "        if (mutex->gate.depth++ == 2) mutex->gate.depth--;\n"),
+    ("mutex", "levels end one too early", MUTEX_H, "mutex->gate.depth == UINT32_MAX", "mutex->gate.depth >= UINT32_MAX - 1"),
+    ("mutex", "its holder can't try again", MUTEX, "    if (csk_gate_is_mine(&mutex->gate)) return csk_mutex_lock(mutex);\n", ""),
+    ("mutex", "anybody may unlock", MUTEX_H, "!= self)) return EPERM;", "== 0)) return EPERM;"),
+    ("mutex", "a recursive gate loses a level", GATE_H, "        gate->depth--;\n", "        gate->depth -= gate->depth > 1 ? 2 : 1;\n"),
+    ("pqueue", "equal priorities in the wrong order", PQUEUE, "queue->next_ticket++;", "queue->next_ticket--;"),
+    ("pqueue", "a place too many", PQUEUE, "queue->capacity - queue->count;", "queue->capacity + 1 - queue->count;"),
+    ("pqueue", "closed and empty is EAGAIN", PQUEUE, "        if (queue->closed) status = ESHUTDOWN;\n        else status = wait ? stand_in_line(queue, &queue->poppers",
+     "        status = wait ? stand_in_line(queue, &queue->poppers"),
+    ("pqueue", "draining forgets the count", PQUEUE, "    queue->count = 0;\n", ""),
+    ("timer", "a fired timer is still started", TIMER, "    timer->epoch = 0;\n    timers.firing = timer;", "    timers.firing = timer;"),
+    ("timer", "a lost cancel", TIMER, "            csk_heap_remove(&timers.heap, &timer->node);\n            timer->epoch = 0;\n            status = 0;", "            status = 0;"),
+    ("timer", "starting twice is 0", TIMER, "        return EBUSY;", "        return 0;"),
+    ("timer", "an earlier deadline wakes nobody", TIMER, "    if (wake) wake_thread();\n", ""),
+    ("timer", "the last deadline first", TIMER, "    timer->node.ticket = deadline_ns;", "    timer->node.ticket = -deadline_ns;"),
+]
+
+
+def kernel_with(folder, file, text, replacement):
+    copy = os.path.join(folder, "kernel")
+    shutil.rmtree(copy, ignore_errors=True)
+    shutil.copytree(KERNEL, copy)
+    path = os.path.join(copy, file)
+    with open(path) as source:
+        content = source.read()
+    if content.count(text) != 1:
+        sys.exit(f"{file}: {content.count(text)} places read {text!r}")
+    with open(path, "w") as source:
+        source.write(content.replace(text, replacement))
+    return copy
+
+
+def build(kernel, target, program, compiler, flags, extra):
+    sources = [path for path in glob.glob(os.path.join(kernel, "src", "*.c")) if not path.endswith("/platform.c")]
+    own = ["fuzz.c", "virtual_platform.c", target + "_fuzz.c"] + (["gate_model.c"] if target == "gate" else []) + extra
+    subprocess.run([compiler, "-std=gnu11", "-D_GNU_SOURCE", "-O1", "-w", *flags, "-I" + os.path.join(kernel, "include"),
+                    "-I" + os.path.join(kernel, "src"), "-I" + HERE, *sources, *(os.path.join(HERE, name) for name in own),
+                    "-pthread", "-o", program], check=True, stderr=subprocess.DEVNULL)
+
+
+def notices(command, seconds):
+    """What the program says first of a difference; None when it finds none."""
+    try:
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=seconds, errors="replace")
+    except subprocess.TimeoutExpired:
+        return "hangs"
+    if done.returncode == 0:
+        return None
+    said = [line for line in done.stdout.splitlines() if "DIFFERENCE" in line or "ERROR:" in line]
+    return said[0].split(": ", 1)[-1] if said else "ends with %d" % done.returncode
+
+
+def extend(corpus, found, program):
+    """Adds the smallest input of the folder that fails; what it says, or None."""
+    for path in sorted(glob.glob(os.path.join(found, "*")), key=os.path.getsize):
+        said = notices([program, path], 20)
+        if said is not None:
+            shutil.copy(path, corpus)
+            return said
+    return None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder")
+    parser.add_argument("--found")
+    parser.add_argument("--seconds", type=int, default=0)
+    options = parser.parse_args()
+    os.makedirs(options.folder, exist_ok=True)
+    survived = 0
+    for target, name, file, text, replacement in FAULTS:
+        kernel = kernel_with(options.folder, file, text, replacement)
+        program, corpus = os.path.join(options.folder, "program"), os.path.join(HERE, "corpus", target)
+        build(kernel, target, program, "cc", [], ["replay.c"])
+        by, said = "corpus", notices([program, corpus], 20)
+        if said is None and options.found:
+            by, said = "added to the corpus", extend(corpus, os.path.join(options.found, target), program)
+        if said is None and options.seconds:
+            build(kernel, target, program, os.environ.get("CLANG", "clang"), ["-fsanitize=fuzzer,address,undefined"], [])
+            by, said = "fuzzing", notices([program, "-max_len=256", "-max_total_time=%d" % options.seconds,
+                                           "-artifact_prefix=" + options.folder + "/", corpus], options.seconds + 60)
+        survived += said is None
+        print("%-7s %-52s %s" % (target, name, "SURVIVES" if said is None else by + ": " + said), flush=True)
+    print("%d faults, %d survive" % (len(FAULTS), survived))
+    return 1 if survived else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

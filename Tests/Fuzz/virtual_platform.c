@@ -1,0 +1,164 @@
+/* virtual_platform.c: the platform as fuzz targets have it: a clock of ticks, and one thread at a time.
+ *
+ * The timer thread is a real one, so that thread-local state is what it is, but it runs only while the thread that advances the
+ * clock waits for it to park again. A wake sets a flag at the sleeper of that word: one that is forgotten shows as lateness. */
+#include "internal/platform.h"
+
+#include <pthread.h>
+#include <semaphore.h>
+
+#include "fuzz.h"
+
+static const int64_t tick_ns = 1000000;
+/* Nobody waits so long; a timed wait of the kernel's that outlasts it is a hang. */
+static const int64_t longest_wait_ticks = 5000;
+
+static int64_t tick = 1000000;
+static int64_t reads;
+static void (*after_timers)(void);
+static _Thread_local int actor;
+
+typedef struct {
+    uint32_t *word;     /* what it is parked on; NULL while it runs */
+    int64_t until_ns;
+    bool woken;
+} sleeper_t;
+
+static struct {
+    bool exists;
+    void (*body)(void *);
+    void *context;
+    sleeper_t sleeper;
+    sem_t run, parked;
+} timer;
+static sleeper_t waiting;  /* MAIN or STRANGER, whichever makes the call */
+
+static struct {
+    bool exists;
+    void (*function)(void *);
+    void *context;
+    sem_t run, done;
+} stranger;
+
+int64_t fuzz_tick(void) { return tick; }
+int fuzz_actor(void) { return actor; }
+int64_t fuzz_deadline(int64_t at_tick, int phase) { return at_tick * tick_ns + phase * 1000; }
+void fuzz_after_timers(void (*function)(void)) { after_timers = function; }
+
+void fuzz_rewind(void) { reads = 0; }
+
+/* Reading the clock takes a microsecond, else spinning would not end; each call of the target's begins in the middle of the tick. */
+int64_t csk_platform_now(void) {
+    if (actor == ACTOR_TIMER) return tick * tick_ns + tick_ns * 9 / 10;
+    return tick * tick_ns + tick_ns / 2 + reads++ * 1000;
+}
+
+void csk_platform_yield(void) {}
+
+static void run_timer_thread(void) {
+    if (!timer.exists || !(timer.sleeper.woken || timer.sleeper.until_ns < (tick + 1) * tick_ns)) return;
+    sem_post(&timer.run);
+    while (sem_wait(&timer.parked) != 0) {}
+}
+
+static void give_timers_a_chance(void) {
+    run_timer_thread();
+    fuzz_rewind();
+    if (after_timers != NULL) after_timers();
+}
+
+void fuzz_advance(int ticks) {
+    give_timers_a_chance();
+    while (ticks-- > 0) {
+        tick++;
+        give_timers_a_chance();
+    }
+}
+
+static void park_timer_thread(void) {
+    sem_post(&timer.parked);
+    while (sem_wait(&timer.run) != 0) {}
+}
+
+int csk_platform_park(uint32_t *word, uint32_t expected, int64_t deadline_ns) {
+    if (csk_load(word, CSK_ACQUIRE) != expected) return 0;
+    sleeper_t *sleeper = actor == ACTOR_TIMER ? &timer.sleeper : &waiting;
+    *sleeper = (sleeper_t){ word, deadline_ns, false };
+    int64_t began = tick;
+    if (actor == ACTOR_TIMER) park_timer_thread();
+    else {
+        give_timers_a_chance();
+        while (!sleeper->woken && csk_platform_now() < deadline_ns) {
+            if (tick++ > began + longest_wait_ticks) fuzz_fail("a thread waits for ever");
+            give_timers_a_chance();
+        }
+    }
+    sleeper->word = NULL;
+    return sleeper->woken || csk_platform_now() < deadline_ns ? 0 : ETIMEDOUT;
+}
+
+void csk_platform_wake(uint32_t *word, int count) {
+    (void)count;
+    if (timer.sleeper.word == word) timer.sleeper.woken = true;
+    if (waiting.word == word) waiting.woken = true;
+}
+
+bool csk_platform_has_membarrier(void) { return true; }
+void csk_platform_membarrier(void) {}
+
+static void *timer_entry(void *argument) {
+    (void)argument;
+    actor = ACTOR_TIMER;
+    while (sem_wait(&timer.run) != 0) {}
+    timer.body(timer.context);
+    return NULL;
+}
+
+int csk_platform_start_thread(void (*body)(void *), void *context, const char *name) {
+    (void)name;
+    pthread_t thread;
+    if (timer.exists) fuzz_fail("a second timer thread is started");
+    timer.body = body;
+    timer.context = context;
+    timer.sleeper.until_ns = INT64_MIN;
+    sem_init(&timer.run, 0, 0);
+    sem_init(&timer.parked, 0, 0);
+    int error = pthread_create(&thread, NULL, timer_entry, NULL);
+    timer.exists = error == 0;
+    return error;
+}
+
+int csk_platform_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void)) {
+    (void)prepare, (void)parent, (void)child;
+    return 0;
+}
+
+static void *stranger_entry(void *argument) {
+    (void)argument;
+    actor = ACTOR_STRANGER;
+    for (;;) {
+        while (sem_wait(&stranger.run) != 0) {}
+        stranger.function(stranger.context);
+        sem_post(&stranger.done);
+    }
+    return NULL;
+}
+
+void fuzz_call_on(int who, void (*function)(void *), void *context) {
+    if (who == actor) {
+        function(context);
+        return;
+    }
+    if (actor != ACTOR_MAIN || who != ACTOR_STRANGER) fuzz_fail("the target calls on a thread that it can't reach");
+    if (!stranger.exists) {
+        pthread_t thread;
+        sem_init(&stranger.run, 0, 0);
+        sem_init(&stranger.done, 0, 0);
+        stranger.exists = pthread_create(&thread, NULL, stranger_entry, NULL) == 0;
+        if (!stranger.exists) fuzz_fail("no second thread can be started");
+    }
+    stranger.function = function;
+    stranger.context = context;
+    sem_post(&stranger.run);
+    while (sem_wait(&stranger.done) != 0) {}
+}
