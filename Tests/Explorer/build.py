@@ -8,7 +8,7 @@ import concurrent.futures, os, re, subprocess, sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 KERNEL = os.path.join(ROOT, "Sources", "CSyncKernel")
-EXPLORED = ["base", "heap", "observe", "trampoline", "gate", "gate_queue", "gate_async", "mutex", "pqueue"]
+EXPLORED = ["base", "heap", "observe", "trampoline", "gate", "gate_queue", "gate_async", "gate_watch", "mutex", "pqueue"]
 LIBRARY = ["core", "strategy", "main", "platform_explored"]
 
 
