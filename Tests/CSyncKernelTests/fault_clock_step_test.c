@@ -7,7 +7,8 @@
 #include <csynckernel/csynckernel.h>
 
 enum { HOUR_S = 3600 };
-static const int64_t span_ns = 300000000, latest_ns = 1300000000;
+/* Time to set the clock while all wait; and what a busy machine may need, far less than the step. */
+static const int64_t span_ns = 1000000000, latest_ns = 31000000000;
 
 static void step_to(int64_t seconds) {
     const char *path = getenv("FAKETIME_TIMESTAMP_FILE");
@@ -131,10 +132,8 @@ static void hold_everything(void) {
 
 static void nobody_is_early_or_late_for_a_step_of_an_hour(void) {
     hold_everything();
-    for (int round = 0; round < 3; round++) {
-        step_during_all(HOUR_S);
-        step_during_all(-HOUR_S);
-    }
+    step_during_all(HOUR_S);
+    step_during_all(-HOUR_S);
 }
 
 TEST_MAIN(TEST(a_wait_by_the_wall_clock_goes_wrong), TEST(nobody_is_early_or_late_for_a_step_of_an_hour))
