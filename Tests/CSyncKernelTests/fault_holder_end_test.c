@@ -91,8 +91,9 @@ static void a_thread_that_ends_inside_is_reported_once_under_each_policy(void) {
     for (uint32_t policy = 0; policy < POLICIES; policy++) join_thread(start_thread(lock_and_end, &gates[policy]));
     STORE(&go, 1);
     wait_until(LOAD(&reports) == POLICIES);
+    for (uint32_t policy = 0; policy < POLICIES; policy++) join_thread(threads[policy][0]), join_thread(threads[policy][1]);
+    for (int i = 0; i < 2; i++) wait_long_enough(&gates[i]); /* looks too, but it was said already */
     for (uint32_t policy = 0; policy < POLICIES; policy++) {
-        for (int i = 0; i < 2; i++) join_thread(threads[policy][i]);
         CHECK_EQ(csk_gate_waiting(&gates[policy]), 0);
         CHECK_STATUS(csk_gate_destroy(&gates[policy]), EBUSY);
         gates[policy] = gate_of(policy);
