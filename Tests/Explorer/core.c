@@ -460,6 +460,7 @@ void core_membarrier(const char *site) {
 
 int core_start_thread(void (*body)(void *), void *context) {
     if (current != NULL) drain(current);
+    if (fiber_count == MAX_FIBERS) return EAGAIN;
     fiber_t *fiber = new_fiber(body, context, true);
     if (current != NULL) fiber->chain = mix(fiber->chain, current->chain);
     return 0;

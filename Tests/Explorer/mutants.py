@@ -15,6 +15,7 @@ from build import HERE, KERNEL, ROOT, build
 RECORD = os.path.join(HERE, "mutants_caught.txt")
 
 GATE, QUEUE, ASYNC, TIMER = "src/gate.c", "src/gate_queue.c", "src/gate_async.c", "src/timer.c"
+POOL = "src/pool.c"
 RW, RW_QUEUE, RW_BIAS, RW_WORD = "src/rwlock.c", "src/rwlock_queue.c", "src/rwlock_bias.c", "src/internal/rwlock_queue.h"
 LOCK, PQUEUE, HEAP, HEADER, MUTEX = "src/internal/queue_lock.h", "src/pqueue.c", "src/heap.c", "include/csynckernel/gate.h", "src/mutex.c"
 
@@ -157,6 +158,16 @@ MUTANTS = [
     ("an upgrading reader waits for itself", "src/reads.c", "        if (!record->owned || is_mine(record)) continue;", "        if (!record->owned) continue;"),
     ("a revocation that timed out counts as done", RW_BIAS, "    if (status == 0) csk_store(&lock->bias, BIAS_OFF, CSK_RELEASE);", "    csk_store(&lock->bias, BIAS_OFF, CSK_RELEASE);"),
     ("the bias comes while a writer is inside", RW_BIAS, " && !(csk_load(&lock->state, CSK_RELAXED) & RW_WAITERS) &&", " &&"),
+    # The pool.
+    ("a worker that leaves work behind does not watch", POOL, "        bool watches = pool.first != NULL && next == NULL && begin_watch();\n", "        bool watches = false;\n"),
+    ("a post finds all workers busy and does not watch", POOL, "    bool watches = worker == NULL && begin_watch();\n", "    bool watches = false;\n"),
+    ("a post calls nobody", POOL, "    worker_t *worker = call_worker();\n", "    worker_t *worker = NULL;\n"),
+    ("a worker calls nobody", POOL, "        worker_t *next = pool.first != NULL ? call_worker() : NULL;\n", "        worker_t *next = NULL;\n"),
+    ("a worker is called without a wake", POOL, "    csk_store(&worker->word, 1u, CSK_RELEASE);\n    csk_platform_wake(&worker->word, 1);\n", "    csk_store(&worker->word, 1u, CSK_RELEASE);\n"),
+    ("called workers count as on their way for ever", POOL, "        if (called) pool.waking = false;\n", ""),
+    ("no worker comes for the blocked ones", POOL, "    bool started = more && start_worker() == 0;\n", "    bool started = false;\n"),
+    ("a granted write is not taken along", "src/rwlock_write.c", "        if (write != NULL) mine.first = (csk_rwlock_write_t *)write->waiter.next_ready;\n", "        mine.first = NULL, write = NULL;\n"),
+    ("a write leaves its lock held", "src/rwlock_write.c", "    if (csk_rwlock_is_writing(lock)) csk_rwlock_unlock(lock);\n", "    if (false) {}\n"),
     # The heap.
     ("among equal ranks the last comes first", "include/csynckernel/heap.h", "a->rank > b->rank : a->ticket < b->ticket;", "a->rank > b->rank : a->ticket > b->ticket;"),
     ("heap compares the wrong way", HEAP, "    if (csk_heap_before(b, a)) {", "    if (csk_heap_before(a, b)) {"),

@@ -8,6 +8,12 @@
 int64_t csk_platform_now(void) { return core_clock("clock"); }
 void csk_platform_yield(void) { core_yield("yield"); }
 int csk_platform_park(uint32_t *word, uint32_t expected, int64_t deadline_ns) { return core_park(word, expected, deadline_ns, "park"); }
+/* Nobody's holder ends here, and a wake that is lost must stay lost. */
+void csk_platform_park_to_look(uint32_t *word, uint32_t expected, int64_t look_ns) {
+    (void)look_ns;
+    core_park(word, expected, CSK_NEVER, "park");
+}
+bool csk_platform_thread_has_ended(uint64_t thread_pointer) { (void)thread_pointer; return false; }
 void csk_platform_wake(uint32_t *word, int count) { core_wake(word, count, "wake"); }
 bool csk_platform_has_membarrier(void) { return core_has_membarrier(); }
 void csk_platform_membarrier(void) { core_membarrier("membarrier"); }

@@ -97,6 +97,16 @@ int csk_platform_park(uint32_t *word, uint32_t expected, int64_t deadline_ns) {
     return sleeper->woken || csk_platform_now() < deadline_ns ? 0 : ETIMEDOUT;
 }
 
+/* Nobody ends here. */
+void csk_platform_park_to_look(uint32_t *word, uint32_t expected, int64_t look_ns) {
+    (void)look_ns;
+    csk_platform_park(word, expected, CSK_NEVER);
+}
+bool csk_platform_thread_has_ended(uint64_t thread_pointer) {
+    (void)thread_pointer;
+    return false;
+}
+
 void csk_platform_wake(uint32_t *word, int count) {
     (void)count;
     if (timer.sleeper.word == word) timer.sleeper.woken = true;

@@ -30,6 +30,7 @@ const char *csk_status_text(int status) {
     case ENOMEM: return "out of memory";
     case EAGAIN: return "not available now";
     case ESHUTDOWN: return "closed";
+    case EOWNERDEAD: return "held by a thread that has ended";
     case ENOENT: return "not there";
     default: return "unknown status";
     }

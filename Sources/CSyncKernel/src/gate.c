@@ -170,12 +170,13 @@ static void watch_word(csk_gate_waiter_t *self) {
 
 static int wait_in_queue(csk_gate_t *gate, csk_gate_waiter_t *self, int64_t deadline_ns) {
     if (gate->policy == CSK_GATE_STRICT) watch_word(self);
+    csk_gate_watch_t watch = csk_gate_begin_watch(self);
     for (;;) {
         uint32_t word = WORD_WAITING;
         csk_cas(&self->word, &word, WORD_PARKED, CSK_ACQ_REL);
         int park = 0;
         while ((word = csk_load(&self->word, CSK_ACQUIRE)) == WORD_PARKED && park != ETIMEDOUT)
-            park = csk_platform_park(&self->word, WORD_PARKED, deadline_ns);
+            park = csk_gate_park(gate, self, deadline_ns, &watch);
         if (word == WORD_GRANTED) {
             /* Whoever granted it has published that, and has done with the gate, once its queue lock is free. */
             csk_queue_lock(&gate->queue_lock);

@@ -196,6 +196,7 @@ int csk_gate_relock_async(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
     csk_gate_effects_t effects = { 0 };
     csk_queue_lock(&gate->queue_lock);
     bool lost = settle_lost(gate, waiter);
+    gate->next_ticket++; /* not its own, but gate_watch.c counts arrivals by it */
     csk_rank_t rank = lost ? waiter->node.rank : 0;
     int how = lost ? grant_or_insert(gate, waiter, &effects) : GRANTED_AT_ONCE;
     csk_queue_unlock(&gate->queue_lock);

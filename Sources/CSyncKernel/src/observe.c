@@ -1,19 +1,47 @@
 #include "csynckernel/observe.h"
 
+#include <stdio.h>
+#include <unistd.h>
+
 #include "internal/observe.h"
 
 const csk_observer_t *csk_current_observer;
+static csk_reporter_t current_reporter;
 
 const csk_observer_t *csk_observe(const csk_observer_t *observer) {
     return csk_exchange(&csk_current_observer, observer, CSK_ACQ_REL);
 }
 
-void csk_observe_emit(uint32_t kind, const void *object, csk_rank_t rank, int64_t since_ns, int status) {
-    const csk_observer_t *observer = csk_load(&csk_current_observer, CSK_ACQUIRE);
-    if (observer == NULL) return;
-    csk_event_t event = {
+csk_reporter_t csk_set_reporter(csk_reporter_t reporter) { return csk_exchange(&current_reporter, reporter, CSK_ACQ_REL); }
+
+static csk_event_t make_event(uint32_t kind, const void *object, csk_rank_t rank, int64_t since_ns, int status) {
+    return (csk_event_t){
         .kind = kind, .status = status, .object = object, .rank = rank,
         .waited_ns = kind == CSK_EVENT_WAIT_BEGIN ? 0 : csk_platform_now() - since_ns,
     };
+}
+
+void csk_observe_emit(uint32_t kind, const void *object, csk_rank_t rank, int64_t since_ns, int status) {
+    const csk_observer_t *observer = csk_load(&csk_current_observer, CSK_ACQUIRE);
+    if (observer == NULL) return;
+    csk_event_t event = make_event(kind, object, rank, since_ns, status);
     observer->event(observer, &event);
+}
+
+/* One write, so that lines of several threads do not mix. */
+static void write_line(const csk_event_t *event) {
+    char line[160];
+    int saved = errno;
+    int length = snprintf(line, sizeof line, "csynckernel: object %p: %s; a thread has waited for %.1f s\n", event->object,
+                          csk_status_text(event->status), (double)event->waited_ns / 1e9);
+    ssize_t written = write(STDERR_FILENO, line, (size_t)length);
+    (void)written;
+    errno = saved;
+}
+
+void csk_observe_report(uint32_t kind, const void *object, csk_rank_t rank, int64_t since_ns, int status) {
+    csk_event_t event = make_event(kind, object, rank, since_ns, status);
+    csk_reporter_t reporter = csk_load(&current_reporter, CSK_ACQUIRE);
+    csk_observe_wait(kind, object, rank, since_ns, status);
+    (reporter != NULL ? reporter : write_line)(&event);
 }

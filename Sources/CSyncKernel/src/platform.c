@@ -1,6 +1,7 @@
 /* platform.c: the Linux implementation of internal/platform.h. */
 #include "internal/platform.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <linux/membarrier.h>
@@ -41,6 +42,13 @@ int csk_platform_park(uint32_t *word, uint32_t expected, int64_t deadline_ns) {
     else result = park_until(word, expected, deadline_ns);
     errno = saved;
     return result;
+}
+
+void csk_platform_park_to_look(uint32_t *word, uint32_t expected, int64_t look_ns) {
+    int saved = errno;
+    struct timespec until = { .tv_sec = look_ns / ns_per_s, .tv_nsec = look_ns % ns_per_s };
+    syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, expected, &until, NULL, FUTEX_BITSET_MATCH_ANY);
+    errno = saved;
 }
 
 void csk_platform_wake(uint32_t *word, int count) {
@@ -126,4 +134,79 @@ int csk_platform_call_at_thread_end(void (*function)(void *)) {
 
 int csk_platform_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void)) {
     return pthread_atfork(prepare, parent, child);
+}
+
+/* ---- Which threads there are ----------------------------------------------------------------------------------------------
+ *
+ * The C library gives each thread a robust list, at one distance from the thread pointer for all threads, before it runs anything of
+ * its user's, and the system says for each thread where that is, until it begins to end. So the list of the process's threads
+ * becomes a list of thread pointers, without a look at any thread's memory.
+ *
+ * A thread may be passed over while others end: the system, asked for more, then finds its place by counting. Two readings that agree,
+ * of threads that were all there after being named, passed nobody over who was there throughout: to lose one's place takes a thread
+ * that was named and has ended, and the second reading doesn't name that one. */
+
+struct directory_entry {
+    uint64_t inode;
+    int64_t offset;
+    uint16_t length;
+    uint8_t type;
+    char name[];
+};
+
+static uint64_t robust_list_of(pid_t thread_id, bool *exists) {
+    uint64_t head = 0;
+    size_t size;
+    *exists = syscall(SYS_get_robust_list, thread_id, &head, &size) == 0;
+    return head;
+}
+
+typedef struct {
+    uint64_t named;     /* a hash of the thread ids, in their order */
+    bool complete;      /* and each of them was there when it was asked about */
+    bool found_wanted, found_self;
+} reading_t;
+
+static void read_entry(reading_t *reading, const char *name, uint64_t wanted, uint64_t self) {
+    pid_t thread_id = 0;
+    for (; *name >= '0' && *name <= '9'; name++) thread_id = thread_id * 10 + (*name - '0');
+    if (thread_id == 0) return;
+    bool exists;
+    uint64_t head = robust_list_of(thread_id, &exists);
+    reading->named = (reading->named ^ (uint64_t)thread_id) * UINT64_C(0x100000001B3);
+    reading->complete &= exists;
+    reading->found_wanted |= head == wanted;
+    reading->found_self |= head == self;
+}
+
+static reading_t read_threads(uint64_t wanted, uint64_t self) {
+    reading_t reading = { .complete = false };
+    /* Through syscall, which is no cancellation point. */
+    int folder = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0) return reading;
+    reading.complete = true;
+    _Alignas(struct directory_entry) char entries[2048];
+    long length;
+    while ((length = syscall(SYS_getdents64, folder, entries, sizeof entries)) > 0) {
+        for (long at = 0; at < length; at += ((struct directory_entry *)(entries + at))->length)
+            read_entry(&reading, ((struct directory_entry *)(entries + at))->name, wanted, self);
+    }
+    reading.complete &= length == 0;
+    syscall(SYS_close, folder);
+    return reading;
+}
+
+bool csk_platform_thread_has_ended(uint64_t thread_pointer) {
+    int saved = errno;
+    bool known, ended = false;
+    uint64_t self = robust_list_of(0, &known), wanted = thread_pointer + (self - (uint64_t)(uintptr_t)__builtin_thread_pointer());
+    if (known && self != 0) {
+        reading_t first = read_threads(wanted, self);
+        if (first.complete && first.found_self && !first.found_wanted) {
+            reading_t second = read_threads(wanted, self);
+            ended = second.complete && !second.found_wanted && second.named == first.named;
+        }
+    }
+    errno = saved;
+    return ended;
 }

@@ -12,11 +12,12 @@ typedef struct worker {
 
 static const int64_t spin_ns = 5000;               /* about what a wake costs */
 static const int64_t stalled_ns = 1000000;
-static const int64_t idle_ns = 10000000000;
 
 static struct {
     uint32_t lock;
     uint32_t workers, wanted;                      /* wanted: as many as there are processors */
+    uint32_t most;
+    int64_t idle_ns;                               /* how long a worker beyond `wanted` sleeps before it ends */
     csk_pool_item_t *first, *last;
     uint64_t queued, taken;
     worker_t *idle;
@@ -25,7 +26,7 @@ static struct {
     bool fork_handled;
     uint64_t taken_before;                         /* when it was started */
     csk_timer_t watch;
-} pool;
+} pool = { .most = CSK_POOL_WORKERS_MAX, .idle_ns = 10000000000 };
 
 static void run_worker(void *context);
 
@@ -77,18 +78,21 @@ static void wake(worker_t *worker) {
     csk_platform_wake(&worker->word, 1);
 }
 
-/* Work waits, and for 1 ms no worker has come for any: they are all inside functions that block, or take long. */
+/* Work waits, and for 1 ms no worker has come for any: they are all inside functions that block, or take long. Where no other can be
+ * started there is nothing to watch for: the next post, or worker that comes for work, begins anew. */
 static void look_for_progress(csk_timer_t *timer, void *context) {
     (void)timer, (void)context;
     csk_queue_lock(&pool.lock);
     bool stalled = pool.first != NULL && pool.idle == NULL && pool.taken == pool.taken_before;
-    bool more = stalled && pool.workers < CSK_POOL_WORKERS_MAX;
+    bool more = stalled && pool.workers < pool.most;
     pool.workers += more;
-    pool.watching = pool.first != NULL;
     pool.taken_before = pool.taken;
-    bool again = pool.watching;
     csk_queue_unlock(&pool.lock);
-    if (more) start_worker();
+    bool started = more && start_worker() == 0;
+    csk_queue_lock(&pool.lock);
+    /* A worker that was told to look will watch, if there is more than it can take. */
+    bool again = pool.watching = pool.first != NULL && pool.idle == NULL && !pool.waking && (started || !stalled);
+    csk_queue_unlock(&pool.lock);
     if (again) watch();
 }
 
@@ -108,7 +112,7 @@ static int prepare(void) {
         return error;
     }
     uint32_t processors = csk_platform_processors();
-    csk_store(&pool.wanted, processors < 2 ? 2 : processors > CSK_POOL_WORKERS_MAX ? CSK_POOL_WORKERS_MAX : processors, CSK_RELEASE);
+    csk_store(&pool.wanted, processors < 2 ? 2 : processors > pool.most ? pool.most : processors, CSK_RELEASE);
     return 0;
 }
 
@@ -167,7 +171,7 @@ static bool sleep_until_called(worker_t *self) {
     while (csk_load(&self->word, CSK_ACQUIRE) == 0) {
         /* Those that the pool keeps anyway need not wake up to find that out. */
         bool spare = csk_load(&pool.workers, CSK_RELAXED) > pool.wanted;
-        if (csk_platform_park(&self->word, 0, spare ? csk_deadline_after(idle_ns) : CSK_NEVER) != ETIMEDOUT) continue;
+        if (csk_platform_park(&self->word, 0, spare ? csk_deadline_after(pool.idle_ns) : CSK_NEVER) != ETIMEDOUT) continue;
         csk_queue_lock(&pool.lock);
         worker_t **place = &pool.idle;
         while (*place != NULL && *place != self) place = &(*place)->next_idle;

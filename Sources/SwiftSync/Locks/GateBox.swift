@@ -18,6 +18,7 @@ class GateBox<Value: ~Copyable>: ManagedBuffer<csk_gate_t, Value> {
     /// A gate with the given attributes, before it is shared.
     @usableFromInline
     static func newGate(_ policy: GatePolicy, _ bypassLimit: UInt32, graceMicroseconds: UInt32 = 0) -> csk_gate_t {
+        KernelReports.arePassedOn
         var gate = csk_gate_t()
         var attributes = csk_gate_attr_t(policy: policy.kernelPolicy, bypass_limit: bypassLimit, grace_us: graceMicroseconds)
         csk_gate_init(&gate, &attributes)

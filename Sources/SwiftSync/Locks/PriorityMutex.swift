@@ -13,7 +13,7 @@ public import CSyncKernel
 ///
 /// Locking blocks the calling thread: from async code use it for short sections only. The closure can't suspend. Uncontended it
 /// costs one locked instruction and no allocation; with n waiters, waiting is O(log n) amortized. What the closure throws is rethrown, and
-/// leaves the lock free. Not for signal handlers.
+/// leaves the lock free; a thread that ends inside leaves it taken for good, see ``SyncDiagnostics``. Not for signal handlers.
 @frozen
 public struct PriorityMutex<Value: ~Copyable>: @unchecked Sendable {
     @usableFromInline

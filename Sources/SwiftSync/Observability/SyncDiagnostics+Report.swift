@@ -49,6 +49,9 @@ extension SyncDiagnostics.Report {
         public static let wouldDeadlock = Kind(rawValue: "would deadlock")
         /// A lock was released by a thread that does not hold it.
         public static let notOwner = Kind(rawValue: "not the owner")
+        /// A thread ended inside a lock's section, which stays taken for good. Found by the first in order of the threads that wait, once
+        /// it has waited for a second, and reported once for the lock; a wait with a shorter timeout does not look.
+        public static let holderEnded = Kind(rawValue: "holder ended")
         /// An object that exists was asked for with another configuration.
         public static let configurationMismatch = Kind(rawValue: "configuration mismatch")
     }

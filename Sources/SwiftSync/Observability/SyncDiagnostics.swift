@@ -1,5 +1,5 @@
 /// The one place where the library reports misuse that it has survived: a completion that was called twice, work that came after
-/// a shutdown, a timeout that is not a number.
+/// a shutdown, a timeout that is not a number; and a lock whose holder's thread has ended, which a thread that waits for it reports.
 ///
 /// Without a handler each report becomes one line on the standard error stream. A handler replaces that:
 ///
@@ -10,7 +10,7 @@
 /// ```
 ///
 /// The handler runs on the thread where the misuse happened, before the call at fault returns, and never while the library
-/// holds a lock of its own: it may use every type of this library. What it causes to be reported itself, on the same thread, is
+/// holds a lock of its own: it may use every type of this library, but not the lock that `holderEnded` is about. What it causes to be reported itself, on the same thread, is
 /// not handed to it again but written to the standard error stream.
 public enum SyncDiagnostics {
     /// Replaces what is called for each report; nil brings back the line on the standard error stream.

@@ -21,6 +21,7 @@ public final class CommandQueue: @unchecked Sendable {
 
     /// Makes an empty queue. Never blocks.
     public init() {
+        KernelReports.arePassedOn
         turn = .allocate(capacity: 1)
         turn.initialize(to: csk_gate_t())
     }

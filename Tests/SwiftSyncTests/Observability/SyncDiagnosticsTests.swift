@@ -1,5 +1,9 @@
+import Glibc
 import SwiftSync
 import Testing
+
+/// Ends the thread where it is: nothing that stands behind it is done.
+private func endThread() { pthread_exit(nil) }
 
 /// Every test that sets the handler of the process belongs into this suite's serial order.
 @Suite(.serialized)
@@ -93,6 +97,41 @@ extension HandlerSettingTests {
                 }
             }
             #expect(delivered.value == 1500)
+        }
+
+        /// Before, whoever waited for such a lock did so for ever, and nobody said why. In a process of its own: no other thread shall get
+        /// the address of one that has ended.
+        @Test func aThreadThatEndsInsideASectionIsReportedByTheOneThatWaits() async {
+            await #expect(processExitsWith: .success) {
+                let mutex = PriorityMutex(0)
+                let section = CriticalSection()
+                let value = QueueSafeValue(value: 0)
+                let reports = Shared<[(report: Report, thread: UInt)]>([])
+                SyncDiagnostics.setHandler { report in reports.access { $0.append((report, Threads.current)) } }
+                let waiters = Shared<Set<UInt>>([])
+                let go = Flag()
+                let waits: [@Sendable () -> Bool] = [
+                    { mutex.withLock(priority: .normal, timeout: .milliseconds(1500)) { $0 += 1 } == nil },
+                    { !section.executeWithTimeout(1.5) {} },
+                    { value.wait(timeout: .milliseconds(1500)).lowestPriority.get() == .failure(.timedOut) },
+                ]
+                let threads = waits.map { wait in
+                    Thread {
+                        waiters.access { _ = $0.insert(Threads.current) }
+                        waitUntil { go.isRaised }
+                        precondition(wait(), "the lock of a thread that has ended was entered")
+                    }
+                }
+                waitUntil { waiters.value.count == threads.count }
+                Thread { mutex.withLock { _ in endThread() } }.join()
+                Thread { section.execute { endThread() } }.join()
+                Thread { value.wait.lowestPriority.set { _ in endThread() } }.join()
+                go.raise()
+                threads.forEach { $0.join() }
+                precondition(reports.value.count == 3 && Set(reports.value.map(\.thread)) == waiters.value)
+                precondition(Set(reports.value.map(\.report.subject)).count == 3)
+                precondition(reports.value.allSatisfy { $0.report.kind == .holderEnded && $0.report.message.contains("has ended") })
+            }
         }
 
         @Test func withoutAHandlerAReportIsOneLineOnStandardError() async {

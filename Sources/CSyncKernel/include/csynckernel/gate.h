@@ -18,6 +18,9 @@
  * Status values: 0; EDEADLK, the calling thread holds this gate; ETIMEDOUT, the deadline passed first, never early; EBUSY;
  * EPERM, unlocking what one does not hold; ESHUTDOWN, the gate was closed; EINVAL.
  *
+ * It is ILLEGAL for a thread to end while it holds a gate; the gate stays held then, until it is initialized anew. A thread that waits
+ * finds out and reports it: see csk_set_reporter in observe.h.
+ *
  * No function here may be called from a signal handler. After fork the child's thread holds what it held; a gate that another
  * thread held, or had waiters on, at the fork must be initialized anew in the child.
  *

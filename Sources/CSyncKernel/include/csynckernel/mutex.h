@@ -3,6 +3,8 @@
  * It is a gate in its one-word form: it may be destroyed and freed by the thread that has just unlocked it, although another
  * thread's unlock has not returned yet, as POSIX demands. Zero-filled memory (CSK_MUTEX_INITIALIZER) is a free mutex.
  *
+ * A thread that ends while it holds one leaves it held; who waits for it reports that, see csk_set_reporter in observe.h.
+ *
  * Not callable from signal handlers. After fork the child's thread holds what it held; a mutex that another thread held at
  * the fork must be initialized anew. */
 #ifndef CSK_MUTEX_H

@@ -10,7 +10,8 @@ CSK_BEGIN_DECLS
 enum {
     CSK_EVENT_WAIT_BEGIN = 1,  /* a waiter was put into an object's queue */
     CSK_EVENT_WAIT_END = 2,    /* it left: status 0 (granted), ETIMEDOUT or ECANCELED; waited_ns says after how long */
-    CSK_EVENT_GRANT_LOST = 3   /* a grant that had not begun in time was taken back while others waited */
+    CSK_EVENT_GRANT_LOST = 3,  /* a grant that had not begun in time was taken back while others waited */
+    CSK_EVENT_HOLDER_ENDED = 4 /* status EOWNERDEAD: the thread that holds the object has ended, so it will never be left */
 };
 
 typedef struct csk_event {
@@ -30,6 +31,17 @@ typedef struct csk_observer {
 /* Attaches an observer, which must stay valid for the rest of the process (calls may be under way), or detaches with NULL.
  * Returns the one attached before. Never blocks. */
 CSK_API const csk_observer_t *csk_observe(const csk_observer_t *observer);
+
+/* Whether an observer is attached or not, a thread that waits for a gate or a mutex looks after one second, and then ever more
+ * rarely, whether the thread that holds it still exists. If not, it reports CSK_EVENT_HOLDER_ENDED, once for the object, and waits
+ * on; the object stays held for good, also against a later thread that the system gives the same address. It looks only while it is
+ * the next in order, and can't find out where the system does not show the threads (no /proc, a filter of system calls), or where
+ * a new thread has the address already. No live thread is ever reported. */
+typedef void (*csk_reporter_t)(const csk_event_t *event);
+
+/* Replaces what is called for such a report: on the thread that waits, with no lock held, and it must not use the object. NULL brings
+ * back one line on the standard error stream. Returns the one before. Never blocks. */
+CSK_API csk_reporter_t csk_set_reporter(csk_reporter_t reporter);
 
 CSK_END_DECLS
 

@@ -3,6 +3,7 @@
  * held (64 bits)      0 = free, else who holds it
  *   bits 4..63  the holder's thread pointer, or CSK_GATE_NOBODY        set by CAS from 0 by whoever enters; set to another holder,
  *                                                                     or to 0, only by the holder (or on its behalf: lost grants)
+ *   bit 3       ENDED: that thread has ended without leaving           set by CAS under the queue lock; for good
  *   bit 0..2    one-word form only: WAITERS, DESIGNATED, HAND_OVER     changed under the queue lock, by CAS
  *
  * summary (64 bits)   what a newcomer or a leaver must know about the queue; written only under the queue lock
@@ -51,6 +52,8 @@
 #define GATE_RANK_MAX ((UINT64_C(1) << 56) - 1)
 
 #define HELD_FLAGS UINT64_C(7)
+/* Makes the holder a thread that can't exist, so that no later thread at the same address passes for it. */
+#define HELD_ENDED UINT64_C(8)
 
 /* The closing waiter's: after every rank that csk_rank can give. */
 #define GATE_RANK_CLOSER ((csk_rank_t)INT32_MIN * 4 - 1)
@@ -107,6 +110,12 @@ void csk_gate_perform(csk_gate_effects_t *effects);
 
 /* gate.c: the fence and the second look that leavers without a fence count on; without the queue lock. */
 void csk_gate_look_again(csk_gate_t *gate);
+
+/* gate_watch.c: parks a queued thread until its word changes or the deadline has passed (ETIMEDOUT); may return for no reason.
+ * Meanwhile it looks after the holder. */
+typedef struct csk_gate_watch { int64_t look_ns, span_ns; } csk_gate_watch_t;
+csk_gate_watch_t csk_gate_begin_watch(const csk_gate_waiter_t *self);
+int csk_gate_park(csk_gate_t *gate, csk_gate_waiter_t *self, int64_t deadline_ns, csk_gate_watch_t *watch);
 
 /* gate_async.c: starts the clock against a grant that nobody has adopted; under the queue lock. */
 void csk_gate_start_grace(csk_gate_t *gate);

@@ -13,4 +13,7 @@ static inline void csk_observe_wait(uint32_t kind, const void *object, csk_rank_
     if (CSK_UNLIKELY(csk_load(&csk_current_observer, CSK_RELAXED) != NULL)) csk_observe_emit(kind, object, rank, since_ns, status);
 }
 
+/* To the observer, and to the reporter or the standard error stream. Never under an internal lock. */
+void csk_observe_report(uint32_t kind, const void *object, csk_rank_t rank, int64_t since_ns, int status);
+
 #endif

@@ -38,6 +38,9 @@ void csk_platform_yield(void);
 /* Sleeps while *word == expected, until a wake, a signal or the deadline (CSK_NEVER: none); may return spuriously.
  * With a deadline the thread's timer slack is 1 ns meanwhile. Returns ETIMEDOUT only once the deadline has passed. */
 int csk_platform_park(uint32_t *word, uint32_t expected, int64_t deadline_ns);
+/* The same for a wait without a deadline, which returns now and then all the same: some time after `look_ns`, as the thread's own
+ * slack has it. */
+void csk_platform_park_to_look(uint32_t *word, uint32_t expected, int64_t look_ns);
 /* Wakes at most `count` threads parked on the address. The memory behind it may be gone: only the address is used. */
 void csk_platform_wake(uint32_t *word, int count);
 
@@ -55,6 +58,10 @@ uint32_t csk_platform_processors(void);
 /* Calls `function` with some argument when the calling thread ends; good for one call, also when asked for from within that call. The
  * same function at every call in the process. 0, ENOMEM, or EAGAIN when the process has no pthread key left. */
 int csk_platform_call_at_thread_end(void (*function)(void *));
+
+/* True: no thread of this process has had this thread pointer for as long as the call took. False: one has, or the system does not
+ * say. Allocates nothing; O(threads) system calls. */
+bool csk_platform_thread_has_ended(uint64_t thread_pointer);
 
 /* Registers fork handlers (each may be NULL). 0 or ENOMEM. */
 int csk_platform_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void));
