@@ -5,7 +5,7 @@
 static struct {
     csk_pool_item_t items[3];
     csk_rwlock_t lock;
-    csk_rwlock_write_t writes[3];
+    csk_rwlock_work_t writes[3];
     uint32_t done, flags[3], inside, entered;
     int order[3];
 } *shared;
@@ -53,15 +53,17 @@ static void posts_blocking(void) {
 }
 CLIENT(pool_blocked_workers, .setup = make, .threads = { posts_blocking }, .check = nothing_is_left)
 
-static void writes(csk_rwlock_write_t *write, void *context) {
+static void writes(csk_rwlock_work_t *write, void *context, int status) {
     (void)context;
+    EXPECT_EQUAL(status, 0);
     EXPECT(csk_rwlock_is_writing(&shared->lock));
     EXPECT_EQUAL(__atomic_load_n(&shared->inside, __ATOMIC_RELAXED), 0);
     __atomic_store_n(&shared->inside, 1, __ATOMIC_RELAXED);
     shared->order[shared->entered++] = (int)(write - shared->writes);
     __atomic_store_n(&shared->inside, 0, __ATOMIC_RELAXED);
+    EXPECT_EQUAL(csk_rwlock_unlock(&shared->lock), 0);
 }
-static void enqueue(int index) { EXPECT_EQUAL(csk_rwlock_enqueue_write(&shared->lock, &shared->writes[index], writes, NULL), 0); }
+static void enqueue(int index) { EXPECT_EQUAL(csk_rwlock_enqueue(&shared->lock, &shared->writes[index], CSK_RWLOCK_WRITE, CSK_NEVER, writes, NULL), 0); }
 static void enqueues_three(void) {
     enqueue(0);
     enqueue(1);

@@ -39,7 +39,8 @@ static void is_published(void) {
     bool queue_was_free = shared->queue_was_free;
     shared->queue_was_free = lock->queue_lock == 0;
     if (lock->queue_lock != 0) return;
-    if (queue_was_free) EXPECT(csk_rwlock_newcomers_enter(shared->state_before) || !newcomer_entered());
+    uint64_t before = shared->state_before & RW_FLAGS;
+    if (queue_was_free) EXPECT(before == 0 || before == (RW_WAITERS | RW_COMING) || !newcomer_entered());
     shared->state_before = lock->state;
     uint64_t flags = 0;
     if (lock->first != NULL) {

@@ -114,20 +114,22 @@ CSK_API int csk_rwlock_cancel(csk_rwlock_t *lock, csk_gate_waiter_t *waiter);
  * that kind is to be adopted), EDEADLK (it holds the lock already) or ENOMEM (reading; still to be adopted then). */
 CSK_API int csk_rwlock_adopt(csk_rwlock_t *lock, int mode);
 
-/* A write that runs by itself. The caller zero-fills it once and keeps it in place until its function is called. */
-typedef struct csk_rwlock_write csk_rwlock_write_t;
-typedef void (*csk_rwlock_write_function_t)(csk_rwlock_write_t *write, void *context);
-struct csk_rwlock_write {
+/* A section that runs by itself. The caller zero-fills the work once and keeps it in place until its function is called. */
+typedef struct csk_rwlock_work csk_rwlock_work_t;
+typedef void (*csk_rwlock_work_function_t)(csk_rwlock_work_t *work, void *context, int status);
+struct csk_rwlock_work {
     csk_gate_waiter_t waiter;
     csk_pool_item_t item;
-    csk_rwlock_write_function_t function;
+    csk_rwlock_work_function_t function;
     void *context;
 };
 
-/* Queues `write`; `function` is called once with the write lock held, on a worker of the pool, and the lock is left when it
- * returns. It may block, unlock or downgrade the lock itself, and free the write. Writes that are next to each other in the queue run one after the
- * other on one worker. Never waits. 0, or what csk_rwlock_lock_async and csk_pool_post return; then nothing was queued. */
-CSK_API int csk_rwlock_enqueue_write(csk_rwlock_t *lock, csk_rwlock_write_t *write, csk_rwlock_write_function_t function, void *context);
+/* Queues `work`; `function` is called once. With 0 it runs on a worker of the pool that holds the lock in `mode`, and leaves it by
+ * csk_rwlock_unlock; it may block, and free the work, and after leaving the lock too. Writes that are next to each other in the
+ * queue run one after the other on one worker. With ETIMEDOUT or ECANCELED (csk_rwlock_cancel(lock, &work->waiter)), or ENOMEM for a read, nothing
+ * is held, and it must not block. Never waits. 0, or what csk_rwlock_lock_async and csk_pool_post return; then nothing was queued. */
+CSK_API int csk_rwlock_enqueue(csk_rwlock_t *lock, csk_rwlock_work_t *work, int mode, int64_t deadline_ns,
+                               csk_rwlock_work_function_t function, void *context);
 
 /* ---- Looking on -------------------------------------------------------------------------------------------------------- */
 

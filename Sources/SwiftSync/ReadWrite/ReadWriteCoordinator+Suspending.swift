@@ -1,0 +1,51 @@
+import CSyncKernel
+
+extension ReadWriteCoordinator {
+    /// What ``ReadWriteCoordinator/suspending`` gives: sections that run on worker threads while the task that wants them is suspended.
+    ///
+    /// ```swift
+    /// let count = try await coordinator.suspending.read(timeout: .milliseconds(5)) { names.count }
+    /// try await coordinator.suspending.write { names.removeAll() }
+    /// ```
+    ///
+    /// They stand in the one order of arrival, with the reads and writes of threads. A section runs on a worker, not in the task, so it begins
+    /// when it is its turn even if every thread of the task's executor is busy waiting. Cancelling the task takes a section that has not
+    /// begun out of the queue.
+    public struct Suspending: @unchecked Sendable {
+        let box: ReadWriteBox<Void>
+
+        /// Runs `body` together with other reads, and returns what it returns.
+        ///
+        /// - Throws: ``ReadWriteError/timedOut``, ``ReadWriteError/cancelled`` or ``ReadWriteError/outOfResources``, `body` has not run then;
+        ///   and what `body` throws.
+        public func read<R: Sendable>(timeout: Duration? = nil, _ body: @escaping @Sendable () throws -> R) async throws -> R {
+            try await run(write: false, timeout, body)
+        }
+
+        /// Runs `body` alone, and returns what it returns.
+        ///
+        /// - Throws: ``ReadWriteError/timedOut``, ``ReadWriteError/cancelled`` or ``ReadWriteError/outOfResources``, `body` has not run then;
+        ///   and what `body` throws.
+        @discardableResult
+        public func write<R: Sendable>(timeout: Duration? = nil, _ body: @escaping @Sendable () throws -> R) async throws -> R {
+            try await run(write: true, timeout, body)
+        }
+
+        /// Waits until everything that was submitted before has run.
+        ///
+        /// - Throws: ``ReadWriteError/cancelled`` or ``ReadWriteError/outOfResources``.
+        public func drain() async throws {
+            try await write {}
+        }
+
+        private func run<R: Sendable>(write: Bool, _ timeout: Duration?, _ body: @escaping @Sendable () throws -> R) async throws -> R {
+            let deadline = Deadline.after(timeout: timeout)
+            let waiting = SuspendedSection<R>(box, body)
+            return try await withTaskCancellationHandler {
+                try await withUnsafeThrowingContinuation { waiting.begin($0, write: write, deadline: deadline) }
+            } onCancel: {
+                waiting.cancel()
+            }
+        }
+    }
+}

@@ -1,0 +1,130 @@
+public import CSyncKernel
+
+/// Coordinates reads, which run at once and together, and writes, which run alone, by themselves and in order.
+///
+/// ```swift
+/// let coordinator = ReadWriteCoordinator()
+/// nonisolated(unsafe) var names = ["ada"]
+///
+/// coordinator.enqueueWrite { names.append("grace") }        // returns at once
+/// let count = coordinator.read { names.count }              // 2: what was written before is seen
+/// ```
+///
+/// Arrival decides: a read submitted before a write runs before it, and a write submitted before a read runs before it, whichever threads
+/// they come from and in whichever form. Reads run on the calling thread, which they block while a write is before them; enqueued
+/// writes run on worker threads of the library. A thread may read again inside a read, however deep, even when a write
+/// has been queued in between.
+///
+/// Writing inside a read, and anything inside a write, of the same coordinator and thread would wait for itself: where the call can throw it throws
+/// ``ReadWriteError/wouldDeadlock``, else the program stops with a message. (Enqueueing a write is always possible.)
+///
+/// A coordinator may go away while writes wait: they run all the same. Uncontended reads cost two locked instructions and no allocation. Not for
+/// signal handlers.
+public final class ReadWriteCoordinator: @unchecked Sendable {
+    @usableFromInline
+    let box: ReadWriteBox<Void>
+
+    /// What this coordinator was called: shown in messages.
+    public let queueLabel: String
+
+    /// Makes a coordinator that nobody uses. Never blocks.
+    ///
+    /// - Parameter queueLabel: a name for messages.
+    public init(queueLabel: String = "ReadWriteCoordinator") {
+        self.queueLabel = queueLabel
+        box = .make((), policy: UInt32(CSK_RWLOCK_STRICT), readerBias: false)
+    }
+
+    // MARK: - Reading
+
+    /// Runs `body` together with other reads, after every write that was submitted before, and returns what it returns.
+    ///
+    /// Blocks the thread while it waits. What `body` throws is rethrown. Inside a write of the same thread it stops the program with a message.
+    @inlinable
+    public func read<R>(_ body: () throws -> R) rethrows -> R {
+        let status = csk_rwlock_rdlock(box.lock)
+        if status != 0 { stop(status, "read") }
+        defer { csk_rwlock_unlock(box.lock) }
+        return try body()
+    }
+
+    /// The same, but throws where it can't be: ``ReadWriteError/timedOut`` when that takes longer than `timeout` (nil: no limit; zero
+    /// or less tries once; never early), ``ReadWriteError/wouldDeadlock`` inside a write of the same thread.
+    @inlinable
+    public func read<R>(timeout: Duration?, _ body: () throws -> R) throws -> R {
+        let status = csk_rwlock_timedrdlock(box.lock, deadline(after: timeout))
+        if status != 0 { throw ReadWriteError(status: status) }
+        defer { csk_rwlock_unlock(box.lock) }
+        return try body()
+    }
+
+    // MARK: - Writing
+
+    /// Runs `body` alone on a worker thread, after everything that was submitted before, and returns at once.
+    ///
+    /// Never blocks; may be called from anywhere, also inside reads and writes. One allocation beyond the closure's own.
+    ///
+    /// - Returns: false, with a report to ``SyncDiagnostics``, if the system gave no thread to run it on; then it will not run.
+    @preconcurrency
+    @discardableResult
+    public func enqueueWrite(_ body: @escaping @Sendable () -> Void) -> Bool {
+        let status = ReadWriteWork.make(box) { _ in
+            body()
+            return nil
+        }.enqueue(write: true, deadline: Deadline.never)
+        guard status != 0 else { return true }
+        SyncDiagnostics.report(.outOfResources, subject: queueLabel, message: "a write was refused: \(String(cString: csk_status_text(status)))")
+        return false
+    }
+
+    /// Runs `body` alone on the calling thread, after everything that was submitted before, and returns what it returns.
+    ///
+    /// Blocks the thread while it waits. What `body` throws is rethrown. Inside a section of the same thread it stops the program with a message.
+    @inlinable
+    public func blockingWrite<R>(_ body: () throws -> R) rethrows -> R {
+        let status = csk_rwlock_wrlock(box.lock)
+        if status != 0 { stop(status, "blockingWrite") }
+        defer { csk_rwlock_unlock(box.lock) }
+        return try body()
+    }
+
+    /// The same, but throws where it can't be: ``ReadWriteError/timedOut`` when that takes longer than `timeout` (nil: no limit; zero
+    /// or less tries once; never early), ``ReadWriteError/wouldDeadlock`` inside a section of the same thread.
+    @inlinable
+    public func blockingWrite<R>(timeout: Duration?, _ body: () throws -> R) throws -> R {
+        let status = csk_rwlock_timedwrlock(box.lock, deadline(after: timeout))
+        if status != 0 { throw ReadWriteError(status: status) }
+        defer { csk_rwlock_unlock(box.lock) }
+        return try body()
+    }
+
+    /// Waits until everything that was submitted before has run.
+    ///
+    /// Blocks the thread. Inside a section of the same thread it stops the program with a message.
+    public func drain() {
+        blockingWrite {}
+    }
+
+    // MARK: - For async code
+
+    /// Reads and writes that suspend the task, and block no thread, while they wait.
+    public var suspending: Suspending {
+        Suspending(box: box)
+    }
+
+    @usableFromInline
+    func deadline(after timeout: Duration?) -> Int64 {
+        Deadline.after(timeout: timeout)
+    }
+
+    @usableFromInline
+    func stop(_ status: Int32, _ call: String) -> Never {
+        if status == EDEADLK {
+            fatalError("ReadWriteCoordinator \(queueLabel): \(call) was called inside a section of the same coordinator by the same thread")
+        }
+        fatalError("ReadWriteCoordinator \(queueLabel): \(call): \(String(cString: csk_status_text(status)))")
+    }
+
+    /// Threads and sections that wait, at some instant during the call.
+    package var waitingCount: Int { Int(csk_rwlock_waiting(box.lock)) }
+}
