@@ -79,17 +79,14 @@ static void watch_word(csk_gate_waiter_t *self) {
     } while (csk_platform_now() < end_ns);
 }
 
-/* The waiter was told to try, with the flag COMING for it: whether it has entered, or was let in by another. */
+/* The waiter was told to try, with the flag COMING for it, until the end of which nobody else lets it in: whether it has entered. */
 static bool try_designated(csk_rwlock_t *lock, csk_gate_waiter_t *self) {
     for (bool again = false;; again = true) {
         csk_rwlock_effects_t effects = { 0 };
         csk_queue_lock(&lock->queue_lock);
-        bool wait = false;
-        if (self->state == WAITER_QUEUED) {
-            lock->coming = 0;
-            csk_rwlock_settle(lock, RELEASE_NOTHING, &effects);
-            wait = self->state == WAITER_QUEUED;
-        }
+        lock->coming = 0;
+        csk_rwlock_settle(lock, RELEASE_NOTHING, &effects);
+        bool wait = self->state == WAITER_QUEUED;
         bool watch = wait && !again && lock->first == self;
         if (watch) {
             /* Somebody has passed it, and nobody will again. */
@@ -139,10 +136,7 @@ static int wait_in_queue(csk_rwlock_t *lock, csk_gate_waiter_t *self, int64_t de
             park = csk_platform_park(&self->word, WORD_PARKED, deadline_ns);
         if (word == WORD_GRANTED) return 0;
         if (word == WORD_PARKED) return leave_queue(lock, self);
-        if (try_designated(lock, self)) {
-            await_granted(self);
-            return 0;
-        }
+        if (try_designated(lock, self)) return 0;
         if (deadline_ns != CSK_NEVER && csk_platform_now() >= deadline_ns) return leave_queue(lock, self);
     }
 }
@@ -169,10 +163,7 @@ static int queue_and_wait(csk_rwlock_t *lock, int mode, int64_t deadline_ns, uin
     bool waits = waiter.state == WAITER_QUEUED;
     csk_queue_unlock(&lock->queue_lock);
     csk_rwlock_perform(&effects);
-    if (!waits) {
-        await_granted(&waiter);
-        return 0;
-    }
+    if (!waits) return 0;
     csk_observe_wait(CSK_EVENT_WAIT_BEGIN, lock, 0, 0, 0);
     int status = wait_in_queue(lock, &waiter, deadline_ns);
     csk_observe_wait(CSK_EVENT_WAIT_END, lock, 0, waiter.since_ns, status);
