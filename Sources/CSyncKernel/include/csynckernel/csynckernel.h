@@ -9,5 +9,8 @@
 #include "gate.h"
 #include "mutex.h"
 #include "pqueue.h"
+#include "rcu.h"
+#include "snapshot.h"
+#include "rcu_map.h"
 
 #endif
