@@ -72,7 +72,7 @@ CSK_API csk_rcu_map_entry_t *csk_rcu_map_remove(csk_rcu_map_t *map, uint64_t has
 CSK_API int csk_rcu_map_remove_entry(csk_rcu_map_t *map, csk_rcu_map_entry_t *entry);
 
 /* Walks all entries, in no particular order, inside one read section of the caller: those that are there from its beginning to its end once,
- * those that come or go meanwhile once or not at all. Each NULL at the end. */
+ * those that come or go meanwhile perhaps. NULL at the end. */
 CSK_API csk_rcu_map_entry_t *csk_rcu_map_first(csk_rcu_map_t *map, csk_rcu_map_cursor_t *cursor);
 CSK_API csk_rcu_map_entry_t *csk_rcu_map_next(csk_rcu_map_t *map, csk_rcu_map_cursor_t *cursor);
 
