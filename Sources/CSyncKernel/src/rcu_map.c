@@ -1,5 +1,9 @@
 /* rcu_map.c: liburcu's rculfhash with entries that carry their own retirement. Each call that writes is a read section of its own,
- * as the table demands; lookups and walks are in the caller's. */
+ * as the table demands; lookups and walks are in the caller's.
+ *
+ * The table is resized from here, on the reclaiming thread: rculfhash's own rule grows a table only where its size and count meet at a
+ * power of two, and lets chains become eight entries long. Here it grows to the next power of two
+ * above its count, when the count has passed the buckets. `resizing` says that the thread has been asked; only who sets it may hand it the node. */
 #include "csynckernel/rcu_map.h"
 
 #include "internal/rcu.h"
@@ -12,12 +16,14 @@
 _Static_assert(sizeof(struct cds_lfht_node) == sizeof(((csk_rcu_map_entry_t *)0)->reserved), "liburcu's node fits");
 _Static_assert(sizeof(struct cds_lfht_iter) == sizeof(csk_rcu_map_cursor_t), "liburcu's iterator fits");
 
-enum { FIRST_BUCKETS = 64 };
+enum { FIRST_BUCKETS = 256 };
 
 struct csk_rcu_map {
-    csk_rcu_node_t node;
+    csk_rcu_node_t end, resize;
     struct cds_lfht *table;
     csk_rcu_map_match_t match;
+    uint64_t buckets;
+    uint32_t resizing;
     int64_t count __attribute__((aligned(64)));  /* writers' line; readers don't touch it */
 };
 
@@ -31,7 +37,7 @@ static struct cds_lfht_node *node_of(csk_rcu_map_entry_t *entry) { return (struc
 static csk_rcu_map_entry_t *entry_of(struct cds_lfht_node *node) {
     /* The table is not instrumented: what its writers have done before is known from here on. */
     csk_rcu_tell_acquire();
-    return (csk_rcu_map_entry_t *)node;
+    return node == NULL ? NULL : (csk_rcu_map_entry_t *)((char *)node - offsetof(csk_rcu_map_entry_t, reserved));
 }
 
 static int matches(struct cds_lfht_node *node, const void *key) {
@@ -44,7 +50,30 @@ static int has_the_hash(struct cds_lfht_node *node, const void *key) {
     return 1;
 }
 
-static void count(csk_rcu_map_t *map, int64_t change) { csk_fetch_add(&map->count, change, CSK_RELAXED); }
+static bool has_wrong_size(const csk_rcu_map_t *map, uint64_t count) {
+    uint64_t buckets = csk_load(&map->buckets, CSK_RELAXED);
+    return count > buckets || (buckets > FIRST_BUCKETS && count < buckets / 16);
+}
+
+static void resize(csk_rcu_node_t *node) {
+    csk_rcu_map_t *map = node->context;
+    do {
+        uint64_t wanted = FIRST_BUCKETS;
+        while (csk_rcu_map_count(map) >= wanted) wanted *= 2;
+        cds_lfht_resize(map->table, wanted);
+        csk_store(&map->buckets, wanted, CSK_RELAXED);
+    } while (has_wrong_size(map, csk_rcu_map_count(map)));
+    csk_store(&map->resizing, 0, CSK_RELEASE);
+}
+
+/* Inside a section, where retiring waits for nothing. */
+static void count(csk_rcu_map_t *map, int64_t change) {
+    int64_t now = csk_fetch_add(&map->count, change, CSK_RELAXED) + change;
+    if (CSK_LIKELY(now < 0 || !has_wrong_size(map, (uint64_t)now)) || csk_load(&map->resizing, CSK_RELAXED) != 0) return;
+    if (csk_exchange(&map->resizing, 1u, CSK_ACQUIRE) != 0) return;
+    map->resize.context = map;
+    csk_rcu_retire(&map->resize, resize);
+}
 
 uint64_t csk_hash_bytes(const void *bytes, size_t size) {
     const unsigned char *next = bytes;
@@ -62,9 +91,8 @@ int csk_rcu_map_create(csk_rcu_map_t **map, csk_rcu_map_match_t match) {
     if (match == NULL) return EINVAL;
     csk_rcu_map_t *made = aligned_alloc(64, sizeof *made);
     if (made == NULL) return ENOMEM;
-    *made = (csk_rcu_map_t){ .match = match };
-    made->table = cds_lfht_new_flavor(FIRST_BUCKETS, FIRST_BUCKETS, 0, CDS_LFHT_AUTO_RESIZE | CDS_LFHT_ACCOUNTING,
-                                      &urcu_memb_flavor, NULL);
+    *made = (csk_rcu_map_t){ .match = match, .buckets = FIRST_BUCKETS };
+    made->table = cds_lfht_new_flavor(FIRST_BUCKETS, FIRST_BUCKETS, 0, 0, &urcu_memb_flavor, NULL);
     if (made->table == NULL) {
         free(made);
         return ENOMEM;
@@ -73,7 +101,6 @@ int csk_rcu_map_create(csk_rcu_map_t **map, csk_rcu_map_match_t match) {
     return 0;
 }
 
-/* On the reclaiming thread, and in no section: liburcu waits here for a resize in progress, which may wait for a grace period. */
 static void free_map(csk_rcu_node_t *node) {
     csk_rcu_map_t *map = (csk_rcu_map_t *)node;
     cds_lfht_destroy(map->table, NULL);
@@ -84,11 +111,13 @@ int csk_rcu_map_destroy(csk_rcu_map_t *map, csk_rcu_function_t reclaim) {
     if (reclaim == NULL) return EINVAL;
     csk_rcu_map_cursor_t cursor;
     csk_rcu_read_lock();
+    /* One that was asked for comes before the end; no further one. */
+    csk_store(&map->resizing, 1u, CSK_RELAXED);
     for (csk_rcu_map_entry_t *entry = csk_rcu_map_first(map, &cursor); entry != NULL; entry = csk_rcu_map_next(map, &cursor)) {
         if (csk_rcu_map_remove_entry(map, entry) == 0) csk_rcu_retire(&entry->node, reclaim);
     }
     csk_rcu_read_unlock();
-    return csk_rcu_retire(&map->node, free_map);
+    return csk_rcu_retire(&map->end, free_map);
 }
 
 csk_rcu_map_entry_t *csk_rcu_map_find(csk_rcu_map_t *map, uint64_t hash, const void *key) {
@@ -103,13 +132,11 @@ int csk_rcu_map_insert(csk_rcu_map_t *map, uint64_t hash, const void *key, csk_r
     csk_rcu_read_lock();
     csk_rcu_tell_release();
     struct cds_lfht_node *there = cds_lfht_add_unique(map->table, hash, matches, &probe, node_of(entry));
+    bool is_new = there == node_of(entry);
+    if (is_new) count(map, 1);
+    else if (found != NULL) *found = entry_of(there);
     csk_rcu_read_unlock();
-    if (there != node_of(entry)) {
-        if (found != NULL) *found = entry_of(there);
-        return EEXIST;
-    }
-    count(map, 1);
-    return 0;
+    return is_new ? 0 : EEXIST;
 }
 
 csk_rcu_map_entry_t *csk_rcu_map_replace(csk_rcu_map_t *map, uint64_t hash, const void *key, csk_rcu_map_entry_t *entry) {
@@ -117,8 +144,8 @@ csk_rcu_map_entry_t *csk_rcu_map_replace(csk_rcu_map_t *map, uint64_t hash, cons
     csk_rcu_read_lock();
     csk_rcu_tell_release();
     struct cds_lfht_node *old = cds_lfht_add_replace(map->table, hash, matches, &probe, node_of(entry));
-    csk_rcu_read_unlock();
     if (old == NULL) count(map, 1);
+    csk_rcu_read_unlock();
     return entry_of(old);
 }
 

@@ -25,7 +25,7 @@ public struct SnapshotDictionary<Key: Hashable & Sendable, Value: Sendable>: @un
     @usableFromInline
     let box: DictionaryBox<Key, Value>
 
-    /// An empty dictionary. The process's first one starts a thread.
+    /// An empty dictionary.
     @inlinable
     public init() { box = DictionaryBox() }
 

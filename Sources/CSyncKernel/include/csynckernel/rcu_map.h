@@ -1,5 +1,5 @@
-/* rcu_map.h: a hash table whose lookups are wait-free, also while it grows. liburcu's rculfhash: a split-ordered list, resized by a
- * thread of its own.
+/* rcu_map.h: a hash table whose lookups are wait-free, also while it grows. liburcu's rculfhash, a split-ordered list; it grows and
+ * shrinks by itself, on the reclaiming thread, some 10 ms after it should.
  *
  * Entries belong to the caller, have a csk_rcu_map_entry_t inside, and don't change while they are in the table. Keys are the
  * caller's: a hash, and a function that says whether an entry has a key.
@@ -25,8 +25,8 @@ typedef struct csk_rcu_map csk_rcu_map_t;
 
 /* Needs no initialization. */
 typedef struct csk_rcu_map_entry {
-    void *reserved[2];    /* the table's */
     csk_rcu_node_t node;
+    void *reserved[2];    /* the table's; last, so that a key that follows is on the line that a lookup has fetched */
 } csk_rcu_map_entry_t;
 
 /* A place in a walk; used by one thread, inside one read section. */
@@ -46,7 +46,7 @@ static inline uint64_t csk_hash_int(uint64_t key) {
 }
 CSK_API uint64_t csk_hash_bytes(const void *bytes, size_t count);
 
-/* Makes an empty table: 0, EINVAL without a function, ENOMEM. The process's first one starts a thread. */
+/* Makes an empty table: 0, EINVAL without a function, ENOMEM. */
 CSK_API int csk_rcu_map_create(csk_rcu_map_t **map, csk_rcu_map_match_t match);
 
 /* Takes every entry out and retires it with `reclaim`; the table is freed after them. Nobody may use it any more, readers included. Waits
