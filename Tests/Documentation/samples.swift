@@ -59,3 +59,12 @@ expect(result == .success(2))
 
 // MARK: QueueSafeValue 2 check
 expect(count == .success(2))
+
+// MARK: Snapshot check
+expect(page == "index" && routes.current.count == 2)
+
+// MARK: SnapshotDictionary check
+expect(length == 5 && sessions.isEmpty)
+
+// MARK: SnapshotError check
+expect(routes.current.count == 2)
