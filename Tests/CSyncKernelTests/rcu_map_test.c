@@ -200,7 +200,7 @@ static void a_table_is_destroyed_inside_a_section_while_it_resizes(void) {
         csk_rcu_map_t *map;
         CHECK_STATUS(csk_rcu_map_create(&map, has_key), 0);
         for (uint64_t key = 0; key < 5000; key++) put(map, csk_hash_int, key, 1);
-        for (uint64_t key = 0; key < 4000; key++) CHECK(drop(map, csk_hash_int, key));
+        for (uint64_t key = 0; key < 4990; key++) CHECK(drop(map, csk_hash_int, key));
         CHECK_STATUS(csk_rcu_read_lock(), 0);
         CHECK_STATUS(csk_rcu_map_destroy(map, reclaim), 0);
         CHECK_STATUS(csk_rcu_read_unlock(), 0);
