@@ -9,11 +9,15 @@ let package = Package(
         .library(name: "CSyncKernel", targets: ["CSyncKernel"]),
     ],
     targets: [
+        // liburcu: its flags for the compiler and the linker.
+        .systemLibrary(name: "CURCU", pkgConfig: "liburcu-memb", providers: [.apt(["liburcu-dev"])]),
         .target(
             name: "CSyncKernel",
+            dependencies: ["CURCU"],
             exclude: ["CMakeLists.txt", "cmake"],
             publicHeadersPath: "include",
-            cSettings: [.define("_GNU_SOURCE"), .headerSearchPath("src")]
+            cSettings: [.define("_GNU_SOURCE"), .headerSearchPath("src")],
+            linkerSettings: [.linkedLibrary("urcu-memb"), .linkedLibrary("urcu-cds"), .linkedLibrary("urcu-common")]
         ),
         .target(name: "SwiftSync", dependencies: ["CSyncKernel"]),
         .testTarget(name: "SwiftSyncTests", dependencies: ["SwiftSync", "CSyncKernel"]),

@@ -58,6 +58,17 @@ def targets(rows):
     for subject in ("PriorityMutex", "CriticalSection"):
         yield f"timeouts of 1 ms: never early, {subject}, us", get("timeouts of 1 ms: never early", subject, "least late us"), ">=", 0
 
+    reads = "2 threads read a published value"
+    yield "Snapshot.read, ns", get("read of a published value", "Snapshot.read"), "<=", 2.5
+    yield "Snapshot.read, allocations", get("read of a published value", "Snapshot.read", "allocations"), "<=", 0
+    yield "2 threads: Snapshot.read / urcu-memb in C", ratio(get(reads, "Snapshot.read", "Mops/s"), get(reads, "urcu-memb in C", "Mops/s")), ">=", 0.7
+    # A grace period takes 10 000 us and more, and never ends while the reader is inside.
+    yield "Snapshot.update beside a reader inside, p99 us", get("updates of a Snapshot", "a reader inside", "p99 us"), "<=", 100
+    for keys in (1000, 10000, 100000):
+        dictionary = f"dictionary of {keys} keys, 2 threads, 1 % writes"
+        yield f"{keys} keys: SnapshotDictionary / Dictionary in Mutex", ratio(
+            get(dictionary, "SnapshotDictionary", "Mops/s"), get(dictionary, "Dictionary in Mutex", "Mops/s")), ">=", 5
+
 def print_targets(rows):
     print("targets, as ratios within this run")
     for name, value, sense, bound in targets(rows):

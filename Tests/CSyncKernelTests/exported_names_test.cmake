@@ -19,8 +19,9 @@ file(GLOB headers "${CMAKE_CURRENT_LIST_DIR}/../../Sources/CSyncKernel/include/c
 foreach(header ${headers})
     file(STRINGS "${header}" declarations REGEX "^CSK_API ")
     foreach(declaration ${declarations})
-        string(REGEX MATCH "csk_[a-z0-9_]+\\(" name "${declaration}")
-        string(REPLACE "(" "" name "${name}")
+        # A function's name stands before "(", a variable's before ";" or its attribute.
+        string(REGEX MATCH "csk_[a-z0-9_]+( __attribute__|[(;])" name "${declaration}")
+        string(REGEX REPLACE "[ (;].*" "" name "${name}")
         if(NOT name IN_LIST exported)
             message(FATAL_ERROR "declared in ${header}, and not exported: ${name}")
         endif()

@@ -10,10 +10,13 @@ static_assert(std::is_standard_layout<csk_gate_t>::value && std::is_trivially_co
 static_assert(std::is_standard_layout<csk_mutex_t>::value, "plain data");
 static_assert(std::is_standard_layout<csk_pqueue_t>::value, "plain data");
 static_assert(std::is_standard_layout<csk_timer_t>::value, "plain data");
+static_assert(std::is_standard_layout<csk_snapshot_t>::value, "plain data");
+static_assert(std::is_standard_layout<csk_rcu_map_entry_t>::value, "plain data");
 
 static csk_gate_t gate = CSK_GATE_INITIALIZER;
 static csk_mutex_t mutex = CSK_MUTEX_INITIALIZER;
 static csk_pqueue_t queue = CSK_PQUEUE_INITIALIZER;
+static csk_snapshot_t snapshot = CSK_SNAPSHOT_INITIALIZER;
 
 static int failures;
 
@@ -61,5 +64,19 @@ int main() {
 
     csk_heap_t heap{};
     EXPECT(csk_heap_pop(&heap) == nullptr);
+
+    EXPECT(csk_rcu_read_lock() == 0 && csk_rcu_is_reading());
+    EXPECT(csk_rcu_read_unlock() == 0 && csk_rcu_read_unlock() == EPERM);
+    static int reclaimed;
+    csk_rcu_node_t node{};
+    EXPECT(csk_snapshot_store(&snapshot, "value", &node, [](csk_rcu_node_t *) { reclaimed++; }) == 0);
+    EXPECT(std::strcmp(static_cast<const char *>(csk_snapshot_read_begin(&snapshot)), "value") == 0);
+    EXPECT(csk_snapshot_read_end() == 0);
+    EXPECT(csk_snapshot_store(&snapshot, nullptr, nullptr, nullptr) == 0);
+    EXPECT(csk_rcu_barrier() == 0 && reclaimed == 1);
+    csk_rcu_map_t *map = nullptr;
+    EXPECT(csk_rcu_map_create(&map, [](const csk_rcu_map_entry_t *, const void *) { return true; }) == 0);
+    EXPECT(csk_rcu_map_count(map) == 0);
+    EXPECT(csk_rcu_map_destroy(map, [](csk_rcu_node_t *) {}) == 0);
     return failures != 0;
 }

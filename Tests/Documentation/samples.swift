@@ -62,3 +62,12 @@ expect(count == .success(2))
 
 // MARK: ThreadLocalValue check
 expect(buffer?.count == 4096 && scratch.cachedValue() == nil)
+
+// MARK: Snapshot check
+expect(page == "index" && routes.current.count == 2)
+
+// MARK: SnapshotDictionary check
+expect(length == 5 && sessions.isEmpty)
+
+// MARK: SnapshotError check
+expect(routes.current.count == 2)

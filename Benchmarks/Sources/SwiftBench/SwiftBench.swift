@@ -21,6 +21,9 @@ struct SwiftBench: ParsableCommand {
     @Option(help: "Only this many increments of the subject named by --subject, for counting instructions.")
     var loop: Int?
 
+    @Flag(help: "Only what is read much more than written.")
+    var readMostly = false
+
     @Option(help: "The subject of --loop.")
     var subject = "PriorityMutex"
 
@@ -31,7 +34,7 @@ struct SwiftBench: ParsableCommand {
         if let loop { return try count(loop) }
         onThreads(1) { _ in
             if threadLocals { ThreadLocals(results: Results(appendingTo: tsv), rounds: rounds).run() }
-            else { Measurements(tsv: tsv, rounds: rounds, millis: millis).run() }
+            else { Measurements(tsv: tsv, rounds: rounds, millis: millis, readMostly: readMostly).run() }
         }
     }
 
@@ -44,6 +47,7 @@ struct SwiftBench: ParsableCommand {
         let known = run(FastMutex.self) || run(StrictMutex.self) || run(TrivialValue.self) || run(ReferringValue.self)
             || run(ReferringValueUsed.self) || run(Section.self) || run(SynchronizationMutex.self) || run(NIOBox.self)
             || run(FoundationLock.self) || run(FoundationRecursiveLock.self) || run(Semaphore.self)
+            || ReadMostly.run(times, of: subject)
         if !known { throw ValidationError("no subject named \(subject)") }
     }
 }
@@ -53,9 +57,12 @@ struct Measurements {
     let tsv: String?
     let rounds: Int
     let millis: Int
+    let readMostly: Bool
 
     func run() {
         let results = Results(appendingTo: tsv)
+        ReadMostly(results: results, rounds: rounds, windowMilliseconds: millis).run()
+        if readMostly { return }
         // The first of a kind prepares what all share, which takes milliseconds.
         FastMutex().increments(1000)
         Uncontended(results: results, rounds: rounds).run()

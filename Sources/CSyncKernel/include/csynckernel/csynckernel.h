@@ -12,5 +12,8 @@
 #include "mutex.h"
 #include "pqueue.h"
 #include "rwlock.h"
+#include "rcu.h"
+#include "snapshot.h"
+#include "rcu_map.h"
 
 #endif

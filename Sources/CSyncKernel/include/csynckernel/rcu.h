@@ -1,0 +1,107 @@
+/* rcu.h: read-copy-update. Readers enter a read section without a lock, a call or a shared write; what a writer has taken out
+ * of their sight is reclaimed once every section that may have seen it has ended. The grace periods are those of liburcu (its
+ * membarrier flavour); threads come and go by themselves.
+ *
+ *     csk_rcu_read_lock();
+ *     struct config *config = __atomic_load_n(&current, __ATOMIC_ACQUIRE);
+ *     use(config);                                      (valid until the section ends)
+ *     csk_rcu_read_unlock();
+ *
+ *     old = __atomic_exchange_n(&current, fresh, __ATOMIC_ACQ_REL);
+ *     csk_rcu_retire(&old->node, free_config);          (returns at once; free_config runs after a grace period)
+ *
+ * A section must not wait for anything that waits for a grace period, and delays every reclamation for as long as it lasts.
+ *
+ * Not for signal handlers. fork: a child goes on with the sections of the thread that forked, with what is retired and with a
+ * reclaiming thread of its own. For that, fork() waits until what was retired has been reclaimed: usually some 10 ms. Where that can't
+ * be waited for (fork inside a section or a reclaiming function, or after another thread's section has lasted for 1 s meanwhile), nothing is
+ * ever reclaimed in the child: reading, and retiring for nothing, work there as before. */
+#ifndef CSK_RCU_H
+#define CSK_RCU_H
+
+#include "base.h"
+
+CSK_BEGIN_DECLS
+
+typedef struct csk_rcu_node csk_rcu_node_t;
+typedef void (*csk_rcu_function_t)(csk_rcu_node_t *node);
+
+/* A part of whatever is to be reclaimed. Needs no initialization. */
+struct csk_rcu_node {
+    void *reserved[2];            /* liburcu's */
+    csk_rcu_function_t function;  /* csk_rcu_retire's */
+    void *context;                /* the owner's; nothing here looks at it */
+};
+
+/* ---- What the inline functions below use --------------------------------------------------------------------------------
+ *
+ * liburcu keeps one word for each thread: the low half counts the levels of its section, the high half is the phase of the
+ * grace period in which the section began. csk_rcu_levels is the address of the calling thread's word, and NULL until the thread's
+ * first section, in threads that are ending, where the system refuses membarrier, and under ThreadSanitizer: then a call does it. */
+typedef struct csk_rcu_period {
+    unsigned long phase;  /* what the word becomes at the first level: the phase, and one level */
+    int32_t sleeper;      /* -1 while a grace period sleeps until somebody leaves a section */
+} csk_rcu_period_t;
+
+CSK_API extern __thread unsigned long *csk_rcu_levels __attribute__((tls_model("initial-exec")));
+CSK_API extern const csk_rcu_period_t *csk_rcu_period;
+
+CSK_API int csk_rcu_read_lock_slow(void);
+CSK_API int csk_rcu_read_unlock_slow(void);
+CSK_API void csk_rcu_wake_period(void);
+
+/* ---- Reading ------------------------------------------------------------------------------------------------------------ */
+
+/* Begins a read section of the calling thread, or one more level of it: 0, or EAGAIN at 2^32 levels. Never blocks, but for a thread's
+ * first section, which registers it under a short lock. A section ends on the thread that began it; one that is still open when
+ * its thread ends, ends with it. */
+static inline int csk_rcu_read_lock(void) {
+    unsigned long *levels = csk_rcu_levels;
+    if (CSK_UNLIKELY(levels == NULL) || CSK_UNLIKELY((uint32_t)*levels != 0)) return csk_rcu_read_lock_slow();
+    __atomic_store_n(levels, __atomic_load_n(&csk_rcu_period->phase, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
+    /* Orders the section behind the store in the program only; the grace period's membarrier does it in the machine. */
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    return 0;
+}
+
+/* Ends one level: 0, or EPERM outside of a section. Never blocks. */
+static inline int csk_rcu_read_unlock(void) {
+    unsigned long *levels = csk_rcu_levels;
+    if (CSK_UNLIKELY(levels == NULL) || CSK_UNLIKELY((uint32_t)*levels != 1)) return csk_rcu_read_unlock_slow();
+    __atomic_store_n(levels, *levels - 1, __ATOMIC_RELEASE);
+    /* A grace period says that it sleeps, executes membarrier, and looks at the word again: one of the two sees the other. */
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (CSK_UNLIKELY(__atomic_load_n(&csk_rcu_period->sleeper, __ATOMIC_RELAXED) == -1)) csk_rcu_wake_period();
+    return 0;
+}
+
+/* True inside a read section of the calling thread. Never blocks. */
+CSK_API bool csk_rcu_is_reading(void);
+
+/* ---- Reclaiming --------------------------------------------------------------------------------------------------------- */
+
+/* Has function(node) called after a grace period, on the reclaiming thread: 0, or EINVAL without a function. Nobody may find the
+ * object any more who enters a section from now on. Functions run one after the other, in the order of one thread's calls; they may
+ * retire, read and free, and must not wait for a section to end.
+ *
+ * Waits for no grace period: but where more are retired than the limit allows (csk_rcu_set_limit), each call waits for room, for 10 ms at
+ * most; never inside a section or a reclaiming function. The process's first call starts a thread. What is still retired when the
+ * process ends is not reclaimed. */
+CSK_API int csk_rcu_retire(csk_rcu_node_t *node, csk_rcu_function_t function);
+
+/* How many may be retired and not yet reclaimed before csk_rcu_retire slows its callers; 32 768 unless told. EINVAL for 0. */
+CSK_API int csk_rcu_set_limit(uint64_t limit);
+
+/* Retired and not yet reclaimed, at some instant during the call. Never blocks. */
+CSK_API uint64_t csk_rcu_pending(void);
+
+/* Waits until every section that had begun before the call has ended, and everything retired before it is reclaimed: 0; EDEADLK inside
+ * a section or a reclaiming function; ENOTSUP in a child where nothing is reclaimed (above). Takes 10 to 20 ms, and as long as the longest
+ * section. (Workers that a program gives to liburcu itself, for a thread or a processor, reclaim in an order of their own.) */
+CSK_API int csk_rcu_barrier(void);
+
+CSK_END_DECLS
+
+CSK_STATIC_ASSERT(sizeof(csk_rcu_node_t) == 32, "csk_rcu_node_t is part of the ABI");
+
+#endif

@@ -1,0 +1,74 @@
+/* snapshot.h: a published value that readers see without a lock, and that writers replace.
+ *
+ * A value belongs to the caller, is never changed once it is published, and has a csk_rcu_node_t inside. Zero-filled memory is a
+ * snapshot without a value.
+ *
+ *     const struct routes *routes = csk_snapshot_read_begin(&snapshot);    (NULL: none yet)
+ *     ... valid until ...
+ *     csk_snapshot_read_end();
+ *
+ *     const struct routes *old;
+ *     csk_snapshot_update_begin(&snapshot, CSK_NEVER, (const void **)&old);
+ *     struct routes *fresh = changed_copy(old);
+ *     csk_snapshot_update_end(&snapshot, fresh, &fresh->node, free_routes);
+ *
+ * Updates are ordered by a gate, so none is lost. Publishing waits for no reader: the old value is reclaimed after a grace period, as
+ * csk_rcu_retire says, whose limit may slow an update down. A snapshot must not be freed before csk_snapshot_update_end
+ * has returned to everybody. Not for signal handlers; fork as for rcu.h and gates. */
+#ifndef CSK_SNAPSHOT_H
+#define CSK_SNAPSHOT_H
+
+#include "gate.h"
+#include "rcu.h"
+
+CSK_BEGIN_DECLS
+
+typedef struct csk_snapshot {
+    const void *value;     /* what readers load */
+    csk_rcu_node_t *node;  /* the value's; protected by the gate */
+    csk_gate_t updating;
+} csk_snapshot_t;
+
+#ifdef __cplusplus
+#define CSK_SNAPSHOT_INITIALIZER {}
+#else
+#define CSK_SNAPSHOT_INITIALIZER { 0 }
+#endif
+
+/* The value now, inside a read section of the caller, until whose end it stays valid; NULL while there is none. Never blocks. */
+static inline const void *csk_snapshot_get(const csk_snapshot_t *snapshot) {
+    return __atomic_load_n(&snapshot->value, __ATOMIC_ACQUIRE);
+}
+
+/* Begins a read section, and gives the value as csk_snapshot_get does. Never blocks. */
+static inline const void *csk_snapshot_read_begin(const csk_snapshot_t *snapshot) {
+    (void)csk_rcu_read_lock();
+    return csk_snapshot_get(snapshot);
+}
+/* Ends it: 0, or EPERM outside of a section. */
+static inline int csk_snapshot_read_end(void) { return csk_rcu_read_unlock(); }
+
+/* Makes the caller the only updater, waiting for others until `deadline_ns`, and gives the value, which stays valid until the update ends:
+ * 0, ETIMEDOUT, or EDEADLK when the calling thread is updating this snapshot already. Reading goes on meanwhile. */
+CSK_API int csk_snapshot_update_begin(csk_snapshot_t *snapshot, int64_t deadline_ns, const void **value);
+
+/* Publishes `value`, ends the update and retires the old value. `node` is inside the new one, `reclaim` is called with it once the value was
+ * replaced and a grace period has passed. `value` and `node` may be NULL: then there is none. 0; EPERM when the calling
+ * thread is not updating, EINVAL for a value without node or function, or that is the current one: nothing was changed then. */
+CSK_API int csk_snapshot_update_end(csk_snapshot_t *snapshot, const void *value, csk_rcu_node_t *node, csk_rcu_function_t reclaim);
+
+/* Ends the update and leaves the value as it is: 0 or EPERM. */
+CSK_API int csk_snapshot_update_cancel(csk_snapshot_t *snapshot);
+
+/* Replaces the value, whatever it is: an update begun and ended. Waits for updates that are in progress: 0, EDEADLK, EINVAL. */
+CSK_API int csk_snapshot_store(csk_snapshot_t *snapshot, const void *value, csk_rcu_node_t *node, csk_rcu_function_t reclaim);
+
+/* Reclaims the value that is published, by its function and on the calling thread: nobody may use the snapshot any more, readers included.
+ * Values replaced before are reclaimed in their own time. Waits for nothing: 0, or EBUSY while there is an update. */
+CSK_API int csk_snapshot_destroy(csk_snapshot_t *snapshot);
+
+CSK_END_DECLS
+
+CSK_STATIC_ASSERT(sizeof(csk_snapshot_t) == sizeof(csk_gate_t) + 16, "csk_snapshot_t is part of the ABI");
+
+#endif

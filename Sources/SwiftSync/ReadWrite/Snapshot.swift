@@ -1,0 +1,140 @@
+public import CSyncKernel
+
+/// A value that is read without a lock, and updated by publishing a changed copy.
+///
+/// For what is read all the time and written now and then: configuration, routes, feature flags. Copies share the value.
+///
+/// ```swift
+/// let routes = Snapshot(["/": "index"])
+/// let page = routes.read { $0["/"] }             // no lock, no waiting, no reference counted
+/// routes.update { $0["/about"] = "about" }       // copies, changes the copy, publishes it
+/// ```
+///
+/// A read sees one version of the value from beginning to end, whatever is published meanwhile, and delays the end of all versions that
+/// are replaced while it lasts: keep reads short, and don't wait in them. Updates run one after the other, so none is lost; they wait for
+/// each other, not for readers. Readers may update, also what they read.
+///
+/// A version that was replaced is released once the reads that may have seen it are over, usually 10 to 30 ms later, on a thread of
+/// the library's. The current version is released with the last copy of the snapshot, at once, on that thread. When 32 768 versions of all
+/// snapshots wait for their end, each further update waits for up to 10 ms, unless it is made inside a read.
+///
+/// Not for signal handlers. What a child of `fork` may do: see `rcu.h`.
+@frozen
+public struct Snapshot<Value: ~Copyable & Sendable>: @unchecked Sendable {
+    @usableFromInline
+    let box: SnapshotBox<Value>
+
+    /// Publishes `value` as the first version. Two allocations.
+    @inlinable
+    public init(_ value: consuming Value) {
+        box = .make(.make(value))
+    }
+
+    /// Runs `body` with the current value.
+    ///
+    /// Never blocks, allocates or counts a reference, and costs about as much as a function call; the first read on a thread registers it.
+    /// Reads may be nested. `body` can't suspend: a read ends on the thread on which it began. What it throws is rethrown.
+    @inlinable
+    public borrowing func read<Result: ~Copyable, Failure: Error>(
+        _ body: (borrowing Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        csk_rcu_read_lock()
+        defer { csk_rcu_read_unlock() }
+        return try body(csk_snapshot_get(box.snapshot).unsafelyUnwrapped.assumingMemoryBound(to: Value.self).pointee)
+    }
+
+    /// Publishes `value` instead of the current one.
+    ///
+    /// Waits for updates in progress, not for readers. Calling it inside an update of the same snapshot stops the program with a
+    /// message. One allocation.
+    @inlinable
+    public borrowing func store(_ value: consuming Value) {
+        let status = box.store(.make(value))
+        if status != 0 { box.stop(status) }
+    }
+
+    /// Publishes what `make` makes of the current value: ``update(_:)`` for values that can't be copied.
+    ///
+    /// Waits for other updates, not for readers. When `make` throws nothing is published, and the error is rethrown. Calling
+    /// it inside an update of the same snapshot stops the program with a message.
+    @inlinable
+    public borrowing func replace<Failure: Error>(_ make: (borrowing Value) throws(Failure) -> Value) throws(Failure) {
+        box.beginUpdateOrStop()
+        do {
+            box.endUpdate(.make(try make(box.updated.pointee)))
+        } catch {
+            box.cancelUpdate()
+            throw error
+        }
+    }
+}
+
+extension Snapshot where Value: Copyable {
+    /// A copy of the current value.
+    ///
+    /// Never blocks. Copying counts references where the value has some; ``read(_:)`` does not.
+    @inlinable
+    public var current: Value { read { $0 } }
+
+    /// Copies the current value, lets `body` change the copy, and publishes it. Returns what `body` returns.
+    ///
+    /// Waits for other updates, not for readers, and returns before the old value is released. When `body` throws, nothing is
+    /// published, and the error is rethrown. Calling it inside an update of the same snapshot stops the program with a message;
+    /// ``update(timeout:_:)`` throws. One allocation, and what the value's own copy costs.
+    @inlinable
+    @discardableResult
+    public func update<Result: ~Copyable, Failure: Error>(
+        _ body: (inout Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        box.beginUpdateOrStop()
+        return try publish(body)
+    }
+
+    /// The same for at most `timeout` of waiting for other updates; a timeout of zero or less tries once.
+    ///
+    /// Throws ``SnapshotError/timedOut`` when that was not enough, and ``SnapshotError/wouldDeadlock`` inside an update of the same
+    /// snapshot; `body` is not run then.
+    @inlinable
+    @discardableResult
+    public func update<Result: ~Copyable>(timeout: Duration, _ body: (inout Value) -> Result) throws(SnapshotError) -> Result {
+        try box.beginUpdate(timeout: timeout)
+        return publish(body)
+    }
+
+    @inlinable
+    func publish<Result: ~Copyable, Failure: Error>(_ body: (inout Value) throws(Failure) -> Result) throws(Failure) -> Result {
+        var copy = box.updated.pointee
+        do {
+            let result = try body(&copy)
+            box.endUpdate(.make(copy))
+            return result
+        } catch {
+            box.cancelUpdate()
+            throw error
+        }
+    }
+}
+
+extension SnapshotBox where Value: ~Copyable {
+    @usableFromInline
+    func beginUpdateOrStop() {
+        let status = beginUpdate(deadline: Deadline.never)
+        if status != 0 { stop(status) }
+    }
+
+    @usableFromInline
+    func beginUpdate(timeout: Duration) throws(SnapshotError) {
+        switch beginUpdate(deadline: Deadline.after(timeout)) {
+        case 0: return
+        case ETIMEDOUT: throw .timedOut
+        case EDEADLK: throw .wouldDeadlock
+        case let status: stop(status)
+        }
+    }
+
+    @usableFromInline
+    func stop(_ status: Int32) -> Never {
+        if status == EDEADLK { fatalError("Snapshot: an update was begun inside an update of the same snapshot by the same thread") }
+        fatalError("Snapshot: \(String(cString: csk_status_text(status)))")
+    }
+}

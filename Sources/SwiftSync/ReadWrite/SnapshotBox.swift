@@ -1,0 +1,79 @@
+public import CSyncKernel
+
+/// One version of a snapshot's value, and its place among what is to be reclaimed; one allocation.
+@usableFromInline
+final class SnapshotVersion<Value: ~Copyable>: ManagedBuffer<csk_rcu_node_t, Value> {
+    @inlinable
+    static func make(_ value: consuming Value) -> SnapshotVersion {
+        let buffer = SnapshotVersion.create(minimumCapacity: 1) { _ in csk_rcu_node_t() }
+        let version = unsafeDowncast(buffer, to: SnapshotVersion.self)
+        version.value.initialize(to: value)
+        return version
+    }
+
+    @inlinable
+    var value: UnsafeMutablePointer<Value> { withUnsafeMutablePointerToElements { $0 } }
+
+    @inlinable
+    deinit { _ = withUnsafeMutablePointerToElements { $0.deinitialize(count: 1) } }
+}
+
+/// What the kernel calls after a grace period: releases the object that the node is a part of.
+func releaseRetired(_ node: UnsafeMutablePointer<csk_rcu_node_t>?) {
+    Unmanaged<AnyObject>.fromOpaque(node!.pointee.context).release()
+}
+
+/// The kernel's snapshot in an object of its own. It owns the current version; replaced ones belong to the kernel.
+@usableFromInline
+final class SnapshotBox<Value: ~Copyable>: ManagedBuffer<csk_snapshot_t, Void> {
+    @inlinable
+    var snapshot: UnsafeMutablePointer<csk_snapshot_t> { withUnsafeMutablePointerToHeader { $0 } }
+
+    @usableFromInline
+    static func make(_ first: SnapshotVersion<Value>) -> SnapshotBox {
+        let box = unsafeDowncast(SnapshotBox.create(minimumCapacity: 0) { _ in csk_snapshot_t() }, to: SnapshotBox.self)
+        _ = box.store(first)
+        return box
+    }
+
+    /// Whoever reads keeps the box, so nobody sees the last version any more. Its owner's end destroys it at once.
+    deinit { _ = withUnsafeMutablePointerToHeader { csk_snapshot_destroy($0) } }
+
+    /// Waits for the turn of the caller's update. Zero, or an errno value.
+    @usableFromInline
+    func beginUpdate(deadline: Int64) -> Int32 {
+        var value: UnsafeRawPointer?
+        return csk_snapshot_update_begin(snapshot, deadline, &value)
+    }
+
+    /// The current value, which stays for as long as the caller's update does.
+    @inlinable
+    var updated: UnsafePointer<Value> {
+        csk_snapshot_get(snapshot).unsafelyUnwrapped.assumingMemoryBound(to: Value.self)
+    }
+
+    @usableFromInline
+    func endUpdate(_ version: SnapshotVersion<Value>) {
+        let (value, node) = published(version)
+        csk_snapshot_update_end(snapshot, value, node, releaseRetired)
+    }
+
+    @usableFromInline
+    func cancelUpdate() { csk_snapshot_update_cancel(snapshot) }
+
+    @usableFromInline
+    func store(_ version: SnapshotVersion<Value>) -> Int32 {
+        let (value, node) = published(version)
+        let status = csk_snapshot_store(snapshot, value, node, releaseRetired)
+        if status != 0 { releaseRetired(node) }
+        return status
+    }
+
+    /// What the kernel is to publish; the kernel owns the version from here on.
+    private func published(_ version: SnapshotVersion<Value>) -> (UnsafeMutablePointer<Value>, UnsafeMutablePointer<csk_rcu_node_t>) {
+        let node = version.withUnsafeMutablePointerToHeader { $0 }
+        let value = version.value
+        node.pointee.context = Unmanaged.passRetained(version).toOpaque()
+        return (value, node)
+    }
+}

@@ -1,0 +1,113 @@
+public import CSyncKernel
+
+/// A dictionary that any thread reads without waiting, also while others write to it and while it grows.
+///
+/// For tables that are read much more than written: sessions, connections, caches. Copies share the contents.
+///
+/// ```swift
+/// let sessions = SnapshotDictionary<Int, String>()
+/// sessions[7] = "alice"
+/// let length = sessions.read(7) { $0.utf8.count }     // no lock, no reference counted; nil: no such key
+/// sessions.removeValue(forKey: 7)
+/// ```
+///
+/// Each operation is one on its own: there is no moment at which the dictionary as a whole is held. Where a value is to be computed
+/// from the former one, or several keys belong together, use ``PriorityMutex`` with a dictionary inside, or a ``Snapshot`` where copying
+/// it is cheap enough. Values are replaced, not changed in place.
+///
+/// Writers wait neither for each other nor for readers. Entries that were replaced or removed are released once the reads that may have
+/// seen them are over, as versions of a ``Snapshot`` are, with the same limit; those that are left at the end of the last copy of the
+/// dictionary too. Keys are compared inside a read, with no lock held.
+///
+/// Not for signal handlers. What a child of `fork` may do: see `rcu.h`.
+@frozen
+public struct SnapshotDictionary<Key: Hashable & Sendable, Value: Sendable>: @unchecked Sendable {
+    @usableFromInline
+    let box: DictionaryBox<Key, Value>
+
+    /// An empty dictionary.
+    @inlinable
+    public init() { box = DictionaryBox() }
+
+    /// A dictionary with the contents of another. O(n).
+    @inlinable
+    public init(_ contents: [Key: Value]) {
+        self.init()
+        for (key, value) in contents { updateValue(value, forKey: key) }
+    }
+
+    /// Runs `body` with the value of `key`; nil when there is none.
+    ///
+    /// Never blocks, allocates or counts a reference; wait-free, O(1) on average. `body` can't suspend; what it throws is rethrown. The
+    /// value stays what it is until `body` has returned, also when it is removed meanwhile.
+    @inlinable
+    public func read<Result, Failure: Error>(
+        _ key: Key, _ body: (borrowing Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result? {
+        csk_rcu_read_lock()
+        defer { csk_rcu_read_unlock() }
+        guard let place = box.find(key) else { return nil }
+        return try body(DictionaryEntry<Key, Value>.pair(place).pointee.value)
+    }
+
+    /// A copy of the value of `key`, or nil. Setting replaces the value; setting nil removes it.
+    ///
+    /// Reading never blocks: ``read(_:_:)``, and a copy. Writing: ``updateValue(_:forKey:)`` and ``removeValue(forKey:)``.
+    @inlinable
+    public subscript(key: Key) -> Value? {
+        get { read(key) { $0 } }
+        nonmutating set {
+            if let newValue { updateValue(newValue, forKey: key) } else { removeValue(forKey: key) }
+        }
+    }
+
+    /// Gives `key` the value, and returns the former one, or nil where there was none.
+    ///
+    /// One allocation. Never waits for readers or writers, but for room when too much waits to be released; see ``Snapshot``.
+    /// Readers find the one value or the other at every instant. O(1) on average.
+    @inlinable
+    @discardableResult
+    public func updateValue(_ value: Value, forKey key: Key) -> Value? { box.replace(DictionaryEntry.make(key, value)) }
+
+    /// Removes `key`, and returns its value, or nil where there was none. Of threads that remove it at once, one gets the value.
+    ///
+    /// Waits as ``updateValue(_:forKey:)``. O(1) on average.
+    @inlinable
+    @discardableResult
+    public func removeValue(forKey key: Key) -> Value? { box.remove(key) }
+
+    /// Removes the keys that are there, one after the other; keys that come meanwhile may stay. Never waits. O(n).
+    public func removeAll() { box.removeAll() }
+
+    /// How many keys there are, at some instant; while others write, it may be off by the writes in progress. O(1).
+    public var count: Int { Int(csk_rcu_map_count(box.map)) }
+
+    /// Whether there is no key; see ``count``.
+    public var isEmpty: Bool { count == 0 }
+
+    /// Runs `body` for every key and its value, in no particular order.
+    ///
+    /// Weakly consistent: a key that is there from the beginning to the end comes once, with one of the values that it has meanwhile; keys
+    /// that come or go meanwhile may come or not. It is one read, and delays releases for as long as it takes. Never blocks;
+    /// `body` can't suspend, and may read and write the dictionary.
+    @inlinable
+    public func forEach<Failure: Error>(_ body: (borrowing Key, borrowing Value) throws(Failure) -> Void) throws(Failure) {
+        csk_rcu_read_lock()
+        defer { csk_rcu_read_unlock() }
+        var cursor = csk_rcu_map_cursor_t()
+        var place = csk_rcu_map_first(box.map, &cursor)
+        while let found = place {
+            let pair = DictionaryEntry<Key, Value>.pair(found)
+            try body(pair.pointee.key, pair.pointee.value)
+            place = csk_rcu_map_next(box.map, &cursor)
+        }
+    }
+
+    /// A copy of the contents, as weakly consistent as ``forEach(_:)``. O(n).
+    public var current: [Key: Value] {
+        var contents: [Key: Value] = [:]
+        contents.reserveCapacity(count)
+        forEach { contents[copy $0] = copy $1 }
+        return contents
+    }
+}

@@ -1,0 +1,18 @@
+/// Why a timed update of a ``Snapshot`` did not happen.
+///
+/// ```swift
+/// let routes = Snapshot(["/": "index"])
+/// do {
+///     try routes.update(timeout: .milliseconds(5)) { $0["/about"] = "about" }
+/// } catch .timedOut {
+///     print("others update it all the time")
+/// } catch .wouldDeadlock {
+///     print("this thread is updating it already")
+/// }
+/// ```
+public enum SnapshotError: Error, Equatable, Sendable {
+    /// The time ran out while others were updating. It never runs out early.
+    case timedOut
+    /// The calling thread is inside an update of the same snapshot.
+    case wouldDeadlock
+}

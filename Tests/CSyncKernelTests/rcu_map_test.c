@@ -1,0 +1,214 @@
+/* rcu_map_test.c: a table against what it must hold, keys with one hash, growth under lookups, writers against each other. */
+#include <csynckernel/csynckernel.h>
+
+#include "test.h"
+
+struct item {
+    csk_rcu_map_entry_t entry;
+    uint64_t key;
+    long value;
+};
+
+static int alive;
+
+static bool has_key(const csk_rcu_map_entry_t *entry, const void *key) {
+    return ((const struct item *)entry)->key == *(const uint64_t *)key;
+}
+
+static void reclaim(csk_rcu_node_t *node) {
+    struct item *item = (struct item *)((char *)node - offsetof(struct item, entry.node));
+    item->value = -1;
+    ADD(&alive, -1);
+    free(item);
+}
+
+static struct item *make(uint64_t key, long value) {
+    struct item *item = calloc(1, sizeof *item);
+    item->key = key;
+    item->value = value;
+    ADD(&alive, 1);
+    return item;
+}
+
+typedef uint64_t (*hash_t)(uint64_t key);
+static uint64_t one_of_four(uint64_t key) { return key % 4; }
+
+static void put(csk_rcu_map_t *map, hash_t hash, uint64_t key, long value) {
+    csk_rcu_map_entry_t *old = csk_rcu_map_replace(map, hash(key), &key, &make(key, value)->entry);
+    if (old != NULL) CHECK_STATUS(csk_rcu_retire(&old->node, reclaim), 0);
+}
+
+static bool drop(csk_rcu_map_t *map, hash_t hash, uint64_t key) {
+    csk_rcu_map_entry_t *old = csk_rcu_map_remove(map, hash(key), &key);
+    if (old != NULL) CHECK_STATUS(csk_rcu_retire(&old->node, reclaim), 0);
+    return old != NULL;
+}
+
+static long get(csk_rcu_map_t *map, hash_t hash, uint64_t key) {
+    CHECK_STATUS(csk_rcu_read_lock(), 0);
+    struct item *item = (struct item *)csk_rcu_map_find(map, hash(key), &key);
+    long value = item != NULL ? item->value : 0;
+    CHECK_STATUS(csk_rcu_read_unlock(), 0);
+    return value;
+}
+
+static void end(csk_rcu_map_t *map) {
+    CHECK_STATUS(csk_rcu_map_destroy(map, NULL), EINVAL);
+    CHECK_STATUS(csk_rcu_map_destroy(map, reclaim), 0);
+    CHECK_STATUS(csk_rcu_barrier(), 0);
+    CHECK_EQ(alive, 0);
+}
+
+/* Random operations beside an array that knows the answers. */
+static void as_an_array(hash_t hash) {
+    enum { KEYS = 64 };
+    long expected[KEYS] = { 0 }, present = 0;
+    uint64_t random = test_seed(1);
+    csk_rcu_map_t *map;
+    CHECK_STATUS(csk_rcu_map_create(&map, NULL), EINVAL);
+    CHECK_STATUS(csk_rcu_map_create(&map, has_key), 0);
+    for (long round = 1; round <= 20000 / TEST_SLOWDOWN; round++) {
+        uint64_t key = test_random_below(&random, KEYS);
+        switch (test_random_below(&random, 4)) {
+        case 0: {
+            struct item *item = make(key, round);
+            csk_rcu_map_entry_t *found = NULL;
+            CHECK_STATUS(csk_rcu_read_lock(), 0);
+            int status = csk_rcu_map_insert(map, hash(key), &key, &item->entry, &found);
+            CHECK_STATUS(status, expected[key] != 0 ? EEXIST : 0);
+            if (status == 0) expected[key] = round, present++;
+            else CHECK_EQ(((struct item *)found)->value, expected[key]);
+            CHECK_STATUS(csk_rcu_read_unlock(), 0);
+            if (status != 0) reclaim(&item->entry.node);
+            break;
+        }
+        case 1:
+            put(map, hash, key, round);
+            present += expected[key] == 0;
+            expected[key] = round;
+            break;
+        case 2:
+            CHECK_EQ(drop(map, hash, key), expected[key] != 0);
+            present -= expected[key] != 0;
+            expected[key] = 0;
+            break;
+        default: CHECK_EQ(get(map, hash, key), expected[key]);
+        }
+        CHECK_EQ(csk_rcu_map_count(map), present);
+    }
+    csk_rcu_map_cursor_t cursor;
+    long walked = 0;
+    CHECK_STATUS(csk_rcu_read_lock(), 0);
+    for (csk_rcu_map_entry_t *at = csk_rcu_map_first(map, &cursor); at != NULL; at = csk_rcu_map_next(map, &cursor), walked++)
+        CHECK_EQ(((struct item *)at)->value, expected[((struct item *)at)->key]);
+    CHECK_EQ(walked, present);
+    walked = 0;
+    for (csk_rcu_map_entry_t *at = csk_rcu_map_first_of(map, hash(1), &cursor); at != NULL; at = csk_rcu_map_next_of(map, &cursor), walked++)
+        CHECK_EQ(hash(((struct item *)at)->key), hash(1));
+    long same = 0;
+    for (uint64_t key = 0; key < KEYS; key++) same += expected[key] != 0 && hash(key) == hash(1);
+    CHECK_EQ(walked, same);
+    CHECK_STATUS(csk_rcu_read_unlock(), 0);
+    end(map);
+}
+
+static void it_holds_what_was_put_in(void) { as_an_array(csk_hash_int); }
+static void keys_with_one_hash_are_told_apart(void) { as_an_array(one_of_four); }
+
+static void hashes_of_bytes(void) {
+    char text[40] = "one and the same text, 40 bytes with it";
+    for (size_t size = 0; size <= sizeof text; size++) {
+        char copy[40];
+        memcpy(copy, text, sizeof copy);
+        CHECK(csk_hash_bytes(copy, size) == csk_hash_bytes(text, size));
+        for (size_t i = 0; i < size; i++) {
+            copy[i] ^= 1;
+            CHECK(csk_hash_bytes(copy, size) != csk_hash_bytes(text, size));
+            copy[i] ^= 1;
+        }
+        if (size > 0) CHECK(csk_hash_bytes(text, size) != csk_hash_bytes(text, size - 1));
+    }
+}
+
+/* ---- Many threads ------------------------------------------------------------------------------------------------------- */
+
+static struct { csk_rcu_map_t *map; uint64_t grown; int stop; } shared;
+enum { KEPT = 100 };
+
+/* Keys that are never removed are found at every instant, whatever the table does; those added are found once they were added. */
+static void *look_up(void *which) {
+    uint64_t random = test_seed((uint64_t)(intptr_t)which);
+    while (!LOAD(&shared.stop)) {
+        uint64_t key = test_random_below(&random, KEPT + LOAD(&shared.grown));
+        CHECK_EQ(get(shared.map, csk_hash_int, key), (long)key + 1);
+    }
+    return NULL;
+}
+
+static void lookups_while_it_grows(void) {
+    uint64_t keys = 40000 / TEST_SLOWDOWN;
+    shared.grown = shared.stop = 0;
+    CHECK_STATUS(csk_rcu_map_create(&shared.map, has_key), 0);
+    for (uint64_t key = 0; key < KEPT; key++) put(shared.map, csk_hash_int, key, (long)key + 1);
+    pthread_t threads[3];
+    for (intptr_t i = 0; i < 3; i++) threads[i] = start_thread(look_up, (void *)i);
+    for (uint64_t key = KEPT; key < KEPT + keys; key++) {
+        put(shared.map, csk_hash_int, key, (long)key + 1);
+        STORE(&shared.grown, key + 1 - KEPT);
+        /* Replaced by an equal one: lookups must find the one or the other. */
+        put(shared.map, csk_hash_int, key / 2, (long)(key / 2) + 1);
+    }
+    STORE(&shared.stop, 1);
+    for (int i = 0; i < 3; i++) join_thread(threads[i]);
+    CHECK_EQ(csk_rcu_map_count(shared.map), KEPT + keys);
+    end(shared.map);
+}
+
+static long inserted, removed;
+
+static void *fight(void *which) {
+    uint64_t random = test_seed((uint64_t)(intptr_t)which);
+    for (int i = 0; i < 40000 / TEST_SLOWDOWN; i++) {
+        uint64_t key = test_random_below(&random, 8);
+        if (test_random_below(&random, 2) == 0) {
+            ADD(&removed, drop(shared.map, csk_hash_int, key));
+            continue;
+        }
+        struct item *item = make(key, 1);
+        if (csk_rcu_map_insert(shared.map, csk_hash_int(key), &key, &item->entry, NULL) == 0) ADD(&inserted, 1);
+        else reclaim(&item->entry.node);
+    }
+    return NULL;
+}
+
+/* Were an entry inserted twice, or removed by two, the sums would differ; reclaimed twice, AddressSanitizer would say so. */
+static void writers_against_each_other(void) {
+    CHECK_STATUS(csk_rcu_map_create(&shared.map, has_key), 0);
+    pthread_t threads[4];
+    for (intptr_t i = 0; i < 4; i++) threads[i] = start_thread(fight, (void *)i);
+    for (int i = 0; i < 4; i++) join_thread(threads[i]);
+    CHECK_EQ(csk_rcu_map_count(shared.map), inserted - removed);
+    long found = 0;
+    for (uint64_t key = 0; key < 8; key++) found += get(shared.map, csk_hash_int, key);
+    CHECK_EQ(found, inserted - removed);
+    end(shared.map);
+}
+
+/* A destroyed table may be resizing, for which liburcu waits: not on the caller, whose section that resize may wait for. */
+static void a_table_is_destroyed_inside_a_section_while_it_resizes(void) {
+    for (int round = 0; round < 20; round++) {
+        csk_rcu_map_t *map;
+        CHECK_STATUS(csk_rcu_map_create(&map, has_key), 0);
+        for (uint64_t key = 0; key < 5000; key++) put(map, csk_hash_int, key, 1);
+        for (uint64_t key = 0; key < 4990; key++) CHECK(drop(map, csk_hash_int, key));
+        CHECK_STATUS(csk_rcu_read_lock(), 0);
+        CHECK_STATUS(csk_rcu_map_destroy(map, reclaim), 0);
+        CHECK_STATUS(csk_rcu_read_unlock(), 0);
+    }
+    CHECK_STATUS(csk_rcu_barrier(), 0);
+    CHECK_EQ(alive, 0);
+}
+
+TEST_MAIN(
+    TEST(it_holds_what_was_put_in), TEST(keys_with_one_hash_are_told_apart), TEST(hashes_of_bytes), TEST(lookups_while_it_grows),
+    TEST(writers_against_each_other), TEST(a_table_is_destroyed_inside_a_section_while_it_resizes))

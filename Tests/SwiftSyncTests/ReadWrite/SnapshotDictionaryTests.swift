@@ -1,0 +1,128 @@
+import CSyncKernel
+import Testing
+
+@testable import SwiftSync
+
+@Suite(.timeLimit(.minutes(1)))
+struct SnapshotDictionaryTests {
+    private enum Failure: Error { case expected }
+
+    /// Keys of which four have one hash.
+    private struct Colliding: Hashable, Sendable {
+        let number: Int
+        func hash(into hasher: inout Hasher) { hasher.combine(number / 4) }
+    }
+
+    private func behavesAsADictionary<Key: Hashable & Sendable>(_ key: (Int) -> Key) {
+        let tested = SnapshotDictionary<Key, Int>()
+        var expected: [Key: Int] = [:], random = SystemRandomNumberGenerator()
+        for round in 0..<5000 {
+            let key = key(Int.random(in: 0..<64, using: &random))
+            switch Int.random(in: 0..<4, using: &random) {
+            case 0: #expect(tested.updateValue(round, forKey: key) == expected.updateValue(round, forKey: key))
+            case 1: #expect(tested.removeValue(forKey: key) == expected.removeValue(forKey: key))
+            case 2: #expect(tested[key] == expected[key])
+            default: #expect(tested.read(key) { $0 + 1 } == expected[key].map { $0 + 1 })
+            }
+            #expect(tested.count == expected.count)
+        }
+        #expect(tested.current == expected)
+        tested.removeAll()
+        #expect(tested.isEmpty)
+        #expect(tested.current.isEmpty)
+    }
+
+    @Test func itBehavesAsADictionary() { behavesAsADictionary { $0 } }
+    @Test func keysWithOneHashAreToldApart() { behavesAsADictionary { Colliding(number: $0) } }
+    @Test func keysMayBeStrings() { behavesAsADictionary { "a key that is longer than what fits in place: \($0)" } }
+
+    @Test
+    func subscriptsAndThrows() {
+        let ages = SnapshotDictionary(["anna": 30, "ben": 20])
+        ages["carl"] = 10
+        ages["ben"] = nil
+        #expect(ages.current == ["anna": 30, "carl": 10])
+        #expect(throws: Failure.expected) { try ages.read("anna") { (_) throws(Failure) in throw .expected } }
+        #expect(throws: Failure.expected) { try ages.forEach { (_, _) throws(Failure) in throw .expected } }
+        #expect(!csk_rcu_is_reading())
+        var sum = 0
+        ages.forEach { sum += $1 }
+        #expect(sum == 40)
+    }
+
+    @Test
+    func valuesAreReleasedOnce() {
+        let alive = Shared(0)
+        do {
+            let dictionary = SnapshotDictionary<Int, Tracked>()
+            for number in 0..<100 { dictionary[number] = Tracked(alive) }
+            for number in 0..<50 { dictionary[number] = Tracked(alive) }
+            for number in 0..<25 { dictionary.removeValue(forKey: number) }
+            awaitReleases()
+            #expect(alive.value == 75)
+            dictionary.read(30) { _ in
+                dictionary.removeAll()
+                #expect(alive.value == 75)
+            }
+            awaitReleases()
+            #expect(alive.value == 0)
+            for number in 0..<10 { dictionary[number] = Tracked(alive) }
+        }
+        awaitReleases()
+        #expect(alive.value == 0)
+    }
+
+    @Test
+    func forEachMayWrite() {
+        let dictionary = SnapshotDictionary(Dictionary(uniqueKeysWithValues: (0..<100).map { ($0, 1) }))
+        var seen = 0
+        dictionary.forEach { key, value in
+            seen += 1
+            dictionary[key] = key.isMultiple(of: 2) ? nil : value + 1
+        }
+        #expect(seen == 100)
+        #expect(dictionary.count == 50)
+        #expect(dictionary.current.values.allSatisfy { $0 == 2 })
+    }
+
+    /// Keys that stay are found at every instant, whatever is inserted beside them.
+    @Test
+    func lookupsWhileItGrows() {
+        let dictionary = SnapshotDictionary<Int, Int>(), finished = Flag()
+        for key in 0..<100 { dictionary[key] = key }
+        let readers = (0..<2).map { first in
+            Thread {
+                var key = first
+                while !finished.isRaised {
+                    #expect(dictionary[key] == key)
+                    key = (key + 7) % 100
+                }
+            }
+        }
+        Threads.run(2) { thread in
+            for key in 0..<20_000 { dictionary[1000 + 2 * key + thread] = key }
+            for key in 0..<100 { dictionary[key] = key }
+        }
+        finished.raise()
+        readers.forEach { $0.join() }
+        #expect(dictionary.count == 40_100)
+        #expect(dictionary.current.count == 40_100)
+    }
+
+    @Test
+    func oneOfManyGetsWhatIsRemoved() {
+        let dictionary = SnapshotDictionary<Int, Int>(), removed = Shared(0), inserted = Shared(0)
+        Threads.run(4) { thread in
+            for round in 0..<5000 {
+                let key = round % 8
+                if thread < 2 {
+                    if dictionary.updateValue(round, forKey: key) == nil { inserted.increment() }
+                } else if dictionary.removeValue(forKey: key) != nil {
+                    removed.increment()
+                }
+            }
+        }
+        #expect(dictionary.count == inserted.value - removed.value)
+        #expect(dictionary.current.count == dictionary.count)
+    }
+}
