@@ -156,7 +156,6 @@ MUTANTS = [
     ("a biased reader is counted beside a writer", RW, "        if (found & RW_WRITER) return false;\n", ""),
     ("an upgrading reader waits for itself", "src/reads.c", "        if (!record->owned || is_mine(record)) continue;", "        if (!record->owned) continue;"),
     ("a revocation that timed out counts as done", RW_BIAS, "    if (status == 0) csk_store(&lock->bias, BIAS_OFF, CSK_RELEASE);", "    csk_store(&lock->bias, BIAS_OFF, CSK_RELEASE);"),
-    ("the bias comes while a writer is inside", RW_BIAS, " && !(csk_load(&lock->state, CSK_RELAXED) & RW_WAITERS) &&", " &&"),
     # The pool.
     ("a worker that leaves work behind does not watch", POOL, "        bool watches = pool.first != NULL && next == NULL && begin_watch();\n", "        bool watches = false;\n"),
     ("a post finds all workers busy and does not watch", POOL, "    bool watches = worker == NULL && begin_watch();\n", "    bool watches = false;\n"),
