@@ -212,7 +212,8 @@ CSK_API int csk_gate_cancel(csk_gate_t *gate, csk_gate_waiter_t *waiter);
 /* Makes the calling thread the holder of what was granted to `waiter`. For an adoptable waiter, whose function typically hands
  * work to another thread: as long as nobody has adopted it, the grant is taken back after 1 ms if others wait (2 ms the next
  * time, and so on to 1 s), so that a work queue that is stuck behind the gate can't stop it. Then adopt answers EAGAIN,
- * the gate is not held, and csk_gate_relock_async puts the waiter back at its old place. 0, EAGAIN, or EINVAL. */
+ * the gate is not held, and csk_gate_relock_async puts the waiter back at its old place. 0, EAGAIN, or EINVAL. It is ILLEGAL for a
+ * waiter whose grant was unlocked already: while the gate is granted to another that needs no adoption it can't be told from that one. */
 CSK_API int csk_gate_adopt(csk_gate_t *gate, csk_gate_waiter_t *waiter);
 /* Queues a waiter that lost its grant again, under its old ticket; its function is called again. 0 or EINVAL. */
 CSK_API int csk_gate_relock_async(csk_gate_t *gate, csk_gate_waiter_t *waiter);
