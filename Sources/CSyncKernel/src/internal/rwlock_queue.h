@@ -85,5 +85,7 @@ bool csk_rwlock_enter_biased(csk_rwlock_t *lock, csk_read_t *read);
 void csk_rwlock_leave_biased(csk_rwlock_t *lock, csk_read_t *read);
 void csk_rwlock_count_read(csk_rwlock_t *lock);
 int csk_rwlock_revoke(csk_rwlock_t *lock, int64_t deadline_ns);
+/* Whether a writer, which is in the word already, waits for readers that are not. */
+bool csk_rwlock_revokes(const csk_rwlock_t *lock);
 
 #endif
