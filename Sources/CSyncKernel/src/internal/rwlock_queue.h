@@ -22,8 +22,9 @@
  *
  * A biased lock's readers are not in the word: see rwlock_bias.c. A writer that has entered by the word takes the bias away before it goes on.
  *
- * Everything else in csk_rwlock_t, and a queued waiter, is protected by the queue lock; `bias`, `reads_until_bias` and `revocation` are
- * rwlock_bias.c's. */
+ * to_adopt counts the reads that were granted to asynchronous waiters and that no thread has adopted: up under the queue lock, down by
+ * who adopts. Everything else in csk_rwlock_t, and a queued waiter, is protected by the queue lock; `bias`, `reads_until_bias` and
+ * `revocation` are rwlock_bias.c's. */
 #ifndef CSK_INTERNAL_RWLOCK_QUEUE_H
 #define CSK_INTERNAL_RWLOCK_QUEUE_H
 
