@@ -26,7 +26,7 @@ uint32_t csk_rwlock_waiting(csk_rwlock_t *lock) {
     csk_queue_lock(&lock->queue_lock);
     uint32_t waiting = lock->waiting;
     csk_queue_unlock(&lock->queue_lock);
-    return waiting;
+    return waiting + (csk_rwlock_revokes(lock) ? 1 : 0);
 }
 
 bool csk_rwlock_is_reading(csk_rwlock_t *lock) { return csk_reads_find(lock) != NULL; }

@@ -73,9 +73,16 @@ int csk_rwlock_adopt(csk_rwlock_t *lock, int mode) {
         } while (!csk_cas(&lock->state, &found, self | RW_WRITER | (found & RW_FLAGS), CSK_ACQUIRE));
         return 0;
     }
-    if (mode != CSK_RWLOCK_READ || (found & RW_WRITER) || found < RW_READER) return EINVAL;
+    if (mode != CSK_RWLOCK_READ || lock->reader_bias || csk_load(&lock->to_adopt, CSK_RELAXED) == 0) return EINVAL;
     csk_read_t *read = csk_reads_free();
     if (read == NULL) return ENOMEM;
+    uint32_t left = csk_load(&lock->to_adopt, CSK_RELAXED);
+    do {
+        if (left == 0) {
+            csk_reads_leave();
+            return EINVAL;
+        }
+    } while (!csk_cas(&lock->to_adopt, &left, left - 1, CSK_ACQUIRE));
     read->levels = 1;
     read->biased = 0;
     csk_store(&read->lock, lock, CSK_RELAXED);

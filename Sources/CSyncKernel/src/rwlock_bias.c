@@ -76,3 +76,8 @@ int csk_rwlock_revoke(csk_rwlock_t *lock, int64_t deadline_ns) {
     if (status == 0) csk_store(&lock->bias, BIAS_OFF, CSK_RELEASE);
     return status;
 }
+
+/* REVOKING without a writer is what a revocation leaves that timed out. */
+bool csk_rwlock_revokes(const csk_rwlock_t *lock) {
+    return csk_load(&lock->bias, CSK_RELAXED) == BIAS_REVOKING && (csk_load(&lock->state, CSK_RELAXED) & RW_WRITER);
+}

@@ -63,9 +63,10 @@ static uint64_t flags_for(const csk_rwlock_t *lock, const csk_gate_waiter_t *nex
     return RW_WAITERS | (lock->coming ? RW_COMING : 0) | (hand_over ? RW_HAND_OVER : 0);
 }
 
-static void grant(csk_gate_waiter_t *waiter, csk_rwlock_effects_t *effects) {
+static void grant(csk_rwlock_t *lock, csk_gate_waiter_t *waiter, csk_rwlock_effects_t *effects) {
     waiter->state = WAITER_GRANTED;
     if (waiter->function != NULL) {
+        if (waiter->mode == RW_READ) csk_fetch_add(&lock->to_adopt, 1u, CSK_RELEASE);
         csk_gate_finish(waiter, 0, &effects->gate);
         return;
     }
@@ -85,7 +86,7 @@ void csk_rwlock_settle(csk_rwlock_t *lock, enum csk_rwlock_release release, csk_
     while (lock->first != next) {
         csk_gate_waiter_t *granted = lock->first;
         csk_rwlock_remove(lock, granted);
-        grant(granted, effects);
+        grant(lock, granted, effects);
     }
 }
 

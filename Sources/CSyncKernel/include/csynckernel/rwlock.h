@@ -52,7 +52,10 @@ typedef struct csk_rwlock {
     uint32_t waiting;
     uint32_t bias;
     uint32_t reads_until_bias;
-    uint32_t revocation;
+    union {
+        uint32_t revocation;   /* with reader bias */
+        uint32_t to_adopt;     /* without */
+    };
     uint8_t policy;
     uint8_t reader_bias;
     uint8_t coming;

@@ -22,8 +22,9 @@
  *
  * A biased lock's readers are not in the word: see rwlock_bias.c. A writer that has entered by the word takes the bias away before it goes on.
  *
- * Everything else in csk_rwlock_t, and a queued waiter, is protected by the queue lock; `bias`, `reads_until_bias` and `revocation` are
- * rwlock_bias.c's. */
+ * to_adopt counts the reads that were granted to asynchronous waiters and that no thread has adopted: up under the queue lock, down by
+ * who adopts. Everything else in csk_rwlock_t, and a queued waiter, is protected by the queue lock; `bias`, `reads_until_bias` and
+ * `revocation` are rwlock_bias.c's. */
 #ifndef CSK_INTERNAL_RWLOCK_QUEUE_H
 #define CSK_INTERNAL_RWLOCK_QUEUE_H
 
@@ -85,5 +86,7 @@ bool csk_rwlock_enter_biased(csk_rwlock_t *lock, csk_read_t *read);
 void csk_rwlock_leave_biased(csk_rwlock_t *lock, csk_read_t *read);
 void csk_rwlock_count_read(csk_rwlock_t *lock);
 int csk_rwlock_revoke(csk_rwlock_t *lock, int64_t deadline_ns);
+/* Whether a writer, which is in the word already, waits for readers that are not. */
+bool csk_rwlock_revokes(const csk_rwlock_t *lock);
 
 #endif
