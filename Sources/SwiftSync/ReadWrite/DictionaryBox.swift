@@ -65,9 +65,16 @@ class AnyDictionaryBox {
 }
 
 /// What a writer hands the kernel as a key: the table, and the entry to be inserted.
-private struct DictionaryProbe {
-    let box: Unmanaged<AnyDictionaryBox>
-    let entry: UnsafePointer<csk_rcu_map_entry_t>
+@usableFromInline
+struct DictionaryProbe {
+    @usableFromInline let box: Unmanaged<AnyDictionaryBox>
+    @usableFromInline let entry: UnsafePointer<csk_rcu_map_entry_t>
+
+    @usableFromInline
+    init(box: Unmanaged<AnyDictionaryBox>, entry: UnsafePointer<csk_rcu_map_entry_t>) {
+        self.box = box
+        self.entry = entry
+    }
 }
 
 private func matches(_ place: UnsafePointer<csk_rcu_map_entry_t>?, _ key: UnsafeRawPointer?) -> Bool {
@@ -109,13 +116,13 @@ final class DictionaryBox<Key: Hashable, Value>: AnyDictionaryBox {
     }
 
     /// Puts the entry in, and gives the value in whose place it is.
-    @usableFromInline
+    @inlinable
     func replace(_ entry: Entry.Place) -> Value? {
         var probe = DictionaryProbe(box: .passUnretained(self), entry: entry)
         return retire(csk_rcu_map_replace(map, Self.hash(Entry.pair(entry).pointee.key), &probe, entry))
     }
 
-    @usableFromInline
+    @inlinable
     func remove(_ key: Key) -> Value? {
         csk_rcu_read_lock()
         var place = find(key)
@@ -138,10 +145,14 @@ final class DictionaryBox<Key: Hashable, Value>: AnyDictionaryBox {
     }
 
     /// The value of an entry that the caller has taken out; the entry ends after a grace period.
-    private func retire(_ place: Entry.Place?) -> Value? {
+    @inlinable
+    func retire(_ place: Entry.Place?) -> Value? {
         guard let place else { return nil }
         let value = Entry.pair(place).pointee.value
-        csk_rcu_retire(&place.pointee.node, releaseRetired)
+        retireEntry(place)
         return value
     }
 }
+
+@usableFromInline
+func retireEntry(_ place: UnsafeMutablePointer<csk_rcu_map_entry_t>) { csk_rcu_retire(&place.pointee.node, releaseRetired) }
