@@ -32,16 +32,21 @@ void csk_observe_emit(uint32_t kind, const void *object, csk_rank_t rank, int64_
 static void write_line(const csk_event_t *event) {
     char line[160];
     int saved = errno;
-    int length = snprintf(line, sizeof line, "csynckernel: object %p: %s; a thread has waited for %.1f s\n", event->object,
-                          csk_status_text(event->status), (double)event->waited_ns / 1e9);
+    double waited_s = (double)event->waited_ns / 1e9;
+    int length = event->kind == CSK_EVENT_LONG_READ
+        ? snprintf(line, sizeof line, "csynckernel: object %p: thread %d reads; a writer has waited for %.1f s\n", event->object, (int)event->thread_id, waited_s)
+        : snprintf(line, sizeof line, "csynckernel: object %p: %s; a thread has waited for %.1f s\n", event->object,
+                   csk_status_text(event->status), waited_s);
     ssize_t written = write(STDERR_FILENO, line, (size_t)length);
     (void)written;
     errno = saved;
 }
 
-void csk_observe_report(uint32_t kind, const void *object, csk_rank_t rank, int64_t since_ns, int status) {
+void csk_observe_report(uint32_t kind, const void *object, csk_rank_t rank, int64_t since_ns, int status, int32_t thread_id) {
     csk_event_t event = make_event(kind, object, rank, since_ns, status);
+    event.thread_id = thread_id;
+    const csk_observer_t *observer = csk_load(&csk_current_observer, CSK_ACQUIRE);
     csk_reporter_t reporter = csk_load(&current_reporter, CSK_ACQUIRE);
-    csk_observe_wait(kind, object, rank, since_ns, status);
+    if (observer != NULL) observer->event(observer, &event);
     (reporter != NULL ? reporter : write_line)(&event);
 }

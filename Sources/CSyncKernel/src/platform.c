@@ -110,6 +110,8 @@ int csk_platform_start_thread(void (*body)(void *), void *context, const char *n
     return 0;
 }
 
+int32_t csk_platform_thread_id(void) { return (int32_t)syscall(SYS_gettid); }
+
 uint32_t csk_platform_processors(void) {
     cpu_set_t mine;
     /* Machines with more processors than the set has places for refuse. */

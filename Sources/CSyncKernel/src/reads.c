@@ -26,6 +26,7 @@ static void thread_ends(void) {
         more = record->more;
         record->more = NULL;
         record->owned = !is_empty(record);
+        if (record->owned) record->thread_id = -record->thread_id;
     }
     csk_queue_unlock(&all.lock);
     csk_my_reads = NULL;
@@ -40,7 +41,10 @@ static bool is_mine(const csk_reads_t *record) {
 }
 static void after_fork_in_child(void) {
     for (csk_reads_t *record = all.first; record != NULL; record = record->next) {
-        if (is_mine(record)) continue;
+        if (is_mine(record)) {
+            record->thread_id = csk_platform_thread_id();
+            continue;
+        }
         for (int i = 0; i < READS_IN_RECORD; i++) record->reads[i].lock = NULL;
         record->used = record->owned = 0;
         record->more = NULL;
@@ -61,7 +65,10 @@ static csk_reads_t *reuse(void) {
     csk_queue_lock(&all.lock);
     csk_reads_t *record = all.first;
     while (record != NULL && record->owned) record = record->next;
-    if (record != NULL) record->owned = 1;
+    if (record != NULL) {
+        record->owned = 1;
+        record->thread_id = csk_platform_thread_id();
+    }
     csk_queue_unlock(&all.lock);
     return record;
 }
@@ -72,6 +79,7 @@ static csk_reads_t *new_record(void) {
     record = calloc(1, sizeof *record);
     if (record == NULL) return NULL;
     record->owned = 1;
+    record->thread_id = csk_platform_thread_id();
     csk_queue_lock(&all.lock);
     record->next = all.first;
     csk_store(&all.first, record, CSK_RELEASE);
@@ -103,15 +111,21 @@ csk_read_t *csk_reads_make_room(void) {
     return &record->reads[0];
 }
 
-bool csk_reads_elsewhere(const csk_rwlock_t *lock) {
-    bool found = false;
+int csk_reads_threads(const csk_rwlock_t *lock, int32_t *thread_ids, int count) {
+    int found = 0;
     csk_queue_lock(&all.lock);
-    for (csk_reads_t *record = all.first; record != NULL && !found; record = record->next) {
+    for (csk_reads_t *record = all.first; record != NULL && found < count; record = record->next) {
         if (!record->owned || is_mine(record)) continue;
-        for (int i = 0; i < READS_IN_RECORD; i++) found |= csk_load(&record->reads[i].lock, CSK_ACQUIRE) == lock;
+        for (int i = 0; i < READS_IN_RECORD && found < count; i++)
+            if (csk_load(&record->reads[i].lock, CSK_ACQUIRE) == lock) thread_ids[found++] = record->thread_id;
     }
     csk_queue_unlock(&all.lock);
     return found;
+}
+
+bool csk_reads_elsewhere(const csk_rwlock_t *lock) {
+    int32_t one;
+    return csk_reads_threads(lock, &one, 1) != 0;
 }
 
 void csk_reads_forget(const csk_rwlock_t *lock) {

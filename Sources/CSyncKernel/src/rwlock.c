@@ -128,12 +128,13 @@ static int leave_queue(csk_rwlock_t *lock, csk_gate_waiter_t *self) {
 
 static int wait_in_queue(csk_rwlock_t *lock, csk_gate_waiter_t *self, int64_t deadline_ns) {
     if (lock->policy == CSK_RWLOCK_STRICT) watch_word(self);
+    csk_rwlock_watch_t watch = csk_rwlock_begin_watch(self->since_ns);
     for (;;) {
         uint32_t word = WORD_WAITING;
         csk_cas(&self->word, &word, WORD_PARKED, CSK_ACQ_REL);
         int park = 0;
         while ((word = csk_load(&self->word, CSK_ACQUIRE)) == WORD_PARKED && park != ETIMEDOUT)
-            park = csk_platform_park(&self->word, WORD_PARKED, deadline_ns);
+            park = csk_rwlock_park(lock, self, &self->word, WORD_PARKED, deadline_ns, &watch);
         if (word == WORD_GRANTED) return 0;
         if (word == WORD_PARKED) return leave_queue(lock, self);
         if (try_designated(lock, self)) return 0;

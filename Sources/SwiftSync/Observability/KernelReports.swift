@@ -1,6 +1,6 @@
 import CSyncKernel
 
-/// Passes on to ``SyncDiagnostics`` what the kernel finds out by itself: a holder that has ended.
+/// Passes on to ``SyncDiagnostics`` what the kernel finds out by itself: a holder that has ended, a reader that does not end.
 enum KernelReports {
     /// Whoever makes a gate touches this. A reporter that C code of the program had set before stays.
     static let arePassedOn: Void = {
@@ -8,11 +8,17 @@ enum KernelReports {
     }()
 
     private static let passOn: csk_reporter_t = { event in
-        guard let event, event.pointee.kind == UInt32(CSK_EVENT_HOLDER_ENDED) else { return }
-        let address = String(UInt(bitPattern: event.pointee.object), radix: 16)
-        let seconds = Double(event.pointee.waited_ns / 100_000_000) / 10
-        SyncDiagnostics.report(
-            .holderEnded, subject: "lock at 0x\(address)",
-            message: "the thread that holds it has ended, so it will never be released; this thread has waited for \(seconds) s")
+        guard let event = event?.pointee else { return }
+        let subject = "lock at 0x\(String(UInt(bitPattern: event.object), radix: 16))"
+        let seconds = Double(event.waited_ns / 100_000_000) / 10
+        if event.kind == UInt32(CSK_EVENT_HOLDER_ENDED) {
+            SyncDiagnostics.report(
+                .holderEnded, subject: subject,
+                message: "the thread that holds it has ended, so it will never be released; this thread has waited for \(seconds) s")
+        } else if event.kind == UInt32(CSK_EVENT_LONG_READ) {
+            SyncDiagnostics.report(
+                .longRead, subject: subject,
+                message: "thread \(event.thread_id) reads it, for which this thread has waited for \(seconds) s to write")
+        }
     }
 }

@@ -45,6 +45,8 @@ extension SyncDiagnostics.Report {
         public static let refusedAfterClose = Kind(rawValue: "refused after close")
         /// Work came to a full queue whose policy is to refuse.
         public static let refusedWhenFull = Kind(rawValue: "refused when full")
+        /// A write has waited for a second, and more, for a read that goes on.
+        public static let longRead = Kind(rawValue: "long read")
         /// The system gave no memory or no thread for something that was asked for; it was refused.
         public static let outOfResources = Kind(rawValue: "out of resources")
         /// An operation would have waited for its own thread.

@@ -7,10 +7,17 @@ final class ReadWriteBox<Value: ~Copyable>: ManagedBuffer<csk_rwlock_t, Value> {
     static func make(_ value: consuming sending Value, policy: UInt32, readerBias: Bool) -> ReadWriteBox {
         let buffer = ReadWriteBox.create(minimumCapacity: 1) { _ in csk_rwlock_t() }
         let box = unsafeDowncast(buffer, to: ReadWriteBox.self)
-        var attributes = csk_rwlock_attr_t(policy: policy, reader_bias: readerBias ? 1 : 0)
-        csk_rwlock_init(box.lock, &attributes)
+        box.prepare(policy, readerBias)
         box.value.initialize(to: value)
         return box
+    }
+
+    /// In place: a lock with reader bias is known by its address.
+    @usableFromInline
+    func prepare(_ policy: UInt32, _ readerBias: Bool) {
+        KernelReports.arePassedOn
+        var attributes = csk_rwlock_attr_t(policy: policy, reader_bias: readerBias ? 1 : 0)
+        csk_rwlock_init(lock, &attributes)
     }
 
     @inlinable

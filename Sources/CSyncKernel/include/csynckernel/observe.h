@@ -11,14 +11,16 @@ enum {
     CSK_EVENT_WAIT_BEGIN = 1,  /* a waiter was put into an object's queue */
     CSK_EVENT_WAIT_END = 2,    /* it left: status 0 (granted), ETIMEDOUT or ECANCELED; waited_ns says after how long */
     CSK_EVENT_GRANT_LOST = 3,  /* a grant that had not begun in time was taken back while others waited */
-    CSK_EVENT_HOLDER_ENDED = 4 /* status EOWNERDEAD: the thread that holds the object has ended, so it will never be left */
+    CSK_EVENT_HOLDER_ENDED = 4, /* status EOWNERDEAD: the thread that holds the object has ended, so it will never be left */
+    CSK_EVENT_LONG_READ = 5     /* status EBUSY: a writer waits for the thread `thread_id`, which has been reading for as long or longer */
 };
 
 typedef struct csk_event {
     uint32_t kind;
     int32_t status;
-    const void *object;  /* the gate; only its address may be used */
+    const void *object;  /* the gate or read-write lock; only its address may be used */
     csk_rank_t rank;
+    int32_t thread_id;   /* as gettid() gives it; 0 where it is not known */
     int64_t waited_ns;
 } csk_event_t;
 
@@ -36,7 +38,9 @@ CSK_API const csk_observer_t *csk_observe(const csk_observer_t *observer);
  * rarely, whether the thread that holds it still exists. If not, it reports CSK_EVENT_HOLDER_ENDED, once for the object, and waits
  * on; the object stays held for good, also against a later thread that the system gives the same address. It looks only while it is
  * the next in order, and can't find out where the system does not show the threads (no /proc, a filter of system calls), or where
- * a new thread has the address already. No live thread is ever reported. */
+ * a new thread has the address already. No live thread is ever reported. A writer that waits for a read-write lock looks
+ * likewise, reports CSK_EVENT_LONG_READ for up to four threads that read it, once each time it waits, and CSK_EVENT_HOLDER_ENDED for those
+ * of them that have ended, and for a writer that has. */
 typedef void (*csk_reporter_t)(const csk_event_t *event);
 
 /* Replaces what is called for such a report: on the thread that waits, with no lock held, and it must not use the object. NULL brings

@@ -14,6 +14,6 @@ static inline void csk_observe_wait(uint32_t kind, const void *object, csk_rank_
 }
 
 /* To the observer, and to the reporter or the standard error stream. Never under an internal lock. */
-void csk_observe_report(uint32_t kind, const void *object, csk_rank_t rank, int64_t since_ns, int status);
+void csk_observe_report(uint32_t kind, const void *object, csk_rank_t rank, int64_t since_ns, int status, int32_t thread_id);
 
 #endif

@@ -52,6 +52,9 @@ void csk_platform_membarrier(void);
 /* Starts a detached thread with all signals blocked and timer slack 1 ns. 0 or an errno value. */
 int csk_platform_start_thread(void (*body)(void *), void *context, const char *name);
 
+/* The system's number for the calling thread. */
+int32_t csk_platform_thread_id(void);
+
 /* How many processors this process may use; at least 1. */
 uint32_t csk_platform_processors(void);
 

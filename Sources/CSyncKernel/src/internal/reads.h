@@ -25,6 +25,7 @@ typedef struct csk_reads {
     csk_read_t reads[READS_IN_RECORD];
     uint32_t used;                /* no read at or after this index */
     uint32_t owned;               /* under the list's lock: by some thread */
+    int32_t thread_id;            /* under the list's lock; negative: that thread has ended, with reads in its record */
     struct csk_reads *more;       /* of the same thread */
     struct csk_reads *next;       /* of all threads */
 } csk_reads_t;
@@ -58,6 +59,9 @@ static inline void csk_reads_leave(void) {
 
 /* Whether a thread other than the caller has a read of this lock in its record. */
 bool csk_reads_elsewhere(const csk_rwlock_t *lock);
+/* The threads other than the caller that have a read of this lock in their records, at most `count`: how many. Numbers of threads that
+ * have ended are negative. */
+int csk_reads_threads(const csk_rwlock_t *lock, int32_t *thread_ids, int count);
 /* A new lock begins where an old one was: nobody reads it, whatever threads that have ended left behind. */
 void csk_reads_forget(const csk_rwlock_t *lock);
 

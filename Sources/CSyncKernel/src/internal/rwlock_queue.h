@@ -81,6 +81,16 @@ void csk_rwlock_perform(csk_rwlock_effects_t *effects);
 /* Without the queue lock: leaves what the word says is held. */
 void csk_rwlock_leave(csk_rwlock_t *lock, enum csk_rwlock_release release);
 
+/* rwlock_watch.c: parks until the word changes or the deadline has passed (ETIMEDOUT); may return for no reason. Meanwhile it looks for
+ * whom it waits, and reports that once. `self` NULL: the writer that takes the bias away. */
+typedef struct csk_rwlock_watch {
+    int64_t since_ns, look_ns, span_ns;
+    bool reported;
+} csk_rwlock_watch_t;
+csk_rwlock_watch_t csk_rwlock_begin_watch(int64_t since_ns);
+int csk_rwlock_park(csk_rwlock_t *lock, const csk_gate_waiter_t *self, uint32_t *word, uint32_t expected, int64_t deadline_ns,
+                    csk_rwlock_watch_t *watch);
+
 /* rwlock_bias.c */
 bool csk_rwlock_enter_biased(csk_rwlock_t *lock, csk_read_t *read);
 void csk_rwlock_leave_biased(csk_rwlock_t *lock, csk_read_t *read);

@@ -1,0 +1,54 @@
+/* rwlock_watch.c: a waiter that has waited for a second looks for whom it waits. See gate_watch.c for why a live thread is never reported
+ * as ended: here too nobody leaves the lock without calling the first waiter, and nobody passes it unless one is coming. */
+#include "internal/observe.h"
+#include "internal/rwlock_queue.h"
+
+static const int64_t first_look_ns = 1000000000;
+static const int64_t longest_span_ns = INT64_C(64) * 1000000000;
+
+csk_rwlock_watch_t csk_rwlock_begin_watch(int64_t since_ns) {
+    return (csk_rwlock_watch_t){ .since_ns = since_ns, .look_ns = since_ns + first_look_ns, .span_ns = first_look_ns };
+}
+
+static void report_readers(csk_rwlock_t *lock, int64_t since_ns) {
+    int32_t thread_ids[4];
+    int count = csk_reads_threads(lock, thread_ids, 4);
+    for (int i = 0; i < count; i++) {
+        bool ended = thread_ids[i] < 0;
+        csk_observe_report(ended ? CSK_EVENT_HOLDER_ENDED : CSK_EVENT_LONG_READ, lock, 0, since_ns, ended ? EOWNERDEAD : EBUSY,
+                           ended ? -thread_ids[i] : thread_ids[i]);
+    }
+}
+
+/* The word, if this waiter is the first and nobody is coming; else 0. */
+static uint64_t state_to_look_at(csk_rwlock_t *lock, const csk_gate_waiter_t *self) {
+    csk_queue_lock(&lock->queue_lock);
+    uint64_t state = lock->first == self && !lock->coming ? csk_load(&lock->state, CSK_ACQUIRE) : 0;
+    csk_queue_unlock(&lock->queue_lock);
+    return state;
+}
+
+static bool look(csk_rwlock_t *lock, const csk_gate_waiter_t *self, const csk_rwlock_watch_t *watch) {
+    uint64_t state = state_to_look_at(lock, self), holder = state & ~(RW_FLAGS | RW_WRITER);
+    if (state == 0) return false;
+    if (!(state & RW_WRITER)) {
+        report_readers(lock, watch->since_ns);
+        return true;
+    }
+    if (holder == CSK_GATE_NOBODY || !csk_platform_thread_has_ended(holder) || state_to_look_at(lock, self) != state) return false;
+    csk_observe_report(CSK_EVENT_HOLDER_ENDED, lock, 0, watch->since_ns, EOWNERDEAD, 0);
+    return true;
+}
+
+int csk_rwlock_park(csk_rwlock_t *lock, const csk_gate_waiter_t *self, uint32_t *word, uint32_t expected, int64_t deadline_ns,
+                    csk_rwlock_watch_t *watch) {
+    if (watch->reported || (deadline_ns != CSK_NEVER && deadline_ns <= watch->look_ns)) return csk_platform_park(word, expected, deadline_ns);
+    if (deadline_ns == CSK_NEVER) csk_platform_park_to_look(word, expected, watch->look_ns);
+    else csk_platform_park(word, expected, watch->look_ns);
+    if (csk_load(word, CSK_ACQUIRE) != expected || csk_platform_now() < watch->look_ns) return 0;
+    if (self == NULL) report_readers(lock, watch->since_ns);
+    watch->reported = self == NULL || look(lock, self, watch);
+    if (watch->span_ns < longest_span_ns) watch->span_ns *= 2;
+    watch->look_ns = csk_platform_now() + watch->span_ns;
+    return 0;
+}
