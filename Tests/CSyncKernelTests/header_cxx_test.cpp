@@ -9,12 +9,14 @@
 static_assert(std::is_standard_layout<csk_gate_t>::value && std::is_trivially_copyable<csk_gate_t>::value, "plain data");
 static_assert(std::is_standard_layout<csk_mutex_t>::value, "plain data");
 static_assert(std::is_standard_layout<csk_pqueue_t>::value, "plain data");
+static_assert(std::is_standard_layout<csk_rwlock_t>::value && std::is_trivially_copyable<csk_rwlock_t>::value, "plain data");
 static_assert(std::is_standard_layout<csk_timer_t>::value, "plain data");
 static_assert(std::is_standard_layout<csk_snapshot_t>::value, "plain data");
 static_assert(std::is_standard_layout<csk_rcu_map_entry_t>::value, "plain data");
 
 static csk_gate_t gate = CSK_GATE_INITIALIZER;
 static csk_mutex_t mutex = CSK_MUTEX_INITIALIZER;
+static csk_rwlock_t rwlock = CSK_RWLOCK_INITIALIZER;
 static csk_pqueue_t queue = CSK_PQUEUE_INITIALIZER;
 static csk_snapshot_t snapshot = CSK_SNAPSHOT_INITIALIZER;
 
@@ -47,6 +49,20 @@ int main() {
     EXPECT(csk_mutex_unlock(&mutex) == 0);
     EXPECT(csk_mutex_unlock(&mutex) == EPERM);
     EXPECT(csk_mutex_destroy(&mutex) == 0);
+
+    EXPECT(csk_rwlock_rdlock(&rwlock) == 0 && csk_rwlock_is_reading(&rwlock));
+    EXPECT(csk_rwlock_wrlock(&rwlock) == EDEADLK);
+    std::thread([&status] { status = csk_rwlock_timedwrlock(&rwlock, csk_deadline_after(1000)); }).join();
+    EXPECT(status == ETIMEDOUT);
+    EXPECT(csk_rwlock_tryupgrade(&rwlock) == 0 && csk_rwlock_is_writing(&rwlock));
+    EXPECT(csk_rwlock_downgrade(&rwlock) == 0);
+    EXPECT(csk_rwlock_unlock(&rwlock) == 0);
+    csk_gate_waiter_t waiter{};
+    auto granted = [](csk_gate_waiter_t *, void *context, int result) { *static_cast<int *>(context) = result; };
+    EXPECT(csk_rwlock_lock_async(&rwlock, &waiter, CSK_RWLOCK_WRITE, CSK_NEVER, granted, &status) == 0 && status == 0);
+    EXPECT(csk_rwlock_adopt(&rwlock, CSK_RWLOCK_WRITE) == 0);
+    EXPECT(csk_rwlock_unlock(&rwlock) == 0);
+    EXPECT(csk_rwlock_destroy(&rwlock) == 0);
 
     csk_pqueue_item_t low{}, high{}, *item = nullptr;
     EXPECT(csk_pqueue_push(&queue, &low, 1) == 0);

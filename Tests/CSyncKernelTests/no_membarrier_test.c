@@ -1,4 +1,5 @@
-/* no_membarrier_test.c: where a filter refuses membarrier, FAST gates take the one-word form and are whole all the same.
+/* no_membarrier_test.c: where a filter refuses membarrier, FAST gates take the one-word form, read-write locks stay without bias,
+ * and all are whole all the same.
  *
  * The decision is made once per process, so each test runs in a child of its own; this program itself uses no gate. */
 #include <csynckernel/csynckernel.h>
@@ -56,6 +57,42 @@ static void *take_turns(void *context) {
     return NULL;
 }
 
+static csk_rwlock_t biased;
+static long written, reading, writing;
+
+static void *read_mostly(void *context) {
+    for (int i = 0; i < ROUNDS / 4 / TEST_SLOWDOWN; i++) {
+        if (i % 16 == (intptr_t)context) {
+            CHECK_STATUS(csk_rwlock_wrlock(&biased), 0);
+            CHECK_EQ(LOAD(&reading), 0);
+            CHECK_EQ(++writing, 1);
+            written++;
+            writing--;
+        } else {
+            CHECK_STATUS(csk_rwlock_rdlock(&biased), 0);
+            ADD(&reading, 1);
+            CHECK_EQ(writing, 0);
+            ADD(&reading, -1);
+        }
+        CHECK_EQ(LOAD(&biased.bias), 0);
+        CHECK_STATUS(csk_rwlock_unlock(&biased), 0);
+    }
+    return NULL;
+}
+
+static void read_without_bias(void) {
+    csk_rwlock_attr_t attr = { CSK_RWLOCK_FAST, 1 };
+    pthread_t threads[THREADS];
+    CHECK_STATUS(csk_rwlock_init(&biased, &attr), 0);
+    CHECK_STATUS(csk_rwlock_wrlock(&biased), 0); /* so that all begin together */
+    for (intptr_t i = 0; i < THREADS; i++) threads[i] = start_thread(read_mostly, (void *)i);
+    wait_until(csk_rwlock_waiting(&biased) == THREADS);
+    CHECK_STATUS(csk_rwlock_unlock(&biased), 0);
+    for (int i = 0; i < THREADS; i++) join_thread(threads[i]);
+    CHECK_GE(written, THREADS * (ROUNDS / 4 / TEST_SLOWDOWN / 16));
+    CHECK_STATUS(csk_rwlock_destroy(&biased), 0);
+}
+
 static void in_a_child_without_membarrier(uint32_t error) {
     fflush(stdout);
     pid_t child = fork();
@@ -73,6 +110,7 @@ static void in_a_child_without_membarrier(uint32_t error) {
         CHECK_EQ(LOAD(&gate.summary), GATE_ONE_WORD);
         CHECK_EQ(csk_gate_waiting(&gate), 0);
         CHECK_STATUS(csk_gate_destroy(&gate), 0);
+        read_without_bias();
         _exit(0);
     }
     int status = 0;

@@ -18,7 +18,8 @@ enum {
     ADOPTED,
     LOST,       /* provisional grants that were taken back */
     FORGOTTEN,
-    CANCELLED,  /* calls of csk_gate_cancel that said 0 */
+    WRITES,     /* grants of the read-write lock to writers */
+    CANCELLED,  /* calls of csk_gate_cancel or csk_rwlock_cancel that said 0 */
     COUNTERS
 };
 
@@ -65,5 +66,6 @@ void torture_wait(void);
 void torture_gate(uint32_t policy, uint32_t bypass_limit);
 void torture_mutex(void);
 void torture_pqueue(uint64_t capacity);
+void torture_rwlock(uint32_t policy, uint32_t reader_bias);
 
 #endif

@@ -16,7 +16,7 @@ uint64_t torture_round_seed;
 int torture_threads, torture_stop;
 
 static const char *const counter_names[CANCELLED] = {
-    "grants", "timeouts", "cancels", "refused", "closed", "adopted", "lost", "forgotten",
+    "grants", "timeouts", "cancels", "refused", "closed", "adopted", "lost", "forgotten", "writes",
 };
 
 static const struct part {
@@ -26,6 +26,8 @@ static const struct part {
     void (*mutex)(void);
     void (*pqueue)(uint64_t capacity);
     uint64_t capacity;
+    void (*rwlock)(uint32_t policy, uint32_t reader_bias);
+    uint32_t reader_bias;
 } parts[] = {
     { .name = "gate-fast", .gate = torture_gate, .policy = CSK_GATE_FAST },
     { .name = "gate-compact", .gate = torture_gate, .policy = CSK_GATE_COMPACT },
@@ -36,6 +38,10 @@ static const struct part {
     { .name = "pqueue", .pqueue = torture_pqueue },
     { .name = "pqueue-bounded", .pqueue = torture_pqueue, .capacity = 4 },
     { .name = "pqueue-one", .pqueue = torture_pqueue, .capacity = 1 },
+    { .name = "rwlock-fast", .rwlock = torture_rwlock, .policy = CSK_RWLOCK_FAST },
+    { .name = "rwlock-strict", .rwlock = torture_rwlock, .policy = CSK_RWLOCK_STRICT },
+    { .name = "rwlock-biased", .rwlock = torture_rwlock, .policy = CSK_RWLOCK_FAST, .reader_bias = 1 },
+    { .name = "rwlock-strict-biased", .rwlock = torture_rwlock, .policy = CSK_RWLOCK_STRICT, .reader_bias = 1 },
 };
 enum { PARTS = sizeof parts / sizeof parts[0], PROGRESS_S = 5 };
 static uint64_t totals[PARTS][COUNTERS];
@@ -82,7 +88,7 @@ void torture_wait(void) {
 }
 
 static void print_counts(const char *name, const uint64_t *counts) {
-    printf("%-18s", name);
+    printf("%-20s", name);
     for (int i = 0; i < CANCELLED; i++)
         if (counts[i] != 0) printf(" %s %" PRIu64, counter_names[i], counts[i]);
     putchar('\n');
@@ -100,6 +106,7 @@ static void run_part(size_t which, uint64_t seed) {
     if (part->gate != NULL) part->gate(part->policy, part->bypass_limit);
     if (part->mutex != NULL) part->mutex();
     if (part->pqueue != NULL) part->pqueue(part->capacity);
+    if (part->rwlock != NULL) part->rwlock(part->policy, part->reader_bias);
     for (int i = 0; i < COUNTERS; i++) totals[which][i] += torture_total(i);
     if (csk_now() < next_progress_ns) return;
     printf("%7.1f s, ", (double)(csk_now() - started_ns) / 1e9);
@@ -135,7 +142,7 @@ static double parse_options(int argc, char **argv, uint64_t *seed) {
         { "seed", required_argument, NULL, 'r' },    { "pinned", no_argument, NULL, 'p' },
         { NULL, 0, NULL, 0 },
     };
-    double seconds = 2.5;
+    double seconds = 4;
     /* As many as the machine has, even if this process may use fewer: pinned, the crowd is the same. */
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     torture_threads = cores > 16 ? 256 : (int)cores * 16;

@@ -13,6 +13,12 @@ int csk_rwlock_init(csk_rwlock_t *lock, const csk_rwlock_attr_t *attr) {
         fresh.reader_bias = attr->reader_bias != 0;
         if (fresh.reader_bias) csk_reads_forget(lock);
     }
+    /* What the caller read here was another lock: in a child of fork, one that its parent's other threads read too. */
+    csk_read_t *read = csk_reads_find(lock);
+    if (read != NULL) {
+        csk_store(&read->lock, NULL, CSK_RELAXED);
+        csk_reads_leave();
+    }
     *lock = fresh;
     return 0;
 }

@@ -21,7 +21,8 @@
  * calling thread does not hold it; ENOMEM, for a thread's first reads, of which a record is kept; EAGAIN, 2^32 levels of reading.
  *
  * Zero-filled memory (CSK_RWLOCK_INITIALIZER) is a free FAST lock without bias. No function may be called from a signal handler.
- * After fork the child's thread holds what it held; a lock that another thread held, or waited for, at the fork must be initialized anew.
+ * After fork the child's thread holds what it held; a lock that another thread held, or waited for, at the fork must be initialized
+ * anew by csk_rwlock_init.
  *
  *     static csk_rwlock_t lock = CSK_RWLOCK_INITIALIZER;
  *     if (csk_rwlock_timedrdlock(&lock, csk_deadline_after(5000000)) == 0) { ...; csk_rwlock_unlock(&lock); }
