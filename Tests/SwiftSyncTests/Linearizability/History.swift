@@ -1,4 +1,6 @@
 import Dispatch
+import Glibc
+import Synchronization
 
 /// One call: what it was and what it gave, and between which two moments it took effect.
 struct Call<Operation: Sendable>: Sendable {
@@ -63,5 +65,24 @@ extension History {
             }
         }
         return false
+    }
+}
+
+/// Histories of real threads.
+enum Histories {
+    /// What `threads` threads record that begin at the same moment.
+    static func of<Operation>(
+        threads: Int, _ body: @escaping @Sendable (Int, inout History<Operation>) -> Void
+    ) -> History<Operation> {
+        let arrived = Atomic(0)
+        let whole = Shared(History<Operation>())
+        Threads.run(threads) { index in
+            arrived.add(1, ordering: .sequentiallyConsistent)
+            while arrived.load(ordering: .sequentiallyConsistent) < threads { sched_yield() }
+            var own = History<Operation>()
+            body(index, &own)
+            whole.access { $0.append(contentsOf: own) }
+        }
+        return whole.value
     }
 }

@@ -1,33 +1,15 @@
 import Dispatch
-import Glibc
 import SwiftSync
-import Synchronization
 import Testing
 
 /// Histories of real threads, each of which must have an order that a sequential object could have gone through.
 @Suite struct LinearizabilityTests {
     static let rounds = 300
 
-    /// What `threads` threads record that begin at the same moment.
-    private func history<Operation>(
-        threads: Int, _ body: @escaping @Sendable (Int, inout History<Operation>) -> Void
-    ) -> History<Operation> {
-        let arrived = Atomic(0)
-        let whole = Shared(History<Operation>())
-        Threads.run(threads) { index in
-            arrived.add(1, ordering: .sequentiallyConsistent)
-            while arrived.load(ordering: .sequentiallyConsistent) < threads { sched_yield() }
-            var own = History<Operation>()
-            body(index, &own)
-            whole.access { $0.append(contentsOf: own) }
-        }
-        return whole.value
-    }
-
     @Test func valuesByAllSchedules() {
         for round in 0..<Self.rounds {
             let value = QueueSafeValue(value: 0)
-            let found = history(threads: 3) { (index, own: inout History<NumberModel.Operation>) in
+            let found = Histories.of(threads: 3) { (index, own: inout History<NumberModel.Operation>) in
                 for turn in 0..<4 {
                     switch (index + turn + round) % 4 {
                     case 0: own.record { .incremented(to: (try? value.wait.lowestPriority.set { $0 += 1 }.get()) ?? -1) }
@@ -59,7 +41,7 @@ import Testing
         let priorities: [CommandPriority] = [.low, .high, .normal]
         for round in 0..<Self.rounds {
             let queue = BlockingPriorityQueue<Int>()
-            let found = history(threads: 4) { (index, own: inout History<PriorityQueueModel.Operation>) in
+            let found = Histories.of(threads: 4) { (index, own: inout History<PriorityQueueModel.Operation>) in
                 for turn in 0..<4 {
                     if index >= 2 {
                         own.record { .popped(poppersWait ? queue.pop() : queue.tryPop()) }
@@ -81,7 +63,7 @@ import Testing
         let priorities: [CommandPriority] = [.low, .high, .normal]
         for round in 0..<Self.rounds {
             let queue = CommandQueue()
-            let found = history(threads: 3) { (index, own: inout History<PriorityQueueModel.Operation>) in
+            let found = Histories.of(threads: 3) { (index, own: inout History<PriorityQueueModel.Operation>) in
                 for turn in 0..<4 {
                     let number = 10 * index + turn
                     let priority = priorities[(turn + index + round) % 3]
