@@ -27,7 +27,7 @@ typedef struct csk_reads {
     uint32_t owned;               /* under the list's lock: by some thread */
     struct csk_reads *more;       /* of the same thread */
     struct csk_reads *next;       /* of all threads */
-} csk_reads_t;
+} __attribute__((aligned(128))) csk_reads_t; /* two lines, which processors fetch together: no two threads' records share one */
 
 extern _Thread_local csk_reads_t *csk_my_reads __attribute__((tls_model("initial-exec")));
 
