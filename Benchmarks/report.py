@@ -69,6 +69,21 @@ def targets(rows):
         yield f"{keys} keys: SnapshotDictionary / Dictionary in Mutex", ratio(
             get(dictionary, "SnapshotDictionary", "Mops/s"), get(dictionary, "Dictionary in Mutex", "Mops/s")), ">=", 5
 
+    def rw(group, subject, metric="Mops/s"):
+        return get(group, subject, metric, "c")
+
+    read, kernel = "uncontended read", "csk_rwlock FAST"
+    yield "rwlock: read / pthread_rwlock", ratio(rw(read, kernel, "ns"), rw(read, "pthread_rwlock", "ns")), "<=", 1
+    yield "rwlock: biased read / pthread_rwlock", ratio(rw(read, "csk_rwlock biased", "ns"), rw(read, "pthread_rwlock", "ns")), "<=", 0.55
+    reads = "2 threads, reads only"
+    yield "rwlock: 2 threads read, biased / pthread_rwlock", ratio(rw(reads, "csk_rwlock biased"), rw(reads, "pthread_rwlock")), ">=", 8
+    for threads in (2, 8):
+        mix = f"{threads} threads, 90 reads to 10 writes"
+        peers = [rw(mix, peer) or 0 for peer in ("ck_pflock", "absl::Mutex", "nsync_mu", "parking_lot")]
+        yield f"rwlock: {threads} threads, 90:10 / pthread_rwlock", ratio(rw(mix, kernel), rw(mix, "pthread_rwlock")), ">=", 1
+        yield f"rwlock: {threads} threads, 90:10 / best C peer", ratio(rw(mix, kernel), max(peers)), ">=", 0.9
+    yield "rwlock: writer's wait among 4 readers, p99 us", rw("writer among 4 readers, 1 us sections, its waits", kernel, "p99 us"), "<=", 50
+
 def print_targets(rows):
     print("targets, as ratios within this run")
     for name, value, sense, bound in targets(rows):

@@ -1,7 +1,7 @@
 /* kernel_reads.c: the kernel's reads.c, whose records live in the memory of one schedule, and the way back to its first state. */
 #include "explorer.h"
 
-#define calloc(count, size) explore_allocate((count) * (size))
+#define aligned_alloc(alignment, size) explore_allocate(size)
 #include "reads.c"
 
 #include "internal.h"

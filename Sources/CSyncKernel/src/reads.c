@@ -4,6 +4,7 @@
 #include "internal/thread_exit.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 _Thread_local csk_reads_t *csk_my_reads __attribute__((tls_model("initial-exec")));
 
@@ -76,8 +77,9 @@ static csk_reads_t *reuse(void) {
 static csk_reads_t *new_record(void) {
     csk_reads_t *record = reuse();
     if (record != NULL) return record;
-    record = calloc(1, sizeof *record);
+    record = aligned_alloc(_Alignof(csk_reads_t), sizeof *record);
     if (record == NULL) return NULL;
+    memset(record, 0, sizeof *record);
     record->owned = 1;
     record->thread_id = csk_platform_thread_id();
     csk_queue_lock(&all.lock);

@@ -289,7 +289,14 @@ void csk_rwlock_leave(csk_rwlock_t *lock, enum csk_rwlock_release release) {
     if (wake != NULL) csk_platform_wake(wake, 1);
 }
 
-static int unlock_read(csk_rwlock_t *lock) {
+/* The first step of csk_rwlock_leave where nobody waits; the word that it compares says so. */
+static inline void leave(csk_rwlock_t *lock, enum csk_rwlock_release release) {
+    uint64_t found = csk_load(&lock->state, CSK_RELAXED);
+    uint64_t rest = release == RELEASE_READ ? found - RW_READER : 0;
+    if (CSK_UNLIKELY(found & RW_FLAGS) || CSK_UNLIKELY(!csk_cas(&lock->state, &found, rest, CSK_RELEASE))) csk_rwlock_leave(lock, release);
+}
+
+static inline int unlock_read(csk_rwlock_t *lock) {
     csk_read_t *read = csk_reads_find(lock);
     if (CSK_UNLIKELY(read == NULL)) return EPERM;
     if (--read->levels != 0) return 0;
@@ -300,14 +307,14 @@ static int unlock_read(csk_rwlock_t *lock) {
     }
     csk_store(&read->lock, NULL, CSK_RELAXED);
     csk_reads_leave();
-    csk_rwlock_leave(lock, RELEASE_READ);
+    leave(lock, RELEASE_READ);
     return 0;
 }
 
 int csk_rwlock_unlock(csk_rwlock_t *lock) {
     uint64_t holder = csk_load(&lock->state, CSK_RELAXED) & ~RW_FLAGS;
     if (holder != (csk_self() | RW_WRITER) && holder != (CSK_GATE_NOBODY | RW_WRITER)) return unlock_read(lock);
-    csk_rwlock_leave(lock, RELEASE_WRITE);
+    leave(lock, RELEASE_WRITE);
     return 0;
 }
 

@@ -1,0 +1,139 @@
+// harness.hpp: what the benchmark programs share: rounds in which every subject takes its turn, tables, percentiles, work of a set length.
+// A row is the median over the rounds, percentiles are those of the samples of all rounds together.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "csynckernel/csynckernel.h"
+
+static int rounds = 7, window_ms = 60;
+static FILE *tsv;
+static double loop_ns;  // of one turn of busy()
+
+static inline void busy(long turns) {
+    unsigned long x = turns;
+    for (long i = 0; i < turns; i++) {
+        x = x * 3 + 1;
+        __asm__ volatile("" : "+r"(x));
+    }
+}
+
+// The lowest of several, so that a preempted one doesn't count.
+static void calibrate() {
+    loop_ns = 1e9;
+    for (int i = 0; i < 20; i++) {
+        int64_t begin = csk_now();
+        busy(2000000);
+        loop_ns = std::min(loop_ns, double(csk_now() - begin) / 2e6);
+    }
+}
+
+static double median(std::vector<double> values) {
+    std::sort(values.begin(), values.end());
+    return values[values.size() / 2];
+}
+
+// Waits in nanoseconds, counted in steps of less than a percent, so that millions cost no more room than a few.
+class Histogram {
+    static constexpr int step_bits = 8;
+    std::vector<uint64_t> counts = std::vector<uint64_t>((64 - step_bits) << step_bits);
+    uint64_t total = 0, largest = 0;
+
+public:
+    void record(uint64_t value) {
+        int shift = value >> step_bits ? 63 - __builtin_clzll(value) - step_bits + 1 : 0;
+        counts[(size_t(shift) << (step_bits - 1)) + (value >> shift)]++;
+        total++;
+        largest = std::max(largest, value);
+    }
+    void add(const Histogram &other) {
+        for (size_t i = 0; i < counts.size(); i++) counts[i] += other.counts[i];
+        total += other.total;
+        largest = std::max(largest, other.largest);
+    }
+    uint64_t size() const { return total; }
+    uint64_t max() const { return largest; }
+    // The lower end of the step that holds the sample which share `p` of all precede.
+    uint64_t percentile(double p) const {
+        uint64_t rank = uint64_t(p * double(total)), seen = 0;
+        for (size_t i = 0; i < counts.size(); i++) {
+            seen += counts[i];
+            if (seen <= rank) continue;
+            int shift = i >> step_bits ? int(i >> (step_bits - 1)) - 1 : 0;
+            return (uint64_t(i) - (uint64_t(shift) << (step_bits - 1))) << shift;
+        }
+        return largest;
+    }
+};
+
+// The rows of one group: subject -> metric -> values, one a round, or a pool of samples.
+struct Table {
+    std::string group;
+    std::vector<std::string> order;
+    std::map<std::string, std::map<std::string, std::vector<double>>> cells;
+    std::map<std::string, Histogram> pools;
+    void add(const std::string &subject, const std::string &metric, double value) { cells[subject][metric].push_back(value); }
+    void print(const std::string &ratio_metric = "") {
+        for (auto &[subject, pool] : pools) {
+            if (pool.size() == 0) continue;
+            for (auto [metric, p] : {std::pair("p50 us", .5), std::pair("p99 us", .99), std::pair("p99.9 us", .999)})
+                add(subject, metric, double(pool.percentile(p)) / 1e3);
+            add(subject, "max us", double(pool.max()) / 1e3);
+            add(subject, "samples", double(pool.size()));
+        }
+        printf("\n%s\n", group.c_str());
+        auto value = [&](const std::string &subject) {
+            auto &values = cells[subject][ratio_metric];
+            return values.empty() ? 0 : median(values);
+        };
+        double base = ratio_metric.empty() ? 0 : value(order[0]);
+        for (auto &subject : order) {
+            printf("  %-18s", subject.c_str());
+            for (auto &[metric, values] : cells[subject]) {
+                if (values.empty()) continue;
+                printf(metric == "samples" ? "  %s %9.0f" : "  %s %10.2f", metric.c_str(), median(values));
+                fprintf(tsv, "c\t%s\t%s\t%s\t%.4f\n", group.c_str(), subject.c_str(), metric.c_str(), median(values));
+            }
+            if (base > 0) printf("  (%.2fx)", value(subject) / base);
+            printf("\n");
+        }
+        fflush(stdout);
+        fflush(tsv);
+    }
+};
+
+struct alignas(128) Counter { long value = 0; };
+
+// Which of `count` subjects has turn `position` of a round: 0, 1, count - 1, 2, count - 2 and so on, moved on by one each round.
+// A mere rotation would let every subject follow the same one each time; here its predecessor changes from round to round.
+static int turn(int round, int position, int count) {
+    int first = position % 2 ? (position + 1) / 2 : count - position / 2;
+    return (first + round) % count;
+}
+
+template <class... Locks, class F>
+static void each_round(Table &table, F &&f) {
+    table.order = {Locks::name...};
+    const std::function<void()> turns[] = {[&] { f(static_cast<Locks *>(nullptr)); }...};
+    const int count = sizeof...(Locks);
+    for (int round = 0; round < rounds; round++) {
+        for (int position = 0; position < count; position++) turns[turn(round, position, count)]();
+        fprintf(stderr, ".");
+    }
+    fprintf(stderr, "\n");
+}
+
+template <class F>
+static void run(const std::string &group, const std::string &ratio, F &&body) {
+    Table table{group, {}, {}, {}};
+    fprintf(stderr, "%s ", group.c_str());
+    body(table);
+    table.print(ratio);
+}
