@@ -18,6 +18,8 @@ final class SuspendedSection<Result: Sendable>: @unchecked Sendable {
 
     /// Queues the section, from inside of the suspension.
     func begin(_ continuation: UnsafeContinuation<Result, any Error>, write: Bool, deadline: Int64) {
+        // Else it could run all the same, where nobody is before it.
+        if isCancelled.load(ordering: .acquiring) { return continuation.resume(throwing: ReadWriteError.cancelled) }
         let body = body
         let work = ReadWriteWork.make(box) { status in
             let result = status == 0 ? Swift.Result { try body() } : .failure(ReadWriteError(status: status))
