@@ -40,6 +40,34 @@ expect(logger.warnings.withLock { $0.count } == 1)
 log.withLock { $0.append("line") }
 table.wait.lowestPriority.set { $0[1] = "row" }
 
+// MARK: ReadWriteCoordinator check
+expect(count == 2)
+
+// MARK: ReadWriteCoordinator+Suspending setup
+let coordinator = ReadWriteCoordinator()
+nonisolated(unsafe) var names = ["ada"]
+// MARK: ReadWriteCoordinator+Suspending check
+expect(count == 1 && names.isEmpty)
+
+// MARK: ReadWriteLock 1 check
+expect(page == "index" && routes.withReadLock { $0.count } == 2)
+
+// MARK: ReadWriteLock 2 setup
+struct Totals {
+    var numbers = [1]
+    mutating func add(_ number: Int) { numbers.append(number) }
+    func sum() -> Int { numbers.reduce(0, +) }
+}
+let totals = ReadWriteLock(Totals()), order = 2
+// MARK: ReadWriteLock 2 check
+expect(total == 3)
+
+// MARK: ReadWriteLock 3 setup
+let users = ReadWriteLock([Int: String]()), id = 7
+func load(_ id: Int) throws -> String { "user \(id)" }
+// MARK: ReadWriteLock 3 check
+expect(user == "user 7" && users.withReadLock { $0[7] } == "user 7")
+
 // MARK: CommandQueue+Priority setup
 let queue = CommandQueue()
 // MARK: CommandQueue+Priority check

@@ -18,6 +18,9 @@ struct SwiftBench: ParsableCommand {
     @Flag(help: "Only the thread-local values.")
     var threadLocals = false
 
+    @Flag(help: "Only reads and writes.")
+    var readWrites = false
+
     @Option(help: "Only this many increments of the subject named by --subject, for counting instructions.")
     var loop: Int?
 
@@ -34,6 +37,7 @@ struct SwiftBench: ParsableCommand {
         if let loop { return try count(loop) }
         onThreads(1) { _ in
             if threadLocals { ThreadLocals(results: Results(appendingTo: tsv), rounds: rounds).run() }
+            else if readWrites { ReadWrites(results: Results(appendingTo: tsv), rounds: rounds).run() }
             else { Measurements(tsv: tsv, rounds: rounds, millis: millis, readMostly: readMostly).run() }
         }
     }
@@ -67,6 +71,7 @@ struct Measurements {
         FastMutex().increments(1000)
         Uncontended(results: results, rounds: rounds).run()
         ThreadLocals(results: results, rounds: rounds).run()
+        ReadWrites(results: results, rounds: rounds).run()
         let contended = Contended(results: results, rounds: rounds, windowMilliseconds: millis, turnsPerMicrosecond: calibrate())
         contended.runThroughput()
         contended.runUrgent()

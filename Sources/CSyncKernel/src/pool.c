@@ -30,6 +30,9 @@ static struct {
 
 static void run_worker(void *context);
 
+/* Under the lock; csk_pool_post and a worker that goes to sleep look without it. */
+static void count_workers(int change) { csk_store(&pool.workers, pool.workers + (uint32_t)change, CSK_RELAXED); }
+
 static void before_fork(void) { csk_queue_lock(&pool.lock); }
 static void after_fork_in_parent(void) { csk_queue_unlock(&pool.lock); }
 static void after_fork_in_child(void) {
@@ -47,7 +50,7 @@ static int start_worker(void) {
     int error = csk_platform_start_thread(run_worker, NULL, "csk-worker");
     if (error == 0) return 0;
     csk_queue_lock(&pool.lock);
-    pool.workers--;
+    count_workers(-1);
     csk_queue_unlock(&pool.lock);
     return error;
 }
@@ -85,7 +88,7 @@ static void look_for_progress(csk_timer_t *timer, void *context) {
     csk_queue_lock(&pool.lock);
     bool stalled = pool.first != NULL && pool.idle == NULL && pool.taken == pool.taken_before;
     bool more = stalled && pool.workers < pool.most;
-    pool.workers += more;
+    count_workers(more);
     pool.taken_before = pool.taken;
     csk_queue_unlock(&pool.lock);
     bool started = more && start_worker() == 0;
@@ -121,7 +124,7 @@ int csk_pool_prepare(void) {
     if (error != 0) return error;
     csk_queue_lock(&pool.lock);
     bool first = pool.workers == 0;
-    pool.workers += first;
+    count_workers(first);
     csk_queue_unlock(&pool.lock);
     return first ? start_worker() : 0;
 }
@@ -140,8 +143,8 @@ int csk_pool_post(csk_pool_item_t *item, csk_pool_function_t function) {
     else pool.first = item;
     pool.last = item;
     pool.queued++;
-    bool start = pool.idle == NULL && pool.workers < pool.wanted;
-    pool.workers += start;
+    bool start = pool.idle == NULL && pool.workers < csk_load(&pool.wanted, CSK_RELAXED);
+    count_workers(start);
     worker_t *worker = call_worker();
     /* Also what tries again when a worker could not be started. */
     bool watches = worker == NULL && begin_watch();
@@ -170,15 +173,15 @@ static bool sleep_until_called(worker_t *self) {
         for (int pauses = 0; pauses < 8; pauses++) csk_platform_pause();
     while (csk_load(&self->word, CSK_ACQUIRE) == 0) {
         /* Those that the pool keeps anyway need not wake up to find that out. */
-        bool spare = csk_load(&pool.workers, CSK_RELAXED) > pool.wanted;
+        bool spare = csk_load(&pool.workers, CSK_RELAXED) > csk_load(&pool.wanted, CSK_RELAXED);
         if (csk_platform_park(&self->word, 0, spare ? csk_deadline_after(pool.idle_ns) : CSK_NEVER) != ETIMEDOUT) continue;
         csk_queue_lock(&pool.lock);
         worker_t **place = &pool.idle;
         while (*place != NULL && *place != self) place = &(*place)->next_idle;
-        bool ends = *place == self && pool.workers > pool.wanted;
+        bool ends = *place == self && pool.workers > csk_load(&pool.wanted, CSK_RELAXED);
         if (ends) {
             *place = self->next_idle;
-            pool.workers--;
+            count_workers(-1);
         }
         csk_queue_unlock(&pool.lock);
         if (ends) return false;

@@ -1,12 +1,12 @@
 /* rwlock_work.c: sections that run by themselves, on workers.
  *
  * A work is an asynchronous waiter whose function posts it to the pool; but where a worker grants a write by leaving the one before,
- * it takes it along, which saves the wake. */
+ * it takes it along, which saves the wake. Not so a write at another lock: the section that runs may be about to wait for that. */
 #include "internal/pool.h"
 #include "internal/rwlock_queue.h"
 
 static _Thread_local struct {
-    bool running;
+    const csk_rwlock_t *lock;        /* of the work that runs on this worker */
     csk_rwlock_work_t *first, *last; /* writes that were granted on this worker, linked by waiter.next_ready */
 } mine __attribute__((tls_model("initial-exec")));
 
@@ -21,13 +21,13 @@ static void run_one(csk_rwlock_work_t *work) {
 
 static void run(csk_pool_item_t *item) {
     csk_rwlock_work_t *work = work_of(item);
-    mine.running = true;
+    mine.lock = work->waiter.rwlock;
     do {
         run_one(work);
         work = mine.first;
         if (work != NULL) mine.first = (csk_rwlock_work_t *)work->waiter.next_ready;
     } while (work != NULL);
-    mine.running = false;
+    mine.lock = NULL;
 }
 
 static void granted(csk_gate_waiter_t *waiter, void *context, int status) {
@@ -35,7 +35,7 @@ static void granted(csk_gate_waiter_t *waiter, void *context, int status) {
     csk_rwlock_work_t *work = (csk_rwlock_work_t *)waiter;
     if (status != 0) {
         work->function(work, work->context, status);
-    } else if (!mine.running || waiter->mode != CSK_RWLOCK_WRITE) {
+    } else if (waiter->rwlock != mine.lock || waiter->mode != CSK_RWLOCK_WRITE) {
         /* There is a worker since the work was queued, so this can't fail. */
         csk_pool_post(&work->item, run);
     } else {

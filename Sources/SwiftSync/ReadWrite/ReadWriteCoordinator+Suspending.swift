@@ -42,10 +42,10 @@ extension ReadWriteCoordinator {
             let deadline = Deadline.after(timeout: timeout)
             let waiting = SuspendedSection<R>(box, body)
             return try await withTaskCancellationHandler {
-                try await withUnsafeThrowingContinuation { waiting.begin($0, write: write, deadline: deadline) }
+                await withUnsafeContinuation { waiting.begin($0, write: write, deadline: deadline) }
             } onCancel: {
                 waiting.cancel()
-            }
+            }.get()
         }
     }
 }

@@ -62,16 +62,14 @@ public final class ReadWriteCoordinator: @unchecked Sendable {
 
     /// Runs `body` alone on a worker thread, after everything that was submitted before, and returns at once.
     ///
-    /// Never blocks; may be called from anywhere, also inside reads and writes. One allocation beyond the closure's own.
+    /// Never blocks; may be called from anywhere, also inside reads and writes. One allocation beyond the closure's own. `body` may block; there
+    /// are 64 workers at most in a process, so no more writes than that may wait at once for what only later ones bring about.
     ///
     /// - Returns: false, with a report to ``SyncDiagnostics``, if the system gave no thread to run it on; then it will not run.
     @preconcurrency
     @discardableResult
     public func enqueueWrite(_ body: @escaping @Sendable () -> Void) -> Bool {
-        let status = ReadWriteWork.make(box) { _ in
-            body()
-            return nil
-        }.enqueue(write: true, deadline: Deadline.never)
+        let status = ReadWriteWork.make(box, .plain(body)).enqueue(write: true, deadline: Deadline.never)
         guard status != 0 else { return true }
         SyncDiagnostics.report(.outOfResources, subject: queueLabel, message: "a write was refused: \(String(cString: csk_status_text(status)))")
         return false
@@ -102,7 +100,9 @@ public final class ReadWriteCoordinator: @unchecked Sendable {
     ///
     /// Blocks the thread. Inside a section of the same thread it stops the program with a message.
     public func drain() {
-        blockingWrite {}
+        let status = csk_rwlock_wrlock(box.lock)
+        if status != 0 { stop(status, "drain") }
+        csk_rwlock_unlock(box.lock)
     }
 
     // MARK: - For async code

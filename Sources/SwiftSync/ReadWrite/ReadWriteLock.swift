@@ -171,6 +171,17 @@ public struct ReadWriteLock<Value: ~Copyable & Sendable>: @unchecked Sendable {
         }
     }
 
+    @usableFromInline
+    borrowing func stop(_ status: Int32, _ call: String) -> Never {
+        if status == EDEADLK { fatalError("ReadWriteLock: \(call) was called inside a section of the same lock by the same thread") }
+        fatalError("ReadWriteLock: \(call): \(String(cString: csk_status_text(status)))")
+    }
+
+    /// Threads that wait, at some instant during the call.
+    package var waitingCount: Int { Int(csk_rwlock_waiting(box.lock)) }
+}
+
+extension ReadWriteLock {
     /// Runs `body` as a reader that may go on as the writer.
     ///
     /// ```swift
@@ -182,8 +193,11 @@ public struct ReadWriteLock<Value: ~Copyable & Sendable>: @unchecked Sendable {
     /// }
     /// ```
     ///
-    /// The borrowed value is the one before the upgrade: use what the upgrade's closure returns, not the borrowed value, after it. Blocks as
-    /// ``withReadLock(_:)-((Value)->Result)`` does.
+    /// The value that `body` is given stays what it was before an upgrade, so the first change of a collection copies it: where that is too
+    /// dear leave the section, and look again in ``withWriteLock(_:)``. Blocks as ``withReadLock(_:)-((Value)->Result)`` does. For values that
+    /// can be copied: what is borrowed from any other would be changed, or destroyed, under the reader's hands.
+    ///
+    /// - Throws: ``ReadWriteError/wouldDeadlock`` inside a write of the same thread, and what `body` throws.
     @inlinable
     public borrowing func withUpgradableReadLock<Result: ~Copyable>(
         _ body: (borrowing Value, borrowing Upgrade) throws -> Result
@@ -191,15 +205,8 @@ public struct ReadWriteLock<Value: ~Copyable & Sendable>: @unchecked Sendable {
         let status = csk_rwlock_rdlock(box.lock)
         if status != 0 { throw ReadWriteError(status: status) }
         defer { csk_rwlock_unlock(box.lock) }
-        return try body(box.value.pointee, Upgrade(box))
+        // A reference of its own to whatever the value refers to.
+        let value = box.value.pointee
+        return try body(value, Upgrade(box))
     }
-
-    @usableFromInline
-    borrowing func stop(_ status: Int32, _ call: String) -> Never {
-        if status == EDEADLK { fatalError("ReadWriteLock: \(call) was called inside a section of the same lock by the same thread") }
-        fatalError("ReadWriteLock: \(call): \(String(cString: csk_status_text(status)))")
-    }
-
-    /// Threads that wait, at some instant during the call.
-    package var waitingCount: Int { Int(csk_rwlock_waiting(box.lock)) }
 }

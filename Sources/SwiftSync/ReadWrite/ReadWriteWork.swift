@@ -6,11 +6,17 @@ import CSyncKernel
 final class ReadWriteWork: ManagedBuffer<ReadWriteWork.Section, csk_rwlock_work_t> {
     struct Section {
         let box: ReadWriteBox<Void>
-        /// What it returns is done once the lock has been left.
-        let body: (Int32) -> (() -> Void)?
+        let body: Body
     }
 
-    static func make(_ box: ReadWriteBox<Void>, _ body: @escaping @Sendable (Int32) -> (() -> Void)?) -> ReadWriteWork {
+    enum Body {
+        /// Never given up, and nothing is left to do once the lock has been left: the user's closure as it is.
+        case plain(@Sendable () -> Void)
+        /// Given the status; what it returns is done once the lock has been left.
+        case finishing(@Sendable (Int32) -> (() -> Void)?)
+    }
+
+    static func make(_ box: ReadWriteBox<Void>, _ body: Body) -> ReadWriteWork {
         let buffer = ReadWriteWork.create(minimumCapacity: 1) { _ in Section(box: box, body: body) }
         let work = unsafeDowncast(buffer, to: ReadWriteWork.self)
         work.kernelWork.initialize(to: csk_rwlock_work_t())
@@ -23,9 +29,15 @@ final class ReadWriteWork: ManagedBuffer<ReadWriteWork.Section, csk_rwlock_work_
 
     private static let called: csk_rwlock_work_function_t = { _, context, status in
         let section = Unmanaged<ReadWriteWork>.fromOpaque(context!).takeRetainedValue().header
-        let afterwards = section.body(status)
-        if status == 0 { csk_rwlock_unlock(section.box.lock) }
-        afterwards?()
+        switch section.body {
+        case .plain(let body):
+            body()
+            csk_rwlock_unlock(section.box.lock)
+        case .finishing(let body):
+            let afterwards = body(status)
+            if status == 0 { csk_rwlock_unlock(section.box.lock) }
+            afterwards?()
+        }
     }
 
     /// Queues the work: 0, or an errno value; then nothing was queued.

@@ -17,15 +17,17 @@ final class SuspendedSection<Result: Sendable>: @unchecked Sendable {
     }
 
     /// Queues the section, from inside of the suspension.
-    func begin(_ continuation: UnsafeContinuation<Result, any Error>, write: Bool, deadline: Int64) {
+    func begin(_ continuation: UnsafeContinuation<Swift.Result<Result, any Error>, Never>, write: Bool, deadline: Int64) {
+        // Else it could run all the same, where nobody is before it.
+        if isCancelled.load(ordering: .acquiring) { return continuation.resume(returning: .failure(ReadWriteError.cancelled)) }
         let body = body
-        let work = ReadWriteWork.make(box) { status in
+        let work = ReadWriteWork.make(box, .finishing { status in
             let result = status == 0 ? Swift.Result { try body() } : .failure(ReadWriteError(status: status))
-            return { continuation.resume(with: result) }
-        }
+            return { continuation.resume(returning: result) }
+        })
         self.work = work
         let status = work.enqueue(write: write, deadline: deadline)
-        if status != 0 { return continuation.resume(throwing: ReadWriteError(status: status)) }
+        if status != 0 { return continuation.resume(returning: .failure(ReadWriteError(status: status))) }
         // Of this store and the one in `cancel` with their looks at the other, the later one sees the other.
         isQueued.store(true, ordering: .sequentiallyConsistent)
         if isCancelled.load(ordering: .sequentiallyConsistent) { work.cancel() }

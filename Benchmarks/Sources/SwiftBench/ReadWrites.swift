@@ -1,0 +1,101 @@
+import CBenchSupport
+import Dispatch
+import Foundation
+import SwiftSync
+
+/// Nanoseconds of uncontended reads and writes, and of an enqueued write with its share of the drain.
+struct ReadWrites {
+    let results: Results
+    let rounds: Int
+    private let times = 200_000
+
+    /// What a Swift program writes around pthread's lock.
+    private final class PthreadLock: @unchecked Sendable {
+        private let lock: UnsafeMutablePointer<pthread_rwlock_t>
+        private var value = 1
+
+        init() {
+            lock = .allocate(capacity: 1)
+            pthread_rwlock_init(lock, nil)
+        }
+
+        deinit {
+            pthread_rwlock_destroy(lock)
+            lock.deallocate()
+        }
+
+        @inline(__always) func read<R>(_ body: (Int) -> R) -> R {
+            pthread_rwlock_rdlock(lock)
+            defer { pthread_rwlock_unlock(lock) }
+            return body(value)
+        }
+
+        @inline(__always) func write<R>(_ body: (inout Int) -> R) -> R {
+            pthread_rwlock_wrlock(lock)
+            defer { pthread_rwlock_unlock(lock) }
+            return body(&value)
+        }
+    }
+
+    private final class Counter: @unchecked Sendable {
+        var number = 1
+    }
+
+    func run() {
+        let queue = DispatchQueue(label: "subject", attributes: .concurrent), coordinator = ReadWriteCoordinator(), counter = Counter()
+        let pthread = PthreadLock(), plain = ReadWriteLock(1), biased = ReadWriteLock(1, readerBias: true)
+
+        var rows = Rows([]), allocations = Rows([])
+        func turn(_ name: String, _ loop: @escaping (Int) -> Int) -> Turn {
+            Turn(subject: name) {
+                keep(loop(2000))
+                let allocated = bench_allocations(), begin = bench_now_ns()
+                let sum = loop(times)
+                rows.add(name, Double(bench_now_ns() - begin) / Double(times))
+                allocations.add(name, (Double(bench_allocations() - allocated) / Double(times)).rounded(.toNearestOrEven))
+                keep(sum)
+            }
+        }
+        func report(_ group: String, baseline: String, _ turns: [Turn]) {
+            rows = Rows(turns.map(\.subject))
+            allocations = rows
+            note("\(group) ")
+            inRounds(rounds, turns)
+            note("\n")
+            results.print(group, "ns", baseline: baseline, rows.values)
+            results.print(group, "allocations", baseline: "", allocations.values)
+        }
+        func summed(_ times: Int, _ read: () -> Int) -> Int {
+            var sum = 0
+            for _ in 0..<times { sum &+= read() }
+            return sum
+        }
+
+        report("uncontended read", baseline: "DispatchQueue.sync, concurrent", [
+            turn("DispatchQueue.sync, concurrent") { summed($0) { queue.sync { counter.number } } },
+            turn("pthread_rwlock") { summed($0) { pthread.read { $0 } } },
+            turn("ReadWriteCoordinator.read") { summed($0) { coordinator.read { counter.number } } },
+            turn("ReadWriteLock") { summed($0) { plain.withReadLock { $0 } } },
+            turn("ReadWriteLock, biased") { summed($0) { biased.withReadLock { $0 } } },
+        ])
+        report("uncontended write", baseline: "pthread_rwlock", [
+            turn("DispatchQueue.sync, barrier") { summed($0) { queue.sync(flags: .barrier) { counter.number &+= 1; return 1 } } },
+            turn("pthread_rwlock") { summed($0) { pthread.write { $0 &+= 1; return 1 } } },
+            turn("ReadWriteCoordinator.blockingWrite") { summed($0) { coordinator.blockingWrite { counter.number &+= 1; return 1 } } },
+            turn("ReadWriteLock") { summed($0) { plain.withWriteLock { $0 &+= 1; return 1 } } },
+        ])
+        report("enqueued write and its share of the drain", baseline: "DispatchQueue.async, barrier", [
+            turn("DispatchQueue.async, barrier") { times in
+                for _ in 0..<times { queue.async(flags: .barrier) { counter.number &+= 1 } }
+                return queue.sync(flags: .barrier) { counter.number }
+            },
+            turn("ReadWriteCoordinator.enqueueWrite") { times in
+                for _ in 0..<times { coordinator.enqueueWrite { counter.number &+= 1 } }
+                return coordinator.read { counter.number }
+            },
+        ])
+    }
+
+    @inline(never) @_optimize(none)
+    private func keep(_ sum: Int) {}
+}
