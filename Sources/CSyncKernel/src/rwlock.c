@@ -210,21 +210,44 @@ static int note_read(csk_rwlock_t *lock) {
     return 0;
 }
 
-static inline int read_lock(csk_rwlock_t *lock, int64_t deadline_ns) {
+static __attribute__((noinline)) int read_lock_slow(csk_rwlock_t *lock, int64_t deadline_ns) {
     csk_read_t *read = csk_reads_find(lock);
-    if (CSK_UNLIKELY(read != NULL)) {
+    if (read != NULL) {
         if (read->levels == UINT32_MAX) return EAGAIN;
         read->levels++;
         return 0;
     }
-    if (lock->reader_bias) {
+    if (csk_load(&lock->bias, CSK_RELAXED) == BIAS_ON) {
         read = csk_reads_free();
-        if (CSK_UNLIKELY(read == NULL)) return ENOMEM;
-        if (CSK_LIKELY(csk_rwlock_enter_biased(lock, read))) return 0;
+        if (read == NULL) return ENOMEM;
+        if (csk_rwlock_enter_biased(lock, read)) return 0;
         csk_reads_leave();
     }
     int status = enter(lock, RW_READ, deadline_ns);
-    return CSK_LIKELY(status == 0) ? note_read(lock) : status;
+    return status == 0 ? note_read(lock) : status;
+}
+
+/* Inline: a thread that has a record and reads nothing, at a lock at which nobody waits. */
+static inline int read_lock(csk_rwlock_t *lock, int64_t deadline_ns) {
+    csk_reads_t *record = csk_my_reads;
+    if (CSK_UNLIKELY(record == NULL) || CSK_UNLIKELY(record->used != 0) || CSK_UNLIKELY(record->more != NULL))
+        return read_lock_slow(lock, deadline_ns);
+    csk_read_t *read = &record->reads[0];
+    if (csk_load(&lock->bias, CSK_RELAXED) == BIAS_ON) {
+        record->used = 1;
+        if (CSK_LIKELY(csk_rwlock_enter_biased(lock, read))) return 0;
+        record->used = 0;
+        return read_lock_slow(lock, deadline_ns);
+    }
+    uint64_t found = csk_load(&lock->state, CSK_RELAXED);
+    if (CSK_UNLIKELY(found & (RW_WRITER | RW_FLAGS)) || lock->reader_bias ||
+        CSK_UNLIKELY(!csk_cas(&lock->state, &found, found + RW_READER, CSK_ACQUIRE)))
+        return read_lock_slow(lock, deadline_ns);
+    record->used = 1;
+    read->levels = 1;
+    read->biased = 0;
+    csk_store(&read->lock, lock, CSK_RELAXED);
+    return 0;
 }
 
 static inline int write_lock(csk_rwlock_t *lock, int64_t deadline_ns) {
@@ -296,9 +319,9 @@ static inline void leave(csk_rwlock_t *lock, enum csk_rwlock_release release) {
     if (CSK_UNLIKELY(found & RW_FLAGS) || CSK_UNLIKELY(!csk_cas(&lock->state, &found, rest, CSK_RELEASE))) csk_rwlock_leave(lock, release);
 }
 
-static inline int unlock_read(csk_rwlock_t *lock) {
+static __attribute__((noinline)) int unlock_read_slow(csk_rwlock_t *lock) {
     csk_read_t *read = csk_reads_find(lock);
-    if (CSK_UNLIKELY(read == NULL)) return EPERM;
+    if (read == NULL) return EPERM;
     if (--read->levels != 0) return 0;
     if (read->biased) {
         csk_rwlock_leave_biased(lock, read);
@@ -307,13 +330,30 @@ static inline int unlock_read(csk_rwlock_t *lock) {
     }
     csk_store(&read->lock, NULL, CSK_RELAXED);
     csk_reads_leave();
-    leave(lock, RELEASE_READ);
+    csk_rwlock_leave(lock, RELEASE_READ);
     return 0;
 }
 
+/* Inline: the only lock that the thread reads, once. */
 int csk_rwlock_unlock(csk_rwlock_t *lock) {
+    csk_reads_t *record = csk_my_reads;
+    if (CSK_LIKELY(record != NULL) && record->used == 1 && csk_load(&record->reads[0].lock, CSK_RELAXED) == lock) {
+        csk_read_t *read = &record->reads[0];
+        if (CSK_UNLIKELY(read->levels != 1)) {
+            read->levels--;
+            return 0;
+        }
+        record->used = 0;
+        if (read->biased) {
+            csk_rwlock_leave_biased(lock, read);
+            return 0;
+        }
+        csk_store(&read->lock, NULL, CSK_RELAXED);
+        leave(lock, RELEASE_READ);
+        return 0;
+    }
     uint64_t holder = csk_load(&lock->state, CSK_RELAXED) & ~RW_FLAGS;
-    if (holder != (csk_self() | RW_WRITER) && holder != (CSK_GATE_NOBODY | RW_WRITER)) return unlock_read(lock);
+    if (holder != (csk_self() | RW_WRITER) && holder != (CSK_GATE_NOBODY | RW_WRITER)) return unlock_read_slow(lock);
     leave(lock, RELEASE_WRITE);
     return 0;
 }

@@ -14,26 +14,10 @@
  * a tenth of what the lock takes at most. */
 #include "internal/rwlock_queue.h"
 
-enum { BIAS_OFF = 0, BIAS_ON = 1, BIAS_REVOKING = 2 };
-
 /* About what a reader's section takes. */
 static const int64_t spin_ns = 2400;
 
-bool csk_rwlock_enter_biased(csk_rwlock_t *lock, csk_read_t *read) {
-    if (csk_load(&lock->bias, CSK_RELAXED) != BIAS_ON) return false;
-    read->levels = 1;
-    read->biased = 1;
-    csk_store(&read->lock, lock, CSK_RELAXED);
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    if (CSK_LIKELY(csk_load(&lock->bias, CSK_ACQUIRE) == BIAS_ON)) return true;
-    csk_rwlock_leave_biased(lock, read);
-    return false;
-}
-
-void csk_rwlock_leave_biased(csk_rwlock_t *lock, csk_read_t *read) {
-    csk_store(&read->lock, NULL, CSK_RELEASE);
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    if (CSK_LIKELY(csk_load(&lock->bias, CSK_RELAXED) != BIAS_REVOKING)) return;
+void csk_rwlock_wake_revoker(csk_rwlock_t *lock) {
     csk_fetch_add(&lock->revocation, 1u, CSK_RELEASE);
     csk_platform_wake(&lock->revocation, 1);
 }

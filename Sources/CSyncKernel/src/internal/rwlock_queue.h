@@ -92,8 +92,26 @@ int csk_rwlock_park(csk_rwlock_t *lock, const csk_gate_waiter_t *self, uint32_t 
                     csk_rwlock_watch_t *watch);
 
 /* rwlock_bias.c */
-bool csk_rwlock_enter_biased(csk_rwlock_t *lock, csk_read_t *read);
-void csk_rwlock_leave_biased(csk_rwlock_t *lock, csk_read_t *read);
+enum { BIAS_OFF = 0, BIAS_ON = 1, BIAS_REVOKING = 2 };
+void csk_rwlock_wake_revoker(csk_rwlock_t *lock);
+
+static inline void csk_rwlock_leave_biased(csk_rwlock_t *lock, csk_read_t *read) {
+    csk_store(&read->lock, NULL, CSK_RELEASE);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (CSK_UNLIKELY(csk_load(&lock->bias, CSK_RELAXED) == BIAS_REVOKING)) csk_rwlock_wake_revoker(lock);
+}
+
+/* The bias was seen ON; `read` is one of the calling thread's that is not in use. */
+static inline bool csk_rwlock_enter_biased(csk_rwlock_t *lock, csk_read_t *read) {
+    read->levels = 1;
+    read->biased = 1;
+    csk_store(&read->lock, lock, CSK_RELAXED);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (CSK_LIKELY(csk_load(&lock->bias, CSK_ACQUIRE) == BIAS_ON)) return true;
+    csk_rwlock_leave_biased(lock, read);
+    return false;
+}
+
 void csk_rwlock_count_read(csk_rwlock_t *lock);
 int csk_rwlock_revoke(csk_rwlock_t *lock, int64_t deadline_ns);
 /* Whether a writer, which is in the word already, waits for readers that are not. */
