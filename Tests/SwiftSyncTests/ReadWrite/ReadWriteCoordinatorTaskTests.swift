@@ -80,6 +80,7 @@ struct ReadWriteCoordinatorTaskTests {
                 cancelled += 1
             }
         }
+        try await coordinator.suspending.drain()    // The writes of rounds that ended before theirs had begun.
         #expect(ran.value == succeeded)
         #expect(succeeded + timedOut + cancelled == 2000)
         #expect(coordinator.waitingCount == 0)
