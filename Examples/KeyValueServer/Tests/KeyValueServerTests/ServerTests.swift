@@ -14,7 +14,9 @@ private final class ManualClock: Sendable {
 
 /// The same dialogue with a server over every store, byte for byte.
 final class ServerTests: XCTestCase {
-    private func withServers(_ body: (Server, Client, ManualClock) throws -> Void) throws {
+    private func withServers(
+        log: @escaping Log = { _ in }, _ body: (Server, Client, ManualClock) throws -> Void
+    ) throws {
         for store in StoreKind.allCases {
             let clock = ManualClock()
             var options = ServerOptions()
@@ -23,6 +25,7 @@ final class ServerTests: XCTestCase {
             options.store = store
             options.clock = clock.clock
             options.expiryInterval = nil
+            options.log = log
             let server = try Server.start(options)
             defer { server.stop() }
             try body(server, Client(port: server.port), clock)
@@ -128,5 +131,96 @@ final class ServerTests: XCTestCase {
             client.expect("*3\r\n$3\r\nSET\r\n$1\r\nv\r\n$\(value.utf8.count)\r\n\(value)\r\n", "+OK\r\n")
             client.expect("GET v\r\nPING\r\n", "$\(value.utf8.count)\r\n\(value)\r\n+PONG\r\n")
         }
+    }
+
+    func testTheConfigurationIsReadAndChanged() throws {
+        try withServers { server, client, _ in
+            let failed = "-ERR CONFIG SET failed (possibly related to argument"
+            let dialogue = [
+                ("CONFIG GET maxclients", "*2\r\n$10\r\nmaxclients\r\n$5\r\n10000"),
+                ("CONFIG SET maxclients 20 loglevel WARNING", "+OK"),
+                ("CONFIG GET MAXC* loglevel", "*4\r\n$8\r\nloglevel\r\n$7\r\nwarning\r\n$10\r\nmaxclients\r\n$2\r\n20"),
+                ("CONFIG SET maxclients 0", "\(failed) 'maxclients') - argument must be between 1 and 4294967295 inclusive"),
+                ("CONFIG SET maxclients x", "\(failed) 'maxclients') - argument couldn't be parsed into an integer"),
+                ("CONFIG SET slowlog-log-slower-than -2",
+                    "\(failed) 'slowlog-log-slower-than') - argument must be between -1 and \(Int.max) inclusive"),
+                ("CONFIG SET loglevel loud",
+                    "\(failed) 'loglevel') - argument(s) must be one of the following: debug, verbose, notice, warning"),
+                ("CONFIG SET maxclients 1 maxclients 2", "\(failed) 'maxclients') - duplicate parameter"),
+                ("CONFIG SET shards 7", "\(failed) 'shards') - can't set immutable config"),
+                ("CONFIG SET shards 16", "+OK"),
+                ("CONFIG SET nosuch 1", "-ERR Unknown option or number of arguments for CONFIG SET - 'nosuch'"),
+                ("CONFIG SET maxclients", "-ERR wrong number of arguments for 'config|set' command"),
+                ("CONFIG SET maxclients 5 loglevel", "-ERR syntax error"),
+                ("CONFIG GET nosuch*", "*0"),
+                // One that is wrong spoils the others.
+                ("CONFIG SET maxclients 30 loglevel loud",
+                    "\(failed) 'loglevel') - argument(s) must be one of the following: debug, verbose, notice, warning"),
+                ("CONFIG GET maxclients", "*2\r\n$10\r\nmaxclients\r\n$2\r\n20"),
+            ]
+            for (request, reply) in dialogue { client.expect(request + "\r\n", reply + "\r\n") }
+            // What one connection sets, all others see.
+            Client(port: server.port).expect("CONFIG GET maxclients\r\n", "*2\r\n$10\r\nmaxclients\r\n$2\r\n20\r\n")
+        }
+    }
+
+    func testTheLimitOfClientsIsKept() throws {
+        try withServers { server, client, _ in
+            client.expect("CONFIG SET maxclients 1\r\n", "+OK\r\n")
+            let refused = Client(port: server.port)
+            let reply = "-ERR max number of clients reached\r\n"
+            XCTAssertEqual(refused.receive(reply.utf8.count), reply)
+            refused.expectEnd()
+            client.expect("CONFIG SET maxclients 2\r\n", "+OK\r\n")
+            Client(port: server.port).expect("PING\r\n", "+PONG\r\n")
+        }
+    }
+
+    func testTheLimitOfKeysIsKept() throws {
+        try withServers { _, client, _ in
+            client.expect("MSET a 1 b 2 c 3\r\nCONFIG SET keys-max-results 2\r\n", "+OK\r\n+OK\r\n")
+            client.send("KEYS *\r\n")
+            XCTAssertEqual(client.receive(4), "*2\r\n")
+            XCTAssertEqual(client.receive(14).filter { $0 == "$" }.count, 2)
+            client.expect("KEYS b\r\n", "*1\r\n$1\r\nb\r\n")
+            client.send("CONFIG SET keys-max-results 0\r\nKEYS *\r\n")
+            XCTAssertEqual(client.receive(9), "+OK\r\n*3\r\n")
+        }
+    }
+
+    func testSlowCommandsAreCountedAndLoggedAsConfigured() throws {
+        let lines = Mutex<[String]>([])
+        try withServers(log: { line in lines.withLock { $0.append(line) } }) { _, client, _ in
+            lines.withLock { $0 = [] }
+            client.expect("CONFIG SET slowlog-log-slower-than -1 loglevel warning\r\nSET a 1\r\nKEYS *\r\n",
+                "+OK\r\n+OK\r\n*1\r\n$1\r\na\r\n")
+            XCTAssertEqual(lines.withLock { $0 }, [])
+            XCTAssertEqual(try slowCount(client), 0)
+            // At zero, each is slow.
+            client.expect("CONFIG SET slowlog-log-slower-than 0 loglevel notice\r\nGET a\r\nKEYS *\r\n",
+                "+OK\r\n$1\r\n1\r\n*1\r\n$1\r\na\r\n")
+            let logged = lines.withLock { $0 }
+            XCTAssertEqual(logged.count, 3)
+            XCTAssertEqual(logged.first, "notice: the configuration was changed")
+            for (line, name) in zip(logged.dropFirst(), ["get", "keys"]) {
+                XCTAssertTrue(line.hasPrefix("notice: \(name) took ") && line.hasSuffix(" us"), line)
+            }
+            XCTAssertEqual(try slowCount(client), 2)
+            client.expect("CONFIG SET slowlog-log-slower-than -1\r\nGET a\r\nCONFIG RESETSTAT\r\n", "+OK\r\n$1\r\n1\r\n+OK\r\n")
+            XCTAssertEqual(try slowCount(client), 0)
+            client.expect("CONFIG SET loglevel debug\r\nGET a\r\n", "+OK\r\n$1\r\n1\r\n")
+            XCTAssertTrue(lines.withLock { $0.contains("debug: client 1: get") })
+        }
+    }
+
+    /// The `slow_commands` of `INFO`.
+    private func slowCount(_ client: Client) throws -> Int {
+        client.send("INFO stats\r\n")
+        var header = ""
+        while !header.hasSuffix("\r\n") { header += client.receive(1) }
+        let length = try XCTUnwrap(Int(header.dropFirst().dropLast(1)))
+        let text = client.receive(length + 2)
+        let line = try XCTUnwrap(text.split(separator: "\r\n").first { $0.hasPrefix("slow_commands:") })
+        return try XCTUnwrap(Int(line.dropFirst("slow_commands:".count)))
     }
 }

@@ -19,7 +19,7 @@ extension Command {
             request, _ in
             .reply(CommandDescriptions.reply(to: request))
         },
-        other("config", -2, ["admin", "noscript"], "Reads the configuration.", "server", since: "2.0.0") {
+        other("config", -2, ["admin", "noscript"], "Reads and changes the configuration.", "server", since: "2.0.0") {
             request, session in
             .reply(Configuration.reply(to: request, session.server))
         },
@@ -90,78 +90,5 @@ enum Hello {
                 (.text("role"), .text("master")),
                 (.text("modules"), .array([])),
             ]))
-    }
-}
-
-/// `CONFIG`: a few parameters that clients ask for, none of which can be changed while the server runs.
-enum Configuration {
-    static func reply(to request: Request, _ server: ServerFacts) -> Reply {
-        let subcommand = request[1]
-        if subcommand.hasName("get") {
-            guard request.count > 2 else { return .wrongArity("config|get".utf8) }
-            return get(request.dropFirst(2), server)
-        }
-        if subcommand.hasName("set") {
-            guard request.count > 3 else { return .wrongArity("config|set".utf8) }
-            guard request.count % 2 == 0 else { return .syntaxError }
-            return set(request.dropFirst(2), server)
-        }
-        if subcommand.hasName("resetstat") {
-            guard request.count == 2 else { return .wrongArity("config|resetstat".utf8) }
-            server.statistics.reset()
-            return .ok
-        }
-        if subcommand.hasName("help"), request.count == 2 {
-            return help(
-                "CONFIG <subcommand> [<arg> [value] [opt] ...]. Subcommands are:", [
-                "GET <pattern>", "    Return parameters matching the glob-like <pattern> and their values.",
-                "SET <directive> <value>", "    Set the configuration <directive> to <value>.",
-                "RESETSTAT", "    Reset statistics reported by the INFO command.",
-            ])
-        }
-        return unknownSubcommand(subcommand, of: "CONFIG")
-    }
-
-    private static func parameters(_ server: ServerFacts) -> [(name: String, value: String)] {
-        let limits = RequestLimits()
-        return [
-            ("appendonly", "no"), ("bind", "127.0.0.1"), ("databases", "1"), ("io-threads", "\(server.threads)"),
-            ("maxmemory", "0"), ("maxmemory-policy", "noeviction"), ("port", "\(server.port)"),
-            ("proto-max-bulk-len", "\(limits.bulkLength)"), ("save", ""), ("timeout", "0"),
-        ]
-    }
-
-    private static func get(_ patterns: ArraySlice<[UInt8]>, _ server: ServerFacts) -> Reply {
-        let globs = patterns.map { Glob($0, ignoringCase: true) }
-        return .map(
-            parameters(server)
-                .filter { parameter in globs.contains { $0.matches(Array(parameter.name.utf8)) } }
-                .map { (.text($0.name), .text($0.value)) })
-    }
-
-    /// Setting a parameter to the value it has is fine; anything else is refused as for an immutable parameter.
-    private static func set(_ arguments: ArraySlice<[UInt8]>, _ server: ServerFacts) -> Reply {
-        let parameters = parameters(server)
-        for index in stride(from: arguments.startIndex, to: arguments.endIndex, by: 2) {
-            let name = String(decoding: arguments[index], as: UTF8.self)
-            guard let parameter = parameters.first(where: { $0.name == name.lowercased() }) else {
-                return .failure("ERR Unknown option or number of arguments for CONFIG SET - '\(name)'")
-            }
-            guard Array(parameter.value.utf8) == arguments[index + 1] else {
-                let problem = "(possibly related to argument '\(name)') - can't set immutable config"
-                return .failure("ERR CONFIG SET failed \(problem)")
-            }
-        }
-        return .ok
-    }
-
-    static func unknownSubcommand(_ subcommand: [UInt8], of command: String) -> Reply {
-        .error(
-            Array("ERR unknown subcommand '".utf8) + subcommand.textPrefix(128) + Array("'. Try \(command) HELP.".utf8))
-    }
-
-    static func help(_ heading: StaticString, _ lines: [StaticString]) -> Reply {
-        let lines = lines + ["HELP", "    Print this help."]
-        return .array([.simple(heading)] + lines.map { .simple($0) })
     }
 }

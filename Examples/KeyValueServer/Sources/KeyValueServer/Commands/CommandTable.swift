@@ -43,11 +43,13 @@ struct CommandTable: Sendable {
 
     /// Reads a request, or finds what is wrong with it.
     func plan(_ request: Request, _ session: inout Session) -> Work {
+        session.command = "unknown command"
         guard let command = command(named: request[0]) else {
             // Web pages can make browsers send these to any port; what follows them must not be carried out.
             if request[0].hasName("post") || request[0].hasName("host:") { return .close(nil) }
             return .reply(CommandTable.unknown(request))
         }
+        session.command = command.name
         guard command.accepts(wordCount: request.count) else {
             return .reply(.wrongArity(command.name.withUTF8Buffer { Array($0) }))
         }

@@ -29,8 +29,8 @@ extension Command {
             .key(Key(request[1]), .type)
         },
         generic("keys", 2, ["readonly", "sort_for_script"], "Returns all keys like a pattern.", since: "1.0.0", keys: (0, 0, 0)) {
-            request, _ in
-            .sweep(.keys(Glob(request[1])))
+            request, session in
+            .sweep(.keys(Glob(request[1]), limit: session.server.settings.current.maximumKeys))
         },
         generic("scan", -2, ["readonly"], "Goes through the keys step by step.", since: "2.8.0", keys: (0, 0, 0)) {
             request, _ in

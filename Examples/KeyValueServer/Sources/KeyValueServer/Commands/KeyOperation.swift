@@ -15,24 +15,47 @@ enum KeyOperation: Sendable {
     case persist
     case type
 
-    func apply(to shard: inout Shard, _ key: Key, now: Milliseconds) -> Reply {
+    /// Whether the data stays as it is: the entry of the key is all that the answer depends on.
+    var onlyReads: Bool {
+        switch self {
+        case .get, .exists, .length, .timeLeft, .type: true
+        case .set, .delete, .add, .append, .expire, .persist: false
+        }
+    }
+
+    /// The answer of an operation that only reads, from the entry of its key, which is alive, or from none.
+    func answer(from entry: Shard.Entry?, now: Milliseconds) -> Reply {
         switch self {
         case .get:
-            return shard.entry(key, now: now).map { .bulk($0.value) } ?? .null
+            return entry.map { .bulk($0.value) } ?? .null
+        case .exists:
+            return .integer(entry == nil ? 0 : 1)
+        case .length:
+            return .integer(entry?.value.count ?? 0)
+        case .timeLeft(let unit):
+            guard let entry else { return .integer(-2) }
+            return .integer(entry.canExpire ? unit.rounded(entry.deadline - now) : -1)
+        case .type:
+            return entry == nil ? .simple("none") : .simple("string")
+        case .set, .delete, .add, .append, .expire, .persist:
+            preconditionFailure("this operation writes")
+        }
+    }
+
+    func apply(to shard: inout Shard, _ key: Key, now: Milliseconds) -> Reply {
+        switch self {
+        case .get, .exists, .length, .timeLeft, .type:
+            return answer(from: shard.entry(key, now: now), now: now)
         case .set(let value, let options):
             return options.apply(value, to: &shard, key, now: now)
         case .delete:
             guard shard.entry(key, now: now) != nil else { return .integer(0) }
             shard.remove(key)
             return .integer(1)
-        case .exists:
-            return .integer(shard.entry(key, now: now) == nil ? 0 : 1)
         case .add(let amount):
             return KeyOperation.add(amount, to: &shard, key, now: now)
         case .append(let tail):
             return KeyOperation.append(tail, to: &shard, key, now: now)
-        case .length:
-            return .integer(shard.entry(key, now: now)?.value.count ?? 0)
         case .expire(let deadline, let condition):
             guard let entry = shard.entry(key, now: now), condition.allows(deadline, insteadOf: entry) else {
                 return .integer(0)
@@ -43,15 +66,10 @@ enum KeyOperation: Sendable {
                 shard.store(key, entry.value, deadline: deadline)
             }
             return .integer(1)
-        case .timeLeft(let unit):
-            guard let entry = shard.entry(key, now: now) else { return .integer(-2) }
-            return .integer(entry.canExpire ? unit.rounded(entry.deadline - now) : -1)
         case .persist:
             guard let entry = shard.entry(key, now: now), entry.canExpire else { return .integer(0) }
             shard.store(key, entry.value)
             return .integer(1)
-        case .type:
-            return shard.entry(key, now: now) == nil ? .simple("none") : .simple("string")
         }
     }
 

@@ -1,3 +1,5 @@
+import SwiftSync
+
 /// What a connection remembers between its requests, and what commands may ask about the server.
 struct Session: Sendable {
     /// The number `HELLO` reports.
@@ -8,6 +10,9 @@ struct Session: Sendable {
 
     /// The time at which the input arrived that is being worked on.
     var now: Milliseconds = 0
+
+    /// The name of the command that was read last.
+    var command: StaticString = ""
 }
 
 /// Facts for `INFO`, `CONFIG` and `HELLO`.
@@ -24,4 +29,7 @@ struct ServerFacts: Sendable {
     var threads: Int
     var started: Milliseconds
     let statistics: Statistics
+    /// Read by every command, changed by `CONFIG SET`.
+    let settings: Snapshot<Settings>
+    let write: Log
 }

@@ -43,7 +43,8 @@ enum Combination: Sendable {
 
 /// The commands that visit the whole keyspace.
 enum Sweep: Sendable {
-    case keys(Glob)
+    /// With a limit of zero, all of them.
+    case keys(Glob, limit: Int)
     case scan(ScanRequest)
     case flush
 }

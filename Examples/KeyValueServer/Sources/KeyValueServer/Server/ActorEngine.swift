@@ -18,15 +18,15 @@ final class ActorEngine: Engine {
 
     func run(_ batch: [QueuedWork], server: ServerFacts, completion: @escaping @Sendable ([ByteBuffer]) -> Void) {
         if case .sweep(let sweep)? = batch.first?.work {
-            let version = batch[0].version
-            Task(priority: .low) { await self.run(sweep, version, completion) }
+            let queued = batch[0]
+            Task(priority: .low) { await self.run(sweep, queued, server, completion) }
             return
         }
         Task(priority: .high) {
             var encoder = ReplyEncoder(buffer: ByteBuffer())
             for queued in batch {
                 encoder.version = queued.version
-                encoder.write(await self.answer(queued, server))
+                encoder.write(await server.watch(queued.command) { await self.answer(queued, server) })
             }
             completion([encoder.buffer])
         }
@@ -62,15 +62,19 @@ final class ActorEngine: Engine {
         return sizes
     }
 
-    private func run(_ sweep: Sweep, _ version: ProtocolVersion, _ completion: ([ByteBuffer]) -> Void) async {
+    private func run(
+        _ sweep: Sweep, _ queued: QueuedWork, _ server: ServerFacts, _ completion: ([ByteBuffer]) -> Void
+    ) async {
         switch sweep {
-        case .keys(let pattern):
-            completion(await finish(KeysJob(shardCount: shards.count, pattern: pattern)).reply())
+        case .keys(let pattern, let limit):
+            let job = KeysJob(shardCount: shards.count, pattern: pattern, limit: limit)
+            completion(await server.watch(queued.command) { await finish(job) }.reply())
         case .scan(let request):
-            completion([encoded(await finish(ScanJob(shardCount: shards.count, request: request)).reply(), version)])
+            let job = await server.watch(queued.command) { await finish(ScanJob(shardCount: shards.count, request: request)) }
+            completion([encoded(job.reply(), queued.version)])
         case .flush:
-            var job = await finish(FlushJob(shardCount: shards.count))
-            completion([encoded(.ok, version)])
+            var job = await server.watch(queued.command) { await finish(FlushJob(shardCount: shards.count)) }
+            completion([encoded(.ok, queued.version)])
             // The threads of the pool belong to everybody, so each bucket is a turn of its own.
             while job.freeBucket() { await Task.yield() }
         }

@@ -18,19 +18,24 @@ final class BlockingEngine<Store: BlockingStore>: Engine {
 
     @inline(__always)
     private func apply(_ operation: KeyOperation, _ key: Key, now: Milliseconds) -> Reply {
-        shards[key.shard(of: shards.count)].withShard(.command) { operation.apply(to: &$0, key, now: now) }
+        shards[key.shard(of: shards.count)].apply(operation, key, now: now)
     }
 
     func answer(_ work: Work, _ session: borrowing Session) -> Reply {
+        session.server.watch(session.command) { answer(work, session.server, now: session.now) }
+    }
+
+    @inline(__always)
+    private func answer(_ work: Work, _ server: ServerFacts, now: Milliseconds) -> Reply {
         switch work {
         case .key(let key, let operation):
-            return apply(operation, key, now: session.now)
+            return apply(operation, key, now: now)
         case .keys(let steps, let combination):
-            return combination.combine(steps.map { apply($0.operation, $0.key, now: session.now) })
+            return combination.combine(steps.map { apply($0.operation, $0.key, now: now) })
         case .count:
             return .integer(sizes().reduce(0) { $0 + $1.keys })
         case .info(let sections):
-            return ServerReport.reply(sections, session.server, sizes(), now: session.now)
+            return ServerReport.reply(sections, server, sizes(), now: now)
         case .reply(let reply):
             return reply
         case .close, .sweep:
@@ -48,20 +53,22 @@ final class BlockingEngine<Store: BlockingStore>: Engine {
             yieldProcessorToOthers()
             for queued in batch {
                 guard case .sweep(let sweep) = queued.work else { preconditionFailure("only sweeps run elsewhere") }
-                self.run(sweep, queued.version, completion)
+                self.run(sweep, queued, server, completion)
             }
         }
     }
 
-    private func run(_ sweep: Sweep, _ version: ProtocolVersion, _ completion: ([ByteBuffer]) -> Void) {
+    private func run(_ sweep: Sweep, _ queued: QueuedWork, _ server: ServerFacts, _ completion: ([ByteBuffer]) -> Void) {
         switch sweep {
-        case .keys(let pattern):
-            completion(finish(KeysJob(shardCount: shards.count, pattern: pattern)).reply())
+        case .keys(let pattern, let limit):
+            let job = KeysJob(shardCount: shards.count, pattern: pattern, limit: limit)
+            completion(server.watch(queued.command) { finish(job) }.reply())
         case .scan(let request):
-            completion([encoded(finish(ScanJob(shardCount: shards.count, request: request)).reply(), version)])
+            let job = server.watch(queued.command) { finish(ScanJob(shardCount: shards.count, request: request)) }
+            completion([encoded(job.reply(), queued.version)])
         case .flush:
-            var job = finish(FlushJob(shardCount: shards.count))
-            completion([encoded(.ok, version)])
+            var job = server.watch(queued.command) { finish(FlushJob(shardCount: shards.count)) }
+            completion([encoded(.ok, queued.version)])
             while job.freeBucket() {}
         }
     }

@@ -44,6 +44,7 @@ final class ConnectionHandler<E: Engine>: ChannelDuplexHandler {
         self.engine = engine
         self.clock = clock
         session = Session(id: server.statistics.connectionOpened(), server: server)
+        server.log(.verbose, "client \(session.id): connected")
     }
 
     // MARK: Events
@@ -77,6 +78,7 @@ final class ConnectionHandler<E: Engine>: ChannelDuplexHandler {
         phase = .lingering
         inputs.removeAll()
         session.server.statistics.connectionClosed()
+        session.server.log(.verbose, "client \(session.id): gone")
         context.fireChannelInactive()
     }
 
@@ -113,7 +115,9 @@ final class ConnectionHandler<E: Engine>: ChannelDuplexHandler {
         var count = 0
         while !isBusy, context.channel.isWritable, let request = nextRequest(&batch) {
             count += 1
-            handle(CommandTable.shared.plan(request, &session), &batch, context)
+            let work = CommandTable.shared.plan(request, &session)
+            session.server.log(.debug, "client \(session.id): \(session.command)")
+            handle(work, &batch, context)
         }
         if count > 0 { session.server.statistics.commandsRead(count) }
         if !batch.isEmpty { start(batch, context) }
@@ -157,7 +161,7 @@ final class ConnectionHandler<E: Engine>: ChannelDuplexHandler {
             if let reply { emit(reply, &batch) }
             end()
         case .sweep:
-            let queued = QueuedWork(work: work, version: session.version, now: session.now)
+            let queued = QueuedWork(work, session)
             if batch.isEmpty {
                 start([queued], context)
             } else {
@@ -170,7 +174,7 @@ final class ConnectionHandler<E: Engine>: ChannelDuplexHandler {
                 emit(engine.answer(work, session), &batch)
                 if output.buffer.readableBytes >= Self.outputSize { writeOutput(context) }
             } else {
-                batch.append(QueuedWork(work: work, version: session.version, now: session.now))
+                batch.append(QueuedWork(work, session))
             }
         }
     }
@@ -181,7 +185,7 @@ final class ConnectionHandler<E: Engine>: ChannelDuplexHandler {
             output.version = session.version
             output.write(reply)
         } else {
-            batch.append(QueuedWork(work: .reply(reply), version: session.version, now: session.now))
+            batch.append(QueuedWork(.reply(reply), session))
         }
     }
 

@@ -13,17 +13,25 @@ final class ConnectionRegistry: Sendable {
     private let open = DispatchGroup()
 
     /// Keeps a new connection until it is closed. One that comes too late is turned away.
-    func add(_ channel: any Channel) {
-        let isLate = state.withLock { state in
-            if !state.isDraining { state.channels[ObjectIdentifier(channel)] = channel }
-            return state.isDraining
+    ///
+    /// - Returns: false, and nothing was done, if there are `limit` connections already.
+    func add(_ channel: any Channel, limit: Int) -> Bool {
+        let (isLate, isFull) = state.withLock { state in
+            let isFull = state.channels.count >= limit
+            if !state.isDraining && !isFull { state.channels[ObjectIdentifier(channel)] = channel }
+            return (state.isDraining, isFull)
         }
-        guard !isLate else { return channel.close(promise: nil) }
+        if isLate {
+            channel.close(promise: nil)
+            return true
+        }
+        if isFull { return false }
         open.enter()
         channel.closeFuture.whenComplete { [self] _ in
             state.withLock { _ = $0.channels.removeValue(forKey: ObjectIdentifier(channel)) }
             open.leave()
         }
+        return true
     }
 
     /// Asks all connections to answer what they have received and to close.

@@ -5,6 +5,14 @@ struct QueuedWork: Sendable {
     var work: Work
     var version: ProtocolVersion
     var now: Milliseconds
+    var command: StaticString
+
+    init(_ work: Work, _ session: borrowing Session) {
+        self.work = work
+        version = session.version
+        now = session.now
+        command = session.command
+    }
 
     var isSweep: Bool { if case .sweep = work { true } else { false } }
 }

@@ -1,6 +1,7 @@
 import Dispatch
 import NIOCore
 import NIOPosix
+import SwiftSync
 import Synchronization
 
 /// What a server is started with.
@@ -15,6 +16,7 @@ public struct ServerOptions: Sendable {
     public var clock = ServerClock.monotonic
     /// Time between two rounds of active expiry. Nil switches it off.
     public var expiryInterval: TimeAmount? = .milliseconds(100)
+    public var log: Log = logToStandardError
 
     public init() {}
 }
@@ -36,6 +38,7 @@ public final class Server: Sendable {
         case .niolock: try start(options, BlockingEngine<NIOLockStore>.init)
         case .dispatch: try start(options, BlockingEngine<DispatchStore>.init)
         case .swiftsync: try start(options, BlockingEngine<SwiftSyncStore>.init)
+        case .snapshot: try start(options, BlockingEngine<SnapshotStore>.init)
         case .actor: try start(options, ActorEngine.init)
         }
     }
@@ -46,6 +49,7 @@ public final class Server: Sendable {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: options.threads)
         let connections = ConnectionRegistry()
         let statistics = Statistics()
+        let settings = Snapshot(Settings())
         let started = options.clock.now()
         let bootstrap = ServerBootstrap(group: group)
             .serverChannelOption(.backlog, value: 511)
@@ -54,11 +58,17 @@ public final class Server: Sendable {
             .childChannelInitializer { channel in
                 let facts = ServerFacts(
                     port: channel.localAddress?.port ?? options.port, store: options.store, shards: options.shards,
-                    threads: options.threads, started: started, statistics: statistics)
-                connections.add(channel)
+                    threads: options.threads, started: started, statistics: statistics,
+                    settings: settings, write: options.log)
+                let isWelcome = connections.add(channel, limit: settings.current.maximumClients)
+                if !isWelcome { facts.log(.warning, "a client too many was turned away") }
                 return channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandler(
-                        ConnectionHandler(engine: engine, clock: options.clock, server: facts))
+                    let pipeline = channel.pipeline.syncOperations
+                    if isWelcome {
+                        try pipeline.addHandler(ConnectionHandler(engine: engine, clock: options.clock, server: facts))
+                    } else {
+                        try pipeline.addHandler(RefusalHandler())
+                    }
                 }
             }
         do {

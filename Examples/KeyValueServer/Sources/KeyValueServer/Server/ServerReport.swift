@@ -10,6 +10,7 @@ final class Statistics: Sendable {
     private let connections = Atomic(0)
     private let commands = Atomic(0)
     private let expired = Atomic(0)
+    private let slow = Atomic(0)
     private let open = Atomic(0)
 
     /// Also the connection's number.
@@ -20,17 +21,20 @@ final class Statistics: Sendable {
 
     func connectionClosed() { open.wrappingSubtract(1, ordering: .relaxed) }
     func commandsRead(_ count: Int) { commands.wrappingAdd(count, ordering: .relaxed) }
+    func commandWasSlow() { slow.wrappingAdd(1, ordering: .relaxed) }
     func keysExpired(_ count: Int) { expired.wrappingAdd(count, ordering: .relaxed) }
 
     /// Forgets what was counted, but not who is connected.
     func reset() {
         commands.store(0, ordering: .relaxed)
         expired.store(0, ordering: .relaxed)
+        slow.store(0, ordering: .relaxed)
     }
 
     var connectionCount: Int { connections.load(ordering: .relaxed) }
     var commandCount: Int { commands.load(ordering: .relaxed) }
     var expiredCount: Int { expired.load(ordering: .relaxed) }
+    var slowCount: Int { slow.load(ordering: .relaxed) }
     var openCount: Int { open.load(ordering: .relaxed) }
 }
 
@@ -78,6 +82,7 @@ enum ServerReport {
                 ("total_connections_received", "\(statistics.connectionCount)"),
                 ("total_commands_processed", "\(statistics.commandCount)"),
                 ("expired_keys_active", "\(statistics.expiredCount)"),
+                ("slow_commands", "\(statistics.slowCount)"),
             ]),
             ("Replication", [("role", "master")]),
             ("Keyspace", keys == 0 ? [] : [("db0", "keys=\(keys),expires=\(expiring),avg_ttl=0")]),

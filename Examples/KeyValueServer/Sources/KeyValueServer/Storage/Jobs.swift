@@ -10,26 +10,31 @@ struct KeysJob: SweepJob {
 
     let shardCount: Int
     let pattern: Glob
+    /// After how many keys it ends; zero for never.
+    let limit: Int
     private var cursor = ScanCursor()
     private var found = 0
     private var pieces: [ByteBuffer] = []
     private var piece = ReplyEncoder(buffer: ByteBuffer())
 
-    init(shardCount: Int, pattern: Glob) {
+    init(shardCount: Int, pattern: Glob, limit: Int = 0) {
         self.shardCount = shardCount
+        self.limit = limit
         self.pattern = pattern
     }
 
     var nextStep: SweepStep<Harvest>? {
-        guard cursor.shard < shardCount else { return nil }
+        guard cursor.shard < shardCount, hasRoom else { return nil }
         return SweepStep(shard: cursor.shard) { [bucket = cursor.bucket] shard, now in
             shard.keys(from: bucket, limit: sweepStepSize, now: now)
         }
     }
 
+    private var hasRoom: Bool { limit == 0 || found < limit }
+
     mutating func absorb(_ harvest: consuming Harvest) {
         cursor.advance(by: harvest.buckets)
-        for key in harvest.keys where pattern.matches(key) {
+        for key in harvest.keys where hasRoom && pattern.matches(key) {
             piece.writeBulk(key)
             found += 1
         }

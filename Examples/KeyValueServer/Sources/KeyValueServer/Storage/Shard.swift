@@ -1,3 +1,5 @@
+import SwiftSync
+
 /// One part of the keyspace: what a lock, queue or actor of a store protects.
 ///
 /// The keys lie in a fixed number of buckets, each a dictionary of its own, and a key never changes its bucket. So work
@@ -25,6 +27,8 @@ public struct Shard: Sendable {
     private(set) var count = 0
     /// How many of them have a deadline.
     private(set) var expiring = 0
+    /// Where readers without a lock look; nil where every access is exclusive, which is in all stores but one.
+    private var readers: PublishedEntries?
 
     public init() {
         buckets = Array(repeating: Bucket(), count: Shard.bucketCount)
@@ -50,12 +54,14 @@ public struct Shard: Sendable {
             buckets[index].expiring += change
             expiring += change
         }
+        readers?.entries.updateValue(entry, forKey: key)
     }
 
     @discardableResult
     mutating func remove(_ key: Key) -> Entry? {
         let index = key.bucket
         guard let old = buckets[index].entries.removeValue(forKey: key) else { return nil }
+        readers?.entries.removeValue(forKey: key)
         count -= 1
         if old.canExpire {
             buckets[index].expiring -= 1
@@ -64,21 +70,34 @@ public struct Shard: Sendable {
         return old
     }
 
-    /// Changes a value where it lies, so that appending does not copy what is there.
+    /// Changes a value where it lies, so that appending does not copy what is there, unless it is published.
     ///
     /// The key must be present and alive.
     mutating func update<R>(_ key: Key, _ body: (inout [UInt8]) -> R) -> R? {
         let index = key.bucket
         guard let position = buckets[index].entries.index(forKey: key) else { return nil }
-        return body(&buckets[index].entries.values[position].value)
+        let result = body(&buckets[index].entries.values[position].value)
+        readers?.entries.updateValue(buckets[index].entries.values[position], forKey: key)
+        return result
     }
 
-    /// Takes out what the shard holds and puts `replacement` in its place, in constant time.
+    /// Takes out what the shard holds and leaves it empty, with `empty` in its place, in constant time.
     ///
     /// What comes out is freed by the caller, outside the protection.
-    mutating func exchange(with replacement: consuming Shard) -> Shard {
-        swap(&self, &replacement)
-        return replacement
+    mutating func exchange(with empty: consuming Shard) -> Shard {
+        empty.readers = readers?.successor()
+        swap(&self, &empty)
+        return empty
+    }
+
+    typealias Entries = SnapshotDictionary<Key, Entry>
+
+    /// From now on, all changes of this shard, which is empty, are seen in the dictionary that the result holds.
+    mutating func publish() -> Snapshot<Entries> {
+        precondition(count == 0, "what is there already would not be seen")
+        let readers = PublishedEntries()
+        self.readers = readers
+        return readers.current
     }
 
     /// Frees one bucket of a shard that was taken out and serves nobody any more. Returns false if none is left.

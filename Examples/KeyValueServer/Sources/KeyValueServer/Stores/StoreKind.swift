@@ -10,6 +10,8 @@ public enum StoreKind: String, CaseIterable, Sendable {
     case actor
     /// A serial `DispatchQueue`, entered with `sync`.
     case dispatch
+    /// `PriorityMutex` for those who write; those who only read take no lock, but look into a `SnapshotDictionary`.
+    case snapshot
 }
 
 /// How much an access to a shard matters.
@@ -30,4 +32,14 @@ protocol BlockingStore: Sendable {
 
     /// Runs `body` alone with the shard.
     func withShard<R: Sendable>(_ urgency: Urgency, _ body: (inout Shard) -> R) -> R
+
+    /// Carries out what a command does to one key. Alone with the shard, unless the store knows a better way.
+    func apply(_ operation: KeyOperation, _ key: Key, now: Milliseconds) -> Reply
+}
+
+extension BlockingStore {
+    @inline(__always)
+    func apply(_ operation: KeyOperation, _ key: Key, now: Milliseconds) -> Reply {
+        withShard(.command) { operation.apply(to: &$0, key, now: now) }
+    }
 }

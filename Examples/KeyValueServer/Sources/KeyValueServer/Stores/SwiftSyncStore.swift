@@ -8,11 +8,17 @@ struct SwiftSyncStore: BlockingStore {
     init(_ shard: Shard) { self.shard = PriorityMutex(shard) }
 
     func withShard<R: Sendable>(_ urgency: Urgency, _ body: (inout Shard) -> R) -> R {
+        shard.withLock(urgency, body)
+    }
+}
+
+extension PriorityMutex {
+    func withLock<R: Sendable>(_ urgency: Urgency, _ body: (inout Value) -> R) -> R {
         switch urgency {
         case .command:
-            return shard.withLock { body(&$0) }
+            return withLock { body(&$0) }
         case .sweep:
-            guard let result = shard.withLock(priority: .lowest, { body(&$0) }) else {
+            guard let result = withLock(priority: .lowest, { body(&$0) }) else {
                 preconditionFailure("without a timeout, the lock is always taken in the end")
             }
             return result
