@@ -209,6 +209,23 @@ static void a_table_is_destroyed_inside_a_section_while_it_resizes(void) {
     CHECK_EQ(alive, 0);
 }
 
+/* It used to retire each entry by itself: writers of everything else then waited for room until all were reclaimed. */
+static void the_end_of_a_large_table_leaves_others_their_room(void) {
+    csk_rcu_map_t *map;
+    CHECK_STATUS(csk_rcu_map_create(&map, has_key), 0);
+    for (uint64_t key = 0; key < 5000; key++) put(map, csk_hash_int, key, 1);
+    CHECK_STATUS(csk_rcu_barrier(), 0);
+    CHECK_STATUS(csk_rcu_read_lock(), 0);
+    CHECK_STATUS(csk_rcu_map_destroy(map, reclaim), 0);
+    /* The table, and at most a resize and the barrier that are being counted down. */
+    CHECK(csk_rcu_pending() <= 3);
+    CHECK_EQ(alive, 5000);
+    CHECK_STATUS(csk_rcu_read_unlock(), 0);
+    CHECK_STATUS(csk_rcu_barrier(), 0);
+    CHECK_EQ(alive, 0);
+}
+
 TEST_MAIN(
     TEST(it_holds_what_was_put_in), TEST(keys_with_one_hash_are_told_apart), TEST(hashes_of_bytes), TEST(lookups_while_it_grows),
-    TEST(writers_against_each_other), TEST(a_table_is_destroyed_inside_a_section_while_it_resizes))
+    TEST(writers_against_each_other), TEST(a_table_is_destroyed_inside_a_section_while_it_resizes),
+    TEST(the_end_of_a_large_table_leaves_others_their_room))

@@ -22,6 +22,7 @@ struct csk_rcu_map {
     csk_rcu_node_t end, resize;
     struct cds_lfht *table;
     csk_rcu_map_match_t match;
+    csk_rcu_function_t reclaim;                   /* of a destroyed one's entries */
     uint64_t buckets;
     uint32_t resizing;
     int64_t count __attribute__((aligned(64)));  /* writers' line; readers don't touch it */
@@ -101,22 +102,25 @@ int csk_rcu_map_create(csk_rcu_map_t **map, csk_rcu_map_match_t match) {
     return 0;
 }
 
+/* After a grace period nobody is left who may see the entries, so that they need no grace periods of their own; a million of those
+ * would take all the room that others' retirements have. */
 static void free_map(csk_rcu_node_t *node) {
     csk_rcu_map_t *map = (csk_rcu_map_t *)node;
+    csk_rcu_map_cursor_t cursor;
+    csk_rcu_read_lock();
+    for (csk_rcu_map_entry_t *entry = csk_rcu_map_first(map, &cursor), *next; entry != NULL; entry = next) {
+        next = csk_rcu_map_next(map, &cursor);
+        cds_lfht_del(map->table, node_of(entry));
+        map->reclaim(&entry->node);
+    }
+    csk_rcu_read_unlock();
     cds_lfht_destroy(map->table, NULL);
     free(map);
 }
 
 int csk_rcu_map_destroy(csk_rcu_map_t *map, csk_rcu_function_t reclaim) {
     if (reclaim == NULL) return EINVAL;
-    csk_rcu_map_cursor_t cursor;
-    csk_rcu_read_lock();
-    /* One that was asked for comes before the end; no further one. */
-    csk_store(&map->resizing, 1u, CSK_RELAXED);
-    for (csk_rcu_map_entry_t *entry = csk_rcu_map_first(map, &cursor); entry != NULL; entry = csk_rcu_map_next(map, &cursor)) {
-        if (csk_rcu_map_remove_entry(map, entry) == 0) csk_rcu_retire(&entry->node, reclaim);
-    }
-    csk_rcu_read_unlock();
+    map->reclaim = reclaim;
     return csk_rcu_retire(&map->end, free_map);
 }
 

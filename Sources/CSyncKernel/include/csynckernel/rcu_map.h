@@ -49,8 +49,8 @@ CSK_API uint64_t csk_hash_bytes(const void *bytes, size_t count);
 /* Makes an empty table: 0, EINVAL without a function, ENOMEM. */
 CSK_API int csk_rcu_map_create(csk_rcu_map_t **map, csk_rcu_map_match_t match);
 
-/* Takes every entry out and retires it with `reclaim`; the table is freed after them. Nobody may use it any more, readers included. Waits
- * for no grace period, as csk_rcu_retire. 0, or EINVAL without a function. O(entries). */
+/* Retires the table as one: after a grace period each entry is given to `reclaim`, and the table is freed. Nobody may use it any more,
+ * readers included. Waits for no grace period, as csk_rcu_retire. 0, or EINVAL without a function. O(1). */
 CSK_API int csk_rcu_map_destroy(csk_rcu_map_t *map, csk_rcu_function_t reclaim);
 
 /* The entry with the key, or NULL. Inside a read section of the caller, until whose end the entry is valid. Wait-free; O(1) expected. */
