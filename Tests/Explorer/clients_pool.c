@@ -61,9 +61,12 @@ static void writes(csk_rwlock_work_t *write, void *context, int status) {
     __atomic_store_n(&shared->inside, 1, __ATOMIC_RELAXED);
     shared->order[shared->entered++] = (int)(write - shared->writes);
     __atomic_store_n(&shared->inside, 0, __ATOMIC_RELAXED);
-    EXPECT_EQUAL(csk_rwlock_unlock(&shared->lock), 0);
+    EXPECT_EQUAL(csk_rwlock_finish_write(&shared->lock), 0);
 }
-static void enqueue(int index) { EXPECT_EQUAL(csk_rwlock_enqueue(&shared->lock, &shared->writes[index], CSK_RWLOCK_WRITE, CSK_NEVER, writes, NULL), 0); }
+static void enqueue(int index) { EXPECT_EQUAL(csk_rwlock_enqueue_write(&shared->lock, &shared->writes[index], writes, NULL), 0); }
+static void enqueue_alone(int index) {
+    EXPECT_EQUAL(csk_rwlock_enqueue(&shared->lock, &shared->writes[index], CSK_RWLOCK_WRITE, CSK_NEVER, writes, NULL), 0);
+}
 static void enqueues_three(void) {
     enqueue(0);
     enqueue(1);
@@ -84,6 +87,21 @@ static void in_order(void) {
     for (int i = 0; i < 3; i++) EXPECT_EQUAL(shared->order[i], i);
     EXPECT_EQUAL(csk_rwlock_destroy(&shared->lock), 0);
 }
+static void enqueues_both_ways(void) {
+    enqueue(0);
+    enqueue_alone(1);
+    EXPECT_EQUAL(csk_rwlock_cancel(&shared->lock, &shared->writes[0].waiter), EBUSY);
+    enqueue(2);
+}
+/* Those that stand in the queue as one are all before the read that came after them. */
+static void reads_after_three(void) {
+    enqueues_three();
+    EXPECT_EQUAL(csk_rwlock_rdlock(&shared->lock), 0);
+    EXPECT_EQUAL(shared->entered, 3);
+    EXPECT_EQUAL(csk_rwlock_unlock(&shared->lock), 0);
+}
+CLIENT(pool_writes_as_one, .setup = make, .threads = { reads_after_three, writes_here }, .check = in_order)
+CLIENT(pool_writes_both_ways, .setup = make, .threads = { enqueues_both_ways, writes_here }, .check = in_order)
 CLIENT(pool_writes_in_order, .setup = make, .threads = { enqueues_three }, .check = in_order)
 CLIENT(pool_writes_and_others, .setup = make, .threads = { enqueues_three, reads, writes_here }, .check = in_order)
 

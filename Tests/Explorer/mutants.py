@@ -165,6 +165,9 @@ MUTANTS = [
     ("called workers count as on their way for ever", POOL, "        if (called) pool.waking = false;\n", ""),
     ("no worker comes for the blocked ones", POOL, "    bool started = more && start_worker() == 0;\n", "    bool started = false;\n"),
     ("a granted write is not taken along", "src/rwlock_work.c", "        if (work != NULL) mine.first = (csk_rwlock_work_t *)work->waiter.next_ready;\n", "        mine.first = NULL, work = NULL;\n"),
+    ("a write of several leaves the lock to others", "src/rwlock_work.c", "    if (!mine.keeps || mine.lock != lock) return csk_rwlock_unlock(lock);", "    if (true) return csk_rwlock_unlock(lock);"),
+    ("a write joins one that can be given up", "src/rwlock_work.c", "lock->last->function == write_granted;", "lock->last->function != NULL;"),
+    ("who joins is not linked", "src/rwlock_work.c", "        head->last->next = work;\n", ""),
     ("a work runs without being the holder", "src/rwlock_work.c", "    int status = csk_rwlock_adopt(work->waiter.rwlock, work->waiter.mode);", "    int status = 0;"),
     # The heap.
     ("among equal ranks the last comes first", "include/csynckernel/heap.h", "a->rank > b->rank : a->ticket < b->ticket;", "a->rank > b->rank : a->ticket > b->ticket;"),

@@ -120,6 +120,7 @@ static int prepare(void) {
 }
 
 int csk_pool_prepare(void) {
+    if (CSK_LIKELY(csk_load(&pool.workers, CSK_RELAXED) != 0)) return 0;
     int error = prepare();
     if (error != 0) return error;
     csk_queue_lock(&pool.lock);
@@ -132,10 +133,8 @@ int csk_pool_prepare(void) {
 int csk_pool_post(csk_pool_item_t *item, csk_pool_function_t function) {
     if (function == NULL) return EINVAL;
     /* Before the item is queued: without any worker it is refused. */
-    if (CSK_UNLIKELY(csk_load(&pool.workers, CSK_RELAXED) == 0)) {
-        int error = csk_pool_prepare();
-        if (error != 0) return error;
-    }
+    int error = csk_pool_prepare();
+    if (error != 0) return error;
     item->function = function;
     item->next = NULL;
     csk_queue_lock(&pool.lock);

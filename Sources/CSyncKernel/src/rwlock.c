@@ -153,6 +153,7 @@ static int queue_and_wait(csk_rwlock_t *lock, int mode, int64_t deadline_ns, uin
     csk_gate_waiter_t waiter;
     waiter.mode = (uint8_t)mode;
     waiter.function = NULL;
+    waiter.bypassed = 0;
     waiter.thread = self;
     waiter.word = WORD_WAITING;
     waiter.since_ns = csk_platform_now();

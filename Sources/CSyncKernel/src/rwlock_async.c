@@ -10,7 +10,7 @@ static csk_gate_waiter_t *waiter_of_deadline(csk_timer_t *timer) {
 static bool take_out(csk_rwlock_t *lock, csk_gate_waiter_t *waiter, int status) {
     csk_rwlock_effects_t effects = { 0 };
     csk_queue_lock(&lock->queue_lock);
-    bool queued = waiter->state == WAITER_QUEUED;
+    bool queued = waiter->state == WAITER_QUEUED && !waiter->stays;
     if (queued) {
         csk_rwlock_remove(lock, waiter);
         waiter->state = WAITER_IDLE;
@@ -51,6 +51,7 @@ int csk_rwlock_lock_async(csk_rwlock_t *lock, csk_gate_waiter_t *waiter, int mod
     waiter->word = WORD_WAITING;
     waiter->deadline_started = 0;
     waiter->has_waited = 0;
+    waiter->bypassed = 0;
     csk_rwlock_append(lock, waiter);
     csk_rwlock_settle(lock, RELEASE_NOTHING, &effects);
     if (waiter->state == WAITER_QUEUED) {

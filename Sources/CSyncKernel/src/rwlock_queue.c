@@ -31,7 +31,7 @@ void csk_rwlock_remove(csk_rwlock_t *lock, csk_gate_waiter_t *waiter) {
     else lock->first = waiter->newer;
     if (waiter->newer != NULL) waiter->newer->older = waiter->older;
     else lock->last = waiter->older;
-    lock->waiting--;
+    lock->waiting -= 1 + waiter->bypassed;
     if (csk_load(&waiter->word, CSK_RELAXED) == WORD_TRY) lock->coming = 0;
 }
 

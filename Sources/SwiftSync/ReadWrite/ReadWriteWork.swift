@@ -32,7 +32,7 @@ final class ReadWriteWork: ManagedBuffer<ReadWriteWork.Section, csk_rwlock_work_
         switch section.body {
         case .plain(let body):
             body()
-            csk_rwlock_unlock(section.box.lock)
+            csk_rwlock_finish_write(section.box.lock)
         case .finishing(let body):
             let afterwards = body(status)
             if status == 0 { csk_rwlock_unlock(section.box.lock) }
@@ -40,11 +40,20 @@ final class ReadWriteWork: ManagedBuffer<ReadWriteWork.Section, csk_rwlock_work_
         }
     }
 
+    /// Queues a plain write, which is never given up: 0, or an errno value; then nothing was queued.
+    func enqueueWrite() -> Int32 {
+        accepted { csk_rwlock_enqueue_write(header.box.lock, kernelWork, Self.called, $0) }
+    }
+
     /// Queues the work: 0, or an errno value; then nothing was queued.
     func enqueue(write: Bool, deadline: Int64) -> Int32 {
-        let reference = Unmanaged.passRetained(self)
         let mode = write ? CSK_RWLOCK_WRITE : CSK_RWLOCK_READ
-        let status = csk_rwlock_enqueue(header.box.lock, kernelWork, Int32(mode), deadline, Self.called, reference.toOpaque())
+        return accepted { csk_rwlock_enqueue(header.box.lock, kernelWork, Int32(mode), deadline, Self.called, $0) }
+    }
+
+    private func accepted(by queue: (UnsafeMutableRawPointer) -> Int32) -> Int32 {
+        let reference = Unmanaged.passRetained(self)
+        let status = queue(reference.toOpaque())
         if status != 0 { reference.release() }
         return status
     }

@@ -106,7 +106,8 @@ struct csk_gate_waiter {
     uint8_t due;
     uint8_t has_waited;
     uint8_t mode;
-    uint8_t reserved[2];
+    uint8_t stays;  /* can't be cancelled */
+    uint8_t reserved;
     csk_timer_t deadline;
     csk_timer_t grace;
 };

@@ -20,6 +20,8 @@
  * whether the first waiter could enter, and then lets it in; unless COMING is set, whose bearer settles when it enters, gives up or times
  * out. A leaver that frees the word has seen, in the word that it replaces, that nobody waits or that somebody is coming.
  *
+ * Enqueued writes next to each other are one waiter, the first of them: its `bypassed` says how many stand behind it, whom rwlock_work.c knows.
+ *
  * A biased lock's readers are not in the word: see rwlock_bias.c. A writer that has entered by the word takes the bias away before it goes on.
  *
  * to_adopt counts the reads that were granted to asynchronous waiters and that no thread has adopted: up under the queue lock, down by
