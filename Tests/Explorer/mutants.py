@@ -161,7 +161,7 @@ MUTANTS = [
     ("a post finds all workers busy and does not watch", POOL, "    bool watches = worker == NULL && begin_watch();\n", "    bool watches = false;\n"),
     ("a post calls nobody", POOL, "    worker_t *worker = call_worker();\n", "    worker_t *worker = NULL;\n"),
     ("a worker calls nobody", POOL, "        worker_t *next = pool.first != NULL ? call_worker() : NULL;\n", "        worker_t *next = NULL;\n"),
-    ("a worker is called without a wake", POOL, "    csk_store(&worker->word, 1u, CSK_RELEASE);\n    csk_platform_wake(&worker->word, 1);\n", "    csk_store(&worker->word, 1u, CSK_RELEASE);\n"),
+    ("a worker is called without a wake", POOL, "    if (csk_exchange(&worker->word, 1u, CSK_ACQ_REL) == 2) csk_platform_wake(&worker->word, 1);\n", "    csk_exchange(&worker->word, 1u, CSK_ACQ_REL);\n"),
     ("called workers count as on their way for ever", POOL, "        if (called) pool.waking = false;\n", ""),
     ("no worker comes for the blocked ones", POOL, "    bool started = more && start_worker() == 0;\n", "    bool started = false;\n"),
     ("a granted write is not taken along", "src/rwlock_work.c", "        if (work != NULL) mine.first = (csk_rwlock_work_t *)work->waiter.next_ready;\n", "        mine.first = NULL, work = NULL;\n"),

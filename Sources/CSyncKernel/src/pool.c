@@ -7,7 +7,7 @@
 
 typedef struct worker {
     struct worker *next_idle;
-    uint32_t word; /* 0: asleep or about to be; 1: told to look */
+    uint32_t word; /* 0: about to sleep; 1: told to look; 2: asleep */
 } worker_t;
 
 static const int64_t spin_ns = 5000;               /* about what a wake costs */
@@ -77,8 +77,7 @@ static worker_t *call_worker(void) {
 
 /* The worker may have looked, worked and ended before the wake: only its address is used then. */
 static void wake(worker_t *worker) {
-    csk_store(&worker->word, 1u, CSK_RELEASE);
-    csk_platform_wake(&worker->word, 1);
+    if (csk_exchange(&worker->word, 1u, CSK_ACQ_REL) == 2) csk_platform_wake(&worker->word, 1);
 }
 
 /* Work waits, and for 1 ms no worker has come for any: they are all inside functions that block, or take long. Where no other can be
@@ -170,10 +169,12 @@ static bool sleep_until_called(worker_t *self) {
     int64_t end_ns = csk_platform_now() + spin_ns;
     while (csk_load(&self->word, CSK_ACQUIRE) == 0 && csk_platform_now() < end_ns)
         for (int pauses = 0; pauses < 8; pauses++) csk_platform_pause();
-    while (csk_load(&self->word, CSK_ACQUIRE) == 0) {
+    uint32_t told = 0;
+    csk_cas(&self->word, &told, 2u, CSK_ACQ_REL);
+    while (csk_load(&self->word, CSK_ACQUIRE) == 2) {
         /* Those that the pool keeps anyway need not wake up to find that out. */
         bool spare = csk_load(&pool.workers, CSK_RELAXED) > csk_load(&pool.wanted, CSK_RELAXED);
-        if (csk_platform_park(&self->word, 0, spare ? csk_deadline_after(pool.idle_ns) : CSK_NEVER) != ETIMEDOUT) continue;
+        if (csk_platform_park(&self->word, 2, spare ? csk_deadline_after(pool.idle_ns) : CSK_NEVER) != ETIMEDOUT) continue;
         csk_queue_lock(&pool.lock);
         worker_t **place = &pool.idle;
         while (*place != NULL && *place != self) place = &(*place)->next_idle;

@@ -69,7 +69,7 @@ public final class ReadWriteCoordinator: @unchecked Sendable {
     @preconcurrency
     @discardableResult
     public func enqueueWrite(_ body: @escaping @Sendable () -> Void) -> Bool {
-        let status = ReadWriteWork.make(box, .plain(body)).enqueueWrite()
+        let status = EnqueuedWrite.enqueue(box, body)
         guard status != 0 else { return true }
         SyncDiagnostics.report(.outOfResources, subject: queueLabel, message: "a write was refused: \(String(cString: csk_status_text(status)))")
         return false

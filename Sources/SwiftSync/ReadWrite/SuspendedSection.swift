@@ -21,10 +21,10 @@ final class SuspendedSection<Result: Sendable>: @unchecked Sendable {
         // Else it could run all the same, where nobody is before it.
         if isCancelled.load(ordering: .acquiring) { return continuation.resume(returning: .failure(ReadWriteError.cancelled)) }
         let body = body
-        let work = ReadWriteWork.make(box, .finishing { status in
+        let work = ReadWriteWork.make(box) { status in
             let result = status == 0 ? Swift.Result { try body() } : .failure(ReadWriteError(status: status))
             return { continuation.resume(returning: result) }
-        })
+        }
         self.work = work
         let status = work.enqueue(write: write, deadline: deadline)
         if status != 0 { return continuation.resume(returning: .failure(ReadWriteError(status: status))) }
