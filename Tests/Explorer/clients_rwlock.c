@@ -27,10 +27,11 @@ static void make_fast(void) { make_with(CSK_RWLOCK_FAST, 0); }
 static void make_strict(void) { make_with(CSK_RWLOCK_STRICT, 0); }
 static void make_biased(void) { make_with(CSK_RWLOCK_FAST, 1); }
 
-/* Whoever entered with this step, without the queue lock, was a newcomer. A biased reader that upgrades counts itself late. */
+/* Whoever entered with this step, without the queue lock, was a newcomer; but for a biased reader that counts itself to upgrade. */
 static bool newcomer_entered(void) {
     uint64_t before = shared->state_before & ~RW_FLAGS, now = lock->state & ~RW_FLAGS;
-    return (before == 0 && now != 0) || (!(before & RW_WRITER) && !(now & RW_WRITER) && now > before && !lock->reader_bias);
+    if (lock->reader_bias && !(now & RW_WRITER)) return false;
+    return (before == 0 && now != 0) || (!(before & RW_WRITER) && !(now & RW_WRITER) && now > before);
 }
 
 /* Whenever the queue lock is free: the word says what is in the queue, nobody is left who could enter, and nobody has passed where

@@ -283,6 +283,8 @@ static bool call_first(csk_rwlock_t *lock, enum csk_rwlock_release release, bool
         csk_rwlock_settle(lock, release, &effects);
     } else if (designate && !lock->coming) {
         lock->coming = 1;
+        /* Readers that kept passing would keep the processors, and a writer waiting for one. */
+        lock->hand_over = first->mode == RW_WRITE;
         if (csk_exchange(&lock->first->word, WORD_TRY, CSK_ACQ_REL) == WORD_PARKED) *wake = &lock->first->word;
         csk_rwlock_settle(lock, RELEASE_NOTHING, &effects);
     }

@@ -4,8 +4,9 @@
  * behind a writer too, so that neither starves. Readers that stand one behind the other enter together.
  *
  * Policies
- *   CSK_RWLOCK_FAST   (zero) While a waiter that was woken is on its way, others may pass it, but only until it has found the lock taken
- *                     once: what a waiter can lose that way is the time of one wake.
+ *   CSK_RWLOCK_FAST   (zero) A thread that comes spins for some microseconds before it stands in the queue. While a reader that was
+ *                     woken is on its way, others may pass it, until it has found the lock taken once: what it can lose is the time of one
+ *                     wake. A writer that was woken is passed by nobody.
  *   CSK_RWLOCK_STRICT Nobody passes anybody: the lock is handed over to the next in order, and each hand-over to a sleeper costs a wake.
  *
  * Reader bias (csk_rwlock_attr_t.reader_bias) is for data that is mostly read: readers then enter by a plain store into a record of

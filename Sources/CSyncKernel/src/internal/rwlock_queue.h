@@ -11,7 +11,7 @@
  *      0       0       0        enter if they can     frees the word
  *      1       0       x        queue                 the last one designates the first waiter (FAST), or hands over (HAND_OVER, STRICT)
  *      1       1       0        enter if they can     frees the word: the designated one comes for it
- *      1       1       1        queue                 frees the word: the designated one is awake and watches it
+ *      1       1       1        queue                 frees the word: the designated one, a writer or one that was passed, comes for it
  *
  * The queue is in the order of arrival, but for an upgrading reader, which stands first; there is at most one. A run of readers at its
  * head enters together.
