@@ -170,7 +170,14 @@ static void children_of_a_busy_process_begin_afresh(void) {
     pthread_t threads[HAMMERS];
     make_objects(&of_parent);
     for (intptr_t i = 0; i < HAMMERS; i++) threads[i] = start_thread(hammer, (void *)i);
-    if (!may_fork_while_threads_come_and_go) wait_until(LOAD(&running) == HAMMERS);
+    if (!may_fork_while_threads_come_and_go) {
+        wait_until(LOAD(&running) == HAMMERS);
+        /* The timer thread too, which any of them may be starting. */
+        csk_timer_t timer = { .context = NULL };
+        uint32_t fired = 0;
+        CHECK_STATUS(csk_timer_start(&timer, csk_now(), note, &fired), 0);
+        wait_until(LOAD(&fired) == 1);
+    }
     for (intptr_t i = 0; i < FORKS; i++) in_a_child(grow_up, (void *)(i % 100));
     STORE(&stop, 1);
     for (int i = 0; i < HAMMERS; i++) join_thread(threads[i]);
