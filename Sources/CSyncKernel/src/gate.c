@@ -3,6 +3,7 @@
 
 #include "internal/gate_queue.h"
 #include "internal/observe.h"
+#include "internal/watch.h"
 
 /* About a tenth of what a park and a wake on an idle core cost; counted in time, since a pause takes 5 to 140 cycles. */
 static const int64_t spin_ns = 2400;
@@ -157,20 +158,9 @@ static int leave_queue(csk_gate_t *gate, csk_gate_waiter_t *self) {
     return granted ? 0 : ETIMEDOUT;
 }
 
-/* With direct hand-over a wake would cost more than most sections: the next one is likely to be granted while it looks. */
-static void watch_word(csk_gate_waiter_t *self) {
-    int64_t end_ns = csk_platform_now() + spin_ns;
-    do {
-        for (int pauses = 0; pauses < 8; pauses++) {
-            csk_platform_pause();
-            if (csk_load(&self->word, CSK_RELAXED) != WORD_WAITING) return;
-        }
-    } while (csk_platform_now() < end_ns);
-}
-
 static int wait_in_queue(csk_gate_t *gate, csk_gate_waiter_t *self, int64_t deadline_ns) {
-    if (gate->policy == CSK_GATE_STRICT) watch_word(self);
-    csk_gate_watch_t watch = csk_gate_begin_watch(self);
+    if (gate->policy == CSK_GATE_STRICT) csk_watch_word(self);
+    csk_watch_t watch = csk_begin_watch(self->since_ns);
     for (;;) {
         uint32_t word = WORD_WAITING;
         csk_cas(&self->word, &word, WORD_PARKED, CSK_ACQ_REL);

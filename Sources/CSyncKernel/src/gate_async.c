@@ -1,13 +1,10 @@
 /* gate_async.c: asynchronous waiters: their deadlines, cancellation, provisional grants, and closing. */
 #include "internal/gate_queue.h"
 #include "internal/observe.h"
+#include "internal/watch.h"
 
 static const int64_t first_grace_ns = 1000000;
 static const int64_t longest_grace_ns = 1000000000;
-
-static csk_gate_waiter_t *waiter_of_deadline(csk_timer_t *timer) {
-    return (csk_gate_waiter_t *)((char *)timer - offsetof(csk_gate_waiter_t, deadline));
-}
 
 static csk_gate_waiter_t *waiter_of_grace(csk_timer_t *timer) {
     return (csk_gate_waiter_t *)((char *)timer - offsetof(csk_gate_waiter_t, grace));
@@ -29,7 +26,7 @@ static bool take_out(csk_gate_t *gate, csk_gate_waiter_t *waiter, int status) {
     return queued;
 }
 
-static void deadline_passed(csk_timer_t *timer, void *context) { take_out(context, waiter_of_deadline(timer), ETIMEDOUT); }
+static void deadline_passed(csk_timer_t *timer, void *context) { take_out(context, csk_waiter_of_deadline(timer), ETIMEDOUT); }
 
 /* A grant was not adopted in time. If others wait it goes to the next of them; the waiter keeps its ticket. */
 static void grace_ended(csk_timer_t *timer, void *context) {

@@ -10,13 +10,7 @@
  * thread at the same address can have entered either, since the gate was never free. */
 #include "internal/gate_queue.h"
 #include "internal/observe.h"
-
-static const int64_t first_look_ns = 1000000000;
-static const int64_t longest_span_ns = INT64_C(64) * 1000000000;
-
-csk_gate_watch_t csk_gate_begin_watch(const csk_gate_waiter_t *self) {
-    return (csk_gate_watch_t){ .look_ns = self->since_ns + first_look_ns, .span_ns = first_look_ns };
-}
+#include "internal/watch.h"
 
 /* Under the queue lock: the thread that holds the gate, if this waiter may look after it; else 0. */
 static uint64_t holder_to_look_after(const csk_gate_t *gate, const csk_gate_waiter_t *self) {
@@ -46,13 +40,12 @@ static void look_after_holder(csk_gate_t *gate, csk_gate_waiter_t *self) {
     if (ended) csk_observe_report(CSK_EVENT_HOLDER_ENDED, gate, self->node.rank, self->since_ns, EOWNERDEAD, 0);
 }
 
-int csk_gate_park(csk_gate_t *gate, csk_gate_waiter_t *self, int64_t deadline_ns, csk_gate_watch_t *watch) {
-    if (deadline_ns != CSK_NEVER && deadline_ns <= watch->look_ns) return csk_platform_park(&self->word, WORD_PARKED, deadline_ns);
-    if (deadline_ns == CSK_NEVER) csk_platform_park_to_look(&self->word, WORD_PARKED, watch->look_ns);
-    else csk_platform_park(&self->word, WORD_PARKED, watch->look_ns);
-    if (csk_load(&self->word, CSK_ACQUIRE) != WORD_PARKED || csk_platform_now() < watch->look_ns) return 0;
-    look_after_holder(gate, self);
-    if (watch->span_ns < longest_span_ns) watch->span_ns *= 2;
-    watch->look_ns = csk_platform_now() + watch->span_ns;
-    return 0;
+int csk_gate_park(csk_gate_t *gate, csk_gate_waiter_t *self, int64_t deadline_ns, csk_watch_t *watch) {
+    bool look;
+    int status = csk_watch_park(&self->word, WORD_PARKED, deadline_ns, watch, &look);
+    if (look) {
+        look_after_holder(gate, self);
+        csk_watch_later(watch);
+    }
+    return status;
 }

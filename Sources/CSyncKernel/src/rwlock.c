@@ -75,16 +75,6 @@ static void watch_lock(csk_rwlock_t *lock, csk_gate_waiter_t *self) {
     } while (csk_platform_now() < end_ns);
 }
 
-static void watch_word(csk_gate_waiter_t *self) {
-    int64_t end_ns = csk_platform_now() + spin_ns;
-    do {
-        for (int pauses = 0; pauses < 8; pauses++) {
-            csk_platform_pause();
-            if (csk_load(&self->word, CSK_RELAXED) != WORD_WAITING) return;
-        }
-    } while (csk_platform_now() < end_ns);
-}
-
 /* The waiter was told to try, with the flag COMING for it, until the end of which nobody else lets it in: whether it has entered. */
 static bool try_designated(csk_rwlock_t *lock, csk_gate_waiter_t *self) {
     for (bool again = false;; again = true) {
@@ -133,14 +123,15 @@ static int leave_queue(csk_rwlock_t *lock, csk_gate_waiter_t *self) {
 }
 
 static int wait_in_queue(csk_rwlock_t *lock, csk_gate_waiter_t *self, int64_t deadline_ns) {
-    if (lock->policy == CSK_RWLOCK_STRICT) watch_word(self);
-    csk_rwlock_watch_t watch = csk_rwlock_begin_watch(self->since_ns);
+    if (lock->policy == CSK_RWLOCK_STRICT) csk_watch_word(self);
+    csk_watch_t watch = csk_begin_watch(self->since_ns);
+    bool reported = false;
     for (;;) {
         uint32_t word = WORD_WAITING;
         csk_cas(&self->word, &word, WORD_PARKED, CSK_ACQ_REL);
         int park = 0;
         while ((word = csk_load(&self->word, CSK_ACQUIRE)) == WORD_PARKED && park != ETIMEDOUT)
-            park = csk_rwlock_park(lock, self, &self->word, WORD_PARKED, deadline_ns, &watch);
+            park = csk_rwlock_park(lock, self, &self->word, WORD_PARKED, deadline_ns, &watch, &reported);
         if (word == WORD_GRANTED) return 0;
         if (word == WORD_PARKED) return leave_queue(lock, self);
         if (try_designated(lock, self)) return 0;
@@ -228,7 +219,8 @@ static __attribute__((noinline)) int read_lock_slow(csk_rwlock_t *lock, int64_t 
     return status == 0 ? note_read(lock) : status;
 }
 
-/* Inline: a thread that has a record and reads nothing, at a lock at which nobody waits. */
+/* Inline: a thread that has a record and reads nothing, at a lock at which nobody waits. `used` is compared with and set to constants, which
+ * the processor predicts, where counting would make each call wait for the store of the call before. */
 static inline int read_lock(csk_rwlock_t *lock, int64_t deadline_ns) {
     csk_reads_t *record = csk_my_reads;
     if (CSK_UNLIKELY(record == NULL) || CSK_UNLIKELY(record->used != 0) || CSK_UNLIKELY(record->more != NULL))

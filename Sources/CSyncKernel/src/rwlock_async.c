@@ -2,10 +2,6 @@
 #include "internal/observe.h"
 #include "internal/rwlock_queue.h"
 
-static csk_gate_waiter_t *waiter_of_deadline(csk_timer_t *timer) {
-    return (csk_gate_waiter_t *)((char *)timer - offsetof(csk_gate_waiter_t, deadline));
-}
-
 /* Takes a queued waiter out with a status: false when it was not queued any more. */
 static bool take_out(csk_rwlock_t *lock, csk_gate_waiter_t *waiter, int status) {
     csk_rwlock_effects_t effects = { 0 };
@@ -22,7 +18,7 @@ static bool take_out(csk_rwlock_t *lock, csk_gate_waiter_t *waiter, int status) 
     return queued;
 }
 
-static void deadline_passed(csk_timer_t *timer, void *context) { take_out(context, waiter_of_deadline(timer), ETIMEDOUT); }
+static void deadline_passed(csk_timer_t *timer, void *context) { take_out(context, csk_waiter_of_deadline(timer), ETIMEDOUT); }
 
 int csk_rwlock_lock_async(csk_rwlock_t *lock, csk_gate_waiter_t *waiter, int mode, int64_t deadline_ns,
                           csk_gate_function_t function, void *context) {

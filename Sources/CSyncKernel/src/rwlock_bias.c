@@ -43,7 +43,8 @@ int csk_rwlock_revoke(csk_rwlock_t *lock, int64_t deadline_ns) {
     int64_t begin_ns = csk_platform_now();
     csk_store(&lock->bias, BIAS_REVOKING, CSK_RELAXED);
     csk_platform_membarrier();
-    csk_rwlock_watch_t watch = csk_rwlock_begin_watch(begin_ns);
+    csk_watch_t watch = csk_begin_watch(begin_ns);
+    bool reported = false;
     int status = 0;
     for (bool watched = false;; watched = true) {
         uint32_t seen = csk_load(&lock->revocation, CSK_ACQUIRE);
@@ -53,7 +54,7 @@ int csk_rwlock_revoke(csk_rwlock_t *lock, int64_t deadline_ns) {
             break;
         }
         if (!watched) watch_marks(lock);
-        else csk_rwlock_park(lock, NULL, &lock->revocation, seen, deadline_ns, &watch);
+        else csk_rwlock_park(lock, NULL, &lock->revocation, seen, deadline_ns, &watch, &reported);
     }
     int64_t took_ns = csk_platform_now() - begin_ns;
     csk_store(&lock->reads_until_bias, took_ns < 1000000 ? (uint32_t)took_ns + 2 : 1000000u, CSK_RELAXED);

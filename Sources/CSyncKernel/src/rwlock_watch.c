@@ -3,13 +3,6 @@
 #include "internal/observe.h"
 #include "internal/rwlock_queue.h"
 
-static const int64_t first_look_ns = 1000000000;
-static const int64_t longest_span_ns = INT64_C(64) * 1000000000;
-
-csk_rwlock_watch_t csk_rwlock_begin_watch(int64_t since_ns) {
-    return (csk_rwlock_watch_t){ .since_ns = since_ns, .look_ns = since_ns + first_look_ns, .span_ns = first_look_ns };
-}
-
 static void report_readers(csk_rwlock_t *lock, int64_t since_ns) {
     int32_t thread_ids[4];
     int count = csk_reads_threads(lock, thread_ids, 4);
@@ -28,7 +21,7 @@ static uint64_t state_to_look_at(csk_rwlock_t *lock, const csk_gate_waiter_t *se
     return state;
 }
 
-static bool look(csk_rwlock_t *lock, const csk_gate_waiter_t *self, const csk_rwlock_watch_t *watch) {
+static bool look(csk_rwlock_t *lock, const csk_gate_waiter_t *self, const csk_watch_t *watch) {
     uint64_t state = state_to_look_at(lock, self), holder = state & ~(RW_FLAGS | RW_WRITER);
     if (state == 0) return false;
     if (!(state & RW_WRITER)) {
@@ -41,14 +34,14 @@ static bool look(csk_rwlock_t *lock, const csk_gate_waiter_t *self, const csk_rw
 }
 
 int csk_rwlock_park(csk_rwlock_t *lock, const csk_gate_waiter_t *self, uint32_t *word, uint32_t expected, int64_t deadline_ns,
-                    csk_rwlock_watch_t *watch) {
-    if (watch->reported || (deadline_ns != CSK_NEVER && deadline_ns <= watch->look_ns)) return csk_platform_park(word, expected, deadline_ns);
-    if (deadline_ns == CSK_NEVER) csk_platform_park_to_look(word, expected, watch->look_ns);
-    else csk_platform_park(word, expected, watch->look_ns);
-    if (csk_load(word, CSK_ACQUIRE) != expected || csk_platform_now() < watch->look_ns) return 0;
-    if (self == NULL) report_readers(lock, watch->since_ns);
-    watch->reported = self == NULL || look(lock, self, watch);
-    if (watch->span_ns < longest_span_ns) watch->span_ns *= 2;
-    watch->look_ns = csk_platform_now() + watch->span_ns;
-    return 0;
+                    csk_watch_t *watch, bool *reported) {
+    if (*reported) return csk_platform_park(word, expected, deadline_ns);
+    bool look_now;
+    int status = csk_watch_park(word, expected, deadline_ns, watch, &look_now);
+    if (look_now) {
+        if (self == NULL) report_readers(lock, watch->since_ns);
+        *reported = self == NULL || look(lock, self, watch);
+        csk_watch_later(watch);
+    }
+    return status;
 }

@@ -113,9 +113,8 @@ void csk_gate_look_again(csk_gate_t *gate);
 
 /* gate_watch.c: parks a queued thread until its word changes or the deadline has passed (ETIMEDOUT); may return for no reason.
  * Meanwhile it looks after the holder. */
-typedef struct csk_gate_watch { int64_t look_ns, span_ns; } csk_gate_watch_t;
-csk_gate_watch_t csk_gate_begin_watch(const csk_gate_waiter_t *self);
-int csk_gate_park(csk_gate_t *gate, csk_gate_waiter_t *self, int64_t deadline_ns, csk_gate_watch_t *watch);
+struct csk_watch;
+int csk_gate_park(csk_gate_t *gate, csk_gate_waiter_t *self, int64_t deadline_ns, struct csk_watch *watch);
 
 /* gate_async.c: starts the clock against a grant that nobody has adopted; under the queue lock. */
 void csk_gate_start_grace(csk_gate_t *gate);

@@ -35,17 +35,10 @@ extern _Thread_local csk_reads_t *csk_my_reads __attribute__((tls_model("initial
 csk_read_t *csk_reads_find_in_more(const csk_reads_t *record, const csk_rwlock_t *lock);
 csk_read_t *csk_reads_make_room(void);
 
-/* Mostly a thread reads one lock at a time. No read and one are cases of their own below: `used` is then compared and set to a
- * constant, which the processor predicts, where counting would make each call wait for the store of the call before. */
-
 /* The calling thread's read of this lock, or NULL. */
 static inline csk_read_t *csk_reads_find(const csk_rwlock_t *lock) {
     csk_reads_t *record = csk_my_reads;
     if (CSK_UNLIKELY(record == NULL)) return NULL;
-    if (CSK_LIKELY(record->used <= 1)) {
-        if (record->used == 1 && csk_load(&record->reads[0].lock, CSK_RELAXED) == lock) return &record->reads[0];
-        return CSK_LIKELY(record->more == NULL) ? NULL : csk_reads_find_in_more(record->more, lock);
-    }
     for (uint32_t i = record->used; i-- > 0;)
         if (csk_load(&record->reads[i].lock, CSK_RELAXED) == lock) return &record->reads[i];
     return CSK_LIKELY(record->more == NULL) ? NULL : csk_reads_find_in_more(record->more, lock);
@@ -54,10 +47,6 @@ static inline csk_read_t *csk_reads_find(const csk_rwlock_t *lock) {
 /* An unused read of the calling thread, or NULL: no memory. It counts as used once its lock is set. */
 static inline csk_read_t *csk_reads_free(void) {
     csk_reads_t *record = csk_my_reads;
-    if (CSK_LIKELY(record != NULL) && CSK_LIKELY(record->used == 0)) {
-        record->used = 1;
-        return &record->reads[0];
-    }
     if (CSK_LIKELY(record != NULL) && CSK_LIKELY(record->used < READS_IN_RECORD)) return &record->reads[record->used++];
     return csk_reads_make_room();
 }
@@ -65,10 +54,6 @@ static inline csk_read_t *csk_reads_free(void) {
 /* After its lock was set to NULL. The last one used is usually the first one left. */
 static inline void csk_reads_leave(void) {
     csk_reads_t *record = csk_my_reads;
-    if (CSK_LIKELY(record->used == 1)) {
-        if (csk_load(&record->reads[0].lock, CSK_RELAXED) == NULL) record->used = 0;
-        return;
-    }
     while (record->used > 0 && csk_load(&record->reads[record->used - 1].lock, CSK_RELAXED) == NULL) record->used--;
 }
 

@@ -33,6 +33,7 @@
 #include "csynckernel/rwlock.h"
 #include "internal/gate_queue.h"
 #include "internal/reads.h"
+#include "internal/watch.h"
 
 #define RW_WRITER UINT64_C(1)
 #define RW_WAITERS UINT64_C(2)
@@ -85,13 +86,8 @@ void csk_rwlock_leave(csk_rwlock_t *lock, enum csk_rwlock_release release);
 
 /* rwlock_watch.c: parks until the word changes or the deadline has passed (ETIMEDOUT); may return for no reason. Meanwhile it looks for
  * whom it waits, and reports that once. `self` NULL: the writer that takes the bias away. */
-typedef struct csk_rwlock_watch {
-    int64_t since_ns, look_ns, span_ns;
-    bool reported;
-} csk_rwlock_watch_t;
-csk_rwlock_watch_t csk_rwlock_begin_watch(int64_t since_ns);
 int csk_rwlock_park(csk_rwlock_t *lock, const csk_gate_waiter_t *self, uint32_t *word, uint32_t expected, int64_t deadline_ns,
-                    csk_rwlock_watch_t *watch);
+                    csk_watch_t *watch, bool *reported);
 
 /* rwlock_bias.c */
 enum { BIAS_OFF = 0, BIAS_ON = 1, BIAS_REVOKING = 2 };
