@@ -37,3 +37,4 @@ int csk_platform_call_at_thread_end(void (*function)(void *)) {
 uint32_t csk_platform_processors(void) { return 2; }
 
 int32_t csk_platform_thread_id(void) { return 1; }
+bool csk_platform_thread_sleeps(int32_t thread_id) { (void)thread_id; return false; }

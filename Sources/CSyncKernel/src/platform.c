@@ -8,6 +8,8 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -111,6 +113,21 @@ int csk_platform_start_thread(void (*body)(void *), void *context, const char *n
 }
 
 int32_t csk_platform_thread_id(void) { return (int32_t)syscall(SYS_gettid); }
+
+bool csk_platform_thread_sleeps(int32_t thread_id) {
+    int saved = errno;
+    char path[48], text[64];
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)thread_id);
+    /* "ID (NAME) STATE ..."; through syscall, which is no cancellation point. Workers' names are short and have no brackets. */
+    int file = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+    long length = file < 0 ? 0 : syscall(SYS_read, file, text, sizeof text - 1);
+    if (file >= 0) syscall(SYS_close, file);
+    errno = saved;
+    if (length <= 0) return false;
+    text[length] = 0;
+    const char *end = strrchr(text, ')');
+    return end != NULL && end[1] == ' ' && end[2] != 0 && strchr("SDTt", end[2]) != NULL;
+}
 
 uint32_t csk_platform_processors(void) {
     cpu_set_t mine;

@@ -7,39 +7,55 @@
 
 typedef struct worker {
     struct worker *next_idle;
+    struct worker *next, *previous; /* of all, the youngest first */
+    int32_t thread_id;
     uint32_t word; /* 0: about to sleep; 1: told to look; 2: asleep */
 } worker_t;
 
+typedef struct {
+    csk_pool_item_t *first, *last;
+} level_t;
+
 static const int64_t spin_ns = 5000;               /* about what a wake costs */
 static const int64_t stalled_ns = 1000000;
+static const uint32_t turn_of_lowest = 64;
 
 static struct {
     uint32_t lock;
     uint32_t workers, wanted;                      /* wanted: as many as there are processors */
-    uint32_t most;
+    uint32_t most;                                 /* of those that don't sleep inside their functions */
     int64_t idle_ns;                               /* how long a worker beyond `wanted` sleeps before it ends */
-    csk_pool_item_t *first, *last;
+    level_t levels[CSK_POOL_LEVELS];
     uint64_t queued, taken;
-    worker_t *idle;
+    uint32_t epoch;
+    worker_t *all, *idle;
     bool waking;                                   /* a worker was told and has not looked yet */
     bool watching;                                 /* the clock below runs */
     bool fork_handled;
     uint64_t taken_before;                         /* when it was started */
     csk_timer_t watch;
-} pool = { .most = CSK_POOL_WORKERS_MAX, .idle_ns = 10000000000 };
+} pool = { .most = CSK_POOL_WORKERS_MAX, .idle_ns = 10000000000, .epoch = 1 };
+
+/* The timer's thread asks for these; too much for its stack. */
+static int32_t thread_ids[CSK_POOL_THREADS_MAX];
+
+/* The order in which levels are served. */
+static const uint8_t order[CSK_POOL_LEVELS] = { CSK_POOL_URGENT, CSK_POOL_NORMAL, CSK_POOL_BACKGROUND };
 
 static void run_worker(void *context);
 
-/* Under the lock; csk_pool_post and a worker that goes to sleep look without it. */
-static void count_workers(int change) { csk_store(&pool.workers, pool.workers + (uint32_t)change, CSK_RELAXED); }
+/* Under the lock; others look at both without it. */
+static void count_workers(uint32_t change) { csk_store(&pool.workers, pool.workers + change, CSK_RELAXED); }
+static void count_queued(uint64_t change) { csk_store(&pool.queued, pool.queued + change, CSK_RELAXED); }
 
 static void before_fork(void) { csk_queue_lock(&pool.lock); }
 static void after_fork_in_parent(void) { csk_queue_unlock(&pool.lock); }
 static void after_fork_in_child(void) {
     pool.workers = 0;
-    pool.first = pool.last = NULL;
+    for (int level = 0; level < CSK_POOL_LEVELS; level++) pool.levels[level] = (level_t){ NULL, NULL };
     pool.queued = 0;
-    pool.idle = NULL;
+    pool.all = pool.idle = NULL;
+    pool.epoch++;
     pool.waking = pool.watching = false;
     pool.fork_handled = true;
     csk_queue_unlock(&pool.lock);
@@ -50,7 +66,7 @@ static int start_worker(void) {
     int error = csk_platform_start_thread(run_worker, NULL, "csk-worker");
     if (error == 0) return 0;
     csk_queue_lock(&pool.lock);
-    count_workers(-1);
+    count_workers(-1u);
     csk_queue_unlock(&pool.lock);
     return error;
 }
@@ -80,20 +96,41 @@ static void wake(worker_t *worker) {
     if (csk_exchange(&worker->word, 1u, CSK_ACQ_REL) == 2) csk_platform_wake(&worker->word, 1);
 }
 
-/* Work waits, and for 1 ms no worker has come for any: they are all inside functions that block, or take long. Where no other can be
- * started there is nothing to watch for: the next post, or worker that comes for work, begins anew. */
+/* How many of the workers run: those that sleep inside their functions leave their processor to others. Not all are asked where enough run. */
+static uint32_t count_running(uint32_t workers) {
+    csk_queue_lock(&pool.lock);
+    uint32_t count = 0;
+    for (const worker_t *worker = pool.all; worker != NULL && count < CSK_POOL_THREADS_MAX; worker = worker->next) thread_ids[count++] = worker->thread_id;
+    csk_queue_unlock(&pool.lock);
+    uint32_t running = workers > count ? workers - count : 0; /* those that are just starting */
+    for (uint32_t i = 0; i < count && running < pool.most; i++) running += !csk_platform_thread_sleeps(thread_ids[i]);
+    return running;
+}
+
+/* Work waits, and for 1 ms no worker has come for any: they are all inside functions that block, or take long. As many are started as
+ * are missing while others sleep; else one. Where no other can be started there is nothing to watch for: the next post, or worker
+ * that comes for work, begins anew. */
 static void look_for_progress(csk_timer_t *timer, void *context) {
     (void)timer, (void)context;
     csk_queue_lock(&pool.lock);
-    bool stalled = pool.first != NULL && pool.idle == NULL && pool.taken == pool.taken_before;
-    bool more = stalled && pool.workers < pool.most;
+    bool stalled = pool.queued != 0 && pool.idle == NULL && pool.taken == pool.taken_before;
+    uint32_t workers = pool.workers;
+    csk_queue_unlock(&pool.lock);
+    uint32_t running = stalled ? count_running(workers) : 0, more = 0;
+    csk_queue_lock(&pool.lock);
+    if (stalled && pool.taken == pool.taken_before) {
+        more = running < pool.wanted ? pool.wanted - running : running < pool.most;
+        if (more > pool.queued) more = (uint32_t)pool.queued;
+        if (more > CSK_POOL_THREADS_MAX - pool.workers) more = CSK_POOL_THREADS_MAX - pool.workers;
+    }
     count_workers(more);
     pool.taken_before = pool.taken;
     csk_queue_unlock(&pool.lock);
-    bool started = more && start_worker() == 0;
+    bool started = false;
+    for (; more > 0; more--) started |= start_worker() == 0;
     csk_queue_lock(&pool.lock);
     /* A worker that was told to look will watch, if there is more than it can take. */
-    bool again = pool.watching = pool.first != NULL && pool.idle == NULL && !pool.waking && (started || !stalled);
+    bool again = pool.watching = pool.queued != 0 && pool.idle == NULL && !pool.waking && (started || !stalled);
     csk_queue_unlock(&pool.lock);
     if (again) watch();
 }
@@ -130,17 +167,18 @@ int csk_pool_prepare(void) {
 }
 
 int csk_pool_post(csk_pool_item_t *item, csk_pool_function_t function) {
-    if (function == NULL) return EINVAL;
+    if (function == NULL || item->level >= CSK_POOL_LEVELS) return EINVAL;
     /* Before the item is queued: without any worker it is refused. */
     int error = csk_pool_prepare();
     if (error != 0) return error;
     item->function = function;
     item->next = NULL;
     csk_queue_lock(&pool.lock);
-    if (pool.last != NULL) pool.last->next = item;
-    else pool.first = item;
-    pool.last = item;
-    pool.queued++;
+    level_t *level = &pool.levels[item->level];
+    if (level->last != NULL) level->last->next = item;
+    else level->first = item;
+    level->last = item;
+    count_queued(1);
     bool start = pool.idle == NULL && pool.workers < csk_load(&pool.wanted, CSK_RELAXED);
     count_workers(start);
     worker_t *worker = call_worker();
@@ -155,13 +193,31 @@ int csk_pool_post(csk_pool_item_t *item, csk_pool_function_t function) {
 
 /* Under the lock. */
 static csk_pool_item_t *take(void) {
-    csk_pool_item_t *item = pool.first;
-    if (item == NULL) return NULL;
-    pool.first = item->next;
-    if (pool.first == NULL) pool.last = NULL;
-    pool.queued--;
-    pool.taken++;
-    return item;
+    if (pool.queued == 0) return NULL;
+    bool lowest = ++pool.taken % turn_of_lowest == 0;
+    for (int i = 0; i < CSK_POOL_LEVELS; i++) {
+        level_t *level = &pool.levels[order[lowest ? CSK_POOL_LEVELS - 1 - i : i]];
+        csk_pool_item_t *item = level->first;
+        if (item == NULL) continue;
+        level->first = item->next;
+        if (level->first == NULL) level->last = NULL;
+        count_queued(-UINT64_C(1));
+        return item;
+    }
+    return NULL;
+}
+
+/* Under the lock. */
+static void join(worker_t *self) {
+    self->next = pool.all;
+    if (pool.all != NULL) pool.all->previous = self;
+    pool.all = self;
+}
+static void part(worker_t *self) {
+    if (self->previous != NULL) self->previous->next = self->next;
+    else pool.all = self->next;
+    if (self->next != NULL) self->next->previous = self->previous;
+    count_workers(-1u);
 }
 
 /* Sleeps until somebody has taken the worker off the stack: true; or for so long that it is not needed any more. */
@@ -181,7 +237,7 @@ static bool sleep_until_called(worker_t *self) {
         bool ends = *place == self && pool.workers > csk_load(&pool.wanted, CSK_RELAXED);
         if (ends) {
             *place = self->next_idle;
-            count_workers(-1);
+            part(self);
         }
         csk_queue_unlock(&pool.lock);
         if (ends) return false;
@@ -191,13 +247,16 @@ static bool sleep_until_called(worker_t *self) {
 
 static void run_worker(void *context) {
     (void)context;
-    worker_t self = { 0 };
+    worker_t self = { .thread_id = csk_platform_thread_id() };
+    csk_queue_lock(&pool.lock);
+    join(&self);
+    csk_queue_unlock(&pool.lock);
     for (bool called = false;;) {
         csk_queue_lock(&pool.lock);
         if (called) pool.waking = false;
         csk_pool_item_t *item = take();
-        worker_t *next = pool.first != NULL ? call_worker() : NULL;
-        bool watches = pool.first != NULL && next == NULL && begin_watch();
+        worker_t *next = pool.queued != 0 ? call_worker() : NULL;
+        bool watches = pool.queued != 0 && next == NULL && begin_watch();
         if (item == NULL) {
             self.word = 0;
             self.next_idle = pool.idle;
@@ -219,9 +278,6 @@ uint32_t csk_pool_workers(void) {
     return workers;
 }
 
-uint64_t csk_pool_queued(void) {
-    csk_queue_lock(&pool.lock);
-    uint64_t queued = pool.queued;
-    csk_queue_unlock(&pool.lock);
-    return queued;
-}
+uint64_t csk_pool_queued(void) { return csk_load(&pool.queued, CSK_RELAXED); }
+bool csk_pool_has_work(void) { return csk_load(&pool.queued, CSK_RELAXED) != 0; }
+uint32_t csk_pool_epoch(void) { return csk_load(&pool.epoch, CSK_RELAXED); }

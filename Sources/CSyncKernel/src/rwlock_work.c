@@ -98,6 +98,7 @@ int csk_rwlock_enqueue_write(csk_rwlock_t *lock, csk_rwlock_work_t *work, csk_rw
     if (error != 0) return error;
     work->function = function;
     work->context = context;
+    work->item.level = CSK_POOL_NORMAL;
     work->next = NULL;
     work->last = work;
     work->waiter.stays = 1;
@@ -111,6 +112,7 @@ int csk_rwlock_enqueue(csk_rwlock_t *lock, csk_rwlock_work_t *work, int mode, in
     if (error != 0) return error;
     work->function = function;
     work->context = context;
+    work->item.level = CSK_POOL_NORMAL;
     work->waiter.stays = 0;
     return csk_rwlock_lock_async(lock, &work->waiter, mode, deadline_ns, granted, NULL);
 }

@@ -12,6 +12,8 @@
 #include "mutex.h"
 #include "pqueue.h"
 #include "rwlock.h"
+#include "workqueue.h"
+#include "delayed.h"
 #include "rcu.h"
 #include "snapshot.h"
 #include "rcu_map.h"

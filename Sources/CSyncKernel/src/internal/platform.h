@@ -55,6 +55,10 @@ int csk_platform_start_thread(void (*body)(void *), void *context, const char *n
 /* The system's number for the calling thread. */
 int32_t csk_platform_thread_id(void);
 
+/* Whether the system says of that thread of this process that it sleeps, waits for a device, or was stopped. False when it says nothing. Some
+ * 10 us. */
+bool csk_platform_thread_sleeps(int32_t thread_id);
+
 /* How many processors this process may use; at least 1. */
 uint32_t csk_platform_processors(void);
 

@@ -1,0 +1,40 @@
+/* delayed.h: work that is queued at a time, once or periodically.
+ *
+ * Zero-filled memory is delayed work that is stopped. Not for signal handlers.
+ *
+ *     csk_delayed_start(&cleanup, &queue, csk_deadline_after(1000000000), 0, expire_keys);     (expire_keys(&cleanup.work, 0) a second later) */
+#ifndef CSK_DELAYED_H
+#define CSK_DELAYED_H
+
+#include "workqueue.h"
+
+CSK_BEGIN_DECLS
+
+typedef struct csk_delayed {
+    csk_work_t work;
+    csk_timer_t timer;
+    csk_workqueue_t *queue;
+    csk_work_function_t function;
+    csk_rank_t rank;
+    int64_t due_ns, period_ns;
+    uint32_t state;
+} csk_delayed_t;
+
+/* Queues `delayed->work` at `deadline_ns`, never early; with a period again at each multiple of it after that, but never before the last call
+ * has ended: calls that would overlap are left out. Both the queue and the memory stay in place until the last call.
+ * Work without a period is called once: with 0, or with ECANCELED or ESHUTDOWN where the queue was shut down. Periodic work is called with 0 any number of
+ * times and ends with such a call, or by csk_delayed_cancel. Never blocks; the queue must not be one that waits when full.
+ * 0; EINVAL (no function, a negative period, a queue that waits); EBUSY (it is started already); EAGAIN or ENOMEM when no thread can be had. O(1). */
+CSK_API int csk_delayed_start(csk_delayed_t *delayed, csk_workqueue_t *queue, int64_t deadline_ns, int64_t period_ns, csk_work_function_t function);
+
+/* The same with a rank. */
+CSK_API int csk_delayed_start_ranked(csk_delayed_t *delayed, csk_workqueue_t *queue, csk_rank_t rank, int64_t deadline_ns, int64_t period_ns,
+                                     csk_work_function_t function);
+
+/* 0: its function is not called any more. EBUSY: periodic work that runs right now; it is called once more, with ECANCELED, after that. ENOENT: it
+ * was not started, has begun its only call, or was called for the last time. May wait for the timer thread. */
+CSK_API int csk_delayed_cancel(csk_delayed_t *delayed);
+
+CSK_END_DECLS
+
+#endif

@@ -1,0 +1,158 @@
+/* workqueue.h: queues of work that run on the pool's workers: serial ones and concurrent ones with barriers.
+ *
+ * A queue runs what it is given in the order of (rank, arrival), one at a time or as many at once as its width says. Queueing is
+ * wait-free on a queue without a bound: one exchange and one store, and nothing allocates. A queue whose work is done costs no thread.
+ * Zero-filled memory is a serial queue without a bound.
+ *
+ * Work is a part of whatever is to be worked on: the caller keeps it in place until its function is called, which is the time to free
+ * it or to queue it again. The function is called exactly once for each time that it was accepted: with 0 to do the work, with
+ * ECANCELED when it was dropped or the queue was shut down before its turn; or it was cancelled, and then it isn't called.
+ *
+ * A queue knows which threads are inside its functions: a call from there that would wait for itself gives EDEADLK.
+ * Nothing here is for signal handlers. In a child of fork the parent's queues are empty: what waited or ran at the fork does so in the
+ * parent alone.
+ *
+ *     static csk_workqueue_t log_queue;
+ *     static void write_line(csk_work_t *work, int status) { ... free(work); }
+ *     csk_workqueue_enqueue(&log_queue, &line->work, write_line);
+ *
+ * The inbox is the list of waiters of the MCS lock (Mellor-Crummey and Scott, 1991) with functions for waiters. */
+#ifndef CSK_WORKQUEUE_H
+#define CSK_WORKQUEUE_H
+
+#include "heap.h"
+#include "pool.h"
+#include "timer.h"
+
+CSK_BEGIN_DECLS
+
+typedef struct csk_work csk_work_t;
+typedef void (*csk_work_function_t)(csk_work_t *work, int status);
+
+/* Needs no initialization. */
+struct csk_work {
+    csk_heap_node_t node;
+    csk_work_function_t function;
+    uint32_t kind;
+    uint32_t place;  /* which of the queue's lists it is in */
+};
+
+/* What a queue with a bound does with work that finds it full. */
+enum {
+    CSK_WORKQUEUE_WAIT = 0,        /* the caller waits, and meanwhile helps to run what the queue holds */
+    CSK_WORKQUEUE_REFUSE = 1,      /* EAGAIN */
+    CSK_WORKQUEUE_DROP_OLDEST = 2  /* the work that waited longest is called with ECANCELED, on the caller's thread */
+};
+
+typedef struct csk_workqueue_attr {
+    uint32_t width;      /* how many run at once: 0 and 1 make a serial queue; at most CSK_WORKQUEUE_WIDTH_MAX */
+    uint32_t capacity;   /* how many may wait to begin; 0: no bound */
+    int32_t when_full;   /* CSK_WORKQUEUE_WAIT, ... */
+    int32_t priority;    /* of work that names no rank, and of the queue among others: from 1024 it comes before the others, up to -1024 after them */
+} csk_workqueue_attr_t;
+
+enum { CSK_WORKQUEUE_WIDTH_MAX = 4096 };
+
+struct csk_workqueue_wait;
+
+typedef struct csk_workqueue {
+    /* What callers touch. */
+    csk_work_t *inbox_last, *inbox_first;
+    uint64_t state;
+    uint32_t epoch, width, capacity;
+    int32_t priority;
+    uint8_t when_full, on_heap, exclusive;
+    uint64_t reserved[2];
+    /* What workers touch. */
+    uint32_t lock, waiting, running;
+    int64_t arrivals;
+    csk_work_t *first, *last;                  /* of the queue's own priority, by arrival */
+    csk_heap_t ranked;                         /* of all others */
+    csk_work_t *barrier;                       /* waits for all that came before it ... */
+    csk_work_t *later_first, *later_last;      /* ... and these wait for it */
+    struct csk_workqueue_wait *drains, *rooms; /* who waits for the queue's work, and for room */
+    csk_pool_item_t item;
+} csk_workqueue_t;
+
+/* Where zero-filled memory won't do. `attr` NULL: the defaults. 0, or EINVAL for a value that isn't named above; a queue that drops
+ * its oldest needs a capacity. Never blocks. */
+CSK_API int csk_workqueue_init(csk_workqueue_t *queue, const csk_workqueue_attr_t *attr);
+
+/* Ends the use of the queue's memory. 0; EBUSY while work waits, runs or is waited for; EDEADLK from inside its own work. May wait for a worker that is just
+ * leaving the queue. */
+CSK_API int csk_workqueue_destroy(csk_workqueue_t *queue);
+
+/* A queue on the heap, for owners who don't want to wait for its work: 0, EINVAL or ENOMEM. */
+CSK_API int csk_workqueue_create(csk_workqueue_t **queue, const csk_workqueue_attr_t *attr);
+
+/* Gives up a queue that csk_workqueue_create made: what it has accepted still runs, on a suspended queue too, and then its memory goes. From
+ * anywhere, its own work included. Never blocks. */
+CSK_API void csk_workqueue_release(csk_workqueue_t *queue);
+
+/* Queues `work` with the queue's own priority. Wait-free without a bound; may block on a full queue with CSK_WORKQUEUE_WAIT. From
+ * anywhere, the queue's own work included. O(1).
+ * 0; EINVAL (no function); ESHUTDOWN; EAGAIN (full, or no worker can be started); ENOMEM; EDEADLK (full, and the caller is inside the queue's
+ * own work, which room waits for). After an error the work was not queued and its function is not called. */
+CSK_API int csk_workqueue_enqueue(csk_workqueue_t *queue, csk_work_t *work, csk_work_function_t function);
+
+/* The same with a rank: csk_rank(priority, CSK_PLACE_BACK) for a plain priority. Higher ranks begin first, equal ones by arrival. EINVAL also on
+ * a queue that drops its oldest, which knows one priority only. O(log n) amortized. */
+CSK_API int csk_workqueue_enqueue_ranked(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, csk_work_function_t function);
+
+/* The same; a queue that is full is waited for until `deadline_ns` at most: ETIMEDOUT. */
+CSK_API int csk_workqueue_enqueue_until(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, int64_t deadline_ns,
+                                        csk_work_function_t function);
+
+/* Queues work that begins when all that was accepted before it has ended, and runs alone: work accepted later waits for it, whatever
+ * its rank. On a serial queue: work like any other. */
+CSK_API int csk_workqueue_enqueue_barrier(csk_workqueue_t *queue, csk_work_t *work, csk_work_function_t function);
+
+/* Takes work out that has not begun. 0: its function is not called for it any more. ENOENT: it has begun, or was called already; its
+ * memory must still be there. O(1), O(log n) amortized for ranked work. */
+CSK_API int csk_workqueue_cancel(csk_workqueue_t *queue, csk_work_t *work);
+
+/* Calls function(context) on the calling thread when it is its turn, and returns after it. A caller that nobody serves yet runs what is
+ * before it itself. Blocks until `deadline_ns` at most.
+ * 0; EINVAL; EDEADLK from inside the queue's own work; ETIMEDOUT, ESHUTDOWN, ECANCELED (shut down before its turn): then the function was
+ * not called. `barrier`: as csk_workqueue_enqueue_barrier has it. */
+CSK_API int csk_workqueue_sync(csk_workqueue_t *queue, csk_rank_t rank, bool barrier, int64_t deadline_ns, void (*function)(void *), void *context);
+
+/* From now on nothing begins, until as many calls of csk_workqueue_resume have been made as of this one: EPERM for one more. What runs goes on.
+ * Up to 65 535 calls: then EAGAIN. Never block. */
+CSK_API int csk_workqueue_suspend(csk_workqueue_t *queue);
+CSK_API int csk_workqueue_resume(csk_workqueue_t *queue);
+
+/* Returns once all that was accepted before the call has ended or was given up: 0; ETIMEDOUT; EDEADLK from inside the queue's own work. */
+CSK_API int csk_workqueue_drain(csk_workqueue_t *queue, int64_t deadline_ns);
+
+/* The same without waiting: `function` is called with `wait`, by the thread that ends the last of that work, or by this one. It must be short. */
+typedef struct csk_workqueue_wait csk_workqueue_wait_t;
+struct csk_workqueue_wait {
+    csk_workqueue_wait_t *next;
+    uint64_t remaining;
+    int64_t arrivals;
+    void (*function)(csk_workqueue_wait_t *wait);
+    void *context;
+    uint32_t word;
+};
+CSK_API void csk_workqueue_drain_async(csk_workqueue_t *queue, csk_workqueue_wait_t *wait, void (*function)(csk_workqueue_wait_t *), void *context);
+/* Gives the wait up: 0: its function is not called any more. ENOENT: it was or will be. O(waits). */
+CSK_API int csk_workqueue_drain_cancel(csk_workqueue_t *queue, csk_workqueue_wait_t *wait);
+
+/* Accepts nothing from now on: ESHUTDOWN. What was accepted still runs; with `cancel` true what has not begun is called with ECANCELED, on
+ * the calling thread. A second call may cancel what the first one left. */
+CSK_API void csk_workqueue_shutdown(csk_workqueue_t *queue, bool cancel);
+
+/* How many wait to begin, and how many run, at some instant during the call: for statistics and tests. */
+CSK_API uint32_t csk_workqueue_waiting(csk_workqueue_t *queue);
+CSK_API uint32_t csk_workqueue_running(csk_workqueue_t *queue);
+
+/* True from inside the queue's own work, that which its work runs on the same thread included. */
+CSK_API bool csk_workqueue_is_current(const csk_workqueue_t *queue);
+
+CSK_END_DECLS
+
+CSK_STATIC_ASSERT(sizeof(csk_work_t) == 56, "csk_work_t is part of the ABI");
+CSK_STATIC_ASSERT(sizeof(csk_workqueue_t) == 176, "csk_workqueue_t is part of the ABI");
+
+#endif

@@ -1,0 +1,123 @@
+/* workqueue.h: what the parts of the work queue share.
+ *
+ * The state word, changed only by locked instructions:
+ *
+ *   bits 0-15   ACTIVE     workers that serve the queue or were posted to; raised by who activates, lowered by the worker under the lock
+ *   bits 16-31  PINS       who keeps the memory: each active worker until its very last access, and the owner's handle
+ *   bits 32-47  SUSPENDS   calls of suspend; under the lock
+ *   bit 48      POSTED     a worker was asked for and has not come; cleared by it before it looks
+ *   bit 49      EXCLUSIVE  a section that somebody must end before anything else can begin, and whoever ends it will look; under the lock
+ *   bit 50      LINGERS    a worker watches the inbox and will look; cleared by it before it looks
+ *   bit 51      SHUT       accepts nothing
+ *
+ * Nobody is forgotten: who queues writes inbox_last and then reads the state; who stops looking (lowers ACTIVE or clears a bit) writes
+ * the state and then reads inbox_last. Both pairs are sequentially consistent, so one of the two sees the other. What is no longer
+ * in the inbox is under the lock, as is the lowering of ACTIVE: who ends a section under the lock later sees that nobody serves.
+ *
+ * The inbox is a list to which anybody appends by exchanging its end, and which is read under the lock. Between an exchange and the
+ * store that links the work to the one before it the list is broken there: readers wait for that one store. */
+#ifndef CSK_INTERNAL_WORKQUEUE_H
+#define CSK_INTERNAL_WORKQUEUE_H
+
+#include "csynckernel/workqueue.h"
+#include "internal/pool.h"
+#include "internal/queue_lock.h"
+
+enum {
+    WORK_PLAIN = 0,
+    WORK_BARRIER = 1,
+    WORK_SYNC = 2 /* a flag: part of a csk_sync_call_t, whose thread runs it */
+};
+
+/* csk_work_t.place */
+enum { PLACE_NOWHERE = 0, PLACE_INBOX, PLACE_FIRST, PLACE_RANKED, PLACE_BARRIER, PLACE_LATER };
+
+#define STATE_ACTIVE_ONE UINT64_C(1)
+#define STATE_ACTIVE UINT64_C(0xFFFF)
+#define STATE_PIN_ONE (UINT64_C(1) << 16)
+#define STATE_PINS (UINT64_C(0xFFFF) << 16)
+#define STATE_SUSPEND_ONE (UINT64_C(1) << 32)
+#define STATE_SUSPENDS (UINT64_C(0xFFFF) << 32)
+#define STATE_POSTED (UINT64_C(1) << 48)
+#define STATE_EXCLUSIVE (UINT64_C(1) << 49)
+#define STATE_LINGERS (UINT64_C(1) << 50)
+#define STATE_SHUT (UINT64_C(1) << 51)
+/* Somebody else will look. */
+#define STATE_ATTENDED (STATE_POSTED | STATE_EXCLUSIVE | STATE_LINGERS | STATE_SUSPENDS)
+
+/* A function of the queue that runs on this thread, and the one around it. */
+typedef struct csk_section {
+    csk_workqueue_t *queue;
+    struct csk_section *outer;
+    int64_t arrival;
+    bool alone; /* nothing else begins before it has ended */
+} csk_section_t;
+
+/* A caller that waits for its turn. */
+typedef struct csk_sync_call {
+    csk_work_t work;
+    csk_section_t section;
+    uint32_t word; /* CALL_... */
+} csk_sync_call_t;
+
+enum { CALL_WAITS = 0, CALL_SLEEPS = 1, CALL_GRANTED = 2, CALL_REFUSED = 3 };
+
+static inline uint32_t csk_workqueue_width(const csk_workqueue_t *queue) { return queue->width > 1 ? queue->width : 1; }
+static inline csk_rank_t csk_workqueue_rank(const csk_workqueue_t *queue) { return csk_rank(queue->priority, CSK_PLACE_BACK); }
+static inline int64_t csk_work_arrival(const csk_work_t *work) { return work->node.ticket < 0 ? -work->node.ticket : work->node.ticket; }
+
+/* ---- workqueue_order.c: all under the lock ---- */
+
+/* Brings what the inbox holds into the order in which it will run. */
+void csk_work_sort(csk_workqueue_t *queue);
+/* Puts one work there, as the last to arrive. */
+void csk_work_arrange(csk_workqueue_t *queue, csk_work_t *work);
+/* The work whose turn it is, if another may begin now; `section` says what ends it. Exclusive for `outside` callers of serial queues. */
+csk_work_t *csk_work_take(csk_workqueue_t *queue, csk_section_t *section, bool outside);
+/* True when csk_work_take would give something. */
+bool csk_work_may_begin(const csk_workqueue_t *queue);
+/* Takes `work` out of whichever list it is in. */
+void csk_work_remove(csk_workqueue_t *queue, csk_work_t *work);
+/* Takes out everything that has not begun, linked by node.next in the order of the lists. */
+csk_work_t *csk_work_remove_all(csk_workqueue_t *queue);
+/* What arrived as number `arrival` has ended. Gives the drains that waited for nothing else, linked to *done. */
+void csk_work_account(csk_workqueue_t *queue, int64_t arrival, csk_workqueue_wait_t **done);
+/* Ends a section: afterwards others may begin. */
+void csk_section_end(csk_section_t *section, csk_workqueue_wait_t **done);
+
+/* ---- workqueue.c ---- */
+
+/* The section the calling thread is in; csk_section_enter and leave keep the chain. */
+bool csk_section_inside(const csk_workqueue_t *queue);
+void csk_section_enter(csk_section_t *section);
+void csk_section_leave(csk_section_t *section);
+/* Readies a queue for its first use in this process: 0, EAGAIN or ENOMEM when no worker can be had. */
+int csk_workqueue_ready(csk_workqueue_t *queue);
+/* The queue's lock; in a child of fork the queue is made anew first. */
+void csk_workqueue_lock(csk_workqueue_t *queue);
+static inline void csk_workqueue_unlock(csk_workqueue_t *queue) { csk_queue_unlock(&queue->lock); }
+/* Puts work into the inbox. */
+void csk_work_push(csk_workqueue_t *queue, csk_work_t *work);
+/* Sees to it that a worker looks, if nobody else will. */
+void csk_workqueue_activate(csk_workqueue_t *queue);
+/* Activates if something may begin: for those who ended a section and don't go on. */
+void csk_workqueue_look(csk_workqueue_t *queue);
+/* Calls the functions of drains that are done. */
+void csk_waits_call(csk_workqueue_wait_t *done);
+/* Tells works that they will not run. */
+void csk_works_refuse(csk_work_t *first);
+/* Runs what was taken, on this thread, and ends its section; a caller's turn goes to that caller. */
+void csk_work_run(csk_work_t *work, csk_section_t *section);
+
+/* ---- workqueue_wait.c ---- */
+
+/* Gives a caller its turn, or refuses it for ever: CALL_GRANTED or CALL_REFUSED. Its memory may be gone afterwards. */
+void csk_sync_call_answer(csk_sync_call_t *call, uint32_t answer);
+/* Under the lock, when work has left a queue for whose room others wait: the first of them gets the place. Gives whom to tell. */
+csk_workqueue_wait_t *csk_rooms_take(csk_workqueue_t *queue);
+/* Queues on a queue with a bound that waits. */
+int csk_workqueue_wait_for_room(csk_workqueue_t *queue, csk_work_t *work, int64_t deadline_ns);
+
+static inline csk_sync_call_t *csk_sync_call_of(csk_work_t *work) { return (csk_sync_call_t *)work; }
+
+#endif

@@ -1,0 +1,390 @@
+/* workqueue.c: who looks into a queue, and when; internal/workqueue.h has the argument. */
+#include "internal/workqueue.h"
+
+#include <stdlib.h>
+
+/* A worker that found its queue empty stays that long: about what it costs to call one. */
+static const int64_t linger_ns = 2000;
+/* After that many works in a row other queues get the worker. */
+static const uint32_t quantum = 128;
+
+static _Thread_local csk_section_t *innermost __attribute__((tls_model("initial-exec")));
+
+bool csk_section_inside(const csk_workqueue_t *queue) {
+    for (const csk_section_t *section = innermost; section != NULL; section = section->outer)
+        if (section->queue == queue) return true;
+    return false;
+}
+
+void csk_section_enter(csk_section_t *section) {
+    section->outer = innermost;
+    innermost = section;
+}
+
+void csk_section_leave(csk_section_t *section) { innermost = section->outer; }
+
+bool csk_workqueue_is_current(const csk_workqueue_t *queue) { return csk_section_inside(queue); }
+
+/* ---- Making and ending ---------------------------------------------------------------------------------------------------- */
+
+int csk_workqueue_init(csk_workqueue_t *queue, const csk_workqueue_attr_t *attr) {
+    static const csk_workqueue_attr_t defaults;
+    if (attr == NULL) attr = &defaults;
+    if (attr->width > CSK_WORKQUEUE_WIDTH_MAX || attr->when_full < CSK_WORKQUEUE_WAIT || attr->when_full > CSK_WORKQUEUE_DROP_OLDEST) return EINVAL;
+    if (attr->when_full == CSK_WORKQUEUE_DROP_OLDEST && attr->capacity == 0) return EINVAL;
+    *queue = (csk_workqueue_t){ .width = attr->width, .capacity = attr->capacity, .when_full = (uint8_t)attr->when_full, .priority = attr->priority };
+    return 0;
+}
+
+int csk_workqueue_create(csk_workqueue_t **queue, const csk_workqueue_attr_t *attr) {
+    csk_workqueue_t *made = malloc(sizeof *made);
+    if (made == NULL) return ENOMEM;
+    int error = csk_workqueue_init(made, attr);
+    if (error != 0) {
+        free(made);
+        return error;
+    }
+    made->on_heap = 1;
+    made->state = STATE_PIN_ONE;
+    *queue = made;
+    return 0;
+}
+
+/* The last access of a worker, and of the owner of a queue on the heap. */
+static void unpin(csk_workqueue_t *queue) {
+    bool on_heap = queue->on_heap;
+    uint64_t before = csk_fetch_add(&queue->state, -STATE_PIN_ONE, CSK_ACQ_REL);
+    if (on_heap && (before & STATE_PINS) == STATE_PIN_ONE) free(queue);
+}
+
+/* Pins are only about memory: work that waits on a queue without a handle has a worker, or somebody whose section ends. */
+void csk_workqueue_release(csk_workqueue_t *queue) {
+    csk_workqueue_lock(queue);
+    csk_fetch_and(&queue->state, ~STATE_SUSPENDS, CSK_SEQ_CST);
+    csk_workqueue_unlock(queue);
+    csk_workqueue_look(queue);
+    unpin(queue);
+}
+
+int csk_workqueue_destroy(csk_workqueue_t *queue) {
+    if (csk_section_inside(queue)) return EDEADLK;
+    csk_workqueue_lock(queue);
+    csk_work_sort(queue);
+    bool busy = queue->waiting != 0 || queue->running != 0 || queue->drains != NULL || queue->rooms != NULL;
+    csk_workqueue_unlock(queue);
+    if (busy) return EBUSY;
+    while (csk_load(&queue->state, CSK_ACQUIRE) & STATE_PINS) csk_platform_yield();
+    return 0;
+}
+
+/* The parent's queue, in a child of fork: what waited there stays with the parent. Other threads of the child wait meanwhile. */
+static void begin_in_this_process(csk_workqueue_t *queue, uint32_t epoch) {
+    static const uint32_t beginning = UINT32_MAX;
+    uint32_t seen = csk_load(&queue->epoch, CSK_ACQUIRE);
+    while (seen != epoch) {
+        if (seen == beginning) {
+            csk_platform_yield();
+            seen = csk_load(&queue->epoch, CSK_ACQUIRE);
+        } else if (csk_cas(&queue->epoch, &seen, beginning, CSK_ACQUIRE)) {
+            if (seen != 0) {
+                uint64_t state = queue->state;
+                csk_workqueue_t kept = { .width = queue->width, .capacity = queue->capacity, .priority = queue->priority, .when_full = queue->when_full,
+                                         .on_heap = queue->on_heap, .epoch = beginning,
+                                         .state = (state & (STATE_SHUT | STATE_SUSPENDS)) | (queue->on_heap ? STATE_PIN_ONE : 0) };
+                *queue = kept;
+            }
+            csk_store(&queue->epoch, epoch, CSK_RELEASE);
+            return;
+        }
+    }
+}
+
+static inline void know_process(csk_workqueue_t *queue) {
+    uint32_t epoch = csk_pool_epoch();
+    if (CSK_UNLIKELY(csk_load(&queue->epoch, CSK_ACQUIRE) != epoch)) begin_in_this_process(queue, epoch);
+}
+
+int csk_workqueue_ready(csk_workqueue_t *queue) {
+    int error = csk_pool_prepare();
+    if (error != 0) return error;
+    know_process(queue);
+    return 0;
+}
+
+void csk_workqueue_lock(csk_workqueue_t *queue) {
+    know_process(queue);
+    csk_queue_lock(&queue->lock);
+}
+
+/* ---- Workers ---------------------------------------------------------------------------------------------------------------- */
+
+static csk_workqueue_t *queue_of(csk_pool_item_t *item) { return (csk_workqueue_t *)((char *)item - offsetof(csk_workqueue_t, item)); }
+
+static void serve(csk_pool_item_t *item);
+
+static bool has_worker_to_spare(const csk_workqueue_t *queue, uint64_t state) { return (state & STATE_ACTIVE) < csk_workqueue_width(queue); }
+
+void csk_workqueue_activate(csk_workqueue_t *queue) {
+    uint64_t state = csk_load(&queue->state, CSK_SEQ_CST);
+    while (!(state & STATE_ATTENDED) && has_worker_to_spare(queue, state)) {
+        if (!csk_cas(&queue->state, &state, state + STATE_ACTIVE_ONE + STATE_PIN_ONE + STATE_POSTED, CSK_SEQ_CST)) continue;
+        queue->item.level = csk_pool_level(queue->priority);
+        csk_pool_post(&queue->item, serve); /* can't fail: csk_workqueue_ready saw a worker */
+        return;
+    }
+}
+
+void csk_workqueue_look(csk_workqueue_t *queue) {
+    csk_workqueue_lock(queue);
+    csk_work_sort(queue);
+    bool more = csk_work_may_begin(queue);
+    csk_workqueue_unlock(queue);
+    if (more) csk_workqueue_activate(queue);
+}
+
+void csk_waits_call(csk_workqueue_wait_t *done) {
+    while (done != NULL) {
+        csk_workqueue_wait_t *wait = done;
+        done = wait->next;
+        wait->function(wait);
+    }
+}
+
+void csk_works_refuse(csk_work_t *first) {
+    while (first != NULL) {
+        csk_work_t *work = first;
+        first = (csk_work_t *)work->node.next;
+        if (work->kind & WORK_SYNC) csk_sync_call_answer(csk_sync_call_of(work), CALL_REFUSED);
+        else work->function(work, ECANCELED);
+    }
+}
+
+/* Runs what was taken. The section is still to be ended, unless it went to another thread: false. */
+static bool run(csk_work_t *work, csk_section_t *section) {
+    if (work->kind & WORK_SYNC) {
+        csk_sync_call_of(work)->section = *section;
+        csk_sync_call_answer(csk_sync_call_of(work), CALL_GRANTED);
+        return false;
+    }
+    csk_section_enter(section);
+    work->function(work, 0);
+    csk_section_leave(section);
+    return true;
+}
+
+static void end(csk_section_t *section) {
+    csk_workqueue_t *queue = section->queue;
+    csk_workqueue_wait_t *done = NULL;
+    csk_workqueue_lock(queue);
+    csk_section_end(section, &done);
+    csk_workqueue_unlock(queue);
+    csk_waits_call(done);
+}
+
+void csk_work_run(csk_work_t *work, csk_section_t *section) {
+    if (run(work, section)) end(section);
+}
+
+/* Watches the inbox for a moment; on a concurrent queue one worker does. */
+static void linger(csk_workqueue_t *queue) {
+    bool shared = queue->width > 1;
+    if (shared && (csk_fetch_or(&queue->state, STATE_LINGERS, CSK_RELAXED) & STATE_LINGERS)) return;
+    int64_t end_ns = csk_platform_now() + linger_ns;
+    while (csk_load(&queue->inbox_last, CSK_RELAXED) == NULL && csk_platform_now() < end_ns && !csk_pool_has_work())
+        for (int pauses = 0; pauses < 4; pauses++) csk_platform_pause();
+    if (shared) csk_fetch_and(&queue->state, ~STATE_LINGERS, CSK_SEQ_CST);
+}
+
+/* One round under the lock: ends the section before, takes the next work. Without any the worker counts as gone, if it `may_leave`. */
+static csk_work_t *next(csk_workqueue_t *queue, csk_section_t *section, bool ends, bool may_leave, bool *more) {
+    csk_workqueue_wait_t *done = NULL, *room = NULL;
+    csk_workqueue_lock(queue);
+    if (ends) csk_section_end(section, &done);
+    csk_work_sort(queue);
+    csk_work_t *work = csk_work_take(queue, section, false);
+    if (work != NULL && queue->rooms != NULL) room = csk_rooms_take(queue);
+    if (work == NULL && may_leave) csk_fetch_add(&queue->state, -STATE_ACTIVE_ONE, CSK_SEQ_CST);
+    *more = csk_work_may_begin(queue);
+    csk_workqueue_unlock(queue);
+    if (CSK_UNLIKELY(room != NULL)) csk_waits_call(room);
+    if (CSK_UNLIKELY(done != NULL)) csk_waits_call(done);
+    return work;
+}
+
+/* The worker counts as gone. True when it has to come back, since something came meanwhile that nobody else attends to. */
+static bool comes_back(csk_workqueue_t *queue) {
+    if (csk_load(&queue->inbox_last, CSK_SEQ_CST) == NULL) return false;
+    uint64_t state = csk_load(&queue->state, CSK_SEQ_CST);
+    while (!(state & STATE_ATTENDED) && has_worker_to_spare(queue, state))
+        if (csk_cas(&queue->state, &state, state + STATE_ACTIVE_ONE, CSK_SEQ_CST)) return true;
+    return false;
+}
+
+/* True: others are served before this queue is again, by whichever worker comes for it. */
+static bool steps_back(csk_workqueue_t *queue) {
+    if (csk_fetch_or(&queue->state, STATE_POSTED, CSK_SEQ_CST) & STATE_POSTED) return false;
+    csk_pool_post(&queue->item, serve);
+    return true;
+}
+
+static void serve(csk_pool_item_t *item) {
+    csk_workqueue_t *queue = queue_of(item);
+    csk_fetch_and(&queue->state, ~STATE_POSTED, CSK_SEQ_CST);
+    csk_section_t section;
+    bool ends = false, lingered = false, more;
+    for (uint32_t served = 0;;) {
+        csk_work_t *work = next(queue, &section, ends, lingered, &more);
+        ends = false;
+        if (more && queue->width > 1) csk_workqueue_activate(queue);
+        if (work != NULL) {
+            lingered = false;
+            ends = run(work, &section);
+            if (++served % quantum != 0 || !csk_pool_has_work()) continue;
+            if (ends) end(&section);
+            ends = false;
+            if (steps_back(queue)) return;
+        } else if (!lingered) {
+            linger(queue);
+            lingered = true;
+        } else if (!comes_back(queue)) {
+            unpin(queue);
+            return;
+        } else {
+            lingered = false;
+        }
+    }
+}
+
+/* ---- Queueing ----------------------------------------------------------------------------------------------------------------- */
+
+void csk_work_push(csk_workqueue_t *queue, csk_work_t *work) {
+    work->node.next = NULL;
+    work->place = PLACE_INBOX;
+    csk_work_t *before = csk_exchange(&queue->inbox_last, work, CSK_SEQ_CST);
+    if (before != NULL) csk_store(&before->node.next, &work->node, CSK_RELEASE);
+    else csk_store(&queue->inbox_first, work, CSK_RELEASE);
+}
+
+/* A queue with a bound: what waits is counted, so it is all under the lock. */
+static int enqueue_bounded(csk_workqueue_t *queue, csk_work_t *work, int64_t deadline_ns) {
+    if (queue->when_full == CSK_WORKQUEUE_WAIT) return csk_workqueue_wait_for_room(queue, work, deadline_ns);
+    csk_workqueue_wait_t *done = NULL;
+    csk_work_t *dropped = NULL;
+    csk_workqueue_lock(queue);
+    csk_work_sort(queue);
+    bool full = queue->waiting >= queue->capacity;
+    if (full && queue->when_full == CSK_WORKQUEUE_DROP_OLDEST) {
+        dropped = queue->first != NULL ? queue->first : queue->barrier != NULL ? queue->barrier : queue->later_first;
+        csk_work_remove(queue, dropped);
+        csk_work_account(queue, csk_work_arrival(dropped), &done);
+        dropped->node.next = NULL;
+        full = false;
+    }
+    if (!full) csk_work_arrange(queue, work);
+    csk_workqueue_unlock(queue);
+    csk_works_refuse(dropped);
+    csk_waits_call(done);
+    return full ? EAGAIN : 0;
+}
+
+static int enqueue(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, uint32_t kind, int64_t deadline_ns, csk_work_function_t function) {
+    if (function == NULL) return EINVAL;
+    int error = csk_workqueue_ready(queue);
+    if (CSK_UNLIKELY(error != 0)) return error;
+    if (CSK_UNLIKELY(csk_load(&queue->state, CSK_RELAXED) & STATE_SHUT)) return ESHUTDOWN;
+    work->function = function;
+    work->kind = kind;
+    work->node.rank = rank;
+    if (queue->capacity == 0) csk_work_push(queue, work);
+    else error = enqueue_bounded(queue, work, deadline_ns);
+    if (error == 0) csk_workqueue_activate(queue);
+    return error;
+}
+
+int csk_workqueue_enqueue(csk_workqueue_t *queue, csk_work_t *work, csk_work_function_t function) {
+    return enqueue(queue, work, csk_workqueue_rank(queue), WORK_PLAIN, CSK_NEVER, function);
+}
+
+int csk_workqueue_enqueue_until(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, int64_t deadline_ns, csk_work_function_t function) {
+    if (queue->when_full == CSK_WORKQUEUE_DROP_OLDEST && rank != csk_workqueue_rank(queue)) return EINVAL;
+    return enqueue(queue, work, rank, WORK_PLAIN, deadline_ns, function);
+}
+
+int csk_workqueue_enqueue_ranked(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, csk_work_function_t function) {
+    return csk_workqueue_enqueue_until(queue, work, rank, CSK_NEVER, function);
+}
+
+int csk_workqueue_enqueue_barrier(csk_workqueue_t *queue, csk_work_t *work, csk_work_function_t function) {
+    return enqueue(queue, work, csk_workqueue_rank(queue), WORK_BARRIER, CSK_NEVER, function);
+}
+
+int csk_workqueue_cancel(csk_workqueue_t *queue, csk_work_t *work) {
+    csk_workqueue_wait_t *done = NULL, *room = NULL;
+    csk_workqueue_lock(queue);
+    csk_work_sort(queue);
+    bool waits = work->place != PLACE_NOWHERE;
+    if (waits) {
+        csk_work_remove(queue, work);
+        csk_work_account(queue, csk_work_arrival(work), &done);
+        if (queue->rooms != NULL) room = csk_rooms_take(queue);
+    }
+    bool more = csk_work_may_begin(queue);
+    csk_workqueue_unlock(queue);
+    csk_waits_call(room);
+    csk_waits_call(done);
+    if (waits && more) csk_workqueue_activate(queue); /* it may have been the barrier that others waited for */
+    return waits ? 0 : ENOENT;
+}
+
+/* ---- Suspending, ending ------------------------------------------------------------------------------------------------------------ */
+
+int csk_workqueue_suspend(csk_workqueue_t *queue) {
+    csk_workqueue_lock(queue);
+    bool most = (csk_load(&queue->state, CSK_RELAXED) & STATE_SUSPENDS) == STATE_SUSPENDS;
+    if (!most) csk_fetch_add(&queue->state, STATE_SUSPEND_ONE, CSK_SEQ_CST);
+    csk_workqueue_unlock(queue);
+    return most ? EAGAIN : 0;
+}
+
+int csk_workqueue_resume(csk_workqueue_t *queue) {
+    csk_workqueue_lock(queue);
+    bool suspended = (csk_load(&queue->state, CSK_RELAXED) & STATE_SUSPENDS) != 0;
+    if (suspended) csk_fetch_add(&queue->state, -STATE_SUSPEND_ONE, CSK_SEQ_CST);
+    csk_workqueue_unlock(queue);
+    if (!suspended) return EPERM;
+    csk_workqueue_look(queue);
+    return 0;
+}
+
+void csk_workqueue_shutdown(csk_workqueue_t *queue, bool cancel) {
+    csk_workqueue_wait_t *done = NULL;
+    csk_work_t *first = NULL;
+    csk_workqueue_lock(queue);
+    csk_fetch_or(&queue->state, STATE_SHUT, CSK_SEQ_CST);
+    csk_work_sort(queue);
+    if (cancel) {
+        first = csk_work_remove_all(queue);
+        for (csk_work_t *work = first; work != NULL; work = (csk_work_t *)work->node.next) csk_work_account(queue, csk_work_arrival(work), &done);
+    }
+    csk_workqueue_wait_t *rooms = queue->rooms;
+    queue->rooms = NULL;
+    csk_workqueue_unlock(queue);
+    csk_waits_call(rooms);
+    csk_works_refuse(first);
+    csk_waits_call(done);
+}
+
+uint32_t csk_workqueue_waiting(csk_workqueue_t *queue) {
+    csk_workqueue_lock(queue);
+    csk_work_sort(queue);
+    uint32_t waiting = queue->waiting;
+    csk_workqueue_unlock(queue);
+    return waiting;
+}
+
+uint32_t csk_workqueue_running(csk_workqueue_t *queue) {
+    csk_workqueue_lock(queue);
+    uint32_t running = queue->running;
+    csk_workqueue_unlock(queue);
+    return running;
+}

@@ -1,0 +1,178 @@
+/* workqueue_order.c: what waits in a queue, and in which order it runs. All of it under the queue's lock.
+ *
+ * Work of the queue's own priority stands in a list, by arrival; all other work in a heap. The first of the two is next. From a barrier on,
+ * whatever arrives stands in a list of its own until the barrier has run: nothing passes it in either direction. */
+#include "internal/workqueue.h"
+
+typedef struct {
+    csk_work_t **first, **last;
+} list_t;
+
+static csk_work_t *next_of(const csk_work_t *work) { return (csk_work_t *)work->node.next; }
+
+static void append(list_t list, csk_work_t *work, uint32_t place) {
+    work->place = place;
+    work->node.next = NULL;
+    work->node.previous = &(*list.last)->node;
+    if (*list.last != NULL) (*list.last)->node.next = &work->node;
+    else *list.first = work;
+    *list.last = work;
+}
+
+static void unlink_from(list_t list, csk_work_t *work) {
+    csk_work_t *previous = (csk_work_t *)work->node.previous, *next = next_of(work);
+    if (previous != NULL) previous->node.next = &next->node;
+    else *list.first = next;
+    if (next != NULL) next->node.previous = &previous->node;
+    else *list.last = previous;
+}
+
+static list_t own_list(csk_workqueue_t *queue) { return (list_t){ &queue->first, &queue->last }; }
+static list_t later_list(csk_workqueue_t *queue) { return (list_t){ &queue->later_first, &queue->later_last }; }
+
+static bool is_barrier(const csk_workqueue_t *queue, const csk_work_t *work) { return (work->kind & WORK_BARRIER) && queue->width > 1; }
+
+/* Its number of arrival is known. */
+static void place(csk_workqueue_t *queue, csk_work_t *work) {
+    if (queue->barrier != NULL || queue->later_first != NULL) {
+        append(later_list(queue), work, PLACE_LATER);
+    } else if (is_barrier(queue, work)) {
+        work->place = PLACE_BARRIER;
+        queue->barrier = work;
+    } else if (work->node.rank == csk_workqueue_rank(queue)) {
+        append(own_list(queue), work, PLACE_FIRST);
+    } else {
+        work->place = PLACE_RANKED;
+        csk_heap_insert(&queue->ranked, &work->node);
+    }
+}
+
+void csk_work_arrange(csk_workqueue_t *queue, csk_work_t *work) {
+    int64_t arrival = ++queue->arrivals;
+    work->node.ticket = (work->node.rank & 3) == CSK_PLACE_FRONT ? -arrival : arrival;
+    queue->waiting++;
+    place(queue, work);
+}
+
+/* Who exchanged the end of the inbox links its work with its next instructions. */
+static void await_link(int looks) {
+    if (looks < 100) csk_platform_pause();
+    else csk_platform_yield();
+}
+
+static csk_work_t *first_in_inbox(csk_workqueue_t *queue) {
+    csk_work_t *work;
+    for (int looks = 0; (work = csk_load(&queue->inbox_first, CSK_ACQUIRE)) == NULL; looks++) {
+        if (csk_load(&queue->inbox_last, CSK_SEQ_CST) == NULL) return NULL;
+        await_link(looks);
+    }
+    return work;
+}
+
+void csk_work_sort(csk_workqueue_t *queue) {
+    csk_work_t *work = first_in_inbox(queue);
+    while (work != NULL) {
+        csk_work_t *next = (csk_work_t *)csk_load(&work->node.next, CSK_ACQUIRE);
+        if (next == NULL) {
+            /* Before the exchange: who finds the inbox empty stores its first. */
+            csk_store(&queue->inbox_first, NULL, CSK_RELAXED);
+            csk_work_t *last = work;
+            if (!csk_cas(&queue->inbox_last, &last, NULL, CSK_ACQ_REL))
+                for (int looks = 0; (next = (csk_work_t *)csk_load(&work->node.next, CSK_ACQUIRE)) == NULL; looks++) await_link(looks);
+        }
+        csk_work_arrange(queue, work);
+        work = next;
+        /* The loop ends when the last was taken; a first that is stored after that is for the next time. */
+        if (work != NULL) csk_store(&queue->inbox_first, work, CSK_RELAXED);
+    }
+}
+
+static csk_work_t *next_in_order(const csk_workqueue_t *queue) {
+    csk_work_t *ranked = (csk_work_t *)csk_heap_top(&queue->ranked);
+    if (ranked == NULL || (queue->first != NULL && csk_heap_before(&queue->first->node, &ranked->node))) return queue->first;
+    return ranked;
+}
+
+static bool is_open(const csk_workqueue_t *queue) {
+    return !queue->exclusive && queue->running < csk_workqueue_width(queue) && !(csk_load(&queue->state, CSK_RELAXED) & STATE_SUSPENDS);
+}
+
+bool csk_work_may_begin(const csk_workqueue_t *queue) {
+    return is_open(queue) && (next_in_order(queue) != NULL || (queue->barrier != NULL && queue->running == 0));
+}
+
+/* The barrier is gone, to run alone or for good: what came after it may be placed, up to the next one. */
+static void place_later(csk_workqueue_t *queue) {
+    csk_work_t *work = queue->later_first;
+    queue->later_first = queue->later_last = NULL;
+    while (work != NULL) {
+        csk_work_t *next = next_of(work);
+        place(queue, work);
+        work = next;
+    }
+}
+
+void csk_work_remove(csk_workqueue_t *queue, csk_work_t *work) {
+    switch (work->place) {
+        case PLACE_FIRST: unlink_from(own_list(queue), work); break;
+        case PLACE_RANKED: csk_heap_remove(&queue->ranked, &work->node); break;
+        case PLACE_LATER: unlink_from(later_list(queue), work); break;
+        default:
+            queue->barrier = NULL;
+            place_later(queue);
+    }
+    work->place = PLACE_NOWHERE;
+    queue->waiting--;
+}
+
+csk_work_t *csk_work_take(csk_workqueue_t *queue, csk_section_t *section, bool outside) {
+    if (!csk_work_may_begin(queue)) return NULL;
+    csk_work_t *work = next_in_order(queue);
+    bool barrier = work == NULL;
+    if (barrier) work = queue->barrier;
+    csk_work_remove(queue, work);
+    queue->running++;
+    bool called = (work->kind & WORK_SYNC) != 0;
+    *section = (csk_section_t){ .queue = queue, .arrival = csk_work_arrival(work), .alone = barrier || ((outside || called) && queue->width <= 1) };
+    if (section->alone) {
+        queue->exclusive = 1;
+        csk_fetch_or(&queue->state, STATE_EXCLUSIVE, CSK_RELAXED);
+    }
+    return work;
+}
+
+csk_work_t *csk_work_remove_all(csk_workqueue_t *queue) {
+    csk_work_t *first = NULL, **end = &first;
+    for (;;) {
+        csk_work_t *work = next_in_order(queue);
+        if (work == NULL) work = queue->barrier != NULL ? queue->barrier : queue->later_first;
+        if (work == NULL) return first;
+        csk_work_remove(queue, work);
+        work->node.next = NULL;
+        *end = work;
+        end = (csk_work_t **)&work->node.next;
+    }
+}
+
+void csk_work_account(csk_workqueue_t *queue, int64_t arrival, csk_workqueue_wait_t **done) {
+    for (csk_workqueue_wait_t **at = &queue->drains; *at != NULL;) {
+        csk_workqueue_wait_t *wait = *at;
+        if (arrival <= wait->arrivals && --wait->remaining == 0) {
+            *at = wait->next;
+            wait->next = *done;
+            *done = wait;
+        } else {
+            at = &wait->next;
+        }
+    }
+}
+
+void csk_section_end(csk_section_t *section, csk_workqueue_wait_t **done) {
+    csk_workqueue_t *queue = section->queue;
+    queue->running--;
+    if (section->alone) {
+        queue->exclusive = 0;
+        csk_fetch_and(&queue->state, ~STATE_EXCLUSIVE, CSK_SEQ_CST);
+    }
+    if (CSK_UNLIKELY(queue->drains != NULL)) csk_work_account(queue, section->arrival, done);
+}
