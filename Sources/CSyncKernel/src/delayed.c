@@ -10,7 +10,7 @@
  * Who cancels stops the timer first, which also waits for the timer's thread to be done with this memory. */
 #include "csynckernel/delayed.h"
 
-#include "internal/platform.h"
+#include "internal/workqueue.h"
 
 enum { STOPPED = 0, WAITS, QUEUED, RUNS, LAST };
 
@@ -42,6 +42,13 @@ static void run(csk_work_t *work, int status) {
     }
 }
 
+/* The timer's thread can't wait for room: what had to wait for its time comes in over the bound. */
+static int queue_work(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank) {
+    if (queue->capacity == 0 || queue->when_full != CSK_WORKQUEUE_WAIT) return csk_workqueue_enqueue_ranked(queue, work, rank, run);
+    if (csk_load(&queue->state, CSK_RELAXED) & STATE_SHUT) return ESHUTDOWN;
+    return csk_workqueue_enqueue_always(queue, work, rank, run);
+}
+
 static void time_has_come(csk_timer_t *timer, void *context) {
     csk_delayed_t *delayed = context;
     uint32_t state = csk_load(&delayed->state, CSK_ACQUIRE);
@@ -51,13 +58,13 @@ static void time_has_come(csk_timer_t *timer, void *context) {
         csk_timer_start(timer, delayed->due_ns, time_has_come, delayed);
     }
     if (!change(delayed, WAITS, QUEUED)) return;
-    int error = csk_workqueue_enqueue_until(delayed->queue, &delayed->work, delayed->rank, CSK_NEVER, run);
+    int error = queue_work(delayed->queue, &delayed->work, delayed->rank);
     if (error != 0) run(&delayed->work, error);
 }
 
 int csk_delayed_start_ranked(csk_delayed_t *delayed, csk_workqueue_t *queue, csk_rank_t rank, int64_t deadline_ns, int64_t period_ns,
                              csk_work_function_t function) {
-    if (function == NULL || period_ns < 0 || (queue->capacity != 0 && queue->when_full == CSK_WORKQUEUE_WAIT)) return EINVAL;
+    if (function == NULL || period_ns < 0) return EINVAL;
     int error = csk_timer_prepare();
     if (error != 0) return error;
     if (!change(delayed, STOPPED, WAITS)) return EBUSY;

@@ -287,6 +287,18 @@ static int enqueue_bounded(csk_workqueue_t *queue, csk_work_t *work, int64_t dea
     return full ? EAGAIN : 0;
 }
 
+int csk_workqueue_enqueue_always(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, csk_work_function_t function) {
+    if (function == NULL) return EINVAL;
+    int error = csk_workqueue_ready(queue);
+    if (CSK_UNLIKELY(error != 0)) return error;
+    work->function = function;
+    work->kind = WORK_PLAIN;
+    work->node.rank = rank;
+    csk_work_push(queue, work);
+    csk_workqueue_activate(queue);
+    return 0;
+}
+
 static int enqueue(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, uint32_t kind, int64_t deadline_ns, csk_work_function_t function) {
     if (function == NULL) return EINVAL;
     int error = csk_workqueue_ready(queue);

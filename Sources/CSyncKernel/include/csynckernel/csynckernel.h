@@ -4,6 +4,7 @@
 
 #include "base.h"
 #include "tls.h"
+#include "block.h"
 #include "heap.h"
 #include "timer.h"
 #include "pool.h"

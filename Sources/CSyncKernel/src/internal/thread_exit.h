@@ -17,6 +17,7 @@ typedef enum {
     CSK_THREAD_EXIT_TLS,
     CSK_THREAD_EXIT_RCU,
     CSK_THREAD_EXIT_READS, /* the record of locks that it reads goes to others */
+    CSK_THREAD_EXIT_BLOCKS, /* what the stages before may have given back */
     CSK_THREAD_EXIT_STAGES
 } csk_thread_exit_stage_t;
 

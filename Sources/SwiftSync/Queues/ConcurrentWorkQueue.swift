@@ -1,0 +1,58 @@
+public import Dispatch
+import CSyncKernel
+
+/// Runs closures together, up to a number, beginning by priority and in the order they came; and barriers alone.
+///
+/// ```swift
+/// let requests = ConcurrentWorkQueue(label: "requests", width: 8)
+/// requests.async { handle(request) }
+/// requests.async(flags: .barrier) { reload() }               // after all before it, before all after it, alone
+/// ```
+///
+/// It is a task's executor too: `Task(executorPreference: requests) { … }`.
+public final class ConcurrentWorkQueue: WorkQueueBase, @unchecked Sendable {
+    /// How many closures run at once at most.
+    public let width: Int
+
+    /// Makes a queue without work. Never blocks.
+    ///
+    /// - Parameters:
+    ///   - label: a name for messages.
+    ///   - width: how many closures run at once at most, 2 to 4096.
+    ///   - priority: of work that names none; and of the queue: from ``CommandPriority/high`` on workers come to it before other queues, up to ``CommandPriority/low``
+    ///     after them.
+    ///   - bound: how many works may wait; nil: any number.
+    public init(label: String, width: Int = 64, priority: CommandPriority = .normal, bound: WorkQueueBound? = nil) {
+        guard width >= 2, width <= Int(CSK_WORKQUEUE_WIDTH_MAX) else { fatalError("ConcurrentWorkQueue \(label): a width of \(width) is not within 2 to 4096") }
+        self.width = width
+        super.init(core: WorkQueueCore(type: "ConcurrentWorkQueue", label: label, width: width, priority: priority, bound: bound))
+    }
+
+    /// The same with a quality of service: user-interactive and user-initiated are ``CommandPriority/high``, utility and background ``CommandPriority/low``.
+    public convenience init(label: String, width: Int = 64, qos: DispatchQoS.QoSClass, bound: WorkQueueBound? = nil) {
+        self.init(label: label, width: width, priority: CommandPriority(qos), bound: bound)
+    }
+
+    /// Runs `body` as `flags` say: with `.barrier` once everything accepted before has ended, alone; what is accepted later waits for it, whatever its priority.
+    ///
+    /// Other flags change nothing. Otherwise as ``WorkQueueBase/async(_:)``.
+    @preconcurrency
+    @discardableResult
+    public func async(flags: DispatchWorkItemFlags, _ body: @escaping @Sendable () -> Void) -> Bool {
+        flags.contains(.barrier) ? core.asyncBarrier(body) : core.async(body)
+    }
+
+    /// Runs `body` on the calling thread, with `.barrier` alone. Otherwise as ``WorkQueueBase/sync(_:)``.
+    public func sync<R, E: Error>(flags: DispatchWorkItemFlags, _ body: () throws(E) -> R) throws(E) -> R {
+        try core.sync(rank: core.ownRank, barrier: flags.contains(.barrier), body)
+    }
+
+    /// Runs `body` on a worker while the task is suspended, with `.barrier` alone. Otherwise as ``WorkQueueBase/run(_:)``.
+    public func run<T: Sendable, E: Error>(flags: DispatchWorkItemFlags, _ body: @escaping @Sendable () throws(E) -> T) async throws(E) -> T {
+        try await core.run(rank: core.ownRank, barrier: flags.contains(.barrier), body)
+    }
+
+    override func run(_ job: UnownedJob) {
+        job.runSynchronously(on: asUnownedTaskExecutor())
+    }
+}

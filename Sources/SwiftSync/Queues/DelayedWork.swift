@@ -1,0 +1,90 @@
+import CSyncKernel
+
+/// Work that was given a time, and can be cancelled until it begins.
+///
+/// ```swift
+/// let timeout = queue.async(after: .seconds(5)) { connection.close() }
+/// timeout.cancel()                                   // true: it will not run
+/// ```
+///
+/// The work runs whether or not anybody keeps this object. It keeps its queue.
+public final class DelayedWork: @unchecked Sendable {
+    private struct Storage {
+        var delayed = csk_delayed_t()
+        /// Set while the kernel holds a reference.
+        var owner: Unmanaged<DelayedWork>?
+    }
+
+    private let storage: UnsafeMutablePointer<Storage>
+    private let core: WorkQueueCore
+    private let queue: AnyObject?
+    private let body: @Sendable () -> Void
+
+    private var delayed: UnsafeMutablePointer<csk_delayed_t> {
+        UnsafeMutableRawPointer(storage).assumingMemoryBound(to: csk_delayed_t.self)
+    }
+
+    init(_ core: WorkQueueCore, of queue: AnyObject, _ body: @escaping @Sendable () -> Void) {
+        self.core = core
+        self.queue = queue
+        self.body = body
+        storage = .allocate(capacity: 1)
+        storage.initialize(to: Storage())
+    }
+
+    deinit { storage.deallocate() }
+
+    func start(rank: Int64, deadline: Int64, period: Int64 = 0) -> Self {
+        let reference = Unmanaged.passRetained(self as DelayedWork)
+        storage.pointee.owner = reference
+        let status = csk_delayed_start_ranked(delayed, core.queue, rank, deadline, period, period == 0 ? Self.once : Self.again)
+        if status != 0 {
+            reference.release()
+            core.reportRefusal(status)
+        }
+        return self
+    }
+
+    private static func owner(of work: UnsafeMutablePointer<csk_work_t>) -> Unmanaged<DelayedWork> {
+        UnsafeMutableRawPointer(work).assumingMemoryBound(to: Storage.self).pointee.owner.unsafelyUnwrapped
+    }
+
+    private static let once: csk_work_function_t = { work, status in
+        let delayed = owner(of: work!).takeRetainedValue()
+        if status == 0 { delayed.body() }
+        else if status != ECANCELED { delayed.core.reportRefusal(status) }
+    }
+
+    private static let again: csk_work_function_t = { work, status in
+        let reference = owner(of: work!)
+        if status == 0 { reference.takeUnretainedValue().body() } else { reference.release() }
+    }
+
+    /// Sees to it that the work does not begin any more.
+    ///
+    /// Periodic work that runs right now ends first, and was the last. May be called from anywhere, the work itself included; may wait for the
+    /// library's timer thread.
+    ///
+    /// - Returns: true if this call has ended it; false if it had begun (and is not periodic), or had ended before.
+    @discardableResult
+    public func cancel() -> Bool {
+        switch csk_delayed_cancel(delayed) {
+        case 0:
+            Unmanaged.passUnretained(self).release()
+            return true
+        case EBUSY: return true
+        default: return false
+        }
+    }
+}
+
+extension WorkQueueCore {
+    func async(after delay: Duration, rank: Int64, of queue: AnyObject, _ body: @escaping @Sendable () -> Void) -> DelayedWork {
+        DelayedWork(self, of: queue, body).start(rank: rank, deadline: Deadline.after(delay))
+    }
+
+    func async(every period: Duration, rank: Int64, of queue: AnyObject, _ body: @escaping @Sendable () -> Void) -> DelayedWork {
+        let nanoseconds = max(1, Deadline.nanoseconds(in: period) ?? .max)
+        return DelayedWork(self, of: queue, body).start(rank: rank, deadline: Deadline.after(period), period: nanoseconds)
+    }
+}

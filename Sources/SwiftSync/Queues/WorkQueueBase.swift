@@ -1,0 +1,156 @@
+import CSyncKernel
+public import Dispatch
+
+/// What ``WorkQueue`` and ``ConcurrentWorkQueue`` have in common.
+///
+/// Closures run on the library's worker threads; a queue without work costs no thread. They begin in the order of their priorities,
+/// equal ones in the order they came. A closure may block: other queues go on. What is queued runs even when nobody keeps the queue object.
+///
+/// A queue knows which threads run its closures: a call from there that would wait for itself is an error, not a hang.
+public class WorkQueueBase: @unchecked Sendable {
+    final let core: WorkQueueCore
+
+    /// What the queue was called: shown in messages.
+    public final let label: String
+
+    init(core: WorkQueueCore) {
+        self.core = core
+        label = core.label
+    }
+
+    /// What was accepted still runs, also on a suspended queue.
+    deinit {
+        csk_workqueue_release(core.queue)
+    }
+
+    /// Runs a job of the Swift runtime, on a worker.
+    func run(_ job: UnownedJob) {
+        fatalError("\(Self.self) runs no jobs")
+    }
+
+    // MARK: - Queueing
+
+    /// Runs `body` after everything of its priority that came before, and returns at once.
+    ///
+    /// May be called from anywhere, the queue's own work included. Allocates nothing beyond the closure's own context. Blocks only on a full queue whose
+    /// bound says so. O(1).
+    ///
+    /// - Returns: false, with a report to ``SyncDiagnostics``, after a shutdown, when the bound refuses or when the system has no thread; then `body` will not run.
+    @preconcurrency
+    @discardableResult
+    public final func async(_ body: @escaping @Sendable () -> Void) -> Bool {
+        core.async(body)
+    }
+
+    /// Runs `body` before everything that waits with a lower priority. O(log n) amortized in the number of waiting works with other priorities than the queue's own.
+    @preconcurrency
+    @discardableResult
+    public final func async(priority: CommandPriority, _ body: @escaping @Sendable () -> Void) -> Bool {
+        core.async(rank: CommandRank.of(priority), body)
+    }
+
+    /// Queues `body` once `delay` has passed, never early. Zero or less: now; what exceeds 292 years: never, until it is cancelled.
+    @preconcurrency
+    @discardableResult
+    public final func async(after delay: Duration, _ body: @escaping @Sendable () -> Void) -> DelayedWork {
+        core.async(after: delay, rank: core.ownRank, of: self, body)
+    }
+
+    /// Queues `body` at a time, never early.
+    @preconcurrency
+    @discardableResult
+    public final func asyncAfter(deadline: DispatchTime, _ body: @escaping @Sendable () -> Void) -> DelayedWork {
+        let now = DispatchTime.now().uptimeNanoseconds
+        let delay = deadline == .distantFuture ? Int64.max : Int64(clamping: deadline.uptimeNanoseconds) - Int64(clamping: now)
+        return core.async(after: delay == .max ? .seconds(Int64.max) : .nanoseconds(delay), rank: core.ownRank, of: self, body)
+    }
+
+    /// Queues `body` each time that `period` has passed, for the first time after one period, until it is cancelled.
+    ///
+    /// Never early, and never twice at once: times at which the last call has not ended are left out.
+    @preconcurrency
+    @discardableResult
+    public final func async(every period: Duration, _ body: @escaping @Sendable () -> Void) -> DelayedWork {
+        core.async(every: period, rank: core.ownRank, of: self, body)
+    }
+
+    // MARK: - Waiting
+
+    /// Runs `body` on the calling thread when it is its turn, and returns what it returns.
+    ///
+    /// Blocks meanwhile; while nobody else serves the queue, it runs what is before it itself. From inside the queue's own work it stops the program with a
+    /// message. After a shutdown too.
+    public final func sync<R, E: Error>(_ body: () throws(E) -> R) throws(E) -> R {
+        try core.sync(rank: core.ownRank, barrier: false, body)
+    }
+
+    /// The same, but throws a ``WorkQueueError`` where it can't be: when that takes longer than `timeout` (nil: no limit; never early), inside
+    /// the queue's own work, after a shutdown.
+    public final func sync<R>(timeout: Duration?, priority: CommandPriority? = nil, _ body: () throws -> R) throws -> R {
+        try core.sync(rank: priority.map(CommandRank.of) ?? core.ownRank, barrier: false, timeout: timeout, body)
+    }
+
+    /// Runs `body` on a worker when it is its turn, while the task is suspended, and returns what it returns.
+    ///
+    /// `body` runs even if the task is cancelled. After a shutdown it stops the program with a message.
+    public final func run<T: Sendable, E: Error>(_ body: @escaping @Sendable () throws(E) -> T) async throws(E) -> T {
+        try await core.run(rank: core.ownRank, barrier: false, body)
+    }
+
+    /// The same, but throws a ``WorkQueueError`` when `body` has not begun after `timeout` (nil: no limit), when the task is cancelled before it has begun, and after a
+    /// shutdown.
+    public final func run<T: Sendable>(
+        timeout: Duration?, priority: CommandPriority? = nil, _ body: @escaping @Sendable () throws -> T
+    ) async throws -> T {
+        try await core.run(rank: priority.map(CommandRank.of) ?? core.ownRank, barrier: false, timeout: timeout, body)
+    }
+
+    // MARK: - The queue's life
+
+    /// From now on nothing begins, until ``resume()`` was called as often as this. What runs goes on.
+    public final func suspend() {
+        if csk_workqueue_suspend(core.queue) != 0 { fatalError("\(core.type) \(label): suspended 65 535 times") }
+    }
+
+    /// Ends one ``suspend()``. One more than those stops the program with a message.
+    public final func resume() {
+        if csk_workqueue_resume(core.queue) != 0 { fatalError("\(core.type) \(label): resume was called more often than suspend") }
+    }
+
+    /// Waits until everything that was accepted before has ended. Blocks the thread.
+    ///
+    /// - Throws: ``WorkQueueError/timedOut``; ``WorkQueueError/wouldDeadlock`` inside the queue's own work.
+    public final func drain(timeout: Duration?) throws(WorkQueueError) {
+        try core.drain(timeout: timeout)
+    }
+
+    /// The same without a limit. Inside the queue's own work it stops the program with a message.
+    @available(*, noasync, message: "await drain()")
+    public final func drain() {
+        do { try core.drain(timeout: nil) } catch { core.stop(EDEADLK, "drain") }
+    }
+
+    /// Suspends the task until everything that was accepted before has ended.
+    public final func drain() async {
+        await core.drain()
+    }
+
+    /// Accepts nothing from now on; what was accepted still runs. Never blocks.
+    ///
+    /// Jobs of actors and tasks are accepted and run all the same.
+    ///
+    /// - Parameter cancelsPending: what has not begun is dropped instead; who waits for it gets ``WorkQueueError/cancelled``.
+    public final func shutdown(cancelsPending: Bool = false) {
+        csk_workqueue_shutdown(core.queue, cancelsPending)
+    }
+
+    /// True inside the queue's own work, on the thread that runs it.
+    public final var isCurrent: Bool {
+        csk_workqueue_is_current(core.queue)
+    }
+
+    /// Works that wait to begin, at some instant during the call.
+    public final var waitingCount: Int { Int(csk_workqueue_waiting(core.queue)) }
+    /// Works that run, at some instant during the call.
+    public final var runningCount: Int { Int(csk_workqueue_running(core.queue)) }
+}

@@ -1,0 +1,103 @@
+import CSyncKernel
+
+/// The kernel's queue, and what both kinds of queue do with it.
+struct WorkQueueCore: @unchecked Sendable {
+    let queue: UnsafeMutablePointer<csk_workqueue_t>
+    let label: String
+    let type: StaticString
+
+    init(type: StaticString, label: String, width: Int, priority: CommandPriority, bound: WorkQueueBound?) {
+        self.type = type
+        self.label = label
+        var attributes = csk_workqueue_attr_t(
+            width: UInt32(clamping: max(1, min(width, Int(CSK_WORKQUEUE_WIDTH_MAX)))), capacity: bound?.capacity ?? 0,
+            when_full: bound?.whenFull ?? Int32(CSK_WORKQUEUE_WAIT), priority: priority.rawValue)
+        var made: UnsafeMutablePointer<csk_workqueue_t>?
+        let status = csk_workqueue_create(&made, &attributes)
+        guard let made else { fatalError("\(type) \(label): \(String(cString: csk_status_text(status)))") }
+        queue = made
+    }
+
+    var ownRank: Int64 { CommandRank.of(CommandPriority(rawValue: queue.pointee.priority)) }
+
+    // MARK: - Queueing
+
+    /// True when the queue took the work; else `refused` is called to undo it.
+    @inline(__always)
+    func accepted(_ status: Int32, _ work: UnsafeMutablePointer<csk_work_t>, _ refused: (UnsafeMutablePointer<csk_work_t>) -> Void) -> Bool {
+        if status == 0 { return true }
+        refused(work)
+        reportRefusal(status)
+        return false
+    }
+
+    @inline(__always)
+    func async(_ body: @escaping WorkItem.Body) -> Bool {
+        guard let work = WorkItem.make(body) else { return reportNoMemory() }
+        return accepted(csk_workqueue_enqueue(queue, work, WorkItem.runBody), work) { _ = WorkItem.take($0, as: WorkItem.Body.self) }
+    }
+
+    func async(rank: Int64, _ body: @escaping WorkItem.Body) -> Bool {
+        guard let work = WorkItem.make(body) else { return reportNoMemory() }
+        return accepted(csk_workqueue_enqueue_ranked(queue, work, rank, WorkItem.runBody), work) { _ = WorkItem.take($0, as: WorkItem.Body.self) }
+    }
+
+    func asyncBarrier(_ body: @escaping WorkItem.Body) -> Bool {
+        guard let work = WorkItem.make(body) else { return reportNoMemory() }
+        return accepted(csk_workqueue_enqueue_barrier(queue, work, WorkItem.runBody), work) { _ = WorkItem.take($0, as: WorkItem.Body.self) }
+    }
+
+    private func reportNoMemory() -> Bool {
+        reportRefusal(ENOMEM)
+        return false
+    }
+
+    func reportRefusal(_ status: Int32) {
+        let kind: SyncDiagnostics.Report.Kind =
+            switch status {
+            case ESHUTDOWN: .refusedAfterClose
+            case EAGAIN: queue.pointee.capacity != 0 ? .refusedWhenFull : .outOfResources
+            case EDEADLK: .wouldDeadlock
+            default: .outOfResources
+            }
+        SyncDiagnostics.report(kind, subject: "\(type) \(label)", message: "work was refused: \(String(cString: csk_status_text(status)))")
+    }
+
+    // MARK: - Waiting
+
+    /// Runs `body` on this thread when it is its turn: 0, or why it did not run.
+    func sync(rank: Int64, barrier: Bool, deadline: Int64, _ body: () -> Void) -> Int32 {
+        withoutActuallyEscaping(body) { body in
+            var body = body
+            return withUnsafeMutablePointer(to: &body) {
+                csk_workqueue_sync(queue, rank, barrier, deadline, { $0!.assumingMemoryBound(to: (() -> Void).self).pointee() }, $0)
+            }
+        }
+    }
+
+    func sync<R, E: Error>(rank: Int64, barrier: Bool, _ body: () throws(E) -> R) throws(E) -> R {
+        var result: Result<R, E>?
+        let status = sync(rank: rank, barrier: barrier, deadline: Deadline.never) {
+            do throws(E) { result = .success(try body()) } catch { result = .failure(error) }
+        }
+        guard status == 0, let result else { stop(status, "sync") }
+        return try result.get()
+    }
+
+    func sync<R>(rank: Int64, barrier: Bool, timeout: Duration?, _ body: () throws -> R) throws -> R {
+        var result: Result<R, any Error>?
+        let status = sync(rank: rank, barrier: barrier, deadline: Deadline.after(timeout: timeout)) { result = Result(catching: body) }
+        guard status == 0, let result else { throw WorkQueueError(status: status) }
+        return try result.get()
+    }
+
+    func drain(timeout: Duration?) throws(WorkQueueError) {
+        let status = csk_workqueue_drain(queue, Deadline.after(timeout: timeout))
+        if status != 0 { throw WorkQueueError(status: status) }
+    }
+
+    func stop(_ status: Int32, _ call: StaticString) -> Never {
+        if status == EDEADLK { fatalError("\(type) \(label): \(call) was called inside the queue's own work, which it would wait for") }
+        fatalError("\(type) \(label): \(call): \(String(cString: csk_status_text(status)))")
+    }
+}

@@ -1,0 +1,73 @@
+import CSyncKernel
+
+/// A job of an actor or a task on a queue. Jobs can be neither refused nor dropped, since their task would wait for ever: what a full queue or a
+/// shutdown gives back is queued again.
+struct QueuedJob {
+    private let job: UnownedJob
+    /// Kept by the actor whose job it is, or by the task.
+    private let queue: Unmanaged<WorkQueueBase>
+
+    static func enqueue(_ job: UnownedJob, _ priority: JobPriority, on queue: WorkQueueBase) {
+        let core = queue.core
+        guard let work = WorkItem.make(QueuedJob(job: job, queue: .passUnretained(queue))) else { fatalError("\(core.type) \(core.label): no memory for a job") }
+        let status = csk_workqueue_enqueue_always(core.queue, work, core.rank(of: priority), run)
+        if status != 0 { core.stop(status, "enqueue(_: job)") }
+    }
+
+    private static let run: csk_work_function_t = { work, status in
+        let work = work!
+        if status == 0 {
+            let item = WorkItem.take(work, as: QueuedJob.self)
+            item.queue.takeUnretainedValue().run(item.job)
+        } else {
+            WorkItem.look(work, as: QueuedJob.self).queue.takeUnretainedValue().core.enqueueAgain(work, run)
+        }
+    }
+}
+
+extension WorkQueueCore {
+    /// The priority of a task that names none is the queue's own.
+    fileprivate func rank(of priority: JobPriority) -> Int64 {
+        // All work of a queue that drops its oldest has one priority.
+        if queue.pointee.when_full == UInt8(CSK_WORKQUEUE_DROP_OLDEST) { return ownRank }
+        let distance = (Int64(priority.rawValue) - Int64(TaskPriority.medium.rawValue)) * 256
+        return CommandRank.of(CommandPriority(rawValue: Int32(clamping: Int64(queue.pointee.priority) + distance)))
+    }
+
+    fileprivate func enqueueAgain(_ work: UnsafeMutablePointer<csk_work_t>, _ run: csk_work_function_t) {
+        _ = csk_workqueue_enqueue_always(queue, work, work.pointee.node.rank, run)
+    }
+}
+
+extension WorkQueue: SerialExecutor {
+    /// Runs `job` in its turn, by its task's priority; on a suspended queue after ``WorkQueueBase/resume()``. Called by the Swift runtime.
+    public func enqueue(_ job: consuming ExecutorJob) {
+        let priority = job.priority
+        QueuedJob.enqueue(UnownedJob(job), priority, on: self)
+    }
+
+    /// This queue, as what an actor returns for its `unownedExecutor`.
+    public func asUnownedSerialExecutor() -> UnownedSerialExecutor {
+        UnownedSerialExecutor(ordinary: self)
+    }
+
+    /// True inside the queue's own work, jobs and closures alike.
+    public func isIsolatingCurrentContext() -> Bool? {
+        isCurrent
+    }
+
+    /// Stops the program outside of the queue's own work: what `assumeIsolated` asks.
+    public func checkIsolated() {
+        if !isCurrent { fatalError("WorkQueue \(label): the current code does not run on this queue") }
+    }
+}
+
+extension ConcurrentWorkQueue: TaskExecutor {
+    /// Runs `job` together with other work, by its task's priority. Called by the Swift runtime.
+    public func enqueue(_ job: consuming ExecutorJob) {
+        let priority = job.priority
+        QueuedJob.enqueue(UnownedJob(job), priority, on: self)
+    }
+}
+
+extension WorkQueue: TaskExecutor {}
