@@ -279,5 +279,4 @@ uint32_t csk_pool_workers(void) {
 }
 
 uint64_t csk_pool_queued(void) { return csk_load(&pool.queued, CSK_RELAXED); }
-bool csk_pool_has_work(void) { return csk_load(&pool.queued, CSK_RELAXED) != 0; }
 uint32_t csk_pool_epoch(void) { return csk_load(&pool.epoch, CSK_RELAXED); }

@@ -185,12 +185,18 @@ void csk_work_run(csk_work_t *work, csk_section_t *section) {
     if (run(work, section)) end(section);
 }
 
+/* Whether the pool has other work for this worker than to come to this queue. */
+static bool others_wait(csk_workqueue_t *queue) {
+    uint64_t queued = csk_pool_queued();
+    return queued > 1 || (queued == 1 && !(csk_load(&queue->state, CSK_RELAXED) & STATE_POSTED));
+}
+
 /* Watches the inbox for a moment; on a concurrent queue one worker does. */
 static void linger(csk_workqueue_t *queue) {
     bool shared = queue->width > 1;
     if (shared && (csk_fetch_or(&queue->state, STATE_LINGERS, CSK_RELAXED) & STATE_LINGERS)) return;
     int64_t end_ns = csk_platform_now() + linger_ns;
-    while (csk_load(&queue->inbox_last, CSK_RELAXED) == NULL && csk_platform_now() < end_ns && !csk_pool_has_work())
+    while (csk_load(&queue->inbox_last, CSK_RELAXED) == NULL && csk_platform_now() < end_ns && !others_wait(queue))
         for (int pauses = 0; pauses < 4; pauses++) csk_platform_pause();
     if (shared) csk_fetch_and(&queue->state, ~STATE_LINGERS, CSK_SEQ_CST);
 }
@@ -239,7 +245,7 @@ static void serve(csk_pool_item_t *item) {
         if (work != NULL) {
             lingered = false;
             ends = run(work, &section);
-            if (++served % quantum != 0 || !csk_pool_has_work()) continue;
+            if (++served % quantum != 0 || !others_wait(queue)) continue;
             if (ends) end(&section);
             ends = false;
             if (steps_back(queue)) return;
