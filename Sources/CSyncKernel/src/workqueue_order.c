@@ -34,7 +34,7 @@ static bool is_barrier(const csk_workqueue_t *queue, const csk_work_t *work) { r
 
 /* Its number of arrival is known. */
 static void place(csk_workqueue_t *queue, csk_work_t *work) {
-    if (queue->barrier != NULL || queue->later_first != NULL) {
+    if (queue->barrier != NULL) {
         append(later_list(queue), work, PLACE_LATER);
     } else if (is_barrier(queue, work)) {
         work->place = PLACE_BARRIER;
@@ -103,12 +103,10 @@ bool csk_work_may_begin(const csk_workqueue_t *queue) {
 
 /* The barrier is gone, to run alone or for good: what came after it may be placed, up to the next one. */
 static void place_later(csk_workqueue_t *queue) {
-    csk_work_t *work = queue->later_first;
-    queue->later_first = queue->later_last = NULL;
-    while (work != NULL) {
-        csk_work_t *next = next_of(work);
+    while (queue->barrier == NULL && queue->later_first != NULL) {
+        csk_work_t *work = queue->later_first;
+        unlink_from(later_list(queue), work);
         place(queue, work);
-        work = next;
     }
 }
 
