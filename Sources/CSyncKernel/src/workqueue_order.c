@@ -82,8 +82,6 @@ void csk_work_sort(csk_workqueue_t *queue) {
         }
         csk_work_arrange(queue, work);
         work = next;
-        /* The loop ends when the last was taken; a first that is stored after that is for the next time. */
-        if (work != NULL) csk_store(&queue->inbox_first, work, CSK_RELAXED);
     }
 }
 
