@@ -60,6 +60,7 @@ static void run_call(csk_section_t *section, void (*function)(void *), void *con
 
 int csk_workqueue_sync(csk_workqueue_t *queue, csk_rank_t rank, bool barrier, int64_t deadline_ns, void (*function)(void *), void *context) {
     if (function == NULL) return EINVAL;
+    if (queue->when_full == CSK_WORKQUEUE_DROP_OLDEST && rank != csk_workqueue_rank(queue)) return EINVAL;
     if (csk_section_inside(queue)) return EDEADLK;
     int error = csk_workqueue_ready(queue);
     if (error != 0) return error;

@@ -113,8 +113,9 @@ CSK_API int csk_workqueue_cancel(csk_workqueue_t *queue, csk_work_t *work);
 
 /* Calls function(context) on the calling thread when it is its turn, and returns after it. A caller that nobody serves yet runs what is
  * before it itself. Blocks until `deadline_ns` at most.
- * 0; EINVAL; EDEADLK from inside the queue's own work; ETIMEDOUT, ESHUTDOWN, ECANCELED (shut down before its turn): then the function was
- * not called. `barrier`: as csk_workqueue_enqueue_barrier has it. */
+ * 0; EINVAL as csk_workqueue_enqueue_ranked; EDEADLK from inside the queue's own work; EAGAIN or ENOMEM when no worker can be had; ETIMEDOUT,
+ * ESHUTDOWN, ECANCELED (dropped or shut down before its turn): then the function was not called. A queue with a bound takes the caller even when
+ * full; it counts among those that wait. `barrier`: as csk_workqueue_enqueue_barrier has it. */
 CSK_API int csk_workqueue_sync(csk_workqueue_t *queue, csk_rank_t rank, bool barrier, int64_t deadline_ns, void (*function)(void *), void *context);
 
 /* From now on nothing begins, until as many calls of csk_workqueue_resume have been made as of this one: EPERM for one more. What runs goes on.
