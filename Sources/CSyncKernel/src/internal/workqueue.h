@@ -113,7 +113,7 @@ void csk_work_run(csk_work_t *work, csk_section_t *section);
 
 /* Gives a caller its turn, or refuses it for ever: CALL_GRANTED or CALL_REFUSED. Its memory may be gone afterwards. */
 void csk_sync_call_answer(csk_sync_call_t *call, uint32_t answer);
-/* Under the lock, when work has left a queue for whose room others wait: the first of them gets the place. Gives whom to tell. */
+/* Under the lock, when work has left a queue for whose room others wait: the first of them gets the place, if it is one. Gives whom to tell. */
 csk_workqueue_wait_t *csk_rooms_take(csk_workqueue_t *queue);
 /* Queues on a queue with a bound that waits. */
 int csk_workqueue_wait_for_room(csk_workqueue_t *queue, csk_work_t *work, int64_t deadline_ns);
