@@ -25,9 +25,11 @@ static uint32_t await(uint32_t *word, int64_t deadline_ns) {
 
 void csk_sync_call_answer(csk_sync_call_t *call, uint32_t value) { answer(&call->word, value); }
 
-/* Runs what the queue holds until `word` is answered, the work that is the caller's own was taken (true), or others are at it. */
-static bool help(csk_workqueue_t *queue, const csk_work_t *own, csk_section_t *section, const uint32_t *word) {
-    while (csk_load(word, CSK_ACQUIRE) == WORD_WAITS) {
+/* Runs what the queue holds until `word` is answered, the deadline has passed, the work that is the caller's own was taken (true), or others are
+ * at it. */
+static bool help(csk_workqueue_t *queue, const csk_work_t *own, csk_section_t *section, const uint32_t *word, int64_t deadline_ns) {
+    bool ran = false;
+    while (csk_load(word, CSK_ACQUIRE) == WORD_WAITS && !(ran && csk_platform_now() >= deadline_ns)) {
         csk_workqueue_lock(queue);
         csk_work_sort(queue);
         csk_work_t *work = csk_work_take(queue, section, true);
@@ -37,7 +39,10 @@ static bool help(csk_workqueue_t *queue, const csk_work_t *own, csk_section_t *s
         if (work == NULL) return false;
         if (work == own) return true;
         csk_work_run(work, section);
+        ran = true;
     }
+    /* Others left what came meanwhile to who ends the section. */
+    if (ran) csk_workqueue_look(queue);
     return false;
 }
 
@@ -76,7 +81,7 @@ int csk_workqueue_sync(csk_workqueue_t *queue, csk_rank_t rank, bool barrier, in
     csk_workqueue_unlock(queue);
     if (shut) return ESHUTDOWN;
     csk_section_t section;
-    if (help(queue, &call.work, &section, &call.word)) {
+    if (help(queue, &call.work, &section, &call.word, deadline_ns)) {
         run_call(&section, function, context);
         return 0;
     }
@@ -131,7 +136,7 @@ int csk_workqueue_wait_for_room(csk_workqueue_t *queue, csk_work_t *work, int64_
     if (!waits) return shut ? ESHUTDOWN : 0;
     if (inside) return EDEADLK;
     csk_section_t section;
-    help(queue, NULL, &section, &room.word);
+    help(queue, NULL, &section, &room.word, deadline_ns);
     uint32_t seen = await(&room.word, deadline_ns);
     if (seen == WORD_SLEEPS) {
         csk_workqueue_lock(queue);

@@ -112,7 +112,7 @@ CSK_API int csk_workqueue_enqueue_barrier(csk_workqueue_t *queue, csk_work_t *wo
 CSK_API int csk_workqueue_cancel(csk_workqueue_t *queue, csk_work_t *work);
 
 /* Calls function(context) on the calling thread when it is its turn, and returns after it. A caller that nobody serves yet runs what is
- * before it itself. Blocks until `deadline_ns` at most.
+ * before it itself. Blocks until `deadline_ns` at most, or until what it is just running for others has ended.
  * 0; EINVAL as csk_workqueue_enqueue_ranked; EDEADLK from inside the queue's own work; EAGAIN or ENOMEM when no worker can be had; ETIMEDOUT,
  * ESHUTDOWN, ECANCELED (dropped or shut down before its turn): then the function was not called. A queue with a bound takes the caller even when
  * full; it counts among those that wait. `barrier`: as csk_workqueue_enqueue_barrier has it. */
