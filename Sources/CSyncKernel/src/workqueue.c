@@ -259,7 +259,7 @@ static void serve(csk_pool_item_t *item) {
 
 void csk_work_push(csk_workqueue_t *queue, csk_work_t *work) {
     work->node.next = NULL;
-    work->place = PLACE_INBOX;
+    csk_store(&work->place, (uint32_t)PLACE_INBOX, CSK_RELAXED);
     csk_work_t *before = csk_exchange(&queue->inbox_last, work, CSK_SEQ_CST);
     if (before != NULL) csk_store(&before->node.next, &work->node, CSK_RELEASE);
     else csk_store(&queue->inbox_first, work, CSK_RELEASE);
@@ -322,7 +322,8 @@ int csk_workqueue_cancel(csk_workqueue_t *queue, csk_work_t *work) {
     csk_workqueue_wait_t *done = NULL, *room = NULL;
     csk_workqueue_lock(queue);
     csk_work_sort(queue);
-    bool waits = work->place != PLACE_NOWHERE;
+    /* In the inbox no more: what still seems to be there is only just being queued, again. */
+    bool waits = csk_load(&work->place, CSK_RELAXED) > PLACE_INBOX;
     if (waits) {
         csk_work_remove(queue, work);
         csk_work_account(queue, csk_work_arrival(work), &done);
