@@ -249,11 +249,19 @@ static void run_worker(void *context) {
     (void)context;
     worker_t self = { .thread_id = csk_platform_thread_id() };
     csk_queue_lock(&pool.lock);
+    uint32_t epoch = pool.epoch;
     join(&self);
     csk_queue_unlock(&pool.lock);
     for (bool called = false;;) {
         csk_queue_lock(&pool.lock);
         if (called) pool.waking = false;
+        if (CSK_UNLIKELY(epoch != pool.epoch)) {
+            /* The item's function has forked: in the child this worker is the first. */
+            epoch = pool.epoch;
+            self = (worker_t){ .thread_id = csk_platform_thread_id() };
+            count_workers(1);
+            join(&self);
+        }
         csk_pool_item_t *item = take();
         worker_t *next = pool.queued != 0 ? call_worker() : NULL;
         bool watches = pool.queued != 0 && next == NULL && begin_watch();

@@ -12,7 +12,7 @@ static _Thread_local csk_section_t *innermost __attribute__((tls_model("initial-
 
 bool csk_section_inside(const csk_workqueue_t *queue) {
     for (const csk_section_t *section = innermost; section != NULL; section = section->outer)
-        if (section->queue == queue) return true;
+        if (section->queue == queue && !csk_section_is_over(section)) return true;
     return false;
 }
 
@@ -181,8 +181,11 @@ static void end(csk_section_t *section) {
     csk_waits_call(done);
 }
 
-void csk_work_run(csk_work_t *work, csk_section_t *section) {
-    if (run(work, section)) end(section);
+bool csk_work_run(csk_work_t *work, csk_section_t *section) {
+    if (!run(work, section)) return true;
+    if (csk_section_is_over(section)) return false;
+    end(section);
+    return true;
 }
 
 /* Watches the inbox for a moment; on a concurrent queue one worker does. */
@@ -239,6 +242,7 @@ static void serve(csk_pool_item_t *item) {
         if (work != NULL) {
             lingered = false;
             ends = run(work, &section);
+            if (ends && CSK_UNLIKELY(csk_section_is_over(&section))) return; /* a child's queue has no worker yet */
             if (++served % quantum != 0 || !csk_pool_has_work()) continue;
             if (ends) end(&section);
             ends = false;
@@ -293,7 +297,7 @@ static int enqueue(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, ui
     if (CSK_UNLIKELY(error != 0)) return error;
     if (CSK_UNLIKELY(csk_load(&queue->state, CSK_RELAXED) & STATE_SHUT)) return ESHUTDOWN;
     work->function = function;
-    work->kind = kind;
+    work->kind = csk_work_kind(queue, kind);
     work->node.rank = rank;
     if (queue->capacity == 0) csk_work_push(queue, work);
     else error = enqueue_bounded(queue, work, deadline_ns);
@@ -323,7 +327,7 @@ int csk_workqueue_cancel(csk_workqueue_t *queue, csk_work_t *work) {
     csk_workqueue_lock(queue);
     csk_work_sort(queue);
     /* In the inbox no more: what still seems to be there is only just being queued, again. */
-    bool waits = csk_load(&work->place, CSK_RELAXED) > PLACE_INBOX;
+    bool waits = csk_load(&work->place, CSK_RELAXED) > PLACE_INBOX && work->kind >> WORK_EPOCH_SHIFT == csk_work_kind(queue, 0) >> WORK_EPOCH_SHIFT;
     if (waits) {
         csk_work_remove(queue, work);
         csk_work_account(queue, csk_work_arrival(work), &done);

@@ -129,7 +129,8 @@ csk_work_t *csk_work_take(csk_workqueue_t *queue, csk_section_t *section, bool o
     csk_work_remove(queue, work);
     queue->running++;
     bool called = (work->kind & WORK_SYNC) != 0;
-    *section = (csk_section_t){ .queue = queue, .arrival = csk_work_arrival(work), .alone = barrier || ((outside || called) && queue->width <= 1) };
+    *section = (csk_section_t){ .queue = queue, .arrival = csk_work_arrival(work), .epoch = queue->epoch,
+                                .alone = barrier || ((outside || called) && queue->width <= 1) };
     if (section->alone) {
         queue->exclusive = 1;
         csk_fetch_or(&queue->state, STATE_EXCLUSIVE, CSK_RELAXED);

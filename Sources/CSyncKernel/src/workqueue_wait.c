@@ -25,9 +25,9 @@ static uint32_t await(uint32_t *word, int64_t deadline_ns) {
 
 void csk_sync_call_answer(csk_sync_call_t *call, uint32_t value) { answer(&call->word, value); }
 
-/* Runs what the queue holds until `word` is answered, the deadline has passed, the work that is the caller's own was taken (true), or others are
- * at it. */
-static bool help(csk_workqueue_t *queue, const csk_work_t *own, csk_section_t *section, const uint32_t *word, int64_t deadline_ns) {
+/* Runs what the queue holds until `word` is answered, the deadline has passed, the work that is the caller's own was taken (*mine), or others are
+ * at it. 0; ECANCELED in a child that was forked meanwhile, whose queue knows nothing of the caller. */
+static int help(csk_workqueue_t *queue, const csk_work_t *own, csk_section_t *section, const uint32_t *word, int64_t deadline_ns, bool *mine) {
     bool ran = false;
     while (csk_load(word, CSK_ACQUIRE) == WORD_WAITS && !(ran && csk_platform_now() >= deadline_ns)) {
         csk_workqueue_lock(queue);
@@ -36,14 +36,14 @@ static bool help(csk_workqueue_t *queue, const csk_work_t *own, csk_section_t *s
         csk_workqueue_wait_t *room = work != NULL && queue->rooms != NULL ? csk_rooms_take(queue) : NULL;
         csk_workqueue_unlock(queue);
         csk_waits_call(room);
-        if (work == NULL) return false;
-        if (work == own) return true;
-        csk_work_run(work, section);
+        *mine = work != NULL && work == own;
+        if (work == NULL || *mine) return 0;
+        if (!csk_work_run(work, section)) return ECANCELED;
         ran = true;
     }
     /* Others left what came meanwhile to who ends the section. */
     if (ran) csk_workqueue_look(queue);
-    return false;
+    return 0;
 }
 
 /* ---- Turns ------------------------------------------------------------------------------------------------------------------- */
@@ -53,6 +53,7 @@ static void run_call(csk_section_t *section, void (*function)(void *), void *con
     csk_section_enter(section);
     function(context);
     csk_section_leave(section);
+    if (CSK_UNLIKELY(csk_section_is_over(section))) return;
     csk_workqueue_wait_t *done = NULL;
     csk_workqueue_lock(queue);
     csk_section_end(section, &done);
@@ -70,7 +71,7 @@ int csk_workqueue_sync(csk_workqueue_t *queue, csk_rank_t rank, bool barrier, in
     int error = csk_workqueue_ready(queue);
     if (error != 0) return error;
     csk_sync_call_t call = { .word = CALL_WAITS };
-    call.work.kind = WORK_SYNC | (barrier ? WORK_BARRIER : 0);
+    call.work.kind = csk_work_kind(queue, WORK_SYNC | (barrier ? WORK_BARRIER : 0));
     call.work.node.rank = rank;
     csk_workqueue_lock(queue);
     bool shut = (csk_load(&queue->state, CSK_RELAXED) & STATE_SHUT) != 0;
@@ -81,7 +82,10 @@ int csk_workqueue_sync(csk_workqueue_t *queue, csk_rank_t rank, bool barrier, in
     csk_workqueue_unlock(queue);
     if (shut) return ESHUTDOWN;
     csk_section_t section;
-    if (help(queue, &call.work, &section, &call.word, deadline_ns)) {
+    bool mine = false;
+    error = help(queue, &call.work, &section, &call.word, deadline_ns, &mine);
+    if (error != 0) return error;
+    if (mine) {
         run_call(&section, function, context);
         return 0;
     }
@@ -136,7 +140,9 @@ int csk_workqueue_wait_for_room(csk_workqueue_t *queue, csk_work_t *work, int64_
     if (!waits) return shut ? ESHUTDOWN : 0;
     if (inside) return EDEADLK;
     csk_section_t section;
-    help(queue, NULL, &section, &room.word, deadline_ns);
+    bool mine;
+    int error = help(queue, NULL, &section, &room.word, deadline_ns, &mine);
+    if (error != 0) return error;
     uint32_t seen = await(&room.word, deadline_ns);
     if (seen == WORD_SLEEPS) {
         csk_workqueue_lock(queue);

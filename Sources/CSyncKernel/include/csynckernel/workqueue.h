@@ -10,7 +10,7 @@
  *
  * A queue knows which threads are inside its functions: a call from there that would wait for itself gives EDEADLK.
  * Nothing here is for signal handlers. In a child of fork the parent's queues are empty: what waited or ran at the fork does so in the
- * parent alone.
+ * parent alone. A function that forks may return in the child, whose queue knows nothing of it; a caller that ran it for others gets ECANCELED.
  *
  *     static csk_workqueue_t log_queue;
  *     static void write_line(csk_work_t *work, int status) { ... free(work); }

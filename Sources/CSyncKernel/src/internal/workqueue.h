@@ -23,10 +23,12 @@
 #include "internal/pool.h"
 #include "internal/queue_lock.h"
 
+/* csk_work_t.kind: flags, and above them the epoch of the process that queued it: in a child of fork it waits no more. */
 enum {
     WORK_PLAIN = 0,
     WORK_BARRIER = 1,
-    WORK_SYNC = 2 /* a flag: part of a csk_sync_call_t, whose thread runs it */
+    WORK_SYNC = 2, /* part of a csk_sync_call_t, whose thread runs it */
+    WORK_EPOCH_SHIFT = 2
 };
 
 /* csk_work_t.place */
@@ -50,7 +52,8 @@ typedef struct csk_section {
     csk_workqueue_t *queue;
     struct csk_section *outer;
     int64_t arrival;
-    bool alone; /* nothing else begins before it has ended */
+    uint32_t epoch; /* of the process in which it began; in a child that was forked inside it the queue knows nothing of it */
+    bool alone;     /* nothing else begins before it has ended */
 } csk_section_t;
 
 /* A caller that waits for its turn. */
@@ -64,6 +67,10 @@ enum { CALL_WAITS = 0, CALL_SLEEPS = 1, CALL_GRANTED = 2, CALL_REFUSED = 3 };
 
 static inline uint32_t csk_workqueue_width(const csk_workqueue_t *queue) { return queue->width > 1 ? queue->width : 1; }
 static inline csk_rank_t csk_workqueue_rank(const csk_workqueue_t *queue) { return csk_rank(queue->priority, CSK_PLACE_BACK); }
+static inline uint32_t csk_work_kind(const csk_workqueue_t *queue, uint32_t flags) {
+    return flags | csk_load(&queue->epoch, CSK_RELAXED) << WORK_EPOCH_SHIFT;
+}
+static inline bool csk_section_is_over(const csk_section_t *section) { return section->epoch != csk_pool_epoch(); }
 static inline int64_t csk_work_arrival(const csk_work_t *work) { return work->node.ticket < 0 ? -work->node.ticket : work->node.ticket; }
 
 /* ---- workqueue_order.c: all under the lock ---- */
@@ -106,8 +113,8 @@ void csk_workqueue_look(csk_workqueue_t *queue);
 void csk_waits_call(csk_workqueue_wait_t *done);
 /* Tells works that they will not run. */
 void csk_works_refuse(csk_work_t *first);
-/* Runs what was taken, on this thread, and ends its section; a caller's turn goes to that caller. */
-void csk_work_run(csk_work_t *work, csk_section_t *section);
+/* Runs what was taken, on this thread, and ends its section; a caller's turn goes to that caller. False in a child that was forked meanwhile. */
+bool csk_work_run(csk_work_t *work, csk_section_t *section);
 
 /* ---- workqueue_wait.c ---- */
 
