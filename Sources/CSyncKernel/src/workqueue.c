@@ -51,7 +51,7 @@ int csk_workqueue_create(csk_workqueue_t **queue, const csk_workqueue_attr_t *at
 }
 
 /* The last access of a worker, and of the owner of a queue on the heap. */
-static void unpin(csk_workqueue_t *queue) {
+void csk_workqueue_unpin(csk_workqueue_t *queue) {
     bool on_heap = queue->on_heap;
     uint64_t before = csk_fetch_add(&queue->state, -STATE_PIN_ONE, CSK_ACQ_REL);
     if (on_heap && (before & STATE_PINS) == STATE_PIN_ONE) free(queue);
@@ -63,14 +63,14 @@ void csk_workqueue_release(csk_workqueue_t *queue) {
     csk_fetch_and(&queue->state, ~STATE_SUSPENDS, CSK_SEQ_CST);
     csk_workqueue_unlock(queue);
     csk_workqueue_look(queue);
-    unpin(queue);
+    csk_workqueue_unpin(queue);
 }
 
 int csk_workqueue_destroy(csk_workqueue_t *queue) {
     if (csk_section_inside(queue)) return EDEADLK;
     csk_workqueue_lock(queue);
     csk_work_sort(queue);
-    bool busy = queue->waiting != 0 || queue->running != 0 || queue->drains != NULL || queue->rooms != NULL;
+    bool busy = queue->waiting != 0 || queue->running != 0 || queue->refusing != 0 || queue->drains != NULL || queue->rooms != NULL;
     csk_workqueue_unlock(queue);
     if (busy) return EBUSY;
     while (csk_load(&queue->state, CSK_ACQUIRE) & STATE_PINS) csk_platform_yield();
@@ -150,13 +150,39 @@ void csk_waits_call(csk_workqueue_wait_t *done) {
     }
 }
 
-void csk_works_refuse(csk_work_t *first) {
+/* ---- Works that will not run ------------------------------------------------------------------------------------------------ */
+
+/* Under the lock, before refuse: `first` and what it links were taken out. Drains go on to wait until all were told, for the one that arrived first:
+ * a drain that waits for any of them waits for that one, so none is done here. */
+static void begin_refusal(csk_workqueue_t *queue, const csk_work_t *first, csk_section_t *section) {
+    csk_workqueue_wait_t *none = NULL;
+    *section = (csk_section_t){ .queue = queue, .arrival = INT64_MAX, .epoch = queue->epoch };
+    for (const csk_work_t *work = first; work != NULL; work = (const csk_work_t *)work->node.next)
+        if (csk_work_arrival(work) < section->arrival) section->arrival = csk_work_arrival(work);
+    for (const csk_work_t *work = first; work != NULL; work = (const csk_work_t *)work->node.next)
+        if (csk_work_arrival(work) != section->arrival) csk_work_account(queue, csk_work_arrival(work), &none);
+    queue->refusing++;
+    csk_workqueue_pin(queue);
+}
+
+static void refuse(csk_work_t *first, csk_section_t *section) {
+    csk_workqueue_t *queue = section->queue;
+    csk_workqueue_wait_t *done = NULL;
+    csk_section_enter(section);
     while (first != NULL) {
         csk_work_t *work = first;
         first = (csk_work_t *)work->node.next;
         if (work->kind & WORK_SYNC) csk_sync_call_answer(csk_sync_call_of(work), CALL_REFUSED);
         else work->function(work, ECANCELED);
     }
+    csk_section_leave(section);
+    if (CSK_UNLIKELY(csk_section_is_over(section))) return;
+    csk_workqueue_lock(queue);
+    queue->refusing--;
+    csk_work_account(queue, section->arrival, &done);
+    csk_workqueue_unlock(queue);
+    csk_waits_call(done);
+    csk_workqueue_unpin(queue);
 }
 
 /* Runs what was taken. The section is still to be ended, unless it went to another thread: false. */
@@ -251,7 +277,7 @@ static void serve(csk_pool_item_t *item) {
             linger(queue);
             lingered = true;
         } else if (!comes_back(queue)) {
-            unpin(queue);
+            csk_workqueue_unpin(queue);
             return;
         } else {
             lingered = false;
@@ -271,23 +297,27 @@ void csk_work_push(csk_workqueue_t *queue, csk_work_t *work) {
 
 /* A queue with a bound: what waits is counted, so it is all under the lock. */
 static int enqueue_bounded(csk_workqueue_t *queue, csk_work_t *work, int64_t deadline_ns) {
-    if (queue->when_full == CSK_WORKQUEUE_WAIT) return csk_workqueue_wait_for_room(queue, work, deadline_ns);
-    csk_workqueue_wait_t *done = NULL;
+    if (queue->when_full == CSK_WORKQUEUE_WAIT) {
+        int error = csk_workqueue_wait_for_room(queue, work, deadline_ns);
+        if (error == 0) csk_workqueue_activate(queue);
+        return error;
+    }
     csk_work_t *dropped = NULL;
+    csk_section_t refusal;
     csk_workqueue_lock(queue);
     csk_work_sort(queue);
     bool full = queue->waiting >= queue->capacity;
     if (full && queue->when_full == CSK_WORKQUEUE_DROP_OLDEST) {
         dropped = queue->first != NULL ? queue->first : queue->barrier != NULL ? queue->barrier : queue->later_first;
         csk_work_remove(queue, dropped);
-        csk_work_account(queue, csk_work_arrival(dropped), &done);
         dropped->node.next = NULL;
+        begin_refusal(queue, dropped, &refusal);
         full = false;
     }
     if (!full) csk_work_arrange(queue, work);
     csk_workqueue_unlock(queue);
-    csk_works_refuse(dropped);
-    csk_waits_call(done);
+    if (!full) csk_workqueue_activate(queue);
+    if (dropped != NULL) refuse(dropped, &refusal);
     return full ? EAGAIN : 0;
 }
 
@@ -299,10 +329,10 @@ static int enqueue(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, ui
     work->function = function;
     work->kind = csk_work_kind(queue, kind);
     work->node.rank = rank;
-    if (queue->capacity == 0) csk_work_push(queue, work);
-    else error = enqueue_bounded(queue, work, deadline_ns);
-    if (error == 0) csk_workqueue_activate(queue);
-    return error;
+    if (queue->capacity != 0) return enqueue_bounded(queue, work, deadline_ns);
+    csk_work_push(queue, work);
+    csk_workqueue_activate(queue);
+    return 0;
 }
 
 int csk_workqueue_enqueue(csk_workqueue_t *queue, csk_work_t *work, csk_work_function_t function) {
@@ -362,21 +392,17 @@ int csk_workqueue_resume(csk_workqueue_t *queue) {
 }
 
 void csk_workqueue_shutdown(csk_workqueue_t *queue, bool cancel) {
-    csk_workqueue_wait_t *done = NULL;
-    csk_work_t *first = NULL;
+    csk_section_t refusal;
     csk_workqueue_lock(queue);
     csk_fetch_or(&queue->state, STATE_SHUT, CSK_SEQ_CST);
     csk_work_sort(queue);
-    if (cancel) {
-        first = csk_work_remove_all(queue);
-        for (csk_work_t *work = first; work != NULL; work = (csk_work_t *)work->node.next) csk_work_account(queue, csk_work_arrival(work), &done);
-    }
+    csk_work_t *first = cancel ? csk_work_remove_all(queue) : NULL;
+    if (first != NULL) begin_refusal(queue, first, &refusal);
     csk_workqueue_wait_t *rooms = queue->rooms;
     queue->rooms = NULL;
     csk_workqueue_unlock(queue);
     csk_waits_call(rooms);
-    csk_works_refuse(first);
-    csk_waits_call(done);
+    if (first != NULL) refuse(first, &refusal);
 }
 
 uint32_t csk_workqueue_waiting(csk_workqueue_t *queue) {

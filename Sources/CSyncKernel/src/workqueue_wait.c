@@ -160,7 +160,7 @@ void csk_workqueue_drain_async(csk_workqueue_t *queue, csk_workqueue_wait_t *wai
     *wait = (csk_workqueue_wait_t){ .function = function, .context = context };
     csk_workqueue_lock(queue);
     csk_work_sort(queue);
-    wait->remaining = (uint64_t)queue->waiting + queue->running;
+    wait->remaining = (uint64_t)queue->waiting + queue->running + queue->refusing;
     wait->arrivals = queue->arrivals;
     bool waits = wait->remaining != 0;
     if (waits) {

@@ -64,7 +64,7 @@ typedef struct csk_workqueue {
     uint8_t when_full, on_heap, exclusive;
     uint64_t reserved[2];
     /* What workers touch. */
-    uint32_t lock, waiting, running;
+    uint32_t lock, waiting, running, refusing; /* refusing: threads that tell ECANCELED */
     int64_t arrivals;
     csk_work_t *first, *last;                  /* of the queue's own priority, by arrival */
     csk_heap_t ranked;                         /* of all others */
@@ -148,7 +148,7 @@ CSK_API void csk_workqueue_shutdown(csk_workqueue_t *queue, bool cancel);
 CSK_API uint32_t csk_workqueue_waiting(csk_workqueue_t *queue);
 CSK_API uint32_t csk_workqueue_running(csk_workqueue_t *queue);
 
-/* True from inside the queue's own work, that which its work runs on the same thread included. */
+/* True from inside the queue's own work, that which is called with ECANCELED, and that which its work runs on the same thread included. */
 CSK_API bool csk_workqueue_is_current(const csk_workqueue_t *queue);
 
 CSK_END_DECLS

@@ -3,7 +3,8 @@
  * The state word, changed only by locked instructions:
  *
  *   bits 0-15   ACTIVE     workers that serve the queue or were posted to; raised by who activates, lowered by the worker under the lock
- *   bits 16-31  PINS       who keeps the memory: each active worker until its very last access, and the owner's handle
+ *   bits 16-31  PINS       who keeps the memory: each active worker until its very last access, who calls functions with ECANCELED, callers of a
+ *                          queue on the heap, the timer's thread, and the owner's handle
  *   bits 32-47  SUSPENDS   calls of suspend; under the lock
  *   bit 48      POSTED     a worker was asked for and has not come; cleared by it before it looks
  *   bit 49      EXCLUSIVE  a section that somebody must end before anything else can begin, and whoever ends it will look; under the lock
@@ -111,8 +112,9 @@ void csk_workqueue_activate(csk_workqueue_t *queue);
 void csk_workqueue_look(csk_workqueue_t *queue);
 /* Calls the functions of drains that are done. */
 void csk_waits_call(csk_workqueue_wait_t *done);
-/* Tells works that they will not run. */
-void csk_works_refuse(csk_work_t *first);
+/* Keeps the queue's memory until csk_workqueue_unpin. */
+static inline void csk_workqueue_pin(csk_workqueue_t *queue) { csk_fetch_add(&queue->state, STATE_PIN_ONE, CSK_RELAXED); }
+void csk_workqueue_unpin(csk_workqueue_t *queue);
 /* Runs what was taken, on this thread, and ends its section; a caller's turn goes to that caller. False in a child that was forked meanwhile. */
 bool csk_work_run(csk_work_t *work, csk_section_t *section);
 
