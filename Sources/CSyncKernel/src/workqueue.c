@@ -124,22 +124,28 @@ static void serve(csk_pool_item_t *item);
 
 static bool has_worker_to_spare(const csk_workqueue_t *queue, uint64_t state) { return (state & STATE_ACTIVE) < csk_workqueue_width(queue); }
 
-void csk_workqueue_activate(csk_workqueue_t *queue) {
+bool csk_workqueue_claim(csk_workqueue_t *queue) {
     uint64_t state = csk_load(&queue->state, CSK_SEQ_CST);
-    while (!(state & STATE_ATTENDED) && has_worker_to_spare(queue, state)) {
-        if (!csk_cas(&queue->state, &state, state + STATE_ACTIVE_ONE + STATE_PIN_ONE + STATE_POSTED, CSK_SEQ_CST)) continue;
-        queue->item.level = csk_pool_level(queue->priority);
-        csk_pool_post(&queue->item, serve); /* can't fail: csk_workqueue_ready saw a worker */
-        return;
-    }
+    while (!(state & STATE_ATTENDED) && has_worker_to_spare(queue, state))
+        if (csk_cas(&queue->state, &state, state + STATE_ACTIVE_ONE + STATE_PIN_ONE + STATE_POSTED, CSK_SEQ_CST)) return true;
+    return false;
+}
+
+void csk_workqueue_post(csk_workqueue_t *queue) {
+    queue->item.level = csk_pool_level(queue->priority);
+    csk_pool_post(&queue->item, serve); /* can't fail: csk_workqueue_ready saw a worker */
+}
+
+void csk_workqueue_activate(csk_workqueue_t *queue) {
+    if (csk_workqueue_claim(queue)) csk_workqueue_post(queue);
 }
 
 void csk_workqueue_look(csk_workqueue_t *queue) {
     csk_workqueue_lock(queue);
     csk_work_sort(queue);
-    bool more = csk_work_may_begin(queue);
+    bool post = csk_work_may_begin(queue) && csk_workqueue_claim(queue);
     csk_workqueue_unlock(queue);
-    if (more) csk_workqueue_activate(queue);
+    if (post) csk_workqueue_post(queue);
 }
 
 void csk_waits_call(csk_workqueue_wait_t *done) {
@@ -363,11 +369,12 @@ int csk_workqueue_cancel(csk_workqueue_t *queue, csk_work_t *work) {
         csk_work_account(queue, csk_work_arrival(work), &done);
         if (queue->rooms != NULL) room = csk_rooms_take(queue);
     }
-    bool more = csk_work_may_begin(queue);
+    /* It may have been the barrier that others waited for. */
+    bool post = waits && csk_work_may_begin(queue) && csk_workqueue_claim(queue);
     csk_workqueue_unlock(queue);
     csk_waits_call(room);
     csk_waits_call(done);
-    if (waits && more) csk_workqueue_activate(queue); /* it may have been the barrier that others waited for */
+    if (post) csk_workqueue_post(queue);
     return waits ? 0 : ENOENT;
 }
 

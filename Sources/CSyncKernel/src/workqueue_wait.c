@@ -58,18 +58,13 @@ static void run_call(csk_section_t *section, void (*function)(void *), void *con
     csk_workqueue_lock(queue);
     csk_section_end(section, &done);
     csk_work_sort(queue);
-    bool more = csk_work_may_begin(queue);
+    bool post = csk_work_may_begin(queue) && csk_workqueue_claim(queue);
     csk_workqueue_unlock(queue);
     csk_waits_call(done);
-    if (more) csk_workqueue_activate(queue);
+    if (post) csk_workqueue_post(queue);
 }
 
-int csk_workqueue_sync(csk_workqueue_t *queue, csk_rank_t rank, bool barrier, int64_t deadline_ns, void (*function)(void *), void *context) {
-    if (function == NULL) return EINVAL;
-    if (queue->when_full == CSK_WORKQUEUE_DROP_OLDEST && rank != csk_workqueue_rank(queue)) return EINVAL;
-    if (csk_section_inside(queue)) return EDEADLK;
-    int error = csk_workqueue_ready(queue);
-    if (error != 0) return error;
+static int call_in_turn(csk_workqueue_t *queue, csk_rank_t rank, bool barrier, int64_t deadline_ns, void (*function)(void *), void *context) {
     csk_sync_call_t call = { .word = CALL_WAITS };
     call.work.kind = csk_work_kind(queue, WORK_SYNC | (barrier ? WORK_BARRIER : 0));
     call.work.node.rank = rank;
@@ -83,7 +78,7 @@ int csk_workqueue_sync(csk_workqueue_t *queue, csk_rank_t rank, bool barrier, in
     if (shut) return ESHUTDOWN;
     csk_section_t section;
     bool mine = false;
-    error = help(queue, &call.work, &section, &call.word, deadline_ns, &mine);
+    int error = help(queue, &call.work, &section, &call.word, deadline_ns, &mine);
     if (error != 0) return error;
     if (mine) {
         run_call(&section, function, context);
@@ -98,6 +93,21 @@ int csk_workqueue_sync(csk_workqueue_t *queue, csk_rank_t rank, bool barrier, in
     if (seen == CALL_REFUSED) return ECANCELED;
     run_call(&call.section, function, context);
     return 0;
+}
+
+int csk_workqueue_sync(csk_workqueue_t *queue, csk_rank_t rank, bool barrier, int64_t deadline_ns, void (*function)(void *), void *context) {
+    if (function == NULL) return EINVAL;
+    if (queue->when_full == CSK_WORKQUEUE_DROP_OLDEST && rank != csk_workqueue_rank(queue)) return EINVAL;
+    if (csk_section_inside(queue)) return EDEADLK;
+    int error = csk_workqueue_ready(queue);
+    if (error != 0) return error;
+    /* The function may give up a queue on the heap. In a child that it forks the pin is gone. */
+    bool pins = queue->on_heap;
+    uint32_t epoch = csk_pool_epoch();
+    if (pins) csk_workqueue_pin(queue);
+    error = call_in_turn(queue, rank, barrier, deadline_ns, function, context);
+    if (pins && csk_pool_epoch() == epoch) csk_workqueue_unpin(queue);
+    return error;
 }
 
 /* ---- Room -------------------------------------------------------------------------------------------------------------------- */

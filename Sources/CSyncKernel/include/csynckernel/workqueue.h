@@ -79,14 +79,14 @@ typedef struct csk_workqueue {
 CSK_API int csk_workqueue_init(csk_workqueue_t *queue, const csk_workqueue_attr_t *attr);
 
 /* Ends the use of the queue's memory. 0; EBUSY while work waits, runs or is waited for; EDEADLK from inside its own work. May wait for a worker that is just
- * leaving the queue. */
+ * leaving the queue; not for threads inside other calls, those that queue work included: they must have returned. */
 CSK_API int csk_workqueue_destroy(csk_workqueue_t *queue);
 
 /* A queue on the heap, for owners who don't want to wait for its work: 0, EINVAL or ENOMEM. */
 CSK_API int csk_workqueue_create(csk_workqueue_t **queue, const csk_workqueue_attr_t *attr);
 
 /* Gives up a queue that csk_workqueue_create made: what it has accepted still runs, on a suspended queue too, and then its memory goes. From
- * anywhere, its own work included. Never blocks. */
+ * anywhere, its own work included; but whoever is just queueing work needs the queue until that call has returned. Never blocks. */
 CSK_API void csk_workqueue_release(csk_workqueue_t *queue);
 
 /* Queues `work` with the queue's own priority. Wait-free without a bound; may block on a full queue with CSK_WORKQUEUE_WAIT. From
@@ -126,7 +126,8 @@ CSK_API int csk_workqueue_resume(csk_workqueue_t *queue);
 /* Returns once all that was accepted before the call has ended or was given up: 0; ETIMEDOUT; EDEADLK from inside the queue's own work. */
 CSK_API int csk_workqueue_drain(csk_workqueue_t *queue, int64_t deadline_ns);
 
-/* The same without waiting: `function` is called with `wait`, by the thread that ends the last of that work, or by this one. It must be short. */
+/* The same without waiting: `function` is called with `wait`, by the thread that ends the last of that work, or by this one. It must be short, and
+ * may release the queue but not destroy it. */
 typedef struct csk_workqueue_wait csk_workqueue_wait_t;
 struct csk_workqueue_wait {
     csk_workqueue_wait_t *next;

@@ -108,6 +108,10 @@ static inline void csk_workqueue_unlock(csk_workqueue_t *queue) { csk_queue_unlo
 void csk_work_push(csk_workqueue_t *queue, csk_work_t *work);
 /* Sees to it that a worker looks, if nobody else will. */
 void csk_workqueue_activate(csk_workqueue_t *queue);
+/* Its two halves, for those who must not touch the queue any more once they have unlocked it: true under the lock when a worker has to be asked
+ * for, which pins the queue; then that. */
+bool csk_workqueue_claim(csk_workqueue_t *queue);
+void csk_workqueue_post(csk_workqueue_t *queue);
 /* Activates if something may begin: for those who ended a section and don't go on. */
 void csk_workqueue_look(csk_workqueue_t *queue);
 /* Calls the functions of drains that are done. */
