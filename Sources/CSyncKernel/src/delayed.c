@@ -10,15 +10,16 @@
  * Who cancels stops the timer first, which also waits for the timer's thread to be done with this memory. */
 #include "csynckernel/delayed.h"
 
-#include "internal/platform.h"
+#include "internal/workqueue.h"
 
 enum { STOPPED = 0, WAITS, QUEUED, RUNS, LAST };
 
 static bool change(csk_delayed_t *delayed, uint32_t from, uint32_t to) { return csk_cas(&delayed->state, &from, to, CSK_ACQ_REL); }
 
 static void call_last(csk_delayed_t *delayed, int status) {
+    csk_work_function_t function = delayed->function; /* from then on somebody may start it anew */
     csk_store(&delayed->state, (uint32_t)STOPPED, CSK_RELEASE);
-    delayed->function(&delayed->work, status);
+    function(&delayed->work, status);
 }
 
 static void run_periodic(csk_delayed_t *delayed) {
@@ -42,35 +43,48 @@ static void run(csk_work_t *work, int status) {
     }
 }
 
+/* The first multiple of the period after `due_ns` that has not come yet. */
+static int64_t next_due(int64_t due_ns, int64_t period_ns) {
+    int64_t missed = (csk_platform_now() - due_ns) / period_ns, last_ns = due_ns + missed * period_ns;
+    return last_ns > CSK_NEVER - period_ns ? CSK_NEVER : last_ns + period_ns;
+}
+
 static void time_has_come(csk_timer_t *timer, void *context) {
     csk_delayed_t *delayed = context;
     uint32_t state = csk_load(&delayed->state, CSK_ACQUIRE);
     if (delayed->period_ns != 0 && state != STOPPED && state != LAST) {
-        int64_t late_ns = csk_platform_now() - delayed->due_ns;
-        delayed->due_ns += (late_ns / delayed->period_ns + 1) * delayed->period_ns;
+        delayed->due_ns = next_due(delayed->due_ns, delayed->period_ns);
         csk_timer_start(timer, delayed->due_ns, time_has_come, delayed);
     }
     if (!change(delayed, WAITS, QUEUED)) return;
-    int error = csk_workqueue_enqueue_until(delayed->queue, &delayed->work, delayed->rank, CSK_NEVER, run);
+    /* The queue may be destroyed as soon as the function was called. It is of this process: csk_delayed_start saw to that. */
+    csk_workqueue_t *queue = delayed->queue;
+    csk_workqueue_pin(queue);
+    int error = csk_workqueue_enqueue_until(queue, &delayed->work, delayed->rank, CSK_NEVER, run);
     if (error != 0) run(&delayed->work, error);
+    csk_workqueue_unpin(queue);
 }
 
 int csk_delayed_start_ranked(csk_delayed_t *delayed, csk_workqueue_t *queue, csk_rank_t rank, int64_t deadline_ns, int64_t period_ns,
                              csk_work_function_t function) {
     if (function == NULL || period_ns < 0 || (queue->capacity != 0 && queue->when_full == CSK_WORKQUEUE_WAIT)) return EINVAL;
+    if (queue->when_full == CSK_WORKQUEUE_DROP_OLDEST && rank != csk_workqueue_rank(queue)) return EINVAL;
     int error = csk_timer_prepare();
+    if (error == 0) error = csk_workqueue_ready(queue);
     if (error != 0) return error;
     if (!change(delayed, STOPPED, WAITS)) return EBUSY;
     delayed->queue = queue;
     delayed->function = function;
     delayed->rank = rank;
-    delayed->due_ns = deadline_ns;
+    delayed->due_ns = deadline_ns > 0 ? deadline_ns : 0; /* before there was time: now */
     delayed->period_ns = period_ns;
-    return csk_timer_start(&delayed->timer, deadline_ns, time_has_come, delayed);
+    error = csk_timer_start(&delayed->timer, deadline_ns, time_has_come, delayed);
+    if (error != 0) csk_store(&delayed->state, (uint32_t)STOPPED, CSK_RELEASE);
+    return error;
 }
 
 int csk_delayed_start(csk_delayed_t *delayed, csk_workqueue_t *queue, int64_t deadline_ns, int64_t period_ns, csk_work_function_t function) {
-    return csk_delayed_start_ranked(delayed, queue, csk_rank(queue->priority, CSK_PLACE_BACK), deadline_ns, period_ns, function);
+    return csk_delayed_start_ranked(delayed, queue, csk_workqueue_rank(queue), deadline_ns, period_ns, function);
 }
 
 int csk_delayed_cancel(csk_delayed_t *delayed) {

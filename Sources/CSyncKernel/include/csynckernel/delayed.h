@@ -22,9 +22,10 @@ typedef struct csk_delayed {
 
 /* Queues `delayed->work` at `deadline_ns`, never early; with a period again at each multiple of it after that, but never before the last call
  * has ended: calls that would overlap are left out. Both the queue and the memory stay in place until the last call.
- * Work without a period is called once: with 0, or with ECANCELED or ESHUTDOWN where the queue was shut down. Periodic work is called with 0 any number of
- * times and ends with such a call, or by csk_delayed_cancel. Never blocks; the queue must not be one that waits when full.
- * 0; EINVAL (no function, a negative period, a queue that waits); EBUSY (it is started already); EAGAIN or ENOMEM when no thread can be had. O(1). */
+ * Work without a period is called once: with 0, or with ECANCELED, ESHUTDOWN or EAGAIN where the queue dropped it, was shut down or full. Periodic
+ * work is called with 0 any number of times and ends with such a call, or by csk_delayed_cancel. Never blocks; the queue must not be one that
+ * waits when full.
+ * 0; EINVAL (no function, a negative period, a queue that waits, a rank that the queue refuses); EBUSY (it is started already); EAGAIN or ENOMEM when no thread can be had. O(1). */
 CSK_API int csk_delayed_start(csk_delayed_t *delayed, csk_workqueue_t *queue, int64_t deadline_ns, int64_t period_ns, csk_work_function_t function);
 
 /* The same with a rank. */
