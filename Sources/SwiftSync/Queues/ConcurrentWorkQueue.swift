@@ -43,11 +43,13 @@ public final class ConcurrentWorkQueue: WorkQueueBase, @unchecked Sendable {
     }
 
     /// Runs `body` on the calling thread, with `.barrier` alone. Otherwise as ``WorkQueueBase/sync(_:)``.
+    @discardableResult
     public func sync<R, E: Error>(flags: DispatchWorkItemFlags, _ body: () throws(E) -> R) throws(E) -> R {
         try core.sync(rank: core.ownRank, barrier: flags.contains(.barrier), body)
     }
 
     /// Runs `body` on a worker while the task is suspended, with `.barrier` alone. Otherwise as ``WorkQueueBase/run(_:)``.
+    @discardableResult
     public func run<T: Sendable, E: Error>(flags: DispatchWorkItemFlags, _ body: @escaping @Sendable () throws(E) -> T) async throws(E) -> T {
         try await core.run(rank: core.ownRank, barrier: flags.contains(.barrier), body)
     }

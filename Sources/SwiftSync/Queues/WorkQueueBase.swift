@@ -80,12 +80,14 @@ public class WorkQueueBase: @unchecked Sendable {
     ///
     /// Blocks meanwhile; while nobody else serves the queue, it runs what is before it itself. From inside the queue's own work it stops the program with a
     /// message. After a shutdown too.
+    @discardableResult
     public final func sync<R, E: Error>(_ body: () throws(E) -> R) throws(E) -> R {
         try core.sync(rank: core.ownRank, barrier: false, body)
     }
 
     /// The same, but throws a ``WorkQueueError`` where it can't be: when that takes longer than `timeout` (nil: no limit; never early), inside
     /// the queue's own work, after a shutdown.
+    @discardableResult
     public final func sync<R>(timeout: Duration?, priority: CommandPriority? = nil, _ body: () throws -> R) throws -> R {
         try core.sync(rank: priority.map(CommandRank.of) ?? core.ownRank, barrier: false, timeout: timeout, body)
     }
@@ -93,12 +95,14 @@ public class WorkQueueBase: @unchecked Sendable {
     /// Runs `body` on a worker when it is its turn, while the task is suspended, and returns what it returns.
     ///
     /// `body` runs even if the task is cancelled. After a shutdown it stops the program with a message.
+    @discardableResult
     public final func run<T: Sendable, E: Error>(_ body: @escaping @Sendable () throws(E) -> T) async throws(E) -> T {
         try await core.run(rank: core.ownRank, barrier: false, body)
     }
 
     /// The same, but throws a ``WorkQueueError`` when `body` has not begun after `timeout` (nil: no limit), when the task is cancelled before it has begun, and after a
     /// shutdown.
+    @discardableResult
     public final func run<T: Sendable>(
         timeout: Duration?, priority: CommandPriority? = nil, _ body: @escaping @Sendable () throws -> T
     ) async throws -> T {

@@ -1,0 +1,64 @@
+import Dispatch
+import Synchronization
+import Testing
+
+@testable import SwiftSync
+
+@Suite struct ConcurrentWorkQueueTests {
+    @Test func workRunsTogetherUpToTheWidth() {
+        let queue = ConcurrentWorkQueue(label: "together", width: 3), inside = Shared(), most = Shared(), three = DispatchSemaphore(value: 0)
+        for _ in 0..<12 {
+            queue.async {
+                let now = inside.access { $0 += 1; return $0 }
+                if most.access({ $0 = max($0, now); return $0 }) == 3 { three.signal() }
+                three.wait()
+                three.signal()
+                inside.access { $0 -= 1 }
+            }
+        }
+        queue.drain()
+        #expect(most.value == 3)
+    }
+
+    @Test func aBarrierRunsAloneBetweenWhatCameBeforeAndAfter() {
+        let queue = ConcurrentWorkQueue(label: "barrier", width: 4), inside = Atomic(0), before = Atomic(0), wrong = Atomic(0)
+        for round in 0..<50 {
+            for i in 0..<10 {
+                queue.async(priority: i % 2 == 0 ? .high : .low) {
+                    inside.add(1, ordering: .sequentiallyConsistent)
+                    before.add(1, ordering: .sequentiallyConsistent)
+                    inside.subtract(1, ordering: .sequentiallyConsistent)
+                }
+            }
+            queue.async(flags: .barrier) {
+                if inside.load(ordering: .sequentiallyConsistent) != 0 { wrong.add(1, ordering: .relaxed) }
+                if before.load(ordering: .sequentiallyConsistent) != (round + 1) * 10 { wrong.add(1, ordering: .relaxed) }
+            }
+        }
+        queue.drain()
+        #expect(wrong.load(ordering: .relaxed) == 0)
+    }
+
+    @Test func barriersOfEveryKindStandInOneOrder() async {
+        let queue = ConcurrentWorkQueue(label: "kinds"), seen = Shared([Int]())
+        queue.async { seen.append(0) }
+        queue.sync(flags: .barrier) { seen.append(1) }
+        queue.async { seen.append(2) }
+        await queue.run(flags: .barrier) { seen.append(3) }
+        queue.async(flags: .barrier) { seen.append(4) }
+        queue.sync { seen.append(5) }
+        #expect(seen.value == [0, 1, 2, 3, 4, 5])
+    }
+
+    @Test func aWidthOfOneIsRefused() async {
+        await #expect(processExitsWith: .failure) { _ = ConcurrentWorkQueue(label: "narrow", width: 1) }
+    }
+
+    @Test func workMayQueueMoreFromInside() {
+        let queue = ConcurrentWorkQueue(label: "inside", width: 2), ran = Shared()
+        for _ in 0..<50 {
+            queue.async { for _ in 0..<10 { queue.async { ran.increment() } } }
+        }
+        waitUntil { ran.value == 500 }
+    }
+}

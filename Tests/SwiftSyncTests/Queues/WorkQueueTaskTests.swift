@@ -1,0 +1,148 @@
+import Synchronization
+import Testing
+
+@testable import SwiftSync
+
+@Suite struct WorkQueueTaskTests {
+    struct Odd: Error {}
+
+    @Test func runReturnsAndThrowsWhatTheClosureDoes() async throws {
+        let queue = WorkQueue(label: "run")
+        #expect(await queue.run { 42 } == 42)
+        await #expect(throws: Odd.self) { try await queue.run { () throws(Odd) in throw Odd() } }
+        #expect(try await queue.run(timeout: .seconds(10)) { queue.isCurrent })
+        await #expect(throws: Odd.self) { try await queue.run(timeout: nil) { throw Odd() } }
+    }
+
+    @Test func runStandsInTheQueuesOrder() async throws {
+        let queue = WorkQueue(label: "order"), seen = Shared([Int]())
+        let blocked = Blocked(queue)
+        queue.async { seen.append(1) }
+        async let urgent: Void = queue.run(timeout: nil, priority: .high) { seen.append(0) }
+        await waitUntil { queue.waitingCount == 2 }
+        blocked.release()
+        try await urgent
+        await queue.drain()
+        #expect(seen.value == [0, 1])
+    }
+
+    @Test func aCancelledTaskLeavesTheQueue() async {
+        let queue = WorkQueue(label: "cancel"), ran = Flag()
+        let blocked = Blocked(queue)
+        let task = Task { try await queue.run(timeout: nil) { ran.raise() } }
+        await waitUntil { queue.waitingCount == 1 }
+        task.cancel()
+        await #expect(throws: WorkQueueError.cancelled) { try await task.value }
+        blocked.release()
+        await queue.drain()
+        #expect(!ran.isRaised)
+        let cancelled = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            try await queue.run(timeout: nil) { ran.raise() }
+        }
+        await #expect(throws: WorkQueueError.cancelled) { try await cancelled.value }
+    }
+
+    @Test func aTaskTimesOut() async {
+        let queue = WorkQueue(label: "timeout"), ran = Flag()
+        let blocked = Blocked(queue)
+        let start = ContinuousClock.now
+        await #expect(throws: WorkQueueError.timedOut) { try await queue.run(timeout: .milliseconds(3)) { ran.raise() } }
+        #expect(ContinuousClock.now - start >= .milliseconds(3))
+        blocked.release()
+        await queue.drain()
+        #expect(!ran.isRaised)
+    }
+
+    @Test func timeoutsAndCancellationsRaceWithTurns() async {
+        let queue = WorkQueue(label: "races"), ran = Shared(), other = Shared()
+        await withTaskGroup(of: Void.self) { group in
+            for i in 0..<300 {
+                group.addTask {
+                    let task = Task { try await queue.run(timeout: i % 2 == 0 ? .microseconds(50) : nil) { ran.increment() } }
+                    if i % 3 == 0 { task.cancel() }
+                    do { try await task.value } catch { other.increment() }
+                }
+            }
+        }
+        await queue.drain()
+        #expect(ran.value + other.value == 300)
+    }
+
+    actor Counter {
+        private let queue: WorkQueue
+        var value = 0
+        nonisolated var unownedExecutor: UnownedSerialExecutor { queue.asUnownedSerialExecutor() }
+
+        init(_ queue: WorkQueue) { self.queue = queue }
+
+        func increment() {
+            #expect(queue.isCurrent)
+            value += 1
+        }
+
+        nonisolated func valueFromTheQueue() -> Int { assumeIsolated { $0.value } }
+
+        func afterASuspension(_ body: @Sendable () async -> Void) async -> Bool {
+            await body()
+            return queue.isCurrent
+        }
+    }
+
+    @Test func anActorRunsOnAQueue() async {
+        let queue = WorkQueue(label: "actor"), counter = Counter(queue)
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<1000 { group.addTask { await counter.increment() } }
+        }
+        #expect(await counter.value == 1000)
+        queue.async { #expect(counter.valueFromTheQueue() == 1000) }
+        await queue.drain()
+        #expect(await counter.afterASuspension { await Task.yield() })
+    }
+
+    @Test func assumingIsolationElsewhereStopsWithAMessage() async {
+        let exit = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            let counter = Counter(WorkQueue(label: "journal"))
+            _ = counter.valueFromTheQueue()
+        }
+        let text = String(decoding: exit?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(text.contains("Incorrect actor executor assumption"), "\(text)")
+    }
+
+    @Test func jobsComeInTheOrderOfTheirTasksPriorities() async {
+        let queue = WorkQueue(label: "jobs"), seen = Shared([String]())
+        let blocked = Blocked(queue)
+        let low = Task(executorPreference: queue, priority: .low) { seen.append("low") }
+        await waitUntil { queue.waitingCount == 1 }
+        let medium = Task(executorPreference: queue, priority: .medium) { seen.append("medium") }
+        await waitUntil { queue.waitingCount == 2 }
+        let high = Task(executorPreference: queue, priority: .high) { seen.append("high") }
+        await waitUntil { queue.waitingCount == 3 }
+        blocked.release()
+        await queue.drain()
+        #expect(seen.value == ["high", "medium", "low"])
+        _ = await (low.value, medium.value, high.value)
+    }
+
+    @Test func jobsSurviveAShutdown() async {
+        let queue = WorkQueue(label: "shut"), counter = Counter(queue)
+        let blocked = Blocked(queue)
+        let waiting = Task { await counter.increment() }
+        await waitUntil { queue.waitingCount == 1 }
+        queue.shutdown(cancelsPending: true)
+        blocked.release()
+        await waiting.value
+        await counter.increment()
+        #expect(await counter.value == 2)
+    }
+
+    @Test func aTaskRunsOnAConcurrentQueue() async {
+        let queue = ConcurrentWorkQueue(label: "tasks", width: 2)
+        let onQueue = await Task(executorPreference: queue) {
+            let before = queue.isCurrent
+            await Task.yield()
+            return before && queue.isCurrent
+        }.value
+        #expect(onQueue)
+    }
+}

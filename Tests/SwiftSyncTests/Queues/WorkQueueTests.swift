@@ -1,0 +1,292 @@
+import Dispatch
+import Synchronization
+import Testing
+
+@testable import SwiftSync
+
+/// Keeps the worker of a queue busy until it is let go: what is queued meanwhile waits.
+final class Blocked: Sendable {
+    private let begun = DispatchSemaphore(value: 0), released = DispatchSemaphore(value: 0)
+
+    init(_ queue: WorkQueueBase) {
+        let begun = begun, released = released
+        queue.async {
+            begun.signal()
+            released.wait()
+        }
+        begun.wait()
+    }
+
+    func release() { released.signal() }
+}
+
+@Suite struct WorkQueueTests {
+    @Test func workRunsInTheOrderItCame() {
+        let queue = WorkQueue(label: "order"), seen = Shared([Int]())
+        for i in 0..<1000 { queue.async { seen.append(i) } }
+        queue.drain()
+        #expect(seen.value == Array(0..<1000))
+    }
+
+    @Test func aHigherPriorityGoesBeforeWhatWaits() {
+        let queue = WorkQueue(label: "priorities"), seen = Shared([String]())
+        let blocked = Blocked(queue)
+        queue.async { seen.append("normal 1") }
+        queue.async(priority: .low) { seen.append("low 1") }
+        queue.async(priority: .high) { seen.append("high 1") }
+        queue.async { seen.append("normal 2") }
+        queue.async(priority: .low) { seen.append("low 2") }
+        queue.async(priority: .high) { seen.append("high 2") }
+        blocked.release()
+        queue.drain()
+        #expect(seen.value == ["high 1", "high 2", "normal 1", "normal 2", "low 1", "low 2"])
+    }
+
+    @Test func producersKeepTheirOwnOrder() {
+        let queue = WorkQueue(label: "producers"), seen = Shared([[Int]](repeating: [], count: 4))
+        Threads.run(4) { producer in
+            for i in 0..<2000 { queue.async { seen.access { $0[producer].append(i) } } }
+        }
+        queue.drain()
+        #expect(seen.value == [[Int]](repeating: Array(0..<2000), count: 4))
+    }
+
+    @Test func onlyOneRunsAtATime() {
+        let queue = WorkQueue(label: "alone"), inside = Atomic(0), most = Atomic(0)
+        Threads.run(4) { _ in
+            for i in 0..<500 {
+                let enter: @Sendable () -> Void = {
+                    most.max(inside.add(1, ordering: .sequentiallyConsistent).newValue, ordering: .relaxed)
+                    inside.subtract(1, ordering: .sequentiallyConsistent)
+                }
+                if i % 3 == 0 { queue.sync(enter) } else { queue.async(enter) }
+            }
+        }
+        queue.drain()
+        #expect(most.load(ordering: .relaxed) == 1)
+    }
+
+    @Test func syncRunsOnTheCallersThreadAfterWhatCameBefore() throws {
+        let queue = WorkQueue(label: "sync"), seen = Shared([Int]())
+        for i in 0..<100 { queue.async { seen.append(i) } }
+        let caller = Threads.current
+        let count = queue.sync {
+            #expect(Threads.current == caller)
+            return seen.value.count
+        }
+        #expect(count == 100)
+        struct Odd: Error {}
+        #expect(throws: Odd.self) { try queue.sync { () throws(Odd) in throw Odd() } }
+        #expect(try queue.sync(timeout: .seconds(1)) { 7 } == 7)
+    }
+
+    @Test func aTimeoutTakesACallerOutOfTheQueue() {
+        let queue = WorkQueue(label: "timeout")
+        let blocked = Blocked(queue)
+        let ran = Flag()
+        #expect(throws: WorkQueueError.timedOut) { try queue.sync(timeout: .milliseconds(1)) { ran.raise() } }
+        #expect(throws: WorkQueueError.timedOut) { try queue.drain(timeout: .milliseconds(1)) }
+        blocked.release()
+        queue.drain()
+        #expect(!ran.isRaised)
+    }
+
+    @Test func waitingForItselfIsAnErrorAndNotAHang() {
+        let queue = WorkQueue(label: "itself"), outer = ConcurrentWorkQueue(label: "outer")
+        queue.sync {
+            #expect(queue.isCurrent)
+            #expect(throws: WorkQueueError.wouldDeadlock) { try queue.sync(timeout: nil) {} }
+            #expect(throws: WorkQueueError.wouldDeadlock) { try queue.drain(timeout: nil) }
+            outer.sync {
+                #expect(throws: WorkQueueError.wouldDeadlock) { try queue.sync(timeout: nil) {} }
+            }
+        }
+        #expect(!queue.isCurrent)
+    }
+
+    @Test func syncInsideItsOwnWorkStopsWithAMessage() async {
+        let exit = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            let queue = WorkQueue(label: "log")
+            queue.sync { queue.sync {} }
+        }
+        let text = String(decoding: exit?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(text.contains("WorkQueue log: sync was called inside the queue's own work"))
+    }
+
+    @Test func queuedWorkOutlivesTheQueueObject() {
+        let ran = Shared()
+        var queue: WorkQueue? = WorkQueue(label: "short-lived")
+        weak let gone = queue
+        let blocked = Blocked(queue!)
+        for _ in 0..<100 { queue!.async { ran.increment() } }
+        queue = nil
+        #expect(gone == nil)
+        blocked.release()
+        waitUntil { ran.value == 100 }
+    }
+
+    @Test func aSuspendedQueueThatIsReleasedRunsWhatItHolds() {
+        let ran = Flag()
+        do {
+            let queue = WorkQueue(label: "suspended")
+            queue.suspend()
+            queue.async { ran.raise() }
+        }
+        waitUntil { ran.isRaised }
+    }
+
+    @Test func theLastReferenceMayGoInsideTheQueuesWork() {
+        let done = Flag()
+        do {
+            let queue = WorkQueue(label: "self-keeping")
+            queue.async { [queue] in
+                _ = queue.label
+                done.raise()
+            }
+        }
+        waitUntil { done.isRaised }
+    }
+
+    @Test func nothingBeginsWhileSuspended() {
+        let queue = WorkQueue(label: "suspend"), ran = Shared()
+        queue.suspend()
+        queue.suspend()
+        queue.async { ran.increment() }
+        queue.resume()
+        #expect(throws: WorkQueueError.timedOut) { try queue.drain(timeout: .milliseconds(2)) }
+        #expect(ran.value == 0)
+        queue.resume()
+        queue.drain()
+        #expect(ran.value == 1)
+    }
+
+    @Test func afterAShutdownWorkIsRefusedAndWhatWasAcceptedRuns() async throws {
+        let queue = WorkQueue(label: "shutdown"), ran = Shared()
+        let blocked = Blocked(queue)
+        for _ in 0..<10 { #expect(queue.async { ran.increment() }) }
+        queue.shutdown()
+        #expect(!queue.async { ran.increment() })
+        #expect(throws: WorkQueueError.shutDown) { try queue.sync(timeout: nil) {} }
+        await #expect(throws: WorkQueueError.shutDown) { try await queue.run(timeout: nil) {} }
+        blocked.release()
+        await queue.drain()
+        #expect(ran.value == 10)
+    }
+
+    @Test func aShutdownThatCancelsReleasesWhatHasNotBegun() async throws {
+        let queue = WorkQueue(label: "cancel"), alive = Shared(), ran = Shared()
+        let blocked = Blocked(queue)
+        for i in 0..<10 {
+            let tracked = Tracked(alive, number: i)
+            queue.async { ran.access { $0 += tracked.number } }
+        }
+        let waiting = Task { try await queue.run(timeout: nil) { ran.increment() } }
+        await waitUntil { queue.waitingCount == 11 }
+        queue.shutdown(cancelsPending: true)
+        await #expect(throws: WorkQueueError.cancelled) { try await waiting.value }
+        #expect(alive.value == 0)
+        blocked.release()
+        await queue.drain()
+        #expect(ran.value == 0)
+    }
+
+    @Test func aFullQueueRefuses() {
+        let queue = WorkQueue(label: "refuses", bound: .refuse(beyond: 2)), ran = Shared()
+        let blocked = Blocked(queue)
+        #expect(queue.async { ran.increment() })
+        #expect(queue.async { ran.increment() })
+        #expect(!queue.async { ran.increment() })
+        blocked.release()
+        queue.drain()
+        #expect(ran.value == 2)
+    }
+
+    @Test func aFullQueueDropsItsOldest() {
+        let queue = WorkQueue(label: "drops", bound: .dropOldest(beyond: 2)), seen = Shared([Int]())
+        let blocked = Blocked(queue)
+        for i in 0..<5 { #expect(queue.async { seen.append(i) }) }
+        blocked.release()
+        queue.drain()
+        #expect(seen.value == [3, 4])
+    }
+
+    @Test func aFullQueueMakesItsCallersWait() {
+        let queue = WorkQueue(label: "waits", bound: .wait(beyond: 3)), ran = Shared()
+        Threads.run(4) { _ in
+            for _ in 0..<500 { queue.async { ran.increment() } }
+        }
+        queue.drain()
+        #expect(ran.value == 2000)
+    }
+
+    @Test func delayedWorkIsNeverEarly() {
+        let queue = WorkQueue(label: "delayed"), at = Shared<ContinuousClock.Instant?>(nil)
+        let start = ContinuousClock.now
+        queue.async(after: .milliseconds(5)) { at.access { $0 = .now } }
+        waitUntil { at.value != nil }
+        #expect(at.value! - start >= .milliseconds(5))
+        let soon = Flag()
+        queue.async(after: .seconds(-1)) { soon.raise() }
+        waitUntil { soon.isRaised }
+        let later = Flag()
+        queue.asyncAfter(deadline: .now() + .milliseconds(2)) { later.raise() }
+        waitUntil { later.isRaised }
+    }
+
+    @Test func delayedWorkCanBeCancelledOnce() {
+        let queue = WorkQueue(label: "cancelled"), alive = Shared()
+        let ran = Flag()
+        do {
+            let tracked = Tracked(alive)
+            let delayed = queue.async(after: .seconds(Int64.max)) {
+                _ = tracked
+                ran.raise()
+            }
+            #expect(delayed.cancel())
+            #expect(!delayed.cancel())
+        }
+        #expect(alive.value == 0)
+        #expect(!ran.isRaised)
+    }
+
+    @Test func cancellingRacesWithBeginning() {
+        let queue = WorkQueue(label: "race"), ran = Shared(), cancelled = Shared()
+        for _ in 0..<500 {
+            let delayed = queue.async(after: .microseconds(20)) { ran.increment() }
+            if delayed.cancel() { cancelled.increment() }
+        }
+        waitUntil { ran.value + cancelled.value == 500 }
+        queue.drain()
+        #expect(ran.value + cancelled.value == 500)
+    }
+
+    @Test func periodicWorkRunsUntilItIsCancelledByItself() {
+        let queue = WorkQueue(label: "periodic"), count = Shared(), alive = Shared()
+        let handle = Shared<DelayedWork?>(nil)
+        do {
+            let tracked = Tracked(alive)
+            let periodic = queue.async(every: .milliseconds(1)) {
+                _ = tracked
+                count.increment()
+                if count.value == 5 { handle.value!.cancel() }
+            }
+            handle.access { $0 = periodic }
+        }
+        waitUntil { count.value == 5 }
+        handle.access { $0 = nil }
+        waitUntil { alive.value == 0 }
+        #expect(count.value == 5)
+    }
+
+    @Test func manyQueuesThatBlockAtOnceAllMakeProgress() {
+        let queues = (0..<300).map { WorkQueue(label: "blocks \($0)") }, begun = Shared(), all = DispatchSemaphore(value: 0)
+        for queue in queues {
+            queue.async {
+                if begun.access({ $0 += 1; return $0 }) == 300 { for _ in 0..<300 { all.signal() } }
+                all.wait()
+            }
+        }
+        for queue in queues { queue.drain() }
+        #expect(begun.value == 300)
+    }
+}
