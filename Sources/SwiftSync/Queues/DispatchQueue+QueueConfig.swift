@@ -4,7 +4,7 @@ extension DispatchQueue {
     /// Makes a plain dispatch queue, serial or concurrent, with that name and quality of service. Each call makes another one.
     ///
     /// ```swift
-    /// let network = DispatchQueue(config: QueueConfig(queueID: "io.zamzam.networkQueue", qos: .userInitiated, serial: false))
+    /// let network = DispatchQueue(config: QueueConfig(queueID: "com.example.network", qos: .userInitiated, serial: false))
     /// network.async { connect() }
     /// ```
     public convenience init(config: QueueConfig) {

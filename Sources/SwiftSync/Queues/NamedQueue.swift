@@ -4,8 +4,8 @@ public import Dispatch
 ///
 /// ```swift
 /// enum Queue: String, NamedQueue {
-///     case database = "io.zamzam.databaseQueue"
-///     case network = "io.zamzam.networkQueue"
+///     case database = "com.example.database"
+///     case network = "com.example.network"
 ///
 ///     var configuration: QueueConfiguration {
 ///         switch self {

@@ -4,13 +4,13 @@ public import Dispatch
 ///
 /// ```swift
 /// extension QueueConfig.QueueID {
-///     static let database: Self = "io.zamzam.databaseQueue"
+///     static let archive: Self = "com.example.archive"
 /// }
-/// let config = QueueConfig(queueID: .database, qos: .utility)
-/// let queue = DispatchQueue(config: config)                  // a plain one; a ``NamedQueue`` is described by it too
+/// let config = QueueConfig(queueID: .archive, qos: .utility)
+/// let queue = DispatchQueue(config: config)                  // a plain one
 /// ```
 ///
-/// A plain value: nothing here blocks, and it may be used from anywhere.
+/// A ``NamedQueue`` is described by it too. A plain value: nothing here blocks, and it may be used from anywhere.
 public struct QueueConfig: Sendable, Equatable {
     /// The name of a queue. Programs add theirs as static constants of this type.
     public struct QueueID: RawRepresentable, ExpressibleByStringLiteral, Sendable, Hashable {
