@@ -42,11 +42,21 @@ extension NamedQueue {
 
     /// Runs `body` after what came before, and returns at once.
     ///
-    /// With `.barrier`, on a concurrent queue, once everything accepted before has ended, alone; on a serial queue all work is. Other flags change nothing. A
-    /// quality of service puts it before or behind other waiting work, as a ``CommandPriority``; unspecified, it has the queue's own. The
-    /// group is left when `body` has ended, or was refused. May be called from anywhere. O(1).
+    /// May be called from anywhere. O(1).
     ///
     /// - Returns: false, with a report to ``SyncDiagnostics``, when the queue was shut down or the system has no memory or thread; then `body` will not run.
+    @inlinable
+    @preconcurrency
+    @discardableResult
+    public func async(execute body: @escaping @Sendable () -> Void) -> Bool {
+        found._withUnsafeGuaranteedRef { $0.async(body) }
+    }
+
+    /// The same with what `DispatchQueue` has besides.
+    ///
+    /// With `.barrier`, on a concurrent queue, once everything accepted before has ended, alone; on a serial queue all work is. Other flags change nothing. A
+    /// quality of service puts it before or behind other waiting work, as a ``CommandPriority``; unspecified, it has the queue's own. The
+    /// group is left when `body` has ended, or was refused.
     @preconcurrency
     @discardableResult
     public func async(

@@ -50,6 +50,19 @@ struct NamedQueueTests {
     }
 
     @Test
+    func namesThatEndAlikeAreToldApartAndEqualOnesAreNot() {
+        let first = NameOnly(rawValue: "NamedQueueTests.first.ends alike"), other = NameOnly(rawValue: "NamedQueueTests.other.ends alike")
+        for _ in 0..<2 {
+            #expect(first.queue !== other.queue)
+            #expect(first.queue.label == first.rawValue && other.queue.label == other.rawValue)
+        }
+        #expect(NameOnly(rawValue: "").queue === NameOnly(rawValue: "").queue)
+        #expect(NameOnly(rawValue: "a").queue !== NameOnly(rawValue: "b").queue)
+        // Equal as strings, in other bytes.
+        #expect(NameOnly(rawValue: "NamedQueueTests.caf\u{E9}").queue === NameOnly(rawValue: "NamedQueueTests.cafe\u{301}").queue)
+    }
+
+    @Test
     func aSerialQueueRunsOneAtATimeInOrderAndABarrierIsWorkLikeAnyOther() {
         let order = Shared<[Int]>([])
         for number in 0..<1000 {
