@@ -20,7 +20,9 @@ let package = Package(
             linkerSettings: [.linkedLibrary("urcu-memb"), .linkedLibrary("urcu-cds"), .linkedLibrary("urcu-common")]
         ),
         .target(name: "SwiftSync", dependencies: ["CSyncKernel"]),
-        .testTarget(name: "SwiftSyncTests", dependencies: ["SwiftSync", "CSyncKernel"]),
+        .testTarget(name: "SwiftSyncTests", dependencies: ["SwiftSync", "CSyncKernel", "MainThreadProgram"]),
+        // What a test needs a program of its own for: one that serves its main thread.
+        .executableTarget(name: "MainThreadProgram", dependencies: ["SwiftSync"], path: "Tests/MainThreadProgram"),
         // What users of the libraries that came before write, compiled as they compile it.
         .testTarget(
             name: "SwiftSyncTestsLegacy",

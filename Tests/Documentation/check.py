@@ -1,6 +1,7 @@
 """Compiles and runs every sample of the documentation; scripts/test-docs calls it from the root of the repository.
 
-A Swift sample becomes the body of one asynchronous throwing function in a package in .build-docs, a C sample a program of its own.
+A Swift sample becomes the body of one asynchronous throwing function in a package in .build-docs, its extensions stand before that
+function; a C sample becomes a program of its own.
 Faults are reported with the file and the line of the document.
 
 A sample is a fenced block that begins with ```swift or ```c. What it needs but readers don't stands in comments before the fence:
@@ -204,15 +205,22 @@ let package = Package(
 
 
 def swift_file(index, sample):
-    imports, body = {"Dispatch", "Foundation", "SwiftSync", "Synchronization"}, []
+    imports, extensions, body = {"Dispatch", "Foundation", "SwiftSync", "Synchronization"}, [], []
     for part in sample.parts():
-        lines = part.text.split("\n")
+
+        def moved(match):
+            line = part.line + part.text[:match.start()].count("\n")
+            extensions.append(f'#sourceLocation(file: "{part.file}", line: {line})\n{match[0]}\n#sourceLocation()\n')
+            return "\n" * match[0].count("\n")
+
+        lines = re.sub(r"^extension .*?^}$", moved, part.text, flags=re.M | re.S).split("\n")
         for number, line in enumerate(lines):
             if match := re.match(r"^\s*import (\w+)\s*$", line):
                 imports.add(match[1])
                 lines[number] = ""
         body.append(f'#sourceLocation(file: "{part.file}", line: {part.line})\n' + "\n".join(lines))
     head = "".join(f"import {name}\n" for name in sorted(imports))
+    head += "".join(extensions)
     return f"{head}\nfunc sample{index}() async throws {{\n" + "\n".join(body) + "\n#sourceLocation()\n}\n"
 
 

@@ -99,3 +99,58 @@ expect(length == 5 && sessions.isEmpty)
 
 // MARK: SnapshotError check
 expect(routes.current.count == 2)
+
+// MARK: WorkQueue 1 setup
+let line = "line", alarm = "alarm", written = PriorityMutex([String]())
+@Sendable func write(_ line: String) { written.withLock { $0.append(line) } }
+@Sendable func flush() throws -> Int { written.withLock { $0.count } }
+// MARK: WorkQueue 1 check
+expect(size == 2)
+
+// MARK: WorkQueue 2 check
+_ = Journal()
+
+// MARK: ConcurrentWorkQueue setup
+let request = "request", handled = PriorityMutex(0)
+@Sendable func handle(_ request: String) { handled.withLock { $0 += 1 } }
+@Sendable func reload() { handled.withLock { $0 *= 10 } }
+// MARK: ConcurrentWorkQueue check
+await requests.drain()
+expect(handled.withLock { $0 } == 10)
+
+// MARK: DelayedWork setup
+let queue = WorkQueue(label: "queue")
+struct Connection: Sendable { func close() { fatalError("closed") } }
+let connection = Connection()
+// MARK: DelayedWork check
+await queue.drain()
+
+// MARK: WorkQueueBound check
+expect(lines.async {})
+
+// MARK: QueueConfig check
+expect(queue.label == "com.example.archive" && queue.qos.qosClass == .utility)
+
+// MARK: DispatchQueue+QueueConfig setup
+let connected = DispatchSemaphore(value: 0)
+@Sendable func connect() { connected.signal() }
+// MARK: DispatchQueue+QueueConfig check
+expect(connected.wait(timeout: .now() + 5) == .success)
+
+// MARK: NamedQueue setup
+nonisolated(unsafe) var saved = 0
+@Sendable func save() { saved += 1 }
+func count() -> Int { saved }
+@Sendable func reconnect() { expect(Queue.network.queue.runningCount == 1) }
+// MARK: NamedQueue check
+expect(rows == 1)
+await Queue.network.queue.drain()
+
+// MARK: GlobalFunctions setup
+let document = "document", text = "text", done = DispatchSemaphore(value: 0)
+@Sendable func save(_ document: String) { done.signal() }
+@Sendable func search(_ text: String) { done.signal() }
+nonisolated(unsafe) var title = ""
+// MARK: GlobalFunctions check
+expect(done.wait(timeout: .now() + 5) == .success && done.wait(timeout: .now() + 5) == .success)
+await MainActor.run { expect(title == "Saved") }

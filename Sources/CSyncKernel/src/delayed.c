@@ -97,6 +97,10 @@ int csk_delayed_start_ranked(csk_delayed_t *delayed, csk_workqueue_t *queue, csk
     delayed->rank = rank;
     delayed->due_ns = deadline_ns > 0 ? deadline_ns : 0; /* before there was time: now */
     delayed->period_ns = period_ns;
+    if (deadline_ns <= 0 && period_ns == 0) {
+        time_has_come(&delayed->timer, delayed);
+        return 0;
+    }
     error = csk_timer_start(&delayed->timer, deadline_ns, time_has_come, delayed);
     if (error != 0) set(delayed, STOPPED);
     return error;

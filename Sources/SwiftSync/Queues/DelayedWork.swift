@@ -8,11 +8,25 @@ import CSyncKernel
 /// ```
 ///
 /// The work runs whether or not anybody keeps this object. It keeps its queue.
-public final class DelayedWork: @unchecked Sendable {
+public class DelayedWork: @unchecked Sendable {
+    init() {}
+
+    /// Sees to it that the work does not begin any more.
+    ///
+    /// Periodic work that runs right now ends first, and was the last. May be called from anywhere, the work itself included; may wait for the
+    /// library's timer thread.
+    ///
+    /// - Returns: true if this call has ended it; false if it had begun (and is not periodic), or had ended before.
+    @discardableResult
+    public func cancel() -> Bool { fatalError("\(Self.self) does not say how it is cancelled") }
+}
+
+/// What waits for its time, and then in a queue.
+final class DelayedQueueWork: DelayedWork, @unchecked Sendable {
     private struct Storage {
         var delayed = csk_delayed_t()
         /// Set while the kernel holds a reference.
-        var owner: Unmanaged<DelayedWork>?
+        var owner: Unmanaged<DelayedQueueWork>?
     }
 
     private let storage: UnsafeMutablePointer<Storage>
@@ -30,12 +44,13 @@ public final class DelayedWork: @unchecked Sendable {
         self.body = body
         storage = .allocate(capacity: 1)
         storage.initialize(to: Storage())
+        super.init()
     }
 
     deinit { storage.deallocate() }
 
     func start(rank: Int64, deadline: Int64, period: Int64 = 0) -> Self {
-        let reference = Unmanaged.passRetained(self as DelayedWork)
+        let reference = Unmanaged.passRetained(self as DelayedQueueWork)
         storage.pointee.owner = reference
         let status = csk_delayed_start_ranked(delayed, core.queue, rank, deadline, period, period == 0 ? Self.once : Self.again)
         if status != 0 {
@@ -45,7 +60,7 @@ public final class DelayedWork: @unchecked Sendable {
         return self
     }
 
-    private static func owner(of work: UnsafeMutablePointer<csk_work_t>) -> Unmanaged<DelayedWork> {
+    private static func owner(of work: UnsafeMutablePointer<csk_work_t>) -> Unmanaged<DelayedQueueWork> {
         UnsafeMutableRawPointer(work).assumingMemoryBound(to: Storage.self).pointee.owner.unsafelyUnwrapped
     }
 
@@ -60,14 +75,7 @@ public final class DelayedWork: @unchecked Sendable {
         if status == 0 { reference.takeUnretainedValue().body() } else { reference.release() }
     }
 
-    /// Sees to it that the work does not begin any more.
-    ///
-    /// Periodic work that runs right now ends first, and was the last. May be called from anywhere, the work itself included; may wait for the
-    /// library's timer thread.
-    ///
-    /// - Returns: true if this call has ended it; false if it had begun (and is not periodic), or had ended before.
-    @discardableResult
-    public func cancel() -> Bool {
+    override func cancel() -> Bool {
         switch csk_delayed_cancel(delayed) {
         case 0:
             Unmanaged.passUnretained(self).release()
@@ -80,11 +88,15 @@ public final class DelayedWork: @unchecked Sendable {
 
 extension WorkQueueCore {
     func async(after delay: Duration, rank: Int64, of queue: AnyObject, _ body: @escaping @Sendable () -> Void) -> DelayedWork {
-        DelayedWork(self, of: queue, body).start(rank: rank, deadline: Deadline.after(delay))
+        async(at: Deadline.after(delay), rank: rank, of: queue, body)
+    }
+
+    func async(at deadline: Int64, rank: Int64, of queue: AnyObject, _ body: @escaping @Sendable () -> Void) -> DelayedWork {
+        DelayedQueueWork(self, of: queue, body).start(rank: rank, deadline: deadline)
     }
 
     func async(every period: Duration, rank: Int64, of queue: AnyObject, _ body: @escaping @Sendable () -> Void) -> DelayedWork {
         let nanoseconds = max(1, Deadline.nanoseconds(in: period) ?? .max)
-        return DelayedWork(self, of: queue, body).start(rank: rank, deadline: Deadline.after(period), period: nanoseconds)
+        return DelayedQueueWork(self, of: queue, body).start(rank: rank, deadline: Deadline.after(period), period: nanoseconds)
     }
 }

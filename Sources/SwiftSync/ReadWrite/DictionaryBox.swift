@@ -122,6 +122,25 @@ final class DictionaryBox<Key: Hashable, Value>: AnyDictionaryBox {
         return retire(csk_rcu_map_replace(map, Self.hash(Entry.pair(entry).pointee.key), &probe, entry))
     }
 
+    /// Puts the entry in unless there is one with its key, and gives that one's value then.
+    @inlinable
+    func insert(_ entry: Entry.Place) -> Value? {
+        guard let value = valueInTheWay(of: entry) else { return nil }
+        // Nobody has seen it.
+        Unmanaged<Entry>.fromOpaque(entry.pointee.node.context).release()
+        return value
+    }
+
+    @inlinable
+    func valueInTheWay(of entry: Entry.Place) -> Value? {
+        csk_rcu_read_lock()
+        defer { csk_rcu_read_unlock() }
+        var probe = DictionaryProbe(box: .passUnretained(self), entry: entry)
+        var found: Entry.Place?
+        let status = csk_rcu_map_insert(map, Self.hash(Entry.pair(entry).pointee.key), &probe, entry, &found)
+        return status == 0 ? nil : Entry.pair(found.unsafelyUnwrapped).pointee.value
+    }
+
     @inlinable
     func remove(_ key: Key) -> Value? {
         csk_rcu_read_lock()

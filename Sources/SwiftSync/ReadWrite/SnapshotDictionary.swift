@@ -69,6 +69,14 @@ public struct SnapshotDictionary<Key: Hashable & Sendable, Value: Sendable>: @un
     @discardableResult
     public func updateValue(_ value: Value, forKey key: Key) -> Value? { box.replace(DictionaryEntry.make(key, value)) }
 
+    /// Gives `key` the value unless it has one, and returns the one that it had, which stays; nil where there was none. Of threads that do so
+    /// at once, one gets nil.
+    ///
+    /// One allocation. Never waits. O(1) on average.
+    @inlinable
+    @discardableResult
+    public func insertValue(_ value: Value, forKey key: Key) -> Value? { box.insert(DictionaryEntry.make(key, value)) }
+
     /// Removes `key`, and returns its value, or nil where there was none. Of threads that remove it at once, one gets the value.
     ///
     /// Waits as ``updateValue(_:forKey:)``. O(1) on average.

@@ -18,7 +18,10 @@ struct SnapshotDictionaryTests {
         var expected: [Key: Int] = [:], random = SystemRandomNumberGenerator()
         for round in 0..<5000 {
             let key = key(Int.random(in: 0..<64, using: &random))
-            switch Int.random(in: 0..<4, using: &random) {
+            switch Int.random(in: 0..<5, using: &random) {
+            case 4:
+                #expect(tested.insertValue(round, forKey: key) == expected[key])
+                if expected[key] == nil { expected[key] = round }
             case 0: #expect(tested.updateValue(round, forKey: key) == expected.updateValue(round, forKey: key))
             case 1: #expect(tested.removeValue(forKey: key) == expected.removeValue(forKey: key))
             case 2: #expect(tested[key] == expected[key])
@@ -48,6 +51,27 @@ struct SnapshotDictionaryTests {
         var sum = 0
         ages.forEach { sum += $1 }
         #expect(sum == 40)
+    }
+
+    @Test
+    func ofThreadsThatInsertAtOnceOneDoesAndAllGetItsValue() {
+        let alive = Shared(0)
+        do {
+            let dictionary = SnapshotDictionary<Int, Tracked>()
+            let inserted = Shared(0)
+            Threads.run(4) { thread in
+                for key in 0..<500 {
+                    let value = Tracked(alive, number: thread)
+                    let earlier = dictionary.insertValue(value, forKey: key)
+                    if earlier == nil { inserted.increment() }
+                    #expect(dictionary[key] === (earlier ?? value))
+                }
+            }
+            #expect(inserted.value == 500 && dictionary.count == 500)
+            // Values that were not inserted wait for no grace period.
+            #expect(alive.value == 500)
+        }
+        waitUntil { alive.value == 0 }
     }
 
     @Test

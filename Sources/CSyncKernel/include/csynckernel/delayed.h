@@ -20,7 +20,8 @@ typedef struct csk_delayed {
     uint32_t state;
 } csk_delayed_t;
 
-/* Queues `delayed->work` at `deadline_ns`, never early; with a period again at each multiple of it after that, but never before the last call
+/* Queues `delayed->work` at `deadline_ns`, never early; at 0 or less, without a period, before the call returns, so that it stands before what is
+ * queued afterwards; with a period again at each multiple of it after that, but never before the last call
  * has ended: calls that would overlap are left out. Both the queue and the memory stay in place until the last call.
  * Work without a period is called once: with 0, or with ECANCELED, ESHUTDOWN or EAGAIN where the queue dropped it, was shut down or full. Periodic
  * work is called with 0 any number of times and ends with such a call, or by csk_delayed_cancel. A queue that waits when full takes it in over its

@@ -1,0 +1,13 @@
+public import Dispatch
+
+extension DispatchQueue {
+    /// Makes a plain dispatch queue, serial or concurrent, with that name and quality of service. Each call makes another one.
+    ///
+    /// ```swift
+    /// let network = DispatchQueue(config: QueueConfig(queueID: "com.example.network", qos: .userInitiated, serial: false))
+    /// network.async { connect() }
+    /// ```
+    public convenience init(config: QueueConfig) {
+        self.init(label: config.queueID.rawValue, qos: config.qos, attributes: config.serial ? [] : .concurrent)
+    }
+}

@@ -1,0 +1,113 @@
+public import Dispatch
+
+/// The queues of a program, as the cases of an enum.
+///
+/// ```swift
+/// enum Queue: String, NamedQueue {
+///     case database = "com.example.database"
+///     case network = "com.example.network"
+///
+///     var configuration: QueueConfiguration {
+///         switch self {
+///         case .database: QueueConfiguration(qos: .utility)
+///         case .network: QueueConfiguration(qos: .userInitiated, serial: false)
+///         }
+///     }
+/// }
+///
+/// Queue.database.async { save() }
+/// let rows = Queue.database.sync { count() }
+/// Queue.network.async(flags: .barrier) { reconnect() }
+/// ```
+///
+/// Each raw value has one queue for the whole process, whatever type asks for it: a ``WorkQueue``, or a ``ConcurrentWorkQueue`` where the configuration is not serial. It is
+/// made at its first use, and stays. Whoever asks for it with another configuration gets it as it is, and that is reported to ``SyncDiagnostics`` as
+/// `configurationMismatch`, once for each such configuration.
+///
+/// Finding the queue is wait-free, and counts no reference; it asks the case for its configuration, which should be a plain value as above. The methods
+/// are those of `DispatchQueue`, so that code for one compiles with the other. Everything else is reached by ``queue``: tasks that wait, `drain()`, `suspend()`.
+public protocol NamedQueue: RawRepresentable, Sendable where RawValue == String {
+    /// How the queue is made. A serial one with the default quality of service unless the type says otherwise.
+    var configuration: QueueConfiguration { get }
+}
+
+extension NamedQueue {
+    public var configuration: QueueConfiguration { QueueConfiguration() }
+
+    @inlinable
+    var found: Unmanaged<QueueOfName> { QueueOfName.find(rawValue, configuration) }
+
+    /// The queue itself. O(1).
+    public var queue: WorkQueueBase { found._withUnsafeGuaranteedRef { $0.queue } }
+
+    /// Runs `body` after what came before, and returns at once.
+    ///
+    /// May be called from anywhere. O(1).
+    ///
+    /// - Returns: false, with a report to ``SyncDiagnostics``, when the queue was shut down or the system has no memory or thread; then `body` will not run.
+    @inlinable
+    @preconcurrency
+    @discardableResult
+    public func async(execute body: @escaping @Sendable () -> Void) -> Bool {
+        found._withUnsafeGuaranteedRef { $0.async(body) }
+    }
+
+    /// The same with what `DispatchQueue` has besides.
+    ///
+    /// With `.barrier`, on a concurrent queue, once everything accepted before has ended, alone; on a serial queue all work is. Other flags change nothing. A
+    /// quality of service puts it before or behind other waiting work, as a ``CommandPriority``; unspecified, it has the queue's own. The
+    /// group is left when `body` has ended, or was refused.
+    @preconcurrency
+    @discardableResult
+    public func async(
+        group: DispatchGroup? = nil, qos: DispatchQoS = .unspecified, flags: DispatchWorkItemFlags = [], execute body: @escaping @Sendable () -> Void
+    ) -> Bool {
+        found._withUnsafeGuaranteedRef { found in
+            guard let group else { return found.async(qos, flags, body) }
+            group.enter()
+            let isAccepted = found.async(qos, flags) {
+                body()
+                group.leave()
+            }
+            if !isAccepted { group.leave() }
+            return isAccepted
+        }
+    }
+
+    /// The same for a work item, which does not run if it was cancelled before its turn. Waiting for it and its notifications work.
+    ///
+    /// Nobody can see the flags that an item was made with: a barrier is asked for here.
+    @discardableResult
+    public func async(group: DispatchGroup? = nil, flags: DispatchWorkItemFlags = [], execute item: DispatchWorkItem) -> Bool {
+        nonisolated(unsafe) let item = item
+        return async(group: group, flags: flags) { item.perform() }
+    }
+
+    /// Queues `body` at a time, never early.
+    ///
+    /// - Returns: what cancels it until it begins.
+    @preconcurrency
+    @discardableResult
+    public func asyncAfter(deadline: DispatchTime, execute body: @escaping @Sendable () -> Void) -> DelayedWork {
+        found._withUnsafeGuaranteedRef { $0.queue.asyncAfter(deadline: deadline, body) }
+    }
+
+    /// The same for a work item.
+    @discardableResult
+    public func asyncAfter(deadline: DispatchTime, execute item: DispatchWorkItem) -> DelayedWork {
+        nonisolated(unsafe) let item = item
+        return asyncAfter(deadline: deadline) { item.perform() }
+    }
+
+    /// Runs `body` on the calling thread when it is its turn, with `.barrier` alone, and returns what it returns.
+    ///
+    /// Blocks meanwhile. From inside the queue's own work it stops the program with a message; `queue.sync(timeout:)` throws instead.
+    public func sync<R, E: Error>(flags: DispatchWorkItemFlags = [], execute body: () throws(E) -> R) throws(E) -> R {
+        try found.takeUnretainedValue().sync(flags, body)
+    }
+
+    /// The same for a work item.
+    public func sync(execute item: DispatchWorkItem) {
+        sync { item.perform() }
+    }
+}

@@ -1,0 +1,111 @@
+import Dispatch
+import Synchronization
+
+/// The one queue of a name, and what it was made with. It stays for as long as the process, so nobody counts references to it.
+@usableFromInline
+final class QueueOfName: Sendable {
+    private static let all = SnapshotDictionary<String, Unmanaged<QueueOfName>>()
+
+    private let name: String
+    let queue: WorkQueueBase
+    private let configuration: QueueConfig
+    private let reported = PriorityMutex([QueueConfig]())
+
+    private init(_ name: String, _ configuration: QueueConfig) {
+        self.name = name
+        self.configuration = configuration
+        let qos = configuration.qos.qosClass
+        queue = configuration.serial ? WorkQueue(label: name, qos: qos) : ConcurrentWorkQueue(label: name, qos: qos)
+    }
+
+    @usableFromInline
+    static func find(_ name: String, _ configuration: QueueConfig) -> Unmanaged<QueueOfName> {
+        let found = FirstLook.find(name) ?? all.read(name) { copy $0 } ?? make(name, configuration)
+        found._withUnsafeGuaranteedRef { if !$0.agrees(with: configuration) { $0.report(configuration) } }
+        return found
+    }
+
+    private static func make(_ name: String, _ configuration: QueueConfig) -> Unmanaged<QueueOfName> {
+        let made = Unmanaged.passRetained(QueueOfName(name, configuration))
+        if let earlier = all.insertValue(made, forKey: name) {
+            made.release()
+            return earlier
+        }
+        FirstLook.remember(made, name)
+        return made
+    }
+
+    // MARK: - The first look
+
+    /// Some of the queues, at places that follow from a few bytes of their names, for hashing a whole name costs more than all the rest. The first at a
+    /// place keeps it; names that share it are found in the dictionary.
+    private enum FirstLook {
+        private static let count = 256
+        nonisolated(unsafe) private static let places = {
+            let places = UnsafeMutablePointer<Atomic<Unmanaged<QueueOfName>?>>.allocate(capacity: count)
+            for index in 0..<count { (places + index).initialize(to: Atomic(nil)) }
+            return places
+        }()
+
+        static func find(_ name: String) -> Unmanaged<QueueOfName>? {
+            guard let found = places[place(of: name)].load(ordering: .acquiring) else { return nil }
+            return found._withUnsafeGuaranteedRef { $0.name == name } ? found : nil
+        }
+
+        static func remember(_ queue: Unmanaged<QueueOfName>, _ name: String) {
+            _ = places[place(of: name)].compareExchange(expected: nil, desired: queue, ordering: .releasing)
+        }
+
+        /// From the length and the last eight bytes, in which the names of a program differ.
+        private static func place(of name: String) -> Int {
+            let hash = name.utf8.withContiguousStorageIfAvailable { bytes in
+                let tail =
+                    bytes.count < 8
+                    ? bytes.reduce(0) { $0 << 8 | UInt64($1) }
+                    : UnsafeRawBufferPointer(bytes).loadUnaligned(fromByteOffset: bytes.count - 8, as: UInt64.self)
+                return tail &+ UInt64(bytes.count)
+            }
+            return Int(truncatingIfNeeded: ((hash ?? 0) &* 0x9E37_79B9_7F4A_7C15) >> 56)
+        }
+    }
+
+    // MARK: - Configurations
+
+    private func agrees(with other: QueueConfig) -> Bool {
+        other.serial == configuration.serial && other.qos == configuration.qos && (other.queueID.rawValue.isEmpty || other.queueID.rawValue == name)
+    }
+
+    private func report(_ other: QueueConfig) {
+        let isNew = reported.withLock { reported in
+            if reported.contains(other) { return false }
+            reported.append(other)
+            return true
+        }
+        if isNew {
+            SyncDiagnostics.report(
+                .configurationMismatch, subject: "NamedQueue \(queue.label)",
+                message: "asked for as \(Self.text(other)); it was made as \(Self.text(configuration)) and stays so")
+        }
+    }
+
+    private static func text(_ configuration: QueueConfig) -> String {
+        let name = configuration.queueID.rawValue
+        return "\(configuration.serial ? "serial" : "concurrent"), \(configuration.qos.qosClass)" + (name.isEmpty ? "" : ", named \(name)")
+    }
+
+    // MARK: - Work
+
+    @usableFromInline
+    func async(_ body: @escaping @Sendable () -> Void) -> Bool {
+        queue.core.async(body)
+    }
+
+    func async(_ qos: DispatchQoS, _ flags: DispatchWorkItemFlags, _ body: @escaping @Sendable () -> Void) -> Bool {
+        if flags.contains(.barrier) && !configuration.serial { return queue.core.asyncBarrier(body) }
+        return qos == .unspecified ? queue.async(body) : queue.async(priority: CommandPriority(qos.qosClass), body)
+    }
+
+    func sync<R, E: Error>(_ flags: DispatchWorkItemFlags, _ body: () throws(E) -> R) throws(E) -> R {
+        try queue.core.sync(rank: queue.core.ownRank, barrier: flags.contains(.barrier), body)
+    }
+}
