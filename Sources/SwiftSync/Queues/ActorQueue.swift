@@ -25,7 +25,7 @@
 ///
 /// No member blocks a thread; all may be called from anywhere but signal handlers.
 public final class ActorQueue<ActorType: Actor>: Sendable {
-    let storage: ActorQueueStorage<ActorType>
+    let storage: ActorQueueStorage
 
     /// An empty open queue, which needs to adopt an actor before it is used; but an `ActorQueue<MainActor>` has adopted the main actor.
     ///
@@ -68,7 +68,7 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
     /// - Complexity: O(1); where `whenFull` is `dropOldest` and tasks wait before the oldest work, O(capacity). Allocates once in 64 calls.
     @discardableResult
     public func enqueue(_ work: @escaping @Sendable (isolated ActorType) async -> Void) -> Bool {
-        OrderedRefusal.report(storage.submit(work), storage.subject)
+        OrderedRefusal.report(storage.submit(Self.erased(work)), storage.subject)
     }
 
     /// Submits `work`, after waiting for room if the queue is full and its `whenFull` is `wait`. Returns when it was accepted, not when it has run.
@@ -81,7 +81,7 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
         _ work: @escaping @Sendable (isolated ActorType) async -> Void
     ) async throws(OrderedQueueError) {
         if Task.isCancelled { throw .cancelled }
-        let sender = ActorQueueStorage<ActorType>.State.Intake.Sender(work)
+        let sender = ActorQueueStorage.State.Intake.Sender(Self.erased(work))
         if let error = storage.submit(sender) { throw error }
         if await sender.room.waitUnlessCancelled() { return }
         throw Task.isCancelled ? .cancelled : .shutDown
@@ -94,9 +94,9 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
     /// A cancelled task keeps its place, and `work` runs in its turn, with `Task.isCancelled` true: nothing else could be returned. Stops with a
     /// message before an actor was adopted, after its end, and if the queue was shut down.
     public func enqueueAndWait<T: Sendable>(_ work: @Sendable (isolated ActorType) async -> T) async -> T {
-        let actor = storage.actorOrStop()
-        _ = await storage.takePlaceOrStop("enqueueAndWait").wait()
-        return await storage.runInPlace(on: actor, work)
+        let actor = storage.actorOrStop(), place = storage.takePlaceOrStop("enqueueAndWait")
+        _ = await place.wait()
+        return await run(on: actor, work)
     }
 
     /// The same for work that may throw, which is rethrown.
@@ -105,8 +105,31 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
     ///   and what `work` throws.
     public func enqueueAndWait<T: Sendable>(_ work: @Sendable (isolated ActorType) async throws -> T) async throws -> T {
         let actor = storage.actorOrStop()
-        try await storage.takeTurn()
-        return try await storage.runInPlace(on: actor, work)
+        try await takeTurn()
+        return try await run(on: actor, work)
+    }
+
+    /// Waits for the turn of the calling task, whose work must begin on the actor then.
+    private func takeTurn(evenIfShut: Bool = false) async throws(OrderedQueueError) {
+        if Task.isCancelled { throw .cancelled }
+        let place = try storage.takePlace(evenIfShut: evenIfShut)
+        if !place.isGranted, !(await place.waitUnlessCancelled()) { throw .cancelled }
+    }
+
+    /// Runs `work` in the calling task, whose place was granted.
+    func run<T: Sendable>(on actor: any Actor, _ work: @Sendable (isolated ActorType) async throws -> T) async rethrows -> T {
+        nonisolated(unsafe) var result: T?
+        try await storage.runInPlace(on: actor) { result = try await work(Self.typed($0)) }
+        return result!
+    }
+
+    private static func erased(_ work: @escaping @Sendable (isolated ActorType) async -> Void) -> ActorQueueStorage.Work {
+        { await work(typed($0)) }
+    }
+
+    /// The queue has adopted no other actor than one of its type.
+    private static func typed(_ actor: any Actor) -> ActorType {
+        unsafeDowncast(actor, to: ActorType.self)
     }
 
     // MARK: - The end
@@ -117,7 +140,7 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
     public func drain() async throws(OrderedQueueError) {
         if OrderedActivation.isInside(storage) { throw .wouldDeadlock }
         let actor = storage.actorOrStop()
-        try await storage.takeTurn(evenIfShut: true)
+        try await takeTurn(evenIfShut: true)
         if let end = await storage.waitForEnd(on: actor), !(await end.waitUnlessCancelled()) { throw .cancelled }
     }
 

@@ -1,9 +1,9 @@
 /// Takes the lock, asks ``ActorQueueState``, drops the lock, then acts. It lives as long as its queue, or work that was accepted.
 ///
-/// It knows its actor by a weak reference, since the actor usually owns the queue. Each pump and each task with a place holds the actor strongly,
+/// It is not generic, since what is generic is slow for users in other modules. It knows its actor by a weak reference, since the actor usually owns the queue. Each pump and each task with a place holds the actor strongly,
 /// and where there is accepted work there is one of these.
-final class ActorQueueStorage<ActorType: Actor>: @unchecked Sendable {
-    typealias Work = @Sendable (isolated ActorType) async -> Void
+final class ActorQueueStorage: @unchecked Sendable {
+    typealias Work = @Sendable (isolated any Actor) async -> Void
     typealias State = ActorQueueState<Work>
     typealias Entry = State.Intake.Entry
 
@@ -12,7 +12,7 @@ final class ActorQueueStorage<ActorType: Actor>: @unchecked Sendable {
     private let box: OrderedQueueBox<State>
 
     /// Under the lock.
-    private weak var actor: ActorType?
+    private weak var actor: (any Actor)?
     private var isAdopted = false
 
     // Only touched on the actor.
@@ -33,7 +33,7 @@ final class ActorQueueStorage<ActorType: Actor>: @unchecked Sendable {
 
     // MARK: - The actor
 
-    func adopt(_ new: ActorType) {
+    func adopt(_ new: any Actor) {
         let isOther = box.withState { (_: inout State) -> Bool in
             if isAdopted { return actor !== new }
             isAdopted = true
@@ -43,8 +43,8 @@ final class ActorQueueStorage<ActorType: Actor>: @unchecked Sendable {
         if isOther { fatalError("\(subject): it has adopted the execution context of another actor before") }
     }
 
-    func actorOrStop() -> ActorType {
-        let (actor, isAdopted) = box.withState { (_: inout State) -> (ActorType?, Bool) in (self.actor, self.isAdopted) }
+    func actorOrStop() -> any Actor {
+        let (actor, isAdopted) = box.withState { (_: inout State) -> ((any Actor)?, Bool) in (self.actor, self.isAdopted) }
         if let actor { return actor }
         if isAdopted { fatalError("\(subject): work was submitted after the end of its actor") }
         fatalError("\(subject): work was submitted before adoptExecutionContext(of:)")
@@ -70,7 +70,7 @@ final class ActorQueueStorage<ActorType: Actor>: @unchecked Sendable {
         return nil
     }
 
-    /// Takes a place for the calling task, or for one that it starts, which must run its work on the actor; throws if it is refused.
+    /// A place for a task; its work must begin on the actor once it is granted. Throws if it is refused.
     func takePlace(evenIfShut: Bool = false) throws(OrderedQueueError) -> OrderedPlace {
         let place = OrderedPlace()
         switch box.whenSupplied({ $0.submit(place, evenIfShut: evenIfShut) }) {
@@ -82,24 +82,17 @@ final class ActorQueueStorage<ActorType: Actor>: @unchecked Sendable {
         return place
     }
 
-    /// Waits for the turn of the calling task, which must go to the actor then.
-    func takeTurn(evenIfShut: Bool = false) async throws(OrderedQueueError) {
-        if Task.isCancelled { throw .cancelled }
-        let place = try takePlace(evenIfShut: evenIfShut)
-        if !place.isGranted, !(await place.waitUnlessCancelled()) { throw .cancelled }
-    }
-
     func takePlaceOrStop(_ call: String) -> OrderedPlace {
         do { return try takePlace() } catch { OrderedRefusal.stop(error, subject, call) }
     }
 
     // MARK: - On the actor
 
-    private func sendPump(to actor: ActorType) {
+    private func sendPump(to actor: any Actor) {
         Task.detached(priority: priority) { await self.pump(on: actor) }
     }
 
-    private func pump(on actor: isolated ActorType) async {
+    private func pump(on actor: isolated any Actor) async {
         box.withState { $0.arrive() }
         await OrderedActivation.run(for: self) {
             var untilLeaving = Self.workBeforeLeaving
@@ -117,7 +110,7 @@ final class ActorQueueStorage<ActorType: Actor>: @unchecked Sendable {
     private static var workBeforeLeaving: Int { 256 }
 
     /// The next work in order; nil if there is none, or somebody else sees to it.
-    private func nextWork(on actor: isolated ActorType) -> Work? {
+    private func nextWork(on actor: isolated any Actor) -> Work? {
         while true {
             if ready.isEmpty || isPlaceOut || isPlaceFirst {
                 guard take(on: actor) else { return nil }
@@ -135,7 +128,7 @@ final class ActorQueueStorage<ActorType: Actor>: @unchecked Sendable {
     }
 
     /// True if the first of `ready` is work that the caller begins.
-    private func take(on actor: isolated ActorType) -> Bool {
+    private func take(on actor: isolated any Actor) -> Bool {
         var mayLookAgain = true
         while true {
             switch box.withState({ $0.take(&ready) }) {
@@ -158,7 +151,7 @@ final class ActorQueueStorage<ActorType: Actor>: @unchecked Sendable {
     }
 
     /// After the place that was out has come back.
-    private func seeToWhatFollows(on actor: isolated ActorType) {
+    private func seeToWhatFollows(on actor: isolated any Actor) {
         while true {
             isPlaceOut = false
             switch box.withState({ $0.placeIsBack(&ready) }) {
@@ -182,19 +175,17 @@ final class ActorQueueStorage<ActorType: Actor>: @unchecked Sendable {
     }
 
     /// Runs `body` in the calling task, whose place was granted.
-    func runInPlace<R, Failure: Error>(
-        on actor: isolated ActorType, _ body: @Sendable (isolated ActorType) async throws(Failure) -> R
-    ) async throws(Failure) -> R {
+    func runInPlace(on actor: isolated any Actor, _ body: @Sendable (isolated any Actor) async throws -> Void) async rethrows {
         seeToWhatFollows(on: actor)
         let stretch = stretches.begin()
         defer { stretches.end(stretch).forEach { _ = $0.grant() } }
-        return try await OrderedActivation.run(for: self) { () async throws(Failure) -> R in try await body(actor) }
+        try await OrderedActivation.run(for: self) { try await body(actor) }
     }
 
     // MARK: - The end
 
     /// For a task whose place was granted: a place that is granted once everything that began before has ended, or nil.
-    func waitForEnd(on actor: isolated ActorType) -> OrderedPlace? {
+    func waitForEnd(on actor: isolated any Actor) -> OrderedPlace? {
         seeToWhatFollows(on: actor)
         return stretches.waitForEnd()
     }

@@ -86,8 +86,11 @@ public final class FIFOQueue: Sendable {
     ///
     /// Where nothing is before it, it neither suspends nor changes the task.
     public func enqueueAndWait<T: Sendable>(_ work: @Sendable () async -> T) async -> T {
-        await storage.takeTurnOrStop("enqueueAndWait")
-        return await storage.runInTurn(work)
+        if OrderedActivation.isInside(storage) { OrderedRefusal.stop(.wouldDeadlock, storage.subject, "enqueueAndWait") }
+        if !storage.takeTurnIfFree() { _ = await storage.takePlaceOrStop("enqueueAndWait").wait() }
+        nonisolated(unsafe) var result: T?
+        await storage.runInTurn { result = await work() }
+        return result!
     }
 
     /// The same for work that may throw, which is rethrown.
@@ -95,8 +98,19 @@ public final class FIFOQueue: Sendable {
     /// - Throws: ``OrderedQueueError/cancelled`` if the task is cancelled before its turn, which it then gives up,
     ///   ``OrderedQueueError/shutDown``, ``OrderedQueueError/wouldDeadlock``, and what `work` throws.
     public func enqueueAndWait<T: Sendable>(_ work: @Sendable () async throws -> T) async throws -> T {
-        try await storage.takeTurn()
-        return try await storage.runInTurn(work)
+        try await takeTurn()
+        nonisolated(unsafe) var result: T?
+        try await storage.runInTurn { result = try await work() }
+        return result!
+    }
+
+    /// Waits for the turn of the calling task, which must run its work in turn, or pass it on.
+    private func takeTurn(evenIfShut: Bool = false) async throws(OrderedQueueError) {
+        if OrderedActivation.isInside(storage) { throw .wouldDeadlock }
+        if Task.isCancelled { throw .cancelled }
+        if storage.takeTurnIfFree() { return }
+        let place = try storage.takePlace(evenIfShut: evenIfShut)
+        if !place.isGranted, !(await place.waitUnlessCancelled()) { throw .cancelled }
     }
 
     /// The same as the form without an actor, for work that runs on `actor`.
@@ -119,7 +133,7 @@ public final class FIFOQueue: Sendable {
     ///
     /// - Throws: ``OrderedQueueError/wouldDeadlock`` in work of this queue, ``OrderedQueueError/cancelled``.
     public func drain() async throws(OrderedQueueError) {
-        try await storage.takeTurn(evenIfShut: true)
+        try await takeTurn(evenIfShut: true)
         storage.passTurnOn()
     }
 

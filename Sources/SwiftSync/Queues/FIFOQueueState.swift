@@ -29,16 +29,16 @@ struct FIFOQueueState<Work>: OrderedQueueState, ~Copyable {
 
     mutating func submit(_ work: Work) -> (Submission, dropped: Intake.Entry?) {
         switch intake.admit(work) {
-        case .accepted: (takeTurnIfFree(), nil)
-        case .replaced(let entry): (takeTurnIfFree(), entry)
+        case .accepted: (startIfFree(), nil)
+        case .replaced(let entry): (startIfFree(), entry)
         case .refused(let error): (.refused(error), nil)
         }
     }
 
     mutating func submit(_ sender: Intake.Sender) -> (Submission, dropped: Intake.Entry?) {
         switch intake.admit(sender) {
-        case .accepted: (takeTurnIfFree(), nil)
-        case .replaced(let entry): (takeTurnIfFree(), entry)
+        case .accepted: (startIfFree(), nil)
+        case .replaced(let entry): (startIfFree(), entry)
         case .refused(let error): (.refused(error), nil)
         }
     }
@@ -46,15 +46,18 @@ struct FIFOQueueState<Work>: OrderedQueueState, ~Copyable {
     /// A task that gets the turn at once leaves no entry.
     mutating func submit(_ place: OrderedPlace, evenIfShut: Bool = false) -> Submission {
         if intake.isShut && !evenIfShut { return .refused(.shutDown) }
-        if !isTurnTaken {
-            isTurnTaken = true
-            return .takesTurn
-        }
-        _ = intake.admit(place, evenIfShut: evenIfShut)
-        return .queued
+        if isTurnTaken { _ = intake.admit(place, evenIfShut: evenIfShut) }
+        return startIfFree()
     }
 
-    private mutating func takeTurnIfFree() -> Submission {
+    /// For a task that runs its own work.
+    mutating func takeTurnIfFree() -> Bool {
+        if isTurnTaken || intake.isShut { return false }
+        isTurnTaken = true
+        return true
+    }
+
+    private mutating func startIfFree() -> Submission {
         if isTurnTaken { return .queued }
         isTurnTaken = true
         return .takesTurn

@@ -41,9 +41,11 @@ final class FIFOQueueStorage: @unchecked Sendable {
         return nil
     }
 
-    /// Takes a place for the calling task, or for one that it starts; throws if it is refused.
+    /// Gives the turn to the caller if it is free: most often it is, and then nothing is allocated.
+    func takeTurnIfFree() -> Bool { box.withState { $0.takeTurnIfFree() } }
+
+    /// A place for a task, which must run its work in turn, or pass the turn on, once it is granted. Throws if it is refused.
     func takePlace(evenIfShut: Bool = false) throws(OrderedQueueError) -> OrderedPlace {
-        // Most often the turn is free, and then there is nothing to wait for.
         let place = OrderedPlace()
         switch box.whenSupplied({ $0.submit(place, evenIfShut: evenIfShut) }) {
         case .queued: break
@@ -53,39 +55,22 @@ final class FIFOQueueStorage: @unchecked Sendable {
         return place
     }
 
-    // MARK: - Having the turn
-
-    /// Waits for the turn of the calling task, which must run work in turn, or pass it on.
-    func takeTurn(evenIfShut: Bool = false) async throws(OrderedQueueError) {
-        if OrderedActivation.isInside(self) { throw .wouldDeadlock }
-        if Task.isCancelled { throw .cancelled }
-        let place = try takePlace(evenIfShut: evenIfShut)
-        if !place.isGranted, !(await place.waitUnlessCancelled()) { throw .cancelled }
-    }
-
-    /// The same where nothing can be thrown: a cancelled task keeps its place.
-    func takeTurnOrStop(_ call: String) async {
-        if OrderedActivation.isInside(self) { OrderedRefusal.stop(.wouldDeadlock, subject, call) }
-        _ = await takePlaceOrStop(call).wait()
-    }
-
     func takePlaceOrStop(_ call: String) -> OrderedPlace {
         do { return try takePlace() } catch { OrderedRefusal.stop(error, subject, call) }
     }
 
+    // MARK: - Having the turn
+
     /// Runs `body` in the calling task, which has the turn, and passes the turn on.
-    func runInTurn<R, Failure: Error>(
-        isolation: isolated (any Actor)? = #isolation, _ body: () async throws(Failure) -> R
-    ) async throws(Failure) -> R {
+    func runInTurn(_ body: () async throws -> Void) async rethrows {
         defer { passTurnOn() }
-        return try await OrderedActivation.run(for: self, body)
+        try await OrderedActivation.run(for: self, isolation: nil, body)
     }
 
     /// Gives the turn to the next in order: a task whose place it is, or a pump for work.
     func passTurnOn() {
         while refill() {
-            let isPlace = ready.withFirst { $0.isPlace }!
-            guard isPlace else { return startPump() }
+            guard ready.withFirst({ $0.isPlace })! else { return startPump() }
             if case .place(let place) = ready.popFirst()!, place.grant() { return }
         }
     }

@@ -19,19 +19,16 @@ final class OrderedActivation: Sendable {
         outer = Self.enclosing.map(Unmanaged.passUnretained)
     }
 
-    /// Runs `body` as work of `queue`.
-    static func run<R, Failure: Error>(
-        for queue: AnyObject, isolation: isolated (any Actor)? = #isolation, _ body: () async throws(Failure) -> R
-    ) async throws(Failure) -> R {
+    /// Runs `body` as work of `queue`. (Without a result: generic async code is slow, and large in the memory of the task.)
+    static func run(
+        for queue: AnyObject, isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Void
+    ) async rethrows {
         let activation = OrderedActivation(queue)
-        let result: Result<R, Failure> = await $current.withValue(activation) {
+        try await $current.withValue(activation) {
             activation.home.store(UInt(bitPattern: address), ordering: .relaxed)
-            let result: Result<R, Failure>
-            do throws(Failure) { result = .success(try await body()) } catch { result = .failure(error) }
-            activation.home.store(0, ordering: .relaxed)
-            return result
+            defer { activation.home.store(0, ordering: .relaxed) }
+            try await body()
         }
-        return try result.get()
     }
 
     /// True if the calling task, or one that waits for it as its parent, is work of `queue` that has not ended.

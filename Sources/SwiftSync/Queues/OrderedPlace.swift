@@ -22,7 +22,7 @@ final class OrderedPlace: @unchecked Sendable {
     }
 
     private let state: Atomic<UInt8>
-    private var continuation: UnsafeContinuation<Void, Never>?
+    private var continuation: UnsafeContinuation<Bool, Never>?
 
     init(granted: Bool = false) {
         state = Atomic(granted ? State.granted : State.new)
@@ -32,7 +32,7 @@ final class OrderedPlace: @unchecked Sendable {
 
     /// Waits; true when the place was granted, false when it was given up.
     func wait() async -> Bool {
-        if state.load(ordering: .acquiring) < State.granted { await suspend() }
+        if state.load(ordering: .acquiring) < State.granted { _ = await suspend() }
         return isGranted
     }
 
@@ -43,16 +43,13 @@ final class OrderedPlace: @unchecked Sendable {
     }
 
     /// Suspends the task until the place is granted or given up; false if it was before.
-    @discardableResult
     private func suspend() async -> Bool {
-        var suspends = true
         await withUnsafeContinuation { continuation in
             self.continuation = continuation
             // Releases the continuation to whoever resumes it; acquires what was done before a grant that came first.
-            (suspends, _) = state.compareExchange(expected: State.new, desired: State.waiting, ordering: .acquiringAndReleasing)
-            if !suspends { continuation.resume() }
+            let (stored, _) = state.compareExchange(expected: State.new, desired: State.waiting, ordering: .acquiringAndReleasing)
+            if !stored { continuation.resume(returning: false) }
         }
-        return suspends
     }
 
     /// The same for a task whose cancellation gives the place up.
@@ -68,7 +65,7 @@ final class OrderedPlace: @unchecked Sendable {
     func claim() -> Claim { leave(for: State.granted) }
 
     /// Wakes the task after a claim that asked for it.
-    func resume() { continuation!.resume() }
+    func resume() { continuation!.resume(returning: true) }
 
     /// Grants the place; false if it was given up before.
     func grant() -> Bool {

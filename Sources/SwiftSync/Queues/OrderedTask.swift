@@ -13,7 +13,9 @@ enum OrderedTask {
         return start(name, priority) {
             defer { tracked?.end() }
             await place.waitElsewhere()
-            return await storage.runInTurn(operation)
+            nonisolated(unsafe) var result: Success?
+            await storage.runInTurn { result = await operation() }
+            return result!
         }
     }
 
@@ -25,33 +27,35 @@ enum OrderedTask {
         return start(name, priority) {
             defer { tracked?.end() }
             try await place.get().waitElsewhere()
-            return try await storage.runInTurn(operation)
+            nonisolated(unsafe) var result: Success?
+            try await storage.runInTurn { result = try await operation() }
+            return result!
         }
     }
 
     // MARK: - On an actor queue
 
     static func start<Success: Sendable, ActorType: Actor>(
-        _ name: String?, _ priority: TaskPriority?, on storage: ActorQueueStorage<ActorType>, tracked: TrackedTasks.Entry? = nil,
+        _ name: String?, _ priority: TaskPriority?, on queue: ActorQueue<ActorType>, tracked: TrackedTasks.Entry? = nil,
         operation: @escaping @Sendable (isolated ActorType) async -> Success
     ) -> Task<Success, Never> {
-        let actor = storage.actorOrStop(), place = storage.takePlaceOrStop("Task(on:)")
+        let storage = queue.storage, actor = storage.actorOrStop(), place = storage.takePlaceOrStop("Task(on:)")
         return start(name, priority) {
             defer { tracked?.end() }
             await place.waitElsewhere()
-            return await storage.runInPlace(on: actor, operation)
+            return await queue.run(on: actor, operation)
         }
     }
 
     static func start<Success: Sendable, ActorType: Actor>(
-        _ name: String?, _ priority: TaskPriority?, on storage: ActorQueueStorage<ActorType>, tracked: TrackedTasks.Entry? = nil,
+        _ name: String?, _ priority: TaskPriority?, on queue: ActorQueue<ActorType>, tracked: TrackedTasks.Entry? = nil,
         operation: @escaping @Sendable (isolated ActorType) async throws -> Success
     ) -> Task<Success, any Error> {
-        let actor = storage.actorOrStop(), place = Result { () throws(OrderedQueueError) in try storage.takePlace() }
+        let storage = queue.storage, actor = storage.actorOrStop(), place = Result { () throws(OrderedQueueError) in try storage.takePlace() }
         return start(name, priority) {
             defer { tracked?.end() }
             try await place.get().waitElsewhere()
-            return try await storage.runInPlace(on: actor, operation)
+            return try await queue.run(on: actor, operation)
         }
     }
 

@@ -17,7 +17,7 @@ extension Task where Failure == Never {
         name: String? = nil, priority: TaskPriority? = nil, on queue: ActorQueue<ActorType>,
         operation: @escaping @Sendable (isolated ActorType) async -> Success
     ) {
-        self = OrderedTask.start(name, priority, on: queue.storage, operation: operation)
+        self = OrderedTask.start(name, priority, on: queue, operation: operation)
     }
 
     /// Starts a task that runs `operation` on the main actor after everything that was submitted to `queue` before has begun.
@@ -37,7 +37,7 @@ extension Task where Failure == Never {
         name: String? = nil, priority: TaskPriority? = nil, on queue: MainActorQueue,
         operation: @escaping @MainActor () async -> Success
     ) {
-        self = OrderedTask.start(name, priority, on: queue.storage, operation: { _ in await operation() })
+        self = OrderedTask.start(name, priority, on: queue, operation: { _ in await operation() })
     }
 }
 
@@ -60,7 +60,7 @@ extension Task where Failure == any Error {
         name: String? = nil, priority: TaskPriority? = nil, on queue: ActorQueue<ActorType>,
         operation: @escaping @Sendable (isolated ActorType) async throws -> Success
     ) {
-        self = OrderedTask.start(name, priority, on: queue.storage, operation: operation)
+        self = OrderedTask.start(name, priority, on: queue, operation: operation)
     }
 
     /// Starts a task that runs `operation` on the main actor after everything that was submitted to `queue` before has begun.
@@ -80,6 +80,6 @@ extension Task where Failure == any Error {
         name: String? = nil, priority: TaskPriority? = nil, on queue: MainActorQueue,
         operation: @escaping @MainActor () async throws -> Success
     ) {
-        self = OrderedTask.start(name, priority, on: queue.storage, operation: { _ in try await operation() })
+        self = OrderedTask.start(name, priority, on: queue, operation: { _ in try await operation() })
     }
 }

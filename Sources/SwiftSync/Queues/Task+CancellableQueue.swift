@@ -63,7 +63,7 @@ extension Task where Failure == Never {
         operation: @escaping @Sendable (isolated ActorType) async -> Success
     ) {
         let tracked = queue.track()
-        self = OrderedTask.start(name, priority, on: queue.underlyingQueue.storage, tracked: tracked, operation: operation)
+        self = OrderedTask.start(name, priority, on: queue.underlyingQueue, tracked: tracked, operation: operation)
         tracked.begin(self)
     }
 
@@ -85,7 +85,7 @@ extension Task where Failure == Never {
         operation: @escaping @MainActor () async -> Success
     ) {
         let tracked = queue.track()
-        self = OrderedTask.start(name, priority, on: queue.underlyingQueue.storage, tracked: tracked, operation: { _ in await operation() })
+        self = OrderedTask.start(name, priority, on: queue.underlyingQueue, tracked: tracked, operation: { _ in await operation() })
         tracked.begin(self)
     }
 }
@@ -155,7 +155,7 @@ extension Task where Failure == any Error {
         operation: @escaping @Sendable (isolated ActorType) async throws -> Success
     ) {
         let tracked = queue.track()
-        self = OrderedTask.start(name, priority, on: queue.underlyingQueue.storage, tracked: tracked, operation: operation)
+        self = OrderedTask.start(name, priority, on: queue.underlyingQueue, tracked: tracked, operation: operation)
         tracked.begin(self)
     }
 
@@ -177,7 +177,7 @@ extension Task where Failure == any Error {
         operation: @escaping @MainActor () async throws -> Success
     ) {
         let tracked = queue.track()
-        self = OrderedTask.start(name, priority, on: queue.underlyingQueue.storage, tracked: tracked, operation: { _ in try await operation() })
+        self = OrderedTask.start(name, priority, on: queue.underlyingQueue, tracked: tracked, operation: { _ in try await operation() })
         tracked.begin(self)
     }
 }

@@ -6,7 +6,7 @@ final class TrackedTasks: @unchecked Sendable {
     /// One task. Its fields are under the list's lock.
     final class Entry: @unchecked Sendable {
         private let list: TrackedTasks
-        fileprivate var task: (any Cancellable)?
+        fileprivate var task: AnyTask?
         fileprivate var number: UInt64 = 0
         fileprivate var hasEnded = false
         /// True while the list holds a reference to this entry.
@@ -20,7 +20,7 @@ final class TrackedTasks: @unchecked Sendable {
 
         /// The task was started. It may have ended meanwhile.
         func begin<Success, Failure>(_ task: Task<Success, Failure>) {
-            list.insert(self, task)
+            list.insert(self, unsafeBitCast(task, to: AnyTask.self))
         }
 
         func end() {
@@ -28,10 +28,8 @@ final class TrackedTasks: @unchecked Sendable {
         }
     }
 
-    /// What can be cancelled, of whatever type.
-    fileprivate protocol Cancellable: Sendable {
-        func cancel()
-    }
+    /// A task of whatever type: a `Task` is one reference to a task object, which is cancelled in one way.
+    fileprivate typealias AnyTask = Task<Void, Never>
 
     private struct Links {
         var first: Unmanaged<Entry>?
@@ -61,7 +59,7 @@ final class TrackedTasks: @unchecked Sendable {
 
     private let links: OwningGateBox<Links> = .make(Links(), .fast, 0)
 
-    private func insert(_ entry: Entry, _ task: any Cancellable) {
+    private func insert(_ entry: Entry, _ task: AnyTask) {
         links.withLock { links in
             if entry.hasEnded { return }
             entry.task = task
@@ -87,12 +85,10 @@ final class TrackedTasks: @unchecked Sendable {
         }
     }
 
-    private func takeFirst(upTo last: UInt64) -> (task: (any Cancellable)?, Unmanaged<Entry>)? {
+    private func takeFirst(upTo last: UInt64) -> (task: AnyTask?, Unmanaged<Entry>)? {
         links.withLock { links in
             guard let first = links.first?.takeUnretainedValue(), first.number <= last else { return nil }
             return (first.task.take(), links.unlink(first))
         }
     }
 }
-
-extension Task: TrackedTasks.Cancellable {}
