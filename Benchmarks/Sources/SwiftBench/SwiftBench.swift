@@ -24,6 +24,9 @@ struct SwiftBench: ParsableCommand {
     @Flag(help: "Only the work queues.")
     var queues = false
 
+    @Flag(help: "Only the queues of ordered async work.")
+    var orderedQueues = false
+
     @Option(help: "Only this many increments of the subject named by --subject, for counting instructions.")
     var loop: Int?
 
@@ -42,6 +45,7 @@ struct SwiftBench: ParsableCommand {
             if threadLocals { ThreadLocals(results: Results(appendingTo: tsv), rounds: rounds).run() }
             else if readWrites { ReadWrites(results: Results(appendingTo: tsv), rounds: rounds).run() }
             else if queues { Queues(results: Results(appendingTo: tsv), rounds: rounds).run() }
+            else if orderedQueues { OrderedQueues(results: Results(appendingTo: tsv), rounds: rounds).run() }
             else { Measurements(tsv: tsv, rounds: rounds, millis: millis, readMostly: readMostly).run() }
         }
     }
@@ -77,6 +81,7 @@ struct Measurements {
         ThreadLocals(results: results, rounds: rounds).run()
         ReadWrites(results: results, rounds: rounds).run()
         Queues(results: results, rounds: rounds).run()
+        OrderedQueues(results: results, rounds: rounds).run()
         let contended = Contended(results: results, rounds: rounds, windowMilliseconds: millis, turnsPerMicrosecond: calibrate())
         contended.runThroughput()
         contended.runUrgent()
