@@ -23,6 +23,10 @@ public final class EventRecorder: @unchecked Sendable {
     public let label: String
 
     private let box: OwningGateBox<EventRing>
+    /// Inside the box.
+    private let gate: UnsafeMutablePointer<csk_gate_t>
+    /// Inside the box; guarded by the lock.
+    let ring: UnsafeMutablePointer<EventRing>
     private let lastID = Atomic<UInt64>(0)
 
     /// Makes an empty recorder. Never blocks.
@@ -33,10 +37,12 @@ public final class EventRecorder: @unchecked Sendable {
     public init(label: String, capacity: Int = 4096) {
         self.label = label
         box = .make(EventRing(capacity: capacity), .fast, 0)
+        gate = box.gate
+        ring = box.value
     }
 
     /// How many events are kept at most.
-    public var capacity: Int { box.value.pointee.capacity }
+    public var capacity: Int { ring.pointee.capacity }
 
     /// How many events were recorded so far, those that are forgotten included.
     public var recordedCount: UInt64 {
@@ -73,7 +79,7 @@ public final class EventRecorder: @unchecked Sendable {
     /// A queue that has no recorder pays for one branch: `recorder?.record(.pushed, id: id, tag: label)`. The events of one recorder stand in
     /// the order of these calls; call it where the queue decides, or the order of events is not that of the queue.
     package func record(_ kind: Event.Kind, id: UInt64, tag: String) {
-        let thread = QueueThread.currentNumber
+        let thread = QueueThread.number(of: QueueThread.current)
         let now = csk_now()
         lock()
         let replaced = ring.pointee.append(kind, id: id, tag: tag, now: now, thread: thread)
@@ -89,18 +95,15 @@ public final class EventRecorder: @unchecked Sendable {
     /// Events that one critical section may append.
     static let eventsPerSection = 2
 
-    /// Guarded by the lock.
-    var ring: UnsafeMutablePointer<EventRing> { box.value }
-
     /// Takes the lock, with room for ``eventsPerSection`` events. A queue may guard its own state by it too, which saves a second lock, and
     /// makes the order of its events that of its decisions.
     func lock() {
-        csk_gate_lock(box.gate, CommandPriority.normal.rawValue)
+        csk_gate_lock(gate, CommandPriority.normal.rawValue)
         if !ring.pointee.hasRoom(for: Self.eventsPerSection) { makeRoom() }
     }
 
     func unlock() {
-        csk_gate_unlock(box.gate)
+        csk_gate_unlock(gate)
     }
 
     /// Memory comes from outside the lock, so another thread may have been faster.
@@ -109,11 +112,11 @@ public final class EventRecorder: @unchecked Sendable {
             let size = ring.pointee.nextChunkSize
             unlock()
             let chunk = UnsafeMutablePointer<Event>.allocate(capacity: size)
-            csk_gate_lock(box.gate, CommandPriority.normal.rawValue)
+            csk_gate_lock(gate, CommandPriority.normal.rawValue)
             if !ring.pointee.add(chunk, size: size) {
                 unlock()
                 chunk.deallocate()
-                csk_gate_lock(box.gate, CommandPriority.normal.rawValue)
+                csk_gate_lock(gate, CommandPriority.normal.rawValue)
             }
         }
     }

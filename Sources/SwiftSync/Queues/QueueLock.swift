@@ -15,17 +15,34 @@
 public final class QueueLock: @unchecked Sendable {
     let queue: TaskQueue
     let tag: String
-    // What follows is guarded by the queue's lock, but `task`: it belongs to the thread that pushes until then, and to the one that starts it
-    // from then on.
-    @exclusivity(unchecked) var task: (any TaskQueue.Task)?
-    @exclusivity(unchecked) var next: QueueLock?
+    // What follows is guarded by the queue's lock. The task that waits belongs to the thread that starts it from then on; one that starts at
+    // once is never stored.
+    /// Retained.
+    @exclusivity(unchecked) var next: Unmanaged<QueueLock>?
     @exclusivity(unchecked) var id: UInt64 = 0
     @exclusivity(unchecked) var isReleased = false
+    @exclusivity(unchecked) private var task: any TaskQueue.Task = NoTask()
 
-    init(of queue: TaskQueue, for task: any TaskQueue.Task, tag: String) {
+    init(of queue: TaskQueue, tag: String) {
         self.queue = queue
-        self.task = task
         self.tag = tag
+    }
+
+    func store(_ task: consuming any TaskQueue.Task) {
+        swap(&self.task, &task)
+    }
+
+    /// Once: a task that holds its own lock must not be held by it.
+    func takeTask() -> any TaskQueue.Task {
+        var task: any TaskQueue.Task = NoTask()
+        swap(&self.task, &task)
+        return task
+    }
+
+    /// Stands where no task is: cheaper to exchange than an optional.
+    private struct NoTask: TaskQueue.Task {
+        var tag: String { "" }
+        func execute(queueLock: QueueLock) {}
     }
 
     deinit {

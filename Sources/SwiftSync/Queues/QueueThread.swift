@@ -14,8 +14,10 @@ struct QueueThread {
         return make()
     }
 
-    /// The number of the calling thread.
-    static var currentNumber: Int32 { current?.pointee.number ?? csk_thread_id() }
+    /// The number of the calling thread, for which `current` was found.
+    static func number(of current: UnsafeMutablePointer<QueueThread>?) -> Int32 {
+        current?.pointee.number ?? csk_thread_id()
+    }
 
     private static let slot: csk_tls_slot_t = {
         var slot: csk_tls_slot_t = 0

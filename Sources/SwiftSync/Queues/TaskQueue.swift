@@ -48,9 +48,9 @@ public final class TaskQueue: @unchecked Sendable {
 
     /// Guarded by the recorder's lock, so that the order of the events is that of the decisions.
     private struct State {
-        /// Tasks that wait for their turn, linked by `next`.
-        var first: QueueLock?
-        var last: QueueLock?
+        /// Locks of the tasks that wait for their turn, retained, and linked by `next`.
+        var first: Unmanaged<QueueLock>?
+        var last: Unmanaged<QueueLock>?
         var waitingCount = 0
         var lastID: UInt64 = 0
         /// Some task has the lock, although its `execute` may be yet to come.
@@ -58,10 +58,12 @@ public final class TaskQueue: @unchecked Sendable {
     }
 
     private let state: UnsafeMutablePointer<State>
+    let changes: TaskQueueChanges
 
     package init(identifier: String) {
         self.identifier = identifier
         recorder = EventRecorder(label: identifier)
+        changes = TaskQueueChanges(recorder: recorder)
         state = .allocate(capacity: 1)
         state.initialize(to: State())
     }
@@ -77,26 +79,31 @@ public final class TaskQueue: @unchecked Sendable {
     /// - Returns: true: a task queue takes every task.
     @discardableResult
     public func push(task: sending any TaskQueue.Task) -> Bool {
-        let lock = QueueLock(of: self, for: task, tag: task.tag)
+        let lock = Unmanaged.passRetained(QueueLock(of: self, tag: task.tag))
         let thread = QueueThread.current
         let run = running(on: thread)
-        let threadNumber = thread?.pointee.number ?? QueueThread.currentNumber
-        let now = csk_now()
-        var replaced = ("", "")
+        var step = Step(changes.newBatch(), thread)
         recorder.lock()
         state.pointee.lastID &+= 1
-        lock.id = state.pointee.lastID
-        replaced.0 = recorder.ring.pointee.append(.pushed, id: lock.id, tag: lock.tag, now: now, thread: threadNumber)
+        lock._withUnsafeGuaranteedRef { $0.id = state.pointee.lastID }
+        step.record(.pushed, lock, recorder)
         let starts = !state.pointee.isBusy
         if starts {
             state.pointee.isBusy = true
-            replaced.1 = recorder.ring.pointee.append(.started, id: lock.id, tag: lock.tag, now: now, thread: threadNumber)
+            step.batch?.add(.running)
+            step.record(.started, lock, recorder)
         } else {
+            lock._withUnsafeGuaranteedRef { $0.store(task) }
             append(lock)
         }
-        recorder.unlock()
-        withExtendedLifetime(replaced) {}
-        if starts { start(lock, in: run, on: thread) }
+        end(step)
+        if !starts { return true }
+        if let run {
+            lock._withUnsafeGuaranteedRef { $0.store(task) }
+            run.pointee.next = lock
+        } else {
+            execute(task, lock, on: thread)
+        }
         return true
     }
 
@@ -104,26 +111,34 @@ public final class TaskQueue: @unchecked Sendable {
     func end(_ lock: QueueLock, _ kind: EventRecorder.Event.Kind) {
         let thread = QueueThread.current
         let run = running(on: thread)
-        let threadNumber = thread?.pointee.number ?? QueueThread.currentNumber
-        let now = csk_now()
-        var replaced = ("", "")
+        var step = Step(changes.newBatch(), thread)
         recorder.lock()
         if lock.isReleased {
             recorder.unlock()
             return reportSecondRelease(of: lock)
         }
         lock.isReleased = true
-        replaced.0 = recorder.ring.pointee.append(kind, id: lock.id, tag: lock.tag, now: now, thread: threadNumber)
+        step.record(kind, .passUnretained(lock), recorder)
         let next = takeFirst()
         if let next {
-            replaced.1 = recorder.ring.pointee.append(.started, id: next.id, tag: next.tag, now: now, thread: threadNumber)
+            step.record(.started, next, recorder)
         } else {
             state.pointee.isBusy = false
+            step.batch?.add(.idle)
         }
-        recorder.unlock()
-        withExtendedLifetime(replaced) {}
+        end(step)
         if kind == .dropped { reportDrop(of: lock) }
-        if let next { start(next, in: run, on: thread) }
+        guard let next else { return }
+        if let run { run.pointee.next = next } else { execute(Self.takeTask(of: next), next, on: thread) }
+    }
+
+    /// Drops the lock, and then tells who observes.
+    @inline(__always)
+    private func end(_ step: Step) {
+        var delivers = false
+        if let batch = step.batch { delivers = changes.queue(batch) }
+        recorder.unlock()
+        if delivers { changes.deliver() }
     }
 
     /// How many tasks wait for their turn, at some instant during the call.
@@ -142,18 +157,43 @@ public final class TaskQueue: @unchecked Sendable {
 
     // MARK: The list, under the lock
 
-    private func append(_ lock: QueueLock) {
-        if let last = state.pointee.last { last.next = lock } else { state.pointee.first = lock }
+    private func append(_ lock: Unmanaged<QueueLock>) {
+        if let last = state.pointee.last { last._withUnsafeGuaranteedRef { $0.next = lock } } else { state.pointee.first = lock }
         state.pointee.last = lock
         state.pointee.waitingCount += 1
     }
 
-    private func takeFirst() -> QueueLock? {
+    private func takeFirst() -> Unmanaged<QueueLock>? {
         guard let first = state.pointee.first else { return nil }
-        state.pointee.first = first.next.take()
+        state.pointee.first = first._withUnsafeGuaranteedRef { $0.next }
         if state.pointee.first == nil { state.pointee.last = nil }
         state.pointee.waitingCount -= 1
         return first
+    }
+
+    /// What one critical section writes down, and what it must not release.
+    private struct Step {
+        let batch: TaskQueueChanges.Batch?
+        private let thread: Int32
+        private let now: Int64
+        /// Tags of forgotten events. As many as the section may record.
+        private var replaced = ("", "")
+
+        @inline(__always)
+        init(_ batch: TaskQueueChanges.Batch?, _ thread: UnsafeMutablePointer<QueueThread>?) {
+            self.batch = batch
+            self.thread = QueueThread.number(of: thread)
+            now = csk_now()
+        }
+
+        @inline(__always)
+        mutating func record(_ kind: EventRecorder.Event.Kind, _ lock: Unmanaged<QueueLock>, _ recorder: EventRecorder) {
+            replaced.0 = replaced.1
+            replaced.1 = lock._withUnsafeGuaranteedRef { lock in
+                batch?.add(TaskQueue.Change(kind, lock))
+                return recorder.ring.pointee.append(kind, id: lock.id, tag: lock.tag, now: now, thread: thread)
+            }
+        }
     }
 
     // MARK: Running tasks
@@ -162,8 +202,8 @@ public final class TaskQueue: @unchecked Sendable {
     struct Run {
         let queue: Unmanaged<TaskQueue>
         let outer: UnsafeMutablePointer<Run>?
-        /// The task that has the lock and is to be executed once the running `execute` returns. At most one: it ends only then.
-        var next: QueueLock?
+        /// The lock, retained, of the task that is to be executed once the running `execute` returns. At most one, since it has the turn.
+        var next: Unmanaged<QueueLock>?
     }
 
     /// What this thread is doing for this queue.
@@ -174,25 +214,26 @@ public final class TaskQueue: @unchecked Sendable {
         return run
     }
 
-    private func start(_ lock: consuming QueueLock, in run: UnsafeMutablePointer<Run>?, on thread: UnsafeMutablePointer<QueueThread>?) {
-        if let run { run.pointee.next = lock } else { execute(lock, on: thread) }
-    }
-
     /// Executes the task, and those whose turn comes on this thread meanwhile, one after the other.
-    private func execute(_ lock: consuming QueueLock, on thread: UnsafeMutablePointer<QueueThread>?) {
-        var run = Run(queue: .passUnretained(self), outer: thread?.pointee.innermost, next: lock)
+    private func execute(_ task: any TaskQueue.Task, _ lock: Unmanaged<QueueLock>, on thread: UnsafeMutablePointer<QueueThread>?) {
+        var run = Run(queue: .passUnretained(self), outer: thread?.pointee.innermost, next: nil)
         withUnsafeMutablePointer(to: &run) { run in
             thread?.pointee.innermost = run
-            while let lock = run.pointee.next.take() { execute(lock) }
+            Self.execute(task, lock)
+            while let lock = run.pointee.next.take() { Self.execute(Self.takeTask(of: lock), lock) }
             thread?.pointee.innermost = run.pointee.outer
         }
     }
 
-    /// What it was given is gone when it returns: a lock that nobody kept has ended its task by then.
+    /// Gives up the queue's own reference to the lock before it returns: one that nobody kept has ended its task by then, so that
+    /// the loop above starts the next. Hence references that nobody holds by accident: `Unmanaged`.
     @inline(never)
-    private func execute(_ lock: consuming QueueLock) {
-        let task = lock.task.take()
-        task?.execute(queueLock: lock)
+    private static func execute(_ task: any TaskQueue.Task, _ lock: Unmanaged<QueueLock>) {
+        task.execute(queueLock: lock.takeRetainedValue())
+    }
+
+    private static func takeTask(of lock: Unmanaged<QueueLock>) -> any TaskQueue.Task {
+        lock._withUnsafeGuaranteedRef { $0.takeTask() }
     }
 
     // MARK: Reports
