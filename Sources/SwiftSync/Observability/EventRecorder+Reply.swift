@@ -32,8 +32,6 @@ struct WallClock: Sendable {
     func time(_ nanoseconds: Int64) -> String {
         var seconds = time_t((nanoseconds + offset) / 1_000_000_000), parts = tm()
         localtime_r(&seconds, &parts)
-        return "\(Self.digits(parts.tm_hour)):\(Self.digits(parts.tm_min)):\(Self.digits(parts.tm_sec))"
+        return "\(parts.tm_hour.padded(to: 2)):\(parts.tm_min.padded(to: 2)):\(parts.tm_sec.padded(to: 2))"
     }
-
-    private static func digits(_ number: Int32) -> String { number < 10 ? "0\(number)" : "\(number)" }
 }
