@@ -21,6 +21,9 @@ struct SwiftBench: ParsableCommand {
     @Flag(help: "Only reads and writes.")
     var readWrites = false
 
+    @Flag(help: "Only the task queue and the event recorder.")
+    var taskQueues = false
+
     @Option(help: "Only this many increments of the subject named by --subject, for counting instructions.")
     var loop: Int?
 
@@ -38,6 +41,7 @@ struct SwiftBench: ParsableCommand {
         onThreads(1) { _ in
             if threadLocals { ThreadLocals(results: Results(appendingTo: tsv), rounds: rounds).run() }
             else if readWrites { ReadWrites(results: Results(appendingTo: tsv), rounds: rounds).run() }
+            else if taskQueues { TaskQueues(results: Results(appendingTo: tsv), rounds: rounds).run() }
             else { Measurements(tsv: tsv, rounds: rounds, millis: millis, readMostly: readMostly).run() }
         }
     }
@@ -72,6 +76,7 @@ struct Measurements {
         Uncontended(results: results, rounds: rounds).run()
         ThreadLocals(results: results, rounds: rounds).run()
         ReadWrites(results: results, rounds: rounds).run()
+        TaskQueues(results: results, rounds: rounds).run()
         let contended = Contended(results: results, rounds: rounds, windowMilliseconds: millis, turnsPerMicrosecond: calibrate())
         contended.runThroughput()
         contended.runUrgent()

@@ -8,7 +8,7 @@ extension EventRecorder {
     /// memory, about 500 bytes an event.
     ///
     /// ```swift
-    /// try queue.recorder.chromeTrace().write(toFile: "queue.json", atomically: true, encoding: .utf8)
+    /// try queue.recorder.chromeTrace().write(to: file, atomically: true, encoding: .utf8)
     /// ```
     public func chromeTrace() -> String {
         Self.chromeTrace(of: [self])
