@@ -204,10 +204,10 @@ static void the_childs_queues_are_empty_and_usable(void) {
     CHECK_STATUS(csk_workqueue_suspend(&stopped), 0);
     csk_workqueue_shutdown(&stopped, false);
     queue_job(&kept, &busy);
+    wait_until(notes_so_far() == 1);
     queue_jobs(&kept, waiting_jobs, 2);
     CHECK_STATUS(csk_workqueue_enqueue_ranked(&kept, &waiting_jobs[2].work, back(3), run_job), 0);
     CHECK_STATUS(csk_delayed_start(&late, &kept, csk_deadline_after(3600000000000), 1000, run_job), 0);
-    wait_until(notes_so_far() == 1);
     join_thread(start_thread(fork_here, NULL));
     CHECK_STATUS(csk_delayed_cancel(&late), 0);
     STORE(&release, 1);

@@ -286,10 +286,10 @@ static void cancelling_takes_out_what_has_not_begun(void) {
     busy.go = &release;
     forget_notes();
     queue_job(&queue, &busy);
+    wait_until(notes_so_far() == 1);
     queue_job(&queue, &plain);
     queue_job(&queue, &kept);
     CHECK_STATUS(csk_workqueue_enqueue_ranked(&queue, &ranked.work, back(4), run_job), 0);
-    wait_until(notes_so_far() == 1);
     CHECK_STATUS(csk_workqueue_cancel(&queue, &busy.work), ENOENT);
     CHECK_STATUS(csk_workqueue_cancel(&queue, &never.work), ENOENT);
     CHECK_STATUS(csk_workqueue_cancel(&queue, &plain.work), 0);
