@@ -61,8 +61,7 @@ void csk_workqueue_unpin(csk_workqueue_t *queue) {
 void csk_workqueue_release(csk_workqueue_t *queue) {
     csk_workqueue_lock(queue);
     csk_fetch_and(&queue->state, ~STATE_SUSPENDS, CSK_SEQ_CST);
-    csk_workqueue_unlock(queue);
-    csk_workqueue_look(queue);
+    csk_workqueue_unlock_and_look(queue);
     csk_workqueue_unpin(queue);
 }
 
@@ -140,8 +139,7 @@ void csk_workqueue_activate(csk_workqueue_t *queue) {
     if (csk_workqueue_claim(queue)) csk_workqueue_post(queue);
 }
 
-void csk_workqueue_look(csk_workqueue_t *queue) {
-    csk_workqueue_lock(queue);
+void csk_workqueue_unlock_and_look(csk_workqueue_t *queue) {
     csk_work_sort(queue);
     bool post = csk_work_may_begin(queue) && csk_workqueue_claim(queue);
     csk_workqueue_unlock(queue);
@@ -392,10 +390,8 @@ int csk_workqueue_resume(csk_workqueue_t *queue) {
     csk_workqueue_lock(queue);
     bool suspended = (csk_load(&queue->state, CSK_RELAXED) & STATE_SUSPENDS) != 0;
     if (suspended) csk_fetch_add(&queue->state, -STATE_SUSPEND_ONE, CSK_SEQ_CST);
-    csk_workqueue_unlock(queue);
-    if (!suspended) return EPERM;
-    csk_workqueue_look(queue);
-    return 0;
+    csk_workqueue_unlock_and_look(queue);
+    return suspended ? 0 : EPERM;
 }
 
 void csk_workqueue_shutdown(csk_workqueue_t *queue, bool cancel) {

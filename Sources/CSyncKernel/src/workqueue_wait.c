@@ -42,7 +42,10 @@ static int help(csk_workqueue_t *queue, const csk_work_t *own, csk_section_t *se
         ran = true;
     }
     /* Others left what came meanwhile to who ends the section. */
-    if (ran) csk_workqueue_look(queue);
+    if (ran) {
+        csk_workqueue_lock(queue);
+        csk_workqueue_unlock_and_look(queue);
+    }
     return 0;
 }
 

@@ -112,8 +112,8 @@ void csk_workqueue_activate(csk_workqueue_t *queue);
  * for, which pins the queue; then that. */
 bool csk_workqueue_claim(csk_workqueue_t *queue);
 void csk_workqueue_post(csk_workqueue_t *queue);
-/* Activates if something may begin: for those who ended a section and don't go on. */
-void csk_workqueue_look(csk_workqueue_t *queue);
+/* Unlocks the queue, and activates if something may begin: for those who ended a section and don't go on. Doesn't touch the queue afterwards. */
+void csk_workqueue_unlock_and_look(csk_workqueue_t *queue);
 /* Calls the functions of drains that are done. */
 void csk_waits_call(csk_workqueue_wait_t *done);
 /* Keeps the queue's memory until csk_workqueue_unpin. */
