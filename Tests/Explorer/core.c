@@ -556,7 +556,13 @@ static int64_t next_deadline(void) {
     return first;
 }
 
-/* What can happen next; the first is to go on with the fiber that ran last. Who yields goes behind all others. */
+static bool stores_are_on_their_way(void) {
+    for (int i = 0; i < fiber_count; i++)
+        if (fibers[i].buffered > 0) return true;
+    return false;
+}
+
+/* What can happen next; the first is to go on with the fiber that ran last. Who yields goes behind all others, and behind their stores. */
 static int list_choices(int last, choice_t *choices) {
     int count = 0;
     bool preempting = last >= 0 && is_enabled(&fibers[last]) && !fibers[last].yielded;
@@ -567,7 +573,7 @@ static int list_choices(int last, choice_t *choices) {
             if ((f == last && preempting) || !is_enabled(&fibers[f]) || fibers[f].yielded != (round == 1)) continue;
             choices[count++] = (choice_t){ (uint8_t)f, preempting };
         }
-        if (count != 0) break;
+        if (count != 0 || stores_are_on_their_way()) break;
     }
     bool nobody = count == 0;
     for (int i = 0; i < fiber_count; i++)

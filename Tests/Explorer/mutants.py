@@ -16,6 +16,7 @@ RECORD = os.path.join(HERE, "mutants_caught.txt")
 
 GATE, QUEUE, ASYNC, TIMER = "src/gate.c", "src/gate_queue.c", "src/gate_async.c", "src/timer.c"
 POOL = "src/pool.c"
+WQ, WQ_ORDER, WQ_WAIT, DELAYED = "src/workqueue.c", "src/workqueue_order.c", "src/workqueue_wait.c", "src/delayed.c"
 RW, RW_QUEUE, RW_BIAS, RW_WORD = "src/rwlock.c", "src/rwlock_queue.c", "src/rwlock_bias.c", "src/internal/rwlock_queue.h"
 LOCK, PQUEUE, HEAP, HEADER, MUTEX = "src/internal/queue_lock.h", "src/pqueue.c", "src/heap.c", "include/csynckernel/gate.h", "src/mutex.c"
 
@@ -157,18 +158,82 @@ MUTANTS = [
     ("an upgrading reader waits for itself", "src/reads.c", "        if (!record->owned || is_mine(record)) continue;", "        if (!record->owned) continue;"),
     ("a revocation that timed out counts as done", RW_BIAS, "    if (status == 0) csk_store(&lock->bias, BIAS_OFF, CSK_RELEASE);", "    csk_store(&lock->bias, BIAS_OFF, CSK_RELEASE);"),
     # The pool.
-    ("a worker that leaves work behind does not watch", POOL, "        bool watches = pool.first != NULL && next == NULL && begin_watch();\n", "        bool watches = false;\n"),
+    ("a worker that leaves work behind does not watch", POOL, "        bool watches = pool.queued != 0 && next == NULL && begin_watch();\n", "        bool watches = false;\n"),
     ("a post finds all workers busy and does not watch", POOL, "    bool watches = worker == NULL && begin_watch();\n", "    bool watches = false;\n"),
     ("a post calls nobody", POOL, "    worker_t *worker = call_worker();\n", "    worker_t *worker = NULL;\n"),
-    ("a worker calls nobody", POOL, "        worker_t *next = pool.first != NULL ? call_worker() : NULL;\n", "        worker_t *next = NULL;\n"),
+    ("a worker calls nobody", POOL, "        worker_t *next = pool.queued != 0 ? call_worker() : NULL;\n", "        worker_t *next = NULL;\n"),
     ("a worker is called without a wake", POOL, "    if (csk_exchange(&worker->word, 1u, CSK_ACQ_REL) == 2) csk_platform_wake(&worker->word, 1);\n", "    csk_exchange(&worker->word, 1u, CSK_ACQ_REL);\n"),
     ("called workers count as on their way for ever", POOL, "        if (called) pool.waking = false;\n", ""),
-    ("no worker comes for the blocked ones", POOL, "    bool started = more && start_worker() == 0;\n", "    bool started = false;\n"),
+    ("no worker comes for the blocked ones", POOL, "    for (; more > 0; more--) started |= start_worker() == 0;\n", ""),
     ("a granted write is not taken along", "src/rwlock_work.c", "        if (work != NULL) mine.first = (csk_rwlock_work_t *)work->waiter.next_ready;\n", "        mine.first = NULL, work = NULL;\n"),
     ("a write of several leaves the lock to others", "src/rwlock_work.c", "    if (!mine.keeps || mine.lock != lock) return csk_rwlock_unlock(lock);", "    if (true) return csk_rwlock_unlock(lock);"),
     ("a write joins one that can be given up", "src/rwlock_work.c", "lock->last->function == write_granted;", "lock->last->function != NULL;"),
     ("who joins is not linked", "src/rwlock_work.c", "        head->last->next = work;\n", ""),
     ("a work runs without being the holder", "src/rwlock_work.c", "    int status = csk_rwlock_adopt(work->waiter.rwlock, work->waiter.mode);", "    int status = 0;"),
+    ("progress between the two looks ends the watch", POOL, "    stalled = stalled && pool.taken == pool.taken_before;\n", ""),
+    # Work queues: who looks.
+    ("who queues asks for no worker", WQ, "    csk_work_push(queue, work);\n    csk_workqueue_activate(queue);\n", "    csk_work_push(queue, work);\n"),
+    ("who queues reads the state first", WQ, "    csk_work_push(queue, work);\n    csk_workqueue_activate(queue);\n", "    bool claims = csk_workqueue_claim(queue);\n    csk_work_push(queue, work);\n    if (claims) csk_workqueue_post(queue);\n"),
+    ("a worker that leaves does not look back", WQ, "        } else if (!comes_back(queue)) {", "        } else if (true) {"),
+    ("a worker leaves outside the lock", WQ, "    if (work == NULL && may_leave) csk_fetch_add(&queue->state, -STATE_ACTIVE_ONE, CSK_SEQ_CST);\n    *more = csk_work_may_begin(queue);\n    csk_workqueue_unlock(queue);\n", "    *more = csk_work_may_begin(queue);\n    csk_workqueue_unlock(queue);\n    if (work == NULL && may_leave) csk_fetch_add(&queue->state, -STATE_ACTIVE_ONE, CSK_SEQ_CST);\n"),
+    ("a worker clears POSTED after it has looked", WQ, "    csk_fetch_and(&queue->state, ~STATE_POSTED, CSK_SEQ_CST);\n    csk_section_t section;\n    bool ends = false, lingered = false, more;\n    for (uint32_t served = 0;;) {\n        csk_work_t *work = next(queue, &section, ends, lingered, &more);\n", "    csk_section_t section;\n    bool ends = false, lingered = false, more;\n    for (uint32_t served = 0;;) {\n        csk_work_t *work = next(queue, &section, ends, lingered, &more);\n        csk_fetch_and(&queue->state, ~STATE_POSTED, CSK_SEQ_CST);\n"),
+    ("POSTED is not looked at", WQ, "csk_cas(&queue->state, &state, state + STATE_ACTIVE_ONE + STATE_PIN_ONE + STATE_POSTED, CSK_SEQ_CST)", "csk_cas(&queue->state, &state, (state | STATE_POSTED) + STATE_ACTIVE_ONE + STATE_PIN_ONE - STATE_POSTED, CSK_SEQ_CST)"),
+    ("more workers than the width", WQ, "{ return (state & STATE_ACTIVE) < csk_workqueue_width(queue); }", "{ return (state & STATE_ACTIVE) < csk_workqueue_width(queue) + 1; }"),
+    ("a worker on a wide queue brings no other", WQ, "        if (more && queue->width > 1) csk_workqueue_activate(queue);\n", ""),
+    ("LINGERS is kept", WQ, "    if (shared) csk_fetch_and(&queue->state, ~STATE_LINGERS, CSK_SEQ_CST);\n", ""),
+    ("a worker leaves without a look after it lingered", WQ, "next(queue, &section, ends, lingered, &more);", "next(queue, &section, ends, true, &more);"),
+    ("who looks asks for no worker", WQ, "    bool post = csk_work_may_begin(queue) && csk_workqueue_claim(queue);\n", "    bool post = false;\n"),
+    ("who looks claims once it has unlocked", WQ, "    bool post = csk_work_may_begin(queue) && csk_workqueue_claim(queue);\n    csk_workqueue_unlock(queue);\n    if (post) csk_workqueue_post(queue);\n", "    bool post = csk_work_may_begin(queue);\n    csk_workqueue_unlock(queue);\n    if (post) csk_workqueue_activate(queue);\n"),
+    ("who drains sorts and does not look", WQ_WAIT, "        queue->drains = wait;\n    }\n    csk_workqueue_unlock_and_look(queue);", "        queue->drains = wait;\n    }\n    csk_workqueue_unlock(queue);"),
+    ("who cancels sorts and does not look", WQ, "    csk_workqueue_unlock_and_look(queue); /* it may have been", "    csk_workqueue_unlock(queue); /* it may have been"),
+    ("who shuts down sorts and does not look", WQ, "    queue->rooms = NULL;\n    csk_workqueue_unlock_and_look(queue);", "    queue->rooms = NULL;\n    csk_workqueue_unlock(queue);"),
+    ("a caller leaves without a look", WQ_WAIT, "    csk_section_end(section, &done);\n    csk_work_sort(queue);\n    csk_workqueue_unlock_and_look(queue);", "    csk_section_end(section, &done);\n    csk_workqueue_unlock(queue);"),
+    ("a caller looks at what was sorted only", WQ_WAIT, "    csk_section_end(section, &done);\n    csk_work_sort(queue);\n    csk_workqueue_unlock_and_look(queue);", "    csk_section_end(section, &done);\n    csk_workqueue_unlock_and_look(queue);"),
+    ("a helper leaves without a look", WQ_WAIT, "    if (ran) {\n", "    if (false) {\n"),
+    ("who resumes does not sort", WQ, "-STATE_SUSPEND_ONE, CSK_SEQ_CST);\n    csk_work_sort(queue);\n", "-STATE_SUSPEND_ONE, CSK_SEQ_CST);\n"),
+    ("who was given room does not look", WQ_WAIT, "    csk_workqueue_activate(queue); /* whoever gave the place has not looked */\n", ""),
+    # Work queues: order and exclusion.
+    ("the inbox is cleared after it is empty", WQ_ORDER, "            csk_store(&queue->inbox_first, NULL, CSK_RELAXED);\n            csk_work_t *last = work;\n            if (!csk_cas(&queue->inbox_last, &last, NULL, CSK_ACQ_REL))\n", "            csk_work_t *last = work;\n            if (csk_cas(&queue->inbox_last, &last, NULL, CSK_ACQ_REL)) csk_store(&queue->inbox_first, NULL, CSK_RELAXED);\n            else\n"),
+    ("a broken link is the end", WQ_ORDER, "(next = (csk_work_t *)csk_load(&work->node.next, CSK_ACQUIRE)) == NULL; looks++) await_link(looks);", "false; looks++) await_link(looks);"),
+    ("what is not linked yet is not awaited", WQ_ORDER, "        if (csk_load(&queue->inbox_last, CSK_SEQ_CST) == NULL) return NULL;\n        await_link(looks);\n", "        return NULL;\n"),
+    ("a link is stored relaxed", WQ, "csk_store(&before->node.next, &work->node, CSK_RELEASE);", "csk_store(&before->node.next, NULL, CSK_RELEASE);"),
+    ("nothing is exclusive", WQ_ORDER, "    if (section->alone) {\n        queue->exclusive = 1;", "    if (false) {\n        queue->exclusive = 1;"),
+    ("EXCLUSIVE is kept", WQ_ORDER, "        csk_fetch_and(&queue->state, ~STATE_EXCLUSIVE, CSK_SEQ_CST);\n", ""),
+    ("callers on a serial queue are not exclusive", WQ_ORDER, "((outside || called) && queue->width <= 1)", "false"),
+    ("a barrier does not wait", WQ_ORDER, "(queue->barrier != NULL && queue->running == 0)", "queue->barrier != NULL"),
+    ("a barrier is work like any other", WQ_ORDER, "{ return (work->kind & WORK_BARRIER) && queue->width > 1; }", "{ return (work->kind & WORK_BARRIER) && queue->width > 2; }"),
+    ("later work passes the barrier", WQ_ORDER, "    if (queue->barrier != NULL) {\n        append", "    if (queue->barrier != NULL && is_barrier(queue, work)) {\n        append"),
+    ("what waits for a barrier is forgotten", WQ_ORDER, "            queue->barrier = NULL;\n            place_later(queue);\n", "            queue->barrier = NULL;\n"),
+    ("suspended queues begin", WQ_ORDER, " && !(csk_load(&queue->state, CSK_RELAXED) & STATE_SUSPENDS);", ";"),
+    ("work that is being queued again is taken out", WQ, "CSK_RELAXED) > PLACE_INBOX", "CSK_RELAXED) > PLACE_NOWHERE"),
+    ("what began can be cancelled", WQ_ORDER, "    work->place = PLACE_NOWHERE;\n    queue->waiting--;\n", "    queue->waiting--;\n"),
+    # Work queues: room, drains, ends.
+    ("room is given beyond the capacity", WQ_WAIT, "    if (queue->waiting >= queue->capacity) return NULL; /*", "    /*"),
+    ("workers give no room", WQ, "    if (work != NULL && queue->rooms != NULL) room = csk_rooms_take(queue);\n", ""),
+    ("helpers give no room", WQ_WAIT, "work != NULL && queue->rooms != NULL ? csk_rooms_take(queue) : NULL;", "NULL;"),
+    ("who comes later takes the room of who waits", WQ_WAIT, "(queue->waiting >= queue->capacity || queue->rooms != NULL)", "(queue->waiting >= queue->capacity)"),
+    ("who waits for room is not told of the end", WQ, "    csk_waits_call(rooms);\n", ""),
+    ("an answer wakes nobody", WQ_WAIT, "    if (csk_exchange(word, value, CSK_ACQ_REL) == WORD_SLEEPS) csk_platform_wake(word, 1);", "    csk_exchange(word, value, CSK_ACQ_REL);"),
+    ("a caller that timed out overlooks its turn", WQ_WAIT, "        if (csk_workqueue_cancel(queue, &call.work) == 0) return ETIMEDOUT;\n", "        csk_workqueue_cancel(queue, &call.work);\n        return ETIMEDOUT;\n"),
+    ("who waited for room overlooks that it got it", WQ_WAIT, "        if (gave_up) return ETIMEDOUT;\n", "        if (gave_up || true) return ETIMEDOUT;\n"),
+    ("drains do not count what runs", WQ_WAIT, "(uint64_t)queue->waiting + queue->running + queue->refusing;", "(uint64_t)queue->waiting + queue->refusing;"),
+    ("drains do not count what is refused", WQ_WAIT, "(uint64_t)queue->waiting + queue->running + queue->refusing;", "(uint64_t)queue->waiting + queue->running;"),
+    ("what is refused counts as told", WQ, "        if (csk_work_arrival(work) != section->arrival) csk_work_account", "        csk_work_account"),
+    ("drains count what came later", WQ_ORDER, "arrival <= wait->arrivals && --wait->remaining", "--wait->remaining"),
+    ("cancelled work is not accounted for", WQ, "        csk_work_account(queue, csk_work_arrival(work), &done);\n        if (queue->rooms", "        if (queue->rooms"),
+    ("destroying does not wait for the worker", WQ, "    while (csk_load(&queue->state, CSK_ACQUIRE) & STATE_PINS) csk_platform_yield();\n", ""),
+    ("the worker unpins before it looks back", WQ, "        } else if (!comes_back(queue)) {\n            csk_workqueue_unpin(queue);\n            return;\n", "        } else if (csk_workqueue_unpin(queue), !comes_back(queue)) {\n            return;\n"),
+    ("a caller does not pin", WQ_WAIT, "    bool pins = queue->on_heap;\n", "    bool pins = false;\n"),
+    ("releasing does not resume", WQ, "    csk_fetch_and(&queue->state, ~STATE_SUSPENDS, CSK_SEQ_CST);\n", ""),
+    ("who shuts down does not pin", WQ, "    queue->refusing++;\n    csk_workqueue_pin(queue);\n", "    queue->refusing++;\n    csk_fetch_add(&queue->state, STATE_PIN_ONE, CSK_RELAXED);\n    csk_fetch_add(&queue->state, -STATE_PIN_ONE, CSK_RELAXED);\n"),
+    ("the owner of a queue is not known", WQ, "    csk_section_enter(section);\n    work->function(work, 0);\n", "    work->function(work, 0);\n"),
+    # Delayed work.
+    ("the timer's thread does not pin the queue", DELAYED, "    csk_workqueue_pin(queue);\n", "    csk_fetch_add(&queue->state, UINT64_C(0), CSK_RELAXED);\n    if (0)\n"),
+    ("cancelling delayed work leaves the timer", DELAYED, "    if (look(delayed) == STOPPED) return ENOENT;\n    csk_timer_cancel(&delayed->timer);\n", "    if (look(delayed) == STOPPED) return ENOENT;\n"),
+    ("cancelling delayed work leaves it queued", DELAYED, "state == QUEUED && csk_workqueue_cancel(delayed->queue, &delayed->work) == 0", "state == QUEUED"),
+    ("a periodic call does not see that it was cancelled", DELAYED, "        if (change(delayed, RUNS, WAITS)) return;\n", "        set(delayed, WAITS);\n        return;\n"),
+    ("refused periodic work leaves its timer", DELAYED, "        set(delayed, LAST);\n        csk_timer_cancel(&delayed->timer);\n", "        set(delayed, LAST);\n"),
+    ("the last call reads its function late", DELAYED, "    set(delayed, STOPPED);\n    function(", "    set(delayed, STOPPED);\n    delayed->function("),
     # The heap.
     ("among equal ranks the last comes first", "include/csynckernel/heap.h", "a->rank > b->rank : a->ticket < b->ticket;", "a->rank > b->rank : a->ticket > b->ticket;"),
     ("heap compares the wrong way", HEAP, "    if (csk_heap_before(b, a)) {", "    if (csk_heap_before(a, b)) {"),
@@ -190,7 +255,7 @@ CAUGHT = re.compile(r"^(\w+) (?:(random|exhaustive) (\d+) |crashed )")
 
 # The clients that can notice, by the beginning of the file's name; all where none is named.
 CLIENTS = {
-    "rwlock": ["rwlock_*", "pool_*"], "reads": ["rwlock_*"], "pool": ["pool_*"], "pqueue": ["pqueue_*"],
+    "rwlock": ["rwlock_*", "pool_*"], "reads": ["rwlock_*"], "pool": ["pool_*"], "workqueue": ["workqueue_*"], "delayed": ["delayed_*"], "pqueue": ["pqueue_*"],
     "gate": ["gate_*", "async_*", "adopt_*", "close_*", "mutex_*"],
 }
 
