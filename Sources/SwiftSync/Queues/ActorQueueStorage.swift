@@ -191,4 +191,7 @@ final class ActorQueueStorage: @unchecked Sendable {
     }
 
     func shutDown() { box.shutDown() }
+
+    /// Entries that nobody has come for, at some instant during the call; for tests.
+    var pendingCount: Int { box.withState { $0.intake.count } }
 }
