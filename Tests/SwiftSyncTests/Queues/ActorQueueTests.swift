@@ -37,7 +37,7 @@ struct ActorQueueTests {
         for round in 0..<40 {
             let door = Door()
             try await queue.drain()
-            let goOn = queue.stop()
+            let goOn = await queue.stop()
             for number in (round * 30)..<(round * 30 + 30) {
                 let suspends = Int.random(in: 0..<3, using: &random)
                 let body: @Sendable (isolated Ledger) async -> Void = { ledger in
@@ -124,7 +124,7 @@ struct ActorQueueTests {
 
     @Test
     func aCancelledTaskGivesUpItsTurnWhereTheCallCanThrow() async throws {
-        let ledger = Ledger(), queue = ledger.queue, goOn = queue.stop()
+        let ledger = Ledger(), queue = ledger.queue, goOn = await queue.stop()
         let throwing = Task { try await queue.enqueueAndWait { _ async throws in mustNotRun() } }
         await waitUntil { queue.storage.pendingCount == 1 }
         let plain = Task { await queue.enqueueAndWait { $0.write(Task.isCancelled ? 1 : 0) } }

@@ -119,7 +119,7 @@ struct OrderedQueueBoundTests {
         try await queue.drain()
         #expect(await ledger.lines == Array(0..<500))
 
-        let dropping = Ledger(queue: ActorQueue(capacity: 2, whenFull: .dropOldest)), goOn = dropping.queue.stop()
+        let dropping = Ledger(queue: ActorQueue(capacity: 2, whenFull: .dropOldest)), goOn = await dropping.queue.stop()
         for number in 0..<10 { dropping.queue.enqueue { $0.write(number) } }
         await goOn()
         try await dropping.queue.drain()

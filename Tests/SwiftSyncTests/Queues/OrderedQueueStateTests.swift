@@ -280,7 +280,7 @@ struct OrderedQueueStateTests {
         for _ in 0..<2000 {
             var state = ActorQueueState<Int>(), ready = Intake.Entries(), begun = [Int](), submitted = 0
             // What other tasks would do: pumps on their way, pumps in the middle of work, tasks whose place is out.
-            var coming = 0, suspended = 0, placesOut = 0, placeNumbers = [Int]()
+            var coming = 0, suspended = 0, placesOut = 0, isPlaceSent = false, placeNumbers = [Int]()
 
             func see(_ submission: ActorQueueState<Int>.Submission, place: Int?) {
                 switch submission {
@@ -293,9 +293,20 @@ struct OrderedQueueStateTests {
                 case .refused: Issue.record("refused")
                 }
             }
-            /// On the actor: begins entries until the pump leaves, or suspends in the middle of work.
-            func pump() {
+            /// On the actor: begins entries until the pump leaves, or suspends in the middle of work. As in the storage, a pump that goes on after its
+            /// work takes what is ready without asking; one that has arrived must not.
+            func pump(hasArrived: Bool) {
+                var mustAsk = hasArrived
                 while true {
+                    if !mustAsk, !ready.isEmpty, !isPlaceSent, ready.withFirst({ $0.isPlace }) == false {
+                        begun.append(work(ready.popFirst())!)
+                        if Bool.random(using: &random) {
+                            suspended += 1
+                            return
+                        }
+                        continue
+                    }
+                    mustAsk = false
                     switch state.take(&ready) {
                     case .work(let sendsPump, _):
                         if sendsPump { coming += 1 }
@@ -307,6 +318,7 @@ struct OrderedQueueStateTests {
                     case .place:
                         _ = ready.popFirst()
                         placesOut += 1
+                        isPlaceSent = true
                         return
                     case .nothing, .placeIsOut: return
                     }
@@ -326,18 +338,20 @@ struct OrderedQueueStateTests {
                 case 2 where coming > 0:
                     coming -= 1
                     state.arrive()
-                    pump()
+                    pump(hasArrived: true)
                 case 3 where suspended > 0:
                     suspended -= 1
-                    pump()
+                    pump(hasArrived: false)
                 case 4 where placesOut > 0:
                     placesOut -= 1
+                    isPlaceSent = false
                     begun.append(placeNumbers.removeFirst())
                     switch state.placeIsBack(&ready) {
                     case .work(let sendsPump, _): if sendsPump { coming += 1 }
                     case .place:
                         _ = ready.popFirst()
                         placesOut += 1
+                        isPlaceSent = true
                     case .nothing, .placeIsOut: break
                     }
                 default: break

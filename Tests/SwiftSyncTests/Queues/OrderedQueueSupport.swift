@@ -40,11 +40,11 @@ extension FIFOQueue {
 }
 
 extension ActorQueue {
-    /// Takes the turn of an idle queue, so that what is submitted from now on is pending until the closure that is returned is called. No thread is
+    /// Takes the turn, so that what is submitted from now on is pending until the closure that is returned is called. No thread is
     /// blocked meanwhile, as work that keeps the actor would do.
-    func stop() -> @Sendable () async -> Void {
-        let actor = storage.actorOrStop(), place = storage.takePlaceOrStop("stop")
-        #expect(place.isGranted)
+    func stop() async -> @Sendable () async -> Void {
+        let actor = storage.actorOrStop()
+        _ = await storage.takePlaceOrStop("stop").wait()
         return { await self.run(on: actor) { _ in } }
     }
 }
