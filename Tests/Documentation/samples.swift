@@ -99,3 +99,31 @@ expect(length == 5 && sessions.isEmpty)
 
 // MARK: SnapshotError check
 expect(routes.current.count == 2)
+
+// MARK: FIFOQueue setup
+@Sendable func upload(_ name: String) async { await Task.yield() }
+struct Store { var size: Int { get async { 7 } } }
+let store = Store()
+// MARK: FIFOQueue check
+await task.value
+expect(size == 7)
+
+// MARK: ActorQueue check
+let counter = Counter()
+counter.increment()
+expect(await counter.value() == 1)
+
+// MARK: MainActorQueue setup
+@MainActor final class Screen { var title = "" }
+let screen = await Screen()
+// MARK: MainActorQueue check
+expect(await task.value == 5)
+
+// MARK: OrderedQueueOverflow check
+expect(log.enqueue {})
+try await log.drain()
+
+// MARK: CancellableQueue setup
+@Sendable func find(_ text: String) async throws -> String { text }
+// MARK: CancellableQueue check
+_ = await search.result
