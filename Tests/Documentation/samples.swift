@@ -180,7 +180,7 @@ expect(last == .finished && json.contains("\"downloads\""))
 let queue = TaskQueue.getQueue(identifier: "traced")
 let file = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID()).json")
 // MARK: EventRecorder+ChromeTrace check
-expect(try JSONSerialization.jsonObject(with: Data(contentsOf: file)) is [String: Any])
+try expect(JSONSerialization.jsonObject(with: Data(contentsOf: file)) is [String: Any])
 try FileManager.default.removeItem(at: file)
 
 // MARK: EventReplay setup
