@@ -34,7 +34,8 @@ typedef uint64_t (*hash_t)(uint64_t key);
 static uint64_t one_of_four(uint64_t key) { return key % 4; }
 
 static void put(csk_rcu_map_t *map, hash_t hash, uint64_t key, long value) {
-    csk_rcu_map_entry_t *old = csk_rcu_map_replace(map, hash(key), &key, &make(key, value)->entry);
+    csk_rcu_map_entry_t *old;
+    CHECK_STATUS(csk_rcu_map_replace(map, hash(key), &key, &make(key, value)->entry, &old), 0);
     if (old != NULL) CHECK_STATUS(csk_rcu_retire(&old->node, reclaim), 0);
 }
 
@@ -99,11 +100,11 @@ static void as_an_array(hash_t hash) {
     csk_rcu_map_cursor_t cursor;
     long walked = 0;
     CHECK_STATUS(csk_rcu_read_lock(), 0);
-    for (csk_rcu_map_entry_t *at = csk_rcu_map_first(map, &cursor); at != NULL; at = csk_rcu_map_next(map, &cursor), walked++)
+    for (csk_rcu_map_entry_t *at = csk_rcu_map_first(map, &cursor); at != NULL; at = csk_rcu_map_next(&cursor), walked++)
         CHECK_EQ(((struct item *)at)->value, expected[((struct item *)at)->key]);
     CHECK_EQ(walked, present);
     walked = 0;
-    for (csk_rcu_map_entry_t *at = csk_rcu_map_first_of(map, hash(1), &cursor); at != NULL; at = csk_rcu_map_next_of(map, &cursor), walked++)
+    for (csk_rcu_map_entry_t *at = csk_rcu_map_first_of(map, hash(1), &cursor); at != NULL; at = csk_rcu_map_next_of(&cursor), walked++)
         CHECK_EQ(hash(((struct item *)at)->key), hash(1));
     long same = 0;
     for (uint64_t key = 0; key < KEYS; key++) same += expected[key] != 0 && hash(key) == hash(1);
