@@ -16,5 +16,6 @@ int core_start_thread(void (*body)(void *), void *context);
 void kernel_reset_timers(void);
 void kernel_reset_reads(void);
 void kernel_reset_pool(void);
+void kernel_reset_rcu(void);
 
 #endif

@@ -35,9 +35,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_SLOTS = 64, FROZEN = CSK_RCU_MAP_FROZEN, MOVED = CSK_RCU_MAP_MOVED };
+enum { FROZEN = CSK_RCU_MAP_FROZEN, MOVED = CSK_RCU_MAP_MOVED };
 
 static const uint64_t dead = FROZEN, sealed = MOVED;
+static uint64_t fewest_slots = 64;
 
 /* In `used`: the table gets a next one, or would if there were memory for it. */
 #define CLOSED (UINT64_C(1) << 62)
@@ -55,9 +56,10 @@ struct table {
 
 struct map {
     csk_rcu_map_t shared;
-    csk_rcu_node_t end;
     csk_rcu_map_match_t match;
+    csk_rcu_steps_t end;
     csk_rcu_function_t reclaim;                   /* of a destroyed one's entries */
+    csk_rcu_map_cursor_t reclaimed;
     int64_t count __attribute__((aligned(64)));  /* writers' line; readers don't touch it */
 };
 
@@ -90,7 +92,7 @@ uint64_t csk_hash_bytes(const void *bytes, size_t size) {
 
 /* Room for twice as many as are there, and for as many again before it is full. */
 static struct table *make_table(uint64_t entries) {
-    uint64_t slots = FIRST_SLOTS;
+    uint64_t slots = fewest_slots;
     while (slots < 2 * entries) slots *= 2;
     struct table *table = calloc(1, sizeof *table + slots * sizeof table->slots[0]);
     if (table == NULL) return NULL;
@@ -157,6 +159,13 @@ static int replace_table(csk_rcu_map_t *map, table_t *table) {
     return 0;
 }
 
+/* A walk's beginning, in a table without a next one. */
+static void find_table(csk_rcu_map_t *map, csk_rcu_map_cursor_t *cursor) {
+    table_t *table;
+    while (next_of(table = current(map)) != NULL) move_all(map, table);
+    *cursor = (csk_rcu_map_cursor_t){ .table = table };
+}
+
 /* Claims room for one more. */
 static bool reserve(table_t *table) {
     struct table *counts = counts_of(table);
@@ -187,23 +196,40 @@ int csk_rcu_map_create(csk_rcu_map_t **map, csk_rcu_map_match_t match) {
     return 0;
 }
 
-/* After a grace period nobody is left who may see the entries, so that they need no grace periods of their own; a million of those
- * would take all the room that others' retirements have. */
-static void free_map(csk_rcu_node_t *node) {
-    struct map *map = (struct map *)((char *)node - offsetof(struct map, end));
-    csk_rcu_map_cursor_t cursor;
-    csk_rcu_read_lock();
-    for (csk_rcu_map_entry_t *entry = csk_rcu_map_first(&map->shared, &cursor); entry != NULL; entry = csk_rcu_map_next(&cursor))
+static struct map *ended(csk_rcu_node_t *node) { return (struct map *)((char *)node - offsetof(struct map, end.node)); }
+
+/* A millisecond's work at a time, or a 64th of all: what others have retired meanwhile doesn't wait for the end of a million entries. */
+static void free_more(csk_rcu_node_t *node) {
+    struct map *map = ended(node);
+    table_t *table = map->shared.table;
+    uint64_t slots = (table->mask + 1) / 64 < 8192 ? 8192 : (table->mask + 1) / 64, end = map->reclaimed.place + slots;
+    while (map->reclaimed.place < end) {
+        csk_rcu_map_entry_t *entry = csk_rcu_map_next(&map->reclaimed);
+        if (entry == NULL) {
+            csk_rcu_end_steps(&map->end);
+            free(table);
+            free(map);
+            return;
+        }
         map->reclaim(&entry->node);
+    }
+    csk_rcu_next_step(&map->end, free_more);
+}
+
+/* After a grace period nobody is left who may see the entries, so that they need no grace periods of their own; a million of those
+ * would take all the room that others' retirements have. A child of fork may find a table that was being moved. */
+static void free_map(csk_rcu_node_t *node) {
+    struct map *map = ended(node);
+    csk_rcu_read_lock();
+    find_table(&map->shared, &map->reclaimed);
     csk_rcu_read_unlock();
-    free(map->shared.table);
-    free(map);
+    free_more(node);
 }
 
 int csk_rcu_map_destroy(csk_rcu_map_t *map, csk_rcu_function_t reclaim) {
     if (reclaim == NULL) return EINVAL;
     map_of(map)->reclaim = reclaim;
-    return csk_rcu_retire(&map_of(map)->end, free_map);
+    return csk_rcu_retire(&map_of(map)->end.node, free_map);
 }
 
 csk_rcu_map_entry_t *csk_rcu_map_find(csk_rcu_map_t *map, uint64_t hash, const void *key) {
@@ -274,7 +300,7 @@ int csk_rcu_map_replace(csk_rcu_map_t *map, uint64_t hash, const void *key, csk_
 static void count_removed(csk_rcu_map_t *map, table_t *table) {
     int64_t left = csk_fetch_add(&map_of(map)->count, -1, CSK_RELAXED) - 1;
     csk_fetch_add(&counts_of(table)->dead, 1u, CSK_RELEASE);
-    if (CSK_LIKELY(table->mask < FIRST_SLOTS || left > (int64_t)(table->mask / 32)) || next_of(table) != NULL) return;
+    if (CSK_LIKELY(table->mask < fewest_slots || left > (int64_t)(table->mask / 16)) || next_of(table) != NULL) return;
     replace_table(map, table);
 }
 
@@ -310,9 +336,7 @@ csk_rcu_map_entry_t *csk_rcu_map_remove(csk_rcu_map_t *map, uint64_t hash, const
 }
 
 csk_rcu_map_entry_t *csk_rcu_map_first(csk_rcu_map_t *map, csk_rcu_map_cursor_t *cursor) {
-    table_t *table;
-    while (next_of(table = current(map)) != NULL) move_all(map, table);
-    *cursor = (csk_rcu_map_cursor_t){ .table = table };
+    find_table(map, cursor);
     return csk_rcu_map_next(cursor);
 }
 
