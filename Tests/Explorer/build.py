@@ -11,7 +11,7 @@ KERNEL = os.path.join(ROOT, "Sources", "CSyncKernel")
 EXPLORED = ["base", "heap", "observe", "trampoline", "gate", "gate_queue", "gate_async", "gate_watch", "watch", "mutex", "pqueue", "thread_exit",
             "rwlock", "rwlock_queue", "rwlock_bias", "rwlock_async", "rwlock_work", "rwlock_watch"]
 # With static state, which kernel_NAME.c brings back to how a process begins.
-STATEFUL = ["timer", "reads", "pool", "rcu", "rcu_map"]
+STATEFUL = ["timer", "reads", "pool", "rcu", "rcu_map", "tls"]
 LIBRARY = ["core", "strategy", "main", "platform_explored"]
 
 

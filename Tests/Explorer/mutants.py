@@ -16,6 +16,7 @@ RECORD = os.path.join(HERE, "mutants_caught.txt")
 
 GATE, QUEUE, ASYNC, TIMER = "src/gate.c", "src/gate_queue.c", "src/gate_async.c", "src/timer.c"
 POOL = "src/pool.c"
+TLS, THREAD_EXIT = "src/tls.c", "src/thread_exit.c"
 MAP, MAP_HEADER = "src/rcu_map.c", "include/csynckernel/rcu_map.h"
 RW, RW_QUEUE, RW_BIAS, RW_WORD = "src/rwlock.c", "src/rwlock_queue.c", "src/rwlock_bias.c", "src/internal/rwlock_queue.h"
 LOCK, PQUEUE, HEAP, HEADER, MUTEX = "src/internal/queue_lock.h", "src/pqueue.c", "src/heap.c", "include/csynckernel/gate.h", "src/mutex.c"
@@ -201,6 +202,26 @@ MUTANTS = [
     ("walk begins in a table that is being moved", MAP, "    while (next_of(table = current(map)) != NULL) move_all(map, table);", "    table = current(map);"),
     ("room for one too many", MAP, "CSK_ACQ_REL) < counts->limit) return true;", "CSK_ACQ_REL) <= counts->limit) return true;"),
     ("no room for what is to be moved", MAP, "    table->used = table->expected = entries;\n", ""),
+    # Thread-local slots and the ends of threads.
+    ("names are linked by stores", TLS, "        if (csk_cas(place, &found, made, CSK_RELEASE)) found = made;", "        if (csk_store(place, made, CSK_RELEASE), true) found = made;"),
+    ("who loses a name's place keeps its own slot", TLS, "        else place = find_place(place, way, hash, name, length, &found, &way);", "        else found = made;"),
+    ("names of one way are taken for one name", TLS, "        if (slot->hash == hash && slot->length == length && (length == 0 || memcmp(slot->name, name, length) == 0)) break;", "        break;"),
+    ("indices are given out by a store", TLS, "    } while (!csk_cas(&newest, &older, slot, CSK_RELEASE));", "    } while (csk_store(&newest, slot, CSK_RELEASE), false);"),
+    ("a slot is found before it has its index", TLS, "        int error = number_slot(made);\n        if (error != 0) {\n            free(made);\n            return error;\n        }\n    }\n    while (found == NULL) {\n        if (csk_cas(place, &found, made, CSK_RELEASE)) found = made;",
+     "    }\n    while (found == NULL) {\n        if (csk_cas(place, &found, made, CSK_RELEASE)) { found = made; (void)number_slot(made); }"),
+    ("a slot of another destructor is taken", TLS, "    if (found->destructor != destructor) return EINVAL;\n", ""),
+    ("a slot that nobody opened is set", TLS, "    if (slot == 0 || last == NULL || slot > last->index) return EINVAL;\n", ""),
+    ("a table gets entries for the newest slot only", TLS, "        mine.entries[from->index] = (struct entry){ .destructor = from->destructor };\n", "        mine.entries[from->index] = (struct entry){ .destructor = from->destructor };\n        break;\n"),
+    ("a value stays in its slot while it is destroyed", TLS, "        mine.entries[index].value = NULL;\n        any = true;", "        any = true;"),
+    ("the table is remembered across a destructor", TLS, "        struct entry taken = mine.entries[index];\n", "        static struct entry *table; if (index + 1 == mine.count) table = mine.entries;\n        struct entry taken = table[index];\n"),
+    ("values that destructors set are left", TLS, "    while (rounds < CSK_TLS_ROUNDS && destroy_round()) rounds++;", "    if (destroy_round()) rounds++;"),
+    ("destructors set values without end", TLS, "    mine.ended = rounds == CSK_TLS_ROUNDS;\n", ""),
+    ("the last round is left out", TLS, "        if (entries[index].value != NULL && entries[index].destructor != NULL) entries[index].destructor(entries[index].value);\n", "        (void)entries;\n"),
+    ("a thread's first value does not enrol it", TLS, "    int error = mine.entries != NULL ? 0 : csk_thread_exit_enroll(CSK_THREAD_EXIT_TLS, destroy_values);", "    int error = 0;"),
+    ("stages run from the last to the first", THREAD_EXIT, "        void (*function)(void) = mine.functions[stage];\n        mine.functions[stage] = NULL;", "        void (*function)(void) = mine.functions[CSK_THREAD_EXIT_STAGES - 1 - stage];\n        mine.functions[CSK_THREAD_EXIT_STAGES - 1 - stage] = NULL;"),
+    ("a stage stays enrolled", THREAD_EXIT, "        mine.functions[stage] = NULL;\n", ""),
+    ("a later stage is not asked for in the same pass", THREAD_EXIT, "    mine.functions[stage] = function;\n    return 0;", "    if (mine.reached == 0) mine.functions[stage] = function;\n    return 0;"),
+    ("a pass is not asked for", THREAD_EXIT, "        int error = csk_platform_call_at_thread_end(make_pass);", "        int error = 0;"),
 ]
 
 
@@ -217,7 +238,7 @@ CAUGHT = re.compile(r"^(\w+) (?:(random|exhaustive) (\d+) |crashed )")
 
 # The clients that can notice, by the beginning of the file's name; all where none is named.
 CLIENTS = {
-    "rwlock": ["rwlock_*", "pool_*"], "reads": ["rwlock_*"], "pool": ["pool_*"], "pqueue": ["pqueue_*"], "rcu": ["rcu_*"],
+    "rwlock": ["rwlock_*", "pool_*"], "reads": ["rwlock_*"], "pool": ["pool_*"], "pqueue": ["pqueue_*"], "rcu": ["rcu_*"], "tls": ["tls_*"], "thread": ["tls_*"],
     "gate": ["gate_*", "async_*", "adopt_*", "close_*", "mutex_*"],
 }
 
