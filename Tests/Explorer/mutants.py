@@ -16,7 +16,12 @@ RECORD = os.path.join(HERE, "mutants_caught.txt")
 
 GATE, QUEUE, ASYNC, TIMER = "src/gate.c", "src/gate_queue.c", "src/gate_async.c", "src/timer.c"
 POOL = "src/pool.c"
+<<<<<<< HEAD
 WQ, WQ_ORDER, WQ_WAIT, DELAYED = "src/workqueue.c", "src/workqueue_order.c", "src/workqueue_wait.c", "src/delayed.c"
+=======
+TLS, THREAD_EXIT = "src/tls.c", "src/thread_exit.c"
+MAP, MAP_HEADER = "src/rcu_map.c", "include/csynckernel/rcu_map.h"
+>>>>>>> readers
 RW, RW_QUEUE, RW_BIAS, RW_WORD = "src/rwlock.c", "src/rwlock_queue.c", "src/rwlock_bias.c", "src/internal/rwlock_queue.h"
 LOCK, PQUEUE, HEAP, HEADER, MUTEX = "src/internal/queue_lock.h", "src/pqueue.c", "src/heap.c", "include/csynckernel/gate.h", "src/mutex.c"
 
@@ -239,6 +244,52 @@ MUTANTS = [
     ("heap compares the wrong way", HEAP, "    if (csk_heap_before(b, a)) {", "    if (csk_heap_before(a, b)) {"),
     ("heap drops the children of what is removed", HEAP, "    if (orphans != NULL) heap->root = link_trees(heap->root, orphans);\n", "    (void)orphans;\n"),
     ("heap keeps an old neighbour", HEAP, "    if (node->next != NULL) node->next->previous = node->previous;\n", ""),
+    # The hash table.
+    ("lookup stops where the next table goes on", MAP_HEADER, "if (CSK_LIKELY(slot == 0 && !cursor->moved)) return NULL;", "return NULL;"),
+    ("lookup forgets what it saw moved", MAP_HEADER, "                cursor->moved = true;", "                cursor->moved = false;"),
+    ("lookup reads what was moved", MAP_HEADER, "if (CSK_UNLIKELY(slot & CSK_RCU_MAP_MOVED)) {", "if (0) {"),
+    ("lookup goes on from where it was", MAP_HEADER, "            cursor->place = cursor->hash;\n", ""),
+    ("two take one slot", MAP, "    if (change(slot, 0, value)) return true;", "    if (csk_load(slot, CSK_RELAXED) == 0) return csk_store(slot, value, CSK_RELEASE), true;"),
+    ("insert does not look at a slot again", MAP, "                if (error != 0) return error;\n            }\n            at--;", "                if (error != 0) return error;\n                at--;\n            }"),
+    ("insert passes by a seal", MAP, "        } else if (found == sealed) {\n            table = next_of(table);\n            at = hash - 1;\n", "        } else if (found == sealed) {\n            continue;\n"),
+    ("insert into a table that is being moved", MAP, "            if (next != NULL) {\n                change(slot, 0, sealed);\n            } else if", "            if"),
+    ("replacing what is frozen", MAP, "(!replaces || (!(found & FROZEN) && change(slot, found, value)))", "(!replaces || change(slot, found, value))"),
+    ("removing what is frozen", MAP, "        } else if (found & FROZEN) {\n            move_slot(slot, next_of(table));\n            at--;\n", ""),
+    ("removing looks in one table", MAP, "        if (found & MOVED) {\n            table = next_of(table);\n            at = entry->hash - 1;\n", "        if (found & MOVED) {\n            return ENOENT;\n"),
+    ("removed by two", MAP, "        } else if (change(slot, found, dead)) {", "        } else if (csk_store(slot, dead, CSK_RELEASE), true) {"),
+    ("moved without being frozen", MAP, "        } else if (!(found & FROZEN)) {\n            change(slot, found, found | FROZEN);\n", ""),
+    ("marked moved before it was put in", MAP, "            place(slot, found, next);\n            change(slot, found, found ^ (FROZEN | MOVED));", "            change(slot, found, found ^ (FROZEN | MOVED));\n            place(slot, found, next);"),
+    ("put in without a look whether it is still frozen", MAP, "if (csk_load(from, CSK_ACQUIRE) != frozen || change(", "if (change("),
+    ("put in without a look whether it is there", MAP, "        if (csk_rcu_map_entry_of(found) == entry) return;\n", ""),
+    ("looked whether it is frozen before the search", MAP, "    for (uint64_t at = entry->hash;; at++) {\n        uint64_t *slot = &next->slots[at & next->mask], found;\n        while (is_free(found = csk_load(slot, CSK_ACQUIRE))) {\n            if (csk_load(from, CSK_ACQUIRE) != frozen || change(", "    if (csk_load(from, CSK_ACQUIRE) != frozen) return;\n    for (uint64_t at = entry->hash;; at++) {\n        uint64_t *slot = &next->slots[at & next->mask], found;\n        while (is_free(found = csk_load(slot, CSK_ACQUIRE))) {\n            if (change("),
+    ("empty slots are not sealed", MAP, "        if (found == 0) {\n            change(slot, 0, sealed);\n        } else if (!(found", "        if (found == 0) {\n            return 0;\n        } else if (!(found"),
+    ("a table is retired by each that moved it", MAP, "    if (!csk_cas(&map->table, &table, next, CSK_ACQ_REL)) return;", "    csk_store(&map->table, next, CSK_RELEASE);"),
+    ("the next table becomes current before all is moved", MAP, "    if (csk_cas(&table->next, &none, &made->shared, CSK_ACQ_REL)) move_all(map, table);", "    if (csk_cas(&table->next, &none, &made->shared, CSK_ACQ_REL)) { csk_store(&map->table, &made->shared, CSK_RELEASE); move_all(map, table); }"),
+    ("a table is replaced before all has come to it", MAP, "    for (table_t *older; (older = current(map)) != table && next_of(table) == NULL;) move_all(map, older);\n", ""),
+    ("a table is made twice", MAP, "    if (csk_cas(&table->next, &none, &made->shared, CSK_ACQ_REL)) move_all(map, table);", "    csk_store(&table->next, &made->shared, CSK_RELEASE); if (1) move_all(map, table);"),
+    ("walk begins in a table that is being moved", MAP, "    while (next_of(table = current(map)) != NULL) move_all(map, table);", "    table = current(map);"),
+    ("room for one too many", MAP, "CSK_ACQ_REL) < counts->limit) return true;", "CSK_ACQ_REL) <= counts->limit) return true;"),
+    ("no room for what is to be moved", MAP, "    table->used = table->expected = entries;\n", ""),
+    # Thread-local slots and the ends of threads.
+    ("names are linked by stores", TLS, "        if (csk_cas(place, &found, made, CSK_RELEASE)) found = made;", "        if (csk_store(place, made, CSK_RELEASE), true) found = made;"),
+    ("who loses a name's place keeps its own slot", TLS, "        else place = find_place(place, way, hash, name, length, &found, &way);", "        else found = made;"),
+    ("names of one way are taken for one name", TLS, "        if (slot->hash == hash && slot->length == length && (length == 0 || memcmp(slot->name, name, length) == 0)) break;", "        break;"),
+    ("indices are given out by a store", TLS, "    } while (!csk_cas(&newest, &older, slot, CSK_RELEASE));", "    } while (csk_store(&newest, slot, CSK_RELEASE), false);"),
+    ("a slot is found before it has its index", TLS, "        int error = number_slot(made);\n        if (error != 0) {\n            free(made);\n            return error;\n        }\n    }\n    while (found == NULL) {\n        if (csk_cas(place, &found, made, CSK_RELEASE)) found = made;",
+     "    }\n    while (found == NULL) {\n        if (csk_cas(place, &found, made, CSK_RELEASE)) { found = made; (void)number_slot(made); }"),
+    ("a slot of another destructor is taken", TLS, "    if (found->destructor != destructor) return EINVAL;\n", ""),
+    ("a slot that nobody opened is set", TLS, "    if (slot == 0 || last == NULL || slot > last->index) return EINVAL;\n", ""),
+    ("a table gets entries for the newest slot only", TLS, "        mine.entries[from->index] = (struct entry){ .destructor = from->destructor };\n", "        mine.entries[from->index] = (struct entry){ .destructor = from->destructor };\n        break;\n"),
+    ("a value stays in its slot while it is destroyed", TLS, "        mine.entries[index].value = NULL;\n        any = true;", "        any = true;"),
+    ("the table is remembered across a destructor", TLS, "        struct entry taken = mine.entries[index];\n", "        static struct entry *table; if (index + 1 == mine.count) table = mine.entries;\n        struct entry taken = table[index];\n"),
+    ("values that destructors set are left", TLS, "    while (rounds < CSK_TLS_ROUNDS && destroy_round()) rounds++;", "    if (destroy_round()) rounds++;"),
+    ("destructors set values without end", TLS, "    mine.ended = rounds == CSK_TLS_ROUNDS;\n", ""),
+    ("the last round is left out", TLS, "        if (entries[index].value != NULL && entries[index].destructor != NULL) entries[index].destructor(entries[index].value);\n", "        (void)entries;\n"),
+    ("a thread's first value does not enrol it", TLS, "    int error = mine.entries != NULL ? 0 : csk_thread_exit_enroll(CSK_THREAD_EXIT_TLS, destroy_values);", "    int error = 0;"),
+    ("stages run from the last to the first", THREAD_EXIT, "        void (*function)(void) = mine.functions[stage];\n        mine.functions[stage] = NULL;", "        void (*function)(void) = mine.functions[CSK_THREAD_EXIT_STAGES - 1 - stage];\n        mine.functions[CSK_THREAD_EXIT_STAGES - 1 - stage] = NULL;"),
+    ("a stage stays enrolled", THREAD_EXIT, "        mine.functions[stage] = NULL;\n", ""),
+    ("a later stage is not asked for in the same pass", THREAD_EXIT, "    mine.functions[stage] = function;\n    return 0;", "    if (mine.reached == 0) mine.functions[stage] = function;\n    return 0;"),
+    ("a pass is not asked for", THREAD_EXIT, "        int error = csk_platform_call_at_thread_end(make_pass);", "        int error = 0;"),
 ]
 
 
@@ -255,7 +306,11 @@ CAUGHT = re.compile(r"^(\w+) (?:(random|exhaustive) (\d+) |crashed )")
 
 # The clients that can notice, by the beginning of the file's name; all where none is named.
 CLIENTS = {
+<<<<<<< HEAD
     "rwlock": ["rwlock_*", "pool_*"], "reads": ["rwlock_*"], "pool": ["pool_*"], "workqueue": ["workqueue_*"], "delayed": ["delayed_*"], "pqueue": ["pqueue_*"],
+=======
+    "rwlock": ["rwlock_*", "pool_*"], "reads": ["rwlock_*"], "pool": ["pool_*"], "pqueue": ["pqueue_*"], "rcu": ["rcu_*"], "tls": ["tls_*"], "thread": ["tls_*"],
+>>>>>>> readers
     "gate": ["gate_*", "async_*", "adopt_*", "close_*", "mutex_*"],
 }
 
