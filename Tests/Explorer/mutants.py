@@ -16,12 +16,9 @@ RECORD = os.path.join(HERE, "mutants_caught.txt")
 
 GATE, QUEUE, ASYNC, TIMER = "src/gate.c", "src/gate_queue.c", "src/gate_async.c", "src/timer.c"
 POOL = "src/pool.c"
-<<<<<<< HEAD
 WQ, WQ_ORDER, WQ_WAIT, DELAYED = "src/workqueue.c", "src/workqueue_order.c", "src/workqueue_wait.c", "src/delayed.c"
-=======
 TLS, THREAD_EXIT = "src/tls.c", "src/thread_exit.c"
 MAP, MAP_HEADER = "src/rcu_map.c", "include/csynckernel/rcu_map.h"
->>>>>>> readers
 RW, RW_QUEUE, RW_BIAS, RW_WORD = "src/rwlock.c", "src/rwlock_queue.c", "src/rwlock_bias.c", "src/internal/rwlock_queue.h"
 LOCK, PQUEUE, HEAP, HEADER, MUTEX = "src/internal/queue_lock.h", "src/pqueue.c", "src/heap.c", "include/csynckernel/gate.h", "src/mutex.c"
 
@@ -306,11 +303,7 @@ CAUGHT = re.compile(r"^(\w+) (?:(random|exhaustive) (\d+) |crashed )")
 
 # The clients that can notice, by the beginning of the file's name; all where none is named.
 CLIENTS = {
-<<<<<<< HEAD
-    "rwlock": ["rwlock_*", "pool_*"], "reads": ["rwlock_*"], "pool": ["pool_*"], "workqueue": ["workqueue_*"], "delayed": ["delayed_*"], "pqueue": ["pqueue_*"],
-=======
-    "rwlock": ["rwlock_*", "pool_*"], "reads": ["rwlock_*"], "pool": ["pool_*"], "pqueue": ["pqueue_*"], "rcu": ["rcu_*"], "tls": ["tls_*"], "thread": ["tls_*"],
->>>>>>> readers
+    "rwlock": ["rwlock_*", "pool_*"], "reads": ["rwlock_*"], "pool": ["pool_*"], "workqueue": ["workqueue_*"], "delayed": ["delayed_*"], "pqueue": ["pqueue_*"], "rcu": ["rcu_*"], "tls": ["tls_*"], "thread": ["tls_*"],
     "gate": ["gate_*", "async_*", "adopt_*", "close_*", "mutex_*"],
 }
 
