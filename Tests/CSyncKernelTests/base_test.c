@@ -57,6 +57,20 @@ static void every_status_has_its_own_text(void) {
     CHECK(csk_status_text(INT32_MAX) == csk_status_text(-1));
 }
 
+static void *its_thread_id(void *id) {
+    *(int32_t *)id = csk_thread_id();
+    return NULL;
+}
+
+static void threads_have_ids_and_the_first_has_the_process_id(void) {
+    pthread_t thread;
+    int32_t other = 0;
+    CHECK_EQ(csk_thread_id(), (int32_t)getpid());
+    CHECK_EQ(pthread_create(&thread, NULL, its_thread_id, &other), 0);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    CHECK(other > 0 && other != csk_thread_id());
+}
+
 static void errno_is_left_alone(void) {
     errno = EDOM;
     csk_now();
@@ -80,4 +94,4 @@ static void ranks_order_by_priority_then_place(void) {
 
 TEST_MAIN(TEST(version_is_that_of_the_header), TEST(now_is_the_monotonic_clock), TEST(deadline_is_so_far_from_now),
           TEST(a_far_deadline_saturates), TEST(a_negative_span_has_passed), TEST(every_status_has_its_own_text),
-          TEST(errno_is_left_alone), TEST(ranks_order_by_priority_then_place))
+          TEST(threads_have_ids_and_the_first_has_the_process_id), TEST(errno_is_left_alone), TEST(ranks_order_by_priority_then_place))

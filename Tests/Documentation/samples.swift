@@ -154,3 +154,41 @@ nonisolated(unsafe) var title = ""
 // MARK: GlobalFunctions check
 expect(done.wait(timeout: .now() + 5) == .success && done.wait(timeout: .now() + 5) == .success)
 await MainActor.run { expect(title == "Saved") }
+// MARK: TaskQueue check
+while !queue.isIdle { await Task.yield() }
+expect(queue.recorder.events.count == 9)
+
+// MARK: TaskQueue+Changes setup
+let queue = TaskQueue.getQueue(identifier: "observed")
+// MARK: TaskQueue+Changes check
+expect(queue.isIdle)
+
+// MARK: QueueLock check
+let queue = TaskQueue.getQueue(identifier: "refresh")
+queue.push(task: Refresh())
+while !queue.isIdle { await Task.yield() }
+
+// MARK: EventRecorder setup
+struct Download: TaskQueue.Task {
+    let tag: String
+    func execute(queueLock: QueueLock) { queueLock.release() }
+}
+// MARK: EventRecorder check
+expect(last == .finished && json.contains("\"downloads\""))
+
+// MARK: EventRecorder+ChromeTrace setup
+let queue = TaskQueue.getQueue(identifier: "traced")
+let file = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID()).json")
+// MARK: EventRecorder+ChromeTrace check
+expect(try JSONSerialization.jsonObject(with: Data(contentsOf: file)) is [String: Any])
+try FileManager.default.removeItem(at: file)
+
+// MARK: EventReplay setup
+struct Page: TaskQueue.Task {
+    let tag: String
+    func execute(queueLock: QueueLock) { queueLock.release() }
+}
+let queue = TaskQueue.getQueue(identifier: "pages")
+for number in 1...3 { queue.push(task: Page(tag: "page \(number)")) }
+// MARK: EventReplay check
+expect(replay.pause == nil && !replay.isOver)

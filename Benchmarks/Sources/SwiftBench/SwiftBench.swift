@@ -15,17 +15,11 @@ struct SwiftBench: ParsableCommand {
     @Option(help: "A file to which rows are appended.")
     var tsv: String?
 
-    @Flag(help: "Only the thread-local values.")
-    var threadLocals = false
-
-    @Flag(help: "Only reads and writes.")
-    var readWrites = false
+    @Option(help: "One part only: uncontended, threadLocals, readWrites, readMostly, queues, orderedQueues, taskQueues or contended.")
+    var only: Part?
 
     @Option(help: "Only this many increments of the subject named by --subject, for counting instructions.")
     var loop: Int?
-
-    @Flag(help: "Only what is read much more than written.")
-    var readMostly = false
 
     @Option(help: "The subject of --loop.")
     var subject = "PriorityMutex"
@@ -35,11 +29,7 @@ struct SwiftBench: ParsableCommand {
         let second = Thread { while true { sleep(1000) } }
         second.start()
         if let loop { return try count(loop) }
-        onThreads(1) { _ in
-            if threadLocals { ThreadLocals(results: Results(appendingTo: tsv), rounds: rounds).run() }
-            else if readWrites { ReadWrites(results: Results(appendingTo: tsv), rounds: rounds).run() }
-            else { Measurements(tsv: tsv, rounds: rounds, millis: millis, readMostly: readMostly).run() }
-        }
+        onThreads(1) { _ in Measurements(tsv: tsv, rounds: rounds, millis: millis).run(only.map { [$0] } ?? Part.allCases) }
     }
 
     private func count(_ times: Int) throws {
@@ -56,26 +46,37 @@ struct SwiftBench: ParsableCommand {
     }
 }
 
+enum Part: String, CaseIterable, ExpressibleByArgument {
+    case readMostly, uncontended, threadLocals, readWrites, queues, orderedQueues, taskQueues, contended
+}
+
 /// Everything that blocks, on a thread that is not the main actor's.
 struct Measurements {
     let tsv: String?
     let rounds: Int
     let millis: Int
-    let readMostly: Bool
 
-    func run() {
+    func run(_ parts: [Part]) {
         let results = Results(appendingTo: tsv)
-        ReadMostly(results: results, rounds: rounds, windowMilliseconds: millis).run()
-        if readMostly { return }
-        // The first of a kind prepares what all share, which takes milliseconds.
-        FastMutex().increments(1000)
-        Uncontended(results: results, rounds: rounds).run()
-        ThreadLocals(results: results, rounds: rounds).run()
-        ReadWrites(results: results, rounds: rounds).run()
-        let contended = Contended(results: results, rounds: rounds, windowMilliseconds: millis, turnsPerMicrosecond: calibrate())
-        contended.runThroughput()
-        contended.runUrgent()
-        Timeouts(results: results, rounds: rounds).run()
+        for part in parts {
+            switch part {
+            case .readMostly: ReadMostly(results: results, rounds: rounds, windowMilliseconds: millis).run()
+            case .uncontended:
+                // The first of a kind prepares what all share, which takes milliseconds.
+                FastMutex().increments(1000)
+                Uncontended(results: results, rounds: rounds).run()
+            case .threadLocals: ThreadLocals(results: results, rounds: rounds).run()
+            case .readWrites: ReadWrites(results: results, rounds: rounds).run()
+            case .queues: Queues(results: results, rounds: rounds).run()
+            case .orderedQueues: OrderedQueues(results: results, rounds: rounds).run()
+            case .taskQueues: TaskQueues(results: results, rounds: rounds).run()
+            case .contended:
+                let contended = Contended(results: results, rounds: rounds, windowMilliseconds: millis, turnsPerMicrosecond: calibrate())
+                contended.runThroughput()
+                contended.runUrgent()
+                Timeouts(results: results, rounds: rounds).run()
+            }
+        }
     }
 }
 

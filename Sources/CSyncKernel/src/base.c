@@ -13,6 +13,8 @@ const char *csk_version(void) {
 
 int64_t csk_now(void) { return csk_platform_now(); }
 
+int32_t csk_thread_id(void) { return csk_platform_thread_id(); }
+
 int64_t csk_deadline_after(int64_t nanoseconds) {
     int64_t deadline;
     return __builtin_add_overflow(csk_platform_now(), nanoseconds, &deadline) ? CSK_NEVER : deadline;

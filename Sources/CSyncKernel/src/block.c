@@ -18,7 +18,7 @@
 #define CSK_BLOCKS_ARE_KEPT 1
 #endif
 
-enum { LIST_LENGTH = 64, LISTS = 256 };
+enum { LIST_LENGTH = 64, LISTS = 1024 };
 
 typedef struct block {
     struct block *next;
@@ -26,7 +26,7 @@ typedef struct block {
 
 /* What threads had too many of: lists of LIST_LENGTH blocks. */
 static block_t *lists[LISTS];
-/* About where the full places end. */
+/* How many places are filled: not to look where there is nothing, and about where to look. May be one behind for each thread,. */
 static uint32_t filled;
 
 static _Thread_local struct {
@@ -44,25 +44,23 @@ static void free_list(block_t *block) {
 }
 
 static void hand_on(block_t *list) {
-    uint32_t start = csk_load(&filled, CSK_RELAXED);
-    for (uint32_t i = 0; i < LISTS; i++) {
-        uint32_t at = (start + i) % LISTS;
-        block_t *empty = NULL;
-        if (csk_load(&lists[at], CSK_RELAXED) != NULL || !csk_cas(&lists[at], &empty, list, CSK_RELEASE)) continue;
-        csk_store(&filled, (at + 1) % LISTS, CSK_RELAXED);
+    uint32_t count = csk_load(&filled, CSK_RELAXED);
+    for (uint32_t i = 0; i < LISTS && count < LISTS; i++) {
+        block_t **place = &lists[(count + i) % LISTS], *empty = NULL;
+        if (csk_load(place, CSK_RELAXED) != NULL || !csk_cas(place, &empty, list, CSK_RELEASE)) continue;
+        csk_fetch_add(&filled, 1u, CSK_RELAXED);
         return;
     }
     free_list(list);
 }
 
 static block_t *receive(void) {
-    uint32_t start = csk_load(&filled, CSK_RELAXED);
-    for (uint32_t i = 1; i <= LISTS; i++) {
-        uint32_t at = (start + LISTS - i) % LISTS;
-        if (csk_load(&lists[at], CSK_RELAXED) == NULL) continue;
-        block_t *list = csk_exchange(&lists[at], (block_t *)NULL, CSK_ACQUIRE);
+    uint32_t count = csk_load(&filled, CSK_RELAXED);
+    for (uint32_t i = 1; i <= LISTS && count != 0; i++) {
+        block_t **place = &lists[(count + LISTS - i) % LISTS];
+        block_t *list = csk_load(place, CSK_RELAXED) == NULL ? NULL : csk_exchange(place, (block_t *)NULL, CSK_ACQUIRE);
         if (list == NULL) continue;
-        csk_store(&filled, at, CSK_RELAXED);
+        csk_fetch_add(&filled, -1u, CSK_RELAXED);
         return list;
     }
     return NULL;

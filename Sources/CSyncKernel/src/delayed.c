@@ -7,23 +7,36 @@
  *   QUEUED, RUNS → LAST   cancelled with a call begun: one more follows
  *   any → STOPPED         before the only call, the last one, or by who cancels
  *
- * Who cancels stops the timer first, which also waits for the timer's thread to be done with this memory. */
+ * Who cancels stops the timer first, which also waits for the timer's thread to be done with this memory.
+ *
+ * Above the state stands the epoch of the process that wrote it: in a child of fork what the parent started is stopped. */
 #include "csynckernel/delayed.h"
 
 #include "internal/workqueue.h"
 
-enum { STOPPED = 0, WAITS, QUEUED, RUNS, LAST };
+enum { STOPPED = 0, WAITS, QUEUED, RUNS, LAST, STATE_BITS = 3 };
 
-static bool change(csk_delayed_t *delayed, uint32_t from, uint32_t to) { return csk_cas(&delayed->state, &from, to, CSK_ACQ_REL); }
+static uint32_t word_of(uint32_t state) { return csk_pool_epoch() << STATE_BITS | state; }
+static uint32_t state_of(uint32_t word) { return (word ^ word_of(0)) >> STATE_BITS == 0 ? word ^ word_of(0) : STOPPED; }
+static uint32_t look(const csk_delayed_t *delayed) { return state_of(csk_load(&delayed->state, CSK_ACQUIRE)); }
+
+static void set(csk_delayed_t *delayed, uint32_t state) { csk_store(&delayed->state, word_of(state), CSK_RELEASE); }
+static bool change(csk_delayed_t *delayed, uint32_t from, uint32_t to) {
+    uint32_t word = csk_load(&delayed->state, CSK_ACQUIRE);
+    return state_of(word) == from && csk_cas(&delayed->state, &word, word_of(to), CSK_ACQ_REL);
+}
 
 static void call_last(csk_delayed_t *delayed, int status) {
-    csk_store(&delayed->state, (uint32_t)STOPPED, CSK_RELEASE);
-    delayed->function(&delayed->work, status);
+    csk_work_function_t function = delayed->function; /* from then on somebody may start it anew */
+    set(delayed, STOPPED);
+    function(&delayed->work, status);
 }
 
 static void run_periodic(csk_delayed_t *delayed) {
     if (change(delayed, QUEUED, RUNS)) {
+        uint32_t epoch = csk_pool_epoch();
         delayed->function(&delayed->work, 0);
+        if (CSK_UNLIKELY(csk_pool_epoch() != epoch)) return;
         if (change(delayed, RUNS, WAITS)) return;
     }
     call_last(delayed, ECANCELED);
@@ -36,7 +49,7 @@ static void run(csk_work_t *work, int status) {
     } else if (status == 0) {
         run_periodic(delayed);
     } else {
-        csk_store(&delayed->state, (uint32_t)LAST, CSK_RELEASE);
+        set(delayed, LAST);
         csk_timer_cancel(&delayed->timer);
         call_last(delayed, status);
     }
@@ -49,51 +62,64 @@ static int queue_work(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank)
     return csk_workqueue_enqueue_always(queue, work, rank, run);
 }
 
+/* The first multiple of the period after `due_ns` that has not come yet. */
+static int64_t next_due(int64_t due_ns, int64_t period_ns) {
+    int64_t missed = (csk_platform_now() - due_ns) / period_ns, last_ns = due_ns + missed * period_ns;
+    return last_ns > CSK_NEVER - period_ns ? CSK_NEVER : last_ns + period_ns;
+}
+
 static void time_has_come(csk_timer_t *timer, void *context) {
     csk_delayed_t *delayed = context;
-    uint32_t state = csk_load(&delayed->state, CSK_ACQUIRE);
+    uint32_t state = look(delayed);
     if (delayed->period_ns != 0 && state != STOPPED && state != LAST) {
-        int64_t late_ns = csk_platform_now() - delayed->due_ns;
-        delayed->due_ns += (late_ns / delayed->period_ns + 1) * delayed->period_ns;
+        delayed->due_ns = next_due(delayed->due_ns, delayed->period_ns);
         csk_timer_start(timer, delayed->due_ns, time_has_come, delayed);
     }
     if (!change(delayed, WAITS, QUEUED)) return;
-    int error = queue_work(delayed->queue, &delayed->work, delayed->rank);
+    /* The queue may be destroyed as soon as the function was called. It is of this process: csk_delayed_start saw to that. */
+    csk_workqueue_t *queue = delayed->queue;
+    csk_workqueue_pin(queue);
+    int error = queue_work(queue, &delayed->work, delayed->rank);
     if (error != 0) run(&delayed->work, error);
+    csk_workqueue_unpin(queue);
 }
 
 int csk_delayed_start_ranked(csk_delayed_t *delayed, csk_workqueue_t *queue, csk_rank_t rank, int64_t deadline_ns, int64_t period_ns,
                              csk_work_function_t function) {
     if (function == NULL || period_ns < 0) return EINVAL;
+    if (queue->when_full == CSK_WORKQUEUE_DROP_OLDEST && rank != csk_workqueue_rank(queue)) return EINVAL;
     int error = csk_timer_prepare();
+    if (error == 0) error = csk_workqueue_ready(queue);
     if (error != 0) return error;
     if (!change(delayed, STOPPED, WAITS)) return EBUSY;
     delayed->queue = queue;
     delayed->function = function;
     delayed->rank = rank;
-    delayed->due_ns = deadline_ns;
+    delayed->due_ns = deadline_ns > 0 ? deadline_ns : 0; /* before there was time: now */
     delayed->period_ns = period_ns;
     if (deadline_ns <= 0 && period_ns == 0) {
         time_has_come(&delayed->timer, delayed);
         return 0;
     }
-    return csk_timer_start(&delayed->timer, deadline_ns, time_has_come, delayed);
+    error = csk_timer_start(&delayed->timer, deadline_ns, time_has_come, delayed);
+    if (error != 0) set(delayed, STOPPED);
+    return error;
 }
 
 int csk_delayed_start(csk_delayed_t *delayed, csk_workqueue_t *queue, int64_t deadline_ns, int64_t period_ns, csk_work_function_t function) {
-    return csk_delayed_start_ranked(delayed, queue, csk_rank(queue->priority, CSK_PLACE_BACK), deadline_ns, period_ns, function);
+    return csk_delayed_start_ranked(delayed, queue, csk_workqueue_rank(queue), deadline_ns, period_ns, function);
 }
 
 int csk_delayed_cancel(csk_delayed_t *delayed) {
-    if (csk_load(&delayed->state, CSK_ACQUIRE) == STOPPED) return ENOENT;
+    if (look(delayed) == STOPPED) return ENOENT;
     csk_timer_cancel(&delayed->timer);
     for (;;) {
-        uint32_t state = csk_load(&delayed->state, CSK_ACQUIRE);
+        uint32_t state = look(delayed);
         if (state == STOPPED || state == LAST) return ENOENT;
         if (state == WAITS) {
             if (change(delayed, WAITS, STOPPED)) return 0;
         } else if (state == QUEUED && csk_workqueue_cancel(delayed->queue, &delayed->work) == 0) {
-            csk_store(&delayed->state, (uint32_t)STOPPED, CSK_RELEASE);
+            set(delayed, STOPPED);
             return 0;
         } else if (delayed->period_ns == 0) {
             return ENOENT;

@@ -18,11 +18,13 @@ typedef struct {
 
 static const int64_t spin_ns = 5000;               /* about what a wake costs */
 static const int64_t stalled_ns = 1000000;
+static const int64_t resigned_ns = 50000000;
 static const uint32_t turn_of_lowest = 64;
 
 static struct {
     uint32_t lock;
     uint32_t workers, wanted;                      /* wanted: as many as there are processors */
+    bool starting, ready;                          /* ready: there is a worker, and it stays */
     uint32_t most;                                 /* of those that don't sleep inside their functions */
     int64_t idle_ns;                               /* how long a worker beyond `wanted` sleeps before it ends */
     level_t levels[CSK_POOL_LEVELS];
@@ -56,7 +58,7 @@ static void after_fork_in_child(void) {
     pool.queued = 0;
     pool.all = pool.idle = NULL;
     pool.epoch++;
-    pool.waking = pool.watching = false;
+    pool.waking = pool.watching = pool.starting = pool.ready = false;
     pool.fork_handled = true;
     csk_queue_unlock(&pool.lock);
 }
@@ -80,7 +82,13 @@ static bool begin_watch(void) {
 }
 
 static void look_for_progress(csk_timer_t *timer, void *context);
-static void watch(void) { csk_timer_start(&pool.watch, csk_deadline_after(stalled_ns), look_for_progress, NULL); }
+static void watch(int64_t after_ns) {
+    if (csk_timer_start(&pool.watch, csk_deadline_after(after_ns), look_for_progress, NULL) == 0) return;
+    /* A child of fork may have no timer thread: the next post tries again. */
+    csk_queue_lock(&pool.lock);
+    pool.watching = false;
+    csk_queue_unlock(&pool.lock);
+}
 
 /* Under the lock: takes the worker that went to sleep last off the stack, for the caller to wake. */
 static worker_t *call_worker(void) {
@@ -108,8 +116,8 @@ static uint32_t count_running(uint32_t workers) {
 }
 
 /* Work waits, and for 1 ms no worker has come for any: they are all inside functions that block, or take long. As many are started as
- * are missing while others sleep; else one. Where no other can be started there is nothing to watch for: the next post, or worker
- * that comes for work, begins anew. */
+ * are missing while others sleep; else one. Where no other was started, since enough of them run or the system has none to give, the clock
+ * goes on slowly: those that run may come to sleep. */
 static void look_for_progress(csk_timer_t *timer, void *context) {
     (void)timer, (void)context;
     csk_queue_lock(&pool.lock);
@@ -130,9 +138,9 @@ static void look_for_progress(csk_timer_t *timer, void *context) {
     for (; more > 0; more--) started |= start_worker() == 0;
     csk_queue_lock(&pool.lock);
     /* A worker that was told to look will watch, if there is more than it can take. */
-    bool again = pool.watching = pool.queued != 0 && pool.idle == NULL && !pool.waking && (started || !stalled);
+    bool again = pool.watching = pool.queued != 0 && pool.idle == NULL && !pool.waking && pool.workers < CSK_POOL_THREADS_MAX;
     csk_queue_unlock(&pool.lock);
-    if (again) watch();
+    if (again) watch(started || !stalled ? stalled_ns : resigned_ns);
 }
 
 static int prepare(void) {
@@ -156,14 +164,26 @@ static int prepare(void) {
 }
 
 int csk_pool_prepare(void) {
-    if (CSK_LIKELY(csk_load(&pool.workers, CSK_RELAXED) != 0)) return 0;
+    if (CSK_LIKELY(csk_load(&pool.ready, CSK_RELAXED))) return 0;
     int error = prepare();
     if (error != 0) return error;
     csk_queue_lock(&pool.lock);
-    bool first = pool.workers == 0;
+    while (pool.starting) {
+        csk_queue_unlock(&pool.lock);
+        csk_platform_yield();
+        csk_queue_lock(&pool.lock);
+    }
+    bool first = pool.starting = !pool.ready;
     count_workers(first);
     csk_queue_unlock(&pool.lock);
-    return first ? start_worker() : 0;
+    if (!first) return 0;
+    /* Nobody else may count on it before it is known that it runs. */
+    error = start_worker();
+    csk_queue_lock(&pool.lock);
+    pool.starting = false;
+    if (error == 0) csk_store(&pool.ready, true, CSK_RELAXED);
+    csk_queue_unlock(&pool.lock);
+    return error;
 }
 
 int csk_pool_post(csk_pool_item_t *item, csk_pool_function_t function) {
@@ -187,7 +207,7 @@ int csk_pool_post(csk_pool_item_t *item, csk_pool_function_t function) {
     csk_queue_unlock(&pool.lock);
     if (worker != NULL) wake(worker);
     if (start) start_worker();
-    if (watches) watch();
+    if (watches) watch(stalled_ns);
     return 0;
 }
 
@@ -249,11 +269,20 @@ static void run_worker(void *context) {
     (void)context;
     worker_t self = { .thread_id = csk_platform_thread_id() };
     csk_queue_lock(&pool.lock);
+    uint32_t epoch = pool.epoch;
     join(&self);
     csk_queue_unlock(&pool.lock);
     for (bool called = false;;) {
         csk_queue_lock(&pool.lock);
         if (called) pool.waking = false;
+        if (CSK_UNLIKELY(epoch != pool.epoch)) {
+            /* The item's function has forked: in the child this worker is the first. */
+            epoch = pool.epoch;
+            self = (worker_t){ .thread_id = csk_platform_thread_id() };
+            count_workers(1);
+            csk_store(&pool.ready, true, CSK_RELAXED);
+            join(&self);
+        }
         csk_pool_item_t *item = take();
         worker_t *next = pool.queued != 0 ? call_worker() : NULL;
         bool watches = pool.queued != 0 && next == NULL && begin_watch();
@@ -264,7 +293,7 @@ static void run_worker(void *context) {
         }
         csk_queue_unlock(&pool.lock);
         if (next != NULL) wake(next);
-        if (watches) watch();
+        if (watches) watch(stalled_ns);
         called = item == NULL;
         if (item != NULL) item->function(item);
         else if (!sleep_until_called(&self)) return;
@@ -279,5 +308,4 @@ uint32_t csk_pool_workers(void) {
 }
 
 uint64_t csk_pool_queued(void) { return csk_load(&pool.queued, CSK_RELAXED); }
-bool csk_pool_has_work(void) { return csk_load(&pool.queued, CSK_RELAXED) != 0; }
 uint32_t csk_pool_epoch(void) { return csk_load(&pool.epoch, CSK_RELAXED); }

@@ -12,7 +12,7 @@ static _Thread_local csk_section_t *innermost __attribute__((tls_model("initial-
 
 bool csk_section_inside(const csk_workqueue_t *queue) {
     for (const csk_section_t *section = innermost; section != NULL; section = section->outer)
-        if (section->queue == queue) return true;
+        if (section->queue == queue && !csk_section_is_over(section)) return true;
     return false;
 }
 
@@ -51,7 +51,7 @@ int csk_workqueue_create(csk_workqueue_t **queue, const csk_workqueue_attr_t *at
 }
 
 /* The last access of a worker, and of the owner of a queue on the heap. */
-static void unpin(csk_workqueue_t *queue) {
+void csk_workqueue_unpin(csk_workqueue_t *queue) {
     bool on_heap = queue->on_heap;
     uint64_t before = csk_fetch_add(&queue->state, -STATE_PIN_ONE, CSK_ACQ_REL);
     if (on_heap && (before & STATE_PINS) == STATE_PIN_ONE) free(queue);
@@ -63,14 +63,14 @@ void csk_workqueue_release(csk_workqueue_t *queue) {
     csk_fetch_and(&queue->state, ~STATE_SUSPENDS, CSK_SEQ_CST);
     csk_workqueue_unlock(queue);
     csk_workqueue_look(queue);
-    unpin(queue);
+    csk_workqueue_unpin(queue);
 }
 
 int csk_workqueue_destroy(csk_workqueue_t *queue) {
     if (csk_section_inside(queue)) return EDEADLK;
     csk_workqueue_lock(queue);
     csk_work_sort(queue);
-    bool busy = queue->waiting != 0 || queue->running != 0 || queue->drains != NULL || queue->rooms != NULL;
+    bool busy = queue->waiting != 0 || queue->running != 0 || queue->refusing != 0 || queue->drains != NULL || queue->rooms != NULL;
     csk_workqueue_unlock(queue);
     if (busy) return EBUSY;
     while (csk_load(&queue->state, CSK_ACQUIRE) & STATE_PINS) csk_platform_yield();
@@ -124,22 +124,28 @@ static void serve(csk_pool_item_t *item);
 
 static bool has_worker_to_spare(const csk_workqueue_t *queue, uint64_t state) { return (state & STATE_ACTIVE) < csk_workqueue_width(queue); }
 
-void csk_workqueue_activate(csk_workqueue_t *queue) {
+bool csk_workqueue_claim(csk_workqueue_t *queue) {
     uint64_t state = csk_load(&queue->state, CSK_SEQ_CST);
-    while (!(state & STATE_ATTENDED) && has_worker_to_spare(queue, state)) {
-        if (!csk_cas(&queue->state, &state, state + STATE_ACTIVE_ONE + STATE_PIN_ONE + STATE_POSTED, CSK_SEQ_CST)) continue;
-        queue->item.level = csk_pool_level(queue->priority);
-        csk_pool_post(&queue->item, serve); /* can't fail: csk_workqueue_ready saw a worker */
-        return;
-    }
+    while (!(state & STATE_ATTENDED) && has_worker_to_spare(queue, state))
+        if (csk_cas(&queue->state, &state, state + STATE_ACTIVE_ONE + STATE_PIN_ONE + STATE_POSTED, CSK_SEQ_CST)) return true;
+    return false;
+}
+
+void csk_workqueue_post(csk_workqueue_t *queue) {
+    queue->item.level = csk_pool_level(queue->priority);
+    csk_pool_post(&queue->item, serve); /* can't fail: csk_workqueue_ready saw a worker */
+}
+
+void csk_workqueue_activate(csk_workqueue_t *queue) {
+    if (csk_workqueue_claim(queue)) csk_workqueue_post(queue);
 }
 
 void csk_workqueue_look(csk_workqueue_t *queue) {
     csk_workqueue_lock(queue);
     csk_work_sort(queue);
-    bool more = csk_work_may_begin(queue);
+    bool post = csk_work_may_begin(queue) && csk_workqueue_claim(queue);
     csk_workqueue_unlock(queue);
-    if (more) csk_workqueue_activate(queue);
+    if (post) csk_workqueue_post(queue);
 }
 
 void csk_waits_call(csk_workqueue_wait_t *done) {
@@ -150,13 +156,39 @@ void csk_waits_call(csk_workqueue_wait_t *done) {
     }
 }
 
-void csk_works_refuse(csk_work_t *first) {
+/* ---- Works that will not run ------------------------------------------------------------------------------------------------ */
+
+/* Under the lock, before refuse: `first` and what it links were taken out. Drains go on to wait until all were told, for the one that arrived first:
+ * a drain that waits for any of them waits for that one, so none is done here. */
+static void begin_refusal(csk_workqueue_t *queue, const csk_work_t *first, csk_section_t *section) {
+    csk_workqueue_wait_t *none = NULL;
+    *section = (csk_section_t){ .queue = queue, .arrival = INT64_MAX, .epoch = queue->epoch };
+    for (const csk_work_t *work = first; work != NULL; work = (const csk_work_t *)work->node.next)
+        if (csk_work_arrival(work) < section->arrival) section->arrival = csk_work_arrival(work);
+    for (const csk_work_t *work = first; work != NULL; work = (const csk_work_t *)work->node.next)
+        if (csk_work_arrival(work) != section->arrival) csk_work_account(queue, csk_work_arrival(work), &none);
+    queue->refusing++;
+    csk_workqueue_pin(queue);
+}
+
+static void refuse(csk_work_t *first, csk_section_t *section) {
+    csk_workqueue_t *queue = section->queue;
+    csk_workqueue_wait_t *done = NULL;
+    csk_section_enter(section);
     while (first != NULL) {
         csk_work_t *work = first;
         first = (csk_work_t *)work->node.next;
         if (work->kind & WORK_SYNC) csk_sync_call_answer(csk_sync_call_of(work), CALL_REFUSED);
         else work->function(work, ECANCELED);
     }
+    csk_section_leave(section);
+    if (CSK_UNLIKELY(csk_section_is_over(section))) return;
+    csk_workqueue_lock(queue);
+    queue->refusing--;
+    csk_work_account(queue, section->arrival, &done);
+    csk_workqueue_unlock(queue);
+    csk_waits_call(done);
+    csk_workqueue_unpin(queue);
 }
 
 /* Runs what was taken. The section is still to be ended, unless it went to another thread: false. */
@@ -181,8 +213,17 @@ static void end(csk_section_t *section) {
     csk_waits_call(done);
 }
 
-void csk_work_run(csk_work_t *work, csk_section_t *section) {
-    if (run(work, section)) end(section);
+bool csk_work_run(csk_work_t *work, csk_section_t *section) {
+    if (!run(work, section)) return true;
+    if (csk_section_is_over(section)) return false;
+    end(section);
+    return true;
+}
+
+/* Whether the pool has other work for this worker than to come to this queue. */
+static bool others_wait(csk_workqueue_t *queue) {
+    uint64_t queued = csk_pool_queued();
+    return queued > 1 || (queued == 1 && !(csk_load(&queue->state, CSK_RELAXED) & STATE_POSTED));
 }
 
 /* Watches the inbox for a moment; on a concurrent queue one worker does. */
@@ -190,7 +231,7 @@ static void linger(csk_workqueue_t *queue) {
     bool shared = queue->width > 1;
     if (shared && (csk_fetch_or(&queue->state, STATE_LINGERS, CSK_RELAXED) & STATE_LINGERS)) return;
     int64_t end_ns = csk_platform_now() + linger_ns;
-    while (csk_load(&queue->inbox_last, CSK_RELAXED) == NULL && csk_platform_now() < end_ns && !csk_pool_has_work())
+    while (csk_load(&queue->inbox_last, CSK_RELAXED) == NULL && csk_platform_now() < end_ns && !others_wait(queue))
         for (int pauses = 0; pauses < 4; pauses++) csk_platform_pause();
     if (shared) csk_fetch_and(&queue->state, ~STATE_LINGERS, CSK_SEQ_CST);
 }
@@ -239,7 +280,8 @@ static void serve(csk_pool_item_t *item) {
         if (work != NULL) {
             lingered = false;
             ends = run(work, &section);
-            if (++served % quantum != 0 || !csk_pool_has_work()) continue;
+            if (ends && CSK_UNLIKELY(csk_section_is_over(&section))) return; /* a child's queue has no worker yet */
+            if (++served % quantum != 0 || !others_wait(queue)) continue;
             if (ends) end(&section);
             ends = false;
             if (steps_back(queue)) return;
@@ -247,7 +289,7 @@ static void serve(csk_pool_item_t *item) {
             linger(queue);
             lingered = true;
         } else if (!comes_back(queue)) {
-            unpin(queue);
+            csk_workqueue_unpin(queue);
             return;
         } else {
             lingered = false;
@@ -259,7 +301,7 @@ static void serve(csk_pool_item_t *item) {
 
 void csk_work_push(csk_workqueue_t *queue, csk_work_t *work) {
     work->node.next = NULL;
-    work->place = PLACE_INBOX;
+    csk_store(&work->place, (uint32_t)PLACE_INBOX, CSK_RELAXED);
     csk_work_t *before = csk_exchange(&queue->inbox_last, work, CSK_SEQ_CST);
     if (before != NULL) csk_store(&before->node.next, &work->node, CSK_RELEASE);
     else csk_store(&queue->inbox_first, work, CSK_RELEASE);
@@ -267,23 +309,27 @@ void csk_work_push(csk_workqueue_t *queue, csk_work_t *work) {
 
 /* A queue with a bound: what waits is counted, so it is all under the lock. */
 static int enqueue_bounded(csk_workqueue_t *queue, csk_work_t *work, int64_t deadline_ns) {
-    if (queue->when_full == CSK_WORKQUEUE_WAIT) return csk_workqueue_wait_for_room(queue, work, deadline_ns);
-    csk_workqueue_wait_t *done = NULL;
+    if (queue->when_full == CSK_WORKQUEUE_WAIT) {
+        int error = csk_workqueue_wait_for_room(queue, work, deadline_ns);
+        if (error == 0) csk_workqueue_activate(queue);
+        return error;
+    }
     csk_work_t *dropped = NULL;
+    csk_section_t refusal;
     csk_workqueue_lock(queue);
     csk_work_sort(queue);
     bool full = queue->waiting >= queue->capacity;
     if (full && queue->when_full == CSK_WORKQUEUE_DROP_OLDEST) {
         dropped = queue->first != NULL ? queue->first : queue->barrier != NULL ? queue->barrier : queue->later_first;
         csk_work_remove(queue, dropped);
-        csk_work_account(queue, csk_work_arrival(dropped), &done);
         dropped->node.next = NULL;
+        begin_refusal(queue, dropped, &refusal);
         full = false;
     }
     if (!full) csk_work_arrange(queue, work);
     csk_workqueue_unlock(queue);
-    csk_works_refuse(dropped);
-    csk_waits_call(done);
+    if (!full) csk_workqueue_activate(queue);
+    if (dropped != NULL) refuse(dropped, &refusal);
     return full ? EAGAIN : 0;
 }
 
@@ -292,7 +338,7 @@ int csk_workqueue_enqueue_always(csk_workqueue_t *queue, csk_work_t *work, csk_r
     int error = csk_workqueue_ready(queue);
     if (CSK_UNLIKELY(error != 0)) return error;
     work->function = function;
-    work->kind = WORK_PLAIN;
+    work->kind = csk_work_kind(queue, WORK_PLAIN);
     work->node.rank = rank;
     csk_work_push(queue, work);
     csk_workqueue_activate(queue);
@@ -305,12 +351,12 @@ static int enqueue(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, ui
     if (CSK_UNLIKELY(error != 0)) return error;
     if (CSK_UNLIKELY(csk_load(&queue->state, CSK_RELAXED) & STATE_SHUT)) return ESHUTDOWN;
     work->function = function;
-    work->kind = kind;
+    work->kind = csk_work_kind(queue, kind);
     work->node.rank = rank;
-    if (queue->capacity == 0) csk_work_push(queue, work);
-    else error = enqueue_bounded(queue, work, deadline_ns);
-    if (error == 0) csk_workqueue_activate(queue);
-    return error;
+    if (queue->capacity != 0) return enqueue_bounded(queue, work, deadline_ns);
+    csk_work_push(queue, work);
+    csk_workqueue_activate(queue);
+    return 0;
 }
 
 int csk_workqueue_enqueue(csk_workqueue_t *queue, csk_work_t *work, csk_work_function_t function) {
@@ -334,17 +380,19 @@ int csk_workqueue_cancel(csk_workqueue_t *queue, csk_work_t *work) {
     csk_workqueue_wait_t *done = NULL, *room = NULL;
     csk_workqueue_lock(queue);
     csk_work_sort(queue);
-    bool waits = work->place != PLACE_NOWHERE;
+    /* In the inbox no more: what still seems to be there is only just being queued, again. */
+    bool waits = csk_load(&work->place, CSK_RELAXED) > PLACE_INBOX && work->kind >> WORK_EPOCH_SHIFT == csk_work_kind(queue, 0) >> WORK_EPOCH_SHIFT;
     if (waits) {
         csk_work_remove(queue, work);
         csk_work_account(queue, csk_work_arrival(work), &done);
         if (queue->rooms != NULL) room = csk_rooms_take(queue);
     }
-    bool more = csk_work_may_begin(queue);
+    /* It may have been the barrier that others waited for. */
+    bool post = waits && csk_work_may_begin(queue) && csk_workqueue_claim(queue);
     csk_workqueue_unlock(queue);
     csk_waits_call(room);
     csk_waits_call(done);
-    if (waits && more) csk_workqueue_activate(queue); /* it may have been the barrier that others waited for */
+    if (post) csk_workqueue_post(queue);
     return waits ? 0 : ENOENT;
 }
 
@@ -369,21 +417,17 @@ int csk_workqueue_resume(csk_workqueue_t *queue) {
 }
 
 void csk_workqueue_shutdown(csk_workqueue_t *queue, bool cancel) {
-    csk_workqueue_wait_t *done = NULL;
-    csk_work_t *first = NULL;
+    csk_section_t refusal;
     csk_workqueue_lock(queue);
     csk_fetch_or(&queue->state, STATE_SHUT, CSK_SEQ_CST);
     csk_work_sort(queue);
-    if (cancel) {
-        first = csk_work_remove_all(queue);
-        for (csk_work_t *work = first; work != NULL; work = (csk_work_t *)work->node.next) csk_work_account(queue, csk_work_arrival(work), &done);
-    }
+    csk_work_t *first = cancel ? csk_work_remove_all(queue) : NULL;
+    if (first != NULL) begin_refusal(queue, first, &refusal);
     csk_workqueue_wait_t *rooms = queue->rooms;
     queue->rooms = NULL;
     csk_workqueue_unlock(queue);
     csk_waits_call(rooms);
-    csk_works_refuse(first);
-    csk_waits_call(done);
+    if (first != NULL) refuse(first, &refusal);
 }
 
 uint32_t csk_workqueue_waiting(csk_workqueue_t *queue) {

@@ -34,7 +34,7 @@ static bool is_barrier(const csk_workqueue_t *queue, const csk_work_t *work) { r
 
 /* Its number of arrival is known. */
 static void place(csk_workqueue_t *queue, csk_work_t *work) {
-    if (queue->barrier != NULL || queue->later_first != NULL) {
+    if (queue->barrier != NULL) {
         append(later_list(queue), work, PLACE_LATER);
     } else if (is_barrier(queue, work)) {
         work->place = PLACE_BARRIER;
@@ -82,8 +82,6 @@ void csk_work_sort(csk_workqueue_t *queue) {
         }
         csk_work_arrange(queue, work);
         work = next;
-        /* The loop ends when the last was taken; a first that is stored after that is for the next time. */
-        if (work != NULL) csk_store(&queue->inbox_first, work, CSK_RELAXED);
     }
 }
 
@@ -91,6 +89,11 @@ static csk_work_t *next_in_order(const csk_workqueue_t *queue) {
     csk_work_t *ranked = (csk_work_t *)csk_heap_top(&queue->ranked);
     if (ranked == NULL || (queue->first != NULL && csk_heap_before(&queue->first->node, &ranked->node))) return queue->first;
     return ranked;
+}
+
+bool csk_work_is_next(const csk_workqueue_t *queue, const csk_work_t *work) {
+    const csk_work_t *next = next_in_order(queue);
+    return work == (next != NULL ? next : queue->barrier);
 }
 
 static bool is_open(const csk_workqueue_t *queue) {
@@ -103,12 +106,10 @@ bool csk_work_may_begin(const csk_workqueue_t *queue) {
 
 /* The barrier is gone, to run alone or for good: what came after it may be placed, up to the next one. */
 static void place_later(csk_workqueue_t *queue) {
-    csk_work_t *work = queue->later_first;
-    queue->later_first = queue->later_last = NULL;
-    while (work != NULL) {
-        csk_work_t *next = next_of(work);
+    while (queue->barrier == NULL && queue->later_first != NULL) {
+        csk_work_t *work = queue->later_first;
+        unlink_from(later_list(queue), work);
         place(queue, work);
-        work = next;
     }
 }
 
@@ -133,7 +134,8 @@ csk_work_t *csk_work_take(csk_workqueue_t *queue, csk_section_t *section, bool o
     csk_work_remove(queue, work);
     queue->running++;
     bool called = (work->kind & WORK_SYNC) != 0;
-    *section = (csk_section_t){ .queue = queue, .arrival = csk_work_arrival(work), .alone = barrier || ((outside || called) && queue->width <= 1) };
+    *section = (csk_section_t){ .queue = queue, .arrival = csk_work_arrival(work), .epoch = queue->epoch,
+                                .alone = barrier || ((outside || called) && queue->width <= 1) };
     if (section->alone) {
         queue->exclusive = 1;
         csk_fetch_or(&queue->state, STATE_EXCLUSIVE, CSK_RELAXED);

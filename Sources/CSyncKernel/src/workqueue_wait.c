@@ -1,4 +1,8 @@
-/* workqueue_wait.c: callers that wait for a queue: for their turn, for room, for its end. While nobody serves the queue they do. */
+/* workqueue_wait.c: callers that wait for a queue: for their turn, for room, for its end.
+ *
+ * A caller that waits for its turn on a serial queue which nobody serves runs what is before it itself: all of that must end before
+ * its turn anyway, so if it waits for something that the caller holds there is a deadlock in either case. Not so for room, which comes when
+ * work begins, nor on a concurrent queue: there callers leave it to workers. */
 #include "internal/workqueue.h"
 
 /* As waiters for a gate: about a tenth of what a park and a wake on an idle core cost. */
@@ -25,20 +29,27 @@ static uint32_t await(uint32_t *word, int64_t deadline_ns) {
 
 void csk_sync_call_answer(csk_sync_call_t *call, uint32_t value) { answer(&call->word, value); }
 
-/* Runs what the queue holds until `word` is answered, the work that is the caller's own was taken (true), or others are at it. */
-static bool help(csk_workqueue_t *queue, const csk_work_t *own, csk_section_t *section, const uint32_t *word) {
-    while (csk_load(word, CSK_ACQUIRE) == WORD_WAITS) {
+/* Takes the caller's own work, if it may begin (*mine); on a serial queue, runs what is before it, until `call` is answered, the deadline has passed, or
+ * others are at it. 0; ECANCELED in a child that was forked meanwhile, whose queue knows nothing of the caller. */
+static int help(csk_workqueue_t *queue, const csk_sync_call_t *call, csk_section_t *section, int64_t deadline_ns, bool *mine) {
+    bool ran = false;
+    while (csk_load(&call->word, CSK_ACQUIRE) == WORD_WAITS && !(ran && csk_platform_now() >= deadline_ns)) {
         csk_workqueue_lock(queue);
         csk_work_sort(queue);
-        csk_work_t *work = csk_work_take(queue, section, true);
+        bool takes = queue->width <= 1 || csk_work_is_next(queue, &call->work);
+        csk_work_t *work = takes ? csk_work_take(queue, section, true) : NULL;
         csk_workqueue_wait_t *room = work != NULL && queue->rooms != NULL ? csk_rooms_take(queue) : NULL;
         csk_workqueue_unlock(queue);
         csk_waits_call(room);
-        if (work == NULL) return false;
-        if (work == own) return true;
-        csk_work_run(work, section);
+        *mine = work == &call->work;
+        if (!takes) csk_workqueue_activate(queue);
+        if (work == NULL || *mine) return 0;
+        if (!csk_work_run(work, section)) return ECANCELED;
+        ran = true;
     }
-    return false;
+    /* Others left what came meanwhile to who ends the section. */
+    if (ran) csk_workqueue_look(queue);
+    return 0;
 }
 
 /* ---- Turns ------------------------------------------------------------------------------------------------------------------- */
@@ -48,23 +59,20 @@ static void run_call(csk_section_t *section, void (*function)(void *), void *con
     csk_section_enter(section);
     function(context);
     csk_section_leave(section);
+    if (CSK_UNLIKELY(csk_section_is_over(section))) return;
     csk_workqueue_wait_t *done = NULL;
     csk_workqueue_lock(queue);
     csk_section_end(section, &done);
     csk_work_sort(queue);
-    bool more = csk_work_may_begin(queue);
+    bool post = csk_work_may_begin(queue) && csk_workqueue_claim(queue);
     csk_workqueue_unlock(queue);
     csk_waits_call(done);
-    if (more) csk_workqueue_activate(queue);
+    if (post) csk_workqueue_post(queue);
 }
 
-int csk_workqueue_sync(csk_workqueue_t *queue, csk_rank_t rank, bool barrier, int64_t deadline_ns, void (*function)(void *), void *context) {
-    if (function == NULL) return EINVAL;
-    if (csk_section_inside(queue)) return EDEADLK;
-    int error = csk_workqueue_ready(queue);
-    if (error != 0) return error;
+static int call_in_turn(csk_workqueue_t *queue, csk_rank_t rank, bool barrier, int64_t deadline_ns, void (*function)(void *), void *context) {
     csk_sync_call_t call = { .word = CALL_WAITS };
-    call.work.kind = WORK_SYNC | (barrier ? WORK_BARRIER : 0);
+    call.work.kind = csk_work_kind(queue, WORK_SYNC | (barrier ? WORK_BARRIER : 0));
     call.work.node.rank = rank;
     csk_workqueue_lock(queue);
     bool shut = (csk_load(&queue->state, CSK_RELAXED) & STATE_SHUT) != 0;
@@ -75,7 +83,10 @@ int csk_workqueue_sync(csk_workqueue_t *queue, csk_rank_t rank, bool barrier, in
     csk_workqueue_unlock(queue);
     if (shut) return ESHUTDOWN;
     csk_section_t section;
-    if (help(queue, &call.work, &section, &call.word)) {
+    bool mine = false;
+    int error = help(queue, &call, &section, deadline_ns, &mine);
+    if (error != 0) return error;
+    if (mine) {
         run_call(&section, function, context);
         return 0;
     }
@@ -90,6 +101,21 @@ int csk_workqueue_sync(csk_workqueue_t *queue, csk_rank_t rank, bool barrier, in
     return 0;
 }
 
+int csk_workqueue_sync(csk_workqueue_t *queue, csk_rank_t rank, bool barrier, int64_t deadline_ns, void (*function)(void *), void *context) {
+    if (function == NULL) return EINVAL;
+    if (queue->when_full == CSK_WORKQUEUE_DROP_OLDEST && rank != csk_workqueue_rank(queue)) return EINVAL;
+    if (csk_section_inside(queue)) return EDEADLK;
+    int error = csk_workqueue_ready(queue);
+    if (error != 0) return error;
+    /* The function may give up a queue on the heap. In a child that it forks the pin is gone. */
+    bool pins = queue->on_heap;
+    uint32_t epoch = csk_pool_epoch();
+    if (pins) csk_workqueue_pin(queue);
+    error = call_in_turn(queue, rank, barrier, deadline_ns, function, context);
+    if (pins && csk_pool_epoch() == epoch) csk_workqueue_unpin(queue);
+    return error;
+}
+
 /* ---- Room -------------------------------------------------------------------------------------------------------------------- */
 
 static void tell(csk_workqueue_wait_t *wait) { answer(&wait->word, CALL_GRANTED); }
@@ -97,6 +123,7 @@ static void tell_no(csk_workqueue_wait_t *wait) { answer(&wait->word, CALL_REFUS
 
 csk_workqueue_wait_t *csk_rooms_take(csk_workqueue_t *queue) {
     csk_workqueue_wait_t *room = queue->rooms;
+    if (queue->waiting >= queue->capacity) return NULL; /* who left was a caller, of whom there may be more than places */
     queue->rooms = room->next;
     room->next = NULL;
     room->function = tell;
@@ -128,8 +155,6 @@ int csk_workqueue_wait_for_room(csk_workqueue_t *queue, csk_work_t *work, int64_
     csk_workqueue_unlock(queue);
     if (!waits) return shut ? ESHUTDOWN : 0;
     if (inside) return EDEADLK;
-    csk_section_t section;
-    help(queue, NULL, &section, &room.word);
     uint32_t seen = await(&room.word, deadline_ns);
     if (seen == WORD_SLEEPS) {
         csk_workqueue_lock(queue);
@@ -147,7 +172,7 @@ void csk_workqueue_drain_async(csk_workqueue_t *queue, csk_workqueue_wait_t *wai
     *wait = (csk_workqueue_wait_t){ .function = function, .context = context };
     csk_workqueue_lock(queue);
     csk_work_sort(queue);
-    wait->remaining = (uint64_t)queue->waiting + queue->running;
+    wait->remaining = (uint64_t)queue->waiting + queue->running + queue->refusing;
     wait->arrivals = queue->arrivals;
     bool waits = wait->remaining != 0;
     if (waits) {

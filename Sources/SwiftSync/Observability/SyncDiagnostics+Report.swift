@@ -39,6 +39,8 @@ extension SyncDiagnostics.Report {
         public static let completionDropped = Kind(rawValue: "completion dropped")
         /// A lock was released again after it had been released.
         public static let releasedTwice = Kind(rawValue: "released twice")
+        /// The last copy of a lock went away without a release; its section or task was ended.
+        public static let lockDropped = Kind(rawValue: "lock dropped")
         /// A timeout was not a number.
         public static let invalidTimeout = Kind(rawValue: "invalid timeout")
         /// Work came after a close or a shutdown, and was refused.

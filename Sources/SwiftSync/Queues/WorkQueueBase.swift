@@ -78,7 +78,7 @@ public class WorkQueueBase: @unchecked Sendable {
 
     /// Runs `body` on the calling thread when it is its turn, and returns what it returns.
     ///
-    /// Blocks meanwhile; while nobody else serves the queue, it runs what is before it itself. From inside the queue's own work it stops the program with a
+    /// Blocks meanwhile; while nobody serves a serial queue, the caller runs what is before it itself. From inside the queue's own work it stops the program with a
     /// message. After a shutdown too.
     @discardableResult
     public final func sync<R, E: Error>(_ body: () throws(E) -> R) throws(E) -> R {

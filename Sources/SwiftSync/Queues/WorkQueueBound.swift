@@ -17,7 +17,7 @@ public struct WorkQueueBound: Sendable, Hashable {
         self.whenFull = Int32(whenFull)
     }
 
-    /// The caller waits for room, and meanwhile runs what the queue holds if nobody else does. From inside the queue's own work, which
+    /// The caller waits for room. From inside the queue's own work, which
     /// room waits for, the call is refused instead.
     public static func wait(beyond capacity: Int) -> Self { Self(capacity, CSK_WORKQUEUE_WAIT) }
     /// The call returns false, with a report to ``SyncDiagnostics``.

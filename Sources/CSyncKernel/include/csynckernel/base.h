@@ -51,6 +51,9 @@ CSK_API int64_t csk_deadline_after(int64_t nanoseconds);
 /* CLOCK_MONOTONIC now, in nanoseconds. Never blocks; may be called from a signal handler. */
 CSK_API int64_t csk_now(void);
 
+/* The system's number for the calling thread: a system call each time. Never blocks; may be called from a signal handler. */
+CSK_API int32_t csk_thread_id(void);
+
 /* One line of text for a status that a csk_ function returned ("timed out"). A static string, never NULL. */
 CSK_API const char *csk_status_text(int status);
 

@@ -2,7 +2,7 @@
  *
  * An allocator keeps what is freed for the thread that frees it, or goes back to the one it came from under that one's lock; of queues whose
  * producers allocate and whose consumers free, each item pays for that. Here a thread keeps up to 128 blocks, and what it has too many of goes to
- * threads that have too few, 64 at once; so taking and giving are a list operation each. At most 16 384 blocks wait for another use beyond
+ * threads that have too few, 64 at once; so taking and giving are a list operation each. At most 65 536 blocks wait for another use beyond
  * those; all others go back to the allocator.
  *
  * Never blocks, but the allocator may. Not for signal handlers. Usable in a child of fork.
@@ -16,7 +16,7 @@
 
 CSK_BEGIN_DECLS
 
-enum { CSK_BLOCK_SIZE = 128 };
+enum { CSK_BLOCK_SIZE = 80 };
 
 /* CSK_BLOCK_SIZE bytes, aligned as malloc does and of any content; NULL when there is no memory. O(1). */
 CSK_API void *csk_block_take(void);

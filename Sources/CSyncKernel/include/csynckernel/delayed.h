@@ -1,6 +1,6 @@
 /* delayed.h: work that is queued at a time, once or periodically.
  *
- * Zero-filled memory is delayed work that is stopped. Not for signal handlers.
+ * Zero-filled memory is delayed work that is stopped; in a child of fork all that the parent started is. Not for signal handlers.
  *
  *     csk_delayed_start(&cleanup, &queue, csk_deadline_after(1000000000), 0, expire_keys);     (expire_keys(&cleanup.work, 0) a second later) */
 #ifndef CSK_DELAYED_H
@@ -23,10 +23,10 @@ typedef struct csk_delayed {
 /* Queues `delayed->work` at `deadline_ns`, never early; at 0 or less, without a period, before the call returns, so that it stands before what is
  * queued afterwards; with a period again at each multiple of it after that, but never before the last call
  * has ended: calls that would overlap are left out. Both the queue and the memory stay in place until the last call.
- * Work without a period is called once: with 0; with ECANCELED or ESHUTDOWN where the queue was shut down; with EAGAIN by a queue that refuses when full. Periodic
- * work is called with 0 any number of times and ends with such a call, or by csk_delayed_cancel. A queue that waits when full takes it in over its bound. Never
- * blocks.
- * 0; EINVAL (no function, a negative period); EBUSY (it is started already); EAGAIN or ENOMEM when no thread can be had. O(1). */
+ * Work without a period is called once: with 0, or with ECANCELED, ESHUTDOWN or EAGAIN where the queue dropped it, was shut down or full. Periodic
+ * work is called with 0 any number of times and ends with such a call, or by csk_delayed_cancel. A queue that waits when full takes it in over its
+ * bound. Never blocks.
+ * 0; EINVAL (no function, a negative period, a rank that the queue refuses); EBUSY (it is started already); EAGAIN or ENOMEM when no thread can be had. O(1). */
 CSK_API int csk_delayed_start(csk_delayed_t *delayed, csk_workqueue_t *queue, int64_t deadline_ns, int64_t period_ns, csk_work_function_t function);
 
 /* The same with a rank. */

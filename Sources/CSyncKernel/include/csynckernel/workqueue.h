@@ -10,7 +10,7 @@
  *
  * A queue knows which threads are inside its functions: a call from there that would wait for itself gives EDEADLK.
  * Nothing here is for signal handlers. In a child of fork the parent's queues are empty: what waited or ran at the fork does so in the
- * parent alone.
+ * parent alone. A function that forks may return in the child, whose queue knows nothing of it; a caller that ran it for others gets ECANCELED.
  *
  *     static csk_workqueue_t log_queue;
  *     static void write_line(csk_work_t *work, int status) { ... free(work); }
@@ -39,7 +39,7 @@ struct csk_work {
 
 /* What a queue with a bound does with work that finds it full. */
 enum {
-    CSK_WORKQUEUE_WAIT = 0,        /* the caller waits, and meanwhile helps to run what the queue holds */
+    CSK_WORKQUEUE_WAIT = 0,        /* the caller waits */
     CSK_WORKQUEUE_REFUSE = 1,      /* EAGAIN */
     CSK_WORKQUEUE_DROP_OLDEST = 2  /* the work that waited longest is called with ECANCELED, on the caller's thread */
 };
@@ -64,7 +64,7 @@ typedef struct csk_workqueue {
     uint8_t when_full, on_heap, exclusive;
     uint64_t reserved[2];
     /* What workers touch. */
-    uint32_t lock, waiting, running;
+    uint32_t lock, waiting, running, refusing; /* refusing: threads that tell ECANCELED */
     int64_t arrivals;
     csk_work_t *first, *last;                  /* of the queue's own priority, by arrival */
     csk_heap_t ranked;                         /* of all others */
@@ -79,14 +79,14 @@ typedef struct csk_workqueue {
 CSK_API int csk_workqueue_init(csk_workqueue_t *queue, const csk_workqueue_attr_t *attr);
 
 /* Ends the use of the queue's memory. 0; EBUSY while work waits, runs or is waited for; EDEADLK from inside its own work. May wait for a worker that is just
- * leaving the queue. */
+ * leaving the queue; not for threads inside other calls, those that queue work included: they must have returned. */
 CSK_API int csk_workqueue_destroy(csk_workqueue_t *queue);
 
 /* A queue on the heap, for owners who don't want to wait for its work: 0, EINVAL or ENOMEM. */
 CSK_API int csk_workqueue_create(csk_workqueue_t **queue, const csk_workqueue_attr_t *attr);
 
 /* Gives up a queue that csk_workqueue_create made: what it has accepted still runs, on a suspended queue too, and then its memory goes. From
- * anywhere, its own work included. Never blocks. */
+ * anywhere, its own work included; but whoever is just queueing work needs the queue until that call has returned. Never blocks. */
 CSK_API void csk_workqueue_release(csk_workqueue_t *queue);
 
 /* Queues `work` with the queue's own priority. Wait-free without a bound; may block on a full queue with CSK_WORKQUEUE_WAIT. From
@@ -115,10 +115,11 @@ CSK_API int csk_workqueue_enqueue_barrier(csk_workqueue_t *queue, csk_work_t *wo
  * memory must still be there. O(1), O(log n) amortized for ranked work. */
 CSK_API int csk_workqueue_cancel(csk_workqueue_t *queue, csk_work_t *work);
 
-/* Calls function(context) on the calling thread when it is its turn, and returns after it. A caller that nobody serves yet runs what is
- * before it itself. Blocks until `deadline_ns` at most.
- * 0; EINVAL; EDEADLK from inside the queue's own work; ETIMEDOUT, ESHUTDOWN, ECANCELED (shut down before its turn): then the function was
- * not called. `barrier`: as csk_workqueue_enqueue_barrier has it. */
+/* Calls function(context) on the calling thread when it is its turn, and returns after it. On a serial queue that nobody serves yet it runs what is
+ * before it itself. Blocks until `deadline_ns` at most, or until what it is just running for others has ended.
+ * 0; EINVAL as csk_workqueue_enqueue_ranked; EDEADLK from inside the queue's own work; EAGAIN or ENOMEM when no worker can be had; ETIMEDOUT,
+ * ESHUTDOWN, ECANCELED (dropped or shut down before its turn): then the function was not called. A queue with a bound takes the caller even when
+ * full; it counts among those that wait. `barrier`: as csk_workqueue_enqueue_barrier has it. */
 CSK_API int csk_workqueue_sync(csk_workqueue_t *queue, csk_rank_t rank, bool barrier, int64_t deadline_ns, void (*function)(void *), void *context);
 
 /* From now on nothing begins, until as many calls of csk_workqueue_resume have been made as of this one: EPERM for one more. What runs goes on.
@@ -129,7 +130,8 @@ CSK_API int csk_workqueue_resume(csk_workqueue_t *queue);
 /* Returns once all that was accepted before the call has ended or was given up: 0; ETIMEDOUT; EDEADLK from inside the queue's own work. */
 CSK_API int csk_workqueue_drain(csk_workqueue_t *queue, int64_t deadline_ns);
 
-/* The same without waiting: `function` is called with `wait`, by the thread that ends the last of that work, or by this one. It must be short. */
+/* The same without waiting: `function` is called with `wait`, by the thread that ends the last of that work, or by this one. It must be short, and
+ * may release the queue but not destroy it. */
 typedef struct csk_workqueue_wait csk_workqueue_wait_t;
 struct csk_workqueue_wait {
     csk_workqueue_wait_t *next;
@@ -151,7 +153,7 @@ CSK_API void csk_workqueue_shutdown(csk_workqueue_t *queue, bool cancel);
 CSK_API uint32_t csk_workqueue_waiting(csk_workqueue_t *queue);
 CSK_API uint32_t csk_workqueue_running(csk_workqueue_t *queue);
 
-/* True from inside the queue's own work, that which its work runs on the same thread included. */
+/* True from inside the queue's own work, that which is called with ECANCELED, and that which its work runs on the same thread included. */
 CSK_API bool csk_workqueue_is_current(const csk_workqueue_t *queue);
 
 CSK_END_DECLS

@@ -7,9 +7,6 @@
 /* Sees to it that at least one worker runs or can be had: after 0, csk_pool_post does not fail any more. */
 int csk_pool_prepare(void);
 
-/* True when an item waits that no worker has taken, at some instant during the call. */
-bool csk_pool_has_work(void);
-
 /* The level of work of that priority. */
 static inline uint32_t csk_pool_level(int32_t priority) {
     return priority >= 1024 ? CSK_POOL_URGENT : priority <= -1024 ? CSK_POOL_BACKGROUND : CSK_POOL_NORMAL;

@@ -3,7 +3,8 @@
  * The state word, changed only by locked instructions:
  *
  *   bits 0-15   ACTIVE     workers that serve the queue or were posted to; raised by who activates, lowered by the worker under the lock
- *   bits 16-31  PINS       who keeps the memory: each active worker until its very last access, and the owner's handle
+ *   bits 16-31  PINS       who keeps the memory: each active worker until its very last access, who calls functions with ECANCELED, callers of a
+ *                          queue on the heap, the timer's thread, and the owner's handle
  *   bits 32-47  SUSPENDS   calls of suspend; under the lock
  *   bit 48      POSTED     a worker was asked for and has not come; cleared by it before it looks
  *   bit 49      EXCLUSIVE  a section that somebody must end before anything else can begin, and whoever ends it will look; under the lock
@@ -23,10 +24,12 @@
 #include "internal/pool.h"
 #include "internal/queue_lock.h"
 
+/* csk_work_t.kind: flags, and above them the epoch of the process that queued it: in a child of fork it waits no more. */
 enum {
     WORK_PLAIN = 0,
     WORK_BARRIER = 1,
-    WORK_SYNC = 2 /* a flag: part of a csk_sync_call_t, whose thread runs it */
+    WORK_SYNC = 2, /* part of a csk_sync_call_t, whose thread runs it */
+    WORK_EPOCH_SHIFT = 2
 };
 
 /* csk_work_t.place */
@@ -50,7 +53,8 @@ typedef struct csk_section {
     csk_workqueue_t *queue;
     struct csk_section *outer;
     int64_t arrival;
-    bool alone; /* nothing else begins before it has ended */
+    uint32_t epoch; /* of the process in which it began; in a child that was forked inside it the queue knows nothing of it */
+    bool alone;     /* nothing else begins before it has ended */
 } csk_section_t;
 
 /* A caller that waits for its turn. */
@@ -64,6 +68,10 @@ enum { CALL_WAITS = 0, CALL_SLEEPS = 1, CALL_GRANTED = 2, CALL_REFUSED = 3 };
 
 static inline uint32_t csk_workqueue_width(const csk_workqueue_t *queue) { return queue->width > 1 ? queue->width : 1; }
 static inline csk_rank_t csk_workqueue_rank(const csk_workqueue_t *queue) { return csk_rank(queue->priority, CSK_PLACE_BACK); }
+static inline uint32_t csk_work_kind(const csk_workqueue_t *queue, uint32_t flags) {
+    return flags | csk_load(&queue->epoch, CSK_RELAXED) << WORK_EPOCH_SHIFT;
+}
+static inline bool csk_section_is_over(const csk_section_t *section) { return section->epoch != csk_pool_epoch(); }
 static inline int64_t csk_work_arrival(const csk_work_t *work) { return work->node.ticket < 0 ? -work->node.ticket : work->node.ticket; }
 
 /* ---- workqueue_order.c: all under the lock ---- */
@@ -74,6 +82,8 @@ void csk_work_sort(csk_workqueue_t *queue);
 void csk_work_arrange(csk_workqueue_t *queue, csk_work_t *work);
 /* The work whose turn it is, if another may begin now; `section` says what ends it. Exclusive for `outside` callers of serial queues. */
 csk_work_t *csk_work_take(csk_workqueue_t *queue, csk_section_t *section, bool outside);
+/* Whether `work` is what csk_work_take would give, now or when others have ended. */
+bool csk_work_is_next(const csk_workqueue_t *queue, const csk_work_t *work);
 /* True when csk_work_take would give something. */
 bool csk_work_may_begin(const csk_workqueue_t *queue);
 /* Takes `work` out of whichever list it is in. */
@@ -100,20 +110,25 @@ static inline void csk_workqueue_unlock(csk_workqueue_t *queue) { csk_queue_unlo
 void csk_work_push(csk_workqueue_t *queue, csk_work_t *work);
 /* Sees to it that a worker looks, if nobody else will. */
 void csk_workqueue_activate(csk_workqueue_t *queue);
+/* Its two halves, for those who must not touch the queue any more once they have unlocked it: true under the lock when a worker has to be asked
+ * for, which pins the queue; then that. */
+bool csk_workqueue_claim(csk_workqueue_t *queue);
+void csk_workqueue_post(csk_workqueue_t *queue);
 /* Activates if something may begin: for those who ended a section and don't go on. */
 void csk_workqueue_look(csk_workqueue_t *queue);
 /* Calls the functions of drains that are done. */
 void csk_waits_call(csk_workqueue_wait_t *done);
-/* Tells works that they will not run. */
-void csk_works_refuse(csk_work_t *first);
-/* Runs what was taken, on this thread, and ends its section; a caller's turn goes to that caller. */
-void csk_work_run(csk_work_t *work, csk_section_t *section);
+/* Keeps the queue's memory until csk_workqueue_unpin. */
+static inline void csk_workqueue_pin(csk_workqueue_t *queue) { csk_fetch_add(&queue->state, STATE_PIN_ONE, CSK_RELAXED); }
+void csk_workqueue_unpin(csk_workqueue_t *queue);
+/* Runs what was taken, on this thread, and ends its section; a caller's turn goes to that caller. False in a child that was forked meanwhile. */
+bool csk_work_run(csk_work_t *work, csk_section_t *section);
 
 /* ---- workqueue_wait.c ---- */
 
 /* Gives a caller its turn, or refuses it for ever: CALL_GRANTED or CALL_REFUSED. Its memory may be gone afterwards. */
 void csk_sync_call_answer(csk_sync_call_t *call, uint32_t answer);
-/* Under the lock, when work has left a queue for whose room others wait: the first of them gets the place. Gives whom to tell. */
+/* Under the lock, when work has left a queue for whose room others wait: the first of them gets the place, if it is one. Gives whom to tell. */
 csk_workqueue_wait_t *csk_rooms_take(csk_workqueue_t *queue);
 /* Queues on a queue with a bound that waits. */
 int csk_workqueue_wait_for_room(csk_workqueue_t *queue, csk_work_t *work, int64_t deadline_ns);

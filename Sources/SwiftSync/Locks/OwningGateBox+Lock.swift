@@ -1,0 +1,11 @@
+import CSyncKernel
+
+extension OwningGateBox where Value: ~Copyable {
+    /// Calls `body` with the value under the lock: for short sections of the library itself, which call nothing that might wait.
+    @inline(__always)
+    func withLock<Result: ~Copyable>(_ body: (inout Value) -> Result) -> Result {
+        csk_gate_lock(gate, CommandPriority.normal.rawValue)
+        defer { csk_gate_unlock(gate) }
+        return body(&value.pointee)
+    }
+}

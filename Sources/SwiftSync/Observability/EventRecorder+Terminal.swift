@@ -1,0 +1,93 @@
+import CSyncKernel
+import Glibc
+
+extension EventRecorder {
+    /// Replays the events in a terminal: reads commands until `quit` or the end of the input, and writes what ``EventReplay`` answers.
+    ///
+    /// Blocks while it waits for input, and as `output` does. Events that are recorded meanwhile are not shown.
+    ///
+    /// - Parameters:
+    ///   - input: a file descriptor from which lines are read; the standard input if not given.
+    ///   - output: gets the text, with its line ends; prints it if not given.
+    public func replayInteractively(input: Int32 = STDIN_FILENO, output: (String) -> Void = EventRecorder.printAtOnce) {
+        var replay = EventReplay(of: self), lines = InputLines(descriptor: input)
+        func show(_ lines: [String]) {
+            for line in lines { output(line + "\n") }
+        }
+        output("\(label): \(events.count) events; help lists the commands\n")
+        while !replay.isOver {
+            let pause = replay.pause
+            if pause == nil { output("> ") }
+            switch lines.next(within: pause) {
+            case .line(let line): show(replay.handle(line))
+            case .nothingYet: show(replay.advance())
+            case .end: return output("\n")
+            }
+        }
+    }
+
+    /// Prints text that does not end a line, so that it is seen at once.
+    @usableFromInline
+    static func printAtOnce(_ text: String) {
+        print(text, terminator: "")
+        fflush(nil)
+    }
+}
+
+/// Lines from a file descriptor, waited for until a deadline.
+private struct InputLines {
+    enum Found { case line(String), nothingYet, end }
+
+    let descriptor: Int32
+    private var bytes: [UInt8] = []
+    private var isAtEnd = false
+
+    init(descriptor: Int32) {
+        self.descriptor = descriptor
+        // poll would wait for such a one for ever.
+        isAtEnd = descriptor < 0
+    }
+
+    /// Waits for as long as it takes when `pause` is nil.
+    mutating func next(within pause: Duration?) -> Found {
+        let deadline = Deadline.after(timeout: pause)
+        while true {
+            if let end = bytes.firstIndex(of: UInt8(ascii: "\n")) {
+                defer { bytes.removeFirst(end + 1) }
+                return .line(String(decoding: bytes[..<end], as: UTF8.self))
+            }
+            if isAtEnd {
+                // A last line without its end counts.
+                defer { bytes = [] }
+                return bytes.isEmpty ? .end : .line(String(decoding: bytes, as: UTF8.self))
+            }
+            guard waitForInput(until: pause == nil ? nil : deadline) else { return .nothingYet }
+            read()
+        }
+    }
+
+    /// False when the deadline has passed.
+    private func waitForInput(until deadline: Int64?) -> Bool {
+        while true {
+            var milliseconds: Int32 = -1
+            if let deadline {
+                let left = deadline == Deadline.passed ? 0 : deadline - csk_now()
+                milliseconds = Int32(clamping: (max(left, 0) + 999_999) / 1_000_000)
+            }
+            var request = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+            let count = poll(&request, 1, milliseconds)
+            // An error is found by reading.
+            if count > 0 || (count < 0 && errno != EINTR) { return true }
+            if count == 0 { return false }
+        }
+    }
+
+    private mutating func read() {
+        let count = withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 4096) { buffer in
+            let count = Glibc.read(descriptor, buffer.baseAddress, buffer.count)
+            if count > 0 { bytes.append(contentsOf: buffer[..<count]) }
+            return count
+        }
+        if count == 0 || (count < 0 && errno != EINTR) { isAtEnd = true }
+    }
+}

@@ -1,0 +1,123 @@
+import CSyncKernel
+import Synchronization
+
+/// Keeps the last events of a queue: what was pushed, started, finished, cancelled or dropped, when, by which thread.
+///
+/// Every ``TaskQueue`` has one. It answers what happened: as lines of text, step by step in a terminal, or as a trace that Perfetto and
+/// `chrome://tracing` show.
+///
+/// ```swift
+/// let queue = TaskQueue.getQueue(identifier: "downloads")
+/// queue.push(task: Download(tag: "index"))
+/// queue.recorder.reply()                                  // 13:49:20: Task index pushed to queue ...
+/// let json = queue.recorder.chromeTrace()                 // for a file that ui.perfetto.dev opens
+/// let last = queue.recorder.events.last?.kind
+/// ```
+///
+/// The newest ``capacity`` events are kept, and older ones forgotten. Memory grows with what is recorded, to 48 bytes an event at most, and to
+/// the tags that are longer than 15 bytes. Every member may be called from any thread, and from inside a task; none waits for longer than
+/// another thread takes to write one event or to copy 128. Not for signal handlers. In a child of `fork` it may be used unless
+/// another thread was just using it.
+public final class EventRecorder: @unchecked Sendable {
+    /// The name of the queue whose events these are.
+    public let label: String
+
+    private let box: OwningGateBox<EventRing>
+    /// Inside the box.
+    private let gate: UnsafeMutablePointer<csk_gate_t>
+    /// Inside the box; guarded by the lock.
+    let ring: UnsafeMutablePointer<EventRing>
+    private let lastID = Atomic<UInt64>(0)
+
+    /// Makes an empty recorder. Never blocks.
+    ///
+    /// - Parameters:
+    ///   - label: the name of the queue, for traces.
+    ///   - capacity: how many events are kept: the next power of two, from 16 to 1 048 576.
+    public init(label: String, capacity: Int = 4096) {
+        self.label = label
+        box = .make(EventRing(capacity: capacity), .fast, 0)
+        gate = box.gate
+        ring = box.value
+    }
+
+    /// How many events are kept at most.
+    public var capacity: Int { ring.pointee.capacity }
+
+    /// How many events were recorded so far, those that are forgotten included.
+    public var recordedCount: UInt64 {
+        lock()
+        defer { unlock() }
+        return ring.pointee.recorded
+    }
+
+    /// The events that are kept, the oldest first. O(events); others may record meanwhile.
+    public var events: [Event] {
+        let end = recordedCount
+        var copied: [Event] = []
+        copied.reserveCapacity(Int(min(end, UInt64(capacity))))
+        var next: UInt64 = 0
+        while next < end {
+            // In portions, so that who records waits for one of them only. Where the ring overtakes the copy, it begins anew.
+            lock()
+            let oldest = ring.pointee.oldest
+            let isOvertaken = next < oldest
+            if !isOvertaken { next = ring.pointee.copy(from: next, to: min(next + 128, end), into: &copied) }
+            unlock()
+            if isOvertaken {
+                copied.removeAll(keepingCapacity: true)
+                next = oldest
+            }
+        }
+        return copied
+    }
+
+    // MARK: For queues
+
+    /// Records that something happened just now, on this thread, to the item with that `id`, which its queue has from ``makeID()``.
+    ///
+    /// A queue that has no recorder pays for one branch: `recorder?.record(.pushed, id: id, tag: label)`. The events of one recorder stand in
+    /// the order of these calls; call it where the queue decides, or the order of events is not that of the queue.
+    package func record(_ kind: Event.Kind, id: UInt64, tag: String) {
+        let thread = QueueThread.number(of: QueueThread.current)
+        let now = csk_now()
+        lock()
+        let replaced = ring.pointee.append(kind, id: id, tag: tag, now: now, thread: thread)
+        unlock()
+        withExtendedLifetime(replaced) {}
+    }
+
+    /// A number that no other item of this recorder has.
+    package func makeID() -> UInt64 { lastID.add(1, ordering: .relaxed).newValue }
+
+    // MARK: The lock
+
+    /// Events that one critical section may append.
+    static let eventsPerSection = 2
+
+    /// Takes the lock, with room for ``eventsPerSection`` events. A queue may guard its own state by it too, which saves a second lock, and
+    /// makes the order of its events that of its decisions.
+    func lock() {
+        csk_gate_lock(gate, CommandPriority.normal.rawValue)
+        if !ring.pointee.hasRoom(for: Self.eventsPerSection) { makeRoom() }
+    }
+
+    func unlock() {
+        csk_gate_unlock(gate)
+    }
+
+    /// Memory comes from outside the lock, so another thread may have been faster.
+    private func makeRoom() {
+        while !ring.pointee.hasRoom(for: Self.eventsPerSection) {
+            let size = ring.pointee.nextChunkSize
+            unlock()
+            let chunk = UnsafeMutablePointer<Event>.allocate(capacity: size)
+            csk_gate_lock(gate, CommandPriority.normal.rawValue)
+            if !ring.pointee.add(chunk, size: size) {
+                unlock()
+                chunk.deallocate()
+                csk_gate_lock(gate, CommandPriority.normal.rawValue)
+            }
+        }
+    }
+}

@@ -1,0 +1,79 @@
+/// The newest events of a queue, in memory that grows with their number and never moves. Guarded by its owner's lock, under which it neither
+/// allocates nor frees.
+///
+/// Chunks hold 16, 16, 32, 64, ... slots, so the first slot of chunk k > 0 is 16 << (k - 1), and the number's highest bit finds the chunk.
+struct EventRing: ~Copyable {
+    private typealias Event = EventRecorder.Event
+    private static let firstChunkBits = 4
+
+    let capacity: Int
+    private let chunks: UnsafeMutablePointer<UnsafeMutablePointer<EventRecorder.Event>?>
+    private let chunkLimit: Int
+    private var chunkCount = 0
+    /// Slots that have memory.
+    private var slotCount = 0
+    private var depth: UInt32 = 0
+    private var newest: Int64 = 0
+    /// All that ever were.
+    private(set) var recorded: UInt64 = 0
+
+    init(capacity wanted: Int) {
+        let bits = (min(max(wanted, 16), 1 << 20) - 1)
+        let log2 = Int.bitWidth - bits.leadingZeroBitCount
+        capacity = 1 << log2
+        chunkLimit = log2 - Self.firstChunkBits + 1
+        chunks = .allocate(capacity: chunkLimit)
+        chunks.initialize(repeating: nil, count: chunkLimit)
+    }
+
+    deinit {
+        for number in oldest..<recorded { slot(number).deinitialize(count: 1) }
+        for index in 0..<chunkCount { chunks[index]?.deallocate() }
+        chunks.deallocate()
+    }
+
+    /// The number of the oldest event that is kept.
+    var oldest: UInt64 { recorded > UInt64(capacity) ? recorded - UInt64(capacity) : 0 }
+
+    func hasRoom(for count: Int) -> Bool {
+        slotCount == capacity || recorded + UInt64(count) <= UInt64(slotCount)
+    }
+
+    /// Slots that the next chunk must have.
+    var nextChunkSize: Int { chunkCount == 0 ? 1 << Self.firstChunkBits : slotCount }
+
+    /// Takes the memory over; false when it is not what is needed now.
+    mutating func add(_ chunk: UnsafeMutablePointer<EventRecorder.Event>, size: Int) -> Bool {
+        guard chunkCount < chunkLimit, size == nextChunkSize else { return false }
+        chunks[chunkCount] = chunk
+        chunkCount += 1
+        slotCount += size
+        return true
+    }
+
+    /// Appends an event, for which there must be room; returns the tag that it replaces, to be released outside the lock.
+    mutating func append(_ kind: EventRecorder.Event.Kind, id: UInt64, tag: String, now: Int64, thread: Int32) -> String {
+        if kind == .pushed { depth &+= 1 } else if kind.isLast, depth > 0 { depth -= 1 }
+        if now > newest { newest = now }
+        let place = slot(recorded)
+        let event = Event(kind, id: id, tag: tag, nanoseconds: newest, thread: thread, depth: depth)
+        var replaced = ""
+        if recorded >= UInt64(capacity) { replaced = place.move().tag }
+        place.initialize(to: event)
+        recorded += 1
+        return replaced
+    }
+
+    /// Appends what is kept of the events numbered `first..<end` to an array that has the room; returns the number after the last.
+    func copy(from first: UInt64, to end: UInt64, into copied: inout [EventRecorder.Event]) -> UInt64 {
+        for number in first..<end { copied.append(slot(number).pointee) }
+        return end
+    }
+
+    private func slot(_ number: UInt64) -> UnsafeMutablePointer<EventRecorder.Event> {
+        let index = Int(truncatingIfNeeded: number) & (capacity - 1)
+        let chunk = Int.bitWidth - (index >> Self.firstChunkBits).leadingZeroBitCount
+        let first = chunk == 0 ? 0 : 1 << (chunk + Self.firstChunkBits - 1)
+        return chunks[chunk].unsafelyUnwrapped + (index - first)
+    }
+}

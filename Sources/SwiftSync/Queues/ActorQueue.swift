@@ -1,0 +1,151 @@
+/// Runs async work on one actor, beginning in the order in which it was submitted, from whatever context.
+///
+/// ```swift
+/// actor Counter {
+///     private var count = 0
+///     private let queue = ActorQueue<Counter>()
+///
+///     init() { queue.adoptExecutionContext(of: self) }
+///
+///     nonisolated func increment() {
+///         queue.enqueue { counter in counter.count += 1 }     // from synchronous code; in order
+///     }
+///     func value() async -> Int {
+///         await queue.enqueueAndWait { counter in counter.count }
+///     }
+/// }
+/// ```
+///
+/// The order holds up to the first suspension of each piece of work: while one is suspended the next begins, so work may wait for the queue it
+/// is in. Where work must end before the next begins, use ``FIFOQueue``. Priorities of tasks don't change the order. Work that nobody waits for runs in
+/// tasks of the queue; the work of `enqueueAndWait` runs in the calling task, of which it keeps priority, cancellation and task locals.
+///
+/// The queue refers to its actor weakly, so the actor can own it; accepted work retains the actor, and outlives the queue object. Submitting work before
+/// the adoption or after the end of the actor stops with a message.
+///
+/// No member blocks a thread; all may be called from anywhere but signal handlers.
+public final class ActorQueue<ActorType: Actor>: Sendable {
+    let storage: ActorQueueStorage
+
+    /// An empty open queue, which needs to adopt an actor before it is used; but an `ActorQueue<MainActor>` has adopted the main actor.
+    ///
+    /// - Parameters:
+    ///   - name: for messages and reports.
+    ///   - priority: of the tasks that run what ``enqueue(_:)`` accepts.
+    public convenience init(name: String? = nil, priority: TaskPriority? = nil) {
+        self.init(name: name, priority: priority, bound: nil, whenFull: .refuse)
+    }
+
+    /// The same with a bound: at most `capacity` accepted pieces of work may wait to begin.
+    ///
+    /// - Parameters:
+    ///   - name: for messages and reports.
+    ///   - priority: of the tasks that run what ``enqueue(_:)`` accepts.
+    ///   - capacity: must be positive.
+    ///   - whenFull: what is done with work that comes while the queue is full.
+    public convenience init(name: String? = nil, priority: TaskPriority? = nil, capacity: Int, whenFull: OrderedQueueOverflow) {
+        self.init(name: name, priority: priority, bound: capacity, whenFull: whenFull)
+    }
+
+    private init(name: String?, priority: TaskPriority?, bound: Int?, whenFull: OrderedQueueOverflow) {
+        storage = ActorQueueStorage(name: name, priority: priority, capacity: bound, overflow: whenFull)
+        // There is only one actor that a queue of this type could adopt.
+        if let main = MainActor.shared as? ActorType { storage.adopt(main) }
+    }
+
+    /// Makes `actor` the one that this queue's work runs on. Once for each queue, best in the actor's `init`; another actor stops with a message.
+    public func adoptExecutionContext(of actor: ActorType) {
+        storage.adopt(actor)
+    }
+
+    // MARK: - Work that nobody waits for
+
+    /// Submits `work`, and returns at once.
+    ///
+    /// Stops with a message before an actor was adopted, and after its end.
+    ///
+    /// - Returns: false, with a report to ``SyncDiagnostics``, if the queue was shut down or is full; `work` is then released without having run.
+    /// - Complexity: O(1); where `whenFull` is `dropOldest` and tasks wait before the oldest work, O(capacity). Allocates once in 64 calls.
+    @discardableResult
+    public func enqueue(_ work: @escaping @Sendable (isolated ActorType) async -> Void) -> Bool {
+        OrderedRefusal.report(storage.submit(Self.erased(work)), storage.subject)
+    }
+
+    /// Submits `work`, after waiting for room if the queue is full and its `whenFull` is `wait`. Returns when it was accepted, not when it has run.
+    ///
+    /// Its place in the order is that of the call. Stops with a message before an actor was adopted, and after its end.
+    ///
+    /// - Throws: ``OrderedQueueError/full`` if `whenFull` is `refuse`, ``OrderedQueueError/shutDown``, ``OrderedQueueError/cancelled`` if the task
+    ///   is cancelled before there is room.
+    public func enqueueWaitingForRoom(
+        _ work: @escaping @Sendable (isolated ActorType) async -> Void
+    ) async throws(OrderedQueueError) {
+        if Task.isCancelled { throw .cancelled }
+        let sender = ActorQueueStorage.State.Intake.Sender(Self.erased(work))
+        if let error = storage.submit(sender) { throw error }
+        if await sender.room.waitUnlessCancelled() { return }
+        throw Task.isCancelled ? .cancelled : .shutDown
+    }
+
+    // MARK: - Work that the caller waits for
+
+    /// Runs `work` in the calling task, on the actor, after everything that was submitted before has begun; returns what it returns.
+    ///
+    /// A cancelled task keeps its place, and `work` runs in its turn, with `Task.isCancelled` true: nothing else could be returned. Stops with a
+    /// message before an actor was adopted, after its end, and if the queue was shut down.
+    public func enqueueAndWait<T: Sendable>(_ work: @Sendable (isolated ActorType) async -> T) async -> T {
+        let actor = storage.actorOrStop(), place = storage.takePlaceOrStop("enqueueAndWait")
+        _ = await place.wait()
+        return await run(on: actor, work)
+    }
+
+    /// The same for work that may throw, which is rethrown.
+    ///
+    /// - Throws: ``OrderedQueueError/cancelled`` if the task is cancelled before its turn, which it then gives up, ``OrderedQueueError/shutDown``,
+    ///   and what `work` throws.
+    public func enqueueAndWait<T: Sendable>(_ work: @Sendable (isolated ActorType) async throws -> T) async throws -> T {
+        let actor = storage.actorOrStop()
+        try await takeTurn()
+        return try await run(on: actor, work)
+    }
+
+    /// Waits for the turn of the calling task, whose work must begin on the actor then.
+    private func takeTurn(evenIfShut: Bool = false) async throws(OrderedQueueError) {
+        if Task.isCancelled { throw .cancelled }
+        let place = try storage.takePlace(evenIfShut: evenIfShut)
+        if !place.isGranted, !(await place.waitUnlessCancelled()) { throw .cancelled }
+    }
+
+    /// Runs `work` in the calling task, whose place was granted.
+    func run<T: Sendable>(on actor: any Actor, _ work: @Sendable (isolated ActorType) async throws -> T) async rethrows -> T {
+        nonisolated(unsafe) var result: T?
+        try await storage.runInPlace(on: actor) { result = try await work(Self.typed($0)) }
+        return result!
+    }
+
+    private static func erased(_ work: @escaping @Sendable (isolated ActorType) async -> Void) -> ActorQueueStorage.Work {
+        { await work(typed($0)) }
+    }
+
+    /// The queue has adopted no other actor than one of its type.
+    private static func typed(_ actor: any Actor) -> ActorType {
+        unsafeDowncast(actor, to: ActorType.self)
+    }
+
+    // MARK: - The end
+
+    /// Waits until everything that was submitted before has ended. Works after ``shutdown()`` too.
+    ///
+    /// - Throws: ``OrderedQueueError/wouldDeadlock`` in work of this queue, ``OrderedQueueError/cancelled``.
+    public func drain() async throws(OrderedQueueError) {
+        if OrderedActivation.isInside(storage) { throw .wouldDeadlock }
+        let actor = storage.actorOrStop()
+        try await takeTurn(evenIfShut: true)
+        if let end = await storage.waitForEnd(on: actor), !(await end.waitUnlessCancelled()) { throw .cancelled }
+    }
+
+    /// Refuses what is submitted from now on. What was accepted runs; tasks that wait for room get ``OrderedQueueError/shutDown``. Never blocks.
+    public func shutdown() {
+        storage.shutDown()
+    }
+}

@@ -1,0 +1,126 @@
+/// Takes the lock, asks ``FIFOQueueState``, drops the lock, then acts. It lives as long as its queue, or work that was accepted.
+final class FIFOQueueStorage: @unchecked Sendable {
+    typealias Work = @Sendable () async -> Void
+    typealias State = FIFOQueueState<Work>
+    typealias Entry = State.Intake.Entry
+
+    let name: String?
+    private let priority: TaskPriority?
+    private let box: OrderedQueueBox<State>
+    /// Belongs to who has the turn.
+    private var ready = State.Intake.Entries(spareLimit: 2)
+
+    init(name: String?, priority: TaskPriority?, capacity: Int?, overflow: OrderedQueueOverflow) {
+        // Unlike a precondition's, this message is printed by optimized programs too.
+        guard capacity ?? 1 > 0 else { fatalError("FIFOQueue: the capacity must be positive, or nil for no bound") }
+        self.name = name
+        self.priority = priority
+        box = OrderedQueueBox(State(capacity: capacity, overflow: overflow))
+        ready.supply(State.Intake.Entries.Chunk())
+    }
+
+    var subject: String { name.map { "FIFOQueue \($0)" } ?? "FIFOQueue" }
+
+    // MARK: - Submitting
+
+    /// Accepts work; nil, or why it was refused.
+    func submit(_ work: @escaping Work) -> OrderedQueueError? {
+        finish(box.whenSupplied { $0.submit(work) })
+    }
+
+    func submit(_ sender: State.Intake.Sender) -> OrderedQueueError? {
+        finish(box.whenSupplied(forSender: true) { $0.submit(sender) })
+    }
+
+    private func finish(_ outcome: (State.Submission, dropped: Entry?)) -> OrderedQueueError? {
+        switch outcome.0 {
+        case .queued: return nil
+        case .takesTurn: startPump()
+        case .refused(let error): return error
+        }
+        return nil
+    }
+
+    /// Gives the turn to the caller if it is free: most often it is, and then nothing is allocated.
+    func takeTurnIfFree() -> Bool { box.withState { $0.takeTurnIfFree() } }
+
+    /// A place for a task, which must run its work in turn, or pass the turn on, once it is granted. Throws if it is refused.
+    func takePlace(evenIfShut: Bool = false) throws(OrderedQueueError) -> OrderedPlace {
+        let place = OrderedPlace()
+        switch box.whenSupplied({ $0.submit(place, evenIfShut: evenIfShut) }) {
+        case .queued: break
+        case .takesTurn: _ = place.claim()
+        case .refused(let error): throw error
+        }
+        return place
+    }
+
+    func takePlaceOrStop(_ call: String) -> OrderedPlace {
+        do { return try takePlace() } catch { OrderedRefusal.stop(error, subject, call) }
+    }
+
+    // MARK: - Having the turn
+
+    /// Runs `body` in the calling task, which has the turn, and passes the turn on.
+    func runInTurn(_ body: () async throws -> Void) async rethrows {
+        defer { passTurnOn() }
+        try await OrderedActivation.run(for: self, isolation: nil, body)
+    }
+
+    /// Gives the turn to the next in order: a task whose place it is, or a pump for work.
+    func passTurnOn() {
+        while refill() {
+            guard ready.withFirst({ $0.isPlace })! else { return startPump() }
+            if case .place(let place) = ready.popFirst()!, place.grant() { return }
+        }
+    }
+
+    /// The pump has the turn from the beginning.
+    private func startPump() {
+        Task.detached(priority: priority) { await self.pump() }
+    }
+
+    private func pump() async {
+        await OrderedActivation.run(for: self) {
+            var untilYield = Self.workBetweenYields
+            while let work = nextWork() {
+                await work()
+                untilYield -= 1
+                if untilYield == 0 {
+                    untilYield = Self.workBetweenYields
+                    await Task.yield()
+                }
+            }
+        }
+    }
+
+    /// So that short work without end leaves the thread to other tasks now and then.
+    private static var workBetweenYields: Int { 256 }
+
+    /// The next work in order; nil once the turn is somebody else's.
+    private func nextWork() -> Work? {
+        while true {
+            if ready.isEmpty { box.waitBrieflyForMore() }
+            guard refill() else { return nil }
+            switch ready.popFirst()! {
+            case .work(let work): return work
+            case .sender(let sender): if sender.room.isGranted { return sender.work }
+            case .place(let place): if place.grant() { return nil }
+            case .gone: break
+            }
+        }
+    }
+
+    /// True if there is something in `ready`; else the turn is free.
+    private func refill() -> Bool {
+        if !ready.isEmpty { return true }
+        let refill = box.withState { $0.refill(&ready) }
+        guard case .filled(let sender) = refill else { return false }
+        sender?.resume()
+        return true
+    }
+
+    // MARK: - The end
+
+    func shutDown() { box.shutDown() }
+}

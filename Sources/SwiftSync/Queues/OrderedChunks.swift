@@ -1,0 +1,134 @@
+/// A queue of elements in chunks of 64, which never allocates by itself, so that it can be used under a lock.
+///
+/// Whoever appends looks at `needsChunk` first, and supplies one that was allocated before the lock was taken. Emptied chunks are kept as
+/// spares: `spareLimit` of them, which only where the list belongs to one task alone may be fewer than all.
+struct OrderedChunks<Element>: ~Copyable {
+    static var chunkCapacity: Int { 64 }
+
+    /// Memory for 64 elements behind a link.
+    struct Chunk {
+        /// Malloc's alignment, which no element exceeds.
+        private static var headerSize: Int { 16 }
+        private let memory: UnsafeMutableRawPointer
+
+        init() {
+            let size = Self.headerSize + OrderedChunks.chunkCapacity * MemoryLayout<Element>.stride
+            memory = .allocate(byteCount: size, alignment: Self.headerSize)
+            memory.bindMemory(to: UnsafeMutableRawPointer?.self, capacity: 1).initialize(to: nil)
+        }
+
+        private init(memory: UnsafeMutableRawPointer) { self.memory = memory }
+
+        var next: Chunk? {
+            get { memory.assumingMemoryBound(to: UnsafeMutableRawPointer?.self).pointee.map(Chunk.init(memory:)) }
+            nonmutating set { memory.assumingMemoryBound(to: UnsafeMutableRawPointer?.self).pointee = newValue?.memory }
+        }
+
+        subscript(index: Int) -> UnsafeMutablePointer<Element> {
+            (memory + Self.headerSize).assumingMemoryBound(to: Element.self) + index
+        }
+
+        func free() { memory.deallocate() }
+    }
+
+    private let spareLimit: Int
+    private var head: Chunk?
+    private var tail: Chunk?
+    /// Where the first element is in `head`, and where the next one goes in `tail`.
+    private var headIndex = 0
+    private var tailIndex = 0
+    private var spares: Chunk?
+    private var spareCount = 0
+    private(set) var count = 0
+
+    init(spareLimit: Int = .max) {
+        self.spareLimit = spareLimit
+    }
+
+    deinit {
+        var chunk = head, first = headIndex, left = count
+        while let current = chunk {
+            let here = min(left, Self.chunkCapacity - first)
+            current[first].deinitialize(count: here)
+            left -= here
+            first = 0
+            chunk = current.next
+            current.free()
+        }
+        chunk = spares
+        while let current = chunk {
+            chunk = current.next
+            current.free()
+        }
+    }
+
+    var isEmpty: Bool { count == 0 }
+
+    /// True when `append` has no place left.
+    var needsChunk: Bool {
+        (tail == nil || tailIndex == Self.chunkCapacity) && spares == nil
+    }
+
+    var hasSpare: Bool { spares != nil }
+
+    mutating func supply(_ chunk: Chunk) {
+        chunk.next = spares
+        spares = chunk
+        spareCount += 1
+    }
+
+    mutating func append(_ element: consuming Element) {
+        if tail == nil || tailIndex == Self.chunkCapacity { extend() }
+        tail![tailIndex].initialize(to: element)
+        tailIndex += 1
+        count += 1
+    }
+
+    private mutating func extend() {
+        guard let chunk = spares else { fatalError("OrderedChunks: an element was appended before a chunk was supplied") }
+        spares = chunk.next
+        spareCount -= 1
+        chunk.next = nil
+        if let tail { tail.next = chunk } else { head = chunk }
+        tail = chunk
+        tailIndex = 0
+    }
+
+    mutating func popFirst() -> Element? {
+        guard count > 0, let chunk = head else { return nil }
+        let element = chunk[headIndex].move()
+        count -= 1
+        headIndex += 1
+        if count == 0 {
+            // The only chunk that is left, which the next element finds from its beginning.
+            headIndex = 0
+            tailIndex = 0
+        } else if headIndex == Self.chunkCapacity {
+            head = chunk.next
+            headIndex = 0
+            if spareCount < spareLimit { supply(chunk) } else { chunk.free() }
+        }
+        return element
+    }
+
+    /// Calls `body` with the first element, in its place.
+    func withFirst<R>(_ body: (borrowing Element) -> R) -> R? {
+        guard count > 0, let head else { return nil }
+        return body(head[headIndex].pointee)
+    }
+
+    /// Calls `body` with each element in order, in its place, until it returns a value.
+    /// - Complexity: O(n).
+    mutating func firstResult<R>(_ body: (inout Element) -> R?) -> R? {
+        var chunk = head, index = headIndex
+        for _ in 0..<count {
+            if index == Self.chunkCapacity {
+                chunk = chunk?.next
+                index = 0
+            }
+            if let result = body(&chunk![index].pointee) { return result }
+            index += 1
+        }
+        return nil
+    }
+}

@@ -1,0 +1,83 @@
+/// Starts the tasks of `Task(on:)`.
+///
+/// Where the compiler can, a task begins on the calling thread, and does nothing there but wait for its place: it goes to its executor once, when its
+/// turn has come.
+enum OrderedTask {
+    // MARK: - On a FIFO queue
+
+    static func start<Success: Sendable>(
+        _ name: String?, _ priority: TaskPriority?, on storage: FIFOQueueStorage, tracked: TrackedTasks.Entry? = nil,
+        operation: sending @escaping @isolated(any) () async -> Success
+    ) -> Task<Success, Never> {
+        let place = storage.takePlaceOrStop("Task(on:)")
+        return start(name, priority) {
+            defer { tracked?.end() }
+            await place.waitElsewhere()
+            nonisolated(unsafe) var result: Success?
+            await storage.runInTurn { result = await operation() }
+            return result!
+        }
+    }
+
+    static func start<Success: Sendable>(
+        _ name: String?, _ priority: TaskPriority?, on storage: FIFOQueueStorage, tracked: TrackedTasks.Entry? = nil,
+        operation: sending @escaping @isolated(any) () async throws -> Success
+    ) -> Task<Success, any Error> {
+        let place = Result { () throws(OrderedQueueError) in try storage.takePlace() }
+        return start(name, priority) {
+            defer { tracked?.end() }
+            try await place.get().waitElsewhere()
+            nonisolated(unsafe) var result: Success?
+            try await storage.runInTurn { result = try await operation() }
+            return result!
+        }
+    }
+
+    // MARK: - On an actor queue
+
+    static func start<Success: Sendable, ActorType: Actor>(
+        _ name: String?, _ priority: TaskPriority?, on queue: ActorQueue<ActorType>, tracked: TrackedTasks.Entry? = nil,
+        operation: @escaping @Sendable (isolated ActorType) async -> Success
+    ) -> Task<Success, Never> {
+        let storage = queue.storage, actor = storage.actorOrStop(), place = storage.takePlaceOrStop("Task(on:)")
+        return start(name, priority) {
+            defer { tracked?.end() }
+            await place.waitElsewhere()
+            return await queue.run(on: actor, operation)
+        }
+    }
+
+    static func start<Success: Sendable, ActorType: Actor>(
+        _ name: String?, _ priority: TaskPriority?, on queue: ActorQueue<ActorType>, tracked: TrackedTasks.Entry? = nil,
+        operation: @escaping @Sendable (isolated ActorType) async throws -> Success
+    ) -> Task<Success, any Error> {
+        let storage = queue.storage, actor = storage.actorOrStop(), place = Result { () throws(OrderedQueueError) in try storage.takePlace() }
+        return start(name, priority) {
+            defer { tracked?.end() }
+            try await place.get().waitElsewhere()
+            return try await queue.run(on: actor, operation)
+        }
+    }
+
+    // MARK: -
+
+    private static func start<Success: Sendable>(
+        _ name: String?, _ priority: TaskPriority?, _ operation: sending @escaping () async -> Success
+    ) -> Task<Success, Never> {
+        #if compiler(>=6.2)
+        Task.immediate(name: name, priority: priority, operation: operation)
+        #else
+        Task(priority: priority, operation: operation)
+        #endif
+    }
+
+    private static func start<Success: Sendable>(
+        _ name: String?, _ priority: TaskPriority?, _ operation: sending @escaping () async throws -> Success
+    ) -> Task<Success, any Error> {
+        #if compiler(>=6.2)
+        Task.immediate(name: name, priority: priority, operation: operation)
+        #else
+        Task(priority: priority, operation: operation)
+        #endif
+    }
+}

@@ -1,0 +1,85 @@
+extension Task where Failure == Never {
+    /// Starts a task that runs `operation` on the queue's actor after everything that was submitted to `queue` before has begun.
+    ///
+    /// Its place in the order is that of this call, whatever the task's priority. A task that is cancelled before its turn keeps its place, and
+    /// `operation` runs with `Task.isCancelled` true.
+    /// After a shutdown it stops with a message, since nothing could be returned.
+    /// Stops with a message before an actor was adopted, and after its end.
+    /// Never blocks.
+    ///
+    /// - Parameters:
+    ///   - name: of the task, from Swift 6.2 on.
+    ///   - priority: of the task; nil for that of the caller.
+    ///   - queue: what gives the order.
+    ///   - operation: runs on the queue's actor.
+    @discardableResult
+    public init<ActorType: Actor>(
+        name: String? = nil, priority: TaskPriority? = nil, on queue: ActorQueue<ActorType>,
+        operation: @escaping @Sendable (isolated ActorType) async -> Success
+    ) {
+        self = OrderedTask.start(name, priority, on: queue, operation: operation)
+    }
+
+    /// Starts a task that runs `operation` on the main actor after everything that was submitted to `queue` before has begun.
+    ///
+    /// Its place in the order is that of this call, whatever the task's priority. A task that is cancelled before its turn keeps its place, and
+    /// `operation` runs with `Task.isCancelled` true.
+    /// After a shutdown it stops with a message, since nothing could be returned.
+    /// Never blocks.
+    ///
+    /// - Parameters:
+    ///   - name: of the task, from Swift 6.2 on.
+    ///   - priority: of the task; nil for that of the caller.
+    ///   - queue: what gives the order.
+    ///   - operation: runs on the main actor.
+    @discardableResult
+    public init(
+        name: String? = nil, priority: TaskPriority? = nil, on queue: MainActorQueue,
+        operation: @escaping @MainActor () async -> Success
+    ) {
+        self = OrderedTask.start(name, priority, on: queue, operation: { _ in await operation() })
+    }
+}
+
+extension Task where Failure == any Error {
+    /// Starts a task that runs `operation` on the queue's actor after everything that was submitted to `queue` before has begun.
+    ///
+    /// Its place in the order is that of this call, whatever the task's priority. A task that is cancelled before its turn keeps its place, and
+    /// `operation` runs with `Task.isCancelled` true.
+    /// After a shutdown the task fails with ``OrderedQueueError/shutDown``, and `operation` is not run.
+    /// Stops with a message before an actor was adopted, and after its end.
+    /// Never blocks.
+    ///
+    /// - Parameters:
+    ///   - name: of the task, from Swift 6.2 on.
+    ///   - priority: of the task; nil for that of the caller.
+    ///   - queue: what gives the order.
+    ///   - operation: runs on the queue's actor.
+    @discardableResult
+    public init<ActorType: Actor>(
+        name: String? = nil, priority: TaskPriority? = nil, on queue: ActorQueue<ActorType>,
+        operation: @escaping @Sendable (isolated ActorType) async throws -> Success
+    ) {
+        self = OrderedTask.start(name, priority, on: queue, operation: operation)
+    }
+
+    /// Starts a task that runs `operation` on the main actor after everything that was submitted to `queue` before has begun.
+    ///
+    /// Its place in the order is that of this call, whatever the task's priority. A task that is cancelled before its turn keeps its place, and
+    /// `operation` runs with `Task.isCancelled` true.
+    /// After a shutdown the task fails with ``OrderedQueueError/shutDown``, and `operation` is not run.
+    /// Never blocks.
+    ///
+    /// - Parameters:
+    ///   - name: of the task, from Swift 6.2 on.
+    ///   - priority: of the task; nil for that of the caller.
+    ///   - queue: what gives the order.
+    ///   - operation: runs on the main actor.
+    @discardableResult
+    public init(
+        name: String? = nil, priority: TaskPriority? = nil, on queue: MainActorQueue,
+        operation: @escaping @MainActor () async throws -> Success
+    ) {
+        self = OrderedTask.start(name, priority, on: queue, operation: { _ in try await operation() })
+    }
+}

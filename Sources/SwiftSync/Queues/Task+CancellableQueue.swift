@@ -1,0 +1,183 @@
+extension Task where Failure == Never {
+    /// Starts a task that runs `operation` after everything that was submitted to the underlying queue before has ended.
+    ///
+    /// Its place in the order is that of this call, whatever the task's priority. A task that is cancelled before its turn keeps its place, and
+    /// `operation` runs with `Task.isCancelled` true.
+    /// After a shutdown it stops with a message, since nothing could be returned.
+    /// Never blocks.
+    ///
+    /// - Parameters:
+    ///   - name: of the task, from Swift 6.2 on.
+    ///   - priority: of the task; nil for that of the caller.
+    ///   - queue: what gives the order, and cancels the task.
+    ///   - operation: isolated as the caller is, like that of `Task.init`.
+    @discardableResult
+    public init(
+        name: String? = nil, priority: TaskPriority? = nil, on queue: CancellableQueue<FIFOQueue>,
+        @_inheritActorContext @_implicitSelfCapture operation: sending @escaping @isolated(any) () async -> Success
+    ) {
+        let tracked = queue.track()
+        self = OrderedTask.start(name, priority, on: queue.underlyingQueue.storage, tracked: tracked, operation: operation)
+        tracked.begin(self)
+    }
+
+    /// Starts a task that runs `operation` on `actor` after everything that was submitted to the underlying queue before has ended.
+    ///
+    /// Its place in the order is that of this call, whatever the task's priority. A task that is cancelled before its turn keeps its place, and
+    /// `operation` runs with `Task.isCancelled` true.
+    /// After a shutdown it stops with a message, since nothing could be returned.
+    /// Never blocks.
+    ///
+    /// - Parameters:
+    ///   - name: of the task, from Swift 6.2 on.
+    ///   - priority: of the task; nil for that of the caller.
+    ///   - queue: what gives the order, and cancels the task.
+    ///   - actor: retained until `operation` has ended.
+    ///   - operation: runs on `actor`.
+    @discardableResult
+    public init<ActorType: Actor>(
+        name: String? = nil, priority: TaskPriority? = nil, on queue: CancellableQueue<FIFOQueue>, isolatedTo actor: ActorType,
+        operation: @escaping @Sendable (isolated ActorType) async -> Success
+    ) {
+        let tracked = queue.track()
+        self = OrderedTask.start(name, priority, on: queue.underlyingQueue.storage, tracked: tracked, operation: { @Sendable in await operation(actor) })
+        tracked.begin(self)
+    }
+
+    /// Starts a task that runs `operation` on the queue's actor after everything that was submitted to the underlying queue before has begun.
+    ///
+    /// Its place in the order is that of this call, whatever the task's priority. A task that is cancelled before its turn keeps its place, and
+    /// `operation` runs with `Task.isCancelled` true.
+    /// After a shutdown it stops with a message, since nothing could be returned.
+    /// Stops with a message before an actor was adopted, and after its end.
+    /// Never blocks.
+    ///
+    /// - Parameters:
+    ///   - name: of the task, from Swift 6.2 on.
+    ///   - priority: of the task; nil for that of the caller.
+    ///   - queue: what gives the order, and cancels the task.
+    ///   - operation: runs on the queue's actor.
+    @discardableResult
+    public init<ActorType: Actor>(
+        name: String? = nil, priority: TaskPriority? = nil, on queue: CancellableQueue<ActorQueue<ActorType>>,
+        operation: @escaping @Sendable (isolated ActorType) async -> Success
+    ) {
+        let tracked = queue.track()
+        self = OrderedTask.start(name, priority, on: queue.underlyingQueue, tracked: tracked, operation: operation)
+        tracked.begin(self)
+    }
+
+    /// Starts a task that runs `operation` on the main actor after everything that was submitted to the underlying queue before has begun.
+    ///
+    /// Its place in the order is that of this call, whatever the task's priority. A task that is cancelled before its turn keeps its place, and
+    /// `operation` runs with `Task.isCancelled` true.
+    /// After a shutdown it stops with a message, since nothing could be returned.
+    /// Never blocks.
+    ///
+    /// - Parameters:
+    ///   - name: of the task, from Swift 6.2 on.
+    ///   - priority: of the task; nil for that of the caller.
+    ///   - queue: what gives the order, and cancels the task.
+    ///   - operation: runs on the main actor.
+    @discardableResult
+    public init(
+        name: String? = nil, priority: TaskPriority? = nil, on queue: CancellableQueue<MainActorQueue>,
+        operation: @escaping @MainActor () async -> Success
+    ) {
+        let tracked = queue.track()
+        self = OrderedTask.start(name, priority, on: queue.underlyingQueue, tracked: tracked, operation: { _ in await operation() })
+        tracked.begin(self)
+    }
+}
+
+extension Task where Failure == any Error {
+    /// Starts a task that runs `operation` after everything that was submitted to the underlying queue before has ended.
+    ///
+    /// Its place in the order is that of this call, whatever the task's priority. A task that is cancelled before its turn keeps its place, and
+    /// `operation` runs with `Task.isCancelled` true.
+    /// After a shutdown the task fails with ``OrderedQueueError/shutDown``, and `operation` is not run.
+    /// Never blocks.
+    ///
+    /// - Parameters:
+    ///   - name: of the task, from Swift 6.2 on.
+    ///   - priority: of the task; nil for that of the caller.
+    ///   - queue: what gives the order, and cancels the task.
+    ///   - operation: isolated as the caller is, like that of `Task.init`.
+    @discardableResult
+    public init(
+        name: String? = nil, priority: TaskPriority? = nil, on queue: CancellableQueue<FIFOQueue>,
+        @_inheritActorContext @_implicitSelfCapture operation: sending @escaping @isolated(any) () async throws -> Success
+    ) {
+        let tracked = queue.track()
+        self = OrderedTask.start(name, priority, on: queue.underlyingQueue.storage, tracked: tracked, operation: operation)
+        tracked.begin(self)
+    }
+
+    /// Starts a task that runs `operation` on `actor` after everything that was submitted to the underlying queue before has ended.
+    ///
+    /// Its place in the order is that of this call, whatever the task's priority. A task that is cancelled before its turn keeps its place, and
+    /// `operation` runs with `Task.isCancelled` true.
+    /// After a shutdown the task fails with ``OrderedQueueError/shutDown``, and `operation` is not run.
+    /// Never blocks.
+    ///
+    /// - Parameters:
+    ///   - name: of the task, from Swift 6.2 on.
+    ///   - priority: of the task; nil for that of the caller.
+    ///   - queue: what gives the order, and cancels the task.
+    ///   - actor: retained until `operation` has ended.
+    ///   - operation: runs on `actor`.
+    @discardableResult
+    public init<ActorType: Actor>(
+        name: String? = nil, priority: TaskPriority? = nil, on queue: CancellableQueue<FIFOQueue>, isolatedTo actor: ActorType,
+        operation: @escaping @Sendable (isolated ActorType) async throws -> Success
+    ) {
+        let tracked = queue.track()
+        self = OrderedTask.start(name, priority, on: queue.underlyingQueue.storage, tracked: tracked, operation: { @Sendable in try await operation(actor) })
+        tracked.begin(self)
+    }
+
+    /// Starts a task that runs `operation` on the queue's actor after everything that was submitted to the underlying queue before has begun.
+    ///
+    /// Its place in the order is that of this call, whatever the task's priority. A task that is cancelled before its turn keeps its place, and
+    /// `operation` runs with `Task.isCancelled` true.
+    /// After a shutdown the task fails with ``OrderedQueueError/shutDown``, and `operation` is not run.
+    /// Stops with a message before an actor was adopted, and after its end.
+    /// Never blocks.
+    ///
+    /// - Parameters:
+    ///   - name: of the task, from Swift 6.2 on.
+    ///   - priority: of the task; nil for that of the caller.
+    ///   - queue: what gives the order, and cancels the task.
+    ///   - operation: runs on the queue's actor.
+    @discardableResult
+    public init<ActorType: Actor>(
+        name: String? = nil, priority: TaskPriority? = nil, on queue: CancellableQueue<ActorQueue<ActorType>>,
+        operation: @escaping @Sendable (isolated ActorType) async throws -> Success
+    ) {
+        let tracked = queue.track()
+        self = OrderedTask.start(name, priority, on: queue.underlyingQueue, tracked: tracked, operation: operation)
+        tracked.begin(self)
+    }
+
+    /// Starts a task that runs `operation` on the main actor after everything that was submitted to the underlying queue before has begun.
+    ///
+    /// Its place in the order is that of this call, whatever the task's priority. A task that is cancelled before its turn keeps its place, and
+    /// `operation` runs with `Task.isCancelled` true.
+    /// After a shutdown the task fails with ``OrderedQueueError/shutDown``, and `operation` is not run.
+    /// Never blocks.
+    ///
+    /// - Parameters:
+    ///   - name: of the task, from Swift 6.2 on.
+    ///   - priority: of the task; nil for that of the caller.
+    ///   - queue: what gives the order, and cancels the task.
+    ///   - operation: runs on the main actor.
+    @discardableResult
+    public init(
+        name: String? = nil, priority: TaskPriority? = nil, on queue: CancellableQueue<MainActorQueue>,
+        operation: @escaping @MainActor () async throws -> Success
+    ) {
+        let tracked = queue.track()
+        self = OrderedTask.start(name, priority, on: queue.underlyingQueue, tracked: tracked, operation: { _ in try await operation() })
+        tracked.begin(self)
+    }
+}

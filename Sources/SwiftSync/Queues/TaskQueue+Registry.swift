@@ -1,0 +1,70 @@
+import Synchronization
+
+extension TaskQueue {
+    /// The queue of that identifier: the same one at every call, in the whole process. The first call makes it.
+    ///
+    /// Never blocks. O(log(queues)), without a lock and, for a queue that exists, without an allocation. Queues live for ever: one that has been
+    /// used takes about 1.5 KB, and up to 200 KB once it has recorded 4096 events. Use a bounded number of identifiers.
+    public static func getQueue(identifier: String) -> TaskQueue {
+        TaskQueueRegistry.shared.queue(named: identifier)
+    }
+}
+
+/// All queues that have an identifier. They are only ever added, which makes a lock-free tree simple: a node is published by one exchange,
+/// and never moves or goes away. Each level takes two bits of the hash.
+///
+/// Source: Chris Wellons, "An easy-to-implement, arena-friendly hash map" (2023), where the tree is called a hash-trie.
+struct TaskQueueRegistry: ~Copyable, @unchecked Sendable {
+    static let shared = TaskQueueRegistry()
+
+    private struct Node: ~Copyable {
+        let queue: TaskQueue
+        let children: Children
+    }
+
+    private typealias Link = Atomic<UnsafeMutablePointer<Node>?>
+
+    private struct Children: ~Copyable {
+        let child0 = Link(nil), child1 = Link(nil), child2 = Link(nil), child3 = Link(nil)
+    }
+
+    private let root = Children()
+
+    func queue(named identifier: String) -> TaskQueue {
+        var hash = UInt64(bitPattern: Int64(identifier.hashValue))
+        var made: UnsafeMutablePointer<Node>?
+        func next(_ children: borrowing Children) -> UnsafeMutablePointer<Node> {
+            defer { hash <<= 2 }
+            return switch hash >> 62 {
+            case 0: Self.follow(children.child0, identifier, &made)
+            case 1: Self.follow(children.child1, identifier, &made)
+            case 2: Self.follow(children.child2, identifier, &made)
+            default: Self.follow(children.child3, identifier, &made)
+            }
+        }
+        var node = next(root)
+        while node.pointee.queue.identifier != identifier { node = next(node.pointee.children) }
+        if let made, made != node {
+            // Another thread was faster.
+            made.deinitialize(count: 1)
+            made.deallocate()
+        }
+        return node.pointee.queue
+    }
+
+    /// The node that `link` leads to, which is a new one if it led nowhere.
+    private static func follow(
+        _ link: borrowing Link, _ identifier: String, _ made: inout UnsafeMutablePointer<Node>?
+    ) -> UnsafeMutablePointer<Node> {
+        // Acquires what the exchange below releases: the node's contents.
+        if let found = link.load(ordering: .acquiring) { return found }
+        let node = made ?? .allocate(capacity: 1)
+        if made == nil {
+            node.initialize(to: Node(queue: TaskQueue(identifier: identifier), children: Children()))
+            made = node
+        }
+        let (exchanged, original) = link.compareExchange(
+            expected: nil, desired: node, successOrdering: .acquiringAndReleasing, failureOrdering: .acquiring)
+        return exchanged ? node : original.unsafelyUnwrapped
+    }
+}

@@ -1,0 +1,252 @@
+import CSyncKernel
+
+/// A queue of tasks that are executed one at a time, whatever threads they come from and end on.
+///
+/// A task lasts until its ``QueueLock`` is released, which may be long after `execute` has returned, on another thread. Queues have no
+/// threads of their own: a task's `execute` runs on the thread that pushes it to an idle queue, or else on the thread that ends
+/// the task before it.
+///
+/// ```swift
+/// struct Step: TaskQueue.Task {
+///     let tag: String
+///     func execute(queueLock: QueueLock) {
+///         DispatchQueue.global().async {
+///             print("working on \(tag)")
+///             queueLock.release()          // the next task starts
+///         }
+///     }
+/// }
+///
+/// let queue = TaskQueue.getQueue(identifier: "steps")
+/// for number in 1...3 { queue.push(task: Step(tag: "step \(number)")) }
+/// queue.recorder.reply()                   // prints what has happened so far
+/// ```
+///
+/// Tasks start in the order in which they were pushed. Every member may be called from any thread, and from inside a task; none blocks
+/// by itself, but ``push(task:)`` and ``QueueLock/release()`` last as long as the `execute` that they run. No lock is held meanwhile.
+///
+/// A thread that is inside an `execute` of a queue starts that queue's further tasks only when that has returned. So
+/// a task may push to its own queue, or release its lock and then push, any number of times without needing stack. A task that releases its
+/// lock inside `execute` must not wait there for a task behind it.
+public final class TaskQueue: @unchecked Sendable {
+    /// What a queue executes: work, and a name for it.
+    ///
+    /// A user's type conforms to `TaskQueue.Task`; after `typealias Task = TaskQueue.Task` in its scope, plain `Task` does, where Swift's own
+    /// is not needed.
+    public protocol Task {
+        /// What the recorder calls the task. Asked for once, by `push`. Up to 15 bytes of UTF-8 are kept without allocating.
+        var tag: String { get }
+
+        /// Does the work. Called once, by the queue. The task lasts until `queueLock` is released, by whomever.
+        func execute(queueLock: QueueLock)
+    }
+
+    /// The name under which ``getQueue(identifier:)`` finds it.
+    public let identifier: String
+    /// The last 4096 events of the queue. Always on.
+    public let recorder: EventRecorder
+
+    /// Guarded by the recorder's lock, so that the order of the events is that of the decisions.
+    private struct State {
+        /// Locks of the tasks that wait for their turn, retained, and linked by `next`.
+        var first: Unmanaged<QueueLock>?
+        var last: Unmanaged<QueueLock>?
+        var waitingCount = 0
+        var lastID: UInt64 = 0
+        /// Some task has the lock, although its `execute` may be yet to come.
+        var isBusy = false
+    }
+
+    private let state: UnsafeMutablePointer<State>
+    let changes: TaskQueueChanges
+
+    package init(identifier: String) {
+        self.identifier = identifier
+        recorder = EventRecorder(label: identifier)
+        changes = TaskQueueChanges(recorder: recorder)
+        state = .allocate(capacity: 1)
+        state.initialize(to: State())
+    }
+
+    deinit {
+        state.deinitialize(count: 1)
+        state.deallocate()
+    }
+
+    /// Puts a task into the queue; executes it before returning if the queue is idle.
+    ///
+    /// Never waits for a task that another thread executes. O(1), with one allocation, whatever number of tasks waits.
+    /// - Returns: true: a task queue takes every task.
+    @discardableResult
+    public func push(task: sending any TaskQueue.Task) -> Bool {
+        let lock = Unmanaged.passRetained(QueueLock(of: self, tag: task.tag))
+        let thread = QueueThread.current
+        let run = running(on: thread)
+        var step = Step(changes.newBatch(), thread)
+        recorder.lock()
+        state.pointee.lastID &+= 1
+        lock._withUnsafeGuaranteedRef { $0.id = state.pointee.lastID }
+        step.record(.pushed, lock, recorder)
+        let starts = !state.pointee.isBusy
+        if starts {
+            state.pointee.isBusy = true
+            step.batch?.add(.running)
+            step.record(.started, lock, recorder)
+        } else {
+            lock._withUnsafeGuaranteedRef { $0.store(task) }
+            append(lock)
+        }
+        end(step)
+        if !starts { return true }
+        if let run {
+            lock._withUnsafeGuaranteedRef { $0.store(task) }
+            run.pointee.next = lock
+        } else {
+            execute(task, lock, on: thread)
+        }
+        return true
+    }
+
+    /// Ends the task of `lock`, once, and starts the next.
+    func end(_ lock: QueueLock, _ kind: EventRecorder.Event.Kind) {
+        let thread = QueueThread.current
+        let run = running(on: thread)
+        var step = Step(changes.newBatch(), thread)
+        recorder.lock()
+        if lock.isReleased {
+            recorder.unlock()
+            return reportSecondRelease(of: lock)
+        }
+        lock.isReleased = true
+        step.record(kind, .passUnretained(lock), recorder)
+        let next = takeFirst()
+        if let next {
+            step.record(.started, next, recorder)
+        } else {
+            state.pointee.isBusy = false
+            step.batch?.add(.idle)
+        }
+        end(step)
+        if kind == .dropped { reportDrop(of: lock) }
+        guard let next else { return }
+        if let run { run.pointee.next = next } else { execute(Self.takeTask(of: next), next, on: thread) }
+    }
+
+    /// Drops the lock, and then tells who observes.
+    @inline(__always)
+    private func end(_ step: Step) {
+        var delivers = false
+        if let batch = step.batch { delivers = changes.queue(batch) }
+        recorder.unlock()
+        if delivers { changes.deliver() }
+    }
+
+    /// How many tasks wait for their turn, at some instant during the call.
+    public var waitingCount: Int {
+        recorder.lock()
+        defer { recorder.unlock() }
+        return state.pointee.waitingCount
+    }
+
+    /// Whether no task had the queue's lock, at some instant during the call.
+    public var isIdle: Bool {
+        recorder.lock()
+        defer { recorder.unlock() }
+        return !state.pointee.isBusy
+    }
+
+    // MARK: The list, under the lock
+
+    private func append(_ lock: Unmanaged<QueueLock>) {
+        if let last = state.pointee.last { last._withUnsafeGuaranteedRef { $0.next = lock } } else { state.pointee.first = lock }
+        state.pointee.last = lock
+        state.pointee.waitingCount += 1
+    }
+
+    private func takeFirst() -> Unmanaged<QueueLock>? {
+        guard let first = state.pointee.first else { return nil }
+        state.pointee.first = first._withUnsafeGuaranteedRef { $0.next }
+        if state.pointee.first == nil { state.pointee.last = nil }
+        state.pointee.waitingCount -= 1
+        return first
+    }
+
+    /// What one critical section writes down, and what it must not release.
+    private struct Step {
+        let batch: TaskQueueChanges.Batch?
+        private let thread: Int32
+        private let now: Int64
+        /// Tags of forgotten events. As many as the section may record.
+        private var replaced = ("", "")
+
+        @inline(__always)
+        init(_ batch: TaskQueueChanges.Batch?, _ thread: UnsafeMutablePointer<QueueThread>?) {
+            self.batch = batch
+            self.thread = QueueThread.number(of: thread)
+            now = csk_now()
+        }
+
+        @inline(__always)
+        mutating func record(_ kind: EventRecorder.Event.Kind, _ lock: Unmanaged<QueueLock>, _ recorder: EventRecorder) {
+            replaced.0 = replaced.1
+            replaced.1 = lock._withUnsafeGuaranteedRef { lock in
+                batch?.add(TaskQueue.Change(kind, lock))
+                return recorder.ring.pointee.append(kind, id: lock.id, tag: lock.tag, now: now, thread: thread)
+            }
+        }
+    }
+
+    // MARK: Running tasks
+
+    /// A thread that is executing tasks of a queue, on that thread's stack. Only that thread looks at it.
+    struct Run {
+        let queue: Unmanaged<TaskQueue>
+        let outer: UnsafeMutablePointer<Run>?
+        /// The lock, retained, of the task that is to be executed once the running `execute` returns. At most one, since it has the turn.
+        var next: Unmanaged<QueueLock>?
+    }
+
+    /// What this thread is doing for this queue.
+    private func running(on thread: UnsafeMutablePointer<QueueThread>?) -> UnsafeMutablePointer<Run>? {
+        var run = thread?.pointee.innermost
+        let queue = Unmanaged.passUnretained(self).toOpaque()
+        while let found = run, found.pointee.queue.toOpaque() != queue { run = found.pointee.outer }
+        return run
+    }
+
+    /// Executes the task, and those whose turn comes on this thread meanwhile, one after the other.
+    private func execute(_ task: any TaskQueue.Task, _ lock: Unmanaged<QueueLock>, on thread: UnsafeMutablePointer<QueueThread>?) {
+        var run = Run(queue: .passUnretained(self), outer: thread?.pointee.innermost, next: nil)
+        withUnsafeMutablePointer(to: &run) { run in
+            thread?.pointee.innermost = run
+            Self.execute(task, lock)
+            while let lock = run.pointee.next.take() { Self.execute(Self.takeTask(of: lock), lock) }
+            thread?.pointee.innermost = run.pointee.outer
+        }
+    }
+
+    /// Gives up the queue's own reference to the lock before it returns: one that nobody kept has ended its task by then, so that
+    /// the loop above starts the next. Hence references that nobody holds by accident: `Unmanaged`.
+    @inline(never)
+    private static func execute(_ task: any TaskQueue.Task, _ lock: Unmanaged<QueueLock>) {
+        task.execute(queueLock: lock.takeRetainedValue())
+    }
+
+    private static func takeTask(of lock: Unmanaged<QueueLock>) -> any TaskQueue.Task {
+        lock._withUnsafeGuaranteedRef { $0.takeTask() }
+    }
+
+    // MARK: Reports
+
+    private func reportSecondRelease(of lock: QueueLock) {
+        SyncDiagnostics.report(
+            .releasedTwice, subject: "TaskQueue \(identifier)",
+            message: "the lock of task \(lock.tag) was released again; only the first release counts")
+    }
+
+    private func reportDrop(of lock: QueueLock) {
+        SyncDiagnostics.report(
+            .lockDropped, subject: "TaskQueue \(identifier)",
+            message: "the last copy of the lock of task \(lock.tag) went away without a release; the task was ended")
+    }
+}

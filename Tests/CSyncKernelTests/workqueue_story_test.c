@@ -1,0 +1,188 @@
+/* workqueue_story_test.c: mistakes that the work queues once made. Each test tells one of them and fails if it comes back. */
+#include "internal/workqueue.h"
+#include "workqueue_fixture.h"
+
+static void do_nothing(void *context) { (void)context; }
+
+struct caller { csk_workqueue_t *queue; csk_rank_t rank; int64_t deadline_ns; int status; };
+
+static void *call(void *context) {
+    struct caller *caller = context;
+    STORE(&caller->status, csk_workqueue_sync(caller->queue, caller->rank, false, caller->deadline_ns, do_nothing, NULL));
+    return NULL;
+}
+
+/* Work that queued itself again while another thread cancelled it: what was not in the inbox yet was taken out of nowhere, and the barrier that
+ * waited went with it. */
+static csk_workqueue_t wide;
+static uint32_t stop, rounds;
+
+static void requeue(csk_work_t *work, int status) {
+    CHECK_STATUS(status, 0);
+    ADD(&rounds, 1);
+    if (!LOAD(&stop)) CHECK_STATUS(csk_workqueue_enqueue(&wide, work, requeue), 0);
+}
+
+static void cancelling_work_that_queues_itself_again_takes_out_nothing_else(void) {
+    CHECK_STATUS(csk_workqueue_init(&wide, &(csk_workqueue_attr_t){ .width = 3 }), 0);
+    csk_work_t restless = { .place = 0 };
+    uint32_t barriers = 0, cancelled = 0;
+    forget_notes();
+    CHECK_STATUS(csk_workqueue_enqueue(&wide, &restless, requeue), 0);
+    for (int i = 0; i < 3000 / TEST_SLOWDOWN; i++) {
+        job_t barrier = job_named(i);
+        CHECK_STATUS(csk_workqueue_enqueue_barrier(&wide, &barrier.work, run_job), 0);
+        for (int j = 0; j < 3; j++) {
+            if (csk_workqueue_cancel(&wide, &restless) != 0) continue;
+            cancelled++;
+            CHECK_STATUS(csk_workqueue_enqueue(&wide, &restless, requeue), 0);
+        }
+        wait_until(LOAD(&barrier.calls) == 1);
+        barriers++;
+        drain(&wide);
+        forget_notes();
+    }
+    STORE(&stop, 1);
+    while (csk_workqueue_waiting(&wide) + csk_workqueue_running(&wide) != 0) drain(&wide);
+    CHECK_EQ(barriers, 3000 / TEST_SLOWDOWN);
+    end_queue(&wide);
+}
+
+/* A queue that drops its oldest let a caller of another rank in; alone, it was not found when the next work came, and the program crashed. */
+static void a_queue_that_drops_its_oldest_takes_no_caller_of_another_rank(void) {
+    csk_workqueue_t queue;
+    job_t first = job_named(0), second = job_named(1);
+    CHECK_STATUS(csk_workqueue_init(&queue, &(csk_workqueue_attr_t){ .capacity = 1, .when_full = CSK_WORKQUEUE_DROP_OLDEST }), 0);
+    CHECK_STATUS(csk_workqueue_sync(&queue, back(1), false, CSK_NEVER, do_nothing, NULL), EINVAL);
+    struct caller caller = { &queue, back(0), CSK_NEVER, -1 };
+    CHECK_STATUS(csk_workqueue_suspend(&queue), 0);
+    pthread_t thread = start_thread(call, &caller);
+    wait_until(csk_workqueue_waiting(&queue) == 1);
+    forget_notes();
+    queue_job(&queue, &first);
+    join_thread(thread);
+    CHECK_STATUS(caller.status, ECANCELED); /* was the oldest */
+    queue_job(&queue, &second);
+    CHECK_STATUS(csk_workqueue_resume(&queue), 0);
+    end_queue(&queue);
+    CHECK_NOTES(0, 1);
+    CHECK_STATUS(first.status, ECANCELED);
+}
+
+/* Each barrier that began had all that came after it placed anew, up to the last: minutes, for so many. */
+static void as_many_barriers_as_works_take_no_longer_than_works(void) {
+    enum { COUNT = 200000 / TEST_SLOWDOWN };
+    csk_workqueue_t queue;
+    job_t *jobs = calloc(COUNT, sizeof *jobs);
+    CHECK_STATUS(csk_workqueue_init(&queue, &(csk_workqueue_attr_t){ .width = 2 }), 0);
+    CHECK_STATUS(csk_workqueue_suspend(&queue), 0);
+    STORE(&stop, 1);
+    STORE(&rounds, 0);
+    for (int i = 0; i < COUNT; i++) {
+        if (i % 2) CHECK_STATUS(csk_workqueue_enqueue(&queue, &jobs[i].work, requeue), 0);
+        else CHECK_STATUS(csk_workqueue_enqueue_barrier(&queue, &jobs[i].work, requeue), 0);
+    }
+    CHECK_STATUS(csk_workqueue_resume(&queue), 0);
+    end_queue(&queue);
+    CHECK_EQ(rounds, COUNT);
+    free(jobs);
+}
+
+/* A caller waits beside the works; when its turn came its place was given to work, beyond the capacity. */
+static void *push(void *job) {
+    queue_job(&wide, job);
+    return NULL;
+}
+
+static bool somebody_waits_for_room(void) {
+    csk_workqueue_lock(&wide);
+    bool waits = wide.rooms != NULL;
+    csk_workqueue_unlock(&wide);
+    return waits;
+}
+
+static void run_a_job(void *job) { run_job(job, 0); }
+
+static void *call_with_a_job(void *job) {
+    CHECK_STATUS(csk_workqueue_sync(&wide, back(1), false, CSK_NEVER, run_a_job, job), 0);
+    return NULL;
+}
+
+static void a_callers_turn_makes_no_room_beyond_the_capacity(void) {
+    CHECK_STATUS(csk_workqueue_init(&wide, &(csk_workqueue_attr_t){ .capacity = 1 }), 0);
+    uint32_t release = 0, release_caller = 0;
+    job_t busy = job_named(0), called = job_named(1), waits = job_named(2), pushed = job_named(3);
+    busy.go = &release;
+    called.go = &release_caller;
+    forget_notes();
+    queue_job(&wide, &busy);
+    wait_until(notes_so_far() == 1);
+    queue_job(&wide, &waits);
+    pthread_t caller = start_thread(call_with_a_job, &called);
+    wait_until(csk_workqueue_waiting(&wide) == 2);
+    pthread_t pusher = start_thread(push, &pushed);
+    wait_until(somebody_waits_for_room());
+    STORE(&release, 1);
+    wait_until(notes_so_far() == 2);
+    CHECK_EQ(csk_workqueue_waiting(&wide), 1);
+    CHECK(somebody_waits_for_room());
+    STORE(&release_caller, 1);
+    join_thread(caller);
+    join_thread(pusher);
+    end_queue(&wide);
+    CHECK_NOTES(0, 1, 2, 3);
+}
+
+/* The function of a caller gave up its queue, whose memory went before the caller had left it. */
+static void release_inside(void *context) { csk_workqueue_release(context); }
+
+static void a_callers_function_may_release_the_queue(void) {
+    for (uint32_t i = 0; i < 2000 / TEST_SLOWDOWN; i++) {
+        csk_workqueue_t *queue;
+        job_t jobs[2];
+        forget_notes();
+        CHECK_STATUS(csk_workqueue_create(&queue, &(csk_workqueue_attr_t){ .width = i % 3 }), 0);
+        queue_jobs(queue, jobs, 2);
+        CHECK_STATUS(csk_workqueue_sync(queue, back(0), true, CSK_NEVER, release_inside, queue), 0);
+        CHECK_EQ(notes_so_far(), 2);
+    }
+}
+
+/* A drain was over, and the works' memory with it, while another thread was still about to tell them ECANCELED. */
+static uint32_t told, go_on;
+
+static void hesitate(csk_work_t *work, int status) {
+    ADD(&told, 1);
+    wait_until(LOAD(&go_on));
+    CHECK_STATUS(csk_workqueue_drain(&wide, CSK_NEVER), EDEADLK);
+    CHECK(csk_workqueue_is_current(&wide));
+    run_job(work, status);
+}
+
+static void *shut_down(void *queue) {
+    csk_workqueue_shutdown(queue, true);
+    return NULL;
+}
+
+static void a_drain_waits_until_refused_work_was_told(void) {
+    CHECK_STATUS(csk_workqueue_init(&wide, &(csk_workqueue_attr_t){ .width = 2 }), 0);
+    job_t jobs[3] = { job_named(0), job_named(1), job_named(2) };
+    forget_notes();
+    CHECK_STATUS(csk_workqueue_suspend(&wide), 0);
+    for (int i = 0; i < 3; i++) CHECK_STATUS(csk_workqueue_enqueue(&wide, &jobs[i].work, hesitate), 0);
+    pthread_t thread = start_thread(shut_down, &wide);
+    wait_until(LOAD(&told) == 1);
+    CHECK_STATUS(csk_workqueue_drain(&wide, csk_deadline_after(2000000)), ETIMEDOUT);
+    CHECK_STATUS(csk_workqueue_destroy(&wide), EBUSY);
+    STORE(&go_on, 1);
+    drain(&wide);
+    CHECK_NOTES(0, 1, 2);
+    for (int i = 0; i < 3; i++) CHECK_STATUS(jobs[i].status, ECANCELED);
+    join_thread(thread);
+    CHECK_STATUS(csk_workqueue_destroy(&wide), 0);
+}
+
+TEST_MAIN(
+    TEST(cancelling_work_that_queues_itself_again_takes_out_nothing_else), TEST(a_queue_that_drops_its_oldest_takes_no_caller_of_another_rank),
+    TEST(as_many_barriers_as_works_take_no_longer_than_works), TEST(a_callers_turn_makes_no_room_beyond_the_capacity),
+    TEST(a_callers_function_may_release_the_queue), TEST(a_drain_waits_until_refused_work_was_told))

@@ -1,0 +1,158 @@
+import CSyncKernel
+import Glibc
+import Testing
+
+@testable import SwiftSync
+
+/// Events are kept in order, in bounded memory, and can be told again.
+@Suite(.timeLimit(.minutes(1)))
+struct EventRecorderTests {
+    @Test func everyPartOfAnEventIsKept() {
+        let recorder = EventRecorder(label: "queue")
+        let before = csk_now()
+        let first = recorder.makeID(), second = recorder.makeID()
+        recorder.record(.pushed, id: first, tag: "a")
+        recorder.record(.pushed, id: second, tag: "b")
+        recorder.record(.started, id: first, tag: "a")
+        recorder.record(.finished, id: first, tag: "a")
+        Thread { recorder.record(.cancelled, id: second, tag: "b") }.join()
+        recorder.record(.dropped, id: 99, tag: "never pushed")
+        let events = recorder.events, after = csk_now()
+        #expect(first != second)
+        #expect(events.map(\.kind) == [.pushed, .pushed, .started, .finished, .cancelled, .dropped])
+        #expect(events.map(\.tag) == ["a", "b", "a", "a", "b", "never pushed"])
+        #expect(events.map(\.id) == [first, second, first, first, second, 99])
+        #expect(events.map(\.depth) == [1, 2, 2, 1, 0, 0])
+        #expect(events.allSatisfy { $0.nanoseconds >= before && $0.nanoseconds <= after })
+        #expect(zip(events, events.dropFirst()).allSatisfy { $0.nanoseconds <= $1.nanoseconds })
+        #expect(events[0].thread == csk_thread_id())
+        #expect(events[4].thread != csk_thread_id() && events[4].thread > 0)
+        #expect(recorder.recordedCount == 6)
+    }
+
+    @Test(arguments: [(-1, 16), (0, 16), (1, 16), (16, 16), (17, 32), (4096, 4096), (Int.max, 1 << 20)])
+    func theCapacityIsTheNextPowerOfTwoWithinBounds(wanted: Int, capacity: Int) {
+        #expect(EventRecorder(label: "", capacity: wanted).capacity == capacity)
+    }
+
+    @Test(arguments: [16, 32, 256, 4096])
+    func theNewestAreKept(capacity: Int) {
+        let recorder = EventRecorder(label: "", capacity: capacity)
+        for count in 1...(3 * capacity + 5) {
+            recorder.record(.pushed, id: UInt64(count), tag: "\(count)")
+            guard count < 40 || count % 97 == 0 || count > 3 * capacity else { continue }
+            let oldest = max(count - capacity, 0) + 1
+            let events = recorder.events
+            #expect(events.map(\.id) == (oldest...count).map(UInt64.init))
+            #expect(events.allSatisfy { $0.tag == "\($0.id)" })
+        }
+        #expect(recorder.recordedCount == UInt64(3 * capacity + 5))
+    }
+
+    @Test func tagsThatAreForgottenAreReleased() {
+        // 100 MB in all.
+        let recorder = EventRecorder(label: "", capacity: 16)
+        let before = residentBytes()
+        for number in 0..<1000 { recorder.record(.pushed, id: 1, tag: String(repeating: "\(number % 10)", count: 100_000)) }
+        #expect(residentBytes() - before < 40_000_000)
+    }
+
+    private func residentBytes() -> Int {
+        let file = fopen("/proc/self/statm", "r")
+        defer { fclose(file) }
+        var line = [CChar](repeating: 0, count: 256)
+        fgets(&line, 256, file)
+        let words = line.prefix { $0 != 0 }.split(separator: CChar(UInt8(ascii: " ")))
+        return words.count > 1 ? Int(String(decoding: words[1].map(UInt8.init), as: UTF8.self))! * 4096 : 0
+    }
+
+    @Test func threadsRecordAndReadTogether() {
+        let recorder = EventRecorder(label: "", capacity: 64), isOver = Flag()
+        let reader = Thread {
+            while !isOver.isRaised {
+                let events = recorder.events
+                // Each thread's events stand in its order, and none is torn.
+                for thread in 0..<3 {
+                    let own = events.filter { $0.id % 3 == thread }.map(\.id)
+                    precondition(own == own.sorted() && Set(own).count == own.count)
+                }
+                precondition(events.count <= 64 && events.allSatisfy { $0.tag == "a tag that needs memory of its own \($0.id)" })
+                precondition(zip(events, events.dropFirst()).allSatisfy { $0.nanoseconds <= $1.nanoseconds })
+            }
+        }
+        Threads.run(3) { index in
+            for number in 0..<5000 {
+                let id = UInt64(number * 3 + index)
+                recorder.record(.pushed, id: id, tag: "a tag that needs memory of its own \(id)")
+            }
+        }
+        isOver.raise()
+        reader.join()
+        #expect(recorder.recordedCount == 15_000 && recorder.events.last?.depth == 15_000)
+    }
+
+    @Test func replyPrintsALineForEachEventInLocalTime() {
+        let queue = TaskQueue.make()
+        var parts = tm(), before = time(nil), lines: [String] = []
+        let release = queue.hold("RandomTask1")
+        queue.push("RandomTask2") { $0.release() }
+        release()
+        queue.recorder.reply { lines.append($0) }
+        let texts = lines.map { $0.dropFirst(10) }
+        #expect(texts == [
+            "Task RandomTask1 pushed to queue", "Task RandomTask1 started - accuired lock", "Task RandomTask2 pushed to queue",
+            "Task RandomTask1 finished - released lock", "Task RandomTask2 started - accuired lock",
+            "Task RandomTask2 finished - released lock",
+        ])
+        // As the C library writes the second of the first event, which is between two looks at the clock.
+        var times: Set<String> = []
+        let after = time(nil)
+        while before <= after {
+            localtime_r(&before, &parts)
+            var text = [CChar](repeating: 0, count: 16)
+            strftime(&text, 16, "%H:%M:%S", &parts)
+            times.insert(String(decoding: text.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self))
+            before += 1
+        }
+        #expect(times.contains(String(lines[0].prefix(8))))
+        #expect(lines.allSatisfy { $0.dropFirst(8).hasPrefix(": ") })
+    }
+
+    @Test func replyPrintsOnTheStandardOutput() async {
+        let result = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
+            let recorder = EventRecorder(label: "")
+            recorder.record(.pushed, id: 1, tag: "a")
+            recorder.record(.cancelled, id: 1, tag: "a")
+            recorder.record(.dropped, id: 2, tag: "b")
+            recorder.reply()
+            fflush(nil)
+        }
+        let lines = String(decoding: result?.standardOutputContent ?? [], as: UTF8.self).split(separator: "\n")
+        let ends = ["Task a pushed to queue", "Task a cancelled", "Task b dropped"]
+        #expect(lines.compactMap { line in ends.first { line.hasSuffix(": " + $0) } } == ends)
+    }
+
+    @Test func aChildOfForkRecordsItsOwnThreadNumber() async {
+        await #expect(processExitsWith: .success) {
+            let recorder = EventRecorder(label: "")
+            recorder.record(.pushed, id: 1, tag: "parent")
+            // Swift hides fork.
+            let fork = unsafeBitCast(dlsym(nil, "fork"), to: (@convention(c) () -> pid_t).self)
+            let parent = csk_thread_id(), child = fork()
+            if child == 0 {
+                recorder.record(.pushed, id: 2, tag: "child")
+                _exit(recorder.events.map(\.thread) == [parent, getpid()] ? 0 : 1)
+            }
+            var status: Int32 = -1
+            precondition(waitpid(child, &status, 0) == child && status == 0)
+        }
+    }
+
+    @Test func aTaskQueueKeepsItsLast4096Events() {
+        let queue = TaskQueue.make()
+        for number in 0..<3000 { queue.push("\(number)") { $0.release() } }
+        #expect(queue.recorder.capacity == 4096 && queue.recorder.events.count == 4096)
+        #expect(queue.recorder.recordedCount == 9000)
+        #expect(queue.recorder.events.last?.short == "finished 2999")
+    }
+}

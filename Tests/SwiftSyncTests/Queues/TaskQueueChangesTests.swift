@@ -1,0 +1,116 @@
+import Synchronization
+import Testing
+
+@testable import SwiftSync
+
+/// Handlers learn of every change of a queue, in order, one at a time.
+@Suite(.timeLimit(.minutes(1)))
+struct TaskQueueChangesTests {
+    private typealias Change = TaskQueue.Change
+
+    @Test func everyChangeIsToldInOrder() {
+        let queue = TaskQueue.make(), changes = Shared<[Change]>([])
+        queue.push("unseen") { $0.release() }
+        let observation = queue.observe { changes.append($0) }
+        let release = queue.hold("a")
+        queue.push("b") { $0.release() }
+        release()
+        #expect(changes.value == [
+            .pushed(tag: "a", id: 2), .running, .started(tag: "a", id: 2), .pushed(tag: "b", id: 3), .finished(tag: "a", id: 2),
+            .started(tag: "b", id: 3), .finished(tag: "b", id: 3), .idle,
+        ])
+        observation.end()
+        observation.end()
+        queue.push("c") { $0.release() }
+        #expect(changes.value.count == 8)
+    }
+
+    @Test func startedIsToldBeforeExecute() {
+        let queue = TaskQueue.make(), log = Shared<[String]>([])
+        _ = queue.observe { if case .started(let tag, _) = $0 { log.append("started \(tag)") } }
+        let release = queue.hold("a")
+        queue.push("b") { lock in
+            log.append("execute b")
+            lock.release()
+        }
+        release()
+        #expect(log.value == ["started a", "started b", "execute b"])
+    }
+
+    @Test func severalHandlersAreToldAndEndByThemselves() {
+        let queue = TaskQueue.make(), first = Shared<[Change]>([]), second = Shared<[Change]>([])
+        let one = queue.observe { first.append($0) }
+        let two = queue.observe { second.append($0) }
+        queue.push { $0.release() }
+        #expect(first.value.count == 5 && first.value == second.value)
+        one.end()
+        queue.push { $0.release() }
+        #expect(first.value.count == 5 && second.value.count == 10)
+        two.end()
+    }
+
+    @Test func aHandlerMayUseTheQueueWithoutEnd() {
+        let queue = TaskQueue.make(), left = Shared(100_000), depth = Shared(0), deepest = Shared(0)
+        let observation = queue.observe { change in
+            guard change == .idle else { return }
+            let now = depth.access { $0 += 1; return $0 }
+            deepest.access { $0 = max($0, now) }
+            if left.access({ $0 -= 1; return $0 > 0 }) { queue.push { $0.release() } }
+            depth.access { $0 -= 1 }
+        }
+        queue.push { $0.release() }
+        #expect(left.value == 0 && queue.isIdle && deepest.value == 1)
+        observation.end()
+    }
+
+    /// A handler called on two threads at once would lose counts of this.
+    private final class Seen: @unchecked Sendable {
+        var isRunning = false
+        var depth = 0
+        var started: [UInt64] = []
+        var mistakes = 0
+    }
+
+    @Test func handlersOfManyThreadsAreCalledOneAtATimeAndInOrder() async {
+        let queue = TaskQueue.make(), seen = Seen()
+        let observation = queue.observe { change in
+            switch change {
+            case .running:
+                if seen.isRunning { seen.mistakes += 1 }
+                seen.isRunning = true
+            case .idle:
+                if !seen.isRunning || seen.depth != 0 { seen.mistakes += 1 }
+                seen.isRunning = false
+            case .pushed: seen.depth += 1
+            case .started(_, let id): seen.started.append(id)
+            case .finished, .dropped: seen.depth -= 1
+            }
+        }
+        Threads.run(4) { _ in
+            for _ in 0..<1000 { queue.push { $0.release() } }
+        }
+        await waitUntil { queue.isIdle }
+        observation.end()
+        #expect(seen.mistakes == 0 && !seen.isRunning && seen.depth == 0)
+        #expect(seen.started == Array(1...4000))
+    }
+
+    @Test func observersComeAndGoWhileTasksRun() {
+        let queue = TaskQueue.make(), isOver = Flag()
+        let worker = Thread {
+            while !isOver.isRaised { queue.push { $0.release() } }
+        }
+        Threads.run(3) { _ in
+            for _ in 0..<200 {
+                let count = Atomic(0)
+                let observation = queue.observe { _ in count.add(1, ordering: .relaxed) }
+                queue.push { $0.release() }
+                waitUntil { count.load(ordering: .relaxed) > 0 }
+                observation.end()
+            }
+        }
+        isOver.raise()
+        worker.join()
+        #expect(!queue.changes.isObservedNow)
+    }
+}
