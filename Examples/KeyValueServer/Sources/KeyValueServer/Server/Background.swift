@@ -68,6 +68,8 @@ final class Background: Sendable {
             wakeSleepers.signal()
             slow.shutdown(cancelsPending: true)
             maintenance.shutdown(cancelsPending: true)
+            // What runs ends on its own, and has an event loop to end on meanwhile.
+            _ = ended(slow, until: .now + .seconds(1))
             return false
         }
         return true
