@@ -17,7 +17,7 @@ let package = Package(
             exclude: ["CMakeLists.txt", "cmake"],
             publicHeadersPath: "include",
             cSettings: [.define("_GNU_SOURCE"), .headerSearchPath("src")],
-            linkerSettings: [.linkedLibrary("urcu-memb"), .linkedLibrary("urcu-cds"), .linkedLibrary("urcu-common")]
+            linkerSettings: [.linkedLibrary("urcu-memb"), .linkedLibrary("urcu-common")]
         ),
         .target(name: "SwiftSync", dependencies: ["CSyncKernel"]),
         .testTarget(name: "SwiftSyncTests", dependencies: ["SwiftSync", "CSyncKernel", "MainThreadProgram"]),

@@ -34,7 +34,8 @@ typedef uint64_t (*hash_t)(uint64_t key);
 static uint64_t one_of_four(uint64_t key) { return key % 4; }
 
 static void put(csk_rcu_map_t *map, hash_t hash, uint64_t key, long value) {
-    csk_rcu_map_entry_t *old = csk_rcu_map_replace(map, hash(key), &key, &make(key, value)->entry);
+    csk_rcu_map_entry_t *old;
+    CHECK_STATUS(csk_rcu_map_replace(map, hash(key), &key, &make(key, value)->entry, &old), 0);
     if (old != NULL) CHECK_STATUS(csk_rcu_retire(&old->node, reclaim), 0);
 }
 
@@ -99,11 +100,11 @@ static void as_an_array(hash_t hash) {
     csk_rcu_map_cursor_t cursor;
     long walked = 0;
     CHECK_STATUS(csk_rcu_read_lock(), 0);
-    for (csk_rcu_map_entry_t *at = csk_rcu_map_first(map, &cursor); at != NULL; at = csk_rcu_map_next(map, &cursor), walked++)
+    for (csk_rcu_map_entry_t *at = csk_rcu_map_first(map, &cursor); at != NULL; at = csk_rcu_map_next(&cursor), walked++)
         CHECK_EQ(((struct item *)at)->value, expected[((struct item *)at)->key]);
     CHECK_EQ(walked, present);
     walked = 0;
-    for (csk_rcu_map_entry_t *at = csk_rcu_map_first_of(map, hash(1), &cursor); at != NULL; at = csk_rcu_map_next_of(map, &cursor), walked++)
+    for (csk_rcu_map_entry_t *at = csk_rcu_map_first_of(map, hash(1), &cursor); at != NULL; at = csk_rcu_map_next_of(&cursor), walked++)
         CHECK_EQ(hash(((struct item *)at)->key), hash(1));
     long same = 0;
     for (uint64_t key = 0; key < KEYS; key++) same += expected[key] != 0 && hash(key) == hash(1);
@@ -225,7 +226,28 @@ static void the_end_of_a_large_table_leaves_others_their_room(void) {
     CHECK_EQ(alive, 0);
 }
 
+static int alive_then;
+static void look(csk_rcu_node_t *node) {
+    (void)node;
+    alive_then = alive;
+}
+
+/* It used to reclaim all entries at one go: what others had retired meanwhile waited, and then the others for room. */
+static void the_end_of_a_large_table_goes_in_steps(void) {
+    csk_rcu_map_t *map;
+    CHECK_STATUS(csk_rcu_map_create(&map, has_key), 0);
+    for (uint64_t key = 0; key < 40000; key++) put(map, csk_hash_int, key, 1);
+    CHECK_STATUS(csk_rcu_barrier(), 0);
+    csk_rcu_node_t other;
+    alive_then = -1;
+    CHECK_STATUS(csk_rcu_map_destroy(map, reclaim), 0);
+    CHECK_STATUS(csk_rcu_retire(&other, look), 0);
+    CHECK_STATUS(csk_rcu_barrier(), 0);
+    CHECK(alive_then > 0 && alive_then < 40000);
+    CHECK_EQ(alive, 0);
+}
+
 TEST_MAIN(
     TEST(it_holds_what_was_put_in), TEST(keys_with_one_hash_are_told_apart), TEST(hashes_of_bytes), TEST(lookups_while_it_grows),
     TEST(writers_against_each_other), TEST(a_table_is_destroyed_inside_a_section_while_it_resizes),
-    TEST(the_end_of_a_large_table_leaves_others_their_room))
+    TEST(the_end_of_a_large_table_leaves_others_their_room), TEST(the_end_of_a_large_table_goes_in_steps))

@@ -28,10 +28,11 @@ static inline void note(int name) {
 
 static inline void run_job(csk_work_t *work, int status) {
     job_t *job = (job_t *)work;
+    uint32_t *go = job->go;
     job->status = status;
     note(job->name);
-    ADD(&job->calls, 1);
-    if (job->go != NULL) wait_until(LOAD(job->go));
+    ADD(&job->calls, 1); /* from here on its memory may go */
+    if (go != NULL) wait_until(LOAD(go));
 }
 
 static inline job_t job_named(int name) { return (job_t){ .name = name, .status = -1 }; }

@@ -29,7 +29,7 @@ static void cancelling_work_that_queues_itself_again_takes_out_nothing_else(void
     uint32_t barriers = 0, cancelled = 0;
     forget_notes();
     CHECK_STATUS(csk_workqueue_enqueue(&wide, &restless, requeue), 0);
-    for (int i = 0; i < 3000 / TEST_SLOWDOWN; i++) {
+    for (int i = 0; i < 800 / TEST_SLOWDOWN; i++) {
         job_t barrier = job_named(i);
         CHECK_STATUS(csk_workqueue_enqueue_barrier(&wide, &barrier.work, run_job), 0);
         for (int j = 0; j < 3; j++) {
@@ -44,7 +44,7 @@ static void cancelling_work_that_queues_itself_again_takes_out_nothing_else(void
     }
     STORE(&stop, 1);
     while (csk_workqueue_waiting(&wide) + csk_workqueue_running(&wide) != 0) drain(&wide);
-    CHECK_EQ(barriers, 3000 / TEST_SLOWDOWN);
+    CHECK_EQ(barriers, 800 / TEST_SLOWDOWN);
     end_queue(&wide);
 }
 

@@ -180,7 +180,7 @@ expect(last == .finished && json.contains("\"downloads\""))
 let queue = TaskQueue.getQueue(identifier: "traced")
 let file = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID()).json")
 // MARK: EventRecorder+ChromeTrace check
-expect(try JSONSerialization.jsonObject(with: Data(contentsOf: file)) is [String: Any])
+try expect(JSONSerialization.jsonObject(with: Data(contentsOf: file)) is [String: Any])
 try FileManager.default.removeItem(at: file)
 
 // MARK: EventReplay setup
@@ -192,3 +192,31 @@ let queue = TaskQueue.getQueue(identifier: "pages")
 for number in 1...3 { queue.push(task: Page(tag: "page \(number)")) }
 // MARK: EventReplay check
 expect(replay.pause == nil && !replay.isOver)
+
+// MARK: FIFOQueue setup
+@Sendable func upload(_ name: String) async { await Task.yield() }
+struct Store { var size: Int { get async { 7 } } }
+let store = Store()
+// MARK: FIFOQueue check
+await task.value
+expect(size == 7)
+
+// MARK: ActorQueue check
+let counter = Counter()
+counter.increment()
+expect(await counter.value() == 1)
+
+// MARK: MainActorQueue setup
+@MainActor final class Screen { var title = "" }
+let screen = await Screen()
+// MARK: MainActorQueue check
+expect(await task.value == 5)
+
+// MARK: OrderedQueueOverflow check
+expect(log.enqueue {})
+try await log.drain()
+
+// MARK: CancellableQueue setup
+@Sendable func find(_ text: String) async throws -> String { text }
+// MARK: CancellableQueue check
+_ = await search.result

@@ -13,7 +13,7 @@
 #include "csynckernel/base.h"
 #include "internal.h"
 
-enum { STACK_SIZE = 64 << 10, BUFFER_SIZE = 32, TLS_MAX = 256, MAP_SIZE = 1 << 13, ARENA_SIZE = 256 << 10 };
+enum { STACK_SIZE = 64 << 10, BUFFER_SIZE = 32, TLS_MAX = 256, MAP_SIZE = 1 << 13, ARENA_SIZE = 256 << 10, FREED_MAX = 128 };
 
 enum op { OP_LOAD, OP_STORE, OP_RMW, OP_CAS, OP_FENCE, OP_FLUSH, OP_PARK, OP_PARKED, OP_WAKE, OP_CLOCK, OP_YIELD, OP_MEMBARRIER,
           OP_LOCK, OP_UNTIL, OP_POINT, OP_TIME, OP_SPURIOUS, OP_START, OP_END };
@@ -36,7 +36,7 @@ typedef struct {
     uint32_t awaited;
     const char *site;
     void *sp;
-    void (*body)(void *);
+    void (*body)(void *), (*at_end)(void *);
     void *context;
     char tls[TLS_MAX];
     buffered_t buffer[BUFFER_SIZE];
@@ -80,7 +80,7 @@ static cell_t cells[MAP_SIZE];
 static trace_t trace[MAX_STEPS + 1];
 static int trace_count;
 static char *arena, *arena_next;
-static struct { char *begin, *end; } freed[64];
+static struct { char *begin, *end; } freed[FREED_MAX];
 static int freed_count;
 
 uint64_t random_next(uint64_t *state) {
@@ -129,8 +129,23 @@ static void to_fiber(fiber_t *fiber) {
     current = NULL;
 }
 
+/* Setup and check are no thread. */
+void core_call_at_thread_end(void (*function)(void *)) {
+    if (current != NULL) current->at_end = function;
+}
+
+/* The system makes PTHREAD_DESTRUCTOR_ITERATIONS passes over a thread's keys. */
+static void call_at_end(void) {
+    for (int pass = 0; pass < 4 && current->at_end != NULL; pass++) {
+        void (*function)(void *) = current->at_end;
+        current->at_end = NULL;
+        function(NULL);
+    }
+}
+
 static void fiber_main(void) {
     current->body(current->context);
+    call_at_end();
     current->op = OP_END;
     current->done = true;
     to_scheduler();
@@ -530,6 +545,7 @@ void explore_free(void *memory, size_t size) {
     /* The thread's own stores came before; another's that has not arrived is a store that nothing orders before this. */
     if (current != NULL) drain(current);
     memset(memory, 0xDD, size);
+    if (freed_count == FREED_MAX) abort();
     freed[freed_count].begin = memory;
     freed[freed_count++].end = (char *)memory + size;
 }
@@ -556,7 +572,13 @@ static int64_t next_deadline(void) {
     return first;
 }
 
-/* What can happen next; the first is to go on with the fiber that ran last. Who yields goes behind all others. */
+static bool stores_are_on_their_way(void) {
+    for (int i = 0; i < fiber_count; i++)
+        if (fibers[i].buffered > 0) return true;
+    return false;
+}
+
+/* What can happen next; the first is to go on with the fiber that ran last. Who yields goes behind all others, and behind their stores. */
 static int list_choices(int last, choice_t *choices) {
     int count = 0;
     bool preempting = last >= 0 && is_enabled(&fibers[last]) && !fibers[last].yielded;
@@ -567,7 +589,7 @@ static int list_choices(int last, choice_t *choices) {
             if ((f == last && preempting) || !is_enabled(&fibers[f]) || fibers[f].yielded != (round == 1)) continue;
             choices[count++] = (choice_t){ (uint8_t)f, preempting };
         }
-        if (count != 0) break;
+        if (count != 0 || stores_are_on_their_way()) break;
     }
     bool nobody = count == 0;
     for (int i = 0; i < fiber_count; i++)
@@ -666,6 +688,8 @@ void core_run(const explore_client_t *client, chooser_t choose, bool weak, uint6
     kernel_reset_timers();
     kernel_reset_reads();
     kernel_reset_pool();
+    kernel_reset_rcu();
+    kernel_reset_tls();
     for (int i = 0; i < EXPLORE_THREADS && client->threads[i] != NULL; i++)
         new_fiber(client_thread, (void *)(uintptr_t)&client->threads[i], false);
     outside(client->setup);

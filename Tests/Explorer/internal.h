@@ -11,10 +11,13 @@ void core_wake(const void *address, int count, const char *site);
 bool core_has_membarrier(void);
 void core_membarrier(const char *site);
 int core_start_thread(void (*body)(void *), void *context);
+void core_call_at_thread_end(void (*function)(void *));
 
 /* The kernel as it is when a process begins. */
 void kernel_reset_timers(void);
 void kernel_reset_reads(void);
 void kernel_reset_pool(void);
+void kernel_reset_rcu(void);
+void kernel_reset_tls(void);
 
 #endif

@@ -28,9 +28,8 @@ int csk_platform_atfork(void (*prepare)(void), void (*parent)(void), void (*chil
     return 0;
 }
 
-/* Threads of a schedule end without a word. */
 int csk_platform_call_at_thread_end(void (*function)(void *)) {
-    (void)function;
+    core_call_at_thread_end(function);
     return 0;
 }
 

@@ -54,6 +54,7 @@ int64_t csk_platform_now(void) {
 }
 
 void csk_platform_yield(void) {}
+int32_t csk_platform_thread_id(void) { return (int32_t)actor + 1; }
 
 static void run_timer_thread(void) {
     if (!timer.exists || !(timer.sleeper.woken || timer.sleeper.until_ns < (tick + 1) * tick_ns)) return;

@@ -18,7 +18,6 @@ typedef struct {
 
 static const int64_t spin_ns = 5000;               /* about what a wake costs */
 static const int64_t stalled_ns = 1000000;
-static const int64_t resigned_ns = 50000000;
 static const uint32_t turn_of_lowest = 64;
 
 static struct {
@@ -27,16 +26,18 @@ static struct {
     bool starting, ready;                          /* ready: there is a worker, and it stays */
     uint32_t most;                                 /* of those that don't sleep inside their functions */
     int64_t idle_ns;                               /* how long a worker beyond `wanted` sleeps before it ends */
+    int64_t resigned_ns;                           /* how long the clock pauses when no other worker could be started */
     level_t levels[CSK_POOL_LEVELS];
     uint64_t queued, taken;
     uint32_t epoch;
     worker_t *all, *idle;
     bool waking;                                   /* a worker was told and has not looked yet */
     bool watching;                                 /* the clock below runs */
+    bool resigned;                                 /* it will be asked to later */
     bool fork_handled;
     uint64_t taken_before;                         /* when it was started */
-    csk_timer_t watch;
-} pool = { .most = CSK_POOL_WORKERS_MAX, .idle_ns = 10000000000, .epoch = 1 };
+    csk_timer_t watch, pause;
+} pool = { .most = CSK_POOL_WORKERS_MAX, .idle_ns = 10000000000, .resigned_ns = 50000000, .epoch = 1 };
 
 /* The timer's thread asks for these; too much for its stack. */
 static int32_t thread_ids[CSK_POOL_THREADS_MAX];
@@ -58,7 +59,7 @@ static void after_fork_in_child(void) {
     pool.queued = 0;
     pool.all = pool.idle = NULL;
     pool.epoch++;
-    pool.waking = pool.watching = pool.starting = pool.ready = false;
+    pool.waking = pool.watching = pool.resigned = pool.starting = pool.ready = false;
     pool.fork_handled = true;
     csk_queue_unlock(&pool.lock);
 }
@@ -82,12 +83,22 @@ static bool begin_watch(void) {
 }
 
 static void look_for_progress(csk_timer_t *timer, void *context);
-static void watch(int64_t after_ns) {
-    if (csk_timer_start(&pool.watch, csk_deadline_after(after_ns), look_for_progress, NULL) == 0) return;
+static void watch(void) {
+    if (csk_timer_start(&pool.watch, csk_deadline_after(stalled_ns), look_for_progress, NULL) == 0) return;
     /* A child of fork may have no timer thread: the next post tries again. */
     csk_queue_lock(&pool.lock);
     pool.watching = false;
     csk_queue_unlock(&pool.lock);
+}
+
+/* Nobody could be started, since enough workers run or the system has no thread to give: those may come to sleep, and others may end. */
+static void look_again(csk_timer_t *timer, void *context) {
+    (void)timer, (void)context;
+    csk_queue_lock(&pool.lock);
+    pool.resigned = false;
+    bool watches = pool.queued != 0 && pool.idle == NULL && begin_watch();
+    csk_queue_unlock(&pool.lock);
+    if (watches) watch();
 }
 
 /* Under the lock: takes the worker that went to sleep last off the stack, for the caller to wake. */
@@ -116,17 +127,17 @@ static uint32_t count_running(uint32_t workers) {
 }
 
 /* Work waits, and for 1 ms no worker has come for any: they are all inside functions that block, or take long. As many are started as
- * are missing while others sleep; else one. Where no other was started, since enough of them run or the system has none to give, the clock
- * goes on slowly: those that run may come to sleep. */
+ * are missing while others sleep; else one. */
 static void look_for_progress(csk_timer_t *timer, void *context) {
     (void)timer, (void)context;
     csk_queue_lock(&pool.lock);
     bool stalled = pool.queued != 0 && pool.idle == NULL && pool.taken == pool.taken_before;
     uint32_t workers = pool.workers;
     csk_queue_unlock(&pool.lock);
-    uint32_t running = stalled ? count_running(workers) : 0, more = 0;
+    uint32_t running = stalled && workers < CSK_POOL_THREADS_MAX ? count_running(workers) : 0, more = 0;
     csk_queue_lock(&pool.lock);
-    if (stalled && pool.taken == pool.taken_before) {
+    stalled = stalled && pool.taken == pool.taken_before;
+    if (stalled) {
         more = running < pool.wanted ? pool.wanted - running : running < pool.most;
         if (more > pool.queued) more = (uint32_t)pool.queued;
         if (more > CSK_POOL_THREADS_MAX - pool.workers) more = CSK_POOL_THREADS_MAX - pool.workers;
@@ -138,9 +149,14 @@ static void look_for_progress(csk_timer_t *timer, void *context) {
     for (; more > 0; more--) started |= start_worker() == 0;
     csk_queue_lock(&pool.lock);
     /* A worker that was told to look will watch, if there is more than it can take. */
-    bool again = pool.watching = pool.queued != 0 && pool.idle == NULL && !pool.waking && pool.workers < CSK_POOL_THREADS_MAX;
+    bool again = pool.queued != 0 && pool.idle == NULL && !pool.waking;
+    pool.watching = again && (started || !stalled);
+    bool pauses = again && !pool.watching && !pool.resigned;
+    pool.resigned |= pauses;
+    bool watches = pool.watching;
     csk_queue_unlock(&pool.lock);
-    if (again) watch(started || !stalled ? stalled_ns : resigned_ns);
+    if (watches) watch();
+    if (pauses) csk_timer_start(&pool.pause, csk_deadline_after(pool.resigned_ns), look_again, NULL);
 }
 
 static int prepare(void) {
@@ -207,7 +223,7 @@ int csk_pool_post(csk_pool_item_t *item, csk_pool_function_t function) {
     csk_queue_unlock(&pool.lock);
     if (worker != NULL) wake(worker);
     if (start) start_worker();
-    if (watches) watch(stalled_ns);
+    if (watches) watch();
     return 0;
 }
 
@@ -293,7 +309,7 @@ static void run_worker(void *context) {
         }
         csk_queue_unlock(&pool.lock);
         if (next != NULL) wake(next);
-        if (watches) watch(stalled_ns);
+        if (watches) watch();
         called = item == NULL;
         if (item != NULL) item->function(item);
         else if (!sleep_until_called(&self)) return;

@@ -44,8 +44,10 @@ struct thread {
 };
 
 static struct {
-    uint32_t lock;      /* the list, and all registrations */
+    uint32_t lock;      /* the lists, and all registrations */
     struct thread *threads;
+    csk_rcu_steps_t *steps;   /* newest first: those that have begun and not ended */
+    uint64_t steps_numbers;
 
     uint64_t pending;
     uint64_t limit;
@@ -219,10 +221,52 @@ int csk_rcu_set_limit(uint64_t limit) {
 
 uint64_t csk_rcu_pending(void) { return csk_load(&rcu.pending, CSK_RELAXED) & ~HELD; }
 
-static void pass(csk_rcu_node_t *marker) {
-    uint32_t *passed = marker->context;
-    csk_store(passed, 1u, CSK_RELEASE);
-    csk_platform_wake(passed, 1);
+/* ---- Steps and barriers ------------------------------------------------------------------------------------------------- */
+
+void csk_rcu_next_step(csk_rcu_steps_t *steps, csk_rcu_function_t function) {
+    if (steps->number == 0) {
+        csk_queue_lock(&rcu.lock);
+        steps->number = ++rcu.steps_numbers;
+        steps->older = rcu.steps;
+        rcu.steps = steps;
+        csk_queue_unlock(&rcu.lock);
+    }
+    csk_rcu_retire(&steps->node, function);
+}
+
+void csk_rcu_end_steps(csk_rcu_steps_t *steps) {
+    if (steps->number == 0) return;
+    csk_queue_lock(&rcu.lock);
+    csk_rcu_steps_t **place = &rcu.steps;
+    while (*place != steps) place = &(*place)->older;
+    *place = steps->older;
+    csk_queue_unlock(&rcu.lock);
+}
+
+struct marker {
+    csk_rcu_node_t node;
+    uint32_t passed;
+    uint64_t number;     /* of steps, when the marker came by first */
+};
+
+/* True once all steps have ended that had begun when the marker came by first. */
+static bool is_behind_steps(struct marker *marker) {
+    csk_queue_lock(&rcu.lock);
+    if (marker->number == 0) marker->number = ++rcu.steps_numbers;
+    const csk_rcu_steps_t *steps = rcu.steps;
+    while (steps != NULL && steps->number > marker->number) steps = steps->older;
+    csk_queue_unlock(&rcu.lock);
+    return steps == NULL;
+}
+
+static void pass(csk_rcu_node_t *node) {
+    struct marker *marker = (struct marker *)node;
+    if (!is_behind_steps(marker)) {
+        csk_rcu_retire(node, pass);
+        return;
+    }
+    csk_store(&marker->passed, 1u, CSK_RELEASE);
+    csk_platform_wake(&marker->passed, 1);
 }
 
 /* A marker behind everything retired before: one thread reclaims, in order. liburcu's own barrier would be out of the count that a
@@ -230,10 +274,9 @@ static void pass(csk_rcu_node_t *marker) {
 int csk_rcu_barrier(void) {
     if (!may_wait()) return EDEADLK;
     if (rcu.detached) return ENOTSUP;
-    uint32_t passed = 0;
-    csk_rcu_node_t marker = { .context = &passed };
-    csk_rcu_retire(&marker, pass);
-    while (csk_load(&passed, CSK_ACQUIRE) == 0) csk_platform_park(&passed, 0, CSK_NEVER);
+    struct marker marker = { .passed = 0 };
+    csk_rcu_retire(&marker.node, pass);
+    while (csk_load(&marker.passed, CSK_ACQUIRE) == 0) csk_platform_park(&marker.passed, 0, CSK_NEVER);
     return 0;
 }
 

@@ -61,8 +61,8 @@ void csk_workqueue_unpin(csk_workqueue_t *queue) {
 void csk_workqueue_release(csk_workqueue_t *queue) {
     csk_workqueue_lock(queue);
     csk_fetch_and(&queue->state, ~STATE_SUSPENDS, CSK_SEQ_CST);
-    csk_workqueue_unlock(queue);
-    csk_workqueue_look(queue);
+    csk_work_sort(queue);
+    csk_workqueue_unlock_and_look(queue);
     csk_workqueue_unpin(queue);
 }
 
@@ -71,7 +71,7 @@ int csk_workqueue_destroy(csk_workqueue_t *queue) {
     csk_workqueue_lock(queue);
     csk_work_sort(queue);
     bool busy = queue->waiting != 0 || queue->running != 0 || queue->refusing != 0 || queue->drains != NULL || queue->rooms != NULL;
-    csk_workqueue_unlock(queue);
+    csk_workqueue_unlock_and_look(queue);
     if (busy) return EBUSY;
     while (csk_load(&queue->state, CSK_ACQUIRE) & STATE_PINS) csk_platform_yield();
     return 0;
@@ -140,9 +140,7 @@ void csk_workqueue_activate(csk_workqueue_t *queue) {
     if (csk_workqueue_claim(queue)) csk_workqueue_post(queue);
 }
 
-void csk_workqueue_look(csk_workqueue_t *queue) {
-    csk_workqueue_lock(queue);
-    csk_work_sort(queue);
+void csk_workqueue_unlock_and_look(csk_workqueue_t *queue) {
     bool post = csk_work_may_begin(queue) && csk_workqueue_claim(queue);
     csk_workqueue_unlock(queue);
     if (post) csk_workqueue_post(queue);
@@ -309,11 +307,7 @@ void csk_work_push(csk_workqueue_t *queue, csk_work_t *work) {
 
 /* A queue with a bound: what waits is counted, so it is all under the lock. */
 static int enqueue_bounded(csk_workqueue_t *queue, csk_work_t *work, int64_t deadline_ns) {
-    if (queue->when_full == CSK_WORKQUEUE_WAIT) {
-        int error = csk_workqueue_wait_for_room(queue, work, deadline_ns);
-        if (error == 0) csk_workqueue_activate(queue);
-        return error;
-    }
+    if (queue->when_full == CSK_WORKQUEUE_WAIT) return csk_workqueue_wait_for_room(queue, work, deadline_ns);
     csk_work_t *dropped = NULL;
     csk_section_t refusal;
     csk_workqueue_lock(queue);
@@ -327,8 +321,7 @@ static int enqueue_bounded(csk_workqueue_t *queue, csk_work_t *work, int64_t dea
         full = false;
     }
     if (!full) csk_work_arrange(queue, work);
-    csk_workqueue_unlock(queue);
-    if (!full) csk_workqueue_activate(queue);
+    csk_workqueue_unlock_and_look(queue);
     if (dropped != NULL) refuse(dropped, &refusal);
     return full ? EAGAIN : 0;
 }
@@ -387,12 +380,9 @@ int csk_workqueue_cancel(csk_workqueue_t *queue, csk_work_t *work) {
         csk_work_account(queue, csk_work_arrival(work), &done);
         if (queue->rooms != NULL) room = csk_rooms_take(queue);
     }
-    /* It may have been the barrier that others waited for. */
-    bool post = waits && csk_work_may_begin(queue) && csk_workqueue_claim(queue);
-    csk_workqueue_unlock(queue);
+    csk_workqueue_unlock_and_look(queue); /* it may have been the barrier that others waited for */
     csk_waits_call(room);
     csk_waits_call(done);
-    if (post) csk_workqueue_post(queue);
     return waits ? 0 : ENOENT;
 }
 
@@ -410,10 +400,9 @@ int csk_workqueue_resume(csk_workqueue_t *queue) {
     csk_workqueue_lock(queue);
     bool suspended = (csk_load(&queue->state, CSK_RELAXED) & STATE_SUSPENDS) != 0;
     if (suspended) csk_fetch_add(&queue->state, -STATE_SUSPEND_ONE, CSK_SEQ_CST);
-    csk_workqueue_unlock(queue);
-    if (!suspended) return EPERM;
-    csk_workqueue_look(queue);
-    return 0;
+    csk_work_sort(queue);
+    csk_workqueue_unlock_and_look(queue);
+    return suspended ? 0 : EPERM;
 }
 
 void csk_workqueue_shutdown(csk_workqueue_t *queue, bool cancel) {
@@ -425,7 +414,7 @@ void csk_workqueue_shutdown(csk_workqueue_t *queue, bool cancel) {
     if (first != NULL) begin_refusal(queue, first, &refusal);
     csk_workqueue_wait_t *rooms = queue->rooms;
     queue->rooms = NULL;
-    csk_workqueue_unlock(queue);
+    csk_workqueue_unlock_and_look(queue);
     csk_waits_call(rooms);
     if (first != NULL) refuse(first, &refusal);
 }
@@ -434,7 +423,7 @@ uint32_t csk_workqueue_waiting(csk_workqueue_t *queue) {
     csk_workqueue_lock(queue);
     csk_work_sort(queue);
     uint32_t waiting = queue->waiting;
-    csk_workqueue_unlock(queue);
+    csk_workqueue_unlock_and_look(queue);
     return waiting;
 }
 

@@ -13,7 +13,7 @@ static csk_work_t *next_of(const csk_work_t *work) { return (csk_work_t *)work->
 static void append(list_t list, csk_work_t *work, uint32_t place) {
     work->place = place;
     work->node.next = NULL;
-    work->node.previous = &(*list.last)->node;
+    work->node.previous = (csk_heap_node_t *)*list.last;
     if (*list.last != NULL) (*list.last)->node.next = &work->node;
     else *list.first = work;
     *list.last = work;
@@ -21,9 +21,9 @@ static void append(list_t list, csk_work_t *work, uint32_t place) {
 
 static void unlink_from(list_t list, csk_work_t *work) {
     csk_work_t *previous = (csk_work_t *)work->node.previous, *next = next_of(work);
-    if (previous != NULL) previous->node.next = &next->node;
+    if (previous != NULL) previous->node.next = (csk_heap_node_t *)next;
     else *list.first = next;
-    if (next != NULL) next->node.previous = &previous->node;
+    if (next != NULL) next->node.previous = (csk_heap_node_t *)previous;
     else *list.last = previous;
 }
 

@@ -48,7 +48,11 @@ static int help(csk_workqueue_t *queue, const csk_sync_call_t *call, csk_section
         ran = true;
     }
     /* Others left what came meanwhile to who ends the section. */
-    if (ran) csk_workqueue_look(queue);
+    if (ran) {
+        csk_workqueue_lock(queue);
+        csk_work_sort(queue);
+        csk_workqueue_unlock_and_look(queue);
+    }
     return 0;
 }
 
@@ -64,10 +68,8 @@ static void run_call(csk_section_t *section, void (*function)(void *), void *con
     csk_workqueue_lock(queue);
     csk_section_end(section, &done);
     csk_work_sort(queue);
-    bool post = csk_work_may_begin(queue) && csk_workqueue_claim(queue);
-    csk_workqueue_unlock(queue);
+    csk_workqueue_unlock_and_look(queue);
     csk_waits_call(done);
-    if (post) csk_workqueue_post(queue);
 }
 
 static int call_in_turn(csk_workqueue_t *queue, csk_rank_t rank, bool barrier, int64_t deadline_ns, void (*function)(void *), void *context) {
@@ -152,7 +154,8 @@ int csk_workqueue_wait_for_room(csk_workqueue_t *queue, csk_work_t *work, int64_
         while (*end != NULL) end = &(*end)->next;
         *end = &room;
     }
-    csk_workqueue_unlock(queue);
+    if (waits && !inside) csk_workqueue_unlock(queue);
+    else csk_workqueue_unlock_and_look(queue);
     if (!waits) return shut ? ESHUTDOWN : 0;
     if (inside) return EDEADLK;
     uint32_t seen = await(&room.word, deadline_ns);
@@ -163,7 +166,9 @@ int csk_workqueue_wait_for_room(csk_workqueue_t *queue, csk_work_t *work, int64_
         if (gave_up) return ETIMEDOUT;
         seen = await(&room.word, CSK_NEVER);
     }
-    return seen == CALL_REFUSED ? ESHUTDOWN : 0;
+    if (seen == CALL_REFUSED) return ESHUTDOWN;
+    csk_workqueue_activate(queue); /* whoever gave the place has not looked */
+    return 0;
 }
 
 /* ---- Drains ------------------------------------------------------------------------------------------------------------------ */
@@ -179,7 +184,7 @@ void csk_workqueue_drain_async(csk_workqueue_t *queue, csk_workqueue_wait_t *wai
         wait->next = queue->drains;
         queue->drains = wait;
     }
-    csk_workqueue_unlock(queue);
+    csk_workqueue_unlock_and_look(queue);
     if (!waits) function(wait);
 }
 

@@ -40,9 +40,6 @@ extension EventRecorder.Event {
         case cancelled
         /// It was given up: a ``QueueLock`` that nobody has any more, an item that a full queue threw out.
         case dropped
-
-        /// Whether the item is in the queue no more.
-        var isLast: Bool { self != .pushed && self != .started }
     }
 
     /// `Task TAG started - accuired lock`: the words that ``EventRecorder/reply()`` has used since they were first spelt.

@@ -21,6 +21,8 @@ import Synchronization
 public final class EventRecorder: @unchecked Sendable {
     /// The name of the queue whose events these are.
     public let label: String
+    /// How many events are kept at most.
+    public let capacity: Int
 
     private let box: OwningGateBox<EventRing>
     /// Inside the box.
@@ -36,13 +38,12 @@ public final class EventRecorder: @unchecked Sendable {
     ///   - capacity: how many events are kept: the next power of two, from 16 to 1 048 576.
     public init(label: String, capacity: Int = 4096) {
         self.label = label
-        box = .make(EventRing(capacity: capacity), .fast, 0)
+        let events = EventRing(capacity: capacity)
+        self.capacity = events.capacity
+        box = .make(events, .fast, 0)
         gate = box.gate
         ring = box.value
     }
-
-    /// How many events are kept at most.
-    public var capacity: Int { ring.pointee.capacity }
 
     /// How many events were recorded so far, those that are forgotten included.
     public var recordedCount: UInt64 {

@@ -12,6 +12,10 @@ struct EventRing: ~Copyable {
     private var chunkCount = 0
     /// Slots that have memory.
     private var slotCount = 0
+    /// Where the next event goes while its chunk has `slotsLeft`; which chunk that is.
+    private var next: UnsafeMutablePointer<EventRecorder.Event>?
+    private var slotsLeft = 0
+    private var currentChunk = -1
     private var depth: UInt32 = 0
     private var newest: Int64 = 0
     /// All that ever were.
@@ -53,15 +57,24 @@ struct EventRing: ~Copyable {
 
     /// Appends an event, for which there must be room; returns the tag that it replaces, to be released outside the lock.
     mutating func append(_ kind: EventRecorder.Event.Kind, id: UInt64, tag: String, now: Int64, thread: Int32) -> String {
-        if kind == .pushed { depth &+= 1 } else if kind.isLast, depth > 0 { depth -= 1 }
+        if kind == .pushed { depth &+= 1 } else if kind != .started, depth > 0 { depth &-= 1 }
         if now > newest { newest = now }
-        let place = slot(recorded)
+        if slotsLeft == 0 { enterNextChunk() }
+        let place = next.unsafelyUnwrapped
+        next = place + 1
+        slotsLeft &-= 1
         let event = Event(kind, id: id, tag: tag, nanoseconds: newest, thread: thread, depth: depth)
         var replaced = ""
         if recorded >= UInt64(capacity) { replaced = place.move().tag }
         place.initialize(to: event)
-        recorded += 1
+        recorded &+= 1
         return replaced
+    }
+
+    private mutating func enterNextChunk() {
+        currentChunk = currentChunk + 1 == chunkLimit ? 0 : currentChunk + 1
+        next = chunks[currentChunk]
+        slotsLeft = 1 << (Self.firstChunkBits + max(currentChunk - 1, 0))
     }
 
     /// Appends what is kept of the events numbered `first..<end` to an array that has the room; returns the number after the last.

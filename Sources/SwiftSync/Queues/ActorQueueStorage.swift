@@ -95,8 +95,9 @@ final class ActorQueueStorage: @unchecked Sendable {
     private func pump(on actor: isolated any Actor) async {
         box.withState { $0.arrive() }
         await OrderedActivation.run(for: self) {
-            var untilLeaving = Self.workBeforeLeaving
-            while untilLeaving > 0 || !box.withState({ $0.isPumpComing }), let work = nextWork(on: actor) {
+            var untilLeaving = Self.workBeforeLeaving, hasArrived = true
+            while untilLeaving > 0 || !box.withState({ $0.isPumpComing }), let work = nextWork(on: actor, hasArrived) {
+                hasArrived = false
                 // From here to the work's first suspension the actor is not left.
                 let stretch = stretches.begin()
                 await work(actor)
@@ -109,11 +110,14 @@ final class ActorQueueStorage: @unchecked Sendable {
     /// So that short work without end leaves the actor to others: if another pump stands behind them, it goes on.
     private static var workBeforeLeaving: Int { 256 }
 
-    /// The next work in order; nil if there is none, or somebody else sees to it.
-    private func nextWork(on actor: isolated any Actor) -> Work? {
+    /// The next work in order; nil if there is none, or somebody else sees to it. A pump that goes on after its work knows that what is `ready` is
+    /// not forgotten; one that has just arrived, and was the one who would have come for it, does not.
+    private func nextWork(on actor: isolated any Actor, _ hasArrived: Bool) -> Work? {
+        var mustAsk = hasArrived
         while true {
-            if ready.isEmpty || isPlaceOut || isPlaceFirst {
+            if mustAsk || ready.isEmpty || isPlaceOut || isPlaceFirst {
                 guard take(on: actor) else { return nil }
+                mustAsk = false
             }
             switch ready.popFirst()! {
             case .work(let work): return work
@@ -176,10 +180,13 @@ final class ActorQueueStorage: @unchecked Sendable {
 
     /// Runs `body` in the calling task, whose place was granted.
     func runInPlace(on actor: isolated any Actor, _ body: @Sendable (isolated any Actor) async throws -> Void) async rethrows {
-        seeToWhatFollows(on: actor)
-        let stretch = stretches.begin()
-        defer { stretches.end(stretch).forEach { _ = $0.grant() } }
-        try await OrderedActivation.run(for: self) { try await body(actor) }
+        try await OrderedActivation.run(for: self) {
+            // From here to the first suspension of `body` the actor is not left, so what follows, which may be on its way now, begins later.
+            seeToWhatFollows(on: actor)
+            let stretch = stretches.begin()
+            defer { stretches.end(stretch).forEach { _ = $0.grant() } }
+            try await body(actor)
+        }
     }
 
     // MARK: - The end
@@ -191,4 +198,7 @@ final class ActorQueueStorage: @unchecked Sendable {
     }
 
     func shutDown() { box.shutDown() }
+
+    /// Entries that nobody has come for, at some instant during the call; for tests.
+    var pendingCount: Int { box.withState { $0.intake.count } }
 }

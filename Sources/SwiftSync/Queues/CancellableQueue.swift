@@ -27,6 +27,9 @@ public final class CancellableQueue<UnderlyingQueue: Sendable>: Sendable {
         tasks.cancelAll()
     }
 
+    /// Tasks that have not ended, for tests.
+    var trackedCount: Int { tasks.count }
+
     func track() -> TrackedTasks.Entry {
         TrackedTasks.Entry(of: tasks)
     }

@@ -22,15 +22,16 @@ public final class ConcurrentWorkQueue: WorkQueueBase, @unchecked Sendable {
     ///   - priority: of work that names none; and of the queue: from ``CommandPriority/high`` on workers come to it before other queues, up to ``CommandPriority/low``
     ///     after them.
     ///   - bound: how many works may wait; nil: any number.
-    public init(label: String, width: Int = 64, priority: CommandPriority = .normal, bound: WorkQueueBound? = nil) {
+    ///   - recorder: keeps the queue's last events; nil costs nothing. One recorder may serve several queues.
+    public init(label: String, width: Int = 64, priority: CommandPriority = .normal, bound: WorkQueueBound? = nil, recorder: EventRecorder? = nil) {
         guard width >= 2, width <= Int(CSK_WORKQUEUE_WIDTH_MAX) else { fatalError("ConcurrentWorkQueue \(label): a width of \(width) is not within 2 to 4096") }
         self.width = width
-        super.init(core: WorkQueueCore(type: "ConcurrentWorkQueue", label: label, width: width, priority: priority, bound: bound))
+        super.init(core: WorkQueueCore(type: "ConcurrentWorkQueue", label: label, width: width, priority: priority, bound: bound, recorder: recorder))
     }
 
     /// The same with a quality of service: user-interactive and user-initiated are ``CommandPriority/high``, utility and background ``CommandPriority/low``.
-    public convenience init(label: String, width: Int = 64, qos: DispatchQoS.QoSClass, bound: WorkQueueBound? = nil) {
-        self.init(label: label, width: width, priority: CommandPriority(qos), bound: bound)
+    public convenience init(label: String, width: Int = 64, qos: DispatchQoS.QoSClass, bound: WorkQueueBound? = nil, recorder: EventRecorder? = nil) {
+        self.init(label: label, width: width, priority: CommandPriority(qos), bound: bound, recorder: recorder)
     }
 
     /// Runs `body` as `flags` say: with `.barrier` once everything accepted before has ended, alone; what is accepted later waits for it, whatever its priority.

@@ -73,6 +73,10 @@ public final class FIFOQueue: Sendable {
         if Task.isCancelled { throw .cancelled }
         let sender = FIFOQueueStorage.State.Intake.Sender(work)
         if let error = storage.submit(sender) { throw error }
+        if !sender.room.isGranted && OrderedActivation.isInside(storage) {
+            sender.room.giveUp()
+            throw .wouldDeadlock
+        }
         if await sender.room.waitUnlessCancelled() { return }
         throw Task.isCancelled ? .cancelled : .shutDown
     }

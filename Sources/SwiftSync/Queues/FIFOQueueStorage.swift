@@ -123,4 +123,7 @@ final class FIFOQueueStorage: @unchecked Sendable {
     // MARK: - The end
 
     func shutDown() { box.shutDown() }
+
+    /// Entries that nobody has come for, at some instant during the call; for tests.
+    var pendingCount: Int { box.withState { $0.intake.count } }
 }

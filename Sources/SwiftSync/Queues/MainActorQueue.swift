@@ -1,8 +1,8 @@
 /// A queue whose work runs on the main actor: an ``ActorQueue`` that needs no adoption.
 ///
 /// ```swift
-/// MainActorQueue.shared.enqueue { title = "ready" }                   // from any context, in order
-/// let task = Task(on: MainActor.queue) { title.count }                // the same queue
+/// MainActorQueue.shared.enqueue { screen.title = "ready" }            // from any context, in order
+/// let task = Task(on: MainActor.queue) { screen.title.count }         // the same queue
 /// ```
 ///
 /// Members, order and faults are those of ``ActorQueue``; the closures have no parameter.

@@ -9,17 +9,23 @@ class SuspendedWork: @unchecked Sendable {
     private let isDecided = Atomic(false)
     private let timer: UnsafeMutablePointer<csk_timer_t>?
     private let deadline: Int64
+    private let recorder: EventRecorder?
+    private let label: String
+    private let id: UInt64
 
-    init(deadline: Int64) {
+    init(_ core: WorkQueueCore, deadline: Int64) {
         self.deadline = deadline
+        recorder = core.recorder
+        label = core.label
+        id = core.recorder?.makeID() ?? 0
         timer = deadline == Deadline.never ? nil : .allocate(capacity: 1)
         timer?.initialize(to: csk_timer_t())
     }
 
     deinit { timer?.deallocate() }
 
-    /// On a worker, when it is its turn.
-    func run() { fatalError("\(Self.self) does not say what it runs") }
+    /// On a worker, when it is its turn. What it returns resumes the task.
+    func run() -> () -> Void { fatalError("\(Self.self) does not say what it runs") }
     /// It was not run and will not be.
     func fail(_ error: WorkQueueError) { fatalError("\(Self.self) does not say how it fails") }
 
@@ -33,6 +39,7 @@ class SuspendedWork: @unchecked Sendable {
         if isCancelled.load(ordering: .acquiring) { return fail(.cancelled) }
         guard let work = WorkItem.make(self) else { return fail(.outOfResources) }
         startTimer()
+        recorder?.record(.pushed, id: id, tag: label)
         let status =
             barrier
             ? csk_workqueue_enqueue_barrier(core.queue, work, Self.called) : csk_workqueue_enqueue_ranked(core.queue, work, rank, Self.called)
@@ -53,6 +60,7 @@ class SuspendedWork: @unchecked Sendable {
     private func giveUp(_ error: WorkQueueError) {
         guard decide() else { return }
         stopTimer()
+        recorder?.record(.cancelled, id: id, tag: label)
         fail(error)
     }
 
@@ -61,7 +69,10 @@ class SuspendedWork: @unchecked Sendable {
         if status != 0 { return waiting.giveUp(WorkQueueError(status: status)) }
         guard waiting.decide() else { return }
         waiting.stopTimer()
-        waiting.run()
+        waiting.recorder?.record(.started, id: waiting.id, tag: waiting.label)
+        let resume = waiting.run()
+        waiting.recorder?.record(.finished, id: waiting.id, tag: waiting.label)
+        resume()
     }
 
     // MARK: - The timeout
@@ -86,9 +97,9 @@ final class SuspendedWorkOf<Success: Sendable>: SuspendedWork, @unchecked Sendab
     private let body: @Sendable () -> Success
     private var continuation: UnsafeContinuation<Result<Success, WorkQueueError>, Never>?
 
-    init(deadline: Int64, _ body: @escaping @Sendable () -> Success) {
+    init(_ core: WorkQueueCore, deadline: Int64, _ body: @escaping @Sendable () -> Success) {
         self.body = body
-        super.init(deadline: deadline)
+        super.init(core, deadline: deadline)
     }
 
     func begin(_ continuation: UnsafeContinuation<Result<Success, WorkQueueError>, Never>, on core: WorkQueueCore, rank: Int64, barrier: Bool) {
@@ -96,14 +107,17 @@ final class SuspendedWorkOf<Success: Sendable>: SuspendedWork, @unchecked Sendab
         begin(on: core, rank: rank, barrier: barrier)
     }
 
-    override func run() { continuation.unsafelyUnwrapped.resume(returning: .success(body())) }
+    override func run() -> () -> Void {
+        let success = body(), continuation = continuation.unsafelyUnwrapped
+        return { continuation.resume(returning: .success(success)) }
+    }
     override func fail(_ error: WorkQueueError) { continuation.unsafelyUnwrapped.resume(returning: .failure(error)) }
 }
 
 extension WorkQueueCore {
     /// Runs `body` on the queue while the task is suspended.
     func run<T: Sendable, E: Error>(rank: Int64, barrier: Bool, _ body: @escaping @Sendable () throws(E) -> T) async throws(E) -> T {
-        let waiting = SuspendedWorkOf<Result<T, E>>(deadline: Deadline.never) {
+        let waiting = SuspendedWorkOf<Result<T, E>>(self, deadline: Deadline.never) {
             do throws(E) { return .success(try body()) } catch { return .failure(error) }
         }
         let outcome = await withUnsafeContinuation { waiting.begin($0, on: self, rank: rank, barrier: barrier) }
@@ -115,7 +129,7 @@ extension WorkQueueCore {
 
     /// The same with a timeout and cancellation.
     func run<T: Sendable>(rank: Int64, barrier: Bool, timeout: Duration?, _ body: @escaping @Sendable () throws -> T) async throws -> T {
-        let waiting = SuspendedWorkOf<Result<T, any Error>>(deadline: Deadline.after(timeout: timeout)) { Result(catching: body) }
+        let waiting = SuspendedWorkOf<Result<T, any Error>>(self, deadline: Deadline.after(timeout: timeout)) { Result(catching: body) }
         return try await withTaskCancellationHandler {
             await withUnsafeContinuation { waiting.begin($0, on: self, rank: rank, barrier: barrier) }
         } onCancel: {

@@ -85,6 +85,18 @@ final class TrackedTasks: @unchecked Sendable {
         }
     }
 
+    /// Tasks that have not ended, for tests.
+    var count: Int {
+        links.withLock { links in
+            var count = 0, next = links.first
+            while let entry = next?.takeUnretainedValue() {
+                count += 1
+                next = entry.next
+            }
+            return count
+        }
+    }
+
     private func takeFirst(upTo last: UInt64) -> (task: AnyTask?, Unmanaged<Entry>)? {
         links.withLock { links in
             guard let first = links.first?.takeUnretainedValue(), first.number <= last else { return nil }

@@ -25,13 +25,14 @@ public final class WorkQueue: WorkQueueBase, @unchecked Sendable {
     ///   - priority: of work that names none; and of the queue: from ``CommandPriority/high`` on workers come to it before other queues, up to ``CommandPriority/low``
     ///     after them.
     ///   - bound: how many works may wait; nil: any number.
-    public init(label: String, priority: CommandPriority = .normal, bound: WorkQueueBound? = nil) {
-        super.init(core: WorkQueueCore(type: "WorkQueue", label: label, width: 1, priority: priority, bound: bound))
+    ///   - recorder: keeps the queue's last events; nil costs nothing. One recorder may serve several queues.
+    public init(label: String, priority: CommandPriority = .normal, bound: WorkQueueBound? = nil, recorder: EventRecorder? = nil) {
+        super.init(core: WorkQueueCore(type: "WorkQueue", label: label, width: 1, priority: priority, bound: bound, recorder: recorder))
     }
 
     /// The same with a quality of service: user-interactive and user-initiated are ``CommandPriority/high``, utility and background ``CommandPriority/low``.
-    public convenience init(label: String, qos: DispatchQoS.QoSClass, bound: WorkQueueBound? = nil) {
-        self.init(label: label, priority: CommandPriority(qos), bound: bound)
+    public convenience init(label: String, qos: DispatchQoS.QoSClass, bound: WorkQueueBound? = nil, recorder: EventRecorder? = nil) {
+        self.init(label: label, priority: CommandPriority(qos), bound: bound, recorder: recorder)
     }
 
     override func run(_ job: UnownedJob) {

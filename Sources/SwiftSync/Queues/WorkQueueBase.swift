@@ -13,6 +13,9 @@ public class WorkQueueBase: @unchecked Sendable {
     /// What the queue was called: shown in messages.
     public final let label: String
 
+    /// What keeps the queue's last events, if anything does: closures, callers and tasks; not the jobs of actors and tasks.
+    public final var recorder: EventRecorder? { core.recorder }
+
     init(core: WorkQueueCore) {
         self.core = core
         label = core.label
@@ -47,6 +50,13 @@ public class WorkQueueBase: @unchecked Sendable {
     @discardableResult
     public final func async(priority: CommandPriority, _ body: @escaping @Sendable () -> Void) -> Bool {
         core.async(rank: CommandRank.of(priority), body)
+    }
+
+    /// The same under a name for the queue's ``recorder``; its label is the name of all others.
+    @preconcurrency
+    @discardableResult
+    public final func async(tag: String, priority: CommandPriority? = nil, _ body: @escaping @Sendable () -> Void) -> Bool {
+        core.async(rank: priority.map(CommandRank.of) ?? core.ownRank, tag: tag, body)
     }
 
     /// Queues `body` once `delay` has passed, never early. Zero or less: now; what exceeds 292 years: never, until it is cancelled.

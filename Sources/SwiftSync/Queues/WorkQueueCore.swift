@@ -5,8 +5,10 @@ struct WorkQueueCore: @unchecked Sendable {
     let queue: UnsafeMutablePointer<csk_workqueue_t>
     let label: String
     let type: StaticString
+    let recorder: EventRecorder?
 
-    init(type: StaticString, label: String, width: Int, priority: CommandPriority, bound: WorkQueueBound?) {
+    init(type: StaticString, label: String, width: Int, priority: CommandPriority, bound: WorkQueueBound?, recorder: EventRecorder?) {
+        self.recorder = recorder
         self.type = type
         self.label = label
         var attributes = csk_workqueue_attr_t(
@@ -33,21 +35,24 @@ struct WorkQueueCore: @unchecked Sendable {
 
     @inline(__always)
     func async(_ body: @escaping WorkItem.Body) -> Bool {
+        if let recorder { return async(tag: nil, rank: ownRank, recorder, body) }
         guard let work = WorkItem.make(body) else { return reportNoMemory() }
         return accepted(csk_workqueue_enqueue(queue, work, WorkItem.runBody), work) { _ = WorkItem.take($0, as: WorkItem.Body.self) }
     }
 
-    func async(rank: Int64, _ body: @escaping WorkItem.Body) -> Bool {
+    func async(rank: Int64, tag: String? = nil, _ body: @escaping WorkItem.Body) -> Bool {
+        if let recorder { return async(tag: tag, rank: rank, recorder, body) }
         guard let work = WorkItem.make(body) else { return reportNoMemory() }
         return accepted(csk_workqueue_enqueue_ranked(queue, work, rank, WorkItem.runBody), work) { _ = WorkItem.take($0, as: WorkItem.Body.self) }
     }
 
     func asyncBarrier(_ body: @escaping WorkItem.Body) -> Bool {
+        if let recorder { return async(tag: nil, rank: ownRank, barrier: true, recorder, body) }
         guard let work = WorkItem.make(body) else { return reportNoMemory() }
         return accepted(csk_workqueue_enqueue_barrier(queue, work, WorkItem.runBody), work) { _ = WorkItem.take($0, as: WorkItem.Body.self) }
     }
 
-    private func reportNoMemory() -> Bool {
+    func reportNoMemory() -> Bool {
         reportRefusal(ENOMEM)
         return false
     }
@@ -68,9 +73,11 @@ struct WorkQueueCore: @unchecked Sendable {
     /// Runs `body` on this thread when it is its turn: 0, or why it did not run.
     func sync(rank: Int64, barrier: Bool, deadline: Int64, _ body: () -> Void) -> Int32 {
         withoutActuallyEscaping(body) { body in
-            var body = body
-            return withUnsafeMutablePointer(to: &body) {
-                csk_workqueue_sync(queue, rank, barrier, deadline, { $0!.assumingMemoryBound(to: (() -> Void).self).pointee() }, $0)
+            recorded(body) { body in
+                var body = body
+                return withUnsafeMutablePointer(to: &body) {
+                    csk_workqueue_sync(queue, rank, barrier, deadline, { $0!.assumingMemoryBound(to: (() -> Void).self).pointee() }, $0)
+                }
             }
         }
     }

@@ -14,44 +14,50 @@ struct DictionaryPair<Key, Value> {
     }
 }
 
-/// What stands before a pair: the table's part, which must come first, and where the pair is.
+/// Ends entries whose type the kernel doesn't know: the entry's node has the metatype for a context.
 @usableFromInline
-@frozen
-struct DictionaryEntryHeader {
-    @usableFromInline var entry = csk_rcu_map_entry_t()
-    @usableFromInline var pair: UnsafeMutableRawPointer?
-
-    @inlinable
-    init() {}
+class AnyDictionaryEntry {
+    @usableFromInline
+    class func destroy(_ place: UnsafeMutableRawPointer) { fatalError("each type of entries ends its own") }
 }
 
-/// One entry of a ``SnapshotDictionary``; one allocation, which the table owns while the entry is in it.
+/// The layout of a ``SnapshotDictionary``'s entries: the table's part, then the pair; one piece of memory, which nobody counts references
+/// to. It has no instances.
 @usableFromInline
-final class DictionaryEntry<Key, Value>: ManagedBuffer<DictionaryEntryHeader, DictionaryPair<Key, Value>> {
+final class DictionaryEntry<Key, Value>: AnyDictionaryEntry {
     @usableFromInline typealias Pair = DictionaryPair<Key, Value>
     @usableFromInline typealias Place = UnsafeMutablePointer<csk_rcu_map_entry_t>
 
-    /// An entry that owns itself until it is released as its node's context.
+    @inlinable
+    static var alignment: Int { max(MemoryLayout<csk_rcu_map_entry_t>.alignment, MemoryLayout<Pair>.alignment) }
+
+    @inlinable
+    static var offset: Int { (MemoryLayout<csk_rcu_map_entry_t>.size + MemoryLayout<Pair>.alignment - 1) & -MemoryLayout<Pair>.alignment }
+
     @inlinable
     static func make(_ key: Key, _ value: Value) -> Place {
-        let buffer = DictionaryEntry.create(minimumCapacity: 1) { _ in DictionaryEntryHeader() }
-        buffer.withUnsafeMutablePointerToElements { $0.initialize(to: Pair(key: key, value: value)) }
-        let context = Unmanaged.passRetained(buffer).toOpaque()
-        return buffer.withUnsafeMutablePointers { header, pair in
-            header.pointee.pair = UnsafeMutableRawPointer(pair)
-            header.pointee.entry.node.context = context
-            return UnsafeMutableRawPointer(header).assumingMemoryBound(to: csk_rcu_map_entry_t.self)
-        }
+        let memory = UnsafeMutableRawPointer.allocate(byteCount: offset + MemoryLayout<Pair>.size, alignment: alignment)
+        (memory + offset).initializeMemory(as: Pair.self, to: Pair(key: key, value: value))
+        let place = memory.initializeMemory(as: csk_rcu_map_entry_t.self, to: csk_rcu_map_entry_t())
+        place.pointee.node.context = unsafeBitCast(self as AnyDictionaryEntry.Type, to: UnsafeMutableRawPointer.self)
+        return place
     }
 
     @inlinable
-    static func pair(_ place: Place) -> UnsafePointer<Pair> {
-        let header = UnsafeRawPointer(place).assumingMemoryBound(to: DictionaryEntryHeader.self)
-        return UnsafePointer(header.pointee.pair.unsafelyUnwrapped.assumingMemoryBound(to: Pair.self))
+    static func pair(_ place: Place) -> UnsafeMutablePointer<Pair> {
+        (UnsafeMutableRawPointer(place) + offset).assumingMemoryBound(to: Pair.self)
     }
 
     @inlinable
-    deinit { _ = withUnsafeMutablePointerToElements { $0.deinitialize(count: 1) } }
+    override class func destroy(_ place: UnsafeMutableRawPointer) {
+        (place + offset).assumingMemoryBound(to: Pair.self).deinitialize(count: 1)
+        place.deallocate()
+    }
+}
+
+/// What the kernel calls after a grace period.
+private func endEntry(_ node: UnsafeMutablePointer<csk_rcu_node_t>?) {
+    unsafeBitCast(node!.pointee.context, to: AnyDictionaryEntry.Type.self).destroy(UnsafeMutableRawPointer(node!))
 }
 
 /// Compares keys whose type the kernel doesn't know.
@@ -65,16 +71,9 @@ class AnyDictionaryBox {
 }
 
 /// What a writer hands the kernel as a key: the table, and the entry to be inserted.
-@usableFromInline
-struct DictionaryProbe {
-    @usableFromInline let box: Unmanaged<AnyDictionaryBox>
-    @usableFromInline let entry: UnsafePointer<csk_rcu_map_entry_t>
-
-    @usableFromInline
-    init(box: Unmanaged<AnyDictionaryBox>, entry: UnsafePointer<csk_rcu_map_entry_t>) {
-        self.box = box
-        self.entry = entry
-    }
+private struct DictionaryProbe {
+    let box: Unmanaged<AnyDictionaryBox>
+    let entry: UnsafePointer<csk_rcu_map_entry_t>
 }
 
 private func matches(_ place: UnsafePointer<csk_rcu_map_entry_t>?, _ key: UnsafeRawPointer?) -> Bool {
@@ -87,39 +86,47 @@ private func matches(_ place: UnsafePointer<csk_rcu_map_entry_t>?, _ key: Unsafe
 final class DictionaryBox<Key: Hashable, Value>: AnyDictionaryBox {
     @usableFromInline typealias Entry = DictionaryEntry<Key, Value>
 
-    @usableFromInline let map: OpaquePointer
+    @usableFromInline let map: UnsafeMutablePointer<csk_rcu_map_t>
+    @usableFromInline let hashing = IntegerHashing()
 
     @usableFromInline
     override init() {
-        var made: OpaquePointer?
+        var made: UnsafeMutablePointer<csk_rcu_map_t>?
         let status = csk_rcu_map_create(&made, matches)
-        guard status == 0, let made else { fatalError("SnapshotDictionary: \(String(cString: csk_status_text(status)))") }
+        guard status == 0, let made else { DictionaryBox.stop(status) }
         map = made
     }
 
-    deinit { csk_rcu_map_destroy(map, releaseRetired) }
+    deinit { csk_rcu_map_destroy(map, endEntry) }
+
+    static func stop(_ status: Int32) -> Never { fatalError("SnapshotDictionary: \(String(cString: csk_status_text(status)))") }
 
     override func haveOneKey(_ place: UnsafePointer<csk_rcu_map_entry_t>, _ other: UnsafePointer<csk_rcu_map_entry_t>) -> Bool {
         Entry.pair(Entry.Place(mutating: place)).pointee.key == Entry.pair(Entry.Place(mutating: other)).pointee.key
     }
 
     @inlinable
-    static func hash(_ key: Key) -> UInt64 { UInt64(bitPattern: Int64(key.hashValue)) }
+    func hash(_ key: Key) -> UInt64 { hashing.hash(key) ?? UInt64(bitPattern: Int64(key.hashValue)) }
 
     /// The entry with the key, inside a read section of the caller. Compares here rather than in the kernel, where the key has no type.
     @inlinable
     func find(_ key: Key) -> Entry.Place? {
         var cursor = csk_rcu_map_cursor_t()
-        var place = csk_rcu_map_first_of(map, Self.hash(key), &cursor)
-        while let found = place, Entry.pair(found).pointee.key != key { place = csk_rcu_map_next_of(map, &cursor) }
+        var place = csk_rcu_map_first_of(map, hash(key), &cursor)
+        while let found = place, Entry.pair(found).pointee.key != key { place = csk_rcu_map_next_of(&cursor) }
         return place
     }
 
     /// Puts the entry in, and gives the value in whose place it is.
     @inlinable
-    func replace(_ entry: Entry.Place) -> Value? {
-        var probe = DictionaryProbe(box: .passUnretained(self), entry: entry)
-        return retire(csk_rcu_map_replace(map, Self.hash(Entry.pair(entry).pointee.key), &probe, entry))
+    func replace(_ entry: Entry.Place) -> Value? { retire(replace(entry, hash: hash(Entry.pair(entry).pointee.key))) }
+
+    @usableFromInline
+    func replace(_ entry: Entry.Place, hash: UInt64) -> Entry.Place? {
+        var probe = DictionaryProbe(box: .passUnretained(self), entry: entry), old: Entry.Place?
+        let status = csk_rcu_map_replace(map, hash, &probe, entry, &old)
+        guard status == 0 else { DictionaryBox.stop(status) }
+        return old
     }
 
     /// Puts the entry in unless there is one with its key, and gives that one's value then.
@@ -158,8 +165,8 @@ final class DictionaryBox<Key: Hashable, Value>: AnyDictionaryBox {
         var cursor = csk_rcu_map_cursor_t()
         var place = csk_rcu_map_first(map, &cursor)
         while let found = place {
-            if csk_rcu_map_remove_entry(map, found) == 0 { csk_rcu_retire(&found.pointee.node, releaseRetired) }
-            place = csk_rcu_map_next(map, &cursor)
+            if csk_rcu_map_remove_entry(map, found) == 0 { csk_rcu_retire(&found.pointee.node, endEntry) }
+            place = csk_rcu_map_next(&cursor)
         }
     }
 
@@ -174,4 +181,4 @@ final class DictionaryBox<Key: Hashable, Value>: AnyDictionaryBox {
 }
 
 @usableFromInline
-func retireEntry(_ place: UnsafeMutablePointer<csk_rcu_map_entry_t>) { csk_rcu_retire(&place.pointee.node, releaseRetired) }
+func retireEntry(_ place: UnsafeMutablePointer<csk_rcu_map_entry_t>) { csk_rcu_retire(&place.pointee.node, endEntry) }

@@ -38,8 +38,8 @@ public struct SnapshotDictionary<Key: Hashable & Sendable, Value: Sendable>: @un
 
     /// Runs `body` with the value of `key`; nil when there is none.
     ///
-    /// Never blocks, allocates or counts a reference; wait-free, O(1) on average. `body` can't suspend; what it throws is rethrown. The
-    /// value stays what it is until `body` has returned, also when it is removed meanwhile.
+    /// Never blocks, allocates or counts a reference, and waits for nobody; O(1) on average. `body` can't suspend; what it throws is
+    /// rethrown. The value stays what it is until `body` has returned, also when it is removed meanwhile.
     @inlinable
     public func read<Result, Failure: Error>(
         _ key: Key, _ body: (borrowing Value) throws(Failure) -> Result
@@ -64,7 +64,8 @@ public struct SnapshotDictionary<Key: Hashable & Sendable, Value: Sendable>: @un
     /// Gives `key` the value, and returns the former one, or nil where there was none.
     ///
     /// One allocation. Never waits for readers or writers, but for room when too much waits to be released; see ``Snapshot``.
-    /// Readers find the one value or the other at every instant. O(1) on average.
+    /// Readers find the one value or the other at every instant. O(1) amortized: a writer that finds the table full, or nearly empty,
+    /// moves the entries to another, while everybody else goes on.
     @inlinable
     @discardableResult
     public func updateValue(_ value: Value, forKey key: Key) -> Value? { box.replace(DictionaryEntry.make(key, value)) }
@@ -79,7 +80,7 @@ public struct SnapshotDictionary<Key: Hashable & Sendable, Value: Sendable>: @un
 
     /// Removes `key`, and returns its value, or nil where there was none. Of threads that remove it at once, one gets the value.
     ///
-    /// Waits as ``updateValue(_:forKey:)``. O(1) on average.
+    /// Waits as ``updateValue(_:forKey:)``. O(1) amortized.
     @inlinable
     @discardableResult
     public func removeValue(forKey key: Key) -> Value? { box.remove(key) }
@@ -107,7 +108,7 @@ public struct SnapshotDictionary<Key: Hashable & Sendable, Value: Sendable>: @un
         while let found = place {
             let pair = DictionaryEntry<Key, Value>.pair(found)
             try body(pair.pointee.key, pair.pointee.value)
-            place = csk_rcu_map_next(box.map, &cursor)
+            place = csk_rcu_map_next(&cursor)
         }
     }
 

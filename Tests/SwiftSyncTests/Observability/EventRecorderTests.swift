@@ -49,15 +49,18 @@ struct EventRecorderTests {
         #expect(recorder.recordedCount == UInt64(3 * capacity + 5))
     }
 
-    @Test func tagsThatAreForgottenAreReleased() {
-        // 100 MB in all.
-        let recorder = EventRecorder(label: "", capacity: 16)
-        let before = residentBytes()
-        for number in 0..<1000 { recorder.record(.pushed, id: 1, tag: String(repeating: "\(number % 10)", count: 100_000)) }
-        #expect(residentBytes() - before < 40_000_000)
+    /// In a process of its own: other tests use memory too.
+    @Test func tagsThatAreForgottenAreReleased() async {
+        await #expect(processExitsWith: .success) {
+            let recorder = EventRecorder(label: "", capacity: 16)
+            let before = EventRecorderTests.residentBytes()
+            // 100 MB in all.
+            for number in 0..<1000 { recorder.record(.pushed, id: 1, tag: String(repeating: "\(number % 10)", count: 100_000)) }
+            precondition(EventRecorderTests.residentBytes() - before < 40_000_000)
+        }
     }
 
-    private func residentBytes() -> Int {
+    private static func residentBytes() -> Int {
         let file = fopen("/proc/self/statm", "r")
         defer { fclose(file) }
         var line = [CChar](repeating: 0, count: 256)
@@ -81,14 +84,14 @@ struct EventRecorderTests {
             }
         }
         Threads.run(3) { index in
-            for number in 0..<5000 {
+            for number in 0..<2000 {
                 let id = UInt64(number * 3 + index)
                 recorder.record(.pushed, id: id, tag: "a tag that needs memory of its own \(id)")
             }
         }
         isOver.raise()
         reader.join()
-        #expect(recorder.recordedCount == 15_000 && recorder.events.last?.depth == 15_000)
+        #expect(recorder.recordedCount == 6000 && recorder.events.last?.depth == 6000)
     }
 
     @Test func replyPrintsALineForEachEventInLocalTime() {

@@ -50,7 +50,7 @@ struct TaskQueueChangesTests {
     }
 
     @Test func aHandlerMayUseTheQueueWithoutEnd() {
-        let queue = TaskQueue.make(), left = Shared(100_000), depth = Shared(0), deepest = Shared(0)
+        let queue = TaskQueue.make(), left = Shared(20_000), depth = Shared(0), deepest = Shared(0)
         let observation = queue.observe { change in
             guard change == .idle else { return }
             let now = depth.access { $0 += 1; return $0 }

@@ -124,13 +124,13 @@ struct TaskQueueTests {
                 if left > 0 { pushNext(left - 1) } else { count.access { $0 = -1 } }
             }
         }
-        pushNext(1_000_000)
+        pushNext(200_000)
         #expect(count.value == -1 && queue.isIdle)
     }
 
     /// Two queues whose tasks start each other's, without end for all they know.
     @Test func queuesThatReleaseEachOtherNeedNoStack() {
-        let queues = [TaskQueue(identifier: "ping"), TaskQueue(identifier: "pong")], left = Shared(200_000)
+        let queues = [TaskQueue(identifier: "ping"), TaskQueue(identifier: "pong")], left = Shared(100_000)
         @Sendable func bounce(_ index: Int) {
             queues[index].push { lock in
                 lock.release()

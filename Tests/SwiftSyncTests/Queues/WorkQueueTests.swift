@@ -290,3 +290,39 @@ final class Blocked: Sendable {
         #expect(begun.value == 300)
     }
 }
+
+@Suite struct WorkQueueRecorderTests {
+    @Test func aRecorderTellsWhatHappenedInOrder() async throws {
+        let recorder = EventRecorder(label: "log")
+        let queue = WorkQueue(label: "log", recorder: recorder)
+        let blocked = Blocked(queue)
+        queue.async(tag: "low", priority: .low) {}
+        queue.async(tag: "normal") {}
+        #expect(throws: WorkQueueError.timedOut) { try queue.sync(timeout: .milliseconds(1)) {} }
+        await #expect(throws: WorkQueueError.timedOut) { try await queue.run(timeout: .milliseconds(1)) {} }
+        blocked.release()
+        await queue.drain()
+        #expect(await queue.run { 1 } == 1)
+        let events = recorder.events.map { "\($0.kind) \($0.tag)" }
+        #expect(events == [
+            "pushed log", "started log", "pushed low", "pushed normal", "pushed log", "cancelled log", "pushed log", "cancelled log",
+            "finished log", "started normal", "finished normal", "started low", "finished low", "pushed log", "started log", "finished log",
+        ])
+        #expect(recorder.events.last?.depth == 0)
+    }
+
+    @Test func whatIsDroppedIsRecorded() {
+        let recorder = EventRecorder(label: "drops")
+        let queue = WorkQueue(label: "drops", bound: .dropOldest(beyond: 1), recorder: recorder)
+        let blocked = Blocked(queue)
+        queue.async(tag: "old") {}
+        queue.async(tag: "new") {}
+        blocked.release()
+        queue.drain()
+        queue.shutdown()
+        #expect(!queue.async(tag: "late") {})
+        let events = recorder.events.map { "\($0.kind) \($0.tag)" }
+        #expect(events.contains("dropped old") && events.contains("finished new") && events.contains("dropped late"))
+        #expect(recorder.events.last?.depth == 0)
+    }
+}

@@ -1,5 +1,5 @@
-/* rcu_map.h: a hash table whose lookups are wait-free, also while it grows. liburcu's rculfhash, a split-ordered list; it grows and
- * shrinks by itself, on the reclaiming thread, some 10 ms after it should.
+/* rcu_map.h: a hash table whose lookups take no lock and wait for nobody, also while it grows. Writers are lock-free. A writer that finds the
+ * table too full or too empty makes one of another size, and moves what is in it while everybody else goes on.
  *
  * Entries belong to the caller, have a csk_rcu_map_entry_t inside, and don't change while they are in the table. Keys are the
  * caller's: a hash, and a function that says whether an entry has a key.
@@ -9,8 +9,9 @@
  *     ...                                            (valid until the section ends)
  *     csk_rcu_read_unlock();
  *
- *     csk_rcu_map_entry_t *old = csk_rcu_map_replace(map, csk_hash_int(id), &id, &fresh->entry);
- *     if (old != NULL) csk_rcu_retire(&old->node, free_session);
+ *     csk_rcu_map_entry_t *old;
+ *     int error = csk_rcu_map_replace(map, csk_hash_int(id), &id, &fresh->entry, &old);
+ *     if (error == 0 && old != NULL) csk_rcu_retire(&old->node, free_session);
  *
  * What was replaced or removed is the caller's to retire, once; it must not be freed or inserted anew before that. Writers need no lock among
  * themselves. None of this may be called from a signal handler; fork as for rcu.h. */
@@ -26,18 +27,20 @@ typedef struct csk_rcu_map csk_rcu_map_t;
 /* Needs no initialization. */
 typedef struct csk_rcu_map_entry {
     csk_rcu_node_t node;
-    void *reserved[2];    /* the table's; last, so that a key that follows is on the line that a lookup has fetched */
+    uint64_t hash;        /* the table's; last, so that a key that follows is on the line that a lookup has fetched */
 } csk_rcu_map_entry_t;
 
 /* A place in a walk; used by one thread, inside one read section. */
 typedef struct csk_rcu_map_cursor {
-    void *reserved[2];
+    const void *table;
+    uint64_t place, hash;
+    bool moved;
 } csk_rcu_map_cursor_t;
 
 /* Whether the entry's key is `key`. Called inside a read section, with no lock held, for entries with the same hash; any thread's. */
 typedef bool (*csk_rcu_map_match_t)(const csk_rcu_map_entry_t *entry, const void *key);
 
-/* Hashes for keys that are integers or bytes. The tables use the low bits first; these mix all into them. They are not secret: for keys that
+/* Hashes for keys that are integers or bytes. The tables use the lowest and the highest bits; these mix all into them. They are not secret: for keys that
  * come from strangers take a keyed hash. */
 static inline uint64_t csk_hash_int(uint64_t key) {
     key = (key ^ (key >> 32)) * UINT64_C(0x9E3779B97F4A7C15);
@@ -53,19 +56,22 @@ CSK_API int csk_rcu_map_create(csk_rcu_map_t **map, csk_rcu_map_match_t match);
  * readers included. Waits for no grace period, as csk_rcu_retire. 0, or EINVAL without a function. O(1). */
 CSK_API int csk_rcu_map_destroy(csk_rcu_map_t *map, csk_rcu_function_t reclaim);
 
-/* The entry with the key, or NULL. Inside a read section of the caller, until whose end the entry is valid. Wait-free; O(1) expected. */
+/* The entry with the key, or NULL. Inside a read section of the caller, until whose end the entry is valid. Waits for nobody; O(1) expected,
+ * and once more for each time that the table is replaced by one of another size meanwhile. */
 CSK_API csk_rcu_map_entry_t *csk_rcu_map_find(csk_rcu_map_t *map, uint64_t hash, const void *key);
 
 /* Inserts the entry unless there is one with its key: 0, or EEXIST with nothing changed and, where `found` is not NULL, the other in
- * *found, which is valid to the end of the read section that the caller is in. Lock-free. */
+ * *found, which is valid to the end of the read section that the caller is in. ENOMEM: the table is full, and there is no memory for a
+ * larger one. EINVAL: an address of more than 48 bits. Lock-free; O(1) amortized. */
 CSK_API int csk_rcu_map_insert(csk_rcu_map_t *map, uint64_t hash, const void *key, csk_rcu_map_entry_t *entry,
                                csk_rcu_map_entry_t **found);
 
-/* Inserts the entry in place of the one with its key, which is the caller's to retire then; NULL where there was none. Lookups find the
- * one or the other at every instant. Lock-free. */
-CSK_API csk_rcu_map_entry_t *csk_rcu_map_replace(csk_rcu_map_t *map, uint64_t hash, const void *key, csk_rcu_map_entry_t *entry);
+/* Inserts the entry in place of the one with its key, which is in *old and the caller's to retire then; NULL where there was none. Lookups
+ * find the one or the other at every instant. 0, or an error of csk_rcu_map_insert with nothing changed and *old NULL. Lock-free; O(1)
+ * amortized. */
+CSK_API int csk_rcu_map_replace(csk_rcu_map_t *map, uint64_t hash, const void *key, csk_rcu_map_entry_t *entry, csk_rcu_map_entry_t **old);
 
-/* Takes the entry with the key out, which is the caller's to retire then; NULL where there was none. Lock-free. */
+/* Takes the entry with the key out, which is the caller's to retire then; NULL where there was none. Lock-free; O(1) amortized. */
 CSK_API csk_rcu_map_entry_t *csk_rcu_map_remove(csk_rcu_map_t *map, uint64_t hash, const void *key);
 
 /* Takes out an entry that the caller found in the read section that it is in: 0, or ENOENT when another thread was first. Lock-free. */
@@ -74,17 +80,65 @@ CSK_API int csk_rcu_map_remove_entry(csk_rcu_map_t *map, csk_rcu_map_entry_t *en
 /* Walks all entries, in no particular order, inside one read section of the caller: those that are there from its beginning to its end once,
  * those that come or go meanwhile perhaps. NULL at the end. */
 CSK_API csk_rcu_map_entry_t *csk_rcu_map_first(csk_rcu_map_t *map, csk_rcu_map_cursor_t *cursor);
-CSK_API csk_rcu_map_entry_t *csk_rcu_map_next(csk_rcu_map_t *map, csk_rcu_map_cursor_t *cursor);
-
-/* The same for the entries with one hash: what csk_rcu_map_find does, for callers that compare keys themselves. */
-CSK_API csk_rcu_map_entry_t *csk_rcu_map_first_of(csk_rcu_map_t *map, uint64_t hash, csk_rcu_map_cursor_t *cursor);
-CSK_API csk_rcu_map_entry_t *csk_rcu_map_next_of(csk_rcu_map_t *map, csk_rcu_map_cursor_t *cursor);
+CSK_API csk_rcu_map_entry_t *csk_rcu_map_next(csk_rcu_map_cursor_t *cursor);
 
 /* Entries inside, at some instant during the call where nobody writes meanwhile; else off by the writes in progress. O(1). */
 CSK_API uint64_t csk_rcu_map_count(const csk_rcu_map_t *map);
 
+/* ---- What the inline functions below use --------------------------------------------------------------------------------
+ *
+ * A slot is a word: the entry's address, above it 15 bits of its hash and a one, below it two flags; src/rcu_map.c has the table. Its
+ * numbers follow each other from the hash's low bits on; the first empty slot ends the search. */
+typedef struct csk_rcu_map_table {
+    uint64_t mask;                     /* slots - 1 */
+    struct csk_rcu_map_table *next;    /* where entries are moved to, or NULL */
+    uint64_t *slots;
+} csk_rcu_map_table_t;
+
+struct csk_rcu_map {
+    csk_rcu_map_table_t *table;        /* what lookups begin with */
+};
+
+enum { CSK_RCU_MAP_FROZEN = 1, CSK_RCU_MAP_MOVED = 2, CSK_RCU_MAP_TAG_SHIFT = 48 };
+
+static inline uint64_t csk_rcu_map_tag(uint64_t hash) { return (hash >> CSK_RCU_MAP_TAG_SHIFT) | 1; }
+
+static inline csk_rcu_map_entry_t *csk_rcu_map_entry_of(uint64_t slot) {
+    return (csk_rcu_map_entry_t *)(uintptr_t)(slot & ((UINT64_C(1) << CSK_RCU_MAP_TAG_SHIFT) - 4));
+}
+
+/* The entries with one hash, for callers that compare keys themselves: what csk_rcu_map_find does. NULL at the end. An entry may come twice
+ * where the table is replaced meanwhile. */
+static inline csk_rcu_map_entry_t *csk_rcu_map_next_of(csk_rcu_map_cursor_t *cursor) {
+    const csk_rcu_map_table_t *table = (const csk_rcu_map_table_t *)cursor->table;
+    uint64_t tag = csk_rcu_map_tag(cursor->hash);
+    for (;;) {
+        uint64_t slot = __atomic_load_n(&table->slots[cursor->place++ & table->mask], __ATOMIC_ACQUIRE);
+        if (slot >> CSK_RCU_MAP_TAG_SHIFT == tag) {
+            if (CSK_UNLIKELY(slot & CSK_RCU_MAP_MOVED)) {
+                cursor->moved = true;
+            } else {
+                csk_rcu_map_entry_t *entry = csk_rcu_map_entry_of(slot);
+                if (CSK_LIKELY(entry->hash == cursor->hash)) return entry;
+            }
+        } else if ((slot & ~(uint64_t)CSK_RCU_MAP_MOVED) == 0) {
+            if (CSK_LIKELY(slot == 0 && !cursor->moved)) return NULL;
+            cursor->table = table = __atomic_load_n(&table->next, __ATOMIC_ACQUIRE);
+            cursor->place = cursor->hash;
+            cursor->moved = false;
+        }
+    }
+}
+
+static inline csk_rcu_map_entry_t *csk_rcu_map_first_of(csk_rcu_map_t *map, uint64_t hash, csk_rcu_map_cursor_t *cursor) {
+    cursor->table = __atomic_load_n(&map->table, __ATOMIC_ACQUIRE);
+    cursor->place = cursor->hash = hash;
+    cursor->moved = false;
+    return csk_rcu_map_next_of(cursor);
+}
+
 CSK_END_DECLS
 
-CSK_STATIC_ASSERT(sizeof(csk_rcu_map_entry_t) == 48, "csk_rcu_map_entry_t is part of the ABI");
+CSK_STATIC_ASSERT(sizeof(csk_rcu_map_entry_t) == 40, "csk_rcu_map_entry_t is part of the ABI");
 
 #endif

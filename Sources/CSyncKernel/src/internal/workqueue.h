@@ -13,7 +13,8 @@
  *
  * Nobody is forgotten: who queues writes inbox_last and then reads the state; who stops looking (lowers ACTIVE or clears a bit) writes
  * the state and then reads inbox_last. Both pairs are sequentially consistent, so one of the two sees the other. What is no longer
- * in the inbox is under the lock, as is the lowering of ACTIVE: who ends a section under the lock later sees that nobody serves.
+ * in the inbox is under the lock, as is the lowering of ACTIVE: who ends a section under the lock later sees that nobody serves. And so does
+ * who takes work out of the inbox: the worker that leaves would find it empty, so whoever sorts also takes, or looks whether somebody will.
  *
  * The inbox is a list to which anybody appends by exchanging its end, and which is read under the lock. Between an exchange and the
  * store that links the work to the one before it the list is broken there: readers wait for that one store. */
@@ -114,8 +115,9 @@ void csk_workqueue_activate(csk_workqueue_t *queue);
  * for, which pins the queue; then that. */
 bool csk_workqueue_claim(csk_workqueue_t *queue);
 void csk_workqueue_post(csk_workqueue_t *queue);
-/* Activates if something may begin: for those who ended a section and don't go on. */
-void csk_workqueue_look(csk_workqueue_t *queue);
+/* Unlocks the queue, and activates if something may begin: for those who sorted, or ended a section, and don't go on to take. Doesn't touch the
+ * queue afterwards. */
+void csk_workqueue_unlock_and_look(csk_workqueue_t *queue);
 /* Calls the functions of drains that are done. */
 void csk_waits_call(csk_workqueue_wait_t *done);
 /* Keeps the queue's memory until csk_workqueue_unpin. */

@@ -1,0 +1,62 @@
+import CSyncKernel
+
+/// A closure of a queue that has a recorder. A queue without one knows nothing of this.
+final class RecordedWork: Sendable {
+    private let recorder: EventRecorder
+    private let id: UInt64
+    private let tag: String
+    private let body: @Sendable () -> Void
+
+    /// Records that it was pushed, so before it can start.
+    init(_ recorder: EventRecorder, tag: String, _ body: @escaping @Sendable () -> Void) {
+        self.recorder = recorder
+        self.tag = tag
+        self.body = body
+        id = recorder.makeID()
+        recorder.record(.pushed, id: id, tag: tag)
+    }
+
+    func run() {
+        recorder.record(.started, id: id, tag: tag)
+        body()
+        recorder.record(.finished, id: id, tag: tag)
+    }
+
+    func drop() {
+        recorder.record(.dropped, id: id, tag: tag)
+    }
+
+    static let called: csk_work_function_t = { work, status in
+        let recorded = WorkItem.take(work!, as: RecordedWork.self)
+        if status == 0 { recorded.run() } else { recorded.drop() }
+    }
+}
+
+extension WorkQueueCore {
+    func async(tag: String?, rank: Int64, barrier: Bool = false, _ recorder: EventRecorder, _ body: @escaping @Sendable () -> Void) -> Bool {
+        let recorded = RecordedWork(recorder, tag: tag ?? label, body)
+        guard let work = WorkItem.make(recorded) else {
+            recorded.drop()
+            return reportNoMemory()
+        }
+        let status =
+            barrier
+            ? csk_workqueue_enqueue_barrier(queue, work, RecordedWork.called)
+            : csk_workqueue_enqueue_ranked(queue, work, rank, RecordedWork.called)
+        return accepted(status, work) { WorkItem.take($0, as: RecordedWork.self).drop() }
+    }
+
+    /// Records a caller that waits for its turn. Without a recorder it only waits.
+    func recorded(_ body: @escaping () -> Void, _ wait: (@escaping () -> Void) -> Int32) -> Int32 {
+        guard let recorder else { return wait(body) }
+        let id = recorder.makeID()
+        recorder.record(.pushed, id: id, tag: label)
+        let status = wait {
+            recorder.record(.started, id: id, tag: label)
+            body()
+            recorder.record(.finished, id: id, tag: label)
+        }
+        if status != 0 { recorder.record(.cancelled, id: id, tag: label) }
+        return status
+    }
+}

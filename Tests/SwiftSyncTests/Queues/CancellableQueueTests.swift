@@ -1,0 +1,126 @@
+import Testing
+
+@testable import SwiftSync
+
+@Suite(.timeLimit(.minutes(1)))
+struct CancellableQueueTests {
+    @Test
+    func tasksThatRunAndThatWaitAreCancelledAndLaterOnesAreNot() async {
+        let queue = CancellableQueue(underlyingQueue: FIFOQueue()), began = Flag()
+        let running = Task(on: queue) {
+            began.raise()
+            while !Task.isCancelled { await Task.yield() }
+            return true
+        }
+        let pending = (0..<100).map { _ in Task(on: queue) { Task.isCancelled } }
+        let throwing: Task<Int, any Error> = Task(on: queue) {
+            try Task.checkCancellation()
+            return 1
+        }
+        await waitUntil { began.isRaised }
+        queue.cancelTasks()
+        #expect(running.isCancelled && pending.allSatisfy(\.isCancelled) && throwing.isCancelled)
+        let later = Task(on: queue) { Task.isCancelled }
+        #expect(await running.value)
+        for task in pending { #expect(await task.value) }
+        await #expect(throws: CancellationError.self) { try await throwing.value }
+        #expect(await later.value == false)
+        #expect(!later.isCancelled)
+    }
+
+    @Test
+    func suspendedTasksOfAnActorQueueAreCancelledToo() async {
+        let ledger = Ledger(), queue = CancellableQueue(underlyingQueue: ledger.queue), began = Shared(0)
+        let tasks = (0..<10).map { _ in
+            Task(on: queue) { _ in
+                began.increment()
+                while !Task.isCancelled { await Task.yield() }
+                return true
+            }
+        }
+        await waitUntil { began.value == 10 }
+        queue.cancelTasks()
+        for task in tasks { #expect(await task.value) }
+        #expect(await Task(on: queue) { _ in Task.isCancelled }.value == false)
+    }
+
+    @Test
+    func itKeepsTheOrderOfTheUnderlyingQueue() async throws {
+        let fifo = FIFOQueue(), queue = CancellableQueue(underlyingQueue: fifo), ledger = Ledger()
+        var tasks = [Task<Void, Never>]()
+        for number in stride(from: 0, to: 300, by: 3) {
+            fifo.enqueue(on: ledger) { $0.write(number) }
+            tasks.append(Task(on: queue, isolatedTo: ledger) { $0.write(number + 1) })
+            Task<Void, any Error>(on: queue, isolatedTo: ledger) { $0.write(number + 2) }
+        }
+        try await fifo.drain()
+        for task in tasks { await task.value }
+        #expect(await ledger.lines == Array(0..<300))
+    }
+
+    @Test
+    func mainActorTasksAreCancelled() async {
+        let queue = CancellableQueue(underlyingQueue: MainActor.queue)
+        let (task, failing) = await MainActor.run {
+            // Nothing of it begins before this has ended.
+            let task = Task(on: queue) { Task.isCancelled }, failing = Task<Void, any Error>(on: queue) { try Task.checkCancellation() }
+            queue.cancelTasks()
+            return (task, failing)
+        }
+        #expect(await task.value)
+        await #expect(throws: CancellationError.self) { try await failing.value }
+    }
+
+    @Test
+    func handlersThatRunInCancelTasksMayUseTheQueue() async {
+        let queue = CancellableQueue(underlyingQueue: FIFOQueue()), began = Flag(), later = Shared<Task<Bool, Never>?>(nil), door = Door()
+        let task = Task(on: queue) {
+            await withTaskCancellationHandler {
+                began.raise()
+                await door.pass()
+            } onCancel: {
+                later.access { $0 = Task(on: queue) { Task.isCancelled } }
+                queue.cancelTasks()
+                door.open()
+            }
+        }
+        await waitUntil { began.isRaised }
+        queue.cancelTasks()
+        await task.value
+        #expect(await later.value!.value == true, "it was started before the second call")
+    }
+
+    @Test
+    func endedTasksAreForgottenAndReleased() async throws {
+        let alive = Shared(0), fifo = FIFOQueue(), queue = CancellableQueue(underlyingQueue: fifo)
+        for _ in 0..<1000 {
+            let tracked = Tracked(alive)
+            Task(on: queue) { withExtendedLifetime(tracked) {} }
+        }
+        try await fifo.drain()
+        await waitUntil { alive.value == 0 && queue.trackedCount == 0 }
+        fifo.shutdown()
+        let refused: Task<Void, any Error> = Task(on: queue) { try Task.checkCancellation() }
+        await #expect(throws: OrderedQueueError.shutDown) { try await refused.value }
+        await waitUntil { queue.trackedCount == 0 }
+    }
+
+    @Test
+    func cancellingAndEndingRace() async throws {
+        let fifo = FIFOQueue(), queue = CancellableQueue(underlyingQueue: fifo), ended = Shared(0)
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<3 {
+                group.addTask { for _ in 0..<1000 { Task(on: queue) { ended.increment() } } }
+            }
+            group.addTask {
+                for _ in 0..<300 {
+                    queue.cancelTasks()
+                    await Task.yield()
+                }
+            }
+        }
+        try await fifo.drain()
+        #expect(ended.value == 3000)
+        await waitUntil { queue.trackedCount == 0 }
+    }
+}

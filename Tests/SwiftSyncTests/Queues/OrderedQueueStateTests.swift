@@ -1,0 +1,382 @@
+import Testing
+
+@testable import SwiftSync
+
+/// The state machines of the ordered queues, as values: no lock, no task, no thread.
+@Suite
+struct OrderedQueueStateTests {
+    typealias Intake = OrderedIntake<Int>
+
+    // MARK: - Chunks
+
+    @Test
+    func chunksKeepTheOrderHoweverElementsComeAndGo() {
+        var chunks = OrderedChunks<Int>(), expected = [Int](), random = Seeded(1), next = 0
+        for _ in 0..<20_000 {
+            if Bool.random(using: &random) || Int.random(in: 0..<10, using: &random) == 0 {
+                if chunks.needsChunk { chunks.supply(.init()) }
+                chunks.append(next)
+                expected.append(next)
+                next += 1
+            } else {
+                #expect(chunks.popFirst() == (expected.isEmpty ? nil : expected.removeFirst()))
+            }
+            #expect(chunks.count == expected.count)
+            #expect(chunks.withFirst { $0 } == expected.first)
+        }
+        var seen = [Int]()
+        let none: Void? = chunks.firstResult { seen.append($0); return nil }
+        #expect(none == nil && seen == expected)
+    }
+
+    @Test
+    func chunksReleaseWhatIsLeftInside() {
+        let alive = Shared(0)
+        do {
+            var chunks = OrderedChunks<Tracked>(spareLimit: 1)
+            for number in 0..<300 {
+                if chunks.needsChunk { chunks.supply(.init()) }
+                chunks.append(Tracked(alive, number: number))
+            }
+            for number in 0..<150 { #expect(chunks.popFirst()?.number == number) }
+            #expect(alive.value == 150)
+        }
+        #expect(alive.value == 0)
+    }
+
+    // MARK: - The intake
+
+    private func work(_ entry: Intake.Entry?) -> Int? {
+        switch entry {
+        case .work(let number): number
+        case .sender(let sender): sender.work
+        default: nil
+        }
+    }
+
+    /// Everything that a consumer finds, in order, and the senders that were to be resumed meanwhile.
+    private func takeAll(_ intake: inout Intake) -> [Int] {
+        var ready = Intake.Entries(), all = [Int]()
+        ready.supply(.init())
+        while true {
+            _ = intake.refill(&ready)
+            if ready.isEmpty { return all }
+            while let entry = ready.popFirst() {
+                if let number = work(entry) { all.append(number) }
+            }
+        }
+    }
+
+    private func admit(_ number: Int, to intake: inout Intake) -> Intake.Admission {
+        if intake.needsChunk { intake.supply(Intake.Entries.Chunk()) }
+        return intake.admit(number)
+    }
+
+    private func admit(_ sender: Intake.Sender, to intake: inout Intake) -> Intake.Admission {
+        if intake.needsChunk { intake.supply(Intake.Entries.Chunk()) }
+        if intake.needsSenderChunk { intake.supply(Intake.Senders.Chunk()) }
+        return intake.admit(sender)
+    }
+
+    private func isAccepted(_ admission: Intake.Admission) -> Bool {
+        if case .accepted = admission { true } else { false }
+    }
+
+    private func isRefused(_ admission: Intake.Admission, _ error: OrderedQueueError) -> Bool {
+        if case .refused(error) = admission { true } else { false }
+    }
+
+    @Test
+    func withoutABoundEverythingIsLetInUntilTheShutdown() {
+        var intake = Intake(capacity: nil, overflow: .refuse)
+        for number in 0..<1000 { #expect(isAccepted(admit(number, to: &intake))) }
+        _ = intake.shut()
+        #expect(isRefused(admit(1000, to: &intake), .shutDown))
+        #expect(takeAll(&intake) == Array(0..<1000))
+    }
+
+    @Test
+    func aFullIntakeRefusesAndHasRoomAgainOnceWorkBegins() {
+        var intake = Intake(capacity: 2, overflow: .refuse), ready = Intake.Entries()
+        ready.supply(.init())
+        #expect(isAccepted(admit(0, to: &intake)) && isAccepted(admit(1, to: &intake)))
+        #expect(isRefused(admit(2, to: &intake), .full))
+        #expect(isRefused(admit(Intake.Sender(3), to: &intake), .full))
+        _ = intake.refill(&ready)
+        #expect(ready.count == 1 && work(ready.popFirst()) == 0)
+        #expect(isAccepted(admit(4, to: &intake)))
+        #expect(isRefused(admit(5, to: &intake), .full))
+        #expect(takeAll(&intake) == [1, 4])
+    }
+
+    @Test
+    func placesOfTasksDoNotCountForTheBound() {
+        var intake = Intake(capacity: 1, overflow: .refuse)
+        intake.supply(Intake.Entries.Chunk())
+        for _ in 0..<10 { #expect(isAccepted(intake.admit(OrderedPlace(), evenIfShut: false))) }
+        #expect(isAccepted(admit(0, to: &intake)))
+        #expect(isRefused(admit(1, to: &intake), .full))
+    }
+
+    @Test
+    func droppingTheOldestKeepsTheOrderOfTheRestAndItsPlaces() {
+        var intake = Intake(capacity: 3, overflow: .dropOldest), dropped = [Int]()
+        intake.supply(Intake.Entries.Chunk())
+        _ = intake.admit(OrderedPlace(), evenIfShut: false)
+        for number in 0..<1000 {
+            if case .replaced(let entry) = admit(number, to: &intake) { dropped.append(work(entry)!) }
+        }
+        #expect(dropped == Array(0..<997))
+        #expect(intake.count < 10, "what was dropped from among others does not stay")
+        #expect(takeAll(&intake) == [997, 998, 999])
+    }
+
+    @Test
+    func aSenderIsLetInWhenWorkBeginsAndKeepsThePlaceOfItsCall() {
+        var intake = Intake(capacity: 1, overflow: .wait), ready = Intake.Entries()
+        ready.supply(.init())
+        #expect(isAccepted(admit(0, to: &intake)))
+        let first = Intake.Sender(1), cancelled = Intake.Sender(2), second = Intake.Sender(3)
+        for sender in [first, cancelled, second] { #expect(isAccepted(admit(sender, to: &intake))) }
+        #expect(!first.room.isGranted)
+        cancelled.room.giveUp()
+        #expect(isRefused(admit(4, to: &intake), .full))
+        _ = intake.refill(&ready)
+        #expect(work(ready.popFirst()) == 0)
+        #expect(first.room.isGranted && !second.room.isGranted)
+        _ = intake.refill(&ready)
+        #expect(work(ready.popFirst()) == 1)
+        #expect(second.room.isGranted && !cancelled.room.isGranted)
+        #expect(takeAll(&intake) == [3])
+    }
+
+    @Test
+    func aShutdownReturnsTheSendersThatWait() {
+        var intake = Intake(capacity: 1, overflow: .wait)
+        _ = admit(0, to: &intake)
+        let sender = Intake.Sender(1)
+        _ = admit(sender, to: &intake)
+        var senders = intake.shut()
+        #expect(senders.popFirst() === sender && senders.isEmpty)
+        sender.room.giveUp()
+        #expect(takeAll(&intake) == [0])
+    }
+
+    // MARK: - FIFO
+
+    private func name(_ submission: FIFOQueueState<Int>.Submission) -> String {
+        switch submission {
+        case .queued: "queued"
+        case .takesTurn: "takes the turn"
+        case .refused(let error): "\(error)"
+        }
+    }
+
+    private func takeTurn(_ state: inout FIFOQueueState<Int>) -> Bool { state.takeTurnIfFree() }
+
+    private func submit(_ number: Int, to state: inout FIFOQueueState<Int>) -> String {
+        if state.needsChunk { state.supply(Intake.Entries.Chunk()) }
+        return name(state.submit(number).0)
+    }
+
+    @Test
+    func theTurnIsTakenOnceAndFreeWhenNothingIsLeft() {
+        var state = FIFOQueueState<Int>(), ready = Intake.Entries()
+        #expect(submit(0, to: &state) == "takes the turn")
+        #expect(submit(1, to: &state) == "queued")
+        let place = OrderedPlace()
+        #expect(name(state.submit(place)) == "queued")
+        #expect(takeTurn(&state) == false)
+        guard case .filled(nil) = state.refill(&ready) else { return #expect(Bool(false)) }
+        #expect(work(ready.popFirst()) == 0 && work(ready.popFirst()) == 1)
+        #expect(ready.withFirst { $0.isPlace } == true)
+        _ = ready.popFirst()
+        guard case .turnIsFree = state.refill(&ready) else { return #expect(Bool(false)) }
+        #expect(name(state.submit(place)) == "takes the turn")
+        guard case .turnIsFree = state.refill(&ready) else { return #expect(Bool(false)) }
+        #expect(takeTurn(&state) == true)
+    }
+
+    @Test
+    func afterAShutdownOnlyThoseWhoDrainGetATurn() {
+        var state = FIFOQueueState<Int>()
+        _ = state.shut()
+        #expect(submit(0, to: &state) == "shutDown")
+        #expect(takeTurn(&state) == false)
+        #expect(name(state.submit(OrderedPlace())) == "shutDown")
+        #expect(name(state.submit(OrderedPlace(), evenIfShut: true)) == "takes the turn")
+    }
+
+    // MARK: - Actor
+
+    private func name(_ submission: ActorQueueState<Int>.Submission) -> String {
+        switch submission {
+        case .queued: "queued"
+        case .sendsPump: "sends a pump"
+        case .begins: "begins"
+        case .refused(let error): "\(error)"
+        }
+    }
+
+    private func name(_ take: ActorQueueState<Int>.Take) -> String {
+        switch take {
+        case .work(let sendsPump, _): sendsPump ? "work, sends a pump" : "work"
+        case .place: "place"
+        case .nothing(let coming): coming ? "nothing, one is coming" : "nothing"
+        case .placeIsOut: "a place is out"
+        }
+    }
+
+    private func submit(_ number: Int, to state: inout ActorQueueState<Int>) -> String {
+        if state.needsChunk { state.supply(Intake.Entries.Chunk()) }
+        return name(state.submit(number).0)
+    }
+
+    @Test
+    func aPumpThatLeavesEntriesBehindSendsAnother() {
+        var state = ActorQueueState<Int>(), ready = Intake.Entries()
+        #expect(submit(0, to: &state) == "sends a pump")
+        #expect(submit(1, to: &state) == "queued")
+        state.arrive()
+        #expect(name(state.take(&ready)) == "work, sends a pump")
+        _ = ready.popFirst()
+        // The work has suspended; the second pump comes.
+        state.arrive()
+        #expect(name(state.take(&ready)) == "work")
+        _ = ready.popFirst()
+        // Nobody is coming, so who submits sends.
+        #expect(submit(2, to: &state) == "sends a pump")
+        #expect(name(state.take(&ready)) == "work")
+        _ = ready.popFirst()
+        #expect(name(state.take(&ready)) == "nothing, one is coming")
+        state.arrive()
+        #expect(name(state.take(&ready)) == "nothing")
+    }
+
+    @Test
+    func nothingBeginsWhileAPlaceIsOut() {
+        var state = ActorQueueState<Int>(), ready = Intake.Entries()
+        #expect(name(state.submit(OrderedPlace())) == "begins")
+        #expect(submit(0, to: &state) == "queued")
+        #expect(name(state.submit(OrderedPlace())) == "queued")
+        #expect(name(state.take(&ready)) == "a place is out")
+        #expect(name(state.placeIsBack(&ready)) == "work, sends a pump")
+        state.arrive()
+        #expect(name(state.take(&ready)) == "work, sends a pump")
+        _ = ready.popFirst()
+        #expect(name(state.take(&ready)) == "place")
+        _ = ready.popFirst()
+        #expect(name(state.take(&ready)) == "a place is out")
+        state.arrive()
+        #expect(name(state.take(&ready)) == "a place is out")
+        #expect(name(state.placeIsBack(&ready)) == "nothing")
+        #expect(submit(1, to: &state) == "sends a pump")
+    }
+
+    /// Pumps that arrive, suspend and go on in every order, places, and submissions: nothing is forgotten, and the order of begins holds.
+    @Test
+    func noScheduleForgetsAnEntryOrChangesTheOrder() {
+        var random = Seeded(11)
+        for _ in 0..<2000 {
+            var state = ActorQueueState<Int>(), ready = Intake.Entries(), begun = [Int](), submitted = 0
+            // What other tasks would do: pumps on their way, pumps in the middle of work, tasks whose place is out.
+            var coming = 0, suspended = 0, placesOut = 0, isPlaceSent = false, placeNumbers = [Int]()
+
+            func see(_ submission: ActorQueueState<Int>.Submission, place: Int?) {
+                switch submission {
+                case .sendsPump: coming += 1
+                case .begins:
+                    placesOut += 1
+                    placeNumbers.removeAll { $0 == place }
+                    placeNumbers.insert(place!, at: 0)
+                case .queued: break
+                case .refused: Issue.record("refused")
+                }
+            }
+            /// On the actor: begins entries until the pump leaves, or suspends in the middle of work. As in the storage, a pump that goes on after its
+            /// work takes what is ready without asking; one that has arrived must not.
+            func pump(hasArrived: Bool) {
+                var mustAsk = hasArrived
+                while true {
+                    if !mustAsk, !ready.isEmpty, !isPlaceSent, ready.withFirst({ $0.isPlace }) == false {
+                        begun.append(work(ready.popFirst())!)
+                        if Bool.random(using: &random) {
+                            suspended += 1
+                            return
+                        }
+                        continue
+                    }
+                    mustAsk = false
+                    switch state.take(&ready) {
+                    case .work(let sendsPump, _):
+                        if sendsPump { coming += 1 }
+                        begun.append(work(ready.popFirst())!)
+                        if Bool.random(using: &random) {
+                            suspended += 1
+                            return
+                        }
+                    case .place:
+                        _ = ready.popFirst()
+                        placesOut += 1
+                        isPlaceSent = true
+                        return
+                    case .nothing, .placeIsOut: return
+                    }
+                }
+            }
+            func step() {
+                switch Int.random(in: 0..<5, using: &random) {
+                case 0 where submitted < 12:
+                    if state.needsChunk { state.supply(Intake.Entries.Chunk()) }
+                    see(state.submit(submitted).0, place: nil)
+                    submitted += 1
+                case 1 where submitted < 12:
+                    if state.needsChunk { state.supply(Intake.Entries.Chunk()) }
+                    placeNumbers.append(submitted)
+                    see(state.submit(OrderedPlace()), place: submitted)
+                    submitted += 1
+                case 2 where coming > 0:
+                    coming -= 1
+                    state.arrive()
+                    pump(hasArrived: true)
+                case 3 where suspended > 0:
+                    suspended -= 1
+                    pump(hasArrived: false)
+                case 4 where placesOut > 0:
+                    placesOut -= 1
+                    isPlaceSent = false
+                    begun.append(placeNumbers.removeFirst())
+                    switch state.placeIsBack(&ready) {
+                    case .work(let sendsPump, _): if sendsPump { coming += 1 }
+                    case .place:
+                        _ = ready.popFirst()
+                        placesOut += 1
+                        isPlaceSent = true
+                    case .nothing, .placeIsOut: break
+                    }
+                default: break
+                }
+                #expect(placesOut <= 1)
+            }
+            while submitted < 12 || coming + suspended + placesOut > 0 { step() }
+            #expect(begun == Array(0..<12))
+        }
+    }
+
+    // MARK: - Who has begun and not ended
+
+    @Test
+    func thoseWhoDrainWaitForWhatBeganBefore() {
+        var stretches = OrderedStretches()
+        #expect(stretches.waitForEnd() == nil)
+        let first = stretches.begin(), second = stretches.begin()
+        let drain = stretches.waitForEnd()!
+        let later = stretches.begin()
+        let last = stretches.waitForEnd()!
+        #expect(stretches.end(first).isEmpty)
+        #expect(stretches.end(later).isEmpty, "what began before has not ended")
+        let done = stretches.end(second)
+        #expect(done.count == 2 && done[0] === drain && done[1] === last)
+        #expect(stretches.waitForEnd() == nil)
+    }
+}
