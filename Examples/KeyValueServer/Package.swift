@@ -24,6 +24,7 @@ let package = Package(
             name: "kv-server",
             dependencies: [
                 "KeyValueServer",
+                .product(name: "SwiftSync", package: "SwiftSync"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ]
         ),
@@ -35,6 +36,8 @@ let package = Package(
             name: "KeyValueServerTests",
             dependencies: [
                 "KeyValueServer",
+                "kv-server",
+                .product(name: "SwiftSync", package: "SwiftSync"),
                 .product(name: "NIOCore", package: "swift-nio"),
             ]
         ),

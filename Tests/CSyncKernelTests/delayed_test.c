@@ -74,6 +74,26 @@ static void a_queue_that_waits_when_full_takes_it_in_over_its_bound(void) {
     end_queue(&waits);
 }
 
+/* It went by the timer's thread, and so stood behind what the caller queued after it. */
+static void what_is_due_already_stands_before_what_is_queued_next(void) {
+    alarm_t due = fresh_alarm();
+    job_t job = job_named(0);
+    uint32_t release = 0;
+    due.go = &release;
+    forget_notes();
+    CHECK_STATUS(csk_workqueue_suspend(&queue), 0);
+    CHECK_STATUS(csk_delayed_start(&due.delayed, &queue, 0, 0, ring), 0);
+    CHECK_EQ(csk_workqueue_waiting(&queue), 1);
+    queue_job(&queue, &job);
+    CHECK_STATUS(csk_workqueue_resume(&queue), 0);
+    wait_until(LOAD(&due.inside) == 1);
+    CHECK_EQ(notes_so_far(), 0);
+    STORE(&release, 1);
+    end_queue(&queue);
+    CHECK_NOTES(0);
+    CHECK_EQ(due.calls, 1);
+}
+
 static void it_takes_its_turn_by_rank(void) {
     alarm_t last = fresh_alarm(), first = fresh_alarm();
     job_t job = job_named(0);
@@ -254,7 +274,7 @@ static void a_full_queue_ends_it(void) {
 }
 
 TEST_MAIN(
-    TEST(it_is_called_once_and_never_early), TEST(bad_input_and_a_second_start_are_refused), TEST(a_queue_that_waits_when_full_takes_it_in_over_its_bound), TEST(it_takes_its_turn_by_rank),
+    TEST(it_is_called_once_and_never_early), TEST(bad_input_and_a_second_start_are_refused), TEST(a_queue_that_waits_when_full_takes_it_in_over_its_bound), TEST(what_is_due_already_stands_before_what_is_queued_next), TEST(it_takes_its_turn_by_rank),
     TEST(periodic_work_comes_at_multiples_until_it_is_cancelled), TEST(calls_that_would_overlap_are_left_out),
     TEST(periodic_work_may_end_itself_and_free_its_memory_in_the_last_call), TEST(periods_and_deadlines_at_the_ends_of_time_are_kept),
     TEST(cancelled_while_it_waits_for_its_turn_it_is_not_called), TEST(cancelled_at_the_moment_of_its_time_it_is_called_or_not),

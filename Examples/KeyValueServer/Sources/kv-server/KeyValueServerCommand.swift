@@ -1,5 +1,6 @@
 import ArgumentParser
 import KeyValueServer
+import SwiftSync
 
 #if canImport(Glibc)
     import Glibc
@@ -26,12 +27,16 @@ struct KeyValueServerCommand: ParsableCommand {
     @Option(help: "How many threads serve connections (default: one for each core).")
     var threads: Int?
 
+    @Option(help: "How many slow commands (KEYS, SCAN, FLUSHALL, DEBUG SLEEP) may wait; one more is answered -BUSY.")
+    var slowLimit = 64
+
     @Option(help: "What protects the shards.")
     var store = StoreKind.swiftsync
 
     func validate() throws {
         guard (0...65535).contains(port) else { throw ValidationError("A port is a number from 0 to 65535.") }
         guard (1...4096).contains(shards) else { throw ValidationError("There can be 1 to 4096 shards.") }
+        guard (1...1_000_000).contains(slowLimit) else { throw ValidationError("There can be 1 to 1000000 slow commands that wait.") }
         guard (1...1024).contains(threads ?? 1) else { throw ValidationError("There can be 1 to 1024 threads.") }
     }
 
@@ -48,11 +53,14 @@ struct KeyValueServerCommand: ParsableCommand {
         options.port = port
         options.shards = shards
         options.store = store
+        options.slowLimit = slowLimit
         if let threads { options.threads = threads }
         let server = try Server.start(options)
         print("ready on \(host):\(server.port) (store=\(store), shards=\(shards), threads=\(options.threads))")
         fflush(nil)
 
+        // Who is refused is told so by the answer; a line for each would make things worse.
+        SyncDiagnostics.setHandler { if $0.kind != .refusedWhenFull { logToStandardError("SwiftSync: \($0)") } }
         var signal: Int32 = 0
         while sigwait(&signals, &signal) != 0 {}
         // Whoever insists gets the signal's own effect.

@@ -1,3 +1,4 @@
+import SwiftSync
 import Synchronization
 import XCTest
 
@@ -15,7 +16,7 @@ private final class ManualClock: Sendable {
 /// The same dialogue with a server over every store, byte for byte.
 final class ServerTests: XCTestCase {
     private func withServers(
-        log: @escaping Log = { _ in }, _ body: (Server, Client, ManualClock) throws -> Void
+        log: @escaping Log = { _ in }, configure: (inout ServerOptions) -> Void = { _ in }, _ body: (Server, Client, ManualClock) throws -> Void
     ) throws {
         for store in StoreKind.allCases {
             let clock = ManualClock()
@@ -26,6 +27,7 @@ final class ServerTests: XCTestCase {
             options.clock = clock.clock
             options.expiryInterval = nil
             options.log = log
+            configure(&options)
             let server = try Server.start(options)
             defer { server.stop() }
             try body(server, Client(port: server.port), clock)
@@ -47,6 +49,16 @@ final class ServerTests: XCTestCase {
                 ("SET a b EX 0", "-ERR invalid expire time in 'set' command"), ("SET a b EX", "-ERR syntax error"),
                 ("GET", "-ERR wrong number of arguments for 'get' command"),
                 ("foo a b", "-ERR unknown command 'foo', with args beginning with: 'a' 'b' "),
+                ("EXPIRE no 5", ":0"), ("PERSIST no", ":0"), ("TTL no", ":-2"), ("SET t 1", "+OK"), ("TTL t", ":-1"), ("EXPIRE t 100", ":1"),
+                ("TTL t", ":100"), ("PTTL t", ":100000"), ("INCR t", ":2"), ("TTL t", ":100"), ("PEXPIRE t 1499", ":1"), ("TTL t", ":1"),
+                ("PERSIST t", ":1"), ("TTL t", ":-1"), ("PERSIST t", ":0"), ("EXPIRE t 10 XX", ":0"), ("EXPIRE t 10 NX", ":1"),
+                ("EXPIRE t 5 GT", ":0"), ("EXPIRE t 5 LT", ":1"), ("TTL t", ":5"), ("SET t 1 KEEPTTL", "+OK"), ("TTL t", ":5"),
+                ("SET t 1", "+OK"), ("TTL t", ":-1"), ("EXPIRE t x", "-ERR value is not an integer or out of range"),
+                ("PEXPIRE t 9223372036854775807", "-ERR invalid expire time in 'pexpire' command"), ("EXPIRE t 1 maybe", "-ERR Unsupported option maybe"),
+                ("EXPIRE t -1", ":1"), ("EXISTS t", ":0"), ("SET t 1", "+OK"), ("PEXPIRE t 0", ":1"), ("GET t", "$-1"),
+                ("DEBUG SLEEP 0", "+OK"), ("DEBUG SLEEP -1", "+OK"), ("DEBUG SLEEP 0.001", "+OK"), ("DEBUG SLEEP soon", "-ERR value is not a valid float"),
+                ("DEBUG SLEEP nan", "-ERR value is not a valid float"), ("DEBUG RELOAD", "-ERR unknown subcommand 'RELOAD'. Try DEBUG HELP."),
+                ("CONFIG GET slow-commands-limit", "*2\r\n$19\r\nslow-commands-limit\r\n$2\r\n64"),
                 ("CONFIG GET save", "*2\r\n$4\r\nsave\r\n$0\r\n"), ("CONFIG RESETSTAT", "+OK"),
                 ("COMMAND COUNT", ":\(CommandTable.shared.commands.count)"), ("FLUSHALL", "+OK"), ("DBSIZE", ":0"),
             ]
@@ -123,6 +135,94 @@ final class ServerTests: XCTestCase {
             XCTAssertEqual(reply.utf8.count, 7 + 5000 * 15)
             client.expectEnd()
         }
+    }
+
+    func testStoppingLetsSlowCommandsThatWereAcceptedBeAnswered() throws {
+        try withServers { server, client, _ in
+            client.expect("SET a 1\r\n", "+OK\r\n")
+            let others = (0..<4).map { _ in Client(port: server.port) }
+            for other in others { other.send("PING\r\nDEBUG SLEEP 0.02\r\nGET a\r\nKEYS a\r\n") }
+            for other in others { XCTAssertEqual(other.receive(7), "+PONG\r\n") }
+            XCTAssertTrue(server.stop())
+            for other in others {
+                let replies = "+OK\r\n$1\r\n1\r\n*1\r\n$1\r\na\r\n"
+                XCTAssertEqual(other.receive(replies.utf8.count), replies)
+                other.expectEnd()
+            }
+        }
+    }
+
+    func testStoppingDoesNotWaitForeverForASlowCommand() throws {
+        try withServers { server, client, _ in
+            client.send("DEBUG SLEEP 1000\r\n")
+            let other = Client(port: server.port)
+            try wait(for: "slow_commands_running", toBe: 1, other)
+            XCTAssertFalse(server.stop(within: .milliseconds(20)))
+            client.expectEnd()
+        }
+    }
+
+    func testSlowCommandsBeyondTheLimitAreRefusedAndOthersGoOn() throws {
+        SyncDiagnostics.setHandler { XCTAssertEqual($0.kind, .refusedWhenFull) }
+        defer { SyncDiagnostics.setHandler(nil) }
+        try withServers(configure: { $0.slowLimit = 1 }) { server, client, _ in
+            let sleeping = [Client(port: server.port), Client(port: server.port)]
+            for (index, sleeping) in sleeping.enumerated() {
+                sleeping.send("DEBUG SLEEP 1000\r\n")
+                // Until it has begun, it is one that waits.
+                try wait(for: "slow_commands_running", toBe: index + 1, client)
+            }
+            let waiting = Client(port: server.port)
+            waiting.send("KEYS *\r\n")
+            try wait(for: "slow_commands_waiting", toBe: 1, client)
+            let busy = "-BUSY Too many slow commands wait. Try again later.\r\n"
+            client.expect("SET a 1\r\nKEYS *\r\nGET a\r\nFLUSHALL\r\nSCAN 0\r\nDEBUG SLEEP 0\r\nDBSIZE\r\n",
+                "+OK\r\n\(busy)$1\r\n1\r\n\(busy)\(busy)\(busy):1\r\n")
+            XCTAssertEqual(try number("slow_commands_refused", client), 4)
+            XCTAssertFalse(server.stop(within: .milliseconds(20)))
+        }
+    }
+
+    func testActiveExpiryRemovesWhatNobodyAsksFor() throws {
+        try withServers(configure: { $0.clock = .monotonic; $0.expiryInterval = .milliseconds(1) }) { _, client, _ in
+            client.expect("MSET a 1 b 2\r\nPEXPIRE a 3\r\n", "+OK\r\n:1\r\n")
+            try wait(for: "expired_keys_active", toBe: 1, client)
+            client.expect("KEYS *\r\n", "*1\r\n$1\r\nb\r\n")
+        }
+    }
+
+    func testCommandsPerSecond() {
+        let statistics = Statistics(), start = ContinuousClock.now
+        statistics.sample(at: start)
+        statistics.commandsRead(300)
+        statistics.sample(at: start + .milliseconds(1500))
+        XCTAssertEqual(statistics.commandsPerSecondCount, 200)
+        statistics.reset()
+        statistics.sample(at: start + .milliseconds(2500))
+        XCTAssertEqual(statistics.commandsPerSecondCount, 0)
+    }
+
+    /// The program itself: what it has accepted is answered, and it ends with status 0.
+    func testASignalEndsTheProgramGracefully() throws {
+        let program = Process(), output = Pipe()
+        let folder = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
+        program.executableURL = folder.appendingPathComponent("kv-server")
+        program.arguments = ["--port", "0", "--slow-limit", "8"]
+        program.standardOutput = output
+        try program.run()
+        let greeting = String(decoding: output.fileHandleForReading.availableData, as: UTF8.self)
+        let port = try XCTUnwrap(greeting.split(separator: " ").first { $0.hasPrefix("127.0.0.1:") }?.split(separator: ":").last.flatMap { Int($0) })
+        let client = Client(port: port)
+        client.expect("SET a 1\r\n", "+OK\r\n")
+        client.send("PING\r\nDEBUG SLEEP 0.05\r\nKEYS *\r\nGET a\r\n")
+        XCTAssertEqual(client.receive(7), "+PONG\r\n")
+        program.terminate()
+        let replies = "+OK\r\n*1\r\n$1\r\na\r\n$1\r\n1\r\n"
+        XCTAssertEqual(client.receive(replies.utf8.count), replies)
+        client.expectEnd()
+        program.waitUntilExit()
+        XCTAssertEqual(program.terminationReason, .exit)
+        XCTAssertEqual(program.terminationStatus, 0)
     }
 
     func testAValueOfManyMegabytesComesBackWhole() throws {
@@ -213,14 +313,23 @@ final class ServerTests: XCTestCase {
         }
     }
 
-    /// The `slow_commands` of `INFO`.
-    private func slowCount(_ client: Client) throws -> Int {
+    private func slowCount(_ client: Client) throws -> Int { try number("slow_commands", client) }
+
+    private func wait(for name: String, toBe expected: Int, _ client: Client) throws {
+        let start = ContinuousClock.now
+        while try number(name, client) != expected {
+            guard ContinuousClock.now - start < .seconds(10) else { return XCTFail("\(name) does not become \(expected)") }
+        }
+    }
+
+    /// A line of the statistics of `INFO`.
+    private func number(_ name: String, _ client: Client) throws -> Int {
         client.send("INFO stats\r\n")
         var header = ""
         while !header.hasSuffix("\r\n") { header += client.receive(1) }
         let length = try XCTUnwrap(Int(header.dropFirst().dropLast(1)))
         let text = client.receive(length + 2)
-        let line = try XCTUnwrap(text.split(separator: "\r\n").first { $0.hasPrefix("slow_commands:") })
-        return try XCTUnwrap(Int(line.dropFirst("slow_commands:".count)))
+        let line = try XCTUnwrap(text.split(separator: "\r\n").first { $0.hasPrefix("\(name):") })
+        return try XCTUnwrap(Int(line.dropFirst(name.count + 1)))
     }
 }

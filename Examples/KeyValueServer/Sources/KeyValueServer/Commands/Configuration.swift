@@ -33,6 +33,7 @@ enum Configuration {
             ("appendonly", "no"), ("bind", "127.0.0.1"), ("databases", "1"), ("io-threads", "\(server.threads)"),
             ("maxmemory", "0"), ("maxmemory-policy", "noeviction"), ("port", "\(server.port)"),
             ("proto-max-bulk-len", "\(limits.bulkLength)"), ("save", ""), ("shards", "\(server.shards)"),
+            ("slow-commands-limit", "\(server.background.slowLimit)"),
             ("store", server.store.rawValue), ("timeout", "0"),
         ]
     }

@@ -30,12 +30,12 @@ extension Command {
         },
         generic("keys", 2, ["readonly", "sort_for_script"], "Returns all keys like a pattern.", since: "1.0.0", keys: (0, 0, 0)) {
             request, session in
-            .sweep(.keys(Glob(request[1]), limit: session.server.settings.current.maximumKeys))
+            .slow(.keys(Glob(request[1]), limit: session.server.settings.current.maximumKeys))
         },
         generic("scan", -2, ["readonly"], "Goes through the keys step by step.", since: "2.8.0", keys: (0, 0, 0)) {
             request, _ in
             switch ScanArguments.read(request) {
-            case .success(let scan): .sweep(.scan(scan))
+            case .success(let scan): .slow(.scan(scan))
             case .failure(let problem): .reply(problem.reply)
             }
         },

@@ -29,6 +29,7 @@ struct ServerFacts: Sendable {
     var threads: Int
     var started: Milliseconds
     let statistics: Statistics
+    let background: Background
     /// Read by every command, changed by `CONFIG SET`.
     let settings: Snapshot<Settings>
     let write: Log

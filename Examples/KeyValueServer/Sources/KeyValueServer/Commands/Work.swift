@@ -11,8 +11,8 @@ enum Work: Sendable {
     case count
     /// `INFO`, which counts keys but must not hold the connection's state while it does.
     case info(sections: [[UInt8]])
-    /// Work on the whole keyspace, which never runs on an event loop.
-    case sweep(Sweep)
+    /// Work that takes long, and never runs on an event loop.
+    case slow(SlowCommand)
 }
 
 struct KeyStep: Sendable {
@@ -41,12 +41,14 @@ enum Combination: Sendable {
     }
 }
 
-/// The commands that visit the whole keyspace.
-enum Sweep: Sendable {
+/// The commands that visit the whole keyspace, or take long for the sake of it.
+enum SlowCommand: Sendable {
     /// With a limit of zero, all of them.
     case keys(Glob, limit: Int)
     case scan(ScanRequest)
     case flush
+    /// `DEBUG SLEEP`: occupies a place among the slow commands, and nothing else.
+    case sleep(seconds: Double)
 }
 
 struct ScanRequest: Sendable {

@@ -37,6 +37,9 @@ extension Reply {
     static let pong = Reply.simple("PONG")
     static let syntaxError = failure("ERR syntax error")
     static let notAnInteger = failure("ERR value is not an integer or out of range")
+    static let notAFloat = failure("ERR value is not a valid float")
+    /// What a slow command is told that finds no room among those that wait.
+    static let busy = failure("BUSY Too many slow commands wait. Try again later.")
     static let overflow = failure("ERR increment or decrement would overflow")
     static let tooLong = failure("ERR string exceeds maximum allowed size (proto-max-bulk-len)")
 

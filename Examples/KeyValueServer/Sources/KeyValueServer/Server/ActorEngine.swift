@@ -1,3 +1,4 @@
+import Dispatch
 import NIOCore
 
 /// Works on shards that are actors: everything runs in tasks, and the event loops only read and write.
@@ -12,23 +13,20 @@ final class ActorEngine: Engine {
         self.clock = clock
     }
 
+    var shardCount: Int { shards.count }
+
     func answer(_ work: Work, _ session: borrowing Session) -> Reply {
         preconditionFailure("an actor can't be entered without waiting")
     }
 
-    func run(_ batch: [QueuedWork], server: ServerFacts, completion: @escaping @Sendable ([ByteBuffer]) -> Void) {
-        if case .sweep(let sweep)? = batch.first?.work {
-            let queued = batch[0]
-            Task(priority: .low) { await self.run(sweep, queued, server, completion) }
-            return
-        }
+    func run(_ batch: [QueuedWork], server: ServerFacts, completion: @escaping @Sendable (ByteBuffer) -> Void) {
         Task(priority: .high) {
             var encoder = ReplyEncoder(buffer: ByteBuffer())
             for queued in batch {
                 encoder.version = queued.version
                 encoder.write(await server.watch(queued.command) { await self.answer(queued, server) })
             }
-            completion([encoder.buffer])
+            completion(encoder.buffer)
         }
     }
 
@@ -47,7 +45,7 @@ final class ActorEngine: Engine {
             return ServerReport.reply(sections, server, await sizes(), now: queued.now)
         case .reply(let reply):
             return reply
-        case .close, .sweep:
+        case .close, .slow:
             preconditionFailure("this work does not belong in a batch")
         }
     }
@@ -62,32 +60,19 @@ final class ActorEngine: Engine {
         return sizes
     }
 
-    private func run(
-        _ sweep: Sweep, _ queued: QueuedWork, _ server: ServerFacts, _ completion: ([ByteBuffer]) -> Void
-    ) async {
-        switch sweep {
-        case .keys(let pattern, let limit):
-            let job = KeysJob(shardCount: shards.count, pattern: pattern, limit: limit)
-            completion(await server.watch(queued.command) { await finish(job) }.reply())
-        case .scan(let request):
-            let job = await server.watch(queued.command) { await finish(ScanJob(shardCount: shards.count, request: request)) }
-            completion([encoded(job.reply(), queued.version)])
-        case .flush:
-            var job = await server.watch(queued.command) { await finish(FlushJob(shardCount: shards.count)) }
-            completion([encoded(.ok, queued.version)])
-            // The threads of the pool belong to everybody, so each bucket is a turn of its own.
-            while job.freeBucket() { await Task.yield() }
-        }
-    }
-
-    func removeExpired(round: Int, completion: @escaping @Sendable (Int) -> Void) {
+    /// In a task of low priority, for which the calling thread waits. Between two steps, no actor is occupied, and neither is a thread of the tasks.
+    func finish<Job: SweepJob>(_ job: consuming Job) -> Job {
+        let ended = DispatchSemaphore(value: 0)
+        let place = Handover(job)
         Task(priority: .low) {
-            completion(await finish(ExpiryJob(shardCount: shards.count, round: round)).removed)
+            place.put(await steps(of: place.take()))
+            ended.signal()
         }
+        ended.wait()
+        return place.take()
     }
 
-    /// Runs all steps of a job. Between two of them, no actor is occupied, and neither is a thread.
-    private func finish<Job: SweepJob>(_ job: consuming Job) async -> Job {
+    private func steps<Job: SweepJob>(of job: consuming Job) async -> Job {
         var job = job
         while let step = job.nextStep {
             let now = clock.now()
@@ -96,6 +81,4 @@ final class ActorEngine: Engine {
         }
         return job
     }
-
-    func shutDown() {}
 }

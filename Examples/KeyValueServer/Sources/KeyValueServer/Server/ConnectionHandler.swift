@@ -35,8 +35,8 @@ final class ConnectionHandler<E: Engine>: ChannelDuplexHandler {
     private var needsFlush = false
     /// Whether a batch runs elsewhere, or its replies are being sent.
     private var isBusy = false
-    /// A sweep that must wait for the batch before it.
-    private var waiting: QueuedWork?
+    /// A slow command that must wait for the batch before it.
+    private var waiting: (command: SlowCommand, queued: QueuedWork)?
     /// Whether the channel asked to read and was not let.
     private var wantsRead = false
 
@@ -160,12 +160,12 @@ final class ConnectionHandler<E: Engine>: ChannelDuplexHandler {
         case .close(let reply):
             if let reply { emit(reply, &batch) }
             end()
-        case .sweep:
+        case .slow(let command):
             let queued = QueuedWork(work, session)
             if batch.isEmpty {
-                start([queued], context)
+                start(command, queued, context)
             } else {
-                waiting = queued
+                waiting = (command, queued)
                 start(batch, context)
                 batch = []
             }
@@ -200,11 +200,31 @@ final class ConnectionHandler<E: Engine>: ChannelDuplexHandler {
         isBusy = true
         let me = NIOLoopBound((self, context), eventLoop: context.eventLoop)
         let eventLoop = context.eventLoop
-        engine.run(batch, server: session.server) { pieces in
+        engine.run(batch, server: session.server) { replies in
+            eventLoop.execute {
+                let (handler, context) = me.value
+                handler.send([replies], context)
+            }
+        }
+    }
+
+    /// On the queue for slow commands; one that finds it full is answered so.
+    private func start(_ command: SlowCommand, _ queued: QueuedWork, _ context: ChannelHandlerContext) {
+        isBusy = true
+        let me = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+        let (engine, server, eventLoop) = (engine, session.server, context.eventLoop)
+        let isAccepted = server.background.runSlow {
+            let pieces = engine.run(command, queued, server)
             eventLoop.execute {
                 let (handler, context) = me.value
                 handler.send(pieces[...], context)
             }
+        }
+        if isAccepted { return }
+        server.statistics.commandRefused()
+        eventLoop.execute {
+            let (handler, context) = me.value
+            handler.send([encoded(.busy, queued.version)], context)
         }
     }
 
@@ -226,7 +246,7 @@ final class ConnectionHandler<E: Engine>: ChannelDuplexHandler {
     private func finishBatch(_ context: ChannelHandlerContext) {
         if let next = waiting {
             waiting = nil
-            start([next], context)
+            start(next.command, next.queued, context)
             flush(context)
         } else {
             isBusy = false

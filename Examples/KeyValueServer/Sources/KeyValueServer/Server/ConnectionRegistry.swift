@@ -37,13 +37,13 @@ final class ConnectionRegistry: Sendable {
     /// Asks all connections to answer what they have received and to close.
     ///
     /// - Returns: whether all of them had closed before the time was over. The rest was then closed as it was.
-    func drain(within limit: DispatchTimeInterval) -> Bool {
+    func drain(until deadline: ContinuousClock.Instant) -> Bool {
         let channels = state.withLock { state in
             state.isDraining = true
             return Array(state.channels.values)
         }
         for channel in channels { channel.pipeline.fireUserInboundEventTriggered(DrainRequest()) }
-        if open.wait(timeout: .now() + limit) == .success { return true }
+        if open.wait(timeout: .now() + max(.zero, deadline - .now) / .seconds(1)) == .success { return true }
         for channel in state.withLock({ Array($0.channels.values) }) { channel.close(promise: nil) }
         return false
     }

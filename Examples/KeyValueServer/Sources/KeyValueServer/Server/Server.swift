@@ -15,7 +15,9 @@ public struct ServerOptions: Sendable {
     public var store = StoreKind.mutex
     public var clock = ServerClock.monotonic
     /// Time between two rounds of active expiry. Nil switches it off.
-    public var expiryInterval: TimeAmount? = .milliseconds(100)
+    public var expiryInterval: Duration? = .milliseconds(100)
+    /// How many slow commands may wait; further ones are refused.
+    public var slowLimit = 64
     public var log: Log = logToStandardError
 
     public init() {}
@@ -28,6 +30,7 @@ public final class Server: Sendable {
     private let listener: any Channel
     private let engine: any Engine
     private let connections: ConnectionRegistry
+    private let background: Background
     private let isStopped = Mutex(false)
 
     /// Starts a server and returns when it accepts connections.
@@ -49,6 +52,7 @@ public final class Server: Sendable {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: options.threads)
         let connections = ConnectionRegistry()
         let statistics = Statistics()
+        let background = Background(slowLimit: options.slowLimit)
         let settings = Snapshot(Settings())
         let started = options.clock.now()
         let bootstrap = ServerBootstrap(group: group)
@@ -58,7 +62,7 @@ public final class Server: Sendable {
             .childChannelInitializer { channel in
                 let facts = ServerFacts(
                     port: channel.localAddress?.port ?? options.port, store: options.store, shards: options.shards,
-                    threads: options.threads, started: started, statistics: statistics,
+                    threads: options.threads, started: started, statistics: statistics, background: background,
                     settings: settings, write: options.log)
                 let isWelcome = connections.add(channel, limit: settings.current.maximumClients)
                 if !isWelcome { facts.log(.warning, "a client too many was turned away") }
@@ -73,37 +77,35 @@ public final class Server: Sendable {
             }
         do {
             let listener = try bootstrap.bind(host: options.host, port: options.port).wait()
-            if let interval = options.expiryInterval {
-                expire(round: 0, every: interval, on: group.next(), engine, statistics)
-            }
-            return Server(group, listener, engine, connections)
+            maintain(background, engine, statistics, options)
+            return Server(group, listener, engine, connections, background)
         } catch {
-            engine.shutDown()
             try? group.syncShutdownGracefully()
             throw error
         }
     }
 
-    /// Each round is scheduled when the one before is over, so that rounds never pile up.
-    private static func expire<E: Engine>(
-        round: Int, every interval: TimeAmount, on loop: any EventLoop, _ engine: E, _ statistics: Statistics
+    /// What is done at times. Nothing of it runs twice at once: where a round takes longer than its period, the next is left out.
+    private static func maintain<E: Engine>(
+        _ background: Background, _ engine: E, _ statistics: Statistics, _ options: ServerOptions
     ) {
-        loop.scheduleTask(in: interval) {
-            engine.removeExpired(round: round) { removed in
-                statistics.keysExpired(removed)
-                expire(round: round &+ 1, every: interval, on: loop, engine, statistics)
-            }
+        background.maintain(every: .seconds(1)) { statistics.sample() }
+        guard let interval = options.expiryInterval else { return }
+        let round = Atomic(0)
+        background.maintain(every: interval) {
+            statistics.keysExpired(engine.removeExpired(round: round.wrappingAdd(1, ordering: .relaxed).oldValue))
         }
     }
 
     private init(
         _ group: MultiThreadedEventLoopGroup, _ listener: any Channel, _ engine: any Engine,
-        _ connections: ConnectionRegistry
+        _ connections: ConnectionRegistry, _ background: Background
     ) {
         self.group = group
         self.listener = listener
         self.engine = engine
         self.connections = connections
+        self.background = background
         port = listener.localAddress?.port ?? 0
     }
 
@@ -112,35 +114,29 @@ public final class Server: Sendable {
     /// - Returns: how many keys it removed.
     @discardableResult
     public func removeExpired(round: Int) -> Int {
-        let done = DispatchSemaphore(value: 0)
-        let count = Mutex(0)
-        engine.removeExpired(round: round) { removed in
-            count.withLock { $0 = removed }
-            done.signal()
-        }
-        done.wait()
-        return count.withLock { $0 }
+        background.maintenance.sync { engine.removeExpired(round: round) }
     }
 
     /// How many rounds of active expiry visit every bucket once.
     public static var expiryRounds: Int { ExpiryJob.rounds }
 
-    /// Stops accepting, lets what was received be answered, and closes everything. Only the first call does anything: its
-    /// threads are gone afterwards.
+    /// Stops accepting, lets what was received be answered and what was accepted in the background end, and closes everything. Only the
+    /// first call does anything: its threads are gone afterwards.
     ///
-    /// - Parameter limit: how long to wait for the answers. After that, connections are closed as they are.
-    /// - Returns: whether all answers were given in time.
+    /// - Parameter limit: how long to wait for that. Then connections are closed as they are, and what has not begun is given up.
+    /// - Returns: whether all was answered and ended in time.
     @discardableResult
-    public func stop(within limit: DispatchTimeInterval = .seconds(5)) -> Bool {
+    public func stop(within limit: Duration = .seconds(5)) -> Bool {
         let isRepeated = isStopped.withLock { isStopped in
             defer { isStopped = true }
             return isStopped
         }
         if isRepeated { return true }
+        let deadline = ContinuousClock.now + limit
         try? listener.close().wait()
-        let isComplete = connections.drain(within: limit)
-        engine.shutDown()
+        let isAnswered = connections.drain(until: deadline)
+        let hasEnded = background.stop(until: deadline)
         try? group.syncShutdownGracefully()
-        return isComplete
+        return isAnswered && hasEnded
     }
 }

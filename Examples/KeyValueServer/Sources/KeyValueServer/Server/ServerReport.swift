@@ -11,6 +11,9 @@ final class Statistics: Sendable {
     private let commands = Atomic(0)
     private let expired = Atomic(0)
     private let slow = Atomic(0)
+    private let refused = Atomic(0)
+    private let commandsPerSecond = Atomic(0)
+    private let lastSample = Mutex((commands: 0, time: ContinuousClock.now))
     private let open = Atomic(0)
 
     /// Also the connection's number.
@@ -21,19 +24,35 @@ final class Statistics: Sendable {
 
     func connectionClosed() { open.wrappingSubtract(1, ordering: .relaxed) }
     func commandsRead(_ count: Int) { commands.wrappingAdd(count, ordering: .relaxed) }
+    func commandRefused() { refused.wrappingAdd(1, ordering: .relaxed) }
     func commandWasSlow() { slow.wrappingAdd(1, ordering: .relaxed) }
     func keysExpired(_ count: Int) { expired.wrappingAdd(count, ordering: .relaxed) }
+
+    /// Notes how many commands there were in a second since the last call.
+    func sample(at time: ContinuousClock.Instant = .now) {
+        let count = commandCount
+        let last = lastSample.withLock { last in
+            defer { last = (count, time) }
+            return last
+        }
+        guard time > last.time else { return }
+        // Less than before after a reset.
+        commandsPerSecond.store(Int(Double(max(count - last.commands, 0)) / ((time - last.time) / .seconds(1))), ordering: .relaxed)
+    }
 
     /// Forgets what was counted, but not who is connected.
     func reset() {
         commands.store(0, ordering: .relaxed)
         expired.store(0, ordering: .relaxed)
         slow.store(0, ordering: .relaxed)
+        refused.store(0, ordering: .relaxed)
     }
 
     var connectionCount: Int { connections.load(ordering: .relaxed) }
     var commandCount: Int { commands.load(ordering: .relaxed) }
     var expiredCount: Int { expired.load(ordering: .relaxed) }
+    var refusedCount: Int { refused.load(ordering: .relaxed) }
+    var commandsPerSecondCount: Int { commandsPerSecond.load(ordering: .relaxed) }
     var slowCount: Int { slow.load(ordering: .relaxed) }
     var openCount: Int { open.load(ordering: .relaxed) }
 }
@@ -81,8 +100,12 @@ enum ServerReport {
             ("Stats", [
                 ("total_connections_received", "\(statistics.connectionCount)"),
                 ("total_commands_processed", "\(statistics.commandCount)"),
+                ("instantaneous_ops_per_sec", "\(statistics.commandsPerSecondCount)"),
                 ("expired_keys_active", "\(statistics.expiredCount)"),
                 ("slow_commands", "\(statistics.slowCount)"),
+                ("slow_commands_running", "\(server.background.slow.runningCount)"),
+                ("slow_commands_waiting", "\(server.background.slow.waitingCount)"),
+                ("slow_commands_refused", "\(statistics.refusedCount)"),
             ]),
             ("Replication", [("role", "master")]),
             ("Keyspace", keys == 0 ? [] : [("db0", "keys=\(keys),expires=\(expiring),avg_ttl=0")]),
