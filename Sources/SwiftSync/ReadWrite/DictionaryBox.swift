@@ -132,20 +132,20 @@ final class DictionaryBox<Key: Hashable, Value>: AnyDictionaryBox {
     /// Puts the entry in unless there is one with its key, and gives that one's value then.
     @inlinable
     func insert(_ entry: Entry.Place) -> Value? {
-        guard let value = valueInTheWay(of: entry) else { return nil }
-        // Nobody has seen it.
-        Unmanaged<Entry>.fromOpaque(entry.pointee.node.context).release()
-        return value
-    }
-
-    @inlinable
-    func valueInTheWay(of entry: Entry.Place) -> Value? {
         csk_rcu_read_lock()
         defer { csk_rcu_read_unlock() }
-        var probe = DictionaryProbe(box: .passUnretained(self), entry: entry)
-        var found: Entry.Place?
-        let status = csk_rcu_map_insert(map, Self.hash(Entry.pair(entry).pointee.key), &probe, entry, &found)
-        return status == 0 ? nil : Entry.pair(found.unsafelyUnwrapped).pointee.value
+        guard let found = insert(entry, hash: hash(Entry.pair(entry).pointee.key)) else { return nil }
+        Entry.destroy(entry) // nobody has seen it
+        return Entry.pair(found).pointee.value
+    }
+
+    /// Inside a read section of the caller.
+    @usableFromInline
+    func insert(_ entry: Entry.Place, hash: UInt64) -> Entry.Place? {
+        var probe = DictionaryProbe(box: .passUnretained(self), entry: entry), found: Entry.Place?
+        let status = csk_rcu_map_insert(map, hash, &probe, entry, &found)
+        guard status == 0 || status == EEXIST else { DictionaryBox.stop(status) }
+        return found
     }
 
     @inlinable
