@@ -116,6 +116,37 @@ static void as_an_array(hash_t hash) {
 static void it_holds_what_was_put_in(void) { as_an_array(csk_hash_int); }
 static void keys_with_one_hash_are_told_apart(void) { as_an_array(one_of_four); }
 
+/* A slot has no room for more of an address. */
+static void addresses_of_more_than_48_bits_are_refused(void) {
+    csk_rcu_map_t *map;
+    CHECK_STATUS(csk_rcu_map_create(&map, has_key), 0);
+    csk_rcu_map_entry_t *far = (csk_rcu_map_entry_t *)(uintptr_t)(UINT64_C(1) << 48), *old = far, *found = far;
+    uint64_t key = 1;
+    CHECK_STATUS(csk_rcu_map_insert(map, csk_hash_int(key), &key, far, &found), EINVAL);
+    CHECK_STATUS(csk_rcu_map_replace(map, csk_hash_int(key), &key, far, &old), EINVAL);
+    CHECK(found == far && old == NULL);
+    CHECK_EQ(csk_rcu_map_count(map), 0);
+    put(map, csk_hash_int, 1, 1);
+    CHECK_EQ(get(map, csk_hash_int, 1), 1);
+    end(map);
+}
+
+/* Keys that come and go leave slots behind that are never used again: the table is replaced by one of the same size before it is full of them. */
+static void keys_that_come_and_go(void) {
+    csk_rcu_map_t *map;
+    CHECK_STATUS(csk_rcu_map_create(&map, has_key), 0);
+    for (uint64_t key = 0; key < 20000 / TEST_SLOWDOWN; key++) {
+        put(map, csk_hash_int, key, (long)key + 1);
+        if (key >= 10) CHECK(drop(map, csk_hash_int, key - 10));
+        CHECK_EQ(get(map, csk_hash_int, key), (long)key + 1);
+        CHECK_EQ(get(map, csk_hash_int, key + 1), 0);
+    }
+    CHECK_EQ(csk_rcu_map_count(map), 10);
+    /* The first table has 64 slots, and so has the last. */
+    CHECK_EQ(map->table->mask, 63);
+    end(map);
+}
+
 static void hashes_of_bytes(void) {
     char text[40] = "one and the same text, 40 bytes with it";
     for (size_t size = 0; size <= sizeof text; size++) {
@@ -248,6 +279,7 @@ static void the_end_of_a_large_table_goes_in_steps(void) {
 }
 
 TEST_MAIN(
-    TEST(it_holds_what_was_put_in), TEST(keys_with_one_hash_are_told_apart), TEST(hashes_of_bytes), TEST(lookups_while_it_grows),
+    TEST(it_holds_what_was_put_in), TEST(keys_with_one_hash_are_told_apart), TEST(hashes_of_bytes),
+    TEST(addresses_of_more_than_48_bits_are_refused), TEST(keys_that_come_and_go), TEST(lookups_while_it_grows),
     TEST(writers_against_each_other), TEST(a_table_is_destroyed_inside_a_section_while_it_resizes),
     TEST(the_end_of_a_large_table_leaves_others_their_room), TEST(the_end_of_a_large_table_goes_in_steps))
