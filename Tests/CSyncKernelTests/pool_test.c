@@ -81,7 +81,7 @@ static void urgent_items_come_before_normal_and_background_ones(void) {
     }
     CHECK_EQ(csk_pool_queued(), 3 * EACH);
     STORE(&go, 1);
-    wait_until(LOAD(&ran) == 3 * EACH);
+    for (int i = 0; i < 3 * EACH; i++) wait_until(LOAD(&tasks[i].runs) == 1);
     /* Among the first hundred mostly urgent ones, though 64 workers note them in no strict order, and one in 64 comes from below. */
     int urgent = 0, background = 0;
     for (int i = 0; i < EACH; i++) urgent += names[i] == 2;
