@@ -9,6 +9,7 @@ static const int64_t period_ns = INT64_MAX / 3;
 
 static struct {
     csk_workqueue_t queue;
+    csk_work_t first;
     csk_delayed_t delayed;
     uint32_t calls, last, flag;
     int64_t deadline;
@@ -37,7 +38,10 @@ static void rings_and_frees(csk_work_t *work, int status) {
     explore_free(work, sizeof shared->delayed);
     explore_set(&shared->calls, 1);
 }
+static void runs(csk_work_t *work, int status) { (void)work, (void)status; }
 static void starts_and_ends(void) {
+    /* A worker may be there already when the time comes. */
+    EXPECT_EQUAL(csk_workqueue_enqueue(&shared->queue, &shared->first, runs), 0);
     EXPECT_EQUAL(csk_delayed_start(&shared->delayed, &shared->queue, explore_now() + 1000, 0, rings_and_frees), 0);
     explore_wait(&shared->calls, 1);
     EXPECT_EQUAL(csk_workqueue_drain(&shared->queue, CSK_NEVER), 0);

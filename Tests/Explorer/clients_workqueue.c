@@ -90,6 +90,11 @@ static void queues_one_by_one(void) {
     }
     queue_one(2);
 }
+static void queues_until_shut(void) {
+    queue_one(0);
+    explore_wait(&shared->done, 1);
+    queue_one(1);
+}
 CLIENT(workqueue_leaving_worker, .setup = make_serial, .threads = { queues_one_by_one }, .check = all_called)
 CLIENT(workqueue_wide_leaving_worker, .setup = make_wide, .threads = { queues_one_by_one }, .check = all_called)
 static void queues_as_the_first_ends(void) {
@@ -97,6 +102,43 @@ static void queues_as_the_first_ends(void) {
     queue_one(3);
 }
 CLIENT(workqueue_wide_lingering_worker, .setup = make_wide, .threads = { queues_one_by_one, queues_as_the_first_ends }, .check = all_called)
+
+/* The first waits for the second: another worker comes for that. */
+static void waits_for_second(csk_work_t *work, int status) {
+    explore_wait(&shared->flag, 1);
+    runs(work, status);
+}
+static void is_second(csk_work_t *work, int status) {
+    runs(work, status);
+    explore_set(&shared->flag, 1);
+}
+static void queues_two_that_meet(void) {
+    EXPECT_EQUAL(csk_workqueue_suspend(shared->queue), 0);
+    shared->jobs[0].accepted = csk_workqueue_enqueue(shared->queue, &shared->jobs[0].work, waits_for_second);
+    shared->jobs[1].accepted = csk_workqueue_enqueue(shared->queue, &shared->jobs[1].work, is_second);
+    EXPECT_EQUAL(csk_workqueue_resume(shared->queue), 0);
+    explore_wait(&shared->done, 2);
+}
+CLIENT(workqueue_wide_two_that_meet, .setup = make_wide, .threads = { queues_two_that_meet }, .check = all_called)
+
+/* Its item stands in the pool's list once, whoever asks for workers. */
+static csk_pool_item_t *other_item;
+static void ran_other(csk_pool_item_t *item) {
+    (void)item;
+    shared->flag++;
+}
+static void posts_others(void) {
+    queue_one(2);
+    other_item = explore_allocate(sizeof *other_item);
+    EXPECT_EQUAL(csk_pool_post(other_item, ran_other), 0);
+    queue_one(3);
+}
+static void all_and_other_ran(void) {
+    all_called();
+    EXPECT_EQUAL(shared->flag, 1);
+    EXPECT_EQUAL(csk_pool_queued(), 0);
+}
+CLIENT(workqueue_wide_beside_others, .setup = make_wide, .threads = { queues_0_1, posts_others }, .check = all_and_other_ran)
 
 /* ---- Callers --------------------------------------------------------------------------------------------------------------------- */
 
@@ -201,6 +243,11 @@ static void cancels_1(void) {
     explore_wait(&shared->flag, 1);
     cancel_one(1);
 }
+static void queues_three_and_drains(void) {
+    queues_three();
+    EXPECT_EQUAL(csk_workqueue_drain(shared->queue, CSK_NEVER), 0);
+}
+CLIENT(workqueue_cancel_during_drain, .setup = make_serial, .threads = { queues_three_and_drains, cancels_1 }, .check = all_called)
 CLIENT(workqueue_cancel, .setup = make_serial, .threads = { queues_three, cancels_1 }, .check = all_called)
 
 /* Queues itself again while another thread cancels it, and a barrier waits. */
@@ -302,6 +349,12 @@ static void drains_soon(void) {
 }
 CLIENT(workqueue_drain_times_out, .setup = make_serial, .threads = { queues_0_1, drains_soon }, .check = all_called)
 
+static void shuts_down_as_the_first_ends(void) {
+    explore_wait(&shared->done, 1);
+    csk_workqueue_shutdown(shared->queue, false);
+}
+CLIENT(workqueue_shut_down_while_a_worker_leaves, .setup = make_serial, .threads = { queues_until_shut, shuts_down_as_the_first_ends }, .check = all_called)
+
 /* Refused while it helps: what others left to it must not be forgotten. */
 static void queues_and_calls_until_shut(void) {
     queue_one(0);
@@ -338,6 +391,13 @@ static void calls_the_end(void) {
 }
 CLIENT(workqueue_released_by_a_caller, .setup = make_on_heap, .threads = { calls_the_end }, .check = end_came_once, .preemptions = 1)
 
+/* The worker of the first work may take the second one as soon as the queue is unlocked, and the queue goes. */
+static void queues_the_end_to_a_worker(void) {
+    queue_one(1);
+    queues_the_end();
+}
+CLIENT(workqueue_released_while_resumed, .setup = make_on_heap, .threads = { queues_the_end_to_a_worker }, .check = end_came_once)
+
 static void is_refused_and_releases(csk_work_t *work, int status) {
     EXPECT_EQUAL(status, ECANCELED);
     csk_workqueue_release(shared->queue);
@@ -351,7 +411,9 @@ static void refuses_the_end(void) {
 CLIENT(workqueue_released_when_refused, .setup = make_on_heap, .threads = { refuses_the_end }, .check = end_came_once, .preemptions = 1)
 
 static void queues_and_releases(void) {
-    queues_0_1();
+    queue_one(0);
+    EXPECT_EQUAL(csk_workqueue_suspend(shared->queue), 0);
+    queue_one(1);
     csk_workqueue_release(shared->queue);
 }
 static void both_came(void) { EXPECT_EQUAL(shared->jobs[0].calls + shared->jobs[1].calls, 2); }

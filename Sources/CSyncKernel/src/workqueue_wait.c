@@ -147,7 +147,7 @@ int csk_workqueue_wait_for_room(csk_workqueue_t *queue, csk_work_t *work, int64_
     csk_workqueue_lock(queue);
     csk_work_sort(queue);
     bool shut = (csk_load(&queue->state, CSK_RELAXED) & STATE_SHUT) != 0;
-    bool waits = !shut && (queue->waiting >= queue->capacity || queue->rooms != NULL);
+    bool waits = !shut && queue->waiting >= queue->capacity; /* as long as others wait for room: who leaves gives it to them */
     if (!waits && !shut) csk_work_arrange(queue, work);
     if (waits && !inside) {
         csk_workqueue_wait_t **end = &queue->rooms;
@@ -166,9 +166,7 @@ int csk_workqueue_wait_for_room(csk_workqueue_t *queue, csk_work_t *work, int64_
         if (gave_up) return ETIMEDOUT;
         seen = await(&room.word, CSK_NEVER);
     }
-    if (seen == CALL_REFUSED) return ESHUTDOWN;
-    csk_workqueue_activate(queue); /* whoever gave the place has not looked */
-    return 0;
+    return seen == CALL_REFUSED ? ESHUTDOWN : 0; /* whoever gave the place looks, or a worker that is on its way */
 }
 
 /* ---- Drains ------------------------------------------------------------------------------------------------------------------ */
