@@ -169,8 +169,8 @@ MUTANTS = [
     ("no worker comes for the blocked ones", POOL, "    for (; more > 0; more--) started |= start_worker() == 0;\n", ""),
     ("a granted write is not taken along", "src/rwlock_work.c", "        if (work != NULL) mine.first = (csk_rwlock_work_t *)work->waiter.next_ready;\n", "        mine.first = NULL, work = NULL;\n"),
     ("a write of several leaves the lock to others", "src/rwlock_work.c", "    if (!mine.keeps || mine.lock != lock) return csk_rwlock_unlock(lock);", "    if (true) return csk_rwlock_unlock(lock);"),
-    ("a write joins one that can be given up", "src/rwlock_work.c", "lock->last->function == write_granted;", "lock->last->function != NULL;"),
-    ("who joins is not linked", "src/rwlock_work.c", "        head->last->next = work;\n", ""),
+    ("a write joins one that can be given up", "src/rwlock_work.c", "lock->last->function == batch_granted;", "lock->last->function != NULL;"),
+    ("who joins is not linked", "src/rwlock_work.c", "        batch->last->next = write;\n", ""),
     ("a work runs without being the holder", "src/rwlock_work.c", "    int status = csk_rwlock_adopt(work->waiter.rwlock, work->waiter.mode);", "    int status = 0;"),
     ("progress between the two looks ends the watch", POOL, "    stalled = stalled && pool.taken == pool.taken_before;\n    if (stalled) {\n", "    if (stalled && pool.taken == pool.taken_before) {\n"),
     # Work queues: who looks.

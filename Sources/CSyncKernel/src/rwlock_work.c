@@ -3,10 +3,17 @@
  * A work is an asynchronous waiter whose function posts it to the pool; but where a worker grants a write by leaving the one before,
  * it takes it along, which saves the wake. Not so a write at another lock: the section that runs may be about to wait for that.
  *
- * Writes that nobody gives up join the last waiter of the queue when that is such a write too: the order of arrival is the same, and queueing is
- * a link in a list. The list is the queue lock's until the first of them is granted, which takes it out of the queue; then the worker's. */
+ * Writes that nobody gives up stand in the queue as a batch: who comes when the last waiter is a batch joins it, which keeps the order of arrival and is
+ * a link in a list. The list is the queue lock's until the batch is granted, which takes it out of the queue; then the worker's. */
+#include <stdlib.h>
+
 #include "internal/pool.h"
 #include "internal/rwlock_queue.h"
+
+typedef struct {
+    csk_rwlock_work_t work;
+    csk_rwlock_write_t *first, *last;
+} batch_t;
 
 static _Thread_local struct {
     const csk_rwlock_t *lock;        /* of the work that runs on this worker */
@@ -16,16 +23,18 @@ static _Thread_local struct {
 
 static csk_rwlock_work_t *work_of(csk_pool_item_t *item) { return (csk_rwlock_work_t *)((char *)item - offsetof(csk_rwlock_work_t, item)); }
 
-static void write_granted(csk_gate_waiter_t *waiter, void *context, int status);
+static void batch_granted(csk_gate_waiter_t *waiter, void *context, int status);
 
 /* Each of them keeps the lock alive until it has ended its section. */
-static void run_writes(csk_rwlock_work_t *work) {
-    csk_rwlock_t *lock = work->waiter.rwlock;
+static void run_batch(batch_t *batch) {
+    csk_rwlock_t *lock = batch->work.waiter.rwlock;
+    csk_rwlock_write_t *write = batch->first;
+    free(batch);
     csk_rwlock_adopt(lock, CSK_RWLOCK_WRITE);
-    for (csk_rwlock_work_t *next; work != NULL; work = next) {
-        next = work->next;
+    for (csk_rwlock_write_t *next; write != NULL; write = next) {
+        next = write->next;
         mine.keeps = next != NULL;
-        work->function(work, work->context, 0);
+        write->function(write);
         /* A function that left the lock for others has lost the place of those behind it. */
         if (next != NULL && !csk_rwlock_is_writing(lock)) csk_rwlock_wrlock(lock);
     }
@@ -38,8 +47,8 @@ int csk_rwlock_finish_write(csk_rwlock_t *lock) {
 
 /* When the function has returned, work and lock may be gone. */
 static void run_one(csk_rwlock_work_t *work) {
-    if (work->waiter.function == write_granted) {
-        run_writes(work);
+    if (work->waiter.function == batch_granted) {
+        run_batch((batch_t *)work);
         return;
     }
     int status = csk_rwlock_adopt(work->waiter.rwlock, work->waiter.mode);
@@ -74,35 +83,37 @@ static void granted(csk_gate_waiter_t *waiter, void *context, int status) {
     }
 }
 
-static void write_granted(csk_gate_waiter_t *waiter, void *context, int status) { granted(waiter, context, status); }
+static void batch_granted(csk_gate_waiter_t *waiter, void *context, int status) { granted(waiter, context, status); }
 
-/* Whether the last waiter is a write that this one can stand behind as one. */
-static bool join_last(csk_rwlock_t *lock, csk_rwlock_work_t *work) {
+/* Whether the last waiter is a batch, which `write` is then the last of. */
+static bool join_last(csk_rwlock_t *lock, csk_rwlock_write_t *write) {
     if (!(csk_load(&lock->state, CSK_RELAXED) & RW_WAITERS)) return false;
     csk_queue_lock(&lock->queue_lock);
-    bool joins = lock->last != NULL && lock->last->function == write_granted;
+    bool joins = lock->last != NULL && lock->last->function == batch_granted;
     if (joins) {
-        csk_rwlock_work_t *head = (csk_rwlock_work_t *)lock->last;
-        head->last->next = work;
-        head->last = work;
-        head->waiter.bypassed++;
+        batch_t *batch = (batch_t *)lock->last;
+        batch->last->next = write;
+        batch->last = write;
+        batch->work.waiter.bypassed++;
         lock->waiting++;
     }
     csk_queue_unlock(&lock->queue_lock);
     return joins;
 }
 
-int csk_rwlock_enqueue_write(csk_rwlock_t *lock, csk_rwlock_work_t *work, csk_rwlock_work_function_t function, void *context) {
+int csk_rwlock_enqueue_write(csk_rwlock_t *lock, csk_rwlock_write_t *write, csk_rwlock_write_function_t function) {
     if (function == NULL) return EINVAL;
     int error = csk_pool_prepare();
     if (error != 0) return error;
-    work->function = function;
-    work->context = context;
-    work->item.level = CSK_POOL_NORMAL;
-    work->next = NULL;
-    work->last = work;
-    work->waiter.stays = 1;
-    return join_last(lock, work) ? 0 : csk_rwlock_lock_async(lock, &work->waiter, CSK_RWLOCK_WRITE, CSK_NEVER, write_granted, NULL);
+    write->function = function;
+    write->next = NULL;
+    if (join_last(lock, write)) return 0;
+    batch_t *batch = malloc(sizeof *batch);
+    if (batch == NULL) return ENOMEM;
+    *batch = (batch_t){ .work = { .waiter = { .stays = 1 }, .item = { .level = CSK_POOL_NORMAL } }, .first = write, .last = write };
+    error = csk_rwlock_lock_async(lock, &batch->work.waiter, CSK_RWLOCK_WRITE, CSK_NEVER, batch_granted, NULL);
+    if (error != 0) free(batch);
+    return error;
 }
 
 int csk_rwlock_enqueue(csk_rwlock_t *lock, csk_rwlock_work_t *work, int mode, int64_t deadline_ns, csk_rwlock_work_function_t function,

@@ -127,7 +127,6 @@ struct csk_rwlock_work {
     csk_pool_item_t item;
     csk_rwlock_work_function_t function;
     void *context;
-    csk_rwlock_work_t *next, *last; /* writes that stand in the queue as one */
 };
 
 /* Queues `work`; `function` is called once. With 0 it runs on a worker of the pool that holds the lock in `mode`, and leaves it by
@@ -138,10 +137,19 @@ struct csk_rwlock_work {
 CSK_API int csk_rwlock_enqueue(csk_rwlock_t *lock, csk_rwlock_work_t *work, int mode, int64_t deadline_ns,
                                csk_rwlock_work_function_t function, void *context);
 
-/* The same for a write that is never given up: it can't be cancelled. Such writes that are next to each other stand in the queue as one, and the
- * worker keeps the lock from one to the next, which makes them several times cheaper. `function` ends its section by
- * csk_rwlock_finish_write, after which it must not touch what the lock protects, nor wait. It is ILLEGAL to queue a work that waits already. */
-CSK_API int csk_rwlock_enqueue_write(csk_rwlock_t *lock, csk_rwlock_work_t *work, csk_rwlock_work_function_t function, void *context);
+/* A write that is never given up: it has no deadline and can't be cancelled, and is small for that. Needs no initialization. */
+typedef struct csk_rwlock_write csk_rwlock_write_t;
+typedef void (*csk_rwlock_write_function_t)(csk_rwlock_write_t *write);
+struct csk_rwlock_write {
+    csk_rwlock_write_t *next;
+    csk_rwlock_write_function_t function;
+};
+
+/* Queues `write`; `function` is called once, on a worker that holds the lock for writing, and ends its section by csk_rwlock_finish_write, after which it
+ * must not touch what the lock protects, nor wait. It may free the write, and the lock at the end of the last section. Writes that are next to each other stand in the queue as one,
+ * and the worker keeps the lock from one to the next, which makes them several times cheaper; the first of them allocates. It is ILLEGAL to queue a write that waits already. Never waits.
+ * 0; EINVAL (no function); ENOTSUP for a lock with reader bias; EAGAIN or ENOMEM. O(1). */
+CSK_API int csk_rwlock_enqueue_write(csk_rwlock_t *lock, csk_rwlock_write_t *write, csk_rwlock_write_function_t function);
 /* 0 or EPERM. */
 CSK_API int csk_rwlock_finish_write(csk_rwlock_t *lock);
 
