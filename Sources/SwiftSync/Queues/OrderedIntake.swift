@@ -137,7 +137,7 @@ struct OrderedIntake<Work>: ~Copyable {
             case .gone:
                 gone -= 1
                 continue
-            case .sender(let sender) where !sender.room.isGranted: continue
+            case .sender(let sender) where !sender.room.isGranted: break    // To be released outside of the lock, as user code may be.
             case .work, .sender: unbegun -= 1
             case .place: break
             }

@@ -71,6 +71,40 @@ struct OrderedQueueBoundTests {
         #expect(log.value == [0])
     }
 
+    /// Enqueues when it is released, as user code may.
+    private final class Last: Sendable {
+        let queue: FIFOQueue, ran: Shared<Int>
+        init(_ queue: FIFOQueue, _ ran: Shared<Int>) {
+            self.queue = queue
+            self.ran = ran
+        }
+        deinit { queue.enqueue { [ran] in ran.increment() } }
+    }
+
+    @Test(arguments: [OrderedQueueOverflow.wait, .dropOldest])
+    func workIsReleasedOutsideOfTheLock(whenFull: OrderedQueueOverflow) async throws {
+        let queue = FIFOQueue(capacity: 2, whenFull: whenFull), door = await queue.stopAtDoor(), ran = Shared(0)
+        if whenFull == .wait {
+            queue.enqueue {}
+            queue.enqueue {}
+            let task = Task {
+                let last = Last(queue, ran)
+                try await queue.enqueueWaitingForRoom { withExtendedLifetime(last) { mustNotRun() } }
+            }
+            await waitUntil { queue.storage.pendingCount == 3 }
+            task.cancel()
+            await #expect(throws: OrderedQueueError.cancelled) { try await task.value }
+        } else {
+            let last = Last(queue, ran)
+            queue.enqueue { withExtendedLifetime(last) { mustNotRun() } }
+            for _ in 0..<2 { queue.enqueue {} }
+        }
+        door.open()
+        await waitUntil { ran.value == 1 }
+        try await queue.drain()
+        #expect(queue.enqueue {})
+    }
+
     @Test
     func aFullQueueThatRefusesSaysSoToSenders() async throws {
         let queue = FIFOQueue(capacity: 1, whenFull: .refuse), door = await queue.stopAtDoor()

@@ -49,7 +49,7 @@ struct OrderedQueueStateTests {
     private func work(_ entry: Intake.Entry?) -> Int? {
         switch entry {
         case .work(let number): number
-        case .sender(let sender): sender.work
+        case .sender(let sender): sender.room.isGranted ? sender.work : nil
         default: nil
         }
     }
