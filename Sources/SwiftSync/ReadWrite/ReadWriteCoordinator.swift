@@ -63,7 +63,7 @@ public final class ReadWriteCoordinator: @unchecked Sendable {
     /// Runs `body` alone on a worker thread, after everything that was submitted before, and returns at once.
     ///
     /// Never blocks; may be called from anywhere, also inside reads and writes. One allocation beyond the closure's own. `body` may block; there
-    /// are 64 workers at most in a process, so no more writes than that may wait at once for what only later ones bring about.
+    /// are 2048 workers at most in a process, so no more writes than that may wait at once for what only later ones bring about.
     ///
     /// - Returns: false, with a report to ``SyncDiagnostics``, if the system gave no thread to run it on; then it will not run.
     @preconcurrency
