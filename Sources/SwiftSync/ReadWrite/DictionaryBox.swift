@@ -134,7 +134,7 @@ final class DictionaryBox<Key: Hashable, Value>: AnyDictionaryBox {
     func insert(_ entry: Entry.Place) -> Value? {
         guard let value = valueInTheWay(of: entry) else { return nil }
         // Nobody has seen it.
-        Unmanaged<Entry>.fromOpaque(entry.pointee.node.context).release()
+        Entry.destroy(UnsafeMutableRawPointer(entry))
         return value
     }
 
@@ -142,10 +142,15 @@ final class DictionaryBox<Key: Hashable, Value>: AnyDictionaryBox {
     func valueInTheWay(of entry: Entry.Place) -> Value? {
         csk_rcu_read_lock()
         defer { csk_rcu_read_unlock() }
-        var probe = DictionaryProbe(box: .passUnretained(self), entry: entry)
-        var found: Entry.Place?
-        let status = csk_rcu_map_insert(map, Self.hash(Entry.pair(entry).pointee.key), &probe, entry, &found)
-        return status == 0 ? nil : Entry.pair(found.unsafelyUnwrapped).pointee.value
+        return insert(entry, hash: hash(Entry.pair(entry).pointee.key)).map { Entry.pair($0).pointee.value }
+    }
+
+    @usableFromInline
+    func insert(_ entry: Entry.Place, hash: UInt64) -> Entry.Place? {
+        var probe = DictionaryProbe(box: .passUnretained(self), entry: entry), found: Entry.Place?
+        let status = csk_rcu_map_insert(map, hash, &probe, entry, &found)
+        guard status == 0 || status == EEXIST else { DictionaryBox.stop(status) }
+        return found
     }
 
     @inlinable
