@@ -58,6 +58,12 @@ def targets(rows):
     for subject in ("PriorityMutex", "CriticalSection"):
         yield f"timeouts of 1 ms: never early, {subject}, us", get("timeouts of 1 ms: never early", subject, "least late us"), ">=", 0
 
+    ordered, stream = "async work, from submission to end", "AsyncStream + one consumer"
+    for queue, most in (("FIFOQueue.enqueue", 0.4), ("ActorQueue.enqueue", 0.5)):
+        yield f"{queue} / AsyncStream", ratio(get(ordered, queue), get(ordered, stream)), "<=", most
+    yield "CancellableQueue, ns a task", get(ordered, "CancellableQueue over FIFOQueue"), "<=", 900
+    yield "FIFOQueue.enqueueAndWait, p50 us", get("waiting for ordered work from a task", "FIFOQueue.enqueueAndWait", "p50 us"), "<=", 1
+
     reads = "2 threads read a published value"
     yield "Snapshot.read, ns", get("read of a published value", "Snapshot.read"), "<=", 2.5
     yield "Snapshot.read, allocations", get("read of a published value", "Snapshot.read", "allocations"), "<=", 0

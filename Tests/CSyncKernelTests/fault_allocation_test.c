@@ -1,7 +1,7 @@
 /* fault_allocation_test.c: each allocation that the kernel causes fails once, and none is caused where none is promised.
  *
- * The kernel itself never allocates (no_allocator_test shows that it doesn't even know how). Starting the timer thread makes the C
- * library do it: those allocations fail here one after the other, in a child each, since a process starts that thread once. This
+ * The modules tested here never allocate but for csk_workqueue_create (no_allocator_test shows that they do not know how). Starting a thread makes the C
+ * library do it: those allocations fail here one after the other, in a child each, since a process starts the timer thread once. This
  * program's allocator stands in front of the C library's; sanitizers bring their own, so they don't build this. */
 #include "child.h"
 
@@ -290,8 +290,61 @@ static void use_timers_without_memory(void *context) {
 
 static void no_memory_for_a_stack_is_told(void) { in_a_child(use_timers_without_memory, NULL); }
 
+/* ---- What work queues need ------------------------------------------------------------------------------------------------------- */
+
+static void count_work(csk_work_t *work, int status) {
+    (void)work;
+    CHECK_STATUS(status, 0);
+    ADD(&resolved, 1);
+}
+
+static void count_call(void *context) {
+    (void)context;
+    ADD(&resolved, 1);
+}
+
+/* Whichever call is the first to need the pool: it is refused, or the pool makes do with one worker; nothing that was accepted is lost. */
+static void use_what_needs_the_pool(void *context) {
+    attempt_t *attempt = context;
+    csk_workqueue_t *queue = NULL;
+    csk_work_t work;
+    csk_delayed_t delayed = { .state = 0 };
+    STORE(&resolved, 0);
+    start_counting(attempt->fail);
+    while (again(attempt, csk_workqueue_create(&queue, NULL))) CHECK(queue == NULL);
+    if (attempt->first_call == 0) while (again(attempt, csk_workqueue_enqueue(queue, &work, count_work))) {}
+    if (attempt->first_call == 1) while (again(attempt, csk_workqueue_sync(queue, 0, false, CSK_NEVER, count_call, NULL))) {}
+    if (attempt->first_call == 2) while (again(attempt, csk_delayed_start(&delayed, queue, csk_now(), 0, count_work))) {}
+    wait_until(LOAD(&resolved) == 1);
+    CHECK_STATUS(csk_workqueue_drain(queue, CSK_NEVER), 0);
+    for (uint32_t i = 2; i < 10; i++) {
+        CHECK_STATUS(csk_workqueue_enqueue(queue, &work, count_work), 0);
+        wait_until(LOAD(&resolved) == i);
+    }
+    CHECK_STATUS(csk_workqueue_drain(queue, CSK_NEVER), 0);
+    csk_workqueue_release(queue);
+    attempt->allocations = stop_counting();
+}
+
+static void each_allocation_of_work_queues_may_fail(void) {
+    attempt_t *attempt = shared_page();
+    for (int first_call = 0; first_call < 3; first_call++) {
+        *attempt = (attempt_t){ .first_call = first_call };
+        in_a_child(use_what_needs_the_pool, attempt);
+        int64_t needed = attempt->allocations;
+        CHECK_EQ(attempt->refusals, 0);
+        CHECK_GE(needed, 3); /* the queue, the timer's thread, a worker */
+        for (int64_t fail = 1; fail <= needed; fail++) {
+            *attempt = (attempt_t){ .first_call = first_call, .fail = fail };
+            in_a_child(use_what_needs_the_pool, attempt);
+            CHECK_LE(attempt->refusals, 1);
+            if (fail <= 3) CHECK_EQ(attempt->refusals, 1);
+        }
+    }
+}
+
 /* Children first: see child.h. */
 TEST_MAIN(
     TEST(the_allocator_counts_and_fails), TEST(nothing_but_the_timer_thread_allocates),
-    TEST(each_allocation_of_the_timer_thread_may_fail), TEST(no_memory_for_a_stack_is_told),
+    TEST(each_allocation_of_the_timer_thread_may_fail), TEST(no_memory_for_a_stack_is_told), TEST(each_allocation_of_work_queues_may_fail),
     TEST(finding_out_an_ended_holder_allocates_nothing))

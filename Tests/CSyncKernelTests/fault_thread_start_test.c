@@ -167,6 +167,97 @@ static void refuse_many(void *context) {
 
 static void many_that_ask_at_once_are_refused_and_served(void) { in_a_child(refuse_many, NULL); }
 
+/* ---- Work queues ------------------------------------------------------------------------------------------------------------- */
+
+static csk_workqueue_t queue;
+static uint32_t ran;
+
+static void count_work(csk_work_t *work, int status) {
+    CHECK_STATUS(status, 0);
+    free(work);
+    ADD(&ran, 1);
+}
+
+static void count_call(void *context) {
+    (void)context;
+    ADD(&ran, 1);
+}
+
+static void post_item(csk_pool_item_t *item) {
+    (void)item;
+    ADD(&ran, 1);
+}
+
+static void refuse_workers(void *context) {
+    int error = *(int *)context;
+    csk_work_t *work = malloc(sizeof *work);
+    csk_pool_item_t item = { .level = 0 };
+    csk_delayed_t delayed = { .state = 0 };
+    STORE(&refuse_with, error);
+    for (int i = 0; i < 100; i++) {
+        CHECK_STATUS(csk_workqueue_enqueue(&queue, work, count_work), error);
+        CHECK_STATUS(csk_workqueue_enqueue_barrier(&queue, work, count_work), error);
+        CHECK_STATUS(csk_workqueue_sync(&queue, 0, false, CSK_NEVER, count_call, NULL), error);
+        CHECK_STATUS(csk_delayed_start(&delayed, &queue, csk_now(), 0, count_work), error);
+        CHECK_STATUS(csk_delayed_cancel(&delayed), ENOENT);
+        CHECK_STATUS(csk_pool_post(&item, post_item), error);
+        CHECK_STATUS(csk_workqueue_drain(&queue, CSK_NEVER), 0);
+    }
+    CHECK_EQ(csk_pool_workers(), 0);
+    STORE(&refuse_with, 0);
+    CHECK_STATUS(csk_workqueue_enqueue(&queue, work, count_work), 0);
+    /* With one worker all goes on, whatever the system says to more of them. */
+    STORE(&refuse_with, error);
+    CHECK_STATUS(csk_pool_post(&item, post_item), 0);
+    CHECK_STATUS(csk_workqueue_sync(&queue, 0, false, CSK_NEVER, count_call, NULL), 0);
+    wait_until(LOAD(&ran) == 3);
+    CHECK_STATUS(csk_workqueue_drain(&queue, CSK_NEVER), 0);
+    CHECK_STATUS(csk_workqueue_destroy(&queue), 0);
+}
+
+static void who_needs_a_worker_is_told(void) {
+    in_a_child(refuse_workers, &(int){ EAGAIN });
+    in_a_child(refuse_workers, &(int){ ENOMEM });
+}
+
+/* One of them starts the first worker, and is refused: another, which saw it counted, had queued its work already, for ever. */
+static void *ask_for_work(void *context) {
+    uint32_t *succeeded = context;
+    ADD(&here, 1);
+    wait_until(LOAD(&go));
+    for (int i = 0; i < 200; i++) {
+        csk_work_t *work = malloc(sizeof *work);
+        int status = csk_workqueue_enqueue(&queue, work, count_work);
+        if (status == 0) ADD(succeeded, 1);
+        if (status != 0) {
+            CHECK_STATUS(status, EAGAIN);
+            free(work);
+        }
+        if (i == 100) STORE(&refuse_with, 0);
+    }
+    return NULL;
+}
+
+static void refuse_now_and_then(void *context) {
+    uint32_t succeeded = 0;
+    pthread_t threads[THREADS];
+    (void)context;
+    for (int i = 0; i < THREADS; i++) threads[i] = start_thread(ask_for_work, &succeeded);
+    wait_until(LOAD(&here) == THREADS);
+    CHECK_STATUS(csk_timer_prepare(), 0);
+    STORE(&refuse_with, EAGAIN);
+    STORE(&go, 1);
+    for (int i = 0; i < THREADS; i++) join_thread(threads[i]);
+    CHECK_GE(succeeded, 1);
+    wait_until(LOAD(&ran) == succeeded);
+    CHECK_STATUS(csk_workqueue_drain(&queue, CSK_NEVER), 0);
+    CHECK_STATUS(csk_workqueue_destroy(&queue), 0);
+}
+
+static void what_was_accepted_while_others_were_refused_runs(void) {
+    for (int i = 0; i < 20 / TEST_SLOWDOWN; i++) in_a_child(refuse_now_and_then, NULL);
+}
+
 /* ---- The system's own refusal ---------------------------------------------------------------------------------------------*/
 
 /* As under RLIMIT_NPROC, which does not bind the superuser. */
@@ -202,4 +293,4 @@ static void a_refusal_by_the_system_is_told(void) { in_a_child(ask_in_vain, NULL
 
 TEST_MAIN(
     TEST(the_error_is_told_and_all_works_afterwards), TEST(many_that_ask_at_once_are_refused_and_served),
-    TEST(a_refusal_by_the_system_is_told))
+    TEST(who_needs_a_worker_is_told), TEST(what_was_accepted_while_others_were_refused_runs), TEST(a_refusal_by_the_system_is_told))

@@ -28,6 +28,9 @@ static const struct part {
     uint64_t capacity;
     void (*rwlock)(uint32_t policy, uint32_t reader_bias);
     uint32_t reader_bias;
+    void (*workqueue)(uint32_t width, uint32_t room, int32_t when_full);
+    uint32_t width, room;
+    int32_t when_full;
 } parts[] = {
     { .name = "gate-fast", .gate = torture_gate, .policy = CSK_GATE_FAST },
     { .name = "gate-compact", .gate = torture_gate, .policy = CSK_GATE_COMPACT },
@@ -42,6 +45,12 @@ static const struct part {
     { .name = "rwlock-strict", .rwlock = torture_rwlock, .policy = CSK_RWLOCK_STRICT },
     { .name = "rwlock-biased", .rwlock = torture_rwlock, .policy = CSK_RWLOCK_FAST, .reader_bias = 1 },
     { .name = "rwlock-strict-biased", .rwlock = torture_rwlock, .policy = CSK_RWLOCK_STRICT, .reader_bias = 1 },
+    { .name = "workqueue-serial", .workqueue = torture_workqueue, .width = 1 },
+    { .name = "workqueue-wide", .workqueue = torture_workqueue, .width = 3 },
+    { .name = "workqueue-waits", .workqueue = torture_workqueue, .width = 1, .room = 4 },
+    { .name = "workqueue-wide-waits", .workqueue = torture_workqueue, .width = 3, .room = 2 },
+    { .name = "workqueue-refuses", .workqueue = torture_workqueue, .width = 2, .room = 8, .when_full = CSK_WORKQUEUE_REFUSE },
+    { .name = "workqueue-drops", .workqueue = torture_workqueue, .width = 2, .room = 4, .when_full = CSK_WORKQUEUE_DROP_OLDEST },
 };
 enum { PARTS = sizeof parts / sizeof parts[0], PROGRESS_S = 5 };
 static uint64_t totals[PARTS][COUNTERS];
@@ -107,6 +116,7 @@ static void run_part(size_t which, uint64_t seed) {
     if (part->mutex != NULL) part->mutex();
     if (part->pqueue != NULL) part->pqueue(part->capacity);
     if (part->rwlock != NULL) part->rwlock(part->policy, part->reader_bias);
+    if (part->workqueue != NULL) part->workqueue(part->width, part->room, part->when_full);
     for (int i = 0; i < COUNTERS; i++) totals[which][i] += torture_total(i);
     if (csk_now() < next_progress_ns) return;
     printf("%7.1f s, ", (double)(csk_now() - started_ns) / 1e9);

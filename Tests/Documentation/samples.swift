@@ -204,13 +204,15 @@ expect(size == 7)
 // MARK: ActorQueue check
 let counter = Counter()
 counter.increment()
-expect(await counter.value() == 1)
+let value = await counter.value()
+expect(value == 1)
 
 // MARK: MainActorQueue setup
 @MainActor final class Screen { var title = "" }
-let screen = await Screen()
+let screen = await MainActor.run { Screen() }
 // MARK: MainActorQueue check
-expect(await task.value == 5)
+let length = await task.value
+expect(length == 5)
 
 // MARK: OrderedQueueOverflow check
 expect(log.enqueue {})

@@ -338,6 +338,18 @@ static void calls_the_end(void) {
 }
 CLIENT(workqueue_released_by_a_caller, .setup = make_on_heap, .threads = { calls_the_end }, .check = end_came_once, .preemptions = 1)
 
+static void is_refused_and_releases(csk_work_t *work, int status) {
+    EXPECT_EQUAL(status, ECANCELED);
+    csk_workqueue_release(shared->queue);
+    ((job_t *)work)->calls++;
+}
+static void refuses_the_end(void) {
+    EXPECT_EQUAL(csk_workqueue_suspend(shared->queue), 0);
+    EXPECT_EQUAL(csk_workqueue_enqueue(shared->queue, &shared->jobs[0].work, is_refused_and_releases), 0);
+    csk_workqueue_shutdown(shared->queue, true);
+}
+CLIENT(workqueue_released_when_refused, .setup = make_on_heap, .threads = { refuses_the_end }, .check = end_came_once, .preemptions = 1)
+
 static void queues_and_releases(void) {
     queues_0_1();
     csk_workqueue_release(shared->queue);

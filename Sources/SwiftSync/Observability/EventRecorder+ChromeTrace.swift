@@ -33,10 +33,10 @@ struct ChromeTrace {
         var phases: [UInt64: Phase] = [:]
         for event in events {
             threads.insert(event.thread)
-            let name = Self.quoted(event.tag), id = "\"\(index).\(event.id)\""
-            func span(_ phase: String, _ name: String) {
-                entries.append(
-                    entry(phase, name, event, #""cat":\#(queue),"id2":{"local":\#(id)},"args":{"tag":\#(Self.quoted(event.tag)),"id":\#(event.id)}"#))
+            let name = Self.quoted(event.tag), id = #"{"local":"\#(index).\#(event.id)"}"#
+            func span(_ phase: String, _ span: String) {
+                let arguments = #"{"tag":\#(name),"id":\#(event.id)}"#
+                entries.append(entry(phase, span, event, #""cat":\#(queue),"id2":\#(id),"args":\#(arguments)"#))
             }
             // What began before the events that are kept has no beginning here, so it gets no end either.
             switch event.kind {

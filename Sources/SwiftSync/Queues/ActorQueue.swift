@@ -16,12 +16,13 @@
 /// }
 /// ```
 ///
-/// The order holds up to the first suspension of each piece of work: while one is suspended the next begins, so work may wait for the queue it
-/// is in. Where work must end before the next begins, use ``FIFOQueue``. Priorities of tasks don't change the order. Work that nobody waits for runs in
-/// tasks of the queue; the work of `enqueueAndWait` runs in the calling task, of which it keeps priority, cancellation and task locals.
+/// The order holds up to the first suspension of each piece of work: while one is suspended the next begins, so work may wait for the
+/// queue it is in. Where work must end before the next begins, use ``FIFOQueue``. Priorities of tasks don't change the order. Work
+/// that nobody waits for runs in tasks of the queue; the work of `enqueueAndWait` runs in the calling task, of which it keeps
+/// priority, cancellation and task locals.
 ///
-/// The queue refers to its actor weakly, so the actor can own it; accepted work retains the actor, and outlives the queue object. Submitting work before
-/// the adoption or after the end of the actor stops with a message.
+/// The queue refers to its actor weakly, so the actor can own it; accepted work retains the actor, and outlives the queue object.
+/// Submitting work before the adoption or after the end of the actor stops with a message.
 ///
 /// No member blocks a thread; all may be called from anywhere but signal handlers.
 public final class ActorQueue<ActorType: Actor>: Sendable {
@@ -53,7 +54,8 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
         if let main = MainActor.shared as? ActorType { storage.adopt(main) }
     }
 
-    /// Makes `actor` the one that this queue's work runs on. Once for each queue, best in the actor's `init`; another actor stops with a message.
+    /// Makes `actor` the one that this queue's work runs on. Once for each queue, best in the actor's `init`; another actor stops with
+    /// a message.
     public func adoptExecutionContext(of actor: ActorType) {
         storage.adopt(actor)
     }
@@ -64,19 +66,21 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
     ///
     /// Stops with a message before an actor was adopted, and after its end.
     ///
-    /// - Returns: false, with a report to ``SyncDiagnostics``, if the queue was shut down or is full; `work` is then released without having run.
+    /// - Returns: false, with a report to ``SyncDiagnostics``, if the queue was shut down or is full; `work` is then released without
+    ///   having run.
     /// - Complexity: O(1); where `whenFull` is `dropOldest` and tasks wait before the oldest work, O(capacity). Allocates once in 64 calls.
     @discardableResult
     public func enqueue(_ work: @escaping @Sendable (isolated ActorType) async -> Void) -> Bool {
         OrderedRefusal.report(storage.submit(Self.erased(work)), storage.subject)
     }
 
-    /// Submits `work`, after waiting for room if the queue is full and its `whenFull` is `wait`. Returns when it was accepted, not when it has run.
+    /// Submits `work`, after waiting for room if the queue is full and its `whenFull` is `wait`. Returns when it was accepted, not
+    /// when it has run.
     ///
     /// Its place in the order is that of the call. Stops with a message before an actor was adopted, and after its end.
     ///
-    /// - Throws: ``OrderedQueueError/full`` if `whenFull` is `refuse`, ``OrderedQueueError/shutDown``, ``OrderedQueueError/cancelled`` if the task
-    ///   is cancelled before there is room.
+    /// - Throws: ``OrderedQueueError/full`` if `whenFull` is `refuse`, ``OrderedQueueError/shutDown``, ``OrderedQueueError/cancelled``
+    ///   if the task is cancelled before there is room.
     public func enqueueWaitingForRoom(
         _ work: @escaping @Sendable (isolated ActorType) async -> Void
     ) async throws(OrderedQueueError) {
@@ -91,8 +95,8 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
 
     /// Runs `work` in the calling task, on the actor, after everything that was submitted before has begun; returns what it returns.
     ///
-    /// A cancelled task keeps its place, and `work` runs in its turn, with `Task.isCancelled` true: nothing else could be returned. Stops with a
-    /// message before an actor was adopted, after its end, and if the queue was shut down.
+    /// A cancelled task keeps its place, and `work` runs in its turn, with `Task.isCancelled` true: nothing else could be returned.
+    /// Stops with a message before an actor was adopted, after its end, and if the queue was shut down.
     public func enqueueAndWait<T: Sendable>(_ work: @Sendable (isolated ActorType) async -> T) async -> T {
         let actor = storage.actorOrStop(), place = storage.takePlaceOrStop("enqueueAndWait")
         _ = await place.wait()
@@ -101,8 +105,8 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
 
     /// The same for work that may throw, which is rethrown.
     ///
-    /// - Throws: ``OrderedQueueError/cancelled`` if the task is cancelled before its turn, which it then gives up, ``OrderedQueueError/shutDown``,
-    ///   and what `work` throws.
+    /// - Throws: ``OrderedQueueError/cancelled`` if the task is cancelled before its turn, which it then gives up,
+    ///   ``OrderedQueueError/shutDown``, and what `work` throws.
     public func enqueueAndWait<T: Sendable>(_ work: @Sendable (isolated ActorType) async throws -> T) async throws -> T {
         let actor = storage.actorOrStop()
         try await takeTurn()
@@ -144,7 +148,8 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
         if let end = await storage.waitForEnd(on: actor), !(await end.waitUnlessCancelled()) { throw .cancelled }
     }
 
-    /// Refuses what is submitted from now on. What was accepted runs; tasks that wait for room get ``OrderedQueueError/shutDown``. Never blocks.
+    /// Refuses what is submitted from now on. What was accepted runs; tasks that wait for room get ``OrderedQueueError/shutDown``.
+    /// Never blocks.
     public func shutdown() {
         storage.shutDown()
     }

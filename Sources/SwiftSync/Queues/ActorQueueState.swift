@@ -5,8 +5,9 @@
 /// another pump is sent, which waits for the actor behind it. If the work does not suspend, the first goes on with the next entry, and the
 /// second finds little or nothing to do: a burst costs two tasks, not one for each entry.
 ///
-/// **Nobody is forgotten**: where entries are left in the intake or in `ready`, either a pump is coming or a place is out. Submitting, arriving, taking
-/// and a place's coming back each restore that before they end; a pump that goes on after its work needs no look at it.
+/// **Nobody is forgotten**: where entries are left in the intake or in `ready`, either a pump is coming or a place is out. Submitting,
+/// arriving, taking and a place's coming back each restore that before they end; a pump that goes on after its work needs no look at
+/// it.
 struct ActorQueueState<Work>: OrderedQueueState, ~Copyable {
     typealias Intake = OrderedIntake<Work>
 
@@ -84,8 +85,8 @@ struct ActorQueueState<Work>: OrderedQueueState, ~Copyable {
         isPlaceOut ? .placeIsOut : next(&ready, isBegun: true)
     }
 
-    /// For the task whose place was out, on the actor, or for who found that it had given up: what follows is not begun by the caller, but left to
-    /// the pump that it sends, or to the next place's task.
+    /// For the task whose place was out, on the actor, or for who found that it had given up: what follows is not begun by the caller,
+    /// but left to the pump that it sends, or to the next place's task.
     mutating func placeIsBack(_ ready: inout Intake.Entries) -> Take {
         isPlaceOut = false
         return next(&ready, isBegun: false)

@@ -1,7 +1,8 @@
 /// Takes the lock, asks ``ActorQueueState``, drops the lock, then acts. It lives as long as its queue, or work that was accepted.
 ///
-/// It is not generic, since what is generic is slow for users in other modules. It knows its actor by a weak reference, since the actor usually owns the queue. Each pump and each task with a place holds the actor strongly,
-/// and where there is accepted work there is one of these.
+/// It is not generic, since what is generic is slow for users in other modules. It knows its actor by a weak reference, since the
+/// actor usually owns the queue. Each pump and each task with a place holds the actor strongly, and where there is accepted work there
+/// is one of these.
 final class ActorQueueStorage: @unchecked Sendable {
     typealias Work = @Sendable (isolated any Actor) async -> Void
     typealias State = ActorQueueState<Work>
@@ -110,8 +111,8 @@ final class ActorQueueStorage: @unchecked Sendable {
     /// So that short work without end leaves the actor to others: if another pump stands behind them, it goes on.
     private static var workBeforeLeaving: Int { 256 }
 
-    /// The next work in order; nil if there is none, or somebody else sees to it. A pump that goes on after its work knows that what is `ready` is
-    /// not forgotten; one that has just arrived, and was the one who would have come for it, does not.
+    /// The next work in order; nil if there is none, or somebody else sees to it. A pump that goes on after its work knows that what
+    /// is `ready` is not forgotten; one that has just arrived, and was the one who would have come for it, does not.
     private func nextWork(on actor: isolated any Actor, _ hasArrived: Bool) -> Work? {
         var mustAsk = hasArrived
         while true {
@@ -181,7 +182,8 @@ final class ActorQueueStorage: @unchecked Sendable {
     /// Runs `body` in the calling task, whose place was granted.
     func runInPlace(on actor: isolated any Actor, _ body: @Sendable (isolated any Actor) async throws -> Void) async rethrows {
         try await OrderedActivation.run(for: self) {
-            // From here to the first suspension of `body` the actor is not left, so what follows, which may be on its way now, begins later.
+            // From here to the first suspension of `body` the actor is not left, so what follows, which may be on its way now, begins
+            // later.
             seeToWhatFollows(on: actor)
             let stretch = stretches.begin()
             defer { stretches.end(stretch).forEach { _ = $0.grant() } }

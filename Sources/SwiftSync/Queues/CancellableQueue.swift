@@ -7,8 +7,8 @@
 /// Task(on: searches) { try await find("cats") }               // not cancelled
 /// ```
 ///
-/// The underlying queue is a ``FIFOQueue`` or an ``ActorQueue``, and gives the order, also with work that is submitted to it directly, which is not
-/// cancelled. No member blocks a thread; all may be called from anywhere but signal handlers.
+/// The underlying queue is a ``FIFOQueue`` or an ``ActorQueue``, and gives the order, also with work that is submitted to it directly,
+/// which is not cancelled. No member blocks a thread; all may be called from anywhere but signal handlers.
 public final class CancellableQueue<UnderlyingQueue: Sendable>: Sendable {
     let underlyingQueue: UnderlyingQueue
     private let tasks = TrackedTasks()

@@ -8,13 +8,13 @@
 /// let task = Task(on: queue) { await upload("c") }    // in the same order, with a handle
 /// ```
 ///
-/// Suspended work has not ended: nothing else begins meanwhile. Where later work may begin then, use ``ActorQueue``. Priorities of tasks don't change
-/// the order. Work that nobody waits for runs in a task of the queue; the work of `enqueueAndWait` runs in the calling task, of which it
-/// keeps priority, cancellation and task locals. Queued work outlives the queue object.
+/// Suspended work has not ended: nothing else begins meanwhile. Where later work may begin then, use ``ActorQueue``. Priorities of
+/// tasks don't change the order. Work that nobody waits for runs in a task of the queue; the work of `enqueueAndWait` runs in the
+/// calling task, of which it keeps priority, cancellation and task locals. Queued work outlives the queue object.
 ///
 /// A task of the queue that waits for the queue would wait for itself. `enqueueAndWait` of work that can't throw then stops with a message;
-/// of work that can, it throws ``OrderedQueueError/wouldDeadlock``. So do its child tasks. What can't be seen is work that waits for the *value* of a
-/// `Task(on:)` behind it, or for a `Task { }` that waits for the queue.
+/// of work that can, it throws ``OrderedQueueError/wouldDeadlock``. So do its child tasks. What can't be seen is work that waits for
+/// the *value* of a `Task(on:)` behind it, or for a `Task { }` that waits for the queue.
 ///
 /// No member blocks a thread; all may be called from anywhere but signal handlers.
 public final class FIFOQueue: Sendable {
@@ -48,7 +48,8 @@ public final class FIFOQueue: Sendable {
 
     /// Submits `work`, and returns at once.
     ///
-    /// - Returns: false, with a report to ``SyncDiagnostics``, if the queue was shut down or is full; `work` is then released without having run.
+    /// - Returns: false, with a report to ``SyncDiagnostics``, if the queue was shut down or is full; `work` is then released without
+    ///   having run.
     /// - Complexity: O(1); where `whenFull` is `dropOldest` and tasks wait before the oldest work, O(capacity). Allocates once in 64 calls.
     @discardableResult
     public func enqueue(_ work: @escaping @Sendable () async -> Void) -> Bool {
@@ -63,12 +64,13 @@ public final class FIFOQueue: Sendable {
         enqueue { await work(actor) }
     }
 
-    /// Submits `work`, after waiting for room if the queue is full and its `whenFull` is `wait`. Returns when it was accepted, not when it has run.
+    /// Submits `work`, after waiting for room if the queue is full and its `whenFull` is `wait`. Returns when it was accepted, not
+    /// when it has run.
     ///
     /// Its place in the order is that of the call.
     ///
-    /// - Throws: ``OrderedQueueError/full`` if `whenFull` is `refuse`, ``OrderedQueueError/shutDown``, ``OrderedQueueError/cancelled`` if the task
-    ///   is cancelled before there is room; and ``OrderedQueueError/wouldDeadlock`` in work of this queue that would wait.
+    /// - Throws: ``OrderedQueueError/full`` if `whenFull` is `refuse`, ``OrderedQueueError/shutDown``, ``OrderedQueueError/cancelled``
+    ///   if the task is cancelled before there is room; and ``OrderedQueueError/wouldDeadlock`` in work of this queue that would wait.
     public func enqueueWaitingForRoom(_ work: @escaping @Sendable () async -> Void) async throws(OrderedQueueError) {
         if Task.isCancelled { throw .cancelled }
         let sender = FIFOQueueStorage.State.Intake.Sender(work)
@@ -85,8 +87,8 @@ public final class FIFOQueue: Sendable {
 
     /// Runs `work` in the calling task after everything that was submitted before, and returns what it returns.
     ///
-    /// A cancelled task keeps its place, and `work` runs in its turn, with `Task.isCancelled` true: nothing else could be returned. Stops with a message if
-    /// the queue was shut down, and if it is called in work of the same queue.
+    /// A cancelled task keeps its place, and `work` runs in its turn, with `Task.isCancelled` true: nothing else could be returned.
+    /// Stops with a message if the queue was shut down, and if it is called in work of the same queue.
     ///
     /// Where nothing is before it, it neither suspends nor changes the task.
     public func enqueueAndWait<T: Sendable>(_ work: @Sendable () async -> T) async -> T {
@@ -141,7 +143,8 @@ public final class FIFOQueue: Sendable {
         storage.passTurnOn()
     }
 
-    /// Refuses what is submitted from now on. What was accepted runs; tasks that wait for room get ``OrderedQueueError/shutDown``. Never blocks.
+    /// Refuses what is submitted from now on. What was accepted runs; tasks that wait for room get ``OrderedQueueError/shutDown``.
+    /// Never blocks.
     public func shutdown() {
         storage.shutDown()
     }

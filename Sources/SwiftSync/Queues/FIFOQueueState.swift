@@ -1,7 +1,7 @@
 /// Who has the turn of a ``FIFOQueue``: nobody, its pump, or a task that holds a place. A pure value, which returns what is to be done.
 ///
-/// The turn goes from one to the next in order, and with it `ready`, the entries that were taken out of the intake. Whoever has it does one thing at
-/// a time, to its end: that is the order of begin and end.
+/// The turn goes from one to the next in order, and with it `ready`, the entries that were taken out of the intake. Whoever has it
+/// does one thing at a time, to its end: that is the order of begin and end.
 struct FIFOQueueState<Work>: OrderedQueueState, ~Copyable {
     typealias Intake = OrderedIntake<Work>
 

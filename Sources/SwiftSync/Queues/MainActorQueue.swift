@@ -21,7 +21,8 @@ extension ActorQueue where ActorType == MainActor {
 
     /// Submits `work`, and returns at once.
     ///
-    /// - Returns: false, with a report to ``SyncDiagnostics``, if the queue was shut down or is full; `work` is then released without having run.
+    /// - Returns: false, with a report to ``SyncDiagnostics``, if the queue was shut down or is full; `work` is then released without
+    ///   having run.
     /// - Complexity: O(1).
     @discardableResult
     public func enqueue(_ work: @escaping @MainActor () async -> Void) -> Bool {
@@ -37,8 +38,8 @@ extension ActorQueue where ActorType == MainActor {
 
     /// The same for work that may throw, which is rethrown.
     ///
-    /// - Throws: ``OrderedQueueError/cancelled`` if the task is cancelled before its turn, which it then gives up, ``OrderedQueueError/shutDown``,
-    ///   and what `work` throws.
+    /// - Throws: ``OrderedQueueError/cancelled`` if the task is cancelled before its turn, which it then gives up,
+    ///   ``OrderedQueueError/shutDown``, and what `work` throws.
     public func enqueueAndWait<T: Sendable>(_ work: @MainActor () async throws -> T) async throws -> T {
         try await enqueueAndWait { _ in try await work() }
     }

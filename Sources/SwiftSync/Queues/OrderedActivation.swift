@@ -1,10 +1,10 @@
 import Synchronization
 
-/// A stretch of work of an ordered queue, as a task local that the task of the work and its child tasks see. It tells a task that is about to
-/// wait for a queue whether that queue waits for the task.
+/// A stretch of work of an ordered queue, as a task local that the task of the work and its child tasks see. It tells a task that is
+/// about to wait for a queue whether that queue waits for the task.
 ///
-/// Child tasks see the value where their parent has bound it; `Task { }` gets a copy of it, elsewhere in memory. Nobody waits for such a task by
-/// necessity, so only the bound value counts: `home` is where that is.
+/// Child tasks see the value where their parent has bound it; `Task { }` gets a copy of it, elsewhere in memory. Nobody waits for such
+/// a task by necessity, so only the bound value counts: `home` is where that is.
 final class OrderedActivation: Sendable {
     @TaskLocal private static var current: OrderedActivation?
 

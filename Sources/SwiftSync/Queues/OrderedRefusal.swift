@@ -4,7 +4,8 @@ enum OrderedRefusal {
     static func report(_ error: OrderedQueueError?, _ subject: @autoclosure () -> String) -> Bool {
         guard let error else { return true }
         let kind: SyncDiagnostics.Report.Kind = error == .full ? .refusedWhenFull : .refusedAfterClose
-        SyncDiagnostics.report(kind, subject: subject(), message: "work was refused, and released without having run: the queue \(reason(error))")
+        let message = "work was refused, and released without having run: the queue \(reason(error))"
+        SyncDiagnostics.report(kind, subject: subject(), message: message)
         return false
     }
 

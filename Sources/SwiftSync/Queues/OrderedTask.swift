@@ -1,7 +1,7 @@
 /// Starts the tasks of `Task(on:)`.
 ///
-/// Where the compiler can, a task begins on the calling thread, and does nothing there but wait for its place: it goes to its executor once, when its
-/// turn has come.
+/// Where the compiler can, a task begins on the calling thread, and does nothing there but wait for its place: it goes to its executor
+/// once, when its turn has come.
 enum OrderedTask {
     // MARK: - On a FIFO queue
 
@@ -51,7 +51,8 @@ enum OrderedTask {
         _ name: String?, _ priority: TaskPriority?, on queue: ActorQueue<ActorType>, tracked: TrackedTasks.Entry? = nil,
         operation: @escaping @Sendable (isolated ActorType) async throws -> Success
     ) -> Task<Success, any Error> {
-        let storage = queue.storage, actor = storage.actorOrStop(), place = Result { () throws(OrderedQueueError) in try storage.takePlace() }
+        let storage = queue.storage, actor = storage.actorOrStop()
+        let place = Result { () throws(OrderedQueueError) in try storage.takePlace() }
         return start(name, priority) {
             defer { tracked?.end() }
             try await place.get().waitElsewhere()

@@ -52,8 +52,8 @@ public final class QueueLock: @unchecked Sendable {
     /// Ends the task. The queue's next task starts before this returns, on this thread; if this thread is just inside an `execute` of the
     /// same queue, the next starts as soon as that returns, so that any number of tasks needs no stack.
     ///
-    /// May be called from any thread, and from inside `execute`. Never waits for a task that another thread runs. A second call does nothing and is
-    /// reported to ``SyncDiagnostics``.
+    /// May be called from any thread, and from inside `execute`. Never waits for a task that another thread runs. A second
+    /// call does nothing and is reported to ``SyncDiagnostics``.
     public func release() {
         queue.end(self, .finished)
     }

@@ -1,11 +1,9 @@
 extension Task where Failure == Never {
     /// Starts a task that runs `operation` on the queue's actor after everything that was submitted to `queue` before has begun.
     ///
-    /// Its place in the order is that of this call, whatever the task's priority. A task that is cancelled before its turn keeps its place, and
-    /// `operation` runs with `Task.isCancelled` true.
-    /// After a shutdown it stops with a message, since nothing could be returned.
-    /// Stops with a message before an actor was adopted, and after its end.
-    /// Never blocks.
+    /// Its place in the order is that of this call, whatever the task's priority. A task that is cancelled before its turn keeps its
+    /// place, and `operation` runs with `Task.isCancelled` true. After a shutdown it stops with a message, since nothing could be
+    /// returned. Stops with a message before an actor was adopted, and after its end. Never blocks.
     ///
     /// - Parameters:
     ///   - name: of the task, from Swift 6.2 on.
@@ -22,10 +20,9 @@ extension Task where Failure == Never {
 
     /// Starts a task that runs `operation` on the main actor after everything that was submitted to `queue` before has begun.
     ///
-    /// Its place in the order is that of this call, whatever the task's priority. A task that is cancelled before its turn keeps its place, and
-    /// `operation` runs with `Task.isCancelled` true.
-    /// After a shutdown it stops with a message, since nothing could be returned.
-    /// Never blocks.
+    /// Its place in the order is that of this call, whatever the task's priority. A task that is cancelled before its turn keeps its
+    /// place, and `operation` runs with `Task.isCancelled` true. After a shutdown it stops with a message, since nothing could be
+    /// returned. Never blocks.
     ///
     /// - Parameters:
     ///   - name: of the task, from Swift 6.2 on.
@@ -44,11 +41,9 @@ extension Task where Failure == Never {
 extension Task where Failure == any Error {
     /// Starts a task that runs `operation` on the queue's actor after everything that was submitted to `queue` before has begun.
     ///
-    /// Its place in the order is that of this call, whatever the task's priority. A task that is cancelled before its turn keeps its place, and
-    /// `operation` runs with `Task.isCancelled` true.
-    /// After a shutdown the task fails with ``OrderedQueueError/shutDown``, and `operation` is not run.
-    /// Stops with a message before an actor was adopted, and after its end.
-    /// Never blocks.
+    /// Its place in the order is that of this call, whatever the task's priority. A task that is cancelled before its turn keeps its
+    /// place, and `operation` runs with `Task.isCancelled` true. After a shutdown the task fails with ``OrderedQueueError/shutDown``,
+    /// and `operation` is not run. Stops with a message before an actor was adopted, and after its end. Never blocks.
     ///
     /// - Parameters:
     ///   - name: of the task, from Swift 6.2 on.
@@ -65,10 +60,9 @@ extension Task where Failure == any Error {
 
     /// Starts a task that runs `operation` on the main actor after everything that was submitted to `queue` before has begun.
     ///
-    /// Its place in the order is that of this call, whatever the task's priority. A task that is cancelled before its turn keeps its place, and
-    /// `operation` runs with `Task.isCancelled` true.
-    /// After a shutdown the task fails with ``OrderedQueueError/shutDown``, and `operation` is not run.
-    /// Never blocks.
+    /// Its place in the order is that of this call, whatever the task's priority. A task that is cancelled before its turn keeps its
+    /// place, and `operation` runs with `Task.isCancelled` true. After a shutdown the task fails with ``OrderedQueueError/shutDown``,
+    /// and `operation` is not run. Never blocks.
     ///
     /// - Parameters:
     ///   - name: of the task, from Swift 6.2 on.

@@ -1,10 +1,9 @@
 extension Task where Failure == Never {
     /// Starts a task that runs `operation` after everything that was submitted to the underlying queue before has ended.
     ///
-    /// Its place in the order is that of this call, whatever the task's priority. A task that is cancelled before its turn keeps its place, and
-    /// `operation` runs with `Task.isCancelled` true.
-    /// After a shutdown it stops with a message, since nothing could be returned.
-    /// Never blocks.
+    /// Its place in the order is that of this call, whatever the task's priority. A task that is cancelled before its turn keeps its
+    /// place, and `operation` runs with `Task.isCancelled` true. After a shutdown it stops with a message, since nothing could be
+    /// returned. Never blocks.
     ///
     /// - Parameters:
     ///   - name: of the task, from Swift 6.2 on.
@@ -23,10 +22,9 @@ extension Task where Failure == Never {
 
     /// Starts a task that runs `operation` on `actor` after everything that was submitted to the underlying queue before has ended.
     ///
-    /// Its place in the order is that of this call, whatever the task's priority. A task that is cancelled before its turn keeps its place, and
-    /// `operation` runs with `Task.isCancelled` true.
-    /// After a shutdown it stops with a message, since nothing could be returned.
-    /// Never blocks.
+    /// Its place in the order is that of this call, whatever the task's priority. A task that is cancelled before its turn keeps its
+    /// place, and `operation` runs with `Task.isCancelled` true. After a shutdown it stops with a message, since nothing could be
+    /// returned. Never blocks.
     ///
     /// - Parameters:
     ///   - name: of the task, from Swift 6.2 on.
@@ -40,17 +38,17 @@ extension Task where Failure == Never {
         operation: @escaping @Sendable (isolated ActorType) async -> Success
     ) {
         let tracked = queue.track()
-        self = OrderedTask.start(name, priority, on: queue.underlyingQueue.storage, tracked: tracked, operation: { @Sendable in await operation(actor) })
+        self = OrderedTask.start(
+            name, priority, on: queue.underlyingQueue.storage, tracked: tracked, operation: { @Sendable in await operation(actor) })
         tracked.begin(self)
     }
 
-    /// Starts a task that runs `operation` on the queue's actor after everything that was submitted to the underlying queue before has begun.
+    /// Starts a task that runs `operation` on the queue's actor after everything that was submitted to the underlying queue before has
+    /// begun.
     ///
-    /// Its place in the order is that of this call, whatever the task's priority. A task that is cancelled before its turn keeps its place, and
-    /// `operation` runs with `Task.isCancelled` true.
-    /// After a shutdown it stops with a message, since nothing could be returned.
-    /// Stops with a message before an actor was adopted, and after its end.
-    /// Never blocks.
+    /// Its place in the order is that of this call, whatever the task's priority. A task that is cancelled before its turn keeps its
+    /// place, and `operation` runs with `Task.isCancelled` true. After a shutdown it stops with a message, since nothing could be
+    /// returned. Stops with a message before an actor was adopted, and after its end. Never blocks.
     ///
     /// - Parameters:
     ///   - name: of the task, from Swift 6.2 on.
@@ -69,10 +67,9 @@ extension Task where Failure == Never {
 
     /// Starts a task that runs `operation` on the main actor after everything that was submitted to the underlying queue before has begun.
     ///
-    /// Its place in the order is that of this call, whatever the task's priority. A task that is cancelled before its turn keeps its place, and
-    /// `operation` runs with `Task.isCancelled` true.
-    /// After a shutdown it stops with a message, since nothing could be returned.
-    /// Never blocks.
+    /// Its place in the order is that of this call, whatever the task's priority. A task that is cancelled before its turn keeps its
+    /// place, and `operation` runs with `Task.isCancelled` true. After a shutdown it stops with a message, since nothing could be
+    /// returned. Never blocks.
     ///
     /// - Parameters:
     ///   - name: of the task, from Swift 6.2 on.
@@ -93,10 +90,9 @@ extension Task where Failure == Never {
 extension Task where Failure == any Error {
     /// Starts a task that runs `operation` after everything that was submitted to the underlying queue before has ended.
     ///
-    /// Its place in the order is that of this call, whatever the task's priority. A task that is cancelled before its turn keeps its place, and
-    /// `operation` runs with `Task.isCancelled` true.
-    /// After a shutdown the task fails with ``OrderedQueueError/shutDown``, and `operation` is not run.
-    /// Never blocks.
+    /// Its place in the order is that of this call, whatever the task's priority. A task that is cancelled before its turn keeps its
+    /// place, and `operation` runs with `Task.isCancelled` true. After a shutdown the task fails with ``OrderedQueueError/shutDown``,
+    /// and `operation` is not run. Never blocks.
     ///
     /// - Parameters:
     ///   - name: of the task, from Swift 6.2 on.
@@ -115,10 +111,9 @@ extension Task where Failure == any Error {
 
     /// Starts a task that runs `operation` on `actor` after everything that was submitted to the underlying queue before has ended.
     ///
-    /// Its place in the order is that of this call, whatever the task's priority. A task that is cancelled before its turn keeps its place, and
-    /// `operation` runs with `Task.isCancelled` true.
-    /// After a shutdown the task fails with ``OrderedQueueError/shutDown``, and `operation` is not run.
-    /// Never blocks.
+    /// Its place in the order is that of this call, whatever the task's priority. A task that is cancelled before its turn keeps its
+    /// place, and `operation` runs with `Task.isCancelled` true. After a shutdown the task fails with ``OrderedQueueError/shutDown``,
+    /// and `operation` is not run. Never blocks.
     ///
     /// - Parameters:
     ///   - name: of the task, from Swift 6.2 on.
@@ -132,17 +127,17 @@ extension Task where Failure == any Error {
         operation: @escaping @Sendable (isolated ActorType) async throws -> Success
     ) {
         let tracked = queue.track()
-        self = OrderedTask.start(name, priority, on: queue.underlyingQueue.storage, tracked: tracked, operation: { @Sendable in try await operation(actor) })
+        self = OrderedTask.start(
+            name, priority, on: queue.underlyingQueue.storage, tracked: tracked, operation: { @Sendable in try await operation(actor) })
         tracked.begin(self)
     }
 
-    /// Starts a task that runs `operation` on the queue's actor after everything that was submitted to the underlying queue before has begun.
+    /// Starts a task that runs `operation` on the queue's actor after everything that was submitted to the underlying queue before has
+    /// begun.
     ///
-    /// Its place in the order is that of this call, whatever the task's priority. A task that is cancelled before its turn keeps its place, and
-    /// `operation` runs with `Task.isCancelled` true.
-    /// After a shutdown the task fails with ``OrderedQueueError/shutDown``, and `operation` is not run.
-    /// Stops with a message before an actor was adopted, and after its end.
-    /// Never blocks.
+    /// Its place in the order is that of this call, whatever the task's priority. A task that is cancelled before its turn keeps its
+    /// place, and `operation` runs with `Task.isCancelled` true. After a shutdown the task fails with ``OrderedQueueError/shutDown``,
+    /// and `operation` is not run. Stops with a message before an actor was adopted, and after its end. Never blocks.
     ///
     /// - Parameters:
     ///   - name: of the task, from Swift 6.2 on.
@@ -161,10 +156,9 @@ extension Task where Failure == any Error {
 
     /// Starts a task that runs `operation` on the main actor after everything that was submitted to the underlying queue before has begun.
     ///
-    /// Its place in the order is that of this call, whatever the task's priority. A task that is cancelled before its turn keeps its place, and
-    /// `operation` runs with `Task.isCancelled` true.
-    /// After a shutdown the task fails with ``OrderedQueueError/shutDown``, and `operation` is not run.
-    /// Never blocks.
+    /// Its place in the order is that of this call, whatever the task's priority. A task that is cancelled before its turn keeps its
+    /// place, and `operation` runs with `Task.isCancelled` true. After a shutdown the task fails with ``OrderedQueueError/shutDown``,
+    /// and `operation` is not run. Never blocks.
     ///
     /// - Parameters:
     ///   - name: of the task, from Swift 6.2 on.

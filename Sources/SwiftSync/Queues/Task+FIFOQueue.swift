@@ -1,10 +1,9 @@
 extension Task where Failure == Never {
     /// Starts a task that runs `operation` after everything that was submitted to `queue` before has ended.
     ///
-    /// Its place in the order is that of this call, whatever the task's priority. A task that is cancelled before its turn keeps its place, and
-    /// `operation` runs with `Task.isCancelled` true.
-    /// After a shutdown it stops with a message, since nothing could be returned.
-    /// Never blocks.
+    /// Its place in the order is that of this call, whatever the task's priority. A task that is cancelled before its turn keeps its
+    /// place, and `operation` runs with `Task.isCancelled` true. After a shutdown it stops with a message, since nothing could be
+    /// returned. Never blocks.
     ///
     /// - Parameters:
     ///   - name: of the task, from Swift 6.2 on.
@@ -21,10 +20,9 @@ extension Task where Failure == Never {
 
     /// Starts a task that runs `operation` on `actor` after everything that was submitted to `queue` before has ended.
     ///
-    /// Its place in the order is that of this call, whatever the task's priority. A task that is cancelled before its turn keeps its place, and
-    /// `operation` runs with `Task.isCancelled` true.
-    /// After a shutdown it stops with a message, since nothing could be returned.
-    /// Never blocks.
+    /// Its place in the order is that of this call, whatever the task's priority. A task that is cancelled before its turn keeps its
+    /// place, and `operation` runs with `Task.isCancelled` true. After a shutdown it stops with a message, since nothing could be
+    /// returned. Never blocks.
     ///
     /// - Parameters:
     ///   - name: of the task, from Swift 6.2 on.
@@ -44,10 +42,9 @@ extension Task where Failure == Never {
 extension Task where Failure == any Error {
     /// Starts a task that runs `operation` after everything that was submitted to `queue` before has ended.
     ///
-    /// Its place in the order is that of this call, whatever the task's priority. A task that is cancelled before its turn keeps its place, and
-    /// `operation` runs with `Task.isCancelled` true.
-    /// After a shutdown the task fails with ``OrderedQueueError/shutDown``, and `operation` is not run.
-    /// Never blocks.
+    /// Its place in the order is that of this call, whatever the task's priority. A task that is cancelled before its turn keeps its
+    /// place, and `operation` runs with `Task.isCancelled` true. After a shutdown the task fails with ``OrderedQueueError/shutDown``,
+    /// and `operation` is not run. Never blocks.
     ///
     /// - Parameters:
     ///   - name: of the task, from Swift 6.2 on.
@@ -64,10 +61,9 @@ extension Task where Failure == any Error {
 
     /// Starts a task that runs `operation` on `actor` after everything that was submitted to `queue` before has ended.
     ///
-    /// Its place in the order is that of this call, whatever the task's priority. A task that is cancelled before its turn keeps its place, and
-    /// `operation` runs with `Task.isCancelled` true.
-    /// After a shutdown the task fails with ``OrderedQueueError/shutDown``, and `operation` is not run.
-    /// Never blocks.
+    /// Its place in the order is that of this call, whatever the task's priority. A task that is cancelled before its turn keeps its
+    /// place, and `operation` runs with `Task.isCancelled` true. After a shutdown the task fails with ``OrderedQueueError/shutDown``,
+    /// and `operation` is not run. Never blocks.
     ///
     /// - Parameters:
     ///   - name: of the task, from Swift 6.2 on.

@@ -36,8 +36,8 @@ extension TaskQueue {
     /// The calls come in the order of the changes, one at a time, so the last one tells what is the case. They are made by threads that push to
     /// the queue or end its tasks, without a lock, right after the change and before that thread executes a task; but
     /// while one thread is in a handler, others leave the calls for their changes to it and go on. A handler may use the queue. One that
-    /// takes long keeps a thread that pushes from returning. Dropping the observation does not end it. O(handlers); two allocations more for each push
-    /// and each end of a task while somebody observes, and none otherwise.
+    /// takes long keeps a thread that pushes from returning. Dropping the observation does not end it. O(handlers); two allocations more for
+    /// each push and each end of a task while somebody observes, and none otherwise.
     public func observe(_ handler: @escaping @Sendable (Change) -> Void) -> Observation {
         let observation = Observation(of: self, handler)
         changes.replaceObservers { $0 + [observation] }

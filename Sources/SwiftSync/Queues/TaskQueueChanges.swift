@@ -2,8 +2,8 @@ import Synchronization
 
 /// Hands the changes of a queue to who observes it, in order.
 ///
-/// A batch holds what one call has changed. Its memory comes from before the queue's lock; under the lock it is filled and queued, so batches stand in the
-/// order of the changes. Whoever queues one while nobody delivers, delivers all until none is left: handlers run one at a time, and what
+/// A batch holds what one call has changed. Its memory comes from before the queue's lock; under the lock it is filled and queued, so
+/// batches stand in the order of the changes. Whoever queues one while nobody delivers, delivers all until none is left: handlers run one at a time, and what
 /// they change themselves is delivered by the same loop, without recursion.
 final class TaskQueueChanges: @unchecked Sendable {
     final class Batch {

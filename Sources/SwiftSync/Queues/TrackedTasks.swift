@@ -1,7 +1,7 @@
 import CSyncKernel
 
-/// The tasks of a ``CancellableQueue`` that have not ended, in the order in which they were started: a list linked through its entries, so that
-/// nothing is allocated or freed under the lock.
+/// The tasks of a ``CancellableQueue`` that have not ended, in the order in which they were started: a list linked through its
+/// entries, so that nothing is allocated or freed under the lock.
 final class TrackedTasks: @unchecked Sendable {
     /// One task. Its fields are under the list's lock.
     final class Entry: @unchecked Sendable {

@@ -132,19 +132,14 @@ final class DictionaryBox<Key: Hashable, Value>: AnyDictionaryBox {
     /// Puts the entry in unless there is one with its key, and gives that one's value then.
     @inlinable
     func insert(_ entry: Entry.Place) -> Value? {
-        guard let value = valueInTheWay(of: entry) else { return nil }
-        // Nobody has seen it.
-        Entry.destroy(UnsafeMutableRawPointer(entry))
-        return value
-    }
-
-    @inlinable
-    func valueInTheWay(of entry: Entry.Place) -> Value? {
         csk_rcu_read_lock()
         defer { csk_rcu_read_unlock() }
-        return insert(entry, hash: hash(Entry.pair(entry).pointee.key)).map { Entry.pair($0).pointee.value }
+        guard let found = insert(entry, hash: hash(Entry.pair(entry).pointee.key)) else { return nil }
+        Entry.destroy(entry) // nobody has seen it
+        return Entry.pair(found).pointee.value
     }
 
+    /// Inside a read section of the caller.
     @usableFromInline
     func insert(_ entry: Entry.Place, hash: UInt64) -> Entry.Place? {
         var probe = DictionaryProbe(box: .passUnretained(self), entry: entry), found: Entry.Place?

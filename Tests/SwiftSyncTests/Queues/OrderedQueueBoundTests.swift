@@ -34,7 +34,8 @@ struct OrderedQueueBoundTests {
 
     @Test
     func senderTasksWaitForRoomInOrder() async throws {
-        let queue = FIFOQueue(capacity: 2, whenFull: .wait), log = Shared([Int]()), accepted = Shared([Int]()), door = await queue.stopAtDoor()
+        let queue = FIFOQueue(capacity: 2, whenFull: .wait), log = Shared([Int]()), accepted = Shared([Int]())
+        let door = await queue.stopAtDoor()
         var senders = [Task<Void, any Error>]()
         for number in 0..<20 {
             senders.append(Task {

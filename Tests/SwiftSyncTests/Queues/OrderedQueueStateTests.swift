@@ -293,8 +293,8 @@ struct OrderedQueueStateTests {
                 case .refused: Issue.record("refused")
                 }
             }
-            /// On the actor: begins entries until the pump leaves, or suspends in the middle of work. As in the storage, a pump that goes on after its
-            /// work takes what is ready without asking; one that has arrived must not.
+            /// On the actor: begins entries until the pump leaves, or suspends in the middle of work. As in the storage, a pump that
+            /// goes on after its work takes what is ready without asking; one that has arrived must not.
             func pump(hasArrived: Bool) {
                 var mustAsk = hasArrived
                 while true {

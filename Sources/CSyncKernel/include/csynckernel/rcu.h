@@ -85,7 +85,8 @@ CSK_API bool csk_rcu_is_reading(void);
  * retire, read and free, and must not wait for a section to end.
  *
  * Waits for no grace period: but where more are retired than the limit allows (csk_rcu_set_limit), each call waits for room, for 10 ms at
- * most; never inside a section or a reclaiming function. The process's first call starts a thread. What is still retired when the
+ * most; never inside a section or a reclaiming function. The process's first call starts a thread, which is as nice as the calling
+ * one: let a thread with a usual priority make it where others are nice. What is still retired when the
  * process ends is not reclaimed. */
 CSK_API int csk_rcu_retire(csk_rcu_node_t *node, csk_rcu_function_t function);
 
