@@ -61,15 +61,18 @@ static void queue_one(arena_t *arena, int which, uint64_t *sequence) {
     if (LOAD(&job->waits)) return;
     bool drops = arena->queue.when_full == CSK_WORKQUEUE_DROP_OLDEST;
     int64_t deadline_ns = one_in(2) ? CSK_NEVER : near_deadline();
+    csk_workqueue_t *queue = &arena->queue;
     job->owner = which;
     job->class = drops ? 1 : (int)below(CLASSES);
     job->sequence = ++*sequence;
     job->barrier = job->class == 1 && one_in(4);
     STORE(&job->waits, 1);
     ADD(&arena->accepted, 1);
-    int status = job->barrier ? csk_workqueue_enqueue_barrier(&arena->queue, &job->work, run_job)
-                 : job->class == 1 && one_in(2) ? csk_workqueue_enqueue(&arena->queue, &job->work, run_job)
-                                                : csk_workqueue_enqueue_until(&arena->queue, &job->work, csk_rank(job->class - 1, CSK_PLACE_BACK), deadline_ns, run_job);
+    csk_rank_t rank = csk_rank(job->class - 1, CSK_PLACE_BACK);
+    int status;
+    if (job->barrier) status = csk_workqueue_enqueue_barrier(queue, &job->work, run_job);
+    else if (job->class == 1 && one_in(2)) status = csk_workqueue_enqueue(queue, &job->work, run_job);
+    else status = csk_workqueue_enqueue_until(queue, &job->work, rank, deadline_ns, run_job);
     if (status == 0) return;
     if (status == ETIMEDOUT) CHECK_GE(csk_now(), deadline_ns);
     else CHECK_STATUS(status, EAGAIN);
@@ -91,7 +94,8 @@ static void call_one(arena_t *arena) {
     struct call call = { .arena = arena, .alone = arena->width == 1 || one_in(4) };
     int64_t deadline_ns = one_in(2) ? CSK_NEVER : near_deadline();
     bool drops = arena->queue.when_full == CSK_WORKQUEUE_DROP_OLDEST;
-    int status = csk_workqueue_sync(&arena->queue, csk_rank(drops ? 0 : (int)below(CLASSES) - 1, CSK_PLACE_BACK), call.alone, deadline_ns, run_call, &call);
+    csk_rank_t rank = csk_rank(drops ? 0 : (int)below(CLASSES) - 1, CSK_PLACE_BACK);
+    int status = csk_workqueue_sync(&arena->queue, rank, call.alone, deadline_ns, run_call, &call);
     CHECK_EQ(call.done, status == 0);
     tally(status == 0 ? GRANTS : status == ETIMEDOUT ? TIMEOUTS : CANCELS);
     if (status == ETIMEDOUT) CHECK_GE(csk_now(), deadline_ns);

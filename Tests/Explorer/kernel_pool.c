@@ -1,4 +1,5 @@
-/* kernel_pool.c: the kernel's pool.c and the way back to its first state, with no more workers than there are fibers: none of them ends, and nobody looks again in vain. */
+/* kernel_pool.c: the kernel's pool.c and the way back to its first state, with no more workers than there are fibers: none of them ends, and
+ * nobody looks again in vain. */
 #include "pool.c"
 
 #include "internal.h"

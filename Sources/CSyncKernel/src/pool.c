@@ -91,7 +91,7 @@ static void watch(void) {
     csk_queue_unlock(&pool.lock);
 }
 
-/* Nobody could be started, since enough workers run or the system has no thread to give: those may come to sleep, and others may end. */
+/* When nobody could be started, since enough workers run or the system has no thread to give: those may come to sleep, and others may end. */
 static void look_again(csk_timer_t *timer, void *context) {
     (void)timer, (void)context;
     csk_queue_lock(&pool.lock);
