@@ -4,4 +4,7 @@
 
 #include "internal.h"
 
-void kernel_reset_pool(void) { pool = (__typeof__(pool)){ .most = 5, .idle_ns = INT64_MAX, .resigned_ns = INT64_MAX }; }
+void kernel_reset_pool(void) {
+    pool = (__typeof__(pool)){ .most = 5, .idle_ns = INT64_MAX, .resigned_ns = INT64_MAX };
+    csk_pool_process = (struct csk_pool_process){ .epoch = 1 };
+}

@@ -18,7 +18,7 @@
 #define CSK_BLOCKS_ARE_KEPT 1
 #endif
 
-enum { LIST_LENGTH = 64, LISTS = 1024 };
+enum { LIST_LENGTH = 64, LISTS = 2048 };
 
 typedef struct block {
     struct block *next;

@@ -23,13 +23,12 @@ static const uint32_t turn_of_lowest = 64;
 static struct {
     uint32_t lock;
     uint32_t workers, wanted;                      /* wanted: as many as there are processors */
-    bool starting, ready;                          /* ready: there is a worker, and it stays */
+    bool starting;                                 /* the first worker */
     uint32_t most;                                 /* of those that don't sleep inside their functions */
     int64_t idle_ns;                               /* how long a worker beyond `wanted` sleeps before it ends */
     int64_t resigned_ns;                           /* how long the clock pauses when no other worker could be started */
     level_t levels[CSK_POOL_LEVELS];
     uint64_t queued, taken;
-    uint32_t epoch;
     worker_t *all, *idle;
     bool waking;                                   /* a worker was told and has not looked yet */
     bool watching;                                 /* the clock below runs */
@@ -37,7 +36,7 @@ static struct {
     bool fork_handled;
     uint64_t taken_before;                         /* when it was started */
     csk_timer_t watch, pause;
-} pool = { .most = CSK_POOL_WORKERS_MAX, .idle_ns = 10000000000, .resigned_ns = 50000000, .epoch = 1 };
+} pool = { .most = CSK_POOL_WORKERS_MAX, .idle_ns = 10000000000, .resigned_ns = 50000000 };
 
 /* The timer's thread asks for these; too much for its stack. */
 static int32_t thread_ids[CSK_POOL_THREADS_MAX];
@@ -45,7 +44,12 @@ static int32_t thread_ids[CSK_POOL_THREADS_MAX];
 /* The order in which levels are served. */
 static const uint8_t order[CSK_POOL_LEVELS] = { CSK_POOL_URGENT, CSK_POOL_NORMAL, CSK_POOL_BACKGROUND };
 
+struct csk_pool_process csk_pool_process = { .epoch = 1 };
+
 static void run_worker(void *context);
+
+/* Under the lock. */
+static void is_ready(void) { csk_store(&csk_pool_process.ready, csk_pool_epoch(), CSK_RELAXED); }
 
 /* Under the lock; others look at both without it. */
 static void count_workers(uint32_t change) { csk_store(&pool.workers, pool.workers + change, CSK_RELAXED); }
@@ -58,8 +62,8 @@ static void after_fork_in_child(void) {
     for (int level = 0; level < CSK_POOL_LEVELS; level++) pool.levels[level] = (level_t){ NULL, NULL };
     pool.queued = 0;
     pool.all = pool.idle = NULL;
-    pool.epoch++;
-    pool.waking = pool.watching = pool.resigned = pool.starting = pool.ready = false;
+    csk_pool_process = (struct csk_pool_process){ .epoch = csk_pool_process.epoch + 1 };
+    pool.waking = pool.watching = pool.resigned = pool.starting = false;
     pool.fork_handled = true;
     csk_queue_unlock(&pool.lock);
 }
@@ -139,6 +143,9 @@ static void look_for_progress(csk_timer_t *timer, void *context) {
     stalled = stalled && pool.taken == pool.taken_before;
     if (stalled) {
         more = running < pool.wanted ? pool.wanted - running : running < pool.most;
+        /* Where many sleep, more of what waits is likely to do so too. */
+        if (running < pool.wanted && more < (workers - running) / 8) more = (workers - running) / 8;
+        if (more > pool.most) more = pool.most;
         if (more > pool.queued) more = (uint32_t)pool.queued;
         if (more > CSK_POOL_THREADS_MAX - pool.workers) more = CSK_POOL_THREADS_MAX - pool.workers;
     }
@@ -180,7 +187,7 @@ static int prepare(void) {
 }
 
 int csk_pool_prepare(void) {
-    if (CSK_LIKELY(csk_load(&pool.ready, CSK_RELAXED))) return 0;
+    if (CSK_LIKELY(csk_pool_ready() != 0)) return 0;
     int error = prepare();
     if (error != 0) return error;
     csk_queue_lock(&pool.lock);
@@ -189,7 +196,7 @@ int csk_pool_prepare(void) {
         csk_platform_yield();
         csk_queue_lock(&pool.lock);
     }
-    bool first = pool.starting = !pool.ready;
+    bool first = pool.starting = csk_pool_ready() == 0;
     count_workers(first);
     csk_queue_unlock(&pool.lock);
     if (!first) return 0;
@@ -197,7 +204,7 @@ int csk_pool_prepare(void) {
     error = start_worker();
     csk_queue_lock(&pool.lock);
     pool.starting = false;
-    if (error == 0) csk_store(&pool.ready, true, CSK_RELAXED);
+    if (error == 0) is_ready();
     csk_queue_unlock(&pool.lock);
     return error;
 }
@@ -285,18 +292,18 @@ static void run_worker(void *context) {
     (void)context;
     worker_t self = { .thread_id = csk_platform_thread_id() };
     csk_queue_lock(&pool.lock);
-    uint32_t epoch = pool.epoch;
+    uint32_t epoch = csk_pool_epoch();
     join(&self);
     csk_queue_unlock(&pool.lock);
     for (bool called = false;;) {
         csk_queue_lock(&pool.lock);
         if (called) pool.waking = false;
-        if (CSK_UNLIKELY(epoch != pool.epoch)) {
+        if (CSK_UNLIKELY(epoch != csk_pool_epoch())) {
             /* The item's function has forked: in the child this worker is the first. */
-            epoch = pool.epoch;
+            epoch = csk_pool_epoch();
             self = (worker_t){ .thread_id = csk_platform_thread_id() };
             count_workers(1);
-            csk_store(&pool.ready, true, CSK_RELAXED);
+            is_ready();
             join(&self);
         }
         csk_pool_item_t *item = take();
@@ -324,4 +331,3 @@ uint32_t csk_pool_workers(void) {
 }
 
 uint64_t csk_pool_queued(void) { return csk_load(&pool.queued, CSK_RELAXED); }
-uint32_t csk_pool_epoch(void) { return csk_load(&pool.epoch, CSK_RELAXED); }

@@ -32,7 +32,7 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
     ///
     /// - Parameters:
     ///   - name: for messages and reports.
-    ///   - priority: of the tasks that run what ``enqueue(_:)`` accepts.
+    ///   - priority: of the tasks that run what `enqueue` accepts.
     public convenience init(name: String? = nil, priority: TaskPriority? = nil) {
         self.init(name: name, priority: priority, bound: nil, whenFull: .refuse)
     }
@@ -41,7 +41,7 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
     ///
     /// - Parameters:
     ///   - name: for messages and reports.
-    ///   - priority: of the tasks that run what ``enqueue(_:)`` accepts.
+    ///   - priority: of the tasks that run what `enqueue` accepts.
     ///   - capacity: must be positive.
     ///   - whenFull: what is done with work that comes while the queue is full.
     public convenience init(name: String? = nil, priority: TaskPriority? = nil, capacity: Int, whenFull: OrderedQueueOverflow) {

@@ -4,7 +4,10 @@ import CSyncKernel
 ///
 /// Blocks go from the thread that queues to the one that runs, and back, without an allocator; nobody counts references to them.
 enum WorkItem {
-    typealias Body = @Sendable () -> Void
+    /// A closure in a structure: as a type parameter by itself it would get a wrapper, which is an allocation.
+    struct Body {
+        let call: @Sendable () -> Void
+    }
 
     private static var payloadOffset: Int { MemoryLayout<csk_work_t>.stride }
 
@@ -32,6 +35,6 @@ enum WorkItem {
     /// Runs a closure; a work that was dropped only releases it.
     static let runBody: csk_work_function_t = { work, status in
         let body = take(work!, as: Body.self)
-        if status == 0 { body() }
+        if status == 0 { body.call() }
     }
 }

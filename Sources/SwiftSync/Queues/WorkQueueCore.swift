@@ -34,21 +34,21 @@ struct WorkQueueCore: @unchecked Sendable {
     }
 
     @inline(__always)
-    func async(_ body: @escaping WorkItem.Body) -> Bool {
+    func async(_ body: @escaping @Sendable () -> Void) -> Bool {
         if let recorder { return async(tag: nil, rank: ownRank, recorder, body) }
-        guard let work = WorkItem.make(body) else { return reportNoMemory() }
+        guard let work = WorkItem.make(WorkItem.Body(call: body)) else { return reportNoMemory() }
         return accepted(csk_workqueue_enqueue(queue, work, WorkItem.runBody), work) { _ = WorkItem.take($0, as: WorkItem.Body.self) }
     }
 
-    func async(rank: Int64, tag: String? = nil, _ body: @escaping WorkItem.Body) -> Bool {
+    func async(rank: Int64, tag: String? = nil, _ body: @escaping @Sendable () -> Void) -> Bool {
         if let recorder { return async(tag: tag, rank: rank, recorder, body) }
-        guard let work = WorkItem.make(body) else { return reportNoMemory() }
+        guard let work = WorkItem.make(WorkItem.Body(call: body)) else { return reportNoMemory() }
         return accepted(csk_workqueue_enqueue_ranked(queue, work, rank, WorkItem.runBody), work) { _ = WorkItem.take($0, as: WorkItem.Body.self) }
     }
 
-    func asyncBarrier(_ body: @escaping WorkItem.Body) -> Bool {
+    func asyncBarrier(_ body: @escaping @Sendable () -> Void) -> Bool {
         if let recorder { return async(tag: nil, rank: ownRank, barrier: true, recorder, body) }
-        guard let work = WorkItem.make(body) else { return reportNoMemory() }
+        guard let work = WorkItem.make(WorkItem.Body(call: body)) else { return reportNoMemory() }
         return accepted(csk_workqueue_enqueue_barrier(queue, work, WorkItem.runBody), work) { _ = WorkItem.take($0, as: WorkItem.Body.self) }
     }
 

@@ -133,10 +133,11 @@ final class DictionaryBox<Key: Hashable, Value>: AnyDictionaryBox {
     @inlinable
     func insert(_ entry: Entry.Place) -> Value? {
         csk_rcu_read_lock()
-        defer { csk_rcu_read_unlock() }
-        guard let found = insert(entry, hash: hash(Entry.pair(entry).pointee.key)) else { return nil }
-        Entry.destroy(entry) // nobody has seen it
-        return Entry.pair(found).pointee.value
+        let found = insert(entry, hash: hash(Entry.pair(entry).pointee.key))
+        let value = found.map { Entry.pair($0).pointee.value }
+        csk_rcu_read_unlock()
+        if value != nil { Entry.destroy(entry) } // nobody has seen it
+        return value
     }
 
     /// Inside a read section of the caller.

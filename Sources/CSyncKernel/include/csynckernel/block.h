@@ -2,7 +2,7 @@
  *
  * An allocator keeps what is freed for the thread that frees it, or goes back to the one it came from under that one's lock; of queues whose
  * producers allocate and whose consumers free, each item pays for that. Here a thread keeps up to 128 blocks, and what it has too many of goes to
- * threads that have too few, 64 at once; so taking and giving are a list operation each. At most 65 536 blocks wait for another use beyond
+ * threads that have too few, 64 at once; so taking and giving are a list operation each. At most 131 072 blocks wait for another use beyond
  * those; all others go back to the allocator.
  *
  * Never blocks, but the allocator may. Not for signal handlers. Usable in a child of fork.

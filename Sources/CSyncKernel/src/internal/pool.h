@@ -3,6 +3,7 @@
 #define CSK_INTERNAL_POOL_H
 
 #include "csynckernel/pool.h"
+#include "internal/platform.h"
 
 /* Sees to it that at least one worker runs or can be had: after 0, csk_pool_post does not fail any more. */
 int csk_pool_prepare(void);
@@ -12,7 +13,13 @@ static inline uint32_t csk_pool_level(int32_t priority) {
     return priority >= 1024 ? CSK_POOL_URGENT : priority <= -1024 ? CSK_POOL_BACKGROUND : CSK_POOL_NORMAL;
 }
 
-/* 1 + the number of forks that led to this process, since the pool was first used. */
-uint32_t csk_pool_epoch(void);
+/* Looked at before each work that is queued. */
+extern struct csk_pool_process {
+    uint32_t epoch; /* 1 + the number of forks that led to this process, since the pool was first used */
+    uint32_t ready; /* the same once there is a worker that stays; 0 before */
+} csk_pool_process __attribute__((visibility("hidden")));
+
+static inline uint32_t csk_pool_epoch(void) { return csk_load(&csk_pool_process.epoch, CSK_RELAXED); }
+static inline uint32_t csk_pool_ready(void) { return csk_load(&csk_pool_process.ready, CSK_RELAXED); }
 
 #endif
