@@ -96,6 +96,11 @@ void *csk_block_take(void) {
     if (CSK_UNLIKELY(block == NULL)) return refill();
     mine.first = block->next;
     mine.count--;
+    /* Another thread wrote it last; workqueue_order.c says what this saves. */
+    if (mine.first != NULL) {
+        __builtin_prefetch(mine.first, 1);
+        __builtin_prefetch((char *)mine.first + 64, 1);
+    }
     return block;
 }
 
