@@ -226,8 +226,8 @@ MUTANTS = [
     ("who shuts down does not pin", WQ, "    queue->refusing++;\n    csk_workqueue_pin(queue);\n", "    queue->refusing++;\n"),
     ("the owner of a queue is not known", WQ, "    csk_section_enter(section);\n    work->function(work, 0);\n", "    work->function(work, 0);\n"),
     # Delayed work.
-    ("the timer's thread does not pin the queue", DELAYED, "    csk_workqueue_pin(queue);\n    int error = csk_workqueue_enqueue_until(queue, &delayed->work, delayed->rank, CSK_NEVER, run);\n    if (error != 0) run(&delayed->work, error);\n    csk_workqueue_unpin(queue);\n",
-     "    int error = csk_workqueue_enqueue_until(queue, &delayed->work, delayed->rank, CSK_NEVER, run);\n    if (error != 0) run(&delayed->work, error);\n"),
+    ("the timer's thread does not pin the queue", DELAYED, "    csk_workqueue_pin(queue);\n    int error = queue_work(queue, &delayed->work, delayed->rank);\n    if (error != 0) run(&delayed->work, error);\n    csk_workqueue_unpin(queue);\n",
+     "    int error = queue_work(queue, &delayed->work, delayed->rank);\n    if (error != 0) run(&delayed->work, error);\n"),
     ("cancelling delayed work leaves the timer", DELAYED, "    if (look(delayed) == STOPPED) return ENOENT;\n    csk_timer_cancel(&delayed->timer);\n", "    if (look(delayed) == STOPPED) return ENOENT;\n"),
     ("cancelling delayed work leaves it queued", DELAYED, "state == QUEUED && csk_workqueue_cancel(delayed->queue, &delayed->work) == 0", "state == QUEUED"),
     ("a periodic call does not see that it was cancelled", DELAYED, "        if (change(delayed, RUNS, WAITS)) return;\n", "        set(delayed, WAITS);\n        return;\n"),

@@ -327,30 +327,33 @@ static int enqueue_bounded(csk_workqueue_t *queue, csk_work_t *work, int64_t dea
     return full ? EAGAIN : 0;
 }
 
-int csk_workqueue_enqueue_always(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, csk_work_function_t function) {
+static int prepare(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, uint32_t kind, csk_work_function_t function) {
     if (function == NULL) return EINVAL;
+    if (queue->when_full == CSK_WORKQUEUE_DROP_OLDEST && rank != csk_workqueue_rank(queue)) return EINVAL;
     int error = csk_workqueue_ready(queue);
     if (CSK_UNLIKELY(error != 0)) return error;
     work->function = function;
-    work->kind = csk_work_kind(queue, WORK_PLAIN);
+    work->kind = csk_work_kind(queue, kind);
     work->node.rank = rank;
+    return 0;
+}
+
+static int push(csk_workqueue_t *queue, csk_work_t *work) {
     csk_work_push(queue, work);
     csk_workqueue_activate(queue);
     return 0;
 }
 
 static int enqueue(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, uint32_t kind, int64_t deadline_ns, csk_work_function_t function) {
-    if (function == NULL) return EINVAL;
-    int error = csk_workqueue_ready(queue);
+    int error = prepare(queue, work, rank, kind, function);
     if (CSK_UNLIKELY(error != 0)) return error;
     if (CSK_UNLIKELY(csk_load(&queue->state, CSK_RELAXED) & STATE_SHUT)) return ESHUTDOWN;
-    work->function = function;
-    work->kind = csk_work_kind(queue, kind);
-    work->node.rank = rank;
-    if (queue->capacity != 0) return enqueue_bounded(queue, work, deadline_ns);
-    csk_work_push(queue, work);
-    csk_workqueue_activate(queue);
-    return 0;
+    return queue->capacity == 0 ? push(queue, work) : enqueue_bounded(queue, work, deadline_ns);
+}
+
+int csk_workqueue_enqueue_always(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, csk_work_function_t function) {
+    int error = prepare(queue, work, rank, WORK_PLAIN, function);
+    return error != 0 ? error : push(queue, work);
 }
 
 int csk_workqueue_enqueue(csk_workqueue_t *queue, csk_work_t *work, csk_work_function_t function) {
@@ -358,7 +361,6 @@ int csk_workqueue_enqueue(csk_workqueue_t *queue, csk_work_t *work, csk_work_fun
 }
 
 int csk_workqueue_enqueue_until(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, int64_t deadline_ns, csk_work_function_t function) {
-    if (queue->when_full == CSK_WORKQUEUE_DROP_OLDEST && rank != csk_workqueue_rank(queue)) return EINVAL;
     return enqueue(queue, work, rank, WORK_PLAIN, deadline_ns, function);
 }
 

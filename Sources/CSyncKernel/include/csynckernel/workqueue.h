@@ -103,8 +103,8 @@ CSK_API int csk_workqueue_enqueue_ranked(csk_workqueue_t *queue, csk_work_t *wor
 CSK_API int csk_workqueue_enqueue_until(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, int64_t deadline_ns,
                                         csk_work_function_t function);
 
-/* The same for work that must not be refused, as the jobs of an executor: on a queue that is full, and after its shutdown too. 0; EINVAL; EAGAIN or ENOMEM
- * when no worker can be had. */
+/* The same for work that must not be refused, as the jobs of an executor: on a queue that is full, and after its shutdown too. 0; EINVAL (as
+ * above); EAGAIN or ENOMEM when no worker can be had. */
 CSK_API int csk_workqueue_enqueue_always(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, csk_work_function_t function);
 
 /* Queues work that begins when all that was accepted before it has ended, and runs alone: work accepted later waits for it, whatever
