@@ -1,0 +1,98 @@
+/* block_test.c: memory that goes between threads. */
+#include <csynckernel/csynckernel.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "test.h"
+
+enum { COUNT = 1000 };
+
+static void blocks_hold_what_is_written_and_are_apart(void) {
+    static unsigned char *blocks[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        blocks[i] = csk_block_take();
+        CHECK(blocks[i] != NULL);
+        CHECK_EQ((uintptr_t)blocks[i] % _Alignof(max_align_t), 0);
+        memset(blocks[i], i & 255, CSK_BLOCK_SIZE);
+    }
+    for (int i = 0; i < COUNT; i++)
+        for (int at = 0; at < CSK_BLOCK_SIZE; at++) CHECK_EQ(blocks[i][at], i & 255);
+    for (int i = 0; i < COUNT; i++) csk_block_give(blocks[i]);
+}
+
+/* One thread takes, another gives back: each block is written by one at a time. */
+typedef struct {
+    void *places[64];
+    uint32_t taken;
+} exchange_t;
+
+static void *give_back(void *context) {
+    exchange_t *exchange = context;
+    for (uint32_t done = 0; done < 200000;) {
+        void *block = __atomic_exchange_n(&exchange->places[done % 64], NULL, __ATOMIC_ACQUIRE);
+        if (block == NULL) {
+            sched_yield();
+            continue;
+        }
+        CHECK_EQ(*(uint32_t *)((char *)block + 8), done);
+        CHECK_EQ(*(uint32_t *)((char *)block + CSK_BLOCK_SIZE - 4), ~done);
+        csk_block_give(block);
+        done++;
+    }
+    return NULL;
+}
+
+static void blocks_go_from_thread_to_thread(void) {
+    static exchange_t exchange;
+    pthread_t thread;
+    CHECK_EQ(pthread_create(&thread, NULL, give_back, &exchange), 0);
+    for (uint32_t number = 0; number < 200000;) {
+        if (__atomic_load_n(&exchange.places[number % 64], __ATOMIC_RELAXED) != NULL) {
+            sched_yield();
+            continue;
+        }
+        char *block = csk_block_take();
+        CHECK(block != NULL);
+        *(uint32_t *)(block + 8) = number;
+        *(uint32_t *)(block + CSK_BLOCK_SIZE - 4) = ~number;
+        __atomic_store_n(&exchange.places[number % 64], block, __ATOMIC_RELEASE);
+        number++;
+    }
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+}
+
+static void *take_and_give(void *context) {
+    void *blocks[300];
+    for (int i = 0; i < 300; i++) CHECK((blocks[i] = csk_block_take()) != NULL);
+    for (int i = 0; i < 300; i++) csk_block_give(blocks[i]);
+    return context;
+}
+
+/* What they keep is handed on or freed: AddressSanitizer's build counts what is not. */
+static void threads_that_end_keep_nothing(void) {
+    for (int i = 0; i < 2000; i++) {
+        pthread_t thread;
+        CHECK_EQ(pthread_create(&thread, NULL, take_and_give, NULL), 0);
+        CHECK_EQ(pthread_join(thread, NULL), 0);
+    }
+}
+
+static void a_child_of_fork_takes_and_gives(void) {
+    void *from_before = csk_block_take();
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        csk_block_give(from_before);
+        take_and_give(NULL);
+        _exit(0);
+    }
+    int status;
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    csk_block_give(from_before);
+}
+
+TEST_MAIN(TEST(blocks_hold_what_is_written_and_are_apart), TEST(blocks_go_from_thread_to_thread), TEST(threads_that_end_keep_nothing),
+          TEST(a_child_of_fork_takes_and_gives))
