@@ -33,8 +33,9 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
     /// - Parameters:
     ///   - name: for messages and reports.
     ///   - priority: of the tasks that run what `enqueue` accepts.
-    public convenience init(name: String? = nil, priority: TaskPriority? = nil) {
-        self.init(name: name, priority: priority, bound: nil, whenFull: .refuse)
+    ///   - recorder: keeps the queue's last events; nil costs nothing.
+    public convenience init(name: String? = nil, priority: TaskPriority? = nil, recorder: EventRecorder? = nil) {
+        self.init(name: name, priority: priority, bound: nil, whenFull: .refuse, recorder: recorder)
     }
 
     /// The same with a bound: at most `capacity` accepted pieces of work may wait to begin.
@@ -44,12 +45,15 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
     ///   - priority: of the tasks that run what `enqueue` accepts.
     ///   - capacity: must be positive.
     ///   - whenFull: what is done with work that comes while the queue is full.
-    public convenience init(name: String? = nil, priority: TaskPriority? = nil, capacity: Int, whenFull: OrderedQueueOverflow) {
-        self.init(name: name, priority: priority, bound: capacity, whenFull: whenFull)
+    ///   - recorder: keeps the queue's last events; nil costs nothing.
+    public convenience init(
+        name: String? = nil, priority: TaskPriority? = nil, capacity: Int, whenFull: OrderedQueueOverflow, recorder: EventRecorder? = nil
+    ) {
+        self.init(name: name, priority: priority, bound: capacity, whenFull: whenFull, recorder: recorder)
     }
 
-    private init(name: String?, priority: TaskPriority?, bound: Int?, whenFull: OrderedQueueOverflow) {
-        storage = ActorQueueStorage(name: name, priority: priority, capacity: bound, overflow: whenFull)
+    private init(name: String?, priority: TaskPriority?, bound: Int?, whenFull: OrderedQueueOverflow, recorder: EventRecorder?) {
+        storage = ActorQueueStorage(name: name, priority: priority, capacity: bound, overflow: whenFull, recorder: recorder)
         // There is only one actor that a queue of this type could adopt.
         if let main = MainActor.shared as? ActorType { storage.adopt(main) }
     }
@@ -85,7 +89,7 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
         _ work: @escaping @Sendable (isolated ActorType) async -> Void
     ) async throws(OrderedQueueError) {
         if Task.isCancelled { throw .cancelled }
-        let sender = ActorQueueStorage.State.Intake.Sender(Self.erased(work))
+        let sender = storage.sender(Self.erased(work))
         if let error = storage.submit(sender) { throw error }
         if await sender.room.waitUnlessCancelled() { return }
         throw Task.isCancelled ? .cancelled : .shutDown
@@ -98,9 +102,9 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
     /// A cancelled task keeps its place, and `work` runs in its turn, with `Task.isCancelled` true: nothing else could be returned.
     /// Stops with a message before an actor was adopted, after its end, and if the queue was shut down.
     public func enqueueAndWait<T: Sendable>(_ work: @Sendable (isolated ActorType) async -> T) async -> T {
-        let actor = storage.actorOrStop(), place = storage.takePlaceOrStop("enqueueAndWait")
+        let actor = storage.actorOrStop(), piece = storage.recordedPiece(), place = storage.takePlaceOrStop("enqueueAndWait")
         _ = await place.wait()
-        return await run(on: actor, work)
+        return await run(on: actor, piece, work)
     }
 
     /// The same for work that may throw, which is rethrown.
@@ -108,9 +112,9 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
     /// - Throws: ``OrderedQueueError/cancelled`` if the task is cancelled before its turn, which it then gives up,
     ///   ``OrderedQueueError/shutDown``, and what `work` throws.
     public func enqueueAndWait<T: Sendable>(_ work: @Sendable (isolated ActorType) async throws -> T) async throws -> T {
-        let actor = storage.actorOrStop()
+        let actor = storage.actorOrStop(), piece = storage.recordedPiece()
         try await takeTurn()
-        return try await run(on: actor, work)
+        return try await run(on: actor, piece, work)
     }
 
     /// Waits for the turn of the calling task, whose work must begin on the actor then.
@@ -121,9 +125,11 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
     }
 
     /// Runs `work` in the calling task, whose place was granted.
-    func run<T: Sendable>(on actor: any Actor, _ work: @Sendable (isolated ActorType) async throws -> T) async rethrows -> T {
+    func run<T: Sendable>(
+        on actor: any Actor, _ piece: RecordedPiece?, _ work: @Sendable (isolated ActorType) async throws -> T
+    ) async rethrows -> T {
         nonisolated(unsafe) var result: T?
-        try await storage.runInPlace(on: actor) { result = try await work(Self.typed($0)) }
+        try await storage.runInPlace(on: actor, piece) { result = try await work(Self.typed($0)) }
         return result!
     }
 

@@ -9,6 +9,7 @@ final class ActorQueueStorage: @unchecked Sendable {
     typealias Entry = State.Intake.Entry
 
     let name: String?
+    let recorder: EventRecorder?
     private let priority: TaskPriority?
     private let box: OrderedQueueBox<State>
 
@@ -22,9 +23,10 @@ final class ActorQueueStorage: @unchecked Sendable {
     private var isPlaceOut = false
     private var stretches = OrderedStretches()
 
-    init(name: String?, priority: TaskPriority?, capacity: Int?, overflow: OrderedQueueOverflow) {
+    init(name: String?, priority: TaskPriority?, capacity: Int?, overflow: OrderedQueueOverflow, recorder: EventRecorder? = nil) {
         guard capacity ?? 1 > 0 else { fatalError("ActorQueue: the capacity must be positive, or nil for no bound") }
         self.name = name
+        self.recorder = recorder
         self.priority = priority
         box = OrderedQueueBox(State(capacity: capacity, overflow: overflow))
         ready.supply(State.Intake.Entries.Chunk())
@@ -51,11 +53,28 @@ final class ActorQueueStorage: @unchecked Sendable {
         fatalError("\(subject): work was submitted before adoptExecutionContext(of:)")
     }
 
+    // MARK: - The recorder
+
+    /// Nil where nothing is recorded.
+    func recordedPiece() -> RecordedPiece? { RecordedPiece(recorder, subject) }
+
+    private func recorded(_ work: @escaping Work) -> Work {
+        guard let piece = recordedPiece() else { return work }
+        return { actor in 
+            piece.begin()
+            await work(actor)
+            piece.end()
+        }
+    }
+
+    func sender(_ work: @escaping Work) -> State.Intake.Sender { State.Intake.Sender(recorded(work)) }
+
     // MARK: - Submitting
 
     /// Accepts work; nil, or why it was refused.
     func submit(_ work: @escaping Work) -> OrderedQueueError? {
-        finish(box.whenSupplied { $0.submit(work) })
+        let work = recorded(work)
+        return finish(box.whenSupplied { $0.submit(work) })
     }
 
     func submit(_ sender: State.Intake.Sender) -> OrderedQueueError? {
@@ -180,8 +199,12 @@ final class ActorQueueStorage: @unchecked Sendable {
     }
 
     /// Runs `body` in the calling task, whose place was granted.
-    func runInPlace(on actor: isolated any Actor, _ body: @Sendable (isolated any Actor) async throws -> Void) async rethrows {
+    func runInPlace(
+        on actor: isolated any Actor, _ piece: RecordedPiece?, _ body: @Sendable (isolated any Actor) async throws -> Void
+    ) async rethrows {
         try await OrderedActivation.run(for: self) {
+            piece?.begin()
+            defer { piece?.end() }
             // From here to the first suspension of `body` the actor is not left, so what follows, which may be on its way now, begins
             // later.
             seeToWhatFollows(on: actor)

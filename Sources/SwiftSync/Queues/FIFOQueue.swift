@@ -25,8 +25,9 @@ public final class FIFOQueue: Sendable {
     /// - Parameters:
     ///   - name: for messages and reports.
     ///   - priority: of the task that runs what ``enqueue(_:)`` accepts.
-    public convenience init(name: String? = nil, priority: TaskPriority? = nil) {
-        self.init(name: name, priority: priority, bound: nil, whenFull: .refuse)
+    ///   - recorder: keeps the queue's last events; nil costs nothing.
+    public convenience init(name: String? = nil, priority: TaskPriority? = nil, recorder: EventRecorder? = nil) {
+        self.init(name: name, priority: priority, bound: nil, whenFull: .refuse, recorder: recorder)
     }
 
     /// An empty open queue in which at most `capacity` accepted pieces of work may wait to begin.
@@ -36,12 +37,15 @@ public final class FIFOQueue: Sendable {
     ///   - priority: of the task that runs what ``enqueue(_:)`` accepts.
     ///   - capacity: must be positive.
     ///   - whenFull: what is done with work that comes while the queue is full.
-    public convenience init(name: String? = nil, priority: TaskPriority? = nil, capacity: Int, whenFull: OrderedQueueOverflow) {
-        self.init(name: name, priority: priority, bound: capacity, whenFull: whenFull)
+    ///   - recorder: keeps the queue's last events; nil costs nothing.
+    public convenience init(
+        name: String? = nil, priority: TaskPriority? = nil, capacity: Int, whenFull: OrderedQueueOverflow, recorder: EventRecorder? = nil
+    ) {
+        self.init(name: name, priority: priority, bound: capacity, whenFull: whenFull, recorder: recorder)
     }
 
-    private init(name: String?, priority: TaskPriority?, bound: Int?, whenFull: OrderedQueueOverflow) {
-        storage = FIFOQueueStorage(name: name, priority: priority, capacity: bound, overflow: whenFull)
+    private init(name: String?, priority: TaskPriority?, bound: Int?, whenFull: OrderedQueueOverflow, recorder: EventRecorder?) {
+        storage = FIFOQueueStorage(name: name, priority: priority, capacity: bound, overflow: whenFull, recorder: recorder)
     }
 
     // MARK: - Work that nobody waits for
@@ -73,7 +77,7 @@ public final class FIFOQueue: Sendable {
     ///   if the task is cancelled before there is room; and ``OrderedQueueError/wouldDeadlock`` in work of this queue that would wait.
     public func enqueueWaitingForRoom(_ work: @escaping @Sendable () async -> Void) async throws(OrderedQueueError) {
         if Task.isCancelled { throw .cancelled }
-        let sender = FIFOQueueStorage.State.Intake.Sender(work)
+        let sender = storage.sender(work)
         if let error = storage.submit(sender) { throw error }
         if !sender.room.isGranted && OrderedActivation.isInside(storage) {
             sender.room.giveUp()
@@ -93,9 +97,10 @@ public final class FIFOQueue: Sendable {
     /// Where nothing is before it, it neither suspends nor changes the task.
     public func enqueueAndWait<T: Sendable>(_ work: @Sendable () async -> T) async -> T {
         if OrderedActivation.isInside(storage) { OrderedRefusal.stop(.wouldDeadlock, storage.subject, "enqueueAndWait") }
+        let piece = storage.recordedPiece()
         if !storage.takeTurnIfFree() { _ = await storage.takePlaceOrStop("enqueueAndWait").wait() }
         nonisolated(unsafe) var result: T?
-        await storage.runInTurn { result = await work() }
+        await storage.runInTurn(piece) { result = await work() }
         return result!
     }
 
@@ -104,9 +109,10 @@ public final class FIFOQueue: Sendable {
     /// - Throws: ``OrderedQueueError/cancelled`` if the task is cancelled before its turn, which it then gives up,
     ///   ``OrderedQueueError/shutDown``, ``OrderedQueueError/wouldDeadlock``, and what `work` throws.
     public func enqueueAndWait<T: Sendable>(_ work: @Sendable () async throws -> T) async throws -> T {
+        let piece = storage.recordedPiece()
         try await takeTurn()
         nonisolated(unsafe) var result: T?
-        try await storage.runInTurn { result = try await work() }
+        try await storage.runInTurn(piece) { result = try await work() }
         return result!
     }
 

@@ -5,15 +5,17 @@ final class FIFOQueueStorage: @unchecked Sendable {
     typealias Entry = State.Intake.Entry
 
     let name: String?
+    let recorder: EventRecorder?
     private let priority: TaskPriority?
     private let box: OrderedQueueBox<State>
     /// Belongs to who has the turn.
     private var ready = State.Intake.Entries(spareLimit: 2)
 
-    init(name: String?, priority: TaskPriority?, capacity: Int?, overflow: OrderedQueueOverflow) {
+    init(name: String?, priority: TaskPriority?, capacity: Int?, overflow: OrderedQueueOverflow, recorder: EventRecorder? = nil) {
         // Unlike a precondition's, this message is printed by optimized programs too.
         guard capacity ?? 1 > 0 else { fatalError("FIFOQueue: the capacity must be positive, or nil for no bound") }
         self.name = name
+        self.recorder = recorder
         self.priority = priority
         box = OrderedQueueBox(State(capacity: capacity, overflow: overflow))
         ready.supply(State.Intake.Entries.Chunk())
@@ -21,11 +23,28 @@ final class FIFOQueueStorage: @unchecked Sendable {
 
     var subject: String { name.map { "FIFOQueue \($0)" } ?? "FIFOQueue" }
 
+    // MARK: - The recorder
+
+    /// Nil where nothing is recorded.
+    func recordedPiece() -> RecordedPiece? { RecordedPiece(recorder, subject) }
+
+    private func recorded(_ work: @escaping Work) -> Work {
+        guard let piece = recordedPiece() else { return work }
+        return {
+            piece.begin()
+            await work()
+            piece.end()
+        }
+    }
+
+    func sender(_ work: @escaping Work) -> State.Intake.Sender { State.Intake.Sender(recorded(work)) }
+
     // MARK: - Submitting
 
     /// Accepts work; nil, or why it was refused.
     func submit(_ work: @escaping Work) -> OrderedQueueError? {
-        finish(box.whenSupplied { $0.submit(work) })
+        let work = recorded(work)
+        return finish(box.whenSupplied { $0.submit(work) })
     }
 
     func submit(_ sender: State.Intake.Sender) -> OrderedQueueError? {
@@ -62,8 +81,12 @@ final class FIFOQueueStorage: @unchecked Sendable {
     // MARK: - Having the turn
 
     /// Runs `body` in the calling task, which has the turn, and passes the turn on.
-    func runInTurn(_ body: () async throws -> Void) async rethrows {
-        defer { passTurnOn() }
+    func runInTurn(_ piece: RecordedPiece?, _ body: () async throws -> Void) async rethrows {
+        piece?.begin()
+        defer {
+            piece?.end()
+            passTurnOn()
+        }
         try await OrderedActivation.run(for: self, isolation: nil, body)
     }
 

@@ -9,12 +9,12 @@ enum OrderedTask {
         _ name: String?, _ priority: TaskPriority?, on storage: FIFOQueueStorage, tracked: TrackedTasks.Entry? = nil,
         operation: sending @escaping @isolated(any) () async -> Success
     ) -> Task<Success, Never> {
-        let place = storage.takePlaceOrStop("Task(on:)")
+        let piece = storage.recordedPiece(), place = storage.takePlaceOrStop("Task(on:)")
         return start(name, priority) {
             defer { tracked?.end() }
             await place.waitElsewhere()
             nonisolated(unsafe) var result: Success?
-            await storage.runInTurn { result = await operation() }
+            await storage.runInTurn(piece) { result = await operation() }
             return result!
         }
     }
@@ -23,12 +23,12 @@ enum OrderedTask {
         _ name: String?, _ priority: TaskPriority?, on storage: FIFOQueueStorage, tracked: TrackedTasks.Entry? = nil,
         operation: sending @escaping @isolated(any) () async throws -> Success
     ) -> Task<Success, any Error> {
-        let place = Result { () throws(OrderedQueueError) in try storage.takePlace() }
+        let piece = storage.recordedPiece(), place = Result { () throws(OrderedQueueError) in try storage.takePlace() }
         return start(name, priority) {
             defer { tracked?.end() }
             try await place.get().waitElsewhere()
             nonisolated(unsafe) var result: Success?
-            try await storage.runInTurn { result = try await operation() }
+            try await storage.runInTurn(piece) { result = try await operation() }
             return result!
         }
     }
@@ -39,11 +39,12 @@ enum OrderedTask {
         _ name: String?, _ priority: TaskPriority?, on queue: ActorQueue<ActorType>, tracked: TrackedTasks.Entry? = nil,
         operation: @escaping @Sendable (isolated ActorType) async -> Success
     ) -> Task<Success, Never> {
-        let storage = queue.storage, actor = storage.actorOrStop(), place = storage.takePlaceOrStop("Task(on:)")
+        let storage = queue.storage, actor = storage.actorOrStop()
+        let piece = storage.recordedPiece(), place = storage.takePlaceOrStop("Task(on:)")
         return start(name, priority) {
             defer { tracked?.end() }
             await place.waitElsewhere()
-            return await queue.run(on: actor, operation)
+            return await queue.run(on: actor, piece, operation)
         }
     }
 
@@ -52,11 +53,11 @@ enum OrderedTask {
         operation: @escaping @Sendable (isolated ActorType) async throws -> Success
     ) -> Task<Success, any Error> {
         let storage = queue.storage, actor = storage.actorOrStop()
-        let place = Result { () throws(OrderedQueueError) in try storage.takePlace() }
+        let piece = storage.recordedPiece(), place = Result { () throws(OrderedQueueError) in try storage.takePlace() }
         return start(name, priority) {
             defer { tracked?.end() }
             try await place.get().waitElsewhere()
-            return try await queue.run(on: actor, operation)
+            return try await queue.run(on: actor, piece, operation)
         }
     }
 

@@ -45,7 +45,7 @@ extension ActorQueue {
     func stop() async -> @Sendable () async -> Void {
         let actor = storage.actorOrStop()
         _ = await storage.takePlaceOrStop("stop").wait()
-        return { await self.run(on: actor) { _ in } }
+        return { await self.run(on: actor, nil) { _ in } }
     }
 }
 

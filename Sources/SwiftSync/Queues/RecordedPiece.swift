@@ -1,0 +1,30 @@
+/// A piece of ordered async work among the events of its queue's recorder. If it goes away without having begun, it was given up.
+final class RecordedPiece: @unchecked Sendable {
+    private let recorder: EventRecorder
+    private let id: UInt64
+    private let tag: String
+    /// Only who has the turn writes it.
+    private var hasBegun = false
+
+    /// Records that it was pushed, so before it can begin; nil where nothing is recorded.
+    init?(_ recorder: EventRecorder?, _ tag: @autoclosure () -> String) {
+        guard let recorder else { return nil }
+        self.recorder = recorder
+        self.tag = tag()
+        id = recorder.makeID()
+        recorder.record(.pushed, id: id, tag: self.tag)
+    }
+
+    deinit {
+        if !hasBegun { recorder.record(.dropped, id: id, tag: tag) }
+    }
+
+    func begin() {
+        hasBegun = true
+        recorder.record(.started, id: id, tag: tag)
+    }
+
+    func end() {
+        recorder.record(.finished, id: id, tag: tag)
+    }
+}
