@@ -105,7 +105,8 @@ static inline void know_process(csk_workqueue_t *queue) {
 }
 
 int csk_workqueue_ready(csk_workqueue_t *queue) {
-    if (CSK_LIKELY(csk_load(&queue->epoch, CSK_ACQUIRE) == csk_pool_ready())) return 0;
+    uint32_t ready = csk_pool_ready();
+    if (CSK_LIKELY(ready != 0 && csk_load(&queue->epoch, CSK_ACQUIRE) == ready)) return 0;
     int error = csk_pool_prepare();
     if (error != 0) return error;
     know_process(queue);
