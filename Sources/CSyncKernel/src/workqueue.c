@@ -77,22 +77,22 @@ int csk_workqueue_destroy(csk_workqueue_t *queue) {
     return 0;
 }
 
-/* The parent's queue, in a child of fork: what waited there stays with the parent. Other threads of the child wait meanwhile. */
+/* The parent's queue, in a child of fork: what waited there stays with the parent. Other threads of the child wait meanwhile. A queue that
+ * nobody has used yet only learns where it is. */
 static void begin_in_this_process(csk_workqueue_t *queue, uint32_t epoch) {
     static const uint32_t beginning = UINT32_MAX;
     uint32_t seen = csk_load(&queue->epoch, CSK_ACQUIRE);
     while (seen != epoch) {
-        if (seen == beginning) {
+        if (seen == 0) {
+            if (csk_cas(&queue->epoch, &seen, epoch, CSK_ACQ_REL)) return;
+        } else if (seen == beginning) {
             csk_platform_yield();
             seen = csk_load(&queue->epoch, CSK_ACQUIRE);
         } else if (csk_cas(&queue->epoch, &seen, beginning, CSK_ACQUIRE)) {
-            if (seen != 0) {
-                uint64_t state = queue->state;
-                csk_workqueue_t kept = { .width = queue->width, .capacity = queue->capacity, .priority = queue->priority, .when_full = queue->when_full,
-                                         .on_heap = queue->on_heap, .epoch = beginning,
-                                         .state = (state & (STATE_SHUT | STATE_SUSPENDS)) | (queue->on_heap ? STATE_PIN_ONE : 0) };
-                *queue = kept;
-            }
+            csk_workqueue_t kept = { .width = queue->width, .capacity = queue->capacity, .priority = queue->priority, .when_full = queue->when_full,
+                                     .on_heap = queue->on_heap, .epoch = beginning,
+                                     .state = (queue->state & (STATE_SHUT | STATE_SUSPENDS)) | (queue->on_heap ? STATE_PIN_ONE : 0) };
+            *queue = kept;
             csk_store(&queue->epoch, epoch, CSK_RELEASE);
             return;
         }
