@@ -4,23 +4,11 @@
  * a filter ends the process at a wait that the system would measure by the wall clock. What a wait by CLOCK_MONOTONIC does when the
  * wall clock is set is the system's promise. */
 #include "child.h"
+#include "system_calls.h"
 
 #include <csynckernel/csynckernel.h>
-#include <linux/audit.h>
-#include <linux/filter.h>
 #include <linux/futex.h>
-#include <linux/seccomp.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/time.h>
-
-#if defined(__x86_64__)
-#define THIS_ARCHITECTURE AUDIT_ARCH_X86_64
-#elif defined(__aarch64__)
-#define THIS_ARCHITECTURE AUDIT_ARCH_AARCH64
-#else
-#error "name the audit architecture"
-#endif
 
 enum { HOUR_S = 3600 };
 
@@ -69,9 +57,7 @@ static void forbid_waits_by_the_wall_clock(void) {
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
-    struct sock_fprog program = { sizeof rules / sizeof rules[0], rules };
-    CHECK_EQ(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
-    CHECK_EQ(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
+    install_filter(rules, sizeof rules / sizeof rules[0]);
 }
 
 /* ---- The trap works ---------------------------------------------------------------------------------------------------------- */

@@ -1,21 +1,9 @@
 /* fault_holder_end_test.c: a thread that ends while it holds a gate or a mutex is reported by whoever waits for it, once; a thread that
  * lives never is, and a later one at the same address does not pass for the holder. The first look comes after one second. */
 #include "child.h"
+#include "system_calls.h"
 
 #include <csynckernel/csynckernel.h>
-#include <linux/audit.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-
-#if defined(__x86_64__)
-#define THIS_ARCHITECTURE AUDIT_ARCH_X86_64
-#elif defined(__aarch64__)
-#define THIS_ARCHITECTURE AUDIT_ARCH_AARCH64
-#else
-#error "name the audit architecture"
-#endif
 
 enum { POLICIES = 3 };
 static const int64_t look_ns = 1000000000, long_enough_ns = 1400000000;
@@ -213,25 +201,11 @@ static void a_gate_that_nobody_in_particular_holds_is_not_reported(void) {
 }
 
 /* A system that does not say which threads there are. */
-static void forbid(long call) {
-    struct sock_filter rules[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, THIS_ARCHITECTURE, 0, 3),
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)call, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-    };
-    struct sock_fprog program = { sizeof rules / sizeof rules[0], rules };
-    CHECK_EQ(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
-    CHECK_EQ(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
-}
-
 static void wait_without_an_answer(void *call) {
     csk_gate_t gate = CSK_GATE_INITIALIZER;
     begin();
     join_thread(start_thread(lock_and_end, &gate));
-    forbid(*(long *)call);
+    refuse_call(*(long *)call, EPERM);
     errno = 0;
     wait_long_enough(&gate);
     CHECK_EQ(errno, 0);

@@ -1,22 +1,10 @@
 /* fault_thread_start_test.c: the system has no thread to give when the timer thread is to start: who asked is told, and the next
  * one who asks may be luckier. The timer thread starts once per process, so each test runs in a child. */
 #include "child.h"
+#include "system_calls.h"
 
 #include <csynckernel/csynckernel.h>
 #include <dlfcn.h>
-#include <linux/audit.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-
-#if defined(__x86_64__)
-#define THIS_ARCHITECTURE AUDIT_ARCH_X86_64
-#elif defined(__aarch64__)
-#define THIS_ARCHITECTURE AUDIT_ARCH_AARCH64
-#else
-#error "name the audit architecture"
-#endif
 
 /* This program's own pthread_create, in front of the C library's. */
 static uint32_t refusals;
@@ -262,18 +250,8 @@ static void what_was_accepted_while_others_were_refused_runs(void) {
 
 /* As under RLIMIT_NPROC, which does not bind the superuser. */
 static void forbid_threads(void) {
-    struct sock_filter rules[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, THIS_ARCHITECTURE, 0, 4),
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 1, 0),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone3, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EAGAIN),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-    };
-    struct sock_fprog program = { sizeof rules / sizeof rules[0], rules };
-    CHECK_EQ(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
-    CHECK_EQ(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
+    refuse_call(SYS_clone, EAGAIN);
+    refuse_call(SYS_clone3, EAGAIN);
 }
 
 static void ask_in_vain(void *context) {

@@ -4,37 +4,13 @@
  * The decision is made once per process, so each test runs in a child of its own; this program itself uses no gate. */
 #include <csynckernel/csynckernel.h>
 
-#include <linux/audit.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <stddef.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "internal/gate_queue.h"
-#include "test.h"
+#include "system_calls.h"
 
-#if defined(__x86_64__)
-#define THIS_ARCHITECTURE AUDIT_ARCH_X86_64
-#elif defined(__aarch64__)
-#define THIS_ARCHITECTURE AUDIT_ARCH_AARCH64
-#else
-#error "name the audit architecture"
-#endif
-
-static void refuse_membarrier(uint32_t error) {
-    struct sock_filter rules[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, THIS_ARCHITECTURE, 0, 2),
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_membarrier, 1, 0),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
-    };
-    struct sock_fprog program = { sizeof rules / sizeof rules[0], rules };
-    CHECK_EQ(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
-    CHECK_EQ(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
+static void refuse_membarrier(int error) {
+    refuse_call(SYS_membarrier, error);
     CHECK_EQ(syscall(SYS_membarrier, 0, 0, 0), -1);
     CHECK_EQ(errno, error);
 }

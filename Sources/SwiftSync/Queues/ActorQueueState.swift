@@ -42,16 +42,11 @@ struct ActorQueueState<Work>: OrderedQueueState, ~Copyable {
         intake = Intake(capacity: capacity, overflow: overflow)
     }
 
-    mutating func submit(_ work: Work) -> (Submission, dropped: Intake.Entry?) {
-        switch intake.admit(work) {
-        case .accepted: (sendPumpIfNobodyComes(), nil)
-        case .replaced(let entry): (sendPumpIfNobodyComes(), entry)
-        case .refused(let error): (.refused(error), nil)
-        }
-    }
+    mutating func submit(_ work: Work) -> (Submission, dropped: Intake.Entry?) { follow(intake.admit(work)) }
+    mutating func submit(_ sender: Intake.Sender) -> (Submission, dropped: Intake.Entry?) { follow(intake.admit(sender)) }
 
-    mutating func submit(_ sender: Intake.Sender) -> (Submission, dropped: Intake.Entry?) {
-        switch intake.admit(sender) {
+    private mutating func follow(_ admission: Intake.Admission) -> (Submission, dropped: Intake.Entry?) {
+        switch admission {
         case .accepted: (sendPumpIfNobodyComes(), nil)
         case .replaced(let entry): (sendPumpIfNobodyComes(), entry)
         case .refused(let error): (.refused(error), nil)

@@ -34,22 +34,25 @@ struct WorkQueueCore: @unchecked Sendable {
     }
 
     @inline(__always)
+    private func enqueue(_ body: @escaping @Sendable () -> Void, _ enqueue: (UnsafeMutablePointer<csk_work_t>) -> Int32) -> Bool {
+        guard let work = WorkItem.make(WorkItem.Body(call: body)) else { return reportNoMemory() }
+        return accepted(enqueue(work), work) { _ = WorkItem.take($0, as: WorkItem.Body.self) }
+    }
+
+    @inline(__always)
     func async(_ body: @escaping @Sendable () -> Void) -> Bool {
         if let recorder { return async(tag: nil, rank: ownRank, recorder, body) }
-        guard let work = WorkItem.make(WorkItem.Body(call: body)) else { return reportNoMemory() }
-        return accepted(csk_workqueue_enqueue(queue, work, WorkItem.runBody), work) { _ = WorkItem.take($0, as: WorkItem.Body.self) }
+        return enqueue(body) { csk_workqueue_enqueue(queue, $0, WorkItem.runBody) }
     }
 
     func async(rank: Int64, tag: String? = nil, _ body: @escaping @Sendable () -> Void) -> Bool {
         if let recorder { return async(tag: tag, rank: rank, recorder, body) }
-        guard let work = WorkItem.make(WorkItem.Body(call: body)) else { return reportNoMemory() }
-        return accepted(csk_workqueue_enqueue_ranked(queue, work, rank, WorkItem.runBody), work) { _ = WorkItem.take($0, as: WorkItem.Body.self) }
+        return enqueue(body) { csk_workqueue_enqueue_ranked(queue, $0, rank, WorkItem.runBody) }
     }
 
     func asyncBarrier(_ body: @escaping @Sendable () -> Void) -> Bool {
         if let recorder { return async(tag: nil, rank: ownRank, barrier: true, recorder, body) }
-        guard let work = WorkItem.make(WorkItem.Body(call: body)) else { return reportNoMemory() }
-        return accepted(csk_workqueue_enqueue_barrier(queue, work, WorkItem.runBody), work) { _ = WorkItem.take($0, as: WorkItem.Body.self) }
+        return enqueue(body) { csk_workqueue_enqueue_barrier(queue, $0, WorkItem.runBody) }
     }
 
     func reportNoMemory() -> Bool {

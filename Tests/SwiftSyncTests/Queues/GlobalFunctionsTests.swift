@@ -139,8 +139,11 @@ struct GlobalFunctionsTests {
                 order.append("first")
             }
             mainThread(delay: .nan) { order.append("second") }
-            let cancelled = mainThread(delay: 0.001) { fatalError("cancelled work ran") }
-            precondition(cancelled.cancel() && !cancelled.cancel())
+            // On the main thread, where it can't begin meanwhile, however long that takes.
+            mainThread {
+                let cancelled = mainThread(delay: 0.001) { fatalError("cancelled work ran") }
+                precondition(cancelled.cancel() && !cancelled.cancel())
+            }
             precondition(mainThread(delay: .infinity) { fatalError("came to the end of time") }.cancel())
             await withCheckedContinuation { continuation in
                 mainThread(delay: 0.01) {

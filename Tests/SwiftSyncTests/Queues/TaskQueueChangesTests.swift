@@ -97,8 +97,9 @@ struct TaskQueueChangesTests {
 
     @Test func observersComeAndGoWhileTasksRun() {
         let queue = TaskQueue.make(), isOver = Flag()
+        // So many at most: a thread that only pushes can be faster than another that delivers, and nothing bounds what waits to be told.
         let worker = Thread {
-            while !isOver.isRaised { queue.push { $0.release() } }
+            for _ in 0..<20_000 where !isOver.isRaised { queue.push { $0.release() } }
         }
         Threads.run(3) { _ in
             for _ in 0..<200 {

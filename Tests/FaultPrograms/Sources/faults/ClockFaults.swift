@@ -39,19 +39,14 @@ enum ClockFaults {
             TimedWait(name: "executeWithTimeout") { !section.executeWithTimeout(1) {} },
             TimedWait(name: "wait(timeout:)") { value.wait(timeout: span).lowestPriority.get() == .failure(.timedOut) },
             TimedWait(name: "async") {
-                let result = PriorityMutex<Result<Int, QueueSafeValueError>?>(nil)
-                value.async(performIn: .global(), timeout: span).lowestPriority.get { got in result.withLock { $0 = got } }
-                while result.withLock({ $0 }) == nil { usleep(100) }
-                return result.withLock { $0 } == .failure(.timedOut)
+                let results = BlockingPriorityQueue<Result<Int, QueueSafeValueError>>()
+                value.async(performIn: .global(), timeout: span).lowestPriority.get { results.push($0) }
+                return results.pop() == .failure(.timedOut)
             },
             TimedWait(name: "suspending") {
-                let result = PriorityMutex<Result<Int, QueueSafeValueError>?>(nil)
-                Task.detached {
-                    let got = await value.suspending(timeout: span).get()
-                    result.withLock { $0 = got }
-                }
-                while result.withLock({ $0 }) == nil { usleep(100) }
-                return result.withLock { $0 } == .failure(.timedOut)
+                let results = BlockingPriorityQueue<Result<Int, QueueSafeValueError>>()
+                Task.detached { results.push(await value.suspending(timeout: span).get()) }
+                return results.pop() == .failure(.timedOut)
             },
             TimedWait(name: "pop(timeout:)") {
                 do throws(BlockingPriorityQueueError) { return try empty.pop(timeout: span) == nil } catch { return error == .timedOut }
