@@ -96,7 +96,7 @@ public final class TaskQueue: @unchecked Sendable {
             lock._withUnsafeGuaranteedRef { $0.store(task) }
             append(lock)
         }
-        end(step)
+        end(step, mayWait: true)
         if !starts { return true }
         if let run {
             lock._withUnsafeGuaranteedRef { $0.store(task) }
@@ -126,7 +126,7 @@ public final class TaskQueue: @unchecked Sendable {
             state.pointee.isBusy = false
             step.batch?.add(.idle)
         }
-        end(step)
+        end(step, mayWait: false)
         if kind == .dropped { reportDrop(of: lock) }
         guard let next else { return }
         if let run { run.pointee.next = next } else { execute(Self.takeTask(of: next), next, on: thread) }
@@ -134,11 +134,11 @@ public final class TaskQueue: @unchecked Sendable {
 
     /// Drops the lock, and then tells who observes.
     @inline(__always)
-    private func end(_ step: Step) {
-        var delivers = false
-        if let batch = step.batch { delivers = changes.queue(batch) }
+    private func end(_ step: Step, mayWait: Bool) {
+        guard let batch = step.batch else { return recorder.unlock() }
+        let duty = changes.queue(batch, mayWait: mayWait)
         recorder.unlock()
-        if delivers { changes.deliver() }
+        changes.perform(duty)
     }
 
     /// How many tasks wait for their turn, at some instant during the call.

@@ -1,3 +1,4 @@
+import Foundation
 import Synchronization
 import Testing
 
@@ -97,9 +98,8 @@ struct TaskQueueChangesTests {
 
     @Test func observersComeAndGoWhileTasksRun() {
         let queue = TaskQueue.make(), isOver = Flag()
-        // So many at most: a thread that only pushes can be faster than another that delivers, and nothing bounds what waits to be told.
         let worker = Thread {
-            for _ in 0..<20_000 where !isOver.isRaised { queue.push { $0.release() } }
+            while !isOver.isRaised { queue.push { $0.release() } }
         }
         Threads.run(3) { _ in
             for _ in 0..<200 {
@@ -113,5 +113,54 @@ struct TaskQueueChangesTests {
         isOver.raise()
         worker.join()
         #expect(!queue.changes.isObservedNow)
+    }
+
+    @Test func pushesWaitWhereAHandlerIsSlower() {
+        let queue = TaskQueue.make(), goOn = Flag(), isBlocked = Flag(), started = Shared(0)
+        _ = queue.observe { change in
+            if !isBlocked.isRaised {
+                isBlocked.raise()
+                waitUntil { goOn.isRaised }
+            }
+            if case .started = change { started.access { $0 += 1 } }
+        }
+        let deliverer = Thread { queue.push { $0.release() } }
+        waitUntil { isBlocked.isRaised }
+        // The deliverer has yet to execute its task, so these only join the queue.
+        for _ in 0..<TaskQueueChanges.capacity { queue.push { $0.release() } }
+        let before = ContinuousClock.now
+        for _ in 0..<2 { queue.push { $0.release() } }
+        #expect(ContinuousClock.now - before > .milliseconds(150))
+        #expect(queue.changes.untoldCount == TaskQueueChanges.capacity + 2)
+        goOn.raise()
+        deliverer.join()
+        #expect(queue.isIdle && queue.changes.untoldCount == 0 && started.value == TaskQueueChanges.capacity + 3)
+    }
+
+    @Test func aHandlerMayWaitForThreadsThatPush() {
+        let queue = TaskQueue.make(), told = Shared(0)
+        _ = queue.observe { _ in
+            // The third call finds the most that may wait.
+            guard told.access({ $0 += 1; return $0 == 3 }) else { return }
+            Thread { for _ in 0..<TaskQueueChanges.capacity + 2 { queue.push { $0.release() } } }.join()
+        }
+        queue.push { $0.release() }
+        #expect(queue.isIdle && queue.changes.untoldCount == 0 && told.value > 2 * TaskQueueChanges.capacity)
+    }
+
+    /// Two threads push without end until one push of each has returned after it had told a change of the other's.
+    @Test func aThreadThatTellsWhatOthersChangeComesBack() {
+        let queue = TaskQueue.make(), returned = Shared(Set<Int>()), tellers = Shared<[pthread_t: Int]>([:])
+        _ = queue.observe { _ in tellers.access { $0[pthread_self(), default: 0] += 1 } }
+        Threads.run(2) { index in
+            var count = 0
+            while returned.value.count < 2 {
+                let before = tellers.value[pthread_self(), default: 0]
+                queue.push { $0.release() }
+                count = tellers.value[pthread_self(), default: 0] - before
+                if count > 5 { returned.access { _ = $0.insert(index) } }
+            }
+        }
+        #expect(queue.isIdle && queue.changes.untoldCount == 0)
     }
 }
