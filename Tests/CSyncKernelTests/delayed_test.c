@@ -273,9 +273,37 @@ static void a_full_queue_ends_it(void) {
     end_queue(&full);
 }
 
+/* Periodic work that finds another in its place, and drops it or is refused, or is dropped by it. */
+static void periodic_work_leaves_out_times_without_room(void) {
+    for (int32_t when_full = CSK_WORKQUEUE_REFUSE; when_full <= CSK_WORKQUEUE_DROP_OLDEST; when_full++) {
+        csk_workqueue_t full;
+        alarm_t alarm = fresh_alarm();
+        job_t jobs[20];
+        CHECK_STATUS(csk_workqueue_init(&full, &(csk_workqueue_attr_t){ .capacity = 1, .when_full = when_full }), 0);
+        CHECK_STATUS(csk_workqueue_suspend(&full), 0);
+        CHECK_STATUS(start(&alarm, &full, 0, 100000), 0);
+        for (int i = 0; i < 20; i++) {
+            jobs[i] = job_named(i);
+            int status = csk_workqueue_enqueue(&full, &jobs[i].work, run_job);
+            CHECK(status == 0 || (status == EAGAIN && when_full == CSK_WORKQUEUE_REFUSE));
+            int64_t until_ns = csk_now() + 200000; /* several times come */
+            wait_until(csk_now() > until_ns);
+        }
+        CHECK_EQ(LOAD(&alarm.calls), 0);
+        CHECK_STATUS(csk_workqueue_resume(&full), 0);
+        wait_until(LOAD(&alarm.calls) >= 3);
+        CHECK_EQ(LOAD(&alarm.last_status), 0);
+        csk_workqueue_shutdown(&full, true);
+        wait_until(LOAD(&alarm.last_status) != 0);
+        wait_until(csk_delayed_cancel(&alarm.delayed) == ENOENT);
+        end_queue(&full);
+    }
+}
+
 TEST_MAIN(
     TEST(it_is_called_once_and_never_early), TEST(bad_input_and_a_second_start_are_refused), TEST(a_queue_that_waits_when_full_takes_it_in_over_its_bound), TEST(what_is_due_already_stands_before_what_is_queued_next), TEST(it_takes_its_turn_by_rank),
     TEST(periodic_work_comes_at_multiples_until_it_is_cancelled), TEST(calls_that_would_overlap_are_left_out),
     TEST(periodic_work_may_end_itself_and_free_its_memory_in_the_last_call), TEST(periods_and_deadlines_at_the_ends_of_time_are_kept),
     TEST(cancelled_while_it_waits_for_its_turn_it_is_not_called), TEST(cancelled_at_the_moment_of_its_time_it_is_called_or_not),
-    TEST(the_queue_may_go_with_the_last_call), TEST(a_queue_that_was_shut_down_ends_it), TEST(a_full_queue_ends_it))
+    TEST(the_queue_may_go_with_the_last_call), TEST(a_queue_that_was_shut_down_ends_it), TEST(a_full_queue_ends_it),
+    TEST(periodic_work_leaves_out_times_without_room))

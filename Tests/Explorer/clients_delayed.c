@@ -86,6 +86,30 @@ static void starts_periodic_and_cancels(void) {
 static void last_call_came(void) { EXPECT_EQUAL(shared->last + shared->flag, 1); }
 CLIENT(delayed_periodic_cancel, .setup = make, .threads = { starts_periodic_and_cancels }, .check = last_call_came)
 
+/* Dropped, and dropping, while it is cancelled. */
+static void make_dropping(void) {
+    make();
+    EXPECT_EQUAL(csk_workqueue_init(&shared->queue, &(csk_workqueue_attr_t){ .capacity = 1, .when_full = CSK_WORKQUEUE_DROP_OLDEST }), 0);
+}
+static void starts_and_cancels_at_once(void) {
+    start(period_ns);
+    explore_set(&shared->flag, 1);
+    explore_point();
+    int status = csk_delayed_cancel(&shared->delayed);
+    if (status == 0) {
+        explore_free(&shared->delayed, sizeof shared->delayed);
+        return;
+    }
+    EXPECT_EQUAL(status, EBUSY);
+    explore_wait(&shared->last, 1);
+}
+static void queues_others(void) {
+    static csk_work_t works[2];
+    explore_wait(&shared->flag, 1);
+    for (int i = 0; i < 2; i++) EXPECT_EQUAL(csk_workqueue_enqueue(&shared->queue, &works[i], runs), 0);
+}
+CLIENT(delayed_dropped, .setup = make_dropping, .threads = { starts_and_cancels_at_once, queues_others })
+
 static void shuts_down(void) {
     explore_wait(&shared->flag, 1);
     csk_workqueue_shutdown(&shared->queue, true);

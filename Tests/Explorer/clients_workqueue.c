@@ -140,6 +140,38 @@ static void all_and_other_ran(void) {
 }
 CLIENT(workqueue_wide_beside_others, .setup = make_wide, .threads = { queues_0_1, posts_others }, .check = all_and_other_ran)
 
+/* ---- What is urgent ------------------------------------------------------------------------------------------------------------- */
+
+/* Each bit an urgent job: `told`, its enqueueing has returned; `due`, it had before the work that ran last ended. */
+static uint32_t told, due, urgent_done;
+
+static void make_with_urgent(void) {
+    make_serial();
+    told = due = urgent_done = 0;
+}
+static void runs_behind_urgent(csk_work_t *work, int status) {
+    EXPECT_EQUAL(due & ~urgent_done, 0);
+    runs(work, status);
+    due = __atomic_load_n(&told, __ATOMIC_SEQ_CST);
+}
+static void runs_urgent(csk_work_t *work, int status) {
+    urgent_done |= 1u << ((job_t *)work - shared->jobs);
+    runs(work, status);
+}
+static void queue_urgent(int index) {
+    shared->jobs[index].accepted = csk_workqueue_enqueue_ranked(shared->queue, &shared->jobs[index].work, csk_rank(1, CSK_PLACE_BACK), runs_urgent);
+    __atomic_fetch_or(&told, 1u << index, __ATOMIC_SEQ_CST);
+}
+static void queues_three_at_once(void) {
+    EXPECT_EQUAL(csk_workqueue_suspend(shared->queue), 0);
+    for (int i = 0; i < 3; i++) shared->jobs[i].accepted = csk_workqueue_enqueue(shared->queue, &shared->jobs[i].work, runs_behind_urgent);
+    EXPECT_EQUAL(csk_workqueue_resume(shared->queue), 0);
+}
+static void queues_urgent_3(void) { queue_urgent(3); }
+static void queues_urgent_4(void) { queue_urgent(4); }
+CLIENT(workqueue_urgent, .setup = make_with_urgent, .threads = { queues_three_at_once, queues_urgent_3 }, .check = all_called)
+CLIENT(workqueue_two_urgent, .setup = make_with_urgent, .threads = { queues_three_at_once, queues_urgent_3, queues_urgent_4 }, .check = all_called)
+
 /* ---- Callers --------------------------------------------------------------------------------------------------------------------- */
 
 static void is_called(void *context) {

@@ -690,6 +690,7 @@ void core_run(const explore_client_t *client, chooser_t choose, bool weak, uint6
     kernel_reset_pool();
     kernel_reset_rcu();
     kernel_reset_tls();
+    kernel_reset_blocks();
     for (int i = 0; i < EXPLORE_THREADS && client->threads[i] != NULL; i++)
         new_fiber(client_thread, (void *)(uintptr_t)&client->threads[i], false);
     outside(client->setup);

@@ -19,5 +19,7 @@ void kernel_reset_reads(void);
 void kernel_reset_pool(void);
 void kernel_reset_rcu(void);
 void kernel_reset_tls(void);
+void kernel_reset_blocks(void);
+uint32_t kernel_blocks_lost(void);
 
 #endif

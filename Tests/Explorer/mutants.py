@@ -16,7 +16,7 @@ RECORD = os.path.join(HERE, "mutants_caught.txt")
 
 GATE, QUEUE, ASYNC, TIMER = "src/gate.c", "src/gate_queue.c", "src/gate_async.c", "src/timer.c"
 POOL = "src/pool.c"
-WQ, WQ_ORDER, WQ_WAIT, DELAYED = "src/workqueue.c", "src/workqueue_order.c", "src/workqueue_wait.c", "src/delayed.c"
+WQ, WQ_ORDER, WQ_WAIT, DELAYED, BLOCK = "src/workqueue.c", "src/workqueue_order.c", "src/workqueue_wait.c", "src/delayed.c", "src/block.c"
 TLS, THREAD_EXIT = "src/tls.c", "src/thread_exit.c"
 MAP, MAP_HEADER = "src/rcu_map.c", "include/csynckernel/rcu_map.h"
 RW, RW_QUEUE, RW_BIAS, RW_WORD = "src/rwlock.c", "src/rwlock_queue.c", "src/rwlock_bias.c", "src/internal/rwlock_queue.h"
@@ -191,7 +191,7 @@ MUTANTS = [
     ("a caller leaves without a look", WQ_WAIT, "    csk_section_end(section, &done);\n    csk_work_sort(queue);\n    csk_workqueue_unlock_and_look(queue);", "    csk_section_end(section, &done);\n    csk_workqueue_unlock(queue);"),
     ("a caller looks at what was sorted only", WQ_WAIT, "    csk_section_end(section, &done);\n    csk_work_sort(queue);\n    csk_workqueue_unlock_and_look(queue);", "    csk_section_end(section, &done);\n    csk_workqueue_unlock_and_look(queue);"),
     ("a helper leaves without a look", WQ_WAIT, "    if (ran) {\n", "    if (false) {\n"),
-    ("who resumes does not sort", WQ, "-STATE_SUSPEND_ONE, CSK_SEQ_CST);\n    csk_work_sort(queue);\n", "-STATE_SUSPEND_ONE, CSK_SEQ_CST);\n"),
+    ("who resumes does not sort", WQ, "STATE_SUSPENDS) != 0;\n    csk_work_sort(queue);\n", "STATE_SUSPENDS) != 0;\n"),
     # Work queues: order and exclusion.
     ("the inbox is cleared after it is empty", WQ_ORDER, "            csk_store(&queue->inbox_first, NULL, CSK_RELAXED);\n            csk_work_t *last = work;\n            if (!csk_cas(&queue->inbox_last, &last, NULL, CSK_ACQ_REL))\n", "            csk_work_t *last = work;\n            if (csk_cas(&queue->inbox_last, &last, NULL, CSK_ACQ_REL)) csk_store(&queue->inbox_first, NULL, CSK_RELAXED);\n            else\n"),
     ("a broken link is the end", WQ_ORDER, "(next = (csk_work_t *)csk_load(&work->node.next, CSK_ACQUIRE)) == NULL; looks++) await_link(looks);", "false; looks++) await_link(looks);"),
@@ -203,9 +203,26 @@ MUTANTS = [
     ("a barrier is work like any other", WQ_ORDER, "{ return (work->kind & WORK_BARRIER) && queue->width > 1; }", "{ return (work->kind & WORK_BARRIER) && queue->width > 2; }"),
     ("later work passes the barrier", WQ_ORDER, "    if (queue->barrier != NULL) {\n        append", "    if (queue->barrier != NULL && is_barrier(queue, work)) {\n        append"),
     ("what waits for a barrier is forgotten", WQ_ORDER, "            queue->barrier = NULL;\n            place_later(queue);\n", "            queue->barrier = NULL;\n"),
-    ("suspended queues begin", WQ_ORDER, " && !(csk_load(&queue->state, CSK_RELAXED) & STATE_SUSPENDS);", ";"),
+    ("suspended queues begin", WQ_ORDER, " && !queue->suspended;", ";"),
     ("work that is being queued again is taken out", WQ, "CSK_RELAXED) > PLACE_INBOX", "CSK_RELAXED) > PLACE_NOWHERE"),
     ("what began can be cancelled", WQ_ORDER, "    work->place = PLACE_NOWHERE;\n    queue->waiting--;\n", "    queue->waiting--;\n"),
+    # Work queues: what is urgent.
+    ("nobody is told what is urgent", WQ, "    if (CSK_UNLIKELY(urgent)) csk_store(&queue->urgent, 1u, CSK_RELEASE);\n", ""),
+    ("what is urgent is told before it is queued", WQ, "    csk_work_t *before = csk_exchange(&queue->inbox_last, work, CSK_SEQ_CST);\n", "    if (urgent) csk_store(&queue->urgent, 1u, CSK_RELEASE), urgent = false;\n    csk_work_t *before = csk_exchange(&queue->inbox_last, work, CSK_SEQ_CST);\n"),
+    ("urgency is cleared by a store", WQ_ORDER, " != 0 && csk_exchange(&queue->urgent, 0u, CSK_ACQ_REL) != 0", " != 0 && (csk_store(&queue->urgent, 0u, CSK_RELAXED), true)"),
+    ("urgency is not looked at", WQ_ORDER, "csk_load(&queue->urgent, CSK_RELAXED) != 0 && csk", "false && csk"),
+    ("a worker leaves with an inbox that it did not sort", WQ, "    if (work == NULL) {\n        csk_work_sort(queue);\n", "    if (work == NULL && queue->first == NULL) {\n        csk_work_sort(queue);\n"),
+    # Blocks.
+    ("a slab goes round by what one thread returned", BLOCK, "csk_fetch_add(&slab->returned, count, CSK_ACQ_REL) + count == BLOCKS", "csk_fetch_add(&slab->returned, count, CSK_ACQ_REL) * 0 + count == BLOCKS"),
+    ("a slab goes round before it is complete", BLOCK, " + count == BLOCKS) hand_on", " + count >= BLOCKS - 1) hand_on"),
+    ("a slab's count is added without a lock", BLOCK, "csk_fetch_add(&slab->returned, count, CSK_ACQ_REL) + count == BLOCKS", "(csk_store(&slab->returned, csk_load(&slab->returned, CSK_RELAXED) + count, CSK_RELAXED), csk_load(&slab->returned, CSK_RELAXED)) == BLOCKS"),
+    ("a slab keeps its count", BLOCK, "    slab->returned = 0;\n", ""),
+    ("a thread ends with blocks that it did not take", BLOCK, "    if (mine.next != mine.end) return_blocks(slab_of(mine.next), (uint32_t)((mine.end - mine.next) / CSK_BLOCK_SIZE));\n", ""),
+    ("a thread ends with blocks that it was given", BLOCK, "        if (mine.tallies[i].slab != NULL) return_blocks(mine.tallies[i].slab, mine.tallies[i].returned);\n        mine", "        mine"),
+    ("a tally forgets the slab before", BLOCK, "    if (mine.tallies[i].slab != NULL) return_blocks(mine.tallies[i].slab, mine.tallies[i].returned);\n    mine", "    mine"),
+    ("a slab is received and left there", BLOCK, "csk_exchange(place, (slab_t *)NULL, CSK_ACQUIRE)", "csk_load(place, CSK_ACQUIRE)"),
+    ("a slab is handed on over another", BLOCK, "!csk_cas(place, &empty, slab, CSK_RELEASE)", "(csk_store(place, slab, CSK_RELEASE), false)"),
+    ("a slab for which there is no place is forgotten", BLOCK, "        return;\n    }\n    free(slab);\n", "        return;\n    }\n"),
     # Work queues: room, drains, ends.
     ("room is given beyond the capacity", WQ_WAIT, "    if (queue->waiting >= queue->capacity) return NULL; /*", "    /*"),
     ("workers give no room", WQ, "    if (work != NULL && queue->rooms != NULL) room = csk_rooms_take(queue);\n", ""),
@@ -231,6 +248,8 @@ MUTANTS = [
     ("cancelling delayed work leaves the timer", DELAYED, "    if (look(delayed) == STOPPED) return ENOENT;\n    csk_timer_cancel(&delayed->timer);\n", "    if (look(delayed) == STOPPED) return ENOENT;\n"),
     ("cancelling delayed work leaves it queued", DELAYED, "state == QUEUED && csk_workqueue_cancel(delayed->queue, &delayed->work) == 0", "state == QUEUED"),
     ("a periodic call does not see that it was cancelled", DELAYED, "        if (change(delayed, RUNS, WAITS)) return;\n", "        set(delayed, WAITS);\n        return;\n"),
+    ("periodic work that is dropped ends", DELAYED, "    return status == EAGAIN || ", "    return status == EAGAIN && "),
+    ("periodic work that is dropped overlooks that it was cancelled", DELAYED, " || !change(delayed, QUEUED, WAITS)) {", " || (set(delayed, WAITS), false)) {"),
     ("refused periodic work leaves its timer", DELAYED, "        set(delayed, LAST);\n        csk_timer_cancel(&delayed->timer);\n", "        set(delayed, LAST);\n"),
     # The heap.
     ("among equal ranks the last comes first", "include/csynckernel/heap.h", "a->rank > b->rank : a->ticket < b->ticket;", "a->rank > b->rank : a->ticket > b->ticket;"),
@@ -299,7 +318,7 @@ CAUGHT = re.compile(r"^(\w+) (?:(random|exhaustive) (\d+) |crashed )")
 
 # The clients that can notice, by the beginning of the file's name; all where none is named.
 CLIENTS = {
-    "rwlock": ["rwlock_*", "pool_*"], "reads": ["rwlock_*"], "pool": ["pool_*"], "workqueue": ["workqueue_*"], "delayed": ["delayed_*"], "pqueue": ["pqueue_*"], "rcu": ["rcu_*"], "tls": ["tls_*"], "thread": ["tls_*"],
+    "rwlock": ["rwlock_*", "pool_*"], "reads": ["rwlock_*"], "pool": ["pool_*"], "workqueue": ["workqueue_*"], "delayed": ["delayed_*"], "pqueue": ["pqueue_*"], "rcu": ["rcu_*"], "tls": ["tls_*"], "block": ["block_*"], "thread": ["tls_*"],
     "gate": ["gate_*", "async_*", "adopt_*", "close_*", "mutex_*"],
 }
 

@@ -4,6 +4,7 @@
  *   WAITS → QUEUED        the timer's thread; periodic work that is not in WAITS then is left out this time
  *   QUEUED → RUNS         its turn, of periodic work
  *   RUNS → WAITS          periodic work has ended
+ *   QUEUED → WAITS        periodic work for which the queue had no room, or no more
  *   QUEUED, RUNS → LAST   cancelled with a call begun: one more follows
  *   any → STOPPED         before the only call, the last one, or by who cancels
  *
@@ -42,13 +43,18 @@ static void run_periodic(csk_delayed_t *delayed) {
     call_last(delayed, ECANCELED);
 }
 
+/* Full, or dropped: the queue is open. */
+static bool lacks_room(const csk_delayed_t *delayed, int status) {
+    return status == EAGAIN || (status == ECANCELED && !(csk_load(&delayed->queue->state, CSK_RELAXED) & STATE_SHUT));
+}
+
 static void run(csk_work_t *work, int status) {
     csk_delayed_t *delayed = (csk_delayed_t *)work;
     if (delayed->period_ns == 0) {
         call_last(delayed, status);
     } else if (status == 0) {
         run_periodic(delayed);
-    } else {
+    } else if (!lacks_room(delayed, status) || !change(delayed, QUEUED, WAITS)) {
         set(delayed, LAST);
         csk_timer_cancel(&delayed->timer);
         call_last(delayed, status);

@@ -37,7 +37,7 @@ int csk_workqueue_init(csk_workqueue_t *queue, const csk_workqueue_attr_t *attr)
 }
 
 int csk_workqueue_create(csk_workqueue_t **queue, const csk_workqueue_attr_t *attr) {
-    csk_workqueue_t *made = malloc(sizeof *made);
+    csk_workqueue_t *made = aligned_alloc(64, sizeof *made);
     if (made == NULL) return ENOMEM;
     int error = csk_workqueue_init(made, attr);
     if (error != 0) {
@@ -61,6 +61,7 @@ void csk_workqueue_unpin(csk_workqueue_t *queue) {
 void csk_workqueue_release(csk_workqueue_t *queue) {
     csk_workqueue_lock(queue);
     csk_fetch_and(&queue->state, ~STATE_SUSPENDS, CSK_SEQ_CST);
+    queue->suspended = 0;
     csk_work_sort(queue);
     csk_workqueue_unlock_and_look(queue);
     csk_workqueue_unpin(queue);
@@ -90,7 +91,7 @@ static void begin_in_this_process(csk_workqueue_t *queue, uint32_t epoch) {
             seen = csk_load(&queue->epoch, CSK_ACQUIRE);
         } else if (csk_cas(&queue->epoch, &seen, beginning, CSK_ACQUIRE)) {
             csk_workqueue_t kept = { .width = queue->width, .capacity = queue->capacity, .priority = queue->priority, .when_full = queue->when_full,
-                                     .on_heap = queue->on_heap, .epoch = beginning,
+                                     .on_heap = queue->on_heap, .suspended = queue->suspended, .epoch = beginning,
                                      .state = (queue->state & (STATE_SHUT | STATE_SUSPENDS)) | (queue->on_heap ? STATE_PIN_ONE : 0) };
             *queue = kept;
             csk_store(&queue->epoch, epoch, CSK_RELEASE);
@@ -239,10 +240,13 @@ static void linger(csk_workqueue_t *queue) {
 /* One round under the lock: ends the section before, takes the next work. Without any the worker counts as gone, if it `may_leave`. */
 static csk_work_t *next(csk_workqueue_t *queue, csk_section_t *section, bool ends, bool may_leave, bool *more) {
     csk_workqueue_wait_t *done = NULL, *room = NULL;
-    csk_workqueue_lock(queue);
+    csk_queue_lock(&queue->lock); /* a worker is in its own process: see serve */
     if (ends) csk_section_end(section, &done);
-    csk_work_sort(queue);
-    csk_work_t *work = csk_work_take(queue, section, false);
+    csk_work_t *work = csk_work_take_sorted(queue, section);
+    if (work == NULL) {
+        csk_work_sort(queue);
+        work = csk_work_take(queue, section, false);
+    }
     if (work != NULL && queue->rooms != NULL) room = csk_rooms_take(queue);
     if (work == NULL && may_leave) csk_fetch_add(&queue->state, -STATE_ACTIVE_ONE, CSK_SEQ_CST);
     *more = csk_work_may_begin(queue);
@@ -300,11 +304,13 @@ static void serve(csk_pool_item_t *item) {
 /* ---- Queueing ----------------------------------------------------------------------------------------------------------------- */
 
 void csk_work_push(csk_workqueue_t *queue, csk_work_t *work) {
+    bool urgent = work->node.rank > csk_workqueue_rank(queue);
     work->node.next = NULL;
     csk_store(&work->place, (uint32_t)PLACE_INBOX, CSK_RELAXED);
     csk_work_t *before = csk_exchange(&queue->inbox_last, work, CSK_SEQ_CST);
     if (before != NULL) csk_store(&before->node.next, &work->node, CSK_RELEASE);
     else csk_store(&queue->inbox_first, work, CSK_RELEASE);
+    if (CSK_UNLIKELY(urgent)) csk_store(&queue->urgent, 1u, CSK_RELEASE);
 }
 
 /* A queue with a bound: what waits is counted, so it is all under the lock. */
@@ -396,6 +402,7 @@ int csk_workqueue_suspend(csk_workqueue_t *queue) {
     csk_workqueue_lock(queue);
     bool most = (csk_load(&queue->state, CSK_RELAXED) & STATE_SUSPENDS) == STATE_SUSPENDS;
     if (!most) csk_fetch_add(&queue->state, STATE_SUSPEND_ONE, CSK_SEQ_CST);
+    queue->suspended = 1;
     csk_workqueue_unlock(queue);
     return most ? EAGAIN : 0;
 }
@@ -404,6 +411,7 @@ int csk_workqueue_resume(csk_workqueue_t *queue) {
     csk_workqueue_lock(queue);
     bool suspended = (csk_load(&queue->state, CSK_RELAXED) & STATE_SUSPENDS) != 0;
     if (suspended) csk_fetch_add(&queue->state, -STATE_SUSPEND_ONE, CSK_SEQ_CST);
+    queue->suspended = (csk_load(&queue->state, CSK_RELAXED) & STATE_SUSPENDS) != 0;
     csk_work_sort(queue);
     csk_workqueue_unlock_and_look(queue);
     return suspended ? 0 : EPERM;

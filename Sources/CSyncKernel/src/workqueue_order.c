@@ -97,7 +97,7 @@ bool csk_work_is_next(const csk_workqueue_t *queue, const csk_work_t *work) {
 }
 
 static bool is_open(const csk_workqueue_t *queue) {
-    return !queue->exclusive && queue->running < csk_workqueue_width(queue) && !(csk_load(&queue->state, CSK_RELAXED) & STATE_SUSPENDS);
+    return !queue->exclusive && queue->running < csk_workqueue_width(queue) && !queue->suspended;
 }
 
 bool csk_work_may_begin(const csk_workqueue_t *queue) {
@@ -136,13 +136,20 @@ csk_work_t *csk_work_take(csk_workqueue_t *queue, csk_section_t *section, bool o
     if (queue->first != NULL) __builtin_prefetch(queue->first);
     queue->running++;
     bool called = (work->kind & WORK_SYNC) != 0;
-    *section = (csk_section_t){ .queue = queue, .arrival = csk_work_arrival(work), .epoch = queue->epoch,
+    *section = (csk_section_t){ .queue = queue, .arrival = csk_work_arrival(work), .epoch = csk_pool_epoch(),
                                 .alone = barrier || ((outside || called) && queue->width <= 1) };
     if (section->alone) {
         queue->exclusive = 1;
         csk_fetch_or(&queue->state, STATE_EXCLUSIVE, CSK_RELAXED);
     }
     return work;
+}
+
+csk_work_t *csk_work_take_sorted(csk_workqueue_t *queue, csk_section_t *section) {
+    if (queue->first == NULL) return NULL;
+    /* Cleared before the inbox is read. */
+    if (CSK_UNLIKELY(csk_load(&queue->urgent, CSK_RELAXED) != 0 && csk_exchange(&queue->urgent, 0u, CSK_ACQ_REL) != 0)) return NULL;
+    return csk_work_take(queue, section, false);
 }
 
 csk_work_t *csk_work_remove_all(csk_workqueue_t *queue) {

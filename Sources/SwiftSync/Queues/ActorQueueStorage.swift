@@ -9,7 +9,7 @@ final class ActorQueueStorage: @unchecked Sendable {
     typealias Entry = State.Intake.Entry
 
     let name: String?
-    let recorder: EventRecorder?
+    private let slot: RecorderSlot
     private let priority: TaskPriority?
     private let box: OrderedQueueBox<State>
 
@@ -26,7 +26,7 @@ final class ActorQueueStorage: @unchecked Sendable {
     init(name: String?, priority: TaskPriority?, capacity: Int?, overflow: OrderedQueueOverflow, recorder: EventRecorder? = nil) {
         guard capacity ?? 1 > 0 else { fatalError("ActorQueue: the capacity must be positive, or nil for no bound") }
         self.name = name
-        self.recorder = recorder
+        slot = RecorderSlot(recorder)
         self.priority = priority
         box = OrderedQueueBox(State(capacity: capacity, overflow: overflow))
         ready.supply(State.Intake.Entries.Chunk())
@@ -54,6 +54,11 @@ final class ActorQueueStorage: @unchecked Sendable {
     }
 
     // MARK: - The recorder
+
+    var recorder: EventRecorder? {
+        get { slot.recorder }
+        set { slot.recorder = newValue }
+    }
 
     /// Nil where nothing is recorded.
     func recordedPiece() -> RecordedPiece? { RecordedPiece(recorder, subject) }

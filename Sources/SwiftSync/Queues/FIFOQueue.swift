@@ -48,6 +48,14 @@ public final class FIFOQueue: Sendable {
         storage = FIFOQueueStorage(name: name, priority: priority, capacity: bound, overflow: whenFull, recorder: recorder)
     }
 
+    /// What keeps the queue's last events, if anything does.
+    ///
+    /// May be set at any time and from anywhere, for all that is submitted from then on. The queue keeps each recorder that it has had until it goes itself.
+    public var recorder: EventRecorder? {
+        get { storage.recorder }
+        set { storage.recorder = newValue }
+    }
+
     // MARK: - Work that nobody waits for
 
     /// Submits `work`, and returns at once.

@@ -5,7 +5,7 @@ final class FIFOQueueStorage: @unchecked Sendable {
     typealias Entry = State.Intake.Entry
 
     let name: String?
-    let recorder: EventRecorder?
+    private let slot: RecorderSlot
     private let priority: TaskPriority?
     private let box: OrderedQueueBox<State>
     /// Belongs to who has the turn.
@@ -15,7 +15,7 @@ final class FIFOQueueStorage: @unchecked Sendable {
         // Unlike a precondition's, this message is printed by optimized programs too.
         guard capacity ?? 1 > 0 else { fatalError("FIFOQueue: the capacity must be positive, or nil for no bound") }
         self.name = name
-        self.recorder = recorder
+        slot = RecorderSlot(recorder)
         self.priority = priority
         box = OrderedQueueBox(State(capacity: capacity, overflow: overflow))
         ready.supply(State.Intake.Entries.Chunk())
@@ -24,6 +24,11 @@ final class FIFOQueueStorage: @unchecked Sendable {
     var subject: String { name.map { "FIFOQueue \($0)" } ?? "FIFOQueue" }
 
     // MARK: - The recorder
+
+    var recorder: EventRecorder? {
+        get { slot.recorder }
+        set { slot.recorder = newValue }
+    }
 
     /// Nil where nothing is recorded.
     func recordedPiece() -> RecordedPiece? { RecordedPiece(recorder, subject) }

@@ -1,7 +1,16 @@
 import Dispatch
 
-/// What the functions below share.
 private let sharedQueue = ConcurrentWorkQueue(label: "SwiftSync.async")
+
+extension ConcurrentWorkQueue {
+    /// The queue of ``async(_:)``, ``async(delay:_:)`` and ``asyncBarrier(_:)``, to watch and to wait for:
+    ///
+    /// ```swift
+    /// ConcurrentWorkQueue.shared.recorder = EventRecorder(label: "async")
+    /// await ConcurrentWorkQueue.shared.drain()
+    /// ```
+    public static var shared: ConcurrentWorkQueue { sharedQueue }
+}
 
 /// Runs `body` asynchronously, together with other work of these functions, and returns at once.
 ///
@@ -12,7 +21,7 @@ private let sharedQueue = ConcurrentWorkQueue(label: "SwiftSync.async")
 /// mainThread { title = "Saved" }
 /// ```
 ///
-/// All share one ``ConcurrentWorkQueue``, up to 64 at once. May be called from anywhere. Inside a type that has a member called `async`, write `SwiftSync.async`. O(1).
+/// All share one queue, ``ConcurrentWorkQueue/shared``, up to 64 at once. May be called from anywhere. Inside a type that has a member called `async`, write `SwiftSync.async`. O(1).
 ///
 /// - Returns: false, with a report to ``SyncDiagnostics``, when the system has no memory or no thread; then `body` will not run.
 @preconcurrency

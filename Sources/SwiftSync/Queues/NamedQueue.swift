@@ -25,7 +25,7 @@ public import Dispatch
 /// `configurationMismatch`, once for each such configuration.
 ///
 /// Finding the queue is wait-free, and counts no reference; it asks the case for its configuration, which should be a plain value as above. The methods
-/// are those of `DispatchQueue`, so that code for one compiles with the other. Everything else is reached by ``queue``: tasks that wait, `drain()`, `suspend()`.
+/// are those of `DispatchQueue`, so that code for one compiles with the other. Everything else is reached by ``queue``: tasks that wait, `drain()`, `suspend()`, its `recorder`.
 public protocol NamedQueue: RawRepresentable, Sendable where RawValue == String {
     /// How the queue is made. A serial one with the default quality of service unless the type says otherwise.
     var configuration: QueueConfiguration { get }

@@ -17,7 +17,7 @@ class SuspendedWork: @unchecked Sendable {
         self.deadline = deadline
         recorder = core.recorder
         label = core.label
-        id = core.recorder?.makeID() ?? 0
+        id = recorder?.makeID() ?? 0
         timer = deadline == Deadline.never ? nil : .allocate(capacity: 1)
         timer?.initialize(to: csk_timer_t())
     }

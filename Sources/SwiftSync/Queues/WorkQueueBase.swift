@@ -14,7 +14,12 @@ public class WorkQueueBase: @unchecked Sendable {
     public final let label: String
 
     /// What keeps the queue's last events, if anything does: closures, callers and tasks; not the jobs of actors and tasks.
-    public final var recorder: EventRecorder? { core.recorder }
+    ///
+    /// May be set at any time and from anywhere, for all that is queued from then on. The queue keeps each recorder that it has had until it goes itself.
+    public final var recorder: EventRecorder? {
+        get { core.recorder }
+        set { core.recorder = newValue }
+    }
 
     init(core: WorkQueueCore) {
         self.core = core

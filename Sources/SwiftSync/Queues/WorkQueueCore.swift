@@ -5,10 +5,10 @@ struct WorkQueueCore: @unchecked Sendable {
     let queue: UnsafeMutablePointer<csk_workqueue_t>
     let label: String
     let type: StaticString
-    let recorder: EventRecorder?
+    private let slot: RecorderSlot
 
     init(type: StaticString, label: String, width: Int, priority: CommandPriority, bound: WorkQueueBound?, recorder: EventRecorder?) {
-        self.recorder = recorder
+        slot = RecorderSlot(recorder)
         self.type = type
         self.label = label
         var attributes = csk_workqueue_attr_t(
@@ -18,6 +18,11 @@ struct WorkQueueCore: @unchecked Sendable {
         let status = csk_workqueue_create(&made, &attributes)
         guard let made else { fatalError("\(type) \(label): \(String(cString: csk_status_text(status)))") }
         queue = made
+    }
+
+    var recorder: EventRecorder? {
+        @inline(__always) get { slot.recorder }
+        nonmutating set { slot.recorder = newValue }
     }
 
     var ownRank: Int64 { CommandRank.of(CommandPriority(rawValue: queue.pointee.priority)) }

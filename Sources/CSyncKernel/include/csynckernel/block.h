@@ -1,9 +1,11 @@
 /* block.h: memory for the items of queues: blocks of one size that one thread takes and another gives back.
  *
  * An allocator keeps what is freed for the thread that frees it, or goes back to the one it came from under that one's lock; of queues whose
- * producers allocate and whose consumers free, each item pays for that. Here a thread keeps up to 128 blocks, and what it has too many of goes to
- * threads that have too few, 64 at once; so taking and giving are a list operation each. At most 131 072 blocks wait for another use beyond
- * those; all others go back to the allocator.
+ * producers allocate and whose consumers free, each item pays for that, and after a while for memory in no order at all. Here a thread
+ * takes the blocks of a slab of 50 one after the other, and a slab goes round once all its blocks were given back: taking and giving are
+ * a few instructions, and items that are used in the order in which they were taken lie in that order: to run 200 000 queued works costs 42 ns
+ * each whatever went before, where blocks were kept in lists one by one it came to cost 200 ns once four producers had mixed them. 2048 slabs
+ * of 4 KiB at most wait for another use; all others go back to the allocator. One block that is kept keeps its slab.
  *
  * Never blocks, but the allocator may. Not for signal handlers. Usable in a child of fork.
  *

@@ -55,23 +55,28 @@ enum { CSK_WORKQUEUE_WIDTH_MAX = 4096 };
 
 struct csk_workqueue_wait;
 
+/* In lines of 64 bytes, for queues at such an address: those that csk_workqueue_create makes are. */
 typedef struct csk_workqueue {
-    /* What callers touch. */
+    /* What each caller changes. */
     csk_work_t *inbox_last, *inbox_first;
     uint64_t state;
+    csk_pool_item_t item;
+    uint64_t reserved_0[2];
+    /* What all look at, and few change. */
     uint32_t epoch, width, capacity;
     int32_t priority;
-    uint8_t when_full, on_heap, exclusive;
-    uint64_t reserved[2];
-    /* What workers touch. */
+    struct csk_workqueue_wait *drains, *rooms; /* who waits for the queue's work, and for room */
+    csk_work_t *later_first, *later_last;      /* these wait for the barrier */
+    uint8_t when_full, on_heap;
+    uint32_t urgent;                           /* something in the inbox comes before what waits with the queue's own priority */
+    uint64_t reserved_1;
+    /* What workers change. */
     uint32_t lock, waiting, running, refusing; /* refusing: threads that tell ECANCELED */
     int64_t arrivals;
     csk_work_t *first, *last;                  /* of the queue's own priority, by arrival */
     csk_heap_t ranked;                         /* of all others */
-    csk_work_t *barrier;                       /* waits for all that came before it ... */
-    csk_work_t *later_first, *later_last;      /* ... and these wait for it */
-    struct csk_workqueue_wait *drains, *rooms; /* who waits for the queue's work, and for room */
-    csk_pool_item_t item;
+    csk_work_t *barrier;                       /* waits for all that came before it */
+    uint8_t exclusive, suspended;
 } csk_workqueue_t;
 
 /* Where zero-filled memory won't do. `attr` NULL: the defaults. 0, or EINVAL for a value that isn't named above; a queue that drops
@@ -159,6 +164,6 @@ CSK_API bool csk_workqueue_is_current(const csk_workqueue_t *queue);
 CSK_END_DECLS
 
 CSK_STATIC_ASSERT(sizeof(csk_work_t) == 56, "csk_work_t is part of the ABI");
-CSK_STATIC_ASSERT(sizeof(csk_workqueue_t) == 176, "csk_workqueue_t is part of the ABI");
+CSK_STATIC_ASSERT(sizeof(csk_workqueue_t) == 192, "csk_workqueue_t is part of the ABI");
 
 #endif

@@ -16,6 +16,9 @@
  * in the inbox is under the lock, as is the lowering of ACTIVE: who ends a section under the lock later sees that nobody serves. And so does
  * who takes work out of the inbox: the worker that leaves would find it empty, so whoever sorts also takes, or looks whether somebody will.
  *
+ * Workers take what is sorted without a look at the inbox while none of it is urgent. Who queues something urgent writes the inbox and then
+ * urgent; who clears it, by an exchange, reads the inbox afterwards.
+ *
  * The inbox is a list to which anybody appends by exchanging its end, and which is read under the lock. Between an exchange and the
  * store that links the work to the one before it the list is broken there: readers wait for that one store. */
 #ifndef CSK_INTERNAL_WORKQUEUE_H
@@ -83,6 +86,9 @@ void csk_work_sort(csk_workqueue_t *queue);
 void csk_work_arrange(csk_workqueue_t *queue, csk_work_t *work);
 /* The work whose turn it is, if another may begin now; `section` says what ends it. Exclusive for `outside` callers of serial queues. */
 csk_work_t *csk_work_take(csk_workqueue_t *queue, csk_section_t *section, bool outside);
+/* The same for a worker that spares itself a look at the inbox, which callers keep changing: nothing there comes before the first of the queue's own
+ * priority but what is urgent. NULL where it has to look. */
+csk_work_t *csk_work_take_sorted(csk_workqueue_t *queue, csk_section_t *section);
 /* Whether `work` is what csk_work_take would give, now or when others have ended. */
 bool csk_work_is_next(const csk_workqueue_t *queue, const csk_work_t *work);
 /* True when csk_work_take would give something. */

@@ -1,0 +1,37 @@
+/* kernel_block.c: the kernel's block.c with small slabs in the memory of one schedule, few places to keep them, and one tally for each thread. */
+#include "explorer.h"
+
+#include <stdlib.h>
+
+#define CSK_BLOCK_LIMITS
+enum { SLAB_SIZE = 256, SLABS_KEPT = 2, TALLIES = 1 };
+
+static uint32_t slabs_made, slabs_freed;
+
+static int make_slab(void **slab, size_t size) {
+    *slab = (void *)(((uintptr_t)explore_allocate(2 * SLAB_SIZE) + SLAB_SIZE - 1) & ~(uintptr_t)(SLAB_SIZE - 1));
+    slabs_made++;
+    return size <= SLAB_SIZE ? 0 : ENOMEM;
+}
+static void free_slab(void *slab) {
+    explore_free(slab, SLAB_SIZE);
+    slabs_freed++;
+}
+
+#define posix_memalign(slab, alignment, size) make_slab((slab), (size))
+#define free(slab) free_slab(slab)
+#include "block.c"
+
+#include "internal.h"
+
+void kernel_reset_blocks(void) {
+    for (int i = 0; i < SLABS_KEPT; i++) kept[i] = NULL;
+    filled = slabs_made = slabs_freed = 0;
+}
+
+/* How many slabs are neither kept nor freed. */
+uint32_t kernel_blocks_lost(void) {
+    uint32_t lost = slabs_made - slabs_freed;
+    for (int i = 0; i < SLABS_KEPT; i++) lost -= kept[i] != NULL;
+    return lost;
+}

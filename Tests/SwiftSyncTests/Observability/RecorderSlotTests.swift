@@ -1,0 +1,88 @@
+import Testing
+
+@testable import SwiftSync
+
+/// Recorders that are given to queues which are in use.
+@Suite(.timeLimit(.minutes(1)))
+struct RecorderSlotTests {
+    private enum Queue: String, NamedQueue {
+        case watched = "RecorderSlotTests.watched"
+    }
+
+    private func kinds(_ recorder: EventRecorder) -> [EventRecorder.Event.Kind] { recorder.events.map(\.kind) }
+
+    @Test func aNamedQueueIsWatchedFromThenOn() {
+        let recorder = EventRecorder(label: "watched")
+        Queue.watched.async {}
+        Queue.watched.queue.recorder = recorder
+        Queue.watched.async {}
+        Queue.watched.queue.drain()
+        #expect(kinds(recorder) == [.pushed, .started, .finished])
+        #expect(recorder.events.allSatisfy { $0.tag == Queue.watched.rawValue })
+        Queue.watched.queue.recorder = nil
+        Queue.watched.sync {}
+        #expect(recorder.events.count == 3 && Queue.watched.queue.recorder == nil)
+    }
+
+    @Test func theQueueOfTheGlobalFunctionsIsWatched() async {
+        let recorder = EventRecorder(label: "async"), ran = Flag()
+        ConcurrentWorkQueue.shared.recorder = recorder
+        // Others may be using the functions too.
+        defer { ConcurrentWorkQueue.shared.recorder = nil }
+        async { ran.raise() }
+        await ConcurrentWorkQueue.shared.drain()
+        #expect(ran.isRaised && recorder.events.contains { $0.kind == .finished && $0.tag == "SwiftSync.async" })
+    }
+
+    @Test func orderedQueuesAreWatchedToo() async {
+        let recorder = EventRecorder(label: "ordered"), fifo = FIFOQueue(name: "uploads")
+        await fifo.enqueueAndWait {}
+        fifo.recorder = recorder
+        await fifo.enqueueAndWait {}
+        #expect(kinds(recorder) == [.pushed, .started, .finished] && fifo.recorder === recorder)
+        let main = MainActorQueue(name: "screen")
+        main.recorder = recorder
+        await main.enqueueAndWait {}
+        #expect(recorder.events.last?.tag == "ActorQueue screen" && kinds(recorder).count == 6)
+    }
+
+    @Test func aRecorderIsKeptUntilItsQueueGoes() {
+        weak var first: EventRecorder?
+        var queue: WorkQueue? = WorkQueue(label: "kept")
+        do {
+            let recorder = EventRecorder(label: "first")
+            first = recorder
+            queue?.recorder = recorder
+            queue?.recorder = EventRecorder(label: "second")
+        }
+        queue?.sync {}
+        #expect(first != nil && queue?.recorder != nil)
+        queue = nil
+        #expect(first == nil)
+    }
+
+    /// What one recorder has begun to record of a work it goes on with, whichever is set meanwhile.
+    @Test func recordersAreExchangedWhileWorkIsQueued() {
+        let recorders = (0..<3).map { EventRecorder(label: "\($0)", capacity: 1 << 16) }, queue = WorkQueue(label: "busy"), isOver = Flag()
+        let exchanger = Thread {
+            var turn = 0
+            while !isOver.isRaised {
+                queue.recorder = turn % 4 == 3 ? nil : recorders[turn % 4]
+                turn += 1
+            }
+        }
+        let ran = Shared(0)
+        Threads.run(2) { _ in
+            for _ in 0..<5000 { queue.async { ran.increment() } }
+        }
+        isOver.raise()
+        exchanger.join()
+        queue.drain()
+        #expect(ran.value == 10_000)
+        for recorder in recorders {
+            for (_, events) in Dictionary(grouping: recorder.events, by: \.id) {
+                #expect(events.map(\.kind) == [.pushed, .started, .finished])
+            }
+        }
+    }
+}
