@@ -12,20 +12,36 @@ extension EventRecorder {
 
     /// The same with another place for the lines than the standard output. `output` runs on the calling thread, without a lock.
     public func reply(to output: (String) -> Void) {
-        let clock = WallClock()
+        reply(by: WallClock(), to: output)
+    }
+
+    func reply(by clock: WallClock, to output: (String) -> Void) {
         for event in events { output("\(clock.time(event.nanoseconds)): \(event.text)") }
     }
 }
 
 /// Turns monotonic times into local times of day, as the wall clock stands when it is made.
 struct WallClock: Sendable {
-    private let offset: Int64
+    /// What the wall clock is ahead of the monotonic one, in nanoseconds.
+    let offset: Int64
 
-    init() {
+    init(offset: Int64) {
         tzset()
-        var now = timespec()
-        clock_gettime(CLOCK_REALTIME, &now)
-        offset = Int64(now.tv_sec) * 1_000_000_000 + Int64(now.tv_nsec) - csk_now()
+        self.offset = offset
+    }
+
+    /// Reads the wall clock between two readings of the other, as often as it takes for those to lie close together: a thread may lose its processor between any two.
+    init() {
+        var best = (gap: Int64.max, offset: Int64(0))
+        for _ in 0..<8 where best.gap > 1000 {
+            let before = csk_now()
+            var now = timespec()
+            clock_gettime(CLOCK_REALTIME, &now)
+            let after = csk_now(), gap = after - before
+            let offset = Int64(now.tv_sec) * 1_000_000_000 + Int64(now.tv_nsec) - (before + gap / 2)
+            if gap < best.gap { best = (gap, offset) }
+        }
+        self.init(offset: best.offset)
     }
 
     /// `HH:mm:ss`.

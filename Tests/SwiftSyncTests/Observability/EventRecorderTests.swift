@@ -96,29 +96,40 @@ struct EventRecorderTests {
 
     @Test func replyPrintsALineForEachEventInLocalTime() {
         let queue = TaskQueue.make()
-        var parts = tm(), before = time(nil), lines: [String] = []
         let release = queue.hold("RandomTask1")
         queue.push("RandomTask2") { $0.release() }
         release()
-        queue.recorder.reply { lines.append($0) }
+        var lines: [String] = []
+        // The first event is at 2001-09-09 01:46:40.5 UTC.
+        let first = queue.recorder.events[0].nanoseconds
+        queue.recorder.reply(by: WallClock(offset: 1_000_000_000_500_000_000 - first)) { lines.append($0) }
         let texts = lines.map { $0.dropFirst(10) }
         #expect(texts == [
             "Task RandomTask1 pushed to queue", "Task RandomTask1 started - accuired lock", "Task RandomTask2 pushed to queue",
             "Task RandomTask1 finished - released lock", "Task RandomTask2 started - accuired lock",
             "Task RandomTask2 finished - released lock",
         ])
-        // As the C library writes the second of the first event, which is between two looks at the clock.
-        var times: Set<String> = []
-        let after = time(nil)
-        while before <= after {
-            localtime_r(&before, &parts)
-            var text = [CChar](repeating: 0, count: 16)
-            strftime(&text, 16, "%H:%M:%S", &parts)
-            times.insert(String(decoding: text.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self))
-            before += 1
-        }
-        #expect(times.contains(String(lines[0].prefix(8))))
+        // As the C library writes that second.
+        var seconds = time_t(1_000_000_000), parts = tm(), text = [CChar](repeating: 0, count: 16)
+        localtime_r(&seconds, &parts)
+        strftime(&text, 16, "%H:%M:%S", &parts)
+        #expect(lines[0].hasPrefix(String(decoding: text.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self) + ": "))
         #expect(lines.allSatisfy { $0.dropFirst(8).hasPrefix(": ") })
+        lines = []
+        queue.recorder.reply { lines.append($0) }
+        #expect(lines.map { $0.dropFirst(10) } == texts)
+    }
+
+    /// The moment at which the clock is made, by itself, is between two readings of the wall clock.
+    @Test func theWallClockIsReadForTheMoment() {
+        func wallTime() -> Int64 {
+            var now = timespec()
+            clock_gettime(CLOCK_REALTIME, &now)
+            return Int64(now.tv_sec) * 1_000_000_000 + Int64(now.tv_nsec)
+        }
+        let before = wallTime(), now = csk_now(), clock = WallClock(), later = csk_now(), after = wallTime()
+        // As far as two readings tell, which lie a microsecond apart unless all eight tries were interrupted.
+        #expect(clock.offset + now > before - 1_000_000 && clock.offset + later < after + 1_000_000)
     }
 
     @Test func replyPrintsOnTheStandardOutput() async {
