@@ -1,17 +1,5 @@
 import Dispatch
 
-private let sharedQueue = ConcurrentWorkQueue(label: "SwiftSync.async")
-
-extension ConcurrentWorkQueue {
-    /// The queue of ``async(_:)``, ``async(delay:_:)`` and ``asyncBarrier(_:)``, to watch and to wait for:
-    ///
-    /// ```swift
-    /// ConcurrentWorkQueue.shared.recorder = EventRecorder(label: "async")
-    /// await ConcurrentWorkQueue.shared.drain()
-    /// ```
-    public static var shared: ConcurrentWorkQueue { sharedQueue }
-}
-
 /// Runs `body` asynchronously, together with other work of these functions, and returns at once.
 ///
 /// ```swift
@@ -27,7 +15,7 @@ extension ConcurrentWorkQueue {
 @preconcurrency
 @discardableResult
 public func async(_ body: @escaping @Sendable () -> Void) -> Bool {
-    sharedQueue.async(body)
+    ConcurrentWorkQueue.shared.async(body)
 }
 
 /// Runs `body` asynchronously once `delay` seconds have passed, never early.
@@ -38,7 +26,8 @@ public func async(_ body: @escaping @Sendable () -> Void) -> Bool {
 @preconcurrency
 @discardableResult
 public func async(delay: Double, _ body: @escaping @Sendable () -> Void) -> DelayedWork {
-    sharedQueue.core.async(at: Deadline.after(seconds: delay) ?? Deadline.passed, rank: sharedQueue.core.ownRank, of: sharedQueue, body)
+    let queue = ConcurrentWorkQueue.shared
+    return queue.core.async(at: Deadline.after(seconds: delay) ?? Deadline.passed, rank: queue.core.ownRank, of: queue, body)
 }
 
 /// Runs `body` asynchronously and alone: after all that was given to these functions before has ended, and before what is given to them later begins.
@@ -49,7 +38,7 @@ public func async(delay: Double, _ body: @escaping @Sendable () -> Void) -> Dela
 @preconcurrency
 @discardableResult
 public func asyncBarrier(_ body: @escaping @Sendable () -> Void) -> Bool {
-    sharedQueue.async(flags: .barrier, body)
+    ConcurrentWorkQueue.shared.async(flags: .barrier, body)
 }
 
 /// Runs `body` on the main thread, after what was given to it before, and returns at once, also on the main thread itself.
