@@ -7,10 +7,9 @@ final class TrackedTasks: @unchecked Sendable {
     final class Entry: @unchecked Sendable {
         private let list: TrackedTasks
         fileprivate var task: AnyTask?
-        fileprivate var number: UInt64 = 0
         fileprivate var hasEnded = false
-        /// True while the list holds a reference to this entry.
-        fileprivate var isLinked = false
+        /// Which list it is in: that of now, or one that was taken away whole. 0: none.
+        fileprivate var generation: UInt64 = 0
         fileprivate var next: Unmanaged<Entry>?
         fileprivate var previous: Unmanaged<Entry>?
 
@@ -34,13 +33,11 @@ final class TrackedTasks: @unchecked Sendable {
     private struct Links {
         var first: Unmanaged<Entry>?
         var last: Unmanaged<Entry>?
-        var lastNumber: UInt64 = 0
+        var generation: UInt64 = 1
 
         mutating func append(_ entry: Entry) {
             let link = Unmanaged.passRetained(entry)
-            lastNumber += 1
-            entry.number = lastNumber
-            entry.isLinked = true
+            entry.generation = generation
             entry.previous = last
             if let last { last.takeUnretainedValue().next = link } else { first = link }
             last = link
@@ -52,8 +49,15 @@ final class TrackedTasks: @unchecked Sendable {
             if let next = entry.next { next.takeUnretainedValue().previous = entry.previous } else { last = entry.previous }
             entry.next = nil
             entry.previous = nil
-            entry.isLinked = false
+            entry.generation = 0
             return Unmanaged.passUnretained(entry)
+        }
+
+        /// The whole list, by its last entry, with its references. O(1).
+        mutating func takeAll() -> Unmanaged<Entry>? {
+            generation += 1
+            first = nil
+            return last.take()
         }
     }
 
@@ -70,18 +74,21 @@ final class TrackedTasks: @unchecked Sendable {
     private func remove(_ entry: Entry) {
         let (task, link) = links.withLock { links in
             entry.hasEnded = true
-            return (entry.task.take(), entry.isLinked ? links.unlink(entry) : nil)
+            return (entry.task.take(), entry.generation == links.generation ? links.unlink(entry) : nil)
         }
         withExtendedLifetime(task) {}
         link?.release()
     }
 
+    /// The last is cancelled first: else one would end by its cancellation and the next could begin before it is cancelled itself. Tasks that
+    /// handlers start are later ones.
     func cancelAll() {
-        // Handlers may start tasks, which are later ones.
-        let last = links.withLock { $0.lastNumber }
-        while let (task, link) = takeFirst(upTo: last) {
-            task?.cancel()
-            link.release()
+        var next = links.withLock { $0.takeAll() }
+        while let link = next {
+            let entry = link.takeRetainedValue()
+            next = entry.previous.take()
+            entry.next = nil
+            links.withLock { _ in entry.task.take() }?.cancel()
         }
     }
 
@@ -94,13 +101,6 @@ final class TrackedTasks: @unchecked Sendable {
                 next = entry.next
             }
             return count
-        }
-    }
-
-    private func takeFirst(upTo last: UInt64) -> (task: AnyTask?, Unmanaged<Entry>)? {
-        links.withLock { links in
-            guard let first = links.first?.takeUnretainedValue(), first.number <= last else { return nil }
-            return (first.task.take(), links.unlink(first))
         }
     }
 }

@@ -28,6 +28,27 @@ struct CancellableQueueTests {
         #expect(!later.isCancelled)
     }
 
+    /// Else it ends, and one behind it begins in the moment before it is cancelled itself.
+    @Test
+    func aRunningTaskIsCancelledAfterThoseThatWaitBehindIt() async {
+        let queue = CancellableQueue(underlyingQueue: FIFOQueue()), began = Flag()
+        let pending = Shared<[Task<Bool, Never>]>([]), seen = Shared<[Bool]>([])
+        let running = Task(on: queue) {
+            began.raise()
+            await withTaskCancellationHandler {
+                while !Task.isCancelled { await Task.yield() }
+            } onCancel: {
+                seen.access { $0 = pending.value.map(\.isCancelled) }
+            }
+        }
+        pending.access { $0 = (0..<3).map { _ in Task(on: queue) { Task.isCancelled } } }
+        await waitUntil { began.isRaised }
+        queue.cancelTasks()
+        await running.value
+        for task in pending.value { #expect(await task.value) }
+        #expect(seen.value == [true, true, true])
+    }
+
     @Test
     func suspendedTasksOfAnActorQueueAreCancelledToo() async {
         let ledger = Ledger(), queue = CancellableQueue(underlyingQueue: ledger.queue), began = Shared(0)
