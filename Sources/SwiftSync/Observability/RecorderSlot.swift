@@ -1,27 +1,26 @@
 import Synchronization
 
-/// Which recorder a queue has, if any: read by each submission, set at any time.
-///
-/// A reader looks and retains in two steps, so a recorder that was set stays alive until the slot goes, whatever is set after it.
-final class RecorderSlot: @unchecked Sendable {
-    private let current: Atomic<Unmanaged<EventRecorder>?>
-    private let kept: PriorityMutex<[EventRecorder]>
+/// Which recorder a queue has, if any. May be set at any time; a queue without one pays for one look.
+final class RecorderSlot: Sendable {
+    private let isFilled: Atomic<Bool>
+    private let content: PriorityMutex<EventRecorder?>
 
     init(_ recorder: EventRecorder?) {
-        kept = PriorityMutex(recorder.map { [$0] } ?? [])
-        current = Atomic(recorder.map(Unmanaged.passUnretained))
+        isFilled = Atomic(recorder != nil)
+        content = PriorityMutex(recorder)
     }
 
     @inline(__always)
     var recorder: EventRecorder? {
-        get {
-            current.load(ordering: .acquiring)?.takeUnretainedValue()
-        }
+        get { isFilled.load(ordering: .relaxed) ? content.withLock { $0 } : nil }
         set {
-            kept.withLock { kept in
-                if let newValue, !kept.contains(where: { $0 === newValue }) { kept.append(newValue) }
-                current.store(newValue.map(Unmanaged.passUnretained), ordering: .releasing)
+            // The former one may go, which is not to happen inside.
+            let former = content.withLock { content in
+                isFilled.store(newValue != nil, ordering: .relaxed)
+                defer { content = newValue }
+                return content
             }
+            withExtendedLifetime(former) {}
         }
     }
 }

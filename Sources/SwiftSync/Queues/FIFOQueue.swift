@@ -50,7 +50,7 @@ public final class FIFOQueue: Sendable {
 
     /// What keeps the queue's last events, if anything does.
     ///
-    /// May be set at any time and from anywhere, for all that is submitted from then on. The queue keeps each recorder that it has had until it goes itself.
+    /// May be set at any time and from anywhere, for all that is submitted from then on; what was submitted before goes on with the one of its time.
     public var recorder: EventRecorder? {
         get { storage.recorder }
         set { storage.recorder = newValue }

@@ -15,7 +15,7 @@ public class WorkQueueBase: @unchecked Sendable {
 
     /// What keeps the queue's last events, if anything does: closures, callers and tasks; not the jobs of actors and tasks.
     ///
-    /// May be set at any time and from anywhere, for all that is queued from then on. The queue keeps each recorder that it has had until it goes itself.
+    /// May be set at any time and from anywhere, for all that is queued from then on; what was queued before goes on with the one of its time.
     public final var recorder: EventRecorder? {
         get { core.recorder }
         set { core.recorder = newValue }

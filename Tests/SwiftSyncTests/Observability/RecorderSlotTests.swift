@@ -46,19 +46,22 @@ struct RecorderSlotTests {
         #expect(recorder.events.last?.tag == "ActorQueue screen" && kinds(recorder).count == 6)
     }
 
-    @Test func aRecorderIsKeptUntilItsQueueGoes() {
+    @Test func aRecorderGoesWhenItIsReplacedAndNothingQueuedNeedsIt() {
         weak var first: EventRecorder?
-        var queue: WorkQueue? = WorkQueue(label: "kept")
+        let queue = WorkQueue(label: "kept"), blocked = Blocked(queue)
         do {
             let recorder = EventRecorder(label: "first")
             first = recorder
-            queue?.recorder = recorder
-            queue?.recorder = EventRecorder(label: "second")
+            queue.recorder = recorder
         }
-        queue?.sync {}
-        #expect(first != nil && queue?.recorder != nil)
-        queue = nil
-        #expect(first == nil)
+        queue.async {}
+        queue.recorder = EventRecorder(label: "second")
+        #expect(first != nil)
+        blocked.release()
+        queue.drain()
+        queue.sync {}
+        waitUntil { first == nil }
+        #expect(queue.recorder?.events.count == 3)
     }
 
     /// What one recorder has begun to record of a work it goes on with, whichever is set meanwhile.
