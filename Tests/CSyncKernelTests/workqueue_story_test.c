@@ -182,7 +182,51 @@ static void a_drain_waits_until_refused_work_was_told(void) {
     CHECK_STATUS(csk_workqueue_destroy(&wide), 0);
 }
 
+/* Work that came while a worker of a concurrent queue was on its way was left to that worker, which took what was sorted and did not look into the
+ * inbox: with workers to spare it waited until somebody else's work had ended, here for ever. */
+static void wait_for_the_second(csk_work_t *work, int status) {
+    wait_until(LOAD(&told) == 1);
+    run_job(work, status);
+}
+
+static void tell_the_first(csk_work_t *work, int status) {
+    ADD(&told, 1);
+    run_job(work, status);
+}
+
+static uint32_t held, let_go;
+
+static void hold_worker(csk_pool_item_t *item) {
+    (void)item;
+    ADD(&held, 1);
+    wait_until(LOAD(&let_go));
+    ADD(&held, -1);
+}
+
+static void work_does_not_wait_for_other_work_where_the_queue_is_wide_enough(void) {
+    enum { WORKERS = 2 };
+    for (uint32_t i = 0; i < 200 / TEST_SLOWDOWN; i++) {
+        csk_pool_item_t items[WORKERS];
+        job_t first = job_named(0), second = job_named(1);
+        CHECK_STATUS(csk_workqueue_init(&wide, &(csk_workqueue_attr_t){ .width = 2 + i % 3 }), 0);
+        forget_notes();
+        STORE(&told, 0);
+        STORE(&let_go, 0);
+        for (int j = 0; j < WORKERS; j++) CHECK_STATUS(csk_pool_post(&items[j], hold_worker), 0);
+        wait_until(LOAD(&held) == WORKERS);
+        CHECK_STATUS(csk_workqueue_suspend(&wide), 0);
+        CHECK_STATUS(csk_workqueue_enqueue(&wide, &first.work, wait_for_the_second), 0);
+        CHECK_STATUS(csk_workqueue_resume(&wide), 0);
+        CHECK_STATUS(csk_workqueue_enqueue(&wide, &second.work, tell_the_first), 0);
+        STORE(&let_go, 1);
+        wait_until(notes_so_far() == 2); /* a drain would sort, and ask for a worker */
+        end_queue(&wide);
+        wait_until(LOAD(&held) == 0);
+    }
+}
+
 TEST_MAIN(
+    TEST(work_does_not_wait_for_other_work_where_the_queue_is_wide_enough),
     TEST(cancelling_work_that_queues_itself_again_takes_out_nothing_else), TEST(a_queue_that_drops_its_oldest_takes_no_caller_of_another_rank),
     TEST(as_many_barriers_as_works_take_no_longer_than_works), TEST(a_callers_turn_makes_no_room_beyond_the_capacity),
     TEST(a_callers_function_may_release_the_queue), TEST(a_drain_waits_until_refused_work_was_told))

@@ -121,6 +121,15 @@ static void queues_two_that_meet(void) {
 }
 CLIENT(workqueue_wide_two_that_meet, .setup = make_wide, .threads = { queues_two_that_meet }, .check = all_called)
 
+/* The same where the second comes as the worker for the first is on its way, or watches the inbox: it is left to that worker. */
+static void queues_one_that_waits(void) {
+    EXPECT_EQUAL(csk_workqueue_suspend(shared->queue), 0);
+    shared->jobs[0].accepted = csk_workqueue_enqueue(shared->queue, &shared->jobs[0].work, waits_for_second);
+    EXPECT_EQUAL(csk_workqueue_resume(shared->queue), 0);
+}
+static void queues_the_second(void) { shared->jobs[1].accepted = csk_workqueue_enqueue(shared->queue, &shared->jobs[1].work, is_second); }
+CLIENT(workqueue_wide_two_that_meet_in_the_inbox, .setup = make_wide, .threads = { queues_one_that_waits, queues_the_second }, .check = all_called)
+
 /* Its item stands in the pool's list once, whoever asks for workers. */
 static csk_pool_item_t *other_item;
 static void ran_other(csk_pool_item_t *item) {

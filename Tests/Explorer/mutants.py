@@ -212,6 +212,7 @@ MUTANTS = [
     ("urgency is cleared by a store", WQ_ORDER, " != 0 && csk_exchange(&queue->urgent, 0u, CSK_ACQ_REL) != 0", " != 0 && (csk_store(&queue->urgent, 0u, CSK_RELAXED), true)"),
     ("urgency is not looked at", WQ_ORDER, "csk_load(&queue->urgent, CSK_RELAXED) != 0 && csk", "false && csk"),
     ("a worker leaves with an inbox that it did not sort", WQ, "    if (work == NULL) {\n        csk_work_sort(queue);\n", "    if (work == NULL && queue->first == NULL) {\n        csk_work_sort(queue);\n"),
+    ("the last that is sorted is taken without a look", WQ_ORDER, "    if (queue->width > 1 && queue->first == queue->last) return NULL;\n", ""),
     # Blocks.
     ("a slab goes round by what one thread returned", BLOCK, "csk_fetch_add(&slab->returned, count, CSK_ACQ_REL) + count == BLOCKS", "csk_fetch_add(&slab->returned, count, CSK_ACQ_REL) * 0 + count == BLOCKS"),
     ("a slab goes round before it is complete", BLOCK, " + count == BLOCKS) hand_on", " + count >= BLOCKS - 1) hand_on"),
