@@ -1,4 +1,5 @@
 /* workqueue_story_test.c: mistakes that the work queues once made. Each test tells one of them and fails if it comes back. */
+#include "child.h"
 #include "internal/workqueue.h"
 #include "workqueue_fixture.h"
 
@@ -225,7 +226,46 @@ static void work_does_not_wait_for_other_work_where_the_queue_is_wide_enough(voi
     }
 }
 
+/* At a fork another thread stood between the two places that say whether the queue is suspended, and the child believed the wrong one: its queue ran
+ * nothing, though as many calls of resume had been made as of suspend. */
+static csk_workqueue_t toggled;
+
+static void *toggle(void *unused) {
+    (void)unused;
+    while (!LOAD(&stop)) {
+        CHECK_STATUS(csk_workqueue_suspend(&toggled), 0);
+        CHECK_STATUS(csk_workqueue_resume(&toggled), 0);
+    }
+    return NULL;
+}
+
+static void run_in_the_child(void *unused) {
+    (void)unused;
+    job_t job = job_named(0);
+    queue_job(&toggled, &job);
+    if (LOAD(&toggled.state) & STATE_SUSPENDS) CHECK_STATUS(csk_workqueue_resume(&toggled), 0);
+    wait_until(LOAD(&job.calls) == 1);
+}
+
+static void a_queue_forked_while_another_thread_resumes_it_is_resumed_or_not(void) {
+#ifdef __SANITIZE_THREAD__
+    printf("not under ThreadSanitizer; ");
+    return;
+#endif
+    job_t job = job_named(0);
+    forget_notes();
+    queue_job(&toggled, &job);
+    drain(&toggled);
+    STORE(&stop, 0);
+    pthread_t thread = start_thread(toggle, NULL);
+    for (int i = 0; i < 400 / TEST_SLOWDOWN; i++) in_a_child(run_in_the_child, NULL);
+    STORE(&stop, 1);
+    join_thread(thread);
+    end_queue(&toggled);
+}
+
 TEST_MAIN(
+    TEST(a_queue_forked_while_another_thread_resumes_it_is_resumed_or_not),
     TEST(work_does_not_wait_for_other_work_where_the_queue_is_wide_enough),
     TEST(cancelling_work_that_queues_itself_again_takes_out_nothing_else), TEST(a_queue_that_drops_its_oldest_takes_no_caller_of_another_rank),
     TEST(as_many_barriers_as_works_take_no_longer_than_works), TEST(a_callers_turn_makes_no_room_beyond_the_capacity),

@@ -91,7 +91,7 @@ static void begin_in_this_process(csk_workqueue_t *queue, uint32_t epoch) {
             seen = csk_load(&queue->epoch, CSK_ACQUIRE);
         } else if (csk_cas(&queue->epoch, &seen, beginning, CSK_ACQUIRE)) {
             csk_workqueue_t kept = { .width = queue->width, .capacity = queue->capacity, .priority = queue->priority, .when_full = queue->when_full,
-                                     .on_heap = queue->on_heap, .suspended = queue->suspended, .epoch = beginning,
+                                     .on_heap = queue->on_heap, .suspended = (queue->state & STATE_SUSPENDS) != 0, .epoch = beginning,
                                      .state = (queue->state & (STATE_SHUT | STATE_SUSPENDS)) | (queue->on_heap ? STATE_PIN_ONE : 0) };
             *queue = kept;
             csk_store(&queue->epoch, epoch, CSK_RELEASE);
