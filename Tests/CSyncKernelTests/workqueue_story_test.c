@@ -264,7 +264,45 @@ static void a_queue_forked_while_another_thread_resumes_it_is_resumed_or_not(voi
     end_queue(&toggled);
 }
 
+/* At a fork another thread of this process, a child itself, was just making a queue of the parent its own. The new child waited for that thread, which it
+ * does not have. */
+enum { PARENTS_QUEUES = 4000 };
+static csk_workqueue_t of_the_parent[PARENTS_QUEUES];
+
+static void use_all(void *unused) {
+    (void)unused;
+    for (int i = 0; i < PARENTS_QUEUES; i++) CHECK_EQ(csk_workqueue_running(&of_the_parent[i]), 0);
+}
+
+static void *use_all_of_them(void *unused) {
+    ADD(&told, 1);
+    use_all(unused);
+    return NULL;
+}
+
+static void use_and_fork(void *unused) {
+    STORE(&told, 0);
+    pthread_t thread = start_thread(use_all_of_them, unused);
+    wait_until(LOAD(&told) == 1);
+    for (int i = 0; i < 3; i++) in_a_child(use_all, unused);
+    join_thread(thread);
+}
+
+static void a_queue_forked_while_another_thread_makes_it_its_own_is_usable(void) {
+#ifdef __SANITIZE_THREAD__
+    printf("not under ThreadSanitizer; ");
+    return;
+#endif
+    job_t job = job_named(0);
+    forget_notes();
+    queue_job(&of_the_parent[0], &job); /* there is no process to tell before a pool is */
+    drain(&of_the_parent[0]);
+    use_all(NULL);
+    for (int i = 0; i < 40 / TEST_SLOWDOWN; i++) in_a_child(use_and_fork, NULL);
+}
+
 TEST_MAIN(
+    TEST(a_queue_forked_while_another_thread_makes_it_its_own_is_usable),
     TEST(a_queue_forked_while_another_thread_resumes_it_is_resumed_or_not),
     TEST(work_does_not_wait_for_other_work_where_the_queue_is_wide_enough),
     TEST(cancelling_work_that_queues_itself_again_takes_out_nothing_else), TEST(a_queue_that_drops_its_oldest_takes_no_caller_of_another_rank),

@@ -78,10 +78,10 @@ int csk_workqueue_destroy(csk_workqueue_t *queue) {
     return 0;
 }
 
-/* The parent's queue, in a child of fork: what waited there stays with the parent. Other threads of the child wait meanwhile. A queue that
- * nobody has used yet only learns where it is. */
+/* The parent's queue, in a child of fork: what waited there stays with the parent. Other threads of the child wait meanwhile, and where
+ * one of them forks, its child begins anew. A queue that nobody has used yet only learns where it is. */
 static void begin_in_this_process(csk_workqueue_t *queue, uint32_t epoch) {
-    static const uint32_t beginning = UINT32_MAX;
+    const uint32_t beginning = epoch | UINT32_C(1) << 31;
     uint32_t seen = csk_load(&queue->epoch, CSK_ACQUIRE);
     while (seen != epoch) {
         if (seen == 0) {
