@@ -239,7 +239,7 @@ MUTANTS = [
     ("cancelled work is not accounted for", WQ, "        csk_work_account(queue, csk_work_arrival(work), &done);\n        if (queue->rooms", "        if (queue->rooms"),
     ("destroying does not wait for the worker", WQ, "    while (csk_load(&queue->state, CSK_ACQUIRE) & STATE_PINS) csk_platform_yield();\n", ""),
     ("the worker unpins before it looks back", WQ, "        } else if (!comes_back(queue)) {\n            csk_workqueue_unpin(queue);\n            return;\n", "        } else if (csk_workqueue_unpin(queue), !comes_back(queue)) {\n            return;\n"),
-    ("a caller does not pin", WQ_WAIT, "    bool pins = queue->on_heap;\n", "    bool pins = false;\n"),
+    ("a caller does not pin", WQ_WAIT, "    bool pins = queue->memory != NULL;\n", "    bool pins = false;\n"),
     ("releasing does not resume", WQ, "    csk_fetch_and(&queue->state, ~STATE_SUSPENDS, CSK_SEQ_CST);\n", ""),
     ("who shuts down does not pin", WQ, "    queue->refusing++;\n    csk_workqueue_pin(queue);\n", "    queue->refusing++;\n"),
     ("the owner of a queue is not known", WQ, "    csk_section_enter(section);\n    work->function(work, 0);\n", "    work->function(work, 0);\n"),
