@@ -212,6 +212,10 @@ MUTANTS = [
     ("urgency is cleared by a store", WQ_ORDER, " != 0 && csk_exchange(&queue->urgent, 0u, CSK_ACQ_REL) != 0", " != 0 && (csk_store(&queue->urgent, 0u, CSK_RELAXED), true)"),
     ("urgency is not looked at", WQ_ORDER, "csk_load(&queue->urgent, CSK_RELAXED) != 0 && csk", "false && csk"),
     ("a worker leaves with an inbox that it did not sort", WQ, "    if (work == NULL) {\n        csk_work_sort(queue);\n", "    if (work == NULL && queue->first == NULL) {\n        csk_work_sort(queue);\n"),
+    ("what is sorted with a lower rank is taken without a look", WQ_ORDER, "    if (queue->first == NULL) return NULL;\n", ""),
+    ("suspending is not noted", WQ, "    queue->suspended = 1;\n", ""),
+    ("who resumes resumes for others too", WQ, "    queue->suspended = (csk_load(&queue->state, CSK_RELAXED) & STATE_SUSPENDS) != 0;\n", "    queue->suspended = 0;\n"),
+    ("a released queue stays suspended", WQ, "    queue->suspended = 0;\n", ""),
     ("the last that is sorted is taken without a look", WQ_ORDER, "    if (queue->width > 1 && queue->first == queue->last) return NULL;\n", ""),
     # Blocks.
     ("a slab goes round by what one thread returned", BLOCK, "csk_fetch_add(&slab->returned, count, CSK_ACQ_REL) + count == BLOCKS", "csk_fetch_add(&slab->returned, count, CSK_ACQ_REL) * 0 + count == BLOCKS"),
@@ -223,6 +227,10 @@ MUTANTS = [
     ("a tally forgets the slab before", BLOCK, "    if (mine.tallies[i].slab != NULL) return_blocks(mine.tallies[i].slab, mine.tallies[i].returned);\n    mine", "    mine"),
     ("a slab is received and left there", BLOCK, "csk_exchange(place, (slab_t *)NULL, CSK_ACQUIRE)", "csk_load(place, CSK_ACQUIRE)"),
     ("a slab is handed on over another", BLOCK, "!csk_cas(place, &empty, slab, CSK_RELEASE)", "(csk_store(place, slab, CSK_RELEASE), false)"),
+    ("a complete tally keeps its slab", BLOCK, "        mine.tallies[i].slab = NULL;\n        return_blocks(slab, BLOCKS);", "        return_blocks(slab, BLOCKS);"),
+    ("a thread that does not hear of its end keeps blocks", BLOCK, "    if (keeps()) {\n", "    if (keeps() || true) {\n"),
+    ("a thread that does not hear of its end forgets blocks", BLOCK, "        return_blocks(slab, BLOCKS - 1);\n", "        (void)slab;\n"),
+    ("a thread that does not hear of its end tallies", BLOCK, "    if (CSK_UNLIKELY(!keeps())) return return_blocks(slab, 1);\n", "    keeps();\n"),
     ("a slab for which there is no place is forgotten", BLOCK, "        return;\n    }\n    free(slab);\n", "        return;\n    }\n"),
     # Work queues: room, drains, ends.
     ("room is given beyond the capacity", WQ_WAIT, "    if (queue->waiting >= queue->capacity) return NULL; /*", "    /*"),
