@@ -126,6 +126,24 @@ static void a_million_queues_are_made_and_used_and_cost_their_memory(void) {
     free(jobs);
 }
 
+static void queues_on_the_heap_begin_at_lines_and_cost_256_bytes(void) {
+    enum { COUNT = 100000 / TEST_SLOWDOWN };
+    csk_workqueue_t **queues = calloc(COUNT, sizeof *queues);
+    CHECK(queues != NULL);
+    size_t before = mallinfo2().arena + mallinfo2().hblkhd;
+    for (int i = 0; i < COUNT; i++) {
+        CHECK_STATUS(csk_workqueue_create(&queues[i], NULL), 0);
+        CHECK_EQ((uintptr_t)queues[i] % 64, 0);
+    }
+#if TEST_SLOWDOWN == 1
+    CHECK_LE(mallinfo2().arena + mallinfo2().hblkhd, before + 256 * COUNT + 1024 * 1024);
+#else
+    (void)before;
+#endif
+    for (int i = 0; i < COUNT; i++) csk_workqueue_release(queues[i]);
+    free(queues);
+}
+
 /* Each of them waits until all have begun: so many workers are needed, and come. */
 static uint32_t begun;
 enum { BLOCKING = 600 / TEST_SLOWDOWN };
@@ -286,4 +304,5 @@ TEST_MAIN(
     TEST(a_callers_function_may_fork_and_return_in_the_child), TEST(work_may_fork_and_return_in_the_child),
     TEST(the_childs_queues_are_empty_and_usable), TEST(work_may_be_freed_in_its_function), TEST(a_queue_may_be_destroyed_right_after_its_drain),
     TEST(work_may_queue_itself_again), TEST(a_released_queue_runs_what_it_holds), TEST(a_queue_may_be_released_from_its_own_work),
-    TEST(a_million_queues_are_made_and_used_and_cost_their_memory), TEST(queues_whose_work_blocks_get_workers_until_all_have_begun))
+    TEST(a_million_queues_are_made_and_used_and_cost_their_memory), TEST(queues_on_the_heap_begin_at_lines_and_cost_256_bytes),
+    TEST(queues_whose_work_blocks_get_workers_until_all_have_begun))

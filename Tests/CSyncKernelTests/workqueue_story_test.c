@@ -1,4 +1,5 @@
 /* workqueue_story_test.c: mistakes that the work queues once made. Each test tells one of them and fails if it comes back. */
+#include "child.h"
 #include "internal/workqueue.h"
 #include "workqueue_fixture.h"
 
@@ -182,7 +183,128 @@ static void a_drain_waits_until_refused_work_was_told(void) {
     CHECK_STATUS(csk_workqueue_destroy(&wide), 0);
 }
 
+/* Work that came while a worker of a concurrent queue was on its way was left to that worker, which took what was sorted and did not look into the
+ * inbox: with workers to spare it waited until somebody else's work had ended, here for ever. */
+static void wait_for_the_second(csk_work_t *work, int status) {
+    wait_until(LOAD(&told) == 1);
+    run_job(work, status);
+}
+
+static void tell_the_first(csk_work_t *work, int status) {
+    ADD(&told, 1);
+    run_job(work, status);
+}
+
+static uint32_t held, let_go;
+
+static void hold_worker(csk_pool_item_t *item) {
+    (void)item;
+    ADD(&held, 1);
+    wait_until(LOAD(&let_go));
+    ADD(&held, -1);
+}
+
+static void work_does_not_wait_for_other_work_where_the_queue_is_wide_enough(void) {
+    enum { WORKERS = 2 };
+    for (uint32_t i = 0; i < 200 / TEST_SLOWDOWN; i++) {
+        csk_pool_item_t items[WORKERS];
+        job_t first = job_named(0), second = job_named(1);
+        CHECK_STATUS(csk_workqueue_init(&wide, &(csk_workqueue_attr_t){ .width = 2 + i % 3 }), 0);
+        forget_notes();
+        STORE(&told, 0);
+        STORE(&let_go, 0);
+        for (int j = 0; j < WORKERS; j++) CHECK_STATUS(csk_pool_post(&items[j], hold_worker), 0);
+        wait_until(LOAD(&held) == WORKERS);
+        CHECK_STATUS(csk_workqueue_suspend(&wide), 0);
+        CHECK_STATUS(csk_workqueue_enqueue(&wide, &first.work, wait_for_the_second), 0);
+        CHECK_STATUS(csk_workqueue_resume(&wide), 0);
+        CHECK_STATUS(csk_workqueue_enqueue(&wide, &second.work, tell_the_first), 0);
+        STORE(&let_go, 1);
+        wait_until(notes_so_far() == 2); /* a drain would sort, and ask for a worker */
+        end_queue(&wide);
+        wait_until(LOAD(&held) == 0);
+    }
+}
+
+/* At a fork another thread stood between the two places that say whether the queue is suspended, and the child believed the wrong one: its queue ran
+ * nothing, though as many calls of resume had been made as of suspend. */
+static csk_workqueue_t toggled;
+
+static void *toggle(void *unused) {
+    (void)unused;
+    while (!LOAD(&stop)) {
+        CHECK_STATUS(csk_workqueue_suspend(&toggled), 0);
+        CHECK_STATUS(csk_workqueue_resume(&toggled), 0);
+    }
+    return NULL;
+}
+
+static void run_in_the_child(void *unused) {
+    (void)unused;
+    job_t job = job_named(0);
+    queue_job(&toggled, &job);
+    if (LOAD(&toggled.state) & STATE_SUSPENDS) CHECK_STATUS(csk_workqueue_resume(&toggled), 0);
+    wait_until(LOAD(&job.calls) == 1);
+}
+
+static void a_queue_forked_while_another_thread_resumes_it_is_resumed_or_not(void) {
+#ifdef __SANITIZE_THREAD__
+    printf("not under ThreadSanitizer; ");
+    return;
+#endif
+    job_t job = job_named(0);
+    forget_notes();
+    queue_job(&toggled, &job);
+    drain(&toggled);
+    STORE(&stop, 0);
+    pthread_t thread = start_thread(toggle, NULL);
+    for (int i = 0; i < 400 / TEST_SLOWDOWN; i++) in_a_child(run_in_the_child, NULL);
+    STORE(&stop, 1);
+    join_thread(thread);
+    end_queue(&toggled);
+}
+
+/* At a fork another thread of this process, a child itself, was just making a queue of the parent its own. The new child waited for that thread, which it
+ * does not have. */
+enum { PARENTS_QUEUES = 4000 };
+static csk_workqueue_t of_the_parent[PARENTS_QUEUES];
+
+static void use_all(void *unused) {
+    (void)unused;
+    for (int i = 0; i < PARENTS_QUEUES; i++) CHECK_EQ(csk_workqueue_running(&of_the_parent[i]), 0);
+}
+
+static void *use_all_of_them(void *unused) {
+    ADD(&told, 1);
+    use_all(unused);
+    return NULL;
+}
+
+static void use_and_fork(void *unused) {
+    STORE(&told, 0);
+    pthread_t thread = start_thread(use_all_of_them, unused);
+    wait_until(LOAD(&told) == 1);
+    for (int i = 0; i < 3; i++) in_a_child(use_all, unused);
+    join_thread(thread);
+}
+
+static void a_queue_forked_while_another_thread_makes_it_its_own_is_usable(void) {
+#ifdef __SANITIZE_THREAD__
+    printf("not under ThreadSanitizer; ");
+    return;
+#endif
+    job_t job = job_named(0);
+    forget_notes();
+    queue_job(&of_the_parent[0], &job); /* there is no process to tell before a pool is */
+    drain(&of_the_parent[0]);
+    use_all(NULL);
+    for (int i = 0; i < 40 / TEST_SLOWDOWN; i++) in_a_child(use_and_fork, NULL);
+}
+
 TEST_MAIN(
+    TEST(a_queue_forked_while_another_thread_makes_it_its_own_is_usable),
+    TEST(a_queue_forked_while_another_thread_resumes_it_is_resumed_or_not),
+    TEST(work_does_not_wait_for_other_work_where_the_queue_is_wide_enough),
     TEST(cancelling_work_that_queues_itself_again_takes_out_nothing_else), TEST(a_queue_that_drops_its_oldest_takes_no_caller_of_another_rank),
     TEST(as_many_barriers_as_works_take_no_longer_than_works), TEST(a_callers_turn_makes_no_room_beyond_the_capacity),
     TEST(a_callers_function_may_release_the_queue), TEST(a_drain_waits_until_refused_work_was_told))

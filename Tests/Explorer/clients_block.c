@@ -81,3 +81,11 @@ static void takes_six(void) {
     for (int i = 0; i < 6; i++) give(blocks[i]);
 }
 CLIENT(block_more_than_are_kept, .setup = make, .threads = { takes_six, takes_and_gives }, .check = none_is_lost)
+
+/* The first thread can't hear of its end, so nothing may stay with it. */
+static void make_refused(void) {
+    make();
+    kernel_blocks_refused = 1;
+}
+CLIENT(block_of_a_thread_that_keeps_nothing, .setup = make_refused, .threads = { fills_three, gives_three }, .check = none_is_lost)
+CLIENT(block_given_by_a_thread_that_keeps_nothing, .setup = make_refused, .threads = { gives_three, fills_three }, .check = none_is_lost)

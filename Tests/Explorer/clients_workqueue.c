@@ -121,6 +121,15 @@ static void queues_two_that_meet(void) {
 }
 CLIENT(workqueue_wide_two_that_meet, .setup = make_wide, .threads = { queues_two_that_meet }, .check = all_called)
 
+/* The same where the second comes as the worker for the first is on its way, or watches the inbox: it is left to that worker. */
+static void queues_one_that_waits(void) {
+    EXPECT_EQUAL(csk_workqueue_suspend(shared->queue), 0);
+    shared->jobs[0].accepted = csk_workqueue_enqueue(shared->queue, &shared->jobs[0].work, waits_for_second);
+    EXPECT_EQUAL(csk_workqueue_resume(shared->queue), 0);
+}
+static void queues_the_second(void) { shared->jobs[1].accepted = csk_workqueue_enqueue(shared->queue, &shared->jobs[1].work, is_second); }
+CLIENT(workqueue_wide_two_that_meet_in_the_inbox, .setup = make_wide, .threads = { queues_one_that_waits, queues_the_second }, .check = all_called)
+
 /* Its item stands in the pool's list once, whoever asks for workers. */
 static csk_pool_item_t *other_item;
 static void ran_other(csk_pool_item_t *item) {
@@ -158,19 +167,30 @@ static void runs_urgent(csk_work_t *work, int status) {
     urgent_done |= 1u << ((job_t *)work - shared->jobs);
     runs(work, status);
 }
-static void queue_urgent(int index) {
-    shared->jobs[index].accepted = csk_workqueue_enqueue_ranked(shared->queue, &shared->jobs[index].work, csk_rank(1, CSK_PLACE_BACK), runs_urgent);
+static void queue_urgent(int index, csk_rank_t rank) {
+    shared->jobs[index].accepted = csk_workqueue_enqueue_ranked(shared->queue, &shared->jobs[index].work, rank, runs_urgent);
     __atomic_fetch_or(&told, 1u << index, __ATOMIC_SEQ_CST);
 }
-static void queues_three_at_once(void) {
+static void queue_three(csk_rank_t rank) {
     EXPECT_EQUAL(csk_workqueue_suspend(shared->queue), 0);
-    for (int i = 0; i < 3; i++) shared->jobs[i].accepted = csk_workqueue_enqueue(shared->queue, &shared->jobs[i].work, runs_behind_urgent);
+    for (int i = 0; i < 3; i++) {
+        csk_work_t *work = &shared->jobs[i].work;
+        shared->jobs[i].accepted = csk_workqueue_enqueue_ranked(shared->queue, work, rank, runs_behind_urgent);
+    }
     EXPECT_EQUAL(csk_workqueue_resume(shared->queue), 0);
 }
-static void queues_urgent_3(void) { queue_urgent(3); }
-static void queues_urgent_4(void) { queue_urgent(4); }
+static void queues_three_at_once(void) { queue_three(csk_rank(0, CSK_PLACE_BACK)); }
+static void queues_urgent_3(void) { queue_urgent(3, csk_rank(1, CSK_PLACE_BACK)); }
+static void queues_urgent_4(void) { queue_urgent(4, csk_rank(1, CSK_PLACE_BACK)); }
 CLIENT(workqueue_urgent, .setup = make_with_urgent, .threads = { queues_three_at_once, queues_urgent_3 }, .check = all_called)
 CLIENT(workqueue_two_urgent, .setup = make_with_urgent, .threads = { queues_three_at_once, queues_urgent_3, queues_urgent_4 }, .check = all_called)
+
+/* The same with the place before all others of the queue's own priority, and with that priority before lower ones. */
+static void queues_in_front_3(void) { queue_urgent(3, csk_rank(0, CSK_PLACE_FRONT)); }
+static void queues_three_at_the_back(void) { queue_three(csk_rank(0, CSK_PLACE_LAST)); }
+static void queues_own_3(void) { queue_urgent(3, csk_rank(0, CSK_PLACE_BACK)); }
+CLIENT(workqueue_in_front, .setup = make_with_urgent, .threads = { queues_three_at_once, queues_in_front_3 }, .check = all_called)
+CLIENT(workqueue_own_before_lower, .setup = make_with_urgent, .threads = { queues_three_at_the_back, queues_own_3 }, .check = all_called)
 
 /* ---- Callers --------------------------------------------------------------------------------------------------------------------- */
 
@@ -306,6 +326,8 @@ static void suspends_and_resumes(void) {
     EXPECT_EQUAL(csk_workqueue_resume(shared->queue), 0);
 }
 CLIENT(workqueue_suspend, .setup = make_serial, .threads = { queues_0_1, suspends_and_resumes }, .check = all_called)
+/* Another suspends at the same time; neither resumes for both. */
+CLIENT(workqueue_suspended_by_two, .setup = make_serial, .threads = { queues_0_1, suspends_and_resumes, suspends_and_resumes }, .check = all_called)
 CLIENT(workqueue_suspend_with_callers, .setup = make_wide, .threads = { queues_beside_and_calls, suspends_and_resumes }, .check = callers_served)
 
 /* ---- Room --------------------------------------------------------------------------------------------------------------------------- */

@@ -21,5 +21,6 @@ void kernel_reset_rcu(void);
 void kernel_reset_tls(void);
 void kernel_reset_blocks(void);
 uint32_t kernel_blocks_lost(void);
+extern uint32_t kernel_blocks_refused;
 
 #endif

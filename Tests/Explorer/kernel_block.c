@@ -3,10 +3,18 @@
 
 #include <stdlib.h>
 
+#include "internal/thread_exit.h"
+
 #define CSK_BLOCK_LIMITS
 enum { SLAB_SIZE = 256, SLABS_KEPT = 2, TALLIES = 1 };
 
 static uint32_t slabs_made, slabs_freed;
+
+/* Bit by bit the threads that can't hear of their end. */
+uint32_t kernel_blocks_refused;
+static int enroll(csk_thread_exit_stage_t stage, void (*function)(void)) {
+    return kernel_blocks_refused >> explore_thread() & 1 ? EAGAIN : csk_thread_exit_enroll(stage, function);
+}
 
 static int make_slab(void **slab, size_t size) {
     *slab = (void *)(((uintptr_t)explore_allocate(2 * SLAB_SIZE) + SLAB_SIZE - 1) & ~(uintptr_t)(SLAB_SIZE - 1));
@@ -20,13 +28,14 @@ static void free_slab(void *slab) {
 
 #define posix_memalign(slab, alignment, size) make_slab((slab), (size))
 #define free(slab) free_slab(slab)
+#define csk_thread_exit_enroll(stage, function) enroll((stage), (function))
 #include "block.c"
 
 #include "internal.h"
 
 void kernel_reset_blocks(void) {
     for (int i = 0; i < SLABS_KEPT; i++) kept[i] = NULL;
-    filled = slabs_made = slabs_freed = 0;
+    filled = slabs_made = slabs_freed = kernel_blocks_refused = 0;
 }
 
 /* How many slabs are neither kept nor freed. */

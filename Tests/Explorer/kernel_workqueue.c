@@ -1,6 +1,11 @@
 /* kernel_workqueue.c: the kernel's workqueue.c with queues on the heap in the memory of a schedule. */
 #include "explorer.h"
 
-#define aligned_alloc(alignment, size) explore_allocate(size)
-#define free(memory) explore_free((memory), sizeof(csk_workqueue_t))
+#include <stdlib.h>
+
+static size_t made_size;
+static void *make_queue(size_t size) { return explore_allocate(made_size = size); }
+
+#define malloc(size) make_queue(size)
+#define free(memory) explore_free((memory), made_size)
 #include "workqueue.c"

@@ -36,15 +36,17 @@ int csk_workqueue_init(csk_workqueue_t *queue, const csk_workqueue_attr_t *attr)
     return 0;
 }
 
+/* Aligned here: aligned_alloc takes 320 bytes for a queue, where malloc takes 256 and is 1.5 to 3 times as fast. */
 int csk_workqueue_create(csk_workqueue_t **queue, const csk_workqueue_attr_t *attr) {
-    csk_workqueue_t *made = aligned_alloc(64, sizeof *made);
-    if (made == NULL) return ENOMEM;
+    char *memory = malloc(sizeof(csk_workqueue_t) + 64 - _Alignof(max_align_t));
+    if (memory == NULL) return ENOMEM;
+    csk_workqueue_t *made = (csk_workqueue_t *)(memory + (-(uintptr_t)memory & 63));
     int error = csk_workqueue_init(made, attr);
     if (error != 0) {
-        free(made);
+        free(memory);
         return error;
     }
-    made->on_heap = 1;
+    made->memory = memory;
     made->state = STATE_PIN_ONE;
     *queue = made;
     return 0;
@@ -52,9 +54,9 @@ int csk_workqueue_create(csk_workqueue_t **queue, const csk_workqueue_attr_t *at
 
 /* The last access of a worker, and of the owner of a queue on the heap. */
 void csk_workqueue_unpin(csk_workqueue_t *queue) {
-    bool on_heap = queue->on_heap;
+    void *memory = queue->memory;
     uint64_t before = csk_fetch_add(&queue->state, -STATE_PIN_ONE, CSK_ACQ_REL);
-    if (on_heap && (before & STATE_PINS) == STATE_PIN_ONE) free(queue);
+    if (memory != NULL && (before & STATE_PINS) == STATE_PIN_ONE) free(memory);
 }
 
 /* Pins are only about memory: work that waits on a queue without a handle has a worker, or somebody whose section ends. */
@@ -78,10 +80,10 @@ int csk_workqueue_destroy(csk_workqueue_t *queue) {
     return 0;
 }
 
-/* The parent's queue, in a child of fork: what waited there stays with the parent. Other threads of the child wait meanwhile. A queue that
- * nobody has used yet only learns where it is. */
+/* The parent's queue, in a child of fork: what waited there stays with the parent. Other threads of the child wait meanwhile, and where
+ * one of them forks, its child begins anew. A queue that nobody has used yet only learns where it is. */
 static void begin_in_this_process(csk_workqueue_t *queue, uint32_t epoch) {
-    static const uint32_t beginning = UINT32_MAX;
+    const uint32_t beginning = epoch | UINT32_C(1) << 31;
     uint32_t seen = csk_load(&queue->epoch, CSK_ACQUIRE);
     while (seen != epoch) {
         if (seen == 0) {
@@ -91,8 +93,8 @@ static void begin_in_this_process(csk_workqueue_t *queue, uint32_t epoch) {
             seen = csk_load(&queue->epoch, CSK_ACQUIRE);
         } else if (csk_cas(&queue->epoch, &seen, beginning, CSK_ACQUIRE)) {
             csk_workqueue_t kept = { .width = queue->width, .capacity = queue->capacity, .priority = queue->priority, .when_full = queue->when_full,
-                                     .on_heap = queue->on_heap, .suspended = queue->suspended, .epoch = beginning,
-                                     .state = (queue->state & (STATE_SHUT | STATE_SUSPENDS)) | (queue->on_heap ? STATE_PIN_ONE : 0) };
+                                     .memory = queue->memory, .suspended = (queue->state & STATE_SUSPENDS) != 0, .epoch = beginning,
+                                     .state = (queue->state & (STATE_SHUT | STATE_SUSPENDS)) | (queue->memory != NULL ? STATE_PIN_ONE : 0) };
             *queue = kept;
             csk_store(&queue->epoch, epoch, CSK_RELEASE);
             return;

@@ -147,6 +147,8 @@ csk_work_t *csk_work_take(csk_workqueue_t *queue, csk_section_t *section, bool o
 
 csk_work_t *csk_work_take_sorted(csk_workqueue_t *queue, csk_section_t *section) {
     if (queue->first == NULL) return NULL;
+    /* Whoever queued as this worker was on its way left it to it to ask for the next one, which it does for what is sorted. */
+    if (queue->width > 1 && queue->first == queue->last) return NULL;
     /* Cleared before the inbox is read. */
     if (CSK_UNLIKELY(csk_load(&queue->urgent, CSK_RELAXED) != 0 && csk_exchange(&queue->urgent, 0u, CSK_ACQ_REL) != 0)) return NULL;
     return csk_work_take(queue, section, false);

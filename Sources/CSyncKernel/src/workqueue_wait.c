@@ -110,7 +110,7 @@ int csk_workqueue_sync(csk_workqueue_t *queue, csk_rank_t rank, bool barrier, in
     int error = csk_workqueue_ready(queue);
     if (error != 0) return error;
     /* The function may give up a queue on the heap. In a child that it forks the pin is gone. */
-    bool pins = queue->on_heap;
+    bool pins = queue->memory != NULL;
     uint32_t epoch = csk_pool_epoch();
     if (pins) csk_workqueue_pin(queue);
     error = call_in_turn(queue, rank, barrier, deadline_ns, function, context);

@@ -34,19 +34,20 @@ final class TaskQueueChanges: @unchecked Sendable {
         }
     }
 
-    /// A push that waits, for room or to deliver. All but the semaphore is guarded by the recorder's lock.
-    final class Waiter {
-        fileprivate enum Answer { case none, goOn, deliver }
+    /// A push that waits, for room or to deliver. Made, woken and freed outside the recorder's lock, which guards the rest.
+    private final class Waiter {
+        enum Answer { case none, goOn, deliver }
 
-        fileprivate let isAnswered = DispatchSemaphore(value: 0)
-        @exclusivity(unchecked) fileprivate var answer = Answer.none
+        let isAnswered = DispatchSemaphore(value: 0)
+        @exclusivity(unchecked) var answer = Answer.none
+        @exclusivity(unchecked) var next: Waiter?
     }
 
     /// What is left to do for a call that has queued a batch.
     enum Duty {
         case none
         case deliver
-        case wait(Waiter)
+        case wait
     }
 
     static let capacity = 1024
@@ -67,7 +68,8 @@ final class TaskQueueChanges: @unchecked Sendable {
     @exclusivity(unchecked) private var deliverer: pthread_t?
     /// How many batches the deliverer has taken.
     @exclusivity(unchecked) private var takenCount = 0
-    @exclusivity(unchecked) private var waiters: [Waiter] = []
+    @exclusivity(unchecked) private var firstWaiter: Waiter?
+    @exclusivity(unchecked) private var lastWaiter: Waiter?
 
     init(recorder: EventRecorder) {
         self.recorder = recorder
@@ -99,10 +101,12 @@ final class TaskQueueChanges: @unchecked Sendable {
             isDelivering = true
             return .deliver
         }
-        guard mayWait, waitingCount > Self.capacity || takenCount >= Self.turn, deliverer != pthread_self() else { return .none }
-        let waiter = Waiter()
-        waiters.append(waiter)
-        return .wait(waiter)
+        return mayWait && isBehind ? .wait : .none
+    }
+
+    /// Whether a push on this thread is to wait. Under the lock.
+    private var isBehind: Bool {
+        isDelivering && (waitingCount > Self.capacity || takenCount >= Self.turn) && deliverer != pthread_self()
     }
 
     /// Without the lock.
@@ -110,18 +114,37 @@ final class TaskQueueChanges: @unchecked Sendable {
         switch duty {
         case .none: break
         case .deliver: deliver()
-        case .wait(let waiter): wait(waiter)
+        case .wait: wait()
         }
     }
 
-    private func wait(_ waiter: Waiter) {
-        if waiter.isAnswered.wait(timeout: .now() + Self.patience) == .timedOut {
-            recorder.lock()
-            waiters.removeAll { $0 === waiter }
-            recorder.unlock()
+    private func wait() {
+        let waiter = Waiter()
+        recorder.lock()
+        let waits = isBehind
+        if waits {
+            if let lastWaiter { lastWaiter.next = waiter } else { firstWaiter = waiter }
+            lastWaiter = waiter
         }
-        // Off the list, nobody changes it any more.
-        if waiter.answer == .deliver { deliver() }
+        recorder.unlock()
+        guard waits else { return }
+        _ = waiter.isAnswered.wait(timeout: .now() + Self.patience)
+        recorder.lock()
+        // An answer may have come just after the time was over.
+        if waiter.answer == .none { remove(waiter) }
+        let answer = waiter.answer
+        recorder.unlock()
+        if answer == .deliver { deliver() }
+    }
+
+    /// Under the lock. Its thread keeps it alive, as those of the others do.
+    private func remove(_ waiter: Waiter) {
+        var previous: Waiter?
+        var found = firstWaiter
+        while let other = found, other !== waiter { (previous, found) = (other, other.next) }
+        if let previous { previous.next = waiter.next } else { firstWaiter = waiter.next }
+        if waiter.next == nil { lastWaiter = previous }
+        waiter.next = nil
     }
 
     private func deliver() {
@@ -135,20 +158,42 @@ final class TaskQueueChanges: @unchecked Sendable {
     /// The oldest batch. Nil when there is none, or when somebody else goes on.
     private func next(_ isFirst: Bool) -> Batch? {
         recorder.lock()
-        defer { recorder.unlock() }
         if isFirst {
             deliverer = pthread_self()
             takenCount = 0
         }
-        if takenCount >= Self.turn, !waiters.isEmpty, first != nil {
+        var answered = answerWaiters()
+        let batch = deliverer == nil ? nil : take()
+        recorder.unlock()
+        while let waiter = answered {
+            answered = waiter.next.take()
+            waiter.isAnswered.signal()
+        }
+        return batch
+    }
+
+    /// Under the lock. Gives the waiters to be woken; without a deliverer the first of them is the next.
+    private func answerWaiters() -> Waiter? {
+        if takenCount >= Self.turn, first != nil, let waiter = firstWaiter {
+            firstWaiter = waiter.next.take()
+            if firstWaiter == nil { lastWaiter = nil }
+            waiter.answer = .deliver
             deliverer = nil
-            answer(waiters.removeFirst(), .deliver)
-            return nil
+            return waiter
         }
-        if waitingCount <= Self.capacity / 2, takenCount < Self.turn || first == nil {
-            for waiter in waiters { answer(waiter, .goOn) }
-            waiters.removeAll(keepingCapacity: true)
+        guard waitingCount <= Self.capacity / 2, takenCount < Self.turn || first == nil else { return nil }
+        let answered = firstWaiter.take()
+        lastWaiter = nil
+        var waiter = answered
+        while let found = waiter {
+            found.answer = .goOn
+            waiter = found.next
         }
+        return answered
+    }
+
+    /// Under the lock.
+    private func take() -> Batch? {
         guard let batch = first else {
             isDelivering = false
             deliverer = nil
@@ -159,11 +204,6 @@ final class TaskQueueChanges: @unchecked Sendable {
         waitingCount -= 1
         takenCount += 1
         return batch
-    }
-
-    private func answer(_ waiter: Waiter, _ answer: Waiter.Answer) {
-        waiter.answer = answer
-        waiter.isAnswered.signal()
     }
 
     /// Makes the new list outside the lock, anew if another thread has been faster.

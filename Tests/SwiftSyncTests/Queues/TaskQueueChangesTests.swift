@@ -163,4 +163,19 @@ struct TaskQueueChangesTests {
         }
         #expect(queue.isIdle && queue.changes.untoldCount == 0)
     }
+
+    /// Each of two threads tells the changes of one queue and pushes to the other meanwhile.
+    @Test func handlersThatPushToEachOthersQueuesGoOn() {
+        let queues = [TaskQueue.make(), TaskQueue.make()], left = Shared(20 * TaskQueueChanges.turn)
+        for (index, queue) in queues.enumerated() {
+            _ = queue.observe { change in
+                guard change == .idle, left.access({ $0 -= 1; return $0 > 0 }) else { return }
+                queues[1 - index].push { $0.release() }
+                queue.push { $0.release() }
+            }
+        }
+        Threads.run(2) { queues[$0].push { $0.release() } }
+        waitUntil { queues.allSatisfy { $0.isIdle && $0.changes.untoldCount == 0 } }
+        #expect(left.value <= 0)
+    }
 }

@@ -67,9 +67,9 @@ typedef struct csk_workqueue {
     int32_t priority;
     struct csk_workqueue_wait *drains, *rooms; /* who waits for the queue's work, and for room */
     csk_work_t *later_first, *later_last;      /* these wait for the barrier */
-    uint8_t when_full, on_heap;
+    void *memory;                              /* that of a queue on the heap */
     uint32_t urgent;                           /* something in the inbox comes before what waits with the queue's own priority */
-    uint64_t reserved_1;
+    uint8_t when_full;
     /* What workers change. */
     uint32_t lock, waiting, running, refusing; /* refusing: threads that tell ECANCELED */
     int64_t arrivals;
