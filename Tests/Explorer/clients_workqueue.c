@@ -149,6 +149,45 @@ static void all_and_other_ran(void) {
 }
 CLIENT(workqueue_wide_beside_others, .setup = make_wide, .threads = { queues_0_1, posts_others }, .check = all_and_other_ran)
 
+/* Works that never rest keep all workers, and have asked for one more: each gives way to others all the same, and comes back. */
+static uint32_t runs_beside_other;
+static void make_restless(void) {
+    make_wide();
+    runs_beside_other = 0;
+}
+static void runs_without_rest(csk_work_t *work, int status) {
+    job_t *job = (job_t *)work;
+    (void)status;
+    if (csk_pool_queued() > 1) runs_beside_other++; /* the other, and the queue itself */
+    if (++job->status < 12) EXPECT_EQUAL(csk_workqueue_enqueue(shared->queue, work, runs_without_rest), 0);
+    else job->calls++;
+}
+static void queues_three_without_rest(void) {
+    for (int i = 0; i < 3; i++) shared->jobs[i].accepted = csk_workqueue_enqueue(shared->queue, &shared->jobs[i].work, runs_without_rest);
+}
+static void posts_another(void) {
+    csk_pool_item_t *item = explore_allocate(sizeof *item);
+    EXPECT_EQUAL(csk_pool_post(item, ran_other), 0);
+}
+static void other_ran_soon(void) {
+    all_called();
+    EXPECT_EQUAL(shared->flag, 1);
+    EXPECT(runs_beside_other <= 4);
+}
+CLIENT(workqueue_wide_without_rest, .setup = make_restless, .threads = { queues_three_without_rest, posts_another }, .check = other_ran_soon)
+
+/* Who gives way to a worker on its way has counted until then: what came meanwhile may need another one beside that. */
+static void ran_beside(csk_pool_item_t *item) { explore_free(item, sizeof *item); }
+static void posts_two_others(void) {
+    for (int i = 0; i < 2; i++) EXPECT_EQUAL(csk_pool_post(explore_allocate(sizeof(csk_pool_item_t)), ran_beside), 0);
+}
+static void queues_one_and_two_that_meet(void) {
+    queue_one(2);
+    shared->jobs[0].accepted = csk_workqueue_enqueue(shared->queue, &shared->jobs[0].work, waits_for_second);
+    queues_the_second();
+}
+CLIENT(workqueue_wide_two_that_meet_beside_others, .setup = make_wide, .threads = { queues_one_and_two_that_meet, posts_two_others }, .check = all_called)
+
 /* ---- What is urgent ------------------------------------------------------------------------------------------------------------- */
 
 /* Each bit an urgent job: `told`, its enqueueing has returned; `due`, it had before the work that ran last ended. */

@@ -5,8 +5,10 @@
 
 /* A worker that found its queue empty stays that long: about what it costs to call one. */
 static const int64_t linger_ns = 2000;
-/* After that many works in a row other queues get the worker. */
-static const uint32_t quantum = 128;
+/* After that many works in a row other queues get the worker. In the explorer, after each. */
+#ifndef CSK_WORKQUEUE_LIMITS
+enum { QUANTUM = 128 };
+#endif
 
 static _Thread_local csk_section_t *innermost __attribute__((tls_model("initial-exec")));
 
@@ -267,11 +269,17 @@ static bool comes_back(csk_workqueue_t *queue) {
     return false;
 }
 
-/* True: others are served before this queue is again, by whichever worker comes for it. */
-static bool steps_back(csk_workqueue_t *queue) {
-    if (csk_fetch_or(&queue->state, STATE_POSTED, CSK_SEQ_CST) & STATE_POSTED) return false;
-    csk_pool_post(&queue->item, serve);
-    return true;
+/* Others are served before this queue is again, by whichever worker comes for it: on a concurrent queue one may be on its way. */
+static void step_back(csk_workqueue_t *queue) {
+    if (!(csk_fetch_or(&queue->state, STATE_POSTED, CSK_SEQ_CST) & STATE_POSTED)) {
+        csk_pool_post(&queue->item, serve);
+        return;
+    }
+    csk_queue_lock(&queue->lock);
+    csk_fetch_add(&queue->state, -STATE_ACTIVE_ONE, CSK_SEQ_CST);
+    csk_work_sort(queue);
+    csk_workqueue_unlock_and_look(queue);
+    csk_workqueue_unpin(queue);
 }
 
 static void serve(csk_pool_item_t *item) {
@@ -287,10 +295,10 @@ static void serve(csk_pool_item_t *item) {
             lingered = false;
             ends = run(work, &section);
             if (ends && CSK_UNLIKELY(csk_section_is_over(&section))) return; /* a child's queue has no worker yet */
-            if (++served % quantum != 0 || !others_wait(queue)) continue;
+            if (++served % QUANTUM != 0 || !others_wait(queue)) continue;
             if (ends) end(&section);
-            ends = false;
-            if (steps_back(queue)) return;
+            step_back(queue);
+            return;
         } else if (!lingered) {
             linger(queue);
             lingered = true;
