@@ -206,6 +206,29 @@ static void cancelled_while_it_waits_for_its_turn_it_is_not_called(void) {
     end_queue(&queue);
 }
 
+/* Cancelled by two at once, of whom one had taken it out of the queue, the other was told that one more call follows. None did. */
+static void cancel_too(csk_workqueue_wait_t *wait) {
+    alarm_t *alarm = wait->context;
+    CHECK_STATUS(csk_delayed_cancel(&alarm->delayed), EBUSY);
+    CHECK_EQ(alarm->calls, 0);
+}
+
+static void who_is_told_that_a_last_call_follows_gets_it(void) {
+    alarm_t alarm = fresh_alarm();
+    csk_workqueue_wait_t wait;
+    CHECK_STATUS(csk_workqueue_suspend(&queue), 0);
+    CHECK_STATUS(start(&alarm, &queue, 0, 3600000000000), 0);
+    wait_until(csk_workqueue_waiting(&queue) == 1);
+    csk_workqueue_drain_async(&queue, &wait, cancel_too, &alarm);
+    CHECK_STATUS(csk_delayed_cancel(&alarm.delayed), ENOENT);
+    CHECK_EQ(alarm.calls, 1);
+    CHECK_STATUS((int)alarm.last_status, ECANCELED);
+    CHECK_STATUS(csk_delayed_cancel(&alarm.delayed), ENOENT);
+    CHECK_STATUS(csk_workqueue_resume(&queue), 0);
+    end_queue(&queue);
+    CHECK_EQ(alarm.calls, 1);
+}
+
 static void cancelled_at_the_moment_of_its_time_it_is_called_or_not(void) {
     for (int i = 0; i < 3000 / TEST_SLOWDOWN; i++) {
         alarm_t *alarm = calloc(1, sizeof *alarm);
@@ -259,6 +282,28 @@ static void a_queue_that_was_shut_down_ends_it(void) {
     }
 }
 
+/* Destroying the queue waited for the very call that destroyed it, on the timer's thread for ever. */
+static csk_workqueue_t closed;
+
+static void end_the_queue_inside(csk_work_t *work, int status) {
+    CHECK_STATUS(status, ESHUTDOWN);
+    CHECK(csk_workqueue_is_current(&closed));
+    CHECK_STATUS(csk_workqueue_drain(&closed, CSK_NEVER), EDEADLK);
+    CHECK_STATUS(csk_workqueue_destroy(&closed), EDEADLK);
+    ADD(&((alarm_t *)work)->calls, 1);
+}
+
+static void a_call_that_says_it_was_refused_is_inside_the_queue_too(void) {
+    csk_workqueue_shutdown(&closed, false);
+    for (int at_its_time = 0; at_its_time < 2; at_its_time++) {
+        alarm_t alarm = fresh_alarm();
+        CHECK_STATUS(csk_delayed_start(&alarm.delayed, &closed, at_its_time ? csk_deadline_after(1000) : 0, 0, end_the_queue_inside), 0);
+        wait_until(LOAD(&alarm.calls) == 1);
+        CHECK(!csk_workqueue_is_current(&closed));
+    }
+    CHECK_STATUS(csk_workqueue_destroy(&closed), 0);
+}
+
 static void a_full_queue_ends_it(void) {
     csk_workqueue_t full;
     job_t job = job_named(0);
@@ -304,6 +349,8 @@ TEST_MAIN(
     TEST(it_is_called_once_and_never_early), TEST(bad_input_and_a_second_start_are_refused), TEST(a_queue_that_waits_when_full_takes_it_in_over_its_bound), TEST(what_is_due_already_stands_before_what_is_queued_next), TEST(it_takes_its_turn_by_rank),
     TEST(periodic_work_comes_at_multiples_until_it_is_cancelled), TEST(calls_that_would_overlap_are_left_out),
     TEST(periodic_work_may_end_itself_and_free_its_memory_in_the_last_call), TEST(periods_and_deadlines_at_the_ends_of_time_are_kept),
-    TEST(cancelled_while_it_waits_for_its_turn_it_is_not_called), TEST(cancelled_at_the_moment_of_its_time_it_is_called_or_not),
+    TEST(cancelled_while_it_waits_for_its_turn_it_is_not_called), TEST(who_is_told_that_a_last_call_follows_gets_it),
+    TEST(cancelled_at_the_moment_of_its_time_it_is_called_or_not),
     TEST(the_queue_may_go_with_the_last_call), TEST(a_queue_that_was_shut_down_ends_it), TEST(a_full_queue_ends_it),
+    TEST(a_call_that_says_it_was_refused_is_inside_the_queue_too),
     TEST(periodic_work_leaves_out_times_without_room))

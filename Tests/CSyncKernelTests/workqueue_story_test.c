@@ -134,6 +134,56 @@ static void a_callers_turn_makes_no_room_beyond_the_capacity(void) {
     CHECK_NOTES(0, 1, 2, 3);
 }
 
+/* Who waited for room got a place that work taken in over the bound had before: that was not sorted yet, and not counted. */
+static void what_comes_in_over_the_bound_counts_before_who_waits_for_room(void) {
+    CHECK_STATUS(csk_workqueue_init(&wide, &(csk_workqueue_attr_t){ .capacity = 1 }), 0);
+    uint32_t release = 0, release_next = 0;
+    job_t busy = job_named(0), next = job_named(1), over = job_named(2), pushed = job_named(3);
+    busy.go = &release;
+    next.go = &release_next;
+    forget_notes();
+    queue_job(&wide, &busy);
+    wait_until(notes_so_far() == 1);
+    queue_job(&wide, &next);
+    pthread_t pusher = start_thread(push, &pushed);
+    wait_until(somebody_waits_for_room());
+    CHECK_STATUS(csk_workqueue_enqueue_always(&wide, &over.work, back(0), run_job), 0);
+    STORE(&release, 1);
+    wait_until(notes_so_far() == 2);
+    CHECK_EQ(csk_workqueue_waiting(&wide), 1);
+    CHECK(somebody_waits_for_room());
+    STORE(&release_next, 1);
+    join_thread(pusher);
+    end_queue(&wide);
+    CHECK_NOTES(0, 1, 2, 3);
+}
+
+/* A worker took what was sorted already, and left what had come since to whoever ended first, although it could have run beside that. Where the one
+ * waited for the other both did for ever. */
+static job_t sorted, unsorted;
+
+static void queue_two(csk_work_t *work, int status) {
+    queue_job(&wide, &sorted);
+    CHECK_EQ(csk_workqueue_waiting(&wide), 1); /* which sorts */
+    queue_job(&wide, &unsorted);
+    run_job(work, status);
+}
+
+static void what_is_not_sorted_yet_begins_beside_what_is(void) {
+    CHECK_STATUS(csk_workqueue_init(&wide, &(csk_workqueue_attr_t){ .width = 2 }), 0);
+    uint32_t release = 0;
+    job_t barrier = job_named(0);
+    sorted = job_named(1);
+    unsorted = job_named(2);
+    sorted.go = &release;
+    forget_notes();
+    CHECK_STATUS(csk_workqueue_enqueue_barrier(&wide, &barrier.work, queue_two), 0);
+    wait_until(LOAD(&unsorted.calls) == 1);
+    STORE(&release, 1);
+    end_queue(&wide);
+    CHECK_EQ(notes_so_far(), 3);
+}
+
 /* The function of a caller gave up its queue, whose memory went before the caller had left it. */
 static void release_inside(void *context) { csk_workqueue_release(context); }
 
@@ -308,4 +358,5 @@ TEST_MAIN(
     TEST(work_does_not_wait_for_other_work_where_the_queue_is_wide_enough),
     TEST(cancelling_work_that_queues_itself_again_takes_out_nothing_else), TEST(a_queue_that_drops_its_oldest_takes_no_caller_of_another_rank),
     TEST(as_many_barriers_as_works_take_no_longer_than_works), TEST(a_callers_turn_makes_no_room_beyond_the_capacity),
+    TEST(what_comes_in_over_the_bound_counts_before_who_waits_for_room), TEST(what_is_not_sorted_yet_begins_beside_what_is),
     TEST(a_callers_function_may_release_the_queue), TEST(a_drain_waits_until_refused_work_was_told))

@@ -86,6 +86,20 @@ static void starts_periodic_and_cancels(void) {
 static void last_call_came(void) { EXPECT_EQUAL(shared->last + shared->flag, 1); }
 CLIENT(delayed_periodic_cancel, .setup = make, .threads = { starts_periodic_and_cancels }, .check = last_call_came)
 
+/* Cancelled by two at once, while it waits for its time or its turn: who is told that a last call follows gets it. */
+static void starts_periodic_and_is_cancelled(void) {
+    EXPECT_EQUAL(csk_workqueue_suspend(&shared->queue), 0);
+    EXPECT_EQUAL(csk_delayed_start(&shared->delayed, &shared->queue, explore_now(), period_ns, rings), 0);
+    explore_set(&shared->flag, 1);
+}
+static void cancels(void) {
+    explore_wait(&shared->flag, 1);
+    int status = csk_delayed_cancel(&shared->delayed);
+    EXPECT(status == 0 || status == EBUSY || status == ENOENT);
+    if (status == EBUSY) explore_wait(&shared->last, 1);
+}
+CLIENT(delayed_cancelled_by_two, .setup = make, .threads = { starts_periodic_and_is_cancelled, cancels, cancels })
+
 /* Dropped, and dropping, while it is cancelled. */
 static void make_dropping(void) {
     make();

@@ -120,6 +120,14 @@ static void queues_two_that_meet(void) {
     explore_wait(&shared->done, 2);
 }
 CLIENT(workqueue_wide_two_that_meet, .setup = make_wide, .threads = { queues_two_that_meet }, .check = all_called)
+/* The worker that takes the first, which is sorted, may be the only one that was asked for. */
+static void queues_another_to_meet(void) {
+    shared->jobs[0].accepted = csk_workqueue_enqueue(shared->queue, &shared->jobs[0].work, waits_for_second);
+    EXPECT(csk_workqueue_waiting(shared->queue) <= 1);
+    shared->jobs[1].accepted = csk_workqueue_enqueue(shared->queue, &shared->jobs[1].work, is_second);
+    explore_wait(&shared->done, 2);
+}
+CLIENT(workqueue_wide_two_that_meet_unsorted, .setup = make_wide, .threads = { queues_another_to_meet }, .check = all_called)
 
 /* The same where the second comes as the worker for the first is on its way, or watches the inbox: it is left to that worker. */
 static void queues_one_that_waits(void) {

@@ -5,7 +5,7 @@
  *   QUEUED → RUNS         its turn, of periodic work
  *   RUNS → WAITS          periodic work has ended
  *   QUEUED → WAITS        periodic work for which the queue had no room, or no more
- *   QUEUED, RUNS → LAST   cancelled with a call begun: one more follows
+ *   QUEUED, RUNS → LAST   cancelled with a call begun, or while another cancels it: one more follows
  *   any → STOPPED         before the only call, the last one, or by who cancels
  *
  * Who cancels stops the timer first, which also waits for the timer's thread to be done with this memory.
@@ -61,6 +61,16 @@ static void run(csk_work_t *work, int status) {
     }
 }
 
+/* A call without a turn is one of the queue's own too: from there the queue can't be destroyed, nor waited for. False in a child that was forked
+ * meanwhile. */
+static bool call_inside(csk_workqueue_t *queue, csk_work_t *work, int status) {
+    csk_section_t section = { .queue = queue, .epoch = csk_pool_epoch() };
+    csk_section_enter(&section);
+    run(work, status);
+    csk_section_leave(&section);
+    return !csk_section_is_over(&section);
+}
+
 /* The timer's thread can't wait for room: what had to wait for its time comes in over the bound. */
 static int queue_work(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank) {
     if (queue->capacity == 0 || queue->when_full != CSK_WORKQUEUE_WAIT) return csk_workqueue_enqueue_ranked(queue, work, rank, run);
@@ -86,8 +96,7 @@ static void time_has_come(csk_timer_t *timer, void *context) {
     csk_workqueue_t *queue = delayed->queue;
     csk_workqueue_pin(queue);
     int error = queue_work(queue, &delayed->work, delayed->rank);
-    if (error != 0) run(&delayed->work, error);
-    csk_workqueue_unpin(queue);
+    if (error == 0 || call_inside(queue, &delayed->work, error)) csk_workqueue_unpin(queue);
 }
 
 int csk_delayed_start_ranked(csk_delayed_t *delayed, csk_workqueue_t *queue, csk_rank_t rank, int64_t deadline_ns, int64_t period_ns,
@@ -125,8 +134,10 @@ int csk_delayed_cancel(csk_delayed_t *delayed) {
         if (state == WAITS) {
             if (change(delayed, WAITS, STOPPED)) return 0;
         } else if (state == QUEUED && csk_workqueue_cancel(delayed->queue, &delayed->work) == 0) {
-            set(delayed, STOPPED);
-            return 0;
+            if (change(delayed, QUEUED, STOPPED)) return 0;
+            /* Somebody else has cancelled it meanwhile, and was promised one more call. */
+            call_inside(delayed->queue, &delayed->work, ECANCELED);
+            return ENOENT;
         } else if (delayed->period_ns == 0) {
             return ENOENT;
         } else if (change(delayed, state, LAST)) {

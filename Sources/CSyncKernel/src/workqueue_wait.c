@@ -125,6 +125,7 @@ static void tell_no(csk_workqueue_wait_t *wait) { answer(&wait->word, CALL_REFUS
 
 csk_workqueue_wait_t *csk_rooms_take(csk_workqueue_t *queue) {
     csk_workqueue_wait_t *room = queue->rooms;
+    csk_work_sort(queue); /* what came in over the bound counts too */
     if (queue->waiting >= queue->capacity) return NULL; /* who left was a caller, of whom there may be more than places */
     queue->rooms = room->next;
     room->next = NULL;

@@ -33,8 +33,8 @@ CSK_API int csk_delayed_start(csk_delayed_t *delayed, csk_workqueue_t *queue, in
 CSK_API int csk_delayed_start_ranked(csk_delayed_t *delayed, csk_workqueue_t *queue, csk_rank_t rank, int64_t deadline_ns, int64_t period_ns,
                                      csk_work_function_t function);
 
-/* 0: its function is not called any more. EBUSY: periodic work that runs right now; it is called once more, with ECANCELED, after that. ENOENT: it
- * was not started, has begun its only call, or was called for the last time. May wait for the timer thread. */
+/* 0: its function is not called any more. EBUSY: periodic work that runs right now, or that another thread is cancelling; it is called once more, with
+ * ECANCELED, after that. ENOENT: it was not started, has begun its only call, or was called for the last time. May wait for the timer thread. */
 CSK_API int csk_delayed_cancel(csk_delayed_t *delayed);
 
 CSK_END_DECLS

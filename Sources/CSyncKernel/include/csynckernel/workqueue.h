@@ -158,7 +158,7 @@ CSK_API void csk_workqueue_shutdown(csk_workqueue_t *queue, bool cancel);
 CSK_API uint32_t csk_workqueue_waiting(csk_workqueue_t *queue);
 CSK_API uint32_t csk_workqueue_running(csk_workqueue_t *queue);
 
-/* True from inside the queue's own work, that which is called with ECANCELED, and that which its work runs on the same thread included. */
+/* True from inside the queue's own work, that which is called with an error, and that which its work runs on the same thread included. */
 CSK_API bool csk_workqueue_is_current(const csk_workqueue_t *queue);
 
 CSK_END_DECLS
