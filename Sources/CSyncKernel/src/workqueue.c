@@ -254,11 +254,6 @@ static csk_work_t *next(csk_workqueue_t *queue, csk_section_t *section, bool end
     if (work != NULL && queue->rooms != NULL) room = csk_rooms_take(queue);
     if (work == NULL && may_leave) csk_fetch_add(&queue->state, -STATE_ACTIVE_ONE, CSK_SEQ_CST);
     *more = csk_work_may_begin(queue);
-    /* Who queued what nobody has sorted yet may have left it to this worker. It can begin beside what was just taken. */
-    if (!*more && work != NULL && queue->running < queue->width) {
-        csk_work_sort(queue);
-        *more = csk_work_may_begin(queue);
-    }
     csk_workqueue_unlock(queue);
     if (CSK_UNLIKELY(room != NULL)) csk_waits_call(room);
     if (CSK_UNLIKELY(done != NULL)) csk_waits_call(done);
