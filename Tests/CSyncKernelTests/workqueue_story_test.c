@@ -235,13 +235,15 @@ static void a_drain_waits_until_refused_work_was_told(void) {
 
 /* Work that came while a worker of a concurrent queue was on its way was left to that worker, which took what was sorted and did not look into the
  * inbox: with workers to spare it waited until somebody else's work had ended, here for ever. */
+static uint32_t begun;
+
 static void wait_for_the_second(csk_work_t *work, int status) {
-    wait_until(LOAD(&told) == 1);
+    wait_until(LOAD(&begun) == 1);
     run_job(work, status);
 }
 
 static void tell_the_first(csk_work_t *work, int status) {
-    ADD(&told, 1);
+    ADD(&begun, 1);
     run_job(work, status);
 }
 
@@ -262,7 +264,7 @@ static void work_does_not_wait_for_other_work_where_the_queue_is_wide_enough(voi
         job_t first = job_named(0), second = job_named(1);
         CHECK_STATUS(csk_workqueue_init(&wide, &(csk_workqueue_attr_t){ .width = 2 + i % 3 }), 0);
         forget_notes();
-        STORE(&told, 0);
+        STORE(&begun, 0);
         STORE(&let_go, 0);
         for (uint32_t j = 0; j < workers; j++) CHECK_STATUS(csk_pool_post(&items[j], hold_worker), 0);
         wait_until(LOAD(&held) == workers);
@@ -326,15 +328,15 @@ static void use_all(void *unused) {
 }
 
 static void *use_all_of_them(void *unused) {
-    ADD(&told, 1);
+    ADD(&begun, 1);
     use_all(unused);
     return NULL;
 }
 
 static void use_and_fork(void *unused) {
-    STORE(&told, 0);
+    STORE(&begun, 0);
     pthread_t thread = start_thread(use_all_of_them, unused);
-    wait_until(LOAD(&told) == 1);
+    wait_until(LOAD(&begun) == 1);
     for (int i = 0; i < 3; i++) in_a_child(use_all, unused);
     join_thread(thread);
 }
