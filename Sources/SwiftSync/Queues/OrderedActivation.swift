@@ -20,6 +20,7 @@ final class OrderedActivation: Sendable {
     }
 
     /// Runs `body` as work of `queue`. (Without a result: generic async code is slow, and large in the memory of the task.)
+    @inline(__always)
     static func run(
         for queue: AnyObject, isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Void
     ) async rethrows {
