@@ -14,6 +14,8 @@ final class FIFOQueueStorage: @unchecked Sendable {
     private var ready = State.Intake.Entries(spareLimit: 2)
     /// Whether a task that was run by the pump has the turn from it.
     private let loan = Atomic(Loan.none)
+    /// Of the tasks that have the turn, one after the other.
+    private var activation: OrderedActivation!
     private(set) var turnstile: FIFOTurnstile!
 
     init(name: String?, priority: TaskPriority?, capacity: Int?, overflow: OrderedQueueOverflow, recorder: EventRecorder? = nil) {
@@ -25,6 +27,7 @@ final class FIFOQueueStorage: @unchecked Sendable {
         box = OrderedQueueBox(State(capacity: capacity, overflow: overflow))
         ready.supply(State.Intake.Entries.Chunk())
         turnstile = FIFOTurnstile(self)
+        activation = OrderedActivation(for: self)
     }
 
     var subject: String { name.map { "FIFOQueue \($0)" } ?? "FIFOQueue" }
@@ -115,7 +118,7 @@ final class FIFOQueueStorage: @unchecked Sendable {
             piece?.end()
             passTurnOn()
         }
-        try await OrderedActivation.run(for: self, isolation: nil, body)
+        try await activation.run(isolation: nil, body)
     }
 
     /// Gives the turn to the next in order: a task whose place it is, or a pump for work. A turn that is the pump's goes back to it.

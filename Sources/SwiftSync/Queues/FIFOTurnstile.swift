@@ -24,7 +24,7 @@ actor FIFOTurnstile {
     static func run(_ job: UnownedJob) { job.runSynchronously(on: noActor) }
 
     /// What the runtime knows code by that is isolated to nothing: two words of zero.
-    private static let noActor = unsafeBitCast((UInt(0), UInt(0)), to: UnownedSerialExecutor.self)
+    private static var noActor: UnownedSerialExecutor { unsafeBitCast((UInt(0), UInt(0)), to: UnownedSerialExecutor.self) }
 }
 
 extension FIFOTurnstile: SerialExecutor {

@@ -112,6 +112,25 @@ struct OrderedTaskTests {
         #expect(lines.filter { $0 >= 1000 } == Array(1000..<1200))
     }
 
+    @Test
+    func aTaskThatOutlivesTheWorkThatStartedItMayWaitWhileLaterWorkHasTheTurn() async throws {
+        let queue = FIFOQueue(), began = Flag(), door = Door()
+        let started = await Task(on: queue) {
+            Task {
+                await waitUntil { began.isRaised }
+                return try await queue.enqueueAndWait { () async throws in 1 }
+            }
+        }.value
+        let later = Task(on: queue) {
+            began.raise()
+            await door.pass()
+        }
+        await waitUntil { queue.storage.pendingCount == 1 }
+        door.open()
+        #expect(try await started.value == 1)
+        await later.value
+    }
+
     /// The thread, on purpose.
     private func block(until semaphore: Semaphore) { semaphore.wait() }
 
