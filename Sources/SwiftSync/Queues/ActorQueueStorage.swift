@@ -61,7 +61,7 @@ final class ActorQueueStorage: @unchecked Sendable {
     }
 
     /// Nil where nothing is recorded.
-    func recordedPiece() -> RecordedPiece? { RecordedPiece(recorder, subject) }
+    func recordedPiece() -> RecordedPiece? { .make(recorder, subject) }
 
     private func recorded(_ work: @escaping Work) -> Work {
         guard let piece = recordedPiece() else { return work }
@@ -147,7 +147,7 @@ final class ActorQueueStorage: @unchecked Sendable {
             switch ready.popFirst()! {
             case .work(let work): return work
             case .sender(let sender): if sender.room.isGranted { return sender.work }
-            case .place, .gone: break
+            case .place, .job, .gone: break
             }
         }
     }

@@ -8,7 +8,7 @@ struct FIFOQueueState<Work>: OrderedQueueState, ~Copyable {
     enum Submission {
         /// Somebody has the turn, and will come to it.
         case queued
-        /// The turn was free: the submitter starts a pump, or begins itself if it submitted a place.
+        /// The turn was free: the submitter starts a pump, or begins itself if it submitted a place, or runs its job.
         case takesTurn
         case refused(OrderedQueueError)
     }
@@ -42,6 +42,12 @@ struct FIFOQueueState<Work>: OrderedQueueState, ~Copyable {
     mutating func submit(_ place: OrderedPlace, evenIfShut: Bool = false) -> Submission {
         if intake.isShut && !evenIfShut { return .refused(.shutDown) }
         if isTurnTaken { _ = intake.admit(place, evenIfShut: evenIfShut) }
+        return startIfFree()
+    }
+
+    /// The job of a task that was let in before, whatever has come meanwhile. One that gets the turn at once leaves no entry.
+    mutating func submit(_ job: UnownedJob) -> Submission {
+        if isTurnTaken { intake.admit(job) }
         return startIfFree()
     }
 

@@ -1,3 +1,5 @@
+import Synchronization
+
 /// Takes the lock, asks ``FIFOQueueState``, drops the lock, then acts. It lives as long as its queue, or work that was accepted.
 final class FIFOQueueStorage: @unchecked Sendable {
     typealias Work = @Sendable () async -> Void
@@ -10,6 +12,11 @@ final class FIFOQueueStorage: @unchecked Sendable {
     private let box: OrderedQueueBox<State>
     /// Belongs to who has the turn.
     private var ready = State.Intake.Entries(spareLimit: 2)
+    /// Whether a task that was run by the pump has the turn from it.
+    private let loan = Atomic(Loan.none)
+    /// Of the tasks that have the turn, one after the other.
+    private var activation: OrderedActivation!
+    private(set) var turnstile: FIFOTurnstile!
 
     init(name: String?, priority: TaskPriority?, capacity: Int?, overflow: OrderedQueueOverflow, recorder: EventRecorder? = nil) {
         // Unlike a precondition's, this message is printed by optimized programs too.
@@ -19,6 +26,8 @@ final class FIFOQueueStorage: @unchecked Sendable {
         self.priority = priority
         box = OrderedQueueBox(State(capacity: capacity, overflow: overflow))
         ready.supply(State.Intake.Entries.Chunk())
+        turnstile = FIFOTurnstile(self)
+        activation = OrderedActivation(for: self)
     }
 
     var subject: String { name.map { "FIFOQueue \($0)" } ?? "FIFOQueue" }
@@ -31,7 +40,7 @@ final class FIFOQueueStorage: @unchecked Sendable {
     }
 
     /// Nil where nothing is recorded.
-    func recordedPiece() -> RecordedPiece? { RecordedPiece(recorder, subject) }
+    func recordedPiece() -> RecordedPiece? { .make(recorder, subject) }
 
     private func recorded(_ work: @escaping Work) -> Work {
         guard let piece = recordedPiece() else { return work }
@@ -80,23 +89,42 @@ final class FIFOQueueStorage: @unchecked Sendable {
     }
 
     func takePlaceOrStop(_ call: String) -> OrderedPlace {
-        do { return try takePlace() } catch { OrderedRefusal.stop(error, subject, call) }
+        OrderedRefusal.orStop(subject, call) { () throws(OrderedQueueError) in try takePlace() }
+    }
+
+    #if compiler(>=6.2)
+    /// Where a task that is being started waits, on the calling thread, before it runs its work in turn. Throws if it is refused.
+    func letIn() throws(OrderedQueueError) -> FIFOTurnstile {
+        if box.isShut { throw .shutDown }
+        return turnstile
+    }
+    #else
+    /// The same for a task that comes to wait later, on another thread.
+    func letIn() throws(OrderedQueueError) -> OrderedPlace { try takePlace() }
+    #endif
+
+    /// The job of a task that has come to the turnstile.
+    func submit(_ job: UnownedJob) {
+        if case .takesTurn = box.whenSupplied({ $0.submit(job) }) { globalConcurrentExecutor.enqueue(ExecutorJob(job)) }
     }
 
     // MARK: - Having the turn
 
     /// Runs `body` in the calling task, which has the turn, and passes the turn on.
+    @inline(__always)
     func runInTurn(_ piece: RecordedPiece?, _ body: () async throws -> Void) async rethrows {
         piece?.begin()
         defer {
             piece?.end()
             passTurnOn()
         }
-        try await OrderedActivation.run(for: self, isolation: nil, body)
+        try await activation.run(isolation: nil, body)
     }
 
-    /// Gives the turn to the next in order: a task whose place it is, or a pump for work.
+    /// Gives the turn to the next in order: a task whose place it is, or a pump for work. A turn that is the pump's goes back to it.
     func passTurnOn() {
+        // Acquires what the pump has left, or releases the turn to it.
+        if loan.compareExchange(expected: .lent, desired: .returned, ordering: .acquiringAndReleasing).exchanged { return }
         while refill() {
             guard ready.withFirst({ $0.isPlace })! else { return startPump() }
             if case .place(let place) = ready.popFirst()!, place.grant() { return }
@@ -111,8 +139,11 @@ final class FIFOQueueStorage: @unchecked Sendable {
     private func pump() async {
         await OrderedActivation.run(for: self) {
             var untilYield = Self.workBetweenYields
-            while let work = nextWork() {
-                await work()
+            while let next = nextWork() {
+                switch next {
+                case .work(let work): await work()
+                case .job(let job): guard lendTurn(to: job) else { return }
+                }
                 untilYield -= 1
                 if untilYield == 0 {
                     untilYield = Self.workBetweenYields
@@ -125,14 +156,30 @@ final class FIFOQueueStorage: @unchecked Sendable {
     /// So that short work without end leaves the thread to other tasks now and then.
     private static var workBetweenYields: Int { 256 }
 
+    private enum Loan: UInt8, AtomicRepresentable {
+        case none, lent, returned
+    }
+
+    /// Runs the job of a task on this thread, up to the task's next suspension; true if its work has ended. If not, it has kept the turn.
+    private func lendTurn(to job: UnownedJob) -> Bool {
+        loan.store(.lent, ordering: .relaxed)
+        FIFOTurnstile.run(job)
+        return loan.exchange(.none, ordering: .acquiringAndReleasing) == .returned
+    }
+
+    private enum Next {
+        case work(Work), job(UnownedJob)
+    }
+
     /// The next work in order; nil once the turn is somebody else's.
-    private func nextWork() -> Work? {
+    private func nextWork() -> Next? {
         while true {
             if ready.isEmpty { box.waitBrieflyForMore() }
             guard refill() else { return nil }
             switch ready.popFirst()! {
-            case .work(let work): return work
-            case .sender(let sender): if sender.room.isGranted { return sender.work }
+            case .work(let work): return .work(work)
+            case .sender(let sender): if sender.room.isGranted { return .work(sender.work) }
+            case .job(let job): return .job(job)
             case .place(let place): if place.grant() { return nil }
             case .gone: break
             }

@@ -5,28 +5,36 @@ import Synchronization
 ///
 /// Child tasks see the value where their parent has bound it; `Task { }` gets a copy of it, elsewhere in memory. Nobody waits for such
 /// a task by necessity, so only the bound value counts: `home` is where that is.
-final class OrderedActivation: Sendable {
+///
+/// Stretches that follow each other may share one: a copy of it that is left from an earlier one is not at home either.
+final class OrderedActivation: @unchecked Sendable {
     @TaskLocal private static var current: OrderedActivation?
 
     private let queue: ObjectIdentifier
     /// The stretch of work that this one is inside of, in the same task or in that whose child it is: it lasts longer.
-    private let outer: Unmanaged<OrderedActivation>?
+    private var outer: Unmanaged<OrderedActivation>?
     /// The address of the bound value; 0 before and after.
     private let home = Atomic<UInt>(0)
 
-    private init(_ queue: AnyObject) {
+    init(for queue: AnyObject) {
         self.queue = ObjectIdentifier(queue)
-        outer = Self.enclosing.map(Unmanaged.passUnretained)
     }
 
     /// Runs `body` as work of `queue`. (Without a result: generic async code is slow, and large in the memory of the task.)
+    @inline(__always)
     static func run(
         for queue: AnyObject, isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Void
     ) async rethrows {
-        let activation = OrderedActivation(queue)
-        try await $current.withValue(activation) {
-            activation.home.store(UInt(bitPattern: address), ordering: .relaxed)
-            defer { activation.home.store(0, ordering: .relaxed) }
+        try await OrderedActivation(for: queue).run(isolation: isolation, body)
+    }
+
+    /// The same again and again, one at a time.
+    @inline(__always)
+    func run(isolation: isolated (any Actor)?, _ body: () async throws -> Void) async rethrows {
+        outer = Self.enclosing.map(Unmanaged.passUnretained)
+        try await Self.$current.withValue(self) {
+            home.store(UInt(bitPattern: Self.address), ordering: .relaxed)
+            defer { home.store(0, ordering: .relaxed) }
             try await body()
         }
     }

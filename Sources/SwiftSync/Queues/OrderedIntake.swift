@@ -1,7 +1,7 @@
 /// What an ordered queue holds that has not begun, in order, and what it lets in: a pure value, which returns what is to be done.
 ///
-/// Two kinds of entries stand in one order: work that nobody waits for, which a pump runs, and the places of tasks that run their own
-/// work. Only the first kind counts for the capacity. A sender is work whose task waits for room: its entry stands in its order from the
+/// Two kinds of entries stand in one order: work that nobody waits for, which a pump runs, and the places and jobs of tasks that run their
+/// own work. Only the first kind counts for the capacity. A sender is work whose task waits for room: its entry stands in its order from the
 /// beginning, and is accepted once room comes, which it does before the entry's turn, since by then everything before it has begun.
 struct OrderedIntake<Work>: ~Copyable {
     /// Work whose task waits for room.
@@ -18,6 +18,8 @@ struct OrderedIntake<Work>: ~Copyable {
     enum Entry {
         case work(Work)
         case place(OrderedPlace)
+        /// Of a task that begins its work when the job is run.
+        case job(UnownedJob)
         case sender(Sender)
         /// Dropped from among others.
         case gone
@@ -100,6 +102,9 @@ struct OrderedIntake<Work>: ~Copyable {
         return .accepted
     }
 
+    /// A job that can't be refused: its task was let in before.
+    mutating func admit(_ job: UnownedJob) { pending.append(.job(job)) }
+
     /// - Complexity: O(1) where the oldest entry is work; else O(entries) for the places before it.
     private mutating func dropOldest() -> Entry {
         if pending.withFirst({ $0.isWork }) == true { return pending.popFirst()! }
@@ -139,7 +144,7 @@ struct OrderedIntake<Work>: ~Copyable {
                 continue
             case .sender(let sender) where !sender.room.isGranted: break    // To be released outside of the lock, as user code may be.
             case .work, .sender: unbegun -= 1
-            case .place: break
+            case .place, .job: break
             }
             // Its own chunk has room: it is empty.
             ready.append(entry)

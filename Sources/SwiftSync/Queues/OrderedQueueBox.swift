@@ -18,10 +18,14 @@ final class OrderedQueueBox<State: OrderedQueueState & ~Copyable>: @unchecked Se
     private let box: OwningGateBox<State>
     /// True while the intake may hold something: what a pump that has run dry looks at.
     private let mayHoldMore = Atomic(false)
+    private let hasShut = Atomic(false)
 
     init(_ state: consuming sending State) {
         box = .make(state, .fast, 0)
     }
+
+    /// True once what comes is refused.
+    var isShut: Bool { hasShut.load(ordering: .relaxed) }
 
     /// Calls `body` under the lock.
     func withState<R>(_ body: (inout State) -> R) -> R {
@@ -71,6 +75,7 @@ final class OrderedQueueBox<State: OrderedQueueState & ~Copyable>: @unchecked Se
 
     func shutDown() {
         var senders = box.withLock { $0.shut() }
+        hasShut.store(true, ordering: .relaxed)
         while let sender = senders.popFirst() { sender.room.giveUp() }
     }
 }

@@ -17,6 +17,10 @@ enum OrderedRefusal {
         }
     }
 
+    static func orStop<T>(_ subject: @autoclosure () -> String, _ call: String, _ body: () throws(OrderedQueueError) -> T) -> T {
+        do { return try body() } catch { stop(error, subject(), call) }
+    }
+
     private static func reason(_ error: OrderedQueueError) -> String {
         error == .full ? "is full" : "was shut down"
     }

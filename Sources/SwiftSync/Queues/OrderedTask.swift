@@ -1,7 +1,7 @@
 /// Starts the tasks of `Task(on:)`.
 ///
 /// Where the compiler can, a task begins on the calling thread, and does nothing there but wait for its place: it goes to its executor
-/// once, when its turn has come.
+/// once, when its turn has come. On a FIFO queue, where the task before it may have ended on that thread, not even that.
 enum OrderedTask {
     // MARK: - On a FIFO queue
 
@@ -9,7 +9,9 @@ enum OrderedTask {
         _ name: String?, _ priority: TaskPriority?, on storage: FIFOQueueStorage, tracked: TrackedTasks.Entry? = nil,
         operation: sending @escaping @isolated(any) () async -> Success
     ) -> Task<Success, Never> {
-        let piece = storage.recordedPiece(), place = storage.takePlaceOrStop("Task(on:)")
+        let piece = storage.recordedPiece(), place = OrderedRefusal.orStop(storage.subject, "Task(on:)", storage.letIn)
+        // A parameter that is sent would be captured in a box of its own.
+        nonisolated(unsafe) let operation = operation
         return start(name, priority) {
             defer { tracked?.end() }
             await place.waitElsewhere()
@@ -23,7 +25,8 @@ enum OrderedTask {
         _ name: String?, _ priority: TaskPriority?, on storage: FIFOQueueStorage, tracked: TrackedTasks.Entry? = nil,
         operation: sending @escaping @isolated(any) () async throws -> Success
     ) -> Task<Success, any Error> {
-        let piece = storage.recordedPiece(), place = Result { () throws(OrderedQueueError) in try storage.takePlace() }
+        let piece = storage.recordedPiece(), place = Result(catching: storage.letIn)
+        nonisolated(unsafe) let operation = operation
         return start(name, priority) {
             defer { tracked?.end() }
             try await place.get().waitElsewhere()
@@ -64,7 +67,7 @@ enum OrderedTask {
     // MARK: -
 
     private static func start<Success: Sendable>(
-        _ name: String?, _ priority: TaskPriority?, _ operation: sending @escaping () async -> Success
+        _ name: String?, _ priority: TaskPriority?, _ operation: sending @escaping @isolated(any) () async -> Success
     ) -> Task<Success, Never> {
         #if compiler(>=6.2)
         Task.immediate(name: name, priority: priority, operation: operation)
@@ -74,7 +77,7 @@ enum OrderedTask {
     }
 
     private static func start<Success: Sendable>(
-        _ name: String?, _ priority: TaskPriority?, _ operation: sending @escaping () async throws -> Success
+        _ name: String?, _ priority: TaskPriority?, _ operation: sending @escaping @isolated(any) () async throws -> Success
     ) -> Task<Success, any Error> {
         #if compiler(>=6.2)
         Task.immediate(name: name, priority: priority, operation: operation)

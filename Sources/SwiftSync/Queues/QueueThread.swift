@@ -9,7 +9,11 @@ struct QueueThread {
     var innermost: UnsafeMutablePointer<TaskQueue.Run>?
 
     /// The calling thread's; nil at the very end of a thread, when nothing more can be kept for it.
-    static var current: UnsafeMutablePointer<QueueThread>? {
+    static var current: UnsafeMutablePointer<QueueThread>? { current(in: slot) }
+
+    /// The same for who keeps the slot: a static constant is asked for by a call each time.
+    @inline(__always)
+    static func current(in slot: csk_tls_slot_t) -> UnsafeMutablePointer<QueueThread>? {
         if let found = csk_tls_get(slot) { return found.assumingMemoryBound(to: QueueThread.self) }
         return make()
     }
@@ -19,7 +23,7 @@ struct QueueThread {
         current?.pointee.number ?? csk_thread_id()
     }
 
-    private static let slot: csk_tls_slot_t = {
+    static let slot: csk_tls_slot_t = {
         var slot: csk_tls_slot_t = 0
         let status = csk_tls_open("SwiftSync.QueueThread", { $0?.deallocate() }, &slot)
         if status != 0 { fatalError("EventRecorder: \(String(cString: csk_status_text(status)))") }

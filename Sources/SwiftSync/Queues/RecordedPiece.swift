@@ -6,13 +6,16 @@ final class RecordedPiece: @unchecked Sendable {
     /// Only who has the turn writes it.
     private var hasBegun = false
 
-    /// Records that it was pushed, so before it can begin; nil where nothing is recorded.
-    init?(_ recorder: EventRecorder?, _ tag: @autoclosure () -> String) {
-        guard let recorder else { return nil }
+    /// Records that it was pushed, so before it can begin; nil where nothing is recorded. (An initializer that fails allocates first.)
+    static func make(_ recorder: EventRecorder?, _ tag: @autoclosure () -> String) -> RecordedPiece? {
+        recorder.map { RecordedPiece($0, tag()) }
+    }
+
+    private init(_ recorder: EventRecorder, _ tag: String) {
         self.recorder = recorder
-        self.tag = tag()
+        self.tag = tag
         id = recorder.makeID()
-        recorder.record(.pushed, id: id, tag: self.tag)
+        recorder.record(.pushed, id: id, tag: tag)
     }
 
     deinit {

@@ -59,6 +59,7 @@ public final class TaskQueue: @unchecked Sendable {
 
     private let state: UnsafeMutablePointer<State>
     let changes: TaskQueueChanges
+    private let threadSlot = QueueThread.slot
 
     package init(identifier: String) {
         self.identifier = identifier
@@ -80,7 +81,7 @@ public final class TaskQueue: @unchecked Sendable {
     @discardableResult
     public func push(task: sending any TaskQueue.Task) -> Bool {
         let lock = Unmanaged.passRetained(QueueLock(of: self, tag: task.tag))
-        let thread = QueueThread.current
+        let thread = QueueThread.current(in: threadSlot)
         let run = running(on: thread)
         var step = Step(changes.newBatch(), thread)
         recorder.lock()
@@ -109,7 +110,7 @@ public final class TaskQueue: @unchecked Sendable {
 
     /// Ends the task of `lock`, once, and starts the next.
     func end(_ lock: QueueLock, _ kind: EventRecorder.Event.Kind) {
-        let thread = QueueThread.current
+        let thread = QueueThread.current(in: threadSlot)
         let run = running(on: thread)
         var step = Step(changes.newBatch(), thread)
         recorder.lock()

@@ -1,0 +1,176 @@
+import Testing
+
+@testable import SwiftSync
+
+/// What tasks of `Task(on:)` see of themselves, and how they pass the turn on, whoever runs them.
+@Suite(.timeLimit(.minutes(1)))
+struct OrderedTaskTests {
+    private enum Locals {
+        @TaskLocal static var number = 0
+    }
+
+    private struct Seen: Equatable {
+        var name: String?
+        var priority: TaskPriority
+        var number: Int
+        var isOnAnExecutorOfItsOwn: Bool
+    }
+
+    private static func look() -> Seen {
+        withUnsafeCurrentTask { task in
+            Seen(
+                name: Task.name, priority: Task.currentPriority, number: Locals.number,
+                isOnAnExecutorOfItsOwn: task!.unownedTaskExecutor != nil)
+        }
+    }
+
+    /// All of them are run by the pump, which has another priority; the one that is started on a free queue is not.
+    @Test
+    func theyKeepNamePriorityAndLocalsAndNeitherTheyNorTheirChildrenSeeAnExecutor() async {
+        let queue = FIFOQueue(priority: .background), ledger = Ledger()
+        let door = await queue.stopAtDoor()
+        // Not lower than that of the test, which would raise it by waiting.
+        let priorities: [TaskPriority] = [.medium, .high, TaskPriority(rawValue: 29)]
+        var tasks = [Task<[Seen], Never>]()
+        for (number, priority) in priorities.enumerated() {
+            tasks.append(
+                Locals.$number.withValue(number) {
+                    Task(name: "task \(number)", priority: priority, on: queue) {
+                        let first = Self.look()
+                        await ledger.nothing()
+                        await Task.yield()
+                        async let child = Self.look()
+                        var seen = [first, Self.look(), await child]
+                        seen[2].name = first.name
+                        return seen
+                    }
+                })
+        }
+        door.open()
+        for (number, task) in tasks.enumerated() {
+            let expected = Seen(name: "task \(number)", priority: priorities[number], number: number, isOnAnExecutorOfItsOwn: false)
+            let seen = await task.value
+            #expect(seen == [expected, expected, expected])
+        }
+        let alone = await Task(name: "alone", priority: .high, on: queue) { Self.look() }.value
+        #expect(alone == Seen(name: "alone", priority: .high, number: 0, isOnAnExecutorOfItsOwn: false))
+    }
+
+    @Test
+    func aTaskThatSuspendsKeepsTheTurnThoughItGoesOnBeforeItsRunnerHasLeft() async {
+        let queue = FIFOQueue(), inside = Unprotected(0), ended = Unprotected(0), ledger = Ledger()
+        let tasks = (0..<5000).map { number in
+            Task(on: queue) {
+                #expect(inside.value == 0 && ended.value == number)
+                inside.value += 1
+                switch number % 4 {
+                case 0: await Task.yield()
+                case 1: await ledger.write(number)
+                case 2: await Task.detached {}.value
+                default: break
+                }
+                inside.value -= 1
+                ended.value += 1
+            }
+        }
+        for task in tasks { await task.value }
+        #expect(ended.value == 5000)
+    }
+
+    @Test
+    func aTaskHasEndedForWhoeverWaitsThoughTheNextOneBlocksItsThread() async {
+        let queue = FIFOQueue(), semaphore = Semaphore()
+        let door = await queue.stopAtDoor()
+        let first = Task(on: queue) { 1 }
+        let second = Task(on: queue) {
+            block(until: semaphore)
+            return 2
+        }
+        door.open()
+        #expect(await first.value == 1)
+        semaphore.signal()
+        #expect(await second.value == 2)
+    }
+
+    @Test
+    func tasksStartTasksOnOtherQueuesAndOnTheirOwn() async throws {
+        let first = FIFOQueue(), second = FIFOQueue(), log = Shared([Int]())
+        var outer = [Task<Void, Never>]()
+        for number in 0..<200 {
+            outer.append(
+                Task(on: first) {
+                    Task(on: first) { log.append(1000 + number) }
+                    let inner = Task(on: second) { log.append(number) }
+                    if number % 2 == 0 { await inner.value }
+                })
+        }
+        for task in outer { await task.value }
+        try await first.drain()
+        try await second.drain()
+        let lines = log.value
+        #expect(lines.filter { $0 < 1000 } == Array(0..<200))
+        #expect(lines.filter { $0 >= 1000 } == Array(1000..<1200))
+    }
+
+    @Test
+    func aTaskThatOutlivesTheWorkThatStartedItMayWaitWhileLaterWorkHasTheTurn() async throws {
+        let queue = FIFOQueue(), began = Flag(), door = Door()
+        let started = await Task(on: queue) {
+            Task {
+                await waitUntil { began.isRaised }
+                return try await queue.enqueueAndWait { () async throws in 1 }
+            }
+        }.value
+        let later = Task(on: queue) {
+            began.raise()
+            await door.pass()
+        }
+        await waitUntil { queue.storage.pendingCount == 1 }
+        door.open()
+        #expect(try await started.value == 1)
+        await later.value
+    }
+
+    /// The thread, on purpose.
+    private func block(until semaphore: Semaphore) { semaphore.wait() }
+
+    /// Tasks don't count for the capacity, and are not dropped.
+    @Test(arguments: [OrderedQueueOverflow.refuse, .dropOldest])
+    func tasksStandBetweenTheWorkOfABoundedQueue(_ overflow: OrderedQueueOverflow) async throws {
+        let queue = FIFOQueue(capacity: 2, whenFull: overflow), log = Shared([Int]())
+        let door = await queue.stopAtDoor()
+        var tasks = [Task<Void, any Error>]()
+        for number in 0..<12 {
+            if number % 3 == 0 {
+                queue.enqueue { log.append(number) }
+            } else {
+                tasks.append(Task(on: queue) { log.append(number) })
+            }
+        }
+        queue.shutdown()
+        door.open()
+        for task in tasks { try await task.value }
+        try await queue.drain()
+        let kept = overflow == .refuse ? [0, 3] : [6, 9]
+        #expect(log.value == (0..<12).filter { $0 % 3 != 0 || kept.contains($0) })
+    }
+
+    @Test
+    func startingAndShuttingDownRace() async throws {
+        for _ in 0..<300 {
+            let queue = FIFOQueue(), ran = Shared(0)
+            async let shutdown: Void = queue.shutdown()
+            let tasks = (0..<4).map { _ in Task<Void, any Error>(on: queue) { ran.increment() } }
+            var accepted = 0
+            for task in tasks {
+                do {
+                    try await task.value
+                    accepted += 1
+                } catch { #expect(error as? OrderedQueueError == .shutDown) }
+            }
+            await shutdown
+            try await queue.drain()
+            #expect(ran.value == accepted)
+        }
+    }
+}
