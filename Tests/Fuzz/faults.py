@@ -8,13 +8,16 @@
 
 Exits 1 when a fault survives. A fault is a target, a file, a text that stands in it exactly once, and what takes its place.
 """
-import argparse, glob, os, shutil, subprocess, sys
+import argparse, glob, os, re, shutil, subprocess, sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 KERNEL = os.path.join(HERE, "..", "..", "Sources", "CSyncKernel")
 HEAP, GATE, QUEUE, ASYNC, TRAMPOLINE = "src/heap.c", "src/gate.c", "src/gate_queue.c", "src/gate_async.c", "src/trampoline.c"
 GATE_H, HEAP_H, MUTEX, MUTEX_H = "include/csynckernel/gate.h", "include/csynckernel/heap.h", "src/mutex.c", "include/csynckernel/mutex.h"
 PQUEUE, TIMER = "src/pqueue.c", "src/timer.c"
+WQ, WQ_ORDER, WQ_WAIT, DELAYED = "src/workqueue.c", "src/workqueue_order.c", "src/workqueue_wait.c", "src/delayed.c"
+# As CMakeLists.txt has it.
+LEFT_OUT = re.compile(r"/(platform|pool|block|rcu.*|reads|rwlock.*|snapshot|thread_exit|tls)\.c$")
 
 FAULTS = [
     ("heap", "equal ranks in the wrong order", HEAP_H, "a->ticket < b->ticket;", "a->ticket > b->ticket;"),
@@ -49,6 +52,29 @@ FAULTS = [
     ("timer", "starting twice is 0", TIMER, "        return EBUSY;", "        return 0;"),
     ("timer", "an earlier deadline wakes nobody", TIMER, "    if (wake) wake_thread();\n", ""),
     ("timer", "the last deadline first", TIMER, "    timer->node.ticket = deadline_ns;", "    timer->node.ticket = -deadline_ns;"),
+    ("workqueue", "nobody is told what is urgent", WQ, "    if (CSK_UNLIKELY(urgent)) csk_store(&queue->urgent, 1u, CSK_RELEASE);\n", ""),
+    ("workqueue", "what waits for a barrier is forgotten", WQ_ORDER, "            queue->barrier = NULL;\n            place_later(queue);\n", "            queue->barrier = NULL;\n"),
+    ("workqueue", "work is called twice", WQ, "    work->function(work, 0);\n", "    work->function(work, 0);\n    work->function(work, 0);\n"),
+    ("workqueue", "a barrier does not wait for what runs", WQ_ORDER, "(queue->barrier != NULL && queue->running == 0)", "queue->barrier != NULL"),
+    ("workqueue", "work begins beside a barrier", WQ_ORDER, "return !queue->exclusive && ", "return "),
+    ("workqueue", "the last to come stands last", WQ_ORDER, "CSK_PLACE_FRONT ? -arrival : arrival;", "CSK_PLACE_FRONT ? arrival : arrival;"),
+    ("workqueue", "suspended queues begin", WQ_ORDER, " && !queue->suspended;", ";"),
+    ("workqueue", "the newest is dropped", WQ, "dropped = queue->first != NULL ? queue->first :", "dropped = queue->first != NULL ? queue->last :"),
+    ("workqueue", "a place too many", WQ, "    bool full = queue->waiting >= queue->capacity;", "    bool full = queue->waiting > queue->capacity;"),
+    ("workqueue", "cancelling gives no room", WQ, "        if (queue->rooms != NULL) room = csk_rooms_take(queue);\n    }\n", "    }\n"),
+    ("workqueue", "who waits for room passes what came before", WQ_WAIT, "    csk_work_sort(queue); /* what came in over the bound counts too */\n", ""),
+    ("workqueue", "shutting down leaves the barrier", WQ_ORDER, "        if (work == NULL) work = queue->barrier; /*", "        if (work == NULL) work = NULL; /*"),
+    ("workqueue", "a drain does not wait for the telling", WQ_WAIT, " + queue->running + queue->refusing;", " + queue->running;"),
+    ("workqueue", "a drain waits for what comes after it", WQ_ORDER, "arrival <= wait->arrivals && ", ""),
+    ("workqueue", "what is not sorted waits for what was", WQ, "        csk_work_sort(queue);\n        *more = csk_work_may_begin(queue);\n", ""),
+    ("workqueue", "a worker brings no other", WQ, "        if (more && queue->width > 1) csk_workqueue_activate(queue);\n", ""),
+    ("workqueue", "who steps back asks for no worker", WQ, "    csk_pool_post(&queue->item, serve);\n    return true;", "    return true;"),
+    ("workqueue", "lingering never ends", WQ, "    if (shared) csk_fetch_and(&queue->state, ~STATE_LINGERS, CSK_SEQ_CST);\n", ""),
+    ("workqueue", "a caller of a shut queue is let in", WQ_WAIT, "    if (shut) return ESHUTDOWN;\n    csk_section_t section;", "    csk_section_t section;"),
+    ("workqueue", "delayed work knows no period", DELAYED, "CSK_NEVER : last_ns + period_ns;", "CSK_NEVER : last_ns + 2 * period_ns;"),
+    ("workqueue", "periodic work ends where there is no room", DELAYED, "    } else if (!lacks_room(delayed, status) || !change(delayed, QUEUED, WAITS)) {", "    } else {"),
+    ("workqueue", "a promised last call is not made", DELAYED, "            if (change(delayed, QUEUED, STOPPED)) return 0;\n", "            set(delayed, STOPPED);\n            return 0;\n"),
+    ("workqueue", "a refused call is outside", DELAYED, "    csk_section_enter(&section);\n    run(work, status);\n    csk_section_leave(&section);\n", "    run(work, status);\n"),
 ]
 
 
@@ -67,8 +93,11 @@ def kernel_with(folder, file, text, replacement):
 
 
 def build(kernel, target, program, compiler, flags, extra):
-    sources = [path for path in glob.glob(os.path.join(kernel, "src", "*.c")) if not path.endswith("/platform.c")]
-    own = ["fuzz.c", "virtual_platform.c", target + "_fuzz.c"] + (["gate_model.c"] if target == "gate" else []) + extra
+    sources = [path for path in glob.glob(os.path.join(kernel, "src", "*.c")) if not LEFT_OUT.search(path)]
+    model = target + "_model.c"
+    own = ["fuzz.c", "virtual_platform.c", "virtual_pool.c", target + "_fuzz.c"] + extra
+    if os.path.exists(os.path.join(HERE, model)):
+        own.append(model)
     subprocess.run([compiler, "-std=gnu11", "-D_GNU_SOURCE", "-O1", "-w", *flags, "-I" + os.path.join(kernel, "include"),
                     "-I" + os.path.join(kernel, "src"), "-I" + HERE, *sources, *(os.path.join(HERE, name) for name in own),
                     "-pthread", "-o", program], check=True, stderr=subprocess.DEVNULL)
@@ -116,7 +145,7 @@ def main():
             by, said = "fuzzing", notices([program, "-max_len=256", "-max_total_time=%d" % options.seconds,
                                            "-artifact_prefix=" + options.folder + "/", corpus], options.seconds + 60)
         survived += said is None
-        print("%-7s %-52s %s" % (target, name, "SURVIVES" if said is None else by + ": " + said), flush=True)
+        print("%-9s %-52s %s" % (target, name, "SURVIVES" if said is None else by + ": " + said), flush=True)
     print("%d faults, %d survive" % (len(FAULTS), survived))
     return 1 if survived else 0
 

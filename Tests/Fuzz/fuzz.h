@@ -36,6 +36,13 @@ int fuzz_actor(void);
 /* Calls function(context) on that thread, MAIN or STRANGER, and returns after it. */
 void fuzz_call_on(int actor, void (*function)(void *), void *context);
 
+/* For targets that say so, STRANGER stops where it would sleep, or asks for it by fuzz_pause, and fuzz_call_on returns to MAIN. fuzz_go_on lets
+ * it go on, as a spurious wake if nothing else: until it stops again, or has returned. */
+void fuzz_let_stranger_pause(bool may_pause);
+void fuzz_pause(void);
+bool fuzz_is_paused(void);
+void fuzz_go_on(void);
+
 int64_t fuzz_tick(void);
 int64_t fuzz_deadline(int64_t tick, int phase);
 void fuzz_rewind(void);
@@ -43,6 +50,16 @@ void fuzz_rewind(void);
 void fuzz_advance(int ticks);
 /* Called after each time that the timer thread had its chance; NULL: nobody. */
 void fuzz_after_timers(void (*function)(void));
+
+/* ---- The pool: its items wait until the target lets a worker come ------------------------------------------------------- */
+
+void fuzz_pool_empty(void);
+int fuzz_pool_count(void);
+bool fuzz_pool_has(const csk_pool_item_t *item);
+/* Takes one out, for the caller to call its function. */
+csk_pool_item_t *fuzz_pool_take(int index);
+/* Called when a worker asks how many items wait; true: it is told that there are more than it can take. */
+void fuzz_when_pool_is_asked(bool (*function)(void));
 
 /* ---- Comparing ---------------------------------------------------------------------------------------------------------- */
 

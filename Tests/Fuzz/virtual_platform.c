@@ -14,7 +14,7 @@ static const int64_t tick_ns = 1000000;
 static const int64_t longest_wait_ticks = 5000;
 
 static int64_t tick = 1000000;
-static int64_t reads;
+static int64_t reads, yields;
 static void (*after_timers)(void);
 static _Thread_local int actor;
 
@@ -34,10 +34,11 @@ static struct {
 static sleeper_t waiting;  /* MAIN or STRANGER, whichever makes the call */
 
 static struct {
-    bool exists;
+    bool exists, may_pause, paused;
     void (*function)(void *);
     void *context;
     sem_t run, done;
+    sleeper_t sleeper;  /* where it may pause */
 } stranger;
 
 int64_t fuzz_tick(void) { return tick; }
@@ -45,7 +46,7 @@ int fuzz_actor(void) { return actor; }
 int64_t fuzz_deadline(int64_t at_tick, int phase) { return at_tick * tick_ns + phase * 1000; }
 void fuzz_after_timers(void (*function)(void)) { after_timers = function; }
 
-void fuzz_rewind(void) { reads = 0; }
+void fuzz_rewind(void) { reads = yields = 0; }
 
 /* Reading the clock takes a microsecond, else spinning would not end; each call of the target's begins in the middle of the tick. */
 int64_t csk_platform_now(void) {
@@ -53,7 +54,10 @@ int64_t csk_platform_now(void) {
     return tick * tick_ns + tick_ns / 2 + reads++ * 1000;
 }
 
-void csk_platform_yield(void) {}
+/* Nobody else runs meanwhile. */
+void csk_platform_yield(void) {
+    if (++yields > 100000) fuzz_fail("a thread yields for ever");
+}
 int32_t csk_platform_thread_id(void) { return (int32_t)actor + 1; }
 
 static void run_timer_thread(void) {
@@ -81,8 +85,17 @@ static void park_timer_thread(void) {
     while (sem_wait(&timer.run) != 0) {}
 }
 
+/* Sleeps beside the others: MAIN goes on, and says when to look again. */
+static int pause_until_woken(uint32_t *word, int64_t deadline_ns) {
+    stranger.sleeper = (sleeper_t){ word, deadline_ns, false };
+    while (!stranger.sleeper.woken && csk_platform_now() < deadline_ns) fuzz_pause();
+    stranger.sleeper.word = NULL;
+    return stranger.sleeper.woken ? 0 : ETIMEDOUT;
+}
+
 int csk_platform_park(uint32_t *word, uint32_t expected, int64_t deadline_ns) {
     if (csk_load(word, CSK_ACQUIRE) != expected) return 0;
+    if (actor == ACTOR_STRANGER && stranger.may_pause) return pause_until_woken(word, deadline_ns);
     sleeper_t *sleeper = actor == ACTOR_TIMER ? &timer.sleeper : &waiting;
     *sleeper = (sleeper_t){ word, deadline_ns, false };
     int64_t began = tick;
@@ -112,6 +125,7 @@ void csk_platform_wake(uint32_t *word, int count) {
     (void)count;
     if (timer.sleeper.word == word) timer.sleeper.woken = true;
     if (waiting.word == word) waiting.woken = true;
+    if (stranger.sleeper.word == word) stranger.sleeper.woken = true;
 }
 
 bool csk_platform_has_membarrier(void) { return true; }
@@ -168,8 +182,24 @@ void fuzz_call_on(int who, void (*function)(void *), void *context) {
         stranger.exists = pthread_create(&thread, NULL, stranger_entry, NULL) == 0;
         if (!stranger.exists) fuzz_fail("no second thread can be started");
     }
+    if (stranger.paused) fuzz_fail("the target calls on a thread that has not returned");
     stranger.function = function;
     stranger.context = context;
+    fuzz_go_on();
+}
+
+void fuzz_let_stranger_pause(bool may_pause) { stranger.may_pause = may_pause; }
+bool fuzz_is_paused(void) { return stranger.paused; }
+
+void fuzz_go_on(void) {
+    stranger.paused = false;
     sem_post(&stranger.run);
     while (sem_wait(&stranger.done) != 0) {}
+}
+
+void fuzz_pause(void) {
+    if (actor != ACTOR_STRANGER) fuzz_fail("the target pauses a thread that can't");
+    stranger.paused = true;
+    sem_post(&stranger.done);
+    while (sem_wait(&stranger.run) != 0) {}
 }

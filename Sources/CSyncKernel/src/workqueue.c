@@ -332,7 +332,7 @@ static int enqueue_bounded(csk_workqueue_t *queue, csk_work_t *work, int64_t dea
     csk_work_sort(queue);
     bool full = queue->waiting >= queue->capacity;
     if (full && queue->when_full == CSK_WORKQUEUE_DROP_OLDEST) {
-        dropped = queue->first != NULL ? queue->first : queue->barrier != NULL ? queue->barrier : queue->later_first;
+        dropped = queue->first != NULL ? queue->first : queue->barrier; /* what stands behind a barrier came after it */
         csk_work_remove(queue, dropped);
         dropped->node.next = NULL;
         begin_refusal(queue, dropped, &refusal);

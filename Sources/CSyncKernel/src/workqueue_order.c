@@ -158,7 +158,7 @@ csk_work_t *csk_work_remove_all(csk_workqueue_t *queue) {
     csk_work_t *first = NULL, **end = &first;
     for (;;) {
         csk_work_t *work = next_in_order(queue);
-        if (work == NULL) work = queue->barrier != NULL ? queue->barrier : queue->later_first;
+        if (work == NULL) work = queue->barrier; /* without one nothing stands behind it */
         if (work == NULL) return first;
         csk_work_remove(queue, work);
         work->node.next = NULL;

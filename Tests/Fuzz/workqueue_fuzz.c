@@ -1,0 +1,417 @@
+/* workqueue_fuzz.c: two work queues, works, delayed works and callers, on two threads and the timer's, against workqueue_model.c.
+ *
+ * The pool is virtual: a worker comes when the input says so, on the calling thread, and serves until nothing may begin. What happens meanwhile
+ * happens inside the functions that it calls, and where it watches for more. The second thread may pause in any of these places, and where it
+ * would sleep, so that works overlap in any order and calls do wait. */
+#include "workqueue_model.h"
+
+enum { DEEPEST = 10 };
+
+static csk_workqueue_t queues_in_place[QUEUES] __attribute__((aligned(64)));
+static csk_workqueue_t *queues[QUEUES];
+static csk_work_t works[WORKS];
+static csk_delayed_t delayed_works[DELAYED];
+static csk_workqueue_wait_t waits[WAITS];
+static int repeats[WORKS];
+static int depths[3]; /* of each thread */
+
+static void make_call(void);
+
+static void make_calls(void) {
+    int *depth = &depths[fuzz_actor()];
+    if (*depth == DEEPEST) return;
+    ++*depth;
+    for (int calls = fuzz_below(4); calls > 0; calls--) make_call();
+    --*depth;
+}
+
+#define NOTE(format, ...) fuzz_note("%" PRId64 "/%d: " format, fuzz_tick(), fuzz_actor(), __VA_ARGS__)
+
+/* ---- What is called ----------------------------------------------------------------------------------------------------- */
+
+static void enqueue_again(int work);
+
+static int entry_of(const csk_work_t *work) {
+    for (int index = 0; index < DELAYED; index++)
+        if (work == &delayed_works[index].work) return FIRST_DELAYED + index;
+    return (int)(work - works);
+}
+
+static void on_work(csk_work_t *work, int status) {
+    int entry = entry_of(work);
+    NOTE("%d is called with %d", entry, status);
+    model_called(entry, status);
+    if (entry < WORKS && status == 0 && repeats[entry] != 0) enqueue_again(entry);
+    else make_calls();
+    NOTE("%d returns", entry);
+    model_returned();
+}
+
+static void on_turn(void *context) {
+    int entry = (int)(intptr_t)context;
+    NOTE("the caller %d has its turn", entry);
+    model_called(entry, 0);
+    make_calls();
+    NOTE("the caller %d ends its turn", entry);
+    model_returned();
+}
+
+static void on_drain(csk_workqueue_wait_t *wait) {
+    int index = (int)(wait - waits);
+    NOTE("drain %d is told", index);
+    if (wait->context != &repeats[index]) fuzz_fail("a drain gets the context of another");
+    model_drain_called(index);
+    make_calls();
+    NOTE("drain %d returns", index);
+    model_drain_returned();
+}
+
+/* A worker asks what else there is to do: that is where others make calls while it watches for more. */
+static bool on_question(void) {
+    if (!model_worker_lingers()) return false;
+    make_calls();
+    return true;
+}
+
+static void let_worker_come(void) {
+    if (fuzz_pool_count() == 0 || fuzz_actor() == ACTOR_TIMER || depths[fuzz_actor()] == DEEPEST) return;
+    csk_pool_item_t *item = fuzz_pool_take(fuzz_below(fuzz_pool_count()));
+    int queue = 0;
+    while (item != &queues[queue]->item) queue++;
+    NOTE("a worker comes for queue %d", queue);
+    fuzz_expect("the level at which a worker was asked for", item->level, model_level(queue));
+    model_worker_comes(queue);
+    item->function(item);
+    NOTE("a worker leaves queue %d", queue);
+    model_worker_left();
+}
+
+/* ---- Queueing ----------------------------------------------------------------------------------------------------------- */
+
+static csk_rank_t any_rank(int queue) {
+    int place = fuzz_below(8);
+    return place >= 3 ? model_rank(queue) + (place - 4) * (place != 7) : csk_rank(fuzz_priority(), place);
+}
+
+/* What may still come is for a thread that may be left waiting; else it has passed. */
+static int64_t any_deadline(void) {
+    int when = fuzz_below(6);
+    if (model_may_block() && when >= 3) return when == 5 ? CSK_NEVER : fuzz_deadline(fuzz_tick() + when - 2, 0);
+    return when == 0 ? INT64_MIN : fuzz_deadline(fuzz_tick() - when, 0);
+}
+
+enum { PLAIN, RANKED, UNTIL, BARRIER, ALWAYS };
+
+static int enqueue_real(int work, int queue, int how, csk_rank_t rank, int64_t deadline_ns, csk_work_function_t function) {
+    switch (how) {
+    case RANKED: return csk_workqueue_enqueue_ranked(queues[queue], &works[work], rank, function);
+    case UNTIL: return csk_workqueue_enqueue_until(queues[queue], &works[work], rank, deadline_ns, function);
+    case BARRIER: return csk_workqueue_enqueue_barrier(queues[queue], &works[work], function);
+    case ALWAYS: return csk_workqueue_enqueue_always(queues[queue], &works[work], rank, function);
+    default: return csk_workqueue_enqueue(queues[queue], &works[work], function);
+    }
+}
+
+static void enqueue_how(int work, int queue, int how, csk_rank_t rank, int64_t deadline_ns) {
+    static const char *const names[] = { "", "_ranked", "_until", "_barrier", "_always" };
+    if (how == PLAIN || how == BARRIER) rank = model_rank(queue);
+    bool may_wait = how == UNTIL ? fuzz_actor() != ACTOR_TIMER : model_may_block();
+    NOTE("csk_workqueue_enqueue%s(%d, %d), rank %+" PRId64, names[how], queue, work, rank - model_rank(queue));
+    int expected = model_enqueue(work, queue, rank, how == BARRIER, how == ALWAYS, may_wait);
+    if (expected == MODEL_WAITS && !may_wait) return;
+    int status = enqueue_real(work, queue, how, rank, deadline_ns, on_work);
+    if (expected == MODEL_WAITS) expected = model_room_ended(status, how == UNTIL ? deadline_ns : CSK_NEVER);
+    fuzz_expect_status("csk_workqueue_enqueue", status, expected);
+}
+
+static void enqueue(int queue) {
+    int work = fuzz_below(WORKS), how = fuzz_byte();
+    if (how == 255) {
+        fuzz_expect_status("csk_workqueue_enqueue, no function", csk_workqueue_enqueue(queues[queue], &works[work], NULL), EINVAL);
+        return;
+    }
+    if (!model_is_idle(work)) return;
+    repeats[work] = how >= 240 ? 140 : 0;
+    how %= 5;
+    csk_rank_t rank = how == RANKED || how == UNTIL || how == ALWAYS ? any_rank(queue) : 0;
+    enqueue_how(work, queue, how, rank, how == UNTIL ? any_deadline() : CSK_NEVER);
+}
+
+/* The queue has more to do than a worker stays for. */
+static void enqueue_again(int work) {
+    repeats[work]--;
+    if (model_exists(model_queue_of(work))) enqueue_how(work, model_queue_of(work), UNTIL, model_rank(model_queue_of(work)), INT64_MIN);
+}
+
+static void cancel(int work) {
+    int queue = model_queue_of(work);
+    if (!model_exists(queue)) return;
+    NOTE("csk_workqueue_cancel(%d, %d)", queue, work);
+    int expected = model_cancel(work, queue);
+    fuzz_expect_status("csk_workqueue_cancel", csk_workqueue_cancel(queues[queue], &works[work]), expected);
+}
+
+/* ---- Waiting ------------------------------------------------------------------------------------------------------------ */
+
+static void sync(int queue) {
+    int how = fuzz_below(4), entry = FIRST_SYNC;
+    bool barrier = how == 1;
+    csk_rank_t rank = how == 2 ? any_rank(queue) : model_rank(queue);
+    int64_t deadline_ns = any_deadline();
+    while (entry < ENTRIES && !model_is_idle(entry)) entry++;
+    if (entry == ENTRIES || depths[fuzz_actor()] == DEEPEST) return;
+    bool at_once = model_sync_is_at_once(queue, rank, barrier);
+    if (at_once && how == 3) deadline_ns = CSK_NEVER;
+    if (!at_once && fuzz_actor() == ACTOR_TIMER) return;
+    NOTE("csk_workqueue_sync(%d), the caller %d, rank %+" PRId64 "%s", queue, entry, rank - model_rank(queue), barrier ? ", barrier" : "");
+    int expected = model_sync(entry, queue, rank, barrier, deadline_ns);
+    int status = csk_workqueue_sync(queues[queue], rank, barrier, deadline_ns, on_turn, (void *)(intptr_t)entry);
+    NOTE("csk_workqueue_sync of the caller %d: %d", entry, status);
+    if (expected == MODEL_WAITS) expected = model_sync_ended(status);
+    fuzz_expect_status("csk_workqueue_sync", status, expected);
+}
+
+static void drain(int queue) {
+    int64_t deadline_ns = any_deadline();
+    if (fuzz_actor() == ACTOR_TIMER) return;
+    NOTE("csk_workqueue_drain(%d)", queue);
+    int expected = model_drain(queue), status = csk_workqueue_drain(queues[queue], deadline_ns);
+    if (expected == MODEL_WAITS) expected = model_drain_ended(status, deadline_ns);
+    fuzz_expect_status("csk_workqueue_drain", status, expected);
+}
+
+static void drain_async(int queue) {
+    int wait = fuzz_below(WAITS);
+    if (!model_is_wait_idle(wait)) return;
+    NOTE("csk_workqueue_drain_async(%d, %d)", queue, wait);
+    model_drain_async(wait, queue);
+    csk_workqueue_drain_async(queues[queue], &waits[wait], on_drain, &repeats[wait]);
+}
+
+static void drain_cancel(int queue) {
+    int wait = fuzz_below(WAITS);
+    NOTE("csk_workqueue_drain_cancel(%d, %d)", queue, wait);
+    int expected = model_drain_cancel(wait, queue);
+    fuzz_expect_status("csk_workqueue_drain_cancel", csk_workqueue_drain_cancel(queues[queue], &waits[wait]), expected);
+}
+
+/* ---- Delayed work ------------------------------------------------------------------------------------------------------- */
+
+/* Each in a phase of its own, so that it is known which comes first; only the first may begin before there was time, which is phase 0. */
+static int64_t any_start(int index, int64_t period_ns) {
+    int when = fuzz_below(8);
+    if (when == 0 && (period_ns == 0 || index == 0)) return 0;
+    if (when == 7) return INT64_MIN / (period_ns == 0 || index == 0 ? 1 : -2);
+    return fuzz_deadline(fuzz_tick() + when - 2, index);
+}
+
+static void start_delayed(int queue) {
+    static const int64_t periods[] = { 0, 0, 0, 1000000, 2000000, 3000000, INT64_MAX / 2, -1 };
+    int index = fuzz_below(DELAYED), how = fuzz_byte();
+    int64_t period_ns = periods[how % 8], deadline_ns = any_start(index, period_ns);
+    bool ranked = how / 8 % 2 == 1;
+    csk_rank_t rank = ranked ? any_rank(queue) : model_rank(queue);
+    NOTE("csk_delayed_start(%d, %d), %" PRId64 " ns, every %" PRId64 " ns", queue, FIRST_DELAYED + index, deadline_ns, period_ns);
+    int expected = model_delayed_start(index, queue, rank, deadline_ns, period_ns);
+    int status = ranked ? csk_delayed_start_ranked(&delayed_works[index], queues[queue], rank, deadline_ns, period_ns, on_work)
+                        : csk_delayed_start(&delayed_works[index], queues[queue], deadline_ns, period_ns, on_work);
+    fuzz_expect_status("csk_delayed_start", status, expected);
+}
+
+static void cancel_delayed(int index) {
+    NOTE("csk_delayed_cancel(%d)", FIRST_DELAYED + index);
+    int expected = model_delayed_cancel(index), status = csk_delayed_cancel(&delayed_works[index]);
+    if (expected == MODEL_WAITS) expected = model_delayed_cancel_ended(index);
+    fuzz_expect_status("csk_delayed_cancel", status, expected);
+}
+
+/* ---- Queues ------------------------------------------------------------------------------------------------------------- */
+
+static void make(int queue) {
+    static const int32_t priorities[] = { 0, 1, -1, 1024, -1024, INT32_MAX, INT32_MIN, 0 };
+    int shape = fuzz_byte(), bound = fuzz_byte();
+    bool on_heap = bound / 12 % 4 == 3;
+    csk_workqueue_attr_t attr = { .width = (uint32_t)shape % 4, .priority = priorities[shape / 4 % 8], .when_full = bound % 3,
+                                  .capacity = (uint32_t)bound / 3 % 4 };
+    csk_workqueue_attr_t wide = { .width = CSK_WORKQUEUE_WIDTH_MAX + 1 }, odd = { .when_full = CSK_WORKQUEUE_DROP_OLDEST + 1, .capacity = 1 };
+    if (shape >= 224) attr = (csk_workqueue_attr_t){ 0 };
+    queues[queue] = &queues_in_place[queue];
+    memset(queues[queue], 0x5A, sizeof *queues[queue]);
+    NOTE("queue %d: width %u, capacity %u, when full %d, priority %d%s", queue, attr.width, attr.capacity, attr.when_full, attr.priority,
+         on_heap ? ", on the heap" : "");
+    fuzz_expect_status("csk_workqueue_init, too wide", csk_workqueue_init(queues[queue], &wide), EINVAL);
+    fuzz_expect_status("csk_workqueue_create, unknown when full", csk_workqueue_create(&queues[queue], &odd), EINVAL);
+    int expected = attr.when_full == CSK_WORKQUEUE_DROP_OLDEST && attr.capacity == 0 ? EINVAL : 0;
+    int status = on_heap ? csk_workqueue_create(&queues[queue], &attr) : csk_workqueue_init(queues[queue], &attr);
+    fuzz_expect_status("csk_workqueue_init", status, expected);
+    if (expected != 0) {
+        attr = (csk_workqueue_attr_t){ 0 };
+        on_heap = false;
+    }
+    if (!on_heap && attr.width + attr.capacity == 0 && attr.priority == 0) {
+        attr.when_full = 0;
+        memset(queues[queue], 0, sizeof *queues[queue]);
+    }
+    model_make(queue, &attr, on_heap, &queues[queue]->item);
+}
+
+static void end_queue(int queue) {
+    if (!model_is_on_heap(queue) && model_may_destroy(queue)) {
+        NOTE("csk_workqueue_destroy(%d)", queue);
+        int expected = model_destroy(queue);
+        fuzz_expect_status("csk_workqueue_destroy", csk_workqueue_destroy(queues[queue]), expected);
+        if (expected == 0) make(queue);
+    } else if (model_is_on_heap(queue) && model_may_release(queue)) {
+        NOTE("csk_workqueue_release(%d)", queue);
+        model_release(queue);
+        csk_workqueue_release(queues[queue]);
+    }
+}
+
+static void suspend(int queue) {
+    NOTE("csk_workqueue_suspend(%d)", queue);
+    model_suspend(queue);
+    fuzz_expect_status("csk_workqueue_suspend", csk_workqueue_suspend(queues[queue]), 0);
+}
+
+static void resume(int queue) {
+    NOTE("csk_workqueue_resume(%d)", queue);
+    int expected = model_resume(queue);
+    fuzz_expect_status("csk_workqueue_resume", csk_workqueue_resume(queues[queue]), expected);
+}
+
+static void shut_down(int queue) {
+    bool cancels = fuzz_below(2) == 1;
+    NOTE("csk_workqueue_shutdown(%d, %d)", queue, cancels);
+    model_shutdown(queue, cancels);
+    csk_workqueue_shutdown(queues[queue], cancels);
+}
+
+/* ---- The calls ---------------------------------------------------------------------------------------------------------- */
+
+static void compare(void) {
+    for (int queue = 0; queue < QUEUES; queue++) {
+        if (!model_exists(queue)) continue;
+        fuzz_expect("csk_workqueue_is_current", csk_workqueue_is_current(queues[queue]), model_is_current(queue));
+        fuzz_expect("csk_workqueue_running", csk_workqueue_running(queues[queue]), model_running(queue));
+        if (model_needs_worker(queue) && !fuzz_pool_has(&queues[queue]->item)) fuzz_fail("work of queue %d may begin, and no worker is asked for", queue);
+    }
+}
+
+static void call(void *context) {
+    (void)context;
+    make_call();
+}
+
+static void let_stranger_go_on(void) {
+    NOTE("%s", "the other thread goes on");
+    if (fuzz_is_paused()) fuzz_go_on();
+    else fuzz_call_on(ACTOR_STRANGER, call, NULL);
+    model_stranger_stopped();
+}
+
+static void other_thread(void) {
+    if (fuzz_actor() == ACTOR_STRANGER) {
+        NOTE("%s", "pauses");
+        fuzz_pause();
+    } else if (fuzz_actor() == ACTOR_MAIN) {
+        let_stranger_go_on();
+    }
+}
+
+static void advance(void) {
+    int ticks = fuzz_below(4);
+    if (fuzz_actor() == ACTOR_TIMER) return;
+    NOTE("%d ticks pass", ticks);
+    fuzz_advance(ticks);
+}
+
+static void make_call(void) {
+    int byte = fuzz_byte(), queue = byte / 32 % QUEUES;
+    if (model_is_gone(queue)) make(queue);
+    bool exists = model_exists(queue);
+    switch (byte % 32) {
+    case 0: case 1: case 2: case 3: case 4: case 5: case 6:
+        if (exists) enqueue(queue);
+        break;
+    case 7: case 8: cancel(fuzz_below(WORKS)); break;
+    case 9:
+        if (exists) suspend(queue);
+        break;
+    case 10: case 11:
+        if (exists) resume(queue);
+        break;
+    case 12:
+        if (exists) shut_down(queue);
+        break;
+    case 13: case 14:
+        if (exists) sync(queue);
+        break;
+    case 15: case 16:
+        if (exists) drain_async(queue);
+        break;
+    case 17:
+        if (exists) drain_cancel(queue);
+        break;
+    case 18:
+        if (exists) drain(queue);
+        break;
+    case 19: case 20:
+        if (exists) start_delayed(queue);
+        break;
+    case 21: cancel_delayed(fuzz_below(DELAYED)); break;
+    case 22: case 23: advance(); break;
+    case 24: case 25: case 26: let_worker_come(); break;
+    case 27:
+        if (exists) end_queue(queue);
+        break;
+    case 28:
+        if (exists) fuzz_expect("csk_workqueue_waiting", csk_workqueue_waiting(queues[queue]), model_waiting(queue));
+        break;
+    default: other_thread(); break;
+    }
+    compare();
+}
+
+/* ---- The end: all that waits runs, and nothing is left ------------------------------------------------------------------ */
+
+static void end(void) {
+    for (int index = 0; index < DELAYED; index++) cancel_delayed(index);
+    for (int rounds = 0; fuzz_is_paused() || fuzz_pool_count() != 0 || !model_is_quiet(); rounds++) {
+        if (rounds == 200) fuzz_fail("something waits for ever");
+        for (int queue = 0; queue < QUEUES; queue++)
+            while (model_exists(queue) && model_is_suspended(queue)) resume(queue);
+        while (fuzz_pool_count() != 0) let_worker_come();
+        if (fuzz_is_paused()) let_stranger_go_on();
+        fuzz_advance(1);
+        compare();
+        model_expect_none_due();
+    }
+    for (int index = 0; index < DELAYED; index++) cancel_delayed(index);
+    for (int wait = 0; wait < WAITS; wait++) fuzz_expect("a drain that is over was told", model_is_wait_idle(wait), true);
+    for (int queue = 0; queue < QUEUES; queue++)
+        if (model_exists(queue)) {
+            if (model_is_on_heap(queue)) csk_workqueue_release(queues[queue]);
+            else fuzz_expect_status("csk_workqueue_destroy at the end", csk_workqueue_destroy(queues[queue]), 0);
+        }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    fuzz_begin(data, size);
+    fuzz_after_timers(model_timers_ran);
+    fuzz_let_stranger_pause(true);
+    fuzz_when_pool_is_asked(on_question);
+    fuzz_pool_empty();
+    model_begin();
+    memset(works, 0, sizeof works);
+    memset(delayed_works, 0, sizeof delayed_works);
+    memset(repeats, 0, sizeof repeats);
+    memset(depths, 0, sizeof depths);
+    for (int queue = 0; queue < QUEUES; queue++) make(queue);
+    while (!fuzz_at_end()) {
+        make_call();
+        model_expect_none_due();
+    }
+    end();
+    return 0;
+}
