@@ -211,7 +211,7 @@ MUTANTS = [
     ("work that is being queued again is taken out", WQ, "CSK_RELAXED) > PLACE_INBOX", "CSK_RELAXED) > PLACE_NOWHERE"),
     ("what began can be cancelled", WQ_ORDER, "    work->place = PLACE_NOWHERE;\n    queue->waiting--;\n", "    queue->waiting--;\n"),
     # Work queues: what is urgent.
-    ("nobody is told what is urgent", WQ, "    if (CSK_UNLIKELY(urgent)) csk_store(&queue->urgent, 1u, CSK_RELEASE);\n", ""),
+    ("nobody is told what is urgent", WQ, "    if (CSK_UNLIKELY(urgent)) csk_exchange(&queue->urgent, 1u, CSK_ACQ_REL);\n", ""),
     ("what is urgent is told before it is queued", WQ, "    csk_work_t *before = csk_exchange(&queue->inbox_last, work, CSK_SEQ_CST);\n", "    if (urgent) csk_store(&queue->urgent, 1u, CSK_RELEASE), urgent = false;\n    csk_work_t *before = csk_exchange(&queue->inbox_last, work, CSK_SEQ_CST);\n"),
     ("urgency is cleared by a store", WQ_ORDER, " != 0 && csk_exchange(&queue->urgent, 0u, CSK_ACQ_REL) != 0", " != 0 && (csk_store(&queue->urgent, 0u, CSK_RELAXED), true)"),
     ("urgency is not looked at", WQ_ORDER, "csk_load(&queue->urgent, CSK_RELAXED) != 0 && csk", "false && csk"),

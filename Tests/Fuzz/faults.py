@@ -52,7 +52,7 @@ FAULTS = [
     ("timer", "starting twice is 0", TIMER, "        return EBUSY;", "        return 0;"),
     ("timer", "an earlier deadline wakes nobody", TIMER, "    if (wake) wake_thread();\n", ""),
     ("timer", "the last deadline first", TIMER, "    timer->node.ticket = deadline_ns;", "    timer->node.ticket = -deadline_ns;"),
-    ("workqueue", "nobody is told what is urgent", WQ, "    if (CSK_UNLIKELY(urgent)) csk_store(&queue->urgent, 1u, CSK_RELEASE);\n", ""),
+    ("workqueue", "nobody is told what is urgent", WQ, "    if (CSK_UNLIKELY(urgent)) csk_exchange(&queue->urgent, 1u, CSK_ACQ_REL);\n", ""),
     ("workqueue", "what waits for a barrier is forgotten", WQ_ORDER, "            queue->barrier = NULL;\n            place_later(queue);\n", "            queue->barrier = NULL;\n"),
     ("workqueue", "work is called twice", WQ, "    work->function(work, 0);\n", "    work->function(work, 0);\n    work->function(work, 0);\n"),
     ("workqueue", "a barrier does not wait for what runs", WQ_ORDER, "(queue->barrier != NULL && queue->running == 0)", "queue->barrier != NULL"),
@@ -66,7 +66,7 @@ FAULTS = [
     ("workqueue", "shutting down leaves the barrier", WQ_ORDER, "        if (work == NULL) work = queue->barrier; /*", "        if (work == NULL) work = NULL; /*"),
     ("workqueue", "a drain does not wait for the telling", WQ_WAIT, " + queue->running + queue->refusing;", " + queue->running;"),
     ("workqueue", "a drain waits for what comes after it", WQ_ORDER, "arrival <= wait->arrivals && ", ""),
-    ("workqueue", "what is not sorted waits for what was", WQ, "        csk_work_sort(queue);\n        *more = csk_work_may_begin(queue);\n", ""),
+    ("workqueue", "what is not sorted waits for what was", WQ_ORDER, "    if (queue->width > 1 && queue->first == queue->last) return NULL;\n", ""),
     ("workqueue", "a worker brings no other", WQ, "        if (more && queue->width > 1) csk_workqueue_activate(queue);\n", ""),
     ("workqueue", "who steps back asks for no worker", WQ, "    csk_pool_post(&queue->item, serve);\n    return true;", "    return true;"),
     ("workqueue", "lingering never ends", WQ, "    if (shared) csk_fetch_and(&queue->state, ~STATE_LINGERS, CSK_SEQ_CST);\n", ""),
@@ -94,10 +94,7 @@ def kernel_with(folder, file, text, replacement):
 
 def build(kernel, target, program, compiler, flags, extra):
     sources = [path for path in glob.glob(os.path.join(kernel, "src", "*.c")) if not LEFT_OUT.search(path)]
-    model = target + "_model.c"
-    own = ["fuzz.c", "virtual_platform.c", "virtual_pool.c", target + "_fuzz.c"] + extra
-    if os.path.exists(os.path.join(HERE, model)):
-        own.append(model)
+    own = ["fuzz.c", "virtual_platform.c", "virtual_pool.c", target + "_fuzz.c", *glob.glob(target + "_model*.c", root_dir=HERE)] + extra
     subprocess.run([compiler, "-std=gnu11", "-D_GNU_SOURCE", "-O1", "-w", *flags, "-I" + os.path.join(kernel, "include"),
                     "-I" + os.path.join(kernel, "src"), "-I" + HERE, *sources, *(os.path.join(HERE, name) for name in own),
                     "-pthread", "-o", program], check=True, stderr=subprocess.DEVNULL)

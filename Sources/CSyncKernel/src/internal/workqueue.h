@@ -17,7 +17,7 @@
  * who takes work out of the inbox: the worker that leaves would find it empty, so whoever sorts also takes, or looks whether somebody will.
  *
  * Workers take what is sorted without a look at the inbox while none of it is urgent. Who queues something urgent writes the inbox and then
- * urgent; who clears it, by an exchange, reads the inbox afterwards. On a concurrent queue they look before they take the last of what is sorted:
+ * urgent; who clears it reads the inbox afterwards. Both exchange it, so that who clears it sees the inbox of all who set it before. On a concurrent queue they look before they take the last of what is sorted:
  * work whose caller saw POSTED or LINGERS has nobody else to ask for a worker while theirs runs.
  *
  * The inbox is a list to which anybody appends by exchanging its end, and which is read under the lock. Between an exchange and the

@@ -1,0 +1,262 @@
+#include "workqueue_model_parts.h"
+
+/* ---- Works that will not run -------------------------------------------------------------------------------------------- */
+
+/* All are told; drains that wait for any of them wait for the telling. */
+void end_telling(void) {
+    frame_t telling = *top();
+    pop();
+    end_life(telling.queue, telling.arrival);
+}
+
+static void tell(int queue, const int *list, int count) {
+    frame_t *telling = push(TELLS, queue, -1);
+    telling->arrival = INT64_MAX;
+    for (int index = 0; index < count; index++)
+        if (entries[list[index]].arrival < telling->arrival) telling->arrival = entries[list[index]].arrival;
+    for (int index = 0; index < count; index++) {
+        entry_t *entry = &entries[list[index]];
+        if (entry->arrival != telling->arrival) end_life_quietly(queue, entry->arrival);
+        if (is_sync(list[index])) {
+            entry->state = REFUSED;
+        } else if (is_delayed(list[index]) && delayed_of(list[index])->period_ns != 0 && !queues[queue].shut) {
+            entry->state = IDLE;
+            delayed_of(list[index])->state = WAITS_FOR_TIME;
+        } else {
+            entry->state = TOLD;
+            telling->untold++;
+        }
+    }
+    if (telling->untold == 0) end_telling();
+}
+
+static void drop_oldest(int queue) {
+    int oldest = -1;
+    for (int entry = 0; entry < ENTRIES; entry++)
+        if (waits_in(entry, queue) && (oldest < 0 || entries[entry].arrival < entries[oldest].arrival)) oldest = entry;
+    tell(queue, &oldest, 1);
+}
+
+void model_shutdown(int queue, bool cancel) {
+    queue_t *it = &queues[queue];
+    int list[ENTRIES], count = 0;
+    it->shut = true;
+    for (int index = 0; index < it->room_count; index++) {
+        top_of(it->rooms[index])->result = ESHUTDOWN;
+        entries[top_of(it->rooms[index])->entry].state = IDLE;
+    }
+    it->room_count = 0;
+    for (int entry = 0; entry < ENTRIES; entry++)
+        if (cancel && waits_in(entry, queue)) list[count++] = entry;
+    if (count != 0) tell(queue, list, count);
+}
+
+/* ---- Queueing ----------------------------------------------------------------------------------------------------------- */
+
+int model_enqueue(int entry, int queue, csk_rank_t rank, bool barrier, bool always, bool waits) {
+    const queue_t *it = &queues[queue];
+    if (it->attr.when_full == CSK_WORKQUEUE_DROP_OLDEST && rank != model_rank(queue)) return EINVAL;
+    if (it->shut && !always) return ESHUTDOWN;
+    bool full = is_full(queue) && !always;
+    if (full && it->attr.when_full == CSK_WORKQUEUE_REFUSE) return EAGAIN;
+    if (full && it->attr.when_full == CSK_WORKQUEUE_WAIT) {
+        if (model_is_current(queue)) return EDEADLK;
+        if (!waits) return MODEL_WAITS;
+        entries[entry] = (entry_t){ .state = IN_LINE, .queue = queue, .rank = rank, .barrier = barrier };
+        queues[queue].rooms[queues[queue].room_count++] = actor();
+        push(WAITS_FOR_ROOM, queue, entry);
+        return MODEL_WAITS;
+    }
+    if (full) drop_oldest(queue); /* before the newcomer is one of those that wait; told after that */
+    accept(entry, queue, rank, barrier);
+    return 0;
+}
+
+int model_room_ended(int status, int64_t deadline_ns) {
+    frame_t wait = *top();
+    queue_t *it = &queues[wait.queue];
+    pop();
+    if (wait.result != MODEL_WAITS) return wait.result;
+    int index = 0;
+    while (it->rooms[index] != actor()) index++;
+    it->room_count--;
+    memmove(&it->rooms[index], &it->rooms[index + 1], sizeof it->rooms[0] * (size_t)(it->room_count - index));
+    entries[wait.entry].state = IDLE;
+    if (status == ETIMEDOUT && csk_now() < deadline_ns) fuzz_fail("a caller waits for room no longer, before its deadline");
+    return ETIMEDOUT;
+}
+
+int model_cancel(int entry, int queue) {
+    if (!waits_in(entry, queue)) return ENOENT;
+    withdraw(entry, IDLE);
+    return 0;
+}
+
+void model_suspend(int queue) { queues[queue].suspends++; }
+
+int model_resume(int queue) {
+    if (queues[queue].suspends == 0) return EPERM;
+    queues[queue].suspends--;
+    return 0;
+}
+
+/* ---- Turns -------------------------------------------------------------------------------------------------------------- */
+
+bool model_sync_is_at_once(int queue, csk_rank_t rank, bool barrier) {
+    queue_t before_it = queues[queue];
+    int entry = FIRST_SYNC;
+    while (entry < ENTRIES && entries[entry].state != IDLE) entry++;
+    if (entry == ENTRIES || before_it.shut) return false;
+    accept(entry, queue, rank, barrier);
+    bool at_once = may_begin(queue) && next_of(queue) == entry;
+    entries[entry].state = IDLE;
+    queues[queue] = before_it;
+    return at_once;
+}
+
+int model_sync(int entry, int queue, csk_rank_t rank, bool barrier, int64_t deadline_ns) {
+    if (queues[queue].attr.when_full == CSK_WORKQUEUE_DROP_OLDEST && rank != model_rank(queue)) return EINVAL;
+    if (model_is_current(queue)) return EDEADLK;
+    if (queues[queue].shut) return ESHUTDOWN;
+    accept(entry, queue, rank, barrier);
+    frame_t *call = push(WAITS_FOR_TURN, queue, entry);
+    call->deadline_ns = deadline_ns;
+    call->at_once = may_begin(queue) && next_of(queue) == entry;
+    /* On a serial queue a caller sees to what is before it. The other thread's turn is that thread's to use. */
+    if (may_begin(queue) && !call->at_once && is_sync(next_of(queue)) && width_of(queue) == 1) take(queue, next_of(queue));
+    return MODEL_WAITS;
+}
+
+void model_stranger_stopped(void) {
+    frame_t *call = top_of(ACTOR_STRANGER);
+    if (call == NULL || call->kind != WAITS_FOR_TURN || !call->helps) return;
+    call->helps = false;
+    if (entries[call->entry].state != WAITING || csk_now() >= call->deadline_ns || !may_begin(call->queue)) return;
+    int next = next_of(call->queue);
+    if (!is_sync(next) || next == call->entry) fuzz_fail("a caller sleeps, though it could call %d", next);
+    take(call->queue, next);
+}
+
+int model_sync_ended(int status) {
+    frame_t call = *top();
+    entry_t *entry = &entries[call.entry];
+    int state = entry->state;
+    pop();
+    entry->state = IDLE;
+    if (state == RAN) return 0;
+    if (state == REFUSED) return ECANCELED;
+    if (call.at_once) fuzz_fail("a caller's turn was to come at once; the call gives %d", status);
+    if (state != WAITING && state != GAVE_UP) fuzz_fail("a caller got its turn; the call gives %d", status);
+    if (csk_now() < call.deadline_ns) fuzz_fail("a caller waits for its turn no longer, before its deadline: %d", status);
+    if (state == WAITING) withdraw(call.entry, IDLE);
+    return ETIMEDOUT;
+}
+
+/* ---- Drains ------------------------------------------------------------------------------------------------------------- */
+
+int model_drain(int queue) {
+    if (model_is_current(queue)) return EDEADLK;
+    if (queues[queue].live_count == 0) return 0;
+    push(WAITS_FOR_DRAIN, queue, -1)->arrival = queues[queue].arrivals;
+    return MODEL_WAITS;
+}
+
+int model_drain_ended(int status, int64_t deadline_ns) {
+    int result = top()->result;
+    pop();
+    if (result != MODEL_WAITS) return result;
+    if (status == ETIMEDOUT && csk_now() < deadline_ns) fuzz_fail("a drain waits no longer, before its deadline");
+    return ETIMEDOUT;
+}
+
+void model_drain_async(int wait, int queue) {
+    drains[wait] = (drain_t){ queues[queue].live_count != 0 ? WAITING : DUE, queue, actor(), queues[queue].arrivals };
+}
+
+bool model_is_wait_idle(int wait) { return drains[wait].state == IDLE; }
+
+int model_drain_cancel(int wait, int queue) {
+    if (drains[wait].state != WAITING || drains[wait].queue != queue) return ENOENT;
+    drains[wait].state = IDLE;
+    return 0;
+}
+
+/* ---- Delayed work ------------------------------------------------------------------------------------------------------- */
+
+static void make_due(int entry, int status, int who) {
+    entries[entry].state = DUE;
+    entries[entry].due_status = status;
+    entries[entry].due_actor = who;
+}
+
+void time_has_come(int index) {
+    delayed_t *it = &delayed_works[index];
+    int entry = FIRST_DELAYED + index, queue = entries[entry].queue;
+    if (it->period_ns != 0 && it->state != STOPPED && it->state != LAST) {
+        /* Work whose time has come knows the end of the tick. */
+        while (it->due_ns < fuzz_deadline(fuzz_tick() + 1, 0)) {
+            if (it->due_ns > CSK_NEVER - it->period_ns) it->due_ns = CSK_NEVER;
+            else if (it->due_ns == 0) it->due_ns = (fuzz_deadline(fuzz_tick() + 1, 0) - 1) / it->period_ns * it->period_ns + it->period_ns;
+            else it->due_ns += it->period_ns;
+        }
+        it->timer = true;
+        it->timer_ns = it->due_ns;
+    }
+    if (it->state != WAITS_FOR_TIME) return;
+    it->state = QUEUED;
+    bool over_bound = queues[queue].attr.capacity != 0 && queues[queue].attr.when_full == CSK_WORKQUEUE_WAIT && !queues[queue].shut;
+    int error = model_enqueue(entry, queue, it->rank, false, over_bound, false);
+    if (error == 0) return;
+    if (it->period_ns == 0 || error != EAGAIN) {
+        it->timer = false;
+        make_due(entry, error, actor());
+    } else {
+        it->state = WAITS_FOR_TIME;
+    }
+}
+
+int model_delayed_start(int index, int queue, csk_rank_t rank, int64_t deadline_ns, int64_t period_ns) {
+    delayed_t *it = &delayed_works[index];
+    if (period_ns < 0 || (queues[queue].attr.when_full == CSK_WORKQUEUE_DROP_OLDEST && rank != model_rank(queue))) return EINVAL;
+    if (it->state != STOPPED) return EBUSY;
+    bool now = deadline_ns <= 0 && period_ns == 0;
+    *it = (delayed_t){ .state = WAITS_FOR_TIME, .rank = rank, .timer = !now, .timer_ns = deadline_ns,
+                       .due_ns = deadline_ns > 0 ? deadline_ns : 0, .period_ns = period_ns };
+    entries[FIRST_DELAYED + index].queue = queue;
+    if (now) time_has_come(index);
+    return 0;
+}
+
+/* Drains may be told of it while the call goes on, and others may cancel it then: theirs is the promise of a last call. */
+int model_delayed_cancel(int index) {
+    delayed_t *it = &delayed_works[index];
+    bool periodic = it->period_ns != 0;
+    if (it->state == STOPPED) return ENOENT;
+    it->timer = false;
+    switch (it->state) {
+    case WAITS_FOR_TIME: it->state = STOPPED; return 0;
+    case QUEUED:
+        if (entries[FIRST_DELAYED + index].state == WAITING) {
+            it->state = CANCELLED;
+            it->canceller = actor();
+            withdraw(FIRST_DELAYED + index, IDLE);
+            return MODEL_WAITS;
+        }
+        if (periodic) it->state = LAST;
+        return periodic ? EBUSY : ENOENT;
+    case RUNS: it->state = LAST; return EBUSY;
+    case CANCELLED:
+        if (periodic) {
+            it->state = CANCELLED_TWICE;
+            make_due(FIRST_DELAYED + index, ECANCELED, it->canceller);
+        }
+        return periodic ? EBUSY : ENOENT;
+    default: return ENOENT;
+    }
+}
+
+int model_delayed_cancel_ended(int index) {
+    if (delayed_works[index].state != CANCELLED) return ENOENT;
+    delayed_works[index].state = STOPPED;
+    return 0;
+}

@@ -1,0 +1,263 @@
+#include "workqueue_model_parts.h"
+
+/* ---- Workers ------------------------------------------------------------------------------------------------------------ */
+
+/* Whether the pool has other work than for this queue. */
+static bool others_wait(int queue) { return fuzz_pool_count() > 1 || (fuzz_pool_count() == 1 && !fuzz_pool_has(queues[queue].item)); }
+
+static void count_served(frame_t *worker) {
+    if (++worker->served % QUANTUM != 0) return;
+    worker->asked_at_quantum = true;
+    worker->steps_back = others_wait(worker->queue);
+}
+
+/* The worker looks once: it takes work to call, or a caller, who has the turn once drains were told. */
+static void look_once(frame_t *worker) {
+    if (!may_begin(worker->queue)) return;
+    int entry = next_of(worker->queue);
+    take(worker->queue, entry);
+    if (is_sync(entry)) worker->grants = true;
+    else worker->taken = entry;
+}
+
+/* It looks until there is nothing for it, or work to call. */
+void look(frame_t *worker) {
+    for (;;) {
+        if (worker->grants) count_served(worker);
+        worker->grants = false;
+        if (worker->steps_back || worker->taken >= 0) return;
+        look_once(worker);
+        if (!worker->grants) return;
+    }
+}
+
+void model_worker_comes(int queue) { push(SERVES, queue, -1); }
+
+/* True: it has found nothing, and will look again. False: it is asked between two works. */
+bool model_worker_lingers(void) {
+    frame_t *worker = top();
+    if (worker == NULL || worker->kind != SERVES) fuzz_fail("who is no worker asks what others have to do");
+    if (!worker->asked_at_quantum && !worker->has_looked) {
+        worker->steps_back = false; /* another has come for the queue already, so this one went on */
+        look(worker);
+    }
+    bool lingers = !worker->asked_at_quantum;
+    if (lingers) worker->has_looked = false;
+    worker->asked_at_quantum = false;
+    if (lingers && worker->taken >= 0) fuzz_fail("a worker finds nothing to do, though %d may begin", worker->taken);
+    return lingers;
+}
+
+void model_worker_left(void) {
+    frame_t *worker = top();
+    if (worker->steps_back) {
+        if (!fuzz_pool_has(queues[worker->queue].item)) fuzz_fail("a worker leaves its queue to others, and asks for none");
+    } else {
+        look(worker);
+        if (worker->taken >= 0) fuzz_fail("a worker leaves, though %d may begin", worker->taken);
+    }
+    pop();
+}
+
+/* ---- Functions ---------------------------------------------------------------------------------------------------------- */
+
+/* What the timer thread does next, until it has to call a function. */
+static bool is_due_on(int who) {
+    const frame_t *frame = top_of(who);
+    if (frame != NULL && frame->kind == TELLS) return true;
+    for (int entry = 0; entry < ENTRIES; entry++)
+        if (entries[entry].state == DUE && entries[entry].due_actor == who) return true;
+    for (int wait = 0; wait < WAITS; wait++)
+        if (drains[wait].state == DUE && drains[wait].actor == who) return true;
+    return false;
+}
+
+static bool fire_next(void) {
+    int first = -1;
+    for (int index = 0; index < DELAYED; index++) {
+        const delayed_t *it = &delayed_works[index];
+        if (!it->timer || it->timer_ns >= fuzz_deadline(fuzz_tick() + 1, 0)) continue;
+        if (first < 0 || it->timer_ns < delayed_works[first].timer_ns) first = index;
+    }
+    if (first < 0) return false;
+    for_timer_thread = true;
+    delayed_works[first].timer = false;
+    time_has_come(first);
+    for_timer_thread = false;
+    return true;
+}
+
+void model_timers_ran(void) {
+    do
+        if (is_due_on(ACTOR_TIMER)) fuzz_fail("the timer thread did not call all functions that were due");
+    while (fire_next());
+}
+
+static void catch_up_with_timer_thread(void) {
+    if (actor() != ACTOR_TIMER || top() != NULL) return;
+    while (!is_due_on(ACTOR_TIMER) && fire_next()) {}
+}
+
+static void begin_section(int entry, int status) {
+    frame_t *caller = top();
+    int queue = entries[entry].queue;
+    if (caller == NULL || caller->queue != queue) fuzz_fail("work is called by nobody who serves its queue");
+    if (caller->kind == SERVES) {
+        caller->steps_back = caller->has_looked = false;
+        look(caller);
+        if (caller->taken != entry) fuzz_fail("a worker calls %d instead of %d", entry, caller->taken);
+        caller->taken = -1;
+    } else if (caller->kind == WAITS_FOR_TURN && entries[entry].state != GRANTED) {
+        bool own = caller->entry == entry;
+        if (!own && (is_sync(entry) || width_of(queue) > 1)) fuzz_fail("a caller calls %d, which is for others", entry);
+        if (!may_begin(queue) || next_of(queue) != entry)
+            fuzz_fail("a caller calls %d: %s", entry, may_begin(queue) ? "it is not the next" : "nothing may begin");
+        take(queue, entry);
+    } else if (caller->kind != WAITS_FOR_TURN || caller->entry != entry) {
+        fuzz_fail("work is called by nobody who serves its queue");
+    }
+    caller->in_function = true;
+    int expected = 0;
+    bool periodic = false;
+    if (is_delayed(entry)) {
+        delayed_t *it = delayed_of(entry);
+        periodic = it->period_ns != 0 && it->state != LAST;
+        if (it->period_ns != 0 && it->state == LAST) expected = ECANCELED;
+        it->state = periodic ? RUNS : STOPPED;
+    }
+    fuzz_expect_status("what a work is called with", status, expected);
+    frame_t *section = push(SECTION, queue, entry);
+    section->arrival = entries[entry].arrival;
+    section->alone = entries[entry].barrier;
+    section->periodic = periodic;
+    entries[entry].state = is_sync(entry) ? RAN : IDLE;
+}
+
+void model_called(int entry, int status) {
+    catch_up_with_timer_thread();
+    const frame_t *caller = top();
+    entry_t *it = &entries[entry];
+    if (caller != NULL && caller->kind == SECTION && caller->last_follows && caller->entry == entry) {
+        fuzz_expect_status("the last call of periodic work", status, ECANCELED);
+        delayed_of(entry)->state = STOPPED;
+        push(CALLED, it->queue, entry);
+    } else if (it->state == TOLD) {
+        if (caller == NULL || caller->kind != TELLS || caller->queue != it->queue) fuzz_fail("%d is told by somebody else", entry);
+        fuzz_expect_status("what is told", status, ECANCELED);
+        it->state = IDLE;
+        if (is_delayed(entry)) {
+            delayed_of(entry)->state = STOPPED;
+            delayed_of(entry)->timer = false;
+        }
+        push(CALLED, it->queue, entry);
+    } else if (it->state == DUE) {
+        if (it->due_actor != actor()) fuzz_fail("a delayed work is called on another thread");
+        fuzz_expect_status("what a delayed work is called with", status, it->due_status);
+        it->state = IDLE;
+        delayed_of(entry)->state = STOPPED;
+        push(CALLED_INSIDE, it->queue, entry);
+    } else {
+        begin_section(entry, status);
+    }
+}
+
+void model_returned(void) {
+    frame_t ended = *top();
+    if (ended.kind == SECTION && ended.periodic && delayed_of(ended.entry)->state == LAST) {
+        top()->last_follows = true;
+        return;
+    }
+    if (ended.kind == SECTION && ended.periodic) delayed_of(ended.entry)->state = WAITS_FOR_TIME;
+    pop();
+    frame_t *around = top();
+    if (ended.kind == CALLED && around->kind == TELLS) {
+        if (--around->untold == 0) end_telling();
+        return;
+    }
+    if (ended.kind == CALLED) {
+        ended = *around;
+        pop();
+        around = top();
+    }
+    if (ended.kind != SECTION) return;
+    around->in_function = false;
+    if (around->kind == SERVES) count_served(around);
+    end_section(&ended);
+    around->helps = around->kind == WAITS_FOR_TURN;
+    if (around->kind != SERVES || around->steps_back) return;
+    look_once(around);
+    around->has_looked = !around->grants;
+}
+
+void model_drain_called(int wait) {
+    catch_up_with_timer_thread();
+    frame_t *caller = top();
+    drain_t *drain = &drains[wait];
+    /* A caller who has waited long enough, and whose leaving is what the drain waited for. */
+    if (drain->state == WAITING && caller != NULL && caller->kind == WAITS_FOR_TURN && entries[caller->entry].state == WAITING &&
+        csk_now() >= caller->deadline_ns)
+        withdraw(caller->entry, GAVE_UP);
+    if (drain->state != DUE || drain->actor != actor()) fuzz_fail("the drain %d is told, but it is not done, or not by this thread", wait);
+    drain->state = IDLE;
+    push(DRAINED, drain->queue, -1);
+}
+
+void model_drain_returned(void) { pop(); }
+
+/* ---- The end ------------------------------------------------------------------------------------------------------------ */
+
+static bool is_of(const frame_t *frame, const frame_t *above, int queue) {
+    (void)above;
+    return frame->queue == queue;
+}
+/* Neither may wait for room or a drain of a queue that is released, nor for a worker that waits for the caller. */
+static bool waits_without_turn(const frame_t *frame, const frame_t *above, int queue) {
+    (void)above;
+    return frame->queue == queue && (frame->kind == WAITS_FOR_ROOM || frame->kind == WAITS_FOR_DRAIN);
+}
+
+static bool is_of_delayed(int queue) {
+    for (int index = 0; index < DELAYED; index++)
+        if (delayed_works[index].state != STOPPED && entries[FIRST_DELAYED + index].queue == queue) return true;
+    return false;
+}
+
+bool model_may_destroy(int queue) {
+    const queue_t *it = &queues[queue];
+    if (it->on_heap || model_is_current(queue) || it->live_count != 0) return !it->on_heap;
+    return !any_frame(is_of, queue) && !fuzz_pool_has(it->item) && !is_of_delayed(queue);
+}
+
+bool model_may_release(int queue) { return queues[queue].on_heap && !any_frame(waits_without_turn, queue) && !is_of_delayed(queue); }
+
+int model_destroy(int queue) {
+    if (model_is_current(queue)) return EDEADLK;
+    if (queues[queue].live_count != 0) return EBUSY;
+    queues[queue].exists = false;
+    return 0;
+}
+
+void model_release(int queue) {
+    queues[queue].released = true;
+    queues[queue].suspends = 0;
+}
+
+bool model_is_gone(int queue) {
+    const queue_t *it = &queues[queue];
+    return it->released && it->live_count == 0 && !any_frame(is_of, queue) && !fuzz_pool_has(it->item);
+}
+
+void model_expect_none_due(void) {
+    if (is_due_on(ACTOR_MAIN) || is_due_on(ACTOR_TIMER)) fuzz_fail("a function is due and was not called");
+    if (!fuzz_is_paused() && (is_due_on(ACTOR_STRANGER) || stacks[ACTOR_STRANGER].count != 0))
+        fuzz_fail("a function is due on the other thread and was not called");
+    if (stacks[ACTOR_MAIN].count != 0) fuzz_fail("a call has returned too early");
+}
+
+bool model_is_quiet(void) {
+    for (int entry = 0; entry < ENTRIES; entry++)
+        if (entries[entry].state != IDLE) return false;
+    for (int queue = 0; queue < QUEUES; queue++)
+        if (queues[queue].live_count != 0) return false;
+    return true;
+}
