@@ -68,7 +68,7 @@ FAULTS = [
     ("workqueue", "a drain waits for what comes after it", WQ_ORDER, "arrival <= wait->arrivals && ", ""),
     ("workqueue", "what is not sorted waits for what was", WQ_ORDER, "    if (queue->width > 1 && queue->first == queue->last) return NULL;\n", ""),
     ("workqueue", "a worker brings no other", WQ, "        if (more && queue->width > 1) csk_workqueue_activate(queue);\n", ""),
-    ("workqueue", "who steps back asks for no worker", WQ, "    csk_pool_post(&queue->item, serve);\n    return true;", "    return true;"),
+    ("workqueue", "who steps back asks for no worker", WQ, "        csk_pool_post(&queue->item, serve);\n        return;\n", "        return;\n"),
     ("workqueue", "lingering never ends", WQ, "    if (shared) csk_fetch_and(&queue->state, ~STATE_LINGERS, CSK_SEQ_CST);\n", ""),
     ("workqueue", "a caller of a shut queue is let in", WQ_WAIT, "    if (shut) return ESHUTDOWN;\n    csk_section_t section;", "    csk_section_t section;"),
     ("workqueue", "delayed work knows no period", DELAYED, "CSK_NEVER : last_ns + period_ns;", "CSK_NEVER : last_ns + 2 * period_ns;"),
@@ -139,8 +139,11 @@ def main():
             by, said = "added to the corpus", extend(corpus, os.path.join(options.found, target), program)
         if said is None and options.seconds:
             build(kernel, target, program, os.environ.get("CLANG", "clang"), ["-fsanitize=fuzzer,address,undefined"], [])
+            grown = os.path.join(options.folder, "grown")  # the first folder gets what reaches further
+            shutil.rmtree(grown, ignore_errors=True)
+            os.makedirs(grown)
             by, said = "fuzzing", notices([program, "-max_len=256", "-max_total_time=%d" % options.seconds,
-                                           "-artifact_prefix=" + options.folder + "/", corpus], options.seconds + 60)
+                                           "-artifact_prefix=" + options.folder + "/", grown, corpus], options.seconds + 60)
         survived += said is None
         print("%-9s %-52s %s" % (target, name, "SURVIVES" if said is None else by + ": " + said), flush=True)
     print("%d faults, %d survive" % (len(FAULTS), survived))

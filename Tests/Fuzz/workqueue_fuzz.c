@@ -312,6 +312,7 @@ static void let_stranger_go_on(void) {
 
 static void other_thread(void) {
     if (fuzz_actor() == ACTOR_STRANGER) {
+        if (!model_may_pause()) return;
         NOTE("%s", "pauses");
         fuzz_pause();
     } else if (fuzz_actor() == ACTOR_MAIN) {

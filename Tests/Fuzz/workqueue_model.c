@@ -128,6 +128,13 @@ bool model_may_block(void) {
     return true;
 }
 
+bool model_may_pause(void) {
+    const frames_t *mine = &stacks[actor()];
+    for (int index = 1; index < mine->count; index++)
+        if (mine->frames[index].kind == DRAINED && mine->frames[index - 1].kind == SERVES) return false;
+    return true;
+}
+
 /* ---- What is over, and who waited for it -------------------------------------------------------------------------------- */
 
 static void begin_life(int queue, int64_t arrival) {

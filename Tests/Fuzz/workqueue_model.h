@@ -30,6 +30,8 @@ bool model_is_suspended(int queue);
 bool model_needs_worker(int queue);
 /* Whether the calling thread may be left waiting for others without stopping what they need. */
 bool model_may_block(void);
+/* Whether the calling thread may stop for a while: not inside a drain's function, since its worker may have taken a caller, who is told after that. */
+bool model_may_pause(void);
 /* Calls that end the queue, which must not be made where they are illegal or would wait. */
 bool model_may_destroy(int queue);
 bool model_may_release(int queue);
