@@ -93,7 +93,8 @@ struct ChromeTraceTests {
         }
         #expect(name(other) == "a \"worker\"")
         #expect(name(csk_thread_id())?.isEmpty == false)
-        // It has ended by now.
+        // It was joined, but the system may take a moment longer to forget it.
+        waitUntil { access("/proc/self/task/\(other)", F_OK) != 0 }
         let later = try #require(JSONSerialization.jsonObject(with: Data(second.chromeTrace().utf8)) as? Entry)
         let names = (later["traceEvents"] as? [Entry] ?? []).compactMap { ($0["args"] as? Entry)?["name"] as? String }
         #expect(names.contains("thread \(other)"))
