@@ -7,6 +7,8 @@
  * those are held back until the timer no longer counts as firing, so they may block on whoever cancels. */
 #include "csynckernel/timer.h"
 
+#include <unistd.h>
+
 #include "internal/queue_lock.h"
 #include "internal/trampoline.h"
 
@@ -21,8 +23,10 @@ static struct {
     uint64_t epoch;          /* 1 + the number of forks that led here */
     bool thread_runs;
     bool starting;
-    bool fork_handled;
+    uint32_t fork_handled;   /* 0; the process in which a thread is just registering the handlers; FORKS_ARE_HANDLED */
 } timers = { .epoch = 1, .sleeping_until = INT64_MIN };
+
+#define FORKS_ARE_HANDLED UINT32_MAX
 
 static _Thread_local bool is_timer_thread __attribute__((tls_model("initial-exec")));
 
@@ -70,9 +74,20 @@ static void run_timers(void *context) {
     }
 }
 
-static void before_fork(void) { csk_queue_lock(&timers.lock); }
-static void after_fork_in_parent(void) { csk_queue_unlock(&timers.lock); }
+/* A child that was forked amid the registration may have registered them again: once for each fork is enough. */
+static _Thread_local bool forks __attribute__((tls_model("initial-exec")));
+
+static void before_fork(void) {
+    if (!forks) csk_queue_lock(&timers.lock);
+    forks = true;
+}
+static void after_fork_in_parent(void) {
+    if (forks) csk_queue_unlock(&timers.lock);
+    forks = false;
+}
 static void after_fork_in_child(void) {
+    if (!forks) return;
+    forks = false;
     timers.heap.root = NULL;
     timers.epoch++;
     timers.thread_runs = timers.starting = false;
@@ -80,13 +95,31 @@ static void after_fork_in_child(void) {
     timers.cancel_waiters = 0;
     timers.sleeping_until = INT64_MIN;
     /* Handlers are inherited, although the thread that was just registering them may not be there to say so. */
-    timers.fork_handled = true;
+    csk_store(&timers.fork_handled, FORKS_ARE_HANDLED, CSK_RELEASE);
     is_timer_thread = false;
     csk_queue_unlock(&timers.lock);
 }
 
+/* Before anything that a child of fork could find half done. */
+static int handle_forks(void) {
+    uint32_t process = (uint32_t)getpid(), seen = csk_load(&timers.fork_handled, CSK_ACQUIRE);
+    while (seen != FORKS_ARE_HANDLED) {
+        if (seen == process) {
+            csk_platform_yield();
+            seen = csk_load(&timers.fork_handled, CSK_ACQUIRE);
+        } else if (csk_cas(&timers.fork_handled, &seen, process, CSK_ACQ_REL)) {
+            int error = csk_platform_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+            csk_store(&timers.fork_handled, error == 0 ? FORKS_ARE_HANDLED : 0u, CSK_RELEASE);
+            return error;
+        }
+    }
+    return 0;
+}
+
 int csk_timer_prepare(void) {
     if (CSK_LIKELY(csk_load(&timers.thread_runs, CSK_ACQUIRE))) return 0;
+    int error = handle_forks();
+    if (error != 0) return error;
     csk_queue_lock(&timers.lock);
     while (timers.starting) {
         csk_queue_unlock(&timers.lock);
@@ -98,14 +131,10 @@ int csk_timer_prepare(void) {
         return 0;
     }
     timers.starting = true;
-    bool register_fork = !timers.fork_handled;
     csk_queue_unlock(&timers.lock);
-    int error = register_fork ? csk_platform_atfork(before_fork, after_fork_in_parent, after_fork_in_child) : 0;
-    bool fork_registered = register_fork && error == 0;
-    if (error == 0) error = csk_platform_start_thread(run_timers, NULL, "csk-timer");
+    error = csk_platform_start_thread(run_timers, NULL, "csk-timer");
     csk_queue_lock(&timers.lock);
     timers.starting = false;
-    timers.fork_handled |= fork_registered;
     csk_store(&timers.thread_runs, error == 0, CSK_RELEASE);
     csk_queue_unlock(&timers.lock);
     return error;
