@@ -9,6 +9,9 @@ import SwiftSync
 enum AllocationFaults {
     private static let endings = [
         "Fatal error: failed to allocate": "stopped by the Swift runtime with its message",
+        // The runtime's own calls of swift_slowAlloc end in a trap, those of C++'s operator new by an exception that nobody catches.
+        "stopped in libswiftCore.so\n": "stopped by the Swift runtime without a message",
+        "terminate called after throwing an instance of 'std::bad_alloc'": "stopped by an exception of the runtime's C++",
         "stopped in libdispatch.so\n": "stopped by libdispatch",
         "stopped in libswift_Concurrency.so\n": "stopped by the concurrency runtime",
     ]
