@@ -102,6 +102,18 @@ static bool somebody_waits_for_room(void) {
     return waits;
 }
 
+/* Work 0 ends and 1 begins, which leaves one that waits; only once 1 has ended does `pusher` get its place. */
+static void the_next_turn_gives_no_room(uint32_t *release, uint32_t *release_next, pthread_t pusher) {
+    STORE(release, 1);
+    wait_until(notes_so_far() == 2);
+    CHECK_EQ(csk_workqueue_waiting(&wide), 1);
+    CHECK(somebody_waits_for_room());
+    STORE(release_next, 1);
+    join_thread(pusher);
+    end_queue(&wide);
+    CHECK_NOTES(0, 1, 2, 3);
+}
+
 static void run_a_job(void *job) { run_job(job, 0); }
 
 static void *call_with_a_job(void *job) {
@@ -123,15 +135,8 @@ static void a_callers_turn_makes_no_room_beyond_the_capacity(void) {
     wait_until(csk_workqueue_waiting(&wide) == 2);
     pthread_t pusher = start_thread(push, &pushed);
     wait_until(somebody_waits_for_room());
-    STORE(&release, 1);
-    wait_until(notes_so_far() == 2);
-    CHECK_EQ(csk_workqueue_waiting(&wide), 1);
-    CHECK(somebody_waits_for_room());
-    STORE(&release_caller, 1);
+    the_next_turn_gives_no_room(&release, &release_caller, pusher);
     join_thread(caller);
-    join_thread(pusher);
-    end_queue(&wide);
-    CHECK_NOTES(0, 1, 2, 3);
 }
 
 /* Who waited for room got a place that work taken in over the bound had before: that was not sorted yet, and not counted. */
@@ -148,14 +153,7 @@ static void what_comes_in_over_the_bound_counts_before_who_waits_for_room(void) 
     pthread_t pusher = start_thread(push, &pushed);
     wait_until(somebody_waits_for_room());
     CHECK_STATUS(csk_workqueue_enqueue_always(&wide, &over.work, back(0), run_job), 0);
-    STORE(&release, 1);
-    wait_until(notes_so_far() == 2);
-    CHECK_EQ(csk_workqueue_waiting(&wide), 1);
-    CHECK(somebody_waits_for_room());
-    STORE(&release_next, 1);
-    join_thread(pusher);
-    end_queue(&wide);
-    CHECK_NOTES(0, 1, 2, 3);
+    the_next_turn_gives_no_room(&release, &release_next, pusher);
 }
 
 /* A worker took what was sorted already, and left what had come since to whoever ended first, although it could have run beside that. Where the one
