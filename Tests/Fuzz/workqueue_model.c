@@ -107,6 +107,7 @@ bool may_begin(int queue) {
 bool is_full(int queue) { return queues[queue].attr.capacity != 0 && model_waiting(queue) >= queues[queue].attr.capacity; }
 
 static bool is_inside(const frame_t *frame, int queue) {
+    if (frame->kind == TELLS && !frame->in_function) return false;
     return frame->queue == queue && (frame->kind == SECTION || frame->kind == TELLS || frame->kind == CALLED_INSIDE);
 }
 

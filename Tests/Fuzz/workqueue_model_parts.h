@@ -48,7 +48,7 @@ typedef struct {
 typedef struct {
     int kind, queue, entry;
     int64_t arrival;
-    bool in_function;          /* SERVES, WAITS_FOR_TURN: whose section is above */
+    bool in_function;          /* SERVES, WAITS_FOR_TURN: whose section is above; TELLS: has begun, having told who waited for room */
     bool alone, periodic, last_follows;
     uint32_t served;
     int taken;

@@ -131,7 +131,7 @@ static void begin_section(int entry, int status) {
 
 void model_called(int entry, int status) {
     catch_up_with_timer_thread();
-    const frame_t *caller = top();
+    frame_t *caller = top();
     entry_t *it = &entries[entry];
     if (caller != NULL && caller->kind == SECTION && caller->last_follows && caller->entry == entry) {
         fuzz_expect_status("the last call of periodic work", status, ECANCELED);
@@ -140,6 +140,7 @@ void model_called(int entry, int status) {
     } else if (it->state == TOLD) {
         if (caller == NULL || caller->kind != TELLS || caller->queue != it->queue) fuzz_fail("%d is told by somebody else", entry);
         fuzz_expect_status("what is told", status, ECANCELED);
+        caller->in_function = true;
         it->state = IDLE;
         if (is_delayed(entry)) {
             delayed_of(entry)->state = STOPPED;
