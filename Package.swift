@@ -9,7 +9,8 @@ let package = Package(
         .library(name: "CSyncKernel", targets: ["CSyncKernel"]),
     ],
     targets: [
-        // liburcu: its flags for the compiler and the linker.
+        // liburcu: its flags for the compiler and the linker. Where pkg-config does not find it, SwiftPM warns with the package's name before
+        // the compiler misses its headers; `apt-get install liburcu-dev` mends both.
         .systemLibrary(name: "CURCU", pkgConfig: "liburcu-memb", providers: [.apt(["liburcu-dev"])]),
         .target(
             name: "CSyncKernel",
