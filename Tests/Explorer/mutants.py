@@ -259,7 +259,7 @@ MUTANTS = [
     ("who gives up is still the end of the line", WQ_WAIT, "    if (wait == queue->last_room) queue->last_room = wait->previous;\n", ""),
     ("who gives up is told all the same", WQ_WAIT, "    bool waits = give_up(queue, &queue->rooms, wait);\n", "    bool waits = wait->epoch != 0;\n"),
     ("the first handle that goes takes the memory along", WQ, "-UINT64_C(1), CSK_ACQ_REL) == 1) csk", "-UINT64_C(1), CSK_ACQ_REL) >= 1) csk"),
-    ("retaining keeps nothing", WQ, "    csk_fetch_add(&queue->handles, UINT64_C(1), CSK_RELAXED);\n", ""),
+    ("retaining keeps nothing", WQ, "    if (csk_fetch_add(&queue->handles, UINT64_C(1), CSK_RELAXED) == 0) csk", "    if (false) csk"),
     ("a released queue is suspended again", WQ, "    end_suspension(queue, STATE_RELEASED);\n", "    csk_work_sort(queue);\n"),
     ("an answer wakes nobody", WQ_WAIT, "    if (csk_exchange(word, value, CSK_ACQ_REL) == WORD_SLEEPS) csk_platform_wake(word, 1);", "    csk_exchange(word, value, CSK_ACQ_REL);"),
     ("a caller that timed out overlooks its turn", WQ_WAIT, "            if (csk_workqueue_cancel(queue, &call.work) == 0) return ETIMEDOUT;\n", "            csk_workqueue_cancel(queue, &call.work);\n            return ETIMEDOUT;\n"),
