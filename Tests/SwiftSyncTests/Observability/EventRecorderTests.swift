@@ -103,7 +103,7 @@ struct EventRecorderTests {
             Thread { while !isOver.isRaised { recorder.record(.pushed, id: 0, tag: "") } }
         }
         var counts = Set<Int>(), gaps = 0
-        for _ in 0..<1000 {
+        for _ in 0..<300 {
             let events = recorder.events
             counts.insert(events.count)
             // Each event finds the queue deeper by one.
