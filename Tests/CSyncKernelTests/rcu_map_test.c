@@ -226,6 +226,59 @@ static void writers_against_each_other(void) {
     end(shared.map);
 }
 
+/* Puts a value computed from the one that is there in its place, unless that has gone meanwhile. */
+static void add_one(hash_t hash, uint64_t key) {
+    for (int status = ENOENT; status != 0;) {
+        CHECK_STATUS(csk_rcu_read_lock(), 0);
+        struct item *old = (struct item *)csk_rcu_map_find(shared.map, hash(key), &key), *fresh = make(key, old != NULL ? old->value + 1 : 1);
+        status = old != NULL ? csk_rcu_map_replace_entry(shared.map, &old->entry, &fresh->entry)
+                             : csk_rcu_map_insert(shared.map, hash(key), &key, &fresh->entry, NULL);
+        CHECK_STATUS(csk_rcu_read_unlock(), 0);
+        if (status != 0) reclaim(&fresh->entry.node);
+        else if (old != NULL) CHECK_STATUS(csk_rcu_retire(&old->entry.node, reclaim), 0);
+    }
+}
+
+static void *count_up(void *which) {
+    for (int i = 0; i < 20000 / TEST_SLOWDOWN; i++) {
+        add_one(one_of_four, 1);
+        if (which != NULL) put(shared.map, one_of_four, 1000 + (uint64_t)i % 200, 1);
+        if (which != NULL && i % 200 == 199) for (uint64_t key = 1000; key < 1200; key++) CHECK(drop(shared.map, one_of_four, key));
+    }
+    return NULL;
+}
+
+/* A value that was computed from one that is not there any more is not put in: none of the counts is lost, whatever the table does. */
+static void counting_loses_none(void) {
+    CHECK_STATUS(csk_rcu_map_create(&shared.map, has_key), 0);
+    pthread_t threads[3];
+    for (intptr_t i = 0; i < 3; i++) threads[i] = start_thread(count_up, i == 0 ? &shared : NULL);
+    for (int i = 0; i < 3; i++) join_thread(threads[i]);
+    CHECK_EQ(get(shared.map, one_of_four, 1), 3 * (20000 / TEST_SLOWDOWN));
+    end(shared.map);
+}
+
+static void an_entry_is_replaced_once(void) {
+    CHECK_STATUS(csk_rcu_map_create(&shared.map, has_key), 0);
+    put(shared.map, csk_hash_int, 1, 1);
+    uint64_t key = 1;
+    struct item *second = make(1, 2), *third = make(1, 3);
+    CHECK_STATUS(csk_rcu_read_lock(), 0);
+    csk_rcu_map_entry_t *first = csk_rcu_map_find(shared.map, csk_hash_int(key), &key);
+    CHECK_STATUS(csk_rcu_map_replace_entry(shared.map, first, (csk_rcu_map_entry_t *)(uintptr_t)(UINT64_C(1) << 48)), EINVAL);
+    CHECK_STATUS(csk_rcu_map_replace_entry(shared.map, first, &second->entry), 0);
+    CHECK_STATUS(csk_rcu_map_replace_entry(shared.map, first, &third->entry), ENOENT);
+    CHECK_STATUS(csk_rcu_map_remove_entry(shared.map, first), ENOENT);
+    CHECK_STATUS(csk_rcu_retire(&first->node, reclaim), 0);
+    CHECK_STATUS(csk_rcu_map_remove_entry(shared.map, &second->entry), 0);
+    CHECK_STATUS(csk_rcu_map_replace_entry(shared.map, &second->entry, &third->entry), ENOENT);
+    CHECK_STATUS(csk_rcu_retire(&second->entry.node, reclaim), 0);
+    CHECK_STATUS(csk_rcu_read_unlock(), 0);
+    reclaim(&third->entry.node);
+    CHECK_EQ(csk_rcu_map_count(shared.map), 0);
+    end(shared.map);
+}
+
 /* A destroyed table may be resizing, for which liburcu waits: not on the caller, whose section that resize may wait for. */
 static void a_table_is_destroyed_inside_a_section_while_it_resizes(void) {
     for (int round = 0; round < 20; round++) {
@@ -281,5 +334,5 @@ static void the_end_of_a_large_table_goes_in_steps(void) {
 TEST_MAIN(
     TEST(it_holds_what_was_put_in), TEST(keys_with_one_hash_are_told_apart), TEST(hashes_of_bytes),
     TEST(addresses_of_more_than_48_bits_are_refused), TEST(keys_that_come_and_go), TEST(lookups_while_it_grows),
-    TEST(writers_against_each_other), TEST(a_table_is_destroyed_inside_a_section_while_it_resizes),
+    TEST(writers_against_each_other), TEST(counting_loses_none), TEST(an_entry_is_replaced_once), TEST(a_table_is_destroyed_inside_a_section_while_it_resizes),
     TEST(the_end_of_a_large_table_leaves_others_their_room), TEST(the_end_of_a_large_table_goes_in_steps))

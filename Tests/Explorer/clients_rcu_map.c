@@ -160,6 +160,35 @@ static void none_was_lost(void) {
 CLIENT(rcu_map_fight, .setup = make_full, .threads = { fights, fights }, .check = none_was_lost, .preemptions = 1)
 CLIENT(rcu_map_fight_while_it_grows, .setup = make_full, .threads = { fights, fights, inserts_fourth }, .check = none_was_lost)
 
+/* Values computed from the one that was found: none is put in over one that it was not computed from. */
+static void counts(void) {
+    for (int status = ENOENT; status != 0;) {
+        uint64_t key = 1;
+        csk_rcu_read_lock();
+        struct item *old = (struct item *)csk_rcu_map_find(shared->map, hash_of(key), &key), *fresh = make_item(key, old != NULL ? old->value + 1 : 1);
+        status = old != NULL ? csk_rcu_map_replace_entry(shared->map, &old->entry, &fresh->entry)
+                             : csk_rcu_map_insert(shared->map, hash_of(key), &key, &fresh->entry, NULL);
+        EXPECT(status == 0 || status == (old != NULL ? ENOENT : EEXIST));
+        if (status == 0 && old != NULL) csk_rcu_retire(&old->entry.node, reclaim);
+        csk_rcu_read_unlock();
+        if (status != 0) reclaim(&fresh->entry.node);
+    }
+}
+static void counts_twice(void) {
+    counts();
+    counts();
+}
+static void takes_and_counts(void) {
+    __atomic_fetch_add(&shared->removed, (uint32_t)drop(1), __ATOMIC_SEQ_CST);
+    counts();
+}
+static void four_were_counted(void) { EXPECT_EQUAL(get(1), 14); end_with(2); }
+static void two_were_counted_among_four(void) { EXPECT_EQUAL(get(1), 12); end_with(4); }
+static void three_were_counted(void) { EXPECT_EQUAL(shared->removed + get(1), 13); end_with(4); }
+CLIENT(rcu_map_counts, .setup = make_with_two, .threads = { counts_twice, counts_twice }, .check = four_were_counted, .preemptions = 2)
+CLIENT(rcu_map_counts_while_it_grows, .setup = make_full, .threads = { counts, counts, inserts_fourth }, .check = two_were_counted_among_four, .preemptions = 1)
+CLIENT(rcu_map_counts_and_removes_while_it_grows, .setup = make_full, .threads = { counts_twice, takes_and_counts, inserts_fourth }, .check = three_were_counted)
+
 /* A walk meets each key that stays once. */
 static void walks(void) {
     csk_rcu_map_cursor_t cursor;

@@ -125,7 +125,7 @@ struct ReadMostly {
             },
             Turn(subject: "SnapshotDictionary") {
                 rows.add("SnapshotDictionary", throughput { times in
-                    use(mixed(times, keys, { key in snapshot[key] }, { key in snapshot[key] = key }))
+                    use(mixed(times, keys, { key in snapshot[key] }, { key in snapshot.updateValue(key, forKey: key) }))
                 })
             },
         ]

@@ -9,7 +9,7 @@ struct ThreadLocals {
     let rounds: Int
     private let times = 400_000
 
-    private final class Object {
+    private final class Object: @unchecked Sendable {
         var number: Int
         init(_ number: Int) { self.number = number }
     }

@@ -304,25 +304,42 @@ static void count_removed(csk_rcu_map_t *map, table_t *table) {
     replace_table(map, table);
 }
 
-int csk_rcu_map_remove_entry(csk_rcu_map_t *map, csk_rcu_map_entry_t *entry) {
+/* Puts `value` into the slot of an entry that the caller found in its read section, and returns the table; NULL when it is in none any more. */
+static table_t *change_entry(csk_rcu_map_t *map, csk_rcu_map_entry_t *entry, uint64_t value) {
     table_t *table = current(map);
+    /* The slot may have had another entry of the key when it was moved, in whose place this one has come in the next table. */
+    bool moved = false;
     for (uint64_t at = entry->hash;; at++) {
         uint64_t *slot = &table->slots[at & table->mask], found = csk_load(slot, CSK_ACQUIRE);
-        if (found == 0) return ENOENT;
-        if (found != sealed && csk_rcu_map_entry_of(found) != entry) continue;
-        if (found & MOVED) {
+        if (found == 0 && !moved) return NULL;
+        if (!is_free(found) && csk_rcu_map_entry_of(found) != entry) {
+            moved |= (found & MOVED) && has_tag(found, entry->hash);
+        } else if (found == 0 || (found & MOVED)) {
             table = next_of(table);
             at = entry->hash - 1;
+            moved = false;
         } else if (found & FROZEN) {
             move_slot(slot, next_of(table));
             at--;
-        } else if (change(slot, found, dead)) {
-            count_removed(map, table);
-            return 0;
+        } else if (change(slot, found, value)) {
+            return table;
         } else {
             at--;
         }
     }
+}
+
+int csk_rcu_map_replace_entry(csk_rcu_map_t *map, csk_rcu_map_entry_t *old, csk_rcu_map_entry_t *entry) {
+    if ((uintptr_t)entry >> CSK_RCU_MAP_TAG_SHIFT != 0) return EINVAL;
+    entry->hash = old->hash;
+    return change_entry(map, old, slot_for(entry, old->hash)) != NULL ? 0 : ENOENT;
+}
+
+int csk_rcu_map_remove_entry(csk_rcu_map_t *map, csk_rcu_map_entry_t *entry) {
+    table_t *table = change_entry(map, entry, dead);
+    if (table == NULL) return ENOENT;
+    count_removed(map, table);
+    return 0;
 }
 
 csk_rcu_map_entry_t *csk_rcu_map_remove(csk_rcu_map_t *map, uint64_t hash, const void *key) {

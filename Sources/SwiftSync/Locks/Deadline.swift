@@ -36,12 +36,10 @@ enum Deadline {
 
     /// The length of `duration`, rounded up; nil when it exceeds what 64 bits hold. Negative spans count as zero.
     static func nanoseconds(in duration: Duration) -> Int64? {
-        let (seconds, attoseconds) = duration.components
-        if seconds < 0 || attoseconds < 0 { return 0 }
-        let fraction = (attoseconds + 999_999_999) / 1_000_000_000
-        let (whole, tooLong) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
-        let (sum, carried) = whole.addingReportingOverflow(fraction)
-        return tooLong || carried ? nil : sum
+        // Not `components`, which stops the program where the seconds exceed 64 bits.
+        let attoseconds = duration.attoseconds
+        if attoseconds <= 0 { return 0 }
+        return Int64(exactly: (attoseconds - 1) / 1_000_000_000 + 1)
     }
 
     /// The length of `seconds`, rounded up; nil for infinity and what exceeds 64 bits.

@@ -16,7 +16,7 @@ import Synchronization
 ///
 /// The newest ``capacity`` events are kept, and older ones forgotten. Memory grows with what is recorded, to 48 bytes an event at most, and to
 /// the tags that are longer than 15 bytes. Every member may be called from any thread, and from inside a task; none waits for longer than
-/// another thread takes to write one event or to copy 128. Not for signal handlers. In a child of `fork` it may be used unless
+/// another thread takes to write one event or to copy 128 (more only where so many are written meanwhile that a copy has to begin anew). Not for signal handlers. In a child of `fork` it may be used unless
 /// another thread was just using it.
 public final class EventRecorder: @unchecked Sendable {
     /// The name of the queue whose events these are.
@@ -53,24 +53,46 @@ public final class EventRecorder: @unchecked Sendable {
     }
 
     /// The events that are kept, the oldest first. O(events); others may record meanwhile.
+    ///
+    /// They are those that were kept at one instant during the call.
     public var events: [Event] {
-        let end = recordedCount
-        var copied: [Event] = []
-        copied.reserveCapacity(Int(min(end, UInt64(capacity))))
-        var next: UInt64 = 0
-        while next < end {
-            // In portions, so that who records waits for one of them only. Where the ring overtakes the copy, it begins anew.
-            lock()
-            let oldest = ring.pointee.oldest
-            let isOvertaken = next < oldest
-            if !isOvertaken { next = ring.pointee.copy(from: next, to: min(next + 128, end), into: &copied) }
-            unlock()
-            if isOvertaken {
-                copied.removeAll(keepingCapacity: true)
-                next = oldest
-            }
+        var portion = Self.eventsPerPortion
+        while true {
+            if let events = events(inPortionsOf: portion) { return events }
+            portion *= 2
         }
-        return copied
+    }
+
+    /// So many events are copied in one critical section: who records waits for one of them only.
+    private static let eventsPerPortion = 128
+
+    /// Nil when the ring has overtaken the copy. With larger portions it does so less, and not at all once one is all of the ring.
+    private func events(inPortionsOf portion: Int) -> [Event]? {
+        var copied: [Event] = []
+        var rest = lock(withRoomIn: &copied)
+        while true {
+            let isOvertaken = rest.lowerBound < ring.pointee.oldest
+            if !isOvertaken {
+                let end = min(rest.lowerBound + UInt64(portion), rest.upperBound)
+                ring.pointee.copy(from: rest.lowerBound, to: end, into: &copied)
+                rest = end..<rest.upperBound
+            }
+            unlock()
+            if isOvertaken { return nil }
+            if rest.isEmpty { return copied }
+            lock()
+        }
+    }
+
+    /// Takes the lock at a moment at which all events that are kept fit into the array, and returns their numbers.
+    private func lock(withRoomIn copied: inout [Event]) -> Range<UInt64> {
+        while true {
+            lock()
+            let kept = ring.pointee.oldest..<ring.pointee.recorded
+            if kept.count <= copied.capacity { return kept }
+            unlock()
+            copied.reserveCapacity(min(2 * kept.count, capacity))
+        }
     }
 
     // MARK: For queues

@@ -77,10 +77,9 @@ struct EventRing: ~Copyable {
         slotsLeft = 1 << (Self.firstChunkBits + max(currentChunk - 1, 0))
     }
 
-    /// Appends what is kept of the events numbered `first..<end` to an array that has the room; returns the number after the last.
-    func copy(from first: UInt64, to end: UInt64, into copied: inout [EventRecorder.Event]) -> UInt64 {
+    /// Appends the events numbered `first..<end` to an array that has the room.
+    func copy(from first: UInt64, to end: UInt64, into copied: inout [EventRecorder.Event]) {
         for number in first..<end { copied.append(slot(number).pointee) }
-        return end
     }
 
     private func slot(_ number: UInt64) -> UnsafeMutablePointer<EventRecorder.Event> {

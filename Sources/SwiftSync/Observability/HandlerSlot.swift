@@ -1,9 +1,10 @@
+import CSyncKernel
 import Glibc
 
 /// Holds the handler of ``SyncDiagnostics`` and calls it.
 ///
-/// A pthread mutex guards the slot, and is held for reading or exchanging the closure only: a handler runs, and a replaced one is
-/// released, outside. A thread-specific mark says that this thread is inside a handler, which ends a recursion.
+/// A pthread mutex guards the slot, and is held for reading or exchanging the closure and for counting refusals only: a handler runs, and a
+/// replaced one is released, outside. A thread-specific mark says that this thread is inside a handler, which ends a recursion.
 final class HandlerSlot: @unchecked Sendable {
     typealias Handler = @Sendable (SyncDiagnostics.Report) -> Void
 
@@ -11,9 +12,17 @@ final class HandlerSlot: @unchecked Sendable {
 
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
     private var handler: Handler?
+    private var refusals = RefusalLines()
     private let insideHandler: pthread_key_t
+    private let now: @Sendable () -> Int64
+    private let write: @Sendable (String) -> Void
 
-    private init() {
+    /// - Parameters:
+    ///   - now: the monotonic clock, in nanoseconds.
+    ///   - write: takes a line without its end.
+    init(now: @escaping @Sendable () -> Int64 = csk_now, write: @escaping @Sendable (String) -> Void = HandlerSlot.writeLine) {
+        self.now = now
+        self.write = write
         mutex = .allocate(capacity: 1)
         mutex.initialize(to: pthread_mutex_t())
         pthread_mutex_init(mutex, nil)
@@ -31,13 +40,26 @@ final class HandlerSlot: @unchecked Sendable {
         withExtendedLifetime(old) {}
     }
 
-    func deliver(_ report: SyncDiagnostics.Report) {
+    /// `make` is called only for a report that somebody gets.
+    func deliver(_ kind: SyncDiagnostics.Report.Kind, subject: String, _ make: () -> SyncDiagnostics.Report) {
         guard pthread_getspecific(insideHandler) == nil, let handler = current() else {
-            return Self.writeLine(report)
+            switch refusalLine(kind, subject) {
+            case .none: return
+            case .first: return write("\(make())")
+            case .again(let count): return write("\(make()) (\(count) since the last line)")
+            }
         }
         pthread_setspecific(insideHandler, UnsafeRawPointer(mutex))
-        handler(report)
+        handler(make())
         pthread_setspecific(insideHandler, nil)
+    }
+
+    private func refusalLine(_ kind: SyncDiagnostics.Report.Kind, _ subject: String) -> RefusalLines.Line {
+        guard kind == .refusedWhenFull || kind == .refusedAfterClose else { return .first }
+        let now = now()
+        pthread_mutex_lock(mutex)
+        defer { pthread_mutex_unlock(mutex) }
+        return refusals.line(for: kind, subject, now: now)
     }
 
     private func current() -> Handler? {
@@ -47,10 +69,11 @@ final class HandlerSlot: @unchecked Sendable {
     }
 
     /// One write of one line, so that lines of several threads or processes do not mix.
-    private static func writeLine(_ report: SyncDiagnostics.Report) {
-        var line = "SwiftSync: \(report)\n"
+    @Sendable
+    static func writeLine(_ text: String) {
+        var line = "SwiftSync: \(text)\n"
         line.withUTF8 { bytes in
-            while write(STDERR_FILENO, bytes.baseAddress, bytes.count) < 0 && errno == EINTR {}
+            while Glibc.write(STDERR_FILENO, bytes.baseAddress, bytes.count) < 0 && errno == EINTR {}
         }
     }
 }

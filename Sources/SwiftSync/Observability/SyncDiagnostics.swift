@@ -12,6 +12,10 @@
 /// The handler runs on the thread where the misuse happened, before the call at fault returns, and never while the library
 /// holds a lock of its own: it may use every type of this library, but not the lock that `holderEnded` is about. What it causes to be reported itself, on the same thread, is
 /// not handed to it again but written to the standard error stream.
+///
+/// Refusals (`refusedWhenFull`, `refusedAfterClose`) are backpressure rather than misuse, and come as often as somebody tries. A handler gets each. On the standard
+/// error stream stands the first of an object, and then at most one line a second, which says how many there were since the line before. Beyond 256 objects that refuse
+/// within one second, the others share a line.
 public enum SyncDiagnostics {
     /// Replaces what is called for each report; nil brings back the line on the standard error stream.
     ///
@@ -22,9 +26,13 @@ public enum SyncDiagnostics {
     }
 
     /// Makes a report. Runs the handler on the calling thread; callers hold no lock.
+    ///
+    /// - Parameter bound: for a refusal, how much fits where nothing more did.
     @usableFromInline
-    package static func report(_ kind: Report.Kind, subject: String, message: String) {
-        let report = Report(kind: kind, subject: subject, message: message)
-        HandlerSlot.shared.deliver(report)
+    package static func report(_ kind: Report.Kind, subject: String, message: @autoclosure () -> String, bound: Int? = nil) {
+        HandlerSlot.shared.deliver(kind, subject: subject) {
+            let message = message()
+            return Report(kind: kind, subject: subject, message: bound.map { "\(message) (bound: \($0))" } ?? message)
+        }
     }
 }

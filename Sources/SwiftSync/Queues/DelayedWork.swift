@@ -1,4 +1,5 @@
 import CSyncKernel
+import Synchronization
 
 /// Work that was given a time, and can be cancelled until it begins.
 ///
@@ -7,7 +8,7 @@ import CSyncKernel
 /// timeout.cancel()                                   // true: it will not run
 /// ```
 ///
-/// The work runs whether or not anybody keeps this object. It keeps its queue.
+/// The work runs whether or not anybody keeps this object. It keeps its queue. Work whose time never comes is kept by this object alone, and goes with it.
 public class DelayedWork: @unchecked Sendable {
     init() {}
 
@@ -33,6 +34,8 @@ final class DelayedQueueWork: DelayedWork, @unchecked Sendable {
     private let core: WorkQueueCore
     private let queue: AnyObject?
     private let body: @Sendable () -> Void
+    /// True until it is cancelled for work whose time never comes: the kernel knows nothing of it, so that it ends with its last reference.
+    private let waitsForEver = Atomic(false)
 
     private var delayed: UnsafeMutablePointer<csk_delayed_t> {
         UnsafeMutableRawPointer(storage).assumingMemoryBound(to: csk_delayed_t.self)
@@ -50,6 +53,10 @@ final class DelayedQueueWork: DelayedWork, @unchecked Sendable {
     deinit { storage.deallocate() }
 
     func start(rank: Int64, deadline: Int64, period: Int64 = 0) -> Self {
+        if deadline == Deadline.never {
+            waitsForEver.store(true, ordering: .relaxed)
+            return self
+        }
         let reference = Unmanaged.passRetained(self as DelayedQueueWork)
         storage.pointee.owner = reference
         let status = csk_delayed_start_ranked(delayed, core.queue, rank, deadline, period, period == 0 ? Self.once : Self.again)
@@ -76,6 +83,7 @@ final class DelayedQueueWork: DelayedWork, @unchecked Sendable {
     }
 
     override func cancel() -> Bool {
+        if waitsForEver.exchange(false, ordering: .relaxed) { return true }
         switch csk_delayed_cancel(delayed) {
         case 0:
             Unmanaged.passUnretained(self).release()

@@ -12,8 +12,10 @@ public struct WorkQueueBound: Sendable, Hashable {
     let whenFull: Int32
 
     private init(_ capacity: Int, _ whenFull: Int) {
-        precondition(capacity > 0 && capacity <= Int(UInt32.max), "a bound has room for 1 to 4 294 967 295 works")
-        self.capacity = UInt32(capacity)
+        guard let places = UInt32(exactly: capacity), places > 0 else {
+            fatalError("WorkQueueBound: a bound has room for 1 to 4 294 967 295 works, not for \(capacity)")
+        }
+        self.capacity = places
         self.whenFull = Int32(whenFull)
     }
 

@@ -149,6 +149,39 @@ final class DictionaryBox<Key: Hashable, Value>: AnyDictionaryBox {
         return found
     }
 
+    /// Nil when another thread has written the key meanwhile; then nothing was changed.
+    @inlinable
+    func tryToUpdate<Result: ~Copyable, Failure: Error>(
+        _ key: Key, _ fallback: () -> Value, _ body: (inout Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result? {
+        csk_rcu_read_lock()
+        let found = find(key), result: Result, entry: Entry.Place
+        do throws(Failure) {
+            var value = found.map { Entry.pair($0).pointee.value } ?? fallback()
+            result = try body(&value)
+            entry = Entry.make(key, value)
+        } catch {
+            csk_rcu_read_unlock()
+            throw error
+        }
+        let isKept = if let found { replace(found, with: entry) } else { insert(entry, hash: hash(key)) == nil }
+        csk_rcu_read_unlock()
+        guard isKept else {
+            Entry.destroy(entry) // nobody has seen it
+            return nil
+        }
+        if let found { retireEntry(found) }
+        return result
+    }
+
+    /// Inside the read section of the caller in which it has found that entry. False when that has gone meanwhile.
+    @usableFromInline
+    func replace(_ found: Entry.Place, with entry: Entry.Place) -> Bool {
+        let status = csk_rcu_map_replace_entry(map, found, entry)
+        guard status == 0 || status == ENOENT else { DictionaryBox.stop(status) }
+        return status == 0
+    }
+
     @inlinable
     func remove(_ key: Key) -> Value? {
         csk_rcu_read_lock()

@@ -6,14 +6,15 @@ public import CSyncKernel
 ///
 /// ```swift
 /// let sessions = SnapshotDictionary<Int, String>()
-/// sessions[7] = "alice"
+/// sessions.updateValue("alice", forKey: 7)
 /// let length = sessions.read(7) { $0.utf8.count }     // no lock, no reference counted; nil: no such key
+/// sessions.update(forKey: 7, default: "") { $0 += "!" }  // atomic
 /// sessions.removeValue(forKey: 7)
 /// ```
 ///
-/// Each operation is one on its own: there is no moment at which the dictionary as a whole is held. Where a value is to be computed
-/// from the former one, or several keys belong together, use ``PriorityMutex`` with a dictionary inside, or a ``Snapshot`` where copying
-/// it is cheap enough. Values are replaced, not changed in place.
+/// Each operation is one on its own: there is no moment at which the dictionary as a whole is held. A value that is computed from the
+/// former one is written by ``update(forKey:default:_:)``. Where several keys belong together, use ``PriorityMutex`` with a dictionary inside, or
+/// a ``Snapshot`` where copying it is cheap enough. Values are replaced, not changed in place.
 ///
 /// Writers wait neither for each other nor for readers. Entries that were replaced or removed are released once the reads that may have
 /// seen them are over, as versions of a ``Snapshot`` are, with the same limit; those that are left at the end of the last copy of the
@@ -50,14 +51,28 @@ public struct SnapshotDictionary<Key: Hashable & Sendable, Value: Sendable>: @un
         return try body(DictionaryEntry<Key, Value>.pair(place).pointee.value)
     }
 
-    /// A copy of the value of `key`, or nil. Setting replaces the value; setting nil removes it.
+    /// A copy of the value of `key`, or nil. Never blocks: ``read(_:_:)``, and a copy.
     ///
-    /// Reading never blocks: ``read(_:_:)``, and a copy. Writing: ``updateValue(_:forKey:)`` and ``removeValue(forKey:)``.
+    /// It only reads, since `dictionary[key]! += 1` would be two operations, between which another thread's write were lost:
+    /// ``update(forKey:default:_:)`` is one. ``updateValue(_:forKey:)`` sets, ``removeValue(forKey:)`` removes.
     @inlinable
-    public subscript(key: Key) -> Value? {
-        get { read(key) { $0 } }
-        nonmutating set {
-            if let newValue { updateValue(newValue, forKey: key) } else { removeValue(forKey: key) }
+    public subscript(key: Key) -> Value? { read(key) { $0 } }
+
+    /// Lets `body` change the value of `key`, or `value` where there is none, and keeps what it leaves: in one step, so that neither this change nor
+    /// another thread's is lost. Returns what `body` returns.
+    ///
+    /// Takes no lock. `body` changes a copy; where another thread has written the key meanwhile, it is run anew with the new value, so it should be
+    /// short and do nothing else. When it throws, nothing is changed, and the error is rethrown. `body` can't suspend; it may use the dictionary, but
+    /// not write this key.
+    ///
+    /// One allocation for each run, and a copy of the value. Afterwards it waits as ``updateValue(_:forKey:)``. O(1) amortized.
+    @inlinable
+    @discardableResult
+    public func update<Result: ~Copyable, Failure: Error>(
+        forKey key: Key, default value: @autoclosure () -> Value, _ body: (inout Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        while true {
+            if let result = try box.tryToUpdate(key, value, body) { return result }
         }
     }
 

@@ -59,7 +59,7 @@ extension ThreadLocalValue {
     func valueOfAnotherTypeOrNew() -> T? {
         if let value = valueOfAnotherType() { return value }
         guard let instantiator, let value = ThreadLocalSlots.instantiate(slot, { instantiator(self) }) else { return nil }
-        setValue(value)
+        keep(value)
         return value
     }
 

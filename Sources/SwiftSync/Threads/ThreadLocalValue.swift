@@ -7,6 +7,7 @@ public import CSyncKernel
 ///     [UInt8](repeating: 0, count: 4096)
 /// }
 /// let buffer = scratch.value()        // made at the thread's first use, kept until the thread ends
+/// scratch.withValue { $0?[0] = 1 }    // the same in place, and for values that are not Sendable
 /// scratch.setValue(nil)               // the next value() makes a new one
 /// ```
 ///
@@ -15,7 +16,8 @@ public import CSyncKernel
 /// The end of the process releases nothing.
 ///
 /// A thread's value is as good as a global variable of that thread: a task may go on another thread after an `await`, and
-/// finds other values there. Don't carry a value that is not `Sendable` across an `await`.
+/// finds other values there. Values that are not `Sendable` are reached through ``withValue(_:)``, which lets none of them out; for them the members that
+/// hand values out or take them in are a warning in language mode 6, and are there without one in mode 5.
 ///
 /// Reading and writing take no lock, never block on another thread, and look up no string: ``init(key:instantiator:)`` does that once, so
 /// keep the instance. Keys are never given back: use a bounded number of them. Not for signal handlers. After `fork` the child's
@@ -75,29 +77,36 @@ public struct ThreadLocalValue<T>: Sendable {
         type = ObjectIdentifier(T.self)
     }
 
-    /// The calling thread's value. Without one it asks the instantiator, and keeps what that returns; a nil is not kept.
+    /// Runs `body` with the calling thread's value, which it may use, change, replace, or take away by setting nil. Returns what `body` returns.
     ///
-    /// The instantiator may set the value itself; what it returns replaces that. A `value()` of the same key on the same thread inside the
-    /// instantiator does not ask again, but gives what is set: nil at first. Once a thread has ended so far that nothing
-    /// can be kept any more, which only the `deinit`s of values that others set over and over at its end can see, this is nil.
+    /// Without a value the instantiator is asked first, as by ``value()``; nil when it makes none. For every type, since nothing that is not `Sendable` gets
+    /// out. Inside `body` the thread has no value under this key: who asks for it gets a new one, which what `body` leaves replaces. What `body` throws
+    /// is rethrown, and what it has left by then is kept. `body` can't suspend.
     @inlinable
-    public func value() -> T? {
+    public func withValue<Result: ~Copyable, Failure: Error>(
+        _ body: (inout sending T?) throws(Failure) -> sending Result
+    ) throws(Failure) -> sending Result {
+        var value = take()
+        let wasThere = value != nil
+        defer { if wasThere || value != nil { keep(value) } }
+        return try body(&value)
+    }
+
+    /// With a question to the instantiator, and without.
+    @inlinable @inline(__always)
+    func find() -> T? {
         if let cell = cell(), let value = cell.pointee.value { return value }
         return valueOfAnotherTypeOrNew()
     }
 
-    /// The calling thread's value, or nil if it has none: the instantiator is not asked.
-    @inlinable
-    public func cachedValue() -> T? {
+    @inlinable @inline(__always)
+    func look() -> T? {
         if let cell = cell() { return cell.pointee.value }
         return valueOfAnotherType()
     }
 
-    /// Replaces the calling thread's value; nil takes it away. The old one is released after it was replaced.
-    ///
-    /// Allocates at a thread's first value under the key only.
-    @inlinable
-    public func setValue(_ newValue: T?) {
+    @inlinable @inline(__always)
+    func keep(_ newValue: T?) {
         guard let cell = cell() else { return replaceCell(newValue) }
         withUnsafeMutablePointer(to: &cell.pointee.value) { place in
             // Moved out first: the old value's deinit may look at this place.
@@ -107,10 +116,23 @@ public struct ThreadLocalValue<T>: Sendable {
         }
     }
 
-    /// Another name for ``setValue(_:)``.
+    /// The value, no longer in its place, so that nobody finds it there while it is changed, and an array is changed without a copy.
     @inlinable
-    public func set(_ newValue: T?) {
-        setValue(newValue)
+    func take() -> T? {
+        if let value = takeOwn() { return value }
+        // What was made now is in its place.
+        guard let value = valueOfAnotherTypeOrNew() else { return nil }
+        return takeOwn() ?? value
+    }
+
+    @inlinable
+    func takeOwn() -> T? {
+        guard let cell = cell() else { return nil }
+        return withUnsafeMutablePointer(to: &cell.pointee.value) { place in
+            let value = place.move()
+            place.initialize(to: nil)
+            return value
+        }
     }
 
     /// The thread's cell if it holds values of exactly this type.
@@ -122,15 +144,65 @@ public struct ThreadLocalValue<T>: Sendable {
     }
 }
 
+// MARK: - Values that may be handed out
+
 extension ThreadLocalValue where T: Sendable {
+    /// The calling thread's value. Without one it asks the instantiator, and keeps what that returns; a nil is not kept.
+    ///
+    /// The instantiator may set the value itself; what it returns replaces that. A `value()` of the same key on the same thread inside the
+    /// instantiator does not ask again, but gives what is set: nil at first. Once a thread has ended so far that nothing
+    /// can be kept any more, which only the `deinit`s of values that others set over and over at its end can see, this is nil.
+    @inlinable
+    public func value() -> T? { find() }
+
+    /// The calling thread's value, or nil if it has none: the instantiator is not asked.
+    @inlinable
+    public func cachedValue() -> T? { look() }
+
+    /// Replaces the calling thread's value; nil takes it away. The old one is released after it was replaced.
+    ///
+    /// Allocates at a thread's first value under the key only.
+    @inlinable
+    public func setValue(_ newValue: T?) { keep(newValue) }
+
+    /// Another name for ``setValue(_:)``.
+    @inlinable
+    public func set(_ newValue: T?) { keep(newValue) }
+
     /// The calling thread's value; without one, keeps and returns what `make` gives. The instantiator is not asked.
     ///
     /// What `make` throws is rethrown, and nothing is kept then.
     @inlinable
     public func value<Failure: Error>(orSet make: () throws(Failure) -> T) throws(Failure) -> T {
-        if let value = cachedValue() { return value }
+        if let value = look() { return value }
         let made = try make()
-        setValue(made)
+        keep(made)
         return made
     }
+}
+
+// MARK: - The same for values that are not Sendable
+
+// The compiler takes these only where `T` is not Sendable, and says something in language mode 6 only. With `@preconcurrency` on a requirement instead
+// it speaks in mode 5 too, of types that say themselves that they are not Sendable, like Foundation's NSString.
+extension ThreadLocalValue {
+    /// As for values that are `Sendable`. In language mode 6 a warning: what it returns could be sent elsewhere.
+    @available(swift, deprecated: 6, message: "the value is not Sendable, and may be sent elsewhere; use withValue { }")
+    @inlinable
+    public func value() -> T? { find() }
+
+    /// As for values that are `Sendable`. In language mode 6 a warning: what it returns could be sent elsewhere.
+    @available(swift, deprecated: 6, message: "the value is not Sendable, and may be sent elsewhere; use withValue { }")
+    @inlinable
+    public func cachedValue() -> T? { look() }
+
+    /// As for values that are `Sendable`. In language mode 6 a warning: it may be used elsewhere, too.
+    @available(swift, deprecated: 6, message: "the value is not Sendable, and may be used elsewhere, too; use withValue { }")
+    @inlinable
+    public func setValue(_ newValue: T?) { keep(newValue) }
+
+    /// Another name for ``setValue(_:)``.
+    @available(swift, deprecated: 6, message: "the value is not Sendable, and may be used elsewhere, too; use withValue { }")
+    @inlinable
+    public func set(_ newValue: T?) { keep(newValue) }
 }

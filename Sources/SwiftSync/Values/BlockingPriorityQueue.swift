@@ -44,6 +44,7 @@ public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
     ///
     /// Once the queue is closed it returns false, the element is released, and ``SyncDiagnostics`` gets a report.
     /// - Complexity: O(1).
+    @available(*, noasync, message: "it blocks the thread while the queue is full; use tryPush(_:priority:) or push(_:priority:timeout:)")
     @inlinable
     @discardableResult
     public func push(_ element: sending Element, priority: CommandPriority = .normal) -> Bool {
@@ -88,6 +89,7 @@ public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
 
     /// Takes the first element in order; waits while the queue is empty. Nil only once it is closed and empty.
     /// - Complexity: O(log n) amortized.
+    @available(*, noasync, message: "it blocks the thread while the queue is empty; use tryPop() or pop(timeout:)")
     @inlinable
     public func pop() -> sending Element? {
         var link: UnsafeMutablePointer<csk_pqueue_item_t>?

@@ -95,7 +95,7 @@ import Testing
             let dictionary = SnapshotDictionary<Int, Int>()
             let found = Histories.of(threads: 3) { (index, own: inout History<SlotModel.Operation>) in
                 for turn in 0..<5 {
-                    dictionary[1000 * index + turn + 1] = 0
+                    dictionary.updateValue(0, forKey: 1000 * index + turn + 1)
                     let new = 100 * index + turn
                     switch (index + turn + round) % 4 {
                     case 0, 1: own.record { .read(dictionary[0]) }

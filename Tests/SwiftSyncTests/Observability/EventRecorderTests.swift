@@ -94,6 +94,26 @@ struct EventRecorderTests {
         #expect(recorder.recordedCount == 6000 && recorder.events.last?.depth == 6000)
     }
 
+    /// A copy that the ring had overtaken used to go on from beyond where it was to end, and gave nothing in up to one look of a hundred.
+    @Test(arguments: [16, 256])
+    func aFullRecorderIsNeverSeenEmptyNorWithAGap(capacity: Int) {
+        let recorder = EventRecorder(label: "", capacity: capacity), isOver = Flag()
+        for _ in 0..<capacity { recorder.record(.pushed, id: 0, tag: "") }
+        let writers = (0..<2).map { _ in
+            Thread { while !isOver.isRaised { recorder.record(.pushed, id: 0, tag: "") } }
+        }
+        var counts = Set<Int>(), gaps = 0
+        for _ in 0..<300 {
+            let events = recorder.events
+            counts.insert(events.count)
+            // Each event finds the queue deeper by one.
+            gaps += zip(events, events.dropFirst()).count { $1.depth != $0.depth + 1 }
+        }
+        isOver.raise()
+        writers.forEach { $0.join() }
+        #expect(counts == [capacity] && gaps == 0)
+    }
+
     @Test func replyPrintsALineForEachEventInLocalTime() {
         let queue = TaskQueue.make()
         let release = queue.hold("RandomTask1")

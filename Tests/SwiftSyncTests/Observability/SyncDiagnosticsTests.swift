@@ -146,6 +146,30 @@ extension HandlerSettingTests {
                 text(result) == "SwiftSync: invalid timeout: subject: first second\nSwiftSync: invalid timeout: subject: third\n")
         }
 
+        /// A full queue used to write a line for each attempt, as many as there are attempts.
+        @Test func aHundredThousandRefusalsAreOneLineOnStandardError() async {
+            let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
+                for _ in 0..<100_000 {
+                    SyncDiagnostics.report(.refusedWhenFull, subject: "WorkQueue log", message: "work was refused", bound: 10)
+                }
+            }
+            let lines = text(result).split(separator: "\n")
+            #expect(lines.first == "SwiftSync: refused when full: WorkQueue log: work was refused (bound: 10)")
+            // One more for each second that this took.
+            #expect(lines.count < 1000 && lines.dropFirst().allSatisfy { $0.contains(" since the last line)") })
+        }
+
+        @Test func aHandlerGetsEveryRefusal() {
+            let seen = Shared<[Report]>([])
+            withHandler { report in seen.append(report) } _: {
+                for _ in 0..<1000 {
+                    SyncDiagnostics.report(.refusedWhenFull, subject: "SyncDiagnosticsTests", message: "work was refused", bound: 3)
+                }
+            }
+            let expected = Report(kind: .refusedWhenFull, subject: "SyncDiagnosticsTests", message: "work was refused (bound: 3)")
+            #expect(seen.value == [Report](repeating: expected, count: 1000))
+        }
+
         private func text(_ result: ExitTest.Result?) -> String {
             String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
         }

@@ -268,7 +268,10 @@ final class Blocked: Sendable {
             let periodic = queue.async(every: .milliseconds(1)) {
                 _ = tracked
                 count.increment()
-                if count.value == 5 { handle.value!.cancel() }
+                guard count.value == 5 else { return }
+                // Five periods may have passed before the handle is in its place.
+                waitUntil { handle.value != nil }
+                handle.value?.cancel()
             }
             handle.access { $0 = periodic }
         }

@@ -18,11 +18,11 @@ struct ReadWriteCoordinatorOrderTests {
     private func submit(_ form: Form, to coordinator: ReadWriteCoordinator, _ body: @escaping @Sendable () -> Void) {
         switch form {
         case .read: onThread { coordinator.read(body) }
-        case .timedRead: onThread { #expect(throws: Never.self) { try coordinator.read(timeout: .seconds(50), body) } }
+        case .timedRead: onThread { #expect(throws: Never.self) { try coordinator.read(timeout: .seconds(3600), body) } }
         case .suspendedRead: Task { await #expect(throws: Never.self) { try await coordinator.suspending.read(body) } }
         case .enqueuedWrite: #expect(coordinator.enqueueWrite(body))
         case .blockingWrite: onThread { coordinator.blockingWrite(body) }
-        case .timedWrite: onThread { #expect(throws: Never.self) { try coordinator.blockingWrite(timeout: .seconds(50), body) } }
+        case .timedWrite: onThread { #expect(throws: Never.self) { try coordinator.blockingWrite(timeout: .seconds(3600), body) } }
         case .suspendedWrite: Task { await #expect(throws: Never.self) { try await coordinator.suspending.write(body) } }
         }
     }

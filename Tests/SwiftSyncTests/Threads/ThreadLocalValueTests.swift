@@ -74,7 +74,7 @@ struct ThreadLocalValueTests {
     func aValueOfAnotherTypeReadsAsNil() {
         let number = ThreadLocalValue<Int>(key: "ThreadLocalValueTests.types")
         let text = ThreadLocalValue<String>(key: "ThreadLocalValueTests.types") { _ in "made" }
-        let any = ThreadLocalValue<Any>(key: "ThreadLocalValueTests.types")
+        let any = ThreadLocalValue<any Sendable>(key: "ThreadLocalValueTests.types")
         let optional = ThreadLocalValue<String?>(key: "ThreadLocalValueTests.types")
         Threads.run(1) { _ in
             number.setValue(1)
@@ -92,8 +92,8 @@ struct ThreadLocalValueTests {
         }
     }
 
-    private class Base {}
-    private final class Derived: Base {}
+    private class Base: @unchecked Sendable {}
+    private final class Derived: Base, @unchecked Sendable {}
 
     @Test
     func aSubclassReadsAsItsSuperclass() {
@@ -116,6 +116,65 @@ struct ThreadLocalValueTests {
             #expect(value.cachedValue() == nil)
             #expect(value.value(orSet: { [1] }) == [1])
             #expect(value.value(orSet: { [2] }) == [1])
+        }
+    }
+
+    /// It could be sent to another task, without a word from the compiler.
+    @Test
+    func aValueThatIsNotSendableIsUsedInPlace() {
+        final class Counter { var count = 0 }
+        let counter = ThreadLocalValue<Counter>(key: "ThreadLocalValueTests.counter") { _ in Counter() }
+        let bare = ThreadLocalValue<Counter>(key: "ThreadLocalValueTests.bare")
+        Threads.run(4) { _ in
+            for _ in 0..<100 { counter.withValue { $0!.count += 1 } }
+            #expect(counter.withValue { $0?.count } == 100)
+            #expect(bare.withValue { $0 == nil } && bare.withValue { $0 == nil })
+            bare.withValue { $0 = Counter() }
+            bare.withValue { $0?.count += 7 }
+            #expect(bare.withValue { $0?.count } == 7)
+            bare.withValue { $0 = nil }
+            #expect(bare.withValue { $0 == nil })
+        }
+    }
+
+    @Test
+    func whatABodyLeavesIsKeptAlsoWhenItThrows() {
+        struct Failure: Error {}
+        let value = ThreadLocalValue<[Int]>(key: "ThreadLocalValueTests.body") { _ in [0] }
+        let text = ThreadLocalValue<String>(key: value.fullKey), any = ThreadLocalValue<any Sendable>(key: value.fullKey)
+        Threads.run(1) { _ in
+            #expect(throws: Failure.self) {
+                try value.withValue { (array) throws(Failure) in
+                    array?.append(1)
+                    throw Failure()
+                }
+            }
+            #expect(value.cachedValue() == [0, 1])
+            // Inside, the place is empty: whoever asks gets a value of its own, which goes afterwards.
+            value.withValue { array in
+                #expect(value.cachedValue() == nil && value.value() == [0])
+                text.setValue("of another type")
+                array?.append(2)
+            }
+            #expect(value.cachedValue() == [0, 1, 2])
+            text.withValue { #expect($0 == nil) }
+            #expect(value.cachedValue() == [0, 1, 2], "a look at a value of another type leaves it")
+            any.withValue { $0 = nil }
+            #expect(value.cachedValue() == nil)
+        }
+    }
+
+    @Test
+    func anArrayIsChangedInPlaceWithoutACopy() {
+        let value = ThreadLocalValue<[Int]>(key: "ThreadLocalValueTests.place") { _ in Array(repeating: 0, count: 100) }
+        Threads.run(1) { _ in
+            let places = (0..<3).map { round in
+                value.withValue { array in
+                    array![0] = round
+                    return array!.withUnsafeBufferPointer { UInt(bitPattern: $0.baseAddress) }
+                }
+            }
+            #expect(Set(places).count == 1)
         }
     }
 

@@ -71,6 +71,11 @@ CSK_API int csk_rcu_map_insert(csk_rcu_map_t *map, uint64_t hash, const void *ke
  * amortized. */
 CSK_API int csk_rcu_map_replace(csk_rcu_map_t *map, uint64_t hash, const void *key, csk_rcu_map_entry_t *entry, csk_rcu_map_entry_t **old);
 
+/* Puts `entry`, which has the same key, in the place of `old`, which the caller found in the read section that it is in and is its to retire
+ * then: 0, or ENOENT when another thread has replaced or removed that one; EINVAL as above. What is computed from the entry that was found is
+ * thus put in only if that is still there. Lock-free. */
+CSK_API int csk_rcu_map_replace_entry(csk_rcu_map_t *map, csk_rcu_map_entry_t *old, csk_rcu_map_entry_t *entry);
+
 /* Takes the entry with the key out, which is the caller's to retire then; NULL where there was none. Lock-free; O(1) amortized. */
 CSK_API csk_rcu_map_entry_t *csk_rcu_map_remove(csk_rcu_map_t *map, uint64_t hash, const void *key);
 

@@ -1,0 +1,67 @@
+import Testing
+
+@testable import SwiftSync
+
+/// Which refusals become a line, by a clock that the test sets.
+@Suite struct RefusalLinesTests {
+    private static let second = RefusalLines.second
+
+    @Test func theFirstIsALineAndThenOneASecondWithTheNumberSince() {
+        var lines = RefusalLines()
+        #expect(lines.line(for: .refusedWhenFull, "a", now: 5) == .first)
+        for now in Int64(6)...1000 { #expect(lines.line(for: .refusedWhenFull, "a", now: now) == .none) }
+        #expect(lines.line(for: .refusedWhenFull, "a", now: 4 + Self.second) == .none)
+        #expect(lines.line(for: .refusedWhenFull, "a", now: 5 + Self.second) == .again(997))
+        #expect(lines.line(for: .refusedWhenFull, "a", now: 6 + Self.second) == .none)
+        #expect(lines.line(for: .refusedWhenFull, "a", now: 100 * Self.second) == .again(2))
+        #expect(lines.line(for: .refusedWhenFull, "a", now: 101 * Self.second) == .again(1))
+    }
+
+    @Test func eachObjectAndEachKindHasLinesOfItsOwn() {
+        var lines = RefusalLines()
+        for subject in ["a", "b"] {
+            #expect(lines.line(for: .refusedWhenFull, subject, now: 1) == .first)
+            #expect(lines.line(for: .refusedAfterClose, subject, now: 2) == .first)
+            #expect(lines.line(for: .refusedWhenFull, subject, now: 3) == .none)
+        }
+    }
+
+    @Test func beyondTheLimitOfObjectsOthersShareALine() {
+        var lines = RefusalLines()
+        for number in 0..<RefusalLines.limit { #expect(lines.line(for: .refusedWhenFull, "\(number)", now: 1) == .first) }
+        #expect(lines.line(for: .refusedWhenFull, "x", now: 2) == .first)
+        for number in 0..<1000 { #expect(lines.line(for: .refusedWhenFull, "x\(number)", now: 3) == .none) }
+        #expect(lines.line(for: .refusedWhenFull, "0", now: Self.second) == .none)
+        // Those that had no line for a second make room.
+        #expect(lines.line(for: .refusedWhenFull, "x", now: 1 + Self.second) == .first)
+        #expect(lines.line(for: .refusedWhenFull, "x", now: 2 + Self.second) == .none)
+    }
+
+    @Test func aLineHasTheReportAndTheNumberAndOtherReportsAreAllLines() {
+        let time = Shared<Int64>(0), written = Shared([String]())
+        let slot = HandlerSlot(now: { time.value }, write: { written.append($0) })
+        func report(_ kind: SyncDiagnostics.Report.Kind) {
+            slot.deliver(kind, subject: "queue") { SyncDiagnostics.Report(kind: kind, subject: "queue", message: "refused (bound: 2)") }
+        }
+        for step in 0..<4 {
+            time.access { $0 = Int64(step) * Self.second / 2 }
+            report(.refusedWhenFull)
+        }
+        let line = "refused when full: queue: refused (bound: 2)"
+        #expect(written.value == [line, line + " (2 since the last line)"])
+        for _ in 0..<3 { report(.notOwner) }
+        #expect(written.value.count == 5)
+    }
+
+    /// What nobody sees is not made: the text of a refusal costs more than the refusal.
+    @Test func aReportThatIsNoLineIsNotMade() {
+        let made = Shared(), slot = HandlerSlot(now: { 0 }, write: { _ in })
+        for _ in 0..<100 {
+            slot.deliver(.refusedAfterClose, subject: "queue") {
+                made.increment()
+                return SyncDiagnostics.Report(kind: .refusedAfterClose, subject: "queue", message: "")
+            }
+        }
+        #expect(made.value == 1)
+    }
+}
