@@ -170,7 +170,7 @@ static void queues_whose_work_blocks_get_workers_until_all_have_begun(void) {
 
 /* ---- Forks ---------------------------------------------------------------------------------------------------------------------------- */
 
-static csk_workqueue_t kept, stopped;
+static csk_workqueue_t kept, stopped, held;
 static csk_delayed_t late;
 static job_t waiting_jobs[3];
 
@@ -192,8 +192,8 @@ static void use_in_the_child(void) {
     end_queue(&kept);
     /* How a queue was set up, and suspended or shut down, is as it was. */
     CHECK_STATUS(csk_workqueue_enqueue(&stopped, &fresh.work, run_job), ESHUTDOWN);
-    CHECK_STATUS(csk_workqueue_resume(&stopped), 0);
-    CHECK_STATUS(csk_workqueue_resume(&stopped), EPERM);
+    CHECK_STATUS(csk_workqueue_resume(&held), 0);
+    CHECK_STATUS(csk_workqueue_resume(&held), EPERM);
     CHECK_STATUS(csk_delayed_cancel(&late), ENOENT);
     CHECK_STATUS(csk_delayed_start(&late, &kept, csk_now(), 0, run_job), 0);
     wait_until(notes_so_far() == 3);
@@ -219,7 +219,7 @@ static void the_childs_queues_are_empty_and_usable(void) {
     job_t busy = job_named(9);
     busy.go = &release;
     forget_notes();
-    CHECK_STATUS(csk_workqueue_suspend(&stopped), 0);
+    CHECK_STATUS(csk_workqueue_suspend(&held), 0);
     csk_workqueue_shutdown(&stopped, false);
     queue_job(&kept, &busy);
     wait_until(notes_so_far() == 1);

@@ -456,7 +456,7 @@ static void shuts_down_as_the_first_ends(void) {
 }
 CLIENT(workqueue_shut_down_while_a_worker_leaves, .setup = make_serial, .threads = { queues_until_shut, shuts_down_as_the_first_ends }, .check = all_called)
 
-/* Refused while it helps: what others left to it must not be forgotten. */
+/* Refused while it waits for its turn: what others left to it must not be forgotten. */
 static void queues_and_calls_until_shut(void) {
     queue_one(0);
     int status = call_until(CSK_NEVER, own_rank(), false);

@@ -56,14 +56,14 @@ static void on_turn(void *context) {
     model_returned();
 }
 
-static void on_drain(csk_workqueue_wait_t *wait) {
+static void on_wait(csk_workqueue_wait_t *wait) {
     int index = (int)(wait - waits);
-    NOTE("drain %d is told", index);
-    if (wait->context != &repeats[index]) fuzz_fail("a drain gets the context of another");
-    model_drain_called(index);
+    NOTE("wait %d is told: %d", index, wait->status);
+    if (wait->context != &repeats[index]) fuzz_fail("a wait gets the context of another");
+    model_wait_called(index, wait->status);
     make_calls();
-    NOTE("drain %d returns", index);
-    model_drain_returned();
+    NOTE("wait %d returns", index);
+    model_wait_returned();
 }
 
 /* A worker asks what else there is to do: that is where others make calls while it watches for more. */
@@ -100,7 +100,7 @@ static int64_t any_deadline(void) {
     return when == 0 ? INT64_MIN : fuzz_deadline(fuzz_tick() - when, 0);
 }
 
-enum { PLAIN, RANKED, UNTIL, BARRIER, ALWAYS };
+enum { PLAIN, RANKED, UNTIL, BARRIER, ALWAYS, BARRIER_ALWAYS };
 
 static int enqueue_real(int work, int queue, int how, csk_rank_t rank, int64_t deadline_ns, csk_work_function_t function) {
     switch (how) {
@@ -108,16 +108,18 @@ static int enqueue_real(int work, int queue, int how, csk_rank_t rank, int64_t d
     case UNTIL: return csk_workqueue_enqueue_until(queues[queue], &works[work], rank, deadline_ns, function);
     case BARRIER: return csk_workqueue_enqueue_barrier(queues[queue], &works[work], function);
     case ALWAYS: return csk_workqueue_enqueue_always(queues[queue], &works[work], rank, function);
+    case BARRIER_ALWAYS: return csk_workqueue_enqueue_barrier_always(queues[queue], &works[work], function);
     default: return csk_workqueue_enqueue(queues[queue], &works[work], function);
     }
 }
 
 static void enqueue_how(int work, int queue, int how, csk_rank_t rank, int64_t deadline_ns) {
-    static const char *const names[] = { "", "_ranked", "_until", "_barrier", "_always" };
-    if (how == PLAIN || how == BARRIER) rank = model_rank(queue);
+    static const char *const names[] = { "", "_ranked", "_until", "_barrier", "_always", "_barrier_always" };
+    bool barrier = how == BARRIER || how == BARRIER_ALWAYS, always = how == ALWAYS || how == BARRIER_ALWAYS;
+    if (how == PLAIN || barrier) rank = model_rank(queue);
     bool may_wait = how == UNTIL ? fuzz_actor() != ACTOR_TIMER : model_may_block();
     NOTE("csk_workqueue_enqueue%s(%d, %d), rank %+" PRId64, names[how], queue, work, rank - model_rank(queue));
-    int expected = model_enqueue(work, queue, rank, how == BARRIER, how == ALWAYS, may_wait);
+    int expected = model_enqueue(work, queue, rank, barrier, always ? ALWAYS_IN : BY_THE_BOUND, may_wait);
     if (expected == MODEL_WAITS && !may_wait) return;
     int status = enqueue_real(work, queue, how, rank, deadline_ns, on_work);
     if (expected == MODEL_WAITS) expected = model_room_ended(status, how == UNTIL ? deadline_ns : CSK_NEVER);
@@ -132,7 +134,7 @@ static void enqueue(int queue) {
     }
     if (!model_is_idle(work)) return;
     repeats[work] = how >= 240 ? 140 : 0;
-    how %= 5;
+    how %= 6;
     csk_rank_t rank = how == RANKED || how == UNTIL || how == ALWAYS ? any_rank(queue) : 0;
     enqueue_how(work, queue, how, rank, how == UNTIL ? any_deadline() : CSK_NEVER);
 }
@@ -141,6 +143,18 @@ static void enqueue(int queue) {
 static void enqueue_again(int work) {
     repeats[work]--;
     if (model_exists(model_queue_of(work))) enqueue_how(work, model_queue_of(work), UNTIL, model_rank(model_queue_of(work)), INT64_MIN);
+}
+
+static void enqueue_when_room(int queue) {
+    int work = fuzz_below(WORKS), wait = fuzz_below(WAITS), how = fuzz_below(4);
+    if (!model_is_idle(work) || !model_is_wait_idle(wait)) return;
+    bool barrier = how == 1;
+    csk_rank_t rank = how == 2 ? any_rank(queue) : model_rank(queue);
+    repeats[work] = 0;
+    NOTE("csk_workqueue_enqueue_when_room(%d, %d), wait %d, rank %+" PRId64 "%s", queue, work, wait, rank - model_rank(queue), barrier ? ", barrier" : "");
+    int expected = model_enqueue_when_room(wait, work, queue, rank, barrier);
+    int status = csk_workqueue_enqueue_when_room(queues[queue], &works[work], rank, barrier, on_work, &waits[wait], on_wait, &repeats[wait]);
+    fuzz_expect_status("csk_workqueue_enqueue_when_room", status, expected);
 }
 
 static void cancel(int work) {
@@ -154,18 +168,21 @@ static void cancel(int work) {
 /* ---- Waiting ------------------------------------------------------------------------------------------------------------ */
 
 static void sync(int queue) {
-    int how = fuzz_below(4), entry = FIRST_SYNC;
+    int how = fuzz_below(8), entry = FIRST_SYNC;
+    bool always = how >= 4;
+    how %= 4;
     bool barrier = how == 1;
     csk_rank_t rank = how == 2 ? any_rank(queue) : model_rank(queue);
     int64_t deadline_ns = any_deadline();
     while (entry < ENTRIES && !model_is_idle(entry)) entry++;
     if (entry == ENTRIES || depths[fuzz_actor()] == DEEPEST) return;
-    bool at_once = model_sync_is_at_once(queue, rank, barrier);
+    bool at_once = model_sync_is_at_once(queue, rank, barrier, always);
     if (at_once && how == 3) deadline_ns = CSK_NEVER;
     if (!at_once && fuzz_actor() == ACTOR_TIMER) return;
-    NOTE("csk_workqueue_sync(%d), the caller %d, rank %+" PRId64 "%s", queue, entry, rank - model_rank(queue), barrier ? ", barrier" : "");
-    int expected = model_sync(entry, queue, rank, barrier, deadline_ns);
-    int status = csk_workqueue_sync(queues[queue], rank, barrier, deadline_ns, on_turn, (void *)(intptr_t)entry);
+    NOTE("csk_workqueue_sync%s(%d), the caller %d, rank %+" PRId64 "%s", always ? "_always" : "", queue, entry, rank - model_rank(queue),
+         barrier ? ", barrier" : "");
+    int expected = model_sync(entry, queue, rank, barrier, always, deadline_ns);
+    int status = (always ? csk_workqueue_sync_always : csk_workqueue_sync)(queues[queue], rank, barrier, deadline_ns, on_turn, (void *)(intptr_t)entry);
     NOTE("csk_workqueue_sync of the caller %d: %d", entry, status);
     if (expected == MODEL_WAITS) expected = model_sync_ended(status);
     fuzz_expect_status("csk_workqueue_sync", status, expected);
@@ -185,14 +202,18 @@ static void drain_async(int queue) {
     if (!model_is_wait_idle(wait)) return;
     NOTE("csk_workqueue_drain_async(%d, %d)", queue, wait);
     model_drain_async(wait, queue);
-    csk_workqueue_drain_async(queues[queue], &waits[wait], on_drain, &repeats[wait]);
+    csk_workqueue_drain_async(queues[queue], &waits[wait], on_wait, &repeats[wait]);
 }
 
-static void drain_cancel(int queue) {
-    int wait = fuzz_below(WAITS);
-    NOTE("csk_workqueue_drain_cancel(%d, %d)", queue, wait);
-    int expected = model_drain_cancel(wait, queue);
-    fuzz_expect_status("csk_workqueue_drain_cancel", csk_workqueue_drain_cancel(queues[queue], &waits[wait]), expected);
+/* On the queue that it was given to. */
+static void give_up_wait(void) {
+    int wait = fuzz_below(WAITS), queue = model_queue_of_wait(wait);
+    if (!model_exists(queue)) return;
+    bool drains = model_is_drain(wait);
+    NOTE("csk_workqueue_%s_cancel(%d, %d)", drains ? "drain" : "room", queue, wait);
+    int expected = (drains ? model_drain_cancel : model_room_cancel)(wait, queue);
+    int status = (drains ? csk_workqueue_drain_cancel : csk_workqueue_room_cancel)(queues[queue], &waits[wait]);
+    fuzz_expect_status("csk_workqueue_drain_cancel or _room_cancel", status, expected);
 }
 
 /* ---- Delayed work ------------------------------------------------------------------------------------------------------- */
@@ -261,11 +282,25 @@ static void end_queue(int queue) {
         int expected = model_destroy(queue);
         fuzz_expect_status("csk_workqueue_destroy", csk_workqueue_destroy(queues[queue]), expected);
         if (expected == 0) make(queue);
-    } else if (model_is_on_heap(queue) && model_may_release(queue)) {
+    } else if (model_is_on_heap(queue) && model_is_owned(queue) && model_may_release(queue)) {
         NOTE("csk_workqueue_release(%d)", queue);
         model_release(queue);
         csk_workqueue_release(queues[queue]);
     }
+}
+
+static void retain(int queue) {
+    if (!model_is_on_heap(queue)) return;
+    NOTE("csk_workqueue_retain(%d)", queue);
+    model_retain(queue);
+    csk_workqueue_retain(queues[queue]);
+}
+
+static void unretain(int queue) {
+    if (!model_may_unretain(queue)) return;
+    NOTE("csk_workqueue_unretain(%d)", queue);
+    model_unretain(queue);
+    csk_workqueue_unretain(queues[queue]);
 }
 
 static void suspend(int queue) {
@@ -307,7 +342,6 @@ static void let_stranger_go_on(void) {
     NOTE("%s", "the other thread goes on");
     if (fuzz_is_paused()) fuzz_go_on();
     else fuzz_call_on(ACTOR_STRANGER, call, NULL);
-    model_stranger_stopped();
 }
 
 static void other_thread(void) {
@@ -351,9 +385,7 @@ static void make_call(void) {
     case 15: case 16:
         if (exists) drain_async(queue);
         break;
-    case 17:
-        if (exists) drain_cancel(queue);
-        break;
+    case 17: give_up_wait(); break;
     case 18:
         if (exists) drain(queue);
         break;
@@ -367,7 +399,14 @@ static void make_call(void) {
         if (exists) end_queue(queue);
         break;
     case 28:
-        if (exists) fuzz_expect("csk_workqueue_waiting", csk_workqueue_waiting(queues[queue]), model_waiting(queue));
+        if (!exists) break;
+        fuzz_expect("csk_workqueue_waiting", csk_workqueue_waiting(queues[queue]), model_waiting(queue));
+        fuzz_expect("csk_workqueue_beyond_bound", csk_workqueue_beyond_bound(queues[queue]), model_beyond_bound(queue));
+        break;
+    case 29:
+        if (exists && byte < 128) enqueue_when_room(queue);
+        else if (exists && byte < 192) retain(queue);
+        else if (exists) unretain(queue);
         break;
     default: other_thread(); break;
     }
@@ -390,11 +429,12 @@ static void end(void) {
     }
     for (int index = 0; index < DELAYED; index++) cancel_delayed(index);
     for (int wait = 0; wait < WAITS; wait++) fuzz_expect("a drain that is over was told", model_is_wait_idle(wait), true);
-    for (int queue = 0; queue < QUEUES; queue++)
-        if (model_exists(queue)) {
-            if (model_is_on_heap(queue)) csk_workqueue_release(queues[queue]);
-            else fuzz_expect_status("csk_workqueue_destroy at the end", csk_workqueue_destroy(queues[queue]), 0);
-        }
+    for (int queue = 0; queue < QUEUES; queue++) {
+        while (model_may_unretain(queue)) unretain(queue);
+        if (!model_is_owned(queue)) continue;
+        if (model_is_on_heap(queue)) csk_workqueue_release(queues[queue]);
+        else fuzz_expect_status("csk_workqueue_destroy at the end", csk_workqueue_destroy(queues[queue]), 0);
+    }
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -3,7 +3,7 @@
 queue_t queues[QUEUES];
 entry_t entries[ENTRIES];
 delayed_t delayed_works[DELAYED];
-drain_t drains[WAITS];
+wait_t waits[WAITS];
 frames_t stacks[ACTORS];
 bool for_timer_thread;
 
@@ -11,7 +11,7 @@ void model_begin(void) {
     memset(queues, 0, sizeof queues);
     memset(entries, 0, sizeof entries);
     memset(delayed_works, 0, sizeof delayed_works);
-    memset(drains, 0, sizeof drains);
+    memset(waits, 0, sizeof waits);
     memset(stacks, 0, sizeof stacks);
 }
 
@@ -47,7 +47,8 @@ void model_make(int queue, const csk_workqueue_attr_t *attr, bool on_heap, const
     queues[queue] = (queue_t){ .exists = true, .on_heap = on_heap, .attr = *attr, .item = item };
 }
 
-bool model_exists(int queue) { return queues[queue].exists && !queues[queue].released; }
+bool model_exists(int queue) { return queues[queue].exists && (!queues[queue].released || queues[queue].retains != 0); }
+bool model_is_owned(int queue) { return queues[queue].exists && !queues[queue].released; }
 bool model_is_on_heap(int queue) { return queues[queue].on_heap; }
 bool model_is_idle(int entry) { return entries[entry].state == IDLE && (!is_delayed(entry) || delayed_of(entry)->state == STOPPED); }
 int model_queue_of(int entry) { return entries[entry].queue; }
@@ -68,6 +69,11 @@ uint32_t model_waiting(int queue) {
     uint32_t count = 0;
     for (int entry = 0; entry < ENTRIES; entry++) count += waits_in(entry, queue);
     return count;
+}
+
+uint32_t model_beyond_bound(int queue) {
+    uint32_t waiting = model_waiting(queue), capacity = queues[queue].attr.capacity;
+    return capacity != 0 && waiting > capacity ? waiting - capacity : 0;
 }
 
 bool before(const entry_t *a, const entry_t *b) {
@@ -101,6 +107,7 @@ bool may_begin(int queue) {
 bool is_full(int queue) { return queues[queue].attr.capacity != 0 && model_waiting(queue) >= queues[queue].attr.capacity; }
 
 static bool is_inside(const frame_t *frame, int queue) {
+    if (frame->kind == TELLS && !frame->in_function) return false;
     return frame->queue == queue && (frame->kind == SECTION || frame->kind == TELLS || frame->kind == CALLED_INSIDE);
 }
 
@@ -110,20 +117,20 @@ bool model_is_current(int queue) {
     return false;
 }
 
-/* Will look at the queue when it goes on: a worker between two functions, or a caller who has told a drain that it ran what was before it. */
+/* Will look at the queue when it goes on: a worker between two functions. */
 static bool is_looking(const frame_t *frame, const frame_t *above, int queue) {
-    if (frame->queue != queue || frame->in_function) return false;
-    return frame->kind == SERVES || (frame->kind == WAITS_FOR_TURN && above != NULL);
+    (void)above;
+    return frame->queue == queue && frame->kind == SERVES && !frame->in_function;
 }
 
 bool model_needs_worker(int queue) { return may_begin(queue) && !any_frame(is_looking, queue); }
 
-/* Telling a drain is no place to wait, and this worker may be the one that others wait for. */
+/* Telling a wait is no place to wait, and this worker may be the one that others wait for. */
 bool model_may_block(void) {
     if (actor() != ACTOR_STRANGER) return false;
     for (int index = 0; index < stacks[actor()].count; index++) {
         const frame_t *frame = &stacks[actor()].frames[index];
-        if (frame->kind == DRAINED || (frame->kind == SERVES && !frame->in_function)) return false;
+        if (frame->kind == WAIT_TOLD || (frame->kind == SERVES && !frame->in_function)) return false;
     }
     return true;
 }
@@ -131,7 +138,7 @@ bool model_may_block(void) {
 bool model_may_pause(void) {
     const frames_t *mine = &stacks[actor()];
     for (int index = 1; index < mine->count; index++)
-        if (mine->frames[index].kind == DRAINED && mine->frames[index - 1].kind == SERVES) return false;
+        if (mine->frames[index].kind == WAIT_TOLD && mine->frames[index - 1].kind == SERVES) return false;
     return true;
 }
 
@@ -158,8 +165,8 @@ static bool is_drained(int queue, int64_t arrivals) {
 void end_life(int queue, int64_t arrival) {
     end_life_quietly(queue, arrival);
     for (int wait = 0; wait < WAITS; wait++) {
-        drain_t *drain = &drains[wait];
-        if (drain->state != WAITING || drain->queue != queue || !is_drained(queue, drain->arrivals)) continue;
+        wait_t *drain = &waits[wait];
+        if (drain->state != WAITING || drain->entry >= 0 || drain->queue != queue || !is_drained(queue, drain->arrivals)) continue;
         drain->state = DUE;
         drain->actor = actor();
     }
@@ -169,21 +176,34 @@ void end_life(int queue, int64_t arrival) {
     }
 }
 
-void accept(int entry, int queue, csk_rank_t rank, bool barrier) {
+void accept(int entry, int queue, csk_rank_t rank, bool barrier, bool stays) {
     int64_t arrival = ++queues[queue].arrivals;
-    entries[entry] = (entry_t){ WAITING, queue, rank, arrival, barrier && width_of(queue) > 1, 0, 0 };
+    entries[entry] = (entry_t){ WAITING, queue, rank, arrival, barrier && width_of(queue) > 1, stays, 0, 0 };
     begin_life(queue, arrival);
+}
+
+int entry_for_room(int who) { return who >= ACTORS ? waits[who - ACTORS].entry : top_of(who)->entry; }
+
+/* It is told once the queue is unlocked, by this thread. */
+void end_room(int who, int status) {
+    if (who < ACTORS) {
+        top_of(who)->result = status;
+    } else {
+        waits[who - ACTORS].state = DUE;
+        waits[who - ACTORS].status = status;
+        waits[who - ACTORS].actor = actor();
+    }
 }
 
 /* Work has left the queue: who waits for room first gets the place. */
 static void give_room(int queue) {
     queue_t *it = &queues[queue];
     if (it->room_count == 0 || is_full(queue)) return;
-    frame_t *frame = top_of(it->rooms[0]);
+    int who = it->rooms[0], entry = entry_for_room(who);
     it->room_count--;
     memmove(&it->rooms[0], &it->rooms[1], sizeof it->rooms[0] * (size_t)it->room_count);
-    frame->result = 0;
-    accept(frame->entry, queue, entries[frame->entry].rank, entries[frame->entry].barrier);
+    end_room(who, 0);
+    accept(entry, queue, entries[entry].rank, entries[entry].barrier, false);
 }
 
 void take(int queue, int entry) {

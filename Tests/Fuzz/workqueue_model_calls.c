@@ -30,58 +30,91 @@ static void tell(int queue, const int *list, int count) {
     if (telling->untold == 0) end_telling();
 }
 
-static void drop_oldest(int queue) {
+/* False: all that waits stays. */
+static bool drop_oldest(int queue) {
     int oldest = -1;
-    for (int entry = 0; entry < ENTRIES; entry++)
-        if (waits_in(entry, queue) && (oldest < 0 || entries[entry].arrival < entries[oldest].arrival)) oldest = entry;
-    tell(queue, &oldest, 1);
+    for (int entry = 0; entry < ENTRIES; entry++) {
+        if (!waits_in(entry, queue) || entries[entry].stays) continue;
+        if (oldest < 0 || entries[entry].arrival < entries[oldest].arrival) oldest = entry;
+    }
+    if (oldest >= 0) tell(queue, &oldest, 1);
+    return oldest >= 0;
 }
 
 void model_shutdown(int queue, bool cancel) {
     queue_t *it = &queues[queue];
     int list[ENTRIES], count = 0;
     it->shut = true;
+    it->suspends = 0;
     for (int index = 0; index < it->room_count; index++) {
-        top_of(it->rooms[index])->result = ESHUTDOWN;
-        entries[top_of(it->rooms[index])->entry].state = IDLE;
+        entries[entry_for_room(it->rooms[index])].state = IDLE;
+        end_room(it->rooms[index], ESHUTDOWN);
     }
     it->room_count = 0;
     for (int entry = 0; entry < ENTRIES; entry++)
-        if (cancel && waits_in(entry, queue)) list[count++] = entry;
+        if (cancel && waits_in(entry, queue) && !entries[entry].stays) list[count++] = entry;
     if (count != 0) tell(queue, list, count);
 }
 
 /* ---- Queueing ----------------------------------------------------------------------------------------------------------- */
 
-int model_enqueue(int entry, int queue, csk_rank_t rank, bool barrier, bool always, bool waits) {
+/* MODEL_WAITS: it has to wait for room. */
+static int enqueue(int entry, int queue, csk_rank_t rank, bool barrier, int how) {
     const queue_t *it = &queues[queue];
     if (it->attr.when_full == CSK_WORKQUEUE_DROP_OLDEST && rank != model_rank(queue)) return EINVAL;
-    if (it->shut && !always) return ESHUTDOWN;
-    bool full = is_full(queue) && !always;
+    if (it->shut && how != ALWAYS_IN) return ESHUTDOWN;
+    bool full = is_full(queue) && how == BY_THE_BOUND;
     if (full && it->attr.when_full == CSK_WORKQUEUE_REFUSE) return EAGAIN;
-    if (full && it->attr.when_full == CSK_WORKQUEUE_WAIT) {
-        if (model_is_current(queue)) return EDEADLK;
-        if (!waits) return MODEL_WAITS;
-        entries[entry] = (entry_t){ .state = IN_LINE, .queue = queue, .rank = rank, .barrier = barrier };
-        queues[queue].rooms[queues[queue].room_count++] = actor();
-        push(WAITS_FOR_ROOM, queue, entry);
-        return MODEL_WAITS;
-    }
-    if (full) drop_oldest(queue); /* before the newcomer is one of those that wait; told after that */
-    accept(entry, queue, rank, barrier);
+    if (full && it->attr.when_full == CSK_WORKQUEUE_WAIT) return MODEL_WAITS;
+    if (full && !drop_oldest(queue)) return EAGAIN; /* before the newcomer is one of those that wait; told after that */
+    accept(entry, queue, rank, barrier, how == ALWAYS_IN);
+    return 0;
+}
+
+static void stand_in_line(int who, int entry, int queue, csk_rank_t rank, bool barrier) {
+    entries[entry] = (entry_t){ .state = IN_LINE, .queue = queue, .rank = rank, .barrier = barrier };
+    queues[queue].rooms[queues[queue].room_count++] = who;
+}
+
+static void leave_line(int who, int queue, int entry) {
+    queue_t *it = &queues[queue];
+    int index = 0;
+    while (it->rooms[index] != who) index++;
+    it->room_count--;
+    memmove(&it->rooms[index], &it->rooms[index + 1], sizeof it->rooms[0] * (size_t)(it->room_count - index));
+    entries[entry].state = IDLE;
+}
+
+int model_enqueue(int entry, int queue, csk_rank_t rank, bool barrier, int how, bool may_wait) {
+    int status = enqueue(entry, queue, rank, barrier, how);
+    if (status != MODEL_WAITS) return status;
+    if (model_is_current(queue)) return EDEADLK;
+    if (!may_wait) return MODEL_WAITS;
+    stand_in_line(actor(), entry, queue, rank, barrier);
+    push(WAITS_FOR_ROOM, queue, entry);
+    return MODEL_WAITS;
+}
+
+int model_enqueue_when_room(int wait, int entry, int queue, csk_rank_t rank, bool barrier) {
+    int status = enqueue(entry, queue, rank, barrier, BY_THE_BOUND);
+    if (status != MODEL_WAITS) return status;
+    stand_in_line(ACTORS + wait, entry, queue, rank, barrier);
+    waits[wait] = (wait_t){ .state = WAITING, .queue = queue, .entry = entry };
+    return EINPROGRESS;
+}
+
+int model_room_cancel(int wait, int queue) {
+    if (waits[wait].state != WAITING || waits[wait].queue != queue) return ENOENT;
+    waits[wait].state = IDLE;
+    leave_line(ACTORS + wait, queue, waits[wait].entry);
     return 0;
 }
 
 int model_room_ended(int status, int64_t deadline_ns) {
     frame_t wait = *top();
-    queue_t *it = &queues[wait.queue];
     pop();
     if (wait.result != MODEL_WAITS) return wait.result;
-    int index = 0;
-    while (it->rooms[index] != actor()) index++;
-    it->room_count--;
-    memmove(&it->rooms[index], &it->rooms[index + 1], sizeof it->rooms[0] * (size_t)(it->room_count - index));
-    entries[wait.entry].state = IDLE;
+    leave_line(actor(), wait.queue, wait.entry);
     if (status == ETIMEDOUT && csk_now() < deadline_ns) fuzz_fail("a caller waits for room no longer, before its deadline");
     return ETIMEDOUT;
 }
@@ -92,49 +125,44 @@ int model_cancel(int entry, int queue) {
     return 0;
 }
 
-void model_suspend(int queue) { queues[queue].suspends++; }
+static bool is_ending(int queue) { return queues[queue].shut || queues[queue].released; }
+
+void model_suspend(int queue) { queues[queue].suspends += !is_ending(queue); }
 
 int model_resume(int queue) {
-    if (queues[queue].suspends == 0) return EPERM;
+    if (queues[queue].suspends == 0) return is_ending(queue) ? 0 : EPERM;
     queues[queue].suspends--;
     return 0;
 }
 
 /* ---- Turns -------------------------------------------------------------------------------------------------------------- */
 
-bool model_sync_is_at_once(int queue, csk_rank_t rank, bool barrier) {
+static bool is_refused(int queue, bool always) {
+    return !always && (queues[queue].shut || (is_full(queue) && queues[queue].attr.when_full == CSK_WORKQUEUE_REFUSE));
+}
+
+bool model_sync_is_at_once(int queue, csk_rank_t rank, bool barrier, bool always) {
     queue_t before_it = queues[queue];
     int entry = FIRST_SYNC;
     while (entry < ENTRIES && entries[entry].state != IDLE) entry++;
-    if (entry == ENTRIES || before_it.shut) return false;
-    accept(entry, queue, rank, barrier);
+    if (entry == ENTRIES || is_refused(queue, always)) return false;
+    accept(entry, queue, rank, barrier, always);
     bool at_once = may_begin(queue) && next_of(queue) == entry;
     entries[entry].state = IDLE;
     queues[queue] = before_it;
     return at_once;
 }
 
-int model_sync(int entry, int queue, csk_rank_t rank, bool barrier, int64_t deadline_ns) {
+int model_sync(int entry, int queue, csk_rank_t rank, bool barrier, bool always, int64_t deadline_ns) {
     if (queues[queue].attr.when_full == CSK_WORKQUEUE_DROP_OLDEST && rank != model_rank(queue)) return EINVAL;
     if (model_is_current(queue)) return EDEADLK;
-    if (queues[queue].shut) return ESHUTDOWN;
-    accept(entry, queue, rank, barrier);
+    if (is_refused(queue, always)) return queues[queue].shut ? ESHUTDOWN : EAGAIN;
+    accept(entry, queue, rank, barrier, always);
     frame_t *call = push(WAITS_FOR_TURN, queue, entry);
     call->deadline_ns = deadline_ns;
     call->at_once = may_begin(queue) && next_of(queue) == entry;
-    /* On a serial queue a caller sees to what is before it. The other thread's turn is that thread's to use. */
-    if (may_begin(queue) && !call->at_once && is_sync(next_of(queue)) && width_of(queue) == 1) take(queue, next_of(queue));
+    if (call->at_once) take(queue, entry);
     return MODEL_WAITS;
-}
-
-void model_stranger_stopped(void) {
-    frame_t *call = top_of(ACTOR_STRANGER);
-    if (call == NULL || call->kind != WAITS_FOR_TURN || !call->helps) return;
-    call->helps = false;
-    if (entries[call->entry].state != WAITING || csk_now() >= call->deadline_ns || !may_begin(call->queue)) return;
-    int next = next_of(call->queue);
-    if (!is_sync(next) || next == call->entry) fuzz_fail("a caller sleeps, though it could call %d", next);
-    take(call->queue, next);
 }
 
 int model_sync_ended(int status) {
@@ -170,14 +198,16 @@ int model_drain_ended(int status, int64_t deadline_ns) {
 }
 
 void model_drain_async(int wait, int queue) {
-    drains[wait] = (drain_t){ queues[queue].live_count != 0 ? WAITING : DUE, queue, actor(), queues[queue].arrivals };
+    waits[wait] = (wait_t){ queues[queue].live_count != 0 ? WAITING : DUE, queue, actor(), -1, 0, queues[queue].arrivals };
 }
 
-bool model_is_wait_idle(int wait) { return drains[wait].state == IDLE; }
+bool model_is_wait_idle(int wait) { return waits[wait].state == IDLE; }
+int model_queue_of_wait(int wait) { return waits[wait].queue; }
+bool model_is_drain(int wait) { return waits[wait].entry < 0; }
 
 int model_drain_cancel(int wait, int queue) {
-    if (drains[wait].state != WAITING || drains[wait].queue != queue) return ENOENT;
-    drains[wait].state = IDLE;
+    if (waits[wait].state != WAITING || waits[wait].queue != queue) return ENOENT;
+    waits[wait].state = IDLE;
     return 0;
 }
 
@@ -204,8 +234,8 @@ void time_has_come(int index) {
     }
     if (it->state != WAITS_FOR_TIME) return;
     it->state = QUEUED;
-    bool over_bound = queues[queue].attr.capacity != 0 && queues[queue].attr.when_full == CSK_WORKQUEUE_WAIT && !queues[queue].shut;
-    int error = model_enqueue(entry, queue, it->rank, false, over_bound, false);
+    bool over_bound = queues[queue].attr.capacity != 0 && queues[queue].attr.when_full == CSK_WORKQUEUE_WAIT;
+    int error = model_enqueue(entry, queue, it->rank, false, over_bound ? BEYOND_THE_BOUND : BY_THE_BOUND, false);
     if (error == 0) return;
     if (it->period_ns == 0 || error != EAGAIN) {
         it->timer = false;

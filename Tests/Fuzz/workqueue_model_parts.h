@@ -15,13 +15,13 @@ enum { STOPPED, WAITS_FOR_TIME, QUEUED, RUNS, LAST, CANCELLED, CANCELLED_TWICE }
 
 enum { ACTORS = 3, FRAMES = 64, LIVES = 128, QUANTUM = 128 };
 /* What a thread is in the middle of. */
-enum { SERVES, SECTION, TELLS, CALLED, CALLED_INSIDE, DRAINED, WAITS_FOR_TURN, WAITS_FOR_ROOM, WAITS_FOR_DRAIN };
+enum { SERVES, SECTION, TELLS, CALLED, CALLED_INSIDE, WAIT_TOLD, WAITS_FOR_TURN, WAITS_FOR_ROOM, WAITS_FOR_DRAIN };
 
 typedef struct {
     int state, queue;
     csk_rank_t rank;
     int64_t arrival;
-    bool barrier;
+    bool barrier, stays;
     int due_status, due_actor;
 } entry_t;
 
@@ -34,6 +34,7 @@ typedef struct {
 
 typedef struct {
     bool exists, released, on_heap, shut, exclusive;
+    int retains;
     csk_workqueue_attr_t attr;
     const csk_pool_item_t *item;
     int suspends;
@@ -41,13 +42,13 @@ typedef struct {
     int64_t arrivals;
     int64_t lives[LIVES];      /* the arrivals of all that was accepted and is not over */
     int live_count;
-    int rooms[ACTORS], room_count;
+    int rooms[ACTORS + WAITS], room_count; /* who waits for room: a thread, or ACTORS + a wait */
 } queue_t;
 
 typedef struct {
     int kind, queue, entry;
     int64_t arrival;
-    bool in_function;          /* SERVES, WAITS_FOR_TURN: whose section is above */
+    bool in_function;          /* SERVES, WAITS_FOR_TURN: whose section is above; TELLS: has begun, having told who waited for room */
     bool alone, periodic, last_follows;
     uint32_t served;
     int taken;
@@ -55,15 +56,16 @@ typedef struct {
     bool has_looked;           /* when its function ended: drains may have been told since */
     bool asked_at_quantum, steps_back;
     int untold;
-    bool at_once, helps;       /* helps: goes on with what is before it, if there is time */
+    bool at_once;
     int64_t deadline_ns;
     int result;                /* of a wait: MODEL_WAITS until it is known */
 } frame_t;
 
 typedef struct {
     int state, queue, actor;   /* IDLE, WAITING, DUE */
+    int entry, status;         /* entry: which waits for room; -1: a drain */
     int64_t arrivals;
-} drain_t;
+} wait_t;
 
 typedef struct {
     frame_t frames[FRAMES];
@@ -73,7 +75,7 @@ typedef struct {
 extern queue_t queues[QUEUES];
 extern entry_t entries[ENTRIES];
 extern delayed_t delayed_works[DELAYED];
-extern drain_t drains[WAITS];
+extern wait_t waits[WAITS];
 extern frames_t stacks[ACTORS];
 extern bool for_timer_thread; /* the model catches up with it */
 
@@ -96,7 +98,9 @@ bool may_begin(int queue);
 bool is_full(int queue);
 void end_life_quietly(int queue, int64_t arrival);
 void end_life(int queue, int64_t arrival);
-void accept(int entry, int queue, csk_rank_t rank, bool barrier);
+void accept(int entry, int queue, csk_rank_t rank, bool barrier, bool stays);
+int entry_for_room(int who);
+void end_room(int who, int status);
 void take(int queue, int entry);
 void withdraw(int entry, int state);
 void end_section(const frame_t *section);

@@ -68,7 +68,7 @@ static bool is_due_on(int who) {
     for (int entry = 0; entry < ENTRIES; entry++)
         if (entries[entry].state == DUE && entries[entry].due_actor == who) return true;
     for (int wait = 0; wait < WAITS; wait++)
-        if (drains[wait].state == DUE && drains[wait].actor == who) return true;
+        if (waits[wait].state == DUE && waits[wait].actor == who) return true;
     return false;
 }
 
@@ -107,14 +107,10 @@ static void begin_section(int entry, int status) {
         look(caller);
         if (caller->taken != entry) fuzz_fail("a worker calls %d instead of %d", entry, caller->taken);
         caller->taken = -1;
-    } else if (caller->kind == WAITS_FOR_TURN && entries[entry].state != GRANTED) {
-        bool own = caller->entry == entry;
-        if (!own && (is_sync(entry) || width_of(queue) > 1)) fuzz_fail("a caller calls %d, which is for others", entry);
-        if (!may_begin(queue) || next_of(queue) != entry)
-            fuzz_fail("a caller calls %d: %s", entry, may_begin(queue) ? "it is not the next" : "nothing may begin");
-        take(queue, entry);
     } else if (caller->kind != WAITS_FOR_TURN || caller->entry != entry) {
         fuzz_fail("work is called by nobody who serves its queue");
+    } else if (entries[entry].state != GRANTED) {
+        fuzz_fail("a caller has its turn, though %s", may_begin(queue) && next_of(queue) == entry ? "nobody gave it" : "it has not come");
     }
     caller->in_function = true;
     int expected = 0;
@@ -135,7 +131,7 @@ static void begin_section(int entry, int status) {
 
 void model_called(int entry, int status) {
     catch_up_with_timer_thread();
-    const frame_t *caller = top();
+    frame_t *caller = top();
     entry_t *it = &entries[entry];
     if (caller != NULL && caller->kind == SECTION && caller->last_follows && caller->entry == entry) {
         fuzz_expect_status("the last call of periodic work", status, ECANCELED);
@@ -144,6 +140,7 @@ void model_called(int entry, int status) {
     } else if (it->state == TOLD) {
         if (caller == NULL || caller->kind != TELLS || caller->queue != it->queue) fuzz_fail("%d is told by somebody else", entry);
         fuzz_expect_status("what is told", status, ECANCELED);
+        caller->in_function = true;
         it->state = IDLE;
         if (is_delayed(entry)) {
             delayed_of(entry)->state = STOPPED;
@@ -183,26 +180,36 @@ void model_returned(void) {
     around->in_function = false;
     if (around->kind == SERVES) count_served(around);
     end_section(&ended);
-    around->helps = around->kind == WAITS_FOR_TURN;
     if (around->kind != SERVES || around->steps_back) return;
     look_once(around);
     around->has_looked = !around->grants;
 }
 
-void model_drain_called(int wait) {
-    catch_up_with_timer_thread();
-    frame_t *caller = top();
-    drain_t *drain = &drains[wait];
-    /* A caller who has waited long enough, and whose leaving is what the drain waited for. */
-    if (drain->state == WAITING && caller != NULL && caller->kind == WAITS_FOR_TURN && entries[caller->entry].state == WAITING &&
-        csk_now() >= caller->deadline_ns)
-        withdraw(caller->entry, GAVE_UP);
-    if (drain->state != DUE || drain->actor != actor()) fuzz_fail("the drain %d is told, but it is not done, or not by this thread", wait);
-    drain->state = IDLE;
-    push(DRAINED, drain->queue, -1);
+/* The worker has taken something, and so made room; it tells that before it goes on. */
+static void look_for_room(frame_t *worker, int wait) {
+    if (waits[wait].state != WAITING || worker->taken >= 0) return;
+    if (worker->grants) count_served(worker);
+    worker->grants = worker->steps_back = worker->has_looked = false;
+    look_once(worker);
 }
 
-void model_drain_returned(void) { pop(); }
+void model_wait_called(int wait, int status) {
+    catch_up_with_timer_thread();
+    frame_t *caller = top();
+    wait_t *it = &waits[wait];
+    /* A caller who has waited long enough, and whose leaving is what was waited for. */
+    if (it->state == WAITING && caller != NULL && caller->kind == WAITS_FOR_TURN && entries[caller->entry].state == WAITING &&
+        csk_now() >= caller->deadline_ns)
+        withdraw(caller->entry, GAVE_UP);
+    if (caller != NULL && caller->kind == SERVES && it->entry >= 0)
+        for (int turns = 0; turns < ENTRIES; turns++) look_for_room(caller, wait);
+    if (it->state != DUE || it->actor != actor()) fuzz_fail("the wait %d is told, but it is not done, or not by this thread", wait);
+    fuzz_expect_status("what a wait is told", status, it->status);
+    it->state = IDLE;
+    push(WAIT_TOLD, it->queue, -1);
+}
+
+void model_wait_returned(void) { pop(); }
 
 /* ---- The end ------------------------------------------------------------------------------------------------------------ */
 
@@ -228,7 +235,15 @@ bool model_may_destroy(int queue) {
     return !any_frame(is_of, queue) && !fuzz_pool_has(it->item) && !is_of_delayed(queue);
 }
 
-bool model_may_release(int queue) { return queues[queue].on_heap && !any_frame(waits_without_turn, queue) && !is_of_delayed(queue); }
+static bool may_let_go(int queue) { return !any_frame(waits_without_turn, queue) && !is_of_delayed(queue); }
+
+bool model_may_release(int queue) { return queues[queue].on_heap && (queues[queue].retains != 0 || may_let_go(queue)); }
+bool model_may_unretain(int queue) {
+    const queue_t *it = &queues[queue];
+    return it->retains != 0 && (it->retains > 1 || !it->released || may_let_go(queue));
+}
+void model_retain(int queue) { queues[queue].retains++; }
+void model_unretain(int queue) { queues[queue].retains--; }
 
 int model_destroy(int queue) {
     if (model_is_current(queue)) return EDEADLK;
@@ -244,7 +259,7 @@ void model_release(int queue) {
 
 bool model_is_gone(int queue) {
     const queue_t *it = &queues[queue];
-    return it->released && it->live_count == 0 && !any_frame(is_of, queue) && !fuzz_pool_has(it->item);
+    return it->released && it->retains == 0 && it->live_count == 0 && !any_frame(is_of, queue) && !fuzz_pool_has(it->item);
 }
 
 void model_expect_none_due(void) {

@@ -73,9 +73,8 @@ static bool call_inside(csk_workqueue_t *queue, csk_work_t *work, int status) {
 
 /* The timer's thread can't wait for room: what had to wait for its time comes in over the bound. */
 static int queue_work(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank) {
-    if (queue->capacity == 0 || queue->when_full != CSK_WORKQUEUE_WAIT) return csk_workqueue_enqueue_ranked(queue, work, rank, run);
-    if (csk_load(&queue->state, CSK_RELAXED) & STATE_SHUT) return ESHUTDOWN;
-    return csk_workqueue_enqueue_always(queue, work, rank, run);
+    if (queue->capacity != 0 && queue->when_full == CSK_WORKQUEUE_WAIT) return csk_workqueue_enqueue_beyond(queue, work, rank, run);
+    return csk_workqueue_enqueue_ranked(queue, work, rank, run);
 }
 
 /* The first multiple of the period after `due_ns` that has not come yet. */

@@ -49,26 +49,17 @@ int csk_workqueue_create(csk_workqueue_t **queue, const csk_workqueue_attr_t *at
         return error;
     }
     made->memory = memory;
+    made->handles = 1;
     made->state = STATE_PIN_ONE;
     *queue = made;
     return 0;
 }
 
-/* The last access of a worker, and of the owner of a queue on the heap. */
+/* The last access of a worker, and of who holds the last handle of a queue on the heap. */
 void csk_workqueue_unpin(csk_workqueue_t *queue) {
     void *memory = queue->memory;
     uint64_t before = csk_fetch_add(&queue->state, -STATE_PIN_ONE, CSK_ACQ_REL);
     if (memory != NULL && (before & STATE_PINS) == STATE_PIN_ONE) free(memory);
-}
-
-/* Pins are only about memory: work that waits on a queue without a handle has a worker, or somebody whose section ends. */
-void csk_workqueue_release(csk_workqueue_t *queue) {
-    csk_workqueue_lock(queue);
-    csk_fetch_and(&queue->state, ~STATE_SUSPENDS, CSK_SEQ_CST);
-    queue->suspended = 0;
-    csk_work_sort(queue);
-    csk_workqueue_unlock_and_look(queue);
-    csk_workqueue_unpin(queue);
 }
 
 int csk_workqueue_destroy(csk_workqueue_t *queue) {
@@ -94,9 +85,11 @@ static void begin_in_this_process(csk_workqueue_t *queue, uint32_t epoch) {
             csk_platform_yield();
             seen = csk_load(&queue->epoch, CSK_ACQUIRE);
         } else if (csk_cas(&queue->epoch, &seen, beginning, CSK_ACQUIRE)) {
+            uint64_t state = queue->state & (STATE_SHUT | STATE_RELEASED | STATE_SUSPENDS);
+            if (state & (STATE_SHUT | STATE_RELEASED)) state &= ~STATE_SUSPENDS; /* who was about to say so stays with the parent */
             csk_workqueue_t kept = { .width = queue->width, .capacity = queue->capacity, .priority = queue->priority, .when_full = queue->when_full,
-                                     .memory = queue->memory, .suspended = (queue->state & STATE_SUSPENDS) != 0, .epoch = beginning,
-                                     .state = (queue->state & (STATE_SHUT | STATE_SUSPENDS)) | (queue->memory != NULL ? STATE_PIN_ONE : 0) };
+                                     .memory = queue->memory, .suspended = (state & STATE_SUSPENDS) != 0, .epoch = beginning,
+                                     .handles = queue->handles, .state = state + (queue->handles != 0 ? STATE_PIN_ONE : 0) };
             *queue = kept;
             csk_store(&queue->epoch, epoch, CSK_RELEASE);
             return;
@@ -107,6 +100,35 @@ static void begin_in_this_process(csk_workqueue_t *queue, uint32_t epoch) {
 static inline void know_process(csk_workqueue_t *queue) {
     uint32_t epoch = csk_pool_epoch();
     if (CSK_UNLIKELY(csk_load(&queue->epoch, CSK_ACQUIRE) != epoch)) begin_in_this_process(queue, epoch);
+}
+
+/* A child of fork keeps the handles, and the pin for all of them as long as there is one: it learns where it is before they change. */
+void csk_workqueue_retain(csk_workqueue_t *queue) {
+    if (queue->memory == NULL) return;
+    know_process(queue);
+    if (csk_fetch_add(&queue->handles, UINT64_C(1), CSK_RELAXED) == 0) csk_workqueue_pin(queue); /* by its own work, after the release */
+}
+
+void csk_workqueue_unretain(csk_workqueue_t *queue) {
+    if (queue->memory == NULL) return;
+    know_process(queue);
+    if (csk_fetch_add(&queue->handles, -UINT64_C(1), CSK_ACQ_REL) == 1) csk_workqueue_unpin(queue);
+}
+
+/* Under the lock: for good, with SHUT or RELEASED. */
+static void end_suspension(csk_workqueue_t *queue, uint64_t why) {
+    csk_fetch_or(&queue->state, why, CSK_SEQ_CST);
+    csk_fetch_and(&queue->state, ~STATE_SUSPENDS, CSK_SEQ_CST);
+    queue->suspended = 0;
+    csk_work_sort(queue);
+}
+
+/* Pins are only about memory: work that waits on a queue without a handle has a worker, or somebody whose section ends. */
+void csk_workqueue_release(csk_workqueue_t *queue) {
+    csk_workqueue_lock(queue);
+    end_suspension(queue, STATE_RELEASED);
+    csk_workqueue_unlock_and_look(queue);
+    csk_workqueue_unretain(queue);
 }
 
 int csk_workqueue_ready(csk_workqueue_t *queue) {
@@ -218,13 +240,6 @@ static void end(csk_section_t *section) {
     csk_waits_call(done);
 }
 
-bool csk_work_run(csk_work_t *work, csk_section_t *section) {
-    if (!run(work, section)) return true;
-    if (csk_section_is_over(section)) return false;
-    end(section);
-    return true;
-}
-
 /* Whether the pool has other work for this worker than to come to this queue. */
 static bool others_wait(csk_workqueue_t *queue) {
     uint64_t queued = csk_pool_queued();
@@ -249,7 +264,7 @@ static csk_work_t *next(csk_workqueue_t *queue, csk_section_t *section, bool end
     csk_work_t *work = csk_work_take_sorted(queue, section);
     if (work == NULL) {
         csk_work_sort(queue);
-        work = csk_work_take(queue, section, false);
+        work = csk_work_take(queue, section);
     }
     if (work != NULL && queue->rooms != NULL) room = csk_rooms_take(queue);
     if (work == NULL && may_leave) csk_fetch_add(&queue->state, -STATE_ACTIVE_ONE, CSK_SEQ_CST);
@@ -324,15 +339,14 @@ void csk_work_push(csk_workqueue_t *queue, csk_work_t *work) {
 }
 
 /* A queue with a bound: what waits is counted, so it is all under the lock. */
-static int enqueue_bounded(csk_workqueue_t *queue, csk_work_t *work, int64_t deadline_ns) {
-    if (queue->when_full == CSK_WORKQUEUE_WAIT) return csk_workqueue_wait_for_room(queue, work, deadline_ns);
+static int enqueue_bounded(csk_workqueue_t *queue, csk_work_t *work) {
     csk_work_t *dropped = NULL;
     csk_section_t refusal;
     csk_workqueue_lock(queue);
     csk_work_sort(queue);
     bool full = queue->waiting >= queue->capacity;
-    if (full && queue->when_full == CSK_WORKQUEUE_DROP_OLDEST) {
-        dropped = queue->first != NULL ? queue->first : queue->barrier; /* what stands behind a barrier came after it */
+    if (full && queue->when_full == CSK_WORKQUEUE_DROP_OLDEST) dropped = csk_work_oldest_to_drop(queue);
+    if (dropped != NULL) {
         csk_work_remove(queue, dropped);
         dropped->node.next = NULL;
         begin_refusal(queue, dropped, &refusal);
@@ -365,12 +379,37 @@ static int enqueue(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, ui
     int error = prepare(queue, work, rank, kind, function);
     if (CSK_UNLIKELY(error != 0)) return error;
     if (CSK_UNLIKELY(csk_load(&queue->state, CSK_RELAXED) & STATE_SHUT)) return ESHUTDOWN;
-    return queue->capacity == 0 ? push(queue, work) : enqueue_bounded(queue, work, deadline_ns);
+    if (queue->capacity == 0) return push(queue, work);
+    return queue->when_full == CSK_WORKQUEUE_WAIT ? csk_workqueue_wait_for_room(queue, work, deadline_ns) : enqueue_bounded(queue, work);
+}
+
+int csk_workqueue_enqueue_when_room(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, bool barrier, csk_work_function_t work_function,
+                                    csk_workqueue_wait_t *wait, void (*function)(csk_workqueue_wait_t *), void *context) {
+    uint32_t kind = barrier ? WORK_BARRIER : WORK_PLAIN;
+    if (function == NULL) return EINVAL;
+    if (queue->capacity == 0 || queue->when_full != CSK_WORKQUEUE_WAIT) return enqueue(queue, work, rank, kind, CSK_NEVER, work_function);
+    int error = prepare(queue, work, rank, kind, work_function);
+    if (error != 0) return error;
+    *wait = (csk_workqueue_wait_t){ .function = function, .context = context };
+    return csk_workqueue_ask_for_room(queue, work, wait);
+}
+
+static int enqueue_always(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, uint32_t kind, csk_work_function_t function) {
+    int error = prepare(queue, work, rank, kind, function);
+    return error != 0 ? error : push(queue, work);
 }
 
 int csk_workqueue_enqueue_always(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, csk_work_function_t function) {
-    int error = prepare(queue, work, rank, WORK_PLAIN, function);
-    return error != 0 ? error : push(queue, work);
+    return enqueue_always(queue, work, rank, WORK_STAYS, function);
+}
+
+int csk_workqueue_enqueue_barrier_always(csk_workqueue_t *queue, csk_work_t *work, csk_work_function_t function) {
+    return enqueue_always(queue, work, csk_workqueue_rank(queue), WORK_STAYS | WORK_BARRIER, function);
+}
+
+int csk_workqueue_enqueue_beyond(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, csk_work_function_t function) {
+    if (csk_load(&queue->state, CSK_RELAXED) & STATE_SHUT) return ESHUTDOWN;
+    return enqueue_always(queue, work, rank, WORK_PLAIN, function);
 }
 
 int csk_workqueue_enqueue(csk_workqueue_t *queue, csk_work_t *work, csk_work_function_t function) {
@@ -408,34 +447,34 @@ int csk_workqueue_cancel(csk_workqueue_t *queue, csk_work_t *work) {
 
 /* ---- Suspending, ending ------------------------------------------------------------------------------------------------------------ */
 
+static bool is_ending(const csk_workqueue_t *queue) { return (csk_load(&queue->state, CSK_RELAXED) & (STATE_SHUT | STATE_RELEASED)) != 0; }
+
 int csk_workqueue_suspend(csk_workqueue_t *queue) {
     csk_workqueue_lock(queue);
-    bool most = (csk_load(&queue->state, CSK_RELAXED) & STATE_SUSPENDS) == STATE_SUSPENDS;
-    if (!most) csk_fetch_add(&queue->state, STATE_SUSPEND_ONE, CSK_SEQ_CST);
-    queue->suspended = 1;
+    bool ends = is_ending(queue), most = (csk_load(&queue->state, CSK_RELAXED) & STATE_SUSPENDS) == STATE_SUSPENDS;
+    if (!most && !ends) csk_fetch_add(&queue->state, STATE_SUSPEND_ONE, CSK_SEQ_CST);
+    if (!ends) queue->suspended = 1;
     csk_workqueue_unlock(queue);
     return most ? EAGAIN : 0;
 }
 
 int csk_workqueue_resume(csk_workqueue_t *queue) {
     csk_workqueue_lock(queue);
-    bool suspended = (csk_load(&queue->state, CSK_RELAXED) & STATE_SUSPENDS) != 0;
+    bool ends = is_ending(queue), suspended = (csk_load(&queue->state, CSK_RELAXED) & STATE_SUSPENDS) != 0;
     if (suspended) csk_fetch_add(&queue->state, -STATE_SUSPEND_ONE, CSK_SEQ_CST);
     queue->suspended = (csk_load(&queue->state, CSK_RELAXED) & STATE_SUSPENDS) != 0;
     csk_work_sort(queue);
     csk_workqueue_unlock_and_look(queue);
-    return suspended ? 0 : EPERM;
+    return suspended || ends ? 0 : EPERM;
 }
 
 void csk_workqueue_shutdown(csk_workqueue_t *queue, bool cancel) {
     csk_section_t refusal;
     csk_workqueue_lock(queue);
-    csk_fetch_or(&queue->state, STATE_SHUT, CSK_SEQ_CST);
-    csk_work_sort(queue);
+    end_suspension(queue, STATE_SHUT);
     csk_work_t *first = cancel ? csk_work_remove_all(queue) : NULL;
     if (first != NULL) begin_refusal(queue, first, &refusal);
-    csk_workqueue_wait_t *rooms = queue->rooms;
-    queue->rooms = NULL;
+    csk_workqueue_wait_t *rooms = csk_rooms_close(queue);
     csk_workqueue_unlock_and_look(queue);
     csk_waits_call(rooms);
     if (first != NULL) refuse(first, &refusal);
@@ -447,6 +486,11 @@ uint32_t csk_workqueue_waiting(csk_workqueue_t *queue) {
     uint32_t waiting = queue->waiting;
     csk_workqueue_unlock_and_look(queue);
     return waiting;
+}
+
+uint32_t csk_workqueue_beyond_bound(csk_workqueue_t *queue) {
+    uint32_t waiting = csk_workqueue_waiting(queue);
+    return queue->capacity != 0 && waiting > queue->capacity ? waiting - queue->capacity : 0;
 }
 
 uint32_t csk_workqueue_running(csk_workqueue_t *queue) {

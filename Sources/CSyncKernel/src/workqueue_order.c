@@ -30,6 +30,11 @@ static void unlink_from(list_t list, csk_work_t *work) {
 static list_t own_list(csk_workqueue_t *queue) { return (list_t){ &queue->first, &queue->last }; }
 static list_t later_list(csk_workqueue_t *queue) { return (list_t){ &queue->later_first, &queue->later_last }; }
 
+/* Passed over by who drops the oldest, which is the first of the list: such work has one rank, which the heap orders by arrival too. */
+static bool stands_apart(const csk_workqueue_t *queue, const csk_work_t *work) {
+    return CSK_UNLIKELY(work->kind & WORK_STAYS) && queue->when_full == CSK_WORKQUEUE_DROP_OLDEST;
+}
+
 static bool is_barrier(const csk_workqueue_t *queue, const csk_work_t *work) { return (work->kind & WORK_BARRIER) && queue->width > 1; }
 
 /* Its number of arrival is known. */
@@ -39,7 +44,7 @@ static void place(csk_workqueue_t *queue, csk_work_t *work) {
     } else if (is_barrier(queue, work)) {
         work->place = PLACE_BARRIER;
         queue->barrier = work;
-    } else if (work->node.rank == csk_workqueue_rank(queue)) {
+    } else if (work->node.rank == csk_workqueue_rank(queue) && !stands_apart(queue, work)) {
         append(own_list(queue), work, PLACE_FIRST);
     } else {
         work->place = PLACE_RANKED;
@@ -126,7 +131,7 @@ void csk_work_remove(csk_workqueue_t *queue, csk_work_t *work) {
     queue->waiting--;
 }
 
-csk_work_t *csk_work_take(csk_workqueue_t *queue, csk_section_t *section, bool outside) {
+csk_work_t *csk_work_take(csk_workqueue_t *queue, csk_section_t *section) {
     if (!csk_work_may_begin(queue)) return NULL;
     csk_work_t *work = next_in_order(queue);
     bool barrier = work == NULL;
@@ -137,7 +142,7 @@ csk_work_t *csk_work_take(csk_workqueue_t *queue, csk_section_t *section, bool o
     queue->running++;
     bool called = (work->kind & WORK_SYNC) != 0;
     *section = (csk_section_t){ .queue = queue, .arrival = csk_work_arrival(work), .epoch = csk_pool_epoch(),
-                                .alone = barrier || ((outside || called) && queue->width <= 1) };
+                                .alone = barrier || (called && queue->width <= 1) };
     if (section->alone) {
         queue->exclusive = 1;
         csk_fetch_or(&queue->state, STATE_EXCLUSIVE, CSK_RELAXED);
@@ -151,27 +156,49 @@ csk_work_t *csk_work_take_sorted(csk_workqueue_t *queue, csk_section_t *section)
     if (queue->width > 1 && queue->first == queue->last) return NULL;
     /* Cleared before the inbox is read. */
     if (CSK_UNLIKELY(csk_load(&queue->urgent, CSK_RELAXED) != 0 && csk_exchange(&queue->urgent, 0u, CSK_ACQ_REL) != 0)) return NULL;
-    return csk_work_take(queue, section, false);
+    return csk_work_take(queue, section);
+}
+
+csk_work_t *csk_work_oldest_to_drop(const csk_workqueue_t *queue) {
+    if (queue->first != NULL) return queue->first;
+    csk_work_t *work = queue->barrier; /* what stands behind a barrier came after it; without one nothing does */
+    if (work == NULL || !(work->kind & WORK_STAYS)) return work;
+    for (work = queue->later_first; work != NULL && (work->kind & WORK_STAYS); work = next_of(work)) {}
+    return work;
 }
 
 csk_work_t *csk_work_remove_all(csk_workqueue_t *queue) {
-    csk_work_t *first = NULL, **end = &first;
+    csk_work_t *lists[2] = { NULL, NULL }, **ends[2] = { &lists[0], &lists[1] };
     for (;;) {
         csk_work_t *work = next_in_order(queue);
         if (work == NULL) work = queue->barrier; /* without one nothing stands behind it */
-        if (work == NULL) return first;
+        if (work == NULL) break;
         csk_work_remove(queue, work);
         work->node.next = NULL;
-        *end = work;
-        end = (csk_work_t **)&work->node.next;
+        int stays = (work->kind & WORK_STAYS) != 0;
+        *ends[stays] = work;
+        ends[stays] = (csk_work_t **)&work->node.next;
     }
+    /* In this order those of one rank come by arrival, and nothing passes a barrier. */
+    for (csk_work_t *work = lists[1], *next; work != NULL; work = next) {
+        next = next_of(work);
+        queue->waiting++;
+        place(queue, work);
+    }
+    return lists[0];
+}
+
+void csk_wait_unlink(csk_workqueue_wait_t **list, csk_workqueue_wait_t *wait) {
+    *(wait->previous != NULL ? &wait->previous->next : list) = wait->next;
+    if (wait->next != NULL) wait->next->previous = wait->previous;
+    wait->epoch = 0;
 }
 
 void csk_work_account(csk_workqueue_t *queue, int64_t arrival, csk_workqueue_wait_t **done) {
     for (csk_workqueue_wait_t **at = &queue->drains; *at != NULL;) {
         csk_workqueue_wait_t *wait = *at;
         if (arrival <= wait->arrivals && --wait->remaining == 0) {
-            *at = wait->next;
+            csk_wait_unlink(&queue->drains, wait);
             wait->next = *done;
             *done = wait;
         } else {

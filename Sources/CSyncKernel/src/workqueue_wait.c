@@ -1,8 +1,7 @@
-/* workqueue_wait.c: callers that wait for a queue: for their turn, for room, for its end.
+/* workqueue_wait.c: who waits for a queue: for a turn, for room, for its end. internal/workqueue.h has the argument.
  *
- * A caller that waits for its turn on a serial queue which nobody serves runs what is before it itself: all of that must end before
- * its turn anyway, so if it waits for something that the caller holds there is a deadlock in either case. Not so for room, which comes when
- * work begins, nor on a concurrent queue: there callers leave it to workers. */
+ * A caller runs nothing but its own function on its thread. What is before it may block, take longer than the caller has time for, or expect to be
+ * on a thread that holds no lock and has no cancellation or values of the caller's. */
 #include "internal/workqueue.h"
 
 /* As waiters for a gate: about a tenth of what a park and a wake on an idle core cost. */
@@ -29,33 +28,6 @@ static uint32_t await(uint32_t *word, int64_t deadline_ns) {
 
 void csk_sync_call_answer(csk_sync_call_t *call, uint32_t value) { answer(&call->word, value); }
 
-/* Takes the caller's own work, if it may begin (*mine); on a serial queue, runs what is before it, until `call` is answered, the deadline has passed, or
- * others are at it. 0; ECANCELED in a child that was forked meanwhile, whose queue knows nothing of the caller. */
-static int help(csk_workqueue_t *queue, const csk_sync_call_t *call, csk_section_t *section, int64_t deadline_ns, bool *mine) {
-    bool ran = false;
-    while (csk_load(&call->word, CSK_ACQUIRE) == WORD_WAITS && !(ran && csk_platform_now() >= deadline_ns)) {
-        csk_workqueue_lock(queue);
-        csk_work_sort(queue);
-        bool takes = queue->width <= 1 || csk_work_is_next(queue, &call->work);
-        csk_work_t *work = takes ? csk_work_take(queue, section, true) : NULL;
-        csk_workqueue_wait_t *room = work != NULL && queue->rooms != NULL ? csk_rooms_take(queue) : NULL;
-        csk_workqueue_unlock(queue);
-        csk_waits_call(room);
-        *mine = work == &call->work;
-        if (!takes) csk_workqueue_activate(queue);
-        if (work == NULL || *mine) return 0;
-        if (!csk_work_run(work, section)) return ECANCELED;
-        ran = true;
-    }
-    /* Others left what came meanwhile to who ends the section. */
-    if (ran) {
-        csk_workqueue_lock(queue);
-        csk_work_sort(queue);
-        csk_workqueue_unlock_and_look(queue);
-    }
-    return 0;
-}
-
 /* ---- Turns ------------------------------------------------------------------------------------------------------------------- */
 
 static void run_call(csk_section_t *section, void (*function)(void *), void *context) {
@@ -72,38 +44,40 @@ static void run_call(csk_section_t *section, void (*function)(void *), void *con
     csk_waits_call(done);
 }
 
-static int call_in_turn(csk_workqueue_t *queue, csk_rank_t rank, bool barrier, int64_t deadline_ns, void (*function)(void *), void *context) {
+/* Under the lock: lets the caller in, or not. */
+static int admit(csk_workqueue_t *queue, csk_sync_call_t *call) {
+    bool stays = (call->work.kind & WORK_STAYS) != 0;
+    if (!stays && (csk_load(&queue->state, CSK_RELAXED) & STATE_SHUT)) return ESHUTDOWN;
+    csk_work_sort(queue);
+    bool refuses = !stays && queue->capacity != 0 && queue->when_full == CSK_WORKQUEUE_REFUSE;
+    if (refuses && queue->waiting >= queue->capacity) return EAGAIN;
+    csk_work_arrange(queue, &call->work);
+    return 0;
+}
+
+static int call_in_turn(csk_workqueue_t *queue, csk_rank_t rank, uint32_t kind, int64_t deadline_ns, void (*function)(void *), void *context) {
     csk_sync_call_t call = { .word = CALL_WAITS };
-    call.work.kind = csk_work_kind(queue, WORK_SYNC | (barrier ? WORK_BARRIER : 0));
+    call.work.kind = csk_work_kind(queue, kind);
     call.work.node.rank = rank;
     csk_workqueue_lock(queue);
-    bool shut = (csk_load(&queue->state, CSK_RELAXED) & STATE_SHUT) != 0;
-    if (!shut) {
-        csk_work_sort(queue);
-        csk_work_arrange(queue, &call.work);
-    }
-    csk_workqueue_unlock(queue);
-    if (shut) return ESHUTDOWN;
-    csk_section_t section;
-    bool mine = false;
-    int error = help(queue, &call, &section, deadline_ns, &mine);
+    int error = admit(queue, &call);
+    bool mine = error == 0 && csk_work_is_next(queue, &call.work) && csk_work_take(queue, &call.section) != NULL;
+    csk_workqueue_unlock_and_look(queue);
     if (error != 0) return error;
-    if (mine) {
-        run_call(&section, function, context);
-        return 0;
+    if (!mine) {
+        uint32_t seen = await(&call.word, deadline_ns);
+        if (seen == WORD_SLEEPS) {
+            /* Taken out, or taken: then the answer is on its way. */
+            if (csk_workqueue_cancel(queue, &call.work) == 0) return ETIMEDOUT;
+            seen = await(&call.word, CSK_NEVER);
+        }
+        if (seen == CALL_REFUSED) return ECANCELED;
     }
-    uint32_t seen = await(&call.word, deadline_ns);
-    if (seen == WORD_SLEEPS) {
-        /* Taken out, or taken: then the answer is on its way. */
-        if (csk_workqueue_cancel(queue, &call.work) == 0) return ETIMEDOUT;
-        seen = await(&call.word, CSK_NEVER);
-    }
-    if (seen == CALL_REFUSED) return ECANCELED;
     run_call(&call.section, function, context);
     return 0;
 }
 
-int csk_workqueue_sync(csk_workqueue_t *queue, csk_rank_t rank, bool barrier, int64_t deadline_ns, void (*function)(void *), void *context) {
+static int sync(csk_workqueue_t *queue, csk_rank_t rank, uint32_t kind, int64_t deadline_ns, void (*function)(void *), void *context) {
     if (function == NULL) return EINVAL;
     if (queue->when_full == CSK_WORKQUEUE_DROP_OLDEST && rank != csk_workqueue_rank(queue)) return EINVAL;
     if (csk_section_inside(queue)) return EDEADLK;
@@ -113,58 +87,88 @@ int csk_workqueue_sync(csk_workqueue_t *queue, csk_rank_t rank, bool barrier, in
     bool pins = queue->memory != NULL;
     uint32_t epoch = csk_pool_epoch();
     if (pins) csk_workqueue_pin(queue);
-    error = call_in_turn(queue, rank, barrier, deadline_ns, function, context);
+    error = call_in_turn(queue, rank, kind, deadline_ns, function, context);
     if (pins && csk_pool_epoch() == epoch) csk_workqueue_unpin(queue);
     return error;
 }
 
+int csk_workqueue_sync(csk_workqueue_t *queue, csk_rank_t rank, bool barrier, int64_t deadline_ns, void (*function)(void *), void *context) {
+    return sync(queue, rank, WORK_SYNC | (barrier ? WORK_BARRIER : 0), deadline_ns, function, context);
+}
+
+int csk_workqueue_sync_always(csk_workqueue_t *queue, csk_rank_t rank, bool barrier, int64_t deadline_ns, void (*function)(void *), void *context) {
+    return sync(queue, rank, WORK_SYNC | WORK_STAYS | (barrier ? WORK_BARRIER : 0), deadline_ns, function, context);
+}
+
 /* ---- Room -------------------------------------------------------------------------------------------------------------------- */
 
-static void tell(csk_workqueue_wait_t *wait) { answer(&wait->word, CALL_GRANTED); }
-static void tell_no(csk_workqueue_wait_t *wait) { answer(&wait->word, CALL_REFUSED); }
+static void end_wait(csk_workqueue_wait_t *wait) { answer(&wait->word, wait->status == 0 ? CALL_GRANTED : CALL_REFUSED); }
+
+/* Under the lock. False: it is in no list any more. */
+static bool give_up(csk_workqueue_t *queue, csk_workqueue_wait_t **list, csk_workqueue_wait_t *wait) {
+    if (wait->epoch != csk_load(&queue->epoch, CSK_RELAXED)) return false;
+    if (wait == queue->last_room) queue->last_room = wait->previous;
+    csk_wait_unlink(list, wait);
+    return true;
+}
 
 csk_workqueue_wait_t *csk_rooms_take(csk_workqueue_t *queue) {
     csk_workqueue_wait_t *room = queue->rooms;
     csk_work_sort(queue); /* what came in over the bound counts too */
     if (queue->waiting >= queue->capacity) return NULL; /* who left was a caller, of whom there may be more than places */
-    queue->rooms = room->next;
+    give_up(queue, &queue->rooms, room);
     room->next = NULL;
-    room->function = tell;
-    csk_work_arrange(queue, room->context);
+    csk_work_arrange(queue, room->work);
     return room;
 }
 
-static bool unlink_wait(csk_workqueue_wait_t **list, const csk_workqueue_wait_t *wait) {
-    while (*list != NULL && *list != wait) list = &(*list)->next;
-    if (*list == NULL) return false;
-    *list = wait->next;
-    return true;
+csk_workqueue_wait_t *csk_rooms_close(csk_workqueue_t *queue) {
+    csk_workqueue_wait_t *rooms = queue->rooms;
+    for (csk_workqueue_wait_t *room = rooms; room != NULL; room = room->next) {
+        room->status = ESHUTDOWN;
+        room->epoch = 0;
+    }
+    queue->rooms = queue->last_room = NULL;
+    return rooms;
+}
+
+static void stand_in_line(csk_workqueue_t *queue, csk_workqueue_wait_t *wait) {
+    wait->epoch = queue->epoch;
+    wait->previous = queue->last_room;
+    *(queue->rooms != NULL ? &queue->last_room->next : &queue->rooms) = wait;
+    queue->last_room = wait;
+}
+
+/* `waits`: it may; else EDEADLK. */
+static int ask_for_room(csk_workqueue_t *queue, csk_work_t *work, csk_workqueue_wait_t *wait, bool waits) {
+    csk_workqueue_lock(queue);
+    csk_work_sort(queue);
+    int status = 0;
+    if (csk_load(&queue->state, CSK_RELAXED) & STATE_SHUT) status = ESHUTDOWN;
+    else if (queue->waiting >= queue->capacity) status = waits ? EINPROGRESS : EDEADLK; /* as long as others wait for room: who leaves gives it to them */
+    wait->work = work;
+    if (status == 0) csk_work_arrange(queue, work);
+    if (status == EINPROGRESS) stand_in_line(queue, wait);
+    csk_workqueue_unlock_and_look(queue);
+    return status;
+}
+
+int csk_workqueue_ask_for_room(csk_workqueue_t *queue, csk_work_t *work, csk_workqueue_wait_t *wait) { return ask_for_room(queue, work, wait, true); }
+
+int csk_workqueue_room_cancel(csk_workqueue_t *queue, csk_workqueue_wait_t *wait) {
+    csk_workqueue_lock(queue);
+    bool waits = give_up(queue, &queue->rooms, wait);
+    csk_workqueue_unlock(queue);
+    return waits ? 0 : ENOENT;
 }
 
 int csk_workqueue_wait_for_room(csk_workqueue_t *queue, csk_work_t *work, int64_t deadline_ns) {
-    /* Refused, unless a place is given: csk_workqueue_shutdown calls what waits as it is. */
-    csk_workqueue_wait_t room = { .function = tell_no, .context = work, .word = WORD_WAITS };
-    bool inside = csk_section_inside(queue);
-    csk_workqueue_lock(queue);
-    csk_work_sort(queue);
-    bool shut = (csk_load(&queue->state, CSK_RELAXED) & STATE_SHUT) != 0;
-    bool waits = !shut && queue->waiting >= queue->capacity; /* as long as others wait for room: who leaves gives it to them */
-    if (!waits && !shut) csk_work_arrange(queue, work);
-    if (waits && !inside) {
-        csk_workqueue_wait_t **end = &queue->rooms;
-        while (*end != NULL) end = &(*end)->next;
-        *end = &room;
-    }
-    if (waits && !inside) csk_workqueue_unlock(queue);
-    else csk_workqueue_unlock_and_look(queue);
-    if (!waits) return shut ? ESHUTDOWN : 0;
-    if (inside) return EDEADLK;
+    csk_workqueue_wait_t room = { .function = end_wait, .word = WORD_WAITS };
+    int status = ask_for_room(queue, work, &room, !csk_section_inside(queue));
+    if (status != EINPROGRESS) return status;
     uint32_t seen = await(&room.word, deadline_ns);
     if (seen == WORD_SLEEPS) {
-        csk_workqueue_lock(queue);
-        bool gave_up = unlink_wait(&queue->rooms, &room);
-        csk_workqueue_unlock(queue);
-        if (gave_up) return ETIMEDOUT;
+        if (csk_workqueue_room_cancel(queue, &room) == 0) return ETIMEDOUT;
         seen = await(&room.word, CSK_NEVER);
     }
     return seen == CALL_REFUSED ? ESHUTDOWN : 0; /* whoever gave the place looks, or a worker that is on its way */
@@ -180,7 +184,9 @@ void csk_workqueue_drain_async(csk_workqueue_t *queue, csk_workqueue_wait_t *wai
     wait->arrivals = queue->arrivals;
     bool waits = wait->remaining != 0;
     if (waits) {
+        wait->epoch = queue->epoch;
         wait->next = queue->drains;
+        if (wait->next != NULL) wait->next->previous = wait;
         queue->drains = wait;
     }
     csk_workqueue_unlock_and_look(queue);
@@ -189,7 +195,7 @@ void csk_workqueue_drain_async(csk_workqueue_t *queue, csk_workqueue_wait_t *wai
 
 int csk_workqueue_drain_cancel(csk_workqueue_t *queue, csk_workqueue_wait_t *wait) {
     csk_workqueue_lock(queue);
-    bool waits = unlink_wait(&queue->drains, wait);
+    bool waits = give_up(queue, &queue->drains, wait);
     csk_workqueue_unlock(queue);
     return waits ? 0 : ENOENT;
 }
@@ -197,7 +203,7 @@ int csk_workqueue_drain_cancel(csk_workqueue_t *queue, csk_workqueue_wait_t *wai
 int csk_workqueue_drain(csk_workqueue_t *queue, int64_t deadline_ns) {
     if (csk_section_inside(queue)) return EDEADLK;
     csk_workqueue_wait_t wait;
-    csk_workqueue_drain_async(queue, &wait, tell, NULL);
+    csk_workqueue_drain_async(queue, &wait, end_wait, NULL);
     if (await(&wait.word, deadline_ns) != WORD_SLEEPS) return 0;
     if (csk_workqueue_drain_cancel(queue, &wait) == 0) return ETIMEDOUT;
     await(&wait.word, CSK_NEVER);

@@ -1,7 +1,6 @@
 import CSyncKernel
 
-/// A job of an actor or a task on a queue. Jobs can be neither refused nor dropped, since their task would wait for ever: what a full queue or a
-/// shutdown gives back is queued again.
+/// A job of an actor or a task on a queue. Jobs can be neither refused nor dropped, since their task would wait for ever: they are work of their own turn.
 struct QueuedJob {
     private let job: UnownedJob
     /// Kept by the actor whose job it is, or by the task.
@@ -14,14 +13,9 @@ struct QueuedJob {
         if status != 0 { core.stop(status, "enqueue(_: job)") }
     }
 
-    private static let run: csk_work_function_t = { work, status in
-        let work = work!
-        if status == 0 {
-            let item = WorkItem.take(work, as: QueuedJob.self)
-            item.queue.takeUnretainedValue().run(item.job)
-        } else {
-            WorkItem.look(work, as: QueuedJob.self).queue.takeUnretainedValue().core.enqueueAgain(work, run)
-        }
+    private static let run: csk_work_function_t = { work, _ in
+        let item = WorkItem.take(work!, as: QueuedJob.self)
+        item.queue.takeUnretainedValue().run(item.job)
     }
 }
 
@@ -32,10 +26,6 @@ extension WorkQueueCore {
         if queue.pointee.when_full == UInt8(CSK_WORKQUEUE_DROP_OLDEST) { return ownRank }
         let distance = (Int64(priority.rawValue) - Int64(TaskPriority.medium.rawValue)) * 256
         return CommandRank.of(CommandPriority(rawValue: Int32(clamping: Int64(queue.pointee.priority) + distance)))
-    }
-
-    fileprivate func enqueueAgain(_ work: UnsafeMutablePointer<csk_work_t>, _ run: csk_work_function_t) {
-        _ = csk_workqueue_enqueue_always(queue, work, work.pointee.node.rank, run)
     }
 }
 

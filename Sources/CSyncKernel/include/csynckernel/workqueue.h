@@ -8,9 +8,14 @@
  * it or to queue it again. The function is called exactly once for each time that it was accepted: with 0 to do the work, with
  * ECANCELED when it was dropped or the queue was shut down before its turn; or it was cancelled, and then it isn't called.
  *
- * A queue knows which threads are inside its functions: a call from there that would wait for itself gives EDEADLK.
+ * A thread that waits in one of these calls runs nothing that others queued. A queue knows which threads are inside its functions: a call from
+ * there that would wait for itself gives EDEADLK.
+ *
+ * Work and callers *of their own turn* (the functions that end in _always) are neither refused nor dropped, whatever the queue is doing: full, they
+ * come in over its bound, and after a shutdown they still run in order. Whoever can be told that it will not be uses the others.
+ *
  * Nothing here is for signal handlers. In a child of fork the parent's queues are empty: what waited or ran at the fork does so in the
- * parent alone. A function that forks may return in the child, whose queue knows nothing of it; a caller that ran it for others gets ECANCELED.
+ * parent alone. A function that forks may return in the child, whose queue knows nothing of it.
  *
  *     static csk_workqueue_t log_queue;
  *     static void write_line(csk_work_t *work, int status) { ... free(work); }
@@ -41,7 +46,8 @@ struct csk_work {
 enum {
     CSK_WORKQUEUE_WAIT = 0,        /* the caller waits */
     CSK_WORKQUEUE_REFUSE = 1,      /* EAGAIN */
-    CSK_WORKQUEUE_DROP_OLDEST = 2  /* the work that waited longest is called with ECANCELED, on the caller's thread */
+    CSK_WORKQUEUE_DROP_OLDEST = 2  /* of what can be dropped, the work that waited longest is called with ECANCELED, on the caller's thread; EAGAIN
+                                      where all that waits is of its own turn. O(1), but behind a barrier of its own turn O(works like it there) */
 };
 
 typedef struct csk_workqueue_attr {
@@ -61,7 +67,8 @@ typedef struct csk_workqueue {
     csk_work_t *inbox_last, *inbox_first;
     uint64_t state;
     csk_pool_item_t item;
-    uint64_t reserved_0[2];
+    uint64_t handles;                          /* who keeps the memory of a queue on the heap */
+    struct csk_workqueue_wait *last_room;
     /* What all look at, and few change. */
     uint32_t epoch, width, capacity;
     int32_t priority;
@@ -90,9 +97,15 @@ CSK_API int csk_workqueue_destroy(csk_workqueue_t *queue);
 /* A queue on the heap, for owners who don't want to wait for its work: 0, EINVAL or ENOMEM. */
 CSK_API int csk_workqueue_create(csk_workqueue_t **queue, const csk_workqueue_attr_t *attr);
 
-/* Gives up a queue that csk_workqueue_create made: what it has accepted still runs, on a suspended queue too, and then its memory goes. From
- * anywhere, its own work included; but whoever is just queueing work needs the queue until that call has returned. Never blocks. */
+/* Gives up a queue that csk_workqueue_create made: what it has accepted still runs, on a suspended queue too, which from then on can't be suspended,
+ * and then its memory goes. From anywhere, its own work included; but whoever is just queueing work needs the queue until that call has returned,
+ * and whoever will call it later has to retain it. Once for each queue. Never blocks. */
 CSK_API void csk_workqueue_release(csk_workqueue_t *queue);
+
+/* Keep the memory of a queue that csk_workqueue_create made beyond its release, for who calls it later: delayed work, timers, waiters. As many
+ * as there is memory for; one unretain for each. They change nothing else, and nothing at all for a queue in place. Never block. O(1). */
+CSK_API void csk_workqueue_retain(csk_workqueue_t *queue);
+CSK_API void csk_workqueue_unretain(csk_workqueue_t *queue);
 
 /* Queues `work` with the queue's own priority. Wait-free without a bound; may block on a full queue with CSK_WORKQUEUE_WAIT. From
  * anywhere, the queue's own work included. O(1).
@@ -108,55 +121,80 @@ CSK_API int csk_workqueue_enqueue_ranked(csk_workqueue_t *queue, csk_work_t *wor
 CSK_API int csk_workqueue_enqueue_until(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, int64_t deadline_ns,
                                         csk_work_function_t function);
 
-/* The same for work that must not be refused, as the jobs of an executor: on a queue that is full, and after its shutdown too. 0; EINVAL (as
- * above); EAGAIN or ENOMEM when no worker can be had. */
+/* The same for work of its own turn, as the jobs of an executor: it is accepted on a full queue and after the shutdown, in order, and called with 0
+ * always. Only csk_workqueue_cancel takes it out. Wait-free. 0; EINVAL (as above); EAGAIN or ENOMEM when no worker can be had. */
 CSK_API int csk_workqueue_enqueue_always(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, csk_work_function_t function);
 
 /* Queues work that begins when all that was accepted before it has ended, and runs alone: work accepted later waits for it, whatever
  * its rank. On a serial queue: work like any other. */
 CSK_API int csk_workqueue_enqueue_barrier(csk_workqueue_t *queue, csk_work_t *work, csk_work_function_t function);
 
+/* The same for work of its own turn. */
+CSK_API int csk_workqueue_enqueue_barrier_always(csk_workqueue_t *queue, csk_work_t *work, csk_work_function_t function);
+
 /* Takes work out that has not begun. 0: its function is not called for it any more. ENOENT: it has begun, or was called already; its
  * memory must still be there. O(1), O(log n) amortized for ranked work. */
 CSK_API int csk_workqueue_cancel(csk_workqueue_t *queue, csk_work_t *work);
 
-/* Calls function(context) on the calling thread when it is its turn, and returns after it. On a serial queue that nobody serves yet it runs what is
- * before it itself. Blocks until `deadline_ns` at most, or until what it is just running for others has ended.
- * 0; EINVAL as csk_workqueue_enqueue_ranked; EDEADLK from inside the queue's own work; EAGAIN or ENOMEM when no worker can be had; ETIMEDOUT,
- * ESHUTDOWN, ECANCELED (dropped or shut down before its turn): then the function was not called. A queue with a bound takes the caller even when
- * full; it counts among those that wait. `barrier`: as csk_workqueue_enqueue_barrier has it. */
+/* Calls function(context) on the calling thread when it is its turn, and returns after it. Where nothing is before it, at once; else the workers
+ * serve that, and the caller runs nothing but its own. Blocks until `deadline_ns` at most.
+ * 0; EINVAL as csk_workqueue_enqueue_ranked; EDEADLK from inside the queue's own work; EAGAIN or ENOMEM when no worker can be had; EAGAIN on a full
+ * queue with CSK_WORKQUEUE_REFUSE; ETIMEDOUT, ESHUTDOWN, ECANCELED (dropped or shut down before its turn). After an error the function was not
+ * called. Other queues with a bound take the caller even when full: it counts among those that wait, by its arrival. `barrier`: as
+ * csk_workqueue_enqueue_barrier has it. */
 CSK_API int csk_workqueue_sync(csk_workqueue_t *queue, csk_rank_t rank, bool barrier, int64_t deadline_ns, void (*function)(void *), void *context);
 
+/* The same for a caller of its own turn: no ESHUTDOWN, no ECANCELED, and EAGAIN only when no worker can be had. */
+CSK_API int csk_workqueue_sync_always(csk_workqueue_t *queue, csk_rank_t rank, bool barrier, int64_t deadline_ns, void (*function)(void *),
+                                      void *context);
+
 /* From now on nothing begins, until as many calls of csk_workqueue_resume have been made as of this one: EPERM for one more. What runs goes on.
- * Up to 65 535 calls: then EAGAIN. Never block. */
+ * Up to 65 535 calls: then EAGAIN. Shutdown and release end it: from then on both calls give 0 and do nothing. Never block. */
 CSK_API int csk_workqueue_suspend(csk_workqueue_t *queue);
 CSK_API int csk_workqueue_resume(csk_workqueue_t *queue);
 
 /* Returns once all that was accepted before the call has ended or was given up: 0; ETIMEDOUT; EDEADLK from inside the queue's own work. */
 CSK_API int csk_workqueue_drain(csk_workqueue_t *queue, int64_t deadline_ns);
 
-/* The same without waiting: `function` is called with `wait`, by the thread that ends the last of that work, or by this one. It must be short, and
- * may release the queue but not destroy it. */
+/* What waits without a thread. Its memory stays in place until its function is called, which may free it, or until it was given up. */
 typedef struct csk_workqueue_wait csk_workqueue_wait_t;
 struct csk_workqueue_wait {
-    csk_workqueue_wait_t *next;
-    uint64_t remaining;
-    int64_t arrivals;
+    csk_workqueue_wait_t *next, *previous;
     void (*function)(csk_workqueue_wait_t *wait);
     void *context;
-    uint32_t word;
+    csk_work_t *work;    /* for which there is no room */
+    uint64_t remaining;
+    int64_t arrivals;
+    uint32_t word, epoch;
+    int32_t status;      /* what became of it, for its function */
 };
+
+/* A drain without waiting: `function` is called with `wait`, by the thread that ends the last of that work, or by this one. It must be short, and
+ * may release the queue but not destroy it. */
 CSK_API void csk_workqueue_drain_async(csk_workqueue_t *queue, csk_workqueue_wait_t *wait, void (*function)(csk_workqueue_wait_t *), void *context);
-/* Gives the wait up: 0: its function is not called any more. ENOENT: it was or will be. O(waits). */
+/* Gives the wait up: 0: its function is not called any more. ENOENT: it was or will be; the wait's memory must still be there. O(1). */
 CSK_API int csk_workqueue_drain_cancel(csk_workqueue_t *queue, csk_workqueue_wait_t *wait);
 
-/* Accepts nothing from now on: ESHUTDOWN. What was accepted still runs; with `cancel` true what has not begun is called with ECANCELED, on
- * the calling thread. A second call may cancel what the first one left. */
+/* Queues `work` as csk_workqueue_enqueue_ranked and _barrier do, but waits for room without a thread. From anywhere, the queue's own work included,
+ * since nobody is blocked. O(1), O(log n) amortized for ranked work.
+ * EINPROGRESS: full with CSK_WORKQUEUE_WAIT; those that wait get room in the order in which they came, and then function(wait) is called once, by the
+ * thread that makes room or shuts the queue down: with wait->status 0 where `work` was queued, whose function may be called before or meanwhile; with
+ * ESHUTDOWN where it was not. It must be short. All else as those functions have it, and `wait` is not used: 0, EINVAL, ESHUTDOWN, EAGAIN, ENOMEM. */
+CSK_API int csk_workqueue_enqueue_when_room(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, bool barrier, csk_work_function_t work_function,
+                                            csk_workqueue_wait_t *wait, void (*function)(csk_workqueue_wait_t *), void *context);
+/* Gives the wait up: 0: its function is not called any more, and its work was not queued. ENOENT: it was or will be called, with either status; the
+ * wait's memory must still be there. O(1). */
+CSK_API int csk_workqueue_room_cancel(csk_workqueue_t *queue, csk_workqueue_wait_t *wait);
+
+/* Accepts nothing from now on but what is of its own turn: ESHUTDOWN. What was accepted still runs, on a suspended queue too; with `cancel` true what
+ * has not begun, and is not of its own turn, is called with ECANCELED, on the calling thread. A second call may cancel what the first one left. */
 CSK_API void csk_workqueue_shutdown(csk_workqueue_t *queue, bool cancel);
 
 /* How many wait to begin, and how many run, at some instant during the call: for statistics and tests. */
 CSK_API uint32_t csk_workqueue_waiting(csk_workqueue_t *queue);
 CSK_API uint32_t csk_workqueue_running(csk_workqueue_t *queue);
+/* By how many more wait than the queue's capacity says: callers, work of its own turn, delayed work. 0 without a bound. */
+CSK_API uint32_t csk_workqueue_beyond_bound(csk_workqueue_t *queue);
 
 /* True from inside the queue's own work, that which is called with an error, and that which its work runs on the same thread included. */
 CSK_API bool csk_workqueue_is_current(const csk_workqueue_t *queue);
