@@ -21,9 +21,10 @@ let package = Package(
             linkerSettings: [.linkedLibrary("urcu-memb"), .linkedLibrary("urcu-common")]
         ),
         .target(name: "SwiftSync", dependencies: ["CSyncKernel"]),
-        .testTarget(name: "SwiftSyncTests", dependencies: ["SwiftSync", "CSyncKernel", "MainThreadProgram"]),
-        // What a test needs a program of its own for: one that serves its main thread.
+        .testTarget(name: "SwiftSyncTests", dependencies: ["SwiftSync", "CSyncKernel", "MainThreadProgram", "TopLevelProgram"]),
+        // What a test needs a program of its own for: one that serves its main thread, and one without a main function.
         .executableTarget(name: "MainThreadProgram", dependencies: ["SwiftSync"], path: "Tests/MainThreadProgram"),
+        .executableTarget(name: "TopLevelProgram", dependencies: ["SwiftSync"], path: "Tests/TopLevelProgram"),
         // What users of the libraries that came before write, compiled as they compile it.
         .testTarget(
             name: "SwiftSyncTestsLegacy",

@@ -43,16 +43,42 @@ public final class ConcurrentWorkQueue: WorkQueueBase, @unchecked Sendable {
         flags.contains(.barrier) ? core.asyncBarrier(body) : core.async(body)
     }
 
+    /// The same as a task of its own, as ``WorkQueueBase/async(inheritingTaskLocals:priority:_:)`` makes it.
+    @discardableResult
+    public func async(flags: DispatchWorkItemFlags, inheritingTaskLocals: Bool, _ body: @escaping @Sendable () -> Void) -> Bool {
+        inheritingTaskLocals ? core.asyncInheriting(rank: core.ownRank, barrier: flags.contains(.barrier), body) : async(flags: flags, body)
+    }
+
+    /// Queues `body` as `flags` say, once there is room for it. Otherwise as ``WorkQueueBase/asyncWaitingForRoom(priority:timeout:_:)``.
+    public func asyncWaitingForRoom(
+        flags: DispatchWorkItemFlags, timeout: Duration? = nil, _ body: @escaping @Sendable () -> Void
+    ) async throws(WorkQueueError) {
+        try await core.asyncWaitingForRoom(rank: core.ownRank, barrier: flags.contains(.barrier), timeout: timeout, body)
+    }
+
     /// Runs `body` on the calling thread, with `.barrier` alone. Otherwise as ``WorkQueueBase/sync(_:)``.
+    @available(*, noasync, message: "use await run(flags:)")
     @discardableResult
     public func sync<R, E: Error>(flags: DispatchWorkItemFlags, _ body: () throws(E) -> R) throws(E) -> R {
         try core.sync(rank: core.ownRank, barrier: flags.contains(.barrier), body)
     }
 
-    /// Runs `body` on a worker while the task is suspended, with `.barrier` alone. Otherwise as ``WorkQueueBase/run(_:)``.
+    /// The same for a turn that can be refused. Otherwise as ``WorkQueueBase/sync(timeout:priority:_:)``.
+    @discardableResult
+    public func sync<R>(flags: DispatchWorkItemFlags, timeout: Duration?, _ body: () throws -> R) throws -> R {
+        try core.sync(rank: core.ownRank, barrier: flags.contains(.barrier), timeout: timeout, body)
+    }
+
+    /// Suspends the task until it is its turn, with `.barrier` alone, and runs `body` as a part of the task. Otherwise as ``WorkQueueBase/run(_:)``.
     @discardableResult
     public func run<T: Sendable, E: Error>(flags: DispatchWorkItemFlags, _ body: @escaping @Sendable () throws(E) -> T) async throws(E) -> T {
         try await core.run(rank: core.ownRank, barrier: flags.contains(.barrier), body)
+    }
+
+    /// The same for a turn that gives way. Otherwise as ``WorkQueueBase/run(timeout:priority:_:)``.
+    @discardableResult
+    public func run<T: Sendable>(flags: DispatchWorkItemFlags, timeout: Duration?, _ body: @escaping @Sendable () throws -> T) async throws -> T {
+        try await core.run(rank: core.ownRank, barrier: flags.contains(.barrier), timeout: timeout, body)
     }
 
     override func run(_ job: UnownedJob) {

@@ -8,7 +8,8 @@ import Synchronization
 /// timeout.cancel()                                   // true: it will not run
 /// ```
 ///
-/// The work runs whether or not anybody keeps this object. It keeps its queue. Work whose time never comes is kept by this object alone, and goes with it.
+/// The work runs whether or not anybody keeps this object. Its queue need not be kept either: when the last reference to the queue goes, its
+/// suspension ends. Work whose time never comes is kept by this object alone, and goes with it.
 public class DelayedWork: @unchecked Sendable {
     init() {}
 
@@ -32,7 +33,6 @@ final class DelayedQueueWork: DelayedWork, @unchecked Sendable {
 
     private let storage: UnsafeMutablePointer<Storage>
     private let core: WorkQueueCore
-    private let queue: AnyObject?
     private let body: @Sendable () -> Void
     /// True until it is cancelled for work whose time never comes: the kernel knows nothing of it, so that it ends with its last reference.
     private let waitsForEver = Atomic(false)
@@ -41,16 +41,20 @@ final class DelayedQueueWork: DelayedWork, @unchecked Sendable {
         UnsafeMutableRawPointer(storage).assumingMemoryBound(to: csk_delayed_t.self)
     }
 
-    init(_ core: WorkQueueCore, of queue: AnyObject, _ body: @escaping @Sendable () -> Void) {
+    /// Keeps the kernel's queue and not the object: who lets go of that ends its suspension, and then the work runs.
+    init(_ core: WorkQueueCore, _ body: @escaping @Sendable () -> Void) {
         self.core = core
-        self.queue = queue
         self.body = body
         storage = .allocate(capacity: 1)
         storage.initialize(to: Storage())
         super.init()
+        csk_workqueue_retain(core.queue)
     }
 
-    deinit { storage.deallocate() }
+    deinit {
+        storage.deallocate()
+        csk_workqueue_unretain(core.queue)
+    }
 
     func start(rank: Int64, deadline: Int64, period: Int64 = 0) -> Self {
         if deadline == Deadline.never {
@@ -95,16 +99,16 @@ final class DelayedQueueWork: DelayedWork, @unchecked Sendable {
 }
 
 extension WorkQueueCore {
-    func async(after delay: Duration, rank: Int64, of queue: AnyObject, _ body: @escaping @Sendable () -> Void) -> DelayedWork {
-        async(at: Deadline.after(delay), rank: rank, of: queue, body)
+    func async(after delay: Duration, rank: Int64, _ body: @escaping @Sendable () -> Void) -> DelayedWork {
+        async(at: Deadline.after(delay), rank: rank, body)
     }
 
-    func async(at deadline: Int64, rank: Int64, of queue: AnyObject, _ body: @escaping @Sendable () -> Void) -> DelayedWork {
-        DelayedQueueWork(self, of: queue, body).start(rank: rank, deadline: deadline)
+    func async(at deadline: Int64, rank: Int64, _ body: @escaping @Sendable () -> Void) -> DelayedWork {
+        DelayedQueueWork(self, body).start(rank: rank, deadline: deadline)
     }
 
-    func async(every period: Duration, rank: Int64, of queue: AnyObject, _ body: @escaping @Sendable () -> Void) -> DelayedWork {
+    func async(every period: Duration, rank: Int64, _ body: @escaping @Sendable () -> Void) -> DelayedWork {
         let nanoseconds = max(1, Deadline.nanoseconds(in: period) ?? .max)
-        return DelayedQueueWork(self, of: queue, body).start(rank: rank, deadline: Deadline.after(period), period: nanoseconds)
+        return DelayedQueueWork(self, body).start(rank: rank, deadline: Deadline.after(period), period: nanoseconds)
     }
 }

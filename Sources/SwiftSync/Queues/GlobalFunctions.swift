@@ -18,6 +18,12 @@ public func async(_ body: @escaping @Sendable () -> Void) -> Bool {
     ConcurrentWorkQueue.shared.async(body)
 }
 
+/// The same as a task of its own, which has the task-local values and the priority of the caller. With false it is ``async(_:)``.
+@discardableResult
+public func async(inheritingTaskLocals: Bool, _ body: @escaping @Sendable () -> Void) -> Bool {
+    ConcurrentWorkQueue.shared.async(inheritingTaskLocals: inheritingTaskLocals, body)
+}
+
 /// Runs `body` asynchronously once `delay` seconds have passed, never early.
 ///
 /// Zero, less, and NaN: now, and then a barrier that comes after this call waits for it; infinity: never, until it is cancelled. May be called from anywhere.
@@ -27,7 +33,7 @@ public func async(_ body: @escaping @Sendable () -> Void) -> Bool {
 @discardableResult
 public func async(delay: Double, _ body: @escaping @Sendable () -> Void) -> DelayedWork {
     let queue = ConcurrentWorkQueue.shared
-    return queue.core.async(at: Deadline.after(seconds: delay) ?? Deadline.passed, rank: queue.core.ownRank, of: queue, body)
+    return queue.core.async(at: Deadline.after(seconds: delay) ?? Deadline.passed, rank: queue.core.ownRank, body)
 }
 
 /// Runs `body` asynchronously and alone: after all that was given to these functions before has ended, and before what is given to them later begins.

@@ -101,7 +101,8 @@ extension NamedQueue {
 
     /// Runs `body` on the calling thread when it is its turn, with `.barrier` alone, and returns what it returns.
     ///
-    /// Blocks meanwhile. From inside the queue's own work it stops the program with a message; `queue.sync(timeout:)` throws instead.
+    /// Blocks meanwhile, and runs nothing but `body`; tasks may call `queue.run` instead. It is the caller's own turn, in order after a shutdown too. From inside
+    /// the queue's own work it stops the program with a message; `queue.sync(timeout:)` throws instead.
     public func sync<R, E: Error>(flags: DispatchWorkItemFlags = [], execute body: () throws(E) -> R) throws(E) -> R {
         try found.takeUnretainedValue().sync(flags, body)
     }

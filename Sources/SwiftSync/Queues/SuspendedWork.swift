@@ -1,151 +1,164 @@
 import CSyncKernel
-import Synchronization
 
-/// A task that waits for its closure to have run on a queue. Of the worker, the timer and whoever cancels, the first to ask gets to resume it; the
-/// kernel may hold the rest in its queue for a while longer, which then does nothing.
-class SuspendedWork: @unchecked Sendable {
-    private let isCancelled = Atomic(false)
-    private let isQueued = Atomic(false)
-    private let isDecided = Atomic(false)
-    private let timer: UnsafeMutablePointer<csk_timer_t>?
-    private let deadline: Int64
+/// A task that waits for its turn on a work queue, and runs its closure there.
+///
+/// The kernel decides between the turn, a refusal, the timeout and cancellation. Its work item lies in a block that this object owns, since the
+/// item may be cancelled at any time; the kernel holds a reference for the item, and one for the wait for room.
+final class SuspendedWork: TurnWait, @unchecked Sendable {
+    /// What a full or closed queue does with the work.
+    enum Admission {
+        /// It is the caller's own turn: never refused and never dropped.
+        case always
+        /// As the bound says, but nobody blocks: where callers wait, the task does.
+        case suspending
+        /// As the bound says.
+        case blocking
+    }
+
+    private let core: WorkQueueCore
+    private let rank: Int64
+    private let barrier: Bool
+    private let admission: Admission
     private let recorder: EventRecorder?
-    private let label: String
     private let id: UInt64
+    /// The next three are written before the wait is registered.
+    private var work: UnsafeMutablePointer<csk_work_t>?
+    private var room: UnsafeMutablePointer<csk_workqueue_wait_t>?
+    private var waitsForRoom = false
 
-    init(_ core: WorkQueueCore, deadline: Int64) {
-        self.deadline = deadline
+    init(_ core: WorkQueueCore, rank: Int64, barrier: Bool, _ admission: Admission, deadline: Int64 = Deadline.never) {
+        self.core = core
+        self.rank = rank
+        self.barrier = barrier
+        self.admission = admission
         recorder = core.recorder
-        label = core.label
         id = recorder?.makeID() ?? 0
-        timer = deadline == Deadline.never ? nil : .allocate(capacity: 1)
-        timer?.initialize(to: csk_timer_t())
+        super.init(deadline: deadline)
     }
 
-    deinit { timer?.deallocate() }
-
-    /// On a worker, when it is its turn. What it returns resumes the task.
-    func run() -> () -> Void { fatalError("\(Self.self) does not say what it runs") }
-    /// It was not run and will not be.
-    func fail(_ error: WorkQueueError) { fatalError("\(Self.self) does not say how it fails") }
-
-    private func decide() -> Bool {
-        !isDecided.exchange(true, ordering: .acquiringAndReleasing)
+    deinit {
+        if let work { _ = WorkItem.take(work, as: Unmanaged<SuspendedWork>.self) }
+        room?.deallocate()
     }
 
-    /// Queues the closure, from inside of the suspension.
-    final func begin(on core: WorkQueueCore, rank: Int64, barrier: Bool) {
-        // Else it could run all the same, where nobody is before it.
-        if isCancelled.load(ordering: .acquiring) { return fail(.cancelled) }
-        guard let work = WorkItem.make(self) else { return fail(.outOfResources) }
-        startTimer()
-        recorder?.record(.pushed, id: id, tag: label)
-        let status =
-            barrier
-            ? csk_workqueue_enqueue_barrier(core.queue, work, Self.called) : csk_workqueue_enqueue_ranked(core.queue, work, rank, Self.called)
-        if status != 0 {
-            _ = WorkItem.take(work, as: SuspendedWork.self)
-            return giveUp(WorkQueueError(status: status))
-        }
-        // Of this store and the one in `cancel` with their looks at the other, the later one sees the other.
-        isQueued.store(true, ordering: .sequentiallyConsistent)
-        if isCancelled.load(ordering: .sequentiallyConsistent) { giveUp(.cancelled) }
-    }
+    private func release() { Unmanaged.passUnretained(self).release() }
 
-    final func cancel() {
-        isCancelled.store(true, ordering: .sequentiallyConsistent)
-        if isQueued.load(ordering: .sequentiallyConsistent) { giveUp(.cancelled) }
-    }
+    // MARK: - What the queue is asked
 
-    private func giveUp(_ error: WorkQueueError) {
-        guard decide() else { return }
-        stopTimer()
-        recorder?.record(.cancelled, id: id, tag: label)
-        fail(error)
-    }
-
-    private static let called: csk_work_function_t = { work, status in
-        let waiting = WorkItem.take(work!, as: SuspendedWork.self)
-        if status != 0 { return waiting.giveUp(WorkQueueError(status: status)) }
-        guard waiting.decide() else { return }
-        waiting.stopTimer()
-        waiting.recorder?.record(.started, id: waiting.id, tag: waiting.label)
-        let resume = waiting.run()
-        waiting.recorder?.record(.finished, id: waiting.id, tag: waiting.label)
-        resume()
-    }
-
-    // MARK: - The timeout
-
-    /// The timer holds a reference while it runs.
-    private func startTimer() {
-        guard let timer else { return }
-        let reference = Unmanaged.passRetained(self)
-        let status = csk_timer_start(
-            timer, deadline, { _, context in Unmanaged<SuspendedWork>.fromOpaque(context!).takeRetainedValue().giveUp(.timedOut) }, reference.toOpaque())
+    override func register() -> Int32 {
+        let reference = Unmanaged.passUnretained(self)
+        guard let work = WorkItem.make(reference) else { return ENOMEM }
+        self.work = work
+        recorder?.record(.pushed, id: id, tag: core.label)
+        _ = reference.retain()
+        let status = enqueue(work)
+        if status == EINPROGRESS { return 0 }
         if status != 0 { reference.release() }
+        return status
     }
 
-    /// By who has decided.
-    private func stopTimer() {
-        if let timer, csk_timer_cancel(timer) == 0 { Unmanaged.passUnretained(self).release() }
-    }
-}
-
-/// The same with a closure and what it gives.
-final class SuspendedWorkOf<Success: Sendable>: SuspendedWork, @unchecked Sendable {
-    private let body: @Sendable () -> Success
-    private var continuation: UnsafeContinuation<Result<Success, WorkQueueError>, Never>?
-
-    init(_ core: WorkQueueCore, deadline: Int64, _ body: @escaping @Sendable () -> Success) {
-        self.body = body
-        super.init(core, deadline: deadline)
+    private func enqueue(_ work: UnsafeMutablePointer<csk_work_t>) -> Int32 {
+        switch admission {
+        case .always where barrier: csk_workqueue_enqueue_barrier_always(core.queue, work, Self.called)
+        case .always: csk_workqueue_enqueue_always(core.queue, work, rank, Self.called)
+        case .suspending where core.callersWaitForRoom: enqueueWhenRoom(work)
+        case _ where barrier: csk_workqueue_enqueue_barrier(core.queue, work, Self.called)
+        default: csk_workqueue_enqueue_ranked(core.queue, work, rank, Self.called)
+        }
     }
 
-    func begin(_ continuation: UnsafeContinuation<Result<Success, WorkQueueError>, Never>, on core: WorkQueueCore, rank: Int64, barrier: Bool) {
-        self.continuation = continuation
-        begin(on: core, rank: rank, barrier: barrier)
+    private func enqueueWhenRoom(_ work: UnsafeMutablePointer<csk_work_t>) -> Int32 {
+        let room = UnsafeMutablePointer<csk_workqueue_wait_t>.allocate(capacity: 1)
+        room.initialize(to: csk_workqueue_wait_t())
+        self.room = room
+        let reference = Unmanaged.passRetained(self)
+        let status = csk_workqueue_enqueue_when_room(core.queue, work, rank, barrier, Self.called, room, Self.told, reference.toOpaque())
+        waitsForRoom = status == EINPROGRESS
+        if !waitsForRoom { reference.release() }
+        return status
     }
 
-    override func run() -> () -> Void {
-        let success = body(), continuation = continuation.unsafelyUnwrapped
-        return { continuation.resume(returning: .success(success)) }
+    override func withdraw(_ cause: Int32) {
+        if waitsForRoom, csk_workqueue_room_cancel(core.queue, room) == 0 {
+            release()
+        } else if csk_workqueue_cancel(core.queue, work) != 0 {
+            return
+        }
+        release()
+        resolve(cause)
     }
-    override func fail(_ error: WorkQueueError) { continuation.unsafelyUnwrapped.resume(returning: .failure(error)) }
+
+    // MARK: - What the queue answers
+
+    /// On a worker in the turn of the work, or with an error on whoever dropped it.
+    private static let called: csk_work_function_t = { work, status in
+        let waiting = WorkItem.look(work!, as: Unmanaged<SuspendedWork>.self).takeRetainedValue()
+        _ = withExtendedLifetime(waiting) { waiting.resolve(status) }
+    }
+
+    /// The work has a place now, and may even have run; or the queue was shut down, and it never will.
+    private static let told: @convention(c) (UnsafeMutablePointer<csk_workqueue_wait_t>?) -> Void = { room in
+        let room = room!, waiting = Unmanaged<SuspendedWork>.fromOpaque(room.pointee.context).takeRetainedValue()
+        let status = room.pointee.status
+        if status == 0 { return }
+        waiting.release()
+        _ = withExtendedLifetime(waiting) { waiting.resolve(status) }
+    }
+
+    // MARK: - The closure
+
+    /// Runs `body`, which has come to its turn, under the eyes of the recorder.
+    func recorded(_ body: () -> Void) {
+        recorder?.record(.started, id: id, tag: core.label)
+        body()
+        recorder?.record(.finished, id: id, tag: core.label)
+    }
+
+    /// Records how the wait ended, if its work has not begun.
+    func recordEnd(_ status: Int32, as kind: EventRecorder.Event.Kind = .cancelled) {
+        if status != 0, work != nil { recorder?.record(kind, id: id, tag: core.label) }
+    }
 }
 
 extension WorkQueueCore {
-    /// Runs `body` on the queue while the task is suspended.
+    /// True where a caller waits if the queue is full.
+    var callersWaitForRoom: Bool { queue.pointee.capacity != 0 && queue.pointee.when_full == UInt8(CSK_WORKQUEUE_WAIT) }
+
+    /// Runs `body` in the queue, as a part of the calling task. It is the caller's own turn, which nothing takes away.
     func run<T: Sendable, E: Error>(rank: Int64, barrier: Bool, _ body: @escaping @Sendable () throws(E) -> T) async throws(E) -> T {
-        let waiting = SuspendedWorkOf<Result<T, E>>(self, deadline: Deadline.never) {
-            do throws(E) { return .success(try body()) } catch { return .failure(error) }
+        let waiting = SuspendedWork(self, rank: rank, barrier: barrier, .always)
+        var result: Result<T, E>?
+        let status = await waiting.run(isCancellable: false) {
+            waiting.recorded {
+                do throws(E) { result = .success(try body()) } catch { result = .failure(error) }
+            }
         }
-        let outcome = await withUnsafeContinuation { waiting.begin($0, on: self, rank: rank, barrier: barrier) }
-        switch outcome {
-        case .success(let result): return try result.get()
-        case .failure(let error): fatalError("\(type) \(label): run: \(error)")
-        }
+        guard let result else { stop(status, "run") }
+        return try result.get()
     }
 
-    /// The same with a timeout and cancellation.
+    /// The same for a turn that can be refused, dropped, given up at a time, and cancelled.
     func run<T: Sendable>(rank: Int64, barrier: Bool, timeout: Duration?, _ body: @escaping @Sendable () throws -> T) async throws -> T {
-        let waiting = SuspendedWorkOf<Result<T, any Error>>(self, deadline: Deadline.after(timeout: timeout)) { Result(catching: body) }
-        return try await withTaskCancellationHandler {
-            await withUnsafeContinuation { waiting.begin($0, on: self, rank: rank, barrier: barrier) }
-        } onCancel: {
-            waiting.cancel()
-        }.get().get()
+        let waiting = SuspendedWork(self, rank: rank, barrier: barrier, .suspending, deadline: Deadline.after(timeout: timeout))
+        var result: Result<T, any Error>?
+        let status = await waiting.run(isCancellable: true) {
+            waiting.recorded { result = Result(catching: body) }
+        }
+        if let result { return try result.get() }
+        waiting.recordEnd(status)
+        throw error(status)
     }
 
-    /// Suspends the task until all that was accepted before has ended.
-    func drain() async {
-        let wait = UnsafeMutablePointer<csk_workqueue_wait_t>.allocate(capacity: 1)
-        wait.initialize(to: csk_workqueue_wait_t())
-        defer { wait.deallocate() }
-        await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
-            csk_workqueue_drain_async(
-                queue, wait, { unsafeBitCast($0!.pointee.context, to: UnsafeContinuation<Void, Never>.self).resume() },
-                unsafeBitCast(continuation, to: UnsafeMutableRawPointer.self))
+    /// Runs `body` in the queue as a task of its own, which has the caller's task-local values. False, with a report, if it was refused.
+    func asyncInheriting(rank: Int64, barrier: Bool, _ body: @escaping @Sendable () -> Void) -> Bool {
+        let waiting = SuspendedWork(self, rank: rank, barrier: barrier, .blocking)
+        let status = waiting.start {
+            waiting.recorded(body)
+        } dropped: {
+            waiting.recordEnd($0, as: .dropped)
         }
+        if status == 0 { return true }
+        reportRefusal(status)
+        return false
     }
 }

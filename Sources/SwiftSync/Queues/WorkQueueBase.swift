@@ -41,7 +41,7 @@ public class WorkQueueBase: @unchecked Sendable {
     /// Runs `body` after everything of its priority that came before, and returns at once.
     ///
     /// May be called from anywhere, the queue's own work included. Allocates nothing beyond the closure's own context. Blocks only on a full queue whose
-    /// bound says so. O(1).
+    /// bound says so; tasks call ``asyncWaitingForRoom(priority:timeout:_:)`` there. O(1).
     ///
     /// - Returns: false, with a report to ``SyncDiagnostics``, after a shutdown, when the bound refuses or when the system has no thread; then `body` will not run.
     @preconcurrency
@@ -64,11 +64,32 @@ public class WorkQueueBase: @unchecked Sendable {
         core.async(rank: priority.map(CommandRank.of) ?? core.ownRank, tag: tag, body)
     }
 
+    /// Runs `body` as a task of its own, which has the task-local values and the priority of the caller; its place among other work is that of ``async(_:)``, or
+    /// of `priority`.
+    ///
+    /// With false it is ``async(_:)``. With true it costs the allocations of a task.
+    @discardableResult
+    public final func async(inheritingTaskLocals: Bool, priority: CommandPriority? = nil, _ body: @escaping @Sendable () -> Void) -> Bool {
+        let rank = priority.map(CommandRank.of) ?? core.ownRank
+        return inheritingTaskLocals ? core.asyncInheriting(rank: rank, barrier: false, body) : core.async(rank: rank, body)
+    }
+
+    /// Queues `body`, and returns once it is queued, not when it has run. On a full queue whose bound lets callers wait, the task is suspended until there
+    /// is room, which comes in the order of the calls.
+    ///
+    /// - Throws: ``WorkQueueError/full`` where the bound refuses, ``WorkQueueError/shutDown``, ``WorkQueueError/outOfResources``; ``WorkQueueError/timedOut`` after
+    ///   `timeout` (nil: no limit; never early), and ``WorkQueueError/cancelled`` if the task is cancelled before. `body` will not run then.
+    public final func asyncWaitingForRoom(
+        priority: CommandPriority? = nil, timeout: Duration? = nil, _ body: @escaping @Sendable () -> Void
+    ) async throws(WorkQueueError) {
+        try await core.asyncWaitingForRoom(rank: priority.map(CommandRank.of) ?? core.ownRank, barrier: false, timeout: timeout, body)
+    }
+
     /// Queues `body` once `delay` has passed, never early. Zero or less: now; what exceeds 292 years: never, until it is cancelled.
     @preconcurrency
     @discardableResult
     public final func async(after delay: Duration, _ body: @escaping @Sendable () -> Void) -> DelayedWork {
-        core.async(after: delay, rank: core.ownRank, of: self, body)
+        core.async(after: delay, rank: core.ownRank, body)
     }
 
     /// Queues `body` at a time, never early.
@@ -77,7 +98,7 @@ public class WorkQueueBase: @unchecked Sendable {
     public final func asyncAfter(deadline: DispatchTime, _ body: @escaping @Sendable () -> Void) -> DelayedWork {
         let now = DispatchTime.now().uptimeNanoseconds
         let delay = deadline == .distantFuture ? Int64.max : Int64(clamping: deadline.uptimeNanoseconds) - Int64(clamping: now)
-        return core.async(after: delay == .max ? .seconds(Int64.max) : .nanoseconds(delay), rank: core.ownRank, of: self, body)
+        return core.async(after: delay == .max ? .seconds(Int64.max) : .nanoseconds(delay), rank: core.ownRank, body)
     }
 
     /// Queues `body` each time that `period` has passed, for the first time after one period, until it is cancelled.
@@ -86,37 +107,39 @@ public class WorkQueueBase: @unchecked Sendable {
     @preconcurrency
     @discardableResult
     public final func async(every period: Duration, _ body: @escaping @Sendable () -> Void) -> DelayedWork {
-        core.async(every: period, rank: core.ownRank, of: self, body)
+        core.async(every: period, rank: core.ownRank, body)
     }
 
     // MARK: - Waiting
 
     /// Runs `body` on the calling thread when it is its turn, and returns what it returns.
     ///
-    /// Blocks meanwhile; while nobody serves a serial queue, the caller runs what is before it itself. From inside the queue's own work it stops the program with a
-    /// message. After a shutdown too.
+    /// Blocks meanwhile, and runs nothing but `body`. It is the caller's own turn: on a full queue too, and in order after a shutdown, whatever that
+    /// cancels. From inside the queue's own work, which it would wait for, it stops the program with a message.
+    @available(*, noasync, message: "use await run { }, or sync(timeout:)")
     @discardableResult
     public final func sync<R, E: Error>(_ body: () throws(E) -> R) throws(E) -> R {
         try core.sync(rank: core.ownRank, barrier: false, body)
     }
 
-    /// The same, but throws a ``WorkQueueError`` where it can't be: when that takes longer than `timeout` (nil: no limit; never early), inside
-    /// the queue's own work, after a shutdown.
+    /// The same for a turn that can be refused: throws a ``WorkQueueError`` when it takes longer than `timeout` (nil: no limit; never early), inside
+    /// the queue's own work, when the bound refuses or drops it, and after a shutdown.
     @discardableResult
     public final func sync<R>(timeout: Duration?, priority: CommandPriority? = nil, _ body: () throws -> R) throws -> R {
         try core.sync(rank: priority.map(CommandRank.of) ?? core.ownRank, barrier: false, timeout: timeout, body)
     }
 
-    /// Runs `body` on a worker when it is its turn, while the task is suspended, and returns what it returns.
+    /// Suspends the task until it is its turn, runs `body` on a worker as a part of the task, and returns what it returns.
     ///
-    /// `body` runs even if the task is cancelled. After a shutdown it stops the program with a message.
+    /// `body` sees the task-local values, the priority and the cancellation of the task. It is the caller's own turn, which a full queue takes as well,
+    /// and which neither a cancellation nor a shutdown takes away; use the form with a timeout for a turn that gives way.
     @discardableResult
     public final func run<T: Sendable, E: Error>(_ body: @escaping @Sendable () throws(E) -> T) async throws(E) -> T {
         try await core.run(rank: core.ownRank, barrier: false, body)
     }
 
-    /// The same, but throws a ``WorkQueueError`` when `body` has not begun after `timeout` (nil: no limit), when the task is cancelled before it has begun, and after a
-    /// shutdown.
+    /// The same for a turn that gives way: throws a ``WorkQueueError`` when `body` has not begun after `timeout` (nil: no limit; never early), when the task is
+    /// cancelled before it has begun, when the bound refuses or drops it, and after a shutdown. For room in a full queue the task waits suspended.
     @discardableResult
     public final func run<T: Sendable>(
         timeout: Duration?, priority: CommandPriority? = nil, _ body: @escaping @Sendable () throws -> T
@@ -126,7 +149,7 @@ public class WorkQueueBase: @unchecked Sendable {
 
     // MARK: - The queue's life
 
-    /// From now on nothing begins, until ``resume()`` was called as often as this. What runs goes on.
+    /// From now on nothing begins, until ``resume()`` was called as often as this. What runs goes on. After a shutdown it does nothing.
     public final func suspend() {
         if csk_workqueue_suspend(core.queue) != 0 { fatalError("\(core.type) \(label): suspended 65 535 times") }
     }
@@ -138,27 +161,41 @@ public class WorkQueueBase: @unchecked Sendable {
 
     /// Waits until everything that was accepted before has ended. Blocks the thread.
     ///
-    /// - Throws: ``WorkQueueError/timedOut``; ``WorkQueueError/wouldDeadlock`` inside the queue's own work.
+    /// - Throws: ``WorkQueueError/timedOut`` after `timeout` (nil: no limit; never early); ``WorkQueueError/wouldDeadlock`` inside the queue's own work.
     public final func drain(timeout: Duration?) throws(WorkQueueError) {
         try core.drain(timeout: timeout)
     }
 
     /// The same without a limit. Inside the queue's own work it stops the program with a message.
-    @available(*, noasync, message: "await drain()")
+    ///
+    /// In a function that suspends, `drain()` is the other form, which has to be awaited. In top-level code the compiler chooses among overloads as in
+    /// a function that can't: `await queue.drain()` is this form there, unless its result is used, as in `let hasEnded: Bool = await queue.drain()`.
     public final func drain() {
         do { try core.drain(timeout: nil) } catch { core.stop(EDEADLK, "drain") }
     }
 
-    /// Suspends the task until everything that was accepted before has ended.
-    public final func drain() async {
-        await core.drain()
+    /// Suspends the task until everything that was accepted before has ended, or the task is cancelled.
+    ///
+    /// - Returns: false if the task was cancelled first: what was accepted may still run.
+    @discardableResult
+    public final func drain() async -> Bool {
+        await core.drain(until: Deadline.never) == 0
     }
 
-    /// Accepts nothing from now on; what was accepted still runs. Never blocks.
+    /// Suspends the task until everything that was accepted before has ended.
     ///
-    /// Jobs of actors and tasks are accepted and run all the same.
+    /// - Throws: ``WorkQueueError/timedOut`` after `timeout` (nil: no limit; never early); ``WorkQueueError/cancelled`` if the task is cancelled first;
+    ///   ``WorkQueueError/outOfResources``.
+    public final func drain(timeout: Duration?) async throws(WorkQueueError) {
+        let status = await core.drain(until: Deadline.after(timeout: timeout))
+        if status != 0 { throw core.error(status) }
+    }
+
+    /// Accepts nothing from now on; what was accepted still runs, and nothing can suspend the queue any more. Never blocks.
     ///
-    /// - Parameter cancelsPending: what has not begun is dropped instead; who waits for it gets ``WorkQueueError/cancelled``.
+    /// Jobs of actors and tasks, and callers of the forms of ``sync(_:)`` and ``run(_:)`` that can't throw, are accepted and run all the same.
+    ///
+    /// - Parameter cancelsPending: what has not begun, but for those, is dropped instead; who waits for it gets ``WorkQueueError/cancelled``.
     public final func shutdown(cancelsPending: Bool = false) {
         csk_workqueue_shutdown(core.queue, cancelsPending)
     }
@@ -170,6 +207,8 @@ public class WorkQueueBase: @unchecked Sendable {
 
     /// Works that wait to begin, at some instant during the call.
     public final var waitingCount: Int { Int(csk_workqueue_waiting(core.queue)) }
+    /// Works that wait in a queue with a bound although there was no room for them, at some instant during the call: jobs of actors and tasks, and callers whose own turn it is.
+    public final var beyondBoundCount: Int { Int(csk_workqueue_beyond_bound(core.queue)) }
     /// Works that run, at some instant during the call.
     public final var runningCount: Int { Int(csk_workqueue_running(core.queue)) }
 }

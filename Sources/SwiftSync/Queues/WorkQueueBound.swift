@@ -6,7 +6,8 @@ import CSyncKernel
 /// let lines = WorkQueue(label: "log", bound: .dropOldest(beyond: 10_000))
 /// ```
 ///
-/// What has begun does not count. Callers of `sync` wait anyway, and the jobs of actors and tasks can't be refused: both come in whatever the bound.
+/// What has begun does not count. Callers of `sync` and `run` in the forms that can't throw, and the jobs of actors and tasks, can't be refused: they come
+/// in whatever the bound, and ``WorkQueueBase/beyondBoundCount`` shows how many. Where that must not grow, use `run(timeout:)` and `sync(timeout:)`.
 public struct WorkQueueBound: Sendable, Hashable {
     let capacity: UInt32
     let whenFull: Int32
@@ -19,8 +20,8 @@ public struct WorkQueueBound: Sendable, Hashable {
         self.whenFull = Int32(whenFull)
     }
 
-    /// The caller waits for room. From inside the queue's own work, which
-    /// room waits for, the call is refused instead.
+    /// The caller waits for room: `async` blocks its thread, ``WorkQueueBase/asyncWaitingForRoom(priority:timeout:_:)`` and `run(timeout:)` suspend their task.
+    /// A blocking call from inside the queue's own work, which room waits for, is refused instead.
     public static func wait(beyond capacity: Int) -> Self { Self(capacity, CSK_WORKQUEUE_WAIT) }
     /// The call returns false, with a report to ``SyncDiagnostics``.
     public static func refuse(beyond capacity: Int) -> Self { Self(capacity, CSK_WORKQUEUE_REFUSE) }

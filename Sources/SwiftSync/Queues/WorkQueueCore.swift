@@ -69,7 +69,7 @@ struct WorkQueueCore: @unchecked Sendable {
         let kind: SyncDiagnostics.Report.Kind =
             switch status {
             case ESHUTDOWN: .refusedAfterClose
-            case EAGAIN: queue.pointee.capacity != 0 ? .refusedWhenFull : .outOfResources
+            case EAGAIN: refusesWhenFull ? .refusedWhenFull : .outOfResources
             case EDEADLK: .wouldDeadlock
             default: .outOfResources
             }
@@ -78,21 +78,26 @@ struct WorkQueueCore: @unchecked Sendable {
 
     // MARK: - Waiting
 
+    private typealias Sync = (
+        UnsafeMutablePointer<csk_workqueue_t>?, csk_rank_t, Bool, Int64, (@convention(c) (UnsafeMutableRawPointer?) -> Void)?, UnsafeMutableRawPointer?
+    ) -> Int32
+
     /// Runs `body` on this thread when it is its turn: 0, or why it did not run.
-    func sync(rank: Int64, barrier: Bool, deadline: Int64, _ body: () -> Void) -> Int32 {
+    private func sync(_ call: Sync, rank: Int64, barrier: Bool, deadline: Int64, _ body: () -> Void) -> Int32 {
         withoutActuallyEscaping(body) { body in
             recorded(body) { body in
                 var body = body
                 return withUnsafeMutablePointer(to: &body) {
-                    csk_workqueue_sync(queue, rank, barrier, deadline, { $0!.assumingMemoryBound(to: (() -> Void).self).pointee() }, $0)
+                    call(queue, rank, barrier, deadline, { $0!.assumingMemoryBound(to: (() -> Void).self).pointee() }, $0)
                 }
             }
         }
     }
 
+    /// The caller's own turn, which nothing takes away.
     func sync<R, E: Error>(rank: Int64, barrier: Bool, _ body: () throws(E) -> R) throws(E) -> R {
         var result: Result<R, E>?
-        let status = sync(rank: rank, barrier: barrier, deadline: Deadline.never) {
+        let status = sync(csk_workqueue_sync_always, rank: rank, barrier: barrier, deadline: Deadline.never) {
             do throws(E) { result = .success(try body()) } catch { result = .failure(error) }
         }
         guard status == 0, let result else { stop(status, "sync") }
@@ -101,14 +106,23 @@ struct WorkQueueCore: @unchecked Sendable {
 
     func sync<R>(rank: Int64, barrier: Bool, timeout: Duration?, _ body: () throws -> R) throws -> R {
         var result: Result<R, any Error>?
-        let status = sync(rank: rank, barrier: barrier, deadline: Deadline.after(timeout: timeout)) { result = Result(catching: body) }
-        guard status == 0, let result else { throw WorkQueueError(status: status) }
+        let deadline = Deadline.after(timeout: timeout)
+        let status = sync(csk_workqueue_sync, rank: rank, barrier: barrier, deadline: deadline) { result = Result(catching: body) }
+        guard status == 0, let result else { throw error(status) }
         return try result.get()
     }
 
     func drain(timeout: Duration?) throws(WorkQueueError) {
         let status = csk_workqueue_drain(queue, Deadline.after(timeout: timeout))
-        if status != 0 { throw WorkQueueError(status: status) }
+        if status != 0 { throw error(status) }
+    }
+
+    /// True for a queue that can refuse work because it is full.
+    private var refusesWhenFull: Bool { queue.pointee.capacity != 0 && !callersWaitForRoom }
+
+    /// What a status of the kernel means here.
+    func error(_ status: Int32) -> WorkQueueError {
+        status == EAGAIN && !refusesWhenFull ? .outOfResources : WorkQueueError(status: status)
     }
 
     func stop(_ status: Int32, _ call: StaticString) -> Never {

@@ -1,16 +1,16 @@
 import CSyncKernel
 
 extension ReadWriteCoordinator {
-    /// What ``ReadWriteCoordinator/suspending`` gives: sections that run on worker threads while the task that wants them is suspended.
+    /// What ``ReadWriteCoordinator/suspending`` gives: sections that a task waits for while it is suspended.
     ///
     /// ```swift
     /// let count = try await coordinator.suspending.read(timeout: .milliseconds(5)) { names.count }
     /// try await coordinator.suspending.write { names.removeAll() }
     /// ```
     ///
-    /// They stand in the one order of arrival, with the reads and writes of threads. A section runs on a worker, not in the task, so it begins
-    /// when it is its turn even if every thread of the task's executor is busy waiting. Cancelling the task takes a section that has not
-    /// begun out of the queue.
+    /// They stand in the one order of arrival, with the reads and writes of threads. A section runs on a worker, so it begins
+    /// when it is its turn even if every thread of the task's executor is busy waiting; but it is the task that runs there, with its
+    /// task-local values and its priority. Cancelling the task takes a section that has not begun out of the queue.
     public struct Suspending: @unchecked Sendable {
         let box: ReadWriteBox<Void>
 
@@ -33,19 +33,17 @@ extension ReadWriteCoordinator {
 
         /// Waits until everything that was submitted before has run.
         ///
-        /// - Throws: ``ReadWriteError/cancelled`` or ``ReadWriteError/outOfResources``.
-        public func drain() async throws {
-            try await write {}
+        /// - Throws: ``ReadWriteError/timedOut``, ``ReadWriteError/cancelled`` or ``ReadWriteError/outOfResources``.
+        public func drain(timeout: Duration? = nil) async throws {
+            try await write(timeout: timeout) {}
         }
 
         private func run<R: Sendable>(write: Bool, _ timeout: Duration?, _ body: @escaping @Sendable () throws -> R) async throws -> R {
-            let deadline = Deadline.after(timeout: timeout)
-            let waiting = SuspendedSection<R>(box, body)
-            return try await withTaskCancellationHandler {
-                await withUnsafeContinuation { waiting.begin($0, write: write, deadline: deadline) }
-            } onCancel: {
-                waiting.cancel()
-            }.get()
+            let section = SuspendedSection(box, write: write, deadline: Deadline.after(timeout: timeout))
+            var result: Result<R, any Error>?
+            let status = await section.run(isCancellable: true) { result = Result(catching: body) }
+            if let result { return try result.get() }
+            throw ReadWriteError(status: status)
         }
     }
 }

@@ -69,7 +69,20 @@ public final class ReadWriteCoordinator: @unchecked Sendable {
     @preconcurrency
     @discardableResult
     public func enqueueWrite(_ body: @escaping @Sendable () -> Void) -> Bool {
-        let status = EnqueuedWrite.enqueue(box, body)
+        accepted(EnqueuedWrite.enqueue(box, body))
+    }
+
+    /// The same for a write that is to see the task-local values of the caller.
+    ///
+    /// With true it runs as a task of its own, which is several allocations.
+    @discardableResult
+    public func enqueueWrite(inheritingTaskLocals: Bool, _ body: @escaping @Sendable () -> Void) -> Bool {
+        guard inheritingTaskLocals else { return enqueueWrite(body) }
+        let section = SuspendedSection(box, write: true, deadline: Deadline.never)
+        return accepted(section.start(body))
+    }
+
+    private func accepted(_ status: Int32) -> Bool {
         guard status != 0 else { return true }
         SyncDiagnostics.report(.outOfResources, subject: queueLabel, message: "a write was refused: \(String(cString: csk_status_text(status)))")
         return false
@@ -98,10 +111,19 @@ public final class ReadWriteCoordinator: @unchecked Sendable {
 
     /// Waits until everything that was submitted before has run.
     ///
-    /// Blocks the thread. Inside a section of the same thread it stops the program with a message.
+    /// Blocks the thread; ``Suspending/drain(timeout:)`` suspends a task instead. Inside a section of the same thread it stops the program with a message.
+    @available(*, noasync, message: "try await suspending.drain()")
     public func drain() {
         let status = csk_rwlock_wrlock(box.lock)
         if status != 0 { stop(status, "drain") }
+        csk_rwlock_unlock(box.lock)
+    }
+
+    /// The same, but throws where it can't be: ``ReadWriteError/timedOut`` when that takes longer than `timeout` (nil: no limit; never early),
+    /// ``ReadWriteError/wouldDeadlock`` inside a section of the same thread.
+    public func drain(timeout: Duration?) throws(ReadWriteError) {
+        let status = csk_rwlock_timedwrlock(box.lock, deadline(after: timeout))
+        if status != 0 { throw ReadWriteError(status: status) }
         csk_rwlock_unlock(box.lock)
     }
 

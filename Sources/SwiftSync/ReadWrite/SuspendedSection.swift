@@ -1,40 +1,42 @@
 import CSyncKernel
-import Synchronization
 
-/// A task that waits for a section to have run on a worker. The kernel decides between running, timeout and cancellation: exactly one of
-/// them resumes the task.
-final class SuspendedSection<Result: Sendable>: @unchecked Sendable {
-    private let isCancelled = Atomic(false)
-    private let body: @Sendable () throws -> Result
+/// A task that waits for a section of a read-write lock, and runs it on a worker. The kernel decides between running, timeout and cancellation.
+final class SuspendedSection: TurnWait, @unchecked Sendable {
     private let box: ReadWriteBox<Void>
-    /// Written before `isQueued`, read after it.
-    private var work: ReadWriteWork?
-    private let isQueued = Atomic(false)
+    private let mode: Int32
+    private let sectionDeadline: Int64
+    private let work: UnsafeMutablePointer<csk_rwlock_work_t>
 
-    init(_ box: ReadWriteBox<Void>, _ body: @escaping @Sendable () throws -> Result) {
+    init(_ box: ReadWriteBox<Void>, write: Bool, deadline: Int64) {
         self.box = box
-        self.body = body
+        mode = Int32(write ? CSK_RWLOCK_WRITE : CSK_RWLOCK_READ)
+        sectionDeadline = deadline
+        work = .allocate(capacity: 1)
+        work.initialize(to: csk_rwlock_work_t())
+        super.init()
     }
 
-    /// Queues the section, from inside of the suspension.
-    func begin(_ continuation: UnsafeContinuation<Swift.Result<Result, any Error>, Never>, write: Bool, deadline: Int64) {
-        // Else it could run all the same, where nobody is before it.
-        if isCancelled.load(ordering: .acquiring) { return continuation.resume(returning: .failure(ReadWriteError.cancelled)) }
-        let body = body
-        let work = ReadWriteWork.make(box) { status in
-            let result = status == 0 ? Swift.Result { try body() } : .failure(ReadWriteError(status: status))
-            return { continuation.resume(returning: result) }
-        }
-        self.work = work
-        let status = work.enqueue(write: write, deadline: deadline)
-        if status != 0 { return continuation.resume(returning: .failure(ReadWriteError(status: status))) }
-        // Of this store and the one in `cancel` with their looks at the other, the later one sees the other.
-        isQueued.store(true, ordering: .sequentiallyConsistent)
-        if isCancelled.load(ordering: .sequentiallyConsistent) { work.cancel() }
+    deinit { work.deallocate() }
+
+    /// The kernel holds a reference from here until it calls the function.
+    override func register() -> Int32 {
+        let reference = Unmanaged.passRetained(self)
+        let status = csk_rwlock_enqueue(box.lock, work, mode, sectionDeadline, Self.called, reference.toOpaque())
+        if status != 0 { reference.release() }
+        return status
     }
 
-    func cancel() {
-        isCancelled.store(true, ordering: .sequentiallyConsistent)
-        if isQueued.load(ordering: .sequentiallyConsistent) { work?.cancel() }
+    /// The kernel calls the function with `ECANCELED`, unless it has granted the lock.
+    override func withdraw(_ cause: Int32) {
+        csk_rwlock_cancel(box.lock, &work.pointee.waiter)
+    }
+
+    override func leave() {
+        csk_rwlock_unlock(box.lock)
+    }
+
+    private static let called: csk_rwlock_work_function_t = { _, context, status in
+        let section = Unmanaged<SuspendedSection>.fromOpaque(context!).takeRetainedValue()
+        _ = withExtendedLifetime(section) { section.resolve(status) }
     }
 }

@@ -11,6 +11,8 @@ import Synchronization
 ///   registration back, and the kernel's answer resolves the wait: with the cause, or with the grant if that came first.
 ///
 /// The object must stay alive until it is resolved: whatever it is registered with holds a reference.
+///
+/// Where the task is to go on inside of what it waits for, it is a ``TurnWait``.
 class TaskWait: @unchecked Sendable {
     private let state: Atomic<TaskWaitState>
     /// Written before PARKED is set; belongs to whoever resolves the wait after that.
@@ -29,6 +31,8 @@ class TaskWait: @unchecked Sendable {
 
     /// Zero or an errno value once the wait is over; nil before.
     final var outcome: Int32? { state.load(ordering: .acquiring).outcome }
+    /// Why the wait is to be given up, if it is.
+    final var cause: Int32? { state.load(ordering: .acquiring).cause }
 
     /// Acquires what the others' steps have released, and releases what the caller did before.
     private func step<Answer>(_ body: (inout TaskWaitState) -> Answer) -> Answer {
@@ -58,7 +62,7 @@ class TaskWait: @unchecked Sendable {
     ) async -> Int32 {
         await suspend(until: deadline, isCancellable, isolation) { timer in
             // A wait that is to be given up is not registered first: where nobody is before it, it could be granted.
-            let status = state.load(ordering: .acquiring).cause ?? timer?.start(for: self, deadline) ?? 0
+            let status = cause ?? timer?.start(for: self, deadline) ?? 0
             return status == 0 ? register() : status
         }
     }
@@ -97,14 +101,24 @@ class TaskWait: @unchecked Sendable {
     private func suspend(_ timer: TaskWaitTimer?, _ isolation: isolated (any Actor)?, _ register: (TaskWaitTimer?) -> Int32) async -> Int32 {
         await withUnsafeContinuation { continuation in
             self.continuation = continuation
-            if case .goesOn(let outcome) = step({ $0.park() }) { return continuation.resume(returning: outcome) }
-            let status = register(timer)
-            if status != 0 {
-                resolve(status)
-            } else if let cause = step({ $0.register() }) {
-                withdraw(cause)
-            }
+            park { register(timer) }
         }
+    }
+
+    /// What resumes the task is there now: registers the wait. The task may run, and the wait end, before this returns; the caller keeps the object alive.
+    final func park(_ register: () -> Int32) {
+        if case .goesOn(let outcome) = step({ $0.park() }) { return resume(with: outcome) }
+        let status = register()
+        if status != 0 {
+            resolve(status)
+        } else if let cause = step({ $0.register() }) {
+            withdraw(cause)
+        }
+    }
+
+    /// Resumes the parked task, at most once for each time that it parks.
+    func resume(with outcome: Int32) {
+        continuation.unsafelyUnwrapped.resume(returning: outcome)
     }
 
     // MARK: - Others
@@ -121,8 +135,7 @@ class TaskWait: @unchecked Sendable {
 
     /// Resumes the task after a claim that asked for it, with the outcome of the claim.
     final func resume() {
-        let state = state.load(ordering: .acquiring)
-        continuation.unsafelyUnwrapped.resume(returning: state.outcome.unsafelyUnwrapped)
+        resume(with: outcome.unsafelyUnwrapped)
     }
 
     /// Decides the outcome, and resumes the task if it waits. The task may run, and the wait end, before this returns.

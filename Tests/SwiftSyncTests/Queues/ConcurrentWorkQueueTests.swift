@@ -42,12 +42,14 @@ import Testing
     @Test func barriersOfEveryKindStandInOneOrder() async {
         let queue = ConcurrentWorkQueue(label: "kinds"), seen = Shared([Int]())
         queue.async { seen.append(0) }
-        queue.sync(flags: .barrier) { seen.append(1) }
+        onThreadThatIsWaitedFor { queue.sync(flags: .barrier) { seen.append(1) } }
         queue.async { seen.append(2) }
         await queue.run(flags: .barrier) { seen.append(3) }
         queue.async(flags: .barrier) { seen.append(4) }
-        queue.sync { seen.append(5) }
-        #expect(seen.value == [0, 1, 2, 3, 4, 5])
+        onThreadThatIsWaitedFor { queue.sync { seen.append(5) } }
+        queue.async { seen.append(6) }
+        _ = try? await queue.run(flags: .barrier, timeout: nil) { seen.append(7) }
+        #expect(seen.value == [0, 1, 2, 3, 4, 5, 6, 7])
     }
 
     @Test func aWidthOfOneIsRefused() async {

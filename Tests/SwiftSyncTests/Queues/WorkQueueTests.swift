@@ -107,7 +107,7 @@ final class Blocked: Sendable {
     @Test func syncInsideItsOwnWorkStopsWithAMessage() async {
         let exit = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             let queue = WorkQueue(label: "log")
-            queue.sync { queue.sync {} }
+            onThreadThatIsWaitedFor { queue.sync { queue.sync {} } }
         }
         let text = String(decoding: exit?.standardErrorContent ?? [], as: UTF8.self)
         #expect(text.contains("WorkQueue log: sync was called inside the queue's own work"))

@@ -86,6 +86,81 @@ struct ReadWriteCoordinatorTaskTests {
         #expect(coordinator.waitingCount == 0)
     }
 
+    private enum Request {
+        @TaskLocal static var id = 0
+    }
+
+    @Test
+    func aSectionIsAPartOfItsTaskAndSeesItsTaskLocalValuesPriorityAndCancellation() async throws {
+        let coordinator = ReadWriteCoordinator(), strangers = Shared(0)
+        let look: @Sendable () -> (Int, TaskPriority, Bool) = { (Request.id, Task.currentPriority, Task.isCancelled) }
+        for id in 1...200 {
+            coordinator.enqueueWrite { if Request.id != 0 { strangers.increment() } }
+            let over = Flag()
+            let task = Task(priority: .low) {
+                defer { over.raise() }
+                return try await Request.$id.withValue(id) {
+                    let read = try await coordinator.suspending.read(look)
+                    return (read, try await coordinator.suspending.write(timeout: .seconds(60), look))
+                }
+            }
+            // Before anything that waits for it could raise its priority.
+            await waitUntil { over.isRaised }
+            let (read, write) = try await task.value
+            #expect(read == (id, .low, false) && write == (id, .low, false))
+        }
+        #expect(strangers.value == 0)
+        let task = Task {
+            try await coordinator.suspending.write {
+                withUnsafeCurrentTask { $0?.cancel() }
+                return Task.isCancelled
+            }
+        }
+        #expect(try await task.value)
+        #expect(task.isCancelled)
+    }
+
+    @Test
+    func aSectionHasBeenLeftWhenItsTaskGoesOn() async throws {
+        let coordinator = ReadWriteCoordinator()
+        for round in 0..<500 {
+            if round % 2 == 0 { try await coordinator.suspending.write {} } else { try await coordinator.suspending.read {} }
+            #expect(try coordinator.blockingWrite(timeout: .zero) { round } == round)
+        }
+    }
+
+    @Test
+    func anEnqueuedWriteMayInheritTheTaskLocalValuesOfWhoEnqueuesIt() async throws {
+        let coordinator = ReadWriteCoordinator(), seen = Shared([Int]()), leave = Semaphore()
+        coordinator.enqueueWrite { leave.wait() }
+        for id in 1...20 {
+            Request.$id.withValue(id) { _ = coordinator.enqueueWrite(inheritingTaskLocals: id % 2 == 0) { seen.append(Request.id) } }
+        }
+        leave.signal()
+        try await coordinator.suspending.drain()
+        #expect(seen.value == (1...20).map { $0 % 2 == 0 ? $0 : 0 })
+    }
+
+    @Test
+    func drainingTakesATimeoutInBothForms() async throws {
+        let coordinator = ReadWriteCoordinator(), leave = Semaphore(), ended = Flag()
+        coordinator.enqueueWrite {
+            leave.wait()
+            ended.raise()
+        }
+        await #expect(throws: ReadWriteError.timedOut) { try await coordinator.suspending.drain(timeout: .milliseconds(1)) }
+        let inTime = Shared<ReadWriteError?>(nil)
+        onThreadThatIsWaitedFor {
+            do throws(ReadWriteError) { try coordinator.drain(timeout: .milliseconds(1)) } catch { inTime.access { $0 = error } }
+        }
+        #expect(inTime.value == .timedOut)
+        leave.signal()
+        try await coordinator.suspending.drain(timeout: .seconds(60))
+        #expect(ended.isRaised)
+        onThreadThatIsWaitedFor { try? coordinator.drain(timeout: nil) }
+        #expect(throws: ReadWriteError.wouldDeadlock) { try coordinator.read { try coordinator.drain(timeout: nil) } }
+    }
+
     @Test
     func aThousandTasksOccupyNoThreadWhileTheyWait() async throws {
         let coordinator = ReadWriteCoordinator(), leave = Semaphore(), count = Unprotected(0)

@@ -161,7 +161,7 @@ struct ReadWriteCoordinatorInsideWriteTests {
                 other.blockingWrite { _ = other.enqueueWrite { ran.value = false } }
                 guard !other.read({ ran.value }) else { exit(3) }
             }
-            outer.drain()
+            try? outer.drain(timeout: nil)
         }
     }
 }

@@ -7,6 +7,11 @@ func onThread(_ body: @escaping @Sendable () -> Void) {
     Thread(body).detach()
 }
 
+/// The same for a call that tasks should not make: this one waits for it.
+func onThreadThatIsWaitedFor(_ body: @escaping @Sendable () -> Void) {
+    Thread(body).join()
+}
+
 /// Holds a value by a manual completion; the closure that is returned lets go of it.
 func hold<Value: Sendable>(_ value: QueueSafeValue<Value>) async -> @Sendable () -> Void {
     let completion = Shared<CommandCompletionClosure?>(nil)

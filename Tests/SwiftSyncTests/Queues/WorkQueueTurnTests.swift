@@ -1,0 +1,304 @@
+import Dispatch
+import Foundation
+import Testing
+
+@testable import SwiftSync
+
+/// Callers of a work queue: whose code runs where, as whom, and what a busy, full or closed queue does to them.
+@Suite(.timeLimit(.minutes(2)))
+struct WorkQueueTurnTests {
+    enum Request {
+        @TaskLocal static var id = 0
+    }
+    struct Odd: Error {}
+
+    private static func queues(_ bound: WorkQueueBound? = nil) -> [WorkQueueBase] {
+        [WorkQueue(label: "serial", bound: bound), ConcurrentWorkQueue(label: "concurrent", width: 2, bound: bound)]
+    }
+
+    // MARK: - Whose code runs where
+
+    @Test
+    func aCallerOfSyncRunsNothingOfWhatIsBeforeIt() {
+        for _ in 0..<200 {
+            let queue = WorkQueue(label: "strangers"), strangers = Shared(Set<UInt>()), caller = Shared<UInt?>(nil)
+            queue.suspend()
+            for _ in 0..<20 { queue.async { strangers.access { _ = $0.insert(Threads.current) } } }
+            let thread = Thread { queue.sync { caller.access { $0 = Threads.current } } }
+            waitUntil { queue.waitingCount == 21 }
+            queue.resume()
+            thread.join()
+            #expect(!strangers.value.contains(caller.value!))
+        }
+    }
+
+    @Test
+    func aTimeoutOfSyncIsNotHeldUpByAStrangersWork() async {
+        let queue = WorkQueue(label: "late"), leave = DispatchSemaphore(value: 0), timedOut = Flag()
+        queue.suspend()
+        queue.async { leave.wait() }
+        onThread {
+            do { try queue.sync(timeout: .milliseconds(50)) {} } catch { if error as? WorkQueueError == .timedOut { timedOut.raise() } }
+        }
+        await waitUntil { queue.waitingCount == 2 || timedOut.isRaised }
+        queue.resume()
+        await waitUntil("the caller comes back while the work before it still runs") { timedOut.isRaised }
+        leave.signal()
+        await queue.drain()
+    }
+
+    @Test
+    func strangersWorkNeverSeesTheTaskLocalValuesOfACaller() async {
+        for queue in Self.queues() {
+            let wrong = Shared(0)
+            await withTaskGroup(of: Void.self) { group in
+                for id in 1...8 {
+                    group.addTask {
+                        await Request.$id.withValue(id) {
+                            for round in 0..<250 {
+                                queue.async { if Request.id != 0 { wrong.increment() } }
+                                let seen = await queue.run { Request.id }
+                                if seen != id || Request.id != id { wrong.increment() }
+                                if round % 16 == 0 { try? queue.sync(timeout: nil) { if Request.id != id { wrong.increment() } } }
+                            }
+                        }
+                    }
+                }
+            }
+            await queue.drain()
+            #expect(wrong.value == 0)
+        }
+    }
+
+    // MARK: - The caller's own task
+
+    @Test
+    func runIsAPartOfTheCallersTaskInsideTheQueuesWork() async throws {
+        for queue in Self.queues() {
+            let task = Task(priority: .low) {
+                while !Task.isCancelled { await Task.yield() }
+                return await Request.$id.withValue(7) {
+                    await queue.run { (Request.id, Task.isCancelled, queue.isCurrent, withUnsafeCurrentTask { $0 != nil }) }
+                }
+            }
+            task.cancel()
+            let seen = await task.value
+            #expect(seen == (7, true, true, true))
+            #expect(!queue.isCurrent)
+            await #expect(throws: Odd.self) { try await queue.run { () throws(Odd) in throw Odd() } }
+            // The turn has ended although its body threw.
+            #expect(try await queue.run(timeout: .seconds(60)) { 1 } == 1)
+            await waitUntil { queue.runningCount == 0 }
+        }
+    }
+
+    @Test
+    func workThatInheritsTaskLocalValuesHasThemInTheQueuesOrder() async {
+        let queue = WorkQueue(label: "inherits"), seen = Shared([Int]())
+        queue.suspend()
+        Request.$id.withValue(1) { _ = queue.async(inheritingTaskLocals: true) { seen.append(Request.id) } }
+        Request.$id.withValue(2) { _ = queue.async(inheritingTaskLocals: false) { seen.append(Request.id) } }
+        Request.$id.withValue(3) { _ = queue.async(inheritingTaskLocals: true) { seen.append(queue.isCurrent ? Request.id : -1) } }
+        Request.$id.withValue(4) { _ = queue.async(inheritingTaskLocals: true, priority: .high) { seen.append(Request.id) } }
+        #expect(queue.waitingCount == 4)
+        queue.resume()
+        await queue.drain()
+        #expect(seen.value == [4, 1, 0, 3])
+        let concurrent = ConcurrentWorkQueue(label: "inherits", width: 2), barrier = Shared([Int]())
+        Request.$id.withValue(5) { _ = concurrent.async(flags: .barrier, inheritingTaskLocals: true) { barrier.append(Request.id) } }
+        Request.$id.withValue(6) { _ = SwiftSync.async(inheritingTaskLocals: true) { barrier.append(Request.id) } }
+        await waitUntil { barrier.value.sorted() == [5, 6] }
+    }
+
+    @Test
+    func workThatInheritsAndIsRefusedReleasesItsClosure() async {
+        let recorder = EventRecorder(label: "inherits"), alive = Shared(0)
+        let queue = WorkQueue(label: "inherits", bound: .refuse(beyond: 1), recorder: recorder)
+        let blocked = Blocked(queue)
+        for number in 0..<2 {
+            let tracked = Tracked(alive)
+            #expect(queue.async(inheritingTaskLocals: true) { withExtendedLifetime(tracked) {} } == (number == 0))
+        }
+        await waitUntil { alive.value == 1 }
+        blocked.release()
+        await queue.drain()
+        await waitUntil { alive.value == 0 }
+        let kinds = recorder.events.map(\.kind)
+        #expect(kinds.filter { $0 == .dropped }.count == 1 && kinds.filter { $0 == .finished }.count == 2)
+    }
+
+    // MARK: - Leaving
+
+    @Test
+    func aCancelledCallerLeavesTheQueueAtOnceAndItsPlaceIsFree() async {
+        let queue = WorkQueue(label: "leaves", bound: .refuse(beyond: 1)), ran = Flag()
+        let blocked = Blocked(queue)
+        let task = Task { try await queue.run(timeout: nil) { ran.raise() } }
+        await waitUntil { queue.waitingCount == 1 }
+        task.cancel()
+        await #expect(throws: WorkQueueError.cancelled) { try await task.value }
+        #expect(queue.waitingCount == 0)
+        #expect(queue.async {})
+        blocked.release()
+        await queue.drain()
+        #expect(!ran.isRaised)
+    }
+
+    @Test
+    func aLateCallerLeavesTheQueueAtOnceAndItsPlaceIsFree() async {
+        let queue = WorkQueue(label: "leaves", bound: .refuse(beyond: 1))
+        let blocked = Blocked(queue)
+        await #expect(throws: WorkQueueError.timedOut) { try await queue.run(timeout: .milliseconds(1)) {} }
+        #expect(queue.waitingCount == 0)
+        #expect(queue.async {})
+        blocked.release()
+        await queue.drain()
+    }
+
+    // MARK: - Full queues
+
+    /// In a process of its own, whose executor has no other tasks.
+    @Test(arguments: [true, false])
+    func callersThatWaitForRoomLeaveThePoolToOthers(runs: Bool) async {
+        await #expect(processExitsWith: .success) { [runs] in
+            let queue = WorkQueue(label: "full", bound: .wait(beyond: 1)), begun = Shared(0), ran = Shared(0)
+            let blocked = Blocked(queue)
+            queue.async {}
+            let callers = (0..<64).map { _ in
+                Task {
+                    begun.increment()
+                    if runs { try await queue.run(timeout: nil) { ran.increment() } }
+                    else { try await queue.asyncWaitingForRoom { ran.increment() } }
+                }
+            }
+            // Only if the pool still has a thread.
+            await Task.detached { while begun.value < 64 { await Task.yield() } }.value
+            blocked.release()
+            for caller in callers { try await caller.value }
+            await queue.drain()
+            guard ran.value == 64 else { exit(2) }
+        }
+    }
+
+    @Test
+    func roomGoesToThoseThatWaitInTheOrderInWhichTheyCame() async throws {
+        let queue = WorkQueue(label: "room", bound: .wait(beyond: 1)), seen = Shared([Int]())
+        let blocked = Blocked(queue)
+        queue.async {}
+        var tasks = [Task<Void, any Error>]()
+        for number in 0..<20 {
+            // Each registers on this thread before the next one does.
+            tasks.append(Task.immediate { try await queue.asyncWaitingForRoom { seen.append(number) } })
+        }
+        tasks[3].cancel()
+        tasks[11].cancel()
+        await #expect(throws: WorkQueueError.cancelled) { try await tasks[3].value }
+        blocked.release()
+        for (number, task) in tasks.enumerated() where number != 3 && number != 11 { try await task.value }
+        await queue.drain()
+        #expect(seen.value == (0..<20).filter { $0 != 3 && $0 != 11 })
+    }
+
+    @Test
+    func waitingForRoomRacesWithTimeoutsCancellationsAndAShutdown() async {
+        for queue in Self.queues(.wait(beyond: 2)) {
+            let ran = Shared(0), accepted = Shared(0), refused = Shared(0), alive = Shared(0)
+            await withTaskGroup(of: Void.self) { group in
+                for number in 0..<400 {
+                    group.addTask {
+                        if number == 350 { queue.shutdown() }
+                        let tracked = Tracked(alive), timeout: Duration? = number % 2 == 0 ? .microseconds(number) : nil
+                        let body: @Sendable () -> Void = { withExtendedLifetime(tracked) { ran.increment() } }
+                        let task = Task {
+                            if number % 5 == 0 { try await queue.run(timeout: timeout, body) }
+                            else { try await queue.asyncWaitingForRoom(timeout: timeout, body) }
+                        }
+                        if number % 3 == 0 { task.cancel() }
+                        do {
+                            try await task.value
+                            accepted.increment()
+                        } catch { refused.increment() }
+                    }
+                }
+            }
+            #expect(await queue.drain())
+            #expect(ran.value == accepted.value)
+            #expect(accepted.value + refused.value == 400)
+            await waitUntil { alive.value == 0 }
+        }
+    }
+
+    @Test
+    func waitingForRoomIsRecordedAsAnyOtherWork() async throws {
+        let recorder = EventRecorder(label: "room")
+        let queue = WorkQueue(label: "room", bound: .wait(beyond: 1), recorder: recorder)
+        try await queue.asyncWaitingForRoom {}
+        await queue.drain()
+        queue.shutdown()
+        await #expect(throws: WorkQueueError.shutDown) { try await queue.asyncWaitingForRoom {} }
+        #expect(recorder.events.map(\.kind) == [.pushed, .started, .finished, .pushed, .dropped])
+    }
+
+    @Test
+    func callersBeyondTheBoundAreCounted() async {
+        let queue = WorkQueue(label: "beyond", bound: .refuse(beyond: 1))
+        let blocked = Blocked(queue)
+        queue.async {}
+        let tasks = (0..<3).map { _ in Task { await queue.run {} } }
+        await waitUntil { queue.waitingCount == 4 }
+        #expect(queue.beyondBoundCount == 3)
+        blocked.release()
+        for task in tasks { await task.value }
+        #expect(queue.beyondBoundCount == 0)
+    }
+
+    // MARK: - The end
+
+    @Test
+    func callersWhoseTurnItIsRunInOrderAfterAShutdownThatCancels() async {
+        let queue = WorkQueue(label: "shut"), seen = Shared([Int]())
+        let blocked = Blocked(queue)
+        queue.async { seen.append(-1) }
+        var tasks = [Task<Void, Never>]()
+        for number in 0..<5 { tasks.append(Task.immediate { await queue.run { seen.append(number) } }) }
+        queue.shutdown(cancelsPending: true)
+        for number in 5..<10 { tasks.append(Task.immediate { await queue.run { seen.append(number) } }) }
+        blocked.release()
+        for task in tasks { await task.value }
+        #expect(seen.value == Array(0..<10))
+    }
+
+    @Test
+    func delayedWorkRunsThoughItsQueueWasSuspendedWhenItsOwnerLetGo() async {
+        let ran = Flag()
+        var queue: WorkQueue? = WorkQueue(label: "gone")
+        queue!.suspend()
+        queue!.async(after: .milliseconds(20)) { ran.raise() }
+        queue = nil
+        await waitUntil { ran.isRaised }
+    }
+
+    @Test
+    func aDrainOfASuspendedQueueEndsWithItsShutdown() async throws {
+        let queue = WorkQueue(label: "suspended"), ran = Flag()
+        queue.suspend()
+        queue.async { ran.raise() }
+        await #expect(throws: WorkQueueError.timedOut) { try await queue.drain(timeout: .milliseconds(1)) }
+        let drain = Task { await queue.drain() }
+        queue.shutdown()
+        #expect(await drain.value)
+        #expect(ran.isRaised)
+    }
+
+    @Test
+    func topLevelCodeWaitsForQueues() throws {
+        let program = Process(), output = Pipe()
+        let folder = try #require(URL(string: "file:///proc/self/exe")).resolvingSymlinksInPath().deletingLastPathComponent()
+        program.executableURL = folder.appendingPathComponent("TopLevelProgram")
+        program.standardOutput = output
+        try program.run()
+        program.waitUntilExit()
+        #expect(program.terminationStatus == 0)
+        #expect(String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self) == "drained 3\n")
+    }
+}
