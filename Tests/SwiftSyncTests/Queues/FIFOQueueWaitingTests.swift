@@ -200,20 +200,4 @@ struct FIFOQueueWaitingTests {
         }
         #expect(text(result).contains("FIFOQueue: enqueueAndWait was called in work of the same queue"))
     }
-
-    @Test
-    func waitingAfterAShutdownStopsWithAMessageWhereTheCallCantThrow() async {
-        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            let queue = FIFOQueue(name: "orders")
-            queue.shutdown()
-            await queue.enqueueAndWait {}
-        }
-        #expect(text(result).contains("FIFOQueue orders: enqueueAndWait: the queue was shut down"))
-        let task = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            let queue = FIFOQueue(name: "orders")
-            queue.shutdown()
-            Task(on: queue) {}
-        }
-        #expect(text(task).contains("FIFOQueue orders: Task(on:): the queue was shut down"))
-    }
 }
