@@ -8,6 +8,9 @@ struct OrderedStretches {
     private var waiting: [(period: Int, place: OrderedPlace)] = []
     private var forgetAt = 16
 
+    /// For tests.
+    var waitingCount: Int { waiting.count }
+
     /// Work begins; to be given back when it ends.
     mutating func begin() -> Int {
         counts[counts.count - 1] += 1

@@ -509,4 +509,14 @@ struct OrderedQueueStateTests {
         #expect(done.count == 2 && done[0] === drain && done[1] === last)
         #expect(stretches.waitForEnd() == nil)
     }
+
+    @Test
+    func thoseWhoGaveUpAreForgottenAndTheOthersShareAPeriod() {
+        var stretches = OrderedStretches()
+        let work = stretches.begin(), drain = stretches.waitForEnd()!
+        for _ in 0..<1000 { stretches.waitForEnd()!.resolve(ETIMEDOUT) }
+        #expect(stretches.waitingCount < 40)
+        let done = stretches.end(work)
+        #expect(done.first === drain && stretches.waitingCount == 0)
+    }
 }
