@@ -24,6 +24,9 @@
 /// The queue refers to its actor weakly, so the actor can own it; accepted work retains the actor, and outlives the queue object.
 /// Submitting work before the adoption or after the end of the actor stops with a message.
 ///
+/// What state the queue is in never stops the program. Work that nobody waits for is refused by a full queue and after ``shutdown()``; a call
+/// that can throw throws that; a call that can't is the caller's own turn, which comes in order in any case.
+///
 /// No member blocks a thread; all may be called from anywhere but signal handlers.
 public final class ActorQueue<ActorType: Actor>: Sendable {
     let storage: ActorQueueStorage
@@ -72,6 +75,14 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
         set { storage.recorder = newValue }
     }
 
+    /// How many pieces of work, and tasks with a turn of their own, were accepted and have not begun, at some instant during the call.
+    ///
+    /// Takes the queue's lock for some nanoseconds. Without a capacity, tasks that have given up count until their turn.
+    public var waitingCount: Int { storage.waitingCount }
+
+    /// How many of these are more than the capacity: tasks that can't be refused, since their calls can't throw. 0 without a capacity.
+    public var beyondBoundCount: Int { storage.capacity.map { max(0, storage.waitingCount - $0) } ?? 0 }
+
     // MARK: - Work that nobody waits for
 
     /// Submits `work`, and returns at once.
@@ -83,7 +94,17 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
     /// - Complexity: O(1); where `whenFull` is `dropOldest` and tasks wait before the oldest work, O(capacity). Allocates once in 64 calls.
     @discardableResult
     public func enqueue(_ work: @escaping @Sendable (isolated ActorType) async -> Void) -> Bool {
-        OrderedRefusal.report(storage.submit(Self.erased(work)), storage.subject)
+        accepts(storage.submit(Self.erased(work)))
+    }
+
+    /// The same for work that sees the task-local values of the caller, if `inheritingTaskLocals` is true. It then runs in a task of its own.
+    @discardableResult
+    public func enqueue(inheritingTaskLocals: Bool, _ work: @escaping @Sendable (isolated ActorType) async -> Void) -> Bool {
+        accepts(inheritingTaskLocals ? storage.submitInheriting(Self.erased(work)) : storage.submit(Self.erased(work)))
+    }
+
+    private func accepts(_ refusal: OrderedQueueError?) -> Bool {
+        OrderedRefusal.report(refusal, storage.subject, capacity: storage.capacity)
     }
 
     /// Submits `work`, after waiting for room if the queue is full and its `whenFull` is `wait`. Returns when it was accepted, not
@@ -91,53 +112,63 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
     ///
     /// Its place in the order is that of the call. Stops with a message before an actor was adopted, and after its end.
     ///
-    /// - Throws: ``OrderedQueueError/full`` if `whenFull` is `refuse`, ``OrderedQueueError/shutDown``, ``OrderedQueueError/cancelled``
-    ///   if the task is cancelled before there is room.
+    /// - Parameters:
+    ///   - timeout: how long to wait for room; nil for as long as it takes.
+    ///   - work: released without having run where the call throws.
+    /// - Throws: ``OrderedQueueError/full`` if `whenFull` is `refuse`, ``OrderedQueueError/shutDown``, ``OrderedQueueError/timedOut``,
+    ///   ``OrderedQueueError/cancelled`` if the task is cancelled before there is room.
     public func enqueueWaitingForRoom(
-        _ work: @escaping @Sendable (isolated ActorType) async -> Void
+        timeout: Duration? = nil, _ work: @escaping @Sendable (isolated ActorType) async -> Void
     ) async throws(OrderedQueueError) {
         if Task.isCancelled { throw .cancelled }
-        let sender = storage.sender(Self.erased(work))
-        if let error = storage.submit(sender) { throw error }
-        if await sender.room.waitUnlessCancelled() { return }
-        throw Task.isCancelled ? .cancelled : .shutDown
+        try await storage.submitWaitingForRoom(Self.erased(work), until: Deadline.after(timeout: timeout))
     }
 
     // MARK: - Work that the caller waits for
 
     /// Runs `work` in the calling task, on the actor, after everything that was submitted before has begun; returns what it returns.
     ///
-    /// A cancelled task keeps its place, and `work` runs in its turn, with `Task.isCancelled` true: nothing else could be returned.
-    /// Stops with a message before an actor was adopted, after its end, and if the queue was shut down.
+    /// It is the caller's own turn: no capacity refuses it, nothing drops it, and after a shutdown it comes behind what was accepted. A
+    /// cancelled task keeps its place, and `work` runs with `Task.isCancelled` true: nothing else could be returned. Stops with a message before
+    /// an actor was adopted, and after its end.
     public func enqueueAndWait<T: Sendable>(_ work: @Sendable (isolated ActorType) async -> T) async -> T {
-        let actor = storage.actorOrStop(), piece = storage.recordedPiece(), place = storage.takePlaceOrStop("enqueueAndWait")
-        _ = await place.wait()
-        return await run(on: actor, piece, work)
-    }
-
-    /// The same for work that may throw, which is rethrown.
-    ///
-    /// - Throws: ``OrderedQueueError/cancelled`` if the task is cancelled before its turn, which it then gives up,
-    ///   ``OrderedQueueError/shutDown``, and what `work` throws.
-    public func enqueueAndWait<T: Sendable>(_ work: @Sendable (isolated ActorType) async throws -> T) async throws -> T {
         let actor = storage.actorOrStop(), piece = storage.recordedPiece()
-        try await takeTurn()
-        return try await run(on: actor, piece, work)
+        await storage.takeOwnTurn()
+        return await Self.run(in: storage, on: actor, piece, work)
     }
 
-    /// Waits for the turn of the calling task, whose work must begin on the actor then.
-    private func takeTurn(evenIfShut: Bool = false) async throws(OrderedQueueError) {
-        if Task.isCancelled { throw .cancelled }
-        let place = try storage.takePlace(evenIfShut: evenIfShut)
-        if !place.isGranted, !(await place.waitUnlessCancelled()) { throw .cancelled }
+    /// The same for work that may throw, which is rethrown. The task gives its turn up if it is cancelled before.
+    ///
+    /// - Throws: ``OrderedQueueError/full`` if the queue is full and its `whenFull` is `refuse`, ``OrderedQueueError/shutDown``,
+    ///   ``OrderedQueueError/cancelled``, and what `work` throws.
+    public func enqueueAndWait<T: Sendable>(_ work: @Sendable (isolated ActorType) async throws -> T) async throws -> T {
+        try await runInTurn(until: Deadline.never, work)
     }
 
-    /// Runs `work` in the calling task, whose place was granted.
-    func run<T: Sendable>(
-        on actor: any Actor, _ piece: RecordedPiece?, _ work: @Sendable (isolated ActorType) async throws -> T
+    /// The same for a task that gives its turn up if it has not come after `timeout`. What has begun is not interrupted.
+    ///
+    /// - Throws: ``OrderedQueueError/timedOut``, and what the form without a timeout throws.
+    public func enqueueAndWait<T: Sendable>(
+        timeout: Duration, _ work: @Sendable (isolated ActorType) async throws -> T
+    ) async throws -> T {
+        try await runInTurn(until: Deadline.after(timeout), work)
+    }
+
+    private func runInTurn<T: Sendable>(
+        until deadline: Int64, _ work: @Sendable (isolated ActorType) async throws -> T
+    ) async throws -> T {
+        let actor = storage.actorOrStop(), piece = storage.recordedPiece()
+        try await storage.takeTurn(.refusable, until: deadline)
+        return try await Self.run(in: storage, on: actor, piece, work)
+    }
+
+    /// Runs `work` in the calling task, whose place was granted. (It does not know the queue: work outlives that, and does not keep it.)
+    static func run<T: Sendable>(
+        in storage: ActorQueueStorage, on actor: any Actor, _ piece: RecordedPiece?,
+        _ work: @Sendable (isolated ActorType) async throws -> T
     ) async rethrows -> T {
         nonisolated(unsafe) var result: T?
-        try await storage.runInPlace(on: actor, piece) { result = try await work(Self.typed($0)) }
+        try await storage.runInPlace(on: actor, piece) { result = try await work(typed($0)) }
         return result!
     }
 
@@ -152,18 +183,16 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
 
     // MARK: - The end
 
-    /// Waits until everything that was submitted before has ended. Works after ``shutdown()`` too.
+    /// Waits until everything that was submitted before has ended. Works after ``shutdown()`` too, and takes no room.
     ///
-    /// - Throws: ``OrderedQueueError/wouldDeadlock`` in work of this queue, ``OrderedQueueError/cancelled``.
-    public func drain() async throws(OrderedQueueError) {
-        if OrderedActivation.isInside(storage) { throw .wouldDeadlock }
-        let actor = storage.actorOrStop()
-        try await takeTurn(evenIfShut: true)
-        if let end = await storage.waitForEnd(on: actor), !(await end.waitUnlessCancelled()) { throw .cancelled }
+    /// - Parameter timeout: how long to wait; nil for as long as it takes.
+    /// - Throws: ``OrderedQueueError/wouldDeadlock`` in work of this queue, ``OrderedQueueError/cancelled``, ``OrderedQueueError/timedOut``.
+    public func drain(timeout: Duration? = nil) async throws(OrderedQueueError) {
+        try await storage.drain(until: Deadline.after(timeout: timeout))
     }
 
-    /// Refuses what is submitted from now on. What was accepted runs; tasks that wait for room get ``OrderedQueueError/shutDown``.
-    /// Never blocks.
+    /// Refuses work that nobody waits for, and calls that can throw, from now on. What was accepted runs; tasks that wait for room get
+    /// ``OrderedQueueError/shutDown``. Never blocks.
     public func shutdown() {
         storage.shutDown()
     }

@@ -5,9 +5,9 @@
 /// another pump is sent, which waits for the actor behind it. If the work does not suspend, the first goes on with the next entry, and the
 /// second finds little or nothing to do: a burst costs two tasks, not one for each entry.
 ///
-/// **Nobody is forgotten**: where entries are left in the intake or in `ready`, either a pump is coming or a place is out. Submitting,
-/// arriving, taking and a place's coming back each restore that before they end; a pump that goes on after its work needs no look at
-/// it.
+/// **Nobody is forgotten, and nobody passes**: where entries are left in the intake or in `ready`, either a pump is coming or a place is out.
+/// Submitting, arriving, taking and a place's coming back each restore that in one step, under one lock; a pump that goes on after its
+/// work needs no look at it. So a place that finds neither knows that nothing is before it.
 struct ActorQueueState<Work>: OrderedQueueState, ~Copyable {
     typealias Intake = OrderedIntake<Work>
 
@@ -54,14 +54,11 @@ struct ActorQueueState<Work>: OrderedQueueState, ~Copyable {
     }
 
     /// A place that nothing stands before is granted and leaves no entry.
-    mutating func submit(_ place: OrderedPlace, evenIfShut: Bool = false) -> Submission {
-        if intake.isShut && !evenIfShut { return .refused(.shutDown) }
-        if intake.isEmpty && !isPumpComing && !isPlaceOut {
-            isPlaceOut = true
-            return .begins
-        }
-        _ = intake.admit(place, evenIfShut: evenIfShut)
-        return sendPumpIfNobodyComes()
+    mutating func submit(_ place: OrderedPlace) -> (Submission, dropped: Intake.Entry?) {
+        guard intake.isEmpty && !isPumpComing && !isPlaceOut else { return follow(intake.admit(place)) }
+        if intake.isShut && place.kind.endsWithShutdown { return (.refused(.shutDown), nil) }
+        isPlaceOut = true
+        return (.begins, nil)
     }
 
     private mutating func sendPumpIfNobodyComes() -> Submission {
@@ -70,9 +67,11 @@ struct ActorQueueState<Work>: OrderedQueueState, ~Copyable {
         return .sendsPump
     }
 
-    /// For the pump that was sent, on the actor.
-    mutating func arrive() {
+    /// For the pump that was sent, on the actor. It arrives and takes in one step: in between, nobody would come, though there may be entries
+    /// in `ready`, and a place that was submitted then would begin before them.
+    mutating func arrive(_ ready: inout Intake.Entries) -> Take {
         isPumpComing = false
+        return take(&ready)
     }
 
     /// For a pump on the actor that is about to begin something.
@@ -104,6 +103,9 @@ struct ActorQueueState<Work>: OrderedQueueState, ~Copyable {
         isPumpComing = true
         return true
     }
+
+    /// A task has given up its place. A sender that gets its room and has to be resumed is returned.
+    mutating func giveUp(_ place: OrderedPlace) -> OrderedPlace? { intake.giveUp(place) }
 
     // MARK: - Memory, and the end
 

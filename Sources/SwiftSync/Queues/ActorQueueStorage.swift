@@ -1,3 +1,5 @@
+import Synchronization
+
 /// Takes the lock, asks ``ActorQueueState``, drops the lock, then acts. It lives as long as its queue, or work that was accepted.
 ///
 /// It is not generic, since what is generic is slow for users in other modules. It knows its actor by a weak reference, since the
@@ -11,6 +13,7 @@ final class ActorQueueStorage: @unchecked Sendable {
     let name: String?
     private let slot: RecorderSlot
     private let priority: TaskPriority?
+    let capacity: Int?
     private let box: OrderedQueueBox<State>
 
     /// Under the lock.
@@ -19,6 +22,8 @@ final class ActorQueueStorage: @unchecked Sendable {
 
     // Only touched on the actor.
     private var ready = State.Intake.Entries(spareLimit: 2)
+    /// How many these are, for all to see.
+    private let readyCount = Atomic(0)
     /// A pump has sent a place out. (A place that was granted when it was submitted is not seen here, but then `ready` is empty.)
     private var isPlaceOut = false
     private var stretches = OrderedStretches()
@@ -28,6 +33,7 @@ final class ActorQueueStorage: @unchecked Sendable {
         self.name = name
         slot = RecorderSlot(recorder)
         self.priority = priority
+        self.capacity = capacity
         box = OrderedQueueBox(State(capacity: capacity, overflow: overflow))
         ready.supply(State.Intake.Entries.Chunk())
     }
@@ -72,8 +78,6 @@ final class ActorQueueStorage: @unchecked Sendable {
         }
     }
 
-    func sender(_ work: @escaping Work) -> State.Intake.Sender { State.Intake.Sender(recorded(work)) }
-
     // MARK: - Submitting
 
     /// Accepts work; nil, or why it was refused.
@@ -82,11 +86,8 @@ final class ActorQueueStorage: @unchecked Sendable {
         return finish(box.whenSupplied { $0.submit(work) })
     }
 
-    func submit(_ sender: State.Intake.Sender) -> OrderedQueueError? {
-        finish(box.whenSupplied(forSender: true) { $0.submit(sender) })
-    }
-
     private func finish(_ outcome: (State.Submission, dropped: Entry?)) -> OrderedQueueError? {
+        outcome.dropped?.drop()
         switch outcome.0 {
         case .queued, .begins: return nil
         case .sendsPump: sendPump(to: actorOrStop())
@@ -95,20 +96,54 @@ final class ActorQueueStorage: @unchecked Sendable {
         return nil
     }
 
+    /// Accepts work that keeps the task-local values of the caller; nil, or why it was refused.
+    func submitInheriting(_ work: @escaping Work) -> OrderedQueueError? {
+        let actor = actorOrStop(), piece = recordedPiece(), place = OrderedPlace(.work)
+        do throws(OrderedQueueError) { try submit(place) } catch { return error }
+        Task(priority: priority) {
+            await place.waitForGrant()
+            if place.isGranted { await self.runInPlace(on: actor, piece, work) }
+        }
+        return nil
+    }
+
+    /// Accepts work once there is room.
+    func submitWaitingForRoom(_ work: @escaping Work, until deadline: Int64) async throws(OrderedQueueError) {
+        let sender = State.Intake.Sender(recorded(work))
+        if let error = finish(box.whenSupplied(forSender: true) { $0.submit(sender) }) { throw error }
+        do throws(OrderedQueueError) { try await box.waitForGrant(of: sender, until: deadline) } catch {
+            _ = sender.takeWork()
+            throw error
+        }
+    }
+
     /// A place for a task; its work must begin on the actor once it is granted. Throws if it is refused.
-    func takePlace(evenIfShut: Bool = false) throws(OrderedQueueError) -> OrderedPlace {
-        let place = OrderedPlace()
-        switch box.whenSupplied({ $0.submit(place, evenIfShut: evenIfShut) }) {
+    func submit(_ place: OrderedPlace) throws(OrderedQueueError) {
+        let (submission, dropped) = box.whenSupplied { $0.submit(place) }
+        dropped?.drop()
+        switch submission {
         case .queued: break
         case .sendsPump: sendPump(to: actorOrStop())
-        case .begins: _ = place.claim()
+        case .begins: _ = place.claim(0)
         case .refused(let error): throw error
         }
+    }
+
+    func letIn(_ kind: OrderedPlace.Kind) throws(OrderedQueueError) -> OrderedPlace {
+        let place = OrderedPlace(kind)
+        try submit(place)
         return place
     }
 
-    func takePlaceOrStop(_ call: String) -> OrderedPlace {
-        do { return try takePlace() } catch { OrderedRefusal.stop(error, subject, call) }
+    /// Waits for the turn of the calling task, whose work must begin on the actor then.
+    func takeTurn(_ kind: OrderedPlace.Kind, until deadline: Int64) async throws(OrderedQueueError) {
+        if Task.isCancelled { throw .cancelled }
+        try await box.waitForGrant(of: letIn(kind), until: deadline)
+    }
+
+    /// The same for a task that nothing keeps from its turn.
+    func takeOwnTurn() async {
+        await OrderedRefusal.never { () throws(OrderedQueueError) in try letIn(.own) }.waitForGrant()
     }
 
     // MARK: - On the actor
@@ -118,7 +153,6 @@ final class ActorQueueStorage: @unchecked Sendable {
     }
 
     private func pump(on actor: isolated any Actor) async {
-        box.withState { $0.arrive() }
         await OrderedActivation.run(for: self) {
             var untilLeaving = Self.workBeforeLeaving, hasArrived = true
             while untilLeaving > 0 || !box.withState({ $0.isPumpComing }), let work = nextWork(on: actor, hasArrived) {
@@ -138,18 +172,24 @@ final class ActorQueueStorage: @unchecked Sendable {
     /// The next work in order; nil if there is none, or somebody else sees to it. A pump that goes on after its work knows that what
     /// is `ready` is not forgotten; one that has just arrived, and was the one who would have come for it, does not.
     private func nextWork(on actor: isolated any Actor, _ hasArrived: Bool) -> Work? {
-        var mustAsk = hasArrived
+        var mustArrive = hasArrived
         while true {
-            if mustAsk || ready.isEmpty || isPlaceOut || isPlaceFirst {
-                guard take(on: actor) else { return nil }
-                mustAsk = false
+            if mustArrive || ready.isEmpty || isPlaceOut || isPlaceFirst {
+                guard take(on: actor, arrives: mustArrive) else { return nil }
+                mustArrive = false
             }
-            switch ready.popFirst()! {
+            switch popReady() {
             case .work(let work): return work
-            case .sender(let sender): if sender.room.isGranted { return sender.work }
+            case .sender(let sender): if sender.isGranted { return sender.takeWork() }
             case .place, .job, .gone: break
             }
         }
+    }
+
+    private func popReady() -> Entry {
+        let entry = ready.popFirst()!
+        readyCount.store(ready.count, ordering: .relaxed)
+        return entry
     }
 
     private var isPlaceFirst: Bool {
@@ -157,10 +197,14 @@ final class ActorQueueStorage: @unchecked Sendable {
     }
 
     /// True if the first of `ready` is work that the caller begins.
-    private func take(on actor: isolated any Actor) -> Bool {
-        var mayLookAgain = true
+    private func take(on actor: isolated any Actor, arrives: Bool) -> Bool {
+        var mayLookAgain = true, isArriving = arrives
+        if arrives { testStep("ActorQueue: pump takes", self) }
         while true {
-            switch box.withState({ $0.take(&ready) }) {
+            let take = box.withState { isArriving ? $0.arrive(&ready) : $0.take(&ready) }
+            isArriving = false
+            readyCount.store(ready.count, ordering: .relaxed)
+            switch take {
             case .work(let sendsPump, let sender):
                 sender?.resume()
                 if sendsPump { sendPump(to: actor) }
@@ -183,7 +227,9 @@ final class ActorQueueStorage: @unchecked Sendable {
     private func seeToWhatFollows(on actor: isolated any Actor) {
         while true {
             isPlaceOut = false
-            switch box.withState({ $0.placeIsBack(&ready) }) {
+            let take = box.withState { $0.placeIsBack(&ready) }
+            readyCount.store(ready.count, ordering: .relaxed)
+            switch take {
             case .work(let sendsPump, let sender):
                 sender?.resume()
                 return sendsPump ? sendPump(to: actor) : ()
@@ -198,7 +244,7 @@ final class ActorQueueStorage: @unchecked Sendable {
 
     /// False if its task had given it up.
     private func sendFirstPlaceOut() -> Bool {
-        guard case .place(let place)? = ready.popFirst() else { return false }
+        guard case .place(let place) = popReady() else { return false }
         isPlaceOut = true
         return place.grant()
     }
@@ -221,13 +267,26 @@ final class ActorQueueStorage: @unchecked Sendable {
 
     // MARK: - The end
 
+    /// Waits until all that was submitted before has ended.
+    func drain(until deadline: Int64) async throws(OrderedQueueError) {
+        if OrderedActivation.isInside(self) { throw .wouldDeadlock }
+        let actor = actorOrStop()
+        try await takeTurn(.end, until: deadline)
+        if let error = await waitForEnd(on: actor)?.waitForGrant(until: deadline) { throw error }
+    }
+
     /// For a task whose place was granted: a place that is granted once everything that began before has ended, or nil.
-    func waitForEnd(on actor: isolated any Actor) -> OrderedPlace? {
+    private func waitForEnd(on actor: isolated any Actor) -> OrderedPlace? {
         seeToWhatFollows(on: actor)
         return stretches.waitForEnd()
     }
 
     func shutDown() { box.shutDown() }
+
+    /// What was accepted and has not begun, at some instant during the call.
+    var waitingCount: Int {
+        box.withState { capacity == nil ? $0.intake.count + readyCount.load(ordering: .relaxed) : $0.intake.unbegun }
+    }
 
     /// Entries that nobody has come for, at some instant during the call; for tests.
     var pendingCount: Int { box.withState { $0.intake.count } }

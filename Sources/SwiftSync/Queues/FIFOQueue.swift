@@ -16,6 +16,9 @@
 /// of work that can, it throws ``OrderedQueueError/wouldDeadlock``. So do its child tasks. What can't be seen is work that waits for
 /// the *value* of a `Task(on:)` behind it, or for a `Task { }` that waits for the queue.
 ///
+/// What state the queue is in never stops the program. Work that nobody waits for is refused by a full queue and after ``shutdown()``; a call
+/// that can throw throws that; a call that can't is the caller's own turn, which comes in order in any case.
+///
 /// No member blocks a thread; all may be called from anywhere but signal handlers.
 public final class FIFOQueue: Sendable {
     let storage: FIFOQueueStorage
@@ -56,6 +59,14 @@ public final class FIFOQueue: Sendable {
         set { storage.recorder = newValue }
     }
 
+    /// How many pieces of work, and tasks with a turn of their own, were accepted and have not begun, at some instant during the call.
+    ///
+    /// Takes the queue's lock for some nanoseconds. Without a capacity, tasks that have given up count until their turn.
+    public var waitingCount: Int { storage.waitingCount }
+
+    /// How many of these are more than the capacity: tasks that can't be refused, since their calls can't throw. 0 without a capacity.
+    public var beyondBoundCount: Int { storage.capacity.map { max(0, storage.waitingCount - $0) } ?? 0 }
+
     // MARK: - Work that nobody waits for
 
     /// Submits `work`, and returns at once.
@@ -65,15 +76,25 @@ public final class FIFOQueue: Sendable {
     /// - Complexity: O(1); where `whenFull` is `dropOldest` and tasks wait before the oldest work, O(capacity). Allocates once in 64 calls.
     @discardableResult
     public func enqueue(_ work: @escaping @Sendable () async -> Void) -> Bool {
-        OrderedRefusal.report(storage.submit(work), storage.subject)
+        accepts(storage.submit(work))
+    }
+
+    /// The same for work that sees the task-local values of the caller, if `inheritingTaskLocals` is true. It then runs in a task of its own.
+    @discardableResult
+    public func enqueue(inheritingTaskLocals: Bool, _ work: @escaping @Sendable () async -> Void) -> Bool {
+        accepts(inheritingTaskLocals ? storage.submitInheriting(work) : storage.submit(work))
     }
 
     /// The same for work that runs on `actor`, which is retained until it has ended.
     @discardableResult
     public func enqueue<ActorType: Actor>(
-        on actor: ActorType, _ work: @escaping @Sendable (isolated ActorType) async -> Void
+        on actor: ActorType, inheritingTaskLocals: Bool = false, _ work: @escaping @Sendable (isolated ActorType) async -> Void
     ) -> Bool {
-        enqueue { await work(actor) }
+        enqueue(inheritingTaskLocals: inheritingTaskLocals) { await work(actor) }
+    }
+
+    private func accepts(_ refusal: OrderedQueueError?) -> Bool {
+        OrderedRefusal.report(refusal, storage.subject, capacity: storage.capacity)
     }
 
     /// Submits `work`, after waiting for room if the queue is full and its `whenFull` is `wait`. Returns when it was accepted, not
@@ -81,56 +102,58 @@ public final class FIFOQueue: Sendable {
     ///
     /// Its place in the order is that of the call.
     ///
-    /// - Throws: ``OrderedQueueError/full`` if `whenFull` is `refuse`, ``OrderedQueueError/shutDown``, ``OrderedQueueError/cancelled``
-    ///   if the task is cancelled before there is room; and ``OrderedQueueError/wouldDeadlock`` in work of this queue that would wait.
-    public func enqueueWaitingForRoom(_ work: @escaping @Sendable () async -> Void) async throws(OrderedQueueError) {
+    /// - Parameters:
+    ///   - timeout: how long to wait for room; nil for as long as it takes.
+    ///   - work: released without having run where the call throws.
+    /// - Throws: ``OrderedQueueError/full`` if `whenFull` is `refuse`, ``OrderedQueueError/shutDown``, ``OrderedQueueError/timedOut``,
+    ///   ``OrderedQueueError/cancelled`` if the task is cancelled before there is room; and ``OrderedQueueError/wouldDeadlock`` in work of this
+    ///   queue that would wait.
+    public func enqueueWaitingForRoom(
+        timeout: Duration? = nil, _ work: @escaping @Sendable () async -> Void
+    ) async throws(OrderedQueueError) {
         if Task.isCancelled { throw .cancelled }
-        let sender = storage.sender(work)
-        if let error = storage.submit(sender) { throw error }
-        if !sender.room.isGranted && OrderedActivation.isInside(storage) {
-            sender.room.giveUp()
-            throw .wouldDeadlock
-        }
-        if await sender.room.waitUnlessCancelled() { return }
-        throw Task.isCancelled ? .cancelled : .shutDown
+        try await storage.submitWaitingForRoom(work, until: Deadline.after(timeout: timeout))
     }
 
     // MARK: - Work that the caller waits for
 
     /// Runs `work` in the calling task after everything that was submitted before, and returns what it returns.
     ///
-    /// A cancelled task keeps its place, and `work` runs in its turn, with `Task.isCancelled` true: nothing else could be returned.
-    /// Stops with a message if the queue was shut down, and if it is called in work of the same queue.
+    /// It is the caller's own turn: no capacity refuses it, nothing drops it, and after a shutdown it comes behind what was accepted. A
+    /// cancelled task keeps its place, and `work` runs with `Task.isCancelled` true: nothing else could be returned. Stops with a message if it
+    /// is called in work of the same queue.
     ///
     /// Where nothing is before it, it neither suspends nor changes the task.
     public func enqueueAndWait<T: Sendable>(_ work: @Sendable () async -> T) async -> T {
-        if OrderedActivation.isInside(storage) { OrderedRefusal.stop(.wouldDeadlock, storage.subject, "enqueueAndWait") }
+        if OrderedActivation.isInside(storage) { OrderedRefusal.stopWaitingForItself(storage.subject, "enqueueAndWait") }
         let piece = storage.recordedPiece()
-        if !storage.takeTurnIfFree() { _ = await storage.takePlaceOrStop("enqueueAndWait").wait() }
+        await storage.takeOwnTurn()
         nonisolated(unsafe) var result: T?
         await storage.runInTurn(piece) { result = await work() }
         return result!
     }
 
-    /// The same for work that may throw, which is rethrown.
+    /// The same for work that may throw, which is rethrown. The task gives its turn up if it is cancelled before.
     ///
-    /// - Throws: ``OrderedQueueError/cancelled`` if the task is cancelled before its turn, which it then gives up,
-    ///   ``OrderedQueueError/shutDown``, ``OrderedQueueError/wouldDeadlock``, and what `work` throws.
+    /// - Throws: ``OrderedQueueError/full`` if the queue is full and its `whenFull` is `refuse`, ``OrderedQueueError/shutDown``,
+    ///   ``OrderedQueueError/cancelled``, ``OrderedQueueError/wouldDeadlock``, and what `work` throws.
     public func enqueueAndWait<T: Sendable>(_ work: @Sendable () async throws -> T) async throws -> T {
+        try await runInTurn(until: Deadline.never, work)
+    }
+
+    /// The same for a task that gives its turn up if it has not come after `timeout`. What has begun is not interrupted.
+    ///
+    /// - Throws: ``OrderedQueueError/timedOut``, and what the form without a timeout throws.
+    public func enqueueAndWait<T: Sendable>(timeout: Duration, _ work: @Sendable () async throws -> T) async throws -> T {
+        try await runInTurn(until: Deadline.after(timeout), work)
+    }
+
+    private func runInTurn<T: Sendable>(until deadline: Int64, _ work: @Sendable () async throws -> T) async throws -> T {
         let piece = storage.recordedPiece()
-        try await takeTurn()
+        try await storage.takeTurn(.refusable, until: deadline)
         nonisolated(unsafe) var result: T?
         try await storage.runInTurn(piece) { result = try await work() }
         return result!
-    }
-
-    /// Waits for the turn of the calling task, which must run its work in turn, or pass it on.
-    private func takeTurn(evenIfShut: Bool = false) async throws(OrderedQueueError) {
-        if OrderedActivation.isInside(storage) { throw .wouldDeadlock }
-        if Task.isCancelled { throw .cancelled }
-        if storage.takeTurnIfFree() { return }
-        let place = try storage.takePlace(evenIfShut: evenIfShut)
-        if !place.isGranted, !(await place.waitUnlessCancelled()) { throw .cancelled }
     }
 
     /// The same as the form without an actor, for work that runs on `actor`.
@@ -147,18 +170,26 @@ public final class FIFOQueue: Sendable {
         try await enqueueAndWait { try await work(actor) }
     }
 
+    /// The same for work on `actor`, by a task that gives its turn up if it has not come after `timeout`.
+    public func enqueueAndWait<ActorType: Actor, T: Sendable>(
+        on actor: ActorType, timeout: Duration, _ work: @Sendable (isolated ActorType) async throws -> T
+    ) async throws -> T {
+        try await enqueueAndWait(timeout: timeout) { try await work(actor) }
+    }
+
     // MARK: - The end
 
-    /// Waits until everything that was submitted before has ended. Works after ``shutdown()`` too.
+    /// Waits until everything that was submitted before has ended. Works after ``shutdown()`` too, and takes no room.
     ///
-    /// - Throws: ``OrderedQueueError/wouldDeadlock`` in work of this queue, ``OrderedQueueError/cancelled``.
-    public func drain() async throws(OrderedQueueError) {
-        try await takeTurn(evenIfShut: true)
+    /// - Parameter timeout: how long to wait; nil for as long as it takes.
+    /// - Throws: ``OrderedQueueError/wouldDeadlock`` in work of this queue, ``OrderedQueueError/cancelled``, ``OrderedQueueError/timedOut``.
+    public func drain(timeout: Duration? = nil) async throws(OrderedQueueError) {
+        try await storage.takeTurn(.end, until: Deadline.after(timeout: timeout))
         storage.passTurnOn()
     }
 
-    /// Refuses what is submitted from now on. What was accepted runs; tasks that wait for room get ``OrderedQueueError/shutDown``.
-    /// Never blocks.
+    /// Refuses work that nobody waits for, and calls that can throw, from now on. What was accepted runs; tasks that wait for room get
+    /// ``OrderedQueueError/shutDown``. Never blocks.
     public func shutdown() {
         storage.shutDown()
     }

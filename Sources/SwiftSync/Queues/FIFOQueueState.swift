@@ -30,6 +30,13 @@ struct FIFOQueueState<Work>: OrderedQueueState, ~Copyable {
     mutating func submit(_ work: Work) -> (Submission, dropped: Intake.Entry?) { follow(intake.admit(work)) }
     mutating func submit(_ sender: Intake.Sender) -> (Submission, dropped: Intake.Entry?) { follow(intake.admit(sender)) }
 
+    /// A task that gets the turn at once leaves no entry.
+    mutating func submit(_ place: OrderedPlace) -> (Submission, dropped: Intake.Entry?) {
+        if isTurnTaken { return follow(intake.admit(place)) }
+        if intake.isShut && place.kind.endsWithShutdown { return (.refused(.shutDown), nil) }
+        return (startIfFree(), nil)
+    }
+
     private mutating func follow(_ admission: Intake.Admission) -> (Submission, dropped: Intake.Entry?) {
         switch admission {
         case .accepted: (startIfFree(), nil)
@@ -38,16 +45,12 @@ struct FIFOQueueState<Work>: OrderedQueueState, ~Copyable {
         }
     }
 
-    /// A task that gets the turn at once leaves no entry.
-    mutating func submit(_ place: OrderedPlace, evenIfShut: Bool = false) -> Submission {
-        if intake.isShut && !evenIfShut { return .refused(.shutDown) }
-        if isTurnTaken { _ = intake.admit(place, evenIfShut: evenIfShut) }
-        return startIfFree()
-    }
+    /// Room for the job of a task that is let in, which then has to be submitted. Why it is refused, or nil.
+    mutating func reserve(_ kind: OrderedPlace.Kind) -> OrderedQueueError? { intake.reserve(kind) }
 
     /// The job of a task that was let in before, whatever has come meanwhile. One that gets the turn at once leaves no entry.
     mutating func submit(_ job: UnownedJob) -> Submission {
-        if isTurnTaken { intake.admit(job) }
+        if isTurnTaken { intake.admit(job) } else { intake.beginReserved() }
         return startIfFree()
     }
 
@@ -73,6 +76,9 @@ struct FIFOQueueState<Work>: OrderedQueueState, ~Copyable {
         }
         return .filled(sender)
     }
+
+    /// A task has given up its place. A sender that gets its room and has to be resumed is returned.
+    mutating func giveUp(_ place: OrderedPlace) -> OrderedPlace? { intake.giveUp(place) }
 
     // MARK: - Memory, and the end
 

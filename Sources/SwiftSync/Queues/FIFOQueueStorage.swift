@@ -1,3 +1,4 @@
+import CSyncKernel
 import Synchronization
 
 /// Takes the lock, asks ``FIFOQueueState``, drops the lock, then acts. It lives as long as its queue, or work that was accepted.
@@ -9,9 +10,12 @@ final class FIFOQueueStorage: @unchecked Sendable {
     let name: String?
     private let slot: RecorderSlot
     private let priority: TaskPriority?
+    let capacity: Int?
     private let box: OrderedQueueBox<State>
     /// Belongs to who has the turn.
     private var ready = State.Intake.Entries(spareLimit: 2)
+    /// How many these are, for all to see.
+    private let readyCount = Atomic(0)
     /// Whether a task that was run by the pump has the turn from it.
     private let loan = Atomic(Loan.none)
     /// Of the tasks that have the turn, one after the other.
@@ -24,6 +28,7 @@ final class FIFOQueueStorage: @unchecked Sendable {
         self.name = name
         slot = RecorderSlot(recorder)
         self.priority = priority
+        self.capacity = capacity
         box = OrderedQueueBox(State(capacity: capacity, overflow: overflow))
         ready.supply(State.Intake.Entries.Chunk())
         turnstile = FIFOTurnstile(self)
@@ -51,8 +56,6 @@ final class FIFOQueueStorage: @unchecked Sendable {
         }
     }
 
-    func sender(_ work: @escaping Work) -> State.Intake.Sender { State.Intake.Sender(recorded(work)) }
-
     // MARK: - Submitting
 
     /// Accepts work; nil, or why it was refused.
@@ -61,11 +64,8 @@ final class FIFOQueueStorage: @unchecked Sendable {
         return finish(box.whenSupplied { $0.submit(work) })
     }
 
-    func submit(_ sender: State.Intake.Sender) -> OrderedQueueError? {
-        finish(box.whenSupplied(forSender: true) { $0.submit(sender) })
-    }
-
     private func finish(_ outcome: (State.Submission, dropped: Entry?)) -> OrderedQueueError? {
+        outcome.dropped?.drop()
         switch outcome.0 {
         case .queued: return nil
         case .takesTurn: startPump()
@@ -74,33 +74,78 @@ final class FIFOQueueStorage: @unchecked Sendable {
         return nil
     }
 
+    /// Accepts work that keeps the task-local values of the caller; nil, or why it was refused.
+    func submitInheriting(_ work: @escaping Work) -> OrderedQueueError? {
+        let piece = recordedPiece(), place = OrderedPlace(.work)
+        do throws(OrderedQueueError) { try submit(place) } catch { return error }
+        Task(priority: priority) {
+            await place.waitForGrant()
+            if place.isGranted { await self.runInTurn(piece, work) }
+        }
+        return nil
+    }
+
+    /// Accepts work once there is room.
+    func submitWaitingForRoom(_ work: @escaping Work, until deadline: Int64) async throws(OrderedQueueError) {
+        let sender = State.Intake.Sender(recorded(work))
+        if let error = finish(box.whenSupplied(forSender: true) { $0.submit(sender) }) { throw error }
+        if sender.isGranted { return }
+        if OrderedActivation.isInside(self) { sender.resolve(EDEADLK) }
+        do throws(OrderedQueueError) { try await box.waitForGrant(of: sender, until: deadline) } catch {
+            _ = sender.takeWork()
+            throw error
+        }
+    }
+
     /// Gives the turn to the caller if it is free: most often it is, and then nothing is allocated.
     func takeTurnIfFree() -> Bool { box.withState { $0.takeTurnIfFree() } }
 
     /// A place for a task, which must run its work in turn, or pass the turn on, once it is granted. Throws if it is refused.
-    func takePlace(evenIfShut: Bool = false) throws(OrderedQueueError) -> OrderedPlace {
-        let place = OrderedPlace()
-        switch box.whenSupplied({ $0.submit(place, evenIfShut: evenIfShut) }) {
+    func submit(_ place: OrderedPlace) throws(OrderedQueueError) {
+        let (submission, dropped) = box.whenSupplied { $0.submit(place) }
+        dropped?.drop()
+        switch submission {
         case .queued: break
-        case .takesTurn: _ = place.claim()
+        case .takesTurn: _ = place.claim(0)
         case .refused(let error): throw error
         }
-        return place
     }
 
-    func takePlaceOrStop(_ call: String) -> OrderedPlace {
-        OrderedRefusal.orStop(subject, call) { () throws(OrderedQueueError) in try takePlace() }
+    /// Waits for the turn of the calling task, which must run its work in turn, or pass the turn on.
+    func takeTurn(_ kind: OrderedPlace.Kind, until deadline: Int64) async throws(OrderedQueueError) {
+        if OrderedActivation.isInside(self) { throw .wouldDeadlock }
+        if Task.isCancelled { throw .cancelled }
+        if takeTurnIfFree() { return }
+        let place = OrderedPlace(kind)
+        try submit(place)
+        try await box.waitForGrant(of: place, until: deadline)
+    }
+
+    /// The same for a task that nothing keeps from its turn; the caller has looked whether it would wait for itself.
+    func takeOwnTurn() async {
+        if takeTurnIfFree() { return }
+        let place = OrderedPlace(.own)
+        OrderedRefusal.never { () throws(OrderedQueueError) in try submit(place) }
+        await place.waitForGrant()
     }
 
     #if compiler(>=6.2)
     /// Where a task that is being started waits, on the calling thread, before it runs its work in turn. Throws if it is refused.
-    func letIn() throws(OrderedQueueError) -> FIFOTurnstile {
-        if box.isShut { throw .shutDown }
+    func letIn(_ kind: OrderedPlace.Kind) throws(OrderedQueueError) -> FIFOTurnstile {
+        if capacity != nil {
+            if let error = box.withState({ $0.reserve(kind) }) { throw error }
+        } else if kind.endsWithShutdown && box.isShut {
+            throw .shutDown
+        }
         return turnstile
     }
     #else
     /// The same for a task that comes to wait later, on another thread.
-    func letIn() throws(OrderedQueueError) -> OrderedPlace { try takePlace() }
+    func letIn(_ kind: OrderedPlace.Kind) throws(OrderedQueueError) -> OrderedPlace {
+        let place = OrderedPlace(kind)
+        try submit(place)
+        return place
+    }
     #endif
 
     /// The job of a task that has come to the turnstile.
@@ -127,7 +172,7 @@ final class FIFOQueueStorage: @unchecked Sendable {
         if loan.compareExchange(expected: .lent, desired: .returned, ordering: .acquiringAndReleasing).exchanged { return }
         while refill() {
             guard ready.withFirst({ $0.isPlace })! else { return startPump() }
-            if case .place(let place) = ready.popFirst()!, place.grant() { return }
+            if case .place(let place) = popReady(), place.grant() { return }
         }
     }
 
@@ -176,9 +221,9 @@ final class FIFOQueueStorage: @unchecked Sendable {
         while true {
             if ready.isEmpty { box.waitBrieflyForMore() }
             guard refill() else { return nil }
-            switch ready.popFirst()! {
+            switch popReady() {
             case .work(let work): return .work(work)
-            case .sender(let sender): if sender.room.isGranted { return .work(sender.work) }
+            case .sender(let sender): if sender.isGranted { return .work(sender.takeWork()!) }
             case .job(let job): return .job(job)
             case .place(let place): if place.grant() { return nil }
             case .gone: break
@@ -192,12 +237,24 @@ final class FIFOQueueStorage: @unchecked Sendable {
         let refill = box.withState { $0.refill(&ready) }
         guard case .filled(let sender) = refill else { return false }
         sender?.resume()
+        readyCount.store(ready.count, ordering: .relaxed)
         return true
+    }
+
+    private func popReady() -> Entry {
+        let entry = ready.popFirst()!
+        readyCount.store(ready.count, ordering: .relaxed)
+        return entry
     }
 
     // MARK: - The end
 
     func shutDown() { box.shutDown() }
+
+    /// What was accepted and has not begun, at some instant during the call.
+    var waitingCount: Int {
+        box.withState { capacity == nil ? $0.intake.count + readyCount.load(ordering: .relaxed) : $0.intake.unbegun }
+    }
 
     /// Entries that nobody has come for, at some instant during the call; for tests.
     var pendingCount: Int { box.withState { $0.intake.count } }

@@ -69,8 +69,6 @@ struct OrderedChunks<Element>: ~Copyable {
         (tail == nil || tailIndex == Self.chunkCapacity) && spares == nil
     }
 
-    var hasSpare: Bool { spares != nil }
-
     mutating func supply(_ chunk: Chunk) {
         chunk.next = spares
         spares = chunk
@@ -115,6 +113,32 @@ struct OrderedChunks<Element>: ~Copyable {
     func withFirst<R>(_ body: (borrowing Element) -> R) -> R? {
         guard count > 0, let head else { return nil }
         return body(head[headIndex].pointee)
+    }
+
+    /// Removes the elements for which `isGone` is true, and keeps the order of the rest.
+    /// - Complexity: O(n).
+    mutating func removeAll(where isGone: (borrowing Element) -> Bool) {
+        guard count > 0, var from = head else { return }
+        var fromIndex = headIndex, to = from, toIndex = headIndex, kept = 0
+        for _ in 0..<count {
+            if fromIndex == Self.chunkCapacity { (from, fromIndex) = (from.next!, 0) }
+            let element = from[fromIndex]
+            fromIndex += 1
+            if isGone(element.pointee) {
+                element.deinitialize(count: 1)
+                continue
+            }
+            if toIndex == Self.chunkCapacity { (to, toIndex) = (to.next!, 0) }
+            if to[toIndex] != element { to[toIndex].moveInitialize(from: element, count: 1) }
+            toIndex += 1
+            kept += 1
+        }
+        while let emptied = to.next {
+            to.next = emptied.next
+            supply(emptied)
+        }
+        (tail, tailIndex, count) = (to, toIndex, kept)
+        if kept == 0 { (headIndex, tailIndex) = (0, 0) }
     }
 
     /// Calls `body` with each element in order, in its place, until it returns a value.

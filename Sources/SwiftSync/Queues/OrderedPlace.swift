@@ -1,91 +1,70 @@
-import Synchronization
+import CSyncKernel
 
-/// A task's place in an ordered queue: it waits until the place is granted, unless it gives up before. Exactly one of the two wins.
-///
-/// | state | what follows |
-/// |---|---|
-/// | new | the task has not come to wait yet |
-/// | waiting | `continuation` is set, and belongs to whoever leaves this state |
-/// | granted, given up | final |
-final class OrderedPlace: @unchecked Sendable {
-    private enum State {
-        static let new: UInt8 = 0, waiting: UInt8 = 1, granted: UInt8 = 2, givenUp: UInt8 = 3
+/// A task's place in an ordered queue: it waits until the place is granted, or until it gives up before, and this word decides which.
+class OrderedPlace: TaskWait, @unchecked Sendable {
+    /// Whose place it is: what the queue may do with it.
+    enum Kind {
+        /// Of work that nobody waits for: it may be refused, and dropped.
+        case work
+        /// Of a call that can throw: it may be refused, and may give up.
+        case refusable
+        /// Of a call that can't throw: nothing keeps it from its turn.
+        case own
+        /// Of a task that waits for the end of what is before it. It is no work, takes no room, and is not refused.
+        case end
+
+        var endsWithShutdown: Bool { self == .work || self == .refusable }
     }
 
-    enum Claim {
-        /// The task gave up before.
-        case lost
-        /// The task finds the grant when it comes.
-        case won
-        /// The task has to be woken by `resume()`, once no lock is held.
-        case mustResume
+    final let kind: Kind
+    /// Whether it takes room in a queue with a capacity. Under the queue's lock.
+    final var takesRoom = false
+
+    init(_ kind: Kind) {
+        self.kind = kind
     }
 
-    private let state: Atomic<UInt8>
-    private var continuation: UnsafeContinuation<Bool, Never>?
+    final var isGranted: Bool { outcome == 0 }
+    final var isGivenUp: Bool { outcome ?? 0 != 0 }
 
-    init(granted: Bool = false) {
-        state = Atomic(granted ? State.granted : State.new)
+    /// Waits for the grant, whatever happens.
+    final func waitForGrant(isolation: isolated (any Actor)? = #isolation) async {
+        if outcome == nil { _ = await wait(isCancellable: false) }
     }
 
-    var isGranted: Bool { state.load(ordering: .acquiring) == State.granted }
-
-    /// Waits; true when the place was granted, false when it was given up.
-    func wait() async -> Bool {
-        if state.load(ordering: .acquiring) < State.granted { _ = await suspend() }
-        return isGranted
-    }
-
-    /// Waits for a grant, and in any case not on the calling thread, where the task may have been started on somebody else's behalf.
-    func waitElsewhere() async {
-        let suspended = await suspend()
-        if !suspended { await Task.yield() }
-    }
-
-    /// Suspends the task until the place is granted or given up; false if it was before.
-    private func suspend() async -> Bool {
-        await withUnsafeContinuation { continuation in
-            self.continuation = continuation
-            // Releases the continuation to whoever resumes it; acquires what was done before a grant that came first.
-            let (stored, _) = state.compareExchange(expected: State.new, desired: State.waiting, ordering: .acquiringAndReleasing)
-            if !stored { continuation.resume(returning: false) }
+    /// The same, and in any case not on the calling thread, where the task may have been started on somebody else's behalf.
+    final func waitElsewhere() async {
+        var isSuspended = false
+        _ = await wait(isCancellable: false) {
+            isSuspended = true
+            return 0
         }
+        if !isSuspended { await Task.yield() }
     }
 
-    /// The same for a task whose cancellation gives the place up.
-    func waitUnlessCancelled() async -> Bool {
-        await withTaskCancellationHandler {
-            await wait()
-        } onCancel: {
-            giveUp()
-        }
+    /// Waits for the grant; the task's cancellation, and `deadline`, give the place up.
+    ///
+    /// - Returns: nil, or why it was given up.
+    final func waitForGrant(until deadline: Int64, isolation: isolated (any Actor)? = #isolation) async -> OrderedQueueError? {
+        if isGranted { return nil }
+        if deadline == Deadline.passed { resolve(ETIMEDOUT) }
+        return OrderedQueueError(status: await wait(until: deadline))
     }
-
-    /// Decides for the grant, without resuming anybody.
-    func claim() -> Claim { leave(for: State.granted) }
-
-    /// Wakes the task after a claim that asked for it.
-    func resume() { continuation!.resume(returning: true) }
 
     /// Grants the place; false if it was given up before.
-    func grant() -> Bool {
-        let claim = claim()
-        if claim == .mustResume { resume() }
-        return claim != .lost
-    }
+    final func grant() -> Bool { resolve(0) }
+}
 
-    func giveUp() {
-        if leave(for: State.givenUp) == .mustResume { resume() }
-    }
-
-    private func leave(for final: UInt8) -> Claim {
-        var current = state.load(ordering: .relaxed)
-        while current < State.granted {
-            // Acquires the continuation; releases what the granter did.
-            let (left, found) = state.compareExchange(expected: current, desired: final, ordering: .acquiringAndReleasing)
-            if left { return current == State.waiting ? .mustResume : .won }
-            current = found
+extension OrderedQueueError {
+    /// Why a wait has ended without what it waited for; nil for a grant.
+    init?(status: Int32) {
+        switch status {
+        case 0: return nil
+        case ECANCELED: self = .cancelled
+        case ESHUTDOWN: self = .shutDown
+        case EDEADLK: self = .wouldDeadlock
+        // Also where the system has no timer, so that the deadline can't be kept.
+        default: self = .timedOut
         }
-        return .lost
     }
 }

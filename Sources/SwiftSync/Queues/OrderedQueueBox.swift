@@ -10,6 +10,7 @@ protocol OrderedQueueState<Work>: ~Copyable {
     var needsSenderChunk: Bool { get }
     mutating func supply(_ chunk: OrderedIntake<Work>.Entries.Chunk)
     mutating func supply(_ chunk: OrderedIntake<Work>.Senders.Chunk)
+    mutating func giveUp(_ place: OrderedPlace) -> OrderedPlace?
     mutating func shut() -> OrderedIntake<Work>.Senders
 }
 
@@ -76,6 +77,20 @@ final class OrderedQueueBox<State: OrderedQueueState & ~Copyable>: @unchecked Se
     func shutDown() {
         var senders = box.withLock { $0.shut() }
         hasShut.store(true, ordering: .relaxed)
-        while let sender = senders.popFirst() { sender.room.giveUp() }
+        while let sender = senders.popFirst() { sender.resolve(ESHUTDOWN) }
+    }
+
+    /// Waits for the grant of `place`, which the queue holds. If the task is cancelled or `deadline` passes, it gives the room of the place back.
+    func waitForGrant(
+        of place: OrderedPlace, until deadline: Int64, isolation: isolated (any Actor)? = #isolation
+    ) async throws(OrderedQueueError) {
+        guard let error = await place.waitForGrant(until: deadline) else { return }
+        giveUp(place)
+        throw error
+    }
+
+    /// `place` was resolved otherwise than by a grant.
+    func giveUp(_ place: OrderedPlace) {
+        withState { $0.giveUp(place) }?.resume()
     }
 }

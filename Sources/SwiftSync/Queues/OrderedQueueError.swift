@@ -8,4 +8,6 @@ public enum OrderedQueueError: Error, Hashable, Sendable {
     case full
     /// The task was cancelled before its turn came.
     case cancelled
+    /// The timeout passed before its turn came, or before there was room.
+    case timedOut
 }

@@ -1,27 +1,22 @@
 /// What an ordered queue does about work that it refuses.
 enum OrderedRefusal {
     /// True for accepted work; else false after a report.
-    static func report(_ error: OrderedQueueError?, _ subject: @autoclosure () -> String) -> Bool {
+    static func report(_ error: OrderedQueueError?, _ subject: @autoclosure () -> String, capacity: Int?) -> Bool {
         guard let error else { return true }
         let kind: SyncDiagnostics.Report.Kind = error == .full ? .refusedWhenFull : .refusedAfterClose
-        let message = "work was refused, and released without having run: the queue \(reason(error))"
+        let reason = error == .full ? "is full, with its capacity of \(capacity ?? 0)" : "was shut down"
+        let message = "work was refused, and released without having run: the queue \(reason)"
         SyncDiagnostics.report(kind, subject: subject(), message: message)
         return false
     }
 
     /// Where neither a value nor an error can be given.
-    static func stop(_ error: OrderedQueueError, _ subject: String, _ call: String) -> Never {
-        switch error {
-        case .wouldDeadlock: fatalError("\(subject): \(call) was called in work of the same queue, for whose end it would wait")
-        default: fatalError("\(subject): \(call): the queue \(reason(error))")
-        }
+    static func stopWaitingForItself(_ subject: String, _ call: String) -> Never {
+        fatalError("\(subject): \(call) was called in work of the same queue, for whose end it would wait")
     }
 
-    static func orStop<T>(_ subject: @autoclosure () -> String, _ call: String, _ body: () throws(OrderedQueueError) -> T) -> T {
-        do { return try body() } catch { stop(error, subject(), call) }
-    }
-
-    private static func reason(_ error: OrderedQueueError) -> String {
-        error == .full ? "is full" : "was shut down"
+    /// For what the queue does not refuse.
+    static func never<T>(_ body: () throws(OrderedQueueError) -> T) -> T {
+        do { return try body() } catch { fatalError("SwiftSync: a call that can't be refused was refused: \(error)") }
     }
 }

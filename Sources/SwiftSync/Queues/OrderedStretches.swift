@@ -6,6 +6,10 @@ struct OrderedStretches {
     private var counts = [0]
     private var first = 0
     private var waiting: [(period: Int, place: OrderedPlace)] = []
+    private var forgetAt = 16
+
+    /// For tests.
+    var waitingCount: Int { waiting.count }
 
     /// Work begins; to be given back when it ends.
     mutating func begin() -> Int {
@@ -23,9 +27,15 @@ struct OrderedStretches {
     /// A place that is granted once all that has begun so far has ended; nil if it has.
     mutating func waitForEnd() -> OrderedPlace? {
         if counts == [0] { return nil }
-        let place = OrderedPlace()
-        waiting.append((first + counts.count - 1, place))
-        counts.append(0)
+        // Those who gave up are forgotten by the time that they are half of all.
+        if waiting.count >= forgetAt {
+            waiting.removeAll { $0.place.isGivenUp }
+            forgetAt = max(16, 2 * waiting.count)
+        }
+        let place = OrderedPlace(.end)
+        // Where nothing has begun since the last one drained, both wait for the same.
+        if counts.last! > 0 { counts.append(0) }
+        waiting.append((first + counts.count - 2, place))
         return place
     }
 

@@ -9,10 +9,11 @@ enum OrderedTask {
         _ name: String?, _ priority: TaskPriority?, on storage: FIFOQueueStorage, tracked: TrackedTasks.Entry? = nil,
         operation: sending @escaping @isolated(any) () async -> Success
     ) -> Task<Success, Never> {
-        let piece = storage.recordedPiece(), place = OrderedRefusal.orStop(storage.subject, "Task(on:)", storage.letIn)
+        let piece = storage.recordedPiece(), place = OrderedRefusal.never { () throws(OrderedQueueError) in try storage.letIn(.own) }
         // A parameter that is sent would be captured in a box of its own.
         nonisolated(unsafe) let operation = operation
         return start(name, priority) {
+            tracked?.begin()
             defer { tracked?.end() }
             await place.waitElsewhere()
             nonisolated(unsafe) var result: Success?
@@ -25,9 +26,10 @@ enum OrderedTask {
         _ name: String?, _ priority: TaskPriority?, on storage: FIFOQueueStorage, tracked: TrackedTasks.Entry? = nil,
         operation: sending @escaping @isolated(any) () async throws -> Success
     ) -> Task<Success, any Error> {
-        let piece = storage.recordedPiece(), place = Result(catching: storage.letIn)
+        let piece = storage.recordedPiece(), place = Result { () throws(OrderedQueueError) in try storage.letIn(.refusable) }
         nonisolated(unsafe) let operation = operation
         return start(name, priority) {
+            tracked?.begin()
             defer { tracked?.end() }
             try await place.get().waitElsewhere()
             nonisolated(unsafe) var result: Success?
@@ -43,11 +45,12 @@ enum OrderedTask {
         operation: @escaping @Sendable (isolated ActorType) async -> Success
     ) -> Task<Success, Never> {
         let storage = queue.storage, actor = storage.actorOrStop()
-        let piece = storage.recordedPiece(), place = storage.takePlaceOrStop("Task(on:)")
+        let piece = storage.recordedPiece(), place = OrderedRefusal.never { () throws(OrderedQueueError) in try storage.letIn(.own) }
         return start(name, priority) {
+            tracked?.begin()
             defer { tracked?.end() }
             await place.waitElsewhere()
-            return await queue.run(on: actor, piece, operation)
+            return await ActorQueue<ActorType>.run(in: storage, on: actor, piece, operation)
         }
     }
 
@@ -56,11 +59,12 @@ enum OrderedTask {
         operation: @escaping @Sendable (isolated ActorType) async throws -> Success
     ) -> Task<Success, any Error> {
         let storage = queue.storage, actor = storage.actorOrStop()
-        let piece = storage.recordedPiece(), place = Result { () throws(OrderedQueueError) in try storage.takePlace() }
+        let piece = storage.recordedPiece(), place = Result { () throws(OrderedQueueError) in try storage.letIn(.refusable) }
         return start(name, priority) {
+            tracked?.begin()
             defer { tracked?.end() }
             try await place.get().waitElsewhere()
-            return try await queue.run(on: actor, piece, operation)
+            return try await ActorQueue<ActorType>.run(in: storage, on: actor, piece, operation)
         }
     }
 

@@ -1,9 +1,9 @@
 extension Task where Failure == Never {
     /// Starts a task that runs `operation` after everything that was submitted to the underlying queue before has ended.
     ///
-    /// Its place in the order is that of this call, whatever the task's priority. A task that is cancelled before its turn keeps its
-    /// place, and `operation` runs with `Task.isCancelled` true. After a shutdown it stops with a message, since nothing could be
-    /// returned. Never blocks.
+    /// Its place in the order is that of this call, whatever the task's priority. It is a turn of its own: no capacity refuses it (it may
+    /// stand beyond it, see ``ActorQueue/beyondBoundCount``), nothing drops it, and after a shutdown it comes behind what was accepted. A task that is
+    /// cancelled before its turn keeps its place, and `operation` runs with `Task.isCancelled` true. Never blocks.
     ///
     /// - Parameters:
     ///   - name: of the task, from Swift 6.2 on.
@@ -17,14 +17,14 @@ extension Task where Failure == Never {
     ) {
         let tracked = queue.track()
         self = OrderedTask.start(name, priority, on: queue.underlyingQueue.storage, tracked: tracked, operation: operation)
-        tracked.begin(self)
+        tracked.isStarted(self)
     }
 
     /// Starts a task that runs `operation` on `actor` after everything that was submitted to the underlying queue before has ended.
     ///
-    /// Its place in the order is that of this call, whatever the task's priority. A task that is cancelled before its turn keeps its
-    /// place, and `operation` runs with `Task.isCancelled` true. After a shutdown it stops with a message, since nothing could be
-    /// returned. Never blocks.
+    /// Its place in the order is that of this call, whatever the task's priority. It is a turn of its own: no capacity refuses it (it may
+    /// stand beyond it, see ``ActorQueue/beyondBoundCount``), nothing drops it, and after a shutdown it comes behind what was accepted. A task that is
+    /// cancelled before its turn keeps its place, and `operation` runs with `Task.isCancelled` true. Never blocks.
     ///
     /// - Parameters:
     ///   - name: of the task, from Swift 6.2 on.
@@ -40,15 +40,16 @@ extension Task where Failure == Never {
         let tracked = queue.track()
         self = OrderedTask.start(
             name, priority, on: queue.underlyingQueue.storage, tracked: tracked, operation: { @Sendable in await operation(actor) })
-        tracked.begin(self)
+        tracked.isStarted(self)
     }
 
     /// Starts a task that runs `operation` on the queue's actor after everything that was submitted to the underlying queue before has
     /// begun.
     ///
-    /// Its place in the order is that of this call, whatever the task's priority. A task that is cancelled before its turn keeps its
-    /// place, and `operation` runs with `Task.isCancelled` true. After a shutdown it stops with a message, since nothing could be
-    /// returned. Stops with a message before an actor was adopted, and after its end. Never blocks.
+    /// Its place in the order is that of this call, whatever the task's priority. It is a turn of its own: no capacity refuses it (it may
+    /// stand beyond it, see ``ActorQueue/beyondBoundCount``), nothing drops it, and after a shutdown it comes behind what was accepted. A task that is
+    /// cancelled before its turn keeps its place, and `operation` runs with `Task.isCancelled` true. Stops with a message before an
+    /// actor was adopted, and after its end. Never blocks.
     ///
     /// - Parameters:
     ///   - name: of the task, from Swift 6.2 on.
@@ -62,14 +63,14 @@ extension Task where Failure == Never {
     ) {
         let tracked = queue.track()
         self = OrderedTask.start(name, priority, on: queue.underlyingQueue, tracked: tracked, operation: operation)
-        tracked.begin(self)
+        tracked.isStarted(self)
     }
 
     /// Starts a task that runs `operation` on the main actor after everything that was submitted to the underlying queue before has begun.
     ///
-    /// Its place in the order is that of this call, whatever the task's priority. A task that is cancelled before its turn keeps its
-    /// place, and `operation` runs with `Task.isCancelled` true. After a shutdown it stops with a message, since nothing could be
-    /// returned. Never blocks.
+    /// Its place in the order is that of this call, whatever the task's priority. It is a turn of its own: no capacity refuses it (it may
+    /// stand beyond it, see ``ActorQueue/beyondBoundCount``), nothing drops it, and after a shutdown it comes behind what was accepted. A task that is
+    /// cancelled before its turn keeps its place, and `operation` runs with `Task.isCancelled` true. Never blocks.
     ///
     /// - Parameters:
     ///   - name: of the task, from Swift 6.2 on.
@@ -83,7 +84,7 @@ extension Task where Failure == Never {
     ) {
         let tracked = queue.track()
         self = OrderedTask.start(name, priority, on: queue.underlyingQueue, tracked: tracked, operation: { _ in await operation() })
-        tracked.begin(self)
+        tracked.isStarted(self)
     }
 }
 
@@ -91,8 +92,8 @@ extension Task where Failure == any Error {
     /// Starts a task that runs `operation` after everything that was submitted to the underlying queue before has ended.
     ///
     /// Its place in the order is that of this call, whatever the task's priority. A task that is cancelled before its turn keeps its
-    /// place, and `operation` runs with `Task.isCancelled` true. After a shutdown the task fails with ``OrderedQueueError/shutDown``,
-    /// and `operation` is not run. Never blocks.
+    /// place, and `operation` runs with `Task.isCancelled` true. After a shutdown the task fails with ``OrderedQueueError/shutDown``, and where
+    /// the queue is full and its `whenFull` is `refuse` with ``OrderedQueueError/full``; `operation` is not run then. Never blocks.
     ///
     /// - Parameters:
     ///   - name: of the task, from Swift 6.2 on.
@@ -106,14 +107,14 @@ extension Task where Failure == any Error {
     ) {
         let tracked = queue.track()
         self = OrderedTask.start(name, priority, on: queue.underlyingQueue.storage, tracked: tracked, operation: operation)
-        tracked.begin(self)
+        tracked.isStarted(self)
     }
 
     /// Starts a task that runs `operation` on `actor` after everything that was submitted to the underlying queue before has ended.
     ///
     /// Its place in the order is that of this call, whatever the task's priority. A task that is cancelled before its turn keeps its
-    /// place, and `operation` runs with `Task.isCancelled` true. After a shutdown the task fails with ``OrderedQueueError/shutDown``,
-    /// and `operation` is not run. Never blocks.
+    /// place, and `operation` runs with `Task.isCancelled` true. After a shutdown the task fails with ``OrderedQueueError/shutDown``, and where
+    /// the queue is full and its `whenFull` is `refuse` with ``OrderedQueueError/full``; `operation` is not run then. Never blocks.
     ///
     /// - Parameters:
     ///   - name: of the task, from Swift 6.2 on.
@@ -129,15 +130,15 @@ extension Task where Failure == any Error {
         let tracked = queue.track()
         self = OrderedTask.start(
             name, priority, on: queue.underlyingQueue.storage, tracked: tracked, operation: { @Sendable in try await operation(actor) })
-        tracked.begin(self)
+        tracked.isStarted(self)
     }
 
     /// Starts a task that runs `operation` on the queue's actor after everything that was submitted to the underlying queue before has
     /// begun.
     ///
     /// Its place in the order is that of this call, whatever the task's priority. A task that is cancelled before its turn keeps its
-    /// place, and `operation` runs with `Task.isCancelled` true. After a shutdown the task fails with ``OrderedQueueError/shutDown``,
-    /// and `operation` is not run. Stops with a message before an actor was adopted, and after its end. Never blocks.
+    /// place, and `operation` runs with `Task.isCancelled` true. After a shutdown the task fails with ``OrderedQueueError/shutDown``, and where
+    /// the queue is full and its `whenFull` is `refuse` with ``OrderedQueueError/full``; `operation` is not run then. Stops with a message before an actor was adopted, and after its end. Never blocks.
     ///
     /// - Parameters:
     ///   - name: of the task, from Swift 6.2 on.
@@ -151,14 +152,14 @@ extension Task where Failure == any Error {
     ) {
         let tracked = queue.track()
         self = OrderedTask.start(name, priority, on: queue.underlyingQueue, tracked: tracked, operation: operation)
-        tracked.begin(self)
+        tracked.isStarted(self)
     }
 
     /// Starts a task that runs `operation` on the main actor after everything that was submitted to the underlying queue before has begun.
     ///
     /// Its place in the order is that of this call, whatever the task's priority. A task that is cancelled before its turn keeps its
-    /// place, and `operation` runs with `Task.isCancelled` true. After a shutdown the task fails with ``OrderedQueueError/shutDown``,
-    /// and `operation` is not run. Never blocks.
+    /// place, and `operation` runs with `Task.isCancelled` true. After a shutdown the task fails with ``OrderedQueueError/shutDown``, and where
+    /// the queue is full and its `whenFull` is `refuse` with ``OrderedQueueError/full``; `operation` is not run then. Never blocks.
     ///
     /// - Parameters:
     ///   - name: of the task, from Swift 6.2 on.
@@ -172,6 +173,6 @@ extension Task where Failure == any Error {
     ) {
         let tracked = queue.track()
         self = OrderedTask.start(name, priority, on: queue.underlyingQueue, tracked: tracked, operation: { _ in try await operation() })
-        tracked.begin(self)
+        tracked.isStarted(self)
     }
 }

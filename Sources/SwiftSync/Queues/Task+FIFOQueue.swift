@@ -1,9 +1,9 @@
 extension Task where Failure == Never {
     /// Starts a task that runs `operation` after everything that was submitted to `queue` before has ended.
     ///
-    /// Its place in the order is that of this call, whatever the task's priority. A task that is cancelled before its turn keeps its
-    /// place, and `operation` runs with `Task.isCancelled` true. After a shutdown it stops with a message, since nothing could be
-    /// returned. Never blocks.
+    /// Its place in the order is that of this call, whatever the task's priority. It is a turn of its own: no capacity refuses it (it may
+    /// stand beyond it, see ``FIFOQueue/beyondBoundCount``), nothing drops it, and after a shutdown it comes behind what was accepted. A task that is
+    /// cancelled before its turn keeps its place, and `operation` runs with `Task.isCancelled` true. Never blocks.
     ///
     /// - Parameters:
     ///   - name: of the task, from Swift 6.2 on.
@@ -20,9 +20,9 @@ extension Task where Failure == Never {
 
     /// Starts a task that runs `operation` on `actor` after everything that was submitted to `queue` before has ended.
     ///
-    /// Its place in the order is that of this call, whatever the task's priority. A task that is cancelled before its turn keeps its
-    /// place, and `operation` runs with `Task.isCancelled` true. After a shutdown it stops with a message, since nothing could be
-    /// returned. Never blocks.
+    /// Its place in the order is that of this call, whatever the task's priority. It is a turn of its own: no capacity refuses it (it may
+    /// stand beyond it, see ``FIFOQueue/beyondBoundCount``), nothing drops it, and after a shutdown it comes behind what was accepted. A task that is
+    /// cancelled before its turn keeps its place, and `operation` runs with `Task.isCancelled` true. Never blocks.
     ///
     /// - Parameters:
     ///   - name: of the task, from Swift 6.2 on.
@@ -43,8 +43,8 @@ extension Task where Failure == any Error {
     /// Starts a task that runs `operation` after everything that was submitted to `queue` before has ended.
     ///
     /// Its place in the order is that of this call, whatever the task's priority. A task that is cancelled before its turn keeps its
-    /// place, and `operation` runs with `Task.isCancelled` true. After a shutdown the task fails with ``OrderedQueueError/shutDown``,
-    /// and `operation` is not run. Never blocks.
+    /// place, and `operation` runs with `Task.isCancelled` true. After a shutdown the task fails with ``OrderedQueueError/shutDown``, and where
+    /// the queue is full and its `whenFull` is `refuse` with ``OrderedQueueError/full``; `operation` is not run then. Never blocks.
     ///
     /// - Parameters:
     ///   - name: of the task, from Swift 6.2 on.
@@ -62,8 +62,8 @@ extension Task where Failure == any Error {
     /// Starts a task that runs `operation` on `actor` after everything that was submitted to `queue` before has ended.
     ///
     /// Its place in the order is that of this call, whatever the task's priority. A task that is cancelled before its turn keeps its
-    /// place, and `operation` runs with `Task.isCancelled` true. After a shutdown the task fails with ``OrderedQueueError/shutDown``,
-    /// and `operation` is not run. Never blocks.
+    /// place, and `operation` runs with `Task.isCancelled` true. After a shutdown the task fails with ``OrderedQueueError/shutDown``, and where
+    /// the queue is full and its `whenFull` is `refuse` with ``OrderedQueueError/full``; `operation` is not run then. Never blocks.
     ///
     /// - Parameters:
     ///   - name: of the task, from Swift 6.2 on.

@@ -1,4 +1,5 @@
 import CSyncKernel
+import Synchronization
 
 /// The tasks of a ``CancellableQueue`` that have not ended, in the order in which they were started: a list linked through its
 /// entries, so that nothing is allocated or freed under the lock.
@@ -6,28 +7,41 @@ final class TrackedTasks: @unchecked Sendable {
     /// One task. Its fields are under the list's lock.
     final class Entry: @unchecked Sendable {
         private let list: TrackedTasks
+        /// How many times all were cancelled before the task was started.
+        fileprivate let cancellations: UInt64
         fileprivate var task: AnyTask?
-        fileprivate var hasEnded = false
+        fileprivate var hasBegun = false
         /// Which list it is in: that of now, or one that was taken away whole. 0: none.
         fileprivate var generation: UInt64 = 0
         fileprivate var next: Unmanaged<Entry>?
         fileprivate var previous: Unmanaged<Entry>?
 
+        /// For a task that is about to be started.
         init(of list: TrackedTasks) {
             self.list = list
+            cancellations = list.cancellations.load(ordering: .acquiring)
         }
 
-        /// The task was started. It may have ended meanwhile.
-        func begin<Success, Failure>(_ task: Task<Success, Failure>) {
+        /// Called by the task, first of all: what it does later may cancel it.
+        func begin() {
+            testStep("TrackedTasks: tracks", self)
+            withUnsafeCurrentTask { list.insert(self, unsafeBitCast($0!, to: AnyTask.self)) }
+        }
+
+        /// Called by who has started the task, which may not have come to begin: where it does not do so at once, on this thread.
+        func isStarted<Success, Failure>(_ task: Task<Success, Failure>) {
+            #if compiler(<6.2)
             list.insert(self, unsafeBitCast(task, to: AnyTask.self))
+            #endif
         }
 
+        /// Called by the task, last of all.
         func end() {
             list.remove(self)
         }
     }
 
-    /// A task of whatever type: a `Task` is one reference to a task object, which is cancelled in one way.
+    /// A task of whatever type: a `Task`, and an `UnsafeCurrentTask`, is one reference to a task object, which is cancelled in one way.
     fileprivate typealias AnyTask = Task<Void, Never>
 
     private struct Links {
@@ -63,17 +77,24 @@ final class TrackedTasks: @unchecked Sendable {
 
     private let links: OwningGateBox<Links> = .make(Links(), .fast, 0)
 
+    /// How many times all were cancelled: one less than the generation of the links.
+    private let cancellations = Atomic<UInt64>(0)
+
     private func insert(_ entry: Entry, _ task: AnyTask) {
-        links.withLock { links in
-            if entry.hasEnded { return }
+        let isLate = links.withLock { links in
+            if entry.hasBegun { return false }
+            entry.hasBegun = true
+            if links.generation != entry.cancellations + 1 { return true }
             entry.task = task
             links.append(entry)
+            return false
         }
+        if isLate { task.cancel() }
     }
 
     private func remove(_ entry: Entry) {
         let (task, link) = links.withLock { links in
-            entry.hasEnded = true
+            entry.hasBegun = true
             return (entry.task.take(), entry.generation == links.generation ? links.unlink(entry) : nil)
         }
         withExtendedLifetime(task) {}
@@ -83,7 +104,10 @@ final class TrackedTasks: @unchecked Sendable {
     /// The last is cancelled first: else one would end by its cancellation and the next could begin before it is cancelled itself. Tasks that
     /// handlers start are later ones.
     func cancelAll() {
-        var next = links.withLock { $0.takeAll() }
+        var next = links.withLock { links in
+            cancellations.store(links.generation, ordering: .releasing)
+            return links.takeAll()
+        }
         while let link = next {
             let entry = link.takeRetainedValue()
             next = entry.previous.take()

@@ -120,6 +120,35 @@ struct ActorQueueTests {
         try await queue.drain()
     }
 
+    private actor OnWorker {
+        let queue = WorkQueue(label: "on a worker")
+        nonisolated var unownedExecutor: UnownedSerialExecutor { queue.asUnownedSerialExecutor() }
+    }
+
+    /// The moment in which the pump that was sent is there, and nothing says yet that somebody will come.
+    @Test
+    func aPlaceThatComesWhileAPumpArrivesStandsBehindWhatIsReady() async throws {
+        let actor = OnWorker(), queue = ActorQueue<OnWorker>(), door = Door(), log = Shared([Int]()), pause = Shared<StepPause?>(nil)
+        queue.adoptExecutionContext(of: actor)
+        let goOn = await queue.stop()
+        queue.enqueue { [storage = queue.storage] _ in
+            // The next pump that comes finds two that are ready.
+            pause.access { $0 = StepPause("ActorQueue: pump takes", subject: storage) }
+            await door.pass()
+        }
+        for number in 0..<2 { queue.enqueue { _ in log.append(number) } }
+        await goOn()
+        await waitUntil { pause.value != nil }
+        await pause.value!.isReached()
+        let place = Task { await queue.enqueueAndWait { _ in log.append(2) } }
+        await waitUntil { queue.storage.pendingCount == 1 }
+        pause.value!.goOn()
+        await place.value
+        #expect(log.value == [0, 1, 2])
+        door.open()
+        try await queue.drain()
+    }
+
     // MARK: - Cancelling
 
     @Test
@@ -190,7 +219,47 @@ struct ActorQueueTests {
         await waitUntil { alive.value == 0 }
     }
 
+    /// Nor does it keep the queue object: one rule with the FIFO queue.
+    @Test
+    func aTaskOutlivesTheQueueAndDoesNotKeepIt() async throws {
+        let ledger = OnWorker(), log = Shared([Int]())
+        weak var gone: ActorQueue<OnWorker>?
+        let goOn: @Sendable () async -> Void, tasks: (Task<Void, Never>, Task<Void, any Error>)
+        do {
+            let queue = ActorQueue<OnWorker>()
+            queue.adoptExecutionContext(of: ledger)
+            gone = queue
+            goOn = await queue.stop()
+            tasks = (Task(on: queue) { _ in log.append(1) }, Task(on: queue) { _ in log.append(2) })
+            #expect(queue.enqueue(inheritingTaskLocals: true) { _ in log.append(3) })
+        }
+        #expect(gone == nil)
+        await goOn()
+        await tasks.0.value
+        try await tasks.1.value
+        await waitUntil { log.value == [1, 2, 3] }
+    }
+
     // MARK: - The end
+
+    @Test
+    func drainsThatAreGivenUpWhileWorkIsSuspendedLeaveNothingBehind() async throws {
+        let ledger = Ledger(), queue = ledger.queue, door = Door()
+        queue.enqueue { _ in await door.pass() }
+        await queue.enqueueAndWait { _ in }
+        for _ in 0..<100 {
+            await #expect(throws: OrderedQueueError.timedOut) { try await queue.drain(timeout: .zero) }
+            await #expect(throws: OrderedQueueError.timedOut) { try await queue.drain(timeout: .microseconds(100)) }
+        }
+        let first = Task { try await queue.drain() }, second = Task { try await queue.drain() }, cancelled = Task { try await queue.drain() }
+        cancelled.cancel()
+        await #expect(throws: OrderedQueueError.cancelled) { try await cancelled.value }
+        await queue.enqueueAndWait { _ in }
+        door.open()
+        try await first.value
+        try await second.value
+        try await queue.drain()
+    }
 
     @Test
     func drainWaitsForWhatIsSuspended() async throws {

@@ -144,4 +144,45 @@ struct CancellableQueueTests {
         #expect(ended.value == 3000)
         await waitUntil { queue.trackedCount == 0 }
     }
+
+    /// The moment between the start of a task and its being known to the queue.
+    @Test
+    func aTaskThatIsJustStartingIsCancelled() async {
+        let pause = StepPause("TrackedTasks: tracks"), queue = CancellableQueue(underlyingQueue: FIFOQueue())
+        let started = Shared<Task<Bool, Never>?>(nil)
+        let starter = Thread { pause.within { started.access { $0 = Task(on: queue) { Task.isCancelled } } } }
+        await pause.isReached()
+        queue.cancelTasks()
+        pause.goOn()
+        starter.join()
+        #expect(await started.value!.value)
+        #expect(queue.trackedCount == 0)
+        #expect(await Task(on: queue) { Task.isCancelled }.value == false)
+    }
+
+    @Test
+    func aTaskThatCancelsItsQueueIsCancelledItselfThoughItHasJustBegun() async {
+        let fifo = CancellableQueue(underlyingQueue: FIFOQueue()), ledger = Ledger(), actor = CancellableQueue(underlyingQueue: ledger.queue)
+        var missed = 0
+        for _ in 0..<10_000 {
+            let first = Task(on: fifo) {
+                fifo.cancelTasks()
+                return Task.isCancelled
+            }
+            let second: Task<Bool, any Error> = Task(on: actor) { _ in
+                actor.cancelTasks()
+                return Task.isCancelled
+            }
+            if await !first.value || !first.isCancelled { missed += 1 }
+            if (try? await second.value) != true || !second.isCancelled { missed += 1 }
+        }
+        #expect(missed == 0)
+        await waitUntil { fifo.trackedCount == 0 && actor.trackedCount == 0 }
+    }
+
+    /// What is bit-cast there.
+    @Test
+    func aTaskAndTheCurrentTaskAreOneReference() {
+        #expect(MemoryLayout<UnsafeCurrentTask>.size == MemoryLayout<Task<Void, Never>>.size)
+    }
 }

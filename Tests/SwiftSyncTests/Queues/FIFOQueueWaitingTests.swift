@@ -101,6 +101,41 @@ struct FIFOQueueWaitingTests {
         #expect(await task.value == 3)
     }
 
+    // MARK: - Deadlines
+
+    @Test
+    func aTaskWhoseTimeHasPassedGivesUpItsTurnAndItsRoom() async throws {
+        let queue = FIFOQueue(capacity: 1, whenFull: .refuse), ledger = Ledger(), door = await queue.stopAtDoor()
+        for timeout in [Duration.zero, .seconds(-1), .milliseconds(1)] {
+            await #expect(throws: OrderedQueueError.timedOut) { try await queue.enqueueAndWait(timeout: timeout) { mustNotRun() } }
+            await #expect(throws: OrderedQueueError.timedOut) {
+                try await queue.enqueueAndWait(on: ledger, timeout: timeout) { _ in mustNotRun() }
+            }
+            await #expect(throws: OrderedQueueError.timedOut) { try await queue.drain(timeout: timeout) }
+            #expect(queue.waitingCount == 0)
+        }
+        #expect(queue.enqueue {})
+        door.open()
+        try await queue.drain(timeout: .seconds(Int64.max))
+        #expect(try await queue.enqueueAndWait(timeout: .zero) { 1 } == 1, "a free queue is tried once")
+    }
+
+    @Test
+    func aSenderWhoseTimeHasPassedReleasesItsWorkAtOnce() async throws {
+        let queue = FIFOQueue(capacity: 1, whenFull: .wait), alive = Shared(0), door = await queue.stopAtDoor()
+        queue.enqueue {}
+        for _ in 0..<1000 {
+            let tracked = Tracked(alive)
+            await #expect(throws: OrderedQueueError.timedOut) {
+                try await queue.enqueueWaitingForRoom(timeout: .zero) { withExtendedLifetime(tracked) { mustNotRun() } }
+            }
+        }
+        #expect(alive.value == 0)
+        #expect(queue.storage.pendingCount < 40, "what has given up does not stay")
+        door.open()
+        try await queue.drain()
+    }
+
     // MARK: - Waiting for itself
 
     enum Way: String, CaseIterable, Codable, Sendable {
@@ -199,21 +234,5 @@ struct FIFOQueueWaitingTests {
             try await queue.drain()
         }
         #expect(text(result).contains("FIFOQueue: enqueueAndWait was called in work of the same queue"))
-    }
-
-    @Test
-    func waitingAfterAShutdownStopsWithAMessageWhereTheCallCantThrow() async {
-        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            let queue = FIFOQueue(name: "orders")
-            queue.shutdown()
-            await queue.enqueueAndWait {}
-        }
-        #expect(text(result).contains("FIFOQueue orders: enqueueAndWait: the queue was shut down"))
-        let task = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            let queue = FIFOQueue(name: "orders")
-            queue.shutdown()
-            Task(on: queue) {}
-        }
-        #expect(text(task).contains("FIFOQueue orders: Task(on:): the queue was shut down"))
     }
 }

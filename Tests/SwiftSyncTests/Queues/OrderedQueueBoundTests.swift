@@ -78,7 +78,7 @@ struct OrderedQueueBoundTests {
             self.queue = queue
             self.ran = ran
         }
-        deinit { queue.enqueue { [ran] in ran.increment() } }
+        deinit { if !queue.enqueue({ [ran] in ran.increment() }) { ran.increment() } }
     }
 
     @Test(arguments: [OrderedQueueOverflow.wait, .dropOldest])
@@ -94,6 +94,7 @@ struct OrderedQueueBoundTests {
             await waitUntil { queue.storage.pendingCount == 3 }
             task.cancel()
             await #expect(throws: OrderedQueueError.cancelled) { try await task.value }
+            await waitUntil("it does not wait for its turn") { ran.value == 1 }
         } else {
             let last = Last(queue, ran)
             queue.enqueue { withExtendedLifetime(last) { mustNotRun() } }

@@ -1,3 +1,4 @@
+import Glibc
 import Testing
 
 @testable import SwiftSync
@@ -30,6 +31,34 @@ struct OrderedQueueStateTests {
     }
 
     @Test
+    func chunksForgetWhatIsRemovedFromAmongOthers() {
+        var random = Seeded(4)
+        for _ in 0..<500 {
+            var chunks = OrderedChunks<Tracked>(), expected = [Int]()
+            let alive = Shared(0), count = Int.random(in: 0..<300, using: &random), popped = Int.random(in: 0...count, using: &random)
+            for number in 0..<count {
+                if chunks.needsChunk { chunks.supply(.init()) }
+                chunks.append(Tracked(alive, number: number))
+                expected.append(number)
+            }
+            for _ in 0..<popped { _ = chunks.popFirst() }
+            expected.removeFirst(popped)
+            let divisor = Int.random(in: 1...4, using: &random)
+            chunks.removeAll { $0.number % divisor == 0 }
+            expected.removeAll { $0 % divisor == 0 }
+            #expect(chunks.count == expected.count && alive.value == expected.count)
+            for number in 1000..<1100 {
+                if chunks.needsChunk { chunks.supply(.init()) }
+                chunks.append(Tracked(alive, number: number))
+                expected.append(number)
+            }
+            var seen = [Int]()
+            while let element = chunks.popFirst() { seen.append(element.number) }
+            #expect(seen == expected)
+        }
+    }
+
+    @Test
     func chunksReleaseWhatIsLeftInside() {
         let alive = Shared(0)
         do {
@@ -49,7 +78,7 @@ struct OrderedQueueStateTests {
     private func work(_ entry: Intake.Entry?) -> Int? {
         switch entry {
         case .work(let number): number
-        case .sender(let sender): sender.room.isGranted ? sender.work : nil
+        case .sender(let sender): sender.isGranted ? sender.takeWork() : nil
         default: nil
         }
     }
@@ -109,20 +138,99 @@ struct OrderedQueueStateTests {
         #expect(takeAll(&intake) == [1, 4])
     }
 
+    private func admit(_ kind: OrderedPlace.Kind, to intake: inout Intake) -> Intake.Admission {
+        if intake.needsChunk { intake.supply(Intake.Entries.Chunk()) }
+        return intake.admit(OrderedPlace(kind))
+    }
+
     @Test
-    func placesOfTasksDoNotCountForTheBound() {
-        var intake = Intake(capacity: 1, overflow: .refuse)
-        intake.supply(Intake.Entries.Chunk())
-        for _ in 0..<10 { #expect(isAccepted(intake.admit(OrderedPlace(), evenIfShut: false))) }
+    func placesOfTasksTakeRoomAndWhatCanNotBeRefusedStandsBeyondTheBound() {
+        var intake = Intake(capacity: 2, overflow: .refuse), ready = Intake.Entries()
+        ready.supply(.init())
+        for _ in 0..<3 { #expect(isAccepted(admit(.end, to: &intake))) }
+        #expect(isAccepted(admit(.refusable, to: &intake)))
         #expect(isAccepted(admit(0, to: &intake)))
         #expect(isRefused(admit(1, to: &intake), .full))
+        #expect(isRefused(admit(.refusable, to: &intake), .full))
+        #expect(isRefused(admit(.work, to: &intake), .full))
+        for _ in 0..<3 { #expect(isAccepted(admit(.own, to: &intake))) }
+        #expect(intake.unbegun == 5)
+        for unbegun in [5, 5, 5, 4, 3] {
+            _ = intake.refill(&ready)
+            _ = ready.popFirst()
+            #expect(intake.unbegun == unbegun)
+        }
+        #expect(isRefused(admit(2, to: &intake), .full), "those beyond the bound come first")
+        _ = intake.shut()
+        #expect(isRefused(admit(.refusable, to: &intake), .shutDown) && isRefused(admit(.work, to: &intake), .shutDown))
+        #expect(isAccepted(admit(.own, to: &intake)) && isAccepted(admit(.end, to: &intake)))
+    }
+
+    @Test
+    func aPlaceThatWasGivenUpTakesNoRoomAndDoesNotStay() {
+        var intake = Intake(capacity: 1, overflow: .refuse)
+        for number in 0..<1000 {
+            if intake.needsChunk { intake.supply(Intake.Entries.Chunk()) }
+            let place = OrderedPlace(.refusable)
+            #expect(isAccepted(intake.admit(place)))
+            #expect(isRefused(admit(number, to: &intake), .full))
+            _ = place.resolve(ETIMEDOUT)
+            _ = intake.giveUp(place)
+        }
+        #expect(intake.count < 40 && intake.unbegun == 0)
+        #expect(isAccepted(admit(7, to: &intake)))
+        #expect(takeAll(&intake) == [7])
+    }
+
+    @Test
+    func theRoomOfAPlaceThatWasGivenUpGoesToTheNextSender() {
+        var intake = Intake(capacity: 1, overflow: .wait)
+        intake.supply(Intake.Entries.Chunk())
+        let place = OrderedPlace(.refusable), sender = Intake.Sender(1)
+        #expect(isAccepted(intake.admit(place)))
+        #expect(isAccepted(admit(sender, to: &intake)) && !sender.isGranted)
+        _ = place.resolve(ECANCELED)
+        _ = intake.giveUp(place)
+        #expect(sender.isGranted && intake.unbegun == 1)
+        #expect(takeAll(&intake) == [1])
+    }
+
+    /// Those beyond the bound keep its room from a sender that is before them.
+    @Test
+    func aSenderWhoseTurnHasComeIsLetInThoughThereIsNoRoom() {
+        var intake = Intake(capacity: 1, overflow: .wait), ready = Intake.Entries()
+        ready.supply(.init())
+        let sender = Intake.Sender(1)
+        #expect(isAccepted(admit(0, to: &intake)))
+        #expect(isAccepted(admit(sender, to: &intake)))
+        for _ in 0..<3 { _ = admit(.own, to: &intake) }
+        _ = intake.refill(&ready)
+        #expect(work(ready.popFirst()) == 0)
+        #expect(!sender.isGranted)
+        _ = intake.refill(&ready)
+        #expect(sender.isGranted && work(ready.popFirst()) == 1)
+        #expect(intake.unbegun == 3)
+    }
+
+    @Test
+    func theOldestIsDroppedOfWhatNobodyWaitsFor() {
+        var intake = Intake(capacity: 2, overflow: .dropOldest)
+        #expect(isAccepted(admit(.own, to: &intake)) && isAccepted(admit(.refusable, to: &intake)))
+        #expect(isAccepted(admit(.refusable, to: &intake)), "they take no room from others' work")
+        #expect(isAccepted(admit(.work, to: &intake)) && isAccepted(admit(1, to: &intake)))
+        guard case .replaced(.place(let place)) = admit(2, to: &intake) else { return #expect(Bool(false)) }
+        #expect(place.kind == .work)
+        guard case .replaced(.work(1)) = admit(3, to: &intake) else { return #expect(Bool(false)) }
+        #expect(intake.unbegun == 5)
+        #expect(takeAll(&intake) == [2, 3])
+        #expect(intake.unbegun == 0)
     }
 
     @Test
     func droppingTheOldestKeepsTheOrderOfTheRestAndItsPlaces() {
         var intake = Intake(capacity: 3, overflow: .dropOldest), dropped = [Int]()
         intake.supply(Intake.Entries.Chunk())
-        _ = intake.admit(OrderedPlace(), evenIfShut: false)
+        _ = intake.admit(OrderedPlace(.own))
         for number in 0..<1000 {
             if case .replaced(let entry) = admit(number, to: &intake) { dropped.append(work(entry)!) }
         }
@@ -138,15 +246,15 @@ struct OrderedQueueStateTests {
         #expect(isAccepted(admit(0, to: &intake)))
         let first = Intake.Sender(1), cancelled = Intake.Sender(2), second = Intake.Sender(3)
         for sender in [first, cancelled, second] { #expect(isAccepted(admit(sender, to: &intake))) }
-        #expect(!first.room.isGranted)
-        cancelled.room.giveUp()
+        #expect(!first.isGranted)
+        _ = cancelled.resolve(ECANCELED)
         #expect(isRefused(admit(4, to: &intake), .full))
         _ = intake.refill(&ready)
         #expect(work(ready.popFirst()) == 0)
-        #expect(first.room.isGranted && !second.room.isGranted)
+        #expect(first.isGranted && !second.isGranted)
         _ = intake.refill(&ready)
         #expect(work(ready.popFirst()) == 1)
-        #expect(second.room.isGranted && !cancelled.room.isGranted)
+        #expect(second.isGranted && !cancelled.isGranted)
         #expect(takeAll(&intake) == [3])
     }
 
@@ -158,7 +266,7 @@ struct OrderedQueueStateTests {
         _ = admit(sender, to: &intake)
         var senders = intake.shut()
         #expect(senders.popFirst() === sender && senders.isEmpty)
-        sender.room.giveUp()
+        _ = sender.resolve(ESHUTDOWN)
         #expect(takeAll(&intake) == [0])
     }
 
@@ -184,27 +292,35 @@ struct OrderedQueueStateTests {
         var state = FIFOQueueState<Int>(), ready = Intake.Entries()
         #expect(submit(0, to: &state) == "takes the turn")
         #expect(submit(1, to: &state) == "queued")
-        let place = OrderedPlace()
-        #expect(name(state.submit(place)) == "queued")
+        let place = OrderedPlace(.own)
+        #expect(name(state.submit(place).0) == "queued")
         #expect(takeTurn(&state) == false)
         guard case .filled(nil) = state.refill(&ready) else { return #expect(Bool(false)) }
         #expect(work(ready.popFirst()) == 0 && work(ready.popFirst()) == 1)
         #expect(ready.withFirst { $0.isPlace } == true)
         _ = ready.popFirst()
         guard case .turnIsFree = state.refill(&ready) else { return #expect(Bool(false)) }
-        #expect(name(state.submit(place)) == "takes the turn")
+        #expect(name(state.submit(place).0) == "takes the turn")
         guard case .turnIsFree = state.refill(&ready) else { return #expect(Bool(false)) }
         #expect(takeTurn(&state) == true)
     }
 
     @Test
-    func afterAShutdownOnlyThoseWhoDrainGetATurn() {
-        var state = FIFOQueueState<Int>()
-        _ = state.shut()
-        #expect(submit(0, to: &state) == "shutDown")
-        #expect(takeTurn(&state) == false)
-        #expect(name(state.submit(OrderedPlace())) == "shutDown")
-        #expect(name(state.submit(OrderedPlace(), evenIfShut: true)) == "takes the turn")
+    func afterAShutdownOnlyThoseWhoDrainOrCanNotBeRefusedGetATurn() {
+        for kind in [OrderedPlace.Kind.own, .end] {
+            var state = FIFOQueueState<Int>()
+            _ = state.shut()
+            #expect(submit(0, to: &state) == "shutDown")
+            #expect(takeTurn(&state) == false)
+            for refused in [OrderedPlace.Kind.work, .refusable] {
+                #expect(name(state.submit(OrderedPlace(refused)).0) == "shutDown")
+                #expect(state.reserve(refused) == .shutDown)
+            }
+            #expect(state.reserve(kind) == nil)
+            #expect(name(state.submit(OrderedPlace(kind)).0) == "takes the turn")
+            state.supply(Intake.Entries.Chunk())
+            #expect(name(state.submit(OrderedPlace(kind)).0) == "queued")
+        }
     }
 
     // MARK: - Actor
@@ -237,40 +353,54 @@ struct OrderedQueueStateTests {
         var state = ActorQueueState<Int>(), ready = Intake.Entries()
         #expect(submit(0, to: &state) == "sends a pump")
         #expect(submit(1, to: &state) == "queued")
-        state.arrive()
-        #expect(name(state.take(&ready)) == "work, sends a pump")
+        #expect(name(state.arrive(&ready)) == "work, sends a pump")
         _ = ready.popFirst()
         // The work has suspended; the second pump comes.
-        state.arrive()
-        #expect(name(state.take(&ready)) == "work")
+        #expect(name(state.arrive(&ready)) == "work")
         _ = ready.popFirst()
         // Nobody is coming, so who submits sends.
         #expect(submit(2, to: &state) == "sends a pump")
         #expect(name(state.take(&ready)) == "work")
         _ = ready.popFirst()
         #expect(name(state.take(&ready)) == "nothing, one is coming")
-        state.arrive()
-        #expect(name(state.take(&ready)) == "nothing")
+        #expect(name(state.arrive(&ready)) == "nothing")
     }
 
     @Test
     func nothingBeginsWhileAPlaceIsOut() {
         var state = ActorQueueState<Int>(), ready = Intake.Entries()
-        #expect(name(state.submit(OrderedPlace())) == "begins")
+        #expect(name(state.submit(OrderedPlace(.own)).0) == "begins")
         #expect(submit(0, to: &state) == "queued")
-        #expect(name(state.submit(OrderedPlace())) == "queued")
+        #expect(name(state.submit(OrderedPlace(.own)).0) == "queued")
         #expect(name(state.take(&ready)) == "a place is out")
         #expect(name(state.placeIsBack(&ready)) == "work, sends a pump")
-        state.arrive()
-        #expect(name(state.take(&ready)) == "work, sends a pump")
+        #expect(name(state.arrive(&ready)) == "work, sends a pump")
         _ = ready.popFirst()
         #expect(name(state.take(&ready)) == "place")
         _ = ready.popFirst()
         #expect(name(state.take(&ready)) == "a place is out")
-        state.arrive()
-        #expect(name(state.take(&ready)) == "a place is out")
+        #expect(name(state.arrive(&ready)) == "a place is out")
         #expect(name(state.placeIsBack(&ready)) == "nothing")
         #expect(submit(1, to: &state) == "sends a pump")
+    }
+
+    /// A pump that arrives without taking would leave a moment in which nobody comes, with entries left.
+    @Test
+    func aPlaceThatComesWhileWorkIsReadyDoesNotBeginBeforeIt() {
+        var state = ActorQueueState<Int>(), ready = Intake.Entries()
+        #expect(submit(0, to: &state) == "sends a pump")
+        for number in 1...3 { #expect(submit(number, to: &state) == "queued") }
+        #expect(name(state.arrive(&ready)) == "work, sends a pump")
+        _ = ready.popFirst()
+        state.supply(Intake.Entries.Chunk())
+        // The work has suspended; whatever a pump does, a place is behind what is ready.
+        for _ in 1...2 {
+            #expect(name(state.submit(OrderedPlace(.own)).0) == "queued")
+            #expect(name(state.arrive(&ready)) == "work, sends a pump")
+            #expect(name(state.submit(OrderedPlace(.own)).0) == "queued")
+            _ = ready.popFirst()
+        }
+        #expect(ready.count == 1)
     }
 
     /// Pumps that arrive, suspend and go on in every order, places, and submissions: nothing is forgotten, and the order of begins holds.
@@ -306,8 +436,9 @@ struct OrderedQueueStateTests {
                         }
                         continue
                     }
+                    let take = mustAsk ? state.arrive(&ready) : state.take(&ready)
                     mustAsk = false
-                    switch state.take(&ready) {
+                    switch take {
                     case .work(let sendsPump, _):
                         if sendsPump { coming += 1 }
                         begun.append(work(ready.popFirst())!)
@@ -333,11 +464,10 @@ struct OrderedQueueStateTests {
                 case 1 where submitted < 12:
                     if state.needsChunk { state.supply(Intake.Entries.Chunk()) }
                     placeNumbers.append(submitted)
-                    see(state.submit(OrderedPlace()), place: submitted)
+                    see(state.submit(OrderedPlace(.own)).0, place: submitted)
                     submitted += 1
                 case 2 where coming > 0:
                     coming -= 1
-                    state.arrive()
                     pump(hasArrived: true)
                 case 3 where suspended > 0:
                     suspended -= 1
@@ -378,5 +508,15 @@ struct OrderedQueueStateTests {
         let done = stretches.end(second)
         #expect(done.count == 2 && done[0] === drain && done[1] === last)
         #expect(stretches.waitForEnd() == nil)
+    }
+
+    @Test
+    func thoseWhoGaveUpAreForgottenAndTheOthersShareAPeriod() {
+        var stretches = OrderedStretches()
+        let work = stretches.begin(), drain = stretches.waitForEnd()!
+        for _ in 0..<1000 { stretches.waitForEnd()!.resolve(ETIMEDOUT) }
+        #expect(stretches.waitingCount < 40)
+        let done = stretches.end(work)
+        #expect(done.first === drain && stretches.waitingCount == 0)
     }
 }

@@ -44,8 +44,8 @@ extension ActorQueue {
     /// blocked meanwhile, as work that keeps the actor would do.
     func stop() async -> @Sendable () async -> Void {
         let actor = storage.actorOrStop()
-        _ = await storage.takePlaceOrStop("stop").wait()
-        return { await self.run(on: actor, nil) { _ in } }
+        await storage.takeOwnTurn()
+        return { [storage] in await Self.run(in: storage, on: actor, nil) { _ in } }
     }
 }
 

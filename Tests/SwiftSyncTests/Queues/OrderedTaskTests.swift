@@ -134,12 +134,12 @@ struct OrderedTaskTests {
     /// The thread, on purpose.
     private func block(until semaphore: Semaphore) { semaphore.wait() }
 
-    /// Tasks don't count for the capacity, and are not dropped.
-    @Test(arguments: [OrderedQueueOverflow.refuse, .dropOldest])
-    func tasksStandBetweenTheWorkOfABoundedQueue(_ overflow: OrderedQueueOverflow) async throws {
+    /// They are turns of their own: a full queue accepts them, nothing drops them, and a shutdown comes too late for them.
+    @Test(arguments: [OrderedQueueOverflow.refuse, .dropOldest, .wait])
+    func tasksThatCanNotFailStandBetweenTheWorkOfABoundedQueue(_ overflow: OrderedQueueOverflow) async throws {
         let queue = FIFOQueue(capacity: 2, whenFull: overflow), log = Shared([Int]())
         let door = await queue.stopAtDoor()
-        var tasks = [Task<Void, any Error>]()
+        var tasks = [Task<Void, Never>]()
         for number in 0..<12 {
             if number % 3 == 0 {
                 queue.enqueue { log.append(number) }
@@ -147,12 +147,30 @@ struct OrderedTaskTests {
                 tasks.append(Task(on: queue) { log.append(number) })
             }
         }
+        #expect(queue.waitingCount == (overflow == .dropOldest ? 10 : 9))
+        #expect(queue.beyondBoundCount == queue.waitingCount - 2)
         queue.shutdown()
         door.open()
-        for task in tasks { try await task.value }
+        for task in tasks { await task.value }
         try await queue.drain()
-        let kept = overflow == .refuse ? [0, 3] : [6, 9]
+        let kept = overflow == .dropOldest ? [6, 9] : [0]
         #expect(log.value == (0..<12).filter { $0 % 3 != 0 || kept.contains($0) })
+        #expect(queue.waitingCount == 0 && queue.beyondBoundCount == 0)
+    }
+
+    /// So a producer that starts tasks is held back by it.
+    @Test
+    func aFullQueueThatRefusesFailsTasksThatCanFail() async throws {
+        let queue = FIFOQueue(capacity: 2, whenFull: .refuse), log = Shared([Int]())
+        let door = await queue.stopAtDoor()
+        let tasks = (0..<5).map { number in Task<Void, any Error>(on: queue) { log.append(number) } }
+        for task in tasks[2...] { await #expect(throws: OrderedQueueError.full) { try await task.value } }
+        #expect(queue.waitingCount == 2 && queue.beyondBoundCount == 0)
+        door.open()
+        for task in tasks[..<2] { try await task.value }
+        #expect(log.value == [0, 1])
+        try await Task<Void, any Error>(on: queue) { log.append(5) }.value
+        #expect(queue.waitingCount == 0)
     }
 
     @Test
