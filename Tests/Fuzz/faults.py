@@ -60,7 +60,7 @@ FAULTS = [
     ("workqueue", "the last to come stands last", WQ_ORDER, "CSK_PLACE_FRONT ? -arrival : arrival;", "CSK_PLACE_FRONT ? arrival : arrival;"),
     ("workqueue", "suspended queues begin", WQ_ORDER, " && !queue->suspended;", ";"),
     ("workqueue", "the newest is dropped", WQ_ORDER, "    if (queue->first != NULL) return queue->first;\n", "    if (queue->first != NULL) return queue->last;\n"),
-    ("workqueue", "what is of its own turn is dropped", WQ_ORDER, "    return CSK_UNLIKELY(work->kind & WORK_STAYS) && queue->when_full == CSK_WORKQUEUE_DROP_OLDEST;", "    (void)queue, (void)work;\n    return false;"),
+    ("workqueue", "what is of its own turn is dropped", WQ_ORDER, "    return (work->kind & WORK_STAYS) && queue->when_full == CSK_WORKQUEUE_DROP_OLDEST;", "    (void)queue, (void)work;\n    return false;"),
     ("workqueue", "a barrier of its own turn is dropped", WQ_ORDER, "    if (work == NULL || !(work->kind & WORK_STAYS)) return work;\n", "    if (true) return work;\n"),
     ("workqueue", "nothing behind a barrier of its own turn is dropped", WQ_ORDER, "    for (work = queue->later_first; work", "    for (work = NULL; work"),
     ("workqueue", "shutting down cancels own turns", WQ_ORDER, "        int stays = (work->kind & WORK_STAYS) != 0;\n", "        int stays = 0;\n"),
