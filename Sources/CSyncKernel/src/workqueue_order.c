@@ -32,13 +32,12 @@ static list_t later_list(csk_workqueue_t *queue) { return (list_t){ &queue->late
 
 /* Passed over by who drops the oldest, which is the first of the list: such work has one rank, which the heap orders by arrival too. */
 static bool stands_apart(const csk_workqueue_t *queue, const csk_work_t *work) {
-    return CSK_UNLIKELY(work->kind & WORK_STAYS) && queue->when_full == CSK_WORKQUEUE_DROP_OLDEST;
+    return (work->kind & WORK_STAYS) && queue->when_full == CSK_WORKQUEUE_DROP_OLDEST;
 }
 
 static bool is_barrier(const csk_workqueue_t *queue, const csk_work_t *work) { return (work->kind & WORK_BARRIER) && queue->width > 1; }
 
-/* Its number of arrival is known. */
-static void place(csk_workqueue_t *queue, csk_work_t *work) {
+static void place_elsewhere(csk_workqueue_t *queue, csk_work_t *work) {
     if (queue->barrier != NULL) {
         append(later_list(queue), work, PLACE_LATER);
     } else if (is_barrier(queue, work)) {
@@ -50,6 +49,13 @@ static void place(csk_workqueue_t *queue, csk_work_t *work) {
         work->place = PLACE_RANKED;
         csk_heap_insert(&queue->ranked, &work->node);
     }
+}
+
+/* Its number of arrival is known. */
+static inline void place(csk_workqueue_t *queue, csk_work_t *work) {
+    bool plain = queue->barrier == NULL && !(work->kind & (WORK_BARRIER | WORK_STAYS)) && work->node.rank == csk_workqueue_rank(queue);
+    if (CSK_LIKELY(plain)) append(own_list(queue), work, PLACE_FIRST);
+    else place_elsewhere(queue, work);
 }
 
 void csk_work_arrange(csk_workqueue_t *queue, csk_work_t *work) {
