@@ -262,7 +262,7 @@ final class Blocked: Sendable {
 
     @Test func periodicWorkRunsUntilItIsCancelledByItself() {
         let queue = WorkQueue(label: "periodic"), count = Shared(), alive = Shared()
-        let handle = Shared<DelayedWork?>(nil)
+        let handle = Shared<DelayedWork?>(nil), cancelled = Flag()
         do {
             let tracked = Tracked(alive)
             let periodic = queue.async(every: .milliseconds(1)) {
@@ -272,10 +272,12 @@ final class Blocked: Sendable {
                 // Five periods may have passed before the handle is in its place.
                 waitUntil { handle.value != nil }
                 handle.value?.cancel()
+                cancelled.raise()
             }
             handle.access { $0 = periodic }
         }
-        waitUntil { count.value == 5 }
+        // Not when the fifth has been counted: the work still needs the handle then.
+        waitUntil { cancelled.isRaised }
         handle.access { $0 = nil }
         waitUntil { alive.value == 0 }
         #expect(count.value == 5)
