@@ -4,11 +4,11 @@ import CSyncKernel
 /// own task-local values, priority and cancellation.
 ///
 /// The object is the task's preferred executor for as long as that takes. Going there, the task is enqueued here, and its job becomes its
-/// place: whoever decides runs the job. A worker in its turn runs it up to the end of the body, where the task leaves for the executor
-/// that it came from, and the worker goes on. Whoever refuses, cancels or times out runs it as well, but then it leaves at once.
+/// place. A worker in its turn runs it up to the end of the body, where the task leaves for the executor
+/// that it came from, and the worker goes on. Whoever refuses, cancels or times out gives it to the pool of tasks.
 ///
 /// No continuation would do: one that is resumed before its task is suspended lets the task go on where it is, outside of the turn. A job exists only once
-/// the task is suspended, and nobody but who decides runs it. The object may not be used for a second wait.
+/// the task is suspended, and nobody but who gives the turn runs the body. The object may not be used for a second wait.
 ///
 /// Only the library's own code runs on the way in, on whichever thread enqueues, and on the way out. An executor that runs what
 /// it is given inside of its `enqueue` is the exception: what follows in its task then begins before the worker goes on.
@@ -92,8 +92,12 @@ class TurnWait: TaskWait, TaskExecutor, @unchecked Sendable {
         reference.release()
     }
 
-    /// Runs the task on this thread until it leaves: through the body, if that is the outcome. The caller keeps the object alive.
+    /// Runs the task on this thread until it leaves, through the body. The caller keeps the object alive.
+    ///
+    /// Where the turn was not given, the task goes on elsewhere: whoever cancels it holds the runtime's lock of its records, some of which it
+    /// would take away under the eyes of who walks them.
     final override func resume(with outcome: Int32) {
-        job.unsafelyUnwrapped.runSynchronously(on: asUnownedTaskExecutor())
+        let job = job.unsafelyUnwrapped
+        if outcome == 0 { job.runSynchronously(on: asUnownedTaskExecutor()) } else { globalConcurrentExecutor.enqueue(ExecutorJob(job)) }
     }
 }
