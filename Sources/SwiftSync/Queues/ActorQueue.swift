@@ -132,8 +132,8 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
     /// cancelled task keeps its place, and `work` runs with `Task.isCancelled` true: nothing else could be returned. Stops with a message before
     /// an actor was adopted, and after its end.
     public func enqueueAndWait<T: Sendable>(_ work: @Sendable (isolated ActorType) async -> T) async -> T {
-        let actor = storage.actorOrStop(), piece = storage.recordedPiece()
-        await storage.takeOwnTurn()
+        let actor = storage.actorOrStop(), piece = storage.recordedPiece(), place = storage.takeOwnPlace()
+        if !place.isGranted { await place.waitForGrant() }
         return await Self.run(in: storage, on: actor, piece, work)
     }
 
@@ -154,6 +154,7 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
         try await runInTurn(until: Deadline.after(timeout), work)
     }
 
+    @inline(__always)
     private func runInTurn<T: Sendable>(
         until deadline: Int64, _ work: @Sendable (isolated ActorType) async throws -> T
     ) async throws -> T {

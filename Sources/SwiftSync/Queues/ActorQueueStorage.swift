@@ -141,9 +141,9 @@ final class ActorQueueStorage: @unchecked Sendable {
         try await box.waitForGrant(of: letIn(kind), until: deadline)
     }
 
-    /// The same for a task that nothing keeps from its turn.
-    func takeOwnTurn() async {
-        await OrderedRefusal.never { () throws(OrderedQueueError) in try letIn(.own) }.waitForGrant()
+    /// A place that is not refused.
+    func takeOwnPlace() -> OrderedPlace {
+        OrderedRefusal.never { () throws(OrderedQueueError) in try letIn(.own) }
     }
 
     // MARK: - On the actor

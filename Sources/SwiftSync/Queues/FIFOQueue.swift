@@ -127,7 +127,7 @@ public final class FIFOQueue: Sendable {
     public func enqueueAndWait<T: Sendable>(_ work: @Sendable () async -> T) async -> T {
         if OrderedActivation.isInside(storage) { OrderedRefusal.stopWaitingForItself(storage.subject, "enqueueAndWait") }
         let piece = storage.recordedPiece()
-        await storage.takeOwnTurn()
+        if !storage.takeTurnIfFree() { await storage.waitForOwnTurn() }
         nonisolated(unsafe) var result: T?
         await storage.runInTurn(piece) { result = await work() }
         return result!
@@ -148,6 +148,7 @@ public final class FIFOQueue: Sendable {
         try await runInTurn(until: Deadline.after(timeout), work)
     }
 
+    @inline(__always)
     private func runInTurn<T: Sendable>(until deadline: Int64, _ work: @Sendable () async throws -> T) async throws -> T {
         let piece = storage.recordedPiece()
         try await storage.takeTurn(.refusable, until: deadline)

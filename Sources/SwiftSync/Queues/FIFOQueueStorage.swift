@@ -121,9 +121,8 @@ final class FIFOQueueStorage: @unchecked Sendable {
         try await box.waitForGrant(of: place, until: deadline)
     }
 
-    /// The same for a task that nothing keeps from its turn; the caller has looked whether it would wait for itself.
-    func takeOwnTurn() async {
-        if takeTurnIfFree() { return }
+    /// The same for a task that nothing keeps from its turn; it has looked whether the turn is free, and whether it would wait for itself.
+    func waitForOwnTurn() async {
         let place = OrderedPlace(.own)
         OrderedRefusal.never { () throws(OrderedQueueError) in try submit(place) }
         await place.waitForGrant()

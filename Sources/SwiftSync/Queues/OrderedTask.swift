@@ -45,7 +45,7 @@ enum OrderedTask {
         operation: @escaping @Sendable (isolated ActorType) async -> Success
     ) -> Task<Success, Never> {
         let storage = queue.storage, actor = storage.actorOrStop()
-        let piece = storage.recordedPiece(), place = OrderedRefusal.never { () throws(OrderedQueueError) in try storage.letIn(.own) }
+        let piece = storage.recordedPiece(), place = storage.takeOwnPlace()
         return start(name, priority) {
             tracked?.begin()
             defer { tracked?.end() }

@@ -44,7 +44,7 @@ extension ActorQueue {
     /// blocked meanwhile, as work that keeps the actor would do.
     func stop() async -> @Sendable () async -> Void {
         let actor = storage.actorOrStop()
-        await storage.takeOwnTurn()
+        await storage.takeOwnPlace().waitForGrant()
         return { [storage] in await Self.run(in: storage, on: actor, nil) { _ in } }
     }
 }
