@@ -4,9 +4,10 @@ enum OrderedRefusal {
     static func report(_ error: OrderedQueueError?, _ subject: @autoclosure () -> String, capacity: Int?) -> Bool {
         guard let error else { return true }
         let kind: SyncDiagnostics.Report.Kind = error == .full ? .refusedWhenFull : .refusedAfterClose
-        let reason = error == .full ? "is full, with its capacity of \(capacity ?? 0)" : "was shut down"
-        let message = "work was refused, and released without having run: the queue \(reason)"
-        SyncDiagnostics.report(kind, subject: subject(), message: message)
+        let reason = error == .full ? "is full" : "was shut down"
+        SyncDiagnostics.report(
+            kind, subject: subject(), message: "work was refused, and released without having run: the queue \(reason)",
+            bound: error == .full ? capacity : nil)
         return false
     }
 

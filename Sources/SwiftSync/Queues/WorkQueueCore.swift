@@ -73,7 +73,9 @@ struct WorkQueueCore: @unchecked Sendable {
             case EDEADLK: .wouldDeadlock
             default: .outOfResources
             }
-        SyncDiagnostics.report(kind, subject: "\(type) \(label)", message: "work was refused: \(String(cString: csk_status_text(status)))")
+        SyncDiagnostics.report(
+            kind, subject: "\(type) \(label)", message: "work was refused: \(String(cString: csk_status_text(status)))",
+            bound: kind == .refusedWhenFull ? Int(queue.pointee.capacity) : nil)
     }
 
     // MARK: - Waiting

@@ -31,7 +31,7 @@ extension HandlerSettingTests {
                 #expect(!queue.enqueue { mustNotRun() })
             }
             #expect(all.map(\.kind) == [.refusedWhenFull])
-            #expect(all.first?.message == "work was refused, and released without having run: the queue is full, with its capacity of 1")
+            #expect(all.first?.message == "work was refused, and released without having run: the queue is full (bound: 1)")
             door.open()
             try await queue.drain()
         }

@@ -93,12 +93,18 @@ import Testing
             func use(_ elements: BlockingPriorityQueue<Int>) async {
                 elements.push(1)
                 _ = elements.pop()
+                WorkQueue(label: "queue").sync {}
+                ConcurrentWorkQueue(label: "queue").sync(flags: .barrier) {}
+                ReadWriteCoordinator().drain()
             }
             """
-        let messages = ["use tryPush(_:priority:) or push(_:priority:timeout:)", "use tryPop() or pop(timeout:)"]
+        let messages = [
+            "use tryPush(_:priority:) or push(_:priority:timeout:)", "use tryPop() or pop(timeout:)", "use await run { }, or sync(timeout:)",
+            "use await run(flags:)", "try await suspending.drain()",
+        ]
         for (mode, kind) in [(5, "warning"), (6, "error")] {
             let said = try await Compiler.says(of: source, languageMode: mode)
-            #expect(said.map { $0.prefix { $0 != ":" } } == ["3", "4"])
+            #expect(said.map { $0.prefix { $0 != ":" } } == ["3", "4", "5", "6", "7"])
             #expect(zip(said, messages).allSatisfy { $0.contains("\(kind): ") && $0.contains("unavailable from asynchronous contexts") && $0.contains($1) })
         }
     }
@@ -140,7 +146,7 @@ import Testing
                 _ = elements.drain()
                 let queue = WorkQueue(label: "queue")
                 _ = try queue.sync(timeout: .seconds(1)) { 1 }
-                try queue.drain(timeout: .seconds(1))
+                try await queue.drain(timeout: .seconds(1))
                 await queue.drain()
             }
             """
