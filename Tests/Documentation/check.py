@@ -1,7 +1,7 @@
 """Compiles and runs every sample of the documentation; scripts/test-docs calls it from the root of the repository.
 
-A Swift sample becomes the body of one asynchronous throwing function in a package in .build-docs, its extensions stand before that
-function; a C sample becomes a program of its own.
+A Swift sample becomes the body of one throwing function in a package in .build-docs, its extensions stand before that function, which is
+asynchronous, and leaves the main thread to others, if the sample or its setup awaits; a C sample becomes a program of its own.
 Faults are reported with the file and the line of the document.
 
 A sample is a fenced block that begins with ```swift or ```c. What it needs but readers don't stands in comments before the fence:
@@ -221,7 +221,13 @@ def swift_file(index, sample):
         body.append(f'#sourceLocation(file: "{part.file}", line: {part.line})\n' + "\n".join(lines))
     head = "".join(f"import {name}\n" for name in sorted(imports))
     head += "".join(extensions)
-    return f"{head}\nfunc sample{index}() async throws {{\n" + "\n".join(body) + "\n#sourceLocation()\n}\n"
+    effects = "async throws" if awaits(sample) else "throws"
+    return f"{head}\nfunc sample{index}() {effects} {{\n" + "\n".join(body) + "\n#sourceLocation()\n}\n"
+
+
+def awaits(sample):
+    """Code without an await is compiled as what it is: a function that may block."""
+    return any(re.search(r"\bawait\b", re.sub(r"//.*", "", part.text)) for part in sample.parts())
 
 
 def print_faults(log):
@@ -244,7 +250,8 @@ def build_swift(samples):
     folder = BUILD / "package"
     sources = folder / "Sources/Samples"
     files = {f"Sample{index}.swift": swift_file(index, sample) for index, sample in enumerate(samples)}
-    cases = "".join(f'        case "{index}": try await sample{index}()\n' for index in range(len(samples)))
+    cases = "".join(
+        f'        case "{index}": try {"await " if awaits(sample) else ""}sample{index}()\n' for index, sample in enumerate(samples))
     files["Samples.swift"] = EXPECT + (
         "@main\nstruct Samples {\n    static func main() async throws {\n        switch CommandLine.arguments[1] {\n"
         f'{cases}        default: fatalError("there is no such sample")\n        }}\n    }}\n}}\n')
