@@ -15,6 +15,8 @@ static struct shared {
     uint32_t called;     /* functions of asynchronous waiters */
     int status[8];       /* with which status, by waiter */
     csk_gate_waiter_t waiters[4];
+    csk_gate_lane_t lane;
+    uint32_t blocks;     /* dispatched for the lane */
 } *shared;
 
 static inline void make_gate(uint32_t policy, uint32_t bypass_limit, uint32_t grace_us) {

@@ -14,7 +14,7 @@ from build import HERE, KERNEL, ROOT, build
 
 RECORD = os.path.join(HERE, "mutants_caught.txt")
 
-GATE, QUEUE, ASYNC, TIMER = "src/gate.c", "src/gate_queue.c", "src/gate_async.c", "src/timer.c"
+GATE, QUEUE, ASYNC, LANE, TIMER = "src/gate.c", "src/gate_queue.c", "src/gate_async.c", "src/gate_lane.c", "src/timer.c"
 POOL = "src/pool.c"
 WQ, WQ_ORDER, WQ_WAIT, DELAYED, BLOCK = "src/workqueue.c", "src/workqueue_order.c", "src/workqueue_wait.c", "src/delayed.c", "src/block.c"
 TLS, THREAD_EXIT = "src/tls.c", "src/thread_exit.c"
@@ -65,7 +65,7 @@ MUTANTS = [
     ("newcomer of lower rank may pass", QUEUE, "    return newcomer->rank > next->node.rank ||", "    return true || newcomer->rank > next->node.rank ||"),
     ("passes are not counted", QUEUE, "        gate->oldest_bypassed += granted ? 1 : 0;\n", ""),
     ("counts of passes do not move on", QUEUE, "        waiter->older->bypassed += waiter->bypassed + (granted ? 1 : 0);\n", ""),
-    ("the bypass limit is not looked at", QUEUE, "    return bypass_is_due(gate) ? gate->oldest : top;", "    return top;"),
+    ("the bypass limit is not looked at", QUEUE, "    return overdue != NULL ? overdue : top;", "    return top;"),
     ("bypass limit in the two-word form", QUEUE, "gate->policy != CSK_GATE_FAST || gate->bypass_limit != 0 ||", "gate->policy != CSK_GATE_FAST ||"),
     ("front places count up", GATE, "    waiter.node.ticket = (rank & 3) == CSK_PLACE_FRONT ? -ticket : ticket;", "    waiter.node.ticket = ticket;"),
     # Errors.
@@ -73,16 +73,16 @@ MUTANTS = [
     ("anybody may unlock", GATE, "    if (holder == 0 || (holder != csk_self() && holder != CSK_GATE_NOBODY)) return EPERM;\n", ""),
     ("the timeout is early", GATE, "        if (word == WORD_PARKED) return leave_queue(gate, self);", "        if (word == WORD_PARKED || deadline_ns != CSK_NEVER) return leave_queue(gate, self);"),
     # Callbacks.
-    ("cancelling takes out what was granted", ASYNC, "    bool queued = waiter->state == WAITER_QUEUED;", "    bool queued = waiter->state != WAITER_IDLE;"),
+    ("cancelling takes out what was granted", ASYNC, "    bool queued = waiter->state == WAITER_QUEUED, nobody", "    bool queued = waiter->state != WAITER_IDLE, nobody"),
     ("cancelling does not settle", ASYNC, "        csk_gate_finish(waiter, status, &effects);\n        csk_gate_settle(gate, &effects);", "        csk_gate_finish(waiter, status, &effects);"),
-    ("the deadline is not started", ASYNC, "            csk_timer_start(&waiter->deadline, waiter->deadline_ns, deadline_passed, gate);\n", ""),
+    ("the deadline is not started", ASYNC, "    csk_timer_start(&waiter->deadline, waiter->deadline_ns, deadline_passed, gate);\n", ""),
     ("the deadline outlives the waiter", QUEUE, "            csk_timer_cancel(&waiter->deadline);\n", ""),
     ("grace is not started for a later waiter", QUEUE, "    if (gate->pending != NULL) csk_gate_start_grace(gate);\n", ""),
-    ("grace is not started at a contended grant", QUEUE, "        if (gate->waiting != 0) csk_gate_start_grace(gate);\n", ""),
+    ("grace is not started at a contended grant", QUEUE, "        if (gate->waiters.root != NULL) csk_gate_start_grace(gate);\n", ""),
     ("grants are not pending", QUEUE, "        gate->pending = waiter;\n", ""),
-    ("grace takes back what was adopted", ASYNC, "    bool lost = gate->pending == waiter && next != NULL && next->node.rank != GATE_RANK_CLOSER;", "    bool lost = next != NULL && next->node.rank != GATE_RANK_CLOSER;"),
-    ("grace takes back for nobody", ASYNC, "    bool lost = gate->pending == waiter && next != NULL && next->node.rank != GATE_RANK_CLOSER;", "    bool lost = gate->pending == waiter && next != NULL;"),
-    ("grace does not publish", ASYNC, "        csk_gate_grant_to(gate, next, &effects);\n        csk_gate_publish(gate);", "        csk_gate_grant_to(gate, next, &effects);"),
+    ("grace takes back what was adopted", ASYNC, "    bool lost = gate->pending == waiter && is_over(gate, waiter)", "    bool lost = true"),
+    ("grace takes back for nobody", ASYNC, "    if (lost) lost = (next != NULL && next->node.rank != GATE_RANK_CLOSER)", "    if (lost) lost = next != NULL"),
+    ("grace does not publish", ASYNC, "        csk_gate_grant_to(gate, csk_gate_next(gate), &effects);\n        csk_gate_publish(gate);", "        csk_gate_grant_to(gate, csk_gate_next(gate), &effects);"),
     ("adoption leaves the grant pending", ASYNC, "        if (gate->pending == waiter) gate->pending = NULL;\n", ""),
     ("adoption leaves the clock running", ASYNC, "    if (stop_grace) csk_timer_cancel(&waiter->grace);\n", ""),
     ("a pending grant can be unlocked", GATE, "    if (holder == CSK_GATE_NOBODY && !may_leave_for_nobody(gate)) return EPERM;\n", ""),
@@ -90,10 +90,23 @@ MUTANTS = [
     ("closing does not wait for lost grants", QUEUE, "    if (top->node.rank == GATE_RANK_CLOSER) return gate->lost_grants == 0 ? top : NULL;\n", ""),
     ("a closer enters past lost grants", QUEUE, "    if (next == NULL) return newcomer->rank != GATE_RANK_CLOSER || gate->lost_grants == 0;", "    if (next == NULL) return true;"),
     ("forgetting does not settle", ASYNC, "    csk_gate_settle(gate, &effects);\n    /* The closing waiter shows now", "    /* The closing waiter shows now"),
-    ("who forgets does not look again", ASYNC, "    if (look_again) csk_gate_look_again(gate);\n", ""),
+    ("who forgets does not look again", ASYNC, "    csk_gate_perform(&effects);\n    if (look_again) csk_gate_look_again(gate);\n", "    csk_gate_perform(&effects);\n"),
     ("who relocks takes the hidden closer for one that shows", ASYNC, "bool first = csk_gate_shows_nobody(gate), inserted = false;", "bool first = gate->waiters.root == NULL && !csk_gate_is_one_word(gate), inserted = false;"),
     ("a due function is not in use", ASYNC, "    if (csk_load(&waiter->due, CSK_RELAXED)) return true;\n", ""),
-    ("due is never over", "src/trampoline.c", "        csk_store(&waiter->due, 0, CSK_RELAXED);\n", ""),
+    ("whoever comes takes the granted one", LANE, "lane->forced || !comes_before(first, lane->front) ? lane->front : first;", "lane->front;"),
+    ("a lane shows all of its waiters' order wrongly", LANE, "    if (lane->front != NULL && !comes_before(first, lane->front)) return;\n", "    if (lane->front != NULL) return;\n"),
+    ("a stalled lane shows", LANE, "    if (lane->granted || lane->stalled || first == NULL) return;", "    if (lane->granted || first == NULL) return;"),
+    ("later tasks pass a lost one", LANE, "    if (lost != NULL && !comes_before(first, lost)) return;\n", ""),
+    ("a lane is granted past its stall", LANE, "    return !lane->stalled && (lost == NULL || comes_before(newcomer, lost));", "    return true;"),
+    ("a stalled lane does not keep the closer", LANE, "    csk_gate_count_lost(gate, 1);\n    if (lane->function", "    if (lane->function"),
+    ("a lane's deadline does not count again", LANE, "    csk_gate_start_deadline(gate, waiter);\n", ""),
+    ("begin leaves the next unshown", LANE, "    if (begun.first != NULL) begun.clocks = give_back(gate, begun.first, true);\n    show_first(gate, lane);\n", "    if (begun.first != NULL) begun.clocks = give_back(gate, begun.first, true);\n"),
+    ("begin does not settle", LANE, "    show_first(gate, lane);\n    csk_gate_settle(gate, &effects);\n    /* Where", "    show_first(gate, lane);\n    /* Where"),
+    ("a task keeps its grant against a higher rank", LANE, "(has_grant(gate, waiter) && csk_gate_lane_has_better(lane))", "false"),
+    ("relock passes no grant", LANE, "        if (granted) pass_grant(gate, waiter->lane, &effects);\n        else show_first", "        if (!granted) show_first"),
+    ("forget passes no grant", LANE, "    if (granted && !pass_grant(gate, waiter->lane, &effects)) {", "    if (granted) {\n        end_grant(gate, waiter->lane);"),
+    ("goes on without publishing", LANE, "            csk_gate_grant_to(gate, next, &effects);\n            csk_gate_publish(gate);\n", "            csk_gate_grant_to(gate, next, &effects);\n"),
+    ("due is never over", "src/trampoline.c", "    csk_store(&waiter->due, 0, CSK_RELAXED);\n", ""),
     ("functions nest", "src/trampoline.c", "    if (ready.depth > 1) {\n        ready.depth--;\n        return;\n    }\n", ""),
     # The queue lock.
     ("queue lock wakes nobody", LOCK, "    if (CSK_UNLIKELY(csk_exchange(lock, 0u, CSK_SEQ_CST) == 2)) csk_platform_wake(lock, 1);", "    csk_exchange(lock, 0u, CSK_SEQ_CST);"),
@@ -356,7 +369,7 @@ CAUGHT = re.compile(r"^(\w+) (?:(random|exhaustive) (\d+) |crashed )")
 # The clients that can notice, by the beginning of the file's name; all where none is named.
 CLIENTS = {
     "rwlock": ["rwlock_*", "pool_*"], "reads": ["rwlock_*"], "pool": ["pool_*"], "workqueue": ["workqueue_*"], "delayed": ["delayed_*"], "pqueue": ["pqueue_*"], "rcu": ["rcu_*"], "tls": ["tls_*"], "block": ["block_*"], "thread": ["tls_*"],
-    "gate": ["gate_*", "async_*", "adopt_*", "close_*", "mutex_*"],
+    "gate": ["gate_*", "async_*", "adopt_*", "close_*", "mutex_*", "lane_*"],
 }
 
 

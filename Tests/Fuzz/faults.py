@@ -29,7 +29,7 @@ FAULTS = [
     ("gate", "a cancelled waiter's function is lost", ASYNC, "        csk_gate_finish(waiter, status, &effects);\n", "        if (status != ECANCELED) csk_gate_finish(waiter, status, &effects);\n"),
     ("gate", "cancelling one that does not wait is 0", ASYNC, "ECANCELED) ? 0 : EBUSY;", "ECANCELED) ? 0 : 0;"),
     ("gate", "re-entry times out", GATE, "    if (csk_gate_holder(gate) == self) return EDEADLK;\n", ""),
-    ("gate", "the bypass limit is one too high", QUEUE, "gate->oldest_bypassed >= gate->bypass_limit", "gate->oldest_bypassed > gate->bypass_limit"),
+    ("gate", "the bypass limit is one too high", QUEUE, "passed >= gate->bypass_limit", "passed > gate->bypass_limit"),
     ("gate", "closing does not wait for lost grants", QUEUE, "return gate->lost_grants == 0 ? top : NULL;", "return top;"),
     ("gate", "the second grace is no longer", ASYNC, "longest_grace_ns : waiter->grace_ns * 2;", "longest_grace_ns : waiter->grace_ns;"),
     ("gate", "a closed gate can be locked", GATE, "    int status = gate->closed ? ESHUTDOWN : enter", "    int status = enter"),

@@ -135,7 +135,7 @@ static bool try_designated(csk_gate_t *gate, csk_gate_waiter_t *self) {
         }
         if (entered || give_up) csk_gate_settle(gate, &effects);
         csk_queue_unlock(&gate->queue_lock);
-        csk_gate_perform(&effects);
+        csk_gate_perform_waiting(&effects);
         if (give_up) csk_gate_look_again(gate);
         if (entered || give_up) return entered;
         watch_gate(gate, self);
@@ -197,7 +197,7 @@ static int enter_or_wait(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns,
     if (!closed && !entered) csk_gate_insert(gate, &waiter);
     csk_gate_settle(gate, &effects);
     csk_queue_unlock(&gate->queue_lock);
-    csk_gate_perform(&effects);
+    csk_gate_perform_waiting(&effects);
     if (closed) return ESHUTDOWN;
     if (entered) return 0;
     if (first) csk_gate_look_again(gate);

@@ -14,19 +14,48 @@ static csk_gate_waiter_t *waiter_of_grace(csk_timer_t *timer) {
 static bool take_out(csk_gate_t *gate, csk_gate_waiter_t *waiter, int status) {
     csk_gate_effects_t effects = { 0 };
     csk_queue_lock(&gate->queue_lock);
-    bool queued = waiter->state == WAITER_QUEUED;
+    bool queued = waiter->state == WAITER_QUEUED, nobody = csk_gate_shows_nobody(gate);
     if (queued) {
         csk_gate_remove(gate, waiter);
         waiter->state = WAITER_IDLE;
         csk_gate_finish(waiter, status, &effects);
         csk_gate_settle(gate, &effects);
     }
+    /* The last of a lane that waits for its queue has gone: the closing waiter shows now, and is the first that does. */
+    bool look_again = queued && nobody && !csk_gate_shows_nobody(gate);
     csk_queue_unlock(&gate->queue_lock);
+    if (look_again) csk_gate_look_again(gate);
     csk_gate_perform(&effects);
     return queued;
 }
 
 static void deadline_passed(csk_timer_t *timer, void *context) { take_out(context, csk_waiter_of_deadline(timer), ETIMEDOUT); }
+
+void csk_gate_start_deadline(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
+    if (waiter->deadline_ns == CSK_NEVER) return;
+    waiter->deadline_started = 1;
+    /* It may run still, from before a grant that is over. */
+    csk_timer_start(&waiter->deadline, waiter->deadline_ns, deadline_passed, gate);
+}
+
+/* Whether the pending grant may be taken back now. Where its lane's function has not been called, that one starts the clock anew; where
+ * this was an earlier grant's clock, it runs on. */
+static bool is_over(csk_gate_t *gate, csk_gate_waiter_t *pending) {
+    uint8_t due = 1;
+    if (pending->lane != NULL && (csk_cas(&pending->lane->due, &due, 2, CSK_ACQ_REL) || due != 0)) return false;
+    if (csk_platform_now() >= pending->granted_ns + pending->grace_ns) return true;
+    csk_gate_start_grace(gate);
+    return false;
+}
+
+void csk_gate_restart_grace(csk_gate_t *gate) {
+    csk_queue_lock(&gate->queue_lock);
+    if (gate->pending != NULL && gate->waiters.root != NULL) {
+        gate->pending->granted_ns = csk_platform_now();
+        csk_gate_start_grace(gate);
+    }
+    csk_queue_unlock(&gate->queue_lock);
+}
 
 /* A grant was not adopted in time. If others wait it goes to the next of them; the waiter keeps its ticket. */
 static void grace_ended(csk_timer_t *timer, void *context) {
@@ -38,18 +67,23 @@ static void grace_ended(csk_timer_t *timer, void *context) {
     csk_queue_lock(&gate->queue_lock);
     waiter->grace_started = 0;
     csk_gate_waiter_t *next = csk_gate_next(gate);
-    bool lost = gate->pending == waiter && next != NULL && next->node.rank != GATE_RANK_CLOSER;
+    bool lost = gate->pending == waiter && is_over(gate, waiter), newly_waits = false;
+    if (lost) lost = (next != NULL && next->node.rank != GATE_RANK_CLOSER) || csk_gate_lane_has_better(waiter->lane);
     if (lost) {
         rank = waiter->node.rank;
         since_ns = waiter->since_ns;
-        gate->pending = NULL;
-        gate->lost_grants++;
-        waiter->state = WAITER_LOST;
         waiter->grace_ns = waiter->grace_ns > longest_grace_ns / 2 ? longest_grace_ns : waiter->grace_ns * 2;
-        csk_gate_grant_to(gate, next, &effects);
+        if (waiter->lane != NULL) newly_waits = csk_gate_lane_lose(gate, waiter);
+        else {
+            gate->pending = NULL;
+            csk_gate_count_lost(gate, 1);
+            waiter->state = WAITER_LOST;
+        }
+        csk_gate_grant_to(gate, csk_gate_next(gate), &effects);
         csk_gate_publish(gate);
     }
     csk_queue_unlock(&gate->queue_lock);
+    if (newly_waits) csk_observe_wait(CSK_EVENT_WAIT_BEGIN, gate, rank, 0, 0);
     if (lost) csk_observe_wait(CSK_EVENT_GRANT_LOST, gate, rank, since_ns, 0);
     csk_gate_perform(&effects);
 }
@@ -66,18 +100,19 @@ enum { GRANTED_AT_ONCE, INSERTED, INSERTED_FIRST };
 /* Under the queue lock: grants the gate to a waiter that may have it now, or queues it. */
 static int grant_or_insert(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_gate_effects_t *effects) {
     bool first = csk_gate_shows_nobody(gate), inserted = false;
-    if (csk_gate_may_pass(gate, &waiter->node) && csk_gate_take(gate, CSK_GATE_NOBODY)) {
-        csk_gate_count_pass(gate);
+    csk_gate_lane_t *lane = waiter->lane;
+    if ((lane == NULL || csk_gate_lane_is_open(lane, waiter)) && csk_gate_may_pass(gate, &waiter->node) && csk_gate_take(gate, CSK_GATE_NOBODY)) {
+        if (lane != NULL) {
+            csk_gate_link(gate, waiter);
+            csk_gate_lane_grant(gate, waiter);
+        } else csk_gate_count_pass(gate);
         waiter->has_waited = 0;
         csk_gate_mark_granted(gate, waiter, effects);
     } else {
         inserted = true;
         waiter->has_waited = 1;
         csk_gate_insert(gate, waiter);
-        if (waiter->deadline_ns != CSK_NEVER) {
-            waiter->deadline_started = 1;
-            csk_timer_start(&waiter->deadline, waiter->deadline_ns, deadline_passed, gate);
-        }
+        csk_gate_start_deadline(gate, waiter);
     }
     csk_gate_settle(gate, effects);
     return !inserted ? GRANTED_AT_ONCE : first ? INSERTED_FIRST : INSERTED;
@@ -101,6 +136,7 @@ static bool is_in_use(const csk_gate_waiter_t *waiter) {
 typedef struct {
     csk_gate_function_t function;
     void *context;
+    csk_gate_lane_t *lane;
     csk_rank_t rank;
     int64_t deadline_ns;
     bool adoptable, closing;
@@ -118,6 +154,7 @@ static int queue_waiter(csk_gate_t *gate, csk_gate_waiter_t *waiter, const reque
         int64_t ticket = ++gate->next_ticket;
         waiter->function = request->function;
         waiter->context = request->context;
+        waiter->lane = request->lane;
         waiter->deadline_ns = request->deadline_ns;
         waiter->since_ns = since_ns;
         waiter->adoptable = request->adoptable;
@@ -143,7 +180,17 @@ int csk_gate_lock_async_ranked(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_
         if (error != 0) return error;
     }
     csk_gate_prepare(gate);
-    request_t request = { function, context, rank, deadline_ns, adoptable, false };
+    request_t request = { function, context, NULL, rank, deadline_ns, adoptable, false };
+    return queue_waiter(gate, waiter, &request);
+}
+
+int csk_gate_lock_lane(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_rank_t rank, int64_t deadline_ns, csk_gate_lane_t *lane,
+                       csk_gate_function_t function, void *context) {
+    if (function == NULL || lane == NULL || !csk_gate_is_rank(rank)) return EINVAL;
+    int error = csk_timer_prepare();
+    if (error != 0) return error;
+    csk_gate_prepare(gate);
+    request_t request = { function, context, lane, rank, deadline_ns, true, false };
     return queue_waiter(gate, waiter, &request);
 }
 
@@ -155,7 +202,7 @@ int csk_gate_lock_async(csk_gate_t *gate, csk_gate_waiter_t *waiter, int32_t pri
 int csk_gate_close(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_gate_function_t function, void *context) {
     if (function == NULL) return EINVAL;
     csk_gate_prepare(gate);
-    request_t request = { function, context, GATE_RANK_CLOSER, CSK_NEVER, false, true };
+    request_t request = { function, context, NULL, GATE_RANK_CLOSER, CSK_NEVER, false, true };
     return queue_waiter(gate, waiter, &request);
 }
 
@@ -164,6 +211,7 @@ int csk_gate_cancel(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
 }
 
 int csk_gate_adopt(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
+    if (waiter->lane != NULL) return csk_gate_lane_adopt(gate, waiter);
     csk_queue_lock(&gate->queue_lock);
     int status = waiter->state == WAITER_GRANTED ? 0 : waiter->state == WAITER_LOST ? EAGAIN : EINVAL;
     /* A waiter whose grant was unlocked already must not take the gate from whoever has it now, or will have by adopting. */
@@ -185,11 +233,12 @@ int csk_gate_adopt(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
 static bool settle_lost(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
     if (waiter->state != WAITER_LOST) return false;
     waiter->state = WAITER_IDLE;
-    gate->lost_grants--;
+    csk_gate_count_lost(gate, -1);
     return true;
 }
 
 int csk_gate_relock_async(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
+    if (waiter->lane != NULL) return csk_gate_lane_relock(gate, waiter);
     csk_gate_effects_t effects = { 0 };
     csk_queue_lock(&gate->queue_lock);
     bool lost = settle_lost(gate, waiter);
@@ -202,6 +251,7 @@ int csk_gate_relock_async(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
 }
 
 int csk_gate_forget(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
+    if (waiter->lane != NULL) return csk_gate_lane_forget(gate, waiter);
     csk_gate_effects_t effects = { 0 };
     csk_queue_lock(&gate->queue_lock);
     bool lost = settle_lost(gate, waiter), first = csk_gate_shows_nobody(gate);

@@ -12,30 +12,41 @@ void csk_gate_decide_form(csk_gate_t *gate) {
     csk_queue_unlock(&gate->queue_lock);
 }
 
-static csk_gate_waiter_t *waiter_of(csk_heap_node_t *node) { return (csk_gate_waiter_t *)node; }
+/* The oldest that has been passed too often and that can be granted. Counts grow with age, so the walk ends at the first that has not. */
+static csk_gate_waiter_t *find_overdue(const csk_gate_t *gate) {
+    uint32_t passed = gate->oldest_bypassed;
+    csk_gate_waiter_t *waiter = gate->oldest;
+    while (waiter != NULL && passed >= gate->bypass_limit) {
+        /* The closing waiter is passed by those that lost a grant and queue again behind it: it comes after them all the same. */
+        if (waiter->node.rank == GATE_RANK_CLOSER) return NULL;
+        if (csk_gate_lane_lets_through(waiter)) return waiter;
+        passed -= waiter->bypassed;
+        waiter = waiter->newer == gate->oldest ? NULL : waiter->newer;
+    }
+    return NULL;
+}
 
-static bool bypass_is_due(const csk_gate_t *gate) {
-    /* The closing waiter is passed by those that lost a grant and queue again behind it: it comes after them all the same. */
-    return gate->bypass_limit != 0 && gate->oldest != NULL && gate->oldest_bypassed >= gate->bypass_limit &&
-           gate->oldest->node.rank != GATE_RANK_CLOSER;
+csk_gate_waiter_t *csk_gate_overdue(const csk_gate_t *gate) {
+    return CSK_LIKELY(gate->bypass_limit == 0) ? NULL : find_overdue(gate);
 }
 
 csk_gate_waiter_t *csk_gate_next(const csk_gate_t *gate) {
-    csk_gate_waiter_t *top = waiter_of(csk_heap_top(&gate->waiters));
+    csk_gate_waiter_t *top = csk_waiter_of_node(csk_heap_top(&gate->waiters));
     if (top == NULL) return NULL;
     if (top->node.rank == GATE_RANK_CLOSER) return gate->lost_grants == 0 ? top : NULL;
-    return bypass_is_due(gate) ? gate->oldest : top;
+    csk_gate_waiter_t *overdue = csk_gate_overdue(gate);
+    return overdue != NULL ? overdue : top;
 }
 
 bool csk_gate_wants_hand_over(const csk_gate_t *gate, const csk_gate_waiter_t *next) {
-    return gate->policy == CSK_GATE_STRICT || gate->hand_over || next->function != NULL || bypass_is_due(gate);
+    return gate->policy == CSK_GATE_STRICT || gate->hand_over || next->function != NULL || csk_gate_overdue(gate) != NULL;
 }
 
 bool csk_gate_may_pass(const csk_gate_t *gate, const csk_heap_node_t *newcomer) {
     const csk_gate_waiter_t *next = csk_gate_next(gate);
     if (next == NULL) return newcomer->rank != GATE_RANK_CLOSER || gate->lost_grants == 0;
     /* Under STRICT a gate with waiters is never free. */
-    if (gate->hand_over || bypass_is_due(gate)) return false;
+    if (gate->hand_over || csk_gate_overdue(gate) != NULL) return false;
     return newcomer->rank > next->node.rank ||
            (newcomer->rank == next->node.rank && (next->function == NULL || newcomer->ticket < next->node.ticket));
 }
@@ -62,10 +73,8 @@ void csk_gate_count_pass(csk_gate_t *gate) {
     gate->oldest_bypassed++;
 }
 
-void csk_gate_insert(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
-    waiter->state = WAITER_QUEUED;
+void csk_gate_link(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
     waiter->bypassed = 0;
-    csk_heap_insert(&gate->waiters, &waiter->node);
     if (gate->oldest == NULL) {
         waiter->older = waiter->newer = waiter;
         gate->oldest = waiter;
@@ -76,14 +85,9 @@ void csk_gate_insert(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
         newest->newer = waiter;
         gate->oldest->older = waiter;
     }
-    gate->waiting++;
-    if (gate->pending != NULL) csk_gate_start_grace(gate);
 }
 
-static void unlink_waiter(csk_gate_t *gate, csk_gate_waiter_t *waiter, bool granted) {
-    /* The next in order asked for the hand-over; others that give up must not take it from that one. */
-    if (granted || csk_gate_next(gate) == waiter) gate->hand_over = 0;
-    csk_heap_remove(&gate->waiters, &waiter->node);
+void csk_gate_unlink(csk_gate_t *gate, csk_gate_waiter_t *waiter, bool granted) {
     if (waiter == gate->oldest) {
         gate->oldest_bypassed -= waiter->bypassed;
         gate->oldest = waiter->newer == waiter ? NULL : waiter->newer;
@@ -93,11 +97,37 @@ static void unlink_waiter(csk_gate_t *gate, csk_gate_waiter_t *waiter, bool gran
     }
     waiter->older->newer = waiter->newer;
     waiter->newer->older = waiter->older;
+}
+
+void csk_gate_show(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
+    csk_heap_insert(&gate->waiters, &waiter->node);
+    if (gate->pending != NULL) csk_gate_start_grace(gate);
+}
+
+void csk_gate_insert(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
+    waiter->state = WAITER_QUEUED;
+    csk_gate_link(gate, waiter);
+    gate->waiting++;
+    if (csk_gate_lane_of(waiter) != NULL) csk_gate_lane_put(gate, waiter);
+    else csk_gate_show(gate, waiter);
+}
+
+/* The waiters of a lane stay among the arrivals until they begin: a grant that is taken back has passed nobody. */
+static void take(csk_gate_t *gate, csk_gate_waiter_t *waiter, bool granted) {
+    /* The next in order asked for the hand-over; others that give up must not take it from that one. */
+    if (granted || csk_gate_next(gate) == waiter) gate->hand_over = 0;
     gate->waiting--;
+    if (csk_gate_lane_of(waiter) != NULL) {
+        csk_gate_lane_take(gate, waiter, granted);
+        if (!granted) csk_gate_unlink(gate, waiter, false);
+        return;
+    }
+    csk_heap_remove(&gate->waiters, &waiter->node);
+    csk_gate_unlink(gate, waiter, granted);
     if (csk_load(&waiter->word, CSK_RELAXED) == WORD_TRY) gate->designated = 0;
 }
 
-void csk_gate_remove(csk_gate_t *gate, csk_gate_waiter_t *waiter) { unlink_waiter(gate, waiter, false); }
+void csk_gate_remove(csk_gate_t *gate, csk_gate_waiter_t *waiter) { take(gate, waiter, false); }
 
 static void tell(csk_gate_waiter_t *waiter, uint32_t word, csk_gate_effects_t *effects) {
     if (csk_exchange(&waiter->word, word, CSK_ACQ_REL) == WORD_PARKED) effects->wake = &waiter->word;
@@ -106,6 +136,8 @@ static void tell(csk_gate_waiter_t *waiter, uint32_t word, csk_gate_effects_t *e
 void csk_gate_finish(csk_gate_waiter_t *waiter, int status, csk_gate_effects_t *effects) {
     waiter->status = status;
     waiter->next_ready = NULL;
+    /* A grant that needs no function leaves its clocks running. */
+    waiter->timers = waiter->grace_started && waiter->state != WAITER_GRANTED;
     csk_store(&waiter->due, 1, CSK_RELAXED);
     csk_gate_waiter_t **last = &effects->ready;
     while (*last != NULL) last = &(*last)->next_ready;
@@ -121,11 +153,14 @@ void csk_gate_mark_granted(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_gate
     }
     if (waiter->adoptable) {
         gate->pending = waiter;
-        waiter->grace_started = 0;
         waiter->granted_ns = csk_platform_now();
-        if (gate->waiting != 0) csk_gate_start_grace(gate);
+        if (gate->waiters.root != NULL) csk_gate_start_grace(gate);
     }
-    csk_gate_finish(waiter, 0, effects);
+    csk_gate_lane_t *lane = waiter->lane;
+    if (lane != NULL && lane->function != NULL) {
+        csk_store(&lane->due, 1, CSK_RELAXED);
+        effects->lane = lane;
+    } else csk_gate_finish(waiter, 0, effects);
 }
 
 static uint64_t holder_of(const csk_gate_waiter_t *waiter) {
@@ -134,7 +169,9 @@ static uint64_t holder_of(const csk_gate_waiter_t *waiter) {
 
 /* Gives the gate, which the caller holds or has just taken for it, to a queued waiter. */
 void csk_gate_grant_to(csk_gate_t *gate, csk_gate_waiter_t *next, csk_gate_effects_t *effects) {
-    unlink_waiter(gate, next, true);
+    bool forced = csk_gate_overdue(gate) == next;
+    take(gate, next, true);
+    if (csk_gate_lane_of(next) != NULL) next->lane->forced = forced;
     csk_gate_transfer(gate, holder_of(next));
     csk_gate_mark_granted(gate, next, effects);
 }
@@ -184,7 +221,14 @@ void csk_gate_perform(csk_gate_effects_t *effects) {
             waiter->deadline_started = 0;
             csk_timer_cancel(&waiter->deadline);
         }
+        if (waiter->timers) csk_timer_cancel(&waiter->grace);
         if (waiter->has_waited) csk_observe_wait(CSK_EVENT_WAIT_END, waiter->object, waiter->node.rank, waiter->since_ns, waiter->status);
     }
-    csk_trampoline_run(effects->ready);
+    csk_trampoline_run(effects->ready, effects->lane);
+}
+
+void csk_gate_perform_waiting(csk_gate_effects_t *effects) {
+    csk_trampoline_begin_wait();
+    csk_gate_perform(effects);
+    csk_trampoline_end_wait();
 }

@@ -163,6 +163,8 @@ int csk_timer_start(csk_timer_t *timer, int64_t deadline_ns, csk_timer_function_
     return 0;
 }
 
+bool csk_timer_is_current(void) { return is_timer_thread; }
+
 int csk_timer_cancel(csk_timer_t *timer) {
     csk_queue_lock(&timers.lock);
     int status = ENOENT;

@@ -43,8 +43,11 @@ public struct AsyncSchedule<Value>: @unchecked Sendable {
 ///
 /// None blocks the caller, and a command that waits occupies no thread; they may be called from anywhere but signal handlers.
 /// Failures reach the closure: `.timedOut` where the schedule has a timeout, `.valueContainerDeinited` once the value's owner is gone.
-/// With n that wait, a command is O(log n) amortized. A command whose queue has not begun it 1 ms after it
-/// was its turn lets others pass that wait, and begins when its queue gets to it. Each costs two allocations and a dispatch.
+/// With n that wait, a command is O(log n) amortized. Each costs two to four allocations and at most one dispatch.
+///
+/// Commands that are performed on one queue begin in order, always: by priority, then by arrival, among those that have not begun. If
+/// their queue has not begun the next one within 1 ms of its turn, waiters of other queues, of executors, and threads go first; it is
+/// next again as soon as its queue comes to it. Two `DispatchQueue` objects of one dispatch queue count as one.
 @frozen
 public struct AsyncCommands<Value>: @unchecked Sendable {
     @usableFromInline let schedule: AsyncSchedule<Value>
@@ -67,9 +70,8 @@ extension AsyncCommands where Value: Sendable {
     public func get(completion commandClosure: (@Sendable (Result<Value, QueueSafeValueError>) -> Void)?) {
         guard let commandClosure else { return }
         submit { command, error in
-            if let error { return commandClosure(.failure(error)) }
-            commandClosure(.success(command.box.value.pointee))
-            command.leaveLast()
+            commandClosure(error.map { .failure($0) } ?? .success(command.box.value.pointee))
+            return .leave
         }
     }
 
@@ -81,8 +83,13 @@ extension AsyncCommands where Value: Sendable {
     ) {
         guard let commandClosure else { return }
         submit { command, error in
-            if let error { return commandClosure(.failure(error), {}) }
-            command.leaveOnCompletion({ done in commandClosure(.success(command.box.value.pointee), done) }) { $0.leave() }
+            if let error {
+                commandClosure(.failure(error), {})
+                return .isSeenTo
+            }
+            return command.leaveOnCompletion({ done in commandClosure(.success(command.box.value.pointee), done) }) { command, _ in
+                command.leave()
+            }
         }
     }
 
@@ -90,12 +97,16 @@ extension AsyncCommands where Value: Sendable {
     @preconcurrency
     public func set(newValue: Value, completion commandClosure: (@Sendable (Result<Value, QueueSafeValueError>) -> Void)? = nil) {
         submit { command, error in
-            if let error { commandClosure?(.failure(error)); return }
+            if let error {
+                commandClosure?(.failure(error))
+                return .isSeenTo
+            }
             let old = command.box.value.move()
             command.box.value.initialize(to: newValue)
             command.leave()
             withExtendedLifetime(old) {}
             commandClosure?(.success(newValue))
+            return .isSeenTo
         }
     }
 
@@ -107,18 +118,22 @@ extension AsyncCommands where Value: Sendable {
         completion commandClosure: (@Sendable (Result<Value, QueueSafeValueError>) -> Void)? = nil
     ) {
         submit { command, error in
-            if let error { commandClosure?(.failure(error)); return }
+            if let error {
+                commandClosure?(.failure(error))
+                return .isSeenTo
+            }
             accessClosure?(&command.box.value.pointee)
-            guard let commandClosure else { return command.leaveLast() }
+            guard let commandClosure else { return .leave }
             let updated = command.box.value.pointee
             command.leave()
             commandClosure(.success(updated))
+            return .isSeenTo
         }
     }
 
     /// Runs `accessClosure` on the value, holds the section until the closure's second argument is called, from whatever thread,
-    /// leaves it, and runs `commandClosure` with what the value was then. `inout` access itself ends with the closure, and so
-    /// does its thread's hold: a sync command from there waits. A nil `accessClosure` completes at once.
+    /// leaves it there, and runs `commandClosure`, on the queue, with what the value was then. `inout` access itself ends with the closure, and
+    /// so does its thread's hold: a sync command from there waits. A nil `accessClosure` completes at once.
     @preconcurrency
     public func set(
         manualCompletion accessClosure: (@Sendable (inout Value, @escaping CommandCompletionClosure) -> Void)?,
@@ -126,11 +141,15 @@ extension AsyncCommands where Value: Sendable {
     ) {
         guard let accessClosure else { return set(accessClosure: nil, completion: commandClosure) }
         submit { command, error in
-            if let error { commandClosure?(.failure(error)); return }
-            command.leaveOnCompletion({ done in accessClosure(&command.box.value.pointee, done) }) { command in
+            if let error {
+                commandClosure?(.failure(error))
+                return .isSeenTo
+            }
+            return command.leaveOnCompletion({ done in accessClosure(&command.box.value.pointee, done) }) { command, onQueue in
                 let updated = command.box.value.pointee
                 command.leave()
-                commandClosure?(.success(updated))
+                guard let commandClosure else { return }
+                if onQueue { commandClosure(.success(updated)) } else { command.lane.dispatch { commandClosure(.success(updated)) } }
             }
         }
     }

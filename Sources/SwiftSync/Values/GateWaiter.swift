@@ -1,63 +1,102 @@
 import CSyncKernel
+import Dispatch
 
-/// An asynchronous waiter at a gate, whose subclasses say what happens when it is resolved.
+/// Who waits at a gate by a ``GateWaiter``.
+protocol GateWaiterOwner: AnyObject, Sendable {
+    /// The gate is the owner's (0), or never will be. Called once for each acceptance, outside of all of the kernel's states: it may
+    /// block, and run and release whatever code of users.
+    func gateResolved(_ status: Int32)
+}
+
+/// An asynchronous waiter at a gate, in memory of its own, which its owner frees.
 ///
-/// The kernel holds one reference from the moment that it accepts the waiter until it resolves it.
-class GateWaiter {
-    private let waiter: UnsafeMutablePointer<csk_gate_waiter_t>
+/// The kernel holds a reference to the owner from the moment that it accepts the waiter until it resolves it, or hands it to the queue
+/// on which it is performed.
+struct GateWaiter: @unchecked Sendable {
+    /// `later` stands first: the kernel knows the memory by that address too.
+    private struct Memory {
+        var later = csk_gate_later_t()
+        var waiter = csk_gate_waiter_t()
+        var status: Int32 = 0
+        /// What the kernel holds.
+        var owner: (any GateWaiterOwner)?
+    }
+
+    private let memory: UnsafeMutablePointer<Memory>
 
     init() {
-        waiter = .allocate(capacity: 1)
-        waiter.initialize(to: csk_gate_waiter_t())
+        memory = .allocate(capacity: 1)
+        memory.initialize(to: Memory())
+        memory.pointee.later.function = Self.resolve
     }
 
-    deinit {
-        waiter.deallocate()
+    func deallocate() {
+        memory.deinitialize(count: 1)
+        memory.deallocate()
     }
 
-    /// The gate is the waiter's (0), or never will be. Called once for each acceptance, on the thread that resolved it.
-    func resolve(_ status: Int32) {
-        fatalError("QueueSafeValue: \(Self.self) does not say what it waits for")
-    }
+    private var waiter: UnsafeMutablePointer<csk_gate_waiter_t> { memory.pointer(to: \.waiter)! }
 
+    /// The kernel is in the midst of its work here: this must not touch the owner, whose release may run code of users.
     private static let resolved: csk_gate_function_t = { _, context, status in
-        Unmanaged<GateWaiter>.fromOpaque(context!).takeRetainedValue().resolve(status)
+        let memory = context!.assumingMemoryBound(to: Memory.self)
+        memory.pointee.status = status
+        let reference = UnsafeSendablePointer(pointer: memory.pointer(to: \.later)!)
+        if !csk_gate_call_later(reference.pointer) { DispatchQueue.global().async { resolve(reference.pointer) } }
     }
 
-    private func accepted(by queue: (UnsafeMutableRawPointer) -> Int32) -> Int32 {
-        let reference = Unmanaged.passRetained(self)
-        let status = queue(reference.toOpaque())
-        if status != 0 { reference.release() }
+    private static let resolve: @convention(c) (UnsafeMutablePointer<csk_gate_later_t>?) -> Void = { later in
+        let memory = UnsafeMutableRawPointer(later!).assumingMemoryBound(to: Memory.self)
+        let status = memory.pointee.status
+        memory.pointee.owner.take()!.gateResolved(status)
+    }
+
+    /// The owner of a waiter that ``csk_gate_begin`` has handed over.
+    static func takeOwner(of waiter: UnsafeMutablePointer<csk_gate_waiter_t>) -> any GateWaiterOwner {
+        waiter.pointee.context.assumingMemoryBound(to: Memory.self).pointee.owner.take()!
+    }
+
+    private func accepted(_ owner: any GateWaiterOwner, by queue: () -> Int32) -> Int32 {
+        memory.pointee.owner = owner
+        let status = queue()
+        if status != 0 { memory.pointee.owner = nil }
         return status
     }
 
-    /// Queues the waiter: 0, or an errno value. The grant is provisional until ``adopt(_:)``.
-    final func lock(_ gate: UnsafeMutablePointer<csk_gate_t>, rank: Int64, deadline: Int64) -> Int32 {
-        accepted { csk_gate_lock_async_ranked(gate, waiter, rank, deadline, true, Self.resolved, $0) }
+    /// Queues the waiter in a lane: 0, or an errno value.
+    func lock(
+        _ gate: UnsafeMutablePointer<csk_gate_t>, rank: Int64, deadline: Int64, lane: UnsafeMutablePointer<csk_gate_lane_t>,
+        owner: any GateWaiterOwner
+    ) -> Int32 {
+        accepted(owner) { csk_gate_lock_lane(gate, waiter, rank, deadline, lane, Self.resolved, memory) }
     }
 
-    /// Queues a waiter that lost its grant at its old place.
-    final func relock(_ gate: UnsafeMutablePointer<csk_gate_t>) -> Int32 {
-        accepted { _ in csk_gate_relock_async(gate, waiter) }
+    /// Queues a waiter that can't have its grant now, at its old place.
+    func relock(_ gate: UnsafeMutablePointer<csk_gate_t>, owner: any GateWaiterOwner) -> Int32 {
+        accepted(owner) { csk_gate_relock_async(gate, waiter) }
     }
 
     /// Closes the gate for others, and waits for those accepted before.
-    final func close(_ gate: UnsafeMutablePointer<csk_gate_t>) -> Int32 {
-        accepted { csk_gate_close(gate, waiter, Self.resolved, $0) }
+    func close(_ gate: UnsafeMutablePointer<csk_gate_t>, owner: any GateWaiterOwner) -> Int32 {
+        accepted(owner) { csk_gate_close(gate, waiter, Self.resolved, memory) }
     }
 
-    /// Makes the calling thread the holder: false when the grant was lost meanwhile.
-    final func adopt(_ gate: UnsafeMutablePointer<csk_gate_t>) -> Bool {
+    /// Makes the calling thread the holder: false when the grant was lost meanwhile, or belongs to one that comes first.
+    func adopt(_ gate: UnsafeMutablePointer<csk_gate_t>) -> Bool {
         csk_gate_adopt(gate, waiter) == 0
     }
 
-    /// Gives up a lost grant.
-    final func forget(_ gate: UnsafeMutablePointer<csk_gate_t>) {
+    /// Gives up a grant that could not be adopted; nothing happens where there is none.
+    func forget(_ gate: UnsafeMutablePointer<csk_gate_t>) {
         csk_gate_forget(gate, waiter)
     }
 
     /// Resolves the waiter with `ECANCELED` if it is queued; nothing happens otherwise.
-    final func cancel(_ gate: UnsafeMutablePointer<csk_gate_t>) {
+    func cancel(_ gate: UnsafeMutablePointer<csk_gate_t>) {
         csk_gate_cancel(gate, waiter)
     }
+}
+
+private struct UnsafeSendablePointer: @unchecked Sendable {
+    let pointer: UnsafeMutablePointer<csk_gate_later_t>
 }

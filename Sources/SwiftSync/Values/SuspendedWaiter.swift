@@ -1,54 +1,42 @@
 import CSyncKernel
-import Synchronization
 
-/// A task that waits at a gate. The kernel decides between grant, timeout and cancellation: exactly one of them resumes the task.
-final class SuspendedWaiter<Value>: GateWaiter, @unchecked Sendable {
+/// A task that waits at a gate. The kernel decides between grant, timeout and cancellation.
+final class SuspendedWaiter<Value>: TaskWait, GateWaiterOwner, @unchecked Sendable {
     private let box: ValueBox<Value>
-    private let isCancelled = Atomic(false)
-    private var continuation: UnsafeContinuation<Int32, Never>?
+    private let lane: CommandLane
+    private let waiter = GateWaiter()
 
-    init(_ box: ValueBox<Value>) {
+    init(_ box: ValueBox<Value>, isolation: (any Actor)?) {
         self.box = box
+        lane = CommandLanes.enter(box.gate, box: box, queue: nil, key: QueueIdentity.ofExecutor(isolation: isolation))
+        super.init()
     }
 
-    override func resolve(_ status: Int32) {
-        continuation!.resume(returning: status)
+    deinit {
+        waiter.deallocate()
+        CommandLanes.leave(lane)
     }
+
+    func gateResolved(_ status: Int32) { resolve(status) }
+
+    /// Where the grant came first, that resolves the wait.
+    override func withdraw(_ cause: Int32) { waiter.cancel(box.gate) }
 
     /// Waits for the gate and makes the calling thread its holder: 0, or an errno value.
     ///
-    /// A grant that the task's executor did not begin in time is lost to others, and waited for again under the same ticket.
+    /// A grant that the task's executor did not begin in time, or that belongs to a command of that executor which comes before this one,
+    /// is waited for again under the same ticket.
     ///
-    /// The operation must be isolated as the caller is, which it is because it names `isolation`: were it not, the waiter would
-    /// be adopted elsewhere, and the way back to the caller's actor could change to a thread that does not hold the gate.
+    /// The waits must be isolated as the caller is: were they not, the waiter would be adopted elsewhere, and the way back to the
+    /// caller's actor could change to a thread that does not hold the gate.
     func acquire(rank: Int64, deadline: Int64, isolation: isolated (any Actor)?) async -> Int32 {
-        await withTaskCancellationHandler {
-            var status = await suspend(isolation: isolation) { lock(box.gate, rank: rank, deadline: deadline) }
-            while status == 0, !adopt(box.gate) {
-                if isCancelled.load(ordering: .sequentiallyConsistent) {
-                    forget(box.gate)
-                    return ECANCELED
-                }
-                status = await suspend(isolation: isolation) { relock(box.gate) }
-            }
-            return status
-        } onCancel: {
-            // Of this store and the start of a wait that comes with it, the later one sees the other.
-            isCancelled.store(true, ordering: .sequentiallyConsistent)
-            cancel(box.gate)
+        var status = await wait(isolation: isolation) {
+            waiter.lock(box.gate, rank: rank, deadline: deadline, lane: lane.kernelLane, owner: self)
         }
-    }
-
-    /// Suspends the task, and queues the waiter from inside; a status other than zero resumes it with that.
-    private func suspend(isolation: isolated (any Actor)?, _ queue: () -> Int32) async -> Int32 {
-        await withUnsafeContinuation { continuation in
-            self.continuation = continuation
-            let status = queue()
-            if status != 0 {
-                continuation.resume(returning: status)
-            } else if isCancelled.load(ordering: .sequentiallyConsistent) {
-                cancel(box.gate)
-            }
+        while status == 0, !waiter.adopt(box.gate) {
+            status = await waitAgain(isolation: isolation) { waiter.relock(box.gate, owner: self) }
+            if status != 0 { waiter.forget(box.gate) }
         }
+        return status
     }
 }

@@ -38,10 +38,14 @@ extension SuspendingCommands where Value: Sendable {
     /// Waits for the gate; on return the calling thread holds it, until the next suspension at the latest.
     private func enter(isolation: isolated (any Actor)?) async -> QueueSafeValueError? {
         if Task.isCancelled { return .cancelled }
-        if csk_gate_enter_fast(box.gate) { return nil }
+        if csk_gate_enter_fast(box.gate) {
+            if !csk_gate_has_lost_grants(box.gate) { return nil }
+            // One of this executor's may have lost its grant, and comes first.
+            leave()
+        }
         let rank = rank ?? CommandRank.of(CommandPriority(Task.currentPriority))
         let deadline = Deadline.after(timeout: timeout)
-        let status = await SuspendedWaiter(box).acquire(rank: rank, deadline: deadline, isolation: isolation)
+        let status = await SuspendedWaiter(box, isolation: isolation).acquire(rank: rank, deadline: deadline, isolation: isolation)
         return status == 0 ? nil : QueueSafeValueError(status: status)
     }
 

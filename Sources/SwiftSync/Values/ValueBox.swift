@@ -1,4 +1,5 @@
 public import CSyncKernel
+import Dispatch
 
 /// What the kernel answered where no better error exists.
 struct KernelError: Error, CustomStringConvertible {
@@ -34,23 +35,34 @@ final class ValueBox<Value>: GateBox<Value> {
         return box
     }
 
-    /// Refuses new commands, and destroys the value once those accepted have ended, on the thread that ends the last one. Never blocks.
+    /// Refuses new commands, and destroys the value once those accepted have ended, on the thread that ends the last one,
+    /// or on a global queue if that is the timers'. Never blocks.
     @usableFromInline
     func close() {
-        let status = ClosingWaiter(self).close(gate)
+        let status = ClosingWaiter(self).close()
         guard status == 0 else { fatalError("QueueSafeValue: closed twice: \(String(cString: csk_status_text(status)))") }
     }
 }
 
 /// Keeps the box while it waits for its last commands.
-private final class ClosingWaiter<Value>: GateWaiter {
+private final class ClosingWaiter<Value>: GateWaiterOwner, @unchecked Sendable {
     private let box: ValueBox<Value>
+    private let waiter = GateWaiter()
 
     init(_ box: ValueBox<Value>) {
         self.box = box
     }
 
-    override func resolve(_ status: Int32) {
-        box.value.deinitialize(count: 1)
+    deinit { waiter.deallocate() }
+
+    func close() -> Int32 { waiter.close(box.gate, owner: self) }
+
+    /// The value's end may run code of its users, which may block, as the timers' thread may not.
+    func gateResolved(_ status: Int32) {
+        if csk_timer_is_current() {
+            DispatchQueue.global().async { self.box.value.deinitialize(count: 1) }
+        } else {
+            box.value.deinitialize(count: 1)
+        }
     }
 }

@@ -36,6 +36,7 @@ CSK_BEGIN_DECLS
 
 typedef struct csk_gate csk_gate_t;
 typedef struct csk_gate_waiter csk_gate_waiter_t;
+typedef struct csk_gate_lane csk_gate_lane_t;
 
 enum { CSK_GATE_FAST = 0, CSK_GATE_COMPACT = 1, CSK_GATE_STRICT = 2 };
 
@@ -90,6 +91,7 @@ struct csk_gate_waiter {
     };
     csk_gate_function_t function;
     void *context;
+    csk_gate_lane_t *lane;
     int64_t deadline_ns;
     int64_t since_ns;
     int64_t granted_ns;
@@ -107,9 +109,28 @@ struct csk_gate_waiter {
     uint8_t has_waited;
     uint8_t mode;
     uint8_t stays;  /* can't be cancelled */
-    uint8_t reserved;
+    uint8_t timers; /* that have to be stopped before its function is called */
     csk_timer_t deadline;
     csk_timer_t grace;
+};
+
+/* Says that the gate was granted to a lane. Runs like the function of a waiter. Calls csk_gate_lane_taken first, once it has made sure that
+ * gate and lane stay in place, and hands on to the lane's queue that csk_gate_begin is to be called there. */
+typedef void (*csk_gate_lane_function_t)(csk_gate_lane_t *lane, void *context);
+
+/* What is performed on one queue or executor: see csk_gate_lock_lane. The caller owns the memory, zero-fills it, may set `function` and
+ * `context` before the first use, and keeps it in place while it has waiters, a grant, or a begin is owed. */
+struct csk_gate_lane {
+    csk_gate_lane_function_t function;  /* NULL: of an executor, whose waiters have functions of their own */
+    void *context;
+    csk_heap_t waiters;
+    csk_heap_t lost;
+    csk_gate_waiter_t *front;
+    csk_gate_lane_t *next_ready;
+    uint8_t granted;
+    uint8_t stalled;
+    uint8_t forced;
+    uint8_t due;
 };
 
 /* 0, or EINVAL for an unknown policy. `attr` NULL means FAST without a bypass limit. */
@@ -210,21 +231,72 @@ CSK_API int csk_gate_lock_async_ranked(csk_gate_t *gate, csk_gate_waiter_t *wait
  * it was never queued, was granted or timed out; then nothing changes. */
 CSK_API int csk_gate_cancel(csk_gate_t *gate, csk_gate_waiter_t *waiter);
 
-/* Makes the calling thread the holder of what was granted to `waiter`. For an adoptable waiter, whose function typically hands
+/* Makes the calling thread the holder of what was granted to `waiter`. For an adoptable waiter, or one of an executor's lane, whose function typically hands
  * work to another thread: as long as nobody has adopted it, the grant is taken back after 1 ms if others wait (2 ms the next
  * time, and so on to 1 s), so that a work queue that is stuck behind the gate can't stop it. Then adopt answers EAGAIN,
- * the gate is not held, and csk_gate_relock_async puts the waiter back at its old place. 0, EAGAIN, or EINVAL. It is ILLEGAL for a
+ * the gate is not held, and csk_gate_relock_async puts the waiter back at its old place. In a lane EAGAIN also says that one which comes
+ * before it has come meanwhile, which is granted then. 0, EAGAIN, or EINVAL. It is ILLEGAL for a
  * waiter whose grant was unlocked already: while the gate is granted to another that needs no adoption it can't be told from that one. */
 CSK_API int csk_gate_adopt(csk_gate_t *gate, csk_gate_waiter_t *waiter);
 /* Queues a waiter that lost its grant again, under its old ticket; its function is called again. 0 or EINVAL. */
 CSK_API int csk_gate_relock_async(csk_gate_t *gate, csk_gate_waiter_t *waiter);
-/* Gives up a grant that was lost, instead of relocking. 0 or EINVAL. */
+/* Gives up a grant that was lost, instead of relocking; for one of a lane also a grant that it has not adopted. 0 or EINVAL. */
 CSK_API int csk_gate_forget(csk_gate_t *gate, csk_gate_waiter_t *waiter);
 
 /* Refuses whoever comes from now on (ESHUTDOWN) and queues `waiter` behind everybody accepted so far. When its function is
  * called the gate is its for good: what the gate protects can be destroyed, and then the gate (a FAST one only once no other
  * thread can still be returning from csk_gate_unlock). 0, or ESHUTDOWN the second time. */
 CSK_API int csk_gate_close(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_gate_function_t function, void *context);
+
+/* ---- Lanes: waiters that are performed on one queue or executor --------------------------------------------------------------
+ *
+ * A lane is one for each gate and queue. Waiters of one lane always begin in order: by rank, then ticket, among those that have
+ * not begun. Each grant is provisional. Where the queue has not begun within the grace (see csk_gate_adopt) and waiters of other lanes, or
+ * without one, wait, these pass; nothing of the lane is granted until its queue comes, and then its first is next. So at most one
+ * begin is owed at a time. Waiters of a lane that waits for its queue can time out and be cancelled. A bypass limit is part of the order:
+ * what it makes next begins before higher ranks of its lane, and while a lane waits for its queue, its waiters count those that pass.
+ *
+ * A queue's lane has a function, which is called when the gate is granted to the lane; whoever comes first on that queue performs the
+ * lane's first (csk_gate_begin). The functions of its waiters are called for ETIMEDOUT and ECANCELED only. An executor's lane has
+ * none: its waiters are tasks, of which none can begin in place of another. The function of the one that was granted is called, and it adopts. */
+
+/* csk_gate_lock_async_ranked for a waiter of a lane. */
+CSK_API int csk_gate_lock_lane(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_rank_t rank, int64_t deadline_ns, csk_gate_lane_t *lane,
+                               csk_gate_function_t function, void *context);
+
+CSK_API void csk_gate_restart_grace(csk_gate_t *gate);
+
+/* By the holder: whether a grant was taken back whose waiter has not come since. Then a task must not enter by csk_gate_lock or csk_gate_enter_fast:
+ * the waiter may be one of its executor, and come before it. */
+static inline bool csk_gate_has_lost_grants(const csk_gate_t *gate) { return __atomic_load_n(&gate->lost_grants, __ATOMIC_RELAXED) != 0; }
+
+/* By the lane's function: from now on the grant may be taken back, and the lane freed once nothing of it waits or is owed. */
+static inline void csk_gate_lane_taken(csk_gate_t *gate, csk_gate_lane_t *lane) {
+    /* 2: the grace has ended meanwhile, and begins anew. */
+    if (CSK_UNLIKELY(__atomic_exchange_n(&lane->due, 0, __ATOMIC_ACQ_REL) == 2)) csk_gate_restart_grace(gate);
+}
+
+/* On the queue of a lane whose function was called, once for each call: makes the calling thread the holder for the lane's first at this
+ * moment, which is the caller's again. EAGAIN: there is nothing to perform now, since all have timed out or been cancelled, or the
+ * grant was lost; the function is called again when it is the lane's turn. EINVAL: no begin is owed. Never waits. O(log n) amortized. */
+CSK_API int csk_gate_begin(csk_gate_t *gate, csk_gate_lane_t *lane, csk_gate_waiter_t **waiter);
+
+/* Leaves a gate that the calling thread holds, for a thread that can begin on the lane's queue. True in *goes_on: the gate was granted to that
+ * lane, its function is not called, and csk_gate_begin is owed. 0 or EPERM. */
+CSK_API int csk_gate_unlock_lane(csk_gate_t *gate, csk_gate_lane_t *lane, bool *goes_on);
+
+/* ---- What must not run inside of functions of waiters ------------------------------------------------------------------------- */
+
+/* A call that a function of an asynchronous waiter leaves for later, since it may block: whoever has code of others to run. */
+typedef struct csk_gate_later csk_gate_later_t;
+struct csk_gate_later {
+    csk_gate_later_t *next;
+    void (*function)(csk_gate_later_t *later);
+};
+/* Calls later->function(later), which may free it, once this thread is outside of all functions of waiters: at once where it is. There it
+ * may block, and do whatever code of users may, but on the timers' thread (csk_timer_is_current). False, and it is not called: the thread
+ * is about to wait itself, so the call must be made on another. */
+CSK_API bool csk_gate_call_later(csk_gate_later_t *later);
 
 /* How many wait, at some instant during the call: for statistics and tests. */
 CSK_API uint32_t csk_gate_waiting(csk_gate_t *gate);

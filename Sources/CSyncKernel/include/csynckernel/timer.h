@@ -32,6 +32,9 @@ CSK_API int csk_timer_start(csk_timer_t *timer, int64_t deadline_ns, csk_timer_f
  * which does not wait for itself. Blocks while the function runs. O(log n) amortized. */
 CSK_API int csk_timer_cancel(csk_timer_t *timer);
 
+/* True on the thread that runs the functions of timers, where nothing may block. */
+CSK_API bool csk_timer_is_current(void);
+
 CSK_END_DECLS
 
 #endif

@@ -35,7 +35,33 @@
  * itself, and call nobody.
  *
  * A designated waiter enters only while it is the next in order, checked under the queue lock; else it gives the designation back
- * and settles. A waiter's word is written by others only under the queue lock while it is queued; waking uses its address only. */
+ * and settles. A waiter's word is written by others only under the queue lock while it is queued; waking uses its address only.
+ *
+ * Lanes: why commands of one queue keep their order. A lane holds the waiters that are performed on one queue or executor.
+ *
+ *   state      of its waiters, in the gate's heap        left by
+ *   open       the first (`front`), if there is any      the grant to its front, or to the one that the bypass limit makes next
+ *   granted    none; `front` has the provisional grant   begin or adopt: then open; the end of the grace: then stalled
+ *   stalled    a queue's: none                           begin on the queue
+ *              an executor's: the first, if it comes     relock or forget by the task that lost its grant
+ *              before all in `lost`
+ *
+ * Whoever begins takes the first of the lane at that moment, under the queue lock. The gate's heap shows at most one waiter of a
+ * lane, and that one is the lane's first, so the gate's order is what it would be if all stood in the gate's heap, as long as the lane is open.
+ * While it is granted or stalled, nothing of it can be granted but by the lane's own queue; so in every state what begins is the
+ * lane's first. A queue's function is called once for each grant, and no further grant is made until the begin that it owes: at most one
+ * block of a lane is on its queue. An executor's task can't begin in place of another. It gives the grant up only to one that comes before
+ * it (adopt, relock); one that lost the grant stands in `lost`, and only what comes before it may be granted meanwhile: a task of
+ * high priority need not wait for one of low priority to be given a thread.
+ *
+ * Passes. A waiter of a lane stays among the arrivals until it begins, so the count of passes is exact although grants are taken
+ * back. The limit's choice (`forced`) begins before others of its lane, whatever their rank: the limit is part of the order that its
+ * user asked for. Between a grant and its begin nobody is passed, and where a limit is reached only forced grants are made; so whoever else begins in
+ * place of a granted one passes nobody beyond the limit. Those of a lane that is not open can't be next; they go on counting.
+ *
+ * Memory. A queue's waiter can time out while a function of its lane is due on another thread. So the lane's function says that it has taken
+ * hold of the lane (`due`), and until then no grant is taken back: the granted waiter holds the lane. The clocks of a waiter may run on when
+ * its grant is over; whoever gives the waiter back stops both, and grace_ended looks whether its clock is that of the pending grant. */
 #ifndef CSK_INTERNAL_GATE_QUEUE_H
 #define CSK_INTERNAL_GATE_QUEUE_H
 
@@ -70,6 +96,7 @@ enum { WAITER_IDLE = 0, WAITER_QUEUED = 1, WAITER_GRANTED = 2, WAITER_LOST = 3 }
 typedef struct csk_gate_effects {
     uint32_t *wake;             /* a parked waiter's word: an address, its memory may be gone */
     csk_gate_waiter_t *ready;   /* asynchronous waiters whose functions are due */
+    csk_gate_lane_t *lane;      /* was granted the gate, and its function is due */
 } csk_gate_effects_t;
 
 static inline uint64_t csk_gate_biased_rank(csk_rank_t rank) { return (uint64_t)(rank + (INT64_C(1) << 40)); }
@@ -105,8 +132,46 @@ void csk_gate_publish(csk_gate_t *gate);
 void csk_gate_settle(csk_gate_t *gate, csk_gate_effects_t *effects);
 void csk_gate_finish(csk_gate_waiter_t *waiter, int status, csk_gate_effects_t *effects);
 
+/* The arrivals: all waiters that are accepted and have not begun, but the grants of those that belong to no lane. */
+void csk_gate_link(csk_gate_t *gate, csk_gate_waiter_t *waiter);
+void csk_gate_unlink(csk_gate_t *gate, csk_gate_waiter_t *waiter, bool granted);
+/* Lets a waiter stand in the gate's heap. */
+void csk_gate_show(csk_gate_t *gate, csk_gate_waiter_t *waiter);
+/* The one that the bypass limit makes next; NULL where none is passed too often. */
+csk_gate_waiter_t *csk_gate_overdue(const csk_gate_t *gate);
+
+static inline csk_gate_waiter_t *csk_waiter_of_node(csk_heap_node_t *node) { return (csk_gate_waiter_t *)node; }
+static inline csk_gate_lane_t *csk_gate_lane_of(const csk_gate_waiter_t *waiter) {
+    return waiter->function != NULL ? waiter->lane : NULL;
+}
+
+/* Under the queue lock; csk_gate_has_lost_grants reads it without. */
+static inline void csk_gate_count_lost(csk_gate_t *gate, int change) {
+    csk_store(&gate->lost_grants, gate->lost_grants + (uint32_t)change, CSK_RELAXED);
+}
+
+/* gate_lane.c, under the queue lock. */
+bool csk_gate_lane_lets_through(const csk_gate_waiter_t *waiter);
+/* A newcomer of the lane may be granted the gate, if that is free and the gate's own order allows it. */
+bool csk_gate_lane_is_open(const csk_gate_lane_t *lane, const csk_gate_waiter_t *newcomer);
+/* Queues a waiter in its lane; takes a queued one out, for good or because it was granted; gives the lane's grant to one that stands in no heap. */
+void csk_gate_lane_put(csk_gate_t *gate, csk_gate_waiter_t *waiter);
+void csk_gate_lane_take(csk_gate_t *gate, csk_gate_waiter_t *waiter, bool granted);
+void csk_gate_lane_grant(csk_gate_t *gate, csk_gate_waiter_t *waiter);
+/* An executor's waiter has a grant that belongs to one which came later and comes before it. */
+bool csk_gate_lane_has_better(const csk_gate_lane_t *lane);
+/* The pending grant is taken back. True: the waiter, which was granted at once, waits from now on. */
+bool csk_gate_lane_lose(csk_gate_t *gate, csk_gate_waiter_t *waiter);
+
+/* gate_lane.c, without it: csk_gate_adopt and the others for waiters of executors' lanes. */
+int csk_gate_lane_adopt(csk_gate_t *gate, csk_gate_waiter_t *waiter);
+int csk_gate_lane_relock(csk_gate_t *gate, csk_gate_waiter_t *waiter);
+int csk_gate_lane_forget(csk_gate_t *gate, csk_gate_waiter_t *waiter);
+
 /* After the queue lock was dropped. */
 void csk_gate_perform(csk_gate_effects_t *effects);
+/* The same by a thread that stands in the queue itself. */
+void csk_gate_perform_waiting(csk_gate_effects_t *effects);
 
 /* gate.c: the fence and the second look that leavers without a fence count on; without the queue lock. */
 void csk_gate_look_again(csk_gate_t *gate);
@@ -118,5 +183,7 @@ int csk_gate_park(csk_gate_t *gate, csk_gate_waiter_t *self, int64_t deadline_ns
 
 /* gate_async.c: starts the clock against a grant that nobody has adopted; under the queue lock. */
 void csk_gate_start_grace(csk_gate_t *gate);
+/* gate_async.c: starts the waiter's clock, if it has one; under the queue lock. */
+void csk_gate_start_deadline(csk_gate_t *gate, csk_gate_waiter_t *waiter);
 
 #endif

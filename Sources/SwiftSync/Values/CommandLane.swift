@@ -1,0 +1,108 @@
+import CSyncKernel
+import Dispatch
+
+/// The commands of one value that are performed on one queue or executor, from the first that waits until the last has ended.
+///
+/// The kernel keeps their order: what is dispatched to a queue is not a command, but "the next command of this lane". Whichever block comes
+/// first performs the command that is first at that moment. At most one block of a lane is on its way. Where the next in the
+/// gate's order belongs to the lane that leaves, its block goes on with that one, for at most ``commandsPerBlock`` commands.
+final class CommandLane: @unchecked Sendable {
+    let gate: UnsafeMutablePointer<csk_gate_t>
+    /// What holds the gate.
+    private let box: AnyObject
+    /// Nil for an executor's.
+    private let queue: DispatchQueue?
+    let kernelLane: UnsafeMutablePointer<csk_gate_lane_t>
+
+    /// For ``CommandLanes`` alone, under its lock.
+    let key: UInt
+    var users = 1
+    var next: CommandLane?
+
+    /// Lets other blocks of the queue run in between.
+    private static var commandsPerBlock: Int { 64 }
+
+    init(_ gate: UnsafeMutablePointer<csk_gate_t>, box: AnyObject, queue: DispatchQueue?, key: UInt) {
+        self.gate = gate
+        self.box = box
+        self.queue = queue
+        self.key = key
+        kernelLane = .allocate(capacity: 1)
+        kernelLane.initialize(to: csk_gate_lane_t())
+        guard queue != nil else { return }
+        kernelLane.pointee.function = Self.granted
+        kernelLane.pointee.context = Unmanaged.passUnretained(self).toOpaque()
+    }
+
+    deinit { kernelLane.deallocate() }
+
+    func matches(_ gate: UnsafeMutablePointer<csk_gate_t>, _ key: UInt, isQueue: Bool) -> Bool {
+        self.gate == gate && self.key == key && (queue != nil) == isQueue
+    }
+
+    /// Runs `body` on the queue.
+    func dispatch(_ body: @escaping @Sendable () -> Void) {
+        queue!.async(execute: body)
+    }
+
+    /// The waiter that was granted the gate holds the lane until this says that it does so itself.
+    private static let granted: csk_gate_lane_function_t = { kernelLane, context in
+        let reference = Unmanaged<CommandLane>.fromOpaque(context!).retain()
+        reference._withUnsafeGuaranteedRef { lane in
+            csk_gate_lane_taken(lane.gate, kernelLane)
+            lane.dispatch { reference.takeRetainedValue().perform() }
+        }
+    }
+
+    private func perform() {
+        for _ in 0..<Self.commandsPerBlock where !performFirst() { return }
+        dispatch { self.perform() }
+    }
+
+    /// Performs the first command. True: the gate is the lane's once more, and its next command to be performed by the caller.
+    private func performFirst() -> Bool {
+        var waiter: UnsafeMutablePointer<csk_gate_waiter_t>?
+        guard csk_gate_begin(gate, kernelLane, &waiter) == 0 else { return false }
+        var goesOn = false
+        // Its closures are released outside of the section.
+        withExtendedLifetime(unsafeDowncast(GateWaiter.takeOwner(of: waiter!), to: LaneCommand.self)) { command in
+            if command.begin() { csk_gate_unlock_lane(gate, kernelLane, &goesOn) }
+        }
+        return goesOn
+    }
+}
+
+/// A command that is performed on the queue of a lane.
+class LaneCommand: GateWaiterOwner, @unchecked Sendable {
+    final let lane: CommandLane
+    private let waiter = GateWaiter()
+
+    init(lane: CommandLane) {
+        self.lane = lane
+    }
+
+    deinit {
+        waiter.deallocate()
+        CommandLanes.leave(lane)
+    }
+
+    /// Its turn, on the queue, where the gate is this thread's. True: the gate is to be left, and nothing follows.
+    func begin() -> Bool {
+        fatalError("QueueSafeValue: \(Self.self) does not say what it does on its queue")
+    }
+
+    /// It will not have its turn. On the queue.
+    func fail(_ status: Int32) {
+        fatalError("QueueSafeValue: \(Self.self) does not say how it fails")
+    }
+
+    final func submit(rank: Int64, timeout: Duration?) {
+        let deadline = Deadline.after(timeout: timeout)
+        let status = waiter.lock(lane.gate, rank: rank, deadline: deadline, lane: lane.kernelLane, owner: self)
+        if status != 0 { gateResolved(status) }
+    }
+
+    final func gateResolved(_ status: Int32) {
+        lane.dispatch { self.fail(status) }
+    }
+}

@@ -1,0 +1,73 @@
+import CSyncKernel
+import Dispatch
+
+/// The lanes in use, of all values, by gate and by queue or executor: a table of short lists, each behind a lock.
+///
+/// A lane is in use while one of its commands exists. A block may outlive that, and finds nothing to perform then.
+enum CommandLanes {
+    private struct List {
+        var lock = csk_gate_t()
+        var first: CommandLane?
+    }
+
+    private static let listsShift: UInt = 58
+    nonisolated(unsafe) private static let lists: UnsafeMutablePointer<List> = {
+        let count = 1 << (64 - Int(listsShift))
+        let lists = UnsafeMutablePointer<List>.allocate(capacity: count)
+        for index in 0..<count { (lists + index).initialize(to: List()) }
+        return lists
+    }()
+
+    private static func list(_ gate: UnsafeMutablePointer<csk_gate_t>, _ key: UInt) -> UnsafeMutablePointer<List> {
+        lists + Int((((UInt(bitPattern: gate) >> 4) ^ key) &* 0x9E37_79B9_7F4A_7C15) >> listsShift)
+    }
+
+    private static func withLock<R>(_ list: UnsafeMutablePointer<List>, _ body: (UnsafeMutablePointer<List>) -> R) -> R {
+        let lock = list.pointer(to: \.lock)!
+        csk_gate_lock(lock, 0)
+        defer { csk_gate_unlock(lock) }
+        return body(list)
+    }
+
+    private static func find(
+        _ list: UnsafeMutablePointer<List>, _ gate: UnsafeMutablePointer<csk_gate_t>, _ key: UInt, isQueue: Bool
+    ) -> CommandLane? {
+        var lane = list.pointee.first
+        while let candidate = lane, !candidate.matches(gate, key, isQueue: isQueue) { lane = candidate.next }
+        lane?.users += 1
+        return lane
+    }
+
+    /// The lane of a queue, or of an executor without one; the caller uses it until it leaves it.
+    static func enter(
+        _ gate: UnsafeMutablePointer<csk_gate_t>, box: AnyObject, queue: DispatchQueue?, key: UInt
+    ) -> CommandLane {
+        let list = list(gate, key)
+        if let lane = withLock(list, { find($0, gate, key, isQueue: queue != nil) }) { return lane }
+        let fresh = CommandLane(gate, box: box, queue: queue, key: key)
+        return withLock(list) { list in
+            if let lane = find(list, gate, key, isQueue: queue != nil) { return lane }
+            fresh.next = list.pointee.first
+            list.pointee.first = fresh
+            return fresh
+        }
+    }
+
+    static func leave(_ lane: CommandLane) {
+        withLock(list(lane.gate, lane.key)) { list in
+            lane.users -= 1
+            if lane.users == 0 { unlink(lane, list) }
+        }
+    }
+
+    private static func unlink(_ lane: CommandLane, _ list: UnsafeMutablePointer<List>) {
+        if list.pointee.first === lane {
+            list.pointee.first = lane.next
+        } else {
+            var previous = list.pointee.first!
+            while previous.next !== lane { previous = previous.next! }
+            previous.next = lane.next
+        }
+        lane.next = nil
+    }
+}

@@ -1,0 +1,246 @@
+/* gate_lane_test.c: lanes: waiters that are performed on one queue or executor begin in order, whoever passes them meanwhile. */
+#include <csynckernel/csynckernel.h>
+
+#include "test.h"
+
+static const int64_t ms = 1000000;
+
+static void make(csk_gate_t *gate, uint32_t policy, uint32_t bypass_limit) {
+    csk_gate_attr_t attr = { .policy = policy, .bypass_limit = bypass_limit };
+    CHECK_STATUS(csk_gate_init(gate, &attr), 0);
+}
+
+struct called { int times, status; };
+static void note(csk_gate_waiter_t *waiter, void *context, int status) {
+    (void)waiter;
+    struct called *called = context;
+    called->status = status;
+    ADD(&called->times, 1);
+}
+static void let_time_pass(int64_t ns) {
+    int64_t until = csk_deadline_after(ns);
+    while (csk_now() < until) sched_yield();
+}
+
+enum { COUNT = 4 };
+struct fixture {
+    csk_gate_t gate;
+    csk_gate_lane_t lane;
+    csk_gate_waiter_t waiters[COUNT], other;
+    struct called called[COUNT], other_called;
+    int blocks;
+};
+
+static void is_dispatched(csk_gate_lane_t *lane, void *context) {
+    struct fixture *f = context;
+    csk_gate_lane_taken(&f->gate, lane);
+    ADD(&f->blocks, 1);
+}
+static void set_up(struct fixture *f, uint32_t policy, uint32_t bypass_limit, bool is_queue) {
+    memset(f, 0, sizeof *f);
+    make(&f->gate, policy, bypass_limit);
+    if (is_queue) f->lane = (csk_gate_lane_t){ .function = is_dispatched, .context = f };
+}
+static int lock_waiter(struct fixture *f, int index, int32_t priority, int64_t deadline_ns) {
+    return csk_gate_lock_lane(&f->gate, &f->waiters[index], csk_rank(priority, CSK_PLACE_BACK), deadline_ns, &f->lane, note, &f->called[index]);
+}
+static void expect_begin(struct fixture *f, int index) {
+    csk_gate_waiter_t *begun = NULL;
+    CHECK_STATUS(csk_gate_begin(&f->gate, &f->lane, &begun), 0);
+    CHECK_EQ(begun - f->waiters, index);
+    CHECK(csk_gate_is_mine(&f->gate));
+}
+/* Another, without a lane, waits until it has the gate. */
+static void let_another_pass(struct fixture *f) {
+    CHECK_STATUS(csk_gate_lock_async(&f->gate, &f->other, 0, CSK_NEVER, note, &f->other_called), 0);
+    wait_until(LOAD(&f->other_called.times) == 1);
+}
+
+static void a_busy_queues_waiters_begin_in_order_though_others_pass(void) {
+    for (uint32_t policy = 0; policy < 3; policy++) {
+        struct fixture f;
+        set_up(&f, policy, 0, true);
+        for (int i = 0; i < COUNT; i++) CHECK_STATUS(lock_waiter(&f, i, 0, CSK_NEVER), 0);
+        CHECK_EQ(f.blocks, 1);
+        CHECK_EQ(csk_gate_waiting(&f.gate), COUNT - 1);
+        let_another_pass(&f);
+        CHECK_EQ(csk_gate_waiting(&f.gate), COUNT);
+        CHECK_STATUS(csk_gate_unlock(&f.gate), 0);
+        /* Nothing of the lane is granted until its queue comes: no second block. */
+        CHECK_EQ(LOAD(&f.blocks), 1);
+        for (int i = 0; i < COUNT; i++) {
+            expect_begin(&f, i);
+            CHECK_STATUS(csk_gate_unlock(&f.gate), 0);
+            CHECK_EQ(f.blocks, i + 2 < COUNT ? i + 2 : COUNT);
+        }
+        csk_gate_waiter_t *none;
+        CHECK_STATUS(csk_gate_begin(&f.gate, &f.lane, &none), EINVAL);
+        CHECK_STATUS(csk_gate_destroy(&f.gate), 0);
+    }
+}
+
+static void a_queues_own_waiters_start_no_grace(void) {
+    struct fixture f;
+    set_up(&f, CSK_GATE_FAST, 0, true);
+    for (int i = 0; i < COUNT; i++) CHECK_STATUS(lock_waiter(&f, i, 0, CSK_NEVER), 0);
+    let_time_pass(5 * ms);
+    expect_begin(&f, 0);
+    for (int i = 1; i < COUNT; i++) {
+        bool goes_on = false;
+        CHECK_STATUS(csk_gate_unlock_lane(&f.gate, &f.lane, &goes_on), 0);
+        CHECK(goes_on);
+        CHECK_STATUS(csk_gate_unlock(&f.gate), EPERM);
+        expect_begin(&f, i);
+    }
+    bool goes_on = true;
+    CHECK_STATUS(csk_gate_unlock_lane(&f.gate, &f.lane, &goes_on), 0);
+    CHECK(!goes_on);
+    CHECK_STATUS(csk_gate_unlock_lane(&f.gate, &f.lane, &goes_on), EPERM);
+    CHECK_EQ(f.blocks, 1);
+    CHECK_STATUS(csk_gate_destroy(&f.gate), 0);
+}
+
+static void a_higher_rank_that_comes_before_the_queue_begins_first(void) {
+    for (uint32_t limit = 0; limit < 2; limit++) {
+        struct fixture f;
+        set_up(&f, CSK_GATE_FAST, limit, true);
+        CHECK_STATUS(lock_waiter(&f, 0, 0, csk_deadline_after(3600 * 1000 * ms)), 0);
+        CHECK_STATUS(lock_waiter(&f, 1, 5, CSK_NEVER), 0);
+        expect_begin(&f, 1);
+        CHECK_STATUS(csk_gate_cancel(&f.gate, &f.waiters[1]), EBUSY);
+        CHECK_STATUS(lock_waiter(&f, 2, 7, CSK_NEVER), 0);
+        CHECK_STATUS(csk_gate_unlock(&f.gate), 0);
+        /* One has passed the first, which the limit makes next: no rank counts then. */
+        CHECK_STATUS(lock_waiter(&f, 3, 9, CSK_NEVER), 0);
+        int order[2][3] = { { 3, 2, 0 }, { 0, 3, 2 } };
+        for (int i = 0; i < 3; i++) {
+            expect_begin(&f, order[limit][i]);
+            CHECK_STATUS(csk_gate_unlock(&f.gate), 0);
+        }
+        CHECK_STATUS(csk_gate_destroy(&f.gate), 0);
+    }
+}
+
+static void waiters_of_a_queue_that_does_not_come_time_out_and_can_be_cancelled(void) {
+    for (uint32_t policy = 0; policy < 3; policy++) {
+        struct fixture f;
+        csk_gate_waiter_t closing = { .word = 0 };
+        struct called closed = { 0 };
+        set_up(&f, policy, 0, true);
+        CHECK_STATUS(lock_waiter(&f, 0, 0, csk_deadline_after(5 * ms)), 0);
+        CHECK_STATUS(lock_waiter(&f, 1, 0, CSK_NEVER), 0);
+        let_another_pass(&f);
+        CHECK_STATUS(csk_gate_close(&f.gate, &closing, note, &closed), 0);
+        CHECK_STATUS(csk_gate_unlock(&f.gate), 0);
+        wait_until(LOAD(&f.called[0].times) == 1);
+        CHECK_STATUS(f.called[0].status, ETIMEDOUT);
+        CHECK_EQ(LOAD(&closed.times), 0);
+        CHECK_STATUS(csk_gate_cancel(&f.gate, &f.waiters[1]), 0);
+        CHECK_STATUS(f.called[1].status, ECANCELED);
+        /* The lane is empty: nobody waits for its queue any more. */
+        CHECK_EQ(closed.times, 1);
+        csk_gate_waiter_t *none;
+        CHECK_STATUS(csk_gate_begin(&f.gate, &f.lane, &none), EAGAIN);
+        CHECK_STATUS(csk_gate_begin(&f.gate, &f.lane, &none), EINVAL);
+        CHECK_STATUS(csk_gate_destroy(&f.gate), 0);
+    }
+}
+
+static void a_task_gives_its_grant_up_to_a_higher_rank_only(void) {
+    for (uint32_t policy = 0; policy < 3; policy++) {
+        struct fixture f;
+        set_up(&f, policy, 0, false);
+        CHECK_STATUS(lock_waiter(&f, 0, 0, CSK_NEVER), 0);
+        CHECK_STATUS(lock_waiter(&f, 1, 0, CSK_NEVER), 0);
+        CHECK_EQ(f.called[0].times, 1);
+        CHECK_STATUS(csk_gate_adopt(&f.gate, &f.waiters[1]), EINVAL);
+        CHECK_STATUS(lock_waiter(&f, 2, 5, CSK_NEVER), 0);
+        CHECK_STATUS(csk_gate_adopt(&f.gate, &f.waiters[0]), EAGAIN);
+        CHECK_STATUS(csk_gate_relock_async(&f.gate, &f.waiters[0]), 0);
+        CHECK_EQ(f.called[2].times, 1);
+        CHECK_STATUS(csk_gate_adopt(&f.gate, &f.waiters[2]), 0);
+        CHECK_STATUS(csk_gate_unlock(&f.gate), 0);
+        CHECK_EQ(f.called[0].times, 2);
+        CHECK_STATUS(csk_gate_adopt(&f.gate, &f.waiters[0]), 0);
+        CHECK_STATUS(csk_gate_unlock(&f.gate), 0);
+        CHECK_STATUS(csk_gate_adopt(&f.gate, &f.waiters[1]), 0);
+        CHECK_STATUS(csk_gate_unlock(&f.gate), 0);
+        CHECK_STATUS(csk_gate_destroy(&f.gate), 0);
+    }
+}
+
+static void a_task_that_lost_its_grant_comes_before_the_later_ones_of_its_executor(void) {
+    for (uint32_t policy = 0; policy < 3; policy++) {
+        for (int forgotten = 0; forgotten < 2; forgotten++) {
+            struct fixture f;
+            set_up(&f, policy, 0, false);
+            CHECK_STATUS(lock_waiter(&f, 0, 0, CSK_NEVER), 0);
+            CHECK_STATUS(lock_waiter(&f, 1, 0, CSK_NEVER), 0);
+            let_another_pass(&f);
+            CHECK(csk_gate_has_lost_grants(&f.gate));
+            CHECK_STATUS(csk_gate_cancel(&f.gate, &f.waiters[0]), EBUSY);
+            CHECK_STATUS(csk_gate_unlock(&f.gate), 0);
+            /* A free gate, and yet none of the executor's but a higher rank may have it. */
+            CHECK_EQ(f.called[1].times, 0);
+            CHECK_STATUS(lock_waiter(&f, 2, 5, CSK_NEVER), 0);
+            CHECK_EQ(f.called[2].times, 1);
+            CHECK_STATUS(csk_gate_adopt(&f.gate, &f.waiters[2]), 0);
+            CHECK_STATUS(csk_gate_unlock(&f.gate), 0);
+            CHECK_EQ(f.called[1].times, 0);
+            CHECK_STATUS(csk_gate_adopt(&f.gate, &f.waiters[0]), EAGAIN);
+            if (forgotten) CHECK_STATUS(csk_gate_forget(&f.gate, &f.waiters[0]), 0);
+            else {
+                CHECK_STATUS(csk_gate_relock_async(&f.gate, &f.waiters[0]), 0);
+                CHECK_EQ(f.called[0].times, 2);
+                CHECK_EQ(f.called[1].times, 0);
+                CHECK_STATUS(csk_gate_adopt(&f.gate, &f.waiters[0]), 0);
+                CHECK_STATUS(csk_gate_unlock(&f.gate), 0);
+            }
+            CHECK_EQ(f.called[1].times, 1);
+            CHECK_STATUS(csk_gate_forget(&f.gate, &f.waiters[1]), 0);
+            CHECK_STATUS(csk_gate_trylock(&f.gate, 0), 0);
+            CHECK_STATUS(csk_gate_unlock(&f.gate), 0);
+            CHECK_STATUS(csk_gate_destroy(&f.gate), 0);
+        }
+    }
+}
+
+/* ---- Later ---------------------------------------------------------------------------------------------------------------- */
+
+static csk_gate_t outer_gate;
+static csk_gate_waiter_t inner;
+static csk_gate_later_t later;
+static int later_calls, inner_calls;
+
+static void inner_granted(csk_gate_waiter_t *waiter, void *context, int status) {
+    (void)waiter, (void)context, (void)status;
+    inner_calls++;
+    CHECK_STATUS(csk_gate_unlock(&outer_gate), 0);
+}
+static void run_later(csk_gate_later_t *call) {
+    (void)call;
+    later_calls++;
+    /* As free as any thread: what it is granted here is called at once. */
+    CHECK_STATUS(csk_gate_lock_async(&outer_gate, &inner, 0, CSK_NEVER, inner_granted, NULL), 0);
+    CHECK_EQ(inner_calls, 1);
+}
+static void leaves_for_later(csk_gate_waiter_t *waiter, void *context, int status) {
+    (void)waiter, (void)context, (void)status;
+    later.function = run_later;
+    CHECK(csk_gate_call_later(&later));
+    CHECK_EQ(later_calls, 0);
+    CHECK_STATUS(csk_gate_unlock(&outer_gate), 0);
+}
+static void what_is_left_for_later_runs_outside_of_all_functions(void) {
+    csk_gate_waiter_t waiter = { .word = 0 };
+    CHECK_STATUS(csk_gate_lock_async(&outer_gate, &waiter, 0, CSK_NEVER, leaves_for_later, NULL), 0);
+    CHECK_EQ(later_calls, 1);
+    CHECK_STATUS(csk_gate_destroy(&outer_gate), 0);
+}
+
+TEST_MAIN(
+    TEST(a_busy_queues_waiters_begin_in_order_though_others_pass), TEST(a_queues_own_waiters_start_no_grace),
+    TEST(a_higher_rank_that_comes_before_the_queue_begins_first),
+    TEST(waiters_of_a_queue_that_does_not_come_time_out_and_can_be_cancelled), TEST(a_task_gives_its_grant_up_to_a_higher_rank_only),
+    TEST(a_task_that_lost_its_grant_comes_before_the_later_ones_of_its_executor),
+    TEST(what_is_left_for_later_runs_outside_of_all_functions))
