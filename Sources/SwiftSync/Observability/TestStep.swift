@@ -1,0 +1,74 @@
+#if DEBUG
+import Synchronization
+#endif
+
+/// A place between two instructions at which a test may stop the thread that comes by, and let others go first.
+///
+/// A call names the place: its type, and what is about to happen. In release builds it is nothing, and no name is left in the binary;
+/// `scripts/test-steps` looks. In debug builds it costs one load where no test listens.
+///
+/// - Parameters:
+///   - name: known to tests.
+///   - subject: which object it is about, for tests of what other threads do: a worker, a timer, whoever grants.
+@inlinable @inline(__always)
+func testStep(_ name: StaticString, _ subject: @autoclosure () -> AnyObject? = nil) {
+    #if DEBUG
+    if TestSteps.isListening { TestSteps.reach(name, subject()) }
+    #endif
+}
+
+#if DEBUG
+/// Who listens at the steps.
+@usableFromInline
+enum TestSteps {
+    /// Called on the thread that has come to a step. It may block there.
+    typealias Listener = @Sendable (_ name: String, _ subject: AnyObject?) -> Void
+
+    private final class Listeners: Sendable {
+        let all: [Int: Listener]
+        init(_ all: [Int: Listener]) { self.all = all }
+    }
+
+    /// The address of `Listeners`, or 0. Replaced as a whole, and never freed: whoever comes by takes no lock, not even one of the language's.
+    private static let listeners = Atomic<UInt>(0)
+    private static let lastID = Atomic(0)
+
+    @usableFromInline
+    static var isListening: Bool { listeners.load(ordering: .acquiring) != 0 }
+
+    @usableFromInline
+    static func reach(_ name: StaticString, _ subject: AnyObject?) {
+        let name = name.description
+        current(listeners.load(ordering: .acquiring)).values.forEach { $0(name, subject) }
+    }
+
+    /// Calls `listener` for each step that any thread comes to, until it is removed by the number that is returned.
+    static func add(_ listener: @escaping Listener) -> Int {
+        let id = lastID.add(1, ordering: .relaxed).newValue
+        replace { $0[id] = listener }
+        return id
+    }
+
+    static func remove(_ id: Int) {
+        replace { $0[id] = nil }
+    }
+
+    private static func current(_ address: UInt) -> [Int: Listener] {
+        UnsafeRawPointer(bitPattern: address).map { Unmanaged<Listeners>.fromOpaque($0).takeUnretainedValue().all } ?? [:]
+    }
+
+    private static func replace(_ change: (inout [Int: Listener]) -> Void) {
+        var old = listeners.load(ordering: .acquiring)
+        while true {
+            var all = current(old)
+            change(&all)
+            let new = all.isEmpty ? nil : Unmanaged.passRetained(Listeners(all))
+            let (stored, found) = listeners.compareExchange(
+                expected: old, desired: new.map { UInt(bitPattern: $0.toOpaque()) } ?? 0, ordering: .acquiringAndReleasing)
+            if stored { return }
+            new?.release()
+            old = found
+        }
+    }
+}
+#endif
