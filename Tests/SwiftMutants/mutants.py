@@ -282,8 +282,11 @@ ENDED = re.compile(r"[✔✘➜] Test (\w+)\(.*?\)(?: with .*?)? (?:passed|faile
 def suspects(result, output):
     """Tests that may be those that notice."""
     failed = list(dict.fromkeys(FAILED.findall(output)))
-    if result == "failed":
+    if result == "failed" and failed:
         return failed
+    if result == "failed":
+        # On a thread of its own a test is not known by its name.
+        return list(dict.fromkeys(STARTED.findall(output)))
     ended = set(ENDED.findall(output))
     return failed + [name for name in dict.fromkeys(STARTED.findall(output)) if name not in ended and name not in failed]
 
@@ -314,7 +317,7 @@ class Runner:
             return "SURVIVED", "", time.monotonic() - began
         names = suspects(result, output)
         if self.is_recording:
-            for name in names[:12]:
+            for name in names[:40]:
                 single, _, _ = self.copy.test(number, [rf"/{name}\("], self.limit)
                 if single not in ("passed", "none"):
                     self.record[mutant.name] = rf"/{name}\("
