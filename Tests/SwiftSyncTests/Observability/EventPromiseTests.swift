@@ -25,4 +25,42 @@ struct EventPromiseTests {
         trace.add([Event(.pushed, id: 1, tag: "task", nanoseconds: Int64(nanoseconds), thread: 1, depth: 1)], of: "queue", index: 0)
         #expect(trace.json().contains("\"ts\":\(text),"))
     }
+
+    @Test func aTimeOfDayHasTwoDigitsForEachPart() {
+        let clock = WallClock(offset: 0)
+        for second in stride(from: 0, to: 86_400, by: 59) {
+            let parts = clock.time(Int64(second) * 1_000_000_000).split(separator: ":", omittingEmptySubsequences: false)
+            #expect(parts.count == 3 && parts.allSatisfy { $0.utf8.count == 2 && $0.allSatisfy(\.isNumber) })
+        }
+    }
+}
+
+extension HandlerSettingTests {
+    struct LongReadPromiseTests {
+        @Test func aWriteThatWaitsLongForAReadIsReportedByTheOneThatWaits() async {
+            await #expect(processExitsWith: .success) {
+                let lock = ReadWriteLock(0), reports = Shared<[(SyncDiagnostics.Report, UInt)]>([]), reads = Flag(), mayLeave = Flag()
+                SyncDiagnostics.setHandler { report in reports.access { $0.append((report, Threads.current)) } }
+                let reader = Thread {
+                    lock.withReadLock { _ in
+                        reads.raise()
+                        waitUntil { mayLeave.isRaised }
+                    }
+                }
+                waitUntil { reads.isRaised }
+                let writerThread = Shared<UInt>(0)
+                let writer = Thread {
+                    writerThread.access { $0 = Threads.current }
+                    lock.withWriteLock { $0 += 1 }
+                }
+                waitUntil { !reports.value.isEmpty }
+                precondition(reports.value[0].0.kind == .longRead)
+                precondition(reports.value[0].1 == writerThread.value)
+                mayLeave.raise()
+                reader.join()
+                writer.join()
+                precondition(reports.value.count == 1)
+            }
+        }
+    }
 }
