@@ -17,6 +17,7 @@ A mutant stands in a file THEME.mutants:
     - whole lines, which stand there once         or        - a line, or a part of it, with the «expression» that is replaced
     + what takes their place                                + what takes the place of the expression
     ~ why nobody could notice, if that is so
+    ? the tests to begin with where none is known: a name, or a part of one
     ! alone                                       where it needs a build of its own
 
 Indentation does not matter. All are built into one copy of the tree, switched at run time: lines become
@@ -49,7 +50,7 @@ class Mutant:
         self.theme, self.name = theme, name
         # From the name, so that a new mutant changes no other's place in the copy.
         self.number = zlib.crc32(name.encode()) & 0x7FFFFFFF
-        self.path, self.old, self.new, self.equivalent, self.alone = None, [], [], None, False
+        self.path, self.old, self.new, self.hints, self.equivalent, self.alone = None, [], [], [], None, False
         self.begin = self.end = None
 
     @property
@@ -98,6 +99,8 @@ def parse(path):
             mutants[-1].old.append(text)
         elif mark == "+":
             mutants[-1].new.append(text)
+        elif mark == "?":
+            mutants[-1].hints.append(text.strip())
         elif mark == "~":
             mutants[-1].equivalent = f"{mutants[-1].equivalent or ''} {text.strip()}".strip()
         elif line.startswith("! alone"):
@@ -186,6 +189,10 @@ def copy_tree(folder, mutants):
                 continue
             if path == "Package.swift":
                 text = manifest(text)
+            elif path == "Tests/SwiftSyncTests/Support/WaitUntil.swift":
+                # So that a hang is a failure soon.
+                assert text.count(".seconds(60)") == 2, "WaitUntil.swift is another than it was"
+                text = text.replace(".seconds(60)", ".seconds(5)")
             elif path in by_path:
                 mine = by_path[path]
                 lone = [m for m in mine if m.alone]
@@ -331,7 +338,8 @@ class Runner:
         stem = re.split(r"[+.]", file)[0]
         names = [name[:-6] for name in os.listdir(os.path.join(ROOT, "Tests/SwiftSyncTests", folder)) if name.endswith("Tests.swift")]
         near = [name for name in names if name.startswith(stem)]
-        return [[f"/{name}.swift" for name in some] for some in (near, [name for name in names if name not in near]) if some]
+        stages = [[f"/{name}.swift" for name in some] for some in (near, [name for name in names if name not in near]) if some]
+        return [mutant.hints, *stages] if mutant.hints else stages
 
 
 def read_record():
