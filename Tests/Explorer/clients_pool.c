@@ -3,7 +3,7 @@
 #include "explorer.h"
 
 static struct {
-    csk_pool_item_t items[3];
+    csk_pool_item_t items[4];
     csk_rwlock_t lock;
     csk_rwlock_write_t writes[3];
     csk_rwlock_work_t alone;
@@ -53,6 +53,51 @@ static void posts_blocking(void) {
     explore_wait(&shared->flags[0], 1);
 }
 CLIENT(pool_blocked_workers, .setup = make, .threads = { posts_blocking }, .check = nothing_is_left)
+
+/* kernel_pool.c */
+void kernel_prepare_pool(uint64_t taken, int64_t idle_ns);
+extern uint32_t kernel_workers_ended;
+
+/* Of the turns, each 64th begins with background work, however much is urgent. Both workers are held, and one is let go. */
+static void make_before_a_64th_turn(void) {
+    make();
+    kernel_prepare_pool(61, INT64_MAX);
+}
+static void notes_order(csk_pool_item_t *item) {
+    shared->order[__atomic_fetch_add(&shared->entered, 1, __ATOMIC_SEQ_CST)] = (int)(item - shared->items);
+    __atomic_fetch_add(&shared->done, 1, __ATOMIC_SEQ_CST);
+}
+static void waits_for_its_flag(csk_pool_item_t *item) {
+    (void)item;
+    explore_wait(&shared->flags[0], __atomic_fetch_add(&shared->inside, 1, __ATOMIC_SEQ_CST) + 1);
+}
+static void posts_urgent_and_background(void) {
+    shared->items[0].level = CSK_POOL_URGENT;
+    shared->items[1].level = CSK_POOL_BACKGROUND;
+    post(2, waits_for_its_flag);
+    post(3, waits_for_its_flag);
+    explore_wait(&shared->inside, 2);
+    post(0, notes_order);
+    post(1, notes_order);
+    explore_set(&shared->flags[0], 1);
+    explore_wait(&shared->done, 2);
+    explore_set(&shared->flags[0], 2);
+}
+/* A third worker may have come meanwhile, and turns that overlap end in any order. */
+static void background_was_first(void) { EXPECT(csk_pool_workers() > 2 || shared->order[0] == 1); }
+
+/* Workers beyond those that the pool keeps end once they have slept for a while. */
+static void make_with_idle_workers(void) {
+    make();
+    kernel_prepare_pool(0, 1000);
+}
+static void posts_blocking_and_waits(void) {
+    posts_blocking();
+    explore_wait(&kernel_workers_ended, 1);
+}
+static void two_are_left(void) { EXPECT(csk_pool_workers() >= 2); }
+CLIENT(pool_shrinks, .setup = make_with_idle_workers, .threads = { posts_blocking_and_waits }, .check = two_are_left)
+CLIENT(pool_turn_of_background, .setup = make_before_a_64th_turn, .threads = { posts_urgent_and_background }, .check = background_was_first)
 
 static void enters(int index) {
     EXPECT(csk_rwlock_is_writing(&shared->lock));

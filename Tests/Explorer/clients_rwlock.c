@@ -433,3 +433,26 @@ static void adopts(void) {
     unlock();
 }
 CLIENT_FAST_STRICT(rwlock_async_adopted, .threads = { queues_passing, adopts, reads, writes }, .check = called_once)
+
+/* A writer that waited while others read, and was called by the last of these, is not passed by a reader that comes then. */
+static void reads_until_a_writer_waits(void) {
+    EXPECT_EQUAL(csk_rwlock_rdlock(lock), 0);
+    explore_set(&shared->flags[0], 1);
+    /* The flag stands in the word; before that the writer may still find the lock free. */
+    explore_wait((const uint32_t *)&lock->state, (uint32_t)(RW_READER | RW_WAITERS));
+    EXPECT_EQUAL(csk_rwlock_unlock(lock), 0);
+    explore_set(&shared->flags[1], 1);
+}
+static void writes_while_one_reads(void) {
+    explore_wait(&shared->flags[0], 1);
+    EXPECT_EQUAL(csk_rwlock_wrlock(lock), 0);
+    shared->entered = 1;
+    unlock();
+}
+static void reads_after_the_writer(void) {
+    explore_wait(&shared->flags[1], 1);
+    EXPECT_EQUAL(csk_rwlock_rdlock(lock), 0);
+    EXPECT_EQUAL(shared->entered, 1);
+    unlock();
+}
+CLIENT_FAST_STRICT(rwlock_called_writer, .threads = { reads_until_a_writer_waits, writes_while_one_reads, reads_after_the_writer }, .check = is_idle)

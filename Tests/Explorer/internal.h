@@ -17,6 +17,8 @@ void core_call_at_thread_end(void (*function)(void *));
 void kernel_reset_timers(void);
 void kernel_reset_reads(void);
 void kernel_reset_pool(void);
+void kernel_prepare_pool(uint64_t taken, int64_t idle_ns);
+extern uint32_t kernel_workers_ended;
 void kernel_reset_rcu(void);
 void kernel_reset_tls(void);
 void kernel_reset_blocks(void);

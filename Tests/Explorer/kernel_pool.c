@@ -1,10 +1,53 @@
-/* kernel_pool.c: the kernel's pool.c and the way back to its first state, with no more workers than there are fibers: none of them ends, and
- * nobody looks again in vain. */
-#include "pool.c"
+/* kernel_pool.c: the kernel's pool.c and the way back to its first state, with no more workers than there are fibers: unless a client wants
+ * it none of them ends, and nobody looks again in vain. */
+#include <string.h>
 
+#include "internal/platform.h"
+
+static int start_counted(void (*body)(void *), void *context, const char *name);
+static int park_counted(uint32_t *word, uint32_t expected, int64_t deadline_ns);
+#define csk_platform_start_thread start_counted
+#define csk_platform_park park_counted
+#include "pool.c"
+#undef csk_platform_start_thread
+#undef csk_platform_park
+
+#include "explorer.h"
 #include "internal.h"
+
+/* For clients: how many workers have ended. */
+uint32_t kernel_workers_ended;
+
+static void run_counted(void *context) {
+    run_worker(context);
+    explore_set(&kernel_workers_ended, kernel_workers_ended + 1);
+}
+static int start_counted(void (*body)(void *), void *context, const char *name) {
+    (void)body;
+    return csk_platform_start_thread(run_counted, context, name);
+}
+
+enum { FIBERS = 32 };
+static uint32_t timeouts_in_a_row[FIBERS];
+
+/* A worker whose time is over again and again was called by somebody who has yet to wake it: a schedule may let time pass instead for ever. */
+static int park_counted(uint32_t *word, uint32_t expected, int64_t deadline_ns) {
+    enum { MANY = 20 };
+    uint32_t *count = &timeouts_in_a_row[explore_thread() % FIBERS];
+    int status = csk_platform_park(word, expected, *count < MANY ? deadline_ns : CSK_NEVER);
+    *count = status == ETIMEDOUT ? *count + 1 : 0;
+    return status;
+}
 
 void kernel_reset_pool(void) {
     pool = (__typeof__(pool)){ .most = 5, .idle_ns = INT64_MAX, .resigned_ns = INT64_MAX };
     csk_pool_process = (struct csk_pool_process){ .epoch = 1 };
+    kernel_workers_ended = 0;
+    memset(timeouts_in_a_row, 0, sizeof timeouts_in_a_row);
+}
+
+/* For clients: as if so many items had been taken, and with workers that end when nobody has needed them for `idle_ns`. */
+void kernel_prepare_pool(uint64_t taken, int64_t idle_ns) {
+    pool.taken = taken;
+    pool.idle_ns = idle_ns;
 }

@@ -143,6 +143,7 @@ MUTANTS = [
      "        if (queue->closed) status = ESHUTDOWN;\n        else if (deadline_ns != CSK_NEVER && csk_now() >= deadline_ns) status = ETIMEDOUT;\n        else if (waiter.promised) break;\n"),
     # The read-write lock.
     ("newcomers pass the lock's queue", RW_WORD, "    return flags == 0 || flags == (RW_WAITERS | RW_COMING);", "    return flags == 0 || flags != RW_HAND_OVER;"),
+    ("readers pass a writer that was called", RW, "        lock->hand_over = first->mode == RW_WRITE;\n", ""),
     ("newcomers pass a hand-over of the lock", RW_WORD, "flags == (RW_WAITERS | RW_COMING);", "(flags & RW_COMING) != 0;"),
     ("who queues at the lock does not settle", RW, "    csk_rwlock_settle(lock, RELEASE_NOTHING, &effects);\n    bool waits", "    bool waits"),
     ("timed-out waiter of the lock does not settle", RW, "        csk_rwlock_remove(lock, self);\n        csk_rwlock_settle(lock, RELEASE_NOTHING, &effects);", "        csk_rwlock_remove(lock, self);"),
@@ -176,6 +177,8 @@ MUTANTS = [
     ("a worker that leaves work behind does not watch", POOL, "        bool watches = pool.queued != 0 && next == NULL && begin_watch();\n", "        bool watches = false;\n"),
     ("a post finds all workers busy and does not watch", POOL, "    bool watches = worker == NULL && begin_watch();\n", "    bool watches = false;\n"),
     ("a post calls nobody", POOL, "    worker_t *worker = call_worker();\n", "    worker_t *worker = NULL;\n"),
+    ("background work has no turn of its own", POOL, "    bool lowest = ++pool.taken % turn_of_lowest == 0;", "    bool lowest = ++pool.taken == 0;"),
+    ("a worker that nobody needs never ends", POOL, "        bool ends = *place == self && pool.workers", "        bool ends = false && pool.workers"),
     ("a worker calls nobody", POOL, "        worker_t *next = pool.queued != 0 ? call_worker() : NULL;\n", "        worker_t *next = NULL;\n"),
     ("a worker is called without a wake", POOL, "    if (csk_exchange(&worker->word, 1u, CSK_ACQ_REL) == 2) csk_platform_wake(&worker->word, 1);\n", "    csk_exchange(&worker->word, 1u, CSK_ACQ_REL);\n"),
     ("called workers count as on their way for ever", POOL, "        if (called) pool.waking = false;\n", ""),

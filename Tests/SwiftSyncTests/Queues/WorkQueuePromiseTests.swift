@@ -1,0 +1,97 @@
+import Dispatch
+import Testing
+
+@testable import SwiftSync
+
+/// Barriers in every form, and what a queue keeps of work that has ended.
+@Suite(.timeLimit(.minutes(2)))
+struct WorkQueuePromiseTests {
+    /// Lets workers come to whatever may begin: work that they could begin has begun after so many others came and went.
+    private func letWorkersCome() async {
+        let other = WorkQueue(label: "others")
+        for _ in 0..<100 { await other.run {} }
+    }
+
+    /// Whether what `start` starts waits for work that runs, and is waited for by what comes after it.
+    private func isAlone(_ queue: ConcurrentWorkQueue, _ start: (_ body: @escaping @Sendable () -> Void) async -> Void) async -> Bool {
+        let log = Shared<[String]>([]), before = DispatchSemaphore(value: 0), during = DispatchSemaphore(value: 0), begun = Flag()
+        queue.async {
+            begun.raise()
+            before.wait()
+            log.append("before")
+        }
+        await waitUntil { begun.isRaised }
+        await start {
+            log.append("barrier begins")
+            during.wait()
+            log.append("barrier ends")
+        }
+        queue.async { log.append("after") }
+        await letWorkersCome()
+        before.signal()
+        await waitUntil { log.value.contains("barrier begins") }
+        await letWorkersCome()
+        during.signal()
+        await waitUntil { log.value.count == 4 }
+        return log.value == ["before", "barrier begins", "barrier ends", "after"]
+    }
+
+    /// Starts a task, and returns once what it does waits in the queue, or runs.
+    private func begin(_ queue: ConcurrentWorkQueue, _ body: @escaping @Sendable () async -> Void) async {
+        let works = queue.waitingCount + queue.runningCount
+        Task { await body() }
+        await waitUntil { queue.waitingCount + queue.runningCount > works }
+    }
+
+    @Test(arguments: [false, true])
+    func aBarrierIsAloneInEveryForm(isRecorded: Bool) async {
+        let recorder = isRecorded ? EventRecorder(label: "barriers") : nil
+        let queue = ConcurrentWorkQueue(label: "barriers", width: 4, recorder: recorder)
+        #expect(await isAlone(queue) { queue.async(flags: .barrier, $0) })
+        #expect(await isAlone(queue) { body in await begin(queue) { await queue.run(flags: .barrier, body) } })
+        #expect(
+            await isAlone(queue) { body in
+                let works = queue.waitingCount + queue.runningCount
+                onThread { queue.sync(flags: .barrier, body) }
+                await waitUntil { queue.waitingCount + queue.runningCount > works }
+            })
+    }
+
+    @Test(arguments: [false, true])
+    func whatIsNoBarrierIsNotAlone(isRecorded: Bool) async {
+        let recorder = isRecorded ? EventRecorder(label: "no barriers") : nil
+        let queue = ConcurrentWorkQueue(label: "no barriers", width: 4, recorder: recorder)
+        #expect(await !isAlone(queue) { queue.async(flags: [], $0) })
+        #expect(await !isAlone(queue) { body in await begin(queue) { await queue.run(flags: [], body) } })
+    }
+
+    // MARK: - What is kept
+
+    @Test func workThatEndedBeforeItsTimeoutIsReleased() async throws {
+        let queue = WorkQueue(label: "in time"), alive = Shared()
+        func run() async throws {
+            let tracked = Tracked(alive)
+            try await queue.run(timeout: .seconds(3600)) { withExtendedLifetime(tracked) {} }
+        }
+        try await run()
+        await waitUntil { alive.value == 0 }
+    }
+
+    @Test func workThatWasCancelledBeforeItsTimeoutIsReleased() async throws {
+        let queue = WorkQueue(label: "cancelled"), alive = Shared()
+        queue.suspend()
+        func start() -> Task<Void, any Error> {
+            let tracked = Tracked(alive)
+            return Task { try await queue.run(timeout: .seconds(3600)) { withExtendedLifetime(tracked) {} } }
+        }
+        do {
+            let task = start()
+            await waitUntil { queue.waitingCount == 1 }
+            task.cancel()
+            await #expect(throws: WorkQueueError.cancelled) { try await task.value }
+        }
+        queue.resume()
+        try queue.drain(timeout: nil)
+        await waitUntil { alive.value == 0 }
+    }
+}
