@@ -9,6 +9,28 @@ extension HandlerSettingTests {
     @Suite(.serialized, .timeLimit(.minutes(1)))
     struct ManualCompletionTests {
         @Test
+        func doneFromTwoThreadsAtOnceCountsOnce() async {
+            let value = QueueSafeValue(value: 0), queue = DispatchQueue(label: "serial"), completions = Shared(0), rounds = 300
+            let reports = Shared(0)
+            SyncDiagnostics.setHandler { if $0.kind == .completionCalledTwice { reports.increment() } }
+            defer { SyncDiagnostics.setHandler(nil) }
+            for round in 0..<rounds {
+                let completion = Shared<CommandCompletionClosure?>(nil)
+                value.async(performIn: queue).lowestPriority.set(manualCompletion: { current, done in
+                    current += 1
+                    completion.access { $0 = done }
+                }, completion: { _ in completions.increment() })
+                await waitUntil { completion.value != nil }
+                let done = completion.value!
+                Threads.run(2) { _ in done() }
+                #expect(value.wait.lowestPriority.get() == .success(round + 1))
+            }
+            await waitUntil { completions.value == rounds }
+            queue.sync {}
+            #expect(completions.value == rounds && reports.value == rounds)
+        }
+
+        @Test
         func itHoldsTheSectionUntilDone() async {
             let value = QueueSafeValue(value: 1), completion = Shared<CommandCompletionClosure?>(nil), returned = Flag()
             onThread {

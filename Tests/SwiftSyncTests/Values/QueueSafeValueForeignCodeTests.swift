@@ -79,25 +79,6 @@ struct QueueSafeValueForeignCodeTests {
     }
 
     @Test
-    func doneFromTwoThreadsAtOnceCountsOnce() async {
-        let value = QueueSafeValue(value: 0), queue = DispatchQueue(label: "serial"), completions = Shared(0), rounds = 300
-        for round in 0..<rounds {
-            let completion = Shared<CommandCompletionClosure?>(nil)
-            value.async(performIn: queue).lowestPriority.set(manualCompletion: { current, done in
-                current += 1
-                completion.access { $0 = done }
-            }, completion: { _ in completions.increment() })
-            await waitUntil { completion.value != nil }
-            let done = completion.value!
-            Threads.run(2) { _ in done() }
-            #expect(value.wait.lowestPriority.get() == .success(round + 1))
-        }
-        await waitUntil { completions.value == rounds }
-        queue.sync {}
-        #expect(completions.value == rounds)
-    }
-
-    @Test
     func suspendingSetReleasesTheOldValueOutsideTheSection() async {
         let seen = Shared<Bool?>(nil)
         let value = QueueSafeValue<AtEnd?>(value: nil)
