@@ -15,7 +15,7 @@ struct EventPromiseTests {
             _ = ring.append(kind, id: 1, tag: "", now: Int64(now), thread: 1)
         }
         var events: [Event] = []
-        _ = ring.copy(from: 0, to: 4, into: &events)
+        ring.copy(from: 0, to: 4, into: &events)
         #expect(events.map(\.nanoseconds) == [20, 20, 30, 30])
     }
 
