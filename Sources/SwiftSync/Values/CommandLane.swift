@@ -1,5 +1,6 @@
 import CSyncKernel
 import Dispatch
+import Synchronization
 
 /// The commands of one value that are performed on one queue or executor, from the first that waits until the last has ended.
 ///
@@ -14,9 +15,10 @@ final class CommandLane: @unchecked Sendable {
     private let queue: DispatchQueue?
     let kernelLane: UnsafeMutablePointer<csk_gate_lane_t>
 
-    /// For ``CommandLanes`` alone, under its lock.
+    /// For ``CommandLanes`` alone. `next` and `isListed` are guarded by its lock, under which alone a count rises.
     let key: UInt
-    var users = 1
+    let users = Atomic(1)
+    var isListed = true
     var next: CommandLane?
 
     /// Lets other blocks of the queue run in between.

@@ -34,7 +34,7 @@ enum CommandLanes {
     ) -> CommandLane? {
         var lane = list.pointee.first
         while let candidate = lane, !candidate.matches(gate, key, isQueue: isQueue) { lane = candidate.next }
-        lane?.users += 1
+        lane?.users.add(1, ordering: .relaxed)
         return lane
     }
 
@@ -54,9 +54,10 @@ enum CommandLanes {
     }
 
     static func leave(_ lane: CommandLane) {
+        guard lane.users.subtract(1, ordering: .acquiringAndReleasing).newValue == 0 else { return }
         withLock(list(lane.gate, lane.key)) { list in
-            lane.users -= 1
-            if lane.users == 0 { unlink(lane, list) }
+            // It may have been found again meanwhile, and even left again.
+            if lane.isListed, lane.users.load(ordering: .relaxed) == 0 { unlink(lane, list) }
         }
     }
 
@@ -69,5 +70,6 @@ enum CommandLanes {
             previous.next = lane.next
         }
         lane.next = nil
+        lane.isListed = false
     }
 }

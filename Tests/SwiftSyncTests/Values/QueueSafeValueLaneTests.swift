@@ -116,9 +116,11 @@ struct QueueSafeValueLaneTests {
             withExtendedLifetime(other) { #expect(identity(queue) != identity(other)) }
         }
     }
+}
 
-    // MARK: - Many
-
+/// The same for many commands, with threads that pass, timeouts and cancellations among them.
+@Suite(.timeLimit(.minutes(10)))
+struct QueueSafeValueLaneStressTests {
     private struct Issue: Sendable {
         let number: Int
         let priority: Int32
@@ -184,7 +186,7 @@ struct QueueSafeValueLaneTests {
     }
 
     /// SWIFTSYNC_LANE_ROUNDS makes it longer.
-    @Test(.timeLimit(.minutes(10)))
+    @Test
     func noCommandOvertakesAnotherOfItsQueue() async {
         let rounds = getenv("SWIFTSYNC_LANE_ROUNDS").flatMap { Int(String(cString: $0)) } ?? 100
         let serial = DispatchQueue(label: "serial")
