@@ -1,5 +1,6 @@
 /* torture_workqueue.c: work queues under a crowd that queues, calls, cancels, suspends and drains: each work that was accepted is called
- * once or was cancelled, no more run than may, barriers run alone, and a serial queue keeps each thread's order within a class. */
+ * once or was cancelled, what is of its own turn with 0, no more run than may, barriers run alone, and a serial queue keeps each thread's order within a
+ * class, but for what waits for room without its thread. */
 #include "torture.h"
 
 enum { WORKS = 8, CLASSES = 3 };
@@ -9,10 +10,12 @@ typedef struct arena arena_t;
 typedef struct {
     csk_work_t work;
     arena_t *arena;
+    csk_workqueue_wait_t room;
     uint32_t waits; /* 1 from before it is queued until it is called or was cancelled */
+    uint32_t asks;  /* 1 until it is known whether there is room */
     int owner, class;
     uint64_t sequence;
-    bool barrier;
+    bool barrier, stays, asked;
 } job_t;
 
 struct arena {
@@ -41,7 +44,7 @@ static void run_job(csk_work_t *work, int status) {
     if (status == 0) {
         bool alone = arena->width == 1 || job->barrier;
         enter(arena, alone);
-        if (arena->width == 1) {
+        if (arena->width == 1 && !job->asked) {
             uint64_t *last = &arena->last[job->owner][job->class];
             CHECK(job->sequence > *last);
             *last = job->sequence;
@@ -49,6 +52,7 @@ static void run_job(csk_work_t *work, int status) {
         leave(arena, alone);
         tally(GRANTS);
     } else {
+        CHECK(!job->stays);
         CHECK_STATUS(status, ECANCELED);
         tally(CANCELS);
     }
@@ -56,24 +60,40 @@ static void run_job(csk_work_t *work, int status) {
     CHECK_EQ(__atomic_exchange_n(&job->waits, 0, __ATOMIC_SEQ_CST), 1);
 }
 
+static void is_told(csk_workqueue_wait_t *wait) {
+    CHECK_STATUS(wait->status, 0);
+    STORE(&((job_t *)wait->context)->asks, 0);
+}
+
+static int queue_job(job_t *job, csk_rank_t rank, int64_t deadline_ns) {
+    csk_workqueue_t *queue = &job->arena->queue;
+    if (job->asked) return csk_workqueue_enqueue_when_room(queue, &job->work, rank, job->barrier, run_job, &job->room, is_told, job);
+    if (job->barrier && job->stays) return csk_workqueue_enqueue_barrier_always(queue, &job->work, run_job);
+    if (job->barrier) return csk_workqueue_enqueue_barrier(queue, &job->work, run_job);
+    if (job->stays) return csk_workqueue_enqueue_always(queue, &job->work, rank, run_job);
+    if (job->class == 1 && one_in(2)) return csk_workqueue_enqueue(queue, &job->work, run_job);
+    return csk_workqueue_enqueue_until(queue, &job->work, rank, deadline_ns, run_job);
+}
+
 static void queue_one(arena_t *arena, int which, uint64_t *sequence) {
     job_t *job = &arena->jobs[which][below(WORKS)];
-    if (LOAD(&job->waits)) return;
+    if (LOAD(&job->waits) || LOAD(&job->asks)) return;
     bool drops = arena->queue.when_full == CSK_WORKQUEUE_DROP_OLDEST;
     int64_t deadline_ns = one_in(2) ? CSK_NEVER : near_deadline();
-    csk_workqueue_t *queue = &arena->queue;
     job->owner = which;
     job->class = drops ? 1 : (int)below(CLASSES);
     job->sequence = ++*sequence;
     job->barrier = job->class == 1 && one_in(4);
+    job->stays = one_in(8);
+    job->asked = !job->stays && one_in(4);
+    STORE(&job->asks, job->asked);
     STORE(&job->waits, 1);
     ADD(&arena->accepted, 1);
-    csk_rank_t rank = csk_rank(job->class - 1, CSK_PLACE_BACK);
-    int status;
-    if (job->barrier) status = csk_workqueue_enqueue_barrier(queue, &job->work, run_job);
-    else if (job->class == 1 && one_in(2)) status = csk_workqueue_enqueue(queue, &job->work, run_job);
-    else status = csk_workqueue_enqueue_until(queue, &job->work, rank, deadline_ns, run_job);
+    int status = queue_job(job, csk_rank(job->class - 1, CSK_PLACE_BACK), deadline_ns);
+    if (status == EINPROGRESS) return;
+    STORE(&job->asks, 0);
     if (status == 0) return;
+    CHECK(!job->stays);
     if (status == ETIMEDOUT) CHECK_GE(csk_now(), deadline_ns);
     else CHECK_STATUS(status, EAGAIN);
     ADD(&arena->accepted, UINT64_MAX);
@@ -95,11 +115,12 @@ static void call_one(arena_t *arena) {
     int64_t deadline_ns = one_in(2) ? CSK_NEVER : near_deadline();
     bool drops = arena->queue.when_full == CSK_WORKQUEUE_DROP_OLDEST;
     csk_rank_t rank = csk_rank(drops ? 0 : (int)below(CLASSES) - 1, CSK_PLACE_BACK);
-    int status = csk_workqueue_sync(&arena->queue, rank, call.alone, deadline_ns, run_call, &call);
+    bool refuses = arena->queue.when_full == CSK_WORKQUEUE_REFUSE, always = one_in(4);
+    int status = (always ? csk_workqueue_sync_always : csk_workqueue_sync)(&arena->queue, rank, call.alone, deadline_ns, run_call, &call);
     CHECK_EQ(call.done, status == 0);
-    tally(status == 0 ? GRANTS : status == ETIMEDOUT ? TIMEOUTS : CANCELS);
+    tally(status == 0 ? GRANTS : status == ETIMEDOUT ? TIMEOUTS : status == EAGAIN ? REFUSED : CANCELS);
     if (status == ETIMEDOUT) CHECK_GE(csk_now(), deadline_ns);
-    else CHECK(status == 0 || (drops && status == ECANCELED));
+    else CHECK(status == 0 || (!always && ((drops && status == ECANCELED) || (refuses && status == EAGAIN))));
 }
 
 static void cancel_one(arena_t *arena) {
@@ -112,6 +133,16 @@ static void cancel_one(arena_t *arena) {
     ADD(&arena->cancelled, 1);
     tally(CANCELLED);
     CHECK_EQ(__atomic_exchange_n(&job->waits, 0, __ATOMIC_SEQ_CST), 1);
+}
+
+/* A work of this thread's that waits for room. */
+static void give_up_one(arena_t *arena, int which) {
+    job_t *job = &arena->jobs[which][below(WORKS)];
+    if (!LOAD(&job->asks) || csk_workqueue_room_cancel(&arena->queue, &job->room) != 0) return;
+    tally(CANCELLED);
+    ADD(&arena->accepted, UINT64_MAX);
+    STORE(&job->asks, 0);
+    STORE(&job->waits, 0);
 }
 
 static void note_drain(csk_workqueue_wait_t *wait) {
@@ -149,6 +180,7 @@ static void *take_part(void *context) {
         case 0: suspend_a_while(arena); break;
         case 1: drain_one(arena); break;
         case 2: case 3: cancel_one(arena); break;
+        case 7: give_up_one(arena, which); break;
         case 4: case 5: case 6: call_one(arena); break;
         default: queue_one(arena, which, &sequence);
         }
@@ -167,6 +199,8 @@ void torture_workqueue(uint32_t width, uint32_t capacity, int32_t when_full) {
     torture_wait();
     STORE(&torture_stop, 1);
     crowd_join(&crowd);
+    for (int i = 0; i < torture_threads; i++)
+        for (int j = 0; j < WORKS; j++) wait_until(LOAD(&arena->jobs[i][j].asks) == 0);
     CHECK_STATUS(csk_workqueue_drain(&arena->queue, CSK_NEVER), 0);
     CHECK_EQ(csk_workqueue_waiting(&arena->queue), 0);
     CHECK_EQ(csk_workqueue_running(&arena->queue), 0);

@@ -126,9 +126,11 @@ static void a_shutdown_tells_who_waits_for_room(void) {
 
 /* Who waits for room inside the queue's own work keeps nobody from making it. */
 static waiter_t from_inside;
+static uint32_t has_asked;
 static void queue_inside(csk_work_t *work, int status) {
     run_job(work, status);
     CHECK_STATUS(queue_when_room(&narrow, &from_inside, 3), EINPROGRESS);
+    STORE(&has_asked, 1);
 }
 
 static void work_may_wait_for_room_in_its_own_queue_without_a_thread(void) {
@@ -137,7 +139,7 @@ static void work_may_wait_for_room_in_its_own_queue_without_a_thread(void) {
     CHECK_STATUS(csk_workqueue_enqueue_always(&narrow, &asks.work, back(0), queue_inside), 0);
     CHECK_STATUS(csk_workqueue_enqueue_always(&narrow, &next.work, back(0), run_job), 0);
     STORE(&release, 1);
-    wait_until(LOAD(&from_inside.told) == 1);
+    wait_until(LOAD(&has_asked) && LOAD(&from_inside.told) == 1);
     drain(&narrow);
     CHECK_NOTES(0, 1, 2, 3);
     CHECK_STATUS(from_inside.status, 0);

@@ -87,7 +87,7 @@ FAULTS = [
     ("workqueue", "a worker brings no other", WQ, "        if (more && queue->width > 1) csk_workqueue_activate(queue);\n", ""),
     ("workqueue", "who steps back asks for no worker", WQ, "        csk_pool_post(&queue->item, serve);\n        return;\n", "        return;\n"),
     ("workqueue", "lingering never ends", WQ, "    if (shared) csk_fetch_and(&queue->state, ~STATE_LINGERS, CSK_SEQ_CST);\n", ""),
-    ("workqueue", "a caller of a shut queue is let in", WQ_WAIT, "    if (shut) return ESHUTDOWN;\n    csk_section_t section;", "    csk_section_t section;"),
+    ("workqueue", "a caller of a shut queue is let in", WQ_WAIT, "    if (!stays && (csk_load(&queue->state, CSK_RELAXED) & STATE_SHUT)) return ESHUTDOWN;\n", ""),
     ("workqueue", "delayed work knows no period", DELAYED, "CSK_NEVER : last_ns + period_ns;", "CSK_NEVER : last_ns + 2 * period_ns;"),
     ("workqueue", "periodic work ends where there is no room", DELAYED, "    } else if (!lacks_room(delayed, status) || !change(delayed, QUEUED, WAITS)) {", "    } else {"),
     ("workqueue", "a promised last call is not made", DELAYED, "            if (change(delayed, QUEUED, STOPPED)) return 0;\n", "            set(delayed, STOPPED);\n            return 0;\n"),

@@ -24,7 +24,7 @@ int csk_gate_destroy(csk_gate_t *gate) {
     csk_queue_lock(&gate->queue_lock);
     uint64_t holder = csk_gate_holder(gate);
     bool closed_for_good = gate->closed && holder == CSK_GATE_NOBODY && gate->pending == NULL;
-    bool busy = gate->waiting != 0 || gate->lost_grants != 0 || (holder != 0 && !closed_for_good);
+    bool busy = gate->waiting != 0 || csk_gate_has_lost_grants(gate) || (holder != 0 && !closed_for_good);
     csk_queue_unlock(&gate->queue_lock);
     return busy ? EBUSY : 0;
 }

@@ -33,7 +33,7 @@ csk_gate_waiter_t *csk_gate_overdue(const csk_gate_t *gate) {
 csk_gate_waiter_t *csk_gate_next(const csk_gate_t *gate) {
     csk_gate_waiter_t *top = csk_waiter_of_node(csk_heap_top(&gate->waiters));
     if (top == NULL) return NULL;
-    if (top->node.rank == GATE_RANK_CLOSER) return gate->lost_grants == 0 ? top : NULL;
+    if (top->node.rank == GATE_RANK_CLOSER) return !csk_gate_has_lost_grants(gate) ? top : NULL;
     csk_gate_waiter_t *overdue = csk_gate_overdue(gate);
     return overdue != NULL ? overdue : top;
 }
@@ -44,7 +44,7 @@ bool csk_gate_wants_hand_over(const csk_gate_t *gate, const csk_gate_waiter_t *n
 
 bool csk_gate_may_pass(const csk_gate_t *gate, const csk_heap_node_t *newcomer) {
     const csk_gate_waiter_t *next = csk_gate_next(gate);
-    if (next == NULL) return newcomer->rank != GATE_RANK_CLOSER || gate->lost_grants == 0;
+    if (next == NULL) return newcomer->rank != GATE_RANK_CLOSER || !csk_gate_has_lost_grants(gate);
     /* Under STRICT a gate with waiters is never free. */
     if (gate->hand_over || csk_gate_overdue(gate) != NULL) return false;
     return newcomer->rank > next->node.rank ||

@@ -85,10 +85,11 @@ static void begin_in_this_process(csk_workqueue_t *queue, uint32_t epoch) {
             csk_platform_yield();
             seen = csk_load(&queue->epoch, CSK_ACQUIRE);
         } else if (csk_cas(&queue->epoch, &seen, beginning, CSK_ACQUIRE)) {
+            uint64_t state = queue->state & (STATE_SHUT | STATE_RELEASED | STATE_SUSPENDS);
+            if (state & (STATE_SHUT | STATE_RELEASED)) state &= ~STATE_SUSPENDS; /* who was about to say so stays with the parent */
             csk_workqueue_t kept = { .width = queue->width, .capacity = queue->capacity, .priority = queue->priority, .when_full = queue->when_full,
-                                     .memory = queue->memory, .suspended = (queue->state & STATE_SUSPENDS) != 0, .epoch = beginning,
-                                     .handles = queue->handles, .state = queue->state & (STATE_SHUT | STATE_RELEASED | STATE_SUSPENDS) };
-            if (kept.handles != 0) kept.state += STATE_PIN_ONE;
+                                     .memory = queue->memory, .suspended = (state & STATE_SUSPENDS) != 0, .epoch = beginning,
+                                     .handles = queue->handles, .state = state + (queue->handles != 0 ? STATE_PIN_ONE : 0) };
             *queue = kept;
             csk_store(&queue->epoch, epoch, CSK_RELEASE);
             return;
@@ -105,7 +106,7 @@ static inline void know_process(csk_workqueue_t *queue) {
 void csk_workqueue_retain(csk_workqueue_t *queue) {
     if (queue->memory == NULL) return;
     know_process(queue);
-    csk_fetch_add(&queue->handles, UINT64_C(1), CSK_RELAXED);
+    if (csk_fetch_add(&queue->handles, UINT64_C(1), CSK_RELAXED) == 0) csk_workqueue_pin(queue); /* by its own work, after the release */
 }
 
 void csk_workqueue_unretain(csk_workqueue_t *queue) {

@@ -147,7 +147,7 @@ static inline csk_gate_lane_t *csk_gate_lane_of(const csk_gate_waiter_t *waiter)
 
 /* Under the queue lock; csk_gate_has_lost_grants reads it without. */
 static inline void csk_gate_count_lost(csk_gate_t *gate, int change) {
-    csk_store(&gate->lost_grants, gate->lost_grants + (uint32_t)change, CSK_RELAXED);
+    csk_store(&gate->lost_grants, csk_load(&gate->lost_grants, CSK_RELAXED) + (uint32_t)change, CSK_RELAXED);
 }
 
 /* gate_lane.c, under the queue lock. */
