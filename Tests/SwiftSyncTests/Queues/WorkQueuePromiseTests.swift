@@ -91,7 +91,7 @@ struct WorkQueuePromiseTests {
             await #expect(throws: WorkQueueError.cancelled) { try await task.value }
         }
         queue.resume()
-        try queue.drain(timeout: nil)
+        try await queue.drain(timeout: nil)
         await waitUntil { alive.value == 0 }
     }
 }
