@@ -32,7 +32,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 SOURCES = "Sources/SwiftSync"
 RECORD = os.path.join(HERE, "caught.txt")
-COPIED = ["Sources", "Tests/SwiftSyncTests", "Tests/MainThreadProgram", "Package.swift"]
+COPIED = ["Sources", "Tests/SwiftSyncTests", "Tests/MainThreadProgram", "Tests/TopLevelProgram", "Package.swift"]
 SWITCH = """\
 import Glibc
 

@@ -235,6 +235,7 @@ final class FIFOQueueStorage: @unchecked Sendable {
         if !ready.isEmpty { return true }
         let refill = box.withState { $0.refill(&ready) }
         guard case .filled(let sender) = refill else { return false }
+        testStep("FIFOQueueStorage: resumes", self)
         sender?.resume()
         readyCount.store(ready.count, ordering: .relaxed)
         return true

@@ -91,6 +91,8 @@ final class OrderedQueueBox<State: OrderedQueueState & ~Copyable>: @unchecked Se
 
     /// `place` was resolved otherwise than by a grant.
     func giveUp(_ place: OrderedPlace) {
-        withState { $0.giveUp(place) }?.resume()
+        let sender = withState { $0.giveUp(place) }
+        testStep("OrderedQueueBox: resumes", self)
+        sender?.resume()
     }
 }

@@ -32,6 +32,7 @@ final class SuspendedSection: TurnWait, @unchecked Sendable {
     }
 
     override func leave() {
+        testStep("SuspendedSection: leaves", self)
         csk_rwlock_unlock(box.lock)
     }
 

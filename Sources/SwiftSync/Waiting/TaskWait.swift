@@ -63,6 +63,7 @@ class TaskWait: @unchecked Sendable {
         await suspend(until: deadline, isCancellable, isolation) { timer in
             // A wait that is to be given up is not registered first: where nobody is before it, it could be granted.
             let status = cause ?? timer?.start(for: self, deadline) ?? 0
+            testStep("TaskWait: queues", self)
             return status == 0 ? register() : status
         }
     }
@@ -109,6 +110,7 @@ class TaskWait: @unchecked Sendable {
     final func park(_ register: () -> Int32) {
         if case .goesOn(let outcome) = step({ $0.park() }) { return resume(with: outcome) }
         let status = register()
+        testStep("TaskWait: is queued", self)
         if status != 0 {
             resolve(status)
         } else if let cause = step({ $0.register() }) {

@@ -86,6 +86,7 @@ class TurnWait: TaskWait, TaskExecutor, @unchecked Sendable {
         park {
             // A wait that is to be given up is not registered first: where nobody is before it, it could be granted.
             refusal = cause ?? timer?.start(for: self, deadline) ?? 0
+            testStep("TurnWait: queues", self)
             if refusal == 0 { refusal = register() }
             return refusal
         }
