@@ -205,6 +205,29 @@ static void a_task_that_lost_its_grant_comes_before_the_later_ones_of_its_execut
     }
 }
 
+static void who_forgets_a_grant_leaves_the_choice_to_the_gate(void) {
+    for (uint32_t policy = 0; policy < 3; policy++) {
+        struct fixture f;
+        set_up(&f, policy, 0, false);
+        CHECK_STATUS(csk_gate_init(&f.gate, &(csk_gate_attr_t){ .policy = policy, .grace_us = 60000000 }), 0);
+        CHECK_STATUS(lock_waiter(&f, 0, 20, CSK_NEVER), 0);
+        CHECK_STATUS(csk_gate_lock_async(&f.gate, &f.other, 10, CSK_NEVER, note, &f.other_called), 0);
+        CHECK_STATUS(lock_waiter(&f, 1, 30, CSK_NEVER), 0);
+        CHECK_STATUS(csk_gate_adopt(&f.gate, &f.waiters[0]), EAGAIN);
+        /* The one that came before it has gone by the time that it forgets. */
+        CHECK_STATUS(lock_waiter(&f, 2, 0, CSK_NEVER), 0);
+        CHECK_STATUS(csk_gate_cancel(&f.gate, &f.waiters[1]), 0);
+        CHECK_STATUS(csk_gate_forget(&f.gate, &f.waiters[0]), 0);
+        CHECK_EQ(f.other_called.times, 1);
+        CHECK_EQ(f.called[2].times, 0);
+        CHECK_STATUS(csk_gate_unlock(&f.gate), 0);
+        CHECK_EQ(f.called[2].times, 1);
+        CHECK_STATUS(csk_gate_adopt(&f.gate, &f.waiters[2]), 0);
+        CHECK_STATUS(csk_gate_unlock(&f.gate), 0);
+        CHECK_STATUS(csk_gate_destroy(&f.gate), 0);
+    }
+}
+
 /* ---- Later ---------------------------------------------------------------------------------------------------------------- */
 
 static csk_gate_t outer_gate;
@@ -243,4 +266,4 @@ TEST_MAIN(
     TEST(a_higher_rank_that_comes_before_the_queue_begins_first),
     TEST(waiters_of_a_queue_that_does_not_come_time_out_and_can_be_cancelled), TEST(a_task_gives_its_grant_up_to_a_higher_rank_only),
     TEST(a_task_that_lost_its_grant_comes_before_the_later_ones_of_its_executor),
-    TEST(what_is_left_for_later_runs_outside_of_all_functions))
+    TEST(who_forgets_a_grant_leaves_the_choice_to_the_gate), TEST(what_is_left_for_later_runs_outside_of_all_functions))

@@ -6,7 +6,7 @@
 
 #include "test.h"
 
-static uint32_t go, ran, held;
+static uint32_t go, begun, ran, held;
 
 /* ---- Turns ---------------------------------------------------------------------------------------------------------------------- */
 
@@ -18,7 +18,10 @@ typedef struct {
     int number;
 } task_t;
 
-static void run_task(csk_pool_item_t *item) { places[((task_t *)item)->number] = ADD(&ran, 1) - 1; }
+static void run_task(csk_pool_item_t *item) {
+    places[((task_t *)item)->number] = ADD(&begun, 1) - 1;
+    ADD(&ran, 1);
+}
 
 static void hold(csk_pool_item_t *item) {
     uint32_t number = ADD(&held, 1);

@@ -124,6 +124,26 @@ static void a_shutdown_tells_who_waits_for_room(void) {
     end_queue(&narrow);
 }
 
+/* Between the end of the line and the telling somebody else may ask for the work to be cancelled: it is in no list, whatever its memory held. */
+static int cancelled_in_told;
+static void cancel_when_told(csk_workqueue_wait_t *wait) {
+    waiter_t *waiter = wait->context;
+    cancelled_in_told = csk_workqueue_cancel(&narrow, &waiter->job.work);
+}
+static void work_that_was_never_queued_is_not_found_by_who_cancels_it(void) {
+    job_t waits;
+    waiter_t waiter = { .job = job_named(1) };
+    fill(&waits);
+    memset(&waiter.job.work, 5, sizeof waiter.job.work);
+    int status = csk_workqueue_enqueue_when_room(&narrow, &waiter.job.work, back(0), false, run_job, &waiter.wait, cancel_when_told, &waiter);
+    CHECK_STATUS(status, EINPROGRESS);
+    csk_workqueue_shutdown(&narrow, false);
+    CHECK_STATUS(cancelled_in_told, ENOENT);
+    CHECK_EQ(csk_workqueue_waiting(&narrow), 1);
+    go_on();
+    end_queue(&narrow);
+}
+
 /* Who waits for room inside the queue's own work keeps nobody from making it. */
 static waiter_t from_inside;
 static uint32_t has_asked;
@@ -296,4 +316,5 @@ TEST_MAIN(
     TEST(a_childs_queue_has_the_handles_of_the_parents), TEST(room_is_given_by_arrival_to_threads_and_to_what_has_none),
     TEST(who_gives_up_is_neither_told_nor_queued), TEST(a_shutdown_tells_who_waits_for_room),
     TEST(work_may_wait_for_room_in_its_own_queue_without_a_thread), TEST(other_bounds_and_free_places_are_answered_at_once),
-    TEST(told_or_given_up_and_never_both), TEST(delayed_work_runs_on_a_suspended_queue_whose_owner_let_go), TEST(any_number_may_retain_a_queue))
+    TEST(told_or_given_up_and_never_both), TEST(delayed_work_runs_on_a_suspended_queue_whose_owner_let_go), TEST(any_number_may_retain_a_queue),
+    TEST(work_that_was_never_queued_is_not_found_by_who_cancels_it))

@@ -104,7 +104,6 @@ MUTANTS = [
     ("begin does not settle", LANE, "    show_first(gate, lane);\n    csk_gate_settle(gate, &effects);\n    /* Where", "    show_first(gate, lane);\n    /* Where"),
     ("a task keeps its grant against a higher rank", LANE, "(has_grant(gate, waiter) && csk_gate_lane_has_better(lane))", "false"),
     ("relock passes no grant", LANE, "        if (granted) pass_grant(gate, waiter->lane, &effects);\n        else show_first", "        if (!granted) show_first"),
-    ("forget passes no grant", LANE, "    if (granted && !pass_grant(gate, waiter->lane, &effects)) {", "    if (granted) {\n        end_grant(gate, waiter->lane);"),
     ("goes on without publishing", LANE, "            csk_gate_grant_to(gate, next, &effects);\n            csk_gate_publish(gate);\n", "            csk_gate_grant_to(gate, next, &effects);\n"),
     ("due is never over", "src/trampoline.c", "    csk_store(&waiter->due, 0, CSK_RELAXED);\n", ""),
     ("functions nest", "src/trampoline.c", "    if (ready.depth > 1) {\n        ready.depth--;\n        return;\n    }\n", ""),

@@ -227,16 +227,14 @@ int csk_gate_lane_adopt(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
     return status;
 }
 
-/* Gives the lane's grant to its first among those that wait: false where there is none. */
-static bool pass_grant(csk_gate_t *gate, csk_gate_lane_t *lane, csk_gate_effects_t *effects) {
+/* Gives the lane's grant to its first among those that wait, of which the one that gives it up is one. */
+static void pass_grant(csk_gate_t *gate, csk_gate_lane_t *lane, csk_gate_effects_t *effects) {
     csk_gate_waiter_t *first = first_waiting(lane);
     end_grant(gate, lane);
-    if (first == NULL) return false;
     csk_heap_remove(&lane->waiters, &first->node);
     gate->waiting--;
     csk_gate_lane_grant(gate, first);
     csk_gate_mark_granted(gate, first, effects);
-    return true;
 }
 
 /* Under the queue lock: a waiter that had lost its grant has none to wait for any more. */
@@ -270,21 +268,22 @@ int csk_gate_lane_forget(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
     csk_gate_effects_t effects = { 0 };
     int clocks = 0;
     csk_queue_lock(&gate->queue_lock);
-    bool lost = waiter->state == WAITER_LOST, granted = has_grant(gate, waiter), nobody = csk_gate_shows_nobody(gate), leaves = false;
+    bool lost = waiter->state == WAITER_LOST, granted = has_grant(gate, waiter), nobody = csk_gate_shows_nobody(gate);
     if (lost) settle_lost(gate, waiter);
     if (lost || granted) clocks = give_back(gate, waiter, false);
-    if (granted && !pass_grant(gate, waiter->lane, &effects)) {
-        leaves = true;
+    /* The one that came before this waiter may be gone by now, so the next is the gate's choice and not the lane's: this thread leaves. */
+    if (granted) {
+        end_grant(gate, waiter->lane);
         csk_gate_transfer(gate, csk_self());
     }
     show_first(gate, waiter->lane);
     csk_gate_settle(gate, &effects);
     /* The closing waiter may show now, and be the first that does. */
-    bool look_again = nobody && !csk_gate_shows_nobody(gate) && !leaves;
+    bool look_again = nobody && !csk_gate_shows_nobody(gate) && !granted;
     csk_queue_unlock(&gate->queue_lock);
     stop_clocks(waiter, clocks);
     csk_gate_perform(&effects);
     if (look_again) csk_gate_look_again(gate);
-    if (leaves) csk_gate_unlock(gate);
+    if (granted) csk_gate_unlock(gate);
     return lost || granted ? 0 : EINVAL;
 }

@@ -366,6 +366,8 @@ static int prepare(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, ui
     work->function = function;
     work->kind = csk_work_kind(queue, kind);
     work->node.rank = rank;
+    /* Work that waits for room stands in no list, and who cancels it may look. */
+    csk_store(&work->place, (uint32_t)PLACE_NOWHERE, CSK_RELAXED);
     return 0;
 }
 

@@ -76,12 +76,14 @@ final class DelayedQueueWork: DelayedWork, @unchecked Sendable {
     }
 
     private static let once: csk_work_function_t = { work, status in
+        if WorkItem.isLeftToAnother(work!, status, once) { return }
         let delayed = owner(of: work!).takeRetainedValue()
         if status == 0 { delayed.body() }
         else if status != ECANCELED { delayed.core.reportRefusal(status) }
     }
 
     private static let again: csk_work_function_t = { work, status in
+        if WorkItem.isLeftToAnother(work!, status, again) { return }
         let reference = owner(of: work!)
         if status == 0 { reference.takeUnretainedValue().body() } else { reference.release() }
     }

@@ -27,6 +27,7 @@ final class RecordedWork: Sendable {
     }
 
     static let called: csk_work_function_t = { work, status in
+        if WorkItem.isLeftToAnother(work!, status, called) { return }
         let recorded = WorkItem.take(work!, as: RecordedWork.self)
         if status == 0 { recorded.run() } else { recorded.drop() }
     }

@@ -1,4 +1,5 @@
 import CSyncKernel
+import Dispatch
 
 /// What a queue holds of a closure or of a job: a block of memory with what the kernel queues, and the payload behind it.
 ///
@@ -34,7 +35,17 @@ enum WorkItem {
 
     /// Runs a closure; a work that was dropped only releases it.
     static let runBody: csk_work_function_t = { work, status in
+        if isLeftToAnother(work!, status, runBody) { return }
         let body = take(work!, as: Body.self)
         if status == 0 { body.call() }
+    }
+
+    /// Work that will not run releases its closure, which may run code of users and block. Delayed work whose time has come on a full or a
+    /// closed queue is refused, or drops other work, on the timers' thread: from there `function` is called by another thread.
+    static func isLeftToAnother(_ work: UnsafeMutablePointer<csk_work_t>, _ status: Int32, _ function: @escaping csk_work_function_t) -> Bool {
+        guard status != 0 && csk_timer_is_current() else { return false }
+        nonisolated(unsafe) let work = work
+        DispatchQueue.global().async { function(work, status) }
+        return true
     }
 }

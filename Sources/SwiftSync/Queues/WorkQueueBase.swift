@@ -54,14 +54,14 @@ public class WorkQueueBase: @unchecked Sendable {
     @preconcurrency
     @discardableResult
     public final func async(priority: CommandPriority, _ body: @escaping @Sendable () -> Void) -> Bool {
-        core.async(rank: CommandRank.of(priority), body)
+        core.async(rank: core.rank(of: priority), body)
     }
 
     /// The same under a name for the queue's ``recorder``; its label is the name of all others.
     @preconcurrency
     @discardableResult
     public final func async(tag: String, priority: CommandPriority? = nil, _ body: @escaping @Sendable () -> Void) -> Bool {
-        core.async(rank: priority.map(CommandRank.of) ?? core.ownRank, tag: tag, body)
+        core.async(rank: core.rank(of: priority), tag: tag, body)
     }
 
     /// Runs `body` as a task of its own, which has the task-local values and the priority of the caller; its place among other work is that of ``async(_:)``, or
@@ -70,7 +70,7 @@ public class WorkQueueBase: @unchecked Sendable {
     /// With false it is ``async(_:)``. With true it costs the allocations of a task.
     @discardableResult
     public final func async(inheritingTaskLocals: Bool, priority: CommandPriority? = nil, _ body: @escaping @Sendable () -> Void) -> Bool {
-        let rank = priority.map(CommandRank.of) ?? core.ownRank
+        let rank = core.rank(of: priority)
         return inheritingTaskLocals ? core.asyncInheriting(rank: rank, barrier: false, body) : core.async(rank: rank, body)
     }
 
@@ -82,7 +82,7 @@ public class WorkQueueBase: @unchecked Sendable {
     public final func asyncWaitingForRoom(
         priority: CommandPriority? = nil, timeout: Duration? = nil, _ body: @escaping @Sendable () -> Void
     ) async throws(WorkQueueError) {
-        try await core.asyncWaitingForRoom(rank: priority.map(CommandRank.of) ?? core.ownRank, barrier: false, timeout: timeout, body)
+        try await core.asyncWaitingForRoom(rank: core.rank(of: priority), barrier: false, timeout: timeout, body)
     }
 
     /// Queues `body` once `delay` has passed, never early. Zero or less: now; what exceeds 292 years: never, until it is cancelled.
@@ -126,7 +126,7 @@ public class WorkQueueBase: @unchecked Sendable {
     /// the queue's own work, when the bound refuses or drops it, and after a shutdown.
     @discardableResult
     public final func sync<R>(timeout: Duration?, priority: CommandPriority? = nil, _ body: () throws -> R) throws -> R {
-        try core.sync(rank: priority.map(CommandRank.of) ?? core.ownRank, barrier: false, timeout: timeout, body)
+        try core.sync(rank: core.rank(of: priority), barrier: false, timeout: timeout, body)
     }
 
     /// Suspends the task until it is its turn, runs `body` on a worker as a part of the task, and returns what it returns.
@@ -144,7 +144,7 @@ public class WorkQueueBase: @unchecked Sendable {
     public final func run<T: Sendable>(
         timeout: Duration?, priority: CommandPriority? = nil, _ body: @escaping @Sendable () throws -> T
     ) async throws -> T {
-        try await core.run(rank: priority.map(CommandRank.of) ?? core.ownRank, barrier: false, timeout: timeout, body)
+        try await core.run(rank: core.rank(of: priority), barrier: false, timeout: timeout, body)
     }
 
     // MARK: - The queue's life

@@ -25,6 +25,12 @@ struct WorkQueueCore: @unchecked Sendable {
         nonmutating set { slot.recorder = newValue }
     }
 
+    /// That of a priority, or the queue's own for nil. All work of a queue that drops its oldest has one priority.
+    func rank(of priority: CommandPriority?) -> Int64 {
+        guard let priority, queue.pointee.when_full != UInt8(CSK_WORKQUEUE_DROP_OLDEST) else { return ownRank }
+        return CommandRank.of(priority)
+    }
+
     var ownRank: Int64 { CommandRank.of(CommandPriority(rawValue: queue.pointee.priority)) }
 
     // MARK: - Queueing
@@ -73,8 +79,15 @@ struct WorkQueueCore: @unchecked Sendable {
             case EDEADLK: .wouldDeadlock
             default: .outOfResources
             }
+        let reason =
+            switch kind {
+            case .refusedWhenFull: "the queue is full"
+            case .refusedAfterClose: "the queue was shut down"
+            case .wouldDeadlock: "the queue is full, and the caller is inside its work, which room waits for"
+            default: String(cString: csk_status_text(status))
+            }
         SyncDiagnostics.report(
-            kind, subject: "\(type) \(label)", message: "work was refused: \(String(cString: csk_status_text(status)))",
+            kind, subject: "\(type) \(label)", message: "work was refused: \(reason)",
             bound: kind == .refusedWhenFull ? Int(queue.pointee.capacity) : nil)
     }
 

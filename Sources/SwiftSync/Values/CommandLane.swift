@@ -12,7 +12,7 @@ final class CommandLane: @unchecked Sendable {
     /// What holds the gate.
     private let box: AnyObject
     /// Nil for an executor's.
-    private let queue: DispatchQueue?
+    let queue: DispatchQueue?
     let kernelLane: UnsafeMutablePointer<csk_gate_lane_t>
 
     /// For ``CommandLanes`` alone. `next` and `isListed` are guarded by its lock, under which alone a count rises.
@@ -101,10 +101,10 @@ class LaneCommand: GateWaiterOwner, @unchecked Sendable {
     final func submit(rank: Int64, timeout: Duration?) {
         let deadline = Deadline.after(timeout: timeout)
         let status = waiter.lock(lane.gate, rank: rank, deadline: deadline, lane: lane.kernelLane, owner: self)
-        if status != 0 { gateResolved(status) }
+        if status != 0 { lane.dispatch { self.fail(status) } }
     }
 
-    final func gateResolved(_ status: Int32) {
-        lane.dispatch { self.fail(status) }
-    }
+    final var resolvingQueue: DispatchQueue? { lane.queue }
+
+    final func gateResolved(_ status: Int32) { fail(status) }
 }

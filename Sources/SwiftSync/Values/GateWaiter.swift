@@ -6,6 +6,9 @@ protocol GateWaiterOwner: AnyObject, Sendable {
     /// The gate is the owner's (0), or never will be. Called once for each acceptance, outside of all of the kernel's states: it may
     /// block, and run and release whatever code of users.
     func gateResolved(_ status: Int32)
+
+    /// Where ``gateResolved(_:)`` is called: nil for the thread that resolved the waiter.
+    var resolvingQueue: DispatchQueue? { get }
 }
 
 /// An asynchronous waiter at a gate, in memory of its own, which its owner frees.
@@ -41,12 +44,20 @@ struct GateWaiter: @unchecked Sendable {
     private static let resolved: csk_gate_function_t = { _, context, status in
         let memory = context!.assumingMemoryBound(to: Memory.self)
         memory.pointee.status = status
-        let reference = UnsafeSendablePointer(pointer: memory.pointer(to: \.later)!)
-        if !csk_gate_call_later(reference.pointer) { DispatchQueue.global().async { resolve(reference.pointer) } }
+        let later = UnsafeSendablePointer(pointer: memory.pointer(to: \.later)!)
+        if !csk_gate_call_later(later.pointer) { DispatchQueue.global().async { resolve(later.pointer) } }
     }
 
+    /// A queue gets the memory and no reference: the last one is then released there, and never on this thread, which may be the timers'.
     private static let resolve: @convention(c) (UnsafeMutablePointer<csk_gate_later_t>?) -> Void = { later in
         let memory = UnsafeMutableRawPointer(later!).assumingMemoryBound(to: Memory.self)
+        let queue = memory.pointee.owner!.resolvingQueue
+        guard let queue else { return finish(memory) }
+        let later = UnsafeSendablePointer(pointer: later!)
+        queue.async { finish(UnsafeMutableRawPointer(later.pointer).assumingMemoryBound(to: Memory.self)) }
+    }
+
+    private static func finish(_ memory: UnsafeMutablePointer<Memory>) {
         let status = memory.pointee.status
         memory.pointee.owner.take()!.gateResolved(status)
     }

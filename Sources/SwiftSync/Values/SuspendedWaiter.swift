@@ -1,4 +1,5 @@
 import CSyncKernel
+import Dispatch
 
 /// A task that waits at a gate. The kernel decides between grant, timeout and cancellation.
 final class SuspendedWaiter<Value>: TaskWait, GateWaiterOwner, @unchecked Sendable {
@@ -16,6 +17,8 @@ final class SuspendedWaiter<Value>: TaskWait, GateWaiterOwner, @unchecked Sendab
         waiter.deallocate()
         CommandLanes.leave(lane)
     }
+
+    var resolvingQueue: DispatchQueue? { nil }
 
     func gateResolved(_ status: Int32) { resolve(status) }
 

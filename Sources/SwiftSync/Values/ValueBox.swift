@@ -58,11 +58,7 @@ private final class ClosingWaiter<Value>: GateWaiterOwner, @unchecked Sendable {
     func close() -> Int32 { waiter.close(box.gate, owner: self) }
 
     /// The value's end may run code of its users, which may block, as the timers' thread may not.
-    func gateResolved(_ status: Int32) {
-        if csk_timer_is_current() {
-            DispatchQueue.global().async { self.box.value.deinitialize(count: 1) }
-        } else {
-            box.value.deinitialize(count: 1)
-        }
-    }
+    var resolvingQueue: DispatchQueue? { csk_timer_is_current() ? .global() : nil }
+
+    func gateResolved(_ status: Int32) { box.value.deinitialize(count: 1) }
 }
