@@ -31,13 +31,19 @@ final class ManualCompletion: Sendable {
     }
 
     private func complete() {
-        if isComplete.exchange(true, ordering: .acquiringAndReleasing) {
+        if wasComplete() {
             SyncDiagnostics.report(
                 .completionCalledTwice, subject: "QueueSafeValue",
                 message: "done() was called again; only the first call counts")
         } else {
             action()
         }
+    }
+
+    /// False for the first who asks, of all threads.
+    private func wasComplete() -> Bool {
+        testStep("ManualCompletion: counts", self)
+        return isComplete.exchange(true, ordering: .acquiringAndReleasing)
     }
 
     deinit {

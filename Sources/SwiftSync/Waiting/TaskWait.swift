@@ -108,6 +108,7 @@ class TaskWait: @unchecked Sendable {
 
     /// What resumes the task is there now: registers the wait. The task may run, and the wait end, before this returns; the caller keeps the object alive.
     final func park(_ register: () -> Int32) {
+        testStep("TaskWait: parks", self)
         if case .goesOn(let outcome) = step({ $0.park() }) { return resume(with: outcome) }
         let status = register()
         testStep("TaskWait: is queued", self)

@@ -69,6 +69,15 @@ struct EventReplayTests {
         #expect(short(replay.handle("")) == ["4"])
     }
 
+    @Test func aTagFilterWantsAPartOfTheTag() {
+        let events = ["page 1", "page 12", "image 1"].enumerated().map { index, tag in
+            EventRecorder.Event(.pushed, id: UInt64(index), tag: tag, nanoseconds: Int64(index), thread: 1, depth: 1)
+        }
+        var replay = EventReplay(events, clock: WallClock())
+        #expect(replay.handle("tag page 1") == ["2 of 3 events"])
+        #expect(replay.handle("tag 1") == ["3 of 3 events"])
+    }
+
     @Test func playWaitsAsTimePassed() {
         var replay = replay
         #expect(replay.pause == nil && replay.advance() == [])

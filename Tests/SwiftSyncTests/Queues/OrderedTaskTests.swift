@@ -24,6 +24,22 @@ struct OrderedTaskTests {
         }
     }
 
+    /// The actor is free, so the operation could begin at once.
+    @Test
+    func whoStartsATaskOfAnActorQueueDoesNotRunItsOperation() async {
+        let ledger = Ledger(), queue = ledger.queue, leave = Semaphore(), returned = Flag(), began = Flag()
+        onThread {
+            Task(on: queue) { (_: isolated Ledger) in
+                began.raise()
+                leave.wait()
+            }
+            returned.raise()
+        }
+        await waitUntil("the call runs the operation") { returned.isRaised }
+        leave.signal()
+        await waitUntil { began.isRaised }
+    }
+
     /// All of them are run by the pump, which has another priority; the one that is started on a free queue is not.
     @Test
     func theyKeepNamePriorityAndLocalsAndNeitherTheyNorTheirChildrenSeeAnExecutor() async {

@@ -55,6 +55,28 @@ struct WorkQueuePromiseTests {
                 onThread { queue.sync(flags: .barrier, body) }
                 await waitUntil { queue.waitingCount + queue.runningCount > works }
             })
+        #expect(
+            await isAlone(queue) { body in
+                let works = queue.waitingCount + queue.runningCount
+                onThread { _ = try? queue.sync(flags: .barrier, timeout: .seconds(50), body) }
+                await waitUntil { queue.waitingCount + queue.runningCount > works }
+            })
+        #expect(await isAlone(queue) { body in await begin(queue) { _ = try? await queue.run(flags: .barrier, timeout: .seconds(50), body) } })
+        #expect(await isAlone(queue) { body in _ = try? await queue.asyncWaitingForRoom(flags: .barrier, body) })
+        #expect(await isAlone(queue) { queue.async(flags: .barrier, inheritingTaskLocals: true, $0) })
+    }
+
+    @Test func aPriorityCountsInEveryForm() async {
+        let queue = WorkQueue(label: "priorities", priority: .high), log = Shared<[String]>([])
+        queue.suspend()
+        queue.async(priority: .normal) { log.append("normal") }
+        queue.async { log.append("the queue's own") }
+        onThread { _ = try? queue.sync(timeout: nil, priority: .highest) { log.append("sync") } }
+        await waitUntil { queue.waitingCount == 3 }
+        _ = try? await queue.asyncWaitingForRoom(priority: .highest) { log.append("async") }
+        queue.resume()
+        await waitUntil { log.value.count == 4 }
+        #expect(log.value == ["sync", "async", "the queue's own", "normal"])
     }
 
     @Test(arguments: [false, true])

@@ -4,6 +4,24 @@ import Testing
 
 /// What an instantiator may do inside itself.
 struct ThreadLocalPromiseTests {
+    @Test func namespacesAreToldApartWhateverTheInstantiatorIsCalled() {
+        let first = ThreadLocalValue<Int>(namespace: "promise 1", key: "same", valueProvider: nil)
+        let second = ThreadLocalValue<Int>(namespace: "promise 2", key: "same", valueProvider: nil)
+        first.setValue(1)
+        #expect(first.cachedValue() == 1 && second.cachedValue() == nil)
+        first.setValue(nil)
+    }
+
+    @Test func whatWasMadeForABodyIsNotFoundInsideOfIt() {
+        let value = ThreadLocalValue<Int>(key: "made for a body") { _ in 7 }
+        value.withValue { number in
+            #expect(number == 7)
+            #expect(value.cachedValue() == nil)
+        }
+        #expect(value.cachedValue() == 7)
+        value.setValue(nil)
+    }
+
     @Test func anInstantiatorIsStillGuardedAfterAnotherKeysRanInsideIt() {
         let calls = Shared(), seen = Shared<[Int?]>([])
         let inner = ThreadLocalValue<Int>(namespace: "ThreadLocalPromiseTests", key: "inner") { _ in 1 }

@@ -16,6 +16,16 @@ import Testing
         #expect(order == ["highest", "high", "seventeen", "normal 0", "normal 1", "low", "lowest"])
     }
 
+    @Test func aPriorityCountsInEveryFormOfPush() throws {
+        let queue = BlockingPriorityQueue<String>()
+        queue.push("normal")
+        queue.tryPush("high", priority: .high)
+        try queue.push("highest", priority: .highest, timeout: .seconds(50))
+        #expect(queue.pop() == "highest")
+        #expect(queue.pop() == "high")
+        #expect(queue.pop() == "normal")
+    }
+
     @Test func manyElementsKeepAStableOrder() {
         let queue = BlockingPriorityQueue<(Int32, Int)>()
         var generator = SystemRandomNumberGenerator()

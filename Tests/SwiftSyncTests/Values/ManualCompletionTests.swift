@@ -30,6 +30,22 @@ extension HandlerSettingTests {
             #expect(completions.value == rounds && reports.value == rounds)
         }
 
+        /// One thread is stopped just before it counts, and another one counts meanwhile.
+        @Test
+        func ofTwoThreadsInsideOfDoneAtOnceTheFirstCounts() async {
+            let reports = Shared(0), completions = Shared(0), pause = StepPause("ManualCompletion: counts")
+            SyncDiagnostics.setHandler { if $0.kind == .completionCalledTwice { reports.increment() } }
+            defer { SyncDiagnostics.setHandler(nil) }
+            let done = ManualCompletion.closure { completions.increment() }
+            let thread = Thread { pause.within { done() } }
+            await pause.isReached()
+            done()
+            #expect(completions.value == 1 && reports.value == 0)
+            pause.goOn()
+            thread.join()
+            #expect(completions.value == 1 && reports.value == 1)
+        }
+
         @Test
         func itHoldsTheSectionUntilDone() async {
             let value = QueueSafeValue(value: 1), completion = Shared<CommandCompletionClosure?>(nil), returned = Flag()

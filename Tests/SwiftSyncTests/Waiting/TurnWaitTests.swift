@@ -156,6 +156,17 @@ struct TurnWaitTests {
     }
 
     @Test
+    func aTurnThatCameInTimeIsKeptByNoTimer() async {
+        weak var gone: Turn?
+        do {
+            let turn = Turn(grantsAtOnce: true, deadline: Deadline.after(.seconds(3600)))
+            gone = turn
+            #expect(await turn.run(isCancellable: true) {} == 0)
+        }
+        await waitUntil { gone == nil }
+    }
+
+    @Test
     func aTurnThatIsNotGrantedLeavesItsObjectFree() async {
         weak var gone: Turn?
         do {

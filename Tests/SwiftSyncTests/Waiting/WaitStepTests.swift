@@ -103,6 +103,52 @@ struct WaitStepTests {
         pause.goOn()
     }
 
+    /// What a kernel object would be, which has granted and withdraws nothing.
+    private final class Granting: TaskWait, @unchecked Sendable {
+        let withdrawals = Shared(0)
+
+        override func withdraw(_ cause: Int32) { withdrawals.increment() }
+    }
+
+    @Test func aTaskThatIsGrantedJustBeforeItSleepsGoesOn() async {
+        let wait = Granting(), pause = StepPause("TaskWait: parks", subject: wait), over = Flag()
+        let task = Task(executorPreference: OwnThreads.shared) {
+            #expect(await wait.wait { 0 } == 0)
+            over.raise()
+        }
+        await pause.isReached()
+        wait.resolve(0)
+        pause.goOn()
+        await waitUntil("the task sleeps") { over.isRaised }
+        task.cancel()
+    }
+
+    @Test func whatIsGrantedWhileItIsRegisteredIsNotWithdrawn() async {
+        let wait = Granting(), pause = StepPause("TaskWait: is queued", subject: wait)
+        let task = Task(executorPreference: OwnThreads.shared) { await wait.wait { 0 } }
+        await pause.isReached()
+        task.cancel()
+        wait.resolve(0)
+        pause.goOn()
+        #expect(await task.value == 0)
+        #expect(wait.withdrawals.value == 0)
+    }
+
+    @Test func aWaitThatCanNotBeCancelledIsRegisteredByATaskThatWasCancelled() async {
+        let wait = Granting(), isRegistered = Flag()
+        let task = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            return await wait.wait(isCancellable: false) {
+                isRegistered.raise()
+                return 0
+            }
+        }
+        await waitUntil { isRegistered.isRaised }
+        wait.resolve(0)
+        #expect(await task.value == 0)
+        #expect(wait.withdrawals.value == 0)
+    }
+
     // MARK: - A task that is resumed before the lock is left
 
     @Test(arguments: [true, false])

@@ -1,0 +1,71 @@
+import Dispatch
+import Testing
+
+@testable import SwiftSync
+
+/// A lane of commands: how long it lasts, where its failures are told, and what it leaves to others.
+@Suite(.timeLimit(.minutes(1)))
+struct CommandLaneTests {
+    @Test func aLaneEndsWithItsCommandsAndKeepsNothing() async {
+        weak var box: ValueBox<Int>?
+        do {
+            let value = QueueSafeValue(value: 0), queue = DispatchQueue(label: "lane"), ended = Shared(0)
+            box = value.wait.lowestPriority.box
+            for _ in 0..<10 { value.async(performIn: queue).lowestPriority.set { $0 += 1 } completion: { _ in ended.increment() } }
+            _ = await value.suspending.lowestPriority.get()
+            await waitUntil { ended.value == 10 }
+        }
+        await waitUntil("a lane is left, which keeps the value's memory") { box == nil }
+    }
+
+    @Test func aCommandThatIsRefusedIsReleased() async {
+        let queue = DispatchQueue(label: "lane"), alive = Shared(0), refusals = Shared(0)
+        do {
+            let value = QueueSafeValue(value: 0), commands = value.async(performIn: queue).lowestPriority
+            _ = consume value
+            for _ in 0..<10 {
+                let tracked = Tracked(alive)
+                commands.set { _ in withExtendedLifetime(tracked) {} } completion: { result in
+                    if result == .failure(.valueContainerDeinited) { refusals.increment() }
+                }
+            }
+        }
+        await waitUntil { refusals.value == 10 }
+        await waitUntil("a refused command is kept") { alive.value == 0 }
+    }
+
+    @Test func aFailureIsToldOnTheQueueOfItsCommand() async {
+        let key = DispatchSpecificKey<Int>(), queue = DispatchQueue(label: "lane"), onQueue = Shared([Bool]())
+        queue.setSpecific(key: key, value: 1)
+        let value = QueueSafeValue(value: 0), letGo = await hold(value)
+        value.async(performIn: queue, timeout: .milliseconds(1)).lowestPriority.get { result in
+            #expect(result == .failure(.timedOut))
+            onQueue.append(DispatchQueue.getSpecific(key: key) == 1)
+        }
+        await waitUntil { onQueue.value.count == 1 }
+        letGo()
+        let commands = QueueSafeValue(value: 0).async(performIn: queue).lowestPriority
+        commands.get { result in
+            #expect(result == .failure(.valueContainerDeinited))
+            onQueue.append(DispatchQueue.getSpecific(key: key) == 1)
+        }
+        await waitUntil { onQueue.value.count == 2 }
+        #expect(onQueue.value == [true, true])
+    }
+
+    @Test func manyCommandsLetOtherBlocksOfTheirQueueRunInBetween() async {
+        let value = QueueSafeValue(value: 0), queue = DispatchQueue(label: "lane"), seen = Shared<Int?>(nil), ended = Shared(0)
+        let inside = Flag(), leave = Semaphore()
+        value.async(performIn: queue).lowestPriority.set { _ in
+            inside.raise()
+            leave.wait()
+        }
+        await waitUntil { inside.isRaised }
+        for _ in 0..<200 { value.async(performIn: queue).lowestPriority.set { $0 += 1 } completion: { _ in ended.increment() } }
+        queue.async { seen.access { $0 = ended.value } }
+        leave.signal()
+        await waitUntil { ended.value == 200 }
+        queue.sync {}
+        #expect((0..<200).contains(seen.value ?? 200))
+    }
+}
