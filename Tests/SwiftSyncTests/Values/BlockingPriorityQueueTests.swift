@@ -19,7 +19,7 @@ import Testing
     @Test func aPriorityCountsInEveryFormOfPush() throws {
         let queue = BlockingPriorityQueue<String>()
         queue.push("normal")
-        queue.tryPush("high", priority: .high)
+        _ = queue.tryPush("high", priority: .high)
         try queue.push("highest", priority: .highest, timeout: .seconds(50))
         #expect(queue.pop() == "highest")
         #expect(queue.pop() == "high")
