@@ -22,10 +22,8 @@ struct QueuedJob {
 extension WorkQueueCore {
     /// The priority of a task that names none is the queue's own.
     fileprivate func rank(of priority: JobPriority) -> Int64 {
-        // All work of a queue that drops its oldest has one priority.
-        if queue.pointee.when_full == UInt8(CSK_WORKQUEUE_DROP_OLDEST) { return ownRank }
         let distance = (Int64(priority.rawValue) - Int64(TaskPriority.medium.rawValue)) * 256
-        return CommandRank.of(CommandPriority(rawValue: Int32(clamping: Int64(queue.pointee.priority) + distance)))
+        return rank(of: CommandPriority(rawValue: Int32(clamping: Int64(queue.pointee.priority) + distance)))
     }
 }
 
