@@ -81,7 +81,7 @@ public final class ConcurrentWorkQueue: WorkQueueBase, @unchecked Sendable {
         try await core.run(rank: core.ownRank, barrier: flags.contains(.barrier), timeout: timeout, body)
     }
 
-    override func run(_ job: UnownedJob) {
+    override func run(_ job: UnownedJob, _ kind: QueuedJob.Kind) {
         job.runSynchronously(on: asUnownedTaskExecutor())
     }
 }

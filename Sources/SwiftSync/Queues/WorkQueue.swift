@@ -35,8 +35,11 @@ public final class WorkQueue: WorkQueueBase, @unchecked Sendable {
         self.init(label: label, priority: CommandPriority(qos), bound: bound, recorder: recorder)
     }
 
-    override func run(_ job: UnownedJob) {
-        job.runSynchronously(isolatedTo: asUnownedSerialExecutor(), taskExecutor: asUnownedTaskExecutor())
+    override func run(_ job: UnownedJob, _ kind: QueuedJob.Kind) {
+        switch kind {
+        case .ofActor: job.runSynchronously(on: asUnownedSerialExecutor())
+        case .ofTask: job.runSynchronously(on: asUnownedTaskExecutor())
+        }
     }
 }
 

@@ -32,7 +32,7 @@ public class WorkQueueBase: @unchecked Sendable {
     }
 
     /// Runs a job of the Swift runtime, on a worker.
-    func run(_ job: UnownedJob) {
+    func run(_ job: UnownedJob, _ kind: QueuedJob.Kind) {
         fatalError("\(Self.self) runs no jobs")
     }
 

@@ -1,21 +1,28 @@
 import CSyncKernel
 
 /// A job of an actor or a task on a queue. Jobs can be neither refused nor dropped, since their task would wait for ever: they are work of their own turn.
+///
+/// The job runs as what it came as: an actor's job isolated to the queue and nothing else, a task's job on the executor that the task prefers and isolated
+/// to nothing. Where the runtime is told anything else, code that is where it belongs goes into the queue a second time, behind what came meanwhile.
 struct QueuedJob {
+    enum Kind { case ofActor, ofTask }
+
     private let job: UnownedJob
+    private let kind: Kind
     /// Kept by the actor whose job it is, or by the task.
     private let queue: Unmanaged<WorkQueueBase>
 
-    static func enqueue(_ job: UnownedJob, _ priority: JobPriority, on queue: WorkQueueBase) {
+    static func enqueue(_ job: UnownedJob, _ kind: Kind, _ priority: JobPriority, on queue: WorkQueueBase) {
         let core = queue.core
-        guard let work = WorkItem.make(QueuedJob(job: job, queue: .passUnretained(queue))) else { fatalError("\(core.type) \(core.label): no memory for a job") }
+        let queued = QueuedJob(job: job, kind: kind, queue: .passUnretained(queue))
+        guard let work = WorkItem.make(queued) else { fatalError("\(core.type) \(core.label): no memory for a job") }
         let status = csk_workqueue_enqueue_always(core.queue, work, core.rank(of: priority), run)
         if status != 0 { core.stop(status, "enqueue(_: job)") }
     }
 
     private static let run: csk_work_function_t = { work, _ in
         let item = WorkItem.take(work!, as: QueuedJob.self)
-        item.queue.takeUnretainedValue().run(item.job)
+        item.queue.takeUnretainedValue().run(item.job, item.kind)
     }
 }
 
@@ -28,10 +35,10 @@ extension WorkQueueCore {
 }
 
 extension WorkQueue: SerialExecutor {
-    /// Runs `job` in its turn, by its task's priority; on a suspended queue after ``WorkQueueBase/resume()``. Called by the Swift runtime.
+    /// Runs an actor's `job` in its turn, by its task's priority; on a suspended queue after ``WorkQueueBase/resume()``. Called by the Swift runtime.
     public func enqueue(_ job: consuming ExecutorJob) {
         let priority = job.priority
-        QueuedJob.enqueue(UnownedJob(job), priority, on: self)
+        QueuedJob.enqueue(UnownedJob(job), .ofActor, priority, on: self)
     }
 
     /// This queue, as what an actor returns for its `unownedExecutor`.
@@ -50,12 +57,21 @@ extension WorkQueue: SerialExecutor {
     }
 }
 
+extension WorkQueue: TaskExecutor {
+    /// Runs the `job` of a task that prefers this queue, in its turn and by its priority. Called by the Swift runtime.
+    ///
+    /// The two protocols ask for the same method; this says for which of them it was called.
+    @_implements(TaskExecutor, enqueue(_:))
+    public func enqueueJobOfTask(_ job: consuming ExecutorJob) {
+        let priority = job.priority
+        QueuedJob.enqueue(UnownedJob(job), .ofTask, priority, on: self)
+    }
+}
+
 extension ConcurrentWorkQueue: TaskExecutor {
     /// Runs `job` together with other work, by its task's priority. Called by the Swift runtime.
     public func enqueue(_ job: consuming ExecutorJob) {
         let priority = job.priority
-        QueuedJob.enqueue(UnownedJob(job), priority, on: self)
+        QueuedJob.enqueue(UnownedJob(job), .ofTask, priority, on: self)
     }
 }
-
-extension WorkQueue: TaskExecutor {}

@@ -87,6 +87,17 @@ import Testing
             await body()
             return queue.isCurrent
         }
+
+        func callFunctionsOfItsOwn(_ seen: @Sendable (String) -> Void) async {
+            seen("begins")
+            await callIsolated(to: self) { seen("isolated to it") }
+            await next { seen("its own") }
+            seen("ends")
+        }
+
+        private func next(_ body: () -> Void) async { body() }
+
+        private func callIsolated(to isolation: isolated (any Actor)?, _ body: () -> Void) async { body() }
     }
 
     @Test func anActorRunsOnAQueue() async {
@@ -107,6 +118,30 @@ import Testing
         }
         let text = String(decoding: exit?.standardErrorContent ?? [], as: UTF8.self)
         #expect(text.contains("Incorrect actor executor assumption"), "\(text)")
+    }
+
+    @Test func aTaskOnAQueueIsOneJobOfIt() async {
+        let queue = WorkQueue(label: "one job"), seen = Shared([String]())
+        let blocked = Blocked(queue)
+        let task = Task(executorPreference: queue) { seen.append("task") }
+        await waitUntil { queue.waitingCount == 1 }
+        queue.async { seen.append("work that came after it") }
+        blocked.release()
+        await queue.drain()
+        #expect(seen.value == ["task", "work that came after it"])
+        await task.value
+    }
+
+    @Test func anActorsCodeGoesOnWithoutAnotherTurnWhereItStaysOnItsQueue() async {
+        let queue = WorkQueue(label: "stays"), counter = Counter(queue), seen = Shared([String]())
+        let blocked = Blocked(queue)
+        let task = Task { await counter.callFunctionsOfItsOwn { seen.append($0) } }
+        await waitUntil { queue.waitingCount == 1 }
+        queue.async { seen.append("work that came after it") }
+        blocked.release()
+        await queue.drain()
+        await task.value
+        #expect(seen.value == ["begins", "isolated to it", "its own", "ends", "work that came after it"])
     }
 
     @Test func jobsComeInTheOrderOfTheirTasksPriorities() async {
