@@ -85,12 +85,12 @@ static void block_many(void) {
 
 /* Down to as many as the pool keeps, however many there were; and others come again when they are needed. */
 static void workers_end_when_nobody_has_needed_them_for_a_while(void) {
-    pool.idle_ns = 1000000;
+    STORE(&pool.idle_ns, 1000000);
     for (int round = 0; round < 3; round++) {
         block_many();
         wait_until(csk_pool_workers() == pool.wanted);
     }
-    pool.idle_ns = 10000000000;
+    STORE(&pool.idle_ns, 10000000000);
     block_many();
     CHECK(csk_pool_workers() > pool.wanted);
 }

@@ -235,6 +235,95 @@ static void stands_in_line_and_gives_up(void) {
 }
 CLIENT(workqueue_room_behind_who_gives_up, .setup = make_narrow, .threads = { stands_in_line_and_gives_up, asks_behind }, .check = all_told)
 
+/* ---- The line ------------------------------------------------------------------------------------------------------------------------------ */
+
+enum { CALLER = JOBS - 1 }; /* as a job, for the order */
+
+static void is_called_in_order(void *context) {
+    is_called(context);
+    shared->order[__atomic_fetch_add(&shared->entered, 1, __ATOMIC_RELAXED)] = CALLER;
+}
+static int call_behind(int64_t deadline_ns, bool always) {
+    explore_wait(&shared->flag, 1);
+    shared->calling[explore_thread()] = 1;
+    int status = (always ? csk_workqueue_sync_always : csk_workqueue_sync)(shared->queue, own_rank(), false, deadline_ns, is_called_in_order, NULL);
+    shared->calling[explore_thread()] = 0;
+    if (status == 0) __atomic_fetch_add(&shared->granted, 1, __ATOMIC_RELAXED);
+    if (status == ETIMEDOUT) EXPECT(explore_now() >= deadline_ns);
+    return status;
+}
+static void makes_a_line(void) {
+    EXPECT_EQUAL(csk_workqueue_suspend(shared->queue), 0);
+    queue_one(0);
+    EXPECT_EQUAL(ask_for_room(0, 1), EINPROGRESS);
+    explore_set(&shared->flag, 1);
+    EXPECT_EQUAL(csk_workqueue_resume(shared->queue), 0);
+}
+static void calls_behind(void) { EXPECT_EQUAL(call_behind(CSK_NEVER, false), 0); }
+static void calls_always_behind(void) { EXPECT_EQUAL(call_behind(CSK_NEVER, true), 0); }
+static void calls_soon_behind(void) {
+    int status = call_behind(explore_now() + 3000, false);
+    EXPECT(status == 0 || status == ETIMEDOUT);
+}
+static void passed_by_none(void) {
+    all_told();
+    EXPECT(came_before(1, CALLER));
+}
+CLIENT(workqueue_caller_behind_the_line, .setup = make_narrow, .threads = { makes_a_line, calls_behind, calls_always_behind }, .check = passed_by_none)
+CLIENT(workqueue_caller_leaves_the_line, .setup = make_narrow, .threads = { makes_a_line, calls_soon_behind, calls_always_behind }, .check = passed_by_none)
+
+static void calls_in_line_while_suspended(void) {
+    EXPECT_EQUAL(csk_workqueue_suspend(shared->queue), 0);
+    queue_one(0);
+    EXPECT_EQUAL(ask_for_room(0, 1), EINPROGRESS);
+    EXPECT_EQUAL(call_until(explore_now() + 3000, false), ETIMEDOUT);
+    EXPECT_EQUAL(call_until(explore_now() + 3000, true), ETIMEDOUT);
+    EXPECT_EQUAL(csk_workqueue_resume(shared->queue), 0);
+}
+CLIENT(workqueue_caller_in_line_back_at_its_deadline, .setup = make_narrow, .threads = { calls_in_line_while_suspended }, .check = all_told)
+
+static void is_let_in(csk_workqueue_wait_t *wait) {
+    EXPECT_EQUAL(wait->status, 0);
+    is_told(wait);
+}
+static void stands_in_line_always(void) {
+    ask_t *ask = &shared->asks[1];
+    job_t *job = &shared->jobs[2];
+    explore_wait(&shared->flag, 1);
+    ask->job = 2;
+    job->stays = true;
+    job->accepted = 0;
+    int status = csk_workqueue_enqueue_always_in_line(shared->queue, &job->work, own_rank(), false, runs, &ask->wait, is_let_in, ask);
+    EXPECT(status == 0 || status == EINPROGRESS);
+    if (status == 0) ask->told = 1;
+    explore_wait(&ask->told, 1);
+}
+static void own_passed_by_none(void) {
+    all_told();
+    EXPECT(came_before(1, 2));
+    EXPECT(came_before(1, CALLER));
+}
+CLIENT(workqueue_own_turn_behind_the_line, .setup = make_narrow, .threads = { makes_a_line, stands_in_line_always, calls_soon_behind },
+       .check = own_passed_by_none)
+
+/* The queue is shut down while they stand there: what is of its own turn still runs. */
+static void makes_a_line_and_shuts_down(void) {
+    EXPECT_EQUAL(csk_workqueue_suspend(shared->queue), 0);
+    queue_one(0);
+    EXPECT_EQUAL(ask_for_room(0, 1), EINPROGRESS);
+    explore_set(&shared->flag, 1);
+    csk_workqueue_shutdown(shared->queue, true);
+    EXPECT_EQUAL(shared->jobs[1].accepted, ESHUTDOWN);
+}
+static void calls_behind_or_is_refused(void) {
+    int status = call_behind(CSK_NEVER, false);
+    EXPECT(status == ECANCELED || status == ESHUTDOWN);
+}
+CLIENT(workqueue_line_shut_down, .setup = make_narrow, .threads = { makes_a_line_and_shuts_down, stands_in_line_always, calls_behind_or_is_refused },
+       .check = all_told)
+CLIENT(workqueue_line_of_callers_shut_down, .setup = make_narrow, .threads = { makes_a_line_and_shuts_down, calls_always_behind, calls_behind_or_is_refused },
+       .check = all_told)
+
 /* ---- Handles --------------------------------------------------------------------------------------------------------------------------- */
 
 static void retains(void) {

@@ -203,7 +203,7 @@ static void give_room(int queue) {
     it->room_count--;
     memmove(&it->rooms[0], &it->rooms[1], sizeof it->rooms[0] * (size_t)it->room_count);
     end_room(who, 0);
-    accept(entry, queue, entries[entry].rank, entries[entry].barrier, false);
+    accept(entry, queue, entries[entry].rank, entries[entry].barrier, entries[entry].stays);
 }
 
 void take(int queue, int entry) {

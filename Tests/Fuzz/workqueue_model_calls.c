@@ -47,8 +47,11 @@ void model_shutdown(int queue, bool cancel) {
     it->shut = true;
     it->suspends = 0;
     for (int index = 0; index < it->room_count; index++) {
-        entries[entry_for_room(it->rooms[index])].state = IDLE;
-        end_room(it->rooms[index], ESHUTDOWN);
+        int entry = entry_for_room(it->rooms[index]);
+        const entry_t waiting = entries[entry];
+        end_room(it->rooms[index], waiting.stays ? 0 : ESHUTDOWN);
+        if (waiting.stays) accept(entry, queue, waiting.rank, waiting.barrier, true);
+        else entries[entry].state = is_sync(entry) ? REFUSED : IDLE;
     }
     it->room_count = 0;
     for (int entry = 0; entry < ENTRIES; entry++)
@@ -71,8 +74,8 @@ static int enqueue(int entry, int queue, csk_rank_t rank, bool barrier, int how)
     return 0;
 }
 
-static void stand_in_line(int who, int entry, int queue, csk_rank_t rank, bool barrier) {
-    entries[entry] = (entry_t){ .state = IN_LINE, .queue = queue, .rank = rank, .barrier = barrier };
+static void stand_in_line(int who, int entry, int queue, csk_rank_t rank, bool barrier, bool stays) {
+    entries[entry] = (entry_t){ .state = IN_LINE, .queue = queue, .rank = rank, .barrier = barrier, .stays = stays };
     queues[queue].rooms[queues[queue].room_count++] = who;
 }
 
@@ -90,15 +93,16 @@ int model_enqueue(int entry, int queue, csk_rank_t rank, bool barrier, int how, 
     if (status != MODEL_WAITS) return status;
     if (model_is_current(queue)) return EDEADLK;
     if (!may_wait) return MODEL_WAITS;
-    stand_in_line(actor(), entry, queue, rank, barrier);
+    stand_in_line(actor(), entry, queue, rank, barrier, false);
     push(WAITS_FOR_ROOM, queue, entry);
     return MODEL_WAITS;
 }
 
-int model_enqueue_when_room(int wait, int entry, int queue, csk_rank_t rank, bool barrier) {
-    int status = enqueue(entry, queue, rank, barrier, BY_THE_BOUND);
+int model_enqueue_when_room(int wait, int entry, int queue, csk_rank_t rank, bool barrier, bool always) {
+    bool in_line = always && queues[queue].room_count != 0;
+    int status = in_line ? MODEL_WAITS : enqueue(entry, queue, rank, barrier, always ? ALWAYS_IN : BY_THE_BOUND);
     if (status != MODEL_WAITS) return status;
-    stand_in_line(ACTORS + wait, entry, queue, rank, barrier);
+    stand_in_line(ACTORS + wait, entry, queue, rank, barrier, always);
     waits[wait] = (wait_t){ .state = WAITING, .queue = queue, .entry = entry };
     return EINPROGRESS;
 }
@@ -145,7 +149,7 @@ bool model_sync_is_at_once(int queue, csk_rank_t rank, bool barrier, bool always
     queue_t before_it = queues[queue];
     int entry = FIRST_SYNC;
     while (entry < ENTRIES && entries[entry].state != IDLE) entry++;
-    if (entry == ENTRIES || is_refused(queue, always)) return false;
+    if (entry == ENTRIES || is_refused(queue, always) || queues[queue].room_count != 0) return false;
     accept(entry, queue, rank, barrier, always);
     bool at_once = may_begin(queue) && next_of(queue) == entry;
     entries[entry].state = IDLE;
@@ -157,9 +161,12 @@ int model_sync(int entry, int queue, csk_rank_t rank, bool barrier, bool always,
     if (queues[queue].attr.when_full == CSK_WORKQUEUE_DROP_OLDEST && rank != model_rank(queue)) return EINVAL;
     if (model_is_current(queue)) return EDEADLK;
     if (is_refused(queue, always)) return queues[queue].shut ? ESHUTDOWN : EAGAIN;
-    accept(entry, queue, rank, barrier, always);
+    bool in_line = queues[queue].room_count != 0;
+    if (in_line) stand_in_line(actor(), entry, queue, rank, barrier, always);
+    else accept(entry, queue, rank, barrier, always);
     frame_t *call = push(WAITS_FOR_TURN, queue, entry);
     call->deadline_ns = deadline_ns;
+    if (in_line) return MODEL_WAITS;
     call->at_once = may_begin(queue) && next_of(queue) == entry;
     if (call->at_once) take(queue, entry);
     return MODEL_WAITS;
@@ -170,11 +177,12 @@ int model_sync_ended(int status) {
     entry_t *entry = &entries[call.entry];
     int state = entry->state;
     pop();
+    if (state == IN_LINE) leave_line(actor(), call.queue, call.entry);
     entry->state = IDLE;
     if (state == RAN) return 0;
-    if (state == REFUSED) return ECANCELED;
+    if (state == REFUSED) return call.result == ESHUTDOWN ? ESHUTDOWN : ECANCELED;
     if (call.at_once) fuzz_fail("a caller's turn was to come at once; the call gives %d", status);
-    if (state != WAITING && state != GAVE_UP) fuzz_fail("a caller got its turn; the call gives %d", status);
+    if (state != WAITING && state != IN_LINE && state != GAVE_UP) fuzz_fail("a caller got its turn; the call gives %d", status);
     if (csk_now() < call.deadline_ns) fuzz_fail("a caller waits for its turn no longer, before its deadline: %d", status);
     if (state == WAITING) withdraw(call.entry, IDLE);
     return ETIMEDOUT;

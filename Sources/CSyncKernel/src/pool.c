@@ -273,7 +273,7 @@ static bool sleep_until_called(worker_t *self) {
     while (csk_load(&self->word, CSK_ACQUIRE) == 2) {
         /* Those that the pool keeps anyway need not wake up to find that out. */
         bool spare = csk_load(&pool.workers, CSK_RELAXED) > csk_load(&pool.wanted, CSK_RELAXED);
-        if (csk_platform_park(&self->word, 2, spare ? csk_deadline_after(pool.idle_ns) : CSK_NEVER) != ETIMEDOUT) continue;
+        if (csk_platform_park(&self->word, 2, spare ? csk_deadline_after(csk_load(&pool.idle_ns, CSK_RELAXED)) : CSK_NEVER) != ETIMEDOUT) continue;
         csk_queue_lock(&pool.lock);
         worker_t **place = &pool.idle;
         while (*place != NULL && *place != self) place = &(*place)->next_idle;

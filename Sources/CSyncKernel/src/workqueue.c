@@ -385,17 +385,6 @@ static int enqueue(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, ui
     return queue->when_full == CSK_WORKQUEUE_WAIT ? csk_workqueue_wait_for_room(queue, work, deadline_ns) : enqueue_bounded(queue, work);
 }
 
-int csk_workqueue_enqueue_when_room(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, bool barrier, csk_work_function_t work_function,
-                                    csk_workqueue_wait_t *wait, void (*function)(csk_workqueue_wait_t *), void *context) {
-    uint32_t kind = barrier ? WORK_BARRIER : WORK_PLAIN;
-    if (function == NULL) return EINVAL;
-    if (queue->capacity == 0 || queue->when_full != CSK_WORKQUEUE_WAIT) return enqueue(queue, work, rank, kind, CSK_NEVER, work_function);
-    int error = prepare(queue, work, rank, kind, work_function);
-    if (error != 0) return error;
-    *wait = (csk_workqueue_wait_t){ .function = function, .context = context };
-    return csk_workqueue_ask_for_room(queue, work, wait);
-}
-
 static int enqueue_always(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, uint32_t kind, csk_work_function_t function) {
     int error = prepare(queue, work, rank, kind, function);
     return error != 0 ? error : push(queue, work);
@@ -412,6 +401,32 @@ int csk_workqueue_enqueue_barrier_always(csk_workqueue_t *queue, csk_work_t *wor
 int csk_workqueue_enqueue_beyond(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, csk_work_function_t function) {
     if (csk_load(&queue->state, CSK_RELAXED) & STATE_SHUT) return ESHUTDOWN;
     return enqueue_always(queue, work, rank, WORK_PLAIN, function);
+}
+
+static int enqueue_in_line(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, uint32_t kind, csk_work_function_t function,
+                           csk_workqueue_wait_t *wait) {
+    int error = prepare(queue, work, rank, kind, function);
+    return error != 0 ? error : csk_workqueue_ask_for_room(queue, work, wait);
+}
+
+static bool lets_wait(const csk_workqueue_t *queue) { return queue->capacity != 0 && queue->when_full == CSK_WORKQUEUE_WAIT; }
+
+int csk_workqueue_enqueue_when_room(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, bool barrier, csk_work_function_t work_function,
+                                    csk_workqueue_wait_t *wait, void (*function)(csk_workqueue_wait_t *), void *context) {
+    uint32_t kind = barrier ? WORK_BARRIER : WORK_PLAIN;
+    if (function == NULL) return EINVAL;
+    if (!lets_wait(queue)) return enqueue(queue, work, rank, kind, CSK_NEVER, work_function);
+    *wait = (csk_workqueue_wait_t){ .function = function, .context = context };
+    return enqueue_in_line(queue, work, rank, kind, work_function, wait);
+}
+
+int csk_workqueue_enqueue_always_in_line(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, bool barrier, csk_work_function_t work_function,
+                                         csk_workqueue_wait_t *wait, void (*function)(csk_workqueue_wait_t *), void *context) {
+    uint32_t kind = WORK_STAYS | (barrier ? WORK_BARRIER : 0);
+    if (function == NULL) return EINVAL;
+    if (!lets_wait(queue)) return enqueue_always(queue, work, rank, kind, work_function);
+    *wait = (csk_workqueue_wait_t){ .function = function, .context = context };
+    return enqueue_in_line(queue, work, rank, kind, work_function, wait);
 }
 
 int csk_workqueue_enqueue(csk_workqueue_t *queue, csk_work_t *work, csk_work_function_t function) {

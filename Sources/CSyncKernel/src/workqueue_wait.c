@@ -28,6 +28,57 @@ static uint32_t await(uint32_t *word, int64_t deadline_ns) {
 
 void csk_sync_call_answer(csk_sync_call_t *call, uint32_t value) { answer(&call->word, value); }
 
+/* ---- The line for room ------------------------------------------------------------------------------------------------------- */
+
+/* Under the lock. False: it is in no list any more. */
+static bool give_up(csk_workqueue_t *queue, csk_workqueue_wait_t **list, csk_workqueue_wait_t *wait) {
+    if (wait->epoch != csk_load(&queue->epoch, CSK_RELAXED)) return false;
+    if (wait == queue->last_room) queue->last_room = wait->previous;
+    csk_wait_unlink(list, wait);
+    return true;
+}
+
+static void stand_in_line(csk_workqueue_t *queue, csk_workqueue_wait_t *wait) {
+    wait->epoch = queue->epoch;
+    wait->previous = queue->last_room;
+    *(queue->rooms != NULL ? &queue->last_room->next : &queue->rooms) = wait;
+    queue->last_room = wait;
+}
+
+/* The first gets its place. A caller is told by its turn, and from the end of the lock on its memory may be gone. */
+static csk_workqueue_wait_t *give_place(csk_workqueue_t *queue) {
+    csk_workqueue_wait_t *room = queue->rooms;
+    give_up(queue, &queue->rooms, room);
+    room->next = NULL;
+    csk_work_arrange(queue, room->work);
+    return room->work->kind & WORK_SYNC ? NULL : room;
+}
+
+csk_workqueue_wait_t *csk_rooms_take(csk_workqueue_t *queue) {
+    csk_work_sort(queue); /* what came in over the bound counts too */
+    if (queue->waiting >= queue->capacity) return NULL; /* who left was a caller, of whom there may be more than places */
+    return give_place(queue);
+}
+
+csk_workqueue_wait_t *csk_rooms_close(csk_workqueue_t *queue) {
+    csk_workqueue_wait_t *told = NULL, **last = &told;
+    csk_work_sort(queue);
+    while (queue->rooms != NULL) {
+        csk_workqueue_wait_t *room = queue->rooms;
+        if (room->work->kind & WORK_STAYS) {
+            room = give_place(queue);
+        } else {
+            give_up(queue, &queue->rooms, room);
+            room->next = NULL;
+            room->status = ESHUTDOWN;
+        }
+        if (room == NULL) continue;
+        *last = room;
+        last = &room->next;
+    }
+    return told;
+}
+
 /* ---- Turns ------------------------------------------------------------------------------------------------------------------- */
 
 static void run_call(csk_section_t *section, void (*function)(void *), void *context) {
@@ -44,6 +95,15 @@ static void run_call(csk_section_t *section, void (*function)(void *), void *con
     csk_waits_call(done);
 }
 
+/* The queue was shut down while the caller stood in line. */
+static void refuse_call(csk_workqueue_wait_t *wait) { answer(&((csk_sync_call_t *)wait->context)->word, CALL_REFUSED); }
+
+static int wait_in_line(csk_workqueue_t *queue, csk_sync_call_t *call) {
+    call->room = (csk_workqueue_wait_t){ .function = refuse_call, .context = call, .work = &call->work };
+    stand_in_line(queue, &call->room);
+    return EINPROGRESS;
+}
+
 /* Under the lock: lets the caller in, or not. */
 static int admit(csk_workqueue_t *queue, csk_sync_call_t *call) {
     bool stays = (call->work.kind & WORK_STAYS) != 0;
@@ -51,30 +111,36 @@ static int admit(csk_workqueue_t *queue, csk_sync_call_t *call) {
     csk_work_sort(queue);
     bool refuses = !stays && queue->capacity != 0 && queue->when_full == CSK_WORKQUEUE_REFUSE;
     if (refuses && queue->waiting >= queue->capacity) return EAGAIN;
+    if (CSK_UNLIKELY(queue->rooms != NULL)) return wait_in_line(queue, call);
     csk_work_arrange(queue, &call->work);
     return 0;
 }
 
+/* Waits for the turn of a caller that stands in the queue, or in the line for it. */
+static int await_turn(csk_workqueue_t *queue, csk_sync_call_t *call, bool in_line, int64_t deadline_ns) {
+    uint32_t seen = await(&call->word, deadline_ns);
+    if (seen == WORD_SLEEPS) {
+        if (in_line && csk_workqueue_room_cancel(queue, &call->room) == 0) return ETIMEDOUT;
+        /* Taken out, or taken: then the answer is on its way. */
+        if (csk_workqueue_cancel(queue, &call->work) == 0) return ETIMEDOUT;
+        seen = await(&call->word, CSK_NEVER);
+    }
+    if (seen != CALL_REFUSED) return 0;
+    return in_line && call->room.status != 0 ? call->room.status : ECANCELED;
+}
+
 static int call_in_turn(csk_workqueue_t *queue, csk_rank_t rank, uint32_t kind, int64_t deadline_ns, void (*function)(void *), void *context) {
-    csk_sync_call_t call = { .word = CALL_WAITS };
-    call.work.kind = csk_work_kind(queue, kind);
-    call.work.node.rank = rank;
+    csk_sync_call_t call;
+    call.word = CALL_WAITS;
+    call.work = (csk_work_t){ .node.rank = rank, .kind = csk_work_kind(queue, kind) };
     csk_workqueue_lock(queue);
     int error = admit(queue, &call);
-    bool mine = error == 0 && csk_work_is_next(queue, &call.work) && csk_work_take(queue, &call.section) != NULL;
+    bool in_line = error == EINPROGRESS, mine = error == 0 && csk_work_is_next(queue, &call.work) && csk_work_take(queue, &call.section) != NULL;
     csk_workqueue_unlock_and_look(queue);
-    if (error != 0) return error;
-    if (!mine) {
-        uint32_t seen = await(&call.word, deadline_ns);
-        if (seen == WORD_SLEEPS) {
-            /* Taken out, or taken: then the answer is on its way. */
-            if (csk_workqueue_cancel(queue, &call.work) == 0) return ETIMEDOUT;
-            seen = await(&call.word, CSK_NEVER);
-        }
-        if (seen == CALL_REFUSED) return ECANCELED;
-    }
-    run_call(&call.section, function, context);
-    return 0;
+    if (in_line) error = 0;
+    if (error == 0 && !mine) error = await_turn(queue, &call, in_line, deadline_ns);
+    if (error == 0) run_call(&call.section, function, context);
+    return error;
 }
 
 static int sync(csk_workqueue_t *queue, csk_rank_t rank, uint32_t kind, int64_t deadline_ns, void (*function)(void *), void *context) {
@@ -104,47 +170,13 @@ int csk_workqueue_sync_always(csk_workqueue_t *queue, csk_rank_t rank, bool barr
 
 static void end_wait(csk_workqueue_wait_t *wait) { answer(&wait->word, wait->status == 0 ? CALL_GRANTED : CALL_REFUSED); }
 
-/* Under the lock. False: it is in no list any more. */
-static bool give_up(csk_workqueue_t *queue, csk_workqueue_wait_t **list, csk_workqueue_wait_t *wait) {
-    if (wait->epoch != csk_load(&queue->epoch, CSK_RELAXED)) return false;
-    if (wait == queue->last_room) queue->last_room = wait->previous;
-    csk_wait_unlink(list, wait);
-    return true;
-}
-
-csk_workqueue_wait_t *csk_rooms_take(csk_workqueue_t *queue) {
-    csk_workqueue_wait_t *room = queue->rooms;
-    csk_work_sort(queue); /* what came in over the bound counts too */
-    if (queue->waiting >= queue->capacity) return NULL; /* who left was a caller, of whom there may be more than places */
-    give_up(queue, &queue->rooms, room);
-    room->next = NULL;
-    csk_work_arrange(queue, room->work);
-    return room;
-}
-
-csk_workqueue_wait_t *csk_rooms_close(csk_workqueue_t *queue) {
-    csk_workqueue_wait_t *rooms = queue->rooms;
-    for (csk_workqueue_wait_t *room = rooms; room != NULL; room = room->next) {
-        room->status = ESHUTDOWN;
-        room->epoch = 0;
-    }
-    queue->rooms = queue->last_room = NULL;
-    return rooms;
-}
-
-static void stand_in_line(csk_workqueue_t *queue, csk_workqueue_wait_t *wait) {
-    wait->epoch = queue->epoch;
-    wait->previous = queue->last_room;
-    *(queue->rooms != NULL ? &queue->last_room->next : &queue->rooms) = wait;
-    queue->last_room = wait;
-}
-
 /* `waits`: it may; else EDEADLK. */
 static int ask_for_room(csk_workqueue_t *queue, csk_work_t *work, csk_workqueue_wait_t *wait, bool waits) {
     csk_workqueue_lock(queue);
     csk_work_sort(queue);
     int status = 0;
-    if (csk_load(&queue->state, CSK_RELAXED) & STATE_SHUT) status = ESHUTDOWN;
+    if (work->kind & WORK_STAYS) status = queue->rooms != NULL ? EINPROGRESS : 0;
+    else if (csk_load(&queue->state, CSK_RELAXED) & STATE_SHUT) status = ESHUTDOWN;
     else if (queue->waiting >= queue->capacity) status = waits ? EINPROGRESS : EDEADLK; /* as long as others wait for room: who leaves gives it to them */
     wait->work = work;
     if (status == 0) csk_work_arrange(queue, work);

@@ -59,20 +59,27 @@ final class SuspendedWork: TurnWait, @unchecked Sendable {
 
     private func enqueue(_ work: UnsafeMutablePointer<csk_work_t>) -> Int32 {
         switch admission {
+        case .always where core.callersWaitForRoom: enqueueInLine(work, csk_workqueue_enqueue_always_in_line)
         case .always where barrier: csk_workqueue_enqueue_barrier_always(core.queue, work, Self.called)
         case .always: csk_workqueue_enqueue_always(core.queue, work, rank, Self.called)
-        case .suspending where core.callersWaitForRoom: enqueueWhenRoom(work)
+        case .suspending where core.callersWaitForRoom: enqueueInLine(work, csk_workqueue_enqueue_when_room)
         case _ where barrier: csk_workqueue_enqueue_barrier(core.queue, work, Self.called)
         default: csk_workqueue_enqueue_ranked(core.queue, work, rank, Self.called)
         }
     }
 
-    private func enqueueWhenRoom(_ work: UnsafeMutablePointer<csk_work_t>) -> Int32 {
+    /// A function of the kernel that lets work wait for room.
+    private typealias Enqueue = (
+        UnsafeMutablePointer<csk_workqueue_t>?, UnsafeMutablePointer<csk_work_t>?, csk_rank_t, Bool, csk_work_function_t?,
+        UnsafeMutablePointer<csk_workqueue_wait_t>?, (@convention(c) (UnsafeMutablePointer<csk_workqueue_wait_t>?) -> Void)?, UnsafeMutableRawPointer?
+    ) -> Int32
+
+    private func enqueueInLine(_ work: UnsafeMutablePointer<csk_work_t>, _ enqueue: Enqueue) -> Int32 {
         let room = UnsafeMutablePointer<csk_workqueue_wait_t>.allocate(capacity: 1)
         room.initialize(to: csk_workqueue_wait_t())
         self.room = room
         let reference = Unmanaged.passRetained(self)
-        let status = csk_workqueue_enqueue_when_room(core.queue, work, rank, barrier, Self.called, room, Self.told, reference.toOpaque())
+        let status = enqueue(core.queue, work, rank, barrier, Self.called, room, Self.told, reference.toOpaque())
         waitsForRoom = status == EINPROGRESS
         if !waitsForRoom { reference.release() }
         return status

@@ -16,7 +16,7 @@ import Synchronization
 class TaskWait: @unchecked Sendable {
     private let state: Atomic<TaskWaitState>
     /// Written before PARKED is set; belongs to whoever resolves the wait after that.
-    private var continuation: UnsafeContinuation<Int32, Never>?
+    private var continuation: UnsafeContinuation<Void, Never>?
 
     init() {
         state = Atomic(TaskWaitState())
@@ -104,6 +104,8 @@ class TaskWait: @unchecked Sendable {
             self.continuation = continuation
             park { register(timer) }
         }
+        // Read where it was decided: what happened before that decision has happened for this task too, by this word alone.
+        return outcome.unsafelyUnwrapped
     }
 
     /// What resumes the task is there now: registers the wait. The task may run, and the wait end, before this returns; the caller keeps the object alive.
@@ -121,7 +123,7 @@ class TaskWait: @unchecked Sendable {
 
     /// Resumes the parked task, at most once for each time that it parks.
     func resume(with outcome: Int32) {
-        continuation.unsafelyUnwrapped.resume(returning: outcome)
+        continuation.unsafelyUnwrapped.resume()
     }
 
     // MARK: - Others

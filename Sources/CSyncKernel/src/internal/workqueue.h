@@ -32,6 +32,9 @@
  * What STAYS (is of its own turn) comes in over the bound and after SHUT, and is passed over by who drops. On a queue that drops its oldest it stands
  * in the heap, which keeps equal ranks by arrival too: so the first of the list is the oldest that may be dropped.
  *
+ * Where others wait for room, callers and what stays stand in their line too, so that none of them waits for ever; jobs of executors can't. The work
+ * of a caller in the line is not in the queue, and the caller's thread waits for its turn all the same: whoever gives it its place tells nobody.
+ *
  * Somebody waits for room only while as many wait to begin as may, those in the inbox among them: who takes one of these out of the lists gives its
  * place to the first who waits for room before the lock is free again, or finds that others have come in over the bound. A caller that takes its
  * turn as it comes leaves as many as there were. After SHUT nobody waits for room: who shuts the queue down tells them.
@@ -85,6 +88,7 @@ typedef struct csk_sync_call {
     csk_work_t work;
     csk_section_t section;
     uint32_t word; /* CALL_... */
+    csk_workqueue_wait_t room; /* of one that stands in the line for room */
 } csk_sync_call_t;
 
 enum { CALL_WAITS = 0, CALL_SLEEPS = 1, CALL_GRANTED = 2, CALL_REFUSED = 3 };
@@ -161,7 +165,7 @@ void csk_workqueue_unpin(csk_workqueue_t *queue);
 void csk_sync_call_answer(csk_sync_call_t *call, uint32_t answer);
 /* Under the lock, when work has left a queue for whose room others wait: the first of them gets the place, if it is one. Gives whom to tell. */
 csk_workqueue_wait_t *csk_rooms_take(csk_workqueue_t *queue);
-/* Under the lock, when the queue is shut: takes them all, to be told so. */
+/* Under the lock, when the queue is shut: takes them all, to be told so; what stays gets its place. */
 csk_workqueue_wait_t *csk_rooms_close(csk_workqueue_t *queue);
 /* Queues on a queue with a bound that waits. */
 int csk_workqueue_wait_for_room(csk_workqueue_t *queue, csk_work_t *work, int64_t deadline_ns);

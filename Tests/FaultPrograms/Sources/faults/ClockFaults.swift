@@ -45,7 +45,7 @@ enum ClockFaults {
             },
             TimedWait(name: "suspending") {
                 let results = BlockingPriorityQueue<Result<Int, QueueSafeValueError>>()
-                Task.detached { results.push(await value.suspending(timeout: span).get()) }
+                Task.detached { results.tryPush(await value.suspending(timeout: span).get()) }
                 return results.pop() == .failure(.timedOut)
             },
             TimedWait(name: "pop(timeout:)") {
