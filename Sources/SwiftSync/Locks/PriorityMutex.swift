@@ -24,7 +24,7 @@ public struct PriorityMutex<Value: ~Copyable>: @unchecked Sendable {
     /// - Parameters:
     ///   - value: what is protected, sent in.
     ///   - policy: what happens under contention; see ``GatePolicy``.
-    ///   - bypassLimit: a waiter that so many later arrivals have passed is granted next, whatever its priority. 0 is strict
+    ///   - bypassLimit: a waiter that this many later arrivals have overtaken goes next, whatever its priority. 0 is strict
     ///     priority, under which the lowest can wait for as long as higher ones keep coming.
     @inlinable
     public init(_ value: consuming sending Value, policy: GatePolicy = .fast, bypassLimit: UInt32 = 0) {

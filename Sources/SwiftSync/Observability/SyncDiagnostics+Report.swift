@@ -45,7 +45,8 @@ extension SyncDiagnostics.Report {
         public static let invalidTimeout = Kind(rawValue: "invalid timeout")
         /// Work came after a close or a shutdown, and was refused.
         public static let refusedAfterClose = Kind(rawValue: "refused after close")
-        /// Work came to a full queue whose policy is to refuse.
+        /// Work came to a full queue and was refused: its policy is to refuse, or to wait where the call can't (`enqueue` of an ordered
+        /// queue), or to drop the oldest where nothing that waits can be dropped.
         public static let refusedWhenFull = Kind(rawValue: "refused when full")
         /// A write has waited for a second, and more, for a read that goes on.
         public static let longRead = Kind(rawValue: "long read")

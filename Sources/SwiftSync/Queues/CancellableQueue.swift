@@ -1,4 +1,4 @@
-/// Lets go of all tasks of an ordered queue at once: those that run, and those that wait for their turn.
+/// Cancels all tasks of an ordered queue at once: those that run, and those that wait for their turn.
 ///
 /// ```swift
 /// let searches = CancellableQueue(underlyingQueue: FIFOQueue())

@@ -19,8 +19,8 @@ public final class ConcurrentWorkQueue: WorkQueueBase, @unchecked Sendable {
     /// - Parameters:
     ///   - label: a name for messages.
     ///   - width: how many closures run at once at most, 2 to 4096.
-    ///   - priority: of work that names none; and of the queue: from ``CommandPriority/high`` on workers come to it before other queues, up to ``CommandPriority/low``
-    ///     after them.
+    ///   - priority: of work that names none; and of the queue: workers serve queues of priority ``CommandPriority/high`` and above first, of
+    ///     ``CommandPriority/low`` and below last.
     ///   - bound: how many works may wait; nil: any number.
     ///   - recorder: keeps the queue's last events; nil costs nothing. One recorder may serve several queues.
     public init(label: String, width: Int = 64, priority: CommandPriority = .normal, bound: WorkQueueBound? = nil, recorder: EventRecorder? = nil) {

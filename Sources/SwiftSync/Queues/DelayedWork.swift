@@ -8,8 +8,8 @@ import Synchronization
 /// timeout.cancel()                                   // true: it will not run
 /// ```
 ///
-/// The work runs whether or not anybody keeps this object. Its queue need not be kept either: when the last reference to the queue goes, its
-/// suspension ends. Work whose time never comes is kept by this object alone, and goes with it.
+/// The work runs whether or not anybody keeps this object. It does not run if its queue is shut down before its time. Its queue need not be
+/// kept: when the last reference to the queue goes, its suspension ends. Work whose time never comes is kept by this object alone, and goes with it.
 public class DelayedWork: @unchecked Sendable {
     init() {}
 

@@ -16,8 +16,9 @@
 /// of work that can, it throws ``OrderedQueueError/wouldDeadlock``. So do its child tasks. What can't be seen is work that waits for
 /// the *value* of a `Task(on:)` behind it, or for a `Task { }` that waits for the queue.
 ///
-/// What state the queue is in never stops the program. Work that nobody waits for is refused by a full queue and after ``shutdown()``; a call
-/// that can throw throws that; a call that can't is the caller's own turn, which comes in order in any case.
+/// A full queue, and one that was shut down, never stops the program. Work that nobody waits for is refused; a call that can throw throws;
+/// a call that can't is never refused, and comes in order in any case. Only misuse stops the program: a call
+/// that can't throw and waits for the work that it is made from, and a capacity of zero or less.
 ///
 /// No member blocks a thread; all may be called from anywhere but signal handlers.
 public final class FIFOQueue: Sendable {
@@ -59,12 +60,15 @@ public final class FIFOQueue: Sendable {
         set { storage.recorder = newValue }
     }
 
-    /// How many pieces of work, and tasks with a turn of their own, were accepted and have not begun, at some instant during the call.
+    /// How many pieces of work, and tasks that wait for their turn, were accepted and have not begun, at some instant during the call.
     ///
     /// Takes the queue's lock for some nanoseconds. Without a capacity, tasks that have given up count until their turn.
     public var waitingCount: Int { storage.waitingCount }
 
-    /// How many of these are more than the capacity: tasks that can't be refused, since their calls can't throw. 0 without a capacity.
+    /// How many of these are more than the capacity. 0 without a capacity.
+    ///
+    /// They are tasks of `enqueueAndWait` and `Task(on:)`: those whose calls can't throw, on a full queue of any kind, and those whose calls
+    /// can, where `whenFull` is not ``OrderedQueueOverflow/refuse``.
     public var beyondBoundCount: Int { storage.capacity.map { max(0, storage.waitingCount - $0) } ?? 0 }
 
     // MARK: - Work that nobody waits for
@@ -119,7 +123,7 @@ public final class FIFOQueue: Sendable {
 
     /// Runs `work` in the calling task after everything that was submitted before, and returns what it returns.
     ///
-    /// It is the caller's own turn: no capacity refuses it, nothing drops it, and after a shutdown it comes behind what was accepted. A
+    /// It is never refused: no capacity keeps it out, nothing drops it, and after a shutdown it comes behind what was accepted. A
     /// cancelled task keeps its place, and `work` runs with `Task.isCancelled` true: nothing else could be returned. Stops with a message if it
     /// is called in work of the same queue.
     ///

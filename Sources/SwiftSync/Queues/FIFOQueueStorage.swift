@@ -12,7 +12,7 @@ final class FIFOQueueStorage: @unchecked Sendable {
     private let priority: TaskPriority?
     let capacity: Int?
     private let box: OrderedQueueBox<State>
-    /// Belongs to who has the turn.
+    /// Owned by the pump or task that holds the turn.
     private var ready = State.Intake.Entries(spareLimit: 2)
     /// How many these are, for all to see.
     private let readyCount = Atomic(0)

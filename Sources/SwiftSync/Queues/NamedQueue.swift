@@ -83,7 +83,7 @@ extension NamedQueue {
         return async(group: group, flags: flags) { item.perform() }
     }
 
-    /// Queues `body` at a time, never early.
+    /// Queues `body` at a time, never early. It does not run if the queue is shut down before.
     ///
     /// - Returns: what cancels it until it begins.
     @preconcurrency
@@ -101,8 +101,8 @@ extension NamedQueue {
 
     /// Runs `body` on the calling thread when it is its turn, with `.barrier` alone, and returns what it returns.
     ///
-    /// Blocks meanwhile, and runs nothing but `body`; tasks may call `queue.run` instead. It is the caller's own turn, in order after a shutdown too. From inside
-    /// the queue's own work it stops the program with a message; `queue.sync(timeout:)` throws instead.
+    /// Blocks meanwhile, and runs nothing but `body`; tasks may call `queue.run` instead. It is never refused, and runs in order after a shutdown too.
+    /// From inside the queue's own work it stops the program with a message; `queue.sync(timeout:)` throws instead.
     public func sync<R, E: Error>(flags: DispatchWorkItemFlags = [], execute body: () throws(E) -> R) throws(E) -> R {
         try found.takeUnretainedValue().sync(flags, body)
     }

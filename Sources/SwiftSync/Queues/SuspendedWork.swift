@@ -7,7 +7,7 @@ import CSyncKernel
 final class SuspendedWork: TurnWait, @unchecked Sendable {
     /// What a full or closed queue does with the work.
     enum Admission {
-        /// It is the caller's own turn: never refused and never dropped.
+        /// It is never refused and never dropped.
         case always
         /// As the bound says, but nobody blocks: where callers wait, the task does.
         case suspending
@@ -124,7 +124,7 @@ extension WorkQueueCore {
     /// True where a caller waits if the queue is full.
     var callersWaitForRoom: Bool { queue.pointee.capacity != 0 && queue.pointee.when_full == UInt8(CSK_WORKQUEUE_WAIT) }
 
-    /// Runs `body` in the queue, as a part of the calling task. It is the caller's own turn, which nothing takes away.
+    /// Runs `body` in the queue, as a part of the calling task. It is never refused and never dropped.
     func run<T: Sendable, E: Error>(rank: Int64, barrier: Bool, _ body: @escaping @Sendable () throws(E) -> T) async throws(E) -> T {
         let waiting = SuspendedWork(self, rank: rank, barrier: barrier, .always)
         var result: Result<T, E>?

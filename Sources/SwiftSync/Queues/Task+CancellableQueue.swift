@@ -1,7 +1,7 @@
 extension Task where Failure == Never {
     /// Starts a task that runs `operation` after everything that was submitted to the underlying queue before has ended.
     ///
-    /// Its place in the order is that of this call, whatever the task's priority. It is a turn of its own: no capacity refuses it (it may
+    /// Its place in the order is that of this call, whatever the task's priority. It is never refused: no capacity keeps it out (it may
     /// stand beyond it, see ``ActorQueue/beyondBoundCount``), nothing drops it, and after a shutdown it comes behind what was accepted. A task that is
     /// cancelled before its turn keeps its place, and `operation` runs with `Task.isCancelled` true. Never blocks.
     ///
@@ -22,7 +22,7 @@ extension Task where Failure == Never {
 
     /// Starts a task that runs `operation` on `actor` after everything that was submitted to the underlying queue before has ended.
     ///
-    /// Its place in the order is that of this call, whatever the task's priority. It is a turn of its own: no capacity refuses it (it may
+    /// Its place in the order is that of this call, whatever the task's priority. It is never refused: no capacity keeps it out (it may
     /// stand beyond it, see ``ActorQueue/beyondBoundCount``), nothing drops it, and after a shutdown it comes behind what was accepted. A task that is
     /// cancelled before its turn keeps its place, and `operation` runs with `Task.isCancelled` true. Never blocks.
     ///
@@ -46,7 +46,7 @@ extension Task where Failure == Never {
     /// Starts a task that runs `operation` on the queue's actor after everything that was submitted to the underlying queue before has
     /// begun.
     ///
-    /// Its place in the order is that of this call, whatever the task's priority. It is a turn of its own: no capacity refuses it (it may
+    /// Its place in the order is that of this call, whatever the task's priority. It is never refused: no capacity keeps it out (it may
     /// stand beyond it, see ``ActorQueue/beyondBoundCount``), nothing drops it, and after a shutdown it comes behind what was accepted. A task that is
     /// cancelled before its turn keeps its place, and `operation` runs with `Task.isCancelled` true. Stops with a message before an
     /// actor was adopted, and after its end. Never blocks.
@@ -68,7 +68,7 @@ extension Task where Failure == Never {
 
     /// Starts a task that runs `operation` on the main actor after everything that was submitted to the underlying queue before has begun.
     ///
-    /// Its place in the order is that of this call, whatever the task's priority. It is a turn of its own: no capacity refuses it (it may
+    /// Its place in the order is that of this call, whatever the task's priority. It is never refused: no capacity keeps it out (it may
     /// stand beyond it, see ``ActorQueue/beyondBoundCount``), nothing drops it, and after a shutdown it comes behind what was accepted. A task that is
     /// cancelled before its turn keeps its place, and `operation` runs with `Task.isCancelled` true. Never blocks.
     ///

@@ -1,7 +1,7 @@
 extension Task where Failure == Never {
     /// Starts a task that runs `operation` after everything that was submitted to `queue` before has ended.
     ///
-    /// Its place in the order is that of this call, whatever the task's priority. It is a turn of its own: no capacity refuses it (it may
+    /// Its place in the order is that of this call, whatever the task's priority. It is never refused: no capacity keeps it out (it may
     /// stand beyond it, see ``FIFOQueue/beyondBoundCount``), nothing drops it, and after a shutdown it comes behind what was accepted. A task that is
     /// cancelled before its turn keeps its place, and `operation` runs with `Task.isCancelled` true. Never blocks.
     ///
@@ -20,7 +20,7 @@ extension Task where Failure == Never {
 
     /// Starts a task that runs `operation` on `actor` after everything that was submitted to `queue` before has ended.
     ///
-    /// Its place in the order is that of this call, whatever the task's priority. It is a turn of its own: no capacity refuses it (it may
+    /// Its place in the order is that of this call, whatever the task's priority. It is never refused: no capacity keeps it out (it may
     /// stand beyond it, see ``FIFOQueue/beyondBoundCount``), nothing drops it, and after a shutdown it comes behind what was accepted. A task that is
     /// cancelled before its turn keeps its place, and `operation` runs with `Task.isCancelled` true. Never blocks.
     ///

@@ -1,6 +1,6 @@
 import CSyncKernel
 
-/// A job of an actor or a task on a queue. Jobs can be neither refused nor dropped, since their task would wait for ever: they are work of their own turn.
+/// A job of an actor or a task on a queue. Jobs are never refused and never dropped, since their task would wait for ever.
 struct QueuedJob {
     private let job: UnownedJob
     /// Kept by the actor whose job it is, or by the task.

@@ -62,8 +62,12 @@ public struct SnapshotDictionary<Key: Hashable & Sendable, Value: Sendable>: @un
     /// another thread's is lost. Returns what `body` returns.
     ///
     /// Takes no lock. `body` changes a copy; where another thread has written the key meanwhile, it is run anew with the new value, so it should be
-    /// short and do nothing else. When it throws, nothing is changed, and the error is rethrown. `body` can't suspend; it may use the dictionary, but
-    /// not write this key.
+    /// short and do nothing else. When it throws, nothing is changed, and the error is rethrown.
+    ///
+    /// `value` and `body` run inside a read: nothing that was replaced since then, of any snapshot or dictionary of the process, is released before
+    /// they have returned, and each write made meanwhile costs memory. So they must not block, and must not wait for anything that waits for
+    /// such a release. `body` can't suspend. It may read and write snapshots and dictionaries, but not write this key: then it would be run anew for
+    /// ever.
     ///
     /// One allocation for each run, and a copy of the value. Afterwards it waits as ``updateValue(_:forKey:)``. O(1) amortized.
     @inlinable

@@ -42,7 +42,7 @@ enum { CSK_GATE_FAST = 0, CSK_GATE_COMPACT = 1, CSK_GATE_STRICT = 2 };
 
 typedef struct csk_gate_attr {
     uint32_t policy;
-    uint32_t bypass_limit;  /* a waiter that so many later arrivals have passed is granted next; 0: strict priority */
+    uint32_t bypass_limit;  /* a waiter that this many later arrivals have overtaken goes next; 0: strict priority */
     uint32_t grace_us;      /* how long a provisional grant stays when others wait, the first time; 0: 1000 */
 } csk_gate_attr_t;
 
