@@ -2,8 +2,9 @@ import CSyncKernel
 
 /// A task that waits for its turn on a work queue, and runs its closure there.
 ///
-/// The kernel decides between the turn, a refusal, the timeout and cancellation. Its work item lies in a block that this object owns, since the
-/// item may be cancelled at any time; the kernel holds a reference for the item, and one for the wait for room.
+/// The kernel decides between the turn, a refusal, the timeout and cancellation. Its work item lies in a block that
+/// this object owns, since the item may be cancelled at any time; the kernel holds a reference for the item, and one
+/// for the wait for room.
 final class SuspendedWork: TurnWait, @unchecked Sendable {
     /// What a full or closed queue does with the work.
     enum Admission {
@@ -149,7 +150,8 @@ extension WorkQueueCore {
         throw error(status)
     }
 
-    /// Runs `body` in the queue as a task of its own, which has the caller's task-local values. False, with a report, if it was refused.
+    /// Runs `body` in the queue as a task of its own, which has the caller's task-local values. False, with a report,
+    /// if it was refused.
     func asyncInheriting(rank: Int64, barrier: Bool, _ body: @escaping @Sendable () -> Void) -> Bool {
         let waiting = SuspendedWork(self, rank: rank, barrier: barrier, .blocking)
         let status = waiting.start {
