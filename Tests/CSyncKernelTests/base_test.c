@@ -44,8 +44,9 @@ static void a_negative_span_has_passed(void) {
 }
 
 static void every_status_has_its_own_text(void) {
-    static const int statuses[] = { 0,      ETIMEDOUT, ECANCELED, EDEADLK, EPERM,     EBUSY,
-                                    EINVAL, ENOMEM,    EAGAIN,    ENOENT,  ESHUTDOWN, -1 };
+    /* All that a function of the kernel returns, or an event carries. */
+    static const int statuses[] = { 0,         ETIMEDOUT,  ECANCELED, EDEADLK, EPERM,       EBUSY, EINVAL, ENOMEM, EAGAIN, ENOENT,
+                                    ESHUTDOWN, EOWNERDEAD, EEXIST,    ENOTSUP, EINPROGRESS, -1 };
     enum { count = sizeof statuses / sizeof statuses[0] };
     for (size_t i = 0; i < count; i++) {
         const char *text = csk_status_text(statuses[i]);

@@ -34,6 +34,9 @@ const char *csk_status_text(int status) {
     case ESHUTDOWN: return "closed";
     case EOWNERDEAD: return "held by a thread that has ended";
     case ENOENT: return "not there";
+    case EEXIST: return "there already";
+    case ENOTSUP: return "not supported here";
+    case EINPROGRESS: return "waits for room";
     default: return "unknown status";
     }
 }

@@ -8,10 +8,10 @@ public import CSyncKernel
 /// let done = section.execute(timeout: .milliseconds(20)) { counter += 1 }   // false: 20 ms were not enough
 /// ```
 ///
-/// A thread that is inside may enter again; it leaves with its outermost closure, by return or by throwing. Copies share the lock.
-/// Times are monotonic: a step of the wall clock changes nothing. Waiting blocks the calling thread; waiters are served by arrival.
-/// From async code use it for short sections only; the closures can't suspend. Uncontended it costs one locked instruction and no
-/// allocation. Not for signal handlers.
+/// A thread that is inside may enter again; it leaves with its outermost closure, by return or by throwing. Copies
+/// share the lock. Times are monotonic: a step of the wall clock changes nothing. Waiting blocks the calling thread;
+/// waiters are served by arrival. From async code use it for short sections only; the closures can't suspend.
+/// Uncontended it costs one locked instruction and no allocation. Not for signal handlers.
 @frozen
 public struct CriticalSection: @unchecked Sendable {
     @usableFromInline
@@ -36,8 +36,8 @@ public struct CriticalSection: @unchecked Sendable {
 
     /// Runs `closure` inside the section unless entering takes longer than `timeout`: false then, and nothing was run.
     ///
-    /// Blocks the thread while it waits; zero or less tries once. A thread that is inside enters at once. Never early. What `closure`
-    /// throws is rethrown.
+    /// Blocks the thread while it waits; zero or less tries once. A thread that is inside enters at once. Never early.
+    /// What `closure` throws is rethrown.
     @inlinable
     public func execute(timeout: Duration, _ closure: () throws -> Void) rethrows -> Bool {
         guard enter(deadline: { Deadline.after(timeout) }) else { return false }
@@ -46,8 +46,8 @@ public struct CriticalSection: @unchecked Sendable {
         return true
     }
 
-    /// The same with seconds: `.infinity` waits for ever; NaN gives false without running the closure, and is reported to
-    /// ``SyncDiagnostics``.
+    /// The same with seconds: `.infinity` waits for ever; NaN gives false without running the closure, and is reported
+    /// to ``SyncDiagnostics``.
     @inlinable
     public func execute(timeout seconds: Double, _ closure: () throws -> Void) rethrows -> Bool {
         guard !seconds.isNaN else { return refuseNaN() }

@@ -1,6 +1,7 @@
 import CSyncKernel
 
-/// Turns the spans of time that Swift callers give into the absolute monotonic deadlines, in nanoseconds, that the kernel waits for.
+/// Turns the spans of time that Swift callers give into the absolute monotonic deadlines, in nanoseconds, that the
+/// kernel waits for.
 ///
 /// Fractions of a nanosecond round up, so that no conversion makes a timeout early; what does not fit saturates.
 @usableFromInline
@@ -13,7 +14,8 @@ enum Deadline {
     @usableFromInline
     static var never: Int64 { CSK_NEVER }
 
-    /// The deadline `duration` from now: ``passed`` for spans of zero or less, ``never`` for those that exceed 292 years.
+    /// The deadline `duration` from now: ``passed`` for spans of zero or less, ``never`` for those that exceed 292
+    /// years.
     @usableFromInline
     static func after(_ duration: Duration) -> Int64 {
         guard let nanoseconds = nanoseconds(in: duration) else { return never }

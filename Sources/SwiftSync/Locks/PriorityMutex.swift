@@ -2,8 +2,8 @@ public import CSyncKernel
 
 /// A value behind a lock whose waiters are ordered by priority and may have a timeout.
 ///
-/// It has the shape of `Synchronization.Mutex`, so code moves over by renaming the type; lock and value are one allocation,
-/// and copies share both.
+/// It has the shape of `Synchronization.Mutex`, so code moves over by renaming the type; lock and value are one
+/// allocation, and copies share both.
 ///
 /// ```swift
 /// let cache = PriorityMutex([String: Int]())
@@ -11,9 +11,10 @@ public import CSyncKernel
 /// let size = cache.withLock(priority: .low, timeout: .milliseconds(5)) { $0.count }   // nil: 5 ms were not enough
 /// ```
 ///
-/// Locking blocks the calling thread: from async code use it for short sections only. The closure can't suspend. Uncontended it
-/// costs one locked instruction and no allocation; with n waiters, waiting is O(log n) amortized. What the closure throws is rethrown, and
-/// leaves the lock free; a thread that ends inside leaves it taken for good, see ``SyncDiagnostics``. Not for signal handlers.
+/// Locking blocks the calling thread: from async code use it for short sections only. The closure can't suspend.
+/// Uncontended it costs one locked instruction and no allocation; with n waiters, waiting is O(log n) amortized. What
+/// the closure throws is rethrown, and leaves the lock free; a thread that ends inside leaves it taken for good, see
+/// ``SyncDiagnostics``. Not for signal handlers.
 @frozen
 public struct PriorityMutex<Value: ~Copyable>: @unchecked Sendable {
     @usableFromInline
@@ -24,8 +25,8 @@ public struct PriorityMutex<Value: ~Copyable>: @unchecked Sendable {
     /// - Parameters:
     ///   - value: what is protected, sent in.
     ///   - policy: what happens under contention; see ``GatePolicy``.
-    ///   - bypassLimit: a waiter that so many later arrivals have passed is granted next, whatever its priority. 0 is strict
-    ///     priority, under which the lowest can wait for as long as higher ones keep coming.
+    ///   - bypassLimit: a waiter that this many later arrivals have overtaken goes next, whatever its priority. 0 is
+    ///     strict priority, under which the lowest can wait for as long as higher ones keep coming.
     @inlinable
     public init(_ value: consuming sending Value, policy: GatePolicy = .fast, bypassLimit: UInt32 = 0) {
         box = .make(value, policy, bypassLimit)
@@ -35,7 +36,8 @@ public struct PriorityMutex<Value: ~Copyable>: @unchecked Sendable {
     ///
     /// Blocks the thread while it waits. Returns what `body` returns, and throws what it throws.
     ///
-    /// Calling it from inside `body` on the same thread stops the program with a message; ``withLockIfAvailable(_:)`` gives nil.
+    /// Calling it from inside `body` on the same thread stops the program with a message; ``withLockIfAvailable(_:)``
+    /// gives nil.
     @inlinable
     public borrowing func withLock<Result: ~Copyable, Failure: Error>(
         _ body: (inout sending Value) throws(Failure) -> sending Result
@@ -47,7 +49,8 @@ public struct PriorityMutex<Value: ~Copyable>: @unchecked Sendable {
 
     /// Runs `body` if the value can be had at once, else returns nil. Never waits.
     ///
-    /// It can't be had while another thread, or this one, is inside, nor while somebody of higher than normal priority waits.
+    /// It can't be had while another thread, or this one, is inside, nor while somebody of higher than normal priority
+    /// waits.
     @inlinable
     public borrowing func withLockIfAvailable<Result: ~Copyable, Failure: Error>(
         _ body: (inout sending Value) throws(Failure) -> sending Result
@@ -59,9 +62,9 @@ public struct PriorityMutex<Value: ~Copyable>: @unchecked Sendable {
 
     /// Runs `body` with the value, waiting at `priority` for at most `timeout`; nil when that was not enough.
     ///
-    /// Waiters are served by priority, within one by arrival. A timeout of zero or less tries once; without one it waits for
-    /// as long as it takes. Blocks the thread while it waits. Calling it from inside a section of the same thread stops the program
-    /// with a message.
+    /// Waiters are served by priority, within one by arrival. A timeout of zero or less tries once; without one it
+    /// waits for as long as it takes. Blocks the thread while it waits. Calling it from inside a section of the same
+    /// thread stops the program with a message.
     @inlinable
     public borrowing func withLock<Result: ~Copyable, Failure: Error>(
         priority: CommandPriority,

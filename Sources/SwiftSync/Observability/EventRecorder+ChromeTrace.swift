@@ -3,9 +3,9 @@ import Glibc
 extension EventRecorder {
     /// The events as JSON in the Chrome trace format, which ui.perfetto.dev and `chrome://tracing` open.
     ///
-    /// Each task is a span from its push to its end, with a span of its tag inside from its start; so the part before is how long it waited.
-    /// The queue's depth is a counter, and each thread shows as instants what it did. Tasks that go on have no end. Takes O(events) time and
-    /// memory, about 500 bytes an event.
+    /// Each task is a span from its push to its end, with a span of its tag inside from its start; so the part before
+    /// is how long it waited. The queue's depth is a counter, and each thread shows as instants what it did. Tasks that
+    /// go on have no end. Takes O(events) time and memory, about 500 bytes an event.
     ///
     /// ```swift
     /// try queue.recorder.chromeTrace().write(to: file, atomically: true, encoding: .utf8)

@@ -5,7 +5,8 @@ extension EventRecorder {
         public let tag: String
         /// Which item of its recorder it is about.
         public let id: UInt64
-        /// `CLOCK_MONOTONIC`, in nanoseconds: when the call was made that led to it. Never less than that of the event before.
+        /// `CLOCK_MONOTONIC`, in nanoseconds: when the call was made that led to it. Never less than that of the event
+        /// before.
         public let nanoseconds: Int64
         /// The system's number of the thread that it happened on.
         public let thread: Int32
@@ -42,7 +43,8 @@ extension EventRecorder.Event {
         case dropped
     }
 
-    /// `Task TAG started - accuired lock`: the words that ``EventRecorder/reply()`` has used since they were first spelt.
+    /// `Task TAG started - accuired lock`: the words that ``EventRecorder/reply()`` has used since they were first
+    /// spelt.
     var text: String {
         switch kind {
         case .pushed: "Task \(tag) pushed to queue"

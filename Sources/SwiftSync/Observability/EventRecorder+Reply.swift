@@ -2,15 +2,16 @@ import CSyncKernel
 import Glibc
 
 extension EventRecorder {
-    /// Prints a line for each event that is kept, the oldest first: `13:49:20: Task TAG pushed to queue`, `... started - accuired lock`,
-    /// `... finished - released lock`, `... cancelled` or `... dropped`, in local time.
+    /// Prints a line for each event that is kept, the oldest first: `13:49:20: Task TAG pushed to queue`,
+    /// `... started - accuired lock`, `... finished - released lock`, `... cancelled` or `... dropped`, in local time.
     ///
     /// Blocks as `print` does. O(events).
     public func reply() {
         reply { print($0) }
     }
 
-    /// The same with another place for the lines than the standard output. `output` runs on the calling thread, without a lock.
+    /// The same with another place for the lines than the standard output. `output` runs on the calling thread, without
+    /// a lock.
     public func reply(to output: (String) -> Void) {
         reply(by: WallClock(), to: output)
     }
@@ -30,7 +31,8 @@ struct WallClock: Sendable {
         self.offset = offset
     }
 
-    /// Reads the wall clock between two readings of the other, as often as it takes for those to lie close together: a thread may lose its processor between any two.
+    /// Reads the wall clock between two readings of the other, as often as it takes for those to lie close together: a
+    /// thread may lose its processor between any two.
     init() {
         var best = (gap: Int64.max, offset: Int64(0))
         for _ in 0..<8 where best.gap > 1000 {

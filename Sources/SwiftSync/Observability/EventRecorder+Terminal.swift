@@ -2,7 +2,8 @@ import CSyncKernel
 import Glibc
 
 extension EventRecorder {
-    /// Replays the events in a terminal: reads commands until `quit` or the end of the input, and writes what ``EventReplay`` answers.
+    /// Replays the events in a terminal: reads commands until `quit` or the end of the input, and writes what
+    /// ``EventReplay`` answers.
     ///
     /// Blocks while it waits for input, and as `output` does. Events that are recorded meanwhile are not shown.
     ///

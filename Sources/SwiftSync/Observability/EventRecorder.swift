@@ -3,8 +3,8 @@ import Synchronization
 
 /// Keeps the last events of a queue: what was pushed, started, finished, cancelled or dropped, when, by which thread.
 ///
-/// Every ``TaskQueue`` has one. It answers what happened: as lines of text, step by step in a terminal, or as a trace that Perfetto and
-/// `chrome://tracing` show.
+/// Every ``TaskQueue`` has one. It answers what happened: as lines of text, step by step in a terminal, or as a trace
+/// that Perfetto and `chrome://tracing` show.
 ///
 /// ```swift
 /// let queue = TaskQueue.getQueue(identifier: "downloads")
@@ -14,10 +14,11 @@ import Synchronization
 /// let last = queue.recorder.events.last?.kind
 /// ```
 ///
-/// The newest ``capacity`` events are kept, and older ones forgotten. Memory grows with what is recorded, to 48 bytes an event at most, and to
-/// the tags that are longer than 15 bytes. Every member may be called from any thread, and from inside a task; none waits for longer than
-/// another thread takes to write one event or to copy 128 (more only where so many are written meanwhile that a copy has to begin anew). Not for signal handlers. In a child of `fork` it may be used unless
-/// another thread was just using it.
+/// The newest ``capacity`` events are kept, and older ones forgotten. Memory grows with what is recorded, to 48 bytes
+/// an event at most, and to the tags that are longer than 15 bytes. Every member may be called from any thread, and
+/// from inside a task; none waits for longer than another thread takes to write one event or to copy 128 (more only
+/// where so many are written meanwhile that a copy has to begin anew). Not for signal handlers. In a child of `fork` it
+/// may be used unless another thread was just using it.
 public final class EventRecorder: @unchecked Sendable {
     /// The name of the queue whose events these are.
     public let label: String
@@ -66,7 +67,8 @@ public final class EventRecorder: @unchecked Sendable {
     /// So many events are copied in one critical section: who records waits for one of them only.
     private static let eventsPerPortion = 128
 
-    /// Nil when the ring has overtaken the copy. With larger portions it does so less, and not at all once one is all of the ring.
+    /// Nil when the ring has overtaken the copy. With larger portions it does so less, and not at all once one is all
+    /// of the ring.
     private func events(inPortionsOf portion: Int) -> [Event]? {
         var copied: [Event] = []
         var rest = lock(withRoomIn: &copied)
@@ -97,10 +99,12 @@ public final class EventRecorder: @unchecked Sendable {
 
     // MARK: For queues
 
-    /// Records that something happened just now, on this thread, to the item with that `id`, which its queue has from ``makeID()``.
+    /// Records that something happened just now, on this thread, to the item with that `id`, which its queue has from
+    /// ``makeID()``.
     ///
-    /// A queue that has no recorder pays for one branch: `recorder?.record(.pushed, id: id, tag: label)`. The events of one recorder stand in
-    /// the order of these calls; call it where the queue decides, or the order of events is not that of the queue.
+    /// A queue that has no recorder pays for one branch: `recorder?.record(.pushed, id: id, tag: label)`. The events of
+    /// one recorder stand in the order of these calls; call it where the queue decides, or the order of events is not
+    /// that of the queue.
     package func record(_ kind: Event.Kind, id: UInt64, tag: String) {
         let thread = QueueThread.number(of: QueueThread.current)
         let now = csk_now()
@@ -118,8 +122,8 @@ public final class EventRecorder: @unchecked Sendable {
     /// Events that one critical section may append.
     static let eventsPerSection = 2
 
-    /// Takes the lock, with room for ``eventsPerSection`` events. A queue may guard its own state by it too, which saves a second lock, and
-    /// makes the order of its events that of its decisions.
+    /// Takes the lock, with room for ``eventsPerSection`` events. A queue may guard its own state by it too, which
+    /// saves a second lock, and makes the order of its events that of its decisions.
     func lock() {
         csk_gate_lock(gate, CommandPriority.normal.rawValue)
         if !ring.pointee.hasRoom(for: Self.eventsPerSection) { makeRoom() }

@@ -1,7 +1,7 @@
 /// Goes through events step by step, as its commands say: a value that takes lines of input and gives lines of output.
 ///
-/// ``EventRecorder/replayInteractively(input:output:)`` drives one in a terminal. A program with another user interface does the same with
-/// three members:
+/// ``EventRecorder/replayInteractively(input:output:)`` drives one in a terminal. A program with another user interface
+/// does the same with three members:
 ///
 /// ```swift
 /// var replay = EventReplay(of: queue.recorder)
@@ -40,8 +40,8 @@ public struct EventReplay: Sendable {
         self.clock = clock
     }
 
-    /// How long to wait before ``advance()`` while events are played: the time that passed between them, divided by the speed. nil when they
-    /// are not.
+    /// How long to wait before ``advance()`` while events are played: the time that passed between them, divided by the
+    /// speed. nil when they are not.
     public var pause: Duration? {
         guard isPlaying, let next = next(from: position) else { return nil }
         guard let shown else { return .zero }

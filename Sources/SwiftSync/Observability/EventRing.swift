@@ -1,7 +1,8 @@
-/// The newest events of a queue, in memory that grows with their number and never moves. Guarded by its owner's lock, under which it neither
-/// allocates nor frees.
+/// The newest events of a queue, in memory that grows with their number and never moves. Guarded by its owner's lock,
+/// under which it neither allocates nor frees.
 ///
-/// Chunks hold 16, 16, 32, 64, ... slots, so the first slot of chunk k > 0 is 16 << (k - 1), and the number's highest bit finds the chunk.
+/// Chunks hold 16, 16, 32, 64, ... slots, so the first slot of chunk k > 0 is 16 << (k - 1), and the number's highest
+/// bit finds the chunk.
 struct EventRing: ~Copyable {
     private typealias Event = EventRecorder.Event
     private static let firstChunkBits = 4
@@ -55,7 +56,8 @@ struct EventRing: ~Copyable {
         return true
     }
 
-    /// Appends an event, for which there must be room; returns the tag that it replaces, to be released outside the lock.
+    /// Appends an event, for which there must be room; returns the tag that it replaces, to be released outside the
+    /// lock.
     mutating func append(_ kind: EventRecorder.Event.Kind, id: UInt64, tag: String, now: Int64, thread: Int32) -> String {
         if kind == .pushed { depth &+= 1 } else if kind != .started, depth > 0 { depth &-= 1 }
         if now > newest { newest = now }

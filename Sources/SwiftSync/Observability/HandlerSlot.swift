@@ -3,8 +3,9 @@ import Glibc
 
 /// Holds the handler of ``SyncDiagnostics`` and calls it.
 ///
-/// A pthread mutex guards the slot, and is held for reading or exchanging the closure and for counting refusals only: a handler runs, and a
-/// replaced one is released, outside. A thread-specific mark says that this thread is inside a handler, which ends a recursion.
+/// A pthread mutex guards the slot, and is held for reading or exchanging the closure and for counting refusals only: a
+/// handler runs, and a replaced one is released, outside. A thread-specific mark says that this thread is inside a
+/// handler, which ends a recursion.
 final class HandlerSlot: @unchecked Sendable {
     typealias Handler = @Sendable (SyncDiagnostics.Report) -> Void
 

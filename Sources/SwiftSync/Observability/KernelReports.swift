@@ -1,6 +1,7 @@
 import CSyncKernel
 
-/// Passes on to ``SyncDiagnostics`` what the kernel finds out by itself: a holder that has ended, a reader that does not end.
+/// Passes on to ``SyncDiagnostics`` what the kernel finds out by itself: a holder that has ended, a reader that does
+/// not end.
 enum KernelReports {
     /// Whoever makes a gate touches this. A reporter that C code of the program had set before stays.
     static let arePassedOn: Void = {

@@ -1,8 +1,8 @@
-/// Which refusals become a line: of each object and kind the first, and then at most one a second with the number since the line before. A value
-/// without a clock or a lock of its own.
+/// Which refusals become a line: of each object and kind the first, and then at most one a second with the number since
+/// the line before. A value without a clock or a lock of its own.
 ///
-/// It remembers at most ``limit`` objects. Those that had no line for a second make room for others: their next line would be due anyway. Where
-/// none has, the new ones share one line a second.
+/// It remembers at most ``limit`` objects. Those that had no line for a second make room for others: their next line
+/// would be due anyway. Where none has, the new ones share one line a second.
 struct RefusalLines {
     enum Line: Equatable {
         case none, first

@@ -45,7 +45,8 @@ extension SyncDiagnostics.Report {
         public static let invalidTimeout = Kind(rawValue: "invalid timeout")
         /// Work came after a close or a shutdown, and was refused.
         public static let refusedAfterClose = Kind(rawValue: "refused after close")
-        /// Work came to a full queue whose policy is to refuse.
+        /// Work came to a full queue and was refused: its policy is to refuse, or to wait where the call can't
+        /// (`enqueue` of an ordered queue), or to drop the oldest where nothing that waits can be dropped.
         public static let refusedWhenFull = Kind(rawValue: "refused when full")
         /// A write has waited for a second, and more, for a read that goes on.
         public static let longRead = Kind(rawValue: "long read")
@@ -55,8 +56,9 @@ extension SyncDiagnostics.Report {
         public static let wouldDeadlock = Kind(rawValue: "would deadlock")
         /// A lock was released by a thread that does not hold it.
         public static let notOwner = Kind(rawValue: "not the owner")
-        /// A thread ended inside a lock's section, which stays taken for good. Found by the first in order of the threads that wait, once
-        /// it has waited for a second, and reported once for the lock; a wait with a shorter timeout does not look.
+        /// A thread ended inside a lock's section, which stays taken for good. Found by the first in order of the
+        /// threads that wait, once it has waited for a second, and reported once for the lock; a wait with a shorter
+        /// timeout does not look.
         public static let holderEnded = Kind(rawValue: "holder ended")
         /// An object that exists was asked for with another configuration.
         public static let configurationMismatch = Kind(rawValue: "configuration mismatch")

@@ -1,5 +1,6 @@
-/// The one place where the library reports misuse that it has survived: a completion that was called twice, work that came after
-/// a shutdown, a timeout that is not a number; and a lock whose holder's thread has ended, which a thread that waits for it reports.
+/// The one place where the library reports misuse that it has survived: a completion that was called twice, work that
+/// came after a shutdown, a timeout that is not a number; and a lock whose holder's thread has ended, which a thread
+/// that waits for it reports.
 ///
 /// Without a handler each report becomes one line on the standard error stream. A handler replaces that:
 ///
@@ -9,18 +10,21 @@
 /// }
 /// ```
 ///
-/// The handler runs on the thread where the misuse happened, before the call at fault returns, and never while the library
-/// holds a lock of its own: it may use every type of this library, but not the lock that `holderEnded` is about. What it causes to be reported itself, on the same thread, is
-/// not handed to it again but written to the standard error stream.
+/// The handler runs on the thread where the misuse happened, before the call at fault returns, and never while the
+/// library holds a lock of its own: it may use every type of this library, but not the lock that `holderEnded` is
+/// about. What it causes to be reported itself, on the same thread, is not handed to it again but written to the
+/// standard error stream.
 ///
-/// Refusals (`refusedWhenFull`, `refusedAfterClose`) are backpressure rather than misuse, and come as often as somebody tries. A handler gets each. On the standard
-/// error stream stands the first of an object, and then at most one line a second, which says how many there were since the line before. Beyond 256 objects that refuse
-/// within one second, the others share a line.
+/// Refusals (`refusedWhenFull`, `refusedAfterClose`) are backpressure rather than misuse, and come as often as somebody
+/// tries. A handler gets each. The standard error stream gets the first of an object, and then at most one line a
+/// second, which says how many there were since the line before. If more than 256 objects refuse within one second, the
+/// others share a line.
 public enum SyncDiagnostics {
     /// Replaces what is called for each report; nil brings back the line on the standard error stream.
     ///
-    /// May be called from any thread, and from a handler. A report that is being made on another thread at the same moment may
-    /// still reach the handler that was set before. Does not block for longer than another thread's call of this function.
+    /// May be called from any thread, and from a handler. A report that is being made on another thread at the same
+    /// moment may still reach the handler that was set before. Does not block for longer than another thread's call of
+    /// this function.
     public static func setHandler(_ handler: (@Sendable (Report) -> Void)?) {
         HandlerSlot.shared.replace(with: handler)
     }

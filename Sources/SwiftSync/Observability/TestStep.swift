@@ -4,8 +4,8 @@ import Synchronization
 
 /// A place between two instructions at which a test may stop the thread that comes by, and let others go first.
 ///
-/// A call names the place: its type, and what is about to happen. In release builds it is nothing, and no name is left in the binary;
-/// `scripts/test-steps` looks. In debug builds it costs one load where no test listens.
+/// A call names the place: its type, and what is about to happen. In release builds it is nothing, and no name is left
+/// in the binary; `scripts/test-steps` looks. In debug builds it costs one load where no test listens.
 ///
 /// - Parameters:
 ///   - name: known to tests.
@@ -29,7 +29,8 @@ enum TestSteps {
         init(_ all: [Int: Listener]) { self.all = all }
     }
 
-    /// The address of `Listeners`, or 0. Replaced as a whole, and never freed: whoever comes by takes no lock, not even one of the language's.
+    /// The address of `Listeners`, or 0. Replaced as a whole, and never freed: whoever comes by takes no lock, not even
+    /// one of the language's.
     private static let listeners = Atomic<UInt>(0)
     private static let lastID = Atomic(0)
 

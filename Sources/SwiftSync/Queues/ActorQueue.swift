@@ -16,22 +16,25 @@
 /// }
 /// ```
 ///
-/// The order holds up to the first suspension of each piece of work: while one is suspended the next begins, so work may wait for the
-/// queue it is in. Where work must end before the next begins, use ``FIFOQueue``. Priorities of tasks don't change the order. Work
-/// that nobody waits for runs in tasks of the queue; the work of `enqueueAndWait` runs in the calling task, of which it keeps
-/// priority, cancellation and task locals.
+/// The order holds up to the first suspension of each piece of work: while one is suspended the next begins, so work
+/// may wait for the queue it is in. Where work must end before the next begins, use ``FIFOQueue``. Priorities of tasks
+/// don't change the order. Work that nobody waits for runs in tasks of the queue; the work of `enqueueAndWait` runs in
+/// the calling task, of which it keeps priority, cancellation and task locals.
 ///
-/// The queue refers to its actor weakly, so the actor can own it; accepted work retains the actor, and outlives the queue object.
-/// Submitting work before the adoption or after the end of the actor stops with a message.
+/// The queue refers to its actor weakly, so the actor can own it; accepted work retains the actor, and outlives the
+/// queue object.
 ///
-/// What state the queue is in never stops the program. Work that nobody waits for is refused by a full queue and after ``shutdown()``; a call
-/// that can throw throws that; a call that can't is the caller's own turn, which comes in order in any case.
+/// A full queue, and one that was shut down, never stops the program. Work that nobody waits for is refused; a call
+/// that can throw throws; a call that can't is never refused, and comes in order in any case. Only misuse stops the
+/// program: submitting before the adoption or after the end of the actor, adopting a second one, and a capacity of zero
+/// or less.
 ///
 /// No member blocks a thread; all may be called from anywhere but signal handlers.
 public final class ActorQueue<ActorType: Actor>: Sendable {
     let storage: ActorQueueStorage
 
-    /// An empty open queue, which needs to adopt an actor before it is used; but an `ActorQueue<MainActor>` has adopted the main actor.
+    /// An empty open queue, which needs to adopt an actor before it is used; but an `ActorQueue<MainActor>` has adopted
+    /// the main actor.
     ///
     /// - Parameters:
     ///   - name: for messages and reports.
@@ -61,26 +64,32 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
         if let main = MainActor.shared as? ActorType { storage.adopt(main) }
     }
 
-    /// Makes `actor` the one that this queue's work runs on. Once for each queue, best in the actor's `init`; another actor stops with
-    /// a message.
+    /// Makes `actor` the one that this queue's work runs on. Once for each queue, best in the actor's `init`; another
+    /// actor stops with a message.
     public func adoptExecutionContext(of actor: ActorType) {
         storage.adopt(actor)
     }
 
     /// What keeps the queue's last events, if anything does.
     ///
-    /// May be set at any time and from anywhere, for all that is submitted from then on; what was submitted before goes on with the one of its time.
+    /// May be set at any time and from anywhere, for all that is submitted from then on; what was submitted before goes
+    /// on with the one of its time.
     public var recorder: EventRecorder? {
         get { storage.recorder }
         set { storage.recorder = newValue }
     }
 
-    /// How many pieces of work, and tasks with a turn of their own, were accepted and have not begun, at some instant during the call.
+    /// How many pieces of work, and tasks that wait for their turn, were accepted and have not begun, at some instant
+    /// during the call.
     ///
-    /// Takes the queue's lock for some nanoseconds. Without a capacity, tasks that have given up count until their turn.
+    /// Takes the queue's lock for some nanoseconds. Without a capacity, tasks that have given up count until their
+    /// turn.
     public var waitingCount: Int { storage.waitingCount }
 
-    /// How many of these are more than the capacity: tasks that can't be refused, since their calls can't throw. 0 without a capacity.
+    /// How many of these are more than the capacity. 0 without a capacity.
+    ///
+    /// They are tasks of `enqueueAndWait` and `Task(on:)`: those whose calls can't throw, on a full queue of any kind,
+    /// and those whose calls can, where `whenFull` is not ``OrderedQueueOverflow/refuse``.
     public var beyondBoundCount: Int { storage.capacity.map { max(0, storage.waitingCount - $0) } ?? 0 }
 
     // MARK: - Work that nobody waits for
@@ -89,15 +98,17 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
     ///
     /// Stops with a message before an actor was adopted, and after its end.
     ///
-    /// - Returns: false, with a report to ``SyncDiagnostics``, if the queue was shut down or is full; `work` is then released without
-    ///   having run.
-    /// - Complexity: O(1); where `whenFull` is `dropOldest` and tasks wait before the oldest work, O(capacity). Allocates once in 64 calls.
+    /// - Returns: false, with a report to ``SyncDiagnostics``, if the queue was shut down or is full; `work` is then
+    ///   released without having run.
+    /// - Complexity: O(1); where `whenFull` is `dropOldest` and tasks wait before the oldest work, O(capacity).
+    ///   Allocates once in 64 calls.
     @discardableResult
     public func enqueue(_ work: @escaping @Sendable (isolated ActorType) async -> Void) -> Bool {
         accepts(storage.submit(Self.erased(work)))
     }
 
-    /// The same for work that sees the task-local values of the caller, if `inheritingTaskLocals` is true. It then runs in a task of its own.
+    /// The same for work that sees the task-local values of the caller, if `inheritingTaskLocals` is true. It then runs
+    /// in a task of its own.
     @discardableResult
     public func enqueue(inheritingTaskLocals: Bool, _ work: @escaping @Sendable (isolated ActorType) async -> Void) -> Bool {
         accepts(inheritingTaskLocals ? storage.submitInheriting(Self.erased(work)) : storage.submit(Self.erased(work)))
@@ -107,16 +118,16 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
         OrderedRefusal.report(refusal, storage.subject, capacity: storage.capacity)
     }
 
-    /// Submits `work`, after waiting for room if the queue is full and its `whenFull` is `wait`. Returns when it was accepted, not
-    /// when it has run.
+    /// Submits `work`, after waiting for room if the queue is full and its `whenFull` is `wait`. Returns when it was
+    /// accepted, not when it has run.
     ///
     /// Its place in the order is that of the call. Stops with a message before an actor was adopted, and after its end.
     ///
     /// - Parameters:
     ///   - timeout: how long to wait for room; nil for as long as it takes.
     ///   - work: released without having run where the call throws.
-    /// - Throws: ``OrderedQueueError/full`` if `whenFull` is `refuse`, ``OrderedQueueError/shutDown``, ``OrderedQueueError/timedOut``,
-    ///   ``OrderedQueueError/cancelled`` if the task is cancelled before there is room.
+    /// - Throws: ``OrderedQueueError/full`` if `whenFull` is `refuse`, ``OrderedQueueError/shutDown``,
+    ///   ``OrderedQueueError/timedOut``, ``OrderedQueueError/cancelled`` if the task is cancelled before there is room.
     public func enqueueWaitingForRoom(
         timeout: Duration? = nil, _ work: @escaping @Sendable (isolated ActorType) async -> Void
     ) async throws(OrderedQueueError) {
@@ -126,11 +137,12 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
 
     // MARK: - Work that the caller waits for
 
-    /// Runs `work` in the calling task, on the actor, after everything that was submitted before has begun; returns what it returns.
+    /// Runs `work` in the calling task, on the actor, after everything that was submitted before has begun; returns
+    /// what it returns.
     ///
-    /// It is the caller's own turn: no capacity refuses it, nothing drops it, and after a shutdown it comes behind what was accepted. A
-    /// cancelled task keeps its place, and `work` runs with `Task.isCancelled` true: nothing else could be returned. Stops with a message before
-    /// an actor was adopted, and after its end.
+    /// It is never refused: no capacity keeps it out, nothing drops it, and after a shutdown it comes behind what was
+    /// accepted. A cancelled task keeps its place, and `work` runs with `Task.isCancelled` true: nothing else could be
+    /// returned. Stops with a message before an actor was adopted, and after its end.
     public func enqueueAndWait<T: Sendable>(_ work: @Sendable (isolated ActorType) async -> T) async -> T {
         let actor = storage.actorOrStop(), piece = storage.recordedPiece(), place = storage.takeOwnPlace()
         if !place.isGranted { await place.waitForGrant() }
@@ -139,13 +151,14 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
 
     /// The same for work that may throw, which is rethrown. The task gives its turn up if it is cancelled before.
     ///
-    /// - Throws: ``OrderedQueueError/full`` if the queue is full and its `whenFull` is `refuse`, ``OrderedQueueError/shutDown``,
-    ///   ``OrderedQueueError/cancelled``, and what `work` throws.
+    /// - Throws: ``OrderedQueueError/full`` if the queue is full and its `whenFull` is `refuse`,
+    ///   ``OrderedQueueError/shutDown``, ``OrderedQueueError/cancelled``, and what `work` throws.
     public func enqueueAndWait<T: Sendable>(_ work: @Sendable (isolated ActorType) async throws -> T) async throws -> T {
         try await runInTurn(until: Deadline.never, work)
     }
 
-    /// The same for a task that gives its turn up if it has not come after `timeout`. What has begun is not interrupted.
+    /// The same for a task that gives its turn up if it has not come after `timeout`. What has begun is not
+    /// interrupted.
     ///
     /// - Throws: ``OrderedQueueError/timedOut``, and what the form without a timeout throws.
     public func enqueueAndWait<T: Sendable>(
@@ -163,7 +176,8 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
         return try await Self.run(in: storage, on: actor, piece, work)
     }
 
-    /// Runs `work` in the calling task, whose place was granted. (It does not know the queue: work outlives that, and does not keep it.)
+    /// Runs `work` in the calling task, whose place was granted. (It does not know the queue: work outlives that, and
+    /// does not keep it.)
     static func run<T: Sendable>(
         in storage: ActorQueueStorage, on actor: any Actor, _ piece: RecordedPiece?,
         _ work: @Sendable (isolated ActorType) async throws -> T
@@ -187,13 +201,14 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
     /// Waits until everything that was submitted before has ended. Works after ``shutdown()`` too, and takes no room.
     ///
     /// - Parameter timeout: how long to wait; nil for as long as it takes.
-    /// - Throws: ``OrderedQueueError/wouldDeadlock`` in work of this queue, ``OrderedQueueError/cancelled``, ``OrderedQueueError/timedOut``.
+    /// - Throws: ``OrderedQueueError/wouldDeadlock`` in work of this queue, ``OrderedQueueError/cancelled``,
+    ///   ``OrderedQueueError/timedOut``.
     public func drain(timeout: Duration? = nil) async throws(OrderedQueueError) {
         try await storage.drain(until: Deadline.after(timeout: timeout))
     }
 
-    /// Refuses work that nobody waits for, and calls that can throw, from now on. What was accepted runs; tasks that wait for room get
-    /// ``OrderedQueueError/shutDown``. Never blocks.
+    /// Refuses work that nobody waits for, and calls that can throw, from now on. What was accepted runs; tasks that
+    /// wait for room get ``OrderedQueueError/shutDown``. Never blocks.
     public func shutdown() {
         storage.shutDown()
     }

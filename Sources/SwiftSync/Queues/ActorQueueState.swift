@@ -1,13 +1,15 @@
 /// Who comes next for the entries of an ``ActorQueue``: a pure value, which returns what is to be done.
 ///
-/// Pumps run on the actor. A pump takes an entry and begins it with no suspension in between, so entries begin in order, however many pumps
-/// there are. A pump that is in the middle of work may be suspended there for long; so before it begins work and leaves entries behind,
-/// another pump is sent, which waits for the actor behind it. If the work does not suspend, the first goes on with the next entry, and the
-/// second finds little or nothing to do: a burst costs two tasks, not one for each entry.
+/// Pumps run on the actor. A pump takes an entry and begins it with no suspension in between, so entries begin in
+/// order, however many pumps there are. A pump that is in the middle of work may be suspended there for long; so before
+/// it begins work and leaves entries behind, another pump is sent, which waits for the actor behind it. If the work
+/// does not suspend, the first goes on with the next entry, and the second finds little or nothing to do: a burst costs
+/// two tasks, not one for each entry.
 ///
-/// **Nobody is forgotten, and nobody passes**: where entries are left in the intake or in `ready`, either a pump is coming or a place is out.
-/// Submitting, arriving, taking and a place's coming back each restore that in one step, under one lock; a pump that goes on after its
-/// work needs no look at it. So a place that finds neither knows that nothing is before it.
+/// **Nobody is forgotten, and nobody passes**: where entries are left in the intake or in `ready`, either a pump is
+/// coming or a place is out. Submitting, arriving, taking and a place's coming back each restore that in one step,
+/// under one lock; a pump that goes on after its work needs no look at it. So a place that finds neither knows that
+/// nothing is before it.
 struct ActorQueueState<Work>: OrderedQueueState, ~Copyable {
     typealias Intake = OrderedIntake<Work>
 
@@ -22,7 +24,8 @@ struct ActorQueueState<Work>: OrderedQueueState, ~Copyable {
     }
 
     enum Take {
-        /// The first of `ready` is work to be begun, once a pump was sent if so; the place, if any, is a sender to be resumed.
+        /// The first of `ready` is work to be begun, once a pump was sent if so; the place, if any, is a sender to be
+        /// resumed.
         case work(sendsPump: Bool, OrderedPlace?)
         /// The first of `ready` is a place, which is out from now on, and is to be claimed; the same for a sender.
         case place(OrderedPlace?)
@@ -67,8 +70,8 @@ struct ActorQueueState<Work>: OrderedQueueState, ~Copyable {
         return .sendsPump
     }
 
-    /// For the pump that was sent, on the actor. It arrives and takes in one step: in between, nobody would come, though there may be entries
-    /// in `ready`, and a place that was submitted then would begin before them.
+    /// For the pump that was sent, on the actor. It arrives and takes in one step: in between, nobody would come,
+    /// though there may be entries in `ready`, and a place that was submitted then would begin before them.
     mutating func arrive(_ ready: inout Intake.Entries) -> Take {
         isPumpComing = false
         return take(&ready)
@@ -79,8 +82,8 @@ struct ActorQueueState<Work>: OrderedQueueState, ~Copyable {
         isPlaceOut ? .placeIsOut : next(&ready, isBegun: true)
     }
 
-    /// For the task whose place was out, on the actor, or for who found that it had given up: what follows is not begun by the caller,
-    /// but left to the pump that it sends, or to the next place's task.
+    /// For the task whose place was out, on the actor, or for who found that it had given up: what follows is not begun
+    /// by the caller, but left to the pump that it sends, or to the next place's task.
     mutating func placeIsBack(_ ready: inout Intake.Entries) -> Take {
         isPlaceOut = false
         return next(&ready, isBegun: false)

@@ -1,10 +1,11 @@
 import Synchronization
 
-/// Takes the lock, asks ``ActorQueueState``, drops the lock, then acts. It lives as long as its queue, or work that was accepted.
+/// Takes the lock, asks ``ActorQueueState``, drops the lock, then acts. It lives as long as its queue, or work that was
+/// accepted.
 ///
-/// It is not generic, since what is generic is slow for users in other modules. It knows its actor by a weak reference, since the
-/// actor usually owns the queue. Each pump and each task with a place holds the actor strongly, and where there is accepted work there
-/// is one of these.
+/// It is not generic, since what is generic is slow for users in other modules. It knows its actor by a weak reference,
+/// since the actor usually owns the queue. Each pump and each task with a place holds the actor strongly, and where
+/// there is accepted work there is one of these.
 final class ActorQueueStorage: @unchecked Sendable {
     typealias Work = @Sendable (isolated any Actor) async -> Void
     typealias State = ActorQueueState<Work>
@@ -24,7 +25,8 @@ final class ActorQueueStorage: @unchecked Sendable {
     private var ready = State.Intake.Entries(spareLimit: 2)
     /// How many these are, for all to see.
     private let readyCount = Atomic(0)
-    /// A pump has sent a place out. (A place that was granted when it was submitted is not seen here, but then `ready` is empty.)
+    /// A pump has sent a place out. (A place that was granted when it was submitted is not seen here, but then `ready`
+    /// is empty.)
     private var isPlaceOut = false
     private var stretches = OrderedStretches()
 
@@ -169,8 +171,9 @@ final class ActorQueueStorage: @unchecked Sendable {
     /// So that short work without end leaves the actor to others: if another pump stands behind them, it goes on.
     private static var workBeforeLeaving: Int { 256 }
 
-    /// The next work in order; nil if there is none, or somebody else sees to it. A pump that goes on after its work knows that what
-    /// is `ready` is not forgotten; one that has just arrived, and was the one who would have come for it, does not.
+    /// The next work in order; nil if there is none, or somebody else sees to it. A pump that goes on after its work
+    /// knows that what is `ready` is not forgotten; one that has just arrived, and was the one who would have come for
+    /// it, does not.
     private func nextWork(on actor: isolated any Actor, _ hasArrived: Bool) -> Work? {
         var mustArrive = hasArrived
         while true {
@@ -256,8 +259,8 @@ final class ActorQueueStorage: @unchecked Sendable {
         try await OrderedActivation.run(for: self) {
             piece?.begin()
             defer { piece?.end() }
-            // From here to the first suspension of `body` the actor is not left, so what follows, which may be on its way now, begins
-            // later.
+            // From here to the first suspension of `body` the actor is not left, so what follows, which may be on its
+            // way now, begins later.
             seeToWhatFollows(on: actor)
             let stretch = stretches.begin()
             defer { stretches.end(stretch).forEach { _ = $0.grant() } }

@@ -1,5 +1,6 @@
 extension ConcurrentWorkQueue {
-    /// The queue of the functions ``async(_:)``, ``async(delay:_:)`` and ``asyncBarrier(_:)``, to watch and to wait for.
+    /// The queue of the functions ``async(_:)``, ``async(delay:_:)`` and ``asyncBarrier(_:)``, to watch and to wait
+    /// for.
     ///
     /// ```swift
     /// ConcurrentWorkQueue.shared.recorder = EventRecorder(label: "async")

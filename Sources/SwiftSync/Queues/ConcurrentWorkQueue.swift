@@ -19,8 +19,8 @@ public final class ConcurrentWorkQueue: WorkQueueBase, @unchecked Sendable {
     /// - Parameters:
     ///   - label: a name for messages.
     ///   - width: how many closures run at once at most, 2 to 4096.
-    ///   - priority: of work that names none; and of the queue: from ``CommandPriority/high`` on workers come to it before other queues, up to ``CommandPriority/low``
-    ///     after them.
+    ///   - priority: of work that names none; and of the queue: workers serve queues of priority
+    ///     ``CommandPriority/high`` and above first, of ``CommandPriority/low`` and below last.
     ///   - bound: how many works may wait; nil: any number.
     ///   - recorder: keeps the queue's last events; nil costs nothing. One recorder may serve several queues.
     public init(label: String, width: Int = 64, priority: CommandPriority = .normal, bound: WorkQueueBound? = nil, recorder: EventRecorder? = nil) {
@@ -29,12 +29,14 @@ public final class ConcurrentWorkQueue: WorkQueueBase, @unchecked Sendable {
         super.init(core: WorkQueueCore(type: "ConcurrentWorkQueue", label: label, width: width, priority: priority, bound: bound, recorder: recorder))
     }
 
-    /// The same with a quality of service: user-interactive and user-initiated are ``CommandPriority/high``, utility and background ``CommandPriority/low``.
+    /// The same with a quality of service: user-interactive and user-initiated are ``CommandPriority/high``, utility
+    /// and background ``CommandPriority/low``.
     public convenience init(label: String, width: Int = 64, qos: DispatchQoS.QoSClass, bound: WorkQueueBound? = nil, recorder: EventRecorder? = nil) {
         self.init(label: label, width: width, priority: CommandPriority(qos), bound: bound, recorder: recorder)
     }
 
-    /// Runs `body` as `flags` say: with `.barrier` once everything accepted before has ended, alone; what is accepted later waits for it, whatever its priority.
+    /// Runs `body` as `flags` say: with `.barrier` once everything accepted before has ended, alone; what is accepted
+    /// later waits for it, whatever its priority.
     ///
     /// Other flags change nothing. Otherwise as ``WorkQueueBase/async(_:)``.
     @preconcurrency
@@ -49,7 +51,8 @@ public final class ConcurrentWorkQueue: WorkQueueBase, @unchecked Sendable {
         inheritingTaskLocals ? core.asyncInheriting(rank: core.ownRank, barrier: flags.contains(.barrier), body) : async(flags: flags, body)
     }
 
-    /// Queues `body` as `flags` say, once there is room for it. Otherwise as ``WorkQueueBase/asyncWaitingForRoom(priority:timeout:_:)``.
+    /// Queues `body` as `flags` say, once there is room for it. Otherwise as
+    /// ``WorkQueueBase/asyncWaitingForRoom(priority:timeout:_:)``.
     public func asyncWaitingForRoom(
         flags: DispatchWorkItemFlags, timeout: Duration? = nil, _ body: @escaping @Sendable () -> Void
     ) async throws(WorkQueueError) {
@@ -63,19 +66,20 @@ public final class ConcurrentWorkQueue: WorkQueueBase, @unchecked Sendable {
         try core.sync(rank: core.ownRank, barrier: flags.contains(.barrier), body)
     }
 
-    /// The same for a turn that can be refused. Otherwise as ``WorkQueueBase/sync(timeout:priority:_:)``.
+    /// The same for a call that can be refused. Otherwise as ``WorkQueueBase/sync(timeout:priority:_:)``.
     @discardableResult
     public func sync<R>(flags: DispatchWorkItemFlags, timeout: Duration?, _ body: () throws -> R) throws -> R {
         try core.sync(rank: core.ownRank, barrier: flags.contains(.barrier), timeout: timeout, body)
     }
 
-    /// Suspends the task until it is its turn, with `.barrier` alone, and runs `body` as a part of the task. Otherwise as ``WorkQueueBase/run(_:)``.
+    /// Suspends the task until it is its turn, with `.barrier` alone, and runs `body` as a part of the task. Otherwise
+    /// as ``WorkQueueBase/run(_:)``.
     @discardableResult
     public func run<T: Sendable, E: Error>(flags: DispatchWorkItemFlags, _ body: @escaping @Sendable () throws(E) -> T) async throws(E) -> T {
         try await core.run(rank: core.ownRank, barrier: flags.contains(.barrier), body)
     }
 
-    /// The same for a turn that gives way. Otherwise as ``WorkQueueBase/run(timeout:priority:_:)``.
+    /// The same for a call that can be refused. Otherwise as ``WorkQueueBase/run(timeout:priority:_:)``.
     @discardableResult
     public func run<T: Sendable>(flags: DispatchWorkItemFlags, timeout: Duration?, _ body: @escaping @Sendable () throws -> T) async throws -> T {
         try await core.run(rank: core.ownRank, barrier: flags.contains(.barrier), timeout: timeout, body)

@@ -8,15 +8,16 @@ import Synchronization
 /// timeout.cancel()                                   // true: it will not run
 /// ```
 ///
-/// The work runs whether or not anybody keeps this object. Its queue need not be kept either: when the last reference to the queue goes, its
-/// suspension ends. Work whose time never comes is kept by this object alone, and goes with it.
+/// The work runs whether or not anybody keeps this object. It does not run if its queue is shut down before its time.
+/// Its queue need not be kept: when the last reference to the queue goes, its suspension ends. Work whose time never
+/// comes is kept by this object alone, and goes with it.
 public class DelayedWork: @unchecked Sendable {
     init() {}
 
     /// Sees to it that the work does not begin any more.
     ///
-    /// Periodic work that runs right now ends first, and was the last. May be called from anywhere, the work itself included; may wait for the
-    /// library's timer thread.
+    /// Periodic work that runs right now ends first, and was the last. May be called from anywhere, the work itself
+    /// included; may wait for the library's timer thread.
     ///
     /// - Returns: true if this call has ended it; false if it had begun (and is not periodic), or had ended before.
     @discardableResult
@@ -34,7 +35,8 @@ final class DelayedQueueWork: DelayedWork, @unchecked Sendable {
     private let storage: UnsafeMutablePointer<Storage>
     private let core: WorkQueueCore
     private let body: @Sendable () -> Void
-    /// True until it is cancelled for work whose time never comes: the kernel knows nothing of it, so that it ends with its last reference.
+    /// True until it is cancelled for work whose time never comes: the kernel knows nothing of it, so that it ends with
+    /// its last reference.
     private let waitsForEver = Atomic(false)
 
     private var delayed: UnsafeMutablePointer<csk_delayed_t> {

@@ -1,10 +1,12 @@
 public import Dispatch
 
 extension DispatchQueue {
-    /// Makes a plain dispatch queue, serial or concurrent, with that name and quality of service. Each call makes another one.
+    /// Makes a plain dispatch queue, serial or concurrent, with that name and quality of service. Each call makes
+    /// another one.
     ///
     /// ```swift
-    /// let network = DispatchQueue(config: QueueConfig(queueID: "com.example.network", qos: .userInitiated, serial: false))
+    /// let config = QueueConfig(queueID: "com.example.network", qos: .userInitiated, serial: false)
+    /// let network = DispatchQueue(config: config)
     /// network.async { connect() }
     /// ```
     public convenience init(config: QueueConfig) {

@@ -1,7 +1,8 @@
-/// Who has the turn of a ``FIFOQueue``: nobody, its pump, or a task that holds a place. A pure value, which returns what is to be done.
+/// Who has the turn of a ``FIFOQueue``: nobody, its pump, or a task that holds a place. A pure value, which returns
+/// what is to be done.
 ///
-/// The turn goes from one to the next in order, and with it `ready`, the entries that were taken out of the intake. Whoever has it
-/// does one thing at a time, to its end: that is the order of begin and end.
+/// The turn goes from one to the next in order, and with it `ready`, the entries that were taken out of the intake.
+/// Whoever has it does one thing at a time, to its end: that is the order of begin and end.
 struct FIFOQueueState<Work>: OrderedQueueState, ~Copyable {
     typealias Intake = OrderedIntake<Work>
 
@@ -48,7 +49,8 @@ struct FIFOQueueState<Work>: OrderedQueueState, ~Copyable {
     /// Room for the job of a task that is let in, which then has to be submitted. Why it is refused, or nil.
     mutating func reserve(_ kind: OrderedPlace.Kind) -> OrderedQueueError? { intake.reserve(kind) }
 
-    /// The job of a task that was let in before, whatever has come meanwhile. One that gets the turn at once leaves no entry.
+    /// The job of a task that was let in before, whatever has come meanwhile. One that gets the turn at once leaves no
+    /// entry.
     mutating func submit(_ job: UnownedJob) -> Submission {
         if isTurnTaken { intake.admit(job) } else { intake.beginReserved() }
         return startIfFree()

@@ -1,7 +1,8 @@
 import CSyncKernel
 import Synchronization
 
-/// Takes the lock, asks ``FIFOQueueState``, drops the lock, then acts. It lives as long as its queue, or work that was accepted.
+/// Takes the lock, asks ``FIFOQueueState``, drops the lock, then acts. It lives as long as its queue, or work that was
+/// accepted.
 final class FIFOQueueStorage: @unchecked Sendable {
     typealias Work = @Sendable () async -> Void
     typealias State = FIFOQueueState<Work>
@@ -12,7 +13,7 @@ final class FIFOQueueStorage: @unchecked Sendable {
     private let priority: TaskPriority?
     let capacity: Int?
     private let box: OrderedQueueBox<State>
-    /// Belongs to who has the turn.
+    /// Owned by the pump or task that holds the turn.
     private var ready = State.Intake.Entries(spareLimit: 2)
     /// How many these are, for all to see.
     private let readyCount = Atomic(0)
@@ -100,7 +101,8 @@ final class FIFOQueueStorage: @unchecked Sendable {
     /// Gives the turn to the caller if it is free: most often it is, and then nothing is allocated.
     func takeTurnIfFree() -> Bool { box.withState { $0.takeTurnIfFree() } }
 
-    /// A place for a task, which must run its work in turn, or pass the turn on, once it is granted. Throws if it is refused.
+    /// A place for a task, which must run its work in turn, or pass the turn on, once it is granted. Throws if it is
+    /// refused.
     func submit(_ place: OrderedPlace) throws(OrderedQueueError) {
         let (submission, dropped) = box.whenSupplied { $0.submit(place) }
         dropped?.drop()
@@ -121,7 +123,8 @@ final class FIFOQueueStorage: @unchecked Sendable {
         try await box.waitForGrant(of: place, until: deadline)
     }
 
-    /// The same for a task that nothing keeps from its turn; it has looked whether the turn is free, and whether it would wait for itself.
+    /// The same for a task that nothing keeps from its turn; it has looked whether the turn is free, and whether it
+    /// would wait for itself.
     func waitForOwnTurn() async {
         let place = OrderedPlace(.own)
         OrderedRefusal.never { () throws(OrderedQueueError) in try submit(place) }
@@ -129,7 +132,8 @@ final class FIFOQueueStorage: @unchecked Sendable {
     }
 
     #if compiler(>=6.2)
-    /// Where a task that is being started waits, on the calling thread, before it runs its work in turn. Throws if it is refused.
+    /// Where a task that is being started waits, on the calling thread, before it runs its work in turn. Throws if it
+    /// is refused.
     func letIn(_ kind: OrderedPlace.Kind) throws(OrderedQueueError) -> FIFOTurnstile {
         if capacity != nil {
             if let error = box.withState({ $0.reserve(kind) }) { throw error }
@@ -165,7 +169,8 @@ final class FIFOQueueStorage: @unchecked Sendable {
         try await activation.run(isolation: nil, body)
     }
 
-    /// Gives the turn to the next in order: a task whose place it is, or a pump for work. A turn that is the pump's goes back to it.
+    /// Gives the turn to the next in order: a task whose place it is, or a pump for work. A turn that is the pump's
+    /// goes back to it.
     func passTurnOn() {
         // Acquires what the pump has left, or releases the turn to it.
         if loan.compareExchange(expected: .lent, desired: .returned, ordering: .acquiringAndReleasing).exchanged { return }
@@ -204,7 +209,8 @@ final class FIFOQueueStorage: @unchecked Sendable {
         case none, lent, returned
     }
 
-    /// Runs the job of a task on this thread, up to the task's next suspension; true if its work has ended. If not, it has kept the turn.
+    /// Runs the job of a task on this thread, up to the task's next suspension; true if its work has ended. If not, it
+    /// has kept the turn.
     private func lendTurn(to job: UnownedJob) -> Bool {
         loan.store(.lent, ordering: .relaxed)
         FIFOTurnstile.run(job)

@@ -1,8 +1,9 @@
-/// Where tasks of `Task(on: FIFOQueue)` wait for their turn: an actor whose executor queues a task's job as an entry in the order of the
-/// queue. A task comes to the actor by calling ``waitElsewhere()``, and its job is all that it leaves: nothing is allocated for its place.
+/// Where tasks of `Task(on: FIFOQueue)` wait for their turn: an actor whose executor queues a task's job as an entry in
+/// the order of the queue. A task comes to the actor by calling ``waitElsewhere()``, and its job is all that it leaves:
+/// nothing is allocated for its place.
 ///
-/// Whoever has the turn runs the job as one of no actor. So on its way back from here the task finds itself where it belongs, and goes on
-/// at once, on that thread.
+/// Whoever has the turn runs the job as one of no actor. So on its way back from here the task finds itself where it
+/// belongs, and goes on at once, on that thread.
 actor FIFOTurnstile {
     /// Outlives its tasks, which hold it.
     private unowned let storage: FIFOQueueStorage

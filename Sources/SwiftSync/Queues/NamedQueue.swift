@@ -20,12 +20,14 @@ public import Dispatch
 /// Queue.network.async(flags: .barrier) { reconnect() }
 /// ```
 ///
-/// Each raw value has one queue for the whole process, whatever type asks for it: a ``WorkQueue``, or a ``ConcurrentWorkQueue`` where the configuration is not serial. It is
-/// made at its first use, and stays. Whoever asks for it with another configuration gets it as it is, and that is reported to ``SyncDiagnostics`` as
+/// Each raw value has one queue for the whole process, whatever type asks for it: a ``WorkQueue``, or a
+/// ``ConcurrentWorkQueue`` where the configuration is not serial. It is made at its first use, and stays. Whoever asks
+/// for it with another configuration gets it as it is, and that is reported to ``SyncDiagnostics`` as
 /// `configurationMismatch`, once for each such configuration.
 ///
-/// Finding the queue is wait-free, and counts no reference; it asks the case for its configuration, which should be a plain value as above. The methods
-/// are those of `DispatchQueue`, so that code for one compiles with the other. Everything else is reached by ``queue``: tasks that wait, `drain()`, `suspend()`, its `recorder`.
+/// Finding the queue is wait-free, and counts no reference; it asks the case for its configuration, which should be a
+/// plain value as above. The methods are those of `DispatchQueue`, so that code for one compiles with the other.
+/// Everything else is reached by ``queue``: tasks that wait, `drain()`, `suspend()`, its `recorder`.
 public protocol NamedQueue: RawRepresentable, Sendable where RawValue == String {
     /// How the queue is made. A serial one with the default quality of service unless the type says otherwise.
     var configuration: QueueConfiguration { get }
@@ -44,7 +46,8 @@ extension NamedQueue {
     ///
     /// May be called from anywhere. O(1).
     ///
-    /// - Returns: false, with a report to ``SyncDiagnostics``, when the queue was shut down or the system has no memory or thread; then `body` will not run.
+    /// - Returns: false, with a report to ``SyncDiagnostics``, when the queue was shut down or the system has no memory
+    ///   or thread; then `body` will not run.
     @inlinable
     @preconcurrency
     @discardableResult
@@ -54,9 +57,10 @@ extension NamedQueue {
 
     /// The same with what `DispatchQueue` has besides.
     ///
-    /// With `.barrier`, on a concurrent queue, once everything accepted before has ended, alone; on a serial queue all work is. Other flags change nothing. A
-    /// quality of service puts it before or behind other waiting work, as a ``CommandPriority``; unspecified, it has the queue's own. The
-    /// group is left when `body` has ended, or was refused.
+    /// With `.barrier`, on a concurrent queue, once everything accepted before has ended, alone; on a serial queue all
+    /// work is. Other flags change nothing. A quality of service puts it before or behind other waiting work, as a
+    /// ``CommandPriority``; unspecified, it has the queue's own. The group is left when `body` has ended, or was
+    /// refused.
     @preconcurrency
     @discardableResult
     public func async(
@@ -74,7 +78,8 @@ extension NamedQueue {
         }
     }
 
-    /// The same for a work item, which does not run if it was cancelled before its turn. Waiting for it and its notifications work.
+    /// The same for a work item, which does not run if it was cancelled before its turn. Waiting for it and its
+    /// notifications work.
     ///
     /// Nobody can see the flags that an item was made with: a barrier is asked for here.
     @discardableResult
@@ -83,7 +88,7 @@ extension NamedQueue {
         return async(group: group, flags: flags) { item.perform() }
     }
 
-    /// Queues `body` at a time, never early.
+    /// Queues `body` at a time, never early. It does not run if the queue is shut down before.
     ///
     /// - Returns: what cancels it until it begins.
     @preconcurrency
@@ -101,8 +106,9 @@ extension NamedQueue {
 
     /// Runs `body` on the calling thread when it is its turn, with `.barrier` alone, and returns what it returns.
     ///
-    /// Blocks meanwhile, and runs nothing but `body`; tasks may call `queue.run` instead. It is the caller's own turn, in order after a shutdown too. From inside
-    /// the queue's own work it stops the program with a message; `queue.sync(timeout:)` throws instead.
+    /// Blocks meanwhile, and runs nothing but `body`; tasks may call `queue.run` instead. It is never refused, and runs
+    /// in order after a shutdown too. From inside the queue's own work it stops the program with a message;
+    /// `queue.sync(timeout:)` throws instead.
     public func sync<R, E: Error>(flags: DispatchWorkItemFlags = [], execute body: () throws(E) -> R) throws(E) -> R {
         try found.takeUnretainedValue().sync(flags, body)
     }

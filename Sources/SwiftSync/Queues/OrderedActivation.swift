@@ -1,10 +1,10 @@
 import Synchronization
 
-/// A stretch of work of an ordered queue, as a task local that the task of the work and its child tasks see. It tells a task that is
-/// about to wait for a queue whether that queue waits for the task.
+/// A stretch of work of an ordered queue, as a task local that the task of the work and its child tasks see. It tells a
+/// task that is about to wait for a queue whether that queue waits for the task.
 ///
-/// Child tasks see the value where their parent has bound it; `Task { }` gets a copy of it, elsewhere in memory. Nobody waits for such
-/// a task by necessity, so only the bound value counts: `home` is where that is.
+/// Child tasks see the value where their parent has bound it; `Task { }` gets a copy of it, elsewhere in memory. Nobody
+/// waits for such a task by necessity, so only the bound value counts: `home` is where that is.
 ///
 /// Stretches that follow each other may share one: a copy of it that is left from an earlier one is not at home either.
 final class OrderedActivation: @unchecked Sendable {
@@ -20,7 +20,8 @@ final class OrderedActivation: @unchecked Sendable {
         self.queue = ObjectIdentifier(queue)
     }
 
-    /// Runs `body` as work of `queue`. (Without a result: generic async code is slow, and large in the memory of the task.)
+    /// Runs `body` as work of `queue`. (Without a result: generic async code is slow, and large in the memory of the
+    /// task.)
     @inline(__always)
     static func run(
         for queue: AnyObject, isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Void

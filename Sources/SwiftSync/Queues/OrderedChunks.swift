@@ -1,7 +1,8 @@
 /// A queue of elements in chunks of 64, which never allocates by itself, so that it can be used under a lock.
 ///
-/// Whoever appends looks at `needsChunk` first, and supplies one that was allocated before the lock was taken. Emptied chunks are kept as
-/// spares: `spareLimit` of them, which only where the list belongs to one task alone may be fewer than all.
+/// Whoever appends looks at `needsChunk` first, and supplies one that was allocated before the lock was taken. Emptied
+/// chunks are kept as spares: `spareLimit` of them, which only where the list belongs to one task alone may be fewer
+/// than all.
 struct OrderedChunks<Element>: ~Copyable {
     static var chunkCapacity: Int { 64 }
 

@@ -1,12 +1,14 @@
 import CSyncKernel
 
-/// What an ordered queue holds that has not begun, in order, and what it lets in: a pure value, which returns what is to be done.
+/// What an ordered queue holds that has not begun, in order, and what it lets in: a pure value, which returns what is
+/// to be done.
 ///
-/// Two kinds of entries stand in one order: work that nobody waits for, which a pump runs, and the places and jobs of tasks that run their
-/// own work. Where there is a capacity, all of them take room until they begin. Who can't be refused stands in the order beyond it.
+/// Two kinds of entries stand in one order: work that nobody waits for, which a pump runs, and the places and jobs of
+/// tasks that run their own work. Where there is a capacity, all of them take room until they begin. Who can't be
+/// refused stands in the order beyond it.
 ///
-/// A sender is work whose task waits for room: its entry stands in its order from the beginning, and is accepted once room comes, or when its
-/// turn has come, whichever is first.
+/// A sender is work whose task waits for room: its entry stands in its order from the beginning, and is accepted once
+/// room comes, or when its turn has come, whichever is first.
 struct OrderedIntake<Work>: ~Copyable {
     /// Work whose task waits for room, and what it waits with.
     final class Sender: OrderedPlace, @unchecked Sendable {
@@ -87,7 +89,8 @@ struct OrderedIntake<Work>: ~Copyable {
 
     // MARK: - Room
 
-    /// Whether there is none for what takes some. Where the oldest is dropped, only what can be dropped fills the queue.
+    /// Whether there is none for what takes some. Where the oldest is dropped, only what can be dropped fills the
+    /// queue.
     private var isFull: Bool {
         guard let capacity else { return false }
         return (overflow == .dropOldest ? droppable : unbegun) >= capacity
@@ -211,8 +214,8 @@ struct OrderedIntake<Work>: ~Copyable {
 
     // MARK: - Taking out
 
-    /// Moves what is next into `ready`, which is empty: everything, or one entry where entries are counted until they begin.
-    /// A sender that is let in by that and has to be woken is returned.
+    /// Moves what is next into `ready`, which is empty: everything, or one entry where entries are counted until they
+    /// begin. A sender that is let in by that and has to be woken is returned.
     mutating func refill(_ ready: inout Entries) -> OrderedPlace? {
         guard capacity != nil else {
             swap(&pending, &ready)
@@ -224,7 +227,8 @@ struct OrderedIntake<Work>: ~Copyable {
                 continue
             }
             let sender = leave(entry)
-            // Its own chunk has room: it is empty. (What has given up is released outside of the lock, as user code may be.)
+            // Its own chunk has room: it is empty. (What has given up is released outside of the lock, as user code may
+            // be.)
             ready.append(entry)
             return sender ?? letNextSenderIn()
         }

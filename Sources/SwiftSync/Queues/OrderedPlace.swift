@@ -1,6 +1,7 @@
 import CSyncKernel
 
-/// A task's place in an ordered queue: it waits until the place is granted, or until it gives up before, and this word decides which.
+/// A task's place in an ordered queue: it waits until the place is granted, or until it gives up before, and this word
+/// decides which.
 class OrderedPlace: TaskWait, @unchecked Sendable {
     /// Whose place it is: what the queue may do with it.
     enum Kind {
@@ -32,7 +33,8 @@ class OrderedPlace: TaskWait, @unchecked Sendable {
         if outcome == nil { _ = await wait(isCancellable: false) }
     }
 
-    /// The same, and in any case not on the calling thread, where the task may have been started on somebody else's behalf.
+    /// The same, and in any case not on the calling thread, where the task may have been started on somebody else's
+    /// behalf.
     final func waitElsewhere() async {
         var isSuspended = false
         _ = await wait(isCancellable: false) {

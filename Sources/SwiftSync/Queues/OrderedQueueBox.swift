@@ -37,7 +37,8 @@ final class OrderedQueueBox<State: OrderedQueueState & ~Copyable>: @unchecked Se
         }
     }
 
-    /// Calls `body`, which submits something, under the lock and once there is memory for it, which is allocated outside.
+    /// Calls `body`, which submits something, under the lock and once there is memory for it, which is allocated
+    /// outside.
     func whenSupplied<R>(forSender: Bool = false, _ body: (inout State) -> R) -> R {
         typealias Intake = OrderedIntake<State.Work>
         var chunk: Intake.Entries.Chunk?, senderChunk: Intake.Senders.Chunk?
@@ -66,8 +67,8 @@ final class OrderedQueueBox<State: OrderedQueueState & ~Copyable>: @unchecked Se
         }
     }
 
-    /// Returns once something may have been submitted, or after 1.5 us: about what it costs to start another pump, so that looking never
-    /// costs much more than not looking.
+    /// Returns once something may have been submitted, or after 1.5 us: about what it costs to start another pump, so
+    /// that looking never costs much more than not looking.
     func waitBrieflyForMore() {
         if mayHoldMore.load(ordering: .relaxed) { return }
         let end = csk_now() + 1500
@@ -80,7 +81,8 @@ final class OrderedQueueBox<State: OrderedQueueState & ~Copyable>: @unchecked Se
         while let sender = senders.popFirst() { sender.resolve(ESHUTDOWN) }
     }
 
-    /// Waits for the grant of `place`, which the queue holds. If the task is cancelled or `deadline` passes, it gives the room of the place back.
+    /// Waits for the grant of `place`, which the queue holds. If the task is cancelled or `deadline` passes, it gives
+    /// the room of the place back.
     func waitForGrant(
         of place: OrderedPlace, until deadline: Int64, isolation: isolated (any Actor)? = #isolation
     ) async throws(OrderedQueueError) {

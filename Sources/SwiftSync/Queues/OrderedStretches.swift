@@ -1,6 +1,8 @@
-/// Which work of an ``ActorQueue`` has begun and not ended, as far as those need to know who wait for the end of it: a pure value.
+/// Which work of an ``ActorQueue`` has begun and not ended, as far as those need to know who wait for the end of it: a
+/// pure value.
 ///
-/// Work is counted by the period in which it began. Who drains ends the period, and waits until it and all before it have nothing left.
+/// Work is counted by the period in which it began. Who drains ends the period, and waits until it and all before it
+/// have nothing left.
 struct OrderedStretches {
     /// Begun and not ended, by period; the last is the present one.
     private var counts = [0]

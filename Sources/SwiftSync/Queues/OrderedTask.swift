@@ -1,7 +1,8 @@
 /// Starts the tasks of `Task(on:)`.
 ///
-/// Where the compiler can, a task begins on the calling thread, and does nothing there but wait for its place: it goes to its executor
-/// once, when its turn has come. On a FIFO queue, where the task before it may have ended on that thread, not even that.
+/// Where the compiler can, a task begins on the calling thread, and does nothing there but wait for its place: it goes
+/// to its executor once, when its turn has come. On a FIFO queue, where the task before it may have ended on that
+/// thread, not even that.
 enum OrderedTask {
     // MARK: - On a FIFO queue
 

@@ -9,14 +9,14 @@
 /// }
 /// ```
 ///
-/// Whoever has it may release it, on any thread. If nobody has it any more and it was not released, its task ends at that moment, which is
-/// reported to ``SyncDiagnostics``: a queue never hangs on a lock that is lost. One that is kept but never released keeps its queue busy
-/// for good; other queues are not affected.
+/// Whoever has it may release it, on any thread. If nobody has it any more and it was not released, its task ends at
+/// that moment, which is reported to ``SyncDiagnostics``: a queue never hangs on a lock that is lost. One that is kept
+/// but never released keeps its queue busy for good; other queues are not affected.
 public final class QueueLock: @unchecked Sendable {
     let queue: TaskQueue
     let tag: String
-    // What follows is guarded by the queue's lock. The task that waits belongs to the thread that starts it from then on; one that starts at
-    // once is never stored.
+    // What follows is guarded by the queue's lock. The task that waits belongs to the thread that starts it from then
+    // on; one that starts at once is never stored.
     /// Retained.
     @exclusivity(unchecked) var next: Unmanaged<QueueLock>?
     @exclusivity(unchecked) var id: UInt64 = 0
@@ -49,11 +49,12 @@ public final class QueueLock: @unchecked Sendable {
         if !isReleased { queue.end(self, .dropped) }
     }
 
-    /// Ends the task. The queue's next task starts before this returns, on this thread; if this thread is just inside an `execute` of the
-    /// same queue, the next starts as soon as that returns, so that any number of tasks needs no stack.
+    /// Ends the task. The queue's next task starts before this returns, on this thread; if this thread is just inside
+    /// an `execute` of the same queue, the next starts as soon as that returns, so that any number of tasks needs no
+    /// stack.
     ///
-    /// May be called from any thread, and from inside `execute`. Never waits for a task that another thread runs. A second
-    /// call does nothing and is reported to ``SyncDiagnostics``.
+    /// May be called from any thread, and from inside `execute`. Never waits for a task that another thread runs. A
+    /// second call does nothing and is reported to ``SyncDiagnostics``.
     public func release() {
         queue.end(self, .finished)
     }

@@ -1,7 +1,8 @@
 import Dispatch
 import Synchronization
 
-/// The one queue of a name, and what it was made with. It stays for as long as the process, so nobody counts references to it.
+/// The one queue of a name, and what it was made with. It stays for as long as the process, so nobody counts references
+/// to it.
 @usableFromInline
 final class QueueOfName: Sendable {
     private static let all = SnapshotDictionary<String, Unmanaged<QueueOfName>>()
@@ -37,8 +38,8 @@ final class QueueOfName: Sendable {
 
     // MARK: - The first look
 
-    /// Some of the queues, at places that follow from a few bytes of their names, for hashing a whole name costs more than all the rest. The first at a
-    /// place keeps it; names that share it are found in the dictionary.
+    /// Some of the queues, at places that follow from a few bytes of their names, for hashing a whole name costs more
+    /// than all the rest. The first at a place keeps it; names that share it are found in the dictionary.
     private enum FirstLook {
         private static let count = 256
         nonisolated(unsafe) private static let places = {

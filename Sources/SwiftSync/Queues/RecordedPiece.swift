@@ -1,4 +1,5 @@
-/// A piece of ordered async work among the events of its queue's recorder. If it goes away without having begun, it was given up.
+/// A piece of ordered async work among the events of its queue's recorder. If it goes away without having begun, it was
+/// given up.
 final class RecordedPiece: @unchecked Sendable {
     private let recorder: EventRecorder
     private let id: UInt64
@@ -6,7 +7,8 @@ final class RecordedPiece: @unchecked Sendable {
     /// Only who has the turn writes it.
     private var hasBegun = false
 
-    /// Records that it was pushed, so before it can begin; nil where nothing is recorded. (An initializer that fails allocates first.)
+    /// Records that it was pushed, so before it can begin; nil where nothing is recorded. (An initializer that fails
+    /// allocates first.)
     static func make(_ recorder: EventRecorder?, _ tag: @autoclosure () -> String) -> RecordedPiece? {
         recorder.map { RecordedPiece($0, tag()) }
     }

@@ -2,12 +2,13 @@ import CSyncKernel
 
 /// A task that waits for its turn on a work queue, and runs its closure there.
 ///
-/// The kernel decides between the turn, a refusal, the timeout and cancellation. Its work item lies in a block that this object owns, since the
-/// item may be cancelled at any time; the kernel holds a reference for the item, and one for the wait for room.
+/// The kernel decides between the turn, a refusal, the timeout and cancellation. Its work item lies in a block that
+/// this object owns, since the item may be cancelled at any time; the kernel holds a reference for the item, and one
+/// for the wait for room.
 final class SuspendedWork: TurnWait, @unchecked Sendable {
     /// What a full or closed queue does with the work.
     enum Admission {
-        /// It is the caller's own turn: never refused and never dropped.
+        /// It is never refused and never dropped.
         case always
         /// As the bound says, but nobody blocks: where callers wait, the task does.
         case suspending
@@ -131,7 +132,7 @@ extension WorkQueueCore {
     /// True where a caller waits if the queue is full.
     var callersWaitForRoom: Bool { queue.pointee.capacity != 0 && queue.pointee.when_full == UInt8(CSK_WORKQUEUE_WAIT) }
 
-    /// Runs `body` in the queue, as a part of the calling task. It is the caller's own turn, which nothing takes away.
+    /// Runs `body` in the queue, as a part of the calling task. It is never refused and never dropped.
     func run<T: Sendable, E: Error>(rank: Int64, barrier: Bool, _ body: @escaping @Sendable () throws(E) -> T) async throws(E) -> T {
         let waiting = SuspendedWork(self, rank: rank, barrier: barrier, .always)
         var result: Result<T, E>?
@@ -156,7 +157,8 @@ extension WorkQueueCore {
         throw error(status)
     }
 
-    /// Runs `body` in the queue as a task of its own, which has the caller's task-local values. False, with a report, if it was refused.
+    /// Runs `body` in the queue as a task of its own, which has the caller's task-local values. False, with a report,
+    /// if it was refused.
     func asyncInheriting(rank: Int64, barrier: Bool, _ body: @escaping @Sendable () -> Void) -> Bool {
         let waiting = SuspendedWork(self, rank: rank, barrier: barrier, .blocking)
         let status = waiting.start {

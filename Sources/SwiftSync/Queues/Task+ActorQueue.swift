@@ -1,10 +1,12 @@
 extension Task where Failure == Never {
-    /// Starts a task that runs `operation` on the queue's actor after everything that was submitted to `queue` before has begun.
+    /// Starts a task that runs `operation` on the queue's actor after everything that was submitted to `queue` before
+    /// has begun.
     ///
-    /// Its place in the order is that of this call, whatever the task's priority. It is a turn of its own: no capacity refuses it (it may
-    /// stand beyond it, see ``ActorQueue/beyondBoundCount``), nothing drops it, and after a shutdown it comes behind what was accepted. A task that is
-    /// cancelled before its turn keeps its place, and `operation` runs with `Task.isCancelled` true. Stops with a message before an
-    /// actor was adopted, and after its end. Never blocks.
+    /// Its place in the order is that of this call, whatever the task's priority. It is never refused: no capacity
+    /// keeps it out (it may stand beyond it, see ``ActorQueue/beyondBoundCount``), nothing drops it, and after a
+    /// shutdown it comes behind what was accepted. A task that is cancelled before its turn keeps its place, and
+    /// `operation` runs with `Task.isCancelled` true. Stops with a message before an actor was adopted, and after its
+    /// end. Never blocks.
     ///
     /// - Parameters:
     ///   - name: of the task, from Swift 6.2 on.
@@ -19,11 +21,13 @@ extension Task where Failure == Never {
         self = OrderedTask.start(name, priority, on: queue, operation: operation)
     }
 
-    /// Starts a task that runs `operation` on the main actor after everything that was submitted to `queue` before has begun.
+    /// Starts a task that runs `operation` on the main actor after everything that was submitted to `queue` before has
+    /// begun.
     ///
-    /// Its place in the order is that of this call, whatever the task's priority. It is a turn of its own: no capacity refuses it (it may
-    /// stand beyond it, see ``ActorQueue/beyondBoundCount``), nothing drops it, and after a shutdown it comes behind what was accepted. A task that is
-    /// cancelled before its turn keeps its place, and `operation` runs with `Task.isCancelled` true. Never blocks.
+    /// Its place in the order is that of this call, whatever the task's priority. It is never refused: no capacity
+    /// keeps it out (it may stand beyond it, see ``ActorQueue/beyondBoundCount``), nothing drops it, and after a
+    /// shutdown it comes behind what was accepted. A task that is cancelled before its turn keeps its place, and
+    /// `operation` runs with `Task.isCancelled` true. Never blocks.
     ///
     /// - Parameters:
     ///   - name: of the task, from Swift 6.2 on.
@@ -40,11 +44,14 @@ extension Task where Failure == Never {
 }
 
 extension Task where Failure == any Error {
-    /// Starts a task that runs `operation` on the queue's actor after everything that was submitted to `queue` before has begun.
+    /// Starts a task that runs `operation` on the queue's actor after everything that was submitted to `queue` before
+    /// has begun.
     ///
-    /// Its place in the order is that of this call, whatever the task's priority. A task that is cancelled before its turn keeps its
-    /// place, and `operation` runs with `Task.isCancelled` true. After a shutdown the task fails with ``OrderedQueueError/shutDown``, and where
-    /// the queue is full and its `whenFull` is `refuse` with ``OrderedQueueError/full``; `operation` is not run then. Stops with a message before an actor was adopted, and after its end. Never blocks.
+    /// Its place in the order is that of this call, whatever the task's priority. A task that is cancelled before its
+    /// turn keeps its place, and `operation` runs with `Task.isCancelled` true. After a shutdown the task fails with
+    /// ``OrderedQueueError/shutDown``, and where the queue is full and its `whenFull` is `refuse` with
+    /// ``OrderedQueueError/full``; `operation` is not run then. Stops with a message before an actor was adopted, and
+    /// after its end. Never blocks.
     ///
     /// - Parameters:
     ///   - name: of the task, from Swift 6.2 on.
@@ -59,11 +66,13 @@ extension Task where Failure == any Error {
         self = OrderedTask.start(name, priority, on: queue, operation: operation)
     }
 
-    /// Starts a task that runs `operation` on the main actor after everything that was submitted to `queue` before has begun.
+    /// Starts a task that runs `operation` on the main actor after everything that was submitted to `queue` before has
+    /// begun.
     ///
-    /// Its place in the order is that of this call, whatever the task's priority. A task that is cancelled before its turn keeps its
-    /// place, and `operation` runs with `Task.isCancelled` true. After a shutdown the task fails with ``OrderedQueueError/shutDown``, and where
-    /// the queue is full and its `whenFull` is `refuse` with ``OrderedQueueError/full``; `operation` is not run then. Never blocks.
+    /// Its place in the order is that of this call, whatever the task's priority. A task that is cancelled before its
+    /// turn keeps its place, and `operation` runs with `Task.isCancelled` true. After a shutdown the task fails with
+    /// ``OrderedQueueError/shutDown``, and where the queue is full and its `whenFull` is `refuse` with
+    /// ``OrderedQueueError/full``; `operation` is not run then. Never blocks.
     ///
     /// - Parameters:
     ///   - name: of the task, from Swift 6.2 on.

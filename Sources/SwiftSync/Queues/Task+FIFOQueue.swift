@@ -1,9 +1,10 @@
 extension Task where Failure == Never {
     /// Starts a task that runs `operation` after everything that was submitted to `queue` before has ended.
     ///
-    /// Its place in the order is that of this call, whatever the task's priority. It is a turn of its own: no capacity refuses it (it may
-    /// stand beyond it, see ``FIFOQueue/beyondBoundCount``), nothing drops it, and after a shutdown it comes behind what was accepted. A task that is
-    /// cancelled before its turn keeps its place, and `operation` runs with `Task.isCancelled` true. Never blocks.
+    /// Its place in the order is that of this call, whatever the task's priority. It is never refused: no capacity
+    /// keeps it out (it may stand beyond it, see ``FIFOQueue/beyondBoundCount``), nothing drops it, and after a
+    /// shutdown it comes behind what was accepted. A task that is cancelled before its turn keeps its place, and
+    /// `operation` runs with `Task.isCancelled` true. Never blocks.
     ///
     /// - Parameters:
     ///   - name: of the task, from Swift 6.2 on.
@@ -20,9 +21,10 @@ extension Task where Failure == Never {
 
     /// Starts a task that runs `operation` on `actor` after everything that was submitted to `queue` before has ended.
     ///
-    /// Its place in the order is that of this call, whatever the task's priority. It is a turn of its own: no capacity refuses it (it may
-    /// stand beyond it, see ``FIFOQueue/beyondBoundCount``), nothing drops it, and after a shutdown it comes behind what was accepted. A task that is
-    /// cancelled before its turn keeps its place, and `operation` runs with `Task.isCancelled` true. Never blocks.
+    /// Its place in the order is that of this call, whatever the task's priority. It is never refused: no capacity
+    /// keeps it out (it may stand beyond it, see ``FIFOQueue/beyondBoundCount``), nothing drops it, and after a
+    /// shutdown it comes behind what was accepted. A task that is cancelled before its turn keeps its place, and
+    /// `operation` runs with `Task.isCancelled` true. Never blocks.
     ///
     /// - Parameters:
     ///   - name: of the task, from Swift 6.2 on.
@@ -42,9 +44,10 @@ extension Task where Failure == Never {
 extension Task where Failure == any Error {
     /// Starts a task that runs `operation` after everything that was submitted to `queue` before has ended.
     ///
-    /// Its place in the order is that of this call, whatever the task's priority. A task that is cancelled before its turn keeps its
-    /// place, and `operation` runs with `Task.isCancelled` true. After a shutdown the task fails with ``OrderedQueueError/shutDown``, and where
-    /// the queue is full and its `whenFull` is `refuse` with ``OrderedQueueError/full``; `operation` is not run then. Never blocks.
+    /// Its place in the order is that of this call, whatever the task's priority. A task that is cancelled before its
+    /// turn keeps its place, and `operation` runs with `Task.isCancelled` true. After a shutdown the task fails with
+    /// ``OrderedQueueError/shutDown``, and where the queue is full and its `whenFull` is `refuse` with
+    /// ``OrderedQueueError/full``; `operation` is not run then. Never blocks.
     ///
     /// - Parameters:
     ///   - name: of the task, from Swift 6.2 on.
@@ -61,9 +64,10 @@ extension Task where Failure == any Error {
 
     /// Starts a task that runs `operation` on `actor` after everything that was submitted to `queue` before has ended.
     ///
-    /// Its place in the order is that of this call, whatever the task's priority. A task that is cancelled before its turn keeps its
-    /// place, and `operation` runs with `Task.isCancelled` true. After a shutdown the task fails with ``OrderedQueueError/shutDown``, and where
-    /// the queue is full and its `whenFull` is `refuse` with ``OrderedQueueError/full``; `operation` is not run then. Never blocks.
+    /// Its place in the order is that of this call, whatever the task's priority. A task that is cancelled before its
+    /// turn keeps its place, and `operation` runs with `Task.isCancelled` true. After a shutdown the task fails with
+    /// ``OrderedQueueError/shutDown``, and where the queue is full and its `whenFull` is `refuse` with
+    /// ``OrderedQueueError/full``; `operation` is not run then. Never blocks.
     ///
     /// - Parameters:
     ///   - name: of the task, from Swift 6.2 on.

@@ -1,5 +1,6 @@
 extension TaskQueue {
-    /// What happens to a queue, for ``observe(_:)``. `id` tells tasks with the same tag apart, and is that of the recorder's events.
+    /// What happens to a queue, for ``observe(_:)``. `id` tells tasks with the same tag apart, and is that of the
+    /// recorder's events.
     public enum Change: Sendable, Hashable {
         /// A task came into the queue.
         case pushed(tag: String, id: UInt64)
@@ -33,13 +34,14 @@ extension TaskQueue {
     /// observation.end()
     /// ```
     ///
-    /// The calls come in the order of the changes, one at a time, so the last one tells what is the case. They are made by threads that push to
-    /// the queue or end its tasks, without a lock, right after the change and before that thread executes a task; but
-    /// while one thread is in a handler, others leave the calls for their changes to it and go on. A handler may use the queue. Where
-    /// handlers are slower than what happens, a thread that pushes waits once 1024 pushes and ends of tasks are yet to be told, until half of
-    /// them are: for 100 ms at most, so that a handler that waits for such a thread, or never comes back, slows pushes down and hangs nothing.
-    /// Ends of tasks never wait. Dropping the observation does not end it. O(handlers); two allocations more for each push and each end of a
-    /// task while somebody observes, and none otherwise.
+    /// The calls come in the order of the changes, one at a time, so the last one tells what is the case. They are made
+    /// by threads that push to the queue or end its tasks, without a lock, right after the change and before that
+    /// thread executes a task; but while one thread is in a handler, others leave the calls for their changes to it and
+    /// go on. A handler may use the queue. Where handlers are slower than what happens, a thread that pushes waits once
+    /// 1024 pushes and ends of tasks are yet to be told, until half of them are: for 100 ms at most, so that a handler
+    /// that waits for such a thread, or never comes back, slows pushes down and hangs nothing. Ends of tasks never
+    /// wait. Dropping the observation does not end it. O(handlers); two allocations more for each push and each end of
+    /// a task while somebody observes, and none otherwise.
     public func observe(_ handler: @escaping @Sendable (Change) -> Void) -> Observation {
         let observation = Observation(of: self, handler)
         changes.replaceObservers { $0 + [observation] }
@@ -56,8 +58,8 @@ extension TaskQueue {
             self.handler = handler
         }
 
-        /// No change from now on is handed to the handler. Calls for earlier ones may still be made, on other threads. Never blocks; a second
-        /// call does nothing.
+        /// No change from now on is handed to the handler. Calls for earlier ones may still be made, on other threads.
+        /// Never blocks; a second call does nothing.
         public func end() {
             queue.changes.replaceObservers { $0.filter { $0 !== self } }
         }

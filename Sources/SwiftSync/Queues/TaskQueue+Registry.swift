@@ -3,15 +3,16 @@ import Synchronization
 extension TaskQueue {
     /// The queue of that identifier: the same one at every call, in the whole process. The first call makes it.
     ///
-    /// Never blocks. O(log(queues)), without a lock and, for a queue that exists, without an allocation. Queues live for ever: one that
-    /// has been used takes about 1.4 KB, and up to 200 KB once it has recorded 4096 events. Use a bounded number of identifiers.
+    /// Never blocks. O(log(queues)), without a lock and, for a queue that exists, without an allocation. Queues live
+    /// for ever: one that has been used takes about 1.4 KB, and up to 200 KB once it has recorded 4096 events. Use a
+    /// bounded number of identifiers.
     public static func getQueue(identifier: String) -> TaskQueue {
         TaskQueueRegistry.shared.queue(named: identifier)
     }
 }
 
-/// All queues that have an identifier. They are only ever added, which makes a lock-free tree simple: a node is published by one exchange,
-/// and never moves or goes away. Each level takes two bits of the hash.
+/// All queues that have an identifier. They are only ever added, which makes a lock-free tree simple: a node is
+/// published by one exchange, and never moves or goes away. Each level takes two bits of the hash.
 ///
 /// Source: Chris Wellons, "An easy-to-implement, arena-friendly hash map" (2023), where the tree is called a hash-trie.
 struct TaskQueueRegistry: ~Copyable, @unchecked Sendable {

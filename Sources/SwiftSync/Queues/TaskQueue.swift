@@ -2,9 +2,9 @@ import CSyncKernel
 
 /// A queue of tasks that are executed one at a time, whatever threads they come from and end on.
 ///
-/// A task lasts until its ``QueueLock`` is released, which may be long after `execute` has returned, on another thread. Queues have no
-/// threads of their own: a task's `execute` runs on the thread that pushes it to an idle queue, or else on the thread that ends
-/// the task before it.
+/// A task lasts until its ``QueueLock`` is released, which may be long after `execute` has returned, on another thread.
+/// Queues have no threads of their own: a task's `execute` runs on the thread that pushes it to an idle queue, or else
+/// on the thread that ends the task before it.
 ///
 /// ```swift
 /// struct Step: TaskQueue.Task {
@@ -22,19 +22,21 @@ import CSyncKernel
 /// queue.recorder.reply()                   // prints what has happened so far
 /// ```
 ///
-/// Tasks start in the order in which they were pushed. Every member may be called from any thread, and from inside a task; none blocks
-/// by itself, but ``push(task:)`` and ``QueueLock/release()`` last as long as the `execute` that they run. No lock is held meanwhile.
+/// Tasks start in the order in which they were pushed. Every member may be called from any thread, and from inside a
+/// task; none blocks by itself, but ``push(task:)`` and ``QueueLock/release()`` last as long as the `execute` that they
+/// run. No lock is held meanwhile.
 ///
-/// A thread that is inside an `execute` of a queue starts that queue's further tasks only when that has returned. So
-/// a task may push to its own queue, or release its lock and then push, any number of times without needing stack. A task that releases its
-/// lock inside `execute` must not wait there for a task behind it.
+/// A thread that is inside an `execute` of a queue starts that queue's further tasks only when that has returned. So a
+/// task may push to its own queue, or release its lock and then push, any number of times without needing stack. A task
+/// that releases its lock inside `execute` must not wait there for a task behind it.
 public final class TaskQueue: @unchecked Sendable {
     /// What a queue executes: work, and a name for it.
     ///
-    /// A user's type conforms to `TaskQueue.Task`; after `typealias Task = TaskQueue.Task` in its scope, plain `Task` does, where Swift's own
-    /// is not needed.
+    /// A user's type conforms to `TaskQueue.Task`; after `typealias Task = TaskQueue.Task` in its scope, plain `Task`
+    /// does, where Swift's own is not needed.
     public protocol Task {
-        /// What the recorder calls the task. Asked for once, by `push`. Up to 15 bytes of UTF-8 are kept without allocating.
+        /// What the recorder calls the task. Asked for once, by `push`. Up to 15 bytes of UTF-8 are kept without
+        /// allocating.
         var tag: String { get }
 
         /// Does the work. Called once, by the queue. The task lasts until `queueLock` is released, by whomever.
@@ -203,7 +205,8 @@ public final class TaskQueue: @unchecked Sendable {
     struct Run {
         let queue: Unmanaged<TaskQueue>
         let outer: UnsafeMutablePointer<Run>?
-        /// The lock, retained, of the task that is to be executed once the running `execute` returns. At most one, since it has the turn.
+        /// The lock, retained, of the task that is to be executed once the running `execute` returns. At most one,
+        /// since it has the turn.
         var next: Unmanaged<QueueLock>?
     }
 
@@ -226,8 +229,8 @@ public final class TaskQueue: @unchecked Sendable {
         }
     }
 
-    /// Gives up the queue's own reference to the lock before it returns: one that nobody kept has ended its task by then, so that
-    /// the loop above starts the next. Hence references that nobody holds by accident: `Unmanaged`.
+    /// Gives up the queue's own reference to the lock before it returns: one that nobody kept has ended its task by
+    /// then, so that the loop above starts the next. Hence references that nobody holds by accident: `Unmanaged`.
     @inline(never)
     private static func execute(_ task: any TaskQueue.Task, _ lock: Unmanaged<QueueLock>) {
         task.execute(queueLock: lock.takeRetainedValue())

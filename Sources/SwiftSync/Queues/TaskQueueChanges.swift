@@ -4,15 +4,16 @@ import Synchronization
 
 /// Hands the changes of a queue to who observes it, in order.
 ///
-/// A batch holds what one call has changed. Its memory comes from before the queue's lock; under the lock it is filled and queued, so
-/// batches stand in the order of the changes. Whoever queues one while nobody delivers, delivers all until none is left: handlers run one at a
-/// time, and what they change themselves is delivered by the same loop, without recursion.
+/// A batch holds what one call has changed. Its memory comes from before the queue's lock; under the lock it is filled
+/// and queued, so batches stand in the order of the changes. Whoever queues one while nobody delivers, delivers all
+/// until none is left: handlers run one at a time, and what they change themselves is delivered by the same loop,
+/// without recursion.
 ///
-/// Two things are bounded. How many batches wait: a push that finds ``capacity`` of them waits for half to be told. And how long
-/// one thread delivers what others queue: after ``turn`` batches the next push waits for the handler that runs and then delivers in its
-/// stead. A push waits for ``patience`` at most, since a handler may wait for what the pusher has yet to do; and never on the thread that
-/// delivers, nor does the end of a task ever wait. So a handler that comes back delays pushes, and one that does not slows them down;
-/// none hangs.
+/// Two things are bounded. How many batches wait: a push that finds ``capacity`` of them waits for half to be told. And
+/// how long one thread delivers what others queue: after ``turn`` batches the next push waits for the handler that runs
+/// and then delivers in its stead. A push waits for ``patience`` at most, since a handler may wait for what the pusher
+/// has yet to do; and never on the thread that delivers, nor does the end of a task ever wait. So a handler that comes
+/// back delays pushes, and one that does not slows them down; none hangs.
 final class TaskQueueChanges: @unchecked Sendable {
     final class Batch {
         @exclusivity(unchecked) fileprivate var changes: [TaskQueue.Change] = []
@@ -34,7 +35,8 @@ final class TaskQueueChanges: @unchecked Sendable {
         }
     }
 
-    /// A push that waits, for room or to deliver. Made, woken and freed outside the recorder's lock, which guards the rest.
+    /// A push that waits, for room or to deliver. Made, woken and freed outside the recorder's lock, which guards the
+    /// rest.
     private final class Waiter {
         enum Answer { case none, goOn, deliver }
 

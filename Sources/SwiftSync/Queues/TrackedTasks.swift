@@ -1,8 +1,8 @@
 import CSyncKernel
 import Synchronization
 
-/// The tasks of a ``CancellableQueue`` that have not ended, in the order in which they were started: a list linked through its
-/// entries, so that nothing is allocated or freed under the lock.
+/// The tasks of a ``CancellableQueue`` that have not ended, in the order in which they were started: a list linked
+/// through its entries, so that nothing is allocated or freed under the lock.
 final class TrackedTasks: @unchecked Sendable {
     /// One task. Its fields are under the list's lock.
     final class Entry: @unchecked Sendable {
@@ -28,7 +28,8 @@ final class TrackedTasks: @unchecked Sendable {
             withUnsafeCurrentTask { list.insert(self, unsafeBitCast($0!, to: AnyTask.self)) }
         }
 
-        /// Called by who has started the task, which may not have come to begin: where it does not do so at once, on this thread.
+        /// Called by who has started the task, which may not have come to begin: where it does not do so at once, on
+        /// this thread.
         func isStarted<Success, Failure>(_ task: Task<Success, Failure>) {
             #if compiler(<6.2)
             list.insert(self, unsafeBitCast(task, to: AnyTask.self))
@@ -41,7 +42,8 @@ final class TrackedTasks: @unchecked Sendable {
         }
     }
 
-    /// A task of whatever type: a `Task`, and an `UnsafeCurrentTask`, is one reference to a task object, which is cancelled in one way.
+    /// A task of whatever type: a `Task`, and an `UnsafeCurrentTask`, is one reference to a task object, which is
+    /// cancelled in one way.
     fileprivate typealias AnyTask = Task<Void, Never>
 
     private struct Links {
@@ -101,8 +103,8 @@ final class TrackedTasks: @unchecked Sendable {
         link?.release()
     }
 
-    /// The last is cancelled first: else one would end by its cancellation and the next could begin before it is cancelled itself. Tasks that
-    /// handlers start are later ones.
+    /// The last is cancelled first: else one would end by its cancellation and the next could begin before it is
+    /// cancelled itself. Tasks that handlers start are later ones.
     func cancelAll() {
         var next = links.withLock { links in
             cancellations.store(links.generation, ordering: .releasing)

@@ -1,9 +1,11 @@
 import CSyncKernel
 import Dispatch
 
-/// What a queue holds of a closure or of a job: a block of memory with what the kernel queues, and the payload behind it.
+/// What a queue holds of a closure or of a job: a block of memory with what the kernel queues, and the payload behind
+/// it.
 ///
-/// Blocks go from the thread that queues to the one that runs, and back, without an allocator; nobody counts references to them.
+/// Blocks go from the thread that queues to the one that runs, and back, without an allocator; nobody counts references
+/// to them.
 enum WorkItem {
     /// A closure in a structure: as a type parameter by itself it would get a wrapper, which is an allocation.
     struct Body {
@@ -40,8 +42,9 @@ enum WorkItem {
         if status == 0 { body.call() }
     }
 
-    /// Work that will not run releases its closure, which may run code of users and block. Delayed work whose time has come on a full or a
-    /// closed queue is refused, or drops other work, on the timers' thread: from there `function` is called by another thread.
+    /// Work that will not run releases its closure, which may run code of users and block. Delayed work whose time has
+    /// come on a full or a closed queue is refused, or drops other work, on the timers' thread: from there `function`
+    /// is called by another thread.
     static func isLeftToAnother(_ work: UnsafeMutablePointer<csk_work_t>, _ status: Int32, _ function: @escaping csk_work_function_t) -> Bool {
         guard status != 0 && csk_timer_is_current() else { return false }
         nonisolated(unsafe) let work = work

@@ -22,8 +22,8 @@ public final class WorkQueue: WorkQueueBase, @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - label: a name for messages.
-    ///   - priority: of work that names none; and of the queue: from ``CommandPriority/high`` on workers come to it before other queues, up to ``CommandPriority/low``
-    ///     after them.
+    ///   - priority: of work that names none; and of the queue: workers serve queues of priority ``CommandPriority/high`` and above first, of
+    ///     ``CommandPriority/low`` and below last.
     ///   - bound: how many works may wait; nil: any number.
     ///   - recorder: keeps the queue's last events; nil costs nothing. One recorder may serve several queues.
     public init(label: String, priority: CommandPriority = .normal, bound: WorkQueueBound? = nil, recorder: EventRecorder? = nil) {

@@ -86,13 +86,16 @@ public class WorkQueueBase: @unchecked Sendable {
     }
 
     /// Queues `body` once `delay` has passed, never early. Zero or less: now; what exceeds 292 years: never, until it is cancelled.
+    ///
+    /// Does not run if the queue is shut down before that time, or is full then and its bound refuses; both are reported to
+    /// ``SyncDiagnostics``.
     @preconcurrency
     @discardableResult
     public final func async(after delay: Duration, _ body: @escaping @Sendable () -> Void) -> DelayedWork {
         core.async(after: delay, rank: core.ownRank, body)
     }
 
-    /// Queues `body` at a time, never early.
+    /// Queues `body` at a time, never early. As ``async(after:_:)``, it does not run if the queue is shut down before that time.
     @preconcurrency
     @discardableResult
     public final func asyncAfter(deadline: DispatchTime, _ body: @escaping @Sendable () -> Void) -> DelayedWork {
@@ -103,7 +106,7 @@ public class WorkQueueBase: @unchecked Sendable {
 
     /// Queues `body` each time that `period` has passed, for the first time after one period, until it is cancelled.
     ///
-    /// Never early, and never twice at once: times at which the last call has not ended are left out.
+    /// Never early, and never twice at once: a tick is skipped while the previous call still runs. Ends with ``shutdown(cancelsPending:)``.
     @preconcurrency
     @discardableResult
     public final func async(every period: Duration, _ body: @escaping @Sendable () -> Void) -> DelayedWork {
@@ -114,15 +117,15 @@ public class WorkQueueBase: @unchecked Sendable {
 
     /// Runs `body` on the calling thread when it is its turn, and returns what it returns.
     ///
-    /// Blocks meanwhile, and runs nothing but `body`. It is the caller's own turn: on a full queue too, and in order after a shutdown, whatever that
-    /// cancels. From inside the queue's own work, which it would wait for, it stops the program with a message.
+    /// Blocks meanwhile, and runs nothing but `body`. It is never refused and never dropped, and runs in order after a shutdown too,
+    /// whatever that cancels. From inside the queue's own work, which it would wait for, it stops the program with a message.
     @available(*, noasync, message: "use await run { }, or sync(timeout:)")
     @discardableResult
     public final func sync<R, E: Error>(_ body: () throws(E) -> R) throws(E) -> R {
         try core.sync(rank: core.ownRank, barrier: false, body)
     }
 
-    /// The same for a turn that can be refused: throws a ``WorkQueueError`` when it takes longer than `timeout` (nil: no limit; never early), inside
+    /// The same for a call that can be refused: throws a ``WorkQueueError`` when it takes longer than `timeout` (nil: no limit; never early), inside
     /// the queue's own work, when the bound refuses or drops it, and after a shutdown.
     @discardableResult
     public final func sync<R>(timeout: Duration?, priority: CommandPriority? = nil, _ body: () throws -> R) throws -> R {
@@ -131,14 +134,14 @@ public class WorkQueueBase: @unchecked Sendable {
 
     /// Suspends the task until it is its turn, runs `body` on a worker as a part of the task, and returns what it returns.
     ///
-    /// `body` sees the task-local values, the priority and the cancellation of the task. It is the caller's own turn, which a full queue takes as well,
-    /// and which neither a cancellation nor a shutdown takes away; use the form with a timeout for a turn that gives way.
+    /// `body` sees the task-local values, the priority and the cancellation of the task. The call is never refused and never dropped:
+    /// neither a cancellation nor a shutdown keeps `body` from running. The form with a timeout can be refused.
     @discardableResult
     public final func run<T: Sendable, E: Error>(_ body: @escaping @Sendable () throws(E) -> T) async throws(E) -> T {
         try await core.run(rank: core.ownRank, barrier: false, body)
     }
 
-    /// The same for a turn that gives way: throws a ``WorkQueueError`` when `body` has not begun after `timeout` (nil: no limit; never early), when the task is
+    /// The same for a call that can be refused: throws a ``WorkQueueError`` when `body` has not begun after `timeout` (nil: no limit; never early), when the task is
     /// cancelled before it has begun, when the bound refuses or drops it, and after a shutdown. For room in a full queue the task waits suspended.
     @discardableResult
     public final func run<T: Sendable>(
@@ -159,7 +162,7 @@ public class WorkQueueBase: @unchecked Sendable {
         if csk_workqueue_resume(core.queue) != 0 { fatalError("\(core.type) \(label): resume was called more often than suspend") }
     }
 
-    /// Waits until everything that was accepted before has ended. Blocks the thread.
+    /// Waits until everything that was accepted before has ended. Blocks the thread; in a task use the form that is awaited.
     ///
     /// - Throws: ``WorkQueueError/timedOut`` after `timeout` (nil: no limit; never early); ``WorkQueueError/wouldDeadlock`` inside the queue's own work.
     public final func drain(timeout: Duration?) throws(WorkQueueError) {
@@ -168,8 +171,13 @@ public class WorkQueueBase: @unchecked Sendable {
 
     /// The same without a limit. Inside the queue's own work it stops the program with a message.
     ///
-    /// In a function that suspends, `drain()` is the other form, which has to be awaited. In top-level code the compiler chooses among overloads as in
-    /// a function that can't: `await queue.drain()` is this form there, unless its result is used, as in `let hasEnded: Bool = await queue.drain()`.
+    /// In a function that suspends, `drain()` is the other form, which has to be awaited. In two places the compiler takes this one, and it
+    /// blocks without a warning:
+    ///
+    /// - in a closure with no other `await`: `Task { queue.drain() }` ties up a thread of the cooperative pool. Write
+    ///   `Task { await queue.drain() }`.
+    /// - in top-level code, even with `await`: there the compiler chooses among overloads as in a function that can't suspend. Use the
+    ///   result, as in `let hasEnded: Bool = await queue.drain()`.
     public final func drain() {
         do { try core.drain(timeout: nil) } catch { core.stop(EDEADLK, "drain") }
     }
@@ -193,7 +201,8 @@ public class WorkQueueBase: @unchecked Sendable {
 
     /// Accepts nothing from now on; what was accepted still runs, and nothing can suspend the queue any more. Never blocks.
     ///
-    /// Jobs of actors and tasks, and callers of the forms of ``sync(_:)`` and ``run(_:)`` that can't throw, are accepted and run all the same.
+    /// Delayed work whose time has not come was not accepted yet: it does not run, and periodic work ends. Jobs of actors and tasks, and
+    /// callers of ``sync(_:)`` and ``run(_:)``, are never refused: they still run.
     ///
     /// - Parameter cancelsPending: what has not begun, but for those, is dropped instead; who waits for it gets ``WorkQueueError/cancelled``.
     public final func shutdown(cancelsPending: Bool = false) {
@@ -207,7 +216,8 @@ public class WorkQueueBase: @unchecked Sendable {
 
     /// Works that wait to begin, at some instant during the call.
     public final var waitingCount: Int { Int(csk_workqueue_waiting(core.queue)) }
-    /// Works that wait in a queue with a bound although there was no room for them, at some instant during the call: jobs of actors and tasks, and callers whose own turn it is.
+    /// By how much more waits than the bound allows, at some instant during the call: jobs of actors and tasks, for example, which are
+    /// never refused. 0 without a bound.
     public final var beyondBoundCount: Int { Int(csk_workqueue_beyond_bound(core.queue)) }
     /// Works that run, at some instant during the call.
     public final var runningCount: Int { Int(csk_workqueue_running(core.queue)) }

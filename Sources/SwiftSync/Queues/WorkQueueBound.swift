@@ -6,8 +6,9 @@ import CSyncKernel
 /// let lines = WorkQueue(label: "log", bound: .dropOldest(beyond: 10_000))
 /// ```
 ///
-/// What has begun does not count. Callers of `sync` and `run` in the forms that can't throw, and the jobs of actors and tasks, can't be refused: they come
-/// in whatever the bound, and ``WorkQueueBase/beyondBoundCount`` shows how many. Where that must not grow, use `run(timeout:)` and `sync(timeout:)`.
+/// What has begun does not count. Callers of `sync` and `run` without a timeout, and the jobs of actors and tasks, are never refused
+/// and never dropped. ``WorkQueueBase/beyondBoundCount`` tells how much waits beyond the bound. Where callers are many, use
+/// `run(timeout:)` and `sync(timeout:)`, which the bound can refuse.
 public struct WorkQueueBound: Sendable, Hashable {
     let capacity: UInt32
     let whenFull: Int32
@@ -21,10 +22,13 @@ public struct WorkQueueBound: Sendable, Hashable {
     }
 
     /// The caller waits for room: `async` blocks its thread, ``WorkQueueBase/asyncWaitingForRoom(priority:timeout:_:)`` and `run(timeout:)` suspend their task.
-    /// A blocking call from inside the queue's own work, which room waits for, is refused instead.
+    /// A blocking call from the queue's own work is refused instead: waiting there would deadlock.
     public static func wait(beyond capacity: Int) -> Self { Self(capacity, CSK_WORKQUEUE_WAIT) }
     /// The call returns false, with a report to ``SyncDiagnostics``.
     public static func refuse(beyond capacity: Int) -> Self { Self(capacity, CSK_WORKQUEUE_REFUSE) }
-    /// The work that has waited longest is dropped in its place: its closure is released without a call. Such a queue knows one priority only.
+    /// The work that has waited longest is dropped in its place: its closure is released without a call. Where all that waits can't be
+    /// dropped (jobs of actors and tasks, callers of `sync` and `run` without a timeout), the new work is refused instead.
+    ///
+    /// Such a queue has one priority, its own: work that names another is queued at the queue's.
     public static func dropOldest(beyond capacity: Int) -> Self { Self(capacity, CSK_WORKQUEUE_DROP_OLDEST) }
 }

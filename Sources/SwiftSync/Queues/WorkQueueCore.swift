@@ -109,7 +109,7 @@ struct WorkQueueCore: @unchecked Sendable {
         }
     }
 
-    /// The caller's own turn, which nothing takes away.
+    /// Never refused and never dropped.
     func sync<R, E: Error>(rank: Int64, barrier: Bool, _ body: () throws(E) -> R) throws(E) -> R {
         var result: Result<R, E>?
         let status = sync(csk_workqueue_sync_always, rank: rank, barrier: barrier, deadline: Deadline.never) {

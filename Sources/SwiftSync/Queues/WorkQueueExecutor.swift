@@ -1,9 +1,10 @@
 import CSyncKernel
 
-/// A job of an actor or a task on a queue. Jobs can be neither refused nor dropped, since their task would wait for ever: they are work of their own turn.
+/// A job of an actor or a task on a queue. Jobs are never refused and never dropped, since their task would wait for ever.
 ///
-/// The job runs as what it came as: an actor's job isolated to the queue and nothing else, a task's job on the executor that the task prefers and isolated
-/// to nothing. Where the runtime is told anything else, code that is where it belongs goes into the queue a second time, behind what came meanwhile.
+/// The job runs as what it came as: an actor's job isolated to the queue and nothing else, a task's job on the executor
+/// that the task prefers and isolated to nothing. Where the runtime is told anything else, code that is where it belongs
+/// goes into the queue a second time, behind what came meanwhile.
 struct QueuedJob {
     enum Kind { case ofActor, ofTask }
 

@@ -21,8 +21,8 @@ class AnyDictionaryEntry {
     class func destroy(_ place: UnsafeMutableRawPointer) { fatalError("each type of entries ends its own") }
 }
 
-/// The layout of a ``SnapshotDictionary``'s entries: the table's part, then the pair; one piece of memory, which nobody counts references
-/// to. It has no instances.
+/// The layout of a ``SnapshotDictionary``'s entries: the table's part, then the pair; one piece of memory, which nobody
+/// counts references to. It has no instances.
 @usableFromInline
 final class DictionaryEntry<Key, Value>: AnyDictionaryEntry {
     @usableFromInline typealias Pair = DictionaryPair<Key, Value>
@@ -108,7 +108,8 @@ final class DictionaryBox<Key: Hashable, Value>: AnyDictionaryBox {
     @inlinable
     func hash(_ key: Key) -> UInt64 { hashing.hash(key) ?? UInt64(bitPattern: Int64(key.hashValue)) }
 
-    /// The entry with the key, inside a read section of the caller. Compares here rather than in the kernel, where the key has no type.
+    /// The entry with the key, inside a read section of the caller. Compares here rather than in the kernel, where the
+    /// key has no type.
     @inlinable
     func find(_ key: Key) -> Entry.Place? {
         var cursor = csk_rcu_map_cursor_t()

@@ -1,6 +1,7 @@
 import CSyncKernel
 
-/// A write that runs on a worker once it is its turn: one block of memory with what the kernel queues, and the closure behind it.
+/// A write that runs on a worker once it is its turn: one block of memory with what the kernel queues, and the closure
+/// behind it.
 ///
 /// It is nobody's object, so that neither queueing nor running it counts references: both parts move in and out.
 enum EnqueuedWrite {

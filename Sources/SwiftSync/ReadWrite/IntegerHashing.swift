@@ -1,7 +1,8 @@
 /// A hash for keys that are integers, several times faster than `Hasher`.
 ///
-/// Two random numbers, different for each dictionary, make it hard to find keys that share slots, as `Hasher`'s seed does; who sees
-/// times of many lookups could find out more than there. The two halves of a product are combined as in Wang Yi's wyhash.
+/// Two random numbers, different for each dictionary, make it hard to find keys that share slots, as `Hasher`'s seed
+/// does; who sees times of many lookups could find out more than there. The two halves of a product are combined as in
+/// Wang Yi's wyhash.
 @usableFromInline
 @frozen
 struct IntegerHashing {

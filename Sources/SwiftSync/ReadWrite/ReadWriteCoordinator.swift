@@ -10,16 +10,17 @@ public import CSyncKernel
 /// let count = coordinator.read { names.count }              // 2: what was written before is seen
 /// ```
 ///
-/// Arrival decides: a read submitted before a write runs before it, and a write submitted before a read runs before it, whichever threads
-/// they come from and in whichever form. Reads run on the calling thread, which they block while a write is before them; enqueued
-/// writes run on worker threads of the library. A thread may read again inside a read, however deep, even when a write
-/// has been queued in between.
+/// Arrival decides: a read submitted before a write runs before it, and a write submitted before a read runs before it,
+/// whichever threads they come from and in whichever form. Reads run on the calling thread, which they block while a
+/// write is before them; enqueued writes run on worker threads of the library. A thread may read again inside a read,
+/// however deep, even when a write has been queued in between.
 ///
-/// Writing inside a read, and anything inside a write, of the same coordinator and thread would wait for itself: where the call can throw it throws
-/// ``ReadWriteError/wouldDeadlock``, else the program stops with a message. (Enqueueing a write is always possible.)
+/// Writing inside a read, and anything inside a write, of the same coordinator and thread would wait for itself: where
+/// the call can throw it throws ``ReadWriteError/wouldDeadlock``, else the program stops with a message. (Enqueueing a
+/// write is always possible.)
 ///
-/// A coordinator may go away while writes wait: they run all the same. Uncontended reads cost two locked instructions and no allocation. Not for
-/// signal handlers.
+/// A coordinator may go away while writes wait: they run all the same. Uncontended reads cost two locked instructions
+/// and no allocation. Not for signal handlers.
 public final class ReadWriteCoordinator: @unchecked Sendable {
     @usableFromInline
     let box: ReadWriteBox<Void>
@@ -39,7 +40,8 @@ public final class ReadWriteCoordinator: @unchecked Sendable {
 
     /// Runs `body` together with other reads, after every write that was submitted before, and returns what it returns.
     ///
-    /// Blocks the thread while it waits. What `body` throws is rethrown. Inside a write of the same thread it stops the program with a message.
+    /// Blocks the thread while it waits. What `body` throws is rethrown. Inside a write of the same thread it stops the
+    /// program with a message.
     @inlinable
     public func read<R>(_ body: () throws -> R) rethrows -> R {
         let status = csk_rwlock_rdlock(box.lock)
@@ -48,8 +50,9 @@ public final class ReadWriteCoordinator: @unchecked Sendable {
         return try body()
     }
 
-    /// The same, but throws where it can't be: ``ReadWriteError/timedOut`` when that takes longer than `timeout` (nil: no limit; zero
-    /// or less tries once; never early), ``ReadWriteError/wouldDeadlock`` inside a write of the same thread.
+    /// The same, but throws where it can't be: ``ReadWriteError/timedOut`` when that takes longer than `timeout` (nil:
+    /// no limit; zero or less tries once; never early), ``ReadWriteError/wouldDeadlock`` inside a write of the same
+    /// thread.
     @inlinable
     public func read<R>(timeout: Duration?, _ body: () throws -> R) throws -> R {
         let status = csk_rwlock_timedrdlock(box.lock, deadline(after: timeout))
@@ -62,10 +65,12 @@ public final class ReadWriteCoordinator: @unchecked Sendable {
 
     /// Runs `body` alone on a worker thread, after everything that was submitted before, and returns at once.
     ///
-    /// Never blocks; may be called from anywhere, also inside reads and writes. One allocation beyond the closure's own. `body` may block; there
-    /// are 2048 workers at most in a process, so no more writes than that may wait at once for what only later ones bring about.
+    /// Never blocks; may be called from anywhere, also inside reads and writes. One allocation beyond the closure's
+    /// own. `body` may block; there are 2048 workers at most in a process, so no more writes than that may wait at once
+    /// for what only later ones bring about.
     ///
-    /// - Returns: false, with a report to ``SyncDiagnostics``, if the system gave no thread to run it on; then it will not run.
+    /// - Returns: false, with a report to ``SyncDiagnostics``, if the system gave no thread to run it on; then it will
+    ///   not run.
     @preconcurrency
     @discardableResult
     public func enqueueWrite(_ body: @escaping @Sendable () -> Void) -> Bool {
@@ -88,9 +93,11 @@ public final class ReadWriteCoordinator: @unchecked Sendable {
         return false
     }
 
-    /// Runs `body` alone on the calling thread, after everything that was submitted before, and returns what it returns.
+    /// Runs `body` alone on the calling thread, after everything that was submitted before, and returns what it
+    /// returns.
     ///
-    /// Blocks the thread while it waits. What `body` throws is rethrown. Inside a section of the same thread it stops the program with a message.
+    /// Blocks the thread while it waits. What `body` throws is rethrown. Inside a section of the same thread it stops
+    /// the program with a message.
     @inlinable
     public func blockingWrite<R>(_ body: () throws -> R) rethrows -> R {
         let status = csk_rwlock_wrlock(box.lock)
@@ -99,8 +106,9 @@ public final class ReadWriteCoordinator: @unchecked Sendable {
         return try body()
     }
 
-    /// The same, but throws where it can't be: ``ReadWriteError/timedOut`` when that takes longer than `timeout` (nil: no limit; zero
-    /// or less tries once; never early), ``ReadWriteError/wouldDeadlock`` inside a section of the same thread.
+    /// The same, but throws where it can't be: ``ReadWriteError/timedOut`` when that takes longer than `timeout` (nil:
+    /// no limit; zero or less tries once; never early), ``ReadWriteError/wouldDeadlock`` inside a section of the same
+    /// thread.
     @inlinable
     public func blockingWrite<R>(timeout: Duration?, _ body: () throws -> R) throws -> R {
         let status = csk_rwlock_timedwrlock(box.lock, deadline(after: timeout))
@@ -111,7 +119,8 @@ public final class ReadWriteCoordinator: @unchecked Sendable {
 
     /// Waits until everything that was submitted before has run.
     ///
-    /// Blocks the thread; ``Suspending/drain(timeout:)`` suspends a task instead. Inside a section of the same thread it stops the program with a message.
+    /// Blocks the thread; ``Suspending/drain(timeout:)`` suspends a task instead. Inside a section of the same thread
+    /// it stops the program with a message.
     @available(*, noasync, message: "try await suspending.drain()")
     public func drain() {
         let status = csk_rwlock_wrlock(box.lock)
@@ -119,8 +128,8 @@ public final class ReadWriteCoordinator: @unchecked Sendable {
         csk_rwlock_unlock(box.lock)
     }
 
-    /// The same, but throws where it can't be: ``ReadWriteError/timedOut`` when that takes longer than `timeout` (nil: no limit; never early),
-    /// ``ReadWriteError/wouldDeadlock`` inside a section of the same thread.
+    /// The same, but throws where it can't be: ``ReadWriteError/timedOut`` when that takes longer than `timeout` (nil:
+    /// no limit; never early), ``ReadWriteError/wouldDeadlock`` inside a section of the same thread.
     public func drain(timeout: Duration?) throws(ReadWriteError) {
         let status = csk_rwlock_timedwrlock(box.lock, deadline(after: timeout))
         if status != 0 { throw ReadWriteError(status: status) }

@@ -4,8 +4,8 @@ import CSyncKernel
 public enum ReadWriteError: Error, Hashable, Sendable {
     /// The timeout passed first.
     case timedOut
-    /// Entering would wait for the calling thread itself, or for a reader that waits for the same: a write inside a read, anything inside
-    /// a write, a second reader that wants to upgrade.
+    /// Entering would wait for the calling thread itself, or for a reader that waits for the same: a write inside a
+    /// read, anything inside a write, a second reader that wants to upgrade.
     case wouldDeadlock
     /// The task was cancelled first.
     case cancelled

@@ -8,9 +8,10 @@ public import CSyncKernel
 /// routes.withWriteLock { $0["/about"] = "about" }
 /// ```
 ///
-/// Waiters stand in the order of their arrival, readers behind a waiting writer too, so neither side starves; readers next to each
-/// other enter together. A thread may read again inside a read, however deep. Locking blocks the calling thread: from async
-/// code use it for short sections only; the closures can't suspend. Copies share the value. Not for signal handlers.
+/// Waiters stand in the order of their arrival, readers behind a waiting writer too, so neither side starves; readers
+/// next to each other enter together. A thread may read again inside a read, however deep. Locking blocks the calling
+/// thread: from async code use it for short sections only; the closures can't suspend. Copies share the value. Not for
+/// signal handlers.
 ///
 /// For data that is read far more often than changed, see also ``Snapshot``, whose readers never wait.
 @frozen
@@ -22,10 +23,10 @@ public struct ReadWriteLock<Value: ~Copyable & Sendable>: @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - value: what is protected, sent in.
-    ///   - policy: ``GatePolicy/strict`` hands the lock from one to the next, and nobody ever passes anybody. Otherwise those who come while
-    ///     a waiter wakes up may pass it, once: faster when many threads contend.
-    ///   - readerBias: readers enter without touching what they share, in a fraction of the time, and a writer first takes that
-    ///     right away, which takes some 10 µs. For values that are read 1000 times as often as written.
+    ///   - policy: ``GatePolicy/strict`` hands the lock from one to the next, and nobody ever passes anybody. Otherwise
+    ///     those who come while a waiter wakes up may pass it, once: faster when many threads contend.
+    ///   - readerBias: readers enter without touching what they share, in a fraction of the time, and a writer first
+    ///     takes that right away, which takes some 10 µs. For values that are read 1000 times as often as written.
     @inlinable
     public init(_ value: consuming sending Value, policy: GatePolicy = .fast, readerBias: Bool = false) {
         let kernelPolicy = policy == .strict ? CSK_RWLOCK_STRICT : CSK_RWLOCK_FAST
@@ -36,8 +37,8 @@ public struct ReadWriteLock<Value: ~Copyable & Sendable>: @unchecked Sendable {
 
     /// Runs `body` with the value, together with other readers, waiting for as long as it takes.
     ///
-    /// Blocks the thread while it waits. Returns what `body` returns, and throws what it throws. Inside a write of the same thread it
-    /// stops the program with a message.
+    /// Blocks the thread while it waits. Returns what `body` returns, and throws what it throws. Inside a write of the
+    /// same thread it stops the program with a message.
     @inlinable
     public borrowing func withReadLock<Result: ~Copyable, Failure: Error>(
         _ body: (borrowing Value) throws(Failure) -> Result
@@ -58,7 +59,8 @@ public struct ReadWriteLock<Value: ~Copyable & Sendable>: @unchecked Sendable {
         return try body(box.value.pointee)
     }
 
-    /// Runs `body` with the value unless entering takes longer than `timeout`: nil then. Zero or less tries once; never early.
+    /// Runs `body` with the value unless entering takes longer than `timeout`: nil then. Zero or less tries once; never
+    /// early.
     ///
     /// Blocks the thread while it waits. Inside a write of the same thread it stops the program with a message.
     @inlinable
@@ -79,8 +81,8 @@ public struct ReadWriteLock<Value: ~Copyable & Sendable>: @unchecked Sendable {
 
     /// Runs `body` with the value while no other thread reads or writes it, waiting for as long as it takes.
     ///
-    /// Blocks the thread while it waits. Returns what `body` returns, and throws what it throws. Inside a section of the same thread it
-    /// stops the program with a message.
+    /// Blocks the thread while it waits. Returns what `body` returns, and throws what it throws. Inside a section of
+    /// the same thread it stops the program with a message.
     @inlinable
     public borrowing func withWriteLock<Result: ~Copyable, Failure: Error>(
         _ body: (inout Value) throws(Failure) -> Result
@@ -101,7 +103,8 @@ public struct ReadWriteLock<Value: ~Copyable & Sendable>: @unchecked Sendable {
         return try body(&box.value.pointee)
     }
 
-    /// Runs `body` with the value unless entering takes longer than `timeout`: nil then. Zero or less tries once; never early.
+    /// Runs `body` with the value unless entering takes longer than `timeout`: nil then. Zero or less tries once; never
+    /// early.
     ///
     /// Blocks the thread while it waits. Inside a section of the same thread it stops the program with a message.
     @inlinable
@@ -118,9 +121,11 @@ public struct ReadWriteLock<Value: ~Copyable & Sendable>: @unchecked Sendable {
         return try body(&box.value.pointee)
     }
 
-    /// Runs `write` alone, and then `read` together with other readers, without a moment in between in which another writer could enter.
+    /// Runs `write` alone, and then `read` together with other readers, without a moment in between in which another
+    /// writer could enter.
     ///
-    /// What `write` returns is handed to `read`. Blocks and stops as ``withWriteLock(_:)`` does. What either throws is rethrown.
+    /// What `write` returns is handed to `read`. Blocks and stops as ``withWriteLock(_:)`` does. What either throws is
+    /// rethrown.
     ///
     /// ```swift
     /// let total = totals.withWriteLock { $0.add(order) } thenRead: { totals, _ in totals.sum() }
@@ -154,12 +159,13 @@ public struct ReadWriteLock<Value: ~Copyable & Sendable>: @unchecked Sendable {
 
         /// Runs `body` alone once the other readers have left; then the thread reads on.
         ///
-        /// Nobody has changed the value since this thread began to read. Blocks the thread for `timeout` at most, without one for as long as
-        /// it takes. On any error `body` has not run (unless it threw itself), and the thread reads on.
+        /// Nobody has changed the value since this thread began to read. Blocks the thread for `timeout` at most,
+        /// without one for as long as it takes. On any error `body` has not run (unless it threw itself), and the
+        /// thread reads on.
         ///
-        /// - Throws: ``ReadWriteError/timedOut``; ``ReadWriteError/wouldDeadlock`` when another reader waits to upgrade, when this thread has
-        ///   read more than once, or when (with reader bias) a writer waits for this reader already: leave the section, and write;
-        ///   and what `body` throws.
+        /// - Throws: ``ReadWriteError/timedOut``; ``ReadWriteError/wouldDeadlock`` when another reader waits to
+        ///   upgrade, when this thread has read more than once, or when (with reader bias) a writer waits for this
+        ///   reader already: leave the section, and write; and what `body` throws.
         @inlinable
         public borrowing func callAsFunction<Result: ~Copyable>(
             timeout: Duration? = nil, _ body: (inout Value) throws -> Result
@@ -193,9 +199,10 @@ extension ReadWriteLock {
     /// }
     /// ```
     ///
-    /// The value that `body` is given stays what it was before an upgrade, so the first change of a collection copies it: where that is too
-    /// dear leave the section, and look again in ``withWriteLock(_:)``. Blocks as ``withReadLock(_:)-((Value)->Result)`` does. For values that
-    /// can be copied: what is borrowed from any other would be changed, or destroyed, under the reader's hands.
+    /// The value that `body` is given stays what it was before an upgrade, so the first change of a collection copies
+    /// it: where that is too dear leave the section, and look again in ``withWriteLock(_:)``. Blocks as
+    /// ``withReadLock(_:)-((Value)->Result)`` does. For values that can be copied: what is borrowed from any other
+    /// would be changed, or destroyed, under the reader's hands.
     ///
     /// - Throws: ``ReadWriteError/wouldDeadlock`` inside a write of the same thread, and what `body` throws.
     @inlinable

@@ -2,7 +2,8 @@ public import CSyncKernel
 
 /// A value that is read without a lock, and updated by publishing a changed copy.
 ///
-/// For what is read all the time and written now and then: configuration, routes, feature flags. Copies share the value.
+/// For what is read all the time and written now and then: configuration, routes, feature flags. Copies share the
+/// value.
 ///
 /// ```swift
 /// let routes = Snapshot(["/": "index"])
@@ -10,13 +11,14 @@ public import CSyncKernel
 /// routes.update { $0["/about"] = "about" }       // copies, changes the copy, publishes it
 /// ```
 ///
-/// A read sees one version of the value from beginning to end, whatever is published meanwhile, and delays the end of all versions that
-/// are replaced while it lasts: keep reads short, and don't wait in them. Updates run one after the other, so none is lost; they wait for
-/// each other, not for readers. Readers may update, also what they read.
+/// A read sees one version of the value from beginning to end, whatever is published meanwhile, and delays the end of
+/// all versions that are replaced while it lasts: keep reads short, and don't wait in them. Updates run one after the
+/// other, so none is lost; they wait for each other, not for readers. Readers may update, also what they read.
 ///
-/// A version that was replaced is released once the reads that may have seen it are over, usually 10 to 30 ms later, on a thread of
-/// the library's. The current version is released with the last copy of the snapshot, at once, on that thread. When 32 768 versions of all
-/// snapshots wait for their end, each further update waits for up to 10 ms, unless it is made inside a read.
+/// A version that was replaced is released once the reads that may have seen it are over, usually 10 to 30 ms later, on
+/// a thread of the library's. The current version is released with the last copy of the snapshot, at once, on that
+/// thread. When 32 768 versions of all snapshots wait for their end, each further update waits for up to 10 ms, unless
+/// it is made inside a read.
 ///
 /// Not for signal handlers. What a child of `fork` may do: see `rcu.h`.
 @frozen
@@ -32,8 +34,9 @@ public struct Snapshot<Value: ~Copyable & Sendable>: @unchecked Sendable {
 
     /// Runs `body` with the current value.
     ///
-    /// Never blocks, allocates or counts a reference, and costs about as much as a function call; the first read on a thread registers it.
-    /// Reads may be nested. `body` can't suspend: a read ends on the thread on which it began. What it throws is rethrown.
+    /// Never blocks, allocates or counts a reference, and costs about as much as a function call; the first read on a
+    /// thread registers it. Reads may be nested. `body` can't suspend: a read ends on the thread on which it began.
+    /// What it throws is rethrown.
     @inlinable
     public borrowing func read<Result: ~Copyable, Failure: Error>(
         _ body: (borrowing Value) throws(Failure) -> Result
@@ -45,8 +48,8 @@ public struct Snapshot<Value: ~Copyable & Sendable>: @unchecked Sendable {
 
     /// Publishes `value` instead of the current one.
     ///
-    /// Waits for updates in progress, not for readers. Calling it inside an update of the same snapshot stops the program with a
-    /// message. One allocation.
+    /// Waits for updates in progress, not for readers. Calling it inside an update of the same snapshot stops the
+    /// program with a message. One allocation.
     @inlinable
     public borrowing func store(_ value: consuming Value) {
         let status = box.store(.make(value))
@@ -55,8 +58,8 @@ public struct Snapshot<Value: ~Copyable & Sendable>: @unchecked Sendable {
 
     /// Publishes what `make` makes of the current value: ``update(_:)`` for values that can't be copied.
     ///
-    /// Waits for other updates, not for readers. When `make` throws nothing is published, and the error is rethrown. Calling
-    /// it inside an update of the same snapshot stops the program with a message.
+    /// Waits for other updates, not for readers. When `make` throws nothing is published, and the error is rethrown.
+    /// Calling it inside an update of the same snapshot stops the program with a message.
     @inlinable
     public borrowing func replace<Failure: Error>(_ make: (borrowing Value) throws(Failure) -> Value) throws(Failure) {
         box.beginUpdateOrStop()
@@ -78,9 +81,9 @@ extension Snapshot where Value: Copyable {
 
     /// Copies the current value, lets `body` change the copy, and publishes it. Returns what `body` returns.
     ///
-    /// Waits for other updates, not for readers, and returns before the old value is released. When `body` throws, nothing is
-    /// published, and the error is rethrown. Calling it inside an update of the same snapshot stops the program with a message;
-    /// ``update(timeout:_:)`` throws. One allocation, and what the value's own copy costs.
+    /// Waits for other updates, not for readers, and returns before the old value is released. When `body` throws,
+    /// nothing is published, and the error is rethrown. Calling it inside an update of the same snapshot stops the
+    /// program with a message; ``update(timeout:_:)`` throws. One allocation, and what the value's own copy costs.
     @inlinable
     @discardableResult
     public func update<Result: ~Copyable, Failure: Error>(
@@ -92,8 +95,8 @@ extension Snapshot where Value: Copyable {
 
     /// The same for at most `timeout` of waiting for other updates; a timeout of zero or less tries once.
     ///
-    /// Throws ``SnapshotError/timedOut`` when that was not enough, and ``SnapshotError/wouldDeadlock`` inside an update of the same
-    /// snapshot; `body` is not run then.
+    /// Throws ``SnapshotError/timedOut`` when that was not enough, and ``SnapshotError/wouldDeadlock`` inside an update
+    /// of the same snapshot; `body` is not run then.
     @inlinable
     @discardableResult
     public func update<Result: ~Copyable>(timeout: Duration, _ body: (inout Value) -> Result) throws(SnapshotError) -> Result {

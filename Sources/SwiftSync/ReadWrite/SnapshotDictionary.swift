@@ -12,13 +12,14 @@ public import CSyncKernel
 /// sessions.removeValue(forKey: 7)
 /// ```
 ///
-/// Each operation is one on its own: there is no moment at which the dictionary as a whole is held. A value that is computed from the
-/// former one is written by ``update(forKey:default:_:)``. Where several keys belong together, use ``PriorityMutex`` with a dictionary inside, or
-/// a ``Snapshot`` where copying it is cheap enough. Values are replaced, not changed in place.
+/// Each operation is one on its own: there is no moment at which the dictionary as a whole is held. A value that is
+/// computed from the former one is written by ``update(forKey:default:_:)``. Where several keys belong together, use
+/// ``PriorityMutex`` with a dictionary inside, or a ``Snapshot`` where copying it is cheap enough. Values are replaced,
+/// not changed in place.
 ///
-/// Writers wait neither for each other nor for readers. Entries that were replaced or removed are released once the reads that may have
-/// seen them are over, as versions of a ``Snapshot`` are, with the same limit; those that are left at the end of the last copy of the
-/// dictionary too. Keys are compared inside a read, with no lock held.
+/// Writers wait neither for each other nor for readers. Entries that were replaced or removed are released once the
+/// reads that may have seen them are over, as versions of a ``Snapshot`` are, with the same limit; those that are left
+/// at the end of the last copy of the dictionary too. Keys are compared inside a read, with no lock held.
 ///
 /// Not for signal handlers. What a child of `fork` may do: see `rcu.h`.
 @frozen
@@ -39,8 +40,8 @@ public struct SnapshotDictionary<Key: Hashable & Sendable, Value: Sendable>: @un
 
     /// Runs `body` with the value of `key`; nil when there is none.
     ///
-    /// Never blocks, allocates or counts a reference, and waits for nobody; O(1) on average. `body` can't suspend; what it throws is
-    /// rethrown. The value stays what it is until `body` has returned, also when it is removed meanwhile.
+    /// Never blocks, allocates or counts a reference, and waits for nobody; O(1) on average. `body` can't suspend; what
+    /// it throws is rethrown. The value stays what it is until `body` has returned, also when it is removed meanwhile.
     @inlinable
     public func read<Result, Failure: Error>(
         _ key: Key, _ body: (borrowing Value) throws(Failure) -> Result
@@ -53,19 +54,25 @@ public struct SnapshotDictionary<Key: Hashable & Sendable, Value: Sendable>: @un
 
     /// A copy of the value of `key`, or nil. Never blocks: ``read(_:_:)``, and a copy.
     ///
-    /// It only reads, since `dictionary[key]! += 1` would be two operations, between which another thread's write were lost:
-    /// ``update(forKey:default:_:)`` is one. ``updateValue(_:forKey:)`` sets, ``removeValue(forKey:)`` removes.
+    /// It only reads, since `dictionary[key]! += 1` would be two operations, between which another thread's write were
+    /// lost: ``update(forKey:default:_:)`` is one. ``updateValue(_:forKey:)`` sets, ``removeValue(forKey:)`` removes.
     @inlinable
     public subscript(key: Key) -> Value? { read(key) { $0 } }
 
-    /// Lets `body` change the value of `key`, or `value` where there is none, and keeps what it leaves: in one step, so that neither this change nor
-    /// another thread's is lost. Returns what `body` returns.
+    /// Lets `body` change the value of `key`, or `value` where there is none, and keeps what it leaves: in one step, so
+    /// that neither this change nor another thread's is lost. Returns what `body` returns.
     ///
-    /// Takes no lock. `body` changes a copy; where another thread has written the key meanwhile, it is run anew with the new value, so it should be
-    /// short and do nothing else. When it throws, nothing is changed, and the error is rethrown. `body` can't suspend; it may use the dictionary, but
-    /// not write this key.
+    /// Takes no lock. `body` changes a copy; where another thread has written the key meanwhile, it is run anew with
+    /// the new value, so it should be short and do nothing else. When it throws, nothing is changed, and the error is
+    /// rethrown.
     ///
-    /// One allocation for each run, and a copy of the value. Afterwards it waits as ``updateValue(_:forKey:)``. O(1) amortized.
+    /// `value` and `body` run inside a read: nothing that was replaced since then, of any snapshot or dictionary of the
+    /// process, is released before they have returned, and each write made meanwhile costs memory. So they must not
+    /// block, and must not wait for anything that waits for such a release. `body` can't suspend. It may read and write
+    /// snapshots and dictionaries, but not write this key: then it would be run anew for ever.
+    ///
+    /// One allocation for each run, and a copy of the value. Afterwards it waits as ``updateValue(_:forKey:)``. O(1)
+    /// amortized.
     @inlinable
     @discardableResult
     public func update<Result: ~Copyable, Failure: Error>(
@@ -78,22 +85,23 @@ public struct SnapshotDictionary<Key: Hashable & Sendable, Value: Sendable>: @un
 
     /// Gives `key` the value, and returns the former one, or nil where there was none.
     ///
-    /// One allocation. Never waits for readers or writers, but for room when too much waits to be released; see ``Snapshot``.
-    /// Readers find the one value or the other at every instant. O(1) amortized: a writer that finds the table full, or nearly empty,
-    /// moves the entries to another, while everybody else goes on.
+    /// One allocation. Never waits for readers or writers, but for room when too much waits to be released; see
+    /// ``Snapshot``. Readers find the one value or the other at every instant. O(1) amortized: a writer that finds the
+    /// table full, or nearly empty, moves the entries to another, while everybody else goes on.
     @inlinable
     @discardableResult
     public func updateValue(_ value: Value, forKey key: Key) -> Value? { box.replace(DictionaryEntry.make(key, value)) }
 
-    /// Gives `key` the value unless it has one, and returns the one that it had, which stays; nil where there was none. Of threads that do so
-    /// at once, one gets nil.
+    /// Gives `key` the value unless it has one, and returns the one that it had, which stays; nil where there was none.
+    /// Of threads that do so at once, one gets nil.
     ///
     /// One allocation. Never waits. O(1) on average.
     @inlinable
     @discardableResult
     public func insertValue(_ value: Value, forKey key: Key) -> Value? { box.insert(DictionaryEntry.make(key, value)) }
 
-    /// Removes `key`, and returns its value, or nil where there was none. Of threads that remove it at once, one gets the value.
+    /// Removes `key`, and returns its value, or nil where there was none. Of threads that remove it at once, one gets
+    /// the value.
     ///
     /// Waits as ``updateValue(_:forKey:)``. O(1) amortized.
     @inlinable
@@ -111,9 +119,9 @@ public struct SnapshotDictionary<Key: Hashable & Sendable, Value: Sendable>: @un
 
     /// Runs `body` for every key and its value, in no particular order.
     ///
-    /// Weakly consistent: a key that is there from the beginning to the end comes once, with one of the values that it has meanwhile; keys
-    /// that come or go meanwhile may come or not. It is one read, and delays releases for as long as it takes. Never blocks;
-    /// `body` can't suspend, and may read and write the dictionary.
+    /// Weakly consistent: a key that is there from the beginning to the end comes once, with one of the values that it
+    /// has meanwhile; keys that come or go meanwhile may come or not. It is one read, and delays releases for as long
+    /// as it takes. Never blocks; `body` can't suspend, and may read and write the dictionary.
     @inlinable
     public func forEach<Failure: Error>(_ body: (borrowing Key, borrowing Value) throws(Failure) -> Void) throws(Failure) {
         csk_rcu_read_lock()

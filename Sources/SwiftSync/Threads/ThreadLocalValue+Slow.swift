@@ -31,7 +31,8 @@ enum ThreadLocalSlots {
         let outer: UnsafeMutableRawPointer?
     }
 
-    /// Runs `make`, and gives what it returns; nil at once if it would run inside itself, or if what it makes can't be kept.
+    /// Runs `make`, and gives what it returns; nil at once if it would run inside itself, or if what it makes can't be
+    /// kept.
     static func instantiate<T>(_ slot: csk_tls_slot_t, _ make: () -> T?) -> T? {
         let outer = csk_tls_get(instantiations)
         var next = outer

@@ -11,20 +11,21 @@ public import CSyncKernel
 /// scratch.setValue(nil)               // the next value() makes a new one
 /// ```
 ///
-/// Instances with one ``fullKey`` share the values. Where the value under a key is of another type, and can't be cast to `T`, it reads as
-/// nil. A thread's values are released when it ends, those of the newest key first; what their `deinit`s set anew is released too.
-/// The end of the process releases nothing.
+/// Instances with one ``fullKey`` share the values. Where the value under a key is of another type, and can't be cast
+/// to `T`, it reads as nil. A thread's values are released when it ends, those of the newest key first; what their
+/// `deinit`s set anew is released too. The end of the process releases nothing.
 ///
-/// A thread's value is as good as a global variable of that thread: a task may go on another thread after an `await`, and
-/// finds other values there. Values that are not `Sendable` are reached through ``withValue(_:)``, which lets none of them out; for them the members that
-/// hand values out or take them in are a warning in language mode 6, and are there without one in mode 5.
+/// A thread's value is as good as a global variable of that thread: a task may go on another thread after an `await`,
+/// and finds other values there. Values that are not `Sendable` are reached through ``withValue(_:)``, which lets none
+/// of them out; for them the members that hand values out or take them in are a warning in language mode 6, and are
+/// there without one in mode 5.
 ///
-/// Reading and writing take no lock, never block on another thread, and look up no string: ``init(key:instantiator:)`` does that once, so
-/// keep the instance. Keys are never given back: use a bounded number of them. Not for signal handlers. After `fork` the child's
-/// thread has the values of the thread that forked.
+/// Reading and writing take no lock, never block on another thread, and look up no string: ``init(key:instantiator:)``
+/// does that once, so keep the instance. Keys are never given back: use a bounded number of them. Not for signal
+/// handlers. After `fork` the child's thread has the values of the thread that forked.
 ///
-/// Beside NIO's `ThreadSpecificVariable` in one run, reading takes 0.07 of the time for a number and 0.74 for a reference, which is
-/// retained; replacing takes 0.01 and 0.05.
+/// Beside NIO's `ThreadSpecificVariable` in one run, reading takes 0.07 of the time for a number and 0.74 for a
+/// reference, which is retained; replacing takes 0.01 and 0.05.
 @frozen
 public struct ThreadLocalValue<T>: Sendable {
     /// What makes a value for a thread that has none; nil makes none.
@@ -77,11 +78,13 @@ public struct ThreadLocalValue<T>: Sendable {
         type = ObjectIdentifier(T.self)
     }
 
-    /// Runs `body` with the calling thread's value, which it may use, change, replace, or take away by setting nil. Returns what `body` returns.
+    /// Runs `body` with the calling thread's value, which it may use, change, replace, or take away by setting nil.
+    /// Returns what `body` returns.
     ///
-    /// Without a value the instantiator is asked first, as by ``value()``; nil when it makes none. For every type, since nothing that is not `Sendable` gets
-    /// out. Inside `body` the thread has no value under this key: who asks for it gets a new one, which what `body` leaves replaces. What `body` throws
-    /// is rethrown, and what it has left by then is kept. `body` can't suspend.
+    /// Without a value the instantiator is asked first, as by ``value()``; nil when it makes none. For every type,
+    /// since nothing that is not `Sendable` gets out. Inside `body` the thread has no value under this key: who asks
+    /// for it gets a new one, which what `body` leaves replaces. What `body` throws is rethrown, and what it has left
+    /// by then is kept. `body` can't suspend.
     @inlinable
     public func withValue<Result: ~Copyable, Failure: Error>(
         _ body: (inout sending T?) throws(Failure) -> sending Result
@@ -116,7 +119,8 @@ public struct ThreadLocalValue<T>: Sendable {
         }
     }
 
-    /// The value, no longer in its place, so that nobody finds it there while it is changed, and an array is changed without a copy.
+    /// The value, no longer in its place, so that nobody finds it there while it is changed, and an array is changed
+    /// without a copy.
     @inlinable
     func take() -> T? {
         if let value = takeOwn() { return value }
@@ -147,11 +151,13 @@ public struct ThreadLocalValue<T>: Sendable {
 // MARK: - Values that may be handed out
 
 extension ThreadLocalValue where T: Sendable {
-    /// The calling thread's value. Without one it asks the instantiator, and keeps what that returns; a nil is not kept.
+    /// The calling thread's value. Without one it asks the instantiator, and keeps what that returns; a nil is not
+    /// kept.
     ///
-    /// The instantiator may set the value itself; what it returns replaces that. A `value()` of the same key on the same thread inside the
-    /// instantiator does not ask again, but gives what is set: nil at first. Once a thread has ended so far that nothing
-    /// can be kept any more, which only the `deinit`s of values that others set over and over at its end can see, this is nil.
+    /// The instantiator may set the value itself; what it returns replaces that. A `value()` of the same key on the
+    /// same thread inside the instantiator does not ask again, but gives what is set: nil at first. Once a thread has
+    /// ended so far that nothing can be kept any more, which only the `deinit`s of values that others set over and over
+    /// at its end can see, this is nil.
     @inlinable
     public func value() -> T? { find() }
 
@@ -183,8 +189,9 @@ extension ThreadLocalValue where T: Sendable {
 
 // MARK: - The same for values that are not Sendable
 
-// The compiler takes these only where `T` is not Sendable, and says something in language mode 6 only. With `@preconcurrency` on a requirement instead
-// it speaks in mode 5 too, of types that say themselves that they are not Sendable, like Foundation's NSString.
+// The compiler takes these only where `T` is not Sendable, and says something in language mode 6 only. With
+// `@preconcurrency` on a requirement instead it speaks in mode 5 too, of types that say themselves that they are not
+// Sendable, like Foundation's NSString.
 extension ThreadLocalValue {
     /// As for values that are `Sendable`. In language mode 6 a warning: what it returns could be sent elsewhere.
     @available(swift, deprecated: 6, message: "the value is not Sendable, and may be sent elsewhere; use withValue { }")

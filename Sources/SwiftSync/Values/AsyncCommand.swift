@@ -10,7 +10,8 @@ final class AsyncCommand<Value>: LaneCommand, @unchecked Sendable {
         case isSeenTo
     }
 
-    /// What the command does once it is its turn, or could not be. Runs on the queue; on success the gate is this thread's.
+    /// What the command does once it is its turn, or could not be. Runs on the queue; on success the gate is this
+    /// thread's.
     typealias Body = @Sendable (AsyncCommand, QueueSafeValueError?) -> Ending
 
     let box: ValueBox<Value>
@@ -34,8 +35,8 @@ final class AsyncCommand<Value>: LaneCommand, @unchecked Sendable {
         csk_gate_unlock(box.gate)
     }
 
-    /// Runs `access` with a `done` that ends the section together with the closure's own end. Whoever is second runs `end`, which
-    /// leaves, and is told whether it runs on the queue.
+    /// Runs `access` with a `done` that ends the section together with the closure's own end. Whoever is second runs
+    /// `end`, which leaves, and is told whether it runs on the queue.
     func leaveOnCompletion(
         _ access: (@escaping CommandCompletionClosure) -> Void, end: @escaping @Sendable (AsyncCommand, _ onQueue: Bool) -> Void
     ) -> Ending {

@@ -41,13 +41,15 @@ public struct AsyncSchedule<Value>: @unchecked Sendable {
 /// }
 /// ```
 ///
-/// None blocks the caller, and a command that waits occupies no thread; they may be called from anywhere but signal handlers.
-/// Failures reach the closure: `.timedOut` where the schedule has a timeout, `.valueContainerDeinited` once the value's owner is gone.
-/// With n that wait, a command is O(log n) amortized. Each costs two to four allocations and at most one dispatch.
+/// None blocks the caller, and a command that waits occupies no thread; they may be called from anywhere but signal
+/// handlers. Failures reach the closure: `.timedOut` where the schedule has a timeout, `.valueContainerDeinited` once
+/// the value's owner is gone. With n that wait, a command is O(log n) amortized. Each costs two to four allocations and
+/// at most one dispatch.
 ///
-/// Commands that are performed on one queue begin in order, always: by priority, then by arrival, among those that have not begun. If
-/// their queue has not begun the next one within 1 ms of its turn, waiters of other queues, of executors, and threads go first; it is
-/// next again as soon as its queue comes to it. Two `DispatchQueue` objects of one dispatch queue count as one.
+/// Commands that are performed on one queue begin in order, always: by priority, then by arrival, among those that have
+/// not begun. If their queue has not begun the next one within 1 ms of its turn, waiters of other queues, of executors,
+/// and threads go first; it is next again as soon as its queue comes to it. Two `DispatchQueue` objects of one dispatch
+/// queue count as one.
 @frozen
 public struct AsyncCommands<Value>: @unchecked Sendable {
     @usableFromInline let schedule: AsyncSchedule<Value>
@@ -75,8 +77,8 @@ extension AsyncCommands where Value: Sendable {
         }
     }
 
-    /// Runs `commandClosure` with the value, and holds it until the closure's second argument is called, from whatever thread.
-    /// On failure runs it with the error; there is nothing to complete then. Nil does nothing.
+    /// Runs `commandClosure` with the value, and holds it until the closure's second argument is called, from whatever
+    /// thread. On failure runs it with the error; there is nothing to complete then. Nil does nothing.
     @preconcurrency
     public func get(
         manualCompletion commandClosure: (@Sendable (Result<Value, QueueSafeValueError>, @escaping CommandCompletionClosure) -> Void)?
@@ -131,9 +133,10 @@ extension AsyncCommands where Value: Sendable {
         }
     }
 
-    /// Runs `accessClosure` on the value, holds the section until the closure's second argument is called, from whatever thread,
-    /// leaves it there, and runs `commandClosure`, on the queue, with what the value was then. `inout` access itself ends with the closure, and
-    /// so does its thread's hold: a sync command from there waits. A nil `accessClosure` completes at once.
+    /// Runs `accessClosure` on the value, holds the section until the closure's second argument is called, from
+    /// whatever thread, leaves it there, and runs `commandClosure`, on the queue, with what the value was then. `inout`
+    /// access itself ends with the closure, and so does its thread's hold: a sync command from there waits. A nil
+    /// `accessClosure` completes at once.
     @preconcurrency
     public func set(
         manualCompletion accessClosure: (@Sendable (inout Value, @escaping CommandCompletionClosure) -> Void)?,

@@ -1,7 +1,8 @@
 import CSyncKernel
 import Glibc
 
-/// A queue between threads: elements come out by priority, within one priority in the order they went in; who finds nothing waits.
+/// A queue between threads: elements come out by priority, within one priority in the order they went in; who finds
+/// nothing waits.
 ///
 /// ```swift
 /// let jobs = BlockingPriorityQueue<Job>(capacity: 64)
@@ -12,9 +13,9 @@ import Glibc
 /// while let job = jobs.pop() { job.run() }
 /// ```
 ///
-/// Threads that wait for elements are served in the order they came, and so are those that wait for room. All members may be called
-/// from any thread, but not from a signal handler; those that wait block their thread, so keep them out of async code. Elements
-/// that are inside when the queue goes away are released with it.
+/// Threads that wait for elements are served in the order they came, and so are those that wait for room. All members
+/// may be called from any thread, but not from a signal handler; those that wait block their thread, so keep them out
+/// of async code. Elements that are inside when the queue goes away are released with it.
 public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
     /// How many elements fit, or nil without a bound.
     public let capacity: Int?
@@ -58,7 +59,8 @@ public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
 
     /// Adds an element if there is room now. Never waits for room.
     ///
-    /// False when the queue is full, or closed, which ``SyncDiagnostics`` gets a report of; the element is released then.
+    /// False when the queue is full, or closed, which ``SyncDiagnostics`` gets a report of; the element is released
+    /// then.
     /// - Complexity: O(1).
     @inlinable
     public func tryPush(_ element: sending Element, priority: CommandPriority = .normal) -> Bool {
@@ -72,7 +74,8 @@ public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
 
     /// Adds an element; waits for room in a full queue, for at most `timeout`. Zero or less tries once.
     ///
-    /// - Throws: ``BlockingPriorityQueueError/timedOut``, or ``BlockingPriorityQueueError/closed``; the element is released then.
+    /// - Throws: ``BlockingPriorityQueueError/timedOut``, or ``BlockingPriorityQueueError/closed``; the element is
+    ///   released then.
     /// - Complexity: O(1).
     @inlinable
     public func push(
@@ -109,8 +112,8 @@ public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
         return status == 0 ? Item(link!).take() : nil
     }
 
-    /// Takes the first element in order if one can be had at once, else nil: also when there are no more elements than threads that
-    /// wait in `pop` and have been promised one. Never waits for one.
+    /// Takes the first element in order if one can be had at once, else nil: also when there are no more elements than
+    /// threads that wait in `pop` and have been promised one. Never waits for one.
     /// - Complexity: O(log n) amortized.
     @inlinable
     public func tryPop() -> sending Element? {
@@ -131,7 +134,8 @@ public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
 
     /// Refuses elements from now on, and wakes everybody who waits. What is inside can still be taken out.
     ///
-    /// Those who wait for room give up with the refusal; those who wait for elements get nil. Closing again does nothing.
+    /// Those who wait for room give up with the refusal; those who wait for elements get nil. Closing again does
+    /// nothing.
     public func close() {
         csk_pqueue_close(queue)
     }

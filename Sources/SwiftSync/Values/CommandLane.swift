@@ -2,11 +2,13 @@ import CSyncKernel
 import Dispatch
 import Synchronization
 
-/// The commands of one value that are performed on one queue or executor, from the first that waits until the last has ended.
+/// The commands of one value that are performed on one queue or executor, from the first that waits until the last has
+/// ended.
 ///
-/// The kernel keeps their order: what is dispatched to a queue is not a command, but "the next command of this lane". Whichever block comes
-/// first performs the command that is first at that moment. At most one block of a lane is on its way. Where the next in the
-/// gate's order belongs to the lane that leaves, its block goes on with that one, for at most ``commandsPerBlock`` commands.
+/// The kernel keeps their order: what is dispatched to a queue is not a command, but "the next command of this lane".
+/// Whichever block comes first performs the command that is first at that moment. At most one block of a lane is on its
+/// way. Where the next in the gate's order belongs to the lane that leaves, its block goes on with that one, for at
+/// most ``commandsPerBlock`` commands.
 final class CommandLane: @unchecked Sendable {
     let gate: UnsafeMutablePointer<csk_gate_t>
     /// What holds the gate.
@@ -61,7 +63,8 @@ final class CommandLane: @unchecked Sendable {
         dispatch { self.perform() }
     }
 
-    /// Performs the first command. True: the gate is the lane's once more, and its next command to be performed by the caller.
+    /// Performs the first command. True: the gate is the lane's once more, and its next command to be performed by the
+    /// caller.
     private func performFirst() -> Bool {
         var waiter: UnsafeMutablePointer<csk_gate_waiter_t>?
         guard csk_gate_begin(gate, kernelLane, &waiter) == 0 else { return false }

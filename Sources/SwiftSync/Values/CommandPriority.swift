@@ -5,8 +5,8 @@
 /// queue.push(job, priority: CommandPriority(rawValue: 17))
 /// ```
 ///
-/// Any 32-bit value is a priority; the named ones leave room between them. A plain value: nothing here blocks, and it may be
-/// used from anywhere.
+/// Any 32-bit value is a priority; the named ones leave room between them. A plain value: nothing here blocks, and it
+/// may be used from anywhere.
 @frozen
 public struct CommandPriority: RawRepresentable, Sendable, Hashable, Comparable {
     /// The value that is compared.
@@ -18,7 +18,8 @@ public struct CommandPriority: RawRepresentable, Sendable, Hashable, Comparable 
         self.rawValue = rawValue
     }
 
-    /// The priority that a task of `taskPriority` has among waiters: `.medium` gives ``normal``, `.high` ``high``, `.low` ``low``.
+    /// The priority that a task of `taskPriority` has among waiters: `.medium` gives ``normal``, `.high` ``high``,
+    /// `.low` ``low``.
     ///
     /// Task priorities one apart become priorities 256 apart, so that others fit between them.
     @inlinable

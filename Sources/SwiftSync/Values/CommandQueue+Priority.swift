@@ -24,7 +24,8 @@ extension CommandQueue {
 
         /// Between ``highest`` and ``lowest`` by `priority`, within one priority in the order they were appended.
         ///
-        /// Even `.priority(.highest)` stands behind every ``highest``, and `.priority(.lowest)` before every ``lowest``.
+        /// Even `.priority(.highest)` stands behind every ``highest``, and `.priority(.lowest)` before every
+        /// ``lowest``.
         @inlinable
         public static func priority(_ priority: CommandPriority) -> Self { Self(priority, place: CSK_PLACE_BACK) }
 

@@ -9,13 +9,14 @@ import CSyncKernel
 /// queue.perform()
 /// ```
 ///
-/// Every member may be called from any thread, and from inside a command, but not from a signal handler. Commands that never ran
-/// are released with the queue.
+/// Every member may be called from any thread, and from inside a command, but not from a signal handler. Commands that
+/// never ran are released with the queue.
 public final class CommandQueue: @unchecked Sendable {
     /// What a command is.
     public typealias Closure = @Sendable () -> Void
 
-    /// Held while a command runs. A performer enters at the lowest rank and `performNow` above all, so the gate decides who is next.
+    /// Held while a command runs. A performer enters at the lowest rank and `performNow` above all, so the gate decides
+    /// who is next.
     private let turn: UnsafeMutablePointer<csk_gate_t>
     private let pending = PendingCommands()
 
@@ -32,7 +33,8 @@ public final class CommandQueue: @unchecked Sendable {
 
     /// Puts a command into the queue. It runs when somebody performs.
     ///
-    /// Never waits for a command. A command that is running now is not overtaken, one that waits is, by a higher priority.
+    /// Never waits for a command. A command that is running now is not overtaken, one that waits is, by a higher
+    /// priority.
     /// - Complexity: O(1); the command's removal is O(log n) amortized.
     @preconcurrency
     public func append(priority: Priority, closure: @escaping Closure) {
@@ -41,9 +43,9 @@ public final class CommandQueue: @unchecked Sendable {
 
     /// Runs everything that is queued, in order, on the calling thread, and what is appended meanwhile.
     ///
-    /// When another thread is performing, or this is called from inside a command, it returns at once, and the active performer runs
-    /// what is queued. It does not recurse: commands that append and perform need no stack. Waits while `performNow` is running a
-    /// closure on another thread.
+    /// When another thread is performing, or this is called from inside a command, it returns at once, and the active
+    /// performer runs what is queued. It does not recurse: commands that append and perform need no stack. Waits while
+    /// `performNow` is running a closure on another thread.
     public func perform() {
         guard pending.beginPerforming(insideCommand: csk_gate_is_mine(turn)) else { return }
         withExtendedLifetime(self) {
@@ -53,8 +55,9 @@ public final class CommandQueue: @unchecked Sendable {
 
     /// Runs `closure` now, on the calling thread, before everything that waits in the queue, alone.
     ///
-    /// Blocks while a command runs on another thread, and while others that came here earlier have their turn. Inside a command of
-    /// this queue, `closure` runs inline. Don't call it from a command's thread for which that command waits, nor from async code.
+    /// Blocks while a command runs on another thread, and while others that came here earlier have their turn. Inside a
+    /// command of this queue, `closure` runs inline. Don't call it from a command's thread for which that command
+    /// waits, nor from async code.
     /// - Returns: what `closure` returns.
     /// - Throws: what `closure` throws; the queue goes on.
     @discardableResult

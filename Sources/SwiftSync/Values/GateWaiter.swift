@@ -3,8 +3,8 @@ import Dispatch
 
 /// Who waits at a gate by a ``GateWaiter``.
 protocol GateWaiterOwner: AnyObject, Sendable {
-    /// The gate is the owner's (0), or never will be. Called once for each acceptance, outside of all of the kernel's states: it may
-    /// block, and run and release whatever code of users.
+    /// The gate is the owner's (0), or never will be. Called once for each acceptance, outside of all of the kernel's
+    /// states: it may block, and run and release whatever code of users.
     func gateResolved(_ status: Int32)
 
     /// Where ``gateResolved(_:)`` is called: nil for the thread that resolved the waiter.
@@ -13,8 +13,8 @@ protocol GateWaiterOwner: AnyObject, Sendable {
 
 /// An asynchronous waiter at a gate, in memory of its own, which its owner frees.
 ///
-/// The kernel holds a reference to the owner from the moment that it accepts the waiter until it resolves it, or hands it to the queue
-/// on which it is performed.
+/// The kernel holds a reference to the owner from the moment that it accepts the waiter until it resolves it, or hands
+/// it to the queue on which it is performed.
 struct GateWaiter: @unchecked Sendable {
     /// `later` stands first: the kernel knows the memory by that address too.
     private struct Memory {
@@ -48,7 +48,8 @@ struct GateWaiter: @unchecked Sendable {
         if !csk_gate_call_later(later.pointer) { DispatchQueue.global().async { resolve(later.pointer) } }
     }
 
-    /// A queue gets the memory and no reference: the last one is then released there, and never on this thread, which may be the timers'.
+    /// A queue gets the memory and no reference: the last one is then released there, and never on this thread, which
+    /// may be the timers'.
     private static let resolve: @convention(c) (UnsafeMutablePointer<csk_gate_later_t>?) -> Void = { later in
         let memory = UnsafeMutableRawPointer(later!).assumingMemoryBound(to: Memory.self)
         let queue = memory.pointee.owner!.resolvingQueue
@@ -92,7 +93,8 @@ struct GateWaiter: @unchecked Sendable {
         accepted(owner) { csk_gate_close(gate, waiter, Self.resolved, memory) }
     }
 
-    /// Makes the calling thread the holder: false when the grant was lost meanwhile, or belongs to one that comes first.
+    /// Makes the calling thread the holder: false when the grant was lost meanwhile, or belongs to one that comes
+    /// first.
     func adopt(_ gate: UnsafeMutablePointer<csk_gate_t>) -> Bool {
         csk_gate_adopt(gate, waiter) == 0
     }

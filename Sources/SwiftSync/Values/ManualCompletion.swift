@@ -1,6 +1,7 @@
 import Synchronization
 
-/// A closure that tells a command with manual completion that its section may end. Call it exactly once, from any thread.
+/// A closure that tells a command with manual completion that its section may end. Call it exactly once, from any
+/// thread.
 ///
 /// ```swift
 /// let value = QueueSafeValue(value: 0)
@@ -10,12 +11,13 @@ import Synchronization
 /// }
 /// ```
 ///
-/// It never blocks. A second call does nothing and is reported to ``SyncDiagnostics``; so is the release of its last copy without a
-/// call, which completes the command. Where a command fails, the closure that comes with the failure does nothing.
+/// It never blocks. A second call does nothing and is reported to ``SyncDiagnostics``; so is the release of its last
+/// copy without a call, which completes the command. Where a command fails, the closure that comes with the failure
+/// does nothing.
 public typealias CommandCompletionClosure = @Sendable () -> Void
 
-/// Behind the `done` of a command: it counts once, and completes by itself when its last copy goes away without a call, so
-/// that nobody waits for ever. Either mistake is reported.
+/// Behind the `done` of a command: it counts once, and completes by itself when its last copy goes away without a call,
+/// so that nobody waits for ever. Either mistake is reported.
 final class ManualCompletion: Sendable {
     private let isComplete = Atomic(false)
     private let action: @Sendable () -> Void
@@ -56,8 +58,8 @@ final class ManualCompletion: Sendable {
     }
 }
 
-/// Two things must have happened before a section with manual completion ends: its closure, since `inout` access ends with that,
-/// and its completion. Whoever is second does what is left.
+/// Two things must have happened before a section with manual completion ends: its closure, since `inout` access ends
+/// with that, and its completion. Whoever is second does what is left.
 final class SectionEnd: Sendable {
     private let firstHasEnded = Atomic(false)
 

@@ -2,8 +2,8 @@ import CSyncKernel
 
 /// The commands of a ``CommandQueue`` that wait, in order, and whether somebody is performing them.
 ///
-/// Each command is one allocation: a heap node followed by the two words of its closure. The lock is held for changing links and
-/// flags only, never while a closure runs, is allocated or is released.
+/// Each command is one allocation: a heap node followed by the two words of its closure. The lock is held for changing
+/// links and flags only, never while a closure runs, is allocated or is released.
 final class PendingCommands: @unchecked Sendable {
     private struct Command {
         var node: csk_heap_node_t
@@ -16,7 +16,8 @@ final class PendingCommands: @unchecked Sendable {
         var nextTicket: Int64 = 0
         /// Some thread is in `perform` and has not seen the queue empty since.
         var isPerforming = false
-        /// `perform` was called inside a `performNow` that nobody was performing beside; its thread performs afterwards.
+        /// `perform` was called inside a `performNow` that nobody was performing beside; its thread performs
+        /// afterwards.
         var isPerformRequested = false
     }
 
@@ -63,7 +64,8 @@ final class PendingCommands: @unchecked Sendable {
         }
     }
 
-    /// The next command in order, or nil: then the caller performs no more. One decision, so that no append falls between.
+    /// The next command in order, or nil: then the caller performs no more. One decision, so that no append falls
+    /// between.
     func nextOrEndPerforming() -> CommandQueue.Closure? {
         let first = withLock { state in
             let first = pop()

@@ -1,8 +1,10 @@
 import Dispatch
 
-/// Which queue or executor commands are performed on, as a number that is one queue's or executor's alone while it exists.
+/// Which queue or executor commands are performed on, as a number that is one queue's or executor's alone while it
+/// exists.
 enum QueueIdentity {
-    /// Two `DispatchQueue` objects are one queue if what they wrap is: `DispatchQueue.global()` makes a new object at each call.
+    /// Two `DispatchQueue` objects are one queue if what they wrap is: `DispatchQueue.global()` makes a new object at
+    /// each call.
     static func of(_ queue: DispatchQueue) -> UInt {
         wrapsAtSecondWord ? wrapped(queue) : byLabel(queue)
     }
@@ -23,7 +25,8 @@ enum QueueIdentity {
         }
     }()
 
-    /// Where the property stands elsewhere: the system's own queues by their names, which nobody else's have; others by their objects.
+    /// Where the property stands elsewhere: the system's own queues by their names, which nobody else's have; others by
+    /// their objects.
     static func byLabel(_ queue: DispatchQueue) -> UInt {
         let label = queue.label
         guard label.hasPrefix("com.apple.") else { return UInt(bitPattern: ObjectIdentifier(queue)) }

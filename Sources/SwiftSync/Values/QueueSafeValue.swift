@@ -10,11 +10,11 @@ public import Dispatch
 /// let soon = hits.wait(timeout: .milliseconds(5)).highestPriority.get()      // .failure(.timedOut) after 5 ms
 /// ```
 ///
-/// Commands of all schedules wait in one order: `highestPriority` before everything that waits (the last one in front), then
-/// `.priority(_:)` from high to low and by arrival within one, then `lowestPriority` by arrival.
+/// Commands of all schedules wait in one order: `highestPriority` before everything that waits (the last one in front),
+/// then `.priority(_:)` from high to low and by arrival within one, then `lowestPriority` by arrival.
 ///
-/// A command issued by the thread that is inside a command on the same value gives `.failure(.wouldDeadlock)`. Commands hold the
-/// value's box, not its owner: once the owner is gone, those already accepted succeed, and later ones give
+/// A command issued by the thread that is inside a command on the same value gives `.failure(.wouldDeadlock)`. Commands
+/// hold the value's box, not its owner: once the owner is gone, those already accepted succeed, and later ones give
 /// `.failure(.valueContainerDeinited)`. An uncontended sync command costs one locked instruction and no allocation.
 public final class QueueSafeValue<Value>: @unchecked Sendable {
     @usableFromInline
@@ -23,15 +23,16 @@ public final class QueueSafeValue<Value>: @unchecked Sendable {
     /// Commands that block the calling thread until they are done, and run their closures on it.
     public let wait: SyncSchedule<Value>
 
-    /// Protects `value`. One allocation for value and lock; never blocks. See ``GatePolicy`` for `policy`; a command that
-    /// `bypassLimit` later ones have passed is next (0: never).
+    /// Protects `value`. One allocation for value and lock; never blocks. See ``GatePolicy`` for `policy`; a command
+    /// that `bypassLimit` later ones have overtaken goes next (0: strict priority).
     @inlinable
     public init(value: sending Value, policy: GatePolicy = .fast, bypassLimit: UInt32 = 0) {
         box = .make(value, policy, bypassLimit)
         wait = SyncSchedule(box: box, timeout: nil)
     }
 
-    /// With another time than 1 ms for a queue or executor to begin what was granted: for tests of order on a busy machine.
+    /// With another time than 1 ms for a queue or executor to begin what was granted: for tests of order on a busy
+    /// machine.
     package init(value: sending Value, graceMicroseconds: UInt32, bypassLimit: UInt32 = 0) {
         box = .make(value, .fast, bypassLimit, graceMicroseconds: graceMicroseconds)
         wait = SyncSchedule(box: box, timeout: nil)
@@ -63,7 +64,8 @@ public final class QueueSafeValue<Value>: @unchecked Sendable {
         AsyncSchedule(box: box, queue: .global(qos: qos), timeout: timeout)
     }
 
-    /// Commands that suspend the calling task until they are done. Cancelling a task that waits gives `.failure(.cancelled)`.
+    /// Commands that suspend the calling task until they are done. Cancelling a task that waits gives
+    /// `.failure(.cancelled)`.
     ///
     /// Without a named priority they wait at the task's.
     @inlinable

@@ -27,11 +27,11 @@ final class SuspendedWaiter<Value>: TaskWait, GateWaiterOwner, @unchecked Sendab
 
     /// Waits for the gate and makes the calling thread its holder: 0, or an errno value.
     ///
-    /// A grant that the task's executor did not begin in time, or that belongs to a command of that executor which comes before this one,
-    /// is waited for again under the same ticket.
+    /// A grant that the task's executor did not begin in time, or that belongs to a command of that executor which
+    /// comes before this one, is waited for again under the same ticket.
     ///
-    /// The waits must be isolated as the caller is: were they not, the waiter would be adopted elsewhere, and the way back to the
-    /// caller's actor could change to a thread that does not hold the gate.
+    /// The waits must be isolated as the caller is: were they not, the waiter would be adopted elsewhere, and the way
+    /// back to the caller's actor could change to a thread that does not hold the gate.
     func acquire(rank: Int64, deadline: Int64, isolation: isolated (any Actor)?) async -> Int32 {
         var status = await wait(isolation: isolation) {
             waiter.lock(box.gate, rank: rank, deadline: deadline, lane: lane.kernelLane, owner: self)

@@ -1,6 +1,7 @@
 import CSyncKernel
 
-/// Commands that suspend the calling task until they are done. Their closures are synchronous and run on the task's own executor.
+/// Commands that suspend the calling task until they are done. Their closures are synchronous and run on the task's own
+/// executor.
 ///
 /// ```swift
 /// let value = QueueSafeValue(value: 1)
@@ -8,8 +9,9 @@ import CSyncKernel
 /// let result = await value.suspending(timeout: .milliseconds(5)).get()    // .failure(.timedOut) after 5 ms
 /// ```
 ///
-/// They never block a thread for a turn that is not theirs. A task that is cancelled while it waits leaves the queue with
-/// `.failure(.cancelled)`; one that is cancelled once it is its turn completes. Uncontended they neither suspend nor allocate.
+/// They never block a thread for a turn that is not theirs. A task that is cancelled while it waits leaves the queue
+/// with `.failure(.cancelled)`; one that is cancelled once it is its turn completes. Uncontended they neither suspend
+/// nor allocate.
 @frozen
 public struct SuspendingCommands<Value>: @unchecked Sendable {
     @usableFromInline let box: ValueBox<Value>
@@ -60,7 +62,8 @@ extension SuspendingCommands where Value: Sendable {
         await map(isolation: isolation) { $0 }
     }
 
-    /// Runs `commandClosure` with the value, and holds it meanwhile. On failure runs it with the error, holding nothing.
+    /// Runs `commandClosure` with the value, and holds it meanwhile. On failure runs it with the error, holding
+    /// nothing.
     public func get(
         isolation: isolated (any Actor)? = #isolation,
         completion commandClosure: (Result<Value, QueueSafeValueError>) -> Void
@@ -70,7 +73,8 @@ extension SuspendingCommands where Value: Sendable {
         leave()
     }
 
-    /// Runs `commandClosure` with the value, and holds it until the closure's second argument is called; then the task goes on.
+    /// Runs `commandClosure` with the value, and holds it until the closure's second argument is called; then the task
+    /// goes on.
     public func get(
         isolation: isolated (any Actor)? = #isolation,
         manualCompletion commandClosure: (Result<Value, QueueSafeValueError>, @escaping CommandCompletionClosure) -> Void
@@ -104,8 +108,9 @@ extension SuspendingCommands where Value: Sendable {
         return .success(updated)
     }
 
-    /// Runs `accessClosure` on the value and holds the section until the closure's second argument is called, from whatever
-    /// thread; returns what the value is then. `inout` access itself ends with the closure. Not run on failure.
+    /// Runs `accessClosure` on the value and holds the section until the closure's second argument is called, from
+    /// whatever thread; returns what the value is then. `inout` access itself ends with the closure. Not run on
+    /// failure.
     @discardableResult
     public func set(
         isolation: isolated (any Actor)? = #isolation,

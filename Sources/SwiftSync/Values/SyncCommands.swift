@@ -11,8 +11,8 @@ import Dispatch
 ///
 /// Choosing a priority never blocks, and a schedule may be kept and used from any thread.
 ///
-/// The named ones are stored, so that the value's own schedule is read in place: a computed one would retain and release the box
-/// at each command, which costs as much as the lock.
+/// The named ones are stored, so that the value's own schedule is read in place: a computed one would retain and
+/// release the box at each command, which costs as much as the lock.
 @frozen
 public struct SyncSchedule<Value>: @unchecked Sendable {
     /// After everything that waits.
@@ -40,11 +40,12 @@ public struct SyncSchedule<Value>: @unchecked Sendable {
 /// let count = value.wait.lowestPriority.map { $0.count }          // .success(2)
 /// ```
 ///
-/// Each may block for as long as others are inside or stand before it, so from async code use ``QueueSafeValue/suspending``; none
-/// is for signal handlers. Uncontended a command costs one locked instruction; with n that wait, waiting is O(log n) amortized.
+/// Each may block for as long as others are inside or stand before it, so from async code use
+/// ``QueueSafeValue/suspending``; none is for signal handlers. Uncontended a command costs one locked instruction; with
+/// n that wait, waiting is O(log n) amortized.
 ///
-/// Failures: `.timedOut` where the schedule has a timeout, `.valueContainerDeinited` once the value's owner is gone. A command from
-/// inside a command on the same value, by the same thread, fails with `.wouldDeadlock`.
+/// Failures: `.timedOut` where the schedule has a timeout, `.valueContainerDeinited` once the value's owner is gone. A
+/// command from inside a command on the same value, by the same thread, fails with `.wouldDeadlock`.
 @frozen
 public struct SyncCommands<Value>: @unchecked Sendable {
     @usableFromInline let box: ValueBox<Value>
@@ -68,7 +69,8 @@ extension SyncCommands where Value: Sendable {
         return .success(box.value.pointee)
     }
 
-    /// Runs `commandClosure` with the value, and holds it meanwhile. On failure runs it with the error, holding nothing.
+    /// Runs `commandClosure` with the value, and holds it meanwhile. On failure runs it with the error, holding
+    /// nothing.
     @inlinable
     public func get(completion commandClosure: (Result<Value, QueueSafeValueError>) -> Void) {
         if !csk_gate_enter_fast(box.gate), let error = enterSlowly() { return commandClosure(.failure(error)) }
@@ -82,8 +84,8 @@ extension SyncCommands where Value: Sendable {
         if let commandClosure { get(completion: commandClosure) }
     }
 
-    /// Runs `commandClosure` with the value, holds it until the closure's second argument is called, from whatever thread, and
-    /// then returns. On failure runs it with the error; there is nothing to complete then.
+    /// Runs `commandClosure` with the value, holds it until the closure's second argument is called, from whatever
+    /// thread, and then returns. On failure runs it with the error; there is nothing to complete then.
     public func get(manualCompletion commandClosure: (Result<Value, QueueSafeValueError>, @escaping CommandCompletionClosure) -> Void) {
         if !csk_gate_enter_fast(box.gate), let error = enterSlowly() { return commandClosure(.failure(error), {}) }
         defer { csk_gate_unlock(box.gate) }
@@ -122,8 +124,9 @@ extension SyncCommands where Value: Sendable {
         if let accessClosure { set(completion: accessClosure) } else { get() }
     }
 
-    /// Runs `accessClosure` on the value, holds the section until the closure's second argument is called, from whatever thread,
-    /// and then returns what the value is. `inout` access itself ends with the closure. Not run on failure.
+    /// Runs `accessClosure` on the value, holds the section until the closure's second argument is called, from
+    /// whatever thread, and then returns what the value is. `inout` access itself ends with the closure. Not run on
+    /// failure.
     @discardableResult
     public func set(
         manualCompletion accessClosure: (inout Value, @escaping CommandCompletionClosure) -> Void

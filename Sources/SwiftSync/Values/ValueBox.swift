@@ -21,8 +21,9 @@ extension QueueSafeValueError {
     }
 }
 
-/// The gate and the value of a ``QueueSafeValue``. Its commands hold it; its owner closes it, which destroys the value behind the
-/// last command that was accepted. A closed gate stays held for good, so no command can reach the place where the value was.
+/// The gate and the value of a ``QueueSafeValue``. Its commands hold it; its owner closes it, which destroys the value
+/// behind the last command that was accepted. A closed gate stays held for good, so no command can reach the place
+/// where the value was.
 @usableFromInline
 final class ValueBox<Value>: GateBox<Value> {
     @inlinable
@@ -35,8 +36,8 @@ final class ValueBox<Value>: GateBox<Value> {
         return box
     }
 
-    /// Refuses new commands, and destroys the value once those accepted have ended, on the thread that ends the last one,
-    /// or on a global queue if that is the timers'. Never blocks.
+    /// Refuses new commands, and destroys the value once those accepted have ended, on the thread that ends the last
+    /// one, or on a global queue if that is the timers'. Never blocks.
     @usableFromInline
     func close() {
         let status = ClosingWaiter(self).close()

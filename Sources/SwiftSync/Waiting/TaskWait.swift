@@ -1,14 +1,17 @@
 import CSyncKernel
 import Synchronization
 
-/// A task that waits: for a gate, a section, its turn on a queue, room, or an end. All waits of tasks in this library are one of these.
+/// A task that waits: for a gate, a section, its turn on a queue, room, or an end. All waits of tasks in this library
+/// are one of these.
 ///
-/// Whoever grants, refuses, cancels or times out asks ``TaskWaitState``, and exactly one of them decides. Two kinds of users:
+/// Whoever grants, refuses, cancels or times out asks ``TaskWaitState``, and exactly one of them decides. Two kinds of
+/// users:
 ///
-/// - Where this word decides (an entry of an ordered queue), whoever grants calls ``resolve(_:)``, and a false means that the grant
-///   belongs to the next in order. A cancelled or late wait resolves itself.
-/// - Where the kernel decides (a gate, a read-write lock, a work queue), a subclass overrides ``withdraw(_:)`` to take the
-///   registration back, and the kernel's answer resolves the wait: with the cause, or with the grant if that came first.
+/// - Where this word decides (an entry of an ordered queue), whoever grants calls ``resolve(_:)``, and a false means
+///   that the grant belongs to the next in order. A cancelled or late wait resolves itself.
+/// - Where the kernel decides (a gate, a read-write lock, a work queue), a subclass overrides ``withdraw(_:)`` to take
+///   the registration back, and the kernel's answer resolves the wait: with the cause, or with the grant if that came
+///   first.
 ///
 /// The object must stay alive until it is resolved: whatever it is registered with holds a reference.
 ///
@@ -55,7 +58,8 @@ class TaskWait: @unchecked Sendable {
     ///   - deadline: when the wait is given up with `ETIMEDOUT`, for users whose kernel object knows no deadlines.
     ///   - isCancellable: whether the task's cancellation gives the wait up, with `ECANCELED`.
     ///   - isolation: that of the caller, which goes on there.
-    ///   - register: makes the wait known to what resolves it, from inside of the suspension; a status other than zero is the outcome.
+    ///   - register: makes the wait known to what resolves it, from inside of the suspension; a status other than zero
+    ///     is the outcome.
     final func wait(
         until deadline: Int64 = Deadline.never, isCancellable: Bool = true, isolation: isolated (any Actor)? = #isolation,
         register: () -> Int32
@@ -79,7 +83,8 @@ class TaskWait: @unchecked Sendable {
         }
     }
 
-    /// The same for one more wait of an object whose last wait was resolved. A cause that came meanwhile is the outcome.
+    /// The same for one more wait of an object whose last wait was resolved. A cause that came meanwhile is the
+    /// outcome.
     final func waitAgain(isolation: isolated (any Actor)? = #isolation, register: () -> Int32) async -> Int32 {
         if let cause = step({ $0.beginAgain() }) { return cause }
         return await wait(isolation: isolation, register: register)
@@ -108,7 +113,8 @@ class TaskWait: @unchecked Sendable {
         return outcome.unsafelyUnwrapped
     }
 
-    /// What resumes the task is there now: registers the wait. The task may run, and the wait end, before this returns; the caller keeps the object alive.
+    /// What resumes the task is there now: registers the wait. The task may run, and the wait end, before this returns;
+    /// the caller keeps the object alive.
     final func park(_ register: () -> Int32) {
         testStep("TaskWait: parks", self)
         if case .goesOn(let outcome) = step({ $0.park() }) { return resume(with: outcome) }
@@ -133,7 +139,8 @@ class TaskWait: @unchecked Sendable {
         if let cause = step({ $0.giveUp(cause) }) { withdraw(cause) }
     }
 
-    /// Decides the outcome without resuming the task: for callers that hold a lock. After `.mustResume` they call ``resume()``.
+    /// Decides the outcome without resuming the task: for callers that hold a lock. After `.mustResume` they call
+    /// ``resume()``.
     final func claim(_ status: Int32) -> TaskWaitState.Resolution {
         step { $0.resolve(status) }
     }

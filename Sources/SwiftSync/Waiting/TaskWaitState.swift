@@ -9,8 +9,9 @@ import Synchronization
 /// | 16-31 | the outcome, plus one | whoever resolves the wait; final |
 /// | 32-47 | the cause, plus one: why the wait is to be given up | the first of the canceller and the timer; kept for later waits |
 ///
-/// Exactly one step decides the outcome. A cause is no outcome: it asks for a withdrawal, which whoever holds the registration may
-/// refuse, because it has granted already. Exactly one step sees both the cause and REGISTERED, and that one withdraws.
+/// Exactly one step decides the outcome. A cause is no outcome: it asks for a withdrawal, which whoever holds the
+/// registration may refuse, because it has granted already. Exactly one step sees both the cause and REGISTERED, and
+/// that one withdraws.
 struct TaskWaitState: RawRepresentable, AtomicRepresentable, Equatable {
     var rawValue: UInt64 = 0
 
@@ -67,7 +68,8 @@ struct TaskWaitState: RawRepresentable, AtomicRepresentable, Equatable {
 
     // MARK: - By others
 
-    /// The task was cancelled, or its time has passed. Returns the cause if the caller has to withdraw the wait with it now.
+    /// The task was cancelled, or its time has passed. Returns the cause if the caller has to withdraw the wait with it
+    /// now.
     mutating func giveUp(_ newCause: Int32) -> Int32? {
         if outcome != nil || cause != nil { return nil }
         set(newCause, at: Self.causeShift)

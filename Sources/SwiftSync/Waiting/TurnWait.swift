@@ -1,17 +1,20 @@
 import CSyncKernel
 
-/// A task that waits for its turn in a kernel object, and runs its body there: inside the section, on the worker that has the turn, and as itself, with its
-/// own task-local values, priority and cancellation.
+/// A task that waits for its turn in a kernel object, and runs its body there: inside the section, on the worker that
+/// has the turn, and as itself, with its own task-local values, priority and cancellation.
 ///
-/// The object is the task's preferred executor for as long as that takes. Going there, the task is enqueued here, and its job becomes its
-/// place. A worker in its turn runs it up to the end of the body, where the task leaves for the executor
-/// that it came from, and the worker goes on. Whoever refuses, cancels or times out gives it to the pool of tasks.
+/// The object is the task's preferred executor for as long as that takes. Going there, the task is enqueued here, and
+/// its job becomes its place. A worker in its turn runs it up to the end of the body, where the task leaves for the
+/// executor that it came from, and the worker goes on. Whoever refuses, cancels or times out gives it to the pool of
+/// tasks.
 ///
-/// No continuation would do: one that is resumed before its task is suspended lets the task go on where it is, outside of the turn. A job exists only once
-/// the task is suspended, and nobody but who gives the turn runs the body. The object may not be used for a second wait.
+/// No continuation would do: one that is resumed before its task is suspended lets the task go on where it is, outside
+/// of the turn. A job exists only once the task is suspended, and nobody but who gives the turn runs the body. The
+/// object may not be used for a second wait.
 ///
-/// Only the library's own code runs on the way in, on whichever thread enqueues, and on the way out. An executor that runs what
-/// it is given inside of its `enqueue` is the exception: what follows in its task then begins before the worker goes on.
+/// Only the library's own code runs on the way in, on whichever thread enqueues, and on the way out. An executor that
+/// runs what it is given inside of its `enqueue` is the exception: what follows in its task then begins before the
+/// worker goes on.
 class TurnWait: TaskWait, TaskExecutor, @unchecked Sendable {
     /// Written before the wait is registered; belongs to whoever resolves it.
     private var job: UnownedJob?
@@ -63,9 +66,11 @@ class TurnWait: TaskWait, TaskExecutor, @unchecked Sendable {
         return status
     }
 
-    /// Makes a task that runs `body` in its turn, with the caller's task-local values and priority: zero, or why it could not be queued.
+    /// Makes a task that runs `body` in its turn, with the caller's task-local values and priority: zero, or why it
+    /// could not be queued.
     ///
-    /// The task is enqueued, and so the wait registered, before this returns. Where `body` will not run, `dropped` is called with the status.
+    /// The task is enqueued, and so the wait registered, before this returns. Where `body` will not run, `dropped` is
+    /// called with the status.
     final func start(_ body: @escaping @Sendable () -> Void, dropped: @escaping @Sendable (Int32) -> Void = { _ in }) -> Int32 {
         Task(executorPreference: self) {
             let status = await self.bodyInTurn(body)
@@ -95,8 +100,8 @@ class TurnWait: TaskWait, TaskExecutor, @unchecked Sendable {
 
     /// Runs the task on this thread until it leaves, through the body. The caller keeps the object alive.
     ///
-    /// Where the turn was not given, the task goes on elsewhere: whoever cancels it holds the runtime's lock of its records, some of which it
-    /// would take away under the eyes of who walks them.
+    /// Where the turn was not given, the task goes on elsewhere: whoever cancels it holds the runtime's lock of its
+    /// records, some of which it would take away under the eyes of who walks them.
     final override func resume(with outcome: Int32) {
         let job = job.unsafelyUnwrapped
         if outcome == 0 { job.runSynchronously(on: asUnownedTaskExecutor()) } else { globalConcurrentExecutor.enqueue(ExecutorJob(job)) }

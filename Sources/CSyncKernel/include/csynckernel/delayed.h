@@ -21,8 +21,8 @@ typedef struct csk_delayed {
 } csk_delayed_t;
 
 /* Queues `delayed->work` at `deadline_ns`, never early; at 0 or less, without a period, before the call returns, so that it stands before what is
- * queued afterwards; with a period again at each multiple of it after that, but never before the last call
- * has ended: calls that would overlap are left out. Both the queue and the memory stay in place until the last call:
+ * queued afterwards; with a period again at each multiple of it after that: a tick is skipped while the previous call
+ * still runs. Both the queue and the memory stay in place until the last call:
  * csk_workqueue_retain keeps a queue whose owner lets it go before, on which the work then runs all the same.
  * Work without a period is called once: with 0, or with ECANCELED, ESHUTDOWN or EAGAIN where the queue dropped it, was shut down or full. Periodic
  * work is called with 0 any number of times, not at a time at which the queue is full or from which it is dropped; it ends with a call with ESHUTDOWN or
