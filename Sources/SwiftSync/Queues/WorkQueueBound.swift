@@ -7,7 +7,8 @@ import CSyncKernel
 /// ```
 ///
 /// What has begun does not count. Callers of `sync` and `run` without a timeout, and the jobs of actors and tasks, are never refused
-/// and never dropped. ``WorkQueueBase/beyondBoundCount`` tells how much waits beyond the bound. Where callers are many, use
+/// and never dropped. A caller stands behind those that wait for room already; where nobody does, it waits inside the queue, beyond the
+/// bound. ``WorkQueueBase/beyondBoundCount`` tells how much waits beyond the bound. Where callers are many, use
 /// `run(timeout:)` and `sync(timeout:)`, which the bound can refuse.
 public struct WorkQueueBound: Sendable, Hashable {
     let capacity: UInt32

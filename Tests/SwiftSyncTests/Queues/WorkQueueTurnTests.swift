@@ -199,6 +199,52 @@ struct WorkQueueTurnTests {
         #expect(seen.value == (0..<20).filter { $0 != 3 && $0 != 11 })
     }
 
+    /// In a loop they came in over the bound, and those that waited for room timed out after seconds.
+    @Test(arguments: [true, false])
+    func callersThatComeAgainAndAgainPassNobodyWhoWaitsForRoom(runs: Bool) async throws {
+        for queue in Self.queues(.wait(beyond: 1)) {
+            let isOver = Flag(), calls = Shared(0)
+            let callers = (0..<4).map { _ in
+                Task {
+                    while !isOver.isRaised {
+                        if runs { await queue.run { calls.increment() } } else { callSync(on: queue) { calls.increment() } }
+                        await Task.yield()
+                    }
+                }
+            }
+            await waitUntil { calls.value > 100 }
+            for number in 0..<200 {
+                if number % 2 == 0 { try await queue.asyncWaitingForRoom {} } else { try await queue.run(timeout: nil) {} }
+            }
+            isOver.raise()
+            for caller in callers { await caller.value }
+        }
+    }
+
+    private func callSync(on queue: WorkQueueBase, _ body: () -> Void) { queue.sync(body) }
+
+    @Test
+    func aCallerStandsBehindThoseThatWaitForRoomAndRunsAfterAShutdown() async throws {
+        for shuts in [false, true] {
+            let queue = WorkQueue(label: "line", bound: .wait(beyond: 1)), seen = Shared([Int]())
+            let blocked = Blocked(queue)
+            queue.async { seen.append(0) }
+            let first = Task.immediate { try await queue.asyncWaitingForRoom { seen.append(1) } }
+            let second = Task.immediate { await queue.run { seen.append(2) } }
+            let third = Task.immediate { try await queue.asyncWaitingForRoom { seen.append(3) } }
+            let fourth = Task.immediate { await queue.run { seen.append(4) } }
+            #expect(queue.beyondBoundCount == 0)
+            if shuts { queue.shutdown() }
+            blocked.release()
+            await second.value
+            await fourth.value
+            if shuts { await #expect(throws: WorkQueueError.shutDown) { try await first.value } } else { try await first.value }
+            if shuts { await #expect(throws: WorkQueueError.shutDown) { try await third.value } } else { try await third.value }
+            await queue.drain()
+            #expect(seen.value == (shuts ? [0, 2, 4] : [0, 1, 2, 3, 4]))
+        }
+    }
+
     @Test
     func waitingForRoomRacesWithTimeoutsCancellationsAndAShutdown() async {
         for queue in Self.queues(.wait(beyond: 2)) {
