@@ -121,7 +121,7 @@ struct QueueSafeValueLaneTests {
 /// The same for many commands, with threads that pass, timeouts and cancellations among them.
 @Suite(.timeLimit(.minutes(10)))
 struct QueueSafeValueLaneStressTests {
-    private struct Issue: Sendable {
+    fileprivate struct Issue: Sendable {
         let number: Int
         let priority: Int32
     }
@@ -135,7 +135,7 @@ struct QueueSafeValueLaneStressTests {
         return count
     }
 
-    private static func makeIssue(_ number: Int, _ seed: Int) -> Issue {
+    fileprivate static func makeIssue(_ number: Int, _ seed: Int) -> Issue {
         Issue(number: number, priority: Int32((number &* 7919 &+ seed) % 5 / 2) * 1024)
     }
 
@@ -155,27 +155,28 @@ struct QueueSafeValueLaneStressTests {
         return inversions((try? value.wait.lowestPriority.get().get()) ?? [])
     }
 
-    private actor Place {
-        private var issued = 0
-
-        func command(_ value: QueueSafeValue<[Issue]>, _ seed: Int, timeout: Duration?) async {
-            let issue = makeIssue(issued, seed)
-            issued += 1
-            if let timeout {
-                await value.suspending(timeout: timeout).priority(.init(rawValue: issue.priority)).set { $0.append(issue) }
-            } else {
-                await value.suspending.priority(.init(rawValue: issue.priority)).set { $0.append(issue) }
-            }
-        }
+    fileprivate protocol Place: Actor {
+        var issued: Int { get set }
     }
 
-    private func roundOnActor(_ seed: Int, commands: Int) async -> Int {
-        let value = QueueSafeValue(value: [Issue](), graceMicroseconds: 50), place = Place()
+    private actor DefaultPlace: Place {
+        var issued = 0
+    }
+
+    private actor PlaceOnAQueue: Place {
+        private let queue = WorkQueue(label: "place")
+        var issued = 0
+        nonisolated var unownedExecutor: UnownedSerialExecutor { queue.asUnownedSerialExecutor() }
+    }
+
+    private func roundOnActor(_ place: some Place, _ seed: Int, commands: Int) async -> Int {
+        let value = QueueSafeValue(value: [Issue](), graceMicroseconds: 50)
+        let priorities: [TaskPriority] = [.low, .medium, .high]
         await withTaskGroup(of: Void.self) { group in
             for number in 0..<commands {
                 group.addTask {
                     let timeout: Duration? = (number + seed) % 10 == 9 ? .microseconds(100) : nil
-                    let task = Task { await place.command(value, seed, timeout: timeout) }
+                    let task = Task(priority: priorities[number % 3]) { await place.command(value, seed, timeout: timeout) }
                     if (number + seed) % 10 == 4 { task.cancel() }
                     if number % 16 == 8 { _ = value.wait(timeout: .microseconds(100)).lowestPriority.map { $0.count } }
                     await task.value
@@ -190,14 +191,29 @@ struct QueueSafeValueLaneStressTests {
     func noCommandOvertakesAnotherOfItsQueue() async {
         let rounds = getenv("SWIFTSYNC_LANE_ROUNDS").flatMap { Int(String(cString: $0)) } ?? 100
         let serial = DispatchQueue(label: "serial")
-        var found = [0, 0, 0, 0]
+        var found = [0, 0, 0, 0, 0]
         for seed in 0..<rounds {
             found[0] += await round(on: serial, seed, commands: 100)
             found[1] += await round(on: .main, seed, commands: 100)
             found[2] += await round(on: .global(), seed, commands: 100)
-            found[3] += await roundOnActor(seed, commands: 100)
+            found[3] += await roundOnActor(DefaultPlace(), seed, commands: 100)
+            found[4] += await roundOnActor(PlaceOnAQueue(), seed, commands: 100)
         }
-        #expect(found == [0, 0, 0, 0])
+        #expect(found == [0, 0, 0, 0, 0])
+    }
+}
+
+extension QueueSafeValueLaneStressTests.Place {
+    fileprivate func command(
+        _ value: QueueSafeValue<[QueueSafeValueLaneStressTests.Issue]>, _ seed: Int, timeout: Duration?
+    ) async {
+        let issue = QueueSafeValueLaneStressTests.makeIssue(issued, seed)
+        issued += 1
+        if let timeout {
+            await value.suspending(timeout: timeout).priority(.init(rawValue: issue.priority)).set { $0.append(issue) }
+        } else {
+            await value.suspending.priority(.init(rawValue: issue.priority)).set { $0.append(issue) }
+        }
     }
 }
 
