@@ -37,8 +37,10 @@ public final class WorkQueue: WorkQueueBase, @unchecked Sendable {
 
     override func run(_ job: UnownedJob, _ kind: QueuedJob.Kind) {
         switch kind {
-        case .ofActor: job.runSynchronously(on: asUnownedSerialExecutor())
-        case .ofTask: job.runSynchronously(on: asUnownedTaskExecutor())
+        case .ofActor:
+            job.runSynchronously(on: asUnownedSerialExecutor())
+        case .ofTask:
+            job.runSynchronously(on: asUnownedTaskExecutor())
         }
     }
 }

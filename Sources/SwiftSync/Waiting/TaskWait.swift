@@ -66,9 +66,14 @@ class TaskWait: @unchecked Sendable {
     ) async -> Int32 {
         await suspend(until: deadline, isCancellable, isolation) { timer in
             // A wait that is to be given up is not registered first: where nobody is before it, it could be granted.
-            let status = cause ?? timer?.start(for: self, deadline) ?? 0
+            // One whose time has passed is, since it tries once: what it waits for may be there.
+            let triesOnce = deadline == Deadline.passed
+            let status = cause ?? (triesOnce ? nil : timer?.start(for: self, deadline)) ?? 0
             testStep("TaskWait: queues", self)
-            return status == 0 ? register() : status
+            if status != 0 { return status }
+            let refusal = register()
+            if refusal == 0, triesOnce { giveUp(ETIMEDOUT) }
+            return refusal
         }
     }
 

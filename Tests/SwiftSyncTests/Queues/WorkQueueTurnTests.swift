@@ -199,6 +199,36 @@ struct WorkQueueTurnTests {
         #expect(seen.value == (0..<20).filter { $0 != 3 && $0 != 11 })
     }
 
+    /// The timer was quicker than the queue, or not.
+    @Test
+    func aTimeoutOfZeroTakesTheRoomThatIsThereAndNothingElse() async throws {
+        let queue = WorkQueue(label: "zero", bound: .wait(beyond: 1)), ran = Shared(0)
+        for _ in 0..<200 {
+            try await queue.asyncWaitingForRoom(timeout: .zero) { ran.increment() }
+            try await queue.drain(timeout: nil)
+            try await queue.drain(timeout: .zero)
+        }
+        let blocked = Blocked(queue)
+        queue.async {}
+        await #expect(throws: WorkQueueError.timedOut) { try await queue.asyncWaitingForRoom(timeout: .zero) { ran.increment() } }
+        await #expect(throws: WorkQueueError.timedOut) { try await queue.run(timeout: .zero) { ran.increment() } }
+        await #expect(throws: WorkQueueError.timedOut) { try await queue.drain(timeout: .zero) }
+        blocked.release()
+        await queue.drain()
+        #expect(ran.value == 200)
+    }
+
+    @Test
+    func aRunWithoutTimeDropsNothingOfAFullQueue() async throws {
+        let queue = WorkQueue(label: "zero", bound: .dropOldest(beyond: 1)), ran = Flag()
+        let blocked = Blocked(queue)
+        queue.async { ran.raise() }
+        await #expect(throws: WorkQueueError.timedOut) { try await queue.run(timeout: .zero) {} }
+        blocked.release()
+        await queue.drain()
+        #expect(ran.isRaised)
+    }
+
     /// In a loop they came in over the bound, and those that waited for room timed out after seconds.
     @Test(arguments: [true, false])
     func callersThatComeAgainAndAgainPassNobodyWhoWaitsForRoom(runs: Bool) async throws {
