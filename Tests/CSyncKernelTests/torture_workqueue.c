@@ -67,7 +67,6 @@ static void is_told(csk_workqueue_wait_t *wait) {
 
 static int queue_job(job_t *job, csk_rank_t rank, int64_t deadline_ns) {
     csk_workqueue_t *queue = &job->arena->queue;
-    if (job->asked && job->stays) return csk_workqueue_enqueue_always_in_line(queue, &job->work, rank, job->barrier, run_job, &job->room, is_told, job);
     if (job->asked) return csk_workqueue_enqueue_when_room(queue, &job->work, rank, job->barrier, run_job, &job->room, is_told, job);
     if (job->barrier && job->stays) return csk_workqueue_enqueue_barrier_always(queue, &job->work, run_job);
     if (job->barrier) return csk_workqueue_enqueue_barrier(queue, &job->work, run_job);
@@ -86,7 +85,7 @@ static void queue_one(arena_t *arena, int which, uint64_t *sequence) {
     job->sequence = ++*sequence;
     job->barrier = job->class == 1 && one_in(4);
     job->stays = one_in(8);
-    job->asked = one_in(4);
+    job->asked = !job->stays && one_in(4);
     STORE(&job->asks, job->asked);
     STORE(&job->waits, 1);
     ADD(&arena->accepted, 1);

@@ -1,4 +1,4 @@
-/* workqueue_line_test.c: callers, and work of its own turn, pass nobody who waits for room. */
+/* workqueue_line_test.c: callers that can be refused wait for room as work does; what can't be refused takes none. */
 #include "internal/workqueue.h"
 #include "workqueue_fixture.h"
 
@@ -22,11 +22,6 @@ static void is_told(csk_workqueue_wait_t *wait) {
 static void ask(waiter_t *waiter, int name) {
     *waiter = (waiter_t){ .job = job_named(name), .status = -1 };
     CHECK_STATUS(csk_workqueue_enqueue_when_room(&narrow, &waiter->job.work, back(0), false, run_job, &waiter->wait, is_told, waiter), EINPROGRESS);
-}
-
-static int ask_always(waiter_t *waiter, int name) {
-    *waiter = (waiter_t){ .job = job_named(name), .status = -1 };
-    return csk_workqueue_enqueue_always_in_line(&narrow, &waiter->job.work, back(0), false, run_job, &waiter->wait, is_told, waiter);
 }
 
 /* One job runs until `release`, another waits. */
@@ -73,68 +68,72 @@ static pthread_t start_caller(struct caller *caller, int before) {
     return thread;
 }
 
-static void who_calls_stands_behind_those_that_wait_for_room(void) {
-    struct caller callers[2] = { { .name = 2, .deadline_ns = CSK_NEVER }, { .always = true, .name = 3, .deadline_ns = CSK_NEVER } };
-    waiter_t first, own, last;
-    pthread_t threads[2];
+static void who_calls_stands_in_the_line_for_room(void) {
+    struct caller caller = { .name = 2, .deadline_ns = CSK_NEVER };
+    waiter_t first, last;
     fill();
     ask(&first, 1);
-    for (int i = 0; i < 2; i++) threads[i] = start_caller(&callers[i], 1 + i);
-    CHECK_STATUS(ask_always(&own, 4), EINPROGRESS);
-    ask(&last, 5);
-    CHECK_EQ(csk_workqueue_waiting(&narrow), 1); /* nobody came in over the bound */
-    STORE(&release, 1);
-    for (int i = 0; i < 2; i++) join_thread(threads[i]);
-    wait_until(LOAD(&last.told) == 1);
-    drain(&narrow);
-    CHECK_NOTES(0, 1, 2, 3, 4, 5);
-    for (int i = 0; i < 2; i++) CHECK_STATUS(callers[i].status, 0);
-    CHECK_STATUS(own.status, 0);
-    CHECK_EQ(own.told, 1);
-    end_queue(&narrow);
-}
-
-static void a_caller_that_finds_no_line_counts_among_those_that_wait(void) {
-    struct caller caller = { .name = 1, .deadline_ns = CSK_NEVER };
-    waiter_t own;
-    fill();
-    pthread_t thread = start_thread(call, &caller);
-    wait_until(csk_workqueue_waiting(&narrow) == 2);
-    CHECK_STATUS(ask_always(&own, 2), 0);
-    CHECK_EQ(csk_workqueue_beyond_bound(&narrow), 2);
+    pthread_t thread = start_caller(&caller, 1);
+    ask(&last, 3);
+    CHECK_EQ(csk_workqueue_waiting(&narrow), 1);
     STORE(&release, 1);
     join_thread(thread);
+    wait_until(LOAD(&last.told) == 1);
     drain(&narrow);
-    CHECK_NOTES(0, 1, 2);
-    CHECK_EQ(own.told, 0);
-    go_on();
+    CHECK_NOTES(0, 1, 2, 3);
+    CHECK_STATUS(caller.status, 0);
+    end_queue(&narrow);
 }
 
-/* Callers that came in before it leave no place to give, until as few wait as may. */
-static void who_waits_for_room_is_passed_by_nobody_who_came_later(void) {
-    enum { CALLERS = 3, CALLS = 2000 / TEST_SLOWDOWN };
-    fill();
-    STORE(&release, 1);
+static void own_turns_take_no_room(void) {
+    struct caller caller = { .always = true, .name = 2, .deadline_ns = CSK_NEVER };
+    job_t own = job_named(1), last = job_named(3), refused = job_named(4);
+    CHECK_STATUS(csk_workqueue_init(&narrow, &(csk_workqueue_attr_t){ .capacity = 1, .when_full = CSK_WORKQUEUE_REFUSE }), 0);
+    CHECK_STATUS(csk_workqueue_suspend(&narrow), 0);
+    forget_notes();
+    CHECK_STATUS(csk_workqueue_enqueue_always(&narrow, &own.work, back(0), run_job), 0);
+    pthread_t thread = start_thread(call, &caller);
+    wait_until(csk_workqueue_waiting(&narrow) == 2);
+    CHECK_STATUS(csk_workqueue_enqueue(&narrow, &last.work, run_job), 0); /* the one place is free */
+    CHECK_STATUS(csk_workqueue_enqueue(&narrow, &refused.work, run_job), EAGAIN);
+    CHECK_EQ(csk_workqueue_beyond_bound(&narrow), 2);
+    CHECK_STATUS(csk_workqueue_resume(&narrow), 0);
+    join_thread(thread);
     drain(&narrow);
-    for (int round = 0; round < CALLS; round++) {
-        struct caller callers[CALLERS];
-        pthread_t threads[CALLERS];
-        waiter_t waiter = { .status = -1 };
-        for (int i = 0; i < CALLERS; i++) {
-            callers[i] = (struct caller){ .always = i % 2, .name = i, .deadline_ns = CSK_NEVER };
-            threads[i] = start_thread(call, &callers[i]);
-        }
-        forget_notes();
-        waiter.job = job_named(9);
-        int status = csk_workqueue_enqueue_when_room(&narrow, &waiter.job.work, back(0), false, run_job, &waiter.wait, is_told, &waiter);
-        CHECK(status == 0 || status == EINPROGRESS);
-        for (int i = 0; i < CALLERS; i++) join_thread(threads[i]);
-        if (status == EINPROGRESS) wait_until(LOAD(&waiter.told) == 1);
-        drain(&narrow);
-        CHECK_EQ(LOAD(&waiter.job.calls), 1);
-        for (int i = 0; i < CALLERS; i++) CHECK_STATUS(callers[i].status, 0);
-    }
+    CHECK_NOTES(1, 2, 3);
     end_queue(&narrow);
+}
+
+/* Jobs that came again and again took each place that was left: whoever waited for room, and a caller of its own turn behind it, waited for good. */
+typedef struct {
+    csk_work_t work;
+    uint32_t *ends;
+} endless_t;
+
+static void come_again(csk_work_t *work, int status) {
+    CHECK_STATUS(status, 0);
+    if (!LOAD(((endless_t *)work)->ends)) CHECK_STATUS(csk_workqueue_enqueue_always(&narrow, work, back(0), come_again), 0);
+}
+
+static void jobs_that_come_again_and_again_leave_room_to_others(void) {
+    static endless_t endless[4];
+    struct caller own = { .always = true, .name = 8, .deadline_ns = CSK_NEVER }, other = { .name = 9, .deadline_ns = CSK_NEVER };
+    uint32_t ends = 0;
+    waiter_t waiter;
+    fill();
+    ask(&waiter, 1);
+    for (int i = 0; i < 4; i++) {
+        endless[i] = (endless_t){ .ends = &ends };
+        CHECK_STATUS(csk_workqueue_enqueue_always(&narrow, &endless[i].work, back(0), come_again), 0);
+    }
+    STORE(&release, 1);
+    wait_until(LOAD(&waiter.told) == 1 && LOAD(&waiter.job.calls) == 1);
+    call(&own);
+    call(&other);
+    CHECK_STATUS(own.status, 0);
+    CHECK_STATUS(other.status, 0);
+    STORE(&ends, 1);
+    go_on();
 }
 
 static void a_caller_leaves_the_line_at_its_deadline(void) {
@@ -154,31 +153,14 @@ static void a_caller_leaves_the_line_at_its_deadline(void) {
     end_queue(&narrow);
 }
 
-/* What waits for its own turn gets it; others are told. */
-static void a_shutdown_lets_in_who_waits_for_its_own_turn(void) {
-    for (int cancels = 0; cancels < 2; cancels++) {
-        struct caller callers[2] = { { .name = 2, .deadline_ns = CSK_NEVER }, { .always = true, .name = 3, .deadline_ns = CSK_NEVER } };
-        waiter_t first, own;
-        pthread_t threads[2];
-        fill();
-        ask(&first, 1);
-        for (int i = 0; i < 2; i++) threads[i] = start_caller(&callers[i], 1 + i);
-        CHECK_STATUS(ask_always(&own, 4), EINPROGRESS);
-        csk_workqueue_shutdown(&narrow, cancels != 0);
-        CHECK_EQ(own.told, 1);
-        CHECK_STATUS(own.status, 0);
-        CHECK_STATUS(first.status, ESHUTDOWN);
-        join_thread(threads[0]);
-        CHECK_STATUS(callers[0].status, ESHUTDOWN);
-        CHECK_EQ(csk_workqueue_waiting(&narrow), cancels ? 2 : 3);
-        STORE(&release, 1);
-        join_thread(threads[1]);
-        CHECK_STATUS(callers[1].status, 0);
-        drain(&narrow);
-        CHECK_EQ(waits.status, cancels ? ECANCELED : 0);
-        CHECK_NOTES(0, 3, 4);
-        end_queue(&narrow);
-    }
+static void a_shutdown_refuses_a_caller_in_the_line(void) {
+    struct caller caller = { .name = 2, .deadline_ns = CSK_NEVER };
+    fill();
+    pthread_t thread = start_caller(&caller, 0);
+    csk_workqueue_shutdown(&narrow, false);
+    join_thread(thread);
+    CHECK_STATUS(caller.status, ESHUTDOWN);
+    go_on();
 }
 
 /* A place in the queue is not a turn: it can still be lost to a shutdown that cancels. */
@@ -198,6 +180,23 @@ static void a_caller_from_the_line_is_refused_in_the_queue_as_others_are(void) {
     go_on();
 }
 
-TEST_MAIN(TEST(who_calls_stands_behind_those_that_wait_for_room), TEST(a_caller_that_finds_no_line_counts_among_those_that_wait),
-          TEST(who_waits_for_room_is_passed_by_nobody_who_came_later), TEST(a_caller_leaves_the_line_at_its_deadline),
-          TEST(a_shutdown_lets_in_who_waits_for_its_own_turn), TEST(a_caller_from_the_line_is_refused_in_the_queue_as_others_are))
+/* Who hands in a wait that still stands in the line is refused without harm to the line. */
+static void a_wait_is_touched_only_where_it_will_wait(void) {
+    waiter_t first, last;
+    job_t other = job_named(7);
+    fill();
+    ask(&first, 1);
+    ask(&last, 2);
+    CHECK_STATUS(csk_workqueue_enqueue_when_room(&narrow, &other.work, back(0), false, NULL, &first.wait, is_told, &first), EINVAL);
+    csk_workqueue_shutdown(&narrow, false);
+    CHECK_EQ(first.told + last.told, 2);
+    first.told = 0;
+    CHECK_STATUS(csk_workqueue_enqueue_when_room(&narrow, &other.work, back(0), false, run_job, &first.wait, NULL, NULL), EINVAL);
+    CHECK_STATUS(csk_workqueue_enqueue_when_room(&narrow, &other.work, back(0), false, run_job, &first.wait, is_told, NULL), ESHUTDOWN);
+    CHECK(first.wait.context == &first);
+    go_on();
+}
+
+TEST_MAIN(TEST(who_calls_stands_in_the_line_for_room), TEST(own_turns_take_no_room), TEST(jobs_that_come_again_and_again_leave_room_to_others),
+          TEST(a_caller_leaves_the_line_at_its_deadline), TEST(a_shutdown_refuses_a_caller_in_the_line),
+          TEST(a_caller_from_the_line_is_refused_in_the_queue_as_others_are), TEST(a_wait_is_touched_only_where_it_will_wait))

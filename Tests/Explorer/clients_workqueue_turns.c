@@ -2,6 +2,7 @@
 #include "csynckernel/delayed.h"
 #include "explorer.h"
 #include "internal/pool.h"
+#include "internal/workqueue.h"
 
 enum { JOBS = 5, ASKS = 2 };
 
@@ -213,7 +214,7 @@ static void all_told(void) {
     for (int i = 0; i < ASKS; i++)
         if (shared->asks[i].job != 0) EXPECT_EQUAL(shared->asks[i].told, 1);
 }
-static void within_capacity(void) { EXPECT(shared->queue->waiting <= 1); }
+static void within_capacity(void) { EXPECT(shared->queue->waiting - shared->queue->beyond <= 1); }
 CLIENT(workqueue_room_without_thread, .setup = make_narrow, .threads = { queues_and_asks_0, queues_and_asks_1 }, .check = all_told, .invariant = within_capacity)
 CLIENT(workqueue_room_without_thread_given_up, .setup = make_narrow, .threads = { queues_and_asks_0, asks_and_gives_up }, .check = all_told,
        .invariant = within_capacity)
@@ -243,10 +244,10 @@ static void is_called_in_order(void *context) {
     is_called(context);
     shared->order[__atomic_fetch_add(&shared->entered, 1, __ATOMIC_RELAXED)] = CALLER;
 }
-static int call_behind(int64_t deadline_ns, bool always) {
+static int call_behind(int64_t deadline_ns) {
     explore_wait(&shared->flag, 1);
     shared->calling[explore_thread()] = 1;
-    int status = (always ? csk_workqueue_sync_always : csk_workqueue_sync)(shared->queue, own_rank(), false, deadline_ns, is_called_in_order, NULL);
+    int status = csk_workqueue_sync(shared->queue, own_rank(), false, deadline_ns, is_called_in_order, NULL);
     shared->calling[explore_thread()] = 0;
     if (status == 0) __atomic_fetch_add(&shared->granted, 1, __ATOMIC_RELAXED);
     if (status == ETIMEDOUT) EXPECT(explore_now() >= deadline_ns);
@@ -259,18 +260,21 @@ static void makes_a_line(void) {
     explore_set(&shared->flag, 1);
     EXPECT_EQUAL(csk_workqueue_resume(shared->queue), 0);
 }
-static void calls_behind(void) { EXPECT_EQUAL(call_behind(CSK_NEVER, false), 0); }
-static void calls_always_behind(void) { EXPECT_EQUAL(call_behind(CSK_NEVER, true), 0); }
+static void calls_behind(void) { EXPECT_EQUAL(call_behind(CSK_NEVER), 0); }
 static void calls_soon_behind(void) {
-    int status = call_behind(explore_now() + 3000, false);
+    int status = call_behind(explore_now() + 3000);
     EXPECT(status == 0 || status == ETIMEDOUT);
+}
+static void calls_always(void) {
+    explore_wait(&shared->flag, 1);
+    EXPECT_EQUAL(call_until(CSK_NEVER, true), 0);
 }
 static void passed_by_none(void) {
     all_told();
     EXPECT(came_before(1, CALLER));
 }
-CLIENT(workqueue_caller_behind_the_line, .setup = make_narrow, .threads = { makes_a_line, calls_behind, calls_always_behind }, .check = passed_by_none)
-CLIENT(workqueue_caller_leaves_the_line, .setup = make_narrow, .threads = { makes_a_line, calls_soon_behind, calls_always_behind }, .check = passed_by_none)
+CLIENT(workqueue_caller_behind_the_line, .setup = make_narrow, .threads = { makes_a_line, calls_behind, calls_always }, .check = passed_by_none)
+CLIENT(workqueue_caller_leaves_the_line, .setup = make_narrow, .threads = { makes_a_line, calls_soon_behind, calls_always }, .check = passed_by_none)
 
 static void calls_in_line_while_suspended(void) {
     EXPECT_EQUAL(csk_workqueue_suspend(shared->queue), 0);
@@ -282,30 +286,6 @@ static void calls_in_line_while_suspended(void) {
 }
 CLIENT(workqueue_caller_in_line_back_at_its_deadline, .setup = make_narrow, .threads = { calls_in_line_while_suspended }, .check = all_told)
 
-static void is_let_in(csk_workqueue_wait_t *wait) {
-    EXPECT_EQUAL(wait->status, 0);
-    is_told(wait);
-}
-static void stands_in_line_always(void) {
-    ask_t *ask = &shared->asks[1];
-    job_t *job = &shared->jobs[2];
-    explore_wait(&shared->flag, 1);
-    ask->job = 2;
-    job->stays = true;
-    job->accepted = 0;
-    int status = csk_workqueue_enqueue_always_in_line(shared->queue, &job->work, own_rank(), false, runs, &ask->wait, is_let_in, ask);
-    EXPECT(status == 0 || status == EINPROGRESS);
-    if (status == 0) ask->told = 1;
-    explore_wait(&ask->told, 1);
-}
-static void own_passed_by_none(void) {
-    all_told();
-    EXPECT(came_before(1, 2));
-    EXPECT(came_before(1, CALLER));
-}
-CLIENT(workqueue_own_turn_behind_the_line, .setup = make_narrow, .threads = { makes_a_line, stands_in_line_always, calls_soon_behind },
-       .check = own_passed_by_none)
-
 /* The queue is shut down while they stand there: what is of its own turn still runs. */
 static void makes_a_line_and_shuts_down(void) {
     EXPECT_EQUAL(csk_workqueue_suspend(shared->queue), 0);
@@ -315,14 +295,29 @@ static void makes_a_line_and_shuts_down(void) {
     csk_workqueue_shutdown(shared->queue, true);
     EXPECT_EQUAL(shared->jobs[1].accepted, ESHUTDOWN);
 }
-static void calls_behind_or_is_refused(void) {
-    int status = call_behind(CSK_NEVER, false);
-    EXPECT(status == ECANCELED || status == ESHUTDOWN);
+static void calls_behind_or_is_refused(void) { EXPECT_EQUAL(call_behind(CSK_NEVER), ESHUTDOWN); }
+CLIENT(workqueue_line_shut_down, .setup = make_narrow, .threads = { makes_a_line_and_shuts_down, calls_always, calls_behind_or_is_refused },
+       .check = all_told)
+
+/* What can't be refused comes again and again, until somebody got the room that it leaves. */
+static void comes_again(csk_work_t *work, int status) {
+    EXPECT_EQUAL(status, 0);
+    if (shared->asks[0].told) return;
+    bool stays = ((job_t *)work)->stays;
+    EXPECT_EQUAL((stays ? csk_workqueue_enqueue_always : csk_workqueue_enqueue_beyond)(shared->queue, work, own_rank(), comes_again), 0);
 }
-CLIENT(workqueue_line_shut_down, .setup = make_narrow, .threads = { makes_a_line_and_shuts_down, stands_in_line_always, calls_behind_or_is_refused },
-       .check = all_told)
-CLIENT(workqueue_line_of_callers_shut_down, .setup = make_narrow, .threads = { makes_a_line_and_shuts_down, calls_always_behind, calls_behind_or_is_refused },
-       .check = all_told)
+static void asks_beside_what_comes_again(void) {
+    EXPECT_EQUAL(csk_workqueue_suspend(shared->queue), 0);
+    queue_one(0);
+    EXPECT_EQUAL(ask_for_room(0, 1), EINPROGRESS);
+    for (int job = 2; job < 4; job++) {
+        shared->jobs[job].stays = job == 2;
+        comes_again(&shared->jobs[job].work, 0);
+    }
+    EXPECT_EQUAL(csk_workqueue_resume(shared->queue), 0);
+    explore_wait(&shared->asks[0].told, 1);
+}
+CLIENT(workqueue_room_beside_what_takes_none, .setup = make_narrow, .threads = { asks_beside_what_comes_again }, .check = all_told)
 
 /* ---- Handles --------------------------------------------------------------------------------------------------------------------------- */
 

@@ -146,19 +146,15 @@ static void enqueue_again(int work) {
 }
 
 static void enqueue_when_room(int queue) {
-    int work = fuzz_below(WORKS), wait = fuzz_below(WAITS), how = fuzz_below(8);
+    int work = fuzz_below(WORKS), wait = fuzz_below(WAITS), how = fuzz_below(4);
     if (!model_is_idle(work) || !model_is_wait_idle(wait)) return;
-    bool always = how >= 4;
-    how %= 4;
     bool barrier = how == 1;
     csk_rank_t rank = how == 2 ? any_rank(queue) : model_rank(queue);
     repeats[work] = 0;
-    const char *name = always ? "csk_workqueue_enqueue_always_in_line" : "csk_workqueue_enqueue_when_room";
-    NOTE("%s(%d, %d), wait %d, rank %+" PRId64 "%s", name, queue, work, wait, rank - model_rank(queue), barrier ? ", barrier" : "");
-    int expected = model_enqueue_when_room(wait, work, queue, rank, barrier, always);
-    int status = (always ? csk_workqueue_enqueue_always_in_line : csk_workqueue_enqueue_when_room)(queues[queue], &works[work], rank, barrier, on_work,
-                                                                                                    &waits[wait], on_wait, &repeats[wait]);
-    fuzz_expect_status(name, status, expected);
+    NOTE("csk_workqueue_enqueue_when_room(%d, %d), wait %d, rank %+" PRId64 "%s", queue, work, wait, rank - model_rank(queue), barrier ? ", barrier" : "");
+    int expected = model_enqueue_when_room(wait, work, queue, rank, barrier);
+    int status = csk_workqueue_enqueue_when_room(queues[queue], &works[work], rank, barrier, on_work, &waits[wait], on_wait, &repeats[wait]);
+    fuzz_expect_status("csk_workqueue_enqueue_when_room", status, expected);
 }
 
 static void cancel(int work) {

@@ -104,7 +104,11 @@ bool may_begin(int queue) {
     return next >= 0 && it->suspends == 0 && !it->exclusive && it->running < width_of(queue) && (!entries[next].barrier || it->running == 0);
 }
 
-bool is_full(int queue) { return queues[queue].attr.capacity != 0 && model_waiting(queue) >= queues[queue].attr.capacity; }
+bool is_full(int queue) {
+    uint32_t count = 0;
+    for (int entry = 0; entry < ENTRIES; entry++) count += waits_in(entry, queue) && !entries[entry].roomless;
+    return queues[queue].attr.capacity != 0 && count >= queues[queue].attr.capacity;
+}
 
 static bool is_inside(const frame_t *frame, int queue) {
     if (frame->kind == TELLS && !frame->in_function) return false;
@@ -176,9 +180,9 @@ void end_life(int queue, int64_t arrival) {
     }
 }
 
-void accept(int entry, int queue, csk_rank_t rank, bool barrier, bool stays) {
+void accept(int entry, int queue, csk_rank_t rank, bool barrier, int how) {
     int64_t arrival = ++queues[queue].arrivals;
-    entries[entry] = (entry_t){ WAITING, queue, rank, arrival, barrier && width_of(queue) > 1, stays, 0, 0 };
+    entries[entry] = (entry_t){ WAITING, queue, rank, arrival, barrier && width_of(queue) > 1, how == ALWAYS_IN, how != BY_THE_BOUND, 0, 0 };
     begin_life(queue, arrival);
 }
 
@@ -203,7 +207,7 @@ static void give_room(int queue) {
     it->room_count--;
     memmove(&it->rooms[0], &it->rooms[1], sizeof it->rooms[0] * (size_t)it->room_count);
     end_room(who, 0);
-    accept(entry, queue, entries[entry].rank, entries[entry].barrier, entries[entry].stays);
+    accept(entry, queue, entries[entry].rank, entries[entry].barrier, BY_THE_BOUND);
 }
 
 void take(int queue, int entry) {

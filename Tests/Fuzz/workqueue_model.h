@@ -49,7 +49,7 @@ void model_unretain(int queue);
 int model_enqueue(int entry, int queue, csk_rank_t rank, bool barrier, int how, bool waits);
 int model_room_ended(int status, int64_t deadline_ns);
 /* The same without a thread: EINPROGRESS. */
-int model_enqueue_when_room(int wait, int entry, int queue, csk_rank_t rank, bool barrier, bool always);
+int model_enqueue_when_room(int wait, int entry, int queue, csk_rank_t rank, bool barrier);
 int model_room_cancel(int wait, int queue);
 int model_cancel(int entry, int queue);
 void model_suspend(int queue);

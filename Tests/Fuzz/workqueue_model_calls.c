@@ -30,15 +30,13 @@ static void tell(int queue, const int *list, int count) {
     if (telling->untold == 0) end_telling();
 }
 
-/* False: all that waits stays. */
-static bool drop_oldest(int queue) {
+static void drop_oldest(int queue) {
     int oldest = -1;
     for (int entry = 0; entry < ENTRIES; entry++) {
         if (!waits_in(entry, queue) || entries[entry].stays) continue;
         if (oldest < 0 || entries[entry].arrival < entries[oldest].arrival) oldest = entry;
     }
-    if (oldest >= 0) tell(queue, &oldest, 1);
-    return oldest >= 0;
+    tell(queue, &oldest, 1);
 }
 
 void model_shutdown(int queue, bool cancel) {
@@ -48,10 +46,8 @@ void model_shutdown(int queue, bool cancel) {
     it->suspends = 0;
     for (int index = 0; index < it->room_count; index++) {
         int entry = entry_for_room(it->rooms[index]);
-        const entry_t waiting = entries[entry];
-        end_room(it->rooms[index], waiting.stays ? 0 : ESHUTDOWN);
-        if (waiting.stays) accept(entry, queue, waiting.rank, waiting.barrier, true);
-        else entries[entry].state = is_sync(entry) ? REFUSED : IDLE;
+        entries[entry].state = is_sync(entry) ? REFUSED : IDLE;
+        end_room(it->rooms[index], ESHUTDOWN);
     }
     it->room_count = 0;
     for (int entry = 0; entry < ENTRIES; entry++)
@@ -69,13 +65,13 @@ static int enqueue(int entry, int queue, csk_rank_t rank, bool barrier, int how)
     bool full = is_full(queue) && how == BY_THE_BOUND;
     if (full && it->attr.when_full == CSK_WORKQUEUE_REFUSE) return EAGAIN;
     if (full && it->attr.when_full == CSK_WORKQUEUE_WAIT) return MODEL_WAITS;
-    if (full && !drop_oldest(queue)) return EAGAIN; /* before the newcomer is one of those that wait; told after that */
-    accept(entry, queue, rank, barrier, how == ALWAYS_IN);
+    if (full) drop_oldest(queue); /* before the newcomer is one of those that wait; told after that */
+    accept(entry, queue, rank, barrier, how);
     return 0;
 }
 
-static void stand_in_line(int who, int entry, int queue, csk_rank_t rank, bool barrier, bool stays) {
-    entries[entry] = (entry_t){ .state = IN_LINE, .queue = queue, .rank = rank, .barrier = barrier, .stays = stays };
+static void stand_in_line(int who, int entry, int queue, csk_rank_t rank, bool barrier) {
+    entries[entry] = (entry_t){ .state = IN_LINE, .queue = queue, .rank = rank, .barrier = barrier };
     queues[queue].rooms[queues[queue].room_count++] = who;
 }
 
@@ -93,16 +89,15 @@ int model_enqueue(int entry, int queue, csk_rank_t rank, bool barrier, int how, 
     if (status != MODEL_WAITS) return status;
     if (model_is_current(queue)) return EDEADLK;
     if (!may_wait) return MODEL_WAITS;
-    stand_in_line(actor(), entry, queue, rank, barrier, false);
+    stand_in_line(actor(), entry, queue, rank, barrier);
     push(WAITS_FOR_ROOM, queue, entry);
     return MODEL_WAITS;
 }
 
-int model_enqueue_when_room(int wait, int entry, int queue, csk_rank_t rank, bool barrier, bool always) {
-    bool in_line = always && queues[queue].room_count != 0;
-    int status = in_line ? MODEL_WAITS : enqueue(entry, queue, rank, barrier, always ? ALWAYS_IN : BY_THE_BOUND);
+int model_enqueue_when_room(int wait, int entry, int queue, csk_rank_t rank, bool barrier) {
+    int status = enqueue(entry, queue, rank, barrier, BY_THE_BOUND);
     if (status != MODEL_WAITS) return status;
-    stand_in_line(ACTORS + wait, entry, queue, rank, barrier, always);
+    stand_in_line(ACTORS + wait, entry, queue, rank, barrier);
     waits[wait] = (wait_t){ .state = WAITING, .queue = queue, .entry = entry };
     return EINPROGRESS;
 }
@@ -141,6 +136,10 @@ int model_resume(int queue) {
 
 /* ---- Turns -------------------------------------------------------------------------------------------------------------- */
 
+static bool stands_in_line(int queue, bool always) {
+    return !always && is_full(queue) && queues[queue].attr.when_full == CSK_WORKQUEUE_WAIT;
+}
+
 static bool is_refused(int queue, bool always) {
     return !always && (queues[queue].shut || (is_full(queue) && queues[queue].attr.when_full == CSK_WORKQUEUE_REFUSE));
 }
@@ -149,8 +148,8 @@ bool model_sync_is_at_once(int queue, csk_rank_t rank, bool barrier, bool always
     queue_t before_it = queues[queue];
     int entry = FIRST_SYNC;
     while (entry < ENTRIES && entries[entry].state != IDLE) entry++;
-    if (entry == ENTRIES || is_refused(queue, always) || queues[queue].room_count != 0) return false;
-    accept(entry, queue, rank, barrier, always);
+    if (entry == ENTRIES || is_refused(queue, always) || stands_in_line(queue, always)) return false;
+    accept(entry, queue, rank, barrier, always ? ALWAYS_IN : BY_THE_BOUND);
     bool at_once = may_begin(queue) && next_of(queue) == entry;
     entries[entry].state = IDLE;
     queues[queue] = before_it;
@@ -161,9 +160,9 @@ int model_sync(int entry, int queue, csk_rank_t rank, bool barrier, bool always,
     if (queues[queue].attr.when_full == CSK_WORKQUEUE_DROP_OLDEST && rank != model_rank(queue)) return EINVAL;
     if (model_is_current(queue)) return EDEADLK;
     if (is_refused(queue, always)) return queues[queue].shut ? ESHUTDOWN : EAGAIN;
-    bool in_line = queues[queue].room_count != 0;
-    if (in_line) stand_in_line(actor(), entry, queue, rank, barrier, always);
-    else accept(entry, queue, rank, barrier, always);
+    bool in_line = stands_in_line(queue, always);
+    if (in_line) stand_in_line(actor(), entry, queue, rank, barrier);
+    else accept(entry, queue, rank, barrier, always ? ALWAYS_IN : BY_THE_BOUND);
     frame_t *call = push(WAITS_FOR_TURN, queue, entry);
     call->deadline_ns = deadline_ns;
     if (in_line) return MODEL_WAITS;

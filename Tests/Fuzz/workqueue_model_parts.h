@@ -21,7 +21,7 @@ typedef struct {
     int state, queue;
     csk_rank_t rank;
     int64_t arrival;
-    bool barrier, stays;
+    bool barrier, stays, roomless; /* roomless: takes no room */
     int due_status, due_actor;
 } entry_t;
 
@@ -98,7 +98,7 @@ bool may_begin(int queue);
 bool is_full(int queue);
 void end_life_quietly(int queue, int64_t arrival);
 void end_life(int queue, int64_t arrival);
-void accept(int entry, int queue, csk_rank_t rank, bool barrier, bool stays);
+void accept(int entry, int queue, csk_rank_t rank, bool barrier, int how);
 int entry_for_room(int who);
 void end_room(int who, int status);
 void take(int queue, int entry);

@@ -71,7 +71,7 @@ static bool call_inside(csk_workqueue_t *queue, csk_work_t *work, int status) {
     return !csk_section_is_over(&section);
 }
 
-/* The timer's thread can't wait for room: what had to wait for its time comes in over the bound. */
+/* The timer's thread can't wait for room: what had to wait for its time takes none. */
 static int queue_work(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank) {
     if (queue->capacity != 0 && queue->when_full == CSK_WORKQUEUE_WAIT) return csk_workqueue_enqueue_beyond(queue, work, rank, run);
     return csk_workqueue_enqueue_ranked(queue, work, rank, run);

@@ -344,9 +344,9 @@ static int enqueue_bounded(csk_workqueue_t *queue, csk_work_t *work) {
     csk_section_t refusal;
     csk_workqueue_lock(queue);
     csk_work_sort(queue);
-    bool full = queue->waiting >= queue->capacity;
-    if (full && queue->when_full == CSK_WORKQUEUE_DROP_OLDEST) dropped = csk_work_oldest_to_drop(queue);
-    if (dropped != NULL) {
+    bool full = csk_workqueue_is_full(queue);
+    if (full && queue->when_full == CSK_WORKQUEUE_DROP_OLDEST) {
+        dropped = csk_work_oldest_to_drop(queue);
         csk_work_remove(queue, dropped);
         dropped->node.next = NULL;
         begin_refusal(queue, dropped, &refusal);
@@ -400,33 +400,16 @@ int csk_workqueue_enqueue_barrier_always(csk_workqueue_t *queue, csk_work_t *wor
 
 int csk_workqueue_enqueue_beyond(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, csk_work_function_t function) {
     if (csk_load(&queue->state, CSK_RELAXED) & STATE_SHUT) return ESHUTDOWN;
-    return enqueue_always(queue, work, rank, WORK_PLAIN, function);
+    return enqueue_always(queue, work, rank, WORK_BEYOND, function);
 }
-
-static int enqueue_in_line(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, uint32_t kind, csk_work_function_t function,
-                           csk_workqueue_wait_t *wait) {
-    int error = prepare(queue, work, rank, kind, function);
-    return error != 0 ? error : csk_workqueue_ask_for_room(queue, work, wait);
-}
-
-static bool lets_wait(const csk_workqueue_t *queue) { return queue->capacity != 0 && queue->when_full == CSK_WORKQUEUE_WAIT; }
 
 int csk_workqueue_enqueue_when_room(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, bool barrier, csk_work_function_t work_function,
                                     csk_workqueue_wait_t *wait, void (*function)(csk_workqueue_wait_t *), void *context) {
     uint32_t kind = barrier ? WORK_BARRIER : WORK_PLAIN;
     if (function == NULL) return EINVAL;
-    if (!lets_wait(queue)) return enqueue(queue, work, rank, kind, CSK_NEVER, work_function);
-    *wait = (csk_workqueue_wait_t){ .function = function, .context = context };
-    return enqueue_in_line(queue, work, rank, kind, work_function, wait);
-}
-
-int csk_workqueue_enqueue_always_in_line(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, bool barrier, csk_work_function_t work_function,
-                                         csk_workqueue_wait_t *wait, void (*function)(csk_workqueue_wait_t *), void *context) {
-    uint32_t kind = WORK_STAYS | (barrier ? WORK_BARRIER : 0);
-    if (function == NULL) return EINVAL;
-    if (!lets_wait(queue)) return enqueue_always(queue, work, rank, kind, work_function);
-    *wait = (csk_workqueue_wait_t){ .function = function, .context = context };
-    return enqueue_in_line(queue, work, rank, kind, work_function, wait);
+    if (queue->capacity == 0 || queue->when_full != CSK_WORKQUEUE_WAIT) return enqueue(queue, work, rank, kind, CSK_NEVER, work_function);
+    int error = prepare(queue, work, rank, kind, work_function);
+    return error != 0 ? error : csk_workqueue_ask_for_room(queue, work, wait, function, context);
 }
 
 int csk_workqueue_enqueue(csk_workqueue_t *queue, csk_work_t *work, csk_work_function_t function) {

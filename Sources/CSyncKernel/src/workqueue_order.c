@@ -62,6 +62,7 @@ void csk_work_arrange(csk_workqueue_t *queue, csk_work_t *work) {
     int64_t arrival = ++queue->arrivals;
     work->node.ticket = (work->node.rank & 3) == CSK_PLACE_FRONT ? -arrival : arrival;
     queue->waiting++;
+    queue->beyond += !csk_work_takes_room(work);
     place(queue, work);
 }
 
@@ -135,6 +136,7 @@ void csk_work_remove(csk_workqueue_t *queue, csk_work_t *work) {
     }
     work->place = PLACE_NOWHERE;
     queue->waiting--;
+    queue->beyond -= !csk_work_takes_room(work);
 }
 
 csk_work_t *csk_work_take(csk_workqueue_t *queue, csk_section_t *section) {
@@ -189,6 +191,7 @@ csk_work_t *csk_work_remove_all(csk_workqueue_t *queue) {
     for (csk_work_t *work = lists[1], *next; work != NULL; work = next) {
         next = next_of(work);
         queue->waiting++;
+        queue->beyond++;
         place(queue, work);
     }
     return lists[0];

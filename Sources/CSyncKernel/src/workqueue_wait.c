@@ -55,28 +55,19 @@ static csk_workqueue_wait_t *give_place(csk_workqueue_t *queue) {
 }
 
 csk_workqueue_wait_t *csk_rooms_take(csk_workqueue_t *queue) {
-    csk_work_sort(queue); /* what came in over the bound counts too */
-    if (queue->waiting >= queue->capacity) return NULL; /* who left was a caller, of whom there may be more than places */
+    if (csk_workqueue_is_full(queue)) return NULL; /* who left took no room */
+    csk_work_sort(queue); /* what came before it is before it */
     return give_place(queue);
 }
 
 csk_workqueue_wait_t *csk_rooms_close(csk_workqueue_t *queue) {
-    csk_workqueue_wait_t *told = NULL, **last = &told;
-    csk_work_sort(queue);
-    while (queue->rooms != NULL) {
-        csk_workqueue_wait_t *room = queue->rooms;
-        if (room->work->kind & WORK_STAYS) {
-            room = give_place(queue);
-        } else {
-            give_up(queue, &queue->rooms, room);
-            room->next = NULL;
-            room->status = ESHUTDOWN;
-        }
-        if (room == NULL) continue;
-        *last = room;
-        last = &room->next;
+    csk_workqueue_wait_t *rooms = queue->rooms;
+    for (csk_workqueue_wait_t *room = rooms; room != NULL; room = room->next) {
+        room->status = ESHUTDOWN;
+        room->epoch = 0;
     }
-    return told;
+    queue->rooms = queue->last_room = NULL;
+    return rooms;
 }
 
 /* ---- Turns ------------------------------------------------------------------------------------------------------------------- */
@@ -109,9 +100,10 @@ static int admit(csk_workqueue_t *queue, csk_sync_call_t *call) {
     bool stays = (call->work.kind & WORK_STAYS) != 0;
     if (!stays && (csk_load(&queue->state, CSK_RELAXED) & STATE_SHUT)) return ESHUTDOWN;
     csk_work_sort(queue);
-    bool refuses = !stays && queue->capacity != 0 && queue->when_full == CSK_WORKQUEUE_REFUSE;
-    if (refuses && queue->waiting >= queue->capacity) return EAGAIN;
-    if (CSK_UNLIKELY(queue->rooms != NULL)) return wait_in_line(queue, call);
+    if (!stays && csk_workqueue_is_full(queue)) {
+        if (queue->when_full == CSK_WORKQUEUE_REFUSE) return EAGAIN;
+        if (queue->when_full == CSK_WORKQUEUE_WAIT) return wait_in_line(queue, call);
+    }
     csk_work_arrange(queue, &call->work);
     return 0;
 }
@@ -171,21 +163,26 @@ int csk_workqueue_sync_always(csk_workqueue_t *queue, csk_rank_t rank, bool barr
 static void end_wait(csk_workqueue_wait_t *wait) { answer(&wait->word, wait->status == 0 ? CALL_GRANTED : CALL_REFUSED); }
 
 /* `waits`: it may; else EDEADLK. */
-static int ask_for_room(csk_workqueue_t *queue, csk_work_t *work, csk_workqueue_wait_t *wait, bool waits) {
+static int ask_for_room(csk_workqueue_t *queue, csk_work_t *work, csk_workqueue_wait_t *wait, const csk_workqueue_wait_t *as, bool waits) {
     csk_workqueue_lock(queue);
     csk_work_sort(queue);
     int status = 0;
-    if (work->kind & WORK_STAYS) status = queue->rooms != NULL ? EINPROGRESS : 0;
-    else if (csk_load(&queue->state, CSK_RELAXED) & STATE_SHUT) status = ESHUTDOWN;
-    else if (queue->waiting >= queue->capacity) status = waits ? EINPROGRESS : EDEADLK; /* as long as others wait for room: who leaves gives it to them */
-    wait->work = work;
+    if (csk_load(&queue->state, CSK_RELAXED) & STATE_SHUT) status = ESHUTDOWN;
+    else if (csk_workqueue_is_full(queue)) status = waits ? EINPROGRESS : EDEADLK; /* as long as others wait for room: who leaves gives it to them */
     if (status == 0) csk_work_arrange(queue, work);
-    if (status == EINPROGRESS) stand_in_line(queue, wait);
+    if (status == EINPROGRESS) {
+        *wait = *as;
+        wait->work = work;
+        stand_in_line(queue, wait);
+    }
     csk_workqueue_unlock_and_look(queue);
     return status;
 }
 
-int csk_workqueue_ask_for_room(csk_workqueue_t *queue, csk_work_t *work, csk_workqueue_wait_t *wait) { return ask_for_room(queue, work, wait, true); }
+int csk_workqueue_ask_for_room(csk_workqueue_t *queue, csk_work_t *work, csk_workqueue_wait_t *wait, void (*function)(csk_workqueue_wait_t *),
+                               void *context) {
+    return ask_for_room(queue, work, wait, &(csk_workqueue_wait_t){ .function = function, .context = context }, true);
+}
 
 int csk_workqueue_room_cancel(csk_workqueue_t *queue, csk_workqueue_wait_t *wait) {
     csk_workqueue_lock(queue);
@@ -195,8 +192,8 @@ int csk_workqueue_room_cancel(csk_workqueue_t *queue, csk_workqueue_wait_t *wait
 }
 
 int csk_workqueue_wait_for_room(csk_workqueue_t *queue, csk_work_t *work, int64_t deadline_ns) {
-    csk_workqueue_wait_t room = { .function = end_wait, .word = WORD_WAITS };
-    int status = ask_for_room(queue, work, &room, !csk_section_inside(queue));
+    csk_workqueue_wait_t room;
+    int status = ask_for_room(queue, work, &room, &(csk_workqueue_wait_t){ .function = end_wait, .word = WORD_WAITS }, !csk_section_inside(queue));
     if (status != EINPROGRESS) return status;
     uint32_t seen = await(&room.word, deadline_ns);
     if (seen == WORD_SLEEPS) {

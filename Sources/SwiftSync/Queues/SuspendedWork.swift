@@ -60,27 +60,20 @@ final class SuspendedWork: TurnWait, @unchecked Sendable {
 
     private func enqueue(_ work: UnsafeMutablePointer<csk_work_t>) -> Int32 {
         switch admission {
-        case .always where core.callersWaitForRoom: enqueueInLine(work, csk_workqueue_enqueue_always_in_line)
         case .always where barrier: csk_workqueue_enqueue_barrier_always(core.queue, work, Self.called)
         case .always: csk_workqueue_enqueue_always(core.queue, work, rank, Self.called)
-        case .suspending where core.callersWaitForRoom: enqueueInLine(work, csk_workqueue_enqueue_when_room)
+        case .suspending where core.callersWaitForRoom: enqueueWhenRoom(work)
         case _ where barrier: csk_workqueue_enqueue_barrier(core.queue, work, Self.called)
         default: csk_workqueue_enqueue_ranked(core.queue, work, rank, Self.called)
         }
     }
 
-    /// A function of the kernel that lets work wait for room.
-    private typealias Enqueue = (
-        UnsafeMutablePointer<csk_workqueue_t>?, UnsafeMutablePointer<csk_work_t>?, csk_rank_t, Bool, csk_work_function_t?,
-        UnsafeMutablePointer<csk_workqueue_wait_t>?, (@convention(c) (UnsafeMutablePointer<csk_workqueue_wait_t>?) -> Void)?, UnsafeMutableRawPointer?
-    ) -> Int32
-
-    private func enqueueInLine(_ work: UnsafeMutablePointer<csk_work_t>, _ enqueue: Enqueue) -> Int32 {
+    private func enqueueWhenRoom(_ work: UnsafeMutablePointer<csk_work_t>) -> Int32 {
         let room = UnsafeMutablePointer<csk_workqueue_wait_t>.allocate(capacity: 1)
         room.initialize(to: csk_workqueue_wait_t())
         self.room = room
         let reference = Unmanaged.passRetained(self)
-        let status = enqueue(core.queue, work, rank, barrier, Self.called, room, Self.told, reference.toOpaque())
+        let status = csk_workqueue_enqueue_when_room(core.queue, work, rank, barrier, Self.called, room, Self.told, reference.toOpaque())
         waitsForRoom = status == EINPROGRESS
         if !waitsForRoom { reference.release() }
         return status
@@ -147,7 +140,9 @@ extension WorkQueueCore {
 
     /// The same for a turn that can be refused, dropped, given up at a time, and cancelled.
     func run<T: Sendable>(rank: Int64, barrier: Bool, timeout: Duration?, _ body: @escaping @Sendable () throws -> T) async throws -> T {
-        let waiting = SuspendedWork(self, rank: rank, barrier: barrier, .suspending, deadline: Deadline.after(timeout: timeout))
+        let deadline = Deadline.after(timeout: timeout)
+        if deadline == Deadline.passed { return try tryInTurn(rank: rank, barrier: barrier, body) }
+        let waiting = SuspendedWork(self, rank: rank, barrier: barrier, .suspending, deadline: deadline)
         var result: Result<T, any Error>?
         let status = await waiting.run(isCancellable: true) {
             waiting.recorded { result = Result(catching: body) }
@@ -155,6 +150,13 @@ extension WorkQueueCore {
         if let result { return try result.get() }
         waiting.recordEnd(status)
         throw error(status)
+    }
+
+    /// The same for a task that has no time: no worker could come for it. What is inside the queue's own work has its turn only after that.
+    private func tryInTurn<T>(rank: Int64, barrier: Bool, _ body: () throws -> T) throws -> T {
+        if Task.isCancelled { throw WorkQueueError.cancelled }
+        if csk_workqueue_is_current(queue) { throw WorkQueueError.timedOut }
+        return try sync(rank: rank, barrier: barrier, timeout: .zero, body)
     }
 
     /// Runs `body` in the queue as a task of its own, which has the caller's task-local values. False, with a report,

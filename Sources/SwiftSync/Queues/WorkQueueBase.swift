@@ -143,7 +143,7 @@ public class WorkQueueBase: @unchecked Sendable {
 
     /// The same for a call that can be refused: throws a ``WorkQueueError`` when `body` has not begun after `timeout` (nil: no limit; never early), when the task is
     /// cancelled before it has begun, when the bound refuses or drops it, and after a shutdown. For room in a full queue the task waits suspended.
-    /// With a timeout of zero it never begins, since a worker has to come for it; ``sync(timeout:priority:_:)`` tries.
+    /// With a timeout of zero `body` runs if its turn is there, on the calling thread.
     @discardableResult
     public final func run<T: Sendable>(
         timeout: Duration?, priority: CommandPriority? = nil, _ body: @escaping @Sendable () throws -> T

@@ -7,8 +7,7 @@ import CSyncKernel
 /// ```
 ///
 /// What has begun does not count. Callers of `sync` and `run` without a timeout, and the jobs of actors and tasks, are never refused
-/// and never dropped. A caller stands behind those that wait for room already; where nobody does, it waits inside the queue, beyond the
-/// bound. ``WorkQueueBase/beyondBoundCount`` tells how much waits beyond the bound. Where callers are many, use
+/// and never dropped. They take no room: however many there are, others still get theirs. ``WorkQueueBase/beyondBoundCount`` tells how much waits beyond the bound. Where callers are many, use
 /// `run(timeout:)` and `sync(timeout:)`, which the bound can refuse.
 public struct WorkQueueBound: Sendable, Hashable {
     let capacity: UInt32
@@ -27,8 +26,8 @@ public struct WorkQueueBound: Sendable, Hashable {
     public static func wait(beyond capacity: Int) -> Self { Self(capacity, CSK_WORKQUEUE_WAIT) }
     /// The call returns false, with a report to ``SyncDiagnostics``.
     public static func refuse(beyond capacity: Int) -> Self { Self(capacity, CSK_WORKQUEUE_REFUSE) }
-    /// The work that has waited longest is dropped in its place: its closure is released without a call. Where all that waits can't be
-    /// dropped (jobs of actors and tasks, callers of `sync` and `run` without a timeout), the new work is refused instead.
+    /// The work that has waited longest is dropped in its place: its closure is released without a call. Jobs of actors and tasks,
+    /// and callers of `sync` and `run` without a timeout, are passed over.
     ///
     /// Such a queue has one priority, its own: work that names another is queued at the queue's.
     public static func dropOldest(beyond capacity: Int) -> Self { Self(capacity, CSK_WORKQUEUE_DROP_OLDEST) }

@@ -61,8 +61,10 @@ extension WorkQueue: SerialExecutor {
 extension WorkQueue: TaskExecutor {
     /// Runs the `job` of a task that prefers this queue, in its turn and by its priority. Called by the Swift runtime.
     ///
-    /// The two protocols ask for the same method; this says for which of them it was called.
+    /// The two protocols ask for the same method; this says for which of them it was called. An executor of your own that
+    /// passes jobs on calls `enqueue(_:)` with those of actors, and this with those of tasks that prefer it.
     @_implements(TaskExecutor, enqueue(_:))
+    @_disfavoredOverload
     public func enqueueJobOfTask(_ job: consuming ExecutorJob) {
         let priority = job.priority
         QueuedJob.enqueue(UnownedJob(job), .ofTask, priority, on: self)

@@ -90,8 +90,7 @@ class TurnWait: TaskWait, TaskExecutor, @unchecked Sendable {
         let reference = Unmanaged.passRetained(self)
         park {
             // A wait that is to be given up is not registered first: where nobody is before it, it could be granted.
-            let late: Int32? = deadline == Deadline.passed ? ETIMEDOUT : nil
-            refusal = cause ?? late ?? timer?.start(for: self, deadline) ?? 0
+            refusal = cause ?? timer?.start(for: self, deadline) ?? 0
             testStep("TurnWait: queues", self)
             if refusal == 0 { refusal = register() }
             return refusal

@@ -2,7 +2,7 @@ import Testing
 
 @testable import SwiftSync
 
-@Suite(.serialized, .timeLimit(.minutes(1)))
+@Suite(.serialized, .endsInTime)
 struct CriticalSectionTests {
     private struct Failure: Error {}
 

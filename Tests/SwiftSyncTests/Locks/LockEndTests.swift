@@ -3,7 +3,7 @@ import Testing
 @testable import SwiftSync
 
 /// How sections end: by return, by throwing, and what becomes of values that can't be copied.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.endsInTime)
 struct LockEndTests {
     private enum Failure: Error { case expected }
 

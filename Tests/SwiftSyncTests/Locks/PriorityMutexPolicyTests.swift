@@ -3,7 +3,7 @@ import Testing
 @testable import SwiftSync
 
 /// Who is next under each policy, and who is inside.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.endsInTime)
 struct PriorityMutexPolicyTests {
     /// Queues a thread for each priority behind a held mutex, and gives the positions in the order in which they entered.
     private func order(of priorities: [CommandPriority], policy: GatePolicy, bypassLimit: UInt32 = 0) -> [Int] {

@@ -2,7 +2,7 @@ import Testing
 
 @testable import SwiftSync
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.endsInTime)
 struct PriorityMutexTests {
     private struct Handle: ~Copyable { var number = 1 }
     private enum Failure: Error { case expected }

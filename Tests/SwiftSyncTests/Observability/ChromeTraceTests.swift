@@ -6,7 +6,7 @@ import Testing
 @testable import SwiftSync
 
 /// The trace is valid JSON that says what the events say.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.endsInTime)
 struct ChromeTraceTests {
     private typealias Entry = [String: Any]
 

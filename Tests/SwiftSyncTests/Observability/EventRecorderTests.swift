@@ -5,7 +5,7 @@ import Testing
 @testable import SwiftSync
 
 /// Events are kept in order, in bounded memory, and can be told again.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.endsInTime)
 struct EventRecorderTests {
     @Test func everyPartOfAnEventIsKept() {
         let recorder = EventRecorder(label: "queue")

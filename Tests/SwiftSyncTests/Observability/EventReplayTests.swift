@@ -4,7 +4,7 @@ import Testing
 @testable import SwiftSync
 
 /// The replay does what its commands say; the terminal adds waiting, and nothing else.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.endsInTime)
 struct EventReplayTests {
     private typealias Kind = EventRecorder.Event.Kind
 

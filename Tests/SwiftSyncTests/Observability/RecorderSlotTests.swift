@@ -3,7 +3,7 @@ import Testing
 @testable import SwiftSync
 
 /// Recorders that are given to queues which are in use.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.endsInTime)
 struct RecorderSlotTests {
     private enum Queue: String, NamedQueue {
         case watched = "RecorderSlotTests.watched"

@@ -6,7 +6,7 @@ import Testing
 /// Places of tasks among work that suspends, from several producers at once: none begins before what its producer has submitted before.
 ///
 /// A short form; `SWIFTSYNC_PLACES=1000000` makes as many.
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.endsInTime)
 struct ActorQueuePlaceTests {
     private actor Counts {
         private var begun = [Int](repeating: 0, count: 8)

@@ -3,7 +3,7 @@ import Testing
 @testable import SwiftSync
 
 /// Draining an actor queue whose work is suspended.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.endsInTime)
 struct ActorQueuePromiseTests {
     private let ledger = Ledger()
     private let door = Door()

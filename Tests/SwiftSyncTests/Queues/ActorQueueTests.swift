@@ -3,7 +3,7 @@ import Testing
 @testable import SwiftSync
 
 /// The order of an actor queue: that of the begins, on the actor.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.endsInTime)
 struct ActorQueueTests {
     @Test
     func workBeginsInOrderOnTheActor() async throws {

@@ -3,7 +3,7 @@ import Testing
 @testable import SwiftSync
 
 /// What a cancellable queue keeps of tasks that have ended: nothing, however they ended.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.endsInTime)
 struct CancellableQueuePromiseTests {
     private struct Fault: Error { let tracked: Tracked }
 

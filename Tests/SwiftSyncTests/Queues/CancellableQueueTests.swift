@@ -2,7 +2,7 @@ import Testing
 
 @testable import SwiftSync
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.endsInTime)
 struct CancellableQueueTests {
     @Test
     func tasksThatRunAndThatWaitAreCancelledAndLaterOnesAreNot() async {

@@ -4,7 +4,7 @@ import Testing
 @testable import SwiftSync
 
 /// What a FIFO queue leaves to the rest of the program.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.endsInTime)
 struct FIFOQueuePromiseTests {
     @Test func shortWorkWithoutEndLeavesTheThreadsToOtherTasks() async {
         let isOver = Flag(), begun = Shared()

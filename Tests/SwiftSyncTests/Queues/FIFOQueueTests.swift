@@ -3,7 +3,7 @@ import Testing
 @testable import SwiftSync
 
 /// The order of a FIFO queue: from begin to end, whoever submits, and whatever the work does.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.endsInTime)
 struct FIFOQueueTests {
     @Test
     func workBeginsAndEndsInOrderThoughItSuspends() async throws {

@@ -3,7 +3,7 @@ import Testing
 @testable import SwiftSync
 
 /// Tasks that wait for a FIFO queue: cancelled ones, and those that would wait for themselves.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.endsInTime)
 struct FIFOQueueWaitingTests {
     private enum Locals {
         @TaskLocal static var number = 0

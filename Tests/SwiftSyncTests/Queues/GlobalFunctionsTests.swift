@@ -3,7 +3,7 @@ import Foundation
 import SwiftSync
 import Testing
 
-@Suite(.serialized, .timeLimit(.minutes(1)))
+@Suite(.serialized, .endsInTime)
 struct GlobalFunctionsTests {
     /// A type with members of those names, as users have them.
     private struct Namesake {

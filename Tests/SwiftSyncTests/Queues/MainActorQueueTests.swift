@@ -4,7 +4,7 @@ import Testing
 
 @MainActor private var lines = [Int]()
 
-@Suite(.serialized, .timeLimit(.minutes(1)))
+@Suite(.serialized, .endsInTime)
 struct MainActorQueueTests {
     @Test
     func allSpellingsAreOneQueueInOneOrder() async {

@@ -22,7 +22,7 @@ private struct NameOnly: NamedQueue {
     let rawValue: String
 }
 
-@Suite(.serialized, .timeLimit(.minutes(1)))
+@Suite(.serialized, .endsInTime)
 struct NamedQueueTests {
     private struct Failure: Error {}
 
@@ -132,9 +132,9 @@ struct NamedQueueTests {
         Queue.database.asyncAfter(deadline: .now(), execute: delayed)
         cancelled.cancel()
         Queue.database.queue.resume()
-        #expect(kept.wait(timeout: .now() + 10) == .success)
-        #expect(cancelled.wait(timeout: .now() + 10) == .success)
-        #expect(delayed.wait(timeout: .now() + 10) == .success)
+        kept.wait()
+        cancelled.wait()
+        delayed.wait()
         Queue.database.sync(execute: DispatchWorkItem { ran.append("sync") })
         waitUntil { notified.isRaised }
         #expect(ran.value == ["kept", "delayed", "sync"])
@@ -148,7 +148,7 @@ struct NamedQueueTests {
             Queue.network.async(group: group) { count.increment() }
             Queue.network.async(group: group, flags: .barrier, execute: DispatchWorkItem { count.increment() })
         }
-        #expect(group.wait(timeout: .now() + 10) == .success)
+        group.wait()
         #expect(count.value == 200)
     }
 
@@ -210,7 +210,7 @@ struct NamedQueueTests {
             inSecond.raise()
             waitUntil { inFirst.isRaised }
         }
-        #expect(group.wait(timeout: .now() + 10) == .success)
+        group.wait()
     }
 }
 

@@ -3,7 +3,7 @@ import Testing
 @testable import SwiftSync
 
 /// Queues with a capacity.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.endsInTime)
 struct OrderedQueueBoundTests {
     @Test
     func aFullQueueRefusesAndTakesTheOldestOrWaitsAsItWasTold() async throws {

@@ -3,7 +3,7 @@ import Testing
 @testable import SwiftSync
 
 /// What tasks of `Task(on:)` see of themselves, and how they pass the turn on, whoever runs them.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.endsInTime)
 struct OrderedTaskTests {
     private enum Locals {
         @TaskLocal static var number = 0

@@ -4,7 +4,7 @@ import Testing
 
 /// What each call of an ordered queue comes to in each state of the queue: the rule is that a state of a queue refuses what nobody
 /// waits for, is thrown by what can throw, and is waited out by the rest.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.endsInTime)
 struct QueueStateTableOrdered {
     enum Family: CaseIterable {
         case fifo, actor, mainActor, cancellableFIFO, cancellableActor, cancellableMainActor

@@ -3,7 +3,7 @@ import Testing
 @testable import SwiftSync
 
 /// What becomes of each call on a work queue in each state: nothing stops the program, nothing hangs, and each call ends as the table says.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.endsInTime)
 struct QueueStateTableWorkQueue {
     enum State: String, CaseIterable, Sendable {
         /// Full when the call comes: by the bound's three kinds.

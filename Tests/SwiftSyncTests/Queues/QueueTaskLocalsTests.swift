@@ -3,7 +3,7 @@ import Testing
 @testable import SwiftSync
 
 /// Work that nobody waits for and that sees the task-local values of who has submitted it.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.endsInTime)
 struct QueueTaskLocalsTests {
     private enum Locals {
         @TaskLocal static var number = 0

@@ -5,7 +5,7 @@ import Testing
 @testable import SwiftSync
 
 /// Handlers learn of every change of a queue, in order, one at a time.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.endsInTime)
 struct TaskQueueChangesTests {
     private typealias Change = TaskQueue.Change
 

@@ -5,7 +5,7 @@ import Testing
 @testable import SwiftSync
 
 /// What holds when many threads push and release.
-@Suite(.timeLimit(.minutes(3)))
+@Suite(.endsInTime)
 struct TaskQueueConcurrencyTests {
     /// What the tasks write without a lock of their own: the queue's hand-over alone must order it.
     private final class Log: @unchecked Sendable {

@@ -5,7 +5,7 @@ import Testing
 // These set the handler of the process, so they run one at a time with others that do.
 extension HandlerSettingTests {
     /// What a lock does when it is released twice, or never.
-    @Suite(.serialized, .timeLimit(.minutes(1)))
+    @Suite(.serialized, .endsInTime)
     struct TaskQueueMisuseTests {
         /// The kinds that queues of the name "misuse" report while `body` runs.
         private func reports(_ body: (TaskQueue) -> Void) -> [SyncDiagnostics.Report.Kind] {

@@ -3,7 +3,7 @@ import Testing
 @testable import SwiftSync
 
 /// One task at a time, in order, on the thread that pushes or releases.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.endsInTime)
 struct TaskQueueTests {
     @Test func theSameIdentifierGivesTheSameQueue() {
         let queue = TaskQueue.getQueue(identifier: "TaskQueueTests.same")

@@ -4,7 +4,7 @@ import Testing
 @testable import SwiftSync
 
 /// Barriers in every form, and what a queue keeps of work that has ended.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.endsInTime)
 struct WorkQueuePromiseTests {
     /// Lets workers come to whatever may begin: work that they could begin has begun after so many others came and went.
     private func letWorkersCome() async {

@@ -5,7 +5,7 @@ import Testing
 @testable import SwiftSync
 
 /// Callers of a work queue: whose code runs where, as whom, and what a busy, full or closed queue does to them.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.endsInTime)
 struct WorkQueueTurnTests {
     enum Request {
         @TaskLocal static var id = 0
@@ -213,9 +213,17 @@ struct WorkQueueTurnTests {
         await #expect(throws: WorkQueueError.timedOut) { try await queue.asyncWaitingForRoom(timeout: .zero) { ran.increment() } }
         await #expect(throws: WorkQueueError.timedOut) { try await queue.run(timeout: .zero) { ran.increment() } }
         await #expect(throws: WorkQueueError.timedOut) { try await queue.drain(timeout: .zero) }
+        let cancelled = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            try await queue.run(timeout: .zero) { ran.increment() }
+        }
+        await #expect(throws: WorkQueueError.cancelled) { try await cancelled.value }
         blocked.release()
         await queue.drain()
-        #expect(ran.value == 200)
+        try await queue.run(timeout: .zero) { ran.increment() }
+        queue.shutdown()
+        await #expect(throws: WorkQueueError.shutDown) { try await queue.run(timeout: .zero) { ran.increment() } }
+        #expect(ran.value == 201)
     }
 
     @Test
@@ -253,26 +261,45 @@ struct WorkQueueTurnTests {
 
     private func callSync(on queue: WorkQueueBase, _ body: () -> Void) { queue.sync(body) }
 
+    /// They took each place that was left.
     @Test
-    func aCallerStandsBehindThoseThatWaitForRoomAndRunsAfterAShutdown() async throws {
-        for shuts in [false, true] {
-            let queue = WorkQueue(label: "line", bound: .wait(beyond: 1)), seen = Shared([Int]())
-            let blocked = Blocked(queue)
-            queue.async { seen.append(0) }
-            let first = Task.immediate { try await queue.asyncWaitingForRoom { seen.append(1) } }
-            let second = Task.immediate { await queue.run { seen.append(2) } }
-            let third = Task.immediate { try await queue.asyncWaitingForRoom { seen.append(3) } }
-            let fourth = Task.immediate { await queue.run { seen.append(4) } }
-            #expect(queue.beyondBoundCount == 0)
-            if shuts { queue.shutdown() }
-            blocked.release()
-            await second.value
-            await fourth.value
-            if shuts { await #expect(throws: WorkQueueError.shutDown) { try await first.value } } else { try await first.value }
-            if shuts { await #expect(throws: WorkQueueError.shutDown) { try await third.value } } else { try await third.value }
-            await queue.drain()
-            #expect(seen.value == (shuts ? [0, 2, 4] : [0, 1, 2, 3, 4]))
+    func jobsOfAnActorThatComeAgainAndAgainLeaveRoomToOthers() async throws {
+        let queue = WorkQueue(label: "jobs", bound: .wait(beyond: 1)), isOver = Flag(), jobs = Shared(0)
+        let place = PlaceOnAQueue(queue)
+        let callers = (0..<8).map { _ in
+            Task { while !isOver.isRaised { await place.work { jobs.increment() } } }
         }
+        await waitUntil { jobs.value > 100 }
+        for _ in 0..<100 {
+            try await queue.asyncWaitingForRoom {}
+            await queue.run {}
+            try await queue.run(timeout: nil) {}
+        }
+        isOver.raise()
+        for caller in callers { await caller.value }
+    }
+
+    private actor PlaceOnAQueue {
+        private let queue: WorkQueue
+        nonisolated var unownedExecutor: UnownedSerialExecutor { queue.asUnownedSerialExecutor() }
+
+        init(_ queue: WorkQueue) { self.queue = queue }
+
+        func work(_ body: @Sendable () -> Void) { body() }
+    }
+
+    @Test
+    func callersThatAreNeverRefusedTakeNoRoom() async throws {
+        let queue = WorkQueue(label: "room", bound: .refuse(beyond: 1)), seen = Shared([Int]())
+        let blocked = Blocked(queue)
+        let first = Task.immediate { await queue.run { seen.append(0) } }
+        #expect(queue.async { seen.append(1) })
+        #expect(!queue.async {})
+        #expect(queue.beyondBoundCount == 1)
+        blocked.release()
+        await first.value
+        await queue.drain()
+        #expect(seen.value == [0, 1])
     }
 
     @Test

@@ -3,7 +3,7 @@ import Testing
 @testable import SwiftSync
 
 /// Sections inside sections of the same coordinator and thread.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.endsInTime)
 struct ReadWriteCoordinatorNestingTests {
     enum Outer: String, CaseIterable, Codable, Sendable {
         case read, throwingRead, suspendedRead, enqueuedWrite, blockingWrite, throwingWrite, suspendedWrite

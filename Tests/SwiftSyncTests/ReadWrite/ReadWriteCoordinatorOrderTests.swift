@@ -3,7 +3,7 @@ import Testing
 @testable import SwiftSync
 
 /// Arrival decides, across threads and across the forms in which reads and writes are submitted.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.endsInTime)
 struct ReadWriteCoordinatorOrderTests {
     private enum Form: CaseIterable { case read, timedRead, suspendedRead, enqueuedWrite, blockingWrite, timedWrite, suspendedWrite }
 

@@ -4,7 +4,7 @@ import Testing
 @testable import SwiftSync
 
 /// Sections of suspended tasks.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.endsInTime)
 struct ReadWriteCoordinatorTaskTests {
     @Test
     func aTaskThatWasCancelledBeforeRunsNothingThoughTheCoordinatorIsFree() async {

@@ -2,7 +2,7 @@ import Testing
 
 @testable import SwiftSync
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.endsInTime)
 struct ReadWriteCoordinatorTimeoutTests {
     /// A coordinator whose write, or read, lasts until the semaphore is signalled.
     private func held(reading: Bool = false) async -> (ReadWriteCoordinator, Semaphore) {

@@ -4,7 +4,7 @@ import Testing
 @testable import SwiftSync
 
 /// Writes that run by themselves: all of them, in order, whatever they do.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.endsInTime)
 struct ReadWriteCoordinatorWriteTests {
     @Test
     func aHundredThousandWritesRunInOrderWithoutRecursion() {
@@ -147,7 +147,7 @@ struct ReadWriteCoordinatorWriteTests {
 }
 
 /// What a write may do with other coordinators.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.endsInTime)
 struct ReadWriteCoordinatorInsideWriteTests {
     @Test
     func aWriteMayWaitForOneThatItHasEnqueuedElsewhere() async {

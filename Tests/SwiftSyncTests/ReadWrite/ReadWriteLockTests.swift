@@ -28,7 +28,7 @@ func waitUntilNewcomersWait<Value>(_ lock: ReadWriteLock<Value>, sourceLocation:
     }
 }
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.endsInTime)
 struct ReadWriteLockTests {
     private enum Failure: Error { case expected }
     private struct Handle: ~Copyable, Sendable {

@@ -3,7 +3,7 @@ import Testing
 @testable import SwiftSync
 
 /// A reader that goes on as the writer.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.endsInTime)
 struct ReadWriteLockUpgradeTests {
     private enum Failure: Error { case expected }
 

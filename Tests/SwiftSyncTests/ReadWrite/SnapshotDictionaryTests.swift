@@ -3,7 +3,7 @@ import Testing
 
 @testable import SwiftSync
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.endsInTime)
 struct SnapshotDictionaryTests {
     private enum Failure: Error { case expected }
 

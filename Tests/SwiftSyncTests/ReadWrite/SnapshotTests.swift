@@ -7,7 +7,7 @@ import Testing
 func awaitReleases() { #expect(csk_rcu_barrier() == 0) }
 
 // One after the other: a reader that stays lets the backlog of another test grow, whose limit then slows the updates here.
-@Suite(.timeLimit(.minutes(1)), .serialized)
+@Suite(.endsInTime, .serialized)
 struct SnapshotTests {
     private enum Failure: Error { case expected }
 

@@ -3,7 +3,7 @@ import Testing
 @testable import SwiftSync
 
 /// Instantiators and `deinit`s that use the slot that they are called for.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.endsInTime)
 struct ThreadLocalReentryTests {
     @Test
     func anInstantiatorThatAsksForItsOwnValueGetsNilAndIsNotAskedAgain() {

@@ -3,7 +3,7 @@ import Testing
 @testable import SwiftSync
 
 /// Keys of this file begin with its name: the tests of a process share them all.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.endsInTime)
 struct ThreadLocalValueTests {
     @Test
     func keysAndNamespaces() {

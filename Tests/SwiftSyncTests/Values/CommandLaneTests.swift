@@ -4,7 +4,7 @@ import Testing
 @testable import SwiftSync
 
 /// A lane of commands: how long it lasts, where its failures are told, and what it leaves to others.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.endsInTime)
 struct CommandLaneTests {
     @Test func aLaneEndsWithItsCommandsAndKeepsNothing() async {
         weak var box: ValueBox<Int>?

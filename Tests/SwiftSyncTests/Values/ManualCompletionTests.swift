@@ -6,7 +6,7 @@ import Testing
 // These set the handler of the process, so they run one at a time with others that do.
 extension HandlerSettingTests {
     /// A manual completion holds the section until it is called, counts once, and can't be lost.
-    @Suite(.serialized, .timeLimit(.minutes(1)))
+    @Suite(.serialized, .endsInTime)
     struct ManualCompletionTests {
         @Test
         func doneFromTwoThreadsAtOnceCountsOnce() async {

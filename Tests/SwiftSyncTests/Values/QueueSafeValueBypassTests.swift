@@ -4,7 +4,7 @@ import Testing
 @testable import SwiftSync
 
 /// How many later commands may pass one that waits.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.endsInTime)
 struct QueueSafeValueBypassTests {
     private typealias Access = @Sendable (inout Int) -> Void
 

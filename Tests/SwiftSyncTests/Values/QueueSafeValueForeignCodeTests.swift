@@ -4,7 +4,7 @@ import Testing
 @testable import SwiftSync
 
 /// Code of users, destruction included, runs outside of the section and of everything of ours that others wait for.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.endsInTime)
 struct QueueSafeValueForeignCodeTests {
     private final class AtEnd: Sendable {
         private let action: @Sendable () -> Void

@@ -5,7 +5,7 @@ import Testing
 @testable import SwiftSync
 
 /// Commands that are performed on one queue or executor begin in order, however busy that is.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.endsInTime)
 struct QueueSafeValueLaneTests {
     @Test
     func fourSetsOnAQueueThatIsBusyForTenMillisecondsRunInOrder() async {
@@ -119,7 +119,7 @@ struct QueueSafeValueLaneTests {
 }
 
 /// The same for many commands, with threads that pass, timeouts and cancellations among them.
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.endsInTime)
 struct QueueSafeValueLaneStressTests {
     fileprivate struct Issue: Sendable {
         let number: Int

@@ -4,7 +4,7 @@ import Testing
 @testable import SwiftSync
 
 /// What happens to commands, and to the value, when the owner goes.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.endsInTime)
 struct QueueSafeValueLifetimeTests {
     @Test
     func acceptedCommandsSucceedAndLaterOnesFail() async {

@@ -4,7 +4,7 @@ import Testing
 @testable import SwiftSync
 
 /// The order among commands that wait, whatever their schedule.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.endsInTime)
 struct QueueSafeValueOrderTests {
     private static let schedules = ["sync", "async", "suspended"]
 

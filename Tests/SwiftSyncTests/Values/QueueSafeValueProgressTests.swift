@@ -4,7 +4,7 @@ import Testing
 @testable import SwiftSync
 
 /// Nobody hangs: neither behind a queue that is stuck behind the value, nor when a task is cancelled.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.endsInTime)
 struct QueueSafeValueProgressTests {
     @Test
     func aSyncCommandOnTheQueueOfAGrantedAsyncOneGoesFirst() async {

@@ -5,7 +5,7 @@ import Testing
 @testable import SwiftSync
 
 /// Promises of ``QueueSafeValue`` about timeouts, queues, and what a section may contain.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.endsInTime)
 struct QueueSafeValuePromiseTests {
     typealias Outcome = Result<Int, QueueSafeValueError>
 
@@ -194,7 +194,7 @@ struct QueueSafeValuePromiseTests {
 }
 
 extension HandlerSettingTests {
-    @Suite(.timeLimit(.minutes(2)))
+    @Suite(.endsInTime)
     struct ManualCompletionPromiseTests {
         /// Spins for a moment, since what is waited for comes at once where there are two processors.
         private func spin(until condition: () -> Bool) {

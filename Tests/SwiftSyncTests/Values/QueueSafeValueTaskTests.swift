@@ -4,7 +4,7 @@ import Testing
 @testable import SwiftSync
 
 /// What suspending commands take from the task that calls: its priority and its actor.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.endsInTime)
 struct QueueSafeValueTaskTests {
     /// Starts a task of the given priority, and returns once its command waits.
     private func start(

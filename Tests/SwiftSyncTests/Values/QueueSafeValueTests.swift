@@ -4,7 +4,7 @@ import Testing
 @testable import SwiftSync
 
 /// What each command gives, and what it gives when it can't happen.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.endsInTime)
 struct QueueSafeValueTests {
     @Test
     func syncCommandsReadAndWrite() async {

@@ -5,7 +5,7 @@ import Testing
 @testable import SwiftSync
 
 /// What happens to a wait between two of its steps, where a thread is stopped there.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.endsInTime)
 struct WaitStepTests {
     /// The step before a wait is known to what resolves it, and the one before it looks again whether it was cancelled.
     private static let steps = ["TaskWait: queues", "TaskWait: is queued"]

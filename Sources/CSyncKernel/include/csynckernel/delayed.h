@@ -26,7 +26,7 @@ typedef struct csk_delayed {
  * csk_workqueue_retain keeps a queue whose owner lets it go before, on which the work then runs all the same.
  * Work without a period is called once: with 0, or with ECANCELED, ESHUTDOWN or EAGAIN where the queue dropped it, was shut down or full. Periodic
  * work is called with 0 any number of times, not at a time at which the queue is full or from which it is dropped; it ends with a call with ESHUTDOWN or
- * ECANCELED after the queue's shutdown, or by csk_delayed_cancel. A queue that waits when full takes it in over its bound. Never blocks.
+ * ECANCELED after the queue's shutdown, or by csk_delayed_cancel. On a queue that waits when full it takes no room. Never blocks.
  * 0; EINVAL (no function, a negative period, a rank that the queue refuses); EBUSY (it is started already); EAGAIN or ENOMEM when no thread can be had. O(1). */
 CSK_API int csk_delayed_start(csk_delayed_t *delayed, csk_workqueue_t *queue, int64_t deadline_ns, int64_t period_ns, csk_work_function_t function);
 

@@ -11,11 +11,8 @@
  * A thread that waits in one of these calls runs nothing that others queued. A queue knows which threads are inside its functions: a call from
  * there that would wait for itself gives EDEADLK.
  *
- * Work and callers *of their own turn* (the functions with _always in their names) are neither refused nor dropped, whatever the queue is doing: full, they
- * come in over its bound, and after a shutdown they still run in order. Whoever can be told that it will not be uses the others.
- *
- * Nobody passes those that wait for room: a caller that finds some stands in their line. Work of csk_workqueue_enqueue_always does pass them, since
- * who queues it can't wait.
+ * Work and callers *of their own turn* (the functions that end in _always) are neither refused nor dropped, whatever the queue is doing: they take no
+ * room of a queue with a bound, full or not, and after a shutdown they still run in order. Whoever can be told that it will not be uses the others.
  *
  * Nothing here is for signal handlers. In a child of fork the parent's queues are empty: what waited or ran at the fork does so in the
  * parent alone. A function that forks may return in the child, whose queue knows nothing of it.
@@ -49,13 +46,13 @@ struct csk_work {
 enum {
     CSK_WORKQUEUE_WAIT = 0,        /* the caller waits */
     CSK_WORKQUEUE_REFUSE = 1,      /* EAGAIN */
-    CSK_WORKQUEUE_DROP_OLDEST = 2  /* of what can be dropped, the work that waited longest is called with ECANCELED, on the caller's thread; EAGAIN
-                                      where all that waits is of its own turn. O(1), but behind a barrier of its own turn O(works like it there) */
+    CSK_WORKQUEUE_DROP_OLDEST = 2  /* of what takes room, the work that waited longest is called with ECANCELED, on the caller's thread. O(1), but
+                                      behind a barrier of its own turn O(works like it there) */
 };
 
 typedef struct csk_workqueue_attr {
     uint32_t width;      /* how many run at once: 0 and 1 make a serial queue; at most CSK_WORKQUEUE_WIDTH_MAX */
-    uint32_t capacity;   /* how many may wait to begin; 0: no bound */
+    uint32_t capacity;   /* how many that take room may wait to begin; 0: no bound */
     int32_t when_full;   /* CSK_WORKQUEUE_WAIT, ... */
     int32_t priority;    /* of work that names no rank, and of the queue among others: from 1024 it comes before the others, up to -1024 after them */
 } csk_workqueue_attr_t;
@@ -86,6 +83,7 @@ typedef struct csk_workqueue {
     csk_work_t *first, *last;                  /* of the queue's own priority, by arrival */
     csk_heap_t ranked;                         /* of all others */
     csk_work_t *barrier;                       /* waits for all that came before it */
+    uint32_t beyond;                           /* of those that wait: take no room */
     uint8_t exclusive, suspended;
 } csk_workqueue_t;
 
@@ -143,8 +141,8 @@ CSK_API int csk_workqueue_cancel(csk_workqueue_t *queue, csk_work_t *work);
  * serve that, and the caller runs nothing but its own. Blocks until `deadline_ns` at most.
  * 0; EINVAL as csk_workqueue_enqueue_ranked; EDEADLK from inside the queue's own work; EAGAIN or ENOMEM when no worker can be had; EAGAIN on a full
  * queue with CSK_WORKQUEUE_REFUSE; ETIMEDOUT, ESHUTDOWN, ECANCELED (dropped or shut down before its turn). After an error the function was not
- * called. Other queues with a bound take the caller even when full, where nobody waits for room: it counts among those that wait, by its arrival.
- * `barrier`: as csk_workqueue_enqueue_barrier has it. */
+ * called. With CSK_WORKQUEUE_WAIT the caller waits for room first, as work does; with CSK_WORKQUEUE_DROP_OLDEST it comes in. `barrier`: as
+ * csk_workqueue_enqueue_barrier has it. */
 CSK_API int csk_workqueue_sync(csk_workqueue_t *queue, csk_rank_t rank, bool barrier, int64_t deadline_ns, void (*function)(void *), void *context);
 
 /* The same for a caller of its own turn: no ESHUTDOWN, no ECANCELED, and EAGAIN only when no worker can be had. */
@@ -185,10 +183,6 @@ CSK_API int csk_workqueue_drain_cancel(csk_workqueue_t *queue, csk_workqueue_wai
  * ESHUTDOWN where it was not. It must be short. All else as those functions have it, and `wait` is not used: 0, EINVAL, ESHUTDOWN, EAGAIN, ENOMEM. */
 CSK_API int csk_workqueue_enqueue_when_room(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, bool barrier, csk_work_function_t work_function,
                                             csk_workqueue_wait_t *wait, void (*function)(csk_workqueue_wait_t *), void *context);
-/* The same for work of its own turn: 0 where nobody waits for room, whether the queue is full or was shut down; else EINPROGRESS: it stands in their
- * line, and wait->status is 0 always, after a shutdown too. EINVAL, EAGAIN or ENOMEM as csk_workqueue_enqueue_always. */
-CSK_API int csk_workqueue_enqueue_always_in_line(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, bool barrier, csk_work_function_t work_function,
-                                                 csk_workqueue_wait_t *wait, void (*function)(csk_workqueue_wait_t *), void *context);
 /* Gives the wait up: 0: its function is not called any more, and its work was not queued. ENOENT: it was or will be called, with either status; the
  * wait's memory must still be there. O(1). */
 CSK_API int csk_workqueue_room_cancel(csk_workqueue_t *queue, csk_workqueue_wait_t *wait);

@@ -29,15 +29,15 @@
  * function EXCLUSIVE stands on a serial queue. So a caller waits for workers only, and never runs what others queued. When it ends its section, or
  * gives up, it looks: workers left to it what came meanwhile.
  *
- * What STAYS (is of its own turn) comes in over the bound and after SHUT, and is passed over by who drops. On a queue that drops its oldest it stands
+ * What STAYS (is of its own turn) comes in on a full queue and after SHUT, and is passed over by who drops. On a queue that drops its oldest it stands
  * in the heap, which keeps equal ranks by arrival too: so the first of the list is the oldest that may be dropped.
  *
- * Where others wait for room, callers and what stays stand in their line too, so that none of them waits for ever; jobs of executors can't. The work
- * of a caller in the line is not in the queue, and the caller's thread waits for its turn all the same: whoever gives it its place tells nobody.
+ * What can't be refused takes no room (STAYS, BEYOND): it is counted apart, so that however much of it comes, those that wait for room get each
+ * place that is left. Somebody waits for room only while the queue is full: who takes out of the lists what takes room gives its place to the first
+ * who waits before the lock is free again. A caller that takes its turn as it comes leaves as many as there were. After SHUT nobody waits for room:
+ * who shuts the queue down tells them. What takes room never stands in the inbox of a queue with a bound.
  *
- * Somebody waits for room only while as many wait to begin as may, those in the inbox among them: who takes one of these out of the lists gives its
- * place to the first who waits for room before the lock is free again, or finds that others have come in over the bound. A caller that takes its
- * turn as it comes leaves as many as there were. After SHUT nobody waits for room: who shuts the queue down tells them.
+ * The work of a caller that waits for room is not in the queue, and its thread waits for its turn all the same: whoever gives it its place tells nobody.
  *
  * Who waits without a turn (drains, rooms) is in a list as long as its epoch is this process's: changed under the lock, so who gives up knows whether
  * it will be told. In a child of fork it is in no list, whatever the links say. */
@@ -54,7 +54,8 @@ enum {
     WORK_BARRIER = 1,
     WORK_SYNC = 2, /* part of a csk_sync_call_t, whose thread runs it */
     WORK_STAYS = 4,
-    WORK_EPOCH_SHIFT = 3
+    WORK_BEYOND = 8, /* takes no room: its caller can't wait for it */
+    WORK_EPOCH_SHIFT = 4
 };
 
 /* csk_work_t.place */
@@ -98,6 +99,11 @@ static inline csk_rank_t csk_workqueue_rank(const csk_workqueue_t *queue) { retu
 static inline uint32_t csk_work_kind(const csk_workqueue_t *queue, uint32_t flags) {
     return flags | csk_load(&queue->epoch, CSK_RELAXED) << WORK_EPOCH_SHIFT;
 }
+static inline bool csk_work_takes_room(const csk_work_t *work) { return (work->kind & (WORK_STAYS | WORK_BEYOND)) == 0; }
+/* Under the lock. */
+static inline bool csk_workqueue_is_full(const csk_workqueue_t *queue) {
+    return queue->capacity != 0 && queue->waiting - queue->beyond >= queue->capacity;
+}
 static inline bool csk_section_is_over(const csk_section_t *section) { return section->epoch != csk_pool_epoch(); }
 static inline int64_t csk_work_arrival(const csk_work_t *work) { return work->node.ticket < 0 ? -work->node.ticket : work->node.ticket; }
 
@@ -114,7 +120,7 @@ csk_work_t *csk_work_take(csk_workqueue_t *queue, csk_section_t *section);
 csk_work_t *csk_work_take_sorted(csk_workqueue_t *queue, csk_section_t *section);
 /* Whether `work` is what csk_work_take would give, now or when others have ended. */
 bool csk_work_is_next(const csk_workqueue_t *queue, const csk_work_t *work);
-/* What has to go to make place for another: NULL when all that waits stays. */
+/* What has to go to make place for another, on a queue that is full. */
 csk_work_t *csk_work_oldest_to_drop(const csk_workqueue_t *queue);
 /* True when csk_work_take would give something. */
 bool csk_work_may_begin(const csk_workqueue_t *queue);
@@ -142,7 +148,7 @@ void csk_workqueue_lock(csk_workqueue_t *queue);
 static inline void csk_workqueue_unlock(csk_workqueue_t *queue) { csk_queue_unlock(&queue->lock); }
 /* Puts work into the inbox. */
 void csk_work_push(csk_workqueue_t *queue, csk_work_t *work);
-/* Queues work over the bound, for callers that can't wait: as csk_workqueue_enqueue_always, but refused after a shutdown, and it does not stay. */
+/* Queues work that takes no room, for callers that can't wait: as csk_workqueue_enqueue_always, but refused after a shutdown, and it does not stay. */
 int csk_workqueue_enqueue_beyond(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, csk_work_function_t function);
 /* Sees to it that a worker looks, if nobody else will. */
 void csk_workqueue_activate(csk_workqueue_t *queue);
@@ -165,12 +171,13 @@ void csk_workqueue_unpin(csk_workqueue_t *queue);
 void csk_sync_call_answer(csk_sync_call_t *call, uint32_t answer);
 /* Under the lock, when work has left a queue for whose room others wait: the first of them gets the place, if it is one. Gives whom to tell. */
 csk_workqueue_wait_t *csk_rooms_take(csk_workqueue_t *queue);
-/* Under the lock, when the queue is shut: takes them all, to be told so; what stays gets its place. */
+/* Under the lock, when the queue is shut: takes them all, to be told so. */
 csk_workqueue_wait_t *csk_rooms_close(csk_workqueue_t *queue);
 /* Queues on a queue with a bound that waits. */
 int csk_workqueue_wait_for_room(csk_workqueue_t *queue, csk_work_t *work, int64_t deadline_ns);
 /* The same, but where it would have to wait `wait` does: EINPROGRESS. */
-int csk_workqueue_ask_for_room(csk_workqueue_t *queue, csk_work_t *work, csk_workqueue_wait_t *wait);
+int csk_workqueue_ask_for_room(csk_workqueue_t *queue, csk_work_t *work, csk_workqueue_wait_t *wait, void (*function)(csk_workqueue_wait_t *),
+                               void *context);
 
 static inline csk_sync_call_t *csk_sync_call_of(csk_work_t *work) { return (csk_sync_call_t *)work; }
 
