@@ -15,7 +15,7 @@ from build import HERE, KERNEL, ROOT, build
 RECORD = os.path.join(HERE, "mutants_caught.txt")
 
 GATE, QUEUE, ASYNC, LANE, TIMER = "src/gate.c", "src/gate_queue.c", "src/gate_async.c", "src/gate_lane.c", "src/timer.c"
-POOL = "src/pool.c"
+POOL, TRAMPOLINE = "src/pool.c", "src/trampoline.c"
 WQ, WQ_ORDER, WQ_WAIT, DELAYED, BLOCK = "src/workqueue.c", "src/workqueue_order.c", "src/workqueue_wait.c", "src/delayed.c", "src/block.c"
 TLS, THREAD_EXIT = "src/tls.c", "src/thread_exit.c"
 MAP, MAP_HEADER = "src/rcu_map.c", "include/csynckernel/rcu_map.h"
@@ -27,8 +27,8 @@ MUTANTS = [
     # Two words: fences and second looks.
     ("first waiter without membarrier", GATE, "    csk_platform_membarrier();\n", ""),
     ("no second look after the membarrier", GATE, "    if (csk_gate_holder(gate) == 0) csk_gate_post(gate);\n", ""),
-    ("first waiter does not look again", GATE, "    if (first) csk_gate_look_again(gate);\n", ""),
-    ("designated gives up without looking again", GATE, "        if (give_up) csk_gate_look_again(gate);\n", ""),
+    ("first waiter does not look again", GATE, "    if (first) look_again_waiting(gate);\n", ""),
+    ("designated gives up without looking again", GATE, "        if (give_up) look_again_waiting(gate);\n", ""),
     ("designated times out without looking again", GATE, "    if (was_designated) csk_gate_look_again(gate);\n", ""),
     ("first callback does not look again", ASYNC, "    if (how == INSERTED_FIRST) csk_gate_look_again(gate);\n", ""),
     ("leaver does not look at the summary", GATE, "    if (summary != GATE_READY && !calls_nobody(summary)) csk_gate_post(gate);\n", ""),
@@ -150,8 +150,18 @@ MUTANTS = [
     ("the limit looks at the oldest only", QUEUE, "        passed -= waiter->bypassed;\n", "        passed = 0;\n"),
     ("the walk forgets how often each was passed", QUEUE, "        passed -= waiter->bypassed;\n", ""),
     ("the closer is passed too often", QUEUE, "        if (waiter->node.rank == GATE_RANK_CLOSER) return NULL;\n", ""),
-    ("due is never over", "src/trampoline.c", "    csk_store(&waiter->due, 0, CSK_RELAXED);\n", ""),
-    ("functions nest", "src/trampoline.c", "    if (ready.depth > 1) {\n        ready.depth--;\n        return;\n    }\n", ""),
+    ("due is never over", TRAMPOLINE, "    csk_store(&waiter->due, 0, CSK_RELAXED);\n", ""),
+    ("functions nest", TRAMPOLINE, "    if (ready.depth > 1) {\n        ready.depth--;\n        return;\n    }\n", ""),
+    # What functions leave for later.
+    ("what is left for later runs in a queue", TRAMPOLINE, "    if (ready.waits != 0) return false;\n", ""),
+    ("what is left for later is not called", TRAMPOLINE, "    if (ready.waits == 0) run_later();\n", ""),
+    ("what is left for later runs inside of functions", TRAMPOLINE, "    if (ready.waits == 0) run_later();\n", "    ready.depth = 1;\n    if (ready.waits == 0) run_later();\n    ready.depth = 0;\n"),
+    ("what is left outside of functions waits for some", TRAMPOLINE, "    ready.last_later = later;\n    csk_trampoline_hold();\n    csk_trampoline_release();\n", "    ready.last_later = later;\n"),
+    ("who waits hides it", QUEUE, "    csk_trampoline_begin_wait();\n    csk_gate_perform(effects);\n    csk_trampoline_end_wait();", "    csk_gate_perform(effects);"),
+    ("who looks again hides that it waits", GATE, "    csk_trampoline_begin_wait();\n    csk_gate_look_again(gate);\n    csk_trampoline_end_wait();\n", "    csk_gate_look_again(gate);\n"),
+    ("what is left for later runs in the queue of an earlier one", TRAMPOLINE, "    if (ready.waits == 0) run_later();\n", "    run_later();\n"),
+    ("what is left for later drops the earlier", TRAMPOLINE, "    if (ready.later == NULL) ready.later = later;\n    else ready.last_later->next = later;\n", "    ready.later = later;\n"),
+    ("a call is looked at after it was made", TRAMPOLINE, "        ready.later = later->next;\n        later->function(later);\n", "        later->function(later);\n        ready.later = later->next;\n"),
     # The queue lock.
     ("queue lock wakes nobody", LOCK, "    if (CSK_UNLIKELY(csk_exchange(lock, 0u, CSK_SEQ_CST) == 2)) csk_platform_wake(lock, 1);", "    csk_exchange(lock, 0u, CSK_SEQ_CST);"),
     ("queue lock forgets other sleepers", LOCK, "    while (csk_exchange(lock, 2u, CSK_ACQUIRE) != 0) csk_platform_park(lock, 2u, CSK_NEVER);",
@@ -415,8 +425,8 @@ CAUGHT = re.compile(r"^(\w+) (?:(random|exhaustive) (\d+) |crashed )")
 # The clients that can notice, by the beginning of the file's name; all where none is named.
 CLIENTS = {
     "rwlock": ["rwlock_*", "pool_*"], "reads": ["rwlock_*"], "pool": ["pool_*"], "workqueue": ["workqueue_*"], "delayed": ["delayed_*"], "pqueue": ["pqueue_*"], "rcu": ["rcu_*"], "tls": ["tls_*"], "block": ["block_*"], "thread": ["tls_*"],
-    "trampoline": ["lane_*", "gate_*", "async_*", "adopt_*", "close_*"],
-    "gate": ["lane_*", "gate_*", "async_*", "adopt_*", "close_*", "mutex_*"],
+    "trampoline": ["later_*", "lane_*", "gate_*", "async_*", "adopt_*", "close_*"],
+    "gate": ["later_*", "lane_*", "gate_*", "async_*", "adopt_*", "close_*", "mutex_*"],
 }
 
 
