@@ -17,6 +17,7 @@ static struct shared {
     csk_gate_waiter_t waiters[4];
     csk_gate_lane_t lane;
     uint32_t blocks;     /* dispatched for the lane */
+    int64_t noted_ns;    /* a time that one thread tells another */
 } *shared;
 
 static inline void make_gate(uint32_t policy, uint32_t bypass_limit, uint32_t grace_us) {
@@ -74,7 +75,7 @@ static inline void expect_order(int count, const int *order) {
     for (int i = 0; i < count; i++) EXPECT_EQUAL(shared->order[i], order[i]);
 }
 
-/* Whenever the queue lock is free, the summary says what is in the queue, and so do the flags in the one word. */
+/* Whenever the queue lock is free, the summary says what is in the queue, and so do the flags in the one word; who is next waits. */
 __attribute__((unused)) static void is_published(void) {
     if (gate->queue_lock != 0 || gate->summary == 0) return;
     const csk_gate_waiter_t *next = csk_gate_next(gate);
@@ -85,6 +86,7 @@ __attribute__((unused)) static void is_published(void) {
     if (gate->summary & GATE_ONE_WORD) EXPECT_EQUAL(gate->held & HELD_FLAGS, flags >> 1);
     if (next != NULL && gate->bypass_limit == 0) EXPECT_EQUAL(gate->summary >> GATE_RANK_SHIFT, csk_gate_biased_rank(next->node.rank));
     EXPECT(next != NULL || !gate->designated);
+    EXPECT(next == NULL || next->function == NULL || next->state == WAITER_QUEUED);
 }
 
 /* One client for each form of the gate. */

@@ -15,7 +15,7 @@ from build import HERE, KERNEL, ROOT, build
 RECORD = os.path.join(HERE, "mutants_caught.txt")
 
 GATE, QUEUE, ASYNC, LANE, TIMER = "src/gate.c", "src/gate_queue.c", "src/gate_async.c", "src/gate_lane.c", "src/timer.c"
-POOL = "src/pool.c"
+POOL, TRAMPOLINE = "src/pool.c", "src/trampoline.c"
 WQ, WQ_ORDER, WQ_WAIT, DELAYED, BLOCK = "src/workqueue.c", "src/workqueue_order.c", "src/workqueue_wait.c", "src/delayed.c", "src/block.c"
 TLS, THREAD_EXIT = "src/tls.c", "src/thread_exit.c"
 MAP, MAP_HEADER = "src/rcu_map.c", "include/csynckernel/rcu_map.h"
@@ -27,8 +27,8 @@ MUTANTS = [
     # Two words: fences and second looks.
     ("first waiter without membarrier", GATE, "    csk_platform_membarrier();\n", ""),
     ("no second look after the membarrier", GATE, "    if (csk_gate_holder(gate) == 0) csk_gate_post(gate);\n", ""),
-    ("first waiter does not look again", GATE, "    if (first) csk_gate_look_again(gate);\n", ""),
-    ("designated gives up without looking again", GATE, "        if (give_up) csk_gate_look_again(gate);\n", ""),
+    ("first waiter does not look again", GATE, "    if (first) look_again_waiting(gate);\n", ""),
+    ("designated gives up without looking again", GATE, "        if (give_up) look_again_waiting(gate);\n", ""),
     ("designated times out without looking again", GATE, "    if (was_designated) csk_gate_look_again(gate);\n", ""),
     ("first callback does not look again", ASYNC, "    if (how == INSERTED_FIRST) csk_gate_look_again(gate);\n", ""),
     ("leaver does not look at the summary", GATE, "    if (summary != GATE_READY && !calls_nobody(summary)) csk_gate_post(gate);\n", ""),
@@ -101,8 +101,67 @@ MUTANTS = [
     ("begin leaves the next unshown", LANE, "    if (begun.first != NULL) begun.clocks = give_back(gate, begun.first, true);\n    show_first(gate, lane);\n", "    if (begun.first != NULL) begun.clocks = give_back(gate, begun.first, true);\n"),
     ("a task keeps its grant against a higher rank", LANE, "(has_grant(gate, waiter) && csk_gate_lane_has_better(lane))", "false"),
     ("goes on without publishing", LANE, "            csk_gate_grant_to(gate, next, &effects);\n            csk_gate_publish(gate);\n", "            csk_gate_grant_to(gate, next, &effects);\n"),
-    ("due is never over", "src/trampoline.c", "    csk_store(&waiter->due, 0, CSK_RELAXED);\n", ""),
-    ("functions nest", "src/trampoline.c", "    if (ready.depth > 1) {\n        ready.depth--;\n        return;\n    }\n", ""),
+    ("a lane shows its first comer", LANE, "    if (lane->front != NULL && !comes_before(first, lane->front)) return;\n", "    if (lane->front != NULL) return;\n"),
+    ("begin does not settle", LANE, "    show_first(gate, lane);\n    csk_gate_settle(gate, &effects);\n    /* Where", "    show_first(gate, lane);\n    /* Where"),
+    ("begin does not look again", LANE, "begun.status != 0 && nobody && !csk_gate_shows_nobody(gate);", "false;"),
+    ("relock passes no grant", LANE, "        if (granted) pass_grant(gate, waiter->lane, &effects);\n        else show_first", "        if (!granted) show_first"),
+    ("relock passes the grant in silence", LANE, "    csk_gate_lane_grant(gate, first);\n    csk_gate_mark_granted(gate, first, effects);", "    csk_gate_lane_grant(gate, first);"),
+    ("relock leaves the loss counted", LANE, "        if (lost) settle_lost(gate, waiter);\n        wait_again", "        wait_again"),
+    ("relock shows nobody", LANE, "        else show_first(gate, waiter->lane);\n    }\n    csk_gate_settle", "    }\n    csk_gate_settle"),
+    ("relock in a lane does not settle", LANE, "    csk_gate_settle(gate, &effects);\n    bool look_again = nobody && !csk_gate_shows_nobody(gate);\n", "    bool look_again = nobody && !csk_gate_shows_nobody(gate);\n"),
+    ("relock in a lane does not look again", LANE, "    bool look_again = nobody && !csk_gate_shows_nobody(gate);\n", "    bool look_again = false; (void)nobody;\n"),
+    ("forget shows nobody", LANE, "    show_first(gate, waiter->lane);\n    csk_gate_settle", "    csk_gate_settle"),
+    ("forget in a lane does not settle", LANE, "    show_first(gate, waiter->lane);\n    csk_gate_settle(gate, &effects);\n", "    show_first(gate, waiter->lane);\n"),
+    ("forget leaves the loss counted", LANE, "    if (lost) settle_lost(gate, waiter);\n    if (lost || granted)", "    if (lost || granted)"),
+    ("a stalled lane that fills again does not keep the closer", LANE, "    if (lane->stalled && first_waiting(lane) == NULL) csk_gate_count_lost(gate, 1);\n", ""),
+    ("a stalled lane that empties keeps the closer", LANE, "    else if (lane->stalled && first_waiting(lane) == NULL) csk_gate_count_lost(gate, -1);\n", ""),
+    ("the one that stood for its lane is lost by a grant to another", LANE, "        csk_heap_insert(&lane->waiters, &lane->front->node);\n    }\n    lane->front = waiter;\n    lane->granted = 1;", "    }\n    lane->front = waiter;\n    lane->granted = 1;"),
+    ("who stood for its lane leaves nobody in its place", LANE, "    else show_first(gate, lane);\n}", "}"),
+    ("a limit's choice is not remembered", QUEUE, "next->lane->forced = forced;", "(void)forced;"),
+    ("the limit does not choose among the stalled", LANE, "overdue != NULL && overdue->lane == lane && csk_gate_lane_of(overdue) != NULL ? overdue : first;", "(void)overdue, first;"),
+    ("a task that lost its grant keeps its lane's first hidden", LANE, "    csk_heap_insert(&lane->lost, &waiter->node);\n    show_first(gate, lane);\n", "    csk_heap_insert(&lane->lost, &waiter->node);\n"),
+    ("a stalled lane begins past others", LANE, "    if (!csk_gate_may_pass(gate, &first->node) || !csk_gate_take", "    if (!csk_gate_take"),
+    ("a stalled lane that goes on keeps the closer", LANE, "    csk_gate_count_lost(gate, -1);\n    csk_gate_waiter_t *first = first_to_begin", "    csk_gate_waiter_t *first = first_to_begin"),
+    ("a lane that goes on takes others' grants", LANE, "next != NULL && csk_gate_lane_of(next) == lane && lane->function != NULL", "next != NULL && lane->function != NULL"),
+    ("adoption in a lane shows nobody", LANE, "        clocks = give_back(gate, waiter, true);\n        show_first(gate, lane);\n", "        clocks = give_back(gate, waiter, true);\n"),
+    ("adoption in a lane does not publish", LANE, "        csk_gate_transfer(gate, csk_self());\n        csk_gate_publish(gate);\n", "        csk_gate_transfer(gate, csk_self());\n"),
+    ("who is passed in its lane waits uncounted", LANE, "    gate->waiting++;\n", ""),
+    ("a lane's deadline does not count again", LANE, "    csk_gate_start_deadline(gate, waiter);\n", ""),
+    ("forget passes no grant", LANE, "    if (granted) csk_gate_unlock(gate);\n", ""),
+    ("forget keeps the lane's grant", LANE, "        end_grant(gate, waiter->lane);\n        csk_gate_transfer(gate, csk_self());", "        csk_gate_transfer(gate, csk_self());"),
+    ("forget in a lane does not look again", LANE, "!csk_gate_shows_nobody(gate) && !granted;", "false;"),
+    ("the last of a lane that leaves does not look again", ASYNC, "queued && nobody && !csk_gate_shows_nobody(gate);", "false; (void)nobody;"),
+    ("a better one starts no grace", LANE, "    if (csk_gate_lane_has_better(lane)) csk_gate_start_grace(gate);\n", ""),
+    ("grace does not look for a better one", ASYNC, " || csk_gate_lane_has_better(waiter->lane);", ";"),
+    ("a begun one's deadline runs on", LANE, "    if (clocks & STOP_DEADLINE) csk_timer_cancel(&waiter->deadline);\n", ""),
+    ("a begun one's grace runs on", LANE, "    if (clocks & STOP_GRACE) csk_timer_cancel(&waiter->grace);\n", ""),
+    ("a lane that goes on stays due", LANE, "            csk_store(&lane->due, 0, CSK_RELAXED);\n", ""),
+    # The grace of a grant whose lane's function has not been called.
+    ("a grant is taken back before its lane's function", ASYNC, "    if (pending->lane != NULL && (csk_cas(&pending->lane->due, &due, 2, CSK_ACQ_REL) || due != 0)) return false;\n", "    (void)due;\n"),
+    ("the lane's function does not learn that the grace has ended", ASYNC, "(csk_cas(&pending->lane->due, &due, 2, CSK_ACQ_REL) || due != 0)) return false;", "csk_load(&pending->lane->due, CSK_RELAXED) != 0) return false;"),
+    ("the grace does not begin anew", HEADER, " == 2)) csk_gate_restart_grace(gate);", " == 2)) (void)gate;"),
+    ("the new grace begins at the grant", ASYNC, "        gate->pending->granted_ns = csk_platform_now();\n", ""),
+    ("the new grace has no clock", ASYNC, "        gate->pending->granted_ns = csk_platform_now();\n        csk_gate_start_grace(gate);\n", "        gate->pending->granted_ns = csk_platform_now();\n"),
+    ("an earlier grant's clock is that of the next", ASYNC, "    if (csk_platform_now() >= pending->granted_ns + pending->grace_ns) return true;\n    csk_gate_start_grace(gate);\n    return false;", "    return true;"),
+    ("an earlier grant's clock ends with the next", ASYNC, "    csk_gate_start_grace(gate);\n    return false;", "    return false;"),
+    # The walk over those that were passed too often.
+    ("the limit chooses who cannot be granted", QUEUE, "        if (csk_gate_lane_lets_through(waiter)) return waiter;\n", "        return waiter;\n"),
+    ("the limit chooses out of a granted lane", LANE, "    return !lane->granted && (lane->front == waiter ||", "    return (lane->front == waiter ||"),
+    ("the limit looks at the oldest only", QUEUE, "        passed -= waiter->bypassed;\n", "        passed = 0;\n"),
+    ("the walk forgets how often each was passed", QUEUE, "        passed -= waiter->bypassed;\n", ""),
+    ("the closer is passed too often", QUEUE, "        if (waiter->node.rank == GATE_RANK_CLOSER) return NULL;\n", ""),
+    ("due is never over", TRAMPOLINE, "    csk_store(&waiter->due, 0, CSK_RELAXED);\n", ""),
+    ("functions nest", TRAMPOLINE, "    if (ready.depth > 1) {\n        ready.depth--;\n        return;\n    }\n", ""),
+    # What functions leave for later.
+    ("what is left for later runs in a queue", TRAMPOLINE, "    if (ready.waits != 0) return false;\n", ""),
+    ("what is left for later is not called", TRAMPOLINE, "    if (ready.waits == 0) run_later();\n", ""),
+    ("what is left for later runs inside of functions", TRAMPOLINE, "    if (ready.waits == 0) run_later();\n", "    ready.depth = 1;\n    if (ready.waits == 0) run_later();\n    ready.depth = 0;\n"),
+    ("what is left outside of functions waits for some", TRAMPOLINE, "    ready.last_later = later;\n    csk_trampoline_hold();\n    csk_trampoline_release();\n", "    ready.last_later = later;\n"),
+    ("who waits hides it", QUEUE, "    csk_trampoline_begin_wait();\n    csk_gate_perform(effects);\n    csk_trampoline_end_wait();", "    csk_gate_perform(effects);"),
+    ("who looks again hides that it waits", GATE, "    csk_trampoline_begin_wait();\n    csk_gate_look_again(gate);\n    csk_trampoline_end_wait();\n", "    csk_gate_look_again(gate);\n"),
+    ("what is left for later runs in the queue of an earlier one", TRAMPOLINE, "    if (ready.waits == 0) run_later();\n", "    run_later();\n"),
+    ("what is left for later drops the earlier", TRAMPOLINE, "    if (ready.later == NULL) ready.later = later;\n    else ready.last_later->next = later;\n", "    ready.later = later;\n"),
+    ("a call is looked at after it was made", TRAMPOLINE, "        ready.later = later->next;\n        later->function(later);\n", "        later->function(later);\n        ready.later = later->next;\n"),
     # The queue lock.
     ("queue lock wakes nobody", LOCK, "    if (CSK_UNLIKELY(csk_exchange(lock, 0u, CSK_SEQ_CST) == 2)) csk_platform_wake(lock, 1);", "    csk_exchange(lock, 0u, CSK_SEQ_CST);"),
     ("queue lock forgets other sleepers", LOCK, "    while (csk_exchange(lock, 2u, CSK_ACQUIRE) != 0) csk_platform_park(lock, 2u, CSK_NEVER);",
@@ -373,7 +432,8 @@ CAUGHT = re.compile(r"^(\w+) (?:(random|exhaustive) (\d+) |crashed )")
 # The clients that can notice, by the beginning of the file's name; all where none is named.
 CLIENTS = {
     "rwlock": ["rwlock_*", "pool_*"], "reads": ["rwlock_*"], "pool": ["pool_*"], "workqueue": ["workqueue_*"], "delayed": ["delayed_*"], "pqueue": ["pqueue_*"], "rcu": ["rcu_*"], "tls": ["tls_*"], "block": ["block_*"], "thread": ["tls_*"],
-    "gate": ["lane_*", "gate_*", "async_*", "adopt_*", "close_*", "mutex_*"],
+    "trampoline": ["later_*", "lane_*", "gate_*", "async_*", "adopt_*", "close_*"],
+    "gate": ["later_*", "lane_*", "gate_*", "async_*", "adopt_*", "close_*", "mutex_*"],
 }
 
 

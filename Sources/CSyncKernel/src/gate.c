@@ -3,6 +3,7 @@
 
 #include "internal/gate_queue.h"
 #include "internal/observe.h"
+#include "internal/trampoline.h"
 #include "internal/watch.h"
 
 /* About a tenth of what a park and a wake on an idle core cost; counted in time, since a pause takes 5 to 140 cycles. */
@@ -117,6 +118,13 @@ void csk_gate_look_again(csk_gate_t *gate) {
     if (csk_gate_holder(gate) == 0) csk_gate_post(gate);
 }
 
+/* The same by a thread that stands in the queue itself. */
+static void look_again_waiting(csk_gate_t *gate) {
+    csk_trampoline_begin_wait();
+    csk_gate_look_again(gate);
+    csk_trampoline_end_wait();
+}
+
 /* The waiter was told to try. True when the gate is its; false: wait again, with the word back at WAITING. */
 static bool try_designated(csk_gate_t *gate, csk_gate_waiter_t *self) {
     for (int round = 0;; round++) {
@@ -136,7 +144,7 @@ static bool try_designated(csk_gate_t *gate, csk_gate_waiter_t *self) {
         if (entered || give_up) csk_gate_settle(gate, &effects);
         csk_queue_unlock(&gate->queue_lock);
         csk_gate_perform_waiting(&effects);
-        if (give_up) csk_gate_look_again(gate);
+        if (give_up) look_again_waiting(gate);
         if (entered || give_up) return entered;
         watch_gate(gate, self);
     }
@@ -200,7 +208,7 @@ static int enter_or_wait(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns,
     csk_gate_perform_waiting(&effects);
     if (closed) return ESHUTDOWN;
     if (entered) return 0;
-    if (first) csk_gate_look_again(gate);
+    if (first) look_again_waiting(gate);
     csk_observe_wait(CSK_EVENT_WAIT_BEGIN, gate, rank, 0, 0);
     int status = wait_in_queue(gate, &waiter, deadline_ns);
     csk_observe_wait(CSK_EVENT_WAIT_END, gate, rank, waiter.since_ns, status);

@@ -12,16 +12,15 @@ void csk_gate_decide_form(csk_gate_t *gate) {
     csk_queue_unlock(&gate->queue_lock);
 }
 
-/* The oldest that has been passed too often and that can be granted. Counts grow with age, so the walk ends at the first that has not. */
+/* The oldest that has been passed too often and that can be granted. Counts grow with age, so the walk ends at the first that has not;
+ * they are sums of differences, which come to nothing behind the newest, so it ends there at the latest. */
 static csk_gate_waiter_t *find_overdue(const csk_gate_t *gate) {
     uint32_t passed = gate->oldest_bypassed;
-    csk_gate_waiter_t *waiter = gate->oldest;
-    while (waiter != NULL && passed >= gate->bypass_limit) {
+    for (csk_gate_waiter_t *waiter = gate->oldest; passed >= gate->bypass_limit; waiter = waiter->newer) {
         /* The closing waiter is passed by those that lost a grant and queue again behind it: it comes after them all the same. */
         if (waiter->node.rank == GATE_RANK_CLOSER) return NULL;
         if (csk_gate_lane_lets_through(waiter)) return waiter;
         passed -= waiter->bypassed;
-        waiter = waiter->newer == gate->oldest ? NULL : waiter->newer;
     }
     return NULL;
 }

@@ -43,7 +43,8 @@ void csk_trampoline_release(void) {
         else run_lane(ready.first_lane);
     }
     ready.depth = 0;
-    run_later();
+    /* Where this thread stands in a queue it came there out of an earlier one of these, which goes on with the others. */
+    if (ready.waits == 0) run_later();
 }
 
 void csk_trampoline_run(csk_gate_waiter_t *first, csk_gate_lane_t *lane) {

@@ -74,8 +74,8 @@ final class WorkQueueStateTrial: Sendable {
             // Those that wait for room can't be seen, and whether they wait already makes no difference.
             if cell.state != .fullWaiting { await waitUntil { queue.waitingCount > before || hasEnded || cell.state == .fullDropping } }
         case .sync, .syncTimed, .run, .runTimed:
-            let countsAmongWaiting = cell.call != .runTimed || cell.state != .fullWaiting
-            if countsAmongWaiting && cell.state != .fullDropping { await waitUntil { queue.waitingCount > before || hasEnded } }
+            let waitsForRoom = cell.state == .fullWaiting && (cell.call == .runTimed || cell.call == .syncTimed)
+            if !waitsForRoom && cell.state != .fullDropping { await waitUntil { queue.waitingCount > before || hasEnded } }
         case .drain, .drainTimed:
             break
         }
