@@ -273,7 +273,8 @@ static void passed_by_none(void) {
     all_told();
     EXPECT(came_before(1, CALLER));
 }
-CLIENT(workqueue_caller_behind_the_line, .setup = make_narrow, .threads = { makes_a_line, calls_behind, calls_always }, .check = passed_by_none)
+CLIENT(workqueue_caller_behind_the_line, .setup = make_narrow, .threads = { makes_a_line, calls_behind, calls_always }, .check = passed_by_none,
+       .invariant = within_capacity)
 CLIENT(workqueue_caller_leaves_the_line, .setup = make_narrow, .threads = { makes_a_line, calls_soon_behind, calls_always }, .check = passed_by_none)
 
 static void calls_in_line_while_suspended(void) {
@@ -310,14 +311,15 @@ static void asks_beside_what_comes_again(void) {
     EXPECT_EQUAL(csk_workqueue_suspend(shared->queue), 0);
     queue_one(0);
     EXPECT_EQUAL(ask_for_room(0, 1), EINPROGRESS);
-    for (int job = 2; job < 4; job++) {
-        shared->jobs[job].stays = job == 2;
+    for (int job = 2; job < 5; job++) {
+        shared->jobs[job].stays = job == 4;
         comes_again(&shared->jobs[job].work, 0);
     }
     EXPECT_EQUAL(csk_workqueue_resume(shared->queue), 0);
     explore_wait(&shared->asks[0].told, 1);
 }
-CLIENT(workqueue_room_beside_what_takes_none, .setup = make_narrow, .threads = { asks_beside_what_comes_again }, .check = all_told)
+CLIENT(workqueue_room_beside_what_takes_none, .setup = make_narrow, .threads = { asks_beside_what_comes_again }, .check = all_told,
+       .invariant = within_capacity)
 
 /* ---- Handles --------------------------------------------------------------------------------------------------------------------------- */
 

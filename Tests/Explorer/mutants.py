@@ -266,7 +266,7 @@ MUTANTS = [
     ("a caller looks at what was sorted only", WQ_WAIT, "    csk_section_end(section, &done);\n    csk_work_sort(queue);\n    csk_workqueue_unlock_and_look(queue);", "    csk_section_end(section, &done);\n    csk_workqueue_unlock_and_look(queue);"),
     ("a caller that waits sorts and does not look", WQ_WAIT, "csk_work_take(queue, &call.section) != NULL;\n    csk_workqueue_unlock_and_look(queue);", "csk_work_take(queue, &call.section) != NULL;\n    csk_workqueue_unlock(queue);"),
     ("a caller takes the turn of what is before it", WQ_WAIT, "csk_work_is_next(queue, &call.work) && csk_work_take", "csk_work_take"),
-    ("who asks for room does not look", WQ_WAIT, "    if (status == EINPROGRESS) stand_in_line(queue, wait);\n    csk_workqueue_unlock_and_look(queue);", "    if (status == EINPROGRESS) stand_in_line(queue, wait);\n    csk_workqueue_unlock(queue);"),
+    ("who asks for room does not look", WQ_WAIT, "        stand_in_line(queue, wait);\n    }\n    csk_workqueue_unlock_and_look(queue);", "        stand_in_line(queue, wait);\n    }\n    csk_workqueue_unlock(queue);"),
     ("who resumes does not sort", WQ, "STATE_SUSPENDS) != 0;\n    csk_work_sort(queue);\n", "STATE_SUSPENDS) != 0;\n"),
     # Work queues: order and exclusion.
     ("the inbox is cleared after it is empty", WQ_ORDER, "            csk_store(&queue->inbox_first, NULL, CSK_RELAXED);\n            csk_work_t *last = work;\n            if (!csk_cas(&queue->inbox_last, &last, NULL, CSK_ACQ_REL))\n", "            csk_work_t *last = work;\n            if (csk_cas(&queue->inbox_last, &last, NULL, CSK_ACQ_REL)) csk_store(&queue->inbox_first, NULL, CSK_RELAXED);\n            else\n"),
@@ -296,10 +296,10 @@ MUTANTS = [
     # Work queues: own turns.
     ("what stays stands among what can be dropped", WQ_ORDER, "    return (work->kind & WORK_STAYS) && queue->when_full == CSK_WORKQUEUE_DROP_OLDEST;", "    (void)queue, (void)work;\n    return false;"),
     ("a shutdown cancels what stays", WQ_ORDER, "        int stays = (work->kind & WORK_STAYS) != 0;\n", "        int stays = 0;\n"),
-    ("a shutdown forgets what stays", WQ_ORDER, "        queue->waiting++;\n        place(queue, work);\n    }\n    return lists[0];", "    }\n    return lists[0];"),
-    ("a shutdown does not count what stays", WQ_ORDER, "        queue->waiting++;\n        place(queue, work);\n    }\n    return lists[0];", "        place(queue, work);\n    }\n    return lists[0];"),
+    ("a shutdown forgets what stays", WQ_ORDER, "        queue->waiting++;\n        queue->beyond++;\n        place(queue, work);\n    }\n    return lists[0];", "    }\n    return lists[0];"),
+    ("a shutdown does not count what stays", WQ_ORDER, "        queue->waiting++;\n        queue->beyond++;\n        place(queue, work);\n    }\n    return lists[0];", "        place(queue, work);\n    }\n    return lists[0];"),
     ("a caller of its own turn is refused after the shutdown", WQ_WAIT, "    if (!stays && (csk_load(&queue->state, CSK_RELAXED) & STATE_SHUT)) return", "    if (csk_load(&queue->state, CSK_RELAXED) & STATE_SHUT) return"),
-    ("a caller of its own turn is refused by a full queue", WQ_WAIT, "    bool refuses = !stays && queue->capacity", "    bool refuses = queue->capacity"),
+    ("a caller of its own turn is refused by a full queue", WQ_WAIT, "    if (!stays && csk_workqueue_is_full(queue)) {", "    if (csk_workqueue_is_full(queue)) {"),
     ("a queue that is shut down is suspended", WQ, "    bool ends = is_ending(queue), most", "    bool ends = false, most"),
     ("a shutdown leaves the queue suspended", WQ, "    end_suspension(queue, STATE_SHUT);\n", "    csk_fetch_or(&queue->state, STATE_SHUT, CSK_SEQ_CST);\n    csk_work_sort(queue);\n"),
     # Blocks.
@@ -332,7 +332,7 @@ MUTANTS = [
     ("retaining keeps nothing", WQ, "    if (csk_fetch_add(&queue->handles, UINT64_C(1), CSK_RELAXED) == 0) csk", "    if (false) csk"),
     ("a released queue is suspended again", WQ, "    end_suspension(queue, STATE_RELEASED);\n", "    csk_work_sort(queue);\n"),
     ("an answer wakes nobody", WQ_WAIT, "    if (csk_exchange(word, value, CSK_ACQ_REL) == WORD_SLEEPS) csk_platform_wake(word, 1);", "    csk_exchange(word, value, CSK_ACQ_REL);"),
-    ("a caller that timed out overlooks its turn", WQ_WAIT, "            if (csk_workqueue_cancel(queue, &call.work) == 0) return ETIMEDOUT;\n", "            csk_workqueue_cancel(queue, &call.work);\n            return ETIMEDOUT;\n"),
+    ("a caller that timed out overlooks its turn", WQ_WAIT, "        if (csk_workqueue_cancel(queue, &call->work) == 0) return ETIMEDOUT;\n", "        csk_workqueue_cancel(queue, &call->work);\n        return ETIMEDOUT;\n"),
     ("who waited for room overlooks that it got it", WQ_WAIT, "        if (csk_workqueue_room_cancel(queue, &room) == 0) return ETIMEDOUT;\n", "        csk_workqueue_room_cancel(queue, &room);\n        return ETIMEDOUT;\n"),
     ("drains do not count what runs", WQ_WAIT, "(uint64_t)queue->waiting + queue->running + queue->refusing;", "(uint64_t)queue->waiting + queue->refusing;"),
     ("drains do not count what is refused", WQ_WAIT, "(uint64_t)queue->waiting + queue->running + queue->refusing;", "(uint64_t)queue->waiting + queue->running;"),
