@@ -24,12 +24,13 @@ static const char usage[] =
     "  --first SEED           the first seed (default 1)\n"
     "  --limit N              exhaustive schedules per client at most (default 200000)\n"
     "  --no-exhaustive        random schedules only\n"
+    "  --part K --of N        of the clients each Nth, from the Kth on: for N processes at once\n"
     "  --quiet                one line at the first failure, nothing else: CLIENT SCHEDULES MESSAGE\n"
     "  --replay SEED          the random schedule of that seed, step by step; needs a pattern for one client\n"
     "  --schedule TEXT        the schedule that a failure printed, step by step\n"
     "  --trace                also print the last schedule that passed\n";
 
-static uint64_t random_count = 10000, first_seed = 1, limit = 200000, most_seconds = UINT64_MAX;
+static uint64_t random_count = 10000, first_seed = 1, limit = 200000, most_seconds = UINT64_MAX, part = 1, parts = 1;
 static bool exhaustive = true, quiet, print_trace;
 
 static double seconds(void) {
@@ -112,6 +113,8 @@ int main(int argc, char **argv) {
         else if (strcmp(option, "--first") == 0) first_seed = number_after(argc, argv, &at);
         else if (strcmp(option, "--limit") == 0) limit = number_after(argc, argv, &at);
         else if (strcmp(option, "--no-exhaustive") == 0) exhaustive = false;
+        else if (strcmp(option, "--part") == 0) part = number_after(argc, argv, &at);
+        else if (strcmp(option, "--of") == 0) parts = number_after(argc, argv, &at);
         else if (strcmp(option, "--quiet") == 0) quiet = true;
         else if (strcmp(option, "--trace") == 0) print_trace = true;
         else if (strcmp(option, "--replay") == 0) replay = true, first_seed = number_after(argc, argv, &at);
@@ -121,9 +124,14 @@ int main(int argc, char **argv) {
             return 2;
         }
     }
+    if (part < 1 || part > parts) {
+        fputs("explore: --part is a number from 1 to that of --of\n", stderr);
+        return 2;
+    }
     int count = argc - at, found = 0, failures = 0;
+    uint64_t matching = 0;
     for (const explore_client_t *client = clients; client != NULL; client = client->next) {
-        if (!matches(client, count, argv + at)) continue;
+        if (!matches(client, count, argv + at) || matching++ % parts != part - 1) continue;
         found++;
         core_client_name = client->name;
         if (list) {
