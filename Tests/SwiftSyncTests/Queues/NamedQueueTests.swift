@@ -200,16 +200,15 @@ struct NamedQueueTests {
         let queue = DispatchQueue(config: QueueConfig(queueID: "NamedQueueTests.dispatch", qos: .utility))
         #expect(queue.label == "NamedQueueTests.dispatch")
         #expect(queue.qos.qosClass == .utility)
-        let inFirst = Flag(), inSecond = Flag(), group = DispatchGroup()
+        let isInside = Flag(), mayLeave = Flag(), group = DispatchGroup()
         let concurrent = DispatchQueue(config: QueueConfig(queueID: "NamedQueueTests.together", serial: false))
         concurrent.async(group: group) {
-            inFirst.raise()
-            waitUntil { inSecond.isRaised }
+            isInside.raise()
+            waitUntil { mayLeave.isRaised }
         }
-        concurrent.async(group: group) {
-            inSecond.raise()
-            waitUntil { inFirst.isRaised }
-        }
+        waitUntil { isInside.isRaised }
+        // On this thread: a second one of Dispatch's may be long in coming.
+        concurrent.sync { mayLeave.raise() }
         group.wait()
     }
 }

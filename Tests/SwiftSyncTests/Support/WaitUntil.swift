@@ -1,13 +1,16 @@
 import Glibc
 import Testing
 
-/// Yields until `condition` holds; fails the test after a minute, which is there to tell a hang.
+/// How long a wait may take before it counts as a hang: see `endsInTime`.
+private let longestWait = Duration.seconds(600)
+
+/// Yields until `condition` holds; fails the test where it hangs.
 func waitUntil(
     _ what: Comment? = nil, sourceLocation: SourceLocation = #_sourceLocation, _ condition: () -> Bool
 ) {
     let start = ContinuousClock.now
     while !condition() {
-        if ContinuousClock.now - start > .seconds(60) {
+        if ContinuousClock.now - start > longestWait {
             Issue.record(what ?? "what the test waits for did not happen", sourceLocation: sourceLocation)
             return
         }
@@ -22,7 +25,7 @@ func waitUntil(
 ) async {
     let start = ContinuousClock.now
     while !condition() {
-        if ContinuousClock.now - start > .seconds(60) {
+        if ContinuousClock.now - start > longestWait {
             Issue.record(what ?? "what the test waits for did not happen", sourceLocation: sourceLocation)
             return
         }
