@@ -152,7 +152,8 @@ extension WorkQueueCore {
         throw error(status)
     }
 
-    /// The same for a task that has no time: no worker could come for it. What is inside the queue's own work has its turn only after that.
+    /// The same for a task that has no time: no worker could come for it. What is inside the queue's own work has its
+    /// turn only after that.
     private func tryInTurn<T>(rank: Int64, barrier: Bool, _ body: () throws -> T) throws -> T {
         if Task.isCancelled { throw WorkQueueError.cancelled }
         if csk_workqueue_is_current(queue) { throw WorkQueueError.timedOut }

@@ -22,15 +22,16 @@ public final class WorkQueue: WorkQueueBase, @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - label: a name for messages.
-    ///   - priority: of work that names none; and of the queue: workers serve queues of priority ``CommandPriority/high`` and above first, of
-    ///     ``CommandPriority/low`` and below last.
+    ///   - priority: of work that names none; and of the queue: workers serve queues of priority
+    ///     ``CommandPriority/high`` and above first, of ``CommandPriority/low`` and below last.
     ///   - bound: how many works may wait; nil: any number.
     ///   - recorder: keeps the queue's last events; nil costs nothing. One recorder may serve several queues.
     public init(label: String, priority: CommandPriority = .normal, bound: WorkQueueBound? = nil, recorder: EventRecorder? = nil) {
         super.init(core: WorkQueueCore(type: "WorkQueue", label: label, width: 1, priority: priority, bound: bound, recorder: recorder))
     }
 
-    /// The same with a quality of service: user-interactive and user-initiated are ``CommandPriority/high``, utility and background ``CommandPriority/low``.
+    /// The same with a quality of service: user-interactive and user-initiated are ``CommandPriority/high``, utility
+    /// and background ``CommandPriority/low``.
     public convenience init(label: String, qos: DispatchQoS.QoSClass, bound: WorkQueueBound? = nil, recorder: EventRecorder? = nil) {
         self.init(label: label, priority: CommandPriority(qos), bound: bound, recorder: recorder)
     }

@@ -6,8 +6,9 @@ import CSyncKernel
 /// let lines = WorkQueue(label: "log", bound: .dropOldest(beyond: 10_000))
 /// ```
 ///
-/// What has begun does not count. Callers of `sync` and `run` without a timeout, and the jobs of actors and tasks, are never refused
-/// and never dropped. They take no room: however many there are, others still get theirs. ``WorkQueueBase/beyondBoundCount`` tells how much waits beyond the bound. Where callers are many, use
+/// What has begun does not count. Callers of `sync` and `run` without a timeout, and the jobs of actors and tasks, are
+/// never refused and never dropped. They take no room: however many there are, others still get theirs.
+/// ``WorkQueueBase/beyondBoundCount`` tells how much waits beyond the bound. Where callers are many, use
 /// `run(timeout:)` and `sync(timeout:)`, which the bound can refuse.
 public struct WorkQueueBound: Sendable, Hashable {
     let capacity: UInt32
@@ -21,13 +22,14 @@ public struct WorkQueueBound: Sendable, Hashable {
         self.whenFull = Int32(whenFull)
     }
 
-    /// The caller waits for room: `async` blocks its thread, ``WorkQueueBase/asyncWaitingForRoom(priority:timeout:_:)`` and `run(timeout:)` suspend their task.
-    /// A blocking call from the queue's own work is refused instead: waiting there would deadlock.
+    /// The caller waits for room: `async` blocks its thread, ``WorkQueueBase/asyncWaitingForRoom(priority:timeout:_:)``
+    /// and `run(timeout:)` suspend their task. A blocking call from the queue's own work is refused instead: waiting
+    /// there would deadlock.
     public static func wait(beyond capacity: Int) -> Self { Self(capacity, CSK_WORKQUEUE_WAIT) }
     /// The call returns false, with a report to ``SyncDiagnostics``.
     public static func refuse(beyond capacity: Int) -> Self { Self(capacity, CSK_WORKQUEUE_REFUSE) }
-    /// The work that has waited longest is dropped in its place: its closure is released without a call. Jobs of actors and tasks,
-    /// and callers of `sync` and `run` without a timeout, are passed over.
+    /// The work that has waited longest is dropped in its place: its closure is released without a call. Jobs of actors
+    /// and tasks, and callers of `sync` and `run` without a timeout, are passed over.
     ///
     /// Such a queue has one priority, its own: work that names another is queued at the queue's.
     public static func dropOldest(beyond capacity: Int) -> Self { Self(capacity, CSK_WORKQUEUE_DROP_OLDEST) }

@@ -6,7 +6,8 @@ public enum WorkQueueError: Error, Hashable, Sendable {
     case timedOut
     /// The call would wait for the calling thread itself: it came from inside the queue's own work.
     case wouldDeadlock
-    /// The task was cancelled first; the queue was shut down with what had not begun; or it was full and dropped its oldest.
+    /// The task was cancelled first; the queue was shut down with what had not begun; or it was full and dropped its
+    /// oldest.
     case cancelled
     /// The queue was shut down before.
     case shutDown

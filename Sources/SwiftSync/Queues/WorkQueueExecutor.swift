@@ -1,10 +1,11 @@
 import CSyncKernel
 
-/// A job of an actor or a task on a queue. Jobs are never refused and never dropped, since their task would wait for ever.
+/// A job of an actor or a task on a queue. Jobs are never refused and never dropped, since their task would wait for
+/// ever.
 ///
 /// The job runs as what it came as: an actor's job isolated to the queue and nothing else, a task's job on the executor
-/// that the task prefers and isolated to nothing. Where the runtime is told anything else, code that is where it belongs
-/// goes into the queue a second time, behind what came meanwhile.
+/// that the task prefers and isolated to nothing. Where the runtime is told anything else, code that is where it
+/// belongs goes into the queue a second time, behind what came meanwhile.
 struct QueuedJob {
     enum Kind { case ofActor, ofTask }
 
@@ -36,7 +37,8 @@ extension WorkQueueCore {
 }
 
 extension WorkQueue: SerialExecutor {
-    /// Runs an actor's `job` in its turn, by its task's priority; on a suspended queue after ``WorkQueueBase/resume()``. Called by the Swift runtime.
+    /// Runs an actor's `job` in its turn, by its task's priority; on a suspended queue after
+    /// ``WorkQueueBase/resume()``. Called by the Swift runtime.
     public func enqueue(_ job: consuming ExecutorJob) {
         let priority = job.priority
         QueuedJob.enqueue(UnownedJob(job), .ofActor, priority, on: self)
@@ -61,8 +63,8 @@ extension WorkQueue: SerialExecutor {
 extension WorkQueue: TaskExecutor {
     /// Runs the `job` of a task that prefers this queue, in its turn and by its priority. Called by the Swift runtime.
     ///
-    /// The two protocols ask for the same method; this says for which of them it was called. An executor of your own that
-    /// passes jobs on calls `enqueue(_:)` with those of actors, and this with those of tasks that prefer it.
+    /// The two protocols ask for the same method; this says for which of them it was called. An executor of your own
+    /// that passes jobs on calls `enqueue(_:)` with those of actors, and this with those of tasks that prefer it.
     @_implements(TaskExecutor, enqueue(_:))
     @_disfavoredOverload
     public func enqueueJobOfTask(_ job: consuming ExecutorJob) {
