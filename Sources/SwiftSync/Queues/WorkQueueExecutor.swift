@@ -11,14 +11,18 @@ struct QueuedJob {
 
     private let job: UnownedJob
     private let kind: Kind
-    /// Kept by the actor whose job it is, or by the task.
+    /// Kept by the actor whose job it is, or by the task, until the job has run.
     private let queue: Unmanaged<WorkQueueBase>
 
     static func enqueue(_ job: UnownedJob, _ kind: Kind, _ priority: JobPriority, on queue: WorkQueueBase) {
+        // Once the job is queued it may run, and what kept the queue end with it: the kernel needs the queue until it returns.
+        let kept = Unmanaged.passRetained(queue)
+        defer { kept.release() }
         let core = queue.core
         let queued = QueuedJob(job: job, kind: kind, queue: .passUnretained(queue))
         guard let work = WorkItem.make(queued) else { fatalError("\(core.type) \(core.label): no memory for a job") }
         let status = csk_workqueue_enqueue_always(core.queue, work, core.rank(of: priority), run)
+        testStep("QueuedJob: is queued", queue)
         if status != 0 { core.stop(status, "enqueue(_: job)") }
     }
 

@@ -144,6 +144,25 @@ import Testing
         #expect(seen.value == ["begins", "isolated to it", "its own", "ends", "work that came after it"])
     }
 
+    /// It went with the actor that the job had been the last to use, while the thread that queued the job was not done with it: freed memory was written.
+    @Test func aQueueIsThereUntilWhoQueuesAJobOfItIsDone() async {
+        weak var queue: WorkQueue?
+        weak var actor: Counter?
+        let pause: StepPause
+        do {
+            let made = WorkQueue(label: "kept"), counter = Counter(made)
+            queue = made
+            actor = counter
+            pause = StepPause("QueuedJob: is queued", subject: made)
+            Task(executorPreference: OwnThreads.shared) { [counter] in await counter.increment() }
+        }
+        await pause.isReached()
+        await waitUntil { actor == nil }
+        #expect(queue != nil)
+        pause.goOn()
+        await waitUntil { queue == nil }
+    }
+
     @Test func jobsComeInTheOrderOfTheirTasksPriorities() async {
         let queue = WorkQueue(label: "jobs"), seen = Shared([String]())
         let blocked = Blocked(queue)
