@@ -33,6 +33,10 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 SOURCES = "Sources/SwiftSync"
 RECORD = os.path.join(HERE, "caught.txt")
 COPIED = ["Sources", "Tests/SwiftSyncTests", "Tests/MainThreadProgram", "Tests/TopLevelProgram", "Package.swift"]
+# A hang under a mutant is a failure soon.
+WAIT_UNTIL = "Tests/SwiftSyncTests/Support/WaitUntil.swift"
+LONGEST_WAIT = "longestWait = Duration.seconds(600)"
+LONGEST_WAIT_OF_A_MUTANT = "longestWait = Duration.seconds(5)"
 SWITCH = """\
 import Glibc
 
@@ -129,6 +133,8 @@ def load():
             error = "what it ends with has a meaning for the lines that follow: take an expression, or those lines too"
         if error:
             wrong.append(f"{mutant.name}: {error}")
+    if open(os.path.join(ROOT, WAIT_UNTIL)).read().count(LONGEST_WAIT) != 1:
+        wrong.append(f"{WAIT_UNTIL} does not hold `{LONGEST_WAIT}`")
     return mutants, wrong
 
 
@@ -189,10 +195,8 @@ def copy_tree(folder, mutants):
                 continue
             if path == "Package.swift":
                 text = manifest(text)
-            elif path == "Tests/SwiftSyncTests/Support/WaitUntil.swift":
-                # So that a hang is a failure soon.
-                assert text.count(".seconds(60)") == 2, "WaitUntil.swift is another than it was"
-                text = text.replace(".seconds(60)", ".seconds(5)")
+            elif path == WAIT_UNTIL:
+                text = text.replace(LONGEST_WAIT, LONGEST_WAIT_OF_A_MUTANT)
             elif path in by_path:
                 mine = by_path[path]
                 lone = [m for m in mine if m.alone]
