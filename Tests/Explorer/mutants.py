@@ -341,7 +341,7 @@ MUTANTS = [
     ("callers pass those that wait for room", WQ_WAIT, "        if (queue->when_full == CSK_WORKQUEUE_WAIT) return wait_in_line(queue, call);\n", ""),
     ("work that can't be refused takes room", "src/internal/workqueue.h", "return (work->kind & (WORK_STAYS | WORK_BEYOND)) == 0;", "return (work->kind & WORK_BEYOND) == 0;"),
     ("work that waited for its time takes room", "src/internal/workqueue.h", "return (work->kind & (WORK_STAYS | WORK_BEYOND)) == 0;", "return (work->kind & WORK_STAYS) == 0;"),
-    ("what took no room leaves some", WQ_ORDER, "    queue->beyond -= !csk_work_takes_room(work);\n", ""),
+    ("what took no room leaves some", WQ_ORDER, "    if (CSK_UNLIKELY(!csk_work_takes_room(work))) queue->beyond--;\n", ""),
     ("a caller in the line is told by more than its turn", WQ_WAIT, "    return room->work->kind & WORK_SYNC ? NULL : room;", "    return room;"),
     ("a caller in the line waits beyond its deadline", WQ_WAIT, "        if (in_line && csk_workqueue_room_cancel(queue, &call->room) == 0) return ETIMEDOUT;\n", ""),
     ("a caller in the line overlooks its place", WQ_WAIT, "        if (in_line && csk_workqueue_room_cancel(queue, &call->room) == 0) return ETIMEDOUT;\n", "        if (in_line) {\n            csk_workqueue_room_cancel(queue, &call->room);\n            return ETIMEDOUT;\n        }\n"),

@@ -62,7 +62,7 @@ void csk_work_arrange(csk_workqueue_t *queue, csk_work_t *work) {
     int64_t arrival = ++queue->arrivals;
     work->node.ticket = (work->node.rank & 3) == CSK_PLACE_FRONT ? -arrival : arrival;
     queue->waiting++;
-    queue->beyond += !csk_work_takes_room(work);
+    if (CSK_UNLIKELY(!csk_work_takes_room(work))) queue->beyond++;
     place(queue, work);
 }
 
@@ -136,7 +136,7 @@ void csk_work_remove(csk_workqueue_t *queue, csk_work_t *work) {
     }
     work->place = PLACE_NOWHERE;
     queue->waiting--;
-    queue->beyond -= !csk_work_takes_room(work);
+    if (CSK_UNLIKELY(!csk_work_takes_room(work))) queue->beyond--;
 }
 
 csk_work_t *csk_work_take(csk_workqueue_t *queue, csk_section_t *section) {
