@@ -245,9 +245,13 @@ static inline int read_lock(csk_rwlock_t *lock, int64_t deadline_ns) {
     return 0;
 }
 
-/* In a child of fork the parent's writers are put out before one of the child's enters: from then on each that is in the word is the child's. */
+/* In a child of fork a writer of the parent's that waits for readers is put out before one of the child's comes: the two look alike. */
+static inline void put_out_parents_writer(csk_rwlock_t *lock) {
+    if (CSK_UNLIKELY(csk_load(&lock->bias, CSK_RELAXED) == BIAS_REVOKING)) csk_rwlock_know_process(lock);
+}
+
 static __attribute__((noinline)) int write_lock_biased(csk_rwlock_t *lock, int64_t deadline_ns) {
-    csk_rwlock_know_process(lock);
+    put_out_parents_writer(lock);
     int status = enter(lock, RW_WRITE, deadline_ns);
     if (status != 0) return status;
     status = csk_rwlock_revoke(lock, deadline_ns);
@@ -386,7 +390,7 @@ static int upgrade(csk_rwlock_t *lock, int64_t deadline_ns) {
     csk_read_t *read = csk_reads_find(lock);
     if (read == NULL) return EPERM;
     if (read->levels != 1) return EDEADLK;
-    if (lock->reader_bias) csk_rwlock_know_process(lock);
+    if (lock->reader_bias) put_out_parents_writer(lock);
     if (read->biased && !count_in_word(lock, read)) return deadline_ns == TRY ? EBUSY : EDEADLK;
     int status = enter(lock, RW_UPGRADE, deadline_ns);
     if (status != 0) return status;
