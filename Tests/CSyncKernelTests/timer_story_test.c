@@ -67,4 +67,39 @@ static void fork_while_the_thread_starts(void *context) {
 
 static void a_child_of_a_process_that_starts_its_timers_may_fork(void) { in_a_child(fork_while_the_thread_starts, NULL); }
 
-TEST_MAIN(TEST(a_thread_that_can_not_start_leaves_errno_alone), TEST(a_child_of_a_process_that_starts_its_timers_may_fork))
+/* Timers of one deadline fired in whatever order the heap had them in: of six, 0 5 3 4 2 1. */
+enum { EQUAL = 24 };
+static csk_timer_t equal[EQUAL];
+static uint32_t blocks, may_go_on, fired;
+static intptr_t order[EQUAL];
+
+static void block(csk_timer_t *timer, void *context) {
+    (void)timer, (void)context;
+    STORE(&blocks, 1);
+    wait_until(LOAD(&may_go_on));
+}
+
+static void note_order(csk_timer_t *timer, void *context) {
+    (void)context;
+    order[LOAD(&fired)] = timer - equal;
+    ADD(&fired, 1);
+}
+
+static void timers_of_one_deadline_fire_in_the_order_of_their_start(void) {
+    csk_timer_t blocker = { .context = NULL };
+    int64_t deadlines[] = { csk_deadline_after(2000000), csk_deadline_after(1000000), 0 };
+    CHECK_STATUS(csk_timer_start(&blocker, csk_now(), block, NULL), 0);
+    wait_until(LOAD(&blocks));
+    for (int i = 0; i < EQUAL; i++) CHECK_STATUS(csk_timer_start(&equal[i], deadlines[i * 3 / EQUAL], note_order, NULL), 0);
+    for (int i = 1; i < EQUAL; i += 5) CHECK_STATUS(csk_timer_cancel(&equal[i]), 0); /* which gives the heap another shape */
+    while (csk_now() <= deadlines[0]) sched_yield();
+    STORE(&may_go_on, 1);
+    wait_until(LOAD(&fired) == EQUAL - 5);
+    uint32_t place = 0;
+    for (int third = 2; third >= 0; third--)
+        for (int i = third * EQUAL / 3; i < (third + 1) * EQUAL / 3; i++)
+            if (i % 5 != 1) CHECK_EQ(order[place++], i);
+}
+
+TEST_MAIN(TEST(a_thread_that_can_not_start_leaves_errno_alone), TEST(a_child_of_a_process_that_starts_its_timers_may_fork),
+          TEST(timers_of_one_deadline_fire_in_the_order_of_their_start))

@@ -162,7 +162,7 @@ static void rings_first(csk_work_t *work, int status) {
 static void starts_twice(void) {
     EXPECT_EQUAL(csk_delayed_start(&shared->delayed, &shared->queue, explore_now(), 0, rings_first), 0);
     int status;
-    while ((status = csk_delayed_start(&shared->delayed, &shared->queue, explore_now(), 0, rings_anew)) == EBUSY) csk_platform_yield();
+    while ((status = csk_delayed_start(&shared->delayed, &shared->queue, explore_now(), 0, rings_anew)) == EBUSY) csk_platform_await_step(0);
     EXPECT_EQUAL(status, 0);
     explore_wait(&shared->last, 1);
     explore_wait(&shared->calls, 1);

@@ -41,7 +41,7 @@ static int park_counted(uint32_t *word, uint32_t expected, int64_t deadline_ns) 
 
 void kernel_reset_pool(void) {
     pool = (__typeof__(pool)){ .most = 5, .idle_ns = INT64_MAX, .resigned_ns = INT64_MAX };
-    csk_pool_process = (struct csk_pool_process){ .epoch = 1 };
+    csk_pool_process = (struct csk_pool_process){ .ready = 0 };
     kernel_workers_ended = 0;
     memset(timeouts_in_a_row, 0, sizeof timeouts_in_a_row);
 }

@@ -7,6 +7,6 @@
 #include "internal.h"
 
 void kernel_reset_reads(void) {
-    all.lock = all.fork_handled = 0;
+    all.lock = 0;
     all.first = NULL;
 }

@@ -20,7 +20,7 @@ WQ, WQ_ORDER, WQ_WAIT, DELAYED, BLOCK = "src/workqueue.c", "src/workqueue_order.
 TLS, THREAD_EXIT = "src/tls.c", "src/thread_exit.c"
 MAP, MAP_HEADER = "src/rcu_map.c", "include/csynckernel/rcu_map.h"
 RW, RW_QUEUE, RW_BIAS, RW_WORD = "src/rwlock.c", "src/rwlock_queue.c", "src/rwlock_bias.c", "src/internal/rwlock_queue.h"
-LOCK, PQUEUE, HEAP, HEADER, MUTEX = "src/internal/queue_lock.h", "src/pqueue.c", "src/heap.c", "include/csynckernel/gate.h", "src/mutex.c"
+LOCK, LOCK_SLOW, PQUEUE, HEAP, HEADER, MUTEX = "src/internal/queue_lock.h", "src/queue_lock.c", "src/pqueue.c", "src/heap.c", "include/csynckernel/gate.h", "src/mutex.c"
 
 # name, file, text, replacement
 MUTANTS = [
@@ -41,7 +41,7 @@ MUTANTS = [
     ("one-word flags not repeated", QUEUE, "    if (form & GATE_ONE_WORD) {", "    if (0) {"),
     ("leaver forgets the wake of the designated", GATE, "    } else if (effects.wake != NULL) *wake = effects.wake;", "    }"),
     ("leaver that grants drops the earlier wake", GATE, "        if (*wake != NULL) csk_platform_wake(*wake, 1);\n", ""),
-    ("granted thread returns before its granter is done", GATE, "            csk_queue_lock(&gate->queue_lock);\n            csk_queue_unlock(&gate->queue_lock);\n            return 0;", "            return 0;"),
+    ("granted thread returns before its granter is done", GATE, "            csk_gate_lock_queue(gate);\n            csk_queue_unlock(&gate->queue_lock);\n            return 0;", "            return 0;"),
     ("leaver does not publish", GATE, "    else if (next != NULL && !gate->designated) csk_gate_designate(gate, next, &effects);\n    csk_gate_publish(gate);", "    else if (next != NULL && !gate->designated) csk_gate_designate(gate, next, &effects);"),
     ("newcomer trusts an old summary", GATE, "    if ((found & HELD_FLAGS) && !(summary & GATE_WAITERS)) return QUEUE_FIRST;\n", ""),
     # Queue and order.
@@ -51,7 +51,7 @@ MUTANTS = [
     ("designated keeps the designation", GATE, "        if (give_up) {\n            gate->designated = 0;", "        if (give_up) {"),
     ("designated gives up without settling", GATE, "        if (entered || give_up) csk_gate_settle(gate, &effects);", "        if (entered) csk_gate_settle(gate, &effects);"),
     ("timed-out waiter does not settle", GATE, "        csk_gate_remove(gate, self);\n        csk_gate_settle(gate, &effects);", "        csk_gate_remove(gate, self);"),
-    ("timed-out waiter overlooks its grant", GATE, "    bool granted = self->state == WAITER_GRANTED, was_designated = false;", "    bool granted = false, was_designated = false;"),
+    ("timed-out waiter overlooks its grant", GATE, "    bool granted = csk_waiter_state(self) == WAITER_GRANTED, was_designated = false;", "    bool granted = false, was_designated = false;"),
     ("waiter queues without settling", GATE, "    if (!closed && !entered) csk_gate_insert(gate, &waiter);\n    csk_gate_settle(gate, &effects);", "    if (!closed && !entered) csk_gate_insert(gate, &waiter);"),
     ("hand-over does not publish", GATE, "    if (next != NULL) csk_gate_grant_to(gate, next, &effects);\n    csk_gate_publish(gate);", "    if (next != NULL) csk_gate_grant_to(gate, next, &effects);"),
     ("settling does not publish what it did", QUEUE, "        csk_gate_designate(gate, next, effects);\n    }\n    csk_gate_publish(gate);", "        csk_gate_designate(gate, next, effects);\n    }"),
@@ -73,7 +73,7 @@ MUTANTS = [
     ("anybody may unlock", GATE, "    if (holder == 0 || (holder != csk_self() && holder != CSK_GATE_NOBODY)) return EPERM;\n", ""),
     ("the timeout is early", GATE, "        if (word == WORD_PARKED) return leave_queue(gate, self);", "        if (word == WORD_PARKED || deadline_ns != CSK_NEVER) return leave_queue(gate, self);"),
     # Callbacks.
-    ("cancelling takes out what was granted", ASYNC, "    bool queued = waiter->state == WAITER_QUEUED, nobody", "    bool queued = waiter->state != WAITER_IDLE, nobody"),
+    ("cancelling takes out what was granted", ASYNC, "    bool queued = csk_waiter_state(waiter) == WAITER_QUEUED, nobody", "    bool queued = csk_waiter_state(waiter) != WAITER_IDLE, nobody"),
     ("cancelling does not settle", ASYNC, "        csk_gate_finish(waiter, status, &effects);\n        csk_gate_settle(gate, &effects);", "        csk_gate_finish(waiter, status, &effects);"),
     ("the deadline is not started", ASYNC, "    csk_timer_start(&waiter->deadline, waiter->deadline_ns, deadline_passed, gate);\n", ""),
     ("the deadline outlives the waiter", QUEUE, "            csk_timer_cancel(&waiter->deadline);\n", ""),
@@ -92,7 +92,7 @@ MUTANTS = [
     ("forgetting does not settle", ASYNC, "    csk_gate_settle(gate, &effects);\n    /* The closing waiter shows now", "    /* The closing waiter shows now"),
     ("who forgets does not look again", ASYNC, "    csk_gate_perform(&effects);\n    if (look_again) csk_gate_look_again(gate);\n", "    csk_gate_perform(&effects);\n"),
     ("who relocks takes the hidden closer for one that shows", ASYNC, "bool first = csk_gate_shows_nobody(gate), inserted = false;", "bool first = gate->waiters.root == NULL && !csk_gate_is_one_word(gate), inserted = false;"),
-    ("a due function is not in use", ASYNC, "    if (csk_load(&waiter->due, CSK_RELAXED)) return true;\n", ""),
+    ("a due function is not in use", ASYNC, "    if (csk_waiter_is_due(waiter)) return true;\n", ""),
     ("whoever comes takes the granted one", LANE, "lane->forced || !comes_before(first, lane->front) ? lane->front : first;", "lane->front;"),
     ("a stalled lane shows", LANE, "    if (lane->granted || lane->stalled || first == NULL) return;", "    if (lane->granted || first == NULL) return;"),
     ("later tasks pass a lost one", LANE, "    if (lost != NULL && !comes_before(first, lost)) return;\n", ""),
@@ -163,20 +163,20 @@ MUTANTS = [
     ("what is left for later drops the earlier", TRAMPOLINE, "    if (ready.later == NULL) ready.later = later;\n    else ready.last_later->next = later;\n", "    ready.later = later;\n"),
     ("a call is looked at after it was made", TRAMPOLINE, "        ready.later = later->next;\n        later->function(later);\n", "        later->function(later);\n        ready.later = later->next;\n"),
     # The queue lock.
-    ("queue lock wakes nobody", LOCK, "    if (CSK_UNLIKELY(csk_exchange(lock, 0u, CSK_SEQ_CST) == 2)) csk_platform_wake(lock, 1);", "    csk_exchange(lock, 0u, CSK_SEQ_CST);"),
-    ("queue lock forgets other sleepers", LOCK, "    while (csk_exchange(lock, 2u, CSK_ACQUIRE) != 0) csk_platform_park(lock, 2u, CSK_NEVER);",
-     "    for (;;) {\n        uint32_t free = 0;\n        if (csk_cas(lock, &free, 1u, CSK_ACQUIRE)) return;\n        if (csk_exchange(lock, 2u, CSK_ACQUIRE) == 0) { csk_store(lock, 1u, CSK_RELAXED); return; }\n        csk_platform_park(lock, 2u, CSK_NEVER);\n    }"),
-    ("queue lock is held by two", LOCK, "    if (CSK_LIKELY(csk_cas(lock, &expected, 1u, CSK_ACQUIRE))) return;", "    if (csk_load(lock, CSK_RELAXED) == 0) { csk_store(lock, 1u, CSK_RELEASE); return; }\n    (void)expected;"),
+    ("queue lock wakes nobody", LOCK, "    if (CSK_UNLIKELY(csk_exchange(lock, csk_process_mark(), CSK_SEQ_CST) & QUEUE_LOCK_CONTENDED)) csk_platform_wake(lock, 1);", "    csk_exchange(lock, csk_process_mark(), CSK_SEQ_CST);"),
+    ("queue lock forgets other sleepers", LOCK_SLOW, "    while (csk_exchange(lock, free | QUEUE_LOCK_CONTENDED, CSK_ACQUIRE) != free) csk_platform_park(lock, free | QUEUE_LOCK_CONTENDED, CSK_NEVER);",
+     "    for (;;) {\n        uint32_t found_free = free;\n        if (csk_cas(lock, &found_free, free | 1u, CSK_ACQUIRE)) return false;\n        if (csk_exchange(lock, free | 2u, CSK_ACQUIRE) == free) { csk_store(lock, free | 1u, CSK_RELAXED); return false; }\n        csk_platform_park(lock, free | 2u, CSK_NEVER);\n    }"),
+    ("queue lock is held by two", LOCK, "    if (CSK_LIKELY(csk_cas(lock, &expected, free | QUEUE_LOCK_HELD, CSK_ACQUIRE))) return false;", "    if (csk_load(lock, CSK_RELAXED) == free) { csk_store(lock, free | QUEUE_LOCK_HELD, CSK_RELEASE); return false; }\n    (void)expected;"),
     # Timers.
     ("an earlier deadline wakes nobody", TIMER, "    if (wake) wake_thread();\n", ""),
     ("cancel does not wait", TIMER, "        if (timers.firing != timer || is_timer_thread) break;", "        break;"),
-    ("cancel looks once", TIMER, "        if (timer->epoch == timers.epoch) {\n            csk_heap_remove(&timers.heap, &timer->node);\n            timer->epoch = 0;\n            status = 0;\n        }\n        if (timers.firing != timer",
-     "        if (seen_once++ == 0 && timer->epoch == timers.epoch) {\n            csk_heap_remove(&timers.heap, &timer->node);\n            timer->epoch = 0;\n            status = 0;\n        }\n        if (timers.firing != timer"),
+    ("cancel looks once", TIMER, "        if (timer->epoch == csk_process_epoch()) {\n            csk_heap_remove(&timers.heap, &timer->node);\n            timer->epoch = 0;\n            status = 0;\n        }\n        if (timers.firing != timer",
+     "        if (seen_once++ == 0 && timer->epoch == csk_process_epoch()) {\n            csk_heap_remove(&timers.heap, &timer->node);\n            timer->epoch = 0;\n            status = 0;\n        }\n        if (timers.firing != timer"),
     ("cancellers are not woken", TIMER, "    if (wake) csk_platform_wake(&timers.fired, INT32_MAX);\n", ""),
     ("timer thread reads its signal too late", TIMER, "        csk_platform_park(&timers.signal, seen, until);", "        seen = csk_load(&timers.signal, CSK_RELAXED);\n        csk_platform_park(&timers.signal, seen, until);"),
     ("granted functions run while the timer fires", TIMER, "    csk_trampoline_hold();\n", ""),
-    ("two timer threads", TIMER, "    while (timers.starting) {", "    while (false) {"),
-    ("timers fire early", TIMER, "        if (first != NULL && first->node.ticket <= csk_platform_now()) {", "        if (first != NULL && first->node.ticket <= csk_platform_now() + 4000) {"),
+    ("two timer threads", TIMER, "    for (uint32_t looks = 0; timers.starting; looks++) {", "    for (uint32_t looks = 0; false; looks++) {"),
+    ("timers fire early", TIMER, "        if (first != NULL && deadline_of(first) <= csk_platform_now()) {", "        if (first != NULL && deadline_of(first) <= csk_platform_now() + 4000) {"),
     # Mutex.
     ("mutex in the two-word form", MUTEX, "csk_store(&gate->summary, GATE_ONE_WORD, CSK_RELEASE);", "csk_store(&gate->summary, GATE_READY, CSK_RELEASE);"),
     ("mutex tried again by its holder", MUTEX, "    if (csk_gate_is_mine(&mutex->gate)) return csk_mutex_lock(mutex);\n", ""),
@@ -201,7 +201,7 @@ MUTANTS = [
     ("newcomers pass a hand-over of the lock", RW_WORD, "flags == (RW_WAITERS | RW_COMING);", "(flags & RW_COMING) != 0;"),
     ("who queues at the lock does not settle", RW, "    csk_rwlock_settle(lock, RELEASE_NOTHING, &effects);\n    bool waits", "    bool waits"),
     ("timed-out waiter of the lock does not settle", RW, "        csk_rwlock_remove(lock, self);\n        csk_rwlock_settle(lock, RELEASE_NOTHING, &effects);", "        csk_rwlock_remove(lock, self);"),
-    ("timed-out waiter of the lock overlooks its grant", RW, "    bool granted = self->state == WAITER_GRANTED;\n    if (!granted) {", "    bool granted = false;\n    if (!granted) {"),
+    ("timed-out waiter of the lock overlooks its grant", RW, "    bool granted = csk_waiter_state(self) == WAITER_GRANTED;\n    if (!granted) {", "    bool granted = false;\n    if (!granted) {"),
     ("designated at the lock gives up without settling", RW, "        lock->coming = 0;\n        csk_rwlock_settle(lock, RELEASE_NOTHING, &effects);", "        lock->coming = 0;"),
     ("designated at the lock still counts as told", RW, "            csk_store(&self->word, WORD_WAITING, CSK_RELAXED);\n", "            (void)0;\n"),
     ("let in without a wake", RW_QUEUE, " == WORD_PARKED) csk_platform_wake(&waiter->word, 1);\n    }\n    csk_gate_perform", ") {}\n    }\n    csk_gate_perform"),
@@ -221,7 +221,7 @@ MUTANTS = [
     ("a biased reader does not look again", RW_WORD, "    if (CSK_LIKELY(csk_load(&lock->bias, CSK_ACQUIRE) == BIAS_ON)) return true;\n    csk_rwlock_leave_biased(lock, read);\n    return false;", "    return true;"),
     ("a biased reader leaves without a look", RW_WORD, "    if (CSK_UNLIKELY(csk_load(&lock->bias, CSK_RELAXED) == BIAS_REVOKING)) csk_rwlock_wake_revoker(lock);\n", ""),
     ("a biased reader clears its mark relaxed", RW_WORD, "    csk_store(&read->lock, NULL, CSK_RELEASE);", "    csk_store(&read->lock, NULL, CSK_RELAXED);"),
-    ("the writer does not revoke", RW, "    if (CSK_LIKELY(status == 0) && lock->reader_bias) {", "    if (false) {"),
+    ("the writer does not revoke", RW, "    return CSK_UNLIKELY(lock->reader_bias) ? write_lock_biased(lock, deadline_ns) : enter", "    return enter"),
     ("an upgrade does not revoke", RW, "    if (status != 0) return status;\n    if (lock->reader_bias) {", "    if (status != 0) return status;\n    if (false) {"),
     ("a biased reader upgrades uncounted", RW, "    if (read->biased && !count_in_word(lock, read)) return", "    if (false) return"),
     ("a biased reader is counted beside a writer", RW, "        if (found & RW_WRITER) return false;\n", ""),
@@ -270,8 +270,8 @@ MUTANTS = [
     ("who resumes does not sort", WQ, "STATE_SUSPENDS) != 0;\n    csk_work_sort(queue);\n", "STATE_SUSPENDS) != 0;\n"),
     # Work queues: order and exclusion.
     ("the inbox is cleared after it is empty", WQ_ORDER, "            csk_store(&queue->inbox_first, NULL, CSK_RELAXED);\n            csk_work_t *last = work;\n            if (!csk_cas(&queue->inbox_last, &last, NULL, CSK_ACQ_REL))\n", "            csk_work_t *last = work;\n            if (csk_cas(&queue->inbox_last, &last, NULL, CSK_ACQ_REL)) csk_store(&queue->inbox_first, NULL, CSK_RELAXED);\n            else\n"),
-    ("a broken link is the end", WQ_ORDER, "(next = (csk_work_t *)csk_load(&work->node.next, CSK_ACQUIRE)) == NULL; looks++) await_link(looks);", "false; looks++) await_link(looks);"),
-    ("what is not linked yet is not awaited", WQ_ORDER, "        if (csk_load(&queue->inbox_last, CSK_SEQ_CST) == NULL) return NULL;\n        await_link(looks);\n", "        return NULL;\n"),
+    ("a broken link is the end", WQ_ORDER, "(next = (csk_work_t *)csk_load(&work->node.next, CSK_ACQUIRE)) == NULL; looks++) csk_platform_await_step(looks);", "false; looks++) csk_platform_await_step(looks);"),
+    ("what is not linked yet is not awaited", WQ_ORDER, "        if (csk_load(&queue->inbox_last, CSK_SEQ_CST) == NULL) return NULL;\n        csk_platform_await_step(looks);\n", "        return NULL;\n"),
     ("a link is stored relaxed", WQ, "csk_store(&before->node.next, &work->node, CSK_RELEASE);", "csk_store(&before->node.next, NULL, CSK_RELEASE);"),
     ("nothing is exclusive", WQ_ORDER, "    if (section->alone) {\n        queue->exclusive = 1;", "    if (false) {\n        queue->exclusive = 1;"),
     ("EXCLUSIVE is kept", WQ_ORDER, "        csk_fetch_and(&queue->state, ~STATE_EXCLUSIVE, CSK_SEQ_CST);\n", ""),
@@ -346,7 +346,7 @@ MUTANTS = [
     ("a caller in the line waits beyond its deadline", WQ_WAIT, "        if (in_line && csk_workqueue_room_cancel(queue, &call->room) == 0) return ETIMEDOUT;\n", ""),
     ("a caller in the line overlooks its place", WQ_WAIT, "        if (in_line && csk_workqueue_room_cancel(queue, &call->room) == 0) return ETIMEDOUT;\n", "        if (in_line) {\n            csk_workqueue_room_cancel(queue, &call->room);\n            return ETIMEDOUT;\n        }\n"),
     ("cancelled work is not accounted for", WQ, "        csk_work_account(queue, csk_work_arrival(work), &done);\n        if (queue->rooms", "        if (queue->rooms"),
-    ("destroying does not wait for the worker", WQ, "    while (csk_load(&queue->state, CSK_ACQUIRE) & STATE_PINS) csk_platform_yield();\n", ""),
+    ("destroying does not wait for the worker", WQ, "    for (uint32_t looks = 0; csk_load(&queue->state, CSK_ACQUIRE) & STATE_PINS; looks++) csk_platform_await_step(looks);\n", ""),
     ("the worker unpins before it looks back", WQ, "        } else if (!comes_back(queue)) {\n            csk_workqueue_unpin(queue);\n            return;\n", "        } else if (csk_workqueue_unpin(queue), !comes_back(queue)) {\n            return;\n"),
     ("a caller does not pin", WQ_WAIT, "    bool pins = queue->memory != NULL;\n", "    bool pins = false;\n"),
     ("releasing does not resume", WQ, "    csk_fetch_and(&queue->state, ~STATE_SUSPENDS, CSK_SEQ_CST);\n", ""),

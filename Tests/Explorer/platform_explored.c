@@ -6,7 +6,7 @@
 #include "internal.h"
 
 int64_t csk_platform_now(void) { return core_clock("clock"); }
-void csk_platform_yield(void) { core_yield("yield"); }
+void csk_platform_await_step(uint32_t looks) { (void)looks; core_yield("yield"); }
 int csk_platform_park(uint32_t *word, uint32_t expected, int64_t deadline_ns) { return core_park(word, expected, deadline_ns, "park"); }
 /* Nobody's holder ends here, and a wake that is lost must stay lost. */
 void csk_platform_park_to_look(uint32_t *word, uint32_t expected, int64_t look_ns) {
@@ -23,7 +23,7 @@ int csk_platform_start_thread(void (*body)(void *), void *context, const char *n
     return core_start_thread(body, context);
 }
 
-int csk_platform_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void)) {
+int csk_platform_call_at_fork(void (*prepare)(void), void (*parent)(void), void (*child)(void)) {
     (void)prepare, (void)parent, (void)child;
     return 0;
 }

@@ -6,8 +6,9 @@ static csk_timer_t timers[TIMERS];
 
 static struct {
     bool started;
-    int64_t deadline_ns;
+    int64_t deadline_ns, start; /* its number among the starts */
 } model[TIMERS];
+static int64_t starts;
 static int firing = -1;
 
 static void fired(csk_timer_t *timer, void *context);
@@ -15,7 +16,8 @@ static void fired(csk_timer_t *timer, void *context);
 static void start(void) {
     int index = fuzz_below(TIMERS), when = fuzz_below(12) - 2;
     bool with_function = fuzz_below(8) != 7;
-    int64_t deadline_ns = when == 9 ? CSK_NEVER : when == 8 ? INT64_MIN + index : fuzz_deadline(fuzz_tick() + when, index);
+    /* Some are equal. */
+    int64_t deadline_ns = when == 9 ? CSK_NEVER : when == 8 ? INT64_MIN + index / 3 : fuzz_deadline(fuzz_tick() + when, index / 3);
     int expected = !with_function ? EINVAL : model[index].started ? EBUSY : 0;
     fuzz_note("%" PRId64 "/%d: csk_timer_start(%d, %d ticks%s)", fuzz_tick(), fuzz_actor(), index, when,
               with_function ? "" : ", no function");
@@ -24,6 +26,7 @@ static void start(void) {
     if (expected != 0) return;
     model[index].started = true;
     model[index].deadline_ns = deadline_ns;
+    model[index].start = ++starts;
 }
 
 static void cancel(int index) {
@@ -43,7 +46,9 @@ static int model_due(void) {
     int first = -1;
     for (int index = 0; index < TIMERS; index++) {
         if (!model[index].started || model[index].deadline_ns >= fuzz_deadline(fuzz_tick() + 1, 0)) continue;
-        if (first < 0 || model[index].deadline_ns < model[first].deadline_ns) first = index;
+        bool earlier = first >= 0 && (model[index].deadline_ns < model[first].deadline_ns ||
+                                      (model[index].deadline_ns == model[first].deadline_ns && model[index].start < model[first].start));
+        if (first < 0 || earlier) first = index;
     }
     return first;
 }

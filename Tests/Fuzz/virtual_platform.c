@@ -55,8 +55,9 @@ int64_t csk_platform_now(void) {
 }
 
 /* Nobody else runs meanwhile. */
-void csk_platform_yield(void) {
-    if (++yields > 100000) fuzz_fail("a thread yields for ever");
+void csk_platform_await_step(uint32_t looks) {
+    (void)looks;
+    if (++yields > 100000) fuzz_fail("a thread waits for a step that nobody makes");
 }
 int32_t csk_platform_thread_id(void) { return (int32_t)actor + 1; }
 
@@ -153,7 +154,7 @@ int csk_platform_start_thread(void (*body)(void *), void *context, const char *n
     return error;
 }
 
-int csk_platform_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void)) {
+int csk_platform_call_at_fork(void (*prepare)(void), void (*parent)(void), void (*child)(void)) {
     (void)prepare, (void)parent, (void)child;
     return 0;
 }

@@ -6,7 +6,7 @@
 
 enum { ITEMS = 16 };
 
-struct csk_pool_process csk_pool_process = { .epoch = 1 };
+struct csk_pool_process csk_pool_process;
 
 static csk_pool_item_t *items[ITEMS];
 static int count;
@@ -30,7 +30,7 @@ csk_pool_item_t *fuzz_pool_take(int index) {
 }
 
 int csk_pool_prepare(void) {
-    csk_pool_process.ready = csk_pool_process.epoch;
+    csk_pool_process.ready = csk_process_epoch();
     return 0;
 }
 

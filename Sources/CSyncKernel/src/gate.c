@@ -22,7 +22,7 @@ int csk_gate_init(csk_gate_t *gate, const csk_gate_attr_t *attr) {
 }
 
 int csk_gate_destroy(csk_gate_t *gate) {
-    csk_queue_lock(&gate->queue_lock);
+    csk_gate_lock_queue(gate);
     uint64_t holder = csk_gate_holder(gate);
     bool closed_for_good = gate->closed && holder == CSK_GATE_NOBODY && gate->pending == NULL;
     bool busy = gate->waiting != 0 || csk_gate_has_lost_grants(gate) || (holder != 0 && !closed_for_good);
@@ -31,7 +31,7 @@ int csk_gate_destroy(csk_gate_t *gate) {
 }
 
 uint32_t csk_gate_waiting(csk_gate_t *gate) {
-    csk_queue_lock(&gate->queue_lock);
+    csk_gate_lock_queue(gate);
     uint32_t waiting = gate->waiting;
     csk_queue_unlock(&gate->queue_lock);
     return waiting;
@@ -80,10 +80,10 @@ static bool enter_under_lock(csk_gate_t *gate, const csk_heap_node_t *newcomer, 
 int csk_gate_trylock_slow(csk_gate_t *gate, csk_rank_t rank) {
     if (!csk_gate_is_rank(rank)) return EINVAL;
     csk_gate_prepare(gate);
-    if (csk_gate_holder(gate) != 0) return EBUSY;
+    if (csk_gate_holder(gate) != 0 && !csk_gate_know_process(gate)) return EBUSY;
     csk_gate_effects_t effects = { 0 };
     csk_heap_node_t newcomer = { .rank = rank, .ticket = INT64_MAX };
-    csk_queue_lock(&gate->queue_lock);
+    csk_gate_lock_queue(gate);
     int status = gate->closed ? ESHUTDOWN : enter_under_lock(gate, &newcomer, csk_self()) ? 0 : EBUSY;
     csk_gate_settle(gate, &effects);
     csk_queue_unlock(&gate->queue_lock);
@@ -129,8 +129,8 @@ static void look_again_waiting(csk_gate_t *gate) {
 static bool try_designated(csk_gate_t *gate, csk_gate_waiter_t *self) {
     for (int round = 0;; round++) {
         csk_gate_effects_t effects = { 0 };
-        csk_queue_lock(&gate->queue_lock);
-        bool entered = self->state == WAITER_GRANTED, next = !entered && csk_gate_next(gate) == self;
+        csk_gate_lock_queue(gate);
+        bool entered = csk_waiter_state(self) == WAITER_GRANTED, next = !entered && csk_gate_next(gate) == self;
         if (next && csk_gate_take(gate, self->thread)) {
             csk_gate_grant_to(gate, self, &effects);
             entered = true;
@@ -153,8 +153,8 @@ static bool try_designated(csk_gate_t *gate, csk_gate_waiter_t *self) {
 /* The deadline passed: 0 when the grant was faster. */
 static int leave_queue(csk_gate_t *gate, csk_gate_waiter_t *self) {
     csk_gate_effects_t effects = { 0 };
-    csk_queue_lock(&gate->queue_lock);
-    bool granted = self->state == WAITER_GRANTED, was_designated = false;
+    csk_gate_lock_queue(gate);
+    bool granted = csk_waiter_state(self) == WAITER_GRANTED, was_designated = false;
     if (!granted) {
         was_designated = csk_load(&self->word, CSK_RELAXED) == WORD_TRY;
         csk_gate_remove(gate, self);
@@ -177,7 +177,7 @@ static int wait_in_queue(csk_gate_t *gate, csk_gate_waiter_t *self, int64_t dead
             park = csk_gate_park(gate, self, deadline_ns, &watch);
         if (word == WORD_GRANTED) {
             /* Whoever granted it has published that, and has done with the gate, once its queue lock is free. */
-            csk_queue_lock(&gate->queue_lock);
+            csk_gate_lock_queue(gate);
             csk_queue_unlock(&gate->queue_lock);
             return 0;
         }
@@ -197,7 +197,7 @@ static int enter_or_wait(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns,
     waiter.word = WORD_WAITING;
     waiter.since_ns = csk_platform_now();
     csk_gate_effects_t effects = { 0 };
-    csk_queue_lock(&gate->queue_lock);
+    csk_gate_lock_queue(gate);
     int64_t ticket = ++gate->next_ticket;
     waiter.node.ticket = (rank & 3) == CSK_PLACE_FRONT ? -ticket : ticket;
     bool closed = gate->closed, entered = !closed && enter_under_lock(gate, &waiter.node, self);
@@ -248,7 +248,7 @@ void csk_gate_post(csk_gate_t *gate) {
     uint64_t summary = csk_load(&gate->summary, CSK_ACQUIRE);
     if (!(summary & GATE_WAITERS) || calls_nobody(summary)) return;
     csk_gate_effects_t effects = { 0 };
-    csk_queue_lock(&gate->queue_lock);
+    csk_gate_lock_queue(gate);
     csk_gate_waiter_t *next = csk_gate_next(gate);
     /* Even if a newcomer has the gate meanwhile: else each of them would come here when it leaves, to no effect. */
     if (next != NULL && !gate->designated && !csk_gate_wants_hand_over(gate, next)) csk_gate_designate(gate, next, &effects);
@@ -260,7 +260,7 @@ void csk_gate_post(csk_gate_t *gate) {
 /* Grants the gate to the next waiter; false when there is none any more. */
 static bool hand_over(csk_gate_t *gate) {
     csk_gate_effects_t effects = { 0 };
-    csk_queue_lock(&gate->queue_lock);
+    csk_gate_lock_queue(gate);
     csk_gate_waiter_t *next = csk_gate_next(gate);
     if (next != NULL) csk_gate_grant_to(gate, next, &effects);
     csk_gate_publish(gate);
@@ -287,7 +287,7 @@ static void leave_two_words(csk_gate_t *gate) {
  * release, which is the last access to the gate. */
 static bool prepare_to_leave(csk_gate_t *gate, uint32_t **wake) {
     csk_gate_effects_t effects = { 0 };
-    csk_queue_lock(&gate->queue_lock);
+    csk_gate_lock_queue(gate);
     csk_gate_waiter_t *next = csk_gate_next(gate);
     bool granted = next != NULL && csk_gate_wants_hand_over(gate, next);
     if (granted) csk_gate_grant_to(gate, next, &effects);
@@ -320,7 +320,7 @@ static void leave_one_word(csk_gate_t *gate) {
 /* A grant that nobody has adopted may be taken back at any moment: nobody holds it yet who could leave. Under the queue lock, since
  * a grant in the making names its waiter last. */
 static bool may_leave_for_nobody(csk_gate_t *gate) {
-    csk_queue_lock(&gate->queue_lock);
+    csk_gate_lock_queue(gate);
     bool may = csk_gate_holder(gate) == CSK_GATE_NOBODY && gate->pending == NULL;
     csk_queue_unlock(&gate->queue_lock);
     return may;
@@ -346,7 +346,7 @@ int csk_gate_unlock_slow(csk_gate_t *gate) {
 
 int csk_gate_disown(csk_gate_t *gate) {
     if (!csk_gate_is_mine(gate)) return EPERM;
-    csk_queue_lock(&gate->queue_lock);
+    csk_gate_lock_queue(gate);
     csk_gate_transfer(gate, CSK_GATE_NOBODY);
     csk_queue_unlock(&gate->queue_lock);
     return 0;

@@ -13,11 +13,11 @@ static csk_gate_waiter_t *waiter_of_grace(csk_timer_t *timer) {
 /* Takes a queued waiter out with a status: false when it was not queued any more. */
 static bool take_out(csk_gate_t *gate, csk_gate_waiter_t *waiter, int status) {
     csk_gate_effects_t effects = { 0 };
-    csk_queue_lock(&gate->queue_lock);
-    bool queued = waiter->state == WAITER_QUEUED, nobody = csk_gate_shows_nobody(gate);
+    csk_gate_lock_queue(gate);
+    bool queued = csk_waiter_state(waiter) == WAITER_QUEUED, nobody = csk_gate_shows_nobody(gate);
     if (queued) {
         csk_gate_remove(gate, waiter);
-        waiter->state = WAITER_IDLE;
+        csk_waiter_set(waiter, WAITER_IDLE);
         csk_gate_finish(waiter, status, &effects);
         csk_gate_settle(gate, &effects);
     }
@@ -49,7 +49,7 @@ static bool is_over(csk_gate_t *gate, csk_gate_waiter_t *pending) {
 }
 
 void csk_gate_restart_grace(csk_gate_t *gate) {
-    csk_queue_lock(&gate->queue_lock);
+    csk_gate_lock_queue(gate);
     if (gate->pending != NULL && gate->waiters.root != NULL) {
         gate->pending->granted_ns = csk_platform_now();
         csk_gate_start_grace(gate);
@@ -64,7 +64,7 @@ static void grace_ended(csk_timer_t *timer, void *context) {
     csk_gate_effects_t effects = { 0 };
     csk_rank_t rank = 0;
     int64_t since_ns = 0;
-    csk_queue_lock(&gate->queue_lock);
+    csk_gate_lock_queue(gate);
     waiter->grace_started = 0;
     csk_gate_waiter_t *next = csk_gate_next(gate);
     bool lost = gate->pending == waiter && is_over(gate, waiter), newly_waits = false;
@@ -77,7 +77,7 @@ static void grace_ended(csk_timer_t *timer, void *context) {
         else {
             gate->pending = NULL;
             csk_gate_count_lost(gate, 1);
-            waiter->state = WAITER_LOST;
+            csk_waiter_set(waiter, WAITER_LOST);
         }
         csk_gate_grant_to(gate, csk_gate_next(gate), &effects);
         csk_gate_publish(gate);
@@ -128,8 +128,8 @@ static void after_queueing(csk_gate_t *gate, int how, csk_rank_t rank, csk_gate_
 /* Until its function is called a waiter is in some thread's list of functions that are due. A grant that needs no adoption is
  * over for the waiter then. */
 static bool is_in_use(const csk_gate_waiter_t *waiter) {
-    if (csk_load(&waiter->due, CSK_RELAXED)) return true;
-    return waiter->state != WAITER_IDLE && (waiter->state != WAITER_GRANTED || waiter->adoptable);
+    if (csk_waiter_is_due(waiter)) return true;
+    return csk_waiter_state(waiter) != WAITER_IDLE && (csk_waiter_state(waiter) != WAITER_GRANTED || waiter->adoptable);
 }
 
 /* What the caller wants of a waiter: written only once it is known not to be in use. */
@@ -147,7 +147,8 @@ static int queue_waiter(csk_gate_t *gate, csk_gate_waiter_t *waiter, const reque
     csk_rank_t rank = request->rank;
     bool closing = request->closing;
     int64_t since_ns = csk_platform_now();
-    csk_queue_lock(&gate->queue_lock);
+    csk_gate_lock_queue(gate);
+    if (request->lane != NULL) csk_gate_lane_know_process(request->lane);
     int status = gate->closed ? ESHUTDOWN : is_in_use(waiter) ? EBUSY : 0;
     int how = GRANTED_AT_ONCE;
     if (status == 0) {
@@ -212,13 +213,13 @@ int csk_gate_cancel(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
 
 int csk_gate_adopt(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
     if (waiter->lane != NULL) return csk_gate_lane_adopt(gate, waiter);
-    csk_queue_lock(&gate->queue_lock);
-    int status = waiter->state == WAITER_GRANTED ? 0 : waiter->state == WAITER_LOST ? EAGAIN : EINVAL;
+    csk_gate_lock_queue(gate);
+    int status = csk_waiter_state(waiter) == WAITER_GRANTED ? 0 : csk_waiter_state(waiter) == WAITER_LOST ? EAGAIN : EINVAL;
     /* A waiter whose grant was unlocked already must not take the gate from whoever has it now, or will have by adopting. */
     bool is_others = csk_gate_holder(gate) != CSK_GATE_NOBODY || (gate->pending != NULL && gate->pending != waiter);
     if (status == 0 && is_others) status = EINVAL;
     if (status == 0) {
-        waiter->state = WAITER_IDLE;
+        csk_waiter_set(waiter, WAITER_IDLE);
         if (gate->pending == waiter) gate->pending = NULL;
         csk_gate_transfer(gate, csk_self());
     }
@@ -231,8 +232,8 @@ int csk_gate_adopt(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
 
 /* Under the queue lock: whether `waiter` had lost its grant; it has no claim any more then. */
 static bool settle_lost(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
-    if (waiter->state != WAITER_LOST) return false;
-    waiter->state = WAITER_IDLE;
+    if (csk_waiter_state(waiter) != WAITER_LOST) return false;
+    csk_waiter_set(waiter, WAITER_IDLE);
     csk_gate_count_lost(gate, -1);
     return true;
 }
@@ -240,7 +241,7 @@ static bool settle_lost(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
 int csk_gate_relock_async(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
     if (waiter->lane != NULL) return csk_gate_lane_relock(gate, waiter);
     csk_gate_effects_t effects = { 0 };
-    csk_queue_lock(&gate->queue_lock);
+    csk_gate_lock_queue(gate);
     bool lost = settle_lost(gate, waiter);
     gate->next_ticket++; /* not its own, but gate_watch.c counts arrivals by it */
     csk_rank_t rank = lost ? waiter->node.rank : 0;
@@ -253,7 +254,7 @@ int csk_gate_relock_async(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
 int csk_gate_forget(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
     if (waiter->lane != NULL) return csk_gate_lane_forget(gate, waiter);
     csk_gate_effects_t effects = { 0 };
-    csk_queue_lock(&gate->queue_lock);
+    csk_gate_lock_queue(gate);
     bool lost = settle_lost(gate, waiter), first = csk_gate_shows_nobody(gate);
     csk_gate_settle(gate, &effects);
     /* The closing waiter shows now, and is the first that does. */

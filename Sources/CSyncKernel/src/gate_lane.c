@@ -8,6 +8,14 @@ static bool comes_before(const csk_gate_waiter_t *a, const csk_gate_waiter_t *b)
 
 static csk_gate_waiter_t *first_waiting(const csk_gate_lane_t *lane) { return csk_waiter_of_node(csk_heap_top(&lane->waiters)); }
 
+void csk_gate_lane_begin_in_child(csk_gate_lane_t *lane) {
+    lane->waiters.root = lane->lost.root = NULL;
+    lane->front = NULL;
+    lane->granted = lane->stalled = lane->forced = 0;
+    csk_store(&lane->due, 0, CSK_RELAXED);
+    lane->mark = csk_process_mark();
+}
+
 bool csk_gate_lane_lets_through(const csk_gate_waiter_t *waiter) {
     const csk_gate_lane_t *lane = csk_gate_lane_of(waiter);
     if (lane == NULL) return true;
@@ -80,7 +88,7 @@ static csk_gate_waiter_t *first_to_begin(const csk_gate_t *gate, const csk_gate_
 static bool wait_again(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
     bool newly = !waiter->has_waited;
     waiter->has_waited = 1;
-    waiter->state = WAITER_QUEUED;
+    csk_waiter_set(waiter, WAITER_QUEUED);
     gate->waiting++;
     csk_heap_insert(&waiter->lane->waiters, &waiter->node);
     csk_gate_start_deadline(gate, waiter);
@@ -102,7 +110,7 @@ bool csk_gate_lane_lose(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
         lane->stalled = 1;
         return wait_again(gate, waiter);
     }
-    waiter->state = WAITER_LOST;
+    csk_waiter_set(waiter, WAITER_LOST);
     csk_heap_insert(&lane->lost, &waiter->node);
     show_first(gate, lane);
     return false;
@@ -114,7 +122,7 @@ enum { STOP_DEADLINE = 1, STOP_GRACE = 2 };
 static int give_back(csk_gate_t *gate, csk_gate_waiter_t *waiter, bool begins) {
     int clocks = (waiter->deadline_started ? STOP_DEADLINE : 0) | (waiter->grace_started ? STOP_GRACE : 0);
     csk_gate_unlink(gate, waiter, begins);
-    waiter->state = WAITER_IDLE;
+    csk_waiter_set(waiter, WAITER_IDLE);
     waiter->deadline_started = waiter->grace_started = 0;
     return clocks;
 }
@@ -163,7 +171,8 @@ static void begin_stalled(csk_gate_t *gate, csk_gate_lane_t *lane, begun_t *begu
 int csk_gate_begin(csk_gate_t *gate, csk_gate_lane_t *lane, csk_gate_waiter_t **waiter) {
     csk_gate_effects_t effects = { 0 };
     begun_t begun = { 0 };
-    csk_queue_lock(&gate->queue_lock);
+    csk_gate_lock_queue(gate);
+    csk_gate_lane_know_process(lane);
     bool nobody = csk_gate_shows_nobody(gate);
     if (lane->function != NULL && lane->granted) begin_granted(gate, lane, &begun);
     else if (lane->stalled) begin_stalled(gate, lane, &begun);
@@ -190,7 +199,7 @@ int csk_gate_unlock_lane(csk_gate_t *gate, csk_gate_lane_t *lane, bool *goes_on)
     if (!csk_gate_is_mine(gate)) return EPERM;
     if (csk_load(&gate->summary, CSK_RELAXED) & GATE_WAITERS) {
         csk_gate_effects_t effects = { 0 };
-        csk_queue_lock(&gate->queue_lock);
+        csk_gate_lock_queue(gate);
         csk_gate_waiter_t *next = csk_gate_next(gate);
         if (next != NULL && csk_gate_lane_of(next) == lane && lane->function != NULL) {
             csk_gate_grant_to(gate, next, &effects);
@@ -206,14 +215,14 @@ int csk_gate_unlock_lane(csk_gate_t *gate, csk_gate_lane_t *lane, bool *goes_on)
 /* ---- Executors ------------------------------------------------------------------------------------------------------------ */
 
 static bool has_grant(const csk_gate_t *gate, const csk_gate_waiter_t *waiter) {
-    return waiter->state == WAITER_GRANTED && gate->pending == waiter && waiter->lane->function == NULL;
+    return csk_waiter_state(waiter) == WAITER_GRANTED && gate->pending == waiter && waiter->lane->function == NULL;
 }
 
 int csk_gate_lane_adopt(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
     csk_gate_lane_t *lane = waiter->lane;
     int clocks = 0, status = EINVAL;
-    csk_queue_lock(&gate->queue_lock);
-    if (waiter->state == WAITER_LOST || (has_grant(gate, waiter) && csk_gate_lane_has_better(lane))) status = EAGAIN;
+    csk_gate_lock_queue(gate);
+    if (csk_waiter_state(waiter) == WAITER_LOST || (has_grant(gate, waiter) && csk_gate_lane_has_better(lane))) status = EAGAIN;
     else if (has_grant(gate, waiter)) {
         status = 0;
         end_grant(gate, lane);
@@ -246,8 +255,8 @@ static void settle_lost(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
 int csk_gate_lane_relock(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
     csk_gate_effects_t effects = { 0 };
     csk_rank_t rank = waiter->node.rank;
-    csk_queue_lock(&gate->queue_lock);
-    bool lost = waiter->state == WAITER_LOST, granted = has_grant(gate, waiter), nobody = csk_gate_shows_nobody(gate);
+    csk_gate_lock_queue(gate);
+    bool lost = csk_waiter_state(waiter) == WAITER_LOST, granted = has_grant(gate, waiter), nobody = csk_gate_shows_nobody(gate);
     if (lost || granted) {
         gate->next_ticket++; /* not its own, but gate_watch.c counts arrivals by it */
         if (lost) settle_lost(gate, waiter);
@@ -267,8 +276,9 @@ int csk_gate_lane_relock(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
 int csk_gate_lane_forget(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
     csk_gate_effects_t effects = { 0 };
     int clocks = 0;
-    csk_queue_lock(&gate->queue_lock);
-    bool lost = waiter->state == WAITER_LOST, granted = has_grant(gate, waiter), nobody = csk_gate_shows_nobody(gate);
+    csk_gate_lock_queue(gate);
+    csk_gate_lane_know_process(waiter->lane);
+    bool lost = csk_waiter_state(waiter) == WAITER_LOST, granted = has_grant(gate, waiter), nobody = csk_gate_shows_nobody(gate);
     if (lost) settle_lost(gate, waiter);
     if (lost || granted) clocks = give_back(gate, waiter, false);
     /* The one that came before this waiter may be gone by now, so the next is the gate's choice and not the lane's: this thread leaves. */

@@ -6,10 +6,21 @@
 void csk_gate_decide_form(csk_gate_t *gate) {
     /* A limit on bypassing has to be kept against newcomers that looked at the queue long ago: only one word can't be stale. */
     bool one_word = gate->policy != CSK_GATE_FAST || gate->bypass_limit != 0 || !csk_platform_has_membarrier();
-    csk_queue_lock(&gate->queue_lock);
+    csk_gate_lock_queue(gate);
     if (csk_load(&gate->summary, CSK_RELAXED) == 0)
         csk_store(&gate->summary, one_word ? GATE_ONE_WORD : GATE_READY, CSK_RELEASE);
     csk_queue_unlock(&gate->queue_lock);
+}
+
+void csk_gate_begin_in_child(csk_gate_t *gate) {
+    gate->waiters.root = NULL;
+    gate->oldest = NULL;
+    gate->oldest_bypassed = gate->waiting = 0;
+    csk_store(&gate->lost_grants, 0u, CSK_RELAXED);
+    gate->designated = gate->hand_over = 0;
+    if (gate->pending != NULL && csk_gate_holder(gate) == CSK_GATE_NOBODY) csk_gate_transfer(gate, 0);
+    gate->pending = NULL;
+    if (csk_load(&gate->summary, CSK_RELAXED) != 0) csk_gate_publish(gate);
 }
 
 /* The oldest that has been passed too often and that can be granted. Counts grow with age, so the walk ends at the first that has not;
@@ -104,7 +115,7 @@ void csk_gate_show(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
 }
 
 void csk_gate_insert(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
-    waiter->state = WAITER_QUEUED;
+    csk_waiter_set(waiter, WAITER_QUEUED);
     csk_gate_link(gate, waiter);
     gate->waiting++;
     if (csk_gate_lane_of(waiter) != NULL) csk_gate_lane_put(gate, waiter);
@@ -136,7 +147,7 @@ void csk_gate_finish(csk_gate_waiter_t *waiter, int status, csk_gate_effects_t *
     waiter->status = status;
     waiter->next_ready = NULL;
     /* A grant that needs no function leaves its clocks running. */
-    waiter->timers = waiter->grace_started && waiter->state != WAITER_GRANTED;
+    waiter->timers = waiter->grace_started && csk_waiter_state(waiter) != WAITER_GRANTED;
     csk_store(&waiter->due, 1, CSK_RELAXED);
     csk_gate_waiter_t **last = &effects->ready;
     while (*last != NULL) last = &(*last)->next_ready;
@@ -145,7 +156,7 @@ void csk_gate_finish(csk_gate_waiter_t *waiter, int status, csk_gate_effects_t *
 
 /* `held` names the waiter already, or CSK_GATE_NOBODY for an asynchronous one, which is not in the queue (any more). */
 void csk_gate_mark_granted(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_gate_effects_t *effects) {
-    waiter->state = WAITER_GRANTED;
+    csk_waiter_set(waiter, WAITER_GRANTED);
     if (waiter->function == NULL) {
         tell(waiter, WORD_GRANTED, effects);
         return;

@@ -26,7 +26,7 @@ static bool mark_ended(csk_gate_t *gate, uint64_t holder) {
 }
 
 static void look_after_holder(csk_gate_t *gate, csk_gate_waiter_t *self) {
-    csk_queue_lock(&gate->queue_lock);
+    csk_gate_lock_queue(gate);
     uint64_t holder = holder_to_look_after(gate, self);
     int64_t ticket = gate->next_ticket;
     csk_queue_unlock(&gate->queue_lock);
@@ -34,7 +34,7 @@ static void look_after_holder(csk_gate_t *gate, csk_gate_waiter_t *self) {
     /* In the two-word form a leaver may still go by an earlier queue, in which somebody was on the way. */
     if (!csk_gate_is_one_word(gate)) csk_platform_membarrier();
     if (!csk_platform_thread_has_ended(holder)) return;
-    csk_queue_lock(&gate->queue_lock);
+    csk_gate_lock_queue(gate);
     bool ended = gate->next_ticket == ticket && holder_to_look_after(gate, self) == holder && mark_ended(gate, holder);
     csk_queue_unlock(&gate->queue_lock);
     if (ended) csk_observe_report(CSK_EVENT_HOLDER_ENDED, gate, self->node.rank, self->since_ns, EOWNERDEAD, 0);

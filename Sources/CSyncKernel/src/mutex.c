@@ -15,7 +15,7 @@ int csk_mutex_destroy(csk_mutex_t *mutex) { return csk_gate_destroy(&mutex->gate
 static void prepare(csk_mutex_t *mutex) {
     csk_gate_t *gate = &mutex->gate;
     if (CSK_LIKELY(csk_load(&gate->summary, CSK_ACQUIRE) != 0)) return;
-    csk_queue_lock(&gate->queue_lock);
+    csk_gate_lock_queue(gate);
     if (csk_load(&gate->summary, CSK_RELAXED) == 0) {
         gate->policy = CSK_GATE_COMPACT;
         csk_store(&gate->summary, GATE_ONE_WORD, CSK_RELEASE);

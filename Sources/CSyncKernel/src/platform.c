@@ -23,7 +23,6 @@ int64_t csk_platform_now(void) {
     return (int64_t)now.tv_sec * ns_per_s + now.tv_nsec;
 }
 
-void csk_platform_yield(void) { sched_yield(); }
 
 static int park_until(uint32_t *word, uint32_t expected, int64_t deadline_ns) {
     int64_t clamped = deadline_ns < 0 ? 0 : deadline_ns;
@@ -51,6 +50,14 @@ void csk_platform_park_to_look(uint32_t *word, uint32_t expected, int64_t look_n
     struct timespec until = { .tv_sec = look_ns / ns_per_s, .tv_nsec = look_ns % ns_per_s };
     syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, expected, &until, NULL, FUTEX_BITSET_MATCH_ANY);
     errno = saved;
+}
+
+void csk_platform_await_step(uint32_t looks) {
+    enum { LOOKS_AWAKE = 6 };               /* 63 pauses in all, some microseconds */
+    static const int64_t sleep_ns = 50000;
+    uint32_t nothing = 0;
+    if (looks >= LOOKS_AWAKE) csk_platform_park(&nothing, 0, csk_platform_now() + sleep_ns);
+    else for (uint32_t pauses = UINT32_C(1) << looks; pauses > 0; pauses--) csk_platform_pause();
 }
 
 void csk_platform_wake(uint32_t *word, int count) {
@@ -151,7 +158,7 @@ int csk_platform_call_at_thread_end(void (*function)(void *)) {
     return pthread_setspecific((pthread_key_t)(known - 1), &thread_end_key); /* any value but NULL */
 }
 
-int csk_platform_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void)) {
+int csk_platform_call_at_fork(void (*prepare)(void), void (*parent)(void), void (*child)(void)) {
     return pthread_atfork(prepare, parent, child);
 }
 

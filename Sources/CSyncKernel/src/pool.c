@@ -33,7 +33,6 @@ static struct {
     bool waking;                                   /* a worker was told and has not looked yet */
     bool watching;                                 /* the clock below runs */
     bool resigned;                                 /* it will be asked to later */
-    bool fork_handled;
     uint64_t taken_before;                         /* when it was started */
     csk_timer_t watch, pause;
 } pool = { .most = CSK_POOL_WORKERS_MAX, .idle_ns = 10000000000, .resigned_ns = 50000000 };
@@ -44,7 +43,7 @@ static int32_t thread_ids[CSK_POOL_THREADS_MAX];
 /* The order in which levels are served. */
 static const uint8_t order[CSK_POOL_LEVELS] = { CSK_POOL_URGENT, CSK_POOL_NORMAL, CSK_POOL_BACKGROUND };
 
-struct csk_pool_process csk_pool_process = { .epoch = 1 };
+struct csk_pool_process csk_pool_process;
 
 static void run_worker(void *context);
 
@@ -55,17 +54,18 @@ static void is_ready(void) { csk_store(&csk_pool_process.ready, csk_pool_epoch()
 static void count_workers(uint32_t change) { csk_store(&pool.workers, pool.workers + change, CSK_RELAXED); }
 static void count_queued(uint64_t change) { csk_store(&pool.queued, pool.queued + change, CSK_RELAXED); }
 
-static void before_fork(void) { csk_queue_lock(&pool.lock); }
-static void after_fork_in_parent(void) { csk_queue_unlock(&pool.lock); }
+/* Whatever a thread was in the middle of. */
 static void after_fork_in_child(void) {
     pool.workers = 0;
     for (int level = 0; level < CSK_POOL_LEVELS; level++) pool.levels[level] = (level_t){ NULL, NULL };
     pool.queued = 0;
     pool.all = pool.idle = NULL;
-    csk_pool_process = (struct csk_pool_process){ .epoch = csk_pool_process.epoch + 1 };
+    csk_pool_process.ready = 0;
     pool.waking = pool.watching = pool.resigned = pool.starting = false;
-    pool.fork_handled = true;
-    csk_queue_unlock(&pool.lock);
+}
+
+__attribute__((constructor(101))) static void enroll_fork(void) {
+    csk_fork_enroll(CSK_FORK_POOL, &(csk_fork_functions_t){ .in_child = after_fork_in_child });
 }
 
 /* The caller has counted the worker. */
@@ -168,19 +168,8 @@ static void look_for_progress(csk_timer_t *timer, void *context) {
 
 static int prepare(void) {
     if (CSK_LIKELY(csk_load(&pool.wanted, CSK_ACQUIRE) != 0)) return 0;
-    int error = csk_timer_prepare();
+    int error = csk_timer_prepare(); /* which sees to it that forks are handled */
     if (error != 0) return error;
-    csk_queue_lock(&pool.lock);
-    bool register_fork = !pool.fork_handled;
-    pool.fork_handled = true;
-    csk_queue_unlock(&pool.lock);
-    if (register_fork) error = csk_platform_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
-    if (error != 0) {
-        csk_queue_lock(&pool.lock);
-        pool.fork_handled = false;
-        csk_queue_unlock(&pool.lock);
-        return error;
-    }
     uint32_t processors = csk_platform_processors();
     csk_store(&pool.wanted, processors < 2 ? 2 : processors > pool.most ? pool.most : processors, CSK_RELEASE);
     return 0;
@@ -191,9 +180,9 @@ int csk_pool_prepare(void) {
     int error = prepare();
     if (error != 0) return error;
     csk_queue_lock(&pool.lock);
-    while (pool.starting) {
+    for (uint32_t looks = 0; pool.starting; looks++) {
         csk_queue_unlock(&pool.lock);
-        csk_platform_yield();
+        csk_platform_await_step(looks);
         csk_queue_lock(&pool.lock);
     }
     bool first = pool.starting = csk_pool_ready() == 0;

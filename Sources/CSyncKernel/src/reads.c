@@ -10,7 +10,6 @@ _Thread_local csk_reads_t *csk_my_reads __attribute__((tls_model("initial-exec")
 
 static struct {
     uint32_t lock;
-    uint32_t fork_handled;
     csk_reads_t *first;
 } all;
 
@@ -33,13 +32,12 @@ static void thread_ends(void) {
     csk_my_reads = NULL;
 }
 
-static void before_fork(void) { csk_queue_lock(&all.lock); }
-static void after_fork_in_parent(void) { csk_queue_unlock(&all.lock); }
 static bool is_mine(const csk_reads_t *record) {
     for (const csk_reads_t *mine = csk_my_reads; mine != NULL; mine = mine->more)
         if (mine == record) return true;
     return false;
 }
+/* The list is whole at any moment: a record gets into it by one store. */
 static void after_fork_in_child(void) {
     for (csk_reads_t *record = all.first; record != NULL; record = record->next) {
         if (is_mine(record)) {
@@ -50,16 +48,10 @@ static void after_fork_in_child(void) {
         record->used = record->owned = 0;
         record->more = NULL;
     }
-    csk_queue_unlock(&all.lock);
 }
 
-/* Once for the process: handlers that were registered twice would take the lock twice. */
-static bool handle_fork(void) {
-    uint32_t expected = 0;
-    if (csk_load(&all.fork_handled, CSK_ACQUIRE) != 0 || !csk_cas(&all.fork_handled, &expected, 1u, CSK_ACQ_REL)) return true;
-    if (csk_platform_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0) return true;
-    csk_store(&all.fork_handled, 0u, CSK_RELEASE);
-    return false;
+__attribute__((constructor(101))) static void enroll_fork(void) {
+    csk_fork_enroll(CSK_FORK_READS, &(csk_fork_functions_t){ .in_child = after_fork_in_child });
 }
 
 static csk_reads_t *reuse(void) {
@@ -102,7 +94,7 @@ csk_read_t *csk_reads_make_room(void) {
     for (; *place != NULL; place = &(*place)->more)
         for (int i = 0; i < READS_IN_RECORD; i++)
             if (csk_load(&(*place)->reads[i].lock, CSK_RELAXED) == NULL) return &(*place)->reads[i];
-    if (!handle_fork()) return NULL;
+    if (csk_fork_handled() != 0) return NULL;
     /* Where a thread can't be heard of when it ends (its last pass is over), its record is lost for others, and nothing else. */
     int error = csk_thread_exit_enroll(CSK_THREAD_EXIT_READS, thread_ends);
     if (error != 0 && error != ESHUTDOWN) return NULL;

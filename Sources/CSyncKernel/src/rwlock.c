@@ -24,12 +24,13 @@ int csk_rwlock_init(csk_rwlock_t *lock, const csk_rwlock_attr_t *attr) {
 }
 
 int csk_rwlock_destroy(csk_rwlock_t *lock) {
+    csk_rwlock_know_process(lock);
     bool marked = lock->reader_bias && (csk_reads_find(lock) != NULL || csk_reads_elsewhere(lock));
     return marked || csk_load(&lock->state, CSK_ACQUIRE) != 0 ? EBUSY : 0;
 }
 
 uint32_t csk_rwlock_waiting(csk_rwlock_t *lock) {
-    csk_queue_lock(&lock->queue_lock);
+    csk_rwlock_lock_queue(lock);
     uint32_t waiting = lock->waiting;
     csk_queue_unlock(&lock->queue_lock);
     return waiting + (csk_rwlock_revokes(lock) ? 1 : 0);
@@ -79,10 +80,10 @@ static void watch_lock(csk_rwlock_t *lock, csk_gate_waiter_t *self) {
 static bool try_designated(csk_rwlock_t *lock, csk_gate_waiter_t *self) {
     for (bool again = false;; again = true) {
         csk_rwlock_effects_t effects = { 0 };
-        csk_queue_lock(&lock->queue_lock);
+        csk_rwlock_lock_queue(lock);
         lock->coming = 0;
         csk_rwlock_settle(lock, RELEASE_NOTHING, &effects);
-        bool wait = self->state == WAITER_QUEUED;
+        bool wait = csk_waiter_state(self) == WAITER_QUEUED;
         bool watch = wait && !again && lock->first == self;
         if (watch) {
             /* Somebody has passed it, and nobody will again. */
@@ -110,8 +111,8 @@ static void await_granted(csk_gate_waiter_t *self) {
 /* The deadline passed: 0 when the grant was faster. */
 static int leave_queue(csk_rwlock_t *lock, csk_gate_waiter_t *self) {
     csk_rwlock_effects_t effects = { 0 };
-    csk_queue_lock(&lock->queue_lock);
-    bool granted = self->state == WAITER_GRANTED;
+    csk_rwlock_lock_queue(lock);
+    bool granted = csk_waiter_state(self) == WAITER_GRANTED;
     if (!granted) {
         csk_rwlock_remove(lock, self);
         csk_rwlock_settle(lock, RELEASE_NOTHING, &effects);
@@ -149,7 +150,7 @@ static int queue_and_wait(csk_rwlock_t *lock, int mode, int64_t deadline_ns, uin
     waiter.word = WORD_WAITING;
     waiter.since_ns = csk_platform_now();
     csk_rwlock_effects_t effects = { 0 };
-    csk_queue_lock(&lock->queue_lock);
+    csk_rwlock_lock_queue(lock);
     if (mode != RW_UPGRADE) {
         csk_rwlock_append(lock, &waiter);
     } else if (lock->first == NULL || lock->first->mode != RW_UPGRADE) {
@@ -159,7 +160,7 @@ static int queue_and_wait(csk_rwlock_t *lock, int mode, int64_t deadline_ns, uin
         return EDEADLK;
     }
     csk_rwlock_settle(lock, RELEASE_NOTHING, &effects);
-    bool waits = waiter.state == WAITER_QUEUED;
+    bool waits = csk_waiter_state(&waiter) == WAITER_QUEUED;
     csk_queue_unlock(&lock->queue_lock);
     csk_rwlock_perform(&effects);
     if (!waits) return 0;
@@ -174,6 +175,7 @@ static const int64_t TRY = INT64_MIN;
 
 static __attribute__((noinline)) int enter_contended(csk_rwlock_t *lock, int mode, int64_t deadline_ns, uint64_t self) {
     if (mode != RW_UPGRADE && csk_rwlock_held_by(lock, self)) return EDEADLK;
+    if (csk_rwlock_know_process(lock) && pass(lock, mode, self)) return 0;
     if (deadline_ns == TRY) return EBUSY;
     if (deadline_ns != CSK_NEVER && deadline_ns <= csk_platform_now()) return pass(lock, mode, self) ? 0 : ETIMEDOUT;
     if (lock->policy != CSK_RWLOCK_STRICT && spin_to_pass(lock, mode, self)) return 0;
@@ -243,15 +245,23 @@ static inline int read_lock(csk_rwlock_t *lock, int64_t deadline_ns) {
     return 0;
 }
 
+/* In a child of fork a writer of the parent's that waits for readers is put out before one of the child's comes: the two look alike. */
+static inline void put_out_parents_writer(csk_rwlock_t *lock) {
+    if (CSK_UNLIKELY(csk_load(&lock->bias, CSK_RELAXED) == BIAS_REVOKING)) csk_rwlock_know_process(lock);
+}
+
+static __attribute__((noinline)) int write_lock_biased(csk_rwlock_t *lock, int64_t deadline_ns) {
+    put_out_parents_writer(lock);
+    int status = enter(lock, RW_WRITE, deadline_ns);
+    if (status != 0) return status;
+    status = csk_rwlock_revoke(lock, deadline_ns);
+    if (status != 0) csk_rwlock_leave(lock, RELEASE_WRITE);
+    return as_tried(status, deadline_ns);
+}
+
 static inline int write_lock(csk_rwlock_t *lock, int64_t deadline_ns) {
     if (CSK_UNLIKELY(csk_reads_find(lock) != NULL)) return EDEADLK;
-    int status = enter(lock, RW_WRITE, deadline_ns);
-    if (CSK_LIKELY(status == 0) && lock->reader_bias) {
-        status = csk_rwlock_revoke(lock, deadline_ns);
-        if (status != 0) csk_rwlock_leave(lock, RELEASE_WRITE);
-        return as_tried(status, deadline_ns);
-    }
-    return status;
+    return CSK_UNLIKELY(lock->reader_bias) ? write_lock_biased(lock, deadline_ns) : enter(lock, RW_WRITE, deadline_ns);
 }
 
 int csk_rwlock_timedrdlock(csk_rwlock_t *lock, int64_t deadline_ns) { return read_lock(lock, deadline_ns > TRY ? deadline_ns : TRY + 1); }
@@ -266,7 +276,7 @@ int csk_rwlock_trywrlock(csk_rwlock_t *lock) { return write_lock(lock, TRY); }
 /* Tells the first waiter to come, or gives it the lock together with what the caller holds: true then. */
 static bool call_first(csk_rwlock_t *lock, enum csk_rwlock_release release, bool last, uint32_t **wake) {
     csk_rwlock_effects_t effects = { 0 };
-    csk_queue_lock(&lock->queue_lock);
+    csk_rwlock_lock_queue(lock);
     const csk_gate_waiter_t *first = lock->first;
     bool designate = last && first != NULL && first->function == NULL && first->mode != RW_UPGRADE && !lock->hand_over &&
                      lock->policy != CSK_RWLOCK_STRICT;
@@ -380,6 +390,7 @@ static int upgrade(csk_rwlock_t *lock, int64_t deadline_ns) {
     csk_read_t *read = csk_reads_find(lock);
     if (read == NULL) return EPERM;
     if (read->levels != 1) return EDEADLK;
+    if (lock->reader_bias) put_out_parents_writer(lock);
     if (read->biased && !count_in_word(lock, read)) return deadline_ns == TRY ? EBUSY : EDEADLK;
     int status = enter(lock, RW_UPGRADE, deadline_ns);
     if (status != 0) return status;

@@ -5,11 +5,11 @@
 /* Takes a queued waiter out with a status: false when it was not queued any more. */
 static bool take_out(csk_rwlock_t *lock, csk_gate_waiter_t *waiter, int status) {
     csk_rwlock_effects_t effects = { 0 };
-    csk_queue_lock(&lock->queue_lock);
-    bool queued = waiter->state == WAITER_QUEUED && !waiter->stays;
+    csk_rwlock_lock_queue(lock);
+    bool queued = csk_waiter_state(waiter) == WAITER_QUEUED && !waiter->stays;
     if (queued) {
         csk_rwlock_remove(lock, waiter);
-        waiter->state = WAITER_IDLE;
+        csk_waiter_set(waiter, WAITER_IDLE);
         csk_gate_finish(waiter, status, &effects.gate);
         csk_rwlock_settle(lock, RELEASE_NOTHING, &effects);
     }
@@ -32,8 +32,8 @@ int csk_rwlock_lock_async(csk_rwlock_t *lock, csk_gate_waiter_t *waiter, int mod
     /* The clock is a quarter of what queueing costs, and only an observer wants to know. */
     bool observed = csk_load(&csk_current_observer, CSK_RELAXED) != NULL;
     int64_t since_ns = observed ? csk_platform_now() : 0;
-    csk_queue_lock(&lock->queue_lock);
-    if (csk_load(&waiter->due, CSK_RELAXED) || waiter->state == WAITER_QUEUED) {
+    csk_rwlock_lock_queue(lock);
+    if (csk_waiter_is_due(waiter) || csk_waiter_state(waiter) == WAITER_QUEUED) {
         csk_queue_unlock(&lock->queue_lock);
         return EBUSY;
     }
@@ -50,7 +50,7 @@ int csk_rwlock_lock_async(csk_rwlock_t *lock, csk_gate_waiter_t *waiter, int mod
     waiter->bypassed = 0;
     csk_rwlock_append(lock, waiter);
     csk_rwlock_settle(lock, RELEASE_NOTHING, &effects);
-    if (waiter->state == WAITER_QUEUED) {
+    if (csk_waiter_state(waiter) == WAITER_QUEUED) {
         waiter->has_waited = observed;
         if (deadline_ns != CSK_NEVER) {
             waiter->deadline_started = 1;

@@ -40,6 +40,7 @@ static void watch_marks(const csk_rwlock_t *lock) {
 
 int csk_rwlock_revoke(csk_rwlock_t *lock, int64_t deadline_ns) {
     if (CSK_LIKELY(csk_load(&lock->bias, CSK_RELAXED) == BIAS_OFF)) return 0;
+    csk_rwlock_know_process(lock); /* before this writer looks like one of the parent's */
     int64_t begin_ns = csk_platform_now();
     csk_store(&lock->bias, BIAS_REVOKING, CSK_RELAXED);
     csk_platform_membarrier();

@@ -2,8 +2,17 @@
 
 static uint64_t thread_of(const csk_gate_waiter_t *waiter) { return waiter->function != NULL ? CSK_GATE_NOBODY : waiter->thread; }
 
+void csk_rwlock_begin_in_child(csk_rwlock_t *lock) {
+    lock->first = lock->last = NULL;
+    lock->waiting = 0;
+    lock->coming = lock->hand_over = 0;
+    uint64_t keep = csk_rwlock_revokes(lock) ? 0 : ~RW_FLAGS;
+    uint64_t found = csk_load(&lock->state, CSK_RELAXED);
+    while (!csk_cas(&lock->state, &found, found & keep, CSK_ACQ_REL)) {}
+}
+
 void csk_rwlock_append(csk_rwlock_t *lock, csk_gate_waiter_t *waiter) {
-    waiter->state = WAITER_QUEUED;
+    csk_waiter_set(waiter, WAITER_QUEUED);
     waiter->older = lock->last;
     waiter->newer = NULL;
     if (lock->last != NULL) lock->last->newer = waiter;
@@ -14,7 +23,7 @@ void csk_rwlock_append(csk_rwlock_t *lock, csk_gate_waiter_t *waiter) {
 
 /* For the upgrading reader: from now on nobody passes, or readers that keep coming would hold it up for ever. */
 void csk_rwlock_prepend(csk_rwlock_t *lock, csk_gate_waiter_t *waiter) {
-    waiter->state = WAITER_QUEUED;
+    csk_waiter_set(waiter, WAITER_QUEUED);
     waiter->older = NULL;
     waiter->newer = lock->first;
     if (lock->first != NULL) lock->first->older = waiter;
@@ -64,7 +73,7 @@ static uint64_t flags_for(const csk_rwlock_t *lock, const csk_gate_waiter_t *nex
 }
 
 static void grant(csk_rwlock_t *lock, csk_gate_waiter_t *waiter, csk_rwlock_effects_t *effects) {
-    waiter->state = WAITER_GRANTED;
+    csk_waiter_set(waiter, WAITER_GRANTED);
     if (waiter->function != NULL) {
         if (waiter->mode == RW_READ) csk_fetch_add(&lock->to_adopt, 1u, CSK_RELEASE);
         csk_gate_finish(waiter, 0, &effects->gate);

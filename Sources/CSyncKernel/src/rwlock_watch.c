@@ -15,7 +15,7 @@ static void report_readers(csk_rwlock_t *lock, int64_t since_ns) {
 
 /* The word, if this waiter is the first and nobody is coming; else 0. */
 static uint64_t state_to_look_at(csk_rwlock_t *lock, const csk_gate_waiter_t *self) {
-    csk_queue_lock(&lock->queue_lock);
+    csk_rwlock_lock_queue(lock);
     uint64_t state = lock->first == self && !lock->coming ? csk_load(&lock->state, CSK_ACQUIRE) : 0;
     csk_queue_unlock(&lock->queue_lock);
     return state;

@@ -88,7 +88,7 @@ static void batch_granted(csk_gate_waiter_t *waiter, void *context, int status) 
 /* Whether the last waiter is a batch, which `write` is then the last of. */
 static bool join_last(csk_rwlock_t *lock, csk_rwlock_write_t *write) {
     if (!(csk_load(&lock->state, CSK_RELAXED) & RW_WAITERS)) return false;
-    csk_queue_lock(&lock->queue_lock);
+    csk_rwlock_lock_queue(lock);
     bool joins = lock->last != NULL && lock->last->function == batch_granted;
     if (joins) {
         batch_t *batch = (batch_t *)lock->last;

@@ -7,8 +7,6 @@
  * those are held back until the timer no longer counts as firing, so they may block on whoever cancels. */
 #include "csynckernel/timer.h"
 
-#include <unistd.h>
-
 #include "internal/queue_lock.h"
 #include "internal/trampoline.h"
 
@@ -17,18 +15,19 @@ static struct {
     uint32_t signal;         /* the thread's park word: bumped to make it look again */
     uint32_t fired;          /* bumped after each function, for those who wait in cancel */
     uint32_t cancel_waiters;
-    csk_heap_t heap;         /* rank 0, ticket = deadline */
+    csk_heap_t heap;         /* the earliest deadline has the highest rank; among equal ones the ticket of the start decides */
+    int64_t starts;
     int64_t sleeping_until;  /* CSK_NEVER when asleep without a deadline; INT64_MIN while awake */
     csk_timer_t *firing;
-    uint64_t epoch;          /* 1 + the number of forks that led here */
     bool thread_runs;
     bool starting;
-    uint32_t fork_handled;   /* 0; the process in which a thread is just registering the handlers; FORKS_ARE_HANDLED */
-} timers = { .epoch = 1, .sleeping_until = INT64_MIN };
-
-#define FORKS_ARE_HANDLED UINT32_MAX
+} timers = { .sleeping_until = INT64_MIN };
 
 static _Thread_local bool is_timer_thread __attribute__((tls_model("initial-exec")));
+
+/* Without an overflow, whatever the deadline. */
+static csk_rank_t rank_of(int64_t deadline_ns) { return ~deadline_ns; }
+static int64_t deadline_of(const csk_timer_t *timer) { return ~timer->node.rank; }
 
 static void wake_thread(void) {
     csk_fetch_add(&timers.signal, 1u, CSK_RELEASE);
@@ -60,11 +59,11 @@ static void run_timers(void *context) {
     csk_queue_lock(&timers.lock);
     for (;;) {
         csk_timer_t *first = (csk_timer_t *)csk_heap_top(&timers.heap);
-        if (first != NULL && first->node.ticket <= csk_platform_now()) {
+        if (first != NULL && deadline_of(first) <= csk_platform_now()) {
             fire(first);
             continue;
         }
-        int64_t until = first != NULL ? first->node.ticket : CSK_NEVER;
+        int64_t until = first != NULL ? deadline_of(first) : CSK_NEVER;
         uint32_t seen = csk_load(&timers.signal, CSK_RELAXED);
         timers.sleeping_until = until;
         csk_queue_unlock(&timers.lock);
@@ -74,56 +73,29 @@ static void run_timers(void *context) {
     }
 }
 
-/* A child that was forked amid the registration may have registered them again: once for each fork is enough. */
-static _Thread_local bool forks __attribute__((tls_model("initial-exec")));
-
-static void before_fork(void) {
-    if (!forks) csk_queue_lock(&timers.lock);
-    forks = true;
-}
-static void after_fork_in_parent(void) {
-    if (forks) csk_queue_unlock(&timers.lock);
-    forks = false;
-}
+/* Whatever a thread was in the middle of. A function that forks goes on in the child, on what becomes the child's timer thread once it returns:
+ * a second one would run functions beside it. */
 static void after_fork_in_child(void) {
-    if (!forks) return;
-    forks = false;
     timers.heap.root = NULL;
-    timers.epoch++;
-    timers.thread_runs = timers.starting = false;
-    timers.firing = NULL;
+    timers.thread_runs = is_timer_thread;
+    timers.starting = false;
+    if (!is_timer_thread) timers.firing = NULL;
     timers.cancel_waiters = 0;
     timers.sleeping_until = INT64_MIN;
-    /* Handlers are inherited, although the thread that was just registering them may not be there to say so. */
-    csk_store(&timers.fork_handled, FORKS_ARE_HANDLED, CSK_RELEASE);
-    is_timer_thread = false;
-    csk_queue_unlock(&timers.lock);
 }
 
-/* Before anything that a child of fork could find half done. */
-static int handle_forks(void) {
-    uint32_t process = (uint32_t)getpid(), seen = csk_load(&timers.fork_handled, CSK_ACQUIRE);
-    while (seen != FORKS_ARE_HANDLED) {
-        if (seen == process) {
-            csk_platform_yield();
-            seen = csk_load(&timers.fork_handled, CSK_ACQUIRE);
-        } else if (csk_cas(&timers.fork_handled, &seen, process, CSK_ACQ_REL)) {
-            int error = csk_platform_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
-            csk_store(&timers.fork_handled, error == 0 ? FORKS_ARE_HANDLED : 0u, CSK_RELEASE);
-            return error;
-        }
-    }
-    return 0;
+__attribute__((constructor(101))) static void enroll_fork(void) {
+    csk_fork_enroll(CSK_FORK_TIMERS, &(csk_fork_functions_t){ .in_child = after_fork_in_child });
 }
 
 int csk_timer_prepare(void) {
     if (CSK_LIKELY(csk_load(&timers.thread_runs, CSK_ACQUIRE))) return 0;
-    int error = handle_forks();
+    int error = csk_fork_handled();
     if (error != 0) return error;
     csk_queue_lock(&timers.lock);
-    while (timers.starting) {
+    for (uint32_t looks = 0; timers.starting; looks++) {
         csk_queue_unlock(&timers.lock);
-        csk_platform_yield();
+        csk_platform_await_step(looks);
         csk_queue_lock(&timers.lock);
     }
     if (timers.thread_runs) {
@@ -145,15 +117,15 @@ int csk_timer_start(csk_timer_t *timer, int64_t deadline_ns, csk_timer_function_
     int error = csk_timer_prepare();
     if (error != 0) return error;
     csk_queue_lock(&timers.lock);
-    if (timer->epoch == timers.epoch) {
+    if (timer->epoch == csk_process_epoch()) {
         csk_queue_unlock(&timers.lock);
         return EBUSY;
     }
-    timer->epoch = timers.epoch;
+    timer->epoch = csk_process_epoch();
     timer->function = function;
     timer->context = context;
-    timer->node.rank = 0;
-    timer->node.ticket = deadline_ns;
+    timer->node.rank = rank_of(deadline_ns);
+    timer->node.ticket = ++timers.starts;
     csk_heap_insert(&timers.heap, &timer->node);
     bool wake = deadline_ns < timers.sleeping_until;
     /* Later starts need not wake it again for anything after this. */
@@ -170,7 +142,7 @@ int csk_timer_cancel(csk_timer_t *timer) {
     int status = ENOENT;
     for (;;) {
         /* Again after each wait: a function may start its own timer anew, before or after it was taken out here. */
-        if (timer->epoch == timers.epoch) {
+        if (timer->epoch == csk_process_epoch()) {
             csk_heap_remove(&timers.heap, &timer->node);
             timer->epoch = 0;
             status = 0;

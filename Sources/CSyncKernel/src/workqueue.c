@@ -69,32 +69,37 @@ int csk_workqueue_destroy(csk_workqueue_t *queue) {
     bool busy = queue->waiting != 0 || queue->running != 0 || queue->refusing != 0 || queue->drains != NULL || queue->rooms != NULL;
     csk_workqueue_unlock_and_look(queue);
     if (busy) return EBUSY;
-    while (csk_load(&queue->state, CSK_ACQUIRE) & STATE_PINS) csk_platform_yield();
+    for (uint32_t looks = 0; csk_load(&queue->state, CSK_ACQUIRE) & STATE_PINS; looks++) csk_platform_await_step(looks);
     return 0;
 }
 
-/* The parent's queue, in a child of fork: what waited there stays with the parent. Other threads of the child wait meanwhile, and where
- * one of them forks, its child begins anew. A queue that nobody has used yet only learns where it is. */
-static void begin_in_this_process(csk_workqueue_t *queue, uint32_t epoch) {
-    const uint32_t beginning = epoch | UINT32_C(1) << 31;
-    uint32_t seen = csk_load(&queue->epoch, CSK_ACQUIRE);
-    while (seen != epoch) {
-        if (seen == 0) {
-            if (csk_cas(&queue->epoch, &seen, epoch, CSK_ACQ_REL)) return;
-        } else if (seen == beginning) {
-            csk_platform_yield();
-            seen = csk_load(&queue->epoch, CSK_ACQUIRE);
-        } else if (csk_cas(&queue->epoch, &seen, beginning, CSK_ACQUIRE)) {
-            uint64_t state = queue->state & (STATE_SHUT | STATE_RELEASED | STATE_SUSPENDS);
-            if (state & (STATE_SHUT | STATE_RELEASED)) state &= ~STATE_SUSPENDS; /* who was about to say so stays with the parent */
-            csk_workqueue_t kept = { .width = queue->width, .capacity = queue->capacity, .priority = queue->priority, .when_full = queue->when_full,
-                                     .memory = queue->memory, .suspended = (state & STATE_SUSPENDS) != 0, .epoch = beginning,
-                                     .handles = queue->handles, .state = state + (queue->handles != 0 ? STATE_PIN_ONE : 0) };
-            *queue = kept;
-            csk_store(&queue->epoch, epoch, CSK_RELEASE);
-            return;
-        }
+/* Under the lock, which was the parent's: what waited and ran there stays with the parent. The owner's handles go on, and with them one pin. */
+static void make_anew(csk_workqueue_t *queue) {
+    uint64_t state = queue->state & (STATE_SHUT | STATE_RELEASED | STATE_SUSPENDS);
+    if (state & (STATE_SHUT | STATE_RELEASED)) state &= ~STATE_SUSPENDS; /* who was about to say so stays with the parent */
+    queue->inbox_last = queue->inbox_first = NULL;
+    queue->state = state + (queue->handles != 0 ? STATE_PIN_ONE : 0);
+    queue->item = (csk_pool_item_t){ .next = NULL };
+    queue->drains = queue->rooms = queue->last_room = NULL;
+    queue->first = queue->last = queue->barrier = queue->later_first = queue->later_last = NULL;
+    queue->ranked.root = NULL;
+    queue->urgent = queue->waiting = queue->running = queue->refusing = queue->beyond = 0;
+    queue->arrivals = 0;
+    queue->exclusive = 0;
+    queue->suspended = (state & STATE_SUSPENDS) != 0;
+}
+
+/* Before anything else that a process does with a queue: nothing in it is looked at or changed by a process that it does not name. So what no process
+ * has used yet only learns where it is; of the parent's, the first makes it anew, and others wait for the lock. */
+static __attribute__((noinline)) void begin_in_this_process(csk_workqueue_t *queue, uint32_t epoch) {
+    uint32_t unused = 0;
+    if (csk_cas(&queue->epoch, &unused, epoch, CSK_ACQ_REL)) return;
+    csk_queue_lock(&queue->lock);
+    if (csk_load(&queue->epoch, CSK_RELAXED) != epoch) {
+        make_anew(queue);
+        csk_store(&queue->epoch, epoch, CSK_RELEASE);
     }
+    csk_queue_unlock(&queue->lock);
 }
 
 static inline void know_process(csk_workqueue_t *queue) {

@@ -66,17 +66,12 @@ void csk_work_arrange(csk_workqueue_t *queue, csk_work_t *work) {
     place(queue, work);
 }
 
-/* Who exchanged the end of the inbox links its work with its next instructions. */
-static void await_link(int looks) {
-    if (looks < 100) csk_platform_pause();
-    else csk_platform_yield();
-}
-
+/* Who exchanged the end of the inbox links its work with its next instructions: whoever meets the gap awaits that step. */
 static csk_work_t *first_in_inbox(csk_workqueue_t *queue) {
     csk_work_t *work;
-    for (int looks = 0; (work = csk_load(&queue->inbox_first, CSK_ACQUIRE)) == NULL; looks++) {
+    for (uint32_t looks = 0; (work = csk_load(&queue->inbox_first, CSK_ACQUIRE)) == NULL; looks++) {
         if (csk_load(&queue->inbox_last, CSK_SEQ_CST) == NULL) return NULL;
-        await_link(looks);
+        csk_platform_await_step(looks);
     }
     return work;
 }
@@ -90,7 +85,7 @@ void csk_work_sort(csk_workqueue_t *queue) {
             csk_store(&queue->inbox_first, NULL, CSK_RELAXED);
             csk_work_t *last = work;
             if (!csk_cas(&queue->inbox_last, &last, NULL, CSK_ACQ_REL))
-                for (int looks = 0; (next = (csk_work_t *)csk_load(&work->node.next, CSK_ACQUIRE)) == NULL; looks++) await_link(looks);
+                for (uint32_t looks = 0; (next = (csk_work_t *)csk_load(&work->node.next, CSK_ACQUIRE)) == NULL; looks++) csk_platform_await_step(looks);
         }
         csk_work_arrange(queue, work);
         work = next;

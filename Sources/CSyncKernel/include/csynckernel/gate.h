@@ -137,6 +137,7 @@ struct csk_gate_lane {
     uint8_t stalled;
     uint8_t forced;
     uint8_t due;
+    uint32_t mark;
 };
 
 /* 0, or EINVAL for an unknown policy. `attr` NULL means FAST without a bypass limit. */

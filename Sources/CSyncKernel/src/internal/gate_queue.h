@@ -61,7 +61,13 @@
  *
  * Memory. A queue's waiter can time out while a function of its lane is due on another thread. So the lane's function says that it has taken
  * hold of the lane (`due`), and until then no grant is taken back: the granted waiter holds the lane. The clocks of a waiter may run on when
- * its grant is over; whoever gives the waiter back stops both, and grace_ended looks whether its clock is that of the pending grant. */
+ * its grant is over; whoever gives the waiter back stops both, and grace_ended looks whether its clock is that of the pending grant.
+ *
+ * fork. In the child the words may speak of waiters that only the parent has. Whoever trusts them there takes the queue lock sooner or later, if it
+ * would wait or call somebody, finds that it is the parent's, and forgets the queue unread: it may be half changed. Who holds the gate goes on
+ * holding it, also where that thread is not here, since what the gate protects may be half changed too; but a grant that nobody has adopted is
+ * the parent's alone. Until then the flags can do no harm: nobody waits in the child who has not come through that lock, and a flag that keeps
+ * newcomers out sends them to it. */
 #ifndef CSK_INTERNAL_GATE_QUEUE_H
 #define CSK_INTERNAL_GATE_QUEUE_H
 
@@ -90,7 +96,8 @@ static inline bool csk_gate_is_rank(csk_rank_t rank) {
 }
 
 enum { WORD_WAITING = 0, WORD_PARKED = 1, WORD_TRY = 2, WORD_GRANTED = 3 };          /* csk_gate_waiter_t.word */
-enum { WAITER_IDLE = 0, WAITER_QUEUED = 1, WAITER_GRANTED = 2, WAITER_LOST = 3 };    /* csk_gate_waiter_t.state */
+/* csk_gate_waiter_t.state, with the mark of the process in which it is so: in a child of fork no waiter of the parent's waits or has a grant. */
+enum { WAITER_IDLE = 0, WAITER_QUEUED = 1, WAITER_GRANTED = 2, WAITER_LOST = 3 };
 
 /* What is left to do once the queue lock is dropped. */
 typedef struct csk_gate_effects {
@@ -109,6 +116,20 @@ static inline bool csk_gate_shows_nobody(const csk_gate_t *gate) {
     return (csk_load(&gate->summary, CSK_RELAXED) & (GATE_WAITERS | GATE_ONE_WORD)) == 0;
 }
 static inline uint64_t csk_gate_holder(const csk_gate_t *gate) { return csk_load(&gate->held, CSK_ACQUIRE) & ~HELD_FLAGS; }
+
+/* Under the queue lock, which was the parent's: see the end of the argument above. */
+void csk_gate_begin_in_child(csk_gate_t *gate);
+static inline void csk_gate_lock_queue(csk_gate_t *gate) {
+    if (CSK_UNLIKELY(csk_queue_lock(&gate->queue_lock))) csk_gate_begin_in_child(gate);
+}
+
+/* For those who would go by the holder without the queue lock: a grant that nobody has adopted may be the parent's. True: that has ended now. */
+static inline bool csk_gate_know_process(csk_gate_t *gate) {
+    if (CSK_LIKELY(!csk_queue_lock_is_old(csk_load(&gate->queue_lock, CSK_RELAXED)))) return false;
+    csk_gate_lock_queue(gate);
+    csk_queue_unlock(&gate->queue_lock);
+    return csk_gate_holder(gate) == 0;
+}
 
 /* Decides the gate's form if that is still open. Takes the queue lock itself. */
 void csk_gate_decide_form(csk_gate_t *gate);
@@ -140,6 +161,17 @@ void csk_gate_show(csk_gate_t *gate, csk_gate_waiter_t *waiter);
 /* The one that the bypass limit makes next; NULL where none is passed too often. */
 csk_gate_waiter_t *csk_gate_overdue(const csk_gate_t *gate);
 
+/* Under the queue lock. */
+static inline uint32_t csk_waiter_state(const csk_gate_waiter_t *waiter) {
+    uint32_t state = waiter->state ^ csk_process_mark();
+    return CSK_LIKELY(state <= WAITER_LOST) ? state : WAITER_IDLE;
+}
+static inline void csk_waiter_set(csk_gate_waiter_t *waiter, uint32_t state) { waiter->state = csk_process_mark() | state; }
+/* Its function is to be called by some thread of this process. */
+static inline bool csk_waiter_is_due(const csk_gate_waiter_t *waiter) {
+    return csk_load(&waiter->due, CSK_RELAXED) && !csk_queue_lock_is_old(waiter->state);
+}
+
 static inline csk_gate_waiter_t *csk_waiter_of_node(csk_heap_node_t *node) { return (csk_gate_waiter_t *)node; }
 static inline csk_gate_lane_t *csk_gate_lane_of(const csk_gate_waiter_t *waiter) {
     return waiter->function != NULL ? waiter->lane : NULL;
@@ -154,6 +186,11 @@ static inline void csk_gate_count_lost(csk_gate_t *gate, int change) {
 bool csk_gate_lane_lets_through(const csk_gate_waiter_t *waiter);
 /* A newcomer of the lane may be granted the gate, if that is free and the gate's own order allows it. */
 bool csk_gate_lane_is_open(const csk_gate_lane_t *lane, const csk_gate_waiter_t *newcomer);
+/* A lane of the parent has no waiters in the child, nor a grant. For those who don't have one of this process's waiters in their hands. */
+void csk_gate_lane_begin_in_child(csk_gate_lane_t *lane);
+static inline void csk_gate_lane_know_process(csk_gate_lane_t *lane) {
+    if (CSK_UNLIKELY(lane->mark != csk_process_mark())) csk_gate_lane_begin_in_child(lane);
+}
 /* Queues a waiter in its lane; takes a queued one out, for good or because it was granted; gives the lane's grant to one that stands in no heap. */
 void csk_gate_lane_put(csk_gate_t *gate, csk_gate_waiter_t *waiter);
 void csk_gate_lane_take(csk_gate_t *gate, csk_gate_waiter_t *waiter, bool granted);

@@ -1,5 +1,5 @@
 /* platform.h: what the kernel asks of the machine and the operating system: atomics, park and wake on a 32-bit word, the clock,
- * yield, membarrier, thread identity, thread start. The only header that knows futex and pthread (pqueue, which is the
+ * membarrier, thread identity, thread start. The only header that knows futex and pthread (pqueue, which is the
  * classical pthread construction, aside); a second implementation of it can drive the same sources schedule by schedule.
  *
  * Atomic accesses go through the macros below, which name the order at each use. */
@@ -33,7 +33,11 @@ static inline void csk_platform_pause(void) {
 }
 
 int64_t csk_platform_now(void);
-void csk_platform_yield(void);
+
+/* After each look for a step that another thread makes with its next instructions and of which it tells nobody, so that it pays nothing for those
+ * who wait; `looks` counts from 0. That thread may have lost its processor in between, to the very one that waits: under SCHED_FIFO a yield would
+ * give it to nobody of a lower priority, for ever. So after a few looks this sleeps between them. */
+void csk_platform_await_step(uint32_t looks);
 
 /* Sleeps while *word == expected, until a wake, a signal or the deadline (CSK_NEVER: none); may return spuriously.
  * With a deadline the thread's timer slack is 1 ns meanwhile. Returns ETIMEDOUT only once the deadline has passed. */
@@ -70,7 +74,7 @@ int csk_platform_call_at_thread_end(void (*function)(void *));
  * say. Allocates nothing; O(threads) system calls. */
 bool csk_platform_thread_has_ended(uint64_t thread_pointer);
 
-/* Registers fork handlers (each may be NULL). 0 or ENOMEM. */
-int csk_platform_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void));
+/* Has the functions called at each fork: before it, and after it in the parent and in the child. 0 or ENOMEM. For fork.c alone. */
+int csk_platform_call_at_fork(void (*prepare)(void), void (*parent)(void), void (*child)(void));
 
 #endif

@@ -3,7 +3,7 @@
 #define CSK_INTERNAL_POOL_H
 
 #include "csynckernel/pool.h"
-#include "internal/platform.h"
+#include "internal/fork.h"
 
 /* Sees to it that at least one worker runs or can be had: after 0, csk_pool_post does not fail any more. */
 int csk_pool_prepare(void);
@@ -15,11 +15,10 @@ static inline uint32_t csk_pool_level(int32_t priority) {
 
 /* Looked at before each work that is queued. */
 extern struct csk_pool_process {
-    uint32_t epoch; /* 1 + the number of forks that led to this process, since the pool was first used */
-    uint32_t ready; /* the same once there is a worker that stays; 0 before */
+    uint32_t ready; /* the process's epoch once there is a worker that stays; 0 before */
 } csk_pool_process __attribute__((visibility("hidden")));
 
-static inline uint32_t csk_pool_epoch(void) { return csk_load(&csk_pool_process.epoch, CSK_RELAXED); }
+static inline uint32_t csk_pool_epoch(void) { return csk_process_epoch(); }
 static inline uint32_t csk_pool_ready(void) { return csk_load(&csk_pool_process.ready, CSK_RELAXED); }
 
 #endif

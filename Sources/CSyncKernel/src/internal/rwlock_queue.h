@@ -26,7 +26,10 @@
  *
  * to_adopt counts the reads that were granted to asynchronous waiters and that no thread has adopted: up under the queue lock, down by
  * who adopts. Everything else in csk_rwlock_t, and a queued waiter, is protected by the queue lock; `bias`, `reads_until_bias` and
- * `revocation` are rwlock_bias.c's. */
+ * `revocation` are rwlock_bias.c's.
+ *
+ * fork. As for the gate: whoever takes the queue lock in the child forgets the parent's waiters, and takes the flags out of the word; the holders stay.
+ * A writer that is in the word but waits for readers of a biased lock has not entered, and is a waiter too. */
 #ifndef CSK_INTERNAL_RWLOCK_QUEUE_H
 #define CSK_INTERNAL_RWLOCK_QUEUE_H
 
@@ -71,6 +74,19 @@ typedef struct csk_rwlock_effects {
     csk_gate_effects_t gate;        /* the wake of who was designated, and functions */
     csk_gate_waiter_t *threads;     /* who was let in, linked by next_ready; each stays where it is until its word says so */
 } csk_rwlock_effects_t;
+
+/* Under the queue lock, which was the parent's. */
+void csk_rwlock_begin_in_child(csk_rwlock_t *lock);
+static inline void csk_rwlock_lock_queue(csk_rwlock_t *lock) {
+    if (CSK_UNLIKELY(csk_queue_lock(&lock->queue_lock))) csk_rwlock_begin_in_child(lock);
+}
+/* For those who would go by the flags without the queue lock. True: they have changed. */
+static inline bool csk_rwlock_know_process(csk_rwlock_t *lock) {
+    if (CSK_LIKELY(!csk_queue_lock_is_old(csk_load(&lock->queue_lock, CSK_RELAXED)))) return false;
+    csk_rwlock_lock_queue(lock);
+    csk_queue_unlock(&lock->queue_lock);
+    return true;
+}
 
 /* Under the queue lock. settle: gives back, publishes, and lets in whoever is first and can enter; each change ends with it. */
 void csk_rwlock_settle(csk_rwlock_t *lock, enum csk_rwlock_release release, csk_rwlock_effects_t *effects);
