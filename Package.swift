@@ -11,14 +11,14 @@ let package = Package(
     targets: [
         // liburcu: its flags for the compiler and the linker. Where pkg-config does not find it, SwiftPM warns with the package's name before
         // the compiler misses its headers; `apt-get install liburcu-dev` mends both.
-        .systemLibrary(name: "CURCU", pkgConfig: "liburcu-memb", providers: [.apt(["liburcu-dev"])]),
+        .systemLibrary(name: "CURCU", pkgConfig: "liburcu-bp", providers: [.apt(["liburcu-dev"])]),
         .target(
             name: "CSyncKernel",
             dependencies: ["CURCU"],
             exclude: ["CMakeLists.txt", "cmake"],
             publicHeadersPath: "include",
             cSettings: [.define("_GNU_SOURCE"), .headerSearchPath("src")],
-            linkerSettings: [.linkedLibrary("urcu-memb"), .linkedLibrary("urcu-common")]
+            linkerSettings: [.linkedLibrary("urcu-bp"), .linkedLibrary("urcu-common")]
         ),
         .target(name: "SwiftSync", dependencies: ["CSyncKernel"]),
         .testTarget(name: "SwiftSyncTests", dependencies: ["SwiftSync", "CSyncKernel", "MainThreadProgram", "TopLevelProgram"]),

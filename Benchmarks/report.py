@@ -67,7 +67,7 @@ def targets(rows):
     reads = "2 threads read a published value"
     yield "Snapshot.read, ns", get("read of a published value", "Snapshot.read"), "<=", 2.5
     yield "Snapshot.read, allocations", get("read of a published value", "Snapshot.read", "allocations"), "<=", 0
-    yield "2 threads: Snapshot.read / urcu-memb in C", ratio(get(reads, "Snapshot.read", "Mops/s"), get(reads, "urcu-memb in C", "Mops/s")), ">=", 0.7
+    yield "2 threads: Snapshot.read / urcu-bp in C", ratio(get(reads, "Snapshot.read", "Mops/s"), get(reads, "urcu-bp in C", "Mops/s")), ">=", 0.7
     # A grace period takes 10 000 us and more, and never ends while the reader is inside.
     yield "Snapshot.update beside a reader inside, p99 us", get("updates of a Snapshot", "a reader inside", "p99 us"), "<=", 100
     for keys in (1000, 10000, 100000):

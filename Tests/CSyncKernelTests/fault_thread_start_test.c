@@ -246,6 +246,80 @@ static void what_was_accepted_while_others_were_refused_runs(void) {
     for (int i = 0; i < 20 / TEST_SLOWDOWN; i++) in_a_child(refuse_now_and_then, NULL);
 }
 
+/* ---- Reclaiming ------------------------------------------------------------------------------------------------------------- */
+
+struct value { csk_rcu_node_t node; uint32_t freed; };
+
+static void note_freed(csk_rcu_node_t *node) { ADD(&((struct value *)node)->freed, 1); }
+
+static void refuse_reclaiming(void *context) {
+    int error = *(int *)context;
+    static struct value refused, kept, values[3];
+    static csk_snapshot_t snapshot = CSK_SNAPSHOT_INITIALIZER;
+    STORE(&refuse_with, error);
+    for (int i = 0; i < 100; i++) {
+        CHECK_STATUS(csk_rcu_prepare(), error);
+        CHECK_STATUS(csk_rcu_retire(&refused.node, note_freed), error);
+        CHECK_STATUS(csk_rcu_barrier(), error);
+        CHECK_EQ(csk_rcu_pending(), 0);
+    }
+    CHECK_STATUS(csk_rcu_read_lock(), 0);
+    CHECK_STATUS(csk_rcu_retire_always(&kept.node, note_freed), 0);
+    CHECK_STATUS(csk_rcu_read_unlock(), 0);
+    for (int i = 0; i < 3; i++) CHECK_STATUS(csk_snapshot_store(&snapshot, &values[i], &values[i].node, note_freed), 0);
+    CHECK_EQ(csk_rcu_pending(), 3);
+    STORE(&refuse_with, 0);
+    CHECK_STATUS(csk_rcu_retire(&refused.node, note_freed), 0);
+    STORE(&refuse_with, error);
+    CHECK_STATUS(csk_rcu_prepare(), 0);
+    CHECK_STATUS(csk_rcu_barrier(), 0);
+    CHECK_EQ(LOAD(&refused.freed), 1);
+    CHECK_EQ(LOAD(&kept.freed), 1);
+    for (int i = 0; i < 3; i++) CHECK_EQ(LOAD(&values[i].freed), i < 2);
+    CHECK_STATUS(csk_snapshot_destroy(&snapshot), 0);
+}
+
+static void what_is_retired_without_a_thread_is_refused_or_kept(void) {
+    in_a_child(refuse_reclaiming, &(int){ EAGAIN });
+    in_a_child(refuse_reclaiming, &(int){ ENOMEM });
+}
+
+static uint32_t accepted;
+
+static void *retire_some(void *context) {
+    struct value *values = context;
+    ADD(&here, 1);
+    wait_until(LOAD(&go));
+    for (int i = 0; i < 200; i++) {
+        int status = csk_rcu_retire(&values[i].node, note_freed);
+        if (status != 0) CHECK_STATUS(status, EAGAIN);
+        else ADD(&accepted, 1);
+        if (i == 100) STORE(&refuse_with, 0);
+    }
+    return NULL;
+}
+
+/* One of them starts the thread, and is refused; none of the others may count on it. */
+static void refuse_reclaiming_now_and_then(void *context) {
+    static struct value values[THREADS][200];
+    pthread_t threads[THREADS];
+    uint32_t freed = 0;
+    (void)context;
+    for (int i = 0; i < THREADS; i++) threads[i] = start_thread(retire_some, values[i]);
+    wait_until(LOAD(&here) == THREADS);
+    STORE(&refuse_with, EAGAIN);
+    STORE(&go, 1);
+    for (int i = 0; i < THREADS; i++) join_thread(threads[i]);
+    CHECK_STATUS(csk_rcu_barrier(), 0);
+    for (int i = 0; i < THREADS * 200; i++) freed += LOAD(&values[i / 200][i % 200].freed);
+    CHECK_GE(freed, 1);
+    CHECK_EQ(freed, LOAD(&accepted));
+}
+
+static void what_was_retired_while_others_were_refused_is_reclaimed(void) {
+    for (int i = 0; i < 20 / TEST_SLOWDOWN; i++) in_a_child(refuse_reclaiming_now_and_then, NULL);
+}
+
 /* ---- The system's own refusal ---------------------------------------------------------------------------------------------*/
 
 /* As under RLIMIT_NPROC, which does not bind the superuser. */
@@ -271,4 +345,6 @@ static void a_refusal_by_the_system_is_told(void) { in_a_child(ask_in_vain, NULL
 
 TEST_MAIN(
     TEST(the_error_is_told_and_all_works_afterwards), TEST(many_that_ask_at_once_are_refused_and_served),
-    TEST(who_needs_a_worker_is_told), TEST(what_was_accepted_while_others_were_refused_runs), TEST(a_refusal_by_the_system_is_told))
+    TEST(who_needs_a_worker_is_told), TEST(what_was_accepted_while_others_were_refused_runs),
+    TEST(what_is_retired_without_a_thread_is_refused_or_kept), TEST(what_was_retired_while_others_were_refused_is_reclaimed),
+    TEST(a_refusal_by_the_system_is_told))

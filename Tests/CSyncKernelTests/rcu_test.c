@@ -153,7 +153,7 @@ static void *read_once(void *unused) {
     return unused;
 }
 
-/* A thread that stayed registered would leave freed memory in liburcu's list. */
+/* A thread that stayed registered, inside a section, would hold up all reclaiming. */
 static void threads_come_and_go(void) {
     int freed = 0;
     for (int round = 0; round < 500 / TEST_SLOWDOWN; round++) {
@@ -191,8 +191,15 @@ static void read_late(void *left) {
     if ((intptr_t)left > 1) pthread_setspecific(late_key, (void *)((intptr_t)left - 1));
 }
 
+/* What reads in one round is unregistered by liburcu in the next. ThreadSanitizer has forgotten the thread in the last. */
+#ifdef __SANITIZE_THREAD__
+enum { LATE_ROUNDS = 2 };
+#else
+enum { LATE_ROUNDS = 3 };
+#endif
+
 static void *end_late(void *unused) {
-    pthread_setspecific(late_key, (void *)(intptr_t)3);
+    pthread_setspecific(late_key, (void *)(intptr_t)LATE_ROUNDS);
     read_once(NULL);
     return unused;
 }
@@ -201,7 +208,7 @@ static void destructors_may_read_after_the_thread_was_unregistered(void) {
     CHECK_EQ(pthread_key_create(&late_key, read_late), 0);
     for (int i = 0; i < 20; i++) join_thread(start_thread(end_late, NULL));
     CHECK_STATUS(csk_rcu_barrier(), 0);
-    CHECK_EQ(late_reads, 60);
+    CHECK_EQ(late_reads, 20 * LATE_ROUNDS);
     pthread_key_delete(late_key);
 }
 

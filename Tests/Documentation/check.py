@@ -302,7 +302,7 @@ def build_c(index, sample, objects):
     write_if_changed(program.with_suffix(".c"), text)
     flags = ["-std=c11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-pthread", "-ISources/CSyncKernel/include"]
     done = subprocess.run(["cc", *flags, "-o", str(program), str(program.with_suffix(".c")), *objects,
-                           "-lurcu-memb"],
+                           "-lurcu-bp"],
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     return program, done.stdout if done.returncode != 0 else ""
 

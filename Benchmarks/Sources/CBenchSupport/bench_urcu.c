@@ -1,17 +1,16 @@
 #include "bench_support.h"
 
 /* liburcu's own sections, inlined as its header has them: what nothing built on it can beat. */
-#include <urcu/urcu-memb.h>
-#include <urcu/static/urcu-memb.h>
+#include <urcu/urcu-bp.h>
+#include <urcu/static/urcu-bp.h>
 
 long bench_urcu_reads(long times, const long *value) {
     long sum = 0;
-    urcu_memb_register_thread();
+    urcu_bp_register_thread();
     for (long i = 0; i < times; i++) {
-        _urcu_memb_read_lock();
+        _urcu_bp_read_lock();
         sum += *(const volatile long *)value;
-        _urcu_memb_read_unlock();
+        _urcu_bp_read_unlock();
     }
-    urcu_memb_unregister_thread();
     return sum;
 }

@@ -184,7 +184,7 @@ private func mixed(_ times: Int, _ keys: Int, _ look: (Int) -> Int?, _ write: (I
 private func use(_ value: Int) {}
 
 private final class RawReads: Published {
-    static let name = "urcu-memb in C"
+    static let name = "urcu-bp in C"
     private let number: [Int] = [1]
     @inline(never) func reads(_ times: Int) -> Int { number.withUnsafeBufferPointer { bench_urcu_reads(times, $0.baseAddress) } }
 }

@@ -141,7 +141,7 @@ static void move_all(csk_rcu_map_t *map, table_t *table) {
     if (!csk_cas(&map->table, &table, next, CSK_ACQ_REL)) return;
     /* Room was claimed for those too that were removed before they could be moved. */
     csk_fetch_add(&counts_of(next)->used, moved - counts_of(next)->expected, CSK_RELAXED);
-    csk_rcu_retire(&counts_of(table)->node, free_table);
+    csk_rcu_retire_always(&counts_of(table)->node, free_table);
 }
 
 /* Sees to it that the table has a next one: 0 or ENOMEM. Inside a section, where retiring waits for nothing. */
@@ -229,7 +229,7 @@ static void free_map(csk_rcu_node_t *node) {
 int csk_rcu_map_destroy(csk_rcu_map_t *map, csk_rcu_function_t reclaim) {
     if (reclaim == NULL) return EINVAL;
     map_of(map)->reclaim = reclaim;
-    return csk_rcu_retire(&map_of(map)->end.node, free_map);
+    return csk_rcu_retire_always(&map_of(map)->end.node, free_map);
 }
 
 csk_rcu_map_entry_t *csk_rcu_map_find(csk_rcu_map_t *map, uint64_t hash, const void *key) {

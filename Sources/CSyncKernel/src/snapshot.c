@@ -23,7 +23,7 @@ int csk_snapshot_update_end(csk_snapshot_t *snapshot, const void *value, csk_rcu
     snapshot->node = node;
     csk_store(&snapshot->value, value, CSK_RELEASE);
     csk_gate_unlock(&snapshot->updating);
-    return old == NULL ? 0 : csk_rcu_retire(old, old->function);
+    return old == NULL ? 0 : csk_rcu_retire_always(old, old->function);
 }
 
 int csk_snapshot_update_cancel(csk_snapshot_t *snapshot) { return csk_gate_unlock(&snapshot->updating); }

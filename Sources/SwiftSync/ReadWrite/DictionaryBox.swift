@@ -200,7 +200,7 @@ final class DictionaryBox<Key: Hashable, Value>: AnyDictionaryBox {
         var cursor = csk_rcu_map_cursor_t()
         var place = csk_rcu_map_first(map, &cursor)
         while let found = place {
-            if csk_rcu_map_remove_entry(map, found) == 0 { csk_rcu_retire(&found.pointee.node, endEntry) }
+            if csk_rcu_map_remove_entry(map, found) == 0 { csk_rcu_retire_always(&found.pointee.node, endEntry) }
             place = csk_rcu_map_next(&cursor)
         }
     }
@@ -216,4 +216,4 @@ final class DictionaryBox<Key: Hashable, Value>: AnyDictionaryBox {
 }
 
 @usableFromInline
-func retireEntry(_ place: UnsafeMutablePointer<csk_rcu_map_entry_t>) { csk_rcu_retire(&place.pointee.node, endEntry) }
+func retireEntry(_ place: UnsafeMutablePointer<csk_rcu_map_entry_t>) { csk_rcu_retire_always(&place.pointee.node, endEntry) }

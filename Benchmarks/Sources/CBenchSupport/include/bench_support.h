@@ -19,7 +19,7 @@ int64_t bench_now_ns(void);
 
 void bench_sleep(int64_t nanoseconds) __attribute__((swift_name("bench_sleep(nanoseconds:)")));
 
-/* Read sections of liburcu, each with one read of *value inside; their sum. The calling thread must not be registered with it. */
+/* Read sections of liburcu, each with one read of *value inside; their sum. */
 long bench_urcu_reads(long times, const long *value);
 
 /* Lets other threads run. */

@@ -1,6 +1,6 @@
 /* rcu.h: read-copy-update. Readers enter a read section without a lock, a call or a shared write; what a writer has taken out
  * of their sight is reclaimed once every section that may have seen it has ended. The grace periods are those of liburcu (its
- * membarrier flavour); threads come and go by themselves.
+ * flavour for libraries, urcu-bp); threads come and go by themselves.
  *
  *     csk_rcu_read_lock();
  *     struct config *config = __atomic_load_n(&current, __ATOMIC_ACQUIRE);
@@ -8,14 +8,18 @@
  *     csk_rcu_read_unlock();
  *
  *     old = __atomic_exchange_n(&current, fresh, __ATOMIC_ACQ_REL);
- *     csk_rcu_retire(&old->node, free_config);          (returns at once; free_config runs after a grace period)
+ *     csk_rcu_retire_always(&old->node, free_config);   (returns at once; free_config runs after a grace period)
  *
  * A section must not wait for anything that waits for a grace period, and delays every reclamation for as long as it lasts.
  *
- * Not for signal handlers. fork: a child goes on with the sections of the thread that forked, with what is retired and with a
- * reclaiming thread of its own. For that, fork() waits until what was retired has been reclaimed: usually some 10 ms. Where that can't
- * be waited for (fork inside a section or a reclaiming function, or after another thread's section has lasted for 1 s meanwhile), nothing is
- * ever reclaimed in the child: reading, and retiring for nothing, work there as before. */
+ * Not for signal handlers.
+ *
+ * fork. It waits for nothing here: a few microseconds. A child goes on with the sections of the thread that forked, and with what is retired, which
+ * a reclaiming thread of its own reclaims, started by the first call that retires something or waits for it. Other threads' sections don't
+ * exist there. A function that was reclaiming something at the fork goes on in the child only if it forked itself; what it had
+ * not yet freed, and what another thread was just retiring, stays allocated there. A node must not lie on the stack of another thread than the one
+ * that forks, since a child's threads get such stacks. A child waits for none of liburcu's locks. (A program that uses urcu-bp itself, besides
+ * this library, and forks, must do what liburcu asks for around fork; its own grace periods in a child may hang otherwise.) */
 #ifndef CSK_RCU_H
 #define CSK_RCU_H
 
@@ -28,19 +32,19 @@ typedef void (*csk_rcu_function_t)(csk_rcu_node_t *node);
 
 /* A part of whatever is to be reclaimed. Needs no initialization. */
 struct csk_rcu_node {
-    void *reserved[2];            /* liburcu's */
-    csk_rcu_function_t function;  /* csk_rcu_retire's */
+    void *reserved[2];            /* csk_rcu_retire's */
+    csk_rcu_function_t function;  /* the same */
     void *context;                /* the owner's; nothing here looks at it */
 };
 
 /* ---- What the inline functions below use --------------------------------------------------------------------------------
  *
- * liburcu keeps one word for each thread: the low half counts the levels of its section, the high half is the phase of the
+ * There is one word for each thread, liburcu's: the low half counts the levels of its section, the high half is the phase of the
  * grace period in which the section began. csk_rcu_levels is the address of the calling thread's word, and NULL until the thread's
- * first section, in threads that are ending, where the system refuses membarrier, and under ThreadSanitizer: then a call does it. */
+ * first section, in threads that are ending, where the system refuses membarrier, for a second copy of this library in the
+ * process, and under ThreadSanitizer: then a call does it. */
 typedef struct csk_rcu_period {
     unsigned long phase;  /* what the word becomes at the first level: the phase, and one level */
-    int32_t sleeper;      /* -1 while a grace period sleeps until somebody leaves a section */
 } csk_rcu_period_t;
 
 CSK_API extern __thread unsigned long *csk_rcu_levels __attribute__((tls_model("initial-exec")));
@@ -48,7 +52,6 @@ CSK_API extern const csk_rcu_period_t *csk_rcu_period;
 
 CSK_API int csk_rcu_read_lock_slow(void);
 CSK_API int csk_rcu_read_unlock_slow(void);
-CSK_API void csk_rcu_wake_period(void);
 
 /* ---- Reading ------------------------------------------------------------------------------------------------------------ */
 
@@ -68,10 +71,8 @@ static inline int csk_rcu_read_lock(void) {
 static inline int csk_rcu_read_unlock(void) {
     unsigned long *levels = csk_rcu_levels;
     if (CSK_UNLIKELY(levels == NULL) || CSK_UNLIKELY((uint32_t)*levels != 1)) return csk_rcu_read_unlock_slow();
-    __atomic_store_n(levels, *levels - 1, __ATOMIC_RELEASE);
-    /* A grace period says that it sleeps, executes membarrier, and looks at the word again: one of the two sees the other. */
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    if (CSK_UNLIKELY(__atomic_load_n(&csk_rcu_period->sleeper, __ATOMIC_RELAXED) == -1)) csk_rcu_wake_period();
+    /* A grace period looks at the word again and again: nobody is to be told. */
+    __atomic_store_n(levels, 0, __ATOMIC_RELEASE);
     return 0;
 }
 
@@ -85,10 +86,16 @@ CSK_API bool csk_rcu_is_reading(void);
  * retire, read and free, and must not wait for a section to end.
  *
  * Waits for no grace period: but where more are retired than the limit allows (csk_rcu_set_limit), each call waits for room, for 10 ms at
- * most; never inside a section or a reclaiming function. The process's first call starts a thread, which is as nice as the calling
- * one: let a thread with a usual priority make it where others are nice. What is still retired when the
- * process ends is not reclaimed. */
+ * most; never inside a section or a reclaiming function. Usually some 2 ms pass before the function is called, and as long as the longest
+ * section. The process's first call starts the reclaiming thread. Where the system refuses that (EAGAIN, ENOMEM), csk_rcu_retire gives its error, and
+ * the node is the caller's; csk_rcu_retire_always keeps the node, and it is reclaimed once a later call gets the thread. What is
+ * still retired when the process ends is not reclaimed. */
 CSK_API int csk_rcu_retire(csk_rcu_node_t *node, csk_rcu_function_t function);
+CSK_API int csk_rcu_retire_always(csk_rcu_node_t *node, csk_rcu_function_t function);
+
+/* Starts the reclaiming thread, if it does not run: 0, after which csk_rcu_retire is refused no more in this process, or EAGAIN or ENOMEM. A
+ * child of fork needs a thread of its own. */
+CSK_API int csk_rcu_prepare(void);
 
 /* How many may be retired and not yet reclaimed before csk_rcu_retire slows its callers; 32 768 unless told. EINVAL for 0. */
 CSK_API int csk_rcu_set_limit(uint64_t limit);
@@ -97,8 +104,8 @@ CSK_API int csk_rcu_set_limit(uint64_t limit);
 CSK_API uint64_t csk_rcu_pending(void);
 
 /* Waits until every section that had begun before the call has ended, and everything retired before it is reclaimed: 0; EDEADLK inside
- * a section or a reclaiming function; ENOTSUP in a child where nothing is reclaimed (above). Takes 10 to 20 ms, and as long as the longest
- * section. (Workers that a program gives to liburcu itself, for a thread or a processor, reclaim in an order of their own.) */
+ * a section or a reclaiming function; EAGAIN or ENOMEM where the system refuses the reclaiming thread. Takes as long as the longest section and what
+ * is reclaimed; some 100 us where nobody reads. */
 CSK_API int csk_rcu_barrier(void);
 
 CSK_END_DECLS

@@ -11,7 +11,7 @@
  *
  *     csk_rcu_map_entry_t *old;
  *     int error = csk_rcu_map_replace(map, csk_hash_int(id), &id, &fresh->entry, &old);
- *     if (error == 0 && old != NULL) csk_rcu_retire(&old->node, free_session);
+ *     if (error == 0 && old != NULL) csk_rcu_retire_always(&old->node, free_session);
  *
  * What was replaced or removed is the caller's to retire, once; it must not be freed or inserted anew before that. Writers need no lock among
  * themselves. None of this may be called from a signal handler; fork as for rcu.h. */
@@ -53,7 +53,7 @@ CSK_API uint64_t csk_hash_bytes(const void *bytes, size_t count);
 CSK_API int csk_rcu_map_create(csk_rcu_map_t **map, csk_rcu_map_match_t match);
 
 /* Retires the table as one: after a grace period each entry is given to `reclaim`, and the table is freed. Nobody may use it any more,
- * readers included. Waits for no grace period, as csk_rcu_retire. 0, or EINVAL without a function. O(1). */
+ * readers included. Waits for no grace period, as csk_rcu_retire_always. 0, or EINVAL without a function. O(1). */
 CSK_API int csk_rcu_map_destroy(csk_rcu_map_t *map, csk_rcu_function_t reclaim);
 
 /* The entry with the key, or NULL. Inside a read section of the caller, until whose end the entry is valid. Waits for nobody; O(1) expected,

@@ -13,7 +13,7 @@
  *     csk_snapshot_update_end(&snapshot, fresh, &fresh->node, free_routes);
  *
  * Updates are ordered by a gate, so none is lost. Publishing waits for no reader: the old value is reclaimed after a grace period, as
- * csk_rcu_retire says, whose limit may slow an update down. A snapshot must not be freed before csk_snapshot_update_end
+ * csk_rcu_retire_always says, whose limit may slow an update down. A snapshot must not be freed before csk_snapshot_update_end
  * has returned to everybody. Not for signal handlers; fork as for rcu.h and gates. */
 #ifndef CSK_SNAPSHOT_H
 #define CSK_SNAPSHOT_H
