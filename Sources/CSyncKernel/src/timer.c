@@ -9,6 +9,7 @@
 
 #include <unistd.h>
 
+#include "internal/announce.h"
 #include "internal/queue_lock.h"
 #include "internal/trampoline.h"
 
@@ -179,7 +180,7 @@ int csk_timer_cancel(csk_timer_t *timer) {
         uint32_t seen = timers.fired;
         timers.cancel_waiters++;
         csk_queue_unlock(&timers.lock);
-        csk_platform_park(&timers.fired, seen, CSK_NEVER);
+        csk_wait_park(&timers.fired, seen, CSK_NEVER);
         csk_queue_lock(&timers.lock);
         timers.cancel_waiters--;
     }
