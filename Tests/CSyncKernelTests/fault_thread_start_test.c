@@ -9,8 +9,18 @@
 /* This program's own pthread_create, in front of the C library's. */
 static uint32_t refusals;
 static int refuse_with;
+static uint32_t hold_new_threads; /* at their beginning */
 
 typedef int (*create_t)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+
+struct body { void *(*function)(void *); void *context; };
+
+static void *run_later(void *context) {
+    struct body body = *(struct body *)context;
+    free(context);
+    wait_until(!LOAD(&hold_new_threads));
+    return body.function(body.context);
+}
 
 int pthread_create(pthread_t *restrict thread, const pthread_attr_t *restrict attributes, void *(*body)(void *),
                    void *restrict context) {
@@ -26,7 +36,10 @@ int pthread_create(pthread_t *restrict thread, const pthread_attr_t *restrict at
         CHECK(found != NULL);
         __atomic_store_n(&real, found, __ATOMIC_RELAXED);
     }
-    return found(thread, attributes, body, context);
+    if (!LOAD(&hold_new_threads)) return found(thread, attributes, body, context);
+    struct body *later = malloc(sizeof *later);
+    *later = (struct body){ body, context };
+    return found(thread, attributes, run_later, later);
 }
 
 static int status_of_waiter;
@@ -319,6 +332,25 @@ static void refuse_reclaiming_now_and_then(void *context) {
 static void what_was_retired_while_others_were_refused_is_reclaimed(void) {
     for (int i = 0; i < 20 / TEST_SLOWDOWN; i++) in_a_child(refuse_reclaiming_now_and_then, NULL);
 }
+/* ---- Threads that get no processor for a while ------------------------------------------------------------------------------- */
+
+/* Who started one waited until it ran: under a real-time class, or a quota, for long, and a timer's function as well. */
+static void start_threads_that_do_not_run(void *context) {
+    csk_work_t *work = malloc(sizeof *work);
+    csk_timer_t timer = { .context = NULL };
+    (void)context;
+    STORE(&hold_new_threads, 1);
+    CHECK_STATUS(csk_timer_start(&timer, csk_now(), fire, NULL), 0);
+    CHECK_STATUS(csk_workqueue_enqueue(&queue, work, count_work), 0);
+    CHECK_EQ(LOAD(&fired), 0);
+    CHECK_EQ(LOAD(&ran), 0);
+    STORE(&hold_new_threads, 0);
+    wait_until(LOAD(&fired) == 1 && LOAD(&ran) == 1);
+    CHECK_STATUS(csk_workqueue_drain(&queue, CSK_NEVER), 0);
+    CHECK_STATUS(csk_workqueue_destroy(&queue), 0);
+}
+
+static void nobody_waits_for_a_new_thread_to_run(void) { in_a_child(start_threads_that_do_not_run, NULL); }
 
 /* ---- The system's own refusal ---------------------------------------------------------------------------------------------*/
 
@@ -347,4 +379,5 @@ TEST_MAIN(
     TEST(the_error_is_told_and_all_works_afterwards), TEST(many_that_ask_at_once_are_refused_and_served),
     TEST(who_needs_a_worker_is_told), TEST(what_was_accepted_while_others_were_refused_runs),
     TEST(what_is_retired_without_a_thread_is_refused_or_kept), TEST(what_was_retired_while_others_were_refused_is_reclaimed),
+    TEST(nobody_waits_for_a_new_thread_to_run),
     TEST(a_refusal_by_the_system_is_told))

@@ -4,12 +4,12 @@
 
 #include "internal/platform.h"
 
-static int start_counted(void (*body)(void *), void *context, const char *name);
+static int start_counted(void (*body)(void *), void *context, const char *name, size_t stack_size);
 static int park_counted(uint32_t *word, uint32_t expected, int64_t deadline_ns);
-#define csk_platform_start_thread start_counted
+#define csk_platform_start_sized_thread start_counted
 #define csk_platform_park park_counted
 #include "pool.c"
-#undef csk_platform_start_thread
+#undef csk_platform_start_sized_thread
 #undef csk_platform_park
 
 #include "explorer.h"
@@ -22,8 +22,8 @@ static void run_counted(void *context) {
     run_worker(context);
     explore_set(&kernel_workers_ended, kernel_workers_ended + 1);
 }
-static int start_counted(void (*body)(void *), void *context, const char *name) {
-    (void)body;
+static int start_counted(void (*body)(void *), void *context, const char *name, size_t stack_size) {
+    (void)body, (void)stack_size;
     return csk_platform_start_thread(run_counted, context, name);
 }
 
@@ -40,7 +40,8 @@ static int park_counted(uint32_t *word, uint32_t expected, int64_t deadline_ns) 
 }
 
 void kernel_reset_pool(void) {
-    pool = (__typeof__(pool)){ .most = 5, .idle_ns = INT64_MAX, .resigned_ns = INT64_MAX };
+    pool = (__typeof__(pool)){ .most = 5, .idle_ns = INT64_MAX, .resigned_ns = INT64_MAX, .look_ns = INT64_MAX };
+    csk_announced_count = 0;
     csk_pool_process = (struct csk_pool_process){ .ready = 0 };
     kernel_workers_ended = 0;
     memset(timeouts_in_a_row, 0, sizeof timeouts_in_a_row);

@@ -33,7 +33,16 @@ int csk_platform_call_at_thread_end(void (*function)(void *)) {
     return 0;
 }
 
-uint32_t csk_platform_processors(void) { return 2; }
+int csk_platform_start_sized_thread(void (*body)(void *), void *context, const char *name, size_t stack_size) {
+    (void)stack_size;
+    return csk_platform_start_thread(body, context, name);
+}
+
+void (*csk_platform_held_back)(int error);
+
+csk_processors_t csk_platform_processors(void) { return (csk_processors_t){ .count = 2 }; }
 
 int32_t csk_platform_thread_id(void) { return 1; }
-bool csk_platform_thread_sleeps(int32_t thread_id) { (void)thread_id; return false; }
+csk_thread_state_t csk_platform_thread_state(int32_t thread_id) { (void)thread_id; return CSK_THREAD_RUNS; }
+int64_t csk_platform_thread_time(int32_t thread_id) { (void)thread_id; return -1; }
+int64_t csk_platform_time_of_others(void) { return -1; }

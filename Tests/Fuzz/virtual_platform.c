@@ -129,6 +129,8 @@ void csk_platform_wake(uint32_t *word, int count) {
     if (stranger.sleeper.word == word) stranger.sleeper.woken = true;
 }
 
+void (*csk_platform_held_back)(int error);
+
 bool csk_platform_has_membarrier(void) { return true; }
 void csk_platform_membarrier(void) {}
 

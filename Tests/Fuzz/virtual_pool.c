@@ -7,6 +7,7 @@
 enum { ITEMS = 16 };
 
 struct csk_pool_process csk_pool_process;
+const void *(*csk_pool_describe)(csk_pool_item_t *item, const char **name);
 
 static csk_pool_item_t *items[ITEMS];
 static int count;

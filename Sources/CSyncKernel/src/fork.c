@@ -46,11 +46,5 @@ int csk_fork_handled(void) {
 
 void csk_fork_enroll(csk_fork_stage_t stage, const csk_fork_functions_t *functions) { stages[stage] = *functions; }
 
-/* As rcu.c enrols. */
-int csk_platform_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void)) {
-    csk_fork_enroll(CSK_FORK_RCU, &(csk_fork_functions_t){ prepare, parent, child });
-    return csk_fork_handled();
-}
-
 /* When the library is loaded: nobody can be in the middle of anything yet. */
 __attribute__((constructor(101))) static void begin(void) { csk_fork_handled(); }

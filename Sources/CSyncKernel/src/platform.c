@@ -7,9 +7,6 @@
 #include <linux/membarrier.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -84,63 +81,6 @@ void csk_platform_membarrier(void) {
     int saved = errno;
     syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
     errno = saved;
-}
-
-struct thread_start {
-    void (*body)(void *);
-    void *context;
-    const char *name;
-    uint32_t taken;
-};
-
-static void *thread_entry(void *argument) {
-    struct thread_start *shared = argument, start = *shared;
-    csk_store(&shared->taken, 1, CSK_RELEASE);
-    csk_platform_wake(&shared->taken, 1);
-    prctl(PR_SET_TIMERSLACK, 1UL);
-    pthread_setname_np(pthread_self(), start.name);
-    start.body(start.context);
-    return NULL;
-}
-
-int csk_platform_start_thread(void (*body)(void *), void *context, const char *name) {
-    struct thread_start start = { body, context, name, 0 };
-    pthread_t thread;
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int saved = errno; /* a refused pthread_create leaves its reason there */
-    int error = pthread_create(&thread, NULL, thread_entry, &start);
-    errno = saved;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (error != 0) return error;
-    pthread_detach(thread);
-    while (csk_load(&start.taken, CSK_ACQUIRE) == 0) csk_platform_park(&start.taken, 0, CSK_NEVER);
-    return 0;
-}
-
-int32_t csk_platform_thread_id(void) { return (int32_t)syscall(SYS_gettid); }
-
-bool csk_platform_thread_sleeps(int32_t thread_id) {
-    int saved = errno;
-    char path[48], text[64];
-    snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)thread_id);
-    /* "ID (NAME) STATE ..."; through syscall, which is no cancellation point. Workers' names are short and have no brackets. */
-    int file = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
-    long length = file < 0 ? 0 : syscall(SYS_read, file, text, sizeof text - 1);
-    if (file >= 0) syscall(SYS_close, file);
-    errno = saved;
-    if (length <= 0) return false;
-    text[length] = 0;
-    const char *end = strrchr(text, ')');
-    return end != NULL && end[1] == ' ' && end[2] != 0 && strchr("SDTt", end[2]) != NULL;
-}
-
-uint32_t csk_platform_processors(void) {
-    cpu_set_t mine;
-    /* Machines with more processors than the set has places for refuse. */
-    if (sched_getaffinity(0, sizeof mine, &mine) != 0) return CPU_SETSIZE;
-    return (uint32_t)CPU_COUNT(&mine);
 }
 
 /* The key plus 1; 0 before the first use. Without a lock a fork leaves it usable, and a refused key can be asked for again. */

@@ -1,14 +1,19 @@
-/* pool.c: all state is under `lock`; a worker that sleeps does so on a word of its own, which who takes it off the idle stack sets. */
-#include "csynckernel/pool.h"
-
-#include "csynckernel/timer.h"
+/* pool.c: all state is under `lock`; a worker that sleeps does so on a word of its own, which who takes it off the idle stack sets.
+ *
+ * Who waits inside the library has announced it (internal/announce.h): a post then starts another worker in its place at once. For all else there is the
+ * supervisor, a thread that looks while work waits and nobody can be called. pool_watch.c has what it asks the system. */
 #include "internal/pool.h"
+
+#include "internal/announce.h"
+#include "internal/observe.h"
+#include "internal/pool_watch.h"
 #include "internal/queue_lock.h"
 
 typedef struct worker {
     struct worker *next_idle;
     struct worker *next, *previous; /* of all, the youngest first */
-    int32_t thread_id;
+    csk_pool_look_t look;
+    uint32_t announced; /* odd: it waits inside the library */
     uint32_t word; /* 0: about to sleep; 1: told to look; 2: asleep */
 } worker_t;
 
@@ -24,21 +29,27 @@ static struct {
     uint32_t lock;
     uint32_t workers, wanted;                      /* wanted: as many as there are processors */
     bool starting;                                 /* the first worker */
+    bool throttled;                                /* all threads may stand still at once: see pool_watch.c */
     uint32_t most;                                 /* of those that don't sleep inside their functions */
+    csk_pool_attr_t attr;                          /* its `most`: with those that sleep */
     int64_t idle_ns;                               /* how long a worker beyond `wanted` sleeps before it ends */
     int64_t resigned_ns;                           /* how long the clock pauses when no other worker could be started */
     level_t levels[CSK_POOL_LEVELS];
     uint64_t queued, taken;
     worker_t *all, *idle;
     bool waking;                                   /* a worker was told and has not looked yet */
-    bool watching;                                 /* the clock below runs */
-    bool resigned;                                 /* it will be asked to later */
-    uint64_t taken_before;                         /* when it was started */
-    csk_timer_t watch, pause;
-} pool = { .most = CSK_POOL_WORKERS_MAX, .idle_ns = 10000000000, .resigned_ns = 50000000 };
+    bool watching;                                 /* the supervisor looks again after stalled_ns */
+    uint64_t taken_before;                         /* at its last look, or when the watch began */
+    int64_t look_ns;                               /* when it looks; CSK_NEVER: not before a watch begins */
+    csk_pool_stall_t stall;                        /* what is reported when nothing can be done */
+    uint32_t signal;                               /* the supervisor's park word */
+    uint32_t supervised;                           /* 1: there is a supervisor, or it is being started */
+} pool = { .most = CSK_POOL_WORKERS_MAX, .idle_ns = 10000000000, .resigned_ns = 50000000, .look_ns = INT64_MAX };
 
-/* The timer's thread asks for these; too much for its stack. */
-static int32_t thread_ids[CSK_POOL_THREADS_MAX];
+/* The supervisor's, too much for a stack: the workers that it asks about. */
+static csk_pool_look_t looks[CSK_POOL_THREADS_MAX];
+
+const void *(*csk_pool_describe)(csk_pool_item_t *item, const char **name);
 
 /* The order in which levels are served. */
 static const uint8_t order[CSK_POOL_LEVELS] = { CSK_POOL_URGENT, CSK_POOL_NORMAL, CSK_POOL_BACKGROUND };
@@ -61,7 +72,10 @@ static void after_fork_in_child(void) {
     pool.queued = 0;
     pool.all = pool.idle = NULL;
     csk_pool_process.ready = 0;
-    pool.waking = pool.watching = pool.resigned = pool.starting = false;
+    pool.waking = pool.watching = pool.starting = false;
+    pool.supervised = 0;
+    csk_announced = NULL; /* until this thread counts as a worker again */
+    csk_announced_count = 0;
 }
 
 __attribute__((constructor(101))) static void enroll_fork(void) {
@@ -70,7 +84,7 @@ __attribute__((constructor(101))) static void enroll_fork(void) {
 
 /* The caller has counted the worker. */
 static int start_worker(void) {
-    int error = csk_platform_start_thread(run_worker, NULL, "csk-worker");
+    int error = csk_platform_start_sized_thread(run_worker, NULL, "csk-worker", pool.attr.stack_size);
     if (error == 0) return 0;
     csk_queue_lock(&pool.lock);
     count_workers(-1u);
@@ -78,7 +92,7 @@ static int start_worker(void) {
     return error;
 }
 
-/* Under the lock, when there is work and nobody to call: whether to start the clock. */
+/* Under the lock, when there is work and nobody to call: whether to tell the supervisor. */
 static bool begin_watch(void) {
     if (pool.watching || pool.waking) return false;
     pool.watching = true;
@@ -86,23 +100,40 @@ static bool begin_watch(void) {
     return true;
 }
 
-static void look_for_progress(csk_timer_t *timer, void *context);
-static void watch(void) {
-    if (csk_timer_start(&pool.watch, csk_deadline_after(stalled_ns), look_for_progress, NULL) == 0) return;
-    /* A child of fork may have no timer thread: the next post tries again. */
-    csk_queue_lock(&pool.lock);
-    pool.watching = false;
-    csk_queue_unlock(&pool.lock);
+static void supervise(void *context);
+
+/* A child of fork has no supervisor; one is started for its first watch. */
+static int start_supervisor(void) {
+    uint32_t seen = csk_load(&pool.supervised, CSK_RELAXED);
+    if (CSK_LIKELY(seen != 0) || !csk_cas(&pool.supervised, &seen, 1u, CSK_RELAXED)) return 0;
+    int error = csk_platform_start_thread(supervise, NULL, "csk-pool");
+    if (error != 0) csk_store(&pool.supervised, 0u, CSK_RELAXED);
+    return error;
 }
 
-/* When nobody could be started, since enough workers run or the system has no thread to give: those may come to sleep, and others may end. */
-static void look_again(csk_timer_t *timer, void *context) {
-    (void)timer, (void)context;
-    csk_queue_lock(&pool.lock);
-    pool.resigned = false;
-    bool watches = pool.queued != 0 && pool.idle == NULL && begin_watch();
-    csk_queue_unlock(&pool.lock);
-    if (watches) watch();
+/* The supervisor may be about to go to sleep for longer, and then finds the work under the lock; or looks once for nothing. */
+static void watch(void) {
+    if (CSK_UNLIKELY(start_supervisor() != 0)) {
+        csk_queue_lock(&pool.lock);
+        pool.watching = false; /* the next post tries again */
+        csk_queue_unlock(&pool.lock);
+        return;
+    }
+    csk_store(&pool.look_ns, csk_deadline_after(stalled_ns), CSK_RELAXED);
+    csk_fetch_add(&pool.signal, 1u, CSK_RELEASE);
+    csk_platform_wake(&pool.signal, 1);
+}
+
+/* Under the lock: how many workers run, as far as they have announced that they don't. */
+static uint32_t unannounced(void) {
+    uint32_t announced = csk_load(&csk_announced_count, CSK_RELAXED);
+    return pool.workers > announced ? pool.workers - announced : 0;
+}
+
+/* Under the lock, when there is work: whether to start a worker at once. Where one runs the supervisor sees to the others: those that wait for each other
+ * for a moment would otherwise be followed by ever more. */
+static bool lacks_worker(void) {
+    return pool.idle == NULL && (pool.workers < csk_load(&pool.wanted, CSK_RELAXED) || unannounced() == 0) && pool.workers < pool.attr.most;
 }
 
 /* Under the lock: takes the worker that went to sleep last off the stack, for the caller to wake. */
@@ -119,65 +150,170 @@ static void wake(worker_t *worker) {
     if (csk_exchange(&worker->word, 1u, CSK_ACQ_REL) == 2) csk_platform_wake(&worker->word, 1);
 }
 
+/* Under the lock: how many workers wait inside the library; how many of them did so at the last look already. */
+static uint32_t count_announced(uint32_t *since_before) {
+    uint32_t count = 0;
+    *since_before = 0;
+    for (worker_t *worker = pool.all; worker != NULL; worker = worker->next) {
+        uint32_t announced = csk_load(&worker->announced, CSK_RELAXED);
+        if (announced % 2 == 0) continue;
+        count++;
+        *since_before += announced == worker->look.waits;
+        worker->look.waits = announced;
+    }
+    return count;
+}
+
+/* Under the lock: the workers that have announced nothing, to be asked about. */
+static uint32_t gather(void) {
+    uint32_t count = 0;
+    for (const worker_t *worker = pool.all; worker != NULL && count < CSK_POOL_THREADS_MAX; worker = worker->next)
+        if (csk_load(&worker->announced, CSK_RELAXED) % 2 == 0) looks[count++] = worker->look;
+    return count;
+}
+
+/* Under the lock: what was found out goes back to the workers that are still there. They are in the same order, younger ones before them. */
+static void scatter(uint32_t count) {
+    uint32_t next = 0;
+    for (worker_t *worker = pool.all; worker != NULL; worker = worker->next) {
+        uint32_t at = next;
+        while (at < count && looks[at].thread_id != worker->look.thread_id) at++;
+        if (at == count) continue;
+        worker->look = looks[at];
+        next = at + 1;
+    }
+}
+
 /* How many of the workers run: those that sleep inside their functions leave their processor to others. Not all are asked where enough run. */
 static uint32_t count_running(uint32_t workers) {
+    uint32_t since_before;
+    bool by_clocks;
     csk_queue_lock(&pool.lock);
-    uint32_t count = 0;
-    for (const worker_t *worker = pool.all; worker != NULL && count < CSK_POOL_THREADS_MAX; worker = worker->next) thread_ids[count++] = worker->thread_id;
+    uint32_t count = gather(), known = count + count_announced(&since_before);
     csk_queue_unlock(&pool.lock);
-    uint32_t running = workers > count ? workers - count : 0; /* those that are just starting */
-    for (uint32_t i = 0; i < count && running < pool.most; i++) running += !csk_platform_thread_sleeps(thread_ids[i]);
+    uint32_t starting = workers > known ? workers - known : 0;
+    uint32_t running = starting + csk_pool_count_running(looks, count, pool.most, pool.wanted, pool.throttled, &by_clocks);
+    if (by_clocks) {
+        csk_queue_lock(&pool.lock);
+        scatter(count);
+        csk_queue_unlock(&pool.lock);
+    }
     return running;
 }
 
-/* Work waits, and for 1 ms no worker has come for any: they are all inside functions that block, or take long. As many are started as
- * are missing while others sleep; else one. */
-static void look_for_progress(csk_timer_t *timer, void *context) {
-    (void)timer, (void)context;
+/* Under the lock: how many to start. As many as are missing while others sleep; else one. */
+static uint32_t count_missing(uint32_t running) {
+    uint32_t workers = pool.workers, more = running < pool.wanted ? pool.wanted - running : running < pool.most;
+    /* Where many sleep, more of what waits is likely to do so too. */
+    if (running < pool.wanted && workers > running && more < (workers - running) / 8) more = (workers - running) / 8;
+    if (more > pool.most) more = pool.most;
+    if (more > pool.queued) more = (uint32_t)pool.queued;
+    uint32_t room = pool.attr.most > workers ? pool.attr.most - workers : 0;
+    return more < room ? more : room;
+}
+
+/* Under the lock, when work waits and some of it is taken: how many to start for workers that have waited inside the library for as long as the watch. */
+static uint32_t count_replacements(void) {
+    if (pool.queued == 0 || pool.idle != NULL || csk_load(&csk_announced_count, CSK_RELAXED) == 0) return 0;
+    uint32_t waiting;
+    count_announced(&waiting);
+    return pool.workers - waiting < pool.wanted ? count_missing(pool.workers - waiting) : 0;
+}
+
+/* Under the lock: whether a report is due. Who waits first is stamped each time: how long they have waited is known to a look. */
+static bool note_stall(bool stuck, int64_t now_ns) {
+    bool reports = stuck && csk_pool_stall_lasts(&pool.stall, now_ns);
+    if (!stuck) pool.stall.since_ns = 0;
+    for (int i = 0; i < CSK_POOL_LEVELS; i++) {
+        csk_pool_item_t *item = pool.levels[order[i]].first;
+        for (int seen = 0; item != NULL && seen < CSK_POOL_REPORTED; item = item->next, seen++) {
+            if (item->since_ms == 0) item->since_ms = csk_pool_stamp(now_ns);
+            if (reports) csk_pool_stall_add(&pool.stall, item, now_ns);
+        }
+    }
+    return reports;
+}
+
+/* Work waits, and for 1 ms no worker has come for any: they are all inside functions that block, or take long. */
+static void look_for_progress(void) {
     csk_queue_lock(&pool.lock);
     bool stalled = pool.queued != 0 && pool.idle == NULL && pool.taken == pool.taken_before;
     uint32_t workers = pool.workers;
     csk_queue_unlock(&pool.lock);
-    uint32_t running = stalled && workers < CSK_POOL_THREADS_MAX ? count_running(workers) : 0, more = 0;
+    uint32_t running = stalled && workers < pool.attr.most ? count_running(workers) : 0, more = 0;
     csk_queue_lock(&pool.lock);
     stalled = stalled && pool.taken == pool.taken_before;
     if (stalled) {
-        more = running < pool.wanted ? pool.wanted - running : running < pool.most;
-        /* Where many sleep, more of what waits is likely to do so too. */
-        if (running < pool.wanted && more < (workers - running) / 8) more = (workers - running) / 8;
-        if (more > pool.most) more = pool.most;
-        if (more > pool.queued) more = (uint32_t)pool.queued;
-        if (more > CSK_POOL_THREADS_MAX - pool.workers) more = CSK_POOL_THREADS_MAX - pool.workers;
+        more = count_missing(running);
+    } else {
+        more = count_replacements();
     }
     count_workers(more);
     pool.taken_before = pool.taken;
     csk_queue_unlock(&pool.lock);
     bool started = false;
     for (; more > 0; more--) started |= start_worker() == 0;
+    int64_t now_ns = csk_platform_now();
     csk_queue_lock(&pool.lock);
     /* A worker that was told to look will watch, if there is more than it can take. */
     bool again = pool.queued != 0 && pool.idle == NULL && !pool.waking;
+    /* Where nobody could be started, since enough workers run or the system has no thread to give, those may come to sleep, and others may end: later. */
     pool.watching = again && (started || !stalled);
-    bool pauses = again && !pool.watching && !pool.resigned;
-    pool.resigned |= pauses;
-    bool watches = pool.watching;
+    int64_t pause_ns = pool.watching ? stalled_ns : pool.resigned_ns;
+    csk_store(&pool.look_ns, !again || pause_ns > CSK_NEVER - now_ns ? CSK_NEVER : now_ns + pause_ns, CSK_RELAXED);
+    bool reports = note_stall(again && stalled && !started, now_ns);
     csk_queue_unlock(&pool.lock);
-    if (watches) watch();
-    if (pauses) csk_timer_start(&pool.pause, csk_deadline_after(pool.resigned_ns), look_again, NULL);
+    if (reports) csk_pool_report(&pool.stall);
 }
 
-static int prepare(void) {
-    if (CSK_LIKELY(csk_load(&pool.wanted, CSK_ACQUIRE) != 0)) return 0;
-    int error = csk_timer_prepare(); /* which sees to it that forks are handled */
-    if (error != 0) return error;
-    uint32_t processors = csk_platform_processors();
-    csk_store(&pool.wanted, processors < 2 ? 2 : processors > pool.most ? pool.most : processors, CSK_RELEASE);
-    return 0;
+static void supervise(void *context) {
+    (void)context;
+    for (;;) {
+        uint32_t seen = csk_load(&pool.signal, CSK_ACQUIRE);
+        int64_t look_ns = csk_load(&pool.look_ns, CSK_RELAXED);
+        if (csk_platform_now() < look_ns) csk_platform_park(&pool.signal, seen, look_ns);
+        else look_for_progress();
+    }
+}
+
+static void learn_processors(void) {
+    csk_processors_t processors = csk_platform_processors();
+    csk_queue_lock(&pool.lock);
+    csk_pool_attr_t *attr = &pool.attr;
+    if (attr->most == 0) attr->most = CSK_POOL_THREADS_MAX;
+    uint32_t wanted = attr->least != 0 ? attr->least : processors.count;
+    if (wanted > attr->most) wanted = attr->most;
+    if (pool.most < wanted) pool.most = wanted;
+    pool.throttled = processors.throttled;
+    csk_store(&pool.wanted, wanted, CSK_RELEASE);
+    csk_queue_unlock(&pool.lock);
+}
+
+/* The caller has counted the worker. */
+static int start_first(void) {
+    if (csk_load(&pool.wanted, CSK_RELAXED) == 0) learn_processors();
+    int error = start_supervisor();
+    if (error == 0) return start_worker();
+    csk_queue_lock(&pool.lock);
+    count_workers(-1u);
+    csk_queue_unlock(&pool.lock);
+    return error;
+}
+
+int csk_pool_configure(const csk_pool_attr_t *attr) {
+    if (attr->least > CSK_POOL_THREADS_MAX || attr->most > CSK_POOL_THREADS_MAX) return EINVAL;
+    if (attr->most != 0 && attr->least > attr->most) return EINVAL;
+    if (attr->stack_size != 0 && attr->stack_size < CSK_POOL_STACK_MIN) return EINVAL;
+    csk_queue_lock(&pool.lock);
+    bool used = pool.wanted != 0 || pool.starting;
+    if (!used) pool.attr = *attr;
+    csk_queue_unlock(&pool.lock);
+    return used ? EBUSY : 0;
 }
 
 int csk_pool_prepare(void) {
     if (CSK_LIKELY(csk_pool_ready() != 0)) return 0;
-    int error = prepare();
+    int error = csk_fork_handled();
     if (error != 0) return error;
     csk_queue_lock(&pool.lock);
     for (uint32_t looks = 0; pool.starting; looks++) {
@@ -190,7 +326,7 @@ int csk_pool_prepare(void) {
     csk_queue_unlock(&pool.lock);
     if (!first) return 0;
     /* Nobody else may count on it before it is known that it runs. */
-    error = start_worker();
+    error = start_first();
     csk_queue_lock(&pool.lock);
     pool.starting = false;
     if (error == 0) is_ready();
@@ -205,13 +341,14 @@ int csk_pool_post(csk_pool_item_t *item, csk_pool_function_t function) {
     if (error != 0) return error;
     item->function = function;
     item->next = NULL;
+    item->since_ms = 0;
     csk_queue_lock(&pool.lock);
     level_t *level = &pool.levels[item->level];
     if (level->last != NULL) level->last->next = item;
     else level->first = item;
     level->last = item;
     count_queued(1);
-    bool start = pool.idle == NULL && pool.workers < csk_load(&pool.wanted, CSK_RELAXED);
+    bool start = lacks_worker();
     count_workers(start);
     worker_t *worker = call_worker();
     /* Also what tries again when a worker could not be started. */
@@ -244,6 +381,7 @@ static void join(worker_t *self) {
     self->next = pool.all;
     if (pool.all != NULL) pool.all->previous = self;
     pool.all = self;
+    csk_announced = &self->announced;
 }
 static void part(worker_t *self) {
     if (self->previous != NULL) self->previous->next = self->next;
@@ -279,7 +417,8 @@ static bool sleep_until_called(worker_t *self) {
 
 static void run_worker(void *context) {
     (void)context;
-    worker_t self = { .thread_id = csk_platform_thread_id() };
+    worker_t self = { .look.thread_id = csk_platform_thread_id() };
+    if (pool.attr.start != NULL) pool.attr.start(pool.attr.context);
     csk_queue_lock(&pool.lock);
     uint32_t epoch = csk_pool_epoch();
     join(&self);
@@ -290,7 +429,7 @@ static void run_worker(void *context) {
         if (CSK_UNLIKELY(epoch != csk_pool_epoch())) {
             /* The item's function has forked: in the child this worker is the first. */
             epoch = csk_pool_epoch();
-            self = (worker_t){ .thread_id = csk_platform_thread_id() };
+            self = (worker_t){ .look.thread_id = csk_platform_thread_id() };
             count_workers(1);
             is_ready();
             join(&self);
@@ -308,8 +447,9 @@ static void run_worker(void *context) {
         if (watches) watch();
         called = item == NULL;
         if (item != NULL) item->function(item);
-        else if (!sleep_until_called(&self)) return;
+        else if (!sleep_until_called(&self)) break;
     }
+    csk_announced = NULL; /* destructors of thread-local values may wait too */
 }
 
 uint32_t csk_pool_workers(void) {

@@ -38,6 +38,8 @@
 #include <sys/prctl.h>
 #include <time.h>
 
+#include "internal/announce.h"
+
 struct csk_pqueue_waiter {
     struct csk_pqueue_waiter *previous, *next;
     pthread_cond_t condition;
@@ -106,14 +108,18 @@ static csk_pqueue_item_t *take(csk_pqueue_t *queue) {
 /* One wait; returns for any reason or none. The slack that a thread has by default makes a timed wait about 50 us late. */
 static void wait_once(csk_pqueue_t *queue, waiter_t *waiter, int64_t deadline_ns) {
     if (deadline_ns == CSK_NEVER) {
+        csk_announce_wait();
         pthread_cond_wait(&waiter->condition, &queue->mutex);
+        csk_announce_end();
         return;
     }
     const int64_t ns_per_s = 1000000000;
     struct timespec deadline = { .tv_sec = deadline_ns / ns_per_s, .tv_nsec = deadline_ns % ns_per_s };
     int slack_ns = prctl(PR_GET_TIMERSLACK);
     if (slack_ns > 1) prctl(PR_SET_TIMERSLACK, 1UL);
+    csk_announce_wait();
     pthread_cond_clockwait(&waiter->condition, &queue->mutex, CLOCK_MONOTONIC, &deadline);
+    csk_announce_end();
     if (slack_ns > 1) prctl(PR_SET_TIMERSLACK, (unsigned long)slack_ns);
 }
 

@@ -56,7 +56,7 @@ static void add(unsigned long *word) {
 }
 
 void csk_rcu_child_begin(unsigned long *word) {
-    child.lock = 0;
+    child.lock = csk_process_mark();
     child.readers = NULL;
     if (word != NULL) add(word);
     child.is_child = true;

@@ -354,11 +354,11 @@ static void after_fork_in_child(void) {
     rcu.pending = left;
     rcu.blocked = rcu.hurried = 0;
     rcu.call = AWAKE;
-    rcu.lock = 0;
+    rcu.lock = csk_process_mark();
     csk_rcu_sections_after_fork_in_child();
 }
 
 /* When the library is loaded: no thread can be in the middle of it when another forks. */
 __attribute__((constructor(101))) static void prepare_process(void) {
-    csk_platform_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+    csk_fork_enroll(CSK_FORK_RCU, &(csk_fork_functions_t){ before_fork, after_fork_in_parent, after_fork_in_child });
 }

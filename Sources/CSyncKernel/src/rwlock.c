@@ -1,4 +1,5 @@
 /* rwlock.c: threads at the read-write lock. See internal/rwlock_queue.h for the word and the argument. */
+#include "internal/announce.h"
 #include "internal/observe.h"
 #include "internal/rwlock_queue.h"
 
@@ -103,7 +104,7 @@ static bool try_designated(csk_rwlock_t *lock, csk_gate_waiter_t *self) {
 static void await_granted(csk_gate_waiter_t *self) {
     uint32_t word;
     while ((word = csk_load(&self->word, CSK_ACQUIRE)) != WORD_GRANTED) {
-        if (word == WORD_PARKED) csk_platform_park(&self->word, WORD_PARKED, CSK_NEVER);
+        if (word == WORD_PARKED) csk_wait_park(&self->word, WORD_PARKED, CSK_NEVER);
         else csk_cas(&self->word, &word, WORD_PARKED, CSK_ACQ_REL);
     }
 }

@@ -1,5 +1,6 @@
 /* rwlock_watch.c: a waiter that has waited for a second looks for whom it waits. See gate_watch.c for why a live thread is never reported
  * as ended: here too nobody leaves the lock without calling the first waiter, and nobody passes it unless one is coming. */
+#include "internal/announce.h"
 #include "internal/observe.h"
 #include "internal/rwlock_queue.h"
 
@@ -35,7 +36,7 @@ static bool look(csk_rwlock_t *lock, const csk_gate_waiter_t *self, const csk_wa
 
 int csk_rwlock_park(csk_rwlock_t *lock, const csk_gate_waiter_t *self, uint32_t *word, uint32_t expected, int64_t deadline_ns,
                     csk_watch_t *watch, bool *reported) {
-    if (*reported) return csk_platform_park(word, expected, deadline_ns);
+    if (*reported) return csk_wait_park(word, expected, deadline_ns);
     bool look_now;
     int status = csk_watch_park(word, expected, deadline_ns, watch, &look_now);
     if (look_now) {

@@ -7,6 +7,7 @@
  * those are held back until the timer no longer counts as firing, so they may block on whoever cancels. */
 #include "csynckernel/timer.h"
 
+#include "internal/announce.h"
 #include "internal/queue_lock.h"
 #include "internal/trampoline.h"
 
@@ -151,7 +152,7 @@ int csk_timer_cancel(csk_timer_t *timer) {
         uint32_t seen = timers.fired;
         timers.cancel_waiters++;
         csk_queue_unlock(&timers.lock);
-        csk_platform_park(&timers.fired, seen, CSK_NEVER);
+        csk_wait_park(&timers.fired, seen, CSK_NEVER);
         csk_queue_lock(&timers.lock);
         timers.cancel_waiters--;
     }

@@ -1,5 +1,7 @@
 #include "internal/watch.h"
 
+#include "internal/announce.h"
+
 /* As the spinning of newcomers: about a tenth of what a park and a wake on an idle core cost. */
 static const int64_t spin_ns = 2400;
 static const int64_t first_look_ns = 1000000000;
@@ -21,9 +23,11 @@ csk_watch_t csk_begin_watch(int64_t since_ns) {
 
 int csk_watch_park(uint32_t *word, uint32_t expected, int64_t deadline_ns, const csk_watch_t *watch, bool *look) {
     *look = false;
-    if (deadline_ns != CSK_NEVER && deadline_ns <= watch->look_ns) return csk_platform_park(word, expected, deadline_ns);
+    if (deadline_ns != CSK_NEVER && deadline_ns <= watch->look_ns) return csk_wait_park(word, expected, deadline_ns);
+    csk_announce_wait();
     if (deadline_ns == CSK_NEVER) csk_platform_park_to_look(word, expected, watch->look_ns);
     else csk_platform_park(word, expected, watch->look_ns);
+    csk_announce_end();
     *look = csk_load(word, CSK_ACQUIRE) == expected && csk_platform_now() >= watch->look_ns;
     return 0;
 }

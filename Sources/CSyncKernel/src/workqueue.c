@@ -2,6 +2,9 @@
 #include "internal/workqueue.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+#include "internal/observe.h"
 
 /* A worker that found its queue empty stays that long: about what it costs to call one. */
 static const int64_t linger_ns = 2000;
@@ -27,6 +30,10 @@ void csk_section_leave(csk_section_t *section) { innermost = section->outer; }
 
 bool csk_workqueue_is_current(const csk_workqueue_t *queue) { return csk_section_inside(queue); }
 
+const csk_workqueue_t *csk_workqueue_current(void) { return innermost != NULL ? innermost->queue : NULL; }
+
+const char *csk_workqueue_name(const csk_workqueue_t *queue) { return queue->name; }
+
 /* ---- Making and ending ---------------------------------------------------------------------------------------------------- */
 
 int csk_workqueue_init(csk_workqueue_t *queue, const csk_workqueue_attr_t *attr) {
@@ -34,19 +41,26 @@ int csk_workqueue_init(csk_workqueue_t *queue, const csk_workqueue_attr_t *attr)
     if (attr == NULL) attr = &defaults;
     if (attr->width > CSK_WORKQUEUE_WIDTH_MAX || attr->when_full < CSK_WORKQUEUE_WAIT || attr->when_full > CSK_WORKQUEUE_DROP_OLDEST) return EINVAL;
     if (attr->when_full == CSK_WORKQUEUE_DROP_OLDEST && attr->capacity == 0) return EINVAL;
-    *queue = (csk_workqueue_t){ .width = attr->width, .capacity = attr->capacity, .when_full = (uint8_t)attr->when_full, .priority = attr->priority };
+    *queue = (csk_workqueue_t){ .width = attr->width, .capacity = attr->capacity, .when_full = (uint8_t)attr->when_full, .priority = attr->priority,
+                                 .name = attr->name };
     return 0;
 }
 
 /* Aligned here: aligned_alloc takes 320 bytes for a queue, where malloc takes 256 and is 1.5 to 3 times as fast. */
 int csk_workqueue_create(csk_workqueue_t **queue, const csk_workqueue_attr_t *attr) {
-    char *memory = malloc(sizeof(csk_workqueue_t) + 64 - _Alignof(max_align_t));
+    size_t name_size = attr != NULL && attr->name != NULL ? strnlen(attr->name, CSK_WORKQUEUE_NAME_MAX) + 1 : 0;
+    char *memory = malloc(sizeof(csk_workqueue_t) + 64 - _Alignof(max_align_t) + name_size);
     if (memory == NULL) return ENOMEM;
     csk_workqueue_t *made = (csk_workqueue_t *)(memory + (-(uintptr_t)memory & 63));
     int error = csk_workqueue_init(made, attr);
     if (error != 0) {
         free(memory);
         return error;
+    }
+    if (name_size != 0) {
+        char *name = memcpy(made + 1, attr->name, name_size - 1);
+        name[name_size - 1] = 0;
+        made->name = name;
     }
     made->memory = memory;
     made->handles = 1;
@@ -136,11 +150,27 @@ void csk_workqueue_release(csk_workqueue_t *queue) {
     csk_workqueue_unretain(queue);
 }
 
+static csk_workqueue_t *queue_of(csk_pool_item_t *item) { return (csk_workqueue_t *)((char *)item - offsetof(csk_workqueue_t, item)); }
+
+static void serve(csk_pool_item_t *item);
+
+/* For the pool's reports. */
+static const void *describe_item(csk_pool_item_t *item, const char **name) {
+    if (item->function != serve) return item;
+    *name = queue_of(item)->name;
+    return queue_of(item);
+}
+
+/* For all reports of this thread. */
+static const char *name_of_current(void) { return innermost != NULL ? innermost->queue->name : NULL; }
+
 int csk_workqueue_ready(csk_workqueue_t *queue) {
     uint32_t ready = csk_pool_ready();
     if (CSK_LIKELY(ready != 0 && csk_load(&queue->epoch, CSK_ACQUIRE) == ready)) return 0;
     int error = csk_pool_prepare();
     if (error != 0) return error;
+    csk_store(&csk_pool_describe, describe_item, CSK_RELEASE);
+    csk_store(&csk_observe_running, name_of_current, CSK_RELEASE);
     know_process(queue);
     return 0;
 }
@@ -151,10 +181,6 @@ void csk_workqueue_lock(csk_workqueue_t *queue) {
 }
 
 /* ---- Workers ---------------------------------------------------------------------------------------------------------------- */
-
-static csk_workqueue_t *queue_of(csk_pool_item_t *item) { return (csk_workqueue_t *)((char *)item - offsetof(csk_workqueue_t, item)); }
-
-static void serve(csk_pool_item_t *item);
 
 static bool has_worker_to_spare(const csk_workqueue_t *queue, uint64_t state) { return (state & STATE_ACTIVE) < csk_workqueue_width(queue); }
 

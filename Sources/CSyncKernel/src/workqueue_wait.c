@@ -2,6 +2,7 @@
  *
  * A caller runs nothing but its own function on its thread. What is before it may block, take longer than the caller has time for, or expect to be
  * on a thread that holds no lock and has no cancellation or values of the caller's. */
+#include "internal/announce.h"
 #include "internal/workqueue.h"
 
 /* As waiters for a gate: about a tenth of what a park and a wake on an idle core cost. */
@@ -22,7 +23,7 @@ static uint32_t await(uint32_t *word, int64_t deadline_ns) {
     uint32_t seen = WORD_WAITS;
     csk_cas(word, &seen, (uint32_t)WORD_SLEEPS, CSK_ACQ_REL);
     while ((seen = csk_load(word, CSK_ACQUIRE)) == WORD_SLEEPS)
-        if (csk_platform_park(word, WORD_SLEEPS, deadline_ns) == ETIMEDOUT) break;
+        if (csk_wait_park(word, WORD_SLEEPS, deadline_ns) == ETIMEDOUT) break;
     return csk_load(word, CSK_ACQUIRE);
 }
 

@@ -1,7 +1,7 @@
 import CSyncKernel
 
 /// Passes on to ``SyncDiagnostics`` what the kernel finds out by itself: a holder that has ended, a reader that does
-/// not end.
+/// not end, a pool that can't go on.
 enum KernelReports {
     /// Whoever makes a gate touches this. A reporter that C code of the program had set before stays.
     static let arePassedOn: Void = {
@@ -20,6 +20,14 @@ enum KernelReports {
             SyncDiagnostics.report(
                 .longRead, subject: subject,
                 message: "thread \(event.thread_id) reads it, for which this thread has waited for \(seconds) s to write")
+        } else if event.kind == UInt32(CSK_EVENT_POOL_STUCK) {
+            SyncDiagnostics.report(
+                .workersExhausted, subject: event.name.map { "queue \(String(cString: $0))" } ?? "queue without a label",
+                message: "no worker has come for it for \(seconds) s, and no further one can be started")
+        } else if event.kind == UInt32(CSK_EVENT_HELD_BACK) {
+            SyncDiagnostics.report(
+                .nicenessNotRestored, subject: "threads of the library",
+                message: "they stay as nice as the thread that used the library first: \(String(cString: csk_status_text(event.status)))")
         }
     }
 }

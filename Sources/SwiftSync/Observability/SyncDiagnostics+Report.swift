@@ -60,6 +60,12 @@ extension SyncDiagnostics.Report {
         /// threads that wait, once it has waited for a second, and reported once for the lock; a wait with a shorter
         /// timeout does not look.
         public static let holderEnded = Kind(rawValue: "holder ended")
+        /// Work waits, no worker takes any, and no further worker can be started: there are as many as may be, or the
+        /// system refuses. Reported for up to four queues, after a second, and then after two, four, up to 64 more.
+        public static let workersExhausted = Kind(rawValue: "workers exhausted")
+        /// The library's threads could not be given the niceness that stood when it was loaded: the thread that used it
+        /// first was nicer, and less may only be asked for with a privilege. Reported once.
+        public static let nicenessNotRestored = Kind(rawValue: "niceness not restored")
         /// An object that exists was asked for with another configuration.
         public static let configurationMismatch = Kind(rawValue: "configuration mismatch")
     }

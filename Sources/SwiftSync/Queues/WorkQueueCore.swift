@@ -8,14 +8,18 @@ struct WorkQueueCore: @unchecked Sendable {
     private let slot: RecorderSlot
 
     init(type: StaticString, label: String, width: Int, priority: CommandPriority, bound: WorkQueueBound?, recorder: EventRecorder?) {
+        KernelReports.arePassedOn
         slot = RecorderSlot(recorder)
         self.type = type
         self.label = label
         var attributes = csk_workqueue_attr_t(
             width: UInt32(clamping: max(1, min(width, Int(CSK_WORKQUEUE_WIDTH_MAX)))), capacity: bound?.capacity ?? 0,
-            when_full: bound?.whenFull ?? Int32(CSK_WORKQUEUE_WAIT), priority: priority.rawValue)
+            when_full: bound?.whenFull ?? Int32(CSK_WORKQUEUE_WAIT), priority: priority.rawValue, name: nil)
         var made: UnsafeMutablePointer<csk_workqueue_t>?
-        let status = csk_workqueue_create(&made, &attributes)
+        let status = label.withCString { name in
+            attributes.name = name.pointee == 0 ? nil : name
+            return csk_workqueue_create(&made, &attributes)
+        }
         guard let made else { fatalError("\(type) \(label): \(String(cString: csk_status_text(status)))") }
         queue = made
     }

@@ -12,7 +12,10 @@ enum {
     CSK_EVENT_WAIT_END = 2,    /* it left: status 0 (granted), ETIMEDOUT or ECANCELED; waited_ns says after how long */
     CSK_EVENT_GRANT_LOST = 3,  /* a grant that had not begun in time was taken back while others waited */
     CSK_EVENT_HOLDER_ENDED = 4, /* status EOWNERDEAD: the thread that holds the object has ended, so it will never be left */
-    CSK_EVENT_LONG_READ = 5     /* status EBUSY: a writer waits for the thread `thread_id`, which has been reading for as long or longer */
+    CSK_EVENT_LONG_READ = 5,    /* status EBUSY: a writer waits for the thread `thread_id`, which has been reading for as long or longer */
+    CSK_EVENT_POOL_STUCK = 6,   /* status EAGAIN: the pool takes no work and can have no further worker; `object` is a queue that waits for one, `name` its
+                                   name, waited_ns for how long at least */
+    CSK_EVENT_HELD_BACK = 7     /* status EPERM: a thread of the library may not have the niceness that stood when the library was loaded */
 };
 
 typedef struct csk_event {
@@ -22,6 +25,8 @@ typedef struct csk_event {
     csk_rank_t rank;
     int32_t thread_id;   /* as gettid() gives it; 0 where it is not known */
     int64_t waited_ns;
+    const char *name;    /* of the object, where it has one; during the call only */
+    const char *running; /* the name of the work queue whose work the reporting thread runs; NULL for none, or one without a name */
 } csk_event_t;
 
 typedef struct csk_observer {
@@ -40,7 +45,10 @@ CSK_API const csk_observer_t *csk_observe(const csk_observer_t *observer);
  * the next in order, and can't find out where the system does not show the threads (no /proc, a filter of system calls), or where
  * a new thread has the address already. No live thread is ever reported. A writer that waits for a read-write lock looks
  * likewise, reports CSK_EVENT_LONG_READ for up to four threads that read it, once each time it waits, and CSK_EVENT_HOLDER_ENDED for those
- * of them that have ended, and for a writer that has. */
+ * of them that have ended, and for a writer that has.
+ *
+ * The pool reports CSK_EVENT_POOL_STUCK, on a thread of its own, for up to four queues of which none got a worker for a second, and then two, four, up to
+ * 64 seconds, when no worker can be added either: there are as many as may be, or the system refuses. CSK_EVENT_HELD_BACK comes once. */
 typedef void (*csk_reporter_t)(const csk_event_t *event);
 
 /* Replaces what is called for such a report: on the thread that waits, with no lock held, and it must not use the object. NULL brings

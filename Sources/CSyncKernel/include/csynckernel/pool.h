@@ -1,10 +1,17 @@
 /* pool.h: worker threads that run short functions, the oldest first.
  *
- * There is one pool in a process. It has as many workers as the process may use processors, at least two, started when they are
- * first needed. When for 1 ms no worker has come for work that waits, the pool asks the system which of them sleep inside their functions,
+ * There is one pool in a process. It has as many workers as the process may use processors, started when they are first needed: as many as the affinity that stood
+ * when the library was loaded allows, and no more than the CPU quota of the process's cgroups, rounded up; at least one. Workers have that affinity, and
+ * the scheduling class and the niceness of that time, whoever uses the pool first (CSK_EVENT_HELD_BACK where the niceness is not permitted).
+ *
+ * A worker that waits inside this library says so, and the pool starts another one in its place: at once when none runs, else within some milliseconds. For what
+ * blocks elsewhere a thread of the pool looks when for 1 ms no worker has come for work that waits. It asks the system which of them sleep inside their functions,
  * and starts others in their place, at most CSK_POOL_THREADS_MAX in all; where all of them run, one more every millisecond, up to
- * CSK_POOL_WORKERS_MAX. Those beyond the first end after 10 s without work. The worker that went to sleep last is woken first, one
- * wake at a time: it wakes the next if there is more to do.
+ * CSK_POOL_WORKERS_MAX, or as many as there are processors. Without /proc or a free descriptor it goes by the threads' processor times. Those beyond the first end
+ * after 10 s without work. The worker that went to sleep last is woken first, one wake at a time: it wakes the next if there is more to do. A pool
+ * that can't go on and may start no other worker reports it (CSK_EVENT_POOL_STUCK, observe.h).
+ *
+ * Of the signals, workers take those that a crash inside a function raises, and SIGPROF; they have an alternate signal stack, and the name "csk-worker".
  *
  * Urgent items come before normal ones, and those before background ones; but one item in 64 is taken from the lowest level that waits.
  *
@@ -20,9 +27,23 @@
 CSK_BEGIN_DECLS
 
 enum {
-    CSK_POOL_WORKERS_MAX = 64,   /* besides those that block */
-    CSK_POOL_THREADS_MAX = 2048  /* with those */
+    CSK_POOL_WORKERS_MAX = 64,   /* besides those that block; more where there are more processors */
+    CSK_POOL_THREADS_MAX = 2048, /* with those */
+    CSK_POOL_STACK_MIN = 65536
 };
+
+/* All 0: the defaults. */
+typedef struct csk_pool_attr {
+    uint32_t least;               /* workers that are started without a need for more and stay; by default as many as processors */
+    uint32_t most;                /* workers, with those that block; by default, and at most, CSK_POOL_THREADS_MAX */
+    size_t stack_size;            /* of each worker, in bytes; by default the system's; at least CSK_POOL_STACK_MIN */
+    void (*start)(void *context); /* called on each worker before its first item; it may use this library, and block */
+    void *context;
+} csk_pool_attr_t;
+
+/* Sets up the pool, before anything uses it: before the first work, delayed work or enqueued write of the process. 0; EBUSY when it has been used already, here or
+ * before the fork that led here; EINVAL: more than CSK_POOL_THREADS_MAX, `least` above `most`, a stack too small. Never blocks. */
+CSK_API int csk_pool_configure(const csk_pool_attr_t *attr);
 
 /* What comes first when several items wait. */
 enum { CSK_POOL_NORMAL = 0, CSK_POOL_URGENT = 1, CSK_POOL_BACKGROUND = 2, CSK_POOL_LEVELS = 3 };
@@ -34,10 +55,11 @@ struct csk_pool_item {
     csk_pool_item_t *next;
     csk_pool_function_t function;
     uint32_t level; /* CSK_POOL_NORMAL, ... */
+    uint32_t since_ms; /* the pool's */
 };
 
-/* Queues `item` at its level; `function` is called once with it, on a worker, which is the time to free it or to post it again. Never blocks, but to
- * start a worker. O(1). 0, EINVAL (no function, a level that isn't named above), or EAGAIN or ENOMEM when no worker runs and none can be started. */
+/* Queues `item` at its level; `function` is called once with it, on a worker, which is the time to free it or to post it again. Never blocks;
+ * may start a worker. O(1). 0, EINVAL (no function, a level that isn't named above), or EAGAIN or ENOMEM when no worker runs and none can be started. */
 CSK_API int csk_pool_post(csk_pool_item_t *item, csk_pool_function_t function);
 
 /* How many workers there are, and how many items wait, at some instant during the call: for statistics and tests. */

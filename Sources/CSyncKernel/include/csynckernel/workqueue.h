@@ -55,9 +55,11 @@ typedef struct csk_workqueue_attr {
     uint32_t capacity;   /* how many that take room may wait to begin; 0: no bound */
     int32_t when_full;   /* CSK_WORKQUEUE_WAIT, ... */
     int32_t priority;    /* of work that names no rank, and of the queue among others: from 1024 it comes before the others, up to -1024 after them */
+    const char *name;    /* shown in reports; NULL: none. csk_workqueue_create copies it (CSK_WORKQUEUE_NAME_MAX bytes), csk_workqueue_init
+                            does not: it must last as long as the queue */
 } csk_workqueue_attr_t;
 
-enum { CSK_WORKQUEUE_WIDTH_MAX = 4096 };
+enum { CSK_WORKQUEUE_WIDTH_MAX = 4096, CSK_WORKQUEUE_NAME_MAX = 63 };
 
 struct csk_workqueue_wait;
 
@@ -85,6 +87,7 @@ typedef struct csk_workqueue {
     csk_work_t *barrier;                       /* waits for all that came before it */
     uint32_t beyond;                           /* of those that wait: take no room */
     uint8_t exclusive, suspended;
+    const char *name;
 } csk_workqueue_t;
 
 /* Where zero-filled memory won't do. `attr` NULL: the defaults. 0, or EINVAL for a value that isn't named above; a queue that drops
@@ -200,9 +203,14 @@ CSK_API uint32_t csk_workqueue_beyond_bound(csk_workqueue_t *queue);
 /* True from inside the queue's own work, that which is called with an error, and that which its work runs on the same thread included. */
 CSK_API bool csk_workqueue_is_current(const csk_workqueue_t *queue);
 
+/* The queue whose work the calling thread runs, the innermost one of several, or NULL; and the name that a queue was made with, or NULL. Never block; may
+ * be called from a signal handler, which can so say whose work has crashed. */
+CSK_API const csk_workqueue_t *csk_workqueue_current(void);
+CSK_API const char *csk_workqueue_name(const csk_workqueue_t *queue);
+
 CSK_END_DECLS
 
 CSK_STATIC_ASSERT(sizeof(csk_work_t) == 56, "csk_work_t is part of the ABI");
-CSK_STATIC_ASSERT(sizeof(csk_workqueue_t) == 192, "csk_workqueue_t is part of the ABI");
+CSK_STATIC_ASSERT(sizeof(csk_workqueue_t) == 200, "csk_workqueue_t is part of the ABI");
 
 #endif

@@ -3,20 +3,20 @@
  * The child has one thread, a copy of the one that forked, and whatever the others were doing stands still in the middle of it. Two rules
  * make that harmless:
  *
- * 1. No lock of the kernel's own is taken for a fork. To take them all would need an order among them and the users' own handlers, would make
+ * 1. No lock of an object is taken for a fork. To take them all would need an order among them and the users' own handlers, would make
  *    a fork wait for each of them, and could do nothing for the locks inside of users' objects, which nobody can list. Instead each such lock
  *    says of which process its holder and its waiters are (queue_lock.h). In the child none of them is there: whoever comes takes the lock
  *    over and makes anew what it protects, without a look at what may be half changed.
  * 2. What belongs to the process and not to an object is made anew by the stages below, each in the child, before any of its users runs.
- *    RCU alone has to act before the fork: liburcu must be at rest. It does so first of all, and with no lock held, since what it waits for
- *    (sections, reclaiming functions) may need any of them.
+ *    RCU alone acts before the fork: it holds its two locks, of the lists of what is retired and of the child's readers, so that a child finds
+ *    both whole. They are held for some microseconds, and whoever holds them takes no other lock and waits for nobody.
  *
  *   stage     before the fork        in the parent      in the child
  *             -                      -                  `epoch` is raised: from here on each lock and timer of the parent is known as such
  *   READS     -                      -                  what threads of the parent read is taken out of their records; the caller's stays
  *   TIMERS    -                      -                  no timer is started, and no thread is there, unless it is the one that forked
  *   POOL      -                      -                  no item waits, and there is no worker
- *   RCU       waits for rest         goes on            takes the dead threads out, goes on
+ *   RCU       takes its locks        gives them back    keeps what is retired; goes on without liburcu (rcu_child.c)
  *
  * Before the fork and in the parent the stages come from the last to the first. What has no stage needs none: tls.c, block.c and thread_exit.c
  * have no locks and change what threads share by single compare-and-swaps; gates, read-write locks, work queues and delayed work find out by
@@ -39,9 +39,6 @@ typedef struct csk_fork_functions {
 
 /* The stage's only functions; called by a constructor. */
 void csk_fork_enroll(csk_fork_stage_t stage, const csk_fork_functions_t *functions);
-
-/* The same for the stage RCU. */
-int csk_platform_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void));
 
 /* Whether the system calls the stages at a fork, which it was asked for when the library was loaded: 0; or ENOMEM, when it was refused then and
  * once more now. For whoever starts what a child would have to make anew, before it does. */

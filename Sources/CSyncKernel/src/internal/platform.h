@@ -53,18 +53,33 @@ bool csk_platform_has_membarrier(void);
 /* On return every other thread of the process has executed a full memory fence since the call. */
 void csk_platform_membarrier(void);
 
-/* Starts a detached thread with all signals blocked and timer slack 1 ns. 0 or an errno value. */
+/* Starts a detached thread: with the signals that a crash raises and SIGPROF open, all others blocked, and an alternate stack for them; with the
+ * affinity, the class and the niceness that stood when the library was loaded; timer slack 1 ns. `name` lasts. Doesn't wait for it to run. 0, EAGAIN, ENOMEM;
+ * EINVAL for a stack size that the system refuses, 0 being its own. */
 int csk_platform_start_thread(void (*body)(void *), void *context, const char *name);
+int csk_platform_start_sized_thread(void (*body)(void *), void *context, const char *name, size_t stack_size);
+
+/* Called on a thread that starts and may not have that class or niceness; says why. Set when the library is loaded. */
+extern void (*csk_platform_held_back)(int error);
 
 /* The system's number for the calling thread. */
 int32_t csk_platform_thread_id(void);
 
-/* Whether the system says of that thread of this process that it sleeps, waits for a device, or was stopped. False when it says nothing. Some
- * 10 us. */
-bool csk_platform_thread_sleeps(int32_t thread_id);
+/* What the system says of that thread of this process: whether it sleeps, waits for a device, or was stopped. UNKNOWN where it says nothing, or where the
+ * process has no descriptor left. Some 10 us. */
+typedef enum { CSK_THREAD_UNKNOWN, CSK_THREAD_RUNS, CSK_THREAD_SLEEPS } csk_thread_state_t;
+csk_thread_state_t csk_platform_thread_state(int32_t thread_id);
 
-/* How many processors this process may use; at least 1. */
-uint32_t csk_platform_processors(void);
+/* The processor time of that thread, and of all threads but the calling one, in nanoseconds; -1 where the system does not say. No descriptor. */
+int64_t csk_platform_thread_time(int32_t thread_id);
+int64_t csk_platform_time_of_others(void);
+
+/* How many processors the affinity at the library's load allows and the quota of the process's cgroups gives; at least 1. Reads files. */
+typedef struct {
+    uint32_t count;
+    bool throttled; /* there is a quota, or it is not known that there is none: all threads may stand still at once */
+} csk_processors_t;
+csk_processors_t csk_platform_processors(void);
 
 /* Calls `function` with some argument when the calling thread ends; good for one call, also when asked for from within that call. The
  * same function at every call in the process. 0, ENOMEM, or EAGAIN when the process has no pthread key left. */

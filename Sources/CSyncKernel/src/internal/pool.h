@@ -18,6 +18,9 @@ extern struct csk_pool_process {
     uint32_t ready; /* the process's epoch once there is a worker that stays; 0 before */
 } csk_pool_process __attribute__((visibility("hidden")));
 
+/* Gives the object that an item belongs to, and its name if it has one; set by work queues. For reports. */
+extern const void *(*csk_pool_describe)(csk_pool_item_t *item, const char **name) __attribute__((visibility("hidden")));
+
 static inline uint32_t csk_pool_epoch(void) { return csk_process_epoch(); }
 static inline uint32_t csk_pool_ready(void) { return csk_load(&csk_pool_process.ready, CSK_RELAXED); }
 

@@ -1,13 +1,15 @@
 import Glibc
 
-/// `faults allocations` or `faults clock`; see there. Ends with 0 if all is as it should be.
+/// `faults allocations`, `faults clock` or `faults crash PLACE`; see there. Ends with 0 if all is as it should be; a crash
+/// by its signal.
 @main
 struct Faults {
     static func main() {
         switch CommandLine.arguments.dropFirst().first {
         case "allocations": AllocationFaults.run()
         case "clock": ClockFaults.run()
-        default: fail("usage: faults allocations | clock")
+        case "crash": CrashFaults.run(CommandLine.arguments.dropFirst(2).first ?? "")
+        default: fail("usage: faults allocations | clock | crash PLACE")
         }
     }
 }
