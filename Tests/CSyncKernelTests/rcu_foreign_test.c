@@ -1,6 +1,7 @@
-/* rcu_foreign_test.c: other users of liburcu in the process: of another flavour, of the same, and a second copy of this library. Each
- * test is a program of its own, since it registers fork handlers, and since a child of fork does without liburcu. */
-#define TEST_WATCHDOG_S 30
+/* rcu_foreign_test.c: other users of liburcu in the process: of another flavour, of the same, and a second copy of this
+ * library. Each test is a program of its own, since it registers fork handlers, and since a child of fork does without
+ * liburcu. */
+#define TEST_WATCHDOG_S 60
 #include "child.h"
 
 #include <csynckernel/csynckernel.h>
@@ -10,7 +11,8 @@
 
 #include "rcu_plugin.h"
 
-/* AddressSanitizer allocates when a thread begins and ends, and its allocator's locks stay as they were in the child of a fork. */
+/* AddressSanitizer allocates when a thread begins and ends, and its allocator's locks stay as they were in the child of
+ * a fork. */
 #ifdef __SANITIZE_ADDRESS__
 static const bool may_fork_while_threads_come_and_go = false;
 #else
@@ -177,7 +179,8 @@ static void leave_and_end(void *unused) {
     pthread_exit(NULL);
 }
 
-/* It has liburcu's locks at most of the forks, and does nothing about it: the child's sections and reclaiming need none of them. */
+/* It has liburcu's locks at most of the forks, and does nothing about it: the child's sections and reclaiming need none
+ * of them. */
 static void ignore_forks(void) { fork_on(200, leave_and_end); }
 
 static void use_both_of_bp(void *unused) {
@@ -185,8 +188,8 @@ static void use_both_of_bp(void *unused) {
     urcu_bp_synchronize_rcu();
 }
 
-/* Its handlers hold liburcu's locks over the fork; ours were registered first, and its child handler comes after ours. Outside of sections, for
- * which its handler would wait. */
+/* Its handlers hold liburcu's locks over the fork; ours were registered first, and its child handler comes after ours.
+ * Outside of sections, for which its handler would wait. */
 static void advise_bp(void) {
     CHECK_EQ(pthread_atfork(urcu_bp_before_fork, urcu_bp_after_fork_parent, urcu_bp_after_fork_child), 0);
     pthread_t thread = start_thread(begin_threads_on, NULL);
@@ -254,7 +257,7 @@ static int reads_at_end, torn;
 static void read_at_end(void *unused) {
     (void)unused;
     CHECK_STATUS(csk_rcu_read_lock(), 0);
-    for (int i = 0; i < 20; i++) sched_yield();
+    for (int i = 0; i < 4; i++) sched_yield();
     if (!csk_rcu_is_reading()) ADD(&torn, 1);
     CHECK_STATUS(csk_rcu_read_unlock(), 0);
     ADD(&reads_at_end, 1);
@@ -272,7 +275,7 @@ static void *set_keys_on(void *unused) {
 }
 
 static void *live_shortly(void *unused) {
-    for (int i = 0; i < 50; i++) {
+    for (int i = 0; i < 20; i++) {
         CHECK_STATUS(csk_rcu_read_lock(), 0);
         sched_yield();
         if (!csk_rcu_is_reading()) ADD(&torn, 1);
@@ -288,7 +291,7 @@ static void end_threads(void) {
     for (int i = KEYS / 2; i < KEYS; i++) CHECK_EQ(pthread_key_create(&keys[i], read_at_end), 0);
     pthread_t enders[2], threads[LIVING];
     for (int i = 0; i < 2; i++) enders[i] = start_thread(set_keys_on, NULL);
-    for (int round = 0; round < 40 / TEST_SLOWDOWN; round++) {
+    for (int round = 0; round < 12 / TEST_SLOWDOWN; round++) {
         for (int i = 0; i < LIVING; i++) threads[i] = start_thread(live_shortly, NULL);
         for (int i = 0; i < LIVING; i++) join_thread(threads[i]);
         use_ours();

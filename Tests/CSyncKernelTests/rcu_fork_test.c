@@ -1,4 +1,5 @@
-/* rcu_fork_test.c: what a child of fork can do with sections, with what is retired and with new threads; and that fork waits for nothing. */
+/* rcu_fork_test.c: what a child of fork can do with sections, with what is retired and with new threads; and that fork
+ * waits for nothing. */
 #define TEST_WATCHDOG_S 60
 #include "child.h"
 
@@ -40,8 +41,8 @@ static void *read_on(void *unused) {
 
 static void give_back(csk_rcu_node_t *node) { STORE(&node->context, NULL); }
 
-/* Nodes of its own, and a start that was waited for: AddressSanitizer's allocator, unlike the C library's, stays locked in a child
- * when another thread was inside. */
+/* Nodes of its own, and a start that was waited for: AddressSanitizer's allocator, unlike the C library's, stays locked
+ * in a child when another thread was inside. */
 static void *retire_on(void *context) {
     csk_rcu_node_t *nodes = context;
     ADD(&started, 1);
@@ -200,7 +201,8 @@ static void find_the_rest_reclaimed(void *freed) {
     use_everything(NULL);
 }
 
-/* The function waits for whoever forks: as if it cancelled a timer whose function forks. It goes on in the parent alone. */
+/* The function waits for whoever forks: as if it cancelled a timer whose function forks. It goes on in the parent
+ * alone. */
 static void fork_beside_a_reclaiming_function(void) {
     NOT_UNDER_TSAN();
     int freed = 0;
@@ -300,7 +302,8 @@ static void end_entry(csk_rcu_node_t *node) {
     }
 }
 
-/* Of a table that ends in steps one step is lost in the child, and with it the rest of the table; no barrier waits for that. */
+/* Of a table that ends in steps one step is lost in the child, and with it the rest of the table; no barrier waits for
+ * that. */
 static void fork_beside_a_step(void) {
     NOT_UNDER_TSAN();
     csk_rcu_map_t *map;

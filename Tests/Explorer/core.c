@@ -689,6 +689,8 @@ void core_run(const explore_client_t *client, chooser_t choose, bool weak, uint6
     kernel_reset_reads();
     kernel_reset_pool();
     kernel_reset_rcu();
+    kernel_reset_rcu_child();
+    kernel_reset_rcu_reclaim();
     kernel_reset_tls();
     kernel_reset_blocks();
     for (int i = 0; i < EXPLORE_THREADS && client->threads[i] != NULL; i++)

@@ -20,6 +20,8 @@ void kernel_reset_pool(void);
 void kernel_prepare_pool(uint64_t taken, int64_t idle_ns);
 extern uint32_t kernel_workers_ended;
 void kernel_reset_rcu(void);
+void kernel_reset_rcu_child(void);
+void kernel_reset_rcu_reclaim(void);
 void kernel_reset_tls(void);
 void kernel_reset_blocks(void);
 uint32_t kernel_blocks_lost(void);

@@ -52,13 +52,14 @@ int csk_rcu_read_unlock_slow(void) {
     return 0;
 }
 
-void csk_rcu_wake_period(void) {}
 bool csk_rcu_is_reading(void) { return rcu.levels[reader()] != 0; }
 
-void csk_rcu_next_step(csk_rcu_steps_t *steps, csk_rcu_function_t function) { csk_rcu_retire(&steps->node, function); }
+void csk_rcu_next_step(csk_rcu_steps_t *steps, csk_rcu_function_t function) { csk_rcu_retire_always(&steps->node, function); }
 void csk_rcu_end_steps(csk_rcu_steps_t *steps) { (void)steps; }
 
-int csk_rcu_retire(csk_rcu_node_t *node, csk_rcu_function_t function) {
+int csk_rcu_retire(csk_rcu_node_t *node, csk_rcu_function_t function) { return csk_rcu_retire_always(node, function); }
+
+int csk_rcu_retire_always(csk_rcu_node_t *node, csk_rcu_function_t function) {
     step();
     node->function = function;
     uint32_t readers = 0;

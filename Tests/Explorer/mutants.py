@@ -18,6 +18,7 @@ GATE, QUEUE, ASYNC, LANE, TIMER = "src/gate.c", "src/gate_queue.c", "src/gate_as
 POOL, TRAMPOLINE = "src/pool.c", "src/trampoline.c"
 WQ, WQ_ORDER, WQ_WAIT, DELAYED, BLOCK = "src/workqueue.c", "src/workqueue_order.c", "src/workqueue_wait.c", "src/delayed.c", "src/block.c"
 TLS, THREAD_EXIT = "src/tls.c", "src/thread_exit.c"
+RECLAIM, CHILD = "src/rcu_reclaim.c", "src/rcu_child.c"
 MAP, MAP_HEADER = "src/rcu_map.c", "include/csynckernel/rcu_map.h"
 RW, RW_QUEUE, RW_BIAS, RW_WORD = "src/rwlock.c", "src/rwlock_queue.c", "src/rwlock_bias.c", "src/internal/rwlock_queue.h"
 LOCK, LOCK_SLOW, PQUEUE, HEAP, HEADER, MUTEX = "src/internal/queue_lock.h", "src/queue_lock.c", "src/pqueue.c", "src/heap.c", "include/csynckernel/gate.h", "src/mutex.c"
@@ -367,6 +368,32 @@ MUTANTS = [
     ("heap compares the wrong way", HEAP, "    if (csk_heap_before(b, a)) {", "    if (csk_heap_before(a, b)) {"),
     ("heap drops the children of what is removed", HEAP, "    if (orphans != NULL) heap->root = link_trees(heap->root, orphans);\n", "    (void)orphans;\n"),
     ("heap keeps an old neighbour", HEAP, "    if (node->next != NULL) node->next->previous = node->previous;\n", ""),
+    # Retired objects.
+    ("who retires does not look whether the worker sleeps", RECLAIM, "    wake_from(IDLE);\n", ""),
+    ("the worker sleeps without a look", RECLAIM, "    while (csk_load(&rcu.incoming, CSK_SEQ_CST) == NULL && csk_load(&rcu.call, CSK_RELAXED) == IDLE)\n", "    while (csk_load(&rcu.call, CSK_RELAXED) == IDLE)\n"),
+    ("the worker says by a store that it sleeps", RECLAIM, "    (void)csk_exchange(&rcu.call, (uint32_t)IDLE, CSK_SEQ_CST);", "    csk_store(&rcu.call, (uint32_t)IDLE, CSK_RELAXED);"),
+    ("who wakes the worker leaves the word", RECLAIM, "    if (csk_cas(&rcu.call, &sleep, (uint32_t)AWAKE, CSK_ACQ_REL)) csk_platform_wake(&rcu.call, 1);", "    csk_platform_wake(&rcu.call, 1);"),
+    ("who wakes the worker does not", RECLAIM, "    if (csk_cas(&rcu.call, &sleep, (uint32_t)AWAKE, CSK_ACQ_REL)) csk_platform_wake(&rcu.call, 1);", "    csk_cas(&rcu.call, &sleep, (uint32_t)AWAKE, CSK_ACQ_REL);"),
+    ("what is retired is pushed by a store", RECLAIM, "    while (!csk_cas(&rcu.incoming, &newest, node, CSK_SEQ_CST));", "    while (csk_store(&rcu.incoming, node, CSK_SEQ_CST), false);"),
+    ("what is retired is taken without the lock", RECLAIM, "    csk_queue_lock(&rcu.lock);\n    csk_store(&rcu.taken, csk_exchange(&rcu.incoming, (csk_rcu_node_t *)NULL, CSK_ACQ_REL), CSK_RELAXED);\n    csk_queue_unlock(&rcu.lock);", "    csk_rcu_node_t *all = csk_exchange(&rcu.incoming, (csk_rcu_node_t *)NULL, CSK_ACQ_REL);\n    csk_platform_yield();\n    rcu.taken = all;"),
+    ("what is retired is not turned round", RECLAIM, "            *next_of(node) = rcu.waiting;\n            rcu.waiting = node;\n", "            csk_rcu_node_t **end = &rcu.waiting;\n            while (*end != NULL) end = next_of(*end);\n            *next_of(node) = NULL;\n            *end = node;\n"),
+    ("functions run without a grace period", RECLAIM, "    csk_rcu_grace_period();\n", ""),
+    ("two threads start the worker", RECLAIM, "    while (!csk_cas(&rcu.worker, &found, (uint32_t)STARTING, CSK_ACQ_REL)) {\n        if (found == RUNS) return 0;", "    while (csk_load(&rcu.worker, CSK_ACQUIRE) != NONE) {\n        if (csk_load(&rcu.worker, CSK_ACQUIRE) == RUNS) return 0;"),
+    ("who waits for the start is not woken", RECLAIM, "    csk_platform_wake(&rcu.worker, INT32_MAX);\n", ""),
+    ("a barrier passes steps", RECLAIM, "    return steps == NULL;", "    return true;"),
+    ("steps that have ended hold barriers up", RECLAIM, "    *place = steps->older;\n", ""),
+    ("a node is in its list while its function runs", RECLAIM, "        (void)csk_exchange(&rcu.ready, *next_of(node), CSK_SEQ_CST);\n        csk_rcu_tell_acquire();\n        function(node);\n", "        csk_rcu_node_t *next = *next_of(node);\n        function(node);\n        csk_exchange(&rcu.ready, next, CSK_SEQ_CST);\n"),
+    ("a node is taken out of its list by a store", RECLAIM, "(void)csk_exchange(&rcu.ready, *next_of(node), CSK_SEQ_CST);", "csk_store(&rcu.ready, *next_of(node), CSK_RELAXED);"),
+    ("a child keeps markers of barriers", RECLAIM, "        if (node->function == pass) {", "        if (0) {"),
+    ("a child counts what the parent's threads were about to retire", RECLAIM, "    rcu.pending = left;\n", ""),
+    ("a fork does not hold the lists", RECLAIM, "static void before_fork(void) {\n    csk_queue_lock(&rcu.lock);", "static void before_fork(void) {"),
+    # Grace periods of a child.
+    ("a grace period begins without membarrier", CHILD, "    order_readers(by_membarrier);\n    await_quiet();", "    await_quiet();"),
+    ("a grace period does not change the phase", CHILD, "    csk_store(&period.phase, period.phase ^ PHASE, CSK_SEQ_CST);\n", ""),
+    ("a grace period waits once, after the change", CHILD, "    await_quiet();\n    csk_store(&period.phase", "    csk_store(&period.phase"),
+    ("a grace period waits once, before the change", CHILD, "CSK_SEQ_CST);\n    await_quiet();", "CSK_SEQ_CST);"),
+    ("a reader that leaves takes its neighbours along", CHILD, "    else child.readers = reader->older;", "    else child.readers = NULL;"),
+    ("a reader joins without the lock", CHILD, "    csk_queue_lock(&child.lock);\n    add(reader, &reader->own);\n    csk_queue_unlock(&child.lock);", "    csk_rcu_reader_t *older = csk_load(&child.readers, CSK_RELAXED);\n    csk_platform_yield();\n    add(reader, &reader->own);\n    reader->older = older;"),
     # The hash table.
     ("lookup stops where the next table goes on", MAP_HEADER, "if (CSK_LIKELY(slot == 0 && !cursor->moved)) return NULL;", "return NULL;"),
     ("lookup forgets what it saw moved", MAP_HEADER, "                cursor->moved = true;", "                cursor->moved = false;"),

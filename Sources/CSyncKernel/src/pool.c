@@ -316,9 +316,9 @@ int csk_pool_prepare(void) {
     int error = csk_fork_handled();
     if (error != 0) return error;
     csk_queue_lock(&pool.lock);
-    for (uint32_t looks = 0; pool.starting; looks++) {
+    for (uint32_t waits = 0; pool.starting; waits++) {
         csk_queue_unlock(&pool.lock);
-        csk_platform_await_step(looks);
+        csk_platform_await_step(waits);
         csk_queue_lock(&pool.lock);
     }
     bool first = pool.starting = csk_pool_ready() == 0;

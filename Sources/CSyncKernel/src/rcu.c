@@ -1,20 +1,23 @@
 /* rcu.c: sections and grace periods by liburcu, in the flavour that is made for libraries, urcu-bp.
  *
- * Others may use it beside us: a program, or a second copy of this library. So nothing here asks for the whole of it: threads are registered
- * at their first section, which may happen twice; nobody's default is changed; and fork touches nothing of it (rcu_child.c).
+ * Others may use it beside us: a program, or a second copy of this library. So nothing here asks for the whole of it:
+ * threads are registered at their first section, which may happen twice; nobody's default is changed; and fork touches
+ * nothing of it (rcu_child.c).
  *
- * The end of a thread. liburcu gives a thread a word in memory of its own, and takes it back in the destructor of a pthread key of its
- * own, for the next thread to have. Destructors run in an order that nobody chooses: one that runs later may read, and the inline
- * functions would write into a word of another thread. So the key's value is taken out when the thread registers, and put back by our own stage
- * of the thread's end, when csk_rcu_levels is NULL for good:
+ * The end of a thread. liburcu gives a thread a word in memory of its own, and takes it back in the destructor of a
+ * pthread key of its own, for the next thread to have. Destructors run in an order that nobody chooses: one that runs
+ * later may read, and the inline functions would write into a word of another thread. So the key's value is taken out
+ * when the thread registers, and put back by our own stage of the thread's end, when csk_rcu_levels is NULL for good:
  *
  *   new      no section yet; perhaps registered by others
- *   keeps    we have the key's value: the word is the thread's until we put that back; csk_rcu_levels may be its address
- *   plain    the system gives us no call at the thread's end, or another copy of this library has the value: liburcu takes the word when it
- *            likes. Each section looks where the word is, and registers anew where there is none
+ *   keeps    we have the key's value: the word is the thread's until we put that back, and csk_rcu_levels may be its
+ *            address
+ *   plain    the system gives us no call at the thread's end, or another copy of this library has the value: liburcu
+ *            takes the word when it likes. Each section looks where the word is, and registers anew where there is none
  *   left     the same, after our stage of the thread's end
  *
- * liburcu names its key to nobody. It is found as the one whose value is the thread's word; if there is none, the thread is plain. */
+ * liburcu names its key to nobody. It is found as the one whose value is the thread's word; if there is none, the
+ * thread is plain. */
 #include "internal/rcu.h"
 
 #include "internal/thread_exit.h"
@@ -29,7 +32,7 @@
 _Static_assert(offsetof(csk_rcu_period_t, phase) == offsetof(struct urcu_bp_gp, ctr), "liburcu's layout");
 _Static_assert(offsetof(struct urcu_bp_reader, ctr) == 0, "liburcu's layout");
 _Static_assert(sizeof(((struct urcu_bp_reader *)0)->ctr) == sizeof(*csk_rcu_levels), "liburcu's layout");
-_Static_assert(URCU_BP_GP_CTR_NEST_MASK == UINT32_MAX && URCU_BP_GP_COUNT == 1, "the inline functions count levels in 32 bits");
+_Static_assert(URCU_BP_GP_CTR_NEST_MASK == UINT32_MAX && URCU_BP_GP_COUNT == 1, "levels are counted in 32 bits");
 
 __thread unsigned long *csk_rcu_levels __attribute__((tls_model("initial-exec")));
 const csk_rcu_period_t *csk_rcu_period = (const csk_rcu_period_t *)&urcu_bp_gp;
@@ -39,15 +42,16 @@ char csk_rcu_order;
 
 enum thread_state { NEW, KEEPS, PLAIN, LEFT };
 
-static __thread struct {
+static _Thread_local struct {
     uint8_t state;
-    pthread_key_t key;  /* KEEPS */
+    pthread_key_t key;        /* KEEPS */
+    csk_rcu_reader_t reader;  /* of a child */
 } self __attribute__((tls_model("initial-exec")));
 
-/* The calling thread's word, or NULL before its first section. It is the first of liburcu's struct, which liburcu doesn't place as the struct asks
- * for: no access may go through that. */
+/* The calling thread's word, or NULL before its first section. It is the first of liburcu's struct, which liburcu
+ * doesn't place as the struct asks for: no access may go through that. */
 static unsigned long *own_word(void) {
-    return CSK_UNLIKELY(csk_rcu_is_child()) ? csk_rcu_child_word() : (unsigned long *)(void *)urcu_bp_reader;
+    return CSK_UNLIKELY(csk_rcu_is_child()) ? self.reader.word : (unsigned long *)(void *)urcu_bp_reader;
 }
 
 static uint32_t own_levels(void) {
@@ -82,7 +86,7 @@ static void leave_thread(void) {
     uint8_t before = self.state;
     self.state = LEFT;
     if (csk_rcu_is_child()) {
-        csk_rcu_child_leave();
+        csk_rcu_child_leave(&self.reader);
     } else if (before == KEEPS) {
         *own_word() = 0;
         pthread_setspecific(self.key, urcu_bp_reader);
@@ -100,8 +104,8 @@ static void enter_liburcu(void) {
 static void enter(void) {
     if (!csk_rcu_is_child()) {
         enter_liburcu();
-    } else if (csk_rcu_child_word() == NULL) {
-        csk_rcu_child_enter();
+    } else if (self.reader.word == NULL) {
+        csk_rcu_child_enter(&self.reader);
         if (self.state == NEW) self.state = will_notice_end() ? KEEPS : PLAIN;
     }
 #ifndef CSK_UNDER_TSAN
@@ -133,7 +137,8 @@ int csk_rcu_read_unlock_slow(void) {
     unsigned long *word = own_word();
     csk_store(word, *word - 1, CSK_RELEASE);
     /* In a child nobody else takes a thread out that won't hear of its own end. */
-    if (CSK_UNLIKELY(csk_rcu_is_child()) && self.state != KEEPS && !csk_rcu_is_reading()) csk_rcu_child_leave();
+    bool may_end_unheard = CSK_UNLIKELY(csk_rcu_is_child()) && self.state != KEEPS;
+    if (may_end_unheard && !csk_rcu_is_reading()) csk_rcu_child_leave(&self.reader);
     return 0;
 }
 
@@ -147,4 +152,4 @@ void csk_rcu_grace_period(void) {
 void csk_rcu_sections_before_fork(void) { csk_rcu_child_hold(); }
 void csk_rcu_sections_after_fork_in_parent(void) { csk_rcu_child_let_go(); }
 
-void csk_rcu_sections_after_fork_in_child(void) { csk_rcu_child_begin(own_word()); }
+void csk_rcu_sections_after_fork_in_child(void) { csk_rcu_child_begin(&self.reader, own_word()); }

@@ -1,21 +1,25 @@
 /* rcu_child.c: sections and grace periods in a child of fork, which does without liburcu.
  *
- * Any thread of the parent may have been inside liburcu at the fork, with its locks: the reclaiming thread in a grace period, which lasts as long
- * as some section and as the forking thread's own; a thread that ended; a user of liburcu besides us. Nothing says whether, no
- * such lock can be taken without the risk to wait for ever, and a fork that waits for them may wait for itself. Its before_fork doesn't
- * help: that takes the locks before the fork, in which another user has taken them already or a section is waited for, and called
- * in the child it waits for the locks that another user's before_fork has taken and gives back a moment later.
+ * Any thread of the parent may have been inside liburcu at the fork, with its locks: the reclaiming thread in a grace
+ * period, which lasts as long as some section and as the forking thread's own; a thread that ended; a user of liburcu
+ * besides us. Nothing says whether, no such lock can be taken without the risk to wait for ever, and a fork that waits
+ * for them may wait for itself. Its before_fork doesn't help: that takes the locks before the fork, in which another
+ * user has taken them already or a section is waited for, and called in the child it waits for the locks that another
+ * user's before_fork has taken and gives back a moment later.
  *
- * So the child keeps words and a phase of its own, by liburcu's algorithm, with one lock that every fork holds. The thread that has forked keeps the word
- * that it had, since it may be inside a section; others have theirs in thread-local memory.
+ * So the child keeps words and a phase of its own, by liburcu's algorithm, with one lock that every fork holds. The
+ * thread that has forked keeps the word that it had, since it may be inside a section; others have theirs in
+ * thread-local memory.
  *
- *   word      low half: levels of the thread's section, 0 outside; high half: the phase in which it began. Written by its thread alone
+ *   word      low half: levels of the thread's section, 0 outside; high half: the phase in which it began. Written by
+ *             its thread alone
  *   phase     one level, and the phase in the high half. Written by the grace period alone
  *
- * A grace period waits until no section is of another phase than the current one, changes the phase, and waits once more. A section that began
- * before the grace period is of the one phase or of the other, and is waited for in the first wait or in the second. A reader that has loaded the phase and
- * not yet stored it may store an old one after the first wait, for the second to find; after that each new section is of the new phase, so that the wait
- * ends. The word that the thread had may be used by others, with liburcu's phase: any phase will do for a section that stays.
+ * A grace period waits until no section is of another phase than the current one, changes the phase, and waits once
+ * more. A section that began before the grace period is of the one phase or of the other, and is waited for in the
+ * first wait or in the second. A reader that has loaded the phase and not yet stored it may store an old one after the
+ * first wait, for the second to find; after that each new section is of the new phase, so that the wait ends. The word
+ * that the thread had may be used by others, with liburcu's phase: any phase will do for a section that stays.
  *
  * Source: Desnoyers et al., "User-level implementations of read-copy update" (2012), the flavour with two phases. */
 #include "internal/rcu.h"
@@ -24,60 +28,52 @@
 
 #define PHASE (1UL << 32)
 
-/* A thread in the list of those that grace periods look at. */
-struct reader {
-    unsigned long *word;  /* NULL: not in the list */
-    struct reader *newer, *older;
-    unsigned long own;
-};
-
 static struct {
-    uint32_t lock;          /* the list */
-    struct reader *readers; /* the newest */
+    uint32_t lock;              /* the list */
+    csk_rcu_reader_t *readers;  /* the newest */
     bool is_child;
 } child;
 
 static csk_rcu_period_t period = { .phase = 1 };
-
-static __thread struct reader self __attribute__((tls_model("initial-exec")));
+/* So often a grace period looks at the words before it sleeps between two looks. */
+static int busy_looks = 100;
 
 bool csk_rcu_is_child(void) { return child.is_child; }
-unsigned long *csk_rcu_child_word(void) { return self.word; }
 
 void csk_rcu_child_hold(void) { csk_queue_lock(&child.lock); }
 void csk_rcu_child_let_go(void) { csk_queue_unlock(&child.lock); }
 
-static void add(unsigned long *word) {
-    self.word = word;
-    self.newer = NULL;
-    self.older = child.readers;
-    if (self.older != NULL) self.older->newer = &self;
-    child.readers = &self;
+static void add(csk_rcu_reader_t *reader, unsigned long *word) {
+    reader->word = word;
+    reader->newer = NULL;
+    reader->older = child.readers;
+    if (reader->older != NULL) reader->older->newer = reader;
+    child.readers = reader;
 }
 
-void csk_rcu_child_begin(unsigned long *word) {
+void csk_rcu_child_begin(csk_rcu_reader_t *reader, unsigned long *word) {
     child.lock = csk_process_mark();
     child.readers = NULL;
-    if (word != NULL) add(word);
+    if (word != NULL) add(reader, word);
     child.is_child = true;
     csk_rcu_period = &period;
 }
 
-void csk_rcu_child_enter(void) {
+void csk_rcu_child_enter(csk_rcu_reader_t *reader) {
     csk_queue_lock(&child.lock);
-    add(&self.own);
+    add(reader, &reader->own);
     csk_queue_unlock(&child.lock);
 }
 
-void csk_rcu_child_leave(void) {
-    if (self.word == NULL) return;
+void csk_rcu_child_leave(csk_rcu_reader_t *reader) {
+    if (reader->word == NULL) return;
     csk_queue_lock(&child.lock);
-    if (self.newer != NULL) self.newer->older = self.older;
-    else child.readers = self.older;
-    if (self.older != NULL) self.older->newer = self.newer;
+    if (reader->newer != NULL) reader->newer->older = reader->older;
+    else child.readers = reader->older;
+    if (reader->older != NULL) reader->older->newer = reader->newer;
     csk_queue_unlock(&child.lock);
-    *self.word = 0;
-    self.word = NULL;
+    *reader->word = 0;
+    reader->word = NULL;
 }
 
 /* ---- Grace periods ------------------------------------------------------------------------------------------------------ */
@@ -85,7 +81,7 @@ void csk_rcu_child_leave(void) {
 /* No section is of another phase than the current one. */
 static bool is_quiet(void) {
     csk_queue_lock(&child.lock);
-    const struct reader *reader = child.readers;
+    const csk_rcu_reader_t *reader = child.readers;
     for (; reader != NULL; reader = reader->older) {
         unsigned long word = csk_load(reader->word, CSK_ACQUIRE);
         if ((uint32_t)word != 0 && ((word ^ period.phase) & PHASE) != 0) break;
@@ -95,9 +91,8 @@ static bool is_quiet(void) {
 }
 
 static void await_quiet(void) {
-    enum { SPINS = 100 };
     for (int looks = 0; !is_quiet(); looks++) {
-        if (looks < SPINS) {
+        if (looks < busy_looks) {
             csk_platform_pause();
             continue;
         }

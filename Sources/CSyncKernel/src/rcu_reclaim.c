@@ -8,7 +8,8 @@
  *   ready      the worker takes one after the other out and calls its function
  *   running    whose function is being called
  *
- * So functions run in the order of the pushes. All of it stands in memory that any thread could go on with, as the next worker does in a child of fork.
+ * So functions run in the order of the pushes. All of it stands in memory that any thread could go on with, as the next
+ * worker does in a child of fork.
  *
  * The worker's sleep. `call` is its sleep word:
  *
@@ -17,31 +18,35 @@
  *   GATHERS   it sleeps for a millisecond, so that one grace         set by the worker
  *             period serves many
  *
- * No wake-up is lost: the worker stores IDLE and then looks at `incoming`, who retires pushes and then looks at `call`, both sequentially
- * consistent, so that one of the two sees the other. Who can't wait for the millisecond (a barrier, a call that waits for room) counts in `hurried` and then
- * looks for GATHERS; the worker stores GATHERS and then looks at `hurried`. Whoever changes `call` to AWAKE wakes the worker, and park compares the word.
+ * No wake-up is lost: the worker stores IDLE and then looks at `incoming`, who retires pushes and then looks at `call`,
+ * both sequentially consistent, so that one of the two sees the other. Who can't wait for the millisecond (a barrier, a
+ * call that waits for room) counts in `hurried` and then looks for GATHERS; the worker stores GATHERS and then looks at
+ * `hurried`. Whoever changes `call` to AWAKE wakes the worker, and park compares the word.
  *
- * Backlog. `pending` counts what is retired and not yet reclaimed. The one that meets the limit gives its place back and waits for room; a section must
- * not, since it may be what the grace period waits for, nor the worker, which makes the room.
+ * Backlog. `pending` counts what is retired and not yet reclaimed. The one that meets the limit gives its place back
+ * and waits for room; a section must not, since it may be what the grace period waits for, nor the worker, which makes
+ * the room.
  *
- * The worker starts at the first call that needs it. NONE, STARTING, RUNS: one thread starts it, others that come meanwhile wait for the outcome; a
- * refusal leaves NONE, and the next call tries again. What was retired "always" meanwhile stands in `incoming` and waits for that.
+ * The worker starts at the first call that needs it. NONE, STARTING, RUNS: one thread starts it, others that come
+ * meanwhile wait for the outcome; a refusal leaves NONE, and the next call tries again. What was retired "always"
+ * meanwhile stands in `incoming` and waits for that.
  *
- * fork. The lock is held over it, for a few microseconds. A child sees memory as at one instant: the three lists whole, since nobody is
- * changing them, and of a push or of the worker's step to the next node either nothing or the whole, since that is one store, made
- * before what follows from it. It has no worker, and starts one when it needs it; that goes on with the lists. What it does not go on with is the
- * function that the parent's worker was in (`running`, and in no list): half of it has happened. If that is the forking thread itself, it goes on,
- * and is the worker of the child. Markers of barriers lie on stacks that the child has lost, and are taken out. */
+ * fork. The lock is held over it, for a few microseconds. A child sees memory as at one instant: the three lists whole,
+ * since nobody is changing them, and of a push or of the worker's step to the next node either nothing or the whole,
+ * since that is one atomic instruction, before what follows from it. It has no worker, and starts one when it needs it;
+ * that goes on with the lists. What it does not go on with is the function that the parent's worker was in (`running`, and
+ * in no list): half of it has happened. If that is the forking thread itself, it goes on, and is the worker of the
+ * child. Markers of barriers lie on stacks that the child has lost, and are taken out. */
 #include "internal/rcu.h"
 
 #include "internal/queue_lock.h"
 
 enum { NONE, STARTING, RUNS };
 enum { AWAKE, IDLE, GATHERS };
-enum { TURNED_AT_ONCE = 256 };
 
 static const int64_t room_wait_ns = 10 * 1000000;
 static int64_t gather_ns = 1000000;
+static int turned_at_once = 256;
 
 static struct {
     uint32_t lock;            /* taken, waiting, ready; steps */
@@ -61,7 +66,7 @@ static struct {
     uint32_t call;
 } rcu = { .limit = 32768 };
 
-static __thread bool is_worker __attribute__((tls_model("initial-exec")));
+static _Thread_local bool is_worker __attribute__((tls_model("initial-exec")));
 
 static bool may_wait(void) { return !is_worker && !csk_rcu_is_reading(); }
 
@@ -82,7 +87,7 @@ static void hurry(void) {
 static void end_hurry(void) { csk_fetch_add(&rcu.hurried, UINT32_MAX, CSK_RELAXED); }
 
 static void sleep_until_pushed(void) {
-    csk_exchange(&rcu.call, (uint32_t)IDLE, CSK_SEQ_CST);
+    (void)csk_exchange(&rcu.call, (uint32_t)IDLE, CSK_SEQ_CST);
     while (csk_load(&rcu.incoming, CSK_SEQ_CST) == NULL && csk_load(&rcu.call, CSK_RELAXED) == IDLE)
         csk_platform_park(&rcu.call, IDLE, CSK_NEVER);
     csk_store(&rcu.call, (uint32_t)AWAKE, CSK_RELAXED);
@@ -91,7 +96,7 @@ static void sleep_until_pushed(void) {
 static void gather(void) {
     if (csk_load(&rcu.pending, CSK_RELAXED) > csk_load(&rcu.limit, CSK_RELAXED) / 2) return;
     int64_t deadline_ns = csk_deadline_after(gather_ns);
-    csk_exchange(&rcu.call, (uint32_t)GATHERS, CSK_SEQ_CST);
+    (void)csk_exchange(&rcu.call, (uint32_t)GATHERS, CSK_SEQ_CST);
     while (csk_load(&rcu.hurried, CSK_SEQ_CST) == 0 && csk_load(&rcu.call, CSK_RELAXED) == GATHERS)
         if (csk_platform_park(&rcu.call, GATHERS, deadline_ns) == ETIMEDOUT) break;
     csk_store(&rcu.call, (uint32_t)AWAKE, CSK_RELAXED);
@@ -109,7 +114,8 @@ static void await_room(int64_t deadline_ns) {
     hurry();
     uint32_t seen = csk_load(&rcu.room, CSK_ACQUIRE);
     /* Whoever lowers `pending` looks at `blocked` after: one of the two sees the other. */
-    if (csk_load(&rcu.pending, CSK_SEQ_CST) >= csk_load(&rcu.limit, CSK_RELAXED)) csk_platform_park(&rcu.room, seen, deadline_ns);
+    if (csk_load(&rcu.pending, CSK_SEQ_CST) >= csk_load(&rcu.limit, CSK_RELAXED))
+        csk_platform_park(&rcu.room, seen, deadline_ns);
     end_hurry();
     csk_fetch_add(&rcu.blocked, UINT32_MAX, CSK_RELAXED);
 }
@@ -145,7 +151,7 @@ uint64_t csk_rcu_pending(void) { return csk_load(&rcu.pending, CSK_RELAXED); }
 
 static void take_incoming(void) {
     csk_queue_lock(&rcu.lock);
-    rcu.taken = csk_exchange(&rcu.incoming, (csk_rcu_node_t *)NULL, CSK_ACQ_REL);
+    csk_store(&rcu.taken, csk_exchange(&rcu.incoming, (csk_rcu_node_t *)NULL, CSK_ACQ_REL), CSK_RELAXED);
     csk_queue_unlock(&rcu.lock);
 }
 
@@ -153,7 +159,7 @@ static void take_incoming(void) {
 static void turn_round(void) {
     while (rcu.taken != NULL) {
         csk_queue_lock(&rcu.lock);
-        for (int i = 0; i < TURNED_AT_ONCE && rcu.taken != NULL; i++) {
+        for (int i = 0; i < turned_at_once && rcu.taken != NULL; i++) {
             csk_rcu_node_t *node = rcu.taken;
             rcu.taken = *next_of(node);
             *next_of(node) = rcu.waiting;
@@ -174,9 +180,8 @@ static void run_ready(void) {
     for (csk_rcu_node_t *node; (node = rcu.ready) != NULL; count_down()) {
         csk_rcu_function_t function = node->function;
         csk_store(&rcu.running, node, CSK_RELAXED);
-        csk_store(&rcu.ready, *next_of(node), CSK_RELAXED);
-        /* A fork cuts a thread between two of its instructions: the child sees nothing of the function while the node is in the list. */
-        __atomic_signal_fence(__ATOMIC_SEQ_CST);
+        /* An exchange, so that a child sees nothing of what the function does while the node is in the list. */
+        (void)csk_exchange(&rcu.ready, *next_of(node), CSK_SEQ_CST);
         csk_rcu_tell_acquire();
         function(node);
         csk_store(&rcu.running, (csk_rcu_node_t *)NULL, CSK_RELAXED);

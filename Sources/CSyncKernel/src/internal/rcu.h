@@ -30,18 +30,24 @@ void csk_rcu_sections_after_fork_in_child(void);
 
 /* ---- Sections in a child (rcu_child.c) ---------------------------------------------------------------------------------- */
 
-/* In the child, before it has another thread: sections are the child's own from here on. `word` is the thread's so far, or NULL. */
-void csk_rcu_child_begin(unsigned long *word);
+/* A thread, for the grace periods of a child to look at. */
+typedef struct csk_rcu_reader {
+    unsigned long *word;  /* NULL: not in the list */
+    struct csk_rcu_reader *newer, *older;
+    unsigned long own;    /* the word of a thread that has no other */
+} csk_rcu_reader_t;
+
 bool csk_rcu_is_child(void);
+/* In the child, before it has another thread: sections are the child's own from here on. `word` is the thread's so far,
+ * or NULL. */
+void csk_rcu_child_begin(csk_rcu_reader_t *reader, unsigned long *word);
 /* Held over a fork. */
 void csk_rcu_child_hold(void);
 void csk_rcu_child_let_go(void);
 
-/* The calling thread's word, or NULL while no grace period sees it. */
-unsigned long *csk_rcu_child_word(void);
-/* Grace periods see the calling thread from here on, or no more. */
-void csk_rcu_child_enter(void);
-void csk_rcu_child_leave(void);
+/* Grace periods see the thread from here on, or no more. */
+void csk_rcu_child_enter(csk_rcu_reader_t *reader);
+void csk_rcu_child_leave(csk_rcu_reader_t *reader);
 /* `by_membarrier`: readers execute no fence. */
 void csk_rcu_child_grace_period(bool by_membarrier);
 
@@ -59,9 +65,10 @@ void csk_rcu_next_step(csk_rcu_steps_t *steps, csk_rcu_function_t function);
 /* After the last step. */
 void csk_rcu_end_steps(csk_rcu_steps_t *steps);
 
-/* liburcu is not instrumented, so ThreadSanitizer does not see that a reclaiming function runs after the sections that ended
- * before it, nor that an entry was complete before it stood in a hash table. In builds with it, leaving a section, retiring and
- * inserting release one variable, which reclaiming functions and lookups acquire: no more than liburcu promises of them. */
+/* liburcu is not instrumented, so ThreadSanitizer does not see that a reclaiming function runs after the sections that
+ * ended before it, nor that an entry was complete before it stood in a hash table. In builds with it, leaving a
+ * section, retiring and inserting release one variable, which reclaiming functions and lookups acquire: no more than
+ * liburcu promises of them. */
 #ifdef CSK_UNDER_TSAN
 void __tsan_acquire(void *);
 void __tsan_release(void *);
@@ -71,7 +78,7 @@ static inline void csk_rcu_tell_acquire(void) { __tsan_acquire(&csk_rcu_order); 
 /* It has no model of fences. */
 static inline void csk_rcu_fence(void) {
     uint32_t nothing = 0;
-    csk_exchange(&nothing, 1u, CSK_SEQ_CST);
+    (void)csk_exchange(&nothing, 1u, CSK_SEQ_CST);
 }
 #else
 static inline void csk_rcu_tell_release(void) {}

@@ -1,0 +1,38 @@
+/* rcu_explored.h: the kernel's rcu_reclaim.c and rcu_child.c under names of their own, beside the model in kernel_rcu.c
+ * that the hash table's clients have: how retired objects are reclaimed, by grace periods as a child of fork has them.
+ * What is liburcu's, and a thread's end, is not explored. */
+#ifndef EXPLORER_RCU_EXPLORED_H
+#define EXPLORER_RCU_EXPLORED_H
+
+#define csk_rcu_levels explored_rcu_levels
+#define csk_rcu_period explored_rcu_period
+#define csk_rcu_is_reading explored_rcu_is_reading
+#define csk_rcu_read_lock_slow explored_rcu_read_lock_slow
+#define csk_rcu_read_unlock_slow explored_rcu_read_unlock_slow
+#define csk_rcu_retire explored_rcu_retire
+#define csk_rcu_retire_always explored_rcu_retire_always
+#define csk_rcu_prepare explored_rcu_prepare
+#define csk_rcu_pending explored_rcu_pending
+#define csk_rcu_set_limit explored_rcu_set_limit
+#define csk_rcu_barrier explored_rcu_barrier
+#define csk_rcu_next_step explored_rcu_next_step
+#define csk_rcu_end_steps explored_rcu_end_steps
+
+#include "internal/rcu.h"
+
+/* A section of the calling thread, which has one level. */
+void explored_read_begin(void);
+void explored_read_end(void);
+/* Grace periods don't see it any more. */
+void explored_reader_ends(void);
+
+/* What a child would have of a fork at this step, while the lock is held: `look` is called with its state, which then
+ * is the parent's again. */
+void explored_fork(void (*look)(void));
+/* In `look`: how often the node is in a list of the child, and whether its function was running; what csk_rcu_pending
+ * would say. */
+int explored_places(const csk_rcu_node_t *node);
+bool explored_is_lost(const csk_rcu_node_t *node);
+int explored_pending(void);
+
+#endif
