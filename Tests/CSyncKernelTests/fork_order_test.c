@@ -52,7 +52,7 @@ static const kind_t kinds[] = {
 
 static const kind_t *of_handlers; /* NULL: the handlers do nothing */
 static bool tries;                /* the child's first call after its handler is the one that never waits */
-static uint32_t stop, running;
+static uint32_t stop, running, *child_is_done;
 
 static void take_for_fork(void) {
     if (of_handlers != NULL) CHECK_STATUS(of_handlers->lock(of_handlers->object), 0);
@@ -345,10 +345,63 @@ static void rcu_comes_to_rest_while_others_use_timers_and_queues(void) {
     CHECK_STATUS(csk_workqueue_drain(&of_readers, CSK_NEVER), 0);
 }
 
+/* ---- A section that forks ---------------------------------------------------------------------------------------------------------------- */
+
+static csk_rwlock_t of_writes = CSK_RWLOCK_INITIALIZER;
+static csk_rwlock_write_t writes[3];
+static pid_t child_of_write;
+static uint32_t written;
+
+static void write_next(csk_rwlock_write_t *write) {
+    CHECK(child_of_write != 0); /* in the parent alone */
+    ADD(&written, 1);
+    (void)write;
+    CHECK_STATUS(csk_rwlock_finish_write(&of_writes), 0);
+}
+
+static void *use_in_another_thread(void *unused) {
+    CHECK_STATUS(csk_rwlock_wrlock(&of_writes), 0);
+    CHECK_STATUS(csk_rwlock_unlock(&of_writes), 0);
+    CHECK_EQ(LOAD(&written), 0);
+    STORE(child_is_done, 1);
+    _exit(0);
+    return unused;
+}
+
+static void fork_in_a_write(csk_rwlock_write_t *write) {
+    (void)write;
+    pid_t child = fork();
+    CHECK(child >= 0);
+    STORE(&child_of_write, child);
+    if (child == 0) {
+        alarm(20);
+        start_thread(use_in_another_thread, NULL);
+    }
+    CHECK_STATUS(csk_rwlock_finish_write(&of_writes), 0);
+}
+
+/* The child ran the writes behind it too, which the parent runs. */
+static void a_write_that_forks_leaves_those_behind_it_to_the_parent(void) {
+#ifdef __SANITIZE_THREAD__
+    printf("not under ThreadSanitizer; ");
+    return;
+#endif
+    child_is_done = shared_page();
+    CHECK_STATUS(csk_rwlock_wrlock(&of_writes), 0);
+    CHECK_STATUS(csk_rwlock_enqueue_write(&of_writes, &writes[0], fork_in_a_write), 0);
+    for (int i = 1; i < 3; i++) CHECK_STATUS(csk_rwlock_enqueue_write(&of_writes, &writes[i], write_next), 0);
+    CHECK_STATUS(csk_rwlock_unlock(&of_writes), 0);
+    wait_until(LOAD(&written) == 2);
+    int status = wait_for_child(LOAD(&child_of_write));
+    CHECK(WIFEXITED(status));
+    CHECK_EQ(WEXITSTATUS(status), 0);
+    CHECK_EQ(LOAD(child_is_done), 1);
+}
+
 /* ---- Functions of timers that fork -------------------------------------------------------------------------------------------------------- */
 
 static csk_timer_t forking, other;
-static uint32_t function_ended, other_fired, *child_is_done;
+static uint32_t function_ended, other_fired;
 
 static void note_fired(csk_timer_t *timer, void *context) {
     (void)timer, (void)context;
@@ -397,4 +450,5 @@ static void a_timers_function_that_forks_keeps_its_thread_to_itself(void) {
 
 TEST_MAIN(TEST(a_child_takes_over_what_another_thread_was_changing), TEST(a_child_has_none_of_its_parents_waiters),
           TEST(a_grant_that_nobody_has_adopted_stays_with_the_parent), TEST(what_a_prepare_handler_locks_a_child_handler_unlocks),
+          TEST(a_write_that_forks_leaves_those_behind_it_to_the_parent),
           TEST(rcu_comes_to_rest_while_others_use_timers_and_queues), TEST(a_timers_function_that_forks_keeps_its_thread_to_itself))

@@ -16,9 +16,9 @@
 enum { STACK_SIZE = 64 << 10, BUFFER_SIZE = 32, TLS_MAX = 512, MAP_SIZE = 1 << 13, ARENA_SIZE = 256 << 10, FREED_MAX = 128 };
 
 enum op { OP_LOAD, OP_STORE, OP_RMW, OP_CAS, OP_FENCE, OP_FLUSH, OP_PARK, OP_PARKED, OP_WAKE, OP_CLOCK, OP_YIELD, OP_MEMBARRIER,
-          OP_LOCK, OP_UNTIL, OP_POINT, OP_TIME, OP_SPURIOUS, OP_START, OP_END };
+          OP_LOCK, OP_UNTIL, OP_POINT, OP_TIME, OP_SPURIOUS, OP_START, OP_END, OP_FORK };
 static const char *const op_names[] = { "load", "store (buffered)", "read-modify-write", "compare-and-swap", "fence", "store arrives", "park",
-    "woken or timed out", "wake", "clock", "yield", "membarrier", "pthread lock", "goes on", "point", "time passes", "wakes without reason", "starts", "ends" };
+    "woken or timed out", "wake", "clock", "yield", "membarrier", "pthread lock", "goes on", "point", "time passes", "wakes without reason", "starts", "ends", "fork" };
 
 typedef struct {
     void *address;
@@ -473,6 +473,20 @@ void core_membarrier(const char *site) {
     note(index_of(current), OP_MEMBARRIER, site, NULL, 0);
 }
 
+/* What the others have on their stacks is not for the child: it counts as returned. */
+void core_fork(const char *site) {
+    point(OP_FORK, NULL, site);
+    drain(current);
+    for (int i = 0; i < fiber_count; i++) {
+        current->chain = mix(current->chain, fibers[i].chain);
+        if (&fibers[i] == current) continue;
+        fibers[i].done = true;
+        fibers[i].buffered = 0;
+    }
+    state_hash += current->chain;
+    note(index_of(current), OP_FORK, site, NULL, 0);
+}
+
 int core_start_thread(void (*body)(void *), void *context) {
     if (current != NULL) drain(current);
     if (fiber_count == MAX_FIBERS) return EAGAIN;
@@ -685,6 +699,7 @@ void core_run(const explore_client_t *client, chooser_t choose, bool weak, uint6
     trace_count = 0;
     state_hash = 0;
     memcpy(__start_explore_tls, tls_initial, TLS_SIZE);
+    kernel_reset_fork();
     kernel_reset_timers();
     kernel_reset_reads();
     kernel_reset_pool();

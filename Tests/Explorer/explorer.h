@@ -9,6 +9,8 @@
  *   - Time stands still but for pauses (2.5 us each) and for a step that moves it to the next deadline anybody sleeps for, or, twice in
  *     a schedule in which nobody sleeps for one, by 1 ms.
  *   - A park may return without a wake, so many times a schedule as the client allows.
+ *   - A thread may fork: from there on the schedule is the child's, where no other thread is and no store of theirs that has not arrived. (What the
+ *     parent goes on to do, the schedules of other clients show.)
  *
  * What is found: a client's EXPECT that fails, deadlock (a lost wake-up), more steps than any schedule may need (livelock), access
  * to freed memory or to a frame that has returned, a thread that ends inside a section.
@@ -66,6 +68,8 @@ void explore_point(void);
 void explore_wait(const uint32_t *word, uint32_t value);
 /* Sets a word that others wait for. */
 void explore_set(uint32_t *word, uint32_t value);
+/* The calling thread goes on in a child of fork, between what the kernel has the system call before that and after it. */
+void explore_fork(void);
 /* The virtual time, without a step. */
 int64_t explore_now(void);
 /* The index of the calling thread. */

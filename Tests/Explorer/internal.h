@@ -10,10 +10,12 @@ int core_park(uint32_t *word, uint32_t expected, int64_t deadline, const char *s
 void core_wake(const void *address, int count, const char *site);
 bool core_has_membarrier(void);
 void core_membarrier(const char *site);
+void core_fork(const char *site);
 int core_start_thread(void (*body)(void *), void *context);
 void core_call_at_thread_end(void (*function)(void *));
 
 /* The kernel as it is when a process begins. */
+void kernel_reset_fork(void);
 void kernel_reset_timers(void);
 void kernel_reset_reads(void);
 void kernel_reset_pool(void);

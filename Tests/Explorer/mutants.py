@@ -16,6 +16,7 @@ RECORD = os.path.join(HERE, "mutants_caught.txt")
 
 GATE, QUEUE, ASYNC, LANE, TIMER = "src/gate.c", "src/gate_queue.c", "src/gate_async.c", "src/gate_lane.c", "src/timer.c"
 POOL, TRAMPOLINE = "src/pool.c", "src/trampoline.c"
+FORK, READS, GATE_WORD = "src/fork.c", "src/reads.c", "src/internal/gate_queue.h"
 WQ, WQ_ORDER, WQ_WAIT, DELAYED, BLOCK = "src/workqueue.c", "src/workqueue_order.c", "src/workqueue_wait.c", "src/delayed.c", "src/block.c"
 TLS, THREAD_EXIT = "src/tls.c", "src/thread_exit.c"
 RECLAIM, CHILD = "src/rcu_reclaim.c", "src/rcu_child.c"
@@ -178,6 +179,26 @@ MUTANTS = [
     ("granted functions run while the timer fires", TIMER, "    csk_trampoline_hold();\n", ""),
     ("two timer threads", TIMER, "    for (uint32_t looks = 0; timers.starting; looks++) {", "    for (uint32_t looks = 0; false; looks++) {"),
     ("timers fire early", TIMER, "        if (first != NULL && deadline_of(first) <= csk_platform_now()) {", "        if (first != NULL && deadline_of(first) <= csk_platform_now() + 4000) {"),
+    # fork.
+    ("a fork raises no epoch", FORK, "    csk_process.mark = (csk_process.epoch - 1) << 2;\n", ""),
+    ("no stage acts in the child", FORK, "        if (taking_part & UINT32_C(1) << stage) stages[stage].in_child();\n", "        continue;\n"),
+    ("the child keeps the marks of the parent's readers", READS, "        for (int i = 0; i < READS_IN_RECORD; i++) record->reads[i].lock = NULL;\n        record->used", "        record->used"),
+    ("the child keeps the parent's timers", TIMER, "    timers.heap.root = NULL;\n", ""),
+    ("the child counts on the parent's timer thread", TIMER, "    timers.thread_runs = is_timer_thread;\n", ""),
+    ("a child has two timer threads", TIMER, "    timers.thread_runs = is_timer_thread;\n", "    timers.thread_runs = false;\n"),
+    ("a child forgets the function that forks", TIMER, "    if (!is_timer_thread) timers.firing = NULL;\n", "    timers.firing = NULL;\n"),
+    ("the child counts on the parent's workers", POOL, "    csk_pool_process.ready = 0;\n", ""),
+    ("the child keeps the parent's items", POOL, "    for (int level = 0; level < CSK_POOL_LEVELS; level++) pool.levels[level] = (level_t){ NULL, NULL };\n    pool.queued = 0;\n", ""),
+    ("the child waits for the parent's queue lock", LOCK_SLOW, "    while (CSK_UNLIKELY(csk_queue_lock_is_old(found)))\n        if (csk_cas(lock, &found, free | QUEUE_LOCK_HELD, CSK_ACQUIRE)) return true;\n", ""),
+    ("the child keeps the gate's waiters", GATE_WORD, "    if (CSK_UNLIKELY(csk_queue_lock(&gate->queue_lock))) csk_gate_begin_in_child(gate);", "    csk_queue_lock(&gate->queue_lock);"),
+    ("the child keeps the gate's flags", QUEUE, "    if (csk_load(&gate->summary, CSK_RELAXED) != 0) csk_gate_publish(gate);\n}", "}"),
+    ("a waiter of the parent waits in the child", GATE_WORD, "    uint32_t state = waiter->state ^ csk_process_mark();\n", "    uint32_t state = waiter->state & 3;\n"),
+    ("the child keeps the lock's waiters", RW_WORD, "    if (CSK_UNLIKELY(csk_queue_lock(&lock->queue_lock))) csk_rwlock_begin_in_child(lock);", "    csk_queue_lock(&lock->queue_lock);"),
+    ("who tries goes by the parent's flags", RW, "    if (csk_rwlock_know_process(lock) && pass(lock, mode, self)) return 0;\n", ""),
+    ("the parent's writer keeps a biased lock", RW_QUEUE, "waits_for_readers && (found & RW_WRITER) ? 0 : found & ~RW_FLAGS", "found & ~RW_FLAGS"),
+    ("a child's writer is taken for the parent's", RW, "    if (csk_load(&lock->bias, CSK_RELAXED) != BIAS_OFF) csk_rwlock_await_process(lock);\n", ""),
+    ("a child's writer does not wait until the lock is made anew", RW, "!= BIAS_OFF) csk_rwlock_await_process(lock);", "!= BIAS_OFF) csk_rwlock_know_process(lock);"),
+    ("the child keeps the parent's work", WQ, "        make_anew(queue);\n", ""),
     # Mutex.
     ("mutex in the two-word form", MUTEX, "csk_store(&gate->summary, GATE_ONE_WORD, CSK_RELEASE);", "csk_store(&gate->summary, GATE_READY, CSK_RELEASE);"),
     ("mutex tried again by its holder", MUTEX, "    if (csk_gate_is_mine(&mutex->gate)) return csk_mutex_lock(mutex);\n", ""),
@@ -458,9 +479,10 @@ CAUGHT = re.compile(r"^(\w+) (?:(random|exhaustive) (\d+) |crashed )")
 
 # The clients that can notice, by the beginning of the file's name; all where none is named.
 CLIENTS = {
-    "rwlock": ["rwlock_*", "pool_*"], "reads": ["rwlock_*"], "pool": ["pool_*"], "workqueue": ["workqueue_*"], "delayed": ["delayed_*"], "pqueue": ["pqueue_*"], "rcu": ["rcu_*"], "tls": ["tls_*"], "block": ["block_*"], "thread": ["tls_*"],
+    "fork": ["fork_*"], "queue_lock": ["fork_*", "gate_*", "mutex_*", "heap_*", "timer_*"], "timer": ["timer_*", "fork_*", "async_*", "gate_*"],
+    "rwlock": ["rwlock_*", "pool_*", "fork_*"], "reads": ["rwlock_*", "fork_*"], "pool": ["pool_*", "fork_*"], "workqueue": ["workqueue_*", "fork_*"], "delayed": ["delayed_*"], "pqueue": ["pqueue_*"], "rcu": ["rcu_*"], "tls": ["tls_*"], "block": ["block_*"], "thread": ["tls_*"],
     "trampoline": ["later_*", "lane_*", "gate_*", "async_*", "adopt_*", "close_*"],
-    "gate": ["later_*", "lane_*", "gate_*", "async_*", "adopt_*", "close_*", "mutex_*"],
+    "gate": ["later_*", "lane_*", "gate_*", "async_*", "adopt_*", "close_*", "mutex_*", "fork_*"],
 }
 
 

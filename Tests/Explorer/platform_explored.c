@@ -1,5 +1,6 @@
 /* platform_explored.c: the platform's functions as steps of a schedule. */
-#include "internal/platform.h"
+#include "explorer.h"
+#include "internal/fork.h"
 
 #include <stdio.h>
 
@@ -23,10 +24,22 @@ int csk_platform_start_thread(void (*body)(void *), void *context, const char *n
     return core_start_thread(body, context);
 }
 
+static void (*before_fork)(void), (*after_fork_in_child)(void);
+
 int csk_platform_call_at_fork(void (*prepare)(void), void (*parent)(void), void (*child)(void)) {
-    (void)prepare, (void)parent, (void)child;
+    (void)parent;
+    before_fork = prepare;
+    after_fork_in_child = child;
     return 0;
 }
+
+void explore_fork(void) {
+    before_fork();
+    core_fork("fork");
+    after_fork_in_child();
+}
+
+void kernel_reset_fork(void) { csk_process = (struct csk_process){ .epoch = 1 }; }
 
 int csk_platform_call_at_thread_end(void (*function)(void *)) {
     core_call_at_thread_end(function);

@@ -246,9 +246,9 @@ static inline int read_lock(csk_rwlock_t *lock, int64_t deadline_ns) {
     return 0;
 }
 
-/* In a child of fork a writer of the parent's that waits for readers is put out before one of the child's comes: the two look alike. */
+/* In a child of fork a writer of the parent's that has yet to wait for readers is put out before one of the child's comes: the two look alike. */
 static inline void put_out_parents_writer(csk_rwlock_t *lock) {
-    if (CSK_UNLIKELY(csk_load(&lock->bias, CSK_RELAXED) == BIAS_REVOKING)) csk_rwlock_know_process(lock);
+    if (csk_load(&lock->bias, CSK_RELAXED) != BIAS_OFF) csk_rwlock_await_process(lock);
 }
 
 static __attribute__((noinline)) int write_lock_biased(csk_rwlock_t *lock, int64_t deadline_ns) {

@@ -27,8 +27,10 @@ void csk_rwlock_count_read(csk_rwlock_t *lock) {
     uint32_t left = csk_load(&lock->reads_until_bias, CSK_RELAXED);
     if (left > 1) csk_store(&lock->reads_until_bias, left - 1, CSK_RELAXED);
     else if (csk_load(&lock->bias, CSK_RELAXED) != BIAS_ON && !(csk_load(&lock->state, CSK_RELAXED) & RW_WAITERS) &&
-             csk_platform_has_membarrier())
+             csk_platform_has_membarrier()) {
+        csk_rwlock_await_process(lock); /* as long as the lock is the parent's, so is the bias */
         csk_store(&lock->bias, BIAS_ON, CSK_RELEASE);
+    }
 }
 
 static void watch_marks(const csk_rwlock_t *lock) {
@@ -40,7 +42,6 @@ static void watch_marks(const csk_rwlock_t *lock) {
 
 int csk_rwlock_revoke(csk_rwlock_t *lock, int64_t deadline_ns) {
     if (CSK_LIKELY(csk_load(&lock->bias, CSK_RELAXED) == BIAS_OFF)) return 0;
-    csk_rwlock_know_process(lock); /* before this writer looks like one of the parent's */
     int64_t begin_ns = csk_platform_now();
     csk_store(&lock->bias, BIAS_REVOKING, CSK_RELAXED);
     csk_platform_membarrier();

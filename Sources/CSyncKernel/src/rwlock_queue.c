@@ -6,9 +6,10 @@ void csk_rwlock_begin_in_child(csk_rwlock_t *lock) {
     lock->first = lock->last = NULL;
     lock->waiting = 0;
     lock->coming = lock->hand_over = 0;
-    uint64_t keep = csk_rwlock_revokes(lock) ? 0 : ~RW_FLAGS;
+    /* Who has entered as the writer has ended the bias. */
+    bool waits_for_readers = csk_load(&lock->bias, CSK_RELAXED) != BIAS_OFF;
     uint64_t found = csk_load(&lock->state, CSK_RELAXED);
-    while (!csk_cas(&lock->state, &found, found & keep, CSK_ACQ_REL)) {}
+    while (!csk_cas(&lock->state, &found, waits_for_readers && (found & RW_WRITER) ? 0 : found & ~RW_FLAGS, CSK_ACQ_REL)) {}
 }
 
 void csk_rwlock_append(csk_rwlock_t *lock, csk_gate_waiter_t *waiter) {

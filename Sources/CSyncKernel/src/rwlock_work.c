@@ -31,10 +31,16 @@ static void run_batch(batch_t *batch) {
     csk_rwlock_write_t *write = batch->first;
     free(batch);
     csk_rwlock_adopt(lock, CSK_RWLOCK_WRITE);
+    uint32_t epoch = csk_process_epoch();
     for (csk_rwlock_write_t *next; write != NULL; write = next) {
         next = write->next;
         mine.keeps = next != NULL;
         write->function(write);
+        if (CSK_UNLIKELY(csk_process_epoch() != epoch)) {
+            if (next != NULL && csk_rwlock_is_writing(lock)) csk_rwlock_unlock(lock);
+            mine.keeps = false;
+            return;
+        }
         /* A function that left the lock for others has lost the place of those behind it. */
         if (next != NULL && !csk_rwlock_is_writing(lock)) csk_rwlock_wrlock(lock);
     }
@@ -43,6 +49,14 @@ static void run_batch(batch_t *batch) {
 int csk_rwlock_finish_write(csk_rwlock_t *lock) {
     if (!mine.keeps || mine.lock != lock) return csk_rwlock_unlock(lock);
     return csk_rwlock_is_writing(lock) ? 0 : EPERM;
+}
+
+/* A function has forked, and returned in the child: what this worker was to run next is the parent's, and the child leaves the locks that were
+ * granted for it. */
+static void give_up_what_comes_next(void) {
+    for (csk_rwlock_work_t *work = mine.first; work != NULL; work = (csk_rwlock_work_t *)work->waiter.next_ready)
+        csk_rwlock_leave(work->waiter.rwlock, RELEASE_WRITE);
+    mine.first = NULL;
 }
 
 /* When the function has returned, work and lock may be gone. */
@@ -58,9 +72,11 @@ static void run_one(csk_rwlock_work_t *work) {
 
 static void run(csk_pool_item_t *item) {
     csk_rwlock_work_t *work = work_of(item);
+    uint32_t epoch = csk_process_epoch();
     mine.lock = work->waiter.rwlock;
     do {
         run_one(work);
+        if (CSK_UNLIKELY(csk_process_epoch() != epoch)) give_up_what_comes_next();
         work = mine.first;
         if (work != NULL) mine.first = (csk_rwlock_work_t *)work->waiter.next_ready;
     } while (work != NULL);

@@ -1,6 +1,7 @@
 /* delayed.h: work that is queued at a time, once or periodically.
  *
- * Zero-filled memory is delayed work that is stopped; in a child of fork all that the parent started is. Not for signal handlers.
+ * Zero-filled memory is delayed work that is stopped. Not for signal handlers. fork: in a child all that the parent started is stopped, whatever
+ * was happening to it, and may be started there; a function that forks may return in the child, and is not called again there.
  *
  *     csk_delayed_start(&cleanup, &queue, csk_deadline_after(1000000000), 0, expire_keys);     (expire_keys(&cleanup.work, 0) a second later) */
 #ifndef CSK_DELAYED_H

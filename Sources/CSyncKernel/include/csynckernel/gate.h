@@ -25,8 +25,15 @@
  * It is ILLEGAL for a thread to end while it holds a gate; the gate stays held then, until it is initialized anew. A
  * thread that waits finds out and reports it: see csk_set_reporter in observe.h.
  *
- * No function here may be called from a signal handler. After fork the child's thread holds what it held; a gate that
- * another thread held, or had waiters on, at the fork must be initialized anew in the child.
+ * No function here may be called from a signal handler.
+ *
+ * fork. The child's thread holds what it held, and may leave it: in a handler of pthread_atfork too, and whoever waited
+ * in the parent. Nobody waits in the child for a gate of the parent, and no function is called there for those that did:
+ * their waiters are idle (csk_gate_cancel gives EBUSY), lanes are empty, and both may be used again. A grant that nobody
+ * had adopted is the parent's; the gate is free in the child. A gate that another thread held stays held, since what it
+ * protects may be half changed: initialize it anew. So does one that was granted to a waiter that needs no adoption, or
+ * disowned: any thread of the child may unlock it. A closed gate stays closed. It is ILLEGAL to fork in a waiter's
+ * function, unless the child only calls exec or _exit.
  *
  *     static csk_gate_t gate = CSK_GATE_INITIALIZER;
  *     if (csk_gate_timedlock(&gate, 10, csk_deadline_after(5000000)) == 0) { ...; csk_gate_unlock(&gate); }

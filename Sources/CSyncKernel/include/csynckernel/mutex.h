@@ -5,8 +5,9 @@
  *
  * A thread that ends while it holds one leaves it held; who waits for it reports that, see csk_set_reporter in observe.h.
  *
- * Not callable from signal handlers. After fork the child's thread holds what it held; a mutex that another thread held at
- * the fork must be initialized anew. */
+ * Not callable from signal handlers. fork: as with pthread's, the child's thread holds what it held, at the same depth, and
+ * may unlock it, also in a handler of pthread_atfork, whoever waits in the parent. A mutex that another thread held stays
+ * held in the child and must be initialized anew; one that others only waited for is as good as new. */
 #ifndef CSK_MUTEX_H
 #define CSK_MUTEX_H
 

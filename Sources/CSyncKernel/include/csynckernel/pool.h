@@ -15,7 +15,10 @@
  *
  * Urgent items come before normal ones, and those before background ones; but one item in 64 is taken from the lowest level that waits.
  *
- * Not for signal handlers. A child of fork has no workers until it posts; what was queued at the fork is not run there.
+ * Not for signal handlers.
+ *
+ * fork. A child may post from the start. It has no workers until it does, and what was queued at the fork is not run there: such items may be
+ * posted again. A function that forks may return in the child, where its thread becomes a worker.
  *
  *     static csk_pool_item_t item;
  *     csk_pool_post(&item, flush_log);        (flush_log(&item) runs on a worker) */

@@ -13,8 +13,11 @@
  * races with an item, a place or the closing, the deadline loses: ETIMEDOUT means that nothing was taken or pushed.
  *
  * It is ILLEGAL to push an item that is in a queue, to move or free an item while it is in one, or to call any function here
- * from a signal handler. After fork, a child may use a queue that no other thread was using at the fork, or one that it
- * initializes anew.
+ * from a signal handler.
+ *
+ * fork. The queue is made of pthread's mutex and condition variables, which know no forks: a child may use a queue that no other thread was
+ * inside, or waited in, at the fork, with all its items; or one that it initializes anew. It is ILLEGAL to call anything but csk_pqueue_init for
+ * another, and its items stay where they are.
  *
  *     typedef struct { csk_pqueue_item_t item; int payload; } job_t;
  *     csk_pqueue_t queue = CSK_PQUEUE_INITIALIZER;

@@ -22,8 +22,12 @@
  * calling thread does not hold it; ENOMEM, for a thread's first reads, of which a record is kept; EAGAIN, 2^32 levels of reading.
  *
  * Zero-filled memory (CSK_RWLOCK_INITIALIZER) is a free FAST lock without bias. No function may be called from a signal handler.
- * After fork the child's thread holds what it held; a lock that another thread held, or waited for, at the fork must be initialized
- * anew by csk_rwlock_init.
+ *
+ * fork. The child's thread reads and writes what it did, and may leave it: in a handler of pthread_atfork too, and whoever waited in the
+ * parent. Nobody waits in the child for a lock of the parent, and no function is called there for those that did: their waiters are idle
+ * (csk_rwlock_cancel gives EBUSY) and may be used again, and enqueued sections run in the parent alone. A lock that another thread wrote or
+ * read stays taken: initialize it anew by csk_rwlock_init. (Where the others read by reader bias alone it is free.) It is ILLEGAL to fork in a
+ * waiter's function, unless the child only calls exec or _exit; a section on a worker may, and may return in the child.
  *
  *     static csk_rwlock_t lock = CSK_RWLOCK_INITIALIZER;
  *     if (csk_rwlock_timedrdlock(&lock, csk_deadline_after(5000000)) == 0) { ...; csk_rwlock_unlock(&lock); }

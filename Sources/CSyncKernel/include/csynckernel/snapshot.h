@@ -14,7 +14,11 @@
  *
  * Updates are ordered by a gate, so none is lost. Publishing waits for no reader: the old value is reclaimed after a grace period, as
  * csk_rcu_retire_always says, whose limit may slow an update down. A snapshot must not be freed before csk_snapshot_update_end
- * has returned to everybody. Not for signal handlers; fork as for rcu.h and gates. */
+ * has returned to everybody. Not for signal handlers.
+ *
+ * fork. A child reads each snapshot of the parent, whatever was happening to it, and goes on with an update that its thread began. What another
+ * thread was updating stays so: there the child can't update, unless csk_gate_init makes `updating` anew; a version may then never be
+ * reclaimed. Reclaiming is as rcu.h says. */
 #ifndef CSK_SNAPSHOT_H
 #define CSK_SNAPSHOT_H
 

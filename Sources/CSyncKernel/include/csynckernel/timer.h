@@ -3,7 +3,13 @@
  * The caller owns the timer's memory and keeps it in place while it is started. Functions run on the timer thread, one after
  * the other, with no lock held: they must be short, and may start and cancel timers. Zero-filled memory is a stopped timer.
  *
- * No function here may be called from a signal handler. In the child of a fork no timer of the parent fires; the child's own do. */
+ * Timers of one deadline fire in the order in which they were started.
+ *
+ * No function here may be called from a signal handler.
+ *
+ * fork. In the child no timer of the parent is started: each may be started there, and fires there. A function that forks goes on in the child on
+ * what is the child's timer thread: until it returns no other function runs there, and a cancel of its timer waits for it. A child that has more
+ * to do than exec or _exit therefore does it elsewhere. */
 #ifndef CSK_TIMER_H
 #define CSK_TIMER_H
 

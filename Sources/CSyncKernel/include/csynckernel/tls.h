@@ -20,8 +20,8 @@
  * The end of the process is not the end of its threads: when main returns or somebody calls exit, no destructor is called, for no
  * thread, as POSIX has it for its keys. A main thread that ends by pthread_exit is a thread like all others.
  *
- * After fork the child's thread has the values that the forking thread had, and all slots. What other threads had is neither
- * reachable nor destroyed in the child.
+ * After fork the child's thread has the values that the forking thread had, and all slots; it may open, get and set at once, whatever other
+ * threads were doing. What other threads had is neither reachable nor destroyed in the child.
  *
  * Slots live as long as the process: a slot that could be closed would leave values in other threads that nobody may destroy.
  * Code that opened a slot with a destructor must therefore not be unloaded. The library itself stays loaded after dlclose.

@@ -14,8 +14,12 @@
  * Work and callers *of their own turn* (the functions that end in _always) are neither refused nor dropped, whatever the queue is doing: they take no
  * room of a queue with a bound, full or not, and after a shutdown they still run in order. Whoever can be told that it will not be uses the others.
  *
- * Nothing here is for signal handlers. In a child of fork the parent's queues are empty: what waited or ran at the fork does so in the
- * parent alone. A function that forks may return in the child, whose queue knows nothing of it.
+ * Nothing here is for signal handlers.
+ *
+ * fork. A child may use each queue of the parent without further ado, whatever other threads were doing with it. It is empty there: what waited
+ * or ran at the fork does so in the parent alone, callers that wait and drains included, and its memory may be used again. It keeps its width, bound
+ * and priority; it is shut down, released or suspended as it was; its handles count as many as in the parent. A function that forks may
+ * return in the child, whose queue knows nothing of it, and so may the function of csk_workqueue_sync.
  *
  *     static csk_workqueue_t log_queue;
  *     static void write_line(csk_work_t *work, int status) { ... free(work); }

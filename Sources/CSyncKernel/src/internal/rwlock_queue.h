@@ -29,7 +29,8 @@
  * `revocation` are rwlock_bias.c's.
  *
  * fork. As for the gate: whoever takes the queue lock in the child forgets the parent's waiters, and takes the flags out of the word; the holders stay.
- * A writer that is in the word but waits for readers of a biased lock has not entered, and is a waiter too. */
+ * A writer that is in the word while there is the bias has not entered, and is a waiter too: it has to be told from those of the child, none of whom
+ * enters, nor brings the bias back, before that is done. */
 #ifndef CSK_INTERNAL_RWLOCK_QUEUE_H
 #define CSK_INTERNAL_RWLOCK_QUEUE_H
 
@@ -86,6 +87,12 @@ static inline bool csk_rwlock_know_process(csk_rwlock_t *lock) {
     csk_rwlock_lock_queue(lock);
     csk_queue_unlock(&lock->queue_lock);
     return true;
+}
+/* For those who change what the first of the child goes by as it makes the lock anew: after that. */
+static inline void csk_rwlock_await_process(csk_rwlock_t *lock) {
+    if (CSK_LIKELY(csk_load(&lock->queue_lock, CSK_ACQUIRE) == csk_process_mark())) return;
+    csk_rwlock_lock_queue(lock);
+    csk_queue_unlock(&lock->queue_lock);
 }
 
 /* Under the queue lock. settle: gives back, publishes, and lets in whoever is first and can enter; each change ends with it. */

@@ -1,0 +1,258 @@
+/* clients_fork.c: a thread forks at any step of the others, and goes on alone, with whatever they were in the middle of. */
+#include "csynckernel/delayed.h"
+#include "csynckernel/mutex.h"
+#include "csynckernel/rwlock.h"
+
+#include "explorer.h"
+#include "internal/platform.h"
+
+static struct {
+    csk_gate_t gate;
+    csk_mutex_t mutex;
+    csk_rwlock_t lock;
+    csk_workqueue_t queue;
+    csk_work_t works[3];
+    csk_delayed_t delayed;
+    csk_gate_waiter_t waiter;
+    csk_timer_t timer, other;
+    uint32_t is_child, fired, called, ran, ended;
+} *shared;
+
+static void make(void) { shared = explore_allocate(sizeof *shared); }
+static void fork_here(void) {
+    explore_fork();
+    shared->is_child = 1;
+}
+
+/* ---- Locks ------------------------------------------------------------------------------------------------------------------------ */
+
+static void make_gate(uint32_t policy) {
+    make();
+    EXPECT_EQUAL(csk_gate_init(&shared->gate, &(csk_gate_attr_t){ .policy = policy }), 0);
+}
+static void make_fast(void) { make_gate(CSK_GATE_FAST); }
+static void make_compact(void) { make_gate(CSK_GATE_COMPACT); }
+static void make_strict(void) { make_gate(CSK_GATE_STRICT); }
+
+static void wants_gate(void) {
+    EXPECT_EQUAL(csk_gate_lock(&shared->gate, 0), 0);
+    EXPECT_EQUAL(csk_gate_unlock(&shared->gate), 0);
+}
+static void wants_gate_until(void) {
+    int status = csk_gate_timedlock(&shared->gate, 1, explore_now() + 3000);
+    if (status == 0) EXPECT_EQUAL(csk_gate_unlock(&shared->gate), 0);
+}
+static void uses_gate_alone(void) {
+    EXPECT_EQUAL(csk_gate_lock(&shared->gate, 0), 0);
+    EXPECT_EQUAL(csk_gate_unlock(&shared->gate), 0);
+    EXPECT_EQUAL(csk_gate_trylock(&shared->gate, -5), 0);
+    EXPECT_EQUAL(csk_gate_unlock(&shared->gate), 0);
+    EXPECT_EQUAL(csk_gate_destroy(&shared->gate), 0);
+}
+static void forks_with_gate(void) {
+    EXPECT_EQUAL(csk_gate_lock(&shared->gate, 0), 0);
+    fork_here();
+    EXPECT_EQUAL(csk_gate_unlock(&shared->gate), 0);
+    uses_gate_alone();
+}
+CLIENT(fork_with_gate_fast, .setup = make_fast, .threads = { forks_with_gate, wants_gate, wants_gate_until }, .preemptions = 1)
+CLIENT(fork_with_gate_compact, .setup = make_compact, .threads = { forks_with_gate, wants_gate, wants_gate_until }, .preemptions = 1)
+CLIENT(fork_with_gate_strict, .setup = make_strict, .threads = { forks_with_gate, wants_gate, wants_gate_until }, .preemptions = 1)
+
+/* Who holds it holds it for ever; else it is the child's. */
+static void forks_beside_gate(void) {
+    fork_here();
+    int status = csk_gate_trylock(&shared->gate, 0);
+    EXPECT_EQUAL(csk_gate_waiting(&shared->gate), 0);
+    if (status == 0) EXPECT_EQUAL(csk_gate_unlock(&shared->gate), 0);
+    else EXPECT_EQUAL(csk_gate_init(&shared->gate, NULL), 0);
+    uses_gate_alone();
+}
+CLIENT(fork_beside_gate_fast, .setup = make_fast, .threads = { forks_beside_gate, wants_gate, wants_gate_until }, .preemptions = 1)
+CLIENT(fork_beside_gate_strict, .setup = make_strict, .threads = { forks_beside_gate, wants_gate, wants_gate_until }, .preemptions = 1)
+
+static void wants_mutex(void) {
+    EXPECT_EQUAL(csk_mutex_lock(&shared->mutex), 0);
+    EXPECT_EQUAL(csk_mutex_unlock(&shared->mutex), 0);
+}
+static void forks_with_mutex(void) {
+    EXPECT_EQUAL(csk_mutex_lock(&shared->mutex), 0);
+    fork_here();
+    EXPECT_EQUAL(csk_mutex_unlock(&shared->mutex), 0);
+    EXPECT_EQUAL(csk_mutex_trylock(&shared->mutex), 0);
+    EXPECT_EQUAL(csk_mutex_unlock(&shared->mutex), 0);
+    wants_mutex();
+    EXPECT_EQUAL(csk_mutex_destroy(&shared->mutex), 0);
+}
+CLIENT(fork_with_mutex, .setup = make, .threads = { forks_with_mutex, wants_mutex, wants_mutex }, .preemptions = 1)
+
+static void make_lock(csk_rwlock_attr_t attr) {
+    make();
+    EXPECT_EQUAL(csk_rwlock_init(&shared->lock, &attr), 0);
+    shared->lock.bias = attr.reader_bias; /* on */
+}
+static void make_lock_fast(void) { make_lock((csk_rwlock_attr_t){ 0 }); }
+static void make_lock_strict(void) { make_lock((csk_rwlock_attr_t){ .policy = CSK_RWLOCK_STRICT }); }
+static void make_lock_biased(void) { make_lock((csk_rwlock_attr_t){ .reader_bias = 1 }); }
+
+static void wants_to_write(void) {
+    EXPECT_EQUAL(csk_rwlock_wrlock(&shared->lock), 0);
+    EXPECT_EQUAL(csk_rwlock_unlock(&shared->lock), 0);
+}
+static void wants_to_read(void) {
+    EXPECT_EQUAL(csk_rwlock_rdlock(&shared->lock), 0);
+    EXPECT_EQUAL(csk_rwlock_unlock(&shared->lock), 0);
+}
+static void uses_lock_alone(void) {
+    EXPECT_EQUAL(csk_rwlock_trywrlock(&shared->lock), 0);
+    EXPECT_EQUAL(csk_rwlock_unlock(&shared->lock), 0);
+    wants_to_read();
+    wants_to_write();
+    EXPECT_EQUAL(csk_rwlock_waiting(&shared->lock), 0);
+    EXPECT_EQUAL(csk_rwlock_destroy(&shared->lock), 0);
+}
+static void forks_writing(void) {
+    EXPECT_EQUAL(csk_rwlock_wrlock(&shared->lock), 0);
+    fork_here();
+    EXPECT_EQUAL(csk_rwlock_unlock(&shared->lock), 0);
+    uses_lock_alone();
+}
+static void forks_reading(void) {
+    EXPECT_EQUAL(csk_rwlock_rdlock(&shared->lock), 0);
+    fork_here();
+    EXPECT_EQUAL(csk_rwlock_unlock(&shared->lock), 0);
+    uses_lock_alone();
+}
+CLIENT(fork_writing_fast, .setup = make_lock_fast, .threads = { forks_writing, wants_to_read, wants_to_write }, .preemptions = 1)
+CLIENT(fork_writing_strict, .setup = make_lock_strict, .threads = { forks_writing, wants_to_read, wants_to_write }, .preemptions = 1)
+CLIENT(fork_reading_fast, .setup = make_lock_fast, .threads = { forks_reading, wants_to_write, wants_to_write }, .preemptions = 1)
+CLIENT(fork_reading_biased, .setup = make_lock_biased, .threads = { forks_reading, wants_to_write }, .preemptions = 1)
+
+/* The marks of the others are not in the child. */
+static void forks_and_writes(void) {
+    fork_here();
+    uses_lock_alone();
+}
+CLIENT(fork_beside_biased_readers, .setup = make_lock_biased, .threads = { forks_and_writes, wants_to_read, wants_to_read }, .preemptions = 1)
+
+/* Of two writers of the child, one that has just entered is not taken for the parent's by the other. */
+static void writes_in_child(void) {
+    EXPECT_EQUAL(csk_rwlock_wrlock(&shared->lock), 0);
+    EXPECT_EQUAL(shared->called++, 0);
+    explore_point();
+    shared->called--;
+    EXPECT_EQUAL(csk_rwlock_unlock(&shared->lock), 0);
+}
+static void writes_beside(void *unused) {
+    (void)unused;
+    writes_in_child();
+    explore_set(&shared->ended, 1);
+}
+static void forks_reading_and_two_write(void) {
+    EXPECT_EQUAL(csk_rwlock_rdlock(&shared->lock), 0);
+    fork_here();
+    EXPECT_EQUAL(csk_rwlock_unlock(&shared->lock), 0);
+    EXPECT_EQUAL(csk_platform_start_thread(writes_beside, NULL, "writer"), 0);
+    writes_in_child();
+    explore_wait(&shared->ended, 1);
+}
+CLIENT(fork_reading_biased_two_write, .setup = make_lock_biased, .threads = { forks_reading_and_two_write, wants_to_write }, .preemptions = 1)
+
+/* ---- Timers ------------------------------------------------------------------------------------------------------------------------ */
+
+static void fires(csk_timer_t *timer, void *context) {
+    (void)timer;
+    EXPECT_EQUAL(shared->is_child, context != NULL);
+    explore_set(&shared->fired, shared->fired + 1);
+}
+static void starts_and_cancels(void) {
+    EXPECT_EQUAL(csk_timer_start(&shared->timer, explore_now() + 5000, fires, NULL), 0);
+    csk_timer_cancel(&shared->timer);
+}
+static void forks_and_starts(void) {
+    fork_here();
+    uint32_t before = shared->fired;
+    EXPECT_EQUAL(csk_timer_cancel(&shared->timer), ENOENT);
+    EXPECT_EQUAL(csk_timer_start(&shared->other, explore_now() + 1000, fires, shared), 0);
+    explore_wait(&shared->fired, before + 1);
+}
+CLIENT(fork_beside_timers, .setup = make, .threads = { forks_and_starts, starts_and_cancels }, .preemptions = 2)
+
+static void fires_after(csk_timer_t *timer, void *context) {
+    (void)timer, (void)context;
+    EXPECT_EQUAL(shared->ended, 1);
+    shared->fired++;
+}
+static void cancels_what_forked(void *unused) {
+    (void)unused;
+    EXPECT_EQUAL(csk_timer_cancel(&shared->timer), ENOENT);
+    EXPECT_EQUAL(shared->ended, 1);
+}
+static void forks_in_function(csk_timer_t *timer, void *context) {
+    (void)timer, (void)context;
+    fork_here();
+    EXPECT_EQUAL(csk_platform_start_thread(cancels_what_forked, NULL, "canceller"), 0);
+    EXPECT_EQUAL(csk_timer_start(&shared->other, explore_now(), fires_after, NULL), 0);
+    explore_point();
+    explore_point();
+    shared->ended = 1;
+}
+static void starts_one_that_forks(void) { EXPECT_EQUAL(csk_timer_start(&shared->timer, explore_now(), forks_in_function, NULL), 0); }
+static void the_other_fired_after(void) { EXPECT_EQUAL(shared->fired, 1); }
+CLIENT(fork_in_a_timer, .setup = make, .threads = { starts_one_that_forks }, .check = the_other_fired_after, .preemptions = 2)
+
+/* ---- Callbacks, work ------------------------------------------------------------------------------------------------------------------ */
+
+static void is_called(csk_gate_waiter_t *waiter, void *context, int status) {
+    EXPECT_EQUAL(shared->is_child, context != NULL);
+    if (status == 0) EXPECT_EQUAL(csk_gate_unlock(waiter->gate), 0);
+    shared->called++;
+}
+static void queues_callback(void) { csk_gate_lock_async(&shared->gate, &shared->waiter, 0, explore_now() + 4000, is_called, NULL); }
+static void forks_and_cancels(void) {
+    EXPECT_EQUAL(csk_gate_lock(&shared->gate, 0), 0);
+    fork_here();
+    EXPECT_EQUAL(csk_gate_cancel(&shared->gate, &shared->waiter), EBUSY);
+    uint32_t before = shared->called;
+    EXPECT_EQUAL(csk_gate_lock_async(&shared->gate, &shared->waiter, 0, CSK_NEVER, is_called, shared), 0);
+    EXPECT_EQUAL(csk_gate_unlock(&shared->gate), 0);
+    EXPECT_EQUAL(shared->called, before + 1);
+    uses_gate_alone();
+}
+CLIENT(fork_with_a_callback, .setup = make_compact, .threads = { forks_and_cancels, queues_callback }, .preemptions = 1)
+
+static void runs_in_parent(csk_work_t *work, int status) {
+    (void)work, (void)status;
+    EXPECT_EQUAL(shared->is_child, 0);
+}
+static void runs_in_child(csk_work_t *work, int status) {
+    (void)work;
+    EXPECT_EQUAL(status, 0);
+    EXPECT_EQUAL(shared->is_child, 1);
+    explore_set(&shared->ran, shared->ran + 1);
+}
+static void queues_work(void) { EXPECT_EQUAL(csk_workqueue_enqueue(&shared->queue, &shared->works[0], runs_in_parent), 0); }
+static void queues_ranked(void) {
+    EXPECT_EQUAL(csk_workqueue_enqueue_ranked(&shared->queue, &shared->works[1], csk_rank(1, CSK_PLACE_BACK), runs_in_parent), 0);
+    csk_workqueue_cancel(&shared->queue, &shared->works[1]);
+}
+static void forks_and_queues(void) {
+    fork_here();
+    EXPECT_EQUAL(csk_workqueue_cancel(&shared->queue, &shared->works[0]), ENOENT);
+    EXPECT_EQUAL(csk_workqueue_waiting(&shared->queue), 0);
+    EXPECT_EQUAL(csk_workqueue_enqueue(&shared->queue, &shared->works[0], runs_in_child), 0);
+    EXPECT_EQUAL(csk_workqueue_enqueue_ranked(&shared->queue, &shared->works[1], csk_rank(1, CSK_PLACE_BACK), runs_in_child), 0);
+    explore_wait(&shared->ran, 2);
+    EXPECT_EQUAL(csk_workqueue_drain(&shared->queue, CSK_NEVER), 0);
+    EXPECT_EQUAL(csk_workqueue_destroy(&shared->queue), 0);
+}
+CLIENT(fork_beside_work, .setup = make, .threads = { forks_and_queues, queues_work, queues_ranked })
+
+static void starts_delayed(void) { csk_delayed_start(&shared->delayed, &shared->queue, explore_now() + 1000, 0, runs_in_parent); }
+static void forks_and_delays(void) {
+    fork_here();
+    EXPECT_EQUAL(csk_delayed_cancel(&shared->delayed), ENOENT);
+    EXPECT_EQUAL(csk_delayed_start(&shared->delayed, &shared->queue, explore_now() + 1000, 0, runs_in_child), 0);
+    explore_wait(&shared->ran, 1);
+}
+CLIENT(fork_beside_delayed_work, .setup = make, .threads = { forks_and_delays, starts_delayed }, .preemptions = 1)
