@@ -1,4 +1,5 @@
 /* clients_pool.c: the pool, and writes that run on it. */
+#include "csynckernel/gate.h"
 #include "csynckernel/rwlock.h"
 #include "explorer.h"
 
@@ -7,6 +8,7 @@ static struct {
     csk_rwlock_t lock;
     csk_rwlock_write_t writes[3];
     csk_rwlock_work_t alone;
+    csk_gate_t gates[2];
     uint32_t done, flags[3], inside, entered;
     int order[3];
 } *shared;
@@ -98,6 +100,36 @@ static void posts_blocking_and_waits(void) {
 static void two_are_left(void) { EXPECT(csk_pool_workers() >= 2); }
 CLIENT(pool_shrinks, .setup = make_with_idle_workers, .threads = { posts_blocking_and_waits }, .check = two_are_left)
 CLIENT(pool_turn_of_background, .setup = make_before_a_64th_turn, .threads = { posts_urgent_and_background }, .check = background_was_first)
+
+/* Workers that wait inside the library, once and again, make place for others by saying so: the third of three, which the others wait for, runs. */
+void kernel_limit_pool(uint32_t most);
+extern uint32_t csk_announced_count;
+static void make_with_two_that_run(void) {
+    make();
+    kernel_limit_pool(2);
+    for (int i = 0; i < 2; i++) EXPECT_EQUAL(csk_gate_init(&shared->gates[i], NULL), 0);
+}
+static void waits_at_both_gates(csk_pool_item_t *item) {
+    (void)item;
+    for (int i = 0; i < 2; i++) {
+        EXPECT_EQUAL(csk_gate_lock(&shared->gates[i], 0), 0);
+        EXPECT_EQUAL(csk_gate_unlock(&shared->gates[i]), 0);
+        __atomic_fetch_add(&shared->done, 1, __ATOMIC_SEQ_CST);
+    }
+}
+static void holds_gates(void) {
+    for (int i = 0; i < 2; i++) EXPECT_EQUAL(csk_gate_lock(&shared->gates[i], 0), 0);
+    post(0, waits_at_both_gates);
+    post(1, waits_at_both_gates);
+    EXPECT_EQUAL(csk_gate_unlock(&shared->gates[0]), 0);
+    explore_wait(&shared->done, 2);
+    explore_wait(&csk_announced_count, 2);
+    post(2, is_third);
+    explore_wait(&shared->flags[0], 1);
+    EXPECT_EQUAL(csk_gate_unlock(&shared->gates[1]), 0);
+    explore_wait(&shared->done, 4);
+}
+CLIENT(pool_announced, .setup = make_with_two_that_run, .threads = { holds_gates }, .check = nothing_is_left)
 
 static void enters(int index) {
     EXPECT(csk_rwlock_is_writing(&shared->lock));

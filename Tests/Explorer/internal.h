@@ -20,6 +20,7 @@ void kernel_reset_timers(void);
 void kernel_reset_reads(void);
 void kernel_reset_pool(void);
 void kernel_prepare_pool(uint64_t taken, int64_t idle_ns);
+void kernel_limit_pool(uint32_t most);
 extern uint32_t kernel_workers_ended;
 void kernel_reset_rcu(void);
 void kernel_reset_rcu_child(void);

@@ -47,6 +47,9 @@ void kernel_reset_pool(void) {
     memset(timeouts_in_a_row, 0, sizeof timeouts_in_a_row);
 }
 
+/* For clients: no more than so many workers run at once, but for those that have said that they wait. The system says of all that they run. */
+void kernel_limit_pool(uint32_t most) { pool.most = most; }
+
 /* For clients: as if so many items had been taken, and with workers that end when nobody has needed them for `idle_ns`. */
 void kernel_prepare_pool(uint64_t taken, int64_t idle_ns) {
     pool.taken = taken;

@@ -264,6 +264,11 @@ MUTANTS = [
     ("a write joins one that can be given up", "src/rwlock_work.c", "lock->last->function == batch_granted;", "lock->last->function != NULL;"),
     ("who joins is not linked", "src/rwlock_work.c", "        batch->last->next = write;\n", ""),
     ("a work runs without being the holder", "src/rwlock_work.c", "    int status = csk_rwlock_adopt(work->waiter.rwlock, work->waiter.mode);", "    int status = 0;"),
+    ("a gate's waiter does not say that it waits", "src/watch.c", "    csk_announce_wait();\n    if (deadline_ns == CSK_NEVER)", "    if (deadline_ns == CSK_NEVER)"),
+    ("a post leaves it to the supervisor that all workers wait", POOL, "|| unannounced() == 0)", "|| false)"),
+    ("the supervisor never looks again", POOL, "    pool.watching = again && (started || !stalled);\n", "    pool.watching = false;\n"),
+    ("the supervisor is not woken", POOL, "    csk_fetch_add(&pool.signal, 1u, CSK_RELEASE);\n    csk_platform_wake(&pool.signal, 1);\n", ""),
+    ("the supervisor sleeps on when it was called", POOL, "        if (csk_platform_now() < look_ns) csk_platform_park(&pool.signal, seen, look_ns);\n", "        if (csk_platform_now() < look_ns) csk_platform_park(&pool.signal, csk_load(&pool.signal, CSK_RELAXED), look_ns);\n"),
     ("progress between the two looks ends the watch", POOL, "    stalled = stalled && pool.taken == pool.taken_before;\n    if (stalled) {\n", "    if (stalled && pool.taken == pool.taken_before) {\n"),
     # Work queues: who looks.
     ("who queues asks for no worker", WQ, "    csk_work_push(queue, work);\n    csk_workqueue_activate(queue);\n", "    csk_work_push(queue, work);\n"),
