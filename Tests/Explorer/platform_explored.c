@@ -34,6 +34,7 @@ int csk_platform_call_at_thread_end(void (*function)(void *)) {
 }
 
 uint32_t csk_platform_processors(void) { return 2; }
+void csk_platform_write_error(const char *text, size_t length) { fwrite(text, 1, length, stderr); }
 
 int32_t csk_platform_thread_id(void) { return 1; }
 bool csk_platform_thread_sleeps(int32_t thread_id) { (void)thread_id; return false; }

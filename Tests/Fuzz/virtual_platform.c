@@ -58,6 +58,7 @@ int64_t csk_platform_now(void) {
 void csk_platform_yield(void) {
     if (++yields > 100000) fuzz_fail("a thread yields for ever");
 }
+void csk_platform_write_error(const char *text, size_t length) { fwrite(text, 1, length, stderr); }
 int32_t csk_platform_thread_id(void) { return (int32_t)actor + 1; }
 
 static void run_timer_thread(void) {

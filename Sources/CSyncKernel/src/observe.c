@@ -1,7 +1,6 @@
 #include "csynckernel/observe.h"
 
 #include <stdio.h>
-#include <unistd.h>
 
 #include "internal/observe.h"
 
@@ -25,8 +24,12 @@ void csk_observe_emit(uint32_t kind, const void *object, csk_rank_t rank, int64_
     const csk_observer_t *observer = csk_load(&csk_current_observer, CSK_ACQUIRE);
     if (observer == NULL) return;
     csk_event_t event = make_event(kind, object, rank, since_ns, status);
+    int before = csk_platform_keep_thread();
     observer->event(observer, &event);
+    csk_platform_let_thread_go(before);
 }
+
+void csk_write_error(const char *text, size_t length) { csk_platform_write_error(text, length); }
 
 /* One write, so that lines of several threads do not mix. */
 static void write_line(const csk_event_t *event) {
@@ -37,8 +40,7 @@ static void write_line(const csk_event_t *event) {
         ? snprintf(line, sizeof line, "csynckernel: object %p: thread %d reads; a writer has waited for %.1f s\n", event->object, (int)event->thread_id, waited_s)
         : snprintf(line, sizeof line, "csynckernel: object %p: %s; a thread has waited for %.1f s\n", event->object,
                    csk_status_text(event->status), waited_s);
-    ssize_t written = write(STDERR_FILENO, line, (size_t)length);
-    (void)written;
+    csk_platform_write_error(line, (size_t)length);
     errno = saved;
 }
 
@@ -47,6 +49,9 @@ void csk_observe_report(uint32_t kind, const void *object, csk_rank_t rank, int6
     event.thread_id = thread_id;
     const csk_observer_t *observer = csk_load(&csk_current_observer, CSK_ACQUIRE);
     csk_reporter_t reporter = csk_load(&current_reporter, CSK_ACQUIRE);
+    /* The thread stands in a queue. */
+    int before = csk_platform_keep_thread();
     if (observer != NULL) observer->event(observer, &event);
     (reporter != NULL ? reporter : write_line)(&event);
+    csk_platform_let_thread_go(before);
 }

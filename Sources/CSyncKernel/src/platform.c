@@ -155,6 +155,26 @@ int csk_platform_atfork(void (*prepare)(void), void (*parent)(void), void (*chil
     return pthread_atfork(prepare, parent, child);
 }
 
+/* The signal comes to the thread that writes. It is taken back, unless one was pending before: the two can't be told apart. Through
+ * syscall, which is no cancellation point. */
+void csk_platform_write_error(const char *text, size_t length) {
+    int saved = errno;
+    sigset_t pipe, before, pending;
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &pipe, &before);
+    sigpending(&pending);
+    long written;
+    do written = syscall(SYS_write, STDERR_FILENO, text, length);
+    while (written == -1 && errno == EINTR);
+    if (written == -1 && errno == EPIPE && !sigismember(&pending, SIGPIPE)) {
+        static const struct timespec at_once;
+        while (syscall(SYS_rt_sigtimedwait, &pipe, NULL, &at_once, _NSIG / 8) == -1 && errno == EINTR) {}
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = saved;
+}
+
 /* ---- Which threads there are ----------------------------------------------------------------------------------------------
  *
  * The C library gives each thread a robust list, at one distance from the thread pointer for all threads, before it runs anything of

@@ -176,11 +176,14 @@ void csk_workqueue_unlock_and_look(csk_workqueue_t *queue) {
 }
 
 void csk_waits_call(csk_workqueue_wait_t *done) {
+    if (CSK_LIKELY(done == NULL)) return;
+    int before = csk_platform_keep_thread(); /* for those that have not been told */
     while (done != NULL) {
         csk_workqueue_wait_t *wait = done;
         done = wait->next;
         wait->function(wait);
     }
+    csk_platform_let_thread_go(before);
 }
 
 /* ---- Works that will not run ------------------------------------------------------------------------------------------------ */
@@ -201,6 +204,7 @@ static void begin_refusal(csk_workqueue_t *queue, const csk_work_t *first, csk_s
 static void refuse(csk_work_t *first, csk_section_t *section) {
     csk_workqueue_t *queue = section->queue;
     csk_workqueue_wait_t *done = NULL;
+    int before = csk_platform_keep_thread(); /* for those that have not been told */
     csk_section_enter(section);
     while (first != NULL) {
         csk_work_t *work = first;
@@ -209,6 +213,7 @@ static void refuse(csk_work_t *first, csk_section_t *section) {
         else work->function(work, ECANCELED);
     }
     csk_section_leave(section);
+    csk_platform_let_thread_go(before);
     if (CSK_UNLIKELY(csk_section_is_over(section))) return;
     csk_workqueue_lock(queue);
     queue->refusing--;

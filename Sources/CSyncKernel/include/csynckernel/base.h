@@ -1,7 +1,13 @@
 /* base.h: status codes, deadlines, ranks, visibility, version.
  *
  * Every function of the kernel that can fail returns 0 or one of the errno values below; none sets errno or any other
- * global. A deadline is an absolute CLOCK_MONOTONIC time in nanoseconds, so a step of the wall clock changes nothing. */
+ * global. A deadline is an absolute CLOCK_MONOTONIC time in nanoseconds, so a step of the wall clock changes nothing.
+ *
+ * pthread_cancel: no function of the library is a cancellation point. A thread that is cancelled while it waits in one waits on, returns
+ * as if it had not been, and ends at its next cancellation point. Observers, reporters, and the functions that run while their thread
+ * stands in a queue are called with cancellation disabled. Other functions that the library calls have cancellation as their thread has
+ * it; where one ends its thread, what it was part of stays unfinished, unless the header of its module says otherwise. It is ILLEGAL to call the
+ * library with the asynchronous cancel type (PTHREAD_CANCEL_ASYNCHRONOUS). */
 #ifndef CSK_BASE_H
 #define CSK_BASE_H
 

@@ -25,7 +25,7 @@ typedef struct csk_event {
 } csk_event_t;
 
 typedef struct csk_observer {
-    /* Called on the thread where it happened, with no lock held; must not use the object that it reports. */
+    /* Called on the thread where it happened, with no lock held and not to be cancelled; must not use the object that it reports. */
     void (*event)(const struct csk_observer *observer, const csk_event_t *event);
     void *context;
 } csk_observer_t;
@@ -46,6 +46,10 @@ typedef void (*csk_reporter_t)(const csk_event_t *event);
 /* Replaces what is called for such a report: on the thread that waits, with no lock held, and it must not use the object. NULL brings
  * back one line on the standard error stream. Returns the one before. Never blocks. */
 CSK_API csk_reporter_t csk_set_reporter(csk_reporter_t reporter);
+
+/* How that line is written, for reporters: one write to the standard error stream, which is no cancellation point, raises no SIGPIPE and leaves
+ * errno alone. What can't be written is lost. */
+CSK_API void csk_write_error(const char *text, size_t length);
 
 CSK_END_DECLS
 

@@ -6,6 +6,8 @@
 #ifndef CSK_INTERNAL_PLATFORM_H
 #define CSK_INTERNAL_PLATFORM_H
 
+#include <pthread.h>
+
 #include "csynckernel/base.h"
 
 #define CSK_RELAXED __ATOMIC_RELAXED
@@ -31,6 +33,14 @@ static inline void csk_platform_pause(void) {
     __asm__ __volatile__("isb" ::: "memory");
 #endif
 }
+
+/* Around functions of users that are called where a cancelled thread would leave something half done. */
+static inline int csk_platform_keep_thread(void) {
+    int before = PTHREAD_CANCEL_ENABLE;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+    return before;
+}
+static inline void csk_platform_let_thread_go(int before) { pthread_setcancelstate(before, NULL); }
 
 int64_t csk_platform_now(void);
 void csk_platform_yield(void);
@@ -69,6 +79,9 @@ int csk_platform_call_at_thread_end(void (*function)(void *));
 /* True: no thread of this process has had this thread pointer for as long as the call took. False: one has, or the system does not
  * say. Allocates nothing; O(threads) system calls. */
 bool csk_platform_thread_has_ended(uint64_t thread_pointer);
+
+/* One write to the standard error stream: no cancellation point, and no SIGPIPE where nobody reads it any more. */
+void csk_platform_write_error(const char *text, size_t length);
 
 /* Registers fork handlers (each may be NULL). 0 or ENOMEM. */
 int csk_platform_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void));
