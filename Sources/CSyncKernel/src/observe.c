@@ -38,6 +38,8 @@ static void write_line(const csk_event_t *event) {
     double waited_s = (double)event->waited_ns / 1e9;
     int length = event->kind == CSK_EVENT_LONG_READ
         ? snprintf(line, sizeof line, "csynckernel: object %p: thread %d reads; a writer has waited for %.1f s\n", event->object, (int)event->thread_id, waited_s)
+        : event->kind == CSK_EVENT_THREAD_ENDED_BY_WORK
+        ? snprintf(line, sizeof line, "csynckernel: object %p: a work has ended thread %d, a worker, which is replaced\n", event->object, (int)event->thread_id)
         : snprintf(line, sizeof line, "csynckernel: object %p: %s; a thread has waited for %.1f s\n", event->object,
                    csk_status_text(event->status), waited_s);
     csk_platform_write_error(line, (size_t)length);

@@ -9,6 +9,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -73,9 +74,23 @@ bool csk_platform_has_membarrier(void) {
     return state == 1;
 }
 
+static _Noreturn void end_without_membarrier(int error) {
+    char line[120];
+    int length = snprintf(line, sizeof line, "csynckernel: membarrier failed (errno %d), without which a thread could wait for ever; the process ends\n", error);
+    csk_platform_write_error(line, (size_t)length);
+    abort();
+}
+
+/* The system may lack memory for a moment. Whoever calls this counts on it: a wake-up could be lost without. */
 void csk_platform_membarrier(void) {
+    enum { ATTEMPTS = 1000 };
+    static const int64_t pause_ns = 100000;
     int saved = errno;
-    syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+    for (int attempt = 0; CSK_UNLIKELY(syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) != 0); attempt++) {
+        if (attempt == ATTEMPTS) end_without_membarrier(errno);
+        uint32_t nobody_wakes = 0;
+        csk_platform_park(&nobody_wakes, 0, csk_platform_now() + pause_ns);
+    }
     errno = saved;
 }
 

@@ -20,6 +20,10 @@ enum KernelReports {
             SyncDiagnostics.report(
                 .longRead, subject: subject,
                 message: "thread \(event.thread_id) reads it, for which this thread has waited for \(seconds) s to write")
+        } else if event.kind == UInt32(CSK_EVENT_THREAD_ENDED_BY_WORK) {
+            SyncDiagnostics.report(
+                .workEndedThread, subject: "worker \(event.thread_id)",
+                message: "work has ended this thread (pthread_exit); its section was ended, and another worker takes the thread's place")
         }
     }
 }

@@ -60,6 +60,8 @@ extension SyncDiagnostics.Report {
         /// threads that wait, once it has waited for a second, and reported once for the lock; a wait with a shorter
         /// timeout does not look.
         public static let holderEnded = Kind(rawValue: "holder ended")
+        /// Work ended the thread on which it ran, by `pthread_exit`; its section was ended, and the thread is replaced.
+        public static let workEndedThread = Kind(rawValue: "work ended its thread")
         /// An object that exists was asked for with another configuration.
         public static let configurationMismatch = Kind(rawValue: "configuration mismatch")
     }

@@ -12,7 +12,9 @@ enum {
     CSK_EVENT_WAIT_END = 2,    /* it left: status 0 (granted), ETIMEDOUT or ECANCELED; waited_ns says after how long */
     CSK_EVENT_GRANT_LOST = 3,  /* a grant that had not begun in time was taken back while others waited */
     CSK_EVENT_HOLDER_ENDED = 4, /* status EOWNERDEAD: the thread that holds the object has ended, so it will never be left */
-    CSK_EVENT_LONG_READ = 5     /* status EBUSY: a writer waits for the thread `thread_id`, which has been reading for as long or longer */
+    CSK_EVENT_LONG_READ = 5,    /* status EBUSY: a writer waits for the thread `thread_id`, which has been reading for as long or longer */
+    CSK_EVENT_THREAD_ENDED_BY_WORK = 8 /* status ECANCELED: a function that ran on the pool's worker `thread_id` has ended that thread; its section has
+                                          ended. `object` is its work queue or read-write lock, NULL for another item of the pool */
 };
 
 typedef struct csk_event {

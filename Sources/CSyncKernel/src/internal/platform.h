@@ -56,7 +56,8 @@ void csk_platform_wake(uint32_t *word, int count);
 
 /* True once this process may use csk_platform_membarrier. Decided at the first call; the same for the rest of the process. */
 bool csk_platform_has_membarrier(void);
-/* On return every other thread of the process has executed a full memory fence since the call. */
+/* On return every other thread of the process has executed a full memory fence since the call. Where the system goes on refusing that, the process ends
+ * with a message. */
 void csk_platform_membarrier(void);
 
 /* Starts a detached thread with all signals blocked and timer slack 1 ns. 0 or an errno value. */
