@@ -50,6 +50,7 @@ int explore_cond_wake(pthread_cond_t *condition, int count, const char *site);
 #define __builtin_thread_pointer() explore_self()
 
 #define _Thread_local __attribute__((section("explore_tls")))
+#define __thread _Thread_local
 #define tls_model(model) unused
 
 #define pthread_mutex_lock(mutex) explore_mutex_lock((mutex), EXPLORE_SITE)

@@ -70,7 +70,7 @@ MUTANTS = [
     ("front places count up", GATE, "    waiter.node.ticket = (rank & 3) == CSK_PLACE_FRONT ? -ticket : ticket;", "    waiter.node.ticket = ticket;"),
     # Errors.
     ("re-entry is not noticed", GATE, "    if (csk_gate_holder(gate) == self) return EDEADLK;\n", ""),
-    ("anybody may unlock", GATE, "    if (holder == 0 || (holder != csk_self() && holder != CSK_GATE_NOBODY)) return EPERM;\n", ""),
+    ("anybody may unlock", GATE, "    if (holder == 0 || (holder != self && holder != CSK_GATE_NOBODY)) return EPERM;\n", ""),
     ("the timeout is early", GATE, "        if (word == WORD_PARKED) return leave_queue(gate, self);", "        if (word == WORD_PARKED || deadline_ns != CSK_NEVER) return leave_queue(gate, self);"),
     # Callbacks.
     ("cancelling takes out what was granted", ASYNC, "    bool queued = waiter->state == WAITER_QUEUED, nobody", "    bool queued = waiter->state != WAITER_IDLE, nobody"),

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "explorer.h"
 #include "internal.h"
 
 int64_t csk_platform_now(void) { return core_clock("clock"); }
@@ -13,7 +14,8 @@ void csk_platform_park_to_look(uint32_t *word, uint32_t expected, int64_t look_n
     (void)look_ns;
     core_park(word, expected, CSK_NEVER, "park");
 }
-bool csk_platform_thread_has_ended(uint64_t thread_pointer) { (void)thread_pointer; return false; }
+bool csk_platform_thread_has_ended(uint64_t identity) { (void)identity; return false; }
+uint64_t csk_platform_new_thread_number(void) { return UINT64_C(1) << 63 | (uint64_t)(explore_thread() + 2) << 4; }
 void csk_platform_wake(uint32_t *word, int count) { core_wake(word, count, "wake"); }
 bool csk_platform_has_membarrier(void) { return core_has_membarrier(); }
 void csk_platform_membarrier(void) { core_membarrier("membarrier"); }

@@ -1,6 +1,8 @@
 /* platform.c: the Linux implementation of internal/platform.h. */
 #include "internal/platform.h"
 
+#include "csynckernel/gate.h"
+
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
@@ -13,6 +15,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -196,6 +199,8 @@ void csk_platform_write_error(const char *text, size_t length) {
  * its user's, and the system says for each thread where that is, until it begins to end. So the list of the process's threads
  * becomes a list of thread pointers, without a look at any thread's memory.
  *
+ * A thread's number stands at one distance from these too. Its memory may go while it is looked at, so the system does that.
+ *
  * A thread may be passed over while others end: the system, asked for more, then finds its place by counting. Two readings that agree,
  * of threads that were all there after being named, passed nobody over who was there throughout: to lose one's place takes a thread
  * that was named and has ended, and the second reading doesn't name that one. */
@@ -221,6 +226,12 @@ typedef struct {
     bool found_wanted, found_self;
 } reading_t;
 
+/* What stands at that address, if anything does. */
+static bool read_word(uint64_t address, uint64_t *word) {
+    struct iovec here = { word, sizeof *word }, there = { (void *)(uintptr_t)address, sizeof *word };
+    return syscall(SYS_process_vm_readv, getpid(), &here, 1UL, &there, 1UL, 0UL) == (long)sizeof *word;
+}
+
 static void read_entry(reading_t *reading, const char *name, uint64_t wanted, uint64_t self) {
     pid_t thread_id = 0;
     for (; *name >= '0' && *name <= '9'; name++) thread_id = thread_id * 10 + (*name - '0');
@@ -228,8 +239,10 @@ static void read_entry(reading_t *reading, const char *name, uint64_t wanted, ui
     bool exists;
     uint64_t head = robust_list_of(thread_id, &exists);
     reading->named = (reading->named ^ (uint64_t)thread_id) * UINT64_C(0x100000001B3);
+    uint64_t found = head;
+    if (exists && (int64_t)wanted < 0) exists = read_word(head + ((uint64_t)(uintptr_t)&csk_thread_number - self), &found);
     reading->complete &= exists;
-    reading->found_wanted |= head == wanted;
+    reading->found_wanted |= found == wanted;
     reading->found_self |= head == self;
 }
 
@@ -250,10 +263,15 @@ static reading_t read_threads(uint64_t wanted, uint64_t self) {
     return reading;
 }
 
-bool csk_platform_thread_has_ended(uint64_t thread_pointer) {
+uint64_t csk_platform_new_thread_number(void) {
+    static uint64_t last;
+    return UINT64_C(1) << 63 | (csk_fetch_add(&last, UINT64_C(1), CSK_RELAXED) + 1) << 4;
+}
+
+bool csk_platform_thread_has_ended(uint64_t identity) {
     int saved = errno;
     bool known, ended = false;
-    uint64_t self = robust_list_of(0, &known), wanted = thread_pointer + (self - (uint64_t)(uintptr_t)__builtin_thread_pointer());
+    uint64_t self = robust_list_of(0, &known), wanted = (int64_t)identity < 0 ? identity : identity + (self - csk_self());
     if (known && self != 0) {
         reading_t first = read_threads(wanted, self);
         if (first.complete && first.found_self && !first.found_wanted) {

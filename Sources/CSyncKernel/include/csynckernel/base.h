@@ -34,6 +34,24 @@
 #error "CSyncKernel needs the __atomic builtins and attributes of GCC or Clang"
 #endif
 
+/* The thread pointer. GCC before 11 has no builtin for it on x86-64, nor has Clang before 14. */
+#if defined(__has_builtin)
+#define CSK_HAS_BUILTIN(name) __has_builtin(name)
+#else
+#define CSK_HAS_BUILTIN(name) 1
+#endif
+#if defined(__x86_64__) && (defined(CSK_WITHOUT_THREAD_POINTER_BUILTIN) || (!defined(__clang__) && __GNUC__ < 11) || \
+                            !CSK_HAS_BUILTIN(__builtin_thread_pointer))
+static inline void *csk_thread_pointer(void) {
+    void *pointer;
+    __asm__("movq %%fs:0, %0" : "=r"(pointer));
+    return pointer;
+}
+#define CSK_THREAD_POINTER() csk_thread_pointer()
+#else
+#define CSK_THREAD_POINTER() __builtin_thread_pointer()
+#endif
+
 #if !defined(__LP64__)
 #error "CSyncKernel packs a thread identity and flags into one 64-bit word and needs a 64-bit target"
 #endif

@@ -77,9 +77,12 @@ uint32_t csk_platform_processors(void);
  * same function at every call in the process. 0, ENOMEM, or EAGAIN when the process has no pthread key left. */
 int csk_platform_call_at_thread_end(void (*function)(void *));
 
-/* True: no thread of this process has had this thread pointer for as long as the call took. False: one has, or the system does not
- * say. Allocates nothing; O(threads) system calls. */
-bool csk_platform_thread_has_ended(uint64_t thread_pointer);
+/* A number for the calling thread, never given twice, as csk_thread_number has it. */
+uint64_t csk_platform_new_thread_number(void);
+
+/* True: no thread of this process has had this thread pointer, or this number, for as long as the call took. False: one has, or the
+ * system does not say. Allocates nothing; O(threads) system calls. */
+bool csk_platform_thread_has_ended(uint64_t identity);
 
 /* One write to the standard error stream: no cancellation point, and no SIGPIPE where nobody reads it any more. */
 void csk_platform_write_error(const char *text, size_t length);
