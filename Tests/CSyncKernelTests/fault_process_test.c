@@ -271,14 +271,15 @@ static void *take_all_and_end(void *context) {
     return context;
 }
 
-/* Where the dead thread's memory was given to a new one, that one passes for the holder. */
+/* Where the dead thread's memory was given to a new one, that one passes for the holder of a plain gate. */
 static void *follow(void *context) {
     if (csk_self() != left.self) return NULL;
     for (int i = 0; i < POLICIES; i++) {
         CHECK_STATUS(csk_gate_lock(&left.gates[i], 0), EDEADLK);
         CHECK_STATUS(csk_gate_unlock(&left.gates[i]), 0);
     }
-    CHECK_STATUS(csk_mutex_unlock(&left.mutex), 0);
+    CHECK_STATUS(csk_mutex_trylock(&left.mutex), EBUSY); /* which tells threads by more than that */
+    CHECK_STATUS(csk_mutex_unlock(&left.mutex), EPERM);
     return context;
 }
 

@@ -2,12 +2,12 @@
  * and all are whole all the same.
  *
  * The decision is made once per process, so each test runs in a child of its own; this program itself uses no gate. */
-#include <csynckernel/csynckernel.h>
-
-#include <sys/wait.h>
-
+#include "child.h"
 #include "internal/gate_queue.h"
 #include "system_calls.h"
+
+#include <csynckernel/csynckernel.h>
+#include <ucontext.h>
 
 static void refuse_membarrier(int error) {
     refuse_call(SYS_membarrier, error);
@@ -98,10 +98,93 @@ static void in_a_child_without_membarrier(uint32_t error) {
 static void refused_by_a_sandbox(void) { in_a_child_without_membarrier(EPERM); }
 static void unknown_to_the_system(void) { in_a_child_without_membarrier(ENOSYS); }
 
+/* ---- A system that refuses it once the gate's form is decided ------------------------------------------------------------------- */
+
+static uint32_t refusals_left, refused, executed;
+
+enum { PASSES = 77 }; /* in the place of an argument that the command does not use */
+
+/* Refuses some calls for want of memory, and makes the others itself. */
+static void answer_membarrier(int signal_number, siginfo_t *info, void *context) {
+    (void)signal_number, (void)info;
+    ucontext_t *thread = context;
+    bool refuses = LOAD(&refusals_left) != 0;
+    ADD(refuses ? &refused : &executed, 1);
+    if (refuses && LOAD(&refusals_left) != UINT32_MAX) ADD(&refusals_left, -1);
+#if defined(__x86_64__)
+    thread->uc_mcontext.gregs[REG_RAX] = refuses ? -ENOMEM : syscall(SYS_membarrier, thread->uc_mcontext.gregs[REG_RDI], 0, PASSES);
+#else
+    thread->uc_mcontext.regs[0] = (uint64_t)(refuses ? -ENOMEM : syscall(SYS_membarrier, thread->uc_mcontext.regs[0], 0, PASSES));
+#endif
+}
+
+static void watch_membarrier(void) {
+    struct sigaction action = { .sa_sigaction = answer_membarrier, .sa_flags = SA_SIGINFO };
+    CHECK_EQ(sigaction(SIGSYS, &action, NULL), 0);
+    struct sock_filter rules[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_membarrier, 0, 3),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PASSES, 1, 0),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRAP),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    install_filter(rules, sizeof rules / sizeof rules[0]);
+}
+
+static void *enter_once(void *context) {
+    CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
+    CHECK_STATUS(csk_gate_unlock(&gate), 0);
+    return context;
+}
+
+/* The first waiter of an episode executes membarrier. */
+static void wait_while_it_is_refused(void *times) {
+    CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
+    CHECK_EQ(LOAD(&gate.summary), GATE_READY);
+    watch_membarrier();
+    STORE(&refusals_left, *(uint32_t *)times);
+    pthread_t waiter = start_thread(enter_once, NULL);
+    wait_until(csk_gate_waiting(&gate) == 1 && LOAD(&refused) >= 1);
+    CHECK_STATUS(csk_gate_unlock(&gate), 0);
+    join_thread(waiter);
+    CHECK_EQ(LOAD(&refused), *(uint32_t *)times);
+    CHECK_GE(LOAD(&executed), 1);
+}
+
+static void refused_for_a_moment_it_is_tried_again(void) {
+    uint32_t times = 5;
+    in_a_child(wait_while_it_is_refused, &times);
+}
+
+static void wait_with_standard_error(void *end) {
+    uint32_t always = UINT32_MAX;
+    CHECK_EQ(dup2(*(int *)end, STDERR_FILENO), STDERR_FILENO);
+    signal(SIGABRT, SIG_DFL);
+    wait_while_it_is_refused(&always);
+}
+
+/* A wake-up could have been lost in silence. */
+static void refused_for_good_it_ends_the_process_with_a_message(void) {
+    int ends[2];
+    char text[200];
+    CHECK_EQ(pipe(ends), 0);
+    int status = wait_for_child(start_child(wait_with_standard_error, &ends[1]));
+    CHECK(WIFSIGNALED(status));
+    CHECK_EQ(WTERMSIG(status), SIGABRT);
+    close(ends[1]);
+    ssize_t length = read(ends[0], text, sizeof text - 1);
+    CHECK_GE(length, 1);
+    text[length] = 0;
+    CHECK(strncmp(text, "csynckernel: membarrier failed (errno 12)", 41) == 0);
+    close(ends[0]);
+}
+
 static void usable_elsewhere(void) {
     CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
     CHECK_EQ(LOAD(&gate.summary), syscall(SYS_membarrier, 0, 0, 0) > 0 ? GATE_READY : GATE_ONE_WORD);
     CHECK_STATUS(csk_gate_unlock(&gate), 0);
 }
 
-TEST_MAIN(TEST(refused_by_a_sandbox), TEST(unknown_to_the_system), TEST(usable_elsewhere))
+TEST_MAIN(TEST(refused_by_a_sandbox), TEST(unknown_to_the_system), TEST(refused_for_a_moment_it_is_tried_again),
+          TEST(refused_for_good_it_ends_the_process_with_a_message), TEST(usable_elsewhere))

@@ -326,8 +326,59 @@ static void of_grant_cancel_and_deadline_exactly_one_wins(void) {
     }
 }
 
+/* ---- Adoption that is refused ------------------------------------------------------------------------------------------------- */
+
+static csk_rwlock_t read_twice;
+static uint32_t refusals, sections, keeps_reading;
+
+static void begin_to_read(csk_pool_item_t *item) {
+    (void)item;
+    CHECK_STATUS(csk_rwlock_rdlock(&read_twice), 0);
+    STORE(&keeps_reading, 1);
+}
+
+static void stop_reading(csk_pool_item_t *item) {
+    (void)item;
+    if (csk_rwlock_is_reading(&read_twice)) {
+        CHECK_STATUS(csk_rwlock_unlock(&read_twice), 0);
+        STORE(&keeps_reading, 0);
+    }
+    ADD(&sections, 1);
+}
+
+static void read_or_be_refused(csk_rwlock_work_t *work, void *context, int status) {
+    (void)work, (void)context;
+    if (status == 0) CHECK_STATUS(csk_rwlock_unlock(&read_twice), 0);
+    else CHECK_STATUS(status, EDEADLK);
+    if (status != 0) ADD(&refusals, 1);
+    ADD(&sections, 1);
+}
+
+/* A worker that still reads the lock can't be given it once more. What it gave back stayed to be adopted by whoever came. */
+static void a_read_that_a_worker_cannot_adopt_is_given_back(void) {
+    csk_rwlock_work_t work = { .context = NULL };
+    csk_pool_item_t item = { .level = CSK_POOL_NORMAL };
+    CHECK_STATUS(csk_pool_post(&item, begin_to_read), 0);
+    wait_until(LOAD(&keeps_reading));
+    while (LOAD(&refusals) == 0) {
+        uint32_t before = LOAD(&sections);
+        CHECK_STATUS(csk_rwlock_enqueue(&read_twice, &work, CSK_RWLOCK_READ, CSK_NEVER, read_or_be_refused, NULL), 0);
+        wait_until(LOAD(&sections) == before + 1);
+    }
+    CHECK_STATUS(csk_rwlock_adopt(&read_twice, CSK_RWLOCK_READ), EINVAL);
+    CHECK_STATUS(csk_rwlock_trywrlock(&read_twice), EBUSY);
+    while (LOAD(&keeps_reading)) {
+        uint32_t before = LOAD(&sections);
+        CHECK_STATUS(csk_pool_post(&item, stop_reading), 0);
+        wait_until(LOAD(&sections) == before + 1);
+    }
+    CHECK_STATUS(csk_rwlock_trywrlock(&read_twice), 0);
+    CHECK_STATUS(csk_rwlock_unlock(&read_twice), 0);
+    CHECK_STATUS(csk_rwlock_destroy(&read_twice), 0);
+}
+
 TEST_MAIN(
-    TEST(a_free_lock_is_granted_at_once), TEST(what_cannot_be_done_is_refused_and_changes_nothing),
+    TEST(a_read_that_a_worker_cannot_adopt_is_given_back), TEST(a_free_lock_is_granted_at_once), TEST(what_cannot_be_done_is_refused_and_changes_nothing),
     TEST(only_what_was_granted_to_a_waiter_can_be_adopted), TEST(threads_and_functions_wait_in_one_order),
     TEST(readers_in_a_row_are_granted_together_and_count), TEST(a_hundred_thousand_functions_in_a_chain_need_no_stack),
     TEST(deadlines_and_cancellation_end_a_wait), TEST(a_free_lock_is_granted_though_the_deadline_has_passed),

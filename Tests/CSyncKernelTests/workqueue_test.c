@@ -377,7 +377,30 @@ static void bad_input_is_refused_and_changes_nothing(void) {
     CHECK_NOTES(0);
 }
 
+static void do_nothing(csk_work_t *work, int status) { (void)work, (void)status; }
+
+static void zeroed_work_that_was_never_queued_is_not_there(void) {
+    csk_workqueue_t unused = { 0 }, used = { 0 }, bounded, *on_the_heap;
+    csk_workqueue_attr_t attr = { .capacity = 1 };
+    csk_work_t never = { .kind = 0 }, once = { .kind = 0 };
+    CHECK_STATUS(csk_workqueue_cancel(&unused, &never), ENOENT);
+    CHECK_STATUS(csk_workqueue_enqueue(&used, &once, do_nothing), 0);
+    CHECK_STATUS(csk_workqueue_cancel(&used, &never), ENOENT);
+    CHECK_STATUS(csk_workqueue_drain(&used, CSK_NEVER), 0);
+    CHECK_STATUS(csk_workqueue_cancel(&used, &never), ENOENT);
+    CHECK_STATUS(csk_workqueue_cancel(&used, &once), ENOENT);
+    CHECK_STATUS(csk_workqueue_init(&bounded, &attr), 0);
+    CHECK_STATUS(csk_workqueue_cancel(&bounded, &never), ENOENT);
+    CHECK_STATUS(csk_workqueue_create(&on_the_heap, NULL), 0);
+    CHECK_STATUS(csk_workqueue_cancel(on_the_heap, &never), ENOENT);
+    csk_workqueue_release(on_the_heap);
+    CHECK_STATUS(csk_workqueue_destroy(&unused), 0);
+    CHECK_STATUS(csk_workqueue_destroy(&used), 0);
+    CHECK_STATUS(csk_workqueue_destroy(&bounded), 0);
+}
+
 TEST_MAIN(
+    TEST(zeroed_work_that_was_never_queued_is_not_there),
     TEST(zero_filled_memory_is_a_serial_queue), TEST(higher_ranks_begin_first_and_equal_ones_by_arrival),
     TEST(work_without_a_rank_has_the_priority_of_its_queue), TEST(as_many_run_at_once_as_the_width_says),
     TEST(a_barrier_runs_alone_between_what_came_before_and_after), TEST(a_cancelled_barrier_holds_nothing_back),

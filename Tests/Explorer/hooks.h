@@ -50,6 +50,7 @@ int explore_cond_wake(pthread_cond_t *condition, int count, const char *site);
 #define __builtin_thread_pointer() explore_self()
 
 #define _Thread_local __attribute__((section("explore_tls")))
+#define __thread _Thread_local
 #define tls_model(model) unused
 
 #define pthread_mutex_lock(mutex) explore_mutex_lock((mutex), EXPLORE_SITE)
@@ -61,6 +62,10 @@ int explore_cond_wake(pthread_cond_t *condition, int count, const char *site);
 #define pthread_cond_signal(condition) explore_cond_wake((condition), 1, EXPLORE_SITE)
 #define pthread_cond_broadcast(condition) explore_cond_wake((condition), INT32_MAX, EXPLORE_SITE)
 #define pthread_setcancelstate(state, before) ((void)(state), (void)(before), 0)
+#undef pthread_cleanup_push
+#undef pthread_cleanup_pop
+#define pthread_cleanup_push(function, context) { (void)(function), (void)(context)
+#define pthread_cleanup_pop(execute) (void)(execute); }
 #define prctl(...) 0
 
 #endif

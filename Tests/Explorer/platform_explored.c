@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "explorer.h"
 #include "internal.h"
 
 int64_t csk_platform_now(void) { return core_clock("clock"); }
@@ -14,7 +15,8 @@ void csk_platform_park_to_look(uint32_t *word, uint32_t expected, int64_t look_n
     (void)look_ns;
     core_park(word, expected, CSK_NEVER, "park");
 }
-bool csk_platform_thread_has_ended(uint64_t thread_pointer) { (void)thread_pointer; return false; }
+bool csk_platform_thread_has_ended(uint64_t identity) { (void)identity; return false; }
+uint64_t csk_platform_new_thread_number(void) { return UINT64_C(1) << 63 | (uint64_t)(explore_thread() + 2) << 4; }
 void csk_platform_wake(uint32_t *word, int count) { core_wake(word, count, "wake"); }
 bool csk_platform_has_membarrier(void) { return core_has_membarrier(); }
 void csk_platform_membarrier(void) { core_membarrier("membarrier"); }
@@ -54,6 +56,7 @@ int csk_platform_start_sized_thread(void (*body)(void *), void *context, const c
 void (*csk_platform_held_back)(int error);
 
 csk_processors_t csk_platform_processors(void) { return (csk_processors_t){ .count = 2 }; }
+void csk_platform_write_error(const char *text, size_t length) { fwrite(text, 1, length, stderr); }
 
 int32_t csk_platform_thread_id(void) { return 1; }
 csk_thread_state_t csk_platform_thread_state(int32_t thread_id) { (void)thread_id; return CSK_THREAD_RUNS; }

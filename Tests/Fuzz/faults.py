@@ -37,7 +37,7 @@ FAULTS = [
     ("gate", "a designated thread is not woken", GATE, "    } else if (effects.wake != NULL) *wake = effects.wake;", "    }"),
     ("gate", "a deadline outlives its waiter", QUEUE, "            csk_timer_cancel(&waiter->deadline);\n", ""),
     ("gate", "one whose grant is over adopts another's", ASYNC, "(gate->pending != NULL && gate->pending != waiter)", "false"),
-    ("mutex", "the last level needs no unlock", MUTEX_H, "        mutex->gate.depth++;\n", "        if (mutex->gate.depth++ == 2) mutex->gate.depth--;\n"),
+    ("mutex", "the last level needs no unlock", MUTEX_H, "mutex->gate.depth + 1, __ATOMIC_RELAXED);", "mutex->gate.depth == 2 ? 2 : mutex->gate.depth + 1, __ATOMIC_RELAXED);"),
     ("mutex", "levels end one too early", MUTEX_H, "mutex->gate.depth == UINT32_MAX", "mutex->gate.depth >= UINT32_MAX - 1"),
     ("mutex", "its holder can't try again", MUTEX, "    if (csk_gate_is_mine(&mutex->gate)) return csk_mutex_lock(mutex);\n", ""),
     ("mutex", "anybody may unlock", MUTEX_H, "!= self)) return EPERM;", "== 0)) return EPERM;"),

@@ -59,6 +59,11 @@ void csk_platform_await_step(uint32_t looks) {
     (void)looks;
     if (++yields > 100000) fuzz_fail("a thread waits for a step that nobody makes");
 }
+void csk_platform_write_error(const char *text, size_t length) { fwrite(text, 1, length, stderr); }
+uint64_t csk_platform_new_thread_number(void) {
+    static uint64_t last;
+    return UINT64_C(1) << 63 | ++last << 4;
+}
 int32_t csk_platform_thread_id(void) { return (int32_t)actor + 1; }
 
 static void run_timer_thread(void) {

@@ -8,6 +8,7 @@ enum { ITEMS = 16 };
 
 struct csk_pool_process csk_pool_process;
 const void *(*csk_pool_describe)(csk_pool_item_t *item, const char **name);
+_Thread_local csk_pool_frame_t *csk_pool_frame __attribute__((tls_model("initial-exec")));
 
 static csk_pool_item_t *items[ITEMS];
 static int count;

@@ -3,6 +3,7 @@
  * The pool is virtual: a worker comes when the input says so, on the calling thread, and serves until nothing may begin. What happens meanwhile
  * happens inside the functions that it calls, and where it watches for more. The second thread may pause in any of these places, and where it
  * would sleep, so that works overlap in any order and calls do wait. */
+#include "internal/pool.h"
 #include "workqueue_model.h"
 
 enum { DEEPEST = 10 };
@@ -81,7 +82,10 @@ static void let_worker_come(void) {
     NOTE("a worker comes for queue %d", queue);
     fuzz_expect("the level at which a worker was asked for", item->level, model_level(queue));
     model_worker_comes(queue);
+    csk_pool_frame_t frame = { .abandon = NULL }, *outer = csk_pool_frame;
+    csk_pool_frame = &frame;
     item->function(item);
+    csk_pool_frame = outer;
     NOTE("a worker leaves queue %d", queue);
     model_worker_left();
 }

@@ -33,14 +33,23 @@ static void call_last(csk_delayed_t *delayed, int status) {
     function(&delayed->work, status);
 }
 
+static void end_period(void *context) {
+    csk_delayed_t *delayed = context;
+    if (!change(delayed, RUNS, WAITS)) call_last(delayed, ECANCELED);
+}
+
 static void run_periodic(csk_delayed_t *delayed) {
-    if (change(delayed, QUEUED, RUNS)) {
-        uint32_t epoch = csk_pool_epoch();
-        delayed->function(&delayed->work, 0);
-        if (CSK_UNLIKELY(csk_pool_epoch() != epoch)) return;
-        if (change(delayed, RUNS, WAITS)) return;
+    if (!change(delayed, QUEUED, RUNS)) {
+        call_last(delayed, ECANCELED);
+        return;
     }
-    call_last(delayed, ECANCELED);
+    uint32_t epoch = csk_pool_epoch();
+    csk_pool_frame_t *frame = csk_pool_frame;
+    frame->end_work = end_period;
+    frame->context = delayed;
+    delayed->function(&delayed->work, 0);
+    frame->end_work = NULL;
+    if (CSK_LIKELY(csk_pool_epoch() == epoch)) end_period(delayed);
 }
 
 /* Full, or dropped: the queue is open. */

@@ -9,6 +9,13 @@
 /* About a tenth of what a park and a wake on an idle core cost; counted in time, since a pause takes 5 to 140 cycles. */
 static const int64_t spin_ns = 2400;
 
+__thread uint64_t csk_thread_number __attribute__((tls_model("initial-exec"))) = CSK_THREAD_UNNUMBERED;
+
+static uint64_t identity(void) {
+    if (CSK_UNLIKELY(csk_thread_number == CSK_THREAD_UNNUMBERED)) csk_thread_number = csk_platform_new_thread_number();
+    return csk_thread_number;
+}
+
 int csk_gate_init(csk_gate_t *gate, const csk_gate_attr_t *attr) {
     csk_gate_t fresh = CSK_GATE_INITIALIZER;
     if (attr != NULL) {
@@ -77,19 +84,22 @@ static bool enter_under_lock(csk_gate_t *gate, const csk_heap_node_t *newcomer, 
     return true;
 }
 
-int csk_gate_trylock_slow(csk_gate_t *gate, csk_rank_t rank) {
+static int trylock_as(csk_gate_t *gate, csk_rank_t rank, uint64_t self) {
     if (!csk_gate_is_rank(rank)) return EINVAL;
     csk_gate_prepare(gate);
     if (csk_gate_holder(gate) != 0 && !csk_gate_know_process(gate)) return EBUSY;
     csk_gate_effects_t effects = { 0 };
     csk_heap_node_t newcomer = { .rank = rank, .ticket = INT64_MAX };
     csk_gate_lock_queue(gate);
-    int status = gate->closed ? ESHUTDOWN : enter_under_lock(gate, &newcomer, csk_self()) ? 0 : EBUSY;
+    int status = gate->closed ? ESHUTDOWN : enter_under_lock(gate, &newcomer, self) ? 0 : EBUSY;
     csk_gate_settle(gate, &effects);
     csk_queue_unlock(&gate->queue_lock);
     csk_gate_perform(&effects);
     return status;
 }
+
+int csk_gate_trylock_slow(csk_gate_t *gate, csk_rank_t rank) { return trylock_as(gate, rank, csk_self()); }
+int csk_gate_trylock_recursive_slow(csk_gate_t *gate, csk_rank_t rank) { return trylock_as(gate, rank, identity()); }
 
 /* ---- Waiting ------------------------------------------------------------------------------------------------------------ */
 
@@ -221,7 +231,7 @@ static __attribute__((noinline)) int lock_contended(csk_gate_t *gate, csk_rank_t
     if (csk_gate_holder(gate) == self) return EDEADLK;
     if (csk_load(&gate->summary, CSK_ACQUIRE) & GATE_CLOSED) return ESHUTDOWN;
     if (deadline_ns != CSK_NEVER && deadline_ns <= csk_platform_now()) {
-        int status = csk_gate_trylock_slow(gate, rank);
+        int status = trylock_as(gate, rank, self);
         return status == EBUSY ? ETIMEDOUT : status;
     }
     if (spin_to_enter(gate, rank, self) == ENTERED) return 0;
@@ -229,10 +239,15 @@ static __attribute__((noinline)) int lock_contended(csk_gate_t *gate, csk_rank_t
 }
 
 /* While others are parked every entry comes here, most of them to a free gate: that way needs no stack. */
-int csk_gate_lock_slow(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns) {
-    uint64_t self = csk_self();
+static inline int lock_as(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns, uint64_t self) {
     if (CSK_LIKELY(barge(gate, rank, self) == ENTERED)) return 0;
     return lock_contended(gate, rank, deadline_ns, self);
+}
+
+int csk_gate_lock_slow(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns) { return lock_as(gate, rank, deadline_ns, csk_self()); }
+
+int csk_gate_lock_recursive_slow(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns) {
+    return lock_as(gate, rank, deadline_ns, identity());
 }
 
 /* ---- Leaving ------------------------------------------------------------------------------------------------------------ */
@@ -326,9 +341,9 @@ static bool may_leave_for_nobody(csk_gate_t *gate) {
     return may;
 }
 
-static __attribute__((noinline)) int unlock_contended(csk_gate_t *gate) {
+static __attribute__((noinline)) int unlock_contended(csk_gate_t *gate, uint64_t self) {
     uint64_t holder = csk_gate_holder(gate);
-    if (holder == 0 || (holder != csk_self() && holder != CSK_GATE_NOBODY)) return EPERM;
+    if (holder == 0 || (holder != self && holder != CSK_GATE_NOBODY)) return EPERM;
     if (holder == CSK_GATE_NOBODY && !may_leave_for_nobody(gate)) return EPERM;
     csk_gate_prepare(gate);
     if (csk_gate_is_one_word(gate)) leave_one_word(gate);
@@ -336,13 +351,16 @@ static __attribute__((noinline)) int unlock_contended(csk_gate_t *gate) {
     return 0;
 }
 
-int csk_gate_unlock_slow(csk_gate_t *gate) {
+static inline int unlock_as(csk_gate_t *gate, uint64_t self) {
     uint64_t summary = csk_load(&gate->summary, CSK_RELAXED);
-    bool plain = (summary & GATE_READY) && calls_nobody(summary) && csk_load(&gate->held, CSK_RELAXED) == csk_self();
-    if (!plain) return unlock_contended(gate);
+    bool plain = (summary & GATE_READY) && calls_nobody(summary) && csk_load(&gate->held, CSK_RELAXED) == self;
+    if (!plain) return unlock_contended(gate, self);
     free_and_look(gate);
     return 0;
 }
+
+int csk_gate_unlock_slow(csk_gate_t *gate) { return unlock_as(gate, csk_self()); }
+int csk_gate_unlock_recursive_slow(csk_gate_t *gate) { return unlock_as(gate, csk_thread_number); }
 
 int csk_gate_disown(csk_gate_t *gate) {
     if (!csk_gate_is_mine(gate)) return EPERM;

@@ -25,16 +25,16 @@ static void prepare(csk_mutex_t *mutex) {
 
 int csk_mutex_lock_slow(csk_mutex_t *mutex, int64_t deadline_ns) {
     prepare(mutex);
-    return csk_gate_lock_slow(&mutex->gate, only_rank, deadline_ns);
+    return csk_gate_lock_recursive_slow(&mutex->gate, only_rank, deadline_ns);
 }
 
 int csk_mutex_trylock(csk_mutex_t *mutex) {
     if (csk_gate_is_mine(&mutex->gate)) return csk_mutex_lock(mutex);
     prepare(mutex);
-    return csk_gate_trylock_slow(&mutex->gate, only_rank);
+    return csk_gate_trylock_recursive_slow(&mutex->gate, only_rank);
 }
 
 int csk_mutex_unlock_slow(csk_mutex_t *mutex) {
     prepare(mutex);
-    return csk_gate_unlock_slow(&mutex->gate);
+    return csk_gate_unlock_recursive_slow(&mutex->gate);
 }

@@ -1,7 +1,6 @@
 #include "csynckernel/observe.h"
 
 #include <stdio.h>
-#include <unistd.h>
 
 #include "internal/observe.h"
 
@@ -25,7 +24,9 @@ void csk_observe_emit(uint32_t kind, const void *object, csk_rank_t rank, int64_
     const csk_observer_t *observer = csk_load(&csk_current_observer, CSK_ACQUIRE);
     if (observer == NULL) return;
     csk_event_t event = make_event(kind, object, rank, since_ns, status);
+    int before = csk_platform_keep_thread();
     observer->event(observer, &event);
+    csk_platform_let_thread_go(before);
 }
 
 /* What the line says of the object's state. */
@@ -39,10 +40,14 @@ static int describe(const csk_event_t *event, char *text, size_t size) {
                         event->name != NULL ? event->name : "", waited_s);
     case CSK_EVENT_HELD_BACK:
         return snprintf(text, size, "threads of the library stay as nice as who started them: %s", csk_status_text(event->status));
+    case CSK_EVENT_THREAD_ENDED_BY_WORK:
+        return snprintf(text, size, "object %p: a work has ended thread %d, a worker, which is replaced", event->object, (int)event->thread_id);
     default:
         return snprintf(text, size, "object %p: %s; a thread has waited for %.1f s", event->object, csk_status_text(event->status), waited_s);
     }
 }
+
+void csk_write_error(const char *text, size_t length) { csk_platform_write_error(text, length); }
 
 /* One write, so that lines of several threads do not mix. */
 static void write_line(const csk_event_t *event) {
@@ -51,8 +56,7 @@ static void write_line(const csk_event_t *event) {
     describe(event, text, sizeof text);
     int length = event->running != NULL ? snprintf(line, sizeof line, "csynckernel: %s (in work of \"%.48s\")\n", text, event->running)
                                         : snprintf(line, sizeof line, "csynckernel: %s\n", text);
-    ssize_t written = write(STDERR_FILENO, line, (size_t)length);
-    (void)written;
+    csk_platform_write_error(line, (size_t)length);
     errno = saved;
 }
 
@@ -63,8 +67,11 @@ static void report(csk_event_t *event) {
     event->running = running != NULL ? running() : NULL;
     const csk_observer_t *observer = csk_load(&csk_current_observer, CSK_ACQUIRE);
     csk_reporter_t reporter = csk_load(&current_reporter, CSK_ACQUIRE);
+    /* The thread stands in a queue. */
+    int before = csk_platform_keep_thread();
     if (observer != NULL) observer->event(observer, event);
     (reporter != NULL ? reporter : write_line)(event);
+    csk_platform_let_thread_go(before);
 }
 
 void csk_observe_report(uint32_t kind, const void *object, csk_rank_t rank, int64_t since_ns, int status, int32_t thread_id) {

@@ -1,14 +1,20 @@
 /* platform.c: the Linux implementation of internal/platform.h. */
 #include "internal/platform.h"
 
+#include "csynckernel/gate.h"
+
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -77,9 +83,23 @@ bool csk_platform_has_membarrier(void) {
     return state == 1;
 }
 
+static _Noreturn void end_without_membarrier(int error) {
+    char line[120];
+    int length = snprintf(line, sizeof line, "csynckernel: membarrier failed (errno %d), without which a thread could wait for ever; the process ends\n", error);
+    csk_platform_write_error(line, (size_t)length);
+    abort();
+}
+
+/* The system may lack memory for a moment. Whoever calls this counts on it: a wake-up could be lost without. */
 void csk_platform_membarrier(void) {
+    enum { ATTEMPTS = 1000 };
+    static const int64_t pause_ns = 100000;
     int saved = errno;
-    syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+    for (int attempt = 0; CSK_UNLIKELY(syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) != 0); attempt++) {
+        if (attempt == ATTEMPTS) end_without_membarrier(errno);
+        uint32_t nobody_wakes = 0;
+        csk_platform_park(&nobody_wakes, 0, csk_platform_now() + pause_ns);
+    }
     errno = saved;
 }
 
@@ -102,11 +122,33 @@ int csk_platform_call_at_fork(void (*prepare)(void), void (*parent)(void), void 
     return pthread_atfork(prepare, parent, child);
 }
 
+/* The signal comes to the thread that writes. It is taken back, unless one was pending before: the two can't be told apart. Through
+ * syscall, which is no cancellation point. */
+void csk_platform_write_error(const char *text, size_t length) {
+    int saved = errno;
+    sigset_t pipe, before, pending;
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &pipe, &before);
+    sigpending(&pending);
+    long written;
+    do written = syscall(SYS_write, STDERR_FILENO, text, length);
+    while (written == -1 && errno == EINTR);
+    if (written == -1 && errno == EPIPE && !sigismember(&pending, SIGPIPE)) {
+        static const struct timespec at_once;
+        while (syscall(SYS_rt_sigtimedwait, &pipe, NULL, &at_once, _NSIG / 8) == -1 && errno == EINTR) {}
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = saved;
+}
+
 /* ---- Which threads there are ----------------------------------------------------------------------------------------------
  *
  * The C library gives each thread a robust list, at one distance from the thread pointer for all threads, before it runs anything of
  * its user's, and the system says for each thread where that is, until it begins to end. So the list of the process's threads
  * becomes a list of thread pointers, without a look at any thread's memory.
+ *
+ * A thread's number stands at one distance from these too. Its memory may go while it is looked at, so the system does that.
  *
  * A thread may be passed over while others end: the system, asked for more, then finds its place by counting. Two readings that agree,
  * of threads that were all there after being named, passed nobody over who was there throughout: to lose one's place takes a thread
@@ -133,6 +175,12 @@ typedef struct {
     bool found_wanted, found_self;
 } reading_t;
 
+/* What stands at that address, if anything does. */
+static bool read_word(uint64_t address, uint64_t *word) {
+    struct iovec here = { word, sizeof *word }, there = { (void *)(uintptr_t)address, sizeof *word };
+    return syscall(SYS_process_vm_readv, getpid(), &here, 1UL, &there, 1UL, 0UL) == (long)sizeof *word;
+}
+
 static void read_entry(reading_t *reading, const char *name, uint64_t wanted, uint64_t self) {
     pid_t thread_id = 0;
     for (; *name >= '0' && *name <= '9'; name++) thread_id = thread_id * 10 + (*name - '0');
@@ -140,8 +188,10 @@ static void read_entry(reading_t *reading, const char *name, uint64_t wanted, ui
     bool exists;
     uint64_t head = robust_list_of(thread_id, &exists);
     reading->named = (reading->named ^ (uint64_t)thread_id) * UINT64_C(0x100000001B3);
+    uint64_t found = head;
+    if (exists && (int64_t)wanted < 0) exists = read_word(head + ((uint64_t)(uintptr_t)&csk_thread_number - self), &found);
     reading->complete &= exists;
-    reading->found_wanted |= head == wanted;
+    reading->found_wanted |= found == wanted;
     reading->found_self |= head == self;
 }
 
@@ -162,10 +212,15 @@ static reading_t read_threads(uint64_t wanted, uint64_t self) {
     return reading;
 }
 
-bool csk_platform_thread_has_ended(uint64_t thread_pointer) {
+uint64_t csk_platform_new_thread_number(void) {
+    static uint64_t last;
+    return UINT64_C(1) << 63 | (csk_fetch_add(&last, UINT64_C(1), CSK_RELAXED) + 1) << 4;
+}
+
+bool csk_platform_thread_has_ended(uint64_t identity) {
     int saved = errno;
     bool known, ended = false;
-    uint64_t self = robust_list_of(0, &known), wanted = thread_pointer + (self - (uint64_t)(uintptr_t)__builtin_thread_pointer());
+    uint64_t self = robust_list_of(0, &known), wanted = (int64_t)identity < 0 ? identity : identity + (self - csk_self());
     if (known && self != 0) {
         reading_t first = read_threads(wanted, self);
         if (first.complete && first.found_self && !first.found_wanted) {

@@ -4,6 +4,8 @@
  * supervisor, a thread that looks while work waits and nobody can be called. pool_watch.c has what it asks the system. */
 #include "internal/pool.h"
 
+#include <pthread.h>
+
 #include "internal/announce.h"
 #include "internal/observe.h"
 #include "internal/pool_watch.h"
@@ -13,6 +15,7 @@ typedef struct worker {
     struct worker *next_idle;
     struct worker *next, *previous; /* of all, the youngest first */
     csk_pool_look_t look;
+    uint32_t epoch; /* of the process in which it is one of the workers */
     uint32_t announced; /* odd: it waits inside the library */
     uint32_t word; /* 0: about to sleep; 1: told to look; 2: asleep */
 } worker_t;
@@ -55,6 +58,8 @@ const void *(*csk_pool_describe)(csk_pool_item_t *item, const char **name);
 static const uint8_t order[CSK_POOL_LEVELS] = { CSK_POOL_URGENT, CSK_POOL_NORMAL, CSK_POOL_BACKGROUND };
 
 struct csk_pool_process csk_pool_process;
+
+_Thread_local csk_pool_frame_t *csk_pool_frame __attribute__((tls_model("initial-exec")));
 
 static void run_worker(void *context);
 
@@ -415,21 +420,40 @@ static bool sleep_until_called(worker_t *self) {
     return true;
 }
 
+/* The function of an item has ended this thread, by pthread_exit or because it was cancelled there. Another worker takes its place. */
+static void replace_worker(void *context) {
+    worker_t *self = context;
+    csk_announced = NULL;
+    const void *object = csk_pool_frame->abandon != NULL ? csk_pool_frame->abandon(csk_pool_frame) : NULL;
+    csk_queue_lock(&pool.lock);
+    bool known = self->epoch == csk_pool_epoch(); /* not in a child that the function has forked */
+    if (known) part(self);
+    bool waits = known && pool.queued != 0, start = waits && lacks_worker();
+    count_workers(start);
+    bool watches = waits && pool.idle == NULL && begin_watch();
+    csk_queue_unlock(&pool.lock);
+    if (start) start_worker();
+    if (watches) watch();
+    csk_observe_report(CSK_EVENT_THREAD_ENDED_BY_WORK, object, 0, csk_platform_now(), ECANCELED, self->look.thread_id);
+}
+
 static void run_worker(void *context) {
     (void)context;
     worker_t self = { .look.thread_id = csk_platform_thread_id() };
     if (pool.attr.start != NULL) pool.attr.start(pool.attr.context);
     csk_queue_lock(&pool.lock);
-    uint32_t epoch = csk_pool_epoch();
+    self.epoch = csk_pool_epoch();
     join(&self);
     csk_queue_unlock(&pool.lock);
+    csk_pool_frame_t frame = { .abandon = NULL };
+    csk_pool_frame = &frame;
+    pthread_cleanup_push(replace_worker, &self);
     for (bool called = false;;) {
         csk_queue_lock(&pool.lock);
         if (called) pool.waking = false;
-        if (CSK_UNLIKELY(epoch != csk_pool_epoch())) {
+        if (CSK_UNLIKELY(self.epoch != csk_pool_epoch())) {
             /* The item's function has forked: in the child this worker is the first. */
-            epoch = csk_pool_epoch();
-            self = (worker_t){ .look.thread_id = csk_platform_thread_id() };
+            self = (worker_t){ .look.thread_id = csk_platform_thread_id(), .epoch = csk_pool_epoch() };
             count_workers(1);
             is_ready();
             join(&self);
@@ -446,9 +470,14 @@ static void run_worker(void *context) {
         if (next != NULL) wake(next);
         if (watches) watch();
         called = item == NULL;
-        if (item != NULL) item->function(item);
-        else if (!sleep_until_called(&self)) break;
+        if (item != NULL) {
+            item->function(item);
+            frame.abandon = NULL;
+        } else if (!sleep_until_called(&self)) {
+            break;
+        }
     }
+    pthread_cleanup_pop(0);
     csk_announced = NULL; /* destructors of thread-local values may wait too */
 }
 

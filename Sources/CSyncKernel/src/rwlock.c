@@ -77,6 +77,17 @@ static void watch_lock(csk_rwlock_t *lock, csk_gate_waiter_t *self) {
     } while (csk_platform_now() < end_ns);
 }
 
+/* By a thread that stands in the queue, or may: it must not end in a waiter's function. */
+static void perform_waiting(csk_rwlock_effects_t *effects) {
+    if (CSK_LIKELY(effects->gate.ready == NULL)) {
+        csk_rwlock_perform(effects);
+        return;
+    }
+    int before = csk_platform_keep_thread();
+    csk_rwlock_perform(effects);
+    csk_platform_let_thread_go(before);
+}
+
 /* The waiter was told to try, with the flag COMING for it, until the end of which nobody else lets it in: whether it has entered. */
 static bool try_designated(csk_rwlock_t *lock, csk_gate_waiter_t *self) {
     for (bool again = false;; again = true) {
@@ -94,7 +105,7 @@ static bool try_designated(csk_rwlock_t *lock, csk_gate_waiter_t *self) {
             csk_store(&self->word, WORD_WAITING, CSK_RELAXED);
         }
         csk_queue_unlock(&lock->queue_lock);
-        csk_rwlock_perform(&effects);
+        perform_waiting(&effects);
         if (!watch) return !wait;
         watch_lock(lock, self);
     }
@@ -163,7 +174,7 @@ static int queue_and_wait(csk_rwlock_t *lock, int mode, int64_t deadline_ns, uin
     csk_rwlock_settle(lock, RELEASE_NOTHING, &effects);
     bool waits = csk_waiter_state(&waiter) == WAITER_QUEUED;
     csk_queue_unlock(&lock->queue_lock);
-    csk_rwlock_perform(&effects);
+    perform_waiting(&effects);
     if (!waits) return 0;
     csk_observe_wait(CSK_EVENT_WAIT_BEGIN, lock, 0, 0, 0);
     int status = wait_in_queue(lock, &waiter, deadline_ns);

@@ -64,6 +64,20 @@ int csk_rwlock_lock_async(csk_rwlock_t *lock, csk_gate_waiter_t *waiter, int mod
 
 int csk_rwlock_cancel(csk_rwlock_t *lock, csk_gate_waiter_t *waiter) { return take_out(lock, waiter, ECANCELED) ? 0 : EBUSY; }
 
+/* One of the reads that were granted and not adopted; false when there is none. */
+static bool take_read(csk_rwlock_t *lock) {
+    uint32_t left = csk_load(&lock->to_adopt, CSK_RELAXED);
+    do {
+        if (left == 0) return false;
+    } while (!csk_cas(&lock->to_adopt, &left, left - 1, CSK_ACQUIRE));
+    return true;
+}
+
+void csk_rwlock_give_back(csk_rwlock_t *lock, int mode) {
+    if (mode == CSK_RWLOCK_READ) take_read(lock);
+    csk_rwlock_leave(lock, mode == CSK_RWLOCK_READ ? RELEASE_READ : RELEASE_WRITE);
+}
+
 int csk_rwlock_adopt(csk_rwlock_t *lock, int mode) {
     uint64_t self = csk_self(), found = csk_load(&lock->state, CSK_RELAXED);
     if (csk_rwlock_held_by(lock, self) || csk_reads_find(lock) != NULL) return EDEADLK;
@@ -76,13 +90,10 @@ int csk_rwlock_adopt(csk_rwlock_t *lock, int mode) {
     if (mode != CSK_RWLOCK_READ || lock->reader_bias || csk_load(&lock->to_adopt, CSK_RELAXED) == 0) return EINVAL;
     csk_read_t *read = csk_reads_free();
     if (read == NULL) return ENOMEM;
-    uint32_t left = csk_load(&lock->to_adopt, CSK_RELAXED);
-    do {
-        if (left == 0) {
-            csk_reads_leave();
-            return EINVAL;
-        }
-    } while (!csk_cas(&lock->to_adopt, &left, left - 1, CSK_ACQUIRE));
+    if (!take_read(lock)) {
+        csk_reads_leave();
+        return EINVAL;
+    }
     read->levels = 1;
     read->biased = 0;
     csk_store(&read->lock, lock, CSK_RELAXED);

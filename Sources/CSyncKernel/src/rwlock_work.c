@@ -18,7 +18,8 @@ typedef struct {
 static _Thread_local struct {
     const csk_rwlock_t *lock;        /* of the work that runs on this worker */
     csk_rwlock_work_t *first, *last; /* writes that were granted on this worker, linked by waiter.next_ready */
-    bool keeps;                      /* the lock, for the write that comes next */
+    batch_t *batch;                  /* that runs; its `first` is the write that comes next */
+    bool keeps;                      /* the lock, for that one */
 } mine __attribute__((tls_model("initial-exec")));
 
 static csk_rwlock_work_t *work_of(csk_pool_item_t *item) { return (csk_rwlock_work_t *)((char *)item - offsetof(csk_rwlock_work_t, item)); }
@@ -29,26 +30,33 @@ static void batch_granted(csk_gate_waiter_t *waiter, void *context, int status);
 static void run_batch(batch_t *batch) {
     csk_rwlock_t *lock = batch->work.waiter.rwlock;
     csk_rwlock_write_t *write = batch->first;
-    free(batch);
     csk_rwlock_adopt(lock, CSK_RWLOCK_WRITE);
     uint32_t epoch = csk_process_epoch();
+    mine.batch = batch;
     for (csk_rwlock_write_t *next; write != NULL; write = next) {
         next = write->next;
+        batch->first = next;
         mine.keeps = next != NULL;
         write->function(write);
         if (CSK_UNLIKELY(csk_process_epoch() != epoch)) {
             if (next != NULL && csk_rwlock_is_writing(lock)) csk_rwlock_unlock(lock);
             mine.keeps = false;
+            mine.batch = NULL; /* its writes are the parent's */
+            free(batch);
             return;
         }
         /* A function that left the lock for others has lost the place of those behind it. */
         if (next != NULL && !csk_rwlock_is_writing(lock)) csk_rwlock_wrlock(lock);
     }
+    mine.batch = NULL;
+    free(batch);
 }
 
 int csk_rwlock_finish_write(csk_rwlock_t *lock) {
-    if (!mine.keeps || mine.lock != lock) return csk_rwlock_unlock(lock);
-    return csk_rwlock_is_writing(lock) ? 0 : EPERM;
+    if (mine.keeps && mine.lock == lock) return csk_rwlock_is_writing(lock) ? 0 : EPERM;
+    int status = csk_rwlock_unlock(lock);
+    if (status == 0 && mine.lock == lock) mine.lock = NULL; /* it may be gone */
+    return status;
 }
 
 /* A function has forked, and returned in the child: what this worker was to run next is the parent's, and the child leaves the locks that were
@@ -66,15 +74,54 @@ static void run_one(csk_rwlock_work_t *work) {
         return;
     }
     int status = csk_rwlock_adopt(work->waiter.rwlock, work->waiter.mode);
-    if (status != 0) csk_rwlock_leave(work->waiter.rwlock, RELEASE_READ);
+    if (status != 0) csk_rwlock_give_back(work->waiter.rwlock, work->waiter.mode);
     work->function(work, work->context, status);
+}
+
+static void run(csk_pool_item_t *item);
+
+/* The rest of a batch goes on with the lock, on another worker; or without, where its function left it for others: then at the end of the queue. */
+static void go_on_elsewhere(batch_t *batch, csk_rwlock_t *lock) {
+    uint64_t found = csk_load(&lock->state, CSK_RELAXED);
+    bool writing = csk_rwlock_is_writing(lock);
+    if (writing) {
+        while (!csk_cas(&lock->state, &found, CSK_GATE_NOBODY | RW_WRITER | (found & RW_FLAGS), CSK_RELEASE)) {}
+        csk_pool_post(&batch->work.item, run);
+    } else {
+        csk_rwlock_lock_async(lock, &batch->work.waiter, CSK_RWLOCK_WRITE, CSK_NEVER, batch_granted, NULL);
+    }
+}
+
+/* A function has ended its thread inside its section, which ends. */
+static const void *abandon(csk_pool_frame_t *frame) {
+    (void)frame;
+    csk_rwlock_t *lock = (csk_rwlock_t *)mine.lock;
+    csk_rwlock_work_t *along = mine.first;
+    batch_t *batch = mine.batch;
+    mine.lock = NULL;
+    mine.first = mine.last = NULL;
+    mine.batch = NULL;
+    mine.keeps = false;
+    if (batch != NULL && batch->first != NULL) {
+        go_on_elsewhere(batch, lock);
+    } else {
+        free(batch);
+        /* What was granted to others in the meantime isn't this thread's to leave. */
+        while (lock != NULL && (csk_rwlock_is_reading(lock) || csk_rwlock_is_writing(lock))) csk_rwlock_unlock(lock);
+    }
+    for (csk_rwlock_work_t *next; along != NULL; along = next) {
+        next = (csk_rwlock_work_t *)along->waiter.next_ready;
+        csk_pool_post(&along->item, run);
+    }
+    return lock;
 }
 
 static void run(csk_pool_item_t *item) {
     csk_rwlock_work_t *work = work_of(item);
     uint32_t epoch = csk_process_epoch();
-    mine.lock = work->waiter.rwlock;
+    csk_pool_frame->abandon = abandon;
     do {
+        mine.lock = work->waiter.rwlock;
         run_one(work);
         if (CSK_UNLIKELY(csk_process_epoch() != epoch)) give_up_what_comes_next();
         work = mine.first;

@@ -24,6 +24,13 @@ static void run_lane(csk_gate_lane_t *lane) {
     lane->function(lane, lane->context);
 }
 
+static inline void run_ready(void) {
+    while (ready.first != NULL || ready.first_lane != NULL) {
+        if (ready.first != NULL) run_waiter(ready.first);
+        else run_lane(ready.first_lane);
+    }
+}
+
 /* Whatever a call does, it finds this thread as if it were the first thing to run here. */
 static void run_later(void) {
     while (ready.later != NULL) {
@@ -38,9 +45,12 @@ void csk_trampoline_release(void) {
         ready.depth--;
         return;
     }
-    while (ready.first != NULL || ready.first_lane != NULL) {
-        if (ready.first != NULL) run_waiter(ready.first);
-        else run_lane(ready.first_lane);
+    if (CSK_LIKELY(ready.waits == 0)) {
+        run_ready();
+    } else {
+        int before = csk_platform_keep_thread();
+        run_ready();
+        csk_platform_let_thread_go(before);
     }
     ready.depth = 0;
     /* Where this thread stands in a queue it came there out of an earlier one of these, which goes on with the others. */

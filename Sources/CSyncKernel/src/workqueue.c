@@ -207,11 +207,14 @@ void csk_workqueue_unlock_and_look(csk_workqueue_t *queue) {
 }
 
 void csk_waits_call(csk_workqueue_wait_t *done) {
+    if (CSK_LIKELY(done == NULL)) return;
+    int before = csk_platform_keep_thread(); /* for those that have not been told */
     while (done != NULL) {
         csk_workqueue_wait_t *wait = done;
         done = wait->next;
         wait->function(wait);
     }
+    csk_platform_let_thread_go(before);
 }
 
 /* ---- Works that will not run ------------------------------------------------------------------------------------------------ */
@@ -232,6 +235,7 @@ static void begin_refusal(csk_workqueue_t *queue, const csk_work_t *first, csk_s
 static void refuse(csk_work_t *first, csk_section_t *section) {
     csk_workqueue_t *queue = section->queue;
     csk_workqueue_wait_t *done = NULL;
+    int before = csk_platform_keep_thread(); /* for those that have not been told */
     csk_section_enter(section);
     while (first != NULL) {
         csk_work_t *work = first;
@@ -240,6 +244,7 @@ static void refuse(csk_work_t *first, csk_section_t *section) {
         else work->function(work, ECANCELED);
     }
     csk_section_leave(section);
+    csk_platform_let_thread_go(before);
     if (CSK_UNLIKELY(csk_section_is_over(section))) return;
     csk_workqueue_lock(queue);
     queue->refusing--;
@@ -328,21 +333,36 @@ static void step_back(csk_workqueue_t *queue) {
     csk_workqueue_unpin(queue);
 }
 
+/* The function of a work has ended its thread: the work is over, and the queue is served by another worker. */
+static const void *abandon(csk_pool_frame_t *frame) {
+    csk_section_t *section = &frame->section;
+    if (innermost == NULL) return NULL; /* between two works, which is ILLEGAL */
+    innermost = section;
+    if (frame->end_work != NULL) frame->end_work(frame->context);
+    innermost = NULL;
+    if (CSK_UNLIKELY(csk_section_is_over(section))) return section->queue;
+    end(section);
+    step_back(section->queue);
+    return section->queue;
+}
+
 static void serve(csk_pool_item_t *item) {
     csk_workqueue_t *queue = queue_of(item);
     csk_fetch_and(&queue->state, ~STATE_POSTED, CSK_SEQ_CST);
-    csk_section_t section;
+    csk_pool_frame_t *frame = csk_pool_frame;
+    csk_section_t *section = &frame->section;
+    frame->abandon = abandon;
     bool ends = false, lingered = false, more;
     for (uint32_t served = 0;;) {
-        csk_work_t *work = next(queue, &section, ends, lingered, &more);
+        csk_work_t *work = next(queue, section, ends, lingered, &more);
         ends = false;
         if (more && queue->width > 1) csk_workqueue_activate(queue);
         if (work != NULL) {
             lingered = false;
-            ends = run(work, &section);
-            if (ends && CSK_UNLIKELY(csk_section_is_over(&section))) return; /* a child's queue has no worker yet */
+            ends = run(work, section);
+            if (ends && CSK_UNLIKELY(csk_section_is_over(section))) return; /* a child's queue has no worker yet */
             if (++served % QUANTUM != 0 || !others_wait(queue)) continue;
-            if (ends) end(&section);
+            if (ends) end(section);
             step_back(queue);
             return;
         } else if (!lingered) {

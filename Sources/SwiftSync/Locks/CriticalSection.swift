@@ -66,13 +66,10 @@ public struct CriticalSection: @unchecked Sendable {
     /// The clock is read only when the section can't be had at once.
     @inlinable
     func enter(deadline: () -> Int64) -> Bool {
-        let gate = box.gate
-        if csk_gate_is_mine(gate) {
-            let status = csk_gate_lock_recursive(gate, CommandPriority.normal.rawValue, CSK_NEVER)
-            if status != 0 { stop(status) }
-            return true
-        }
-        return csk_gate_enter_fast(gate) || csk_gate_lock_slow(gate, CommandRank.of(.normal), deadline()) == 0
+        let status = csk_gate_enter_recursive(box.gate)
+        if status == EBUSY { return csk_gate_lock_recursive_slow(box.gate, CommandRank.of(.normal), deadline()) == 0 }
+        if status != 0 { stop(status) }
+        return true
     }
 
     @usableFromInline

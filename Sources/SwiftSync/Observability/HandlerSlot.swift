@@ -74,7 +74,7 @@ final class HandlerSlot: @unchecked Sendable {
     static func writeLine(_ text: String) {
         var line = "SwiftSync: \(text)\n"
         line.withUTF8 { bytes in
-            while Glibc.write(STDERR_FILENO, bytes.baseAddress, bytes.count) < 0 && errno == EINTR {}
+            csk_write_error(bytes.baseAddress, bytes.count)
         }
     }
 }

@@ -28,6 +28,10 @@ enum KernelReports {
             SyncDiagnostics.report(
                 .nicenessNotRestored, subject: "threads of the library",
                 message: "they stay as nice as the thread that used the library first: \(String(cString: csk_status_text(event.status)))")
+        } else if event.kind == UInt32(CSK_EVENT_THREAD_ENDED_BY_WORK) {
+            SyncDiagnostics.report(
+                .workEndedThread, subject: "worker \(event.thread_id)",
+                message: "work has ended this thread (pthread_exit); its section was ended, and another worker takes the thread's place")
         }
     }
 }

@@ -1,7 +1,13 @@
 /* base.h: status codes, deadlines, ranks, visibility, version.
  *
  * Every function of the kernel that can fail returns 0 or one of the errno values below; none sets errno or any other
- * global. A deadline is an absolute CLOCK_MONOTONIC time in nanoseconds, so a step of the wall clock changes nothing. */
+ * global. A deadline is an absolute CLOCK_MONOTONIC time in nanoseconds, so a step of the wall clock changes nothing.
+ *
+ * pthread_cancel: no function of the library is a cancellation point. A thread that is cancelled while it waits in one waits on, returns
+ * as if it had not been, and ends at its next cancellation point. Observers, reporters, and the functions that run while their thread
+ * stands in a queue are called with cancellation disabled. Other functions that the library calls have cancellation as their thread has
+ * it; where one ends its thread, what it was part of stays unfinished, unless the header of its module says otherwise. It is ILLEGAL to call the
+ * library with the asynchronous cancel type (PTHREAD_CANCEL_ASYNCHRONOUS). */
 #ifndef CSK_BASE_H
 #define CSK_BASE_H
 
@@ -26,6 +32,24 @@
 #define CSK_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 #else
 #error "CSyncKernel needs the __atomic builtins and attributes of GCC or Clang"
+#endif
+
+/* The thread pointer. GCC before 11 has no builtin for it on x86-64, nor has Clang before 14. */
+#if defined(__has_builtin)
+#define CSK_HAS_BUILTIN(name) __has_builtin(name)
+#else
+#define CSK_HAS_BUILTIN(name) 1
+#endif
+#if defined(__x86_64__) && (defined(CSK_WITHOUT_THREAD_POINTER_BUILTIN) || (!defined(__clang__) && __GNUC__ < 11) || \
+                            !CSK_HAS_BUILTIN(__builtin_thread_pointer))
+static inline void *csk_thread_pointer(void) {
+    void *pointer;
+    __asm__("movq %%fs:0, %0" : "=r"(pointer));
+    return pointer;
+}
+#define CSK_THREAD_POINTER() csk_thread_pointer()
+#else
+#define CSK_THREAD_POINTER() __builtin_thread_pointer()
 #endif
 
 #if !defined(__LP64__)

@@ -23,7 +23,10 @@
  * EBUSY; EPERM, unlocking what one does not hold; ESHUTDOWN, the gate was closed; EINVAL.
  *
  * It is ILLEGAL for a thread to end while it holds a gate; the gate stays held then, until it is initialized anew. A
- * thread that waits finds out and reports it: see csk_set_reporter in observe.h.
+ * thread that waits finds out and reports it: see csk_set_reporter in observe.h. A plain gate knows its holder by the
+ * thread pointer, which a later thread gets where it gets the ended one's memory. Until the report such a thread passes
+ * for the holder: its lock is EDEADLK, its unlock leaves the gate. Mutexes and recursive gates know their holder by a
+ * number that is never used twice, and mistake nobody.
  *
  * No function here may be called from a signal handler.
  *
@@ -158,13 +161,22 @@ CSK_API int csk_gate_destroy(csk_gate_t *gate);
 #define CSK_GATE_READY UINT64_C(1) /* `summary` of a FAST gate with nobody waiting */
 #define CSK_GATE_NOBODY UINT64_C(16) /* `held` of a gate that is held by no thread in particular */
 
-/* The identity of the calling thread: its thread pointer, whose low four bits are zero. */
-static inline uint64_t csk_self(void) { return (uint64_t)(uintptr_t)__builtin_thread_pointer(); }
+/* The calling thread for plain gates: its thread pointer, whose low four bits are zero. Another thread may have it once
+ * this one has ended. */
+static inline uint64_t csk_self(void) { return (uint64_t)(uintptr_t)CSK_THREAD_POINTER(); }
+
+/* The calling thread for mutexes and recursive gates: a number that no other thread of the process ever has, with bit 63
+ * set and the low four bits zero; CSK_THREAD_UNNUMBERED until the thread first needs one. */
+#define CSK_THREAD_UNNUMBERED UINT64_C(32)
+CSK_API extern __thread uint64_t csk_thread_number __attribute__((tls_model("initial-exec")));
 
 CSK_API int csk_gate_lock_slow(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns);
 CSK_API int csk_gate_trylock_slow(csk_gate_t *gate, csk_rank_t rank);
 CSK_API int csk_gate_unlock_slow(csk_gate_t *gate);
 CSK_API void csk_gate_post(csk_gate_t *gate);
+CSK_API int csk_gate_lock_recursive_slow(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns);
+CSK_API int csk_gate_trylock_recursive_slow(csk_gate_t *gate, csk_rank_t rank);
+CSK_API int csk_gate_unlock_recursive_slow(csk_gate_t *gate);
 
 /* The uncontended entry alone: true when the gate was taken. False says nothing about why. */
 static inline bool csk_gate_enter_fast(csk_gate_t *gate) {
@@ -192,7 +204,8 @@ static inline int csk_gate_trylock(csk_gate_t *gate, int32_t priority) {
 }
 /* True when the calling thread holds the gate. */
 static inline bool csk_gate_is_mine(const csk_gate_t *gate) {
-    return (__atomic_load_n(&gate->held, __ATOMIC_RELAXED) & ~UINT64_C(7)) == csk_self();
+    uint64_t holder = __atomic_load_n(&gate->held, __ATOMIC_RELAXED) & ~UINT64_C(7);
+    return holder == csk_self() || (CSK_UNLIKELY((int64_t)holder < 0) && holder == csk_thread_number);
 }
 /* Leaves a gate that the calling thread holds, or that nobody in particular holds (csk_gate_disown, an asynchronous
  * grant): 0, or EPERM with nothing changed. Never blocks; may run functions of asynchronous waiters. */
@@ -213,22 +226,45 @@ static inline int csk_gate_unlock(csk_gate_t *gate) {
 CSK_API int csk_gate_disown(csk_gate_t *gate);
 
 /* Re-entrant use: each lock by the thread that holds the gate counts, and needs its own unlock. Both forms may not be
- * mixed with the plain ones on one gate. EAGAIN at 2^32 - 1 levels. */
-static inline int csk_gate_lock_recursive(csk_gate_t *gate, int32_t priority, int64_t deadline_ns) {
-    if (csk_gate_is_mine(gate)) {
+ * mixed with the plain ones on one gate. EAGAIN at 2^32 - 1 levels.
+ *
+ * The uncontended entry alone, or one more level: 0, EAGAIN, or EBUSY, which says nothing about why. */
+static inline int csk_gate_enter_recursive(csk_gate_t *gate) {
+    uint64_t self = csk_thread_number, expected = 0;
+    if (CSK_UNLIKELY(self == CSK_THREAD_UNNUMBERED)) return EBUSY;
+    if ((__atomic_load_n(&gate->held, __ATOMIC_RELAXED) & ~UINT64_C(7)) == self) {
         if (CSK_UNLIKELY(gate->depth == UINT32_MAX)) return EAGAIN;
         gate->depth++;
         return 0;
     }
-    return csk_gate_timedlock(gate, priority, deadline_ns);
+    return CSK_LIKELY(__atomic_load_n(&gate->summary, __ATOMIC_RELAXED) == CSK_GATE_READY) &&
+                   CSK_LIKELY(__atomic_compare_exchange_n(&gate->held, &expected, self, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+               ? 0
+               : EBUSY;
+}
+static inline int csk_gate_lock_recursive(csk_gate_t *gate, int32_t priority, int64_t deadline_ns) {
+    int status = csk_gate_enter_recursive(gate);
+    return CSK_LIKELY(status != EBUSY) ? status : csk_gate_lock_recursive_slow(gate, csk_rank(priority, CSK_PLACE_BACK), deadline_ns);
+}
+/* Never waits: EBUSY when another thread holds it, or somebody of higher rank waits for it. */
+static inline int csk_gate_trylock_recursive(csk_gate_t *gate, int32_t priority) {
+    int status = csk_gate_enter_recursive(gate);
+    return CSK_LIKELY(status != EBUSY) ? status : csk_gate_trylock_recursive_slow(gate, csk_rank(priority, CSK_PLACE_BACK));
 }
 static inline int csk_gate_unlock_recursive(csk_gate_t *gate) {
-    if (CSK_UNLIKELY(!csk_gate_is_mine(gate))) return EPERM;
+    uint64_t self = csk_thread_number, held = __atomic_load_n(&gate->held, __ATOMIC_RELAXED);
+    if (CSK_UNLIKELY((held & ~UINT64_C(7)) != self)) return EPERM;
     if (gate->depth != 0) {
         gate->depth--;
         return 0;
     }
-    return csk_gate_unlock(gate);
+    if (CSK_UNLIKELY(held != self) || CSK_UNLIKELY(__atomic_load_n(&gate->summary, __ATOMIC_RELAXED) != CSK_GATE_READY))
+        return csk_gate_unlock_recursive_slow(gate);
+    /* As csk_gate_unlock. */
+    __atomic_store_n(&gate->held, (uint64_t)0, __ATOMIC_RELEASE);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (CSK_UNLIKELY(__atomic_load_n(&gate->summary, __ATOMIC_RELAXED) != CSK_GATE_READY)) csk_gate_post(gate);
+    return 0;
 }
 
 /* ---- Asynchronous waiters --------------------------------------------------------------------------------------------- */

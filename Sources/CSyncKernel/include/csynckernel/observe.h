@@ -15,7 +15,9 @@ enum {
     CSK_EVENT_LONG_READ = 5,    /* status EBUSY: a writer waits for the thread `thread_id`, which has been reading for as long or longer */
     CSK_EVENT_POOL_STUCK = 6,   /* status EAGAIN: the pool takes no work and can have no further worker; `object` is a queue that waits for one, `name` its
                                    name, waited_ns for how long at least */
-    CSK_EVENT_HELD_BACK = 7     /* status EPERM: a thread of the library may not have the niceness that stood when the library was loaded */
+    CSK_EVENT_HELD_BACK = 7,    /* status EPERM: a thread of the library may not have the niceness that stood when the library was loaded */
+    CSK_EVENT_THREAD_ENDED_BY_WORK = 8 /* status ECANCELED: a function that ran on the pool's worker `thread_id` has ended that thread; its section has
+                                          ended. `object` is its work queue or read-write lock, NULL for another item of the pool */
 };
 
 typedef struct csk_event {
@@ -30,7 +32,7 @@ typedef struct csk_event {
 } csk_event_t;
 
 typedef struct csk_observer {
-    /* Called on the thread where it happened, with no lock held; must not use the object that it reports. */
+    /* Called on the thread where it happened, with no lock held and not to be cancelled; must not use the object that it reports. */
     void (*event)(const struct csk_observer *observer, const csk_event_t *event);
     void *context;
 } csk_observer_t;
@@ -54,6 +56,10 @@ typedef void (*csk_reporter_t)(const csk_event_t *event);
 /* Replaces what is called for such a report: on the thread that waits, with no lock held, and it must not use the object. NULL brings
  * back one line on the standard error stream. Returns the one before. Never blocks. */
 CSK_API csk_reporter_t csk_set_reporter(csk_reporter_t reporter);
+
+/* How that line is written, for reporters: one write to the standard error stream, which is no cancellation point, raises no SIGPIPE and leaves
+ * errno alone. What can't be written is lost. */
+CSK_API void csk_write_error(const char *text, size_t length);
 
 CSK_END_DECLS
 

@@ -15,6 +15,10 @@
  *
  * Urgent items come before normal ones, and those before background ones; but one item in 64 is taken from the lowest level that waits.
  *
+ * A function that ends its thread (pthread_exit, or a cancellation point where somebody has cancelled the worker) ends what it was part of: that is reported
+ * (CSK_EVENT_THREAD_ENDED_BY_WORK in observe.h), and another worker takes the thread's place. A C++ exception that escapes from a function ends the
+ * program by std::terminate, as with std::thread.
+ *
  * Not for signal handlers.
  *
  * fork. A child may post from the start. It has no workers until it does, and what was queued at the fork is not run there: such items may be

@@ -136,7 +136,8 @@ struct csk_rwlock_work {
 /* Queues `work`; `function` is called once. With 0 it runs on a worker of the pool that holds the lock in `mode`, and leaves it by
  * csk_rwlock_unlock; it may block while it holds the lock, and free the work, and the lock once it has left it. It must not wait after
  * that: writes that are next to each other in the queue run one after the other on one worker, so the next one waits for its return. With
- * ETIMEDOUT or ECANCELED (csk_rwlock_cancel(lock, &work->waiter)), or ENOMEM for a read, nothing is held, and it must not block. Never waits.
+ * ETIMEDOUT or ECANCELED (csk_rwlock_cancel(lock, &work->waiter)), or ENOMEM for a read (EDEADLK where its worker was left reading the lock), nothing is held, and it must not block. Never waits.
+ * Where it ends its thread (pthread_exit) before it has left the lock, the lock is left for it, and that is reported: see pool.h; afterwards it is ILLEGAL.
  * 0, or what csk_rwlock_lock_async and csk_pool_post return; then nothing was queued. */
 CSK_API int csk_rwlock_enqueue(csk_rwlock_t *lock, csk_rwlock_work_t *work, int mode, int64_t deadline_ns,
                                csk_rwlock_work_function_t function, void *context);

@@ -14,6 +14,10 @@
  * Work and callers *of their own turn* (the functions that end in _always) are neither refused nor dropped, whatever the queue is doing: they take no
  * room of a queue with a bound, full or not, and after a shutdown they still run in order. Whoever can be told that it will not be uses the others.
  *
+ * A work that ends its thread (pthread_exit) has ended with it: that is reported, the next one begins, and periodic work goes on; see pool.h. It is ILLEGAL for
+ * a function that runs on its caller's thread (csk_workqueue_sync, those of waits and those called with an error) to end that thread, or to leave by an exception or
+ * longjmp: its section would never end. Where the thread may be cancelled inside, disable that.
+ *
  * Nothing here is for signal handlers.
  *
  * fork. A child may use each queue of the parent without further ado, whatever other threads were doing with it. It is empty there: what waited
@@ -140,8 +144,8 @@ CSK_API int csk_workqueue_enqueue_barrier(csk_workqueue_t *queue, csk_work_t *wo
 /* The same for work of its own turn. */
 CSK_API int csk_workqueue_enqueue_barrier_always(csk_workqueue_t *queue, csk_work_t *work, csk_work_function_t function);
 
-/* Takes work out that has not begun. 0: its function is not called for it any more. ENOENT: it has begun, or was called already; its
- * memory must still be there. O(1), O(log n) amortized for ranked work. */
+/* Takes work out that has not begun. 0: its function is not called for it any more. ENOENT: it has begun, was called already, or was never queued and is
+ * zero-filled; its memory must still be there. O(1), O(log n) amortized for ranked work. */
 CSK_API int csk_workqueue_cancel(csk_workqueue_t *queue, csk_work_t *work);
 
 /* Calls function(context) on the calling thread when it is its turn, and returns after it. Where nothing is before it, at once; else the workers

@@ -1,7 +1,8 @@
 /* gate_queue.h: the gate's words, its queue of waiters, and what may be done to them under the queue lock.
  *
  * held (64 bits)      0 = free, else who holds it
- *   bits 4..63  the holder's thread pointer, or CSK_GATE_NOBODY        set by CAS from 0 by whoever enters; set to another holder,
+ *   bits 4..63  the holder's thread pointer (bit 63: its number, of a
+ *               recursive gate or a mutex), or CSK_GATE_NOBODY         set by CAS from 0 by whoever enters; set to another holder,
  *                                                                     or to 0, only by the holder (or on its behalf: lost grants)
  *   bit 3       ENDED: that thread has ended without leaving           set by CAS under the queue lock; for good
  *   bit 0..2    one-word form only: WAITERS, DESIGNATED, HAND_OVER     changed under the queue lock, by CAS

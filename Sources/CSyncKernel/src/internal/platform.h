@@ -6,6 +6,8 @@
 #ifndef CSK_INTERNAL_PLATFORM_H
 #define CSK_INTERNAL_PLATFORM_H
 
+#include <pthread.h>
+
 #include "csynckernel/base.h"
 
 #define CSK_RELAXED __ATOMIC_RELAXED
@@ -32,6 +34,14 @@ static inline void csk_platform_pause(void) {
 #endif
 }
 
+/* Around functions of users that are called where a cancelled thread would leave something half done. */
+static inline int csk_platform_keep_thread(void) {
+    int before = PTHREAD_CANCEL_ENABLE;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+    return before;
+}
+static inline void csk_platform_let_thread_go(int before) { pthread_setcancelstate(before, NULL); }
+
 int64_t csk_platform_now(void);
 
 /* After each look for a step that another thread makes with its next instructions and of which it tells nobody, so that it pays nothing for those
@@ -50,7 +60,8 @@ void csk_platform_wake(uint32_t *word, int count);
 
 /* True once this process may use csk_platform_membarrier. Decided at the first call; the same for the rest of the process. */
 bool csk_platform_has_membarrier(void);
-/* On return every other thread of the process has executed a full memory fence since the call. */
+/* On return every other thread of the process has executed a full memory fence since the call. Where the system goes on refusing that, the process ends
+ * with a message. */
 void csk_platform_membarrier(void);
 
 /* Starts a detached thread: with the signals that a crash raises and SIGPROF open, all others blocked, and an alternate stack for them; with the
@@ -85,9 +96,15 @@ csk_processors_t csk_platform_processors(void);
  * same function at every call in the process. 0, ENOMEM, or EAGAIN when the process has no pthread key left. */
 int csk_platform_call_at_thread_end(void (*function)(void *));
 
-/* True: no thread of this process has had this thread pointer for as long as the call took. False: one has, or the system does not
- * say. Allocates nothing; O(threads) system calls. */
-bool csk_platform_thread_has_ended(uint64_t thread_pointer);
+/* A number for the calling thread, never given twice, as csk_thread_number has it. */
+uint64_t csk_platform_new_thread_number(void);
+
+/* True: no thread of this process has had this thread pointer, or this number, for as long as the call took. False: one has, or the
+ * system does not say. Allocates nothing; O(threads) system calls. */
+bool csk_platform_thread_has_ended(uint64_t identity);
+
+/* One write to the standard error stream: no cancellation point, and no SIGPIPE where nobody reads it any more. */
+void csk_platform_write_error(const char *text, size_t length);
 
 /* Has the functions called at each fork: before it, and after it in the parent and in the child. 0 or ENOMEM. For fork.c alone. */
 int csk_platform_call_at_fork(void (*prepare)(void), void (*parent)(void), void (*child)(void));

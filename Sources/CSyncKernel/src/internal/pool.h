@@ -21,6 +21,27 @@ extern struct csk_pool_process {
 /* Gives the object that an item belongs to, and its name if it has one; set by work queues. For reports. */
 extern const void *(*csk_pool_describe)(csk_pool_item_t *item, const char **name) __attribute__((visibility("hidden")));
 
+/* A function of a work queue that runs on this thread, and the one around it. */
+typedef struct csk_section {
+    struct csk_workqueue *queue;
+    struct csk_section *outer;
+    int64_t arrival;
+    uint32_t epoch; /* of the process in which it began; in a child that was forked inside it the queue knows nothing of it */
+    bool alone;     /* nothing else begins before it has ended */
+} csk_section_t;
+
+/* What a worker is in the middle of: not on the stack of the function, which is gone when something that it calls has ended the thread. Then `abandon`
+ * makes good for that, and returns the object that the report names; the item's function sets it, and it is NULL again once that has returned. */
+typedef struct csk_pool_frame {
+    const void *(*abandon)(struct csk_pool_frame *frame);
+    csk_section_t section;
+    void (*end_work)(void *context); /* what a work has yet to do when its own function has ended */
+    void *context;
+} csk_pool_frame_t;
+
+/* The calling worker's. */
+extern _Thread_local csk_pool_frame_t *csk_pool_frame __attribute__((tls_model("initial-exec")));
+
 static inline uint32_t csk_pool_epoch(void) { return csk_process_epoch(); }
 static inline uint32_t csk_pool_ready(void) { return csk_load(&csk_pool_process.ready, CSK_RELAXED); }
 

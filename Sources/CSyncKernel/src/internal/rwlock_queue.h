@@ -107,6 +107,9 @@ void csk_rwlock_perform(csk_rwlock_effects_t *effects);
 /* Without the queue lock: leaves what the word says is held. */
 void csk_rwlock_leave(csk_rwlock_t *lock, enum csk_rwlock_release release);
 
+/* rwlock_async.c: leaves what was granted to a waiter and couldn't be adopted. */
+void csk_rwlock_give_back(csk_rwlock_t *lock, int mode);
+
 /* rwlock_watch.c: parks until the word changes or the deadline has passed (ETIMEDOUT); may return for no reason. Meanwhile it looks for
  * whom it waits, and reports that once. `self` NULL: the writer that takes the bias away. */
 int csk_rwlock_park(csk_rwlock_t *lock, const csk_gate_waiter_t *self, uint32_t *word, uint32_t expected, int64_t deadline_ns,

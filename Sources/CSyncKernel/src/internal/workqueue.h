@@ -75,15 +75,6 @@ enum { PLACE_NOWHERE = 0, PLACE_INBOX, PLACE_FIRST, PLACE_RANKED, PLACE_BARRIER,
 /* Somebody else will look. */
 #define STATE_ATTENDED (STATE_POSTED | STATE_EXCLUSIVE | STATE_LINGERS | STATE_SUSPENDS)
 
-/* A function of the queue that runs on this thread, and the one around it. */
-typedef struct csk_section {
-    csk_workqueue_t *queue;
-    struct csk_section *outer;
-    int64_t arrival;
-    uint32_t epoch; /* of the process in which it began; in a child that was forked inside it the queue knows nothing of it */
-    bool alone;     /* nothing else begins before it has ended */
-} csk_section_t;
-
 /* A caller that waits for its turn. */
 typedef struct csk_sync_call {
     csk_work_t work;
