@@ -127,7 +127,7 @@ static void children_of_a_busy_process_begin_afresh(void) {
     pthread_t threads[HAMMERS];
     uint64_t random = test_seed(99);
     int count = forks();
-    alarm(count <= 1000 ? TEST_WATCHDOG_S : 0);
+    alarm(TEST_WATCHDOG_S + (unsigned)count / 20);
     make_objects(&of_parent);
     change_snapshot(&of_parent.snapshot, &random);
     for (intptr_t i = 0; i < HAMMERS; i++) threads[i] = start_thread(hammer, (void *)i);

@@ -182,7 +182,7 @@ MUTANTS = [
     # fork.
     ("a fork raises no epoch", FORK, "    csk_process.mark = (csk_process.epoch - 1) << 2;\n", ""),
     ("no stage acts in the child", FORK, "        if (taking_part & UINT32_C(1) << stage) stages[stage].in_child();\n", "        continue;\n"),
-    ("the child keeps the marks of the parent's readers", READS, "        for (int i = 0; i < READS_IN_RECORD; i++) record->reads[i].lock = NULL;\n        record->used", "        record->used"),
+    ("the child keeps the marks of the parent's readers", READS, "        for (int i = 0; i < READS_IN_RECORD; i++) record->reads[i].lock = NULL;\n        record->used = record->owned = 0;\n", ""),
     ("the child keeps the parent's timers", TIMER, "    timers.heap.root = NULL;\n", ""),
     ("the child counts on the parent's timer thread", TIMER, "    timers.thread_runs = is_timer_thread;\n", ""),
     ("a child has two timer threads", TIMER, "    timers.thread_runs = is_timer_thread;\n", "    timers.thread_runs = false;\n"),
