@@ -12,7 +12,7 @@
 #include "internal/pool.h"
 
 static const int64_t still_ns = 10000000;       /* without progress: asleep */
-static const int64_t turn_ns = 4000000;         /* how long a thread that runs may keep another from a processor */
+static const int64_t turn_ns = 10000000;        /* how long a thread that runs may keep another from a processor */
 static const int64_t throttled_ns = 1200000000; /* longer than a quota keeps all threads */
 static const int64_t first_report_ns = 1000000000, longest_span_ns = INT64_C(64) * 1000000000;
 
