@@ -19,9 +19,9 @@ struct Kernel {
         csk_rwlock_attr_t attributes{Policy, Bias};
         csk_rwlock_init(&lock, &attributes);
     }
-    void rdlock() { csk_rwlock_rdlock(&lock); }
+    void rdlock() { (void)!csk_rwlock_rdlock(&lock); }
     void rdunlock() { csk_rwlock_unlock(&lock); }
-    void wrlock() { csk_rwlock_wrlock(&lock); }
+    void wrlock() { (void)!csk_rwlock_wrlock(&lock); }
     void wrunlock() { csk_rwlock_unlock(&lock); }
 };
 struct Fast : Kernel<CSK_RWLOCK_FAST, 0> { static constexpr auto name = "csk_rwlock FAST"; };

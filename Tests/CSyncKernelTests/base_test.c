@@ -58,6 +58,16 @@ static void every_status_has_its_own_text(void) {
     CHECK(csk_status_text(INT32_MAX) == csk_status_text(-1));
 }
 
+/* The list is made of the sources. */
+static void every_status_that_the_sources_name_has_a_text(void) {
+    static const struct { int status; const char *name; } names[] = {
+#include "status_names.inc"
+    };
+    CHECK_GE(sizeof names / sizeof names[0], 14);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (csk_status_text(names[i].status) == csk_status_text(-1)) test_fail(__FILE__, __LINE__, "%s has no text", names[i].name);
+}
+
 static void *its_thread_id(void *id) {
     *(int32_t *)id = csk_thread_id();
     return NULL;
@@ -94,5 +104,5 @@ static void ranks_order_by_priority_then_place(void) {
 }
 
 TEST_MAIN(TEST(version_is_that_of_the_header), TEST(now_is_the_monotonic_clock), TEST(deadline_is_so_far_from_now),
-          TEST(a_far_deadline_saturates), TEST(a_negative_span_has_passed), TEST(every_status_has_its_own_text),
+          TEST(a_far_deadline_saturates), TEST(a_negative_span_has_passed), TEST(every_status_has_its_own_text), TEST(every_status_that_the_sources_name_has_a_text),
           TEST(threads_have_ids_and_the_first_has_the_process_id), TEST(errno_is_left_alone), TEST(ranks_order_by_priority_then_place))

@@ -18,6 +18,7 @@ static csk_gate_t gate = CSK_GATE_INITIALIZER;
 static csk_mutex_t mutex = CSK_MUTEX_INITIALIZER;
 static csk_rwlock_t rwlock = CSK_RWLOCK_INITIALIZER;
 static csk_pqueue_t queue = CSK_PQUEUE_INITIALIZER;
+static csk_workqueue_t workqueue = CSK_WORKQUEUE_INITIALIZER();
 static csk_snapshot_t snapshot = CSK_SNAPSHOT_INITIALIZER;
 
 static int failures;
@@ -70,6 +71,8 @@ int main() {
     EXPECT(csk_pqueue_pop(&queue, &item) == 0 && item == &high);
     EXPECT(csk_pqueue_pop(&queue, &item) == 0 && item == &low);
     EXPECT(csk_pqueue_destroy(&queue) == 0);
+
+    EXPECT(csk_workqueue_destroy(&workqueue) == 0);
 
     csk_tls_slot_t slot = 0;
     int here = 1, *there = &here;

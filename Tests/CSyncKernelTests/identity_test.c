@@ -4,7 +4,7 @@
 #include <csynckernel/csynckernel.h>
 #include <sys/mman.h>
 
-enum { POLICIES = 3, STACK = 512 * 1024 };
+enum { POLICIES = 3, STACK = 4 * 1024 * 1024 };
 
 static csk_mutex_t mutex;
 static csk_gate_t gates[POLICIES];

@@ -343,35 +343,38 @@ static void stop_reading(csk_pool_item_t *item) {
         CHECK_STATUS(csk_rwlock_unlock(&read_twice), 0);
         STORE(&keeps_reading, 0);
     }
+    wait_until(!LOAD(&keeps_reading));
     ADD(&sections, 1);
 }
 
 static void read_or_be_refused(csk_rwlock_work_t *work, void *context, int status) {
     (void)work, (void)context;
-    if (status == 0) CHECK_STATUS(csk_rwlock_unlock(&read_twice), 0);
-    else CHECK_STATUS(status, EDEADLK);
-    if (status != 0) ADD(&refusals, 1);
+    if (status != 0) {
+        CHECK_STATUS(status, EDEADLK);
+        ADD(&refusals, 1);
+    } else {
+        /* Other sections need other workers, of which one still reads. */
+        wait_until(LOAD(&refusals) != 0);
+        CHECK_STATUS(csk_rwlock_unlock(&read_twice), 0);
+    }
     ADD(&sections, 1);
 }
 
 /* A worker that still reads the lock can't be given it once more. What it gave back stayed to be adopted by whoever came. */
 static void a_read_that_a_worker_cannot_adopt_is_given_back(void) {
-    csk_rwlock_work_t work = { .context = NULL };
+    static csk_rwlock_work_t works[64];
     csk_pool_item_t item = { .level = CSK_POOL_NORMAL };
     CHECK_STATUS(csk_pool_post(&item, begin_to_read), 0);
     wait_until(LOAD(&keeps_reading));
-    while (LOAD(&refusals) == 0) {
-        uint32_t before = LOAD(&sections);
-        CHECK_STATUS(csk_rwlock_enqueue(&read_twice, &work, CSK_RWLOCK_READ, CSK_NEVER, read_or_be_refused, NULL), 0);
-        wait_until(LOAD(&sections) == before + 1);
-    }
+    for (int i = 0; i < 64; i++)
+        CHECK_STATUS(csk_rwlock_enqueue(&read_twice, &works[i], CSK_RWLOCK_READ, CSK_NEVER, read_or_be_refused, NULL), 0);
+    wait_until(LOAD(&sections) == 64);
     CHECK_STATUS(csk_rwlock_adopt(&read_twice, CSK_RWLOCK_READ), EINVAL);
     CHECK_STATUS(csk_rwlock_trywrlock(&read_twice), EBUSY);
-    while (LOAD(&keeps_reading)) {
-        uint32_t before = LOAD(&sections);
-        CHECK_STATUS(csk_pool_post(&item, stop_reading), 0);
-        wait_until(LOAD(&sections) == before + 1);
-    }
+    /* Each that is not the one waits for it. */
+    static csk_pool_item_t items[64];
+    for (int i = 0; i < 64; i++) CHECK_STATUS(csk_pool_post(&items[i], stop_reading), 0);
+    wait_until(LOAD(&sections) == 128);
     CHECK_STATUS(csk_rwlock_trywrlock(&read_twice), 0);
     CHECK_STATUS(csk_rwlock_unlock(&read_twice), 0);
     CHECK_STATUS(csk_rwlock_destroy(&read_twice), 0);

@@ -377,6 +377,16 @@ static void bad_input_is_refused_and_changes_nothing(void) {
     CHECK_NOTES(0);
 }
 
+static void static_queues_have_the_attributes_of_their_initializer(void) {
+    static csk_workqueue_t serial = CSK_WORKQUEUE_INITIALIZER(), wide = CSK_WORKQUEUE_INITIALIZER(.width = 4, .capacity = 9, .priority = 7);
+    csk_workqueue_t made;
+    CHECK_STATUS(csk_workqueue_init(&made, NULL), 0);
+    CHECK_EQ(memcmp(&serial, &made, sizeof made), 0);
+    csk_workqueue_attr_t attr = { .width = 4, .capacity = 9, .priority = 7 };
+    CHECK_STATUS(csk_workqueue_init(&made, &attr), 0);
+    CHECK_EQ(memcmp(&wide, &made, sizeof made), 0);
+}
+
 static void do_nothing(csk_work_t *work, int status) { (void)work, (void)status; }
 
 static void zeroed_work_that_was_never_queued_is_not_there(void) {
@@ -400,7 +410,7 @@ static void zeroed_work_that_was_never_queued_is_not_there(void) {
 }
 
 TEST_MAIN(
-    TEST(zeroed_work_that_was_never_queued_is_not_there),
+    TEST(static_queues_have_the_attributes_of_their_initializer), TEST(zeroed_work_that_was_never_queued_is_not_there),
     TEST(zero_filled_memory_is_a_serial_queue), TEST(higher_ranks_begin_first_and_equal_ones_by_arrival),
     TEST(work_without_a_rank_has_the_priority_of_its_queue), TEST(as_many_run_at_once_as_the_width_says),
     TEST(a_barrier_runs_alone_between_what_came_before_and_after), TEST(a_cancelled_barrier_holds_nothing_back),

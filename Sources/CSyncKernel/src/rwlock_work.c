@@ -30,7 +30,7 @@ static void batch_granted(csk_gate_waiter_t *waiter, void *context, int status);
 static void run_batch(batch_t *batch) {
     csk_rwlock_t *lock = batch->work.waiter.rwlock;
     csk_rwlock_write_t *write = batch->first;
-    csk_rwlock_adopt(lock, CSK_RWLOCK_WRITE);
+    int status = csk_rwlock_adopt(lock, CSK_RWLOCK_WRITE);
     uint32_t epoch = csk_process_epoch();
     mine.batch = batch;
     for (csk_rwlock_write_t *next; write != NULL; write = next) {
@@ -46,8 +46,9 @@ static void run_batch(batch_t *batch) {
             return;
         }
         /* A function that left the lock for others has lost the place of those behind it. */
-        if (next != NULL && !csk_rwlock_is_writing(lock)) csk_rwlock_wrlock(lock);
+        if (next != NULL && !csk_rwlock_is_writing(lock)) status = csk_rwlock_wrlock(lock);
     }
+    (void)status; /* nobody else adopts it, and this thread holds nothing */
     mine.batch = NULL;
     free(batch);
 }

@@ -28,6 +28,12 @@
 
 #if defined(__GNUC__)
 #define CSK_API __attribute__((visibility("default")))
+/* On functions whose status says whether what follows may be done at all. Swift code says so itself where it doesn't look. */
+#if defined(__swift__)
+#define CSK_MUST_USE
+#else
+#define CSK_MUST_USE __attribute__((warn_unused_result))
+#endif
 #define CSK_LIKELY(condition) __builtin_expect(!!(condition), 1)
 #define CSK_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 #else

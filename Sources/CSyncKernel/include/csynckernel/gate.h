@@ -187,7 +187,7 @@ static inline bool csk_gate_enter_fast(csk_gate_t *gate) {
 
 /* Takes the gate at `rank`, waiting until `deadline_ns` (CSK_NEVER: for ever; one that has passed tries once). A rank
  * that csk_rank does not give is EINVAL, unless the gate is idle and the rank has no meaning. */
-static inline int csk_gate_lock_ranked(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns) {
+CSK_MUST_USE static inline int csk_gate_lock_ranked(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns) {
     return csk_gate_enter_fast(gate) ? 0 : csk_gate_lock_slow(gate, rank, deadline_ns);
 }
 /* Takes the gate, waiting by priority: 0, EDEADLK or ESHUTDOWN. Uncontended: one locked instruction, no call. */
@@ -195,11 +195,11 @@ static inline int csk_gate_lock(csk_gate_t *gate, int32_t priority) {
     return csk_gate_lock_ranked(gate, csk_rank(priority, CSK_PLACE_BACK), CSK_NEVER);
 }
 /* The same until an absolute CLOCK_MONOTONIC deadline: also ETIMEDOUT. */
-static inline int csk_gate_timedlock(csk_gate_t *gate, int32_t priority, int64_t deadline_ns) {
+CSK_MUST_USE static inline int csk_gate_timedlock(csk_gate_t *gate, int32_t priority, int64_t deadline_ns) {
     return csk_gate_lock_ranked(gate, csk_rank(priority, CSK_PLACE_BACK), deadline_ns);
 }
 /* Never waits: EBUSY when the gate is held, by the caller too, or when somebody of higher rank waits for it. */
-static inline int csk_gate_trylock(csk_gate_t *gate, int32_t priority) {
+CSK_MUST_USE static inline int csk_gate_trylock(csk_gate_t *gate, int32_t priority) {
     return csk_gate_enter_fast(gate) ? 0 : csk_gate_trylock_slow(gate, csk_rank(priority, CSK_PLACE_BACK));
 }
 /* True when the calling thread holds the gate. */
@@ -247,7 +247,7 @@ static inline int csk_gate_lock_recursive(csk_gate_t *gate, int32_t priority, in
     return CSK_LIKELY(status != EBUSY) ? status : csk_gate_lock_recursive_slow(gate, csk_rank(priority, CSK_PLACE_BACK), deadline_ns);
 }
 /* Never waits: EBUSY when another thread holds it, or somebody of higher rank waits for it. */
-static inline int csk_gate_trylock_recursive(csk_gate_t *gate, int32_t priority) {
+CSK_MUST_USE static inline int csk_gate_trylock_recursive(csk_gate_t *gate, int32_t priority) {
     int status = csk_gate_enter_recursive(gate);
     return CSK_LIKELY(status != EBUSY) ? status : csk_gate_trylock_recursive_slow(gate, csk_rank(priority, CSK_PLACE_BACK));
 }
@@ -289,7 +289,7 @@ CSK_API int csk_gate_cancel(csk_gate_t *gate, csk_gate_waiter_t *waiter);
  * at its old place. In a lane EAGAIN also says that one which comes before it has come meanwhile, which is granted
  * then. 0, EAGAIN, or EINVAL. It is ILLEGAL for a waiter whose grant was unlocked already: while the gate is granted to
  * another that needs no adoption it can't be told from that one. */
-CSK_API int csk_gate_adopt(csk_gate_t *gate, csk_gate_waiter_t *waiter);
+CSK_API CSK_MUST_USE int csk_gate_adopt(csk_gate_t *gate, csk_gate_waiter_t *waiter);
 /* Queues a waiter that lost its grant again, under its old ticket; its function is called again. 0 or EINVAL. */
 CSK_API int csk_gate_relock_async(csk_gate_t *gate, csk_gate_waiter_t *waiter);
 /* Gives up a grant that was lost, instead of relocking; for one of a lane also a grant that it has not adopted. 0 or

@@ -35,7 +35,7 @@ CSK_API int csk_mutex_init(csk_mutex_t *mutex);
 CSK_API int csk_mutex_destroy(csk_mutex_t *mutex);
 
 /* Takes the mutex, or one more level of it, by `deadline_ns`: 0, ETIMEDOUT, or EAGAIN at 2^32 levels. */
-static inline int csk_mutex_timedlock(csk_mutex_t *mutex, int64_t deadline_ns) {
+CSK_MUST_USE static inline int csk_mutex_timedlock(csk_mutex_t *mutex, int64_t deadline_ns) {
     uint64_t found = 0, self = csk_thread_number;
     if (CSK_UNLIKELY(self == CSK_THREAD_UNNUMBERED)) return csk_mutex_lock_slow(mutex, deadline_ns);
     if (CSK_LIKELY(__atomic_compare_exchange_n(&mutex->gate.held, &found, self, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))) return 0;
@@ -50,7 +50,7 @@ static inline int csk_mutex_timedlock(csk_mutex_t *mutex, int64_t deadline_ns) {
 static inline int csk_mutex_lock(csk_mutex_t *mutex) { return csk_mutex_timedlock(mutex, CSK_NEVER); }
 
 /* Never waits: EBUSY when another thread holds it. */
-CSK_API int csk_mutex_trylock(csk_mutex_t *mutex);
+CSK_API CSK_MUST_USE int csk_mutex_trylock(csk_mutex_t *mutex);
 
 /* Gives back one level: 0, or EPERM when the calling thread does not hold it. */
 static inline int csk_mutex_unlock(csk_mutex_t *mutex) {

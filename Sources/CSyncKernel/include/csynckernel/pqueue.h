@@ -75,19 +75,19 @@ CSK_API int csk_pqueue_destroy(csk_pqueue_t *queue);
 
 /* Adds an item. Waits for room in a full bounded queue. ESHUTDOWN once closed, also when that happens during the wait: the item
  * stays the caller's. O(1). */
-CSK_API int csk_pqueue_push(csk_pqueue_t *queue, csk_pqueue_item_t *item, int32_t priority);
+CSK_API CSK_MUST_USE int csk_pqueue_push(csk_pqueue_t *queue, csk_pqueue_item_t *item, int32_t priority);
 /* The same, giving up at `deadline_ns`: ETIMEDOUT. Never early; a deadline that has passed tries once. */
-CSK_API int csk_pqueue_timedpush(csk_pqueue_t *queue, csk_pqueue_item_t *item, int32_t priority, int64_t deadline_ns);
+CSK_API CSK_MUST_USE int csk_pqueue_timedpush(csk_pqueue_t *queue, csk_pqueue_item_t *item, int32_t priority, int64_t deadline_ns);
 /* The same without waiting: EAGAIN when full, or when every free place is promised to threads that waited. */
-CSK_API int csk_pqueue_trypush(csk_pqueue_t *queue, csk_pqueue_item_t *item, int32_t priority);
+CSK_API CSK_MUST_USE int csk_pqueue_trypush(csk_pqueue_t *queue, csk_pqueue_item_t *item, int32_t priority);
 
 /* Takes the first item in order into `*item`; waits while there is none to be had. ESHUTDOWN once closed and empty, or closed
  * and every item promised to threads that waited. O(log n) amortized. */
-CSK_API int csk_pqueue_pop(csk_pqueue_t *queue, csk_pqueue_item_t **item);
+CSK_API CSK_MUST_USE int csk_pqueue_pop(csk_pqueue_t *queue, csk_pqueue_item_t **item);
 /* The same, giving up at `deadline_ns`: ETIMEDOUT. Never early; a deadline that has passed tries once. */
-CSK_API int csk_pqueue_timedpop(csk_pqueue_t *queue, csk_pqueue_item_t **item, int64_t deadline_ns);
+CSK_API CSK_MUST_USE int csk_pqueue_timedpop(csk_pqueue_t *queue, csk_pqueue_item_t **item, int64_t deadline_ns);
 /* The same without waiting: EAGAIN where pop would wait, ESHUTDOWN where it would say so. */
-CSK_API int csk_pqueue_trypop(csk_pqueue_t *queue, csk_pqueue_item_t **item);
+CSK_API CSK_MUST_USE int csk_pqueue_trypop(csk_pqueue_t *queue, csk_pqueue_item_t **item);
 
 /* From here on pushes are refused; what is inside can still be popped. Wakes everybody who waits. Closing twice is 0.
  * O(threads that wait). */

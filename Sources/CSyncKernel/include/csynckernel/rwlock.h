@@ -82,15 +82,15 @@ CSK_API int csk_rwlock_destroy(csk_rwlock_t *lock);
 /* ---- Threads ------------------------------------------------------------------------------------------------------------ */
 
 /* Enters with other readers, waiting until `deadline_ns` (CSK_NEVER: for ever; one that has passed tries once). */
-CSK_API int csk_rwlock_timedrdlock(csk_rwlock_t *lock, int64_t deadline_ns);
+CSK_API CSK_MUST_USE int csk_rwlock_timedrdlock(csk_rwlock_t *lock, int64_t deadline_ns);
 /* Enters alone. */
-CSK_API int csk_rwlock_timedwrlock(csk_rwlock_t *lock, int64_t deadline_ns);
+CSK_API CSK_MUST_USE int csk_rwlock_timedwrlock(csk_rwlock_t *lock, int64_t deadline_ns);
 /* The same without a deadline. */
-CSK_API int csk_rwlock_rdlock(csk_rwlock_t *lock);
-CSK_API int csk_rwlock_wrlock(csk_rwlock_t *lock);
+CSK_API CSK_MUST_USE int csk_rwlock_rdlock(csk_rwlock_t *lock);
+CSK_API CSK_MUST_USE int csk_rwlock_wrlock(csk_rwlock_t *lock);
 /* Never wait: EBUSY when somebody is in the way, or waits (a biased lock's trywrlock may take some 10 us). */
-CSK_API int csk_rwlock_tryrdlock(csk_rwlock_t *lock);
-CSK_API int csk_rwlock_trywrlock(csk_rwlock_t *lock);
+CSK_API CSK_MUST_USE int csk_rwlock_tryrdlock(csk_rwlock_t *lock);
+CSK_API CSK_MUST_USE int csk_rwlock_trywrlock(csk_rwlock_t *lock);
 
 /* Leaves what the calling thread holds, be it one level of reading or the writing: 0 or EPERM. Never blocks; may run the functions
  * of asynchronous waiters. A write lock that was granted to an asynchronous waiter and not adopted may be left by any thread. */
@@ -103,8 +103,8 @@ CSK_API int csk_rwlock_downgrade(csk_rwlock_t *lock);
 /* The reader goes on as the writer once the other readers have left, before every waiter: what it has read is still true. On any
  * error it is a reader still. EDEADLK: another reader waits for the same and neither could end, or this thread has read more than
  * once, or (with reader bias) a writer waits for this reader already: leave, and take the write lock. EPERM: it does not read. */
-CSK_API int csk_rwlock_timedupgrade(csk_rwlock_t *lock, int64_t deadline_ns);
-CSK_API int csk_rwlock_tryupgrade(csk_rwlock_t *lock);
+CSK_API CSK_MUST_USE int csk_rwlock_timedupgrade(csk_rwlock_t *lock, int64_t deadline_ns);
+CSK_API CSK_MUST_USE int csk_rwlock_tryupgrade(csk_rwlock_t *lock);
 
 /* ---- Asynchronous waiters ------------------------------------------------------------------------------------------------- */
 
@@ -121,7 +121,7 @@ CSK_API int csk_rwlock_lock_async(csk_rwlock_t *lock, csk_gate_waiter_t *waiter,
 CSK_API int csk_rwlock_cancel(csk_rwlock_t *lock, csk_gate_waiter_t *waiter);
 /* The calling thread becomes the holder of what was granted to a waiter in `mode`: its own calls know it from now on. 0, EINVAL (nothing of
  * that kind is to be adopted), EDEADLK (it holds the lock already) or ENOMEM (reading; still to be adopted then). */
-CSK_API int csk_rwlock_adopt(csk_rwlock_t *lock, int mode);
+CSK_API CSK_MUST_USE int csk_rwlock_adopt(csk_rwlock_t *lock, int mode);
 
 /* A section that runs by itself. The caller zero-fills the work once and keeps it in place until its function is called. */
 typedef struct csk_rwlock_work csk_rwlock_work_t;
@@ -139,7 +139,7 @@ struct csk_rwlock_work {
  * ETIMEDOUT or ECANCELED (csk_rwlock_cancel(lock, &work->waiter)), or ENOMEM for a read (EDEADLK where its worker was left reading the lock), nothing is held, and it must not block. Never waits.
  * Where it ends its thread (pthread_exit) before it has left the lock, the lock is left for it, and that is reported: see pool.h; afterwards it is ILLEGAL.
  * 0, or what csk_rwlock_lock_async and csk_pool_post return; then nothing was queued. */
-CSK_API int csk_rwlock_enqueue(csk_rwlock_t *lock, csk_rwlock_work_t *work, int mode, int64_t deadline_ns,
+CSK_API CSK_MUST_USE int csk_rwlock_enqueue(csk_rwlock_t *lock, csk_rwlock_work_t *work, int mode, int64_t deadline_ns,
                                csk_rwlock_work_function_t function, void *context);
 
 /* A write that is never given up: it has no deadline and can't be cancelled, and is small for that. Needs no initialization. */
@@ -154,7 +154,7 @@ struct csk_rwlock_write {
  * must not touch what the lock protects, nor wait. It may free the write, and the lock at the end of the last section. Writes that are next to each other stand in the queue as one,
  * and the worker keeps the lock from one to the next, which makes them several times cheaper; the first of them allocates. It is ILLEGAL to queue a write that waits already. Never waits.
  * 0; EINVAL (no function); ENOTSUP for a lock with reader bias; EAGAIN or ENOMEM. O(1). */
-CSK_API int csk_rwlock_enqueue_write(csk_rwlock_t *lock, csk_rwlock_write_t *write, csk_rwlock_write_function_t function);
+CSK_API CSK_MUST_USE int csk_rwlock_enqueue_write(csk_rwlock_t *lock, csk_rwlock_write_t *write, csk_rwlock_write_function_t function);
 /* 0 or EPERM. */
 CSK_API int csk_rwlock_finish_write(csk_rwlock_t *lock);
 

@@ -54,7 +54,7 @@ static inline int csk_snapshot_read_end(void) { return csk_rcu_read_unlock(); }
 
 /* Makes the caller the only updater, waiting for others until `deadline_ns`, and gives the value, which stays valid until the update ends:
  * 0, ETIMEDOUT, or EDEADLK when the calling thread is updating this snapshot already. Reading goes on meanwhile. */
-CSK_API int csk_snapshot_update_begin(csk_snapshot_t *snapshot, int64_t deadline_ns, const void **value);
+CSK_API CSK_MUST_USE int csk_snapshot_update_begin(csk_snapshot_t *snapshot, int64_t deadline_ns, const void **value);
 
 /* Publishes `value`, ends the update and retires the old value. `node` is inside the new one, `reclaim` is called with it once the value was
  * replaced and a grace period has passed. `value` and `node` may be NULL: then there is none. 0; EPERM when the calling

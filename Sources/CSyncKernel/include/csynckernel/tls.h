@@ -25,7 +25,10 @@
  *
  * Slots live as long as the process: a slot that could be closed would leave values in other threads that nobody may destroy.
  * Code that opened a slot with a destructor must therefore not be unloaded. The library itself stays loaded after dlclose.
- * It uses initial-exec thread-local storage, some 60 bytes of it, which glibc reserves for libraries that a program loads late.
+ * It uses initial-exec thread-local storage, 432 bytes on x86-64, in every thread of the process. A program that is linked with it has that in its
+ * own block. Where it is loaded late (dlopen, a plugin, a language's runtime) the bytes come out of what glibc keeps for such libraries, 1664 bytes
+ * unless told, all of them together; 512 of these are for optional use (the tunable glibc.rtld.optional_static_tls, for example GLIBC_TUNABLES=glibc.rtld.optional_static_tls=1024).
+ * Where no room is left dlopen fails with "cannot allocate memory in static TLS block": set the tunable, or link the library.
  *
  * Nothing here waits for another thread. Not callable from signal handlers. */
 #ifndef CSK_TLS_H
@@ -48,9 +51,9 @@ enum { CSK_TLS_ROUNDS = 4 };
  *
  * EINVAL: the name's slot has another destructor. ENOMEM; EAGAIN at 2^32 slots: nothing has changed then.
  * The name is copied. O(length + log(slots)). */
-CSK_API int csk_tls_open(const char *name, csk_tls_destructor_t destructor, csk_tls_slot_t *slot);
+CSK_API CSK_MUST_USE int csk_tls_open(const char *name, csk_tls_destructor_t destructor, csk_tls_slot_t *slot);
 /* The same for a name of `length` bytes, of which any may be zero. */
-CSK_API int csk_tls_open_bytes(const void *name, size_t length, csk_tls_destructor_t destructor, csk_tls_slot_t *slot);
+CSK_API CSK_MUST_USE int csk_tls_open_bytes(const void *name, size_t length, csk_tls_destructor_t destructor, csk_tls_slot_t *slot);
 
 /* The calling thread's value; NULL if it has none. O(1). */
 CSK_API void *csk_tls_get(csk_tls_slot_t slot);
@@ -60,7 +63,7 @@ CSK_API void *csk_tls_get(csk_tls_slot_t slot);
  * EINVAL: no such slot. ENOMEM, EAGAIN (the process has no pthread key left): at a thread's first value, or the first of a slot opened
  * later than its others. ESHUTDOWN: the thread has ended (above). On an error what was there stays, and `value` is the caller's.
  * O(1) amortized. */
-CSK_API int csk_tls_set(csk_tls_slot_t slot, void *value);
+CSK_API CSK_MUST_USE int csk_tls_set(csk_tls_slot_t slot, void *value);
 
 CSK_END_DECLS
 

@@ -98,16 +98,27 @@ typedef struct csk_workqueue {
     const char *name;
 } csk_workqueue_t;
 
+/* A queue with the attributes that follow, as csk_workqueue_init makes it, for static ones:
+ *
+ *     static csk_workqueue_t queue = CSK_WORKQUEUE_INITIALIZER(.width = 4, .priority = 7);     (in C; in C++ and without arguments: a serial queue)
+ *
+ * It checks nothing: what csk_workqueue_init refuses is ILLEGAL. */
+#ifdef __cplusplus
+#define CSK_WORKQUEUE_INITIALIZER() {}
+#else
+#define CSK_WORKQUEUE_INITIALIZER(...) { .inbox_last = NULL, __VA_ARGS__ }
+#endif
+
 /* Where zero-filled memory won't do. `attr` NULL: the defaults. 0, or EINVAL for a value that isn't named above; a queue that drops
  * its oldest needs a capacity. Never blocks. */
 CSK_API int csk_workqueue_init(csk_workqueue_t *queue, const csk_workqueue_attr_t *attr);
 
 /* Ends the use of the queue's memory. 0; EBUSY while work waits, runs or is waited for; EDEADLK from inside its own work. May wait for a worker that is just
  * leaving the queue; not for threads inside other calls, those that queue work included: they must have returned. */
-CSK_API int csk_workqueue_destroy(csk_workqueue_t *queue);
+CSK_API CSK_MUST_USE int csk_workqueue_destroy(csk_workqueue_t *queue);
 
 /* A queue on the heap, for owners who don't want to wait for its work: 0, EINVAL or ENOMEM. */
-CSK_API int csk_workqueue_create(csk_workqueue_t **queue, const csk_workqueue_attr_t *attr);
+CSK_API CSK_MUST_USE int csk_workqueue_create(csk_workqueue_t **queue, const csk_workqueue_attr_t *attr);
 
 /* Gives up a queue that csk_workqueue_create made: what it has accepted still runs, on a suspended queue too, which from then on can't be suspended,
  * and then its memory goes. From anywhere, its own work included; but whoever is just queueing work needs the queue until that call has returned,
@@ -123,14 +134,14 @@ CSK_API void csk_workqueue_unretain(csk_workqueue_t *queue);
  * anywhere, the queue's own work included. O(1).
  * 0; EINVAL (no function); ESHUTDOWN; EAGAIN (full, or no worker can be started); ENOMEM; EDEADLK (full, and the caller is inside the queue's
  * own work, which room waits for). After an error the work was not queued and its function is not called. */
-CSK_API int csk_workqueue_enqueue(csk_workqueue_t *queue, csk_work_t *work, csk_work_function_t function);
+CSK_API CSK_MUST_USE int csk_workqueue_enqueue(csk_workqueue_t *queue, csk_work_t *work, csk_work_function_t function);
 
 /* The same with a rank: csk_rank(priority, CSK_PLACE_BACK) for a plain priority. Higher ranks begin first, equal ones by arrival. EINVAL also on
  * a queue that drops its oldest, which knows one priority only. O(log n) amortized. */
-CSK_API int csk_workqueue_enqueue_ranked(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, csk_work_function_t function);
+CSK_API CSK_MUST_USE int csk_workqueue_enqueue_ranked(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, csk_work_function_t function);
 
 /* The same; a queue that is full is waited for until `deadline_ns` at most: ETIMEDOUT. */
-CSK_API int csk_workqueue_enqueue_until(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, int64_t deadline_ns,
+CSK_API CSK_MUST_USE int csk_workqueue_enqueue_until(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, int64_t deadline_ns,
                                         csk_work_function_t function);
 
 /* The same for work of its own turn, as the jobs of an executor: it is accepted on a full queue and after the shutdown, in order, and called with 0
@@ -139,7 +150,7 @@ CSK_API int csk_workqueue_enqueue_always(csk_workqueue_t *queue, csk_work_t *wor
 
 /* Queues work that begins when all that was accepted before it has ended, and runs alone: work accepted later waits for it, whatever
  * its rank. On a serial queue: work like any other. */
-CSK_API int csk_workqueue_enqueue_barrier(csk_workqueue_t *queue, csk_work_t *work, csk_work_function_t function);
+CSK_API CSK_MUST_USE int csk_workqueue_enqueue_barrier(csk_workqueue_t *queue, csk_work_t *work, csk_work_function_t function);
 
 /* The same for work of its own turn. */
 CSK_API int csk_workqueue_enqueue_barrier_always(csk_workqueue_t *queue, csk_work_t *work, csk_work_function_t function);
@@ -154,7 +165,7 @@ CSK_API int csk_workqueue_cancel(csk_workqueue_t *queue, csk_work_t *work);
  * queue with CSK_WORKQUEUE_REFUSE; ETIMEDOUT, ESHUTDOWN, ECANCELED (dropped or shut down before its turn). After an error the function was not
  * called. With CSK_WORKQUEUE_WAIT the caller waits for room first, as work does; with CSK_WORKQUEUE_DROP_OLDEST it comes in. `barrier`: as
  * csk_workqueue_enqueue_barrier has it. */
-CSK_API int csk_workqueue_sync(csk_workqueue_t *queue, csk_rank_t rank, bool barrier, int64_t deadline_ns, void (*function)(void *), void *context);
+CSK_API CSK_MUST_USE int csk_workqueue_sync(csk_workqueue_t *queue, csk_rank_t rank, bool barrier, int64_t deadline_ns, void (*function)(void *), void *context);
 
 /* The same for a caller of its own turn: no ESHUTDOWN, no ECANCELED, and EAGAIN only when no worker can be had. */
 CSK_API int csk_workqueue_sync_always(csk_workqueue_t *queue, csk_rank_t rank, bool barrier, int64_t deadline_ns, void (*function)(void *),
@@ -166,7 +177,7 @@ CSK_API int csk_workqueue_suspend(csk_workqueue_t *queue);
 CSK_API int csk_workqueue_resume(csk_workqueue_t *queue);
 
 /* Returns once all that was accepted before the call has ended or was given up: 0; ETIMEDOUT; EDEADLK from inside the queue's own work. */
-CSK_API int csk_workqueue_drain(csk_workqueue_t *queue, int64_t deadline_ns);
+CSK_API CSK_MUST_USE int csk_workqueue_drain(csk_workqueue_t *queue, int64_t deadline_ns);
 
 /* What waits without a thread. Its memory stays in place until its function is called, which may free it, or until it was given up. */
 typedef struct csk_workqueue_wait csk_workqueue_wait_t;
