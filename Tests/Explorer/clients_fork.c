@@ -55,6 +55,18 @@ static void forks_with_gate(void) {
     EXPECT_EQUAL(csk_gate_unlock(&shared->gate), 0);
     uses_gate_alone();
 }
+/* Somebody may have been designated. Once the child has looked the inline entry is open again. */
+static void forks_with_fast_gate(void) {
+    wants_gate();
+    EXPECT_EQUAL(csk_gate_lock(&shared->gate, 0), 0);
+    fork_here();
+    EXPECT_EQUAL(csk_gate_waiting(&shared->gate), 0);
+    EXPECT_EQUAL(csk_gate_unlock(&shared->gate), 0);
+    EXPECT(csk_gate_enter_fast(&shared->gate));
+    EXPECT_EQUAL(csk_gate_unlock(&shared->gate), 0);
+    uses_gate_alone();
+}
+CLIENT(fork_with_fast_gate, .setup = make_fast, .threads = { forks_with_fast_gate, wants_gate }, .preemptions = 1)
 CLIENT(fork_with_gate_fast, .setup = make_fast, .threads = { forks_with_gate, wants_gate, wants_gate_until }, .preemptions = 1)
 CLIENT(fork_with_gate_compact, .setup = make_compact, .threads = { forks_with_gate, wants_gate, wants_gate_until }, .preemptions = 1)
 CLIENT(fork_with_gate_strict, .setup = make_strict, .threads = { forks_with_gate, wants_gate, wants_gate_until }, .preemptions = 1)
@@ -127,6 +139,13 @@ CLIENT(fork_writing_fast, .setup = make_lock_fast, .threads = { forks_writing, w
 CLIENT(fork_writing_strict, .setup = make_lock_strict, .threads = { forks_writing, wants_to_read, wants_to_write }, .preemptions = 1)
 CLIENT(fork_reading_fast, .setup = make_lock_fast, .threads = { forks_reading, wants_to_write, wants_to_write }, .preemptions = 1)
 CLIENT(fork_reading_biased, .setup = make_lock_biased, .threads = { forks_reading, wants_to_write }, .preemptions = 1)
+
+/* The lock is free although somebody waited for it. */
+static void forks_and_tries(void) {
+    fork_here();
+    if ((shared->lock.state & ~UINT64_C(14)) == 0) uses_lock_alone();
+}
+CLIENT(fork_beside_writers, .setup = make_lock_fast, .threads = { forks_and_tries, wants_to_write, wants_to_write }, .preemptions = 2)
 
 /* The marks of the others are not in the child. */
 static void forks_and_writes(void) {
