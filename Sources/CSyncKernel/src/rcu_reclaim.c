@@ -39,6 +39,7 @@
  * child. Markers of barriers lie on stacks that the child has lost, and are taken out. */
 #include "internal/rcu.h"
 
+#include "internal/announce.h"
 #include "internal/queue_lock.h"
 
 enum { NONE, STARTING, RUNS };
@@ -115,7 +116,7 @@ static void await_room(int64_t deadline_ns) {
     uint32_t seen = csk_load(&rcu.room, CSK_ACQUIRE);
     /* Whoever lowers `pending` looks at `blocked` after: one of the two sees the other. */
     if (csk_load(&rcu.pending, CSK_SEQ_CST) >= csk_load(&rcu.limit, CSK_RELAXED))
-        csk_platform_park(&rcu.room, seen, deadline_ns);
+        csk_wait_park(&rcu.room, seen, deadline_ns);
     end_hurry();
     csk_fetch_add(&rcu.blocked, UINT32_MAX, CSK_RELAXED);
 }
@@ -212,7 +213,7 @@ static int start_worker(void) {
     uint32_t found = NONE;
     while (!csk_cas(&rcu.worker, &found, (uint32_t)STARTING, CSK_ACQ_REL)) {
         if (found == RUNS) return 0;
-        csk_platform_park(&rcu.worker, STARTING, CSK_NEVER);
+        csk_wait_park(&rcu.worker, STARTING, CSK_NEVER);
         found = NONE;
     }
     int error = csk_platform_start_thread(run_worker, NULL, "csk-rcu");
@@ -306,7 +307,7 @@ int csk_rcu_barrier(void) {
     struct marker marker = { .passed = 0 };
     hurry();
     push(&marker.node, pass);
-    while (csk_load(&marker.passed, CSK_ACQUIRE) == 0) csk_platform_park(&marker.passed, 0, CSK_NEVER);
+    while (csk_load(&marker.passed, CSK_ACQUIRE) == 0) csk_wait_park(&marker.passed, 0, CSK_NEVER);
     end_hurry();
     return 0;
 }

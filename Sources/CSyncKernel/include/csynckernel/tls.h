@@ -25,7 +25,7 @@
  *
  * Slots live as long as the process: a slot that could be closed would leave values in other threads that nobody may destroy.
  * Code that opened a slot with a destructor must therefore not be unloaded. The library itself stays loaded after dlclose.
- * It uses initial-exec thread-local storage, 432 bytes on x86-64, in every thread of the process. A program that is linked with it has that in its
+ * It uses initial-exec thread-local storage, 464 bytes on x86-64, in every thread of the process. A program that is linked with it has that in its
  * own block. Where it is loaded late (dlopen, a plugin, a language's runtime) the bytes come out of what glibc keeps for such libraries, 1664 bytes
  * unless told, all of them together; 512 of these are for optional use (the tunable glibc.rtld.optional_static_tls, for example GLIBC_TUNABLES=glibc.rtld.optional_static_tls=1024).
  * Where no room is left dlopen fails with "cannot allocate memory in static TLS block": set the tunable, or link the library.
