@@ -162,7 +162,7 @@ static void note_stuck(const csk_event_t *event) {
     CHECK_GE(event->waited_ns, 900000000);
     CHECK(event->name != NULL);
     for (int i = 0; i < BEYOND; i++) {
-        char name[16];
+        char name[32];
         snprintf(name, sizeof name, "queue %d", i);
         if (strcmp(event->name, name) == 0) __atomic_fetch_or(&names_seen, 1u << i, __ATOMIC_SEQ_CST);
     }
@@ -178,7 +178,7 @@ static void use_three_workers(void *unused) {
     CHECK_STATUS(csk_pool_configure(&attr), 0);
     csk_set_reporter(note_stuck);
     for (int i = 0; i < BEYOND; i++) {
-        char name[16];
+        char name[32];
         snprintf(name, sizeof name, "queue %d", i);
         CHECK_STATUS(csk_workqueue_create(&queues[i], &(csk_workqueue_attr_t){ .name = name }), 0);
         CHECK_STATUS(csk_workqueue_enqueue(queues[i], &works[i], block), 0);

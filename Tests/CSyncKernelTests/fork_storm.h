@@ -16,7 +16,16 @@ typedef struct {
     csk_pqueue_t ordered;
     csk_workqueue_t queues[QUEUES]; /* serial, concurrent, with a bound */
     csk_snapshot_t snapshot;
+    csk_rcu_map_t *map;
 } objects_t;
+
+struct map_entry {
+    csk_rcu_map_entry_t entry;
+    uint64_t key, check;
+};
+
+static inline bool has_key(const csk_rcu_map_entry_t *entry, const void *key) { return ((const struct map_entry *)entry)->key == *(const uint64_t *)key; }
+static inline void free_entry(csk_rcu_node_t *node) { free(node); }
 
 /* Queues excepted, which a child has anew without that. */
 static inline void make_locks(objects_t *objects) {
@@ -32,6 +41,7 @@ static inline void make_objects(objects_t *objects) {
     make_locks(objects);
     static const csk_workqueue_attr_t attributes[QUEUES] = { { .width = 1 }, { .width = 3 }, { .width = 2, .capacity = 4 } };
     for (int i = 0; i < QUEUES; i++) CHECK_STATUS(csk_workqueue_init(&objects->queues[i], &attributes[i]), 0);
+    CHECK_STATUS(csk_rcu_map_create(&objects->map, has_key), 0);
 }
 
 static inline void end_objects(objects_t *objects) {
@@ -44,6 +54,7 @@ static inline void end_objects(objects_t *objects) {
         CHECK_STATUS(csk_workqueue_destroy(&objects->queues[i]), 0);
     }
     CHECK_STATUS(csk_snapshot_destroy(&objects->snapshot), 0);
+    CHECK_STATUS(csk_rcu_map_destroy(objects->map, free_entry), 0);
 }
 
 /* ---- Uses ------------------------------------------------------------------------------------------------------------------------- */
@@ -192,13 +203,45 @@ static inline void change_snapshot(csk_snapshot_t *snapshot, uint64_t *random) {
     CHECK_STATUS(csk_snapshot_store(snapshot, version, &version->node, free_version), 0);
 }
 
+/* Grows and shrinks: a table is moved now and then. */
+static inline void use_map(csk_rcu_map_t *map, uint64_t *random) {
+    uint64_t key = test_random_below(random, 500), hash = csk_hash_int(key);
+    struct map_entry *fresh = calloc(1, sizeof *fresh);
+    csk_rcu_map_entry_t *old;
+    CHECK(fresh != NULL);
+    fresh->key = key;
+    fresh->check = ~key;
+    CHECK_STATUS(csk_rcu_map_replace(map, hash, &key, &fresh->entry, &old), 0);
+    if (old != NULL) CHECK_STATUS(csk_rcu_retire_always(&old->node, free_entry), 0);
+    CHECK_STATUS(csk_rcu_read_lock(), 0);
+    const struct map_entry *found = (const struct map_entry *)csk_rcu_map_find(map, hash, &key);
+    if (found != NULL) CHECK_EQ(found->key, ~found->check);
+    CHECK_STATUS(csk_rcu_read_unlock(), 0);
+    if (test_random_below(random, 2)) return;
+    old = csk_rcu_map_remove(map, hash, &key);
+    if (old != NULL) CHECK_STATUS(csk_rcu_retire_always(&old->node, free_entry), 0);
+}
+
+struct pool_task {
+    csk_pool_item_t item;
+    uint32_t ran;
+};
+
+static inline void count_item(csk_pool_item_t *item) { ADD(&((struct pool_task *)item)->ran, 1); }
+
+static inline void use_pool(uint64_t *random) {
+    struct pool_task task = { .item.level = (uint32_t)test_random_below(random, CSK_POOL_LEVELS) };
+    CHECK_STATUS(csk_pool_post(&task.item, count_item), 0);
+    wait_until(LOAD(&task.ran) == 1);
+}
+
 static inline void use_block(void) {
     void *blocks[3];
     for (int i = 0; i < 3; i++) CHECK((blocks[i] = csk_block_take()) != NULL);
     for (int i = 0; i < 3; i++) csk_block_give(blocks[i]);
 }
 
-enum { USES = 16 };
+enum { USES = 19 };
 
 /* Use number `which` of USES. */
 static inline void use(objects_t *objects, int which, uint64_t *random) {
@@ -212,6 +255,9 @@ static inline void use(objects_t *objects, int which, uint64_t *random) {
     case 12: use_delayed(&objects->queues[0], random); break;
     case 13: use_slot(random); break;
     case 14: read_snapshot(&objects->snapshot); break;
+    case 15: change_snapshot(&objects->snapshot, random); break;
+    case 16: use_map(objects->map, random); break;
+    case 17: use_pool(random); break;
     default: use_block();
     }
 }

@@ -2,6 +2,8 @@
  * CSK_TEST_FORKS in the environment says how often. */
 #include "child.h"
 
+#include <urcu/urcu-memb.h>
+
 #include "fork_storm.h"
 
 enum { HAMMERS = 6 };
@@ -46,6 +48,40 @@ static void *hammer(void *context) {
     }
     return NULL;
 }
+
+/* ---- Another user of liburcu ------------------------------------------------------------------------------------------------
+ *
+ * Of another flavour, with the fork handlers that liburcu asks for, and inside synchronize_rcu at many a fork. Sanitizers know nothing of it, and
+ * their locks are lost in a child where liburcu starts a thread of its own. */
+static uint32_t grace_periods;
+
+static void *reclaim_by_memb(void *unused) {
+    urcu_memb_register_thread();
+    while (!LOAD(&stop)) {
+        urcu_memb_read_lock();
+        urcu_memb_call_rcu(calloc(1, sizeof(struct rcu_head)), (void (*)(struct rcu_head *))free);
+        urcu_memb_read_unlock();
+        urcu_memb_synchronize_rcu();
+        ADD(&grace_periods, 1);
+        while (LOAD(&rest) && !LOAD(&stop)) nanosleep(&(struct timespec){ .tv_nsec = 100000 }, NULL);
+    }
+    urcu_memb_unregister_thread();
+    return unused;
+}
+
+/* A child can't use this flavour: where a thread of the parent was inside synchronize_rcu, its lock is never given back, and its lists are half
+ * changed. So the child leaves it alone, liburcu's handler for the child included, which starts a thread that uses both. */
+static bool is_child_of_memb;
+
+static void before_fork_of_memb(void) {
+    if (!is_child_of_memb) urcu_memb_call_rcu_before_fork();
+}
+static void after_fork_of_memb_in_parent(void) {
+    if (!is_child_of_memb) urcu_memb_call_rcu_after_fork_parent();
+}
+static void after_fork_of_memb_in_child(void) { is_child_of_memb = true; }
+
+static bool has_foreign_user(void) { return children_have_threads && may_fork_while_threads_come_and_go; }
 
 /* ---- What a child does ------------------------------------------------------------------------------------------------------ */
 
@@ -131,6 +167,11 @@ static void children_of_a_busy_process_begin_afresh(void) {
     make_objects(&of_parent);
     change_snapshot(&of_parent.snapshot, &random);
     for (intptr_t i = 0; i < HAMMERS; i++) threads[i] = start_thread(hammer, (void *)i);
+    pthread_t foreign;
+    if (has_foreign_user()) {
+        CHECK_EQ(pthread_atfork(before_fork_of_memb, after_fork_of_memb_in_parent, after_fork_of_memb_in_child), 0);
+        foreign = start_thread(reclaim_by_memb, NULL);
+    }
     if (!may_fork_while_threads_come_and_go) wait_until(LOAD(&running) == HAMMERS);
     for (intptr_t i = 0; i < count; i++) {
         uint32_t before = LOAD(&uses), wanted = 1 + (uint32_t)test_random_below(&random, 4 * HAMMERS);
@@ -141,11 +182,13 @@ static void children_of_a_busy_process_begin_afresh(void) {
         int status = wait_for_child(child);
         CHECK(WIFEXITED(status));
         CHECK_EQ(WEXITSTATUS(status), 0);
-        /* A fork waits for what is retired: now and then. */
-        if (i % 50 == 0) change_snapshot(&of_parent.snapshot, &random);
     }
     STORE(&stop, 1);
     for (int i = 0; i < HAMMERS; i++) join_thread(threads[i]);
+    if (has_foreign_user()) {
+        join_thread(foreign);
+        CHECK_GE(LOAD(&grace_periods), 1);
+    }
     end_objects(&of_parent);
 }
 
