@@ -1,5 +1,6 @@
-/* torture_delayed.c: delayed work under a crowd that starts and cancels it, once and with periods, on queues of all kinds: never early, never twice at
- * once, called for the last time or cancelled exactly once for each start, with ECANCELED to periodic work as often as was promised. */
+/* torture_delayed.c: delayed work under a crowd that starts and cancels it, once and with periods, on queues of all
+ * kinds: never early, never twice at once, called for the last time or cancelled exactly once for each start, with
+ * ECANCELED to periodic work as often as was promised. */
 #include "torture.h"
 
 enum { WORKS = 8, STARTING = INT32_MIN / 2 };
@@ -9,7 +10,7 @@ typedef struct arena arena_t;
 typedef struct {
     csk_delayed_t delayed;
     arena_t *arena;
-    int32_t cancelling; /* who cancels it just now; far below 0 while it is started, since the caller has to order the two */
+    int32_t cancelling; /* who cancels it just now; far below 0 while it is started: the caller has to order the two */
     uint32_t started;   /* 1 from before it is started until it was called for the last time, or cancelled */
     uint32_t inside;
     int64_t not_before_ns, period_ns;
@@ -21,6 +22,11 @@ struct arena {
     uint64_t starts, ends, cancelled, promised, last_calls;
     job_t jobs[][WORKS]; /* a row for each thread */
 };
+
+/* False, with `expected` as it is, where another thread was first. */
+static bool change(int32_t *word, int32_t *expected, int32_t to) {
+    return __atomic_compare_exchange_n(word, expected, to, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}
 
 static void end(job_t *job) {
     ADD(&job->arena->ends, 1);
@@ -57,17 +63,18 @@ static void ring(csk_work_t *work, int status) {
 static void start_one(job_t *job) {
     arena_t *arena = job->arena;
     int32_t nobody = 0;
-    if (LOAD(&job->started) || !__atomic_compare_exchange_n(&job->cancelling, &nobody, STARTING, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) return;
+    if (LOAD(&job->started) || !change(&job->cancelling, &nobody, STARTING)) return;
     int64_t deadline_ns = one_in(16) ? CSK_NEVER : near_deadline();
+    int64_t period_ns = one_in(3) ? 20000 + (int64_t)below(300000) : 0;
     job->not_before_ns = deadline_ns;
-    job->period_ns = one_in(3) ? 20000 + (int64_t)below(300000) : 0;
+    job->period_ns = period_ns;
     STORE(&job->started, 1);
     ADD(&arena->starts, 1);
     csk_rank_t rank = csk_rank((int)below(3) - 1, CSK_PLACE_BACK);
     bool drops = arena->queue.when_full == CSK_WORKQUEUE_DROP_OLDEST;
-    int status = drops || one_in(2) ? csk_delayed_start(&job->delayed, &arena->queue, deadline_ns, job->period_ns, ring)
-                                    : csk_delayed_start_ranked(&job->delayed, &arena->queue, rank, deadline_ns, job->period_ns, ring);
-    CHECK_STATUS(status, 0);
+    csk_delayed_t *delayed = &job->delayed;
+    if (drops || one_in(2)) CHECK_STATUS(csk_delayed_start(delayed, &arena->queue, deadline_ns, period_ns, ring), 0);
+    else CHECK_STATUS(csk_delayed_start_ranked(delayed, &arena->queue, rank, deadline_ns, period_ns, ring), 0);
     ADD(&job->cancelling, -STARTING);
 }
 
@@ -76,7 +83,7 @@ static void cancel_one(job_t *job) {
     int32_t others = LOAD(&job->cancelling);
     do {
         if (others < 0) return;
-    } while (!__atomic_compare_exchange_n(&job->cancelling, &others, others + 1, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));
+    } while (!change(&job->cancelling, &others, others + 1));
     int status = csk_delayed_cancel(&job->delayed);
     if (status == 0) {
         ADD(&job->arena->cancelled, 1);
@@ -130,7 +137,8 @@ void torture_delayed(uint32_t width, uint32_t capacity, int32_t when_full) {
     static struct crowd workers;
     arena_t *arena = calloc(1, sizeof *arena + sizeof arena->jobs[0] * (size_t)torture_threads);
     CHECK(arena != NULL);
-    CHECK_STATUS(csk_workqueue_init(&arena->queue, &(csk_workqueue_attr_t){ .width = width, .capacity = capacity, .when_full = when_full }), 0);
+    csk_workqueue_attr_t attr = { .width = width, .capacity = capacity, .when_full = when_full };
+    CHECK_STATUS(csk_workqueue_init(&arena->queue, &attr), 0);
     arena->width = width;
     for (int i = 0; i < torture_threads; i++)
         for (int j = 0; j < WORKS; j++) arena->jobs[i][j].arena = arena;

@@ -1,5 +1,5 @@
-/* torture_pool.c: the pool under a crowd that posts at all levels: each item is called once for each time that it was posted, by a worker, also where
- * it posts itself again, is freed inside its function, or waits there for another item. */
+/* torture_pool.c: the pool under a crowd that posts at all levels: each item is called once for each time that it was
+ * posted, also where it posts itself again, is freed inside its function, or waits there for another item. */
 #include "torture.h"
 
 #include <semaphore.h>

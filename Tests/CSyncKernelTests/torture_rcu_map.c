@@ -1,8 +1,9 @@
-/* torture_rcu_map.c: a table under a crowd that looks up, puts in, replaces, takes out and walks, while it grows and shrinks: nothing is reclaimed that
- * somebody reads, each entry leaves the table once, and what one thread alone writes is found as it was put in, and never becomes older. */
+/* torture_rcu_map.c: a table under a crowd that looks up, puts in, replaces, takes out and walks, while it grows and
+ * shrinks: nothing is reclaimed that somebody reads, each entry leaves the table once, and what one thread alone writes
+ * is found as it was put in, and never becomes older. */
 #include "torture.h"
 
-enum { OWN = 128, CONTENDED = 64, INSIDE = 1, TAKEN_OUT = 2, RECLAIMED = 3 };
+enum { OWN = 32, CONTENDED = 16, INSIDE = 1, TAKEN_OUT = 2, RECLAIMED = 3 };
 
 /* The key says whose it is: the first CONTENDED are everybody's, then OWN for each thread. */
 typedef struct {
@@ -13,18 +14,18 @@ typedef struct {
 
 typedef struct { uint64_t versions[OWN]; uint32_t which; } writer_t; /* 0: it isn't there */
 
-typedef struct {
+static struct {
     csk_rcu_map_t *map;
-    uint32_t next_writer;
+    uint32_t next_writer, shrinks; /* shrinks: odd when more is taken out than put in */
     bool one_hash;  /* for 16 keys: long searches */
     uint64_t *seen; /* the latest version of each thread's own key that was put in */
-} arena_t;
-
-static arena_t arena;
+} arena;
 static uint64_t made, reclaimed, put_in, taken_out;
 
 static uint64_t hash_of(uint64_t key) { return arena.one_hash ? csk_hash_int(key / 16) : csk_hash_int(key); }
-static bool has_key(const csk_rcu_map_entry_t *entry, const void *key) { return ((const item_t *)entry)->key == *(const uint64_t *)key; }
+static bool has_key(const csk_rcu_map_entry_t *entry, const void *key) {
+    return ((const item_t *)entry)->key == *(const uint64_t *)key;
+}
 
 static void reclaim(csk_rcu_node_t *node) {
     item_t *item = (item_t *)((char *)node - offsetof(item_t, entry.node));
@@ -44,7 +45,8 @@ static item_t *make(uint64_t key, uint64_t version) {
 }
 
 /* Whoever gets an entry out of the table does this, once. */
-static void retire(csk_rcu_map_entry_t *entry) {
+static void retire_if_any(csk_rcu_map_entry_t *entry) {
+    if (entry == NULL) return;
     CHECK_EQ(__atomic_exchange_n(&((item_t *)entry)->state, TAKEN_OUT, __ATOMIC_SEQ_CST), INSIDE);
     ADD(&taken_out, 1);
     CHECK_STATUS(csk_rcu_retire(&entry->node, reclaim), 0);
@@ -89,7 +91,7 @@ static int put(uint64_t key, item_t *item, bool replaces) {
         return status;
     }
     ADD(&put_in, 1);
-    if (old != NULL) retire(old);
+    retire_if_any(old);
     return 0;
 }
 
@@ -101,33 +103,30 @@ static void change_found(uint64_t key) {
     if (found != NULL) {
         item_t *fresh = one_in(2) ? make(key, 0) : NULL;
         dawdle();
-        int status = fresh != NULL ? csk_rcu_map_replace_entry(arena.map, found, &fresh->entry) : csk_rcu_map_remove_entry(arena.map, found);
+        int status = fresh != NULL ? csk_rcu_map_replace_entry(arena.map, found, &fresh->entry)
+                                   : csk_rcu_map_remove_entry(arena.map, found);
+        CHECK(status == 0 || status == ENOENT);
         if (status == 0) gone = found;
-        else CHECK_STATUS(status, ENOENT);
-        if (status != 0) tally(LOST);
+        else tally(LOST);
         if (status == 0 && fresh != NULL) ADD(&put_in, 1);
         if (status != 0 && fresh != NULL) discard(fresh);
     }
     CHECK_STATUS(csk_rcu_read_unlock(), 0);
-    if (gone != NULL) retire(gone);
+    retire_if_any(gone);
 }
 
 static void write_contended(void) {
     uint64_t key = below(CONTENDED);
-    if (one_in(3)) {
-        change_found(key);
-    } else if (one_in(2)) {
-        csk_rcu_map_entry_t *old = csk_rcu_map_remove(arena.map, hash_of(key), &key);
-        if (old != NULL) retire(old);
-    } else {
-        put(key, make(key, 0), one_in(2));
-    }
+    if (one_in(3)) change_found(key);
+    else if (one_in(2)) put(key, make(key, 0), one_in(2));
+    else retire_if_any(csk_rcu_map_remove(arena.map, hash_of(key), &key));
 }
 
 /* A key of this thread's alone: it knows the answers. */
-static void write_own(writer_t *writer, uint64_t *version, bool grows) {
-    uint64_t which = below(OWN), key = CONTENDED + (uint64_t)writer->which * OWN + which, *there = &writer->versions[which];
-    if (one_in(4) != grows) {
+static void write_own(writer_t *writer, uint64_t *version) {
+    uint64_t which = below(OWN), key = CONTENDED + (uint64_t)writer->which * OWN + which;
+    uint64_t *there = &writer->versions[which];
+    if (one_in(8) == (LOAD(&arena.shrinks) % 2 != 0)) {
         bool replaces = one_in(2);
         int status = put(key, make(key, ++*version), replaces);
         CHECK_EQ(status, replaces || *there == 0 ? 0 : EEXIST);
@@ -136,7 +135,7 @@ static void write_own(writer_t *writer, uint64_t *version, bool grows) {
         csk_rcu_map_entry_t *old = csk_rcu_map_remove(arena.map, hash_of(key), &key);
         CHECK_EQ(old != NULL ? ((item_t *)old)->version : 0, *there);
         *there = 0;
-        if (old != NULL) retire(old);
+        retire_if_any(old);
     }
     CHECK_STATUS(csk_rcu_read_lock(), 0);
     item_t *item = (item_t *)csk_rcu_map_find(arena.map, hash_of(key), &key);
@@ -161,27 +160,27 @@ static void walk(const writer_t *writer) {
     CHECK_EQ(mine, expected);
 }
 
-static void *read_and_write(void *context) {
-    (void)context;
+static void *read_and_write(void *unused) {
     writer_t writer = { .which = ADD(&arena.next_writer, 1) - 1 };
     uint64_t version = 0, keys = CONTENDED + (uint64_t)torture_threads * OWN;
-    bool grows = true;
     while (!stopped()) {
-        if (one_in(4096)) grows = !grows;
+        if (one_in(8192)) ADD(&arena.shrinks, 1);
         uint64_t what = below(16);
         if (what < 6) read_one(below(keys));
         else if (what < 8) read_one(below(CONTENDED));
-        else if (what < 12) write_own(&writer, &version, grows);
+        else if (what < 12) write_own(&writer, &version);
         else if (one_in(64)) walk(&writer);
         else write_contended();
     }
     walk(&writer);
-    return NULL;
+    return unused;
 }
 
 void torture_rcu_map(bool one_hash) {
     static struct crowd workers;
-    arena = (arena_t){ .one_hash = one_hash, .seen = calloc(CONTENDED + (size_t)torture_threads * OWN, sizeof *arena.seen) };
+    memset(&arena, 0, sizeof arena);
+    arena.one_hash = one_hash;
+    arena.seen = calloc(CONTENDED + (size_t)torture_threads * OWN, sizeof *arena.seen);
     made = reclaimed = put_in = taken_out = 0;
     CHECK(arena.seen != NULL);
     CHECK_STATUS(csk_rcu_map_create(&arena.map, has_key), 0);

@@ -1,5 +1,6 @@
-/* torture_tls.c: thread-locals of threads that come and go in all ways: each value is destroyed exactly once, on its own thread, by its own slot's
- * destructor, those of later slots first; or it is taken back. Destructors set values anew, until they are told that it is over. */
+/* torture_tls.c: thread-locals of threads that come and go in all ways: each value is destroyed exactly once, on its
+ * own thread, by its own slot's destructor, those of later slots first; or it is taken back. Destructors set values
+ * anew, until they are told that it is over. */
 #include "torture.h"
 
 enum { SLOTS = 12, ALIVE = 0x5afe, GONE = 0xdead };
@@ -70,7 +71,8 @@ static void destroy(void *context, uint32_t which) {
 DESTRUCTOR(0) DESTRUCTOR(1) DESTRUCTOR(2) DESTRUCTOR(3) DESTRUCTOR(4) DESTRUCTOR(5)
 DESTRUCTOR(6) DESTRUCTOR(7) DESTRUCTOR(8) DESTRUCTOR(9) DESTRUCTOR(10) DESTRUCTOR(11)
 static const csk_tls_destructor_t destructors[SLOTS] = {
-    destroy_0, destroy_1, destroy_2, destroy_3, destroy_4, destroy_5, destroy_6, destroy_7, destroy_8, destroy_9, destroy_10, destroy_11,
+    destroy_0, destroy_1, destroy_2, destroy_3, destroy_4, destroy_5,
+    destroy_6, destroy_7, destroy_8, destroy_9, destroy_10, destroy_11,
 };
 
 /* Anybody, at any time: the slot is there already, or has just been made by another. */

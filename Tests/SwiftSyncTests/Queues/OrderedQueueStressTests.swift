@@ -3,10 +3,11 @@ import Testing
 
 @testable import SwiftSync
 
-/// Ordered queues under several producers that submit in all ways, give up and cancel: what was accepted runs once, in its producer's order, and nothing
-/// overlaps.
+/// Ordered queues under several producers that submit in all ways, give up and cancel: what was accepted runs once, in
+/// its producer's order, and nothing overlaps.
 ///
-/// A short form; `SWIFTSYNC_PLACES=1000000` makes as many, as for the places of actor queues, and `SWIFTSYNC_SEED=7` other choices.
+/// A short form; `SWIFTSYNC_PLACES=1000000` makes as many, as for the places of actor queues, and `SWIFTSYNC_SEED=7`
+/// other choices.
 @Suite(.endsInTime)
 struct OrderedQueueStressTests {
     private static let producers = 4
@@ -50,20 +51,25 @@ struct OrderedQueueStressTests {
     func nothingOfAFIFOQueueIsLostOverlapsOrRunsTwice(capacity: Int?) async throws {
         let queue = capacity.map { FIFOQueue(capacity: $0, whenFull: .wait) } ?? FIFOQueue(), turns = Turns()
         let accepted = await Self.produce { producer, number, random in
-            let isGivenUp = Bool.random(using: &random), timeout = Duration.microseconds(Int.random(in: 0..<300, using: &random))
+            let isGivenUp = Bool.random(using: &random)
+            let timeout = Duration.microseconds(Int.random(in: 0..<300, using: &random))
             do {
                 switch Int.random(in: 0..<8, using: &random) {
                 case 0: await queue.enqueueAndWait { await turns.take(producer, number) }
                 case 1: try await queue.enqueueAndWait(timeout: timeout) { await turns.take(producer, number) }
                 case 2:
-                    let task = Task { () async throws in try await queue.enqueueAndWait { () async throws in await turns.take(producer, number) } }
+                    let turn: @Sendable () async throws -> Void = { await turns.take(producer, number) }
+                    let task = Task { try await queue.enqueueAndWait(turn) }
                     if isGivenUp { task.cancel() }
                     try await task.value
                 case 3:
                     // Its place is taken already; cancelled, it takes its turn all the same.
                     let task: Task<Void, Never> = Task(on: queue) { await turns.take(producer, number) }
                     if isGivenUp { task.cancel() }
-                case 4...5: try await queue.enqueueWaitingForRoom(timeout: isGivenUp ? timeout : nil) { await turns.take(producer, number) }
+                case 4...5:
+                    try await queue.enqueueWaitingForRoom(timeout: isGivenUp ? timeout : nil) {
+                        await turns.take(producer, number)
+                    }
                 default:
                     // A full queue can't take it.
                     if capacity != nil { return 0 }
