@@ -10,16 +10,17 @@
 #include <csynckernel/csynckernel.h>
 
 enum {
-    GRANTS,     /* times that the object was had: also items that were pushed or popped */
+    GRANTS,     /* times that the object was had: also items that were pushed or popped, functions that were called, entries that were found,
+                   values that were destroyed */
     TIMEOUTS,
     CANCELS,    /* functions that were called with ECANCELED */
-    REFUSED,    /* EBUSY or EAGAIN of a call that does not wait */
+    REFUSED,    /* EBUSY, EAGAIN, EEXIST or ESHUTDOWN of a call that does not wait */
     CLOSED,     /* ESHUTDOWN */
     ADOPTED,
-    LOST,       /* provisional grants that were taken back */
+    LOST,       /* provisional grants that were taken back, entries that another thread took out first */
     FORGOTTEN,
-    WRITES,     /* grants of the read-write lock to writers */
-    CANCELLED,  /* calls of csk_gate_cancel or csk_rwlock_cancel that said 0 */
+    WRITES,     /* grants of the read-write lock to writers, entries that were put in */
+    CANCELLED,  /* calls of a _cancel that said 0 */
     COUNTERS
 };
 
@@ -68,5 +69,9 @@ void torture_mutex(void);
 void torture_pqueue(uint64_t capacity);
 void torture_rwlock(uint32_t policy, uint32_t reader_bias);
 void torture_workqueue(uint32_t width, uint32_t capacity, int32_t when_full);
+void torture_delayed(uint32_t width, uint32_t capacity, int32_t when_full);
+void torture_pool(void);
+void torture_tls(void);
+void torture_rcu_map(bool one_hash);
 
 #endif

@@ -23,7 +23,7 @@ static const struct part {
     const char *name;
     void (*gate)(uint32_t policy, uint32_t bypass_limit);
     uint32_t policy, bypass_limit;
-    void (*mutex)(void);
+    void (*plain)(void);
     void (*pqueue)(uint64_t capacity);
     uint64_t capacity;
     void (*rwlock)(uint32_t policy, uint32_t reader_bias);
@@ -31,13 +31,15 @@ static const struct part {
     void (*workqueue)(uint32_t width, uint32_t room, int32_t when_full);
     uint32_t width, room;
     int32_t when_full;
+    void (*rcu_map)(bool one_hash);
+    bool one_hash;
 } parts[] = {
     { .name = "gate-fast", .gate = torture_gate, .policy = CSK_GATE_FAST },
     { .name = "gate-compact", .gate = torture_gate, .policy = CSK_GATE_COMPACT },
     { .name = "gate-strict", .gate = torture_gate, .policy = CSK_GATE_STRICT },
     { .name = "gate-fast-limit", .gate = torture_gate, .policy = CSK_GATE_FAST, .bypass_limit = 3 },
     { .name = "gate-strict-limit", .gate = torture_gate, .policy = CSK_GATE_STRICT, .bypass_limit = 1 },
-    { .name = "mutex", .mutex = torture_mutex },
+    { .name = "mutex", .plain = torture_mutex },
     { .name = "pqueue", .pqueue = torture_pqueue },
     { .name = "pqueue-bounded", .pqueue = torture_pqueue, .capacity = 4 },
     { .name = "pqueue-one", .pqueue = torture_pqueue, .capacity = 1 },
@@ -51,6 +53,15 @@ static const struct part {
     { .name = "workqueue-wide-waits", .workqueue = torture_workqueue, .width = 3, .room = 2 },
     { .name = "workqueue-refuses", .workqueue = torture_workqueue, .width = 2, .room = 8, .when_full = CSK_WORKQUEUE_REFUSE },
     { .name = "workqueue-drops", .workqueue = torture_workqueue, .width = 2, .room = 4, .when_full = CSK_WORKQUEUE_DROP_OLDEST },
+    { .name = "pool", .plain = torture_pool },
+    { .name = "delayed-serial", .workqueue = torture_delayed, .width = 1 },
+    { .name = "delayed-wide", .workqueue = torture_delayed, .width = 3 },
+    { .name = "delayed-waits", .workqueue = torture_delayed, .width = 1, .room = 2 },
+    { .name = "delayed-refuses", .workqueue = torture_delayed, .width = 2, .room = 4, .when_full = CSK_WORKQUEUE_REFUSE },
+    { .name = "delayed-drops", .workqueue = torture_delayed, .width = 2, .room = 4, .when_full = CSK_WORKQUEUE_DROP_OLDEST },
+    { .name = "tls", .plain = torture_tls },
+    { .name = "rcu_map", .rcu_map = torture_rcu_map },
+    { .name = "rcu_map-one-hash", .rcu_map = torture_rcu_map, .one_hash = true },
 };
 enum { PARTS = sizeof parts / sizeof parts[0], PROGRESS_S = 5 };
 static uint64_t totals[PARTS][COUNTERS];
@@ -113,10 +124,11 @@ static void run_part(size_t which, uint64_t seed) {
     last_slot = 0;
     STORE(&torture_stop, 0);
     if (part->gate != NULL) part->gate(part->policy, part->bypass_limit);
-    if (part->mutex != NULL) part->mutex();
+    if (part->plain != NULL) part->plain();
     if (part->pqueue != NULL) part->pqueue(part->capacity);
     if (part->rwlock != NULL) part->rwlock(part->policy, part->reader_bias);
     if (part->workqueue != NULL) part->workqueue(part->width, part->room, part->when_full);
+    if (part->rcu_map != NULL) part->rcu_map(part->one_hash);
     for (int i = 0; i < COUNTERS; i++) totals[which][i] += torture_total(i);
     if (csk_now() < next_progress_ns) return;
     printf("%7.1f s, ", (double)(csk_now() - started_ns) / 1e9);
