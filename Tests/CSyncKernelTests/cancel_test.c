@@ -185,7 +185,7 @@ static void what_is_written_arrives(void) {
 
 /* ---- Everything that waits, cancelled at random ----------------------------------------------------------------------------- */
 
-enum { GATES = 3, LOCKS = 3, QUEUES = 3, VICTIMS = 12, CANCELLATIONS = 1500 / TEST_SLOWDOWN };
+enum { GATES = 3, LOCKS = 3, QUEUES = 3, VICTIMS = 12 };
 
 static struct {
     csk_gate_t gates[GATES];
@@ -367,15 +367,19 @@ static void check_that_nobody_waits(void) {
     CHECK_STATUS(csk_snapshot_destroy(&storm.snapshot), 0);
 }
 
+/* CSK_TEST_CANCELLATIONS in the environment says how many. */
 static void cancel_threads_at_random(void *unused) {
     (void)unused;
+    const char *chosen = getenv("CSK_TEST_CANCELLATIONS");
+    uintptr_t cancellations = chosen != NULL ? (uintptr_t)atol(chosen) : 400 / TEST_SLOWDOWN;
+    alarm(TEST_WATCHDOG_S + (unsigned)cancellations / 5);
     pthread_t victims[VICTIMS];
     uint64_t random = test_seed(0);
     write_to_nowhere();
     make_objects();
     CHECK_STATUS(csk_rwlock_rdlock(&storm.read_for_long), 0);
     for (uintptr_t i = 0; i < VICTIMS; i++) victims[i] = start_thread(call_until_cancelled, (void *)(i + 1));
-    for (uintptr_t done = 0; done < CANCELLATIONS;) {
+    for (uintptr_t done = 0; done < cancellations;) {
         /* Some at once, wherever they are after some more calls. */
         uint64_t calls = LOAD(&storm.calls) + test_random_below(&random, 3 * VICTIMS), first = test_random_below(&random, VICTIMS);
         wait_until(LOAD(&storm.calls) >= calls);

@@ -160,6 +160,15 @@ CLIENT(rcu_readers_come_and_go, .setup = make, .threads = { reads_twice, reads, 
 CLIENT(rcu_reader_again, .setup = make, .threads = { reads_twice, replaces_twice }, .check = check_2, .preemptions = 2)
 CLIENT(rcu_reader_again_without_membarrier, .setup = make, .threads = { reads_twice, replaces_twice }, .check = check_2, .preemptions = 2, .without_membarrier = true)
 
+/* A reader that has loaded the phase before a grace period stores it behind that: the next one must not take its section for a newer one. */
+static void replaces_one_after_the_other(void) {
+    for (int with = 1; with <= 2; with++) {
+        replace(with);
+        EXPECT_EQUAL(csk_rcu_barrier(), 0); /* without time that passes */
+    }
+}
+CLIENT(rcu_reader_with_an_old_phase, .setup = make, .threads = { reads, replaces_one_after_the_other }, .check = check_2, .preemptions = 2)
+
 /* ---- fork --------------------------------------------------------------------------------------------------------------- */
 
 /* A child goes on with all that was retired, but for what the worker is in the middle of. */

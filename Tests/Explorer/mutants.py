@@ -401,7 +401,7 @@ MUTANTS = [
     ("who wakes the worker leaves the word", RECLAIM, "    if (csk_cas(&rcu.call, &sleep, (uint32_t)AWAKE, CSK_ACQ_REL)) csk_platform_wake(&rcu.call, 1);", "    csk_platform_wake(&rcu.call, 1);"),
     ("who wakes the worker does not", RECLAIM, "    if (csk_cas(&rcu.call, &sleep, (uint32_t)AWAKE, CSK_ACQ_REL)) csk_platform_wake(&rcu.call, 1);", "    csk_cas(&rcu.call, &sleep, (uint32_t)AWAKE, CSK_ACQ_REL);"),
     ("what is retired is pushed by a store", RECLAIM, "    while (!csk_cas(&rcu.incoming, &newest, node, CSK_SEQ_CST));", "    while (csk_store(&rcu.incoming, node, CSK_SEQ_CST), false);"),
-    ("what is retired is taken without the lock", RECLAIM, "    csk_queue_lock(&rcu.lock);\n    csk_store(&rcu.taken, csk_exchange(&rcu.incoming, (csk_rcu_node_t *)NULL, CSK_ACQ_REL), CSK_RELAXED);\n    csk_queue_unlock(&rcu.lock);", "    csk_rcu_node_t *all = csk_exchange(&rcu.incoming, (csk_rcu_node_t *)NULL, CSK_ACQ_REL);\n    csk_platform_yield();\n    rcu.taken = all;"),
+    ("what is retired is taken without the lock", RECLAIM, "    csk_queue_lock(&rcu.lock);\n    csk_store(&rcu.taken, csk_exchange(&rcu.incoming, (csk_rcu_node_t *)NULL, CSK_ACQ_REL), CSK_RELAXED);\n    csk_queue_unlock(&rcu.lock);", "    csk_rcu_node_t *all = csk_exchange(&rcu.incoming, (csk_rcu_node_t *)NULL, CSK_ACQ_REL);\n    csk_platform_await_step(9);\n    rcu.taken = all;"),
     ("what is retired is not turned round", RECLAIM, "            *next_of(node) = rcu.waiting;\n            rcu.waiting = node;\n", "            csk_rcu_node_t **end = &rcu.waiting;\n            while (*end != NULL) end = next_of(*end);\n            *next_of(node) = NULL;\n            *end = node;\n"),
     ("functions run without a grace period", RECLAIM, "    csk_rcu_grace_period();\n", ""),
     ("two threads start the worker", RECLAIM, "    while (!csk_cas(&rcu.worker, &found, (uint32_t)STARTING, CSK_ACQ_REL)) {\n        if (found == RUNS) return 0;", "    while (csk_load(&rcu.worker, CSK_ACQUIRE) != NONE) {\n        if (csk_load(&rcu.worker, CSK_ACQUIRE) == RUNS) return 0;"),
@@ -419,7 +419,7 @@ MUTANTS = [
     ("a grace period waits once, after the change", CHILD, "    await_quiet();\n    csk_store(&period.phase", "    csk_store(&period.phase"),
     ("a grace period waits once, before the change", CHILD, "CSK_SEQ_CST);\n    await_quiet();", "CSK_SEQ_CST);"),
     ("a reader that leaves takes its neighbours along", CHILD, "    else child.readers = reader->older;", "    else child.readers = NULL;"),
-    ("a reader joins without the lock", CHILD, "    csk_queue_lock(&child.lock);\n    add(reader, &reader->own);\n    csk_queue_unlock(&child.lock);", "    csk_rcu_reader_t *older = csk_load(&child.readers, CSK_RELAXED);\n    csk_platform_yield();\n    add(reader, &reader->own);\n    reader->older = older;"),
+    ("a reader joins without the lock", CHILD, "    csk_queue_lock(&child.lock);\n    add(reader, &reader->own);\n    csk_queue_unlock(&child.lock);", "    csk_rcu_reader_t *older = csk_load(&child.readers, CSK_RELAXED);\n    csk_platform_await_step(9);\n    add(reader, &reader->own);\n    reader->older = older;"),
     # The hash table.
     ("lookup stops where the next table goes on", MAP_HEADER, "if (CSK_LIKELY(slot == 0 && !cursor->moved)) return NULL;", "return NULL;"),
     ("lookup forgets what it saw moved", MAP_HEADER, "                cursor->moved = true;", "                cursor->moved = false;"),
