@@ -36,7 +36,8 @@ CSK_API int csk_delayed_start_ranked(csk_delayed_t *delayed, csk_workqueue_t *qu
                                      csk_work_function_t function);
 
 /* 0: its function is not called any more. EBUSY: periodic work that runs right now, or that another thread is cancelling; it is called once more, with
- * ECANCELED, after that. ENOENT: it was not started, has begun its only call, or was called for the last time. May wait for the timer thread. */
+ * ECANCELED, after that. ENOENT: it was not started, has begun its only call, or was called for the last time. May wait for the timer thread. It is ILLEGAL
+ * while the call that starts it has not returned on another thread. */
 CSK_API int csk_delayed_cancel(csk_delayed_t *delayed);
 
 CSK_END_DECLS
