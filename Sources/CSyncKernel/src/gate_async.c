@@ -101,7 +101,7 @@ enum { GRANTED_AT_ONCE, INSERTED, INSERTED_FIRST };
 static int grant_or_insert(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_gate_effects_t *effects) {
     bool first = csk_gate_shows_nobody(gate), inserted = false;
     csk_gate_lane_t *lane = waiter->lane;
-    if ((lane == NULL || csk_gate_lane_is_open(lane, waiter)) && csk_gate_may_pass(gate, &waiter->node) && csk_gate_take(gate, CSK_GATE_NOBODY)) {
+    if ((lane == NULL || csk_gate_lane_is_open(lane, waiter)) && csk_gate_may_pass(gate, &waiter->node) && csk_gate_take_for(gate, waiter)) {
         if (lane != NULL) {
             csk_gate_link(gate, waiter);
             csk_gate_lane_grant(gate, waiter);
@@ -220,8 +220,9 @@ int csk_gate_adopt(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
     if (status == 0 && is_others) status = EINVAL;
     if (status == 0) {
         csk_waiter_set(waiter, WAITER_IDLE);
-        if (gate->pending == waiter) gate->pending = NULL;
         csk_gate_transfer(gate, csk_self());
+        __atomic_thread_fence(__ATOMIC_RELEASE);
+        if (gate->pending == waiter) gate->pending = NULL;
     }
     bool stop_grace = waiter->grace_started;
     waiter->grace_started = 0;

@@ -97,6 +97,7 @@ static bool wait_again(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
 
 /* The lane has no grant any more. */
 static void end_grant(csk_gate_t *gate, csk_gate_lane_t *lane) {
+    __atomic_thread_fence(__ATOMIC_RELEASE);
     gate->pending = NULL;
     lane->granted = lane->forced = 0;
     lane->front = NULL;
@@ -143,6 +144,7 @@ typedef struct {
 
 static void begin_granted(csk_gate_t *gate, csk_gate_lane_t *lane, begun_t *begun) {
     csk_gate_waiter_t *granted = lane->front, *first = first_to_begin(gate, lane);
+    csk_gate_transfer(gate, csk_self()); /* before: a child is to find the grant or the holder */
     end_grant(gate, lane);
     if (first != granted) {
         csk_heap_remove(&lane->waiters, &first->node);
@@ -151,7 +153,6 @@ static void begin_granted(csk_gate_t *gate, csk_gate_lane_t *lane, begun_t *begu
         begun->newly_waits = wait_again(gate, granted);
     }
     begun->first = first;
-    csk_gate_transfer(gate, csk_self());
 }
 
 /* The queue has come after its lane's grant was lost: its first is the gate's next, or has its place in the gate's order again. */
@@ -225,10 +226,10 @@ int csk_gate_lane_adopt(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
     if (csk_waiter_state(waiter) == WAITER_LOST || (has_grant(gate, waiter) && csk_gate_lane_has_better(lane))) status = EAGAIN;
     else if (has_grant(gate, waiter)) {
         status = 0;
+        csk_gate_transfer(gate, csk_self());
         end_grant(gate, lane);
         clocks = give_back(gate, waiter, true);
         show_first(gate, lane);
-        csk_gate_transfer(gate, csk_self());
         csk_gate_publish(gate);
     }
     csk_queue_unlock(&gate->queue_lock);
@@ -283,8 +284,8 @@ int csk_gate_lane_forget(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
     if (lost || granted) clocks = give_back(gate, waiter, false);
     /* The one that came before this waiter may be gone by now, so the next is the gate's choice and not the lane's: this thread leaves. */
     if (granted) {
-        end_grant(gate, waiter->lane);
         csk_gate_transfer(gate, csk_self());
+        end_grant(gate, waiter->lane);
     }
     show_first(gate, waiter->lane);
     csk_gate_settle(gate, &effects);

@@ -65,7 +65,7 @@ bool csk_gate_take(csk_gate_t *gate, uint64_t holder) {
     uint64_t found = csk_load(&gate->held, CSK_RELAXED);
     do {
         if ((found & ~HELD_FLAGS) != 0) return false;
-    } while (!csk_cas(&gate->held, &found, holder | (found & HELD_FLAGS), CSK_ACQUIRE));
+    } while (!csk_cas(&gate->held, &found, holder | (found & HELD_FLAGS), CSK_ACQ_REL));
     return true;
 }
 
@@ -177,11 +177,22 @@ static uint64_t holder_of(const csk_gate_waiter_t *waiter) {
     return waiter->function != NULL ? CSK_GATE_NOBODY : waiter->thread;
 }
 
+/* For a waiter: a grant that is to be adopted is named before the word says that nobody holds the gate, so that no child finds the one without the other. */
+bool csk_gate_take_for(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
+    if (csk_gate_holder(gate) != 0) return false; /* under the queue lock nobody else makes it NOBODY's */
+    csk_gate_waiter_t *before = gate->pending;
+    if (waiter->function != NULL && waiter->adoptable) gate->pending = waiter;
+    bool taken = csk_gate_take(gate, holder_of(waiter));
+    if (!taken) gate->pending = before;
+    return taken;
+}
+
 /* Gives the gate, which the caller holds or has just taken for it, to a queued waiter. */
 void csk_gate_grant_to(csk_gate_t *gate, csk_gate_waiter_t *next, csk_gate_effects_t *effects) {
     bool forced = csk_gate_overdue(gate) == next;
     take(gate, next, true);
     if (csk_gate_lane_of(next) != NULL) next->lane->forced = forced;
+    if (next->function != NULL && next->adoptable) gate->pending = next;
     csk_gate_transfer(gate, holder_of(next));
     csk_gate_mark_granted(gate, next, effects);
 }
@@ -215,7 +226,7 @@ void csk_gate_settle(csk_gate_t *gate, csk_gate_effects_t *effects) {
     csk_gate_waiter_t *next = csk_gate_next(gate);
     if (next == NULL || (csk_load(&gate->held, CSK_SEQ_CST) & ~HELD_FLAGS) != 0) return;
     if (csk_gate_wants_hand_over(gate, next)) {
-        if (!csk_gate_take(gate, holder_of(next))) return;
+        if (!csk_gate_take_for(gate, next)) return;
         csk_gate_grant_to(gate, next, effects);
     } else {
         if (gate->designated) return;

@@ -39,7 +39,7 @@ static int describe(const csk_event_t *event, char *text, size_t size) {
         return snprintf(text, size, "no worker comes for queue %p \"%.64s\", which has waited for %.1f s: the pool is at its limit", event->object,
                         event->name != NULL ? event->name : "", waited_s);
     case CSK_EVENT_HELD_BACK:
-        return snprintf(text, size, "threads of the library stay as nice as who started them: %s", csk_status_text(event->status));
+        return snprintf(text, size, "threads of the library stay as nice as who started them: the system permits no less");
     case CSK_EVENT_THREAD_ENDED_BY_WORK:
         return snprintf(text, size, "object %p: a work has ended thread %d, a worker, which is replaced", event->object, (int)event->thread_id);
     default:

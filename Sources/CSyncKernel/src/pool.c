@@ -70,6 +70,8 @@ static void is_ready(void) { csk_store(&csk_pool_process.ready, csk_pool_epoch()
 static void count_workers(uint32_t change) { csk_store(&pool.workers, pool.workers + change, CSK_RELAXED); }
 static void count_queued(uint64_t change) { csk_store(&pool.queued, pool.queued + change, CSK_RELAXED); }
 
+static _Thread_local bool is_supervisor __attribute__((tls_model("initial-exec")));
+
 /* Whatever a thread was in the middle of. */
 static void after_fork_in_child(void) {
     pool.workers = 0;
@@ -78,7 +80,7 @@ static void after_fork_in_child(void) {
     pool.all = pool.idle = NULL;
     csk_pool_process.ready = 0;
     pool.waking = pool.watching = pool.starting = false;
-    pool.supervised = 0;
+    pool.supervised = is_supervisor; /* a reporter has forked, on the supervisor's thread */
     csk_announced = NULL; /* until this thread counts as a worker again */
     csk_announced_count = 0;
 }
@@ -89,7 +91,7 @@ __attribute__((constructor(101))) static void enroll_fork(void) {
 
 /* The caller has counted the worker. */
 static int start_worker(void) {
-    int error = csk_platform_start_sized_thread(run_worker, NULL, "csk-worker", pool.attr.stack_size);
+    int error = csk_platform_start_sized_thread(run_worker, (void *)(uintptr_t)csk_pool_epoch(), "csk-worker", pool.attr.stack_size);
     if (error == 0) return 0;
     csk_queue_lock(&pool.lock);
     count_workers(-1u);
@@ -273,6 +275,7 @@ static void look_for_progress(void) {
 
 static void supervise(void *context) {
     (void)context;
+    is_supervisor = true;
     for (;;) {
         uint32_t seen = csk_load(&pool.signal, CSK_ACQUIRE);
         int64_t look_ns = csk_load(&pool.look_ns, CSK_RELAXED);
@@ -438,12 +441,10 @@ static void replace_worker(void *context) {
 }
 
 static void run_worker(void *context) {
-    (void)context;
-    worker_t self = { .look.thread_id = csk_platform_thread_id() };
+    worker_t self = { .look.thread_id = csk_platform_thread_id(), .epoch = (uint32_t)(uintptr_t)context };
     if (pool.attr.start != NULL) pool.attr.start(pool.attr.context);
     csk_queue_lock(&pool.lock);
-    self.epoch = csk_pool_epoch();
-    join(&self);
+    if (self.epoch == csk_pool_epoch()) join(&self); /* else its start has forked: see below */
     csk_queue_unlock(&pool.lock);
     csk_pool_frame_t frame = { .abandon = NULL };
     csk_pool_frame = &frame;

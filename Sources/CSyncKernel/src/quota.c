@@ -5,7 +5,9 @@
  *   version 1   line "N:...cpu...:PATH"   file system "cgroup", option "cpu"     cpu.cfs_quota_us, -1 for none, and cpu.cfs_period_us
  *
  * A mount shows a part of the tree, which begins at its root: a path below that is looked up without it, another one (a group that this
- * namespace doesn't show) counts as the mount point itself. */
+ * namespace doesn't show) counts as the mount point itself.
+ *
+ * What is read stands in static memory, some 35 KiB: the caller's stack may be small, and the pool asks once. */
 #include "internal/quota.h"
 
 #include <fcntl.h>
@@ -34,7 +36,7 @@ typedef struct {
 } reader_t;
 
 static bool open_file(reader_t *reader, const char *root, const char *path) {
-    char whole[PATH_MAX];
+    static char whole[PATH_MAX];
     if ((size_t)snprintf(whole, sizeof whole, "%s%s", root, path) >= sizeof whole) return false;
     reader->file = (int)syscall(SYS_openat, AT_FDCWD, whole, O_RDONLY | O_CLOEXEC);
     reader->length = reader->next = 0;
@@ -66,8 +68,8 @@ static void close_file(reader_t *reader) { syscall(SYS_close, reader->file); }
 
 /* The first line of a file in a group's folder. */
 static bool read_value(const search_t *search, const char *folder, const char *name, char *line, size_t size) {
-    char path[PATH_MAX];
-    reader_t reader;
+    static char path[PATH_MAX];
+    static reader_t reader;
     if ((size_t)snprintf(path, sizeof path, "%s/%s", folder, name) >= sizeof path || !open_file(&reader, search->root, path)) return false;
     bool found = read_line(&reader, line, size);
     close_file(&reader);
@@ -161,8 +163,8 @@ static void note_mount(search_t *search, char *line) {
 }
 
 static bool read_lines(search_t *search, const char *path, void (*note)(search_t *, char *)) {
-    char line[PATH_MAX];
-    reader_t reader;
+    static char line[PATH_MAX];
+    static reader_t reader;
     if (!open_file(&reader, search->root, path)) return false;
     while (read_line(&reader, line, sizeof line)) note(search, line);
     close_file(&reader);
@@ -171,7 +173,9 @@ static bool read_lines(search_t *search, const char *path, void (*note)(search_t
 
 csk_quota_t csk_quota_read(const char *root) {
     int saved = errno;
-    search_t search = { .root = root };
+    static search_t search;
+    memset(&search, 0, sizeof search);
+    search.root = root;
     bool found = read_lines(&search, "/proc/self/cgroup", note_group) && read_lines(&search, "/proc/self/mountinfo", note_mount);
     bool in_none = search.group[0][0] == 0 && search.group[1][0] == 0;
     errno = saved;

@@ -352,6 +352,7 @@ static void after_fork_in_child(void) {
                     sweep(&rcu.waiting, rcu.running, &is_there) + sweep(&rcu.ready, rcu.running, &is_there);
     if (is_worker) {
         left++;
+        rcu.worker = RUNS; /* who started it may not have said so yet, and is not here */
     } else {
         if (rcu.running != NULL && !is_there) forget_steps(rcu.running);
         rcu.running = NULL;

@@ -20,6 +20,7 @@ static _Thread_local struct {
     csk_rwlock_work_t *first, *last; /* writes that were granted on this worker, linked by waiter.next_ready */
     batch_t *batch;                  /* that runs; its `first` is the write that comes next */
     bool keeps;                      /* the lock, for that one */
+    uint32_t epoch;                  /* of the process that all this is true of */
 } mine __attribute__((tls_model("initial-exec")));
 
 static csk_rwlock_work_t *work_of(csk_pool_item_t *item) { return (csk_rwlock_work_t *)((char *)item - offsetof(csk_rwlock_work_t, item)); }
@@ -54,7 +55,7 @@ static void run_batch(batch_t *batch) {
 }
 
 int csk_rwlock_finish_write(csk_rwlock_t *lock) {
-    if (mine.keeps && mine.lock == lock) return csk_rwlock_is_writing(lock) ? 0 : EPERM;
+    if (mine.keeps && mine.lock == lock && mine.epoch == csk_process_epoch()) return csk_rwlock_is_writing(lock) ? 0 : EPERM;
     int status = csk_rwlock_unlock(lock);
     if (status == 0 && mine.lock == lock) mine.lock = NULL; /* it may be gone */
     return status;
@@ -99,6 +100,12 @@ static const void *abandon(csk_pool_frame_t *frame) {
     csk_rwlock_t *lock = (csk_rwlock_t *)mine.lock;
     csk_rwlock_work_t *along = mine.first;
     batch_t *batch = mine.batch;
+    if (CSK_UNLIKELY(mine.epoch != csk_process_epoch())) {
+        /* In a child: what comes next is the parent's. */
+        give_up_what_comes_next();
+        along = NULL;
+        if (batch != NULL) batch->first = NULL;
+    }
     mine.lock = NULL;
     mine.first = mine.last = NULL;
     mine.batch = NULL;
@@ -121,6 +128,7 @@ static void run(csk_pool_item_t *item) {
     csk_rwlock_work_t *work = work_of(item);
     uint32_t epoch = csk_process_epoch();
     csk_pool_frame->abandon = abandon;
+    mine.epoch = epoch;
     do {
         mine.lock = work->waiter.rwlock;
         run_one(work);
@@ -136,7 +144,7 @@ static void granted(csk_gate_waiter_t *waiter, void *context, int status) {
     csk_rwlock_work_t *work = (csk_rwlock_work_t *)waiter;
     if (status != 0) {
         work->function(work, work->context, status);
-    } else if (waiter->rwlock != mine.lock || waiter->mode != CSK_RWLOCK_WRITE) {
+    } else if (waiter->rwlock != mine.lock || waiter->mode != CSK_RWLOCK_WRITE || CSK_UNLIKELY(mine.epoch != csk_process_epoch())) {
         /* There is a worker since the work was queued, so this can't fail. */
         csk_pool_post(&work->item, run);
     } else {

@@ -30,9 +30,10 @@ void csk_section_leave(csk_section_t *section) { innermost = section->outer; }
 
 bool csk_workqueue_is_current(const csk_workqueue_t *queue) { return csk_section_inside(queue); }
 
-const csk_workqueue_t *csk_workqueue_current(void) { return innermost != NULL ? innermost->queue : NULL; }
+/* In a child that was forked inside the section the queue may be gone. */
+const csk_workqueue_t *csk_workqueue_current(void) { return innermost != NULL && !csk_section_is_over(innermost) ? innermost->queue : NULL; }
 
-const char *csk_workqueue_name(const csk_workqueue_t *queue) { return queue->name; }
+const char *csk_workqueue_name(const csk_workqueue_t *queue) { return queue != NULL ? queue->name : NULL; }
 
 /* ---- Making and ending ---------------------------------------------------------------------------------------------------- */
 
@@ -162,7 +163,10 @@ static const void *describe_item(csk_pool_item_t *item, const char **name) {
 }
 
 /* For all reports of this thread. */
-static const char *name_of_current(void) { return innermost != NULL ? innermost->queue->name : NULL; }
+static const char *name_of_current(void) {
+    const csk_workqueue_t *queue = csk_workqueue_current();
+    return queue != NULL ? queue->name : NULL;
+}
 
 int csk_workqueue_ready(csk_workqueue_t *queue) {
     uint32_t ready = csk_pool_ready();
@@ -206,15 +210,17 @@ void csk_workqueue_unlock_and_look(csk_workqueue_t *queue) {
     if (post) csk_workqueue_post(queue);
 }
 
-void csk_waits_call(csk_workqueue_wait_t *done) {
-    if (CSK_LIKELY(done == NULL)) return;
+bool csk_waits_call(csk_workqueue_wait_t *done) {
+    if (CSK_LIKELY(done == NULL)) return true;
     int before = csk_platform_keep_thread(); /* for those that have not been told */
-    while (done != NULL) {
+    uint32_t epoch = csk_pool_epoch(); /* the others are told in the parent alone */
+    while (done != NULL && csk_pool_epoch() == epoch) {
         csk_workqueue_wait_t *wait = done;
         done = wait->next;
         wait->function(wait);
     }
     csk_platform_let_thread_go(before);
+    return csk_pool_epoch() == epoch;
 }
 
 /* ---- Works that will not run ------------------------------------------------------------------------------------------------ */
@@ -237,7 +243,7 @@ static void refuse(csk_work_t *first, csk_section_t *section) {
     csk_workqueue_wait_t *done = NULL;
     int before = csk_platform_keep_thread(); /* for those that have not been told */
     csk_section_enter(section);
-    while (first != NULL) {
+    while (first != NULL && !csk_section_is_over(section)) {
         csk_work_t *work = first;
         first = (csk_work_t *)work->node.next;
         if (work->kind & WORK_SYNC) csk_sync_call_answer(csk_sync_call_of(work), CALL_REFUSED);
@@ -251,7 +257,7 @@ static void refuse(csk_work_t *first, csk_section_t *section) {
     csk_work_account(queue, section->arrival, &done);
     csk_workqueue_unlock(queue);
     csk_waits_call(done);
-    csk_workqueue_unpin(queue);
+    if (CSK_LIKELY(!csk_section_is_over(section))) csk_workqueue_unpin(queue);
 }
 
 /* Runs what was taken. The section is still to be ended, unless it went to another thread: false. */
@@ -306,7 +312,7 @@ static csk_work_t *next(csk_workqueue_t *queue, csk_section_t *section, bool end
     if (work == NULL && may_leave) csk_fetch_add(&queue->state, -STATE_ACTIVE_ONE, CSK_SEQ_CST);
     *more = csk_work_may_begin(queue);
     csk_workqueue_unlock(queue);
-    if (CSK_UNLIKELY(room != NULL)) csk_waits_call(room);
+    if (CSK_UNLIKELY(room != NULL) && !csk_waits_call(room)) done = NULL;
     if (CSK_UNLIKELY(done != NULL)) csk_waits_call(done);
     return work;
 }
@@ -338,11 +344,11 @@ static const void *abandon(csk_pool_frame_t *frame) {
     csk_section_t *section = &frame->section;
     if (innermost == NULL) return NULL; /* between two works, which is ILLEGAL */
     innermost = section;
-    if (frame->end_work != NULL) frame->end_work(frame->context);
+    if (frame->end_work != NULL && !csk_section_is_over(section)) frame->end_work(frame->context);
     innermost = NULL;
     if (CSK_UNLIKELY(csk_section_is_over(section))) return section->queue;
     end(section);
-    step_back(section->queue);
+    if (!csk_section_is_over(section)) step_back(section->queue);
     return section->queue;
 }
 
@@ -352,9 +358,11 @@ static void serve(csk_pool_item_t *item) {
     csk_pool_frame_t *frame = csk_pool_frame;
     csk_section_t *section = &frame->section;
     frame->abandon = abandon;
+    uint32_t epoch = csk_pool_epoch();
     bool ends = false, lingered = false, more;
     for (uint32_t served = 0;;) {
         csk_work_t *work = next(queue, section, ends, lingered, &more);
+        if (CSK_UNLIKELY(csk_pool_epoch() != epoch)) return; /* a drain's function has forked */
         ends = false;
         if (more && queue->width > 1) csk_workqueue_activate(queue);
         if (work != NULL) {
@@ -363,7 +371,7 @@ static void serve(csk_pool_item_t *item) {
             if (ends && CSK_UNLIKELY(csk_section_is_over(section))) return; /* a child's queue has no worker yet */
             if (++served % QUANTUM != 0 || !others_wait(queue)) continue;
             if (ends) end(section);
-            step_back(queue);
+            if (CSK_LIKELY(csk_pool_epoch() == epoch)) step_back(queue);
             return;
         } else if (!lingered) {
             linger(queue);
@@ -491,8 +499,7 @@ int csk_workqueue_cancel(csk_workqueue_t *queue, csk_work_t *work) {
         if (queue->rooms != NULL) room = csk_rooms_take(queue);
     }
     csk_workqueue_unlock_and_look(queue); /* it may have been the barrier that others waited for */
-    csk_waits_call(room);
-    csk_waits_call(done);
+    if (csk_waits_call(room)) csk_waits_call(done);
     return waits ? 0 : ENOENT;
 }
 
@@ -527,8 +534,7 @@ void csk_workqueue_shutdown(csk_workqueue_t *queue, bool cancel) {
     if (first != NULL) begin_refusal(queue, first, &refusal);
     csk_workqueue_wait_t *rooms = csk_rooms_close(queue);
     csk_workqueue_unlock_and_look(queue);
-    csk_waits_call(rooms);
-    if (first != NULL) refuse(first, &refusal);
+    if (csk_waits_call(rooms) && first != NULL) refuse(first, &refusal);
 }
 
 uint32_t csk_workqueue_waiting(csk_workqueue_t *queue) {

@@ -30,8 +30,8 @@
  *
  * No function here may be called from a signal handler.
  *
- * fork. The child's thread holds what it held, and may leave it: in a handler of pthread_atfork too, and whoever waited
- * in the parent. Nobody waits in the child for a gate of the parent, and no function is called there for those that did:
+ * fork. The child's thread holds what it held, and may leave it: in a handler of pthread_atfork too, if that was
+ * registered after the library was loaded, and whoever waited in the parent. Nobody waits in the child for a gate of the parent, and no function is called there for those that did:
  * their waiters are idle (csk_gate_cancel gives EBUSY), lanes are empty, and both may be used again. A grant that nobody
  * had adopted is the parent's; the gate is free in the child. A gate that another thread held stays held, since what it
  * protects may be half changed: initialize it anew. So does one that was granted to a waiter that needs no adoption, or

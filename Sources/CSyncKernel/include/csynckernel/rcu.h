@@ -104,7 +104,7 @@ CSK_API int csk_rcu_prepare(void);
  * 0. */
 CSK_API int csk_rcu_set_limit(uint64_t limit);
 
-/* Retired and not yet reclaimed, at some instant during the call. Never blocks. */
+/* Retired and not yet reclaimed, at some instant during the call; a barrier counts as well, until shortly after it has returned. Never blocks. */
 CSK_API uint64_t csk_rcu_pending(void);
 
 /* Waits until every section that had begun before the call has ended, and everything retired before it is reclaimed: 0;

@@ -222,7 +222,7 @@ CSK_API uint32_t csk_workqueue_beyond_bound(csk_workqueue_t *queue);
 /* True from inside the queue's own work, that which is called with an error, and that which its work runs on the same thread included. */
 CSK_API bool csk_workqueue_is_current(const csk_workqueue_t *queue);
 
-/* The queue whose work the calling thread runs, the innermost one of several, or NULL; and the name that a queue was made with, or NULL. Never block; may
+/* The queue whose work the calling thread runs, the innermost one of several, or NULL; and the name that a queue was made with, or NULL, also for NULL. Never block; may
  * be called from a signal handler, which can so say whose work has crashed. */
 CSK_API const csk_workqueue_t *csk_workqueue_current(void);
 CSK_API const char *csk_workqueue_name(const csk_workqueue_t *queue);

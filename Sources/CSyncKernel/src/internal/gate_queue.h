@@ -142,6 +142,7 @@ static inline void csk_gate_prepare(csk_gate_t *gate) {
 csk_gate_waiter_t *csk_gate_next(const csk_gate_t *gate);
 bool csk_gate_may_pass(const csk_gate_t *gate, const csk_heap_node_t *newcomer);
 bool csk_gate_take(csk_gate_t *gate, uint64_t holder);
+bool csk_gate_take_for(csk_gate_t *gate, csk_gate_waiter_t *waiter);
 void csk_gate_transfer(csk_gate_t *gate, uint64_t holder);
 void csk_gate_count_pass(csk_gate_t *gate);
 void csk_gate_insert(csk_gate_t *gate, csk_gate_waiter_t *waiter);

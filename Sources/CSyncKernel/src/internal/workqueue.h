@@ -151,7 +151,8 @@ void csk_workqueue_post(csk_workqueue_t *queue);
  * queue afterwards. */
 void csk_workqueue_unlock_and_look(csk_workqueue_t *queue);
 /* Calls the functions of drains that are done. */
-void csk_waits_call(csk_workqueue_wait_t *done);
+/* False in a child that one of their functions has forked: the others are told in the parent. */
+bool csk_waits_call(csk_workqueue_wait_t *done);
 /* Keeps the queue's memory until csk_workqueue_unpin. */
 static inline void csk_workqueue_pin(csk_workqueue_t *queue) { csk_fetch_add(&queue->state, STATE_PIN_ONE, CSK_RELAXED); }
 void csk_workqueue_unpin(csk_workqueue_t *queue);
