@@ -79,7 +79,7 @@ FAULTS = [
     ("workqueue", "delayed work is of its own turn", WQ, "    return enqueue_always(queue, work, rank, WORK_BEYOND, function);", "    return enqueue_always(queue, work, rank, WORK_STAYS, function);"),
     ("workqueue", "a place too many", WQ, "    bool full = csk_workqueue_is_full(queue);", "    bool full = queue->waiting - queue->beyond > queue->capacity;"),
     ("workqueue", "cancelling gives no room", WQ, "        if (queue->rooms != NULL) room = csk_rooms_take(queue);\n    }\n", "    }\n"),
-    ("workqueue", "who waits for room passes what came before", WQ_WAIT, "    csk_work_sort(queue); /* what came before it is before it */\n", ""),
+    ("workqueue", "who waits for room passes what came before", WQ_WAIT, "    csk_work_sort(queue);\n    int status = 0;\n", "    int status = 0;\n"),
     ("workqueue", "shutting down leaves the barrier", WQ_ORDER, "        if (work == NULL) work = queue->barrier; /*", "        if (work == NULL) work = NULL; /*"),
     ("workqueue", "a drain does not wait for the telling", WQ_WAIT, " + queue->running + queue->refusing;", " + queue->running;"),
     ("workqueue", "a drain waits for what comes after it", WQ_ORDER, "arrival <= wait->arrivals && ", ""),
