@@ -15,7 +15,8 @@ struct QueuedJob {
     private let queue: Unmanaged<WorkQueueBase>
 
     static func enqueue(_ job: UnownedJob, _ kind: Kind, _ priority: JobPriority, on queue: WorkQueueBase) {
-        // Once the job is queued it may run, and what kept the queue end with it: the kernel needs the queue until it returns.
+        // Once the job is queued it may run, and what kept the queue may end with it. The kernel needs the queue until
+        // it returns.
         let kept = Unmanaged.passRetained(queue)
         defer { kept.release() }
         let core = queue.core

@@ -144,7 +144,8 @@ import Testing
         #expect(seen.value == ["begins", "isolated to it", "its own", "ends", "work that came after it"])
     }
 
-    /// It went with the actor that the job had been the last to use, while the thread that queued the job was not done with it: freed memory was written.
+    /// The queue ended with the actor whose last job it was, before the thread that had queued that job was done with it:
+    /// that thread wrote into freed memory.
     @Test func aQueueIsThereUntilWhoQueuesAJobOfItIsDone() async {
         weak var queue: WorkQueue?
         weak var actor: Counter?
