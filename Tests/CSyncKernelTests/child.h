@@ -7,6 +7,7 @@
 
 #include <dirent.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 /* The child runs body(context) under a watchdog and ends with 0, unless a check fails. */
@@ -45,7 +46,7 @@ static inline void await_begun_threads(void) {
         CHECK(folder != NULL);
         sleeps = true;
         for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {
-            if (entry->d_name[0] == '.' || atoi(entry->d_name) == (int)gettid()) continue;
+            if (entry->d_name[0] == '.' || atoi(entry->d_name) == (int)syscall(SYS_gettid)) continue;
             snprintf(path, sizeof path, "/proc/self/task/%s/stat", entry->d_name);
             FILE *file = fopen(path, "r");
             size_t length = file != NULL ? fread(text, 1, sizeof text - 1, file) : 0;
