@@ -9,7 +9,7 @@
 enum { HAMMERS = 6 };
 
 static objects_t of_parent;
-static uint32_t running, stop, uses;
+static uint32_t stop, uses;
 /* They sleep while a child lives, which would else mostly wait for a processor. */
 static uint32_t rest;
 
@@ -22,13 +22,6 @@ static const bool children_have_threads = false;
 static const bool children_have_threads = true;
 #endif
 
-/* AddressSanitizer allocates when a thread begins and ends, and its allocator's locks stay as they were in the child of a fork. */
-#ifdef __SANITIZE_ADDRESS__
-static const bool may_fork_while_threads_come_and_go = false;
-#else
-static const bool may_fork_while_threads_come_and_go = true;
-#endif
-
 static int forks(void) {
     const char *chosen = getenv("CSK_TEST_FORKS");
     return chosen != NULL ? atoi(chosen) : 300 / TEST_SLOWDOWN;
@@ -38,9 +31,6 @@ static int forks(void) {
 
 static void *hammer(void *context) {
     uint64_t random = test_seed((uint64_t)(intptr_t)context);
-    if (!may_fork_while_threads_come_and_go)
-        for (int which = 0; which < USES; which++) use(&of_parent, which, &random); /* all that allocates once */
-    ADD(&running, 1);
     while (!LOAD(&stop)) {
         use(&of_parent, (int)test_random_below(&random, USES), &random);
         ADD(&uses, 1);
@@ -51,8 +41,7 @@ static void *hammer(void *context) {
 
 /* ---- Another user of liburcu ------------------------------------------------------------------------------------------------
  *
- * Of another flavour, with the fork handlers that liburcu asks for, and inside synchronize_rcu at many a fork. Sanitizers know nothing of it, and
- * their locks are lost in a child where liburcu starts a thread of its own. */
+ * Of another flavour, with the fork handlers that liburcu asks for, and inside synchronize_rcu at many a fork. */
 static uint32_t grace_periods;
 
 static void *reclaim_by_memb(void *unused) {
@@ -80,8 +69,6 @@ static void after_fork_of_memb_in_parent(void) {
     if (!is_child_of_memb) urcu_memb_call_rcu_after_fork_parent();
 }
 static void after_fork_of_memb_in_child(void) { is_child_of_memb = true; }
-
-static bool has_foreign_user(void) { return children_have_threads && may_fork_while_threads_come_and_go; }
 
 /* ---- What a child does ------------------------------------------------------------------------------------------------------ */
 
@@ -149,10 +136,8 @@ static void grow_up(void *context) {
     }
     for (int i = 0; i < CHILD_THREADS; i++) threads[i] = start_thread(use_fresh, &fresh);
     use_the_parents(&random);
-    bool forks_too = number % 10 == 0;
-    if (forks_too && may_fork_while_threads_come_and_go) in_a_child(grow_up, (void *)(number + 1));
+    if (number % 10 == 0) in_a_child(grow_up, (void *)(number + 1));
     for (int i = 0; i < CHILD_THREADS; i++) join_thread(threads[i]);
-    if (forks_too && !may_fork_while_threads_come_and_go) in_a_child(grow_up, (void *)(number + 1));
     CHECK_EQ(fresh.entered, CHILD_THREADS * CHILD_ROUNDS);
     CHECK_EQ(fresh.popped, CHILD_THREADS * CHILD_ROUNDS);
     CHECK_EQ(csk_pqueue_waiting(&fresh.objects.ordered), 0);
@@ -168,11 +153,10 @@ static void children_of_a_busy_process_begin_afresh(void) {
     change_snapshot(&of_parent.snapshot, &random);
     for (intptr_t i = 0; i < HAMMERS; i++) threads[i] = start_thread(hammer, (void *)i);
     pthread_t foreign;
-    if (has_foreign_user()) {
+    if (children_have_threads) {
         CHECK_EQ(pthread_atfork(before_fork_of_memb, after_fork_of_memb_in_parent, after_fork_of_memb_in_child), 0);
         foreign = start_thread(reclaim_by_memb, NULL);
     }
-    if (!may_fork_while_threads_come_and_go) wait_until(LOAD(&running) == HAMMERS);
     for (intptr_t i = 0; i < count; i++) {
         uint32_t before = LOAD(&uses), wanted = 1 + (uint32_t)test_random_below(&random, 4 * HAMMERS);
         STORE(&rest, 0);
@@ -185,7 +169,7 @@ static void children_of_a_busy_process_begin_afresh(void) {
     }
     STORE(&stop, 1);
     for (int i = 0; i < HAMMERS; i++) join_thread(threads[i]);
-    if (has_foreign_user()) {
+    if (children_have_threads) {
         join_thread(foreign);
         CHECK_GE(LOAD(&grace_periods), 1);
     }

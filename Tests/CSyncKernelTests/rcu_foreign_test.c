@@ -11,14 +11,6 @@
 
 #include "rcu_plugin.h"
 
-/* AddressSanitizer allocates when a thread begins and ends, and its allocator's locks stay as they were in the child of
- * a fork. */
-#ifdef __SANITIZE_ADDRESS__
-static const bool may_fork_while_threads_come_and_go = false;
-#else
-static const bool may_fork_while_threads_come_and_go = true;
-#endif
-
 /* Starts this program anew for the test, and does `body` there. */
 static void in_a_program(const char *test, void (*body)(void)) {
     if (getenv("CSK_TEST_IS_PROGRAM") != NULL) {
@@ -129,10 +121,7 @@ static void *read_theirs_on(void *unused) {
 
 static void *begin_threads_on(void *unused) {
     ADD(&started, 1);
-    while (!LOAD(&stop)) {
-        if (may_fork_while_threads_come_and_go) join_thread(start_thread(read_once, NULL));
-        else read_once(NULL);
-    }
+    while (!LOAD(&stop)) join_thread(start_thread(read_once, NULL));
     return unused;
 }
 
@@ -161,8 +150,9 @@ static void fork_on(int rounds, void (*body)(void *)) {
     use_ours();
 }
 
-static void *go_on_alone(void *forked) {
-    join_thread(*(pthread_t *)forked);
+static void *go_on_alone(void *unused) {
+    (void)unused;
+    wait_until(has_first_thread_ended());
     use_ours_in_threads(NULL);
     fflush(stdout);
     _exit(0);
@@ -171,11 +161,9 @@ static void *go_on_alone(void *forked) {
 /* liburcu takes its lock when a thread ends that is registered with it. */
 static void leave_and_end(void *unused) {
     (void)unused;
-    static pthread_t self;
     while (csk_rcu_is_reading()) CHECK_STATUS(csk_rcu_read_unlock(), 0);
     use_ours_in_threads(NULL);
-    self = pthread_self();
-    start_thread(go_on_alone, &self);
+    start_thread(go_on_alone, NULL);
     pthread_exit(NULL);
 }
 

@@ -324,8 +324,9 @@ static void fork_beside_a_step(void) {
 
 /* ---- The end of the thread that forked ---------------------------------------------------------------------------------- */
 
-static void *go_on_alone(void *main_thread) {
-    join_thread(*(pthread_t *)main_thread);
+static void *go_on_alone(void *unused) {
+    (void)unused;
+    wait_until(has_first_thread_ended());
     use_everything(NULL);
     fflush(stdout);
     _exit(0);
@@ -333,9 +334,7 @@ static void *go_on_alone(void *main_thread) {
 
 static void end_the_forking_thread(void *unused) {
     (void)unused;
-    static pthread_t self;
-    self = pthread_self();
-    start_thread(go_on_alone, &self);
+    start_thread(go_on_alone, NULL);
     pthread_exit(NULL);
 }
 

@@ -30,6 +30,12 @@
 #define TEST_WATCHDOG_S 120
 #endif
 
+/* gcc defines it, and clang says it by another name. */
+#if defined(__has_feature) && !defined(__SANITIZE_ADDRESS__)
+#if __has_feature(address_sanitizer)
+#define __SANITIZE_ADDRESS__ 1
+#endif
+#endif
 /* What sanitizers slow down is done in fewer rounds. */
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define TEST_SLOWDOWN 4

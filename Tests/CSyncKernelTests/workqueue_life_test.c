@@ -239,7 +239,6 @@ static pid_t forked_child;
 
 /* Goes on in both processes. */
 static void fork_and_return(void) {
-    await_begun_threads();
     forked_child = fork();
     CHECK(forked_child >= 0);
     if (forked_child == 0) {

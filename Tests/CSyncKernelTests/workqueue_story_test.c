@@ -27,7 +27,7 @@ static void requeue(csk_work_t *work, int status) {
 static void cancelling_work_that_queues_itself_again_takes_out_nothing_else(void) {
     CHECK_STATUS(csk_workqueue_init(&wide, &(csk_workqueue_attr_t){ .width = 3 }), 0);
     csk_work_t restless = { .place = 0 };
-    uint32_t barriers = 0, cancelled = 0;
+    uint32_t barriers = 0;
     forget_notes();
     CHECK_STATUS(csk_workqueue_enqueue(&wide, &restless, requeue), 0);
     for (int i = 0; i < 800 / TEST_SLOWDOWN; i++) {
@@ -35,7 +35,6 @@ static void cancelling_work_that_queues_itself_again_takes_out_nothing_else(void
         CHECK_STATUS(csk_workqueue_enqueue_barrier(&wide, &barrier.work, run_job), 0);
         for (int j = 0; j < 3; j++) {
             if (csk_workqueue_cancel(&wide, &restless) != 0) continue;
-            cancelled++;
             CHECK_STATUS(csk_workqueue_enqueue(&wide, &restless, requeue), 0);
         }
         wait_until(LOAD(&barrier.calls) == 1);
