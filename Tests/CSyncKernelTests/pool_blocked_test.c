@@ -121,7 +121,8 @@ static void post_while_all_wait(void *shows) {
         tasks[i].number = 0;
         uint32_t workers = csk_pool_workers();
         CHECK_STATUS(csk_pool_post(&tasks[i].item, wait_in_library), 0);
-        if (i >= 2 && workers == LOAD(&csk_announced_count)) CHECK_EQ(csk_pool_workers(), workers + 1);
+        /* At least: if the thread is slow to start, a look that finds one processor without a worker may be there before the check. */
+        if (i >= 2 && workers == LOAD(&csk_announced_count)) CHECK_GE(csk_pool_workers(), workers + 1);
         wait_until(LOAD(&csk_announced_count) == i + 1);
     }
     CHECK_STATUS(csk_gate_unlock(&gate), 0);

@@ -85,7 +85,7 @@ MUTANTS = [
     ("grace takes back what was adopted", ASYNC, "    bool lost = gate->pending == waiter && is_over(gate, waiter)", "    bool lost = true"),
     ("grace takes back for nobody", ASYNC, "    if (lost) lost = (next != NULL && next->node.rank != GATE_RANK_CLOSER)", "    if (lost) lost = next != NULL"),
     ("grace does not publish", ASYNC, "        csk_gate_grant_to(gate, csk_gate_next(gate), &effects);\n        csk_gate_publish(gate);", "        csk_gate_grant_to(gate, csk_gate_next(gate), &effects);"),
-    ("adoption leaves the grant pending", ASYNC, "        if (gate->pending == waiter) gate->pending = NULL;\n", ""),
+    ("adoption leaves the grant pending", ASYNC, "        if (gate->pending == waiter) __atomic_store_n(&gate->pending, (csk_gate_waiter_t *)NULL, __ATOMIC_RELEASE);\n", ""),
     ("adoption leaves the clock running", ASYNC, "    if (stop_grace) csk_timer_cancel(&waiter->grace);\n", ""),
     ("a pending grant can be unlocked", GATE, "    if (holder == CSK_GATE_NOBODY && !may_leave_for_nobody(gate)) return EPERM;\n", ""),
     ("closing refuses nobody", ASYNC, "        gate->closed = closing;\n", ""),

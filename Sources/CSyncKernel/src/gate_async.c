@@ -221,8 +221,7 @@ int csk_gate_adopt(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
     if (status == 0) {
         csk_waiter_set(waiter, WAITER_IDLE);
         csk_gate_transfer(gate, csk_self());
-        __atomic_thread_fence(__ATOMIC_RELEASE);
-        if (gate->pending == waiter) gate->pending = NULL;
+        if (gate->pending == waiter) __atomic_store_n(&gate->pending, (csk_gate_waiter_t *)NULL, __ATOMIC_RELEASE);
     }
     bool stop_grace = waiter->grace_started;
     waiter->grace_started = 0;

@@ -97,8 +97,7 @@ static bool wait_again(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
 
 /* The lane has no grant any more. */
 static void end_grant(csk_gate_t *gate, csk_gate_lane_t *lane) {
-    __atomic_thread_fence(__ATOMIC_RELEASE);
-    gate->pending = NULL;
+    __atomic_store_n(&gate->pending, (csk_gate_waiter_t *)NULL, __ATOMIC_RELEASE);
     lane->granted = lane->forced = 0;
     lane->front = NULL;
 }
