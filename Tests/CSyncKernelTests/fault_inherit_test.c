@@ -159,7 +159,7 @@ static void block(csk_work_t *work, int status) {
 static void note_stuck(const csk_event_t *event) {
     if (event->kind != CSK_EVENT_POOL_STUCK) return;
     CHECK_STATUS(event->status, EAGAIN);
-    CHECK_GE(event->waited_ns, 900000000);
+    CHECK_GE(event->waited_ns, 1000000000);
     CHECK(event->name != NULL);
     for (int i = 0; i < BEYOND; i++) {
         char name[32];
@@ -207,14 +207,39 @@ static void configure_badly(void *unused) {
     CHECK_STATUS(csk_pool_configure(&(csk_pool_attr_t){ .most = CSK_POOL_THREADS_MAX + 1 }), EINVAL);
     CHECK_STATUS(csk_pool_configure(&(csk_pool_attr_t){ .least = CSK_POOL_THREADS_MAX + 1 }), EINVAL);
     CHECK_STATUS(csk_pool_configure(&(csk_pool_attr_t){ .least = 3, .most = 2 }), EINVAL);
-    CHECK_STATUS(csk_pool_configure(&(csk_pool_attr_t){ .stack_size = CSK_POOL_STACK_MIN - 1 }), EINVAL);
+    static const size_t sizes[] = { 1, CSK_POOL_STACK_MIN - 1, (size_t)CSK_POOL_STACK_MAX + 1, SIZE_MAX };
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+        CHECK_STATUS(csk_pool_configure(&(csk_pool_attr_t){ .stack_size = sizes[i] }), EINVAL);
+    CHECK_STATUS(csk_pool_configure(&(csk_pool_attr_t){ .least = UINT32_MAX, .most = UINT32_MAX }), EINVAL);
+    CHECK_STATUS(csk_pool_configure(NULL), EINVAL);
     CHECK_STATUS(csk_pool_configure(&(csk_pool_attr_t){ .least = 5 }), 0);
     use_all();
     CHECK_STATUS(csk_pool_configure(&(csk_pool_attr_t){ .least = 5 }), EBUSY);
+    CHECK_STATUS(csk_pool_configure(NULL), EINVAL);
 }
 
 static void bad_configurations_are_refused(void) { in_a_child(configure_badly, NULL); }
 
+static void never_start(void *context) { (void)context, abort(); }
+
+/* The last of several that are accepted, as a whole; `most` 0 is the default. */
+static void configure_often(void *unused) {
+    (void)unused;
+    csk_pool_attr_t attr = { .least = 9, .most = 9, .stack_size = CSK_POOL_STACK_MAX, .start = never_start };
+    CHECK_STATUS(csk_pool_configure(&attr), 0);
+    attr = (csk_pool_attr_t){ .least = 2, .stack_size = 512 * 1024, .start = note_start, .context = &hook_context };
+    CHECK_STATUS(csk_pool_configure(&attr), 0);
+    attr.start = never_start; /* it was copied */
+    CHECK_STATUS(csk_pool_configure(&(csk_pool_attr_t){ .least = 9, .most = 8, .start = never_start }), EINVAL);
+    use_all();
+    CHECK_GE(LOAD(&starts), 1);
+    CHECK_GE(smallest_stack, 512 * 1024);
+    CHECK_LE(smallest_stack, 1024 * 1024);
+}
+
+static void the_last_configuration_before_the_first_use_counts(void) { in_a_child(configure_often, NULL); }
+
 TEST_MAIN(
     TEST(threads_have_what_stood_at_the_load), TEST(niceness_that_is_not_permitted_is_reported_once),
-    TEST(a_pool_at_its_limit_names_the_queues_that_wait), TEST(bad_configurations_are_refused))
+    TEST(a_pool_at_its_limit_names_the_queues_that_wait), TEST(bad_configurations_are_refused),
+    TEST(the_last_configuration_before_the_first_use_counts))

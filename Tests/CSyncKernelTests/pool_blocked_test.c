@@ -239,7 +239,36 @@ static void a_quota_that_is_used_up_is_not_taken_for_sleep(void) {
     join_thread(thread);
 }
 
+/* ---- A pool that can't go on ------------------------------------------------------------------------------------------------------- */
+
+/* Reported when the first has waited for a second, who came later only after a second of its own: not a nanosecond early. */
+static void a_queue_is_reported_after_a_second_of_its_own(void) {
+    enum { MS = 1000000, SECOND = 1000 * MS };
+    static const int64_t begins_ns[] = { 5 * (int64_t)SECOND, 5 * (int64_t)SECOND + 1, 5 * (int64_t)SECOND + 999999 };
+    for (size_t i = 0; i < sizeof begins_ns / sizeof begins_ns[0]; i++) {
+        csk_pool_stall_t stall = { 0 };
+        csk_pool_item_t first = { 0 }, later = { 0 };
+        int64_t now_ns = begins_ns[i], reports = 0;
+        CHECK(csk_load(&csk_pool_describe, CSK_RELAXED) == NULL);
+        for (; reports < 2; now_ns += MS / 2) {
+            if (now_ns == begins_ns[i]) first.since_ms = csk_pool_stamp(now_ns);
+            if (now_ns == begins_ns[i] + 300 * MS) later.since_ms = csk_pool_stamp(now_ns);
+            if (!csk_pool_stall_lasts(&stall, now_ns)) continue;
+            csk_pool_stall_add(&stall, &first, now_ns);
+            csk_pool_stall_add(&stall, &later, now_ns);
+            CHECK_EQ(stall.count, ++reports);
+            CHECK(stall.waiting[0].object == &first);
+            CHECK_GE(now_ns, begins_ns[i] + SECOND);
+            CHECK_GE(stall.waiting[0].since_ns, begins_ns[i]);
+            CHECK_LE(stall.waiting[0].since_ns, begins_ns[i] + MS);
+        }
+        CHECK(stall.waiting[1].object == &later);
+        CHECK_GE(stall.waiting[1].since_ns, begins_ns[i] + 300 * MS);
+    }
+}
+
 TEST_MAIN(
+    TEST(a_queue_is_reported_after_a_second_of_its_own),
     TEST(waits_inside_the_library_are_known_without_asking), TEST(a_post_that_finds_all_workers_waiting_starts_another),
     TEST(a_long_wait_gives_its_processor_to_another_worker), TEST(what_blocks_elsewhere_is_found_by_the_pool_s_own_thread),
     TEST(without_proc_the_processor_times_tell), TEST(threads_that_wait_for_a_processor_do_not_count_as_asleep),

@@ -344,6 +344,8 @@ static const void *abandon(csk_pool_frame_t *frame) {
     csk_section_t *section = &frame->section;
     if (innermost == NULL) return NULL; /* between two works, which is ILLEGAL */
     innermost = section;
+    const char *name = csk_section_is_over(section) ? NULL : section->queue->name;
+    if (name != NULL) csk_pool_copy_name(frame->name, name);
     if (frame->end_work != NULL && !csk_section_is_over(section)) frame->end_work(frame->context);
     innermost = NULL;
     if (CSK_UNLIKELY(csk_section_is_over(section))) return section->queue;
