@@ -77,7 +77,7 @@ MUTANTS = [
     # Callbacks.
     ("cancelling takes out what was granted", ASYNC, "    bool queued = csk_waiter_state(waiter) == WAITER_QUEUED, nobody", "    bool queued = csk_waiter_state(waiter) != WAITER_IDLE, nobody"),
     ("cancelling does not settle", ASYNC, "        csk_gate_finish(waiter, status, &effects);\n        csk_gate_settle(gate, &effects);", "        csk_gate_finish(waiter, status, &effects);"),
-    ("the deadline is not started", ASYNC, "    csk_timer_start(&waiter->deadline, waiter->deadline_ns, deadline_passed, gate);\n", ""),
+    ("the deadline is not started", ASYNC, "    csk_cannot_fail(csk_timer_start(&waiter->deadline, waiter->deadline_ns, deadline_passed, gate));\n", ""),
     ("the deadline outlives the waiter", QUEUE, "            csk_timer_cancel(&waiter->deadline);\n", ""),
     ("grace is not started for a later waiter", QUEUE, "    if (gate->pending != NULL) csk_gate_start_grace(gate);\n", ""),
     ("grace is not started at a contended grant", QUEUE, "        if (gate->waiters.root != NULL) csk_gate_start_grace(gate);\n", ""),

@@ -177,8 +177,10 @@ static void let_ready(void) {
     csk_queue_unlock(&rcu.lock);
 }
 
+static void pass(csk_rcu_node_t *node);
+
 static void run_ready(void) {
-    for (csk_rcu_node_t *node; (node = rcu.ready) != NULL; count_down()) {
+    for (csk_rcu_node_t *node; (node = rcu.ready) != NULL;) {
         csk_rcu_function_t function = node->function;
         csk_store(&rcu.running, node, CSK_RELAXED);
         /* An exchange, so that a child sees nothing of what the function does while the node is in the list. */
@@ -186,6 +188,7 @@ static void run_ready(void) {
         csk_rcu_tell_acquire();
         function(node);
         csk_store(&rcu.running, (csk_rcu_node_t *)NULL, CSK_RELAXED);
+        if (function != pass) count_down();
     }
 }
 
@@ -226,14 +229,18 @@ int csk_rcu_prepare(void) { return CSK_LIKELY(csk_load(&rcu.worker, CSK_ACQUIRE)
 
 /* ---- Retiring ----------------------------------------------------------------------------------------------------------- */
 
-static void push(csk_rcu_node_t *node, csk_rcu_function_t function) {
-    count_up();
+static void enlist(csk_rcu_node_t *node, csk_rcu_function_t function) {
     node->function = function;
     csk_rcu_tell_release();
     csk_rcu_node_t *newest = csk_load(&rcu.incoming, CSK_RELAXED);
     do *next_of(node) = newest;
     while (!csk_cas(&rcu.incoming, &newest, node, CSK_SEQ_CST));
     wake_from(IDLE);
+}
+
+static void push(csk_rcu_node_t *node, csk_rcu_function_t function) {
+    count_up();
+    enlist(node, function);
 }
 
 int csk_rcu_retire(csk_rcu_node_t *node, csk_rcu_function_t function) {
@@ -246,7 +253,8 @@ int csk_rcu_retire(csk_rcu_node_t *node, csk_rcu_function_t function) {
 
 int csk_rcu_retire_always(csk_rcu_node_t *node, csk_rcu_function_t function) {
     if (function == NULL) return EINVAL;
-    (void)csk_rcu_prepare();
+    int error = csk_rcu_prepare();
+    (void)error; /* a later call may get the thread */
     push(node, function);
     return 0;
 }
@@ -292,21 +300,21 @@ static bool is_behind_steps(struct marker *marker) {
 static void pass(csk_rcu_node_t *node) {
     struct marker *marker = (struct marker *)node;
     if (!is_behind_steps(marker)) {
-        push(node, pass);
+        enlist(node, pass);
         return;
     }
     csk_store(&marker->passed, 1u, CSK_RELEASE);
     csk_platform_wake(&marker->passed, 1);
 }
 
-/* A marker behind everything retired before: one thread reclaims, in order. */
+/* A marker behind everything retired before: one thread reclaims, in order. It counts as nothing that is pending. */
 int csk_rcu_barrier(void) {
     if (!may_wait()) return EDEADLK;
     int error = csk_rcu_prepare();
     if (error != 0) return error;
     struct marker marker = { .passed = 0 };
     hurry();
-    push(&marker.node, pass);
+    enlist(&marker.node, pass);
     while (csk_load(&marker.passed, CSK_ACQUIRE) == 0) csk_wait_park(&marker.passed, 0, CSK_NEVER);
     end_hurry();
     return 0;

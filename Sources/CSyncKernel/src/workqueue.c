@@ -197,7 +197,7 @@ bool csk_workqueue_claim(csk_workqueue_t *queue) {
 
 void csk_workqueue_post(csk_workqueue_t *queue) {
     queue->item.level = csk_pool_level(queue->priority);
-    csk_pool_post(&queue->item, serve); /* can't fail: csk_workqueue_ready saw a worker */
+    csk_cannot_fail(csk_pool_post(&queue->item, serve)); /* csk_workqueue_ready saw a worker */
 }
 
 void csk_workqueue_activate(csk_workqueue_t *queue) {
@@ -329,7 +329,7 @@ static bool comes_back(csk_workqueue_t *queue) {
 /* Others are served before this queue is again, by whichever worker comes for it: on a concurrent queue one may be on its way. */
 static void step_back(csk_workqueue_t *queue) {
     if (!(csk_fetch_or(&queue->state, STATE_POSTED, CSK_SEQ_CST) & STATE_POSTED)) {
-        csk_pool_post(&queue->item, serve);
+        csk_cannot_fail(csk_pool_post(&queue->item, serve));
         return;
     }
     csk_queue_lock(&queue->lock);

@@ -71,7 +71,7 @@ struct csk_pool_item {
 
 /* Queues `item` at its level; `function` is called once with it, on a worker, which is the time to free it or to post it again. Never blocks;
  * may start a worker. O(1). 0, EINVAL (no function, a level that isn't named above), or EAGAIN or ENOMEM when no worker runs and none can be started. */
-CSK_API int csk_pool_post(csk_pool_item_t *item, csk_pool_function_t function);
+CSK_API CSK_MUST_USE int csk_pool_post(csk_pool_item_t *item, csk_pool_function_t function);
 
 /* How many workers there are, and how many items wait, at some instant during the call: for statistics and tests. */
 CSK_API uint32_t csk_pool_workers(void);
