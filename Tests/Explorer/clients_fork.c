@@ -227,7 +227,9 @@ static void is_called(csk_gate_waiter_t *waiter, void *context, int status) {
     if (status == 0) EXPECT_EQUAL(csk_gate_unlock(waiter->gate), 0);
     shared->called++;
 }
-static void queues_callback(void) { csk_gate_lock_async(&shared->gate, &shared->waiter, 0, explore_now() + 4000, is_called, NULL); }
+static void queues_callback(void) {
+    EXPECT_EQUAL(csk_gate_lock_async(&shared->gate, &shared->waiter, 0, explore_now() + 4000, is_called, NULL), 0);
+}
 static void forks_and_cancels(void) {
     EXPECT_EQUAL(csk_gate_lock(&shared->gate, 0), 0);
     fork_here();
@@ -267,7 +269,9 @@ static void forks_and_queues(void) {
 }
 CLIENT(fork_beside_work, .setup = make, .threads = { forks_and_queues, queues_work, queues_ranked })
 
-static void starts_delayed(void) { csk_delayed_start(&shared->delayed, &shared->queue, explore_now() + 1000, 0, runs_in_parent); }
+static void starts_delayed(void) {
+    EXPECT_EQUAL(csk_delayed_start(&shared->delayed, &shared->queue, explore_now() + 1000, 0, runs_in_parent), 0);
+}
 static void forks_and_delays(void) {
     fork_here();
     EXPECT_EQUAL(csk_delayed_cancel(&shared->delayed), ENOENT);
