@@ -166,7 +166,7 @@ MUTANTS = [
     ("a call is looked at after it was made", TRAMPOLINE, "        ready.later = later->next;\n        later->function(later);\n", "        later->function(later);\n        ready.later = later->next;\n"),
     # The queue lock.
     ("queue lock wakes nobody", LOCK, "    if (CSK_UNLIKELY(csk_exchange(lock, csk_process_mark(), CSK_SEQ_CST) & QUEUE_LOCK_CONTENDED)) csk_platform_wake(lock, 1);", "    csk_exchange(lock, csk_process_mark(), CSK_SEQ_CST);"),
-    ("queue lock forgets other sleepers", LOCK_SLOW, "    while (csk_exchange(lock, free | QUEUE_LOCK_CONTENDED, CSK_ACQUIRE) != free) csk_platform_park(lock, free | QUEUE_LOCK_CONTENDED, CSK_NEVER);",
+    ("queue lock forgets other sleepers", LOCK_SLOW, "    while (csk_exchange(lock, free | QUEUE_LOCK_CONTENDED, CSK_ACQUIRE) != free)\n        csk_platform_park(lock, free | QUEUE_LOCK_CONTENDED, CSK_NEVER);",
      "    for (;;) {\n        uint32_t found_free = free;\n        if (csk_cas(lock, &found_free, free | 1u, CSK_ACQUIRE)) return false;\n        if (csk_exchange(lock, free | 2u, CSK_ACQUIRE) == free) { csk_store(lock, free | 1u, CSK_RELAXED); return false; }\n        csk_platform_park(lock, free | 2u, CSK_NEVER);\n    }"),
     ("queue lock is held by two", LOCK, "    if (CSK_LIKELY(csk_cas(lock, &expected, free | QUEUE_LOCK_HELD, CSK_ACQUIRE))) return false;", "    if (csk_load(lock, CSK_RELAXED) == free) { csk_store(lock, free | QUEUE_LOCK_HELD, CSK_RELEASE); return false; }\n    (void)expected;"),
     # Timers.

@@ -1,9 +1,10 @@
 /* pool_watch.c: which workers sleep inside their functions, and what is said when work waits and nothing can be done.
  *
- * The system shows a thread's state in /proc. Where it doesn't, or the process has no descriptor left to open that file, a thread counts as asleep when its
- * processor time stands still: for 10 ms, and for as long as those that run may keep it from a processor. Threads of a group whose quota is used up
- * stand still too, all of them together and for less than a second, which is the longest period of a quota; so where there may be
- * a quota, and no thread but the supervisor has moved meanwhile, it takes longer than that. */
+ * The system shows a thread's state in /proc. Where it doesn't, or the process has no descriptor left to open that
+ * file, a thread counts as asleep when its processor time stands still: for 10 ms, and for as long as those that run
+ * may keep it from a processor. Threads of a group whose quota is used up stand still too, all of them together and for
+ * less than a second, which is the longest period of a quota; so where there may be a quota, and no thread but the
+ * supervisor has moved meanwhile, it takes longer than that. */
 #include "internal/pool_watch.h"
 
 #include "internal/observe.h"
@@ -13,7 +14,7 @@ static const int64_t still_ns = 10000000;       /* without progress: asleep */
 static const int64_t turn_ns = 10000000;        /* how long a thread that runs may keep another from a processor */
 static const int64_t throttled_ns = 1200000000; /* longer than a quota keeps all threads */
 static const int64_t first_report_ns = 1000000000, longest_span_ns = INT64_C(64) * 1000000000;
-static const int64_t stamp_ns = 1000000; /* the first to wait is as old as that by its stamp, too, when it is reported */
+static const int64_t stamp_ns = 1000000; /* by so much the first to wait may be older than its stamp says */
 
 /* What one look compares with. */
 typedef struct {
@@ -34,7 +35,8 @@ static bool stands_still(csk_pool_look_t *look, const moment_t *moment) {
     return moment->now_ns - look->still_since_ns >= (together ? throttled_ns : moment->patience_ns);
 }
 
-uint32_t csk_pool_count_running(csk_pool_look_t *looks, uint32_t count, uint32_t most, uint32_t processors, bool throttled, bool *by_clocks) {
+uint32_t csk_pool_count_running(csk_pool_look_t *looks, uint32_t count, uint32_t most, uint32_t processors,
+                                bool throttled, bool *by_clocks) {
     static uint32_t ran_before; /* at the last look by clocks */
     moment_t moment = { .throttled = throttled };
     uint32_t running = 0;

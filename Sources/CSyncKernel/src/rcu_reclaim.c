@@ -34,8 +34,8 @@
  * fork. The lock is held over it, for a few microseconds. A child sees memory as at one instant: the three lists whole,
  * since nobody is changing them, and of a push or of the worker's step to the next node either nothing or the whole,
  * since that is one atomic instruction, before what follows from it. It has no worker, and starts one when it needs it;
- * that goes on with the lists. What it does not go on with is the function that the parent's worker was in (`running`, and
- * in no list): half of it has happened. If that is the forking thread itself, it goes on, and is the worker of the
+ * that goes on with the lists. What it does not go on with is the function that the parent's worker was in (`running`,
+ * and in no list): half of it has happened. If that is the forking thread itself, it goes on, and is the worker of the
  * child. Markers of barriers lie on stacks that the child has lost, and are taken out. */
 #include "internal/rcu.h"
 
@@ -73,7 +73,7 @@ static bool may_wait(void) { return !is_worker && !csk_rcu_is_reading(); }
 
 static csk_rcu_node_t **next_of(csk_rcu_node_t *node) { return (csk_rcu_node_t **)&node->reserved[0]; }
 
-/* ---- The worker's sleep ------------------------------------------------------------------------------------------------- */
+/* ---- The worker's sleep ------------------------------------------------------------------------------------------ */
 
 static void wake_from(uint32_t sleep) {
     if (CSK_LIKELY(csk_load(&rcu.call, CSK_SEQ_CST) != sleep)) return;
@@ -103,7 +103,7 @@ static void gather(void) {
     csk_store(&rcu.call, (uint32_t)AWAKE, CSK_RELAXED);
 }
 
-/* ---- Backlog ------------------------------------------------------------------------------------------------------------ */
+/* ---- Backlog ----------------------------------------------------------------------------------------------------- */
 
 static void make_room(void) {
     csk_fetch_add(&rcu.room, 1u, CSK_RELEASE);
@@ -148,7 +148,7 @@ int csk_rcu_set_limit(uint64_t limit) {
 
 uint64_t csk_rcu_pending(void) { return csk_load(&rcu.pending, CSK_RELAXED); }
 
-/* ---- The worker --------------------------------------------------------------------------------------------------------- */
+/* ---- The worker -------------------------------------------------------------------------------------------------- */
 
 static void take_incoming(void) {
     csk_queue_lock(&rcu.lock);
@@ -227,7 +227,7 @@ static int start_worker(void) {
 
 int csk_rcu_prepare(void) { return CSK_LIKELY(csk_load(&rcu.worker, CSK_ACQUIRE) == RUNS) ? 0 : start_worker(); }
 
-/* ---- Retiring ----------------------------------------------------------------------------------------------------------- */
+/* ---- Retiring ---------------------------------------------------------------------------------------------------- */
 
 static void enlist(csk_rcu_node_t *node, csk_rcu_function_t function) {
     node->function = function;
@@ -259,7 +259,7 @@ int csk_rcu_retire_always(csk_rcu_node_t *node, csk_rcu_function_t function) {
     return 0;
 }
 
-/* ---- Steps and barriers ------------------------------------------------------------------------------------------------- */
+/* ---- Steps and barriers ------------------------------------------------------------------------------------------ */
 
 void csk_rcu_next_step(csk_rcu_steps_t *steps, csk_rcu_function_t function) {
     if (steps->number == 0) {
@@ -320,7 +320,7 @@ int csk_rcu_barrier(void) {
     return 0;
 }
 
-/* ---- fork --------------------------------------------------------------------------------------------------------------- */
+/* ---- fork -------------------------------------------------------------------------------------------------------- */
 
 static void before_fork(void) {
     csk_queue_lock(&rcu.lock);

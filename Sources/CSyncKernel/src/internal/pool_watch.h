@@ -1,4 +1,5 @@
-/* pool_watch.h: what the pool's supervisor asks the system about workers, and what it reports. Called by the supervisor alone. */
+/* pool_watch.h: what the pool's supervisor asks the system about workers, and what it reports. Called by the supervisor
+ * alone. */
 #ifndef CSK_INTERNAL_POOL_WATCH_H
 #define CSK_INTERNAL_POOL_WATCH_H
 
@@ -14,8 +15,10 @@ typedef struct {
     int64_t still_since_ns;
 } csk_pool_look_t;
 
-/* How many of them run, counted up to `most`. `by_clocks` is set where the system does not show the state of all: then the looks have changed. */
-uint32_t csk_pool_count_running(csk_pool_look_t *looks, uint32_t count, uint32_t most, uint32_t processors, bool throttled, bool *by_clocks);
+/* How many of them run, counted up to `most`. `by_clocks` is set where the system does not show the state of all: then
+ * the looks have changed. */
+uint32_t csk_pool_count_running(csk_pool_look_t *looks, uint32_t count, uint32_t most, uint32_t processors,
+                                bool throttled, bool *by_clocks);
 
 enum { CSK_POOL_REPORTED = 4 };
 
