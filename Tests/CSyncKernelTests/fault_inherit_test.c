@@ -1,5 +1,5 @@
-/* fault_inherit_test.c: whoever uses the library first may be pinned, a real-time thread and nice; the library's threads have what stood when the
- * library was loaded. Each test in a process of its own. */
+/* fault_inherit_test.c: whoever uses the library first may be pinned, a real-time thread and nice; the library's
+ * threads have what stood when the library was loaded. Each test in a process of its own. */
 #include "child.h"
 
 #include <csynckernel/csynckernel.h>
@@ -67,7 +67,8 @@ static void become_special(int policy) {
         if (CPU_ISSET(i, &at_load.processors)) CPU_SET(i, &first);
     CHECK_EQ(sched_setaffinity(0, sizeof first, &first), 0);
     CHECK_EQ(setpriority(PRIO_PROCESS, 0, 19), 0);
-    sched_setscheduler(0, policy, &(struct sched_param){ .sched_priority = policy == SCHED_FIFO || policy == SCHED_RR ? 10 : 0 });
+    sched_setscheduler(0, policy,
+                       &(struct sched_param){ .sched_priority = policy == SCHED_FIFO || policy == SCHED_RR ? 10 : 0 });
 }
 
 static void *use_from_special_thread(void *policy) {
@@ -102,10 +103,11 @@ static void use_first_from_special_thread(void *policy) {
 
 static void threads_have_what_stood_at_the_load(void) {
     static const int policies[] = { SCHED_OTHER, SCHED_FIFO, SCHED_RR, SCHED_BATCH, SCHED_IDLE };
-    for (size_t i = 0; i < sizeof policies / sizeof policies[0]; i++) in_a_child(use_first_from_special_thread, (void *)&policies[i]);
+    for (size_t i = 0; i < sizeof policies / sizeof policies[0]; i++)
+        in_a_child(use_first_from_special_thread, (void *)&policies[i]);
 }
 
-/* ---- Niceness that is not permitted ---------------------------------------------------------------------------------------------- */
+/* ---- Niceness that is not permitted ------------------------------------------------------------------------------ */
 
 static void *use_from_nice_thread(void *unused) {
     (void)unused;
@@ -128,7 +130,7 @@ static void use_without_privilege(void *unused) {
 
 static void niceness_that_is_not_permitted_is_reported_once(void) { in_a_child(use_without_privilege, NULL); }
 
-/* ---- Configuration ----------------------------------------------------------------------------------------------------------------- */
+/* ---- Configuration ----------------------------------------------------------------------------------------------- */
 
 enum { BEYOND = 10, MOST = 3 };
 static uint32_t starts, begun, go, stuck, names_seen;
@@ -174,7 +176,8 @@ static void use_three_workers(void *unused) {
     static csk_workqueue_t *queues[BEYOND];
     static csk_work_t works[BEYOND];
     (void)unused;
-    csk_pool_attr_t attr = { .least = 1, .most = MOST, .stack_size = 512 * 1024, .start = note_start, .context = &hook_context };
+    csk_pool_attr_t attr = { .least = 1, .most = MOST, .stack_size = 512 * 1024, .start = note_start,
+        .context = &hook_context };
     CHECK_STATUS(csk_pool_configure(&attr), 0);
     csk_set_reporter(note_stuck);
     for (int i = 0; i < BEYOND; i++) {

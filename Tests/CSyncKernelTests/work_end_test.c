@@ -1,4 +1,5 @@
-/* work_end_test.c: functions that end the worker on which they run: what they were part of ends with them, is reported, and the pool goes on. */
+/* work_end_test.c: functions that end the worker on which they run: what they were part of ends with them, is reported,
+ * and the pool goes on. */
 #include "test.h"
 
 #include <csynckernel/csynckernel.h>
@@ -28,7 +29,7 @@ static void begin(void) {
     csk_set_reporter(note_report);
 }
 
-/* ---- Work queues ------------------------------------------------------------------------------------------------------------ */
+/* ---- Work queues ------------------------------------------------------------------------------------------------- */
 
 static csk_work_t works[WORKS];
 
@@ -137,7 +138,7 @@ static void periodic_work_goes_on_after_it_ended_its_thread(void) {
     CHECK_STATUS(csk_workqueue_destroy(&queue), 0);
 }
 
-/* ---- Sections of read-write locks ------------------------------------------------------------------------------------------- */
+/* ---- Sections of read-write locks -------------------------------------------------------------------------------- */
 
 static csk_rwlock_t lock;
 
@@ -155,8 +156,8 @@ static void a_section_that_ends_its_thread_is_left(void) {
     memset(sections, 0, sizeof sections);
     for (int i = 0; i < WORKS; i++) {
         bool writes = i % 3 == 1;
-        CHECK_STATUS(csk_rwlock_enqueue(&lock, &sections[i], writes ? CSK_RWLOCK_WRITE : CSK_RWLOCK_READ, CSK_NEVER, end_inside,
-                                        writes ? &lock : NULL), 0);
+        CHECK_STATUS(csk_rwlock_enqueue(&lock, &sections[i], writes ? CSK_RWLOCK_WRITE : CSK_RWLOCK_READ, CSK_NEVER,
+                                        end_inside, writes ? &lock : NULL), 0);
     }
     CHECK_STATUS(csk_rwlock_wrlock(&lock), 0);
     CHECK_EQ(LOAD(&begun), WORKS);
@@ -169,7 +170,8 @@ static void a_section_that_ends_its_thread_is_left(void) {
 
 static csk_rwlock_write_t writes[WORKS];
 
-/* Some end their thread inside, some after they have finished, some leave the lock for others before that, some return. */
+/* Some end their thread inside, some after they have finished, some leave the lock for others before that, some
+ * return. */
 static void write_or_end(csk_rwlock_write_t *write) {
     int which = (int)(write - writes);
     CHECK_EQ(ADD(&begun, 1), which + 1);
@@ -191,7 +193,7 @@ static void the_rest_of_a_batch_of_writes_goes_on_in_order(void) {
     CHECK_STATUS(csk_rwlock_destroy(&lock), 0);
 }
 
-/* ---- The pool ------------------------------------------------------------------------------------------------------------------ */
+/* ---- The pool ---------------------------------------------------------------------------------------------------- */
 
 static void destroy_value(void *value) {
     (void)value;
@@ -226,7 +228,8 @@ static void the_pool_replaces_workers_that_items_have_ended(void) {
 }
 
 TEST_MAIN(TEST(a_serial_queue_goes_on_after_a_work_that_ends_its_thread), TEST(a_barrier_that_ends_its_thread_ends),
-          TEST(a_caller_gets_its_turn_after_a_work_that_ends_its_thread), TEST(a_queue_on_the_heap_is_freed_after_a_work_that_ends_its_thread),
+          TEST(a_caller_gets_its_turn_after_a_work_that_ends_its_thread),
+          TEST(a_queue_on_the_heap_is_freed_after_a_work_that_ends_its_thread),
           TEST(the_report_names_the_queue_whose_work_it_was),
           TEST(periodic_work_goes_on_after_it_ended_its_thread), TEST(a_section_that_ends_its_thread_is_left),
           TEST(the_rest_of_a_batch_of_writes_goes_on_in_order), TEST(the_pool_replaces_workers_that_items_have_ended))
