@@ -140,7 +140,6 @@ extension HandlerSettingTests {
                 SyncDiagnostics.setHandler { report in reports.access { $0.append(report) } }
                 let queue = WorkQueue(label: "of the last work")
                 queue.async { endThread() }
-                queue.sync {}
                 waitUntil { !reports.value.isEmpty }
                 precondition(reports.value.map(\.kind) == [.workEndedThread])
                 precondition(reports.value[0].subject == "queue of the last work", "\(reports.value)")
