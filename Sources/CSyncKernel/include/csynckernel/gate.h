@@ -272,11 +272,12 @@ static inline int csk_gate_unlock_recursive(csk_gate_t *gate) {
 /* Queues `waiter`; `function` is called once, when the gate is its or the deadline has passed. 0, ESHUTDOWN, EBUSY (the
  * waiter is in use), EINVAL (no function), EAGAIN or ENOMEM (the timer thread can't be started). Never waits for the
  * gate. The holder may be the calling thread: the waiter is granted once it leaves. */
-CSK_API CSK_MUST_USE int csk_gate_lock_async(csk_gate_t *gate, csk_gate_waiter_t *waiter, int32_t priority, int64_t deadline_ns,
-                                csk_gate_function_t function, void *context);
+CSK_API CSK_MUST_USE int csk_gate_lock_async(csk_gate_t *gate, csk_gate_waiter_t *waiter, int32_t priority,
+                                             int64_t deadline_ns, csk_gate_function_t function, void *context);
 /* The same at any rank. An `adoptable` waiter's grant is provisional until csk_gate_adopt: see there. */
-CSK_API CSK_MUST_USE int csk_gate_lock_async_ranked(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_rank_t rank, int64_t deadline_ns,
-                                       bool adoptable, csk_gate_function_t function, void *context);
+CSK_API CSK_MUST_USE int csk_gate_lock_async_ranked(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_rank_t rank,
+                                                    int64_t deadline_ns, bool adoptable, csk_gate_function_t function,
+                                                    void *context);
 
 /* Takes a waiting waiter out: 0, and its function has been or is being called with ECANCELED. EBUSY: it does not wait,
  * since it was never queued, was granted or timed out; then nothing changes. */
@@ -299,7 +300,8 @@ CSK_API int csk_gate_forget(csk_gate_t *gate, csk_gate_waiter_t *waiter);
 /* Refuses whoever comes from now on (ESHUTDOWN) and queues `waiter` behind everybody accepted so far. When its function
  * is called the gate is its for good: what the gate protects can be destroyed, and then the gate (a FAST one only once
  * no other thread can still be returning from csk_gate_unlock). 0, or ESHUTDOWN the second time. */
-CSK_API CSK_MUST_USE int csk_gate_close(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_gate_function_t function, void *context);
+CSK_API CSK_MUST_USE int csk_gate_close(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_gate_function_t function,
+                                        void *context);
 
 /* ---- Lanes: waiters that are performed on one queue or executor --------------------------------------------------------------
  *
@@ -316,8 +318,9 @@ CSK_API CSK_MUST_USE int csk_gate_close(csk_gate_t *gate, csk_gate_waiter_t *wai
  * of the one that was granted is called, and it adopts. */
 
 /* csk_gate_lock_async_ranked for a waiter of a lane. */
-CSK_API CSK_MUST_USE int csk_gate_lock_lane(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_rank_t rank, int64_t deadline_ns, csk_gate_lane_t *lane,
-                               csk_gate_function_t function, void *context);
+CSK_API CSK_MUST_USE int csk_gate_lock_lane(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_rank_t rank,
+                                            int64_t deadline_ns, csk_gate_lane_t *lane, csk_gate_function_t function,
+                                            void *context);
 
 CSK_API void csk_gate_restart_grace(csk_gate_t *gate);
 

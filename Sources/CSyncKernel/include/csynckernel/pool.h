@@ -44,16 +44,17 @@ enum {
 typedef struct csk_pool_attr {
     uint32_t least;               /* workers that are started without a need for more and stay; by default as many as processors */
     uint32_t most;                /* workers, with those that block; by default, and at most, CSK_POOL_THREADS_MAX */
-    size_t stack_size;            /* of each worker, in bytes; by default the system's; else CSK_POOL_STACK_MIN to CSK_POOL_STACK_MAX */
+    size_t stack_size;            /* of each worker, in bytes; by default the system's; CSK_POOL_STACK_MIN to
+                                     CSK_POOL_STACK_MAX */
     void (*start)(void *context); /* called on each worker before its first item; it may use this library, and block */
     void *context;
 } csk_pool_attr_t;
 
 /* Sets up the pool, before anything uses it: before the first work, delayed work or enqueued write of the process. Until
  * then each call replaces all that the one before has said, and the last one counts; `attr` is copied. Never blocks.
- * 0; EINVAL: NULL, more than CSK_POOL_THREADS_MAX, `least` above `most`, a stack outside of its bounds; EBUSY: it has been used
- * already, here or before the fork that led here. After an error the pool is as it was. What the system has no memory for
- * shows when the first worker is started. */
+ * 0; EINVAL: NULL, more than CSK_POOL_THREADS_MAX, `least` above `most`, a stack outside of its bounds; EBUSY: it has
+ * been used already, here or before the fork that led here. After an error the pool is as it was. What the system has
+ * no memory for shows when the first worker is started. */
 CSK_API CSK_MUST_USE int csk_pool_configure(const csk_pool_attr_t *attr);
 
 /* What comes first when several items wait. */
