@@ -207,9 +207,8 @@ CSK_API int csk_workqueue_drain_cancel(csk_workqueue_t *queue, csk_workqueue_wai
  * ESHUTDOWN where it was not. It must be short. All else as those functions have it, and `wait` is not used: 0, EINVAL, ESHUTDOWN, EAGAIN, ENOMEM. */
 CSK_API CSK_MUST_USE int csk_workqueue_enqueue_when_room(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank,
                                                          bool barrier, csk_work_function_t work_function,
-                                                         csk_workqueue_wait_t *wait,
-                                                                 void (*function)(csk_workqueue_wait_t *),
-                                                                 void *context);
+                                                         csk_workqueue_wait_t *wait, void (*function)(csk_workqueue_wait_t *),
+                                                         void *context);
 /* Gives the wait up: 0: its function is not called any more, and its work was not queued. ENOENT: it was or will be called, with either status; the
  * wait's memory must still be there. O(1). */
 CSK_API int csk_workqueue_room_cancel(csk_workqueue_t *queue, csk_workqueue_wait_t *wait);
