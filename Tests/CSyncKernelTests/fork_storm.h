@@ -157,7 +157,8 @@ static inline void use_queue(csk_workqueue_t *queue, uint64_t *random) {
         works[i].ran = &ran;
         int status = test_random_below(random, 4) ? csk_workqueue_enqueue(queue, &works[i].work, count_work)
                                                   : csk_workqueue_enqueue_ranked(queue, &works[i].work,
-                                                                                csk_rank(2, CSK_PLACE_BACK), count_work);
+                                                                                csk_rank(2, CSK_PLACE_BACK),
+                                                                                count_work);
         CHECK_STATUS(status, 0);
         queued++;
     }

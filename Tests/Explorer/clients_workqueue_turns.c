@@ -88,8 +88,8 @@ static void is_called(void *context) {
 }
 static int call_until(int64_t deadline_ns, bool always) {
     shared->calling[explore_thread()] = 1;
-    int status = (always ? csk_workqueue_sync_always : csk_workqueue_sync)(shared->queue, own_rank(), false, deadline_ns,
-                                                                                  is_called, NULL);
+    int status = (always ? csk_workqueue_sync_always : csk_workqueue_sync)(shared->queue, own_rank(), false,
+                                                                           deadline_ns, is_called, NULL);
     shared->calling[explore_thread()] = 0;
     if (status == 0) __atomic_fetch_add(&shared->granted, 1, __ATOMIC_RELAXED);
     if (status == ETIMEDOUT) EXPECT(explore_now() >= deadline_ns);
