@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <cstdlib>
 #include <string>
 
 #include "csynckernel/csynckernel.h"
@@ -54,8 +55,13 @@ struct Gate {
         csk_gate_attr_t attributes{Policy, 0, 0};
         csk_gate_init(&gate, &attributes);
     }
-    void lock() { csk_gate_lock(&gate, 0); }
-    void lock_urgent() { csk_gate_lock(&gate, 1); }
+    // Where it is taken at once the status is known when it is compiled.
+    void lock() {
+        if (csk_gate_lock(&gate, 0) != 0) std::abort();
+    }
+    void lock_urgent() {
+        if (csk_gate_lock(&gate, 1) != 0) std::abort();
+    }
     void unlock() { csk_gate_unlock(&gate); }
     bool lock_until(int64_t deadline_ns) { return csk_gate_timedlock(&gate, 0, deadline_ns) == 0; }
 };

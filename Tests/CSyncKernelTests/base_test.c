@@ -68,6 +68,27 @@ static void every_status_that_the_sources_name_has_a_text(void) {
         if (csk_status_text(names[i].status) == csk_status_text(-1)) test_fail(__FILE__, __LINE__, "%s has no text", names[i].name);
 }
 
+/* What the headers say of each that says several things: a text that names one of them alone is wrong for the others. */
+static void a_text_fits_all_functions_that_return_it(void) {
+    static const struct { int status; const char *words[3]; } statuses[] = {
+        { ECANCELED, { "cancelled", "dropped" } },            /* a waiter; work of a full queue */
+        { EDEADLK, { "wait for its own thread" } },           /* a lock, a queue's work, an upgrade, a barrier */
+        { EPERM, { "taken", "begun", "privilege" } },         /* an unlock; a section, an update, a suspension; niceness */
+        { EBUSY, { "held", "in use", "not as the call" } },   /* a lock; a pool, a timer; a waiter that does not wait */
+        { EINVAL, { "argument", "state" } },                  /* a value; an adoption of nothing */
+        { EAGAIN, { "full", "at its limit", "no thread" } },  /* a queue; levels; the pool, the timer, the reclaiming thread */
+        { ESHUTDOWN, { "closed", "shut down", "ended" } },    /* a gate; a work queue; a thread and its values */
+        { ENOENT, { "any more" } },                           /* a timer that has fired, work that has begun */
+    };
+    for (size_t i = 0; i < sizeof statuses / sizeof statuses[0]; i++) {
+        const char *text = csk_status_text(statuses[i].status);
+        CHECK(strlen(text) <= 80);
+        for (int word = 0; word < 3 && statuses[i].words[word] != NULL; word++)
+            if (strstr(text, statuses[i].words[word]) == NULL)
+                test_fail(__FILE__, __LINE__, "\"%s\" says nothing of \"%s\"", text, statuses[i].words[word]);
+    }
+}
+
 static void *its_thread_id(void *id) {
     *(int32_t *)id = csk_thread_id();
     return NULL;
@@ -105,4 +126,5 @@ static void ranks_order_by_priority_then_place(void) {
 
 TEST_MAIN(TEST(version_is_that_of_the_header), TEST(now_is_the_monotonic_clock), TEST(deadline_is_so_far_from_now),
           TEST(a_far_deadline_saturates), TEST(a_negative_span_has_passed), TEST(every_status_has_its_own_text), TEST(every_status_that_the_sources_name_has_a_text),
+          TEST(a_text_fits_all_functions_that_return_it),
           TEST(threads_have_ids_and_the_first_has_the_process_id), TEST(errno_is_left_alone), TEST(ranks_order_by_priority_then_place))

@@ -1,5 +1,5 @@
-/* cancel_test.c: threads that are cancelled while they wait in the library: no call is a cancellation point, so each returns, and leaves every
- * queue as it found it. The first look at a holder comes after one second. */
+/* cancel_test.c: threads that are cancelled while they wait in the library: no call is a cancellation point, so each
+ * returns, and leaves every queue as it found it. The first look at a holder comes after one second. */
 #include "child.h"
 
 #include <csynckernel/csynckernel.h>
@@ -7,7 +7,7 @@
 
 static const int64_t long_enough_ns = 1400000000;
 
-/* ---- Reports from inside a queue ------------------------------------------------------------------------------------------- */
+/* ---- Reports from inside a queue --------------------------------------------------------------------------------- */
 
 static uint32_t reports, came_out;
 
@@ -37,7 +37,8 @@ static void *write_cancelled(void *lock) {
     return NULL;
 }
 
-/* This thread reads, and another waits to write, with a cancellation pending, until `enough` reports or events were made. */
+/* This thread reads, and another waits to write, with a cancellation pending, until `enough` reports or events were
+ * made. */
 static void a_cancelled_writer_comes_out_of_its_wait(uint32_t enough) {
     csk_rwlock_t lock = CSK_RWLOCK_INITIALIZER;
     CHECK_STATUS(csk_rwlock_rdlock(&lock), 0);
@@ -67,7 +68,9 @@ static void report_without_a_reporter(void *unused) {
 }
 
 /* It was cancelled inside write(), and its waiter stayed in the queue. */
-static void a_writer_that_reports_a_long_reader_is_not_cancelled_there(void) { in_a_child(report_without_a_reporter, NULL); }
+static void a_writer_that_reports_a_long_reader_is_not_cancelled_there(void) {
+    in_a_child(report_without_a_reporter, NULL);
+}
 
 static void report_by_a_reporter(void *unused) {
     (void)unused;
@@ -119,9 +122,11 @@ static void wait_for_a_holder_that_has_ended(void *unused) {
     CHECK_EQ(csk_gate_waiting(&mutex.gate), 0);
 }
 
-static void who_reports_a_holder_that_has_ended_is_not_cancelled_there(void) { in_a_child(wait_for_a_holder_that_has_ended, NULL); }
+static void who_reports_a_holder_that_has_ended_is_not_cancelled_there(void) {
+    in_a_child(wait_for_a_holder_that_has_ended, NULL);
+}
 
-/* ---- Reports that nobody reads --------------------------------------------------------------------------------------------- */
+/* ---- Reports that nobody reads ----------------------------------------------------------------------------------- */
 
 static bool pipe_signal_pending(void) {
     sigset_t pending;
@@ -183,7 +188,7 @@ static void what_is_written_arrives(void) {
     close(ends[1]);
 }
 
-/* ---- Everything that waits, cancelled at random ----------------------------------------------------------------------------- */
+/* ---- Everything that waits, cancelled at random ------------------------------------------------------------------ */
 
 enum { GATES = 3, LOCKS = 3, QUEUES = 3, VICTIMS = 12 };
 
@@ -212,8 +217,12 @@ static void make_objects(void) {
     CHECK_STATUS(csk_pqueue_init(&storm.jobs, 3), 0);
 }
 
-static int64_t some_deadline(uint64_t *random) { return csk_deadline_after((int64_t)test_random_below(random, 500000)); }
-static int64_t some_deadline_or_never(uint64_t *random) { return test_random_below(random, 2) ? CSK_NEVER : some_deadline(random); }
+static int64_t some_deadline(uint64_t *random) {
+    return csk_deadline_after((int64_t)test_random_below(random, 500000));
+}
+static int64_t some_deadline_or_never(uint64_t *random) {
+    return test_random_below(random, 2) ? CSK_NEVER : some_deadline(random);
+}
 
 static void alone(uint32_t *inside) {
     CHECK_EQ(ADD(inside, 1), 1);
@@ -228,7 +237,8 @@ static bool entered(int status) {
 
 static void use_gate(uint64_t *random) {
     int which = (int)test_random_below(random, GATES);
-    if (!entered(csk_gate_timedlock(&storm.gates[which], (int32_t)test_random_below(random, 3), some_deadline_or_never(random)))) return;
+    if (!entered(csk_gate_timedlock(&storm.gates[which], (int32_t)test_random_below(random, 3),
+                                    some_deadline_or_never(random)))) return;
     alone(&storm.inside[which]);
     CHECK_STATUS(csk_gate_unlock(&storm.gates[which]), 0);
 }
@@ -246,7 +256,8 @@ static void use_rwlock(uint64_t *random) {
     csk_rwlock_t *lock = &storm.locks[which];
     bool writes = test_random_below(random, 3) == 0;
     int64_t deadline_ns = some_deadline_or_never(random);
-    if (!entered(writes ? csk_rwlock_timedwrlock(lock, deadline_ns) : csk_rwlock_timedrdlock(lock, deadline_ns))) return;
+    if (!entered(writes ? csk_rwlock_timedwrlock(lock, deadline_ns) : csk_rwlock_timedrdlock(lock, deadline_ns)))
+        return;
     if (!writes) {
         ADD(&storm.reading[which], 1);
         CHECK_EQ(LOAD(&storm.writing[which]), 0);
@@ -272,7 +283,8 @@ static void use_pqueue(uint64_t *random) {
         return;
     }
     item = malloc(sizeof *item);
-    if (csk_pqueue_timedpush(&storm.jobs, item, (int32_t)test_random_below(random, 3), some_deadline(random)) != 0) free(item);
+    if (csk_pqueue_timedpush(&storm.jobs, item, (int32_t)test_random_below(random, 3), some_deadline(random)) != 0)
+        free(item);
 }
 
 static void count_alone(void *context) {
@@ -381,7 +393,8 @@ static void cancel_threads_at_random(void *unused) {
     for (uintptr_t i = 0; i < VICTIMS; i++) victims[i] = start_thread(call_until_cancelled, (void *)(i + 1));
     for (uintptr_t done = 0; done < cancellations;) {
         /* Some at once, wherever they are after some more calls. */
-        uint64_t calls = LOAD(&storm.calls) + test_random_below(&random, 3 * VICTIMS), first = test_random_below(&random, VICTIMS);
+        uint64_t calls = LOAD(&storm.calls) + test_random_below(&random, 3 * VICTIMS),
+            first = test_random_below(&random, VICTIMS);
         wait_until(LOAD(&storm.calls) >= calls);
         uint64_t some = 1 + test_random_below(&random, 4);
         for (uint64_t i = 0; i < some; i++) CHECK_EQ(pthread_cancel(victims[(first + i) % VICTIMS]), 0);
@@ -398,6 +411,8 @@ static void cancel_threads_at_random(void *unused) {
 
 static void a_storm_of_cancellations_leaves_every_queue_whole(void) { in_a_child(cancel_threads_at_random, NULL); }
 
-TEST_MAIN(TEST(a_writer_that_reports_a_long_reader_is_not_cancelled_there), TEST(a_reporter_is_not_cancelled), TEST(an_observer_is_not_cancelled),
-          TEST(who_reports_a_holder_that_has_ended_is_not_cancelled_there), TEST(a_report_that_nobody_reads_raises_no_signal),
+TEST_MAIN(TEST(a_writer_that_reports_a_long_reader_is_not_cancelled_there), TEST(a_reporter_is_not_cancelled),
+          TEST(an_observer_is_not_cancelled),
+          TEST(who_reports_a_holder_that_has_ended_is_not_cancelled_there),
+          TEST(a_report_that_nobody_reads_raises_no_signal),
           TEST(what_is_written_arrives), TEST(a_storm_of_cancellations_leaves_every_queue_whole))

@@ -1,6 +1,7 @@
-/* fault_conditions_test.c: processes as administrators set them up: one processor, nice, real-time, half a processor's quota, no descriptors, no further
- * threads, no /proc, refused system calls. Each condition stands before the library is loaded: this program starts itself under it, and
- * `what_is_documented_holds` shows the workers, the threads' class and how late timers are. */
+/* fault_conditions_test.c: processes as administrators set them up: one processor, nice, real-time, half a processor's
+ * quota, no descriptors, no further threads, no /proc, refused system calls. Each condition stands before the library
+ * is loaded: this program starts itself under it, and `what_is_documented_holds` shows the workers, the threads' class
+ * and how late timers are. */
 #include "child.h"
 #include "system_calls.h"
 
@@ -12,7 +13,7 @@
 
 #include "pool.c"
 
-/* ---- What holds ------------------------------------------------------------------------------------------------------------------- */
+/* ---- What holds -------------------------------------------------------------------------------------------------- */
 
 enum { BLOCKED = 100, TIMERS = 20 };
 static uint32_t begun, ended, fired;
@@ -91,7 +92,7 @@ static void what_is_documented_holds(void) {
     if (getenv("CSK_NO_PROC") != NULL) _exit(0); /* a sanitizer that looks for leaks would read it */
 }
 
-/* ---- Conditions ------------------------------------------------------------------------------------------------------------------- */
+/* ---- Conditions -------------------------------------------------------------------------------------------------- */
 
 static char program[4096];
 
@@ -132,15 +133,19 @@ static bool on_one_processor(void) {
     return sched_setaffinity(0, sizeof first, &first) == 0;
 }
 static bool nicest(void) { return setpriority(PRIO_PROCESS, 0, 19) == 0; }
-static bool in_real_time(void) { return sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){ .sched_priority = 10 }) == 0; }
+static bool in_real_time(void) {
+    return sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){ .sched_priority = 10 }) == 0;
+}
 static bool in_real_time_on_one_processor(void) { return on_one_processor() && in_real_time(); }
 static bool without_descriptors(void) { return setenv("CSK_NO_DESCRIPTORS", "1", 1) == 0; }
 static bool without_proc(void) {
     setenv("CSK_NO_PROC", "1", 1);
-    return unshare(CLONE_NEWNS) == 0 && mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 && mount("none", "/proc", "tmpfs", 0, NULL) == 0;
+    return unshare(CLONE_NEWNS) == 0 && mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+        mount("none", "/proc", "tmpfs", 0, NULL) == 0;
 }
 static bool with_a_filter(void) {
-    static const long calls[] = { SYS_sched_setaffinity, SYS_sched_getattr, SYS_sched_setattr, SYS_membarrier, SYS_get_robust_list, SYS_setpriority };
+    static const long calls[] = { SYS_sched_setaffinity, SYS_sched_getattr, SYS_sched_setattr, SYS_membarrier,
+        SYS_get_robust_list, SYS_setpriority };
     static const long of_sanitizers[] = { SYS_sched_getaffinity, SYS_sigaltstack }; /* they insist on these */
     for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) refuse_call(calls[i], EPERM);
     for (size_t i = 0; i < sizeof of_sanitizers / sizeof of_sanitizers[0]; i++)
@@ -158,7 +163,7 @@ static void without_a_descriptor_all_that_block_begin(void) { holds_under(withou
 static void without_proc_all_that_block_begin(void) { holds_under(without_proc); }
 static void a_filter_of_system_calls_stops_nothing(void) { holds_under(with_a_filter); }
 
-/* ---- Half a processor ------------------------------------------------------------------------------------------------------------- */
+/* ---- Half a processor -------------------------------------------------------------------------------------------- */
 
 static char group[64];
 
@@ -195,7 +200,7 @@ static void half_a_processor_s_quota_makes_one_worker(void) {
     if (group[0] != 0) rmdir(group);
 }
 
-/* ---- No further threads ----------------------------------------------------------------------------------------------------------- */
+/* ---- No further threads ------------------------------------------------------------------------------------------ */
 
 /* This one, the supervisor and a worker; ThreadSanitizer has one of its own. */
 #ifdef __SANITIZE_THREAD__
@@ -205,7 +210,9 @@ enum { FEW_THREADS = 3 };
 #endif
 
 static uint32_t stuck;
-static void note_stuck(const csk_event_t *event) { ADD(&stuck, event->kind == CSK_EVENT_POOL_STUCK && event->status == EAGAIN); }
+static void note_stuck(const csk_event_t *event) {
+    ADD(&stuck, event->kind == CSK_EVENT_POOL_STUCK && event->status == EAGAIN);
+}
 
 static void limit_threads(rlim_t count) {
     struct rlimit limit = { count, RLIM_INFINITY };
@@ -245,6 +252,9 @@ static void be_refused_threads(void *unused) {
 static void where_threads_are_refused_the_pool_says_that_it_is_stuck(void) { in_a_child(be_refused_threads, NULL); }
 
 TEST_MAIN(
-    TEST(on_one_processor_there_is_one_worker), TEST(the_nicest_process_has_nice_workers), TEST(a_real_time_process_has_real_time_workers),
-    TEST(half_a_processor_s_quota_makes_one_worker), TEST(without_a_descriptor_all_that_block_begin), TEST(without_proc_all_that_block_begin),
-    TEST(a_filter_of_system_calls_stops_nothing), TEST(where_threads_are_refused_the_pool_says_that_it_is_stuck), TEST(what_is_documented_holds))
+    TEST(on_one_processor_there_is_one_worker), TEST(the_nicest_process_has_nice_workers),
+    TEST(a_real_time_process_has_real_time_workers),
+    TEST(half_a_processor_s_quota_makes_one_worker), TEST(without_a_descriptor_all_that_block_begin),
+    TEST(without_proc_all_that_block_begin),
+    TEST(a_filter_of_system_calls_stops_nothing), TEST(where_threads_are_refused_the_pool_says_that_it_is_stuck),
+    TEST(what_is_documented_holds))

@@ -1,5 +1,5 @@
-/* fault_crash_test.c: a crash inside a function that the library runs on a thread of its own is the program's: its signal handler runs, on a signal
- * stack, and can say whose work it was. Each crash is a child's end. */
+/* fault_crash_test.c: a crash inside a function that the library runs on a thread of its own is the program's: its
+ * signal handler runs, on a signal stack, and can say whose work it was. Each crash is a child's end. */
 #include "child.h"
 
 #include <csynckernel/csynckernel.h>
@@ -23,7 +23,8 @@ static void handle(int number, siginfo_t *info, void *context) {
     report->signal_number = number;
     report->on_own_stack = &here < lowest_of_thread || &here > highest_of_thread;
     const csk_workqueue_t *queue = csk_workqueue_current();
-    if (queue != NULL && csk_workqueue_name(queue) != NULL) strncpy(report->work, csk_workqueue_name(queue), sizeof report->work - 1);
+    if (queue != NULL && csk_workqueue_name(queue) != NULL)
+        strncpy(report->work, csk_workqueue_name(queue), sizeof report->work - 1);
     _exit(HANDLED);
 }
 
@@ -33,7 +34,7 @@ static void catch_crashes(void) {
     for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) CHECK_EQ(sigaction(signals[i], &action, NULL), 0);
 }
 
-/* ---- Ways to crash ------------------------------------------------------------------------------------------------------------- */
+/* ---- Ways to crash ----------------------------------------------------------------------------------------------- */
 
 static int which_signal; /* 0: by an overflow of the stack */
 
@@ -128,7 +129,7 @@ static void a_handler_runs_for_a_crash_in_a_function(void) {
 /* Which needs a stack other than the one that has overflowed. */
 static void a_handler_runs_when_the_stack_of_a_function_overflows(void) { expect_reports(0); }
 
-/* ---- Signals of others ---------------------------------------------------------------------------------------------------------- */
+/* ---- Signals of others ------------------------------------------------------------------------------------------- */
 
 static sigset_t seen;
 static uint32_t done;
@@ -147,7 +148,8 @@ static void look_from_worker(void *context) {
 }
 
 static void what_is_for_the_program_goes_to_its_threads(void) {
-    static const int blocked[] = { SIGINT, SIGTERM, SIGHUP, SIGCHLD, SIGALRM, SIGUSR1, SIGUSR2, SIGIO, SIGPIPE, SIGWINCH };
+    static const int blocked[] = { SIGINT, SIGTERM, SIGHUP, SIGCHLD, SIGALRM, SIGUSR1, SIGUSR2, SIGIO, SIGPIPE,
+        SIGWINCH };
     static const int open[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT, SIGPROF };
     look_from_worker(NULL);
     for (size_t i = 0; i < sizeof blocked / sizeof blocked[0]; i++) CHECK_EQ(sigismember(&seen, blocked[i]), 1);

@@ -1,5 +1,5 @@
-/* fault_inherit_test.c: whoever uses the library first may be pinned, a real-time thread and nice; the library's threads have what stood when the
- * library was loaded. Each test in a process of its own. */
+/* fault_inherit_test.c: whoever uses the library first may be pinned, a real-time thread and nice; the library's
+ * threads have what stood when the library was loaded. Each test in a process of its own. */
 #include "child.h"
 
 #include <csynckernel/csynckernel.h>
@@ -67,7 +67,8 @@ static void become_special(int policy) {
         if (CPU_ISSET(i, &at_load.processors)) CPU_SET(i, &first);
     CHECK_EQ(sched_setaffinity(0, sizeof first, &first), 0);
     CHECK_EQ(setpriority(PRIO_PROCESS, 0, 19), 0);
-    sched_setscheduler(0, policy, &(struct sched_param){ .sched_priority = policy == SCHED_FIFO || policy == SCHED_RR ? 10 : 0 });
+    sched_setscheduler(0, policy,
+                       &(struct sched_param){ .sched_priority = policy == SCHED_FIFO || policy == SCHED_RR ? 10 : 0 });
 }
 
 static void *use_from_special_thread(void *policy) {
@@ -102,10 +103,11 @@ static void use_first_from_special_thread(void *policy) {
 
 static void threads_have_what_stood_at_the_load(void) {
     static const int policies[] = { SCHED_OTHER, SCHED_FIFO, SCHED_RR, SCHED_BATCH, SCHED_IDLE };
-    for (size_t i = 0; i < sizeof policies / sizeof policies[0]; i++) in_a_child(use_first_from_special_thread, (void *)&policies[i]);
+    for (size_t i = 0; i < sizeof policies / sizeof policies[0]; i++)
+        in_a_child(use_first_from_special_thread, (void *)&policies[i]);
 }
 
-/* ---- Niceness that is not permitted ---------------------------------------------------------------------------------------------- */
+/* ---- Niceness that is not permitted ------------------------------------------------------------------------------ */
 
 static void *use_from_nice_thread(void *unused) {
     (void)unused;
@@ -128,7 +130,7 @@ static void use_without_privilege(void *unused) {
 
 static void niceness_that_is_not_permitted_is_reported_once(void) { in_a_child(use_without_privilege, NULL); }
 
-/* ---- Configuration ----------------------------------------------------------------------------------------------------------------- */
+/* ---- Configuration ----------------------------------------------------------------------------------------------- */
 
 enum { BEYOND = 10, MOST = 3 };
 static uint32_t starts, begun, go, stuck, names_seen;
@@ -159,7 +161,7 @@ static void block(csk_work_t *work, int status) {
 static void note_stuck(const csk_event_t *event) {
     if (event->kind != CSK_EVENT_POOL_STUCK) return;
     CHECK_STATUS(event->status, EAGAIN);
-    CHECK_GE(event->waited_ns, 900000000);
+    CHECK_GE(event->waited_ns, 1000000000);
     CHECK(event->name != NULL);
     for (int i = 0; i < BEYOND; i++) {
         char name[32];
@@ -174,7 +176,8 @@ static void use_three_workers(void *unused) {
     static csk_workqueue_t *queues[BEYOND];
     static csk_work_t works[BEYOND];
     (void)unused;
-    csk_pool_attr_t attr = { .least = 1, .most = MOST, .stack_size = 512 * 1024, .start = note_start, .context = &hook_context };
+    csk_pool_attr_t attr = { .least = 1, .most = MOST, .stack_size = 512 * 1024, .start = note_start,
+        .context = &hook_context };
     CHECK_STATUS(csk_pool_configure(&attr), 0);
     csk_set_reporter(note_stuck);
     for (int i = 0; i < BEYOND; i++) {
@@ -207,14 +210,39 @@ static void configure_badly(void *unused) {
     CHECK_STATUS(csk_pool_configure(&(csk_pool_attr_t){ .most = CSK_POOL_THREADS_MAX + 1 }), EINVAL);
     CHECK_STATUS(csk_pool_configure(&(csk_pool_attr_t){ .least = CSK_POOL_THREADS_MAX + 1 }), EINVAL);
     CHECK_STATUS(csk_pool_configure(&(csk_pool_attr_t){ .least = 3, .most = 2 }), EINVAL);
-    CHECK_STATUS(csk_pool_configure(&(csk_pool_attr_t){ .stack_size = CSK_POOL_STACK_MIN - 1 }), EINVAL);
+    static const size_t sizes[] = { 1, CSK_POOL_STACK_MIN - 1, (size_t)CSK_POOL_STACK_MAX + 1, SIZE_MAX };
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+        CHECK_STATUS(csk_pool_configure(&(csk_pool_attr_t){ .stack_size = sizes[i] }), EINVAL);
+    CHECK_STATUS(csk_pool_configure(&(csk_pool_attr_t){ .least = UINT32_MAX, .most = UINT32_MAX }), EINVAL);
+    CHECK_STATUS(csk_pool_configure(NULL), EINVAL);
     CHECK_STATUS(csk_pool_configure(&(csk_pool_attr_t){ .least = 5 }), 0);
     use_all();
     CHECK_STATUS(csk_pool_configure(&(csk_pool_attr_t){ .least = 5 }), EBUSY);
+    CHECK_STATUS(csk_pool_configure(NULL), EINVAL);
 }
 
 static void bad_configurations_are_refused(void) { in_a_child(configure_badly, NULL); }
 
+static void never_start(void *context) { (void)context, abort(); }
+
+/* The last of several that are accepted, as a whole; `most` 0 is the default. */
+static void configure_often(void *unused) {
+    (void)unused;
+    csk_pool_attr_t attr = { .least = 9, .most = 9, .stack_size = CSK_POOL_STACK_MAX, .start = never_start };
+    CHECK_STATUS(csk_pool_configure(&attr), 0);
+    attr = (csk_pool_attr_t){ .least = 2, .stack_size = 512 * 1024, .start = note_start, .context = &hook_context };
+    CHECK_STATUS(csk_pool_configure(&attr), 0);
+    attr.start = never_start; /* it was copied */
+    CHECK_STATUS(csk_pool_configure(&(csk_pool_attr_t){ .least = 9, .most = 8, .start = never_start }), EINVAL);
+    use_all();
+    CHECK_GE(LOAD(&starts), 1);
+    CHECK_GE(smallest_stack, 512 * 1024);
+    CHECK_LE(smallest_stack, 1024 * 1024);
+}
+
+static void the_last_configuration_before_the_first_use_counts(void) { in_a_child(configure_often, NULL); }
+
 TEST_MAIN(
     TEST(threads_have_what_stood_at_the_load), TEST(niceness_that_is_not_permitted_is_reported_once),
-    TEST(a_pool_at_its_limit_names_the_queues_that_wait), TEST(bad_configurations_are_refused))
+    TEST(a_pool_at_its_limit_names_the_queues_that_wait), TEST(bad_configurations_are_refused),
+    TEST(the_last_configuration_before_the_first_use_counts))

@@ -1,5 +1,6 @@
-/* fault_scheduler_test.c: on one processor, a real-time thread waits for a step of a usual thread that it has taken the processor from. Yielding gives
- * the processor to nobody of a lower class: the other came to its step when the system throttled real-time threads, after 0.95 s, or never. */
+/* fault_scheduler_test.c: on one processor, a real-time thread waits for a step of a usual thread that it has taken the
+ * processor from. Yielding gives the processor to nobody of a lower class: the other came to its step when the system
+ * throttled real-time threads, after 0.95 s, or never. */
 #include "child.h"
 
 #include <csynckernel/csynckernel.h>
@@ -12,7 +13,8 @@ static void (*before_next_thread)(void);
 
 typedef int (*create_t)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 
-int pthread_create(pthread_t *restrict thread, const pthread_attr_t *restrict attributes, void *(*body)(void *), void *restrict context) {
+int pthread_create(pthread_t *restrict thread, const pthread_attr_t *restrict attributes, void *(*body)(void *),
+                   void *restrict context) {
     void (*first)(void) = before_next_thread;
     before_next_thread = NULL;
     if (first != NULL) first();

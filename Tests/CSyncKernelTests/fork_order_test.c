@@ -1,5 +1,5 @@
-/* fork_order_test.c: what happens at a fork comes in one order, and a child meets nobody of its parent: neither where a lock was held by the thread that
- * forks, nor where another thread was in the middle of something. */
+/* fork_order_test.c: what happens at a fork comes in one order, and a child meets nobody of its parent: neither where a
+ * lock was held by the thread that forks, nor where another thread was in the middle of something. */
 #include "child.h"
 
 #include <csynckernel/csynckernel.h>
@@ -14,7 +14,7 @@ enum { CHILD_THREADS = 0 };
 enum { CHILD_THREADS = 2 };
 #endif
 
-/* ---- Locks that are taken in a prepare handler and left in the child ---------------------------------------------------------- */
+/* ---- Locks that are taken in a prepare handler and left in the child --------------------------------------------- */
 
 typedef struct {
     const char *name;
@@ -100,7 +100,8 @@ static void what_a_prepare_handler_locks_a_child_handler_unlocks(void) {
     enum { FORKS = 40 / TEST_SLOWDOWN, WANTING = 3 };
     CHECK_EQ(pthread_atfork(take_for_fork, leave_after_fork, leave_after_fork), 0);
     for (uint32_t i = 0; i < 3; i++) CHECK_STATUS(csk_gate_init(&gates[i], &(csk_gate_attr_t){ .policy = i }), 0);
-    for (uint32_t i = 0; i < 3; i++) CHECK_STATUS(csk_rwlock_init(&rwlocks[i], &(csk_rwlock_attr_t){ .policy = i == 1, .reader_bias = i == 2 }), 0);
+    for (uint32_t i = 0; i < 3; i++)
+        CHECK_STATUS(csk_rwlock_init(&rwlocks[i], &(csk_rwlock_attr_t){ .policy = i == 1, .reader_bias = i == 2 }), 0);
     for (size_t which = 0; which < sizeof kinds / sizeof kinds[0]; which++) {
         const kind_t *kind = &kinds[which];
         pthread_t threads[WANTING];
@@ -119,7 +120,7 @@ static void what_a_prepare_handler_locks_a_child_handler_unlocks(void) {
     }
 }
 
-/* ---- Another thread is in the middle of something ----------------------------------------------------------------------------------- */
+/* ---- Another thread is in the middle of something ---------------------------------------------------------------- */
 
 static csk_gate_t caught_gate = CSK_GATE_INITIALIZER;
 static csk_rwlock_t caught_lock = CSK_RWLOCK_INITIALIZER;
@@ -187,7 +188,7 @@ static void catch_other_thread(void *unused) {
 }
 static void a_child_takes_over_what_another_thread_was_changing(void) { in_a_child(catch_other_thread, NULL); }
 
-/* ---- Waiters of the parent --------------------------------------------------------------------------------------------------------------- */
+/* ---- Waiters of the parent --------------------------------------------------------------------------------------- */
 
 static csk_gate_t waited_for;
 static csk_gate_waiter_t waiters[3];
@@ -230,7 +231,8 @@ static void the_parents_waiters_are_not_mine(void *unused) {
     CHECK_STATUS(csk_gate_unlock(&waited_for), 0);
     CHECK_EQ(LOAD(&statuses[0]), 0);
     CHECK_STATUS(csk_gate_destroy(&waited_for), 0);
-    CHECK_STATUS(csk_rwlock_lock_async(&locked, &reader, CSK_RWLOCK_READ, CSK_NEVER, note_status, &status_of_reader), 0);
+    CHECK_STATUS(csk_rwlock_lock_async(&locked, &reader, CSK_RWLOCK_READ, CSK_NEVER, note_status, &status_of_reader),
+                 0);
     CHECK_EQ(LOAD(&status_of_reader), 0);
     CHECK_STATUS(csk_rwlock_destroy(&locked), 0);
 }
@@ -242,10 +244,12 @@ static void a_child_has_none_of_its_parents_waiters(void) {
         for (int i = 0; i < 3; i++) waiters[i] = (csk_gate_waiter_t){ .word = 0 };
         CHECK_STATUS(csk_gate_lock(&waited_for, 0), 0);
         CHECK_STATUS(csk_gate_lock_async(&waited_for, &waiters[0], 0, CSK_NEVER, note_status, &statuses[0]), 0);
-        CHECK_STATUS(csk_gate_lock_async_ranked(&waited_for, &waiters[1], 0, CSK_NEVER, true, note_status, &statuses[1]), 0);
+        CHECK_STATUS(csk_gate_lock_async_ranked(&waited_for, &waiters[1], 0, CSK_NEVER, true, note_status,
+                                                &statuses[1]), 0);
         CHECK_STATUS(csk_gate_lock_lane(&waited_for, &waiters[2], 0, CSK_NEVER, &lane, note_status, &statuses[2]), 0);
         CHECK_STATUS(csk_rwlock_wrlock(&locked), 0);
-        CHECK_STATUS(csk_rwlock_lock_async(&locked, &reader, CSK_RWLOCK_READ, CSK_NEVER, note_status, &status_of_reader), 0);
+        CHECK_STATUS(csk_rwlock_lock_async(&locked, &reader, CSK_RWLOCK_READ, CSK_NEVER, note_status,
+                                           &status_of_reader), 0);
         in_a_child(the_parents_waiters_are_not_mine, NULL);
         for (int i = 0; i < 3; i++) CHECK_STATUS(csk_gate_cancel(&waited_for, &waiters[i]), 0);
         CHECK_STATUS(csk_rwlock_cancel(&locked, &reader), 0);
@@ -272,7 +276,8 @@ static void a_grant_that_nobody_has_adopted_stays_with_the_parent(void) {
     for (uint32_t policy = 0; policy < 3; policy++) {
         CHECK_STATUS(csk_gate_init(&waited_for, &(csk_gate_attr_t){ .policy = policy }), 0);
         waiters[1] = (csk_gate_waiter_t){ .word = 0 };
-        CHECK_STATUS(csk_gate_lock_async_ranked(&waited_for, &waiters[1], 0, CSK_NEVER, true, is_granted, &statuses[1]), 0);
+        CHECK_STATUS(csk_gate_lock_async_ranked(&waited_for, &waiters[1], 0, CSK_NEVER, true, is_granted, &statuses[1]),
+                     0);
         CHECK_EQ(LOAD(&statuses[1]), 0);
         in_a_child(the_gate_is_free, NULL);
         CHECK_STATUS(csk_gate_adopt(&waited_for, &waiters[1]), 0);
@@ -280,7 +285,7 @@ static void a_grant_that_nobody_has_adopted_stays_with_the_parent(void) {
     }
 }
 
-/* ---- RCU comes first ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- RCU comes first --------------------------------------------------------------------------------------------- */
 
 static uint32_t retired_now;
 static csk_workqueue_t of_readers;
@@ -345,7 +350,7 @@ static void rcu_comes_to_rest_while_others_use_timers_and_queues(void) {
     CHECK_STATUS(csk_workqueue_drain(&of_readers, CSK_NEVER), 0);
 }
 
-/* ---- A section that forks ---------------------------------------------------------------------------------------------------------------- */
+/* ---- A section that forks ---------------------------------------------------------------------------------------- */
 
 static csk_rwlock_t of_writes = CSK_RWLOCK_INITIALIZER;
 static csk_rwlock_write_t writes[3];
@@ -398,7 +403,7 @@ static void a_write_that_forks_leaves_those_behind_it_to_the_parent(void) {
     CHECK_EQ(LOAD(child_is_done), 1);
 }
 
-/* ---- Functions of timers that fork -------------------------------------------------------------------------------------------------------- */
+/* ---- Functions of timers that fork ------------------------------------------------------------------------------- */
 
 static csk_timer_t forking, other;
 static uint32_t function_ended, other_fired;
@@ -449,6 +454,8 @@ static void a_timers_function_that_forks_keeps_its_thread_to_itself(void) {
 }
 
 TEST_MAIN(TEST(a_child_takes_over_what_another_thread_was_changing), TEST(a_child_has_none_of_its_parents_waiters),
-          TEST(a_grant_that_nobody_has_adopted_stays_with_the_parent), TEST(what_a_prepare_handler_locks_a_child_handler_unlocks),
+          TEST(a_grant_that_nobody_has_adopted_stays_with_the_parent),
+          TEST(what_a_prepare_handler_locks_a_child_handler_unlocks),
           TEST(a_write_that_forks_leaves_those_behind_it_to_the_parent),
-          TEST(rcu_comes_to_rest_while_others_use_timers_and_queues), TEST(a_timers_function_that_forks_keeps_its_thread_to_itself))
+          TEST(rcu_comes_to_rest_while_others_use_timers_and_queues),
+          TEST(a_timers_function_that_forks_keeps_its_thread_to_itself))

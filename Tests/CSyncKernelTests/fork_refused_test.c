@@ -1,5 +1,6 @@
-/* fork_refused_test.c: the system has no memory to remember the fork handlers when the library is loaded: whoever first needs them asks again, and is
- * told when they are refused once more. Nothing is started that a child could not make anew. */
+/* fork_refused_test.c: the system has no memory to remember the fork handlers when the library is loaded: whoever first
+ * needs them asks again, and is told when they are refused once more. Nothing is started that a child could not make
+ * anew. */
 #include "child.h"
 
 #include <csynckernel/csynckernel.h>

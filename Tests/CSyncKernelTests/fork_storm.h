@@ -1,5 +1,5 @@
-/* fork_storm.h: something of everything that the kernel has, and short uses of each. fork_storm_test.c has threads of a parent and of its children
- * make them. */
+/* fork_storm.h: something of everything that the kernel has, and short uses of each. fork_storm_test.c has threads of a
+ * parent and of its children make them. */
 #ifndef CSK_FORK_STORM_H
 #define CSK_FORK_STORM_H
 
@@ -24,22 +24,27 @@ struct map_entry {
     uint64_t key, check;
 };
 
-static inline bool has_key(const csk_rcu_map_entry_t *entry, const void *key) { return ((const struct map_entry *)entry)->key == *(const uint64_t *)key; }
+static inline bool has_key(const csk_rcu_map_entry_t *entry, const void *key) {
+    return ((const struct map_entry *)entry)->key == *(const uint64_t *)key;
+}
 static inline void free_entry(csk_rcu_node_t *node) { free(node); }
 
 /* Queues excepted, which a child has anew without that. */
 static inline void make_locks(objects_t *objects) {
-    for (uint32_t i = 0; i < POLICIES; i++) CHECK_STATUS(csk_gate_init(&objects->gates[i], &(csk_gate_attr_t){ .policy = i }), 0);
+    for (uint32_t i = 0; i < POLICIES; i++)
+        CHECK_STATUS(csk_gate_init(&objects->gates[i], &(csk_gate_attr_t){ .policy = i }), 0);
     CHECK_STATUS(csk_mutex_init(&objects->mutex), 0);
     for (uint32_t i = 0; i < LOCKS; i++)
-        CHECK_STATUS(csk_rwlock_init(&objects->locks[i], &(csk_rwlock_attr_t){ .policy = i == 1, .reader_bias = i == 2 }), 0);
+        CHECK_STATUS(csk_rwlock_init(&objects->locks[i],
+                                     &(csk_rwlock_attr_t){ .policy = i == 1, .reader_bias = i == 2 }), 0);
     CHECK_STATUS(csk_pqueue_init(&objects->ordered, 0), 0);
     objects->snapshot = (csk_snapshot_t)CSK_SNAPSHOT_INITIALIZER;
 }
 
 static inline void make_objects(objects_t *objects) {
     make_locks(objects);
-    static const csk_workqueue_attr_t attributes[QUEUES] = { { .width = 1 }, { .width = 3 }, { .width = 2, .capacity = 4 } };
+    static const csk_workqueue_attr_t attributes[QUEUES] =
+        { { .width = 1 }, { .width = 3 }, { .width = 2, .capacity = 4 } };
     for (int i = 0; i < QUEUES; i++) CHECK_STATUS(csk_workqueue_init(&objects->queues[i], &attributes[i]), 0);
     CHECK_STATUS(csk_rcu_map_create(&objects->map, has_key), 0);
 }
@@ -58,7 +63,7 @@ static inline void end_objects(objects_t *objects) {
     CHECK_STATUS(csk_rcu_barrier(), 0); /* frees the entries, whose addresses no LeakSanitizer reads out of the table's words */
 }
 
-/* ---- Uses ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- Uses -------------------------------------------------------------------------------------------------------- */
 
 static inline void count_timer(csk_timer_t *timer, void *context) {
     (void)timer;
@@ -103,7 +108,8 @@ static inline void end_section(csk_rwlock_work_t *work, void *context, int statu
 }
 
 static inline void use_lock(csk_rwlock_t *lock, uint64_t *random) {
-    int status = test_random_below(random, 4) ? csk_rwlock_timedrdlock(lock, csk_deadline_after(50000)) : csk_rwlock_timedwrlock(lock, csk_deadline_after(50000));
+    int status = test_random_below(random, 4) ? csk_rwlock_timedrdlock(lock, csk_deadline_after(50000))
+                                              : csk_rwlock_timedwrlock(lock, csk_deadline_after(50000));
     if (status == 0) CHECK_STATUS(csk_rwlock_unlock(lock), 0);
     else CHECK_STATUS(status, ETIMEDOUT);
     if (lock->reader_bias) return;
@@ -116,7 +122,8 @@ static inline void use_lock(csk_rwlock_t *lock, uint64_t *random) {
 static inline void use_timer(uint64_t *random) {
     csk_timer_t timer = { .context = NULL };
     uint32_t fired = 0;
-    CHECK_STATUS(csk_timer_start(&timer, csk_deadline_after((int64_t)test_random_below(random, 50000)), count_timer, &fired), 0);
+    CHECK_STATUS(csk_timer_start(&timer, csk_deadline_after((int64_t)test_random_below(random, 50000)), count_timer,
+                                 &fired), 0);
     if (test_random_below(random, 2)) sched_yield();
     int status = csk_timer_cancel(&timer);
     CHECK_STATUS(status, LOAD(&fired) ? ENOENT : 0);
@@ -150,7 +157,9 @@ static inline void use_queue(csk_workqueue_t *queue, uint64_t *random) {
     for (int i = 0; i < 4; i++) {
         works[i].ran = &ran;
         int status = test_random_below(random, 4) ? csk_workqueue_enqueue(queue, &works[i].work, count_work)
-                                                  : csk_workqueue_enqueue_ranked(queue, &works[i].work, csk_rank(2, CSK_PLACE_BACK), count_work);
+                                                  : csk_workqueue_enqueue_ranked(queue, &works[i].work,
+                                                                                csk_rank(2, CSK_PLACE_BACK),
+                                                                                count_work);
         CHECK_STATUS(status, 0);
         queued++;
     }
@@ -167,7 +176,8 @@ static inline void do_delayed(csk_work_t *work, int status) { (void)work, (void)
 
 static inline void use_delayed(csk_workqueue_t *queue, uint64_t *random) {
     csk_delayed_t delayed = { .state = 0 };
-    CHECK_STATUS(csk_delayed_start(&delayed, queue, csk_deadline_after((int64_t)test_random_below(random, 50000) + 1), 0, do_delayed), 0);
+    CHECK_STATUS(csk_delayed_start(&delayed, queue, csk_deadline_after((int64_t)test_random_below(random, 50000) + 1),
+                                   0, do_delayed), 0);
     if (test_random_below(random, 2)) sched_yield();
     if (csk_delayed_cancel(&delayed) == 0) return;
     CHECK_STATUS(csk_workqueue_drain(queue, CSK_NEVER), 0);

@@ -1,5 +1,5 @@
-/* fork_within_test.c: functions of the library's threads that fork, and return or end their thread in the child: nothing of the parent's goes on
- * there, and nothing of the child's is lost. */
+/* fork_within_test.c: functions of the library's threads that fork, and return or end their thread in the child:
+ * nothing of the parent's goes on there, and nothing of the child's is lost. */
 #include "child.h"
 
 #include <csynckernel/csynckernel.h>
@@ -14,7 +14,8 @@ static void *end_child(void *unused) {
     _exit(0);
 }
 
-/* True in the child, where a thread checks what has to be true and ends the process; in the parent once the child has ended. */
+/* True in the child, where a thread checks what has to be true and ends the process; in the parent once the child has
+ * ended. */
 static bool fork_here(void *(*check)(void *)) {
     check_child = check;
     pid_t child = fork();
@@ -48,7 +49,7 @@ static void await_fork(void) {
     CHECK_EQ(LOAD(&grandchild_failed), 0);
 }
 
-/* ---- Writes ------------------------------------------------------------------------------------------------------------- */
+/* ---- Writes ------------------------------------------------------------------------------------------------------ */
 
 static csk_rwlock_t lock;
 static csk_rwlock_write_t writes[4];
@@ -101,7 +102,7 @@ static void end_in_a_batch(void *unused) {
 }
 static void a_thread_that_ends_in_a_child_leaves_the_parents_writes_to_it(void) { in_a_child(end_in_a_batch, NULL); }
 
-/* ---- Work --------------------------------------------------------------------------------------------------------------- */
+/* ---- Work -------------------------------------------------------------------------------------------------------- */
 
 static csk_workqueue_t queue;
 static csk_delayed_t delayed;
@@ -122,7 +123,9 @@ static void end_in_a_period(void *unused) {
     CHECK_STATUS(csk_delayed_start(&delayed, &queue, csk_deadline_after(1000000), 1000000, fork_in_period), 0);
     await_fork();
 }
-static void periodic_work_that_ends_its_thread_in_a_child_is_not_called_there(void) { in_a_child(end_in_a_period, NULL); }
+static void periodic_work_that_ends_its_thread_in_a_child_is_not_called_there(void) {
+    in_a_child(end_in_a_period, NULL);
+}
 
 static void work_of_parent(csk_work_t *work, int status) {
     (void)work, (void)status;
@@ -179,7 +182,7 @@ static void fork_in_a_refusal(void *unused) {
 }
 static void what_a_shutdown_refuses_is_told_in_the_parent_alone(void) { in_a_child(fork_in_a_refusal, NULL); }
 
-/* ---- The pool's hook ---------------------------------------------------------------------------------------------------- */
+/* ---- The pool's hook --------------------------------------------------------------------------------------------- */
 
 static csk_pool_item_t item, ending;
 
@@ -215,17 +218,20 @@ static void fork_in_the_hook(void *unused) {
 }
 static void a_childs_workers_are_counted_where_the_start_hook_forks(void) { in_a_child(fork_in_the_hook, NULL); }
 
-/* ---- Grants ------------------------------------------------------------------------------------------------------------- */
+/* ---- Grants ------------------------------------------------------------------------------------------------------ */
 
 static csk_gate_t gate;
 static csk_gate_waiter_t waiter;
 static uint32_t stop, adoptions;
 
-static void do_nothing(csk_gate_waiter_t *unused, void *context, int status) { (void)unused, (void)context, (void)status; }
+static void do_nothing(csk_gate_waiter_t *unused, void *context, int status) {
+    (void)unused, (void)context, (void)status;
+}
 
 static void *adopt_again_and_again(void *unused) {
     while (!LOAD(&stop)) {
-        CHECK_STATUS(csk_gate_lock_async_ranked(&gate, &waiter, csk_rank(0, CSK_PLACE_BACK), CSK_NEVER, true, do_nothing, NULL), 0);
+        CHECK_STATUS(csk_gate_lock_async_ranked(&gate, &waiter, csk_rank(0, CSK_PLACE_BACK), CSK_NEVER, true,
+                                                do_nothing, NULL), 0);
         CHECK_STATUS(csk_gate_adopt(&gate, &waiter), 0);
         ADD(&adoptions, 1);
         CHECK_STATUS(csk_gate_unlock(&gate), 0);
@@ -235,7 +241,8 @@ static void *adopt_again_and_again(void *unused) {
 static void look_at_gate(void *unused) {
     (void)unused;
     int status = csk_gate_trylock(&gate, 0);
-    if (status != 0) CHECK((gate.held & ~UINT64_C(15)) != CSK_GATE_NOBODY); /* the other thread's, which has adopted it */
+    /* the other thread's, which has adopted it */
+    if (status != 0) CHECK((gate.held & ~UINT64_C(15)) != CSK_GATE_NOBODY);
 }
 static void fork_amid_adoptions(void *policy) {
     CHECK_STATUS(csk_gate_init(&gate, &(csk_gate_attr_t){ .policy = *(const uint32_t *)policy }), 0);
@@ -252,7 +259,7 @@ static void no_child_finds_a_grant_that_nobody_can_adopt(void) {
     for (uint32_t policy = CSK_GATE_FAST; policy <= CSK_GATE_STRICT; policy++) in_a_child(fork_amid_adoptions, &policy);
 }
 
-/* ---- Stacks ------------------------------------------------------------------------------------------------------------- */
+/* ---- Stacks ------------------------------------------------------------------------------------------------------ */
 
 static void count_work(csk_work_t *work, int status) {
     (void)work, (void)status;
@@ -278,5 +285,6 @@ TEST_MAIN(
     TEST(the_first_work_of_a_process_takes_little_stack), TEST(what_a_child_enqueues_in_a_write_runs),
     TEST(a_thread_that_ends_in_a_child_leaves_the_parents_writes_to_it),
     TEST(periodic_work_that_ends_its_thread_in_a_child_is_not_called_there),
-    TEST(what_comes_after_a_drain_that_forks_runs_in_the_parent_alone), TEST(what_a_shutdown_refuses_is_told_in_the_parent_alone),
+    TEST(what_comes_after_a_drain_that_forks_runs_in_the_parent_alone),
+    TEST(what_a_shutdown_refuses_is_told_in_the_parent_alone),
     TEST(a_childs_workers_are_counted_where_the_start_hook_forks), TEST(no_child_finds_a_grant_that_nobody_can_adopt))

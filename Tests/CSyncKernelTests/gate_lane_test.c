@@ -1,4 +1,5 @@
-/* gate_lane_test.c: lanes: waiters that are performed on one queue or executor begin in order, whoever passes them meanwhile. */
+/* gate_lane_test.c: lanes: waiters that are performed on one queue or executor begin in order, whoever passes them
+ * meanwhile. */
 #include <csynckernel/csynckernel.h>
 
 #include "test.h"
@@ -42,7 +43,8 @@ static void set_up(struct fixture *f, uint32_t policy, uint32_t bypass_limit, bo
     if (is_queue) f->lane = (csk_gate_lane_t){ .function = is_dispatched, .context = f };
 }
 static int lock_waiter(struct fixture *f, int index, int32_t priority, int64_t deadline_ns) {
-    return csk_gate_lock_lane(&f->gate, &f->waiters[index], csk_rank(priority, CSK_PLACE_BACK), deadline_ns, &f->lane, note, &f->called[index]);
+    return csk_gate_lock_lane(&f->gate, &f->waiters[index], csk_rank(priority, CSK_PLACE_BACK), deadline_ns, &f->lane,
+                              note, &f->called[index]);
 }
 static void expect_begin(struct fixture *f, int index) {
     csk_gate_waiter_t *begun = NULL;
@@ -228,7 +230,7 @@ static void who_forgets_a_grant_leaves_the_choice_to_the_gate(void) {
     }
 }
 
-/* ---- Later ---------------------------------------------------------------------------------------------------------------- */
+/* ---- Later ------------------------------------------------------------------------------------------------------- */
 
 static csk_gate_t outer_gate;
 static csk_gate_waiter_t inner;
@@ -264,6 +266,7 @@ static void what_is_left_for_later_runs_outside_of_all_functions(void) {
 TEST_MAIN(
     TEST(a_busy_queues_waiters_begin_in_order_though_others_pass), TEST(a_queues_own_waiters_start_no_grace),
     TEST(a_higher_rank_that_comes_before_the_queue_begins_first),
-    TEST(waiters_of_a_queue_that_does_not_come_time_out_and_can_be_cancelled), TEST(a_task_gives_its_grant_up_to_a_higher_rank_only),
+    TEST(waiters_of_a_queue_that_does_not_come_time_out_and_can_be_cancelled),
+    TEST(a_task_gives_its_grant_up_to_a_higher_rank_only),
     TEST(a_task_that_lost_its_grant_comes_before_the_later_ones_of_its_executor),
     TEST(who_forgets_a_grant_leaves_the_choice_to_the_gate), TEST(what_is_left_for_later_runs_outside_of_all_functions))

@@ -1,4 +1,5 @@
-/* identity_test.c: a mutex or a recursive gate whose holder has ended, and a new thread in the very memory of the old one. */
+/* identity_test.c: a mutex or a recursive gate whose holder has ended, and a new thread in the very memory of the old
+ * one. */
 #include "test.h"
 
 #include <csynckernel/csynckernel.h>
@@ -61,7 +62,8 @@ static void *come_later(void *context) {
 static void *wait_for_the_report(void *object) {
     CHECK_EQ(csk_self(), ended);
     int64_t deadline_ns = csk_deadline_after(1400000000);
-    int status = object == &mutex ? csk_mutex_timedlock(&mutex, deadline_ns) : csk_gate_lock_recursive(object, 0, deadline_ns);
+    int status = object == &mutex ? csk_mutex_timedlock(&mutex, deadline_ns)
+                                  : csk_gate_lock_recursive(object, 0, deadline_ns);
     CHECK_STATUS(status, ETIMEDOUT);
     return NULL;
 }
@@ -148,5 +150,6 @@ static void a_holder_whose_memory_is_in_use_is_found_to_have_ended(void) {
     find_out_that_the_holder_has_ended();
 }
 
-TEST_MAIN(TEST(a_thread_in_the_memory_of_an_ended_holder_does_not_enter), TEST(a_holder_whose_memory_is_in_use_is_found_to_have_ended),
+TEST_MAIN(TEST(a_thread_in_the_memory_of_an_ended_holder_does_not_enter),
+          TEST(a_holder_whose_memory_is_in_use_is_found_to_have_ended),
           TEST(a_holder_that_lives_is_not_reported), TEST(no_number_is_given_twice))

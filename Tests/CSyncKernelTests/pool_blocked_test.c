@@ -1,5 +1,6 @@
-/* pool_blocked_test.c: how the pool finds out which of its workers wait: those in the library say so, the others are asked about, by their state or by their
- * processor time. The pool's sources are a part of this program, which has no other, so that it can hide what the system shows. */
+/* pool_blocked_test.c: how the pool finds out which of its workers wait: those in the library say so, the others are
+ * asked about, by their state or by their processor time. The pool's sources are a part of this program, which has no
+ * other, so that it can hide what the system shows. */
 #include "child.h"
 
 #include <csynckernel/csynckernel.h>
@@ -17,9 +18,12 @@ static csk_thread_state_t shown_state(int32_t thread_id) {
     ADD(&questions, 1);
     ADD(&strange_askers, strcmp(name, "csk-pool") != 0);
     uint32_t shows = LOAD(&system_shows);
-    return shows == SHOWS_ALL ? csk_platform_thread_state(thread_id) : shows == SHOWS_RUNNING ? CSK_THREAD_RUNS : CSK_THREAD_UNKNOWN;
+    if (shows == SHOWS_ALL) return csk_platform_thread_state(thread_id);
+    return shows == SHOWS_RUNNING ? CSK_THREAD_RUNS : CSK_THREAD_UNKNOWN;
 }
-static int64_t shown_time(int32_t thread_id) { return LOAD(&system_shows) == SHOWS_NOTHING ? -1 : csk_platform_thread_time(thread_id); }
+static int64_t shown_time(int32_t thread_id) {
+    return LOAD(&system_shows) == SHOWS_NOTHING ? -1 : csk_platform_thread_time(thread_id);
+}
 
 #define csk_platform_thread_state shown_state
 #define csk_platform_thread_time shown_time
@@ -47,7 +51,7 @@ static void post_all(csk_pool_function_t function) {
     }
 }
 
-/* ---- Waits inside the library ---------------------------------------------------------------------------------------------------- */
+/* ---- Waits inside the library ------------------------------------------------------------------------------------ */
 
 static csk_gate_t gate = CSK_GATE_INITIALIZER;
 static csk_mutex_t mutex;
@@ -62,7 +66,10 @@ static void wait_in_library(csk_pool_item_t *item) {
     ADD(&begun, 1);
     switch (((task_t *)item)->number % 8) {
     case 0: CHECK_STATUS(csk_gate_lock(&gate, 0), 0); csk_gate_unlock(&gate); break;
-    case 1: CHECK_STATUS(csk_gate_timedlock(&gate, 0, csk_deadline_after(INT64_C(600000000000))), 0); csk_gate_unlock(&gate); break;
+    case 1:
+        CHECK_STATUS(csk_gate_timedlock(&gate, 0, csk_deadline_after(INT64_C(600000000000))), 0);
+        csk_gate_unlock(&gate);
+        break;
     case 2: CHECK_STATUS(csk_mutex_lock(&mutex), 0); csk_mutex_unlock(&mutex); break;
     case 3: CHECK_STATUS(csk_rwlock_rdlock(&rwlock), 0); csk_rwlock_unlock(&rwlock); break;
     case 4: CHECK_STATUS(csk_rwlock_wrlock(&rwlock), 0); csk_rwlock_unlock(&rwlock); break;
@@ -92,7 +99,8 @@ static void let_all_go(void) {
     wait_until(LOAD(&csk_announced_count) == 0);
 }
 
-/* The system says of all workers that they run, so nobody but themselves can have told. What is posted last runs while all before it wait. */
+/* The system says of all workers that they run, so nobody but themselves can have told. What is posted last runs while
+ * all before it wait. */
 static void wait_everywhere(void *shows) {
     begin(shows);
     CHECK_STATUS(csk_pqueue_init(&pqueue, 0), 0);
@@ -130,7 +138,9 @@ static void post_while_all_wait(void *shows) {
     CHECK_EQ(LOAD(&questions), 0);
 }
 
-static void a_post_that_finds_all_workers_waiting_starts_another(void) { in_a_child(post_while_all_wait, &(uint32_t){ SHOWS_ALL }); }
+static void a_post_that_finds_all_workers_waiting_starts_another(void) {
+    in_a_child(post_while_all_wait, &(uint32_t){ SHOWS_ALL });
+}
 
 /* One worker waits for long, and the other has enough to do: a third one comes, though there is progress. */
 static void run_and_post_again(csk_pool_item_t *item) {
@@ -149,9 +159,11 @@ static void wait_beside_others(void *shows) {
     CHECK_STATUS(csk_gate_unlock(&gate), 0);
     wait_until(LOAD(&ended) == 20);
 }
-static void a_long_wait_gives_its_processor_to_another_worker(void) { in_a_child(wait_beside_others, &(uint32_t){ SHOWS_NOTHING }); }
+static void a_long_wait_gives_its_processor_to_another_worker(void) {
+    in_a_child(wait_beside_others, &(uint32_t){ SHOWS_NOTHING });
+}
 
-/* ---- Waits elsewhere --------------------------------------------------------------------------------------------------------------- */
+/* ---- Waits elsewhere --------------------------------------------------------------------------------------------- */
 
 static int pipe_ends[2];
 
@@ -177,7 +189,9 @@ static void wait_outside(void *shows) {
     CHECK_EQ(LOAD(&strange_askers), 0);
 }
 
-static void what_blocks_elsewhere_is_found_by_the_pool_s_own_thread(void) { in_a_child(wait_outside, &(uint32_t){ SHOWS_ALL }); }
+static void what_blocks_elsewhere_is_found_by_the_pool_s_own_thread(void) {
+    in_a_child(wait_outside, &(uint32_t){ SHOWS_ALL });
+}
 static void without_proc_the_processor_times_tell(void) { in_a_child(wait_outside, &(uint32_t){ SHOWS_TIMES }); }
 
 /* No thread is started for them beyond those that may run. */
@@ -203,7 +217,7 @@ static void threads_that_wait_for_a_processor_do_not_count_as_asleep(void) {
     in_a_child(let_spin, &(uint32_t){ SHOWS_ALL });
 }
 
-/* ---- All stand still together ------------------------------------------------------------------------------------------------------ */
+/* ---- All stand still together ------------------------------------------------------------------------------------ */
 
 static void *sleep_until_told(void *thread_id) {
     char byte;
@@ -212,7 +226,8 @@ static void *sleep_until_told(void *thread_id) {
     return NULL;
 }
 
-/* As under a quota that is used up, which lasts for a second at most: nothing follows from it before, if there may be a quota. */
+/* As under a quota that is used up, which lasts for a second at most: nothing follows from it before, if there may be a
+ * quota. */
 static void a_quota_that_is_used_up_is_not_taken_for_sleep(void) {
     int32_t thread_id = 0;
     CHECK_EQ(pipe(pipe_ends), 0);
@@ -240,8 +255,39 @@ static void a_quota_that_is_used_up_is_not_taken_for_sleep(void) {
     join_thread(thread);
 }
 
+/* ---- A pool that can't go on ------------------------------------------------------------------------------------- */
+
+/* Reported when the first has waited for a second, who came later only after a second of its own: not a nanosecond
+ * early. */
+static void a_queue_is_reported_after_a_second_of_its_own(void) {
+    enum { MS = 1000000, SECOND = 1000 * MS };
+    static const int64_t begins_ns[] = { 5 * (int64_t)SECOND, 5 * (int64_t)SECOND + 1, 5 * (int64_t)SECOND + 999999 };
+    for (size_t i = 0; i < sizeof begins_ns / sizeof begins_ns[0]; i++) {
+        csk_pool_stall_t stall = { 0 };
+        csk_pool_item_t first = { 0 }, later = { 0 };
+        int64_t now_ns = begins_ns[i], reports = 0;
+        CHECK(csk_load(&csk_pool_describe, CSK_RELAXED) == NULL);
+        for (; reports < 2; now_ns += MS / 2) {
+            if (now_ns == begins_ns[i]) first.since_ms = csk_pool_stamp(now_ns);
+            if (now_ns == begins_ns[i] + 300 * MS) later.since_ms = csk_pool_stamp(now_ns);
+            if (!csk_pool_stall_lasts(&stall, now_ns)) continue;
+            csk_pool_stall_add(&stall, &first, now_ns);
+            csk_pool_stall_add(&stall, &later, now_ns);
+            CHECK_EQ(stall.count, ++reports);
+            CHECK(stall.waiting[0].object == &first);
+            CHECK_GE(now_ns, begins_ns[i] + SECOND);
+            CHECK_GE(stall.waiting[0].since_ns, begins_ns[i]);
+            CHECK_LE(stall.waiting[0].since_ns, begins_ns[i] + MS);
+        }
+        CHECK(stall.waiting[1].object == &later);
+        CHECK_GE(stall.waiting[1].since_ns, begins_ns[i] + 300 * MS);
+    }
+}
+
 TEST_MAIN(
+    TEST(a_queue_is_reported_after_a_second_of_its_own),
     TEST(waits_inside_the_library_are_known_without_asking), TEST(a_post_that_finds_all_workers_waiting_starts_another),
-    TEST(a_long_wait_gives_its_processor_to_another_worker), TEST(what_blocks_elsewhere_is_found_by_the_pool_s_own_thread),
+    TEST(a_long_wait_gives_its_processor_to_another_worker),
+    TEST(what_blocks_elsewhere_is_found_by_the_pool_s_own_thread),
     TEST(without_proc_the_processor_times_tell), TEST(threads_that_wait_for_a_processor_do_not_count_as_asleep),
     TEST(a_quota_that_is_used_up_is_not_taken_for_sleep))

@@ -1,5 +1,5 @@
-/* pool_turns_test.c: what happens to workers that nobody needs any more, and that one turn in 64 is for background work. The pool's source is a part of
- * this program, which has no other: its times can be set. */
+/* pool_turns_test.c: what happens to workers that nobody needs any more, and that one turn in 64 is for background
+ * work. The pool's source is a part of this program, which has no other: its times can be set. */
 #include "pool.c"
 
 #include <csynckernel/csynckernel.h>
@@ -8,7 +8,7 @@
 
 static uint32_t go, begun, ran, held;
 
-/* ---- Turns ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- Turns ------------------------------------------------------------------------------------------------------- */
 
 enum { URGENT = 200 };
 static uint32_t places[URGENT + 1]; /* of each item: how many ran before it */
@@ -51,7 +51,7 @@ static void one_turn_in_64_is_for_background_work(void) {
     wait_until(LOAD(&held) == 0);
 }
 
-/* ---- Workers that nobody needs -------------------------------------------------------------------------------------------------- */
+/* ---- Workers that nobody needs ----------------------------------------------------------------------------------- */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t released = PTHREAD_COND_INITIALIZER;

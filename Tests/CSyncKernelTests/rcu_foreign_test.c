@@ -51,7 +51,7 @@ static void use_ours(void) {
     CHECK_EQ(freed, 1);
 }
 
-/* ---- Another flavour ---------------------------------------------------------------------------------------------------- */
+/* ---- Another flavour --------------------------------------------------------------------------------------------- */
 
 static int theirs;
 
@@ -78,7 +78,8 @@ static void use_both(void *unused) {
 
 /* What liburcu's documentation tells a program to do that forks. */
 static void advise_memb(void) {
-    CHECK_EQ(pthread_atfork(urcu_memb_call_rcu_before_fork, urcu_memb_call_rcu_after_fork_parent, urcu_memb_call_rcu_after_fork_child), 0);
+    CHECK_EQ(pthread_atfork(urcu_memb_call_rcu_before_fork, urcu_memb_call_rcu_after_fork_parent,
+                            urcu_memb_call_rcu_after_fork_child), 0);
     urcu_memb_register_thread();
     use_both(NULL);
     for (int i = 0; i < 5; i++) in_a_child(use_both, NULL);
@@ -98,7 +99,7 @@ static void register_with_memb(void) {
 
 PROGRAM_TEST(a_thread_that_has_read_may_register_with_another_flavour, register_with_memb)
 
-/* ---- The same flavour --------------------------------------------------------------------------------------------------- */
+/* ---- The same flavour -------------------------------------------------------------------------------------------- */
 
 static int stop, started;
 
@@ -190,7 +191,7 @@ static void advise_bp(void) {
 PROGRAM_TEST(children_need_none_of_the_locks_of_liburcu, ignore_forks)
 PROGRAM_TEST(the_same_flavour_may_be_held_over_a_fork, advise_bp)
 
-/* ---- Two copies of this library ----------------------------------------------------------------------------------------- */
+/* ---- Two copies of this library ---------------------------------------------------------------------------------- */
 
 static const rcu_plugin_t *load(const char *path) {
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -235,7 +236,7 @@ static void use_two_plugins(void) {
 
 PROGRAM_TEST(two_plugins_may_contain_the_archive, use_two_plugins)
 
-/* ---- Ends of threads ---------------------------------------------------------------------------------------------------- */
+/* ---- Ends of threads --------------------------------------------------------------------------------------------- */
 
 enum { KEYS = 8, LIVING = 16 };
 static pthread_key_t keys[KEYS];
@@ -294,6 +295,7 @@ static void end_threads(void) {
 PROGRAM_TEST(destructors_read_in_their_own_words, end_threads)
 
 TEST_MAIN(
-    TEST(a_program_may_do_what_liburcu_asks_for_around_fork), TEST(a_thread_that_has_read_may_register_with_another_flavour),
+    TEST(a_program_may_do_what_liburcu_asks_for_around_fork),
+    TEST(a_thread_that_has_read_may_register_with_another_flavour),
     TEST(children_need_none_of_the_locks_of_liburcu), TEST(the_same_flavour_may_be_held_over_a_fork),
     TEST(two_plugins_may_contain_the_archive), TEST(destructors_read_in_their_own_words))

@@ -5,6 +5,8 @@
 
 #include <csynckernel/csynckernel.h>
 
+#include "internal/platform.h"
+
 /* ThreadSanitizer counts the parent's threads as alive in the child, and takes new ones with their ids for duplicates. */
 #ifdef __SANITIZE_THREAD__
 #define NOT_UNDER_TSAN()                   \
@@ -72,7 +74,7 @@ static void use_everything(void *unused) {
     }
     CHECK_STATUS(csk_rcu_barrier(), 0);
     CHECK_EQ(freed, 4);
-    wait_until(csk_rcu_pending() == 0); /* the marker itself is counted a moment longer */
+    CHECK_EQ(csk_rcu_pending(), 0);
 }
 
 static void *hold_section(void *stage) {
@@ -262,9 +264,10 @@ static void fork_inside_a_reclaiming_function(void) {
 
 /* ---- Barriers, and long work -------------------------------------------------------------------------------------------- */
 
-static void *wait_in_barrier(void *unused) {
+static void *wait_in_barrier(void *thread_id) {
+    STORE((int32_t *)thread_id, csk_thread_id());
     CHECK_STATUS(csk_rcu_barrier(), 0);
-    return unused;
+    return NULL;
 }
 
 static void reuse_the_stacks(void *freed) {
@@ -276,11 +279,14 @@ static void reuse_the_stacks(void *freed) {
 static void fork_beside_barriers(void) {
     NOT_UNDER_TSAN();
     int stage = 0, freed = 0;
+    int32_t ids[4] = { 0 };
     pthread_t reader = start_thread(hold_section, &stage), waiting[4];
     wait_until(LOAD(&stage) == 1);
     retire_one(&freed);
-    for (int i = 0; i < 4; i++) waiting[i] = start_thread(wait_in_barrier, NULL);
-    wait_until(csk_rcu_pending() == 5);
+    for (int i = 0; i < 4; i++) waiting[i] = start_thread(wait_in_barrier, &ids[i]);
+    for (int i = 0; i < 4; i++)
+        wait_until(LOAD(&ids[i]) != 0 && csk_platform_thread_state(ids[i]) == CSK_THREAD_SLEEPS);
+    CHECK_EQ(csk_rcu_pending(), 1);
     in_a_child(reuse_the_stacks, &freed);
     STORE(&stage, 2);
     join_thread(reader);

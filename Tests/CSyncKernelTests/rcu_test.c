@@ -90,7 +90,18 @@ static void nothing_is_reclaimed_under_a_reader(void) {
     join_thread(waits);
     CHECK_EQ(freed, 100);
     join_thread(thread);
-    wait_until(csk_rcu_pending() == 0);
+    CHECK_EQ(csk_rcu_pending(), 0);
+}
+
+/* The barrier itself is nothing that is retired. */
+static void nothing_is_pending_after_a_barrier(void) {
+    int freed = 0;
+    for (int i = 0; i < 1000; i++) {
+        if (i % 2 == 0) retire_one(&freed);
+        CHECK_STATUS(csk_rcu_barrier(), 0);
+        CHECK_EQ(csk_rcu_pending(), 0);
+    }
+    CHECK_EQ(freed, 500);
 }
 
 static void retire_two(int *freed) {
@@ -213,6 +224,6 @@ static void destructors_may_read_after_the_thread_was_unregistered(void) {
 }
 
 TEST_MAIN(
-    TEST(sections_have_levels), TEST(waiting_for_oneself_is_refused), TEST(nothing_is_reclaimed_under_a_reader),
+    TEST(sections_have_levels), TEST(waiting_for_oneself_is_refused), TEST(nothing_is_reclaimed_under_a_reader), TEST(nothing_is_pending_after_a_barrier),
     TEST(the_limit_slows_and_never_hangs), TEST(the_backlog_is_bounded), TEST(threads_come_and_go),
     TEST(an_open_section_ends_with_its_thread), TEST(destructors_may_read_after_the_thread_was_unregistered))

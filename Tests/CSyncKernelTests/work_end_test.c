@@ -1,4 +1,5 @@
-/* work_end_test.c: functions that end the worker on which they run: what they were part of ends with them, is reported, and the pool goes on. */
+/* work_end_test.c: functions that end the worker on which they run: what they were part of ends with them, is reported,
+ * and the pool goes on. */
 #include "test.h"
 
 #include <csynckernel/csynckernel.h>
@@ -7,11 +8,16 @@ enum { WORKS = 40 };
 
 static uint32_t reports, begun, destroyed;
 static const void *reported;
+static char reported_name[100]; /* "-": none */
+static pthread_mutex_t naming = PTHREAD_MUTEX_INITIALIZER;
 
 static void note_report(const csk_event_t *event) {
     CHECK_EQ(event->kind, CSK_EVENT_THREAD_ENDED_BY_WORK);
     CHECK_STATUS(event->status, ECANCELED);
     CHECK_EQ(event->thread_id, csk_thread_id());
+    pthread_mutex_lock(&naming);
+    snprintf(reported_name, sizeof reported_name, "%s", event->name != NULL ? event->name : "-");
+    pthread_mutex_unlock(&naming);
     STORE(&reported, event->object);
     ADD(&reports, 1);
 }
@@ -23,7 +29,7 @@ static void begin(void) {
     csk_set_reporter(note_report);
 }
 
-/* ---- Work queues ------------------------------------------------------------------------------------------------------------ */
+/* ---- Work queues ------------------------------------------------------------------------------------------------- */
 
 static csk_work_t works[WORKS];
 
@@ -45,6 +51,7 @@ static void queue_all_and_drain(csk_workqueue_t *queue, bool barriers) {
     CHECK_EQ(LOAD(&begun), WORKS);
     wait_until(LOAD(&reports) == WORKS * 3 / 4);
     CHECK(reported == queue);
+    CHECK_EQ(strcmp(reported_name, csk_workqueue_name(queue) != NULL ? csk_workqueue_name(queue) : "-"), 0);
     CHECK_EQ(csk_workqueue_running(queue), 0);
     CHECK_STATUS(csk_workqueue_destroy(queue), 0);
 }
@@ -56,7 +63,7 @@ static void a_serial_queue_goes_on_after_a_work_that_ends_its_thread(void) {
 }
 
 static void a_barrier_that_ends_its_thread_ends(void) {
-    csk_workqueue_attr_t attr = { .width = 3 };
+    csk_workqueue_attr_t attr = { .width = 3, .name = "three at once" };
     csk_workqueue_t queue;
     begin();
     CHECK_STATUS(csk_workqueue_init(&queue, &attr), 0);
@@ -89,6 +96,25 @@ static void a_queue_on_the_heap_is_freed_after_a_work_that_ends_its_thread(void)
     CHECK_STATUS(csk_workqueue_enqueue(queue, &works[0], end_or_return), 0);
     csk_workqueue_release(queue);
     wait_until(LOAD(&reports) == 1);
+    CHECK_EQ(strcmp(reported_name, "-"), 0);
+}
+
+/* Also where the queue goes with its last work; cut where it is longer than a report has room for. */
+static void the_report_names_the_queue_whose_work_it_was(void) {
+    static const char name[] = "a name of 63 bytes, all of which a queue keeps, and a report has";
+    csk_workqueue_t *queue, in_place;
+    begin();
+    CHECK_STATUS(csk_workqueue_create(&queue, &(csk_workqueue_attr_t){ .name = name }), 0);
+    CHECK_STATUS(csk_workqueue_enqueue(queue, &works[0], end_or_return), 0);
+    csk_workqueue_release(queue);
+    wait_until(LOAD(&reports) == 1);
+    CHECK_EQ(strlen(reported_name), CSK_WORKQUEUE_NAME_MAX);
+    CHECK_EQ(strncmp(reported_name, name, CSK_WORKQUEUE_NAME_MAX), 0);
+    CHECK_STATUS(csk_workqueue_init(&in_place, &(csk_workqueue_attr_t){ .name = name }), 0);
+    CHECK_STATUS(csk_workqueue_enqueue(&in_place, &works[0], end_or_return), 0);
+    wait_until(LOAD(&reports) == 2);
+    CHECK_EQ(strlen(reported_name), CSK_WORKQUEUE_NAME_MAX);
+    while (csk_workqueue_destroy(&in_place) == EBUSY) sched_yield();
 }
 
 static void end_each_time(csk_work_t *work, int status) {
@@ -98,7 +124,7 @@ static void end_each_time(csk_work_t *work, int status) {
 }
 
 static void periodic_work_goes_on_after_it_ended_its_thread(void) {
-    csk_workqueue_t queue = { 0 };
+    csk_workqueue_t queue = CSK_WORKQUEUE_INITIALIZER(.name = "periodic");
     csk_delayed_t delayed = { .period_ns = 0 };
     begin();
     CHECK_STATUS(csk_delayed_start(&delayed, &queue, csk_now(), 1000000, end_each_time), 0);
@@ -108,10 +134,11 @@ static void periodic_work_goes_on_after_it_ended_its_thread(void) {
     CHECK_STATUS(csk_workqueue_drain(&queue, CSK_NEVER), 0);
     CHECK_STATUS(csk_delayed_cancel(&delayed), ENOENT);
     wait_until(LOAD(&reports) + (status == EBUSY) == LOAD(&begun));
+    CHECK_EQ(strcmp(reported_name, "periodic"), 0);
     CHECK_STATUS(csk_workqueue_destroy(&queue), 0);
 }
 
-/* ---- Sections of read-write locks ------------------------------------------------------------------------------------------- */
+/* ---- Sections of read-write locks -------------------------------------------------------------------------------- */
 
 static csk_rwlock_t lock;
 
@@ -129,20 +156,22 @@ static void a_section_that_ends_its_thread_is_left(void) {
     memset(sections, 0, sizeof sections);
     for (int i = 0; i < WORKS; i++) {
         bool writes = i % 3 == 1;
-        CHECK_STATUS(csk_rwlock_enqueue(&lock, &sections[i], writes ? CSK_RWLOCK_WRITE : CSK_RWLOCK_READ, CSK_NEVER, end_inside,
-                                        writes ? &lock : NULL), 0);
+        CHECK_STATUS(csk_rwlock_enqueue(&lock, &sections[i], writes ? CSK_RWLOCK_WRITE : CSK_RWLOCK_READ, CSK_NEVER,
+                                        end_inside, writes ? &lock : NULL), 0);
     }
     CHECK_STATUS(csk_rwlock_wrlock(&lock), 0);
     CHECK_EQ(LOAD(&begun), WORKS);
     CHECK_STATUS(csk_rwlock_unlock(&lock), 0);
     wait_until(LOAD(&reports) == WORKS);
     CHECK(reported == &lock);
+    CHECK_EQ(strcmp(reported_name, "-"), 0);
     CHECK_STATUS(csk_rwlock_destroy(&lock), 0);
 }
 
 static csk_rwlock_write_t writes[WORKS];
 
-/* Some end their thread inside, some after they have finished, some leave the lock for others before that, some return. */
+/* Some end their thread inside, some after they have finished, some leave the lock for others before that, some
+ * return. */
 static void write_or_end(csk_rwlock_write_t *write) {
     int which = (int)(write - writes);
     CHECK_EQ(ADD(&begun, 1), which + 1);
@@ -164,7 +193,7 @@ static void the_rest_of_a_batch_of_writes_goes_on_in_order(void) {
     CHECK_STATUS(csk_rwlock_destroy(&lock), 0);
 }
 
-/* ---- The pool ------------------------------------------------------------------------------------------------------------------ */
+/* ---- The pool ---------------------------------------------------------------------------------------------------- */
 
 static void destroy_value(void *value) {
     (void)value;
@@ -199,6 +228,8 @@ static void the_pool_replaces_workers_that_items_have_ended(void) {
 }
 
 TEST_MAIN(TEST(a_serial_queue_goes_on_after_a_work_that_ends_its_thread), TEST(a_barrier_that_ends_its_thread_ends),
-          TEST(a_caller_gets_its_turn_after_a_work_that_ends_its_thread), TEST(a_queue_on_the_heap_is_freed_after_a_work_that_ends_its_thread),
+          TEST(a_caller_gets_its_turn_after_a_work_that_ends_its_thread),
+          TEST(a_queue_on_the_heap_is_freed_after_a_work_that_ends_its_thread),
+          TEST(the_report_names_the_queue_whose_work_it_was),
           TEST(periodic_work_goes_on_after_it_ended_its_thread), TEST(a_section_that_ends_its_thread_is_left),
           TEST(the_rest_of_a_batch_of_writes_goes_on_in_order), TEST(the_pool_replaces_workers_that_items_have_ended))

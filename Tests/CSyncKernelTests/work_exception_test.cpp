@@ -1,4 +1,5 @@
-// work_exception_test.cpp: an exception that escapes from a function on a thread of the library ends the program, as with std::thread.
+// work_exception_test.cpp: an exception that escapes from a function on a thread of the library ends the program, as
+// with std::thread.
 #include <csynckernel/csynckernel.h>
 
 #include <sys/wait.h>
@@ -32,13 +33,15 @@ static void throws_in_a_work() {
     expect_zero(csk_workqueue_enqueue(&queue, &next, [](csk_work_t *, int) { _exit(WENT_ON); }));
 }
 static void throws_in_a_delayed_work() {
-    expect_zero(csk_delayed_start(&delayed, &queue, csk_deadline_after(1000000), 1000000, [](csk_work_t *, int) { fail(); }));
+    expect_zero(csk_delayed_start(&delayed, &queue, csk_deadline_after(1000000), 1000000,
+                                  [](csk_work_t *, int) { fail(); }));
 }
 static void throws_in_an_item() {
     expect_zero(csk_pool_post(&item, [](csk_pool_item_t *) { fail(); }));
 }
 static void throws_in_a_section() {
-    expect_zero(csk_rwlock_enqueue(&rwlock, &section, CSK_RWLOCK_READ, CSK_NEVER, [](csk_rwlock_work_t *, void *, int) { fail(); }, nullptr));
+    expect_zero(csk_rwlock_enqueue(&rwlock, &section, CSK_RWLOCK_READ, CSK_NEVER,
+                                   [](csk_rwlock_work_t *, void *, int) { fail(); }, nullptr));
 }
 static void throws_in_a_write() {
     expect_zero(csk_rwlock_enqueue_write(&rwlock, &write_section, [](csk_rwlock_write_t *) { fail(); }));
@@ -66,8 +69,10 @@ static int run(void (*throws)()) {
 
 int main() {
     static const struct { const char *name; void (*throws)(); } cases[] = {
-        { "a work", throws_in_a_work }, { "a delayed work", throws_in_a_delayed_work }, { "an item of the pool", throws_in_an_item },
-        { "a section", throws_in_a_section }, { "a write", throws_in_a_write }, { "a timer's function", throws_in_a_timer },
+        { "a work", throws_in_a_work }, { "a delayed work", throws_in_a_delayed_work },
+        { "an item of the pool", throws_in_an_item },
+        { "a section", throws_in_a_section }, { "a write", throws_in_a_write },
+        { "a timer's function", throws_in_a_timer },
         { "a reclaiming function", throws_in_a_reclaiming_function },
     };
     int failures = 0;

@@ -24,7 +24,8 @@ static void is_told(csk_workqueue_wait_t *wait) {
 
 static int queue_when_room(csk_workqueue_t *queue, waiter_t *waiter, int name) {
     *waiter = (waiter_t){ .job = job_named(name), .status = -1 };
-    return csk_workqueue_enqueue_when_room(queue, &waiter->job.work, back(0), false, run_job, &waiter->wait, is_told, waiter);
+    return csk_workqueue_enqueue_when_room(queue, &waiter->job.work, back(0), false, run_job, &waiter->wait, is_told,
+                                           waiter);
 }
 
 /* One job runs until `release`, another waits, and nothing has been noted. */
@@ -45,7 +46,7 @@ static void go_on(void) {
     drain(&narrow);
 }
 
-/* ---- Room --------------------------------------------------------------------------------------------------------------------------- */
+/* ---- Room -------------------------------------------------------------------------------------------------------- */
 
 static bool somebody_waits_behind(const csk_workqueue_wait_t *wait) {
     csk_workqueue_lock(&narrow);
@@ -124,7 +125,8 @@ static void a_shutdown_tells_who_waits_for_room(void) {
     end_queue(&narrow);
 }
 
-/* Between the end of the line and the telling somebody else may ask for the work to be cancelled: it is in no list, whatever its memory held. */
+/* Between the end of the line and the telling somebody else may ask for the work to be cancelled: it is in no list,
+ * whatever its memory held. */
 static int cancelled_in_told;
 static void cancel_when_told(csk_workqueue_wait_t *wait) {
     waiter_t *waiter = wait->context;
@@ -135,7 +137,8 @@ static void work_that_was_never_queued_is_not_found_by_who_cancels_it(void) {
     waiter_t waiter = { .job = job_named(1) };
     fill(&waits);
     memset(&waiter.job.work, 5, sizeof waiter.job.work);
-    int status = csk_workqueue_enqueue_when_room(&narrow, &waiter.job.work, back(0), false, run_job, &waiter.wait, cancel_when_told, &waiter);
+    int status = csk_workqueue_enqueue_when_room(&narrow, &waiter.job.work, back(0), false, run_job, &waiter.wait,
+                                                 cancel_when_told, &waiter);
     CHECK_STATUS(status, EINPROGRESS);
     csk_workqueue_shutdown(&narrow, false);
     CHECK_STATUS(cancelled_in_told, ENOENT);
@@ -173,13 +176,17 @@ static void other_bounds_and_free_places_are_answered_at_once(void) {
         csk_workqueue_t queue;
         waiter_t waiters[2];
         forget_notes();
-        CHECK_STATUS(csk_workqueue_init(&queue, &(csk_workqueue_attr_t){ .width = 2, .capacity = when_full != 0, .when_full = when_full }), 0);
+        CHECK_STATUS(csk_workqueue_init(&queue,
+                                        &(csk_workqueue_attr_t){ .width = 2, .capacity = when_full != 0,
+                                            .when_full = when_full }), 0);
         CHECK_STATUS(csk_workqueue_suspend(&queue), 0);
         CHECK_STATUS(queue_when_room(&queue, &waiters[0], 0), 0);
         CHECK_STATUS(queue_when_room(&queue, &waiters[1], 1), when_full == CSK_WORKQUEUE_REFUSE ? EAGAIN : 0);
         CHECK_EQ(notes_so_far(), when_full == CSK_WORKQUEUE_DROP_OLDEST);
-        CHECK_STATUS(csk_workqueue_enqueue_when_room(&queue, &waiters[0].job.work, 0, false, NULL, &waiters[0].wait, is_told, NULL), EINVAL);
-        CHECK_STATUS(csk_workqueue_enqueue_when_room(&queue, &waiters[0].job.work, 0, false, run_job, &waiters[0].wait, NULL, NULL), EINVAL);
+        CHECK_STATUS(csk_workqueue_enqueue_when_room(&queue, &waiters[0].job.work, 0, false, NULL, &waiters[0].wait,
+                                                     is_told, NULL), EINVAL);
+        CHECK_STATUS(csk_workqueue_enqueue_when_room(&queue, &waiters[0].job.work, 0, false, run_job, &waiters[0].wait,
+                                                     NULL, NULL), EINVAL);
         CHECK_STATUS(csk_workqueue_resume(&queue), 0);
         drain(&queue);
         for (int i = 0; i < 2; i++) CHECK_EQ(waiters[i].told, 0);
@@ -214,7 +221,8 @@ static void told_or_given_up_and_never_both(void) {
     pthread_t canceller = start_thread(give_up_some, NULL);
     for (int i = 0; i < MANY; i++) {
         waiter_t *waiter = &many[i];
-        int status = csk_workqueue_enqueue_when_room(&narrow, &waiter->job.work, back(i % 3), i % 100 == 0, count_run, &waiter->wait, is_told, waiter);
+        int status = csk_workqueue_enqueue_when_room(&narrow, &waiter->job.work, back(i % 3), i % 100 == 0, count_run,
+                                                     &waiter->wait, is_told, waiter);
         CHECK(status == 0 || status == EINPROGRESS);
         waiter->job.status = status;
         ADD(&queued_so_far, 1);
@@ -233,7 +241,7 @@ static void told_or_given_up_and_never_both(void) {
     end_queue(&narrow);
 }
 
-/* ---- Beyond the owner ------------------------------------------------------------------------------------------------------------------ */
+/* ---- Beyond the owner -------------------------------------------------------------------------------------------- */
 
 static csk_workqueue_t *make(void) {
     csk_workqueue_t *queue;
@@ -317,6 +325,8 @@ static void a_childs_queue_has_the_handles_of_the_parents(void) {
 TEST_MAIN(
     TEST(a_childs_queue_has_the_handles_of_the_parents), TEST(room_is_given_by_arrival_to_threads_and_to_what_has_none),
     TEST(who_gives_up_is_neither_told_nor_queued), TEST(a_shutdown_tells_who_waits_for_room),
-    TEST(work_may_wait_for_room_in_its_own_queue_without_a_thread), TEST(other_bounds_and_free_places_are_answered_at_once),
-    TEST(told_or_given_up_and_never_both), TEST(delayed_work_runs_on_a_suspended_queue_whose_owner_let_go), TEST(any_number_may_retain_a_queue),
+    TEST(work_may_wait_for_room_in_its_own_queue_without_a_thread),
+    TEST(other_bounds_and_free_places_are_answered_at_once),
+    TEST(told_or_given_up_and_never_both), TEST(delayed_work_runs_on_a_suspended_queue_whose_owner_let_go),
+    TEST(any_number_may_retain_a_queue),
     TEST(work_that_was_never_queued_is_not_found_by_who_cancels_it))

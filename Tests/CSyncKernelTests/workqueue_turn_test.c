@@ -1,9 +1,11 @@
-/* workqueue_turn_test.c: callers run nothing but their own, and what is of its own turn is neither refused nor dropped. */
+/* workqueue_turn_test.c: callers run nothing but their own, and what is of its own turn is neither refused nor
+ * dropped. */
 #include "workqueue_fixture.h"
 
 static csk_workqueue_t queue_of(uint32_t width, uint32_t capacity, int32_t when_full) {
     csk_workqueue_t queue;
-    CHECK_STATUS(csk_workqueue_init(&queue, &(csk_workqueue_attr_t){ .width = width, .capacity = capacity, .when_full = when_full }), 0);
+    CHECK_STATUS(csk_workqueue_init(&queue, &(csk_workqueue_attr_t){ .width = width, .capacity = capacity,
+        .when_full = when_full }), 0);
     return queue;
 }
 
@@ -13,13 +15,16 @@ struct caller { csk_workqueue_t *queue; int name, status; };
 
 static void *take_own_turn(void *context) {
     struct caller *caller = context;
-    STORE(&caller->status, csk_workqueue_sync_always(caller->queue, back(0), false, CSK_NEVER, note_call, (void *)(intptr_t)caller->name));
+    STORE(&caller->status, csk_workqueue_sync_always(caller->queue, back(0), false, CSK_NEVER, note_call,
+                                                     (void *)(intptr_t)caller->name));
     return NULL;
 }
 
-static void queue_always(csk_workqueue_t *queue, job_t *job) { CHECK_STATUS(csk_workqueue_enqueue_always(queue, &job->work, back(0), run_job), 0); }
+static void queue_always(csk_workqueue_t *queue, job_t *job) {
+    CHECK_STATUS(csk_workqueue_enqueue_always(queue, &job->work, back(0), run_job), 0);
+}
 
-/* ---- A wait is a wait ------------------------------------------------------------------------------------------------------------- */
+/* ---- A wait is a wait -------------------------------------------------------------------------------------------- */
 
 static pthread_t waiting_thread;
 static uint32_t strangers, may_end;
@@ -27,7 +32,8 @@ static uint32_t strangers, may_end;
 static void must_run_elsewhere(csk_work_t *work, int status) {
     (void)work, (void)status;
     ADD(&strangers, 1);
-    if (pthread_equal(pthread_self(), waiting_thread)) test_fail(__FILE__, __LINE__, "a caller runs what others queued");
+    if (pthread_equal(pthread_self(), waiting_thread))
+        test_fail(__FILE__, __LINE__, "a caller runs what others queued");
 }
 
 /* It ran what was before it: inside the caller's locks, with the caller's cancellation and values. */
@@ -87,7 +93,7 @@ static void a_caller_is_back_at_its_deadline_whatever_is_before_it(void) {
     }
 }
 
-/* ---- Full --------------------------------------------------------------------------------------------------------------------------- */
+/* ---- Full -------------------------------------------------------------------------------------------------------- */
 
 static void a_full_queue_that_refuses_refuses_its_callers_too(void) {
     csk_workqueue_t queue = queue_of(1, 1, CSK_WORKQUEUE_REFUSE);
@@ -174,7 +180,7 @@ static void who_drops_looks_behind_a_barrier_of_its_own_turn(void) {
     end_queue(&queue);
 }
 
-/* ---- Shut down ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- Shut down --------------------------------------------------------------------------------------------------- */
 
 static void a_shutdown_that_cancels_leaves_own_turns_in_their_order(void) {
     csk_workqueue_t queue = queue_of(2, 0, 0);
@@ -251,7 +257,8 @@ static void a_suspended_queue_that_is_shut_down_runs_what_it_accepted(void) {
 
 TEST_MAIN(
     TEST(a_caller_runs_nothing_that_others_queued), TEST(a_caller_is_back_at_its_deadline_whatever_is_before_it),
-    TEST(a_full_queue_that_refuses_refuses_its_callers_too), TEST(a_full_queue_of_any_kind_takes_own_turns_by_their_arrival),
+    TEST(a_full_queue_that_refuses_refuses_its_callers_too),
+    TEST(a_full_queue_of_any_kind_takes_own_turns_by_their_arrival),
     TEST(what_is_of_its_own_turn_is_passed_over_by_who_drops), TEST(who_drops_looks_behind_a_barrier_of_its_own_turn),
     TEST(a_shutdown_that_cancels_leaves_own_turns_in_their_order), TEST(own_turns_come_in_order_after_the_shutdown_too),
     TEST(a_suspended_queue_that_is_shut_down_runs_what_it_accepted))

@@ -1,4 +1,5 @@
-/* clients_fork.c: a thread forks at any step of the others, and goes on alone, with whatever they were in the middle of. */
+/* clients_fork.c: a thread forks at any step of the others, and goes on alone, with whatever they were in the middle
+ * of. */
 #include "csynckernel/delayed.h"
 #include "csynckernel/mutex.h"
 #include "csynckernel/rwlock.h"
@@ -24,7 +25,7 @@ static void fork_here(void) {
     shared->is_child = 1;
 }
 
-/* ---- Locks ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- Locks ------------------------------------------------------------------------------------------------------- */
 
 static void make_gate(uint32_t policy) {
     make();
@@ -67,9 +68,12 @@ static void forks_with_fast_gate(void) {
     uses_gate_alone();
 }
 CLIENT(fork_with_fast_gate, .setup = make_fast, .threads = { forks_with_fast_gate, wants_gate }, .preemptions = 1)
-CLIENT(fork_with_gate_fast, .setup = make_fast, .threads = { forks_with_gate, wants_gate, wants_gate_until }, .preemptions = 1)
-CLIENT(fork_with_gate_compact, .setup = make_compact, .threads = { forks_with_gate, wants_gate, wants_gate_until }, .preemptions = 1)
-CLIENT(fork_with_gate_strict, .setup = make_strict, .threads = { forks_with_gate, wants_gate, wants_gate_until }, .preemptions = 1)
+CLIENT(fork_with_gate_fast, .setup = make_fast, .threads = { forks_with_gate, wants_gate, wants_gate_until },
+       .preemptions = 1)
+CLIENT(fork_with_gate_compact, .setup = make_compact, .threads = { forks_with_gate, wants_gate, wants_gate_until },
+       .preemptions = 1)
+CLIENT(fork_with_gate_strict, .setup = make_strict, .threads = { forks_with_gate, wants_gate, wants_gate_until },
+       .preemptions = 1)
 
 /* Who holds it holds it for ever; else it is the child's. */
 static void forks_beside_gate(void) {
@@ -80,8 +84,10 @@ static void forks_beside_gate(void) {
     else EXPECT_EQUAL(csk_gate_init(&shared->gate, NULL), 0);
     uses_gate_alone();
 }
-CLIENT(fork_beside_gate_fast, .setup = make_fast, .threads = { forks_beside_gate, wants_gate, wants_gate_until }, .preemptions = 1)
-CLIENT(fork_beside_gate_strict, .setup = make_strict, .threads = { forks_beside_gate, wants_gate, wants_gate_until }, .preemptions = 1)
+CLIENT(fork_beside_gate_fast, .setup = make_fast, .threads = { forks_beside_gate, wants_gate, wants_gate_until },
+       .preemptions = 1)
+CLIENT(fork_beside_gate_strict, .setup = make_strict, .threads = { forks_beside_gate, wants_gate, wants_gate_until },
+       .preemptions = 1)
 
 static void wants_mutex(void) {
     EXPECT_EQUAL(csk_mutex_lock(&shared->mutex), 0);
@@ -135,9 +141,12 @@ static void forks_reading(void) {
     EXPECT_EQUAL(csk_rwlock_unlock(&shared->lock), 0);
     uses_lock_alone();
 }
-CLIENT(fork_writing_fast, .setup = make_lock_fast, .threads = { forks_writing, wants_to_read, wants_to_write }, .preemptions = 1)
-CLIENT(fork_writing_strict, .setup = make_lock_strict, .threads = { forks_writing, wants_to_read, wants_to_write }, .preemptions = 1)
-CLIENT(fork_reading_fast, .setup = make_lock_fast, .threads = { forks_reading, wants_to_write, wants_to_write }, .preemptions = 1)
+CLIENT(fork_writing_fast, .setup = make_lock_fast, .threads = { forks_writing, wants_to_read, wants_to_write },
+       .preemptions = 1)
+CLIENT(fork_writing_strict, .setup = make_lock_strict, .threads = { forks_writing, wants_to_read, wants_to_write },
+       .preemptions = 1)
+CLIENT(fork_reading_fast, .setup = make_lock_fast, .threads = { forks_reading, wants_to_write, wants_to_write },
+       .preemptions = 1)
 CLIENT(fork_reading_biased, .setup = make_lock_biased, .threads = { forks_reading, wants_to_write }, .preemptions = 1)
 
 /* The lock is free although somebody waited for it. */
@@ -145,14 +154,16 @@ static void forks_and_tries(void) {
     fork_here();
     if ((shared->lock.state & ~UINT64_C(14)) == 0) uses_lock_alone();
 }
-CLIENT(fork_beside_writers, .setup = make_lock_fast, .threads = { forks_and_tries, wants_to_write, wants_to_write }, .preemptions = 2)
+CLIENT(fork_beside_writers, .setup = make_lock_fast, .threads = { forks_and_tries, wants_to_write, wants_to_write },
+       .preemptions = 2)
 
 /* The marks of the others are not in the child. */
 static void forks_and_writes(void) {
     fork_here();
     uses_lock_alone();
 }
-CLIENT(fork_beside_biased_readers, .setup = make_lock_biased, .threads = { forks_and_writes, wants_to_read, wants_to_read }, .preemptions = 1)
+CLIENT(fork_beside_biased_readers, .setup = make_lock_biased,
+       .threads = { forks_and_writes, wants_to_read, wants_to_read }, .preemptions = 1)
 
 /* Of two writers of the child, one that has just entered is not taken for the parent's by the other. */
 static void writes_in_child(void) {
@@ -175,9 +186,10 @@ static void forks_reading_and_two_write(void) {
     writes_in_child();
     explore_wait(&shared->ended, 1);
 }
-CLIENT(fork_reading_biased_two_write, .setup = make_lock_biased, .threads = { forks_reading_and_two_write, wants_to_write }, .preemptions = 1)
+CLIENT(fork_reading_biased_two_write, .setup = make_lock_biased,
+       .threads = { forks_reading_and_two_write, wants_to_write }, .preemptions = 1)
 
-/* ---- Timers ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- Timers ------------------------------------------------------------------------------------------------------ */
 
 static void fires(csk_timer_t *timer, void *context) {
     (void)timer;
@@ -216,18 +228,23 @@ static void forks_in_function(csk_timer_t *timer, void *context) {
     explore_point();
     shared->ended = 1;
 }
-static void starts_one_that_forks(void) { EXPECT_EQUAL(csk_timer_start(&shared->timer, explore_now(), forks_in_function, NULL), 0); }
+static void starts_one_that_forks(void) {
+    EXPECT_EQUAL(csk_timer_start(&shared->timer, explore_now(), forks_in_function, NULL), 0);
+}
 static void the_other_fired_after(void) { EXPECT_EQUAL(shared->fired, 1); }
-CLIENT(fork_in_a_timer, .setup = make, .threads = { starts_one_that_forks }, .check = the_other_fired_after, .preemptions = 2)
+CLIENT(fork_in_a_timer, .setup = make, .threads = { starts_one_that_forks }, .check = the_other_fired_after,
+       .preemptions = 2)
 
-/* ---- Callbacks, work ------------------------------------------------------------------------------------------------------------------ */
+/* ---- Callbacks, work --------------------------------------------------------------------------------------------- */
 
 static void is_called(csk_gate_waiter_t *waiter, void *context, int status) {
     EXPECT_EQUAL(shared->is_child, context != NULL);
     if (status == 0) EXPECT_EQUAL(csk_gate_unlock(waiter->gate), 0);
     shared->called++;
 }
-static void queues_callback(void) { csk_gate_lock_async(&shared->gate, &shared->waiter, 0, explore_now() + 4000, is_called, NULL); }
+static void queues_callback(void) {
+    EXPECT_EQUAL(csk_gate_lock_async(&shared->gate, &shared->waiter, 0, explore_now() + 4000, is_called, NULL), 0);
+}
 static void forks_and_cancels(void) {
     EXPECT_EQUAL(csk_gate_lock(&shared->gate, 0), 0);
     fork_here();
@@ -250,9 +267,12 @@ static void runs_in_child(csk_work_t *work, int status) {
     EXPECT_EQUAL(shared->is_child, 1);
     explore_set(&shared->ran, shared->ran + 1);
 }
-static void queues_work(void) { EXPECT_EQUAL(csk_workqueue_enqueue(&shared->queue, &shared->works[0], runs_in_parent), 0); }
+static void queues_work(void) {
+    EXPECT_EQUAL(csk_workqueue_enqueue(&shared->queue, &shared->works[0], runs_in_parent), 0);
+}
 static void queues_ranked(void) {
-    EXPECT_EQUAL(csk_workqueue_enqueue_ranked(&shared->queue, &shared->works[1], csk_rank(1, CSK_PLACE_BACK), runs_in_parent), 0);
+    EXPECT_EQUAL(csk_workqueue_enqueue_ranked(&shared->queue, &shared->works[1], csk_rank(1, CSK_PLACE_BACK),
+                                              runs_in_parent), 0);
     csk_workqueue_cancel(&shared->queue, &shared->works[1]);
 }
 static void forks_and_queues(void) {
@@ -260,14 +280,17 @@ static void forks_and_queues(void) {
     EXPECT_EQUAL(csk_workqueue_cancel(&shared->queue, &shared->works[0]), ENOENT);
     EXPECT_EQUAL(csk_workqueue_waiting(&shared->queue), 0);
     EXPECT_EQUAL(csk_workqueue_enqueue(&shared->queue, &shared->works[0], runs_in_child), 0);
-    EXPECT_EQUAL(csk_workqueue_enqueue_ranked(&shared->queue, &shared->works[1], csk_rank(1, CSK_PLACE_BACK), runs_in_child), 0);
+    EXPECT_EQUAL(csk_workqueue_enqueue_ranked(&shared->queue, &shared->works[1], csk_rank(1, CSK_PLACE_BACK),
+                                              runs_in_child), 0);
     explore_wait(&shared->ran, 2);
     EXPECT_EQUAL(csk_workqueue_drain(&shared->queue, CSK_NEVER), 0);
     EXPECT_EQUAL(csk_workqueue_destroy(&shared->queue), 0);
 }
 CLIENT(fork_beside_work, .setup = make, .threads = { forks_and_queues, queues_work, queues_ranked })
 
-static void starts_delayed(void) { csk_delayed_start(&shared->delayed, &shared->queue, explore_now() + 1000, 0, runs_in_parent); }
+static void starts_delayed(void) {
+    EXPECT_EQUAL(csk_delayed_start(&shared->delayed, &shared->queue, explore_now() + 1000, 0, runs_in_parent), 0);
+}
 static void forks_and_delays(void) {
     fork_here();
     EXPECT_EQUAL(csk_delayed_cancel(&shared->delayed), ENOENT);

@@ -1,5 +1,5 @@
-/* clients_lane_clocks.c: the deadlines and the graces of lanes: what is granted and does not begin is taken back in time, not before,
- * and no clock outlives its waiter. */
+/* clients_lane_clocks.c: the deadlines and the graces of lanes: what is granted and does not begin is taken back in
+ * time, not before, and no clock outlives its waiter. */
 #include "lane_fixture.h"
 
 static const int64_t grace_ns = 1000000; /* the first of a waiter */
@@ -9,7 +9,7 @@ static void serves_one_late(void) { serve_when_passed(1); }
 static void idle_after_two(void) { expect_idle(2); }
 static void idle_after_three(void) { expect_idle(3); }
 
-/* ---- Deadlines -------------------------------------------------------------------------------------------------------------- */
+/* ---- Deadlines --------------------------------------------------------------------------------------------------- */
 
 /* It was granted at once, and had no clock; then it was passed, and its queue does not come until it has failed. */
 static void queues_one_timed(void) { queue_timed(0, 0, explore_now() + 5 * grace_ns); }
@@ -20,7 +20,8 @@ static void comes_after_the_failure(void) {
     EXPECT_EQUAL(csk_gate_begin(gate, &shared->lane, &none), EINVAL);
 }
 static void idle_after_one(void) { expect_idle(1); }
-CLIENT_FAST_COMPACT_STRICT(lane_times_out_after_it_was_passed, .threads = { queues_one_timed, comes_after_the_failure, thread_behind_grant },
+CLIENT_FAST_COMPACT_STRICT(lane_times_out_after_it_was_passed,
+                           .threads = { queues_one_timed, comes_after_the_failure, thread_behind_grant },
                            .check = idle_after_one, .preemptions = 1)
 
 /* Another began with its grant, and goes on until the first has failed. */
@@ -38,10 +39,11 @@ static void goes_on_until_the_other_fails(void) {
     enter_as(11);
     unlock();
 }
-CLIENT_FAST_COMPACT_STRICT(lane_times_out_after_another_began, .threads = { queues_timed_then_high, goes_on_until_the_other_fails },
+CLIENT_FAST_COMPACT_STRICT(lane_times_out_after_another_began,
+                           .threads = { queues_timed_then_high, goes_on_until_the_other_fails },
                            .check = idle_after_one, .preemptions = 1)
 
-/* ---- What has begun is its caller's again: no clock runs in it any more --------------------------------------------------------- */
+/* ---- What has begun is its caller's again: no clock runs in it any more ------------------------------------------ */
 
 static csk_gate_waiter_t **loose(void) { return (csk_gate_waiter_t **)shared->waiters; }
 static void fails_and_frees(csk_gate_waiter_t *waiter, void *context, int status) {
@@ -52,7 +54,8 @@ static void queues_loose(void) {
     lock(0);
     shared->lane.function = is_dispatched;
     csk_gate_waiter_t *waiter = explore_allocate(sizeof *waiter);
-    EXPECT_EQUAL(csk_gate_lock_lane(gate, waiter, csk_rank(0, CSK_PLACE_BACK), explore_now() + 5 * grace_ns, &shared->lane, fails_and_frees, NULL), 0);
+    EXPECT_EQUAL(csk_gate_lock_lane(gate, waiter, csk_rank(0, CSK_PLACE_BACK), explore_now() + 5 * grace_ns,
+                                    &shared->lane, fails_and_frees, NULL), 0);
     unlock();
 }
 /* Until it has begun or failed. */
@@ -77,7 +80,8 @@ static void resumes_loose(csk_gate_waiter_t *waiter, void *context, int status) 
 }
 static void suspends_loose(void) {
     *loose() = explore_allocate(sizeof **loose());
-    EXPECT_EQUAL(csk_gate_lock_lane(gate, *loose(), csk_rank(0, CSK_PLACE_BACK), CSK_NEVER, &shared->lane, resumes_loose, NULL), 0);
+    EXPECT_EQUAL(csk_gate_lock_lane(gate, *loose(), csk_rank(0, CSK_PLACE_BACK), CSK_NEVER, &shared->lane,
+                                    resumes_loose, NULL), 0);
 }
 static void adopts_and_frees(void) {
     for (uint32_t round = 1;; round++) {
@@ -104,13 +108,17 @@ static void waits_a_while(void) {
     sleep_ns(INT64_C(10000000000));
 }
 static void idle_after_some(void) { expect_idle(shared->count); }
-CLIENT_FAST_COMPACT_STRICT(lane_begun_and_freed, .threads = { queues_loose, begins_and_frees, waits_a_while }, .check = idle_after_some)
-CLIENT_FAST_COMPACT_STRICT(lane_task_adopts_and_frees, .threads = { suspends_loose, adopts_and_frees, waits_a_while }, .check = idle_after_two)
+CLIENT_FAST_COMPACT_STRICT(lane_begun_and_freed, .threads = { queues_loose, begins_and_frees, waits_a_while },
+                           .check = idle_after_some)
+CLIENT_FAST_COMPACT_STRICT(lane_task_adopts_and_frees, .threads = { suspends_loose, adopts_and_frees, waits_a_while },
+                           .check = idle_after_two)
 
-/* ---- Graces ----------------------------------------------------------------------------------------------------------------- */
+/* ---- Graces ------------------------------------------------------------------------------------------------------ */
 
-/* The grace may end before the lane's function was called, and whatever a grant is taken back for waits until it was. */
-CLIENT_FAST_COMPACT_STRICT(lane_grace_ends_before_its_function, .threads = { queues_one, serves_one_late, thread_once }, .check = idle_after_two,
+/* The grace may end before the lane's function was called, and whatever a grant is taken back for waits until it
+ * was. */
+CLIENT_FAST_COMPACT_STRICT(lane_grace_ends_before_its_function, .threads = { queues_one, serves_one_late, thread_once },
+                           .check = idle_after_two,
                            .preemptions = 2)
 
 /* Until its lane's function was called, which takes long, a granted waiter can't fail: it holds the lane. */
@@ -126,11 +134,13 @@ static void queues_one_behind_a_slow_function(void) {
     lock(0);
     shared->lane.function = is_dispatched_before_it_fails;
     EXPECT_EQUAL(csk_gate_lock_async(gate, &shared->waiters[1], 9, CSK_NEVER, works_and_delays_others, NULL), 0);
-    EXPECT_EQUAL(csk_gate_lock_lane(gate, &shared->waiters[0], csk_rank(0, CSK_PLACE_BACK), explore_now() + 5 * grace_ns, &shared->lane, failed, NULL), 0);
+    EXPECT_EQUAL(csk_gate_lock_lane(gate, &shared->waiters[0], csk_rank(0, CSK_PLACE_BACK),
+                                    explore_now() + 5 * grace_ns, &shared->lane, failed, NULL), 0);
     unlock();
 }
 static void serves_one(void) { serve(1); }
-CLIENT_FAST_COMPACT_STRICT(lane_is_held_until_its_function, .threads = { queues_one_behind_a_slow_function, serves_one, thread_once },
+CLIENT_FAST_COMPACT_STRICT(lane_is_held_until_its_function,
+                           .threads = { queues_one_behind_a_slow_function, serves_one, thread_once },
                            .check = idle_after_some, .preemptions = 1)
 
 /* The queue has a whole grace once the lane's function was called. */
@@ -147,12 +157,15 @@ static void is_dispatched_late(csk_gate_lane_t *lane, void *context) {
 }
 static void queues_one_dispatched_late(void) {
     shared->lane.function = is_dispatched_late;
-    EXPECT_EQUAL(csk_gate_lock_lane(gate, &shared->waiters[0], csk_rank(0, CSK_PLACE_BACK), CSK_NEVER, &shared->lane, failed, NULL), 0);
+    EXPECT_EQUAL(csk_gate_lock_lane(gate, &shared->waiters[0], csk_rank(0, CSK_PLACE_BACK), CSK_NEVER, &shared->lane,
+                                    failed, NULL), 0);
 }
-CLIENT_FAST_COMPACT_STRICT(lane_grace_begins_anew, .threads = { queues_one_dispatched_late, serves_one_late, enters_after_a_grace },
+CLIENT_FAST_COMPACT_STRICT(lane_grace_begins_anew,
+                           .threads = { queues_one_dispatched_late, serves_one_late, enters_after_a_grace },
                            .check = idle_after_two, .preemptions = 2)
 
-/* A waiter's second grant has a grace of its own, though the first one's clock runs still, since another began in its place. */
+/* A waiter's second grant has a grace of its own, though the first one's clock runs still, since another began in its
+ * place. */
 static void queues_low_then_high(void) {
     queue(0, 0);
     queue(1, 5);
@@ -166,7 +179,8 @@ static void begins_the_high_and_waits_with_the_low(void) {
     serve_and(2, notes_when_unless_passed, is_passed);
 }
 CLIENT_FAST_COMPACT_STRICT(lane_second_grant_has_its_own_grace,
-                           .threads = { queues_low_then_high, begins_the_high_and_waits_with_the_low, enters_after_a_grace },
+                           .threads = { queues_low_then_high, begins_the_high_and_waits_with_the_low,
+                               enters_after_a_grace },
                            .check = idle_after_three, .preemptions = 1)
 
 /* A lane that goes on without its function does not begin, after all: it is passed like others. */
@@ -175,5 +189,6 @@ static void queues_two(void) {
     queue(0, 0);
     queue(1, 0);
 }
-CLIENT_FAST_COMPACT_STRICT(lane_goes_on_and_is_passed, .threads = { queues_two, begins_one_and_waits_with_the_next, thread_behind_grant },
+CLIENT_FAST_COMPACT_STRICT(lane_goes_on_and_is_passed,
+                           .threads = { queues_two, begins_one_and_waits_with_the_next, thread_behind_grant },
                            .check = idle_after_three, .preemptions = 1)

@@ -1,4 +1,5 @@
-/* clients_later.c: what functions of waiters leave for later: it runs on their thread, once that is as free as any, in order. */
+/* clients_later.c: what functions of waiters leave for later: it runs on their thread, once that is as free as any, in
+ * order. */
 #include "gate_fixture.h"
 
 /* A function of a waiter leaves the call, which knows nothing but its own memory. */
@@ -12,7 +13,7 @@ static void was_called_later(csk_gate_later_t *later, int who) {
     enter_as(who);
 }
 
-/* ---- From a function ---------------------------------------------------------------------------------------------------------- */
+/* ---- From a function --------------------------------------------------------------------------------------------- */
 
 /* What it is granted is called at once, so that it may wait for that. */
 static void tells(csk_gate_waiter_t *waiter, void *context, int status) {
@@ -47,9 +48,11 @@ static void in_three_steps(void) {
     expect_idle(3);
     expect_order(3, (int[]){ 0, 1, 2 });
 }
-CLIENT_FAST_COMPACT_STRICT(later_is_free_to_wait, .threads = { queues_who_leaves_a_call }, .check = in_three_steps, .preemptions = 1)
+CLIENT_FAST_COMPACT_STRICT(later_is_free_to_wait, .threads = { queues_who_leaves_a_call }, .check = in_three_steps,
+                           .preemptions = 1)
 
-/* Two calls in order, each of which frees its memory. The second leaves a third, which is called at once: the thread is free there. */
+/* Two calls in order, each of which frees its memory. The second leaves a third, which is called at once: the thread is
+ * free there. */
 static void is_third(csk_gate_later_t *later) { was_called_later(later, 3); }
 static void is_second(csk_gate_later_t *later) {
     EXPECT(csk_gate_call_later(make_later(is_third)));
@@ -72,11 +75,13 @@ static void each_in_its_turn(void) {
     expect_idle(3);
     expect_order(3, (int[]){ 1, 3, 2 });
 }
-CLIENT_FAST_COMPACT_STRICT(later_calls_in_order, .threads = { queues_who_leaves_two_calls }, .check = each_in_its_turn, .preemptions = 1)
+CLIENT_FAST_COMPACT_STRICT(later_calls_in_order, .threads = { queues_who_leaves_two_calls }, .check = each_in_its_turn,
+                           .preemptions = 1)
 
-/* ---- In a queue ----------------------------------------------------------------------------------------------------------------- */
+/* ---- In a queue -------------------------------------------------------------------------------------------------- */
 
-/* A thread that stands in the queue finds the gate free and grants it, so it calls the function: the call must be made on another thread, since it waits for that one. */
+/* A thread that stands in the queue finds the gate free and grants it, so it calls the function: the call must be made
+ * on another thread, since it waits for that one. */
 static void comes_behind_whoever_called(csk_gate_later_t *later) {
     was_called_later(later, 0);
     unlock();
@@ -107,7 +112,8 @@ static void calls_what_was_handed_on(void) {
     if (shared->called) comes_behind_whoever_called(make_later(NULL));
 }
 static void idle_after_four(void) { expect_idle(4); }
-CLIENT_FAST_COMPACT_STRICT(later_is_refused_in_a_queue, .threads = { holds, queues_the_call, stands_in_the_queue, calls_what_was_handed_on },
+CLIENT_FAST_COMPACT_STRICT(later_is_refused_in_a_queue,
+                           .threads = { holds, queues_the_call, stands_in_the_queue, calls_what_was_handed_on },
                            .check = idle_after_four, .preemptions = 2)
 
 /* The first of two calls stands in the queue, and performs a function there: the second does not run within. */
@@ -150,5 +156,6 @@ static void enters_in_between(void) {
     once(0, 3);
 }
 CLIENT_FAST_COMPACT_STRICT(later_calls_wait_for_each_other,
-                           .threads = { queues_who_leaves_two_calls_and_the_gate, queues_what_is_performed, enters_in_between },
+                           .threads = { queues_who_leaves_two_calls_and_the_gate, queues_what_is_performed,
+                               enters_in_between },
                            .check = idle_after_four, .preemptions = 2)

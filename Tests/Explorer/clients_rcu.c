@@ -58,20 +58,23 @@ static void retires_1(void) { retire(1); }
 static void retires_0_1(void) { retire(0); retire(1); }
 static void retires_2_3(void) { retire(2); retire(3); }
 
-/* ---- Nobody's wake is lost ---------------------------------------------------------------------------------------------- */
+/* ---- Nobody's wake is lost --------------------------------------------------------------------------------------- */
 
 CLIENT(rcu_two_retire, .setup = make, .threads = { retires_0, retires_1, awaits_2 }, .check = check_2, .preemptions = 2)
-CLIENT(rcu_retires_again, .setup = make, .threads = { retires_0_1, retires_2_3, awaits_4 }, .check = check_4, .preemptions = 2, .spurious = 1)
-CLIENT(rcu_beyond_the_limit, .setup = make_small, .threads = { retires_0_1, retires_2_3, awaits_4 }, .check = check_4, .preemptions = 1)
+CLIENT(rcu_retires_again, .setup = make, .threads = { retires_0_1, retires_2_3, awaits_4 }, .check = check_4,
+       .preemptions = 2, .spurious = 1)
+CLIENT(rcu_beyond_the_limit, .setup = make_small, .threads = { retires_0_1, retires_2_3, awaits_4 }, .check = check_4,
+       .preemptions = 1)
 
 static void retires_later(void) {
     await(1);
     retire(1);
     await(2);
 }
-CLIENT(rcu_retires_when_the_worker_sleeps, .setup = make, .threads = { retires_0, retires_later }, .check = check_2, .preemptions = 3)
+CLIENT(rcu_retires_when_the_worker_sleeps, .setup = make, .threads = { retires_0, retires_later }, .check = check_2,
+       .preemptions = 3)
 
-/* ---- Order, barriers ---------------------------------------------------------------------------------------------------- */
+/* ---- Order, barriers --------------------------------------------------------------------------------------------- */
 
 static void reclaim_in_order(csk_rcu_node_t *node) {
     EXPECT_EQUAL(((struct object *)node)->value, shared->last + 1);
@@ -85,7 +88,8 @@ static void retires_another(void) {
     retire(3);
     await(4);
 }
-CLIENT(rcu_one_threads_order, .setup = make, .threads = { retires_in_order, retires_another }, .check = check_4, .preemptions = 2)
+CLIENT(rcu_one_threads_order, .setup = make, .threads = { retires_in_order, retires_another }, .check = check_4,
+       .preemptions = 2)
 
 static void retires_and_waits_0(void) {
     retire(0);
@@ -98,7 +102,8 @@ static void retires_and_waits_1(void) {
     EXPECT_EQUAL(shared->objects[1].value, 0);
     await(2);
 }
-CLIENT(rcu_barriers, .setup = make, .threads = { retires_and_waits_0, retires_and_waits_1 }, .check = check_2, .preemptions = 2)
+CLIENT(rcu_barriers, .setup = make, .threads = { retires_and_waits_0, retires_and_waits_1 }, .check = check_2,
+       .preemptions = 2)
 
 /* Without virtual time that passes: a barrier doesn't wait until the worker has gathered. */
 static void retires_and_hurries(void) {
@@ -109,7 +114,8 @@ static void retires_and_hurries(void) {
     shared->calls = explore_now() - begin >= 1000000;
     await(2);
 }
-CLIENT(rcu_barrier_beside_a_retirement, .setup = make, .threads = { retires_and_hurries, retires_1 }, .check = check_2, .preemptions = 2)
+CLIENT(rcu_barrier_beside_a_retirement, .setup = make, .threads = { retires_and_hurries, retires_1 }, .check = check_2,
+       .preemptions = 2)
 
 static void step(csk_rcu_node_t *node) {
     csk_rcu_steps_t *steps = (csk_rcu_steps_t *)node;
@@ -122,9 +128,10 @@ static void ends_in_steps(void) {
     EXPECT_EQUAL(shared->calls, 3);
     await(1);
 }
-CLIENT(rcu_barrier_waits_for_steps, .setup = make, .threads = { ends_in_steps, retires_1 }, .check = check_1, .preemptions = 2)
+CLIENT(rcu_barrier_waits_for_steps, .setup = make, .threads = { ends_in_steps, retires_1 }, .check = check_1,
+       .preemptions = 2)
 
-/* ---- Grace periods ------------------------------------------------------------------------------------------------------ */
+/* ---- Grace periods ----------------------------------------------------------------------------------------------- */
 
 static void read_once(void) {
     explored_read_begin();
@@ -155,21 +162,26 @@ static void replaces_twice(void) {
     await(2);
 }
 CLIENT(rcu_reader, .setup = make, .threads = { reads, replaces }, .check = check_1, .preemptions = 3)
-CLIENT(rcu_reader_without_membarrier, .setup = make, .threads = { reads, replaces }, .check = check_1, .preemptions = 3, .without_membarrier = true)
-CLIENT(rcu_readers_come_and_go, .setup = make, .threads = { reads_twice, reads, replaces_twice }, .check = check_2, .preemptions = 2)
+CLIENT(rcu_reader_without_membarrier, .setup = make, .threads = { reads, replaces }, .check = check_1, .preemptions = 3,
+       .without_membarrier = true)
+CLIENT(rcu_readers_come_and_go, .setup = make, .threads = { reads_twice, reads, replaces_twice }, .check = check_2,
+       .preemptions = 2)
 CLIENT(rcu_reader_again, .setup = make, .threads = { reads_twice, replaces_twice }, .check = check_2, .preemptions = 2)
-CLIENT(rcu_reader_again_without_membarrier, .setup = make, .threads = { reads_twice, replaces_twice }, .check = check_2, .preemptions = 2, .without_membarrier = true)
+CLIENT(rcu_reader_again_without_membarrier, .setup = make, .threads = { reads_twice, replaces_twice }, .check = check_2,
+       .preemptions = 2, .without_membarrier = true)
 
-/* A reader that has loaded the phase before a grace period stores it behind that: the next one must not take its section for a newer one. */
+/* A reader that has loaded the phase before a grace period stores it behind that: the next one must not take its
+ * section for a newer one. */
 static void replaces_one_after_the_other(void) {
     for (int with = 1; with <= 2; with++) {
         replace(with);
         EXPECT_EQUAL(csk_rcu_barrier(), 0); /* without time that passes */
     }
 }
-CLIENT(rcu_reader_with_an_old_phase, .setup = make, .threads = { reads, replaces_one_after_the_other }, .check = check_2, .preemptions = 2)
+CLIENT(rcu_reader_with_an_old_phase, .setup = make, .threads = { reads, replaces_one_after_the_other },
+       .check = check_2, .preemptions = 2)
 
-/* ---- fork --------------------------------------------------------------------------------------------------------------- */
+/* ---- fork -------------------------------------------------------------------------------------------------------- */
 
 /* A child goes on with all that was retired, but for what the worker is in the middle of. */
 static void look(void) {
@@ -193,4 +205,5 @@ static void forks_once(void) {
     await(2);
 }
 CLIENT(rcu_fork, .setup = make, .threads = { retires_0_1, retires_2_3, forks }, .check = check_4, .preemptions = 2)
-CLIENT(rcu_fork_beside_a_barrier, .setup = make, .threads = { retires_and_waits_0, forks_once, retires_1 }, .check = check_2, .preemptions = 2)
+CLIENT(rcu_fork_beside_a_barrier, .setup = make, .threads = { retires_and_waits_0, forks_once, retires_1 },
+       .check = check_2, .preemptions = 2)

@@ -45,7 +45,7 @@ static uint64_t put(uint64_t key, uint64_t value) {
     csk_rcu_read_lock();
     EXPECT_EQUAL(csk_rcu_map_replace(shared->map, hash_of(key), &key, &make_item(key, value)->entry, &old), 0);
     uint64_t before = old != NULL ? ((struct item *)old)->value : 0;
-    if (old != NULL) csk_rcu_retire(&old->node, reclaim);
+    if (old != NULL) EXPECT_EQUAL(csk_rcu_retire(&old->node, reclaim), 0);
     csk_rcu_read_unlock();
     return before;
 }
@@ -53,7 +53,7 @@ static uint64_t drop(uint64_t key) {
     csk_rcu_read_lock();
     csk_rcu_map_entry_t *old = csk_rcu_map_remove(shared->map, hash_of(key), &key);
     uint64_t before = old != NULL ? ((struct item *)old)->value : 0;
-    if (old != NULL) csk_rcu_retire(&old->node, reclaim);
+    if (old != NULL) EXPECT_EQUAL(csk_rcu_retire(&old->node, reclaim), 0);
     csk_rcu_read_unlock();
     return before;
 }
@@ -169,7 +169,7 @@ static void counts(void) {
         status = old != NULL ? csk_rcu_map_replace_entry(shared->map, &old->entry, &fresh->entry)
                              : csk_rcu_map_insert(shared->map, hash_of(key), &key, &fresh->entry, NULL);
         EXPECT(status == 0 || status == (old != NULL ? ENOENT : EEXIST));
-        if (status == 0 && old != NULL) csk_rcu_retire(&old->entry.node, reclaim);
+        if (status == 0 && old != NULL) EXPECT_EQUAL(csk_rcu_retire(&old->entry.node, reclaim), 0);
         csk_rcu_read_unlock();
         if (status != 0) reclaim(&fresh->entry.node);
     }

@@ -45,7 +45,7 @@ CLIENT(timer_cancel_waits, .setup = make, .threads = { starts_and_cancels }, .pr
 /* A function that starts its own timer again; the cancel after it is final all the same. */
 static void starts_again(csk_timer_t *timer, void *context) {
     EXPECT_EQUAL(shared->released, 0);
-    if (shared->fired++ < 2) csk_timer_start(timer, explore_now() + 1000, starts_again, context);
+    if (shared->fired++ < 2) EXPECT_EQUAL(csk_timer_start(timer, explore_now() + 1000, starts_again, context), 0);
     explore_point();
     EXPECT_EQUAL(shared->released, 0);
 }

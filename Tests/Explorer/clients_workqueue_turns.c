@@ -1,4 +1,5 @@
-/* clients_workqueue_turns.c: who waits in a work queue: callers that run their own alone, own turns, room without a thread, handles. */
+/* clients_workqueue_turns.c: who waits in a work queue: callers that run their own alone, own turns, room without a
+ * thread, handles. */
 #include "csynckernel/delayed.h"
 #include "explorer.h"
 #include "internal/pool.h"
@@ -40,8 +41,12 @@ static void make_with(csk_workqueue_attr_t attr) {
 static void make_serial(void) { make_with((csk_workqueue_attr_t){ .width = 1 }); }
 static void make_wide(void) { make_with((csk_workqueue_attr_t){ .width = 2 }); }
 static void make_narrow(void) { make_with((csk_workqueue_attr_t){ .capacity = 1 }); }
-static void make_refusing(void) { make_with((csk_workqueue_attr_t){ .capacity = 1, .when_full = CSK_WORKQUEUE_REFUSE }); }
-static void make_dropping(void) { make_with((csk_workqueue_attr_t){ .capacity = 1, .when_full = CSK_WORKQUEUE_DROP_OLDEST }); }
+static void make_refusing(void) {
+    make_with((csk_workqueue_attr_t){ .capacity = 1, .when_full = CSK_WORKQUEUE_REFUSE });
+}
+static void make_dropping(void) {
+    make_with((csk_workqueue_attr_t){ .capacity = 1, .when_full = CSK_WORKQUEUE_DROP_OLDEST });
+}
 static void make_on_heap(void) {
     make_serial();
     EXPECT_EQUAL(csk_workqueue_create(&shared->queue, NULL), 0);
@@ -54,10 +59,13 @@ static void runs(csk_work_t *work, int status) {
     if (job->stays) EXPECT_EQUAL(status, 0);
     job->calls++;
     job->status = status;
-    if (status == 0) shared->order[__atomic_fetch_add(&shared->entered, 1, __ATOMIC_RELAXED)] = (uint32_t)(job - shared->jobs);
+    if (status == 0)
+        shared->order[__atomic_fetch_add(&shared->entered, 1, __ATOMIC_RELAXED)] = (uint32_t)(job - shared->jobs);
     explore_set(&shared->done, shared->done + 1);
 }
-static void queue_one(int index) { shared->jobs[index].accepted = csk_workqueue_enqueue(shared->queue, &shared->jobs[index].work, runs); }
+static void queue_one(int index) {
+    shared->jobs[index].accepted = csk_workqueue_enqueue(shared->queue, &shared->jobs[index].work, runs);
+}
 static void queue_always(int index) {
     job_t *job = &shared->jobs[index];
     job->stays = true;
@@ -80,7 +88,8 @@ static void is_called(void *context) {
 }
 static int call_until(int64_t deadline_ns, bool always) {
     shared->calling[explore_thread()] = 1;
-    int status = (always ? csk_workqueue_sync_always : csk_workqueue_sync)(shared->queue, own_rank(), false, deadline_ns, is_called, NULL);
+    int status = (always ? csk_workqueue_sync_always : csk_workqueue_sync)(shared->queue, own_rank(), false,
+                                                                           deadline_ns, is_called, NULL);
     shared->calling[explore_thread()] = 0;
     if (status == 0) __atomic_fetch_add(&shared->granted, 1, __ATOMIC_RELAXED);
     if (status == ETIMEDOUT) EXPECT(explore_now() >= deadline_ns);
@@ -97,7 +106,7 @@ static void all_called(void) {
     EXPECT_EQUAL(shared->queue->state & ~(UINT64_C(1) << 51), 0); /* all but SHUT */
 }
 
-/* ---- A wait is a wait --------------------------------------------------------------------------------------------------------------- */
+/* ---- A wait is a wait -------------------------------------------------------------------------------------------- */
 
 static void queues_and_calls(void) {
     queue_one(0);
@@ -110,7 +119,8 @@ static void queues_and_calls_soon(void) {
     int status = call_until(explore_now() + 4000, false);
     EXPECT(status == 0 || status == ETIMEDOUT);
 }
-CLIENT(workqueue_callers_run_their_own, .setup = make_serial, .threads = { queues_and_calls, queues_and_calls_soon }, .check = all_called)
+CLIENT(workqueue_callers_run_their_own, .setup = make_serial, .threads = { queues_and_calls, queues_and_calls_soon },
+       .check = all_called)
 
 /* What is before it ends only once it is back at its deadline. */
 static void stays_until_flag(csk_work_t *work, int status) {
@@ -122,9 +132,10 @@ static void calls_behind_what_waits_for_it(void) {
     EXPECT_EQUAL(call_until(explore_now() + 4000, false), ETIMEDOUT);
     explore_set(&shared->flag, 1);
 }
-CLIENT(workqueue_caller_back_at_its_deadline, .setup = make_serial, .threads = { calls_behind_what_waits_for_it }, .check = all_called)
+CLIENT(workqueue_caller_back_at_its_deadline, .setup = make_serial, .threads = { calls_behind_what_waits_for_it },
+       .check = all_called)
 
-/* ---- Own turns ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- Own turns --------------------------------------------------------------------------------------------------- */
 
 static void queues_0_1_always(void) { queue_always(0), queue_always(1); }
 static void queues_and_takes_its_turn(void) {
@@ -140,14 +151,18 @@ static void own_in_order(void) {
     all_called();
     EXPECT(came_before(0, 1));
 }
-CLIENT(workqueue_own_turn_when_full, .setup = make_refusing, .threads = { queues_0_1_always, queues_and_takes_its_turn, calls_or_is_refused },
+CLIENT(workqueue_own_turn_when_full, .setup = make_refusing,
+       .threads = { queues_0_1_always, queues_and_takes_its_turn, calls_or_is_refused },
        .check = own_in_order)
-CLIENT(workqueue_own_turn_beside_drops, .setup = make_dropping, .threads = { queues_0_1_always, queues_and_takes_its_turn, calls_or_is_refused },
+CLIENT(workqueue_own_turn_beside_drops, .setup = make_dropping,
+       .threads = { queues_0_1_always, queues_and_takes_its_turn, calls_or_is_refused },
        .check = own_in_order)
 
 static void cancels_all(void) { csk_workqueue_shutdown(shared->queue, true); }
-CLIENT(workqueue_own_turn_shut_down, .setup = make_serial, .threads = { queues_0_1_always, queues_and_takes_its_turn, cancels_all }, .check = own_in_order)
-CLIENT(workqueue_wide_own_turn_shut_down, .setup = make_wide, .threads = { queues_0_1_always, queues_and_takes_its_turn, cancels_all }, .check = all_called)
+CLIENT(workqueue_own_turn_shut_down, .setup = make_serial,
+       .threads = { queues_0_1_always, queues_and_takes_its_turn, cancels_all }, .check = own_in_order)
+CLIENT(workqueue_wide_own_turn_shut_down, .setup = make_wide,
+       .threads = { queues_0_1_always, queues_and_takes_its_turn, cancels_all }, .check = all_called)
 
 /* All of it waits when the queue is shut down, and what stays goes on waiting. */
 static void queues_while_suspended_and_shuts_down(void) {
@@ -161,10 +176,11 @@ static void queues_while_suspended_and_shuts_down(void) {
     EXPECT_EQUAL(shared->jobs[2].status, ECANCELED);
     EXPECT_EQUAL(csk_workqueue_resume(shared->queue), 0);
 }
-CLIENT(workqueue_suspended_and_shut_down, .setup = make_serial, .threads = { queues_while_suspended_and_shuts_down, calls_or_is_refused },
+CLIENT(workqueue_suspended_and_shut_down, .setup = make_serial,
+       .threads = { queues_while_suspended_and_shuts_down, calls_or_is_refused },
        .check = own_in_order)
 
-/* ---- Room ------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- Room -------------------------------------------------------------------------------------------------------- */
 
 static void is_told(csk_workqueue_wait_t *wait) {
     ask_t *ask = wait->context;
@@ -176,11 +192,13 @@ static void is_told(csk_workqueue_wait_t *wait) {
 static int ask_for_room(int index, int job) {
     ask_t *ask = &shared->asks[index];
     ask->job = job;
-    int status = csk_workqueue_enqueue_when_room(shared->queue, &shared->jobs[job].work, own_rank(), false, runs, &ask->wait, is_told, ask);
+    int status = csk_workqueue_enqueue_when_room(shared->queue, &shared->jobs[job].work, own_rank(), false, runs,
+                                                 &ask->wait, is_told, ask);
     EXPECT(status == 0 || status == EINPROGRESS || status == ESHUTDOWN);
     if (status != EINPROGRESS) ask->told = 1;
     if (status == ESHUTDOWN) return shared->jobs[job].accepted = status;
-    shared->jobs[job].accepted = shared->jobs[job].accepted == ESHUTDOWN ? ESHUTDOWN : 0; /* it may have been told already */
+    /* it may have been told already */
+    shared->jobs[job].accepted = shared->jobs[job].accepted == ESHUTDOWN ? ESHUTDOWN : 0;
     return status;
 }
 static void give_up(int index) {
@@ -215,11 +233,14 @@ static void all_told(void) {
         if (shared->asks[i].job != 0) EXPECT_EQUAL(shared->asks[i].told, 1);
 }
 static void within_capacity(void) { EXPECT(shared->queue->waiting - shared->queue->beyond <= 1); }
-CLIENT(workqueue_room_without_thread, .setup = make_narrow, .threads = { queues_and_asks_0, queues_and_asks_1 }, .check = all_told, .invariant = within_capacity)
-CLIENT(workqueue_room_without_thread_given_up, .setup = make_narrow, .threads = { queues_and_asks_0, asks_and_gives_up }, .check = all_told,
+CLIENT(workqueue_room_without_thread, .setup = make_narrow, .threads = { queues_and_asks_0, queues_and_asks_1 },
+       .check = all_told, .invariant = within_capacity)
+CLIENT(workqueue_room_without_thread_given_up, .setup = make_narrow,
+       .threads = { queues_and_asks_0, asks_and_gives_up }, .check = all_told,
        .invariant = within_capacity)
 static void shuts_down(void) { csk_workqueue_shutdown(shared->queue, false); }
-CLIENT(workqueue_room_without_thread_shut_down, .setup = make_narrow, .threads = { queues_and_asks_0, asks_and_gives_up, shuts_down }, .check = all_told)
+CLIENT(workqueue_room_without_thread_shut_down, .setup = make_narrow,
+       .threads = { queues_and_asks_0, asks_and_gives_up, shuts_down }, .check = all_told)
 
 /* The last in the line gives up while another comes to stand behind it. */
 static void asks_behind(void) {
@@ -234,9 +255,10 @@ static void stands_in_line_and_gives_up(void) {
     give_up(0);
     EXPECT_EQUAL(csk_workqueue_resume(shared->queue), 0);
 }
-CLIENT(workqueue_room_behind_who_gives_up, .setup = make_narrow, .threads = { stands_in_line_and_gives_up, asks_behind }, .check = all_told)
+CLIENT(workqueue_room_behind_who_gives_up, .setup = make_narrow,
+       .threads = { stands_in_line_and_gives_up, asks_behind }, .check = all_told)
 
-/* ---- The line ------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- The line ---------------------------------------------------------------------------------------------------- */
 
 enum { CALLER = JOBS - 1 }; /* as a job, for the order */
 
@@ -273,9 +295,11 @@ static void passed_by_none(void) {
     all_told();
     EXPECT(came_before(1, CALLER));
 }
-CLIENT(workqueue_caller_behind_the_line, .setup = make_narrow, .threads = { makes_a_line, calls_behind, calls_always }, .check = passed_by_none,
+CLIENT(workqueue_caller_behind_the_line, .setup = make_narrow, .threads = { makes_a_line, calls_behind, calls_always },
+       .check = passed_by_none,
        .invariant = within_capacity)
-CLIENT(workqueue_caller_leaves_the_line, .setup = make_narrow, .threads = { makes_a_line, calls_soon_behind, calls_always }, .check = passed_by_none)
+CLIENT(workqueue_caller_leaves_the_line, .setup = make_narrow,
+       .threads = { makes_a_line, calls_soon_behind, calls_always }, .check = passed_by_none)
 
 static void calls_in_line_while_suspended(void) {
     EXPECT_EQUAL(csk_workqueue_suspend(shared->queue), 0);
@@ -285,7 +309,8 @@ static void calls_in_line_while_suspended(void) {
     EXPECT_EQUAL(call_until(explore_now() + 3000, true), ETIMEDOUT);
     EXPECT_EQUAL(csk_workqueue_resume(shared->queue), 0);
 }
-CLIENT(workqueue_caller_in_line_back_at_its_deadline, .setup = make_narrow, .threads = { calls_in_line_while_suspended }, .check = all_told)
+CLIENT(workqueue_caller_in_line_back_at_its_deadline, .setup = make_narrow,
+       .threads = { calls_in_line_while_suspended }, .check = all_told)
 
 /* The queue is shut down while they stand there: what is of its own turn still runs. */
 static void makes_a_line_and_shuts_down(void) {
@@ -297,7 +322,8 @@ static void makes_a_line_and_shuts_down(void) {
     EXPECT_EQUAL(shared->jobs[1].accepted, ESHUTDOWN);
 }
 static void calls_behind_or_is_refused(void) { EXPECT_EQUAL(call_behind(CSK_NEVER), ESHUTDOWN); }
-CLIENT(workqueue_line_shut_down, .setup = make_narrow, .threads = { makes_a_line_and_shuts_down, calls_always, calls_behind_or_is_refused },
+CLIENT(workqueue_line_shut_down, .setup = make_narrow,
+       .threads = { makes_a_line_and_shuts_down, calls_always, calls_behind_or_is_refused },
        .check = all_told)
 
 /* What can't be refused comes again and again, until somebody got the room that it leaves. */
@@ -305,7 +331,8 @@ static void comes_again(csk_work_t *work, int status) {
     EXPECT_EQUAL(status, 0);
     if (shared->asks[0].told) return;
     bool stays = ((job_t *)work)->stays;
-    EXPECT_EQUAL((stays ? csk_workqueue_enqueue_always : csk_workqueue_enqueue_beyond)(shared->queue, work, own_rank(), comes_again), 0);
+    EXPECT_EQUAL((stays ? csk_workqueue_enqueue_always
+                        : csk_workqueue_enqueue_beyond)(shared->queue, work, own_rank(), comes_again), 0);
 }
 static void asks_beside_what_comes_again(void) {
     EXPECT_EQUAL(csk_workqueue_suspend(shared->queue), 0);
@@ -318,10 +345,11 @@ static void asks_beside_what_comes_again(void) {
     EXPECT_EQUAL(csk_workqueue_resume(shared->queue), 0);
     explore_wait(&shared->asks[0].told, 1);
 }
-CLIENT(workqueue_room_beside_what_takes_none, .setup = make_narrow, .threads = { asks_beside_what_comes_again }, .check = all_told,
+CLIENT(workqueue_room_beside_what_takes_none, .setup = make_narrow, .threads = { asks_beside_what_comes_again },
+       .check = all_told,
        .invariant = within_capacity)
 
-/* ---- Handles --------------------------------------------------------------------------------------------------------------------------- */
+/* ---- Handles ----------------------------------------------------------------------------------------------------- */
 
 static void retains(void) {
     csk_workqueue_retain(shared->queue);

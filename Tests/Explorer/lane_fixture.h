@@ -1,10 +1,11 @@
-/* lane_fixture.h: what the clients of lanes share: a lane of a queue, which comes once for each block, or of an executor. */
+/* lane_fixture.h: what the clients of lanes share: a lane of a queue, which comes once for each block, or of an
+ * executor. */
 #ifndef EXPLORER_LANE_FIXTURE_H
 #define EXPLORER_LANE_FIXTURE_H
 
 #include "gate_fixture.h"
 
-/* ---- Queues ----------------------------------------------------------------------------------------------------------------- */
+/* ---- Queues ------------------------------------------------------------------------------------------------------ */
 
 static inline void is_dispatched(csk_gate_lane_t *lane, void *context) {
     (void)context;
@@ -20,12 +21,13 @@ static inline void failed(csk_gate_waiter_t *waiter, void *context, int status) 
 }
 static inline void queue_timed(int index, int32_t priority, int64_t deadline_ns) {
     shared->lane.function = is_dispatched;
-    EXPECT_EQUAL(csk_gate_lock_lane(gate, &shared->waiters[index], csk_rank(priority, CSK_PLACE_BACK), deadline_ns, &shared->lane, failed, NULL), 0);
+    EXPECT_EQUAL(csk_gate_lock_lane(gate, &shared->waiters[index], csk_rank(priority, CSK_PLACE_BACK), deadline_ns,
+                                    &shared->lane, failed, NULL), 0);
 }
 static inline void queue(int index, int32_t priority) { queue_timed(index, priority, CSK_NEVER); }
 
-/* The queue: comes once for each block, until so many were performed or have failed. What it does before it leaves the gate, and
- * between that and the next begin where it goes on, may be nothing. */
+/* The queue: comes once for each block, until so many were performed or have failed. What it does before it leaves the
+ * gate, and between that and the next begin where it goes on, may be nothing. */
 static inline void serve_and(uint32_t count, void (*before_it_leaves)(void), void (*before_it_goes_on)(void)) {
     uint32_t blocks = 0, performed = 0, news = 0;
     while (performed + __atomic_load_n(&shared->called, __ATOMIC_RELAXED) < count) {
@@ -54,7 +56,7 @@ static inline void serve_when_passed(uint32_t count) {
     serve(count);
 }
 
-/* ---- Executors ------------------------------------------------------------------------------------------------------------ */
+/* ---- Executors --------------------------------------------------------------------------------------------------- */
 
 static inline void is_resumed(csk_gate_waiter_t *waiter, void *context, int status) {
     (void)context;
@@ -63,7 +65,8 @@ static inline void is_resumed(csk_gate_waiter_t *waiter, void *context, int stat
     explore_set(flag, *flag + 1);
 }
 static inline void suspend(int index, int32_t priority) {
-    EXPECT_EQUAL(csk_gate_lock_lane(gate, &shared->waiters[index], csk_rank(priority, CSK_PLACE_BACK), CSK_NEVER, &shared->lane, is_resumed, NULL), 0);
+    EXPECT_EQUAL(csk_gate_lock_lane(gate, &shared->waiters[index], csk_rank(priority, CSK_PLACE_BACK), CSK_NEVER,
+                                    &shared->lane, is_resumed, NULL), 0);
 }
 static inline void go_on(int index) {
     for (uint32_t round = 1;; round++) {
@@ -78,7 +81,7 @@ static inline void go_on(int index) {
     unlock();
 }
 
-/* ---- Others --------------------------------------------------------------------------------------------------------------- */
+/* ---- Others ------------------------------------------------------------------------------------------------------ */
 
 static inline void thread_once(void) {
     once(0, 1);

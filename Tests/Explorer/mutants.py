@@ -77,7 +77,7 @@ MUTANTS = [
     # Callbacks.
     ("cancelling takes out what was granted", ASYNC, "    bool queued = csk_waiter_state(waiter) == WAITER_QUEUED, nobody", "    bool queued = csk_waiter_state(waiter) != WAITER_IDLE, nobody"),
     ("cancelling does not settle", ASYNC, "        csk_gate_finish(waiter, status, &effects);\n        csk_gate_settle(gate, &effects);", "        csk_gate_finish(waiter, status, &effects);"),
-    ("the deadline is not started", ASYNC, "    csk_timer_start(&waiter->deadline, waiter->deadline_ns, deadline_passed, gate);\n", ""),
+    ("the deadline is not started", ASYNC, "    csk_cannot_fail(csk_timer_start(&waiter->deadline, waiter->deadline_ns, deadline_passed, gate));\n", ""),
     ("the deadline outlives the waiter", QUEUE, "            csk_timer_cancel(&waiter->deadline);\n", ""),
     ("grace is not started for a later waiter", QUEUE, "    if (gate->pending != NULL) csk_gate_start_grace(gate);\n", ""),
     ("grace is not started at a contended grant", QUEUE, "        if (gate->waiters.root != NULL) csk_gate_start_grace(gate);\n", ""),
@@ -166,7 +166,7 @@ MUTANTS = [
     ("a call is looked at after it was made", TRAMPOLINE, "        ready.later = later->next;\n        later->function(later);\n", "        later->function(later);\n        ready.later = later->next;\n"),
     # The queue lock.
     ("queue lock wakes nobody", LOCK, "    if (CSK_UNLIKELY(csk_exchange(lock, csk_process_mark(), CSK_SEQ_CST) & QUEUE_LOCK_CONTENDED)) csk_platform_wake(lock, 1);", "    csk_exchange(lock, csk_process_mark(), CSK_SEQ_CST);"),
-    ("queue lock forgets other sleepers", LOCK_SLOW, "    while (csk_exchange(lock, free | QUEUE_LOCK_CONTENDED, CSK_ACQUIRE) != free) csk_platform_park(lock, free | QUEUE_LOCK_CONTENDED, CSK_NEVER);",
+    ("queue lock forgets other sleepers", LOCK_SLOW, "    while (csk_exchange(lock, free | QUEUE_LOCK_CONTENDED, CSK_ACQUIRE) != free)\n        csk_platform_park(lock, free | QUEUE_LOCK_CONTENDED, CSK_NEVER);",
      "    for (;;) {\n        uint32_t found_free = free;\n        if (csk_cas(lock, &found_free, free | 1u, CSK_ACQUIRE)) return false;\n        if (csk_exchange(lock, free | 2u, CSK_ACQUIRE) == free) { csk_store(lock, free | 1u, CSK_RELAXED); return false; }\n        csk_platform_park(lock, free | 2u, CSK_NEVER);\n    }"),
     ("queue lock is held by two", LOCK, "    if (CSK_LIKELY(csk_cas(lock, &expected, free | QUEUE_LOCK_HELD, CSK_ACQUIRE))) return false;", "    if (csk_load(lock, CSK_RELAXED) == free) { csk_store(lock, free | QUEUE_LOCK_HELD, CSK_RELEASE); return false; }\n    (void)expected;"),
     # Timers.

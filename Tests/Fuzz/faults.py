@@ -86,7 +86,7 @@ FAULTS = [
     ("workqueue", "a drain waits for what comes after it", WQ_ORDER, "arrival <= wait->arrivals && ", ""),
     ("workqueue", "what is not sorted waits for what was", WQ_ORDER, "    if (queue->width > 1 && queue->first == queue->last) return NULL;\n", ""),
     ("workqueue", "a worker brings no other", WQ, "        if (more && queue->width > 1) csk_workqueue_activate(queue);\n", ""),
-    ("workqueue", "who steps back asks for no worker", WQ, "        csk_pool_post(&queue->item, serve);\n        return;\n", "        return;\n"),
+    ("workqueue", "who steps back asks for no worker", WQ, "        csk_cannot_fail(csk_pool_post(&queue->item, serve));\n        return;\n", "        return;\n"),
     ("workqueue", "lingering never ends", WQ, "    if (shared) csk_fetch_and(&queue->state, ~STATE_LINGERS, CSK_SEQ_CST);\n", ""),
     ("workqueue", "a caller of a shut queue is let in", WQ_WAIT, "    if (!stays && (csk_load(&queue->state, CSK_RELAXED) & STATE_SHUT)) return ESHUTDOWN;\n", ""),
     ("workqueue", "delayed work knows no period", DELAYED, "CSK_NEVER : last_ns + period_ns;", "CSK_NEVER : last_ns + 2 * period_ns;"),

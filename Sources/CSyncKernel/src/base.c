@@ -24,19 +24,19 @@ const char *csk_status_text(int status) {
     switch (status) {
     case 0: return "success";
     case ETIMEDOUT: return "timed out";
-    case ECANCELED: return "cancelled";
-    case EDEADLK: return "would deadlock: the calling thread holds it";
-    case EPERM: return "not held by the caller";
-    case EBUSY: return "busy: held, or has waiters";
-    case EINVAL: return "invalid argument";
+    case ECANCELED: return "cancelled, dropped or cut short";
+    case EDEADLK: return "would deadlock: the call would wait for its own thread";
+    case EPERM: return "not permitted: the caller has not taken or begun it, or lacks a privilege";
+    case EBUSY: return "busy: held, waited for or in use; or not as the call needs it";
+    case EINVAL: return "invalid argument, or one that does not fit the state of the object";
     case ENOMEM: return "out of memory";
-    case EAGAIN: return "not available now";
-    case ESHUTDOWN: return "closed";
+    case EAGAIN: return "not available now: full, empty, taken back, at its limit, or no thread for it";
+    case ESHUTDOWN: return "closed, shut down or ended";
     case EOWNERDEAD: return "held by a thread that has ended";
-    case ENOENT: return "not there";
+    case ENOENT: return "not there, or not there any more";
     case EEXIST: return "there already";
-    case ENOTSUP: return "not supported here";
-    case EINPROGRESS: return "waits for room";
+    case ENOTSUP: return "not supported by this object or this system";
+    case EINPROGRESS: return "accepted: waits for room";
     default: return "unknown status";
     }
 }

@@ -97,7 +97,7 @@ static void time_has_come(csk_timer_t *timer, void *context) {
     uint32_t state = look(delayed);
     if (delayed->period_ns != 0 && state != STOPPED && state != LAST) {
         delayed->due_ns = next_due(delayed->due_ns, delayed->period_ns);
-        csk_timer_start(timer, delayed->due_ns, time_has_come, delayed);
+        csk_cannot_fail(csk_timer_start(timer, delayed->due_ns, time_has_come, delayed));
     }
     if (!change(delayed, WAITS, QUEUED)) return;
     /* The queue may be destroyed as soon as the function was called. It is of this process: csk_delayed_start saw to that. */

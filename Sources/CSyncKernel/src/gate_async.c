@@ -35,7 +35,7 @@ void csk_gate_start_deadline(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
     if (waiter->deadline_ns == CSK_NEVER) return;
     waiter->deadline_started = 1;
     /* It may run still, from before a grant that is over. */
-    csk_timer_start(&waiter->deadline, waiter->deadline_ns, deadline_passed, gate);
+    csk_cannot_fail(csk_timer_start(&waiter->deadline, waiter->deadline_ns, deadline_passed, gate));
 }
 
 /* Whether the pending grant may be taken back now. Where its lane's function has not been called, that one starts the clock anew; where
@@ -92,7 +92,7 @@ void csk_gate_start_grace(csk_gate_t *gate) {
     csk_gate_waiter_t *pending = gate->pending;
     if (pending->grace_started) return;
     pending->grace_started = 1;
-    csk_timer_start(&pending->grace, pending->granted_ns + pending->grace_ns, grace_ended, gate);
+    csk_cannot_fail(csk_timer_start(&pending->grace, pending->granted_ns + pending->grace_ns, grace_ended, gate));
 }
 
 enum { GRANTED_AT_ONCE, INSERTED, INSERTED_FIRST };

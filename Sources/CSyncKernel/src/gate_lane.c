@@ -1,4 +1,5 @@
-/* gate_lane.c: waiters that are performed on one queue or executor begin in order. internal/gate_queue.h has the argument. */
+/* gate_lane.c: waiters that are performed on one queue or executor begin in order. internal/gate_queue.h has the
+ * argument. */
 #include "internal/gate_queue.h"
 #include "internal/observe.h"
 
@@ -6,7 +7,9 @@ static bool comes_before(const csk_gate_waiter_t *a, const csk_gate_waiter_t *b)
     return a != NULL && csk_heap_before(&a->node, &b->node);
 }
 
-static csk_gate_waiter_t *first_waiting(const csk_gate_lane_t *lane) { return csk_waiter_of_node(csk_heap_top(&lane->waiters)); }
+static csk_gate_waiter_t *first_waiting(const csk_gate_lane_t *lane) {
+    return csk_waiter_of_node(csk_heap_top(&lane->waiters));
+}
 
 void csk_gate_lane_begin_in_child(csk_gate_lane_t *lane) {
     lane->waiters.root = lane->lost.root = NULL;
@@ -43,7 +46,8 @@ static void show_first(csk_gate_t *gate, csk_gate_lane_t *lane) {
 }
 
 bool csk_gate_lane_has_better(const csk_gate_lane_t *lane) {
-    return lane != NULL && lane->function == NULL && lane->granted && !lane->forced && comes_before(first_waiting(lane), lane->front);
+    return lane != NULL && lane->function == NULL && lane->granted && !lane->forced &&
+        comes_before(first_waiting(lane), lane->front);
 }
 
 void csk_gate_lane_put(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
@@ -84,7 +88,8 @@ static csk_gate_waiter_t *first_to_begin(const csk_gate_t *gate, const csk_gate_
     return overdue != NULL && overdue->lane == lane && csk_gate_lane_of(overdue) != NULL ? overdue : first;
 }
 
-/* A waiter whose grant is over waits again, under its ticket; its deadline counts again. True: it had not waited so far. */
+/* A waiter whose grant is over waits again, under its ticket; its deadline counts again. True: it had not waited so
+ * far. */
 static bool wait_again(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
     bool newly = !waiter->has_waited;
     waiter->has_waited = 1;
@@ -118,7 +123,8 @@ bool csk_gate_lane_lose(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
 
 enum { STOP_DEADLINE = 1, STOP_GRACE = 2 };
 
-/* Under the queue lock: the waiter is its caller's again. Returns the clocks that must be stopped, without the lock, before the caller has it. */
+/* Under the queue lock: the waiter is its caller's again. Returns the clocks that must be stopped, without the lock,
+ * before the caller has it. */
 static int give_back(csk_gate_t *gate, csk_gate_waiter_t *waiter, bool begins) {
     int clocks = (waiter->deadline_started ? STOP_DEADLINE : 0) | (waiter->grace_started ? STOP_GRACE : 0);
     csk_gate_unlink(gate, waiter, begins);
@@ -132,7 +138,7 @@ static void stop_clocks(csk_gate_waiter_t *waiter, int clocks) {
     if (clocks & STOP_GRACE) csk_timer_cancel(&waiter->grace);
 }
 
-/* ---- Queues --------------------------------------------------------------------------------------------------------------- */
+/* ---- Queues ------------------------------------------------------------------------------------------------------ */
 
 typedef struct {
     int status, clocks;
@@ -154,7 +160,8 @@ static void begin_granted(csk_gate_t *gate, csk_gate_lane_t *lane, begun_t *begu
     begun->first = first;
 }
 
-/* The queue has come after its lane's grant was lost: its first is the gate's next, or has its place in the gate's order again. */
+/* The queue has come after its lane's grant was lost: its first is the gate's next, or has its place in the gate's
+ * order again. */
 static void begin_stalled(csk_gate_t *gate, csk_gate_lane_t *lane, begun_t *begun) {
     lane->stalled = 0;
     begun->status = EAGAIN;
@@ -186,7 +193,8 @@ int csk_gate_begin(csk_gate_t *gate, csk_gate_lane_t *lane, csk_gate_waiter_t **
     if (begun.newly_waits) csk_observe_wait(CSK_EVENT_WAIT_BEGIN, gate, begun.rank, 0, 0);
     if (begun.first != NULL) {
         stop_clocks(begun.first, begun.clocks);
-        if (begun.first->has_waited) csk_observe_wait(CSK_EVENT_WAIT_END, gate, begun.first->node.rank, begun.first->since_ns, 0);
+        if (begun.first->has_waited)
+            csk_observe_wait(CSK_EVENT_WAIT_END, gate, begun.first->node.rank, begun.first->since_ns, 0);
         *waiter = begun.first;
     }
     csk_gate_perform(&effects);
@@ -212,7 +220,7 @@ int csk_gate_unlock_lane(csk_gate_t *gate, csk_gate_lane_t *lane, bool *goes_on)
     return *goes_on ? 0 : csk_gate_unlock(gate);
 }
 
-/* ---- Executors ------------------------------------------------------------------------------------------------------------ */
+/* ---- Executors --------------------------------------------------------------------------------------------------- */
 
 static bool has_grant(const csk_gate_t *gate, const csk_gate_waiter_t *waiter) {
     return csk_waiter_state(waiter) == WAITER_GRANTED && gate->pending == waiter && waiter->lane->function == NULL;
@@ -222,7 +230,8 @@ int csk_gate_lane_adopt(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
     csk_gate_lane_t *lane = waiter->lane;
     int clocks = 0, status = EINVAL;
     csk_gate_lock_queue(gate);
-    if (csk_waiter_state(waiter) == WAITER_LOST || (has_grant(gate, waiter) && csk_gate_lane_has_better(lane))) status = EAGAIN;
+    if (csk_waiter_state(waiter) == WAITER_LOST || (has_grant(gate, waiter) && csk_gate_lane_has_better(lane)))
+        status = EAGAIN;
     else if (has_grant(gate, waiter)) {
         status = 0;
         csk_gate_transfer(gate, csk_self());
@@ -256,7 +265,8 @@ int csk_gate_lane_relock(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
     csk_gate_effects_t effects = { 0 };
     csk_rank_t rank = waiter->node.rank;
     csk_gate_lock_queue(gate);
-    bool lost = csk_waiter_state(waiter) == WAITER_LOST, granted = has_grant(gate, waiter), nobody = csk_gate_shows_nobody(gate);
+    bool lost = csk_waiter_state(waiter) == WAITER_LOST, granted = has_grant(gate, waiter),
+        nobody = csk_gate_shows_nobody(gate);
     if (lost || granted) {
         gate->next_ticket++; /* not its own, but gate_watch.c counts arrivals by it */
         if (lost) settle_lost(gate, waiter);
@@ -278,10 +288,12 @@ int csk_gate_lane_forget(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
     int clocks = 0;
     csk_gate_lock_queue(gate);
     csk_gate_lane_know_process(waiter->lane);
-    bool lost = csk_waiter_state(waiter) == WAITER_LOST, granted = has_grant(gate, waiter), nobody = csk_gate_shows_nobody(gate);
+    bool lost = csk_waiter_state(waiter) == WAITER_LOST, granted = has_grant(gate, waiter),
+        nobody = csk_gate_shows_nobody(gate);
     if (lost) settle_lost(gate, waiter);
     if (lost || granted) clocks = give_back(gate, waiter, false);
-    /* The one that came before this waiter may be gone by now, so the next is the gate's choice and not the lane's: this thread leaves. */
+    /* The one that came before this waiter may be gone by now, so the next is the gate's choice and not the lane's:
+     * this thread leaves. */
     if (granted) {
         csk_gate_transfer(gate, csk_self());
         end_grant(gate, waiter->lane);

@@ -1,5 +1,6 @@
-/* load_time.c: the affinity, the scheduling class and the niceness that stood when the library was loaded. A thread inherits those of
- * whoever starts it, and who calls the library first may be pinned, a real-time thread or nice; the threads that all callers share must not be. */
+/* load_time.c: the affinity, the scheduling class and the niceness that stood when the library was loaded. A thread
+ * inherits those of whoever starts it, and who calls the library first may be pinned, a real-time thread or nice; the
+ * threads that all callers share must not be. */
 #include "internal/load_time.h"
 
 #include <sched.h>

@@ -41,7 +41,11 @@ static int describe(const csk_event_t *event, char *text, size_t size) {
     case CSK_EVENT_HELD_BACK:
         return snprintf(text, size, "threads of the library stay as nice as who started them: the system permits no less");
     case CSK_EVENT_THREAD_ENDED_BY_WORK:
-        return snprintf(text, size, "object %p: a work has ended thread %d, a worker, which is replaced", event->object, (int)event->thread_id);
+        if (event->name == NULL)
+            return snprintf(text, size, "object %p: a work has ended thread %d, a worker, which is replaced", event->object,
+                            (int)event->thread_id);
+        return snprintf(text, size, "queue %p \"%.64s\": a work has ended thread %d, a worker, which is replaced",
+                        event->object, event->name, (int)event->thread_id);
     default:
         return snprintf(text, size, "object %p: %s; a thread has waited for %.1f s", event->object, csk_status_text(event->status), waited_s);
     }
@@ -80,8 +84,10 @@ void csk_observe_report(uint32_t kind, const void *object, csk_rank_t rank, int6
     report(&event);
 }
 
-void csk_observe_report_named(uint32_t kind, const void *object, const char *name, int64_t since_ns, int status) {
+void csk_observe_report_named(uint32_t kind, const void *object, const char *name, int64_t since_ns, int status,
+                              int32_t thread_id) {
     csk_event_t event = make_event(kind, object, 0, since_ns, status);
+    event.thread_id = thread_id;
     event.name = name;
     report(&event);
 }

@@ -1,8 +1,9 @@
 /* platform_threads.c: the library's own threads: how they start, and what the system says of them.
  *
- * A crash inside a function of the user's is that function's, so the signals that it raises are open on these threads, as is SIGPROF, for
- * profilers; all others are blocked, and go to threads of the program. Each thread has an alternate stack for signals: a handler with
- * SA_ONSTACK runs although the stack has overflowed. What a thread needs to begin lies above that stack, so who starts it waits for nothing. */
+ * A crash inside a function of the user's is that function's, so the signals that it raises are open on these threads,
+ * as is SIGPROF, for profilers; all others are blocked, and go to threads of the program. Each thread has an alternate
+ * stack for signals: a handler with SA_ONSTACK runs although the stack has overflowed. What a thread needs to begin
+ * lies above that stack, so who starts it waits for nothing. */
 #include "internal/load_time.h"
 #include "internal/platform.h"
 #include "internal/quota.h"
@@ -128,7 +129,8 @@ csk_thread_state_t csk_platform_thread_state(int32_t thread_id) {
     int saved = errno;
     char path[48], text[64];
     snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)thread_id);
-    /* "ID (NAME) STATE ..."; through syscall, which is no cancellation point. Workers' names are short and have no brackets. */
+    /* "ID (NAME) STATE ..."; through syscall, which is no cancellation point. Workers' names are short and have no
+     * brackets. */
     int file = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
     long length = file < 0 ? 0 : syscall(SYS_read, file, text, sizeof text - 1);
     if (file >= 0) syscall(SYS_close, file);

@@ -238,7 +238,7 @@ static bool note_stall(bool stuck, int64_t now_ns) {
             if (reports) csk_pool_stall_add(&pool.stall, item, now_ns);
         }
     }
-    return reports;
+    return reports && pool.stall.count != 0;
 }
 
 /* Work waits, and for 1 ms no worker has come for any: they are all inside functions that block, or take long. */
@@ -309,9 +309,10 @@ static int start_first(void) {
 }
 
 int csk_pool_configure(const csk_pool_attr_t *attr) {
-    if (attr->least > CSK_POOL_THREADS_MAX || attr->most > CSK_POOL_THREADS_MAX) return EINVAL;
+    if (attr == NULL || attr->least > CSK_POOL_THREADS_MAX || attr->most > CSK_POOL_THREADS_MAX) return EINVAL;
     if (attr->most != 0 && attr->least > attr->most) return EINVAL;
     if (attr->stack_size != 0 && attr->stack_size < CSK_POOL_STACK_MIN) return EINVAL;
+    if (attr->stack_size > CSK_POOL_STACK_MAX) return EINVAL;
     csk_queue_lock(&pool.lock);
     bool used = pool.wanted != 0 || pool.starting;
     if (!used) pool.attr = *attr;
@@ -437,7 +438,9 @@ static void replace_worker(void *context) {
     csk_queue_unlock(&pool.lock);
     if (start) start_worker();
     if (watches) watch();
-    csk_observe_report(CSK_EVENT_THREAD_ENDED_BY_WORK, object, 0, csk_platform_now(), ECANCELED, self->look.thread_id);
+    const char *name = csk_pool_frame->name;
+    csk_observe_report_named(CSK_EVENT_THREAD_ENDED_BY_WORK, object, name[0] != 0 ? name : NULL, csk_platform_now(), ECANCELED,
+                             self->look.thread_id);
 }
 
 static void run_worker(void *context) {

@@ -10,8 +10,10 @@ bool csk_queue_lock_slow(uint32_t *lock) {
     for (int spins = 0; spins < 40; spins++) {
         csk_platform_pause();
         uint32_t expected = free;
-        if (csk_load(lock, CSK_RELAXED) == free && csk_cas(lock, &expected, free | QUEUE_LOCK_HELD, CSK_ACQUIRE)) return false;
+        if (csk_load(lock, CSK_RELAXED) == free && csk_cas(lock, &expected, free | QUEUE_LOCK_HELD, CSK_ACQUIRE))
+            return false;
     }
-    while (csk_exchange(lock, free | QUEUE_LOCK_CONTENDED, CSK_ACQUIRE) != free) csk_platform_park(lock, free | QUEUE_LOCK_CONTENDED, CSK_NEVER);
+    while (csk_exchange(lock, free | QUEUE_LOCK_CONTENDED, CSK_ACQUIRE) != free)
+        csk_platform_park(lock, free | QUEUE_LOCK_CONTENDED, CSK_NEVER);
     return false;
 }

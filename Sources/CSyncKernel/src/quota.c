@@ -1,11 +1,12 @@
-/* quota.c: /proc/self/cgroup says in which group the process is, /proc/self/mountinfo where the groups are, and from the group's folder up to the
- * mount point each may have a quota:
+/* quota.c: /proc/self/cgroup says in which group the process is, /proc/self/mountinfo where the groups are, and from
+ * the group's folder up to the mount point each may have a quota:
  *
- *   version 2   line "0::PATH"            file system "cgroup2"                  cpu.max: "QUOTA PERIOD" or "max PERIOD"
- *   version 1   line "N:...cpu...:PATH"   file system "cgroup", option "cpu"     cpu.cfs_quota_us, -1 for none, and cpu.cfs_period_us
+ *   version 2   line "0::PATH"            file system "cgroup2"                cpu.max: "QUOTA PERIOD", "max PERIOD"
+ *   version 1   line "N:...cpu...:PATH"   file system "cgroup", option "cpu"   cpu.cfs_quota_us, -1: none, and
+ *                                                                              cpu.cfs_period_us
  *
- * A mount shows a part of the tree, which begins at its root: a path below that is looked up without it, another one (a group that this
- * namespace doesn't show) counts as the mount point itself.
+ * A mount shows a part of the tree, which begins at its root: a path below that is looked up without it, another one (a
+ * group that this namespace doesn't show) counts as the mount point itself.
  *
  * What is read stands in static memory, some 35 KiB: the caller's stack may be small, and the pool asks once. */
 #include "internal/quota.h"
@@ -26,7 +27,7 @@ typedef struct {
     double least;             /* in processors; 0: none */
 } search_t;
 
-/* ---- Files ------------------------------------------------------------------------------------------------------------------ */
+/* ---- Files ------------------------------------------------------------------------------------------------------- */
 
 /* Lines; one that is longer is cut. Through syscall, which is no cancellation point. */
 typedef struct {
@@ -70,13 +71,15 @@ static void close_file(reader_t *reader) { syscall(SYS_close, reader->file); }
 static bool read_value(const search_t *search, const char *folder, const char *name, char *line, size_t size) {
     static char path[PATH_MAX];
     static reader_t reader;
-    if ((size_t)snprintf(path, sizeof path, "%s/%s", folder, name) >= sizeof path || !open_file(&reader, search->root, path)) return false;
+    if ((size_t)snprintf(path, sizeof path, "%s/%s", folder, name) >= sizeof path ||
+        !open_file(&reader, search->root, path))
+        return false;
     bool found = read_line(&reader, line, size);
     close_file(&reader);
     return found;
 }
 
-/* ---- What they say ---------------------------------------------------------------------------------------------------------- */
+/* ---- What they say ----------------------------------------------------------------------------------------------- */
 
 /* Whether `word` stands in a list that commas separate. */
 static bool lists(const char *list, const char *word) {
@@ -118,13 +121,15 @@ static void look_into(search_t *search, const char *folder, int version) {
     }
 }
 
-/* The group's folder, and those above it up to the mount point. A group of version 2 that has no quota, the first one for example, has no file either;
- * beside a version 1 that has the processors this says nothing. */
+/* The group's folder, and those above it up to the mount point. A group of version 2 that has no quota, the first one
+ * for example, has no file either; beside a version 1 that has the processors this says nothing. */
 static void look_along(search_t *search, const char *mount, const char *root, const char *group, int version) {
     size_t root_length = strcmp(root, "/") == 0 ? 0 : strlen(root), mount_length = strlen(mount);
     bool below = strncmp(group, root, root_length) == 0 && (group[root_length] == '/' || group[root_length] == 0);
     const char *rest = below && strstr(group, "/..") == NULL ? group + root_length : "";
-    if ((size_t)snprintf(search->path, sizeof search->path, "%s%s", mount, strcmp(rest, "/") == 0 ? "" : rest) >= sizeof search->path) return;
+    if ((size_t)snprintf(search->path, sizeof search->path, "%s%s", mount, strcmp(rest, "/") == 0 ? "" : rest) >=
+        sizeof search->path)
+        return;
     char *end;
     do {
         look_into(search, search->path, version);
@@ -155,7 +160,9 @@ static void note_mount(search_t *search, char *line) {
     tail += 3;
     char *type = strsep(&tail, " "), *source = strsep(&tail, " "), *options = tail;
     if (type == NULL || source == NULL) return;
-    int version = strcmp(type, "cgroup2") == 0 ? 2 : strcmp(type, "cgroup") == 0 && options != NULL && lists(options, "cpu") ? 1 : 0;
+    int version = strcmp(type, "cgroup2") == 0                                               ? 2
+                  : strcmp(type, "cgroup") == 0 && options != NULL && lists(options, "cpu") ? 1
+                                                                                            : 0;
     if (version == 0 || search->group[version - 1][0] == 0) return;
     decode(fields[3]);
     decode(fields[4]);
@@ -176,7 +183,8 @@ csk_quota_t csk_quota_read(const char *root) {
     static search_t search;
     memset(&search, 0, sizeof search);
     search.root = root;
-    bool found = read_lines(&search, "/proc/self/cgroup", note_group) && read_lines(&search, "/proc/self/mountinfo", note_mount);
+    bool found = read_lines(&search, "/proc/self/cgroup", note_group) &&
+        read_lines(&search, "/proc/self/mountinfo", note_mount);
     bool in_none = search.group[0][0] == 0 && search.group[1][0] == 0;
     errno = saved;
     csk_quota_t quota = { .known = found && (search.read || in_none) };

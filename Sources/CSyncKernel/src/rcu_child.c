@@ -76,7 +76,7 @@ void csk_rcu_child_leave(csk_rcu_reader_t *reader) {
     reader->word = NULL;
 }
 
-/* ---- Grace periods ------------------------------------------------------------------------------------------------------ */
+/* ---- Grace periods ----------------------------------------------------------------------------------------------- */
 
 /* No section is of another phase than the current one. */
 static bool is_quiet(void) {
@@ -108,7 +108,8 @@ static void order_readers(bool by_membarrier) {
 }
 
 void csk_rcu_child_grace_period(bool by_membarrier) {
-    /* Whoever has seen what was taken out has its word stored: the other half is the reader's store before its loads. */
+    /* Whoever has seen what was taken out has its word stored: the other half is the reader's store before its
+     * loads. */
     order_readers(by_membarrier);
     await_quiet();
     csk_store(&period.phase, period.phase ^ PHASE, CSK_SEQ_CST);

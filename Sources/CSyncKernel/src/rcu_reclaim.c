@@ -34,8 +34,8 @@
  * fork. The lock is held over it, for a few microseconds. A child sees memory as at one instant: the three lists whole,
  * since nobody is changing them, and of a push or of the worker's step to the next node either nothing or the whole,
  * since that is one atomic instruction, before what follows from it. It has no worker, and starts one when it needs it;
- * that goes on with the lists. What it does not go on with is the function that the parent's worker was in (`running`, and
- * in no list): half of it has happened. If that is the forking thread itself, it goes on, and is the worker of the
+ * that goes on with the lists. What it does not go on with is the function that the parent's worker was in (`running`,
+ * and in no list): half of it has happened. If that is the forking thread itself, it goes on, and is the worker of the
  * child. Markers of barriers lie on stacks that the child has lost, and are taken out. */
 #include "internal/rcu.h"
 
@@ -73,7 +73,7 @@ static bool may_wait(void) { return !is_worker && !csk_rcu_is_reading(); }
 
 static csk_rcu_node_t **next_of(csk_rcu_node_t *node) { return (csk_rcu_node_t **)&node->reserved[0]; }
 
-/* ---- The worker's sleep ------------------------------------------------------------------------------------------------- */
+/* ---- The worker's sleep ------------------------------------------------------------------------------------------ */
 
 static void wake_from(uint32_t sleep) {
     if (CSK_LIKELY(csk_load(&rcu.call, CSK_SEQ_CST) != sleep)) return;
@@ -103,7 +103,7 @@ static void gather(void) {
     csk_store(&rcu.call, (uint32_t)AWAKE, CSK_RELAXED);
 }
 
-/* ---- Backlog ------------------------------------------------------------------------------------------------------------ */
+/* ---- Backlog ----------------------------------------------------------------------------------------------------- */
 
 static void make_room(void) {
     csk_fetch_add(&rcu.room, 1u, CSK_RELEASE);
@@ -148,7 +148,7 @@ int csk_rcu_set_limit(uint64_t limit) {
 
 uint64_t csk_rcu_pending(void) { return csk_load(&rcu.pending, CSK_RELAXED); }
 
-/* ---- The worker --------------------------------------------------------------------------------------------------------- */
+/* ---- The worker -------------------------------------------------------------------------------------------------- */
 
 static void take_incoming(void) {
     csk_queue_lock(&rcu.lock);
@@ -177,8 +177,10 @@ static void let_ready(void) {
     csk_queue_unlock(&rcu.lock);
 }
 
+static void pass(csk_rcu_node_t *node);
+
 static void run_ready(void) {
-    for (csk_rcu_node_t *node; (node = rcu.ready) != NULL; count_down()) {
+    for (csk_rcu_node_t *node; (node = rcu.ready) != NULL;) {
         csk_rcu_function_t function = node->function;
         csk_store(&rcu.running, node, CSK_RELAXED);
         /* An exchange, so that a child sees nothing of what the function does while the node is in the list. */
@@ -186,6 +188,7 @@ static void run_ready(void) {
         csk_rcu_tell_acquire();
         function(node);
         csk_store(&rcu.running, (csk_rcu_node_t *)NULL, CSK_RELAXED);
+        if (function != pass) count_down();
     }
 }
 
@@ -224,16 +227,20 @@ static int start_worker(void) {
 
 int csk_rcu_prepare(void) { return CSK_LIKELY(csk_load(&rcu.worker, CSK_ACQUIRE) == RUNS) ? 0 : start_worker(); }
 
-/* ---- Retiring ----------------------------------------------------------------------------------------------------------- */
+/* ---- Retiring ---------------------------------------------------------------------------------------------------- */
 
-static void push(csk_rcu_node_t *node, csk_rcu_function_t function) {
-    count_up();
+static void enlist(csk_rcu_node_t *node, csk_rcu_function_t function) {
     node->function = function;
     csk_rcu_tell_release();
     csk_rcu_node_t *newest = csk_load(&rcu.incoming, CSK_RELAXED);
     do *next_of(node) = newest;
     while (!csk_cas(&rcu.incoming, &newest, node, CSK_SEQ_CST));
     wake_from(IDLE);
+}
+
+static void push(csk_rcu_node_t *node, csk_rcu_function_t function) {
+    count_up();
+    enlist(node, function);
 }
 
 int csk_rcu_retire(csk_rcu_node_t *node, csk_rcu_function_t function) {
@@ -246,12 +253,13 @@ int csk_rcu_retire(csk_rcu_node_t *node, csk_rcu_function_t function) {
 
 int csk_rcu_retire_always(csk_rcu_node_t *node, csk_rcu_function_t function) {
     if (function == NULL) return EINVAL;
-    (void)csk_rcu_prepare();
+    int error = csk_rcu_prepare();
+    (void)error; /* a later call may get the thread */
     push(node, function);
     return 0;
 }
 
-/* ---- Steps and barriers ------------------------------------------------------------------------------------------------- */
+/* ---- Steps and barriers ------------------------------------------------------------------------------------------ */
 
 void csk_rcu_next_step(csk_rcu_steps_t *steps, csk_rcu_function_t function) {
     if (steps->number == 0) {
@@ -292,27 +300,27 @@ static bool is_behind_steps(struct marker *marker) {
 static void pass(csk_rcu_node_t *node) {
     struct marker *marker = (struct marker *)node;
     if (!is_behind_steps(marker)) {
-        push(node, pass);
+        enlist(node, pass);
         return;
     }
     csk_store(&marker->passed, 1u, CSK_RELEASE);
     csk_platform_wake(&marker->passed, 1);
 }
 
-/* A marker behind everything retired before: one thread reclaims, in order. */
+/* A marker behind everything retired before: one thread reclaims, in order. It counts as nothing that is pending. */
 int csk_rcu_barrier(void) {
     if (!may_wait()) return EDEADLK;
     int error = csk_rcu_prepare();
     if (error != 0) return error;
     struct marker marker = { .passed = 0 };
     hurry();
-    push(&marker.node, pass);
+    enlist(&marker.node, pass);
     while (csk_load(&marker.passed, CSK_ACQUIRE) == 0) csk_wait_park(&marker.passed, 0, CSK_NEVER);
     end_hurry();
     return 0;
 }
 
-/* ---- fork --------------------------------------------------------------------------------------------------------------- */
+/* ---- fork -------------------------------------------------------------------------------------------------------- */
 
 static void before_fork(void) {
     csk_queue_lock(&rcu.lock);

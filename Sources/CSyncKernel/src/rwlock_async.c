@@ -54,7 +54,7 @@ int csk_rwlock_lock_async(csk_rwlock_t *lock, csk_gate_waiter_t *waiter, int mod
         waiter->has_waited = observed;
         if (deadline_ns != CSK_NEVER) {
             waiter->deadline_started = 1;
-            csk_timer_start(&waiter->deadline, deadline_ns, deadline_passed, lock);
+            csk_cannot_fail(csk_timer_start(&waiter->deadline, deadline_ns, deadline_passed, lock));
         }
     }
     csk_queue_unlock(&lock->queue_lock);

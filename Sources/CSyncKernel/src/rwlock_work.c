@@ -88,9 +88,9 @@ static void go_on_elsewhere(batch_t *batch, csk_rwlock_t *lock) {
     bool writing = csk_rwlock_is_writing(lock);
     if (writing) {
         while (!csk_cas(&lock->state, &found, CSK_GATE_NOBODY | RW_WRITER | (found & RW_FLAGS), CSK_RELEASE)) {}
-        csk_pool_post(&batch->work.item, run);
+        csk_cannot_fail(csk_pool_post(&batch->work.item, run));
     } else {
-        csk_rwlock_lock_async(lock, &batch->work.waiter, CSK_RWLOCK_WRITE, CSK_NEVER, batch_granted, NULL);
+        csk_cannot_fail(csk_rwlock_lock_async(lock, &batch->work.waiter, CSK_RWLOCK_WRITE, CSK_NEVER, batch_granted, NULL));
     }
 }
 
@@ -119,7 +119,7 @@ static const void *abandon(csk_pool_frame_t *frame) {
     }
     for (csk_rwlock_work_t *next; along != NULL; along = next) {
         next = (csk_rwlock_work_t *)along->waiter.next_ready;
-        csk_pool_post(&along->item, run);
+        csk_cannot_fail(csk_pool_post(&along->item, run));
     }
     return lock;
 }
@@ -146,7 +146,7 @@ static void granted(csk_gate_waiter_t *waiter, void *context, int status) {
         work->function(work, work->context, status);
     } else if (waiter->rwlock != mine.lock || waiter->mode != CSK_RWLOCK_WRITE || CSK_UNLIKELY(mine.epoch != csk_process_epoch())) {
         /* There is a worker since the work was queued, so this can't fail. */
-        csk_pool_post(&work->item, run);
+        csk_cannot_fail(csk_pool_post(&work->item, run));
     } else {
         waiter->next_ready = NULL;
         if (mine.first == NULL) mine.first = work;

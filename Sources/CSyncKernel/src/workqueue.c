@@ -197,7 +197,7 @@ bool csk_workqueue_claim(csk_workqueue_t *queue) {
 
 void csk_workqueue_post(csk_workqueue_t *queue) {
     queue->item.level = csk_pool_level(queue->priority);
-    csk_pool_post(&queue->item, serve); /* can't fail: csk_workqueue_ready saw a worker */
+    csk_cannot_fail(csk_pool_post(&queue->item, serve)); /* csk_workqueue_ready saw a worker */
 }
 
 void csk_workqueue_activate(csk_workqueue_t *queue) {
@@ -329,7 +329,7 @@ static bool comes_back(csk_workqueue_t *queue) {
 /* Others are served before this queue is again, by whichever worker comes for it: on a concurrent queue one may be on its way. */
 static void step_back(csk_workqueue_t *queue) {
     if (!(csk_fetch_or(&queue->state, STATE_POSTED, CSK_SEQ_CST) & STATE_POSTED)) {
-        csk_pool_post(&queue->item, serve);
+        csk_cannot_fail(csk_pool_post(&queue->item, serve));
         return;
     }
     csk_queue_lock(&queue->lock);
@@ -344,6 +344,8 @@ static const void *abandon(csk_pool_frame_t *frame) {
     csk_section_t *section = &frame->section;
     if (innermost == NULL) return NULL; /* between two works, which is ILLEGAL */
     innermost = section;
+    const char *name = csk_section_is_over(section) ? NULL : section->queue->name;
+    if (name != NULL) csk_pool_copy_name(frame->name, name);
     if (frame->end_work != NULL && !csk_section_is_over(section)) frame->end_work(frame->context);
     innermost = NULL;
     if (CSK_UNLIKELY(csk_section_is_over(section))) return section->queue;

@@ -30,8 +30,9 @@ enum KernelReports {
                 message: "they stay as nice as the thread that used the library first: \(String(cString: csk_status_text(event.status)))")
         } else if event.kind == UInt32(CSK_EVENT_THREAD_ENDED_BY_WORK) {
             SyncDiagnostics.report(
-                .workEndedThread, subject: "worker \(event.thread_id)",
-                message: "work has ended this thread (pthread_exit); its section was ended, and another worker takes the thread's place")
+                .workEndedThread, subject: event.name.map { "queue \(String(cString: $0))" } ?? "worker \(event.thread_id)",
+                message: "work has ended thread \(event.thread_id), a worker (pthread_exit); "
+                    + "its section was ended, and another worker takes the thread's place")
         }
     }
 }

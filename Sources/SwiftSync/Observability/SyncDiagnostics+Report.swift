@@ -66,7 +66,8 @@ extension SyncDiagnostics.Report {
         /// The library's threads could not be given the niceness that stood when it was loaded: the thread that used it
         /// first was nicer, and less may only be asked for with a privilege. Reported once.
         public static let nicenessNotRestored = Kind(rawValue: "niceness not restored")
-        /// Work ended the thread on which it ran, by `pthread_exit`; its section was ended, and the thread is replaced.
+        /// Work ended the thread on which it ran, by `pthread_exit`; its section was ended, and the thread is replaced. The
+        /// subject is the work's queue, or the worker where it was none's or the queue has no label.
         public static let workEndedThread = Kind(rawValue: "work ended its thread")
         /// An object that exists was asked for with another configuration.
         public static let configurationMismatch = Kind(rawValue: "configuration mismatch")

@@ -13,13 +13,14 @@ import CSyncKernel
 /// ```
 public enum WorkerPool {
     /// Sets up the pool, before anything uses it: before the process's first queued work, delayed work or enqueued
-    /// write. Does not block. May be called from anywhere.
+    /// write. Until then each call replaces all that the one before has said, and the last one counts; one that throws
+    /// changes nothing. Does not block. May be called from anywhere.
     ///
     /// - Parameters:
     ///   - least: how many workers stay; nil: as many as processors.
     ///   - most: how many there may be, with those that block; nil, and at most: 2048. When as many have been reached and
     ///     none of them comes for what waits, it is reported to ``SyncDiagnostics``.
-    ///   - stackSize: of each worker, in bytes; nil: the system's size; at least 65 536.
+    ///   - stackSize: of each worker, in bytes, from 65 536 to 2^30; nil: the system's size.
     ///   - onStart: called on each worker before its first closure. It may block, and use this library.
     /// - Throws: ``ConfigurationError/inUse`` when the pool has been used already, ``ConfigurationError/invalid`` for
     ///   numbers outside of these bounds, and where `least` is above `most`.

@@ -134,6 +134,18 @@ extension HandlerSettingTests {
             }
         }
 
+        @Test func workThatEndsItsThreadIsReportedForItsQueue() async {
+            await #expect(processExitsWith: .success) {
+                let reports = Shared([Report]())
+                SyncDiagnostics.setHandler { report in reports.access { $0.append(report) } }
+                let queue = WorkQueue(label: "of the last work")
+                queue.async { endThread() }
+                waitUntil { !reports.value.isEmpty }
+                precondition(reports.value.map(\.kind) == [.workEndedThread])
+                precondition(reports.value[0].subject == "queue of the last work", "\(reports.value)")
+            }
+        }
+
         @Test func withoutAHandlerAReportIsOneLineOnStandardError() async {
             let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
                 SyncDiagnostics.report(.invalidTimeout, subject: "subject", message: "first\nsecond")

@@ -18,11 +18,28 @@ import Testing
     @Test func numbersOutsideTheBoundsAreRefused() {
         for (least, most, stackSize) in [
             (0, nil, nil), (-1, nil, nil), (nil, 0, nil), (nil, 2049, nil), (2049, nil, nil), (4, 3, nil), (nil, nil, 0), (nil, nil, 65_535),
-            (nil, nil, -1), (Int.max, nil, nil),
+            (nil, nil, -1), (Int.max, nil, nil), (nil, nil, 1 << 30 + 1), (nil, nil, Int.max), (nil, nil, Int.min),
         ] as [(Int?, Int?, Int?)] {
             #expect(throws: WorkerPool.ConfigurationError.invalid) {
                 try WorkerPool.configure(least: least, most: most, stackSize: stackSize)
             }
+        }
+    }
+
+    /// As a whole, and not one that throws.
+    @Test func theLastConfigurationBeforeTheFirstUseCounts() async {
+        await #expect(processExitsWith: .success) {
+            let started = Atomic(0), done = DispatchSemaphore(value: 0)
+            try WorkerPool.configure(least: 3, most: 3) { fatalError("of a configuration that was replaced") }
+            try WorkerPool.configure(most: 1, stackSize: 1 << 20) { started.add(1, ordering: .relaxed) }
+            do {
+                try WorkerPool.configure(least: 2, most: 1) { fatalError("of a configuration that was refused") }
+                fatalError("more workers at least than at most")
+            } catch WorkerPool.ConfigurationError.invalid {}
+            let queues = (0..<3).map { WorkQueue(label: "queue \($0)") }
+            for queue in queues { queue.async { done.signal() } }
+            for _ in queues { done.wait() }
+            guard WorkerPool.workerCount == 1, started.load(ordering: .relaxed) == 1 else { fatalError("not the last one") }
         }
     }
 

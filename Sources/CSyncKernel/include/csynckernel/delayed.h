@@ -29,11 +29,12 @@ typedef struct csk_delayed {
  * work is called with 0 any number of times, not at a time at which the queue is full or from which it is dropped; it ends with a call with ESHUTDOWN or
  * ECANCELED after the queue's shutdown, or by csk_delayed_cancel. On a queue that waits when full it takes no room. Never blocks.
  * 0; EINVAL (no function, a negative period, a rank that the queue refuses); EBUSY (it is started already); EAGAIN or ENOMEM when no thread can be had. O(1). */
-CSK_API int csk_delayed_start(csk_delayed_t *delayed, csk_workqueue_t *queue, int64_t deadline_ns, int64_t period_ns, csk_work_function_t function);
+CSK_API CSK_MUST_USE int csk_delayed_start(csk_delayed_t *delayed, csk_workqueue_t *queue, int64_t deadline_ns,
+                                           int64_t period_ns, csk_work_function_t function);
 
 /* The same with a rank. */
-CSK_API int csk_delayed_start_ranked(csk_delayed_t *delayed, csk_workqueue_t *queue, csk_rank_t rank, int64_t deadline_ns, int64_t period_ns,
-                                     csk_work_function_t function);
+CSK_API CSK_MUST_USE int csk_delayed_start_ranked(csk_delayed_t *delayed, csk_workqueue_t *queue, csk_rank_t rank,
+                                                  int64_t deadline_ns, int64_t period_ns, csk_work_function_t function);
 
 /* 0: its function is not called any more. EBUSY: periodic work that runs right now, or that another thread is cancelling; it is called once more, with
  * ECANCELED, after that. ENOENT: it was not started, has begun its only call, or was called for the last time. May wait for the timer thread. It is ILLEGAL

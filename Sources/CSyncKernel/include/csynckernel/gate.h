@@ -191,7 +191,7 @@ CSK_MUST_USE static inline int csk_gate_lock_ranked(csk_gate_t *gate, csk_rank_t
     return csk_gate_enter_fast(gate) ? 0 : csk_gate_lock_slow(gate, rank, deadline_ns);
 }
 /* Takes the gate, waiting by priority: 0, EDEADLK or ESHUTDOWN. Uncontended: one locked instruction, no call. */
-static inline int csk_gate_lock(csk_gate_t *gate, int32_t priority) {
+CSK_MUST_USE static inline int csk_gate_lock(csk_gate_t *gate, int32_t priority) {
     return csk_gate_lock_ranked(gate, csk_rank(priority, CSK_PLACE_BACK), CSK_NEVER);
 }
 /* The same until an absolute CLOCK_MONOTONIC deadline: also ETIMEDOUT. */
@@ -229,7 +229,7 @@ CSK_API int csk_gate_disown(csk_gate_t *gate);
  * mixed with the plain ones on one gate. EAGAIN at 2^32 - 1 levels.
  *
  * The uncontended entry alone, or one more level: 0, EAGAIN, or EBUSY, which says nothing about why. */
-static inline int csk_gate_enter_recursive(csk_gate_t *gate) {
+CSK_MUST_USE static inline int csk_gate_enter_recursive(csk_gate_t *gate) {
     uint64_t self = csk_thread_number, expected = 0;
     if (CSK_UNLIKELY(self == CSK_THREAD_UNNUMBERED)) return EBUSY;
     if ((__atomic_load_n(&gate->held, __ATOMIC_RELAXED) & ~UINT64_C(7)) == self) {
@@ -242,7 +242,7 @@ static inline int csk_gate_enter_recursive(csk_gate_t *gate) {
                ? 0
                : EBUSY;
 }
-static inline int csk_gate_lock_recursive(csk_gate_t *gate, int32_t priority, int64_t deadline_ns) {
+CSK_MUST_USE static inline int csk_gate_lock_recursive(csk_gate_t *gate, int32_t priority, int64_t deadline_ns) {
     int status = csk_gate_enter_recursive(gate);
     return CSK_LIKELY(status != EBUSY) ? status : csk_gate_lock_recursive_slow(gate, csk_rank(priority, CSK_PLACE_BACK), deadline_ns);
 }
@@ -272,11 +272,12 @@ static inline int csk_gate_unlock_recursive(csk_gate_t *gate) {
 /* Queues `waiter`; `function` is called once, when the gate is its or the deadline has passed. 0, ESHUTDOWN, EBUSY (the
  * waiter is in use), EINVAL (no function), EAGAIN or ENOMEM (the timer thread can't be started). Never waits for the
  * gate. The holder may be the calling thread: the waiter is granted once it leaves. */
-CSK_API int csk_gate_lock_async(csk_gate_t *gate, csk_gate_waiter_t *waiter, int32_t priority, int64_t deadline_ns,
-                                csk_gate_function_t function, void *context);
+CSK_API CSK_MUST_USE int csk_gate_lock_async(csk_gate_t *gate, csk_gate_waiter_t *waiter, int32_t priority,
+                                             int64_t deadline_ns, csk_gate_function_t function, void *context);
 /* The same at any rank. An `adoptable` waiter's grant is provisional until csk_gate_adopt: see there. */
-CSK_API int csk_gate_lock_async_ranked(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_rank_t rank, int64_t deadline_ns,
-                                       bool adoptable, csk_gate_function_t function, void *context);
+CSK_API CSK_MUST_USE int csk_gate_lock_async_ranked(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_rank_t rank,
+                                                    int64_t deadline_ns, bool adoptable, csk_gate_function_t function,
+                                                    void *context);
 
 /* Takes a waiting waiter out: 0, and its function has been or is being called with ECANCELED. EBUSY: it does not wait,
  * since it was never queued, was granted or timed out; then nothing changes. */
@@ -291,7 +292,7 @@ CSK_API int csk_gate_cancel(csk_gate_t *gate, csk_gate_waiter_t *waiter);
  * another that needs no adoption it can't be told from that one. */
 CSK_API CSK_MUST_USE int csk_gate_adopt(csk_gate_t *gate, csk_gate_waiter_t *waiter);
 /* Queues a waiter that lost its grant again, under its old ticket; its function is called again. 0 or EINVAL. */
-CSK_API int csk_gate_relock_async(csk_gate_t *gate, csk_gate_waiter_t *waiter);
+CSK_API CSK_MUST_USE int csk_gate_relock_async(csk_gate_t *gate, csk_gate_waiter_t *waiter);
 /* Gives up a grant that was lost, instead of relocking; for one of a lane also a grant that it has not adopted. 0 or
  * EINVAL. */
 CSK_API int csk_gate_forget(csk_gate_t *gate, csk_gate_waiter_t *waiter);
@@ -299,7 +300,8 @@ CSK_API int csk_gate_forget(csk_gate_t *gate, csk_gate_waiter_t *waiter);
 /* Refuses whoever comes from now on (ESHUTDOWN) and queues `waiter` behind everybody accepted so far. When its function
  * is called the gate is its for good: what the gate protects can be destroyed, and then the gate (a FAST one only once
  * no other thread can still be returning from csk_gate_unlock). 0, or ESHUTDOWN the second time. */
-CSK_API int csk_gate_close(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_gate_function_t function, void *context);
+CSK_API CSK_MUST_USE int csk_gate_close(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_gate_function_t function,
+                                        void *context);
 
 /* ---- Lanes: waiters that are performed on one queue or executor --------------------------------------------------------------
  *
@@ -316,8 +318,9 @@ CSK_API int csk_gate_close(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_gate
  * of the one that was granted is called, and it adopts. */
 
 /* csk_gate_lock_async_ranked for a waiter of a lane. */
-CSK_API int csk_gate_lock_lane(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_rank_t rank, int64_t deadline_ns, csk_gate_lane_t *lane,
-                               csk_gate_function_t function, void *context);
+CSK_API CSK_MUST_USE int csk_gate_lock_lane(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_rank_t rank,
+                                            int64_t deadline_ns, csk_gate_lane_t *lane, csk_gate_function_t function,
+                                            void *context);
 
 CSK_API void csk_gate_restart_grace(csk_gate_t *gate);
 
@@ -336,7 +339,7 @@ static inline void csk_gate_lane_taken(csk_gate_t *gate, csk_gate_lane_t *lane) 
  * lane's first at this moment, which is the caller's again. EAGAIN: there is nothing to perform now, since all have
  * timed out or been cancelled, or the grant was lost; the function is called again when it is the lane's turn. EINVAL:
  * no begin is owed. Never waits. O(log n) amortized. */
-CSK_API int csk_gate_begin(csk_gate_t *gate, csk_gate_lane_t *lane, csk_gate_waiter_t **waiter);
+CSK_API CSK_MUST_USE int csk_gate_begin(csk_gate_t *gate, csk_gate_lane_t *lane, csk_gate_waiter_t **waiter);
 
 /* Leaves a gate that the calling thread holds, for a thread that can begin on the lane's queue. True in *goes_on: the
  * gate was granted to that lane, its function is not called, and csk_gate_begin is owed. 0 or EPERM. */

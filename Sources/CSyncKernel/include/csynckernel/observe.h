@@ -17,7 +17,8 @@ enum {
                                    name, waited_ns for how long at least */
     CSK_EVENT_HELD_BACK = 7,    /* status EPERM: a thread of the library may not have the niceness that stood when the library was loaded */
     CSK_EVENT_THREAD_ENDED_BY_WORK = 8 /* status ECANCELED: a function that ran on the pool's worker `thread_id` has ended that thread; its section has
-                                          ended. `object` is its work queue or read-write lock, NULL for another item of the pool */
+                                          ended. `object` is its work queue or read-write lock, NULL for another item of the pool; `name` the
+                                          queue's name. The object may be gone already */
 };
 
 typedef struct csk_event {
@@ -49,8 +50,9 @@ CSK_API const csk_observer_t *csk_observe(const csk_observer_t *observer);
  * likewise, reports CSK_EVENT_LONG_READ for up to four threads that read it, once each time it waits, and CSK_EVENT_HOLDER_ENDED for those
  * of them that have ended, and for a writer that has.
  *
- * The pool reports CSK_EVENT_POOL_STUCK, on a thread of its own, for up to four queues of which none got a worker for a second, and then two, four, up to
- * 64 seconds, when no worker can be added either: there are as many as may be, or the system refuses. CSK_EVENT_HELD_BACK comes once. */
+ * The pool reports CSK_EVENT_POOL_STUCK, on a thread of its own, when it has taken no work for a second, and again after
+ * two more, four, up to 64, and no worker can be added either: there are as many as may be, or the system refuses. Each
+ * time for up to four queues that have themselves waited for a second or longer. CSK_EVENT_HELD_BACK comes once. */
 typedef void (*csk_reporter_t)(const csk_event_t *event);
 
 /* Replaces what is called for such a report: on the thread that waits, with no lock held, and it must not use the object. NULL brings

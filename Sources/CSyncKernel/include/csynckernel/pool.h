@@ -36,21 +36,26 @@ CSK_BEGIN_DECLS
 enum {
     CSK_POOL_WORKERS_MAX = 64,   /* besides those that block; more where there are more processors */
     CSK_POOL_THREADS_MAX = 2048, /* with those */
-    CSK_POOL_STACK_MIN = 65536
+    CSK_POOL_STACK_MIN = 65536,
+    CSK_POOL_STACK_MAX = 1 << 30
 };
 
 /* All 0: the defaults. */
 typedef struct csk_pool_attr {
     uint32_t least;               /* workers that are started without a need for more and stay; by default as many as processors */
     uint32_t most;                /* workers, with those that block; by default, and at most, CSK_POOL_THREADS_MAX */
-    size_t stack_size;            /* of each worker, in bytes; by default the system's; at least CSK_POOL_STACK_MIN */
+    size_t stack_size;            /* of each worker, in bytes; by default the system's; CSK_POOL_STACK_MIN to
+                                     CSK_POOL_STACK_MAX */
     void (*start)(void *context); /* called on each worker before its first item; it may use this library, and block */
     void *context;
 } csk_pool_attr_t;
 
-/* Sets up the pool, before anything uses it: before the first work, delayed work or enqueued write of the process. 0; EBUSY when it has been used already, here or
- * before the fork that led here; EINVAL: more than CSK_POOL_THREADS_MAX, `least` above `most`, a stack too small. Never blocks. */
-CSK_API int csk_pool_configure(const csk_pool_attr_t *attr);
+/* Sets up the pool, before anything uses it: before the first work, delayed work or enqueued write of the process. Until
+ * then each call replaces all that the one before has said, and the last one counts; `attr` is copied. Never blocks.
+ * 0; EINVAL: NULL, more than CSK_POOL_THREADS_MAX, `least` above `most`, a stack outside of its bounds; EBUSY: it has
+ * been used already, here or before the fork that led here. After an error the pool is as it was. What the system has
+ * no memory for shows when the first worker is started. */
+CSK_API CSK_MUST_USE int csk_pool_configure(const csk_pool_attr_t *attr);
 
 /* What comes first when several items wait. */
 enum { CSK_POOL_NORMAL = 0, CSK_POOL_URGENT = 1, CSK_POOL_BACKGROUND = 2, CSK_POOL_LEVELS = 3 };
@@ -67,7 +72,7 @@ struct csk_pool_item {
 
 /* Queues `item` at its level; `function` is called once with it, on a worker, which is the time to free it or to post it again. Never blocks;
  * may start a worker. O(1). 0, EINVAL (no function, a level that isn't named above), or EAGAIN or ENOMEM when no worker runs and none can be started. */
-CSK_API int csk_pool_post(csk_pool_item_t *item, csk_pool_function_t function);
+CSK_API CSK_MUST_USE int csk_pool_post(csk_pool_item_t *item, csk_pool_function_t function);
 
 /* How many workers there are, and how many items wait, at some instant during the call: for statistics and tests. */
 CSK_API uint32_t csk_pool_workers(void);

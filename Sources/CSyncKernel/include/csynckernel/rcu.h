@@ -93,24 +93,25 @@ CSK_API bool csk_rcu_is_reading(void);
  * system refuses that (EAGAIN, ENOMEM), csk_rcu_retire gives its error, and the node is the caller's;
  * csk_rcu_retire_always keeps the node, and it is reclaimed once a later call gets the thread. What is still retired
  * when the process ends is not reclaimed. */
-CSK_API int csk_rcu_retire(csk_rcu_node_t *node, csk_rcu_function_t function);
+CSK_API CSK_MUST_USE int csk_rcu_retire(csk_rcu_node_t *node, csk_rcu_function_t function);
 CSK_API int csk_rcu_retire_always(csk_rcu_node_t *node, csk_rcu_function_t function);
 
 /* Starts the reclaiming thread, if it does not run: 0, after which csk_rcu_retire is refused no more in this process,
  * or EAGAIN or ENOMEM. A child of fork needs a thread of its own. */
-CSK_API int csk_rcu_prepare(void);
+CSK_API CSK_MUST_USE int csk_rcu_prepare(void);
 
 /* How many may be retired and not yet reclaimed before csk_rcu_retire slows its callers; 32 768 unless told. EINVAL for
  * 0. */
 CSK_API int csk_rcu_set_limit(uint64_t limit);
 
-/* Retired and not yet reclaimed, at some instant during the call; a barrier counts as well, until shortly after it has returned. Never blocks. */
+/* Retired and not yet reclaimed, at some instant during the call: 0 after a csk_rcu_barrier, if nothing is retired
+ * meanwhile. Never blocks. */
 CSK_API uint64_t csk_rcu_pending(void);
 
 /* Waits until every section that had begun before the call has ended, and everything retired before it is reclaimed: 0;
  * EDEADLK inside a section or a reclaiming function; EAGAIN or ENOMEM where the system refuses the reclaiming thread.
  * Takes as long as the longest section and what is reclaimed; some 100 us where nobody reads. */
-CSK_API int csk_rcu_barrier(void);
+CSK_API CSK_MUST_USE int csk_rcu_barrier(void);
 
 CSK_END_DECLS
 

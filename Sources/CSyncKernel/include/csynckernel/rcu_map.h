@@ -50,7 +50,7 @@ static inline uint64_t csk_hash_int(uint64_t key) {
 CSK_API uint64_t csk_hash_bytes(const void *bytes, size_t count);
 
 /* Makes an empty table: 0, EINVAL without a function, ENOMEM. */
-CSK_API int csk_rcu_map_create(csk_rcu_map_t **map, csk_rcu_map_match_t match);
+CSK_API CSK_MUST_USE int csk_rcu_map_create(csk_rcu_map_t **map, csk_rcu_map_match_t match);
 
 /* Retires the table as one: after a grace period each entry is given to `reclaim`, and the table is freed. Nobody may use it any more,
  * readers included. Waits for no grace period, as csk_rcu_retire_always. 0, or EINVAL without a function. O(1). */
@@ -63,24 +63,26 @@ CSK_API csk_rcu_map_entry_t *csk_rcu_map_find(csk_rcu_map_t *map, uint64_t hash,
 /* Inserts the entry unless there is one with its key: 0, or EEXIST with nothing changed and, where `found` is not NULL, the other in
  * *found, which is valid to the end of the read section that the caller is in. ENOMEM: the table is full, and there is no memory for a
  * larger one. EINVAL: an address of more than 48 bits. Lock-free; O(1) amortized. */
-CSK_API int csk_rcu_map_insert(csk_rcu_map_t *map, uint64_t hash, const void *key, csk_rcu_map_entry_t *entry,
-                               csk_rcu_map_entry_t **found);
+CSK_API CSK_MUST_USE int csk_rcu_map_insert(csk_rcu_map_t *map, uint64_t hash, const void *key,
+                                            csk_rcu_map_entry_t *entry, csk_rcu_map_entry_t **found);
 
 /* Inserts the entry in place of the one with its key, which is in *old and the caller's to retire then; NULL where there was none. Lookups
  * find the one or the other at every instant. 0, or an error of csk_rcu_map_insert with nothing changed and *old NULL. Lock-free; O(1)
  * amortized. */
-CSK_API int csk_rcu_map_replace(csk_rcu_map_t *map, uint64_t hash, const void *key, csk_rcu_map_entry_t *entry, csk_rcu_map_entry_t **old);
+CSK_API CSK_MUST_USE int csk_rcu_map_replace(csk_rcu_map_t *map, uint64_t hash, const void *key,
+                                             csk_rcu_map_entry_t *entry, csk_rcu_map_entry_t **old);
 
 /* Puts `entry`, which has the same key, in the place of `old`, which the caller found in the read section that it is in and is its to retire
  * then: 0, or ENOENT when another thread has replaced or removed that one; EINVAL as above. What is computed from the entry that was found is
  * thus put in only if that is still there. Lock-free. */
-CSK_API int csk_rcu_map_replace_entry(csk_rcu_map_t *map, csk_rcu_map_entry_t *old, csk_rcu_map_entry_t *entry);
+CSK_API CSK_MUST_USE int csk_rcu_map_replace_entry(csk_rcu_map_t *map, csk_rcu_map_entry_t *old,
+                                                   csk_rcu_map_entry_t *entry);
 
 /* Takes the entry with the key out, which is the caller's to retire then; NULL where there was none. Lock-free; O(1) amortized. */
 CSK_API csk_rcu_map_entry_t *csk_rcu_map_remove(csk_rcu_map_t *map, uint64_t hash, const void *key);
 
 /* Takes out an entry that the caller found in the read section that it is in: 0, or ENOENT when another thread was first. Lock-free. */
-CSK_API int csk_rcu_map_remove_entry(csk_rcu_map_t *map, csk_rcu_map_entry_t *entry);
+CSK_API CSK_MUST_USE int csk_rcu_map_remove_entry(csk_rcu_map_t *map, csk_rcu_map_entry_t *entry);
 
 /* Walks all entries, in no particular order, inside one read section of the caller: those that are there from its beginning to its end once,
  * those that come or go meanwhile perhaps. NULL at the end. */

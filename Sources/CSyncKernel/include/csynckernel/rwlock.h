@@ -115,8 +115,8 @@ enum { CSK_RWLOCK_READ = 0, CSK_RWLOCK_WRITE = 1 };
  * possibly before this returns, never recursively, without any lock, and must not block. Whoever goes on with the lock calls
  * csk_rwlock_adopt, and csk_rwlock_unlock in the end. 0; EINVAL (mode, no function); EBUSY (the waiter is in use); ENOTSUP for a
  * lock with reader bias; EAGAIN or ENOMEM (the timer thread can't be started). */
-CSK_API int csk_rwlock_lock_async(csk_rwlock_t *lock, csk_gate_waiter_t *waiter, int mode, int64_t deadline_ns,
-                                  csk_gate_function_t function, void *context);
+CSK_API CSK_MUST_USE int csk_rwlock_lock_async(csk_rwlock_t *lock, csk_gate_waiter_t *waiter, int mode,
+                                               int64_t deadline_ns, csk_gate_function_t function, void *context);
 /* Takes a waiting waiter out: 0, and its function has been or is being called with ECANCELED. EBUSY: it does not wait. */
 CSK_API int csk_rwlock_cancel(csk_rwlock_t *lock, csk_gate_waiter_t *waiter);
 /* The calling thread becomes the holder of what was granted to a waiter in `mode`: its own calls know it from now on. 0, EINVAL (nothing of

@@ -59,13 +59,15 @@ CSK_API CSK_MUST_USE int csk_snapshot_update_begin(csk_snapshot_t *snapshot, int
 /* Publishes `value`, ends the update and retires the old value. `node` is inside the new one, `reclaim` is called with it once the value was
  * replaced and a grace period has passed. `value` and `node` may be NULL: then there is none. 0; EPERM when the calling
  * thread is not updating, EINVAL for a value without node or function, or that is the current one: nothing was changed then. */
-CSK_API int csk_snapshot_update_end(csk_snapshot_t *snapshot, const void *value, csk_rcu_node_t *node, csk_rcu_function_t reclaim);
+CSK_API CSK_MUST_USE int csk_snapshot_update_end(csk_snapshot_t *snapshot, const void *value, csk_rcu_node_t *node,
+                                                 csk_rcu_function_t reclaim);
 
 /* Ends the update and leaves the value as it is: 0 or EPERM. */
 CSK_API int csk_snapshot_update_cancel(csk_snapshot_t *snapshot);
 
 /* Replaces the value, whatever it is: an update begun and ended. Waits for updates that are in progress: 0, EDEADLK, EINVAL. */
-CSK_API int csk_snapshot_store(csk_snapshot_t *snapshot, const void *value, csk_rcu_node_t *node, csk_rcu_function_t reclaim);
+CSK_API CSK_MUST_USE int csk_snapshot_store(csk_snapshot_t *snapshot, const void *value, csk_rcu_node_t *node,
+                                            csk_rcu_function_t reclaim);
 
 /* Reclaims the value that is published, by its function and on the calling thread: nobody may use the snapshot any more, readers included.
  * Values replaced before are reclaimed in their own time. Waits for nothing: 0, or EBUSY while there is an update. */

@@ -28,11 +28,12 @@ struct csk_timer {
 };
 
 /* Makes sure that the timer thread runs, so that no later start can fail: 0, or what pthread_create said. May allocate. */
-CSK_API int csk_timer_prepare(void);
+CSK_API CSK_MUST_USE int csk_timer_prepare(void);
 
 /* Calls function(timer, context) at `deadline_ns`, never early. EINVAL without a function, EBUSY when it is started already,
  * EAGAIN or ENOMEM when the thread can't be created. O(1); after csk_timer_prepare it neither fails nor allocates. */
-CSK_API int csk_timer_start(csk_timer_t *timer, int64_t deadline_ns, csk_timer_function_t function, void *context);
+CSK_API CSK_MUST_USE int csk_timer_start(csk_timer_t *timer, int64_t deadline_ns, csk_timer_function_t function,
+                                         void *context);
 
 /* 0: it will not fire. ENOENT: it was not started, or has fired; its function has returned, unless this is the timer thread,
  * which does not wait for itself. Blocks while the function runs. O(log n) amortized. */

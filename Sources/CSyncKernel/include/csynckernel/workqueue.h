@@ -146,14 +146,16 @@ CSK_API CSK_MUST_USE int csk_workqueue_enqueue_until(csk_workqueue_t *queue, csk
 
 /* The same for work of its own turn, as the jobs of an executor: it is accepted on a full queue and after the shutdown, in order, and called with 0
  * always. Only csk_workqueue_cancel takes it out. Wait-free. 0; EINVAL (as above); EAGAIN or ENOMEM when no worker can be had. */
-CSK_API int csk_workqueue_enqueue_always(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, csk_work_function_t function);
+CSK_API CSK_MUST_USE int csk_workqueue_enqueue_always(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank,
+                                                      csk_work_function_t function);
 
 /* Queues work that begins when all that was accepted before it has ended, and runs alone: work accepted later waits for it, whatever
  * its rank. On a serial queue: work like any other. */
 CSK_API CSK_MUST_USE int csk_workqueue_enqueue_barrier(csk_workqueue_t *queue, csk_work_t *work, csk_work_function_t function);
 
 /* The same for work of its own turn. */
-CSK_API int csk_workqueue_enqueue_barrier_always(csk_workqueue_t *queue, csk_work_t *work, csk_work_function_t function);
+CSK_API CSK_MUST_USE int csk_workqueue_enqueue_barrier_always(csk_workqueue_t *queue, csk_work_t *work,
+                                                              csk_work_function_t function);
 
 /* Takes work out that has not begun. 0: its function is not called for it any more. ENOENT: it has begun, was called already, or was never queued and is
  * zero-filled; its memory must still be there. O(1), O(log n) amortized for ranked work. */
@@ -168,8 +170,8 @@ CSK_API int csk_workqueue_cancel(csk_workqueue_t *queue, csk_work_t *work);
 CSK_API CSK_MUST_USE int csk_workqueue_sync(csk_workqueue_t *queue, csk_rank_t rank, bool barrier, int64_t deadline_ns, void (*function)(void *), void *context);
 
 /* The same for a caller of its own turn: no ESHUTDOWN, no ECANCELED, and EAGAIN only when no worker can be had. */
-CSK_API int csk_workqueue_sync_always(csk_workqueue_t *queue, csk_rank_t rank, bool barrier, int64_t deadline_ns, void (*function)(void *),
-                                      void *context);
+CSK_API CSK_MUST_USE int csk_workqueue_sync_always(csk_workqueue_t *queue, csk_rank_t rank, bool barrier,
+                                                   int64_t deadline_ns, void (*function)(void *), void *context);
 
 /* From now on nothing begins, until as many calls of csk_workqueue_resume have been made as of this one: EPERM for one more. What runs goes on.
  * Up to 65 535 calls: then EAGAIN. Shutdown and release end it: from then on both calls give 0 and do nothing. Never block. */
@@ -203,8 +205,10 @@ CSK_API int csk_workqueue_drain_cancel(csk_workqueue_t *queue, csk_workqueue_wai
  * EINPROGRESS: full with CSK_WORKQUEUE_WAIT; those that wait get room in the order in which they came, and then function(wait) is called once, by the
  * thread that makes room or shuts the queue down: with wait->status 0 where `work` was queued, whose function may be called before or meanwhile; with
  * ESHUTDOWN where it was not. It must be short. All else as those functions have it, and `wait` is not used: 0, EINVAL, ESHUTDOWN, EAGAIN, ENOMEM. */
-CSK_API int csk_workqueue_enqueue_when_room(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, bool barrier, csk_work_function_t work_function,
-                                            csk_workqueue_wait_t *wait, void (*function)(csk_workqueue_wait_t *), void *context);
+CSK_API CSK_MUST_USE int csk_workqueue_enqueue_when_room(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank,
+                                                         bool barrier, csk_work_function_t work_function,
+                                                         csk_workqueue_wait_t *wait, void (*function)(csk_workqueue_wait_t *),
+                                                         void *context);
 /* Gives the wait up: 0: its function is not called any more, and its work was not queued. ENOENT: it was or will be called, with either status; the
  * wait's memory must still be there. O(1). */
 CSK_API int csk_workqueue_room_cancel(csk_workqueue_t *queue, csk_workqueue_wait_t *wait);

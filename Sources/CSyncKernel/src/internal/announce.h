@@ -1,5 +1,6 @@
-/* announce.h: a worker that waits inside the library says so, in a word of its own and in a count of all: the pool knows without a system call that
- * the worker's processor is free. Internal locks, which are held for a few hundred nanoseconds, are not announced. */
+/* announce.h: a worker that waits inside the library says so, in a word of its own and in a count of all: the pool
+ * knows without a system call that the worker's processor is free. Internal locks, which are held for a few hundred
+ * nanoseconds, are not announced. */
 #ifndef CSK_INTERNAL_ANNOUNCE_H
 #define CSK_INTERNAL_ANNOUNCE_H
 

@@ -4,8 +4,8 @@
 
 #include "internal/platform.h"
 
-/* Gives the calling thread the affinity, the scheduling class and the niceness that stood when the library was loaded. 0, or why the niceness
- * or the class could not be had. */
+/* Gives the calling thread the affinity, the scheduling class and the niceness that stood when the library was loaded.
+ * 0, or why the niceness or the class could not be had. */
 int csk_load_time_restore(void);
 
 /* How many processors the affinity of that time allows; at least 1. */

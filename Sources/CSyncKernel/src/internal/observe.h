@@ -16,7 +16,8 @@ static inline void csk_observe_wait(uint32_t kind, const void *object, csk_rank_
 /* To the observer, and to the reporter or the standard error stream. Never under an internal lock. */
 void csk_observe_report(uint32_t kind, const void *object, csk_rank_t rank, int64_t since_ns, int status, int32_t thread_id);
 /* The same for an object with a name, or NULL. */
-void csk_observe_report_named(uint32_t kind, const void *object, const char *name, int64_t since_ns, int status);
+void csk_observe_report_named(uint32_t kind, const void *object, const char *name, int64_t since_ns, int status,
+                              int32_t thread_id);
 
 /* Gives the name of the work queue whose work the calling thread runs, or NULL; set by work queues. */
 extern const char *(*csk_observe_running)(void);

@@ -26,6 +26,9 @@
 #define csk_cas(address, expected, desired, success_order) \
     __atomic_compare_exchange_n((address), (expected), (desired), 0, (success_order), __ATOMIC_RELAXED)
 
+/* Around a call that has no reason to fail where it stands: what it may need was made sure of before. */
+static inline void csk_cannot_fail(int status) { (void)status; }
+
 static inline void csk_platform_pause(void) {
 #if defined(__x86_64__)
     __builtin_ia32_pause();

@@ -2,6 +2,8 @@
 #ifndef CSK_INTERNAL_POOL_H
 #define CSK_INTERNAL_POOL_H
 
+#include <string.h>
+
 #include "csynckernel/pool.h"
 #include "internal/fork.h"
 
@@ -30,6 +32,8 @@ typedef struct csk_section {
     bool alone;     /* nothing else begins before it has ended */
 } csk_section_t;
 
+enum { CSK_POOL_NAME_SIZE = 64 };
+
 /* What a worker is in the middle of: not on the stack of the function, which is gone when something that it calls has ended the thread. Then `abandon`
  * makes good for that, and returns the object that the report names; the item's function sets it, and it is NULL again once that has returned. */
 typedef struct csk_pool_frame {
@@ -37,7 +41,15 @@ typedef struct csk_pool_frame {
     csk_section_t section;
     void (*end_work)(void *context); /* what a work has yet to do when its own function has ended */
     void *context;
+    char name[CSK_POOL_NAME_SIZE];   /* that of the object, if it has one: `abandon` copies it, since the object may go */
 } csk_pool_frame_t;
+
+/* As much of it as there is room for. */
+static inline void csk_pool_copy_name(char to[CSK_POOL_NAME_SIZE], const char *name) {
+    size_t length = strnlen(name, CSK_POOL_NAME_SIZE - 1);
+    memcpy(to, name, length);
+    to[length] = 0;
+}
 
 /* The calling worker's. */
 extern _Thread_local csk_pool_frame_t *csk_pool_frame __attribute__((tls_model("initial-exec")));
