@@ -4,8 +4,9 @@ after how many schedules.
 
     mutants.py BUILD_FOLDER [NAME ...]      all mutants, or those named; --jobs N, default the number of processors
                                             --record: try all clients, and note in mutants_caught.txt which noticed
+    mutants.py --check                      only looks whether each mutant's text stands in its file, once
 
-Exits 1 when one survives. A mutant is a file, a text that stands in it exactly once, and what takes its place. The client that
+Exits 1 when one survives, or is stale. A mutant is a file, a text that stands in it exactly once, and what takes its place. The client that
 mutants_caught.txt names is tried first, and all of them when that one does not notice.
 """
 import argparse, concurrent.futures, os, re, shutil, subprocess, sys, tempfile, time
@@ -195,7 +196,7 @@ MUTANTS = [
     ("a task's grant that is taken back is named no longer", LANE, "    leave_grant(lane);\n    csk_gate_count_lost(gate, 1);", "    end_grant(gate, lane);\n    csk_gate_count_lost(gate, 1);"),
     ("a grant that is taken back stays named", ASYNC, "        csk_gate_end_pending(gate, waiter);\n        waiter->grace_started = 0;", "        waiter->grace_started = 0;"),
     ("a clock starts for a grant that is taken back", ASYNC, "        waiter->grace_started = 1; /*", "        /*"),
-    ("a grant that is passed on is named late", LANE, "    gate->pending = first; /*", "    gate->pending = NULL; /*"),
+    ("a grant that is passed on is named late", LANE, "    gate->pending = first; /*", "    gate->pending = NULL;\n    __atomic_thread_fence(__ATOMIC_RELEASE); /*"),
     ("the child keeps the gate's flags", QUEUE, "    if (csk_load(&gate->summary, CSK_RELAXED) != 0) csk_gate_publish(gate);\n}", "}"),
     ("a waiter of the parent waits in the child", GATE_WORD, "    uint32_t state = waiter->state ^ csk_process_mark();\n", "    uint32_t state = waiter->state & 3;\n"),
     ("the child keeps the lock's waiters", RW_WORD, "    if (CSK_UNLIKELY(csk_queue_lock(&lock->queue_lock))) csk_rwlock_begin_in_child(lock);", "    csk_queue_lock(&lock->queue_lock);"),
@@ -476,6 +477,24 @@ MUTANTS = [
 ]
 
 
+def check():
+    """Says which mutants are stale; their number. A name stands for one mutant, or the record would not know which."""
+    sources, names, wrong = {}, [mutant[0] for mutant in MUTANTS], 0
+    for name, path, text, _ in MUTANTS:
+        if path not in sources:
+            sources[path] = open(os.path.join(KERNEL, path)).read()
+        count = sources[path].count(text)
+        if count != 1 or names.count(name) != 1:
+            print(f"{name}: its text stands {count} times in {path}; {names.count(name)} mutants have this name")
+            wrong += 1
+    for line in open(RECORD):
+        if line.split(": ")[0] not in names:
+            print(f"{os.path.basename(RECORD)} has an unknown mutant: {line}", end="")
+            wrong += 1
+    print(f"{len(MUTANTS)} mutants, {wrong} stale or wrong")
+    return wrong
+
+
 def affected(path):
     if path.endswith(".h"):
         return None
@@ -534,11 +553,16 @@ def try_mutant(mutant, base, known):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder")
+    parser.add_argument("folder", nargs="?")
     parser.add_argument("names", nargs="*")
+    parser.add_argument("--check", action="store_true")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--record", action="store_true")
     options = parser.parse_args()
+    if options.check:
+        return 1 if check() else 0
+    if options.folder is None:
+        parser.error("a folder to build in is missing")
     os.makedirs(options.folder, exist_ok=True)
     build(KERNEL, options.folder, jobs=os.cpu_count())
     chosen = [m for m in MUTANTS if not options.names or m[0] in options.names]
