@@ -215,6 +215,24 @@ static void fork_in_the_hook(void *unused) {
 }
 static void a_childs_workers_are_counted_where_the_start_hook_forks(void) { in_a_child(fork_in_the_hook, NULL); }
 
+/* The thread that ends is counted no more, and another comes although there may be one only. */
+static uint32_t hook_starts;
+static void end_at_first_starts(void *unused) {
+    (void)unused;
+    if (ADD(&hook_starts, 1) <= 3) end_thread();
+}
+static void say_nothing(const csk_event_t *event) { (void)event; }
+static void end_in_the_hook(void *unused) {
+    (void)unused;
+    (void)csk_set_reporter(say_nothing);
+    CHECK_STATUS(csk_pool_configure(&(csk_pool_attr_t){ .least = 1, .most = 1, .start = end_at_first_starts }), 0);
+    CHECK_STATUS(csk_pool_post(&item, run_item), 0);
+    wait_until(LOAD(&ran_in_child));
+    CHECK_EQ(LOAD(&hook_starts), 4);
+    CHECK_EQ(csk_pool_workers(), 1);
+}
+static void a_worker_whose_start_hook_ends_its_thread_is_replaced(void) { in_a_child(end_in_the_hook, NULL); }
+
 /* ---- Grants ------------------------------------------------------------------------------------------------------------- */
 
 static csk_gate_t gate;
@@ -279,4 +297,5 @@ TEST_MAIN(
     TEST(a_thread_that_ends_in_a_child_leaves_the_parents_writes_to_it),
     TEST(periodic_work_that_ends_its_thread_in_a_child_is_not_called_there),
     TEST(what_comes_after_a_drain_that_forks_runs_in_the_parent_alone), TEST(what_a_shutdown_refuses_is_told_in_the_parent_alone),
-    TEST(a_childs_workers_are_counted_where_the_start_hook_forks), TEST(no_child_finds_a_grant_that_nobody_can_adopt))
+    TEST(a_childs_workers_are_counted_where_the_start_hook_forks), TEST(no_child_finds_a_grant_that_nobody_can_adopt),
+    TEST(a_worker_whose_start_hook_ends_its_thread_is_replaced))
