@@ -3,8 +3,34 @@
 #include "child.h"
 
 #include <csynckernel/csynckernel.h>
+#include <dlfcn.h>
+#include <signal.h>
 
-static uint32_t is_child, parents_in_child, ran_in_child, may_end, thread_ended, forked, grandchild_failed;
+/* This program's own pthread_create, in front of the C library's: refuses, or keeps the thread that `is_held` in it until the fork. */
+static uint32_t refuse_with, forked;
+static _Thread_local bool is_held;
+
+/* The library's threads, and who starts them, block the watchdog's signal. */
+static void let_the_watchdog_in(void) {
+    sigset_t alarms;
+    sigemptyset(&alarms);
+    sigaddset(&alarms, SIGALRM);
+    pthread_sigmask(SIG_UNBLOCK, &alarms, NULL);
+}
+
+int pthread_create(pthread_t *restrict thread, const pthread_attr_t *restrict attributes, void *(*body)(void *), void *restrict context) {
+    int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+    if (LOAD(&refuse_with) != 0) return (int)LOAD(&refuse_with);
+    *(void **)&real = dlsym(RTLD_NEXT, "pthread_create");
+    int error = real(thread, attributes, body, context);
+    if (is_held) {
+        let_the_watchdog_in();
+        wait_until(LOAD(&forked));
+    }
+    return error;
+}
+
+static uint32_t is_child, parents_in_child, ran_in_child, may_end, thread_ended, grandchild_failed;
 static void *(*check_child)(void *);
 
 static void *end_child(void *unused) {
@@ -21,6 +47,7 @@ static bool fork_here(void *(*check)(void *)) {
     pid_t child = fork();
     CHECK(child >= 0);
     if (child == 0) {
+        let_the_watchdog_in();
         alarm(TEST_WATCHDOG_S);
         STORE(&is_child, 1);
         start_thread(end_child, NULL);
@@ -218,25 +245,109 @@ static void fork_in_the_hook(void *unused) {
 }
 static void a_childs_workers_are_counted_where_the_start_hook_forks(void) { in_a_child(fork_in_the_hook, NULL); }
 
-/* ---- Grants ------------------------------------------------------------------------------------------------------ */
+/* The thread that ends is counted no more, and another comes although there may be one only. */
+static uint32_t hook_starts;
+static void end_at_first_starts(void *unused) {
+    (void)unused;
+    if (ADD(&hook_starts, 1) <= 3) end_thread();
+}
+static void say_nothing(const csk_event_t *event) { (void)event; }
+static void end_in_the_hook(void *unused) {
+    (void)unused;
+    (void)csk_set_reporter(say_nothing);
+    CHECK_STATUS(csk_pool_configure(&(csk_pool_attr_t){ .least = 1, .most = 1, .start = end_at_first_starts }), 0);
+    CHECK_STATUS(csk_pool_post(&item, run_item), 0);
+    wait_until(LOAD(&ran_in_child));
+    CHECK_EQ(LOAD(&hook_starts), 4);
+    CHECK_EQ(csk_pool_workers(), 1);
+}
+static void a_worker_whose_start_hook_ends_its_thread_is_replaced(void) { in_a_child(end_in_the_hook, NULL); }
+
+/* ---- The supervisor ----------------------------------------------------------------------------------------------------- */
+
+static int count_threads(void) {
+    int count = 0;
+    DIR *folder = opendir("/proc/self/task");
+    CHECK(folder != NULL);
+    for (struct dirent *entry; (entry = readdir(folder)) != NULL;) count += entry->d_name[0] != '.';
+    closedir(folder);
+    return count;
+}
+static void *post_first(void *unused) {
+    int before = count_threads();
+    CHECK_STATUS(csk_pool_post(&item, run_item), 0);
+    CHECK_EQ(count_threads(), before + 1); /* a worker: it is the supervisor that has forked */
+    wait_until(LOAD(&ran_in_child));
+    return unused;
+}
+static void fork_once_stuck(const csk_event_t *event) {
+    if (event->kind == CSK_EVENT_POOL_STUCK && !LOAD(&forked)) fork_here(post_first);
+}
+static void await_the_fork(csk_pool_item_t *unused) {
+    (void)unused;
+    wait_until(LOAD(&forked));
+}
+static void fork_in_a_reporter(void *unused) {
+    (void)unused;
+    static csk_pool_item_t first;
+    (void)csk_set_reporter(fork_once_stuck);
+    CHECK_STATUS(csk_pool_configure(&(csk_pool_attr_t){ .least = 1, .most = 1 }), 0);
+    CHECK_STATUS(csk_pool_post(&first, await_the_fork), 0);
+    CHECK_STATUS(csk_pool_post(&ending, run_item), 0);
+    await_fork();
+}
+static void a_child_of_the_supervisor_has_no_other_one(void) { in_a_child(fork_in_a_reporter, NULL); }
+
+/* ---- The reclaiming thread ---------------------------------------------------------------------------------------------- */
+
+static csk_rcu_node_t forks, reclaimed;
+
+static void note_reclaimed(csk_rcu_node_t *unused) {
+    (void)unused;
+    STORE(&ran_in_child, 1);
+}
+static void *retire_another(void *unused) {
+    CHECK_STATUS(csk_rcu_retire(&reclaimed, note_reclaimed), 0);
+    wait_until(LOAD(&ran_in_child));
+    return unused;
+}
+static void fork_in_function(csk_rcu_node_t *unused) {
+    (void)unused;
+    fork_here(retire_another);
+}
+/* What was refused a thread waits already, and its function forks before who has started the thread can say so. */
+static void fork_before_the_thread_is_known(void *unused) {
+    (void)unused;
+    STORE(&refuse_with, EAGAIN);
+    CHECK_STATUS(csk_rcu_retire_always(&forks, fork_in_function), 0);
+    STORE(&refuse_with, 0);
+    is_held = true;
+    CHECK_STATUS(csk_rcu_prepare(), 0);
+    await_fork();
+}
+static void a_reclaiming_thread_that_forks_at_once_is_known_in_the_child(void) { in_a_child(fork_before_the_thread_is_known, NULL); }
+
+/* ---- Grants ------------------------------------------------------------------------------------------------------------- */
 
 static csk_gate_t gate;
 static csk_gate_waiter_t waiter;
+static csk_gate_lane_t lane; /* of an executor */
 static uint32_t stop, adoptions;
 
 static void do_nothing(csk_gate_waiter_t *unused, void *context, int status) {
     (void)unused, (void)context, (void)status;
 }
 
-static void *adopt_again_and_again(void *unused) {
+static void *adopt_again_and_again(void *in_lane) {
+    csk_rank_t rank = csk_rank(0, CSK_PLACE_BACK);
     while (!LOAD(&stop)) {
-        CHECK_STATUS(csk_gate_lock_async_ranked(&gate, &waiter, csk_rank(0, CSK_PLACE_BACK), CSK_NEVER, true,
-                                                do_nothing, NULL), 0);
+        if (in_lane != NULL) CHECK_STATUS(csk_gate_lock_lane(&gate, &waiter, rank, CSK_NEVER, &lane, do_nothing, NULL), 0);
+        else CHECK_STATUS(csk_gate_lock_async_ranked(&gate, &waiter, rank, CSK_NEVER, true, do_nothing, NULL), 0);
         CHECK_STATUS(csk_gate_adopt(&gate, &waiter), 0);
         ADD(&adoptions, 1);
         CHECK_STATUS(csk_gate_unlock(&gate), 0);
     }
-    return unused;
+    return NULL;
 }
 static void look_at_gate(void *unused) {
     (void)unused;
@@ -244,9 +355,9 @@ static void look_at_gate(void *unused) {
     /* the other thread's, which has adopted it */
     if (status != 0) CHECK((gate.held & ~UINT64_C(15)) != CSK_GATE_NOBODY);
 }
-static void fork_amid_adoptions(void *policy) {
-    CHECK_STATUS(csk_gate_init(&gate, &(csk_gate_attr_t){ .policy = *(const uint32_t *)policy }), 0);
-    pthread_t thread = start_thread(adopt_again_and_again, NULL);
+static void fork_amid(uint32_t policy, void *in_lane) {
+    CHECK_STATUS(csk_gate_init(&gate, &(csk_gate_attr_t){ .policy = policy }), 0);
+    pthread_t thread = start_thread(adopt_again_and_again, in_lane);
     for (int i = 0; i < 400 / TEST_SLOWDOWN; i++) {
         uint32_t before = LOAD(&adoptions);
         wait_until(LOAD(&adoptions) != before);
@@ -254,6 +365,11 @@ static void fork_amid_adoptions(void *policy) {
     }
     STORE(&stop, 1);
     join_thread(thread);
+}
+static void fork_amid_adoptions(void *policy) { fork_amid(*(const uint32_t *)policy, NULL); }
+static void fork_amid_tasks(void *policy) { fork_amid(*(const uint32_t *)policy, &lane); }
+static void no_child_finds_a_tasks_grant_that_nobody_can_adopt(void) {
+    for (uint32_t policy = CSK_GATE_FAST; policy <= CSK_GATE_STRICT; policy++) in_a_child(fork_amid_tasks, &policy);
 }
 static void no_child_finds_a_grant_that_nobody_can_adopt(void) {
     for (uint32_t policy = CSK_GATE_FAST; policy <= CSK_GATE_STRICT; policy++) in_a_child(fork_amid_adoptions, &policy);
@@ -285,6 +401,7 @@ TEST_MAIN(
     TEST(the_first_work_of_a_process_takes_little_stack), TEST(what_a_child_enqueues_in_a_write_runs),
     TEST(a_thread_that_ends_in_a_child_leaves_the_parents_writes_to_it),
     TEST(periodic_work_that_ends_its_thread_in_a_child_is_not_called_there),
-    TEST(what_comes_after_a_drain_that_forks_runs_in_the_parent_alone),
-    TEST(what_a_shutdown_refuses_is_told_in_the_parent_alone),
-    TEST(a_childs_workers_are_counted_where_the_start_hook_forks), TEST(no_child_finds_a_grant_that_nobody_can_adopt))
+    TEST(what_comes_after_a_drain_that_forks_runs_in_the_parent_alone), TEST(what_a_shutdown_refuses_is_told_in_the_parent_alone),
+    TEST(a_childs_workers_are_counted_where_the_start_hook_forks), TEST(no_child_finds_a_grant_that_nobody_can_adopt),
+    TEST(no_child_finds_a_tasks_grant_that_nobody_can_adopt), TEST(a_worker_whose_start_hook_ends_its_thread_is_replaced),
+    TEST(a_child_of_the_supervisor_has_no_other_one), TEST(a_reclaiming_thread_that_forks_at_once_is_known_in_the_child))

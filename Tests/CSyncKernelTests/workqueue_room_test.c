@@ -48,6 +48,19 @@ static void go_on(void) {
 
 /* ---- Room -------------------------------------------------------------------------------------------------------- */
 
+/* It comes into the queue when it gets room, and not before: behind what came without room while it stood in line. */
+static void who_gets_room_comes_after_what_was_queued_before(void) {
+    job_t waits, roomless = job_named(2);
+    waiter_t waiter;
+    fill(&waits);
+    CHECK_STATUS(queue_when_room(&narrow, &waiter, 1), EINPROGRESS);
+    CHECK_STATUS(csk_workqueue_enqueue_always(&narrow, &roomless.work, back(0), run_job), 0);
+    STORE(&release, 1);
+    wait_until(LOAD(&waiter.told) == 1); /* nothing else looks at the queue before it is told */
+    end_queue(&narrow);
+    CHECK_NOTES(0, 2, 1);
+}
+
 static bool somebody_waits_behind(const csk_workqueue_wait_t *wait) {
     csk_workqueue_lock(&narrow);
     bool waits = wait->next != NULL;
@@ -324,6 +337,7 @@ static void a_childs_queue_has_the_handles_of_the_parents(void) {
 
 TEST_MAIN(
     TEST(a_childs_queue_has_the_handles_of_the_parents), TEST(room_is_given_by_arrival_to_threads_and_to_what_has_none),
+    TEST(who_gets_room_comes_after_what_was_queued_before),
     TEST(who_gives_up_is_neither_told_nor_queued), TEST(a_shutdown_tells_who_waits_for_room),
     TEST(work_may_wait_for_room_in_its_own_queue_without_a_thread),
     TEST(other_bounds_and_free_places_are_answered_at_once),

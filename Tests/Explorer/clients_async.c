@@ -187,6 +187,23 @@ CLIENT_FAST_COMPACT_STRICT(adopt_or_lose, .threads = { adoptable_0, adopts, firs
 CLIENT_FAST_COMPACT_STRICT(adopt_behind_thread, .threads = { adoptable_0, adopts_after_thread, waits_behind_grant }, .check = idle_after_2, .preemptions = 1)
 CLIENT_FAST_COMPACT_STRICT(adopt_lost_and_forgotten, .threads = { adoptable_0, forgets, waits_behind_grant }, .check = idle_after_1, .preemptions = 1)
 
+/* Whoever has the gate after the grace stays for longer than another: what was taken back is pending no more, and nothing is taken from that one. */
+static void stays_inside(void) {
+    explore_wait(&shared->called, 1);
+    lock(0);
+    EXPECT_EQUAL(shared->inside++, 0);
+    explore_set(&shared->flags[1], 1);
+    csk_platform_park(&shared->flags[2], 0, explore_now() + 10000000);
+    shared->inside--;
+    unlock();
+    explore_set(&shared->flags[0], 1);
+}
+static void comes_behind(void) {
+    explore_wait(&shared->flags[1], 1);
+    once(0, 1);
+}
+CLIENT_FAST_COMPACT_STRICT(adopt_lost_to_one_that_stays, .threads = { adoptable_0, stays_inside, comes_behind }, .preemptions = 1)
+
 /* ---- Closing ------------------------------------------------------------------------------------------------------------------------------------------ */
 
 static void is_closed(csk_gate_waiter_t *waiter, void *context, int status) {

@@ -14,7 +14,8 @@ static struct {
     csk_workqueue_t queue;
     csk_work_t works[3];
     csk_delayed_t delayed;
-    csk_gate_waiter_t waiter;
+    csk_gate_waiter_t waiter, others[2];
+    csk_gate_lane_t lane;
     csk_timer_t timer, other;
     uint32_t is_child, fired, called, ran, ended;
 } *shared;
@@ -49,6 +50,10 @@ static void uses_gate_alone(void) {
     EXPECT_EQUAL(csk_gate_trylock(&shared->gate, -5), 0);
     EXPECT_EQUAL(csk_gate_unlock(&shared->gate), 0);
     EXPECT_EQUAL(csk_gate_destroy(&shared->gate), 0);
+}
+static void uses_gate_once_entered(void) {
+    EXPECT_EQUAL(csk_gate_unlock(&shared->gate), 0);
+    uses_gate_alone();
 }
 static void forks_with_gate(void) {
     EXPECT_EQUAL(csk_gate_lock(&shared->gate, 0), 0);
@@ -88,6 +93,45 @@ CLIENT(fork_beside_gate_fast, .setup = make_fast, .threads = { forks_beside_gate
        .preemptions = 1)
 CLIENT(fork_beside_gate_strict, .setup = make_strict, .threads = { forks_beside_gate, wants_gate, wants_gate_until },
        .preemptions = 1)
+
+/* Grants that nobody has adopted yet: of a waiter or, with a lane, of an executor's tasks, which the clock takes back or passes on. At any step of that
+ * a child finds the gate free, or held by a thread that is not there: never by nobody. */
+static void is_granted(csk_gate_waiter_t *waiter, void *context, int status) {
+    (void)waiter, (void)context;
+    EXPECT_EQUAL(status, 0);
+    explore_set(&shared->called, shared->called + 1);
+}
+static void queues_to_adopt(void) {
+    EXPECT_EQUAL(csk_gate_lock_async_ranked(&shared->gate, &shared->waiter, csk_rank(1, CSK_PLACE_BACK), CSK_NEVER, true, is_granted, NULL), 0);
+}
+static void queues_two_to_adopt(void) {
+    queues_to_adopt();
+    EXPECT_EQUAL(csk_gate_lock_async_ranked(&shared->gate, &shared->others[0], csk_rank(0, CSK_PLACE_BACK), CSK_NEVER, true, is_granted, NULL), 0);
+    explore_wait(&shared->called, 2); /* the first had the grant until the clock took it back */
+}
+static void suspend(int index, int32_t priority) {
+    EXPECT_EQUAL(csk_gate_lock_lane(&shared->gate, &shared->others[index], csk_rank(priority, CSK_PLACE_BACK), CSK_NEVER, &shared->lane, is_granted, NULL), 0);
+}
+static void suspends(void) { suspend(0, 0); }
+static void suspends_two_and_gives_way(void) {
+    suspend(0, 0);
+    suspend(1, 1);
+    int status = csk_gate_adopt(&shared->gate, &shared->others[0]);
+    EXPECT_EQUAL(status, EAGAIN);
+    EXPECT_EQUAL(csk_gate_relock_async(&shared->gate, &shared->others[0]), 0);
+}
+static void forks_beside_grants(void) {
+    fork_here();
+    int status = csk_gate_trylock(&shared->gate, 0);
+    if (status != 0) EXPECT((shared->gate.held & ~UINT64_C(7)) != CSK_GATE_NOBODY);
+    else uses_gate_once_entered();
+}
+CLIENT(fork_beside_a_lost_grant_fast, .setup = make_fast, .threads = { forks_beside_grants, queues_to_adopt, wants_gate }, .preemptions = 1)
+CLIENT(fork_beside_a_lost_grant_strict, .setup = make_strict, .threads = { forks_beside_grants, queues_to_adopt, wants_gate }, .preemptions = 1)
+CLIENT(fork_beside_two_grants, .setup = make_fast, .threads = { forks_beside_grants, queues_two_to_adopt }, .preemptions = 1)
+CLIENT(fork_beside_a_lost_task_fast, .setup = make_fast, .threads = { forks_beside_grants, suspends, wants_gate }, .preemptions = 1)
+CLIENT(fork_beside_a_lost_task_strict, .setup = make_strict, .threads = { forks_beside_grants, suspends, wants_gate }, .preemptions = 1)
+CLIENT(fork_beside_a_task_that_gives_way, .setup = make_fast, .threads = { forks_beside_grants, suspends_two_and_gives_way }, .preemptions = 1)
 
 static void wants_mutex(void) {
     EXPECT_EQUAL(csk_mutex_lock(&shared->mutex), 0);

@@ -192,3 +192,17 @@ static void queues_two(void) {
 CLIENT_FAST_COMPACT_STRICT(lane_goes_on_and_is_passed,
                            .threads = { queues_two, begins_one_and_waits_with_the_next, thread_behind_grant },
                            .check = idle_after_three, .preemptions = 1)
+
+/* It gave up after another of its lane had come before it and the clock had taken its grant: no clock runs in it. */
+static void gives_up_for_another(void) {
+    suspends_loose();
+    suspend(1, 5);
+    uint32_t word = 0;
+    csk_platform_park(&word, 0, explore_now() + grace_ns / 2 * 3);
+    EXPECT_EQUAL(csk_gate_adopt(gate, *loose()), EAGAIN);
+    EXPECT_EQUAL(csk_gate_forget(gate, *loose()), 0);
+    explore_free(*loose(), sizeof **loose());
+    csk_platform_park(&word, 0, explore_now() + 5 * grace_ns);
+    go_on(1);
+}
+CLIENT_FAST_COMPACT_STRICT(lane_gives_up_after_the_clock, .threads = { gives_up_for_another }, .check = idle_after_one, .preemptions = 1)

@@ -4,8 +4,9 @@ after how many schedules.
 
     mutants.py BUILD_FOLDER [NAME ...]      all mutants, or those named; --jobs N, default the number of processors
                                             --record: try all clients, and note in mutants_caught.txt which noticed
+    mutants.py --check                      only looks whether each mutant's text stands in its file, once
 
-Exits 1 when one survives. A mutant is a file, a text that stands in it exactly once, and what takes its place. The client that
+Exits 1 when one survives, or is stale. A mutant is a file, a text that stands in it exactly once, and what takes its place. The client that
 mutants_caught.txt names is tried first, and all of them when that one does not notice.
 """
 import argparse, concurrent.futures, os, re, shutil, subprocess, sys, tempfile, time
@@ -84,8 +85,8 @@ MUTANTS = [
     ("grants are not pending", QUEUE, "        gate->pending = waiter;\n", ""),
     ("grace takes back what was adopted", ASYNC, "    bool lost = gate->pending == waiter && is_over(gate, waiter)", "    bool lost = true"),
     ("grace takes back for nobody", ASYNC, "    if (lost) lost = (next != NULL && next->node.rank != GATE_RANK_CLOSER)", "    if (lost) lost = next != NULL"),
-    ("grace does not publish", ASYNC, "        csk_gate_grant_to(gate, csk_gate_next(gate), &effects);\n        csk_gate_publish(gate);", "        csk_gate_grant_to(gate, csk_gate_next(gate), &effects);"),
-    ("adoption leaves the grant pending", ASYNC, "        if (gate->pending == waiter) __atomic_store_n(&gate->pending, (csk_gate_waiter_t *)NULL, __ATOMIC_RELEASE);\n", ""),
+    ("grace does not publish", ASYNC, "        waiter->grace_started = 0;\n        csk_gate_publish(gate);\n", "        waiter->grace_started = 0;\n"),
+    ("adoption leaves the grant pending", ASYNC, "        csk_gate_end_pending(gate, waiter);\n    }\n    bool stop_grace", "    }\n    bool stop_grace"),
     ("adoption leaves the clock running", ASYNC, "    if (stop_grace) csk_timer_cancel(&waiter->grace);\n", ""),
     ("a pending grant can be unlocked", GATE, "    if (holder == CSK_GATE_NOBODY && !may_leave_for_nobody(gate)) return EPERM;\n", ""),
     ("closing refuses nobody", ASYNC, "        gate->closed = closing;\n", ""),
@@ -191,6 +192,11 @@ MUTANTS = [
     ("the child keeps the parent's items", POOL, "    for (int level = 0; level < CSK_POOL_LEVELS; level++) pool.levels[level] = (level_t){ NULL, NULL };\n    pool.queued = 0;\n", ""),
     ("the child waits for the parent's queue lock", LOCK_SLOW, "    while (CSK_UNLIKELY(csk_queue_lock_is_old(found)))\n        if (csk_cas(lock, &found, free | QUEUE_LOCK_HELD, CSK_ACQUIRE)) return true;\n", ""),
     ("the child keeps the gate's waiters", GATE_WORD, "    if (CSK_UNLIKELY(csk_queue_lock(&gate->queue_lock))) csk_gate_begin_in_child(gate);", "    csk_queue_lock(&gate->queue_lock);"),
+    ("a grant that is taken back is named no longer", ASYNC, "            csk_gate_count_lost(gate, 1);\n            csk_waiter_set(waiter, WAITER_LOST);", "            gate->pending = NULL;\n            csk_gate_count_lost(gate, 1);\n            csk_waiter_set(waiter, WAITER_LOST);"),
+    ("a task's grant that is taken back is named no longer", LANE, "    leave_grant(lane);\n    csk_gate_count_lost(gate, 1);", "    end_grant(gate, lane);\n    csk_gate_count_lost(gate, 1);"),
+    ("a grant that is taken back stays named", ASYNC, "        csk_gate_end_pending(gate, waiter);\n        waiter->grace_started = 0;", "        waiter->grace_started = 0;"),
+    ("a clock starts for a grant that is taken back", ASYNC, "        waiter->grace_started = 1; /*", "        /*"),
+    ("a grant that is passed on is named late", LANE, "    gate->pending = first; /*", "    gate->pending = NULL;\n    __atomic_thread_fence(__ATOMIC_RELEASE); /*"),
     ("the child keeps the gate's flags", QUEUE, "    if (csk_load(&gate->summary, CSK_RELAXED) != 0) csk_gate_publish(gate);\n}", "}"),
     ("a waiter of the parent waits in the child", GATE_WORD, "    uint32_t state = waiter->state ^ csk_process_mark();\n", "    uint32_t state = waiter->state & 3;\n"),
     ("the child keeps the lock's waiters", RW_WORD, "    if (CSK_UNLIKELY(csk_queue_lock(&lock->queue_lock))) csk_rwlock_begin_in_child(lock);", "    csk_queue_lock(&lock->queue_lock);"),
@@ -471,6 +477,24 @@ MUTANTS = [
 ]
 
 
+def check():
+    """Says which mutants are stale; their number. A name stands for one mutant, or the record would not know which."""
+    sources, names, wrong = {}, [mutant[0] for mutant in MUTANTS], 0
+    for name, path, text, _ in MUTANTS:
+        if path not in sources:
+            sources[path] = open(os.path.join(KERNEL, path)).read()
+        count = sources[path].count(text)
+        if count != 1 or names.count(name) != 1:
+            print(f"{name}: its text stands {count} times in {path}; {names.count(name)} mutants have this name")
+            wrong += 1
+    for line in open(RECORD):
+        if line.split(": ")[0] not in names:
+            print(f"{os.path.basename(RECORD)} has an unknown mutant: {line}", end="")
+            wrong += 1
+    print(f"{len(MUTANTS)} mutants, {wrong} stale or wrong")
+    return wrong
+
+
 def affected(path):
     if path.endswith(".h"):
         return None
@@ -529,11 +553,16 @@ def try_mutant(mutant, base, known):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder")
+    parser.add_argument("folder", nargs="?")
     parser.add_argument("names", nargs="*")
+    parser.add_argument("--check", action="store_true")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--record", action="store_true")
     options = parser.parse_args()
+    if options.check:
+        return 1 if check() else 0
+    if options.folder is None:
+        parser.error("a folder to build in is missing")
     os.makedirs(options.folder, exist_ok=True)
     build(KERNEL, options.folder, jobs=os.cpu_count())
     chosen = [m for m in MUTANTS if not options.names or m[0] in options.names]

@@ -73,13 +73,15 @@ static void grace_ended(csk_timer_t *timer, void *context) {
         rank = waiter->node.rank;
         since_ns = waiter->since_ns;
         waiter->grace_ns = waiter->grace_ns > longest_grace_ns / 2 ? longest_grace_ns : waiter->grace_ns * 2;
+        waiter->grace_started = 1; /* no clock for it: it is named as the one that is pending until the gate is another's */
         if (waiter->lane != NULL) newly_waits = csk_gate_lane_lose(gate, waiter);
         else {
-            gate->pending = NULL;
             csk_gate_count_lost(gate, 1);
             csk_waiter_set(waiter, WAITER_LOST);
         }
         csk_gate_grant_to(gate, csk_gate_next(gate), &effects);
+        csk_gate_end_pending(gate, waiter);
+        waiter->grace_started = 0;
         csk_gate_publish(gate);
     }
     csk_queue_unlock(&gate->queue_lock);
@@ -221,7 +223,7 @@ int csk_gate_adopt(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
     if (status == 0) {
         csk_waiter_set(waiter, WAITER_IDLE);
         csk_gate_transfer(gate, csk_self());
-        if (gate->pending == waiter) __atomic_store_n(&gate->pending, (csk_gate_waiter_t *)NULL, __ATOMIC_RELEASE);
+        csk_gate_end_pending(gate, waiter);
     }
     bool stop_grace = waiter->grace_started;
     waiter->grace_started = 0;

@@ -100,16 +100,19 @@ static bool wait_again(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
     return newly;
 }
 
-/* The lane has no grant any more. */
-static void end_grant(csk_gate_t *gate, csk_gate_lane_t *lane) {
-    __atomic_store_n(&gate->pending, (csk_gate_waiter_t *)NULL, __ATOMIC_RELEASE);
+/* The lane has no grant any more. The gate is another's already, or the caller sees to that and to `pending`. */
+static void leave_grant(csk_gate_lane_t *lane) {
     lane->granted = lane->forced = 0;
     lane->front = NULL;
+}
+static void end_grant(csk_gate_t *gate, csk_gate_lane_t *lane) {
+    csk_gate_end_pending(gate, gate->pending);
+    leave_grant(lane);
 }
 
 bool csk_gate_lane_lose(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
     csk_gate_lane_t *lane = waiter->lane;
-    end_grant(gate, lane);
+    leave_grant(lane);
     csk_gate_count_lost(gate, 1);
     if (lane->function != NULL) {
         lane->stalled = 1;
@@ -248,7 +251,8 @@ int csk_gate_lane_adopt(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
 /* Gives the lane's grant to its first among those that wait, of which the one that gives it up is one. */
 static void pass_grant(csk_gate_t *gate, csk_gate_lane_t *lane, csk_gate_effects_t *effects) {
     csk_gate_waiter_t *first = first_waiting(lane);
-    end_grant(gate, lane);
+    gate->pending = first; /* from one to the other: see csk_gate_take_for */
+    leave_grant(lane);
     csk_heap_remove(&lane->waiters, &first->node);
     gate->waiting--;
     csk_gate_lane_grant(gate, first);

@@ -187,6 +187,11 @@ bool csk_gate_take_for(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
     return taken;
 }
 
+/* The same where a grant is over: its name goes once the word names another, or NOBODY for a grant that needs no adoption. */
+void csk_gate_end_pending(csk_gate_t *gate, const csk_gate_waiter_t *waiter) {
+    if (gate->pending == waiter) __atomic_store_n(&gate->pending, (csk_gate_waiter_t *)NULL, __ATOMIC_RELEASE);
+}
+
 /* Gives the gate, which the caller holds or has just taken for it, to a queued waiter. */
 void csk_gate_grant_to(csk_gate_t *gate, csk_gate_waiter_t *next, csk_gate_effects_t *effects) {
     bool forced = csk_gate_overdue(gate) == next;

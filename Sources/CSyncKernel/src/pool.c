@@ -16,6 +16,7 @@ typedef struct worker {
     struct worker *next, *previous; /* of all, the youngest first */
     csk_pool_look_t look;
     uint32_t epoch; /* of the process in which it is one of the workers */
+    bool joined;    /* it is one of `all`; before that it is only counted */
     uint32_t announced; /* odd: it waits inside the library */
     uint32_t word; /* 0: about to sleep; 1: told to look; 2: asleep */
 } worker_t;
@@ -390,13 +391,15 @@ static void join(worker_t *self) {
     self->next = pool.all;
     if (pool.all != NULL) pool.all->previous = self;
     pool.all = self;
+    self->joined = true;
     csk_announced = &self->announced;
 }
 static void part(worker_t *self) {
+    count_workers(-1u);
+    if (!self->joined) return;
     if (self->previous != NULL) self->previous->next = self->next;
     else pool.all = self->next;
     if (self->next != NULL) self->next->previous = self->previous;
-    count_workers(-1u);
 }
 
 /* Sleeps until somebody has taken the worker off the stack: true; or for so long that it is not needed any more. */
@@ -424,7 +427,8 @@ static bool sleep_until_called(worker_t *self) {
     return true;
 }
 
-/* The function of an item has ended this thread, by pthread_exit or because it was cancelled there. Another worker takes its place. */
+/* The function of an item has ended this thread, by pthread_exit or because it was cancelled there. Another worker takes its place; where the start hook
+ * has done it, which may do so each time, at the supervisor's next look. */
 static void replace_worker(void *context) {
     worker_t *self = context;
     csk_announced = NULL;
@@ -432,7 +436,7 @@ static void replace_worker(void *context) {
     csk_queue_lock(&pool.lock);
     bool known = self->epoch == csk_pool_epoch(); /* not in a child that the function has forked */
     if (known) part(self);
-    bool waits = known && pool.queued != 0, start = waits && lacks_worker();
+    bool waits = known && pool.queued != 0, start = waits && self->joined && lacks_worker();
     count_workers(start);
     bool watches = waits && pool.idle == NULL && begin_watch();
     csk_queue_unlock(&pool.lock);
@@ -445,13 +449,13 @@ static void replace_worker(void *context) {
 
 static void run_worker(void *context) {
     worker_t self = { .look.thread_id = csk_platform_thread_id(), .epoch = (uint32_t)(uintptr_t)context };
+    csk_pool_frame_t frame = { .abandon = NULL };
+    csk_pool_frame = &frame;
+    pthread_cleanup_push(replace_worker, &self);
     if (pool.attr.start != NULL) pool.attr.start(pool.attr.context);
     csk_queue_lock(&pool.lock);
     if (self.epoch == csk_pool_epoch()) join(&self); /* else its start has forked: see below */
     csk_queue_unlock(&pool.lock);
-    csk_pool_frame_t frame = { .abandon = NULL };
-    csk_pool_frame = &frame;
-    pthread_cleanup_push(replace_worker, &self);
     for (bool called = false;;) {
         csk_queue_lock(&pool.lock);
         if (called) pool.waking = false;

@@ -219,7 +219,8 @@ static int start_worker(void) {
         csk_wait_park(&rcu.worker, STARTING, CSK_NEVER);
         found = NONE;
     }
-    int error = csk_platform_start_thread(run_worker, NULL, "csk-rcu");
+    int error = csk_fork_handled();
+    if (error == 0) error = csk_platform_start_thread(run_worker, NULL, "csk-rcu");
     csk_store(&rcu.worker, (uint32_t)(error == 0 ? RUNS : NONE), CSK_RELEASE);
     csk_platform_wake(&rcu.worker, INT32_MAX);
     return error;

@@ -144,6 +144,7 @@ bool csk_gate_may_pass(const csk_gate_t *gate, const csk_heap_node_t *newcomer);
 bool csk_gate_take(csk_gate_t *gate, uint64_t holder);
 bool csk_gate_take_for(csk_gate_t *gate, csk_gate_waiter_t *waiter);
 void csk_gate_transfer(csk_gate_t *gate, uint64_t holder);
+void csk_gate_end_pending(csk_gate_t *gate, const csk_gate_waiter_t *waiter);
 void csk_gate_count_pass(csk_gate_t *gate);
 void csk_gate_insert(csk_gate_t *gate, csk_gate_waiter_t *waiter);
 void csk_gate_remove(csk_gate_t *gate, csk_gate_waiter_t *waiter);
@@ -199,7 +200,7 @@ void csk_gate_lane_take(csk_gate_t *gate, csk_gate_waiter_t *waiter, bool grante
 void csk_gate_lane_grant(csk_gate_t *gate, csk_gate_waiter_t *waiter);
 /* An executor's waiter has a grant that belongs to one which came later and comes before it. */
 bool csk_gate_lane_has_better(const csk_gate_lane_t *lane);
-/* The pending grant is taken back. True: the waiter, which was granted at once, waits from now on. */
+/* The pending grant is taken back, and still named as pending. True: the waiter, which was granted at once, waits from now on. */
 bool csk_gate_lane_lose(csk_gate_t *gate, csk_gate_waiter_t *waiter);
 
 /* gate_lane.c, without it: csk_gate_adopt and the others for waiters of executors' lanes. */
