@@ -2,6 +2,8 @@
  * nothing of the parent's goes on there, and nothing of the child's is lost. */
 #include "child.h"
 
+#include <dirent.h>
+
 #include <csynckernel/csynckernel.h>
 #include <dlfcn.h>
 #include <signal.h>

@@ -55,8 +55,9 @@ CSK_API const csk_observer_t *csk_observe(const csk_observer_t *observer);
  * time for up to four queues that have themselves waited for a second or longer. CSK_EVENT_HELD_BACK comes once. */
 typedef void (*csk_reporter_t)(const csk_event_t *event);
 
-/* Replaces what is called for such a report: on the thread that waits, with no lock held, and it must not use the object. NULL brings
- * back one line on the standard error stream. Returns the one before. Never blocks. */
+/* Replaces what is called for such a report: on the thread that waits, or on one of the library's, with no lock held. It must not use the
+ * object, wait for anything of the library (csk_rcu_barrier among them), or fork. NULL brings back one line on the standard error
+ * stream. Returns the one before. Never blocks. */
 CSK_API csk_reporter_t csk_set_reporter(csk_reporter_t reporter);
 
 /* How that line is written, for reporters: one write to the standard error stream, which is no cancellation point, raises no SIGPIPE and leaves
