@@ -22,6 +22,7 @@ void kernel_reset_pool(void);
 void kernel_prepare_pool(uint64_t taken, int64_t idle_ns);
 void kernel_limit_pool(uint32_t most);
 extern uint32_t kernel_workers_ended;
+__attribute__((noreturn)) void kernel_end_worker(void);
 void kernel_reset_rcu(void);
 void kernel_reset_rcu_child(void);
 void kernel_reset_rcu_reclaim(void);

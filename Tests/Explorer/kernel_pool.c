@@ -1,8 +1,18 @@
 /* kernel_pool.c: the kernel's pool.c and the way back to its first state, with no more workers than there are fibers: unless a client wants
  * it none of them ends, and nobody looks again in vain. */
+#include <setjmp.h>
 #include <string.h>
 
 #include "internal/platform.h"
+
+/* What a worker that ends in the middle of a function has pushed, once. */
+static _Thread_local struct {
+    void (*function)(void *);
+    void *context;
+    jmp_buf *end;
+} cleanup;
+#undef pthread_cleanup_push
+#define pthread_cleanup_push(pushed, with) { cleanup.function = (pushed), cleanup.context = (with)
 
 static int start_counted(void (*body)(void *), void *context, const char *name, size_t stack_size);
 static int park_counted(uint32_t *word, uint32_t expected, int64_t deadline_ns);
@@ -18,8 +28,16 @@ static int park_counted(uint32_t *word, uint32_t expected, int64_t deadline_ns);
 /* For clients: how many workers have ended. */
 uint32_t kernel_workers_ended;
 
+/* As pthread_exit: the C library's handlers run, and no frame is returned to. */
+void kernel_end_worker(void) {
+    cleanup.function(cleanup.context);
+    longjmp(*cleanup.end, 1);
+}
+
 static void run_counted(void *context) {
-    run_worker(context);
+    jmp_buf end;
+    cleanup.end = &end;
+    if (setjmp(end) == 0) run_worker(context);
     explore_set(&kernel_workers_ended, kernel_workers_ended + 1);
 }
 static int start_counted(void (*body)(void *), void *context, const char *name, size_t stack_size) {

@@ -273,6 +273,11 @@ MUTANTS = [
     ("a gate's waiter does not say that it waits", "src/watch.c", "    csk_announce_wait();\n    if (deadline_ns == CSK_NEVER)", "    if (deadline_ns == CSK_NEVER)"),
     ("a post leaves it to the supervisor that all workers wait", POOL, "|| unannounced() == 0)", "|| false)"),
     ("the supervisor never looks again", POOL, "    pool.watching = again && (started || !stalled);\n", "    pool.watching = false;\n"),
+    ("a worker that has ended is still one", POOL, "    if (known) part(self);\n", ""),
+    ("a work that ends its thread does not end", WQ, "    end(section);\n    if (!csk_section_is_over(section)) step_back(section->queue);\n", "    if (!csk_section_is_over(section)) step_back(section->queue);\n"),
+    ("the queue of a thread that has ended is not served", WQ, "    if (!csk_section_is_over(section)) step_back(section->queue);\n    return section->queue;\n", "    return section->queue;\n"),
+    ("a write that ends its thread keeps the lock", "src/rwlock_work.c", "        while (lock != NULL && (csk_rwlock_is_reading(lock) || csk_rwlock_is_writing(lock))) csk_rwlock_unlock(lock);\n", ""),
+    ("a batch ends with the thread of one of its writes", "src/rwlock_work.c", "        go_on_elsewhere(batch, lock);\n", ""),
     ("the supervisor is not woken", POOL, "    csk_fetch_add(&pool.signal, 1u, CSK_RELEASE);\n    csk_platform_wake(&pool.signal, 1);\n", ""),
     ("the supervisor sleeps on when it was called", POOL, "        if (csk_platform_now() < look_ns) csk_platform_park(&pool.signal, seen, look_ns);\n", "        if (csk_platform_now() < look_ns) csk_platform_park(&pool.signal, csk_load(&pool.signal, CSK_RELAXED), look_ns);\n"),
     ("progress between the two looks ends the watch", POOL, "    stalled = stalled && pool.taken == pool.taken_before;\n    if (stalled) {\n", "    if (stalled && pool.taken == pool.taken_before) {\n"),
@@ -509,7 +514,7 @@ CAUGHT = re.compile(r"^(\w+) (?:(random|exhaustive) (\d+) |crashed )")
 # The clients that can notice, by the beginning of the file's name; all where none is named.
 CLIENTS = {
     "fork": ["fork_*"], "queue_lock": ["fork_*", "gate_*", "mutex_*", "heap_*", "timer_*"], "timer": ["timer_*", "fork_*", "async_*", "gate_*"],
-    "rwlock": ["rwlock_*", "pool_*", "fork_*"], "reads": ["rwlock_*", "fork_*"], "pool": ["pool_*", "fork_*"], "workqueue": ["workqueue_*", "fork_*"], "delayed": ["delayed_*"], "pqueue": ["pqueue_*"], "rcu": ["rcu_*"], "tls": ["tls_*"], "block": ["block_*"], "thread": ["tls_*"],
+    "rwlock": ["rwlock_*", "pool_*", "work_end_*", "fork_*"], "reads": ["rwlock_*", "fork_*"], "pool": ["pool_*", "work_end_*", "fork_*"], "workqueue": ["workqueue_*", "work_end_*", "fork_*"], "delayed": ["delayed_*"], "pqueue": ["pqueue_*"], "rcu": ["rcu_*"], "tls": ["tls_*"], "block": ["block_*"], "thread": ["tls_*"],
     "trampoline": ["later_*", "lane_*", "gate_*", "async_*", "adopt_*", "close_*"],
     "gate": ["later_*", "lane_*", "gate_*", "async_*", "adopt_*", "close_*", "mutex_*", "fork_*"],
 }
