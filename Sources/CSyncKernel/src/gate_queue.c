@@ -154,7 +154,8 @@ void csk_gate_finish(csk_gate_waiter_t *waiter, int status, csk_gate_effects_t *
     *last = waiter;
 }
 
-/* `held` names the waiter already, or CSK_GATE_NOBODY for an asynchronous one, which is not in the queue (any more). */
+/* `held` names the waiter already, or CSK_GATE_NOBODY for an asynchronous one, which is not in the queue (any more). One
+ * that is to be adopted is named in `pending` already. */
 void csk_gate_mark_granted(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_gate_effects_t *effects) {
     csk_waiter_set(waiter, WAITER_GRANTED);
     if (waiter->function == NULL) {
@@ -162,7 +163,6 @@ void csk_gate_mark_granted(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_gate
         return;
     }
     if (waiter->adoptable) {
-        gate->pending = waiter;
         waiter->granted_ns = csk_platform_now();
         if (gate->waiters.root != NULL) csk_gate_start_grace(gate);
     }
