@@ -32,7 +32,7 @@ OWN_CONSTANTS = re.compile(
     r"|GATE_READY|GATE_NOBODY|THREAD_UNNUMBERED|RCU_MAP_(FROZEN|MOVED|TAG_SHIFT)|WITHOUT_THREAD_POINTER_BUILTIN)$")
 
 # Modules whose page is still to be written.
-PENDING = {"delayed", "rcu", "rcu_map", "rwlock", "snapshot", "workqueue"}
+PENDING = {"delayed", "rwlock", "workqueue"}
 
 failures = 0
 
