@@ -15,7 +15,7 @@ let package = Package(
         .target(
             name: "CSyncKernel",
             dependencies: ["CURCU"],
-            exclude: ["CMakeLists.txt", "cmake"],
+            exclude: ["CMakeLists.txt", "cmake", "man"],
             publicHeadersPath: "include",
             cSettings: [.define("_GNU_SOURCE"), .headerSearchPath("src")],
             linkerSettings: [.linkedLibrary("urcu-bp"), .linkedLibrary("urcu-common")]
