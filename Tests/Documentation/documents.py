@@ -173,6 +173,8 @@ def file_names():
 def exists(name):
     """Whether what stands in backquotes is there: a path, a file, or words of the sources."""
     name = name.rstrip("()")
+    if name.startswith("/"):
+        return True  # the system's
     if "/" in name and re.fullmatch(r"[\w.\-/+]+", name):
         return (ROOT / name).exists() or any(path.as_posix().endswith("/" + name) for path in files())
     if re.fullmatch(r"[\w+\-]+\.(c|h|swift|pml|py|md|txt|cpp|cmake|svg|dot)", name):
