@@ -10,6 +10,7 @@
 
 import functools
 import hashlib
+import os
 import re
 import sys
 from pathlib import Path
@@ -17,7 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 DESIGN = ROOT / "docs/design"
 COLUMNS = 120
-SKIPPED = {".git", ".build", "node_modules", "checkouts"}
+SKIPPED = {".git", "__pycache__"}
 SOURCES = {".c", ".h", ".cpp", ".swift", ".py", ".pml", ".cmake", ".mutants"}
 
 failures = 0
@@ -33,10 +34,9 @@ def fail(path, line, text):
 def files():
     """Every file of the repository that no build has made."""
     found = []
-    for path in sorted(ROOT.rglob("*")):
-        parts = path.relative_to(ROOT).parts
-        if path.is_file() and not any(part in SKIPPED or part.startswith(".build") for part in parts):
-            found.append(path)
+    for folder, folders, names in os.walk(ROOT):
+        folders[:] = sorted(name for name in folders if name not in SKIPPED and not name.startswith(".build"))
+        found += [Path(folder, name) for name in sorted(names)]
     return found
 
 
