@@ -1,0 +1,255 @@
+#!/usr/bin/env python3
+"""Checks the documents themselves; scripts/test-docs calls it from the root of the repository. It takes seconds.
+
+- Each link among the documents leads to a file that is there, and to a heading that is there.
+- Each name in docs that stands in backquotes exists: files, functions, fields, types and constants in the sources
+  or the tests. After the words client, mutant, model, variant, test and Swift mutant the names must be of that kind.
+- Each drawing in docs/design was made from the text beside it.
+- No line is longer than 120 columns, tables and links aside.
+"""
+
+import functools
+import hashlib
+import os
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+DESIGN = ROOT / "docs/design"
+COLUMNS = 120
+SKIPPED = {".git", "__pycache__"}
+SOURCES = {".c", ".h", ".cpp", ".swift", ".py", ".pml", ".cmake", ".mutants"}
+
+failures = 0
+
+
+def fail(path, line, text):
+    global failures
+    failures += 1
+    print(f"{path.relative_to(ROOT)}:{line}: error: {text}", flush=True)
+
+
+@functools.lru_cache(maxsize=None)
+def files():
+    """Every file of the repository that no build has made."""
+    found = []
+    for folder, folders, names in os.walk(ROOT):
+        folders[:] = sorted(name for name in folders if name not in SKIPPED and not name.startswith(".build"))
+        found += [Path(folder, name) for name in sorted(names)]
+    return found
+
+
+def prose(path):
+    """(number, line) of a document without its blocks of code."""
+    inside = False
+    for number, line in enumerate(path.read_text().split("\n"), 1):
+        if re.match(r"^\s*```", line):
+            inside = not inside
+        elif not inside:
+            yield number, line
+
+
+# ---- Links --------------------------------------------------------------------------------------------------------
+
+@functools.lru_cache(maxsize=None)
+def anchors(path):
+    """What can follow the # in a link to this document, as GitHub makes it of the headings."""
+    found, seen = set(), {}
+    for _, line in prose(path):
+        if match := re.match(r"^#{1,6} +(.*?) *#*$", line):
+            text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", match[1]).lower()
+            name = re.sub(r"[^\w\- ]", "", text).replace(" ", "-")
+            count = seen[name] = seen.get(name, -1) + 1
+            found.add(f"{name}-{count}" if count else name)
+        found.update(re.findall(r'<a (?:id|name)="([^"]+)"', line))
+    return found
+
+
+def check_links(path):
+    for number, line in prose(path):
+        for target in re.findall(r"(?:\]\(|src=\"|href=\")([^)\"\s]+)", re.sub(r"`[^`]*`", "``", line)):
+            if re.match(r"[a-z]+:", target):
+                continue
+            name, _, anchor = target.partition("#")
+            other = (path.parent / name).resolve() if name else path
+            if not other.exists():
+                fail(path, number, f"the link leads nowhere: {target}")
+            elif anchor and other.suffix == ".md" and anchor not in anchors(other):
+                fail(path, number, f"{other.name} has no heading #{anchor}")
+
+
+# ---- Names --------------------------------------------------------------------------------------------------------
+
+@functools.lru_cache(maxsize=None)
+def words():
+    """Every identifier of the sources, the tests and the scripts."""
+    found = set()
+    for path in files():
+        parts = path.relative_to(ROOT).parts
+        if parts[0] in ("Sources", "Tests", "Benchmarks", "scripts") and path.parent.name != "Documentation":
+            if path.suffix in SOURCES or parts[0] == "scripts":
+                found.update(re.findall(r"\w+", path.read_text(errors="replace")))
+    return found
+
+
+@functools.lru_cache(maxsize=None)
+def clients():
+    """The explorer's clients, and the names that several of them begin with, one for each policy."""
+    folder, macros, uses = ROOT / "Tests/Explorer", {}, []
+    for path in sorted(folder.glob("*.[ch]")):
+        text = path.read_text().replace("\\\n", " ")
+        for name, argument, body in re.findall(r"^#define (\w+)\((\w+)[^)]*\)(.*)$", text, re.M):
+            made = re.findall(r"\b([A-Z_]+)\(\s*" + argument + r"((?:##\w+)?)\s*,", body)
+            if made:
+                macros[name] = [(macro, suffix.replace("##", "")) for macro, suffix in made]
+        if path.name.startswith("clients_"):
+            uses += re.findall(r"^([A-Z_]+)\((\w+)\s*,", text, re.M)
+    found = set()
+
+    def expand(macro, name):
+        if macro == "CLIENT":
+            found.add(name)
+        for inner, suffix in macros.get(macro, []):
+            if macro != "CLIENT":
+                expand(inner, name + suffix)
+
+    for macro, name in uses:
+        expand(macro, name)
+    return found | {re.sub(r"_(fast|compact|strict|biased)$", "", name) for name in found}
+
+
+@functools.lru_cache(maxsize=None)
+def mutants():
+    text = (ROOT / "Tests/Explorer/mutants.py").read_text()
+    return set(re.findall(r'^    \("([^"]+)", ', text, re.M))
+
+
+@functools.lru_cache(maxsize=None)
+def swift_mutants():
+    return {line[2:].strip() for path in (ROOT / "Tests/SwiftMutants").glob("*.mutants")
+            for line in path.read_text().split("\n") if re.match(r"^[=~] ", line)}
+
+
+@functools.lru_cache(maxsize=None)
+def models():
+    return {path.name: path.read_text() for path in (ROOT / "Tests/Model").glob("*.pml")}
+
+
+@functools.lru_cache(maxsize=None)
+def variants():
+    return set(re.findall(r"-D([A-Z]+)\b", (ROOT / "Tests/Model/check").read_text()))
+
+
+@functools.lru_cache(maxsize=None)
+def tests():
+    """The functions that run as tests, of C and of Swift."""
+    found = set()
+    for path in (ROOT / "Tests").rglob("*"):
+        if path.suffix in (".c", ".cpp"):
+            found.update(re.findall(r"\bTEST\((\w+)\)", path.read_text()))
+        elif path.suffix == ".swift":
+            found.update(re.findall(r"\bfunc (\w+)\s*[(<]", path.read_text()))
+    return found
+
+
+KINDS = {
+    "client": clients,
+    "mutant": mutants,
+    "swift mutant": swift_mutants,
+    "model": lambda: set(models()),
+    "variant": variants,
+    "test": tests,
+}
+# What documents name of the system, and no source does.
+SYSTEM = {"_Fork", "malloc_consolidate"}
+NAME = r"`[^`]+`"
+LIST = re.compile(rf"\b(Swift mutant|client|mutant|model|variant|test)s? ({NAME}(?:(?:, | and |, and )(?={NAME}){NAME})*)")
+
+
+@functools.lru_cache(maxsize=None)
+def file_names():
+    return {path.name for path in files()}
+
+
+def exists(name):
+    """Whether what stands in backquotes is there: a path, a file, or words of the sources."""
+    name = name.rstrip("()")
+    if name.startswith("/"):
+        return True
+    if name in SYSTEM or "<" in name:
+        return True
+    if "/" in name and re.fullmatch(r"[\w.\-/+]+", name):
+        return (ROOT / name).exists() or any(path.as_posix().endswith("/" + name) for path in files())
+    if re.fullmatch(r"[\w+\-]+\.(c|h|swift|pml|py|md|txt|cpp|cmake|svg|dot)", name):
+        return name in file_names()
+    if re.search(r"[^\w.:<>()& \-*,]", name) or " " in name:
+        return True  # a piece of code or a command, not a name
+    return all(word in words() or word.isdigit() for word in re.findall(r"\w+", name))
+
+
+def check_names(path):
+    """A list of names may go over several lines, but not over paragraphs."""
+    for number, paragraph in paragraphs(path):
+        text = re.sub(r"\s*\n\s*", " ", paragraph)
+        claimed = set()
+        for kind, listed in LIST.findall(text):
+            known = KINDS[kind.lower()]()
+            for name in re.findall(r"`([^`]+)`", listed):
+                claimed.add(name)
+                if name not in known:
+                    fail(path, number, f"there is no {kind} {name!r}")
+        for name in re.findall(r"`([^`]+)`", text):
+            if name not in claimed and not exists(name):
+                fail(path, number, f"{name!r} is not in the sources")
+
+
+def paragraphs(path):
+    begin, lines = 1, []
+    for number, line in prose(path):
+        if not line.strip() or re.match(r"^\s*([-*|#]|\d+\.) ?", line):
+            if lines:
+                yield begin, "\n".join(lines)
+            lines = []
+        if line.strip():
+            if not lines:
+                begin = number
+            lines.append(line)
+    if lines:
+        yield begin, "\n".join(lines)
+
+
+# ---- Drawings and lines -------------------------------------------------------------------------------------------
+
+def check_drawings():
+    for text in sorted((ROOT / "docs").rglob("*.dot")):
+        drawing = text.with_suffix(".svg")
+        digest = hashlib.sha256(text.read_bytes()).hexdigest()
+        if not drawing.exists() or f"<!-- of {text.name} {digest} -->" not in drawing.read_text():
+            fail(text, 1, f"{drawing.name} was not made from it: run scripts/draw-docs")
+
+
+def check_lines(path):
+    for number, line in enumerate(path.read_text().split("\n"), 1):
+        if len(line) > COLUMNS and not line.lstrip().startswith(("|", "![", "<!--")):
+            fail(path, number, f"{len(line)} columns")
+
+
+def main():
+    documents = [path for path in files() if path.suffix == ".md"]
+    for path in documents:
+        check_links(path)
+    designs = [path for path in documents if path.parent == DESIGN]
+    if len(designs) < 7 or not clients() or not mutants() or not tests():
+        fail(DESIGN, 1, "documents, clients, mutants or tests were not found at all")
+    for path in documents:
+        if path.is_relative_to(ROOT / "docs") or path == ROOT / "ARCHITECTURE.md":
+            check_names(path)
+            check_lines(path)
+    check_drawings()
+    print(f"{len(documents)} documents, {failures} failures" if failures else f"{len(documents)} documents are in order")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
