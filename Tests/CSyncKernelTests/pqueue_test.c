@@ -78,8 +78,11 @@ static void a_closed_queue_gives_what_it_has_and_takes_nothing(void) {
     entry_t entries[2] = { 0 };
     csk_pqueue_item_t *item = NULL;
     CHECK_STATUS(csk_pqueue_push(&queue, &entries[0].item, 0), 0);
+    CHECK(!csk_pqueue_is_closed(&queue));
     CHECK_STATUS(csk_pqueue_close(&queue), 0);
+    CHECK(csk_pqueue_is_closed(&queue));
     CHECK_STATUS(csk_pqueue_close(&queue), 0);
+    CHECK(csk_pqueue_is_closed(&queue));
     CHECK_STATUS(csk_pqueue_push(&queue, &entries[1].item, 0), ESHUTDOWN);
     CHECK_STATUS(csk_pqueue_trypush(&queue, &entries[1].item, 0), ESHUTDOWN);
     CHECK_STATUS(csk_pqueue_timedpush(&queue, &entries[1].item, 0, CSK_NEVER), ESHUTDOWN);

@@ -387,6 +387,25 @@ static void static_queues_have_the_attributes_of_their_initializer(void) {
     CHECK_EQ(memcmp(&wide, &made, sizeof made), 0);
 }
 
+static void a_queue_tells_what_it_was_made_with(void) {
+    static csk_workqueue_t plain, initialized = CSK_WORKQUEUE_INITIALIZER(.capacity = 9, .priority = 7);
+    CHECK_EQ(csk_workqueue_priority(&plain), 0);
+    CHECK_EQ(csk_workqueue_capacity(&plain), 0);
+    CHECK_EQ(csk_workqueue_when_full(&plain), CSK_WORKQUEUE_WAIT);
+    CHECK_EQ(csk_workqueue_priority(&initialized), 7);
+    CHECK_EQ(csk_workqueue_capacity(&initialized), 9);
+    for (int32_t when_full = CSK_WORKQUEUE_WAIT; when_full <= CSK_WORKQUEUE_DROP_OLDEST; when_full++) {
+        csk_workqueue_attr_t attr = { .width = 2, .capacity = UINT32_MAX, .when_full = when_full, .priority = INT32_MIN };
+        csk_workqueue_t *made = NULL;
+        CHECK_STATUS(csk_workqueue_create(&made, &attr), 0);
+        csk_workqueue_shutdown(made, true);
+        CHECK_EQ(csk_workqueue_priority(made), INT32_MIN);
+        CHECK_EQ(csk_workqueue_capacity(made), UINT32_MAX);
+        CHECK_EQ(csk_workqueue_when_full(made), when_full);
+        csk_workqueue_release(made);
+    }
+}
+
 static void do_nothing(csk_work_t *work, int status) { (void)work, (void)status; }
 
 static void zeroed_work_that_was_never_queued_is_not_there(void) {
@@ -411,6 +430,7 @@ static void zeroed_work_that_was_never_queued_is_not_there(void) {
 
 TEST_MAIN(
     TEST(static_queues_have_the_attributes_of_their_initializer), TEST(zeroed_work_that_was_never_queued_is_not_there),
+    TEST(a_queue_tells_what_it_was_made_with),
     TEST(zero_filled_memory_is_a_serial_queue), TEST(higher_ranks_begin_first_and_equal_ones_by_arrival),
     TEST(work_without_a_rank_has_the_priority_of_its_queue), TEST(as_many_run_at_once_as_the_width_says),
     TEST(a_barrier_runs_alone_between_what_came_before_and_after), TEST(a_cancelled_barrier_holds_nothing_back),

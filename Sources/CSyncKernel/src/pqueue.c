@@ -245,3 +245,10 @@ uint32_t csk_pqueue_waiting(csk_pqueue_t *queue) {
     pthread_mutex_unlock(&queue->mutex);
     return waiting;
 }
+
+bool csk_pqueue_is_closed(csk_pqueue_t *queue) {
+    pthread_mutex_lock(&queue->mutex);
+    bool closed = queue->closed != 0;
+    pthread_mutex_unlock(&queue->mutex);
+    return closed;
+}

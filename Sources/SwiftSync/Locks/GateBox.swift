@@ -7,12 +7,12 @@ public import CSyncKernel
 class GateBox<Value: ~Copyable>: ManagedBuffer<csk_gate_t, Value> {
     @inlinable
     final var gate: UnsafeMutablePointer<csk_gate_t> {
-        withUnsafeMutablePointerToHeader { $0 }
+        lastingHeader
     }
 
     @inlinable
     final var value: UnsafeMutablePointer<Value> {
-        withUnsafeMutablePointerToElements { $0 }
+        lastingElements
     }
 
     /// A gate with the given attributes, before it is shared.

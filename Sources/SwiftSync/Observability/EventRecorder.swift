@@ -148,3 +148,11 @@ public final class EventRecorder: @unchecked Sendable {
         }
     }
 }
+
+/// Another name of ``EventRecorder``: the type of a queue's `recorder`.
+///
+/// ```swift
+/// let recorder: Recorder = TaskQueue.getQueue(identifier: "downloads").recorder
+/// recorder.reply()
+/// ```
+public typealias Recorder = EventRecorder

@@ -39,7 +39,7 @@ final class DictionaryEntry<Key, Value>: AnyDictionaryEntry {
         let memory = UnsafeMutableRawPointer.allocate(byteCount: offset + MemoryLayout<Pair>.size, alignment: alignment)
         (memory + offset).initializeMemory(as: Pair.self, to: Pair(key: key, value: value))
         let place = memory.initializeMemory(as: csk_rcu_map_entry_t.self, to: csk_rcu_map_entry_t())
-        place.pointee.node.context = unsafeBitCast(self as AnyDictionaryEntry.Type, to: UnsafeMutableRawPointer.self)
+        place.pointee.node.context = RuntimeFacts.pointer(to: self as AnyDictionaryEntry.Type)
         return place
     }
 
@@ -57,7 +57,7 @@ final class DictionaryEntry<Key, Value>: AnyDictionaryEntry {
 
 /// What the kernel calls after a grace period.
 private func endEntry(_ node: UnsafeMutablePointer<csk_rcu_node_t>?) {
-    unsafeBitCast(node!.pointee.context, to: AnyDictionaryEntry.Type.self).destroy(UnsafeMutableRawPointer(node!))
+    RuntimeFacts.type(at: node!.pointee.context, as: AnyDictionaryEntry.self).destroy(UnsafeMutableRawPointer(node!))
 }
 
 /// Compares keys whose type the kernel doesn't know.

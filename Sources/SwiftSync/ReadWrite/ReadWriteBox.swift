@@ -27,11 +27,11 @@ final class ReadWriteBox<Value: ~Copyable>: ManagedBuffer<csk_rwlock_t, Value> {
 
     @inlinable
     var lock: UnsafeMutablePointer<csk_rwlock_t> {
-        withUnsafeMutablePointerToHeader { $0 }
+        lastingHeader
     }
 
     @inlinable
     var value: UnsafeMutablePointer<Value> {
-        withUnsafeMutablePointerToElements { $0 }
+        lastingElements
     }
 }

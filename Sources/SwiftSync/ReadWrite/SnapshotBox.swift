@@ -12,7 +12,7 @@ final class SnapshotVersion<Value: ~Copyable>: ManagedBuffer<csk_rcu_node_t, Val
     }
 
     @inlinable
-    var value: UnsafeMutablePointer<Value> { withUnsafeMutablePointerToElements { $0 } }
+    var value: UnsafeMutablePointer<Value> { lastingElements }
 
     @inlinable
     deinit { _ = withUnsafeMutablePointerToElements { $0.deinitialize(count: 1) } }
@@ -27,7 +27,7 @@ func releaseRetired(_ node: UnsafeMutablePointer<csk_rcu_node_t>?) {
 @usableFromInline
 final class SnapshotBox<Value: ~Copyable>: ManagedBuffer<csk_snapshot_t, Void> {
     @inlinable
-    var snapshot: UnsafeMutablePointer<csk_snapshot_t> { withUnsafeMutablePointerToHeader { $0 } }
+    var snapshot: UnsafeMutablePointer<csk_snapshot_t> { lastingHeader }
 
     @usableFromInline
     static func make(_ first: SnapshotVersion<Value>) -> SnapshotBox {
@@ -71,7 +71,7 @@ final class SnapshotBox<Value: ~Copyable>: ManagedBuffer<csk_snapshot_t, Void> {
 
     /// What the kernel is to publish; the kernel owns the version from here on.
     private func published(_ version: SnapshotVersion<Value>) -> (UnsafeMutablePointer<Value>, UnsafeMutablePointer<csk_rcu_node_t>) {
-        let node = version.withUnsafeMutablePointerToHeader { $0 }
+        let node = version.lastingHeader
         let value = version.value
         node.pointee.context = Unmanaged.passRetained(version).toOpaque()
         return (value, node)

@@ -44,5 +44,5 @@ private struct AnyThreadLocalCell {
 
 extension UnsafeMutableRawPointer {
     /// The operations of the cell that this points to.
-    var threadLocalOperations: any ThreadLocalCellOperations.Type { load(as: AnyThreadLocalCell.self).operations }
+    var threadLocalOperations: any ThreadLocalCellOperations.Type { RuntimeFacts.beginning(of: self, as: AnyThreadLocalCell.self).operations }
 }

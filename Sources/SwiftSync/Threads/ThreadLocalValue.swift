@@ -143,7 +143,7 @@ public struct ThreadLocalValue<T>: Sendable {
     @inlinable @inline(__always)
     func cell() -> UnsafeMutablePointer<ThreadLocalCell<T>>? {
         guard let found = csk_tls_get(slot) else { return nil }
-        guard found.load(as: ObjectIdentifier.self) == type else { return nil }
+        guard RuntimeFacts.beginning(of: found, as: ObjectIdentifier.self) == type else { return nil }
         return found.assumingMemoryBound(to: ThreadLocalCell<T>.self)
     }
 }

@@ -27,7 +27,7 @@ extension BlockingPriorityQueue {
         /// The item whose links are at `link`: they are its first member.
         @inlinable
         init(_ link: UnsafeMutablePointer<csk_pqueue_item_t>) {
-            memory = UnsafeMutableRawPointer(link).assumingMemoryBound(to: Layout.self)
+            memory = RuntimeFacts.whole(at: link)
         }
 
         @inlinable
@@ -39,7 +39,7 @@ extension BlockingPriorityQueue {
 
         @inlinable
         var link: UnsafeMutablePointer<csk_pqueue_item_t> {
-            UnsafeMutableRawPointer(memory).assumingMemoryBound(to: csk_pqueue_item_t.self)
+            RuntimeFacts.first(of: memory)
         }
 
         /// Moves the element out and frees the memory. The element has been sent in and belongs to nobody else.

@@ -1,5 +1,4 @@
 import CSyncKernel
-import Glibc
 
 /// A queue between threads: elements come out by priority, within one priority in the order they went in; who finds
 /// nothing waits.
@@ -144,16 +143,10 @@ public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
     public var count: Int { Int(csk_pqueue_count(queue)) }
 
     /// True once ``close()`` was called.
-    public var isClosed: Bool {
-        pthread_mutex_lock(mutex)
-        defer { pthread_mutex_unlock(mutex) }
-        return queue.pointee.closed != 0
-    }
+    public var isClosed: Bool { csk_pqueue_is_closed(queue) }
 
     /// How many threads were waiting at some instant during the call.
     package var waitingCount: Int { Int(csk_pqueue_waiting(queue)) }
-
-    private var mutex: UnsafeMutablePointer<pthread_mutex_t> { queue.pointer(to: \.mutex)! }
 
     @usableFromInline
     func reportRefusal(_ status: Int32) {

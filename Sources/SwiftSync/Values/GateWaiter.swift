@@ -51,11 +51,11 @@ struct GateWaiter: @unchecked Sendable {
     /// A queue gets the memory and no reference: the last one is then released there, and never on this thread, which
     /// may be the timers'.
     private static let resolve: @convention(c) (UnsafeMutablePointer<csk_gate_later_t>?) -> Void = { later in
-        let memory = UnsafeMutableRawPointer(later!).assumingMemoryBound(to: Memory.self)
+        let memory = RuntimeFacts.whole(at: later!, as: Memory.self)
         let queue = memory.pointee.owner!.resolvingQueue
         guard let queue else { return finish(memory) }
         let later = UnsafeSendablePointer(pointer: later!)
-        queue.async { finish(UnsafeMutableRawPointer(later.pointer).assumingMemoryBound(to: Memory.self)) }
+        queue.async { finish(RuntimeFacts.whole(at: later.pointer)) }
     }
 
     private static func finish(_ memory: UnsafeMutablePointer<Memory>) {

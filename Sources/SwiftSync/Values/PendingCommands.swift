@@ -88,7 +88,7 @@ final class PendingCommands: @unchecked Sendable {
 
     private func pop() -> UnsafeMutablePointer<Command>? {
         guard let node = csk_heap_pop(state.pointer(to: \.heap)!) else { return nil }
-        return UnsafeMutableRawPointer(node).assumingMemoryBound(to: Command.self)
+        return RuntimeFacts.whole(at: node)
     }
 
     private func release(_ command: UnsafeMutablePointer<Command>) {

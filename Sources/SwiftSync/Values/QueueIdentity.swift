@@ -6,12 +6,7 @@ enum QueueIdentity {
     /// Two `DispatchQueue` objects are one queue if what they wrap is: `DispatchQueue.global()` makes a new object at
     /// each call.
     static func of(_ queue: DispatchQueue) -> UInt {
-        wrapsAtSecondWord ? wrapped(queue) : byLabel(queue)
-    }
-
-    /// The object's only stored property, behind the two words of each Swift object.
-    private static func wrapped(_ queue: DispatchQueue) -> UInt {
-        unsafeBitCast(queue, to: UnsafePointer<UInt>.self)[2]
+        wrapsAtSecondWord ? RuntimeFacts.wrapped(by: queue) : byLabel(queue)
     }
 
     /// Looked at once: that the property stands where it is read.
@@ -21,7 +16,7 @@ enum QueueIdentity {
             guard let child = Mirror(reflecting: queue).children.first, child.label == "__wrapped",
                 let pointer = child.value as? OpaquePointer
             else { return false }
-            return UInt(bitPattern: pointer) == wrapped(queue)
+            return UInt(bitPattern: pointer) == RuntimeFacts.wrapped(by: queue)
         }
     }()
 
@@ -35,9 +30,9 @@ enum QueueIdentity {
 
     /// The executor that a task goes on on after a suspension in a function of this isolation.
     static func ofExecutor(isolation: (any Actor)?) -> UInt {
-        if let isolation { return withUnsafeBytes(of: isolation.unownedExecutor) { $0.load(as: UInt.self) } }
+        if let isolation { return RuntimeFacts.identity(of: isolation.unownedExecutor) }
         let preferred = withUnsafeCurrentTask { $0?.unownedTaskExecutor }
         guard let preferred else { return 0 }
-        return withUnsafeBytes(of: preferred) { $0.load(as: UInt.self) }
+        return RuntimeFacts.identity(of: preferred)
     }
 }

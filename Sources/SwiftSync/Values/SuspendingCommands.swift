@@ -40,8 +40,10 @@ extension SuspendingCommands where Value: Sendable {
     /// Waits for the gate; on return the calling thread holds it, until the next suspension at the latest.
     private func enter(isolation: isolated (any Actor)?) async -> QueueSafeValueError? {
         if Task.isCancelled { return .cancelled }
-        if csk_gate_enter_fast(box.gate) {
-            if !csk_gate_has_lost_grants(box.gate) { return nil }
+        // What `box.gate` is, which would be a call in generic code.
+        let gate = box.lastingHeader
+        if csk_gate_enter_fast(gate) {
+            if !csk_gate_has_lost_grants(gate) { return nil }
             // One of this executor's may have lost its grant, and comes first.
             leave()
         }

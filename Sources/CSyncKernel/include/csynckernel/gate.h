@@ -104,7 +104,7 @@ struct csk_gate_waiter {
         void *object;
     };
     csk_gate_function_t function;
-    void *context;
+    void *context;  /* the caller's */
     csk_gate_lane_t *lane;
     int64_t deadline_ns;
     int64_t since_ns;

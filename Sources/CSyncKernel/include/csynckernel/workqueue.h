@@ -186,7 +186,7 @@ typedef struct csk_workqueue_wait csk_workqueue_wait_t;
 struct csk_workqueue_wait {
     csk_workqueue_wait_t *next, *previous;
     void (*function)(csk_workqueue_wait_t *wait);
-    void *context;
+    void *context;       /* the caller's, for its function */
     csk_work_t *work;    /* for which there is no room */
     uint64_t remaining;
     int64_t arrivals;
@@ -222,6 +222,12 @@ CSK_API uint32_t csk_workqueue_waiting(csk_workqueue_t *queue);
 CSK_API uint32_t csk_workqueue_running(csk_workqueue_t *queue);
 /* By how many more wait than the queue's capacity says: callers, work of its own turn, delayed work. 0 without a bound. */
 CSK_API uint32_t csk_workqueue_beyond_bound(csk_workqueue_t *queue);
+
+/* What the queue was made with: the priority of work that names no rank; how many that take room may wait to begin, 0 without a bound; and
+ * CSK_WORKQUEUE_WAIT, _REFUSE or _DROP_OLDEST. They stay as they are as long as the queue does. Never block; from anywhere. O(1). */
+static inline int32_t csk_workqueue_priority(const csk_workqueue_t *queue) { return queue->priority; }
+static inline uint32_t csk_workqueue_capacity(const csk_workqueue_t *queue) { return queue->capacity; }
+static inline int32_t csk_workqueue_when_full(const csk_workqueue_t *queue) { return queue->when_full; }
 
 /* True from inside the queue's own work, that which is called with an error, and that which its work runs on the same thread included. */
 CSK_API bool csk_workqueue_is_current(const csk_workqueue_t *queue);

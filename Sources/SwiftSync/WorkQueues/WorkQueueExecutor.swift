@@ -37,7 +37,7 @@ extension WorkQueueCore {
     /// The priority of a task that names none is the queue's own.
     fileprivate func rank(of priority: JobPriority) -> Int64 {
         let distance = (Int64(priority.rawValue) - Int64(TaskPriority.medium.rawValue)) * 256
-        return rank(of: CommandPriority(rawValue: Int32(clamping: Int64(queue.pointee.priority) + distance)))
+        return rank(of: CommandPriority(rawValue: Int32(clamping: Int64(csk_workqueue_priority(queue)) + distance)))
     }
 }
 

@@ -22,10 +22,7 @@ actor FIFOTurnstile {
     }
 
     /// Runs `job` on this thread, up to its task's next suspension, as the default executor would.
-    static func run(_ job: UnownedJob) { job.runSynchronously(on: noActor) }
-
-    /// What the runtime knows code by that is isolated to nothing: two words of zero.
-    private static var noActor: UnownedSerialExecutor { unsafeBitCast((UInt(0), UInt(0)), to: UnownedSerialExecutor.self) }
+    static func run(_ job: UnownedJob) { job.runSynchronously(on: RuntimeFacts.noActor) }
 }
 
 extension FIFOTurnstile: SerialExecutor {

@@ -123,7 +123,7 @@ final class SuspendedWork: TurnWait, @unchecked Sendable {
 
 extension WorkQueueCore {
     /// True where a caller waits if the queue is full.
-    var callersWaitForRoom: Bool { queue.pointee.capacity != 0 && queue.pointee.when_full == UInt8(CSK_WORKQUEUE_WAIT) }
+    var callersWaitForRoom: Bool { csk_workqueue_capacity(queue) != 0 && csk_workqueue_when_full(queue) == Int32(CSK_WORKQUEUE_WAIT) }
 
     /// Runs `body` in the queue, as a part of the calling task. It is never refused and never dropped.
     func run<T: Sendable, E: Error>(rank: Int64, barrier: Bool, _ body: @escaping @Sendable () throws(E) -> T) async throws(E) -> T {

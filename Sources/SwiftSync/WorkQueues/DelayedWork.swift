@@ -40,7 +40,7 @@ final class DelayedQueueWork: DelayedWork, @unchecked Sendable {
     private let waitsForEver = Atomic(false)
 
     private var delayed: UnsafeMutablePointer<csk_delayed_t> {
-        UnsafeMutableRawPointer(storage).assumingMemoryBound(to: csk_delayed_t.self)
+        RuntimeFacts.first(of: storage)
     }
 
     /// Keeps the kernel's queue and not the object: who lets go of that ends its suspension, and then the work runs.
@@ -74,7 +74,7 @@ final class DelayedQueueWork: DelayedWork, @unchecked Sendable {
     }
 
     private static func owner(of work: UnsafeMutablePointer<csk_work_t>) -> Unmanaged<DelayedQueueWork> {
-        UnsafeMutableRawPointer(work).assumingMemoryBound(to: Storage.self).pointee.owner.unsafelyUnwrapped
+        RuntimeFacts.whole(at: work, as: Storage.self).pointee.owner.unsafelyUnwrapped
     }
 
     private static let once: csk_work_function_t = { work, status in

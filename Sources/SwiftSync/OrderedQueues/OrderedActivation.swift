@@ -59,11 +59,5 @@ final class OrderedActivation: @unchecked Sendable {
     }
 
     /// Where the value is that the calling task sees.
-    private static var address: UnsafeMutableRawPointer? {
-        taskLocalAddress(UnsafeRawPointer(Unmanaged.passUnretained($current).toOpaque()))
-    }
+    private static var address: UnsafeMutableRawPointer? { RuntimeFacts.address(of: $current) }
 }
-
-/// What `TaskLocal` itself calls to read: there is no other way to learn where a value is.
-@_silgen_name("swift_task_localValueGet")
-private func taskLocalAddress(_ key: UnsafeRawPointer) -> UnsafeMutableRawPointer?

@@ -31,11 +31,11 @@ struct WorkQueueCore: @unchecked Sendable {
 
     /// That of a priority, or the queue's own for nil. All work of a queue that drops its oldest has one priority.
     func rank(of priority: CommandPriority?) -> Int64 {
-        guard let priority, queue.pointee.when_full != UInt8(CSK_WORKQUEUE_DROP_OLDEST) else { return ownRank }
+        guard let priority, csk_workqueue_when_full(queue) != Int32(CSK_WORKQUEUE_DROP_OLDEST) else { return ownRank }
         return CommandRank.of(priority)
     }
 
-    var ownRank: Int64 { CommandRank.of(CommandPriority(rawValue: queue.pointee.priority)) }
+    var ownRank: Int64 { CommandRank.of(CommandPriority(rawValue: csk_workqueue_priority(queue))) }
 
     // MARK: - Queueing
 
@@ -92,7 +92,7 @@ struct WorkQueueCore: @unchecked Sendable {
             }
         SyncDiagnostics.report(
             kind, subject: "\(type) \(label)", message: "work was refused: \(reason)",
-            bound: kind == .refusedWhenFull ? Int(queue.pointee.capacity) : nil)
+            bound: kind == .refusedWhenFull ? Int(csk_workqueue_capacity(queue)) : nil)
     }
 
     // MARK: - Waiting
@@ -137,7 +137,7 @@ struct WorkQueueCore: @unchecked Sendable {
     }
 
     /// True for a queue that can refuse work because it is full.
-    private var refusesWhenFull: Bool { queue.pointee.capacity != 0 && !callersWaitForRoom }
+    private var refusesWhenFull: Bool { csk_workqueue_capacity(queue) != 0 && !callersWaitForRoom }
 
     /// What a status of the kernel means here.
     func error(_ status: Int32) -> WorkQueueError {

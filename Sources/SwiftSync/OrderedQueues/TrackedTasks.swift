@@ -25,14 +25,14 @@ final class TrackedTasks: @unchecked Sendable {
         /// Called by the task, first of all: what it does later may cancel it.
         func begin() {
             testStep("TrackedTasks: tracks", self)
-            withUnsafeCurrentTask { list.insert(self, unsafeBitCast($0!, to: AnyTask.self)) }
+            withUnsafeCurrentTask { list.insert(self, RuntimeFacts.anyTask($0!)) }
         }
 
         /// Called by who has started the task, which may not have come to begin: where it does not do so at once, on
         /// this thread.
         func isStarted<Success, Failure>(_ task: Task<Success, Failure>) {
             #if compiler(<6.2)
-            list.insert(self, unsafeBitCast(task, to: AnyTask.self))
+            list.insert(self, RuntimeFacts.anyTask(task))
             #endif
         }
 
@@ -42,9 +42,7 @@ final class TrackedTasks: @unchecked Sendable {
         }
     }
 
-    /// A task of whatever type: a `Task`, and an `UnsafeCurrentTask`, is one reference to a task object, which is
-    /// cancelled in one way.
-    fileprivate typealias AnyTask = Task<Void, Never>
+    fileprivate typealias AnyTask = RuntimeFacts.AnyTask
 
     private struct Links {
         var first: Unmanaged<Entry>?
