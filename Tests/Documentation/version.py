@@ -1,9 +1,9 @@
-"""Fails when a file states another version than base.h does; scripts/test runs it from the root of the repository. Takes a second.
+"""Fails when a file states another version than base.h does; scripts/test runs it from the root of the repository.
 
-The version stands in Sources/CSyncKernel/include/csynckernel/base.h. CMake reads it there, and with it the library's SONAME, the
-pkg-config file and the CMake package; csk_version() gives it to C and Swift; SwiftPM takes a package's version from its tag.
-Documents and examples must spell it out. Each way in which they do is a pattern below, and each pattern must be found somewhere:
-one that is not found has been reworded, and checks nothing.
+The version stands in Sources/CSyncKernel/include/csynckernel/base.h. CMake reads it there, and with it the library's
+SONAME, the pkg-config file and the CMake package; csk_version() gives it to C and Swift; SwiftPM takes a package's
+version from its tag. Documents and examples must spell it out. Each way in which they do is a pattern below, and each
+pattern must be found somewhere: one that is not found has been reworded, and checks nothing.
 """
 
 import re
@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 BASE = Path("Sources/CSyncKernel/include/csynckernel/base.h")
-# What is compared: all of the version, or the part that programs are linked by, which is major.minor before 1.0 and major from then on.
+# What is compared: all of the version, or the part that programs are linked by: major.minor before 1.0, then major.
 PATTERNS = {
     "the comment of csk_version": (r'"(\d+\.\d+\.\d+)": the version of the library', "full"),
     "what CMake programs ask for": (r"find_package\(CSyncKernel (\d+(?:\.\d+)*)", "linked"),
@@ -34,7 +34,8 @@ KINDS = {".c", ".h", ".cpp", ".swift", ".md", ".txt", ".in", ".cmake", ".yml", "
 
 def stated_in_base():
     text = BASE.read_text()
-    numbers = [re.search(rf"^#define CSK_VERSION_{part} (\d+)$", text, re.M) for part in ("MAJOR", "MINOR", "PATCH")]
+    parts = ("MAJOR", "MINOR", "PATCH")
+    numbers = [re.search(rf"^#define CSK_VERSION_{part} (\d+)$", text, re.M) for part in parts]
     if not all(numbers):
         sys.exit(f"{BASE}: error: the version is not there")
     return [number[1] for number in numbers]
@@ -59,8 +60,8 @@ def main():
         if stated != expected[kind]:
             failures.append(f"{place}: error: {what}: {stated} is stated, {BASE.name} says {expected[kind]}")
 
-    tracked = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], check=True, capture_output=True, text=True).stdout
-    for name in tracked.split("\n"):
+    listing = ["git", "ls-files", "-co", "--exclude-standard"]
+    for name in subprocess.run(listing, check=True, capture_output=True, text=True).stdout.split("\n"):
         path = Path(name)
         if not name or name in OTHERS or path.suffix not in KINDS or not path.is_file():
             continue
