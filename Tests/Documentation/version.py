@@ -21,8 +21,7 @@ PATTERNS = {
 }
 # Once there is a tag, documents name it so; before that they name a branch.
 OPTIONAL = {
-    "what Swift packages depend on": (r'\.package\(url: "[^"]*/swift-sync[^"]*", from: "(\d+\.\d+\.\d+)"', "full"),
-    "what Swift packages depend on exactly": (r'\.package\(url: "[^"]*/swift-sync[^"]*", exact: "(\d+\.\d+\.\d+)"', "full"),
+    "what Swift packages depend on": (r'\.package\(url: "[^"]*/swift-sync[^"]*", (?:from|exact): "(\d+\.\d+\.\d+)"', "full"),
     "a name with a version": (r"\b(?:SwiftSync|[Cc][Ss]ync[Kk]ernel) (\d+\.\d+\.\d+)", "full"),
     "a version that CMake does not read": (r"project\(CSyncKernel VERSION (\d[\d.]*)", "full"),
     "a pkg-config file with a number": (r"^Version: (\d[\d.]*)", "full"),
@@ -42,7 +41,7 @@ def stated_in_base():
 
 
 def changelog_version():
-    """The version and the line of the first heading: that of a release, or what the unreleased section says it will be."""
+    """The version and the line of the first heading: a release's, or what the unreleased section says it will be."""
     lines = Path("CHANGELOG.md").read_text().split("\n")
     for number, line in enumerate(lines, 1):
         if match := re.match(r"## \[(\d+\.\d+\.\d+)\]|What will be (\d+\.\d+\.\d+)\b", line):
