@@ -86,7 +86,8 @@ def drawn():
         f"  <style>{STYLE}\n  </style>",
         f'  <rect class="panel" x="0.5" y="0.5" width="{WIDTH - 1}" height="{bottom + 45}" rx="8"/>',
         '  <text class="text bold" x="18" y="28">Time taken, as a share of what the other takes</text>',
-        '  <text class="small" x="18" y="46">logarithmic; left of 1 this library is faster, right of it the other</text>',
+        '  <text class="small" x="18" y="46">'
+        'logarithmic; left of 1 this library is faster, right of it the other</text>',
     ]
     for tick in (0.003, 0.01, 0.03, 0.1, 0.3, 1, 3):
         x, kind = place(tick), "even" if tick == 1 else "grid"
@@ -114,7 +115,8 @@ def short(peer):
     for long_form, name in (("Dictionary in Synchronization.Mutex", "Mutex"), ("Synchronization.Mutex", "Mutex"),
                             ("AsyncStream with one consumer", "AsyncStream"), ("DispatchQueue.async", "Dispatch"),
                             ("ThreadSpecificVariable (NIO)", "NIO"), ("NIOLockedValueBox", "NIO"),
-                            ("NSRecursiveLock", "NSRecursive…"), ("OperationQueue", "Operation…"), ("the best lock in C", "best in C")):
+                            ("NSRecursiveLock", "NSRecursive…"), ("OperationQueue", "Operation…"),
+                            ("the best lock in C", "best in C")):
         if peer == long_form:
             return name
     return peer

@@ -21,7 +21,8 @@ PATTERNS = {
 }
 # Once there is a tag, documents name it so; before that they name a branch.
 OPTIONAL = {
-    "what Swift packages depend on": (r'\.package\(url: "[^"]*/swift-sync[^"]*", (?:from|exact): "(\d+\.\d+\.\d+)"', "full"),
+    "what Swift packages depend on":
+        (r'\.package\(url: "[^"]*/swift-sync[^"]*", (?:from|exact): "(\d+\.\d+\.\d+)"', "full"),
     "a name with a version": (r"\b(?:SwiftSync|[Cc][Ss]ync[Kk]ernel) (\d+\.\d+\.\d+)", "full"),
     "a version that CMake does not read": (r"project\(CSyncKernel VERSION (\d[\d.]*)", "full"),
     "a pkg-config file with a number": (r"^Version: (\d[\d.]*)", "full"),
