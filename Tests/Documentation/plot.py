@@ -1,7 +1,7 @@
 """Draws docs/measured.svg from the README's tables of ratios, so that the plot shows nothing that no row says.
 
     python3 Tests/Documentation/plot.py            writes the plot
-    python3 Tests/Documentation/plot.py --check    fails if it is not what the tables give; scripts/test-docs runs this
+    python3 Tests/Documentation/plot.py --check    fails if it is not what the tables give; scripts/test runs this
 """
 
 import math
