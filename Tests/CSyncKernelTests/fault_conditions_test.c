@@ -11,7 +11,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include "pool.c"
+#include "pool/pool.c"
 
 /* ---- What holds -------------------------------------------------------------------------------------------------- */
 

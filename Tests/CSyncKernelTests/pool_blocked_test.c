@@ -6,7 +6,7 @@
 #include <csynckernel/csynckernel.h>
 #include <sys/prctl.h>
 
-#include "internal/platform.h"
+#include "base/platform.h"
 
 /* What the system says: everything; of all threads that they run; nothing; nothing, not even their processor time. */
 enum { SHOWS_ALL, SHOWS_RUNNING, SHOWS_TIMES, SHOWS_NOTHING };
@@ -27,8 +27,8 @@ static int64_t shown_time(int32_t thread_id) {
 
 #define csk_platform_thread_state shown_state
 #define csk_platform_thread_time shown_time
-#include "pool.c"
-#include "pool_watch.c"
+#include "pool/pool.c"
+#include "pool/pool_watch.c"
 
 enum { MANY = CSK_POOL_WORKERS_MAX + 40 };
 static uint32_t begun, ended, go;

@@ -1,6 +1,6 @@
 /* pool_turns_test.c: what happens to workers that nobody needs any more, and that one turn in 64 is for background
  * work. The pool's source is a part of this program, which has no other: its times can be set. */
-#include "pool.c"
+#include "pool/pool.c"
 
 #include <csynckernel/csynckernel.h>
 

@@ -3,7 +3,7 @@
 
     build.py FOLDER         prints the program's path
 """
-import concurrent.futures, os, re, subprocess, sys
+import concurrent.futures, glob, os, re, subprocess, sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -17,7 +17,8 @@ LIBRARY = ["core", "strategy", "main", "platform_explored"]
 
 def sources(kernel):
     """By object name: the file, and whether it sees the hooks."""
-    files = {"k_" + name: (os.path.join(kernel, "src", name + ".c"), True) for name in EXPLORED}
+    folders = {os.path.basename(path)[:-2]: path for path in glob.glob(os.path.join(kernel, "src", "*", "*.c"))}
+    files = {"k_" + name: (folders[name], True) for name in EXPLORED}
     for name in STATEFUL:
         files["k_" + name] = (os.path.join(HERE, f"kernel_{name}.c"), True)
     files.update({name: (os.path.join(HERE, name + ".c"), False) for name in LIBRARY})

@@ -2,13 +2,13 @@
  * it none of them ends, and nobody looks again in vain. */
 #include <string.h>
 
-#include "internal/platform.h"
+#include "base/platform.h"
 
 static int start_counted(void (*body)(void *), void *context, const char *name, size_t stack_size);
 static int park_counted(uint32_t *word, uint32_t expected, int64_t deadline_ns);
 #define csk_platform_start_sized_thread start_counted
 #define csk_platform_park park_counted
-#include "pool.c"
+#include "pool/pool.c"
 #undef csk_platform_start_sized_thread
 #undef csk_platform_park
 

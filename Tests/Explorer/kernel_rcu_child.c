@@ -8,7 +8,7 @@
 
 static int park_until_somebody_leaves(uint32_t *word, uint32_t expected, int64_t deadline_ns);
 #define csk_platform_park park_until_somebody_leaves
-#include "rcu_child.c"
+#include "rcu/rcu_child.c"
 #undef csk_platform_park
 
 enum { FIBERS = 32 };

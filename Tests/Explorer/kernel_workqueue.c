@@ -10,4 +10,4 @@ static void *make_queue(size_t size) { return explore_allocate(made_size = size)
 enum { QUANTUM = 1 };
 #define malloc(size) make_queue(size)
 #define free(memory) explore_free((memory), made_size)
-#include "workqueue.c"
+#include "queue/workqueue.c"

@@ -15,15 +15,15 @@ from build import HERE, KERNEL, ROOT, build
 
 RECORD = os.path.join(HERE, "mutants_caught.txt")
 
-GATE, QUEUE, ASYNC, LANE, TIMER = "src/gate.c", "src/gate_queue.c", "src/gate_async.c", "src/gate_lane.c", "src/timer.c"
-POOL, TRAMPOLINE = "src/pool.c", "src/trampoline.c"
-FORK, READS, GATE_WORD = "src/fork.c", "src/reads.c", "src/internal/gate_queue.h"
-WQ, WQ_ORDER, WQ_WAIT, DELAYED, BLOCK = "src/workqueue.c", "src/workqueue_order.c", "src/workqueue_wait.c", "src/delayed.c", "src/block.c"
-TLS, THREAD_EXIT = "src/tls.c", "src/thread_exit.c"
-RECLAIM, CHILD = "src/rcu_reclaim.c", "src/rcu_child.c"
-MAP, MAP_HEADER = "src/rcu_map.c", "include/csynckernel/rcu_map.h"
-RW, RW_QUEUE, RW_BIAS, RW_WORD = "src/rwlock.c", "src/rwlock_queue.c", "src/rwlock_bias.c", "src/internal/rwlock_queue.h"
-LOCK, LOCK_SLOW, PQUEUE, HEAP, HEADER, MUTEX = "src/internal/queue_lock.h", "src/queue_lock.c", "src/pqueue.c", "src/heap.c", "include/csynckernel/gate.h", "src/mutex.c"
+GATE, QUEUE, ASYNC, LANE, TIMER = "src/lock/gate.c", "src/lock/gate_queue.c", "src/lock/gate_async.c", "src/lock/gate_lane.c", "src/wait/timer.c"
+POOL, TRAMPOLINE = "src/pool/pool.c", "src/wait/trampoline.c"
+FORK, READS, GATE_WORD = "src/thread/fork.c", "src/readwrite/reads.c", "src/lock/gate_queue.h"
+WQ, WQ_ORDER, WQ_WAIT, DELAYED, BLOCK = "src/queue/workqueue.c", "src/queue/workqueue_order.c", "src/queue/workqueue_wait.c", "src/queue/delayed.c", "src/thread/block.c"
+TLS, THREAD_EXIT = "src/thread/tls.c", "src/thread/thread_exit.c"
+RECLAIM, CHILD = "src/rcu/rcu_reclaim.c", "src/rcu/rcu_child.c"
+MAP, MAP_HEADER = "src/rcu/rcu_map.c", "include/csynckernel/rcu_map.h"
+RW, RW_QUEUE, RW_BIAS, RW_WORD = "src/readwrite/rwlock.c", "src/readwrite/rwlock_queue.c", "src/readwrite/rwlock_bias.c", "src/readwrite/rwlock_queue.h"
+LOCK, LOCK_SLOW, PQUEUE, HEAP, HEADER, MUTEX = "src/wait/queue_lock.h", "src/wait/queue_lock.c", "src/queue/pqueue.c", "src/base/heap.c", "include/csynckernel/gate.h", "src/lock/mutex.c"
 
 # name, file, text, replacement
 MUTANTS = [
@@ -253,7 +253,7 @@ MUTANTS = [
     ("an upgrade does not revoke", RW, "    if (status != 0) return status;\n    if (lock->reader_bias) {", "    if (status != 0) return status;\n    if (false) {"),
     ("a biased reader upgrades uncounted", RW, "    if (read->biased && !count_in_word(lock, read)) return", "    if (false) return"),
     ("a biased reader is counted beside a writer", RW, "        if (found & RW_WRITER) return false;\n", ""),
-    ("an upgrading reader waits for itself", "src/reads.c", "        if (!record->owned || is_mine(record)) continue;", "        if (!record->owned) continue;"),
+    ("an upgrading reader waits for itself", "src/readwrite/reads.c", "        if (!record->owned || is_mine(record)) continue;", "        if (!record->owned) continue;"),
     ("a revocation that timed out counts as done", RW_BIAS, "    if (status == 0) csk_store(&lock->bias, BIAS_OFF, CSK_RELEASE);", "    csk_store(&lock->bias, BIAS_OFF, CSK_RELEASE);"),
     # The pool.
     ("a worker that leaves work behind does not watch", POOL, "        bool watches = pool.queued != 0 && next == NULL && begin_watch();\n", "        bool watches = false;\n"),
@@ -265,12 +265,12 @@ MUTANTS = [
     ("a worker is called without a wake", POOL, "    if (csk_exchange(&worker->word, 1u, CSK_ACQ_REL) == 2) csk_platform_wake(&worker->word, 1);\n", "    csk_exchange(&worker->word, 1u, CSK_ACQ_REL);\n"),
     ("called workers count as on their way for ever", POOL, "        if (called) pool.waking = false;\n", ""),
     ("no worker comes for the blocked ones", POOL, "    for (; more > 0; more--) started |= start_worker() == 0;\n", ""),
-    ("a granted write is not taken along", "src/rwlock_work.c", "        if (work != NULL) mine.first = (csk_rwlock_work_t *)work->waiter.next_ready;\n", "        mine.first = NULL, work = NULL;\n"),
-    ("a write of several leaves the lock to others", "src/rwlock_work.c", "    if (mine.keeps && mine.lock == lock && mine.epoch == csk_process_epoch()) return csk_rwlock_is_writing(lock) ? 0 : EPERM;\n", ""),
-    ("a write joins one that can be given up", "src/rwlock_work.c", "lock->last->function == batch_granted;", "lock->last->function != NULL;"),
-    ("who joins is not linked", "src/rwlock_work.c", "        batch->last->next = write;\n", ""),
-    ("a work runs without being the holder", "src/rwlock_work.c", "    int status = csk_rwlock_adopt(work->waiter.rwlock, work->waiter.mode);", "    int status = 0;"),
-    ("a gate's waiter does not say that it waits", "src/watch.c", "    csk_announce_wait();\n    if (deadline_ns == CSK_NEVER)", "    if (deadline_ns == CSK_NEVER)"),
+    ("a granted write is not taken along", "src/readwrite/rwlock_work.c", "        if (work != NULL) mine.first = (csk_rwlock_work_t *)work->waiter.next_ready;\n", "        mine.first = NULL, work = NULL;\n"),
+    ("a write of several leaves the lock to others", "src/readwrite/rwlock_work.c", "    if (mine.keeps && mine.lock == lock && mine.epoch == csk_process_epoch()) return csk_rwlock_is_writing(lock) ? 0 : EPERM;\n", ""),
+    ("a write joins one that can be given up", "src/readwrite/rwlock_work.c", "lock->last->function == batch_granted;", "lock->last->function != NULL;"),
+    ("who joins is not linked", "src/readwrite/rwlock_work.c", "        batch->last->next = write;\n", ""),
+    ("a work runs without being the holder", "src/readwrite/rwlock_work.c", "    int status = csk_rwlock_adopt(work->waiter.rwlock, work->waiter.mode);", "    int status = 0;"),
+    ("a gate's waiter does not say that it waits", "src/wait/watch.c", "    csk_announce_wait();\n    if (deadline_ns == CSK_NEVER)", "    if (deadline_ns == CSK_NEVER)"),
     ("a post leaves it to the supervisor that all workers wait", POOL, "|| unannounced() == 0)", "|| false)"),
     ("the supervisor never looks again", POOL, "    pool.watching = again && (started || !stalled);\n", "    pool.watching = false;\n"),
     ("the supervisor is not woken", POOL, "    csk_fetch_add(&pool.signal, 1u, CSK_RELEASE);\n    csk_platform_wake(&pool.signal, 1);\n", ""),
@@ -372,8 +372,8 @@ MUTANTS = [
     ("what is refused counts as told", WQ, "        if (csk_work_arrival(work) != section->arrival) csk_work_account", "        csk_work_account"),
     ("drains count what came later", WQ_ORDER, "arrival <= wait->arrivals && --wait->remaining", "--wait->remaining"),
     ("callers pass those that wait for room", WQ_WAIT, "        if (queue->when_full == CSK_WORKQUEUE_WAIT) return wait_in_line(queue, call);\n", ""),
-    ("work that can't be refused takes room", "src/internal/workqueue.h", "return (work->kind & (WORK_STAYS | WORK_BEYOND)) == 0;", "return (work->kind & WORK_BEYOND) == 0;"),
-    ("work that waited for its time takes room", "src/internal/workqueue.h", "return (work->kind & (WORK_STAYS | WORK_BEYOND)) == 0;", "return (work->kind & WORK_STAYS) == 0;"),
+    ("work that can't be refused takes room", "src/queue/workqueue.h", "return (work->kind & (WORK_STAYS | WORK_BEYOND)) == 0;", "return (work->kind & WORK_BEYOND) == 0;"),
+    ("work that waited for its time takes room", "src/queue/workqueue.h", "return (work->kind & (WORK_STAYS | WORK_BEYOND)) == 0;", "return (work->kind & WORK_STAYS) == 0;"),
     ("what took no room leaves some", WQ_ORDER, "    if (CSK_UNLIKELY(!csk_work_takes_room(work))) queue->beyond--;\n", ""),
     ("a caller in the line is told by more than its turn", WQ_WAIT, "    return room->work->kind & WORK_SYNC ? NULL : room;", "    return room;"),
     ("a caller in the line waits beyond its deadline", WQ_WAIT, "        if (in_line && csk_workqueue_room_cancel(queue, &call->room) == 0) return ETIMEDOUT;\n", ""),

@@ -18,7 +18,7 @@
 #define csk_rcu_next_step explored_rcu_next_step
 #define csk_rcu_end_steps explored_rcu_end_steps
 
-#include "internal/rcu.h"
+#include "rcu/rcu.h"
 
 /* A section of the calling thread, which has one level. */
 void explored_read_begin(void);

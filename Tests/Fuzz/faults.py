@@ -15,10 +15,10 @@ import argparse, glob, os, re, shutil, subprocess, sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 KERNEL = os.path.join(HERE, "..", "..", "Sources", "CSyncKernel")
-HEAP, GATE, QUEUE, ASYNC, TRAMPOLINE = "src/heap.c", "src/gate.c", "src/gate_queue.c", "src/gate_async.c", "src/trampoline.c"
-GATE_H, HEAP_H, MUTEX, MUTEX_H = "include/csynckernel/gate.h", "include/csynckernel/heap.h", "src/mutex.c", "include/csynckernel/mutex.h"
-PQUEUE, TIMER = "src/pqueue.c", "src/timer.c"
-WQ, WQ_ORDER, WQ_WAIT, DELAYED = "src/workqueue.c", "src/workqueue_order.c", "src/workqueue_wait.c", "src/delayed.c"
+HEAP, GATE, QUEUE, ASYNC, TRAMPOLINE = "src/base/heap.c", "src/lock/gate.c", "src/lock/gate_queue.c", "src/lock/gate_async.c", "src/wait/trampoline.c"
+GATE_H, HEAP_H, MUTEX, MUTEX_H = "include/csynckernel/gate.h", "include/csynckernel/heap.h", "src/lock/mutex.c", "include/csynckernel/mutex.h"
+PQUEUE, TIMER = "src/queue/pqueue.c", "src/wait/timer.c"
+WQ, WQ_ORDER, WQ_WAIT, DELAYED = "src/queue/workqueue.c", "src/queue/workqueue_order.c", "src/queue/workqueue_wait.c", "src/queue/delayed.c"
 # As CMakeLists.txt has it.
 LEFT_OUT = re.compile(r"/(platform|platform_threads|load_time|quota|pool|pool_watch|block|rcu[^/]*|reads|rwlock[^/]*|snapshot|thread_exit|tls)\.c$")
 
@@ -127,7 +127,7 @@ def kernel_with(folder, file, text, replacement):
 
 
 def build(kernel, target, program, compiler, flags, extra):
-    sources = [path for path in glob.glob(os.path.join(kernel, "src", "*.c")) if not LEFT_OUT.search(path)]
+    sources = [path for path in glob.glob(os.path.join(kernel, "src", "*", "*.c")) if not LEFT_OUT.search(path)]
     own = ["fuzz.c", "virtual_platform.c", "virtual_pool.c", target + "_fuzz.c", *glob.glob(target + "_model*.c", root_dir=HERE)] + extra
     subprocess.run([compiler, "-std=gnu11", "-D_GNU_SOURCE", "-O1", "-w", *flags, "-I" + os.path.join(kernel, "include"),
                     "-I" + os.path.join(kernel, "src"), "-I" + HERE, *sources, *(os.path.join(HERE, name) for name in own),
