@@ -17,7 +17,7 @@ RECORD = os.path.join(HERE, "mutants_caught.txt")
 
 GATE, QUEUE, ASYNC, LANE, TIMER = "src/lock/gate.c", "src/lock/gate_queue.c", "src/lock/gate_async.c", "src/lock/gate_lane.c", "src/wait/timer.c"
 POOL, TRAMPOLINE = "src/pool/pool.c", "src/wait/trampoline.c"
-FORK, READS, GATE_WORD = "src/thread/fork.c", "src/readwrite/reads.c", "src/lock/gate_queue.h"
+FORK, READS, GATE_WORD, WAITER = "src/thread/fork.c", "src/readwrite/reads.c", "src/lock/gate_queue.h", "src/wait/waiter.h"
 WQ, WQ_ORDER, WQ_WAIT, DELAYED, BLOCK = "src/queue/workqueue.c", "src/queue/workqueue_order.c", "src/queue/workqueue_wait.c", "src/queue/delayed.c", "src/thread/block.c"
 TLS, THREAD_EXIT = "src/thread/tls.c", "src/thread/thread_exit.c"
 RECLAIM, CHILD = "src/rcu/rcu_reclaim.c", "src/rcu/rcu_child.c"
@@ -198,7 +198,7 @@ MUTANTS = [
     ("a clock starts for a grant that is taken back", ASYNC, "        waiter->grace_started = 1; /*", "        /*"),
     ("a grant that is passed on is named late", LANE, "    gate->pending = first; /*", "    gate->pending = NULL;\n    __atomic_thread_fence(__ATOMIC_RELEASE); /*"),
     ("the child keeps the gate's flags", QUEUE, "    if (csk_load(&gate->summary, CSK_RELAXED) != 0) csk_gate_publish(gate);\n}", "}"),
-    ("a waiter of the parent waits in the child", GATE_WORD, "    uint32_t state = waiter->state ^ csk_process_mark();\n", "    uint32_t state = waiter->state & 3;\n"),
+    ("a waiter of the parent waits in the child", WAITER, "    uint32_t state = waiter->state ^ csk_process_mark();\n", "    uint32_t state = waiter->state & 3;\n"),
     ("the child keeps the lock's waiters", RW_WORD, "    if (CSK_UNLIKELY(csk_queue_lock(&lock->queue_lock))) csk_rwlock_begin_in_child(lock);", "    csk_queue_lock(&lock->queue_lock);"),
     ("who tries goes by the parent's flags", RW, "    if (csk_rwlock_know_process(lock) && pass(lock, mode, self)) return 0;\n", ""),
     ("the parent's writer keeps a biased lock", RW_QUEUE, "waits_for_readers && (found & RW_WRITER) ? 0 : found & ~RW_FLAGS", "found & ~RW_FLAGS"),

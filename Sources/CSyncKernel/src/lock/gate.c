@@ -9,8 +9,6 @@
 /* About a tenth of what a park and a wake on an idle core cost; counted in time, since a pause takes 5 to 140 cycles. */
 static const int64_t spin_ns = 2400;
 
-__thread uint64_t csk_thread_number __attribute__((tls_model("initial-exec"))) = CSK_THREAD_UNNUMBERED;
-
 static uint64_t identity(void) {
     if (CSK_UNLIKELY(csk_thread_number == CSK_THREAD_UNNUMBERED)) csk_thread_number = csk_platform_new_thread_number();
     return csk_thread_number;

@@ -74,6 +74,8 @@
 
 #include "csynckernel/gate.h"
 #include "wait/queue_lock.h"
+#include "wait/waiter.h"
+#include "wait/watch.h"
 
 #define GATE_READY CSK_GATE_READY
 #define GATE_WAITERS UINT64_C(2)
@@ -95,10 +97,6 @@
 static inline bool csk_gate_is_rank(csk_rank_t rank) {
     return rank >= csk_rank(INT32_MIN, CSK_PLACE_LAST) && rank <= csk_rank(INT32_MAX, CSK_PLACE_FRONT);
 }
-
-enum { WORD_WAITING = 0, WORD_PARKED = 1, WORD_TRY = 2, WORD_GRANTED = 3 };          /* csk_gate_waiter_t.word */
-/* csk_gate_waiter_t.state, with the mark of the process in which it is so: in a child of fork no waiter of the parent's waits or has a grant. */
-enum { WAITER_IDLE = 0, WAITER_QUEUED = 1, WAITER_GRANTED = 2, WAITER_LOST = 3 };
 
 /* What is left to do once the queue lock is dropped. */
 typedef struct csk_gate_effects {
@@ -164,18 +162,6 @@ void csk_gate_show(csk_gate_t *gate, csk_gate_waiter_t *waiter);
 /* The one that the bypass limit makes next; NULL where none is passed too often. */
 csk_gate_waiter_t *csk_gate_overdue(const csk_gate_t *gate);
 
-/* Under the queue lock. */
-static inline uint32_t csk_waiter_state(const csk_gate_waiter_t *waiter) {
-    uint32_t state = waiter->state ^ csk_process_mark();
-    return CSK_LIKELY(state <= WAITER_LOST) ? state : WAITER_IDLE;
-}
-static inline void csk_waiter_set(csk_gate_waiter_t *waiter, uint32_t state) { waiter->state = csk_process_mark() | state; }
-/* Its function is to be called by some thread of this process. */
-static inline bool csk_waiter_is_due(const csk_gate_waiter_t *waiter) {
-    return csk_load(&waiter->due, CSK_RELAXED) && !csk_queue_lock_is_old(waiter->state);
-}
-
-static inline csk_gate_waiter_t *csk_waiter_of_node(csk_heap_node_t *node) { return (csk_gate_waiter_t *)node; }
 static inline csk_gate_lane_t *csk_gate_lane_of(const csk_gate_waiter_t *waiter) {
     return waiter->function != NULL ? waiter->lane : NULL;
 }
@@ -218,8 +204,7 @@ void csk_gate_look_again(csk_gate_t *gate);
 
 /* gate_watch.c: parks a queued thread until its word changes or the deadline has passed (ETIMEDOUT); may return for no reason.
  * Meanwhile it looks after the holder. */
-struct csk_watch;
-int csk_gate_park(csk_gate_t *gate, csk_gate_waiter_t *self, int64_t deadline_ns, struct csk_watch *watch);
+int csk_gate_park(csk_gate_t *gate, csk_gate_waiter_t *self, int64_t deadline_ns, csk_watch_t *watch);
 
 /* gate_async.c: starts the clock against a grant that nobody has adopted; under the queue lock. */
 void csk_gate_start_grace(csk_gate_t *gate);

@@ -20,6 +20,8 @@
  * thread is plain. */
 #include "rcu/rcu.h"
 
+#include "rcu/rcu_child.h"
+#include "rcu/rcu_order.h"
 #include "thread/thread_exit.h"
 
 #include <limits.h>
@@ -152,4 +154,4 @@ void csk_rcu_grace_period(void) {
 void csk_rcu_sections_before_fork(void) { csk_rcu_child_hold(); }
 void csk_rcu_sections_after_fork_in_parent(void) { csk_rcu_child_let_go(); }
 
-void csk_rcu_sections_after_fork_in_child(void) { csk_rcu_child_begin(&self.reader, own_word()); }
+void csk_rcu_sections_after_fork_in_child(void) { csk_rcu_period = csk_rcu_child_begin(&self.reader, own_word()); }

@@ -22,8 +22,9 @@
  * that the thread had may be used by others, with liburcu's phase: any phase will do for a section that stays.
  *
  * Source: Desnoyers et al., "User-level implementations of read-copy update" (2012), the flavour with two phases. */
-#include "rcu/rcu.h"
+#include "rcu/rcu_child.h"
 
+#include "rcu/rcu_order.h"
 #include "wait/queue_lock.h"
 
 #define PHASE (1UL << 32)
@@ -51,12 +52,12 @@ static void add(csk_rcu_reader_t *reader, unsigned long *word) {
     child.readers = reader;
 }
 
-void csk_rcu_child_begin(csk_rcu_reader_t *reader, unsigned long *word) {
+const csk_rcu_period_t *csk_rcu_child_begin(csk_rcu_reader_t *reader, unsigned long *word) {
     child.lock = csk_process_mark();
     child.readers = NULL;
     if (word != NULL) add(reader, word);
     child.is_child = true;
-    csk_rcu_period = &period;
+    return &period;
 }
 
 void csk_rcu_child_enter(csk_rcu_reader_t *reader) {

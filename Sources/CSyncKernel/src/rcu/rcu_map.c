@@ -30,7 +30,7 @@
 #include "csynckernel/rcu_map.h"
 
 #include "base/platform.h"
-#include "rcu/rcu.h"
+#include "rcu/rcu_reclaim.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -37,8 +37,10 @@
  * that goes on with the lists. What it does not go on with is the function that the parent's worker was in (`running`,
  * and in no list): half of it has happened. If that is the forking thread itself, it goes on, and is the worker of the
  * child. Markers of barriers lie on stacks that the child has lost, and are taken out. */
-#include "rcu/rcu.h"
+#include "rcu/rcu_reclaim.h"
 
+#include "rcu/rcu.h"
+#include "rcu/rcu_order.h"
 #include "wait/announce.h"
 #include "wait/queue_lock.h"
 

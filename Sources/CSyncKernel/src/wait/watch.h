@@ -2,7 +2,7 @@
 #ifndef CSK_INTERNAL_WATCH_H
 #define CSK_INTERNAL_WATCH_H
 
-#include "lock/gate_queue.h"
+#include "wait/waiter.h"
 
 /* With direct hand-over a wake would cost more than most sections: the next one is likely to be granted while it looks. */
 void csk_watch_word(csk_gate_waiter_t *self);
@@ -18,9 +18,5 @@ csk_watch_t csk_begin_watch(int64_t since_ns);
 int csk_watch_park(uint32_t *word, uint32_t expected, int64_t deadline_ns, const csk_watch_t *watch, bool *look);
 /* After a look: when the next one is due. */
 void csk_watch_later(csk_watch_t *watch);
-
-static inline csk_gate_waiter_t *csk_waiter_of_deadline(csk_timer_t *timer) {
-    return (csk_gate_waiter_t *)((char *)timer - offsetof(csk_gate_waiter_t, deadline));
-}
 
 #endif
