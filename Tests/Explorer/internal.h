@@ -29,5 +29,7 @@ void kernel_reset_tls(void);
 void kernel_reset_blocks(void);
 uint32_t kernel_blocks_lost(void);
 extern uint32_t kernel_blocks_refused;
+/* Of the queues on the heap, which are all of one size in a schedule. */
+extern size_t kernel_queue_size;
 
 #endif

@@ -18,7 +18,8 @@ RECORD = os.path.join(HERE, "mutants_caught.txt")
 GATE, QUEUE, ASYNC, LANE, TIMER = "src/lock/gate.c", "src/lock/gate_queue.c", "src/lock/gate_async.c", "src/lock/gate_lane.c", "src/wait/timer.c"
 POOL, TRAMPOLINE = "src/pool/pool.c", "src/wait/trampoline.c"
 FORK, READS, GATE_WORD, WAITER = "src/thread/fork.c", "src/readwrite/reads.c", "src/lock/gate_queue.h", "src/wait/waiter.h"
-WQ, WQ_ORDER, WQ_WAIT, DELAYED, BLOCK = "src/queue/workqueue.c", "src/queue/workqueue_order.c", "src/queue/workqueue_wait.c", "src/queue/delayed.c", "src/thread/block.c"
+WQ, WQ_LIFE, WQ_REFUSE = "src/queue/workqueue.c", "src/queue/workqueue_life.c", "src/queue/workqueue_refuse.c"
+WQ_ORDER, WQ_WAIT, DELAYED, BLOCK = "src/queue/workqueue_order.c", "src/queue/workqueue_wait.c", "src/queue/delayed.c", "src/thread/block.c"
 TLS, THREAD_EXIT = "src/thread/tls.c", "src/thread/thread_exit.c"
 RECLAIM, CHILD = "src/rcu/rcu_reclaim.c", "src/rcu/rcu_child.c"
 MAP, MAP_HEADER = "src/rcu/rcu_map.c", "include/csynckernel/rcu_map.h"
@@ -294,13 +295,13 @@ MUTANTS = [
     ("who looks claims once it has unlocked", WQ, "    bool post = csk_work_may_begin(queue) && csk_workqueue_claim(queue);\n    csk_workqueue_unlock(queue);\n    if (post) csk_workqueue_post(queue);\n", "    bool post = csk_work_may_begin(queue);\n    csk_workqueue_unlock(queue);\n    if (post) csk_workqueue_activate(queue);\n"),
     ("who drains sorts and does not look", WQ_WAIT, "        queue->drains = wait;\n    }\n    csk_workqueue_unlock_and_look(queue);", "        queue->drains = wait;\n    }\n    csk_workqueue_unlock(queue);"),
     ("who cancels sorts and does not look", WQ, "    csk_workqueue_unlock_and_look(queue); /* it may have been", "    csk_workqueue_unlock(queue); /* it may have been"),
-    ("who shuts down sorts and does not look", WQ, "csk_rooms_close(queue);\n    csk_workqueue_unlock_and_look(queue);", "csk_rooms_close(queue);\n    csk_workqueue_unlock(queue);"),
+    ("who shuts down sorts and does not look", WQ_LIFE, "csk_rooms_close(queue);\n    csk_workqueue_unlock_and_look(queue);", "csk_rooms_close(queue);\n    csk_workqueue_unlock(queue);"),
     ("a caller leaves without a look", WQ_WAIT, "    csk_section_end(section, &done);\n    csk_work_sort(queue);\n    csk_workqueue_unlock_and_look(queue);", "    csk_section_end(section, &done);\n    csk_workqueue_unlock(queue);"),
     ("a caller looks at what was sorted only", WQ_WAIT, "    csk_section_end(section, &done);\n    csk_work_sort(queue);\n    csk_workqueue_unlock_and_look(queue);", "    csk_section_end(section, &done);\n    csk_workqueue_unlock_and_look(queue);"),
     ("a caller that waits sorts and does not look", WQ_WAIT, "csk_work_take(queue, &call.section) != NULL;\n    csk_workqueue_unlock_and_look(queue);", "csk_work_take(queue, &call.section) != NULL;\n    csk_workqueue_unlock(queue);"),
     ("a caller takes the turn of what is before it", WQ_WAIT, "csk_work_is_next(queue, &call.work) && csk_work_take", "csk_work_take"),
     ("who asks for room does not look", WQ_WAIT, "        stand_in_line(queue, wait);\n    }\n    csk_workqueue_unlock_and_look(queue);", "        stand_in_line(queue, wait);\n    }\n    csk_workqueue_unlock(queue);"),
-    ("who resumes does not sort", WQ, "STATE_SUSPENDS) != 0;\n    csk_work_sort(queue);\n", "STATE_SUSPENDS) != 0;\n"),
+    ("who resumes does not sort", WQ_LIFE, "STATE_SUSPENDS) != 0;\n    csk_work_sort(queue);\n", "STATE_SUSPENDS) != 0;\n"),
     # Work queues: order and exclusion.
     ("the inbox is cleared after it is empty", WQ_ORDER, "            csk_store(&queue->inbox_first, NULL, CSK_RELAXED);\n            csk_work_t *last = work;\n            if (!csk_cas(&queue->inbox_last, &last, NULL, CSK_ACQ_REL))\n", "            csk_work_t *last = work;\n            if (csk_cas(&queue->inbox_last, &last, NULL, CSK_ACQ_REL)) csk_store(&queue->inbox_first, NULL, CSK_RELAXED);\n            else\n"),
     ("a broken link is the end", WQ_ORDER, "(next = (csk_work_t *)csk_load(&work->node.next, CSK_ACQUIRE)) == NULL; looks++) csk_platform_await_step(looks);", "false; looks++) csk_platform_await_step(looks);"),
@@ -322,9 +323,9 @@ MUTANTS = [
     ("urgency is not looked at", WQ_ORDER, "csk_load(&queue->urgent, CSK_RELAXED) != 0 && csk", "false && csk"),
     ("a worker leaves with an inbox that it did not sort", WQ, "    if (work == NULL) {\n        csk_work_sort(queue);\n", "    if (work == NULL && queue->first == NULL) {\n        csk_work_sort(queue);\n"),
     ("what is sorted with a lower rank is taken without a look", WQ_ORDER, "    if (queue->first == NULL) return NULL;\n", ""),
-    ("suspending is not noted", WQ, "    if (!ends) queue->suspended = 1;\n", ""),
-    ("who resumes resumes for others too", WQ, "    queue->suspended = (csk_load(&queue->state, CSK_RELAXED) & STATE_SUSPENDS) != 0;\n", "    queue->suspended = 0;\n"),
-    ("a released queue stays suspended", WQ, "    queue->suspended = 0;\n", ""),
+    ("suspending is not noted", WQ_LIFE, "    if (!ends) queue->suspended = 1;\n", ""),
+    ("who resumes resumes for others too", WQ_LIFE, "    queue->suspended = (csk_load(&queue->state, CSK_RELAXED) & STATE_SUSPENDS) != 0;\n", "    queue->suspended = 0;\n"),
+    ("a released queue stays suspended", WQ_LIFE, "    queue->suspended = 0;\n", ""),
     ("the last that is sorted is taken without a look", WQ_ORDER, "    if (queue->width > 1 && queue->first == queue->last) return NULL;\n", ""),
     # Work queues: own turns.
     ("what stays stands among what can be dropped", WQ_ORDER, "    return (work->kind & WORK_STAYS) && queue->when_full == CSK_WORKQUEUE_DROP_OLDEST;", "    (void)queue, (void)work;\n    return false;"),
@@ -333,8 +334,8 @@ MUTANTS = [
     ("a shutdown does not count what stays", WQ_ORDER, "        queue->waiting++;\n        queue->beyond++;\n        place(queue, work);\n    }\n    return lists[0];", "        place(queue, work);\n    }\n    return lists[0];"),
     ("a caller of its own turn is refused after the shutdown", WQ_WAIT, "    if (!stays && (csk_load(&queue->state, CSK_RELAXED) & STATE_SHUT)) return", "    if (csk_load(&queue->state, CSK_RELAXED) & STATE_SHUT) return"),
     ("a caller of its own turn is refused by a full queue", WQ_WAIT, "    if (!stays && csk_workqueue_is_full(queue)) {", "    if (csk_workqueue_is_full(queue)) {"),
-    ("a queue that is shut down is suspended", WQ, "    bool ends = is_ending(queue), most", "    bool ends = false, most"),
-    ("a shutdown leaves the queue suspended", WQ, "    end_suspension(queue, STATE_SHUT);\n", "    csk_fetch_or(&queue->state, STATE_SHUT, CSK_SEQ_CST);\n    csk_work_sort(queue);\n"),
+    ("a queue that is shut down is suspended", WQ_LIFE, "    bool ends = is_ending(queue), most", "    bool ends = false, most"),
+    ("a shutdown leaves the queue suspended", WQ_LIFE, "    end_suspension(queue, STATE_SHUT);\n", "    csk_fetch_or(&queue->state, STATE_SHUT, CSK_SEQ_CST);\n    csk_work_sort(queue);\n"),
     # Blocks.
     ("a slab goes round by what one thread returned", BLOCK, "csk_fetch_add(&slab->returned, count, CSK_ACQ_REL) + count == BLOCKS", "csk_fetch_add(&slab->returned, count, CSK_ACQ_REL) * 0 + count == BLOCKS"),
     ("a slab goes round before it is complete", BLOCK, " + count == BLOCKS) hand_on", " + count >= BLOCKS - 1) hand_on"),
@@ -353,7 +354,7 @@ MUTANTS = [
     # Work queues: room, drains, ends.
     ("room is given beyond the capacity", WQ_WAIT, "    if (csk_workqueue_is_full(queue)) return NULL; /*", "    /*"),
     ("workers give no room", WQ, "    if (work != NULL && queue->rooms != NULL) room = csk_rooms_take(queue);\n", ""),
-    ("who waits for room is not told of the end", WQ, "    if (csk_waits_call(rooms) && first", "    (void)rooms;\n    if (first"),
+    ("who waits for room is not told of the end", WQ_LIFE, "    if (csk_waits_call(rooms) && first", "    (void)rooms;\n    if (first"),
     ("who is told of room was not queued", WQ_WAIT, "    csk_work_arrange(queue, room->work);\n", ""),
     ("who waits for room is told that the queue is open", WQ_WAIT, "        room->status = ESHUTDOWN;\n", ""),
     ("who is told of the end can still give up", WQ_WAIT, "        room->epoch = 0;\n", ""),
@@ -361,15 +362,15 @@ MUTANTS = [
     ("the end of the line stays where it was", WQ_WAIT, "    queue->last_room = wait;\n", ""),
     ("who gives up is still the end of the line", WQ_WAIT, "    if (wait == queue->last_room) queue->last_room = wait->previous;\n", ""),
     ("who gives up is told all the same", WQ_WAIT, "    bool waits = give_up(queue, &queue->rooms, wait);\n", "    bool waits = wait->epoch != 0;\n"),
-    ("the first handle that goes takes the memory along", WQ, "-UINT64_C(1), CSK_ACQ_REL) == 1) csk", "-UINT64_C(1), CSK_ACQ_REL) >= 1) csk"),
-    ("retaining keeps nothing", WQ, "    if (csk_fetch_add(&queue->handles, UINT64_C(1), CSK_RELAXED) == 0) csk", "    if (false) csk"),
-    ("a released queue is suspended again", WQ, "    end_suspension(queue, STATE_RELEASED);\n", "    csk_work_sort(queue);\n"),
+    ("the first handle that goes takes the memory along", WQ_LIFE, "-UINT64_C(1), CSK_ACQ_REL) == 1) csk", "-UINT64_C(1), CSK_ACQ_REL) >= 1) csk"),
+    ("retaining keeps nothing", WQ_LIFE, "    if (csk_fetch_add(&queue->handles, UINT64_C(1), CSK_RELAXED) == 0) csk", "    if (false) csk"),
+    ("a released queue is suspended again", WQ_LIFE, "    end_suspension(queue, STATE_RELEASED);\n", "    csk_work_sort(queue);\n"),
     ("an answer wakes nobody", WQ_WAIT, "    if (csk_exchange(word, value, CSK_ACQ_REL) == WORD_SLEEPS) csk_platform_wake(word, 1);", "    csk_exchange(word, value, CSK_ACQ_REL);"),
     ("a caller that timed out overlooks its turn", WQ_WAIT, "        if (csk_workqueue_cancel(queue, &call->work) == 0) return ETIMEDOUT;\n", "        csk_workqueue_cancel(queue, &call->work);\n        return ETIMEDOUT;\n"),
     ("who waited for room overlooks that it got it", WQ_WAIT, "        if (csk_workqueue_room_cancel(queue, &room) == 0) return ETIMEDOUT;\n", "        csk_workqueue_room_cancel(queue, &room);\n        return ETIMEDOUT;\n"),
     ("drains do not count what runs", WQ_WAIT, "(uint64_t)queue->waiting + queue->running + queue->refusing;", "(uint64_t)queue->waiting + queue->refusing;"),
     ("drains do not count what is refused", WQ_WAIT, "(uint64_t)queue->waiting + queue->running + queue->refusing;", "(uint64_t)queue->waiting + queue->running;"),
-    ("what is refused counts as told", WQ, "        if (csk_work_arrival(work) != section->arrival) csk_work_account", "        csk_work_account"),
+    ("what is refused counts as told", WQ_REFUSE, "        if (csk_work_arrival(work) != section->arrival) csk_work_account", "        csk_work_account"),
     ("drains count what came later", WQ_ORDER, "arrival <= wait->arrivals && --wait->remaining", "--wait->remaining"),
     ("callers pass those that wait for room", WQ_WAIT, "        if (queue->when_full == CSK_WORKQUEUE_WAIT) return wait_in_line(queue, call);\n", ""),
     ("work that can't be refused takes room", "src/queue/workqueue.h", "return (work->kind & (WORK_STAYS | WORK_BEYOND)) == 0;", "return (work->kind & WORK_BEYOND) == 0;"),
@@ -379,11 +380,11 @@ MUTANTS = [
     ("a caller in the line waits beyond its deadline", WQ_WAIT, "        if (in_line && csk_workqueue_room_cancel(queue, &call->room) == 0) return ETIMEDOUT;\n", ""),
     ("a caller in the line overlooks its place", WQ_WAIT, "        if (in_line && csk_workqueue_room_cancel(queue, &call->room) == 0) return ETIMEDOUT;\n", "        if (in_line) {\n            csk_workqueue_room_cancel(queue, &call->room);\n            return ETIMEDOUT;\n        }\n"),
     ("cancelled work is not accounted for", WQ, "        csk_work_account(queue, csk_work_arrival(work), &done);\n        if (queue->rooms", "        if (queue->rooms"),
-    ("destroying does not wait for the worker", WQ, "    for (uint32_t looks = 0; csk_load(&queue->state, CSK_ACQUIRE) & STATE_PINS; looks++) csk_platform_await_step(looks);\n", ""),
+    ("destroying does not wait for the worker", WQ_LIFE, "    for (uint32_t looks = 0; csk_load(&queue->state, CSK_ACQUIRE) & STATE_PINS; looks++) csk_platform_await_step(looks);\n", ""),
     ("the worker unpins before it looks back", WQ, "        } else if (!comes_back(queue)) {\n            csk_workqueue_unpin(queue);\n            return;\n", "        } else if (csk_workqueue_unpin(queue), !comes_back(queue)) {\n            return;\n"),
     ("a caller does not pin", WQ_WAIT, "    bool pins = queue->memory != NULL;\n", "    bool pins = false;\n"),
-    ("releasing does not resume", WQ, "    csk_fetch_and(&queue->state, ~STATE_SUSPENDS, CSK_SEQ_CST);\n", ""),
-    ("who shuts down does not pin", WQ, "    queue->refusing++;\n    csk_workqueue_pin(queue);\n", "    queue->refusing++;\n"),
+    ("releasing does not resume", WQ_LIFE, "    csk_fetch_and(&queue->state, ~STATE_SUSPENDS, CSK_SEQ_CST);\n", ""),
+    ("who shuts down does not pin", WQ_REFUSE, "    queue->refusing++;\n    csk_workqueue_pin(queue);\n", "    queue->refusing++;\n"),
     ("the owner of a queue is not known", WQ, "    csk_section_enter(section);\n    work->function(work, 0);\n", "    work->function(work, 0);\n"),
     # Delayed work.
     ("the timer's thread does not pin the queue", DELAYED, "    csk_workqueue_pin(queue);\n    int error = queue_work(queue, &delayed->work, delayed->rank);\n    if (error == 0 || call_inside(queue, &delayed->work, error)) csk_workqueue_unpin(queue);\n",

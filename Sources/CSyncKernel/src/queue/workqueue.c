@@ -2,7 +2,6 @@
 #include "queue/workqueue.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/observe.h"
 
@@ -33,60 +32,7 @@ bool csk_workqueue_is_current(const csk_workqueue_t *queue) { return csk_section
 /* In a child that was forked inside the section the queue may be gone. */
 const csk_workqueue_t *csk_workqueue_current(void) { return innermost != NULL && !csk_section_is_over(innermost) ? innermost->queue : NULL; }
 
-const char *csk_workqueue_name(const csk_workqueue_t *queue) { return queue != NULL ? queue->name : NULL; }
-
-/* ---- Making and ending ---------------------------------------------------------------------------------------------------- */
-
-int csk_workqueue_init(csk_workqueue_t *queue, const csk_workqueue_attr_t *attr) {
-    static const csk_workqueue_attr_t defaults;
-    if (attr == NULL) attr = &defaults;
-    if (attr->width > CSK_WORKQUEUE_WIDTH_MAX || attr->when_full < CSK_WORKQUEUE_WAIT || attr->when_full > CSK_WORKQUEUE_DROP_OLDEST) return EINVAL;
-    if (attr->when_full == CSK_WORKQUEUE_DROP_OLDEST && attr->capacity == 0) return EINVAL;
-    *queue = (csk_workqueue_t){ .width = attr->width, .capacity = attr->capacity, .when_full = (uint8_t)attr->when_full, .priority = attr->priority,
-                                 .name = attr->name };
-    return 0;
-}
-
-/* Aligned here: aligned_alloc takes 320 bytes for a queue, where malloc takes 256 and is 1.5 to 3 times as fast. */
-int csk_workqueue_create(csk_workqueue_t **queue, const csk_workqueue_attr_t *attr) {
-    size_t name_size = attr != NULL && attr->name != NULL ? strnlen(attr->name, CSK_WORKQUEUE_NAME_MAX) + 1 : 0;
-    char *memory = malloc(sizeof(csk_workqueue_t) + 64 - _Alignof(max_align_t) + name_size);
-    if (memory == NULL) return ENOMEM;
-    csk_workqueue_t *made = (csk_workqueue_t *)(memory + (-(uintptr_t)memory & 63));
-    int error = csk_workqueue_init(made, attr);
-    if (error != 0) {
-        free(memory);
-        return error;
-    }
-    if (name_size != 0) {
-        char *name = memcpy(made + 1, attr->name, name_size - 1);
-        name[name_size - 1] = 0;
-        made->name = name;
-    }
-    made->memory = memory;
-    made->handles = 1;
-    made->state = STATE_PIN_ONE;
-    *queue = made;
-    return 0;
-}
-
-/* The last access of a worker, and of who holds the last handle of a queue on the heap. */
-void csk_workqueue_unpin(csk_workqueue_t *queue) {
-    void *memory = queue->memory;
-    uint64_t before = csk_fetch_add(&queue->state, -STATE_PIN_ONE, CSK_ACQ_REL);
-    if (memory != NULL && (before & STATE_PINS) == STATE_PIN_ONE) free(memory);
-}
-
-int csk_workqueue_destroy(csk_workqueue_t *queue) {
-    if (csk_section_inside(queue)) return EDEADLK;
-    csk_workqueue_lock(queue);
-    csk_work_sort(queue);
-    bool busy = queue->waiting != 0 || queue->running != 0 || queue->refusing != 0 || queue->drains != NULL || queue->rooms != NULL;
-    csk_workqueue_unlock_and_look(queue);
-    if (busy) return EBUSY;
-    for (uint32_t looks = 0; csk_load(&queue->state, CSK_ACQUIRE) & STATE_PINS; looks++) csk_platform_await_step(looks);
-    return 0;
-}
+/* ---- The queue in this process ---------------------------------------------------------------------------------------------- */
 
 /* Under the lock, which was the parent's: what waited and ran there stays with the parent. The owner's handles go on, and with them one pin. */
 static void make_anew(csk_workqueue_t *queue) {
@@ -106,7 +52,7 @@ static void make_anew(csk_workqueue_t *queue) {
 
 /* Before anything else that a process does with a queue: nothing in it is looked at or changed by a process that it does not name. So what no process
  * has used yet only learns where it is; of the parent's, the first makes it anew, and others wait for the lock. */
-static __attribute__((noinline)) void begin_in_this_process(csk_workqueue_t *queue, uint32_t epoch) {
+__attribute__((noinline)) void csk_workqueue_begin_in_process(csk_workqueue_t *queue, uint32_t epoch) {
     uint32_t unused = 0;
     if (csk_cas(&queue->epoch, &unused, epoch, CSK_ACQ_REL)) return;
     csk_queue_lock(&queue->lock);
@@ -115,40 +61,6 @@ static __attribute__((noinline)) void begin_in_this_process(csk_workqueue_t *que
         csk_store(&queue->epoch, epoch, CSK_RELEASE);
     }
     csk_queue_unlock(&queue->lock);
-}
-
-static inline void know_process(csk_workqueue_t *queue) {
-    uint32_t epoch = csk_pool_epoch();
-    if (CSK_UNLIKELY(csk_load(&queue->epoch, CSK_ACQUIRE) != epoch)) begin_in_this_process(queue, epoch);
-}
-
-/* A child of fork keeps the handles, and the pin for all of them as long as there is one: it learns where it is before they change. */
-void csk_workqueue_retain(csk_workqueue_t *queue) {
-    if (queue->memory == NULL) return;
-    know_process(queue);
-    if (csk_fetch_add(&queue->handles, UINT64_C(1), CSK_RELAXED) == 0) csk_workqueue_pin(queue); /* by its own work, after the release */
-}
-
-void csk_workqueue_unretain(csk_workqueue_t *queue) {
-    if (queue->memory == NULL) return;
-    know_process(queue);
-    if (csk_fetch_add(&queue->handles, -UINT64_C(1), CSK_ACQ_REL) == 1) csk_workqueue_unpin(queue);
-}
-
-/* Under the lock: for good, with SHUT or RELEASED. */
-static void end_suspension(csk_workqueue_t *queue, uint64_t why) {
-    csk_fetch_or(&queue->state, why, CSK_SEQ_CST);
-    csk_fetch_and(&queue->state, ~STATE_SUSPENDS, CSK_SEQ_CST);
-    queue->suspended = 0;
-    csk_work_sort(queue);
-}
-
-/* Pins are only about memory: work that waits on a queue without a handle has a worker, or somebody whose section ends. */
-void csk_workqueue_release(csk_workqueue_t *queue) {
-    csk_workqueue_lock(queue);
-    end_suspension(queue, STATE_RELEASED);
-    csk_workqueue_unlock_and_look(queue);
-    csk_workqueue_unretain(queue);
 }
 
 static csk_workqueue_t *queue_of(csk_pool_item_t *item) { return (csk_workqueue_t *)((char *)item - offsetof(csk_workqueue_t, item)); }
@@ -175,13 +87,20 @@ int csk_workqueue_ready(csk_workqueue_t *queue) {
     if (error != 0) return error;
     csk_store(&csk_pool_describe, describe_item, CSK_RELEASE);
     csk_store(&csk_observe_running, name_of_current, CSK_RELEASE);
-    know_process(queue);
+    csk_workqueue_know_process(queue);
     return 0;
 }
 
 void csk_workqueue_lock(csk_workqueue_t *queue) {
-    know_process(queue);
+    csk_workqueue_know_process(queue);
     csk_queue_lock(&queue->lock);
+}
+
+/* The last access of a worker, and of who holds the last handle of a queue on the heap. */
+void csk_workqueue_unpin(csk_workqueue_t *queue) {
+    void *memory = queue->memory;
+    uint64_t before = csk_fetch_add(&queue->state, -STATE_PIN_ONE, CSK_ACQ_REL);
+    if (memory != NULL && (before & STATE_PINS) == STATE_PIN_ONE) free(memory);
 }
 
 /* ---- Workers ---------------------------------------------------------------------------------------------------------------- */
@@ -221,43 +140,6 @@ bool csk_waits_call(csk_workqueue_wait_t *done) {
     }
     csk_platform_let_thread_go(before);
     return csk_pool_epoch() == epoch;
-}
-
-/* ---- Works that will not run ------------------------------------------------------------------------------------------------ */
-
-/* Under the lock, before refuse: `first` and what it links were taken out. Drains go on to wait until all were told, for the one that arrived first:
- * a drain that waits for any of them waits for that one, so none is done here. */
-static void begin_refusal(csk_workqueue_t *queue, const csk_work_t *first, csk_section_t *section) {
-    csk_workqueue_wait_t *none = NULL;
-    *section = (csk_section_t){ .queue = queue, .arrival = INT64_MAX, .epoch = queue->epoch };
-    for (const csk_work_t *work = first; work != NULL; work = (const csk_work_t *)work->node.next)
-        if (csk_work_arrival(work) < section->arrival) section->arrival = csk_work_arrival(work);
-    for (const csk_work_t *work = first; work != NULL; work = (const csk_work_t *)work->node.next)
-        if (csk_work_arrival(work) != section->arrival) csk_work_account(queue, csk_work_arrival(work), &none);
-    queue->refusing++;
-    csk_workqueue_pin(queue);
-}
-
-static void refuse(csk_work_t *first, csk_section_t *section) {
-    csk_workqueue_t *queue = section->queue;
-    csk_workqueue_wait_t *done = NULL;
-    int before = csk_platform_keep_thread(); /* for those that have not been told */
-    csk_section_enter(section);
-    while (first != NULL && !csk_section_is_over(section)) {
-        csk_work_t *work = first;
-        first = (csk_work_t *)work->node.next;
-        if (work->kind & WORK_SYNC) csk_sync_call_answer(csk_sync_call_of(work), CALL_REFUSED);
-        else work->function(work, ECANCELED);
-    }
-    csk_section_leave(section);
-    csk_platform_let_thread_go(before);
-    if (CSK_UNLIKELY(csk_section_is_over(section))) return;
-    csk_workqueue_lock(queue);
-    queue->refusing--;
-    csk_work_account(queue, section->arrival, &done);
-    csk_workqueue_unlock(queue);
-    csk_waits_call(done);
-    if (CSK_LIKELY(!csk_section_is_over(section))) csk_workqueue_unpin(queue);
 }
 
 /* Runs what was taken. The section is still to be ended, unless it went to another thread: false. */
@@ -410,12 +292,12 @@ static int enqueue_bounded(csk_workqueue_t *queue, csk_work_t *work) {
         dropped = csk_work_oldest_to_drop(queue);
         csk_work_remove(queue, dropped);
         dropped->node.next = NULL;
-        begin_refusal(queue, dropped, &refusal);
+        csk_work_begin_refusal(queue, dropped, &refusal);
         full = false;
     }
     if (!full) csk_work_arrange(queue, work);
     csk_workqueue_unlock_and_look(queue);
-    if (dropped != NULL) refuse(dropped, &refusal);
+    if (dropped != NULL) csk_work_refuse(dropped, &refusal);
     return full ? EAGAIN : 0;
 }
 
@@ -505,58 +387,4 @@ int csk_workqueue_cancel(csk_workqueue_t *queue, csk_work_t *work) {
     csk_workqueue_unlock_and_look(queue); /* it may have been the barrier that others waited for */
     if (csk_waits_call(room)) csk_waits_call(done);
     return waits ? 0 : ENOENT;
-}
-
-/* ---- Suspending, ending ------------------------------------------------------------------------------------------------------------ */
-
-static bool is_ending(const csk_workqueue_t *queue) { return (csk_load(&queue->state, CSK_RELAXED) & (STATE_SHUT | STATE_RELEASED)) != 0; }
-
-int csk_workqueue_suspend(csk_workqueue_t *queue) {
-    csk_workqueue_lock(queue);
-    bool ends = is_ending(queue), most = (csk_load(&queue->state, CSK_RELAXED) & STATE_SUSPENDS) == STATE_SUSPENDS;
-    if (!most && !ends) csk_fetch_add(&queue->state, STATE_SUSPEND_ONE, CSK_SEQ_CST);
-    if (!ends) queue->suspended = 1;
-    csk_workqueue_unlock(queue);
-    return most ? EAGAIN : 0;
-}
-
-int csk_workqueue_resume(csk_workqueue_t *queue) {
-    csk_workqueue_lock(queue);
-    bool ends = is_ending(queue), suspended = (csk_load(&queue->state, CSK_RELAXED) & STATE_SUSPENDS) != 0;
-    if (suspended) csk_fetch_add(&queue->state, -STATE_SUSPEND_ONE, CSK_SEQ_CST);
-    queue->suspended = (csk_load(&queue->state, CSK_RELAXED) & STATE_SUSPENDS) != 0;
-    csk_work_sort(queue);
-    csk_workqueue_unlock_and_look(queue);
-    return suspended || ends ? 0 : EPERM;
-}
-
-void csk_workqueue_shutdown(csk_workqueue_t *queue, bool cancel) {
-    csk_section_t refusal;
-    csk_workqueue_lock(queue);
-    end_suspension(queue, STATE_SHUT);
-    csk_work_t *first = cancel ? csk_work_remove_all(queue) : NULL;
-    if (first != NULL) begin_refusal(queue, first, &refusal);
-    csk_workqueue_wait_t *rooms = csk_rooms_close(queue);
-    csk_workqueue_unlock_and_look(queue);
-    if (csk_waits_call(rooms) && first != NULL) refuse(first, &refusal);
-}
-
-uint32_t csk_workqueue_waiting(csk_workqueue_t *queue) {
-    csk_workqueue_lock(queue);
-    csk_work_sort(queue);
-    uint32_t waiting = queue->waiting;
-    csk_workqueue_unlock_and_look(queue);
-    return waiting;
-}
-
-uint32_t csk_workqueue_beyond_bound(csk_workqueue_t *queue) {
-    uint32_t waiting = csk_workqueue_waiting(queue);
-    return queue->capacity != 0 && waiting > queue->capacity ? waiting - queue->capacity : 0;
-}
-
-uint32_t csk_workqueue_running(csk_workqueue_t *queue) {
-    csk_workqueue_lock(queue);
-    uint32_t running = queue->running;
-    csk_workqueue_unlock(queue);
-    return running;
 }

@@ -1,5 +1,11 @@
 /* workqueue.h: what the parts of the work queue share.
  *
+ *   workqueue_order.c   what waits and in which order; knows none of the others
+ *   workqueue.c         who looks into a queue and when, and queueing          } these three call each other: a worker
+ *   workqueue_refuse.c  works that will not run                                } gives room to who waits for it, and who
+ *   workqueue_wait.c    callers that wait for a turn, for room, for the end    } waits asks for a worker
+ *   workqueue_life.c    making and ending, handles, suspending, counts; none of them knows it
+ *
  * The state word, changed only by locked instructions:
  *
  *   bits 0-15   ACTIVE     workers that serve the queue or were posted to; raised by who activates, lowered by the worker under the lock
@@ -134,6 +140,13 @@ void csk_section_enter(csk_section_t *section);
 void csk_section_leave(csk_section_t *section);
 /* Readies a queue for its first use in this process: 0, EAGAIN or ENOMEM when no worker can be had. */
 int csk_workqueue_ready(csk_workqueue_t *queue);
+/* Before anything else that a process does with a queue: nothing in it is looked at or changed by a process that it does not name. So what no process
+ * has used yet only learns where it is; of the parent's, the first makes it anew, and others wait for the lock. */
+void csk_workqueue_begin_in_process(csk_workqueue_t *queue, uint32_t epoch);
+static inline void csk_workqueue_know_process(csk_workqueue_t *queue) {
+    uint32_t epoch = csk_pool_epoch();
+    if (CSK_UNLIKELY(csk_load(&queue->epoch, CSK_ACQUIRE) != epoch)) csk_workqueue_begin_in_process(queue, epoch);
+}
 /* The queue's lock; in a child of fork the queue is made anew first. */
 void csk_workqueue_lock(csk_workqueue_t *queue);
 static inline void csk_workqueue_unlock(csk_workqueue_t *queue) { csk_queue_unlock(&queue->lock); }
@@ -156,6 +169,14 @@ bool csk_waits_call(csk_workqueue_wait_t *done);
 /* Keeps the queue's memory until csk_workqueue_unpin. */
 static inline void csk_workqueue_pin(csk_workqueue_t *queue) { csk_fetch_add(&queue->state, STATE_PIN_ONE, CSK_RELAXED); }
 void csk_workqueue_unpin(csk_workqueue_t *queue);
+
+/* ---- workqueue_refuse.c ---- */
+
+/* Under the lock, before csk_work_refuse: `first` and what it links were taken out. Drains go on to wait until all were
+ * told, for the one that arrived first: a drain that waits for any of them waits for that one, so none is done here. */
+void csk_work_begin_refusal(csk_workqueue_t *queue, const csk_work_t *first, csk_section_t *section);
+/* Without it: calls their functions with ECANCELED, as a section of the queue. */
+void csk_work_refuse(csk_work_t *first, csk_section_t *section);
 
 /* ---- workqueue_wait.c ---- */
 
