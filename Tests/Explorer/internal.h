@@ -21,6 +21,7 @@ void kernel_reset_reads(void);
 void kernel_reset_pool(void);
 void kernel_prepare_pool(uint64_t taken, int64_t idle_ns);
 void kernel_limit_pool(uint32_t most);
+int kernel_park_counted(uint32_t *word, uint32_t expected, int64_t deadline_ns);
 extern uint32_t kernel_workers_ended;
 void kernel_reset_rcu(void);
 void kernel_reset_rcu_child(void);

@@ -16,7 +16,7 @@ from build import HERE, KERNEL, ROOT, build
 RECORD = os.path.join(HERE, "mutants_caught.txt")
 
 GATE, QUEUE, ASYNC, LANE, TIMER = "src/lock/gate.c", "src/lock/gate_queue.c", "src/lock/gate_async.c", "src/lock/gate_lane.c", "src/wait/timer.c"
-POOL, TRAMPOLINE = "src/pool/pool.c", "src/wait/trampoline.c"
+POOL, POOL_GROWTH, TRAMPOLINE = "src/pool/pool.c", "src/pool/pool_growth.c", "src/wait/trampoline.c"
 FORK, READS, GATE_WORD, WAITER = "src/thread/fork.c", "src/readwrite/reads.c", "src/lock/gate_queue.h", "src/wait/waiter.h"
 WQ, WQ_LIFE, WQ_REFUSE = "src/queue/workqueue.c", "src/queue/workqueue_life.c", "src/queue/workqueue_refuse.c"
 WQ_ORDER, WQ_WAIT, DELAYED, BLOCK = "src/queue/workqueue_order.c", "src/queue/workqueue_wait.c", "src/queue/delayed.c", "src/thread/block.c"
@@ -190,7 +190,7 @@ MUTANTS = [
     ("a child has two timer threads", TIMER, "    timers.thread_runs = is_timer_thread;\n", "    timers.thread_runs = false;\n"),
     ("a child forgets the function that forks", TIMER, "    if (!is_timer_thread) timers.firing = NULL;\n", "    timers.firing = NULL;\n"),
     ("the child counts on the parent's workers", POOL, "    csk_pool_process.ready = 0;\n", ""),
-    ("the child keeps the parent's items", POOL, "    for (int level = 0; level < CSK_POOL_LEVELS; level++) pool.levels[level] = (level_t){ NULL, NULL };\n    pool.queued = 0;\n", ""),
+    ("the child keeps the parent's items", POOL, "    for (int level = 0; level < CSK_POOL_LEVELS; level++) csk_pool.levels[level] = (csk_pool_queue_t){ NULL, NULL };\n    csk_pool.queued = 0;\n", ""),
     ("the child waits for the parent's queue lock", LOCK_SLOW, "    while (CSK_UNLIKELY(csk_queue_lock_is_old(found)))\n        if (csk_cas(lock, &found, free | QUEUE_LOCK_HELD, CSK_ACQUIRE)) return true;\n", ""),
     ("the child keeps the gate's waiters", GATE_WORD, "    if (CSK_UNLIKELY(csk_queue_lock(&gate->queue_lock))) csk_gate_begin_in_child(gate);", "    csk_queue_lock(&gate->queue_lock);"),
     ("a grant that is taken back is named no longer", ASYNC, "            csk_gate_count_lost(gate, 1);\n            csk_waiter_set(waiter, WAITER_LOST);", "            gate->pending = NULL;\n            csk_gate_count_lost(gate, 1);\n            csk_waiter_set(waiter, WAITER_LOST);"),
@@ -257,15 +257,15 @@ MUTANTS = [
     ("an upgrading reader waits for itself", "src/readwrite/reads.c", "        if (!record->owned || is_mine(record)) continue;", "        if (!record->owned) continue;"),
     ("a revocation that timed out counts as done", RW_BIAS, "    if (status == 0) csk_store(&lock->bias, BIAS_OFF, CSK_RELEASE);", "    csk_store(&lock->bias, BIAS_OFF, CSK_RELEASE);"),
     # The pool.
-    ("a worker that leaves work behind does not watch", POOL, "        bool watches = pool.queued != 0 && next == NULL && begin_watch();\n", "        bool watches = false;\n"),
-    ("a post finds all workers busy and does not watch", POOL, "    bool watches = worker == NULL && begin_watch();\n", "    bool watches = false;\n"),
-    ("a post calls nobody", POOL, "    worker_t *worker = call_worker();\n", "    worker_t *worker = NULL;\n"),
-    ("background work has no turn of its own", POOL, "    bool lowest = ++pool.taken % turn_of_lowest == 0;", "    bool lowest = ++pool.taken == 0;"),
-    ("a worker that nobody needs never ends", POOL, "        bool ends = *place == self && pool.workers", "        bool ends = false && pool.workers"),
-    ("a worker calls nobody", POOL, "        worker_t *next = pool.queued != 0 ? call_worker() : NULL;\n", "        worker_t *next = NULL;\n"),
+    ("a worker that leaves work behind does not watch", POOL, "        bool watches = csk_pool.queued != 0 && next == NULL && csk_pool_begin_watch();\n", "        bool watches = false;\n"),
+    ("a post finds all workers busy and does not watch", POOL, "    bool watches = worker == NULL && csk_pool_begin_watch();\n", "    bool watches = false;\n"),
+    ("a post calls nobody", POOL, "    csk_pool_worker_t *worker = call_worker();\n", "    csk_pool_worker_t *worker = NULL;\n"),
+    ("background work has no turn of its own", POOL, "    bool lowest = ++csk_pool.taken % turn_of_lowest == 0;", "    bool lowest = ++csk_pool.taken == 0;"),
+    ("a worker that nobody needs never ends", POOL, "        bool ends = *place == self && csk_pool.workers", "        bool ends = false && csk_pool.workers"),
+    ("a worker calls nobody", POOL, "        csk_pool_worker_t *next = csk_pool.queued != 0 ? call_worker() : NULL;\n", "        csk_pool_worker_t *next = NULL;\n"),
     ("a worker is called without a wake", POOL, "    if (csk_exchange(&worker->word, 1u, CSK_ACQ_REL) == 2) csk_platform_wake(&worker->word, 1);\n", "    csk_exchange(&worker->word, 1u, CSK_ACQ_REL);\n"),
-    ("called workers count as on their way for ever", POOL, "        if (called) pool.waking = false;\n", ""),
-    ("no worker comes for the blocked ones", POOL, "    for (; more > 0; more--) started |= start_worker() == 0;\n", ""),
+    ("called workers count as on their way for ever", POOL, "        if (called) csk_pool.waking = false;\n", ""),
+    ("no worker comes for the blocked ones", POOL_GROWTH, "    for (; more > 0; more--) started |= csk_pool_start_worker() == 0;\n", ""),
     ("a granted write is not taken along", "src/readwrite/rwlock_work.c", "        if (work != NULL) mine.first = (csk_rwlock_work_t *)work->waiter.next_ready;\n", "        mine.first = NULL, work = NULL;\n"),
     ("a write of several leaves the lock to others", "src/readwrite/rwlock_work.c", "    if (mine.keeps && mine.lock == lock && mine.epoch == csk_process_epoch()) return csk_rwlock_is_writing(lock) ? 0 : EPERM;\n", ""),
     ("a write joins one that can be given up", "src/readwrite/rwlock_work.c", "lock->last->function == batch_granted;", "lock->last->function != NULL;"),
@@ -273,10 +273,10 @@ MUTANTS = [
     ("a work runs without being the holder", "src/readwrite/rwlock_work.c", "    int status = csk_rwlock_adopt(work->waiter.rwlock, work->waiter.mode);", "    int status = 0;"),
     ("a gate's waiter does not say that it waits", "src/wait/watch.c", "    csk_announce_wait();\n    if (deadline_ns == CSK_NEVER)", "    if (deadline_ns == CSK_NEVER)"),
     ("a post leaves it to the supervisor that all workers wait", POOL, "|| unannounced() == 0)", "|| false)"),
-    ("the supervisor never looks again", POOL, "    pool.watching = again && (started || !stalled);\n", "    pool.watching = false;\n"),
-    ("the supervisor is not woken", POOL, "    csk_fetch_add(&pool.signal, 1u, CSK_RELEASE);\n    csk_platform_wake(&pool.signal, 1);\n", ""),
-    ("the supervisor sleeps on when it was called", POOL, "        if (csk_platform_now() < look_ns) csk_platform_park(&pool.signal, seen, look_ns);\n", "        if (csk_platform_now() < look_ns) csk_platform_park(&pool.signal, csk_load(&pool.signal, CSK_RELAXED), look_ns);\n"),
-    ("progress between the two looks ends the watch", POOL, "    stalled = stalled && pool.taken == pool.taken_before;\n    if (stalled) {\n", "    if (stalled && pool.taken == pool.taken_before) {\n"),
+    ("the supervisor never looks again", POOL_GROWTH, "    csk_pool.watching = again && (started || !stalled);\n", "    csk_pool.watching = false;\n"),
+    ("the supervisor is not woken", POOL_GROWTH, "    csk_fetch_add(&csk_pool.signal, 1u, CSK_RELEASE);\n    csk_platform_wake(&csk_pool.signal, 1);\n", ""),
+    ("the supervisor sleeps on when it was called", POOL_GROWTH, "        if (csk_platform_now() < look_ns) csk_platform_park(&csk_pool.signal, seen, look_ns);\n", "        if (csk_platform_now() < look_ns) csk_platform_park(&csk_pool.signal, csk_load(&csk_pool.signal, CSK_RELAXED), look_ns);\n"),
+    ("progress between the two looks ends the watch", POOL_GROWTH, "    stalled = stalled && csk_pool.taken == csk_pool.taken_before;\n    if (stalled) {\n", "    if (stalled && csk_pool.taken == csk_pool.taken_before) {\n"),
     # Work queues: who looks.
     ("who queues asks for no worker", WQ, "    csk_work_push(queue, work);\n    csk_workqueue_activate(queue);\n", "    csk_work_push(queue, work);\n"),
     ("who queues reads the state first", WQ, "    csk_work_push(queue, work);\n    csk_workqueue_activate(queue);\n", "    bool claims = csk_workqueue_claim(queue);\n    csk_work_push(queue, work);\n    if (claims) csk_workqueue_post(queue);\n"),

@@ -10,6 +10,8 @@
 #include "base/observe.h"
 #include "pool/pool.h"
 
+const void *(*csk_pool_describe)(csk_pool_item_t *item, const char **name);
+
 static const int64_t still_ns = 10000000;       /* without progress: asleep */
 static const int64_t turn_ns = 10000000;        /* how long a thread that runs may keep another from a processor */
 static const int64_t throttled_ns = 1200000000; /* longer than a quota keeps all threads */
