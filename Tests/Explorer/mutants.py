@@ -23,7 +23,8 @@ WQ_ORDER, WQ_WAIT, DELAYED, BLOCK = "src/queue/workqueue_order.c", "src/queue/wo
 TLS, THREAD_EXIT = "src/thread/tls.c", "src/thread/thread_exit.c"
 RECLAIM, CHILD = "src/rcu/rcu_reclaim.c", "src/rcu/rcu_child.c"
 MAP, MAP_HEADER = "src/rcu/rcu_map.c", "include/csynckernel/rcu_map.h"
-RW, RW_QUEUE, RW_BIAS, RW_WORD = "src/readwrite/rwlock.c", "src/readwrite/rwlock_queue.c", "src/readwrite/rwlock_bias.c", "src/readwrite/rwlock_queue.h"
+RW, RW_WAIT = "src/readwrite/rwlock.c", "src/readwrite/rwlock_wait.c"
+RW_QUEUE, RW_BIAS, RW_WORD = "src/readwrite/rwlock_queue.c", "src/readwrite/rwlock_bias.c", "src/readwrite/rwlock_queue.h"
 LOCK, LOCK_SLOW, PQUEUE, HEAP, HEADER, MUTEX = "src/wait/queue_lock.h", "src/wait/queue_lock.c", "src/queue/pqueue.c", "src/base/heap.c", "include/csynckernel/gate.h", "src/lock/mutex.c"
 
 # name, file, text, replacement
@@ -201,7 +202,7 @@ MUTANTS = [
     ("the child keeps the gate's flags", QUEUE, "    if (csk_load(&gate->summary, CSK_RELAXED) != 0) csk_gate_publish(gate);\n}", "}"),
     ("a waiter of the parent waits in the child", WAITER, "    uint32_t state = waiter->state ^ csk_process_mark();\n", "    uint32_t state = waiter->state & 3;\n"),
     ("the child keeps the lock's waiters", RW_WORD, "    if (CSK_UNLIKELY(csk_queue_lock(&lock->queue_lock))) csk_rwlock_begin_in_child(lock);", "    csk_queue_lock(&lock->queue_lock);"),
-    ("who tries goes by the parent's flags", RW, "    if (csk_rwlock_know_process(lock) && pass(lock, mode, self)) return 0;\n", ""),
+    ("who tries goes by the parent's flags", RW_WAIT, "    if (csk_rwlock_know_process(lock) && csk_rwlock_pass(lock, mode, self)) return 0;\n", ""),
     ("the parent's writer keeps a biased lock", RW_QUEUE, "waits_for_readers && (found & RW_WRITER) ? 0 : found & ~RW_FLAGS", "found & ~RW_FLAGS"),
     ("a child's writer is taken for the parent's", RW, "    if (csk_load(&lock->bias, CSK_RELAXED) != BIAS_OFF) csk_rwlock_await_process(lock);\n", ""),
     ("a child's writer does not wait until the lock is made anew", RW, "!= BIAS_OFF) csk_rwlock_await_process(lock);", "!= BIAS_OFF) csk_rwlock_know_process(lock);"),
@@ -228,19 +229,19 @@ MUTANTS = [
     ("newcomers pass the lock's queue", RW_WORD, "    return flags == 0 || flags == (RW_WAITERS | RW_COMING);", "    return flags == 0 || flags != RW_HAND_OVER;"),
     ("readers pass a writer that was called", RW, "        lock->hand_over = first->mode == RW_WRITE;\n", ""),
     ("newcomers pass a hand-over of the lock", RW_WORD, "flags == (RW_WAITERS | RW_COMING);", "(flags & RW_COMING) != 0;"),
-    ("who queues at the lock does not settle", RW, "    csk_rwlock_settle(lock, RELEASE_NOTHING, &effects);\n    bool waits", "    bool waits"),
-    ("timed-out waiter of the lock does not settle", RW, "        csk_rwlock_remove(lock, self);\n        csk_rwlock_settle(lock, RELEASE_NOTHING, &effects);", "        csk_rwlock_remove(lock, self);"),
-    ("timed-out waiter of the lock overlooks its grant", RW, "    bool granted = csk_waiter_state(self) == WAITER_GRANTED;\n    if (!granted) {", "    bool granted = false;\n    if (!granted) {"),
-    ("designated at the lock gives up without settling", RW, "        lock->coming = 0;\n        csk_rwlock_settle(lock, RELEASE_NOTHING, &effects);", "        lock->coming = 0;"),
-    ("designated at the lock still counts as told", RW, "            csk_store(&self->word, WORD_WAITING, CSK_RELAXED);\n", "            (void)0;\n"),
+    ("who queues at the lock does not settle", RW_WAIT, "    csk_rwlock_settle(lock, RELEASE_NOTHING, &effects);\n    bool waits", "    bool waits"),
+    ("timed-out waiter of the lock does not settle", RW_WAIT, "        csk_rwlock_remove(lock, self);\n        csk_rwlock_settle(lock, RELEASE_NOTHING, &effects);", "        csk_rwlock_remove(lock, self);"),
+    ("timed-out waiter of the lock overlooks its grant", RW_WAIT, "    bool granted = csk_waiter_state(self) == WAITER_GRANTED;\n    if (!granted) {", "    bool granted = false;\n    if (!granted) {"),
+    ("designated at the lock gives up without settling", RW_WAIT, "        lock->coming = 0;\n        csk_rwlock_settle(lock, RELEASE_NOTHING, &effects);", "        lock->coming = 0;"),
+    ("designated at the lock still counts as told", RW_WAIT, "            csk_store(&self->word, WORD_WAITING, CSK_RELAXED);\n", "            (void)0;\n"),
     ("let in without a wake", RW_QUEUE, " == WORD_PARKED) csk_platform_wake(&waiter->word, 1);\n    }\n    csk_gate_perform", ") {}\n    }\n    csk_gate_perform"),
     ("coming stays with who left the lock's queue", RW_QUEUE, "    if (csk_load(&waiter->word, CSK_RELAXED) == WORD_TRY) lock->coming = 0;\n", ""),
-    ("let in just before the deadline, and gone at once", RW, "    if (granted) await_granted(self);\n", ""),
+    ("let in just before the deadline, and gone at once", RW_WAIT, "    if (granted) await_granted(self);\n", ""),
     ("leaver of the lock forgets the wake", RW, "    if (wake != NULL) csk_platform_wake(wake, 1);\n}", "}"),
     ("leaver that hands the lock over drops the earlier wake", RW, "    if (settle && *wake != NULL) csk_platform_wake(*wake, 1);\n", ""),
     ("the last other reader does not look for an upgrade", RW, "(rest == RW_READER && (found & RW_HAND_OVER));", "false;"),
     ("downgrading takes nobody along", RW, "else somebody = release != RELEASE_READ || (", "else somebody = ("),
-    ("two readers wait to upgrade", RW, "    } else if (lock->first == NULL || lock->first->mode != RW_UPGRADE) {", "    } else if (true) {"),
+    ("two readers wait to upgrade", RW_WAIT, "    } else if (lock->first == NULL || lock->first->mode != RW_UPGRADE) {", "    } else if (true) {"),
     ("readers enter one at a time", RW_QUEUE, "        *holders = entered;\n", "        *holders = entered;\n        next = next->newer;\n        break;\n"),
     ("a writer enters among readers", RW_WORD, "    case RW_WRITE: return holders != 0 ? 0 :", "    case RW_WRITE: return (holders & RW_WRITER) ? 0 :"),
     ("an upgrade among readers", RW_WORD, "    default: return holders != RW_READER ? 0 :", "    default: return (holders & RW_WRITER) ? 0 :"),

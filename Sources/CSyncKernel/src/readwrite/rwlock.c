@@ -1,10 +1,6 @@
-/* rwlock.c: threads at the read-write lock. See rwlock_queue.h for the word and the argument. */
-#include "base/observe.h"
-#include "readwrite/rwlock_queue.h"
-#include "wait/announce.h"
-
-/* As for the gate: about a tenth of what a park and a wake on an idle core cost. */
-static const int64_t spin_ns = 2400;
+/* rwlock.c: threads enter and leave the read-write lock; rwlock_wait.c those that have to wait. See rwlock_queue.h for the
+ * word and the argument. */
+#include "readwrite/rwlock_wait.h"
 
 int csk_rwlock_init(csk_rwlock_t *lock, const csk_rwlock_attr_t *attr) {
     csk_rwlock_t fresh = CSK_RWLOCK_INITIALIZER;
@@ -42,165 +38,13 @@ bool csk_rwlock_is_writing(csk_rwlock_t *lock) { return csk_rwlock_held_by(lock,
 
 /* ---- Entering ----------------------------------------------------------------------------------------------------------- */
 
-/* Enters by the word alone. */
-static inline bool pass(csk_rwlock_t *lock, int mode, uint64_t self) {
-    uint64_t found = csk_load(&lock->state, CSK_RELAXED), entered;
-    do {
-        /* An upgrading reader is before all who wait. */
-        if (mode != RW_UPGRADE && !csk_rwlock_newcomers_enter(found)) return false;
-        entered = csk_rwlock_entered(found & ~RW_FLAGS, mode, self);
-        if (entered == 0) return false;
-    } while (!csk_cas(&lock->state, &found, entered | (found & RW_FLAGS), CSK_ACQUIRE));
-    return true;
-}
-
-static bool spin_to_pass(csk_rwlock_t *lock, int mode, uint64_t self) {
-    int64_t end_ns = csk_platform_now() + spin_ns;
-    do {
-        for (int pauses = 0; pauses < 8; pauses++) {
-            csk_platform_pause();
-            if (pass(lock, mode, self)) return true;
-        }
-    } while (csk_platform_now() < end_ns);
-    return false;
-}
-
-/* Whether the first waiter could enter, were it to look under the queue lock. */
-static void watch_lock(csk_rwlock_t *lock, csk_gate_waiter_t *self) {
-    int64_t end_ns = csk_platform_now() + spin_ns;
-    do {
-        for (int pauses = 0; pauses < 8; pauses++) {
-            csk_platform_pause();
-            uint64_t holders = csk_load(&lock->state, CSK_RELAXED) & ~RW_FLAGS;
-            if (csk_rwlock_entered(holders, self->mode, self->thread) != 0 || csk_load(&self->word, CSK_RELAXED) != WORD_TRY) return;
-        }
-    } while (csk_platform_now() < end_ns);
-}
-
-/* By a thread that stands in the queue, or may: it must not end in a waiter's function. */
-static void perform_waiting(csk_rwlock_effects_t *effects) {
-    if (CSK_LIKELY(effects->gate.ready == NULL)) {
-        csk_rwlock_perform(effects);
-        return;
-    }
-    int before = csk_platform_keep_thread();
-    csk_rwlock_perform(effects);
-    csk_platform_let_thread_go(before);
-}
-
-/* The waiter was told to try, with the flag COMING for it, until the end of which nobody else lets it in: whether it has entered. */
-static bool try_designated(csk_rwlock_t *lock, csk_gate_waiter_t *self) {
-    for (bool again = false;; again = true) {
-        csk_rwlock_effects_t effects = { 0 };
-        csk_rwlock_lock_queue(lock);
-        lock->coming = 0;
-        csk_rwlock_settle(lock, RELEASE_NOTHING, &effects);
-        bool wait = csk_waiter_state(self) == WAITER_QUEUED;
-        bool watch = wait && !again && lock->first == self;
-        if (watch) {
-            /* Somebody has passed it, and nobody will again. */
-            lock->coming = lock->hand_over = 1;
-            csk_rwlock_settle(lock, RELEASE_NOTHING, &effects);
-        } else if (wait) {
-            csk_store(&self->word, WORD_WAITING, CSK_RELAXED);
-        }
-        csk_queue_unlock(&lock->queue_lock);
-        perform_waiting(&effects);
-        if (!watch) return !wait;
-        watch_lock(lock, self);
-    }
-}
-
-/* Whoever let it in has done with the lock, and with the waiter, once the word says so. */
-static void await_granted(csk_gate_waiter_t *self) {
-    uint32_t word;
-    while ((word = csk_load(&self->word, CSK_ACQUIRE)) != WORD_GRANTED) {
-        if (word == WORD_PARKED) csk_wait_park(&self->word, WORD_PARKED, CSK_NEVER);
-        else csk_cas(&self->word, &word, WORD_PARKED, CSK_ACQ_REL);
-    }
-}
-
-/* The deadline passed: 0 when the grant was faster. */
-static int leave_queue(csk_rwlock_t *lock, csk_gate_waiter_t *self) {
-    csk_rwlock_effects_t effects = { 0 };
-    csk_rwlock_lock_queue(lock);
-    bool granted = csk_waiter_state(self) == WAITER_GRANTED;
-    if (!granted) {
-        csk_rwlock_remove(lock, self);
-        csk_rwlock_settle(lock, RELEASE_NOTHING, &effects);
-    }
-    csk_queue_unlock(&lock->queue_lock);
-    csk_rwlock_perform(&effects);
-    if (granted) await_granted(self);
-    return granted ? 0 : ETIMEDOUT;
-}
-
-static int wait_in_queue(csk_rwlock_t *lock, csk_gate_waiter_t *self, int64_t deadline_ns) {
-    if (lock->policy == CSK_RWLOCK_STRICT) csk_watch_word(self);
-    csk_watch_t watch = csk_begin_watch(self->since_ns);
-    bool reported = false;
-    for (;;) {
-        uint32_t word = WORD_WAITING;
-        csk_cas(&self->word, &word, WORD_PARKED, CSK_ACQ_REL);
-        int park = 0;
-        while ((word = csk_load(&self->word, CSK_ACQUIRE)) == WORD_PARKED && park != ETIMEDOUT)
-            park = csk_rwlock_park(lock, self, &self->word, WORD_PARKED, deadline_ns, &watch, &reported);
-        if (word == WORD_GRANTED) return 0;
-        if (word == WORD_PARKED) return leave_queue(lock, self);
-        if (try_designated(lock, self)) return 0;
-        if (deadline_ns != CSK_NEVER && csk_platform_now() >= deadline_ns) return leave_queue(lock, self);
-    }
-}
-
-static int queue_and_wait(csk_rwlock_t *lock, int mode, int64_t deadline_ns, uint64_t self) {
-    /* Field by field: the timers in it are for asynchronous waiters. */
-    csk_gate_waiter_t waiter;
-    waiter.mode = (uint8_t)mode;
-    waiter.function = NULL;
-    waiter.bypassed = 0;
-    waiter.thread = self;
-    waiter.word = WORD_WAITING;
-    waiter.since_ns = csk_platform_now();
-    csk_rwlock_effects_t effects = { 0 };
-    csk_rwlock_lock_queue(lock);
-    if (mode != RW_UPGRADE) {
-        csk_rwlock_append(lock, &waiter);
-    } else if (lock->first == NULL || lock->first->mode != RW_UPGRADE) {
-        csk_rwlock_prepend(lock, &waiter);
-    } else {
-        csk_queue_unlock(&lock->queue_lock);
-        return EDEADLK;
-    }
-    csk_rwlock_settle(lock, RELEASE_NOTHING, &effects);
-    bool waits = csk_waiter_state(&waiter) == WAITER_QUEUED;
-    csk_queue_unlock(&lock->queue_lock);
-    perform_waiting(&effects);
-    if (!waits) return 0;
-    csk_observe_wait(CSK_EVENT_WAIT_BEGIN, lock, 0, 0, 0);
-    int status = wait_in_queue(lock, &waiter, deadline_ns);
-    csk_observe_wait(CSK_EVENT_WAIT_END, lock, 0, waiter.since_ns, status);
-    return status;
-}
-
-/* A deadline that has passed, and that no clock shows: what the try functions wait until. */
-static const int64_t TRY = INT64_MIN;
-
-static __attribute__((noinline)) int enter_contended(csk_rwlock_t *lock, int mode, int64_t deadline_ns, uint64_t self) {
-    if (mode != RW_UPGRADE && csk_rwlock_held_by(lock, self)) return EDEADLK;
-    if (csk_rwlock_know_process(lock) && pass(lock, mode, self)) return 0;
-    if (deadline_ns == TRY) return EBUSY;
-    if (deadline_ns != CSK_NEVER && deadline_ns <= csk_platform_now()) return pass(lock, mode, self) ? 0 : ETIMEDOUT;
-    if (lock->policy != CSK_RWLOCK_STRICT && spin_to_pass(lock, mode, self)) return 0;
-    return queue_and_wait(lock, mode, deadline_ns, self);
-}
-
 static inline int enter(csk_rwlock_t *lock, int mode, int64_t deadline_ns) {
     uint64_t self = csk_self();
-    return CSK_LIKELY(pass(lock, mode, self)) ? 0 : enter_contended(lock, mode, deadline_ns, self);
+    return CSK_LIKELY(csk_rwlock_pass(lock, mode, self)) ? 0 : csk_rwlock_enter_contended(lock, mode, deadline_ns, self);
 }
 
 /* What was timed for a try function. */
-static int as_tried(int status, int64_t deadline_ns) { return status == ETIMEDOUT && deadline_ns == TRY ? EBUSY : status; }
+static int as_tried(int status, int64_t deadline_ns) { return status == ETIMEDOUT && deadline_ns == RW_TRY ? EBUSY : status; }
 
 /* Notes that the calling thread, which is counted in the word, reads; without memory for that it leaves again. */
 static int note_read(csk_rwlock_t *lock) {
@@ -276,12 +120,12 @@ static inline int write_lock(csk_rwlock_t *lock, int64_t deadline_ns) {
     return CSK_UNLIKELY(lock->reader_bias) ? write_lock_biased(lock, deadline_ns) : enter(lock, RW_WRITE, deadline_ns);
 }
 
-int csk_rwlock_timedrdlock(csk_rwlock_t *lock, int64_t deadline_ns) { return read_lock(lock, deadline_ns > TRY ? deadline_ns : TRY + 1); }
-int csk_rwlock_timedwrlock(csk_rwlock_t *lock, int64_t deadline_ns) { return write_lock(lock, deadline_ns > TRY ? deadline_ns : TRY + 1); }
+int csk_rwlock_timedrdlock(csk_rwlock_t *lock, int64_t deadline_ns) { return read_lock(lock, deadline_ns > RW_TRY ? deadline_ns : RW_TRY + 1); }
+int csk_rwlock_timedwrlock(csk_rwlock_t *lock, int64_t deadline_ns) { return write_lock(lock, deadline_ns > RW_TRY ? deadline_ns : RW_TRY + 1); }
 int csk_rwlock_rdlock(csk_rwlock_t *lock) { return read_lock(lock, CSK_NEVER); }
 int csk_rwlock_wrlock(csk_rwlock_t *lock) { return write_lock(lock, CSK_NEVER); }
-int csk_rwlock_tryrdlock(csk_rwlock_t *lock) { return read_lock(lock, TRY); }
-int csk_rwlock_trywrlock(csk_rwlock_t *lock) { return write_lock(lock, TRY); }
+int csk_rwlock_tryrdlock(csk_rwlock_t *lock) { return read_lock(lock, RW_TRY); }
+int csk_rwlock_trywrlock(csk_rwlock_t *lock) { return write_lock(lock, RW_TRY); }
 
 /* ---- Leaving ------------------------------------------------------------------------------------------------------------ */
 
@@ -403,7 +247,7 @@ static int upgrade(csk_rwlock_t *lock, int64_t deadline_ns) {
     if (read == NULL) return EPERM;
     if (read->levels != 1) return EDEADLK;
     if (lock->reader_bias) put_out_parents_writer(lock);
-    if (read->biased && !count_in_word(lock, read)) return deadline_ns == TRY ? EBUSY : EDEADLK;
+    if (read->biased && !count_in_word(lock, read)) return deadline_ns == RW_TRY ? EBUSY : EDEADLK;
     int status = enter(lock, RW_UPGRADE, deadline_ns);
     if (status != 0) return status;
     if (lock->reader_bias) {
@@ -418,5 +262,5 @@ static int upgrade(csk_rwlock_t *lock, int64_t deadline_ns) {
     return 0;
 }
 
-int csk_rwlock_timedupgrade(csk_rwlock_t *lock, int64_t deadline_ns) { return upgrade(lock, deadline_ns > TRY ? deadline_ns : TRY + 1); }
-int csk_rwlock_tryupgrade(csk_rwlock_t *lock) { return upgrade(lock, TRY); }
+int csk_rwlock_timedupgrade(csk_rwlock_t *lock, int64_t deadline_ns) { return upgrade(lock, deadline_ns > RW_TRY ? deadline_ns : RW_TRY + 1); }
+int csk_rwlock_tryupgrade(csk_rwlock_t *lock) { return upgrade(lock, RW_TRY); }
