@@ -1,5 +1,15 @@
 /* gate_queue.h: the gate's words, its queue of waiters, and what may be done to them under the queue lock.
  *
+ *   gate.c        threads: entering, waiting, leaving
+ *   gate_queue.c  the queue under its lock: order, publishing, granting, settling
+ *   gate_async.c  callbacks: their deadlines, provisional grants, closing
+ *   gate_lane.c   waiters that are performed on one queue or executor
+ *   gate_watch.c  waiters look after a holder that has ended
+ *
+ * These five call each other all round, which no order of files would end: settling the queue grants the gate to a
+ * callback or a lane and starts a clock, the end of the clock takes the grant back and settles the queue, and in the
+ * two-word form whoever makes the queue show again has a second look, which settles it too.
+ *
  * held (64 bits)      0 = free, else who holds it
  *   bits 4..63  the holder's thread pointer (bit 63: its number, of a
  *               recursive gate or a mutex), or CSK_GATE_NOBODY         set by CAS from 0 by whoever enters; set to another holder,
