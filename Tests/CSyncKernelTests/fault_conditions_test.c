@@ -11,7 +11,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include "pool.c"
+#include "pool/pool.c"
 
 /* ---- What holds -------------------------------------------------------------------------------------------------- */
 
@@ -54,7 +54,7 @@ static void workers_are_as_the_process(void) {
     if (sched_getaffinity(0, sizeof mine, &mine) == 0) CHECK(CPU_EQUAL(&mine, &processors_of_worker));
     CHECK_EQ(policy_of_worker, sched_getscheduler(0));
     CHECK_EQ(niceness_of_worker, getpriority(PRIO_PROCESS, 0));
-    if (getenv("CSK_PROCESSORS") != NULL) CHECK_EQ(pool.wanted, atoi(getenv("CSK_PROCESSORS")));
+    if (getenv("CSK_PROCESSORS") != NULL) CHECK_EQ(csk_pool.wanted, atoi(getenv("CSK_PROCESSORS")));
 }
 
 static void note_lateness(csk_timer_t *timer, void *deadline_ns) {

@@ -145,7 +145,8 @@ static void note_start(void *context) {
     CHECK_EQ(pthread_getattr_np(pthread_self(), &attributes), 0);
     CHECK_EQ(pthread_attr_getstacksize(&attributes, &size), 0);
     pthread_attr_destroy(&attributes);
-    if (size < smallest_stack) smallest_stack = size;
+    for (size_t least = LOAD(&smallest_stack); size < least;) /* workers may start at the same time */
+        if (__atomic_compare_exchange_n(&smallest_stack, &least, size, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) break;
     ADD(&starts, 1);
 }
 

@@ -6,7 +6,7 @@
 #include <csynckernel/csynckernel.h>
 #include <dlfcn.h>
 
-#include "internal/workqueue.h"
+#include "queue/workqueue.h"
 
 /* This program's own pthread_create, in front of the C library's: what it is to do first. */
 static void (*before_next_thread)(void);

@@ -4,8 +4,8 @@
 
 #include <csynckernel/csynckernel.h>
 
-#include "internal/rwlock_queue.h"
-#include "internal/workqueue.h"
+#include "queue/workqueue.h"
+#include "readwrite/rwlock_queue.h"
 
 /* ThreadSanitizer takes threads of a child for the parent's. */
 #ifdef __SANITIZE_THREAD__

@@ -1,7 +1,7 @@
 /* gate_story_test.c: mistakes that the gate once made. Each test tells one of them and fails if it comes back. */
 #include <csynckernel/csynckernel.h>
 
-#include "internal/gate_queue.h"
+#include "lock/gate_queue.h"
 #include "test.h"
 
 static void make(csk_gate_t *gate, uint32_t policy, uint32_t bypass_limit) {

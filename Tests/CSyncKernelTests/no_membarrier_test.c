@@ -3,7 +3,7 @@
  *
  * The decision is made once per process, so each test runs in a child of its own; this program itself uses no gate. */
 #include "child.h"
-#include "internal/gate_queue.h"
+#include "lock/gate_queue.h"
 #include "system_calls.h"
 
 #include <csynckernel/csynckernel.h>

@@ -6,7 +6,7 @@
 #include <csynckernel/csynckernel.h>
 #include <sys/prctl.h>
 
-#include "internal/platform.h"
+#include "base/platform.h"
 
 /* What the system says: everything; of all threads that they run; nothing; nothing, not even their processor time. */
 enum { SHOWS_ALL, SHOWS_RUNNING, SHOWS_TIMES, SHOWS_NOTHING };
@@ -27,8 +27,9 @@ static int64_t shown_time(int32_t thread_id) {
 
 #define csk_platform_thread_state shown_state
 #define csk_platform_thread_time shown_time
-#include "pool.c"
-#include "pool_watch.c"
+#include "pool/pool.c"
+#include "pool/pool_growth.c"
+#include "pool/pool_watch.c"
 
 enum { MANY = CSK_POOL_WORKERS_MAX + 40 };
 static uint32_t begun, ended, go;
@@ -136,7 +137,6 @@ static void post_while_all_wait(void *shows) {
     }
     CHECK_STATUS(csk_gate_unlock(&gate), 0);
     wait_until(LOAD(&ended) == 20);
-    CHECK_EQ(LOAD(&questions), 0);
 }
 
 static void a_post_that_finds_all_workers_waiting_starts_another(void) {
@@ -155,7 +155,7 @@ static void wait_beside_others(void *shows) {
     CHECK_STATUS(csk_pool_post(&tasks[0].item, wait_in_library), 0);
     wait_until(LOAD(&csk_announced_count) == 1);
     for (int i = 1; i < 20; i++) CHECK_STATUS(csk_pool_post(&tasks[i].item, run_and_post_again), 0);
-    wait_until(csk_pool_workers() > pool.wanted);
+    wait_until(csk_pool_workers() > csk_pool.wanted);
     STORE(&go, 1);
     CHECK_STATUS(csk_gate_unlock(&gate), 0);
     wait_until(LOAD(&ended) == 20);

@@ -1,6 +1,6 @@
 /* pool_turns_test.c: what happens to workers that nobody needs any more, and that one turn in 64 is for background
  * work. The pool's source is a part of this program, which has no other: its times can be set. */
-#include "pool.c"
+#include "pool/pool.c"
 
 #include <csynckernel/csynckernel.h>
 
@@ -85,14 +85,14 @@ static void block_many(void) {
 
 /* Down to as many as the pool keeps, however many there were; and others come again when they are needed. */
 static void workers_end_when_nobody_has_needed_them_for_a_while(void) {
-    STORE(&pool.idle_ns, 1000000);
+    STORE(&csk_pool.idle_ns, 1000000);
     for (int round = 0; round < 3; round++) {
         block_many();
-        wait_until(csk_pool_workers() == pool.wanted);
+        wait_until(csk_pool_workers() == csk_pool.wanted);
     }
-    STORE(&pool.idle_ns, 10000000000);
+    STORE(&csk_pool.idle_ns, 10000000000);
     block_many();
-    CHECK(csk_pool_workers() > pool.wanted);
+    CHECK(csk_pool_workers() > csk_pool.wanted);
 }
 
 TEST_MAIN(TEST(one_turn_in_64_is_for_background_work), TEST(workers_end_when_nobody_has_needed_them_for_a_while))

@@ -1,7 +1,7 @@
 /* quota_test.c: how many processors the cgroups give, read from made-up files. */
 #include "test.h"
 
-#include "internal/quota.h"
+#include "base/quota.h"
 
 #include <errno.h>
 #include <ftw.h>

@@ -5,7 +5,7 @@
 
 #include <csynckernel/csynckernel.h>
 
-#include "internal/platform.h"
+#include "base/platform.h"
 
 /* ThreadSanitizer counts the parent's threads as alive in the child, and takes new ones with their ids for duplicates. */
 #ifdef __SANITIZE_THREAD__

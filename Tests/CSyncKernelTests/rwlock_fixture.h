@@ -4,7 +4,7 @@
 
 #include <csynckernel/csynckernel.h>
 
-#include "internal/platform.h"
+#include "base/platform.h"
 #include "test.h"
 
 static const csk_rwlock_attr_t forms[] = {

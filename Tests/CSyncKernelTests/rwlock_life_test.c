@@ -2,7 +2,7 @@
 #include "rwlock_fixture.h"
 
 #include "child.h"
-#include "internal/reads.h"
+#include "readwrite/reads.h"
 
 /* This program's own aligned_alloc, in front of the C library's: only records come from it. A sanitizer has one already. */
 static uint64_t records_made;

@@ -8,7 +8,7 @@ static unsigned watchdog_s = 120;
 #include <limits.h>
 #include <malloc.h>
 
-#include "internal/thread_exit.h"
+#include "thread/thread_exit.h"
 
 /* ---- Memory that is refused -------------------------------------------------------------------------------------------------- */
 

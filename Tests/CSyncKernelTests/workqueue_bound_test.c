@@ -1,5 +1,5 @@
 /* workqueue_bound_test.c: queues with a bound, shutting down, drains: who is told what, and nothing lost. */
-#include "internal/workqueue.h"
+#include "queue/workqueue.h"
 #include "workqueue_fixture.h"
 
 static csk_workqueue_t bounded(uint32_t width, uint32_t capacity, int32_t when_full) {

@@ -1,5 +1,5 @@
 /* workqueue_line_test.c: callers that can be refused wait for room as work does; what can't be refused takes none. */
-#include "internal/workqueue.h"
+#include "queue/workqueue.h"
 #include "workqueue_fixture.h"
 
 typedef struct {

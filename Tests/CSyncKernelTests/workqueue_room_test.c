@@ -1,6 +1,6 @@
 /* workqueue_room_test.c: work that waits for room without a thread, and queues that outlive their owner. */
 #include "child.h"
-#include "internal/workqueue.h"
+#include "queue/workqueue.h"
 #include "workqueue_fixture.h"
 
 /* Work and what waits for its room, with separate lives. */

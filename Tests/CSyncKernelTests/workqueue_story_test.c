@@ -1,6 +1,6 @@
 /* workqueue_story_test.c: mistakes that the work queues once made. Each test tells one of them and fails if it comes back. */
 #include "child.h"
-#include "internal/workqueue.h"
+#include "queue/workqueue.h"
 #include "workqueue_fixture.h"
 
 static void do_nothing(void *context) { (void)context; }

@@ -276,7 +276,7 @@ def build_kernel():
     folder.mkdir(parents=True, exist_ok=True)
     newest = max(path.stat().st_mtime for path in kernel.rglob("*.[ch]"))
     objects = []
-    for source in sorted((kernel / "src").glob("*.c")):
+    for source in sorted((kernel / "src").glob("*/*.c")):
         target = folder / (source.stem + ".o")
         objects.append(str(target))
         if target.exists() and target.stat().st_mtime > newest:

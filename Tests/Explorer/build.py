@@ -3,21 +3,22 @@
 
     build.py FOLDER         prints the program's path
 """
-import concurrent.futures, os, re, subprocess, sys
+import concurrent.futures, glob, os, re, subprocess, sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 KERNEL = os.path.join(ROOT, "Sources", "CSyncKernel")
-EXPLORED = ["base", "fork", "queue_lock", "heap", "observe", "announce", "pool_watch", "trampoline", "gate", "gate_queue", "gate_async", "gate_lane", "gate_watch", "watch", "mutex", "pqueue", "thread_exit",
-            "rwlock", "rwlock_queue", "rwlock_bias", "rwlock_async", "rwlock_watch", "workqueue_order", "workqueue_wait", "delayed"]
+EXPLORED = ["base", "thread_number", "fork", "queue_lock", "heap", "observe", "announce", "pool_watch", "trampoline", "gate", "gate_queue", "gate_async", "gate_lane", "gate_watch", "watch", "mutex", "pqueue", "thread_exit",
+            "rwlock", "rwlock_wait", "rwlock_queue", "rwlock_bias", "rwlock_async", "rwlock_watch", "workqueue_order", "workqueue_refuse", "workqueue_wait", "delayed"]
 # Through kernel_NAME.c, which brings static state back to how a process begins, or gives the source the explorer's memory.
-STATEFUL = ["timer", "reads", "pool", "rwlock_work", "workqueue", "rcu", "rcu_child", "rcu_reclaim", "rcu_map", "tls", "block"]
+STATEFUL = ["timer", "reads", "pool", "pool_growth", "rwlock_work", "workqueue", "workqueue_life", "rcu", "rcu_child", "rcu_reclaim", "rcu_map", "tls", "block"]
 LIBRARY = ["core", "strategy", "main", "platform_explored"]
 
 
 def sources(kernel):
     """By object name: the file, and whether it sees the hooks."""
-    files = {"k_" + name: (os.path.join(kernel, "src", name + ".c"), True) for name in EXPLORED}
+    folders = {os.path.basename(path)[:-2]: path for path in glob.glob(os.path.join(kernel, "src", "*", "*.c"))}
+    files = {"k_" + name: (folders[name], True) for name in EXPLORED}
     for name in STATEFUL:
         files["k_" + name] = (os.path.join(HERE, f"kernel_{name}.c"), True)
     files.update({name: (os.path.join(HERE, name + ".c"), False) for name in LIBRARY})

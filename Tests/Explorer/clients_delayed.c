@@ -1,8 +1,8 @@
 /* clients_delayed.c: work at a time, against whoever cancels it. */
 #include "csynckernel/delayed.h"
 #include "explorer.h"
-#include "internal/platform.h"
-#include "internal/pool.h"
+#include "base/platform.h"
+#include "pool/pool.h"
 
 /* So long that time ends after a few: a schedule that lets it pass for ever has an end. */
 static const int64_t period_ns = INT64_MAX / 3;

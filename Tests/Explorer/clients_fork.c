@@ -5,7 +5,7 @@
 #include "csynckernel/rwlock.h"
 
 #include "explorer.h"
-#include "internal/platform.h"
+#include "base/platform.h"
 
 static struct {
     csk_gate_t gate;

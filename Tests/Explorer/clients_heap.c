@@ -1,6 +1,6 @@
 /* clients_heap.c: the heap under the queue lock, as the gate and the timers use it. */
 #include "csynckernel/heap.h"
-#include "internal/queue_lock.h"
+#include "wait/queue_lock.h"
 
 #include "explorer.h"
 

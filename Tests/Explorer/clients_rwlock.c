@@ -1,6 +1,6 @@
 /* clients_rwlock.c: the read-write lock. */
 #include "explorer.h"
-#include "internal/rwlock_queue.h"
+#include "readwrite/rwlock_queue.h"
 
 static csk_rwlock_t *lock;
 static struct {

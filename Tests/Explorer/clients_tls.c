@@ -1,6 +1,6 @@
 /* clients_tls.c: names that several threads open at once, and threads that end with values, whose destructors set further ones. */
 #include "csynckernel/tls.h"
-#include "internal/thread_exit.h"
+#include "thread/thread_exit.h"
 #include "explorer.h"
 
 enum { SLOTS = 4 };

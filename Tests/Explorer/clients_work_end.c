@@ -4,7 +4,7 @@
 #include "csynckernel/workqueue.h"
 #include "explorer.h"
 #include "internal.h"
-#include "internal/pool.h"
+#include "pool/pool.h"
 
 enum { WORKS = 3 };
 

@@ -1,7 +1,7 @@
 /* clients_workqueue.c: serial and concurrent queues, callers, room, drains, ends. */
 #include "csynckernel/workqueue.h"
 #include "explorer.h"
-#include "internal/pool.h"
+#include "pool/pool.h"
 
 enum { JOBS = 5 };
 

@@ -2,8 +2,8 @@
  * thread, handles. */
 #include "csynckernel/delayed.h"
 #include "explorer.h"
-#include "internal/pool.h"
-#include "internal/workqueue.h"
+#include "pool/pool.h"
+#include "queue/workqueue.h"
 
 enum { JOBS = 5, ASKS = 2 };
 

@@ -4,7 +4,7 @@
 #define EXPLORER_GATE_FIXTURE_H
 
 #include "explorer.h"
-#include "internal/gate_queue.h"
+#include "lock/gate_queue.h"
 
 static csk_gate_t *gate;
 static struct shared {

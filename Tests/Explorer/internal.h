@@ -21,6 +21,7 @@ void kernel_reset_reads(void);
 void kernel_reset_pool(void);
 void kernel_prepare_pool(uint64_t taken, int64_t idle_ns);
 void kernel_limit_pool(uint32_t most);
+int kernel_park_counted(uint32_t *word, uint32_t expected, int64_t deadline_ns);
 extern uint32_t kernel_workers_ended;
 __attribute__((noreturn)) void kernel_end_worker(void);
 void kernel_reset_rcu(void);
@@ -30,5 +31,7 @@ void kernel_reset_tls(void);
 void kernel_reset_blocks(void);
 uint32_t kernel_blocks_lost(void);
 extern uint32_t kernel_blocks_refused;
+/* Of the queues on the heap, which are all of one size in a schedule. */
+extern size_t kernel_queue_size;
 
 #endif

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "internal/thread_exit.h"
+#include "thread/thread_exit.h"
 
 #define CSK_BLOCK_LIMITS
 enum { SLAB_SIZE = 256, SLABS_KEPT = 2, TALLIES = 1 };
@@ -29,7 +29,7 @@ static void free_slab(void *slab) {
 #define posix_memalign(slab, alignment, size) make_slab((slab), (size))
 #define free(slab) free_slab(slab)
 #define csk_thread_exit_enroll(stage, function) enroll((stage), (function))
-#include "block.c"
+#include "thread/block.c"
 
 #include "internal.h"
 

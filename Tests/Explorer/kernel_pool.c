@@ -3,7 +3,8 @@
 #include <setjmp.h>
 #include <string.h>
 
-#include "internal/platform.h"
+#include "base/platform.h"
+#include "internal.h"
 
 /* What a worker that ends in the middle of a function has pushed, once. */
 static _Thread_local struct {
@@ -15,15 +16,13 @@ static _Thread_local struct {
 #define pthread_cleanup_push(pushed, with) { cleanup.function = (pushed), cleanup.context = (with)
 
 static int start_counted(void (*body)(void *), void *context, const char *name, size_t stack_size);
-static int park_counted(uint32_t *word, uint32_t expected, int64_t deadline_ns);
 #define csk_platform_start_sized_thread start_counted
-#define csk_platform_park park_counted
-#include "pool.c"
+#define csk_platform_park kernel_park_counted
+#include "pool/pool.c"
 #undef csk_platform_start_sized_thread
 #undef csk_platform_park
 
 #include "explorer.h"
-#include "internal.h"
 
 /* For clients: how many workers have ended. */
 uint32_t kernel_workers_ended;
@@ -49,7 +48,7 @@ enum { FIBERS = 32 };
 static uint32_t timeouts_in_a_row[FIBERS];
 
 /* A worker whose time is over again and again was called by somebody who has yet to wake it: a schedule may let time pass instead for ever. */
-static int park_counted(uint32_t *word, uint32_t expected, int64_t deadline_ns) {
+int kernel_park_counted(uint32_t *word, uint32_t expected, int64_t deadline_ns) {
     enum { MANY = 20 };
     uint32_t *count = &timeouts_in_a_row[explore_thread() % FIBERS];
     int status = csk_platform_park(word, expected, *count < MANY ? deadline_ns : CSK_NEVER);
@@ -58,7 +57,7 @@ static int park_counted(uint32_t *word, uint32_t expected, int64_t deadline_ns) 
 }
 
 void kernel_reset_pool(void) {
-    pool = (__typeof__(pool)){ .most = 5, .idle_ns = INT64_MAX, .resigned_ns = INT64_MAX, .look_ns = INT64_MAX };
+    csk_pool = (csk_pool_state_t){ .most = 5, .idle_ns = INT64_MAX, .resigned_ns = INT64_MAX, .look_ns = INT64_MAX };
     csk_announced_count = 0;
     csk_pool_process = (struct csk_pool_process){ .ready = 0 };
     kernel_workers_ended = 0;
@@ -66,10 +65,10 @@ void kernel_reset_pool(void) {
 }
 
 /* For clients: no more than so many workers run at once, but for those that have said that they wait. The system says of all that they run. */
-void kernel_limit_pool(uint32_t most) { pool.most = most; }
+void kernel_limit_pool(uint32_t most) { csk_pool.most = most; }
 
 /* For clients: as if so many items had been taken, and with workers that end when nobody has needed them for `idle_ns`. */
 void kernel_prepare_pool(uint64_t taken, int64_t idle_ns) {
-    pool.taken = taken;
-    pool.idle_ns = idle_ns;
+    csk_pool.taken = taken;
+    csk_pool.idle_ns = idle_ns;
 }

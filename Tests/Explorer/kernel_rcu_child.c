@@ -8,14 +8,12 @@
 
 static int park_until_somebody_leaves(uint32_t *word, uint32_t expected, int64_t deadline_ns);
 #define csk_platform_park park_until_somebody_leaves
-#include "rcu_child.c"
+#include "rcu/rcu_child.c"
 #undef csk_platform_park
 
 enum { FIBERS = 32 };
 static csk_rcu_reader_t readers[FIBERS];
 static uint32_t leaves, leaves_seen;
-
-const csk_rcu_period_t *csk_rcu_period;
 
 /* The queue lock, in there, parks on its own word. */
 static int park_until_somebody_leaves(uint32_t *word, uint32_t expected, int64_t deadline_ns) {
@@ -31,7 +29,6 @@ void kernel_reset_rcu_child(void) {
     for (int i = 0; i < FIBERS; i++) readers[i] = (csk_rcu_reader_t){ .word = NULL };
     leaves = leaves_seen = 0;
     busy_looks = 0;
-    csk_rcu_period = &period;
 }
 
 static csk_rcu_reader_t *reader(void) { return &readers[explore_thread() < 0 ? FIBERS - 1 : explore_thread()]; }

@@ -6,6 +6,6 @@
 #define calloc(count, size) arena_allocate((count) * (size))
 #define aligned_alloc(alignment, size) arena_allocate(size)
 #define free(memory) arena_free(memory)
-#include "rcu_map.c"
+#include "rcu/rcu_map.c"
 
 __attribute__((constructor)) static void make_tables_small(void) { fewest_slots = 4; }

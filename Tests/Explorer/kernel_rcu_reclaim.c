@@ -9,7 +9,7 @@ void csk_rcu_sections_before_fork(void) {}
 void csk_rcu_sections_after_fork_in_parent(void) {}
 void csk_rcu_sections_after_fork_in_child(void) {}
 
-#include "rcu_reclaim.c"
+#include "rcu/rcu_reclaim.c"
 
 void kernel_reset_rcu_reclaim(void) {
     rcu = (__typeof__(rcu)){ .limit = 32768 };

@@ -2,7 +2,7 @@
 #include "explorer.h"
 
 #define aligned_alloc(alignment, size) explore_allocate(size)
-#include "reads.c"
+#include "readwrite/reads.c"
 
 #include "internal.h"
 

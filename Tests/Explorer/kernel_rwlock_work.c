@@ -5,4 +5,4 @@
 
 #define malloc(size) arena_allocate(size)
 #define free(memory) arena_free(memory)
-#include "rwlock_work.c"
+#include "readwrite/rwlock_work.c"

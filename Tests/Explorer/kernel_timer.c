@@ -1,6 +1,6 @@
 /* kernel_timer.c: the kernel's timer.c and, beside it, the way back to its first state: static state that lasts from one
  * schedule to the next. */
-#include "timer.c"
+#include "wait/timer.c"
 
 #include <string.h>
 

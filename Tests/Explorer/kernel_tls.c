@@ -9,7 +9,7 @@
 #define calloc(count, size) arena_allocate((count) * (size))
 #define realloc(memory, size) arena_extend((memory), (size))
 #define free(memory) arena_free(memory)
-#include "tls.c"
+#include "thread/tls.c"
 
 #include "internal.h"
 

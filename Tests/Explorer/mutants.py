@@ -15,15 +15,17 @@ from build import HERE, KERNEL, ROOT, build
 
 RECORD = os.path.join(HERE, "mutants_caught.txt")
 
-GATE, QUEUE, ASYNC, LANE, TIMER = "src/gate.c", "src/gate_queue.c", "src/gate_async.c", "src/gate_lane.c", "src/timer.c"
-POOL, TRAMPOLINE = "src/pool.c", "src/trampoline.c"
-FORK, READS, GATE_WORD = "src/fork.c", "src/reads.c", "src/internal/gate_queue.h"
-WQ, WQ_ORDER, WQ_WAIT, DELAYED, BLOCK = "src/workqueue.c", "src/workqueue_order.c", "src/workqueue_wait.c", "src/delayed.c", "src/block.c"
-TLS, THREAD_EXIT = "src/tls.c", "src/thread_exit.c"
-RECLAIM, CHILD = "src/rcu_reclaim.c", "src/rcu_child.c"
-MAP, MAP_HEADER = "src/rcu_map.c", "include/csynckernel/rcu_map.h"
-RW, RW_QUEUE, RW_BIAS, RW_WORD = "src/rwlock.c", "src/rwlock_queue.c", "src/rwlock_bias.c", "src/internal/rwlock_queue.h"
-LOCK, LOCK_SLOW, PQUEUE, HEAP, HEADER, MUTEX = "src/internal/queue_lock.h", "src/queue_lock.c", "src/pqueue.c", "src/heap.c", "include/csynckernel/gate.h", "src/mutex.c"
+GATE, QUEUE, ASYNC, LANE, TIMER = "src/lock/gate.c", "src/lock/gate_queue.c", "src/lock/gate_async.c", "src/lock/gate_lane.c", "src/wait/timer.c"
+POOL, POOL_GROWTH, TRAMPOLINE = "src/pool/pool.c", "src/pool/pool_growth.c", "src/wait/trampoline.c"
+FORK, READS, GATE_WORD, WAITER = "src/thread/fork.c", "src/readwrite/reads.c", "src/lock/gate_queue.h", "src/wait/waiter.h"
+WQ, WQ_LIFE, WQ_REFUSE = "src/queue/workqueue.c", "src/queue/workqueue_life.c", "src/queue/workqueue_refuse.c"
+WQ_ORDER, WQ_WAIT, DELAYED, BLOCK = "src/queue/workqueue_order.c", "src/queue/workqueue_wait.c", "src/queue/delayed.c", "src/thread/block.c"
+TLS, THREAD_EXIT = "src/thread/tls.c", "src/thread/thread_exit.c"
+RECLAIM, CHILD = "src/rcu/rcu_reclaim.c", "src/rcu/rcu_child.c"
+MAP, MAP_HEADER = "src/rcu/rcu_map.c", "include/csynckernel/rcu_map.h"
+RW, RW_WAIT = "src/readwrite/rwlock.c", "src/readwrite/rwlock_wait.c"
+RW_QUEUE, RW_BIAS, RW_WORD = "src/readwrite/rwlock_queue.c", "src/readwrite/rwlock_bias.c", "src/readwrite/rwlock_queue.h"
+LOCK, LOCK_SLOW, PQUEUE, HEAP, HEADER, MUTEX = "src/wait/queue_lock.h", "src/wait/queue_lock.c", "src/queue/pqueue.c", "src/base/heap.c", "include/csynckernel/gate.h", "src/lock/mutex.c"
 
 # name, file, text, replacement
 MUTANTS = [
@@ -190,7 +192,7 @@ MUTANTS = [
     ("a child has two timer threads", TIMER, "    timers.thread_runs = is_timer_thread;\n", "    timers.thread_runs = false;\n"),
     ("a child forgets the function that forks", TIMER, "    if (!is_timer_thread) timers.firing = NULL;\n", "    timers.firing = NULL;\n"),
     ("the child counts on the parent's workers", POOL, "    csk_pool_process.ready = 0;\n", ""),
-    ("the child keeps the parent's items", POOL, "    for (int level = 0; level < CSK_POOL_LEVELS; level++) pool.levels[level] = (level_t){ NULL, NULL };\n    pool.queued = 0;\n", ""),
+    ("the child keeps the parent's items", POOL, "    for (int level = 0; level < CSK_POOL_LEVELS; level++) csk_pool.levels[level] = (csk_pool_queue_t){ NULL, NULL };\n    csk_pool.queued = 0;\n", ""),
     ("the child waits for the parent's queue lock", LOCK_SLOW, "    while (CSK_UNLIKELY(csk_queue_lock_is_old(found)))\n        if (csk_cas(lock, &found, free | QUEUE_LOCK_HELD, CSK_ACQUIRE)) return true;\n", ""),
     ("the child keeps the gate's waiters", GATE_WORD, "    if (CSK_UNLIKELY(csk_queue_lock(&gate->queue_lock))) csk_gate_begin_in_child(gate);", "    csk_queue_lock(&gate->queue_lock);"),
     ("a grant that is taken back is named no longer", ASYNC, "            csk_gate_count_lost(gate, 1);\n            csk_waiter_set(waiter, WAITER_LOST);", "            gate->pending = NULL;\n            csk_gate_count_lost(gate, 1);\n            csk_waiter_set(waiter, WAITER_LOST);"),
@@ -199,9 +201,9 @@ MUTANTS = [
     ("a clock starts for a grant that is taken back", ASYNC, "        waiter->grace_started = 1; /*", "        /*"),
     ("a grant that is passed on is named late", LANE, "    gate->pending = first; /*", "    gate->pending = NULL;\n    __atomic_thread_fence(__ATOMIC_RELEASE); /*"),
     ("the child keeps the gate's flags", QUEUE, "    if (csk_load(&gate->summary, CSK_RELAXED) != 0) csk_gate_publish(gate);\n}", "}"),
-    ("a waiter of the parent waits in the child", GATE_WORD, "    uint32_t state = waiter->state ^ csk_process_mark();\n", "    uint32_t state = waiter->state & 3;\n"),
+    ("a waiter of the parent waits in the child", WAITER, "    uint32_t state = waiter->state ^ csk_process_mark();\n", "    uint32_t state = waiter->state & 3;\n"),
     ("the child keeps the lock's waiters", RW_WORD, "    if (CSK_UNLIKELY(csk_queue_lock(&lock->queue_lock))) csk_rwlock_begin_in_child(lock);", "    csk_queue_lock(&lock->queue_lock);"),
-    ("who tries goes by the parent's flags", RW, "    if (csk_rwlock_know_process(lock) && pass(lock, mode, self)) return 0;\n", ""),
+    ("who tries goes by the parent's flags", RW_WAIT, "    if (csk_rwlock_know_process(lock) && csk_rwlock_pass(lock, mode, self)) return 0;\n", ""),
     ("the parent's writer keeps a biased lock", RW_QUEUE, "waits_for_readers && (found & RW_WRITER) ? 0 : found & ~RW_FLAGS", "found & ~RW_FLAGS"),
     ("a child's writer is taken for the parent's", RW, "    if (csk_load(&lock->bias, CSK_RELAXED) != BIAS_OFF) csk_rwlock_await_process(lock);\n", ""),
     ("a child's writer does not wait until the lock is made anew", RW, "!= BIAS_OFF) csk_rwlock_await_process(lock);", "!= BIAS_OFF) csk_rwlock_know_process(lock);"),
@@ -228,19 +230,19 @@ MUTANTS = [
     ("newcomers pass the lock's queue", RW_WORD, "    return flags == 0 || flags == (RW_WAITERS | RW_COMING);", "    return flags == 0 || flags != RW_HAND_OVER;"),
     ("readers pass a writer that was called", RW, "        lock->hand_over = first->mode == RW_WRITE;\n", ""),
     ("newcomers pass a hand-over of the lock", RW_WORD, "flags == (RW_WAITERS | RW_COMING);", "(flags & RW_COMING) != 0;"),
-    ("who queues at the lock does not settle", RW, "    csk_rwlock_settle(lock, RELEASE_NOTHING, &effects);\n    bool waits", "    bool waits"),
-    ("timed-out waiter of the lock does not settle", RW, "        csk_rwlock_remove(lock, self);\n        csk_rwlock_settle(lock, RELEASE_NOTHING, &effects);", "        csk_rwlock_remove(lock, self);"),
-    ("timed-out waiter of the lock overlooks its grant", RW, "    bool granted = csk_waiter_state(self) == WAITER_GRANTED;\n    if (!granted) {", "    bool granted = false;\n    if (!granted) {"),
-    ("designated at the lock gives up without settling", RW, "        lock->coming = 0;\n        csk_rwlock_settle(lock, RELEASE_NOTHING, &effects);", "        lock->coming = 0;"),
-    ("designated at the lock still counts as told", RW, "            csk_store(&self->word, WORD_WAITING, CSK_RELAXED);\n", "            (void)0;\n"),
+    ("who queues at the lock does not settle", RW_WAIT, "    csk_rwlock_settle(lock, RELEASE_NOTHING, &effects);\n    bool waits", "    bool waits"),
+    ("timed-out waiter of the lock does not settle", RW_WAIT, "        csk_rwlock_remove(lock, self);\n        csk_rwlock_settle(lock, RELEASE_NOTHING, &effects);", "        csk_rwlock_remove(lock, self);"),
+    ("timed-out waiter of the lock overlooks its grant", RW_WAIT, "    bool granted = csk_waiter_state(self) == WAITER_GRANTED;\n    if (!granted) {", "    bool granted = false;\n    if (!granted) {"),
+    ("designated at the lock gives up without settling", RW_WAIT, "        lock->coming = 0;\n        csk_rwlock_settle(lock, RELEASE_NOTHING, &effects);", "        lock->coming = 0;"),
+    ("designated at the lock still counts as told", RW_WAIT, "            csk_store(&self->word, WORD_WAITING, CSK_RELAXED);\n", "            (void)0;\n"),
     ("let in without a wake", RW_QUEUE, " == WORD_PARKED) csk_platform_wake(&waiter->word, 1);\n    }\n    csk_gate_perform", ") {}\n    }\n    csk_gate_perform"),
     ("coming stays with who left the lock's queue", RW_QUEUE, "    if (csk_load(&waiter->word, CSK_RELAXED) == WORD_TRY) lock->coming = 0;\n", ""),
-    ("let in just before the deadline, and gone at once", RW, "    if (granted) await_granted(self);\n", ""),
+    ("let in just before the deadline, and gone at once", RW_WAIT, "    if (granted) await_granted(self);\n", ""),
     ("leaver of the lock forgets the wake", RW, "    if (wake != NULL) csk_platform_wake(wake, 1);\n}", "}"),
     ("leaver that hands the lock over drops the earlier wake", RW, "    if (settle && *wake != NULL) csk_platform_wake(*wake, 1);\n", ""),
     ("the last other reader does not look for an upgrade", RW, "(rest == RW_READER && (found & RW_HAND_OVER));", "false;"),
     ("downgrading takes nobody along", RW, "else somebody = release != RELEASE_READ || (", "else somebody = ("),
-    ("two readers wait to upgrade", RW, "    } else if (lock->first == NULL || lock->first->mode != RW_UPGRADE) {", "    } else if (true) {"),
+    ("two readers wait to upgrade", RW_WAIT, "    } else if (lock->first == NULL || lock->first->mode != RW_UPGRADE) {", "    } else if (true) {"),
     ("readers enter one at a time", RW_QUEUE, "        *holders = entered;\n", "        *holders = entered;\n        next = next->newer;\n        break;\n"),
     ("a writer enters among readers", RW_WORD, "    case RW_WRITE: return holders != 0 ? 0 :", "    case RW_WRITE: return (holders & RW_WRITER) ? 0 :"),
     ("an upgrade among readers", RW_WORD, "    default: return holders != RW_READER ? 0 :", "    default: return (holders & RW_WRITER) ? 0 :"),
@@ -254,34 +256,34 @@ MUTANTS = [
     ("an upgrade does not revoke", RW, "    if (status != 0) return status;\n    if (lock->reader_bias) {", "    if (status != 0) return status;\n    if (false) {"),
     ("a biased reader upgrades uncounted", RW, "    if (read->biased && !count_in_word(lock, read)) return", "    if (false) return"),
     ("a biased reader is counted beside a writer", RW, "        if (found & RW_WRITER) return false;\n", ""),
-    ("an upgrading reader waits for itself", "src/reads.c", "        if (!record->owned || is_mine(record)) continue;", "        if (!record->owned) continue;"),
+    ("an upgrading reader waits for itself", "src/readwrite/reads.c", "        if (!record->owned || is_mine(record)) continue;", "        if (!record->owned) continue;"),
     ("a revocation that timed out counts as done", RW_BIAS, "    if (status == 0) csk_store(&lock->bias, BIAS_OFF, CSK_RELEASE);", "    csk_store(&lock->bias, BIAS_OFF, CSK_RELEASE);"),
     # The pool.
-    ("a worker that leaves work behind does not watch", POOL, "        bool watches = pool.queued != 0 && next == NULL && begin_watch();\n", "        bool watches = false;\n"),
-    ("a post finds all workers busy and does not watch", POOL, "    bool watches = worker == NULL && begin_watch();\n", "    bool watches = false;\n"),
-    ("a post calls nobody", POOL, "    worker_t *worker = call_worker();\n", "    worker_t *worker = NULL;\n"),
-    ("background work has no turn of its own", POOL, "    bool lowest = ++pool.taken % turn_of_lowest == 0;", "    bool lowest = ++pool.taken == 0;"),
-    ("a worker that nobody needs never ends", POOL, "        bool ends = *place == self && pool.workers", "        bool ends = false && pool.workers"),
-    ("a worker calls nobody", POOL, "        worker_t *next = pool.queued != 0 ? call_worker() : NULL;\n", "        worker_t *next = NULL;\n"),
+    ("a worker that leaves work behind does not watch", POOL, "        bool watches = csk_pool.queued != 0 && next == NULL && csk_pool_begin_watch();\n", "        bool watches = false;\n"),
+    ("a post finds all workers busy and does not watch", POOL, "    bool watches = worker == NULL && csk_pool_begin_watch();\n", "    bool watches = false;\n"),
+    ("a post calls nobody", POOL, "    csk_pool_worker_t *worker = call_worker();\n", "    csk_pool_worker_t *worker = NULL;\n"),
+    ("background work has no turn of its own", POOL, "    bool lowest = ++csk_pool.taken % turn_of_lowest == 0;", "    bool lowest = ++csk_pool.taken == 0;"),
+    ("a worker that nobody needs never ends", POOL, "        bool ends = *place == self && csk_pool.workers", "        bool ends = false && csk_pool.workers"),
+    ("a worker calls nobody", POOL, "        csk_pool_worker_t *next = csk_pool.queued != 0 ? call_worker() : NULL;\n", "        csk_pool_worker_t *next = NULL;\n"),
     ("a worker is called without a wake", POOL, "    if (csk_exchange(&worker->word, 1u, CSK_ACQ_REL) == 2) csk_platform_wake(&worker->word, 1);\n", "    csk_exchange(&worker->word, 1u, CSK_ACQ_REL);\n"),
-    ("called workers count as on their way for ever", POOL, "        if (called) pool.waking = false;\n", ""),
-    ("no worker comes for the blocked ones", POOL, "    for (; more > 0; more--) started |= start_worker() == 0;\n", ""),
-    ("a granted write is not taken along", "src/rwlock_work.c", "        if (work != NULL) mine.first = (csk_rwlock_work_t *)work->waiter.next_ready;\n", "        mine.first = NULL, work = NULL;\n"),
-    ("a write of several leaves the lock to others", "src/rwlock_work.c", "    if (mine.keeps && mine.lock == lock && mine.epoch == csk_process_epoch()) return csk_rwlock_is_writing(lock) ? 0 : EPERM;\n", ""),
-    ("a write joins one that can be given up", "src/rwlock_work.c", "lock->last->function == batch_granted;", "lock->last->function != NULL;"),
-    ("who joins is not linked", "src/rwlock_work.c", "        batch->last->next = write;\n", ""),
-    ("a work runs without being the holder", "src/rwlock_work.c", "    int status = csk_rwlock_adopt(work->waiter.rwlock, work->waiter.mode);", "    int status = 0;"),
-    ("a gate's waiter does not say that it waits", "src/watch.c", "    csk_announce_wait();\n    if (deadline_ns == CSK_NEVER)", "    if (deadline_ns == CSK_NEVER)"),
+    ("called workers count as on their way for ever", POOL, "        if (called) csk_pool.waking = false;\n", ""),
+    ("no worker comes for the blocked ones", POOL_GROWTH, "    for (; more > 0; more--) started |= csk_pool_start_worker() == 0;\n", ""),
+    ("a granted write is not taken along", "src/readwrite/rwlock_work.c", "        if (work != NULL) mine.first = (csk_rwlock_work_t *)work->waiter.next_ready;\n", "        mine.first = NULL, work = NULL;\n"),
+    ("a write of several leaves the lock to others", "src/readwrite/rwlock_work.c", "    if (mine.keeps && mine.lock == lock && mine.epoch == csk_process_epoch()) return csk_rwlock_is_writing(lock) ? 0 : EPERM;\n", ""),
+    ("a write joins one that can be given up", "src/readwrite/rwlock_work.c", "lock->last->function == batch_granted;", "lock->last->function != NULL;"),
+    ("who joins is not linked", "src/readwrite/rwlock_work.c", "        batch->last->next = write;\n", ""),
+    ("a work runs without being the holder", "src/readwrite/rwlock_work.c", "    int status = csk_rwlock_adopt(work->waiter.rwlock, work->waiter.mode);", "    int status = 0;"),
+    ("a gate's waiter does not say that it waits", "src/wait/watch.c", "    csk_announce_wait();\n    if (deadline_ns == CSK_NEVER)", "    if (deadline_ns == CSK_NEVER)"),
     ("a post leaves it to the supervisor that all workers wait", POOL, "|| unannounced() == 0)", "|| false)"),
-    ("the supervisor never looks again", POOL, "    pool.watching = again && (started || !stalled);\n", "    pool.watching = false;\n"),
+    ("the supervisor never looks again", POOL_GROWTH, "    csk_pool.watching = again && (started || !stalled);\n", "    csk_pool.watching = false;\n"),
+    ("the supervisor is not woken", POOL_GROWTH, "    csk_fetch_add(&csk_pool.signal, 1u, CSK_RELEASE);\n    csk_platform_wake(&csk_pool.signal, 1);\n", ""),
+    ("the supervisor sleeps on when it was called", POOL_GROWTH, "        if (csk_platform_now() < look_ns) csk_platform_park(&csk_pool.signal, seen, look_ns);\n", "        if (csk_platform_now() < look_ns) csk_platform_park(&csk_pool.signal, csk_load(&csk_pool.signal, CSK_RELAXED), look_ns);\n"),
+    ("progress between the two looks ends the watch", POOL_GROWTH, "    stalled = stalled && csk_pool.taken == csk_pool.taken_before;\n    if (stalled) {\n", "    if (stalled && csk_pool.taken == csk_pool.taken_before) {\n"),
     ("a worker that has ended is still one", POOL, "    if (known) part(self);\n", ""),
     ("a work that ends its thread does not end", WQ, "    end(section);\n    if (!csk_section_is_over(section)) step_back(section->queue);\n", "    if (!csk_section_is_over(section)) step_back(section->queue);\n"),
     ("the queue of a thread that has ended is not served", WQ, "    if (!csk_section_is_over(section)) step_back(section->queue);\n    return section->queue;\n", "    return section->queue;\n"),
-    ("a write that ends its thread keeps the lock", "src/rwlock_work.c", "        while (lock != NULL && (csk_rwlock_is_reading(lock) || csk_rwlock_is_writing(lock))) csk_rwlock_unlock(lock);\n", ""),
-    ("a batch ends with the thread of one of its writes", "src/rwlock_work.c", "        go_on_elsewhere(batch, lock);\n", ""),
-    ("the supervisor is not woken", POOL, "    csk_fetch_add(&pool.signal, 1u, CSK_RELEASE);\n    csk_platform_wake(&pool.signal, 1);\n", ""),
-    ("the supervisor sleeps on when it was called", POOL, "        if (csk_platform_now() < look_ns) csk_platform_park(&pool.signal, seen, look_ns);\n", "        if (csk_platform_now() < look_ns) csk_platform_park(&pool.signal, csk_load(&pool.signal, CSK_RELAXED), look_ns);\n"),
-    ("progress between the two looks ends the watch", POOL, "    stalled = stalled && pool.taken == pool.taken_before;\n    if (stalled) {\n", "    if (stalled && pool.taken == pool.taken_before) {\n"),
+    ("a write that ends its thread keeps the lock", "src/readwrite/rwlock_work.c", "        while (lock != NULL && (csk_rwlock_is_reading(lock) || csk_rwlock_is_writing(lock))) csk_rwlock_unlock(lock);\n", ""),
+    ("a batch ends with the thread of one of its writes", "src/readwrite/rwlock_work.c", "        go_on_elsewhere(batch, lock);\n", ""),
     # Work queues: who looks.
     ("who queues asks for no worker", WQ, "    csk_work_push(queue, work);\n    csk_workqueue_activate(queue);\n", "    csk_work_push(queue, work);\n"),
     ("who queues reads the state first", WQ, "    csk_work_push(queue, work);\n    csk_workqueue_activate(queue);\n", "    bool claims = csk_workqueue_claim(queue);\n    csk_work_push(queue, work);\n    if (claims) csk_workqueue_post(queue);\n"),
@@ -300,13 +302,13 @@ MUTANTS = [
     ("who looks claims once it has unlocked", WQ, "    bool post = csk_work_may_begin(queue) && csk_workqueue_claim(queue);\n    csk_workqueue_unlock(queue);\n    if (post) csk_workqueue_post(queue);\n", "    bool post = csk_work_may_begin(queue);\n    csk_workqueue_unlock(queue);\n    if (post) csk_workqueue_activate(queue);\n"),
     ("who drains sorts and does not look", WQ_WAIT, "        queue->drains = wait;\n    }\n    csk_workqueue_unlock_and_look(queue);", "        queue->drains = wait;\n    }\n    csk_workqueue_unlock(queue);"),
     ("who cancels sorts and does not look", WQ, "    csk_workqueue_unlock_and_look(queue); /* it may have been", "    csk_workqueue_unlock(queue); /* it may have been"),
-    ("who shuts down sorts and does not look", WQ, "csk_rooms_close(queue);\n    csk_workqueue_unlock_and_look(queue);", "csk_rooms_close(queue);\n    csk_workqueue_unlock(queue);"),
+    ("who shuts down sorts and does not look", WQ_LIFE, "csk_rooms_close(queue);\n    csk_workqueue_unlock_and_look(queue);", "csk_rooms_close(queue);\n    csk_workqueue_unlock(queue);"),
     ("a caller leaves without a look", WQ_WAIT, "    csk_section_end(section, &done);\n    csk_work_sort(queue);\n    csk_workqueue_unlock_and_look(queue);", "    csk_section_end(section, &done);\n    csk_workqueue_unlock(queue);"),
     ("a caller looks at what was sorted only", WQ_WAIT, "    csk_section_end(section, &done);\n    csk_work_sort(queue);\n    csk_workqueue_unlock_and_look(queue);", "    csk_section_end(section, &done);\n    csk_workqueue_unlock_and_look(queue);"),
     ("a caller that waits sorts and does not look", WQ_WAIT, "csk_work_take(queue, &call.section) != NULL;\n    csk_workqueue_unlock_and_look(queue);", "csk_work_take(queue, &call.section) != NULL;\n    csk_workqueue_unlock(queue);"),
     ("a caller takes the turn of what is before it", WQ_WAIT, "csk_work_is_next(queue, &call.work) && csk_work_take", "csk_work_take"),
     ("who asks for room does not look", WQ_WAIT, "        stand_in_line(queue, wait);\n    }\n    csk_workqueue_unlock_and_look(queue);", "        stand_in_line(queue, wait);\n    }\n    csk_workqueue_unlock(queue);"),
-    ("who resumes does not sort", WQ, "STATE_SUSPENDS) != 0;\n    csk_work_sort(queue);\n", "STATE_SUSPENDS) != 0;\n"),
+    ("who resumes does not sort", WQ_LIFE, "STATE_SUSPENDS) != 0;\n    csk_work_sort(queue);\n", "STATE_SUSPENDS) != 0;\n"),
     # Work queues: order and exclusion.
     ("the inbox is cleared after it is empty", WQ_ORDER, "            csk_store(&queue->inbox_first, NULL, CSK_RELAXED);\n            csk_work_t *last = work;\n            if (!csk_cas(&queue->inbox_last, &last, NULL, CSK_ACQ_REL))\n", "            csk_work_t *last = work;\n            if (csk_cas(&queue->inbox_last, &last, NULL, CSK_ACQ_REL)) csk_store(&queue->inbox_first, NULL, CSK_RELAXED);\n            else\n"),
     ("a broken link is the end", WQ_ORDER, "(next = (csk_work_t *)csk_load(&work->node.next, CSK_ACQUIRE)) == NULL; looks++) csk_platform_await_step(looks);", "false; looks++) csk_platform_await_step(looks);"),
@@ -328,9 +330,9 @@ MUTANTS = [
     ("urgency is not looked at", WQ_ORDER, "csk_load(&queue->urgent, CSK_RELAXED) != 0 && csk", "false && csk"),
     ("a worker leaves with an inbox that it did not sort", WQ, "    if (work == NULL) {\n        csk_work_sort(queue);\n", "    if (work == NULL && queue->first == NULL) {\n        csk_work_sort(queue);\n"),
     ("what is sorted with a lower rank is taken without a look", WQ_ORDER, "    if (queue->first == NULL) return NULL;\n", ""),
-    ("suspending is not noted", WQ, "    if (!ends) queue->suspended = 1;\n", ""),
-    ("who resumes resumes for others too", WQ, "    queue->suspended = (csk_load(&queue->state, CSK_RELAXED) & STATE_SUSPENDS) != 0;\n", "    queue->suspended = 0;\n"),
-    ("a released queue stays suspended", WQ, "    queue->suspended = 0;\n", ""),
+    ("suspending is not noted", WQ_LIFE, "    if (!ends) queue->suspended = 1;\n", ""),
+    ("who resumes resumes for others too", WQ_LIFE, "    queue->suspended = (csk_load(&queue->state, CSK_RELAXED) & STATE_SUSPENDS) != 0;\n", "    queue->suspended = 0;\n"),
+    ("a released queue stays suspended", WQ_LIFE, "    queue->suspended = 0;\n", ""),
     ("the last that is sorted is taken without a look", WQ_ORDER, "    if (queue->width > 1 && queue->first == queue->last) return NULL;\n", ""),
     # Work queues: own turns.
     ("what stays stands among what can be dropped", WQ_ORDER, "    return (work->kind & WORK_STAYS) && queue->when_full == CSK_WORKQUEUE_DROP_OLDEST;", "    (void)queue, (void)work;\n    return false;"),
@@ -339,8 +341,8 @@ MUTANTS = [
     ("a shutdown does not count what stays", WQ_ORDER, "        queue->waiting++;\n        queue->beyond++;\n        place(queue, work);\n    }\n    return lists[0];", "        place(queue, work);\n    }\n    return lists[0];"),
     ("a caller of its own turn is refused after the shutdown", WQ_WAIT, "    if (!stays && (csk_load(&queue->state, CSK_RELAXED) & STATE_SHUT)) return", "    if (csk_load(&queue->state, CSK_RELAXED) & STATE_SHUT) return"),
     ("a caller of its own turn is refused by a full queue", WQ_WAIT, "    if (!stays && csk_workqueue_is_full(queue)) {", "    if (csk_workqueue_is_full(queue)) {"),
-    ("a queue that is shut down is suspended", WQ, "    bool ends = is_ending(queue), most", "    bool ends = false, most"),
-    ("a shutdown leaves the queue suspended", WQ, "    end_suspension(queue, STATE_SHUT);\n", "    csk_fetch_or(&queue->state, STATE_SHUT, CSK_SEQ_CST);\n    csk_work_sort(queue);\n"),
+    ("a queue that is shut down is suspended", WQ_LIFE, "    bool ends = is_ending(queue), most", "    bool ends = false, most"),
+    ("a shutdown leaves the queue suspended", WQ_LIFE, "    end_suspension(queue, STATE_SHUT);\n", "    csk_fetch_or(&queue->state, STATE_SHUT, CSK_SEQ_CST);\n    csk_work_sort(queue);\n"),
     # Blocks.
     ("a slab goes round by what one thread returned", BLOCK, "csk_fetch_add(&slab->returned, count, CSK_ACQ_REL) + count == BLOCKS", "csk_fetch_add(&slab->returned, count, CSK_ACQ_REL) * 0 + count == BLOCKS"),
     ("a slab goes round before it is complete", BLOCK, " + count == BLOCKS) hand_on", " + count >= BLOCKS - 1) hand_on"),
@@ -359,7 +361,7 @@ MUTANTS = [
     # Work queues: room, drains, ends.
     ("room is given beyond the capacity", WQ_WAIT, "    if (csk_workqueue_is_full(queue)) return NULL; /*", "    /*"),
     ("workers give no room", WQ, "    if (work != NULL && queue->rooms != NULL) room = csk_rooms_take(queue);\n", ""),
-    ("who waits for room is not told of the end", WQ, "    if (csk_waits_call(rooms) && first", "    (void)rooms;\n    if (first"),
+    ("who waits for room is not told of the end", WQ_LIFE, "    if (csk_waits_call(rooms) && first", "    (void)rooms;\n    if (first"),
     ("who is told of room was not queued", WQ_WAIT, "    csk_work_arrange(queue, room->work);\n", ""),
     ("who waits for room is told that the queue is open", WQ_WAIT, "        room->status = ESHUTDOWN;\n", ""),
     ("who is told of the end can still give up", WQ_WAIT, "        room->epoch = 0;\n", ""),
@@ -367,29 +369,29 @@ MUTANTS = [
     ("the end of the line stays where it was", WQ_WAIT, "    queue->last_room = wait;\n", ""),
     ("who gives up is still the end of the line", WQ_WAIT, "    if (wait == queue->last_room) queue->last_room = wait->previous;\n", ""),
     ("who gives up is told all the same", WQ_WAIT, "    bool waits = give_up(queue, &queue->rooms, wait);\n", "    bool waits = wait->epoch != 0;\n"),
-    ("the first handle that goes takes the memory along", WQ, "-UINT64_C(1), CSK_ACQ_REL) == 1) csk", "-UINT64_C(1), CSK_ACQ_REL) >= 1) csk"),
-    ("retaining keeps nothing", WQ, "    if (csk_fetch_add(&queue->handles, UINT64_C(1), CSK_RELAXED) == 0) csk", "    if (false) csk"),
-    ("a released queue is suspended again", WQ, "    end_suspension(queue, STATE_RELEASED);\n", "    csk_work_sort(queue);\n"),
+    ("the first handle that goes takes the memory along", WQ_LIFE, "-UINT64_C(1), CSK_ACQ_REL) == 1) csk", "-UINT64_C(1), CSK_ACQ_REL) >= 1) csk"),
+    ("retaining keeps nothing", WQ_LIFE, "    if (csk_fetch_add(&queue->handles, UINT64_C(1), CSK_RELAXED) == 0) csk", "    if (false) csk"),
+    ("a released queue is suspended again", WQ_LIFE, "    end_suspension(queue, STATE_RELEASED);\n", "    csk_work_sort(queue);\n"),
     ("an answer wakes nobody", WQ_WAIT, "    if (csk_exchange(word, value, CSK_ACQ_REL) == WORD_SLEEPS) csk_platform_wake(word, 1);", "    csk_exchange(word, value, CSK_ACQ_REL);"),
     ("a caller that timed out overlooks its turn", WQ_WAIT, "        if (csk_workqueue_cancel(queue, &call->work) == 0) return ETIMEDOUT;\n", "        csk_workqueue_cancel(queue, &call->work);\n        return ETIMEDOUT;\n"),
     ("who waited for room overlooks that it got it", WQ_WAIT, "        if (csk_workqueue_room_cancel(queue, &room) == 0) return ETIMEDOUT;\n", "        csk_workqueue_room_cancel(queue, &room);\n        return ETIMEDOUT;\n"),
     ("drains do not count what runs", WQ_WAIT, "(uint64_t)queue->waiting + queue->running + queue->refusing;", "(uint64_t)queue->waiting + queue->refusing;"),
     ("drains do not count what is refused", WQ_WAIT, "(uint64_t)queue->waiting + queue->running + queue->refusing;", "(uint64_t)queue->waiting + queue->running;"),
-    ("what is refused counts as told", WQ, "        if (csk_work_arrival(work) != section->arrival) csk_work_account", "        csk_work_account"),
+    ("what is refused counts as told", WQ_REFUSE, "        if (csk_work_arrival(work) != section->arrival) csk_work_account", "        csk_work_account"),
     ("drains count what came later", WQ_ORDER, "arrival <= wait->arrivals && --wait->remaining", "--wait->remaining"),
     ("callers pass those that wait for room", WQ_WAIT, "        if (queue->when_full == CSK_WORKQUEUE_WAIT) return wait_in_line(queue, call);\n", ""),
-    ("work that can't be refused takes room", "src/internal/workqueue.h", "return (work->kind & (WORK_STAYS | WORK_BEYOND)) == 0;", "return (work->kind & WORK_BEYOND) == 0;"),
-    ("work that waited for its time takes room", "src/internal/workqueue.h", "return (work->kind & (WORK_STAYS | WORK_BEYOND)) == 0;", "return (work->kind & WORK_STAYS) == 0;"),
+    ("work that can't be refused takes room", "src/queue/workqueue.h", "return (work->kind & (WORK_STAYS | WORK_BEYOND)) == 0;", "return (work->kind & WORK_BEYOND) == 0;"),
+    ("work that waited for its time takes room", "src/queue/workqueue.h", "return (work->kind & (WORK_STAYS | WORK_BEYOND)) == 0;", "return (work->kind & WORK_STAYS) == 0;"),
     ("what took no room leaves some", WQ_ORDER, "    if (CSK_UNLIKELY(!csk_work_takes_room(work))) queue->beyond--;\n", ""),
     ("a caller in the line is told by more than its turn", WQ_WAIT, "    return room->work->kind & WORK_SYNC ? NULL : room;", "    return room;"),
     ("a caller in the line waits beyond its deadline", WQ_WAIT, "        if (in_line && csk_workqueue_room_cancel(queue, &call->room) == 0) return ETIMEDOUT;\n", ""),
     ("a caller in the line overlooks its place", WQ_WAIT, "        if (in_line && csk_workqueue_room_cancel(queue, &call->room) == 0) return ETIMEDOUT;\n", "        if (in_line) {\n            csk_workqueue_room_cancel(queue, &call->room);\n            return ETIMEDOUT;\n        }\n"),
     ("cancelled work is not accounted for", WQ, "        csk_work_account(queue, csk_work_arrival(work), &done);\n        if (queue->rooms", "        if (queue->rooms"),
-    ("destroying does not wait for the worker", WQ, "    for (uint32_t looks = 0; csk_load(&queue->state, CSK_ACQUIRE) & STATE_PINS; looks++) csk_platform_await_step(looks);\n", ""),
+    ("destroying does not wait for the worker", WQ_LIFE, "    for (uint32_t looks = 0; csk_load(&queue->state, CSK_ACQUIRE) & STATE_PINS; looks++) csk_platform_await_step(looks);\n", ""),
     ("the worker unpins before it looks back", WQ, "        } else if (!comes_back(queue)) {\n            csk_workqueue_unpin(queue);\n            return;\n", "        } else if (csk_workqueue_unpin(queue), !comes_back(queue)) {\n            return;\n"),
     ("a caller does not pin", WQ_WAIT, "    bool pins = queue->memory != NULL;\n", "    bool pins = false;\n"),
-    ("releasing does not resume", WQ, "    csk_fetch_and(&queue->state, ~STATE_SUSPENDS, CSK_SEQ_CST);\n", ""),
-    ("who shuts down does not pin", WQ, "    queue->refusing++;\n    csk_workqueue_pin(queue);\n", "    queue->refusing++;\n"),
+    ("releasing does not resume", WQ_LIFE, "    csk_fetch_and(&queue->state, ~STATE_SUSPENDS, CSK_SEQ_CST);\n", ""),
+    ("who shuts down does not pin", WQ_REFUSE, "    queue->refusing++;\n    csk_workqueue_pin(queue);\n", "    queue->refusing++;\n"),
     ("the owner of a queue is not known", WQ, "    csk_section_enter(section);\n    work->function(work, 0);\n", "    work->function(work, 0);\n"),
     # Delayed work.
     ("the timer's thread does not pin the queue", DELAYED, "    csk_workqueue_pin(queue);\n    int error = queue_work(queue, &delayed->work, delayed->rank);\n    if (error == 0 || call_inside(queue, &delayed->work, error)) csk_workqueue_unpin(queue);\n",

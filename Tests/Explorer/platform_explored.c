@@ -1,6 +1,6 @@
 /* platform_explored.c: the platform's functions as steps of a schedule. */
 #include "explorer.h"
-#include "internal/fork.h"
+#include "thread/fork.h"
 
 #include <stdio.h>
 

@@ -5,7 +5,6 @@
 #define EXPLORER_RCU_EXPLORED_H
 
 #define csk_rcu_levels explored_rcu_levels
-#define csk_rcu_period explored_rcu_period
 #define csk_rcu_is_reading explored_rcu_is_reading
 #define csk_rcu_read_lock_slow explored_rcu_read_lock_slow
 #define csk_rcu_read_unlock_slow explored_rcu_read_unlock_slow
@@ -18,7 +17,9 @@
 #define csk_rcu_next_step explored_rcu_next_step
 #define csk_rcu_end_steps explored_rcu_end_steps
 
-#include "internal/rcu.h"
+#include "rcu/rcu.h"
+#include "rcu/rcu_order.h"
+#include "rcu/rcu_reclaim.h"
 
 /* A section of the calling thread, which has one level. */
 void explored_read_begin(void);

@@ -2,7 +2,7 @@
  *
  * The timer thread is a real one, so that thread-local state is what it is, but it runs only while the thread that advances the
  * clock waits for it to park again. A wake sets a flag at the sleeper of that word: one that is forgotten shows as lateness. */
-#include "internal/platform.h"
+#include "base/platform.h"
 
 #include <pthread.h>
 #include <semaphore.h>

@@ -3,7 +3,7 @@
  * The pool is virtual: a worker comes when the input says so, on the calling thread, and serves until nothing may begin. What happens meanwhile
  * happens inside the functions that it calls, and where it watches for more. The second thread may pause in any of these places, and where it
  * would sleep, so that works overlap in any order and calls do wait. */
-#include "internal/pool.h"
+#include "pool/pool.h"
 #include "workqueue_model.h"
 
 enum { DEEPEST = 10 };

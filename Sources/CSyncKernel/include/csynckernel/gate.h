@@ -60,7 +60,7 @@ typedef struct csk_gate_attr {
     uint32_t grace_us;      /* how long a provisional grant stays when others wait, the first time; 0: 1000 */
 } csk_gate_attr_t;
 
-/* The fields are the library's own; src/internal/gate_queue.h says who may change which. */
+/* The fields are the library's own; src/lock/gate_queue.h says who may change which. */
 struct csk_gate {
     uint64_t held;
     uint64_t summary;

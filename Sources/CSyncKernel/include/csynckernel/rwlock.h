@@ -50,7 +50,7 @@ typedef struct csk_rwlock_attr {
     uint32_t reader_bias;  /* nonzero: readers leave a mark in their thread's record instead of counting themselves */
 } csk_rwlock_attr_t;
 
-/* The fields are the library's own; src/internal/rwlock_queue.h says who may change which. */
+/* The fields are the library's own; src/readwrite/rwlock_queue.h says who may change which. */
 typedef struct csk_rwlock {
     uint64_t state;
     csk_gate_waiter_t *first, *last;

@@ -1,0 +1,138 @@
+/* platform.c: the Linux implementation of base/platform.h: the clock, park and wake, membarrier, and what a thread is told
+ * of its end and of a fork. platform_threads.c starts threads and asks the system about one, platform_census.c about all. */
+#include "base/platform.h"
+
+#include <linux/futex.h>
+#include <linux/membarrier.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+static const int64_t ns_per_s = 1000000000;
+
+int64_t csk_platform_now(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * ns_per_s + now.tv_nsec;
+}
+
+static int park_until(uint32_t *word, uint32_t expected, int64_t deadline_ns) {
+    int64_t clamped = deadline_ns < 0 ? 0 : deadline_ns;
+    struct timespec deadline = { .tv_sec = clamped / ns_per_s, .tv_nsec = clamped % ns_per_s };
+    /* The slack that a thread has by default makes every timed wait about 50 us late. */
+    int slack_ns = prctl(PR_GET_TIMERSLACK);
+    if (slack_ns > 1) prctl(PR_SET_TIMERSLACK, 1UL);
+    /* FUTEX_WAIT_BITSET takes an absolute CLOCK_MONOTONIC time, where FUTEX_WAIT takes a span. */
+    long result = syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, expected, &deadline, NULL, FUTEX_BITSET_MATCH_ANY);
+    int error = result == -1 ? errno : 0;
+    if (slack_ns > 1) prctl(PR_SET_TIMERSLACK, (unsigned long)slack_ns);
+    return error == ETIMEDOUT && csk_platform_now() >= deadline_ns ? ETIMEDOUT : 0;
+}
+
+int csk_platform_park(uint32_t *word, uint32_t expected, int64_t deadline_ns) {
+    int saved = errno, result = 0;
+    if (deadline_ns == CSK_NEVER) syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, NULL, NULL, 0);
+    else result = park_until(word, expected, deadline_ns);
+    errno = saved;
+    return result;
+}
+
+void csk_platform_park_to_look(uint32_t *word, uint32_t expected, int64_t look_ns) {
+    int saved = errno;
+    struct timespec until = { .tv_sec = look_ns / ns_per_s, .tv_nsec = look_ns % ns_per_s };
+    syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, expected, &until, NULL, FUTEX_BITSET_MATCH_ANY);
+    errno = saved;
+}
+
+void csk_platform_await_step(uint32_t looks) {
+    enum { LOOKS_AWAKE = 6 };               /* 63 pauses in all, some microseconds */
+    static const int64_t sleep_ns = 50000;
+    uint32_t nothing = 0;
+    if (looks >= LOOKS_AWAKE) csk_platform_park(&nothing, 0, csk_platform_now() + sleep_ns);
+    else for (uint32_t pauses = UINT32_C(1) << looks; pauses > 0; pauses--) csk_platform_pause();
+}
+
+void csk_platform_wake(uint32_t *word, int count) {
+    int saved = errno;
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
+    errno = saved;
+}
+
+/* 0 unknown, 1 usable, 2 not. Two threads that decide at once decide alike. */
+static uint32_t membarrier_state;
+
+bool csk_platform_has_membarrier(void) {
+    uint32_t state = csk_load(&membarrier_state, CSK_ACQUIRE);
+    if (state == 0) {
+        int saved = errno;
+        state = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0 ? 1 : 2;
+        errno = saved;
+        csk_store(&membarrier_state, state, CSK_RELEASE);
+    }
+    return state == 1;
+}
+
+static _Noreturn void end_without_membarrier(int error) {
+    char line[120];
+    int length = snprintf(line, sizeof line, "csynckernel: membarrier failed (errno %d), without which a thread could wait for ever; the process ends\n", error);
+    csk_platform_write_error(line, (size_t)length);
+    abort();
+}
+
+/* The system may lack memory for a moment. Whoever calls this counts on it: a wake-up could be lost without. */
+void csk_platform_membarrier(void) {
+    enum { ATTEMPTS = 1000 };
+    static const int64_t pause_ns = 100000;
+    int saved = errno;
+    for (int attempt = 0; CSK_UNLIKELY(syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) != 0); attempt++) {
+        if (attempt == ATTEMPTS) end_without_membarrier(errno);
+        uint32_t nobody_wakes = 0;
+        csk_platform_park(&nobody_wakes, 0, csk_platform_now() + pause_ns);
+    }
+    errno = saved;
+}
+
+/* The key plus 1; 0 before the first use. Without a lock a fork leaves it usable, and a refused key can be asked for again. */
+static uint64_t thread_end_key;
+
+int csk_platform_call_at_thread_end(void (*function)(void *)) {
+    uint64_t known = csk_load(&thread_end_key, CSK_ACQUIRE);
+    if (known == 0) {
+        pthread_key_t key;
+        int error = pthread_key_create(&key, function);
+        if (error != 0) return error;
+        if (csk_cas(&thread_end_key, &known, (uint64_t)key + 1, CSK_ACQ_REL)) known = (uint64_t)key + 1;
+        else pthread_key_delete(key);
+    }
+    return pthread_setspecific((pthread_key_t)(known - 1), &thread_end_key); /* any value but NULL */
+}
+
+int csk_platform_call_at_fork(void (*prepare)(void), void (*parent)(void), void (*child)(void)) {
+    return pthread_atfork(prepare, parent, child);
+}
+
+/* The signal comes to the thread that writes. It is taken back, unless one was pending before: the two can't be told apart. Through
+ * syscall, which is no cancellation point. */
+void csk_platform_write_error(const char *text, size_t length) {
+    int saved = errno;
+    sigset_t pipe, before, pending;
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &pipe, &before);
+    sigpending(&pending);
+    long written;
+    do written = syscall(SYS_write, STDERR_FILENO, text, length);
+    while (written == -1 && errno == EINTR);
+    if (written == -1 && errno == EPIPE && !sigismember(&pending, SIGPIPE)) {
+        static const struct timespec at_once;
+        while (syscall(SYS_rt_sigtimedwait, &pipe, NULL, &at_once, _NSIG / 8) == -1 && errno == EINTR) {}
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = saved;
+}

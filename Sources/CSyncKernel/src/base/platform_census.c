@@ -1,0 +1,97 @@
+/* platform_census.c: which threads the process has, and whether one has ended.
+ *
+ * The C library gives each thread a robust list, at one distance from the thread pointer for all threads, before it runs anything of
+ * its user's, and the system says for each thread where that is, until it begins to end. So the list of the process's threads
+ * becomes a list of thread pointers, without a look at any thread's memory.
+ *
+ * A thread's number stands at one distance from these too. Its memory may go while it is looked at, so the system does that.
+ *
+ * A thread may be passed over while others end: the system, asked for more, then finds its place by counting. Two readings that agree,
+ * of threads that were all there after being named, passed nobody over who was there throughout: to lose one's place takes a thread
+ * that was named and has ended, and the second reading doesn't name that one. */
+#include "base/platform.h"
+
+#include "csynckernel/gate.h"
+
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+struct directory_entry {
+    uint64_t inode;
+    int64_t offset;
+    uint16_t length;
+    uint8_t type;
+    char name[];
+};
+
+static uint64_t robust_list_of(pid_t thread_id, bool *exists) {
+    uint64_t head = 0;
+    size_t size;
+    *exists = syscall(SYS_get_robust_list, thread_id, &head, &size) == 0;
+    return head;
+}
+
+typedef struct {
+    uint64_t named;     /* a hash of the thread ids, in their order */
+    bool complete;      /* and each of them was there when it was asked about */
+    bool found_wanted, found_self;
+} reading_t;
+
+/* What stands at that address, if anything does. */
+static bool read_word(uint64_t address, uint64_t *word) {
+    struct iovec here = { word, sizeof *word }, there = { (void *)(uintptr_t)address, sizeof *word };
+    return syscall(SYS_process_vm_readv, getpid(), &here, 1UL, &there, 1UL, 0UL) == (long)sizeof *word;
+}
+
+static void read_entry(reading_t *reading, const char *name, uint64_t wanted, uint64_t self) {
+    pid_t thread_id = 0;
+    for (; *name >= '0' && *name <= '9'; name++) thread_id = thread_id * 10 + (*name - '0');
+    if (thread_id == 0) return;
+    bool exists;
+    uint64_t head = robust_list_of(thread_id, &exists);
+    reading->named = (reading->named ^ (uint64_t)thread_id) * UINT64_C(0x100000001B3);
+    uint64_t found = head;
+    if (exists && (int64_t)wanted < 0) exists = read_word(head + ((uint64_t)(uintptr_t)&csk_thread_number - self), &found);
+    reading->complete &= exists;
+    reading->found_wanted |= found == wanted;
+    reading->found_self |= head == self;
+}
+
+static reading_t read_threads(uint64_t wanted, uint64_t self) {
+    reading_t reading = { .complete = false };
+    /* Through syscall, which is no cancellation point. */
+    int folder = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0) return reading;
+    reading.complete = true;
+    _Alignas(struct directory_entry) char entries[2048];
+    long length;
+    while ((length = syscall(SYS_getdents64, folder, entries, sizeof entries)) > 0) {
+        for (long at = 0; at < length; at += ((struct directory_entry *)(entries + at))->length)
+            read_entry(&reading, ((struct directory_entry *)(entries + at))->name, wanted, self);
+    }
+    reading.complete &= length == 0;
+    syscall(SYS_close, folder);
+    return reading;
+}
+
+uint64_t csk_platform_new_thread_number(void) {
+    static uint64_t last;
+    return UINT64_C(1) << 63 | (csk_fetch_add(&last, UINT64_C(1), CSK_RELAXED) + 1) << 4;
+}
+
+bool csk_platform_thread_has_ended(uint64_t identity) {
+    int saved = errno;
+    bool known, ended = false;
+    uint64_t self = robust_list_of(0, &known), wanted = (int64_t)identity < 0 ? identity : identity + (self - csk_self());
+    if (known && self != 0) {
+        reading_t first = read_threads(wanted, self);
+        if (first.complete && first.found_self && !first.found_wanted) {
+            reading_t second = read_threads(wanted, self);
+            ended = second.complete && !second.found_wanted && second.named == first.named;
+        }
+    }
+    errno = saved;
+    return ended;
+}

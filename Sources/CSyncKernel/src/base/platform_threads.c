@@ -1,0 +1,168 @@
+/* platform_threads.c: the library's own threads: how they start, and what the system says of them.
+ *
+ * A crash inside a function of the user's is that function's, so the signals that it raises are open on these threads,
+ * as is SIGPROF, for profilers; all others are blocked, and go to threads of the program. Each thread has an alternate
+ * stack for signals: a handler with SA_ONSTACK runs although the stack has overflowed. What a thread needs to begin
+ * lies above that stack, so who starts it waits for nothing. */
+#include "base/load_time.h"
+#include "base/platform.h"
+#include "base/quota.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+static const int open_signals[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT, SIGPROF };
+
+/* At the upper end of a mapping: a page without access, the signal stack, this. */
+typedef struct {
+    void (*body)(void *);
+    void *context;
+    const char *name;
+    char *mapping;
+    size_t page, length; /* length: of the mapping */
+    bool has_stack;      /* the thread uses this signal stack */
+    stack_t before;
+} start_t;
+
+void (*csk_platform_held_back)(int error);
+
+/* What a handler that prints a backtrace needs, and what the processor's registers take. */
+static size_t signal_stack_size(size_t page) {
+    size_t size = 64 * 1024, least = getauxval(AT_MINSIGSTKSZ) + 32 * 1024;
+#ifdef _SC_SIGSTKSZ
+    long usual = sysconf(_SC_SIGSTKSZ);
+    if (usual > 0 && (size_t)usual > least) least = (size_t)usual;
+#endif
+    if (size < least) size = least;
+    return (size + page - 1) / page * page;
+}
+
+static start_t *make_start(void) {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), length = page + signal_stack_size(page) + page;
+    char *mapping = mmap(NULL, length, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (mapping == MAP_FAILED) return NULL;
+    if (mprotect(mapping + page, length - page, PROT_READ | PROT_WRITE) != 0) {
+        munmap(mapping, length);
+        return NULL;
+    }
+    start_t *start = (start_t *)(mapping + length - page);
+    *start = (start_t){ .mapping = mapping, .page = page, .length = length };
+    return start;
+}
+
+static void take_signal_stack(start_t *start) {
+    stack_t mine = { .ss_sp = start->mapping + start->page, .ss_size = start->length - 2 * start->page };
+    if (sigaltstack(NULL, &start->before) != 0) return;
+    /* A sanitizer has given the thread one already, and takes it back itself. */
+    if (!(start->before.ss_flags & SS_DISABLE)) return;
+    start->has_stack = sigaltstack(&mine, NULL) == 0;
+}
+
+/* Also where a function of the user's ends the thread. */
+static void end_thread(void *argument) {
+    start_t *start = argument;
+    /* Refused to a handler that runs on it: then it stays. */
+    if (start->has_stack && sigaltstack(&start->before, NULL) != 0) return;
+    munmap(start->mapping, start->length);
+}
+
+static void *thread_entry(void *argument) {
+    start_t *start = argument;
+    pthread_cleanup_push(end_thread, start);
+    take_signal_stack(start);
+    prctl(PR_SET_TIMERSLACK, 1UL);
+    pthread_setname_np(pthread_self(), start->name);
+    int error = csk_load_time_restore();
+    if (error != 0 && csk_platform_held_back != NULL) csk_platform_held_back(error);
+    start->body(start->context);
+    pthread_cleanup_pop(1);
+    return NULL;
+}
+
+static int create(start_t *start, size_t stack_size) {
+    pthread_t thread;
+    pthread_attr_t attributes;
+    int error = pthread_attr_init(&attributes);
+    if (error != 0) return error;
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    if (stack_size != 0) error = pthread_attr_setstacksize(&attributes, stack_size);
+    if (error == 0) error = pthread_create(&thread, &attributes, thread_entry, start);
+    pthread_attr_destroy(&attributes);
+    return error;
+}
+
+int csk_platform_start_sized_thread(void (*body)(void *), void *context, const char *name, size_t stack_size) {
+    int saved = errno; /* a refused pthread_create leaves its reason there */
+    start_t *start = make_start();
+    errno = saved;
+    if (start == NULL) return EAGAIN; /* as for the stack of a thread */
+    start->body = body;
+    start->context = context;
+    start->name = name;
+    sigset_t blocked, before;
+    sigfillset(&blocked);
+    for (size_t i = 0; i < sizeof open_signals / sizeof open_signals[0]; i++) sigdelset(&blocked, open_signals[i]);
+    pthread_sigmask(SIG_SETMASK, &blocked, &before);
+    int error = create(start, stack_size);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (error != 0) munmap(start->mapping, start->length);
+    errno = saved;
+    return error;
+}
+
+int csk_platform_start_thread(void (*body)(void *), void *context, const char *name) {
+    return csk_platform_start_sized_thread(body, context, name, 0);
+}
+
+int32_t csk_platform_thread_id(void) { return (int32_t)syscall(SYS_gettid); }
+
+csk_thread_state_t csk_platform_thread_state(int32_t thread_id) {
+    int saved = errno;
+    char path[48], text[64];
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)thread_id);
+    /* "ID (NAME) STATE ..."; through syscall, which is no cancellation point. Workers' names are short and have no
+     * brackets. */
+    int file = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+    long length = file < 0 ? 0 : syscall(SYS_read, file, text, sizeof text - 1);
+    if (file >= 0) syscall(SYS_close, file);
+    errno = saved;
+    if (length <= 0) return CSK_THREAD_UNKNOWN;
+    text[length] = 0;
+    const char *end = strrchr(text, ')');
+    if (end == NULL || end[1] != ' ' || end[2] == 0) return CSK_THREAD_UNKNOWN;
+    return strchr("SDTt", end[2]) != NULL ? CSK_THREAD_SLEEPS : CSK_THREAD_RUNS;
+}
+
+static int64_t time_of(clockid_t clock) {
+    struct timespec time;
+    int saved = errno;
+    int status = clock_gettime(clock, &time);
+    errno = saved;
+    return status == 0 ? (int64_t)time.tv_sec * 1000000000 + time.tv_nsec : -1;
+}
+
+/* The number of a thread's clock, as the system makes it: pthread_getcpuclockid needs a pthread_t. */
+int64_t csk_platform_thread_time(int32_t thread_id) { return time_of((clockid_t)(~(uint32_t)thread_id << 3 | 6)); }
+
+int64_t csk_platform_time_of_others(void) {
+    int64_t all = time_of(CLOCK_PROCESS_CPUTIME_ID), mine = time_of(CLOCK_THREAD_CPUTIME_ID);
+    return all < 0 || mine < 0 ? -1 : all - mine;
+}
+
+csk_processors_t csk_platform_processors(void) {
+    csk_quota_t quota = csk_quota_read("");
+    uint32_t allowed = csk_load_time_processors();
+    return (csk_processors_t){
+        .count = quota.processors != 0 && quota.processors < allowed ? quota.processors : allowed,
+        .throttled = !quota.known || quota.processors != 0,
+    };
+}

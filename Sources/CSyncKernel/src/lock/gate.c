@@ -1,0 +1,369 @@
+/* gate.c: threads at the gate: entering, waiting, leaving. See gate_queue.h for the words and the argument. */
+#include "csynckernel/gate.h"
+
+#include "base/observe.h"
+#include "lock/gate_queue.h"
+#include "wait/trampoline.h"
+#include "wait/watch.h"
+
+/* About a tenth of what a park and a wake on an idle core cost; counted in time, since a pause takes 5 to 140 cycles. */
+static const int64_t spin_ns = 2400;
+
+static uint64_t identity(void) {
+    if (CSK_UNLIKELY(csk_thread_number == CSK_THREAD_UNNUMBERED)) csk_thread_number = csk_platform_new_thread_number();
+    return csk_thread_number;
+}
+
+int csk_gate_init(csk_gate_t *gate, const csk_gate_attr_t *attr) {
+    csk_gate_t fresh = CSK_GATE_INITIALIZER;
+    if (attr != NULL) {
+        if (attr->policy > CSK_GATE_STRICT) return EINVAL;
+        fresh.policy = (uint8_t)attr->policy;
+        fresh.bypass_limit = attr->bypass_limit;
+        fresh.grace_us = attr->grace_us;
+    }
+    *gate = fresh;
+    return 0;
+}
+
+int csk_gate_destroy(csk_gate_t *gate) {
+    csk_gate_lock_queue(gate);
+    uint64_t holder = csk_gate_holder(gate);
+    bool closed_for_good = gate->closed && holder == CSK_GATE_NOBODY && gate->pending == NULL;
+    bool busy = gate->waiting != 0 || csk_gate_has_lost_grants(gate) || (holder != 0 && !closed_for_good);
+    csk_queue_unlock(&gate->queue_lock);
+    return busy ? EBUSY : 0;
+}
+
+uint32_t csk_gate_waiting(csk_gate_t *gate) {
+    csk_gate_lock_queue(gate);
+    uint32_t waiting = gate->waiting;
+    csk_queue_unlock(&gate->queue_lock);
+    return waiting;
+}
+
+/* ---- Entering ----------------------------------------------------------------------------------------------------------- */
+
+enum attempt { ENTERED, HELD, QUEUE_FIRST };
+
+/* Takes a free gate without the queue lock, unless somebody of higher rank waits. What it read of the queue may be stale by the time
+ * it enters: see FAST in gate.h. Under STRICT a gate with waiters is never free. */
+static inline enum attempt barge(csk_gate_t *gate, csk_rank_t rank, uint64_t self) {
+    uint64_t summary = csk_load(&gate->summary, CSK_ACQUIRE);
+    /* The form is decided before anybody holds the gate: registering for membarrier takes long once threads contend. */
+    if (summary & (GATE_CLOSED | GATE_HAND_OVER) || summary == 0) return QUEUE_FIRST;
+    if ((summary & GATE_WAITERS) && (!csk_gate_is_rank(rank) || csk_gate_biased_rank(rank) < summary >> GATE_RANK_SHIFT))
+        return QUEUE_FIRST;
+    uint64_t found = csk_load(&gate->held, CSK_RELAXED);
+    if ((found & ~HELD_FLAGS) != 0) return HELD;
+    /* One-word form: somebody has queued since the summary was read, perhaps one that nobody may pass. */
+    if ((found & HELD_FLAGS) && !(summary & GATE_WAITERS)) return QUEUE_FIRST;
+    return csk_cas(&gate->held, &found, self | (found & HELD_FLAGS), CSK_ACQUIRE) ? ENTERED : HELD;
+}
+
+static enum attempt spin_to_enter(csk_gate_t *gate, csk_rank_t rank, uint64_t self) {
+    enum attempt attempt;
+    int64_t end_ns = csk_platform_now() + spin_ns;
+    do {
+        for (int pauses = 0; pauses < 8; pauses++) {
+            csk_platform_pause();
+            if (csk_gate_holder(gate) != 0) continue;
+            attempt = barge(gate, rank, self);
+            if (attempt != HELD) return attempt;
+        }
+    } while (csk_platform_now() < end_ns);
+    return HELD;
+}
+
+/* Under the queue lock: whether this newcomer may have the gate now; if so it has. */
+static bool enter_under_lock(csk_gate_t *gate, const csk_heap_node_t *newcomer, uint64_t holder) {
+    if (!csk_gate_may_pass(gate, newcomer) || !csk_gate_take(gate, holder)) return false;
+    csk_gate_count_pass(gate);
+    return true;
+}
+
+static int trylock_as(csk_gate_t *gate, csk_rank_t rank, uint64_t self) {
+    if (!csk_gate_is_rank(rank)) return EINVAL;
+    csk_gate_prepare(gate);
+    if (csk_gate_holder(gate) != 0 && !csk_gate_know_process(gate)) return EBUSY;
+    csk_gate_effects_t effects = { 0 };
+    csk_heap_node_t newcomer = { .rank = rank, .ticket = INT64_MAX };
+    csk_gate_lock_queue(gate);
+    int status = gate->closed ? ESHUTDOWN : enter_under_lock(gate, &newcomer, self) ? 0 : EBUSY;
+    csk_gate_settle(gate, &effects);
+    csk_queue_unlock(&gate->queue_lock);
+    csk_gate_perform(&effects);
+    return status;
+}
+
+int csk_gate_trylock_slow(csk_gate_t *gate, csk_rank_t rank) { return trylock_as(gate, rank, csk_self()); }
+int csk_gate_trylock_recursive_slow(csk_gate_t *gate, csk_rank_t rank) { return trylock_as(gate, rank, identity()); }
+
+/* ---- Waiting ------------------------------------------------------------------------------------------------------------ */
+
+/* Between 0.25 and 0.75 ms, spread so that waiters don't ask for their hand-overs in step. */
+static int64_t patience_ns(const csk_gate_waiter_t *waiter) {
+    uint64_t mixed = (uint64_t)waiter->node.ticket * UINT64_C(0x9E3779B97F4A7C15);
+    return 250000 + (int64_t)(mixed >> 45);
+}
+
+/* The designated waiter watches the gate for a moment before it gives up: meanwhile no leaver wakes another. */
+static void watch_gate(csk_gate_t *gate, csk_gate_waiter_t *self) {
+    int64_t end_ns = csk_platform_now() + spin_ns;
+    do {
+        for (int pauses = 0; pauses < 8; pauses++) {
+            csk_platform_pause();
+            if (csk_gate_holder(gate) == 0 || csk_load(&self->word, CSK_RELAXED) == WORD_GRANTED) return;
+        }
+    } while (csk_platform_now() < end_ns);
+}
+
+/* After the queue changed so that a leaver must look closer than it may have looked already: orders the looks and plain stores
+ * of all who leave before this one. */
+void csk_gate_look_again(csk_gate_t *gate) {
+    if (csk_gate_is_one_word(gate)) return;
+    csk_platform_membarrier();
+    if (csk_gate_holder(gate) == 0) csk_gate_post(gate);
+}
+
+/* The same by a thread that stands in the queue itself. */
+static void look_again_waiting(csk_gate_t *gate) {
+    csk_trampoline_begin_wait();
+    csk_gate_look_again(gate);
+    csk_trampoline_end_wait();
+}
+
+/* The waiter was told to try. True when the gate is its; false: wait again, with the word back at WAITING. */
+static bool try_designated(csk_gate_t *gate, csk_gate_waiter_t *self) {
+    for (int round = 0;; round++) {
+        csk_gate_effects_t effects = { 0 };
+        csk_gate_lock_queue(gate);
+        bool entered = csk_waiter_state(self) == WAITER_GRANTED, next = !entered && csk_gate_next(gate) == self;
+        if (next && csk_gate_take(gate, self->thread)) {
+            csk_gate_grant_to(gate, self, &effects);
+            entered = true;
+        }
+        bool give_up = !entered && (!next || round > 0);
+        if (give_up) {
+            gate->designated = 0;
+            csk_store(&self->word, WORD_WAITING, CSK_RELAXED);
+            if (next && csk_platform_now() - self->since_ns > patience_ns(self)) gate->hand_over = 1;
+        }
+        if (entered || give_up) csk_gate_settle(gate, &effects);
+        csk_queue_unlock(&gate->queue_lock);
+        csk_gate_perform_waiting(&effects);
+        if (give_up) look_again_waiting(gate);
+        if (entered || give_up) return entered;
+        watch_gate(gate, self);
+    }
+}
+
+/* The deadline passed: 0 when the grant was faster. */
+static int leave_queue(csk_gate_t *gate, csk_gate_waiter_t *self) {
+    csk_gate_effects_t effects = { 0 };
+    csk_gate_lock_queue(gate);
+    bool granted = csk_waiter_state(self) == WAITER_GRANTED, was_designated = false;
+    if (!granted) {
+        was_designated = csk_load(&self->word, CSK_RELAXED) == WORD_TRY;
+        csk_gate_remove(gate, self);
+        csk_gate_settle(gate, &effects);
+    }
+    csk_queue_unlock(&gate->queue_lock);
+    csk_gate_perform(&effects);
+    if (was_designated) csk_gate_look_again(gate);
+    return granted ? 0 : ETIMEDOUT;
+}
+
+static int wait_in_queue(csk_gate_t *gate, csk_gate_waiter_t *self, int64_t deadline_ns) {
+    if (gate->policy == CSK_GATE_STRICT) csk_watch_word(self);
+    csk_watch_t watch = csk_begin_watch(self->since_ns);
+    for (;;) {
+        uint32_t word = WORD_WAITING;
+        csk_cas(&self->word, &word, WORD_PARKED, CSK_ACQ_REL);
+        int park = 0;
+        while ((word = csk_load(&self->word, CSK_ACQUIRE)) == WORD_PARKED && park != ETIMEDOUT)
+            park = csk_gate_park(gate, self, deadline_ns, &watch);
+        if (word == WORD_GRANTED) {
+            /* Whoever granted it has published that, and has done with the gate, once its queue lock is free. */
+            csk_gate_lock_queue(gate);
+            csk_queue_unlock(&gate->queue_lock);
+            return 0;
+        }
+        if (word == WORD_PARKED) return leave_queue(gate, self);
+        if (try_designated(gate, self)) return 0;
+        if (deadline_ns != CSK_NEVER && csk_platform_now() >= deadline_ns) return leave_queue(gate, self);
+    }
+}
+
+/* Queues the calling thread, or lets it in after all. */
+static int enter_or_wait(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns, uint64_t self) {
+    /* Field by field: the timers in it are for asynchronous waiters, and clearing them costs more than all else here. */
+    csk_gate_waiter_t waiter;
+    waiter.node.rank = rank;
+    waiter.function = NULL;
+    waiter.thread = self;
+    waiter.word = WORD_WAITING;
+    waiter.since_ns = csk_platform_now();
+    csk_gate_effects_t effects = { 0 };
+    csk_gate_lock_queue(gate);
+    int64_t ticket = ++gate->next_ticket;
+    waiter.node.ticket = (rank & 3) == CSK_PLACE_FRONT ? -ticket : ticket;
+    bool closed = gate->closed, entered = !closed && enter_under_lock(gate, &waiter.node, self);
+    bool first = csk_gate_shows_nobody(gate);
+    if (!closed && !entered) csk_gate_insert(gate, &waiter);
+    csk_gate_settle(gate, &effects);
+    csk_queue_unlock(&gate->queue_lock);
+    csk_gate_perform_waiting(&effects);
+    if (closed) return ESHUTDOWN;
+    if (entered) return 0;
+    if (first) look_again_waiting(gate);
+    csk_observe_wait(CSK_EVENT_WAIT_BEGIN, gate, rank, 0, 0);
+    int status = wait_in_queue(gate, &waiter, deadline_ns);
+    csk_observe_wait(CSK_EVENT_WAIT_END, gate, rank, waiter.since_ns, status);
+    return status;
+}
+
+static __attribute__((noinline)) int lock_contended(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns, uint64_t self) {
+    if (!csk_gate_is_rank(rank)) return EINVAL;
+    csk_gate_prepare(gate);
+    if (csk_gate_holder(gate) == self) return EDEADLK;
+    if (csk_load(&gate->summary, CSK_ACQUIRE) & GATE_CLOSED) return ESHUTDOWN;
+    if (deadline_ns != CSK_NEVER && deadline_ns <= csk_platform_now()) {
+        int status = trylock_as(gate, rank, self);
+        return status == EBUSY ? ETIMEDOUT : status;
+    }
+    if (spin_to_enter(gate, rank, self) == ENTERED) return 0;
+    return enter_or_wait(gate, rank, deadline_ns, self);
+}
+
+/* While others are parked every entry comes here, most of them to a free gate: that way needs no stack. */
+static inline int lock_as(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns, uint64_t self) {
+    if (CSK_LIKELY(barge(gate, rank, self) == ENTERED)) return 0;
+    return lock_contended(gate, rank, deadline_ns, self);
+}
+
+int csk_gate_lock_slow(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns) { return lock_as(gate, rank, deadline_ns, csk_self()); }
+
+int csk_gate_lock_recursive_slow(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns) {
+    return lock_as(gate, rank, deadline_ns, identity());
+}
+
+/* ---- Leaving ------------------------------------------------------------------------------------------------------------ */
+
+/* Somebody waits, and one waiter is on its way already. */
+static inline bool calls_nobody(uint64_t summary) {
+    const uint64_t mask = GATE_WAITERS | GATE_DESIGNATED | GATE_HAND_OVER;
+    return (summary & mask) == (GATE_WAITERS | GATE_DESIGNATED);
+}
+
+void csk_gate_post(csk_gate_t *gate) {
+    /* No fence here either: see free_and_look. */
+    uint64_t summary = csk_load(&gate->summary, CSK_ACQUIRE);
+    if (!(summary & GATE_WAITERS) || calls_nobody(summary)) return;
+    csk_gate_effects_t effects = { 0 };
+    csk_gate_lock_queue(gate);
+    csk_gate_waiter_t *next = csk_gate_next(gate);
+    /* Even if a newcomer has the gate meanwhile: else each of them would come here when it leaves, to no effect. */
+    if (next != NULL && !gate->designated && !csk_gate_wants_hand_over(gate, next)) csk_gate_designate(gate, next, &effects);
+    csk_gate_settle(gate, &effects);
+    csk_queue_unlock(&gate->queue_lock);
+    csk_gate_perform(&effects);
+}
+
+/* Grants the gate to the next waiter; false when there is none any more. */
+static bool hand_over(csk_gate_t *gate) {
+    csk_gate_effects_t effects = { 0 };
+    csk_gate_lock_queue(gate);
+    csk_gate_waiter_t *next = csk_gate_next(gate);
+    if (next != NULL) csk_gate_grant_to(gate, next, &effects);
+    csk_gate_publish(gate);
+    csk_queue_unlock(&gate->queue_lock);
+    csk_gate_perform(&effects);
+    return next != NULL;
+}
+
+/* As in the inline form nothing orders the look behind the store. Whoever made the summary say that nobody need be called fences
+ * for both: the first waiter when it came, the designated one when it gives up. */
+static inline void free_and_look(csk_gate_t *gate) {
+    csk_store(&gate->held, UINT64_C(0), CSK_RELEASE);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    uint64_t summary = csk_load(&gate->summary, CSK_RELAXED);
+    if (summary != GATE_READY && !calls_nobody(summary)) csk_gate_post(gate);
+}
+
+static void leave_two_words(csk_gate_t *gate) {
+    if ((csk_load(&gate->summary, CSK_ACQUIRE) & GATE_HAND_OVER) && hand_over(gate)) return;
+    free_and_look(gate);
+}
+
+/* Designates the next waiter, or grants it the gate: true then. The wake that is due comes back in `wake`: it must follow the
+ * release, which is the last access to the gate. */
+static bool prepare_to_leave(csk_gate_t *gate, uint32_t **wake) {
+    csk_gate_effects_t effects = { 0 };
+    csk_gate_lock_queue(gate);
+    csk_gate_waiter_t *next = csk_gate_next(gate);
+    bool granted = next != NULL && csk_gate_wants_hand_over(gate, next);
+    if (granted) csk_gate_grant_to(gate, next, &effects);
+    else if (next != NULL && !gate->designated) csk_gate_designate(gate, next, &effects);
+    csk_gate_publish(gate);
+    csk_queue_unlock(&gate->queue_lock);
+    if (granted) {
+        /* Before the functions: a waiter designated in an earlier round sleeps, and everybody counts on it to come. */
+        if (*wake != NULL) csk_platform_wake(*wake, 1);
+        csk_gate_perform(&effects);
+    } else if (effects.wake != NULL) *wake = effects.wake;
+    return granted;
+}
+
+static void leave_one_word(csk_gate_t *gate) {
+    uint32_t *wake = NULL;
+    const uint64_t waiters = GATE_WAITERS >> 1, designated = GATE_DESIGNATED >> 1, hand_over = GATE_HAND_OVER >> 1;
+    for (;;) {
+        uint64_t found = csk_load(&gate->held, CSK_RELAXED), flags = found & HELD_FLAGS;
+        bool someone_comes = !(flags & waiters) || ((flags & designated) && !(flags & hand_over));
+        if (someone_comes) {
+            if (csk_cas(&gate->held, &found, flags, CSK_RELEASE)) break;
+        } else {
+            if (prepare_to_leave(gate, &wake)) return;
+        }
+    }
+    if (wake != NULL) csk_platform_wake(wake, 1);
+}
+
+/* A grant that nobody has adopted may be taken back at any moment: nobody holds it yet who could leave. Under the queue lock, since
+ * a grant in the making names its waiter last. */
+static bool may_leave_for_nobody(csk_gate_t *gate) {
+    csk_gate_lock_queue(gate);
+    bool may = csk_gate_holder(gate) == CSK_GATE_NOBODY && gate->pending == NULL;
+    csk_queue_unlock(&gate->queue_lock);
+    return may;
+}
+
+static __attribute__((noinline)) int unlock_contended(csk_gate_t *gate, uint64_t self) {
+    uint64_t holder = csk_gate_holder(gate);
+    if (holder == 0 || (holder != self && holder != CSK_GATE_NOBODY)) return EPERM;
+    if (holder == CSK_GATE_NOBODY && !may_leave_for_nobody(gate)) return EPERM;
+    csk_gate_prepare(gate);
+    if (csk_gate_is_one_word(gate)) leave_one_word(gate);
+    else leave_two_words(gate);
+    return 0;
+}
+
+static inline int unlock_as(csk_gate_t *gate, uint64_t self) {
+    uint64_t summary = csk_load(&gate->summary, CSK_RELAXED);
+    bool plain = (summary & GATE_READY) && calls_nobody(summary) && csk_load(&gate->held, CSK_RELAXED) == self;
+    if (!plain) return unlock_contended(gate, self);
+    free_and_look(gate);
+    return 0;
+}
+
+int csk_gate_unlock_slow(csk_gate_t *gate) { return unlock_as(gate, csk_self()); }
+int csk_gate_unlock_recursive_slow(csk_gate_t *gate) { return unlock_as(gate, csk_thread_number); }
+
+int csk_gate_disown(csk_gate_t *gate) {
+    if (!csk_gate_is_mine(gate)) return EPERM;
+    csk_gate_lock_queue(gate);
+    csk_gate_transfer(gate, CSK_GATE_NOBODY);
+    csk_queue_unlock(&gate->queue_lock);
+    return 0;
+}

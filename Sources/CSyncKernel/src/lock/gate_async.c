@@ -1,0 +1,268 @@
+/* gate_async.c: asynchronous waiters: their deadlines, cancellation, provisional grants, and closing. */
+#include "base/observe.h"
+#include "lock/gate_queue.h"
+#include "wait/watch.h"
+
+static const int64_t first_grace_ns = 1000000;
+static const int64_t longest_grace_ns = 1000000000;
+
+static csk_gate_waiter_t *waiter_of_grace(csk_timer_t *timer) {
+    return (csk_gate_waiter_t *)((char *)timer - offsetof(csk_gate_waiter_t, grace));
+}
+
+/* Takes a queued waiter out with a status: false when it was not queued any more. */
+static bool take_out(csk_gate_t *gate, csk_gate_waiter_t *waiter, int status) {
+    csk_gate_effects_t effects = { 0 };
+    csk_gate_lock_queue(gate);
+    bool queued = csk_waiter_state(waiter) == WAITER_QUEUED, nobody = csk_gate_shows_nobody(gate);
+    if (queued) {
+        csk_gate_remove(gate, waiter);
+        csk_waiter_set(waiter, WAITER_IDLE);
+        csk_gate_finish(waiter, status, &effects);
+        csk_gate_settle(gate, &effects);
+    }
+    /* The last of a lane that waits for its queue has gone: the closing waiter shows now, and is the first that does. */
+    bool look_again = queued && nobody && !csk_gate_shows_nobody(gate);
+    csk_queue_unlock(&gate->queue_lock);
+    if (look_again) csk_gate_look_again(gate);
+    csk_gate_perform(&effects);
+    return queued;
+}
+
+static void deadline_passed(csk_timer_t *timer, void *context) { take_out(context, csk_waiter_of_deadline(timer), ETIMEDOUT); }
+
+void csk_gate_start_deadline(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
+    if (waiter->deadline_ns == CSK_NEVER) return;
+    waiter->deadline_started = 1;
+    /* It may run still, from before a grant that is over. */
+    csk_cannot_fail(csk_timer_start(&waiter->deadline, waiter->deadline_ns, deadline_passed, gate));
+}
+
+/* Whether the pending grant may be taken back now. Where its lane's function has not been called, that one starts the clock anew; where
+ * this was an earlier grant's clock, it runs on. */
+static bool is_over(csk_gate_t *gate, csk_gate_waiter_t *pending) {
+    uint8_t due = 1;
+    if (pending->lane != NULL && (csk_cas(&pending->lane->due, &due, 2, CSK_ACQ_REL) || due != 0)) return false;
+    if (csk_platform_now() >= pending->granted_ns + pending->grace_ns) return true;
+    csk_gate_start_grace(gate);
+    return false;
+}
+
+void csk_gate_restart_grace(csk_gate_t *gate) {
+    csk_gate_lock_queue(gate);
+    if (gate->pending != NULL && gate->waiters.root != NULL) {
+        gate->pending->granted_ns = csk_platform_now();
+        csk_gate_start_grace(gate);
+    }
+    csk_queue_unlock(&gate->queue_lock);
+}
+
+/* A grant was not adopted in time. If others wait it goes to the next of them; the waiter keeps its ticket. */
+static void grace_ended(csk_timer_t *timer, void *context) {
+    csk_gate_t *gate = context;
+    csk_gate_waiter_t *waiter = waiter_of_grace(timer);
+    csk_gate_effects_t effects = { 0 };
+    csk_rank_t rank = 0;
+    int64_t since_ns = 0;
+    csk_gate_lock_queue(gate);
+    waiter->grace_started = 0;
+    csk_gate_waiter_t *next = csk_gate_next(gate);
+    bool lost = gate->pending == waiter && is_over(gate, waiter), newly_waits = false;
+    if (lost) lost = (next != NULL && next->node.rank != GATE_RANK_CLOSER) || csk_gate_lane_has_better(waiter->lane);
+    if (lost) {
+        rank = waiter->node.rank;
+        since_ns = waiter->since_ns;
+        waiter->grace_ns = waiter->grace_ns > longest_grace_ns / 2 ? longest_grace_ns : waiter->grace_ns * 2;
+        waiter->grace_started = 1; /* no clock for it: it is named as the one that is pending until the gate is another's */
+        if (waiter->lane != NULL) newly_waits = csk_gate_lane_lose(gate, waiter);
+        else {
+            csk_gate_count_lost(gate, 1);
+            csk_waiter_set(waiter, WAITER_LOST);
+        }
+        csk_gate_grant_to(gate, csk_gate_next(gate), &effects);
+        csk_gate_end_pending(gate, waiter);
+        waiter->grace_started = 0;
+        csk_gate_publish(gate);
+    }
+    csk_queue_unlock(&gate->queue_lock);
+    if (newly_waits) csk_observe_wait(CSK_EVENT_WAIT_BEGIN, gate, rank, 0, 0);
+    if (lost) csk_observe_wait(CSK_EVENT_GRANT_LOST, gate, rank, since_ns, 0);
+    csk_gate_perform(&effects);
+}
+
+void csk_gate_start_grace(csk_gate_t *gate) {
+    csk_gate_waiter_t *pending = gate->pending;
+    if (pending->grace_started) return;
+    pending->grace_started = 1;
+    csk_cannot_fail(csk_timer_start(&pending->grace, pending->granted_ns + pending->grace_ns, grace_ended, gate));
+}
+
+enum { GRANTED_AT_ONCE, INSERTED, INSERTED_FIRST };
+
+/* Under the queue lock: grants the gate to a waiter that may have it now, or queues it. */
+static int grant_or_insert(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_gate_effects_t *effects) {
+    bool first = csk_gate_shows_nobody(gate), inserted = false;
+    csk_gate_lane_t *lane = waiter->lane;
+    if ((lane == NULL || csk_gate_lane_is_open(lane, waiter)) && csk_gate_may_pass(gate, &waiter->node) && csk_gate_take_for(gate, waiter)) {
+        if (lane != NULL) {
+            csk_gate_link(gate, waiter);
+            csk_gate_lane_grant(gate, waiter);
+        } else csk_gate_count_pass(gate);
+        waiter->has_waited = 0;
+        csk_gate_mark_granted(gate, waiter, effects);
+    } else {
+        inserted = true;
+        waiter->has_waited = 1;
+        csk_gate_insert(gate, waiter);
+        csk_gate_start_deadline(gate, waiter);
+    }
+    csk_gate_settle(gate, effects);
+    return !inserted ? GRANTED_AT_ONCE : first ? INSERTED_FIRST : INSERTED;
+}
+
+/* `rank` is a copy: the waiter may have been granted and freed elsewhere. */
+static void after_queueing(csk_gate_t *gate, int how, csk_rank_t rank, csk_gate_effects_t *effects) {
+    if (how != GRANTED_AT_ONCE) csk_observe_wait(CSK_EVENT_WAIT_BEGIN, gate, rank, 0, 0);
+    csk_gate_perform(effects);
+    if (how == INSERTED_FIRST) csk_gate_look_again(gate);
+}
+
+/* Until its function is called a waiter is in some thread's list of functions that are due. A grant that needs no adoption is
+ * over for the waiter then. */
+static bool is_in_use(const csk_gate_waiter_t *waiter) {
+    if (csk_waiter_is_due(waiter)) return true;
+    return csk_waiter_state(waiter) != WAITER_IDLE && (csk_waiter_state(waiter) != WAITER_GRANTED || waiter->adoptable);
+}
+
+/* What the caller wants of a waiter: written only once it is known not to be in use. */
+typedef struct {
+    csk_gate_function_t function;
+    void *context;
+    csk_gate_lane_t *lane;
+    csk_rank_t rank;
+    int64_t deadline_ns;
+    bool adoptable, closing;
+} request_t;
+
+static int queue_waiter(csk_gate_t *gate, csk_gate_waiter_t *waiter, const request_t *request) {
+    csk_gate_effects_t effects = { 0 };
+    csk_rank_t rank = request->rank;
+    bool closing = request->closing;
+    int64_t since_ns = csk_platform_now();
+    csk_gate_lock_queue(gate);
+    if (request->lane != NULL) csk_gate_lane_know_process(request->lane);
+    int status = gate->closed ? ESHUTDOWN : is_in_use(waiter) ? EBUSY : 0;
+    int how = GRANTED_AT_ONCE;
+    if (status == 0) {
+        int64_t ticket = ++gate->next_ticket;
+        waiter->function = request->function;
+        waiter->context = request->context;
+        waiter->lane = request->lane;
+        waiter->deadline_ns = request->deadline_ns;
+        waiter->since_ns = since_ns;
+        waiter->adoptable = request->adoptable;
+        waiter->object = gate;
+        waiter->node.rank = rank;
+        waiter->node.ticket = !closing && (rank & 3) == CSK_PLACE_FRONT ? -ticket : ticket;
+        waiter->word = WORD_WAITING;
+        waiter->deadline_started = waiter->grace_started = 0;
+        waiter->grace_ns = gate->grace_us != 0 ? gate->grace_us * INT64_C(1000) : first_grace_ns;
+        gate->closed = closing;
+        how = grant_or_insert(gate, waiter, &effects);
+    }
+    csk_queue_unlock(&gate->queue_lock);
+    after_queueing(gate, how, rank, &effects);
+    return status;
+}
+
+int csk_gate_lock_async_ranked(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_rank_t rank, int64_t deadline_ns, bool adoptable,
+                               csk_gate_function_t function, void *context) {
+    if (function == NULL || !csk_gate_is_rank(rank)) return EINVAL;
+    if (adoptable || deadline_ns != CSK_NEVER) {
+        int error = csk_timer_prepare();
+        if (error != 0) return error;
+    }
+    csk_gate_prepare(gate);
+    request_t request = { function, context, NULL, rank, deadline_ns, adoptable, false };
+    return queue_waiter(gate, waiter, &request);
+}
+
+int csk_gate_lock_lane(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_rank_t rank, int64_t deadline_ns, csk_gate_lane_t *lane,
+                       csk_gate_function_t function, void *context) {
+    if (function == NULL || lane == NULL || !csk_gate_is_rank(rank)) return EINVAL;
+    int error = csk_timer_prepare();
+    if (error != 0) return error;
+    csk_gate_prepare(gate);
+    request_t request = { function, context, lane, rank, deadline_ns, true, false };
+    return queue_waiter(gate, waiter, &request);
+}
+
+int csk_gate_lock_async(csk_gate_t *gate, csk_gate_waiter_t *waiter, int32_t priority, int64_t deadline_ns,
+                        csk_gate_function_t function, void *context) {
+    return csk_gate_lock_async_ranked(gate, waiter, csk_rank(priority, CSK_PLACE_BACK), deadline_ns, false, function, context);
+}
+
+int csk_gate_close(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_gate_function_t function, void *context) {
+    if (function == NULL) return EINVAL;
+    csk_gate_prepare(gate);
+    request_t request = { function, context, NULL, GATE_RANK_CLOSER, CSK_NEVER, false, true };
+    return queue_waiter(gate, waiter, &request);
+}
+
+int csk_gate_cancel(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
+    return take_out(gate, waiter, ECANCELED) ? 0 : EBUSY;
+}
+
+int csk_gate_adopt(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
+    if (waiter->lane != NULL) return csk_gate_lane_adopt(gate, waiter);
+    csk_gate_lock_queue(gate);
+    int status = csk_waiter_state(waiter) == WAITER_GRANTED ? 0 : csk_waiter_state(waiter) == WAITER_LOST ? EAGAIN : EINVAL;
+    /* A waiter whose grant was unlocked already must not take the gate from whoever has it now, or will have by adopting. */
+    bool is_others = csk_gate_holder(gate) != CSK_GATE_NOBODY || (gate->pending != NULL && gate->pending != waiter);
+    if (status == 0 && is_others) status = EINVAL;
+    if (status == 0) {
+        csk_waiter_set(waiter, WAITER_IDLE);
+        csk_gate_transfer(gate, csk_self());
+        csk_gate_end_pending(gate, waiter);
+    }
+    bool stop_grace = waiter->grace_started;
+    waiter->grace_started = 0;
+    csk_queue_unlock(&gate->queue_lock);
+    if (stop_grace) csk_timer_cancel(&waiter->grace);
+    return status;
+}
+
+/* Under the queue lock: whether `waiter` had lost its grant; it has no claim any more then. */
+static bool settle_lost(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
+    if (csk_waiter_state(waiter) != WAITER_LOST) return false;
+    csk_waiter_set(waiter, WAITER_IDLE);
+    csk_gate_count_lost(gate, -1);
+    return true;
+}
+
+int csk_gate_relock_async(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
+    if (waiter->lane != NULL) return csk_gate_lane_relock(gate, waiter);
+    csk_gate_effects_t effects = { 0 };
+    csk_gate_lock_queue(gate);
+    bool lost = settle_lost(gate, waiter);
+    gate->next_ticket++; /* not its own, but gate_watch.c counts arrivals by it */
+    csk_rank_t rank = lost ? waiter->node.rank : 0;
+    int how = lost ? grant_or_insert(gate, waiter, &effects) : GRANTED_AT_ONCE;
+    csk_queue_unlock(&gate->queue_lock);
+    after_queueing(gate, how, rank, &effects);
+    return lost ? 0 : EINVAL;
+}
+
+int csk_gate_forget(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
+    if (waiter->lane != NULL) return csk_gate_lane_forget(gate, waiter);
+    csk_gate_effects_t effects = { 0 };
+    csk_gate_lock_queue(gate);
+    bool lost = settle_lost(gate, waiter), first = csk_gate_shows_nobody(gate);
+    csk_gate_settle(gate, &effects);
+    /* The closing waiter shows now, and is the first that does. */
+    bool look_again = first && !csk_gate_shows_nobody(gate);
+    csk_queue_unlock(&gate->queue_lock);
+    csk_gate_perform(&effects);
+    if (look_again) csk_gate_look_again(gate);
+    return lost ? 0 : EINVAL;
+}

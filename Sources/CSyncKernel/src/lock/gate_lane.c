@@ -1,0 +1,315 @@
+/* gate_lane.c: waiters that are performed on one queue or executor begin in order. gate_queue.h has the
+ * argument. */
+#include "base/observe.h"
+#include "lock/gate_queue.h"
+
+static bool comes_before(const csk_gate_waiter_t *a, const csk_gate_waiter_t *b) {
+    return a != NULL && csk_heap_before(&a->node, &b->node);
+}
+
+static csk_gate_waiter_t *first_waiting(const csk_gate_lane_t *lane) {
+    return csk_waiter_of_node(csk_heap_top(&lane->waiters));
+}
+
+void csk_gate_lane_begin_in_child(csk_gate_lane_t *lane) {
+    lane->waiters.root = lane->lost.root = NULL;
+    lane->front = NULL;
+    lane->granted = lane->stalled = lane->forced = 0;
+    csk_store(&lane->due, 0, CSK_RELAXED);
+    lane->mark = csk_process_mark();
+}
+
+bool csk_gate_lane_lets_through(const csk_gate_waiter_t *waiter) {
+    const csk_gate_lane_t *lane = csk_gate_lane_of(waiter);
+    if (lane == NULL) return true;
+    return !lane->granted && (lane->front == waiter || (!lane->stalled && csk_heap_top(&lane->lost) == NULL));
+}
+
+bool csk_gate_lane_is_open(const csk_gate_lane_t *lane, const csk_gate_waiter_t *newcomer) {
+    const csk_gate_waiter_t *lost = csk_waiter_of_node(csk_heap_top(&lane->lost));
+    return !lane->stalled && (lost == NULL || comes_before(newcomer, lost));
+}
+
+/* Lets the lane's first stand in the gate's heap, if it may be granted now. */
+static void show_first(csk_gate_t *gate, csk_gate_lane_t *lane) {
+    csk_gate_waiter_t *first = first_waiting(lane), *lost = csk_waiter_of_node(csk_heap_top(&lane->lost));
+    if (lane->granted || lane->stalled || first == NULL) return;
+    if (lane->front != NULL && !comes_before(first, lane->front)) return;
+    if (lost != NULL && !comes_before(first, lost)) return;
+    csk_heap_remove(&lane->waiters, &first->node);
+    if (lane->front != NULL) {
+        csk_heap_remove(&gate->waiters, &lane->front->node);
+        csk_heap_insert(&lane->waiters, &lane->front->node);
+    }
+    lane->front = first;
+    csk_gate_show(gate, first);
+}
+
+bool csk_gate_lane_has_better(const csk_gate_lane_t *lane) {
+    return lane != NULL && lane->function == NULL && lane->granted && !lane->forced &&
+        comes_before(first_waiting(lane), lane->front);
+}
+
+void csk_gate_lane_put(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
+    csk_gate_lane_t *lane = waiter->lane;
+    if (lane->stalled && first_waiting(lane) == NULL) csk_gate_count_lost(gate, 1);
+    csk_heap_insert(&lane->waiters, &waiter->node);
+    show_first(gate, lane);
+    if (csk_gate_lane_has_better(lane)) csk_gate_start_grace(gate);
+}
+
+void csk_gate_lane_grant(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
+    csk_gate_lane_t *lane = waiter->lane;
+    if (lane->front != NULL) {
+        csk_heap_remove(&gate->waiters, &lane->front->node);
+        csk_heap_insert(&lane->waiters, &lane->front->node);
+    }
+    lane->front = waiter;
+    lane->granted = 1;
+    lane->forced = 0;
+}
+
+void csk_gate_lane_take(csk_gate_t *gate, csk_gate_waiter_t *waiter, bool granted) {
+    csk_gate_lane_t *lane = waiter->lane;
+    if (lane->front == waiter) {
+        lane->front = NULL;
+        csk_heap_remove(&gate->waiters, &waiter->node);
+    } else csk_heap_remove(&lane->waiters, &waiter->node);
+    if (granted) csk_gate_lane_grant(gate, waiter);
+    else if (lane->stalled && first_waiting(lane) == NULL) csk_gate_count_lost(gate, -1);
+    else show_first(gate, lane);
+}
+
+/* The lane's first: of the one that has the grant, if any, and those that wait. A limit's choice stays. */
+static csk_gate_waiter_t *first_to_begin(const csk_gate_t *gate, const csk_gate_lane_t *lane) {
+    csk_gate_waiter_t *first = first_waiting(lane);
+    if (lane->granted) return lane->forced || !comes_before(first, lane->front) ? lane->front : first;
+    csk_gate_waiter_t *overdue = csk_gate_overdue(gate);
+    return overdue != NULL && overdue->lane == lane && csk_gate_lane_of(overdue) != NULL ? overdue : first;
+}
+
+/* A waiter whose grant is over waits again, under its ticket; its deadline counts again. True: it had not waited so
+ * far. */
+static bool wait_again(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
+    bool newly = !waiter->has_waited;
+    waiter->has_waited = 1;
+    csk_waiter_set(waiter, WAITER_QUEUED);
+    gate->waiting++;
+    csk_heap_insert(&waiter->lane->waiters, &waiter->node);
+    csk_gate_start_deadline(gate, waiter);
+    return newly;
+}
+
+/* The lane has no grant any more. The gate is another's already, or the caller sees to that and to `pending`. */
+static void leave_grant(csk_gate_lane_t *lane) {
+    lane->granted = lane->forced = 0;
+    lane->front = NULL;
+}
+static void end_grant(csk_gate_t *gate, csk_gate_lane_t *lane) {
+    csk_gate_end_pending(gate, gate->pending);
+    leave_grant(lane);
+}
+
+bool csk_gate_lane_lose(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
+    csk_gate_lane_t *lane = waiter->lane;
+    leave_grant(lane);
+    csk_gate_count_lost(gate, 1);
+    if (lane->function != NULL) {
+        lane->stalled = 1;
+        return wait_again(gate, waiter);
+    }
+    csk_waiter_set(waiter, WAITER_LOST);
+    csk_heap_insert(&lane->lost, &waiter->node);
+    show_first(gate, lane);
+    return false;
+}
+
+enum { STOP_DEADLINE = 1, STOP_GRACE = 2 };
+
+/* Under the queue lock: the waiter is its caller's again. Returns the clocks that must be stopped, without the lock,
+ * before the caller has it. */
+static int give_back(csk_gate_t *gate, csk_gate_waiter_t *waiter, bool begins) {
+    int clocks = (waiter->deadline_started ? STOP_DEADLINE : 0) | (waiter->grace_started ? STOP_GRACE : 0);
+    csk_gate_unlink(gate, waiter, begins);
+    csk_waiter_set(waiter, WAITER_IDLE);
+    waiter->deadline_started = waiter->grace_started = 0;
+    return clocks;
+}
+
+static void stop_clocks(csk_gate_waiter_t *waiter, int clocks) {
+    if (clocks & STOP_DEADLINE) csk_timer_cancel(&waiter->deadline);
+    if (clocks & STOP_GRACE) csk_timer_cancel(&waiter->grace);
+}
+
+/* ---- Queues ------------------------------------------------------------------------------------------------------ */
+
+typedef struct {
+    int status, clocks;
+    csk_gate_waiter_t *first;
+    bool newly_waits;
+    csk_rank_t rank;        /* of the one that newly waits: it may be gone by the time that this is told */
+} begun_t;
+
+static void begin_granted(csk_gate_t *gate, csk_gate_lane_t *lane, begun_t *begun) {
+    csk_gate_waiter_t *granted = lane->front, *first = first_to_begin(gate, lane);
+    csk_gate_transfer(gate, csk_self()); /* before: a child is to find the grant or the holder */
+    end_grant(gate, lane);
+    if (first != granted) {
+        csk_heap_remove(&lane->waiters, &first->node);
+        gate->waiting--;
+        begun->rank = granted->node.rank;
+        begun->newly_waits = wait_again(gate, granted);
+    }
+    begun->first = first;
+}
+
+/* The queue has come after its lane's grant was lost: its first is the gate's next, or has its place in the gate's
+ * order again. */
+static void begin_stalled(csk_gate_t *gate, csk_gate_lane_t *lane, begun_t *begun) {
+    lane->stalled = 0;
+    begun->status = EAGAIN;
+    if (first_waiting(lane) == NULL) return;
+    csk_gate_count_lost(gate, -1);
+    csk_gate_waiter_t *first = first_to_begin(gate, lane);
+    if (!csk_gate_may_pass(gate, &first->node) || !csk_gate_take(gate, csk_self())) return;
+    csk_heap_remove(&lane->waiters, &first->node);
+    gate->waiting--;
+    begun->first = first;
+    begun->status = 0;
+}
+
+int csk_gate_begin(csk_gate_t *gate, csk_gate_lane_t *lane, csk_gate_waiter_t **waiter) {
+    csk_gate_effects_t effects = { 0 };
+    begun_t begun = { 0 };
+    csk_gate_lock_queue(gate);
+    csk_gate_lane_know_process(lane);
+    bool nobody = csk_gate_shows_nobody(gate);
+    if (lane->function != NULL && lane->granted) begin_granted(gate, lane, &begun);
+    else if (lane->stalled) begin_stalled(gate, lane, &begun);
+    else begun.status = EINVAL;
+    if (begun.first != NULL) begun.clocks = give_back(gate, begun.first, true);
+    show_first(gate, lane);
+    csk_gate_settle(gate, &effects);
+    /* Where this thread holds the gate it looks when it leaves. */
+    bool look_again = begun.status != 0 && nobody && !csk_gate_shows_nobody(gate);
+    csk_queue_unlock(&gate->queue_lock);
+    if (begun.newly_waits) csk_observe_wait(CSK_EVENT_WAIT_BEGIN, gate, begun.rank, 0, 0);
+    if (begun.first != NULL) {
+        stop_clocks(begun.first, begun.clocks);
+        if (begun.first->has_waited)
+            csk_observe_wait(CSK_EVENT_WAIT_END, gate, begun.first->node.rank, begun.first->since_ns, 0);
+        *waiter = begun.first;
+    }
+    csk_gate_perform(&effects);
+    if (look_again) csk_gate_look_again(gate);
+    return begun.status;
+}
+
+int csk_gate_unlock_lane(csk_gate_t *gate, csk_gate_lane_t *lane, bool *goes_on) {
+    *goes_on = false;
+    if (!csk_gate_is_mine(gate)) return EPERM;
+    if (csk_load(&gate->summary, CSK_RELAXED) & GATE_WAITERS) {
+        csk_gate_effects_t effects = { 0 };
+        csk_gate_lock_queue(gate);
+        csk_gate_waiter_t *next = csk_gate_next(gate);
+        if (next != NULL && csk_gate_lane_of(next) == lane && lane->function != NULL) {
+            csk_gate_grant_to(gate, next, &effects);
+            csk_gate_publish(gate);
+            csk_store(&lane->due, 0, CSK_RELAXED);
+            *goes_on = true;
+        }
+        csk_queue_unlock(&gate->queue_lock);
+    }
+    return *goes_on ? 0 : csk_gate_unlock(gate);
+}
+
+/* ---- Executors --------------------------------------------------------------------------------------------------- */
+
+static bool has_grant(const csk_gate_t *gate, const csk_gate_waiter_t *waiter) {
+    return csk_waiter_state(waiter) == WAITER_GRANTED && gate->pending == waiter && waiter->lane->function == NULL;
+}
+
+int csk_gate_lane_adopt(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
+    csk_gate_lane_t *lane = waiter->lane;
+    int clocks = 0, status = EINVAL;
+    csk_gate_lock_queue(gate);
+    if (csk_waiter_state(waiter) == WAITER_LOST || (has_grant(gate, waiter) && csk_gate_lane_has_better(lane)))
+        status = EAGAIN;
+    else if (has_grant(gate, waiter)) {
+        status = 0;
+        csk_gate_transfer(gate, csk_self());
+        end_grant(gate, lane);
+        clocks = give_back(gate, waiter, true);
+        show_first(gate, lane);
+        csk_gate_publish(gate);
+    }
+    csk_queue_unlock(&gate->queue_lock);
+    stop_clocks(waiter, clocks);
+    return status;
+}
+
+/* Gives the lane's grant to its first among those that wait, of which the one that gives it up is one. */
+static void pass_grant(csk_gate_t *gate, csk_gate_lane_t *lane, csk_gate_effects_t *effects) {
+    csk_gate_waiter_t *first = first_waiting(lane);
+    gate->pending = first; /* from one to the other: see csk_gate_take_for */
+    leave_grant(lane);
+    csk_heap_remove(&lane->waiters, &first->node);
+    gate->waiting--;
+    csk_gate_lane_grant(gate, first);
+    csk_gate_mark_granted(gate, first, effects);
+}
+
+/* Under the queue lock: a waiter that had lost its grant has none to wait for any more. */
+static void settle_lost(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
+    csk_heap_remove(&waiter->lane->lost, &waiter->node);
+    csk_gate_count_lost(gate, -1);
+}
+
+int csk_gate_lane_relock(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
+    csk_gate_effects_t effects = { 0 };
+    csk_rank_t rank = waiter->node.rank;
+    csk_gate_lock_queue(gate);
+    bool lost = csk_waiter_state(waiter) == WAITER_LOST, granted = has_grant(gate, waiter),
+        nobody = csk_gate_shows_nobody(gate);
+    if (lost || granted) {
+        gate->next_ticket++; /* not its own, but gate_watch.c counts arrivals by it */
+        if (lost) settle_lost(gate, waiter);
+        wait_again(gate, waiter);
+        if (granted) pass_grant(gate, waiter->lane, &effects);
+        else show_first(gate, waiter->lane);
+    }
+    csk_gate_settle(gate, &effects);
+    bool look_again = nobody && !csk_gate_shows_nobody(gate);
+    csk_queue_unlock(&gate->queue_lock);
+    if (lost || granted) csk_observe_wait(CSK_EVENT_WAIT_BEGIN, gate, rank, 0, 0);
+    csk_gate_perform(&effects);
+    if (look_again) csk_gate_look_again(gate);
+    return lost || granted ? 0 : EINVAL;
+}
+
+int csk_gate_lane_forget(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
+    csk_gate_effects_t effects = { 0 };
+    int clocks = 0;
+    csk_gate_lock_queue(gate);
+    csk_gate_lane_know_process(waiter->lane);
+    bool lost = csk_waiter_state(waiter) == WAITER_LOST, granted = has_grant(gate, waiter),
+        nobody = csk_gate_shows_nobody(gate);
+    if (lost) settle_lost(gate, waiter);
+    if (lost || granted) clocks = give_back(gate, waiter, false);
+    /* The one that came before this waiter may be gone by now, so the next is the gate's choice and not the lane's:
+     * this thread leaves. */
+    if (granted) {
+        csk_gate_transfer(gate, csk_self());
+        end_grant(gate, waiter->lane);
+    }
+    show_first(gate, waiter->lane);
+    csk_gate_settle(gate, &effects);
+    /* The closing waiter may show now, and be the first that does. */
+    bool look_again = nobody && !csk_gate_shows_nobody(gate) && !granted;
+    csk_queue_unlock(&gate->queue_lock);
+    stop_clocks(waiter, clocks);
+    csk_gate_perform(&effects);
+    if (look_again) csk_gate_look_again(gate);
+    if (granted) csk_gate_unlock(gate);
+    return lost || granted ? 0 : EINVAL;
+}

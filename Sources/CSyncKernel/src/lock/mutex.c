@@ -1,0 +1,40 @@
+#include "csynckernel/mutex.h"
+
+#include "lock/gate_queue.h"
+
+static const csk_rank_t only_rank = (csk_rank_t)CSK_PLACE_BACK;
+
+int csk_mutex_init(csk_mutex_t *mutex) {
+    csk_gate_attr_t attr = { .policy = CSK_GATE_COMPACT };
+    return csk_gate_init(&mutex->gate, &attr);
+}
+
+int csk_mutex_destroy(csk_mutex_t *mutex) { return csk_gate_destroy(&mutex->gate); }
+
+/* A zero-filled mutex is a gate whose form is undecided; this decides it. */
+static void prepare(csk_mutex_t *mutex) {
+    csk_gate_t *gate = &mutex->gate;
+    if (CSK_LIKELY(csk_load(&gate->summary, CSK_ACQUIRE) != 0)) return;
+    csk_gate_lock_queue(gate);
+    if (csk_load(&gate->summary, CSK_RELAXED) == 0) {
+        gate->policy = CSK_GATE_COMPACT;
+        csk_store(&gate->summary, GATE_ONE_WORD, CSK_RELEASE);
+    }
+    csk_queue_unlock(&gate->queue_lock);
+}
+
+int csk_mutex_lock_slow(csk_mutex_t *mutex, int64_t deadline_ns) {
+    prepare(mutex);
+    return csk_gate_lock_recursive_slow(&mutex->gate, only_rank, deadline_ns);
+}
+
+int csk_mutex_trylock(csk_mutex_t *mutex) {
+    if (csk_gate_is_mine(&mutex->gate)) return csk_mutex_lock(mutex);
+    prepare(mutex);
+    return csk_gate_trylock_recursive_slow(&mutex->gate, only_rank);
+}
+
+int csk_mutex_unlock_slow(csk_mutex_t *mutex) {
+    prepare(mutex);
+    return csk_gate_unlock_recursive_slow(&mutex->gate);
+}

@@ -1,0 +1,295 @@
+/* pool.c: all state is under `lock`; a worker that sleeps does so on a word of its own, which who takes it off the idle stack sets.
+ *
+ * Who waits inside the library has announced it (wait/announce.h): a post then starts another worker in its place at once. For all else there is the
+ * supervisor, a thread that looks while work waits and nobody can be called: pool_growth.c. */
+#include "pool/pool_state.h"
+
+#include <pthread.h>
+
+#include "base/observe.h"
+#include "wait/announce.h"
+#include "wait/queue_lock.h"
+
+static const int64_t spin_ns = 5000;               /* about what a wake costs */
+static const uint32_t turn_of_lowest = 64;
+
+csk_pool_state_t csk_pool = { .most = CSK_POOL_WORKERS_MAX, .idle_ns = 10000000000, .resigned_ns = 50000000, .look_ns = INT64_MAX };
+
+struct csk_pool_process csk_pool_process;
+
+_Thread_local csk_pool_frame_t *csk_pool_frame __attribute__((tls_model("initial-exec")));
+
+static void run_worker(void *context);
+
+/* Under the lock. */
+static void is_ready(void) { csk_store(&csk_pool_process.ready, csk_pool_epoch(), CSK_RELAXED); }
+
+/* Under the lock; others look at it without. */
+static void count_queued(uint64_t change) { csk_store(&csk_pool.queued, csk_pool.queued + change, CSK_RELAXED); }
+
+_Thread_local bool csk_pool_is_supervisor __attribute__((tls_model("initial-exec")));
+
+/* Whatever a thread was in the middle of. */
+static void after_fork_in_child(void) {
+    csk_pool.workers = 0;
+    for (int level = 0; level < CSK_POOL_LEVELS; level++) csk_pool.levels[level] = (csk_pool_queue_t){ NULL, NULL };
+    csk_pool.queued = 0;
+    csk_pool.all = csk_pool.idle = NULL;
+    csk_pool_process.ready = 0;
+    csk_pool.waking = csk_pool.watching = csk_pool.starting = false;
+    csk_pool.supervised = csk_pool_is_supervisor; /* a reporter has forked, on the supervisor's thread */
+    csk_announced = NULL; /* until this thread counts as a worker again */
+    csk_announced_count = 0;
+}
+
+__attribute__((constructor(101))) static void enroll_fork(void) {
+    csk_fork_enroll(CSK_FORK_POOL, &(csk_fork_functions_t){ .in_child = after_fork_in_child });
+}
+
+int csk_pool_start_worker(void) {
+    int error = csk_platform_start_sized_thread(run_worker, (void *)(uintptr_t)csk_pool_epoch(), "csk-worker", csk_pool.attr.stack_size);
+    if (error == 0) return 0;
+    csk_queue_lock(&csk_pool.lock);
+    csk_pool_count_workers(-1u);
+    csk_queue_unlock(&csk_pool.lock);
+    return error;
+}
+
+/* Under the lock: how many workers run, as far as they have announced that they don't. */
+static uint32_t unannounced(void) {
+    uint32_t announced = csk_load(&csk_announced_count, CSK_RELAXED);
+    return csk_pool.workers > announced ? csk_pool.workers - announced : 0;
+}
+
+/* Under the lock, when there is work: whether to start a worker at once. Where one runs the supervisor sees to the others: those that wait for each other
+ * for a moment would otherwise be followed by ever more. */
+static bool lacks_worker(void) {
+    return csk_pool.idle == NULL && (csk_pool.workers < csk_load(&csk_pool.wanted, CSK_RELAXED) || unannounced() == 0) && csk_pool.workers < csk_pool.attr.most;
+}
+
+/* Under the lock: takes the worker that went to sleep last off the stack, for the caller to wake. */
+static csk_pool_worker_t *call_worker(void) {
+    csk_pool_worker_t *worker = csk_pool.idle;
+    if (worker == NULL || csk_pool.waking) return NULL;
+    csk_pool.idle = worker->next_idle;
+    csk_pool.waking = true;
+    return worker;
+}
+
+/* The worker may have looked, worked and ended before the wake: only its address is used then. */
+static void wake(csk_pool_worker_t *worker) {
+    if (csk_exchange(&worker->word, 1u, CSK_ACQ_REL) == 2) csk_platform_wake(&worker->word, 1);
+}
+
+static void learn_processors(void) {
+    csk_processors_t processors = csk_platform_processors();
+    csk_queue_lock(&csk_pool.lock);
+    csk_pool_attr_t *attr = &csk_pool.attr;
+    if (attr->most == 0) attr->most = CSK_POOL_THREADS_MAX;
+    uint32_t wanted = attr->least != 0 ? attr->least : processors.count;
+    if (wanted > attr->most) wanted = attr->most;
+    if (csk_pool.most < wanted) csk_pool.most = wanted;
+    csk_pool.throttled = processors.throttled;
+    csk_store(&csk_pool.wanted, wanted, CSK_RELEASE);
+    csk_queue_unlock(&csk_pool.lock);
+}
+
+/* The caller has counted the worker. */
+static int start_first(void) {
+    if (csk_load(&csk_pool.wanted, CSK_RELAXED) == 0) learn_processors();
+    int error = csk_pool_start_supervisor();
+    if (error == 0) return csk_pool_start_worker();
+    csk_queue_lock(&csk_pool.lock);
+    csk_pool_count_workers(-1u);
+    csk_queue_unlock(&csk_pool.lock);
+    return error;
+}
+
+int csk_pool_configure(const csk_pool_attr_t *attr) {
+    if (attr == NULL || attr->least > CSK_POOL_THREADS_MAX || attr->most > CSK_POOL_THREADS_MAX) return EINVAL;
+    if (attr->most != 0 && attr->least > attr->most) return EINVAL;
+    if (attr->stack_size != 0 && attr->stack_size < CSK_POOL_STACK_MIN) return EINVAL;
+    if (attr->stack_size > CSK_POOL_STACK_MAX) return EINVAL;
+    csk_queue_lock(&csk_pool.lock);
+    bool used = csk_pool.wanted != 0 || csk_pool.starting;
+    if (!used) csk_pool.attr = *attr;
+    csk_queue_unlock(&csk_pool.lock);
+    return used ? EBUSY : 0;
+}
+
+int csk_pool_prepare(void) {
+    if (CSK_LIKELY(csk_pool_ready() != 0)) return 0;
+    int error = csk_fork_handled();
+    if (error != 0) return error;
+    csk_queue_lock(&csk_pool.lock);
+    for (uint32_t waits = 0; csk_pool.starting; waits++) {
+        csk_queue_unlock(&csk_pool.lock);
+        csk_platform_await_step(waits);
+        csk_queue_lock(&csk_pool.lock);
+    }
+    bool first = csk_pool.starting = csk_pool_ready() == 0;
+    csk_pool_count_workers(first);
+    csk_queue_unlock(&csk_pool.lock);
+    if (!first) return 0;
+    /* Nobody else may count on it before it is known that it runs. */
+    error = start_first();
+    csk_queue_lock(&csk_pool.lock);
+    csk_pool.starting = false;
+    if (error == 0) is_ready();
+    csk_queue_unlock(&csk_pool.lock);
+    return error;
+}
+
+int csk_pool_post(csk_pool_item_t *item, csk_pool_function_t function) {
+    if (function == NULL || item->level >= CSK_POOL_LEVELS) return EINVAL;
+    /* Before the item is queued: without any worker it is refused. */
+    int error = csk_pool_prepare();
+    if (error != 0) return error;
+    item->function = function;
+    item->next = NULL;
+    item->since_ms = 0;
+    csk_queue_lock(&csk_pool.lock);
+    csk_pool_queue_t *level = &csk_pool.levels[item->level];
+    if (level->last != NULL) level->last->next = item;
+    else level->first = item;
+    level->last = item;
+    count_queued(1);
+    bool start = lacks_worker();
+    csk_pool_count_workers(start);
+    csk_pool_worker_t *worker = call_worker();
+    /* Also what tries again when a worker could not be started. */
+    bool watches = worker == NULL && csk_pool_begin_watch();
+    csk_queue_unlock(&csk_pool.lock);
+    if (worker != NULL) wake(worker);
+    if (start) csk_pool_start_worker();
+    if (watches) csk_pool_call_supervisor();
+    return 0;
+}
+
+/* Under the lock. */
+static csk_pool_item_t *take(void) {
+    if (csk_pool.queued == 0) return NULL;
+    bool lowest = ++csk_pool.taken % turn_of_lowest == 0;
+    for (int i = 0; i < CSK_POOL_LEVELS; i++) {
+        csk_pool_queue_t *level = &csk_pool.levels[csk_pool_order[lowest ? CSK_POOL_LEVELS - 1 - i : i]];
+        csk_pool_item_t *item = level->first;
+        if (item == NULL) continue;
+        level->first = item->next;
+        if (level->first == NULL) level->last = NULL;
+        count_queued(-UINT64_C(1));
+        return item;
+    }
+    return NULL;
+}
+
+/* Under the lock. */
+static void join(csk_pool_worker_t *self) {
+    self->next = csk_pool.all;
+    if (csk_pool.all != NULL) csk_pool.all->previous = self;
+    csk_pool.all = self;
+    self->joined = true;
+    csk_announced = &self->announced;
+}
+static void part(csk_pool_worker_t *self) {
+    csk_pool_count_workers(-1u);
+    if (!self->joined) return;
+    if (self->previous != NULL) self->previous->next = self->next;
+    else csk_pool.all = self->next;
+    if (self->next != NULL) self->next->previous = self->previous;
+}
+
+/* Sleeps until somebody has taken the worker off the stack: true; or for so long that it is not needed any more. */
+static bool sleep_until_called(csk_pool_worker_t *self) {
+    int64_t end_ns = csk_platform_now() + spin_ns;
+    while (csk_load(&self->word, CSK_ACQUIRE) == 0 && csk_platform_now() < end_ns)
+        for (int pauses = 0; pauses < 8; pauses++) csk_platform_pause();
+    uint32_t told = 0;
+    csk_cas(&self->word, &told, 2u, CSK_ACQ_REL);
+    while (csk_load(&self->word, CSK_ACQUIRE) == 2) {
+        /* Those that the pool keeps anyway need not wake up to find that out. */
+        bool spare = csk_load(&csk_pool.workers, CSK_RELAXED) > csk_load(&csk_pool.wanted, CSK_RELAXED);
+        if (csk_platform_park(&self->word, 2, spare ? csk_deadline_after(csk_load(&csk_pool.idle_ns, CSK_RELAXED)) : CSK_NEVER) != ETIMEDOUT) continue;
+        csk_queue_lock(&csk_pool.lock);
+        csk_pool_worker_t **place = &csk_pool.idle;
+        while (*place != NULL && *place != self) place = &(*place)->next_idle;
+        bool ends = *place == self && csk_pool.workers > csk_load(&csk_pool.wanted, CSK_RELAXED);
+        if (ends) {
+            *place = self->next_idle;
+            part(self);
+        }
+        csk_queue_unlock(&csk_pool.lock);
+        if (ends) return false;
+    }
+    return true;
+}
+
+/* The function of an item has ended this thread, by pthread_exit or because it was cancelled there. Another worker takes its place; where the start hook
+ * has done it, which may do so each time, at the supervisor's next look. */
+static void replace_worker(void *context) {
+    csk_pool_worker_t *self = context;
+    csk_announced = NULL;
+    const void *object = csk_pool_frame->abandon != NULL ? csk_pool_frame->abandon(csk_pool_frame) : NULL;
+    csk_queue_lock(&csk_pool.lock);
+    bool known = self->epoch == csk_pool_epoch(); /* not in a child that the function has forked */
+    if (known) part(self);
+    bool waits = known && csk_pool.queued != 0, start = waits && self->joined && lacks_worker();
+    csk_pool_count_workers(start);
+    bool watches = waits && csk_pool.idle == NULL && csk_pool_begin_watch();
+    csk_queue_unlock(&csk_pool.lock);
+    if (start) csk_pool_start_worker();
+    if (watches) csk_pool_call_supervisor();
+    const char *name = csk_pool_frame->name;
+    csk_observe_report_named(CSK_EVENT_THREAD_ENDED_BY_WORK, object, name[0] != 0 ? name : NULL, csk_platform_now(), ECANCELED,
+                             self->look.thread_id);
+}
+
+static void run_worker(void *context) {
+    csk_pool_worker_t self = { .look.thread_id = csk_platform_thread_id(), .epoch = (uint32_t)(uintptr_t)context };
+    csk_pool_frame_t frame = { .abandon = NULL };
+    csk_pool_frame = &frame;
+    pthread_cleanup_push(replace_worker, &self);
+    if (csk_pool.attr.start != NULL) csk_pool.attr.start(csk_pool.attr.context);
+    csk_queue_lock(&csk_pool.lock);
+    if (self.epoch == csk_pool_epoch()) join(&self); /* else its start has forked: see below */
+    csk_queue_unlock(&csk_pool.lock);
+    for (bool called = false;;) {
+        csk_queue_lock(&csk_pool.lock);
+        if (called) csk_pool.waking = false;
+        if (CSK_UNLIKELY(self.epoch != csk_pool_epoch())) {
+            /* The item's function has forked: in the child this worker is the first. */
+            self = (csk_pool_worker_t){ .look.thread_id = csk_platform_thread_id(), .epoch = csk_pool_epoch() };
+            csk_pool_count_workers(1);
+            is_ready();
+            join(&self);
+        }
+        csk_pool_item_t *item = take();
+        csk_pool_worker_t *next = csk_pool.queued != 0 ? call_worker() : NULL;
+        bool watches = csk_pool.queued != 0 && next == NULL && csk_pool_begin_watch();
+        if (item == NULL) {
+            self.word = 0;
+            self.next_idle = csk_pool.idle;
+            csk_pool.idle = &self;
+        }
+        csk_queue_unlock(&csk_pool.lock);
+        if (next != NULL) wake(next);
+        if (watches) csk_pool_call_supervisor();
+        called = item == NULL;
+        if (item != NULL) {
+            item->function(item);
+            frame.abandon = NULL;
+        } else if (!sleep_until_called(&self)) {
+            break;
+        }
+    }
+    pthread_cleanup_pop(0);
+    csk_announced = NULL; /* destructors of thread-local values may wait too */
+}
+
+uint32_t csk_pool_workers(void) {
+    csk_queue_lock(&csk_pool.lock);
+    uint32_t workers = csk_pool.workers;
+    csk_queue_unlock(&csk_pool.lock);
+    return workers;
+}
+
+uint64_t csk_pool_queued(void) { return csk_load(&csk_pool.queued, CSK_RELAXED); }

@@ -1,0 +1,35 @@
+/* workqueue_refuse.c: works that will not run: they are told so, and drains wait for that. */
+#include "queue/workqueue.h"
+
+void csk_work_begin_refusal(csk_workqueue_t *queue, const csk_work_t *first, csk_section_t *section) {
+    csk_workqueue_wait_t *none = NULL;
+    *section = (csk_section_t){ .queue = queue, .arrival = INT64_MAX, .epoch = queue->epoch };
+    for (const csk_work_t *work = first; work != NULL; work = (const csk_work_t *)work->node.next)
+        if (csk_work_arrival(work) < section->arrival) section->arrival = csk_work_arrival(work);
+    for (const csk_work_t *work = first; work != NULL; work = (const csk_work_t *)work->node.next)
+        if (csk_work_arrival(work) != section->arrival) csk_work_account(queue, csk_work_arrival(work), &none);
+    queue->refusing++;
+    csk_workqueue_pin(queue);
+}
+
+void csk_work_refuse(csk_work_t *first, csk_section_t *section) {
+    csk_workqueue_t *queue = section->queue;
+    csk_workqueue_wait_t *done = NULL;
+    int before = csk_platform_keep_thread(); /* for those that have not been told */
+    csk_section_enter(section);
+    while (first != NULL && !csk_section_is_over(section)) {
+        csk_work_t *work = first;
+        first = (csk_work_t *)work->node.next;
+        if (work->kind & WORK_SYNC) csk_sync_call_answer(csk_sync_call_of(work), CALL_REFUSED);
+        else work->function(work, ECANCELED);
+    }
+    csk_section_leave(section);
+    csk_platform_let_thread_go(before);
+    if (CSK_UNLIKELY(csk_section_is_over(section))) return;
+    csk_workqueue_lock(queue);
+    queue->refusing--;
+    csk_work_account(queue, section->arrival, &done);
+    csk_workqueue_unlock(queue);
+    csk_waits_call(done);
+    if (CSK_LIKELY(!csk_section_is_over(section))) csk_workqueue_unpin(queue);
+}

@@ -1,0 +1,241 @@
+/* workqueue_wait.c: who waits for a queue: for a turn, for room, for its end. queue/workqueue.h has the argument.
+ *
+ * A caller runs nothing but its own function on its thread. What is before it may block, take longer than the caller has time for, or expect to be
+ * on a thread that holds no lock and has no cancellation or values of the caller's. */
+#include "queue/workqueue.h"
+#include "wait/announce.h"
+
+/* As waiters for a gate: about a tenth of what a park and a wake on an idle core cost. */
+static const int64_t spin_ns = 2400;
+
+enum { WORD_WAITS = CALL_WAITS, WORD_SLEEPS = CALL_SLEEPS };
+
+/* The word's memory may be gone once it is exchanged. */
+static void answer(uint32_t *word, uint32_t value) {
+    if (csk_exchange(word, value, CSK_ACQ_REL) == WORD_SLEEPS) csk_platform_wake(word, 1);
+}
+
+/* Waits for an answer: that, or WORD_SLEEPS when the deadline has passed. */
+static uint32_t await(uint32_t *word, int64_t deadline_ns) {
+    int64_t end_ns = csk_platform_now() + spin_ns;
+    while (csk_load(word, CSK_ACQUIRE) == WORD_WAITS && csk_platform_now() < end_ns)
+        for (int pauses = 0; pauses < 8; pauses++) csk_platform_pause();
+    uint32_t seen = WORD_WAITS;
+    csk_cas(word, &seen, (uint32_t)WORD_SLEEPS, CSK_ACQ_REL);
+    while ((seen = csk_load(word, CSK_ACQUIRE)) == WORD_SLEEPS)
+        if (csk_wait_park(word, WORD_SLEEPS, deadline_ns) == ETIMEDOUT) break;
+    return csk_load(word, CSK_ACQUIRE);
+}
+
+void csk_sync_call_answer(csk_sync_call_t *call, uint32_t value) { answer(&call->word, value); }
+
+/* ---- The line for room ------------------------------------------------------------------------------------------------------- */
+
+/* Under the lock. False: it is in no list any more. */
+static bool give_up(csk_workqueue_t *queue, csk_workqueue_wait_t **list, csk_workqueue_wait_t *wait) {
+    if (wait->epoch != csk_load(&queue->epoch, CSK_RELAXED)) return false;
+    if (wait == queue->last_room) queue->last_room = wait->previous;
+    csk_wait_unlink(list, wait);
+    return true;
+}
+
+static void stand_in_line(csk_workqueue_t *queue, csk_workqueue_wait_t *wait) {
+    wait->epoch = queue->epoch;
+    wait->previous = queue->last_room;
+    *(queue->rooms != NULL ? &queue->last_room->next : &queue->rooms) = wait;
+    queue->last_room = wait;
+}
+
+/* The first gets its place. A caller is told by its turn, and from the end of the lock on its memory may be gone. */
+static csk_workqueue_wait_t *give_place(csk_workqueue_t *queue) {
+    csk_workqueue_wait_t *room = queue->rooms;
+    give_up(queue, &queue->rooms, room);
+    room->next = NULL;
+    csk_work_arrange(queue, room->work);
+    return room->work->kind & WORK_SYNC ? NULL : room;
+}
+
+csk_workqueue_wait_t *csk_rooms_take(csk_workqueue_t *queue) {
+    if (csk_workqueue_is_full(queue)) return NULL; /* who left took no room */
+    csk_work_sort(queue); /* what came before it is before it */
+    return give_place(queue);
+}
+
+csk_workqueue_wait_t *csk_rooms_close(csk_workqueue_t *queue) {
+    csk_workqueue_wait_t *rooms = queue->rooms;
+    for (csk_workqueue_wait_t *room = rooms; room != NULL; room = room->next) {
+        room->status = ESHUTDOWN;
+        room->epoch = 0;
+    }
+    queue->rooms = queue->last_room = NULL;
+    return rooms;
+}
+
+/* ---- Turns ------------------------------------------------------------------------------------------------------------------- */
+
+static void run_call(csk_section_t *section, void (*function)(void *), void *context) {
+    csk_workqueue_t *queue = section->queue;
+    csk_section_enter(section);
+    function(context);
+    csk_section_leave(section);
+    if (CSK_UNLIKELY(csk_section_is_over(section))) return;
+    csk_workqueue_wait_t *done = NULL;
+    csk_workqueue_lock(queue);
+    csk_section_end(section, &done);
+    csk_work_sort(queue);
+    csk_workqueue_unlock_and_look(queue);
+    csk_waits_call(done);
+}
+
+/* The queue was shut down while the caller stood in line. */
+static void refuse_call(csk_workqueue_wait_t *wait) { answer(&((csk_sync_call_t *)wait->context)->word, CALL_REFUSED); }
+
+static int wait_in_line(csk_workqueue_t *queue, csk_sync_call_t *call) {
+    call->room = (csk_workqueue_wait_t){ .function = refuse_call, .context = call, .work = &call->work };
+    stand_in_line(queue, &call->room);
+    return EINPROGRESS;
+}
+
+/* Under the lock: lets the caller in, or not. */
+static int admit(csk_workqueue_t *queue, csk_sync_call_t *call) {
+    bool stays = (call->work.kind & WORK_STAYS) != 0;
+    if (!stays && (csk_load(&queue->state, CSK_RELAXED) & STATE_SHUT)) return ESHUTDOWN;
+    csk_work_sort(queue);
+    if (!stays && csk_workqueue_is_full(queue)) {
+        if (queue->when_full == CSK_WORKQUEUE_REFUSE) return EAGAIN;
+        if (queue->when_full == CSK_WORKQUEUE_WAIT) return wait_in_line(queue, call);
+    }
+    csk_work_arrange(queue, &call->work);
+    return 0;
+}
+
+/* Waits for the turn of a caller that stands in the queue, or in the line for it. */
+static int await_turn(csk_workqueue_t *queue, csk_sync_call_t *call, bool in_line, int64_t deadline_ns) {
+    uint32_t seen = await(&call->word, deadline_ns);
+    if (seen == WORD_SLEEPS) {
+        if (in_line && csk_workqueue_room_cancel(queue, &call->room) == 0) return ETIMEDOUT;
+        /* Taken out, or taken: then the answer is on its way. */
+        if (csk_workqueue_cancel(queue, &call->work) == 0) return ETIMEDOUT;
+        seen = await(&call->word, CSK_NEVER);
+    }
+    if (seen != CALL_REFUSED) return 0;
+    return in_line && call->room.status != 0 ? call->room.status : ECANCELED;
+}
+
+static int call_in_turn(csk_workqueue_t *queue, csk_rank_t rank, uint32_t kind, int64_t deadline_ns, void (*function)(void *), void *context) {
+    csk_sync_call_t call;
+    call.word = CALL_WAITS;
+    call.work = (csk_work_t){ .node.rank = rank, .kind = csk_work_kind(queue, kind) };
+    csk_workqueue_lock(queue);
+    int error = admit(queue, &call);
+    bool in_line = error == EINPROGRESS, mine = error == 0 && csk_work_is_next(queue, &call.work) && csk_work_take(queue, &call.section) != NULL;
+    csk_workqueue_unlock_and_look(queue);
+    if (in_line) error = 0;
+    if (error == 0 && !mine) error = await_turn(queue, &call, in_line, deadline_ns);
+    if (error == 0) run_call(&call.section, function, context);
+    return error;
+}
+
+static int sync(csk_workqueue_t *queue, csk_rank_t rank, uint32_t kind, int64_t deadline_ns, void (*function)(void *), void *context) {
+    if (function == NULL) return EINVAL;
+    if (queue->when_full == CSK_WORKQUEUE_DROP_OLDEST && rank != csk_workqueue_rank(queue)) return EINVAL;
+    if (csk_section_inside(queue)) return EDEADLK;
+    int error = csk_workqueue_ready(queue);
+    if (error != 0) return error;
+    /* The function may give up a queue on the heap. In a child that it forks the pin is gone. */
+    bool pins = queue->memory != NULL;
+    uint32_t epoch = csk_pool_epoch();
+    if (pins) csk_workqueue_pin(queue);
+    error = call_in_turn(queue, rank, kind, deadline_ns, function, context);
+    if (pins && csk_pool_epoch() == epoch) csk_workqueue_unpin(queue);
+    return error;
+}
+
+int csk_workqueue_sync(csk_workqueue_t *queue, csk_rank_t rank, bool barrier, int64_t deadline_ns, void (*function)(void *), void *context) {
+    return sync(queue, rank, WORK_SYNC | (barrier ? WORK_BARRIER : 0), deadline_ns, function, context);
+}
+
+int csk_workqueue_sync_always(csk_workqueue_t *queue, csk_rank_t rank, bool barrier, int64_t deadline_ns, void (*function)(void *), void *context) {
+    return sync(queue, rank, WORK_SYNC | WORK_STAYS | (barrier ? WORK_BARRIER : 0), deadline_ns, function, context);
+}
+
+/* ---- Room -------------------------------------------------------------------------------------------------------------------- */
+
+static void end_wait(csk_workqueue_wait_t *wait) { answer(&wait->word, wait->status == 0 ? CALL_GRANTED : CALL_REFUSED); }
+
+/* `waits`: it may; else EDEADLK. */
+static int ask_for_room(csk_workqueue_t *queue, csk_work_t *work, csk_workqueue_wait_t *wait, const csk_workqueue_wait_t *as, bool waits) {
+    csk_workqueue_lock(queue);
+    csk_work_sort(queue);
+    int status = 0;
+    if (csk_load(&queue->state, CSK_RELAXED) & STATE_SHUT) status = ESHUTDOWN;
+    else if (csk_workqueue_is_full(queue)) status = waits ? EINPROGRESS : EDEADLK; /* as long as others wait for room: who leaves gives it to them */
+    if (status == 0) csk_work_arrange(queue, work);
+    if (status == EINPROGRESS) {
+        *wait = *as;
+        wait->work = work;
+        stand_in_line(queue, wait);
+    }
+    csk_workqueue_unlock_and_look(queue);
+    return status;
+}
+
+int csk_workqueue_ask_for_room(csk_workqueue_t *queue, csk_work_t *work, csk_workqueue_wait_t *wait, void (*function)(csk_workqueue_wait_t *),
+                               void *context) {
+    return ask_for_room(queue, work, wait, &(csk_workqueue_wait_t){ .function = function, .context = context }, true);
+}
+
+int csk_workqueue_room_cancel(csk_workqueue_t *queue, csk_workqueue_wait_t *wait) {
+    csk_workqueue_lock(queue);
+    bool waits = give_up(queue, &queue->rooms, wait);
+    csk_workqueue_unlock(queue);
+    return waits ? 0 : ENOENT;
+}
+
+int csk_workqueue_wait_for_room(csk_workqueue_t *queue, csk_work_t *work, int64_t deadline_ns) {
+    csk_workqueue_wait_t room;
+    int status = ask_for_room(queue, work, &room, &(csk_workqueue_wait_t){ .function = end_wait, .word = WORD_WAITS }, !csk_section_inside(queue));
+    if (status != EINPROGRESS) return status;
+    uint32_t seen = await(&room.word, deadline_ns);
+    if (seen == WORD_SLEEPS) {
+        if (csk_workqueue_room_cancel(queue, &room) == 0) return ETIMEDOUT;
+        seen = await(&room.word, CSK_NEVER);
+    }
+    return seen == CALL_REFUSED ? ESHUTDOWN : 0; /* whoever gave the place looks, or a worker that is on its way */
+}
+
+/* ---- Drains ------------------------------------------------------------------------------------------------------------------ */
+
+void csk_workqueue_drain_async(csk_workqueue_t *queue, csk_workqueue_wait_t *wait, void (*function)(csk_workqueue_wait_t *), void *context) {
+    *wait = (csk_workqueue_wait_t){ .function = function, .context = context };
+    csk_workqueue_lock(queue);
+    csk_work_sort(queue);
+    wait->remaining = (uint64_t)queue->waiting + queue->running + queue->refusing;
+    wait->arrivals = queue->arrivals;
+    bool waits = wait->remaining != 0;
+    if (waits) {
+        wait->epoch = queue->epoch;
+        wait->next = queue->drains;
+        if (wait->next != NULL) wait->next->previous = wait;
+        queue->drains = wait;
+    }
+    csk_workqueue_unlock_and_look(queue);
+    if (!waits) function(wait);
+}
+
+int csk_workqueue_drain_cancel(csk_workqueue_t *queue, csk_workqueue_wait_t *wait) {
+    csk_workqueue_lock(queue);
+    bool waits = give_up(queue, &queue->drains, wait);
+    csk_workqueue_unlock(queue);
+    return waits ? 0 : ENOENT;
+}
+
+int csk_workqueue_drain(csk_workqueue_t *queue, int64_t deadline_ns) {
+    if (csk_section_inside(queue)) return EDEADLK;
+    csk_workqueue_wait_t wait;
+    csk_workqueue_drain_async(queue, &wait, end_wait, NULL);
+    if (await(&wait.word, deadline_ns) != WORD_SLEEPS) return 0;
+    if (csk_workqueue_drain_cancel(queue, &wait) == 0) return ETIMEDOUT;
+    await(&wait.word, CSK_NEVER);
+    return 0;
+}

@@ -1,0 +1,120 @@
+/* rcu_child.c: sections and grace periods in a child of fork, which does without liburcu.
+ *
+ * Any thread of the parent may have been inside liburcu at the fork, with its locks: the reclaiming thread in a grace
+ * period, which lasts as long as some section and as the forking thread's own; a thread that ended; a user of liburcu
+ * besides us. Nothing says whether, no such lock can be taken without the risk to wait for ever, and a fork that waits
+ * for them may wait for itself. Its before_fork doesn't help: that takes the locks before the fork, in which another
+ * user has taken them already or a section is waited for, and called in the child it waits for the locks that another
+ * user's before_fork has taken and gives back a moment later.
+ *
+ * So the child keeps words and a phase of its own, by liburcu's algorithm, with one lock that every fork holds. The
+ * thread that has forked keeps the word that it had, since it may be inside a section; others have theirs in
+ * thread-local memory.
+ *
+ *   word      low half: levels of the thread's section, 0 outside; high half: the phase in which it began. Written by
+ *             its thread alone
+ *   phase     one level, and the phase in the high half. Written by the grace period alone
+ *
+ * A grace period waits until no section is of another phase than the current one, changes the phase, and waits once
+ * more. A section that began before the grace period is of the one phase or of the other, and is waited for in the
+ * first wait or in the second. A reader that has loaded the phase and not yet stored it may store an old one after the
+ * first wait, for the second to find; after that each new section is of the new phase, so that the wait ends. The word
+ * that the thread had may be used by others, with liburcu's phase: any phase will do for a section that stays.
+ *
+ * Source: Desnoyers et al., "User-level implementations of read-copy update" (2012), the flavour with two phases. */
+#include "rcu/rcu_child.h"
+
+#include "rcu/rcu_order.h"
+#include "wait/queue_lock.h"
+
+#define PHASE (1UL << 32)
+
+static struct {
+    uint32_t lock;              /* the list */
+    csk_rcu_reader_t *readers;  /* the newest */
+    bool is_child;
+} child;
+
+static csk_rcu_period_t period = { .phase = 1 };
+/* So often a grace period looks at the words before it sleeps between two looks. */
+static int busy_looks = 100;
+
+bool csk_rcu_is_child(void) { return child.is_child; }
+
+void csk_rcu_child_hold(void) { csk_queue_lock(&child.lock); }
+void csk_rcu_child_let_go(void) { csk_queue_unlock(&child.lock); }
+
+static void add(csk_rcu_reader_t *reader, unsigned long *word) {
+    reader->word = word;
+    reader->newer = NULL;
+    reader->older = child.readers;
+    if (reader->older != NULL) reader->older->newer = reader;
+    child.readers = reader;
+}
+
+const csk_rcu_period_t *csk_rcu_child_begin(csk_rcu_reader_t *reader, unsigned long *word) {
+    child.lock = csk_process_mark();
+    child.readers = NULL;
+    if (word != NULL) add(reader, word);
+    child.is_child = true;
+    return &period;
+}
+
+void csk_rcu_child_enter(csk_rcu_reader_t *reader) {
+    csk_queue_lock(&child.lock);
+    add(reader, &reader->own);
+    csk_queue_unlock(&child.lock);
+}
+
+void csk_rcu_child_leave(csk_rcu_reader_t *reader) {
+    if (reader->word == NULL) return;
+    csk_queue_lock(&child.lock);
+    if (reader->newer != NULL) reader->newer->older = reader->older;
+    else child.readers = reader->older;
+    if (reader->older != NULL) reader->older->newer = reader->newer;
+    csk_queue_unlock(&child.lock);
+    *reader->word = 0;
+    reader->word = NULL;
+}
+
+/* ---- Grace periods ----------------------------------------------------------------------------------------------- */
+
+/* No section is of another phase than the current one. */
+static bool is_quiet(void) {
+    csk_queue_lock(&child.lock);
+    const csk_rcu_reader_t *reader = child.readers;
+    for (; reader != NULL; reader = reader->older) {
+        unsigned long word = csk_load(reader->word, CSK_ACQUIRE);
+        if ((uint32_t)word != 0 && ((word ^ period.phase) & PHASE) != 0) break;
+    }
+    csk_queue_unlock(&child.lock);
+    return reader == NULL;
+}
+
+static void await_quiet(void) {
+    for (int looks = 0; !is_quiet(); looks++) {
+        if (looks < busy_looks) {
+            csk_platform_pause();
+            continue;
+        }
+        /* Nobody wakes this word; no reader is to look for a grace period that waits. */
+        uint32_t nothing = 0;
+        csk_platform_park(&nothing, 0, csk_deadline_after(1000000));
+    }
+}
+
+static void order_readers(bool by_membarrier) {
+    if (by_membarrier) csk_platform_membarrier();
+    else csk_rcu_fence();
+}
+
+void csk_rcu_child_grace_period(bool by_membarrier) {
+    /* Whoever has seen what was taken out has its word stored: the other half is the reader's store before its
+     * loads. */
+    order_readers(by_membarrier);
+    await_quiet();
+    csk_store(&period.phase, period.phase ^ PHASE, CSK_SEQ_CST);
+    await_quiet();
+    /* What the sections have done is done before anything is reclaimed. */
+    order_readers(by_membarrier);
+}

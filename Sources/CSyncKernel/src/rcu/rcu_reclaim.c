@@ -1,0 +1,382 @@
+/* rcu_reclaim.c: what is retired, a bound on it, the thread that reclaims it, barriers, and fork.
+ *
+ * The way of a node. Lists are linked through a node's reserved word; `lock` protects the three in the middle.
+ *
+ *   incoming   pushed by whoever retires, lock-free, the newest first; taken by the worker as a whole
+ *   taken      the worker turns it round, 256 nodes at a time under the lock ...
+ *   waiting    ... the oldest first: complete when `taken` is empty; then it waits for a grace period
+ *   ready      the worker takes one after the other out and calls its function
+ *   running    whose function is being called
+ *
+ * So functions run in the order of the pushes. All of it stands in memory that any thread could go on with, as the next
+ * worker does in a child of fork.
+ *
+ * The worker's sleep. `call` is its sleep word:
+ *
+ *   AWAKE     it will look at `incoming` before it sleeps            set by the worker, and by who wakes it
+ *   IDLE      it sleeps until something is pushed                    set by the worker
+ *   GATHERS   it sleeps for a millisecond, so that one grace         set by the worker
+ *             period serves many
+ *
+ * No wake-up is lost: the worker stores IDLE and then looks at `incoming`, who retires pushes and then looks at `call`,
+ * both sequentially consistent, so that one of the two sees the other. Who can't wait for the millisecond (a barrier, a
+ * call that waits for room) counts in `hurried` and then looks for GATHERS; the worker stores GATHERS and then looks at
+ * `hurried`. Whoever changes `call` to AWAKE wakes the worker, and park compares the word.
+ *
+ * Backlog. `pending` counts what is retired and not yet reclaimed. The one that meets the limit gives its place back
+ * and waits for room; a section must not, since it may be what the grace period waits for, nor the worker, which makes
+ * the room.
+ *
+ * The worker starts at the first call that needs it. NONE, STARTING, RUNS: one thread starts it, others that come
+ * meanwhile wait for the outcome; a refusal leaves NONE, and the next call tries again. What was retired "always"
+ * meanwhile stands in `incoming` and waits for that.
+ *
+ * fork. The lock is held over it, for a few microseconds. A child sees memory as at one instant: the three lists whole,
+ * since nobody is changing them, and of a push or of the worker's step to the next node either nothing or the whole,
+ * since that is one atomic instruction, before what follows from it. It has no worker, and starts one when it needs it;
+ * that goes on with the lists. What it does not go on with is the function that the parent's worker was in (`running`,
+ * and in no list): half of it has happened. If that is the forking thread itself, it goes on, and is the worker of the
+ * child. Markers of barriers lie on stacks that the child has lost, and are taken out. */
+#include "rcu/rcu_reclaim.h"
+
+#include "rcu/rcu.h"
+#include "rcu/rcu_order.h"
+#include "wait/announce.h"
+#include "wait/queue_lock.h"
+
+enum { NONE, STARTING, RUNS };
+enum { AWAKE, IDLE, GATHERS };
+
+static const int64_t room_wait_ns = 10 * 1000000;
+static int64_t gather_ns = 1000000;
+static int turned_at_once = 256;
+
+static struct {
+    uint32_t lock;            /* taken, waiting, ready; steps */
+    uint32_t worker;
+    csk_rcu_node_t *taken, *waiting, *ready;
+    csk_rcu_node_t *running;
+    csk_rcu_steps_t *steps;   /* newest first: those that have begun and not ended */
+    uint64_t steps_numbers;
+
+    uint64_t limit;
+    uint32_t room;            /* bumped when there is room */
+    uint32_t blocked;         /* threads that wait for it */
+    uint32_t hurried;
+
+    csk_rcu_node_t *incoming __attribute__((aligned(64)));
+    uint64_t pending;
+    uint32_t call;
+} rcu = { .limit = 32768 };
+
+static _Thread_local bool is_worker __attribute__((tls_model("initial-exec")));
+
+static bool may_wait(void) { return !is_worker && !csk_rcu_is_reading(); }
+
+static csk_rcu_node_t **next_of(csk_rcu_node_t *node) { return (csk_rcu_node_t **)&node->reserved[0]; }
+
+/* ---- The worker's sleep ------------------------------------------------------------------------------------------ */
+
+static void wake_from(uint32_t sleep) {
+    if (CSK_LIKELY(csk_load(&rcu.call, CSK_SEQ_CST) != sleep)) return;
+    if (csk_cas(&rcu.call, &sleep, (uint32_t)AWAKE, CSK_ACQ_REL)) csk_platform_wake(&rcu.call, 1);
+}
+
+static void hurry(void) {
+    csk_fetch_add(&rcu.hurried, 1u, CSK_SEQ_CST);
+    wake_from(GATHERS);
+}
+
+static void end_hurry(void) { csk_fetch_add(&rcu.hurried, UINT32_MAX, CSK_RELAXED); }
+
+static void sleep_until_pushed(void) {
+    (void)csk_exchange(&rcu.call, (uint32_t)IDLE, CSK_SEQ_CST);
+    while (csk_load(&rcu.incoming, CSK_SEQ_CST) == NULL && csk_load(&rcu.call, CSK_RELAXED) == IDLE)
+        csk_platform_park(&rcu.call, IDLE, CSK_NEVER);
+    csk_store(&rcu.call, (uint32_t)AWAKE, CSK_RELAXED);
+}
+
+static void gather(void) {
+    if (csk_load(&rcu.pending, CSK_RELAXED) > csk_load(&rcu.limit, CSK_RELAXED) / 2) return;
+    int64_t deadline_ns = csk_deadline_after(gather_ns);
+    (void)csk_exchange(&rcu.call, (uint32_t)GATHERS, CSK_SEQ_CST);
+    while (csk_load(&rcu.hurried, CSK_SEQ_CST) == 0 && csk_load(&rcu.call, CSK_RELAXED) == GATHERS)
+        if (csk_platform_park(&rcu.call, GATHERS, deadline_ns) == ETIMEDOUT) break;
+    csk_store(&rcu.call, (uint32_t)AWAKE, CSK_RELAXED);
+}
+
+/* ---- Backlog ----------------------------------------------------------------------------------------------------- */
+
+static void make_room(void) {
+    csk_fetch_add(&rcu.room, 1u, CSK_RELEASE);
+    csk_platform_wake(&rcu.room, INT32_MAX);
+}
+
+static void await_room(int64_t deadline_ns) {
+    csk_fetch_add(&rcu.blocked, 1u, CSK_SEQ_CST);
+    hurry();
+    uint32_t seen = csk_load(&rcu.room, CSK_ACQUIRE);
+    /* Whoever lowers `pending` looks at `blocked` after: one of the two sees the other. */
+    if (csk_load(&rcu.pending, CSK_SEQ_CST) >= csk_load(&rcu.limit, CSK_RELAXED))
+        csk_wait_park(&rcu.room, seen, deadline_ns);
+    end_hurry();
+    csk_fetch_add(&rcu.blocked, UINT32_MAX, CSK_RELAXED);
+}
+
+static void count_down(void) {
+    uint64_t left = csk_fetch_add(&rcu.pending, UINT64_MAX, CSK_SEQ_CST) - 1;
+    if (csk_load(&rcu.blocked, CSK_SEQ_CST) == 0) return;
+    /* Half the limit: each wake lets many in. */
+    if (left <= csk_load(&rcu.limit, CSK_RELAXED) / 2) make_room();
+}
+
+static void count_up(void) {
+    uint64_t before = csk_fetch_add(&rcu.pending, 1u, CSK_SEQ_CST);
+    if (CSK_LIKELY(before < csk_load(&rcu.limit, CSK_RELAXED)) || !may_wait()) return;
+    int64_t deadline_ns = csk_deadline_after(room_wait_ns);
+    do {
+        count_down();
+        await_room(deadline_ns);
+        before = csk_fetch_add(&rcu.pending, 1u, CSK_SEQ_CST);
+    } while (before >= csk_load(&rcu.limit, CSK_RELAXED) && csk_platform_now() < deadline_ns);
+}
+
+int csk_rcu_set_limit(uint64_t limit) {
+    if (limit == 0 || limit > INT64_MAX) return EINVAL;
+    csk_store(&rcu.limit, limit, CSK_RELAXED);
+    make_room();
+    return 0;
+}
+
+uint64_t csk_rcu_pending(void) { return csk_load(&rcu.pending, CSK_RELAXED); }
+
+/* ---- The worker -------------------------------------------------------------------------------------------------- */
+
+static void take_incoming(void) {
+    csk_queue_lock(&rcu.lock);
+    csk_store(&rcu.taken, csk_exchange(&rcu.incoming, (csk_rcu_node_t *)NULL, CSK_ACQ_REL), CSK_RELAXED);
+    csk_queue_unlock(&rcu.lock);
+}
+
+/* In pieces, so that no fork waits for a long list. */
+static void turn_round(void) {
+    while (rcu.taken != NULL) {
+        csk_queue_lock(&rcu.lock);
+        for (int i = 0; i < turned_at_once && rcu.taken != NULL; i++) {
+            csk_rcu_node_t *node = rcu.taken;
+            rcu.taken = *next_of(node);
+            *next_of(node) = rcu.waiting;
+            rcu.waiting = node;
+        }
+        csk_queue_unlock(&rcu.lock);
+    }
+}
+
+static void let_ready(void) {
+    csk_queue_lock(&rcu.lock);
+    rcu.ready = rcu.waiting;
+    rcu.waiting = NULL;
+    csk_queue_unlock(&rcu.lock);
+}
+
+static void pass(csk_rcu_node_t *node);
+
+static void run_ready(void) {
+    for (csk_rcu_node_t *node; (node = rcu.ready) != NULL;) {
+        csk_rcu_function_t function = node->function;
+        csk_store(&rcu.running, node, CSK_RELAXED);
+        /* An exchange, so that a child sees nothing of what the function does while the node is in the list. */
+        (void)csk_exchange(&rcu.ready, *next_of(node), CSK_SEQ_CST);
+        csk_rcu_tell_acquire();
+        function(node);
+        csk_store(&rcu.running, (csk_rcu_node_t *)NULL, CSK_RELAXED);
+        if (function != pass) count_down();
+    }
+}
+
+/* Begins with what a parent's worker has left. */
+static void reclaim_more(void) {
+    run_ready();
+    turn_round();
+    if (rcu.waiting == NULL) {
+        if (csk_load(&rcu.incoming, CSK_RELAXED) == NULL) sleep_until_pushed();
+        gather();
+        take_incoming();
+        turn_round();
+    }
+    csk_rcu_grace_period();
+    let_ready();
+}
+
+static void run_worker(void *unused) {
+    (void)unused;
+    is_worker = true;
+    for (;;) reclaim_more();
+}
+
+static int start_worker(void) {
+    uint32_t found = NONE;
+    while (!csk_cas(&rcu.worker, &found, (uint32_t)STARTING, CSK_ACQ_REL)) {
+        if (found == RUNS) return 0;
+        csk_wait_park(&rcu.worker, STARTING, CSK_NEVER);
+        found = NONE;
+    }
+    int error = csk_fork_handled();
+    if (error == 0) error = csk_platform_start_thread(run_worker, NULL, "csk-rcu");
+    csk_store(&rcu.worker, (uint32_t)(error == 0 ? RUNS : NONE), CSK_RELEASE);
+    csk_platform_wake(&rcu.worker, INT32_MAX);
+    return error;
+}
+
+int csk_rcu_prepare(void) { return CSK_LIKELY(csk_load(&rcu.worker, CSK_ACQUIRE) == RUNS) ? 0 : start_worker(); }
+
+/* ---- Retiring ---------------------------------------------------------------------------------------------------- */
+
+static void enlist(csk_rcu_node_t *node, csk_rcu_function_t function) {
+    node->function = function;
+    csk_rcu_tell_release();
+    csk_rcu_node_t *newest = csk_load(&rcu.incoming, CSK_RELAXED);
+    do *next_of(node) = newest;
+    while (!csk_cas(&rcu.incoming, &newest, node, CSK_SEQ_CST));
+    wake_from(IDLE);
+}
+
+static void push(csk_rcu_node_t *node, csk_rcu_function_t function) {
+    count_up();
+    enlist(node, function);
+}
+
+int csk_rcu_retire(csk_rcu_node_t *node, csk_rcu_function_t function) {
+    if (function == NULL) return EINVAL;
+    int error = csk_rcu_prepare();
+    if (CSK_UNLIKELY(error != 0)) return error;
+    push(node, function);
+    return 0;
+}
+
+int csk_rcu_retire_always(csk_rcu_node_t *node, csk_rcu_function_t function) {
+    if (function == NULL) return EINVAL;
+    int error = csk_rcu_prepare();
+    (void)error; /* a later call may get the thread */
+    push(node, function);
+    return 0;
+}
+
+/* ---- Steps and barriers ------------------------------------------------------------------------------------------ */
+
+void csk_rcu_next_step(csk_rcu_steps_t *steps, csk_rcu_function_t function) {
+    if (steps->number == 0) {
+        csk_queue_lock(&rcu.lock);
+        steps->number = ++rcu.steps_numbers;
+        steps->older = rcu.steps;
+        rcu.steps = steps;
+        csk_queue_unlock(&rcu.lock);
+    }
+    push(&steps->node, function);
+}
+
+void csk_rcu_end_steps(csk_rcu_steps_t *steps) {
+    if (steps->number == 0) return;
+    csk_queue_lock(&rcu.lock);
+    csk_rcu_steps_t **place = &rcu.steps;
+    while (*place != steps) place = &(*place)->older;
+    *place = steps->older;
+    csk_queue_unlock(&rcu.lock);
+}
+
+struct marker {
+    csk_rcu_node_t node;
+    uint32_t passed;
+    uint64_t number;     /* of steps, when the marker came by first */
+};
+
+/* True once all steps have ended that had begun when the marker came by first. */
+static bool is_behind_steps(struct marker *marker) {
+    csk_queue_lock(&rcu.lock);
+    if (marker->number == 0) marker->number = ++rcu.steps_numbers;
+    const csk_rcu_steps_t *steps = rcu.steps;
+    while (steps != NULL && steps->number > marker->number) steps = steps->older;
+    csk_queue_unlock(&rcu.lock);
+    return steps == NULL;
+}
+
+static void pass(csk_rcu_node_t *node) {
+    struct marker *marker = (struct marker *)node;
+    if (!is_behind_steps(marker)) {
+        enlist(node, pass);
+        return;
+    }
+    csk_store(&marker->passed, 1u, CSK_RELEASE);
+    csk_platform_wake(&marker->passed, 1);
+}
+
+/* A marker behind everything retired before: one thread reclaims, in order. It counts as nothing that is pending. */
+int csk_rcu_barrier(void) {
+    if (!may_wait()) return EDEADLK;
+    int error = csk_rcu_prepare();
+    if (error != 0) return error;
+    struct marker marker = { .passed = 0 };
+    hurry();
+    enlist(&marker.node, pass);
+    while (csk_load(&marker.passed, CSK_ACQUIRE) == 0) csk_wait_park(&marker.passed, 0, CSK_NEVER);
+    end_hurry();
+    return 0;
+}
+
+/* ---- fork -------------------------------------------------------------------------------------------------------- */
+
+static void before_fork(void) {
+    csk_queue_lock(&rcu.lock);
+    csk_rcu_sections_before_fork();
+}
+
+static void after_fork_in_parent(void) {
+    csk_rcu_sections_after_fork_in_parent();
+    csk_queue_unlock(&rcu.lock);
+}
+
+/* How many nodes the list has without the markers, which are taken out; and whether one of them is `wanted`. */
+static uint64_t sweep(csk_rcu_node_t **place, const csk_rcu_node_t *wanted, bool *found) {
+    uint64_t count = 0;
+    for (csk_rcu_node_t *node; (node = *place) != NULL;) {
+        if (node->function == pass) {
+            *place = *next_of(node);
+            continue;
+        }
+        *found |= node == wanted;
+        count++;
+        place = next_of(node);
+    }
+    return count;
+}
+
+/* Steps whose function ran in the parent won't end here, unless that had asked for the next one. */
+static void forget_steps(const csk_rcu_node_t *lost) {
+    csk_rcu_steps_t **place = &rcu.steps;
+    while (*place != NULL && &(*place)->node != lost) place = &(*place)->older;
+    if (*place != NULL) *place = (*place)->older;
+}
+
+static void after_fork_in_child(void) {
+    bool is_there = false;
+    uint64_t left = sweep(&rcu.incoming, rcu.running, &is_there) + sweep(&rcu.taken, rcu.running, &is_there) +
+                    sweep(&rcu.waiting, rcu.running, &is_there) + sweep(&rcu.ready, rcu.running, &is_there);
+    if (is_worker) {
+        left++;
+        rcu.worker = RUNS; /* who started it may not have said so yet, and is not here */
+    } else {
+        if (rcu.running != NULL && !is_there) forget_steps(rcu.running);
+        rcu.running = NULL;
+        rcu.worker = NONE;
+    }
+    rcu.pending = left;
+    rcu.blocked = rcu.hurried = 0;
+    rcu.call = AWAKE;
+    rcu.lock = csk_process_mark();
+    csk_rcu_sections_after_fork_in_child();
+}
+
+/* When the library is loaded: no thread can be in the middle of it when another forks. */
+__attribute__((constructor(101))) static void prepare_process(void) {
+    csk_fork_enroll(CSK_FORK_RCU, &(csk_fork_functions_t){ before_fork, after_fork_in_parent, after_fork_in_child });
+}

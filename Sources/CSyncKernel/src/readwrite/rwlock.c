@@ -1,0 +1,266 @@
+/* rwlock.c: threads enter and leave the read-write lock; rwlock_wait.c those that have to wait. See rwlock_queue.h for the
+ * word and the argument. */
+#include "readwrite/rwlock_wait.h"
+
+int csk_rwlock_init(csk_rwlock_t *lock, const csk_rwlock_attr_t *attr) {
+    csk_rwlock_t fresh = CSK_RWLOCK_INITIALIZER;
+    if (attr != NULL) {
+        if (attr->policy > CSK_RWLOCK_STRICT) return EINVAL;
+        fresh.policy = (uint8_t)attr->policy;
+        fresh.reader_bias = attr->reader_bias != 0;
+        if (fresh.reader_bias) csk_reads_forget(lock);
+    }
+    /* What the caller read here was another lock: in a child of fork, one that its parent's other threads read too. */
+    csk_read_t *read = csk_reads_find(lock);
+    if (read != NULL) {
+        csk_store(&read->lock, NULL, CSK_RELAXED);
+        csk_reads_leave();
+    }
+    *lock = fresh;
+    return 0;
+}
+
+int csk_rwlock_destroy(csk_rwlock_t *lock) {
+    csk_rwlock_know_process(lock);
+    bool marked = lock->reader_bias && (csk_reads_find(lock) != NULL || csk_reads_elsewhere(lock));
+    return marked || csk_load(&lock->state, CSK_ACQUIRE) != 0 ? EBUSY : 0;
+}
+
+uint32_t csk_rwlock_waiting(csk_rwlock_t *lock) {
+    csk_rwlock_lock_queue(lock);
+    uint32_t waiting = lock->waiting;
+    csk_queue_unlock(&lock->queue_lock);
+    return waiting + (csk_rwlock_revokes(lock) ? 1 : 0);
+}
+
+bool csk_rwlock_is_reading(csk_rwlock_t *lock) { return csk_reads_find(lock) != NULL; }
+bool csk_rwlock_is_writing(csk_rwlock_t *lock) { return csk_rwlock_held_by(lock, csk_self()); }
+
+/* ---- Entering ----------------------------------------------------------------------------------------------------------- */
+
+static inline int enter(csk_rwlock_t *lock, int mode, int64_t deadline_ns) {
+    uint64_t self = csk_self();
+    return CSK_LIKELY(csk_rwlock_pass(lock, mode, self)) ? 0 : csk_rwlock_enter_contended(lock, mode, deadline_ns, self);
+}
+
+/* What was timed for a try function. */
+static int as_tried(int status, int64_t deadline_ns) { return status == ETIMEDOUT && deadline_ns == RW_TRY ? EBUSY : status; }
+
+/* Notes that the calling thread, which is counted in the word, reads; without memory for that it leaves again. */
+static int note_read(csk_rwlock_t *lock) {
+    csk_read_t *read = csk_reads_free();
+    if (CSK_UNLIKELY(read == NULL)) {
+        csk_rwlock_leave(lock, RELEASE_READ);
+        return ENOMEM;
+    }
+    read->levels = 1;
+    read->biased = 0;
+    csk_store(&read->lock, lock, CSK_RELAXED);
+    if (lock->reader_bias) csk_rwlock_count_read(lock);
+    return 0;
+}
+
+static __attribute__((noinline)) int read_lock_slow(csk_rwlock_t *lock, int64_t deadline_ns) {
+    csk_read_t *read = csk_reads_find(lock);
+    if (read != NULL) {
+        if (read->levels == UINT32_MAX) return EAGAIN;
+        read->levels++;
+        return 0;
+    }
+    if (csk_load(&lock->bias, CSK_RELAXED) == BIAS_ON) {
+        read = csk_reads_free();
+        if (read == NULL) return ENOMEM;
+        if (csk_rwlock_enter_biased(lock, read)) return 0;
+        csk_reads_leave();
+    }
+    int status = enter(lock, RW_READ, deadline_ns);
+    return status == 0 ? note_read(lock) : status;
+}
+
+/* Inline: a thread that has a record and reads nothing, at a lock at which nobody waits. `used` is compared with and set to constants, which
+ * the processor predicts, where counting would make each call wait for the store of the call before. */
+static inline int read_lock(csk_rwlock_t *lock, int64_t deadline_ns) {
+    csk_reads_t *record = csk_my_reads;
+    if (CSK_UNLIKELY(record == NULL) || CSK_UNLIKELY(record->used != 0) || CSK_UNLIKELY(record->more != NULL))
+        return read_lock_slow(lock, deadline_ns);
+    csk_read_t *read = &record->reads[0];
+    if (csk_load(&lock->bias, CSK_RELAXED) == BIAS_ON) {
+        record->used = 1;
+        if (CSK_LIKELY(csk_rwlock_enter_biased(lock, read))) return 0;
+        record->used = 0;
+        return read_lock_slow(lock, deadline_ns);
+    }
+    uint64_t found = csk_load(&lock->state, CSK_RELAXED);
+    if (CSK_UNLIKELY(found & (RW_WRITER | RW_FLAGS)) || lock->reader_bias ||
+        CSK_UNLIKELY(!csk_cas(&lock->state, &found, found + RW_READER, CSK_ACQUIRE)))
+        return read_lock_slow(lock, deadline_ns);
+    record->used = 1;
+    read->levels = 1;
+    read->biased = 0;
+    csk_store(&read->lock, lock, CSK_RELAXED);
+    return 0;
+}
+
+/* In a child of fork a writer of the parent's that has yet to wait for readers is put out before one of the child's comes: the two look alike. */
+static inline void put_out_parents_writer(csk_rwlock_t *lock) {
+    if (csk_load(&lock->bias, CSK_RELAXED) != BIAS_OFF) csk_rwlock_await_process(lock);
+}
+
+static __attribute__((noinline)) int write_lock_biased(csk_rwlock_t *lock, int64_t deadline_ns) {
+    put_out_parents_writer(lock);
+    int status = enter(lock, RW_WRITE, deadline_ns);
+    if (status != 0) return status;
+    status = csk_rwlock_revoke(lock, deadline_ns);
+    if (status != 0) csk_rwlock_leave(lock, RELEASE_WRITE);
+    return as_tried(status, deadline_ns);
+}
+
+static inline int write_lock(csk_rwlock_t *lock, int64_t deadline_ns) {
+    if (CSK_UNLIKELY(csk_reads_find(lock) != NULL)) return EDEADLK;
+    return CSK_UNLIKELY(lock->reader_bias) ? write_lock_biased(lock, deadline_ns) : enter(lock, RW_WRITE, deadline_ns);
+}
+
+int csk_rwlock_timedrdlock(csk_rwlock_t *lock, int64_t deadline_ns) { return read_lock(lock, deadline_ns > RW_TRY ? deadline_ns : RW_TRY + 1); }
+int csk_rwlock_timedwrlock(csk_rwlock_t *lock, int64_t deadline_ns) { return write_lock(lock, deadline_ns > RW_TRY ? deadline_ns : RW_TRY + 1); }
+int csk_rwlock_rdlock(csk_rwlock_t *lock) { return read_lock(lock, CSK_NEVER); }
+int csk_rwlock_wrlock(csk_rwlock_t *lock) { return write_lock(lock, CSK_NEVER); }
+int csk_rwlock_tryrdlock(csk_rwlock_t *lock) { return read_lock(lock, RW_TRY); }
+int csk_rwlock_trywrlock(csk_rwlock_t *lock) { return write_lock(lock, RW_TRY); }
+
+/* ---- Leaving ------------------------------------------------------------------------------------------------------------ */
+
+/* Tells the first waiter to come, or gives it the lock together with what the caller holds: true then. */
+static bool call_first(csk_rwlock_t *lock, enum csk_rwlock_release release, bool last, uint32_t **wake) {
+    csk_rwlock_effects_t effects = { 0 };
+    csk_rwlock_lock_queue(lock);
+    const csk_gate_waiter_t *first = lock->first;
+    bool designate = last && first != NULL && first->function == NULL && first->mode != RW_UPGRADE && !lock->hand_over &&
+                     lock->policy != CSK_RWLOCK_STRICT;
+    bool settle = first != NULL && !designate;
+    if (settle) {
+        csk_rwlock_settle(lock, release, &effects);
+    } else if (designate && !lock->coming) {
+        lock->coming = 1;
+        /* Readers that kept passing would keep the processors, and a writer waiting for one. */
+        lock->hand_over = first->mode == RW_WRITE;
+        if (csk_exchange(&lock->first->word, WORD_TRY, CSK_ACQ_REL) == WORD_PARKED) *wake = &lock->first->word;
+        csk_rwlock_settle(lock, RELEASE_NOTHING, &effects);
+    }
+    csk_queue_unlock(&lock->queue_lock);
+    if (settle && *wake != NULL) csk_platform_wake(*wake, 1);
+    csk_rwlock_perform(&effects);
+    return settle;
+}
+
+void csk_rwlock_leave(csk_rwlock_t *lock, enum csk_rwlock_release release) {
+    uint32_t *wake = NULL;
+    uint64_t found = csk_load(&lock->state, CSK_RELAXED);
+    for (;;) {
+        uint64_t rest = release == RELEASE_READ ? (found & ~RW_FLAGS) - RW_READER : release == RELEASE_WRITE ? 0 : RW_READER;
+        bool somebody = false;
+        if (CSK_UNLIKELY(found & RW_WAITERS)) {
+            if (rest == 0) somebody = !(found & RW_COMING);
+            /* Perhaps an upgrading reader, which the last of the others lets in; or readers, which a writer takes along. */
+            else somebody = release != RELEASE_READ || (rest == RW_READER && (found & RW_HAND_OVER));
+        }
+        if (!somebody) {
+            if (csk_cas(&lock->state, &found, rest | (found & RW_FLAGS), CSK_RELEASE)) break;
+            continue;
+        }
+        if (call_first(lock, release, rest == 0, &wake)) return;
+        found = csk_load(&lock->state, CSK_RELAXED);
+    }
+    if (wake != NULL) csk_platform_wake(wake, 1);
+}
+
+/* The first step of csk_rwlock_leave where nobody waits; the word that it compares says so. */
+static inline void leave(csk_rwlock_t *lock, enum csk_rwlock_release release) {
+    uint64_t found = csk_load(&lock->state, CSK_RELAXED);
+    uint64_t rest = release == RELEASE_READ ? found - RW_READER : 0;
+    if (CSK_UNLIKELY(found & RW_FLAGS) || CSK_UNLIKELY(!csk_cas(&lock->state, &found, rest, CSK_RELEASE))) csk_rwlock_leave(lock, release);
+}
+
+static __attribute__((noinline)) int unlock_read_slow(csk_rwlock_t *lock) {
+    csk_read_t *read = csk_reads_find(lock);
+    if (read == NULL) return EPERM;
+    if (--read->levels != 0) return 0;
+    if (read->biased) {
+        csk_rwlock_leave_biased(lock, read);
+        csk_reads_leave();
+        return 0;
+    }
+    csk_store(&read->lock, NULL, CSK_RELAXED);
+    csk_reads_leave();
+    csk_rwlock_leave(lock, RELEASE_READ);
+    return 0;
+}
+
+/* Inline: the only lock that the thread reads, once. */
+int csk_rwlock_unlock(csk_rwlock_t *lock) {
+    csk_reads_t *record = csk_my_reads;
+    if (CSK_LIKELY(record != NULL) && record->used == 1 && csk_load(&record->reads[0].lock, CSK_RELAXED) == lock) {
+        csk_read_t *read = &record->reads[0];
+        if (CSK_UNLIKELY(read->levels != 1)) {
+            read->levels--;
+            return 0;
+        }
+        record->used = 0;
+        if (read->biased) {
+            csk_rwlock_leave_biased(lock, read);
+            return 0;
+        }
+        csk_store(&read->lock, NULL, CSK_RELAXED);
+        leave(lock, RELEASE_READ);
+        return 0;
+    }
+    uint64_t holder = csk_load(&lock->state, CSK_RELAXED) & ~RW_FLAGS;
+    if (holder != (csk_self() | RW_WRITER) && holder != (CSK_GATE_NOBODY | RW_WRITER)) return unlock_read_slow(lock);
+    leave(lock, RELEASE_WRITE);
+    return 0;
+}
+
+/* ---- Changing sides ------------------------------------------------------------------------------------------------------ */
+
+int csk_rwlock_downgrade(csk_rwlock_t *lock) {
+    if (!csk_rwlock_is_writing(lock)) return EPERM;
+    csk_read_t *read = csk_reads_free();
+    if (read == NULL) return ENOMEM;
+    read->levels = 1;
+    read->biased = 0;
+    csk_store(&read->lock, lock, CSK_RELAXED);
+    csk_rwlock_leave(lock, RELEASE_WRITE_KEEP_READ);
+    return 0;
+}
+
+/* From its mark into the word. False: a writer is in the word, and waits for this reader. */
+static bool count_in_word(csk_rwlock_t *lock, csk_read_t *read) {
+    uint64_t found = csk_load(&lock->state, CSK_RELAXED);
+    do {
+        if (found & RW_WRITER) return false;
+    } while (!csk_cas(&lock->state, &found, found + RW_READER, CSK_ACQUIRE));
+    read->biased = 0;
+    return true;
+}
+
+static int upgrade(csk_rwlock_t *lock, int64_t deadline_ns) {
+    csk_read_t *read = csk_reads_find(lock);
+    if (read == NULL) return EPERM;
+    if (read->levels != 1) return EDEADLK;
+    if (lock->reader_bias) put_out_parents_writer(lock);
+    if (read->biased && !count_in_word(lock, read)) return deadline_ns == RW_TRY ? EBUSY : EDEADLK;
+    int status = enter(lock, RW_UPGRADE, deadline_ns);
+    if (status != 0) return status;
+    if (lock->reader_bias) {
+        status = csk_rwlock_revoke(lock, deadline_ns);
+        if (status != 0) {
+            csk_rwlock_leave(lock, RELEASE_WRITE_KEEP_READ);
+            return as_tried(status, deadline_ns);
+        }
+    }
+    csk_store(&read->lock, NULL, CSK_RELAXED);
+    csk_reads_leave();
+    return 0;
+}
+
+int csk_rwlock_timedupgrade(csk_rwlock_t *lock, int64_t deadline_ns) { return upgrade(lock, deadline_ns > RW_TRY ? deadline_ns : RW_TRY + 1); }
+int csk_rwlock_tryupgrade(csk_rwlock_t *lock) { return upgrade(lock, RW_TRY); }

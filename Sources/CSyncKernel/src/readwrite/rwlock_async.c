@@ -1,0 +1,101 @@
+/* rwlock_async.c: asynchronous waiters at the read-write lock. */
+#include "base/observe.h"
+#include "readwrite/rwlock_queue.h"
+
+/* Takes a queued waiter out with a status: false when it was not queued any more. */
+static bool take_out(csk_rwlock_t *lock, csk_gate_waiter_t *waiter, int status) {
+    csk_rwlock_effects_t effects = { 0 };
+    csk_rwlock_lock_queue(lock);
+    bool queued = csk_waiter_state(waiter) == WAITER_QUEUED && !waiter->stays;
+    if (queued) {
+        csk_rwlock_remove(lock, waiter);
+        csk_waiter_set(waiter, WAITER_IDLE);
+        csk_gate_finish(waiter, status, &effects.gate);
+        csk_rwlock_settle(lock, RELEASE_NOTHING, &effects);
+    }
+    csk_queue_unlock(&lock->queue_lock);
+    csk_rwlock_perform(&effects);
+    return queued;
+}
+
+static void deadline_passed(csk_timer_t *timer, void *context) { take_out(context, csk_waiter_of_deadline(timer), ETIMEDOUT); }
+
+int csk_rwlock_lock_async(csk_rwlock_t *lock, csk_gate_waiter_t *waiter, int mode, int64_t deadline_ns,
+                          csk_gate_function_t function, void *context) {
+    if (function == NULL || (mode != CSK_RWLOCK_READ && mode != CSK_RWLOCK_WRITE)) return EINVAL;
+    if (lock->reader_bias) return ENOTSUP;
+    if (deadline_ns != CSK_NEVER) {
+        int error = csk_timer_prepare();
+        if (error != 0) return error;
+    }
+    csk_rwlock_effects_t effects = { 0 };
+    /* The clock is a quarter of what queueing costs, and only an observer wants to know. */
+    bool observed = csk_load(&csk_current_observer, CSK_RELAXED) != NULL;
+    int64_t since_ns = observed ? csk_platform_now() : 0;
+    csk_rwlock_lock_queue(lock);
+    if (csk_waiter_is_due(waiter) || csk_waiter_state(waiter) == WAITER_QUEUED) {
+        csk_queue_unlock(&lock->queue_lock);
+        return EBUSY;
+    }
+    waiter->mode = (uint8_t)mode;
+    waiter->function = function;
+    waiter->context = context;
+    waiter->deadline_ns = deadline_ns;
+    waiter->since_ns = since_ns;
+    waiter->object = lock;
+    waiter->node.rank = 0;
+    waiter->word = WORD_WAITING;
+    waiter->deadline_started = 0;
+    waiter->has_waited = 0;
+    waiter->bypassed = 0;
+    csk_rwlock_append(lock, waiter);
+    csk_rwlock_settle(lock, RELEASE_NOTHING, &effects);
+    if (csk_waiter_state(waiter) == WAITER_QUEUED) {
+        waiter->has_waited = observed;
+        if (deadline_ns != CSK_NEVER) {
+            waiter->deadline_started = 1;
+            csk_cannot_fail(csk_timer_start(&waiter->deadline, deadline_ns, deadline_passed, lock));
+        }
+    }
+    csk_queue_unlock(&lock->queue_lock);
+    csk_rwlock_perform(&effects);
+    return 0;
+}
+
+int csk_rwlock_cancel(csk_rwlock_t *lock, csk_gate_waiter_t *waiter) { return take_out(lock, waiter, ECANCELED) ? 0 : EBUSY; }
+
+/* One of the reads that were granted and not adopted; false when there is none. */
+static bool take_read(csk_rwlock_t *lock) {
+    uint32_t left = csk_load(&lock->to_adopt, CSK_RELAXED);
+    do {
+        if (left == 0) return false;
+    } while (!csk_cas(&lock->to_adopt, &left, left - 1, CSK_ACQUIRE));
+    return true;
+}
+
+void csk_rwlock_give_back(csk_rwlock_t *lock, int mode) {
+    if (mode == CSK_RWLOCK_READ) take_read(lock);
+    csk_rwlock_leave(lock, mode == CSK_RWLOCK_READ ? RELEASE_READ : RELEASE_WRITE);
+}
+
+int csk_rwlock_adopt(csk_rwlock_t *lock, int mode) {
+    uint64_t self = csk_self(), found = csk_load(&lock->state, CSK_RELAXED);
+    if (csk_rwlock_held_by(lock, self) || csk_reads_find(lock) != NULL) return EDEADLK;
+    if (mode == CSK_RWLOCK_WRITE) {
+        do {
+            if ((found & ~RW_FLAGS) != (CSK_GATE_NOBODY | RW_WRITER)) return EINVAL;
+        } while (!csk_cas(&lock->state, &found, self | RW_WRITER | (found & RW_FLAGS), CSK_ACQUIRE));
+        return 0;
+    }
+    if (mode != CSK_RWLOCK_READ || lock->reader_bias || csk_load(&lock->to_adopt, CSK_RELAXED) == 0) return EINVAL;
+    csk_read_t *read = csk_reads_free();
+    if (read == NULL) return ENOMEM;
+    if (!take_read(lock)) {
+        csk_reads_leave();
+        return EINVAL;
+    }
+    read->levels = 1;
+    read->biased = 0;
+    csk_store(&read->lock, lock, CSK_RELAXED);
+    return 0;
+}

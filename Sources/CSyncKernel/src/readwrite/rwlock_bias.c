@@ -1,0 +1,71 @@
+/* rwlock_bias.c: readers that count themselves in their own thread's record, and the writer that takes that right away.
+ *
+ * bias        OFF       readers count themselves in the word
+ *             ON        a reader that has put the lock into its record, and then sees ON, has entered
+ *             REVOKING  a writer, which has entered by the word, waits until no record names the lock
+ *
+ * OFF or REVOKING -> ON by a reader that is counted in the word, so no writer is inside; ON -> REVOKING -> OFF by the writer inside.
+ *
+ * A reader stores its mark and looks at the bias, without a fence in between; when it leaves it clears the mark and looks at the bias.
+ * The writer stores REVOKING, executes membarrier, and looks at the marks. Either a reader's look comes after the membarrier and sees REVOKING:
+ * it does not enter, or wakes the writer as it leaves. Or its store came before, and the writer sees it: a mark is waited for.
+ *
+ * The bias comes back after as many reads as the revocation took nanoseconds: a read gains some 10 ns by it, so revocations cost
+ * a tenth of what the lock takes at most. */
+#include "readwrite/rwlock_queue.h"
+
+/* About what a reader's section takes. */
+static const int64_t spin_ns = 2400;
+
+void csk_rwlock_wake_revoker(csk_rwlock_t *lock) {
+    csk_fetch_add(&lock->revocation, 1u, CSK_RELEASE);
+    csk_platform_wake(&lock->revocation, 1);
+}
+
+/* The caller reads, and is counted in the word. */
+void csk_rwlock_count_read(csk_rwlock_t *lock) {
+    uint32_t left = csk_load(&lock->reads_until_bias, CSK_RELAXED);
+    if (left > 1) csk_store(&lock->reads_until_bias, left - 1, CSK_RELAXED);
+    else if (csk_load(&lock->bias, CSK_RELAXED) != BIAS_ON && !(csk_load(&lock->state, CSK_RELAXED) & RW_WAITERS) &&
+             csk_platform_has_membarrier()) {
+        csk_rwlock_await_process(lock); /* as long as the lock is the parent's, so is the bias */
+        csk_store(&lock->bias, BIAS_ON, CSK_RELEASE);
+    }
+}
+
+static void watch_marks(const csk_rwlock_t *lock) {
+    int64_t end_ns = csk_platform_now() + spin_ns;
+    do {
+        for (int pauses = 0; pauses < 8; pauses++) csk_platform_pause();
+    } while (csk_reads_elsewhere(lock) && csk_platform_now() < end_ns);
+}
+
+int csk_rwlock_revoke(csk_rwlock_t *lock, int64_t deadline_ns) {
+    if (CSK_LIKELY(csk_load(&lock->bias, CSK_RELAXED) == BIAS_OFF)) return 0;
+    int64_t begin_ns = csk_platform_now();
+    csk_store(&lock->bias, BIAS_REVOKING, CSK_RELAXED);
+    csk_platform_membarrier();
+    csk_watch_t watch = csk_begin_watch(begin_ns);
+    bool reported = false;
+    int status = 0;
+    for (bool watched = false;; watched = true) {
+        uint32_t seen = csk_load(&lock->revocation, CSK_ACQUIRE);
+        if (!csk_reads_elsewhere(lock)) break;
+        if (deadline_ns != CSK_NEVER && csk_platform_now() >= deadline_ns) {
+            status = ETIMEDOUT;
+            break;
+        }
+        if (!watched) watch_marks(lock);
+        else csk_rwlock_park(lock, NULL, &lock->revocation, seen, deadline_ns, &watch, &reported);
+    }
+    int64_t took_ns = csk_platform_now() - begin_ns;
+    csk_store(&lock->reads_until_bias, took_ns < 1000000 ? (uint32_t)took_ns + 2 : 1000000u, CSK_RELAXED);
+    /* After a timeout there are marks still: the next writer looks for them again. */
+    if (status == 0) csk_store(&lock->bias, BIAS_OFF, CSK_RELEASE);
+    return status;
+}
+
+/* REVOKING without a writer is what a revocation leaves that timed out. */
+bool csk_rwlock_revokes(const csk_rwlock_t *lock) {
+    return csk_load(&lock->bias, CSK_RELAXED) == BIAS_REVOKING && (csk_load(&lock->state, CSK_RELAXED) & RW_WRITER);
+}

@@ -1,0 +1,109 @@
+#include "readwrite/rwlock_queue.h"
+
+static uint64_t thread_of(const csk_gate_waiter_t *waiter) { return waiter->function != NULL ? CSK_GATE_NOBODY : waiter->thread; }
+
+void csk_rwlock_begin_in_child(csk_rwlock_t *lock) {
+    lock->first = lock->last = NULL;
+    lock->waiting = 0;
+    lock->coming = lock->hand_over = 0;
+    /* Who has entered as the writer has ended the bias. */
+    bool waits_for_readers = csk_load(&lock->bias, CSK_RELAXED) != BIAS_OFF;
+    uint64_t found = csk_load(&lock->state, CSK_RELAXED);
+    while (!csk_cas(&lock->state, &found, waits_for_readers && (found & RW_WRITER) ? 0 : found & ~RW_FLAGS, CSK_ACQ_REL)) {}
+}
+
+void csk_rwlock_append(csk_rwlock_t *lock, csk_gate_waiter_t *waiter) {
+    csk_waiter_set(waiter, WAITER_QUEUED);
+    waiter->older = lock->last;
+    waiter->newer = NULL;
+    if (lock->last != NULL) lock->last->newer = waiter;
+    else lock->first = waiter;
+    lock->last = waiter;
+    lock->waiting++;
+}
+
+/* For the upgrading reader: from now on nobody passes, or readers that keep coming would hold it up for ever. */
+void csk_rwlock_prepend(csk_rwlock_t *lock, csk_gate_waiter_t *waiter) {
+    csk_waiter_set(waiter, WAITER_QUEUED);
+    waiter->older = NULL;
+    waiter->newer = lock->first;
+    if (lock->first != NULL) lock->first->older = waiter;
+    else lock->last = waiter;
+    lock->first = waiter;
+    lock->waiting++;
+    lock->hand_over = 1;
+}
+
+void csk_rwlock_remove(csk_rwlock_t *lock, csk_gate_waiter_t *waiter) {
+    /* The first waiter asked for the hand-over, and takes that along. */
+    if (waiter == lock->first) lock->hand_over = 0;
+    if (waiter->older != NULL) waiter->older->newer = waiter->newer;
+    else lock->first = waiter->newer;
+    if (waiter->newer != NULL) waiter->newer->older = waiter->older;
+    else lock->last = waiter->older;
+    lock->waiting -= 1 + waiter->bypassed;
+    if (csk_load(&waiter->word, CSK_RELAXED) == WORD_TRY) lock->coming = 0;
+}
+
+static uint64_t after_release(uint64_t holders, enum csk_rwlock_release release) {
+    switch (release) {
+    case RELEASE_NOTHING: return holders;
+    case RELEASE_READ: return holders - RW_READER;
+    case RELEASE_WRITE: return 0;
+    default: return RW_READER;
+    }
+}
+
+/* Lets in as many from the head of the queue as can enter together: the first that does not, and the holders then. */
+static csk_gate_waiter_t *let_in(const csk_rwlock_t *lock, uint64_t *holders) {
+    csk_gate_waiter_t *next = lock->first;
+    /* Whom a leaver designated comes by itself; but it need not be the first any more. */
+    if (next == NULL || (lock->coming && next->mode != RW_UPGRADE)) return next;
+    for (uint64_t entered; next != NULL; next = next->newer) {
+        entered = csk_rwlock_entered(*holders, next->mode, thread_of(next));
+        if (entered == 0) break;
+        *holders = entered;
+    }
+    return next;
+}
+
+static uint64_t flags_for(const csk_rwlock_t *lock, const csk_gate_waiter_t *next) {
+    if (next == NULL) return 0;
+    bool hand_over = lock->policy == CSK_RWLOCK_STRICT || (lock->hand_over && next == lock->first);
+    return RW_WAITERS | (lock->coming ? RW_COMING : 0) | (hand_over ? RW_HAND_OVER : 0);
+}
+
+static void grant(csk_rwlock_t *lock, csk_gate_waiter_t *waiter, csk_rwlock_effects_t *effects) {
+    csk_waiter_set(waiter, WAITER_GRANTED);
+    if (waiter->function != NULL) {
+        if (waiter->mode == RW_READ) csk_fetch_add(&lock->to_adopt, 1u, CSK_RELEASE);
+        csk_gate_finish(waiter, 0, &effects->gate);
+        return;
+    }
+    csk_gate_waiter_t **last = &effects->threads;
+    while (*last != NULL) last = &(*last)->next_ready;
+    waiter->next_ready = NULL;
+    *last = waiter;
+}
+
+void csk_rwlock_settle(csk_rwlock_t *lock, enum csk_rwlock_release release, csk_rwlock_effects_t *effects) {
+    uint64_t found = csk_load(&lock->state, CSK_RELAXED), holders;
+    csk_gate_waiter_t *next;
+    do {
+        holders = after_release(found & ~RW_FLAGS, release);
+        next = let_in(lock, &holders);
+    } while (!csk_cas(&lock->state, &found, holders | flags_for(lock, next), CSK_ACQ_REL));
+    while (lock->first != next) {
+        csk_gate_waiter_t *granted = lock->first;
+        csk_rwlock_remove(lock, granted);
+        grant(lock, granted, effects);
+    }
+}
+
+void csk_rwlock_perform(csk_rwlock_effects_t *effects) {
+    for (csk_gate_waiter_t *waiter = effects->threads, *next; waiter != NULL; waiter = next) {
+        next = waiter->next_ready;
+        if (csk_exchange(&waiter->word, WORD_GRANTED, CSK_ACQ_REL) == WORD_PARKED) csk_platform_wake(&waiter->word, 1);
+    }
+    csk_gate_perform(&effects->gate);
+}

@@ -1,0 +1,48 @@
+/* rwlock_watch.c: a waiter that has waited for a second looks for whom it waits. See gate_watch.c for why a live thread is never reported
+ * as ended: here too nobody leaves the lock without calling the first waiter, and nobody passes it unless one is coming. */
+#include "base/observe.h"
+#include "readwrite/rwlock_queue.h"
+#include "wait/announce.h"
+
+static void report_readers(csk_rwlock_t *lock, int64_t since_ns) {
+    int32_t thread_ids[4];
+    int count = csk_reads_threads(lock, thread_ids, 4);
+    for (int i = 0; i < count; i++) {
+        bool ended = thread_ids[i] < 0;
+        csk_observe_report(ended ? CSK_EVENT_HOLDER_ENDED : CSK_EVENT_LONG_READ, lock, 0, since_ns, ended ? EOWNERDEAD : EBUSY,
+                           ended ? -thread_ids[i] : thread_ids[i]);
+    }
+}
+
+/* The word, if this waiter is the first and nobody is coming; else 0. */
+static uint64_t state_to_look_at(csk_rwlock_t *lock, const csk_gate_waiter_t *self) {
+    csk_rwlock_lock_queue(lock);
+    uint64_t state = lock->first == self && !lock->coming ? csk_load(&lock->state, CSK_ACQUIRE) : 0;
+    csk_queue_unlock(&lock->queue_lock);
+    return state;
+}
+
+static bool look(csk_rwlock_t *lock, const csk_gate_waiter_t *self, const csk_watch_t *watch) {
+    uint64_t state = state_to_look_at(lock, self), holder = state & ~(RW_FLAGS | RW_WRITER);
+    if (state == 0) return false;
+    if (!(state & RW_WRITER)) {
+        report_readers(lock, watch->since_ns);
+        return true;
+    }
+    if (holder == CSK_GATE_NOBODY || !csk_platform_thread_has_ended(holder) || state_to_look_at(lock, self) != state) return false;
+    csk_observe_report(CSK_EVENT_HOLDER_ENDED, lock, 0, watch->since_ns, EOWNERDEAD, 0);
+    return true;
+}
+
+int csk_rwlock_park(csk_rwlock_t *lock, const csk_gate_waiter_t *self, uint32_t *word, uint32_t expected, int64_t deadline_ns,
+                    csk_watch_t *watch, bool *reported) {
+    if (*reported) return csk_wait_park(word, expected, deadline_ns);
+    bool look_now;
+    int status = csk_watch_park(word, expected, deadline_ns, watch, &look_now);
+    if (look_now) {
+        if (self == NULL) report_readers(lock, watch->since_ns);
+        *reported = self == NULL || look(lock, self, watch);
+        csk_watch_later(watch);
+    }
+    return status;
+}

@@ -1,0 +1,201 @@
+/* rwlock_work.c: sections that run by themselves, on workers.
+ *
+ * A work is an asynchronous waiter whose function posts it to the pool; but where a worker grants a write by leaving the one before,
+ * it takes it along, which saves the wake. Not so a write at another lock: the section that runs may be about to wait for that.
+ *
+ * Writes that nobody gives up stand in the queue as a batch: who comes when the last waiter is a batch joins it, which keeps the order of arrival and is
+ * a link in a list. The list is the queue lock's until the batch is granted, which takes it out of the queue; then the worker's. */
+#include <stdlib.h>
+
+#include "pool/pool.h"
+#include "readwrite/rwlock_queue.h"
+
+typedef struct {
+    csk_rwlock_work_t work;
+    csk_rwlock_write_t *first, *last;
+} batch_t;
+
+static _Thread_local struct {
+    const csk_rwlock_t *lock;        /* of the work that runs on this worker */
+    csk_rwlock_work_t *first, *last; /* writes that were granted on this worker, linked by waiter.next_ready */
+    batch_t *batch;                  /* that runs; its `first` is the write that comes next */
+    bool keeps;                      /* the lock, for that one */
+    uint32_t epoch;                  /* of the process that all this is true of */
+} mine __attribute__((tls_model("initial-exec")));
+
+static csk_rwlock_work_t *work_of(csk_pool_item_t *item) { return (csk_rwlock_work_t *)((char *)item - offsetof(csk_rwlock_work_t, item)); }
+
+static void batch_granted(csk_gate_waiter_t *waiter, void *context, int status);
+
+/* Each of them keeps the lock alive until it has ended its section. */
+static void run_batch(batch_t *batch) {
+    csk_rwlock_t *lock = batch->work.waiter.rwlock;
+    csk_rwlock_write_t *write = batch->first;
+    int status = csk_rwlock_adopt(lock, CSK_RWLOCK_WRITE);
+    uint32_t epoch = csk_process_epoch();
+    mine.batch = batch;
+    for (csk_rwlock_write_t *next; write != NULL; write = next) {
+        next = write->next;
+        batch->first = next;
+        mine.keeps = next != NULL;
+        write->function(write);
+        if (CSK_UNLIKELY(csk_process_epoch() != epoch)) {
+            if (next != NULL && csk_rwlock_is_writing(lock)) csk_rwlock_unlock(lock);
+            mine.keeps = false;
+            mine.batch = NULL; /* its writes are the parent's */
+            free(batch);
+            return;
+        }
+        /* A function that left the lock for others has lost the place of those behind it. */
+        if (next != NULL && !csk_rwlock_is_writing(lock)) status = csk_rwlock_wrlock(lock);
+    }
+    (void)status; /* nobody else adopts it, and this thread holds nothing */
+    mine.batch = NULL;
+    free(batch);
+}
+
+int csk_rwlock_finish_write(csk_rwlock_t *lock) {
+    if (mine.keeps && mine.lock == lock && mine.epoch == csk_process_epoch()) return csk_rwlock_is_writing(lock) ? 0 : EPERM;
+    int status = csk_rwlock_unlock(lock);
+    if (status == 0 && mine.lock == lock) mine.lock = NULL; /* it may be gone */
+    return status;
+}
+
+/* A function has forked, and returned in the child: what this worker was to run next is the parent's, and the child leaves the locks that were
+ * granted for it. */
+static void give_up_what_comes_next(void) {
+    for (csk_rwlock_work_t *work = mine.first; work != NULL; work = (csk_rwlock_work_t *)work->waiter.next_ready)
+        csk_rwlock_leave(work->waiter.rwlock, RELEASE_WRITE);
+    mine.first = NULL;
+}
+
+/* When the function has returned, work and lock may be gone. */
+static void run_one(csk_rwlock_work_t *work) {
+    if (work->waiter.function == batch_granted) {
+        run_batch((batch_t *)work);
+        return;
+    }
+    int status = csk_rwlock_adopt(work->waiter.rwlock, work->waiter.mode);
+    if (status != 0) csk_rwlock_give_back(work->waiter.rwlock, work->waiter.mode);
+    work->function(work, work->context, status);
+}
+
+static void run(csk_pool_item_t *item);
+
+/* The rest of a batch goes on with the lock, on another worker; or without, where its function left it for others: then at the end of the queue. */
+static void go_on_elsewhere(batch_t *batch, csk_rwlock_t *lock) {
+    uint64_t found = csk_load(&lock->state, CSK_RELAXED);
+    bool writing = csk_rwlock_is_writing(lock);
+    if (writing) {
+        while (!csk_cas(&lock->state, &found, CSK_GATE_NOBODY | RW_WRITER | (found & RW_FLAGS), CSK_RELEASE)) {}
+        csk_cannot_fail(csk_pool_post(&batch->work.item, run));
+    } else {
+        csk_cannot_fail(csk_rwlock_lock_async(lock, &batch->work.waiter, CSK_RWLOCK_WRITE, CSK_NEVER, batch_granted, NULL));
+    }
+}
+
+/* A function has ended its thread inside its section, which ends. */
+static const void *abandon(csk_pool_frame_t *frame) {
+    (void)frame;
+    csk_rwlock_t *lock = (csk_rwlock_t *)mine.lock;
+    csk_rwlock_work_t *along = mine.first;
+    batch_t *batch = mine.batch;
+    if (CSK_UNLIKELY(mine.epoch != csk_process_epoch())) {
+        /* In a child: what comes next is the parent's. */
+        give_up_what_comes_next();
+        along = NULL;
+        if (batch != NULL) batch->first = NULL;
+    }
+    mine.lock = NULL;
+    mine.first = mine.last = NULL;
+    mine.batch = NULL;
+    mine.keeps = false;
+    if (batch != NULL && batch->first != NULL) {
+        go_on_elsewhere(batch, lock);
+    } else {
+        free(batch);
+        /* What was granted to others in the meantime isn't this thread's to leave. */
+        while (lock != NULL && (csk_rwlock_is_reading(lock) || csk_rwlock_is_writing(lock))) csk_rwlock_unlock(lock);
+    }
+    for (csk_rwlock_work_t *next; along != NULL; along = next) {
+        next = (csk_rwlock_work_t *)along->waiter.next_ready;
+        csk_cannot_fail(csk_pool_post(&along->item, run));
+    }
+    return lock;
+}
+
+static void run(csk_pool_item_t *item) {
+    csk_rwlock_work_t *work = work_of(item);
+    uint32_t epoch = csk_process_epoch();
+    csk_pool_frame->abandon = abandon;
+    mine.epoch = epoch;
+    do {
+        mine.lock = work->waiter.rwlock;
+        run_one(work);
+        if (CSK_UNLIKELY(csk_process_epoch() != epoch)) give_up_what_comes_next();
+        work = mine.first;
+        if (work != NULL) mine.first = (csk_rwlock_work_t *)work->waiter.next_ready;
+    } while (work != NULL);
+    mine.lock = NULL;
+}
+
+static void granted(csk_gate_waiter_t *waiter, void *context, int status) {
+    (void)context;
+    csk_rwlock_work_t *work = (csk_rwlock_work_t *)waiter;
+    if (status != 0) {
+        work->function(work, work->context, status);
+    } else if (waiter->rwlock != mine.lock || waiter->mode != CSK_RWLOCK_WRITE || CSK_UNLIKELY(mine.epoch != csk_process_epoch())) {
+        /* There is a worker since the work was queued, so this can't fail. */
+        csk_cannot_fail(csk_pool_post(&work->item, run));
+    } else {
+        waiter->next_ready = NULL;
+        if (mine.first == NULL) mine.first = work;
+        else mine.last->waiter.next_ready = waiter;
+        mine.last = work;
+    }
+}
+
+static void batch_granted(csk_gate_waiter_t *waiter, void *context, int status) { granted(waiter, context, status); }
+
+/* Whether the last waiter is a batch, which `write` is then the last of. */
+static bool join_last(csk_rwlock_t *lock, csk_rwlock_write_t *write) {
+    if (!(csk_load(&lock->state, CSK_RELAXED) & RW_WAITERS)) return false;
+    csk_rwlock_lock_queue(lock);
+    bool joins = lock->last != NULL && lock->last->function == batch_granted;
+    if (joins) {
+        batch_t *batch = (batch_t *)lock->last;
+        batch->last->next = write;
+        batch->last = write;
+        batch->work.waiter.bypassed++;
+        lock->waiting++;
+    }
+    csk_queue_unlock(&lock->queue_lock);
+    return joins;
+}
+
+int csk_rwlock_enqueue_write(csk_rwlock_t *lock, csk_rwlock_write_t *write, csk_rwlock_write_function_t function) {
+    if (function == NULL) return EINVAL;
+    int error = csk_pool_prepare();
+    if (error != 0) return error;
+    write->function = function;
+    write->next = NULL;
+    if (join_last(lock, write)) return 0;
+    batch_t *batch = malloc(sizeof *batch);
+    if (batch == NULL) return ENOMEM;
+    *batch = (batch_t){ .work = { .waiter = { .stays = 1 }, .item = { .level = CSK_POOL_NORMAL } }, .first = write, .last = write };
+    error = csk_rwlock_lock_async(lock, &batch->work.waiter, CSK_RWLOCK_WRITE, CSK_NEVER, batch_granted, NULL);
+    if (error != 0) free(batch);
+    return error;
+}
+
+int csk_rwlock_enqueue(csk_rwlock_t *lock, csk_rwlock_work_t *work, int mode, int64_t deadline_ns, csk_rwlock_work_function_t function,
+                       void *context) {
+    if (function == NULL) return EINVAL;
+    int error = csk_pool_prepare();
+    if (error != 0) return error;
+    work->function = function;
+    work->context = context;
+    work->item.level = CSK_POOL_NORMAL;
+    work->waiter.stays = 0;
+    return csk_rwlock_lock_async(lock, &work->waiter, mode, deadline_ns, granted, NULL);
+}

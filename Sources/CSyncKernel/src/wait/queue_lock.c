@@ -1,0 +1,19 @@
+#include "wait/queue_lock.h"
+
+/* The caller has found the lock taken, or the parent's. */
+bool csk_queue_lock_slow(uint32_t *lock) {
+    uint32_t free = csk_process_mark(), found = csk_load(lock, CSK_RELAXED);
+    /* Nobody makes it the parent's again. */
+    while (CSK_UNLIKELY(csk_queue_lock_is_old(found)))
+        if (csk_cas(lock, &found, free | QUEUE_LOCK_HELD, CSK_ACQUIRE)) return true;
+    /* A holder that runs is done within a few hundred nanoseconds. */
+    for (int spins = 0; spins < 40; spins++) {
+        csk_platform_pause();
+        uint32_t expected = free;
+        if (csk_load(lock, CSK_RELAXED) == free && csk_cas(lock, &expected, free | QUEUE_LOCK_HELD, CSK_ACQUIRE))
+            return false;
+    }
+    while (csk_exchange(lock, free | QUEUE_LOCK_CONTENDED, CSK_ACQUIRE) != free)
+        csk_platform_park(lock, free | QUEUE_LOCK_CONTENDED, CSK_NEVER);
+    return false;
+}

@@ -1,0 +1,161 @@
+/* timer.c: one thread, one heap of deadlines.
+ *
+ * All state is under `lock`. The thread sleeps until the first deadline it knew; starting a timer wakes it only when the new
+ * deadline comes before that, and cancelling never does: it wakes once for nothing and sleeps on.
+ *
+ * Cancelling waits for a function that runs, but never for the functions of asynchronous waiters which that one granted:
+ * those are held back until the timer no longer counts as firing, so they may block on whoever cancels. */
+#include "csynckernel/timer.h"
+
+#include "wait/announce.h"
+#include "wait/queue_lock.h"
+#include "wait/trampoline.h"
+
+static struct {
+    uint32_t lock;
+    uint32_t signal;         /* the thread's park word: bumped to make it look again */
+    uint32_t fired;          /* bumped after each function, for those who wait in cancel */
+    uint32_t cancel_waiters;
+    csk_heap_t heap;         /* the earliest deadline has the highest rank; among equal ones the ticket of the start decides */
+    int64_t starts;
+    int64_t sleeping_until;  /* CSK_NEVER when asleep without a deadline; INT64_MIN while awake */
+    csk_timer_t *firing;
+    bool thread_runs;
+    bool starting;
+} timers = { .sleeping_until = INT64_MIN };
+
+static _Thread_local bool is_timer_thread __attribute__((tls_model("initial-exec")));
+
+/* Without an overflow, whatever the deadline. */
+static csk_rank_t rank_of(int64_t deadline_ns) { return ~deadline_ns; }
+static int64_t deadline_of(const csk_timer_t *timer) { return ~timer->node.rank; }
+
+static void wake_thread(void) {
+    csk_fetch_add(&timers.signal, 1u, CSK_RELEASE);
+    csk_platform_wake(&timers.signal, 1);
+}
+
+static void fire(csk_timer_t *timer) {
+    csk_heap_remove(&timers.heap, &timer->node);
+    timer->epoch = 0;
+    timers.firing = timer;
+    csk_timer_function_t function = timer->function;
+    void *context = timer->context;
+    csk_queue_unlock(&timers.lock);
+    csk_trampoline_hold();
+    function(timer, context);
+    csk_queue_lock(&timers.lock);
+    timers.firing = NULL;
+    bool wake = timers.cancel_waiters != 0;
+    timers.fired++;
+    csk_queue_unlock(&timers.lock);
+    if (wake) csk_platform_wake(&timers.fired, INT32_MAX);
+    csk_trampoline_release();
+    csk_queue_lock(&timers.lock);
+}
+
+static void run_timers(void *context) {
+    (void)context;
+    is_timer_thread = true;
+    csk_queue_lock(&timers.lock);
+    for (;;) {
+        csk_timer_t *first = (csk_timer_t *)csk_heap_top(&timers.heap);
+        if (first != NULL && deadline_of(first) <= csk_platform_now()) {
+            fire(first);
+            continue;
+        }
+        int64_t until = first != NULL ? deadline_of(first) : CSK_NEVER;
+        uint32_t seen = csk_load(&timers.signal, CSK_RELAXED);
+        timers.sleeping_until = until;
+        csk_queue_unlock(&timers.lock);
+        csk_platform_park(&timers.signal, seen, until);
+        csk_queue_lock(&timers.lock);
+        timers.sleeping_until = INT64_MIN;
+    }
+}
+
+/* Whatever a thread was in the middle of. A function that forks goes on in the child, on what becomes the child's timer thread once it returns:
+ * a second one would run functions beside it. */
+static void after_fork_in_child(void) {
+    timers.heap.root = NULL;
+    timers.thread_runs = is_timer_thread;
+    timers.starting = false;
+    if (!is_timer_thread) timers.firing = NULL;
+    timers.cancel_waiters = 0;
+    timers.sleeping_until = INT64_MIN;
+}
+
+__attribute__((constructor(101))) static void enroll_fork(void) {
+    csk_fork_enroll(CSK_FORK_TIMERS, &(csk_fork_functions_t){ .in_child = after_fork_in_child });
+}
+
+int csk_timer_prepare(void) {
+    if (CSK_LIKELY(csk_load(&timers.thread_runs, CSK_ACQUIRE))) return 0;
+    int error = csk_fork_handled();
+    if (error != 0) return error;
+    csk_queue_lock(&timers.lock);
+    for (uint32_t looks = 0; timers.starting; looks++) {
+        csk_queue_unlock(&timers.lock);
+        csk_platform_await_step(looks);
+        csk_queue_lock(&timers.lock);
+    }
+    if (timers.thread_runs) {
+        csk_queue_unlock(&timers.lock);
+        return 0;
+    }
+    timers.starting = true;
+    csk_queue_unlock(&timers.lock);
+    error = csk_platform_start_thread(run_timers, NULL, "csk-timer");
+    csk_queue_lock(&timers.lock);
+    timers.starting = false;
+    csk_store(&timers.thread_runs, error == 0, CSK_RELEASE);
+    csk_queue_unlock(&timers.lock);
+    return error;
+}
+
+int csk_timer_start(csk_timer_t *timer, int64_t deadline_ns, csk_timer_function_t function, void *context) {
+    if (function == NULL) return EINVAL;
+    int error = csk_timer_prepare();
+    if (error != 0) return error;
+    csk_queue_lock(&timers.lock);
+    if (timer->epoch == csk_process_epoch()) {
+        csk_queue_unlock(&timers.lock);
+        return EBUSY;
+    }
+    timer->epoch = csk_process_epoch();
+    timer->function = function;
+    timer->context = context;
+    timer->node.rank = rank_of(deadline_ns);
+    timer->node.ticket = ++timers.starts;
+    csk_heap_insert(&timers.heap, &timer->node);
+    bool wake = deadline_ns < timers.sleeping_until;
+    /* Later starts need not wake it again for anything after this. */
+    if (wake) timers.sleeping_until = deadline_ns;
+    csk_queue_unlock(&timers.lock);
+    if (wake) wake_thread();
+    return 0;
+}
+
+bool csk_timer_is_current(void) { return is_timer_thread; }
+
+int csk_timer_cancel(csk_timer_t *timer) {
+    csk_queue_lock(&timers.lock);
+    int status = ENOENT;
+    for (;;) {
+        /* Again after each wait: a function may start its own timer anew, before or after it was taken out here. */
+        if (timer->epoch == csk_process_epoch()) {
+            csk_heap_remove(&timers.heap, &timer->node);
+            timer->epoch = 0;
+            status = 0;
+        }
+        if (timers.firing != timer || is_timer_thread) break;
+        uint32_t seen = timers.fired;
+        timers.cancel_waiters++;
+        csk_queue_unlock(&timers.lock);
+        csk_wait_park(&timers.fired, seen, CSK_NEVER);
+        csk_queue_lock(&timers.lock);
+        timers.cancel_waiters--;
+    }
+    csk_queue_unlock(&timers.lock);
+    return status;
+}

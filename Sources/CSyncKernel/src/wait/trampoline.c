@@ -1,0 +1,91 @@
+#include "wait/trampoline.h"
+
+#include "base/platform.h"
+
+static _Thread_local struct {
+    csk_gate_waiter_t *first, *last;
+    csk_gate_lane_t *first_lane, *last_lane;
+    csk_gate_later_t *later, *last_later;
+    unsigned depth;
+    unsigned waits;  /* of these, how many stand in the way of a thread that is about to wait */
+} ready __attribute__((tls_model("initial-exec")));
+
+void csk_trampoline_hold(void) { ready.depth++; }
+
+static void run_waiter(csk_gate_waiter_t *waiter) {
+    ready.first = waiter->next_ready;
+    csk_store(&waiter->due, 0, CSK_RELAXED);
+    /* The function may free the waiter or queue it again: it is not touched after the call. */
+    waiter->function(waiter, waiter->context, waiter->status);
+}
+
+static void run_lane(csk_gate_lane_t *lane) {
+    ready.first_lane = lane->next_ready;
+    lane->function(lane, lane->context);
+}
+
+static inline void run_ready(void) {
+    while (ready.first != NULL || ready.first_lane != NULL) {
+        if (ready.first != NULL) run_waiter(ready.first);
+        else run_lane(ready.first_lane);
+    }
+}
+
+/* Whatever a call does, it finds this thread as if it were the first thing to run here. */
+static void run_later(void) {
+    while (ready.later != NULL) {
+        csk_gate_later_t *later = ready.later;
+        ready.later = later->next;
+        later->function(later);
+    }
+}
+
+void csk_trampoline_release(void) {
+    if (ready.depth > 1) {
+        ready.depth--;
+        return;
+    }
+    if (CSK_LIKELY(ready.waits == 0)) {
+        run_ready();
+    } else {
+        int before = csk_platform_keep_thread();
+        run_ready();
+        csk_platform_let_thread_go(before);
+    }
+    ready.depth = 0;
+    /* Where this thread stands in a queue it came there out of an earlier one of these, which goes on with the others. */
+    if (ready.waits == 0) run_later();
+}
+
+void csk_trampoline_run(csk_gate_waiter_t *first, csk_gate_lane_t *lane) {
+    if (first == NULL && lane == NULL) return;
+    if (first != NULL) {
+        csk_gate_waiter_t *last = first;
+        while (last->next_ready != NULL) last = last->next_ready;
+        if (ready.first == NULL) ready.first = first;
+        else ready.last->next_ready = first;
+        ready.last = last;
+    }
+    if (lane != NULL) {
+        lane->next_ready = NULL;
+        if (ready.first_lane == NULL) ready.first_lane = lane;
+        else ready.last_lane->next_ready = lane;
+        ready.last_lane = lane;
+    }
+    csk_trampoline_hold();
+    csk_trampoline_release();
+}
+
+void csk_trampoline_begin_wait(void) { ready.waits++; }
+void csk_trampoline_end_wait(void) { ready.waits--; }
+
+bool csk_gate_call_later(csk_gate_later_t *later) {
+    if (ready.waits != 0) return false;
+    later->next = NULL;
+    if (ready.later == NULL) ready.later = later;
+    else ready.last_later->next = later;
+    ready.last_later = later;
+    csk_trampoline_hold();
+    csk_trampoline_release();
+    return true;
+}

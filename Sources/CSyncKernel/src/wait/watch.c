@@ -1,0 +1,38 @@
+#include "wait/watch.h"
+
+#include "wait/announce.h"
+
+/* As the spinning of newcomers: about a tenth of what a park and a wake on an idle core cost. */
+static const int64_t spin_ns = 2400;
+static const int64_t first_look_ns = 1000000000;
+static const int64_t longest_span_ns = INT64_C(64) * 1000000000;
+
+void csk_watch_word(csk_gate_waiter_t *self) {
+    int64_t end_ns = csk_platform_now() + spin_ns;
+    do {
+        for (int pauses = 0; pauses < 8; pauses++) {
+            csk_platform_pause();
+            if (csk_load(&self->word, CSK_RELAXED) != WORD_WAITING) return;
+        }
+    } while (csk_platform_now() < end_ns);
+}
+
+csk_watch_t csk_begin_watch(int64_t since_ns) {
+    return (csk_watch_t){ .since_ns = since_ns, .look_ns = since_ns + first_look_ns, .span_ns = first_look_ns };
+}
+
+int csk_watch_park(uint32_t *word, uint32_t expected, int64_t deadline_ns, const csk_watch_t *watch, bool *look) {
+    *look = false;
+    if (deadline_ns != CSK_NEVER && deadline_ns <= watch->look_ns) return csk_wait_park(word, expected, deadline_ns);
+    csk_announce_wait();
+    if (deadline_ns == CSK_NEVER) csk_platform_park_to_look(word, expected, watch->look_ns);
+    else csk_platform_park(word, expected, watch->look_ns);
+    csk_announce_end();
+    *look = csk_load(word, CSK_ACQUIRE) == expected && csk_platform_now() >= watch->look_ns;
+    return 0;
+}
+
+void csk_watch_later(csk_watch_t *watch) {
+    if (watch->span_ns < longest_span_ns) watch->span_ns *= 2;
+    watch->look_ns = csk_platform_now() + watch->span_ns;
+}
