@@ -1,14 +1,19 @@
-/* mutex.h: a recursive, owner-checked mutex with deadlines, shaped like pthread's: pthread code moves over by renaming.
+/* mutex.h: a recursive, owner-checked mutex with deadlines, in the shape of pthread's, so that code for pthread moves
+ * over by renaming.
  *
- * It is a gate in its one-word form: it may be destroyed and freed by the thread that has just unlocked it, although another
- * thread's unlock has not returned yet, as POSIX demands. Zero-filled memory (CSK_MUTEX_INITIALIZER) is a free mutex.
+ * The mutex is a gate in its one-word form. The thread that has just unlocked it may destroy and free it, although
+ * another thread's unlock has not returned yet, as POSIX demands. Zero-filled memory (CSK_MUTEX_INITIALIZER) is a free
+ * mutex.
  *
- * A thread that ends while it holds one leaves it held; who waits for it reports that, see csk_set_reporter in observe.h. No later
- * thread passes for it, whatever memory it gets.
+ * A thread that ends while it holds a mutex leaves it held. A thread that waits for the mutex reports that, see
+ * csk_set_reporter in observe.h. No later thread is taken for the one that has ended, whatever memory it gets.
  *
- * Not callable from signal handlers. fork: as with pthread's, the child's thread holds what it held, at the same depth, and
- * may unlock it, also in a handler of pthread_atfork, whoever waits in the parent. A mutex that another thread held stays
- * held in the child and must be initialized anew; one that others only waited for is as good as new. */
+ * No function here may be called from a signal handler.
+ *
+ * fork. As with pthread's mutex, the child's thread holds what it held before, at the same depth, and may unlock it,
+ * whoever waits for it in the parent. It may do so in a handler of pthread_atfork too. A mutex that another thread held
+ * stays held in the child and must be initialized anew. A mutex for which other threads only waited is as good as
+ * new. */
 #ifndef CSK_MUTEX_H
 #define CSK_MUTEX_H
 
@@ -29,12 +34,13 @@ typedef struct csk_mutex {
 CSK_API int csk_mutex_lock_slow(csk_mutex_t *mutex, int64_t deadline_ns);
 CSK_API int csk_mutex_unlock_slow(csk_mutex_t *mutex);
 
-/* Makes a free mutex. 0. */
+/* Makes a free mutex. Always returns 0. */
 CSK_API int csk_mutex_init(csk_mutex_t *mutex);
-/* EBUSY while it is held or waited for. */
+/* Ends the use of a mutex. Returns EBUSY while it is held or waited for. */
 CSK_API int csk_mutex_destroy(csk_mutex_t *mutex);
 
-/* Takes the mutex, or one more level of it, by `deadline_ns`: 0, ETIMEDOUT, or EAGAIN at 2^32 levels. */
+/* Takes the mutex, or one more level of it, and waits until `deadline_ns` at most. Returns 0, ETIMEDOUT, or EAGAIN at
+ * 2^32 levels. */
 CSK_MUST_USE static inline int csk_mutex_timedlock(csk_mutex_t *mutex, int64_t deadline_ns) {
     uint64_t found = 0, self = csk_thread_number;
     if (CSK_UNLIKELY(self == CSK_THREAD_UNNUMBERED)) return csk_mutex_lock_slow(mutex, deadline_ns);
@@ -46,16 +52,16 @@ CSK_MUST_USE static inline int csk_mutex_timedlock(csk_mutex_t *mutex, int64_t d
     }
     return csk_mutex_lock_slow(mutex, deadline_ns);
 }
-/* The same without a deadline. */
+/* Does the same without a deadline. */
 static inline int csk_mutex_lock(csk_mutex_t *mutex) { return csk_mutex_timedlock(mutex, CSK_NEVER); }
 
-/* Never waits: EBUSY when another thread holds it. */
+/* Takes the mutex, or one more level of it, if it can without waiting. Returns EBUSY when another thread holds it. */
 CSK_API CSK_MUST_USE int csk_mutex_trylock(csk_mutex_t *mutex);
 
-/* Gives back one level: 0, or EPERM when the calling thread does not hold it. */
+/* Gives back one level. Returns 0, or EPERM when the calling thread does not hold the mutex. */
 static inline int csk_mutex_unlock(csk_mutex_t *mutex) {
     uint64_t self = csk_thread_number, expected = self;
-    /* The depth is the holder's; whoever else reads it fails at the holder. */
+    /* The depth is the holder's. Any other thread that reads it fails at the check of the holder. */
     uint32_t depth = __atomic_load_n(&mutex->gate.depth, __ATOMIC_RELAXED);
     if (CSK_LIKELY(depth == 0)) {
         if (CSK_LIKELY(__atomic_compare_exchange_n(&mutex->gate.held, &expected, 0, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED))) return 0;
