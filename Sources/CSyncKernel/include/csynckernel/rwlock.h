@@ -1,40 +1,46 @@
 /* rwlock.h: a read-write lock whose waiters stand in the order of their arrival.
  *
- * Many readers or one writer. Who finds nobody waiting enters if it can; once somebody waits, later arrivals wait behind, readers
- * behind a writer too, so that neither starves. Readers that stand one behind the other enter together.
+ * Many readers or one writer hold the lock. Whoever finds nobody waiting enters if that is possible. Once somebody
+ * waits, later arrivals wait behind, readers behind a writer too, so that neither starves. Readers that stand one
+ * behind the other enter together.
  *
  * Policies
- *   CSK_RWLOCK_FAST   (zero) A thread that comes spins for some microseconds before it stands in the queue. While a reader that was
- *                     woken is on its way, others may pass it, until it has found the lock taken once: what it can lose is the time of one
- *                     wake. A writer that was woken is passed by nobody.
- *   CSK_RWLOCK_STRICT Nobody passes anybody: the lock is handed over to the next in order, and each hand-over to a sleeper costs a wake.
+ *   CSK_RWLOCK_FAST   (zero) A thread that comes spins for some microseconds before it stands in the queue. While a
+ *                     reader that was woken is on its way, others may pass it, until it has found the lock taken once.
+ *                     What it can lose is the time of one wake. A writer that was woken is passed by nobody.
+ *   CSK_RWLOCK_STRICT Nobody passes anybody. The lock is handed over to the next in order, and each hand-over to a
+ *                     sleeper costs a wake.
  *
- * Reader bias (csk_rwlock_attr_t.reader_bias) is for data that is mostly read: readers then enter by a plain store into a record of
- * their own thread, and share no cache line. A writer revokes the bias first, which takes some 10 us, and it stays off for as many
- * reads as that has cost; writes more frequent than 1 in 1000 reads are better off without. The lock must then outlive the calls that
- * leave it: it is ILLEGAL to free it while another thread's csk_rwlock_unlock may still be returning. (Without the bias there is
- * no such rule.) Where the system has no membarrier the bias stays off.
+ * Reader bias (csk_rwlock_attr_t.reader_bias) is for data that is mostly read. Readers then enter by a plain store into
+ * a record of their own thread, and share no cache line. A writer revokes the bias first, which takes some 10 us, and
+ * the bias stays off for as many reads as that has cost. Where writes are more frequent than 1 in 1000 reads, the lock
+ * is better off without it. With reader bias the lock must outlive the calls that leave it: it is ILLEGAL to free it
+ * while another thread's csk_rwlock_unlock may still be returning. (Without the bias there is no such rule.) Where the
+ * system has no membarrier the bias stays off.
  *
- * A thread may read a lock that it reads already, however deep, even when a writer waits in between. A writer that locks once more, in
- * whatever mode, and a reader that asks for the write lock, get EDEADLK.
+ * A thread may read a lock that it reads already, however deep, even when a writer waits in between. A writer that
+ * locks once more, in whatever mode, gets EDEADLK, and so does a reader that asks for the write lock.
  *
- * Status values: 0; EDEADLK; ETIMEDOUT, the deadline passed first, never early; EBUSY, a try function would have to wait; EPERM, the
- * calling thread does not hold it; ENOMEM, for a thread's first reads, of which a record is kept; EAGAIN, 2^32 levels of reading.
+ * A status is 0 or one of these. EDEADLK: see above. ETIMEDOUT: the deadline passed first; this is never early. EBUSY:
+ * a try function would have to wait. EPERM: the calling thread does not hold the lock. ENOMEM: there is no memory for
+ * the record that is kept of a thread's first reads. EAGAIN: the thread reads the lock at 2^32 levels already.
  *
- * Zero-filled memory (CSK_RWLOCK_INITIALIZER) is a free FAST lock without bias. No function may be called from a signal handler.
+ * Zero-filled memory (CSK_RWLOCK_INITIALIZER) is a free FAST lock without reader bias. No function may be called from a
+ * signal handler.
  *
- * fork. The child's thread reads and writes what it did, and may leave it: in a handler of pthread_atfork too, and whoever waited in the
- * parent. Nobody waits in the child for a lock of the parent, and no function is called there for those that did: their waiters are idle
- * (csk_rwlock_cancel gives EBUSY) and may be used again, and enqueued sections run in the parent alone. A lock that another thread wrote or
- * read stays taken: initialize it anew by csk_rwlock_init. (Where the others read by reader bias alone it is free.) It is ILLEGAL to fork in a
- * waiter's function, unless the child only calls exec or _exit; a section on a worker may, and may return in the child.
+ * fork. The child's thread reads and writes what it did before, and may leave it, whoever waited in the parent. It may
+ * do so in a handler of pthread_atfork too. Nobody waits in the child for a lock of the parent, and no function is
+ * called there for those that did. Their waiters are idle (csk_rwlock_cancel gives EBUSY) and may be used again.
+ * Enqueued sections run in the parent alone. A lock that another thread wrote or read stays taken: initialize it anew
+ * by csk_rwlock_init. (Where the others read by reader bias alone it is free.) It is ILLEGAL to fork in a waiter's
+ * function, unless the child only calls exec or _exit. A section on a worker may fork, and may return in the child.
  *
  *     static csk_rwlock_t lock = CSK_RWLOCK_INITIALIZER;
  *     if (csk_rwlock_timedrdlock(&lock, csk_deadline_after(5000000)) == 0) { ...; csk_rwlock_unlock(&lock); }
  *
- * Sources: Brandenburg and Anderson, "Reader-writer synchronization for shared-memory multiprocessor real-time systems" (phase-fair
- * locks, 2009); Dice and Kogan, "BRAVO: biased locking for reader-writer locks" (2019), here with a record for each thread and
- * membarrier in place of a shared table and locked instructions. */
+ * Sources: Brandenburg and Anderson, "Reader-writer synchronization for shared-memory multiprocessor real-time systems"
+ * (phase-fair locks, 2009); Dice and Kogan, "BRAVO: biased locking for reader-writer locks" (2019), here with a record
+ * for each thread and membarrier in place of a shared table and locked instructions. */
 #ifndef CSK_RWLOCK_H
 #define CSK_RWLOCK_H
 
@@ -50,7 +56,7 @@ typedef struct csk_rwlock_attr {
     uint32_t reader_bias;  /* nonzero: readers leave a mark in their thread's record instead of counting themselves */
 } csk_rwlock_attr_t;
 
-/* The fields are the library's own; src/readwrite/rwlock_queue.h says who may change which. */
+/* The fields belong to the library; src/readwrite/rwlock_queue.h says who may change which. */
 typedef struct csk_rwlock {
     uint64_t state;
     csk_gate_waiter_t *first, *last;
@@ -74,56 +80,65 @@ typedef struct csk_rwlock {
 #define CSK_RWLOCK_INITIALIZER { 0 }
 #endif
 
-/* 0, or EINVAL for an unknown policy. `attr` NULL means FAST without bias. */
+/* Makes a free lock with the attributes of `attr`. NULL stands for FAST without reader bias. Returns 0, or EINVAL for
+ * an unknown policy. */
 CSK_API int csk_rwlock_init(csk_rwlock_t *lock, const csk_rwlock_attr_t *attr);
-/* EBUSY while it is held or has waiters; it stays usable then. */
+/* Ends the use of a lock. Returns EBUSY while the lock is held or has waiters; it stays usable then. */
 CSK_API int csk_rwlock_destroy(csk_rwlock_t *lock);
 
-/* ---- Threads ------------------------------------------------------------------------------------------------------------ */
+/* ---- Threads ----------------------------------------------------------------------------------------------------- */
 
-/* Enters with other readers, waiting until `deadline_ns` (CSK_NEVER: for ever; one that has passed tries once). */
+/* Enters with other readers, and waits until `deadline_ns`: with CSK_NEVER it waits for ever, and a deadline that has
+ * passed tries once. */
 CSK_API CSK_MUST_USE int csk_rwlock_timedrdlock(csk_rwlock_t *lock, int64_t deadline_ns);
-/* Enters alone. */
+/* Does the same for a writer, which enters alone. */
 CSK_API CSK_MUST_USE int csk_rwlock_timedwrlock(csk_rwlock_t *lock, int64_t deadline_ns);
-/* The same without a deadline. */
+/* These do the same without a deadline. */
 CSK_API CSK_MUST_USE int csk_rwlock_rdlock(csk_rwlock_t *lock);
 CSK_API CSK_MUST_USE int csk_rwlock_wrlock(csk_rwlock_t *lock);
-/* Never wait: EBUSY when somebody is in the way, or waits (a biased lock's trywrlock may take some 10 us). */
+/* These do not wait. They return EBUSY when somebody is in the way, or waits. (csk_rwlock_trywrlock may take some 10 us
+ * on a biased lock.) */
 CSK_API CSK_MUST_USE int csk_rwlock_tryrdlock(csk_rwlock_t *lock);
 CSK_API CSK_MUST_USE int csk_rwlock_trywrlock(csk_rwlock_t *lock);
 
-/* Leaves what the calling thread holds, be it one level of reading or the writing: 0 or EPERM. Never blocks; may run the functions
- * of asynchronous waiters. A write lock that was granted to an asynchronous waiter and not adopted may be left by any thread. */
+/* Leaves what the calling thread holds, be it one level of reading or the writing. Returns 0 or EPERM. Never blocks. It
+ * may run the functions of asynchronous waiters. A write lock that was granted to an asynchronous waiter and not
+ * adopted may be left by any thread. */
 CSK_API int csk_rwlock_unlock(csk_rwlock_t *lock);
 
-/* The writer goes on as a reader, without a moment in which another writer could enter; readers next in order enter with it.
- * 0, EPERM or ENOMEM (still the writer then). Never blocks. */
+/* Lets the writer go on as a reader, without a moment in which another writer could enter. Readers next in order enter
+ * with it. Returns 0, EPERM, or ENOMEM, after which the thread is still the writer. Never blocks. */
 CSK_API int csk_rwlock_downgrade(csk_rwlock_t *lock);
 
-/* The reader goes on as the writer once the other readers have left, before every waiter: what it has read is still true. On any
- * error it is a reader still. EDEADLK: another reader waits for the same and neither could end, or this thread has read more than
- * once, or (with reader bias) a writer waits for this reader already: leave, and take the write lock. EPERM: it does not read. */
+/* Lets a reader go on as the writer once the other readers have left, before every waiter, so that what it has read is
+ * still true. After any error the thread is a reader still. EDEADLK: another reader waits for the same and neither
+ * could end, or this thread has read more than once, or (with reader bias) a writer waits for this reader already.
+ * After EDEADLK the thread should leave, and take the write lock. EPERM: the thread does not read. */
 CSK_API CSK_MUST_USE int csk_rwlock_timedupgrade(csk_rwlock_t *lock, int64_t deadline_ns);
 CSK_API CSK_MUST_USE int csk_rwlock_tryupgrade(csk_rwlock_t *lock);
 
-/* ---- Asynchronous waiters ------------------------------------------------------------------------------------------------- */
+/* ---- Asynchronous waiters ---------------------------------------------------------------------------------------- */
 
 enum { CSK_RWLOCK_READ = 0, CSK_RWLOCK_WRITE = 1 };
 
-/* Queues `waiter` (zero-filled once, kept in place while it waits); `function` is called once with 0, the lock is the waiter's;
- * ETIMEDOUT or ECANCELED, it is not. As for csk_gate_lock_async it runs on the thread that left, cancelled or fired the deadline,
- * possibly before this returns, never recursively, without any lock, and must not block. Whoever goes on with the lock calls
- * csk_rwlock_adopt, and csk_rwlock_unlock in the end. 0; EINVAL (mode, no function); EBUSY (the waiter is in use); ENOTSUP for a
- * lock with reader bias; EAGAIN or ENOMEM (the timer thread can't be started). */
+/* Queues `waiter`, which the caller zero-fills once and keeps in place while it waits. `function` is called once: with
+ * 0 the lock is the waiter's, with ETIMEDOUT or ECANCELED it is not. As with csk_gate_lock_async it runs on the thread
+ * that left the lock, cancelled the waiter, or fired the deadline, possibly before csk_rwlock_lock_async returns. It
+ * never runs recursively, runs without any lock, and must not block. Whoever goes on with the lock calls
+ * csk_rwlock_adopt, and csk_rwlock_unlock in the end. Returns 0; EINVAL (no such mode, or no function); EBUSY (the
+ * waiter is in use); ENOTSUP for a lock with reader bias; EAGAIN or ENOMEM (the timer thread can't be started). */
 CSK_API CSK_MUST_USE int csk_rwlock_lock_async(csk_rwlock_t *lock, csk_gate_waiter_t *waiter, int mode,
                                                int64_t deadline_ns, csk_gate_function_t function, void *context);
-/* Takes a waiting waiter out: 0, and its function has been or is being called with ECANCELED. EBUSY: it does not wait. */
+/* Takes a waiting waiter out. After 0 its function has been or is being called with ECANCELED. After EBUSY the waiter
+ * does not wait. */
 CSK_API int csk_rwlock_cancel(csk_rwlock_t *lock, csk_gate_waiter_t *waiter);
-/* The calling thread becomes the holder of what was granted to a waiter in `mode`: its own calls know it from now on. 0, EINVAL (nothing of
- * that kind is to be adopted), EDEADLK (it holds the lock already) or ENOMEM (reading; still to be adopted then). */
+/* Makes the calling thread the holder of what was granted to a waiter in `mode`. Its own calls know that from then on.
+ * Returns 0; EINVAL (nothing of that kind is to be adopted); EDEADLK (the thread holds the lock already); or ENOMEM,
+ * which only reading gives, and after which the grant is still to be adopted. */
 CSK_API CSK_MUST_USE int csk_rwlock_adopt(csk_rwlock_t *lock, int mode);
 
-/* A section that runs by itself. The caller zero-fills the work once and keeps it in place until its function is called. */
+/* A section that runs by itself. The caller zero-fills the work once and keeps it in place until its function is
+ * called. */
 typedef struct csk_rwlock_work csk_rwlock_work_t;
 typedef void (*csk_rwlock_work_function_t)(csk_rwlock_work_t *work, void *context, int status);
 struct csk_rwlock_work {
@@ -133,16 +148,24 @@ struct csk_rwlock_work {
     void *context;
 };
 
-/* Queues `work`; `function` is called once. With 0 it runs on a worker of the pool that holds the lock in `mode`, and leaves it by
- * csk_rwlock_unlock; it may block while it holds the lock, and free the work, and the lock once it has left it. It must not wait after
- * that: writes that are next to each other in the queue run one after the other on one worker, so the next one waits for its return. With
- * ETIMEDOUT or ECANCELED (csk_rwlock_cancel(lock, &work->waiter)), or ENOMEM for a read (EDEADLK where its worker was left reading the lock), nothing is held, and it must not block. Never waits.
- * Where it ends its thread (pthread_exit) before it has left the lock, the lock is left for it, and that is reported: see pool.h; afterwards it is ILLEGAL.
- * 0, or what csk_rwlock_lock_async and csk_pool_post return; then nothing was queued. */
+/* Queues `work`; `function` is called once. With 0 it runs on a worker of the pool that holds the lock in `mode`, and
+ * it leaves the lock by csk_rwlock_unlock. It may block while it holds the lock, and free the work, and the lock once
+ * it has left it. It must not wait after that: writes that are next to each other in the queue run one after the other
+ * on one worker, so the next one waits for its return.
+ *
+ * With another status nothing is held, and the function must not block. The status is ETIMEDOUT; ECANCELED after
+ * csk_rwlock_cancel(lock, &work->waiter); ENOMEM for a read; or EDEADLK for a read whose worker was left reading the
+ * lock.
+ *
+ * Where the function ends its thread (pthread_exit) before it has left the lock, the lock is left for it, and that is
+ * reported: see pool.h. After it has left the lock it is ILLEGAL to end the thread.
+ *
+ * Never waits. Returns 0, or what csk_rwlock_lock_async and csk_pool_post return; after an error nothing was queued. */
 CSK_API CSK_MUST_USE int csk_rwlock_enqueue(csk_rwlock_t *lock, csk_rwlock_work_t *work, int mode, int64_t deadline_ns,
                                csk_rwlock_work_function_t function, void *context);
 
-/* A write that is never given up: it has no deadline and can't be cancelled, and is small for that. Needs no initialization. */
+/* A write that is never given up. It has no deadline and can't be cancelled, and is small for that. It needs no
+ * initialization. */
 typedef struct csk_rwlock_write csk_rwlock_write_t;
 typedef void (*csk_rwlock_write_function_t)(csk_rwlock_write_t *write);
 struct csk_rwlock_write {
@@ -150,20 +173,22 @@ struct csk_rwlock_write {
     csk_rwlock_write_function_t function;
 };
 
-/* Queues `write`; `function` is called once, on a worker that holds the lock for writing, and ends its section by csk_rwlock_finish_write, after which it
- * must not touch what the lock protects, nor wait. It may free the write, and the lock at the end of the last section. Writes that are next to each other stand in the queue as one,
- * and the worker keeps the lock from one to the next, which makes them several times cheaper; the first of them allocates. It is ILLEGAL to queue a write that waits already. Never waits.
- * 0; EINVAL (no function); ENOTSUP for a lock with reader bias; EAGAIN or ENOMEM. O(1). */
+/* Queues `write`; `function` is called once, on a worker that holds the lock for writing. It ends its section by
+ * csk_rwlock_finish_write, after which it must not touch what the lock protects, nor wait. It may free the write, and
+ * the lock at the end of the last section. Writes that are next to each other stand in the queue as one, and the worker
+ * keeps the lock from one to the next. That makes them several times cheaper; the first of them allocates. It is
+ * ILLEGAL to queue a write that waits already. Never waits. O(1). Returns 0; EINVAL (no function); ENOTSUP for a lock
+ * with reader bias; EAGAIN or ENOMEM. */
 CSK_API CSK_MUST_USE int csk_rwlock_enqueue_write(csk_rwlock_t *lock, csk_rwlock_write_t *write, csk_rwlock_write_function_t function);
-/* 0 or EPERM. */
+/* Ends the section of such a write. Returns 0 or EPERM. */
 CSK_API int csk_rwlock_finish_write(csk_rwlock_t *lock);
 
-/* ---- Looking on -------------------------------------------------------------------------------------------------------- */
+/* ---- Inspection -------------------------------------------------------------------------------------------------- */
 
-/* What the calling thread holds. Never block. */
+/* These tell what the calling thread holds. They never block. */
 CSK_API bool csk_rwlock_is_reading(csk_rwlock_t *lock);
 CSK_API bool csk_rwlock_is_writing(csk_rwlock_t *lock);
-/* How many wait, at some instant during the call. */
+/* The number of waiters at some instant during the call. */
 CSK_API uint32_t csk_rwlock_waiting(csk_rwlock_t *lock);
 
 CSK_END_DECLS
