@@ -1,13 +1,15 @@
 /* base.h: status codes, deadlines, ranks, visibility, version.
  *
- * Every function of the kernel that can fail returns 0 or one of the errno values below; none sets errno or any other
- * global. A deadline is an absolute CLOCK_MONOTONIC time in nanoseconds, so a step of the wall clock changes nothing.
+ * Every function of the kernel that can fail returns 0 or one of the error numbers of errno.h. None sets errno or any
+ * other global variable. A deadline is an absolute CLOCK_MONOTONIC time in nanoseconds, so a step of the wall clock
+ * changes nothing.
  *
- * pthread_cancel: no function of the library is a cancellation point. A thread that is cancelled while it waits in one waits on, returns
- * as if it had not been, and ends at its next cancellation point. Observers, reporters, and the functions that run while their thread
- * stands in a queue are called with cancellation disabled. Other functions that the library calls have cancellation as their thread has
- * it; where one ends its thread, what it was part of stays unfinished, unless the header of its module says otherwise. It is ILLEGAL to call the
- * library with the asynchronous cancel type (PTHREAD_CANCEL_ASYNCHRONOUS). */
+ * pthread_cancel. No function of the library is a cancellation point. A thread that is cancelled while it waits in one
+ * waits on, returns as if it had not been cancelled, and ends at its next cancellation point. Observers, reporters, and
+ * the functions that run while their thread stands in a queue are called with cancellation disabled. Other functions
+ * that the library calls have cancellation as their thread has it. Where such a function ends its thread, what it was
+ * part of stays unfinished, unless the header of its module says otherwise. It is ILLEGAL to call the library with the
+ * asynchronous cancel type (PTHREAD_CANCEL_ASYNCHRONOUS). */
 #ifndef CSK_BASE_H
 #define CSK_BASE_H
 
@@ -28,7 +30,8 @@
 
 #if defined(__GNUC__)
 #define CSK_API __attribute__((visibility("default")))
-/* On functions whose status says whether what follows may be done at all. Swift code says so itself where it doesn't look. */
+/* Marks functions whose status says whether what follows may be done at all. Swift code says so itself where it ignores
+ * such a status. */
 #if defined(__swift__)
 #define CSK_MUST_USE
 #else
@@ -40,7 +43,7 @@
 #error "CSyncKernel needs the __atomic builtins and attributes of GCC or Clang"
 #endif
 
-/* The thread pointer. GCC before 11 has no builtin for it on x86-64, nor has Clang before 14. */
+/* The thread pointer. GCC before 11 has no builtin function for it on x86-64, nor has Clang before 14. */
 #if defined(__has_builtin)
 #define CSK_HAS_BUILTIN(name) __has_builtin(name)
 #else
@@ -68,29 +71,32 @@ static inline void *csk_thread_pointer(void) {
 
 CSK_BEGIN_DECLS
 
-/* "0.1.0": the version of the library that is linked, which may differ from the header's. Never blocks. */
+/* The version of the library that the program is linked with, for example "0.1.0". It may differ from the header's
+ * version. Never blocks. */
 CSK_API const char *csk_version(void);
 
 /* A deadline that never comes. */
 static const int64_t CSK_NEVER = INT64_MAX;
 
-/* The deadline `nanoseconds` from now; saturates at CSK_NEVER. A negative span gives a deadline that has passed.
- * Never blocks; may be called from a signal handler. */
+/* The deadline that is `nanoseconds` from now, or CSK_NEVER where the sum would be too large. A negative span gives a
+ * deadline that has passed. Never blocks; may be called from a signal handler. */
 CSK_API int64_t csk_deadline_after(int64_t nanoseconds);
 
-/* CLOCK_MONOTONIC now, in nanoseconds. Never blocks; may be called from a signal handler. */
+/* The time of CLOCK_MONOTONIC now, in nanoseconds. Never blocks; may be called from a signal handler. */
 CSK_API int64_t csk_now(void);
 
-/* The system's number for the calling thread: a system call each time. Never blocks; may be called from a signal handler. */
+/* The system's number for the calling thread, by one system call each time. Never blocks; may be called from a signal
+ * handler. */
 CSK_API int32_t csk_thread_id(void);
 
-/* One line of text for a status that a csk_ function returned ("timed out"). A static string, never NULL. */
+/* One line of text for a status that a csk_ function returned, for example "timed out". The string is static, and never
+ * NULL. */
 CSK_API const char *csk_status_text(int status);
 
 /* Where a waiter stands inside its priority class. */
 enum {
-    CSK_PLACE_LAST = 0,  /* after every other waiter of the class; among themselves by arrival */
-    CSK_PLACE_BACK = 1,  /* by arrival: what a plain priority means */
+    CSK_PLACE_LAST = 0,  /* after every other waiter of the class, and among themselves by arrival */
+    CSK_PLACE_BACK = 1,  /* by arrival; this is what a plain priority means */
     CSK_PLACE_FRONT = 2  /* before every other waiter of the class; the last to arrive stands first */
 };
 

@@ -1,9 +1,11 @@
 /* delayed.h: work that is queued at a time, once or periodically.
  *
- * Zero-filled memory is delayed work that is stopped. Not for signal handlers. fork: in a child all that the parent started is stopped, whatever
- * was happening to it, and may be started there; a function that forks may return in the child, and is not called again there.
+ * Zero-filled memory is delayed work that is stopped. No function here may be called from a signal handler. fork: in a
+ * child all that the parent started is stopped, whatever was happening to it, and may be started there. A function that
+ * forks may return in the child, and is not called again there.
  *
- *     csk_delayed_start(&cleanup, &queue, csk_deadline_after(1000000000), 0, expire_keys);     (expire_keys(&cleanup.work, 0) a second later) */
+ *     csk_delayed_start(&cleanup, &queue, csk_deadline_after(1000000000), 0, expire_keys);
+ *     (expire_keys(&cleanup.work, 0) is called a second later) */
 #ifndef CSK_DELAYED_H
 #define CSK_DELAYED_H
 
@@ -21,24 +23,31 @@ typedef struct csk_delayed {
     uint32_t state;
 } csk_delayed_t;
 
-/* Queues `delayed->work` at `deadline_ns`, never early; at 0 or less, without a period, before the call returns, so that it stands before what is
- * queued afterwards; with a period again at each multiple of it after that: a tick is skipped while the previous call
- * still runs. Both the queue and the memory stay in place until the last call:
- * csk_workqueue_retain keeps a queue whose owner lets it go before, on which the work then runs all the same.
- * Work without a period is called once: with 0, or with ECANCELED, ESHUTDOWN or EAGAIN where the queue dropped it, was shut down or full. Periodic
- * work is called with 0 any number of times, not at a time at which the queue is full or from which it is dropped; it ends with a call with ESHUTDOWN or
- * ECANCELED after the queue's shutdown, or by csk_delayed_cancel. On a queue that waits when full it takes no room. Never blocks.
- * 0; EINVAL (no function, a negative period, a rank that the queue refuses); EBUSY (it is started already); EAGAIN or ENOMEM when no thread can be had. O(1). */
+/* Queues `delayed->work` at `deadline_ns`, and never early. At 0 or less, without a period, it does so before the call
+ * returns, so that the work stands before what is queued afterwards. With a period the work is queued again at each
+ * multiple of the period after the deadline; a tick is skipped while the previous call still runs.
+ *
+ * Both the queue and the memory stay in place until the last call. csk_workqueue_retain keeps a queue whose owner lets
+ * it go before; the work then runs on it all the same. On a queue that waits when full, delayed work takes no room.
+ *
+ * Work without a period is called once: with 0, or with ECANCELED, ESHUTDOWN or EAGAIN where the queue dropped it, was
+ * shut down, or was full. Periodic work is called with 0 any number of times. It is not called at a time at which the
+ * queue is full or from which it is dropped. It ends with a call with ESHUTDOWN or ECANCELED after the queue's
+ * shutdown, or by csk_delayed_cancel.
+ *
+ * Never blocks. O(1). Returns 0; EINVAL (no function, a negative period, or a rank that the queue refuses); EBUSY (the
+ * work is started already); EAGAIN or ENOMEM when no thread can be had. */
 CSK_API CSK_MUST_USE int csk_delayed_start(csk_delayed_t *delayed, csk_workqueue_t *queue, int64_t deadline_ns,
                                            int64_t period_ns, csk_work_function_t function);
 
-/* The same with a rank. */
+/* Does the same with a rank. */
 CSK_API CSK_MUST_USE int csk_delayed_start_ranked(csk_delayed_t *delayed, csk_workqueue_t *queue, csk_rank_t rank,
                                                   int64_t deadline_ns, int64_t period_ns, csk_work_function_t function);
 
-/* 0: its function is not called any more. EBUSY: periodic work that runs right now, or that another thread is cancelling; it is called once more, with
- * ECANCELED, after that. ENOENT: it was not started, has begun its only call, or was called for the last time. May wait for the timer thread. It is ILLEGAL
- * while the call that starts it has not returned on another thread. */
+/* Stops delayed work. After 0 its function is not called any more. After EBUSY it is periodic work that runs right now,
+ * or that another thread is cancelling; it is called once more, with ECANCELED, after that. After ENOENT it was not
+ * started, has begun its only call, or was called for the last time. It may wait for the timer thread. It is ILLEGAL to
+ * cancel while the call that starts the work has not returned on another thread. */
 CSK_API int csk_delayed_cancel(csk_delayed_t *delayed);
 
 CSK_END_DECLS

@@ -1,11 +1,14 @@
-/* heap.h: an intrusive pairing heap keyed by (rank, ticket): the highest rank first, within one rank the lowest ticket.
+/* heap.h: an intrusive pairing heap keyed by (rank, ticket): the highest rank comes first, and within one rank the
+ * lowest ticket.
  *
- * Insert is O(1), pop and the removal of any node O(log n) amortized, peek O(1); nothing allocates, nothing recurses,
- * nothing blocks. The heap is not synchronized: its owner's lock protects it. A zero-filled heap is empty; a node needs no
- * initialization, belongs to at most one heap at a time, and must stay at its address while it is in one.
+ * Inserting and looking at the top are O(1); popping, and removing any node, are O(log n) amortized. Nothing allocates,
+ * nothing recurses, and nothing blocks. The heap is not synchronized: the lock of its owner protects it. A zero-filled
+ * heap is empty. A node needs no initialization but its rank and ticket, belongs to at most one heap at a time, and
+ * must stay at its address while it is in one.
  *
- * Source: Fredman, Sedgewick, Sleator, Tarjan: "The pairing heap: a new form of self-adjusting heap", Algorithmica 1 (1986);
- * two-pass pairing, child lists doubly linked with `previous` leading to the parent from a first child. */
+ * Source: Fredman, Sedgewick, Sleator, Tarjan: "The pairing heap: a new form of self-adjusting heap", Algorithmica 1
+ * (1986). This one uses two-pass pairing; its child lists are doubly linked, and the `previous` of a first child leads
+ * to the parent. */
 #ifndef CSK_HEAP_H
 #define CSK_HEAP_H
 

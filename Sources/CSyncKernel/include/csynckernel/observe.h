@@ -1,5 +1,5 @@
-/* observe.h: where counters, histograms and recorders attach. When nothing is attached a waiting path pays one load, and an
- * uncontended one nothing at all. */
+/* observe.h: where counters, histograms and recorders attach. When nothing is attached a waiting path pays one load,
+ * and an uncontended path nothing at all. */
 #ifndef CSK_OBSERVE_H
 #define CSK_OBSERVE_H
 
@@ -9,59 +9,72 @@ CSK_BEGIN_DECLS
 
 enum {
     CSK_EVENT_WAIT_BEGIN = 1,  /* a waiter was put into an object's queue */
-    CSK_EVENT_WAIT_END = 2,    /* it left: status 0 (granted), ETIMEDOUT or ECANCELED; waited_ns says after how long */
+    CSK_EVENT_WAIT_END = 2,    /* the waiter left the queue: status 0 (granted), ETIMEDOUT or ECANCELED; waited_ns says
+                                  after how long */
     CSK_EVENT_GRANT_LOST = 3,  /* a grant that had not begun in time was taken back while others waited */
-    CSK_EVENT_HOLDER_ENDED = 4, /* status EOWNERDEAD: the thread that holds the object has ended, so it will never be left */
-    CSK_EVENT_LONG_READ = 5,    /* status EBUSY: a writer waits for the thread `thread_id`, which has been reading for as long or longer */
-    CSK_EVENT_POOL_STUCK = 6,   /* status EAGAIN: the pool takes no work and can have no further worker; `object` is a queue that waits for one, `name` its
-                                   name, waited_ns for how long at least */
-    CSK_EVENT_HELD_BACK = 7,    /* status EPERM: a thread of the library may not have the niceness that stood when the library was loaded */
-    CSK_EVENT_THREAD_ENDED_BY_WORK = 8 /* status ECANCELED: a function that ran on the pool's worker `thread_id` has ended that thread; its section has
-                                          ended. `object` is its work queue or read-write lock, NULL for another item of the pool; `name` the
-                                          queue's name. The object may be gone already */
+    CSK_EVENT_HOLDER_ENDED = 4, /* status EOWNERDEAD: the thread that holds the object has ended, so the object will
+                                   never be left */
+    CSK_EVENT_LONG_READ = 5,    /* status EBUSY: a writer waits for the thread `thread_id`, which has been reading for
+                                   as long or longer */
+    CSK_EVENT_POOL_STUCK = 6,   /* status EAGAIN: the pool takes no work and can have no further worker. `object` is a
+                                   queue that waits for one, `name` is its name, and waited_ns says for how long at
+                                   least */
+    CSK_EVENT_HELD_BACK = 7,    /* status EPERM: a thread of the library may not have the niceness that stood when the
+                                   library was loaded */
+    CSK_EVENT_THREAD_ENDED_BY_WORK = 8 /* status ECANCELED: a function that ran on the pool's worker `thread_id` has
+                                          ended that thread. Its section has ended. `object` is its work queue or
+                                          read-write lock, or NULL for another item of the pool; `name` is the queue's
+                                          name. The object may be gone already */
 };
 
 typedef struct csk_event {
     uint32_t kind;
     int32_t status;
-    const void *object;  /* the gate or read-write lock; only its address may be used */
+    const void *object;  /* the gate or read-write lock, or what else the kind says; only its address may be used */
     csk_rank_t rank;
-    int32_t thread_id;   /* as gettid() gives it; 0 where it is not known */
+    int32_t thread_id;   /* the thread as gettid() gives it; 0 where it is not known */
     int64_t waited_ns;
-    const char *name;    /* of the object, where it has one; during the call only */
-    const char *running; /* the name of the work queue whose work the reporting thread runs; NULL for none, or one without a name */
+    const char *name;    /* the name of the object, where it has one; valid during the call only */
+    const char *running; /* the name of the work queue whose work the reporting thread runs; NULL for none, or for one
+                            without a name */
 } csk_event_t;
 
 typedef struct csk_observer {
-    /* Called on the thread where it happened, with no lock held and not to be cancelled; must not use the object that it reports. */
+    /* Called on the thread where the event happened, with no lock held and with cancellation disabled. It must not use
+     * the object that it reports. */
     void (*event)(const struct csk_observer *observer, const csk_event_t *event);
     void *context;
 } csk_observer_t;
 
-/* Attaches an observer, which must stay valid for the rest of the process (calls may be under way), or detaches with NULL.
- * Returns the one attached before. Never blocks. */
+/* Attaches an observer, or detaches with NULL. The observer must stay valid for the rest of the process, since calls of
+ * it may be under way. Returns the observer that was attached before. Never blocks. */
 CSK_API const csk_observer_t *csk_observe(const csk_observer_t *observer);
 
-/* Whether an observer is attached or not, a thread that waits for a gate or a mutex looks after one second, and then ever more
- * rarely, whether the thread that holds it still exists. If not, it reports CSK_EVENT_HOLDER_ENDED, once for the object, and waits
- * on; the object stays held for good, also against a later thread that the system gives the same address. It looks only while it is
- * the next in order, and can't find out where the system does not show the threads (no /proc, a filter of system calls), or where
- * a new thread has the address already. No live thread is ever reported. A writer that waits for a read-write lock looks
- * likewise, reports CSK_EVENT_LONG_READ for up to four threads that read it, once each time it waits, and CSK_EVENT_HOLDER_ENDED for those
- * of them that have ended, and for a writer that has.
+/* A reporter is called whether an observer is attached or not. A thread that waits for a gate or a mutex looks after
+ * one second, and then ever more rarely, whether the thread that holds it still exists. If not, it reports
+ * CSK_EVENT_HOLDER_ENDED, once for the object, and waits on. The object stays held for good, also against a later
+ * thread that the system gives the same address. The waiting thread looks only while it is the next in order. It can't
+ * find out where the system does not show the threads (without /proc, or under a filter of system calls), or where a
+ * new thread has the address already. No live thread is ever reported as ended.
  *
- * The pool reports CSK_EVENT_POOL_STUCK, on a thread of its own, when it has taken no work for a second, and again after
- * two more, four, up to 64, and no worker can be added either: there are as many as may be, or the system refuses. Each
- * time for up to four queues that have themselves waited for a second or longer. CSK_EVENT_HELD_BACK comes once. */
+ * A writer that waits for a read-write lock looks likewise. It reports CSK_EVENT_LONG_READ for up to four threads that
+ * read the lock, once each time it waits. It reports CSK_EVENT_HOLDER_ENDED for those of them that have ended, and for
+ * a writer that has.
+ *
+ * The pool reports CSK_EVENT_POOL_STUCK, on a thread of its own, when it has taken no work for a second and no worker
+ * can be added either: there are as many as may be, or the system refuses. It does so again after two seconds more,
+ * then four, and so on up to 64. Each time it reports up to four queues that have themselves waited for a second or
+ * longer. CSK_EVENT_HELD_BACK comes once. */
 typedef void (*csk_reporter_t)(const csk_event_t *event);
 
-/* Replaces what is called for such a report: on the thread that waits, or on one of the library's, with no lock held. It must not use the
- * object, wait for anything of the library (csk_rcu_barrier among them), or fork. NULL brings back one line on the standard error
- * stream. Returns the one before. Never blocks. */
+/* Replaces what is called for such a report. A reporter is called on the thread that waits, or on one of the library's,
+ * with no lock held. It must not use the object, wait for anything of the library (csk_rcu_barrier among that), or
+ * fork. NULL brings back the library's own reporter, which writes one line to the standard error stream. Returns the
+ * reporter that stood before. Never blocks. */
 CSK_API csk_reporter_t csk_set_reporter(csk_reporter_t reporter);
 
-/* How that line is written, for reporters: one write to the standard error stream, which is no cancellation point, raises no SIGPIPE and leaves
- * errno alone. What can't be written is lost. */
+/* How that line is written, for use in reporters: by one write to the standard error stream, which is no cancellation
+ * point, raises no SIGPIPE and leaves errno alone. What can't be written is lost. */
 CSK_API void csk_write_error(const char *text, size_t length);
 
 CSK_END_DECLS
