@@ -1,23 +1,25 @@
-/* pqueue.h: a blocking priority queue of caller-owned items: a pthread mutex, one condition variable per waiting thread, and
- * the pairing heap. The plain and portable one; nothing allocates.
+/* pqueue.h: a blocking priority queue of caller-owned items. It is the plain and portable queue: a pthread mutex, one
+ * condition variable per waiting thread, and the pairing heap. Nothing allocates.
  *
- * Items come out by priority (higher first), within one priority in the order of the calls that pushed them. Threads that wait
- * to pop are served in the order they came, and so are threads that wait for room in a bounded queue; a newcomer never takes
- * an item or a place that one of them has been woken for. What a woken thread gets is the first item at the moment of taking,
- * which may have been pushed after the one that woke it.
+ * Items come out by priority, higher first, and within one priority in the order of the calls that pushed them. Threads
+ * that wait to pop are served in the order in which they came, and so are threads that wait for room in a bounded
+ * queue. A newcomer never takes an item or a place that one of them has been woken for. What a woken thread gets is the
+ * first item at the moment of taking, which may have been pushed after the one that woke it.
  *
  * Zero-filled memory (CSK_PQUEUE_INITIALIZER) is a valid open, empty, unbounded queue.
  *
- * Every function takes the queue's mutex and may wait for it briefly; beyond that only push, timedpush, pop and timedpop
- * block. None is a cancellation point: a thread that pthread_cancel hits while it waits goes on waiting. Where a deadline
- * races with an item, a place or the closing, the deadline loses: ETIMEDOUT means that nothing was taken or pushed.
+ * Every function takes the queue's mutex and may wait for it briefly. Beyond that only push, timedpush, pop and
+ * timedpop block. None is a cancellation point: a thread that pthread_cancel hits while it waits goes on waiting. Where
+ * a deadline races with an item, a place or the closing, the deadline loses: ETIMEDOUT means that nothing was taken or
+ * pushed.
  *
- * It is ILLEGAL to push an item that is in a queue, to move or free an item while it is in one, or to call any function here
- * from a signal handler.
+ * It is ILLEGAL to push an item that is in a queue, to move or free an item while it is in one, or to call any function
+ * here from a signal handler.
  *
- * fork. The queue is made of pthread's mutex and condition variables, which know no forks: a child may use a queue that no other thread was
- * inside, or waited in, at the fork, with all its items; or one that it initializes anew. It is ILLEGAL to call anything but csk_pqueue_init for
- * another, and its items stay where they are.
+ * fork. The queue is made of pthread's mutex and condition variables, which know no forks. A child may use a queue,
+ * with all its items, if no other thread was inside it or waited in it at the fork. It may also use a queue that it
+ * initializes anew. For any other queue it is ILLEGAL to call anything but csk_pqueue_init, and its items stay where
+ * they are.
  *
  *     typedef struct { csk_pqueue_item_t item; int payload; } job_t;
  *     csk_pqueue_t queue = CSK_PQUEUE_INITIALIZER;
@@ -41,22 +43,23 @@ typedef struct csk_pqueue_item {
 
 struct csk_pqueue_waiter;  /* lives on a waiting thread's stack */
 
-/* Threads that wait for one thing, in the order they came: the first `promised` of them have been woken for it. */
+/* Threads that wait for one thing, in the order in which they came. The first `promised` of them have been woken for
+ * it. */
 typedef struct csk_pqueue_line {
     struct csk_pqueue_waiter *first, *last;
     struct csk_pqueue_waiter *unpromised;  /* the first that has not been woken; NULL when all have */
     uint64_t promised;
 } csk_pqueue_line_t;
 
-/* The fields are the library's own; `mutex` protects all others. */
+/* The fields belong to the library; `mutex` protects all others. */
 typedef struct csk_pqueue {
     pthread_mutex_t mutex;
     csk_heap_t heap;
     int64_t next_ticket;
     uint64_t count;             /* items inside */
-    uint64_t capacity;          /* 0 = unbounded */
-    csk_pqueue_line_t poppers;  /* wait for an item */
-    csk_pqueue_line_t pushers;  /* wait for a free place */
+    uint64_t capacity;          /* 0: unbounded */
+    csk_pqueue_line_t poppers;  /* threads that wait for an item */
+    csk_pqueue_line_t pushers;  /* threads that wait for a free place */
     uint32_t closed;
     uint32_t waiting;           /* threads in both lines, woken or not */
 } csk_pqueue_t;
@@ -67,38 +70,44 @@ typedef struct csk_pqueue {
 #define CSK_PQUEUE_INITIALIZER { 0 }
 #endif
 
-/* Makes `queue` open and empty; `capacity` 0 means unbounded. 0, or what pthread_mutex_init says. */
+/* Makes `queue` open and empty; `capacity` 0 means unbounded. Returns 0, or what pthread_mutex_init says. */
 CSK_API int csk_pqueue_init(csk_pqueue_t *queue, uint64_t capacity);
 
-/* EBUSY while threads wait in it or items are inside; the queue stays usable then. After 0 its memory may be freed. */
+/* Ends the use of a queue. Returns EBUSY while threads wait in it or items are inside; the queue stays usable then.
+ * After 0 its memory may be freed. */
 CSK_API int csk_pqueue_destroy(csk_pqueue_t *queue);
 
-/* Adds an item. Waits for room in a full bounded queue. ESHUTDOWN once closed, also when that happens during the wait: the item
- * stays the caller's. O(1). */
+/* Adds an item. Waits for room in a full bounded queue. Returns ESHUTDOWN once the queue is closed, also when that
+ * happens during the wait; the item is still the caller's then. O(1). */
 CSK_API CSK_MUST_USE int csk_pqueue_push(csk_pqueue_t *queue, csk_pqueue_item_t *item, int32_t priority);
-/* The same, giving up at `deadline_ns`: ETIMEDOUT. Never early; a deadline that has passed tries once. */
+/* Does the same until `deadline_ns`, after which it returns ETIMEDOUT, and never earlier. A deadline that has passed
+ * tries once. */
 CSK_API CSK_MUST_USE int csk_pqueue_timedpush(csk_pqueue_t *queue, csk_pqueue_item_t *item, int32_t priority, int64_t deadline_ns);
-/* The same without waiting: EAGAIN when full, or when every free place is promised to threads that waited. */
+/* Does the same without waiting. Returns EAGAIN when the queue is full, or when every free place is promised to threads
+ * that waited. */
 CSK_API CSK_MUST_USE int csk_pqueue_trypush(csk_pqueue_t *queue, csk_pqueue_item_t *item, int32_t priority);
 
-/* Takes the first item in order into `*item`; waits while there is none to be had. ESHUTDOWN once closed and empty, or closed
- * and every item promised to threads that waited. O(log n) amortized. */
+/* Takes the first item in order into `*item`, and waits while there is none to be had. Returns ESHUTDOWN once the queue
+ * is closed and empty, or closed and every item is promised to threads that waited. O(log n) amortized. */
 CSK_API CSK_MUST_USE int csk_pqueue_pop(csk_pqueue_t *queue, csk_pqueue_item_t **item);
-/* The same, giving up at `deadline_ns`: ETIMEDOUT. Never early; a deadline that has passed tries once. */
+/* Does the same until `deadline_ns`, after which it returns ETIMEDOUT, and never earlier. A deadline that has passed
+ * tries once. */
 CSK_API CSK_MUST_USE int csk_pqueue_timedpop(csk_pqueue_t *queue, csk_pqueue_item_t **item, int64_t deadline_ns);
-/* The same without waiting: EAGAIN where pop would wait, ESHUTDOWN where it would say so. */
+/* Does the same without waiting. Returns EAGAIN where csk_pqueue_pop would wait, and ESHUTDOWN where it would say
+ * so. */
 CSK_API CSK_MUST_USE int csk_pqueue_trypop(csk_pqueue_t *queue, csk_pqueue_item_t **item);
 
-/* From here on pushes are refused; what is inside can still be popped. Wakes everybody who waits. Closing twice is 0.
- * O(threads that wait). */
+/* After this call pushes are refused, and what is inside can still be popped. It wakes everybody who waits. Closing
+ * twice is 0. O(threads that wait). */
 CSK_API int csk_pqueue_close(csk_pqueue_t *queue);
 
-/* Takes everything out at once, as a list in order linked by `next` (NULL when empty), and returns how many. Wakes threads that
- * wait for room; threads that were woken for one of these items wait on, at their old places. O(n log n), of which the
- * mutex is held for O(threads that wait). */
+/* Takes everything out at once, as a list in order that is linked by `next`, and returns how many items it took. *first
+ * is NULL when the queue was empty. It wakes threads that wait for room. Threads that were woken for one of these items
+ * wait on, at their old places. O(n log n), of which the mutex is held for O(threads that wait). */
 CSK_API uint64_t csk_pqueue_drain(csk_pqueue_t *queue, csk_pqueue_item_t **first);
 
-/* Items inside, and threads that wait, at some instant during the call: for statistics and tests. O(1). */
+/* The number of items inside, and of threads that wait, at some instant during the call, for statistics and tests.
+ * O(1). */
 CSK_API uint64_t csk_pqueue_count(csk_pqueue_t *queue);
 CSK_API uint32_t csk_pqueue_waiting(csk_pqueue_t *queue);
 /* True once csk_pqueue_close was called. O(1). */
