@@ -1,6 +1,7 @@
-/* rcu.h: read-copy-update. Readers enter a read section without a lock, a call or a shared write; what a writer has
- * taken out of their sight is reclaimed once every section that may have seen it has ended. The grace periods are those
- * of liburcu (its flavour for libraries, urcu-bp); threads come and go by themselves.
+/* rcu.h: read-copy-update. Readers enter a read section without a lock, a call or a shared write. What a writer has
+ * taken out of their sight is reclaimed once every section that may have seen it has ended. The time until then is a
+ * grace period. Grace periods are those of liburcu, in its flavour for libraries, urcu-bp; threads come and go by
+ * themselves.
  *
  *     csk_rcu_read_lock();
  *     struct config *config = __atomic_load_n(&current, __ATOMIC_ACQUIRE);
@@ -10,18 +11,19 @@
  *     old = __atomic_exchange_n(&current, fresh, __ATOMIC_ACQ_REL);
  *     csk_rcu_retire_always(&old->node, free_config);   (returns at once; free_config runs after a grace period)
  *
- * A section must not wait for anything that waits for a grace period, and delays every reclamation for as long as it
+ * A section must not wait for anything that waits for a grace period. It delays every reclamation for as long as it
  * lasts.
  *
- * Not for signal handlers.
+ * No function here may be called from a signal handler.
  *
- * fork. It waits for nothing here: a few microseconds. A child goes on with the sections of the thread that forked, and
- * with what is retired, which a reclaiming thread of its own reclaims, started by the first call that retires something
- * or waits for it. Other threads' sections don't exist there. A function that was reclaiming something at the fork goes
- * on in the child only if it forked itself; what it had not yet freed, and what another thread was just retiring, stays
- * allocated there. A node must not lie on the stack of another thread than the one that forks, since a child's threads
- * get such stacks. A child waits for none of liburcu's locks. (A program that uses urcu-bp itself, besides this
- * library, and forks, must do what liburcu asks for around fork; its own grace periods in a child may hang otherwise.) */
+ * fork. A fork waits for nothing here: it takes a few microseconds more. A child goes on with the sections of the
+ * thread that forked, and with what is retired. That is reclaimed by a thread of the child's own, which the first call
+ * starts there that retires something or waits for it. Other threads' sections don't exist in the child, and the child
+ * waits for none of liburcu's locks. A function that was reclaiming something at the fork goes on in the child only if
+ * it forked itself. What it had not yet freed, and what another thread was just retiring, stays allocated there. A node
+ * must not lie on the stack of another thread than the one that forks, since a child's threads get such stacks. (A
+ * program that uses urcu-bp itself besides this library, and forks, must do what liburcu asks for around a fork. Its
+ * own grace periods in a child may hang otherwise.) */
 #ifndef CSK_RCU_H
 #define CSK_RCU_H
 
@@ -32,19 +34,20 @@ CSK_BEGIN_DECLS
 typedef struct csk_rcu_node csk_rcu_node_t;
 typedef void (*csk_rcu_function_t)(csk_rcu_node_t *node);
 
-/* A part of whatever is to be reclaimed. Needs no initialization. */
+/* A csk_rcu_node_t is a part of whatever is to be reclaimed. It needs no initialization. */
 struct csk_rcu_node {
-    void *reserved[2];            /* csk_rcu_retire's */
-    csk_rcu_function_t function;  /* the same */
-    void *context;                /* the owner's; nothing here looks at it */
+    void *reserved[2];            /* for csk_rcu_retire */
+    csk_rcu_function_t function;  /* for csk_rcu_retire */
+    void *context;                /* the owner's; nothing in the library looks at it */
 };
 
-/* ---- What the inline functions below use --------------------------------------------------------------------------------
+/* ---- What the inline functions below use ----------------------------------------------------------------------------
  *
- * There is one word for each thread, liburcu's: the low half counts the levels of its section, the high half is the
- * phase of the grace period in which the section began. csk_rcu_levels is the address of the calling thread's word, and
- * NULL until the thread's first section, in threads that are ending, where the system refuses membarrier, for a second
- * copy of this library in the process, and under ThreadSanitizer: then a call does it. */
+ * There is one word for each thread, which is liburcu's. Its low half counts the levels of the thread's section, and
+ * its high half is the phase of the grace period in which the section began. csk_rcu_levels is the address of the
+ * calling thread's word. It is NULL until the thread's first section, in threads that are ending, where the system
+ * refuses membarrier, for a second copy of this library in the process, and under ThreadSanitizer: then a call does the
+ * work. */
 typedef struct csk_rcu_period {
     unsigned long phase;  /* what the word becomes at the first level: the phase, and one level */
 } csk_rcu_period_t;
@@ -55,25 +58,26 @@ CSK_API extern const csk_rcu_period_t *csk_rcu_period;
 CSK_API int csk_rcu_read_lock_slow(void);
 CSK_API int csk_rcu_read_unlock_slow(void);
 
-/* ---- Reading ------------------------------------------------------------------------------------------------------------ */
+/* ---- Reading ----------------------------------------------------------------------------------------------------- */
 
-/* Begins a read section of the calling thread, or one more level of it: 0, or EAGAIN at 2^32 levels. Never blocks, but
- * for a thread's first section, which registers it under a short lock. A section ends on the thread that began it; one
- * that is still open when its thread ends, ends with it. */
+/* Begins a read section of the calling thread, or one more level of it. Returns 0, or EAGAIN at 2^32 levels. Never
+ * blocks, but for a thread's first section, which registers the thread under a short lock. A section ends on the thread
+ * that began it. One that is still open when its thread ends, ends with it. */
 static inline int csk_rcu_read_lock(void) {
     unsigned long *levels = csk_rcu_levels;
     if (CSK_UNLIKELY(levels == NULL) || CSK_UNLIKELY((uint32_t)*levels != 0)) return csk_rcu_read_lock_slow();
     __atomic_store_n(levels, __atomic_load_n(&csk_rcu_period->phase, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
-    /* Orders the section behind the store in the program only; the grace period's membarrier does it in the machine. */
+    /* Orders the section behind the store in the program only. The grace period's membarrier orders it in the
+     * machine. */
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     return 0;
 }
 
-/* Ends one level: 0, or EPERM outside of a section. Never blocks. */
+/* Ends one level. Returns 0, or EPERM outside of a section. Never blocks. */
 static inline int csk_rcu_read_unlock(void) {
     unsigned long *levels = csk_rcu_levels;
     if (CSK_UNLIKELY(levels == NULL) || CSK_UNLIKELY((uint32_t)*levels != 1)) return csk_rcu_read_unlock_slow();
-    /* A grace period looks at the word again and again: nobody is to be told. */
+    /* A grace period reads the word again and again, so nobody need be told. */
     __atomic_store_n(levels, 0, __ATOMIC_RELEASE);
     return 0;
 }
@@ -81,36 +85,37 @@ static inline int csk_rcu_read_unlock(void) {
 /* True inside a read section of the calling thread. Never blocks. */
 CSK_API bool csk_rcu_is_reading(void);
 
-/* ---- Reclaiming --------------------------------------------------------------------------------------------------------- */
+/* ---- Reclaiming -------------------------------------------------------------------------------------------------- */
 
-/* Has function(node) called after a grace period, on the reclaiming thread: 0, or EINVAL without a function. Nobody may
- * find the object any more who enters a section from now on. Functions run one after the other, in the order of one
- * thread's calls; they may retire, read and free, and must not wait for a section to end.
+/* Has function(node) called after a grace period, on the reclaiming thread. Nobody who enters a section from now on may
+ * find the object any more. Functions run one after the other, in the order of one thread's calls. They may retire,
+ * read and free, and must not wait for a section to end. Usually some 2 ms pass before the function is called, and as
+ * long as the longest section takes. What is still retired when the process ends is not reclaimed.
  *
- * Waits for no grace period: but where more are retired than the limit allows (csk_rcu_set_limit), each call waits for
- * room, for 10 ms at most; never inside a section or a reclaiming function. Usually some 2 ms pass before the function
- * is called, and as long as the longest section. The process's first call starts the reclaiming thread. Where the
- * system refuses that (EAGAIN, ENOMEM), csk_rcu_retire gives its error, and the node is the caller's;
- * csk_rcu_retire_always keeps the node, and it is reclaimed once a later call gets the thread. What is still retired
- * when the process ends is not reclaimed. */
+ * The call waits for no grace period. But where more are retired than the limit allows (csk_rcu_set_limit), each call
+ * waits for room, for 10 ms at most. It never waits inside a section or a reclaiming function.
+ *
+ * The process's first call starts the reclaiming thread. Where the system refuses that (EAGAIN, ENOMEM), csk_rcu_retire
+ * gives its error, and the node is the caller's. csk_rcu_retire_always keeps the node, which is reclaimed once a later
+ * call gets the thread. Both return 0, or EINVAL without a function. */
 CSK_API CSK_MUST_USE int csk_rcu_retire(csk_rcu_node_t *node, csk_rcu_function_t function);
 CSK_API int csk_rcu_retire_always(csk_rcu_node_t *node, csk_rcu_function_t function);
 
-/* Starts the reclaiming thread, if it does not run: 0, after which csk_rcu_retire is refused no more in this process,
- * or EAGAIN or ENOMEM. A child of fork needs a thread of its own. */
+/* Starts the reclaiming thread if it does not run. Returns 0, after which csk_rcu_retire is refused no more in this
+ * process, or EAGAIN or ENOMEM. A child of fork needs a thread of its own. */
 CSK_API CSK_MUST_USE int csk_rcu_prepare(void);
 
-/* How many may be retired and not yet reclaimed before csk_rcu_retire slows its callers; 32 768 unless told. EINVAL for
- * 0. */
+/* Sets how many may be retired and not yet reclaimed before csk_rcu_retire slows its callers. The limit is 32 768
+ * unless it is set. Returns 0, or EINVAL for 0. */
 CSK_API int csk_rcu_set_limit(uint64_t limit);
 
-/* Retired and not yet reclaimed, at some instant during the call: 0 after a csk_rcu_barrier, if nothing is retired
- * meanwhile. Never blocks. */
+/* The number that is retired and not yet reclaimed, at some instant during the call. It is 0 after a csk_rcu_barrier,
+ * if nothing is retired meanwhile. Never blocks. */
 CSK_API uint64_t csk_rcu_pending(void);
 
-/* Waits until every section that had begun before the call has ended, and everything retired before it is reclaimed: 0;
- * EDEADLK inside a section or a reclaiming function; EAGAIN or ENOMEM where the system refuses the reclaiming thread.
- * Takes as long as the longest section and what is reclaimed; some 100 us where nobody reads. */
+/* Waits until every section that had begun before the call has ended, and everything retired before it is reclaimed.
+ * Returns 0; EDEADLK inside a section or a reclaiming function; EAGAIN or ENOMEM where the system refuses the
+ * reclaiming thread. It takes as long as the longest section and what is reclaimed; some 100 us where nobody reads. */
 CSK_API CSK_MUST_USE int csk_rcu_barrier(void);
 
 CSK_END_DECLS

@@ -1,7 +1,7 @@
 /* snapshot.h: a published value that readers see without a lock, and that writers replace.
  *
- * A value belongs to the caller, is never changed once it is published, and has a csk_rcu_node_t inside. Zero-filled memory is a
- * snapshot without a value.
+ * A value belongs to the caller, is never changed once it is published, and has a csk_rcu_node_t inside. Zero-filled
+ * memory is a snapshot without a value.
  *
  *     const struct routes *routes = csk_snapshot_read_begin(&snapshot);    (NULL: none yet)
  *     ... valid until ...
@@ -12,13 +12,13 @@
  *     struct routes *fresh = changed_copy(old);
  *     csk_snapshot_update_end(&snapshot, fresh, &fresh->node, free_routes);
  *
- * Updates are ordered by a gate, so none is lost. Publishing waits for no reader: the old value is reclaimed after a grace period, as
- * csk_rcu_retire_always says, whose limit may slow an update down. A snapshot must not be freed before csk_snapshot_update_end
- * has returned to everybody. Not for signal handlers.
+ * Updates are ordered by a gate, so none is lost. Publishing waits for no reader. The old value is reclaimed after a
+ * grace period as csk_rcu_retire_always says, whose limit may slow an update down. A snapshot must not be freed before
+ * csk_snapshot_update_end has returned to everybody. No function here may be called from a signal handler.
  *
- * fork. A child reads each snapshot of the parent, whatever was happening to it, and goes on with an update that its thread began. What another
- * thread was updating stays so: there the child can't update, unless csk_gate_init makes `updating` anew; a version may then never be
- * reclaimed. Reclaiming is as rcu.h says. */
+ * fork. A child reads each snapshot of the parent, whatever was happening to it, and goes on with an update that its
+ * thread began. What another thread was updating stays so: there the child can't update, unless csk_gate_init makes
+ * `updating` anew. A version may then never be reclaimed. Reclaiming is as rcu.h says. */
 #ifndef CSK_SNAPSHOT_H
 #define CSK_SNAPSHOT_H
 
@@ -29,7 +29,7 @@ CSK_BEGIN_DECLS
 
 typedef struct csk_snapshot {
     const void *value;     /* what readers load */
-    csk_rcu_node_t *node;  /* the value's; protected by the gate */
+    csk_rcu_node_t *node;  /* the node of the value; protected by the gate */
     csk_gate_t updating;
 } csk_snapshot_t;
 
@@ -39,7 +39,8 @@ typedef struct csk_snapshot {
 #define CSK_SNAPSHOT_INITIALIZER { 0 }
 #endif
 
-/* The value now, inside a read section of the caller, until whose end it stays valid; NULL while there is none. Never blocks. */
+/* Gives the value inside a read section of the caller, until whose end it stays valid, or NULL while there is none.
+ * Never blocks. */
 static inline const void *csk_snapshot_get(const csk_snapshot_t *snapshot) {
     return __atomic_load_n(&snapshot->value, __ATOMIC_ACQUIRE);
 }
@@ -49,28 +50,32 @@ static inline const void *csk_snapshot_read_begin(const csk_snapshot_t *snapshot
     (void)csk_rcu_read_lock();
     return csk_snapshot_get(snapshot);
 }
-/* Ends it: 0, or EPERM outside of a section. */
+/* Ends the read section. Returns 0, or EPERM outside of a section. */
 static inline int csk_snapshot_read_end(void) { return csk_rcu_read_unlock(); }
 
-/* Makes the caller the only updater, waiting for others until `deadline_ns`, and gives the value, which stays valid until the update ends:
- * 0, ETIMEDOUT, or EDEADLK when the calling thread is updating this snapshot already. Reading goes on meanwhile. */
+/* Makes the caller the only updater, and waits for others until `deadline_ns`. It stores the value in `*value`, which
+ * stays valid until the update ends. Reading goes on meanwhile. Returns 0, ETIMEDOUT, or EDEADLK when the calling
+ * thread is updating this snapshot already. */
 CSK_API CSK_MUST_USE int csk_snapshot_update_begin(csk_snapshot_t *snapshot, int64_t deadline_ns, const void **value);
 
-/* Publishes `value`, ends the update and retires the old value. `node` is inside the new one, `reclaim` is called with it once the value was
- * replaced and a grace period has passed. `value` and `node` may be NULL: then there is none. 0; EPERM when the calling
- * thread is not updating, EINVAL for a value without node or function, or that is the current one: nothing was changed then. */
+/* Publishes `value`, ends the update and retires the old value. `node` is inside the new value; `reclaim` is called
+ * with it once the value was replaced and a grace period has passed. `value` and `node` may be NULL: then there is no
+ * value. Returns 0; EPERM when the calling thread is not updating the snapshot; or EINVAL when there is a value without
+ * node or function, or the value is the current one. After an error nothing was changed. */
 CSK_API CSK_MUST_USE int csk_snapshot_update_end(csk_snapshot_t *snapshot, const void *value, csk_rcu_node_t *node,
                                                  csk_rcu_function_t reclaim);
 
-/* Ends the update and leaves the value as it is: 0 or EPERM. */
+/* Ends the update and leaves the value as it is. Returns 0 or EPERM. */
 CSK_API int csk_snapshot_update_cancel(csk_snapshot_t *snapshot);
 
-/* Replaces the value, whatever it is: an update begun and ended. Waits for updates that are in progress: 0, EDEADLK, EINVAL. */
+/* Replaces the value, whatever it is: an update begun and ended. It waits for updates that are in progress. Returns 0,
+ * EDEADLK or EINVAL. */
 CSK_API CSK_MUST_USE int csk_snapshot_store(csk_snapshot_t *snapshot, const void *value, csk_rcu_node_t *node,
                                             csk_rcu_function_t reclaim);
 
-/* Reclaims the value that is published, by its function and on the calling thread: nobody may use the snapshot any more, readers included.
- * Values replaced before are reclaimed in their own time. Waits for nothing: 0, or EBUSY while there is an update. */
+/* Reclaims the value that is published, by its function and on the calling thread. Nobody may use the snapshot any
+ * more, readers included. Values replaced before are reclaimed in their own time. It waits for nothing. Returns 0, or
+ * EBUSY while there is an update. */
 CSK_API int csk_snapshot_destroy(csk_snapshot_t *snapshot);
 
 CSK_END_DECLS

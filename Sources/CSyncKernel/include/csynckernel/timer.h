@@ -1,15 +1,16 @@
 /* timer.h: one-shot timers on one thread of the library's own, at 1 ns timer slack, ordered by a heap of deadlines.
  *
- * The caller owns the timer's memory and keeps it in place while it is started. Functions run on the timer thread, one after
- * the other, with no lock held: they must be short, and may start and cancel timers. Zero-filled memory is a stopped timer.
+ * The caller owns the timer's memory and keeps it in place while the timer is started. Functions run on the timer
+ * thread, one after the other, with no lock held. They must be short, and may start and cancel timers. Zero-filled
+ * memory is a stopped timer.
  *
  * Timers of one deadline fire in the order in which they were started.
  *
  * No function here may be called from a signal handler.
  *
- * fork. In the child no timer of the parent is started: each may be started there, and fires there. A function that forks goes on in the child on
- * what is the child's timer thread: until it returns no other function runs there, and a cancel of its timer waits for it. A child that has more
- * to do than exec or _exit therefore does it elsewhere. */
+ * fork. In the child no timer of the parent is started. Each may be started there, and fires there. A function that
+ * forks goes on in the child on what is the child's timer thread. Until it returns no other function runs there, and a
+ * cancel of its timer waits for it. A child that has more to do than exec or _exit therefore does that elsewhere. */
 #ifndef CSK_TIMER_H
 #define CSK_TIMER_H
 
@@ -24,22 +25,25 @@ struct csk_timer {
     csk_heap_node_t node;
     csk_timer_function_t function;
     void *context;
-    uint64_t epoch;  /* of the process that started it; 0 when stopped */
+    uint64_t epoch;  /* the epoch of the process that started it; 0 when the timer is stopped */
 };
 
-/* Makes sure that the timer thread runs, so that no later start can fail: 0, or what pthread_create said. May allocate. */
+/* Makes sure that the timer thread runs, so that no later start can fail for want of a thread. Returns 0, or what
+ * pthread_create said. It may allocate. */
 CSK_API CSK_MUST_USE int csk_timer_prepare(void);
 
-/* Calls function(timer, context) at `deadline_ns`, never early. EINVAL without a function, EBUSY when it is started already,
- * EAGAIN or ENOMEM when the thread can't be created. O(1); after csk_timer_prepare it neither fails nor allocates. */
+/* Has function(timer, context) called at `deadline_ns`, and never early. Returns 0; EINVAL without a function; EBUSY
+ * when the timer is started already; EAGAIN or ENOMEM when the thread can't be created. O(1). After csk_timer_prepare
+ * it fails only with EINVAL or EBUSY, and does not allocate. */
 CSK_API CSK_MUST_USE int csk_timer_start(csk_timer_t *timer, int64_t deadline_ns, csk_timer_function_t function,
                                          void *context);
 
-/* 0: it will not fire. ENOENT: it was not started, or has fired; its function has returned, unless this is the timer thread,
- * which does not wait for itself. Blocks while the function runs. O(log n) amortized. */
+/* Stops a timer. After 0 the timer will not fire. After ENOENT the timer was not started or has fired, and its function
+ * has returned. On the timer thread the function may still be running, since that thread does not wait for itself.
+ * Blocks while the function runs. O(log n) amortized. */
 CSK_API int csk_timer_cancel(csk_timer_t *timer);
 
-/* True on the thread that runs the functions of timers, where nothing may block. */
+/* Tells whether the calling thread is the one that runs the functions of timers, where nothing may block. */
 CSK_API bool csk_timer_is_current(void);
 
 CSK_END_DECLS
