@@ -210,7 +210,7 @@ CSK_MUST_USE static inline int csk_gate_timedlock(csk_gate_t *gate, int32_t prio
 CSK_MUST_USE static inline int csk_gate_trylock(csk_gate_t *gate, int32_t priority) {
     return csk_gate_enter_fast(gate) ? 0 : csk_gate_trylock_slow(gate, csk_rank(priority, CSK_PLACE_BACK));
 }
-/* True when the calling thread holds the gate. */
+/* Returns true when the calling thread holds the gate. */
 static inline bool csk_gate_is_mine(const csk_gate_t *gate) {
     uint64_t holder = __atomic_load_n(&gate->held, __ATOMIC_RELAXED) & ~UINT64_C(7);
     return holder == csk_self() || (CSK_UNLIKELY((int64_t)holder < 0) && holder == csk_thread_number);

@@ -28,7 +28,7 @@ typedef struct csk_heap {
     csk_heap_node_t *root;
 } csk_heap_t;
 
-/* True when `a` comes before `b`. */
+/* Returns true when `a` comes before `b`. */
 static inline bool csk_heap_before(const csk_heap_node_t *a, const csk_heap_node_t *b) {
     return a->rank != b->rank ? a->rank > b->rank : a->ticket < b->ticket;
 }

@@ -110,7 +110,7 @@ CSK_API uint64_t csk_pqueue_drain(csk_pqueue_t *queue, csk_pqueue_item_t **first
  * O(1). */
 CSK_API uint64_t csk_pqueue_count(csk_pqueue_t *queue);
 CSK_API uint32_t csk_pqueue_waiting(csk_pqueue_t *queue);
-/* True once csk_pqueue_close was called. O(1). */
+/* Returns true once csk_pqueue_close was called. O(1). */
 CSK_API bool csk_pqueue_is_closed(csk_pqueue_t *queue);
 
 CSK_END_DECLS

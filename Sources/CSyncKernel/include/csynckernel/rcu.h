@@ -82,7 +82,7 @@ static inline int csk_rcu_read_unlock(void) {
     return 0;
 }
 
-/* True inside a read section of the calling thread. Never blocks. */
+/* Returns true inside a read section of the calling thread. Never blocks. */
 CSK_API bool csk_rcu_is_reading(void);
 
 /* ---- Reclaiming -------------------------------------------------------------------------------------------------- */

@@ -258,8 +258,8 @@ static inline int32_t csk_workqueue_priority(const csk_workqueue_t *queue) { ret
 static inline uint32_t csk_workqueue_capacity(const csk_workqueue_t *queue) { return queue->capacity; }
 static inline int32_t csk_workqueue_when_full(const csk_workqueue_t *queue) { return queue->when_full; }
 
-/* True inside the queue's own work. That includes work that is called with an error, and what the queue's work runs on
- * the same thread. */
+/* Returns true inside the queue's own work. That includes work that is called with an error, and what the queue's work
+ * runs on the same thread. */
 CSK_API bool csk_workqueue_is_current(const csk_workqueue_t *queue);
 
 /* csk_workqueue_current gives the queue whose work the calling thread runs, the innermost one of several, or NULL.
