@@ -63,7 +63,7 @@ static uint32_t own_levels(void) {
 
 bool csk_rcu_is_reading(void) { return own_levels() != 0; }
 
-/* ---- Threads ------------------------------------------------------------------------------------------------------------ */
+/* ---- Threads ----------------------------------------------------------------------------------------------------- */
 
 /* Where liburcu's key was found last. The program's last thread takes the key away, and a later one makes another. */
 static uint32_t likely_key;
@@ -115,7 +115,7 @@ static void enter(void) {
 #endif
 }
 
-/* ---- Sections ----------------------------------------------------------------------------------------------------------- */
+/* ---- Sections ---------------------------------------------------------------------------------------------------- */
 
 int csk_rcu_read_lock_slow(void) {
     uint32_t levels = own_levels();
@@ -149,7 +149,7 @@ void csk_rcu_grace_period(void) {
     else urcu_bp_synchronize_rcu();
 }
 
-/* ---- fork --------------------------------------------------------------------------------------------------------------- */
+/* ---- fork -------------------------------------------------------------------------------------------------------- */
 
 void csk_rcu_sections_before_fork(void) { csk_rcu_child_hold(); }
 void csk_rcu_sections_after_fork_in_parent(void) { csk_rcu_child_let_go(); }

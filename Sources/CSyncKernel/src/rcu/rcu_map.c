@@ -88,7 +88,7 @@ uint64_t csk_hash_bytes(const void *bytes, size_t size) {
     return csk_hash_int(hash ^ word);
 }
 
-/* ---- Tables ------------------------------------------------------------------------------------------------------------- */
+/* ---- Tables ------------------------------------------------------------------------------------------------------ */
 
 /* Room for twice as many as are there, and for as many again before it is full. */
 static struct table *make_table(uint64_t entries) {
@@ -180,7 +180,7 @@ static bool take_free(table_t *table, uint64_t *slot, uint64_t value) {
     return false;
 }
 
-/* ---- The map ------------------------------------------------------------------------------------------------------------ */
+/* ---- The map ----------------------------------------------------------------------------------------------------- */
 
 int csk_rcu_map_create(csk_rcu_map_t **map, csk_rcu_map_match_t match) {
     if (match == NULL) return EINVAL;
