@@ -132,8 +132,8 @@ int csk_rwlock_trywrlock(csk_rwlock_t *lock) { return write_lock(lock, RW_TRY); 
 
 /* ---- Leaving ----------------------------------------------------------------------------------------------------- */
 
-/* Tells the first waiter to come, or settles, which gives back what the caller holds in the same step. Returns true
- * when it has settled. */
+/* Tells the first waiter to come. Or gives back what the caller holds, and in the same step gives the lock to the first
+ * waiter if it can enter. Returns true in the second case. */
 static bool call_first(csk_rwlock_t *lock, enum csk_rwlock_release release, bool last, uint32_t **wake) {
     csk_rwlock_effects_t effects = { 0 };
     csk_rwlock_lock_queue(lock);
