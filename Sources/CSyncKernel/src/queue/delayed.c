@@ -7,7 +7,7 @@
  *   QUEUED → WAITS        The queue had no room for periodic work, or has dropped it.
  *   QUEUED, RUNS → LAST   The work is cancelled with a call begun, or while another thread cancels it: one more call
  *                         follows.
- *   any → STOPPED         This happens before the only call, before the last one, or by a thread that cancels.
+ *   any → STOPPED         It is stopped before the only call or the last one, or a thread that cancels stops it.
  *
  * A thread that cancels stops the timer first. That also waits until the timer's thread is done with this memory.
  *

@@ -233,7 +233,7 @@ static void step_back(csk_workqueue_t *queue) {
 /* The function of a work has ended its thread. The work is over, and another worker serves the queue. */
 static const void *abandon(csk_pool_frame_t *frame) {
     csk_section_t *section = &frame->section;
-    if (innermost == NULL) return NULL; /* between two works, which is ILLEGAL */
+    if (innermost == NULL) return NULL; /* it ended between two works, which is illegal */
     innermost = section;
     const char *name = csk_section_is_over(section) ? NULL : section->queue->name;
     if (name != NULL) csk_pool_copy_name(frame->name, name);

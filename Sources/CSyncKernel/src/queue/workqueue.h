@@ -33,15 +33,15 @@
  * something urgent writes the inbox and then `urgent`. The worker that clears `urgent` reads the inbox afterwards. Both
  * exchange `urgent`, so that the worker that clears it sees the inbox of all threads that set it before. Workers of a
  * concurrent queue look at the inbox before they take the last sorted work: work whose caller saw POSTED or LINGERS has
- * nobody else to ask for a worker while their work runs.
+ * nobody else to ask for a worker while those workers run what they took.
  *
  * The inbox is a list. Any thread appends to it by exchanging its end. It is read under the lock. Between an exchange
  * and the store that links the work to the one before it, the list is broken there: readers wait for that one store.
  *
- * A caller of sync stands in the lists as works do. It holds the lock when it is put there. Under the same lock it
- * takes its turn if that has come; otherwise it looks for whatever may begin instead, since it sorted. From then on it
- * touches its own word alone. A worker that takes it answers in that word, and on a serial queue EXCLUSIVE is set while
- * the caller runs its function. So a caller waits for workers only, and never runs what others queued. When it ends its
+ * A caller of sync stands in the lists as works do. It is put there under the lock. Before it unlocks, it takes its
+ * turn if that has come; otherwise it looks for whatever may begin instead, since it sorted. From then on it touches
+ * its own word alone. A worker that takes it answers in that word, and on a serial queue EXCLUSIVE is set while the
+ * caller runs its function. So a caller waits for workers only, and never runs what others queued. When it ends its
  * section, or gives up, it looks: workers left to it what came meanwhile.
  *
  * Work that STAYS (work of its own turn) is accepted by a full queue and after SHUT, and is passed over by whoever
@@ -99,7 +99,7 @@ enum { PLACE_NOWHERE = 0, PLACE_INBOX, PLACE_FIRST, PLACE_RANKED, PLACE_BARRIER,
 typedef struct csk_sync_call {
     csk_work_t work;
     csk_section_t section;
-    uint32_t word; /* CALL_... */
+    uint32_t word; /* one of CALL_... */
     csk_workqueue_wait_t room; /* used while the caller stands in the line for room */
 } csk_sync_call_t;
 
@@ -111,7 +111,7 @@ static inline uint32_t csk_work_kind(const csk_workqueue_t *queue, uint32_t flag
     return flags | csk_load(&queue->epoch, CSK_RELAXED) << WORK_EPOCH_SHIFT;
 }
 static inline bool csk_work_takes_room(const csk_work_t *work) { return (work->kind & (WORK_STAYS | WORK_BEYOND)) == 0; }
-/* Under the lock. */
+/* Called under the lock. */
 static inline bool csk_workqueue_is_full(const csk_workqueue_t *queue) {
     return queue->capacity != 0 && queue->waiting - queue->beyond >= queue->capacity;
 }
@@ -208,7 +208,7 @@ void csk_sync_call_answer(csk_sync_call_t *call, uint32_t answer);
 csk_workqueue_wait_t *csk_rooms_take(csk_workqueue_t *queue);
 /* Called under the lock when the queue is shut. Takes all waits for room out; the caller tells them of the shutdown. */
 csk_workqueue_wait_t *csk_rooms_close(csk_workqueue_t *queue);
-/* Queues on a queue with a bound that waits. */
+/* Queues work on a queue with a bound whose callers wait for room. */
 int csk_workqueue_wait_for_room(csk_workqueue_t *queue, csk_work_t *work, int64_t deadline_ns);
 /* The same, but where the thread would have to wait, `wait` stands in the line instead, and the call returns
  * EINPROGRESS. */

@@ -31,8 +31,8 @@
  * Only the current table gets a next one, and it is the current one no longer when all of it has been moved. So a
  * search meets more than two tables only if others fill whole tables meanwhile. A removed entry is retired when no
  * table has it except as moved; searches don't follow the address of a moved entry. A walk does follow it. But a walk
- * begins in a table without a next one, so that each entry that it finds moved has been moved, and retired, since the
- * walk began.
+ * begins in a table without a next one: an entry that it finds moved was moved after the walk had begun, and was
+ * retired after that too, if it was.
  *
  * Sources: Cliff Click's lock-free hash table for the slots that are never reused; the move of whole entries is
  * simpler. */

@@ -259,7 +259,7 @@ int csk_rcu_retire(csk_rcu_node_t *node, csk_rcu_function_t function) {
 int csk_rcu_retire_always(csk_rcu_node_t *node, csk_rcu_function_t function) {
     if (function == NULL) return EINVAL;
     int error = csk_rcu_prepare();
-    (void)error; /* a later call may get the thread */
+    (void)error; /* a later call may get the worker started */
     push(node, function);
     return 0;
 }

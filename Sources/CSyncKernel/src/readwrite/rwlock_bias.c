@@ -10,7 +10,7 @@
  * A reader stores its mark and then looks at the bias, without a fence in between. When it leaves, it clears the mark
  * and then looks at the bias. The writer stores REVOKING, executes membarrier, and looks at the marks. Either a
  * reader's look comes after the membarrier and sees REVOKING: then the reader does not enter, or it wakes the writer as
- * it leaves. Or the reader's store came before, and the writer sees it: the writer waits for a mark.
+ * it leaves. Or the reader's store came before, and the writer sees it: the writer waits until a mark is gone.
  *
  * The bias comes back after as many reads as the revocation took nanoseconds. A read gains some 10 ns by the bias, so
  * revocations cost at most a tenth of what the lock takes. */
