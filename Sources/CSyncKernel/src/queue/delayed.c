@@ -1,16 +1,18 @@
 /* delayed.c: a timer that queues work.
  *
- *   STOPPED → WAITS       start
- *   WAITS → QUEUED        the timer's thread; periodic work that is not in WAITS then is left out this time
- *   QUEUED → RUNS         its turn, of periodic work
- *   RUNS → WAITS          periodic work has ended
- *   QUEUED → WAITS        periodic work for which the queue had no room, or no more
- *   QUEUED, RUNS → LAST   cancelled with a call begun, or while another cancels it: one more follows
- *   any → STOPPED         before the only call, the last one, or by who cancels
+ *   STOPPED → WAITS       The work is started.
+ *   WAITS → QUEUED        The timer's thread queues it. Periodic work that is not in WAITS then is left out once.
+ *   QUEUED → RUNS         Periodic work has its turn.
+ *   RUNS → WAITS          Periodic work has ended.
+ *   QUEUED → WAITS        The queue had no room for periodic work, or has dropped it.
+ *   QUEUED, RUNS → LAST   The work is cancelled with a call begun, or while another thread cancels it: one more call
+ *                         follows.
+ *   any → STOPPED         It is stopped before the only call or the last one, or a thread that cancels stops it.
  *
- * Who cancels stops the timer first, which also waits for the timer's thread to be done with this memory.
+ * A thread that cancels stops the timer first. That also waits until the timer's thread is done with this memory.
  *
- * Above the state stands the epoch of the process that wrote it: in a child of fork what the parent started is stopped. */
+ * The epoch of the process that wrote the state stands above it in the same word. In a child of fork, work that the
+ * parent started is stopped. */
 #include "csynckernel/delayed.h"
 
 #include "queue/workqueue.h"
@@ -28,7 +30,7 @@ static bool change(csk_delayed_t *delayed, uint32_t from, uint32_t to) {
 }
 
 static void call_last(csk_delayed_t *delayed, int status) {
-    csk_work_function_t function = delayed->function; /* from then on somebody may start it anew */
+    csk_work_function_t function = delayed->function; /* once it is STOPPED somebody may start it anew */
     set(delayed, STOPPED);
     function(&delayed->work, status);
 }
@@ -52,7 +54,7 @@ static void run_periodic(csk_delayed_t *delayed) {
     if (CSK_LIKELY(csk_pool_epoch() == epoch)) end_period(delayed);
 }
 
-/* Full, or dropped: the queue is open. */
+/* The queue is open, and it was full or has dropped the work. */
 static bool lacks_room(const csk_delayed_t *delayed, int status) {
     return status == EAGAIN || (status == ECANCELED && !(csk_load(&delayed->queue->state, CSK_RELAXED) & STATE_SHUT));
 }
@@ -70,8 +72,8 @@ static void run(csk_work_t *work, int status) {
     }
 }
 
-/* A call without a turn is one of the queue's own too: from there the queue can't be destroyed, nor waited for. False in a child that was forked
- * meanwhile. */
+/* A call without a turn counts as the queue's own work too: from there the queue can be neither destroyed nor waited
+ * for. Returns false in a child that was forked meanwhile. */
 static bool call_inside(csk_workqueue_t *queue, csk_work_t *work, int status) {
     csk_section_t section = { .queue = queue, .epoch = csk_pool_epoch() };
     csk_section_enter(&section);
@@ -80,7 +82,7 @@ static bool call_inside(csk_workqueue_t *queue, csk_work_t *work, int status) {
     return !csk_section_is_over(&section);
 }
 
-/* The timer's thread can't wait for room: what had to wait for its time takes none. */
+/* The timer's thread can't wait for room. So work that had to wait for its time takes no room. */
 static int queue_work(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank) {
     if (queue->capacity != 0 && queue->when_full == CSK_WORKQUEUE_WAIT) return csk_workqueue_enqueue_beyond(queue, work, rank, run);
     return csk_workqueue_enqueue_ranked(queue, work, rank, run);
@@ -100,7 +102,8 @@ static void time_has_come(csk_timer_t *timer, void *context) {
         csk_cannot_fail(csk_timer_start(timer, delayed->due_ns, time_has_come, delayed));
     }
     if (!change(delayed, WAITS, QUEUED)) return;
-    /* The queue may be destroyed as soon as the function was called. It is of this process: csk_delayed_start saw to that. */
+    /* The queue may be destroyed as soon as the function was called. It belongs to this process: csk_delayed_start made
+     * sure of that. */
     csk_workqueue_t *queue = delayed->queue;
     csk_workqueue_pin(queue);
     int error = queue_work(queue, &delayed->work, delayed->rank);
@@ -118,7 +121,7 @@ int csk_delayed_start_ranked(csk_delayed_t *delayed, csk_workqueue_t *queue, csk
     delayed->queue = queue;
     delayed->function = function;
     delayed->rank = rank;
-    delayed->due_ns = deadline_ns > 0 ? deadline_ns : 0; /* before there was time: now */
+    delayed->due_ns = deadline_ns > 0 ? deadline_ns : 0; /* a deadline before the clock's beginning means now */
     delayed->period_ns = period_ns;
     if (deadline_ns <= 0 && period_ns == 0) {
         time_has_come(&delayed->timer, delayed);
@@ -143,7 +146,7 @@ int csk_delayed_cancel(csk_delayed_t *delayed) {
             if (change(delayed, WAITS, STOPPED)) return 0;
         } else if (state == QUEUED && csk_workqueue_cancel(delayed->queue, &delayed->work) == 0) {
             if (change(delayed, QUEUED, STOPPED)) return 0;
-            /* Somebody else has cancelled it meanwhile, and was promised one more call. */
+            /* Another thread has cancelled it meanwhile, and was promised one more call. */
             call_inside(delayed->queue, &delayed->work, ECANCELED);
             return ENOENT;
         } else if (delayed->period_ns == 0) {

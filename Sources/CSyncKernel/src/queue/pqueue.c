@@ -2,32 +2,37 @@
  *
  * Why no wake-up is lost and nobody starves
  *
- * Poppers wait for items, pushers of a bounded queue for places (capacity - count). Both are one thing: a *line* of threads in
- * order of arrival, and a *supply*. Everything below happens under the queue's mutex. A waiter is woken by a promise: it gets
- * one unit of the supply, whichever that will be when it runs. Three invariants hold whenever the mutex is free and the queue
- * is open:
+ * Poppers wait for items. Pushers of a bounded queue wait for places (capacity - count). Both are one thing: a *line*
+ * of threads in order of arrival, and a *supply*. Everything below happens under the queue's mutex. A waiter is woken
+ * by a promise: it gets one unit of the supply, whichever that will be when it runs. Three invariants hold whenever the
+ * mutex is free and the queue is open:
  *
- *   I1  the waiters with a promise are the first `promised` of the line, `unpromised` is the one behind them;
- *   I2  promised <= supply: each promise can be kept;
- *   I3  if a waiter without promise stands in the line, promised == supply: nothing lies idle while somebody waits for it.
+ *   I1  The waiters with a promise are the first `promised` of the line, and `unpromised` is the one behind them.
+ *   I2  promised <= supply: each promise can be kept.
+ *   I3  If a waiter without a promise stands in the line, promised == supply: no unit is idle while somebody waits for
+ *       it.
  *
- * - A newcomer takes a unit only if supply > promised. By I3 nobody without a promise waits then, so it passes nobody, and I2
- *   stays true. Otherwise it goes to the end of the line.
- * - When the supply grows by one, the first waiter without a promise gets it (I3). Others can't take it away (the line above),
- *   so the waiter needs no second look at the supply: it has been served, and the line moves in order of arrival.
- * - A waiter with a promise takes its unit however it woke, by the signal, spuriously, or because its deadline passed at the
- *   same time: promised and supply fall together. So a promise is never dropped and never needs passing on, and exactly one
- *   of grant and timeout wins: the promise if it was made before the waiter had the mutex back, else the timeout.
+ * - A newcomer takes a unit only if supply > promised. By I3 nobody without a promise waits then, so it passes nobody,
+ *   and I2 stays true. Otherwise it goes to the end of the line.
+ * - When the supply grows by one, the first waiter without a promise gets that unit (I3). Others can't take it away
+ * (see
+ *   the point above), so the waiter needs no second look at the supply: it has been served, and the line moves in order
+ *   of arrival.
+ * - A waiter with a promise takes its unit however it woke: by the signal, spuriously, or because its deadline passed
+ * at
+ *   the same time. `promised` and the supply fall together. So a promise is never dropped and never needs passing on,
+ *   and exactly one of grant and timeout wins: the promise if it was made before the waiter had the mutex back, the
+ *   timeout otherwise.
  * - A waiter without a promise that gives up leaves the line and touches neither number.
- * - Drain is the one act that takes from under promises: it makes them void. The waiters keep their places, and I1 to I3 hold
- *   with promised = 0. They wake for nothing and wait on.
- * - After closing, supply of items only falls. A popper with a promise still takes its item; one without is told ESHUTDOWN:
- *   by I3 every item left is promised to another. Pushers are told ESHUTDOWN with a promise or without, and since none stays,
- *   the places that they were promised need nobody else.
+ * - Drain is the only operation that takes units that are promised: it makes the promises void. The waiters keep their
+ *   places, and I1 to I3 hold with promised = 0. The waiters wake for nothing and go on waiting.
+ * - After closing, the supply of items only falls. A popper with a promise still takes its item. A popper without a
+ *   promise is told ESHUTDOWN: by I3 every item left is promised to another. Pushers are told ESHUTDOWN with a promise
+ *   or without. Since no pusher stays, nobody else needs the places that they were promised.
  *
- * Each waiter has a condition variable of its own, on its stack, so a signal reaches the thread that it is meant for, and no
- * variable ever has two waiters (glibc before 2.41 can lose wake-ups only among several: its bug 25847). Signals are sent
- * under the mutex: the waiter can't leave, and take its condition variable away, before it has the mutex back.
+ * Each waiter has a condition variable of its own, on its stack. So a signal reaches the thread that it is meant for,
+ * and no variable ever has two waiters (glibc before 2.41 can lose wake-ups only among several: its bug 25847). Signals
+ * are sent under the mutex: the waiter can't leave, and take its condition variable away, before it has the mutex back.
  *
  * An item's ticket is drawn when the push begins, so that two pushers that are woken together keep their order. */
 #ifndef _GNU_SOURCE
@@ -105,7 +110,8 @@ static csk_pqueue_item_t *take(csk_pqueue_t *queue) {
     return item;
 }
 
-/* One wait; returns for any reason or none. The slack that a thread has by default makes a timed wait about 50 us late. */
+/* Waits once. It returns for any reason or none. The timer slack that a thread has by default makes a timed wait about
+ * 50 us late. */
 static void wait_once(csk_pqueue_t *queue, waiter_t *waiter, int64_t deadline_ns) {
     if (deadline_ns == CSK_NEVER) {
         csk_announce_wait();
@@ -123,9 +129,9 @@ static void wait_once(csk_pqueue_t *queue, waiter_t *waiter, int64_t deadline_ns
     if (slack_ns > 1) prctl(PR_SET_TIMERSLACK, (unsigned long)slack_ns);
 }
 
-/* Stands in the line until the waiter has a promise (0), the queue is closed (ESHUTDOWN) or the deadline has passed. A promise of
- * a place is void once the queue is closed, one of an item is not. On return the caller is out of the line, and uses what
- * it was promised before it lets go of the mutex. */
+/* Stands in the line until the waiter has a promise (0), the queue is closed (ESHUTDOWN) or the deadline has passed
+ * (ETIMEDOUT). A promise of a place is void once the queue is closed; a promise of an item is not. On return the caller
+ * is out of the line. It uses what it was promised before it unlocks the mutex. */
 static int stand_in_line(csk_pqueue_t *queue, csk_pqueue_line_t *line, int64_t deadline_ns) {
     /* A cancelled thread must not leave its stack in the line. */
     int cancel_state;
@@ -148,7 +154,7 @@ static int stand_in_line(csk_pqueue_t *queue, csk_pqueue_line_t *line, int64_t d
     return status;
 }
 
-/* `wait` false: the caller of a try function, EAGAIN instead of a place in the line. */
+/* With `wait` false the caller is a try function, and the call returns EAGAIN instead of standing in the line. */
 static int push(csk_pqueue_t *queue, csk_pqueue_item_t *item, int32_t priority, bool wait, int64_t deadline_ns) {
     int status = 0;
     pthread_mutex_lock(&queue->mutex);
@@ -226,7 +232,7 @@ uint64_t csk_pqueue_drain(csk_pqueue_t *queue, csk_pqueue_item_t **first) {
     line_revoke(&queue->poppers);
     line_serve(&queue->pushers, places(queue));
     pthread_mutex_unlock(&queue->mutex);
-    /* From here the items are the caller's: nobody else can reach them. */
+    /* From here on the items belong to the caller: nobody else can reach them. */
     for (csk_heap_node_t *node; (node = csk_heap_pop(&taken)) != NULL; first = &(*first)->next) *first = (csk_pqueue_item_t *)node;
     *first = NULL;
     return count;

@@ -1,13 +1,13 @@
-/* workqueue.c: who looks into a queue, and when; queue/workqueue.h has the argument. */
+/* workqueue.c: which thread looks into a queue, and when. queue/workqueue.h has the argument. */
 #include "queue/workqueue.h"
 
 #include <stdlib.h>
 
 #include "base/observe.h"
 
-/* A worker that found its queue empty stays that long: about what it costs to call one. */
+/* A worker that found its queue empty stays for this long: about what it costs to call a worker. */
 static const int64_t linger_ns = 2000;
-/* After that many works in a row other queues get the worker. In the explorer, after each. */
+/* After this many works in a row other queues get the worker. In the explorer they get it after each work. */
 #ifndef CSK_WORKQUEUE_LIMITS
 enum { QUANTUM = 128 };
 #endif
@@ -29,15 +29,18 @@ void csk_section_leave(csk_section_t *section) { innermost = section->outer; }
 
 bool csk_workqueue_is_current(const csk_workqueue_t *queue) { return csk_section_inside(queue); }
 
-/* In a child that was forked inside the section the queue may be gone. */
+/* In a child that was forked inside the section, the queue may be gone. */
 const csk_workqueue_t *csk_workqueue_current(void) { return innermost != NULL && !csk_section_is_over(innermost) ? innermost->queue : NULL; }
 
-/* ---- The queue in this process ---------------------------------------------------------------------------------------------- */
+/* ---- The queue in this process
+ * ---------------------------------------------------------------------------------------------- */
 
-/* Under the lock, which was the parent's: what waited and ran there stays with the parent. The owner's handles go on, and with them one pin. */
+/* Called under the lock, which was the parent's. Work that waited and ran there stays with the parent. The owner's
+ * handles stay valid, and with them one pin. */
 static void make_anew(csk_workqueue_t *queue) {
     uint64_t state = queue->state & (STATE_SHUT | STATE_RELEASED | STATE_SUSPENDS);
-    if (state & (STATE_SHUT | STATE_RELEASED)) state &= ~STATE_SUSPENDS; /* who was about to say so stays with the parent */
+    /* The thread that was about to clear SUSPENDS stays in the parent. */
+    if (state & (STATE_SHUT | STATE_RELEASED)) state &= ~STATE_SUSPENDS;
     queue->inbox_last = queue->inbox_first = NULL;
     queue->state = state + (queue->handles != 0 ? STATE_PIN_ONE : 0);
     queue->item = (csk_pool_item_t){ .next = NULL };
@@ -50,8 +53,9 @@ static void make_anew(csk_workqueue_t *queue) {
     queue->suspended = (state & STATE_SUSPENDS) != 0;
 }
 
-/* Before anything else that a process does with a queue: nothing in it is looked at or changed by a process that it does not name. So what no process
- * has used yet only learns where it is; of the parent's, the first makes it anew, and others wait for the lock. */
+/* Called before anything else that a process does with a queue: a process that the queue's epoch does not name neither
+ * looks at nor changes anything in it. A queue that no process has used yet only records the epoch. A queue of the
+ * parent is made anew by the first thread that comes, and other threads wait for the lock. */
 __attribute__((noinline)) void csk_workqueue_begin_in_process(csk_workqueue_t *queue, uint32_t epoch) {
     uint32_t unused = 0;
     if (csk_cas(&queue->epoch, &unused, epoch, CSK_ACQ_REL)) return;
@@ -67,14 +71,14 @@ static csk_workqueue_t *queue_of(csk_pool_item_t *item) { return (csk_workqueue_
 
 static void serve(csk_pool_item_t *item);
 
-/* For the pool's reports. */
+/* Names an item for the pool's reports. */
 static const void *describe_item(csk_pool_item_t *item, const char **name) {
     if (item->function != serve) return item;
     *name = queue_of(item)->name;
     return queue_of(item);
 }
 
-/* For all reports of this thread. */
+/* Names the current queue for all reports of this thread. */
 static const char *name_of_current(void) {
     const csk_workqueue_t *queue = csk_workqueue_current();
     return queue != NULL ? queue->name : NULL;
@@ -96,14 +100,15 @@ void csk_workqueue_lock(csk_workqueue_t *queue) {
     csk_queue_lock(&queue->lock);
 }
 
-/* The last access of a worker, and of who holds the last handle of a queue on the heap. */
+/* This is the last access of a worker, and of the thread that gives up the last handle of a queue on the heap. */
 void csk_workqueue_unpin(csk_workqueue_t *queue) {
     void *memory = queue->memory;
     uint64_t before = csk_fetch_add(&queue->state, -STATE_PIN_ONE, CSK_ACQ_REL);
     if (memory != NULL && (before & STATE_PINS) == STATE_PIN_ONE) free(memory);
 }
 
-/* ---- Workers ---------------------------------------------------------------------------------------------------------------- */
+/* ---- Workers
+ * ---------------------------------------------------------------------------------------------------------------- */
 
 static bool has_worker_to_spare(const csk_workqueue_t *queue, uint64_t state) { return (state & STATE_ACTIVE) < csk_workqueue_width(queue); }
 
@@ -131,7 +136,7 @@ void csk_workqueue_unlock_and_look(csk_workqueue_t *queue) {
 
 bool csk_waits_call(csk_workqueue_wait_t *done) {
     if (CSK_LIKELY(done == NULL)) return true;
-    int before = csk_platform_keep_thread(); /* for those that have not been told */
+    int before = csk_platform_keep_thread(); /* for the waits that have not been told yet */
     uint32_t epoch = csk_pool_epoch(); /* the others are told in the parent alone */
     while (done != NULL && csk_pool_epoch() == epoch) {
         csk_workqueue_wait_t *wait = done;
@@ -142,7 +147,8 @@ bool csk_waits_call(csk_workqueue_wait_t *done) {
     return csk_pool_epoch() == epoch;
 }
 
-/* Runs what was taken. The section is still to be ended, unless it went to another thread: false. */
+/* Runs the work that was taken. Returns true when the caller still has to end the section, false when the section went
+ * to another thread. */
 static bool run(csk_work_t *work, csk_section_t *section) {
     if (work->kind & WORK_SYNC) {
         csk_sync_call_of(work)->section = *section;
@@ -170,7 +176,7 @@ static bool others_wait(csk_workqueue_t *queue) {
     return queued > 1 || (queued == 1 && !(csk_load(&queue->state, CSK_RELAXED) & STATE_POSTED));
 }
 
-/* Watches the inbox for a moment; on a concurrent queue one worker does. */
+/* Watches the inbox for a moment. On a concurrent queue only one worker does so at a time. */
 static void linger(csk_workqueue_t *queue) {
     bool shared = queue->width > 1;
     if (shared && (csk_fetch_or(&queue->state, STATE_LINGERS, CSK_RELAXED) & STATE_LINGERS)) return;
@@ -180,7 +186,8 @@ static void linger(csk_workqueue_t *queue) {
     if (shared) csk_fetch_and(&queue->state, ~STATE_LINGERS, CSK_SEQ_CST);
 }
 
-/* One round under the lock: ends the section before, takes the next work. Without any the worker counts as gone, if it `may_leave`. */
+/* One round under the lock: ends the previous section if `ends`, and takes the next work. If there is none and the
+ * worker `may_leave`, the worker counts as gone. */
 static csk_work_t *next(csk_workqueue_t *queue, csk_section_t *section, bool ends, bool may_leave, bool *more) {
     csk_workqueue_wait_t *done = NULL, *room = NULL;
     csk_queue_lock(&queue->lock); /* a worker is in its own process: see serve */
@@ -199,7 +206,8 @@ static csk_work_t *next(csk_workqueue_t *queue, csk_section_t *section, bool end
     return work;
 }
 
-/* The worker counts as gone. True when it has to come back, since something came meanwhile that nobody else attends to. */
+/* The worker counts as gone. Returns true when it has to come back, since work came meanwhile that nobody else attends
+ * to. */
 static bool comes_back(csk_workqueue_t *queue) {
     if (csk_load(&queue->inbox_last, CSK_SEQ_CST) == NULL) return false;
     uint64_t state = csk_load(&queue->state, CSK_SEQ_CST);
@@ -208,7 +216,8 @@ static bool comes_back(csk_workqueue_t *queue) {
     return false;
 }
 
-/* Others are served before this queue is again, by whichever worker comes for it: on a concurrent queue one may be on its way. */
+/* Other queues are served before this queue is served again, by whichever worker comes for it. On a concurrent queue a
+ * worker may be on its way already. */
 static void step_back(csk_workqueue_t *queue) {
     if (!(csk_fetch_or(&queue->state, STATE_POSTED, CSK_SEQ_CST) & STATE_POSTED)) {
         csk_cannot_fail(csk_pool_post(&queue->item, serve));
@@ -221,10 +230,10 @@ static void step_back(csk_workqueue_t *queue) {
     csk_workqueue_unpin(queue);
 }
 
-/* The function of a work has ended its thread: the work is over, and the queue is served by another worker. */
+/* The function of a work has ended its thread. The work is over, and another worker serves the queue. */
 static const void *abandon(csk_pool_frame_t *frame) {
     csk_section_t *section = &frame->section;
-    if (innermost == NULL) return NULL; /* between two works, which is ILLEGAL */
+    if (innermost == NULL) return NULL; /* it ended between two works, which is illegal */
     innermost = section;
     const char *name = csk_section_is_over(section) ? NULL : section->queue->name;
     if (name != NULL) csk_pool_copy_name(frame->name, name);
@@ -269,7 +278,8 @@ static void serve(csk_pool_item_t *item) {
     }
 }
 
-/* ---- Queueing ----------------------------------------------------------------------------------------------------------------- */
+/* ---- Queueing
+ * ----------------------------------------------------------------------------------------------------------------- */
 
 void csk_work_push(csk_workqueue_t *queue, csk_work_t *work) {
     bool urgent = work->node.rank > csk_workqueue_rank(queue);
@@ -281,7 +291,7 @@ void csk_work_push(csk_workqueue_t *queue, csk_work_t *work) {
     if (CSK_UNLIKELY(urgent)) csk_exchange(&queue->urgent, 1u, CSK_ACQ_REL);
 }
 
-/* A queue with a bound: what waits is counted, so it is all under the lock. */
+/* For a queue with a bound. The waiting work is counted, so all of this happens under the lock. */
 static int enqueue_bounded(csk_workqueue_t *queue, csk_work_t *work) {
     csk_work_t *dropped = NULL;
     csk_section_t refusal;
@@ -301,7 +311,7 @@ static int enqueue_bounded(csk_workqueue_t *queue, csk_work_t *work) {
     return full ? EAGAIN : 0;
 }
 
-/* Inlined by force: as a call it costs 14 instructions of the 330 that a work takes (callgrind, gcc 12). */
+/* It is inlined by force: as a call it costs 14 instructions of the 330 that a work takes (callgrind, gcc 12). */
 __attribute__((always_inline)) static inline int prepare(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, uint32_t kind,
                                                          csk_work_function_t function) {
     if (function == NULL) return EINVAL;
@@ -311,7 +321,7 @@ __attribute__((always_inline)) static inline int prepare(csk_workqueue_t *queue,
     work->function = function;
     work->kind = csk_work_kind(queue, kind);
     work->node.rank = rank;
-    /* Work that waits for room stands in no list, and who cancels it may look. */
+    /* Work that waits for room stands in no list, and a thread that cancels it may look at `place`. */
     csk_store(&work->place, (uint32_t)PLACE_NOWHERE, CSK_RELAXED);
     return 0;
 }
@@ -377,7 +387,8 @@ int csk_workqueue_cancel(csk_workqueue_t *queue, csk_work_t *work) {
     csk_workqueue_wait_t *done = NULL, *room = NULL;
     csk_workqueue_lock(queue);
     csk_work_sort(queue);
-    /* In the inbox no more: what still seems to be there is only just being queued, again. */
+    /* After the sort the work is no longer in the inbox. Work that still seems to be there is just being queued
+     * again. */
     bool waits = csk_load(&work->place, CSK_RELAXED) > PLACE_INBOX && work->kind >> WORK_EPOCH_SHIFT == csk_work_kind(queue, 0) >> WORK_EPOCH_SHIFT;
     if (waits) {
         csk_work_remove(queue, work);

@@ -1,4 +1,4 @@
-/* workqueue_life.c: a queue's life, and its owner's view of it: making and ending, handles, suspending, counts. */
+/* workqueue_life.c: a queue's life, and its owner's calls: making and ending, handles, suspending, counts. */
 #include "queue/workqueue.h"
 
 #include <stdlib.h>
@@ -6,7 +6,8 @@
 
 const char *csk_workqueue_name(const csk_workqueue_t *queue) { return queue != NULL ? queue->name : NULL; }
 
-/* ---- Making and ending ---------------------------------------------------------------------------------------------------- */
+/* ---- Making and ending
+ * ---------------------------------------------------------------------------------------------------- */
 
 int csk_workqueue_init(csk_workqueue_t *queue, const csk_workqueue_attr_t *attr) {
     static const csk_workqueue_attr_t defaults;
@@ -18,7 +19,8 @@ int csk_workqueue_init(csk_workqueue_t *queue, const csk_workqueue_attr_t *attr)
     return 0;
 }
 
-/* Aligned here: aligned_alloc takes 320 bytes for a queue, where malloc takes 256 and is 1.5 to 3 times as fast. */
+/* The memory is aligned here: aligned_alloc takes 320 bytes for a queue, where malloc takes 256 and is 1.5 to 3 times
+ * as fast. */
 int csk_workqueue_create(csk_workqueue_t **queue, const csk_workqueue_attr_t *attr) {
     size_t name_size = attr != NULL && attr->name != NULL ? strnlen(attr->name, CSK_WORKQUEUE_NAME_MAX) + 1 : 0;
     char *memory = malloc(sizeof(csk_workqueue_t) + 64 - _Alignof(max_align_t) + name_size);
@@ -52,11 +54,13 @@ int csk_workqueue_destroy(csk_workqueue_t *queue) {
     return 0;
 }
 
-/* A child of fork keeps the handles, and the pin for all of them as long as there is one: it learns where it is before they change. */
+/* A child of fork keeps the handles, and the one pin for all of them as long as there is a handle. So the queue is
+ * adapted to the process before the handles change. */
 void csk_workqueue_retain(csk_workqueue_t *queue) {
     if (queue->memory == NULL) return;
     csk_workqueue_know_process(queue);
-    if (csk_fetch_add(&queue->handles, UINT64_C(1), CSK_RELAXED) == 0) csk_workqueue_pin(queue); /* by its own work, after the release */
+    /* There may be no handle left: the queue's own work may retain it after the release. */
+    if (csk_fetch_add(&queue->handles, UINT64_C(1), CSK_RELAXED) == 0) csk_workqueue_pin(queue);
 }
 
 void csk_workqueue_unretain(csk_workqueue_t *queue) {
@@ -65,7 +69,7 @@ void csk_workqueue_unretain(csk_workqueue_t *queue) {
     if (csk_fetch_add(&queue->handles, -UINT64_C(1), CSK_ACQ_REL) == 1) csk_workqueue_unpin(queue);
 }
 
-/* Under the lock: for good, with SHUT or RELEASED. */
+/* Called under the lock. `why` is SHUT or RELEASED, so suspension ends for good. */
 static void end_suspension(csk_workqueue_t *queue, uint64_t why) {
     csk_fetch_or(&queue->state, why, CSK_SEQ_CST);
     csk_fetch_and(&queue->state, ~STATE_SUSPENDS, CSK_SEQ_CST);
@@ -73,7 +77,8 @@ static void end_suspension(csk_workqueue_t *queue, uint64_t why) {
     csk_work_sort(queue);
 }
 
-/* Pins are only about memory: work that waits on a queue without a handle has a worker, or somebody whose section ends. */
+/* Pins are only about memory. Work that waits on a queue without a handle has a worker, or somebody whose section will
+ * end. */
 void csk_workqueue_release(csk_workqueue_t *queue) {
     csk_workqueue_lock(queue);
     end_suspension(queue, STATE_RELEASED);
@@ -81,7 +86,8 @@ void csk_workqueue_release(csk_workqueue_t *queue) {
     csk_workqueue_unretain(queue);
 }
 
-/* ---- Suspending, ending ------------------------------------------------------------------------------------------------------------ */
+/* ---- Suspending, ending
+ * ------------------------------------------------------------------------------------------------------------ */
 
 static bool is_ending(const csk_workqueue_t *queue) { return (csk_load(&queue->state, CSK_RELAXED) & (STATE_SHUT | STATE_RELEASED)) != 0; }
 

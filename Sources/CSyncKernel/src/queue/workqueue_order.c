@@ -1,7 +1,8 @@
-/* workqueue_order.c: what waits in a queue, and in which order it runs. All of it under the queue's lock.
+/* workqueue_order.c: what waits in a queue, and in which order it runs. All of it happens under the queue's lock.
  *
- * Work of the queue's own priority stands in a list, by arrival; all other work in a heap. The first of the two is next. From a barrier on,
- * whatever arrives stands in a list of its own until the barrier has run: nothing passes it in either direction. */
+ * Work of the queue's own priority stands in a list, in order of arrival. All other work stands in a heap. Of the first
+ * of the list and the first of the heap, the one that comes before the other is next. Whatever arrives after a barrier
+ * stands in a list of its own until the barrier has run: nothing passes the barrier in either direction. */
 #include "queue/workqueue.h"
 
 typedef struct {
@@ -30,7 +31,8 @@ static void unlink_from(list_t list, csk_work_t *work) {
 static list_t own_list(csk_workqueue_t *queue) { return (list_t){ &queue->first, &queue->last }; }
 static list_t later_list(csk_workqueue_t *queue) { return (list_t){ &queue->later_first, &queue->later_last }; }
 
-/* Passed over by who drops the oldest, which is the first of the list: such work has one rank, which the heap orders by arrival too. */
+/* Such work stands in the heap, so that whoever drops the oldest passes it over: the oldest to drop is the first of the
+ * list. All such work has one rank, and the heap orders equal ranks by arrival too. */
 static bool stands_apart(const csk_workqueue_t *queue, const csk_work_t *work) {
     return (work->kind & WORK_STAYS) && queue->when_full == CSK_WORKQUEUE_DROP_OLDEST;
 }
@@ -51,7 +53,7 @@ static void place_elsewhere(csk_workqueue_t *queue, csk_work_t *work) {
     }
 }
 
-/* Its number of arrival is known. */
+/* The work's number of arrival is set already. */
 static inline void place(csk_workqueue_t *queue, csk_work_t *work) {
     bool plain = queue->barrier == NULL && !(work->kind & (WORK_BARRIER | WORK_STAYS)) && work->node.rank == csk_workqueue_rank(queue);
     if (CSK_LIKELY(plain)) append(own_list(queue), work, PLACE_FIRST);
@@ -66,7 +68,8 @@ void csk_work_arrange(csk_workqueue_t *queue, csk_work_t *work) {
     place(queue, work);
 }
 
-/* Who exchanged the end of the inbox links its work with its next instructions: whoever meets the gap awaits that step. */
+/* A thread that has exchanged the end of the inbox links its work with its next instructions. Whoever meets the gap
+ * waits for that step. */
 static csk_work_t *first_in_inbox(csk_workqueue_t *queue) {
     csk_work_t *work;
     for (uint32_t looks = 0; (work = csk_load(&queue->inbox_first, CSK_ACQUIRE)) == NULL; looks++) {
@@ -81,7 +84,7 @@ void csk_work_sort(csk_workqueue_t *queue) {
     while (work != NULL) {
         csk_work_t *next = (csk_work_t *)csk_load(&work->node.next, CSK_ACQUIRE);
         if (next == NULL) {
-            /* Before the exchange: who finds the inbox empty stores its first. */
+            /* This store comes before the exchange: a thread that finds the inbox empty stores inbox_first. */
             csk_store(&queue->inbox_first, NULL, CSK_RELAXED);
             csk_work_t *last = work;
             if (!csk_cas(&queue->inbox_last, &last, NULL, CSK_ACQ_REL))
@@ -111,7 +114,8 @@ bool csk_work_may_begin(const csk_workqueue_t *queue) {
     return is_open(queue) && (next_in_order(queue) != NULL || (queue->barrier != NULL && queue->running == 0));
 }
 
-/* The barrier is gone, to run alone or for good: what came after it may be placed, up to the next one. */
+/* The barrier is gone: it runs alone now, or was taken out for good. The work that came after it may be placed, up to
+ * the next barrier. */
 static void place_later(csk_workqueue_t *queue) {
     while (queue->barrier == NULL && queue->later_first != NULL) {
         csk_work_t *work = queue->later_first;
@@ -140,7 +144,7 @@ csk_work_t *csk_work_take(csk_workqueue_t *queue, csk_section_t *section) {
     bool barrier = work == NULL;
     if (barrier) work = queue->barrier;
     csk_work_remove(queue, work);
-    /* With 4 producers a task costs 90 to 115 ns with this and the like in block.c, 120 to 170 without. */
+    /* With 4 producers a task costs 90 to 115 ns with this prefetch and those in block.c, and 120 to 170 ns without. */
     if (queue->first != NULL) __builtin_prefetch(queue->first);
     queue->running++;
     bool called = (work->kind & WORK_SYNC) != 0;
@@ -155,16 +159,17 @@ csk_work_t *csk_work_take(csk_workqueue_t *queue, csk_section_t *section) {
 
 csk_work_t *csk_work_take_sorted(csk_workqueue_t *queue, csk_section_t *section) {
     if (queue->first == NULL) return NULL;
-    /* Whoever queued as this worker was on its way left it to it to ask for the next one, which it does for what is sorted. */
+    /* A caller that queued work while this worker was on its way left it to this worker to ask for the next one. This
+     * worker does that for sorted work. */
     if (queue->width > 1 && queue->first == queue->last) return NULL;
-    /* Cleared before the inbox is read. */
+    /* `urgent` is cleared before the inbox is read. */
     if (CSK_UNLIKELY(csk_load(&queue->urgent, CSK_RELAXED) != 0 && csk_exchange(&queue->urgent, 0u, CSK_ACQ_REL) != 0)) return NULL;
     return csk_work_take(queue, section);
 }
 
 csk_work_t *csk_work_oldest_to_drop(const csk_workqueue_t *queue) {
     if (queue->first != NULL) return queue->first;
-    csk_work_t *work = queue->barrier; /* what stands behind a barrier came after it; without one nothing does */
+    csk_work_t *work = queue->barrier; /* work behind a barrier came after it; without a barrier there is none */
     if (work == NULL || !(work->kind & WORK_STAYS)) return work;
     for (work = queue->later_first; work != NULL && (work->kind & WORK_STAYS); work = next_of(work)) {}
     return work;
@@ -174,7 +179,7 @@ csk_work_t *csk_work_remove_all(csk_workqueue_t *queue) {
     csk_work_t *lists[2] = { NULL, NULL }, **ends[2] = { &lists[0], &lists[1] };
     for (;;) {
         csk_work_t *work = next_in_order(queue);
-        if (work == NULL) work = queue->barrier; /* without one nothing stands behind it */
+        if (work == NULL) work = queue->barrier; /* without a barrier nothing stands behind one */
         if (work == NULL) break;
         csk_work_remove(queue, work);
         work->node.next = NULL;
@@ -182,7 +187,7 @@ csk_work_t *csk_work_remove_all(csk_workqueue_t *queue) {
         *ends[stays] = work;
         ends[stays] = (csk_work_t **)&work->node.next;
     }
-    /* In this order those of one rank come by arrival, and nothing passes a barrier. */
+    /* Placed in this order, works of one rank stay in order of arrival, and nothing passes a barrier. */
     for (csk_work_t *work = lists[1], *next; work != NULL; work = next) {
         next = next_of(work);
         queue->waiting++;

@@ -1,4 +1,4 @@
-/* workqueue_refuse.c: works that will not run: they are told so, and drains wait for that. */
+/* workqueue_refuse.c: works that will not run. They are told so, and drains wait until they were told. */
 #include "queue/workqueue.h"
 
 void csk_work_begin_refusal(csk_workqueue_t *queue, const csk_work_t *first, csk_section_t *section) {
@@ -15,7 +15,7 @@ void csk_work_begin_refusal(csk_workqueue_t *queue, const csk_work_t *first, csk
 void csk_work_refuse(csk_work_t *first, csk_section_t *section) {
     csk_workqueue_t *queue = section->queue;
     csk_workqueue_wait_t *done = NULL;
-    int before = csk_platform_keep_thread(); /* for those that have not been told */
+    int before = csk_platform_keep_thread(); /* for the works that have not been told yet */
     csk_section_enter(section);
     while (first != NULL && !csk_section_is_over(section)) {
         csk_work_t *work = first;

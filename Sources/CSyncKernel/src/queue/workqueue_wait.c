@@ -1,21 +1,23 @@
-/* workqueue_wait.c: who waits for a queue: for a turn, for room, for its end. queue/workqueue.h has the argument.
+/* workqueue_wait.c: callers that wait for a queue: for a turn, for room, for its end. queue/workqueue.h has the
+ * argument.
  *
- * A caller runs nothing but its own function on its thread. What is before it may block, take longer than the caller has time for, or expect to be
- * on a thread that holds no lock and has no cancellation or values of the caller's. */
+ * A caller runs nothing but its own function on its thread. The work before it may block, may take longer than the
+ * caller has time for, or may expect to be on a thread that holds no lock and has no cancellation or values of the
+ * caller's. */
 #include "queue/workqueue.h"
 #include "wait/announce.h"
 
-/* As waiters for a gate: about a tenth of what a park and a wake on an idle core cost. */
+/* The same as for waiters at a gate: about a tenth of what a park and a wake on an idle core cost. */
 static const int64_t spin_ns = 2400;
 
 enum { WORD_WAITS = CALL_WAITS, WORD_SLEEPS = CALL_SLEEPS };
 
-/* The word's memory may be gone once it is exchanged. */
+/* The word's memory may be gone once the word is exchanged. */
 static void answer(uint32_t *word, uint32_t value) {
     if (csk_exchange(word, value, CSK_ACQ_REL) == WORD_SLEEPS) csk_platform_wake(word, 1);
 }
 
-/* Waits for an answer: that, or WORD_SLEEPS when the deadline has passed. */
+/* Waits for an answer. Returns the answer, or WORD_SLEEPS when the deadline has passed. */
 static uint32_t await(uint32_t *word, int64_t deadline_ns) {
     int64_t end_ns = csk_platform_now() + spin_ns;
     while (csk_load(word, CSK_ACQUIRE) == WORD_WAITS && csk_platform_now() < end_ns)
@@ -29,9 +31,9 @@ static uint32_t await(uint32_t *word, int64_t deadline_ns) {
 
 void csk_sync_call_answer(csk_sync_call_t *call, uint32_t value) { answer(&call->word, value); }
 
-/* ---- The line for room ------------------------------------------------------------------------------------------------------- */
+/* ---- The line for room ------------------------------------------------------------------------------------------- */
 
-/* Under the lock. False: it is in no list any more. */
+/* Called under the lock. Returns false when the wait is in no list any more. */
 static bool give_up(csk_workqueue_t *queue, csk_workqueue_wait_t **list, csk_workqueue_wait_t *wait) {
     if (wait->epoch != csk_load(&queue->epoch, CSK_RELAXED)) return false;
     if (wait == queue->last_room) queue->last_room = wait->previous;
@@ -46,7 +48,8 @@ static void stand_in_line(csk_workqueue_t *queue, csk_workqueue_wait_t *wait) {
     queue->last_room = wait;
 }
 
-/* The first gets its place. A caller is told by its turn, and from the end of the lock on its memory may be gone. */
+/* The first in the line gets its place. A caller of sync is told by its turn, and once the lock is free its memory may
+ * be gone. */
 static csk_workqueue_wait_t *give_place(csk_workqueue_t *queue) {
     csk_workqueue_wait_t *room = queue->rooms;
     give_up(queue, &queue->rooms, room);
@@ -56,7 +59,7 @@ static csk_workqueue_wait_t *give_place(csk_workqueue_t *queue) {
 }
 
 csk_workqueue_wait_t *csk_rooms_take(csk_workqueue_t *queue) {
-    if (csk_workqueue_is_full(queue)) return NULL; /* who left took no room */
+    if (csk_workqueue_is_full(queue)) return NULL; /* the work that left took no room */
     csk_work_sort(queue); /* what came before it is before it */
     return give_place(queue);
 }
@@ -71,7 +74,7 @@ csk_workqueue_wait_t *csk_rooms_close(csk_workqueue_t *queue) {
     return rooms;
 }
 
-/* ---- Turns ------------------------------------------------------------------------------------------------------------------- */
+/* ---- Turns ------------------------------------------------------------------------------------------------------- */
 
 static void run_call(csk_section_t *section, void (*function)(void *), void *context) {
     csk_workqueue_t *queue = section->queue;
@@ -96,7 +99,7 @@ static int wait_in_line(csk_workqueue_t *queue, csk_sync_call_t *call) {
     return EINPROGRESS;
 }
 
-/* Under the lock: lets the caller in, or not. */
+/* Called under the lock. Lets the caller into the queue, puts it into the line for room, or refuses it. */
 static int admit(csk_workqueue_t *queue, csk_sync_call_t *call) {
     bool stays = (call->work.kind & WORK_STAYS) != 0;
     if (!stays && (csk_load(&queue->state, CSK_RELAXED) & STATE_SHUT)) return ESHUTDOWN;
@@ -109,12 +112,12 @@ static int admit(csk_workqueue_t *queue, csk_sync_call_t *call) {
     return 0;
 }
 
-/* Waits for the turn of a caller that stands in the queue, or in the line for it. */
+/* Waits for the turn of a caller that stands in the queue, or in the line for room. */
 static int await_turn(csk_workqueue_t *queue, csk_sync_call_t *call, bool in_line, int64_t deadline_ns) {
     uint32_t seen = await(&call->word, deadline_ns);
     if (seen == WORD_SLEEPS) {
         if (in_line && csk_workqueue_room_cancel(queue, &call->room) == 0) return ETIMEDOUT;
-        /* Taken out, or taken: then the answer is on its way. */
+        /* Either the work is taken out here, or somebody has taken it: then the answer is on its way. */
         if (csk_workqueue_cancel(queue, &call->work) == 0) return ETIMEDOUT;
         seen = await(&call->word, CSK_NEVER);
     }
@@ -142,7 +145,7 @@ static int sync(csk_workqueue_t *queue, csk_rank_t rank, uint32_t kind, int64_t 
     if (csk_section_inside(queue)) return EDEADLK;
     int error = csk_workqueue_ready(queue);
     if (error != 0) return error;
-    /* The function may give up a queue on the heap. In a child that it forks the pin is gone. */
+    /* The function may give up a queue on the heap. In a child that the function forks, the pin is gone. */
     bool pins = queue->memory != NULL;
     uint32_t epoch = csk_pool_epoch();
     if (pins) csk_workqueue_pin(queue);
@@ -159,17 +162,18 @@ int csk_workqueue_sync_always(csk_workqueue_t *queue, csk_rank_t rank, bool barr
     return sync(queue, rank, WORK_SYNC | WORK_STAYS | (barrier ? WORK_BARRIER : 0), deadline_ns, function, context);
 }
 
-/* ---- Room -------------------------------------------------------------------------------------------------------------------- */
+/* ---- Room -------------------------------------------------------------------------------------------------------- */
 
 static void end_wait(csk_workqueue_wait_t *wait) { answer(&wait->word, wait->status == 0 ? CALL_GRANTED : CALL_REFUSED); }
 
-/* `waits`: it may; else EDEADLK. */
+/* `waits`: the caller may wait. Otherwise the call returns EDEADLK where it would have to. */
 static int ask_for_room(csk_workqueue_t *queue, csk_work_t *work, csk_workqueue_wait_t *wait, const csk_workqueue_wait_t *as, bool waits) {
     csk_workqueue_lock(queue);
     csk_work_sort(queue);
     int status = 0;
     if (csk_load(&queue->state, CSK_RELAXED) & STATE_SHUT) status = ESHUTDOWN;
-    else if (csk_workqueue_is_full(queue)) status = waits ? EINPROGRESS : EDEADLK; /* as long as others wait for room: who leaves gives it to them */
+    /* As long as others wait for room the queue is full: whoever leaves gives its place to them. */
+    else if (csk_workqueue_is_full(queue)) status = waits ? EINPROGRESS : EDEADLK;
     if (status == 0) csk_work_arrange(queue, work);
     if (status == EINPROGRESS) {
         *wait = *as;
@@ -201,10 +205,11 @@ int csk_workqueue_wait_for_room(csk_workqueue_t *queue, csk_work_t *work, int64_
         if (csk_workqueue_room_cancel(queue, &room) == 0) return ETIMEDOUT;
         seen = await(&room.word, CSK_NEVER);
     }
-    return seen == CALL_REFUSED ? ESHUTDOWN : 0; /* whoever gave the place looks, or a worker that is on its way */
+    /* The thread that gave the place looks into the queue, or a worker that is on its way does. */
+    return seen == CALL_REFUSED ? ESHUTDOWN : 0;
 }
 
-/* ---- Drains ------------------------------------------------------------------------------------------------------------------ */
+/* ---- Drains ------------------------------------------------------------------------------------------------------ */
 
 void csk_workqueue_drain_async(csk_workqueue_t *queue, csk_workqueue_wait_t *wait, void (*function)(csk_workqueue_wait_t *), void *context) {
     *wait = (csk_workqueue_wait_t){ .function = function, .context = context };

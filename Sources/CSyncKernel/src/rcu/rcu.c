@@ -1,23 +1,25 @@
 /* rcu.c: sections and grace periods by liburcu, in the flavour that is made for libraries, urcu-bp.
  *
- * Others may use it beside us: a program, or a second copy of this library. So nothing here asks for the whole of it:
- * threads are registered at their first section, which may happen twice; nobody's default is changed; and fork touches
- * nothing of it (rcu_child.c).
+ * Others may use liburcu beside this library: a program, or a second copy of this library. So nothing here assumes that
+ * liburcu is ours alone. Threads are registered at their first section, and being registered twice does no harm.
+ * Nobody's default is changed. A fork touches nothing of liburcu (rcu_child.c).
  *
- * The end of a thread. liburcu gives a thread a word in memory of its own, and takes it back in the destructor of a
- * pthread key of its own, for the next thread to have. Destructors run in an order that nobody chooses: one that runs
- * later may read, and the inline functions would write into a word of another thread. So the key's value is taken out
- * when the thread registers, and put back by our own stage of the thread's end, when csk_rcu_levels is NULL for good:
+ * The end of a thread. liburcu gives each thread a word in liburcu's own memory. It takes the word back in the
+ * destructor of a pthread key of its own, and gives it to a later thread. Destructors run in an order that nobody
+ * chooses: one that runs later may read, and the inline functions would write into a word of another thread. So the
+ * key's value is taken out when the thread registers. Our own stage of the thread's end puts it back, when
+ * csk_rcu_levels is NULL for good. A thread is in one of four states:
  *
- *   new      no section yet; perhaps registered by others
- *   keeps    we have the key's value: the word is the thread's until we put that back, and csk_rcu_levels may be its
- *            address
- *   plain    the system gives us no call at the thread's end, or another copy of this library has the value: liburcu
- *            takes the word when it likes. Each section looks where the word is, and registers anew where there is none
- *   left     the same, after our stage of the thread's end
+ *   NEW      The thread has had no section yet. Others may have registered it.
+ *   KEEPS    We have the key's value. The word is the thread's until we put the value back, and csk_rcu_levels may be
+ *            its address.
+ *   PLAIN    The system gives us no call at the thread's end, or another copy of this library has the value. liburcu
+ *            takes the word when it likes. Each section looks where the word is, and registers anew where there is
+ *            none.
+ *   LEFT     The same, after our stage of the thread's end.
  *
- * liburcu names its key to nobody. It is found as the one whose value is the thread's word; if there is none, the
- * thread is plain. */
+ * liburcu tells nobody which key is its own. It is found as the one whose value is the thread's word. If there is none,
+ * the thread is PLAIN. */
 #include "rcu/rcu.h"
 
 #include "rcu/rcu_child.h"
@@ -26,7 +28,8 @@
 
 #include <limits.h>
 #include <pthread.h>
-/* Only its small inline functions, which any licence may use; never _LGPL_SOURCE, which makes all of them inline. */
+/* Only liburcu's small inline functions are used: code under any licence may use these. _LGPL_SOURCE is never defined:
+ * it would make all functions inline. */
 #define URCU_INLINE_SMALL_FUNCTIONS
 #include <urcu/urcu-bp.h>
 #include <urcu/static/urcu-bp.h>
@@ -46,12 +49,12 @@ enum thread_state { NEW, KEEPS, PLAIN, LEFT };
 
 static _Thread_local struct {
     uint8_t state;
-    pthread_key_t key;        /* KEEPS */
-    csk_rcu_reader_t reader;  /* of a child */
+    pthread_key_t key;        /* liburcu's key, in state KEEPS */
+    csk_rcu_reader_t reader;  /* used in a child of fork */
 } self __attribute__((tls_model("initial-exec")));
 
-/* The calling thread's word, or NULL before its first section. It is the first of liburcu's struct, which liburcu
- * doesn't place as the struct asks for: no access may go through that. */
+/* Returns the calling thread's word, or NULL before its first section. The word is the first field of liburcu's struct.
+ * liburcu doesn't align the struct as its type asks for, so no access may go through the struct. */
 static unsigned long *own_word(void) {
     return CSK_UNLIKELY(csk_rcu_is_child()) ? self.reader.word : (unsigned long *)(void *)urcu_bp_reader;
 }
@@ -63,9 +66,10 @@ static uint32_t own_levels(void) {
 
 bool csk_rcu_is_reading(void) { return own_levels() != 0; }
 
-/* ---- Threads ------------------------------------------------------------------------------------------------------------ */
+/* ---- Threads ----------------------------------------------------------------------------------------------------- */
 
-/* Where liburcu's key was found last. The program's last thread takes the key away, and a later one makes another. */
+/* The key that was liburcu's when it was found last. The program's last thread takes the key away, and a later thread
+ * makes another. */
 static uint32_t likely_key;
 
 static bool has_word(pthread_key_t key) { return pthread_getspecific(key) == (void *)urcu_bp_reader; }
@@ -82,7 +86,8 @@ static bool take_value(void) {
     return pthread_setspecific(key, NULL) == 0;
 }
 
-/* In a child the word, and liburcu's lock, are what the parent's threads left: the thread ends without them. */
+/* In a child of fork the word and liburcu's lock are as the parent's threads left them: the thread ends without
+ * them. */
 static void leave_thread(void) {
     csk_rcu_levels = NULL;
     uint8_t before = self.state;
@@ -102,7 +107,7 @@ static void enter_liburcu(void) {
     if (self.state == NEW) self.state = will_notice_end() && take_value() ? KEEPS : PLAIN;
 }
 
-/* Before a thread's section: it may be the first. */
+/* Called before a section of the thread, which may be its first. */
 static void enter(void) {
     if (!csk_rcu_is_child()) {
         enter_liburcu();
@@ -115,7 +120,7 @@ static void enter(void) {
 #endif
 }
 
-/* ---- Sections ----------------------------------------------------------------------------------------------------------- */
+/* ---- Sections ---------------------------------------------------------------------------------------------------- */
 
 int csk_rcu_read_lock_slow(void) {
     uint32_t levels = own_levels();
@@ -127,7 +132,7 @@ int csk_rcu_read_lock_slow(void) {
         return 0;
     }
     csk_store(word, csk_load(&csk_rcu_period->phase, CSK_RELAXED), CSK_RELAXED);
-    /* The grace period's membarrier is the other half; without one, its fence. */
+    /* This pairs with the grace period's membarrier, or with its fence where there is no membarrier. */
     if (urcu_bp_has_sys_membarrier) __atomic_signal_fence(__ATOMIC_SEQ_CST);
     else csk_rcu_fence();
     return 0;
@@ -138,7 +143,7 @@ int csk_rcu_read_unlock_slow(void) {
     csk_rcu_tell_release();
     unsigned long *word = own_word();
     csk_store(word, *word - 1, CSK_RELEASE);
-    /* In a child nobody else takes a thread out that won't hear of its own end. */
+    /* In a child nobody else takes a thread out whose end goes unnoticed here. */
     bool may_end_unheard = CSK_UNLIKELY(csk_rcu_is_child()) && self.state != KEEPS;
     if (may_end_unheard && !csk_rcu_is_reading()) csk_rcu_child_leave(&self.reader);
     return 0;
@@ -149,7 +154,7 @@ void csk_rcu_grace_period(void) {
     else urcu_bp_synchronize_rcu();
 }
 
-/* ---- fork --------------------------------------------------------------------------------------------------------------- */
+/* ---- fork -------------------------------------------------------------------------------------------------------- */
 
 void csk_rcu_sections_before_fork(void) { csk_rcu_child_hold(); }
 void csk_rcu_sections_after_fork_in_parent(void) { csk_rcu_child_let_go(); }

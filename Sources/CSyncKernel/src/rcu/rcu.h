@@ -1,8 +1,8 @@
-/* rcu.h (internal): what rcu.c gives rcu_reclaim.c. Each part of RCU knows those above it in this list alone:
+/* rcu.h (internal): what rcu.c provides to rcu_reclaim.c. Each part of RCU knows only the parts above it in this list:
  *
  *   rcu_order.h    the fence, and what ThreadSanitizer must be told
  *   rcu_child.c    sections, threads and grace periods without liburcu, in a child of fork
- *   rcu.c          the same by liburcu; says which of the two it is
+ *   rcu.c          the same by liburcu; it chooses between the two
  *   rcu_reclaim.c  what is retired, the thread that reclaims it, barriers; fork
  *   snapshot.c, rcu_map.c */
 #ifndef CSK_INTERNAL_RCU_H
@@ -10,10 +10,11 @@
 
 #include "csynckernel/rcu.h"
 
-/* Waits until every section that had begun before the call has ended. The reclaiming thread alone, outside of sections. */
+/* Waits until every section that had begun before the call has ended. Only the reclaiming thread calls it, outside of
+ * sections. */
 void csk_rcu_grace_period(void);
 
-/* Around a fork. */
+/* Called before and after a fork. */
 void csk_rcu_sections_before_fork(void);
 void csk_rcu_sections_after_fork_in_parent(void);
 void csk_rcu_sections_after_fork_in_child(void);

@@ -1,25 +1,26 @@
 /* rcu_child.c: sections and grace periods in a child of fork, which does without liburcu.
  *
- * Any thread of the parent may have been inside liburcu at the fork, with its locks: the reclaiming thread in a grace
- * period, which lasts as long as some section and as the forking thread's own; a thread that ended; a user of liburcu
- * besides us. Nothing says whether, no such lock can be taken without the risk to wait for ever, and a fork that waits
- * for them may wait for itself. Its before_fork doesn't help: that takes the locks before the fork, in which another
- * user has taken them already or a section is waited for, and called in the child it waits for the locks that another
- * user's before_fork has taken and gives back a moment later.
+ * Any thread of the parent may have been inside liburcu at the fork, and may have held its locks. It may be the
+ * reclaiming thread in a grace period, which lasts as long as some section, and as long as the forking thread's own. It
+ * may be a thread that ended, or another user of liburcu. Nothing says whether there is such a thread. No such lock can
+ * be taken without the risk of waiting for ever, and a fork that waits for these locks may wait for itself. liburcu's
+ * before_fork doesn't help. It takes the locks before the fork, where another user may have taken them already, or
+ * where a section is waited for. Called in the child, it waits for the locks that another user's before_fork has taken
+ * and gives back a moment later.
  *
  * So the child keeps words and a phase of its own, by liburcu's algorithm, with one lock that every fork holds. The
- * thread that has forked keeps the word that it had, since it may be inside a section; others have theirs in
- * thread-local memory.
+ * thread that has forked keeps the word that it had, since it may be inside a section. Other threads have their words
+ * in thread-local memory.
  *
- *   word      low half: levels of the thread's section, 0 outside; high half: the phase in which it began. Written by
- *             its thread alone
- *   phase     one level, and the phase in the high half. Written by the grace period alone
+ *   word      The low half has the levels of the thread's section, 0 outside. The high half has the phase in which the
+ *             section began. Only the word's thread writes it.
+ *   phase     It has one level, and the phase in the high half. Only the grace period writes it.
  *
  * A grace period waits until no section is of another phase than the current one, changes the phase, and waits once
- * more. A section that began before the grace period is of the one phase or of the other, and is waited for in the
- * first wait or in the second. A reader that has loaded the phase and not yet stored it may store an old one after the
- * first wait, for the second to find; after that each new section is of the new phase, so that the wait ends. The word
- * that the thread had may be used by others, with liburcu's phase: any phase will do for a section that stays.
+ * more. A section that began before the grace period is of the one phase or of the other. It is waited for in the first
+ * wait or in the second. A reader that has loaded the phase and not yet stored it may store an old one after the first
+ * wait: the second wait finds that. After that each new section is of the new phase, so that the wait ends. The word
+ * that the forking thread had may be used by others, with liburcu's phase: any phase will do for a section that stays.
  *
  * Source: Desnoyers et al., "User-level implementations of read-copy update" (2012), the flavour with two phases. */
 #include "rcu/rcu_child.h"
@@ -30,13 +31,13 @@
 #define PHASE (1UL << 32)
 
 static struct {
-    uint32_t lock;              /* the list */
-    csk_rcu_reader_t *readers;  /* the newest */
+    uint32_t lock;              /* protects the list */
+    csk_rcu_reader_t *readers;  /* the newest first */
     bool is_child;
 } child;
 
 static csk_rcu_period_t period = { .phase = 1 };
-/* So often a grace period looks at the words before it sleeps between two looks. */
+/* A grace period looks at the words this many times before it sleeps between two looks. */
 static int busy_looks = 100;
 
 bool csk_rcu_is_child(void) { return child.is_child; }
@@ -79,7 +80,7 @@ void csk_rcu_child_leave(csk_rcu_reader_t *reader) {
 
 /* ---- Grace periods ----------------------------------------------------------------------------------------------- */
 
-/* No section is of another phase than the current one. */
+/* Whether no section is of another phase than the current one. */
 static bool is_quiet(void) {
     csk_queue_lock(&child.lock);
     const csk_rcu_reader_t *reader = child.readers;
@@ -97,7 +98,7 @@ static void await_quiet(void) {
             csk_platform_pause();
             continue;
         }
-        /* Nobody wakes this word; no reader is to look for a grace period that waits. */
+        /* Nobody wakes this word, so that no reader need look whether a grace period waits. */
         uint32_t nothing = 0;
         csk_platform_park(&nothing, 0, csk_deadline_after(1000000));
     }
@@ -109,12 +110,12 @@ static void order_readers(bool by_membarrier) {
 }
 
 void csk_rcu_child_grace_period(bool by_membarrier) {
-    /* Whoever has seen what was taken out has its word stored: the other half is the reader's store before its
-     * loads. */
+    /* Each reader that has seen what was taken out has its word stored. This pairs with the reader's store of its word
+     * before its loads. */
     order_readers(by_membarrier);
     await_quiet();
     csk_store(&period.phase, period.phase ^ PHASE, CSK_SEQ_CST);
     await_quiet();
-    /* What the sections have done is done before anything is reclaimed. */
+    /* All that the sections have done comes before anything is reclaimed. */
     order_readers(by_membarrier);
 }

@@ -4,7 +4,7 @@
 
 #include "csynckernel/rcu.h"
 
-/* A thread, for the grace periods of a child to look at. */
+/* A thread that the grace periods of a child look at. */
 typedef struct csk_rcu_reader {
     unsigned long *word;  /* NULL: not in the list */
     struct csk_rcu_reader *newer, *older;
@@ -12,17 +12,17 @@ typedef struct csk_rcu_reader {
 } csk_rcu_reader_t;
 
 bool csk_rcu_is_child(void);
-/* In the child, before it has another thread: sections are the child's own from here on. `word` is the thread's so far,
- * or NULL. Gives the phase that sections begin in. */
+/* Called in the child, before it has another thread. From here on sections are the child's own. `word` is the word that
+ * the thread has had so far, or NULL. Returns the phase in which sections begin. */
 const csk_rcu_period_t *csk_rcu_child_begin(csk_rcu_reader_t *reader, unsigned long *word);
-/* Held over a fork. */
+/* The child's lock is held over a fork. */
 void csk_rcu_child_hold(void);
 void csk_rcu_child_let_go(void);
 
-/* Grace periods see the thread from here on, or no more. */
+/* From the first call on grace periods see the thread. From the second call on they don't. */
 void csk_rcu_child_enter(csk_rcu_reader_t *reader);
 void csk_rcu_child_leave(csk_rcu_reader_t *reader);
-/* `by_membarrier`: readers execute no fence. */
+/* With `by_membarrier` the readers execute no fence. */
 void csk_rcu_child_grace_period(bool by_membarrier);
 
 #endif

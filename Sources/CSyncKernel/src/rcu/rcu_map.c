@@ -1,4 +1,4 @@
-/* rcu_map.c: an open-addressed table of entries, each change of which is one compare-and-swap of one slot.
+/* rcu_map.c: an open-addressed table of entries. Each change of it is one compare-and-swap of one slot.
  *
  *   slot                      means                                              becomes
  *   0                         empty: a search ends here                          an entry | sealed
@@ -8,25 +8,34 @@
  *   FROZEN                    dead: its entry was removed                        -
  *   MOVED                     sealed: empty, and entries come to the next table  -
  *
- * A slot has entries of one key in its life, and is never empty again. So a search that has passed a slot need not come back:
+ * A slot has entries of only one key in its life, and is never empty again. So a search that has passed a slot need not
+ * come back:
  *
- *   One entry for a key. Who inserts a key has passed all slots before the first empty one, none of which has the key or will. It
- *   takes that one, or looks at it again. So two who insert one key meet at one slot.
+ *   One entry for a key. A thread that inserts a key has passed all slots before the first empty one. None of these has
+ *   the key or will have it. The thread takes the empty slot, or looks at it again. So two threads that insert one key
+ *   meet at one slot.
  *
- *   Moving. All of a table that is full, or nearly empty, is moved to the next: empty slots are sealed, entries frozen, put there, and
- *   marked moved. What is not marked moved is current, and is changed nowhere but in its slot; a writer that finds it frozen does
- *   the move itself. So a search that does not find the key here looks in the next table, if it has met a seal, or a moved entry that
- *   may have been it. At a slot that is simply empty it need not: an entry of this key, on its way to the next table, would have sealed that.
+ *   Moving. All of a table that is full, or nearly empty, is moved to the next table: empty slots are sealed; entries
+ *   are frozen, put into the next table, and marked moved. An entry that is not marked moved is current, and is changed
+ *   nowhere but in its slot. A writer that finds an entry frozen does that move itself. So a search that does not find
+ *   the key here looks in the next table if it has met a seal, or a moved entry that may have been the one wanted. At a
+ *   slot that is simply empty it need not look further: an entry of this key, on its way to the next table, would have
+ *   sealed that slot.
  *
- *   One place for what is moved. Several may move one entry. Each looks for it up to the first empty slot, then whether it is still frozen here,
- *   then takes that slot by compare-and-swap. If that succeeds nobody else has put it in: not before the slot, where others had to find
- *   a slot empty that this one found taken, and from where nobody can have removed it while it was frozen; not behind it, since the slot was empty.
+ *   One place for a moved entry. Several threads may move one entry. Each looks for the entry up to the first empty
+ *   slot of the next table. Then it looks whether the entry is still frozen here. Then it takes that slot by
+ *   compare-and-swap. If that succeeds, nobody else has put the entry in. It is not before the slot: others would have
+ *   had to find a slot empty that this thread found taken, and nobody can have removed the entry from there while it
+ *   was frozen. It is not behind the slot, since the slot was empty.
  *
- * Only the current table gets a next one, and becomes the past when all of it has been moved: a search meets more than two tables
- * only if others fill whole tables meanwhile. A removed entry is retired when no table has it but as moved, where searches don't follow
- * its address. A walk does: it begins in a table without a next one, so that all it finds moved has been moved, and retired, since.
+ * Only the current table gets a next one, and it is the current one no longer when all of it has been moved. So a
+ * search meets more than two tables only if others fill whole tables meanwhile. A removed entry is retired when no
+ * table has it except as moved; searches don't follow the address of a moved entry. A walk does follow it. But a walk
+ * begins in a table without a next one: an entry that it finds moved was moved after the walk had begun, and was
+ * retired after that too, if it was.
  *
- * Sources: Cliff Click's lock-free hash table for the slots that are never reused; the move of whole entries is simpler. */
+ * Sources: Cliff Click's lock-free hash table for the slots that are never reused; the move of whole entries is
+ * simpler. */
 #include "csynckernel/rcu_map.h"
 
 #include "base/platform.h"
@@ -40,7 +49,7 @@ enum { FROZEN = CSK_RCU_MAP_FROZEN, MOVED = CSK_RCU_MAP_MOVED };
 static const uint64_t dead = FROZEN, sealed = MOVED;
 static uint64_t fewest_slots = 64;
 
-/* In `used`: the table gets a next one, or would if there were memory for it. */
+/* A flag in `used`: the table gets a next one, or would get one if there were memory for it. */
 #define CLOSED (UINT64_C(1) << 62)
 
 typedef struct csk_rcu_map_table table_t;
@@ -48,8 +57,8 @@ typedef struct csk_rcu_map_table table_t;
 struct table {
     table_t shared;
     csk_rcu_node_t node;
-    uint64_t limit, expected;                    /* slots that may be taken; those that `used` began with */
-    uint64_t used __attribute__((aligned(64)));  /* slots that are not empty, or are about to be taken; at most `limit` */
+    uint64_t limit, expected;                    /* how many slots may be taken; what `used` began with */
+    uint64_t used __attribute__((aligned(64)));  /* slots not empty or about to be taken; at most `limit` */
     uint64_t dead;
     uint64_t slots[];
 };
@@ -58,9 +67,9 @@ struct map {
     csk_rcu_map_t shared;
     csk_rcu_map_match_t match;
     csk_rcu_steps_t end;
-    csk_rcu_function_t reclaim;                   /* of a destroyed one's entries */
+    csk_rcu_function_t reclaim;                   /* for the entries of a destroyed map */
     csk_rcu_map_cursor_t reclaimed;
-    int64_t count __attribute__((aligned(64)));  /* writers' line; readers don't touch it */
+    int64_t count __attribute__((aligned(64)));  /* in the writers' cache line, which readers don't touch */
 };
 
 static struct map *map_of(csk_rcu_map_t *map) { return (struct map *)map; }
@@ -88,9 +97,10 @@ uint64_t csk_hash_bytes(const void *bytes, size_t size) {
     return csk_hash_int(hash ^ word);
 }
 
-/* ---- Tables ------------------------------------------------------------------------------------------------------------- */
+/* ---- Tables ------------------------------------------------------------------------------------------------------ */
 
-/* Room for twice as many as are there, and for as many again before it is full. */
+/* The table has at least twice as many slots as there are entries. It is full when three quarters of the slots are
+ * taken. */
 static struct table *make_table(uint64_t entries) {
     uint64_t slots = fewest_slots;
     while (slots < 2 * entries) slots *= 2;
@@ -105,7 +115,7 @@ static struct table *make_table(uint64_t entries) {
 
 static void free_table(csk_rcu_node_t *node) { free((char *)node - offsetof(struct table, node)); }
 
-/* Puts a frozen entry into the next table, unless somebody has. */
+/* Puts a frozen entry into the next table, unless somebody else has. */
 static void place(uint64_t *from, uint64_t frozen, table_t *next) {
     csk_rcu_map_entry_t *entry = csk_rcu_map_entry_of(frozen);
     for (uint64_t at = entry->hash;; at++) {
@@ -117,7 +127,7 @@ static void place(uint64_t *from, uint64_t frozen, table_t *next) {
     }
 }
 
-/* Returns what the slot is for good: dead, sealed or moved. */
+/* Moves one slot. Returns what the slot is from then on for good: dead, sealed or moved. */
 static uint64_t move_slot(uint64_t *slot, table_t *next) {
     for (;;) {
         uint64_t found = csk_load(slot, CSK_ACQUIRE);
@@ -133,23 +143,25 @@ static uint64_t move_slot(uint64_t *slot, table_t *next) {
     }
 }
 
-/* Moves all that is still in the table, which has a next one and is that of the map, or was. */
+/* Moves all entries that are still in the table. The table has a next one, and is the map's current table, or was. */
 static void move_all(csk_rcu_map_t *map, table_t *table) {
     table_t *next = next_of(table);
     uint64_t moved = 0;
     for (uint64_t i = 0; i <= table->mask; i++) moved += csk_rcu_map_entry_of(move_slot(&table->slots[i], next)) != NULL;
     if (!csk_cas(&map->table, &table, next, CSK_ACQ_REL)) return;
-    /* Room was claimed for those too that were removed before they could be moved. */
+    /* Room was also claimed for entries that were removed before they could be moved. */
     csk_fetch_add(&counts_of(next)->used, moved - counts_of(next)->expected, CSK_RELAXED);
     csk_rcu_retire_always(&counts_of(table)->node, free_table);
 }
 
-/* Sees to it that the table has a next one: 0 or ENOMEM. Inside a section, where retiring waits for nothing. */
+/* Makes sure that the table has a next one. Returns 0 or ENOMEM. It is called inside a section, where retiring waits
+ * for nothing. */
 static int replace_table(csk_rcu_map_t *map, table_t *table) {
     for (table_t *older; (older = current(map)) != table && next_of(table) == NULL;) move_all(map, older);
     if (next_of(table) != NULL) return 0;
     struct table *counts = counts_of(table);
-    /* In this order, the difference is at least what may still be there to be moved. */
+    /* `dead` is read before `used`: so the difference is at least the number of entries that may still be there to be
+     * moved. */
     uint64_t removed = csk_load(&counts->dead, CSK_ACQUIRE);
     struct table *made = make_table((csk_fetch_or(&counts->used, CLOSED, CSK_ACQ_REL) & ~CLOSED) - removed);
     if (made == NULL) return ENOMEM;
@@ -159,14 +171,14 @@ static int replace_table(csk_rcu_map_t *map, table_t *table) {
     return 0;
 }
 
-/* A walk's beginning, in a table without a next one. */
+/* Begins a walk, in a table without a next one. */
 static void find_table(csk_rcu_map_t *map, csk_rcu_map_cursor_t *cursor) {
     table_t *table;
     while (next_of(table = current(map)) != NULL) move_all(map, table);
     *cursor = (csk_rcu_map_cursor_t){ .table = table };
 }
 
-/* Claims room for one more. */
+/* Claims room for one more entry. Returns false when the table is full. */
 static bool reserve(table_t *table) {
     struct table *counts = counts_of(table);
     if (csk_fetch_add(&counts->used, 1u, CSK_ACQ_REL) < counts->limit) return true;
@@ -180,7 +192,7 @@ static bool take_free(table_t *table, uint64_t *slot, uint64_t value) {
     return false;
 }
 
-/* ---- The map ------------------------------------------------------------------------------------------------------------ */
+/* ---- The map ----------------------------------------------------------------------------------------------------- */
 
 int csk_rcu_map_create(csk_rcu_map_t **map, csk_rcu_map_match_t match) {
     if (match == NULL) return EINVAL;
@@ -198,7 +210,8 @@ int csk_rcu_map_create(csk_rcu_map_t **map, csk_rcu_map_match_t match) {
 
 static struct map *ended(csk_rcu_node_t *node) { return (struct map *)((char *)node - offsetof(struct map, end.node)); }
 
-/* A millisecond's work at a time, or a 64th of all: what others have retired meanwhile doesn't wait for the end of a million entries. */
+/* Does a millisecond's work at a time, or a 64th of all. So what others have retired meanwhile doesn't wait for the end
+ * of a million entries. */
 static void free_more(csk_rcu_node_t *node) {
     struct map *map = ended(node);
     table_t *table = map->shared.table;
@@ -216,8 +229,9 @@ static void free_more(csk_rcu_node_t *node) {
     csk_rcu_next_step(&map->end, free_more);
 }
 
-/* After a grace period nobody is left who may see the entries, so that they need no grace periods of their own; a million of those
- * would take all the room that others' retirements have. A child of fork may find a table that was being moved. */
+/* It is called after a grace period. Nobody is left who may see the entries, so they need no grace periods of their
+ * own. A million of those would take all the room that others' retirements have. A child of fork may find a table that
+ * was being moved. */
 static void free_map(csk_rcu_node_t *node) {
     struct map *map = ended(node);
     csk_rcu_read_lock();
@@ -239,7 +253,7 @@ csk_rcu_map_entry_t *csk_rcu_map_find(csk_rcu_map_t *map, uint64_t hash, const v
     return entry;
 }
 
-/* Inserts, or finds who has the key, and replaces that if it is to. */
+/* Inserts the entry, or finds the entry that has the key, and replaces it if `replaces`. */
 static int put(csk_rcu_map_t *map, uint64_t hash, const void *key, csk_rcu_map_entry_t *entry, bool replaces, csk_rcu_map_entry_t **there) {
     uint64_t value = slot_for(entry, hash);
     entry->hash = hash;
@@ -296,7 +310,8 @@ int csk_rcu_map_replace(csk_rcu_map_t *map, uint64_t hash, const void *key, csk_
     return status == EEXIST ? 0 : status;
 }
 
-/* A table that could be much smaller is replaced by one that is. Without memory for it, the next to insert tries again. */
+/* A table that could be much smaller is replaced by a smaller one. Without memory for that, the next insertion tries
+ * again. */
 static void count_removed(csk_rcu_map_t *map, table_t *table) {
     int64_t left = csk_fetch_add(&map_of(map)->count, -1, CSK_RELAXED) - 1;
     csk_fetch_add(&counts_of(table)->dead, 1u, CSK_RELEASE);
@@ -304,10 +319,12 @@ static void count_removed(csk_rcu_map_t *map, table_t *table) {
     replace_table(map, table);
 }
 
-/* Puts `value` into the slot of an entry that the caller found in its read section, and returns the table; NULL when it is in none any more. */
+/* Puts `value` into the slot of an entry that the caller found in its read section. Returns the table, or NULL when the
+ * entry is in no table any more. */
 static table_t *change_entry(csk_rcu_map_t *map, csk_rcu_map_entry_t *entry, uint64_t value) {
     table_t *table = current(map);
-    /* The slot may have had another entry of the key when it was moved, in whose place this one has come in the next table. */
+    /* When the slot was moved, it may have had another entry of the key. In the next table this entry has then taken
+     * that entry's place. */
     bool moved = false;
     for (uint64_t at = entry->hash;; at++) {
         uint64_t *slot = &table->slots[at & table->mask], found = csk_load(slot, CSK_ACQUIRE);
@@ -345,7 +362,7 @@ int csk_rcu_map_remove_entry(csk_rcu_map_t *map, csk_rcu_map_entry_t *entry) {
 csk_rcu_map_entry_t *csk_rcu_map_remove(csk_rcu_map_t *map, uint64_t hash, const void *key) {
     csk_rcu_map_entry_t *entry;
     csk_rcu_read_lock();
-    /* Another thread may take the one that was found, and a third insert anew. */
+    /* Another thread may remove the entry that was found, and a third thread may insert the key anew. */
     do entry = csk_rcu_map_find(map, hash, key);
     while (entry != NULL && csk_rcu_map_remove_entry(map, entry) != 0);
     csk_rcu_read_unlock();

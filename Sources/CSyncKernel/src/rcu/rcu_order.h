@@ -14,15 +14,15 @@
 
 /* liburcu is not instrumented, so ThreadSanitizer does not see that a reclaiming function runs after the sections that
  * ended before it, nor that an entry was complete before it stood in a hash table. In builds with it, leaving a
- * section, retiring and inserting release one variable, which reclaiming functions and lookups acquire: no more than
- * liburcu promises of them. */
+ * section, retiring and inserting release one variable, and reclaiming functions and lookups acquire it. That promises
+ * no more than liburcu does. */
 #ifdef CSK_UNDER_TSAN
 void __tsan_acquire(void *);
 void __tsan_release(void *);
 extern char csk_rcu_order;
 static inline void csk_rcu_tell_release(void) { __tsan_release(&csk_rcu_order); }
 static inline void csk_rcu_tell_acquire(void) { __tsan_acquire(&csk_rcu_order); }
-/* It has no model of fences. */
+/* ThreadSanitizer has no model of fences. */
 static inline void csk_rcu_fence(void) {
     uint32_t nothing = 0;
     (void)csk_exchange(&nothing, 1u, CSK_SEQ_CST);

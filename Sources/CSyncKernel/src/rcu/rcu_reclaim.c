@@ -1,42 +1,44 @@
-/* rcu_reclaim.c: what is retired, a bound on it, the thread that reclaims it, barriers, and fork.
+/* rcu_reclaim.c: retired nodes, a bound on their number, the thread that reclaims them, barriers, and fork.
  *
  * The way of a node. Lists are linked through a node's reserved word; `lock` protects the three in the middle.
  *
- *   incoming   pushed by whoever retires, lock-free, the newest first; taken by the worker as a whole
- *   taken      the worker turns it round, 256 nodes at a time under the lock ...
- *   waiting    ... the oldest first: complete when `taken` is empty; then it waits for a grace period
- *   ready      the worker takes one after the other out and calls its function
- *   running    whose function is being called
+ *   incoming   Whoever retires a node pushes it here, lock-free, the newest first. The worker takes the whole list.
+ *   taken      The worker reverses this list into the next one, 256 nodes at a time under the lock.
+ *   waiting    It has the oldest node first. It is complete when `taken` is empty, and then waits for a grace period.
+ *   ready      The worker takes out one node after the other and calls its function.
+ *   running    The node whose function is being called.
  *
- * So functions run in the order of the pushes. All of it stands in memory that any thread could go on with, as the next
- * worker does in a child of fork.
+ * So functions run in the order of the pushes. All of this stands in memory that any thread could go on with, as the
+ * next worker does in a child of fork.
  *
  * The worker's sleep. `call` is its sleep word:
  *
- *   AWAKE     it will look at `incoming` before it sleeps            set by the worker, and by who wakes it
- *   IDLE      it sleeps until something is pushed                    set by the worker
- *   GATHERS   it sleeps for a millisecond, so that one grace         set by the worker
- *             period serves many
+ *   AWAKE     The worker will look at `incoming` before it sleeps.   set by the worker, and by a thread that wakes it
+ *   IDLE      The worker sleeps until something is pushed.           set by the worker
+ *   GATHERS   The worker sleeps for a millisecond, so that one       set by the worker
+ *             grace period serves many.
  *
- * No wake-up is lost: the worker stores IDLE and then looks at `incoming`, who retires pushes and then looks at `call`,
- * both sequentially consistent, so that one of the two sees the other. Who can't wait for the millisecond (a barrier, a
- * call that waits for room) counts in `hurried` and then looks for GATHERS; the worker stores GATHERS and then looks at
- * `hurried`. Whoever changes `call` to AWAKE wakes the worker, and park compares the word.
+ * No wake-up is lost. The worker stores IDLE and then looks at `incoming`. A thread that retires pushes and then looks
+ * at `call`. Both are sequentially consistent, so that one of the two sees the other. A thread that can't wait for the
+ * millisecond (a barrier, a call that waits for room) counts itself in `hurried` and then looks for GATHERS. The worker
+ * stores GATHERS and then looks at `hurried`. Whoever changes `call` to AWAKE wakes the worker, and park compares the
+ * word.
  *
- * Backlog. `pending` counts what is retired and not yet reclaimed. The one that meets the limit gives its place back
- * and waits for room; a section must not, since it may be what the grace period waits for, nor the worker, which makes
- * the room.
+ * Backlog. `pending` counts what is retired and not yet reclaimed. The thread that meets the limit gives its place back
+ * and waits for room. A thread inside a section must not wait, since its section may be what the grace period waits
+ * for. Nor must the worker, which makes the room.
  *
- * The worker starts at the first call that needs it. NONE, STARTING, RUNS: one thread starts it, others that come
- * meanwhile wait for the outcome; a refusal leaves NONE, and the next call tries again. What was retired "always"
- * meanwhile stands in `incoming` and waits for that.
+ * The worker starts at the first call that needs it. Its states are NONE, STARTING and RUNS. One thread starts it, and
+ * others that come meanwhile wait for the outcome. A refusal leaves NONE, and the next call tries again. Nodes that
+ * were retired by csk_rcu_retire_always meanwhile stand in `incoming` and wait for that.
  *
- * fork. The lock is held over it, for a few microseconds. A child sees memory as at one instant: the three lists whole,
- * since nobody is changing them, and of a push or of the worker's step to the next node either nothing or the whole,
- * since that is one atomic instruction, before what follows from it. It has no worker, and starts one when it needs it;
- * that goes on with the lists. What it does not go on with is the function that the parent's worker was in (`running`,
- * and in no list): half of it has happened. If that is the forking thread itself, it goes on, and is the worker of the
- * child. Markers of barriers lie on stacks that the child has lost, and are taken out. */
+ * fork. The lock is held over a fork, for a few microseconds. A child sees memory as at one instant. It sees the three
+ * lists whole, since nobody is changing them. Of a push, or of the worker's step to the next node, it sees either
+ * nothing or the whole, since that is one atomic instruction, before what follows from it. A child has no worker, and
+ * starts one when it needs it. That worker goes on with the lists. It does not go on with the function that the
+ * parent's worker was in (the node is `running`, and in no list): half of that function has happened. If the forking
+ * thread itself is that worker, it goes on, and is the worker of the child. Markers of barriers lie on stacks that the
+ * child has lost, and are taken out. */
 #include "rcu/rcu_reclaim.h"
 
 #include "rcu/rcu.h"
@@ -52,16 +54,16 @@ static int64_t gather_ns = 1000000;
 static int turned_at_once = 256;
 
 static struct {
-    uint32_t lock;            /* taken, waiting, ready; steps */
+    uint32_t lock;            /* protects taken, waiting, ready and steps */
     uint32_t worker;
     csk_rcu_node_t *taken, *waiting, *ready;
     csk_rcu_node_t *running;
-    csk_rcu_steps_t *steps;   /* newest first: those that have begun and not ended */
+    csk_rcu_steps_t *steps;   /* those that have begun and not ended, the newest first */
     uint64_t steps_numbers;
 
     uint64_t limit;
-    uint32_t room;            /* bumped when there is room */
-    uint32_t blocked;         /* threads that wait for it */
+    uint32_t room;            /* raised by one when there is room */
+    uint32_t blocked;         /* the number of threads that wait for room */
     uint32_t hurried;
 
     csk_rcu_node_t *incoming __attribute__((aligned(64)));
@@ -116,7 +118,7 @@ static void await_room(int64_t deadline_ns) {
     csk_fetch_add(&rcu.blocked, 1u, CSK_SEQ_CST);
     hurry();
     uint32_t seen = csk_load(&rcu.room, CSK_ACQUIRE);
-    /* Whoever lowers `pending` looks at `blocked` after: one of the two sees the other. */
+    /* Whoever lowers `pending` looks at `blocked` afterwards: one of the two sees the other. */
     if (csk_load(&rcu.pending, CSK_SEQ_CST) >= csk_load(&rcu.limit, CSK_RELAXED))
         csk_wait_park(&rcu.room, seen, deadline_ns);
     end_hurry();
@@ -126,7 +128,7 @@ static void await_room(int64_t deadline_ns) {
 static void count_down(void) {
     uint64_t left = csk_fetch_add(&rcu.pending, UINT64_MAX, CSK_SEQ_CST) - 1;
     if (csk_load(&rcu.blocked, CSK_SEQ_CST) == 0) return;
-    /* Half the limit: each wake lets many in. */
+    /* Room is made at half the limit, so that each wake lets many in. */
     if (left <= csk_load(&rcu.limit, CSK_RELAXED) / 2) make_room();
 }
 
@@ -158,7 +160,7 @@ static void take_incoming(void) {
     csk_queue_unlock(&rcu.lock);
 }
 
-/* In pieces, so that no fork waits for a long list. */
+/* It goes in pieces, so that no fork waits for a long list. */
 static void turn_round(void) {
     while (rcu.taken != NULL) {
         csk_queue_lock(&rcu.lock);
@@ -185,7 +187,7 @@ static void run_ready(void) {
     for (csk_rcu_node_t *node; (node = rcu.ready) != NULL;) {
         csk_rcu_function_t function = node->function;
         csk_store(&rcu.running, node, CSK_RELAXED);
-        /* An exchange, so that a child sees nothing of what the function does while the node is in the list. */
+        /* This is an exchange, so that a child sees nothing of what the function does while the node is in the list. */
         (void)csk_exchange(&rcu.ready, *next_of(node), CSK_SEQ_CST);
         csk_rcu_tell_acquire();
         function(node);
@@ -194,7 +196,7 @@ static void run_ready(void) {
     }
 }
 
-/* Begins with what a parent's worker has left. */
+/* It begins with what a parent's worker has left. */
 static void reclaim_more(void) {
     run_ready();
     turn_round();
@@ -257,7 +259,7 @@ int csk_rcu_retire(csk_rcu_node_t *node, csk_rcu_function_t function) {
 int csk_rcu_retire_always(csk_rcu_node_t *node, csk_rcu_function_t function) {
     if (function == NULL) return EINVAL;
     int error = csk_rcu_prepare();
-    (void)error; /* a later call may get the thread */
+    (void)error; /* a later call may get the worker started */
     push(node, function);
     return 0;
 }
@@ -287,10 +289,10 @@ void csk_rcu_end_steps(csk_rcu_steps_t *steps) {
 struct marker {
     csk_rcu_node_t node;
     uint32_t passed;
-    uint64_t number;     /* of steps, when the marker came by first */
+    uint64_t number;     /* the number among the steps, drawn when the marker came by first */
 };
 
-/* True once all steps have ended that had begun when the marker came by first. */
+/* Returns true once all steps have ended that had begun when the marker came by first. */
 static bool is_behind_steps(struct marker *marker) {
     csk_queue_lock(&rcu.lock);
     if (marker->number == 0) marker->number = ++rcu.steps_numbers;
@@ -310,7 +312,8 @@ static void pass(csk_rcu_node_t *node) {
     csk_platform_wake(&marker->passed, 1);
 }
 
-/* A marker behind everything retired before: one thread reclaims, in order. It counts as nothing that is pending. */
+/* A barrier is a marker behind everything that was retired before: one thread reclaims, in order. The marker is not
+ * counted as pending. */
 int csk_rcu_barrier(void) {
     if (!may_wait()) return EDEADLK;
     int error = csk_rcu_prepare();
@@ -335,7 +338,7 @@ static void after_fork_in_parent(void) {
     csk_queue_unlock(&rcu.lock);
 }
 
-/* How many nodes the list has without the markers, which are taken out; and whether one of them is `wanted`. */
+/* Takes the markers out of the list. Returns how many nodes are left, and sets *found if one of them is `wanted`. */
 static uint64_t sweep(csk_rcu_node_t **place, const csk_rcu_node_t *wanted, bool *found) {
     uint64_t count = 0;
     for (csk_rcu_node_t *node; (node = *place) != NULL;) {
@@ -350,7 +353,7 @@ static uint64_t sweep(csk_rcu_node_t **place, const csk_rcu_node_t *wanted, bool
     return count;
 }
 
-/* Steps whose function ran in the parent won't end here, unless that had asked for the next one. */
+/* Steps whose function ran in the parent won't end here, unless that function had asked for the next step. */
 static void forget_steps(const csk_rcu_node_t *lost) {
     csk_rcu_steps_t **place = &rcu.steps;
     while (*place != NULL && &(*place)->node != lost) place = &(*place)->older;
@@ -363,7 +366,7 @@ static void after_fork_in_child(void) {
                     sweep(&rcu.waiting, rcu.running, &is_there) + sweep(&rcu.ready, rcu.running, &is_there);
     if (is_worker) {
         left++;
-        rcu.worker = RUNS; /* who started it may not have said so yet, and is not here */
+        rcu.worker = RUNS; /* the thread that started it may not have said so yet, and is not in the child */
     } else {
         if (rcu.running != NULL && !is_there) forget_steps(rcu.running);
         rcu.running = NULL;
@@ -376,7 +379,7 @@ static void after_fork_in_child(void) {
     csk_rcu_sections_after_fork_in_child();
 }
 
-/* When the library is loaded: no thread can be in the middle of it when another forks. */
+/* This runs when the library is loaded: no thread can be in the middle of it when another forks. */
 __attribute__((constructor(101))) static void prepare_process(void) {
     csk_fork_enroll(CSK_FORK_RCU, &(csk_fork_functions_t){ before_fork, after_fork_in_parent, after_fork_in_child });
 }

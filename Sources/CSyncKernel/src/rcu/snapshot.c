@@ -1,7 +1,7 @@
-/* snapshot.c: publication under a gate, reclamation by rcu.c.
+/* snapshot.c: values are published under a gate, and reclaimed by RCU.
  *
- * The new value's function waits in its node until the value is replaced. A replaced value is retired after the gate was left:
- * retiring may wait for room, and others can update meanwhile. */
+ * The new value's function is kept in its node until the value is replaced. A replaced value is retired after the gate
+ * was left: retiring may wait for room, and others can update meanwhile. */
 #include "csynckernel/snapshot.h"
 
 #include "base/platform.h"

@@ -19,7 +19,8 @@ static bool is_empty(const csk_reads_t *record) {
     return true;
 }
 
-/* A record with reads in it stays with the thread that is no more: those locks are still read, as far as anybody can tell. */
+/* A record with reads in it stays with the thread that has ended: as far as anybody can tell, those locks are still
+ * read. */
 static void thread_ends(void) {
     csk_queue_lock(&all.lock);
     for (csk_reads_t *record = csk_my_reads, *more; record != NULL; record = more) {
@@ -37,7 +38,7 @@ static bool is_mine(const csk_reads_t *record) {
         if (mine == record) return true;
     return false;
 }
-/* The list is whole at any moment: a record gets into it by one store. */
+/* The list is complete at any moment: one store adds a record. */
 static void after_fork_in_child(void) {
     for (csk_reads_t *record = all.first; record != NULL; record = record->next) {
         if (is_mine(record)) {
@@ -88,14 +89,15 @@ csk_read_t *csk_reads_find_in_more(const csk_reads_t *record, const csk_rwlock_t
     return NULL;
 }
 
-/* The thread's first record is new, or full at its end; `used` of further records is of no interest. */
+/* The thread's first record is new, or its last place is in use. `used` of further records is not looked at. */
 csk_read_t *csk_reads_make_room(void) {
     csk_reads_t **place = &csk_my_reads;
     for (; *place != NULL; place = &(*place)->more)
         for (int i = 0; i < READS_IN_RECORD; i++)
             if (csk_load(&(*place)->reads[i].lock, CSK_RELAXED) == NULL) return &(*place)->reads[i];
     if (csk_fork_handled() != 0) return NULL;
-    /* Where a thread can't be heard of when it ends (its last pass is over), its record is lost for others, and nothing else. */
+    /* Where the end of a thread can't be noticed (its last pass is over), its record is lost for others, and nothing
+     * else is. */
     int error = csk_thread_exit_enroll(CSK_THREAD_EXIT_READS, thread_ends);
     if (error != 0 && error != ESHUTDOWN) return NULL;
     csk_reads_t *record = new_record();

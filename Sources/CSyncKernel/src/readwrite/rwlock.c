@@ -1,5 +1,5 @@
-/* rwlock.c: threads enter and leave the read-write lock; rwlock_wait.c those that have to wait. See rwlock_queue.h for the
- * word and the argument. */
+/* rwlock.c: threads enter and leave the read-write lock. rwlock_wait.c has the threads that must wait. See
+ * rwlock_queue.h for the word and the argument. */
 #include "readwrite/rwlock_wait.h"
 
 int csk_rwlock_init(csk_rwlock_t *lock, const csk_rwlock_attr_t *attr) {
@@ -10,7 +10,8 @@ int csk_rwlock_init(csk_rwlock_t *lock, const csk_rwlock_attr_t *attr) {
         fresh.reader_bias = attr->reader_bias != 0;
         if (fresh.reader_bias) csk_reads_forget(lock);
     }
-    /* What the caller read here was another lock: in a child of fork, one that its parent's other threads read too. */
+    /* If the caller's record names a lock here, that was another lock. In a child of fork it is one that the parent's
+     * other threads read too. */
     csk_read_t *read = csk_reads_find(lock);
     if (read != NULL) {
         csk_store(&read->lock, NULL, CSK_RELAXED);
@@ -36,17 +37,17 @@ uint32_t csk_rwlock_waiting(csk_rwlock_t *lock) {
 bool csk_rwlock_is_reading(csk_rwlock_t *lock) { return csk_reads_find(lock) != NULL; }
 bool csk_rwlock_is_writing(csk_rwlock_t *lock) { return csk_rwlock_held_by(lock, csk_self()); }
 
-/* ---- Entering ----------------------------------------------------------------------------------------------------------- */
+/* ---- Entering ---------------------------------------------------------------------------------------------------- */
 
 static inline int enter(csk_rwlock_t *lock, int mode, int64_t deadline_ns) {
     uint64_t self = csk_self();
     return CSK_LIKELY(csk_rwlock_pass(lock, mode, self)) ? 0 : csk_rwlock_enter_contended(lock, mode, deadline_ns, self);
 }
 
-/* What was timed for a try function. */
+/* The status of a try function whose call was made with the deadline RW_TRY. */
 static int as_tried(int status, int64_t deadline_ns) { return status == ETIMEDOUT && deadline_ns == RW_TRY ? EBUSY : status; }
 
-/* Notes that the calling thread, which is counted in the word, reads; without memory for that it leaves again. */
+/* Records that the calling thread, which is counted in the word, reads. Without memory for that it leaves again. */
 static int note_read(csk_rwlock_t *lock) {
     csk_read_t *read = csk_reads_free();
     if (CSK_UNLIKELY(read == NULL)) {
@@ -77,8 +78,9 @@ static __attribute__((noinline)) int read_lock_slow(csk_rwlock_t *lock, int64_t 
     return status == 0 ? note_read(lock) : status;
 }
 
-/* Inline: a thread that has a record and reads nothing, at a lock at which nobody waits. `used` is compared with and set to constants, which
- * the processor predicts, where counting would make each call wait for the store of the call before. */
+/* The inline path is for a thread that has a record and reads nothing, at a lock at which nobody waits. `used` is
+ * compared with constants and set to constants. The processor predicts these, where counting would make each call wait
+ * for the store of the call before. */
 static inline int read_lock(csk_rwlock_t *lock, int64_t deadline_ns) {
     csk_reads_t *record = csk_my_reads;
     if (CSK_UNLIKELY(record == NULL) || CSK_UNLIKELY(record->used != 0) || CSK_UNLIKELY(record->more != NULL))
@@ -101,7 +103,8 @@ static inline int read_lock(csk_rwlock_t *lock, int64_t deadline_ns) {
     return 0;
 }
 
-/* In a child of fork a writer of the parent's that has yet to wait for readers is put out before one of the child's comes: the two look alike. */
+/* In a child of fork, a writer of the parent's that has yet to wait for readers is taken out before a writer of the
+ * child's comes: the two look alike. */
 static inline void put_out_parents_writer(csk_rwlock_t *lock) {
     if (csk_load(&lock->bias, CSK_RELAXED) != BIAS_OFF) csk_rwlock_await_process(lock);
 }
@@ -127,9 +130,10 @@ int csk_rwlock_wrlock(csk_rwlock_t *lock) { return write_lock(lock, CSK_NEVER); 
 int csk_rwlock_tryrdlock(csk_rwlock_t *lock) { return read_lock(lock, RW_TRY); }
 int csk_rwlock_trywrlock(csk_rwlock_t *lock) { return write_lock(lock, RW_TRY); }
 
-/* ---- Leaving ------------------------------------------------------------------------------------------------------------ */
+/* ---- Leaving ----------------------------------------------------------------------------------------------------- */
 
-/* Tells the first waiter to come, or gives it the lock together with what the caller holds: true then. */
+/* Tells the first waiter to come. Or gives back what the caller holds, and in the same step gives the lock to the first
+ * waiter if it can enter. Returns true in the second case. */
 static bool call_first(csk_rwlock_t *lock, enum csk_rwlock_release release, bool last, uint32_t **wake) {
     csk_rwlock_effects_t effects = { 0 };
     csk_rwlock_lock_queue(lock);
@@ -141,7 +145,7 @@ static bool call_first(csk_rwlock_t *lock, enum csk_rwlock_release release, bool
         csk_rwlock_settle(lock, release, &effects);
     } else if (designate && !lock->coming) {
         lock->coming = 1;
-        /* Readers that kept passing would keep the processors, and a writer waiting for one. */
+        /* Readers that kept passing would keep the processors, and a writer would go on waiting for one. */
         lock->hand_over = first->mode == RW_WRITE;
         if (csk_exchange(&lock->first->word, WORD_TRY, CSK_ACQ_REL) == WORD_PARKED) *wake = &lock->first->word;
         csk_rwlock_settle(lock, RELEASE_NOTHING, &effects);
@@ -160,7 +164,8 @@ void csk_rwlock_leave(csk_rwlock_t *lock, enum csk_rwlock_release release) {
         bool somebody = false;
         if (CSK_UNLIKELY(found & RW_WAITERS)) {
             if (rest == 0) somebody = !(found & RW_COMING);
-            /* Perhaps an upgrading reader, which the last of the others lets in; or readers, which a writer takes along. */
+            /* Perhaps an upgrading reader waits, which the last of the other readers lets in. Or readers wait, which a
+             * writer that becomes a reader takes along. */
             else somebody = release != RELEASE_READ || (rest == RW_READER && (found & RW_HAND_OVER));
         }
         if (!somebody) {
@@ -173,7 +178,7 @@ void csk_rwlock_leave(csk_rwlock_t *lock, enum csk_rwlock_release release) {
     if (wake != NULL) csk_platform_wake(wake, 1);
 }
 
-/* The first step of csk_rwlock_leave where nobody waits; the word that it compares says so. */
+/* The first step of csk_rwlock_leave, for a lock at which nobody waits. The word that it compares says so. */
 static inline void leave(csk_rwlock_t *lock, enum csk_rwlock_release release) {
     uint64_t found = csk_load(&lock->state, CSK_RELAXED);
     uint64_t rest = release == RELEASE_READ ? found - RW_READER : 0;
@@ -195,7 +200,7 @@ static __attribute__((noinline)) int unlock_read_slow(csk_rwlock_t *lock) {
     return 0;
 }
 
-/* Inline: the only lock that the thread reads, once. */
+/* The inline path is for the only lock that the thread reads, and reads once. */
 int csk_rwlock_unlock(csk_rwlock_t *lock) {
     csk_reads_t *record = csk_my_reads;
     if (CSK_LIKELY(record != NULL) && record->used == 1 && csk_load(&record->reads[0].lock, CSK_RELAXED) == lock) {
@@ -219,7 +224,7 @@ int csk_rwlock_unlock(csk_rwlock_t *lock) {
     return 0;
 }
 
-/* ---- Changing sides ------------------------------------------------------------------------------------------------------ */
+/* ---- Changing sides ---------------------------------------------------------------------------------------------- */
 
 int csk_rwlock_downgrade(csk_rwlock_t *lock) {
     if (!csk_rwlock_is_writing(lock)) return EPERM;
@@ -232,7 +237,8 @@ int csk_rwlock_downgrade(csk_rwlock_t *lock) {
     return 0;
 }
 
-/* From its mark into the word. False: a writer is in the word, and waits for this reader. */
+/* Counts a biased reader in the word, instead of its mark. Returns false when a writer is in the word: it waits for
+ * this reader. */
 static bool count_in_word(csk_rwlock_t *lock, csk_read_t *read) {
     uint64_t found = csk_load(&lock->state, CSK_RELAXED);
     do {

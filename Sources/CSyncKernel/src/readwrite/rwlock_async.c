@@ -2,7 +2,7 @@
 #include "base/observe.h"
 #include "readwrite/rwlock_queue.h"
 
-/* Takes a queued waiter out with a status: false when it was not queued any more. */
+/* Takes a queued waiter out and ends it with `status`. Returns false when it was not queued any more. */
 static bool take_out(csk_rwlock_t *lock, csk_gate_waiter_t *waiter, int status) {
     csk_rwlock_effects_t effects = { 0 };
     csk_rwlock_lock_queue(lock);
@@ -29,7 +29,7 @@ int csk_rwlock_lock_async(csk_rwlock_t *lock, csk_gate_waiter_t *waiter, int mod
         if (error != 0) return error;
     }
     csk_rwlock_effects_t effects = { 0 };
-    /* The clock is a quarter of what queueing costs, and only an observer wants to know. */
+    /* Reading the clock is a quarter of what queueing costs, and only an observer needs the time. */
     bool observed = csk_load(&csk_current_observer, CSK_RELAXED) != NULL;
     int64_t since_ns = observed ? csk_platform_now() : 0;
     csk_rwlock_lock_queue(lock);
@@ -64,7 +64,7 @@ int csk_rwlock_lock_async(csk_rwlock_t *lock, csk_gate_waiter_t *waiter, int mod
 
 int csk_rwlock_cancel(csk_rwlock_t *lock, csk_gate_waiter_t *waiter) { return take_out(lock, waiter, ECANCELED) ? 0 : EBUSY; }
 
-/* One of the reads that were granted and not adopted; false when there is none. */
+/* Takes one of the reads that were granted and not adopted. Returns false when there is none. */
 static bool take_read(csk_rwlock_t *lock) {
     uint32_t left = csk_load(&lock->to_adopt, CSK_RELAXED);
     do {

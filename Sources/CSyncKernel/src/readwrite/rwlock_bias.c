@@ -1,20 +1,22 @@
-/* rwlock_bias.c: readers that count themselves in their own thread's record, and the writer that takes that right away.
+/* rwlock_bias.c: readers that note themselves in their own thread's record, and the writer that takes that right away.
  *
- * bias        OFF       readers count themselves in the word
- *             ON        a reader that has put the lock into its record, and then sees ON, has entered
- *             REVOKING  a writer, which has entered by the word, waits until no record names the lock
+ * bias        OFF       Readers count themselves in the word.
+ *             ON        A reader that has put the lock into its record, and then sees ON, has entered.
+ *             REVOKING  A writer, which has entered by the word, waits until no record names the lock.
  *
- * OFF or REVOKING -> ON by a reader that is counted in the word, so no writer is inside; ON -> REVOKING -> OFF by the writer inside.
+ * A reader that is counted in the word changes OFF or REVOKING to ON; no writer is inside then. The writer inside
+ * changes ON to REVOKING, and that to OFF.
  *
- * A reader stores its mark and looks at the bias, without a fence in between; when it leaves it clears the mark and looks at the bias.
- * The writer stores REVOKING, executes membarrier, and looks at the marks. Either a reader's look comes after the membarrier and sees REVOKING:
- * it does not enter, or wakes the writer as it leaves. Or its store came before, and the writer sees it: a mark is waited for.
+ * A reader stores its mark and then looks at the bias, without a fence in between. When it leaves, it clears the mark
+ * and then looks at the bias. The writer stores REVOKING, executes membarrier, and looks at the marks. Either a
+ * reader's look comes after the membarrier and sees REVOKING: then the reader does not enter, or it wakes the writer as
+ * it leaves. Or the reader's store came before, and the writer sees it: the writer waits until a mark is gone.
  *
- * The bias comes back after as many reads as the revocation took nanoseconds: a read gains some 10 ns by it, so revocations cost
- * a tenth of what the lock takes at most. */
+ * The bias comes back after as many reads as the revocation took nanoseconds. A read gains some 10 ns by the bias, so
+ * revocations cost at most a tenth of what the lock takes. */
 #include "readwrite/rwlock_queue.h"
 
-/* About what a reader's section takes. */
+/* About as long as a reader's section takes. */
 static const int64_t spin_ns = 2400;
 
 void csk_rwlock_wake_revoker(csk_rwlock_t *lock) {
@@ -28,7 +30,7 @@ void csk_rwlock_count_read(csk_rwlock_t *lock) {
     if (left > 1) csk_store(&lock->reads_until_bias, left - 1, CSK_RELAXED);
     else if (csk_load(&lock->bias, CSK_RELAXED) != BIAS_ON && !(csk_load(&lock->state, CSK_RELAXED) & RW_WAITERS) &&
              csk_platform_has_membarrier()) {
-        csk_rwlock_await_process(lock); /* as long as the lock is the parent's, so is the bias */
+        csk_rwlock_await_process(lock); /* as long as the lock is the parent's, the bias is the parent's too */
         csk_store(&lock->bias, BIAS_ON, CSK_RELEASE);
     }
 }
@@ -65,7 +67,7 @@ int csk_rwlock_revoke(csk_rwlock_t *lock, int64_t deadline_ns) {
     return status;
 }
 
-/* REVOKING without a writer is what a revocation leaves that timed out. */
+/* A revocation that timed out leaves REVOKING without a writer. */
 bool csk_rwlock_revokes(const csk_rwlock_t *lock) {
     return csk_load(&lock->bias, CSK_RELAXED) == BIAS_REVOKING && (csk_load(&lock->state, CSK_RELAXED) & RW_WRITER);
 }

@@ -6,7 +6,7 @@ void csk_rwlock_begin_in_child(csk_rwlock_t *lock) {
     lock->first = lock->last = NULL;
     lock->waiting = 0;
     lock->coming = lock->hand_over = 0;
-    /* Who has entered as the writer has ended the bias. */
+    /* A writer that has entered has ended the bias. */
     bool waits_for_readers = csk_load(&lock->bias, CSK_RELAXED) != BIAS_OFF;
     uint64_t found = csk_load(&lock->state, CSK_RELAXED);
     while (!csk_cas(&lock->state, &found, waits_for_readers && (found & RW_WRITER) ? 0 : found & ~RW_FLAGS, CSK_ACQ_REL)) {}
@@ -22,7 +22,8 @@ void csk_rwlock_append(csk_rwlock_t *lock, csk_gate_waiter_t *waiter) {
     lock->waiting++;
 }
 
-/* For the upgrading reader: from now on nobody passes, or readers that keep coming would hold it up for ever. */
+/* For the upgrading reader. From now on nobody passes it: otherwise readers that keep coming would hold it up for
+ * ever. */
 void csk_rwlock_prepend(csk_rwlock_t *lock, csk_gate_waiter_t *waiter) {
     csk_waiter_set(waiter, WAITER_QUEUED);
     waiter->older = NULL;
@@ -35,7 +36,7 @@ void csk_rwlock_prepend(csk_rwlock_t *lock, csk_gate_waiter_t *waiter) {
 }
 
 void csk_rwlock_remove(csk_rwlock_t *lock, csk_gate_waiter_t *waiter) {
-    /* The first waiter asked for the hand-over, and takes that along. */
+    /* The first waiter asked for the hand-over, so the request goes with it. */
     if (waiter == lock->first) lock->hand_over = 0;
     if (waiter->older != NULL) waiter->older->newer = waiter->newer;
     else lock->first = waiter->newer;
@@ -54,10 +55,11 @@ static uint64_t after_release(uint64_t holders, enum csk_rwlock_release release)
     }
 }
 
-/* Lets in as many from the head of the queue as can enter together: the first that does not, and the holders then. */
+/* Finds how many from the head of the queue can enter together. Returns the first that does not enter, and sets
+ * *holders to the holders then. */
 static csk_gate_waiter_t *let_in(const csk_rwlock_t *lock, uint64_t *holders) {
     csk_gate_waiter_t *next = lock->first;
-    /* Whom a leaver designated comes by itself; but it need not be the first any more. */
+    /* A designated waiter comes by itself. But it need not be the first any more. */
     if (next == NULL || (lock->coming && next->mode != RW_UPGRADE)) return next;
     for (uint64_t entered; next != NULL; next = next->newer) {
         entered = csk_rwlock_entered(*holders, next->mode, thread_of(next));

@@ -1,10 +1,10 @@
-/* rwlock_wait.c: threads that have to wait for the read-write lock: they spin, stand in its queue, try, and give up. */
+/* rwlock_wait.c: threads that must wait for the read-write lock. They spin, stand in its queue, try, and give up. */
 #include "readwrite/rwlock_wait.h"
 
 #include "base/observe.h"
 #include "wait/announce.h"
 
-/* As for the gate: about a tenth of what a park and a wake on an idle core cost. */
+/* The same as for the gate: about a tenth of what a park and a wake on an idle core cost. */
 static const int64_t spin_ns = 2400;
 
 static bool spin_to_pass(csk_rwlock_t *lock, int mode, uint64_t self) {
@@ -18,7 +18,8 @@ static bool spin_to_pass(csk_rwlock_t *lock, int mode, uint64_t self) {
     return false;
 }
 
-/* Whether the first waiter could enter, were it to look under the queue lock. */
+/* Spins until the first waiter could enter if it looked under the queue lock, or its word has changed, or the time is
+ * over. */
 static void watch_lock(csk_rwlock_t *lock, csk_gate_waiter_t *self) {
     int64_t end_ns = csk_platform_now() + spin_ns;
     do {
@@ -30,7 +31,7 @@ static void watch_lock(csk_rwlock_t *lock, csk_gate_waiter_t *self) {
     } while (csk_platform_now() < end_ns);
 }
 
-/* By a thread that stands in the queue, or may: it must not end in a waiter's function. */
+/* Called by a thread that stands in the queue, or may stand there. That thread must not end in a waiter's function. */
 static void perform_waiting(csk_rwlock_effects_t *effects) {
     if (CSK_LIKELY(effects->gate.ready == NULL)) {
         csk_rwlock_perform(effects);
@@ -41,7 +42,8 @@ static void perform_waiting(csk_rwlock_effects_t *effects) {
     csk_platform_let_thread_go(before);
 }
 
-/* The waiter was told to try, with the flag COMING for it, until the end of which nobody else lets it in: whether it has entered. */
+/* The waiter was told to try, and the flag COMING is set for it. Until the flag ends nobody else lets the waiter in.
+ * Returns whether it has entered. */
 static bool try_designated(csk_rwlock_t *lock, csk_gate_waiter_t *self) {
     for (bool again = false;; again = true) {
         csk_rwlock_effects_t effects = { 0 };
@@ -51,7 +53,7 @@ static bool try_designated(csk_rwlock_t *lock, csk_gate_waiter_t *self) {
         bool wait = csk_waiter_state(self) == WAITER_QUEUED;
         bool watch = wait && !again && lock->first == self;
         if (watch) {
-            /* Somebody has passed it, and nobody will again. */
+            /* Somebody has passed this waiter, and nobody will again. */
             lock->coming = lock->hand_over = 1;
             csk_rwlock_settle(lock, RELEASE_NOTHING, &effects);
         } else if (wait) {
@@ -64,7 +66,7 @@ static bool try_designated(csk_rwlock_t *lock, csk_gate_waiter_t *self) {
     }
 }
 
-/* Whoever let it in has done with the lock, and with the waiter, once the word says so. */
+/* The thread that let it in has done with the lock, and with the waiter, once the word says GRANTED. */
 static void await_granted(csk_gate_waiter_t *self) {
     uint32_t word;
     while ((word = csk_load(&self->word, CSK_ACQUIRE)) != WORD_GRANTED) {
@@ -73,7 +75,7 @@ static void await_granted(csk_gate_waiter_t *self) {
     }
 }
 
-/* The deadline passed: 0 when the grant was faster. */
+/* The deadline has passed. Returns 0 when the grant was faster, ETIMEDOUT otherwise. */
 static int leave_queue(csk_rwlock_t *lock, csk_gate_waiter_t *self) {
     csk_rwlock_effects_t effects = { 0 };
     csk_rwlock_lock_queue(lock);
@@ -106,7 +108,7 @@ static int wait_in_queue(csk_rwlock_t *lock, csk_gate_waiter_t *self, int64_t de
 }
 
 static int queue_and_wait(csk_rwlock_t *lock, int mode, int64_t deadline_ns, uint64_t self) {
-    /* Field by field: the timers in it are for asynchronous waiters. */
+    /* The fields are set one by one: the timers in it are for asynchronous waiters. */
     csk_gate_waiter_t waiter;
     waiter.mode = (uint8_t)mode;
     waiter.function = NULL;

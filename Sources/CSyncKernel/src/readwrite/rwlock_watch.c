@@ -1,5 +1,6 @@
-/* rwlock_watch.c: a waiter that has waited for a second looks for whom it waits. See gate_watch.c for why a live thread is never reported
- * as ended: here too nobody leaves the lock without calling the first waiter, and nobody passes it unless one is coming. */
+/* rwlock_watch.c: a waiter that has waited for a second looks which holder it waits for. See gate_watch.c for why a
+ * live thread is never reported as ended. Here too nobody leaves the lock without calling the first waiter, and nobody
+ * passes that waiter unless one is coming. */
 #include "base/observe.h"
 #include "readwrite/rwlock_queue.h"
 #include "wait/announce.h"
@@ -14,7 +15,7 @@ static void report_readers(csk_rwlock_t *lock, int64_t since_ns) {
     }
 }
 
-/* The word, if this waiter is the first and nobody is coming; else 0. */
+/* Returns the word if this waiter is the first and nobody is coming, and 0 otherwise. */
 static uint64_t state_to_look_at(csk_rwlock_t *lock, const csk_gate_waiter_t *self) {
     csk_rwlock_lock_queue(lock);
     uint64_t state = lock->first == self && !lock->coming ? csk_load(&lock->state, CSK_ACQUIRE) : 0;

@@ -1,10 +1,12 @@
-/* rwlock_work.c: sections that run by themselves, on workers.
+/* rwlock_work.c: enqueued sections, which run on workers.
  *
- * A work is an asynchronous waiter whose function posts it to the pool; but where a worker grants a write by leaving the one before,
- * it takes it along, which saves the wake. Not so a write at another lock: the section that runs may be about to wait for that.
+ * A work is an asynchronous waiter whose function posts it to the pool. There is one exception: where a worker grants a
+ * write by leaving the section before, the worker runs that write next itself, which saves the wake. It does not do so
+ * with a write at another lock: the section that runs may be about to wait for that.
  *
- * Writes that nobody gives up stand in the queue as a batch: who comes when the last waiter is a batch joins it, which keeps the order of arrival and is
- * a link in a list. The list is the queue lock's until the batch is granted, which takes it out of the queue; then the worker's. */
+ * Writes that can't be cancelled stand in the queue as a batch. A write that comes when the last waiter is a batch
+ * joins it. That keeps the order of arrival, and costs one link in a list. The queue lock protects the list until the
+ * batch is granted, which takes it out of the queue. Then the list belongs to the worker. */
 #include <stdlib.h>
 
 #include "pool/pool.h"
@@ -16,18 +18,18 @@ typedef struct {
 } batch_t;
 
 static _Thread_local struct {
-    const csk_rwlock_t *lock;        /* of the work that runs on this worker */
+    const csk_rwlock_t *lock;        /* the lock of the work that runs on this worker */
     csk_rwlock_work_t *first, *last; /* writes that were granted on this worker, linked by waiter.next_ready */
-    batch_t *batch;                  /* that runs; its `first` is the write that comes next */
-    bool keeps;                      /* the lock, for that one */
-    uint32_t epoch;                  /* of the process that all this is true of */
+    batch_t *batch;                  /* the batch that runs; its `first` is the write that comes next */
+    bool keeps;                      /* the worker keeps the lock for that write */
+    uint32_t epoch;                  /* the epoch of the process that all this is true of */
 } mine __attribute__((tls_model("initial-exec")));
 
 static csk_rwlock_work_t *work_of(csk_pool_item_t *item) { return (csk_rwlock_work_t *)((char *)item - offsetof(csk_rwlock_work_t, item)); }
 
 static void batch_granted(csk_gate_waiter_t *waiter, void *context, int status);
 
-/* Each of them keeps the lock alive until it has ended its section. */
+/* Each write of the batch keeps the lock alive until it has ended its section. */
 static void run_batch(batch_t *batch) {
     csk_rwlock_t *lock = batch->work.waiter.rwlock;
     csk_rwlock_write_t *write = batch->first;
@@ -46,7 +48,7 @@ static void run_batch(batch_t *batch) {
             free(batch);
             return;
         }
-        /* A function that left the lock for others has lost the place of those behind it. */
+        /* A function that has left the lock to others has lost the place of the writes behind it. */
         if (next != NULL && !csk_rwlock_is_writing(lock)) status = csk_rwlock_wrlock(lock);
     }
     (void)status; /* nobody else adopts it, and this thread holds nothing */
@@ -61,15 +63,15 @@ int csk_rwlock_finish_write(csk_rwlock_t *lock) {
     return status;
 }
 
-/* A function has forked, and returned in the child: what this worker was to run next is the parent's, and the child leaves the locks that were
- * granted for it. */
+/* A function has forked, and returned in the child. What this worker was to run next belongs to the parent, and the
+ * child leaves the locks that were granted for it. */
 static void give_up_what_comes_next(void) {
     for (csk_rwlock_work_t *work = mine.first; work != NULL; work = (csk_rwlock_work_t *)work->waiter.next_ready)
         csk_rwlock_leave(work->waiter.rwlock, RELEASE_WRITE);
     mine.first = NULL;
 }
 
-/* When the function has returned, work and lock may be gone. */
+/* Once the work's function has returned, the work and the lock may be gone. */
 static void run_one(csk_rwlock_work_t *work) {
     if (work->waiter.function == batch_granted) {
         run_batch((batch_t *)work);
@@ -82,7 +84,8 @@ static void run_one(csk_rwlock_work_t *work) {
 
 static void run(csk_pool_item_t *item);
 
-/* The rest of a batch goes on with the lock, on another worker; or without, where its function left it for others: then at the end of the queue. */
+/* The rest of a batch goes on with the lock, on another worker. Where the function left the lock to others it goes on
+ * without the lock, and then it waits at the end of the queue. */
 static void go_on_elsewhere(batch_t *batch, csk_rwlock_t *lock) {
     uint64_t found = csk_load(&lock->state, CSK_RELAXED);
     bool writing = csk_rwlock_is_writing(lock);
@@ -94,14 +97,14 @@ static void go_on_elsewhere(batch_t *batch, csk_rwlock_t *lock) {
     }
 }
 
-/* A function has ended its thread inside its section, which ends. */
+/* A function has ended its thread inside its section. The section ends too. */
 static const void *abandon(csk_pool_frame_t *frame) {
     (void)frame;
     csk_rwlock_t *lock = (csk_rwlock_t *)mine.lock;
     csk_rwlock_work_t *along = mine.first;
     batch_t *batch = mine.batch;
     if (CSK_UNLIKELY(mine.epoch != csk_process_epoch())) {
-        /* In a child: what comes next is the parent's. */
+        /* This is a child: what comes next belongs to the parent. */
         give_up_what_comes_next();
         along = NULL;
         if (batch != NULL) batch->first = NULL;
@@ -114,7 +117,7 @@ static const void *abandon(csk_pool_frame_t *frame) {
         go_on_elsewhere(batch, lock);
     } else {
         free(batch);
-        /* What was granted to others in the meantime isn't this thread's to leave. */
+        /* This thread must not leave a lock that was granted to others in the meantime. */
         while (lock != NULL && (csk_rwlock_is_reading(lock) || csk_rwlock_is_writing(lock))) csk_rwlock_unlock(lock);
     }
     for (csk_rwlock_work_t *next; along != NULL; along = next) {
@@ -145,7 +148,7 @@ static void granted(csk_gate_waiter_t *waiter, void *context, int status) {
     if (status != 0) {
         work->function(work, work->context, status);
     } else if (waiter->rwlock != mine.lock || waiter->mode != CSK_RWLOCK_WRITE || CSK_UNLIKELY(mine.epoch != csk_process_epoch())) {
-        /* There is a worker since the work was queued, so this can't fail. */
+        /* There has been a worker since the work was queued, so this can't fail. */
         csk_cannot_fail(csk_pool_post(&work->item, run));
     } else {
         waiter->next_ready = NULL;
@@ -157,7 +160,7 @@ static void granted(csk_gate_waiter_t *waiter, void *context, int status) {
 
 static void batch_granted(csk_gate_waiter_t *waiter, void *context, int status) { granted(waiter, context, status); }
 
-/* Whether the last waiter is a batch, which `write` is then the last of. */
+/* Adds `write` to the last waiter as its last write, if that waiter is a batch. Returns whether it did. */
 static bool join_last(csk_rwlock_t *lock, csk_rwlock_write_t *write) {
     if (!(csk_load(&lock->state, CSK_RELAXED) & RW_WAITERS)) return false;
     csk_rwlock_lock_queue(lock);
