@@ -44,8 +44,8 @@ public final class QueueSafeValue<Value>: @unchecked Sendable {
         box.close()
     }
 
-    /// The commands of ``wait`` that wait for at most `timeout`, and then give `.failure(.timedOut)`. A timeout of zero or
-    /// less tries once.
+    /// The commands of ``wait`` that wait for at most `timeout`, and then give `.failure(.timedOut)`. A timeout of zero
+    /// or less tries once.
     @inlinable
     public func wait(timeout: Duration) -> SyncSchedule<Value> {
         SyncSchedule(box: box, timeout: timeout)
