@@ -84,8 +84,8 @@ extension Snapshot where Value: Copyable {
     ///
     /// It waits for other updates, not for readers, and returns before the old value is released. When `body` throws,
     /// nothing is published, and the error is rethrown. Calling it inside an update of the same snapshot stops the
-    /// program with a message, where ``update(timeout:_:)`` throws. It makes one allocation, besides what the value's own
-    /// copy costs.
+    /// program with a message, where ``update(timeout:_:)`` throws. It makes one allocation, besides what the value's
+    /// own copy costs.
     @inlinable
     @discardableResult
     public func update<Result: ~Copyable, Failure: Error>(
