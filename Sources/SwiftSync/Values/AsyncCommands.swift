@@ -50,7 +50,6 @@ public struct AsyncSchedule<Value>: @unchecked Sendable {
 /// priority, then by arrival. If their queue has not begun the next one within 1 ms of its turn, waiters of other
 /// queues and of executors go first, and so do threads. That command is next again as soon as its queue comes to it.
 /// Two `DispatchQueue` objects that wrap one dispatch queue count as one queue.
-/// queue count as one.
 @frozen
 public struct AsyncCommands<Value>: @unchecked Sendable {
     @usableFromInline let schedule: AsyncSchedule<Value>
@@ -137,8 +136,8 @@ extension AsyncCommands where Value: Sendable {
     }
 
     /// Runs `accessClosure` on the value, and holds the section until the closure's second argument is called. Any
-    /// thread may call it. The section is left there. Then `commandClosure` runs on the queue, with the value as it was
-    /// on leaving.
+    /// thread may call it, and the section is left on that thread. Then `commandClosure` runs on the queue, with the
+    /// value as it was on leaving.
     ///
     /// The `inout` access itself ends when `accessClosure` returns. From then on its thread does not hold the gate any
     /// more, so a sync command from that thread waits. A nil `accessClosure` completes at once.

@@ -33,8 +33,8 @@ public final class CommandQueue: @unchecked Sendable {
 
     /// Adds a command to the queue. It runs when some thread performs the queue's commands.
     ///
-    /// It never waits for a command. A command of higher priority overtakes the commands that wait, but not the command
-    /// that is running now.
+    /// It never waits for a command. A command of higher priority overtakes waiting commands, but not the command that
+    /// is running now.
     /// - Complexity: O(1); the command's removal is O(log n) amortized.
     @preconcurrency
     public func append(priority: Priority, closure: @escaping Closure) {

@@ -9,7 +9,7 @@ enum QueueIdentity {
         wrapsAtSecondWord ? RuntimeFacts.wrapped(by: queue) : byLabel(queue)
     }
 
-    /// Whether the property stands where it is read. This is checked once.
+    /// Whether the property `__wrapped` stands where it is read. This is checked once.
     static let wrapsAtSecondWord: Bool = {
         let queue = DispatchQueue(label: "csk.identity"), other = DispatchQueue(label: "csk.identity")
         return [queue, other, .global(), .main].allSatisfy { queue in
@@ -20,8 +20,8 @@ enum QueueIdentity {
         }
     }()
 
-    /// Identifies a queue where the property stands elsewhere. The system's own queues are known by their names, which
-    /// no other queue has. Other queues are known by their objects.
+    /// Identifies a queue if the property stands elsewhere. The system's own queues are known by their names, which no
+    /// other queue has. Other queues are known by their objects.
     static func byLabel(_ queue: DispatchQueue) -> UInt {
         let label = queue.label
         guard label.hasPrefix("com.apple.") else { return UInt(bitPattern: ObjectIdentifier(queue)) }

@@ -98,7 +98,7 @@ extension SuspendingCommands where Value: Sendable {
         return .success(newValue)
     }
 
-    /// Runs `accessClosure` on the value, and returns the value that it leaves. On failure it does not run.
+    /// Runs `accessClosure` on the value, and returns the value that it leaves. On failure the closure does not run.
     @discardableResult
     public func set(
         isolation: isolated (any Actor)? = #isolation,
@@ -126,7 +126,7 @@ extension SuspendingCommands where Value: Sendable {
         return .success(updated)
     }
 
-    /// Returns what `commandClosure` makes of the value. On failure it does not run.
+    /// Returns what `commandClosure` makes of the value. On failure the closure does not run.
     public func map<MappedValue>(
         isolation: isolated (any Actor)? = #isolation,
         completion commandClosure: (Value) -> MappedValue

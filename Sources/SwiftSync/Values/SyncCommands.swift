@@ -111,7 +111,7 @@ extension SyncCommands where Value: Sendable {
         return .success(newValue)
     }
 
-    /// Runs `accessClosure` on the value, and returns the value that it leaves. On failure it does not run.
+    /// Runs `accessClosure` on the value, and returns the value that it leaves. On failure the closure does not run.
     @inlinable @discardableResult
     public func set(completion accessClosure: (inout Value) -> Void) -> Result<Value, QueueSafeValueError> {
         if !csk_gate_enter_fast(box.gate), let error = enterSlowly() { return .failure(error) }
@@ -147,7 +147,7 @@ extension SyncCommands where Value: Sendable {
         if let accessClosure { set(manualCompletion: accessClosure) } else { get() }
     }
 
-    /// Returns what `commandClosure` makes of the value. On failure it does not run.
+    /// Returns what `commandClosure` makes of the value. On failure the closure does not run.
     @inlinable
     public func map<MappedValue>(completion commandClosure: (Value) -> MappedValue) -> Result<MappedValue, QueueSafeValueError> {
         if !csk_gate_enter_fast(box.gate), let error = enterSlowly() { return .failure(error) }

@@ -1,7 +1,7 @@
 public import CSyncKernel
 import Dispatch
 
-/// The status of the kernel, for which no better error exists.
+/// A status of the kernel for which no better error exists.
 struct KernelError: Error, CustomStringConvertible {
     let status: Int32
     var description: String { String(cString: csk_status_text(status)) }
