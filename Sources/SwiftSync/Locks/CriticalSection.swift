@@ -1,6 +1,6 @@
 public import CSyncKernel
 
-/// A re-entrant section that one thread at a time executes.
+/// A re-entrant critical section that one thread at a time executes.
 ///
 /// ```swift
 /// let section = CriticalSection()
@@ -8,24 +8,24 @@ public import CSyncKernel
 /// let done = section.execute(timeout: .milliseconds(20)) { counter += 1 }   // false: 20 ms were not enough
 /// ```
 ///
-/// A thread that is inside may enter again; it leaves with its outermost closure, by return or by throwing. Copies
-/// share the lock. Times are monotonic: a step of the wall clock changes nothing. Waiting blocks the calling thread;
-/// waiters are served by arrival. From async code use it for short sections only; the closures can't suspend.
-/// Uncontended it costs one locked instruction and no allocation. Not for signal handlers.
+/// A thread that is inside may enter again. It leaves with its outermost closure, by return or by throwing. Copies
+/// share the lock. Times are monotonic: a step of the wall clock changes nothing. Waiting blocks the calling thread,
+/// and waiters are served by arrival. In async code use it for short sections only: the closures can't suspend. An
+/// uncontended section costs one locked instruction and no allocation. Don't use it in signal handlers.
 @frozen
 public struct CriticalSection: @unchecked Sendable {
     @usableFromInline
     let box: OwningGateBox<Void>
 
-    /// Makes a section that nobody is in. One allocation; never blocks.
+    /// Makes a section that no thread is in. It makes one allocation and never blocks.
     @inlinable
     public init() {
         box = .make((), .fast, 0)
     }
 
-    /// Runs `closure` inside the section, waiting for as long as it takes, and returns what it returns.
+    /// Runs `closure` inside the section, and returns what it returns. It waits for as long as it takes.
     ///
-    /// Blocks the thread while it waits; a thread that is inside enters at once. What `closure` throws is rethrown.
+    /// It blocks the thread while it waits. A thread that is inside enters at once. What `closure` throws is rethrown.
     @inlinable
     public func execute<T>(_ closure: () throws -> T) rethrows -> T {
         let status = csk_gate_lock_recursive(box.gate, CommandPriority.normal.rawValue, CSK_NEVER)
@@ -34,10 +34,11 @@ public struct CriticalSection: @unchecked Sendable {
         return try closure()
     }
 
-    /// Runs `closure` inside the section unless entering takes longer than `timeout`: false then, and nothing was run.
+    /// Runs `closure` inside the section, unless entering takes longer than `timeout`. In that case it returns false,
+    /// and nothing was run.
     ///
-    /// Blocks the thread while it waits; zero or less tries once. A thread that is inside enters at once. Never early.
-    /// What `closure` throws is rethrown.
+    /// It blocks the thread while it waits. A timeout of zero or less tries once. A thread that is inside enters at
+    /// once. It never times out early. What `closure` throws is rethrown.
     @inlinable
     public func execute(timeout: Duration, _ closure: () throws -> Void) rethrows -> Bool {
         guard enter(deadline: { Deadline.after(timeout) }) else { return false }
@@ -46,8 +47,8 @@ public struct CriticalSection: @unchecked Sendable {
         return true
     }
 
-    /// The same with seconds: `.infinity` waits for ever; NaN gives false without running the closure, and is reported
-    /// to ``SyncDiagnostics``.
+    /// The same with a timeout in seconds. `.infinity` waits for ever. NaN gives false without running the closure, and
+    /// is reported to ``SyncDiagnostics``.
     @inlinable
     public func execute(timeout seconds: Double, _ closure: () throws -> Void) rethrows -> Bool {
         guard !seconds.isNaN else { return refuseNaN() }
@@ -63,7 +64,7 @@ public struct CriticalSection: @unchecked Sendable {
         try execute(timeout: seconds, closure)
     }
 
-    /// The clock is read only when the section can't be had at once.
+    /// The clock is read only if the section is not available at once.
     @inlinable
     func enter(deadline: () -> Int64) -> Bool {
         let status = csk_gate_enter_recursive(box.gate)
@@ -83,6 +84,6 @@ public struct CriticalSection: @unchecked Sendable {
         fatalError("CriticalSection: \(String(cString: csk_status_text(status)))")
     }
 
-    /// Threads that wait, at some instant during the call.
+    /// The number of threads that waited at some instant during the call.
     package var waitingCount: Int { box.waitingCount }
 }

@@ -1,12 +1,12 @@
 import CSyncKernel
 
-/// Turns the spans of time that Swift callers give into the absolute monotonic deadlines, in nanoseconds, that the
-/// kernel waits for.
+/// Turns the spans of time that Swift callers give into the deadlines for which the kernel waits. Those are absolute
+/// and monotonic, in nanoseconds.
 ///
-/// Fractions of a nanosecond round up, so that no conversion makes a timeout early; what does not fit saturates.
+/// Fractions of a nanosecond round up, so that no conversion makes a timeout early. Spans that do not fit saturate.
 @usableFromInline
 enum Deadline {
-    /// A deadline that has always passed: the operation tries once.
+    /// A deadline that has always passed. The operation tries once.
     @usableFromInline
     static var passed: Int64 { 0 }
 
@@ -14,21 +14,21 @@ enum Deadline {
     @usableFromInline
     static var never: Int64 { CSK_NEVER }
 
-    /// The deadline `duration` from now: ``passed`` for spans of zero or less, ``never`` for those that exceed 292
-    /// years.
+    /// The deadline `duration` from now. It is ``passed`` for spans of zero or less, and ``never`` for spans that
+    /// exceed 292 years.
     @usableFromInline
     static func after(_ duration: Duration) -> Int64 {
         guard let nanoseconds = nanoseconds(in: duration) else { return never }
         return nanoseconds <= 0 ? passed : csk_deadline_after(nanoseconds)
     }
 
-    /// The same for a wait that may have no timeout: ``never`` for nil.
+    /// The same for a wait that may have no timeout. It is ``never`` for nil.
     static func after(timeout: Duration?) -> Int64 {
         timeout.map(after) ?? never
     }
 
-    /// The deadline `seconds` from now: ``passed`` for zero or less, ``never`` for infinity and what exceeds 292 years,
-    /// nil for NaN.
+    /// The deadline `seconds` from now. It is ``passed`` for zero or less, ``never`` for infinity and for spans that
+    /// exceed 292 years, and nil for NaN.
     @usableFromInline
     static func after(seconds: Double) -> Int64? {
         if seconds.isNaN { return nil }
@@ -36,15 +36,15 @@ enum Deadline {
         return nanoseconds(inSeconds: seconds).map(csk_deadline_after) ?? never
     }
 
-    /// The length of `duration`, rounded up; nil when it exceeds what 64 bits hold. Negative spans count as zero.
+    /// The length of `duration`, rounded up. It is nil when it exceeds what 64 bits hold. Negative spans count as zero.
     static func nanoseconds(in duration: Duration) -> Int64? {
-        // Not `components`, which stops the program where the seconds exceed 64 bits.
+        // `components` is not used: it stops the program when the seconds exceed 64 bits.
         let attoseconds = duration.attoseconds
         if attoseconds <= 0 { return 0 }
         return Int64(exactly: (attoseconds - 1) / 1_000_000_000 + 1)
     }
 
-    /// The length of `seconds`, rounded up; nil for infinity and what exceeds 64 bits.
+    /// The length of `seconds`, rounded up. It is nil for infinity and for what exceeds 64 bits.
     static func nanoseconds(inSeconds seconds: Double) -> Int64? {
         Int64(exactly: (seconds * 1e9).rounded(.up))
     }

@@ -1,8 +1,8 @@
 public import CSyncKernel
 
-/// One allocation that holds a gate and the value behind it. Who uses it decides when the value is destroyed.
+/// One allocation that holds a gate and the value behind it. Its users decide when the value is destroyed.
 ///
-/// The pointers stay valid as long as the box does; a call that uses them keeps the box alive for its own length.
+/// The pointers stay valid for as long as the box exists. A call that uses them keeps the box alive until it ends.
 @usableFromInline
 class GateBox<Value: ~Copyable>: ManagedBuffer<csk_gate_t, Value> {
     @inlinable
@@ -15,7 +15,7 @@ class GateBox<Value: ~Copyable>: ManagedBuffer<csk_gate_t, Value> {
         lastingElements
     }
 
-    /// A gate with the given attributes, before it is shared.
+    /// Makes a gate with the given attributes, before it is shared.
     @usableFromInline
     static func newGate(_ policy: GatePolicy, _ bypassLimit: UInt32, graceMicroseconds: UInt32 = 0) -> csk_gate_t {
         KernelReports.arePassedOn
@@ -25,13 +25,14 @@ class GateBox<Value: ~Copyable>: ManagedBuffer<csk_gate_t, Value> {
         return gate
     }
 
-    /// Waits at `rank` after the inline entry has failed; `timeout` nil waits for ever. Zero or an errno value.
+    /// Waits at `rank` after the inline entry has failed. A nil `timeout` waits for ever. It returns zero or an errno
+    /// value.
     @usableFromInline
     final func enterSlowly(rank: Int64, timeout: Duration?) -> Int32 {
         csk_gate_lock_slow(gate, rank, Deadline.after(timeout: timeout))
     }
 
-    /// Waiters at some instant during the call, for tests and statistics.
+    /// The number of waiters at some instant during the call. It is meant for tests and statistics.
     final var waitingCount: Int {
         Int(csk_gate_waiting(gate))
     }

@@ -7,14 +7,14 @@ import CSyncKernel
 /// let table = QueueSafeValue(value: [Int: String](), bypassLimit: 100)    // .fast, and no waiter is overtaken by more
 /// ```
 ///
-/// A plain value: nothing here blocks, and it may be used from anywhere.
+/// A policy is a plain value: nothing here blocks, and it may be used from anywhere.
 @frozen
 public enum GatePolicy: Sendable, Hashable {
-    /// The default. Among those that wait the order is strict; a new arrival may take a free lock if nobody of higher
-    /// priority waits. A waiter that was overtaken that way for 0.25 to 0.75 ms is handed the lock directly.
+    /// The default. The order among waiters is strict, but a new arrival may take a free lock if no waiter has a higher
+    /// priority. A waiter that was overtaken that way for 0.25 to 0.75 ms is handed the lock directly.
     case fast
-    /// Every release hands the lock to the next waiter: nobody overtakes a waiter, and each hand-over pays for a wake.
-    /// For sections of 10 us and more.
+    /// Every release hands the lock to the next waiter. Nobody overtakes a waiter, and each hand-off costs a wake. Use
+    /// it for sections of 10 us and more.
     case strict
 
     @usableFromInline

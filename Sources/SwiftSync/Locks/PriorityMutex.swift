@@ -2,7 +2,7 @@ public import CSyncKernel
 
 /// A value behind a lock whose waiters are ordered by priority and may have a timeout.
 ///
-/// It has the shape of `Synchronization.Mutex`, so code moves over by renaming the type; lock and value are one
+/// It has the shape of `Synchronization.Mutex`, so code moves over by renaming the type. Lock and value are one
 /// allocation, and copies share both.
 ///
 /// ```swift
@@ -11,33 +11,33 @@ public import CSyncKernel
 /// let size = cache.withLock(priority: .low, timeout: .milliseconds(5)) { $0.count }   // nil: 5 ms were not enough
 /// ```
 ///
-/// Locking blocks the calling thread: from async code use it for short sections only. The closure can't suspend.
-/// Uncontended it costs one locked instruction and no allocation; with n waiters, waiting is O(log n) amortized. What
-/// the closure throws is rethrown, and leaves the lock free; a thread that ends inside leaves it taken for good, see
-/// ``SyncDiagnostics``. Not for signal handlers.
+/// Locking blocks the calling thread. In async code use it for short sections only: the closure can't suspend. An
+/// uncontended lock costs one locked instruction and no allocation. Waiting is O(log n) amortized with n waiters. What
+/// the closure throws is rethrown, and leaves the lock free. A thread that ends inside a section leaves the lock taken
+/// for good; see ``SyncDiagnostics``. Don't use it in signal handlers.
 @frozen
 public struct PriorityMutex<Value: ~Copyable>: @unchecked Sendable {
     @usableFromInline
     let box: OwningGateBox<Value>
 
-    /// Protects `value`. One allocation; never blocks.
+    /// Protects `value`. It makes one allocation and never blocks.
     ///
     /// - Parameters:
-    ///   - value: what is protected, sent in.
+    ///   - value: what is protected. It is sent in.
     ///   - policy: what happens under contention; see ``GatePolicy``.
-    ///   - bypassLimit: a waiter that this many later arrivals have overtaken goes next, whatever its priority. 0 is
+    ///   - bypassLimit: a waiter that this many later arrivals have overtaken goes next, whatever its priority. 0 means
     ///     strict priority, under which the lowest can wait for as long as higher ones keep coming.
     @inlinable
     public init(_ value: consuming sending Value, policy: GatePolicy = .fast, bypassLimit: UInt32 = 0) {
         box = .make(value, policy, bypassLimit)
     }
 
-    /// Runs `body` with the value while no other thread has it, waiting for as long as it takes at normal priority.
+    /// Runs `body` with the value while no other thread has it. It waits at normal priority for as long as it takes.
     ///
-    /// Blocks the thread while it waits. Returns what `body` returns, and throws what it throws.
+    /// It blocks the thread while it waits. It returns what `body` returns, and throws what `body` throws.
     ///
-    /// Calling it from inside `body` on the same thread stops the program with a message; ``withLockIfAvailable(_:)``
-    /// gives nil.
+    /// Calling it from inside `body` on the same thread stops the program with a message. ``withLockIfAvailable(_:)``
+    /// returns nil there.
     @inlinable
     public borrowing func withLock<Result: ~Copyable, Failure: Error>(
         _ body: (inout sending Value) throws(Failure) -> sending Result
@@ -47,10 +47,10 @@ public struct PriorityMutex<Value: ~Copyable>: @unchecked Sendable {
         return try body(&box.value.pointee)
     }
 
-    /// Runs `body` if the value can be had at once, else returns nil. Never waits.
+    /// Runs `body` if the value is available at once, else returns nil. It never waits.
     ///
-    /// It can't be had while another thread, or this one, is inside, nor while somebody of higher than normal priority
-    /// waits.
+    /// The value is not available while another thread, or this one, is inside, nor while there is a waiter of
+    /// higher than normal priority.
     @inlinable
     public borrowing func withLockIfAvailable<Result: ~Copyable, Failure: Error>(
         _ body: (inout sending Value) throws(Failure) -> sending Result
@@ -60,11 +60,11 @@ public struct PriorityMutex<Value: ~Copyable>: @unchecked Sendable {
         return try body(&box.value.pointee)
     }
 
-    /// Runs `body` with the value, waiting at `priority` for at most `timeout`; nil when that was not enough.
+    /// Runs `body` with the value, waiting at `priority` for at most `timeout`. It returns nil if that was not enough.
     ///
-    /// Waiters are served by priority, within one by arrival. A timeout of zero or less tries once; without one it
-    /// waits for as long as it takes. Blocks the thread while it waits. Calling it from inside a section of the same
-    /// thread stops the program with a message.
+    /// Waiters are served by priority, and within one priority by arrival. A timeout of zero or less tries once.
+    /// Without a timeout it waits for as long as it takes. It blocks the thread while it waits. Calling it from inside
+    /// a section of the same thread stops the program with a message.
     @inlinable
     public borrowing func withLock<Result: ~Copyable, Failure: Error>(
         priority: CommandPriority,
@@ -91,6 +91,6 @@ public struct PriorityMutex<Value: ~Copyable>: @unchecked Sendable {
         }
     }
 
-    /// Threads that wait, at some instant during the call.
+    /// The number of threads that waited at some instant during the call.
     package var waitingCount: Int { box.waitingCount }
 }

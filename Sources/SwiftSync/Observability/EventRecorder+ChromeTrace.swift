@@ -3,9 +3,9 @@ import Glibc
 extension EventRecorder {
     /// The events as JSON in the Chrome trace format, which ui.perfetto.dev and `chrome://tracing` open.
     ///
-    /// Each task is a span from its push to its end, with a span of its tag inside from its start; so the part before
-    /// is how long it waited. The queue's depth is a counter, and each thread shows as instants what it did. Tasks that
-    /// go on have no end. Takes O(events) time and memory, about 500 bytes an event.
+    /// Each task is a span from its push to its end. Inside it a span with the task's tag begins at its start, so the
+    /// part before is how long the task waited. The queue's depth is a counter. Each thread shows what it did as
+    /// instants. Tasks that still run have no end. It takes O(events) time and memory, about 500 bytes an event.
     ///
     /// ```swift
     /// try queue.recorder.chromeTrace().write(to: file, atomically: true, encoding: .utf8)
@@ -14,7 +14,7 @@ extension EventRecorder {
         Self.chromeTrace(of: [self])
     }
 
-    /// The events of several queues in one trace, on one scale of time.
+    /// Puts the events of several queues into one trace, on one time scale.
     public static func chromeTrace(of recorders: [EventRecorder]) -> String {
         var trace = ChromeTrace()
         for (index, recorder) in recorders.enumerated() { trace.add(recorder.events, of: recorder.label, index: index) }
@@ -22,7 +22,7 @@ extension EventRecorder {
     }
 }
 
-/// Builds the JSON text. The format: "Trace Event Format", Google, 2016.
+/// Builds the JSON text. The format is described in "Trace Event Format", Google, 2016.
 struct ChromeTrace {
     private let process = getpid()
     private var entries: [String] = []
@@ -38,7 +38,7 @@ struct ChromeTrace {
                 let arguments = #"{"tag":\#(name),"id":\#(event.id)}"#
                 entries.append(entry(phase, span, event, #""cat":\#(queue),"id2":\#(id),"args":\#(arguments)"#))
             }
-            // What began before the events that are kept has no beginning here, so it gets no end either.
+            // An item that began before the events that are kept has no beginning here, so it gets no end either.
             switch event.kind {
             case .pushed:
                 span("b", queue)
@@ -72,14 +72,14 @@ struct ChromeTrace {
         #"{"ph":"M","name":"\#(name)","pid":\#(process),"tid":\#(thread),"args":{"name":\#(value)}}"#
     }
 
-    /// Three digits after the point, so that no nanosecond is lost in a binary fraction.
+    /// Writes three digits after the point, so that no nanosecond is lost in a binary fraction.
     private static func microseconds(_ nanoseconds: Int64) -> String {
         "\(nanoseconds / 1000).\((nanoseconds % 1000).padded(to: 3))"
     }
 
     private static var processName: String { CommandLine.arguments.first?.split(separator: "/").last.map(String.init) ?? "process" }
 
-    /// The name that the thread has now; its number if it has ended.
+    /// Returns the name that the thread has now, or its number if it has ended.
     private static func name(ofThread thread: Int32) -> String {
         let descriptor = open("/proc/self/task/\(thread)/comm", O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return "thread \(thread)" }
@@ -91,7 +91,7 @@ struct ChromeTrace {
         }
     }
 
-    /// A JSON string with its quotes.
+    /// Returns a JSON string with its quotes.
     static func quoted(_ text: String) -> String {
         var quoted = "\""
         for scalar in text.unicodeScalars {

@@ -1,20 +1,20 @@
 extension EventRecorder {
-    /// Something that happened to an item of a queue. A plain value.
+    /// Something that happened to an item of a queue. It is a plain value.
     public struct Event: Sendable, Hashable {
         /// The item's tag, or the label of what was queued.
         public let tag: String
-        /// Which item of its recorder it is about.
+        /// The number of the item, which no other item of its recorder has.
         public let id: UInt64
-        /// `CLOCK_MONOTONIC`, in nanoseconds: when the call was made that led to it. Never less than that of the event
-        /// before.
+        /// When the call was made that led to the event, by `CLOCK_MONOTONIC`, in nanoseconds. It is never less than
+        /// that of the event before.
         public let nanoseconds: Int64
-        /// The system's number of the thread that it happened on.
+        /// The system's number of the thread on which it happened.
         public let thread: Int32
         private let storedDepth: UInt32
         /// What happened.
         public let kind: Kind
 
-        /// How many items were in the queue right after, those that run included.
+        /// The number of items in the queue right after the event, including those that run.
         public var depth: Int { Int(storedDepth) }
 
         package init(_ kind: Kind, id: UInt64, tag: String, nanoseconds: Int64, thread: Int32, depth: UInt32) {
@@ -31,20 +31,20 @@ extension EventRecorder {
 extension EventRecorder.Event {
     /// What happened to an item.
     public enum Kind: UInt8, Sendable, Hashable, CaseIterable {
-        /// It came into the queue.
+        /// The item entered the queue.
         case pushed
-        /// Its turn came.
+        /// The item's turn came.
         case started
-        /// It ended.
+        /// The item ended.
         case finished
-        /// It was cancelled.
+        /// The item was cancelled.
         case cancelled
-        /// It was given up: a ``QueueLock`` that nobody has any more, an item that a full queue threw out.
+        /// The item was given up: nobody has the ``QueueLock`` any more, or a full queue dropped the item.
         case dropped
     }
 
-    /// `Task TAG started - accuired lock`: the words that ``EventRecorder/reply()`` has used since they were first
-    /// spelt.
+    /// The words that ``EventRecorder/reply()`` has used since they were first spelt, for example
+    /// `Task TAG started - accuired lock`.
     var text: String {
         switch kind {
         case .pushed: "Task \(tag) pushed to queue"

@@ -5,13 +5,13 @@ extension EventRecorder {
     /// Prints a line for each event that is kept, the oldest first: `13:49:20: Task TAG pushed to queue`,
     /// `... started - accuired lock`, `... finished - released lock`, `... cancelled` or `... dropped`, in local time.
     ///
-    /// Blocks as `print` does. O(events).
+    /// It blocks as `print` does. It is O(events).
     public func reply() {
         reply { print($0) }
     }
 
-    /// The same with another place for the lines than the standard output. `output` runs on the calling thread, without
-    /// a lock.
+    /// The same, with another destination for the lines than the standard output. `output` runs on the calling thread,
+    /// without a lock held.
     public func reply(to output: (String) -> Void) {
         reply(by: WallClock(), to: output)
     }
@@ -21,9 +21,9 @@ extension EventRecorder {
     }
 }
 
-/// Turns monotonic times into local times of day, as the wall clock stands when it is made.
+/// Turns monotonic times into local times of day, by the wall clock at the moment at which it is made.
 struct WallClock: Sendable {
-    /// What the wall clock is ahead of the monotonic one, in nanoseconds.
+    /// How far the wall clock is ahead of the monotonic clock, in nanoseconds.
     let offset: Int64
 
     init(offset: Int64) {
@@ -31,8 +31,8 @@ struct WallClock: Sendable {
         self.offset = offset
     }
 
-    /// Reads the wall clock between two readings of the other, as often as it takes for those to lie close together: a
-    /// thread may lose its processor between any two.
+    /// Reads the wall clock between two readings of the monotonic clock. It repeats that until those two lie close
+    /// together, because a thread may lose its processor between any two readings.
     init() {
         var best = (gap: Int64.max, offset: Int64(0))
         for _ in 0..<8 where best.gap > 1000 {

@@ -2,14 +2,14 @@ import CSyncKernel
 import Glibc
 
 extension EventRecorder {
-    /// Replays the events in a terminal: reads commands until `quit` or the end of the input, and writes what
+    /// Replays the events in a terminal. It reads commands until `quit` or the end of the input, and writes what
     /// ``EventReplay`` answers.
     ///
-    /// Blocks while it waits for input, and as `output` does. Events that are recorded meanwhile are not shown.
+    /// It blocks while it waits for input, and as `output` does. Events that are recorded meanwhile are not shown.
     ///
     /// - Parameters:
-    ///   - input: a file descriptor from which lines are read; the standard input if not given.
-    ///   - output: gets the text, with its line ends; prints it if not given.
+    ///   - input: a file descriptor from which lines are read. The default is the standard input.
+    ///   - output: gets the text, with its line ends. The default prints it.
     public func replayInteractively(input: Int32 = STDIN_FILENO, output: (String) -> Void = EventRecorder.printAtOnce) {
         var replay = EventReplay(of: self), lines = InputLines(descriptor: input)
         func show(_ lines: [String]) {
@@ -35,7 +35,7 @@ extension EventRecorder {
     }
 }
 
-/// Lines from a file descriptor, waited for until a deadline.
+/// Reads lines from a file descriptor, and waits for them until a deadline.
 private struct InputLines {
     enum Found { case line(String), nothingYet, end }
 
@@ -45,7 +45,7 @@ private struct InputLines {
 
     init(descriptor: Int32) {
         self.descriptor = descriptor
-        // poll would wait for such a one for ever.
+        // poll would wait for a negative descriptor for ever.
         isAtEnd = descriptor < 0
     }
 
@@ -58,7 +58,7 @@ private struct InputLines {
                 return .line(String(decoding: bytes[..<end], as: UTF8.self))
             }
             if isAtEnd {
-                // A last line without its end counts.
+                // A last line without a line end counts.
                 defer { bytes = [] }
                 return bytes.isEmpty ? .end : .line(String(decoding: bytes, as: UTF8.self))
             }
@@ -67,7 +67,7 @@ private struct InputLines {
         }
     }
 
-    /// False when the deadline has passed.
+    /// Returns false when the deadline has passed.
     private func waitForInput(until deadline: Int64?) -> Bool {
         while true {
             var milliseconds: Int32 = -1

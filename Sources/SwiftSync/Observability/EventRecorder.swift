@@ -1,9 +1,10 @@
 import CSyncKernel
 import Synchronization
 
-/// Keeps the last events of a queue: what was pushed, started, finished, cancelled or dropped, when, by which thread.
+/// Keeps the newest events of a queue: what was pushed, started, finished, cancelled or dropped, when, and by which
+/// thread.
 ///
-/// Every ``TaskQueue`` has one. It answers what happened: as lines of text, step by step in a terminal, or as a trace
+/// Every ``TaskQueue`` has one. It shows what happened: as lines of text, step by step in a terminal, or as a trace
 /// that Perfetto and `chrome://tracing` show.
 ///
 /// ```swift
@@ -14,29 +15,31 @@ import Synchronization
 /// let last = queue.recorder.events.last?.kind
 /// ```
 ///
-/// The newest ``capacity`` events are kept, and older ones forgotten. Memory grows with what is recorded, to 48 bytes
-/// an event at most, and to the tags that are longer than 15 bytes. Every member may be called from any thread, and
-/// from inside a task; none waits for longer than another thread takes to write one event or to copy 128 (more only
-/// where so many are written meanwhile that a copy has to begin anew). Not for signal handlers. In a child of `fork` it
-/// may be used unless another thread was just using it.
+/// The newest ``capacity`` events are kept, and older ones are forgotten. Memory grows with what is recorded, to at
+/// most 48 bytes an event, plus the tags that are longer than 15 bytes. Don't use it in signal handlers. In a child of
+/// `fork` it may be used unless another thread was just using it.
+///
+/// Every member may be called from any thread, and from inside a task. None waits for longer than another thread takes
+/// to write one event or to copy 128. It may wait for longer only where so many events are written meanwhile that a
+/// copy has to begin anew.
 public final class EventRecorder: @unchecked Sendable {
     /// The name of the queue whose events these are.
     public let label: String
-    /// How many events are kept at most.
+    /// The number of events that are kept at most.
     public let capacity: Int
 
     private let box: OwningGateBox<EventRing>
-    /// Inside the box.
+    /// The lock, inside the box.
     private let gate: UnsafeMutablePointer<csk_gate_t>
-    /// Inside the box; guarded by the lock.
+    /// The events, inside the box, guarded by the lock.
     let ring: UnsafeMutablePointer<EventRing>
     private let lastID = Atomic<UInt64>(0)
 
-    /// Makes an empty recorder. Never blocks.
+    /// Makes an empty recorder. It never blocks.
     ///
     /// - Parameters:
     ///   - label: the name of the queue, for traces.
-    ///   - capacity: how many events are kept: the next power of two, from 16 to 1 048 576.
+    ///   - capacity: how many events are kept. It is rounded up to the next power of two, from 16 to 1 048 576.
     public init(label: String, capacity: Int = 4096) {
         self.label = label
         let events = EventRing(capacity: capacity)
@@ -46,16 +49,16 @@ public final class EventRecorder: @unchecked Sendable {
         ring = box.value
     }
 
-    /// How many events were recorded so far, those that are forgotten included.
+    /// The number of events recorded so far, including those that are forgotten.
     public var recordedCount: UInt64 {
         lock()
         defer { unlock() }
         return ring.pointee.recorded
     }
 
-    /// The events that are kept, the oldest first. O(events); others may record meanwhile.
+    /// The events that are kept, the oldest first. They are those that were kept at one instant during the call.
     ///
-    /// They are those that were kept at one instant during the call.
+    /// It is O(events). Other threads may record meanwhile.
     public var events: [Event] {
         var portion = Self.eventsPerPortion
         while true {
@@ -64,11 +67,12 @@ public final class EventRecorder: @unchecked Sendable {
         }
     }
 
-    /// So many events are copied in one critical section: who records waits for one of them only.
+    /// The number of events that are copied in one critical section. A thread that records waits for one such section
+    /// only.
     private static let eventsPerPortion = 128
 
-    /// Nil when the ring has overtaken the copy. With larger portions it does so less, and not at all once one is all
-    /// of the ring.
+    /// Returns nil when the ring has overtaken the copy. Larger portions make that rarer, and it cannot happen once one
+    /// portion is the whole ring.
     private func events(inPortionsOf portion: Int) -> [Event]? {
         var copied: [Event] = []
         var rest = lock(withRoomIn: &copied)
@@ -99,11 +103,11 @@ public final class EventRecorder: @unchecked Sendable {
 
     // MARK: For queues
 
-    /// Records that something happened just now, on this thread, to the item with that `id`, which its queue has from
-    /// ``makeID()``.
+    /// Records that something happened just now, on this thread, to the item with that `id`. The item's queue has the
+    /// `id` from ``makeID()``.
     ///
     /// A queue that has no recorder pays for one branch: `recorder?.record(.pushed, id: id, tag: label)`. The events of
-    /// one recorder stand in the order of these calls; call it where the queue decides, or the order of events is not
+    /// one recorder stand in the order of these calls. Call it where the queue decides, or the order of events is not
     /// that of the queue.
     package func record(_ kind: Event.Kind, id: UInt64, tag: String) {
         let thread = QueueThread.number(of: QueueThread.current)
@@ -114,16 +118,16 @@ public final class EventRecorder: @unchecked Sendable {
         withExtendedLifetime(replaced) {}
     }
 
-    /// A number that no other item of this recorder has.
+    /// Returns a number that no other item of this recorder has.
     package func makeID() -> UInt64 { lastID.add(1, ordering: .relaxed).newValue }
 
     // MARK: The lock
 
-    /// Events that one critical section may append.
+    /// The number of events that one critical section may append.
     static let eventsPerSection = 2
 
-    /// Takes the lock, with room for ``eventsPerSection`` events. A queue may guard its own state by it too, which
-    /// saves a second lock, and makes the order of its events that of its decisions.
+    /// Takes the lock, with room for ``eventsPerSection`` events. A queue may guard its own state by this lock too.
+    /// That saves a second lock, and the order of the queue's events is that of its decisions.
     func lock() {
         csk_gate_lock(gate, CommandPriority.normal.rawValue)
         if !ring.pointee.hasRoom(for: Self.eventsPerSection) { makeRoom() }
@@ -133,7 +137,7 @@ public final class EventRecorder: @unchecked Sendable {
         csk_gate_unlock(gate)
     }
 
-    /// Memory comes from outside the lock, so another thread may have been faster.
+    /// Memory is allocated outside the lock, so another thread may have been faster.
     private func makeRoom() {
         while !ring.pointee.hasRoom(for: Self.eventsPerSection) {
             let size = ring.pointee.nextChunkSize
@@ -149,7 +153,7 @@ public final class EventRecorder: @unchecked Sendable {
     }
 }
 
-/// Another name of ``EventRecorder``: the type of a queue's `recorder`.
+/// Another name for ``EventRecorder``: the type of a queue's `recorder`.
 ///
 /// ```swift
 /// let recorder: Recorder = TaskQueue.getQueue(identifier: "downloads").recorder

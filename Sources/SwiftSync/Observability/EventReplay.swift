@@ -1,4 +1,4 @@
-/// Goes through events step by step, as its commands say: a value that takes lines of input and gives lines of output.
+/// Goes through events step by step, as commands say. It takes lines of input, and gives lines of output.
 ///
 /// ``EventRecorder/replayInteractively(input:output:)`` drives one in a terminal. A program with another user interface
 /// does the same with three members:
@@ -13,24 +13,24 @@
 /// }
 /// ```
 ///
-/// `help` lists the commands. A plain value: nothing here blocks.
+/// `help` lists the commands. A replay is a plain value: nothing here blocks.
 public struct EventReplay: Sendable {
     typealias Event = EventRecorder.Event
 
-    /// Whether `quit` was said.
+    /// True once `quit` was entered.
     public private(set) var isOver = false
 
     private let events: [EventRecorder.Event]
     private let clock: WallClock
-    /// Events before this one were shown, or passed by.
+    /// Events before this one were shown or skipped.
     private var position = 0
     private var tag = ""
     private var speed = 1.0
     private var isPlaying = false
-    /// When the event was that was shown last.
+    /// The time of the event that was shown last.
     private var shown: Int64?
 
-    /// Replays the events that the recorder has now. O(events).
+    /// Replays the events that the recorder has now. It is O(events).
     public init(of recorder: EventRecorder) {
         self.init(recorder.events, clock: WallClock())
     }
@@ -40,16 +40,16 @@ public struct EventReplay: Sendable {
         self.clock = clock
     }
 
-    /// How long to wait before ``advance()`` while events are played: the time that passed between them, divided by the
-    /// speed. nil when they are not.
+    /// How long to wait before ``advance()`` while events are played. That is the time that passed between the events,
+    /// divided by the speed. It is nil when none are played.
     public var pause: Duration? {
         guard isPlaying, let next = next(from: position) else { return nil }
         guard let shown else { return .zero }
-        // Longer than a day is as good as a day.
+        // A pause is never longer than a day.
         return .nanoseconds(Int64(min(Double(events[next].nanoseconds - shown) / speed, 86_400e9)))
     }
 
-    /// The next event, while events are played; no line when they are not.
+    /// Returns the line of the next event, while events are played. Otherwise it returns no line.
     public mutating func advance() -> [String] {
         guard isPlaying else { return [] }
         let line = step()
@@ -58,7 +58,7 @@ public struct EventReplay: Sendable {
         return (line.map { [$0] } ?? []) + [Self.end]
     }
 
-    /// Does what `line` says, and returns the lines to show. Any line, an empty one too, stops playing.
+    /// Does what `line` says, and returns the lines to show. Any line stops playing, even an empty one.
     public mutating func handle(_ line: String) -> [String] {
         let wasPlaying = isPlaying
         isPlaying = false
@@ -106,7 +106,7 @@ public struct EventReplay: Sendable {
     }
 
     private mutating func back(_ count: Int) -> [String] {
-        // The event shown last is the one before the position; the one before that is to be shown.
+        // The event shown last is the one before the position. The event before that one is to be shown.
         var index = position, left = count + 1
         while left > 0, let previous = events[..<index].lastIndex(where: matches) {
             index = previous
@@ -144,7 +144,7 @@ public struct EventReplay: Sendable {
         return ["\(value) times as fast"]
     }
 
-    /// Counted over all events, whatever the filter shows.
+    /// Counts over all events, whatever the filter shows.
     private func whereabouts() -> [String] {
         var waiting: [UInt64: String] = [:], running: [UInt64: String] = [:]
         for event in events[..<position] {
@@ -193,7 +193,7 @@ public struct EventReplay: Sendable {
 }
 
 extension BinaryInteger {
-    /// Decimal or other digits with zeros in front: `7.padded(to: 2)` is `07`. For numbers from zero.
+    /// Digits in base ten or another, with zeros in front: `7.padded(to: 2)` is `07`. It is for numbers from zero up.
     func padded(to count: Int, radix: Int = 10) -> String {
         let digits = String(self, radix: radix)
         return String(repeating: "0", count: max(count - digits.count, 0)) + digits

@@ -1,8 +1,8 @@
-/// The newest events of a queue, in memory that grows with their number and never moves. Guarded by its owner's lock,
-/// under which it neither allocates nor frees.
+/// The newest events of a queue, in memory that grows with their number and never moves. The owner's lock guards it.
+/// The ring neither allocates nor frees under that lock.
 ///
-/// Chunks hold 16, 16, 32, 64, ... slots, so the first slot of chunk k > 0 is 16 << (k - 1), and the number's highest
-/// bit finds the chunk.
+/// Chunks hold 16, 16, 32, 64, ... slots. So the first slot of chunk k > 0 is 16 << (k - 1), and the highest bit of the
+/// slot's number finds the chunk.
 struct EventRing: ~Copyable {
     private typealias Event = EventRecorder.Event
     private static let firstChunkBits = 4
@@ -11,15 +11,15 @@ struct EventRing: ~Copyable {
     private let chunks: UnsafeMutablePointer<UnsafeMutablePointer<EventRecorder.Event>?>
     private let chunkLimit: Int
     private var chunkCount = 0
-    /// Slots that have memory.
+    /// The number of slots that have memory.
     private var slotCount = 0
-    /// Where the next event goes while its chunk has `slotsLeft`; which chunk that is.
+    /// Where the next event goes while its chunk has `slotsLeft`, and which chunk that is.
     private var next: UnsafeMutablePointer<EventRecorder.Event>?
     private var slotsLeft = 0
     private var currentChunk = -1
     private var depth: UInt32 = 0
     private var newest: Int64 = 0
-    /// All that ever were.
+    /// The number of all events that ever were.
     private(set) var recorded: UInt64 = 0
 
     init(capacity wanted: Int) {
@@ -44,10 +44,10 @@ struct EventRing: ~Copyable {
         slotCount == capacity || recorded + UInt64(count) <= UInt64(slotCount)
     }
 
-    /// Slots that the next chunk must have.
+    /// The number of slots that the next chunk must have.
     var nextChunkSize: Int { chunkCount == 0 ? 1 << Self.firstChunkBits : slotCount }
 
-    /// Takes the memory over; false when it is not what is needed now.
+    /// Takes over the memory. It returns false if the chunk is not what is needed now.
     mutating func add(_ chunk: UnsafeMutablePointer<EventRecorder.Event>, size: Int) -> Bool {
         guard chunkCount < chunkLimit, size == nextChunkSize else { return false }
         chunks[chunkCount] = chunk
@@ -56,8 +56,8 @@ struct EventRing: ~Copyable {
         return true
     }
 
-    /// Appends an event, for which there must be room; returns the tag that it replaces, to be released outside the
-    /// lock.
+    /// Appends an event, for which there must be room. It returns the tag that the event replaces, which the caller
+    /// releases outside the lock.
     mutating func append(_ kind: EventRecorder.Event.Kind, id: UInt64, tag: String, now: Int64, thread: Int32) -> String {
         if kind == .pushed { depth &+= 1 } else if kind != .started, depth > 0 { depth &-= 1 }
         if now > newest { newest = now }

@@ -3,9 +3,9 @@ import Glibc
 
 /// Holds the handler of ``SyncDiagnostics`` and calls it.
 ///
-/// A pthread mutex guards the slot, and is held for reading or exchanging the closure and for counting refusals only: a
-/// handler runs, and a replaced one is released, outside. A thread-specific mark says that this thread is inside a
-/// handler, which ends a recursion.
+/// A pthread mutex guards the slot. It is held only to read or exchange the closure, and to count refusals. A handler
+/// runs outside the mutex, and a replaced handler is released outside it. A thread-specific mark says that this thread
+/// is inside a handler, which ends a recursion.
 final class HandlerSlot: @unchecked Sendable {
     typealias Handler = @Sendable (SyncDiagnostics.Report) -> Void
 
@@ -20,7 +20,7 @@ final class HandlerSlot: @unchecked Sendable {
 
     /// - Parameters:
     ///   - now: the monotonic clock, in nanoseconds.
-    ///   - write: takes a line without its end.
+    ///   - write: takes a line without its line end.
     init(now: @escaping @Sendable () -> Int64 = csk_now, write: @escaping @Sendable (String) -> Void = HandlerSlot.writeLine) {
         self.now = now
         self.write = write
@@ -41,7 +41,7 @@ final class HandlerSlot: @unchecked Sendable {
         withExtendedLifetime(old) {}
     }
 
-    /// `make` is called only for a report that somebody gets.
+    /// `make` is called only for a report that a handler or the error stream gets.
     func deliver(_ kind: SyncDiagnostics.Report.Kind, subject: String, _ make: () -> SyncDiagnostics.Report) {
         guard pthread_getspecific(insideHandler) == nil, let handler = current() else {
             switch refusalLine(kind, subject) {
@@ -69,7 +69,7 @@ final class HandlerSlot: @unchecked Sendable {
         return handler
     }
 
-    /// One write of one line, so that lines of several threads or processes do not mix.
+    /// Writes one line by one write, so that lines of several threads or processes do not mix.
     @Sendable
     static func writeLine(_ text: String) {
         var line = "SwiftSync: \(text)\n"

@@ -1,9 +1,10 @@
 import CSyncKernel
 
-/// Passes on to ``SyncDiagnostics`` what the kernel finds out by itself: a holder that has ended, a reader that does
-/// not end, a pool that can't go on.
+/// Passes to ``SyncDiagnostics`` what the kernel detects by itself: a holder that has ended, a reader that does not
+/// end, a pool that can't continue.
 enum KernelReports {
-    /// Whoever makes a gate touches this. A reporter that C code of the program had set before stays.
+    /// Everybody who makes a gate touches this. If C code of the program has set a reporter before, that reporter
+    /// stays.
     static let arePassedOn: Void = {
         if let earlier = csk_set_reporter(passOn) { csk_set_reporter(earlier) }
     }()

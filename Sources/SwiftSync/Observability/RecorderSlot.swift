@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Which recorder a queue has, if any. May be set at any time; a queue without one pays for one look.
+/// The recorder of a queue, if it has one. It may be set at any time. A queue without a recorder pays for one load.
 final class RecorderSlot: Sendable {
     private let isFilled: Atomic<Bool>
     private let content: PriorityMutex<EventRecorder?>
@@ -14,7 +14,7 @@ final class RecorderSlot: Sendable {
     var recorder: EventRecorder? {
         get { isFilled.load(ordering: .relaxed) ? content.withLock { $0 } : nil }
         set {
-            // The former one may go, which is not to happen inside.
+            // The former recorder may be released here, which must not happen inside the lock.
             let former = content.withLock { content in
                 isFilled.store(newValue != nil, ordering: .relaxed)
                 defer { content = newValue }

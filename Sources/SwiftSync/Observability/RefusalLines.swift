@@ -1,12 +1,12 @@
-/// Which refusals become a line: of each object and kind the first, and then at most one a second with the number since
-/// the line before. A value without a clock or a lock of its own.
+/// Decides which refusals become a line. For each object and kind, the first becomes one. After that at most one line a
+/// second says how many there were since the line before. It is a value without a clock or a lock of its own.
 ///
-/// It remembers at most ``limit`` objects. Those that had no line for a second make room for others: their next line
-/// would be due anyway. Where none has, the new ones share one line a second.
+/// It remembers at most ``limit`` objects. Objects that had no line for a second make room for others, because their
+/// next line would be due anyway. If there is no such object, the new ones share one line a second.
 struct RefusalLines {
     enum Line: Equatable {
         case none, first
-        /// So many since the last line, this one included.
+        /// The number of refusals since the last line, including this one.
         case again(Int)
     }
 
@@ -19,9 +19,9 @@ struct RefusalLines {
     }
 
     private struct Count {
-        /// When the last line was.
+        /// The time of the last line.
         var lastLine: Int64
-        /// Those that became no line since.
+        /// The number of refusals since then that became no line.
         var since = 0
 
         mutating func line(now: Int64) -> Line {
@@ -35,7 +35,7 @@ struct RefusalLines {
     private var counts: [Origin: Count] = [:]
     private var others: Count?
 
-    /// What becomes of one more.
+    /// Returns what becomes of one more refusal.
     mutating func line(for kind: SyncDiagnostics.Report.Kind, _ subject: String, now: Int64) -> Line {
         let origin = Origin(kind: kind, subject: subject)
         if let index = counts.index(forKey: origin) { return counts.values[index].line(now: now) }

@@ -1,8 +1,8 @@
 /// The one place where the library reports misuse that it has survived: a completion that was called twice, work that
-/// came after a shutdown, a timeout that is not a number; and a lock whose holder's thread has ended, which a thread
-/// that waits for it reports.
+/// came after a shutdown, a timeout that is not a number. It also reports a lock whose holder's thread has ended. A
+/// thread that waits for that lock makes this report.
 ///
-/// Without a handler each report becomes one line on the standard error stream. A handler replaces that:
+/// Without a handler each report becomes one line on the standard error stream. A handler replaces the line:
 ///
 /// ```swift
 /// SyncDiagnostics.setHandler { report in
@@ -11,27 +11,27 @@
 /// ```
 ///
 /// The handler runs on the thread where the misuse happened, before the call at fault returns, and never while the
-/// library holds a lock of its own: it may use every type of this library, but not the lock that `holderEnded` is
-/// about. What it causes to be reported itself, on the same thread, is not handed to it again but written to the
-/// standard error stream.
+/// library holds a lock of its own. It may use every type of this library, but not the lock that `holderEnded` is
+/// about. If the handler itself causes a report on the same thread, that report is not passed to it again, but written
+/// to the standard error stream.
 ///
 /// Refusals (`refusedWhenFull`, `refusedAfterClose`) are backpressure rather than misuse, and come as often as somebody
-/// tries. A handler gets each. The standard error stream gets the first of an object, and then at most one line a
-/// second, which says how many there were since the line before. If more than 256 objects refuse within one second, the
-/// others share a line.
+/// tries. A handler gets each refusal. The standard error stream gets the first of an object, and then at most one line
+/// a second, which says how many there were since the line before. If more than 256 objects refuse within one second,
+/// the others share a line.
 public enum SyncDiagnostics {
-    /// Replaces what is called for each report; nil brings back the line on the standard error stream.
+    /// Replaces what is called for each report. Nil brings back the line on the standard error stream.
     ///
-    /// May be called from any thread, and from a handler. A report that is being made on another thread at the same
-    /// moment may still reach the handler that was set before. Does not block for longer than another thread's call of
-    /// this function.
+    /// It may be called from any thread, and from a handler. It does not block for longer than another thread's call of
+    /// this function. A report that is being made on another thread at the same moment may still reach the handler that
+    /// was set before.
     public static func setHandler(_ handler: (@Sendable (Report) -> Void)?) {
         HandlerSlot.shared.replace(with: handler)
     }
 
-    /// Makes a report. Runs the handler on the calling thread; callers hold no lock.
+    /// Makes a report. It runs the handler on the calling thread. The caller holds no lock.
     ///
-    /// - Parameter bound: for a refusal, how much fits where nothing more did.
+    /// - Parameter bound: for a refusal, the bound at which nothing more fitted.
     @usableFromInline
     package static func report(_ kind: Report.Kind, subject: String, message: @autoclosure () -> String, bound: Int? = nil) {
         HandlerSlot.shared.deliver(kind, subject: subject) {

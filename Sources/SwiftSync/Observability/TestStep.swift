@@ -2,14 +2,15 @@
 import Synchronization
 #endif
 
-/// A place between two instructions at which a test may stop the thread that comes by, and let others go first.
+/// A place between two instructions. A test may stop the thread that reaches it, and let others go first.
 ///
 /// A call names the place: its type, and what is about to happen. In release builds it is nothing, and no name is left
-/// in the binary; `scripts/test-steps` looks. In debug builds it costs one load where no test listens.
+/// in the binary, which `scripts/test-steps` checks. In debug builds it costs one load when no test listens.
 ///
 /// - Parameters:
-///   - name: known to tests.
-///   - subject: which object it is about, for tests of what other threads do: a worker, a timer, whoever grants.
+///   - name: the name by which tests know the step.
+///   - subject: the object that the step is about. It is for tests of what other threads do: a worker, a timer, whoever
+///     grants.
 @inlinable @inline(__always)
 func testStep(_ name: StaticString, _ subject: @autoclosure () -> AnyObject? = nil) {
     #if DEBUG
@@ -18,10 +19,10 @@ func testStep(_ name: StaticString, _ subject: @autoclosure () -> AnyObject? = n
 }
 
 #if DEBUG
-/// Who listens at the steps.
+/// The listeners at the steps.
 @usableFromInline
 enum TestSteps {
-    /// Called on the thread that has come to a step. It may block there.
+    /// A listener is called on the thread that has reached a step. It may block there.
     typealias Listener = @Sendable (_ name: String, _ subject: AnyObject?) -> Void
 
     private final class Listeners: Sendable {
@@ -29,8 +30,8 @@ enum TestSteps {
         init(_ all: [Int: Listener]) { self.all = all }
     }
 
-    /// The address of `Listeners`, or 0. Replaced as a whole, and never freed: whoever comes by takes no lock, not even
-    /// one of the language's.
+    /// The address of `Listeners`, or 0. It is replaced as a whole, and never freed. So a thread that passes by takes
+    /// no lock, not even one of the language's.
     private static let listeners = Atomic<UInt>(0)
     private static let lastID = Atomic(0)
 
@@ -43,7 +44,8 @@ enum TestSteps {
         current(listeners.load(ordering: .acquiring)).values.forEach { $0(name, subject) }
     }
 
-    /// Calls `listener` for each step that any thread comes to, until it is removed by the number that is returned.
+    /// Calls `listener` for each step that any thread reaches, until the listener is removed by the number that is
+    /// returned.
     static func add(_ listener: @escaping Listener) -> Int {
         let id = lastID.add(1, ordering: .relaxed).newValue
         replace { $0[id] = listener }

@@ -14,15 +14,15 @@ struct DictionaryPair<Key, Value> {
     }
 }
 
-/// Ends entries whose type the kernel doesn't know: the entry's node has the metatype for a context.
+/// Ends entries whose type the kernel doesn't know. The context of the entry's node is the metatype.
 @usableFromInline
 class AnyDictionaryEntry {
     @usableFromInline
     class func destroy(_ place: UnsafeMutableRawPointer) { fatalError("each type of entries ends its own") }
 }
 
-/// The layout of a ``SnapshotDictionary``'s entries: the table's part, then the pair; one piece of memory, which nobody
-/// counts references to. It has no instances.
+/// The layout of a ``SnapshotDictionary``'s entries: the table's part, then the pair. An entry is one piece of memory
+/// without reference counts. The class has no instances.
 @usableFromInline
 final class DictionaryEntry<Key, Value>: AnyDictionaryEntry {
     @usableFromInline typealias Pair = DictionaryPair<Key, Value>
@@ -55,7 +55,7 @@ final class DictionaryEntry<Key, Value>: AnyDictionaryEntry {
     }
 }
 
-/// What the kernel calls after a grace period.
+/// The function that the kernel calls after a grace period.
 private func endEntry(_ node: UnsafeMutablePointer<csk_rcu_node_t>?) {
     RuntimeFacts.type(at: node!.pointee.context, as: AnyDictionaryEntry.self).destroy(UnsafeMutableRawPointer(node!))
 }
@@ -70,7 +70,7 @@ class AnyDictionaryBox {
     }
 }
 
-/// What a writer hands the kernel as a key: the table, and the entry to be inserted.
+/// What a writer passes to the kernel as a key: the table, and the entry to be inserted.
 private struct DictionaryProbe {
     let box: Unmanaged<AnyDictionaryBox>
     let entry: UnsafePointer<csk_rcu_map_entry_t>
@@ -108,8 +108,8 @@ final class DictionaryBox<Key: Hashable, Value>: AnyDictionaryBox {
     @inlinable
     func hash(_ key: Key) -> UInt64 { hashing.hash(key) ?? UInt64(bitPattern: Int64(key.hashValue)) }
 
-    /// The entry with the key, inside a read section of the caller. Compares here rather than in the kernel, where the
-    /// key has no type.
+    /// Returns the entry with the key. The caller must be inside a read section. Keys are compared here rather than in
+    /// the kernel, where the key has no type.
     @inlinable
     func find(_ key: Key) -> Entry.Place? {
         var cursor = csk_rcu_map_cursor_t()
@@ -118,7 +118,7 @@ final class DictionaryBox<Key: Hashable, Value>: AnyDictionaryBox {
         return place
     }
 
-    /// Puts the entry in, and gives the value in whose place it is.
+    /// Inserts the entry, and returns the value that it replaces.
     @inlinable
     func replace(_ entry: Entry.Place) -> Value? { retire(replace(entry, hash: hash(Entry.pair(entry).pointee.key))) }
 
@@ -130,7 +130,7 @@ final class DictionaryBox<Key: Hashable, Value>: AnyDictionaryBox {
         return old
     }
 
-    /// Puts the entry in unless there is one with its key, and gives that one's value then.
+    /// Inserts the entry unless there is one with its key. In that case it returns the value of that entry.
     @inlinable
     func insert(_ entry: Entry.Place) -> Value? {
         csk_rcu_read_lock()
@@ -141,7 +141,7 @@ final class DictionaryBox<Key: Hashable, Value>: AnyDictionaryBox {
         return value
     }
 
-    /// Inside a read section of the caller.
+    /// The caller must be inside a read section.
     @usableFromInline
     func insert(_ entry: Entry.Place, hash: UInt64) -> Entry.Place? {
         var probe = DictionaryProbe(box: .passUnretained(self), entry: entry), found: Entry.Place?
@@ -150,7 +150,7 @@ final class DictionaryBox<Key: Hashable, Value>: AnyDictionaryBox {
         return found
     }
 
-    /// Nil when another thread has written the key meanwhile; then nothing was changed.
+    /// Returns nil when another thread has written the key meanwhile. Nothing was changed then.
     @inlinable
     func tryToUpdate<Result: ~Copyable, Failure: Error>(
         _ key: Key, _ fallback: () -> Value, _ body: (inout Value) throws(Failure) -> Result
@@ -175,7 +175,8 @@ final class DictionaryBox<Key: Hashable, Value>: AnyDictionaryBox {
         return result
     }
 
-    /// Inside the read section of the caller in which it has found that entry. False when that has gone meanwhile.
+    /// The caller must be inside the read section in which it has found that entry. It returns false when the entry has
+    /// gone meanwhile.
     @usableFromInline
     func replace(_ found: Entry.Place, with entry: Entry.Place) -> Bool {
         let status = csk_rcu_map_replace_entry(map, found, entry)
@@ -187,7 +188,7 @@ final class DictionaryBox<Key: Hashable, Value>: AnyDictionaryBox {
     func remove(_ key: Key) -> Value? {
         csk_rcu_read_lock()
         var place = find(key)
-        // Another thread may take out what was found, and a third put in anew.
+        // Another thread may take out what was found, and a third may insert it anew.
         while let found = place, csk_rcu_map_remove_entry(map, found) != 0 { place = find(key) }
         csk_rcu_read_unlock()
         return retire(place)
@@ -205,7 +206,7 @@ final class DictionaryBox<Key: Hashable, Value>: AnyDictionaryBox {
         }
     }
 
-    /// The value of an entry that the caller has taken out; the entry ends after a grace period.
+    /// Returns the value of an entry that the caller has taken out. The entry ends after a grace period.
     @inlinable
     func retire(_ place: Entry.Place?) -> Value? {
         guard let place else { return nil }

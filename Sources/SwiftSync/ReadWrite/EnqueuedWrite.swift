@@ -1,9 +1,9 @@
 import CSyncKernel
 
-/// A write that runs on a worker once it is its turn: one block of memory with what the kernel queues, and the closure
-/// behind it.
+/// A write that runs on a worker when its turn comes. It is one block of memory: what the kernel queues, and the
+/// closure behind it.
 ///
-/// It is nobody's object, so that neither queueing nor running it counts references: both parts move in and out.
+/// It is not an object, so that neither queueing nor running it counts references. Both parts move in and out.
 enum EnqueuedWrite {
     private struct Section {
         let box: ReadWriteBox<Void>
@@ -16,7 +16,7 @@ enum EnqueuedWrite {
         (block + sectionOffset).assumingMemoryBound(to: Section.self)
     }
 
-    /// Queues the write: 0, or an errno value; then nothing was queued.
+    /// Queues the write. It returns 0, or an errno value, in which case nothing was queued.
     static func enqueue(_ box: ReadWriteBox<Void>, _ body: @escaping @Sendable () -> Void) -> Int32 {
         guard let block = csk_block_take() else { return ENOMEM }
         (block + sectionOffset).initializeMemory(as: Section.self, to: Section(box: box, body: body))
@@ -28,7 +28,7 @@ enum EnqueuedWrite {
         return status
     }
 
-    /// On a worker, which holds the lock. The section keeps the lock alive until it has been left.
+    /// This runs on a worker, which holds the lock. The section keeps the lock alive until it has been left.
     private static func run(_ write: UnsafeMutablePointer<csk_rwlock_write_t>) {
         let block = UnsafeMutableRawPointer(write)
         let section = section(of: block).move()

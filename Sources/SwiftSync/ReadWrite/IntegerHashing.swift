@@ -1,8 +1,8 @@
 /// A hash for keys that are integers, several times faster than `Hasher`.
 ///
-/// Two random numbers, different for each dictionary, make it hard to find keys that share slots, as `Hasher`'s seed
-/// does; who sees times of many lookups could find out more than there. The two halves of a product are combined as in
-/// Wang Yi's wyhash.
+/// Two random numbers, different for each dictionary, make it hard to find keys that share slots, as the seed of
+/// `Hasher` does. An observer who measures the times of many lookups could learn more than with `Hasher`. The two
+/// halves of a product are combined as in Wang Yi's wyhash.
 @usableFromInline
 @frozen
 struct IntegerHashing {
@@ -12,7 +12,7 @@ struct IntegerHashing {
     @usableFromInline
     init() {}
 
-    /// Nil where the key is of another type, which is known when the code is specialized.
+    /// Returns nil if the key is of another type. That is known when the code is specialized.
     @inlinable
     @inline(__always)
     func hash<Key>(_ key: Key) -> UInt64? {

@@ -12,7 +12,7 @@ final class ReadWriteBox<Value: ~Copyable>: ManagedBuffer<csk_rwlock_t, Value> {
         return box
     }
 
-    /// In place: a lock with reader bias is known by its address.
+    /// Prepares the lock in place: a lock with reader bias is known by its address.
     @usableFromInline
     func prepare(_ policy: UInt32, _ readerBias: Bool) {
         KernelReports.arePassedOn

@@ -1,32 +1,32 @@
 import CSyncKernel
 
 extension ReadWriteCoordinator {
-    /// What ``ReadWriteCoordinator/suspending`` gives: sections that a task waits for while it is suspended.
+    /// The type of ``ReadWriteCoordinator/suspending``: sections for which a task waits while it is suspended.
     ///
     /// ```swift
     /// let count = try await coordinator.suspending.read(timeout: .milliseconds(5)) { names.count }
     /// try await coordinator.suspending.write { names.removeAll() }
     /// ```
     ///
-    /// They stand in the one order of arrival, with the reads and writes of threads. A section runs on a worker, so it
-    /// begins when it is its turn even if every thread of the task's executor is busy waiting; but it is the task that
-    /// runs there, with its task-local values and its priority. Cancelling the task takes a section that has not begun
-    /// out of the queue.
+    /// They stand in the one order of arrival, together with the reads and writes of threads. A section runs on a
+    /// worker, so it begins when its turn comes even if every thread of the task's executor is busy waiting. The code
+    /// that runs there is still the task, with its task-local values and its priority. Cancelling the task takes a
+    /// section that has not begun out of the queue.
     public struct Suspending: @unchecked Sendable {
         let box: ReadWriteBox<Void>
 
         /// Runs `body` together with other reads, and returns what it returns.
         ///
-        /// - Throws: ``ReadWriteError/timedOut``, ``ReadWriteError/cancelled`` or ``ReadWriteError/outOfResources``,
-        ///   `body` has not run then; and what `body` throws.
+        /// - Throws: ``ReadWriteError/timedOut``, ``ReadWriteError/cancelled`` or ``ReadWriteError/outOfResources``, in
+        ///   which case `body` has not run; and what `body` throws.
         public func read<R: Sendable>(timeout: Duration? = nil, _ body: @escaping @Sendable () throws -> R) async throws -> R {
             try await run(write: false, timeout, body)
         }
 
         /// Runs `body` alone, and returns what it returns.
         ///
-        /// - Throws: ``ReadWriteError/timedOut``, ``ReadWriteError/cancelled`` or ``ReadWriteError/outOfResources``,
-        ///   `body` has not run then; and what `body` throws.
+        /// - Throws: ``ReadWriteError/timedOut``, ``ReadWriteError/cancelled`` or ``ReadWriteError/outOfResources``, in
+        ///   which case `body` has not run; and what `body` throws.
         @discardableResult
         public func write<R: Sendable>(timeout: Duration? = nil, _ body: @escaping @Sendable () throws -> R) async throws -> R {
             try await run(write: true, timeout, body)

@@ -1,6 +1,6 @@
 public import CSyncKernel
 
-/// Coordinates reads, which run at once and together, and writes, which run alone, by themselves and in order.
+/// Coordinates reads and writes. Reads run at once and together. Writes run alone, by themselves and in order.
 ///
 /// ```swift
 /// let coordinator = ReadWriteCoordinator()
@@ -10,25 +10,25 @@ public import CSyncKernel
 /// let count = coordinator.read { names.count }              // 2: what was written before is seen
 /// ```
 ///
-/// Arrival decides: a read submitted before a write runs before it, and a write submitted before a read runs before it,
-/// whichever threads they come from and in whichever form. Reads run on the calling thread, which they block while a
-/// write is before them; enqueued writes run on worker threads of the library. A thread may read again inside a read,
-/// however deep, even when a write has been queued in between.
+/// The order of arrival decides. A read submitted before a write runs before it, and a write submitted before a read
+/// runs before it, whichever threads they come from and in whichever form. Reads run on the calling thread, which they
+/// block while a write is before them. Enqueued writes run on worker threads of the library. A thread may read again
+/// inside a read, however deep, even when a write has been queued in between.
 ///
-/// Writing inside a read, and anything inside a write, of the same coordinator and thread would wait for itself: where
-/// the call can throw it throws ``ReadWriteError/wouldDeadlock``, else the program stops with a message. (Enqueueing a
-/// write is always possible.)
+/// A write inside a read, and anything inside a write, of the same coordinator and thread would wait for itself. A call
+/// that can throw then throws ``ReadWriteError/wouldDeadlock``. Any other call stops the program with a message.
+/// Enqueueing a write is always possible.
 ///
 /// A coordinator may go away while writes wait: they run all the same. Uncontended reads cost two locked instructions
-/// and no allocation. Not for signal handlers.
+/// and no allocation. Don't use it in signal handlers.
 public final class ReadWriteCoordinator: @unchecked Sendable {
     @usableFromInline
     let box: ReadWriteBox<Void>
 
-    /// What this coordinator was called: shown in messages.
+    /// The name of this coordinator, which messages show.
     public let queueLabel: String
 
-    /// Makes a coordinator that nobody uses. Never blocks.
+    /// Makes a coordinator that nobody uses. It never blocks.
     ///
     /// - Parameter queueLabel: a name for messages.
     public init(queueLabel: String = "ReadWriteCoordinator") {
@@ -40,8 +40,8 @@ public final class ReadWriteCoordinator: @unchecked Sendable {
 
     /// Runs `body` together with other reads, after every write that was submitted before, and returns what it returns.
     ///
-    /// Blocks the thread while it waits. What `body` throws is rethrown. Inside a write of the same thread it stops the
-    /// program with a message.
+    /// It blocks the thread while it waits. What `body` throws is rethrown. Inside a write of the same thread it stops
+    /// the program with a message.
     @inlinable
     public func read<R>(_ body: () throws -> R) rethrows -> R {
         let status = csk_rwlock_rdlock(box.lock)
@@ -50,9 +50,10 @@ public final class ReadWriteCoordinator: @unchecked Sendable {
         return try body()
     }
 
-    /// The same, but throws where it can't be: ``ReadWriteError/timedOut`` when that takes longer than `timeout` (nil:
-    /// no limit; zero or less tries once; never early), ``ReadWriteError/wouldDeadlock`` inside a write of the same
-    /// thread.
+    /// The same, but it throws when it can't read. It throws ``ReadWriteError/timedOut`` when entering takes longer
+    /// than `timeout`, and ``ReadWriteError/wouldDeadlock`` inside a write of the same thread.
+    ///
+    /// A nil `timeout` means no limit. A timeout of zero or less tries once. It never times out early.
     @inlinable
     public func read<R>(timeout: Duration?, _ body: () throws -> R) throws -> R {
         let status = csk_rwlock_timedrdlock(box.lock, deadline(after: timeout))
@@ -63,14 +64,14 @@ public final class ReadWriteCoordinator: @unchecked Sendable {
 
     // MARK: - Writing
 
-    /// Runs `body` alone on a worker thread, after everything that was submitted before, and returns at once.
+    /// Runs `body` alone on a worker thread, after everything that was submitted before. The call returns at once.
     ///
-    /// Never blocks; may be called from anywhere, also inside reads and writes. One allocation beyond the closure's
-    /// own. `body` may block; there are 2048 workers at most in a process, so no more writes than that may wait at once
-    /// for what only later ones bring about.
+    /// It never blocks, and may be called from anywhere, also inside reads and writes. It makes one allocation beyond
+    /// the closure's own. `body` may block. There are at most 2048 workers in a process, so no more writes than that
+    /// may wait at once for what only later writes bring about.
     ///
-    /// - Returns: false, with a report to ``SyncDiagnostics``, if the system gave no thread to run it on; then it will
-    ///   not run.
+    /// - Returns: false if the system gave no thread to run it on. The write will then not run, and ``SyncDiagnostics``
+    ///   gets a report.
     @preconcurrency
     @discardableResult
     public func enqueueWrite(_ body: @escaping @Sendable () -> Void) -> Bool {
@@ -79,7 +80,7 @@ public final class ReadWriteCoordinator: @unchecked Sendable {
 
     /// The same for a write that is to see the task-local values of the caller.
     ///
-    /// With true it runs as a task of its own, which is several allocations.
+    /// With true the write runs as a task of its own, which costs several allocations.
     @discardableResult
     public func enqueueWrite(inheritingTaskLocals: Bool, _ body: @escaping @Sendable () -> Void) -> Bool {
         guard inheritingTaskLocals else { return enqueueWrite(body) }
@@ -96,8 +97,8 @@ public final class ReadWriteCoordinator: @unchecked Sendable {
     /// Runs `body` alone on the calling thread, after everything that was submitted before, and returns what it
     /// returns.
     ///
-    /// Blocks the thread while it waits. What `body` throws is rethrown. Inside a section of the same thread it stops
-    /// the program with a message.
+    /// It blocks the thread while it waits. What `body` throws is rethrown. Inside a section of the same thread it
+    /// stops the program with a message.
     @inlinable
     public func blockingWrite<R>(_ body: () throws -> R) rethrows -> R {
         let status = csk_rwlock_wrlock(box.lock)
@@ -106,9 +107,10 @@ public final class ReadWriteCoordinator: @unchecked Sendable {
         return try body()
     }
 
-    /// The same, but throws where it can't be: ``ReadWriteError/timedOut`` when that takes longer than `timeout` (nil:
-    /// no limit; zero or less tries once; never early), ``ReadWriteError/wouldDeadlock`` inside a section of the same
-    /// thread.
+    /// The same, but it throws when it can't write. It throws ``ReadWriteError/timedOut`` when entering takes longer
+    /// than `timeout`, and ``ReadWriteError/wouldDeadlock`` inside a section of the same thread.
+    ///
+    /// A nil `timeout` means no limit. A timeout of zero or less tries once. It never times out early.
     @inlinable
     public func blockingWrite<R>(timeout: Duration?, _ body: () throws -> R) throws -> R {
         let status = csk_rwlock_timedwrlock(box.lock, deadline(after: timeout))
@@ -119,8 +121,8 @@ public final class ReadWriteCoordinator: @unchecked Sendable {
 
     /// Waits until everything that was submitted before has run.
     ///
-    /// Blocks the thread; ``Suspending/drain(timeout:)`` suspends a task instead. Inside a section of the same thread
-    /// it stops the program with a message.
+    /// It blocks the thread. ``Suspending/drain(timeout:)`` suspends a task instead. Inside a section of the same
+    /// thread it stops the program with a message.
     @available(*, noasync, message: "try await suspending.drain()")
     public func drain() {
         let status = csk_rwlock_wrlock(box.lock)
@@ -128,8 +130,9 @@ public final class ReadWriteCoordinator: @unchecked Sendable {
         csk_rwlock_unlock(box.lock)
     }
 
-    /// The same, but throws where it can't be: ``ReadWriteError/timedOut`` when that takes longer than `timeout` (nil:
-    /// no limit; never early), ``ReadWriteError/wouldDeadlock`` inside a section of the same thread.
+    /// The same, but it throws when it can't wait. It throws ``ReadWriteError/timedOut`` when waiting takes longer than
+    /// `timeout`, and ``ReadWriteError/wouldDeadlock`` inside a section of the same thread. A nil `timeout` means no
+    /// limit. It never times out early.
     public func drain(timeout: Duration?) throws(ReadWriteError) {
         let status = csk_rwlock_timedwrlock(box.lock, deadline(after: timeout))
         if status != 0 { throw ReadWriteError(status: status) }
@@ -156,6 +159,6 @@ public final class ReadWriteCoordinator: @unchecked Sendable {
         fatalError("ReadWriteCoordinator \(queueLabel): \(call): \(String(cString: csk_status_text(status)))")
     }
 
-    /// Threads and sections that wait, at some instant during the call.
+    /// The number of threads and sections that waited at some instant during the call.
     package var waitingCount: Int { Int(csk_rwlock_waiting(box.lock)) }
 }

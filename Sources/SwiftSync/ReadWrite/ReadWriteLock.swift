@@ -1,6 +1,6 @@
 public import CSyncKernel
 
-/// A value that many threads may read at once, and one may change.
+/// A value that many threads may read at once, and one thread at a time may change.
 ///
 /// ```swift
 /// let routes = ReadWriteLock(["/": "index"], readerBias: true)
@@ -8,10 +8,10 @@ public import CSyncKernel
 /// routes.withWriteLock { $0["/about"] = "about" }
 /// ```
 ///
-/// Waiters stand in the order of their arrival, readers behind a waiting writer too, so neither side starves; readers
-/// next to each other enter together. A thread may read again inside a read, however deep. Locking blocks the calling
-/// thread: from async code use it for short sections only; the closures can't suspend. Copies share the value. Not for
-/// signal handlers.
+/// Waiters stand in the order of their arrival. Readers stand behind a waiting writer too, so neither side starves.
+/// Readers next to each other enter together. A thread may read again inside a read, however deep. Locking blocks the
+/// calling thread. In async code use it for short sections only: the closures can't suspend. Copies share the value.
+/// Don't use it in signal handlers.
 ///
 /// For data that is read far more often than changed, see also ``Snapshot``, whose readers never wait.
 @frozen
@@ -19,14 +19,16 @@ public struct ReadWriteLock<Value: ~Copyable & Sendable>: @unchecked Sendable {
     @usableFromInline
     let box: ReadWriteBox<Value>
 
-    /// Protects `value`. One allocation; never blocks.
+    /// Protects `value`. It makes one allocation and never blocks.
     ///
     /// - Parameters:
-    ///   - value: what is protected, sent in.
-    ///   - policy: ``GatePolicy/strict`` hands the lock from one to the next, and nobody ever passes anybody. Otherwise
-    ///     those who come while a waiter wakes up may pass it, once: faster when many threads contend.
-    ///   - readerBias: readers enter without touching what they share, in a fraction of the time, and a writer first
-    ///     takes that right away, which takes some 10 µs. For values that are read 1000 times as often as written.
+    ///   - value: what is protected. It is sent in.
+    ///   - policy: ``GatePolicy/strict`` hands the lock from one waiter to the next, and nobody ever overtakes anybody.
+    ///     Otherwise a thread that comes while a waiter wakes up may overtake it, once. That is faster when many
+    ///     threads contend.
+    ///   - readerBias: readers enter without touching what they share, in a fraction of the time. A writer first
+    ///     revokes that right, which takes some 10 µs. It is meant for values that are read 1000 times as often as
+    ///     written.
     @inlinable
     public init(_ value: consuming sending Value, policy: GatePolicy = .fast, readerBias: Bool = false) {
         let kernelPolicy = policy == .strict ? CSK_RWLOCK_STRICT : CSK_RWLOCK_FAST
@@ -35,10 +37,10 @@ public struct ReadWriteLock<Value: ~Copyable & Sendable>: @unchecked Sendable {
 
     // MARK: - Reading
 
-    /// Runs `body` with the value, together with other readers, waiting for as long as it takes.
+    /// Runs `body` with the value, together with other readers. It waits for as long as it takes.
     ///
-    /// Blocks the thread while it waits. Returns what `body` returns, and throws what it throws. Inside a write of the
-    /// same thread it stops the program with a message.
+    /// It blocks the thread while it waits. It returns what `body` returns, and throws what `body` throws. Inside a
+    /// write of the same thread it stops the program with a message.
     @inlinable
     public borrowing func withReadLock<Result: ~Copyable, Failure: Error>(
         _ body: (borrowing Value) throws(Failure) -> Result
@@ -49,7 +51,7 @@ public struct ReadWriteLock<Value: ~Copyable & Sendable>: @unchecked Sendable {
         return try body(box.value.pointee)
     }
 
-    /// Runs `body` if it can enter at once, else returns nil. Never waits.
+    /// Runs `body` if it can enter at once, else returns nil. It never waits.
     @inlinable
     public borrowing func withReadLockIfAvailable<Result: ~Copyable, Failure: Error>(
         _ body: (borrowing Value) throws(Failure) -> Result
@@ -59,10 +61,10 @@ public struct ReadWriteLock<Value: ~Copyable & Sendable>: @unchecked Sendable {
         return try body(box.value.pointee)
     }
 
-    /// Runs `body` with the value unless entering takes longer than `timeout`: nil then. Zero or less tries once; never
-    /// early.
+    /// Runs `body` with the value, unless entering takes longer than `timeout`. In that case it returns nil. A timeout
+    /// of zero or less tries once. It never times out early.
     ///
-    /// Blocks the thread while it waits. Inside a write of the same thread it stops the program with a message.
+    /// It blocks the thread while it waits. Inside a write of the same thread it stops the program with a message.
     @inlinable
     public borrowing func withReadLock<Result: ~Copyable, Failure: Error>(
         timeout: Duration,
@@ -79,10 +81,10 @@ public struct ReadWriteLock<Value: ~Copyable & Sendable>: @unchecked Sendable {
 
     // MARK: - Writing
 
-    /// Runs `body` with the value while no other thread reads or writes it, waiting for as long as it takes.
+    /// Runs `body` with the value while no other thread reads or writes it. It waits for as long as it takes.
     ///
-    /// Blocks the thread while it waits. Returns what `body` returns, and throws what it throws. Inside a section of
-    /// the same thread it stops the program with a message.
+    /// It blocks the thread while it waits. It returns what `body` returns, and throws what `body` throws. Inside a
+    /// section of the same thread it stops the program with a message.
     @inlinable
     public borrowing func withWriteLock<Result: ~Copyable, Failure: Error>(
         _ body: (inout Value) throws(Failure) -> Result
@@ -93,7 +95,7 @@ public struct ReadWriteLock<Value: ~Copyable & Sendable>: @unchecked Sendable {
         return try body(&box.value.pointee)
     }
 
-    /// Runs `body` if it can enter at once, else returns nil. Never waits, also not for the same thread.
+    /// Runs `body` if it can enter at once, else returns nil. It never waits, not even for its own thread.
     @inlinable
     public borrowing func withWriteLockIfAvailable<Result: ~Copyable, Failure: Error>(
         _ body: (inout Value) throws(Failure) -> Result
@@ -103,10 +105,10 @@ public struct ReadWriteLock<Value: ~Copyable & Sendable>: @unchecked Sendable {
         return try body(&box.value.pointee)
     }
 
-    /// Runs `body` with the value unless entering takes longer than `timeout`: nil then. Zero or less tries once; never
-    /// early.
+    /// Runs `body` with the value, unless entering takes longer than `timeout`. In that case it returns nil. A timeout
+    /// of zero or less tries once. It never times out early.
     ///
-    /// Blocks the thread while it waits. Inside a section of the same thread it stops the program with a message.
+    /// It blocks the thread while it waits. Inside a section of the same thread it stops the program with a message.
     @inlinable
     public borrowing func withWriteLock<Result: ~Copyable, Failure: Error>(
         timeout: Duration,
@@ -121,11 +123,10 @@ public struct ReadWriteLock<Value: ~Copyable & Sendable>: @unchecked Sendable {
         return try body(&box.value.pointee)
     }
 
-    /// Runs `write` alone, and then `read` together with other readers, without a moment in between in which another
-    /// writer could enter.
+    /// Runs `write` alone, and then `read` together with other readers. No other writer can enter in between.
     ///
-    /// What `write` returns is handed to `read`. Blocks and stops as ``withWriteLock(_:)`` does. What either throws is
-    /// rethrown.
+    /// What `write` returns is passed to `read`. It blocks, and stops the program, as ``withWriteLock(_:)`` does. What
+    /// either closure throws is rethrown.
     ///
     /// ```swift
     /// let total = totals.withWriteLock { $0.add(order) } thenRead: { totals, _ in totals.sum() }
@@ -146,7 +147,7 @@ public struct ReadWriteLock<Value: ~Copyable & Sendable>: @unchecked Sendable {
 
     // MARK: - Upgrading
 
-    /// The right of a reader to go on as the writer, before everybody who waits.
+    /// The right of a reader to become the writer, before everybody who waits.
     @frozen
     public struct Upgrade: ~Copyable {
         @usableFromInline
@@ -157,15 +158,15 @@ public struct ReadWriteLock<Value: ~Copyable & Sendable>: @unchecked Sendable {
             self.box = box
         }
 
-        /// Runs `body` alone once the other readers have left; then the thread reads on.
+        /// Runs `body` alone once the other readers have left. Afterwards the thread is a reader again.
         ///
-        /// Nobody has changed the value since this thread began to read. Blocks the thread for `timeout` at most,
-        /// without one for as long as it takes. On any error `body` has not run (unless it threw itself), and the
-        /// thread reads on.
+        /// Nobody has changed the value since this thread began to read. It blocks the thread for at most `timeout`, or
+        /// without a timeout for as long as it takes. On any error the thread is still a reader. `body` has not run
+        /// then, unless it threw the error itself.
         ///
         /// - Throws: ``ReadWriteError/timedOut``; ``ReadWriteError/wouldDeadlock`` when another reader waits to
-        ///   upgrade, when this thread has read more than once, or when (with reader bias) a writer waits for this
-        ///   reader already: leave the section, and write; and what `body` throws.
+        ///   upgrade, when this thread has read more than once, or when (with reader bias) a writer already waits for
+        ///   this reader; and what `body` throws. After `wouldDeadlock` leave the section, and write.
         @inlinable
         public borrowing func callAsFunction<Result: ~Copyable>(
             timeout: Duration? = nil, _ body: (inout Value) throws -> Result
@@ -183,12 +184,12 @@ public struct ReadWriteLock<Value: ~Copyable & Sendable>: @unchecked Sendable {
         fatalError("ReadWriteLock: \(call): \(String(cString: csk_status_text(status)))")
     }
 
-    /// Threads that wait, at some instant during the call.
+    /// The number of threads that waited at some instant during the call.
     package var waitingCount: Int { Int(csk_rwlock_waiting(box.lock)) }
 }
 
 extension ReadWriteLock {
-    /// Runs `body` as a reader that may go on as the writer.
+    /// Runs `body` as a reader that may become the writer.
     ///
     /// ```swift
     /// let user = try users.withUpgradableReadLock { users, upgrade in
@@ -200,9 +201,9 @@ extension ReadWriteLock {
     /// ```
     ///
     /// The value that `body` is given stays what it was before an upgrade, so the first change of a collection copies
-    /// it: where that is too dear leave the section, and look again in ``withWriteLock(_:)``. Blocks as
-    /// ``withReadLock(_:)-((Value)->Result)`` does. For values that can be copied: what is borrowed from any other
-    /// would be changed, or destroyed, under the reader's hands.
+    /// it. Where that costs too much, leave the section, and look again in ``withWriteLock(_:)``. It blocks as
+    /// ``withReadLock(_:)-((Value)->Result)`` does. It is only for values that can be copied: any other value is
+    /// borrowed, and would be changed or destroyed while the reader still uses it.
     ///
     /// - Throws: ``ReadWriteError/wouldDeadlock`` inside a write of the same thread, and what `body` throws.
     @inlinable
@@ -212,7 +213,7 @@ extension ReadWriteLock {
         let status = csk_rwlock_rdlock(box.lock)
         if status != 0 { throw ReadWriteError(status: status) }
         defer { csk_rwlock_unlock(box.lock) }
-        // A reference of its own to whatever the value refers to.
+        // This copy holds its own reference to whatever the value refers to.
         let value = box.value.pointee
         return try body(value, Upgrade(box))
     }

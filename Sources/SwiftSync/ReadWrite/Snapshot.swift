@@ -2,8 +2,8 @@ public import CSyncKernel
 
 /// A value that is read without a lock, and updated by publishing a changed copy.
 ///
-/// For what is read all the time and written now and then: configuration, routes, feature flags. Copies share the
-/// value.
+/// Use it for values that are read all the time and written now and then: configuration, routes, feature flags. Copies
+/// share the value.
 ///
 /// ```swift
 /// let routes = Snapshot(["/": "index"])
@@ -11,22 +11,23 @@ public import CSyncKernel
 /// routes.update { $0["/about"] = "about" }       // copies, changes the copy, publishes it
 /// ```
 ///
-/// A read sees one version of the value from beginning to end, whatever is published meanwhile, and delays the end of
-/// all versions that are replaced while it lasts: keep reads short, and don't wait in them. Updates run one after the
-/// other, so none is lost; they wait for each other, not for readers. Readers may update, also what they read.
+/// A read sees one version of the value from beginning to end, whatever is published meanwhile. While it lasts, it
+/// delays the end of all versions that are replaced. So keep reads short, and don't wait in them. Updates run one after
+/// the other, so none is lost. They wait for each other, not for readers. Readers may update, and may update what they
+/// read.
 ///
-/// A version that was replaced is released once the reads that may have seen it are over, usually 10 to 30 ms later, on
-/// a thread of the library's. The current version is released with the last copy of the snapshot, at once, on that
-/// thread. When 32 768 versions of all snapshots wait for their end, each further update waits for up to 10 ms, unless
-/// it is made inside a read.
+/// A version that was replaced is released once the reads that may have seen it are over. That is usually 10 to 30 ms
+/// later, and happens on a thread of the library. The current version is released with the last copy of the snapshot,
+/// at once, on the thread that releases that copy. When 32 768 versions of all snapshots wait for their end, each
+/// further update waits for up to 10 ms, unless it is made inside a read.
 ///
-/// Not for signal handlers. What a child of `fork` may do: see `rcu.h`.
+/// Don't use it in signal handlers. `rcu.h` says what a child of `fork` may do.
 @frozen
 public struct Snapshot<Value: ~Copyable & Sendable>: @unchecked Sendable {
     @usableFromInline
     let box: SnapshotBox<Value>
 
-    /// Publishes `value` as the first version. Two allocations.
+    /// Publishes `value` as the first version. It makes two allocations.
     @inlinable
     public init(_ value: consuming Value) {
         box = .make(.make(value))
@@ -34,9 +35,9 @@ public struct Snapshot<Value: ~Copyable & Sendable>: @unchecked Sendable {
 
     /// Runs `body` with the current value.
     ///
-    /// Never blocks, allocates or counts a reference, and costs about as much as a function call; the first read on a
-    /// thread registers it. Reads may be nested. `body` can't suspend: a read ends on the thread on which it began.
-    /// What it throws is rethrown.
+    /// It never blocks, allocates or counts a reference, and costs about as much as a function call. The first read on
+    /// a thread registers the thread. Reads may be nested. `body` can't suspend: a read ends on the thread on which it
+    /// began. What `body` throws is rethrown.
     @inlinable
     public borrowing func read<Result: ~Copyable, Failure: Error>(
         _ body: (borrowing Value) throws(Failure) -> Result
@@ -46,20 +47,20 @@ public struct Snapshot<Value: ~Copyable & Sendable>: @unchecked Sendable {
         return try body(csk_snapshot_get(box.snapshot).unsafelyUnwrapped.assumingMemoryBound(to: Value.self).pointee)
     }
 
-    /// Publishes `value` instead of the current one.
+    /// Publishes `value` in place of the current value.
     ///
-    /// Waits for updates in progress, not for readers. Calling it inside an update of the same snapshot stops the
-    /// program with a message. One allocation.
+    /// It waits for updates in progress, not for readers. Calling it inside an update of the same snapshot stops the
+    /// program with a message. It makes one allocation.
     @inlinable
     public borrowing func store(_ value: consuming Value) {
         let status = box.store(.make(value))
         if status != 0 { box.stop(status) }
     }
 
-    /// Publishes what `make` makes of the current value: ``update(_:)`` for values that can't be copied.
+    /// Publishes what `make` makes of the current value. It is ``update(_:)`` for values that can't be copied.
     ///
-    /// Waits for other updates, not for readers. When `make` throws nothing is published, and the error is rethrown.
-    /// Calling it inside an update of the same snapshot stops the program with a message.
+    /// It waits for other updates, not for readers. When `make` throws, nothing is published, and the error is
+    /// rethrown. Calling it inside an update of the same snapshot stops the program with a message.
     @inlinable
     public borrowing func replace<Failure: Error>(_ make: (borrowing Value) throws(Failure) -> Value) throws(Failure) {
         box.beginUpdateOrStop()
@@ -75,15 +76,16 @@ public struct Snapshot<Value: ~Copyable & Sendable>: @unchecked Sendable {
 extension Snapshot where Value: Copyable {
     /// A copy of the current value.
     ///
-    /// Never blocks. Copying counts references where the value has some; ``read(_:)`` does not.
+    /// It never blocks. Copying counts references where the value has some. ``read(_:)`` counts none.
     @inlinable
     public var current: Value { read { $0 } }
 
-    /// Copies the current value, lets `body` change the copy, and publishes it. Returns what `body` returns.
+    /// Copies the current value, lets `body` change the copy, and publishes the copy. It returns what `body` returns.
     ///
-    /// Waits for other updates, not for readers, and returns before the old value is released. When `body` throws,
+    /// It waits for other updates, not for readers, and returns before the old value is released. When `body` throws,
     /// nothing is published, and the error is rethrown. Calling it inside an update of the same snapshot stops the
-    /// program with a message; ``update(timeout:_:)`` throws. One allocation, and what the value's own copy costs.
+    /// program with a message, where ``update(timeout:_:)`` throws. It makes one allocation, besides what the value's
+    /// own copy costs.
     @inlinable
     @discardableResult
     public func update<Result: ~Copyable, Failure: Error>(
@@ -93,10 +95,10 @@ extension Snapshot where Value: Copyable {
         return try publish(body)
     }
 
-    /// The same for at most `timeout` of waiting for other updates; a timeout of zero or less tries once.
+    /// The same, but it waits for other updates for at most `timeout`. A timeout of zero or less tries once.
     ///
-    /// Throws ``SnapshotError/timedOut`` when that was not enough, and ``SnapshotError/wouldDeadlock`` inside an update
-    /// of the same snapshot; `body` is not run then.
+    /// It throws ``SnapshotError/timedOut`` when that was not enough, and ``SnapshotError/wouldDeadlock`` inside an
+    /// update of the same snapshot. In both cases `body` is not run.
     @inlinable
     @discardableResult
     public func update<Result: ~Copyable>(timeout: Duration, _ body: (inout Value) -> Result) throws(SnapshotError) -> Result {

@@ -1,6 +1,6 @@
 public import CSyncKernel
 
-/// One version of a snapshot's value, and its place among what is to be reclaimed; one allocation.
+/// One version of a snapshot's value, with the node that queues it for reclamation. Both are one allocation.
 @usableFromInline
 final class SnapshotVersion<Value: ~Copyable>: ManagedBuffer<csk_rcu_node_t, Value> {
     @inlinable
@@ -18,12 +18,13 @@ final class SnapshotVersion<Value: ~Copyable>: ManagedBuffer<csk_rcu_node_t, Val
     deinit { _ = withUnsafeMutablePointerToElements { $0.deinitialize(count: 1) } }
 }
 
-/// What the kernel calls after a grace period: releases the object that the node is a part of.
+/// The function that the kernel calls after a grace period. It releases the object that the node is a part of.
 func releaseRetired(_ node: UnsafeMutablePointer<csk_rcu_node_t>?) {
     Unmanaged<AnyObject>.fromOpaque(node!.pointee.context).release()
 }
 
-/// The kernel's snapshot in an object of its own. It owns the current version; replaced ones belong to the kernel.
+/// The kernel's snapshot in an object of its own. The object owns the current version. Versions that were replaced
+/// belong to the kernel.
 @usableFromInline
 final class SnapshotBox<Value: ~Copyable>: ManagedBuffer<csk_snapshot_t, Void> {
     @inlinable
@@ -36,17 +37,18 @@ final class SnapshotBox<Value: ~Copyable>: ManagedBuffer<csk_snapshot_t, Void> {
         return box
     }
 
-    /// Whoever reads keeps the box, so nobody sees the last version any more. Its owner's end destroys it at once.
+    /// Whoever reads keeps the box alive, so nobody sees the last version any more. The end of the box destroys that
+    /// version at once.
     deinit { _ = withUnsafeMutablePointerToHeader { csk_snapshot_destroy($0) } }
 
-    /// Waits for the turn of the caller's update. Zero, or an errno value.
+    /// Waits for the turn of the caller's update. It returns zero or an errno value.
     @usableFromInline
     func beginUpdate(deadline: Int64) -> Int32 {
         var value: UnsafeRawPointer?
         return csk_snapshot_update_begin(snapshot, deadline, &value)
     }
 
-    /// The current value, which stays for as long as the caller's update does.
+    /// The current value, which stays for as long as the caller's update lasts.
     @inlinable
     var updated: UnsafePointer<Value> {
         csk_snapshot_get(snapshot).unsafelyUnwrapped.assumingMemoryBound(to: Value.self)
@@ -69,7 +71,7 @@ final class SnapshotBox<Value: ~Copyable>: ManagedBuffer<csk_snapshot_t, Void> {
         return status
     }
 
-    /// What the kernel is to publish; the kernel owns the version from here on.
+    /// Returns what the kernel is to publish. From here on the kernel owns the version.
     private func published(_ version: SnapshotVersion<Value>) -> (UnsafeMutablePointer<Value>, UnsafeMutablePointer<csk_rcu_node_t>) {
         let node = version.lastingHeader
         let value = version.value

@@ -1,8 +1,8 @@
 public import CSyncKernel
 
-/// A dictionary that any thread reads without waiting, also while others write to it and while it grows.
+/// A dictionary that any thread reads without waiting, even while others write to it and while it grows.
 ///
-/// For tables that are read much more than written: sessions, connections, caches. Copies share the contents.
+/// Use it for tables that are read much more than written: sessions, connections, caches. Copies share the contents.
 ///
 /// ```swift
 /// let sessions = SnapshotDictionary<Int, String>()
@@ -12,36 +12,37 @@ public import CSyncKernel
 /// sessions.removeValue(forKey: 7)
 /// ```
 ///
-/// Each operation is one on its own: there is no moment at which the dictionary as a whole is held. A value that is
-/// computed from the former one is written by ``update(forKey:default:_:)``. Where several keys belong together, use
+/// Each operation stands on its own: there is no moment at which the dictionary as a whole is held. To write a value
+/// that is computed from the former one, use ``update(forKey:default:_:)``. Where several keys belong together, use
 /// ``PriorityMutex`` with a dictionary inside, or a ``Snapshot`` where copying it is cheap enough. Values are replaced,
 /// not changed in place.
 ///
 /// Writers wait neither for each other nor for readers. Entries that were replaced or removed are released once the
-/// reads that may have seen them are over, as versions of a ``Snapshot`` are, with the same limit; those that are left
-/// at the end of the last copy of the dictionary too. Keys are compared inside a read, with no lock held.
+/// reads that may have seen them are over, as versions of a ``Snapshot`` are, with the same limit. The same is true of
+/// entries that are left when the last copy of the dictionary ends. Keys are compared inside a read, with no lock held.
 ///
-/// Not for signal handlers. What a child of `fork` may do: see `rcu.h`.
+/// Don't use it in signal handlers. `rcu.h` says what a child of `fork` may do.
 @frozen
 public struct SnapshotDictionary<Key: Hashable & Sendable, Value: Sendable>: @unchecked Sendable {
     @usableFromInline
     let box: DictionaryBox<Key, Value>
 
-    /// An empty dictionary.
+    /// Makes an empty dictionary.
     @inlinable
     public init() { box = DictionaryBox() }
 
-    /// A dictionary with the contents of another. O(n).
+    /// Makes a dictionary with the contents of another. It is O(n).
     @inlinable
     public init(_ contents: [Key: Value]) {
         self.init()
         for (key, value) in contents { updateValue(value, forKey: key) }
     }
 
-    /// Runs `body` with the value of `key`; nil when there is none.
+    /// Runs `body` with the value of `key`. It returns nil when there is none.
     ///
-    /// Never blocks, allocates or counts a reference, and waits for nobody; O(1) on average. `body` can't suspend; what
-    /// it throws is rethrown. The value stays what it is until `body` has returned, also when it is removed meanwhile.
+    /// It never blocks, allocates or counts a reference, and waits for nobody. It is O(1) on average. `body` can't
+    /// suspend, and what it throws is rethrown. The value stays what it is until `body` has returned, even when it is
+    /// removed meanwhile.
     @inlinable
     public func read<Result, Failure: Error>(
         _ key: Key, _ body: (borrowing Value) throws(Failure) -> Result
@@ -52,27 +53,28 @@ public struct SnapshotDictionary<Key: Hashable & Sendable, Value: Sendable>: @un
         return try body(DictionaryEntry<Key, Value>.pair(place).pointee.value)
     }
 
-    /// A copy of the value of `key`, or nil. Never blocks: ``read(_:_:)``, and a copy.
+    /// A copy of the value of `key`, or nil. It never blocks: it is ``read(_:_:)`` and a copy.
     ///
-    /// It only reads, since `dictionary[key]! += 1` would be two operations, between which another thread's write were
-    /// lost: ``update(forKey:default:_:)`` is one. ``updateValue(_:forKey:)`` sets, ``removeValue(forKey:)`` removes.
+    /// The subscript only reads. `dictionary[key]! += 1` would be two operations, and a write of another thread between
+    /// them would be lost. ``update(forKey:default:_:)`` is one operation. ``updateValue(_:forKey:)`` sets, and
+    /// ``removeValue(forKey:)`` removes.
     @inlinable
     public subscript(key: Key) -> Value? { read(key) { $0 } }
 
-    /// Lets `body` change the value of `key`, or `value` where there is none, and keeps what it leaves: in one step, so
-    /// that neither this change nor another thread's is lost. Returns what `body` returns.
+    /// Lets `body` change the value of `key`, or `value` where there is none, and keeps the result. This is one step,
+    /// so that neither this change nor another thread's is lost. It returns what `body` returns.
     ///
-    /// Takes no lock. `body` changes a copy; where another thread has written the key meanwhile, it is run anew with
-    /// the new value, so it should be short and do nothing else. When it throws, nothing is changed, and the error is
-    /// rethrown.
+    /// It takes no lock. `body` changes a copy. If another thread has written the key meanwhile, `body` runs anew with
+    /// the new value, so it should be short and have no other effect. When `body` throws, nothing is changed, and the
+    /// error is rethrown.
     ///
-    /// `value` and `body` run inside a read: nothing that was replaced since then, of any snapshot or dictionary of the
+    /// `value` and `body` run inside a read. Nothing that was replaced since then, of any snapshot or dictionary of the
     /// process, is released before they have returned, and each write made meanwhile costs memory. So they must not
     /// block, and must not wait for anything that waits for such a release. `body` can't suspend. It may read and write
-    /// snapshots and dictionaries, but not write this key: then it would be run anew for ever.
+    /// snapshots and dictionaries, but it must not write this key: it would then run anew for ever.
     ///
-    /// One allocation for each run, and a copy of the value. Afterwards it waits as ``updateValue(_:forKey:)``. O(1)
-    /// amortized.
+    /// Each run makes one allocation and a copy of the value. Afterwards it waits as ``updateValue(_:forKey:)`` does.
+    /// It is O(1) amortized.
     @inlinable
     @discardableResult
     public func update<Result: ~Copyable, Failure: Error>(
@@ -83,45 +85,48 @@ public struct SnapshotDictionary<Key: Hashable & Sendable, Value: Sendable>: @un
         }
     }
 
-    /// Gives `key` the value, and returns the former one, or nil where there was none.
+    /// Gives `key` the value. It returns the former value, or nil where there was none.
     ///
-    /// One allocation. Never waits for readers or writers, but for room when too much waits to be released; see
-    /// ``Snapshot``. Readers find the one value or the other at every instant. O(1) amortized: a writer that finds the
-    /// table full, or nearly empty, moves the entries to another, while everybody else goes on.
+    /// It makes one allocation. It never waits for readers or writers, but it waits for room when too much waits to be
+    /// released; see ``Snapshot``. At every instant readers find either the former value or the new one. It is O(1)
+    /// amortized: a writer that finds the table full, or nearly empty, moves the entries to another table, while
+    /// everybody else continues.
     @inlinable
     @discardableResult
     public func updateValue(_ value: Value, forKey key: Key) -> Value? { box.replace(DictionaryEntry.make(key, value)) }
 
-    /// Gives `key` the value unless it has one, and returns the one that it had, which stays; nil where there was none.
-    /// Of threads that do so at once, one gets nil.
+    /// Gives `key` the value unless it has one. It returns the value that `key` had, which stays, or nil where there
+    /// was none. Of threads that do so at once, one gets nil.
     ///
-    /// One allocation. Never waits. O(1) on average.
+    /// It makes one allocation and never waits. It is O(1) on average.
     @inlinable
     @discardableResult
     public func insertValue(_ value: Value, forKey key: Key) -> Value? { box.insert(DictionaryEntry.make(key, value)) }
 
-    /// Removes `key`, and returns its value, or nil where there was none. Of threads that remove it at once, one gets
-    /// the value.
+    /// Removes `key`. It returns the value of `key`, or nil where there was none. Of threads that remove it at once,
+    /// one gets the value.
     ///
-    /// Waits as ``updateValue(_:forKey:)``. O(1) amortized.
+    /// It waits as ``updateValue(_:forKey:)`` does. It is O(1) amortized.
     @inlinable
     @discardableResult
     public func removeValue(forKey key: Key) -> Value? { box.remove(key) }
 
-    /// Removes the keys that are there, one after the other; keys that come meanwhile may stay. Never waits. O(n).
+    /// Removes the keys that are there, one after the other. Keys that come meanwhile may stay. It never waits. It is
+    /// O(n).
     public func removeAll() { box.removeAll() }
 
-    /// How many keys there are, at some instant; while others write, it may be off by the writes in progress. O(1).
+    /// The number of keys at some instant. While others write, it may be off by the writes in progress. It is O(1).
     public var count: Int { Int(csk_rcu_map_count(box.map)) }
 
-    /// Whether there is no key; see ``count``.
+    /// True if there is no key; see ``count``.
     public var isEmpty: Bool { count == 0 }
 
     /// Runs `body` for every key and its value, in no particular order.
     ///
-    /// Weakly consistent: a key that is there from the beginning to the end comes once, with one of the values that it
-    /// has meanwhile; keys that come or go meanwhile may come or not. It is one read, and delays releases for as long
-    /// as it takes. Never blocks; `body` can't suspend, and may read and write the dictionary.
+    /// It is weakly consistent. A key that is there from the beginning to the end comes once, with one of the values
+    /// that it has meanwhile. Keys that come or go meanwhile may be visited or not. The whole call is one read, and
+    /// delays releases for as long as it takes. It never blocks. `body` can't suspend, and may read and write the
+    /// dictionary.
     @inlinable
     public func forEach<Failure: Error>(_ body: (borrowing Key, borrowing Value) throws(Failure) -> Void) throws(Failure) {
         csk_rcu_read_lock()
@@ -135,7 +140,7 @@ public struct SnapshotDictionary<Key: Hashable & Sendable, Value: Sendable>: @un
         }
     }
 
-    /// A copy of the contents, as weakly consistent as ``forEach(_:)``. O(n).
+    /// A copy of the contents, as weakly consistent as ``forEach(_:)``. It is O(n).
     public var current: [Key: Value] {
         var contents: [Key: Value] = [:]
         contents.reserveCapacity(count)

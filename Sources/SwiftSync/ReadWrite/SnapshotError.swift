@@ -11,7 +11,7 @@
 /// }
 /// ```
 public enum SnapshotError: Error, Equatable, Sendable {
-    /// The time ran out while others were updating. It never runs out early.
+    /// The timeout passed while others were updating. It never passes early.
     case timedOut
     /// The calling thread is inside an update of the same snapshot.
     case wouldDeadlock

@@ -1,7 +1,7 @@
 import CSyncKernel
 
-/// A task that waits for a section of a read-write lock, and runs it on a worker. The kernel decides between running,
-/// timeout and cancellation.
+/// A task that waits for a section of a read-write lock, and runs the section on a worker. The kernel decides between
+/// running, timeout and cancellation.
 final class SuspendedSection: TurnWait, @unchecked Sendable {
     private let box: ReadWriteBox<Void>
     private let mode: Int32

@@ -1,4 +1,4 @@
-/// What a thread's slot points to: a place for values of one type, which stays while values come and go.
+/// The memory that a thread's slot points to: a place for values of one type. The place stays while values come and go.
 ///
 /// The type's identity comes first, so that any cell can be asked for it through a raw pointer.
 @frozen
@@ -6,7 +6,7 @@
 struct ThreadLocalCell<T> {
     @usableFromInline
     let type: ObjectIdentifier
-    /// What knows `T` where only a raw pointer is left.
+    /// The operations that know `T` where only a raw pointer is left.
     let operations: any ThreadLocalCellOperations.Type
     @usableFromInline
     var value: T?

@@ -1,11 +1,11 @@
 internal import CSyncKernel
 
-/// Slots of the kernel for the keys of ``ThreadLocalValue``.
+/// The kernel's slots for the keys of ``ThreadLocalValue``.
 enum ThreadLocalSlots {
-    /// The slot of the calling thread's innermost running instantiator.
+    /// The slot that points to the calling thread's innermost running instantiator.
     private static let instantiations = open(name: "SwiftSync.ThreadLocalValue", destructor: nil)
 
-    /// A prefix that keeps Swift's keys apart from the names that C code chose.
+    /// The name gets a prefix that keeps Swift's keys apart from the names that C code chose.
     static func open(_ fullKey: String) -> csk_tls_slot_t {
         open(name: "SwiftSync.ThreadLocalValue:\(fullKey)") { $0?.threadLocalOperations.destroy($0!) }
     }
@@ -18,21 +18,21 @@ enum ThreadLocalSlots {
         return slot
     }
 
-    /// False when the thread has ended so far that nothing can be kept.
+    /// Returns false when the thread has ended so far that nothing can be kept.
     static func set(_ slot: csk_tls_slot_t, _ pointer: UnsafeMutableRawPointer?) -> Bool {
         let status = csk_tls_set(slot, pointer)
         if status != 0, status != ESHUTDOWN { fatalError("ThreadLocalValue: \(String(cString: csk_status_text(status)))") }
         return status == 0
     }
 
-    /// An instantiator that runs, on the stack of its thread, and the one inside which it does.
+    /// A running instantiator, on the stack of its thread, with the instantiator inside which it runs.
     private struct Instantiation {
         let slot: csk_tls_slot_t
         let outer: UnsafeMutableRawPointer?
     }
 
-    /// Runs `make`, and gives what it returns; nil at once if it would run inside itself, or if what it makes can't be
-    /// kept.
+    /// Runs `make`, and returns what it returns. It returns nil at once if `make` would run inside itself, or if what
+    /// it makes can't be kept.
     static func instantiate<T>(_ slot: csk_tls_slot_t, _ make: () -> T?) -> T? {
         let outer = csk_tls_get(instantiations)
         var next = outer
@@ -64,13 +64,13 @@ extension ThreadLocalValue {
         return value
     }
 
-    /// Puts a cell of this type in the place of one of another, or of none.
+    /// Puts a cell of this type in the place of a cell of another type, or where there is none.
     @usableFromInline @inline(never)
     func replaceCell(_ newValue: T?) {
         let old = csk_tls_get(slot)
         let new = newValue.map { ThreadLocalCell.make($0) }
         if ThreadLocalSlots.set(slot, new) {
-            // After the exchange: the old value's deinit may use the slot.
+            // The old cell is destroyed after the exchange, because the old value's deinit may use the slot.
             if let old { old.threadLocalOperations.destroy(old) }
         } else if let new {
             UnsafeMutableRawPointer(new).threadLocalOperations.destroy(new)

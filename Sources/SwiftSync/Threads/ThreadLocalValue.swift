@@ -1,6 +1,6 @@
 public import CSyncKernel
 
-/// A value of which each thread has its own, found by a key.
+/// A value under a key. Each thread has its own.
 ///
 /// ```swift
 /// let scratch = ThreadLocalValue<[UInt8]>(namespace: "Parser", key: "scratch") { _ in
@@ -11,31 +11,31 @@ public import CSyncKernel
 /// scratch.setValue(nil)               // the next value() makes a new one
 /// ```
 ///
-/// Instances with one ``fullKey`` share the values. Where the value under a key is of another type, and can't be cast
-/// to `T`, it reads as nil. A thread's values are released when it ends, those of the newest key first; what their
+/// Instances with one ``fullKey`` share the values. If the value under a key is of another type, and can't be cast to
+/// `T`, it reads as nil. A thread's values are released when the thread ends, those of the newest key first. What their
 /// `deinit`s set anew is released too. The end of the process releases nothing.
 ///
-/// A thread's value is as good as a global variable of that thread: a task may go on another thread after an `await`,
+/// A thread's value is like a global variable of that thread. A task may continue on another thread after an `await`,
 /// and finds other values there. Values that are not `Sendable` are reached through ``withValue(_:)``, which lets none
-/// of them out; for them the members that hand values out or take them in are a warning in language mode 6, and are
-/// there without one in mode 5.
+/// of them out. For such values, the members that hand values out or take them in give a warning in language mode 6. In
+/// mode 5 they give none.
 ///
-/// Reading and writing take no lock, never block on another thread, and look up no string: ``init(key:instantiator:)``
-/// does that once, so keep the instance. Keys are never given back: use a bounded number of them. Not for signal
-/// handlers. After `fork` the child's thread has the values of the thread that forked.
+/// Reading and writing take no lock, never block on another thread, and look up no string. ``init(key:instantiator:)``
+/// does that once, so keep the instance. Keys are never given back, so use a bounded number of them. Don't use it in
+/// signal handlers. After `fork` the child's thread has the values of the thread that forked.
 ///
-/// Beside NIO's `ThreadSpecificVariable` in one run, reading takes 0.07 of the time for a number and 0.74 for a
-/// reference, which is retained; replacing takes 0.01 and 0.05.
+/// Measured in one run with NIO's `ThreadSpecificVariable`, reading takes 0.07 of the time for a number, and 0.74 for a
+/// reference, which is retained. Replacing takes 0.01 and 0.05.
 @frozen
 public struct ThreadLocalValue<T>: Sendable {
-    /// What makes a value for a thread that has none; nil makes none.
+    /// The closure that makes a value for a thread that has none. If it returns nil, the thread still has none.
     public typealias Instantiator = @Sendable (ThreadLocalValue) -> T?
 
-    /// The namespace, or nil without one.
+    /// The namespace, or nil if there is none.
     public let namespace: String?
     /// The key inside the namespace.
     public let key: String
-    /// What decides which values are shared: "namespace.key", or the key alone without a namespace.
+    /// The key that decides which values are shared. It is "namespace.key", or the key alone if there is no namespace.
     public let fullKey: String
 
     @usableFromInline
@@ -45,7 +45,7 @@ public struct ThreadLocalValue<T>: Sendable {
     @usableFromInline
     let instantiator: Instantiator?
 
-    /// Finds or makes the thread-local value of that key. May allocate; never blocks.
+    /// Finds or makes the thread-local value of that key. It may allocate, and never blocks.
     @preconcurrency
     public init(key: String, instantiator: Instantiator? = nil) {
         self.init(namespace: nil, key: key, fullKey: key, instantiator)
@@ -78,13 +78,15 @@ public struct ThreadLocalValue<T>: Sendable {
         type = ObjectIdentifier(T.self)
     }
 
-    /// Runs `body` with the calling thread's value, which it may use, change, replace, or take away by setting nil.
-    /// Returns what `body` returns.
+    /// Runs `body` with the calling thread's value. `body` may use it, change it, replace it, or take it away by
+    /// setting nil. The call returns what `body` returns.
     ///
-    /// Without a value the instantiator is asked first, as by ``value()``; nil when it makes none. For every type,
-    /// since nothing that is not `Sendable` gets out. Inside `body` the thread has no value under this key: who asks
-    /// for it gets a new one, which what `body` leaves replaces. What `body` throws is rethrown, and what it has left
-    /// by then is kept. `body` can't suspend.
+    /// If the thread has no value, the instantiator is asked first, as by ``value()``, and `body` gets nil when it
+    /// makes none. The method is there for every type, since nothing that is not `Sendable` gets out.
+    ///
+    /// Inside `body` the thread has no value under this key. Code that asks for it there gets a new one, which is
+    /// replaced by what `body` leaves. What `body` throws is rethrown, and what it has left by then is kept. `body`
+    /// can't suspend.
     @inlinable
     public func withValue<Result: ~Copyable, Failure: Error>(
         _ body: (inout sending T?) throws(Failure) -> sending Result
@@ -95,7 +97,7 @@ public struct ThreadLocalValue<T>: Sendable {
         return try body(&value)
     }
 
-    /// With a question to the instantiator, and without.
+    /// This one asks the instantiator. The next one does not.
     @inlinable @inline(__always)
     func find() -> T? {
         if let cell = cell(), let value = cell.pointee.value { return value }
@@ -112,19 +114,19 @@ public struct ThreadLocalValue<T>: Sendable {
     func keep(_ newValue: T?) {
         guard let cell = cell() else { return replaceCell(newValue) }
         withUnsafeMutablePointer(to: &cell.pointee.value) { place in
-            // Moved out first: the old value's deinit may look at this place.
+            // The old value is moved out first, because its deinit may look at this place.
             let old = place.move()
             place.initialize(to: newValue)
             withExtendedLifetime(old) {}
         }
     }
 
-    /// The value, no longer in its place, so that nobody finds it there while it is changed, and an array is changed
-    /// without a copy.
+    /// Takes the value out of its place. So nobody finds it there while it is changed, and an array is changed without
+    /// a copy.
     @inlinable
     func take() -> T? {
         if let value = takeOwn() { return value }
-        // What was made now is in its place.
+        // A value that was just made is in its place.
         guard let value = valueOfAnotherTypeOrNew() else { return nil }
         return takeOwn() ?? value
     }
@@ -139,7 +141,7 @@ public struct ThreadLocalValue<T>: Sendable {
         }
     }
 
-    /// The thread's cell if it holds values of exactly this type.
+    /// The thread's cell, if it holds values of exactly this type.
     @inlinable @inline(__always)
     func cell() -> UnsafeMutablePointer<ThreadLocalCell<T>>? {
         guard let found = csk_tls_get(slot) else { return nil }
@@ -151,23 +153,24 @@ public struct ThreadLocalValue<T>: Sendable {
 // MARK: - Values that may be handed out
 
 extension ThreadLocalValue where T: Sendable {
-    /// The calling thread's value. Without one it asks the instantiator, and keeps what that returns; a nil is not
-    /// kept.
+    /// Returns the calling thread's value. If there is none, it asks the instantiator, and keeps what that returns. A
+    /// nil is not kept.
     ///
-    /// The instantiator may set the value itself; what it returns replaces that. A `value()` of the same key on the
-    /// same thread inside the instantiator does not ask again, but gives what is set: nil at first. Once a thread has
-    /// ended so far that nothing can be kept any more, which only the `deinit`s of values that others set over and over
-    /// at its end can see, this is nil.
+    /// The instantiator may set the value itself, and what it returns replaces that. A `value()` of the same key on the
+    /// same thread inside the instantiator does not ask again, but returns what is set, which is nil at first.
+    ///
+    /// Once a thread has ended so far that nothing can be kept any more, the result is nil. Only the `deinit`s of
+    /// values that others set over and over at the thread's end can see this.
     @inlinable
     public func value() -> T? { find() }
 
-    /// The calling thread's value, or nil if it has none: the instantiator is not asked.
+    /// Returns the calling thread's value, or nil if it has none. The instantiator is not asked.
     @inlinable
     public func cachedValue() -> T? { look() }
 
-    /// Replaces the calling thread's value; nil takes it away. The old one is released after it was replaced.
+    /// Replaces the calling thread's value. Nil takes it away. The old value is released after it was replaced.
     ///
-    /// Allocates at a thread's first value under the key only.
+    /// It allocates only at a thread's first value under the key.
     @inlinable
     public func setValue(_ newValue: T?) { keep(newValue) }
 
@@ -175,9 +178,10 @@ extension ThreadLocalValue where T: Sendable {
     @inlinable
     public func set(_ newValue: T?) { keep(newValue) }
 
-    /// The calling thread's value; without one, keeps and returns what `make` gives. The instantiator is not asked.
+    /// Returns the calling thread's value. If there is none, it keeps and returns what `make` gives. The instantiator
+    /// is not asked.
     ///
-    /// What `make` throws is rethrown, and nothing is kept then.
+    /// What `make` throws is rethrown, and then nothing is kept.
     @inlinable
     public func value<Failure: Error>(orSet make: () throws(Failure) -> T) throws(Failure) -> T {
         if let value = look() { return value }
@@ -189,21 +193,24 @@ extension ThreadLocalValue where T: Sendable {
 
 // MARK: - The same for values that are not Sendable
 
-// The compiler takes these only where `T` is not Sendable, and says something in language mode 6 only. With
-// `@preconcurrency` on a requirement instead it speaks in mode 5 too, of types that say themselves that they are not
-// Sendable, like Foundation's NSString.
+// The compiler takes these only where `T` is not Sendable, and warns in language mode 6 only. With `@preconcurrency` on
+// a requirement instead, it would warn in mode 5 too, for types that declare themselves not Sendable, like Foundation's
+// NSString.
 extension ThreadLocalValue {
-    /// As for values that are `Sendable`. In language mode 6 a warning: what it returns could be sent elsewhere.
+    /// The same as for values that are `Sendable`. Language mode 6 gives a warning, because what it returns could be
+    /// sent elsewhere.
     @available(swift, deprecated: 6, message: "the value is not Sendable, and may be sent elsewhere; use withValue { }")
     @inlinable
     public func value() -> T? { find() }
 
-    /// As for values that are `Sendable`. In language mode 6 a warning: what it returns could be sent elsewhere.
+    /// The same as for values that are `Sendable`. Language mode 6 gives a warning, because what it returns could be
+    /// sent elsewhere.
     @available(swift, deprecated: 6, message: "the value is not Sendable, and may be sent elsewhere; use withValue { }")
     @inlinable
     public func cachedValue() -> T? { look() }
 
-    /// As for values that are `Sendable`. In language mode 6 a warning: it may be used elsewhere, too.
+    /// The same as for values that are `Sendable`. Language mode 6 gives a warning, because the value may be used
+    /// elsewhere, too.
     @available(swift, deprecated: 6, message: "the value is not Sendable, and may be used elsewhere, too; use withValue { }")
     @inlinable
     public func setValue(_ newValue: T?) { keep(newValue) }

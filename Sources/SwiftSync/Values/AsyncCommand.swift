@@ -1,17 +1,17 @@
 import CSyncKernel
 import Dispatch
 
-/// An asynchronous command: waiting for the gate, then for its queue, then inside.
+/// An asynchronous command. It waits for the gate, then for its queue, and then runs inside the section.
 final class AsyncCommand<Value>: LaneCommand, @unchecked Sendable {
     enum Ending {
-        /// The gate is to be left; the command has nothing else to do.
+        /// The caller has to leave the gate. The command has nothing else to do.
         case leave
-        /// The command has left the gate, or somebody will.
+        /// The caller has nothing to do. The command has left the gate, or a later call will leave it.
         case isSeenTo
     }
 
-    /// What the command does once it is its turn, or could not be. Runs on the queue; on success the gate is this
-    /// thread's.
+    /// What the command does when its turn has come, or cannot come. It runs on the queue. On success this thread holds
+    /// the gate.
     typealias Body = @Sendable (AsyncCommand, QueueSafeValueError?) -> Ending
 
     let box: ValueBox<Value>
@@ -35,8 +35,8 @@ final class AsyncCommand<Value>: LaneCommand, @unchecked Sendable {
         csk_gate_unlock(box.gate)
     }
 
-    /// Runs `access` with a `done` that ends the section together with the closure's own end. Whoever is second runs
-    /// `end`, which leaves, and is told whether it runs on the queue.
+    /// Runs `access` with a closure `done`. The section ends once `access` has returned and `done` has been called.
+    /// Whichever comes second runs `end`, which leaves the gate. `end` is told whether it runs on the queue.
     func leaveOnCompletion(
         _ access: (@escaping CommandCompletionClosure) -> Void, end: @escaping @Sendable (AsyncCommand, _ onQueue: Bool) -> Void
     ) -> Ending {

@@ -8,7 +8,7 @@ public import Dispatch
 /// value.async(performIn: .utility, timeout: .seconds(1)).priority(.low).get { result in print(result) }
 /// ```
 ///
-/// Choosing a priority never blocks, and a schedule may be kept and used from any thread.
+/// Choosing a priority never blocks. A schedule may be kept, and may be used from any thread.
 @frozen
 public struct AsyncSchedule<Value>: @unchecked Sendable {
     @usableFromInline let box: ValueBox<Value>
@@ -22,17 +22,17 @@ public struct AsyncSchedule<Value>: @unchecked Sendable {
         self.timeout = timeout
     }
 
-    /// After everything that waits.
+    /// Commands that go after everything that waits.
     @inlinable public var lowestPriority: AsyncCommands<Value> { AsyncCommands(self, rank: CommandRank.back) }
-    /// Before everything that waits; the last one in front.
+    /// Commands that go before everything that waits. The one issued last goes first.
     @inlinable public var highestPriority: AsyncCommands<Value> { AsyncCommands(self, rank: CommandRank.front) }
-    /// By priority, within one by arrival.
+    /// Commands that go by priority, and within one priority by arrival.
     @inlinable public func priority(_ priority: CommandPriority) -> AsyncCommands<Value> {
         AsyncCommands(self, rank: CommandRank.of(priority))
     }
 }
 
-/// Commands that return at once and run their closures on a queue, each when it is its turn.
+/// Commands that return at once. Each runs its closures on a queue when its turn comes.
 ///
 /// ```swift
 /// let value = QueueSafeValue(value: 1)
@@ -41,15 +41,15 @@ public struct AsyncSchedule<Value>: @unchecked Sendable {
 /// }
 /// ```
 ///
-/// None blocks the caller, and a command that waits occupies no thread; they may be called from anywhere but signal
-/// handlers. Failures reach the closure: `.timedOut` where the schedule has a timeout, `.valueContainerDeinited` once
-/// the value's owner is gone. With n that wait, a command is O(log n) amortized. Each costs two to four allocations and
-/// at most one dispatch.
+/// No command blocks the caller, and a command that waits occupies no thread. Commands may be called from anywhere
+/// except signal handlers. Failures are passed to the closure: `.timedOut` where the schedule has a timeout, and
+/// `.valueContainerDeinited` once the value's owner is gone. A command takes O(log n) amortized when n commands wait.
+/// Each command costs two to four allocations and at most one dispatch.
 ///
-/// Commands that are performed on one queue begin in order, always: by priority, then by arrival, among those that have
-/// not begun. If their queue has not begun the next one within 1 ms of its turn, waiters of other queues, of executors,
-/// and threads go first; it is next again as soon as its queue comes to it. Two `DispatchQueue` objects of one dispatch
-/// queue count as one.
+/// Commands that are performed on one queue always begin in order. Among those that have not begun, the order is by
+/// priority, then by arrival. If their queue has not begun the next one within 1 ms of its turn, waiters of other
+/// queues and of executors go first, and so do threads. That command is next again as soon as its queue comes to it.
+/// Two `DispatchQueue` objects that wrap one dispatch queue count as one queue.
 @frozen
 public struct AsyncCommands<Value>: @unchecked Sendable {
     @usableFromInline let schedule: AsyncSchedule<Value>
@@ -67,7 +67,8 @@ extension AsyncCommands where Value: Sendable {
         AsyncCommand(box: schedule.box, queue: schedule.queue, body: body).submit(rank: rank, timeout: schedule.timeout)
     }
 
-    /// Runs `commandClosure` with the value, and holds it meanwhile; on failure with the error. Nil does nothing.
+    /// Runs `commandClosure` with the value, and holds the value until it returns. On failure it runs `commandClosure`
+    /// with the error. A nil closure does nothing.
     @preconcurrency
     public func get(completion commandClosure: (@Sendable (Result<Value, QueueSafeValueError>) -> Void)?) {
         guard let commandClosure else { return }
@@ -77,8 +78,9 @@ extension AsyncCommands where Value: Sendable {
         }
     }
 
-    /// Runs `commandClosure` with the value, and holds it until the closure's second argument is called, from whatever
-    /// thread. On failure runs it with the error; there is nothing to complete then. Nil does nothing.
+    /// Runs `commandClosure` with the value, and holds the value until the closure's second argument is called. Any
+    /// thread may call it. On failure `commandClosure` runs with the error, and there is nothing to complete. A nil
+    /// closure does nothing.
     @preconcurrency
     public func get(
         manualCompletion commandClosure: (@Sendable (Result<Value, QueueSafeValueError>, @escaping CommandCompletionClosure) -> Void)?
@@ -95,7 +97,7 @@ extension AsyncCommands where Value: Sendable {
         }
     }
 
-    /// Replaces the value, leaves it, and runs `commandClosure` with what it was then.
+    /// Replaces the value, leaves the section, and then runs `commandClosure` with the value that was set.
     @preconcurrency
     public func set(newValue: Value, completion commandClosure: (@Sendable (Result<Value, QueueSafeValueError>) -> Void)? = nil) {
         submit { command, error in
@@ -112,8 +114,8 @@ extension AsyncCommands where Value: Sendable {
         }
     }
 
-    /// Runs `accessClosure` on the value, leaves it, and runs `commandClosure` with what it was then. On failure
-    /// `accessClosure` is not run. A nil `accessClosure` succeeds with the value unchanged.
+    /// Runs `accessClosure` on the value, leaves the section, and then runs `commandClosure` with the value as it was
+    /// on leaving. On failure `accessClosure` does not run. A nil `accessClosure` succeeds with the value unchanged.
     @preconcurrency
     public func set(
         accessClosure: (@Sendable (inout Value) -> Void)?,
@@ -133,10 +135,12 @@ extension AsyncCommands where Value: Sendable {
         }
     }
 
-    /// Runs `accessClosure` on the value, holds the section until the closure's second argument is called, from
-    /// whatever thread, leaves it there, and runs `commandClosure`, on the queue, with what the value was then. `inout`
-    /// access itself ends with the closure, and so does its thread's hold: a sync command from there waits. A nil
-    /// `accessClosure` completes at once.
+    /// Runs `accessClosure` on the value, and holds the section until the closure's second argument is called. Any
+    /// thread may call it, and the section is left on that thread. Then `commandClosure` runs on the queue, with the
+    /// value as it was on leaving.
+    ///
+    /// The `inout` access itself ends when `accessClosure` returns. From then on its thread does not hold the gate any
+    /// more, so a sync command from that thread waits. A nil `accessClosure` completes at once.
     @preconcurrency
     public func set(
         manualCompletion accessClosure: (@Sendable (inout Value, @escaping CommandCompletionClosure) -> Void)?,

@@ -1,7 +1,8 @@
 import CSyncKernel
 
 extension BlockingPriorityQueue {
-    /// An element in memory of its own, with the kernel's links before it: what the kernel's queue holds pointers to.
+    /// An element in memory of its own, behind the links of the kernel. The kernel's queue holds pointers to such
+    /// items.
     @usableFromInline
     struct Item {
         @usableFromInline
@@ -24,7 +25,7 @@ extension BlockingPriorityQueue {
             self.memory = memory
         }
 
-        /// The item whose links are at `link`: they are its first member.
+        /// The item whose links are at `link`. The links are its first member.
         @inlinable
         init(_ link: UnsafeMutablePointer<csk_pqueue_item_t>) {
             memory = RuntimeFacts.whole(at: link)
@@ -42,7 +43,7 @@ extension BlockingPriorityQueue {
             RuntimeFacts.first(of: memory)
         }
 
-        /// Moves the element out and frees the memory. The element has been sent in and belongs to nobody else.
+        /// Moves the element out and frees the memory. The element was sent in, so nobody else owns it.
         @inlinable
         func take() -> sending Element {
             nonisolated(unsafe) let element = memory.move().element

@@ -1,7 +1,7 @@
 import CSyncKernel
 
-/// A queue between threads: elements come out by priority, within one priority in the order they went in; who finds
-/// nothing waits.
+/// A queue between threads, ordered by priority, whose consumers wait while it is empty. Elements of one priority come
+/// out in the order in which they went in.
 ///
 /// ```swift
 /// let jobs = BlockingPriorityQueue<Job>(capacity: 64)
@@ -12,19 +12,20 @@ import CSyncKernel
 /// while let job = jobs.pop() { job.run() }
 /// ```
 ///
-/// Threads that wait for elements are served in the order they came, and so are those that wait for room. All members
-/// may be called from any thread, but not from a signal handler; those that wait block their thread, so keep them out
-/// of async code. Elements that are inside when the queue goes away are released with it.
+/// Threads that wait for elements are served in the order in which they came. So are threads that wait for room. All
+/// members may be called from any thread, but not from a signal handler. The members that wait block their thread, so
+/// keep them out of async code. Elements that are still inside when the queue is deinitialized are released with it.
 public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
-    /// How many elements fit, or nil without a bound.
+    /// The number of elements that fit, or nil if there is no bound.
     public let capacity: Int?
 
     @usableFromInline
     let queue: UnsafeMutablePointer<csk_pqueue_t>
 
-    /// Makes an empty open queue. With a `capacity`, which must be positive, a push into a full queue waits for room.
+    /// Makes an empty, open queue. With a `capacity` a push into a full queue waits for room. The capacity must be
+    /// positive.
     public init(capacity: Int? = nil) {
-        // Unlike a precondition's, this message is printed by optimized programs too.
+        // An optimized program prints this message too, unlike the message of a precondition.
         guard capacity ?? 1 > 0 else { fatalError("BlockingPriorityQueue: the capacity must be positive, or nil for no bound") }
         self.capacity = capacity
         queue = .allocate(capacity: 1)
@@ -40,9 +41,9 @@ public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
 
     // MARK: Putting elements in
 
-    /// Adds an element; waits for room in a full queue.
+    /// Adds an element. In a full queue it waits for room.
     ///
-    /// Once the queue is closed it returns false, the element is released, and ``SyncDiagnostics`` gets a report.
+    /// Once the queue is closed it returns false, releases the element, and reports to ``SyncDiagnostics``.
     /// - Complexity: O(1).
     @available(*, noasync, message: "it blocks the thread while the queue is full; use tryPush(_:priority:) or push(_:priority:timeout:)")
     @inlinable
@@ -56,10 +57,10 @@ public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
         return false
     }
 
-    /// Adds an element if there is room now. Never waits for room.
+    /// Adds an element if there is room now. It never waits for room.
     ///
-    /// False when the queue is full, or closed, which ``SyncDiagnostics`` gets a report of; the element is released
-    /// then.
+    /// It returns false when the queue is full or closed, and releases the element. A closed queue is reported to
+    /// ``SyncDiagnostics``.
     /// - Complexity: O(1).
     @inlinable
     public func tryPush(_ element: sending Element, priority: CommandPriority = .normal) -> Bool {
@@ -71,10 +72,10 @@ public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
         return false
     }
 
-    /// Adds an element; waits for room in a full queue, for at most `timeout`. Zero or less tries once.
+    /// Adds an element. In a full queue it waits for room, for at most `timeout`. A timeout of zero or less tries once.
     ///
-    /// - Throws: ``BlockingPriorityQueueError/timedOut``, or ``BlockingPriorityQueueError/closed``; the element is
-    ///   released then.
+    /// - Throws: ``BlockingPriorityQueueError/timedOut``, or ``BlockingPriorityQueueError/closed``. The element is then
+    ///   released.
     /// - Complexity: O(1).
     @inlinable
     public func push(
@@ -89,7 +90,8 @@ public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
 
     // MARK: Taking elements out
 
-    /// Takes the first element in order; waits while the queue is empty. Nil only once it is closed and empty.
+    /// Takes the first element in order. It waits while the queue is empty. It returns nil only once the queue is
+    /// closed and empty.
     /// - Complexity: O(log n) amortized.
     @available(*, noasync, message: "it blocks the thread while the queue is empty; use tryPop() or pop(timeout:)")
     @inlinable
@@ -98,10 +100,10 @@ public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
         return csk_pqueue_pop(queue, &link) == 0 ? Item(link!).take() : nil
     }
 
-    /// Takes the first element in order; waits for one for at most `timeout`. Zero or less tries once.
+    /// Takes the first element in order. It waits for one for at most `timeout`. A timeout of zero or less tries once.
     ///
     /// - Returns: the element, or nil once the queue is closed and empty.
-    /// - Throws: ``BlockingPriorityQueueError/timedOut``, never early.
+    /// - Throws: ``BlockingPriorityQueueError/timedOut``. It never times out early.
     /// - Complexity: O(log n) amortized.
     @inlinable
     public func pop(timeout: Duration) throws(BlockingPriorityQueueError) -> sending Element? {
@@ -111,8 +113,9 @@ public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
         return status == 0 ? Item(link!).take() : nil
     }
 
-    /// Takes the first element in order if one can be had at once, else nil: also when there are no more elements than
-    /// threads that wait in `pop` and have been promised one. Never waits for one.
+    /// Takes the first element in order if one is available at once, else returns nil. It never waits for one.
+    ///
+    /// It also returns nil when there are no more elements than threads that wait in `pop` and have been promised one.
     /// - Complexity: O(log n) amortized.
     @inlinable
     public func tryPop() -> sending Element? {
@@ -120,7 +123,7 @@ public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
         return csk_pqueue_trypop(queue, &link) == 0 ? Item(link!).take() : nil
     }
 
-    /// Takes out everything that is inside, in order, and lets those in who wait for room. Never waits.
+    /// Takes out everything that is inside, in order, and admits the threads that wait for room. It never waits.
     /// - Complexity: O(n log n).
     @inlinable
     public func drain() -> sending [Element] {
@@ -131,21 +134,22 @@ public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
 
     // MARK: Closing and looking
 
-    /// Refuses elements from now on, and wakes everybody who waits. What is inside can still be taken out.
+    /// Refuses elements from now on, and wakes every thread that waits. Elements that are inside can still be taken
+    /// out.
     ///
-    /// Those who wait for room give up with the refusal; those who wait for elements get nil. Closing again does
-    /// nothing.
+    /// Threads that wait for room give up, and their elements are refused. Threads that wait for elements get nil.
+    /// Closing again does nothing.
     public func close() {
         csk_pqueue_close(queue)
     }
 
-    /// How many elements were inside at some instant during the call: for statistics.
+    /// The number of elements inside at some instant during the call. It is meant for statistics.
     public var count: Int { Int(csk_pqueue_count(queue)) }
 
     /// True once ``close()`` was called.
     public var isClosed: Bool { csk_pqueue_is_closed(queue) }
 
-    /// How many threads were waiting at some instant during the call.
+    /// The number of threads that waited at some instant during the call.
     package var waitingCount: Int { Int(csk_pqueue_waiting(queue)) }
 
     @usableFromInline

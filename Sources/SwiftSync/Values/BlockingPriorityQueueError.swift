@@ -9,8 +9,8 @@
 /// }
 /// ```
 public enum BlockingPriorityQueueError: Error, Equatable, Sendable {
-    /// The time ran out first. It never runs out early.
+    /// The timeout passed first. It never passes early.
     case timedOut
-    /// The queue was closed; the element was not taken in.
+    /// The queue was closed, and did not accept the element.
     case closed
 }

@@ -2,28 +2,29 @@ import CSyncKernel
 import Dispatch
 import Synchronization
 
-/// The commands of one value that are performed on one queue or executor, from the first that waits until the last has
-/// ended.
+/// The commands of one value that are performed on one queue or executor. A lane exists from the moment its first
+/// command waits until its last has ended.
 ///
-/// The kernel keeps their order: what is dispatched to a queue is not a command, but "the next command of this lane".
-/// Whichever block comes first performs the command that is first at that moment. At most one block of a lane is on its
-/// way. Where the next in the gate's order belongs to the lane that leaves, its block goes on with that one, for at
-/// most ``commandsPerBlock`` commands.
+/// The kernel keeps the order of the commands. What is dispatched to a queue is not a command, but "the next command of
+/// this lane". Whichever block runs first performs the command that is first at that moment. At most one block of a
+/// lane is under way. If the next waiter in the gate's order belongs to the lane that leaves, its block continues with
+/// that one, for at most ``commandsPerBlock`` commands.
 final class CommandLane: @unchecked Sendable {
     let gate: UnsafeMutablePointer<csk_gate_t>
-    /// What holds the gate.
+    /// Keeps the gate alive.
     private let box: AnyObject
-    /// Nil for an executor's.
+    /// Nil for the lane of an executor.
     let queue: DispatchQueue?
     let kernelLane: UnsafeMutablePointer<csk_gate_lane_t>
 
-    /// For ``CommandLanes`` alone. `next` and `isListed` are guarded by its lock, under which alone a count rises.
+    /// Used by ``CommandLanes`` alone. Its lock guards `next` and `isListed`, and a count of `users` rises only under
+    /// it.
     let key: UInt
     let users = Atomic(1)
     var isListed = true
     var next: CommandLane?
 
-    /// Lets other blocks of the queue run in between.
+    /// The limit lets other blocks of the queue run in between.
     private static var commandsPerBlock: Int { 64 }
 
     init(_ gate: UnsafeMutablePointer<csk_gate_t>, box: AnyObject, queue: DispatchQueue?, key: UInt) {
@@ -49,7 +50,7 @@ final class CommandLane: @unchecked Sendable {
         queue!.async(execute: body)
     }
 
-    /// The waiter that was granted the gate holds the lane until this says that it does so itself.
+    /// The waiter that was granted the gate holds the lane until this function says that it holds the lane itself.
     private static let granted: csk_gate_lane_function_t = { kernelLane, context in
         let reference = Unmanaged<CommandLane>.fromOpaque(context!).retain()
         reference._withUnsafeGuaranteedRef { lane in
@@ -63,13 +64,13 @@ final class CommandLane: @unchecked Sendable {
         dispatch { self.perform() }
     }
 
-    /// Performs the first command. True: the gate is the lane's once more, and its next command to be performed by the
-    /// caller.
+    /// Performs the first command. It returns true if the gate is the lane's once more and the caller is to perform the
+    /// lane's next command.
     private func performFirst() -> Bool {
         var waiter: UnsafeMutablePointer<csk_gate_waiter_t>?
         guard csk_gate_begin(gate, kernelLane, &waiter) == 0 else { return false }
         var goesOn = false
-        // Its closures are released outside of the section.
+        // The command's closures are released outside of the section.
         withExtendedLifetime(unsafeDowncast(GateWaiter.takeOwner(of: waiter!), to: LaneCommand.self)) { command in
             if command.begin() { csk_gate_unlock_lane(gate, kernelLane, &goesOn) }
         }
@@ -91,12 +92,13 @@ class LaneCommand: GateWaiterOwner, @unchecked Sendable {
         CommandLanes.leave(lane)
     }
 
-    /// Its turn, on the queue, where the gate is this thread's. True: the gate is to be left, and nothing follows.
+    /// The command's turn has come. It runs on the queue, and this thread holds the gate. True means that the caller is
+    /// to leave the gate, and that nothing follows.
     func begin() -> Bool {
         fatalError("QueueSafeValue: \(Self.self) does not say what it does on its queue")
     }
 
-    /// It will not have its turn. On the queue.
+    /// The command will not have its turn. It runs on the queue.
     func fail(_ status: Int32) {
         fatalError("QueueSafeValue: \(Self.self) does not say how it fails")
     }

@@ -1,9 +1,10 @@
 import CSyncKernel
 import Dispatch
 
-/// The lanes in use, of all values, by gate and by queue or executor: a table of short lists, each behind a lock.
+/// The lanes in use, of all values, by gate and by queue or executor. They are kept in a table of short lists, each
+/// behind a lock.
 ///
-/// A lane is in use while one of its commands exists. A block may outlive that, and finds nothing to perform then.
+/// A lane is in use while one of its commands exists. A block may outlive it, and then finds nothing to perform.
 enum CommandLanes {
     private struct List {
         var lock = csk_gate_t()
@@ -38,7 +39,7 @@ enum CommandLanes {
         return lane
     }
 
-    /// The lane of a queue, or of an executor without one; the caller uses it until it leaves it.
+    /// Returns the lane of a queue, or of an executor, which has no queue. The caller uses the lane until it leaves it.
     static func enter(
         _ gate: UnsafeMutablePointer<csk_gate_t>, box: AnyObject, queue: DispatchQueue?, key: UInt
     ) -> CommandLane {
@@ -56,7 +57,7 @@ enum CommandLanes {
     static func leave(_ lane: CommandLane) {
         guard lane.users.subtract(1, ordering: .acquiringAndReleasing).newValue == 0 else { return }
         withLock(list(lane.gate, lane.key)) { list in
-            // It may have been found again meanwhile, and even left again.
+            // Another thread may have found it again meanwhile, and may even have left it again.
             if lane.isListed, lane.users.load(ordering: .relaxed) == 0 { unlink(lane, list) }
         }
     }

@@ -1,7 +1,7 @@
 import CSyncKernel
 
 extension CommandQueue {
-    /// Where a command is put among those that wait. A plain value: nothing here blocks.
+    /// The place of a command among those that wait. It is a plain value: nothing here blocks.
     ///
     /// ```swift
     /// queue.append(priority: .priority(.high)) { print("after every .highest, before every .lowest") }
@@ -16,13 +16,15 @@ extension CommandQueue {
             rank = csk_rank(priority.rawValue, Int32(place))
         }
 
-        /// In front of everything that waits; the last one appended stands first.
+        /// In front of everything that waits. The command appended last stands first.
         @inlinable public static var highest: Self { Self(.highest, place: CSK_PLACE_FRONT) }
 
-        /// Behind everything that waits, whatever its priority; among themselves in the order they were appended.
+        /// Behind everything that waits, whatever its priority. Such commands run in the order in which they were
+        /// appended.
         @inlinable public static var lowest: Self { Self(.lowest, place: CSK_PLACE_LAST) }
 
-        /// Between ``highest`` and ``lowest`` by `priority`, within one priority in the order they were appended.
+        /// Between ``highest`` and ``lowest``, by `priority`. Commands of one priority run in the order in which they
+        /// were appended.
         ///
         /// Even `.priority(.highest)` stands behind every ``highest``, and `.priority(.lowest)` before every
         /// ``lowest``.

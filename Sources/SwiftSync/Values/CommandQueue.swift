@@ -1,6 +1,6 @@
 import CSyncKernel
 
-/// Commands that run one at a time, in order of priority, on the thread that asks for it.
+/// Commands that run one at a time, in order of priority, on the thread that calls ``perform()``.
 ///
 /// ```swift
 /// let queue = CommandQueue()
@@ -12,15 +12,15 @@ import CSyncKernel
 /// Every member may be called from any thread, and from inside a command, but not from a signal handler. Commands that
 /// never ran are released with the queue.
 public final class CommandQueue: @unchecked Sendable {
-    /// What a command is.
+    /// The type of a command.
     public typealias Closure = @Sendable () -> Void
 
-    /// Held while a command runs. A performer enters at the lowest rank and `performNow` above all, so the gate decides
-    /// who is next.
+    /// The gate is held while a command runs. A performer enters at the lowest rank, and `performNow` above all others,
+    /// so the gate decides who is next.
     private let turn: UnsafeMutablePointer<csk_gate_t>
     private let pending = PendingCommands()
 
-    /// Makes an empty queue. Never blocks.
+    /// Makes an empty queue. It never blocks.
     public init() {
         KernelReports.arePassedOn
         turn = .allocate(capacity: 1)
@@ -31,21 +31,21 @@ public final class CommandQueue: @unchecked Sendable {
         turn.deallocate()
     }
 
-    /// Puts a command into the queue. It runs when somebody performs.
+    /// Adds a command to the queue. It runs when some thread performs the queue's commands.
     ///
-    /// Never waits for a command. A command that is running now is not overtaken, one that waits is, by a higher
-    /// priority.
+    /// It never waits for a command. A command of higher priority overtakes waiting commands, but not the command that
+    /// is running now.
     /// - Complexity: O(1); the command's removal is O(log n) amortized.
     @preconcurrency
     public func append(priority: Priority, closure: @escaping Closure) {
         pending.insert(closure, at: priority)
     }
 
-    /// Runs everything that is queued, in order, on the calling thread, and what is appended meanwhile.
+    /// Runs everything that is queued, in order, on the calling thread, including what is appended meanwhile.
     ///
-    /// When another thread is performing, or this is called from inside a command, it returns at once, and the active
-    /// performer runs what is queued. It does not recurse: commands that append and perform need no stack. Waits while
-    /// `performNow` is running a closure on another thread.
+    /// When another thread is performing, or when the call comes from inside a command, it returns at once, and the
+    /// active performer runs what is queued. It does not recurse: commands that append and perform need no extra stack.
+    /// It waits while `performNow` is running a closure on another thread.
     public func perform() {
         guard pending.beginPerforming(insideCommand: csk_gate_is_mine(turn)) else { return }
         withExtendedLifetime(self) {
@@ -53,13 +53,13 @@ public final class CommandQueue: @unchecked Sendable {
         }
     }
 
-    /// Runs `closure` now, on the calling thread, before everything that waits in the queue, alone.
+    /// Runs `closure` now and alone, on the calling thread, before everything that waits in the queue.
     ///
-    /// Blocks while a command runs on another thread, and while others that came here earlier have their turn. Inside a
-    /// command of this queue, `closure` runs inline. Don't call it from a command's thread for which that command
-    /// waits, nor from async code.
+    /// It blocks while a command runs on another thread, and while earlier callers of `performNow` have their turn.
+    /// Inside a command of this queue, `closure` runs inline. Don't call it from a thread that a running command waits
+    /// for, nor from async code.
     /// - Returns: what `closure` returns.
-    /// - Throws: what `closure` throws; the queue goes on.
+    /// - Throws: what `closure` throws. The queue continues.
     @discardableResult
     public func performNow<R, E: Error>(closure: () throws(E) -> R) throws(E) -> R {
         if csk_gate_is_mine(turn) { return try closure() }
@@ -71,10 +71,10 @@ public final class CommandQueue: @unchecked Sendable {
         return try closure()
     }
 
-    /// How many threads were waiting for their turn at some instant during the call.
+    /// The number of threads that waited for their turn at some instant during the call.
     package var waitingCount: Int { Int(csk_gate_waiting(turn)) }
 
-    /// Runs the first command in order; false when there was none left, and this thread performs no more.
+    /// Runs the first command in order. It returns false when none was left; then this thread performs no more.
     private func performNext() -> Bool {
         enter(at: csk_rank(CommandPriority.lowest.rawValue, Int32(CSK_PLACE_LAST)))
         defer { leave() }

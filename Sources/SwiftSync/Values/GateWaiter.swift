@@ -1,27 +1,28 @@
 import CSyncKernel
 import Dispatch
 
-/// Who waits at a gate by a ``GateWaiter``.
+/// The object that waits at a gate by means of a ``GateWaiter``.
 protocol GateWaiterOwner: AnyObject, Sendable {
-    /// The gate is the owner's (0), or never will be. Called once for each acceptance, outside of all of the kernel's
-    /// states: it may block, and run and release whatever code of users.
+    /// The gate belongs to the owner if the status is 0, and otherwise never will. The call comes once for each
+    /// acceptance, and outside of all of the kernel's states. It may block, and it may run and release any code of
+    /// users.
     func gateResolved(_ status: Int32)
 
-    /// Where ``gateResolved(_:)`` is called: nil for the thread that resolved the waiter.
+    /// The queue on which ``gateResolved(_:)`` is called. Nil means the thread that resolved the waiter.
     var resolvingQueue: DispatchQueue? { get }
 }
 
-/// An asynchronous waiter at a gate, in memory of its own, which its owner frees.
+/// An asynchronous waiter at a gate, in memory of its own. Its owner frees the memory.
 ///
-/// The kernel holds a reference to the owner from the moment that it accepts the waiter until it resolves it, or hands
-/// it to the queue on which it is performed.
+/// The kernel holds a reference to the owner from the moment at which it accepts the waiter. It keeps the reference
+/// until it resolves the waiter, or hands it to the queue on which it is performed.
 struct GateWaiter: @unchecked Sendable {
-    /// `later` stands first: the kernel knows the memory by that address too.
+    /// `later` stands first, because the kernel knows the memory by that address too.
     private struct Memory {
         var later = csk_gate_later_t()
         var waiter = csk_gate_waiter_t()
         var status: Int32 = 0
-        /// What the kernel holds.
+        /// The reference that the kernel holds.
         var owner: (any GateWaiterOwner)?
     }
 
@@ -40,7 +41,8 @@ struct GateWaiter: @unchecked Sendable {
 
     private var waiter: UnsafeMutablePointer<csk_gate_waiter_t> { memory.pointer(to: \.waiter)! }
 
-    /// The kernel is in the midst of its work here: this must not touch the owner, whose release may run code of users.
+    /// This runs in the middle of the kernel's work. It must not touch the owner, because releasing the owner may run
+    /// code of users.
     private static let resolved: csk_gate_function_t = { _, context, status in
         let memory = context!.assumingMemoryBound(to: Memory.self)
         memory.pointee.status = status
@@ -48,8 +50,8 @@ struct GateWaiter: @unchecked Sendable {
         if !csk_gate_call_later(later.pointer) { DispatchQueue.global().async { resolve(later.pointer) } }
     }
 
-    /// A queue gets the memory and no reference: the last one is then released there, and never on this thread, which
-    /// may be the timers'.
+    /// A queue gets the memory and no reference. So the last reference is released on the queue, and never on this
+    /// thread, which may be the timers' thread.
     private static let resolve: @convention(c) (UnsafeMutablePointer<csk_gate_later_t>?) -> Void = { later in
         let memory = RuntimeFacts.whole(at: later!, as: Memory.self)
         let queue = memory.pointee.owner!.resolvingQueue
@@ -63,7 +65,7 @@ struct GateWaiter: @unchecked Sendable {
         memory.pointee.owner.take()!.gateResolved(status)
     }
 
-    /// The owner of a waiter that ``csk_gate_begin`` has handed over.
+    /// Takes the owner of a waiter that ``csk_gate_begin`` has handed over.
     static func takeOwner(of waiter: UnsafeMutablePointer<csk_gate_waiter_t>) -> any GateWaiterOwner {
         waiter.pointee.context.assumingMemoryBound(to: Memory.self).pointee.owner.take()!
     }
@@ -75,7 +77,7 @@ struct GateWaiter: @unchecked Sendable {
         return status
     }
 
-    /// Queues the waiter in a lane: 0, or an errno value.
+    /// Queues the waiter in a lane. It returns 0 or an errno value.
     func lock(
         _ gate: UnsafeMutablePointer<csk_gate_t>, rank: Int64, deadline: Int64, lane: UnsafeMutablePointer<csk_gate_lane_t>,
         owner: any GateWaiterOwner
@@ -83,28 +85,28 @@ struct GateWaiter: @unchecked Sendable {
         accepted(owner) { csk_gate_lock_lane(gate, waiter, rank, deadline, lane, Self.resolved, memory) }
     }
 
-    /// Queues a waiter that can't have its grant now, at its old place.
+    /// Queues a waiter again at its old place, because it can't have its grant now.
     func relock(_ gate: UnsafeMutablePointer<csk_gate_t>, owner: any GateWaiterOwner) -> Int32 {
         accepted(owner) { csk_gate_relock_async(gate, waiter) }
     }
 
-    /// Closes the gate for others, and waits for those accepted before.
+    /// Closes the gate for others, and waits for those that were accepted before.
     func close(_ gate: UnsafeMutablePointer<csk_gate_t>, owner: any GateWaiterOwner) -> Int32 {
         accepted(owner) { csk_gate_close(gate, waiter, Self.resolved, memory) }
     }
 
-    /// Makes the calling thread the holder: false when the grant was lost meanwhile, or belongs to one that comes
-    /// first.
+    /// Makes the calling thread the holder. It returns false if the grant was lost meanwhile, or belongs to a waiter
+    /// that comes first.
     func adopt(_ gate: UnsafeMutablePointer<csk_gate_t>) -> Bool {
         csk_gate_adopt(gate, waiter) == 0
     }
 
-    /// Gives up a grant that could not be adopted; nothing happens where there is none.
+    /// Gives up a grant that could not be adopted. Without a grant nothing happens.
     func forget(_ gate: UnsafeMutablePointer<csk_gate_t>) {
         csk_gate_forget(gate, waiter)
     }
 
-    /// Resolves the waiter with `ECANCELED` if it is queued; nothing happens otherwise.
+    /// Resolves the waiter with `ECANCELED` if it is queued. Otherwise nothing happens.
     func cancel(_ gate: UnsafeMutablePointer<csk_gate_t>) {
         csk_gate_cancel(gate, waiter)
     }

@@ -1,7 +1,7 @@
 import Synchronization
 
-/// A closure that tells a command with manual completion that its section may end. Call it exactly once, from any
-/// thread.
+/// A closure that tells a command with manual completion that its section may end. Call it exactly once. Any thread may
+/// call it.
 ///
 /// ```swift
 /// let value = QueueSafeValue(value: 0)
@@ -11,18 +11,18 @@ import Synchronization
 /// }
 /// ```
 ///
-/// It never blocks. A second call does nothing and is reported to ``SyncDiagnostics``; so is the release of its last
-/// copy without a call, which completes the command. Where a command fails, the closure that comes with the failure
-/// does nothing.
+/// It never blocks. A second call does nothing and is reported to ``SyncDiagnostics``. If its last copy is released
+/// without a call, that completes the command and is reported too. When a command fails, the closure that comes with
+/// the failure does nothing.
 public typealias CommandCompletionClosure = @Sendable () -> Void
 
-/// Behind the `done` of a command: it counts once, and completes by itself when its last copy goes away without a call,
-/// so that nobody waits for ever. Either mistake is reported.
+/// The object behind the `done` of a command. Only the first call counts. When the last copy of `done` is released
+/// without a call, the object completes by itself, so that nobody waits for ever. Either mistake is reported.
 final class ManualCompletion: Sendable {
     private let isComplete = Atomic(false)
     private let action: @Sendable () -> Void
 
-    /// The closure for the user; it alone keeps the object alive.
+    /// Makes the closure for the user. Only that closure keeps the object alive.
     static func closure(then action: @escaping @Sendable () -> Void) -> CommandCompletionClosure {
         let completion = ManualCompletion(action)
         return { completion.complete() }
@@ -42,7 +42,7 @@ final class ManualCompletion: Sendable {
         }
     }
 
-    /// False for the first who asks, of all threads.
+    /// Returns false to the first caller of all threads.
     private func wasComplete() -> Bool {
         testStep("ManualCompletion: counts", self)
         return isComplete.exchange(true, ordering: .acquiringAndReleasing)
@@ -58,12 +58,12 @@ final class ManualCompletion: Sendable {
     }
 }
 
-/// Two things must have happened before a section with manual completion ends: its closure, since `inout` access ends
-/// with that, and its completion. Whoever is second does what is left.
+/// Two events end a section with manual completion: its closure returns, which ends `inout` access, and its completion
+/// is called. Whichever comes second does the remaining work.
 final class SectionEnd: Sendable {
     private let firstHasEnded = Atomic(false)
 
-    /// True for the second call.
+    /// Returns true for the second call.
     func isSecond() -> Bool {
         firstHasEnded.exchange(true, ordering: .acquiringAndReleasing)
     }

@@ -1,9 +1,9 @@
 import CSyncKernel
 
-/// The commands of a ``CommandQueue`` that wait, in order, and whether somebody is performing them.
+/// The commands of a ``CommandQueue`` that wait, in order, and whether a thread is performing them.
 ///
-/// Each command is one allocation: a heap node followed by the two words of its closure. The lock is held for changing
-/// links and flags only, never while a closure runs, is allocated or is released.
+/// Each command is one allocation: a heap node followed by the two words of its closure. The lock is held only to
+/// change links and flags. It is never held while a closure runs, is allocated or is released.
 final class PendingCommands: @unchecked Sendable {
     private struct Command {
         var node: csk_heap_node_t
@@ -14,10 +14,10 @@ final class PendingCommands: @unchecked Sendable {
     private struct State {
         var heap = csk_heap_t()
         var nextTicket: Int64 = 0
-        /// Some thread is in `perform` and has not seen the queue empty since.
+        /// Some thread is in `perform` and has not since seen the queue empty.
         var isPerforming = false
-        /// `perform` was called inside a `performNow` that nobody was performing beside; its thread performs
-        /// afterwards.
+        /// `perform` was called inside a `performNow` while no other thread was performing. The thread of that
+        /// `performNow` performs afterwards.
         var isPerformRequested = false
     }
 
@@ -51,7 +51,7 @@ final class PendingCommands: @unchecked Sendable {
         }
     }
 
-    /// True when the caller is to perform what is pending.
+    /// Returns true if the caller is to perform what is pending.
     func beginPerforming(insideCommand: Bool) -> Bool {
         withLock { state in
             if state.pointee.isPerforming { return false }
@@ -64,8 +64,8 @@ final class PendingCommands: @unchecked Sendable {
         }
     }
 
-    /// The next command in order, or nil: then the caller performs no more. One decision, so that no append falls
-    /// between.
+    /// Returns the next command in order, or nil, after which the caller performs no more. Both are decided under one
+    /// hold of the lock, so that no append falls in between.
     func nextOrEndPerforming() -> CommandQueue.Closure? {
         let first = withLock { state in
             let first = pop()
@@ -78,7 +78,7 @@ final class PendingCommands: @unchecked Sendable {
         return closure
     }
 
-    /// True once after a request.
+    /// Returns true once after a request.
     func takePerformRequest() -> Bool {
         withLock { state in
             defer { state.pointee.isPerformRequested = false }

@@ -1,15 +1,15 @@
 import Dispatch
 
-/// Which queue or executor commands are performed on, as a number that is one queue's or executor's alone while it
-/// exists.
+/// Identifies the queue or executor on which commands are performed, by a number. The number belongs to that queue or
+/// executor alone while it exists.
 enum QueueIdentity {
-    /// Two `DispatchQueue` objects are one queue if what they wrap is: `DispatchQueue.global()` makes a new object at
-    /// each call.
+    /// Two `DispatchQueue` objects are one queue if they wrap the same object. `DispatchQueue.global()` makes a new
+    /// object at each call.
     static func of(_ queue: DispatchQueue) -> UInt {
         wrapsAtSecondWord ? RuntimeFacts.wrapped(by: queue) : byLabel(queue)
     }
 
-    /// Looked at once: that the property stands where it is read.
+    /// Whether the property `__wrapped` stands where it is read. This is checked once.
     static let wrapsAtSecondWord: Bool = {
         let queue = DispatchQueue(label: "csk.identity"), other = DispatchQueue(label: "csk.identity")
         return [queue, other, .global(), .main].allSatisfy { queue in
@@ -20,15 +20,15 @@ enum QueueIdentity {
         }
     }()
 
-    /// Where the property stands elsewhere: the system's own queues by their names, which nobody else's have; others by
-    /// their objects.
+    /// Identifies a queue if the property stands elsewhere. The system's own queues are known by their names, which no
+    /// other queue has. Other queues are known by their objects.
     static func byLabel(_ queue: DispatchQueue) -> UInt {
         let label = queue.label
         guard label.hasPrefix("com.apple.") else { return UInt(bitPattern: ObjectIdentifier(queue)) }
         return label.utf8.reduce(5381) { ($0 &* 33) ^ UInt($1) }
     }
 
-    /// The executor that a task goes on on after a suspension in a function of this isolation.
+    /// The executor on which a task continues after a suspension in a function of this isolation.
     static func ofExecutor(isolation: (any Actor)?) -> UInt {
         if let isolation { return RuntimeFacts.identity(of: isolation.unownedExecutor) }
         let preferred = withUnsafeCurrentTask { $0?.unownedTaskExecutor }

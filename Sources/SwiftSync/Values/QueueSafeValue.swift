@@ -10,12 +10,14 @@ public import Dispatch
 /// let soon = hits.wait(timeout: .milliseconds(5)).highestPriority.get()      // .failure(.timedOut) after 5 ms
 /// ```
 ///
-/// Commands of all schedules wait in one order: `highestPriority` before everything that waits (the last one in front),
-/// then `.priority(_:)` from high to low and by arrival within one, then `lowestPriority` by arrival.
+/// Commands of all schedules wait in one order. `highestPriority` goes before everything that waits, and the one issued
+/// last goes first. Then come those of `.priority(_:)`, from high to low, and within one priority by arrival.
+/// `lowestPriority` comes last, by arrival.
 ///
 /// A command issued by the thread that is inside a command on the same value gives `.failure(.wouldDeadlock)`. Commands
-/// hold the value's box, not its owner: once the owner is gone, those already accepted succeed, and later ones give
-/// `.failure(.valueContainerDeinited)`. An uncontended sync command costs one locked instruction and no allocation.
+/// keep the value's box alive, not its owner. Once the owner is gone, commands already accepted succeed, and later ones
+/// give `.failure(.valueContainerDeinited)`. An uncontended sync command costs one locked instruction and no
+/// allocation.
 public final class QueueSafeValue<Value>: @unchecked Sendable {
     @usableFromInline
     let box: ValueBox<Value>
@@ -23,16 +25,16 @@ public final class QueueSafeValue<Value>: @unchecked Sendable {
     /// Commands that block the calling thread until they are done, and run their closures on it.
     public let wait: SyncSchedule<Value>
 
-    /// Protects `value`. One allocation for value and lock; never blocks. See ``GatePolicy`` for `policy`; a command
-    /// that `bypassLimit` later ones have overtaken goes next (0: strict priority).
+    /// Protects `value`. It makes one allocation for value and lock, and never blocks. See ``GatePolicy`` for `policy`.
+    /// A command that `bypassLimit` later ones have overtaken goes next. A limit of 0 means strict priority.
     @inlinable
     public init(value: sending Value, policy: GatePolicy = .fast, bypassLimit: UInt32 = 0) {
         box = .make(value, policy, bypassLimit)
         wait = SyncSchedule(box: box, timeout: nil)
     }
 
-    /// With another time than 1 ms for a queue or executor to begin what was granted: for tests of order on a busy
-    /// machine.
+    /// Sets the time that a queue or executor has to begin what it was granted, which is 1 ms otherwise. It is meant
+    /// for tests of order on a busy machine.
     package init(value: sending Value, graceMicroseconds: UInt32, bypassLimit: UInt32 = 0) {
         box = .make(value, .fast, bypassLimit, graceMicroseconds: graceMicroseconds)
         wait = SyncSchedule(box: box, timeout: nil)
@@ -42,23 +44,24 @@ public final class QueueSafeValue<Value>: @unchecked Sendable {
         box.close()
     }
 
-    /// The commands of ``wait`` for at most `timeout` of waiting: `.failure(.timedOut)` then. Zero or less tries once.
+    /// The commands of ``wait`` that wait for at most `timeout`, and then give `.failure(.timedOut)`. A timeout of zero
+    /// or less tries once.
     @inlinable
     public func wait(timeout: Duration) -> SyncSchedule<Value> {
         SyncSchedule(box: box, timeout: timeout)
     }
 
-    /// Commands that return at once, and run their closures on `queue`. While they wait they occupy no thread.
+    /// Commands that return at once, and run their closures on `queue`. They occupy no thread while they wait.
     ///
     /// - Parameters:
-    ///   - queue: where the closures run; it may be busy or serial, and the same or another for each command.
+    ///   - queue: where the closures run. It may be busy or serial, and it may differ from one command to the next.
     ///   - timeout: how long the command may wait for its turn before it gives `.failure(.timedOut)`.
     @inlinable
     public func async(performIn queue: DispatchQueue, timeout: Duration? = nil) -> AsyncSchedule<Value> {
         AsyncSchedule(box: box, queue: queue, timeout: timeout)
     }
 
-    /// The same on the global queue of a quality of service.
+    /// The same, on the global queue of a quality of service.
     @inlinable
     public func async(performIn qos: DispatchQoS.QoSClass, timeout: Duration? = nil) -> AsyncSchedule<Value> {
         AsyncSchedule(box: box, queue: .global(qos: qos), timeout: timeout)
@@ -67,19 +70,19 @@ public final class QueueSafeValue<Value>: @unchecked Sendable {
     /// Commands that suspend the calling task until they are done. Cancelling a task that waits gives
     /// `.failure(.cancelled)`.
     ///
-    /// Without a named priority they wait at the task's.
+    /// Commands without a named priority wait at the priority of the task.
     @inlinable
     public var suspending: SuspendingCommands<Value> {
         SuspendingCommands(box: box, rank: nil, timeout: nil)
     }
 
-    /// The same, for at most `timeout` of waiting: `.failure(.timedOut)` then.
+    /// The same commands, which wait for at most `timeout`, and then give `.failure(.timedOut)`.
     @inlinable
     public func suspending(timeout: Duration) -> SuspendingCommands<Value> {
         SuspendingCommands(box: box, rank: nil, timeout: timeout)
     }
 
-    /// Commands that wait for their turn, of every schedule, at some instant during the call.
+    /// The number of commands, of every schedule, that waited for their turn at some instant during the call.
     package var waitingCount: Int { box.waitingCount }
 }
 
@@ -96,12 +99,12 @@ public final class QueueSafeSyncedValue<Value>: @unchecked Sendable {
     @usableFromInline
     let box: ValueBox<Value>
 
-    /// After everything that waits.
+    /// Commands that go after everything that waits.
     public let lowestPriority: SyncCommands<Value>
-    /// Before everything that waits; the last one in front.
+    /// Commands that go before everything that waits. The one issued last goes first.
     public let highestPriority: SyncCommands<Value>
 
-    /// Protects `value`. Never blocks.
+    /// Protects `value`. It never blocks.
     @inlinable
     public init(value: sending Value) {
         box = .make(value, .fast, 0)
@@ -114,12 +117,13 @@ public final class QueueSafeSyncedValue<Value>: @unchecked Sendable {
         box.close()
     }
 
-    /// By priority, within one by arrival.
+    /// Commands that go by priority, and within one priority by arrival.
     @inlinable public func priority(_ priority: CommandPriority) -> SyncCommands<Value> {
         SyncCommands(box: box, rank: CommandRank.of(priority), timeout: nil)
     }
 
-    /// Commands that wait for at most `timeout`: `.failure(.timedOut)` then. Zero or less tries once.
+    /// Commands that wait for at most `timeout`, and then give `.failure(.timedOut)`. A timeout of zero or less tries
+    /// once.
     @inlinable public func timeout(_ timeout: Duration) -> SyncSchedule<Value> {
         SyncSchedule(box: box, timeout: timeout)
     }
@@ -140,22 +144,23 @@ public final class QueueSafeAsyncedValue<Value>: @unchecked Sendable {
     @usableFromInline
     let queue: DispatchQueue
 
-    /// Protects `value`, whose commands are performed on `queue`. Never blocks.
+    /// Protects `value`, whose commands are performed on `queue`. It never blocks.
     @inlinable
     public init(value: sending Value, queue: DispatchQueue) {
         self.value = QueueSafeValue(value: value)
         self.queue = queue
     }
 
-    /// After everything that waits.
+    /// Commands that go after everything that waits.
     @inlinable public var lowestPriority: AsyncCommands<Value> { value.async(performIn: queue).lowestPriority }
-    /// Before everything that waits; the last one in front.
+    /// Commands that go before everything that waits. The one issued last goes first.
     @inlinable public var highestPriority: AsyncCommands<Value> { value.async(performIn: queue).highestPriority }
-    /// By priority, within one by arrival.
+    /// Commands that go by priority, and within one priority by arrival.
     @inlinable public func priority(_ priority: CommandPriority) -> AsyncCommands<Value> {
         value.async(performIn: queue).priority(priority)
     }
 
-    /// Commands that wait for at most `timeout`: `.failure(.timedOut)` then. Zero or less tries once.
+    /// Commands that wait for at most `timeout`, and then give `.failure(.timedOut)`. A timeout of zero or less tries
+    /// once.
     @inlinable public func timeout(_ timeout: Duration) -> AsyncSchedule<Value> { value.async(performIn: queue, timeout: timeout) }
 }

@@ -9,17 +9,17 @@
 /// }
 /// ```
 public enum QueueSafeValueError: Error {
-    /// The ``QueueSafeValue`` that owned the value is gone; the command was made before and performed after.
+    /// The ``QueueSafeValue`` that owned the value is gone. The command was made before that and performed after it.
     case valueContainerDeinited
-    /// Something that has no case of its own.
+    /// An error that has no case of its own.
     case unexpected(error: any Error)
-    /// A `map` without a closure.
+    /// A `map` was called without a closure.
     case commandClosureDeallocated
-    /// The command was issued by the thread that is inside a command on the same value: waiting would never end.
+    /// The command was issued by the thread that is inside a command on the same value. Waiting would never end.
     case wouldDeadlock
-    /// The timeout passed before it was the command's turn; nothing was run. Never early.
+    /// The timeout passed before the command's turn came, and nothing was run. It never passes early.
     case timedOut
-    /// The task was cancelled while it waited; nothing was run.
+    /// The task was cancelled while it waited, and nothing was run.
     case cancelled
 }
 

@@ -22,16 +22,16 @@ final class SuspendedWaiter<Value>: TaskWait, GateWaiterOwner, @unchecked Sendab
 
     func gateResolved(_ status: Int32) { resolve(status) }
 
-    /// Where the grant came first, that resolves the wait.
+    /// If the grant came first, the grant resolves the wait.
     override func withdraw(_ cause: Int32) { waiter.cancel(box.gate) }
 
-    /// Waits for the gate and makes the calling thread its holder: 0, or an errno value.
+    /// Waits for the gate and makes the calling thread its holder. It returns 0 or an errno value.
     ///
-    /// A grant that the task's executor did not begin in time, or that belongs to a command of that executor which
-    /// comes before this one, is waited for again under the same ticket.
+    /// The task's executor may fail to begin a grant in time, or the grant may belong to a command of that executor
+    /// that comes before this one. Then the waiter waits for a grant again, under the same ticket.
     ///
-    /// The waits must be isolated as the caller is: were they not, the waiter would be adopted elsewhere, and the way
-    /// back to the caller's actor could change to a thread that does not hold the gate.
+    /// The waits must have the caller's isolation. Otherwise the waiter would be adopted elsewhere, and the way back to
+    /// the caller's actor could change to a thread that does not hold the gate.
     func acquire(rank: Int64, deadline: Int64, isolation: isolated (any Actor)?) async -> Int32 {
         var status = await wait(isolation: isolation) {
             waiter.lock(box.gate, rank: rank, deadline: deadline, lane: lane.kernelLane, owner: self)

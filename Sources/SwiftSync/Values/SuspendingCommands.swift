@@ -9,13 +9,13 @@ import CSyncKernel
 /// let result = await value.suspending(timeout: .milliseconds(5)).get()    // .failure(.timedOut) after 5 ms
 /// ```
 ///
-/// They never block a thread for a turn that is not theirs. A task that is cancelled while it waits leaves the queue
-/// with `.failure(.cancelled)`; one that is cancelled once it is its turn completes. Uncontended they neither suspend
-/// nor allocate.
+/// They never block a thread before their turn. A task that is cancelled while it waits leaves the queue with
+/// `.failure(.cancelled)`. A task that is cancelled after its turn has come completes. Uncontended commands neither
+/// suspend nor allocate.
 @frozen
 public struct SuspendingCommands<Value>: @unchecked Sendable {
     @usableFromInline let box: ValueBox<Value>
-    /// Nil: by the priority of the task that calls.
+    /// Nil means the priority of the calling task.
     @usableFromInline let rank: Int64?
     @usableFromInline let timeout: Duration?
 
@@ -26,25 +26,25 @@ public struct SuspendingCommands<Value>: @unchecked Sendable {
         self.timeout = timeout
     }
 
-    /// After everything that waits.
+    /// Commands that go after everything that waits.
     @inlinable public var lowestPriority: Self { Self(box: box, rank: CommandRank.back, timeout: timeout) }
-    /// Before everything that waits; the last one in front.
+    /// Commands that go before everything that waits. The one issued last goes first.
     @inlinable public var highestPriority: Self { Self(box: box, rank: CommandRank.front, timeout: timeout) }
-    /// By priority, within one by arrival.
+    /// Commands that go by priority, and within one priority by arrival.
     @inlinable public func priority(_ priority: CommandPriority) -> Self {
         Self(box: box, rank: CommandRank.of(priority), timeout: timeout)
     }
 }
 
 extension SuspendingCommands where Value: Sendable {
-    /// Waits for the gate; on return the calling thread holds it, until the next suspension at the latest.
+    /// Waits for the gate. On return the calling thread holds it, until the next suspension at the latest.
     private func enter(isolation: isolated (any Actor)?) async -> QueueSafeValueError? {
         if Task.isCancelled { return .cancelled }
-        // What `box.gate` is, which would be a call in generic code.
+        // This is the same as `box.gate`, which would be a call in generic code.
         let gate = box.lastingHeader
         if csk_gate_enter_fast(gate) {
             if !csk_gate_has_lost_grants(gate) { return nil }
-            // One of this executor's may have lost its grant, and comes first.
+            // A command of this executor may have lost its grant, and it comes first.
             leave()
         }
         let rank = rank ?? CommandRank.of(CommandPriority(Task.currentPriority))
@@ -53,19 +53,20 @@ extension SuspendingCommands where Value: Sendable {
         return status == 0 ? nil : QueueSafeValueError(status: status)
     }
 
-    /// Nothing between the entry and this may change the thread: the gate would stay held for good, so better stop.
+    /// Between the entry and this call nothing may change the thread. If something did, the gate would stay held for
+    /// good, so it is better to stop.
     private func leave() {
         let status = csk_gate_unlock(box.gate)
         guard status == 0 else { fatalError("QueueSafeValue: a suspending command can't leave: \(String(cString: csk_status_text(status)))") }
     }
 
-    /// The value.
+    /// Returns the value.
     public func get(isolation: isolated (any Actor)? = #isolation) async -> Result<Value, QueueSafeValueError> {
         await map(isolation: isolation) { $0 }
     }
 
-    /// Runs `commandClosure` with the value, and holds it meanwhile. On failure runs it with the error, holding
-    /// nothing.
+    /// Runs `commandClosure` with the value, and holds the value until it returns. On failure it runs `commandClosure`
+    /// with the error, and holds nothing.
     public func get(
         isolation: isolated (any Actor)? = #isolation,
         completion commandClosure: (Result<Value, QueueSafeValueError>) -> Void
@@ -75,8 +76,8 @@ extension SuspendingCommands where Value: Sendable {
         leave()
     }
 
-    /// Runs `commandClosure` with the value, and holds it until the closure's second argument is called; then the task
-    /// goes on.
+    /// Runs `commandClosure` with the value, and holds the value until the closure's second argument is called. Then
+    /// the task continues.
     public func get(
         isolation: isolated (any Actor)? = #isolation,
         manualCompletion commandClosure: (Result<Value, QueueSafeValueError>, @escaping CommandCompletionClosure) -> Void
@@ -86,7 +87,7 @@ extension SuspendingCommands where Value: Sendable {
         leave()
     }
 
-    /// Replaces the value; returns what it is now.
+    /// Replaces the value, and returns the new one.
     @discardableResult
     public func set(isolation: isolated (any Actor)? = #isolation, newValue: Value) async -> Result<Value, QueueSafeValueError> {
         if let error = await enter(isolation: isolation) { return .failure(error) }
@@ -97,7 +98,7 @@ extension SuspendingCommands where Value: Sendable {
         return .success(newValue)
     }
 
-    /// Runs `accessClosure` on the value; returns what it is then. Not run on failure.
+    /// Runs `accessClosure` on the value, and returns the value that it leaves. On failure the closure does not run.
     @discardableResult
     public func set(
         isolation: isolated (any Actor)? = #isolation,
@@ -110,9 +111,9 @@ extension SuspendingCommands where Value: Sendable {
         return .success(updated)
     }
 
-    /// Runs `accessClosure` on the value and holds the section until the closure's second argument is called, from
-    /// whatever thread; returns what the value is then. `inout` access itself ends with the closure. Not run on
-    /// failure.
+    /// Runs `accessClosure` on the value, and holds the section until the closure's second argument is called. Any
+    /// thread may call it. Then it returns the value of that moment. The `inout` access itself ends when
+    /// `accessClosure` returns. On failure `accessClosure` does not run.
     @discardableResult
     public func set(
         isolation: isolated (any Actor)? = #isolation,
@@ -125,7 +126,7 @@ extension SuspendingCommands where Value: Sendable {
         return .success(updated)
     }
 
-    /// What `commandClosure` makes of the value. Not run on failure.
+    /// Returns what `commandClosure` makes of the value. On failure the closure does not run.
     public func map<MappedValue>(
         isolation: isolated (any Actor)? = #isolation,
         completion commandClosure: (Value) -> MappedValue
@@ -136,7 +137,7 @@ extension SuspendingCommands where Value: Sendable {
         return .success(mapped)
     }
 
-    /// The task may go on on another thread, so the gate is nobody's in particular meanwhile.
+    /// The task may continue on another thread, so meanwhile no particular thread holds the gate.
     private func untilCompletion(isolation: isolated (any Actor)?, _ body: (@escaping CommandCompletionClosure) -> Void) async {
         let end = SectionEnd()
         let waiting = ContinuationSlot()
@@ -149,7 +150,7 @@ extension SuspendingCommands where Value: Sendable {
     }
 }
 
-/// Hands a continuation to whoever comes second; ``SectionEnd`` orders the two.
+/// Passes a continuation to the side that comes second. ``SectionEnd`` orders the two.
 private final class ContinuationSlot: @unchecked Sendable {
     var continuation: UnsafeContinuation<Void, Never>?
 

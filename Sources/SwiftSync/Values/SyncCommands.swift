@@ -9,15 +9,15 @@ import Dispatch
 /// let result = value.wait(timeout: .milliseconds(5)).priority(.low).get()    // .failure(.timedOut) after 5 ms
 /// ```
 ///
-/// Choosing a priority never blocks, and a schedule may be kept and used from any thread.
+/// Choosing a priority never blocks. A schedule may be kept, and may be used from any thread.
 ///
-/// The named ones are stored, so that the value's own schedule is read in place: a computed one would retain and
+/// The named priorities are stored, so that the value's own schedule is read in place. A computed one would retain and
 /// release the box at each command, which costs as much as the lock.
 @frozen
 public struct SyncSchedule<Value>: @unchecked Sendable {
-    /// After everything that waits.
+    /// Commands that go after everything that waits.
     public let lowestPriority: SyncCommands<Value>
-    /// Before everything that waits; the last one in front.
+    /// Commands that go before everything that waits. The one issued last goes first.
     public let highestPriority: SyncCommands<Value>
 
     @inlinable
@@ -26,7 +26,7 @@ public struct SyncSchedule<Value>: @unchecked Sendable {
         highestPriority = SyncCommands(box: box, rank: CommandRank.front, timeout: timeout)
     }
 
-    /// By priority, within one by arrival.
+    /// Commands that go by priority, and within one priority by arrival.
     @inlinable public func priority(_ priority: CommandPriority) -> SyncCommands<Value> {
         SyncCommands(box: lowestPriority.box, rank: CommandRank.of(priority), timeout: lowestPriority.timeout)
     }
@@ -40,12 +40,13 @@ public struct SyncSchedule<Value>: @unchecked Sendable {
 /// let count = value.wait.lowestPriority.map { $0.count }          // .success(2)
 /// ```
 ///
-/// Each may block for as long as others are inside or stand before it, so from async code use
-/// ``QueueSafeValue/suspending``; none is for signal handlers. Uncontended a command costs one locked instruction; with
-/// n that wait, waiting is O(log n) amortized.
+/// A command may block for as long as others are inside or stand before it, so use ``QueueSafeValue/suspending`` in
+/// async code. Don't call commands from signal handlers. An uncontended command costs one locked instruction. Waiting
+/// is O(log n) amortized when n commands wait.
 ///
-/// Failures: `.timedOut` where the schedule has a timeout, `.valueContainerDeinited` once the value's owner is gone. A
-/// command from inside a command on the same value, by the same thread, fails with `.wouldDeadlock`.
+/// A command fails with `.timedOut` where the schedule has a timeout, and with `.valueContainerDeinited` once the
+/// value's owner is gone. A command from inside a command on the same value, by the same thread, fails with
+/// `.wouldDeadlock`.
 @frozen
 public struct SyncCommands<Value>: @unchecked Sendable {
     @usableFromInline let box: ValueBox<Value>
@@ -61,7 +62,7 @@ public struct SyncCommands<Value>: @unchecked Sendable {
 }
 
 extension SyncCommands where Value: Sendable {
-    /// The value.
+    /// Returns the value.
     @inlinable
     public func get() -> Result<Value, QueueSafeValueError> {
         if !csk_gate_enter_fast(box.gate), let error = enterSlowly() { return .failure(error) }
@@ -69,8 +70,8 @@ extension SyncCommands where Value: Sendable {
         return .success(box.value.pointee)
     }
 
-    /// Runs `commandClosure` with the value, and holds it meanwhile. On failure runs it with the error, holding
-    /// nothing.
+    /// Runs `commandClosure` with the value, and holds the value until it returns. On failure it runs `commandClosure`
+    /// with the error, and holds nothing.
     @inlinable
     public func get(completion commandClosure: (Result<Value, QueueSafeValueError>) -> Void) {
         if !csk_gate_enter_fast(box.gate), let error = enterSlowly() { return commandClosure(.failure(error)) }
@@ -78,30 +79,31 @@ extension SyncCommands where Value: Sendable {
         commandClosure(.success(box.value.pointee))
     }
 
-    /// The same for an optional closure; nil does nothing.
+    /// The same for an optional closure. A nil closure does nothing.
     @inlinable
     public func get(completion commandClosure: ((Result<Value, QueueSafeValueError>) -> Void)?) {
         if let commandClosure { get(completion: commandClosure) }
     }
 
-    /// Runs `commandClosure` with the value, holds it until the closure's second argument is called, from whatever
-    /// thread, and then returns. On failure runs it with the error; there is nothing to complete then.
+    /// Runs `commandClosure` with the value, holds the value until the closure's second argument is called, and then
+    /// returns. Any thread may call it. On failure `commandClosure` runs with the error, and there is nothing to
+    /// complete.
     public func get(manualCompletion commandClosure: (Result<Value, QueueSafeValueError>, @escaping CommandCompletionClosure) -> Void) {
         if !csk_gate_enter_fast(box.gate), let error = enterSlowly() { return commandClosure(.failure(error), {}) }
         defer { csk_gate_unlock(box.gate) }
         waitForCompletion { done in commandClosure(.success(box.value.pointee), done) }
     }
 
-    /// The same for an optional closure; nil completes at once.
+    /// The same for an optional closure. A nil closure completes at once.
     public func get(manualCompletion commandClosure: ((Result<Value, QueueSafeValueError>, @escaping CommandCompletionClosure) -> Void)?) {
         if let commandClosure { get(manualCompletion: commandClosure) }
     }
 
-    /// Replaces the value; returns what it is now.
+    /// Replaces the value, and returns the new one.
     @inlinable @discardableResult
     public func set(newValue: Value) -> Result<Value, QueueSafeValueError> {
         if !csk_gate_enter_fast(box.gate), let error = enterSlowly() { return .failure(error) }
-        // The old value's end may run code of its users, which must not find itself inside the section.
+        // The deinit of the old value may run code of its users. That code must not run inside the section.
         let old = box.value.move()
         box.value.initialize(to: newValue)
         csk_gate_unlock(box.gate)
@@ -109,7 +111,7 @@ extension SyncCommands where Value: Sendable {
         return .success(newValue)
     }
 
-    /// Runs `accessClosure` on the value; returns what it is then. Not run on failure.
+    /// Runs `accessClosure` on the value, and returns the value that it leaves. On failure the closure does not run.
     @inlinable @discardableResult
     public func set(completion accessClosure: (inout Value) -> Void) -> Result<Value, QueueSafeValueError> {
         if !csk_gate_enter_fast(box.gate), let error = enterSlowly() { return .failure(error) }
@@ -118,15 +120,15 @@ extension SyncCommands where Value: Sendable {
         return .success(box.value.pointee)
     }
 
-    /// The same for an optional closure; nil succeeds with the value unchanged.
+    /// The same for an optional closure. A nil closure succeeds with the value unchanged.
     @inlinable @discardableResult
     public func set(completion accessClosure: ((inout Value) -> Void)?) -> Result<Value, QueueSafeValueError> {
         if let accessClosure { set(completion: accessClosure) } else { get() }
     }
 
-    /// Runs `accessClosure` on the value, holds the section until the closure's second argument is called, from
-    /// whatever thread, and then returns what the value is. `inout` access itself ends with the closure. Not run on
-    /// failure.
+    /// Runs `accessClosure` on the value, holds the section until the closure's second argument is called, and then
+    /// returns the value of that moment. Any thread may call it. The `inout` access itself ends when `accessClosure`
+    /// returns. On failure `accessClosure` does not run.
     @discardableResult
     public func set(
         manualCompletion accessClosure: (inout Value, @escaping CommandCompletionClosure) -> Void
@@ -137,7 +139,7 @@ extension SyncCommands where Value: Sendable {
         return .success(box.value.pointee)
     }
 
-    /// The same for an optional closure; nil completes at once.
+    /// The same for an optional closure. A nil closure completes at once.
     @discardableResult
     public func set(
         manualCompletion accessClosure: ((inout Value, @escaping CommandCompletionClosure) -> Void)?
@@ -145,7 +147,7 @@ extension SyncCommands where Value: Sendable {
         if let accessClosure { set(manualCompletion: accessClosure) } else { get() }
     }
 
-    /// What `commandClosure` makes of the value. Not run on failure.
+    /// Returns what `commandClosure` makes of the value. On failure the closure does not run.
     @inlinable
     public func map<MappedValue>(completion commandClosure: (Value) -> MappedValue) -> Result<MappedValue, QueueSafeValueError> {
         if !csk_gate_enter_fast(box.gate), let error = enterSlowly() { return .failure(error) }
@@ -153,13 +155,13 @@ extension SyncCommands where Value: Sendable {
         return .success(commandClosure(box.value.pointee))
     }
 
-    /// The same for an optional closure; nil gives `.failure(.commandClosureDeallocated)`.
+    /// The same for an optional closure. A nil closure gives `.failure(.commandClosureDeallocated)`.
     @inlinable
     public func map<MappedValue>(completion commandClosure: ((Value) -> MappedValue)?) -> Result<MappedValue, QueueSafeValueError> {
         if let commandClosure { map(completion: commandClosure) } else { .failure(.commandClosureDeallocated) }
     }
 
-    /// What is left when the inline entry fails: nil when the section was entered after all.
+    /// The rest of the entry, when its inline part fails. It returns nil if the section was entered after all.
     @usableFromInline
     func enterSlowly() -> QueueSafeValueError? {
         let status = box.enterSlowly(rank: rank, timeout: timeout)

@@ -1,7 +1,7 @@
 public import CSyncKernel
 import Dispatch
 
-/// What the kernel answered where no better error exists.
+/// A status of the kernel for which no better error exists.
 struct KernelError: Error, CustomStringConvertible {
     let status: Int32
     var description: String { String(cString: csk_status_text(status)) }
@@ -21,9 +21,9 @@ extension QueueSafeValueError {
     }
 }
 
-/// The gate and the value of a ``QueueSafeValue``. Its commands hold it; its owner closes it, which destroys the value
-/// behind the last command that was accepted. A closed gate stays held for good, so no command can reach the place
-/// where the value was.
+/// The gate and the value of a ``QueueSafeValue``. The value's commands keep the box alive. The value's owner closes
+/// the box, which destroys the value after the last command that was accepted. A closed gate stays held for good, so no
+/// command can reach the place where the value was.
 @usableFromInline
 final class ValueBox<Value>: GateBox<Value> {
     @inlinable
@@ -36,8 +36,9 @@ final class ValueBox<Value>: GateBox<Value> {
         return box
     }
 
-    /// Refuses new commands, and destroys the value once those accepted have ended, on the thread that ends the last
-    /// one, or on a global queue if that is the timers'. Never blocks.
+    /// Refuses new commands, and destroys the value once the accepted commands have ended. The value is destroyed on
+    /// the thread that ends the last command, or on a global queue if that thread is the timers' thread. It never
+    /// blocks.
     @usableFromInline
     func close() {
         let status = ClosingWaiter(self).close()
@@ -45,7 +46,7 @@ final class ValueBox<Value>: GateBox<Value> {
     }
 }
 
-/// Keeps the box while it waits for its last commands.
+/// Keeps the box alive while it waits for its last commands.
 private final class ClosingWaiter<Value>: GateWaiterOwner, @unchecked Sendable {
     private let box: ValueBox<Value>
     private let waiter = GateWaiter()
@@ -58,7 +59,7 @@ private final class ClosingWaiter<Value>: GateWaiterOwner, @unchecked Sendable {
 
     func close() -> Int32 { waiter.close(box.gate, owner: self) }
 
-    /// The value's end may run code of its users, which may block, as the timers' thread may not.
+    /// The value's deinit may run code of its users, which may block. The timers' thread must not block.
     var resolvingQueue: DispatchQueue? { csk_timer_is_current() ? .global() : nil }
 
     func gateResolved(_ status: Int32) { box.value.deinitialize(count: 1) }
