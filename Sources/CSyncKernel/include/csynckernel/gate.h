@@ -206,7 +206,7 @@ CSK_MUST_USE static inline int csk_gate_timedlock(csk_gate_t *gate, int32_t prio
     return csk_gate_lock_ranked(gate, csk_rank(priority, CSK_PLACE_BACK), deadline_ns);
 }
 /* Takes the gate if it can without waiting. Returns EBUSY when the gate is held, by the caller too, or when somebody of
- * higher rank waits for it. */
+ * higher rank waits for it; ESHUTDOWN when it was closed and nobody holds it yet. */
 CSK_MUST_USE static inline int csk_gate_trylock(csk_gate_t *gate, int32_t priority) {
     return csk_gate_enter_fast(gate) ? 0 : csk_gate_trylock_slow(gate, csk_rank(priority, CSK_PLACE_BACK));
 }
@@ -236,7 +236,7 @@ static inline int csk_gate_unlock(csk_gate_t *gate) {
 CSK_API int csk_gate_disown(csk_gate_t *gate);
 
 /* Re-entrant use: each lock by the thread that holds the gate counts, and needs its own unlock. The recursive functions
- * and the plain ones must not be mixed on one gate. A lock returns EAGAIN at 2^32 - 1 levels.
+ * and the plain ones must not be mixed on one gate. A lock returns EAGAIN at 2^32 levels.
  *
  * The following function is the uncontended entry alone, or one more level. It returns 0, EAGAIN, or EBUSY, which says
  * nothing about the reason. */

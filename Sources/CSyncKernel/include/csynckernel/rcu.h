@@ -60,7 +60,7 @@ CSK_API int csk_rcu_read_unlock_slow(void);
 
 /* ---- Reading ----------------------------------------------------------------------------------------------------- */
 
-/* Begins a read section of the calling thread, or one more level of it. Returns 0, or EAGAIN at 2^32 levels. Never
+/* Begins a read section of the calling thread, or one more level of it. Returns 0, or EAGAIN at 2^32 - 1 levels. Never
  * blocks, but for a thread's first section, which registers the thread under a short lock. A section ends on the thread
  * that began it. One that is still open when its thread ends, ends with it. */
 static inline int csk_rcu_read_lock(void) {

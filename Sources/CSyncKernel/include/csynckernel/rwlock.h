@@ -23,7 +23,7 @@
  *
  * A status is 0 or one of these. EDEADLK: see above. ETIMEDOUT: the deadline passed first; this is never early. EBUSY:
  * a try function would have to wait. EPERM: the calling thread does not hold the lock. ENOMEM: there is no memory for
- * the record that is kept of a thread's first reads. EAGAIN: the thread reads the lock at 2^32 levels already.
+ * the record that is kept of a thread's first reads. EAGAIN: the thread reads the lock at 2^32 - 1 levels already.
  *
  * Zero-filled memory (CSK_RWLOCK_INITIALIZER) is a free FAST lock without reader bias. No function may be called from a
  * signal handler.
