@@ -109,7 +109,7 @@ static uint32_t count_replacements(void) {
 }
 
 /* Called under the lock. Whether a report is due. The items that wait first are stamped each time, so how long they
- * have waited is known up to the time between two looks. */
+ * have waited is known to within the time between two looks. */
 static bool note_stall(bool stuck, int64_t now_ns) {
     bool reports = stuck && csk_pool_stall_lasts(&csk_pool.stall, now_ns);
     if (!stuck) csk_pool.stall.since_ns = 0;
