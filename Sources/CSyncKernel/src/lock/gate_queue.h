@@ -40,8 +40,8 @@
  * 3. If both executed a fence in between, one of them would see the other. Whoever sees the other settles: under the
  *    queue lock, a free gate with waiters means that one of them is designated or granted.
  * 4. L has no fence between its store and its look. The first waiter of an episode therefore executes membarrier
- *    between its publication and a second look. Either L's look came after the membarrier, and saw WAITERS. Or L's
- *    store came before the membarrier, and W sees the gate free.
+ *    between its publication and a second look. (An episode lasts as long as the summary says WAITERS.) Either L's look
+ *    came after the membarrier, and saw WAITERS. Or L's store came before the membarrier, and W sees the gate free.
  * 5. A later waiter of the same episode needs no membarrier: L sees the first.
  * 6. While a designated waiter is on its way, L calls nobody. That waiter executes membarrier, and looks again,
  *    whenever it gives the designation back without having entered.
@@ -63,7 +63,9 @@
  *
  * Lanes: why commands of one queue keep their order
  *
- * A lane holds the waiters that are performed on one queue or executor.
+ * A lane holds the waiters that are performed on one queue or executor. A waiter begins when its work starts and takes
+ * the gate over: by csk_gate_begin on a queue, by csk_gate_adopt in a task of an executor. Until then its grant is
+ * provisional. The grace is the time after which a provisional grant may be taken back if others wait.
  *
  *   state      of its waiters, in the gate's heap        left by
  *   open       the first (`front`), if there is any      the grant to its front, or to the one that the bypass limit
@@ -87,7 +89,7 @@
  *
  * Lanes: passes
  *
- * A waiter of a lane stays among the arrivals until it begins. So the count of passes is exact although grants are
+ * A waiter of a lane stays in the list of arrivals until it begins. So the count of passes is exact although grants are
  * taken back. The limit's choice (`forced`) begins before others of its lane, whatever their rank: the limit is part of
  * the order that its user asked for. Between a grant and its begin nobody is passed. Where a limit is reached, only
  * forced grants are made. So whoever else begins in place of a granted one passes nobody beyond the limit. Waiters of a
