@@ -1,10 +1,11 @@
 /* heap.c: the pairing heap of heap.h.
  *
- * Shape: every node keeps its children as a list from `child` through `next`; `previous` leads back along that list, and from
- * its first node to the parent. So `previous->child == node` holds for a first child and for no other node. The root has
- * neither `next` nor `previous`.
+ * Shape: every node keeps its children as a list from `child` through `next`. `previous` leads back along that list,
+ * and from its first node to the parent. So `previous->child == node` holds for a first child and for no other node.
+ * The root has neither `next` nor `previous`.
  *
- * Order: no node comes before its parent. Only link_trees() makes a node the child of another, and it compares the two first.
+ * Order: no node comes before its parent. Only link_trees() makes a node the child of another, and it compares the two
+ * first.
  *
  * Depth may reach the number of nodes, which is why nothing here recurses. */
 #include "csynckernel/heap.h"
@@ -23,8 +24,8 @@ static csk_heap_node_t *link_trees(csk_heap_node_t *a, csk_heap_node_t *b) {
     return a;
 }
 
-/* Makes one tree of a list of siblings; NULL for an empty list. The two passes are what the amortized bound rests on: pairs
- * from the left, then one accumulated tree from the right. */
+/* Makes one tree of a list of siblings; NULL for an empty list. The amortized bound rests on the two passes: the first
+ * makes pairs from the left, the second accumulates one tree from the right. */
 static csk_heap_node_t *merge_siblings(csk_heap_node_t *first) {
     csk_heap_node_t *pairs = NULL; /* the last pair first, through `next` */
     while (first != NULL) {

@@ -1,5 +1,5 @@
 /* load_time.c: the affinity, the scheduling class and the niceness that stood when the library was loaded. A thread
- * inherits those of whoever starts it, and who calls the library first may be pinned, a real-time thread or nice; the
+ * inherits those of whoever starts it. The first caller of the library may be pinned, a real-time thread or nice. The
  * threads that all callers share must not be. */
 #include "base/load_time.h"
 
@@ -8,10 +8,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Places for 65 536 processors: Linux knows 8192 at most. */
+/* There is room for 65 536 processors. Linux knows 8192 at most. */
 enum { WORDS = 65536 / 64 };
 
-/* struct sched_attr, which older C libraries don't have. */
+/* This is struct sched_attr, which older C libraries don't have. */
 typedef struct {
     uint32_t size, policy;
     uint64_t flags;
@@ -22,7 +22,7 @@ typedef struct {
 
 static struct {
     uint64_t affinity[WORDS];
-    long bytes; /* of it; 0 or less: not known */
+    long bytes; /* the length of `affinity`; 0 or less: it is not known */
     class_t class;
     bool class_known;
 } at_load;
@@ -48,7 +48,8 @@ static void restore_affinity(void) {
     if (at_load.bytes <= 0) return;
     uint64_t mine[WORDS];
     long bytes = syscall(SYS_sched_getaffinity, 0, sizeof mine, mine);
-    /* Only where it differs: an affinity that was set stays when the system gives the process more processors. */
+    /* It is set only where it differs: an affinity that was set stays when the system gives the process more
+     * processors. */
     if (bytes == at_load.bytes && memcmp(mine, at_load.affinity, (size_t)bytes) == 0) return;
     syscall(SYS_sched_setaffinity, 0, (size_t)at_load.bytes, at_load.affinity);
 }
@@ -60,7 +61,7 @@ static int restore_class(void) {
     if (mine.policy == wanted->policy && mine.nice == wanted->nice && mine.priority == wanted->priority) return 0;
     int error = set_class(wanted);
     if (error == 0 || mine.policy == wanted->policy) return error;
-    /* Without the privilege for the niceness, the class alone. */
+    /* Without the privilege for the niceness, only the class is restored. */
     class_t without = *wanted;
     without.nice = mine.nice;
     set_class(&without);

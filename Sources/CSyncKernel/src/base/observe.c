@@ -29,7 +29,7 @@ void csk_observe_emit(uint32_t kind, const void *object, csk_rank_t rank, int64_
     csk_platform_let_thread_go(before);
 }
 
-/* What the line says of the object's state. */
+/* Writes what the line says about the object's state. */
 static int describe(const csk_event_t *event, char *text, size_t size) {
     double waited_s = (double)event->waited_ns / 1e9;
     switch (event->kind) {
@@ -53,7 +53,7 @@ static int describe(const csk_event_t *event, char *text, size_t size) {
 
 void csk_write_error(const char *text, size_t length) { csk_platform_write_error(text, length); }
 
-/* One write, so that lines of several threads do not mix. */
+/* Uses one write, so that lines of several threads do not mix. */
 static void write_line(const csk_event_t *event) {
     char text[224], line[320];
     int saved = errno;
@@ -71,7 +71,7 @@ static void report(csk_event_t *event) {
     event->running = running != NULL ? running() : NULL;
     const csk_observer_t *observer = csk_load(&csk_current_observer, CSK_ACQUIRE);
     csk_reporter_t reporter = csk_load(&current_reporter, CSK_ACQUIRE);
-    /* The thread stands in a queue. */
+    /* The thread stands in a queue, so it must not be cancelled here. */
     int before = csk_platform_keep_thread();
     if (observer != NULL) observer->event(observer, event);
     (reporter != NULL ? reporter : write_line)(event);
@@ -92,7 +92,7 @@ void csk_observe_report_named(uint32_t kind, const void *object, const char *nam
     report(&event);
 }
 
-/* Once: the next thread will be held back by the same. */
+/* Reports this once: the next thread will be held back by the same. */
 static void report_held_back(int error) {
     static uint32_t reported;
     if (csk_exchange(&reported, 1u, CSK_RELAXED) == 0) csk_observe_report(CSK_EVENT_HELD_BACK, NULL, 0, csk_platform_now(), error, csk_platform_thread_id());

@@ -1,5 +1,6 @@
-/* platform.c: the Linux implementation of base/platform.h: the clock, park and wake, membarrier, and what a thread is told
- * of its end and of a fork. platform_threads.c starts threads and asks the system about one, platform_census.c about all. */
+/* platform.c: the Linux implementation of base/platform.h: the clock, park and wake, membarrier, and the calls at the
+ * end of a thread and at a fork. platform_threads.c starts threads and asks the system about one thread.
+ * platform_census.c asks about all threads. */
 #include "base/platform.h"
 
 #include <linux/futex.h>
@@ -25,10 +26,10 @@ int64_t csk_platform_now(void) {
 static int park_until(uint32_t *word, uint32_t expected, int64_t deadline_ns) {
     int64_t clamped = deadline_ns < 0 ? 0 : deadline_ns;
     struct timespec deadline = { .tv_sec = clamped / ns_per_s, .tv_nsec = clamped % ns_per_s };
-    /* The slack that a thread has by default makes every timed wait about 50 us late. */
+    /* A thread's default timer slack makes every timed wait about 50 us late. */
     int slack_ns = prctl(PR_GET_TIMERSLACK);
     if (slack_ns > 1) prctl(PR_SET_TIMERSLACK, 1UL);
-    /* FUTEX_WAIT_BITSET takes an absolute CLOCK_MONOTONIC time, where FUTEX_WAIT takes a span. */
+    /* FUTEX_WAIT_BITSET takes an absolute CLOCK_MONOTONIC time. FUTEX_WAIT would take a span. */
     long result = syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, expected, &deadline, NULL, FUTEX_BITSET_MATCH_ANY);
     int error = result == -1 ? errno : 0;
     if (slack_ns > 1) prctl(PR_SET_TIMERSLACK, (unsigned long)slack_ns);
@@ -64,7 +65,7 @@ void csk_platform_wake(uint32_t *word, int count) {
     errno = saved;
 }
 
-/* 0 unknown, 1 usable, 2 not. Two threads that decide at once decide alike. */
+/* 0: unknown; 1: usable; 2: not usable. Two threads that decide at once decide alike. */
 static uint32_t membarrier_state;
 
 bool csk_platform_has_membarrier(void) {
@@ -85,7 +86,7 @@ static _Noreturn void end_without_membarrier(int error) {
     abort();
 }
 
-/* The system may lack memory for a moment. Whoever calls this counts on it: a wake-up could be lost without. */
+/* The system may lack memory for a moment. Whoever calls this counts on it: without it a wake-up could be lost. */
 void csk_platform_membarrier(void) {
     enum { ATTEMPTS = 1000 };
     static const int64_t pause_ns = 100000;
@@ -98,7 +99,8 @@ void csk_platform_membarrier(void) {
     errno = saved;
 }
 
-/* The key plus 1; 0 before the first use. Without a lock a fork leaves it usable, and a refused key can be asked for again. */
+/* The key plus 1; 0 before the first use. There is no lock, so a fork leaves it usable, and a refused key can be asked
+ * for again. */
 static uint64_t thread_end_key;
 
 int csk_platform_call_at_thread_end(void (*function)(void *)) {
@@ -117,8 +119,8 @@ int csk_platform_call_at_fork(void (*prepare)(void), void (*parent)(void), void 
     return pthread_atfork(prepare, parent, child);
 }
 
-/* The signal comes to the thread that writes. It is taken back, unless one was pending before: the two can't be told apart. Through
- * syscall, which is no cancellation point. */
+/* SIGPIPE comes to the thread that writes. It is taken back, unless one was pending before: the two can't be told
+ * apart. The write goes through syscall, which is no cancellation point. */
 void csk_platform_write_error(const char *text, size_t length) {
     int saved = errno;
     sigset_t pipe, before, pending;

@@ -1,6 +1,7 @@
-/* platform.h: what the kernel asks of the machine and the operating system: atomics, park and wake on a 32-bit word, the clock,
- * membarrier, thread identity, thread start. The only header that knows futex and pthread (pqueue, which is the
- * classical pthread construction, aside); a second implementation of it can drive the same sources schedule by schedule.
+/* platform.h: what the kernel asks of the machine and the operating system: atomics, park and wake on a 32-bit word,
+ * the clock, membarrier, thread identity, thread start. Apart from pqueue, which is the classical pthread construction,
+ * this is the only header that knows futex and pthread. A second implementation of it can drive the same sources
+ * schedule by schedule.
  *
  * Atomic accesses go through the macros below, which name the order at each use. */
 #ifndef CSK_INTERNAL_PLATFORM_H
@@ -26,7 +27,7 @@
 #define csk_cas(address, expected, desired, success_order) \
     __atomic_compare_exchange_n((address), (expected), (desired), 0, (success_order), __ATOMIC_RELAXED)
 
-/* Around a call that has no reason to fail where it stands: what it may need was made sure of before. */
+/* Goes around a call that has no reason to fail where it stands, since what it may need was prepared before. */
 static inline void csk_cannot_fail(int status) { (void)status; }
 
 static inline void csk_platform_pause(void) {
@@ -37,7 +38,7 @@ static inline void csk_platform_pause(void) {
 #endif
 }
 
-/* Around functions of users that are called where a cancelled thread would leave something half done. */
+/* These two go around functions of users that are called where a cancelled thread would leave something half done. */
 static inline int csk_platform_keep_thread(void) {
     int before = PTHREAD_CANCEL_ENABLE;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
@@ -47,69 +48,79 @@ static inline void csk_platform_let_thread_go(int before) { pthread_setcancelsta
 
 int64_t csk_platform_now(void);
 
-/* After each look for a step that another thread makes with its next instructions and of which it tells nobody, so that it pays nothing for those
- * who wait; `looks` counts from 0. That thread may have lost its processor in between, to the very one that waits: under SCHED_FIFO a yield would
- * give it to nobody of a lower priority, for ever. So after a few looks this sleeps between them. */
+/* Called after each look for a step that another thread makes with its next instructions. That thread tells nobody of
+ * the step, so that it pays nothing for those who wait. `looks` counts from 0. The other thread may have lost its
+ * processor in between, to the very thread that waits. Under SCHED_FIFO a yield would never give the processor to a
+ * thread of lower priority. So after a few looks this sleeps between them. */
 void csk_platform_await_step(uint32_t looks);
 
-/* Sleeps while *word == expected, until a wake, a signal or the deadline (CSK_NEVER: none); may return spuriously.
- * With a deadline the thread's timer slack is 1 ns meanwhile. Returns ETIMEDOUT only once the deadline has passed. */
+/* Sleeps while *word == expected, until a wake, a signal or the deadline (CSK_NEVER: none). May return spuriously. With
+ * a deadline the thread's timer slack is 1 ns meanwhile. Returns ETIMEDOUT only once the deadline has passed. */
 int csk_platform_park(uint32_t *word, uint32_t expected, int64_t deadline_ns);
-/* The same for a wait without a deadline, which returns now and then all the same: some time after `look_ns`, as the thread's own
- * slack has it. */
+/* The same for a wait without a deadline that returns now and then all the same: some time after `look_ns`, as late as
+ * the thread's own timer slack makes it. */
 void csk_platform_park_to_look(uint32_t *word, uint32_t expected, int64_t look_ns);
-/* Wakes at most `count` threads parked on the address. The memory behind it may be gone: only the address is used. */
+/* Wakes at most `count` threads that are parked on the address. Only the address is used: the memory behind it may be
+ * gone. */
 void csk_platform_wake(uint32_t *word, int count);
 
-/* True once this process may use csk_platform_membarrier. Decided at the first call; the same for the rest of the process. */
+/* Returns whether this process may use csk_platform_membarrier. That is decided at the first call, and stays the same
+ * for the rest of the process. */
 bool csk_platform_has_membarrier(void);
-/* On return every other thread of the process has executed a full memory fence since the call. Where the system goes on refusing that, the process ends
- * with a message. */
+/* On return every other thread of the process has executed a full memory fence since the call. If the system goes on
+ * refusing that, the process ends with a message. */
 void csk_platform_membarrier(void);
 
-/* Starts a detached thread: with the signals that a crash raises and SIGPROF open, all others blocked, and an alternate stack for them; with the
- * affinity, the class and the niceness that stood when the library was loaded; timer slack 1 ns. `name` lasts. Doesn't wait for it to run. 0, EAGAIN, ENOMEM;
- * EINVAL for a stack size that the system refuses, 0 being its own. */
+/* Starts a detached thread, and doesn't wait for it to run. On that thread the signals that a crash raises and SIGPROF
+ * are open, all others are blocked, and there is an alternate stack for signals. It has the affinity, the class and the
+ * niceness that stood when the library was loaded, and a timer slack of 1 ns. The caller keeps `name` valid for good.
+ * Returns 0, EAGAIN, ENOMEM, or EINVAL for a stack size that the system refuses; 0 means the system's own size. */
 int csk_platform_start_thread(void (*body)(void *), void *context, const char *name);
 int csk_platform_start_sized_thread(void (*body)(void *), void *context, const char *name, size_t stack_size);
 
-/* Called on a thread that starts and may not have that class or niceness; says why. Set when the library is loaded. */
+/* Called on a thread that starts and is not permitted that class or niceness. `error` says why. Set when the library is
+ * loaded. */
 extern void (*csk_platform_held_back)(int error);
 
 /* The system's number for the calling thread. */
 int32_t csk_platform_thread_id(void);
 
-/* What the system says of that thread of this process: whether it sleeps, waits for a device, or was stopped. UNKNOWN where it says nothing, or where the
- * process has no descriptor left. Some 10 us. */
+/* What the system says about that thread of this process. SLEEPS: it sleeps, waits for a device, or was stopped.
+ * UNKNOWN: the system says nothing, or the process has no descriptor left. Takes some 10 us. */
 typedef enum { CSK_THREAD_UNKNOWN, CSK_THREAD_RUNS, CSK_THREAD_SLEEPS } csk_thread_state_t;
 csk_thread_state_t csk_platform_thread_state(int32_t thread_id);
 
-/* The processor time of that thread, and of all threads but the calling one, in nanoseconds; -1 where the system does not say. No descriptor. */
+/* The processor time of that thread, and of all threads except the calling one, in nanoseconds; -1 where the system
+ * does not say. They need no descriptor. */
 int64_t csk_platform_thread_time(int32_t thread_id);
 int64_t csk_platform_time_of_others(void);
 
-/* How many processors the affinity at the library's load allows and the quota of the process's cgroups gives; at least 1. Reads files. */
+/* How many processors the process may use: the affinity at the library's load allows them, and the quota of the
+ * process's cgroups gives them. At least 1. Reads files. */
 typedef struct {
     uint32_t count;
-    bool throttled; /* there is a quota, or it is not known that there is none: all threads may stand still at once */
+    bool throttled; /* all threads may stand still at once: there is a quota, or it is not known that there is none */
 } csk_processors_t;
 csk_processors_t csk_platform_processors(void);
 
-/* Calls `function` with some argument when the calling thread ends; good for one call, also when asked for from within that call. The
- * same function at every call in the process. 0, ENOMEM, or EAGAIN when the process has no pthread key left. */
+/* Has `function` called with some argument when the calling thread ends. That is good for one call, also when it is
+ * asked for from within that call. Every call in the process must give the same function. Returns 0, ENOMEM, or EAGAIN
+ * when the process has no pthread key left. */
 int csk_platform_call_at_thread_end(void (*function)(void *));
 
-/* A number for the calling thread, never given twice, as csk_thread_number has it. */
+/* Returns a number for the calling thread, in the form of csk_thread_number. No number is given twice. */
 uint64_t csk_platform_new_thread_number(void);
 
-/* True: no thread of this process has had this thread pointer, or this number, for as long as the call took. False: one has, or the
- * system does not say. Allocates nothing; O(threads) system calls. */
+/* True means that no thread of this process has had this thread pointer, or this number, for as long as the call took.
+ * False means that one has, or that the system does not say. Allocates nothing; makes O(threads) system calls. */
 bool csk_platform_thread_has_ended(uint64_t identity);
 
-/* One write to the standard error stream: no cancellation point, and no SIGPIPE where nobody reads it any more. */
+/* Makes one write to the standard error stream. That is no cancellation point, and raises no SIGPIPE where nobody reads
+ * the stream any more. */
 void csk_platform_write_error(const char *text, size_t length);
 
-/* Has the functions called at each fork: before it, and after it in the parent and in the child. 0 or ENOMEM. For fork.c alone. */
+/* Has the functions called at each fork: before it, and after it in the parent and in the child. Returns 0 or ENOMEM.
+ * Only fork.c calls it. */
 int csk_platform_call_at_fork(void (*prepare)(void), void (*parent)(void), void (*child)(void));
 
 #endif

@@ -1,14 +1,17 @@
 /* platform_census.c: which threads the process has, and whether one has ended.
  *
- * The C library gives each thread a robust list, at one distance from the thread pointer for all threads, before it runs anything of
- * its user's, and the system says for each thread where that is, until it begins to end. So the list of the process's threads
- * becomes a list of thread pointers, without a look at any thread's memory.
+ * The C library gives each thread a robust list before the thread runs anything of its user's. The list lies at the
+ * same distance from the thread pointer in all threads. The system says for each thread where its list is, until the
+ * thread begins to end. So the list of the process's threads becomes a list of thread pointers, without a look at any
+ * thread's memory.
  *
- * A thread's number stands at one distance from these too. Its memory may go while it is looked at, so the system does that.
+ * A thread's number stands at a fixed distance from its robust list too. The number's memory may go away while it is
+ * read, so the system reads it.
  *
- * A thread may be passed over while others end: the system, asked for more, then finds its place by counting. Two readings that agree,
- * of threads that were all there after being named, passed nobody over who was there throughout: to lose one's place takes a thread
- * that was named and has ended, and the second reading doesn't name that one. */
+ * A reading may pass a thread over while others end: when the system is asked for more, it finds its place by counting.
+ * Two readings that agree, and whose threads all still existed after they were named, have passed over nobody who
+ * existed throughout. To lose the place takes a thread that was named and has ended, and the second reading doesn't
+ * name that thread. */
 #include "base/platform.h"
 
 #include "csynckernel/gate.h"
@@ -35,11 +38,11 @@ static uint64_t robust_list_of(pid_t thread_id, bool *exists) {
 
 typedef struct {
     uint64_t named;     /* a hash of the thread ids, in their order */
-    bool complete;      /* and each of them was there when it was asked about */
+    bool complete;      /* all threads were read, and each of them existed when it was asked about */
     bool found_wanted, found_self;
 } reading_t;
 
-/* What stands at that address, if anything does. */
+/* Reads the word at that address, if there is memory. */
 static bool read_word(uint64_t address, uint64_t *word) {
     struct iovec here = { word, sizeof *word }, there = { (void *)(uintptr_t)address, sizeof *word };
     return syscall(SYS_process_vm_readv, getpid(), &here, 1UL, &there, 1UL, 0UL) == (long)sizeof *word;
@@ -61,7 +64,7 @@ static void read_entry(reading_t *reading, const char *name, uint64_t wanted, ui
 
 static reading_t read_threads(uint64_t wanted, uint64_t self) {
     reading_t reading = { .complete = false };
-    /* Through syscall, which is no cancellation point. */
+    /* This goes through syscall, which is no cancellation point. */
     int folder = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (folder < 0) return reading;
     reading.complete = true;

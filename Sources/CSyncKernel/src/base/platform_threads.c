@@ -1,9 +1,9 @@
-/* platform_threads.c: the library's own threads: how they start, and what the system says of them.
+/* platform_threads.c: the library's own threads: how they start, and what the system says about them.
  *
- * A crash inside a function of the user's is that function's, so the signals that it raises are open on these threads,
- * as is SIGPROF, for profilers; all others are blocked, and go to threads of the program. Each thread has an alternate
- * stack for signals: a handler with SA_ONSTACK runs although the stack has overflowed. What a thread needs to begin
- * lies above that stack, so who starts it waits for nothing. */
+ * A crash inside a function of the user's belongs to that function, so the signals that it raises are open on these
+ * threads. SIGPROF is open too, for profilers. All other signals are blocked, and go to threads of the program. Each
+ * thread has an alternate stack for signals, so a handler with SA_ONSTACK runs although the stack has overflowed. What
+ * a thread needs to begin lies above that stack, so whoever starts it waits for nothing. */
 #include "base/load_time.h"
 #include "base/platform.h"
 #include "base/quota.h"
@@ -22,20 +22,20 @@
 
 static const int open_signals[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT, SIGPROF };
 
-/* At the upper end of a mapping: a page without access, the signal stack, this. */
+/* Lies at the upper end of a mapping, which contains a page without access, the signal stack, and this. */
 typedef struct {
     void (*body)(void *);
     void *context;
     const char *name;
     char *mapping;
-    size_t page, length; /* length: of the mapping */
+    size_t page, length; /* `length`: that of the mapping */
     bool has_stack;      /* the thread uses this signal stack */
     stack_t before;
 } start_t;
 
 void (*csk_platform_held_back)(int error);
 
-/* What a handler that prints a backtrace needs, and what the processor's registers take. */
+/* The stack has room for a handler that prints a backtrace, and for the processor's registers. */
 static size_t signal_stack_size(size_t page) {
     size_t size = 64 * 1024, least = getauxval(AT_MINSIGSTKSZ) + 32 * 1024;
 #ifdef _SC_SIGSTKSZ
@@ -67,10 +67,10 @@ static void take_signal_stack(start_t *start) {
     start->has_stack = sigaltstack(&mine, NULL) == 0;
 }
 
-/* Also where a function of the user's ends the thread. */
+/* Runs when the thread ends, also where a function of the user's ends it. */
 static void end_thread(void *argument) {
     start_t *start = argument;
-    /* Refused to a handler that runs on it: then it stays. */
+    /* The system refuses this to a handler that runs on the signal stack. Then the stack stays. */
     if (start->has_stack && sigaltstack(&start->before, NULL) != 0) return;
     munmap(start->mapping, start->length);
 }
@@ -101,10 +101,10 @@ static int create(start_t *start, size_t stack_size) {
 }
 
 int csk_platform_start_sized_thread(void (*body)(void *), void *context, const char *name, size_t stack_size) {
-    int saved = errno; /* a refused pthread_create leaves its reason there */
+    int saved = errno; /* a pthread_create that is refused leaves its reason in errno */
     start_t *start = make_start();
     errno = saved;
-    if (start == NULL) return EAGAIN; /* as for the stack of a thread */
+    if (start == NULL) return EAGAIN; /* the same as when there is no memory for a thread's stack */
     start->body = body;
     start->context = context;
     start->name = name;
@@ -129,8 +129,8 @@ csk_thread_state_t csk_platform_thread_state(int32_t thread_id) {
     int saved = errno;
     char path[48], text[64];
     snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)thread_id);
-    /* "ID (NAME) STATE ..."; through syscall, which is no cancellation point. Workers' names are short and have no
-     * brackets. */
+    /* The file contains "ID (NAME) STATE ...". It is read through syscall, which is no cancellation point. Workers'
+     * names are short and have no brackets. */
     int file = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
     long length = file < 0 ? 0 : syscall(SYS_read, file, text, sizeof text - 1);
     if (file >= 0) syscall(SYS_close, file);
@@ -150,7 +150,7 @@ static int64_t time_of(clockid_t clock) {
     return status == 0 ? (int64_t)time.tv_sec * 1000000000 + time.tv_nsec : -1;
 }
 
-/* The number of a thread's clock, as the system makes it: pthread_getcpuclockid needs a pthread_t. */
+/* This computes the number of a thread's clock as the system does, since pthread_getcpuclockid needs a pthread_t. */
 int64_t csk_platform_thread_time(int32_t thread_id) { return time_of((clockid_t)(~(uint32_t)thread_id << 3 | 6)); }
 
 int64_t csk_platform_time_of_others(void) {

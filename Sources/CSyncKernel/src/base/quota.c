@@ -1,14 +1,15 @@
-/* quota.c: /proc/self/cgroup says in which group the process is, /proc/self/mountinfo where the groups are, and from
- * the group's folder up to the mount point each may have a quota:
+/* quota.c: the quota that the cgroups of this process give it. /proc/self/cgroup says in which group the process is,
+ * and /proc/self/mountinfo where the groups are. Each folder from the group's own up to the mount point may have a
+ * quota:
  *
  *   version 2   line "0::PATH"            file system "cgroup2"                cpu.max: "QUOTA PERIOD", "max PERIOD"
  *   version 1   line "N:...cpu...:PATH"   file system "cgroup", option "cpu"   cpu.cfs_quota_us, -1: none, and
  *                                                                              cpu.cfs_period_us
  *
- * A mount shows a part of the tree, which begins at its root: a path below that is looked up without it, another one (a
- * group that this namespace doesn't show) counts as the mount point itself.
+ * A mount shows a part of the tree, which begins at the mount's root. A path below that root is looked up without it.
+ * Any other path (of a group that this namespace doesn't show) counts as the mount point itself.
  *
- * What is read stands in static memory, some 35 KiB: the caller's stack may be small, and the pool asks once. */
+ * What is read stands in static memory, some 35 KiB. The caller's stack may be small, and the pool asks once. */
 #include "base/quota.h"
 
 #include <fcntl.h>
@@ -21,15 +22,16 @@
 
 typedef struct {
     const char *root;
-    char group[2][PATH_MAX];  /* the path in version 1 and 2; "": in none */
+    char group[2][PATH_MAX];  /* the path in version 1 and 2; "": the process is in none */
     char path[PATH_MAX];      /* the file that is read */
     bool read;                /* a quota, or that there is none, was found */
-    double least;             /* in processors; 0: none */
+    double least;             /* the least quota in processors; 0: none */
 } search_t;
 
 /* ---- Files ------------------------------------------------------------------------------------------------------- */
 
-/* Lines; one that is longer is cut. Through syscall, which is no cancellation point. */
+/* Reads lines, and cuts a line that is longer than the caller's buffer. It goes through syscall, which is no
+ * cancellation point. */
 typedef struct {
     int file;
     long length, next;
@@ -67,7 +69,7 @@ static bool read_line(reader_t *reader, char *line, size_t size) {
 
 static void close_file(reader_t *reader) { syscall(SYS_close, reader->file); }
 
-/* The first line of a file in a group's folder. */
+/* Reads the first line of a file in a group's folder. */
 static bool read_value(const search_t *search, const char *folder, const char *name, char *line, size_t size) {
     static char path[PATH_MAX];
     static reader_t reader;
@@ -91,7 +93,7 @@ static bool lists(const char *list, const char *word) {
     return false;
 }
 
-/* "NUMBER:CONTROLLERS:PATH" */
+/* A line of /proc/self/cgroup: "NUMBER:CONTROLLERS:PATH" */
 static void note_group(search_t *search, char *line) {
     char *controllers = strchr(line, ':'), *path = controllers != NULL ? strchr(controllers + 1, ':') : NULL;
     if (path == NULL || strlen(path + 1) >= sizeof search->group[0]) return;
@@ -121,8 +123,8 @@ static void look_into(search_t *search, const char *folder, int version) {
     }
 }
 
-/* The group's folder, and those above it up to the mount point. A group of version 2 that has no quota, the first one
- * for example, has no file either; beside a version 1 that has the processors this says nothing. */
+/* Looks into the group's folder, and into those above it up to the mount point. A group of version 2 that has no quota,
+ * the first one for example, has no file either. Beside a version 1 that controls the processors this says nothing. */
 static void look_along(search_t *search, const char *mount, const char *root, const char *group, int version) {
     size_t root_length = strcmp(root, "/") == 0 ? 0 : strlen(root), mount_length = strlen(mount);
     bool below = strncmp(group, root, root_length) == 0 && (group[root_length] == '/' || group[root_length] == 0);
@@ -150,7 +152,7 @@ static void decode(char *text) {
     *to = 0;
 }
 
-/* "ID PARENT DEVICE ROOT MOUNT OPTIONS [...] - TYPE SOURCE OPTIONS" */
+/* A line of /proc/self/mountinfo: "ID PARENT DEVICE ROOT MOUNT OPTIONS [...] - TYPE SOURCE OPTIONS" */
 static void note_mount(search_t *search, char *line) {
     char *fields[5], *rest = line, *tail = strstr(line, " - ");
     if (tail == NULL) return;

@@ -9,9 +9,9 @@ typedef struct {
     bool known;          /* false: the files could not be read */
 } csk_quota_t;
 
-/* The least quota along the path of the process's cgroup, of version 2 and of version 1. `root`: what stands before
- * each path, "" for the system's own files. Opens a file at a time; allocates nothing. For one thread at a time. O(size
- * of /proc/self/mountinfo). */
+/* Returns the least quota along the path of the process's cgroup, of version 2 and of version 1. `root` is what stands
+ * before each path; it is "" for the system's own files. Opens one file at a time, and allocates nothing. Only one
+ * thread at a time may call it. O(size of /proc/self/mountinfo). */
 csk_quota_t csk_quota_read(const char *root);
 
 #endif

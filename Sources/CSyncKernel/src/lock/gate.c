@@ -6,7 +6,8 @@
 #include "wait/trampoline.h"
 #include "wait/watch.h"
 
-/* About a tenth of what a park and a wake on an idle core cost; counted in time, since a pause takes 5 to 140 cycles. */
+/* About a tenth of what a park and a wake on an idle core cost. It is a time and not a number of pauses, since a pause
+ * takes 5 to 140 cycles. */
 static const int64_t spin_ns = 2400;
 
 static uint64_t identity(void) {
@@ -42,12 +43,12 @@ uint32_t csk_gate_waiting(csk_gate_t *gate) {
     return waiting;
 }
 
-/* ---- Entering ----------------------------------------------------------------------------------------------------------- */
+/* ---- Entering ---------------------------------------------------------------------------------------------------- */
 
 enum attempt { ENTERED, HELD, QUEUE_FIRST };
 
-/* Takes a free gate without the queue lock, unless somebody of higher rank waits. What it read of the queue may be stale by the time
- * it enters: see FAST in gate.h. Under STRICT a gate with waiters is never free. */
+/* Takes a free gate without the queue lock, unless somebody of higher rank waits. What it read of the queue may be
+ * stale by the time that it enters: see FAST in gate.h. Under STRICT a gate with waiters is never free. */
 static inline enum attempt barge(csk_gate_t *gate, csk_rank_t rank, uint64_t self) {
     uint64_t summary = csk_load(&gate->summary, CSK_ACQUIRE);
     /* The form is decided before anybody holds the gate: registering for membarrier takes long once threads contend. */
@@ -56,7 +57,7 @@ static inline enum attempt barge(csk_gate_t *gate, csk_rank_t rank, uint64_t sel
         return QUEUE_FIRST;
     uint64_t found = csk_load(&gate->held, CSK_RELAXED);
     if ((found & ~HELD_FLAGS) != 0) return HELD;
-    /* One-word form: somebody has queued since the summary was read, perhaps one that nobody may pass. */
+    /* One-word form: somebody has queued since the summary was read, perhaps a waiter that nobody may pass. */
     if ((found & HELD_FLAGS) && !(summary & GATE_WAITERS)) return QUEUE_FIRST;
     return csk_cas(&gate->held, &found, self | (found & HELD_FLAGS), CSK_ACQUIRE) ? ENTERED : HELD;
 }
@@ -75,7 +76,7 @@ static enum attempt spin_to_enter(csk_gate_t *gate, csk_rank_t rank, uint64_t se
     return HELD;
 }
 
-/* Under the queue lock: whether this newcomer may have the gate now; if so it has. */
+/* Called under the queue lock. Gives the gate to this newcomer if it may have it now; true if so. */
 static bool enter_under_lock(csk_gate_t *gate, const csk_heap_node_t *newcomer, uint64_t holder) {
     if (!csk_gate_may_pass(gate, newcomer) || !csk_gate_take(gate, holder)) return false;
     csk_gate_count_pass(gate);
@@ -99,15 +100,16 @@ static int trylock_as(csk_gate_t *gate, csk_rank_t rank, uint64_t self) {
 int csk_gate_trylock_slow(csk_gate_t *gate, csk_rank_t rank) { return trylock_as(gate, rank, csk_self()); }
 int csk_gate_trylock_recursive_slow(csk_gate_t *gate, csk_rank_t rank) { return trylock_as(gate, rank, identity()); }
 
-/* ---- Waiting ------------------------------------------------------------------------------------------------------------ */
+/* ---- Waiting ----------------------------------------------------------------------------------------------------- */
 
-/* Between 0.25 and 0.75 ms, spread so that waiters don't ask for their hand-overs in step. */
+/* How long a waiter waits before it asks for a hand-over: between 0.25 and 0.75 ms, spread so that waiters don't ask in
+ * step. */
 static int64_t patience_ns(const csk_gate_waiter_t *waiter) {
     uint64_t mixed = (uint64_t)waiter->node.ticket * UINT64_C(0x9E3779B97F4A7C15);
     return 250000 + (int64_t)(mixed >> 45);
 }
 
-/* The designated waiter watches the gate for a moment before it gives up: meanwhile no leaver wakes another. */
+/* The designated waiter watches the gate for a moment before it gives up. Meanwhile no leaver wakes another. */
 static void watch_gate(csk_gate_t *gate, csk_gate_waiter_t *self) {
     int64_t end_ns = csk_platform_now() + spin_ns;
     do {
@@ -118,8 +120,8 @@ static void watch_gate(csk_gate_t *gate, csk_gate_waiter_t *self) {
     } while (csk_platform_now() < end_ns);
 }
 
-/* After the queue changed so that a leaver must look closer than it may have looked already: orders the looks and plain stores
- * of all who leave before this one. */
+/* Called after a change of the queue that requires a leaver to look closer than it may have looked already. The
+ * membarrier orders the looks and the plain stores of all leavers before this thread's own look. */
 void csk_gate_look_again(csk_gate_t *gate) {
     if (csk_gate_is_one_word(gate)) return;
     csk_platform_membarrier();
@@ -133,7 +135,8 @@ static void look_again_waiting(csk_gate_t *gate) {
     csk_trampoline_end_wait();
 }
 
-/* The waiter was told to try. True when the gate is its; false: wait again, with the word back at WAITING. */
+/* The waiter was told to try. Returns true when the gate is its. On false it must wait again; its word is back at
+ * WAITING. */
 static bool try_designated(csk_gate_t *gate, csk_gate_waiter_t *self) {
     for (int round = 0;; round++) {
         csk_gate_effects_t effects = { 0 };
@@ -158,7 +161,7 @@ static bool try_designated(csk_gate_t *gate, csk_gate_waiter_t *self) {
     }
 }
 
-/* The deadline passed: 0 when the grant was faster. */
+/* The deadline has passed. Returns 0 when the grant was faster. */
 static int leave_queue(csk_gate_t *gate, csk_gate_waiter_t *self) {
     csk_gate_effects_t effects = { 0 };
     csk_gate_lock_queue(gate);
@@ -184,7 +187,7 @@ static int wait_in_queue(csk_gate_t *gate, csk_gate_waiter_t *self, int64_t dead
         while ((word = csk_load(&self->word, CSK_ACQUIRE)) == WORD_PARKED && park != ETIMEDOUT)
             park = csk_gate_park(gate, self, deadline_ns, &watch);
         if (word == WORD_GRANTED) {
-            /* Whoever granted it has published that, and has done with the gate, once its queue lock is free. */
+            /* Once the queue lock is free, the granter has published the grant and has finished with the gate. */
             csk_gate_lock_queue(gate);
             csk_queue_unlock(&gate->queue_lock);
             return 0;
@@ -195,9 +198,10 @@ static int wait_in_queue(csk_gate_t *gate, csk_gate_waiter_t *self, int64_t dead
     }
 }
 
-/* Queues the calling thread, or lets it in after all. */
+/* Queues the calling thread and waits, or lets it in after all. */
 static int enter_or_wait(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns, uint64_t self) {
-    /* Field by field: the timers in it are for asynchronous waiters, and clearing them costs more than all else here. */
+    /* It is filled field by field. The timers in it are for asynchronous waiters, and clearing them would cost more
+     * than all else here. */
     csk_gate_waiter_t waiter;
     waiter.node.rank = rank;
     waiter.function = NULL;
@@ -236,7 +240,7 @@ static __attribute__((noinline)) int lock_contended(csk_gate_t *gate, csk_rank_t
     return enter_or_wait(gate, rank, deadline_ns, self);
 }
 
-/* While others are parked every entry comes here, most of them to a free gate: that way needs no stack. */
+/* While others are parked, every entry comes here, and most entries find a free gate. That path needs no stack. */
 static inline int lock_as(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns, uint64_t self) {
     if (CSK_LIKELY(barge(gate, rank, self) == ENTERED)) return 0;
     return lock_contended(gate, rank, deadline_ns, self);
@@ -248,29 +252,30 @@ int csk_gate_lock_recursive_slow(csk_gate_t *gate, csk_rank_t rank, int64_t dead
     return lock_as(gate, rank, deadline_ns, identity());
 }
 
-/* ---- Leaving ------------------------------------------------------------------------------------------------------------ */
+/* ---- Leaving ----------------------------------------------------------------------------------------------------- */
 
-/* Somebody waits, and one waiter is on its way already. */
+/* Whether a leaver calls nobody: somebody waits, and one waiter is on its way already. */
 static inline bool calls_nobody(uint64_t summary) {
     const uint64_t mask = GATE_WAITERS | GATE_DESIGNATED | GATE_HAND_OVER;
     return (summary & mask) == (GATE_WAITERS | GATE_DESIGNATED);
 }
 
 void csk_gate_post(csk_gate_t *gate) {
-    /* No fence here either: see free_and_look. */
+    /* There is no fence here either: see free_and_look. */
     uint64_t summary = csk_load(&gate->summary, CSK_ACQUIRE);
     if (!(summary & GATE_WAITERS) || calls_nobody(summary)) return;
     csk_gate_effects_t effects = { 0 };
     csk_gate_lock_queue(gate);
     csk_gate_waiter_t *next = csk_gate_next(gate);
-    /* Even if a newcomer has the gate meanwhile: else each of them would come here when it leaves, to no effect. */
+    /* It designates even if a newcomer has taken the gate meanwhile. Otherwise each newcomer would come here when it
+     * leaves, to no effect. */
     if (next != NULL && !gate->designated && !csk_gate_wants_hand_over(gate, next)) csk_gate_designate(gate, next, &effects);
     csk_gate_settle(gate, &effects);
     csk_queue_unlock(&gate->queue_lock);
     csk_gate_perform(&effects);
 }
 
-/* Grants the gate to the next waiter; false when there is none any more. */
+/* Grants the gate to the next waiter. Returns false when there is none any more. */
 static bool hand_over(csk_gate_t *gate) {
     csk_gate_effects_t effects = { 0 };
     csk_gate_lock_queue(gate);
@@ -282,8 +287,8 @@ static bool hand_over(csk_gate_t *gate) {
     return next != NULL;
 }
 
-/* As in the inline form nothing orders the look behind the store. Whoever made the summary say that nobody need be called fences
- * for both: the first waiter when it came, the designated one when it gives up. */
+/* As in the inline form, nothing orders the look behind the store. Whoever made the summary say that nobody need be
+ * called executes the fence for both sides: the first waiter when it came, the designated one when it gives up. */
 static inline void free_and_look(csk_gate_t *gate) {
     csk_store(&gate->held, UINT64_C(0), CSK_RELEASE);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -296,8 +301,8 @@ static void leave_two_words(csk_gate_t *gate) {
     free_and_look(gate);
 }
 
-/* Designates the next waiter, or grants it the gate: true then. The wake that is due comes back in `wake`: it must follow the
- * release, which is the last access to the gate. */
+/* Designates the next waiter, or grants it the gate; true in the second case. The wake that is due comes back in
+ * `wake`: it must follow the release, which is the last access to the gate. */
 static bool prepare_to_leave(csk_gate_t *gate, uint32_t **wake) {
     csk_gate_effects_t effects = { 0 };
     csk_gate_lock_queue(gate);
@@ -308,7 +313,8 @@ static bool prepare_to_leave(csk_gate_t *gate, uint32_t **wake) {
     csk_gate_publish(gate);
     csk_queue_unlock(&gate->queue_lock);
     if (granted) {
-        /* Before the functions: a waiter designated in an earlier round sleeps, and everybody counts on it to come. */
+        /* This wake comes before the functions: a waiter that was designated in an earlier round sleeps, and everybody
+         * counts on it to come. */
         if (*wake != NULL) csk_platform_wake(*wake, 1);
         csk_gate_perform(&effects);
     } else if (effects.wake != NULL) *wake = effects.wake;
@@ -330,8 +336,9 @@ static void leave_one_word(csk_gate_t *gate) {
     if (wake != NULL) csk_platform_wake(wake, 1);
 }
 
-/* A grant that nobody has adopted may be taken back at any moment: nobody holds it yet who could leave. Under the queue lock, since
- * a grant in the making names its waiter last. */
+/* Whether a gate whose holder is CSK_GATE_NOBODY may be unlocked. A grant that nobody has adopted may be taken back at
+ * any moment: nobody holds the gate yet who could leave it. This looks under the queue lock, since a grant in the
+ * making names its waiter last. */
 static bool may_leave_for_nobody(csk_gate_t *gate) {
     csk_gate_lock_queue(gate);
     bool may = csk_gate_holder(gate) == CSK_GATE_NOBODY && gate->pending == NULL;

@@ -10,7 +10,8 @@ static csk_gate_waiter_t *waiter_of_grace(csk_timer_t *timer) {
     return (csk_gate_waiter_t *)((char *)timer - offsetof(csk_gate_waiter_t, grace));
 }
 
-/* Takes a queued waiter out with a status: false when it was not queued any more. */
+/* Takes a queued waiter out of the queue, and finishes it with this status. Returns false when it was not queued any
+ * more. */
 static bool take_out(csk_gate_t *gate, csk_gate_waiter_t *waiter, int status) {
     csk_gate_effects_t effects = { 0 };
     csk_gate_lock_queue(gate);
@@ -21,7 +22,8 @@ static bool take_out(csk_gate_t *gate, csk_gate_waiter_t *waiter, int status) {
         csk_gate_finish(waiter, status, &effects);
         csk_gate_settle(gate, &effects);
     }
-    /* The last of a lane that waits for its queue has gone: the closing waiter shows now, and is the first that does. */
+    /* The last waiter of a lane that waits for its queue has gone. So the closing waiter shows now, and is the first
+     * waiter that does. */
     bool look_again = queued && nobody && !csk_gate_shows_nobody(gate);
     csk_queue_unlock(&gate->queue_lock);
     if (look_again) csk_gate_look_again(gate);
@@ -34,12 +36,12 @@ static void deadline_passed(csk_timer_t *timer, void *context) { take_out(contex
 void csk_gate_start_deadline(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
     if (waiter->deadline_ns == CSK_NEVER) return;
     waiter->deadline_started = 1;
-    /* It may run still, from before a grant that is over. */
+    /* The clock may still run, from before a grant that is over. */
     csk_cannot_fail(csk_timer_start(&waiter->deadline, waiter->deadline_ns, deadline_passed, gate));
 }
 
-/* Whether the pending grant may be taken back now. Where its lane's function has not been called, that one starts the clock anew; where
- * this was an earlier grant's clock, it runs on. */
+/* Whether the pending grant may be taken back now. If the function of its lane has not yet taken hold of the lane, that
+ * function starts the clock anew. If this was the clock of an earlier grant, it runs on. */
 static bool is_over(csk_gate_t *gate, csk_gate_waiter_t *pending) {
     uint8_t due = 1;
     if (pending->lane != NULL && (csk_cas(&pending->lane->due, &due, 2, CSK_ACQ_REL) || due != 0)) return false;
@@ -57,7 +59,7 @@ void csk_gate_restart_grace(csk_gate_t *gate) {
     csk_queue_unlock(&gate->queue_lock);
 }
 
-/* A grant was not adopted in time. If others wait it goes to the next of them; the waiter keeps its ticket. */
+/* A grant was not adopted in time. If others wait, the gate goes to the next of them. The waiter keeps its ticket. */
 static void grace_ended(csk_timer_t *timer, void *context) {
     csk_gate_t *gate = context;
     csk_gate_waiter_t *waiter = waiter_of_grace(timer);
@@ -73,7 +75,7 @@ static void grace_ended(csk_timer_t *timer, void *context) {
         rank = waiter->node.rank;
         since_ns = waiter->since_ns;
         waiter->grace_ns = waiter->grace_ns > longest_grace_ns / 2 ? longest_grace_ns : waiter->grace_ns * 2;
-        waiter->grace_started = 1; /* no clock for it: it is named as the one that is pending until the gate is another's */
+        waiter->grace_started = 1; /* so that no clock is started: `pending` names it until the gate is another's */
         if (waiter->lane != NULL) newly_waits = csk_gate_lane_lose(gate, waiter);
         else {
             csk_gate_count_lost(gate, 1);
@@ -99,7 +101,7 @@ void csk_gate_start_grace(csk_gate_t *gate) {
 
 enum { GRANTED_AT_ONCE, INSERTED, INSERTED_FIRST };
 
-/* Under the queue lock: grants the gate to a waiter that may have it now, or queues it. */
+/* Called under the queue lock. Grants the gate to the waiter if it may have it now, or queues the waiter. */
 static int grant_or_insert(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_gate_effects_t *effects) {
     bool first = csk_gate_shows_nobody(gate), inserted = false;
     csk_gate_lane_t *lane = waiter->lane;
@@ -120,21 +122,21 @@ static int grant_or_insert(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_gate
     return !inserted ? GRANTED_AT_ONCE : first ? INSERTED_FIRST : INSERTED;
 }
 
-/* `rank` is a copy: the waiter may have been granted and freed elsewhere. */
+/* `rank` is a copy, since the waiter may have been granted and freed elsewhere. */
 static void after_queueing(csk_gate_t *gate, int how, csk_rank_t rank, csk_gate_effects_t *effects) {
     if (how != GRANTED_AT_ONCE) csk_observe_wait(CSK_EVENT_WAIT_BEGIN, gate, rank, 0, 0);
     csk_gate_perform(effects);
     if (how == INSERTED_FIRST) csk_gate_look_again(gate);
 }
 
-/* Until its function is called a waiter is in some thread's list of functions that are due. A grant that needs no adoption is
- * over for the waiter then. */
+/* Until its function is called, a waiter is in some thread's list of functions that are due. Once the function is
+ * called, a grant that needs no adoption is over for the waiter. */
 static bool is_in_use(const csk_gate_waiter_t *waiter) {
     if (csk_waiter_is_due(waiter)) return true;
     return csk_waiter_state(waiter) != WAITER_IDLE && (csk_waiter_state(waiter) != WAITER_GRANTED || waiter->adoptable);
 }
 
-/* What the caller wants of a waiter: written only once it is known not to be in use. */
+/* What the caller wants of a waiter. It is written to the waiter only once that is known not to be in use. */
 typedef struct {
     csk_gate_function_t function;
     void *context;
@@ -217,7 +219,8 @@ int csk_gate_adopt(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
     if (waiter->lane != NULL) return csk_gate_lane_adopt(gate, waiter);
     csk_gate_lock_queue(gate);
     int status = csk_waiter_state(waiter) == WAITER_GRANTED ? 0 : csk_waiter_state(waiter) == WAITER_LOST ? EAGAIN : EINVAL;
-    /* A waiter whose grant was unlocked already must not take the gate from whoever has it now, or will have by adopting. */
+    /* A waiter whose grant was unlocked already must not take the gate from whoever has it now, or will have it by
+     * adopting. */
     bool is_others = csk_gate_holder(gate) != CSK_GATE_NOBODY || (gate->pending != NULL && gate->pending != waiter);
     if (status == 0 && is_others) status = EINVAL;
     if (status == 0) {
@@ -232,7 +235,7 @@ int csk_gate_adopt(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
     return status;
 }
 
-/* Under the queue lock: whether `waiter` had lost its grant; it has no claim any more then. */
+/* Called under the queue lock. Returns whether `waiter` had lost its grant. If so it has no claim any more. */
 static bool settle_lost(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
     if (csk_waiter_state(waiter) != WAITER_LOST) return false;
     csk_waiter_set(waiter, WAITER_IDLE);
@@ -245,7 +248,7 @@ int csk_gate_relock_async(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
     csk_gate_effects_t effects = { 0 };
     csk_gate_lock_queue(gate);
     bool lost = settle_lost(gate, waiter);
-    gate->next_ticket++; /* not its own, but gate_watch.c counts arrivals by it */
+    gate->next_ticket++; /* the waiter keeps its own ticket, but gate_watch.c counts arrivals by this */
     csk_rank_t rank = lost ? waiter->node.rank : 0;
     int how = lost ? grant_or_insert(gate, waiter, &effects) : GRANTED_AT_ONCE;
     csk_queue_unlock(&gate->queue_lock);
@@ -259,7 +262,7 @@ int csk_gate_forget(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
     csk_gate_lock_queue(gate);
     bool lost = settle_lost(gate, waiter), first = csk_gate_shows_nobody(gate);
     csk_gate_settle(gate, &effects);
-    /* The closing waiter shows now, and is the first that does. */
+    /* The closing waiter shows now, and is the first waiter that does. */
     bool look_again = first && !csk_gate_shows_nobody(gate);
     csk_queue_unlock(&gate->queue_lock);
     csk_gate_perform(&effects);

@@ -1,4 +1,4 @@
-/* gate_lane.c: waiters that are performed on one queue or executor begin in order. gate_queue.h has the
+/* gate_lane.c: lanes. The waiters that are performed on one queue or executor begin in order. gate_queue.h has the
  * argument. */
 #include "base/observe.h"
 #include "lock/gate_queue.h"
@@ -30,7 +30,7 @@ bool csk_gate_lane_is_open(const csk_gate_lane_t *lane, const csk_gate_waiter_t 
     return !lane->stalled && (lost == NULL || comes_before(newcomer, lost));
 }
 
-/* Lets the lane's first stand in the gate's heap, if it may be granted now. */
+/* Puts the lane's first waiter into the gate's heap, if it may be granted now. */
 static void show_first(csk_gate_t *gate, csk_gate_lane_t *lane) {
     csk_gate_waiter_t *first = first_waiting(lane), *lost = csk_waiter_of_node(csk_heap_top(&lane->lost));
     if (lane->granted || lane->stalled || first == NULL) return;
@@ -80,7 +80,8 @@ void csk_gate_lane_take(csk_gate_t *gate, csk_gate_waiter_t *waiter, bool grante
     else show_first(gate, lane);
 }
 
-/* The lane's first: of the one that has the grant, if any, and those that wait. A limit's choice stays. */
+/* The lane's first: the first among the waiter that has the grant, if any, and those that wait. If the bypass limit
+ * chose the one that has the grant, that choice stays. */
 static csk_gate_waiter_t *first_to_begin(const csk_gate_t *gate, const csk_gate_lane_t *lane) {
     csk_gate_waiter_t *first = first_waiting(lane);
     if (lane->granted) return lane->forced || !comes_before(first, lane->front) ? lane->front : first;
@@ -88,8 +89,8 @@ static csk_gate_waiter_t *first_to_begin(const csk_gate_t *gate, const csk_gate_
     return overdue != NULL && overdue->lane == lane && csk_gate_lane_of(overdue) != NULL ? overdue : first;
 }
 
-/* A waiter whose grant is over waits again, under its ticket; its deadline counts again. True: it had not waited so
- * far. */
+/* A waiter whose grant is over waits again, under its ticket. Its deadline counts again. Returns true when it had not
+ * waited so far. */
 static bool wait_again(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
     bool newly = !waiter->has_waited;
     waiter->has_waited = 1;
@@ -100,7 +101,7 @@ static bool wait_again(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
     return newly;
 }
 
-/* The lane has no grant any more. The gate is another's already, or the caller sees to that and to `pending`. */
+/* The lane has no grant any more. The gate is another's already, or the caller takes care of that and of `pending`. */
 static void leave_grant(csk_gate_lane_t *lane) {
     lane->granted = lane->forced = 0;
     lane->front = NULL;
@@ -126,8 +127,8 @@ bool csk_gate_lane_lose(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
 
 enum { STOP_DEADLINE = 1, STOP_GRACE = 2 };
 
-/* Under the queue lock: the waiter is its caller's again. Returns the clocks that must be stopped, without the lock,
- * before the caller has it. */
+/* Called under the queue lock. The waiter is its caller's again. Returns the clocks that must be stopped, without the
+ * lock, before the caller has the waiter. */
 static int give_back(csk_gate_t *gate, csk_gate_waiter_t *waiter, bool begins) {
     int clocks = (waiter->deadline_started ? STOP_DEADLINE : 0) | (waiter->grace_started ? STOP_GRACE : 0);
     csk_gate_unlink(gate, waiter, begins);
@@ -147,12 +148,12 @@ typedef struct {
     int status, clocks;
     csk_gate_waiter_t *first;
     bool newly_waits;
-    csk_rank_t rank;        /* of the one that newly waits: it may be gone by the time that this is told */
+    csk_rank_t rank;        /* of the waiter that newly waits, which may be gone by the time that this is reported */
 } begun_t;
 
 static void begin_granted(csk_gate_t *gate, csk_gate_lane_t *lane, begun_t *begun) {
     csk_gate_waiter_t *granted = lane->front, *first = first_to_begin(gate, lane);
-    csk_gate_transfer(gate, csk_self()); /* before: a child is to find the grant or the holder */
+    csk_gate_transfer(gate, csk_self()); /* before the grant ends: a child of fork must find the grant or the holder */
     end_grant(gate, lane);
     if (first != granted) {
         csk_heap_remove(&lane->waiters, &first->node);
@@ -163,8 +164,8 @@ static void begin_granted(csk_gate_t *gate, csk_gate_lane_t *lane, begun_t *begu
     begun->first = first;
 }
 
-/* The queue has come after its lane's grant was lost: its first is the gate's next, or has its place in the gate's
- * order again. */
+/* The queue has come after its lane's grant was lost. The lane's first is the gate's next, or has its place in the
+ * gate's order again. */
 static void begin_stalled(csk_gate_t *gate, csk_gate_lane_t *lane, begun_t *begun) {
     lane->stalled = 0;
     begun->status = EAGAIN;
@@ -248,10 +249,10 @@ int csk_gate_lane_adopt(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
     return status;
 }
 
-/* Gives the lane's grant to its first among those that wait, of which the one that gives it up is one. */
+/* Gives the lane's grant to the first of the lane's waiters. The one that gives the grant up is among them. */
 static void pass_grant(csk_gate_t *gate, csk_gate_lane_t *lane, csk_gate_effects_t *effects) {
     csk_gate_waiter_t *first = first_waiting(lane);
-    gate->pending = first; /* from one to the other: see csk_gate_take_for */
+    gate->pending = first; /* directly from one to the other: see csk_gate_take_for */
     leave_grant(lane);
     csk_heap_remove(&lane->waiters, &first->node);
     gate->waiting--;
@@ -259,7 +260,7 @@ static void pass_grant(csk_gate_t *gate, csk_gate_lane_t *lane, csk_gate_effects
     csk_gate_mark_granted(gate, first, effects);
 }
 
-/* Under the queue lock: a waiter that had lost its grant has none to wait for any more. */
+/* Called under the queue lock. From now on there is no lost grant of this waiter to wait for. */
 static void settle_lost(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
     csk_heap_remove(&waiter->lane->lost, &waiter->node);
     csk_gate_count_lost(gate, -1);
@@ -272,7 +273,7 @@ int csk_gate_lane_relock(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
     bool lost = csk_waiter_state(waiter) == WAITER_LOST, granted = has_grant(gate, waiter),
         nobody = csk_gate_shows_nobody(gate);
     if (lost || granted) {
-        gate->next_ticket++; /* not its own, but gate_watch.c counts arrivals by it */
+        gate->next_ticket++; /* the waiter keeps its own ticket, but gate_watch.c counts arrivals by this */
         if (lost) settle_lost(gate, waiter);
         wait_again(gate, waiter);
         if (granted) pass_grant(gate, waiter->lane, &effects);
@@ -296,15 +297,15 @@ int csk_gate_lane_forget(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
         nobody = csk_gate_shows_nobody(gate);
     if (lost) settle_lost(gate, waiter);
     if (lost || granted) clocks = give_back(gate, waiter, false);
-    /* The one that came before this waiter may be gone by now, so the next is the gate's choice and not the lane's:
-     * this thread leaves. */
+    /* The waiter that came before this one may be gone by now. So the gate chooses the next, and not the lane: this
+     * thread becomes the holder, and leaves. */
     if (granted) {
         csk_gate_transfer(gate, csk_self());
         end_grant(gate, waiter->lane);
     }
     show_first(gate, waiter->lane);
     csk_gate_settle(gate, &effects);
-    /* The closing waiter may show now, and be the first that does. */
+    /* The closing waiter may show now, and may be the first waiter that does. */
     bool look_again = nobody && !csk_gate_shows_nobody(gate) && !granted;
     csk_queue_unlock(&gate->queue_lock);
     stop_clocks(waiter, clocks);

@@ -4,7 +4,8 @@
 #include "wait/trampoline.h"
 
 void csk_gate_decide_form(csk_gate_t *gate) {
-    /* A limit on bypassing has to be kept against newcomers that looked at the queue long ago: only one word can't be stale. */
+    /* A bypass limit must hold against newcomers that looked at the queue long ago. Only the flags in one word can't be
+     * stale. */
     bool one_word = gate->policy != CSK_GATE_FAST || gate->bypass_limit != 0 || !csk_platform_has_membarrier();
     csk_gate_lock_queue(gate);
     if (csk_load(&gate->summary, CSK_RELAXED) == 0)
@@ -23,12 +24,14 @@ void csk_gate_begin_in_child(csk_gate_t *gate) {
     if (csk_load(&gate->summary, CSK_RELAXED) != 0) csk_gate_publish(gate);
 }
 
-/* The oldest that has been passed too often and that can be granted. Counts grow with age, so the walk ends at the first that has not;
- * they are sums of differences, which come to nothing behind the newest, so it ends there at the latest. */
+/* Finds the oldest waiter that has been passed too often and that can be granted. Counts grow with age, so the walk
+ * ends at the first waiter that has not been passed too often. The counts are sums of differences, and the sum is zero
+ * behind the newest waiter, so the walk ends there at the latest. */
 static csk_gate_waiter_t *find_overdue(const csk_gate_t *gate) {
     uint32_t passed = gate->oldest_bypassed;
     for (csk_gate_waiter_t *waiter = gate->oldest; passed >= gate->bypass_limit; waiter = waiter->newer) {
-        /* The closing waiter is passed by those that lost a grant and queue again behind it: it comes after them all the same. */
+        /* Waiters that lost a grant and queue again behind the closing waiter pass it. It comes after them all the
+         * same. */
         if (waiter->node.rank == GATE_RANK_CLOSER) return NULL;
         if (csk_gate_lane_lets_through(waiter)) return waiter;
         passed -= waiter->bypassed;
@@ -69,14 +72,16 @@ bool csk_gate_take(csk_gate_t *gate, uint64_t holder) {
     return true;
 }
 
-/* The caller holds the gate, or acts for its holder: nobody but a queue-lock owner changes the word meanwhile. */
+/* The caller holds the gate, or acts for its holder. So nobody but the owner of the queue lock changes the word
+ * meanwhile. */
 void csk_gate_transfer(csk_gate_t *gate, uint64_t holder) {
     uint64_t flags = csk_load(&gate->held, CSK_RELAXED) & HELD_FLAGS;
     csk_store(&gate->held, holder | flags, CSK_RELEASE);
 }
 
-/* Passes are counted for the oldest waiter only, but exactly for each: `bypassed` of a waiter is the difference between its count
- * and that of the next newer one, so a grant to X adds one for all older than X by adding to X's older neighbour alone. */
+/* Only the oldest waiter's passes are kept as a sum, yet the count of each waiter is exact. `bypassed` of a waiter is
+ * the difference between its count and that of the next newer one. So a grant to X adds one pass for all waiters that
+ * are older than X by adding to X's older neighbour alone. */
 void csk_gate_count_pass(csk_gate_t *gate) {
     if (gate->oldest == NULL) return;
     gate->oldest->older->bypassed++;
@@ -122,9 +127,10 @@ void csk_gate_insert(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
     else csk_gate_show(gate, waiter);
 }
 
-/* The waiters of a lane stay among the arrivals until they begin: a grant that is taken back has passed nobody. */
+/* Takes a waiter out of the queue. The waiters of a lane stay among the arrivals until they begin, since a grant that
+ * is taken back has passed nobody. */
 static void take(csk_gate_t *gate, csk_gate_waiter_t *waiter, bool granted) {
-    /* The next in order asked for the hand-over; others that give up must not take it from that one. */
+    /* The next in order asked for the hand-over. Others that give up must not cancel its request. */
     if (granted || csk_gate_next(gate) == waiter) gate->hand_over = 0;
     gate->waiting--;
     if (csk_gate_lane_of(waiter) != NULL) {
@@ -146,7 +152,7 @@ static void tell(csk_gate_waiter_t *waiter, uint32_t word, csk_gate_effects_t *e
 void csk_gate_finish(csk_gate_waiter_t *waiter, int status, csk_gate_effects_t *effects) {
     waiter->status = status;
     waiter->next_ready = NULL;
-    /* A grant that needs no function leaves its clocks running. */
+    /* A grant that needs no function leaves the clocks of its waiter running. */
     waiter->timers = waiter->grace_started && csk_waiter_state(waiter) != WAITER_GRANTED;
     csk_store(&waiter->due, 1, CSK_RELAXED);
     csk_gate_waiter_t **last = &effects->ready;
@@ -154,8 +160,8 @@ void csk_gate_finish(csk_gate_waiter_t *waiter, int status, csk_gate_effects_t *
     *last = waiter;
 }
 
-/* `held` names the waiter already, or CSK_GATE_NOBODY for an asynchronous one, which is not in the queue (any more). One
- * that is to be adopted is named in `pending` already. */
+/* `held` names the waiter already, or CSK_GATE_NOBODY for an asynchronous one. The waiter is not in the queue, or not
+ * any more. If its grant is to be adopted, `pending` names the waiter already. */
 void csk_gate_mark_granted(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_gate_effects_t *effects) {
     csk_waiter_set(waiter, WAITER_GRANTED);
     if (waiter->function == NULL) {
@@ -177,9 +183,10 @@ static uint64_t holder_of(const csk_gate_waiter_t *waiter) {
     return waiter->function != NULL ? CSK_GATE_NOBODY : waiter->thread;
 }
 
-/* For a waiter: a grant that is to be adopted is named before the word says that nobody holds the gate, so that no child finds the one without the other. */
+/* Takes the gate for a waiter. If the grant is to be adopted, `pending` names the waiter before `held` says NOBODY, so
+ * that no child of fork finds the one without the other. */
 bool csk_gate_take_for(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
-    if (csk_gate_holder(gate) != 0) return false; /* under the queue lock nobody else makes it NOBODY's */
+    if (csk_gate_holder(gate) != 0) return false; /* only the owner of the queue lock makes it NOBODY's */
     csk_gate_waiter_t *before = gate->pending;
     if (waiter->function != NULL && waiter->adoptable) gate->pending = waiter;
     bool taken = csk_gate_take(gate, holder_of(waiter));
@@ -187,12 +194,13 @@ bool csk_gate_take_for(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
     return taken;
 }
 
-/* The same where a grant is over: its name goes once the word names another, or NOBODY for a grant that needs no adoption. */
+/* The same order where a grant is over: its name is removed once `held` names another holder, or NOBODY for a grant
+ * that needs no adoption. */
 void csk_gate_end_pending(csk_gate_t *gate, const csk_gate_waiter_t *waiter) {
     if (gate->pending == waiter) __atomic_store_n(&gate->pending, (csk_gate_waiter_t *)NULL, __ATOMIC_RELEASE);
 }
 
-/* Gives the gate, which the caller holds or has just taken for it, to a queued waiter. */
+/* Gives the gate to a queued waiter. The caller holds the gate, or has just taken it for this waiter. */
 void csk_gate_grant_to(csk_gate_t *gate, csk_gate_waiter_t *next, csk_gate_effects_t *effects) {
     bool forced = csk_gate_overdue(gate) == next;
     take(gate, next, true);
@@ -207,8 +215,8 @@ void csk_gate_designate(csk_gate_t *gate, csk_gate_waiter_t *next, csk_gate_effe
     tell(next, WORD_TRY, effects);
 }
 
-/* In the two-word form a plain store: what orders it before a look at `held` is the unlocking of the queue, and the membarrier of
- * those who look again. In the one-word form it ends with a locked instruction on `held`. */
+/* In the two-word form this is a plain store. It is ordered before a look at `held` by the unlocking of the queue, and
+ * by the membarrier of those who look again. In the one-word form it ends with a locked instruction on `held`. */
 void csk_gate_publish(csk_gate_t *gate) {
     uint64_t flags = 0, rank = 0;
     const csk_gate_waiter_t *next = csk_gate_next(gate);
@@ -225,7 +233,8 @@ void csk_gate_publish(csk_gate_t *gate) {
     }
 }
 
-/* Publishes the queue, and if the gate is free sees to it that somebody comes for it. Each change to the queue ends with this. */
+/* Publishes the queue. If the gate is free while somebody waits, it makes sure that somebody comes for the gate: it
+ * designates the next waiter, or grants it the gate. Each change of the queue ends with this. */
 void csk_gate_settle(csk_gate_t *gate, csk_gate_effects_t *effects) {
     csk_gate_publish(gate);
     csk_gate_waiter_t *next = csk_gate_next(gate);

@@ -1,25 +1,29 @@
-/* gate_watch.c: a thread that has ended while it held a gate is found out by the one that waits for it.
+/* gate_watch.c: how a waiter finds out that the thread which holds the gate has ended.
  *
- * Entering must cost no more than its compare-and-swap, so nothing is written down when a thread enters, and nobody is told when it
- * ends. But whoever has waited for a second can afford to ask the system which threads there are.
+ * Entering must cost no more than its compare-and-swap. So nothing is recorded when a thread enters, and nobody is told
+ * when it ends. But whoever has waited for a second can afford to ask the system which threads there are.
  *
- * Why a live holder is not reported. The waiter looks at the queue, makes every other thread fence, asks, and looks again. Both times it
- * is the next in order, parked, no waiter is on its way, `held` names the same thread, and nobody has come to the queue in between;
- * meanwhile the system shows no such thread. Whoever left the gate after the fence saw this queue, and called the next in order:
- * this waiter, whose word would say so. So nobody has left it: the thread that held it then holds it now, and has ended. No later
- * thread at the same address can have entered either, since the gate was never free. */
+ * Why a live holder is not reported:
+ *
+ * 1. The waiter looks at the queue, makes every other thread execute a fence, asks the system, and looks again.
+ * 2. Both times it is the next in order and parked, no waiter is on its way, and `held` names the same thread. Nobody
+ *    has come to the queue in between. Meanwhile the system shows no such thread.
+ * 3. Whoever left the gate after the fence saw this queue, and called the next in order. That is this waiter, whose
+ *    word would say so. So nobody has left the gate: the thread that held it then holds it now, and has ended.
+ * 4. No later thread at the same address can have entered either, since the gate was never free. */
 #include "base/observe.h"
 #include "lock/gate_queue.h"
 #include "wait/watch.h"
 
-/* Under the queue lock: the thread that holds the gate, if this waiter may look after it; else 0. */
+/* Called under the queue lock. Returns the thread that holds the gate if this waiter may check whether it has ended,
+ * and 0 otherwise. */
 static uint64_t holder_to_look_after(const csk_gate_t *gate, const csk_gate_waiter_t *self) {
     uint64_t holder = csk_gate_holder(gate);
     bool may = csk_gate_next(gate) == self && !gate->designated && csk_load(&self->word, CSK_RELAXED) == WORD_PARKED;
     return may && holder != CSK_GATE_NOBODY && !(holder & HELD_ENDED) ? holder : 0;
 }
 
-/* Under the queue lock; false when the holder is another one by now. */
+/* Called under the queue lock. Returns false when the holder is another one by now. */
 static bool mark_ended(csk_gate_t *gate, uint64_t holder) {
     uint64_t found = csk_load(&gate->held, CSK_RELAXED);
     return (found & ~HELD_FLAGS) == holder && csk_cas(&gate->held, &found, found | HELD_ENDED, CSK_ACQ_REL);
@@ -31,7 +35,7 @@ static void look_after_holder(csk_gate_t *gate, csk_gate_waiter_t *self) {
     int64_t ticket = gate->next_ticket;
     csk_queue_unlock(&gate->queue_lock);
     if (holder == 0) return;
-    /* In the two-word form a leaver may still go by an earlier queue, in which somebody was on the way. */
+    /* In the two-word form a leaver may still rely on an earlier queue, in which somebody was on the way. */
     if (!csk_gate_is_one_word(gate)) csk_platform_membarrier();
     if (!csk_platform_thread_has_ended(holder)) return;
     csk_gate_lock_queue(gate);

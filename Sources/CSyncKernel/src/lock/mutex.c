@@ -11,7 +11,7 @@ int csk_mutex_init(csk_mutex_t *mutex) {
 
 int csk_mutex_destroy(csk_mutex_t *mutex) { return csk_gate_destroy(&mutex->gate); }
 
-/* A zero-filled mutex is a gate whose form is undecided; this decides it. */
+/* A zero-filled mutex is a gate whose form is undecided. This decides the form. */
 static void prepare(csk_mutex_t *mutex) {
     csk_gate_t *gate = &mutex->gate;
     if (CSK_LIKELY(csk_load(&gate->summary, CSK_ACQUIRE) != 0)) return;

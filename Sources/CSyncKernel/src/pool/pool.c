@@ -1,7 +1,9 @@
-/* pool.c: all state is under `lock`; a worker that sleeps does so on a word of its own, which who takes it off the idle stack sets.
+/* pool.c: the pool's queue and its workers. All state is protected by `lock`. A worker sleeps on a word of its own,
+ * which is set by whoever takes the worker off the stack of idle workers.
  *
- * Who waits inside the library has announced it (wait/announce.h): a post then starts another worker in its place at once. For all else there is the
- * supervisor, a thread that looks while work waits and nobody can be called: pool_growth.c. */
+ * A worker that waits inside the library has announced it (wait/announce.h). A post then starts another worker in its
+ * place at once. For all other cases there is the supervisor (pool_growth.c), a thread that looks while work waits and
+ * nobody can be called. */
 #include "pool/pool_state.h"
 
 #include <pthread.h>
@@ -21,15 +23,15 @@ _Thread_local csk_pool_frame_t *csk_pool_frame __attribute__((tls_model("initial
 
 static void run_worker(void *context);
 
-/* Under the lock. */
+/* Called under the lock. */
 static void is_ready(void) { csk_store(&csk_pool_process.ready, csk_pool_epoch(), CSK_RELAXED); }
 
-/* Under the lock; others look at it without. */
+/* Called under the lock. Others read the count without it. */
 static void count_queued(uint64_t change) { csk_store(&csk_pool.queued, csk_pool.queued + change, CSK_RELAXED); }
 
 _Thread_local bool csk_pool_is_supervisor __attribute__((tls_model("initial-exec")));
 
-/* Whatever a thread was in the middle of. */
+/* Makes the pool anew, whatever a thread of the parent was in the middle of. */
 static void after_fork_in_child(void) {
     csk_pool.workers = 0;
     for (int level = 0; level < CSK_POOL_LEVELS; level++) csk_pool.levels[level] = (csk_pool_queue_t){ NULL, NULL };
@@ -37,7 +39,7 @@ static void after_fork_in_child(void) {
     csk_pool.all = csk_pool.idle = NULL;
     csk_pool_process.ready = 0;
     csk_pool.waking = csk_pool.watching = csk_pool.starting = false;
-    csk_pool.supervised = csk_pool_is_supervisor; /* a reporter has forked, on the supervisor's thread */
+    csk_pool.supervised = csk_pool_is_supervisor; /* it lives on where a reporter has forked, on its thread */
     csk_announced = NULL; /* until this thread counts as a worker again */
     csk_announced_count = 0;
 }
@@ -55,19 +57,20 @@ int csk_pool_start_worker(void) {
     return error;
 }
 
-/* Under the lock: how many workers run, as far as they have announced that they don't. */
+/* Called under the lock. How many workers have not announced that they wait. */
 static uint32_t unannounced(void) {
     uint32_t announced = csk_load(&csk_announced_count, CSK_RELAXED);
     return csk_pool.workers > announced ? csk_pool.workers - announced : 0;
 }
 
-/* Under the lock, when there is work: whether to start a worker at once. Where one runs the supervisor sees to the others: those that wait for each other
- * for a moment would otherwise be followed by ever more. */
+/* Called under the lock, when there is work. Whether to start a worker at once. Where at least one worker runs, the
+ * supervisor decides about more. Otherwise workers that wait for each other for a moment would be followed by ever more
+ * workers. */
 static bool lacks_worker(void) {
     return csk_pool.idle == NULL && (csk_pool.workers < csk_load(&csk_pool.wanted, CSK_RELAXED) || unannounced() == 0) && csk_pool.workers < csk_pool.attr.most;
 }
 
-/* Under the lock: takes the worker that went to sleep last off the stack, for the caller to wake. */
+/* Called under the lock. Takes the worker that went to sleep last off the stack, for the caller to wake. */
 static csk_pool_worker_t *call_worker(void) {
     csk_pool_worker_t *worker = csk_pool.idle;
     if (worker == NULL || csk_pool.waking) return NULL;
@@ -76,7 +79,7 @@ static csk_pool_worker_t *call_worker(void) {
     return worker;
 }
 
-/* The worker may have looked, worked and ended before the wake: only its address is used then. */
+/* The worker may have looked, worked and ended before the wake. Then only the address of its word is used. */
 static void wake(csk_pool_worker_t *worker) {
     if (csk_exchange(&worker->word, 1u, CSK_ACQ_REL) == 2) csk_platform_wake(&worker->word, 1);
 }
@@ -131,7 +134,7 @@ int csk_pool_prepare(void) {
     csk_pool_count_workers(first);
     csk_queue_unlock(&csk_pool.lock);
     if (!first) return 0;
-    /* Nobody else may count on it before it is known that it runs. */
+    /* Nobody else may count on the worker before it is known that it runs. */
     error = start_first();
     csk_queue_lock(&csk_pool.lock);
     csk_pool.starting = false;
@@ -142,7 +145,7 @@ int csk_pool_prepare(void) {
 
 int csk_pool_post(csk_pool_item_t *item, csk_pool_function_t function) {
     if (function == NULL || item->level >= CSK_POOL_LEVELS) return EINVAL;
-    /* Before the item is queued: without any worker it is refused. */
+    /* This comes before the item is queued: without any worker the item is refused. */
     int error = csk_pool_prepare();
     if (error != 0) return error;
     item->function = function;
@@ -157,7 +160,7 @@ int csk_pool_post(csk_pool_item_t *item, csk_pool_function_t function) {
     bool start = lacks_worker();
     csk_pool_count_workers(start);
     csk_pool_worker_t *worker = call_worker();
-    /* Also what tries again when a worker could not be started. */
+    /* The watch also tries again when a worker could not be started. */
     bool watches = worker == NULL && csk_pool_begin_watch();
     csk_queue_unlock(&csk_pool.lock);
     if (worker != NULL) wake(worker);
@@ -166,7 +169,7 @@ int csk_pool_post(csk_pool_item_t *item, csk_pool_function_t function) {
     return 0;
 }
 
-/* Under the lock. */
+/* Called under the lock. */
 static csk_pool_item_t *take(void) {
     if (csk_pool.queued == 0) return NULL;
     bool lowest = ++csk_pool.taken % turn_of_lowest == 0;
@@ -182,7 +185,7 @@ static csk_pool_item_t *take(void) {
     return NULL;
 }
 
-/* Under the lock. */
+/* Both are called under the lock. */
 static void join(csk_pool_worker_t *self) {
     self->next = csk_pool.all;
     if (csk_pool.all != NULL) csk_pool.all->previous = self;
@@ -198,7 +201,8 @@ static void part(csk_pool_worker_t *self) {
     if (self->next != NULL) self->next->previous = self->previous;
 }
 
-/* Sleeps until somebody has taken the worker off the stack: true; or for so long that it is not needed any more. */
+/* Sleeps until somebody has taken the worker off the stack, and returns true. Returns false when the worker has slept
+ * for so long that it is not needed any more. */
 static bool sleep_until_called(csk_pool_worker_t *self) {
     int64_t end_ns = csk_platform_now() + spin_ns;
     while (csk_load(&self->word, CSK_ACQUIRE) == 0 && csk_platform_now() < end_ns)
@@ -206,7 +210,7 @@ static bool sleep_until_called(csk_pool_worker_t *self) {
     uint32_t told = 0;
     csk_cas(&self->word, &told, 2u, CSK_ACQ_REL);
     while (csk_load(&self->word, CSK_ACQUIRE) == 2) {
-        /* Those that the pool keeps anyway need not wake up to find that out. */
+        /* Workers that the pool keeps anyway need not wake up to find that out. */
         bool spare = csk_load(&csk_pool.workers, CSK_RELAXED) > csk_load(&csk_pool.wanted, CSK_RELAXED);
         if (csk_platform_park(&self->word, 2, spare ? csk_deadline_after(csk_load(&csk_pool.idle_ns, CSK_RELAXED)) : CSK_NEVER) != ETIMEDOUT) continue;
         csk_queue_lock(&csk_pool.lock);
@@ -223,14 +227,15 @@ static bool sleep_until_called(csk_pool_worker_t *self) {
     return true;
 }
 
-/* The function of an item has ended this thread, by pthread_exit or because it was cancelled there. Another worker takes its place; where the start hook
- * has done it, which may do so each time, at the supervisor's next look. */
+/* The function of an item has ended this thread, by pthread_exit or because the thread was cancelled there. Another
+ * worker takes its place. Where the start hook has ended the thread, which it may do each time, the other worker is
+ * started at the supervisor's next look. */
 static void replace_worker(void *context) {
     csk_pool_worker_t *self = context;
     csk_announced = NULL;
     const void *object = csk_pool_frame->abandon != NULL ? csk_pool_frame->abandon(csk_pool_frame) : NULL;
     csk_queue_lock(&csk_pool.lock);
-    bool known = self->epoch == csk_pool_epoch(); /* not in a child that the function has forked */
+    bool known = self->epoch == csk_pool_epoch(); /* false in a child that the function has forked */
     if (known) part(self);
     bool waits = known && csk_pool.queued != 0, start = waits && self->joined && lacks_worker();
     csk_pool_count_workers(start);
@@ -250,7 +255,7 @@ static void run_worker(void *context) {
     pthread_cleanup_push(replace_worker, &self);
     if (csk_pool.attr.start != NULL) csk_pool.attr.start(csk_pool.attr.context);
     csk_queue_lock(&csk_pool.lock);
-    if (self.epoch == csk_pool_epoch()) join(&self); /* else its start has forked: see below */
+    if (self.epoch == csk_pool_epoch()) join(&self); /* else the start hook has forked: see below */
     csk_queue_unlock(&csk_pool.lock);
     for (bool called = false;;) {
         csk_queue_lock(&csk_pool.lock);

@@ -7,7 +7,8 @@
 #include "csynckernel/pool.h"
 #include "thread/fork.h"
 
-/* Sees to it that at least one worker runs or can be had: after 0, csk_pool_post does not fail any more. */
+/* Makes sure that at least one worker runs or can be had. After it has returned 0, csk_pool_post does not fail any
+ * more. */
 int csk_pool_prepare(void);
 
 /* The level of work of that priority. */
@@ -15,12 +16,12 @@ static inline uint32_t csk_pool_level(int32_t priority) {
     return priority >= 1024 ? CSK_POOL_URGENT : priority <= -1024 ? CSK_POOL_BACKGROUND : CSK_POOL_NORMAL;
 }
 
-/* Looked at before each work that is queued. */
+/* Read before each work that is queued. */
 extern struct csk_pool_process {
     uint32_t ready; /* the process's epoch once there is a worker that stays; 0 before */
 } csk_pool_process __attribute__((visibility("hidden")));
 
-/* Gives the object that an item belongs to, and its name if it has one; set by work queues. For reports. */
+/* Returns the object that an item belongs to, and its name if it has one. Set by work queues; used for reports. */
 extern const void *(*csk_pool_describe)(csk_pool_item_t *item, const char **name) __attribute__((visibility("hidden")));
 
 /* A function of a work queue that runs on this thread, and the one around it. */
@@ -28,30 +29,32 @@ typedef struct csk_section {
     struct csk_workqueue *queue;
     struct csk_section *outer;
     int64_t arrival;
-    uint32_t epoch; /* of the process in which it began; in a child that was forked inside it the queue knows nothing of it */
+    uint32_t epoch; /* of the process in which it began; in a child forked inside it the queue knows nothing of it */
     bool alone;     /* nothing else begins before it has ended */
 } csk_section_t;
 
 enum { CSK_POOL_NAME_SIZE = 64 };
 
-/* What a worker is in the middle of: not on the stack of the function, which is gone when something that it calls has ended the thread. Then `abandon`
- * makes good for that, and returns the object that the report names; the item's function sets it, and it is NULL again once that has returned. */
+/* What a worker is in the middle of. It does not lie on the stack of the function, which is gone when something that
+ * the function calls has ended the thread. In that case `abandon` does what the function has left undone, and returns
+ * the object that the report names. The item's function sets `abandon`, and it is NULL again once that function has
+ * returned. */
 typedef struct csk_pool_frame {
     const void *(*abandon)(struct csk_pool_frame *frame);
     csk_section_t section;
-    void (*end_work)(void *context); /* what a work has yet to do when its own function has ended */
+    void (*end_work)(void *context); /* what a work still has to do when its own function has ended */
     void *context;
-    char name[CSK_POOL_NAME_SIZE];   /* that of the object, if it has one: `abandon` copies it, since the object may go */
+    char name[CSK_POOL_NAME_SIZE];   /* the object's, if it has one: `abandon` copies it, since the object may go */
 } csk_pool_frame_t;
 
-/* As much of it as there is room for. */
+/* Copies as much of the name as there is room for. */
 static inline void csk_pool_copy_name(char to[CSK_POOL_NAME_SIZE], const char *name) {
     size_t length = strnlen(name, CSK_POOL_NAME_SIZE - 1);
     memcpy(to, name, length);
     to[length] = 0;
 }
 
-/* The calling worker's. */
+/* The calling worker's frame. */
 extern _Thread_local csk_pool_frame_t *csk_pool_frame __attribute__((tls_model("initial-exec")));
 
 static inline uint32_t csk_pool_epoch(void) { return csk_process_epoch(); }

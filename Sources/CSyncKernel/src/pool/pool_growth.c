@@ -1,5 +1,5 @@
-/* pool_growth.c: the supervisor, a thread that looks while work waits and nobody can be called: whether the workers run, and
- * how many more it takes. pool_watch.c has what it asks the system. */
+/* pool_growth.c: the supervisor. This thread looks while work waits and nobody can be called. It finds out whether the
+ * workers run, and how many more are needed. pool_watch.c has what it asks the system. */
 #include "pool/pool_state.h"
 
 #include "wait/announce.h"
@@ -7,7 +7,7 @@
 
 static const int64_t stalled_ns = 1000000;
 
-/* The supervisor's, too much for a stack: the workers that it asks about. */
+/* The workers that the supervisor asks about. Only the supervisor uses this, which is too large for a stack. */
 static csk_pool_look_t looks[CSK_POOL_THREADS_MAX];
 
 static void supervise(void *context);
@@ -20,7 +20,8 @@ int csk_pool_start_supervisor(void) {
     return error;
 }
 
-/* The supervisor may be about to go to sleep for longer, and then finds the work under the lock; or looks once for nothing. */
+/* The supervisor may be about to go to sleep for longer, and then finds the work under the lock. Or it looks once for
+ * nothing. */
 void csk_pool_call_supervisor(void) {
     if (CSK_UNLIKELY(csk_pool_start_supervisor() != 0)) {
         csk_queue_lock(&csk_pool.lock);
@@ -33,7 +34,8 @@ void csk_pool_call_supervisor(void) {
     csk_platform_wake(&csk_pool.signal, 1);
 }
 
-/* Under the lock: how many workers wait inside the library; how many of them did so at the last look already. */
+/* Called under the lock. How many workers wait inside the library, and in `since_before` how many of these were in the
+ * same wait at the last look already. */
 static uint32_t count_announced(uint32_t *since_before) {
     uint32_t count = 0;
     *since_before = 0;
@@ -47,7 +49,7 @@ static uint32_t count_announced(uint32_t *since_before) {
     return count;
 }
 
-/* Under the lock: the workers that have announced nothing, to be asked about. */
+/* Called under the lock. Gathers the workers that have announced no wait: the system is asked about these. */
 static uint32_t gather(void) {
     uint32_t count = 0;
     for (const csk_pool_worker_t *worker = csk_pool.all; worker != NULL && count < CSK_POOL_THREADS_MAX; worker = worker->next)
@@ -55,7 +57,8 @@ static uint32_t gather(void) {
     return count;
 }
 
-/* Under the lock: what was found out goes back to the workers that are still there. They are in the same order, younger ones before them. */
+/* Called under the lock. Writes what was found out back to the workers that are still there. They are in the same
+ * order, and younger ones stand before them. */
 static void scatter(uint32_t count) {
     uint32_t next = 0;
     for (csk_pool_worker_t *worker = csk_pool.all; worker != NULL; worker = worker->next) {
@@ -67,7 +70,8 @@ static void scatter(uint32_t count) {
     }
 }
 
-/* How many of the workers run: those that sleep inside their functions leave their processor to others. Not all are asked where enough run. */
+/* How many of the workers run. Those that sleep inside their functions leave their processor to others. Where enough
+ * run, not all are asked about. */
 static uint32_t count_running(uint32_t workers) {
     uint32_t since_before;
     bool by_clocks;
@@ -84,10 +88,10 @@ static uint32_t count_running(uint32_t workers) {
     return running;
 }
 
-/* Under the lock: how many to start. As many as are missing while others sleep; else one. */
+/* Called under the lock. How many workers to start: as many as are missing while others sleep, otherwise one. */
 static uint32_t count_missing(uint32_t running) {
     uint32_t workers = csk_pool.workers, more = running < csk_pool.wanted ? csk_pool.wanted - running : running < csk_pool.most;
-    /* Where many sleep, more of what waits is likely to do so too. */
+    /* Where many sleep, more of the work that waits is likely to sleep too. */
     if (running < csk_pool.wanted && workers > running && more < (workers - running) / 8) more = (workers - running) / 8;
     if (more > csk_pool.most) more = csk_pool.most;
     if (more > csk_pool.queued) more = (uint32_t)csk_pool.queued;
@@ -95,7 +99,8 @@ static uint32_t count_missing(uint32_t running) {
     return more < room ? more : room;
 }
 
-/* Under the lock, when work waits and some of it is taken: how many to start for workers that have waited inside the library for as long as the watch. */
+/* Called under the lock, when work waits and some of it is taken. How many workers to start in place of those that have
+ * waited inside the library for as long as the watch. */
 static uint32_t count_replacements(void) {
     if (csk_pool.queued == 0 || csk_pool.idle != NULL || csk_load(&csk_announced_count, CSK_RELAXED) == 0) return 0;
     uint32_t waiting;
@@ -103,7 +108,8 @@ static uint32_t count_replacements(void) {
     return csk_pool.workers - waiting < csk_pool.wanted ? count_missing(csk_pool.workers - waiting) : 0;
 }
 
-/* Under the lock: whether a report is due. Who waits first is stamped each time: how long they have waited is known to a look. */
+/* Called under the lock. Whether a report is due. The items that wait first are stamped each time, so how long they
+ * have waited is known to within the time between two looks. */
 static bool note_stall(bool stuck, int64_t now_ns) {
     bool reports = stuck && csk_pool_stall_lasts(&csk_pool.stall, now_ns);
     if (!stuck) csk_pool.stall.since_ns = 0;
@@ -117,7 +123,7 @@ static bool note_stall(bool stuck, int64_t now_ns) {
     return reports && csk_pool.stall.count != 0;
 }
 
-/* Work waits, and for 1 ms no worker has come for any: they are all inside functions that block, or take long. */
+/* Work waits, and for 1 ms no worker has come for any. All workers are inside functions that block or take long. */
 static void look_for_progress(void) {
     csk_queue_lock(&csk_pool.lock);
     bool stalled = csk_pool.queued != 0 && csk_pool.idle == NULL && csk_pool.taken == csk_pool.taken_before;
@@ -138,9 +144,10 @@ static void look_for_progress(void) {
     for (; more > 0; more--) started |= csk_pool_start_worker() == 0;
     int64_t now_ns = csk_platform_now();
     csk_queue_lock(&csk_pool.lock);
-    /* A worker that was told to look will watch, if there is more than it can take. */
+    /* A worker that was told to look will begin a watch, if there is more than it can take. */
     bool again = csk_pool.queued != 0 && csk_pool.idle == NULL && !csk_pool.waking;
-    /* Where nobody could be started, since enough workers run or the system has no thread to give, those may come to sleep, and others may end: later. */
+    /* Where nobody could be started, enough workers run, or the system has no thread to give. Those workers may come to
+     * sleep, and other threads may end. So the supervisor looks again later. */
     csk_pool.watching = again && (started || !stalled);
     int64_t pause_ns = csk_pool.watching ? stalled_ns : csk_pool.resigned_ns;
     csk_store(&csk_pool.look_ns, !again || pause_ns > CSK_NEVER - now_ns ? CSK_NEVER : now_ns + pause_ns, CSK_RELAXED);

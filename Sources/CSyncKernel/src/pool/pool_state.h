@@ -1,5 +1,5 @@
-/* pool_state.h: what pool.c, the queue and its workers, and pool_growth.c, the supervisor, share. Each calls the other: who
- * posts calls the supervisor, which starts workers. */
+/* pool_state.h: what pool.c (the queue and its workers) and pool_growth.c (the supervisor) share. Each calls the other:
+ * whoever posts calls the supervisor, and the supervisor starts workers. */
 #ifndef CSK_INTERNAL_POOL_STATE_H
 #define CSK_INTERNAL_POOL_STATE_H
 
@@ -8,10 +8,10 @@
 
 typedef struct csk_pool_worker {
     struct csk_pool_worker *next_idle;
-    struct csk_pool_worker *next, *previous; /* of all, the youngest first */
+    struct csk_pool_worker *next, *previous; /* in `all`, the youngest first */
     csk_pool_look_t look;
     uint32_t epoch; /* of the process in which it is one of the workers */
-    bool joined;    /* it is one of `all`; before that it is only counted */
+    bool joined;    /* it stands in `all`; before that it is only counted */
     uint32_t announced; /* odd: it waits inside the library */
     uint32_t word; /* 0: about to sleep; 1: told to look; 2: asleep */
 } csk_pool_worker_t;
@@ -25,20 +25,20 @@ static const uint8_t csk_pool_order[CSK_POOL_LEVELS] = { CSK_POOL_URGENT, CSK_PO
 
 typedef struct csk_pool_state {
     uint32_t lock;
-    uint32_t workers, wanted;                      /* wanted: as many as there are processors */
-    bool starting;                                 /* the first worker */
+    uint32_t workers, wanted;                      /* `wanted`: as many as there are processors */
+    bool starting;                                 /* the first worker is being started */
     bool throttled;                                /* all threads may stand still at once: see pool_watch.c */
-    uint32_t most;                                 /* of those that don't sleep inside their functions */
-    csk_pool_attr_t attr;                          /* its `most`: with those that sleep */
+    uint32_t most;                                 /* the limit for workers that don't sleep inside their functions */
+    csk_pool_attr_t attr;                          /* its `most`: the limit that includes those that sleep */
     int64_t idle_ns;                               /* how long a worker beyond `wanted` sleeps before it ends */
     int64_t resigned_ns;                           /* how long the clock pauses when no other worker could be started */
     csk_pool_queue_t levels[CSK_POOL_LEVELS];
     uint64_t queued, taken;
     csk_pool_worker_t *all, *idle;
-    bool waking;                                   /* a worker was told and has not looked yet */
+    bool waking;                                   /* a worker was told to look, and has not looked yet */
     bool watching;                                 /* the supervisor looks again after stalled_ns */
-    uint64_t taken_before;                         /* at its last look, or when the watch began */
-    int64_t look_ns;                               /* when it looks; CSK_NEVER: not before a watch begins */
+    uint64_t taken_before;                         /* `taken` at its last look, or when the watch began */
+    int64_t look_ns;                               /* when it looks next; CSK_NEVER: not before a watch begins */
     csk_pool_stall_t stall;                        /* what is reported when nothing can be done */
     uint32_t signal;                               /* the supervisor's park word */
     uint32_t supervised;                           /* 1: there is a supervisor, or it is being started */
@@ -47,10 +47,10 @@ extern csk_pool_state_t csk_pool __attribute__((visibility("hidden")));
 
 extern _Thread_local bool csk_pool_is_supervisor __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-/* Under the lock; others look at it without. */
+/* Called under the lock. Others read the count without it. */
 static inline void csk_pool_count_workers(uint32_t change) { csk_store(&csk_pool.workers, csk_pool.workers + change, CSK_RELAXED); }
 
-/* Under the lock, when there is work and nobody to call: whether to tell the supervisor. */
+/* Called under the lock, when there is work and nobody to call. Whether to call the supervisor. */
 static inline bool csk_pool_begin_watch(void) {
     if (csk_pool.watching || csk_pool.waking) return false;
     csk_pool.watching = true;
@@ -60,9 +60,9 @@ static inline bool csk_pool_begin_watch(void) {
 
 /* The caller has counted the worker. */
 int csk_pool_start_worker(void);
-/* pool_growth.c. A child of fork has no supervisor; one is started for its first watch. */
+/* In pool_growth.c. A child of fork has no supervisor; one is started for its first watch. */
 int csk_pool_start_supervisor(void);
-/* After csk_pool_begin_watch, without the lock. */
+/* Called after csk_pool_begin_watch, without the lock. */
 void csk_pool_call_supervisor(void);
 
 #endif

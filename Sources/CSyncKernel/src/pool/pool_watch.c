@@ -1,10 +1,11 @@
-/* pool_watch.c: which workers sleep inside their functions, and what is said when work waits and nothing can be done.
+/* pool_watch.c: which workers sleep inside their functions, and what is reported when work waits and no worker can be
+ * added.
  *
  * The system shows a thread's state in /proc. Where it doesn't, or the process has no descriptor left to open that
  * file, a thread counts as asleep when its processor time stands still: for 10 ms, and for as long as those that run
- * may keep it from a processor. Threads of a group whose quota is used up stand still too, all of them together and for
- * less than a second, which is the longest period of a quota; so where there may be a quota, and no thread but the
- * supervisor has moved meanwhile, it takes longer than that. */
+ * may keep it from a processor. Threads of a group whose quota is used up stand still too. All of them do so together,
+ * and for less than a second, which is the longest period of a quota. So where there may be a quota, and no thread but
+ * the supervisor has used processor time meanwhile, a thread must stand still for longer than that. */
 #include "pool/pool_watch.h"
 
 #include "base/observe.h"
@@ -12,13 +13,13 @@
 
 const void *(*csk_pool_describe)(csk_pool_item_t *item, const char **name);
 
-static const int64_t still_ns = 10000000;       /* without progress: asleep */
+static const int64_t still_ns = 10000000;       /* a thread without progress for so long counts as asleep */
 static const int64_t turn_ns = 10000000;        /* how long a thread that runs may keep another from a processor */
 static const int64_t throttled_ns = 1200000000; /* longer than a quota keeps all threads */
 static const int64_t first_report_ns = 1000000000, longest_span_ns = INT64_C(64) * 1000000000;
-static const int64_t stamp_ns = 1000000; /* by so much the first to wait may be older than its stamp says */
+static const int64_t stamp_ns = 1000000; /* the first to wait may be older than its stamp says by up to this */
 
-/* What one look compares with. */
+/* What one look compares the clocks with. */
 typedef struct {
     int64_t now_ns, others_ns, patience_ns;
     bool throttled;
@@ -72,7 +73,7 @@ bool csk_pool_stall_lasts(csk_pool_stall_t *stall, int64_t now_ns) {
 
 void csk_pool_stall_add(csk_pool_stall_t *stall, csk_pool_item_t *item, int64_t now_ns) {
     int32_t waited_ms = (int32_t)((uint32_t)(now_ns / stamp_ns) - item->since_ms);
-    /* Who came while others waited already is no news before its own second is over. */
+    /* An item that came while others waited already is not reported before its own second is over. */
     if (stall->count == CSK_POOL_REPORTED || waited_ms < first_report_ns / stamp_ns) return;
     const void *(*describe)(csk_pool_item_t *, const char **) = csk_load(&csk_pool_describe, CSK_ACQUIRE);
     const char *name = NULL;

@@ -1,16 +1,18 @@
-/* block.c: slabs of blocks. A thread takes the blocks of its slab one after the other, and counts those that it gives back by slab; the slab hears of them
- * many at once. Who makes its count complete hands the slab on, by one exchange, to whoever needs one next: through an array of which no place can be
- * seen twice, so that nothing is half done at a fork.
+/* block.c: slabs of blocks. A thread takes the blocks of its slab one after the other. It counts the blocks that it
+ * gives back by slab, and adds many at once to the slab's own count. Whoever makes that count complete hands the slab
+ * on to whoever needs one next. It does so through an array, into which one compare-and-swap puts a slab and out of
+ * which one exchange takes it. So no slab can be taken twice, and nothing is half done at a fork.
  *
- *   slab->returned   0 when a thread begins to take from it; only raised, by how many blocks are back. At BLOCKS nobody has any of them, and
- *                    who raised it to that owns the slab: acquire and release, so that all uses of its blocks are over. */
+ *   slab->returned   0 when a thread begins to take from the slab. It is only raised, by how many blocks are back. At
+ *                    BLOCKS nobody has any of them, and whoever raised it to that owns the slab. Raising it has acquire
+ *                    and release order, so that all uses of the slab's blocks are over. */
 #include "csynckernel/block.h"
 
 #include <stdlib.h>
 
 #include "thread/thread_exit.h"
 
-/* A sanitizer is to see each block end. */
+/* A sanitizer must see each block end. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define CSK_BLOCKS_ARE_KEPT 0
 #elif defined(__has_feature)
@@ -22,28 +24,30 @@
 #define CSK_BLOCKS_ARE_KEPT 1
 #endif
 
-/* The explorer has smaller ones. */
+/* The explorer has smaller limits. */
 #ifndef CSK_BLOCK_LIMITS
 enum { SLAB_SIZE = 4096, SLABS_KEPT = 2048, TALLIES = 8 };
 #endif
-/* Two words less, which an allocator may want in front of the next: then slabs lie close together. */
+/* A slab is two words smaller than SLAB_SIZE. An allocator may want these in front of the next slab, so slabs lie close
+ * together. */
 enum { HEADER_SIZE = 64, BLOCKS = (SLAB_SIZE - 16 - HEADER_SIZE) / CSK_BLOCK_SIZE };
 
-/* At a multiple of its size, so that a block tells its slab. */
+/* A slab lies at a multiple of its size, so that a block's address gives its slab. */
 typedef struct slab {
     uint32_t returned;
 } slab_t;
 
 /* Complete slabs. */
 static slab_t *kept[SLABS_KEPT];
-/* How many places are filled: not to look where there is nothing, and about where to look. May be one behind for each thread. */
+/* How many places are filled. It avoids looks where there is nothing, and says about where to look. It may be one
+ * behind for each thread. */
 static uint32_t filled;
 
 static _Thread_local struct {
     char *next, *end; /* blocks yet to be taken */
     struct {
         slab_t *slab;
-        uint32_t returned; /* what it has yet to hear of */
+        uint32_t returned; /* blocks that are not yet added to the slab's own count */
     } tallies[TALLIES];
     bool enrolled;
 } mine __attribute__((tls_model("initial-exec")));
@@ -87,7 +91,7 @@ static void thread_ends(void) {
     mine.enrolled = false;
 }
 
-/* Without a way to hear of its end a thread keeps nothing. */
+/* A thread that can't be told of its end keeps nothing. */
 static bool keeps(void) {
     if (CSK_UNLIKELY(!mine.enrolled)) mine.enrolled = csk_thread_exit_enroll(CSK_THREAD_EXIT_BLOCKS, thread_ends) == 0;
     return mine.enrolled;

@@ -5,8 +5,9 @@ struct csk_process csk_process = { .epoch = 1 };
 static csk_fork_functions_t stages[CSK_FORK_STAGES];
 static uint32_t is_handled;
 
-/* Of the fork that the calling thread is in: which stages take part. Several threads may fork at once. FORKS makes one
- * of two registrations, which threads that were refused before may come to make at once, do nothing. */
+/* Which stages take part in the fork that the calling thread is in. Several threads may fork at once. Threads that were
+ * refused before may register the handlers at the same moment, and so twice. FORKS makes one of the two registrations
+ * do nothing. */
 static const uint32_t FORKS = UINT32_C(1) << 31;
 static _Thread_local uint32_t taking_part __attribute__((tls_model("initial-exec")));
 
@@ -29,7 +30,7 @@ static void after_fork_in_parent(void) {
 
 static void after_fork_in_child(void) {
     if (!(taking_part & FORKS)) return;
-    /* Handlers are inherited, although the thread that has just registered them may not be here to say so. */
+    /* Handlers are inherited, although the thread that has just registered them may not be in the child to say so. */
     is_handled = 1;
     csk_process.epoch = (csk_process.epoch & UINT32_MAX >> 2) + 1;
     csk_process.mark = (csk_process.epoch - 1) << 2;
@@ -47,5 +48,5 @@ int csk_fork_handled(void) {
 
 void csk_fork_enroll(csk_fork_stage_t stage, const csk_fork_functions_t *functions) { stages[stage] = *functions; }
 
-/* When the library is loaded: nobody can be in the middle of anything yet. */
+/* This runs when the library is loaded: nobody can be in the middle of anything yet. */
 __attribute__((constructor(101))) static void begin(void) { csk_fork_handled(); }

@@ -1,18 +1,18 @@
-/* fork.h: what the kernel does at a fork, in one order whatever was used first, and how an object of the parent is
- * known in the child.
+/* fork.h: what the kernel does at a fork, in one order whatever was used first, and how the child recognizes an object
+ * of the parent.
  *
- * The child has one thread, a copy of the one that forked, and whatever the others were doing stands still in the
- * middle of it. Two rules make that harmless:
+ * The child has one thread, a copy of the one that forked. Whatever the other threads were doing stands still in the
+ * middle. Two rules make that harmless:
  *
- * 1. No lock of an object is taken for a fork. To take them all would need an order among them and the users' own
- *    handlers, would make a fork wait for each of them, and could do nothing for the locks inside of users' objects,
- *    which nobody can list. Instead each such lock says of which process its holder and its waiters are
- *    (queue_lock.h). In the child none of them is there: whoever comes takes the lock over and makes anew what it
+ * 1. No lock of an object is taken for a fork. Taking all of them would need an order among them and the users' own
+ *    handlers. It would make a fork wait for each of them. And it could do nothing for the locks inside of users'
+ *    objects, which nobody can list. Instead each such lock says to which process its holder and its waiters belong
+ *    (queue_lock.h). In the child none of them exists. Whoever comes takes the lock over and makes anew what it
  *    protects, without a look at what may be half changed.
  * 2. What belongs to the process and not to an object is made anew by the stages below, each in the child, before any
- *    of its users runs. RCU alone acts before the fork: it holds its two locks, of the lists of what is retired and of
- *    the child's readers, so that a child finds both whole. They are held for some microseconds, and whoever holds
- *    them takes no other lock and waits for nobody.
+ *    of its users runs. Only RCU acts before the fork. It holds its two locks, that of the lists of what is retired and
+ *    that of the child's readers, so that a child finds both whole. They are held for some microseconds, and whoever
+ *    holds them takes no other lock and waits for nobody.
  *
  *   stage     before the fork   in the parent     in the child
  *             -                 -                 `epoch` is raised: from here on each lock and timer of the parent
@@ -24,14 +24,14 @@
  *   POOL      -                 -                 no item waits, and there is no worker
  *   RCU       takes its locks   gives them back   keeps what is retired; goes on without liburcu (rcu_child.c)
  *
- * Before the fork and in the parent the stages come from the last to the first. What has no stage needs none: tls.c,
- * block.c and thread_exit.c have no locks and change what threads share by single compare-and-swaps; gates, read-write
- * locks, work queues and delayed work find out by their words; pqueue.c is built of pthread's objects, which know no
- * forks.
+ * Before the fork and in the parent the stages come from the last to the first. What has no stage needs none. tls.c,
+ * block.c and thread_exit.c have no locks, and change what threads share by single compare-and-swaps. Gates, read-write
+ * locks, work queues and delayed work find out about a fork by their words. pqueue.c is built of pthread's objects,
+ * which do not handle forks.
  *
- * A stage enrols itself as the library is loaded, so a program that links a part of the archive has the stages of that
- * part. Which stages take part in a fork is decided when it begins: a thread that loads another part meanwhile changes
- * nothing. */
+ * A stage enrols itself when the library is loaded, so a program that links a part of the archive has the stages of
+ * that part. Which stages take part in a fork is decided when the fork begins. A thread that loads another part
+ * meanwhile changes nothing. */
 #ifndef CSK_INTERNAL_FORK_H
 #define CSK_INTERNAL_FORK_H
 
@@ -40,19 +40,20 @@
 /* In the order of the calls in the child. */
 typedef enum { CSK_FORK_READS, CSK_FORK_TIMERS, CSK_FORK_POOL, CSK_FORK_RCU, CSK_FORK_STAGES } csk_fork_stage_t;
 
-/* What happens before the fork and in the parent may be NULL. */
+/* The functions for before the fork and for the parent may be NULL. */
 typedef struct csk_fork_functions {
     void (*prepare)(void), (*in_parent)(void), (*in_child)(void);
 } csk_fork_functions_t;
 
-/* The stage's only functions; called by a constructor. */
+/* Sets the stage's functions. Called once for each stage, by a constructor. */
 void csk_fork_enroll(csk_fork_stage_t stage, const csk_fork_functions_t *functions);
 
-/* Whether the system calls the stages at a fork, which it was asked for when the library was loaded: 0; or ENOMEM, when
- * it was refused then and once more now. For whoever starts what a child would have to make anew, before it does. */
+/* Returns 0 if the system calls the stages at a fork, which it was asked for when the library was loaded. Returns
+ * ENOMEM if that was refused then, and once more now. Called by whoever is about to start something that a child would
+ * have to make anew. */
 int csk_fork_handled(void);
 
-/* Changed by a fork only, in the child, which has one thread then: plain reads do. */
+/* Changed by a fork only, in the child, which has one thread at that time. So plain reads are enough. */
 extern struct csk_process {
     uint32_t epoch; /* 1 + the number of forks that led to this process; after 2^30 of them they begin again */
     uint32_t mark;  /* the same in words with two bits for flags: 0 in the first process, so that zero-filled memory is

@@ -1,13 +1,14 @@
 /* tls.c: the names of all slots, and the tables of the threads.
  *
- * Slots are never removed, so the names need no lock, and a fork at any moment leaves them whole:
- * - `newest` links all slots, each to the one made before it; its compare-and-swap gives out the indices without a gap.
- * - A trie of the names' hashes, four ways at each step, finds a name. A slot is linked into the first empty place on its hash's
- *   way by one compare-and-swap; a place is never emptied, so whoever comes later by the same name meets it. The idea of a hash
- *   trie whose nodes are the entries themselves is Christopher Wellons's.
+ * Slots are never removed. So the names need no lock, and a fork at any moment leaves them whole:
+ * - `newest` links all slots, each to the one made before it. Its compare-and-swap gives out the indices without a gap.
+ * - A trie of the names' hashes, with four children at each node, finds a name. One compare-and-swap links a slot into
+ *   the first empty place on its hash's path. A place is never emptied, so whoever comes later by the same name meets
+ *   the slot. The idea of a hash trie whose nodes are the entries themselves is Christopher Wellons's.
  *
- * A slot enters the list before the trie. A thread that loses the trie's place to another of the same name takes that one, and
- * its own slot remains as one that nobody uses: at most one for each thread that opens a new name at the same moment.
+ * A slot enters the list before the trie. A thread that loses the trie's place to another slot of the same name takes
+ * that slot. Its own slot remains, and nobody uses it. There is at most one such slot for each thread that opens a new
+ * name at the same moment.
  *
  * A table's entries repeat the destructors, so that the end of a thread needs nothing but the table. */
 #include "csynckernel/tls.h"
@@ -35,7 +36,8 @@ struct entry {
     csk_tls_destructor_t destructor;
 };
 
-/* Entry 0 is never set. Slots from `count` on, which is 0 without a table, have no value and no entry yet. */
+/* The calling thread's table. Entry 0 is never set. Slots from `count` on have no value and no entry yet; `count` is 0
+ * without a table. */
 static _Thread_local struct {
     struct entry *entries;
     uint64_t count;
@@ -43,9 +45,9 @@ static _Thread_local struct {
     bool ended;
 } mine __attribute__((tls_model("initial-exec")));
 
-/* ---- Names ---------------------------------------------------------------------------------------------------------------- */
+/* ---- Names ------------------------------------------------------------------------------------------------------- */
 
-/* FNV-1a, whose bits are then mixed: the trie takes the highest first. */
+/* FNV-1a. Its bits are then mixed, since the trie takes the highest bits first. */
 static uint64_t hash_of(const unsigned char *name, size_t length) {
     uint64_t hash = UINT64_C(0xCBF29CE484222325);
     for (size_t i = 0; i < length; i++) hash = (hash ^ name[i]) * UINT64_C(0x100000001B3);
@@ -76,14 +78,14 @@ static int number_slot(struct slot *slot) {
     return 0;
 }
 
-/* The place of that name: it holds the slot, or NULL at the moment of looking. */
+/* Finds the place of that name. The place holds the slot, or held NULL at the moment of the look. */
 static struct slot **find_place(struct slot **place, uint64_t way, uint64_t hash, const void *name, size_t length, struct slot **found,
                                 uint64_t *way_on) {
     struct slot *slot;
     while ((slot = csk_load(place, CSK_ACQUIRE)) != NULL) {
         if (slot->hash == hash && slot->length == length && (length == 0 || memcmp(slot->name, name, length) == 0)) break;
         place = &slot->children[way >> 62];
-        way <<= 2; /* names of one hash go on along the first child */
+        way <<= 2; /* names with the same hash go on along the first child */
     }
     *found = slot;
     *way_on = way;
@@ -125,14 +127,14 @@ int csk_tls_open(const char *name, csk_tls_destructor_t destructor, csk_tls_slot
     return csk_tls_open_bytes(name, name == NULL ? 0 : strlen(name), destructor, slot);
 }
 
-/* ---- Values --------------------------------------------------------------------------------------------------------------- */
+/* ---- Values ------------------------------------------------------------------------------------------------------ */
 
 void *csk_tls_get(csk_tls_slot_t slot) {
     return CSK_LIKELY(slot < mine.count) ? mine.entries[slot].value : NULL;
 }
 
-/* Takes each value out of its slot and destroys it, the newest slot's first. Destructors may set values and move the table:
- * nothing of it is remembered across a call. True if there was a value. */
+/* Takes each value out of its slot and destroys it, the newest slot's first. Destructors may set values and move the
+ * table, so nothing of the table is remembered across a call. Returns true if there was a value. */
 static bool destroy_round(void) {
     bool any = false;
     for (uint64_t index = mine.count; index-- > 0;) {
@@ -150,7 +152,8 @@ static void destroy_values(void) {
     while (rounds < CSK_TLS_ROUNDS && destroy_round()) rounds++;
     struct entry *entries = mine.entries;
     uint64_t count = mine.count;
-    /* After the last round there may be values; without a table, and ended, the thread gets no further ones. */
+    /* After the last round there may still be values. The thread gets no further ones, since it has no table and has
+     * ended. */
     mine.ended = rounds == CSK_TLS_ROUNDS;
     mine.count = mine.capacity = 0;
     mine.entries = NULL;
@@ -160,7 +163,7 @@ static void destroy_values(void) {
     free(entries);
 }
 
-/* Room for slots up to `last`; on failure all is as it was. */
+/* Makes room for slots up to `last`. On failure all is as it was. */
 static int grow(csk_tls_slot_t last) {
     uint64_t capacity = mine.capacity == 0 ? 8 : mine.capacity;
     while (capacity <= last) capacity *= 2;

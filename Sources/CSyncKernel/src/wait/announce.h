@@ -1,17 +1,19 @@
-/* announce.h: a worker that waits inside the library says so, in a word of its own and in a count of all: the pool
- * knows without a system call that the worker's processor is free. Internal locks, which are held for a few hundred
- * nanoseconds, are not announced. */
+/* announce.h: a worker that waits inside the library says so, in a word of its own and in a count of all such workers.
+ * So the pool knows without a system call that the worker's processor is free. Waits for internal locks, which are held
+ * for a few hundred nanoseconds, are not announced. */
 #ifndef CSK_INTERNAL_ANNOUNCE_H
 #define CSK_INTERNAL_ANNOUNCE_H
 
 #include "base/platform.h"
 
-/* The calling worker's word, odd while it waits and another number for each wait; NULL on all other threads. */
+/* The calling worker's word. It is odd while the worker waits, and has another value for each wait. NULL on all other
+ * threads. */
 extern _Thread_local uint32_t *csk_announced __attribute__((tls_model("initial-exec"), visibility("hidden")));
 /* How many workers of this process wait. */
 extern uint32_t csk_announced_count __attribute__((visibility("hidden")));
 
-/* Around each wait of a caller. Whoever reads them wants a number, and nothing is published by it: relaxed. */
+/* Called around each wait of a caller. The accesses are relaxed: whoever reads these words wants a number, and nothing
+ * is published by them. */
 static inline void csk_announce_wait(void) {
     if (CSK_LIKELY(csk_announced == NULL)) return;
     csk_store(csk_announced, csk_load(csk_announced, CSK_RELAXED) + 1, CSK_RELAXED);

@@ -3,13 +3,14 @@
  *   bits 0-1   0 free    1 held    2 held, and somebody may be parked
  *   bits 2-31  of which process that is true: csk_process.mark, 0 in the first one
  *
- * It is held for a heap operation, never while user code, an allocation or a free runs. Unlocking is a locked exchange, which
- * orders everything before it with everything after it; the gate's argument uses that.
+ * It is held for a heap operation, never while user code, an allocation or a free runs. Unlocking is a locked exchange,
+ * which orders everything before it with everything after it. The gate's argument uses that.
  * Source: Drepper, "Futexes are tricky", the second mutex.
  *
- * In a child of fork a word of the parent says nothing: who held the lock or was parked is not here. The first who comes takes it over by a
- * compare-and-swap, and is told so: it may be that a change was under way that nobody will end, and whatever waits in the object does so in the
- * parent. So it makes the object anew before it goes on. Memory that a child fills with zeros looks like the parent's once, to no effect. */
+ * In a child of fork a word of the parent says nothing: whoever held the lock or was parked does not exist in the
+ * child. The first thread that comes takes the lock over by a compare-and-swap, and is told so. A change may have been
+ * under way that nobody will complete, and whatever waits in the object does so in the parent. So that thread makes the
+ * object anew before it goes on. Memory that a child fills with zeros looks like the parent's once, to no effect. */
 #ifndef CSK_INTERNAL_QUEUE_LOCK_H
 #define CSK_INTERNAL_QUEUE_LOCK_H
 
@@ -23,7 +24,7 @@ static inline bool csk_queue_lock_is_old(uint32_t word) { return ((word ^ csk_pr
 /* queue_lock.c */
 bool csk_queue_lock_slow(uint32_t *lock);
 
-/* True: it was the parent's, and what it protects has to be made anew. */
+/* Returns true when the lock was the parent's. Then what it protects has to be made anew. */
 static inline bool csk_queue_lock(uint32_t *lock) {
     uint32_t free = csk_process_mark(), expected = free;
     if (CSK_LIKELY(csk_cas(lock, &expected, free | QUEUE_LOCK_HELD, CSK_ACQUIRE))) return false;

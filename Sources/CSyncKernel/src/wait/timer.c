@@ -1,10 +1,11 @@
 /* timer.c: one thread, one heap of deadlines.
  *
- * All state is under `lock`. The thread sleeps until the first deadline it knew; starting a timer wakes it only when the new
- * deadline comes before that, and cancelling never does: it wakes once for nothing and sleeps on.
+ * All state is protected by `lock`. The thread sleeps until the first deadline that it knew. Starting a timer wakes it
+ * only when the new deadline comes before that. Cancelling never wakes it: it wakes once for nothing, and sleeps on.
  *
- * Cancelling waits for a function that runs, but never for the functions of asynchronous waiters which that one granted:
- * those are held back until the timer no longer counts as firing, so they may block on whoever cancels. */
+ * Cancelling waits for the timer's function if that runs. It never waits for the functions of asynchronous waiters that
+ * this function granted something: those are held back until the timer no longer counts as firing. So they may block on
+ * whoever cancels. */
 #include "csynckernel/timer.h"
 
 #include "wait/announce.h"
@@ -13,10 +14,10 @@
 
 static struct {
     uint32_t lock;
-    uint32_t signal;         /* the thread's park word: bumped to make it look again */
-    uint32_t fired;          /* bumped after each function, for those who wait in cancel */
+    uint32_t signal;         /* the thread's park word: incremented to make it look again */
+    uint32_t fired;          /* incremented after each function, for those who wait in cancel */
     uint32_t cancel_waiters;
-    csk_heap_t heap;         /* the earliest deadline has the highest rank; among equal ones the ticket of the start decides */
+    csk_heap_t heap;         /* the earliest deadline has the highest rank; equal ones in the order of their starts */
     int64_t starts;
     int64_t sleeping_until;  /* CSK_NEVER when asleep without a deadline; INT64_MIN while awake */
     csk_timer_t *firing;
@@ -26,7 +27,7 @@ static struct {
 
 static _Thread_local bool is_timer_thread __attribute__((tls_model("initial-exec")));
 
-/* Without an overflow, whatever the deadline. */
+/* The complement does not overflow, whatever the deadline is. */
 static csk_rank_t rank_of(int64_t deadline_ns) { return ~deadline_ns; }
 static int64_t deadline_of(const csk_timer_t *timer) { return ~timer->node.rank; }
 
@@ -74,8 +75,9 @@ static void run_timers(void *context) {
     }
 }
 
-/* Whatever a thread was in the middle of. A function that forks goes on in the child, on what becomes the child's timer thread once it returns:
- * a second one would run functions beside it. */
+/* Makes the timers anew, whatever a thread of the parent was in the middle of. A timer's function that forks goes on in
+ * the child. The thread that it runs on becomes the child's timer thread once the function returns. A second timer
+ * thread would run functions beside it. */
 static void after_fork_in_child(void) {
     timers.heap.root = NULL;
     timers.thread_runs = is_timer_thread;
@@ -129,7 +131,7 @@ int csk_timer_start(csk_timer_t *timer, int64_t deadline_ns, csk_timer_function_
     timer->node.ticket = ++timers.starts;
     csk_heap_insert(&timers.heap, &timer->node);
     bool wake = deadline_ns < timers.sleeping_until;
-    /* Later starts need not wake it again for anything after this. */
+    /* Later starts need not wake the thread again for any deadline after this one. */
     if (wake) timers.sleeping_until = deadline_ns;
     csk_queue_unlock(&timers.lock);
     if (wake) wake_thread();
@@ -142,7 +144,8 @@ int csk_timer_cancel(csk_timer_t *timer) {
     csk_queue_lock(&timers.lock);
     int status = ENOENT;
     for (;;) {
-        /* Again after each wait: a function may start its own timer anew, before or after it was taken out here. */
+        /* This is checked again after each wait: a function may start its own timer anew, before or after the timer was
+         * taken out here. */
         if (timer->epoch == csk_process_epoch()) {
             csk_heap_remove(&timers.heap, &timer->node);
             timer->epoch = 0;

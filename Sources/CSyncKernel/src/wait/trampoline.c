@@ -7,7 +7,7 @@ static _Thread_local struct {
     csk_gate_lane_t *first_lane, *last_lane;
     csk_gate_later_t *later, *last_later;
     unsigned depth;
-    unsigned waits;  /* of these, how many stand in the way of a thread that is about to wait */
+    unsigned waits;  /* calls of csk_trampoline_begin_wait that have not ended */
 } ready __attribute__((tls_model("initial-exec")));
 
 void csk_trampoline_hold(void) { ready.depth++; }
@@ -31,7 +31,7 @@ static inline void run_ready(void) {
     }
 }
 
-/* Whatever a call does, it finds this thread as if it were the first thing to run here. */
+/* Whatever a call does, it finds this thread as if it were the first that runs on it. */
 static void run_later(void) {
     while (ready.later != NULL) {
         csk_gate_later_t *later = ready.later;
@@ -53,7 +53,8 @@ void csk_trampoline_release(void) {
         csk_platform_let_thread_go(before);
     }
     ready.depth = 0;
-    /* Where this thread stands in a queue it came there out of an earlier one of these, which goes on with the others. */
+    /* Where this thread stands in a queue, it came there out of an earlier call of run_later, which goes on with the
+     * other calls. */
     if (ready.waits == 0) run_later();
 }
 

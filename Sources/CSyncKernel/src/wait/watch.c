@@ -2,7 +2,7 @@
 
 #include "wait/announce.h"
 
-/* As the spinning of newcomers: about a tenth of what a park and a wake on an idle core cost. */
+/* As long as newcomers spin: about a tenth of what a park and a wake on an idle core cost. */
 static const int64_t spin_ns = 2400;
 static const int64_t first_look_ns = 1000000000;
 static const int64_t longest_span_ns = INT64_C(64) * 1000000000;
