@@ -8,9 +8,9 @@
 /// do. So a burst costs two tasks, not one for each entry.
 ///
 /// **No entry is forgotten, and none overtakes another**: while entries are left in the intake or in `ready`, either a
-/// pump is coming or a place is out. Four steps each restore this invariant, in one step under one lock: submitting,
-/// arriving, taking, and the return of a place. A pump that goes on after its work need not check it. So a place that
-/// finds no pump coming and no place out knows that nothing is before it.
+/// pump is coming or a place is out. Four operations each restore this invariant, in one step under one lock:
+/// submitting, arriving, taking, and the return of a place. A pump that goes on after its work need not check it. So a
+/// place that finds no pump coming and no place out knows that nothing is before it.
 struct ActorQueueState<Work>: OrderedQueueState, ~Copyable {
     typealias Intake = OrderedIntake<Work>
 

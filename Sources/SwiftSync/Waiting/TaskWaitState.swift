@@ -7,7 +7,7 @@ import Synchronization
 /// | 0 | PARKED: the continuation is there | the task, once for each wait |
 /// | 1 | REGISTERED: the resolving party knows the wait, so it can be withdrawn | the task, once for each wait |
 /// | 16-31 | the outcome, plus one | the party that resolves the wait; final |
-/// | 32-47 | the cause, plus one: why the wait has to be given up | the first of canceller and timer; kept for later waits |
+/// | 32-47 | the cause of giving up, plus one | the first of canceller and timer; later waits keep it |
 ///
 /// Exactly one step decides the outcome. A cause is not an outcome: it asks for a withdrawal. The party that holds the
 /// registration may refuse the withdrawal, because it has granted already. Exactly one step sees both the cause and

@@ -1,7 +1,7 @@
 import CSyncKernel
 import Synchronization
 
-/// Work that begins at a given time, and can be cancelled until it begins.
+/// Work that is queued at a given time, and can be cancelled until it begins.
 ///
 /// ```swift
 /// let timeout = queue.async(after: .seconds(5)) { connection.close() }

@@ -20,8 +20,8 @@ public func async(_ body: @escaping @Sendable () -> Void) -> Bool {
     ConcurrentWorkQueue.shared.async(body)
 }
 
-/// Runs `body` as a task of its own, which has the task-local values and the priority of the caller. With
-/// `inheritingTaskLocals` false it is ``async(_:)``.
+/// Runs `body` asynchronously. If `inheritingTaskLocals` is true, `body` runs as a task of its own, which has the
+/// task-local values and the priority of the caller. With false it is ``async(_:)``.
 @discardableResult
 public func async(inheritingTaskLocals: Bool, _ body: @escaping @Sendable () -> Void) -> Bool {
     ConcurrentWorkQueue.shared.async(inheritingTaskLocals: inheritingTaskLocals, body)

@@ -72,10 +72,12 @@ public class WorkQueueBase: @unchecked Sendable {
         core.async(rank: core.rank(of: priority), tag: tag, body)
     }
 
-    /// Runs `body` as a task of its own, which has the task-local values and the priority of the caller. Its place
-    /// among other work is that of ``async(_:)``, or that of ``async(priority:_:)`` if `priority` is given.
+    /// Queues `body`. If `inheritingTaskLocals` is true, `body` runs as a task of its own, which has the task-local
+    /// values and the priority of the caller.
     ///
-    /// With `inheritingTaskLocals` false it queues `body` without a task. With true it costs the allocations of a task.
+    /// The place of `body` among other work is that of ``async(_:)``, or that of ``async(priority:_:)`` if `priority`
+    /// is given. With `inheritingTaskLocals` true the call costs the allocations of a task; with false it is
+    /// ``async(_:)``.
     @discardableResult
     public final func async(inheritingTaskLocals: Bool, priority: CommandPriority? = nil, _ body: @escaping @Sendable () -> Void) -> Bool {
         let rank = core.rank(of: priority)
