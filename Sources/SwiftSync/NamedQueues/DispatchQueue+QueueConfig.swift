@@ -1,8 +1,8 @@
 public import Dispatch
 
 extension DispatchQueue {
-    /// Makes a plain dispatch queue, serial or concurrent, with that name and quality of service. Each call makes
-    /// another one.
+    /// Makes a plain dispatch queue, serial or concurrent, with the configuration's name and quality of service. Each
+    /// call makes another queue.
     ///
     /// ```swift
     /// let config = QueueConfig(queueID: "com.example.network", qos: .userInitiated, serial: false)

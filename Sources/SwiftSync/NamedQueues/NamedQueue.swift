@@ -21,15 +21,15 @@ public import Dispatch
 /// ```
 ///
 /// Each raw value has one queue for the whole process, whatever type asks for it: a ``WorkQueue``, or a
-/// ``ConcurrentWorkQueue`` where the configuration is not serial. It is made at its first use, and stays. Whoever asks
-/// for it with another configuration gets it as it is, and that is reported to ``SyncDiagnostics`` as
+/// ``ConcurrentWorkQueue`` where the configuration is not serial. The queue is made at its first use, and stays. Code
+/// that asks for it with another configuration gets the queue as it is, and this is reported to ``SyncDiagnostics`` as
 /// `configurationMismatch`, once for each such configuration.
 ///
-/// Finding the queue is wait-free, and counts no reference; it asks the case for its configuration, which should be a
-/// plain value as above. The methods are those of `DispatchQueue`, so that code for one compiles with the other.
-/// Everything else is reached by ``queue``: tasks that wait, `drain()`, `suspend()`, its `recorder`.
+/// Finding the queue is wait-free, and counts no reference. It asks the case for its configuration, which should be a
+/// plain value as above. The methods are those of `DispatchQueue`, so code for one compiles with the other. Everything
+/// else is reached through ``queue``: tasks that wait, `drain()`, `suspend()`, its `recorder`.
 public protocol NamedQueue: RawRepresentable, Sendable where RawValue == String {
-    /// How the queue is made. A serial one with the default quality of service unless the type says otherwise.
+    /// How the queue is made. Unless the type says otherwise, it is a serial queue with the default quality of service.
     var configuration: QueueConfiguration { get }
 }
 
@@ -42,12 +42,12 @@ extension NamedQueue {
     /// The queue itself. O(1).
     public var queue: WorkQueueBase { found._withUnsafeGuaranteedRef { $0.queue } }
 
-    /// Runs `body` after what came before, and returns at once.
+    /// Runs `body` after the work that came before, and returns at once.
     ///
-    /// May be called from anywhere. O(1).
+    /// It may be called from anywhere. O(1).
     ///
     /// - Returns: false, with a report to ``SyncDiagnostics``, when the queue was shut down or the system has no memory
-    ///   or thread; then `body` will not run.
+    ///   or thread. `body` will not run then.
     @inlinable
     @preconcurrency
     @discardableResult
@@ -55,12 +55,12 @@ extension NamedQueue {
         found._withUnsafeGuaranteedRef { $0.async(body) }
     }
 
-    /// The same with what `DispatchQueue` has besides.
+    /// Queues `body` with the other parameters that `DispatchQueue` has, and returns at once.
     ///
-    /// With `.barrier`, on a concurrent queue, once everything accepted before has ended, alone; on a serial queue all
-    /// work is. Other flags change nothing. A quality of service puts it before or behind other waiting work, as a
-    /// ``CommandPriority``; unspecified, it has the queue's own. The group is left when `body` has ended, or was
-    /// refused.
+    /// With `.barrier` on a concurrent queue, `body` runs alone, once all work accepted before has ended; on a serial
+    /// queue all work runs so. Other flags change nothing. A quality of service puts `body` before or behind other
+    /// waiting work, as a ``CommandPriority``. Without one, `body` has the queue's own. The group is left when `body`
+    /// has ended, or was refused.
     @preconcurrency
     @discardableResult
     public func async(
@@ -78,42 +78,43 @@ extension NamedQueue {
         }
     }
 
-    /// The same for a work item, which does not run if it was cancelled before its turn. Waiting for it and its
-    /// notifications work.
+    /// Queues a work item in the same way. It does not run if it was cancelled before its turn. Waiting for the item
+    /// and its notifications work.
     ///
-    /// Nobody can see the flags that an item was made with: a barrier is asked for here.
+    /// The library can't read the flags that an item was made with, so ask for a barrier with `flags` here.
     @discardableResult
     public func async(group: DispatchGroup? = nil, flags: DispatchWorkItemFlags = [], execute item: DispatchWorkItem) -> Bool {
         nonisolated(unsafe) let item = item
         return async(group: group, flags: flags) { item.perform() }
     }
 
-    /// Queues `body` at a time, never early. It does not run if the queue is shut down before.
+    /// Queues `body` at `deadline`, never early. It does not run if the queue is shut down before.
     ///
-    /// - Returns: what cancels it until it begins.
+    /// - Returns: an object that can cancel `body` until it begins.
     @preconcurrency
     @discardableResult
     public func asyncAfter(deadline: DispatchTime, execute body: @escaping @Sendable () -> Void) -> DelayedWork {
         found._withUnsafeGuaranteedRef { $0.queue.asyncAfter(deadline: deadline, body) }
     }
 
-    /// The same for a work item.
+    /// Does the same for a work item.
     @discardableResult
     public func asyncAfter(deadline: DispatchTime, execute item: DispatchWorkItem) -> DelayedWork {
         nonisolated(unsafe) let item = item
         return asyncAfter(deadline: deadline) { item.perform() }
     }
 
-    /// Runs `body` on the calling thread when it is its turn, with `.barrier` alone, and returns what it returns.
+    /// Waits for its turn, runs `body` on the calling thread, and returns what `body` returns. With `.barrier`, `body`
+    /// runs alone.
     ///
-    /// Blocks meanwhile, and runs nothing but `body`; tasks may call `queue.run` instead. It is never refused, and runs
-    /// in order after a shutdown too. From inside the queue's own work it stops the program with a message;
-    /// `queue.sync(timeout:)` throws instead.
+    /// It blocks the thread meanwhile, and runs nothing but `body`; tasks may call `queue.run` instead. It is never
+    /// refused, and still runs in order after a shutdown. A call from inside the queue's own work stops the program
+    /// with a message; `queue.sync(timeout:)` throws instead.
     public func sync<R, E: Error>(flags: DispatchWorkItemFlags = [], execute body: () throws(E) -> R) throws(E) -> R {
         try found.takeUnretainedValue().sync(flags, body)
     }
 
-    /// The same for a work item.
+    /// Does the same for a work item.
     public func sync(execute item: DispatchWorkItem) {
         sync { item.perform() }
     }

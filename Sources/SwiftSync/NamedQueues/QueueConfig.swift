@@ -1,6 +1,6 @@
 public import Dispatch
 
-/// The name of a queue, its quality of service, and whether it runs one thing at a time.
+/// The configuration of a queue: its name, its quality of service, and whether it is serial.
 ///
 /// ```swift
 /// extension QueueConfig.QueueID {
@@ -10,34 +10,34 @@ public import Dispatch
 /// let queue = DispatchQueue(config: config)                  // a plain one
 /// ```
 ///
-/// A ``NamedQueue`` is described by it too. A plain value: nothing here blocks, and it may be used from anywhere.
+/// It also describes a ``NamedQueue``. It is a plain value: nothing here blocks, and it may be used from anywhere.
 public struct QueueConfig: Sendable, Equatable {
-    /// The name of a queue. Programs add theirs as static constants of this type.
+    /// The name of a queue. Programs add their own names as static constants of this type.
     public struct QueueID: RawRepresentable, ExpressibleByStringLiteral, Sendable, Hashable {
         /// The name itself.
         public let rawValue: String
 
-        /// The name `rawValue`.
+        /// Makes the name `rawValue`.
         @inlinable
         public init(rawValue: String) {
             self.rawValue = rawValue
         }
 
-        /// The name that the literal is.
+        /// Makes the name that the literal spells.
         @inlinable
         public init(stringLiteral value: String) {
             self.init(rawValue: value)
         }
     }
 
-    /// What the queue is called.
+    /// The queue's name.
     public let queueID: QueueID
-    /// How urgent its work is.
+    /// The quality of service of the queue's work.
     public let qos: DispatchQoS
-    /// Whether it runs one thing at a time; else many, with barriers.
+    /// True if the queue runs one closure at a time; false if it runs many at once, with barriers.
     public let serial: Bool
 
-    /// A configuration. A ``NamedQueue`` is named by its raw value, and may leave `queueID` out.
+    /// Makes a configuration. A ``NamedQueue`` is named by its raw value, so its configuration may leave `queueID` out.
     @inlinable
     public init(queueID: QueueID = "", qos: DispatchQoS = .default, serial: Bool = true) {
         self.queueID = queueID
@@ -46,5 +46,5 @@ public struct QueueConfig: Sendable, Equatable {
     }
 }
 
-/// The same under the name that ``NamedQueue/configuration`` uses.
+/// ``QueueConfig`` under the name that ``NamedQueue/configuration`` uses.
 public typealias QueueConfiguration = QueueConfig

@@ -1,8 +1,8 @@
 import Dispatch
 import Synchronization
 
-/// The one queue of a name, and what it was made with. It stays for as long as the process, so nobody counts references
-/// to it.
+/// The one queue of a name, and the configuration that it was made with. It lives as long as the process, so references
+/// to it are not counted.
 @usableFromInline
 final class QueueOfName: Sendable {
     private static let all = SnapshotDictionary<String, Unmanaged<QueueOfName>>()
@@ -38,8 +38,9 @@ final class QueueOfName: Sendable {
 
     // MARK: - The first look
 
-    /// Some of the queues, at places that follow from a few bytes of their names, for hashing a whole name costs more
-    /// than all the rest. The first at a place keeps it; names that share it are found in the dictionary.
+    /// A small table of queues in front of the dictionary. A queue's place in the table depends on a few bytes of its
+    /// name, because hashing a whole name costs more than all the rest. The first queue at a place keeps it. Queues
+    /// whose names share a place are found in the dictionary.
     private enum FirstLook {
         private static let count = 256
         nonisolated(unsafe) private static let places = {
@@ -57,7 +58,7 @@ final class QueueOfName: Sendable {
             _ = places[place(of: name)].compareExchange(expected: nil, desired: queue, ordering: .releasing)
         }
 
-        /// From the length and the last eight bytes, in which the names of a program differ.
+        /// Computes the place from the length and the last eight bytes, in which the names of a program differ.
         private static func place(of name: String) -> Int {
             let hash = name.utf8.withContiguousStorageIfAvailable { bytes in
                 let tail =

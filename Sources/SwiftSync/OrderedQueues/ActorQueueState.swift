@@ -1,22 +1,23 @@
-/// Who comes next for the entries of an ``ActorQueue``: a pure value, which returns what is to be done.
+/// Decides who serves the entries of an ``ActorQueue`` next. It is a pure value, whose methods return the action to
+/// take.
 ///
-/// Pumps run on the actor. A pump takes an entry and begins it with no suspension in between, so entries begin in
-/// order, however many pumps there are. A pump that is in the middle of work may be suspended there for long; so before
-/// it begins work and leaves entries behind, another pump is sent, which waits for the actor behind it. If the work
-/// does not suspend, the first goes on with the next entry, and the second finds little or nothing to do: a burst costs
-/// two tasks, not one for each entry.
+/// Pumps are tasks that run on the actor. A pump takes an entry and begins it with no suspension in between, so entries
+/// begin in order, however many pumps there are. A pump that is in the middle of work may be suspended there for long.
+/// So before a pump begins work and leaves entries behind, it sends another pump, which waits for the actor behind it.
+/// If the work does not suspend, the first pump goes on with the next entry, and the second finds little or nothing to
+/// do. So a burst costs two tasks, not one for each entry.
 ///
-/// **Nobody is forgotten, and nobody passes**: where entries are left in the intake or in `ready`, either a pump is
-/// coming or a place is out. Submitting, arriving, taking and a place's coming back each restore that in one step,
-/// under one lock; a pump that goes on after its work needs no look at it. So a place that finds neither knows that
-/// nothing is before it.
+/// **No entry is forgotten, and none overtakes another**: while entries are left in the intake or in `ready`, either a
+/// pump is coming or a place is out. Four operations each restore this invariant, in one step under one lock:
+/// submitting, arriving, taking, and the return of a place. A pump that goes on after its work need not check it. So a
+/// place that finds no pump coming and no place out knows that nothing is before it.
 struct ActorQueueState<Work>: OrderedQueueState, ~Copyable {
     typealias Intake = OrderedIntake<Work>
 
     enum Submission {
-        /// Somebody will come to it.
+        /// A pump or a task with a place will come to the entry.
         case queued
-        /// The submitter sends a pump.
+        /// The submitter has to send a pump.
         case sendsPump
         /// The submitted place was granted.
         case begins
@@ -24,21 +25,23 @@ struct ActorQueueState<Work>: OrderedQueueState, ~Copyable {
     }
 
     enum Take {
-        /// The first of `ready` is work to be begun, once a pump was sent if so; the place, if any, is a sender to be
-        /// resumed.
+        /// The first of `ready` is work to begin. If `sendsPump` is true, the caller sends a pump before. The place, if
+        /// there is one, is a sender to be resumed.
         case work(sendsPump: Bool, OrderedPlace?)
-        /// The first of `ready` is a place, which is out from now on, and is to be claimed; the same for a sender.
+        /// The first of `ready` is a place. It is out from now on, and the caller has to grant it. The place here, if
+        /// there is one, is a sender to be resumed.
         case place(OrderedPlace?)
-        /// Nothing is there; while another pump is coming it pays to look again before leaving.
+        /// There is no entry. While another pump is coming it pays to look again before leaving.
         case nothing(pumpIsComing: Bool)
-        /// A task has been granted its place and has not begun: it will see to what follows.
+        /// A task has been granted its place and has not begun. That task will handle the entries that follow.
         case placeIsOut
     }
 
     private(set) var intake: Intake
-    /// A pump was sent and has not arrived.
+    /// True while a pump was sent and has not arrived.
     private(set) var isPumpComing = false
-    /// A place was granted whose task has not begun on the actor. Nothing else begins meanwhile.
+    /// True while a place is out: it was granted, and its task has not begun on the actor. Nothing else begins
+    /// meanwhile.
     private(set) var isPlaceOut = false
 
     init(capacity: Int? = nil, overflow: OrderedQueueOverflow = .refuse) {
@@ -56,7 +59,7 @@ struct ActorQueueState<Work>: OrderedQueueState, ~Copyable {
         }
     }
 
-    /// A place that nothing stands before is granted and leaves no entry.
+    /// Submits a place. A place with nothing before it is granted at once and leaves no entry.
     mutating func submit(_ place: OrderedPlace) -> (Submission, dropped: Intake.Entry?) {
         guard intake.isEmpty && !isPumpComing && !isPlaceOut else { return follow(intake.admit(place)) }
         if intake.isShut && place.kind.endsWithShutdown { return (.refused(.shutDown), nil) }
@@ -70,20 +73,22 @@ struct ActorQueueState<Work>: OrderedQueueState, ~Copyable {
         return .sendsPump
     }
 
-    /// For the pump that was sent, on the actor. It arrives and takes in one step: in between, nobody would come,
-    /// though there may be entries in `ready`, and a place that was submitted then would begin before them.
+    /// The pump that was sent calls this, on the actor. It arrives and takes in one step. Between two separate steps no
+    /// pump would be coming although there may be entries in `ready`, and a place that was submitted then would begin
+    /// before them.
     mutating func arrive(_ ready: inout Intake.Entries) -> Take {
         isPumpComing = false
         return take(&ready)
     }
 
-    /// For a pump on the actor that is about to begin something.
+    /// A pump on the actor calls this when it is about to begin something.
     mutating func take(_ ready: inout Intake.Entries) -> Take {
         isPlaceOut ? .placeIsOut : next(&ready, isBegun: true)
     }
 
-    /// For the task whose place was out, on the actor, or for who found that it had given up: what follows is not begun
-    /// by the caller, but left to the pump that it sends, or to the next place's task.
+    /// The task whose place was out calls this, on the actor; so does the caller that found that the task had given up.
+    /// The caller does not begin the entries that follow: it leaves them to the pump that it sends, or to the next
+    /// place's task.
     mutating func placeIsBack(_ ready: inout Intake.Entries) -> Take {
         isPlaceOut = false
         return next(&ready, isBegun: false)
@@ -107,7 +112,7 @@ struct ActorQueueState<Work>: OrderedQueueState, ~Copyable {
         return true
     }
 
-    /// A task has given up its place. A sender that gets its room and has to be resumed is returned.
+    /// A task has given up its place. Returns the sender that gets the room and has to be resumed, if there is one.
     mutating func giveUp(_ place: OrderedPlace) -> OrderedPlace? { intake.giveUp(place) }
 
     // MARK: - Memory, and the end

@@ -1,11 +1,11 @@
 import Synchronization
 
-/// Takes the lock, asks ``ActorQueueState``, drops the lock, then acts. It lives as long as its queue, or work that was
-/// accepted.
+/// The storage of an ``ActorQueue``: it takes the lock, asks ``ActorQueueState``, drops the lock, and then acts. It
+/// lives as long as its queue or any accepted work.
 ///
-/// It is not generic, since what is generic is slow for users in other modules. It knows its actor by a weak reference,
-/// since the actor usually owns the queue. Each pump and each task with a place holds the actor strongly, and where
-/// there is accepted work there is one of these.
+/// The class is not generic, since generic code is slow for users in other modules. It refers to its actor weakly,
+/// since the actor usually owns the queue. Each pump and each task with a place holds the actor strongly, and while
+/// there is accepted work there is such a pump or task.
 final class ActorQueueStorage: @unchecked Sendable {
     typealias Work = @Sendable (isolated any Actor) async -> Void
     typealias State = ActorQueueState<Work>
@@ -17,16 +17,16 @@ final class ActorQueueStorage: @unchecked Sendable {
     let capacity: Int?
     private let box: OrderedQueueBox<State>
 
-    /// Under the lock.
+    /// The lock protects this field and the next.
     private weak var actor: (any Actor)?
     private var isAdopted = false
 
-    // Only touched on the actor.
+    // The next four fields are used on the actor only; `readyCount` may be read from anywhere.
     private var ready = State.Intake.Entries(spareLimit: 2)
-    /// How many these are, for all to see.
+    /// The number of entries in `ready`, which any thread may read.
     private let readyCount = Atomic(0)
-    /// A pump has sent a place out. (A place that was granted when it was submitted is not seen here, but then `ready`
-    /// is empty.)
+    /// True while a place that was granted from `ready` is out. (A place that was granted when it was submitted is not
+    /// recorded here, but then `ready` is empty.)
     private var isPlaceOut = false
     private var stretches = OrderedStretches()
 
@@ -68,7 +68,7 @@ final class ActorQueueStorage: @unchecked Sendable {
         set { slot.recorder = newValue }
     }
 
-    /// Nil where nothing is recorded.
+    /// Makes the record of one piece of work; nil if the queue has no recorder.
     func recordedPiece() -> RecordedPiece? { .make(recorder, subject) }
 
     private func recorded(_ work: @escaping Work) -> Work {
@@ -82,7 +82,7 @@ final class ActorQueueStorage: @unchecked Sendable {
 
     // MARK: - Submitting
 
-    /// Accepts work; nil, or why it was refused.
+    /// Accepts work. Returns nil, or why the work was refused.
     func submit(_ work: @escaping Work) -> OrderedQueueError? {
         let work = recorded(work)
         return finish(box.whenSupplied { $0.submit(work) })
@@ -98,7 +98,7 @@ final class ActorQueueStorage: @unchecked Sendable {
         return nil
     }
 
-    /// Accepts work that keeps the task-local values of the caller; nil, or why it was refused.
+    /// Accepts work that keeps the task-local values of the caller. Returns nil, or why the work was refused.
     func submitInheriting(_ work: @escaping Work) -> OrderedQueueError? {
         let actor = actorOrStop(), piece = recordedPiece(), place = OrderedPlace(.work)
         do throws(OrderedQueueError) { try submit(place) } catch { return error }
@@ -119,7 +119,8 @@ final class ActorQueueStorage: @unchecked Sendable {
         }
     }
 
-    /// A place for a task; its work must begin on the actor once it is granted. Throws if it is refused.
+    /// Submits the place of a task. Once the place is granted, the task's work must begin on the actor. Throws if the
+    /// place is refused.
     func submit(_ place: OrderedPlace) throws(OrderedQueueError) {
         let (submission, dropped) = box.whenSupplied { $0.submit(place) }
         dropped?.drop()
@@ -137,13 +138,13 @@ final class ActorQueueStorage: @unchecked Sendable {
         return place
     }
 
-    /// Waits for the turn of the calling task, whose work must begin on the actor then.
+    /// Waits for the turn of the calling task. Its work must begin on the actor then.
     func takeTurn(_ kind: OrderedPlace.Kind, until deadline: Int64) async throws(OrderedQueueError) {
         if Task.isCancelled { throw .cancelled }
         try await box.waitForGrant(of: letIn(kind), until: deadline)
     }
 
-    /// A place that is not refused.
+    /// Submits a place that can't be refused.
     func takeOwnPlace() -> OrderedPlace {
         OrderedRefusal.never { () throws(OrderedQueueError) in try letIn(.own) }
     }
@@ -159,7 +160,7 @@ final class ActorQueueStorage: @unchecked Sendable {
             var untilLeaving = Self.workBeforeLeaving, hasArrived = true
             while untilLeaving > 0 || !box.withState({ $0.isPumpComing }), let work = nextWork(on: actor, hasArrived) {
                 hasArrived = false
-                // From here to the work's first suspension the actor is not left.
+                // From here to the work's first suspension, nothing else runs on the actor.
                 let stretch = stretches.begin()
                 await work(actor)
                 stretches.end(stretch).forEach { _ = $0.grant() }
@@ -168,12 +169,13 @@ final class ActorQueueStorage: @unchecked Sendable {
         }
     }
 
-    /// So that short work without end leaves the actor to others: if another pump stands behind them, it goes on.
+    /// After this many pieces of work a pump leaves the actor to others, so that endless short work does not hold it.
+    /// The pump leaves only if another pump is coming, which then goes on.
     private static var workBeforeLeaving: Int { 256 }
 
-    /// The next work in order; nil if there is none, or somebody else sees to it. A pump that goes on after its work
-    /// knows that what is `ready` is not forgotten; one that has just arrived, and was the one who would have come for
-    /// it, does not.
+    /// Returns the next work in order; nil if there is none, or if another task handles it. A pump that goes on after
+    /// its work knows that the entries in `ready` are not forgotten. A pump that has just arrived does not know it,
+    /// since it was the one that would have come for them.
     private func nextWork(on actor: isolated any Actor, _ hasArrived: Bool) -> Work? {
         var mustArrive = hasArrived
         while true {
@@ -199,7 +201,7 @@ final class ActorQueueStorage: @unchecked Sendable {
         ready.withFirst { $0.isPlace } ?? false
     }
 
-    /// True if the first of `ready` is work that the caller begins.
+    /// Returns true if the first of `ready` is work that the caller has to begin.
     private func take(on actor: isolated any Actor, arrives: Bool) -> Bool {
         var mayLookAgain = true, isArriving = arrives
         if arrives { testStep("ActorQueue: pump takes", self) }
@@ -226,7 +228,7 @@ final class ActorQueueStorage: @unchecked Sendable {
         }
     }
 
-    /// After the place that was out has come back.
+    /// Handles the entries that follow, after the place that was out has come back.
     private func seeToWhatFollows(on actor: isolated any Actor) {
         while true {
             isPlaceOut = false
@@ -245,7 +247,7 @@ final class ActorQueueStorage: @unchecked Sendable {
         }
     }
 
-    /// False if its task had given it up.
+    /// Grants the first place of `ready`. Returns false if its task had given it up.
     private func sendFirstPlaceOut() -> Bool {
         guard case .place(let place) = popReady() else { return false }
         isPlaceOut = true
@@ -259,8 +261,8 @@ final class ActorQueueStorage: @unchecked Sendable {
         try await OrderedActivation.run(for: self) {
             piece?.begin()
             defer { piece?.end() }
-            // From here to the first suspension of `body` the actor is not left, so what follows, which may be on its
-            // way now, begins later.
+            // From here to the first suspension of `body`, nothing else runs on the actor. So the entries that follow
+            // begin later, though a pump or task may already be on its way to them.
             seeToWhatFollows(on: actor)
             let stretch = stretches.begin()
             defer { stretches.end(stretch).forEach { _ = $0.grant() } }
@@ -270,7 +272,7 @@ final class ActorQueueStorage: @unchecked Sendable {
 
     // MARK: - The end
 
-    /// Waits until all that was submitted before has ended.
+    /// Waits until all work that was submitted before has ended.
     func drain(until deadline: Int64) async throws(OrderedQueueError) {
         if OrderedActivation.isInside(self) { throw .wouldDeadlock }
         let actor = actorOrStop()
@@ -278,7 +280,8 @@ final class ActorQueueStorage: @unchecked Sendable {
         if let error = await waitForEnd(on: actor)?.waitForGrant(until: deadline) { throw error }
     }
 
-    /// For a task whose place was granted: a place that is granted once everything that began before has ended, or nil.
+    /// A task whose place was granted calls this. Returns a place that is granted once everything that began before has
+    /// ended; nil if it has ended already.
     private func waitForEnd(on actor: isolated any Actor) -> OrderedPlace? {
         seeToWhatFollows(on: actor)
         return stretches.waitForEnd()
@@ -286,11 +289,11 @@ final class ActorQueueStorage: @unchecked Sendable {
 
     func shutDown() { box.shutDown() }
 
-    /// What was accepted and has not begun, at some instant during the call.
+    /// The number of accepted entries that have not begun, at some instant during the call.
     var waitingCount: Int {
         box.withState { capacity == nil ? $0.intake.count + readyCount.load(ordering: .relaxed) : $0.intake.unbegun }
     }
 
-    /// Entries that nobody has come for, at some instant during the call; for tests.
+    /// The number of entries still in the intake, at some instant during the call; for tests.
     var pendingCount: Int { box.withState { $0.intake.count } }
 }

@@ -7,28 +7,29 @@
 /// Task(on: searches) { try await find("cats") }               // not cancelled
 /// ```
 ///
-/// The underlying queue is a ``FIFOQueue`` or an ``ActorQueue``, and gives the order, also with work that is submitted
-/// to it directly, which is not cancelled. No member blocks a thread; all may be called from anywhere but signal
-/// handlers.
+/// The underlying queue is a ``FIFOQueue`` or an ``ActorQueue``. It gives the order. Work that is submitted to the
+/// underlying queue directly stands in the same order, and is not cancelled.
+///
+/// No member blocks a thread. All members may be called from anywhere except signal handlers.
 public final class CancellableQueue<UnderlyingQueue: Sendable>: Sendable {
     let underlyingQueue: UnderlyingQueue
     private let tasks = TrackedTasks()
 
-    /// Cancels what is started by `Task(on:)` with this object.
+    /// Makes an object that cancels the tasks that `Task(on:)` starts with it.
     public init(underlyingQueue: UnderlyingQueue) {
         self.underlyingQueue = underlyingQueue
     }
 
-    /// Cancels all tasks that were started before this call and have not ended. Those that have not begun keep their
-    /// places, and begin with `Task.isCancelled` true. Later ones run.
+    /// Cancels all tasks that were started before this call and have not ended. Tasks that have not begun keep their
+    /// places, and begin with `Task.isCancelled` true. Later tasks are not cancelled.
     ///
-    /// The tasks' cancellation handlers run in this call.
+    /// The tasks' cancellation handlers run inside this call.
     /// - Complexity: O(tasks).
     public func cancelTasks() {
         tasks.cancelAll()
     }
 
-    /// Tasks that have not ended, for tests.
+    /// The number of tasks that have not ended, for tests.
     var trackedCount: Int { tasks.count }
 
     func track() -> TrackedTasks.Entry {

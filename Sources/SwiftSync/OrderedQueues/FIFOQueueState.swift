@@ -1,23 +1,24 @@
-/// Who has the turn of a ``FIFOQueue``: nobody, its pump, or a task that holds a place. A pure value, which returns
-/// what is to be done.
+/// Tells who has the turn of a ``FIFOQueue``: nobody, its pump, or a task that holds a place. It is a pure value, whose
+/// methods return the action to take.
 ///
-/// The turn goes from one to the next in order, and with it `ready`, the entries that were taken out of the intake.
-/// Whoever has it does one thing at a time, to its end: that is the order of begin and end.
+/// The turn passes from one holder to the next in order, and with it `ready`, the entries that were taken out of the
+/// intake. The holder of the turn does one thing at a time, to its end. So work begins and ends in order.
 struct FIFOQueueState<Work>: OrderedQueueState, ~Copyable {
     typealias Intake = OrderedIntake<Work>
 
     enum Submission {
-        /// Somebody has the turn, and will come to it.
+        /// The turn is taken, and its holder will come to the entry.
         case queued
-        /// The turn was free: the submitter starts a pump, or begins itself if it submitted a place, or runs its job.
+        /// The turn was free. The submitter starts a pump; or it begins itself if it submitted a place; or it has the
+        /// job run that it submitted.
         case takesTurn
         case refused(OrderedQueueError)
     }
 
     enum Refill {
-        /// There is something in `ready`; the place, if any, is a sender to be resumed.
+        /// There are entries in `ready`. The place, if there is one, is a sender to be resumed.
         case filled(OrderedPlace?)
-        /// Nothing was there, and the turn is free again.
+        /// There were no entries, and the turn is free again.
         case turnIsFree
     }
 
@@ -31,7 +32,7 @@ struct FIFOQueueState<Work>: OrderedQueueState, ~Copyable {
     mutating func submit(_ work: Work) -> (Submission, dropped: Intake.Entry?) { follow(intake.admit(work)) }
     mutating func submit(_ sender: Intake.Sender) -> (Submission, dropped: Intake.Entry?) { follow(intake.admit(sender)) }
 
-    /// A task that gets the turn at once leaves no entry.
+    /// Submits a place. A task that gets the turn at once leaves no entry.
     mutating func submit(_ place: OrderedPlace) -> (Submission, dropped: Intake.Entry?) {
         if isTurnTaken { return follow(intake.admit(place)) }
         if intake.isShut && place.kind.endsWithShutdown { return (.refused(.shutDown), nil) }
@@ -46,17 +47,18 @@ struct FIFOQueueState<Work>: OrderedQueueState, ~Copyable {
         }
     }
 
-    /// Room for the job of a task that is let in, which then has to be submitted. Why it is refused, or nil.
+    /// Reserves room for the job of a task that is let in; the job then has to be submitted. Returns why the task is
+    /// refused, or nil.
     mutating func reserve(_ kind: OrderedPlace.Kind) -> OrderedQueueError? { intake.reserve(kind) }
 
-    /// The job of a task that was let in before, whatever has come meanwhile. One that gets the turn at once leaves no
-    /// entry.
+    /// Submits the job of a task that was let in before. It is accepted whatever has come meanwhile. A job that gets
+    /// the turn at once leaves no entry.
     mutating func submit(_ job: UnownedJob) -> Submission {
         if isTurnTaken { intake.admit(job) } else { intake.beginReserved() }
         return startIfFree()
     }
 
-    /// For a task that runs its own work.
+    /// Takes the turn, if it is free, for a task that runs its own work.
     mutating func takeTurnIfFree() -> Bool {
         if isTurnTaken || intake.isShut { return false }
         isTurnTaken = true
@@ -69,7 +71,7 @@ struct FIFOQueueState<Work>: OrderedQueueState, ~Copyable {
         return .takesTurn
     }
 
-    /// For who has the turn and finds `ready` empty.
+    /// The holder of the turn calls this when it finds `ready` empty.
     mutating func refill(_ ready: inout Intake.Entries) -> Refill {
         let sender = intake.refill(&ready)
         if ready.isEmpty {
@@ -79,7 +81,7 @@ struct FIFOQueueState<Work>: OrderedQueueState, ~Copyable {
         return .filled(sender)
     }
 
-    /// A task has given up its place. A sender that gets its room and has to be resumed is returned.
+    /// A task has given up its place. Returns the sender that gets the room and has to be resumed, if there is one.
     mutating func giveUp(_ place: OrderedPlace) -> OrderedPlace? { intake.giveUp(place) }
 
     // MARK: - Memory, and the end

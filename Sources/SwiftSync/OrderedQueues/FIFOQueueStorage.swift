@@ -1,8 +1,8 @@
 import CSyncKernel
 import Synchronization
 
-/// Takes the lock, asks ``FIFOQueueState``, drops the lock, then acts. It lives as long as its queue, or work that was
-/// accepted.
+/// The storage of a ``FIFOQueue``: it takes the lock, asks ``FIFOQueueState``, drops the lock, and then acts. It lives
+/// as long as its queue or any accepted work.
 final class FIFOQueueStorage: @unchecked Sendable {
     typealias Work = @Sendable () async -> Void
     typealias State = FIFOQueueState<Work>
@@ -15,11 +15,11 @@ final class FIFOQueueStorage: @unchecked Sendable {
     private let box: OrderedQueueBox<State>
     /// Owned by the pump or task that holds the turn.
     private var ready = State.Intake.Entries(spareLimit: 2)
-    /// How many these are, for all to see.
+    /// The number of entries in `ready`, which any thread may read.
     private let readyCount = Atomic(0)
-    /// Whether a task that was run by the pump has the turn from it.
+    /// Tells whether a task whose job the pump runs has borrowed the pump's turn.
     private let loan = Atomic(Loan.none)
-    /// Of the tasks that have the turn, one after the other.
+    /// The activation that the tasks with the turn use, one after the other.
     private var activation: OrderedActivation!
     private(set) var turnstile: FIFOTurnstile!
 
@@ -45,7 +45,7 @@ final class FIFOQueueStorage: @unchecked Sendable {
         set { slot.recorder = newValue }
     }
 
-    /// Nil where nothing is recorded.
+    /// Makes the record of one piece of work; nil if the queue has no recorder.
     func recordedPiece() -> RecordedPiece? { .make(recorder, subject) }
 
     private func recorded(_ work: @escaping Work) -> Work {
@@ -59,7 +59,7 @@ final class FIFOQueueStorage: @unchecked Sendable {
 
     // MARK: - Submitting
 
-    /// Accepts work; nil, or why it was refused.
+    /// Accepts work. Returns nil, or why the work was refused.
     func submit(_ work: @escaping Work) -> OrderedQueueError? {
         let work = recorded(work)
         return finish(box.whenSupplied { $0.submit(work) })
@@ -75,7 +75,7 @@ final class FIFOQueueStorage: @unchecked Sendable {
         return nil
     }
 
-    /// Accepts work that keeps the task-local values of the caller; nil, or why it was refused.
+    /// Accepts work that keeps the task-local values of the caller. Returns nil, or why the work was refused.
     func submitInheriting(_ work: @escaping Work) -> OrderedQueueError? {
         let piece = recordedPiece(), place = OrderedPlace(.work)
         do throws(OrderedQueueError) { try submit(place) } catch { return error }
@@ -98,11 +98,11 @@ final class FIFOQueueStorage: @unchecked Sendable {
         }
     }
 
-    /// Gives the turn to the caller if it is free: most often it is, and then nothing is allocated.
+    /// Gives the turn to the caller if it is free. Most often it is, and then nothing is allocated.
     func takeTurnIfFree() -> Bool { box.withState { $0.takeTurnIfFree() } }
 
-    /// A place for a task, which must run its work in turn, or pass the turn on, once it is granted. Throws if it is
-    /// refused.
+    /// Submits the place of a task. Once the place is granted, the task must run its work in turn, or pass the turn on.
+    /// Throws if the place is refused.
     func submit(_ place: OrderedPlace) throws(OrderedQueueError) {
         let (submission, dropped) = box.whenSupplied { $0.submit(place) }
         dropped?.drop()
@@ -113,7 +113,7 @@ final class FIFOQueueStorage: @unchecked Sendable {
         }
     }
 
-    /// Waits for the turn of the calling task, which must run its work in turn, or pass the turn on.
+    /// Waits for the turn of the calling task. The task must then run its work in turn, or pass the turn on.
     func takeTurn(_ kind: OrderedPlace.Kind, until deadline: Int64) async throws(OrderedQueueError) {
         if OrderedActivation.isInside(self) { throw .wouldDeadlock }
         if Task.isCancelled { throw .cancelled }
@@ -123,8 +123,8 @@ final class FIFOQueueStorage: @unchecked Sendable {
         try await box.waitForGrant(of: place, until: deadline)
     }
 
-    /// The same for a task that nothing keeps from its turn; it has looked whether the turn is free, and whether it
-    /// would wait for itself.
+    /// Does the same for a task that nothing keeps from its turn. The caller has already checked whether the turn is
+    /// free, and whether the task would wait for itself.
     func waitForOwnTurn() async {
         let place = OrderedPlace(.own)
         OrderedRefusal.never { () throws(OrderedQueueError) in try submit(place) }
@@ -132,8 +132,8 @@ final class FIFOQueueStorage: @unchecked Sendable {
     }
 
     #if compiler(>=6.2)
-    /// Where a task that is being started waits, on the calling thread, before it runs its work in turn. Throws if it
-    /// is refused.
+    /// Returns the turnstile at which a task that is being started on the calling thread waits, before it runs its work
+    /// in turn. Throws if the task is refused.
     func letIn(_ kind: OrderedPlace.Kind) throws(OrderedQueueError) -> FIFOTurnstile {
         if capacity != nil {
             if let error = box.withState({ $0.reserve(kind) }) { throw error }
@@ -143,7 +143,7 @@ final class FIFOQueueStorage: @unchecked Sendable {
         return turnstile
     }
     #else
-    /// The same for a task that comes to wait later, on another thread.
+    /// Does the same for a task that comes to wait later, on another thread.
     func letIn(_ kind: OrderedPlace.Kind) throws(OrderedQueueError) -> OrderedPlace {
         let place = OrderedPlace(kind)
         try submit(place)
@@ -151,7 +151,7 @@ final class FIFOQueueStorage: @unchecked Sendable {
     }
     #endif
 
-    /// The job of a task that has come to the turnstile.
+    /// Submits the job of a task that has come to the turnstile.
     func submit(_ job: UnownedJob) {
         if case .takesTurn = box.whenSupplied({ $0.submit(job) }) { globalConcurrentExecutor.enqueue(ExecutorJob(job)) }
     }
@@ -169,8 +169,8 @@ final class FIFOQueueStorage: @unchecked Sendable {
         try await activation.run(isolation: nil, body)
     }
 
-    /// Gives the turn to the next in order: a task whose place it is, or a pump for work. A turn that is the pump's
-    /// goes back to it.
+    /// Gives the turn to the next in order: to a task if the next entry is its place, or to a pump if it is work. A
+    /// turn that was borrowed from the pump goes back to it.
     func passTurnOn() {
         // Acquires what the pump has left, or releases the turn to it.
         if loan.compareExchange(expected: .lent, desired: .returned, ordering: .acquiringAndReleasing).exchanged { return }
@@ -180,7 +180,7 @@ final class FIFOQueueStorage: @unchecked Sendable {
         }
     }
 
-    /// The pump has the turn from the beginning.
+    /// Starts a pump, which has the turn from the beginning.
     private func startPump() {
         Task.detached(priority: priority) { await self.pump() }
     }
@@ -202,15 +202,16 @@ final class FIFOQueueStorage: @unchecked Sendable {
         }
     }
 
-    /// So that short work without end leaves the thread to other tasks now and then.
+    /// After this many pieces of work the pump yields, so that endless short work leaves the thread to other tasks now
+    /// and then.
     private static var workBetweenYields: Int { 256 }
 
     private enum Loan: UInt8, AtomicRepresentable {
         case none, lent, returned
     }
 
-    /// Runs the job of a task on this thread, up to the task's next suspension; true if its work has ended. If not, it
-    /// has kept the turn.
+    /// Runs the job of a task on this thread, up to the task's next suspension. Returns true if the task's work has
+    /// ended; otherwise the task keeps the turn.
     private func lendTurn(to job: UnownedJob) -> Bool {
         loan.store(.lent, ordering: .relaxed)
         FIFOTurnstile.run(job)
@@ -221,7 +222,7 @@ final class FIFOQueueStorage: @unchecked Sendable {
         case work(Work), job(UnownedJob)
     }
 
-    /// The next work in order; nil once the turn is somebody else's.
+    /// Returns the next work in order; nil once another holder has the turn, or nobody.
     private func nextWork() -> Next? {
         while true {
             if ready.isEmpty { box.waitBrieflyForMore() }
@@ -236,7 +237,7 @@ final class FIFOQueueStorage: @unchecked Sendable {
         }
     }
 
-    /// True if there is something in `ready`; else the turn is free.
+    /// Returns true if there is an entry in `ready`. Otherwise the turn is free.
     private func refill() -> Bool {
         if !ready.isEmpty { return true }
         let refill = box.withState { $0.refill(&ready) }
@@ -257,11 +258,11 @@ final class FIFOQueueStorage: @unchecked Sendable {
 
     func shutDown() { box.shutDown() }
 
-    /// What was accepted and has not begun, at some instant during the call.
+    /// The number of accepted entries that have not begun, at some instant during the call.
     var waitingCount: Int {
         box.withState { capacity == nil ? $0.intake.count + readyCount.load(ordering: .relaxed) : $0.intake.unbegun }
     }
 
-    /// Entries that nobody has come for, at some instant during the call; for tests.
+    /// The number of entries still in the intake, at some instant during the call; for tests.
     var pendingCount: Int { box.withState { $0.intake.count } }
 }

@@ -1,11 +1,11 @@
-/// Where tasks of `Task(on: FIFOQueue)` wait for their turn: an actor whose executor queues a task's job as an entry in
-/// the order of the queue. A task comes to the actor by calling ``waitElsewhere()``, and its job is all that it leaves:
+/// The actor at which tasks of `Task(on: FIFOQueue)` wait for their turn. Its executor queues a task's job as an entry
+/// in the order of the queue. A task comes to the actor by calling ``waitElsewhere()``, and leaves only its job:
 /// nothing is allocated for its place.
 ///
-/// Whoever has the turn runs the job as one of no actor. So on its way back from here the task finds itself where it
-/// belongs, and goes on at once, on that thread.
+/// The holder of the turn runs the job as a job of no actor. So when the task returns from this actor, it already runs
+/// where it belongs, and goes on at once, on that thread.
 actor FIFOTurnstile {
-    /// Outlives its tasks, which hold it.
+    /// The storage outlives the tasks that wait here, since they hold it.
     private unowned let storage: FIFOQueueStorage
     private var passed: UInt64 = 0
 
@@ -15,9 +15,9 @@ actor FIFOTurnstile {
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { asUnownedSerialExecutor() }
 
-    /// The calling task goes on in its turn.
+    /// Waits: the calling task goes on in its turn.
     func waitElsewhere() {
-        // Going to an actor for nothing is what the compiler leaves out.
+        // The method must do something: the compiler removes a call of an actor's method that does nothing.
         passed &+= 1
     }
 

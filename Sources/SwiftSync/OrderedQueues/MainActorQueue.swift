@@ -5,13 +5,13 @@
 /// let task = Task(on: MainActor.queue) { screen.title.count }         // the same queue
 /// ```
 ///
-/// Members, order and faults are those of ``ActorQueue``; the closures have no parameter.
+/// Members, order and errors are those of ``ActorQueue``. The closures have no parameter.
 public typealias MainActorQueue = ActorQueue<MainActor>
 
 private let sharedMainActorQueue = MainActorQueue(name: "main")
 
 extension MainActor {
-    /// The queue that the whole program shares, the same as ``ActorQueue/shared``. Never blocks.
+    /// The queue that the whole program shares. It is the same as ``ActorQueue/shared``. Never blocks.
     public static var queue: MainActorQueue { sharedMainActorQueue }
 }
 
@@ -21,7 +21,7 @@ extension ActorQueue where ActorType == MainActor {
 
     /// Submits `work`, and returns at once.
     ///
-    /// - Returns: false, with a report to ``SyncDiagnostics``, if the queue was shut down or is full; `work` is then
+    /// - Returns: false, with a report to ``SyncDiagnostics``, if the queue was shut down or is full. `work` is then
     ///   released without having run.
     /// - Complexity: O(1).
     @discardableResult
@@ -29,31 +29,31 @@ extension ActorQueue where ActorType == MainActor {
         enqueue { _ in await work() }
     }
 
-    /// The same for work that sees the task-local values of the caller, if `inheritingTaskLocals` is true. It then runs
-    /// in a task of its own.
+    /// Submits `work` as the form without `inheritingTaskLocals` does. If `inheritingTaskLocals` is true, `work` sees
+    /// the task-local values of the caller, and runs in a task of its own.
     @discardableResult
     public func enqueue(inheritingTaskLocals: Bool, _ work: @escaping @MainActor () async -> Void) -> Bool {
         enqueue(inheritingTaskLocals: inheritingTaskLocals) { _ in await work() }
     }
 
-    /// Submits `work`, after waiting for room if the queue is full and its `whenFull` is `wait`.
+    /// Submits `work`. If the queue is full and its `whenFull` is `wait`, the call first waits for room.
     ///
-    /// What it throws is what ``ActorQueue`` says for the form with a parameter.
+    /// It throws what the form with a parameter of ``ActorQueue`` throws.
     public func enqueueWaitingForRoom(
         timeout: Duration? = nil, _ work: @escaping @MainActor () async -> Void
     ) async throws(OrderedQueueError) {
         try await enqueueWaitingForRoom(timeout: timeout) { _ in await work() }
     }
 
-    /// Runs `work` in the calling task, on the main actor, after everything that was submitted before has begun;
-    /// returns what it returns.
+    /// Runs `work` in the calling task, on the main actor, after everything that was submitted before has begun.
+    /// Returns what `work` returns.
     ///
-    /// What holds for cancellation, capacity and shutdown is what ``ActorQueue`` says for the form with a parameter.
+    /// For cancellation, capacity and shutdown it does what the form with a parameter of ``ActorQueue`` does.
     public func enqueueAndWait<T: Sendable>(_ work: @MainActor () async -> T) async -> T {
         await enqueueAndWait { _ in await work() }
     }
 
-    /// The same for work that may throw, which is rethrown.
+    /// Does the same for work that may throw, and rethrows its error.
     ///
     /// - Throws: ``OrderedQueueError/full``, ``OrderedQueueError/shutDown``, ``OrderedQueueError/cancelled`` if the
     ///   task is cancelled before its turn, which it then gives up, and what `work` throws.
@@ -61,8 +61,8 @@ extension ActorQueue where ActorType == MainActor {
         try await enqueueAndWait { _ in try await work() }
     }
 
-    /// The same for a task that gives its turn up if it has not come after `timeout`, with
-    /// ``OrderedQueueError/timedOut``.
+    /// Does the same with a limit of time: if the turn has not come after `timeout`, the task gives it up and the call
+    /// throws ``OrderedQueueError/timedOut``.
     public func enqueueAndWait<T: Sendable>(timeout: Duration, _ work: @MainActor () async throws -> T) async throws -> T {
         try await enqueueAndWait(timeout: timeout) { _ in try await work() }
     }

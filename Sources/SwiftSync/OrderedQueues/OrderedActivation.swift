@@ -1,17 +1,20 @@
 import Synchronization
 
-/// A stretch of work of an ordered queue, as a task local that the task of the work and its child tasks see. It tells a
-/// task that is about to wait for a queue whether that queue waits for the task.
+/// A task-local value that marks a stretch of an ordered queue's work. The task of the work and its child tasks see it.
+/// It tells a task that is about to wait for a queue whether that queue waits for the task.
 ///
-/// Child tasks see the value where their parent has bound it; `Task { }` gets a copy of it, elsewhere in memory. Nobody
-/// waits for such a task by necessity, so only the bound value counts: `home` is where that is.
+/// Child tasks see the value at the address where their parent has bound it. A `Task { }` gets a copy of it, elsewhere
+/// in memory. The work need not wait for such a task, so only the bound value counts: `home` is the address of the
+/// bound value.
 ///
-/// Stretches that follow each other may share one: a copy of it that is left from an earlier one is not at home either.
+/// Stretches that follow each other may share one activation: a copy that is left from an earlier stretch is not at the
+/// address `home` either.
 final class OrderedActivation: @unchecked Sendable {
     @TaskLocal private static var current: OrderedActivation?
 
     private let queue: ObjectIdentifier
-    /// The stretch of work that this one is inside of, in the same task or in that whose child it is: it lasts longer.
+    /// The stretch of work that encloses this one, in the same task or in the task whose child it is. The enclosing one
+    /// lasts longer.
     private var outer: Unmanaged<OrderedActivation>?
     /// The address of the bound value; 0 before and after.
     private let home = Atomic<UInt>(0)
@@ -20,8 +23,8 @@ final class OrderedActivation: @unchecked Sendable {
         self.queue = ObjectIdentifier(queue)
     }
 
-    /// Runs `body` as work of `queue`. (Without a result: generic async code is slow, and large in the memory of the
-    /// task.)
+    /// Runs `body` as work of `queue`. (It returns no result: generic async code is slow, and takes much of the task's
+    /// memory.)
     @inline(__always)
     static func run(
         for queue: AnyObject, isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Void
@@ -29,7 +32,8 @@ final class OrderedActivation: @unchecked Sendable {
         try await OrderedActivation(for: queue).run(isolation: isolation, body)
     }
 
-    /// The same again and again, one at a time.
+    /// Runs `body` as work of this activation's queue. It may be called repeatedly, but for one piece of work at a
+    /// time.
     @inline(__always)
     func run(isolation: isolated (any Actor)?, _ body: () async throws -> Void) async rethrows {
         outer = Self.enclosing.map(Unmanaged.passUnretained)
@@ -40,7 +44,8 @@ final class OrderedActivation: @unchecked Sendable {
         }
     }
 
-    /// True if the calling task, or one that waits for it as its parent, is work of `queue` that has not ended.
+    /// Returns true if the calling task, or a task that waits for it as its parent, is work of `queue` that has not
+    /// ended.
     static func isInside(_ queue: AnyObject) -> Bool {
         var next = enclosing
         while let activation = next {
@@ -50,7 +55,7 @@ final class OrderedActivation: @unchecked Sendable {
         return false
     }
 
-    /// The innermost one that waits for the calling task.
+    /// The innermost activation that waits for the calling task.
     private static var enclosing: OrderedActivation? {
         guard let address, let activation = address.assumingMemoryBound(to: OrderedActivation?.self).pointee,
             activation.home.load(ordering: .relaxed) == UInt(bitPattern: address)
@@ -58,6 +63,6 @@ final class OrderedActivation: @unchecked Sendable {
         return activation
     }
 
-    /// Where the value is that the calling task sees.
+    /// The address of the value that the calling task sees.
     private static var address: UnsafeMutableRawPointer? { RuntimeFacts.address(of: $current) }
 }

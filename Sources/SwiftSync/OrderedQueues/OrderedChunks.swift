@@ -1,14 +1,14 @@
-/// A queue of elements in chunks of 64, which never allocates by itself, so that it can be used under a lock.
+/// A queue of elements in chunks of 64. It never allocates by itself, so it can be used under a lock.
 ///
-/// Whoever appends looks at `needsChunk` first, and supplies one that was allocated before the lock was taken. Emptied
-/// chunks are kept as spares: `spareLimit` of them, which only where the list belongs to one task alone may be fewer
-/// than all.
+/// A caller that appends checks `needsChunk` first, and supplies a chunk that was allocated before the lock was taken.
+/// Emptied chunks are kept as spares, up to `spareLimit` of them. Only a queue that belongs to one task alone may have
+/// such a limit.
 struct OrderedChunks<Element>: ~Copyable {
     static var chunkCapacity: Int { 64 }
 
     /// Memory for 64 elements behind a link.
     struct Chunk {
-        /// Malloc's alignment, which no element exceeds.
+        /// The header's size is malloc's alignment, which no element's alignment exceeds.
         private static var headerSize: Int { 16 }
         private let memory: UnsafeMutableRawPointer
 
@@ -35,7 +35,7 @@ struct OrderedChunks<Element>: ~Copyable {
     private let spareLimit: Int
     private var head: Chunk?
     private var tail: Chunk?
-    /// Where the first element is in `head`, and where the next one goes in `tail`.
+    /// The first element's index in `head`, and the index in `tail` at which the next element goes.
     private var headIndex = 0
     private var tailIndex = 0
     private var spares: Chunk?
@@ -99,7 +99,7 @@ struct OrderedChunks<Element>: ~Copyable {
         count -= 1
         headIndex += 1
         if count == 0 {
-            // The only chunk that is left, which the next element finds from its beginning.
+            // This is the only chunk left. The next element goes to its beginning.
             headIndex = 0
             tailIndex = 0
         } else if headIndex == Self.chunkCapacity {

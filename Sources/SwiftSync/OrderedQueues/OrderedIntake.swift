@@ -1,18 +1,19 @@
 import CSyncKernel
 
-/// What an ordered queue holds that has not begun, in order, and what it lets in: a pure value, which returns what is
-/// to be done.
+/// The entries of an ordered queue that have not begun, in order, and the rules by which the queue lets entries in. It
+/// is a pure value, whose methods return the action to take.
 ///
 /// Two kinds of entries stand in one order: work that nobody waits for, which a pump runs, and the places and jobs of
-/// tasks that run their own work. Where there is a capacity, all of them take room until they begin. Who can't be
-/// refused stands in the order beyond it.
+/// tasks that run their own work. Where there is a capacity, all of them take room until they begin. An entry that
+/// can't be refused stands in the order beyond the capacity.
 ///
-/// A sender is work whose task waits for room: its entry stands in its order from the beginning, and is accepted once
-/// room comes, or when its turn has come, whichever is first.
+/// A sender is work whose task waits for room. Its entry has its place in the order from the beginning. It is accepted
+/// when room comes or when its turn comes, whichever is first.
 struct OrderedIntake<Work>: ~Copyable {
-    /// Work whose task waits for room, and what it waits with.
+    /// Work whose task waits for room, together with the object that the task waits on.
     final class Sender: OrderedPlace, @unchecked Sendable {
-        /// Belongs to who begins it once the room is granted, and to the task once it has given up.
+        /// Once the room is granted, the caller that begins the work owns it. Once the task has given up, the task owns
+        /// it.
         private(set) var work: Work?
 
         init(_ work: Work) {
@@ -26,14 +27,14 @@ struct OrderedIntake<Work>: ~Copyable {
     enum Entry {
         case work(Work)
         case place(OrderedPlace)
-        /// Of a task that begins its work when the job is run.
+        /// The job of a task that begins its work when the job is run.
         case job(UnownedJob)
         case sender(Sender)
-        /// Dropped from among others.
+        /// An entry that was dropped from among others.
         case gone
 
         var isPlace: Bool { if case .place = self { true } else { false } }
-        /// Whether it is work that nobody waits for.
+        /// True for work that nobody waits for.
         var isDroppable: Bool {
             switch self {
             case .work: true
@@ -50,7 +51,7 @@ struct OrderedIntake<Work>: ~Copyable {
 
     enum Admission {
         case accepted
-        /// Accepted in place of older work, which is to be released outside of the lock.
+        /// The entry was accepted in place of older work, which the caller has to release outside of the lock.
         case replaced(Entry)
         case refused(OrderedQueueError)
     }
@@ -62,13 +63,14 @@ struct OrderedIntake<Work>: ~Copyable {
     private let overflow: OrderedQueueOverflow
     private var pending = Entries()
     private var senders = Senders()
-    /// What takes room: accepted, and not begun. Kept where there is a capacity.
+    /// The number of entries that take room: they were accepted and have not begun. It is maintained only where there
+    /// is a capacity.
     private(set) var unbegun = 0
-    /// What of that may be dropped.
+    /// The number of those that may be dropped.
     private var droppable = 0
-    /// Entries that were dropped from among others and are still there.
+    /// The number of entries that were dropped from among others and are still in the list.
     private var gone = 0
-    /// Waits that were given up since the list was last cleared of them.
+    /// The number of waits that were given up since the list was last cleared of them.
     private var givenUp = 0
     private(set) var isShut = false
 
@@ -89,8 +91,8 @@ struct OrderedIntake<Work>: ~Copyable {
 
     // MARK: - Room
 
-    /// Whether there is none for what takes some. Where the oldest is dropped, only what can be dropped fills the
-    /// queue.
+    /// True if there is no room for an entry that takes room. Where the queue drops its oldest work, only entries that
+    /// can be dropped fill it.
     private var isFull: Bool {
         guard let capacity else { return false }
         return (overflow == .dropOldest ? droppable : unbegun) >= capacity
@@ -114,7 +116,7 @@ struct OrderedIntake<Work>: ~Copyable {
         leaveRoom(isDroppable: place.kind == .work)
     }
 
-    /// Why one of `kind` is not let in; nil if it is.
+    /// Returns why a place of `kind` is not let in; nil if it is let in.
     private func refusal(of kind: OrderedPlace.Kind) -> OrderedQueueError? {
         if !kind.endsWithShutdown { return nil }
         if isShut { return .shutDown }
@@ -140,7 +142,8 @@ struct OrderedIntake<Work>: ~Copyable {
         return .replaced(oldest)
     }
 
-    /// A sender is accepted at once or waits; `.refused` where the queue does not wait for room.
+    /// Admits a sender. It is accepted at once, or it waits. The result is `.refused` where the queue does not make
+    /// senders wait for room.
     mutating func admit(_ sender: Sender) -> Admission {
         if isShut { return .refused(.shutDown) }
         guard overflow == .wait, isFull else {
@@ -155,7 +158,7 @@ struct OrderedIntake<Work>: ~Copyable {
         return .accepted
     }
 
-    /// The place of a task, in a queue where something is before it.
+    /// Admits the place of a task, in a queue where something is before it.
     mutating func admit(_ place: OrderedPlace) -> Admission {
         if let error = refusal(of: place.kind) { return .refused(error) }
         if place.kind == .work {
@@ -172,20 +175,21 @@ struct OrderedIntake<Work>: ~Copyable {
         return .accepted
     }
 
-    /// Takes the room of a task that is about to submit its job. Why it is refused, or nil.
+    /// Takes room for a task that is about to submit its job. Returns why the task is refused, or nil.
     mutating func reserve(_ kind: OrderedPlace.Kind) -> OrderedQueueError? {
         if let error = refusal(of: kind) { return error }
         takeRoom()
         return nil
     }
 
-    /// A job that can't be refused: its task was let in before, and has room.
+    /// Admits a job. It can't be refused: its task was let in before, and has room.
     mutating func admit(_ job: UnownedJob) { pending.append(.job(job)) }
 
-    /// The same for a job before which nothing is: it begins.
+    /// Does the same for a job with nothing before it: the job begins.
     mutating func beginReserved() { leaveRoom() }
 
-    /// - Complexity: O(1) where the oldest entry is work; else O(entries) for the places before it.
+    /// - Complexity: O(1) if the first entry may be dropped; otherwise O(entries), for the entries before the oldest
+    ///   that may.
     private mutating func dropOldest() -> Entry {
         if pending.withFirst({ $0.isDroppable }) == true { return pending.popFirst()! }
         let oldest = pending.firstResult { entry -> Entry? in
@@ -214,8 +218,8 @@ struct OrderedIntake<Work>: ~Copyable {
 
     // MARK: - Taking out
 
-    /// Moves what is next into `ready`, which is empty: everything, or one entry where entries are counted until they
-    /// begin. A sender that is let in by that and has to be woken is returned.
+    /// Moves the next entries into `ready`, which is empty: all entries, or a single one where entries are counted
+    /// until they begin. Returns the sender that is let in by that and has to be woken, if there is one.
     mutating func refill(_ ready: inout Entries) -> OrderedPlace? {
         guard capacity != nil else {
             swap(&pending, &ready)
@@ -227,22 +231,22 @@ struct OrderedIntake<Work>: ~Copyable {
                 continue
             }
             let sender = leave(entry)
-            // Its own chunk has room: it is empty. (What has given up is released outside of the lock, as user code may
-            // be.)
+            // The chunk of `ready` has room, since `ready` is empty. (An entry that has given up is released outside of
+            // the lock, since its release may run users' code.)
             ready.append(entry)
             return sender ?? letNextSenderIn()
         }
         return nil
     }
 
-    /// An entry's turn has come. A sender that is let in by that and has to be woken is returned.
+    /// An entry's turn has come. Returns the sender that is let in by that and has to be woken, if there is one.
     private mutating func leave(_ entry: Entry) -> OrderedPlace? {
         switch entry {
         case .work: leaveRoom(isDroppable: true)
         case .job: leaveRoom()
         case .place(let place): leaveRoom(of: place)
         case .sender(let sender):
-            // Where tasks beyond the capacity have kept the room from it, its turn comes first.
+            // If tasks beyond the capacity have kept the room from the sender, its turn comes before its room.
             let claim = sender.claim(0)
             if claim == .lost && sender.isGranted { leaveRoom() }
             return claim == .mustResume ? sender : nil
@@ -251,9 +255,9 @@ struct OrderedIntake<Work>: ~Copyable {
         return nil
     }
 
-    /// A task has given up its place. A sender that gets its room and has to be woken is returned.
+    /// A task has given up its place. Returns the sender that gets the room and has to be woken, if there is one.
     ///
-    /// - Complexity: O(1) on average: its entry stays, until half of all are such.
+    /// - Complexity: O(1) on average. The entry stays until half of all entries are such.
     mutating func giveUp(_ place: OrderedPlace) -> OrderedPlace? {
         leaveRoom(of: place)
         givenUp += 1
@@ -279,7 +283,8 @@ struct OrderedIntake<Work>: ~Copyable {
 
     // MARK: - The end
 
-    /// Refuses what comes from now on. What was accepted stays; senders that wait for room are returned, to be told.
+    /// Refuses everything that comes from now on. Accepted entries stay. Returns the senders that wait for room: the
+    /// caller has to tell them.
     mutating func shut() -> Senders {
         isShut = true
         var refused = Senders()

@@ -1,24 +1,25 @@
 import CSyncKernel
 
-/// A task's place in an ordered queue: it waits until the place is granted, or until it gives up before, and this word
-/// decides which.
+/// A task's place in an ordered queue. The task waits until the place is granted, or gives the place up before. This
+/// object's state word decides which of the two happens.
 class OrderedPlace: TaskWait, @unchecked Sendable {
-    /// Whose place it is: what the queue may do with it.
+    /// Whose place it is. This determines what the queue may do with it.
     enum Kind {
-        /// Of work that nobody waits for: it may be refused, and dropped.
+        /// The place belongs to work that nobody waits for. It may be refused, and dropped.
         case work
-        /// Of a call that can throw: it may be refused, and may give up.
+        /// The place belongs to a call that can throw. It may be refused, and the call may give it up.
         case refusable
-        /// Of a call that can't throw: nothing keeps it from its turn.
+        /// The place belongs to a call that can't throw. Nothing keeps it from its turn.
         case own
-        /// Of a task that waits for the end of what is before it. It is no work, takes no room, and is not refused.
+        /// The place belongs to a task that waits for the end of everything before it. It is not work, takes no room,
+        /// and is not refused.
         case end
 
         var endsWithShutdown: Bool { self == .work || self == .refusable }
     }
 
     final let kind: Kind
-    /// Whether it takes room in a queue with a capacity. Under the queue's lock.
+    /// True if the place takes room in a queue with a capacity. The queue's lock protects it.
     final var takesRoom = false
 
     init(_ kind: Kind) {
@@ -28,13 +29,13 @@ class OrderedPlace: TaskWait, @unchecked Sendable {
     final var isGranted: Bool { outcome == 0 }
     final var isGivenUp: Bool { outcome ?? 0 != 0 }
 
-    /// Waits for the grant, whatever happens.
+    /// Waits for the grant. Cancellation does not end the wait.
     final func waitForGrant(isolation: isolated (any Actor)? = #isolation) async {
         if outcome == nil { _ = await wait(isCancellable: false) }
     }
 
-    /// The same, and in any case not on the calling thread, where the task may have been started on somebody else's
-    /// behalf.
+    /// Waits for the grant, and never continues on the calling thread: the task may have been started there on another
+    /// caller's behalf.
     final func waitElsewhere() async {
         var isSuspended = false
         _ = await wait(isCancellable: false) {
@@ -44,28 +45,28 @@ class OrderedPlace: TaskWait, @unchecked Sendable {
         if !isSuspended { await Task.yield() }
     }
 
-    /// Waits for the grant; the task's cancellation, and `deadline`, give the place up.
+    /// Waits for the grant. The task's cancellation and `deadline` give the place up.
     ///
-    /// - Returns: nil, or why it was given up.
+    /// - Returns: nil, or why the place was given up.
     final func waitForGrant(until deadline: Int64, isolation: isolated (any Actor)? = #isolation) async -> OrderedQueueError? {
         if isGranted { return nil }
         if deadline == Deadline.passed { resolve(ETIMEDOUT) }
         return OrderedQueueError(status: await wait(until: deadline))
     }
 
-    /// Grants the place; false if it was given up before.
+    /// Grants the place. Returns false if the place was given up before.
     final func grant() -> Bool { resolve(0) }
 }
 
 extension OrderedQueueError {
-    /// Why a wait has ended without what it waited for; nil for a grant.
+    /// The error for a wait that has ended without a grant; nil for a grant.
     init?(status: Int32) {
         switch status {
         case 0: return nil
         case ECANCELED: self = .cancelled
         case ESHUTDOWN: self = .shutDown
         case EDEADLK: self = .wouldDeadlock
-        // Also where the system has no timer, so that the deadline can't be kept.
+        // This includes the case that the system has no timer, so that the deadline can't be kept.
         default: self = .timedOut
         }
     }

@@ -1,7 +1,7 @@
 import CSyncKernel
 import Synchronization
 
-/// What the box of an ordered queue needs of its state.
+/// What the box of an ordered queue needs from its state.
 protocol OrderedQueueState<Work>: ~Copyable {
     associatedtype Work
 
@@ -14,10 +14,10 @@ protocol OrderedQueueState<Work>: ~Copyable {
     mutating func shut() -> OrderedIntake<Work>.Senders
 }
 
-/// The state of an ordered queue under its lock, and what can be seen of it without.
+/// The state of an ordered queue under its lock, and the facts about it that can be read without the lock.
 final class OrderedQueueBox<State: OrderedQueueState & ~Copyable>: @unchecked Sendable {
     private let box: OwningGateBox<State>
-    /// True while the intake may hold something: what a pump that has run dry looks at.
+    /// True while the intake may hold an entry. A pump that has run out of entries polls it.
     private let mayHoldMore = Atomic(false)
     private let hasShut = Atomic(false)
 
@@ -25,7 +25,7 @@ final class OrderedQueueBox<State: OrderedQueueState & ~Copyable>: @unchecked Se
         box = .make(state, .fast, 0)
     }
 
-    /// True once what comes is refused.
+    /// True once the queue was shut down and refuses what comes.
     var isShut: Bool { hasShut.load(ordering: .relaxed) }
 
     /// Calls `body` under the lock.
@@ -37,8 +37,8 @@ final class OrderedQueueBox<State: OrderedQueueState & ~Copyable>: @unchecked Se
         }
     }
 
-    /// Calls `body`, which submits something, under the lock and once there is memory for it, which is allocated
-    /// outside.
+    /// Calls `body`, which submits something, under the lock, once there is memory for it. The memory is allocated
+    /// outside of the lock.
     func whenSupplied<R>(forSender: Bool = false, _ body: (inout State) -> R) -> R {
         typealias Intake = OrderedIntake<State.Work>
         var chunk: Intake.Entries.Chunk?, senderChunk: Intake.Senders.Chunk?
@@ -57,7 +57,7 @@ final class OrderedQueueBox<State: OrderedQueueState & ~Copyable>: @unchecked Se
                 return result
             }
             if let result {
-                // Others supplied the queue meanwhile.
+                // Other callers may have supplied the queue meanwhile; then the chunks are left over.
                 chunk?.free()
                 senderChunk?.free()
                 return result
@@ -67,8 +67,8 @@ final class OrderedQueueBox<State: OrderedQueueState & ~Copyable>: @unchecked Se
         }
     }
 
-    /// Returns once something may have been submitted, or after 1.5 us: about what it costs to start another pump, so
-    /// that looking never costs much more than not looking.
+    /// Returns once something may have been submitted, or after 1.5 us. That is about the cost of starting another
+    /// pump, so polling never costs much more than not polling.
     func waitBrieflyForMore() {
         if mayHoldMore.load(ordering: .relaxed) { return }
         let end = csk_now() + 1500
@@ -82,7 +82,7 @@ final class OrderedQueueBox<State: OrderedQueueState & ~Copyable>: @unchecked Se
     }
 
     /// Waits for the grant of `place`, which the queue holds. If the task is cancelled or `deadline` passes, it gives
-    /// the room of the place back.
+    /// back the room of the place.
     func waitForGrant(
         of place: OrderedPlace, until deadline: Int64, isolation: isolated (any Actor)? = #isolation
     ) async throws(OrderedQueueError) {
@@ -91,7 +91,7 @@ final class OrderedQueueBox<State: OrderedQueueState & ~Copyable>: @unchecked Se
         throw error
     }
 
-    /// `place` was resolved otherwise than by a grant.
+    /// Gives back the room of `place`, which was resolved otherwise than by a grant.
     func giveUp(_ place: OrderedPlace) {
         let sender = withState { $0.giveUp(place) }
         testStep("OrderedQueueBox: resumes", self)

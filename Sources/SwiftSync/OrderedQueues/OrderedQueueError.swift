@@ -1,6 +1,7 @@
-/// Why an ordered queue did not run what it was given. Nothing of it was run then.
+/// Why an ordered queue did not run what it was given. None of it was run then.
 public enum OrderedQueueError: Error, Hashable, Sendable {
-    /// The task would wait for itself: it, or the task whose child it is, is work of the same queue that has not ended.
+    /// The task would wait for itself: the task, or the task whose child it is, is work of the same queue that has not
+    /// ended.
     case wouldDeadlock
     /// The queue was shut down before.
     case shutDown

@@ -1,6 +1,6 @@
-/// What an ordered queue does about work that it refuses.
+/// What an ordered queue does when it refuses work.
 enum OrderedRefusal {
-    /// True for accepted work; else false after a report.
+    /// Returns true for accepted work. For refused work it makes a report, and returns false.
     static func report(_ error: OrderedQueueError?, _ subject: @autoclosure () -> String, capacity: Int?) -> Bool {
         guard let error else { return true }
         let kind: SyncDiagnostics.Report.Kind = error == .full ? .refusedWhenFull : .refusedAfterClose
@@ -11,12 +11,12 @@ enum OrderedRefusal {
         return false
     }
 
-    /// Where neither a value nor an error can be given.
+    /// Stops the program in a call that can give neither a value nor an error.
     static func stopWaitingForItself(_ subject: String, _ call: String) -> Never {
         fatalError("\(subject): \(call) was called in work of the same queue, for whose end it would wait")
     }
 
-    /// For what the queue does not refuse.
+    /// Calls `body`, which the queue never refuses.
     static func never<T>(_ body: () throws(OrderedQueueError) -> T) -> T {
         do { return try body() } catch { fatalError("SwiftSync: a call that can't be refused was refused: \(error)") }
     }

@@ -1,8 +1,8 @@
 /// Starts the tasks of `Task(on:)`.
 ///
-/// Where the compiler can, a task begins on the calling thread, and does nothing there but wait for its place: it goes
-/// to its executor once, when its turn has come. On a FIFO queue, where the task before it may have ended on that
-/// thread, not even that.
+/// Where the compiler supports it, a task begins on the calling thread, and does nothing there but wait for its place.
+/// It goes to its executor only once, when its turn has come. On a FIFO queue it may not even have to do that, since
+/// the task before it may have ended on that executor's thread.
 enum OrderedTask {
     // MARK: - On a FIFO queue
 
@@ -11,7 +11,7 @@ enum OrderedTask {
         operation: sending @escaping @isolated(any) () async -> Success
     ) -> Task<Success, Never> {
         let piece = storage.recordedPiece(), place = OrderedRefusal.never { () throws(OrderedQueueError) in try storage.letIn(.own) }
-        // A parameter that is sent would be captured in a box of its own.
+        // The closure would capture a `sending` parameter in a box of its own.
         nonisolated(unsafe) let operation = operation
         return start(name, priority) {
             tracked?.begin()

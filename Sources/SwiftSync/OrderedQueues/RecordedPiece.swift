@@ -1,14 +1,14 @@
-/// A piece of ordered async work among the events of its queue's recorder. If it goes away without having begun, it was
-/// given up.
+/// A piece of ordered async work whose events the queue's recorder keeps. If it is released without having begun, it
+/// was given up.
 final class RecordedPiece: @unchecked Sendable {
     private let recorder: EventRecorder
     private let id: UInt64
     private let tag: String
-    /// Only who has the turn writes it.
+    /// Only the holder of the turn writes it.
     private var hasBegun = false
 
-    /// Records that it was pushed, so before it can begin; nil where nothing is recorded. (An initializer that fails
-    /// allocates first.)
+    /// Records that the work was pushed, which happens before it can begin. Returns nil if there is no recorder. (A
+    /// failing initializer would allocate first.)
     static func make(_ recorder: EventRecorder?, _ tag: @autoclosure () -> String) -> RecordedPiece? {
         recorder.map { RecordedPiece($0, tag()) }
     }

@@ -2,17 +2,17 @@ extension Task where Failure == Never {
     /// Starts a task that runs `operation` on the queue's actor after everything that was submitted to `queue` before
     /// has begun.
     ///
-    /// Its place in the order is that of this call, whatever the task's priority. It is never refused: no capacity
-    /// keeps it out (it may stand beyond it, see ``ActorQueue/beyondBoundCount``), nothing drops it, and after a
-    /// shutdown it comes behind what was accepted. A task that is cancelled before its turn keeps its place, and
-    /// `operation` runs with `Task.isCancelled` true. Stops with a message before an actor was adopted, and after its
-    /// end. Never blocks.
+    /// The task's place in the order is that of this call, whatever the task's priority. The task is never refused: no
+    /// capacity keeps it out (it may stand beyond the capacity, see ``ActorQueue/beyondBoundCount``), nothing drops it,
+    /// and after a shutdown it runs behind the accepted work. A task that is cancelled before its turn keeps its place,
+    /// and `operation` runs with `Task.isCancelled` true. A call before an actor was adopted, or after its end, stops
+    /// the program with a message. Never blocks.
     ///
     /// - Parameters:
-    ///   - name: of the task, from Swift 6.2 on.
-    ///   - priority: of the task; nil for that of the caller.
-    ///   - queue: what gives the order.
-    ///   - operation: runs on the queue's actor.
+    ///   - name: the task's name, which Swift 6.2 and later use.
+    ///   - priority: the task's priority; with nil, that of the caller.
+    ///   - queue: the queue that gives the order.
+    ///   - operation: the work, which runs on the queue's actor.
     @discardableResult
     public init<ActorType: Actor>(
         name: String? = nil, priority: TaskPriority? = nil, on queue: ActorQueue<ActorType>,
@@ -24,16 +24,16 @@ extension Task where Failure == Never {
     /// Starts a task that runs `operation` on the main actor after everything that was submitted to `queue` before has
     /// begun.
     ///
-    /// Its place in the order is that of this call, whatever the task's priority. It is never refused: no capacity
-    /// keeps it out (it may stand beyond it, see ``ActorQueue/beyondBoundCount``), nothing drops it, and after a
-    /// shutdown it comes behind what was accepted. A task that is cancelled before its turn keeps its place, and
-    /// `operation` runs with `Task.isCancelled` true. Never blocks.
+    /// The task's place in the order is that of this call, whatever the task's priority. The task is never refused: no
+    /// capacity keeps it out (it may stand beyond the capacity, see ``ActorQueue/beyondBoundCount``), nothing drops it,
+    /// and after a shutdown it runs behind the accepted work. A task that is cancelled before its turn keeps its place,
+    /// and `operation` runs with `Task.isCancelled` true. Never blocks.
     ///
     /// - Parameters:
-    ///   - name: of the task, from Swift 6.2 on.
-    ///   - priority: of the task; nil for that of the caller.
-    ///   - queue: what gives the order.
-    ///   - operation: runs on the main actor.
+    ///   - name: the task's name, which Swift 6.2 and later use.
+    ///   - priority: the task's priority; with nil, that of the caller.
+    ///   - queue: the queue that gives the order.
+    ///   - operation: the work, which runs on the main actor.
     @discardableResult
     public init(
         name: String? = nil, priority: TaskPriority? = nil, on queue: MainActorQueue,
@@ -47,17 +47,17 @@ extension Task where Failure == any Error {
     /// Starts a task that runs `operation` on the queue's actor after everything that was submitted to `queue` before
     /// has begun.
     ///
-    /// Its place in the order is that of this call, whatever the task's priority. A task that is cancelled before its
-    /// turn keeps its place, and `operation` runs with `Task.isCancelled` true. After a shutdown the task fails with
-    /// ``OrderedQueueError/shutDown``, and where the queue is full and its `whenFull` is `refuse` with
-    /// ``OrderedQueueError/full``; `operation` is not run then. Stops with a message before an actor was adopted, and
-    /// after its end. Never blocks.
+    /// The task's place in the order is that of this call, whatever the task's priority. A task that is cancelled
+    /// before its turn keeps its place, and `operation` runs with `Task.isCancelled` true. After a shutdown the task
+    /// fails with ``OrderedQueueError/shutDown``; if the queue is full and its `whenFull` is `refuse`, it fails with
+    /// ``OrderedQueueError/full``. `operation` is not run then. A call before an actor was adopted, or after its end,
+    /// stops the program with a message. Never blocks.
     ///
     /// - Parameters:
-    ///   - name: of the task, from Swift 6.2 on.
-    ///   - priority: of the task; nil for that of the caller.
-    ///   - queue: what gives the order.
-    ///   - operation: runs on the queue's actor.
+    ///   - name: the task's name, which Swift 6.2 and later use.
+    ///   - priority: the task's priority; with nil, that of the caller.
+    ///   - queue: the queue that gives the order.
+    ///   - operation: the work, which runs on the queue's actor.
     @discardableResult
     public init<ActorType: Actor>(
         name: String? = nil, priority: TaskPriority? = nil, on queue: ActorQueue<ActorType>,
@@ -69,16 +69,16 @@ extension Task where Failure == any Error {
     /// Starts a task that runs `operation` on the main actor after everything that was submitted to `queue` before has
     /// begun.
     ///
-    /// Its place in the order is that of this call, whatever the task's priority. A task that is cancelled before its
-    /// turn keeps its place, and `operation` runs with `Task.isCancelled` true. After a shutdown the task fails with
-    /// ``OrderedQueueError/shutDown``, and where the queue is full and its `whenFull` is `refuse` with
-    /// ``OrderedQueueError/full``; `operation` is not run then. Never blocks.
+    /// The task's place in the order is that of this call, whatever the task's priority. A task that is cancelled
+    /// before its turn keeps its place, and `operation` runs with `Task.isCancelled` true. After a shutdown the task
+    /// fails with ``OrderedQueueError/shutDown``; if the queue is full and its `whenFull` is `refuse`, it fails with
+    /// ``OrderedQueueError/full``. `operation` is not run then. Never blocks.
     ///
     /// - Parameters:
-    ///   - name: of the task, from Swift 6.2 on.
-    ///   - priority: of the task; nil for that of the caller.
-    ///   - queue: what gives the order.
-    ///   - operation: runs on the main actor.
+    ///   - name: the task's name, which Swift 6.2 and later use.
+    ///   - priority: the task's priority; with nil, that of the caller.
+    ///   - queue: the queue that gives the order.
+    ///   - operation: the work, which runs on the main actor.
     @discardableResult
     public init(
         name: String? = nil, priority: TaskPriority? = nil, on queue: MainActorQueue,

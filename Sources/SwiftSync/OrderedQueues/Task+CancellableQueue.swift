@@ -2,16 +2,16 @@ extension Task where Failure == Never {
     /// Starts a task that runs `operation` after everything that was submitted to the underlying queue before has
     /// ended.
     ///
-    /// Its place in the order is that of this call, whatever the task's priority. It is never refused: no capacity
-    /// keeps it out (it may stand beyond it, see ``ActorQueue/beyondBoundCount``), nothing drops it, and after a
-    /// shutdown it comes behind what was accepted. A task that is cancelled before its turn keeps its place, and
-    /// `operation` runs with `Task.isCancelled` true. Never blocks.
+    /// The task's place in the order is that of this call, whatever the task's priority. The task is never refused: no
+    /// capacity keeps it out (it may stand beyond the capacity, see ``ActorQueue/beyondBoundCount``), nothing drops it,
+    /// and after a shutdown it runs behind the accepted work. A task that is cancelled before its turn keeps its place,
+    /// and `operation` runs with `Task.isCancelled` true. Never blocks.
     ///
     /// - Parameters:
-    ///   - name: of the task, from Swift 6.2 on.
-    ///   - priority: of the task; nil for that of the caller.
-    ///   - queue: what gives the order, and cancels the task.
-    ///   - operation: isolated as the caller is, like that of `Task.init`.
+    ///   - name: the task's name, which Swift 6.2 and later use.
+    ///   - priority: the task's priority; with nil, that of the caller.
+    ///   - queue: the queue that gives the order and can cancel the task.
+    ///   - operation: the work. It is isolated as the caller is, like the operation of `Task.init`.
     @discardableResult
     public init(
         name: String? = nil, priority: TaskPriority? = nil, on queue: CancellableQueue<FIFOQueue>,
@@ -25,17 +25,17 @@ extension Task where Failure == Never {
     /// Starts a task that runs `operation` on `actor` after everything that was submitted to the underlying queue
     /// before has ended.
     ///
-    /// Its place in the order is that of this call, whatever the task's priority. It is never refused: no capacity
-    /// keeps it out (it may stand beyond it, see ``ActorQueue/beyondBoundCount``), nothing drops it, and after a
-    /// shutdown it comes behind what was accepted. A task that is cancelled before its turn keeps its place, and
-    /// `operation` runs with `Task.isCancelled` true. Never blocks.
+    /// The task's place in the order is that of this call, whatever the task's priority. The task is never refused: no
+    /// capacity keeps it out (it may stand beyond the capacity, see ``ActorQueue/beyondBoundCount``), nothing drops it,
+    /// and after a shutdown it runs behind the accepted work. A task that is cancelled before its turn keeps its place,
+    /// and `operation` runs with `Task.isCancelled` true. Never blocks.
     ///
     /// - Parameters:
-    ///   - name: of the task, from Swift 6.2 on.
-    ///   - priority: of the task; nil for that of the caller.
-    ///   - queue: what gives the order, and cancels the task.
-    ///   - actor: retained until `operation` has ended.
-    ///   - operation: runs on `actor`.
+    ///   - name: the task's name, which Swift 6.2 and later use.
+    ///   - priority: the task's priority; with nil, that of the caller.
+    ///   - queue: the queue that gives the order and can cancel the task.
+    ///   - actor: the actor that `operation` runs on. It is retained until `operation` has ended.
+    ///   - operation: the work, which runs on `actor`.
     @discardableResult
     public init<ActorType: Actor>(
         name: String? = nil, priority: TaskPriority? = nil, on queue: CancellableQueue<FIFOQueue>, isolatedTo actor: ActorType,
@@ -50,17 +50,17 @@ extension Task where Failure == Never {
     /// Starts a task that runs `operation` on the queue's actor after everything that was submitted to the underlying
     /// queue before has begun.
     ///
-    /// Its place in the order is that of this call, whatever the task's priority. It is never refused: no capacity
-    /// keeps it out (it may stand beyond it, see ``ActorQueue/beyondBoundCount``), nothing drops it, and after a
-    /// shutdown it comes behind what was accepted. A task that is cancelled before its turn keeps its place, and
-    /// `operation` runs with `Task.isCancelled` true. Stops with a message before an actor was adopted, and after its
-    /// end. Never blocks.
+    /// The task's place in the order is that of this call, whatever the task's priority. The task is never refused: no
+    /// capacity keeps it out (it may stand beyond the capacity, see ``ActorQueue/beyondBoundCount``), nothing drops it,
+    /// and after a shutdown it runs behind the accepted work. A task that is cancelled before its turn keeps its place,
+    /// and `operation` runs with `Task.isCancelled` true. A call before an actor was adopted, or after its end, stops
+    /// the program with a message. Never blocks.
     ///
     /// - Parameters:
-    ///   - name: of the task, from Swift 6.2 on.
-    ///   - priority: of the task; nil for that of the caller.
-    ///   - queue: what gives the order, and cancels the task.
-    ///   - operation: runs on the queue's actor.
+    ///   - name: the task's name, which Swift 6.2 and later use.
+    ///   - priority: the task's priority; with nil, that of the caller.
+    ///   - queue: the queue that gives the order and can cancel the task.
+    ///   - operation: the work, which runs on the queue's actor.
     @discardableResult
     public init<ActorType: Actor>(
         name: String? = nil, priority: TaskPriority? = nil, on queue: CancellableQueue<ActorQueue<ActorType>>,
@@ -74,16 +74,16 @@ extension Task where Failure == Never {
     /// Starts a task that runs `operation` on the main actor after everything that was submitted to the underlying
     /// queue before has begun.
     ///
-    /// Its place in the order is that of this call, whatever the task's priority. It is never refused: no capacity
-    /// keeps it out (it may stand beyond it, see ``ActorQueue/beyondBoundCount``), nothing drops it, and after a
-    /// shutdown it comes behind what was accepted. A task that is cancelled before its turn keeps its place, and
-    /// `operation` runs with `Task.isCancelled` true. Never blocks.
+    /// The task's place in the order is that of this call, whatever the task's priority. The task is never refused: no
+    /// capacity keeps it out (it may stand beyond the capacity, see ``ActorQueue/beyondBoundCount``), nothing drops it,
+    /// and after a shutdown it runs behind the accepted work. A task that is cancelled before its turn keeps its place,
+    /// and `operation` runs with `Task.isCancelled` true. Never blocks.
     ///
     /// - Parameters:
-    ///   - name: of the task, from Swift 6.2 on.
-    ///   - priority: of the task; nil for that of the caller.
-    ///   - queue: what gives the order, and cancels the task.
-    ///   - operation: runs on the main actor.
+    ///   - name: the task's name, which Swift 6.2 and later use.
+    ///   - priority: the task's priority; with nil, that of the caller.
+    ///   - queue: the queue that gives the order and can cancel the task.
+    ///   - operation: the work, which runs on the main actor.
     @discardableResult
     public init(
         name: String? = nil, priority: TaskPriority? = nil, on queue: CancellableQueue<MainActorQueue>,
@@ -99,16 +99,16 @@ extension Task where Failure == any Error {
     /// Starts a task that runs `operation` after everything that was submitted to the underlying queue before has
     /// ended.
     ///
-    /// Its place in the order is that of this call, whatever the task's priority. A task that is cancelled before its
-    /// turn keeps its place, and `operation` runs with `Task.isCancelled` true. After a shutdown the task fails with
-    /// ``OrderedQueueError/shutDown``, and where the queue is full and its `whenFull` is `refuse` with
-    /// ``OrderedQueueError/full``; `operation` is not run then. Never blocks.
+    /// The task's place in the order is that of this call, whatever the task's priority. A task that is cancelled
+    /// before its turn keeps its place, and `operation` runs with `Task.isCancelled` true. After a shutdown the task
+    /// fails with ``OrderedQueueError/shutDown``; if the queue is full and its `whenFull` is `refuse`, it fails with
+    /// ``OrderedQueueError/full``. `operation` is not run then. Never blocks.
     ///
     /// - Parameters:
-    ///   - name: of the task, from Swift 6.2 on.
-    ///   - priority: of the task; nil for that of the caller.
-    ///   - queue: what gives the order, and cancels the task.
-    ///   - operation: isolated as the caller is, like that of `Task.init`.
+    ///   - name: the task's name, which Swift 6.2 and later use.
+    ///   - priority: the task's priority; with nil, that of the caller.
+    ///   - queue: the queue that gives the order and can cancel the task.
+    ///   - operation: the work. It is isolated as the caller is, like the operation of `Task.init`.
     @discardableResult
     public init(
         name: String? = nil, priority: TaskPriority? = nil, on queue: CancellableQueue<FIFOQueue>,
@@ -122,17 +122,17 @@ extension Task where Failure == any Error {
     /// Starts a task that runs `operation` on `actor` after everything that was submitted to the underlying queue
     /// before has ended.
     ///
-    /// Its place in the order is that of this call, whatever the task's priority. A task that is cancelled before its
-    /// turn keeps its place, and `operation` runs with `Task.isCancelled` true. After a shutdown the task fails with
-    /// ``OrderedQueueError/shutDown``, and where the queue is full and its `whenFull` is `refuse` with
-    /// ``OrderedQueueError/full``; `operation` is not run then. Never blocks.
+    /// The task's place in the order is that of this call, whatever the task's priority. A task that is cancelled
+    /// before its turn keeps its place, and `operation` runs with `Task.isCancelled` true. After a shutdown the task
+    /// fails with ``OrderedQueueError/shutDown``; if the queue is full and its `whenFull` is `refuse`, it fails with
+    /// ``OrderedQueueError/full``. `operation` is not run then. Never blocks.
     ///
     /// - Parameters:
-    ///   - name: of the task, from Swift 6.2 on.
-    ///   - priority: of the task; nil for that of the caller.
-    ///   - queue: what gives the order, and cancels the task.
-    ///   - actor: retained until `operation` has ended.
-    ///   - operation: runs on `actor`.
+    ///   - name: the task's name, which Swift 6.2 and later use.
+    ///   - priority: the task's priority; with nil, that of the caller.
+    ///   - queue: the queue that gives the order and can cancel the task.
+    ///   - actor: the actor that `operation` runs on. It is retained until `operation` has ended.
+    ///   - operation: the work, which runs on `actor`.
     @discardableResult
     public init<ActorType: Actor>(
         name: String? = nil, priority: TaskPriority? = nil, on queue: CancellableQueue<FIFOQueue>, isolatedTo actor: ActorType,
@@ -147,17 +147,17 @@ extension Task where Failure == any Error {
     /// Starts a task that runs `operation` on the queue's actor after everything that was submitted to the underlying
     /// queue before has begun.
     ///
-    /// Its place in the order is that of this call, whatever the task's priority. A task that is cancelled before its
-    /// turn keeps its place, and `operation` runs with `Task.isCancelled` true. After a shutdown the task fails with
-    /// ``OrderedQueueError/shutDown``, and where the queue is full and its `whenFull` is `refuse` with
-    /// ``OrderedQueueError/full``; `operation` is not run then. Stops with a message before an actor was adopted, and
-    /// after its end. Never blocks.
+    /// The task's place in the order is that of this call, whatever the task's priority. A task that is cancelled
+    /// before its turn keeps its place, and `operation` runs with `Task.isCancelled` true. After a shutdown the task
+    /// fails with ``OrderedQueueError/shutDown``; if the queue is full and its `whenFull` is `refuse`, it fails with
+    /// ``OrderedQueueError/full``. `operation` is not run then. A call before an actor was adopted, or after its end,
+    /// stops the program with a message. Never blocks.
     ///
     /// - Parameters:
-    ///   - name: of the task, from Swift 6.2 on.
-    ///   - priority: of the task; nil for that of the caller.
-    ///   - queue: what gives the order, and cancels the task.
-    ///   - operation: runs on the queue's actor.
+    ///   - name: the task's name, which Swift 6.2 and later use.
+    ///   - priority: the task's priority; with nil, that of the caller.
+    ///   - queue: the queue that gives the order and can cancel the task.
+    ///   - operation: the work, which runs on the queue's actor.
     @discardableResult
     public init<ActorType: Actor>(
         name: String? = nil, priority: TaskPriority? = nil, on queue: CancellableQueue<ActorQueue<ActorType>>,
@@ -171,16 +171,16 @@ extension Task where Failure == any Error {
     /// Starts a task that runs `operation` on the main actor after everything that was submitted to the underlying
     /// queue before has begun.
     ///
-    /// Its place in the order is that of this call, whatever the task's priority. A task that is cancelled before its
-    /// turn keeps its place, and `operation` runs with `Task.isCancelled` true. After a shutdown the task fails with
-    /// ``OrderedQueueError/shutDown``, and where the queue is full and its `whenFull` is `refuse` with
-    /// ``OrderedQueueError/full``; `operation` is not run then. Never blocks.
+    /// The task's place in the order is that of this call, whatever the task's priority. A task that is cancelled
+    /// before its turn keeps its place, and `operation` runs with `Task.isCancelled` true. After a shutdown the task
+    /// fails with ``OrderedQueueError/shutDown``; if the queue is full and its `whenFull` is `refuse`, it fails with
+    /// ``OrderedQueueError/full``. `operation` is not run then. Never blocks.
     ///
     /// - Parameters:
-    ///   - name: of the task, from Swift 6.2 on.
-    ///   - priority: of the task; nil for that of the caller.
-    ///   - queue: what gives the order, and cancels the task.
-    ///   - operation: runs on the main actor.
+    ///   - name: the task's name, which Swift 6.2 and later use.
+    ///   - priority: the task's priority; with nil, that of the caller.
+    ///   - queue: the queue that gives the order and can cancel the task.
+    ///   - operation: the work, which runs on the main actor.
     @discardableResult
     public init(
         name: String? = nil, priority: TaskPriority? = nil, on queue: CancellableQueue<MainActorQueue>,

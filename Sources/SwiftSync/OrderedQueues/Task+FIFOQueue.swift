@@ -1,16 +1,16 @@
 extension Task where Failure == Never {
     /// Starts a task that runs `operation` after everything that was submitted to `queue` before has ended.
     ///
-    /// Its place in the order is that of this call, whatever the task's priority. It is never refused: no capacity
-    /// keeps it out (it may stand beyond it, see ``FIFOQueue/beyondBoundCount``), nothing drops it, and after a
-    /// shutdown it comes behind what was accepted. A task that is cancelled before its turn keeps its place, and
-    /// `operation` runs with `Task.isCancelled` true. Never blocks.
+    /// The task's place in the order is that of this call, whatever the task's priority. The task is never refused: no
+    /// capacity keeps it out (it may stand beyond the capacity, see ``FIFOQueue/beyondBoundCount``), nothing drops it,
+    /// and after a shutdown it runs behind the accepted work. A task that is cancelled before its turn keeps its place,
+    /// and `operation` runs with `Task.isCancelled` true. Never blocks.
     ///
     /// - Parameters:
-    ///   - name: of the task, from Swift 6.2 on.
-    ///   - priority: of the task; nil for that of the caller.
-    ///   - queue: what gives the order.
-    ///   - operation: isolated as the caller is, like that of `Task.init`.
+    ///   - name: the task's name, which Swift 6.2 and later use.
+    ///   - priority: the task's priority; with nil, that of the caller.
+    ///   - queue: the queue that gives the order.
+    ///   - operation: the work. It is isolated as the caller is, like the operation of `Task.init`.
     @discardableResult
     public init(
         name: String? = nil, priority: TaskPriority? = nil, on queue: FIFOQueue,
@@ -21,17 +21,17 @@ extension Task where Failure == Never {
 
     /// Starts a task that runs `operation` on `actor` after everything that was submitted to `queue` before has ended.
     ///
-    /// Its place in the order is that of this call, whatever the task's priority. It is never refused: no capacity
-    /// keeps it out (it may stand beyond it, see ``FIFOQueue/beyondBoundCount``), nothing drops it, and after a
-    /// shutdown it comes behind what was accepted. A task that is cancelled before its turn keeps its place, and
-    /// `operation` runs with `Task.isCancelled` true. Never blocks.
+    /// The task's place in the order is that of this call, whatever the task's priority. The task is never refused: no
+    /// capacity keeps it out (it may stand beyond the capacity, see ``FIFOQueue/beyondBoundCount``), nothing drops it,
+    /// and after a shutdown it runs behind the accepted work. A task that is cancelled before its turn keeps its place,
+    /// and `operation` runs with `Task.isCancelled` true. Never blocks.
     ///
     /// - Parameters:
-    ///   - name: of the task, from Swift 6.2 on.
-    ///   - priority: of the task; nil for that of the caller.
-    ///   - queue: what gives the order.
-    ///   - actor: retained until `operation` has ended.
-    ///   - operation: runs on `actor`.
+    ///   - name: the task's name, which Swift 6.2 and later use.
+    ///   - priority: the task's priority; with nil, that of the caller.
+    ///   - queue: the queue that gives the order.
+    ///   - actor: the actor that `operation` runs on. It is retained until `operation` has ended.
+    ///   - operation: the work, which runs on `actor`.
     @discardableResult
     public init<ActorType: Actor>(
         name: String? = nil, priority: TaskPriority? = nil, on queue: FIFOQueue, isolatedTo actor: ActorType,
@@ -44,16 +44,16 @@ extension Task where Failure == Never {
 extension Task where Failure == any Error {
     /// Starts a task that runs `operation` after everything that was submitted to `queue` before has ended.
     ///
-    /// Its place in the order is that of this call, whatever the task's priority. A task that is cancelled before its
-    /// turn keeps its place, and `operation` runs with `Task.isCancelled` true. After a shutdown the task fails with
-    /// ``OrderedQueueError/shutDown``, and where the queue is full and its `whenFull` is `refuse` with
-    /// ``OrderedQueueError/full``; `operation` is not run then. Never blocks.
+    /// The task's place in the order is that of this call, whatever the task's priority. A task that is cancelled
+    /// before its turn keeps its place, and `operation` runs with `Task.isCancelled` true. After a shutdown the task
+    /// fails with ``OrderedQueueError/shutDown``; if the queue is full and its `whenFull` is `refuse`, it fails with
+    /// ``OrderedQueueError/full``. `operation` is not run then. Never blocks.
     ///
     /// - Parameters:
-    ///   - name: of the task, from Swift 6.2 on.
-    ///   - priority: of the task; nil for that of the caller.
-    ///   - queue: what gives the order.
-    ///   - operation: isolated as the caller is, like that of `Task.init`.
+    ///   - name: the task's name, which Swift 6.2 and later use.
+    ///   - priority: the task's priority; with nil, that of the caller.
+    ///   - queue: the queue that gives the order.
+    ///   - operation: the work. It is isolated as the caller is, like the operation of `Task.init`.
     @discardableResult
     public init(
         name: String? = nil, priority: TaskPriority? = nil, on queue: FIFOQueue,
@@ -64,17 +64,17 @@ extension Task where Failure == any Error {
 
     /// Starts a task that runs `operation` on `actor` after everything that was submitted to `queue` before has ended.
     ///
-    /// Its place in the order is that of this call, whatever the task's priority. A task that is cancelled before its
-    /// turn keeps its place, and `operation` runs with `Task.isCancelled` true. After a shutdown the task fails with
-    /// ``OrderedQueueError/shutDown``, and where the queue is full and its `whenFull` is `refuse` with
-    /// ``OrderedQueueError/full``; `operation` is not run then. Never blocks.
+    /// The task's place in the order is that of this call, whatever the task's priority. A task that is cancelled
+    /// before its turn keeps its place, and `operation` runs with `Task.isCancelled` true. After a shutdown the task
+    /// fails with ``OrderedQueueError/shutDown``; if the queue is full and its `whenFull` is `refuse`, it fails with
+    /// ``OrderedQueueError/full``. `operation` is not run then. Never blocks.
     ///
     /// - Parameters:
-    ///   - name: of the task, from Swift 6.2 on.
-    ///   - priority: of the task; nil for that of the caller.
-    ///   - queue: what gives the order.
-    ///   - actor: retained until `operation` has ended.
-    ///   - operation: runs on `actor`.
+    ///   - name: the task's name, which Swift 6.2 and later use.
+    ///   - priority: the task's priority; with nil, that of the caller.
+    ///   - queue: the queue that gives the order.
+    ///   - actor: the actor that `operation` runs on. It is retained until `operation` has ended.
+    ///   - operation: the work, which runs on `actor`.
     @discardableResult
     public init<ActorType: Actor>(
         name: String? = nil, priority: TaskPriority? = nil, on queue: FIFOQueue, isolatedTo actor: ActorType,

@@ -1,42 +1,43 @@
 import CSyncKernel
 import Synchronization
 
-/// The tasks of a ``CancellableQueue`` that have not ended, in the order in which they were started: a list linked
-/// through its entries, so that nothing is allocated or freed under the lock.
+/// The tasks of a ``CancellableQueue`` that have not ended, in the order in which they were started. They form a list
+/// linked through its entries, so nothing is allocated or freed under the lock.
 final class TrackedTasks: @unchecked Sendable {
-    /// One task. Its fields are under the list's lock.
+    /// One task. The list's lock protects its fields.
     final class Entry: @unchecked Sendable {
         private let list: TrackedTasks
-        /// How many times all were cancelled before the task was started.
+        /// How many times all tasks were cancelled before this task was started.
         fileprivate let cancellations: UInt64
         fileprivate var task: AnyTask?
         fileprivate var hasBegun = false
-        /// Which list it is in: that of now, or one that was taken away whole. 0: none.
+        /// The generation of the list that the entry is in: the present list, or one that was taken away whole. 0 means
+        /// no list.
         fileprivate var generation: UInt64 = 0
         fileprivate var next: Unmanaged<Entry>?
         fileprivate var previous: Unmanaged<Entry>?
 
-        /// For a task that is about to be started.
+        /// Makes the entry of a task that is about to be started.
         init(of list: TrackedTasks) {
             self.list = list
             cancellations = list.cancellations.load(ordering: .acquiring)
         }
 
-        /// Called by the task, first of all: what it does later may cancel it.
+        /// The task calls this before anything else, since what it does later may cancel it.
         func begin() {
             testStep("TrackedTasks: tracks", self)
             withUnsafeCurrentTask { list.insert(self, RuntimeFacts.anyTask($0!)) }
         }
 
-        /// Called by who has started the task, which may not have come to begin: where it does not do so at once, on
-        /// this thread.
+        /// The caller that has started the task calls this. It matters where a task does not begin at once on this
+        /// thread, since the task may not have reached ``begin()`` yet.
         func isStarted<Success, Failure>(_ task: Task<Success, Failure>) {
             #if compiler(<6.2)
             list.insert(self, RuntimeFacts.anyTask(task))
             #endif
         }
 
-        /// Called by the task, last of all.
+        /// The task calls this last of all.
         func end() {
             list.remove(self)
         }
@@ -57,7 +58,7 @@ final class TrackedTasks: @unchecked Sendable {
             last = link
         }
 
-        /// The list's reference is the caller's from now on.
+        /// Takes the entry out. The caller owns the list's reference from now on.
         mutating func unlink(_ entry: Entry) -> Unmanaged<Entry> {
             if let previous = entry.previous { previous.takeUnretainedValue().next = entry.next } else { first = entry.next }
             if let next = entry.next { next.takeUnretainedValue().previous = entry.previous } else { last = entry.previous }
@@ -67,7 +68,7 @@ final class TrackedTasks: @unchecked Sendable {
             return Unmanaged.passUnretained(entry)
         }
 
-        /// The whole list, by its last entry, with its references. O(1).
+        /// Takes the whole list, with its references, and returns its last entry. O(1).
         mutating func takeAll() -> Unmanaged<Entry>? {
             generation += 1
             first = nil
@@ -77,7 +78,7 @@ final class TrackedTasks: @unchecked Sendable {
 
     private let links: OwningGateBox<Links> = .make(Links(), .fast, 0)
 
-    /// How many times all were cancelled: one less than the generation of the links.
+    /// How many times all tasks were cancelled. It is one less than the generation of the links.
     private let cancellations = Atomic<UInt64>(0)
 
     private func insert(_ entry: Entry, _ task: AnyTask) {
@@ -101,8 +102,8 @@ final class TrackedTasks: @unchecked Sendable {
         link?.release()
     }
 
-    /// The last is cancelled first: else one would end by its cancellation and the next could begin before it is
-    /// cancelled itself. Tasks that handlers start are later ones.
+    /// Cancels all tasks, the last one first. In the other order a task could end by its cancellation, and the next
+    /// could begin before it is cancelled itself. Tasks that cancellation handlers start count as later ones.
     func cancelAll() {
         var next = links.withLock { links in
             cancellations.store(links.generation, ordering: .releasing)
@@ -116,7 +117,7 @@ final class TrackedTasks: @unchecked Sendable {
         }
     }
 
-    /// Tasks that have not ended, for tests.
+    /// The number of tasks that have not ended, for tests.
     var count: Int {
         links.withLock { links in
             var count = 0, next = links.first

@@ -9,15 +9,15 @@
 /// }
 /// ```
 ///
-/// Whoever has it may release it, on any thread. If nobody has it any more and it was not released, its task ends at
-/// that moment, which is reported to ``SyncDiagnostics``: a queue never hangs on a lock that is lost. One that is kept
-/// but never released keeps its queue busy for good; other queues are not affected.
+/// Any code that has the lock may release it, on any thread. If the last reference to an unreleased lock goes away, the
+/// lock's task ends at that moment, and this is reported to ``SyncDiagnostics``: a queue never hangs on a lock that is
+/// lost. A lock that is kept but never released keeps its queue busy for good; other queues are not affected.
 public final class QueueLock: @unchecked Sendable {
     let queue: TaskQueue
     let tag: String
-    // What follows is guarded by the queue's lock. The task that waits belongs to the thread that starts it from then
-    // on; one that starts at once is never stored.
-    /// Retained.
+    // The queue's lock guards the following fields. A waiting task is owned by the thread that starts it, from its
+    // start on. A task that starts at once is never stored.
+    /// The lock of the next waiting task, retained.
     @exclusivity(unchecked) var next: Unmanaged<QueueLock>?
     @exclusivity(unchecked) var id: UInt64 = 0
     @exclusivity(unchecked) var isReleased = false
@@ -32,14 +32,14 @@ public final class QueueLock: @unchecked Sendable {
         swap(&self.task, &task)
     }
 
-    /// Once: a task that holds its own lock must not be held by it.
+    /// Takes the task out, once. The lock must not hold a task that holds the lock.
     func takeTask() -> any TaskQueue.Task {
         var task: any TaskQueue.Task = NoTask()
         swap(&self.task, &task)
         return task
     }
 
-    /// Stands where no task is: cheaper to exchange than an optional.
+    /// The value of `task` when there is no task. It is cheaper to exchange than an optional.
     private struct NoTask: TaskQueue.Task {
         var tag: String { "" }
         func execute(queueLock: QueueLock) {}
@@ -49,12 +49,12 @@ public final class QueueLock: @unchecked Sendable {
         if !isReleased { queue.end(self, .dropped) }
     }
 
-    /// Ends the task. The queue's next task starts before this returns, on this thread; if this thread is just inside
-    /// an `execute` of the same queue, the next starts as soon as that returns, so that any number of tasks needs no
-    /// stack.
+    /// Ends the task. The queue's next task starts on this thread before the call returns. If this thread is inside an
+    /// `execute` of the same queue, the next task starts as soon as that `execute` returns; so any number of tasks
+    /// needs no stack.
     ///
-    /// May be called from any thread, and from inside `execute`. Never waits for a task that another thread runs. A
-    /// second call does nothing and is reported to ``SyncDiagnostics``.
+    /// It may be called from any thread, and from inside `execute`. It never waits for a task that another thread runs.
+    /// A second call does nothing and is reported to ``SyncDiagnostics``.
     public func release() {
         queue.end(self, .finished)
     }

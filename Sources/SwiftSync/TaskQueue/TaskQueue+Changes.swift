@@ -1,8 +1,8 @@
 extension TaskQueue {
-    /// What happens to a queue, for ``observe(_:)``. `id` tells tasks with the same tag apart, and is that of the
-    /// recorder's events.
+    /// A change of a queue, which ``observe(_:)`` reports. `id` tells tasks with the same tag apart; it is the `id` of
+    /// the recorder's events.
     public enum Change: Sendable, Hashable {
-        /// A task came into the queue.
+        /// A task was pushed to the queue.
         case pushed(tag: String, id: UInt64)
         /// The queue was idle and has a task now.
         case running
@@ -10,7 +10,7 @@ extension TaskQueue {
         case started(tag: String, id: UInt64)
         /// A task has released the lock.
         case finished(tag: String, id: UInt64)
-        /// The last copy of a task's lock went away, which ended the task.
+        /// The last reference to a task's lock went away without a release, which ended the task.
         case dropped(tag: String, id: UInt64)
         /// No task is left.
         case idle
@@ -34,21 +34,24 @@ extension TaskQueue {
     /// observation.end()
     /// ```
     ///
-    /// The calls come in the order of the changes, one at a time, so the last one tells what is the case. They are made
-    /// by threads that push to the queue or end its tasks, without a lock, right after the change and before that
-    /// thread executes a task; but while one thread is in a handler, others leave the calls for their changes to it and
-    /// go on. A handler may use the queue. Where handlers are slower than what happens, a thread that pushes waits once
-    /// 1024 pushes and ends of tasks are yet to be told, until half of them are: for 100 ms at most, so that a handler
-    /// that waits for such a thread, or never comes back, slows pushes down and hangs nothing. Ends of tasks never
-    /// wait. Dropping the observation does not end it. O(handlers); two allocations more for each push and each end of
-    /// a task while somebody observes, and none otherwise.
+    /// The calls come in the order of the changes, one at a time, so the last call tells the queue's present state.
+    /// Threads that push to the queue or end its tasks make the calls. They hold no lock meanwhile, and make the calls
+    /// right after the change and before they execute a task. But while one thread is in a handler, other threads leave
+    /// the calls for their changes to it and go on. A handler may use the queue.
+    ///
+    /// If handlers are slower than the changes, pushes wait: once 1024 pushes and ends of tasks are undelivered, a
+    /// thread that pushes waits until half of them are delivered. It waits for 100 ms at most, so a handler that waits
+    /// for such a thread, or never returns, slows pushes down and hangs nothing. Ends of tasks never wait.
+    ///
+    /// Releasing the observation does not end it. O(handlers). While somebody observes, each push and each end of a
+    /// task makes two more allocations; otherwise it makes none.
     public func observe(_ handler: @escaping @Sendable (Change) -> Void) -> Observation {
         let observation = Observation(of: self, handler)
         changes.replaceObservers { $0 + [observation] }
         return observation
     }
 
-    /// A handler's place at a queue. Safe from any thread.
+    /// The registration of a handler at a queue. It may be used from any thread.
     public final class Observation: Sendable {
         private let queue: TaskQueue
         let handler: @Sendable (Change) -> Void
@@ -58,8 +61,8 @@ extension TaskQueue {
             self.handler = handler
         }
 
-        /// No change from now on is handed to the handler. Calls for earlier ones may still be made, on other threads.
-        /// Never blocks; a second call does nothing.
+        /// Ends the observation: the handler is not called for changes from now on. Calls for earlier changes may still
+        /// be made, on other threads. Never blocks. A second call does nothing.
         public func end() {
             queue.changes.replaceObservers { $0.filter { $0 !== self } }
         }

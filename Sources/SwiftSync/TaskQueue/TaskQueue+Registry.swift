@@ -1,18 +1,19 @@
 import Synchronization
 
 extension TaskQueue {
-    /// The queue of that identifier: the same one at every call, in the whole process. The first call makes it.
+    /// Returns the queue of that identifier. It is the same queue at every call, in the whole process. The first call
+    /// makes it.
     ///
-    /// Never blocks. O(log(queues)), without a lock and, for a queue that exists, without an allocation. Queues live
-    /// for ever: one that has been used takes about 1.4 KB, and up to 200 KB once it has recorded 4096 events. Use a
-    /// bounded number of identifiers.
+    /// Never blocks. It takes O(log(queues)), without a lock and, for a queue that exists, without an allocation.
+    /// Queues live for ever: a queue that has been used takes about 1.4 KB, and up to 200 KB once it has recorded 4096
+    /// events. Use a bounded number of identifiers.
     public static func getQueue(identifier: String) -> TaskQueue {
         TaskQueueRegistry.shared.queue(named: identifier)
     }
 }
 
-/// All queues that have an identifier. They are only ever added, which makes a lock-free tree simple: a node is
-/// published by one exchange, and never moves or goes away. Each level takes two bits of the hash.
+/// All queues that have an identifier. Queues are only ever added, which makes a lock-free tree simple: one exchange
+/// publishes a node, and a node never moves or goes away. Each level takes two bits of the hash.
 ///
 /// Source: Chris Wellons, "An easy-to-implement, arena-friendly hash map" (2023), where the tree is called a hash-trie.
 struct TaskQueueRegistry: ~Copyable, @unchecked Sendable {
@@ -46,14 +47,14 @@ struct TaskQueueRegistry: ~Copyable, @unchecked Sendable {
         var node = next(root)
         while node.pointee.queue.identifier != identifier { node = next(node.pointee.children) }
         if let made, made != node {
-            // Another thread was faster.
+            // Another thread has published its node first.
             made.deinitialize(count: 1)
             made.deallocate()
         }
         return node.pointee.queue
     }
 
-    /// The node that `link` leads to, which is a new one if it led nowhere.
+    /// Returns the node that `link` leads to; a new node if it led nowhere.
     private static func follow(
         _ link: borrowing Link, _ identifier: String, _ made: inout UnsafeMutablePointer<Node>?
     ) -> UnsafeMutablePointer<Node> {

@@ -1,10 +1,10 @@
 import CSyncKernel
 
-/// A queue of tasks that are executed one at a time, whatever threads they come from and end on.
+/// A queue of tasks that are executed one at a time, whichever threads push and end them.
 ///
 /// A task lasts until its ``QueueLock`` is released, which may be long after `execute` has returned, on another thread.
-/// Queues have no threads of their own: a task's `execute` runs on the thread that pushes it to an idle queue, or else
-/// on the thread that ends the task before it.
+/// Queues have no threads of their own. A task's `execute` runs on the thread that pushes the task to an idle queue, or
+/// otherwise on the thread that ends the task before it.
 ///
 /// ```swift
 /// struct Step: TaskQueue.Task {
@@ -23,39 +23,39 @@ import CSyncKernel
 /// ```
 ///
 /// Tasks start in the order in which they were pushed. Every member may be called from any thread, and from inside a
-/// task; none blocks by itself, but ``push(task:)`` and ``QueueLock/release()`` last as long as the `execute` that they
-/// run. No lock is held meanwhile.
+/// task. No member blocks by itself, but ``push(task:)`` and ``QueueLock/release()`` last as long as the `execute` that
+/// they run. No lock is held meanwhile.
 ///
-/// A thread that is inside an `execute` of a queue starts that queue's further tasks only when that has returned. So a
-/// task may push to its own queue, or release its lock and then push, any number of times without needing stack. A task
-/// that releases its lock inside `execute` must not wait there for a task behind it.
+/// A thread that is inside an `execute` of a queue starts further tasks of that queue only after that `execute` has
+/// returned. So a task may push to its own queue, or release its lock and then push, any number of times without
+/// needing stack. A task that releases its lock inside `execute` must not wait there for a task behind it.
 public final class TaskQueue: @unchecked Sendable {
-    /// What a queue executes: work, and a name for it.
+    /// A task that a queue executes: work, and a name for it.
     ///
-    /// A user's type conforms to `TaskQueue.Task`; after `typealias Task = TaskQueue.Task` in its scope, plain `Task`
-    /// does, where Swift's own is not needed.
+    /// A user's type conforms to `TaskQueue.Task`. After `typealias Task = TaskQueue.Task` in its scope it can name the
+    /// protocol just `Task`, where Swift's own `Task` is not needed.
     public protocol Task {
-        /// What the recorder calls the task. Asked for once, by `push`. Up to 15 bytes of UTF-8 are kept without
-        /// allocating.
+        /// The task's name in the recorder. `push` reads it once. Up to 15 bytes of UTF-8 are kept without an
+        /// allocation.
         var tag: String { get }
 
-        /// Does the work. Called once, by the queue. The task lasts until `queueLock` is released, by whomever.
+        /// Does the work. The queue calls it once. The task lasts until some code releases `queueLock`.
         func execute(queueLock: QueueLock)
     }
 
-    /// The name under which ``getQueue(identifier:)`` finds it.
+    /// The name under which ``getQueue(identifier:)`` finds the queue.
     public let identifier: String
-    /// The last 4096 events of the queue. Always on.
+    /// The recorder that keeps the last 4096 events of the queue. It is always on.
     public let recorder: EventRecorder
 
-    /// Guarded by the recorder's lock, so that the order of the events is that of the decisions.
+    /// The queue's state. The recorder's lock guards it, so the order of the events is the order of the decisions.
     private struct State {
-        /// Locks of the tasks that wait for their turn, retained, and linked by `next`.
+        /// The locks of the tasks that wait for their turn. They are retained, and linked by `next`.
         var first: Unmanaged<QueueLock>?
         var last: Unmanaged<QueueLock>?
         var waitingCount = 0
         var lastID: UInt64 = 0
-        /// Some task has the lock, although its `execute` may be yet to come.
+        /// True while a task has the queue's lock, although its `execute` may be yet to come.
         var isBusy = false
     }
 
@@ -76,10 +76,10 @@ public final class TaskQueue: @unchecked Sendable {
         state.deallocate()
     }
 
-    /// Puts a task into the queue; executes it before returning if the queue is idle.
+    /// Puts a task into the queue. If the queue is idle, the call executes the task before it returns.
     ///
-    /// Never waits for a task that another thread executes. O(1), with one allocation, whatever number of tasks waits.
-    /// - Returns: true: a task queue takes every task.
+    /// It never waits for a task that another thread executes. O(1), with one allocation, however many tasks wait.
+    /// - Returns: always true, since a task queue accepts every task.
     @discardableResult
     public func push(task: sending any TaskQueue.Task) -> Bool {
         let lock = Unmanaged.passRetained(QueueLock(of: self, tag: task.tag))
@@ -110,7 +110,7 @@ public final class TaskQueue: @unchecked Sendable {
         return true
     }
 
-    /// Ends the task of `lock`, once, and starts the next.
+    /// Ends the task of `lock`, once, and starts the next task.
     func end(_ lock: QueueLock, _ kind: EventRecorder.Event.Kind) {
         let thread = QueueThread.current(in: threadSlot)
         let run = running(on: thread)
@@ -135,7 +135,7 @@ public final class TaskQueue: @unchecked Sendable {
         if let run { run.pointee.next = next } else { execute(Self.takeTask(of: next), next, on: thread) }
     }
 
-    /// Drops the lock, and then tells who observes.
+    /// Drops the queue's lock, and then calls the observers.
     @inline(__always)
     private func end(_ step: Step, mayWait: Bool) {
         guard let batch = step.batch else { return recorder.unlock() }
@@ -144,14 +144,14 @@ public final class TaskQueue: @unchecked Sendable {
         changes.perform(duty)
     }
 
-    /// How many tasks wait for their turn, at some instant during the call.
+    /// The number of tasks that wait for their turn, at some instant during the call.
     public var waitingCount: Int {
         recorder.lock()
         defer { recorder.unlock() }
         return state.pointee.waitingCount
     }
 
-    /// Whether no task had the queue's lock, at some instant during the call.
+    /// True if no task had the queue's lock, at some instant during the call.
     public var isIdle: Bool {
         recorder.lock()
         defer { recorder.unlock() }
@@ -174,12 +174,12 @@ public final class TaskQueue: @unchecked Sendable {
         return first
     }
 
-    /// What one critical section writes down, and what it must not release.
+    /// The events that one critical section records, and the tags that it must not release inside.
     private struct Step {
         let batch: TaskQueueChanges.Batch?
         private let thread: Int32
         private let now: Int64
-        /// Tags of forgotten events. As many as the section may record.
+        /// The tags of events that the recorder has forgotten. There are as many as events that the section may record.
         private var replaced = ("", "")
 
         @inline(__always)
@@ -201,16 +201,17 @@ public final class TaskQueue: @unchecked Sendable {
 
     // MARK: Running tasks
 
-    /// A thread that is executing tasks of a queue, on that thread's stack. Only that thread looks at it.
+    /// The state of a thread that is executing tasks of a queue. It lies on that thread's stack, and only that thread
+    /// reads it.
     struct Run {
         let queue: Unmanaged<TaskQueue>
         let outer: UnsafeMutablePointer<Run>?
-        /// The lock, retained, of the task that is to be executed once the running `execute` returns. At most one,
-        /// since it has the turn.
+        /// The lock of the task to execute once the running `execute` returns, retained. There is at most one such
+        /// task, since it has the turn.
         var next: Unmanaged<QueueLock>?
     }
 
-    /// What this thread is doing for this queue.
+    /// This thread's state of executing tasks of this queue; nil if it executes none.
     private func running(on thread: UnsafeMutablePointer<QueueThread>?) -> UnsafeMutablePointer<Run>? {
         var run = thread?.pointee.innermost
         let queue = Unmanaged.passUnretained(self).toOpaque()
@@ -218,7 +219,7 @@ public final class TaskQueue: @unchecked Sendable {
         return run
     }
 
-    /// Executes the task, and those whose turn comes on this thread meanwhile, one after the other.
+    /// Executes the task, and then the tasks whose turn comes on this thread meanwhile, one after the other.
     private func execute(_ task: any TaskQueue.Task, _ lock: Unmanaged<QueueLock>, on thread: UnsafeMutablePointer<QueueThread>?) {
         var run = Run(queue: .passUnretained(self), outer: thread?.pointee.innermost, next: nil)
         withUnsafeMutablePointer(to: &run) { run in
@@ -229,8 +230,9 @@ public final class TaskQueue: @unchecked Sendable {
         }
     }
 
-    /// Gives up the queue's own reference to the lock before it returns: one that nobody kept has ended its task by
-    /// then, so that the loop above starts the next. Hence references that nobody holds by accident: `Unmanaged`.
+    /// Executes a task. It releases the queue's own reference to the lock before it returns. So a lock to which there
+    /// is no other reference has ended its task by then, and the loop above starts the next task. That is why locks are
+    /// passed as `Unmanaged`: no accidental reference keeps one alive.
     @inline(never)
     private static func execute(_ task: any TaskQueue.Task, _ lock: Unmanaged<QueueLock>) {
         task.execute(queueLock: lock.takeRetainedValue())

@@ -2,18 +2,19 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// Hands the changes of a queue to who observes it, in order.
+/// Delivers the changes of a queue to its observers, in order.
 ///
-/// A batch holds what one call has changed. Its memory comes from before the queue's lock; under the lock it is filled
-/// and queued, so batches stand in the order of the changes. Whoever queues one while nobody delivers, delivers all
-/// until none is left: handlers run one at a time, and what they change themselves is delivered by the same loop,
-/// without recursion.
+/// A batch holds the changes that one call has made. Its memory is allocated before the queue's lock is taken. It is
+/// filled and queued under the lock, so batches stand in the order of the changes. A thread that queues a batch while
+/// no thread delivers becomes the deliverer: it delivers all batches until none is left. So handlers run one at a time,
+/// and the changes that handlers make themselves are delivered by the same loop, without recursion.
 ///
-/// Two things are bounded. How many batches wait: a push that finds ``capacity`` of them waits for half to be told. And
-/// how long one thread delivers what others queue: after ``turn`` batches the next push waits for the handler that runs
-/// and then delivers in its stead. A push waits for ``patience`` at most, since a handler may wait for what the pusher
-/// has yet to do; and never on the thread that delivers, nor does the end of a task ever wait. So a handler that comes
-/// back delays pushes, and one that does not slows them down; none hangs.
+/// Two things are bounded. The first is the number of waiting batches: a push that finds ``capacity`` of them waits
+/// until half are delivered. The second is how long one thread delivers what others queue: after ``turn`` batches the
+/// next push waits for the handler that runs, and then its thread becomes the deliverer. A push waits for ``patience``
+/// at most, since a handler may wait for something that the pushing thread has yet to do. A push on the delivering
+/// thread never waits, and neither does the end of a task. So a handler that returns delays pushes, and a handler that
+/// does not return slows them down; neither hangs them.
 final class TaskQueueChanges: @unchecked Sendable {
     final class Batch {
         @exclusivity(unchecked) fileprivate var changes: [TaskQueue.Change] = []
@@ -35,8 +36,8 @@ final class TaskQueueChanges: @unchecked Sendable {
         }
     }
 
-    /// A push that waits, for room or to deliver. Made, woken and freed outside the recorder's lock, which guards the
-    /// rest.
+    /// A push that waits, for room or to become the deliverer. It is made, woken and freed outside the recorder's lock,
+    /// which guards everything else of it.
     private final class Waiter {
         enum Answer { case none, goOn, deliver }
 
@@ -45,7 +46,7 @@ final class TaskQueueChanges: @unchecked Sendable {
         @exclusivity(unchecked) var next: Waiter?
     }
 
-    /// What is left to do for a call that has queued a batch.
+    /// What a call that has queued a batch still has to do.
     enum Duty {
         case none
         case deliver
@@ -57,18 +58,18 @@ final class TaskQueueChanges: @unchecked Sendable {
     static let patience = DispatchTimeInterval.milliseconds(100)
 
     private let recorder: EventRecorder
-    /// So that a queue that nobody observes pays for one look.
+    /// A queue that nobody observes pays only for one load of this.
     private let isObserved = Atomic(false)
-    // Guarded by the recorder's lock, which is the queue's.
+    // The recorder's lock, which is also the queue's, guards the following fields.
     @exclusivity(unchecked) private var observers: [TaskQueue.Observation] = []
     @exclusivity(unchecked) private var version = 0
     @exclusivity(unchecked) private var first: Batch?
     @exclusivity(unchecked) private var last: Batch?
     @exclusivity(unchecked) private var waitingCount = 0
     @exclusivity(unchecked) private var isDelivering = false
-    /// Who delivers; nil while the next one has yet to begin.
+    /// The thread that delivers; nil while the next deliverer has yet to begin.
     @exclusivity(unchecked) private var deliverer: pthread_t?
-    /// How many batches the deliverer has taken.
+    /// The number of batches that the deliverer has taken.
     @exclusivity(unchecked) private var takenCount = 0
     @exclusivity(unchecked) private var firstWaiter: Waiter?
     @exclusivity(unchecked) private var lastWaiter: Waiter?
@@ -77,23 +78,25 @@ final class TaskQueueChanges: @unchecked Sendable {
         self.recorder = recorder
     }
 
-    /// What the caller is about to change, nil if nobody wants to know. Before the lock.
+    /// Returns a batch for the changes that the caller is about to make; nil if nobody observes. It is called before
+    /// the lock is taken.
     @inline(__always)
     func newBatch() -> Batch? {
         isObserved.load(ordering: .relaxed) ? Batch() : nil
     }
 
-    /// Whether somebody observes, at some instant during the call.
+    /// True if somebody observed, at some instant during the call.
     var isObservedNow: Bool { isObserved.load(ordering: .relaxed) }
 
-    /// How many batches nobody has begun to deliver.
+    /// The number of batches whose delivery has not begun.
     var untoldCount: Int {
         recorder.lock()
         defer { recorder.unlock() }
         return waitingCount
     }
 
-    /// Queues what was changed. Under the lock; what it returns is for `perform`, after it.
+    /// Queues the changes of a call, under the lock. The caller passes the result to `perform` after the lock is
+    /// dropped.
     func queue(_ batch: Batch, mayWait: Bool) -> Duty {
         batch.observers = observers
         if let last { last.next = batch } else { first = batch }
@@ -106,12 +109,12 @@ final class TaskQueueChanges: @unchecked Sendable {
         return mayWait && isBehind ? .wait : .none
     }
 
-    /// Whether a push on this thread is to wait. Under the lock.
+    /// True if a push on this thread has to wait. It is read under the lock.
     private var isBehind: Bool {
         isDelivering && (waitingCount > Self.capacity || takenCount >= Self.turn) && deliverer != pthread_self()
     }
 
-    /// Without the lock.
+    /// Does what is left to do for the call, without the lock.
     func perform(_ duty: Duty) {
         switch duty {
         case .none: break
@@ -132,14 +135,15 @@ final class TaskQueueChanges: @unchecked Sendable {
         guard waits else { return }
         _ = waiter.isAnswered.wait(timeout: .now() + Self.patience)
         recorder.lock()
-        // An answer may have come just after the time was over.
+        // An answer may have come just after the timeout.
         if waiter.answer == .none { remove(waiter) }
         let answer = waiter.answer
         recorder.unlock()
         if answer == .deliver { deliver() }
     }
 
-    /// Under the lock. Its thread keeps it alive, as those of the others do.
+    /// Removes a waiter from the list, under the lock. The waiter's thread keeps it alive, as the threads of the other
+    /// waiters do.
     private func remove(_ waiter: Waiter) {
         var previous: Waiter?
         var found = firstWaiter
@@ -157,7 +161,7 @@ final class TaskQueueChanges: @unchecked Sendable {
         }
     }
 
-    /// The oldest batch. Nil when there is none, or when somebody else goes on.
+    /// Takes the oldest batch. Returns nil when there is none, or when another thread has become the deliverer.
     private func next(_ isFirst: Bool) -> Batch? {
         recorder.lock()
         if isFirst {
@@ -174,7 +178,8 @@ final class TaskQueueChanges: @unchecked Sendable {
         return batch
     }
 
-    /// Under the lock. Gives the waiters to be woken; without a deliverer the first of them is the next.
+    /// Answers waiters, under the lock, and returns those to be woken. If this leaves no deliverer, the first of them
+    /// is the next deliverer.
     private func answerWaiters() -> Waiter? {
         if takenCount >= Self.turn, first != nil, let waiter = firstWaiter {
             firstWaiter = waiter.next.take()
@@ -194,7 +199,7 @@ final class TaskQueueChanges: @unchecked Sendable {
         return answered
     }
 
-    /// Under the lock.
+    /// Takes the oldest batch, under the lock. Without one, delivery ends.
     private func take() -> Batch? {
         guard let batch = first else {
             isDelivering = false
@@ -208,7 +213,8 @@ final class TaskQueueChanges: @unchecked Sendable {
         return batch
     }
 
-    /// Makes the new list outside the lock, anew if another thread has been faster.
+    /// Replaces the list of observers. The new list is made outside the lock, and made again if another thread has
+    /// replaced the list meanwhile.
     func replaceObservers(_ change: ([TaskQueue.Observation]) -> [TaskQueue.Observation]) {
         while true {
             recorder.lock()

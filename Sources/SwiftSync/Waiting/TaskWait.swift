@@ -1,43 +1,46 @@
 import CSyncKernel
 import Synchronization
 
-/// A task that waits: for a gate, a section, its turn on a queue, room, or an end. All waits of tasks in this library
-/// are one of these.
+/// A task that waits: for a gate, a section, its turn on a queue, room, or the end of something. Every wait of a task
+/// in this library is an object of this class.
 ///
-/// Whoever grants, refuses, cancels or times out asks ``TaskWaitState``, and exactly one of them decides. Two kinds of
-/// users:
+/// Every party that grants, refuses, cancels or times out asks ``TaskWaitState``, and exactly one of them decides.
+/// There are two kinds of users:
 ///
-/// - Where this word decides (an entry of an ordered queue), whoever grants calls ``resolve(_:)``, and a false means
-///   that the grant belongs to the next in order. A cancelled or late wait resolves itself.
+/// - Where this object's state word decides (for an entry of an ordered queue), the granting party calls
+///   ``resolve(_:)``. A result of false means that the grant belongs to the next in order. A cancelled or late wait
+///   resolves itself.
 /// - Where the kernel decides (a gate, a read-write lock, a work queue), a subclass overrides ``withdraw(_:)`` to take
 ///   the registration back, and the kernel's answer resolves the wait: with the cause, or with the grant if that came
 ///   first.
 ///
-/// The object must stay alive until it is resolved: whatever it is registered with holds a reference.
+/// The object must stay alive until it is resolved. The object that it is registered with holds a reference to it.
 ///
-/// Where the task is to go on inside of what it waits for, it is a ``TurnWait``.
+/// A task that has to go on inside of what it waits for uses the subclass ``TurnWait``.
 class TaskWait: @unchecked Sendable {
     private let state: Atomic<TaskWaitState>
-    /// Written before PARKED is set; belongs to whoever resolves the wait after that.
+    /// It is written before PARKED is set. After that, the party that resolves the wait owns it.
     private var continuation: UnsafeContinuation<Void, Never>?
 
     init() {
         state = Atomic(TaskWaitState())
     }
 
-    /// Takes the registration back because of `cause`, at most once for each registration, with no lock held.
+    /// Takes the registration back because of `cause`. It is called at most once for each registration, with no lock
+    /// held.
     ///
-    /// Must see to it that the wait is resolved: with `cause`, or by the grant that came first.
+    /// An override must ensure that the wait is resolved: with `cause`, or by the grant that came first.
     func withdraw(_ cause: Int32) {
         resolve(cause)
     }
 
     /// Zero or an errno value once the wait is over; nil before.
     final var outcome: Int32? { state.load(ordering: .acquiring).outcome }
-    /// Why the wait is to be given up, if it is.
+    /// Why the wait has to be given up, if it has.
     final var cause: Int32? { state.load(ordering: .acquiring).cause }
 
-    /// Acquires what the others' steps have released, and releases what the caller did before.
+    /// Applies one step to the state word. It acquires what the others' steps have released, and releases what the
+    /// caller did before.
     private func step<Answer>(_ body: (inout TaskWaitState) -> Answer) -> Answer {
         var current = state.load(ordering: .acquiring)
         while true {
@@ -57,16 +60,17 @@ class TaskWait: @unchecked Sendable {
     /// - Parameters:
     ///   - deadline: when the wait is given up with `ETIMEDOUT`, for users whose kernel object knows no deadlines.
     ///   - isCancellable: whether the task's cancellation gives the wait up, with `ECANCELED`.
-    ///   - isolation: that of the caller, which goes on there.
-    ///   - register: makes the wait known to what resolves it, from inside of the suspension; a status other than zero
-    ///     is the outcome.
+    ///   - isolation: the caller's isolation, in which the task goes on.
+    ///   - register: makes the wait known to the party that resolves it, from inside of the suspension. A status other
+    ///     than zero is the outcome.
     final func wait(
         until deadline: Int64 = Deadline.never, isCancellable: Bool = true, isolation: isolated (any Actor)? = #isolation,
         register: () -> Int32
     ) async -> Int32 {
         await suspend(until: deadline, isCancellable, isolation) { timer in
-            // A wait that is to be given up is not registered first: where nobody is before it, it could be granted.
-            // One whose time has passed is, since it tries once: what it waits for may be there.
+            // A wait that has to be given up is not registered first: if nobody is before it, it could be granted. A
+            // wait whose deadline has passed already is registered, since it tries once: what it waits for may be
+            // there.
             let triesOnce = deadline == Deadline.passed
             let status = cause ?? (triesOnce ? nil : timer?.start(for: self, deadline)) ?? 0
             testStep("TaskWait: queues", self)
@@ -77,7 +81,7 @@ class TaskWait: @unchecked Sendable {
         }
     }
 
-    /// The same for a wait that is known before to what resolves it.
+    /// Does the same for a wait that the resolving party already knows.
     final func wait(
         until deadline: Int64 = Deadline.never, isCancellable: Bool = true, isolation: isolated (any Actor)? = #isolation
     ) async -> Int32 {
@@ -88,7 +92,7 @@ class TaskWait: @unchecked Sendable {
         }
     }
 
-    /// The same for one more wait of an object whose last wait was resolved. A cause that came meanwhile is the
+    /// Does the same for one more wait of an object whose last wait was resolved. If a cause came meanwhile, it is the
     /// outcome.
     final func waitAgain(isolation: isolated (any Actor)? = #isolation, register: () -> Int32) async -> Int32 {
         if let cause = step({ $0.beginAgain() }) { return cause }
@@ -114,12 +118,13 @@ class TaskWait: @unchecked Sendable {
             self.continuation = continuation
             park { register(timer) }
         }
-        // Read where it was decided: what happened before that decision has happened for this task too, by this word alone.
+        // The task reads the outcome from the word in which it was decided. So everything that happened before the
+        // decision happened before this too, by this word alone.
         return outcome.unsafelyUnwrapped
     }
 
-    /// What resumes the task is there now: registers the wait. The task may run, and the wait end, before this returns;
-    /// the caller keeps the object alive.
+    /// Parks the task and registers the wait; the continuation (or job) that resumes the task is stored already. The
+    /// task may run, and the wait may end, before this returns. The caller keeps the object alive.
     final func park(_ register: () -> Int32) {
         testStep("TaskWait: parks", self)
         if case .goesOn(let outcome) = step({ $0.park() }) { return resume(with: outcome) }
@@ -132,20 +137,20 @@ class TaskWait: @unchecked Sendable {
         }
     }
 
-    /// Resumes the parked task, at most once for each time that it parks.
+    /// Resumes the parked task. It is called at most once for each time that the task parks.
     func resume(with outcome: Int32) {
         continuation.unsafelyUnwrapped.resume()
     }
 
     // MARK: - Others
 
-    /// Asks for the end of the wait because of `cause`; the first cause counts. What was granted before stays granted.
+    /// Asks for the end of the wait because of `cause`. The first cause counts. A grant that came before stays.
     final func giveUp(_ cause: Int32) {
         if let cause = step({ $0.giveUp(cause) }) { withdraw(cause) }
     }
 
-    /// Decides the outcome without resuming the task: for callers that hold a lock. After `.mustResume` they call
-    /// ``resume()``.
+    /// Decides the outcome without resuming the task. It is for callers that hold a lock: after `.mustResume` they call
+    /// ``resume()``, once they have dropped it.
     final func claim(_ status: Int32) -> TaskWaitState.Resolution {
         step { $0.resolve(status) }
     }
@@ -155,9 +160,10 @@ class TaskWait: @unchecked Sendable {
         resume(with: outcome.unsafelyUnwrapped)
     }
 
-    /// Decides the outcome, and resumes the task if it waits. The task may run, and the wait end, before this returns.
+    /// Decides the outcome, and resumes the task if it waits. The task may run, and the wait may end, before this
+    /// returns.
     ///
-    /// - Returns: false if somebody else has decided before.
+    /// - Returns: false if another party has decided before.
     @discardableResult
     final func resolve(_ status: Int32) -> Bool {
         let claim = claim(status)

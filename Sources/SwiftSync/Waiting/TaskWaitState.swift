@@ -1,17 +1,17 @@
 import Synchronization
 
-/// What a ``TaskWait`` knows, as one word. A pure value, whose steps return what is to be done.
+/// The state of a ``TaskWait``, in one word. It is a pure value, whose steps return the action to take.
 ///
 /// | bits | name | set by |
 /// |---|---|---|
 /// | 0 | PARKED: the continuation is there | the task, once for each wait |
-/// | 1 | REGISTERED: what resolves the wait knows it, so it can be withdrawn | the task, once for each wait |
-/// | 16-31 | the outcome, plus one | whoever resolves the wait; final |
-/// | 32-47 | the cause, plus one: why the wait is to be given up | the first of the canceller and the timer; kept for later waits |
+/// | 1 | REGISTERED: the resolving party knows the wait, so it can be withdrawn | the task, once for each wait |
+/// | 16-31 | the outcome, plus one | the party that resolves the wait; final |
+/// | 32-47 | the cause of giving up, plus one | the first of canceller and timer; later waits keep it |
 ///
-/// Exactly one step decides the outcome. A cause is no outcome: it asks for a withdrawal, which whoever holds the
-/// registration may refuse, because it has granted already. Exactly one step sees both the cause and REGISTERED, and
-/// that one withdraws.
+/// Exactly one step decides the outcome. A cause is not an outcome: it asks for a withdrawal. The party that holds the
+/// registration may refuse the withdrawal, because it has granted already. Exactly one step sees both the cause and
+/// REGISTERED, and that step withdraws.
 struct TaskWaitState: RawRepresentable, AtomicRepresentable, Equatable {
     var rawValue: UInt64 = 0
 
@@ -33,9 +33,9 @@ struct TaskWaitState: RawRepresentable, AtomicRepresentable, Equatable {
     private mutating func raise(_ flag: UInt64) { rawValue |= flag }
     private func has(_ flag: UInt64) -> Bool { rawValue & flag != 0 }
 
-    /// Zero for what the task waits for, or an errno value; nil as long as nothing is decided.
+    /// Zero if the task got what it waits for, or an errno value; nil as long as nothing is decided.
     var outcome: Int32? { status(at: Self.outcomeShift) }
-    /// Why the wait is to be given up, if it is.
+    /// Why the wait has to be given up, if it has.
     var cause: Int32? { status(at: Self.causeShift) }
 
     // MARK: - By the task
@@ -43,7 +43,7 @@ struct TaskWaitState: RawRepresentable, AtomicRepresentable, Equatable {
     enum Park: Equatable {
         /// The task stays suspended until it is resumed.
         case stays
-        /// The wait was over before.
+        /// The wait was over before; the value is its outcome.
         case goesOn(Int32)
     }
 
@@ -54,13 +54,15 @@ struct TaskWaitState: RawRepresentable, AtomicRepresentable, Equatable {
         return .stays
     }
 
-    /// What resolves the wait knows it. Returns the cause for which the task has to withdraw it now.
+    /// The party that resolves the wait knows it now. Returns the cause for which the task has to withdraw it now, if
+    /// there is one.
     mutating func register() -> Int32? {
         raise(Self.registered)
         return outcome == nil ? cause : nil
     }
 
-    /// Begins another wait after one that was resolved. Returns the cause for which it is over before it begins.
+    /// Begins another wait after one that was resolved. Returns the cause for which it is over before it begins, if
+    /// there is one.
     mutating func beginAgain() -> Int32? {
         rawValue &= Self.statusMask << Self.causeShift
         return cause
@@ -68,8 +70,8 @@ struct TaskWaitState: RawRepresentable, AtomicRepresentable, Equatable {
 
     // MARK: - By others
 
-    /// The task was cancelled, or its time has passed. Returns the cause if the caller has to withdraw the wait with it
-    /// now.
+    /// The task was cancelled, or its deadline has passed. Returns the cause if the caller has to withdraw the wait
+    /// with it now.
     mutating func giveUp(_ newCause: Int32) -> Int32? {
         if outcome != nil || cause != nil { return nil }
         set(newCause, at: Self.causeShift)
@@ -77,7 +79,7 @@ struct TaskWaitState: RawRepresentable, AtomicRepresentable, Equatable {
     }
 
     enum Resolution: Equatable {
-        /// Somebody else has decided before.
+        /// Another party has decided before.
         case lost
         /// The task finds the outcome when it comes to wait.
         case won

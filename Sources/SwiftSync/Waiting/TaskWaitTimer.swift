@@ -1,9 +1,9 @@
 import CSyncKernel
 
-/// The deadline of a ``TaskWait``. It is started, and stopped, by the task that waits.
+/// The timer for the deadline of a ``TaskWait``. The task that waits starts it and stops it.
 final class TaskWaitTimer {
     private let timer: UnsafeMutablePointer<csk_timer_t>
-    /// What the started timer holds a reference to, until it has fired or is stopped.
+    /// The wait to which the started timer holds a reference, until the timer has fired or is stopped.
     private var wait: Unmanaged<TaskWait>?
 
     init() {
@@ -13,7 +13,7 @@ final class TaskWaitTimer {
 
     deinit { timer.deallocate() }
 
-    /// Zero, or why the system has no timer.
+    /// Starts the timer. Returns zero, or the errno value for which the system has no timer.
     func start(for wait: TaskWait, _ deadline: Int64) -> Int32 {
         let reference = Unmanaged.passRetained(wait)
         self.wait = reference
@@ -27,7 +27,7 @@ final class TaskWaitTimer {
         return status
     }
 
-    /// Returns once the timer's function is over, unless this is the timer's thread.
+    /// Stops the timer. It returns once the timer's function is over, unless it is called on the timer's thread.
     func stop() {
         guard let wait else { return }
         self.wait = nil

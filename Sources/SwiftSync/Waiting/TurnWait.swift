@@ -1,27 +1,28 @@
 import CSyncKernel
 
-/// A task that waits for its turn in a kernel object, and runs its body there: inside the section, on the worker that
-/// has the turn, and as itself, with its own task-local values, priority and cancellation.
+/// A task that waits for its turn in a kernel object, and runs its body in that turn. The body runs inside the section,
+/// on the worker that has the turn. It runs as part of the task, with the task's own task-local values, priority and
+/// cancellation.
 ///
-/// The object is the task's preferred executor for as long as that takes. Going there, the task is enqueued here, and
-/// its job becomes its place. A worker in its turn runs it up to the end of the body, where the task leaves for the
-/// executor that it came from, and the worker goes on. Whoever refuses, cancels or times out gives it to the pool of
-/// tasks.
+/// The object is the task's preferred executor meanwhile. When the task switches to this executor, the runtime enqueues
+/// the task's job here, and the job becomes the task's place. A worker in its turn runs the job up to the end of the
+/// body. There the task leaves for the executor that it came from, and the worker goes on. A party that refuses,
+/// cancels or times out gives the job to the cooperative pool.
 ///
-/// No continuation would do: one that is resumed before its task is suspended lets the task go on where it is, outside
-/// of the turn. A job exists only once the task is suspended, and nobody but who gives the turn runs the body. The
+/// A continuation would not do: if it is resumed before its task is suspended, the task goes on where it is, outside of
+/// the turn. A job exists only once the task is suspended, and only the party that gives the turn runs the body. The
 /// object may not be used for a second wait.
 ///
-/// Only the library's own code runs on the way in, on whichever thread enqueues, and on the way out. An executor that
-/// runs what it is given inside of its `enqueue` is the exception: what follows in its task then begins before the
+/// Only the library's own code runs on the way in, on whichever thread enqueues, and on the way out. There is one
+/// exception: an executor may run what it is given inside of its `enqueue`. The rest of its task then begins before the
 /// worker goes on.
 class TurnWait: TaskWait, TaskExecutor, @unchecked Sendable {
-    /// Written before the wait is registered; belongs to whoever resolves it.
+    /// It is written before the wait is registered. The party that resolves the wait owns it.
     private var job: UnownedJob?
-    /// Why the wait could not be registered; of the thread that enqueues.
+    /// Why the wait could not be registered. Only the thread that enqueues uses it.
     private var refusal: Int32 = 0
     private let deadline: Int64
-    /// The task's, but for its start.
+    /// Only the task uses the timer, except that the thread that enqueues starts it.
     private let timer: TaskWaitTimer?
 
     /// - Parameter deadline: when the wait is given up with `ETIMEDOUT`, for kernel objects that know no deadlines.
@@ -31,15 +32,17 @@ class TurnWait: TaskWait, TaskExecutor, @unchecked Sendable {
         super.init()
     }
 
-    /// Makes the wait known to what resolves it: zero, or the errno value that is the outcome.
+    /// Makes the wait known to the party that resolves it. Returns zero, or the errno value that is the outcome.
     func register() -> Int32 { fatalError("\(Self.self) does not say what it waits for") }
 
-    /// Leaves the section after the body, on its thread. A worker that leaves by returning needs none.
+    /// Leaves the section after the body, on the body's thread. Where a worker leaves the section by returning, no
+    /// override is needed.
     func leave() {}
 
-    /// Waits for the turn, and runs `body` in it: zero, or the errno value for which it was not run.
+    /// Waits for the turn, and runs `body` in it. Returns zero, or the errno value for which `body` was not run.
     ///
-    /// Isolated to nothing, whatever the caller is, so that only this task's jobs come here.
+    /// The method is isolated to nothing, whatever the caller's isolation is, so only this task's jobs come to this
+    /// executor.
     final func run(isCancellable: Bool, _ body: () -> Void) async -> Int32 {
         defer { timer?.stop() }
         if !isCancellable { return await runInTurn(body) }
@@ -54,9 +57,9 @@ class TurnWait: TaskWait, TaskExecutor, @unchecked Sendable {
         await withTaskExecutorPreference(self) { await bodyInTurn(body) }
     }
 
-    /// What the task does once it has this executor.
+    /// Runs the task's part of the wait once the task has this executor.
     final func bodyInTurn(_ body: () -> Void) async -> Int32 {
-        // For a runtime that finds no reason to go to another executor.
+        // The loop is for a runtime that sees no reason to switch to another executor.
         while outcome == nil { await Task.yield() }
         let status = outcome.unsafelyUnwrapped
         if status == 0 {
@@ -66,10 +69,10 @@ class TurnWait: TaskWait, TaskExecutor, @unchecked Sendable {
         return status
     }
 
-    /// Makes a task that runs `body` in its turn, with the caller's task-local values and priority: zero, or why it
-    /// could not be queued.
+    /// Makes a task that runs `body` in its turn, with the caller's task-local values and priority. Returns zero, or
+    /// the errno value for which it could not be queued.
     ///
-    /// The task is enqueued, and so the wait registered, before this returns. Where `body` will not run, `dropped` is
+    /// The task is enqueued, and so the wait is registered, before this returns. If `body` will not run, `dropped` is
     /// called with the status.
     final func start(_ body: @escaping @Sendable () -> Void, dropped: @escaping @Sendable (Int32) -> Void = { _ in }) -> Int32 {
         Task(executorPreference: self) {
@@ -81,15 +84,16 @@ class TurnWait: TaskWait, TaskExecutor, @unchecked Sendable {
 
     // MARK: - The executor
 
-    /// Parks the task. Called by the Swift runtime.
+    /// Parks the task. The Swift runtime calls this.
     final func enqueue(_ job: consuming ExecutorJob) {
-        // The runtime may enqueue a task again that it escalates. Either job would do, and this one waits.
+        // The runtime may enqueue a task again when it escalates its priority. Either job would do, and the first one
+        // already waits.
         if self.job != nil { return }
         self.job = UnownedJob(job)
-        // Its task keeps the object, but may end meanwhile.
+        // The job's task keeps the object alive, but the task may end meanwhile.
         let reference = Unmanaged.passRetained(self)
         park {
-            // A wait that is to be given up is not registered first: where nobody is before it, it could be granted.
+            // A wait that has to be given up is not registered first: if nobody is before it, it could be granted.
             refusal = cause ?? timer?.start(for: self, deadline) ?? 0
             testStep("TurnWait: queues", self)
             if refusal == 0 { refusal = register() }
@@ -100,8 +104,9 @@ class TurnWait: TaskWait, TaskExecutor, @unchecked Sendable {
 
     /// Runs the task on this thread until it leaves, through the body. The caller keeps the object alive.
     ///
-    /// Where the turn was not given, the task goes on elsewhere: whoever cancels it holds the runtime's lock of its
-    /// records, some of which it would take away under the eyes of who walks them.
+    /// If the turn was not given, the task goes on in the cooperative pool. A thread that cancels the task holds the
+    /// runtime's lock of the task's records while it walks them. If the task ran on that thread, it would remove some
+    /// of these records during the walk.
     final override func resume(with outcome: Int32) {
         let job = job.unsafelyUnwrapped
         if outcome == 0 { job.runSynchronously(on: asUnownedTaskExecutor()) } else { globalConcurrentExecutor.enqueue(ExecutorJob(job)) }

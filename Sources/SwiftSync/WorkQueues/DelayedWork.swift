@@ -1,30 +1,31 @@
 import CSyncKernel
 import Synchronization
 
-/// Work that was given a time, and can be cancelled until it begins.
+/// Work that is queued at a given time, and can be cancelled until it begins.
 ///
 /// ```swift
 /// let timeout = queue.async(after: .seconds(5)) { connection.close() }
 /// timeout.cancel()                                   // true: it will not run
 /// ```
 ///
-/// The work runs whether or not anybody keeps this object. It does not run if its queue is shut down before its time.
-/// Its queue need not be kept: when the last reference to the queue goes, its suspension ends. Work whose time never
-/// comes is kept by this object alone, and goes with it.
+/// The work runs whether or not anything refers to this object. It does not run if its queue is shut down before its
+/// time. The program need not keep the queue either: when the last reference to the queue is released, its suspension
+/// ends. Work whose time never comes is kept by this object alone, and is released with it.
 public class DelayedWork: @unchecked Sendable {
     init() {}
 
-    /// Sees to it that the work does not begin any more.
+    /// Cancels the work: it does not begin any more.
     ///
-    /// Periodic work that runs right now ends first, and was the last. May be called from anywhere, the work itself
-    /// included; may wait for the library's timer thread.
+    /// A run of periodic work that is in progress goes on to its end, and is the last. The call may be made from
+    /// anywhere, including the work itself. It may wait for the library's timer thread.
     ///
-    /// - Returns: true if this call has ended it; false if it had begun (and is not periodic), or had ended before.
+    /// - Returns: true if this call has ended the work; false if the work had begun (and is not periodic), or had ended
+    ///   before.
     @discardableResult
     public func cancel() -> Bool { fatalError("\(Self.self) does not say how it is cancelled") }
 }
 
-/// What waits for its time, and then in a queue.
+/// Delayed work of a queue: it waits for its time, and then in the queue.
 final class DelayedQueueWork: DelayedWork, @unchecked Sendable {
     private struct Storage {
         var delayed = csk_delayed_t()
@@ -35,15 +36,16 @@ final class DelayedQueueWork: DelayedWork, @unchecked Sendable {
     private let storage: UnsafeMutablePointer<Storage>
     private let core: WorkQueueCore
     private let body: @Sendable () -> Void
-    /// True until it is cancelled for work whose time never comes: the kernel knows nothing of it, so that it ends with
-    /// its last reference.
+    /// True for work whose time never comes, until it is cancelled. The kernel knows nothing of such work, so it ends
+    /// with its last reference.
     private let waitsForEver = Atomic(false)
 
     private var delayed: UnsafeMutablePointer<csk_delayed_t> {
         RuntimeFacts.first(of: storage)
     }
 
-    /// Keeps the kernel's queue and not the object: who lets go of that ends its suspension, and then the work runs.
+    /// Retains the kernel's queue and not the queue object. Releasing the last reference to that object ends the
+    /// queue's suspension, and then the work runs.
     init(_ core: WorkQueueCore, _ body: @escaping @Sendable () -> Void) {
         self.core = core
         self.body = body

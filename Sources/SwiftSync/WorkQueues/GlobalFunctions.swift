@@ -1,6 +1,6 @@
 import Dispatch
 
-/// Runs `body` asynchronously, together with other work of these functions, and returns at once.
+/// Runs `body` asynchronously, concurrently with other work of these functions, and returns at once.
 ///
 /// ```swift
 /// async { save(document) }
@@ -9,19 +9,19 @@ import Dispatch
 /// mainThread { title = "Saved" }
 /// ```
 ///
-/// All share one queue, ``ConcurrentWorkQueue/shared``, up to 64 at once. May be called from anywhere. Inside a type
-/// that has a member called `async`, write `SwiftSync.async`. O(1).
+/// All of them share one queue, ``ConcurrentWorkQueue/shared``, which runs up to 64 closures at once. The function may
+/// be called from anywhere. Inside a type that has a member called `async`, write `SwiftSync.async`. O(1).
 ///
-/// - Returns: false, with a report to ``SyncDiagnostics``, when the system has no memory or no thread; then `body` will
-///   not run.
+/// - Returns: false, with a report to ``SyncDiagnostics``, when the system has no memory or no thread. `body` will not
+///   run then.
 @preconcurrency
 @discardableResult
 public func async(_ body: @escaping @Sendable () -> Void) -> Bool {
     ConcurrentWorkQueue.shared.async(body)
 }
 
-/// The same as a task of its own, which has the task-local values and the priority of the caller. With false it is
-/// ``async(_:)``.
+/// Runs `body` asynchronously. If `inheritingTaskLocals` is true, `body` runs as a task of its own, which has the
+/// task-local values and the priority of the caller. With false it is ``async(_:)``.
 @discardableResult
 public func async(inheritingTaskLocals: Bool, _ body: @escaping @Sendable () -> Void) -> Bool {
     ConcurrentWorkQueue.shared.async(inheritingTaskLocals: inheritingTaskLocals, body)
@@ -29,10 +29,10 @@ public func async(inheritingTaskLocals: Bool, _ body: @escaping @Sendable () -> 
 
 /// Runs `body` asynchronously once `delay` seconds have passed, never early.
 ///
-/// Zero, less, and NaN: now, and then a barrier that comes after this call waits for it; infinity: never, until it is
-/// cancelled. May be called from anywhere.
+/// A delay that is zero, negative or NaN queues `body` now, and a barrier that comes after this call waits for it. With
+/// an infinite delay `body` never runs; the work waits until it is cancelled. The function may be called from anywhere.
 ///
-/// - Returns: what cancels it until it begins.
+/// - Returns: an object that can cancel `body` until it begins.
 @preconcurrency
 @discardableResult
 public func async(delay: Double, _ body: @escaping @Sendable () -> Void) -> DelayedWork {
@@ -40,34 +40,34 @@ public func async(delay: Double, _ body: @escaping @Sendable () -> Void) -> Dela
     return queue.core.async(at: Deadline.after(seconds: delay) ?? Deadline.passed, rank: queue.core.ownRank, body)
 }
 
-/// Runs `body` asynchronously and alone: after all that was given to these functions before has ended, and before what
-/// is given to them later begins.
+/// Runs `body` asynchronously and alone: after all earlier work of these functions has ended, and before any later work
+/// of these functions begins.
 ///
-/// Delayed work counts from its time on. Since the whole program shares the queue, a barrier holds up all of it: a
-/// ``ConcurrentWorkQueue`` of one's own has barriers too. O(1).
+/// Delayed work counts from its time on. The whole program shares the queue, so a barrier holds up all of it; a
+/// ``ConcurrentWorkQueue`` of your own has barriers too. O(1).
 ///
-/// - Returns: as ``async(_:)``.
+/// - Returns: what ``async(_:)`` returns.
 @preconcurrency
 @discardableResult
 public func asyncBarrier(_ body: @escaping @Sendable () -> Void) -> Bool {
     ConcurrentWorkQueue.shared.async(flags: .barrier, body)
 }
 
-/// Runs `body` on the main thread, after what was given to it before, and returns at once, also on the main thread
-/// itself.
+/// Runs `body` on the main thread, after the work that was given to it before. It returns at once, even when it is
+/// called on the main thread.
 ///
-/// The main thread has to serve its queue: by `dispatchMain()`, by `RunLoop.main`, or by an asynchronous `main`. Where
-/// it is `dispatchMain()`, Dispatch on Linux lets any of its threads serve it, one at a time. May be called from
-/// anywhere.
+/// The main thread has to serve its queue: by `dispatchMain()`, by `RunLoop.main`, or by an asynchronous `main`. With
+/// `dispatchMain()`, Dispatch on Linux lets any of its threads serve the queue, one at a time. The function may be
+/// called from anywhere.
 @preconcurrency
 public func mainThread(_ body: @escaping @MainActor @Sendable () -> Void) {
     DispatchQueue.main.async { MainActor.assumeIsolated(body) }
 }
 
-/// Runs `body` on the main thread once `delay` seconds have passed, never early. Zero, less, and NaN: now; infinity:
-/// never.
+/// Runs `body` on the main thread once `delay` seconds have passed, never early. A delay that is zero, negative or NaN
+/// means now. An infinite delay means never.
 ///
-/// - Returns: what cancels it until it begins on the main thread.
+/// - Returns: an object that can cancel `body` until it begins on the main thread.
 @preconcurrency
 @discardableResult
 public func mainThread(delay: Double, _ body: @escaping @MainActor @Sendable () -> Void) -> DelayedWork {

@@ -2,7 +2,8 @@ import CSyncKernel
 import Dispatch
 import Synchronization
 
-/// Work for the main thread that was given a time. Of the main thread and whoever cancels, the first to ask gets it.
+/// Work that is queued for the main thread at a given time. The main thread and a caller that cancels compete for it:
+/// the first to ask gets it.
 final class MainThreadWork: DelayedWork, @unchecked Sendable {
     private let body: @MainActor @Sendable () -> Void
     private let isDecided = Atomic(false)

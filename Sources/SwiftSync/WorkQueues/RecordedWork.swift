@@ -1,13 +1,13 @@
 import CSyncKernel
 
-/// A closure of a queue that has a recorder. A queue without one knows nothing of this.
+/// A closure of a queue that has a recorder. A queue without a recorder does not use this type.
 final class RecordedWork: Sendable {
     private let recorder: EventRecorder
     private let id: UInt64
     private let tag: String
     private let body: @Sendable () -> Void
 
-    /// Records that it was pushed, so before it can start.
+    /// Records that the closure was pushed. This happens before it is queued, so before it can start.
     init(_ recorder: EventRecorder, tag: String, _ body: @escaping @Sendable () -> Void) {
         self.recorder = recorder
         self.tag = tag
@@ -47,7 +47,7 @@ extension WorkQueueCore {
         return accepted(status, work) { WorkItem.take($0, as: RecordedWork.self).drop() }
     }
 
-    /// Records a caller that waits for its turn. Without a recorder it only waits.
+    /// Waits for a caller's turn, and records the caller. Without a recorder it only waits.
     func recorded(_ body: @escaping () -> Void, _ wait: (@escaping () -> Void) -> Int32) -> Int32 {
         guard let recorder else { return wait(body) }
         let id = recorder.makeID()

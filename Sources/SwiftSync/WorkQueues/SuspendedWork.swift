@@ -2,17 +2,17 @@ import CSyncKernel
 
 /// A task that waits for its turn on a work queue, and runs its closure there.
 ///
-/// The kernel decides between the turn, a refusal, the timeout and cancellation. Its work item lies in a block that
-/// this object owns, since the item may be cancelled at any time; the kernel holds a reference for the item, and one
-/// for the wait for room.
+/// The kernel decides between the turn, a refusal, the timeout and cancellation. The kernel's work item lies in a block
+/// that this object owns, since the item may be cancelled at any time. The kernel holds one reference to this object
+/// for the item, and another for the wait for room.
 final class SuspendedWork: TurnWait, @unchecked Sendable {
     /// What a full or closed queue does with the work.
     enum Admission {
-        /// It is never refused and never dropped.
+        /// The queue never refuses the work and never drops it.
         case always
-        /// As the bound says, but nobody blocks: where callers wait, the task does.
+        /// The bound decides, but no thread blocks: where the bound makes callers wait, the task waits suspended.
         case suspending
-        /// As the bound says.
+        /// The bound decides; a wait for room blocks the thread.
         case blocking
     }
 
@@ -91,13 +91,14 @@ final class SuspendedWork: TurnWait, @unchecked Sendable {
 
     // MARK: - What the queue answers
 
-    /// On a worker in the turn of the work, or with an error on whoever dropped it.
+    /// The kernel calls this on a worker in the turn of the work, or with an error on the thread that dropped the work.
     private static let called: csk_work_function_t = { work, status in
         let waiting = WorkItem.look(work!, as: Unmanaged<SuspendedWork>.self).takeRetainedValue()
         _ = withExtendedLifetime(waiting) { waiting.resolve(status) }
     }
 
-    /// The work has a place now, and may even have run; or the queue was shut down, and it never will.
+    /// The kernel calls this at the end of the wait for room. Either the work has a place now, and may even have run;
+    /// or the queue was shut down, and the work will never run.
     private static let told: @convention(c) (UnsafeMutablePointer<csk_workqueue_wait_t>?) -> Void = { room in
         let room = room!, waiting = Unmanaged<SuspendedWork>.fromOpaque(room.pointee.context).takeRetainedValue()
         let status = room.pointee.status
@@ -108,7 +109,7 @@ final class SuspendedWork: TurnWait, @unchecked Sendable {
 
     // MARK: - The closure
 
-    /// Runs `body`, which has come to its turn, under the eyes of the recorder.
+    /// Runs `body`, whose turn has come, and records its start and its end.
     func recorded(_ body: () -> Void) {
         recorder?.record(.started, id: id, tag: core.label)
         body()
@@ -122,10 +123,10 @@ final class SuspendedWork: TurnWait, @unchecked Sendable {
 }
 
 extension WorkQueueCore {
-    /// True where a caller waits if the queue is full.
+    /// True for a queue whose callers wait when it is full.
     var callersWaitForRoom: Bool { csk_workqueue_capacity(queue) != 0 && csk_workqueue_when_full(queue) == Int32(CSK_WORKQUEUE_WAIT) }
 
-    /// Runs `body` in the queue, as a part of the calling task. It is never refused and never dropped.
+    /// Runs `body` in the queue, as a part of the calling task. The call is never refused and never dropped.
     func run<T: Sendable, E: Error>(rank: Int64, barrier: Bool, _ body: @escaping @Sendable () throws(E) -> T) async throws(E) -> T {
         let waiting = SuspendedWork(self, rank: rank, barrier: barrier, .always)
         var result: Result<T, E>?
@@ -138,7 +139,7 @@ extension WorkQueueCore {
         return try result.get()
     }
 
-    /// The same for a turn that can be refused, dropped, given up at a time, and cancelled.
+    /// Does the same for a turn that can be refused, dropped, timed out and cancelled.
     func run<T: Sendable>(rank: Int64, barrier: Bool, timeout: Duration?, _ body: @escaping @Sendable () throws -> T) async throws -> T {
         let deadline = Deadline.after(timeout: timeout)
         if deadline == Deadline.passed { return try tryInTurn(rank: rank, barrier: barrier, body) }
@@ -152,16 +153,16 @@ extension WorkQueueCore {
         throw error(status)
     }
 
-    /// The same for a task that has no time: no worker could come for it. What is inside the queue's own work has its
-    /// turn only after that.
+    /// Does the same for a task whose timeout is zero: no worker could reach it in time. A call from inside the queue's
+    /// own work has its turn only after that work, so it times out.
     private func tryInTurn<T>(rank: Int64, barrier: Bool, _ body: () throws -> T) throws -> T {
         if Task.isCancelled { throw WorkQueueError.cancelled }
         if csk_workqueue_is_current(queue) { throw WorkQueueError.timedOut }
         return try sync(rank: rank, barrier: barrier, timeout: .zero, body)
     }
 
-    /// Runs `body` in the queue as a task of its own, which has the caller's task-local values. False, with a report,
-    /// if it was refused.
+    /// Runs `body` in the queue as a task of its own, which has the caller's task-local values. Returns false, with a
+    /// report, if the work was refused.
     func asyncInheriting(rank: Int64, barrier: Bool, _ body: @escaping @Sendable () -> Void) -> Bool {
         let waiting = SuspendedWork(self, rank: rank, barrier: barrier, .blocking)
         let status = waiting.start {

@@ -1,13 +1,14 @@
 import CSyncKernel
 import Dispatch
 
-/// What a queue holds of a closure or of a job: a block of memory with what the kernel queues, and the payload behind
-/// it.
+/// What a queue holds for a closure or a job: a block of memory that contains the kernel's work item and, behind it,
+/// the payload.
 ///
-/// Blocks go from the thread that queues to the one that runs, and back, without an allocator; nobody counts references
-/// to them.
+/// Blocks go from the thread that queues to the thread that runs, and back, without an allocator. They have no
+/// reference counts.
 enum WorkItem {
-    /// A closure in a structure: as a type parameter by itself it would get a wrapper, which is an allocation.
+    /// A closure in a structure. A closure that is a type parameter by itself would get a wrapper, which is an
+    /// allocation.
     struct Body {
         let call: @Sendable () -> Void
     }
@@ -22,7 +23,7 @@ enum WorkItem {
         return block.assumingMemoryBound(to: csk_work_t.self)
     }
 
-    /// Takes the payload out, and gives the memory back.
+    /// Moves the payload out, and gives the block back.
     @inline(__always)
     static func take<Payload>(_ work: UnsafeMutablePointer<csk_work_t>, as type: Payload.Type) -> Payload {
         let block = UnsafeMutableRawPointer(work)
@@ -35,16 +36,16 @@ enum WorkItem {
         (UnsafeMutableRawPointer(work) + payloadOffset).assumingMemoryBound(to: Payload.self).pointee
     }
 
-    /// Runs a closure; a work that was dropped only releases it.
+    /// Runs the closure. If the work was dropped, it only releases the closure.
     static let runBody: csk_work_function_t = { work, status in
         if isLeftToAnother(work!, status, runBody) { return }
         let body = take(work!, as: Body.self)
         if status == 0 { body.call() }
     }
 
-    /// Work that will not run releases its closure, which may run code of users and block. Delayed work whose time has
-    /// come on a full or a closed queue is refused, or drops other work, on the timers' thread: from there `function`
-    /// is called by another thread.
+    /// Keeps releases of closures off the timers' thread. Work that will not run releases its closure, and that may run
+    /// users' code and block. Delayed work whose time has come on a full or closed queue is refused, or drops other
+    /// work, on the timers' thread. On that thread this function has another thread call `function`, and returns true.
     static func isLeftToAnother(_ work: UnsafeMutablePointer<csk_work_t>, _ status: Int32, _ function: @escaping csk_work_function_t) -> Bool {
         guard status != 0 && csk_timer_is_current() else { return false }
         nonisolated(unsafe) let work = work

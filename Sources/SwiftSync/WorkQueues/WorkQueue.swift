@@ -1,6 +1,7 @@
 public import Dispatch
 
-/// Runs closures one at a time, by priority and in the order they came.
+/// Runs closures one at a time, in the order of their priorities; closures of equal priority run in the order of
+/// arrival.
 ///
 /// ```swift
 /// let log = WorkQueue(label: "log")
@@ -9,7 +10,8 @@ public import Dispatch
 /// let size = try await log.run { try flush() }               // a task waits, no thread does
 /// ```
 ///
-/// It is an actor's executor too, and a task's: their jobs stand in the same order, by the priority of their task.
+/// It is also an executor for actors and for tasks. Their jobs stand in the same order as closures; a job's priority is
+/// that of its task.
 ///
 /// ```swift
 /// actor Journal {
@@ -18,20 +20,21 @@ public import Dispatch
 /// }
 /// ```
 public final class WorkQueue: WorkQueueBase, @unchecked Sendable {
-    /// Makes a queue without work. Never blocks.
+    /// Makes an empty queue. Never blocks.
     ///
     /// - Parameters:
-    ///   - label: a name for messages.
-    ///   - priority: of work that names none; and of the queue: workers serve queues of priority
-    ///     ``CommandPriority/high`` and above first, of ``CommandPriority/low`` and below last.
-    ///   - bound: how many works may wait; nil: any number.
-    ///   - recorder: keeps the queue's last events; nil costs nothing. One recorder may serve several queues.
+    ///   - label: a name that messages show.
+    ///   - priority: the priority of work that names none, and the priority of the queue itself. Workers serve queues
+    ///     of priority ``CommandPriority/high`` and above first, and queues of ``CommandPriority/low`` and below last.
+    ///   - bound: how many work items may wait; with nil, any number.
+    ///   - recorder: an object that keeps the queue's last events. Nil costs nothing. One recorder may serve several
+    ///     queues.
     public init(label: String, priority: CommandPriority = .normal, bound: WorkQueueBound? = nil, recorder: EventRecorder? = nil) {
         super.init(core: WorkQueueCore(type: "WorkQueue", label: label, width: 1, priority: priority, bound: bound, recorder: recorder))
     }
 
-    /// The same with a quality of service: user-interactive and user-initiated are ``CommandPriority/high``, utility
-    /// and background ``CommandPriority/low``.
+    /// Makes an empty queue whose priority comes from a quality of service. User-interactive and user-initiated are
+    /// ``CommandPriority/high``; utility and background are ``CommandPriority/low``. Never blocks.
     public convenience init(label: String, qos: DispatchQoS.QoSClass, bound: WorkQueueBound? = nil, recorder: EventRecorder? = nil) {
         self.init(label: label, priority: CommandPriority(qos), bound: bound, recorder: recorder)
     }
@@ -47,7 +50,7 @@ public final class WorkQueue: WorkQueueBase, @unchecked Sendable {
 }
 
 extension CommandPriority {
-    /// The priority of work with that quality of service.
+    /// The priority that work of that quality of service has.
     public init(_ qos: DispatchQoS.QoSClass) {
         switch qos {
         case .userInteractive, .userInitiated: self = .high

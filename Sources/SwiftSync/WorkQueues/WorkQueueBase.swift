@@ -4,21 +4,22 @@ public import Dispatch
 /// What ``WorkQueue`` and ``ConcurrentWorkQueue`` have in common.
 ///
 /// Closures run on the library's worker threads; a queue without work costs no thread. They begin in the order of their
-/// priorities, equal ones in the order they came. A closure may block: other queues go on. What is queued runs even
-/// when nobody keeps the queue object.
+/// priorities; closures of equal priority begin in the order of arrival. A closure may block; other queues go on
+/// meanwhile. Queued work runs even when nothing refers to the queue object any more.
 ///
-/// A queue knows which threads run its closures: a call from there that would wait for itself is an error, not a hang.
+/// A queue knows which threads run its closures. A call from such a thread that would wait for itself is an error, not
+/// a hang.
 public class WorkQueueBase: @unchecked Sendable {
     final let core: WorkQueueCore
 
-    /// What the queue was called: shown in messages.
+    /// The queue's name, which messages show.
     public final let label: String
 
-    /// What keeps the queue's last events, if anything does: closures, callers and tasks; not the jobs of actors and
-    /// tasks.
+    /// The recorder that keeps the queue's last events, if there is one. It records closures, callers and tasks, but
+    /// not the jobs of actors and tasks.
     ///
-    /// May be set at any time and from anywhere, for all that is queued from then on; what was queued before goes on
-    /// with the one of its time.
+    /// It may be set at any time and from anywhere. The new recorder applies to all work that is queued from then on;
+    /// work that was queued before stays with the recorder of its time.
     public final var recorder: EventRecorder? {
         get { core.recorder }
         set { core.recorder = newValue }
@@ -29,51 +30,54 @@ public class WorkQueueBase: @unchecked Sendable {
         label = core.label
     }
 
-    /// What was accepted still runs, also on a suspended queue.
+    /// Accepted work still runs, even on a suspended queue.
     deinit {
         csk_workqueue_release(core.queue)
     }
 
-    /// Runs a job of the Swift runtime, on a worker.
+    /// Runs a job of the Swift runtime. A worker calls it.
     func run(_ job: UnownedJob, _ kind: QueuedJob.Kind) {
         fatalError("\(Self.self) runs no jobs")
     }
 
     // MARK: - Queueing
 
-    /// Runs `body` after everything of its priority that came before, and returns at once.
+    /// Queues `body` behind all earlier work of its priority, and returns at once.
     ///
-    /// May be called from anywhere, the queue's own work included. Allocates nothing beyond the closure's own context.
-    /// Blocks only on a full queue whose bound says so; tasks call ``asyncWaitingForRoom(priority:timeout:_:)`` there.
-    /// O(1).
+    /// It may be called from anywhere, including the queue's own work. It allocates nothing beyond the closure's own
+    /// context. It blocks only on a full queue whose bound is ``WorkQueueBound/wait(beyond:)``; tasks call
+    /// ``asyncWaitingForRoom(priority:timeout:_:)`` there. O(1).
     ///
-    /// - Returns: false, with a report to ``SyncDiagnostics``, after a shutdown, when the bound refuses or when the
-    ///   system has no thread; then `body` will not run.
+    /// - Returns: false, with a report to ``SyncDiagnostics``, after a shutdown, when the bound refuses, or when the
+    ///   system has no thread. `body` will not run then.
     @preconcurrency
     @discardableResult
     public final func async(_ body: @escaping @Sendable () -> Void) -> Bool {
         core.async(body)
     }
 
-    /// Runs `body` before everything that waits with a lower priority. O(log n) amortized in the number of waiting
-    /// works with other priorities than the queue's own.
+    /// Queues `body` with a priority: it runs before all waiting work of lower priority. Otherwise it is ``async(_:)``.
+    /// It takes O(log n) amortized in the number of waiting work items whose priority is not the queue's own.
     @preconcurrency
     @discardableResult
     public final func async(priority: CommandPriority, _ body: @escaping @Sendable () -> Void) -> Bool {
         core.async(rank: core.rank(of: priority), body)
     }
 
-    /// The same under a name for the queue's ``recorder``; its label is the name of all others.
+    /// Queues `body` under the name `tag`, which the queue's ``recorder`` shows. Work without a tag is recorded under
+    /// the queue's label. Otherwise it is ``async(priority:_:)``.
     @preconcurrency
     @discardableResult
     public final func async(tag: String, priority: CommandPriority? = nil, _ body: @escaping @Sendable () -> Void) -> Bool {
         core.async(rank: core.rank(of: priority), tag: tag, body)
     }
 
-    /// Runs `body` as a task of its own, which has the task-local values and the priority of the caller; its place
-    /// among other work is that of ``async(_:)``, or of `priority`.
+    /// Queues `body`. If `inheritingTaskLocals` is true, `body` runs as a task of its own, which has the task-local
+    /// values and the priority of the caller.
     ///
-    /// With false it is ``async(_:)``. With true it costs the allocations of a task.
+    /// The place of `body` among other work is that of ``async(_:)``, or that of ``async(priority:_:)`` if `priority`
+    /// is given. With `inheritingTaskLocals` true the call costs the allocations of a task; with false it is
+    /// ``async(_:)``.
     @discardableResult
     public final func async(inheritingTaskLocals: Bool, priority: CommandPriority? = nil, _ body: @escaping @Sendable () -> Void) -> Bool {
         let rank = core.rank(of: priority)
@@ -81,30 +85,32 @@ public class WorkQueueBase: @unchecked Sendable {
     }
 
     /// Queues `body`, and returns once it is queued, not when it has run. On a full queue whose bound lets callers
-    /// wait, the task is suspended until there is room, which comes in the order of the calls.
+    /// wait, the task is suspended until there is room. Waiting tasks get room in the order of their calls.
     ///
     /// - Throws: ``WorkQueueError/full`` where the bound refuses, ``WorkQueueError/shutDown``,
-    ///   ``WorkQueueError/outOfResources``; ``WorkQueueError/timedOut`` after `timeout` (nil: no limit; never early),
-    ///   and ``WorkQueueError/cancelled`` if the task is cancelled before. `body` will not run then.
+    ///   ``WorkQueueError/outOfResources``; ``WorkQueueError/timedOut`` after `timeout` (never early; nil is no limit),
+    ///   and ``WorkQueueError/cancelled`` if the task is cancelled before. `body` will not run if the call throws.
     public final func asyncWaitingForRoom(
         priority: CommandPriority? = nil, timeout: Duration? = nil, _ body: @escaping @Sendable () -> Void
     ) async throws(WorkQueueError) {
         try await core.asyncWaitingForRoom(rank: core.rank(of: priority), barrier: false, timeout: timeout, body)
     }
 
-    /// Queues `body` once `delay` has passed, never early. Zero or less: now; what exceeds 292 years: never, until it
-    /// is cancelled.
+    /// Queues `body` once `delay` has passed, never early.
     ///
-    /// Does not run if the queue is shut down before that time, or is full then and its bound refuses; both are
-    /// reported to ``SyncDiagnostics``.
+    /// A delay of zero or less queues it now. A delay of more than 292 years never ends: the work waits until it is
+    /// cancelled.
+    ///
+    /// `body` does not run if the queue is shut down before that time, or if the queue is full then and its bound
+    /// refuses. Both are reported to ``SyncDiagnostics``.
     @preconcurrency
     @discardableResult
     public final func async(after delay: Duration, _ body: @escaping @Sendable () -> Void) -> DelayedWork {
         core.async(after: delay, rank: core.ownRank, body)
     }
 
-    /// Queues `body` at a time, never early. As ``async(after:_:)``, it does not run if the queue is shut down before
-    /// that time.
+    /// Queues `body` at `deadline`, never early. As with ``async(after:_:)``, `body` does not run if the queue is shut
+    /// down before that time.
     @preconcurrency
     @discardableResult
     public final func asyncAfter(deadline: DispatchTime, _ body: @escaping @Sendable () -> Void) -> DelayedWork {
@@ -113,10 +119,10 @@ public class WorkQueueBase: @unchecked Sendable {
         return core.async(after: delay == .max ? .seconds(Int64.max) : .nanoseconds(delay), rank: core.ownRank, body)
     }
 
-    /// Queues `body` each time that `period` has passed, for the first time after one period, until it is cancelled.
+    /// Queues `body` each time that `period` has passed, until it is cancelled. The first time is after one period.
     ///
-    /// Never early, and never twice at once: a tick is skipped while the previous call still runs. Ends with
-    /// ``shutdown(cancelsPending:)``.
+    /// It is never early, and `body` never runs twice at once: a tick is skipped while the previous call still runs. It
+    /// ends with ``shutdown(cancelsPending:)``.
     @preconcurrency
     @discardableResult
     public final func async(every period: Duration, _ body: @escaping @Sendable () -> Void) -> DelayedWork {
@@ -125,25 +131,26 @@ public class WorkQueueBase: @unchecked Sendable {
 
     // MARK: - Waiting
 
-    /// Runs `body` on the calling thread when it is its turn, and returns what it returns.
+    /// Waits for its turn, runs `body` on the calling thread, and returns what `body` returns.
     ///
-    /// Blocks meanwhile, and runs nothing but `body`. It is never refused and never dropped, and runs in order after a
-    /// shutdown too, whatever that cancels. From inside the queue's own work, which it would wait for, it stops the
-    /// program with a message.
+    /// It blocks the thread meanwhile, and runs nothing but `body`. It is never refused and never dropped. After a
+    /// shutdown it still runs in order, whatever the shutdown cancels. A call from inside the queue's own work would
+    /// wait for itself: it stops the program with a message.
     @available(*, noasync, message: "use await run { }, or sync(timeout:)")
     @discardableResult
     public final func sync<R, E: Error>(_ body: () throws(E) -> R) throws(E) -> R {
         try core.sync(rank: core.ownRank, barrier: false, body)
     }
 
-    /// The same for a call that can be refused: throws a ``WorkQueueError`` when it takes longer than `timeout` (nil:
-    /// no limit; never early), inside the queue's own work, when the bound refuses or drops it, and after a shutdown.
+    /// Does what ``sync(_:)`` does, but can be refused. It throws a ``WorkQueueError`` when its turn has not come after
+    /// `timeout` (never early; nil is no limit), when it is called inside the queue's own work, when the bound refuses
+    /// or drops it, and after a shutdown.
     @discardableResult
     public final func sync<R>(timeout: Duration?, priority: CommandPriority? = nil, _ body: () throws -> R) throws -> R {
         try core.sync(rank: core.rank(of: priority), barrier: false, timeout: timeout, body)
     }
 
-    /// Suspends the task until it is its turn, runs `body` on a worker as a part of the task, and returns what it
+    /// Suspends the task until its turn, runs `body` on a worker as a part of the task, and returns what `body`
     /// returns.
     ///
     /// `body` sees the task-local values, the priority and the cancellation of the task. The call is never refused and
@@ -154,10 +161,12 @@ public class WorkQueueBase: @unchecked Sendable {
         try await core.run(rank: core.ownRank, barrier: false, body)
     }
 
-    /// The same for a call that can be refused: throws a ``WorkQueueError`` when `body` has not begun after `timeout`
-    /// (nil: no limit; never early), when the task is cancelled before it has begun, when the bound refuses or drops
-    /// it, and after a shutdown. For room in a full queue the task waits suspended. With a timeout of zero `body` runs
-    /// if its turn is there, on the calling thread.
+    /// Does what ``run(_:)`` does, but can be refused.
+    ///
+    /// It throws a ``WorkQueueError`` when `body` has not begun after `timeout` (never early; nil is no limit), when
+    /// the task is cancelled before `body` has begun, when the bound refuses or drops the call, and after a shutdown.
+    /// While the queue has no room, the task waits suspended. With a timeout of zero, `body` runs only if its turn has
+    /// come, and on the calling thread.
     @discardableResult
     public final func run<T: Sendable>(
         timeout: Duration?, priority: CommandPriority? = nil, _ body: @escaping @Sendable () throws -> T
@@ -167,30 +176,31 @@ public class WorkQueueBase: @unchecked Sendable {
 
     // MARK: - The queue's life
 
-    /// From now on nothing begins, until ``resume()`` was called as often as this. What runs goes on. After a shutdown
-    /// it does nothing.
+    /// Keeps waiting work from beginning, until ``resume()`` has been called as often as this method. Work that runs
+    /// goes on. After a shutdown this call does nothing. Never blocks.
     public final func suspend() {
         if csk_workqueue_suspend(core.queue) != 0 { fatalError("\(core.type) \(label): suspended 65 535 times") }
     }
 
-    /// Ends one ``suspend()``. One more than those stops the program with a message.
+    /// Ends one ``suspend()``. A call without a matching ``suspend()`` stops the program with a message. Never blocks.
     public final func resume() {
         if csk_workqueue_resume(core.queue) != 0 { fatalError("\(core.type) \(label): resume was called more often than suspend") }
     }
 
-    /// Waits until everything that was accepted before has ended. Blocks the thread; in a task use the form that is
+    /// Waits until all work that was accepted before has ended. It blocks the thread; a task uses the form that is
     /// awaited.
     ///
-    /// - Throws: ``WorkQueueError/timedOut`` after `timeout` (nil: no limit; never early);
-    ///   ``WorkQueueError/wouldDeadlock`` inside the queue's own work.
+    /// - Throws: ``WorkQueueError/timedOut`` after `timeout` (never early; nil is no limit);
+    ///   ``WorkQueueError/wouldDeadlock`` when it is called inside the queue's own work.
     public final func drain(timeout: Duration?) throws(WorkQueueError) {
         try core.drain(timeout: timeout)
     }
 
-    /// The same without a limit. Inside the queue's own work it stops the program with a message.
+    /// Waits, without a limit of time, until all work that was accepted before has ended. It blocks the thread. Inside
+    /// the queue's own work it stops the program with a message.
     ///
-    /// In a function that suspends, `drain()` is the other form, which has to be awaited. In two places the compiler
-    /// takes this one, and it blocks without a warning:
+    /// In an async function, `drain()` means the other form, which has to be awaited. In two places the compiler
+    /// chooses this form, which then blocks without a warning:
     ///
     /// - in a closure with no other `await`: `Task { queue.drain() }` ties up a thread of the cooperative pool. Write
     ///   `Task { await queue.drain() }`.
@@ -200,45 +210,45 @@ public class WorkQueueBase: @unchecked Sendable {
         do { try core.drain(timeout: nil) } catch { core.stop(EDEADLK, "drain") }
     }
 
-    /// Suspends the task until everything that was accepted before has ended, or the task is cancelled.
+    /// Suspends the task until all work that was accepted before has ended, or until the task is cancelled.
     ///
-    /// - Returns: false if the task was cancelled first: what was accepted may still run.
+    /// - Returns: false if the task was cancelled first. Accepted work may still run then.
     @discardableResult
     public final func drain() async -> Bool {
         await core.drain(until: Deadline.never) == 0
     }
 
-    /// Suspends the task until everything that was accepted before has ended.
+    /// Suspends the task until all work that was accepted before has ended.
     ///
-    /// - Throws: ``WorkQueueError/timedOut`` after `timeout` (nil: no limit; never early); ``WorkQueueError/cancelled``
-    ///   if the task is cancelled first; ``WorkQueueError/outOfResources``.
+    /// - Throws: ``WorkQueueError/timedOut`` after `timeout` (never early; nil is no limit);
+    ///   ``WorkQueueError/cancelled`` if the task is cancelled first; ``WorkQueueError/outOfResources``.
     public final func drain(timeout: Duration?) async throws(WorkQueueError) {
         let status = await core.drain(until: Deadline.after(timeout: timeout))
         if status != 0 { throw core.error(status) }
     }
 
-    /// Accepts nothing from now on; what was accepted still runs, and nothing can suspend the queue any more. Never
-    /// blocks.
+    /// Shuts the queue down: it accepts nothing from now on. Accepted work still runs, and nothing can suspend the
+    /// queue any more. Never blocks.
     ///
-    /// Delayed work whose time has not come was not accepted yet: it does not run, and periodic work ends. Jobs of
+    /// Delayed work whose time has not come was not accepted yet, so it does not run. Periodic work ends. Jobs of
     /// actors and tasks, and callers of ``sync(_:)`` and ``run(_:)``, are never refused: they still run.
     ///
-    /// - Parameter cancelsPending: what has not begun, but for those, is dropped instead; who waits for it gets
-    ///   ``WorkQueueError/cancelled``.
+    /// - Parameter cancelsPending: if true, accepted work that has not begun is dropped, except for those jobs and
+    ///   callers. Callers that wait for dropped work get ``WorkQueueError/cancelled``.
     public final func shutdown(cancelsPending: Bool = false) {
         csk_workqueue_shutdown(core.queue, cancelsPending)
     }
 
-    /// True inside the queue's own work, on the thread that runs it.
+    /// True when it is read inside the queue's own work, on the thread that runs that work.
     public final var isCurrent: Bool {
         csk_workqueue_is_current(core.queue)
     }
 
-    /// Works that wait to begin, at some instant during the call.
+    /// The number of work items that wait to begin, at some instant during the call.
     public final var waitingCount: Int { Int(csk_workqueue_waiting(core.queue)) }
-    /// By how much more waits than the bound allows, at some instant during the call: jobs of actors and tasks, for
-    /// example, which are never refused. 0 without a bound.
+    /// The number of waiting work items beyond what the bound allows, at some instant during the call. Jobs of actors
+    /// and tasks, for example, are never refused, so they can exceed it. It is 0 without a bound.
     public final var beyondBoundCount: Int { Int(csk_workqueue_beyond_bound(core.queue)) }
-    /// Works that run, at some instant during the call.
+    /// The number of work items that run, at some instant during the call.
     public final var runningCount: Int { Int(csk_workqueue_running(core.queue)) }
 }

@@ -1,6 +1,6 @@
 import CSyncKernel
 
-/// The kernel's queue, and what both kinds of queue do with it.
+/// The kernel's queue, and the operations on it that both kinds of queue share.
 struct WorkQueueCore: @unchecked Sendable {
     let queue: UnsafeMutablePointer<csk_workqueue_t>
     let label: String
@@ -29,7 +29,8 @@ struct WorkQueueCore: @unchecked Sendable {
         nonmutating set { slot.recorder = newValue }
     }
 
-    /// That of a priority, or the queue's own for nil. All work of a queue that drops its oldest has one priority.
+    /// The rank of a priority; for nil, the queue's own rank. All work of a queue that drops its oldest work has one
+    /// priority.
     func rank(of priority: CommandPriority?) -> Int64 {
         guard let priority, csk_workqueue_when_full(queue) != Int32(CSK_WORKQUEUE_DROP_OLDEST) else { return ownRank }
         return CommandRank.of(priority)
@@ -39,7 +40,7 @@ struct WorkQueueCore: @unchecked Sendable {
 
     // MARK: - Queueing
 
-    /// True when the queue took the work; else `refused` is called to undo it.
+    /// Returns true if the queue has accepted the work. Otherwise it calls `refused` to undo the making of the work.
     @inline(__always)
     func accepted(_ status: Int32, _ work: UnsafeMutablePointer<csk_work_t>, _ refused: (UnsafeMutablePointer<csk_work_t>) -> Void) -> Bool {
         if status == 0 { return true }
@@ -101,7 +102,7 @@ struct WorkQueueCore: @unchecked Sendable {
         UnsafeMutablePointer<csk_workqueue_t>?, csk_rank_t, Bool, Int64, (@convention(c) (UnsafeMutableRawPointer?) -> Void)?, UnsafeMutableRawPointer?
     ) -> Int32
 
-    /// Runs `body` on this thread when it is its turn: 0, or why it did not run.
+    /// Waits for its turn, and runs `body` on this thread. Returns 0, or the status for which `body` did not run.
     private func sync(_ call: Sync, rank: Int64, barrier: Bool, deadline: Int64, _ body: () -> Void) -> Int32 {
         withoutActuallyEscaping(body) { body in
             recorded(body) { body in
@@ -113,7 +114,7 @@ struct WorkQueueCore: @unchecked Sendable {
         }
     }
 
-    /// Never refused and never dropped.
+    /// Does what ``WorkQueueBase/sync(_:)`` does. The call is never refused and never dropped.
     func sync<R, E: Error>(rank: Int64, barrier: Bool, _ body: () throws(E) -> R) throws(E) -> R {
         var result: Result<R, E>?
         let status = sync(csk_workqueue_sync_always, rank: rank, barrier: barrier, deadline: Deadline.never) {
@@ -139,7 +140,7 @@ struct WorkQueueCore: @unchecked Sendable {
     /// True for a queue that can refuse work because it is full.
     private var refusesWhenFull: Bool { csk_workqueue_capacity(queue) != 0 && !callersWaitForRoom }
 
-    /// What a status of the kernel means here.
+    /// The error that a status of the kernel means for this queue.
     func error(_ status: Int32) -> WorkQueueError {
         status == EAGAIN && !refusesWhenFull ? .outOfResources : WorkQueueError(status: status)
     }

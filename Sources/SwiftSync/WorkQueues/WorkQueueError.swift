@@ -6,14 +6,14 @@ public enum WorkQueueError: Error, Hashable, Sendable {
     case timedOut
     /// The call would wait for the calling thread itself: it came from inside the queue's own work.
     case wouldDeadlock
-    /// The task was cancelled first; the queue was shut down with what had not begun; or it was full and dropped its
-    /// oldest.
+    /// The task was cancelled first; or the queue was shut down and cancelled its pending work; or the queue was full
+    /// and dropped its oldest work, which was this.
     case cancelled
     /// The queue was shut down before.
     case shutDown
-    /// The queue is full, and refuses then.
+    /// The queue is full, and its bound refuses more work.
     case full
-    /// The system gave no memory, or no thread.
+    /// The system had no memory or no thread to give.
     case outOfResources
 
     init(status: Int32) {

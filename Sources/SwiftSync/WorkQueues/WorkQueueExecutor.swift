@@ -1,22 +1,22 @@
 import CSyncKernel
 
-/// A job of an actor or a task on a queue. Jobs are never refused and never dropped, since their task would wait for
-/// ever.
+/// A job of an actor or a task on a queue. Jobs are never refused and never dropped: their task would otherwise wait
+/// for ever.
 ///
-/// The job runs as what it came as: an actor's job isolated to the queue and nothing else, a task's job on the executor
-/// that the task prefers and isolated to nothing. Where the runtime is told anything else, code that is where it
-/// belongs goes into the queue a second time, behind what came meanwhile.
+/// A job runs as the kind that it was enqueued as. An actor's job runs isolated to the queue and nothing else. A task's
+/// job runs on the executor that the task prefers, and isolated to nothing. If the runtime were told anything else,
+/// code that already runs where it belongs would enter the queue a second time, behind the work that came meanwhile.
 struct QueuedJob {
     enum Kind { case ofActor, ofTask }
 
     private let job: UnownedJob
     private let kind: Kind
-    /// Kept by the actor whose job it is, or by the task, until the job has run.
+    /// The actor whose job this is, or the task, retains the queue until the job has run.
     private let queue: Unmanaged<WorkQueueBase>
 
     static func enqueue(_ job: UnownedJob, _ kind: Kind, _ priority: JobPriority, on queue: WorkQueueBase) {
-        // Once the job is queued it may run, and what kept the queue may end with it. The kernel needs the queue until
-        // it returns.
+        // Once the job is queued it may run, and the last other reference to the queue may end with it. The kernel
+        // needs the queue until the call returns.
         let kept = Unmanaged.passRetained(queue)
         defer { kept.release() }
         let core = queue.core
@@ -34,7 +34,7 @@ struct QueuedJob {
 }
 
 extension WorkQueueCore {
-    /// The priority of a task that names none is the queue's own.
+    /// The rank of a job's priority. A task that names no priority has the queue's own.
     fileprivate func rank(of priority: JobPriority) -> Int64 {
         let distance = (Int64(priority.rawValue) - Int64(TaskPriority.medium.rawValue)) * 256
         return rank(of: CommandPriority(rawValue: Int32(clamping: Int64(csk_workqueue_priority(queue)) + distance)))
@@ -42,34 +42,36 @@ extension WorkQueueCore {
 }
 
 extension WorkQueue: SerialExecutor {
-    /// Runs an actor's `job` in its turn, by its task's priority; on a suspended queue after
-    /// ``WorkQueueBase/resume()``. Called by the Swift runtime.
+    /// Queues an actor's `job`, which runs in its turn, with its task's priority. On a suspended queue it runs after
+    /// ``WorkQueueBase/resume()``. The Swift runtime calls this.
     public func enqueue(_ job: consuming ExecutorJob) {
         let priority = job.priority
         QueuedJob.enqueue(UnownedJob(job), .ofActor, priority, on: self)
     }
 
-    /// This queue, as what an actor returns for its `unownedExecutor`.
+    /// Returns this queue in the form that an actor returns for its `unownedExecutor`.
     public func asUnownedSerialExecutor() -> UnownedSerialExecutor {
         UnownedSerialExecutor(ordinary: self)
     }
 
-    /// True inside the queue's own work, jobs and closures alike.
+    /// Returns true inside the queue's own work, for jobs and closures alike.
     public func isIsolatingCurrentContext() -> Bool? {
         isCurrent
     }
 
-    /// Stops the program outside of the queue's own work: what `assumeIsolated` asks.
+    /// Stops the program if it is called outside of the queue's own work. `assumeIsolated` calls it.
     public func checkIsolated() {
         if !isCurrent { fatalError("WorkQueue \(label): the current code does not run on this queue") }
     }
 }
 
 extension WorkQueue: TaskExecutor {
-    /// Runs the `job` of a task that prefers this queue, in its turn and by its priority. Called by the Swift runtime.
+    /// Queues the `job` of a task that prefers this queue. The job runs in its turn, with its priority. The Swift
+    /// runtime calls this.
     ///
-    /// The two protocols ask for the same method; this says for which of them it was called. An executor of your own
-    /// that passes jobs on calls `enqueue(_:)` with those of actors, and this with those of tasks that prefer it.
+    /// The two executor protocols require the same method. The two names tell for which of them it was called. An
+    /// executor of your own that passes jobs on calls `enqueue(_:)` with the jobs of actors, and this method with the
+    /// jobs of tasks that prefer it.
     @_implements(TaskExecutor, enqueue(_:))
     @_disfavoredOverload
     public func enqueueJobOfTask(_ job: consuming ExecutorJob) {
@@ -79,7 +81,7 @@ extension WorkQueue: TaskExecutor {
 }
 
 extension ConcurrentWorkQueue: TaskExecutor {
-    /// Runs `job` together with other work, by its task's priority. Called by the Swift runtime.
+    /// Queues `job`, which runs concurrently with other work, with its task's priority. The Swift runtime calls this.
     public func enqueue(_ job: consuming ExecutorJob) {
         let priority = job.priority
         QueuedJob.enqueue(UnownedJob(job), .ofTask, priority, on: self)

@@ -6,7 +6,7 @@ final class RoomWait: TaskWait, @unchecked Sendable {
     private let work: UnsafeMutablePointer<csk_work_t>
     private let wait: UnsafeMutablePointer<csk_workqueue_wait_t>
 
-    /// The work belongs to whoever called until the wait has ended with zero, then to the queue.
+    /// The caller owns the work until the wait has ended with zero. From then on the queue owns it.
     init(_ core: WorkQueueCore, _ work: UnsafeMutablePointer<csk_work_t>) {
         self.core = core
         self.work = work
@@ -16,7 +16,8 @@ final class RoomWait: TaskWait, @unchecked Sendable {
 
     deinit { wait.deallocate() }
 
-    /// Queues the work, or stands in line: for ``TaskWait/wait(until:isCancellable:isolation:register:)``.
+    /// Queues the work, or joins the waiters for room. It is the `register` of
+    /// ``TaskWait/wait(until:isCancellable:isolation:register:)``.
     func register(rank: Int64, barrier: Bool, _ function: @escaping csk_work_function_t) -> Int32 {
         let reference = Unmanaged.passRetained(self)
         let status = csk_workqueue_enqueue_when_room(core.queue, work, rank, barrier, function, wait, Self.told, reference.toOpaque())
@@ -38,7 +39,7 @@ final class RoomWait: TaskWait, @unchecked Sendable {
     }
 }
 
-/// A task that waits until all that a queue had accepted has ended.
+/// A task that waits until all work that a queue had accepted has ended.
 final class DrainWait: TaskWait, @unchecked Sendable {
     private let core: WorkQueueCore
     private let wait: UnsafeMutablePointer<csk_workqueue_wait_t>
@@ -51,7 +52,7 @@ final class DrainWait: TaskWait, @unchecked Sendable {
 
     deinit { wait.deallocate() }
 
-    /// For ``TaskWait/wait(until:isCancellable:isolation:register:)``.
+    /// Registers the drain. It is the `register` of ``TaskWait/wait(until:isCancellable:isolation:register:)``.
     func register() -> Int32 {
         csk_workqueue_drain_async(
             core.queue, wait, { Unmanaged<DrainWait>.fromOpaque($0!.pointee.context).takeRetainedValue().resolve(0) },
@@ -67,7 +68,7 @@ final class DrainWait: TaskWait, @unchecked Sendable {
 }
 
 extension WorkQueueCore {
-    /// Queues `body`, once there is room for it if that is what callers wait for.
+    /// Queues `body`. If the bound makes callers wait for room, it first waits until there is room.
     func asyncWaitingForRoom(rank: Int64, barrier: Bool, timeout: Duration?, _ body: @escaping @Sendable () -> Void) async throws(WorkQueueError) {
         if let recorder {
             let recorded = RecordedWork(recorder, tag: label, body)
@@ -90,7 +91,7 @@ extension WorkQueueCore {
         return status
     }
 
-    /// Suspends the task until all that was accepted before has ended: zero, or an errno value.
+    /// Suspends the task until all work that was accepted before has ended. Returns zero, or an errno value.
     func drain(until deadline: Int64) async -> Int32 {
         let wait = DrainWait(self)
         return await wait.wait(until: deadline) { wait.register() }

@@ -1,10 +1,11 @@
 import CSyncKernel
 
-/// The threads that run what is queued: closures of work queues, delayed work, enqueued writes.
+/// The threads that run queued work: closures of work queues, delayed work, enqueued writes.
 ///
-/// There is one pool in a process. It keeps as many workers as the process may use processors: as many as the affinity
-/// that stood when the library was loaded allows, and no more than the CPU quota of the process's cgroups, rounded up.
-/// Others take the places of those that block. A program that wants it otherwise says so first:
+/// There is one pool in a process. It keeps as many workers as the process may use processors. That number is what the
+/// CPU affinity allowed when the library was loaded, and no more than the CPU quota of the process's cgroups, rounded
+/// up. Other workers take the places of workers that block. A program that wants other numbers configures the pool
+/// first:
 ///
 /// ```swift
 /// try WorkerPool.configure(least: 2, most: 64, stackSize: 1 << 20) {
@@ -12,18 +13,21 @@ import CSyncKernel
 /// }
 /// ```
 public enum WorkerPool {
-    /// Sets up the pool, before anything uses it: before the process's first queued work, delayed work or enqueued
-    /// write. Until then each call replaces all that the one before has said, and the last one counts; one that throws
-    /// changes nothing. Does not block. May be called from anywhere.
+    /// Configures the pool. The call must come before anything uses the pool: before the process's first queued work,
+    /// delayed work or enqueued write.
+    ///
+    /// Until then each call replaces everything that the call before has set, so the last call counts. A call that
+    /// throws changes nothing. The call does not block, and may be made from anywhere.
     ///
     /// - Parameters:
-    ///   - least: how many workers stay; nil: as many as processors.
-    ///   - most: how many there may be, with those that block; nil, and at most: 2048. When as many have been reached and
-    ///     none of them comes for what waits, it is reported to ``SyncDiagnostics``.
-    ///   - stackSize: of each worker, in bytes, from 65 536 to 2^30; nil: the system's size.
-    ///   - onStart: called on each worker before its first closure. It may block, and use this library.
-    /// - Throws: ``ConfigurationError/inUse`` when the pool has been used already, ``ConfigurationError/invalid`` for
-    ///   numbers outside of these bounds, and where `least` is above `most`.
+    ///   - least: how many workers stay; with nil, as many as there are processors to use.
+    ///   - most: how many workers there may be, including blocked ones. The default, for nil, and the upper limit are
+    ///     2048. If that many have been reached and none of them takes the work that waits, this is reported to
+    ///     ``SyncDiagnostics``.
+    ///   - stackSize: the stack size of each worker, in bytes, from 65 536 to 2^30; with nil, the system's size.
+    ///   - onStart: a closure that each worker calls before its first closure. It may block, and may use this library.
+    /// - Throws: ``ConfigurationError/inUse`` if the pool has been used already; ``ConfigurationError/invalid`` if a
+    ///   number is outside of these bounds, or if `least` is above `most`.
     public static func configure(
         least: Int? = nil, most: Int? = nil, stackSize: Int? = nil, onStart: (@Sendable () -> Void)? = nil
     ) throws(ConfigurationError) {
@@ -43,19 +47,19 @@ public enum WorkerPool {
         throw status == EBUSY ? .inUse : .invalid
     }
 
-    /// Why the pool could not be set up.
+    /// Why the pool could not be configured.
     public enum ConfigurationError: Error, Hashable, Sendable {
-        /// Something has used the pool already, here or before the fork that led to this process.
+        /// The pool has been used already, in this process or before the fork that made it.
         case inUse
         /// A number is outside of its bounds.
         case invalid
     }
 
-    /// How many workers there are, at some instant during the call: for statistics. Does not block for longer than it
-    /// takes to start a worker's work.
+    /// The number of workers, at some instant during the call. It is meant for statistics. Reading it does not block
+    /// for longer than it takes to start a worker's work.
     public static var workerCount: Int { Int(csk_pool_workers()) }
 
-    /// 0 for nil, which is the default; nil for what can't be.
+    /// Returns 0 for nil, which means the default, and nil for a number that is not possible.
     private static func number(_ wanted: Int?) -> UInt32? {
         guard let wanted else { return 0 }
         return wanted > 0 ? UInt32(exactly: wanted) : nil
