@@ -78,8 +78,8 @@ extension AsyncCommands where Value: Sendable {
         }
     }
 
-    /// Runs `commandClosure` with the value, and holds the value until the closure's second argument is called. Any
-    /// thread may call it. On failure `commandClosure` runs with the error, and there is nothing to complete. A nil
+    /// Runs `commandClosure` with the value, and holds the value until the closure has returned and its second argument
+    /// was called. Any thread may call that. On failure `commandClosure` runs with the error, and there is nothing to complete. A nil
     /// closure does nothing.
     @preconcurrency
     public func get(
@@ -135,9 +135,10 @@ extension AsyncCommands where Value: Sendable {
         }
     }
 
-    /// Runs `accessClosure` on the value, and holds the section until the closure's second argument is called. Any
-    /// thread may call it, and the section is left on that thread. Then `commandClosure` runs on the queue, with the
-    /// value as it was on leaving.
+    /// Runs `accessClosure` on the value, and holds the section until the closure has returned and its second argument
+    /// was called. Any thread may call that. If it is called after the closure has returned, the section is left on the
+    /// thread that calls it, else on the queue. Then `commandClosure` runs on the queue, with the value as it was on
+    /// leaving.
     ///
     /// The `inout` access itself ends when `accessClosure` returns. From then on its thread does not hold the gate any
     /// more, so a sync command from that thread waits. A nil `accessClosure` completes at once.

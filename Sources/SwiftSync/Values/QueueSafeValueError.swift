@@ -9,7 +9,8 @@
 /// }
 /// ```
 public enum QueueSafeValueError: Error {
-    /// The ``QueueSafeValue`` that owned the value is gone. The command was made before that and performed after it.
+    /// The ``QueueSafeValue`` that owned the value is gone. The command was given after that, by a schedule or priority
+    /// that was taken from the value before. Commands that were given earlier still succeed.
     case valueContainerDeinited
     /// An error that has no case of its own.
     case unexpected(error: any Error)
