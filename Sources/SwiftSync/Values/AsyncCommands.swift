@@ -79,8 +79,8 @@ extension AsyncCommands where Value: Sendable {
     }
 
     /// Runs `commandClosure` with the value, and holds the value until the closure has returned and its second argument
-    /// was called. Any thread may call that. On failure `commandClosure` runs with the error, and there is nothing to complete. A nil
-    /// closure does nothing.
+    /// was called. Any thread may call that. On failure `commandClosure` runs with the error, and there is nothing to
+    /// complete. A nil closure does nothing.
     @preconcurrency
     public func get(
         manualCompletion commandClosure: (@Sendable (Result<Value, QueueSafeValueError>, @escaping CommandCompletionClosure) -> Void)?
