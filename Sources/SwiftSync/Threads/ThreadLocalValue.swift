@@ -81,7 +81,7 @@ public struct ThreadLocalValue<T>: Sendable {
     /// Runs `body` with the calling thread's value. `body` may use it, change it, replace it, or take it away by
     /// setting nil. The call returns what `body` returns.
     ///
-    /// If the thread has no value, the instantiator is asked first, as by ``value()``, and `body` gets nil when it
+    /// If the thread has no value, the instantiator is asked first, as by `value()`, and `body` gets nil when it
     /// makes none. The method is there for every type, since nothing that is not `Sendable` gets out.
     ///
     /// Inside `body` the thread has no value under this key. Code that asks for it there gets a new one, which is
@@ -174,7 +174,7 @@ extension ThreadLocalValue where T: Sendable {
     @inlinable
     public func setValue(_ newValue: T?) { keep(newValue) }
 
-    /// Another name for ``setValue(_:)``.
+    /// Another name for `setValue(_:)`.
     @inlinable
     public func set(_ newValue: T?) { keep(newValue) }
 
@@ -215,7 +215,7 @@ extension ThreadLocalValue {
     @inlinable
     public func setValue(_ newValue: T?) { keep(newValue) }
 
-    /// Another name for ``setValue(_:)``.
+    /// Another name for `setValue(_:)`.
     @available(swift, deprecated: 6, message: "the value is not Sendable, and may be used elsewhere, too; use withValue { }")
     @inlinable
     public func set(_ newValue: T?) { keep(newValue) }
