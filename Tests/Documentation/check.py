@@ -11,7 +11,7 @@ A sample is a fenced block that begins with ```swift or ```c. What it needs but 
 
 A doc comment's setup and checks are in samples.swift beside this file. A C sample without a `main` needs a check; a check without
 a `main` becomes the body of one. A sample that writes to the standard error stream fails: the library reports misuse there.
-Of ```sh blocks the paths into this repository must exist, and be executable where they name a script; so must the targets of links.
+Of ```sh blocks the paths into this repository must exist, and be executable where they name a script.
 """
 
 import os
@@ -125,10 +125,9 @@ def blocks_of(path):
 
 
 def all_samples():
-    catalogue = sorted(Path("Sources/SwiftSync/SwiftSync.docc").glob("*.md"))
     sources = sorted(Path("Sources/SwiftSync").rglob("*.swift"))
     headers = sorted(Path("Sources/CSyncKernel/include/csynckernel").glob("*.h"))
-    documents = [Path("README.md"), Path("CONTRIBUTING.md"), *catalogue]
+    documents = [Path("README.md"), Path("CONTRIBUTING.md"), *sorted(Path("Sources/SwiftSync/SwiftSync.docc").glob("*.md"))]
     hidden = hidden_parts()
     samples = []
     for path in documents + sources + headers:
@@ -147,23 +146,10 @@ def all_samples():
             fail(f"{path}: error: {looks} samples are there, {taken} were understood")
     for (name, number, kind), part in hidden.items():
         fail(f"{part.file}:{part.line}: error: {name} has no sample {number} that this {kind} is for")
-    for path in documents:
-        check_links(path, catalogue)
     return samples
 
 
-# ---- Paths and links --------------------------------------------------------------------------------------------------------
-
-def check_links(path, catalogue):
-    articles = {article.stem for article in catalogue}
-    for number, line in enumerate(path.read_text().split("\n"), 1):
-        for name in re.findall(r"<doc:([^>#]+)", line):
-            if name not in articles:
-                fail(f"{path}:{number}: error: there is no article {name}")
-        for target in re.findall(r"(?:\]\(|src=\")([^)\"#\s]+)", line):
-            if not re.match(r"[a-z]+:", target) and not (path.parent / target).exists():
-                fail(f"{path}:{number}: error: the link leads nowhere: {target}")
-
+# ---- Paths -----------------------------------------------------------------------------------------------------------------
 
 def check_shell(sample):
     names = re.findall(r"(?<![\w./-])((?:scripts|Tests|Examples|\.ci)/[\w./-]*\w)", sample.code.text)

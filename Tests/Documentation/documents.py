@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks the documents themselves; scripts/test-docs calls it from the root of the repository. It takes seconds.
 
-- Each link among the documents leads to a file that is there, and to a heading that is there.
+- Each link among the documents leads to a file, a heading or an article that is there.
 - Each name in docs that stands in backquotes exists: files, functions, fields, types and constants in the sources
   or the tests. After the words client, mutant, model, variant, test and Swift mutant the names must be of that kind.
 - Each drawing in docs/design was made from the text beside it.
@@ -17,6 +17,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 DESIGN = ROOT / "docs/design"
+CATALOGUE = ROOT / "Sources/SwiftSync/SwiftSync.docc"
 COLUMNS = 120
 SKIPPED = {".git", "__pycache__"}
 SOURCES = {".c", ".h", ".cpp", ".swift", ".py", ".pml", ".cmake", ".mutants"}
@@ -67,8 +68,11 @@ def anchors(path):
 
 
 def check_links(path):
-    for number, line in prose(path):
-        for target in re.findall(r"(?:\]\(|src=\"|href=\")([^)\"\s]+)", re.sub(r"`[^`]*`", "``", line)):
+    for number, line in enumerate(path.read_text().split("\n"), 1):
+        for name in re.findall(r"<doc:([^>#]+)", line):
+            if not (CATALOGUE / f"{name}.md").exists():
+                fail(path, number, f"there is no article {name}")
+        for target in re.findall(r"(?:\]\(|src=\"|href=\")([^)\"\s]+)", line):
             if re.match(r"[a-z]+:", target):
                 continue
             name, _, anchor = target.partition("#")
