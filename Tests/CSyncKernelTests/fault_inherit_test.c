@@ -89,6 +89,9 @@ static bool may_take_niceness_back(void) {
     return setpriority(PRIO_PROCESS, 0, before) == 0;
 }
 
+/* The thread that is held back reports it while others already run works. */
+static void wait_until_reported(void) { wait_until(LOAD(&held_back) != 0); }
+
 static void use_first_from_special_thread(void *policy) {
     bool may = may_take_niceness_back();
     csk_set_reporter(note_report);
@@ -98,6 +101,7 @@ static void use_first_from_special_thread(void *policy) {
     expect_load_time(&of_worker, may);
     expect_load_time(&of_timer, may);
     expect_load_time(&of_supervisor, may);
+    if (!may) wait_until_reported();
     CHECK_EQ(LOAD(&held_back), !may);
 }
 
@@ -125,6 +129,7 @@ static void use_without_privilege(void *unused) {
     join_thread(start_thread(use_from_nice_thread, NULL));
     expect_load_time(&of_worker, false);
     CHECK_EQ(of_worker.niceness, 19);
+    wait_until_reported();
     CHECK_EQ(LOAD(&held_back), 1);
 }
 
