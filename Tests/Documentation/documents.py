@@ -168,7 +168,8 @@ KINDS = {
 # What documents name of the system, and no source does.
 SYSTEM = {"_Fork", "malloc_consolidate"}
 NAME = r"`[^`]+`"
-LIST = re.compile(rf"\b(Swift mutant|client|mutant|model|variant|test)s? ({NAME}(?:(?:, | and |, and )(?={NAME}){NAME})*)")
+LIST = re.compile(
+    rf"\b(Swift mutant|client|mutant|model|variant|test)s? ({NAME}(?:(?:, | and |, and )(?={NAME}){NAME})*)")
 
 
 @functools.lru_cache(maxsize=None)
@@ -251,7 +252,8 @@ def main():
             check_names(path)
             check_lines(path)
     check_drawings()
-    print(f"{len(documents)} documents, {failures} failures" if failures else f"{len(documents)} documents are in order")
+    count = f"{len(documents)} documents"
+    print(f"{count}, {failures} failures" if failures else f"{count} are in order")
     return 1 if failures else 0
 
 
