@@ -12,7 +12,8 @@ the fence:
 
 A doc comment's setup and checks are in samples.swift beside this file. A C sample without a `main` needs a check; a
 check without a `main` becomes the body of one. A sample that writes to the standard error stream fails: the library
-reports misuse there. Of ```sh blocks the paths into this repository must exist, and be executable where they name a script.
+reports misuse there. Of ```sh blocks the paths into this repository must exist, and be executable where they name a
+script.
 """
 
 import os

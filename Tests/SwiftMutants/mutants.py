@@ -230,8 +230,8 @@ class Copy:
     def build(self, mutants):
         """None, or what the compiler said."""
         copy_tree(self.folder, mutants)
-        done = subprocess.run(["swift", "build", "--build-tests", "-Xswiftc", "-gnone", "-Xswiftc", "-suppress-warnings"],
-                              cwd=self.folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        command = ["swift", "build", "--build-tests", "-Xswiftc", "-gnone", "-Xswiftc", "-suppress-warnings"]
+        done = subprocess.run(command, cwd=self.folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         return None if done.returncode == 0 else done.stdout
 
     def test(self, mutant, filters, limit):
