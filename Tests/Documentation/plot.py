@@ -67,6 +67,7 @@ def rows():
 
 
 def place(ratio):
+    ratio = min(max(ratio, LEAST), MOST)
     return LEFT + (RIGHT - LEFT) * math.log(ratio / LEAST) / math.log(MOST / LEAST)
 
 
