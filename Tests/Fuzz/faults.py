@@ -17,13 +17,16 @@ import argparse, glob, os, re, shutil, subprocess, sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 KERNEL = os.path.join(HERE, "..", "..", "Sources", "CSyncKernel")
-HEAP, GATE, QUEUE, ASYNC, TRAMPOLINE = "src/base/heap.c", "src/lock/gate.c", "src/lock/gate_queue.c", "src/lock/gate_async.c", "src/wait/trampoline.c"
-GATE_H, HEAP_H, MUTEX, MUTEX_H = "include/csynckernel/gate.h", "include/csynckernel/heap.h", "src/lock/mutex.c", "include/csynckernel/mutex.h"
+HEAP, HEAP_H, TRAMPOLINE = "src/base/heap.c", "include/csynckernel/heap.h", "src/wait/trampoline.c"
+GATE, GATE_H = "src/lock/gate.c", "include/csynckernel/gate.h"
+QUEUE, ASYNC = "src/lock/gate_queue.c", "src/lock/gate_async.c"
+MUTEX, MUTEX_H = "src/lock/mutex.c", "include/csynckernel/mutex.h"
 PQUEUE, TIMER = "src/queue/pqueue.c", "src/wait/timer.c"
 WQ, WQ_LIFE = "src/queue/workqueue.c", "src/queue/workqueue_life.c"
 WQ_ORDER, WQ_WAIT, DELAYED = "src/queue/workqueue_order.c", "src/queue/workqueue_wait.c", "src/queue/delayed.c"
 # As CMakeLists.txt has it.
-LEFT_OUT = re.compile(r"/(platform[^/]*|load_time|quota|pool[^/]*|block|rcu[^/]*|reads|rwlock[^/]*|snapshot|thread_exit|tls)\.c$")
+LEFT_OUT = re.compile(
+    r"/(platform[^/]*|load_time|quota|pool[^/]*|block|rcu[^/]*|reads|rwlock[^/]*|snapshot|thread_exit|tls)\.c$")
 
 FAULTS = [
     ("heap", "equal ranks in the wrong order", HEAP_H, "a->ticket < b->ticket;", "a->ticket > b->ticket;"),
