@@ -198,12 +198,14 @@ def task_queue_rows():
 
 
 def thread_local_rows():
-    nio = "`ThreadSpecificVariable` (NIO)"
+    nio, foundation = "`ThreadSpecificVariable` (NIO)", "`Thread.current.threadDictionary`"
     for subject, what in (("ThreadLocalValue", "a thread's number"),
                           ("ThreadLocalValue, reference", "a thread's reference")):
         for group in ("read", "replaced"):
-            yield Row(f"{what}, {group}", f"thread-local value, {group}", "ns", subject, "ThreadSpecificVariable",
-                      names=("`ThreadLocalValue`", nio), readme=f"{what}, {group}" if group == "read" else None)
+            for peer, name in (("ThreadSpecificVariable", nio), ("threadDictionary", foundation)):
+                yield Row(f"{what}, {group}", f"thread-local value, {group}", "ns", subject, peer,
+                          names=("`ThreadLocalValue`", name),
+                          readme=f"{what}, {group}" if (group, name) == ("read", nio) else None)
 
 
 def rcu_rows():
