@@ -174,9 +174,8 @@ def ordered_rows():
         ("ActorQueue.enqueue", "`ActorQueue.enqueue`", None),
         ("Task(on: FIFOQueue)", "`Task(on:)` over a FIFO queue", None),
         ("Task(on: ActorQueue)", "`Task(on:)` over an actor queue", None),
-        ("CancellableQueue over FIFOQueue", "`CancellableQueue` over a FIFO queue", "a cancellable task, FIFO queue"),
-        ("CancellableQueue over ActorQueue", "`CancellableQueue` over an actor queue",
-         "a cancellable task, actor queue"),
+        ("CancellableQueue over FIFOQueue", "`CancellableQueue` over a FIFO queue", "a cancellable task"),
+        ("CancellableQueue over ActorQueue", "`CancellableQueue` over an actor queue", "a cancellable task"),
         ("Task { await actor.f() }", "`Task { await actor.f() }`, for comparison", None),
     )
     for subject, name, readme in subjects:

@@ -120,7 +120,7 @@ def short(peer):
                             ("AsyncStream with one consumer", "AsyncStream"), ("DispatchQueue.async", "Dispatch"),
                             ("ThreadSpecificVariable (NIO)", "NIO"), ("NIOLockedValueBox", "NIO"),
                             ("NSRecursiveLock", "NSRecursive…"), ("OperationQueue", "Operation…"),
-                            ("the best lock in C", "best in C")):
+                            ("the best lock in C", "best in C"), ("the best other lock in C", "best in C")):
         if peer == long_form:
             return name
     return peer
