@@ -1,10 +1,15 @@
-"""Reads the rows of one run, prints the targets with what was reached, and draws the throughput rows as an SVG bar chart."""
+"""Reads the rows of one run, prints the targets with what was reached, and draws the throughput rows as a bar chart.
+
+Lines that begin with # say what a run was measured on; Tests/Documentation/figures.py shows them in the documents.
+"""
 import sys
 
 def load(path):
     rows = {}
     with open(path) as file:
         for line in file:
+            if line.startswith("#"):
+                continue
             language, group, subject, metric, value = line.rstrip("\n").split("\t")
             rows[(language, group, subject, metric)] = float(value)
     return rows
@@ -28,48 +33,80 @@ def targets(rows):
         return max((value for peer in peers if (value := throughput(peer, threads, "c"))), default=None)
 
     yield "PriorityMutex.withLock / Synchronization.Mutex", ratio(get(plain, "PriorityMutex"), mutex), "<=", 0.65
-    yield "PriorityMutex.withLock, instructions", get("instructions per operation", "PriorityMutex", "instructions"), "<=", 20
+    yield ("PriorityMutex.withLock, instructions",
+           get("instructions per operation", "PriorityMutex", "instructions"), "<=", 20)
     yield "PriorityMutex, allocations to create", get("creation", "PriorityMutex(0)", "allocations"), "<=", 1
     yield "QueueSafeValue set / Synchronization.Mutex", ratio(get(plain, "QueueSafeValue.wait.set"), mutex), "<=", 0.7
-    yield "the same, value with a reference", ratio(get(plain, "QueueSafeValue.wait.set, reference"), mutex), "<=", 1.8
-    yield "the same, and what set returns is used", ratio(get(plain, "QueueSafeValue.wait.set, reference used"), mutex), "<=", 1.8
+    for subject, what in (("reference", "value with a reference"), ("reference used", "whose result is used")):
+        yield (f"QueueSafeValue set, {what} / Synchronization.Mutex",
+               ratio(get(plain, f"QueueSafeValue.wait.set, {subject}"), mutex), "<=", 1.8)
     yield "QueueSafeValue set, allocations", get(plain, "QueueSafeValue.wait.set", "allocations"), "<=", 0
     yield "QueueSafeValue, allocations to create", get("creation", "QueueSafeValue(value: 0)", "allocations"), "<=", 2
-    yield "CriticalSection.execute / NSRecursiveLock", ratio(get(plain, "CriticalSection.execute"), get(plain, "NSRecursiveLock")), "<=", 0.6
+    yield ("CriticalSection.execute / NSRecursiveLock",
+           ratio(get(plain, "CriticalSection.execute"), get(plain, "NSRecursiveLock")), "<=", 0.6)
     yield "CriticalSection re-entry, ns", get(plain, "CriticalSection re-entry"), "<=", 2
     for kind in ("ThreadLocalValue", "ThreadLocalValue, reference"):
         for group, most in (("read", 5), ("replaced", 8)):
-            yield f"{kind}, {group}, ns", get(f"thread-local value, {group}", kind), "<=", most
-            yield "the same / ThreadSpecificVariable", ratio(get(f"thread-local value, {group}", kind), get(f"thread-local value, {group}", "ThreadSpecificVariable")), "<=", 1
-    yield "8 threads, 100 ns: PriorityMutex / NIOLock", ratio(throughput("PriorityMutex", 8), throughput("NIOLockedValueBox", 8)), ">=", 1.5
+            local = f"thread-local value, {group}"
+            yield f"{kind}, {group}, ns", get(local, kind), "<=", most
+            yield (f"{kind}, {group} / ThreadSpecificVariable",
+                   ratio(get(local, kind), get(local, "ThreadSpecificVariable")), "<=", 1)
+
+    def beside(subject, peer, threads=8):
+        return ratio(throughput(subject, threads), throughput(peer, threads))
+
+    yield "8 threads, 100 ns: PriorityMutex / NIOLock", beside("PriorityMutex", "NIOLockedValueBox"), ">=", 1.5
     for peer in ("DispatchSemaphore(1)", "DispatchQueue.sync", "actor (await)"):
-        yield f"8 threads, 100 ns: PriorityMutex / {peer}", ratio(throughput("PriorityMutex", 8), throughput(peer, 8)), ">=", 1
+        yield f"8 threads, 100 ns: PriorityMutex / {peer}", beside("PriorityMutex", peer), ">=", 1
+    gate = "csk_gate FAST"
     for threads in (4, 8, 16):
-        yield f"{threads} threads, 100 ns: gate FAST / best C peer", ratio(throughput("csk_gate FAST", threads, "c"), best_peer(threads)), ">=", 0.9
-    yield "100 ns: PriorityMutex, 32 threads / 2 threads", ratio(throughput("PriorityMutex", 32), throughput("PriorityMutex", 2)), ">=", 0.85
-    yield "100 ns: gate FAST, 32 threads / 2 threads", ratio(throughput("csk_gate FAST", 32, "c"), throughput("csk_gate FAST", 2, "c")), ">=", 0.85
+        yield (f"{threads} threads, 100 ns: gate FAST / best C peer",
+               ratio(throughput(gate, threads, "c"), best_peer(threads)), ">=", 0.9)
+    yield ("100 ns: PriorityMutex, 32 threads / 2 threads",
+           ratio(throughput("PriorityMutex", 32), throughput("PriorityMutex", 2)), ">=", 0.85)
+    yield ("100 ns: gate FAST, 32 threads / 2 threads",
+           ratio(throughput(gate, 32, "c"), throughput(gate, 2, "c")), ">=", 0.85)
     for threads in (2, 4, 8, 16, 32):
-        yield (f"{threads} threads, empty: gate FAST / pthread_mutex (aim)",
-               ratio(throughput("csk_gate FAST", threads, "c", "empty sections"), throughput("pthread_mutex", threads, "c", "empty sections")), ">=", 2.4)
+        empty = [throughput(subject, threads, "c", "empty sections") for subject in (gate, "pthread_mutex")]
+        yield f"{threads} threads, empty: gate FAST / pthread_mutex (aim)", ratio(*empty), ">=", 2.4
     for subject, nio, standard in (("PriorityMutex", 0.1, 0.5), ("PriorityMutex strict", 0.1, 0.1)):
-        yield f"urgent p99: {subject} / NIOLock", ratio(get(urgent, subject, "p99 us"), get(urgent, "NIOLockedValueBox", "p99 us")), "<=", nio
-        yield f"urgent p99: {subject} / Synchronization.Mutex", ratio(get(urgent, subject, "p99 us"), get(urgent, "Synchronization.Mutex", "p99 us")), "<=", standard
-    yield "timeout of 1 ms: late, PriorityMutex / NSLock", ratio(get("timeout of 1 ms", "PriorityMutex", "late us"), get("timeout of 1 ms", "NSLock", "late us")), "<=", 0.4
+        p99 = get(urgent, subject, "p99 us")
+        yield f"urgent p99: {subject} / NIOLock", ratio(p99, get(urgent, "NIOLockedValueBox", "p99 us")), "<=", nio
+        yield (f"urgent p99: {subject} / Synchronization.Mutex",
+               ratio(p99, get(urgent, "Synchronization.Mutex", "p99 us")), "<=", standard)
+    late = [get("timeout of 1 ms", subject, "late us") for subject in ("PriorityMutex", "NSLock")]
+    yield "timeout of 1 ms: late, PriorityMutex / NSLock", ratio(*late), "<=", 0.4
+    early = "timeouts of 1 ms: never early"
     for subject in ("PriorityMutex", "CriticalSection"):
-        yield f"timeouts of 1 ms: never early, {subject}, us", get("timeouts of 1 ms: never early", subject, "least late us"), ">=", 0
+        yield f"{early}, {subject}, us", get(early, subject, "least late us"), ">=", 0
 
     ordered, stream = "async work, from submission to end", "AsyncStream + one consumer"
     for queue, most in (("FIFOQueue.enqueue", 0.4), ("ActorQueue.enqueue", 0.5)):
         yield f"{queue} / AsyncStream", ratio(get(ordered, queue), get(ordered, stream)), "<=", most
     yield "CancellableQueue, ns a task", get(ordered, "CancellableQueue over FIFOQueue"), "<=", 900
-    yield "FIFOQueue.enqueueAndWait, p50 us", get("waiting for ordered work from a task", "FIFOQueue.enqueueAndWait", "p50 us"), "<=", 1
+    wait = "FIFOQueue.enqueueAndWait"
+    yield f"{wait}, p50 us", get("waiting for ordered work from a task", wait, "p50 us"), "<=", 1
+    pushes = "task queue, push that runs and releases at once"
+    yield "TaskQueue.push, idle, ns", get(pushes, "TaskQueue.push, idle"), "<=", 100
+    pushes = "task queue, 5000 pushes behind others"
+    yield ("TaskQueue.push behind 100 000 / behind none",
+           ratio(get(pushes, "100 000 pending before"), get(pushes, "none pending before")), "<=", 1)
+    for span in (1, 5, 50):
+        late = [get(f"delay of {span} ms, late by", subject)
+                for subject in ("WorkQueue.async(after:)", "EventLoop.scheduleTask")]
+        yield f"delay of {span} ms: late, WorkQueue / EventLoop.scheduleTask", ratio(*late), "<=", 1
+    enqueued = [get("enqueued write and its share of the drain", subject)
+                for subject in ("ReadWriteCoordinator.enqueueWrite", "DispatchQueue.async, barrier")]
+    yield "ReadWriteCoordinator.enqueueWrite / async(flags: .barrier)", ratio(*enqueued), "<=", 0.4
 
     reads = "2 threads read a published value"
     yield "Snapshot.read, ns", get("read of a published value", "Snapshot.read"), "<=", 2.5
     yield "Snapshot.read, allocations", get("read of a published value", "Snapshot.read", "allocations"), "<=", 0
-    yield "2 threads: Snapshot.read / urcu-bp in C", ratio(get(reads, "Snapshot.read", "Mops/s"), get(reads, "urcu-bp in C", "Mops/s")), ">=", 0.7
+    both = [get(reads, subject, "Mops/s") for subject in ("Snapshot.read", "urcu-bp in C")]
+    yield "2 threads: Snapshot.read / urcu-bp in C", ratio(*both), ">=", 0.7
     # A grace period takes 10 000 us and more, and never ends while the reader is inside.
-    yield "Snapshot.update beside a reader inside, p99 us", get("updates of a Snapshot", "a reader inside", "p99 us"), "<=", 100
+    yield ("Snapshot.update beside a reader inside, p99 us",
+           get("updates of a Snapshot", "a reader inside", "p99 us"), "<=", 100)
     for keys in (1000, 10000, 100000):
         dictionary = f"dictionary of {keys} keys, 2 threads, 1 % writes"
         yield f"{keys} keys: SnapshotDictionary / Dictionary in Mutex", ratio(
@@ -80,15 +117,19 @@ def targets(rows):
 
     read, kernel = "uncontended read", "csk_rwlock FAST"
     yield "rwlock: read / pthread_rwlock", ratio(rw(read, kernel, "ns"), rw(read, "pthread_rwlock", "ns")), "<=", 1
-    yield "rwlock: biased read / pthread_rwlock", ratio(rw(read, "csk_rwlock biased", "ns"), rw(read, "pthread_rwlock", "ns")), "<=", 0.55
+    yield ("rwlock: biased read / pthread_rwlock",
+           ratio(rw(read, "csk_rwlock biased", "ns"), rw(read, "pthread_rwlock", "ns")), "<=", 0.55)
     reads = "2 threads, reads only"
-    yield "rwlock: 2 threads read, biased / pthread_rwlock", ratio(rw(reads, "csk_rwlock biased"), rw(reads, "pthread_rwlock")), ">=", 8
+    yield ("rwlock: 2 threads read, biased / pthread_rwlock",
+           ratio(rw(reads, "csk_rwlock biased"), rw(reads, "pthread_rwlock")), ">=", 8)
     for threads in (2, 8):
         mix = f"{threads} threads, 90 reads to 10 writes"
         peers = [rw(mix, peer) or 0 for peer in ("ck_pflock", "absl::Mutex", "nsync_mu", "parking_lot")]
-        yield f"rwlock: {threads} threads, 90:10 / pthread_rwlock", ratio(rw(mix, kernel), rw(mix, "pthread_rwlock")), ">=", 1
+        yield (f"rwlock: {threads} threads, 90:10 / pthread_rwlock",
+               ratio(rw(mix, kernel), rw(mix, "pthread_rwlock")), ">=", 1)
         yield f"rwlock: {threads} threads, 90:10 / best C peer", ratio(rw(mix, kernel), max(peers)), ">=", 0.9
-    yield "rwlock: writer's wait among 4 readers, p99 us", rw("writer among 4 readers, 1 us sections, its waits", kernel, "p99 us"), "<=", 50
+    yield ("rwlock: writer's wait among 4 readers, p99 us",
+           rw("writer among 4 readers, 1 us sections, its waits", kernel, "p99 us"), "<=", 50)
 
 def print_targets(rows):
     print("targets, as ratios within this run")
@@ -96,7 +137,7 @@ def print_targets(rows):
         if value is None:
             continue
         met = value <= bound if sense == "<=" else value >= bound
-        print(f"  {name:<62} {value:8.3f}  {sense} {bound:<5} {'met' if met else 'SHORT'}")
+        print(f"  {name:<66} {value:8.3f}  {sense} {bound:<5} {'met' if met else 'SHORT'}")
 
 def draw(rows, path):
     groups = {}
@@ -108,7 +149,8 @@ def draw(rows, path):
     bar, gap, left, width = 18, 34, 150, 640
     height = sum(len(bars) * bar + gap for bars in groups.values()) + 20
     top = max(value for bars in groups.values() for _, value in bars)
-    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" font-family="sans-serif" font-size="12">',
+    font = 'font-family="sans-serif" font-size="12"'
+    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" {font}>',
              f'<rect width="{width}" height="{height}" fill="white"/>']
     y = 10
     for group, bars in groups.items():

@@ -1,17 +1,19 @@
 """Compiles and runs every sample of the documentation; scripts/test-docs calls it from the root of the repository.
 
-A Swift sample becomes the body of one throwing function in a package in .build-docs, its extensions stand before that function, which is
-asynchronous, and leaves the main thread to others, if the sample or its setup awaits; a C sample becomes a program of its own.
-Faults are reported with the file and the line of the document.
+A Swift sample becomes the body of one throwing function in a package in .build-docs, its extensions stand before that
+function, which is asynchronous, and leaves the main thread to others, if the sample or its setup awaits; a C sample
+becomes a program of its own. Faults are reported with the file and the line of the document.
 
-A sample is a fenced block that begins with ```swift or ```c. What it needs but readers don't stands in comments before the fence:
+A sample is a fenced block that begins with ```swift or ```c. What it needs but readers don't stands in comments before
+the fence:
 
     <!-- setup: let logger = Logger() -->            goes before the sample
     <!-- check: expect(answer == 42) -->             goes after it (in C: assert)
 
-A doc comment's setup and checks are in samples.swift beside this file. A C sample without a `main` needs a check; a check without
-a `main` becomes the body of one. A sample that writes to the standard error stream fails: the library reports misuse there.
-Of ```sh blocks the paths into this repository must exist, and be executable where they name a script.
+A doc comment's setup and checks are in samples.swift beside this file. A C sample without a `main` needs a check; a
+check without a `main` becomes the body of one. A sample that writes to the standard error stream fails: the library
+reports misuse there. Of ```sh blocks the paths into this repository must exist, and be executable where they name a
+script.
 """
 
 import os
@@ -61,7 +63,7 @@ class Sample:
         return any(re.search(pattern, part.text) for part in self.parts())
 
 
-# ---- Finding samples --------------------------------------------------------------------------------------------------------
+# ---- Finding samples ----------------------------------------------------------------------------------------------
 
 def undecorated(path):
     """The lines of a document; those of a source without the signs of a doc comment, and with None for code."""
@@ -127,7 +129,8 @@ def blocks_of(path):
 def all_samples():
     sources = sorted(Path("Sources/SwiftSync").rglob("*.swift"))
     headers = sorted(Path("Sources/CSyncKernel/include/csynckernel").glob("*.h"))
-    documents = [Path("README.md"), Path("CONTRIBUTING.md"), *sorted(Path("Sources/SwiftSync/SwiftSync.docc").glob("*.md"))]
+    documents = [
+        Path("README.md"), Path("CONTRIBUTING.md"), *sorted(Path("Sources/SwiftSync/SwiftSync.docc").glob("*.md"))]
     hidden = hidden_parts()
     samples = []
     for path in documents + sources + headers:
@@ -149,7 +152,7 @@ def all_samples():
     return samples
 
 
-# ---- Paths -----------------------------------------------------------------------------------------------------------------
+# ---- Paths --------------------------------------------------------------------------------------------------------
 
 def check_shell(sample):
     names = re.findall(r"(?<![\w./-])((?:scripts|Tests|Examples|\.ci)/[\w./-]*\w)", sample.code.text)
@@ -162,7 +165,7 @@ def check_shell(sample):
     return "; ".join(faults)
 
 
-# ---- Building ---------------------------------------------------------------------------------------------------------------
+# ---- Building -----------------------------------------------------------------------------------------------------
 
 def write_if_changed(path, text):
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -237,7 +240,8 @@ def build_swift(samples):
     sources = folder / "Sources/Samples"
     files = {f"Sample{index}.swift": swift_file(index, sample) for index, sample in enumerate(samples)}
     cases = "".join(
-        f'        case "{index}": try {"await " if awaits(sample) else ""}sample{index}()\n' for index, sample in enumerate(samples))
+        f'        case "{index}": try {"await " if awaits(sample) else ""}sample{index}()\n'
+        for index, sample in enumerate(samples))
     files["Samples.swift"] = EXPECT + (
         "@main\nstruct Samples {\n    static func main() async throws {\n        switch CommandLine.arguments[1] {\n"
         f'{cases}        default: fatalError("there is no such sample")\n        }}\n    }}\n}}\n')
@@ -267,7 +271,8 @@ def build_kernel():
         objects.append(str(target))
         if target.exists() and target.stat().st_mtime > newest:
             continue
-        command = ["cc", "-std=gnu11", "-O1", "-g", "-D_GNU_SOURCE", "-pthread", f"-I{kernel}/include", f"-I{kernel}/src"]
+        command = [
+            "cc", "-std=gnu11", "-O1", "-g", "-D_GNU_SOURCE", "-pthread", f"-I{kernel}/include", f"-I{kernel}/src"]
         done = subprocess.run([*command, "-c", str(source), "-o", str(target)])
         if done.returncode != 0:
             fail(f"error: {source} does not compile")
@@ -293,12 +298,13 @@ def build_c(index, sample, objects):
     return program, done.stdout if done.returncode != 0 else ""
 
 
-# ---- Running ----------------------------------------------------------------------------------------------------------------
+# ---- Running ------------------------------------------------------------------------------------------------------
 
 def run(command):
     """What went wrong, or an empty text."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, env={**os.environ, "SWIFT_BACKTRACE": "enable=no"})
+        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS,
+                              env={**os.environ, "SWIFT_BACKTRACE": "enable=no"})
     except subprocess.TimeoutExpired:
         return f"did not end within {SECONDS} s"
     if done.returncode == 0 and not done.stderr:

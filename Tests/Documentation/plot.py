@@ -1,7 +1,8 @@
 """Draws docs/measured.svg from the README's tables of ratios, so that the plot shows nothing that no row says.
 
-    python3 Tests/Documentation/plot.py            writes the plot
-    python3 Tests/Documentation/plot.py --check    fails if it is not what the tables give; scripts/test runs this
+    python3 Tests/Documentation/plot.py            writes the tables of measurements (figures.py), then the plot
+    python3 Tests/Documentation/plot.py --check    fails if the tables are not what the recorded runs give, or the plot
+                                                   is not what the README's tables give; scripts/test runs this
 """
 
 import math
@@ -9,6 +10,8 @@ import re
 import sys
 from html import escape
 from pathlib import Path
+
+import figures
 
 README, PLOT = Path("README.md"), Path("docs/measured.svg")
 WIDTH, LEFT, RIGHT, ROW, TOP = 860, 470, 820, 22, 64
@@ -64,6 +67,7 @@ def rows():
 
 
 def place(ratio):
+    ratio = min(max(ratio, LEAST), MOST)
     return LEFT + (RIGHT - LEFT) * math.log(ratio / LEAST) / math.log(MOST / LEAST)
 
 
@@ -116,21 +120,23 @@ def short(peer):
                             ("AsyncStream with one consumer", "AsyncStream"), ("DispatchQueue.async", "Dispatch"),
                             ("ThreadSpecificVariable (NIO)", "NIO"), ("NIOLockedValueBox", "NIO"),
                             ("NSRecursiveLock", "NSRecursive…"), ("OperationQueue", "Operation…"),
-                            ("the best lock in C", "best in C")):
+                            ("the best lock in C", "best in C"), ("the best other lock in C", "best in C")):
         if peer == long_form:
             return name
     return peer
 
 
 def main():
+    checking = "--check" in sys.argv[1:]
+    faults = figures.check() if checking else figures.write()
     text = drawn()
-    if "--check" not in sys.argv[1:]:
+    if not checking:
         PLOT.write_text(text)
-        return 0
-    if PLOT.exists() and PLOT.read_text() == text:
-        return 0
-    print(f"{PLOT}: error: it does not show the README's tables; run python3 Tests/Documentation/plot.py")
-    return 1
+    elif not PLOT.exists() or PLOT.read_text() != text:
+        faults.append(f"{PLOT}: error: it does not show the README's tables; run python3 Tests/Documentation/plot.py")
+    for fault in faults:
+        print(fault)
+    return 1 if faults else 0
 
 
 if __name__ == "__main__":

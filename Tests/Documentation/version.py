@@ -14,7 +14,8 @@ from pathlib import Path
 BASE = Path("Sources/CSyncKernel/include/csynckernel/base.h")
 # What is compared: all of the version, or the part that programs are linked by: major.minor before 1.0, then major.
 PATTERNS = {
-    "the comment of csk_version": (r'version of the library that the program is linked with, for example "(\d+\.\d+\.\d+)"', "full"),
+    "the comment of csk_version":
+        (r'version of the library that the program is linked with, for example "(\d+\.\d+\.\d+)"', "full"),
     "what CMake programs ask for": (r"find_package\(CSyncKernel (\d+(?:\.\d+)*)", "linked"),
     "the name of the shared library": (r"libcsynckernel\.so\.(\d+(?:\.\d+)*)", "linked"),
     "the first heading of the changelog": (None, "full"),

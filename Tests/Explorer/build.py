@@ -8,10 +8,14 @@ import concurrent.futures, glob, os, re, subprocess, sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 KERNEL = os.path.join(ROOT, "Sources", "CSyncKernel")
-EXPLORED = ["base", "thread_number", "fork", "queue_lock", "heap", "observe", "announce", "pool_watch", "trampoline", "gate", "gate_queue", "gate_async", "gate_lane", "gate_watch", "watch", "mutex", "pqueue", "thread_exit",
-            "rwlock", "rwlock_wait", "rwlock_queue", "rwlock_bias", "rwlock_async", "rwlock_watch", "workqueue_order", "workqueue_refuse", "workqueue_wait", "delayed"]
-# Through kernel_NAME.c, which brings static state back to how a process begins, or gives the source the explorer's memory.
-STATEFUL = ["timer", "reads", "pool", "pool_growth", "rwlock_work", "workqueue", "workqueue_life", "rcu", "rcu_child", "rcu_reclaim", "rcu_map", "tls", "block"]
+EXPLORED = ["base", "thread_number", "fork", "queue_lock", "heap", "observe", "announce", "pool_watch", "trampoline",
+            "gate", "gate_queue", "gate_async", "gate_lane", "gate_watch", "watch", "mutex", "pqueue", "thread_exit",
+            "rwlock", "rwlock_wait", "rwlock_queue", "rwlock_bias", "rwlock_async", "rwlock_watch", "workqueue_order",
+            "workqueue_refuse", "workqueue_wait", "delayed"]
+# Through kernel_NAME.c, which brings static state back to how a process begins, or gives the source the explorer's
+# memory.
+STATEFUL = ["timer", "reads", "pool", "pool_growth", "rwlock_work", "workqueue", "workqueue_life", "rcu", "rcu_child",
+            "rcu_reclaim", "rcu_map", "tls", "block"]
 LIBRARY = ["core", "strategy", "main", "platform_explored"]
 
 
@@ -28,7 +32,10 @@ def sources(kernel):
 
 
 def build(kernel, folder, reuse=None, only=None, warnings=("-w",), jobs=1):
-    """Compiles what `only` names, all without it; other objects come from the folder `reuse`. Returns the program's path."""
+    """Compiles what `only` names, all without it; other objects come from the folder `reuse`.
+
+    Returns the program's path.
+    """
     os.makedirs(folder, exist_ok=True)
     includes = ["-I" + HERE, "-I" + os.path.join(kernel, "include"), "-I" + os.path.join(kernel, "src")]
 
@@ -39,7 +46,8 @@ def build(kernel, folder, reuse=None, only=None, warnings=("-w",), jobs=1):
         target = os.path.join(folder, name + ".o")
         hooks = ["-include", os.path.join(HERE, "hooks.h")] if hooked else []
         shown = os.path.relpath(path, ROOT) if path.startswith(ROOT + os.sep) else path
-        subprocess.run(["cc", "-std=gnu11", "-O1", "-D_GNU_SOURCE", *includes, *warnings, *hooks, "-c", shown, "-o", os.path.abspath(target)],
+        subprocess.run(["cc", "-std=gnu11", "-O1", "-D_GNU_SOURCE", *includes, *warnings, *hooks, "-c", shown, "-o",
+                        os.path.abspath(target)],
                        check=True, cwd=ROOT)
         return target
 

@@ -4,24 +4,29 @@
     faults.py BUILD_FOLDER [--found FOLDER] [--seconds N] [--only TEXT]
     faults.py --check     only looks whether each fault's text stands in its file, once
 
---found: where scripts/fuzz keeps what it found; of that, the smallest input that notices what the corpus overlooks joins the corpus.
+--found: where scripts/fuzz keeps what it found; of that, the smallest input that notices what the corpus overlooks
+joins the corpus.
 --seconds: what is overlooked still is fuzzed so long (libFuzzer; CLANG names a clang).
 
 --only: the faults whose names contain that.
 
-Exits 1 when a fault survives, or is stale. A fault is a target, a file, a text that stands in it exactly once, and what takes its place.
+Exits 1 when a fault survives, or is stale. A fault is a target, a file, a text that stands in it exactly once, and what
+takes its place.
 """
 import argparse, glob, os, re, shutil, subprocess, sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 KERNEL = os.path.join(HERE, "..", "..", "Sources", "CSyncKernel")
-HEAP, GATE, QUEUE, ASYNC, TRAMPOLINE = "src/base/heap.c", "src/lock/gate.c", "src/lock/gate_queue.c", "src/lock/gate_async.c", "src/wait/trampoline.c"
-GATE_H, HEAP_H, MUTEX, MUTEX_H = "include/csynckernel/gate.h", "include/csynckernel/heap.h", "src/lock/mutex.c", "include/csynckernel/mutex.h"
+HEAP, HEAP_H, TRAMPOLINE = "src/base/heap.c", "include/csynckernel/heap.h", "src/wait/trampoline.c"
+GATE, GATE_H = "src/lock/gate.c", "include/csynckernel/gate.h"
+QUEUE, ASYNC = "src/lock/gate_queue.c", "src/lock/gate_async.c"
+MUTEX, MUTEX_H = "src/lock/mutex.c", "include/csynckernel/mutex.h"
 PQUEUE, TIMER = "src/queue/pqueue.c", "src/wait/timer.c"
 WQ, WQ_LIFE = "src/queue/workqueue.c", "src/queue/workqueue_life.c"
 WQ_ORDER, WQ_WAIT, DELAYED = "src/queue/workqueue_order.c", "src/queue/workqueue_wait.c", "src/queue/delayed.c"
 # As CMakeLists.txt has it.
-LEFT_OUT = re.compile(r"/(platform[^/]*|load_time|quota|pool[^/]*|block|rcu[^/]*|reads|rwlock[^/]*|snapshot|thread_exit|tls)\.c$")
+LEFT_OUT = re.compile(
+    r"/(platform[^/]*|load_time|quota|pool[^/]*|block|rcu[^/]*|reads|rwlock[^/]*|snapshot|thread_exit|tls)\.c$")
 
 FAULTS = [
     ("heap", "equal ranks in the wrong order", HEAP_H, "a->ticket < b->ticket;", "a->ticket > b->ticket;"),
@@ -129,16 +134,19 @@ def kernel_with(folder, file, text, replacement):
 
 def build(kernel, target, program, compiler, flags, extra):
     sources = [path for path in glob.glob(os.path.join(kernel, "src", "*", "*.c")) if not LEFT_OUT.search(path)]
-    own = ["fuzz.c", "virtual_platform.c", "virtual_pool.c", target + "_fuzz.c", *glob.glob(target + "_model*.c", root_dir=HERE)] + extra
-    subprocess.run([compiler, "-std=gnu11", "-D_GNU_SOURCE", "-O1", "-w", *flags, "-I" + os.path.join(kernel, "include"),
-                    "-I" + os.path.join(kernel, "src"), "-I" + HERE, *sources, *(os.path.join(HERE, name) for name in own),
+    own = ["fuzz.c", "virtual_platform.c", "virtual_pool.c", target + "_fuzz.c",
+           *glob.glob(target + "_model*.c", root_dir=HERE)] + extra
+    subprocess.run([compiler, "-std=gnu11", "-D_GNU_SOURCE", "-O1", "-w", *flags,
+                    "-I" + os.path.join(kernel, "include"), "-I" + os.path.join(kernel, "src"), "-I" + HERE,
+                    *sources, *(os.path.join(HERE, name) for name in own),
                     "-pthread", "-o", program], check=True, stderr=subprocess.DEVNULL)
 
 
 def notices(command, seconds):
     """What the program says first of a difference; None when it finds none."""
     try:
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=seconds, errors="replace")
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=seconds,
+                              errors="replace")
     except subprocess.TimeoutExpired:
         return "hangs"
     if done.returncode == 0:
@@ -180,12 +188,14 @@ def main():
         if said is None and options.found:
             by, said = "added to the corpus", extend(corpus, os.path.join(options.found, target), program)
         if said is None and options.seconds:
-            build(kernel, target, program, os.environ.get("CLANG", "clang"), ["-fsanitize=fuzzer,address,undefined"], [])
+            build(kernel, target, program, os.environ.get("CLANG", "clang"), ["-fsanitize=fuzzer,address,undefined"],
+                  [])
             grown = os.path.join(options.folder, "grown")  # the first folder gets what reaches further
             shutil.rmtree(grown, ignore_errors=True)
             os.makedirs(grown)
             by, said = "fuzzing", notices([program, "-max_len=256", "-max_total_time=%d" % options.seconds,
-                                           "-artifact_prefix=" + options.folder + "/", grown, corpus], options.seconds + 60)
+                                           "-artifact_prefix=" + options.folder + "/", grown, corpus],
+                                          options.seconds + 60)
         survived += said is None
         print("%-9s %-52s %s" % (target, name, "SURVIVES" if said is None else by + ": " + said), flush=True)
     print("%d faults, %d survive" % (len(chosen), survived))

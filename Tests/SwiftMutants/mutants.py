@@ -3,10 +3,12 @@
 
     mutants.py BUILD_FOLDER [NAME ...]    the mutants whose names contain one of these texts; without any, all
         --turn N            of all mutants, the N whose turn it is: each commit tries others, until all had theirs
-        --changed REVISION  those of the files that have changed since, uncommitted changes included; first those of --turn
+        --changed REVISION  those of the files that have changed since, uncommitted changes included; first those of
+                            --turn
         --some N --seed S   N that are drawn
         --seconds S         begins no further mutant after that time; says how many it has left out
-        --record            tries the whole suite where no test is known, or where the known one fails to notice, and notes which did
+        --record            tries the whole suite where no test is known, or where the known one fails to notice, and
+                            notes which did
         --check             only looks whether each mutant's text stands in its file, once
         --list              prints them
 
@@ -14,15 +16,16 @@ A mutant stands in a file THEME.mutants:
 
     = the promise that it breaks, which is its name
     @ the file, inside Sources/SwiftSync
-    - whole lines, which stand there once         or        - a line, or a part of it, with the «expression» that is replaced
-    + what takes their place                                + what takes the place of the expression
+    - whole lines, which stand there once   or   - a line, or a part of it, with the «expression» that is replaced
+    + what takes their place                     + what takes the place of the expression
     ~ why nobody could notice, if that is so
     ? the tests to begin with where none is known: a name, or a part of one
     ! alone                                       where it needs a build of its own
 
 Indentation does not matter. All are built into one copy of the tree, switched at run time: lines become
-`if swiftMutant(17) { new } else { old }`, an expression `(swiftMutant(17) ? new : old)`. So one build serves all, and a mutant costs the
-time of one test: the one that `caught.txt` names, or the whole suite when that one does not notice. A crash or a hang is noticed too.
+`if swiftMutant(17) { new } else { old }`, an expression `(swiftMutant(17) ? new : old)`. So one build serves all, and a
+mutant costs the time of one test: the one that `caught.txt` names, or the whole suite when that one does not notice. A
+crash or a hang is noticed too.
 
 Exits 1 when one survives that is not explained, or when one is stale.
 """
@@ -126,7 +129,8 @@ def load():
         path = os.path.join(ROOT, mutant.path or "")
         if path not in texts:
             texts[path] = open(path).read() if os.path.isfile(path) else None
-        error = f"there is no {mutant.path}" if texts[path] is None else mutant.find(texts[path]) if mutant.old else "it replaces nothing"
+        error = (f"there is no {mutant.path}" if texts[path] is None
+                 else mutant.find(texts[path]) if mutant.old else "it replaces nothing")
         if error:
             pass
         elif not mutant.is_expression and mutant.old[-1].strip().startswith(("defer", "let ", "var ", "guard let")):
@@ -142,7 +146,10 @@ def load():
 
 
 def nested(mutants):
-    """What fits into one source: each mutant with those inside its text. Where two overlap otherwise the later gets a build of its own."""
+    """What fits into one source: each mutant with those inside its text.
+
+    Where two overlap otherwise the later gets a build of its own.
+    """
     roots, stack = [], []
     for mutant in sorted(mutants, key=lambda m: (m.begin, -m.end)):
         while stack and stack[-1][0].end <= mutant.begin:
@@ -187,7 +194,8 @@ def copy_tree(folder, mutants):
     put(os.path.join(folder, SOURCES, "SwiftMutant.swift"), SWITCH)
     for top in COPIED:
         files = [top] if os.path.isfile(os.path.join(ROOT, top)) else [
-            os.path.relpath(os.path.join(where, name), ROOT) for where, _, names in os.walk(os.path.join(ROOT, top)) for name in names]
+            os.path.relpath(os.path.join(where, name), ROOT)
+            for where, _, names in os.walk(os.path.join(ROOT, top)) for name in names]
         for path in files:
             try:
                 text = open(os.path.join(ROOT, path)).read()
@@ -222,17 +230,19 @@ class Copy:
     def build(self, mutants):
         """None, or what the compiler said."""
         copy_tree(self.folder, mutants)
-        done = subprocess.run(["swift", "build", "--build-tests", "-Xswiftc", "-gnone", "-Xswiftc", "-suppress-warnings"], cwd=self.folder, text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        command = ["swift", "build", "--build-tests", "-Xswiftc", "-gnone", "-Xswiftc", "-suppress-warnings"]
+        done = subprocess.run(command, cwd=self.folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         return None if done.returncode == 0 else done.stdout
 
     def test(self, mutant, filters, limit):
-        """How the tests end under the mutant: ("passed" | "failed" | "crashed" | "hung" | "none", their output, seconds)."""
+        """How the tests end under the mutant: ("passed" | "failed" | "crashed" | "hung" | "none", output, seconds)."""
         began = time.monotonic()
         arguments = [part for one in filters for part in ("--filter", one)]
-        process = subprocess.Popen([self.binary, "--testing-library", "swift-testing", *arguments], cwd=self.folder, text=True, errors="replace",
+        process = subprocess.Popen([self.binary, "--testing-library", "swift-testing", *arguments],
+                                   cwd=self.folder, text=True, errors="replace",
                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
-                                   env={**os.environ, "SWIFT_MUTANT": str(mutant), "SWIFT_BACKTRACE": "enable=no", "NO_COLOR": "1"})
+                                   env={**os.environ, "SWIFT_MUTANT": str(mutant), "SWIFT_BACKTRACE": "enable=no",
+                                        "NO_COLOR": "1"})
         try:
             output, _ = process.communicate(timeout=limit)
             result = "passed" if process.returncode == 0 else "failed" if process.returncode > 0 else "crashed"
@@ -299,7 +309,8 @@ def suspects(result, output):
         # On a thread of its own a test is not known by its name.
         return list(dict.fromkeys(STARTED.findall(output)))
     ended = set(ENDED.findall(output))
-    return failed + [name for name in dict.fromkeys(STARTED.findall(output)) if name not in ended and name not in failed]
+    return failed + [
+        name for name in dict.fromkeys(STARTED.findall(output)) if name not in ended and name not in failed]
 
 
 class Runner:
@@ -333,16 +344,19 @@ class Runner:
                 if single not in ("passed", "none"):
                     self.record[mutant.name] = rf"/{name}\("
                     return single, name, time.monotonic() - began
-            return "UNSURE", f"{result} in the suite, but no test alone: {' '.join(names[:4])}", time.monotonic() - began
+            said = f"{result} in the suite, but no test alone: {' '.join(names[:4])}"
+            return "UNSURE", said, time.monotonic() - began
         return result, f"in the whole suite: {' '.join(names[:3])}", time.monotonic() - began
 
     def likely(self, mutant):
         """Filters for the tests of the mutant's file, and for those of its folder."""
         folder, file = mutant.path.split("/")[-2:]
         stem = re.split(r"[+.]", file)[0]
-        names = [name[:-6] for name in os.listdir(os.path.join(ROOT, "Tests/SwiftSyncTests", folder)) if name.endswith("Tests.swift")]
+        names = [name[:-6] for name in os.listdir(os.path.join(ROOT, "Tests/SwiftSyncTests", folder))
+                 if name.endswith("Tests.swift")]
         near = [name for name in names if name.startswith(stem)]
-        stages = [[f"/{name}.swift" for name in some] for some in (near, [name for name in names if name not in near]) if some]
+        far = [name for name in names if name not in near]
+        stages = [[f"/{name}.swift" for name in some] for some in (near, far) if some]
         return [mutant.hints, *stages] if mutant.hints else stages
 
 
@@ -380,11 +394,13 @@ def choose(options, mutants):
 
 def table(mutants, results):
     themes = list(dict.fromkeys(m.theme for m in mutants))
-    print(f"\n{'':16} {'mutants':>8} {'failed':>8} {'crashed':>8} {'hung':>8} {'equivalent':>11} {'survived':>9} {'other':>6}")
+    print(f"\n{'':16} {'mutants':>8} {'failed':>8} {'crashed':>8} {'hung':>8} {'equivalent':>11} {'survived':>9} "
+          f"{'other':>6}")
     for theme in themes + ["all"]:
         mine = [results[m.name] for m in mutants if m.name in results and theme in (m.theme, "all")]
         counts = [sum(r == kind for r in mine) for kind in ("failed", "crashed", "hung", "equivalent", "SURVIVED")]
-        print(f"{theme:16} {len(mine):8} {counts[0]:8} {counts[1]:8} {counts[2]:8} {counts[3]:11} {counts[4]:9} {len(mine) - sum(counts):6}")
+        print(f"{theme:16} {len(mine):8} {counts[0]:8} {counts[1]:8} {counts[2]:8} {counts[3]:11} {counts[4]:9} "
+              f"{len(mine) - sum(counts):6}")
 
 
 def main():
@@ -410,7 +426,8 @@ def main():
         sys.exit("\n".join(wrong) + f"\n{len(wrong)} mutants are stale or wrong")
     if options.list:
         for mutant in mutants:
-            print(f"{mutant.theme:14} {mutant.name}" + (f"\n{'':15}equivalent: {mutant.equivalent}" if mutant.equivalent else ""))
+            why = f"\n{'':15}equivalent: {mutant.equivalent}" if mutant.equivalent else ""
+            print(f"{mutant.theme:14} {mutant.name}" + why)
     if options.check or options.list:
         print(f"{len(mutants)} mutants, {equivalent} of them equivalent; each text stands where it should")
         return 0

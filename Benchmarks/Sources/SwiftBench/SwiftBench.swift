@@ -65,6 +65,7 @@ struct Measurements {
                 // The first of a kind prepares what all share, which takes milliseconds.
                 FastMutex().increments(1000)
                 Uncontended(results: results, rounds: rounds).run()
+                CallSites(results: results, rounds: rounds).run()
             case .threadLocals: ThreadLocals(results: results, rounds: rounds).run()
             case .readWrites: ReadWrites(results: results, rounds: rounds).run()
             case .queues: Queues(results: results, rounds: rounds).run()

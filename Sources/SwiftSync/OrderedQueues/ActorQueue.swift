@@ -107,7 +107,7 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
         accepts(storage.submit(Self.erased(work)))
     }
 
-    /// Submits `work` as ``enqueue(_:)`` does. If `inheritingTaskLocals` is true, `work` sees the task-local values of
+    /// Submits `work` as `enqueue(_:)` does. If `inheritingTaskLocals` is true, `work` sees the task-local values of
     /// the caller, and runs in a task of its own.
     @discardableResult
     public func enqueue(inheritingTaskLocals: Bool, _ work: @escaping @Sendable (isolated ActorType) async -> Void) -> Bool {
