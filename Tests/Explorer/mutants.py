@@ -18,6 +18,7 @@ RECORD = os.path.join(HERE, "mutants_caught.txt")
 GATE, QUEUE, ASYNC, LANE, TIMER = "src/lock/gate.c", "src/lock/gate_queue.c", "src/lock/gate_async.c", "src/lock/gate_lane.c", "src/wait/timer.c"
 POOL, POOL_GROWTH, TRAMPOLINE = "src/pool/pool.c", "src/pool/pool_growth.c", "src/wait/trampoline.c"
 FORK, READS, GATE_WORD, WAITER = "src/thread/fork.c", "src/readwrite/reads.c", "src/lock/gate_queue.h", "src/wait/waiter.h"
+SPIN_PARK = "src/wait/spin_park.h"
 WQ, WQ_LIFE, WQ_REFUSE = "src/queue/workqueue.c", "src/queue/workqueue_life.c", "src/queue/workqueue_refuse.c"
 WQ_ORDER, WQ_WAIT, DELAYED, BLOCK = "src/queue/workqueue_order.c", "src/queue/workqueue_wait.c", "src/queue/delayed.c", "src/thread/block.c"
 TLS, THREAD_EXIT = "src/thread/tls.c", "src/thread/thread_exit.c"
@@ -27,7 +28,7 @@ RW, RW_WAIT = "src/readwrite/rwlock.c", "src/readwrite/rwlock_wait.c"
 RW_QUEUE, RW_BIAS, RW_WORD = "src/readwrite/rwlock_queue.c", "src/readwrite/rwlock_bias.c", "src/readwrite/rwlock_queue.h"
 LOCK, LOCK_SLOW, PQUEUE, HEAP, HEADER, MUTEX = "src/wait/queue_lock.h", "src/wait/queue_lock.c", "src/queue/pqueue.c", "src/base/heap.c", "include/csynckernel/gate.h", "src/lock/mutex.c"
 
-# name, file, text, replacement
+# name, file, text, replacement; where several sources share a header's text, the source for which it is replaced
 MUTANTS = [
     # Two words: fences and second looks.
     ("first waiter without membarrier", GATE, "    csk_platform_membarrier();\n", ""),
@@ -235,7 +236,7 @@ MUTANTS = [
     ("timed-out waiter of the lock overlooks its grant", RW_WAIT, "    bool granted = csk_waiter_state(self) == WAITER_GRANTED;\n    if (!granted) {", "    bool granted = false;\n    if (!granted) {"),
     ("designated at the lock gives up without settling", RW_WAIT, "        lock->coming = 0;\n        csk_rwlock_settle(lock, RELEASE_NOTHING, &effects);", "        lock->coming = 0;"),
     ("designated at the lock still counts as told", RW_WAIT, "            csk_store(&self->word, WORD_WAITING, CSK_RELAXED);\n", "            (void)0;\n"),
-    ("let in without a wake", RW_QUEUE, " == WORD_PARKED) csk_platform_wake(&waiter->word, 1);\n    }\n    csk_gate_perform", ") {}\n    }\n    csk_gate_perform"),
+    ("let in without a wake", SPIN_PARK, "    if (csk_word_tell(word, answer)) csk_platform_wake(word, 1);", "    csk_word_tell(word, answer);", "rwlock_queue"),
     ("coming stays with who left the lock's queue", RW_QUEUE, "    if (csk_load(&waiter->word, CSK_RELAXED) == WORD_TRY) lock->coming = 0;\n", ""),
     ("let in just before the deadline, and gone at once", RW_WAIT, "    if (granted) await_granted(self);\n", ""),
     ("leaver of the lock forgets the wake", RW, "    if (wake != NULL) csk_platform_wake(wake, 1);\n}", "}"),
@@ -265,7 +266,8 @@ MUTANTS = [
     ("background work has no turn of its own", POOL, "    bool lowest = ++csk_pool.taken % turn_of_lowest == 0;", "    bool lowest = ++csk_pool.taken == 0;"),
     ("a worker that nobody needs never ends", POOL, "        bool ends = *place == self && csk_pool.workers", "        bool ends = false && csk_pool.workers"),
     ("a worker calls nobody", POOL, "        csk_pool_worker_t *next = csk_pool.queued != 0 ? call_worker() : NULL;\n", "        csk_pool_worker_t *next = NULL;\n"),
-    ("a worker is called without a wake", POOL, "    if (csk_exchange(&worker->word, 1u, CSK_ACQ_REL) == 2) csk_platform_wake(&worker->word, 1);\n", "    csk_exchange(&worker->word, 1u, CSK_ACQ_REL);\n"),
+    ("a worker is called without a wake", SPIN_PARK, "    if (csk_word_tell(word, answer)) csk_platform_wake(word, 1);", "    csk_word_tell(word, answer);", "pool"),
+    ("a worker parks over its call", SPIN_PARK, "    csk_cas(word, &waits, (uint32_t)CSK_WORD_PARKED, CSK_ACQ_REL);", "    csk_store(word, waits + CSK_WORD_PARKED, CSK_RELEASE);", "pool"),
     ("called workers count as on their way for ever", POOL, "        if (called) csk_pool.waking = false;\n", ""),
     ("no worker comes for the blocked ones", POOL_GROWTH, "    for (; more > 0; more--) started |= csk_pool_start_worker() == 0;\n", ""),
     ("a granted write is not taken along", "src/readwrite/rwlock_work.c", "        if (work != NULL) mine.first = (csk_rwlock_work_t *)work->waiter.next_ready;\n", "        mine.first = NULL, work = NULL;\n"),
@@ -372,7 +374,8 @@ MUTANTS = [
     ("the first handle that goes takes the memory along", WQ_LIFE, "-UINT64_C(1), CSK_ACQ_REL) == 1) csk", "-UINT64_C(1), CSK_ACQ_REL) >= 1) csk"),
     ("retaining keeps nothing", WQ_LIFE, "    if (csk_fetch_add(&queue->handles, UINT64_C(1), CSK_RELAXED) == 0) csk", "    if (false) csk"),
     ("a released queue is suspended again", WQ_LIFE, "    end_suspension(queue, STATE_RELEASED);\n", "    csk_work_sort(queue);\n"),
-    ("an answer wakes nobody", WQ_WAIT, "    if (csk_exchange(word, value, CSK_ACQ_REL) == WORD_SLEEPS) csk_platform_wake(word, 1);", "    csk_exchange(word, value, CSK_ACQ_REL);"),
+    ("an answer wakes nobody", SPIN_PARK, "    if (csk_word_tell(word, answer)) csk_platform_wake(word, 1);", "    csk_word_tell(word, answer);", "workqueue_wait"),
+    ("a caller parks over its answer", SPIN_PARK, "    csk_cas(word, &waits, (uint32_t)CSK_WORD_PARKED, CSK_ACQ_REL);", "    csk_store(word, waits + CSK_WORD_PARKED, CSK_RELEASE);", "workqueue_wait"),
     ("a caller that timed out overlooks its turn", WQ_WAIT, "        if (csk_workqueue_cancel(queue, &call->work) == 0) return ETIMEDOUT;\n", "        csk_workqueue_cancel(queue, &call->work);\n        return ETIMEDOUT;\n"),
     ("who waited for room overlooks that it got it", WQ_WAIT, "        if (csk_workqueue_room_cancel(queue, &room) == 0) return ETIMEDOUT;\n", "        csk_workqueue_room_cancel(queue, &room);\n        return ETIMEDOUT;\n"),
     ("drains do not count what runs", WQ_WAIT, "(uint64_t)queue->waiting + queue->running + queue->refusing;", "(uint64_t)queue->waiting + queue->refusing;"),
@@ -488,7 +491,7 @@ MUTANTS = [
 def check():
     """Says which mutants are stale; their number. A name stands for one mutant, or the record would not know which."""
     sources, names, wrong = {}, [mutant[0] for mutant in MUTANTS], 0
-    for name, path, text, _ in MUTANTS:
+    for name, path, text, *_ in MUTANTS:
         if path not in sources:
             sources[path] = open(os.path.join(KERNEL, path)).read()
         count = sources[path].count(text)
@@ -503,7 +506,9 @@ def check():
     return wrong
 
 
-def affected(path):
+def affected(path, seen_by):
+    if seen_by:
+        return {"k_" + source for source in seen_by}
     if path.endswith(".h"):
         return None
     return {"k_" + os.path.basename(path)[:-2]}
@@ -524,7 +529,7 @@ CLIENTS = {
 
 
 def try_mutant(mutant, base, known):
-    name, path, text, replacement = mutant
+    name, path, text, replacement, *seen_by = mutant
     folder = tempfile.mkdtemp(prefix="mutant.")
     try:
         kernel = os.path.join(folder, "kernel")
@@ -539,11 +544,11 @@ def try_mutant(mutant, base, known):
         open(target, "w").write(source)
         began = time.monotonic()
         try:
-            program = build(kernel, folder, base, affected(path))
+            program = build(kernel, folder, base, affected(path, seen_by))
         except subprocess.CalledProcessError:
             return name, "BROKEN", "does not compile", None, 0
         tries = [[*effort, client] for client in [known.get(name)] if client for effort in EFFORTS]
-        file = os.path.basename(path)
+        file = seen_by[0] if seen_by else os.path.basename(path)
         patterns = [pattern for prefix, some in CLIENTS.items() if file.startswith(prefix) for pattern in some]
         for options in [*tries, *([*effort, *patterns] for effort in EFFORTS)]:
             run = subprocess.run([program, "--quiet", *options], capture_output=True, text=True)

@@ -180,9 +180,8 @@ static bool others_wait(csk_workqueue_t *queue) {
 static void linger(csk_workqueue_t *queue) {
     bool shared = queue->width > 1;
     if (shared && (csk_fetch_or(&queue->state, STATE_LINGERS, CSK_RELAXED) & STATE_LINGERS)) return;
-    int64_t end_ns = csk_platform_now() + linger_ns;
-    while (csk_load(&queue->inbox_last, CSK_RELAXED) == NULL && csk_platform_now() < end_ns && !others_wait(queue))
-        for (int pauses = 0; pauses < 4; pauses++) csk_platform_pause();
+    csk_spin_t spin = csk_spin_begin(linger_ns);
+    while (csk_load(&queue->inbox_last, CSK_RELAXED) == NULL && csk_spin_lasts(&spin) && !others_wait(queue)) csk_spin_pause(4);
     if (shared) csk_fetch_and(&queue->state, ~STATE_LINGERS, CSK_SEQ_CST);
 }
 

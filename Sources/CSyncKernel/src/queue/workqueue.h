@@ -66,6 +66,7 @@
 #include "csynckernel/workqueue.h"
 #include "pool/pool.h"
 #include "wait/queue_lock.h"
+#include "wait/spin_park.h"
 
 /* csk_work_t.kind: flags, and above them the epoch of the process that queued the work. In a child of fork that work no
  * longer waits. */
@@ -99,11 +100,11 @@ enum { PLACE_NOWHERE = 0, PLACE_INBOX, PLACE_FIRST, PLACE_RANKED, PLACE_BARRIER,
 typedef struct csk_sync_call {
     csk_work_t work;
     csk_section_t section;
-    uint32_t word; /* one of CALL_... */
+    uint32_t word; /* see wait/spin_park.h: answered with CALL_... */
     csk_workqueue_wait_t room; /* used while the caller stands in the line for room */
 } csk_sync_call_t;
 
-enum { CALL_WAITS = 0, CALL_SLEEPS = 1, CALL_GRANTED = 2, CALL_REFUSED = 3 };
+enum { CALL_GRANTED = CSK_WORD_ANSWER, CALL_REFUSED };
 
 static inline uint32_t csk_workqueue_width(const csk_workqueue_t *queue) { return queue->width > 1 ? queue->width : 1; }
 static inline csk_rank_t csk_workqueue_rank(const csk_workqueue_t *queue) { return csk_rank(queue->priority, CSK_PLACE_BACK); }
