@@ -18,7 +18,9 @@ RECORD = os.path.join(HERE, "mutants_caught.txt")
 GATE, QUEUE, ASYNC, LANE, TIMER = "src/lock/gate.c", "src/lock/gate_queue.c", "src/lock/gate_async.c", "src/lock/gate_lane.c", "src/wait/timer.c"
 POOL, POOL_GROWTH, TRAMPOLINE = "src/pool/pool.c", "src/pool/pool_growth.c", "src/wait/trampoline.c"
 FORK, READS, GATE_WORD, WAITER = "src/thread/fork.c", "src/readwrite/reads.c", "src/lock/gate_queue.h", "src/wait/waiter.h"
+SPIN_PARK = "src/wait/spin_park.h"
 WQ, WQ_LIFE, WQ_REFUSE = "src/queue/workqueue.c", "src/queue/workqueue_life.c", "src/queue/workqueue_refuse.c"
+WQ_WORKER, WQ_WORD = "src/queue/workqueue_worker.c", "src/queue/workqueue.h"
 WQ_ORDER, WQ_WAIT, DELAYED, BLOCK = "src/queue/workqueue_order.c", "src/queue/workqueue_wait.c", "src/queue/delayed.c", "src/thread/block.c"
 TLS, THREAD_EXIT = "src/thread/tls.c", "src/thread/thread_exit.c"
 RECLAIM, CHILD = "src/rcu/rcu_reclaim.c", "src/rcu/rcu_child.c"
@@ -27,7 +29,7 @@ RW, RW_WAIT = "src/readwrite/rwlock.c", "src/readwrite/rwlock_wait.c"
 RW_QUEUE, RW_BIAS, RW_WORD = "src/readwrite/rwlock_queue.c", "src/readwrite/rwlock_bias.c", "src/readwrite/rwlock_queue.h"
 LOCK, LOCK_SLOW, PQUEUE, HEAP, HEADER, MUTEX = "src/wait/queue_lock.h", "src/wait/queue_lock.c", "src/queue/pqueue.c", "src/base/heap.c", "include/csynckernel/gate.h", "src/lock/mutex.c"
 
-# name, file, text, replacement
+# name, file, text, replacement; where several sources share a header's text, the source for which it is replaced
 MUTANTS = [
     # Two words: fences and second looks.
     ("first waiter without membarrier", GATE, "    csk_platform_membarrier();\n", ""),
@@ -235,7 +237,7 @@ MUTANTS = [
     ("timed-out waiter of the lock overlooks its grant", RW_WAIT, "    bool granted = csk_waiter_state(self) == WAITER_GRANTED;\n    if (!granted) {", "    bool granted = false;\n    if (!granted) {"),
     ("designated at the lock gives up without settling", RW_WAIT, "        lock->coming = 0;\n        csk_rwlock_settle(lock, RELEASE_NOTHING, &effects);", "        lock->coming = 0;"),
     ("designated at the lock still counts as told", RW_WAIT, "            csk_store(&self->word, WORD_WAITING, CSK_RELAXED);\n", "            (void)0;\n"),
-    ("let in without a wake", RW_QUEUE, " == WORD_PARKED) csk_platform_wake(&waiter->word, 1);\n    }\n    csk_gate_perform", ") {}\n    }\n    csk_gate_perform"),
+    ("let in without a wake", SPIN_PARK, "    if (csk_word_tell(word, answer)) csk_platform_wake(word, 1);", "    csk_word_tell(word, answer);", "rwlock_queue"),
     ("coming stays with who left the lock's queue", RW_QUEUE, "    if (csk_load(&waiter->word, CSK_RELAXED) == WORD_TRY) lock->coming = 0;\n", ""),
     ("let in just before the deadline, and gone at once", RW_WAIT, "    if (granted) await_granted(self);\n", ""),
     ("leaver of the lock forgets the wake", RW, "    if (wake != NULL) csk_platform_wake(wake, 1);\n}", "}"),
@@ -265,7 +267,8 @@ MUTANTS = [
     ("background work has no turn of its own", POOL, "    bool lowest = ++csk_pool.taken % turn_of_lowest == 0;", "    bool lowest = ++csk_pool.taken == 0;"),
     ("a worker that nobody needs never ends", POOL, "        bool ends = *place == self && csk_pool.workers", "        bool ends = false && csk_pool.workers"),
     ("a worker calls nobody", POOL, "        csk_pool_worker_t *next = csk_pool.queued != 0 ? call_worker() : NULL;\n", "        csk_pool_worker_t *next = NULL;\n"),
-    ("a worker is called without a wake", POOL, "    if (csk_exchange(&worker->word, 1u, CSK_ACQ_REL) == 2) csk_platform_wake(&worker->word, 1);\n", "    csk_exchange(&worker->word, 1u, CSK_ACQ_REL);\n"),
+    ("a worker is called without a wake", SPIN_PARK, "    if (csk_word_tell(word, answer)) csk_platform_wake(word, 1);", "    csk_word_tell(word, answer);", "pool"),
+    ("a worker parks over its call", SPIN_PARK, "    csk_cas(word, &waits, (uint32_t)CSK_WORD_PARKED, CSK_ACQ_REL);", "    csk_store(word, waits + CSK_WORD_PARKED, CSK_RELEASE);", "pool"),
     ("called workers count as on their way for ever", POOL, "        if (called) csk_pool.waking = false;\n", ""),
     ("no worker comes for the blocked ones", POOL_GROWTH, "    for (; more > 0; more--) started |= csk_pool_start_worker() == 0;\n", ""),
     ("a granted write is not taken along", "src/readwrite/rwlock_work.c", "        if (work != NULL) mine.first = (csk_rwlock_work_t *)work->waiter.next_ready;\n", "        mine.first = NULL, work = NULL;\n"),
@@ -280,24 +283,24 @@ MUTANTS = [
     ("the supervisor sleeps on when it was called", POOL_GROWTH, "        if (csk_platform_now() < look_ns) csk_platform_park(&csk_pool.signal, seen, look_ns);\n", "        if (csk_platform_now() < look_ns) csk_platform_park(&csk_pool.signal, csk_load(&csk_pool.signal, CSK_RELAXED), look_ns);\n"),
     ("progress between the two looks ends the watch", POOL_GROWTH, "    stalled = stalled && csk_pool.taken == csk_pool.taken_before;\n    if (stalled) {\n", "    if (stalled && csk_pool.taken == csk_pool.taken_before) {\n"),
     ("a worker that has ended is still one", POOL, "    if (known) part(self);\n", ""),
-    ("a work that ends its thread does not end", WQ, "    end(section);\n    if (!csk_section_is_over(section)) step_back(section->queue);\n", "    if (!csk_section_is_over(section)) step_back(section->queue);\n"),
-    ("the queue of a thread that has ended is not served", WQ, "    if (!csk_section_is_over(section)) step_back(section->queue);\n    return section->queue;\n", "    return section->queue;\n"),
+    ("a work that ends its thread does not end", WQ_WORKER, "    end(section);\n    if (!csk_section_is_over(section)) step_back(section->queue);\n", "    if (!csk_section_is_over(section)) step_back(section->queue);\n"),
+    ("the queue of a thread that has ended is not served", WQ_WORKER, "    if (!csk_section_is_over(section)) step_back(section->queue);\n    return section->queue;\n", "    return section->queue;\n"),
     ("a write that ends its thread keeps the lock", "src/readwrite/rwlock_work.c", "        while (lock != NULL && (csk_rwlock_is_reading(lock) || csk_rwlock_is_writing(lock))) csk_rwlock_unlock(lock);\n", ""),
     ("a batch ends with the thread of one of its writes", "src/readwrite/rwlock_work.c", "        go_on_elsewhere(batch, lock);\n", ""),
     # Work queues: who looks.
     ("who queues asks for no worker", WQ, "    csk_work_push(queue, work);\n    csk_workqueue_activate(queue);\n", "    csk_work_push(queue, work);\n"),
     ("who queues reads the state first", WQ, "    csk_work_push(queue, work);\n    csk_workqueue_activate(queue);\n", "    bool claims = csk_workqueue_claim(queue);\n    csk_work_push(queue, work);\n    if (claims) csk_workqueue_post(queue);\n"),
-    ("a worker that leaves does not look back", WQ, "        } else if (!comes_back(queue)) {", "        } else if (true) {"),
-    ("a worker leaves outside the lock", WQ, "    if (work == NULL && may_leave) csk_fetch_add(&queue->state, -STATE_ACTIVE_ONE, CSK_SEQ_CST);\n    *more = csk_work_may_begin(queue);\n", "    *more = csk_work_may_begin(queue);\n    if (work == NULL && may_leave) {\n        csk_workqueue_unlock(queue);\n        csk_fetch_add(&queue->state, -STATE_ACTIVE_ONE, CSK_SEQ_CST);\n        csk_queue_lock(&queue->lock);\n    }\n"),
-    ("POSTED is kept", WQ, "    csk_fetch_and(&queue->state, ~STATE_POSTED, CSK_SEQ_CST);\n", ""),
-    ("POSTED is not looked at", WQ, "csk_cas(&queue->state, &state, state + STATE_ACTIVE_ONE + STATE_PIN_ONE + STATE_POSTED, CSK_SEQ_CST)", "csk_cas(&queue->state, &state, (state | STATE_POSTED) + STATE_ACTIVE_ONE + STATE_PIN_ONE - STATE_POSTED, CSK_SEQ_CST)"),
-    ("a worker on a wide queue brings no other", WQ, "        if (more && queue->width > 1) csk_workqueue_activate(queue);\n", ""),
-    ("who asked for another worker does not give way", WQ, "            if (CSK_LIKELY(csk_pool_epoch() == epoch)) step_back(queue);\n            return;\n", "            ends = false;\n            if (csk_load(&queue->state, CSK_RELAXED) & STATE_POSTED) continue;\n            step_back(queue);\n            return;\n"),
-    ("who gives way to a worker on its way still counts", WQ, "    csk_queue_lock(&queue->lock);\n    csk_fetch_add(&queue->state, -STATE_ACTIVE_ONE, CSK_SEQ_CST);\n    csk_work_sort(queue);\n", "    csk_queue_lock(&queue->lock);\n    csk_work_sort(queue);\n"),
-    ("who gives way to a worker on its way does not look", WQ, "    csk_work_sort(queue);\n    csk_workqueue_unlock_and_look(queue);\n    csk_workqueue_unpin(queue);\n}\n\n/* The function of a work", "    csk_workqueue_unlock(queue);\n    csk_workqueue_unpin(queue);\n}\n\n/* The function of a work"),
-    ("who gives way to a worker on its way looks at what was sorted only", WQ, "    csk_work_sort(queue);\n    csk_workqueue_unlock_and_look(queue);\n    csk_workqueue_unpin(queue);\n}\n\n/* The function of a work", "    csk_workqueue_unlock_and_look(queue);\n    csk_workqueue_unpin(queue);\n}\n\n/* The function of a work"),
-    ("LINGERS is kept", WQ, "    if (shared) csk_fetch_and(&queue->state, ~STATE_LINGERS, CSK_SEQ_CST);\n", ""),
-    ("a worker leaves without a look after it lingered", WQ, "next(queue, section, ends, lingered, &more);", "next(queue, section, ends, true, &more);"),
+    ("a worker that leaves does not look back", WQ_WORKER, "        } else if (!comes_back(queue)) {", "        } else if (true) {"),
+    ("a worker leaves outside the lock", WQ_WORKER, "    if (work == NULL && may_leave) csk_fetch_add(&queue->state, -STATE_ACTIVE_ONE, CSK_SEQ_CST);\n    *more = csk_work_may_begin(queue);\n", "    *more = csk_work_may_begin(queue);\n    if (work == NULL && may_leave) {\n        csk_workqueue_unlock(queue);\n        csk_fetch_add(&queue->state, -STATE_ACTIVE_ONE, CSK_SEQ_CST);\n        csk_queue_lock(&queue->lock);\n    }\n"),
+    ("POSTED is kept", WQ_WORKER, "    csk_fetch_and(&queue->state, ~STATE_POSTED, CSK_SEQ_CST);\n", ""),
+    ("POSTED is not looked at", WQ_WORD, "csk_cas(&queue->state, &state, state + STATE_ACTIVE_ONE + STATE_PIN_ONE + STATE_POSTED, CSK_SEQ_CST)", "csk_cas(&queue->state, &state, (state | STATE_POSTED) + STATE_ACTIVE_ONE + STATE_PIN_ONE - STATE_POSTED, CSK_SEQ_CST)"),
+    ("a worker on a wide queue brings no other", WQ_WORKER, "        if (more && queue->width > 1) csk_workqueue_activate(queue);\n", ""),
+    ("who asked for another worker does not give way", WQ_WORKER, "            if (CSK_LIKELY(csk_pool_epoch() == epoch)) step_back(queue);\n            return;\n", "            ends = false;\n            if (csk_load(&queue->state, CSK_RELAXED) & STATE_POSTED) continue;\n            step_back(queue);\n            return;\n"),
+    ("who gives way to a worker on its way still counts", WQ_WORKER, "    csk_queue_lock(&queue->lock);\n    csk_fetch_add(&queue->state, -STATE_ACTIVE_ONE, CSK_SEQ_CST);\n    csk_work_sort(queue);\n", "    csk_queue_lock(&queue->lock);\n    csk_work_sort(queue);\n"),
+    ("who gives way to a worker on its way does not look", WQ_WORKER, "    csk_work_sort(queue);\n    csk_workqueue_unlock_and_look(queue);\n    csk_workqueue_unpin(queue);\n}\n\n/* The function of a work", "    csk_workqueue_unlock(queue);\n    csk_workqueue_unpin(queue);\n}\n\n/* The function of a work"),
+    ("who gives way to a worker on its way looks at what was sorted only", WQ_WORKER, "    csk_work_sort(queue);\n    csk_workqueue_unlock_and_look(queue);\n    csk_workqueue_unpin(queue);\n}\n\n/* The function of a work", "    csk_workqueue_unlock_and_look(queue);\n    csk_workqueue_unpin(queue);\n}\n\n/* The function of a work"),
+    ("LINGERS is kept", WQ_WORKER, "    if (shared) csk_fetch_and(&queue->state, ~STATE_LINGERS, CSK_SEQ_CST);\n", ""),
+    ("a worker leaves without a look after it lingered", WQ_WORKER, "next(queue, section, ends, lingered, &more);", "next(queue, section, ends, true, &more);"),
     ("who looks asks for no worker", WQ, "    bool post = csk_work_may_begin(queue) && csk_workqueue_claim(queue);\n", "    bool post = false;\n"),
     ("who looks claims once it has unlocked", WQ, "    bool post = csk_work_may_begin(queue) && csk_workqueue_claim(queue);\n    csk_workqueue_unlock(queue);\n    if (post) csk_workqueue_post(queue);\n", "    bool post = csk_work_may_begin(queue);\n    csk_workqueue_unlock(queue);\n    if (post) csk_workqueue_activate(queue);\n"),
     ("who drains sorts and does not look", WQ_WAIT, "        queue->drains = wait;\n    }\n    csk_workqueue_unlock_and_look(queue);", "        queue->drains = wait;\n    }\n    csk_workqueue_unlock(queue);"),
@@ -328,7 +331,7 @@ MUTANTS = [
     ("what is urgent is told before it is queued", WQ, "    csk_work_t *before = csk_exchange(&queue->inbox_last, work, CSK_SEQ_CST);\n", "    if (urgent) csk_store(&queue->urgent, 1u, CSK_RELEASE), urgent = false;\n    csk_work_t *before = csk_exchange(&queue->inbox_last, work, CSK_SEQ_CST);\n"),
     ("urgency is cleared by a store", WQ_ORDER, " != 0 && csk_exchange(&queue->urgent, 0u, CSK_ACQ_REL) != 0", " != 0 && (csk_store(&queue->urgent, 0u, CSK_RELAXED), true)"),
     ("urgency is not looked at", WQ_ORDER, "csk_load(&queue->urgent, CSK_RELAXED) != 0 && csk", "false && csk"),
-    ("a worker leaves with an inbox that it did not sort", WQ, "    if (work == NULL) {\n        csk_work_sort(queue);\n", "    if (work == NULL && queue->first == NULL) {\n        csk_work_sort(queue);\n"),
+    ("a worker leaves with an inbox that it did not sort", WQ_WORKER, "    if (work == NULL) {\n        csk_work_sort(queue);\n", "    if (work == NULL && queue->first == NULL) {\n        csk_work_sort(queue);\n"),
     ("what is sorted with a lower rank is taken without a look", WQ_ORDER, "    if (queue->first == NULL) return NULL;\n", ""),
     ("suspending is not noted", WQ_LIFE, "    if (!ends) queue->suspended = 1;\n", ""),
     ("who resumes resumes for others too", WQ_LIFE, "    queue->suspended = (csk_load(&queue->state, CSK_RELAXED) & STATE_SUSPENDS) != 0;\n", "    queue->suspended = 0;\n"),
@@ -360,7 +363,7 @@ MUTANTS = [
     ("a slab for which there is no place is forgotten", BLOCK, "        return;\n    }\n    free(slab);\n", "        return;\n    }\n"),
     # Work queues: room, drains, ends.
     ("room is given beyond the capacity", WQ_WAIT, "    if (csk_workqueue_is_full(queue)) return NULL; /*", "    /*"),
-    ("workers give no room", WQ, "    if (work != NULL && queue->rooms != NULL) room = csk_rooms_take(queue);\n", ""),
+    ("workers give no room", WQ_WORKER, "    if (work != NULL && queue->rooms != NULL) room = csk_rooms_take(queue);\n", ""),
     ("who waits for room is not told of the end", WQ_LIFE, "    if (csk_waits_call(rooms) && first", "    (void)rooms;\n    if (first"),
     ("who is told of room was not queued", WQ_WAIT, "    csk_work_arrange(queue, room->work);\n", ""),
     ("who waits for room is told that the queue is open", WQ_WAIT, "        room->status = ESHUTDOWN;\n", ""),
@@ -372,7 +375,8 @@ MUTANTS = [
     ("the first handle that goes takes the memory along", WQ_LIFE, "-UINT64_C(1), CSK_ACQ_REL) == 1) csk", "-UINT64_C(1), CSK_ACQ_REL) >= 1) csk"),
     ("retaining keeps nothing", WQ_LIFE, "    if (csk_fetch_add(&queue->handles, UINT64_C(1), CSK_RELAXED) == 0) csk", "    if (false) csk"),
     ("a released queue is suspended again", WQ_LIFE, "    end_suspension(queue, STATE_RELEASED);\n", "    csk_work_sort(queue);\n"),
-    ("an answer wakes nobody", WQ_WAIT, "    if (csk_exchange(word, value, CSK_ACQ_REL) == WORD_SLEEPS) csk_platform_wake(word, 1);", "    csk_exchange(word, value, CSK_ACQ_REL);"),
+    ("an answer wakes nobody", SPIN_PARK, "    if (csk_word_tell(word, answer)) csk_platform_wake(word, 1);", "    csk_word_tell(word, answer);", "workqueue_wait"),
+    ("a caller parks over its answer", SPIN_PARK, "    csk_cas(word, &waits, (uint32_t)CSK_WORD_PARKED, CSK_ACQ_REL);", "    csk_store(word, waits + CSK_WORD_PARKED, CSK_RELEASE);", "workqueue_wait"),
     ("a caller that timed out overlooks its turn", WQ_WAIT, "        if (csk_workqueue_cancel(queue, &call->work) == 0) return ETIMEDOUT;\n", "        csk_workqueue_cancel(queue, &call->work);\n        return ETIMEDOUT;\n"),
     ("who waited for room overlooks that it got it", WQ_WAIT, "        if (csk_workqueue_room_cancel(queue, &room) == 0) return ETIMEDOUT;\n", "        csk_workqueue_room_cancel(queue, &room);\n        return ETIMEDOUT;\n"),
     ("drains do not count what runs", WQ_WAIT, "(uint64_t)queue->waiting + queue->running + queue->refusing;", "(uint64_t)queue->waiting + queue->refusing;"),
@@ -388,11 +392,11 @@ MUTANTS = [
     ("a caller in the line overlooks its place", WQ_WAIT, "        if (in_line && csk_workqueue_room_cancel(queue, &call->room) == 0) return ETIMEDOUT;\n", "        if (in_line) {\n            csk_workqueue_room_cancel(queue, &call->room);\n            return ETIMEDOUT;\n        }\n"),
     ("cancelled work is not accounted for", WQ, "        csk_work_account(queue, csk_work_arrival(work), &done);\n        if (queue->rooms", "        if (queue->rooms"),
     ("destroying does not wait for the worker", WQ_LIFE, "    for (uint32_t looks = 0; csk_load(&queue->state, CSK_ACQUIRE) & STATE_PINS; looks++) csk_platform_await_step(looks);\n", ""),
-    ("the worker unpins before it looks back", WQ, "        } else if (!comes_back(queue)) {\n            csk_workqueue_unpin(queue);\n            return;\n", "        } else if (csk_workqueue_unpin(queue), !comes_back(queue)) {\n            return;\n"),
+    ("the worker unpins before it looks back", WQ_WORKER, "        } else if (!comes_back(queue)) {\n            csk_workqueue_unpin(queue);\n            return;\n", "        } else if (csk_workqueue_unpin(queue), !comes_back(queue)) {\n            return;\n"),
     ("a caller does not pin", WQ_WAIT, "    bool pins = queue->memory != NULL;\n", "    bool pins = false;\n"),
     ("releasing does not resume", WQ_LIFE, "    csk_fetch_and(&queue->state, ~STATE_SUSPENDS, CSK_SEQ_CST);\n", ""),
     ("who shuts down does not pin", WQ_REFUSE, "    queue->refusing++;\n    csk_workqueue_pin(queue);\n", "    queue->refusing++;\n"),
-    ("the owner of a queue is not known", WQ, "    csk_section_enter(section);\n    work->function(work, 0);\n", "    work->function(work, 0);\n"),
+    ("the owner of a queue is not known", WQ_WORKER, "    csk_section_enter(section);\n    work->function(work, 0);\n", "    work->function(work, 0);\n"),
     # Delayed work.
     ("the timer's thread does not pin the queue", DELAYED, "    csk_workqueue_pin(queue);\n    int error = queue_work(queue, &delayed->work, delayed->rank);\n    if (error == 0 || call_inside(queue, &delayed->work, error)) csk_workqueue_unpin(queue);\n",
      "    int error = queue_work(queue, &delayed->work, delayed->rank);\n    if (error != 0) run(&delayed->work, error);\n"),
@@ -488,7 +492,7 @@ MUTANTS = [
 def check():
     """Says which mutants are stale; their number. A name stands for one mutant, or the record would not know which."""
     sources, names, wrong = {}, [mutant[0] for mutant in MUTANTS], 0
-    for name, path, text, _ in MUTANTS:
+    for name, path, text, *_ in MUTANTS:
         if path not in sources:
             sources[path] = open(os.path.join(KERNEL, path)).read()
         count = sources[path].count(text)
@@ -503,7 +507,9 @@ def check():
     return wrong
 
 
-def affected(path):
+def affected(path, seen_by):
+    if seen_by:
+        return {"k_" + source for source in seen_by}
     if path.endswith(".h"):
         return None
     return {"k_" + os.path.basename(path)[:-2]}
@@ -524,7 +530,7 @@ CLIENTS = {
 
 
 def try_mutant(mutant, base, known):
-    name, path, text, replacement = mutant
+    name, path, text, replacement, *seen_by = mutant
     folder = tempfile.mkdtemp(prefix="mutant.")
     try:
         kernel = os.path.join(folder, "kernel")
@@ -539,11 +545,11 @@ def try_mutant(mutant, base, known):
         open(target, "w").write(source)
         began = time.monotonic()
         try:
-            program = build(kernel, folder, base, affected(path))
+            program = build(kernel, folder, base, affected(path, seen_by))
         except subprocess.CalledProcessError:
             return name, "BROKEN", "does not compile", None, 0
         tries = [[*effort, client] for client in [known.get(name)] if client for effort in EFFORTS]
-        file = os.path.basename(path)
+        file = seen_by[0] if seen_by else os.path.basename(path)
         patterns = [pattern for prefix, some in CLIENTS.items() if file.startswith(prefix) for pattern in some]
         for options in [*tries, *([*effort, *patterns] for effort in EFFORTS)]:
             run = subprocess.run([program, "--quiet", *options], capture_output=True, text=True)

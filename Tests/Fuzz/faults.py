@@ -22,7 +22,7 @@ GATE, GATE_H = "src/lock/gate.c", "include/csynckernel/gate.h"
 QUEUE, ASYNC = "src/lock/gate_queue.c", "src/lock/gate_async.c"
 MUTEX, MUTEX_H = "src/lock/mutex.c", "include/csynckernel/mutex.h"
 PQUEUE, TIMER = "src/queue/pqueue.c", "src/wait/timer.c"
-WQ, WQ_LIFE = "src/queue/workqueue.c", "src/queue/workqueue_life.c"
+WQ, WQ_LIFE, WQ_WORKER = "src/queue/workqueue.c", "src/queue/workqueue_life.c", "src/queue/workqueue_worker.c"
 WQ_ORDER, WQ_WAIT, DELAYED = "src/queue/workqueue_order.c", "src/queue/workqueue_wait.c", "src/queue/delayed.c"
 # As CMakeLists.txt has it.
 LEFT_OUT = re.compile(
@@ -64,7 +64,7 @@ FAULTS = [
     ("timer", "equal deadlines in any order", TIMER, "    timer->node.ticket = ++timers.starts;", "    timer->node.ticket = -++timers.starts;"),
     ("workqueue", "nobody is told what is urgent", WQ, "    if (CSK_UNLIKELY(urgent)) csk_exchange(&queue->urgent, 1u, CSK_ACQ_REL);\n", ""),
     ("workqueue", "what waits for a barrier is forgotten", WQ_ORDER, "            queue->barrier = NULL;\n            place_later(queue);\n", "            queue->barrier = NULL;\n"),
-    ("workqueue", "work is called twice", WQ, "    work->function(work, 0);\n", "    work->function(work, 0);\n    work->function(work, 0);\n"),
+    ("workqueue", "work is called twice", WQ_WORKER, "    work->function(work, 0);\n", "    work->function(work, 0);\n    work->function(work, 0);\n"),
     ("workqueue", "a barrier does not wait for what runs", WQ_ORDER, "(queue->barrier != NULL && queue->running == 0)", "queue->barrier != NULL"),
     ("workqueue", "work begins beside a barrier", WQ_ORDER, "return !queue->exclusive && ", "return "),
     ("workqueue", "the last to come stands last", WQ_ORDER, "CSK_PLACE_FRONT ? -arrival : arrival;", "CSK_PLACE_FRONT ? arrival : arrival;"),
@@ -94,9 +94,9 @@ FAULTS = [
     ("workqueue", "a drain does not wait for the telling", WQ_WAIT, " + queue->running + queue->refusing;", " + queue->running;"),
     ("workqueue", "a drain waits for what comes after it", WQ_ORDER, "arrival <= wait->arrivals && ", ""),
     ("workqueue", "what is not sorted waits for what was", WQ_ORDER, "    if (queue->width > 1 && queue->first == queue->last) return NULL;\n", ""),
-    ("workqueue", "a worker brings no other", WQ, "        if (more && queue->width > 1) csk_workqueue_activate(queue);\n", ""),
-    ("workqueue", "who steps back asks for no worker", WQ, "        csk_cannot_fail(csk_pool_post(&queue->item, serve));\n        return;\n", "        return;\n"),
-    ("workqueue", "lingering never ends", WQ, "    if (shared) csk_fetch_and(&queue->state, ~STATE_LINGERS, CSK_SEQ_CST);\n", ""),
+    ("workqueue", "a worker brings no other", WQ_WORKER, "        if (more && queue->width > 1) csk_workqueue_activate(queue);\n", ""),
+    ("workqueue", "who steps back asks for no worker", WQ_WORKER, "        csk_cannot_fail(csk_pool_post(&queue->item, csk_workqueue_serve));\n        return;\n", "        return;\n"),
+    ("workqueue", "lingering never ends", WQ_WORKER, "    if (shared) csk_fetch_and(&queue->state, ~STATE_LINGERS, CSK_SEQ_CST);\n", ""),
     ("workqueue", "a caller of a shut queue is let in", WQ_WAIT, "    if (!stays && (csk_load(&queue->state, CSK_RELAXED) & STATE_SHUT)) return ESHUTDOWN;\n", ""),
     ("workqueue", "delayed work knows no period", DELAYED, "CSK_NEVER : last_ns + period_ns;", "CSK_NEVER : last_ns + 2 * period_ns;"),
     ("workqueue", "periodic work ends where there is no room", DELAYED, "    } else if (!lacks_room(delayed, status) || !change(delayed, QUEUED, WAITS)) {", "    } else {"),

@@ -11,9 +11,12 @@
 #include "base/observe.h"
 #include "wait/announce.h"
 #include "wait/queue_lock.h"
+#include "wait/spin_park.h"
 
 static const int64_t spin_ns = 5000;               /* about what a wake costs */
 static const uint32_t turn_of_lowest = 64;
+
+enum { CALLED = CSK_WORD_ANSWER }; /* csk_pool_worker_t.word */
 
 csk_pool_state_t csk_pool = { .most = CSK_POOL_WORKERS_MAX, .idle_ns = 10000000000, .resigned_ns = 50000000, .look_ns = INT64_MAX };
 
@@ -80,9 +83,7 @@ static csk_pool_worker_t *call_worker(void) {
 }
 
 /* The worker may have looked, worked and ended before the wake. Then only the address of its word is used. */
-static void wake(csk_pool_worker_t *worker) {
-    if (csk_exchange(&worker->word, 1u, CSK_ACQ_REL) == 2) csk_platform_wake(&worker->word, 1);
-}
+static void wake(csk_pool_worker_t *worker) { csk_word_answer(&worker->word, CALLED); }
 
 static void learn_processors(void) {
     csk_processors_t processors = csk_platform_processors();
@@ -204,15 +205,13 @@ static void part(csk_pool_worker_t *self) {
 /* Sleeps until somebody has taken the worker off the stack, and returns true. Returns false when the worker has slept
  * for so long that it is not needed any more. */
 static bool sleep_until_called(csk_pool_worker_t *self) {
-    int64_t end_ns = csk_platform_now() + spin_ns;
-    while (csk_load(&self->word, CSK_ACQUIRE) == 0 && csk_platform_now() < end_ns)
-        for (int pauses = 0; pauses < 8; pauses++) csk_platform_pause();
-    uint32_t told = 0;
-    csk_cas(&self->word, &told, 2u, CSK_ACQ_REL);
-    while (csk_load(&self->word, CSK_ACQUIRE) == 2) {
+    csk_word_spin(&self->word, spin_ns);
+    csk_word_begin_park(&self->word);
+    while (csk_word_is_parked(&self->word)) {
         /* Workers that the pool keeps anyway need not wake up to find that out. */
         bool spare = csk_load(&csk_pool.workers, CSK_RELAXED) > csk_load(&csk_pool.wanted, CSK_RELAXED);
-        if (csk_platform_park(&self->word, 2, spare ? csk_deadline_after(csk_load(&csk_pool.idle_ns, CSK_RELAXED)) : CSK_NEVER) != ETIMEDOUT) continue;
+        int64_t deadline_ns = spare ? csk_deadline_after(csk_load(&csk_pool.idle_ns, CSK_RELAXED)) : CSK_NEVER;
+        if (csk_platform_park(&self->word, CSK_WORD_PARKED, deadline_ns) != ETIMEDOUT) continue;
         csk_queue_lock(&csk_pool.lock);
         csk_pool_worker_t **place = &csk_pool.idle;
         while (*place != NULL && *place != self) place = &(*place)->next_idle;
@@ -271,7 +270,7 @@ static void run_worker(void *context) {
         csk_pool_worker_t *next = csk_pool.queued != 0 ? call_worker() : NULL;
         bool watches = csk_pool.queued != 0 && next == NULL && csk_pool_begin_watch();
         if (item == NULL) {
-            self.word = 0;
+            self.word = CSK_WORD_WAITS;
             self.next_idle = csk_pool.idle;
             csk_pool.idle = &self;
         }

@@ -13,7 +13,7 @@ typedef struct csk_pool_worker {
     uint32_t epoch; /* of the process in which it is one of the workers */
     bool joined;    /* it stands in `all`; before that it is only counted */
     uint32_t announced; /* odd: it waits inside the library */
-    uint32_t word; /* 0: about to sleep; 1: told to look; 2: asleep */
+    uint32_t word; /* see wait/spin_park.h: the one answer says to look */
 } csk_pool_worker_t;
 
 typedef struct {

@@ -1,9 +1,10 @@
 /* workqueue.h: what the parts of the work queue share.
  *
  *   workqueue_order.c   what waits and in which order; it knows none of the others
- *   workqueue.c         which thread looks into a queue and when; queueing   } These three call each other: a worker
- *   workqueue_refuse.c  works that will not run                              } gives room to callers that wait for it,
- *   workqueue_wait.c    callers that wait for a turn, room or the end        } and such a caller asks for a worker.
+ *   workqueue.c         who asks for a worker; queueing                 } These four call each other: who queues asks
+ *   workqueue_worker.c  a worker that serves a queue                    } for a worker, which gives room to callers that
+ *   workqueue_refuse.c  works that will not run                         } wait for it, and such a caller asks for a
+ *   workqueue_wait.c    callers that wait for a turn, room or the end   } worker.
  *   workqueue_life.c    making and ending, handles, suspending, counts; none of the others knows it
  *
  * The state word, changed only by locked instructions:
@@ -66,6 +67,7 @@
 #include "csynckernel/workqueue.h"
 #include "pool/pool.h"
 #include "wait/queue_lock.h"
+#include "wait/spin_park.h"
 
 /* csk_work_t.kind: flags, and above them the epoch of the process that queued the work. In a child of fork that work no
  * longer waits. */
@@ -99,11 +101,11 @@ enum { PLACE_NOWHERE = 0, PLACE_INBOX, PLACE_FIRST, PLACE_RANKED, PLACE_BARRIER,
 typedef struct csk_sync_call {
     csk_work_t work;
     csk_section_t section;
-    uint32_t word; /* one of CALL_... */
+    uint32_t word; /* see wait/spin_park.h: answered with CALL_... */
     csk_workqueue_wait_t room; /* used while the caller stands in the line for room */
 } csk_sync_call_t;
 
-enum { CALL_WAITS = 0, CALL_SLEEPS = 1, CALL_GRANTED = 2, CALL_REFUSED = 3 };
+enum { CALL_GRANTED = CSK_WORD_ANSWER, CALL_REFUSED };
 
 static inline uint32_t csk_workqueue_width(const csk_workqueue_t *queue) { return queue->width > 1 ? queue->width : 1; }
 static inline csk_rank_t csk_workqueue_rank(const csk_workqueue_t *queue) { return csk_rank(queue->priority, CSK_PLACE_BACK); }
@@ -147,13 +149,24 @@ void csk_work_account(csk_workqueue_t *queue, int64_t arrival, csk_workqueue_wai
 /* Ends a section. Afterwards others may begin. */
 void csk_section_end(csk_section_t *section, csk_workqueue_wait_t **done);
 
-/* ---- workqueue.c ---- */
+/* ---- workqueue_worker.c ---- */
 
 /* Whether the calling thread is in a section of `queue`. csk_section_enter and csk_section_leave keep the chain of the
  * thread's sections. */
 bool csk_section_inside(const csk_workqueue_t *queue);
 void csk_section_enter(csk_section_t *section);
 void csk_section_leave(csk_section_t *section);
+/* What a pool's worker does that was posted to a queue. */
+void csk_workqueue_serve(csk_pool_item_t *item);
+static inline csk_workqueue_t *csk_workqueue_of(csk_pool_item_t *item) {
+    return (csk_workqueue_t *)((char *)item - offsetof(csk_workqueue_t, item));
+}
+/* Keeps the queue's memory until csk_workqueue_unpin is called. */
+static inline void csk_workqueue_pin(csk_workqueue_t *queue) { csk_fetch_add(&queue->state, STATE_PIN_ONE, CSK_RELAXED); }
+void csk_workqueue_unpin(csk_workqueue_t *queue);
+
+/* ---- workqueue.c ---- */
+
 /* Readies a queue for its first use in this process. Returns 0, or EAGAIN or ENOMEM when no worker can be had. */
 int csk_workqueue_ready(csk_workqueue_t *queue);
 /* Called before anything else that a process does with a queue: a process that the queue's epoch does not name neither
@@ -172,22 +185,33 @@ void csk_work_push(csk_workqueue_t *queue, csk_work_t *work);
 /* Queues work that takes no room, for callers that can't wait. It differs from csk_workqueue_enqueue_always in two
  * ways: it is refused after a shutdown, and the work does not stay. */
 int csk_workqueue_enqueue_beyond(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, csk_work_function_t function);
-/* Makes sure that a worker looks, if nobody else will. */
-void csk_workqueue_activate(csk_workqueue_t *queue);
+static inline bool csk_workqueue_has_worker_to_spare(const csk_workqueue_t *queue, uint64_t state) {
+    return (state & STATE_ACTIVE) < csk_workqueue_width(queue);
+}
 /* The two halves of csk_workqueue_activate, for callers that must not touch the queue any more once they have unlocked
  * it. csk_workqueue_claim, under the lock, returns true when a worker has to be asked for, and then it has pinned the
  * queue. csk_workqueue_post then asks for that worker. */
-bool csk_workqueue_claim(csk_workqueue_t *queue);
-void csk_workqueue_post(csk_workqueue_t *queue);
+static inline bool csk_workqueue_claim(csk_workqueue_t *queue) {
+    uint64_t state = csk_load(&queue->state, CSK_SEQ_CST);
+    while (!(state & STATE_ATTENDED) && csk_workqueue_has_worker_to_spare(queue, state))
+        if (csk_cas(&queue->state, &state, state + STATE_ACTIVE_ONE + STATE_PIN_ONE + STATE_POSTED, CSK_SEQ_CST))
+            return true;
+    return false;
+}
+static inline void csk_workqueue_post(csk_workqueue_t *queue) {
+    queue->item.level = csk_pool_level(queue->priority);
+    csk_cannot_fail(csk_pool_post(&queue->item, csk_workqueue_serve)); /* csk_workqueue_ready saw a worker */
+}
+/* Makes sure that a worker looks, if nobody else will. */
+static inline void csk_workqueue_activate(csk_workqueue_t *queue) {
+    if (csk_workqueue_claim(queue)) csk_workqueue_post(queue);
+}
 /* Unlocks the queue, and activates if something may begin. It is for callers that sorted, or ended a section, and don't
  * go on to take work. It doesn't touch the queue afterwards. */
 void csk_workqueue_unlock_and_look(csk_workqueue_t *queue);
 /* Calls the functions of drains that are done. Returns false in a child that one of these functions has forked: the
  * other drains are told in the parent. */
 bool csk_waits_call(csk_workqueue_wait_t *done);
-/* Keeps the queue's memory until csk_workqueue_unpin is called. */
-static inline void csk_workqueue_pin(csk_workqueue_t *queue) { csk_fetch_add(&queue->state, STATE_PIN_ONE, CSK_RELAXED); }
-void csk_workqueue_unpin(csk_workqueue_t *queue);
 
 /* ---- workqueue_refuse.c ---- */
 

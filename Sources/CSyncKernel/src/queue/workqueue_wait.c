@@ -7,29 +7,16 @@
 #include "queue/workqueue.h"
 #include "wait/announce.h"
 
-/* The same as for waiters at a gate: about a tenth of what a park and a wake on an idle core cost. */
-static const int64_t spin_ns = 2400;
-
-enum { WORD_WAITS = CALL_WAITS, WORD_SLEEPS = CALL_SLEEPS };
-
-/* The word's memory may be gone once the word is exchanged. */
-static void answer(uint32_t *word, uint32_t value) {
-    if (csk_exchange(word, value, CSK_ACQ_REL) == WORD_SLEEPS) csk_platform_wake(word, 1);
-}
-
-/* Waits for an answer. Returns the answer, or WORD_SLEEPS when the deadline has passed. */
+/* Waits for an answer. Returns the answer, or CSK_WORD_PARKED when the deadline has passed. */
 static uint32_t await(uint32_t *word, int64_t deadline_ns) {
-    int64_t end_ns = csk_platform_now() + spin_ns;
-    while (csk_load(word, CSK_ACQUIRE) == WORD_WAITS && csk_platform_now() < end_ns)
-        for (int pauses = 0; pauses < 8; pauses++) csk_platform_pause();
-    uint32_t seen = WORD_WAITS;
-    csk_cas(word, &seen, (uint32_t)WORD_SLEEPS, CSK_ACQ_REL);
-    while ((seen = csk_load(word, CSK_ACQUIRE)) == WORD_SLEEPS)
-        if (csk_wait_park(word, WORD_SLEEPS, deadline_ns) == ETIMEDOUT) break;
+    csk_word_spin(word, CSK_SPIN_NS);
+    csk_word_begin_park(word);
+    while (csk_word_is_parked(word))
+        if (csk_wait_park(word, CSK_WORD_PARKED, deadline_ns) == ETIMEDOUT) break;
     return csk_load(word, CSK_ACQUIRE);
 }
 
-void csk_sync_call_answer(csk_sync_call_t *call, uint32_t value) { answer(&call->word, value); }
+void csk_sync_call_answer(csk_sync_call_t *call, uint32_t value) { csk_word_answer(&call->word, value); }
 
 /* ---- The line for room ------------------------------------------------------------------------------------------- */
 
@@ -91,7 +78,7 @@ static void run_call(csk_section_t *section, void (*function)(void *), void *con
 }
 
 /* The queue was shut down while the caller stood in line. */
-static void refuse_call(csk_workqueue_wait_t *wait) { answer(&((csk_sync_call_t *)wait->context)->word, CALL_REFUSED); }
+static void refuse_call(csk_workqueue_wait_t *wait) { csk_word_answer(&((csk_sync_call_t *)wait->context)->word, CALL_REFUSED); }
 
 static int wait_in_line(csk_workqueue_t *queue, csk_sync_call_t *call) {
     call->room = (csk_workqueue_wait_t){ .function = refuse_call, .context = call, .work = &call->work };
@@ -115,7 +102,7 @@ static int admit(csk_workqueue_t *queue, csk_sync_call_t *call) {
 /* Waits for the turn of a caller that stands in the queue, or in the line for room. */
 static int await_turn(csk_workqueue_t *queue, csk_sync_call_t *call, bool in_line, int64_t deadline_ns) {
     uint32_t seen = await(&call->word, deadline_ns);
-    if (seen == WORD_SLEEPS) {
+    if (seen == CSK_WORD_PARKED) {
         if (in_line && csk_workqueue_room_cancel(queue, &call->room) == 0) return ETIMEDOUT;
         /* Either the work is taken out here, or somebody has taken it: then the answer is on its way. */
         if (csk_workqueue_cancel(queue, &call->work) == 0) return ETIMEDOUT;
@@ -127,7 +114,7 @@ static int await_turn(csk_workqueue_t *queue, csk_sync_call_t *call, bool in_lin
 
 static int call_in_turn(csk_workqueue_t *queue, csk_rank_t rank, uint32_t kind, int64_t deadline_ns, void (*function)(void *), void *context) {
     csk_sync_call_t call;
-    call.word = CALL_WAITS;
+    call.word = CSK_WORD_WAITS;
     call.work = (csk_work_t){ .node.rank = rank, .kind = csk_work_kind(queue, kind) };
     csk_workqueue_lock(queue);
     int error = admit(queue, &call);
@@ -164,7 +151,7 @@ int csk_workqueue_sync_always(csk_workqueue_t *queue, csk_rank_t rank, bool barr
 
 /* ---- Room -------------------------------------------------------------------------------------------------------- */
 
-static void end_wait(csk_workqueue_wait_t *wait) { answer(&wait->word, wait->status == 0 ? CALL_GRANTED : CALL_REFUSED); }
+static void end_wait(csk_workqueue_wait_t *wait) { csk_word_answer(&wait->word, wait->status == 0 ? CALL_GRANTED : CALL_REFUSED); }
 
 /* `waits`: the caller may wait. Otherwise the call returns EDEADLK where it would have to. */
 static int ask_for_room(csk_workqueue_t *queue, csk_work_t *work, csk_workqueue_wait_t *wait, const csk_workqueue_wait_t *as, bool waits) {
@@ -198,10 +185,10 @@ int csk_workqueue_room_cancel(csk_workqueue_t *queue, csk_workqueue_wait_t *wait
 
 int csk_workqueue_wait_for_room(csk_workqueue_t *queue, csk_work_t *work, int64_t deadline_ns) {
     csk_workqueue_wait_t room;
-    int status = ask_for_room(queue, work, &room, &(csk_workqueue_wait_t){ .function = end_wait, .word = WORD_WAITS }, !csk_section_inside(queue));
+    int status = ask_for_room(queue, work, &room, &(csk_workqueue_wait_t){ .function = end_wait, .word = CSK_WORD_WAITS }, !csk_section_inside(queue));
     if (status != EINPROGRESS) return status;
     uint32_t seen = await(&room.word, deadline_ns);
-    if (seen == WORD_SLEEPS) {
+    if (seen == CSK_WORD_PARKED) {
         if (csk_workqueue_room_cancel(queue, &room) == 0) return ETIMEDOUT;
         seen = await(&room.word, CSK_NEVER);
     }
@@ -239,7 +226,7 @@ int csk_workqueue_drain(csk_workqueue_t *queue, int64_t deadline_ns) {
     if (csk_section_inside(queue)) return EDEADLK;
     csk_workqueue_wait_t wait;
     csk_workqueue_drain_async(queue, &wait, end_wait, NULL);
-    if (await(&wait.word, deadline_ns) != WORD_SLEEPS) return 0;
+    if (await(&wait.word, deadline_ns) != CSK_WORD_PARKED) return 0;
     if (csk_workqueue_drain_cancel(queue, &wait) == 0) return ETIMEDOUT;
     await(&wait.word, CSK_NEVER);
     return 0;

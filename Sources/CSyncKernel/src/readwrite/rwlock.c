@@ -1,6 +1,7 @@
 /* rwlock.c: threads enter and leave the read-write lock. rwlock_wait.c has the threads that must wait. See
  * rwlock_queue.h for the word and the argument. */
 #include "readwrite/rwlock_wait.h"
+#include "wait/spin_park.h"
 
 int csk_rwlock_init(csk_rwlock_t *lock, const csk_rwlock_attr_t *attr) {
     csk_rwlock_t fresh = CSK_RWLOCK_INITIALIZER;
@@ -147,7 +148,7 @@ static bool call_first(csk_rwlock_t *lock, enum csk_rwlock_release release, bool
         lock->coming = 1;
         /* Readers that kept passing would keep the processors, and a writer would go on waiting for one. */
         lock->hand_over = first->mode == RW_WRITE;
-        if (csk_exchange(&lock->first->word, WORD_TRY, CSK_ACQ_REL) == WORD_PARKED) *wake = &lock->first->word;
+        if (csk_word_tell(&lock->first->word, WORD_TRY)) *wake = &lock->first->word;
         csk_rwlock_settle(lock, RELEASE_NOTHING, &effects);
     }
     csk_queue_unlock(&lock->queue_lock);

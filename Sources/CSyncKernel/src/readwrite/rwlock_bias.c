@@ -15,9 +15,7 @@
  * The bias comes back after as many reads as the revocation took nanoseconds. A read gains some 10 ns by the bias, so
  * revocations cost at most a tenth of what the lock takes. */
 #include "readwrite/rwlock_queue.h"
-
-/* About as long as a reader's section takes. */
-static const int64_t spin_ns = 2400;
+#include "wait/spin_park.h"
 
 void csk_rwlock_wake_revoker(csk_rwlock_t *lock) {
     csk_fetch_add(&lock->revocation, 1u, CSK_RELEASE);
@@ -35,11 +33,11 @@ void csk_rwlock_count_read(csk_rwlock_t *lock) {
     }
 }
 
+/* A reader's section takes about as long as this spins. */
 static void watch_marks(const csk_rwlock_t *lock) {
-    int64_t end_ns = csk_platform_now() + spin_ns;
-    do {
-        for (int pauses = 0; pauses < 8; pauses++) csk_platform_pause();
-    } while (csk_reads_elsewhere(lock) && csk_platform_now() < end_ns);
+    csk_spin_t spin = csk_spin_begin(CSK_SPIN_NS);
+    do csk_spin_pause(CSK_SPIN_PAUSES);
+    while (csk_reads_elsewhere(lock) && csk_spin_lasts(&spin));
 }
 
 int csk_rwlock_revoke(csk_rwlock_t *lock, int64_t deadline_ns) {

@@ -1,5 +1,7 @@
 #include "readwrite/rwlock_queue.h"
 
+#include "wait/spin_park.h"
+
 static uint64_t thread_of(const csk_gate_waiter_t *waiter) { return waiter->function != NULL ? CSK_GATE_NOBODY : waiter->thread; }
 
 void csk_rwlock_begin_in_child(csk_rwlock_t *lock) {
@@ -105,7 +107,7 @@ void csk_rwlock_settle(csk_rwlock_t *lock, enum csk_rwlock_release release, csk_
 void csk_rwlock_perform(csk_rwlock_effects_t *effects) {
     for (csk_gate_waiter_t *waiter = effects->threads, *next; waiter != NULL; waiter = next) {
         next = waiter->next_ready;
-        if (csk_exchange(&waiter->word, WORD_GRANTED, CSK_ACQ_REL) == WORD_PARKED) csk_platform_wake(&waiter->word, 1);
+        csk_word_answer(&waiter->word, WORD_GRANTED);
     }
     csk_gate_perform(&effects->gate);
 }

@@ -3,32 +3,23 @@
 
 #include "base/observe.h"
 #include "wait/announce.h"
-
-/* The same as for the gate: about a tenth of what a park and a wake on an idle core cost. */
-static const int64_t spin_ns = 2400;
+#include "wait/spin_park.h"
 
 static bool spin_to_pass(csk_rwlock_t *lock, int mode, uint64_t self) {
-    int64_t end_ns = csk_platform_now() + spin_ns;
-    do {
-        for (int pauses = 0; pauses < 8; pauses++) {
-            csk_platform_pause();
-            if (csk_rwlock_pass(lock, mode, self)) return true;
-        }
-    } while (csk_platform_now() < end_ns);
+    csk_spin_t spin = csk_spin_begin(CSK_SPIN_NS);
+    while (csk_spin(&spin))
+        if (csk_rwlock_pass(lock, mode, self)) return true;
     return false;
 }
 
 /* Spins until the first waiter could enter if it looked under the queue lock, or its word has changed, or the time is
  * over. */
 static void watch_lock(csk_rwlock_t *lock, csk_gate_waiter_t *self) {
-    int64_t end_ns = csk_platform_now() + spin_ns;
-    do {
-        for (int pauses = 0; pauses < 8; pauses++) {
-            csk_platform_pause();
-            uint64_t holders = csk_load(&lock->state, CSK_RELAXED) & ~RW_FLAGS;
-            if (csk_rwlock_entered(holders, self->mode, self->thread) != 0 || csk_load(&self->word, CSK_RELAXED) != WORD_TRY) return;
-        }
-    } while (csk_platform_now() < end_ns);
+    csk_spin_t spin = csk_spin_begin(CSK_SPIN_NS);
+    while (csk_spin(&spin)) {
+        uint64_t holders = csk_load(&lock->state, CSK_RELAXED) & ~RW_FLAGS;
+        if (csk_rwlock_entered(holders, self->mode, self->thread) != 0 || csk_load(&self->word, CSK_RELAXED) != WORD_TRY) return;
+    }
 }
 
 /* Called by a thread that stands in the queue, or may stand there. That thread must not end in a waiter's function. */

@@ -1,20 +1,18 @@
 #include "wait/watch.h"
 
 #include "wait/announce.h"
+#include "wait/spin_park.h"
 
-/* As long as newcomers spin: about a tenth of what a park and a wake on an idle core cost. */
-static const int64_t spin_ns = 2400;
 static const int64_t first_look_ns = 1000000000;
 static const int64_t longest_span_ns = INT64_C(64) * 1000000000;
 
+_Static_assert((int)WORD_WAITING == CSK_WORD_WAITS && (int)WORD_PARKED == CSK_WORD_PARKED,
+               "a waiter's word is one of spin_park.h");
+
 void csk_watch_word(csk_gate_waiter_t *self) {
-    int64_t end_ns = csk_platform_now() + spin_ns;
-    do {
-        for (int pauses = 0; pauses < 8; pauses++) {
-            csk_platform_pause();
-            if (csk_load(&self->word, CSK_RELAXED) != WORD_WAITING) return;
-        }
-    } while (csk_platform_now() < end_ns);
+    csk_spin_t spin = csk_spin_begin(CSK_SPIN_NS);
+    while (csk_spin(&spin))
+        if (csk_load(&self->word, CSK_RELAXED) != WORD_WAITING) return;
 }
 
 csk_watch_t csk_begin_watch(int64_t since_ns) {

@@ -1,4 +1,4 @@
-/* kernel_workqueue.c: the kernel's workqueue.c with queues on the heap in the memory of a schedule. */
+/* kernel_workqueue_worker.c: the kernel's workqueue_worker.c with queues on the heap in the memory of a schedule. */
 #include "explorer.h"
 #include "internal.h"
 
@@ -7,4 +7,4 @@
 #define CSK_WORKQUEUE_LIMITS
 enum { QUANTUM = 1 };
 #define free(memory) explore_free((memory), kernel_queue_size)
-#include "queue/workqueue.c"
+#include "queue/workqueue_worker.c"
