@@ -15,7 +15,8 @@ from build import HERE, KERNEL, ROOT, build
 
 RECORD = os.path.join(HERE, "mutants_caught.txt")
 
-GATE, QUEUE, ASYNC, LANE, TIMER = "src/lock/gate.c", "src/lock/gate_queue.c", "src/lock/gate_async.c", "src/lock/gate_lane.c", "src/wait/timer.c"
+GATE, LEAVE, QUEUE, ASYNC, LANE = ("src/lock/" + name + ".c" for name in ("gate", "gate_leave", "gate_queue", "gate_async", "gate_lane"))
+ORDER, POLICY, WORDS, TIMER = "src/lock/gate_order.c", "src/lock/gate_policy.c", "src/lock/gate_words.c", "src/wait/timer.c"
 POOL, POOL_GROWTH, TRAMPOLINE = "src/pool/pool.c", "src/pool/pool_growth.c", "src/wait/trampoline.c"
 FORK, READS, GATE_WORD, WAITER = "src/thread/fork.c", "src/readwrite/reads.c", "src/lock/gate_queue.h", "src/wait/waiter.h"
 WQ, WQ_LIFE, WQ_REFUSE = "src/queue/workqueue.c", "src/queue/workqueue_life.c", "src/queue/workqueue_refuse.c"
@@ -30,24 +31,24 @@ LOCK, LOCK_SLOW, PQUEUE, HEAP, HEADER, MUTEX = "src/wait/queue_lock.h", "src/wai
 # name, file, text, replacement
 MUTANTS = [
     # Two words: fences and second looks.
-    ("first waiter without membarrier", GATE, "    csk_platform_membarrier();\n", ""),
-    ("no second look after the membarrier", GATE, "    if (csk_gate_holder(gate) == 0) csk_gate_post(gate);\n", ""),
-    ("first waiter does not look again", GATE, "    if (first) look_again_waiting(gate);\n", ""),
-    ("designated gives up without looking again", GATE, "        if (give_up) look_again_waiting(gate);\n", ""),
+    ("first waiter without membarrier", LEAVE, "    csk_platform_membarrier();\n", ""),
+    ("no second look after the membarrier", LEAVE, "    if (csk_gate_holder(gate) == 0) csk_gate_post(gate);\n", ""),
+    ("first waiter does not look again", GATE, "    if (first) csk_gate_look_again_waiting(gate);\n", ""),
+    ("designated gives up without looking again", GATE, "        if (give_up) csk_gate_look_again_waiting(gate);\n", ""),
     ("designated times out without looking again", GATE, "    if (was_designated) csk_gate_look_again(gate);\n", ""),
     ("first callback does not look again", ASYNC, "    if (how == INSERTED_FIRST) csk_gate_look_again(gate);\n", ""),
-    ("leaver does not look at the summary", GATE, "    if (summary != GATE_READY && !calls_nobody(summary)) csk_gate_post(gate);\n", ""),
+    ("leaver does not look at the summary", LEAVE, "    if (summary != GATE_READY && !csk_gate_somebody_comes(summary, 0)) csk_gate_post(gate);\n", ""),
     ("inline leaver does not look", HEADER, "        if (CSK_UNLIKELY(__atomic_load_n(&gate->summary, __ATOMIC_RELAXED) != CSK_GATE_READY)) csk_gate_post(gate);\n", ""),
     ("inline leaver stores relaxed", HEADER, "        __atomic_store_n(&gate->held, 0, __ATOMIC_RELEASE);", "        __atomic_store_n(&gate->held, 0, __ATOMIC_RELAXED);"),
-    ("slow leaver stores relaxed", GATE, "    csk_store(&gate->held, UINT64_C(0), CSK_RELEASE);", "    csk_store(&gate->held, UINT64_C(0), CSK_RELAXED);"),
+    ("slow leaver stores relaxed", LEAVE, "    csk_store(&gate->held, UINT64_C(0), CSK_RELEASE);", "    csk_store(&gate->held, UINT64_C(0), CSK_RELAXED);"),
     ("form decided twice", QUEUE, "    if (csk_load(&gate->summary, CSK_RELAXED) == 0)\n", ""),
     # One word.
-    ("one-word leaver stores", GATE, "            if (csk_cas(&gate->held, &found, flags, CSK_RELEASE)) break;", "            { csk_store(&gate->held, flags, CSK_RELEASE); break; }"),
-    ("one-word flags not repeated", QUEUE, "    if (form & GATE_ONE_WORD) {", "    if (0) {"),
-    ("leaver forgets the wake of the designated", GATE, "    } else if (effects.wake != NULL) *wake = effects.wake;", "    }"),
-    ("leaver that grants drops the earlier wake", GATE, "        if (*wake != NULL) csk_platform_wake(*wake, 1);\n", ""),
+    ("one-word leaver stores", LEAVE, "            if (csk_cas(&gate->held, &found, flags, CSK_RELEASE)) break;", "            { csk_store(&gate->held, flags, CSK_RELEASE); break; }"),
+    ("one-word flags not repeated", WORDS, "    if (form & GATE_ONE_WORD) {", "    if (0) {"),
+    ("leaver forgets the wake of the designated", LEAVE, "    } else if (effects.wake != NULL) *wake = effects.wake;", "    }"),
+    ("leaver that grants drops the earlier wake", LEAVE, "        if (*wake != NULL) csk_platform_wake(*wake, 1);\n", ""),
     ("granted thread returns before its granter is done", GATE, "            csk_gate_lock_queue(gate);\n            csk_queue_unlock(&gate->queue_lock);\n            return 0;", "            return 0;"),
-    ("leaver does not publish", GATE, "    else if (next != NULL && !gate->designated) csk_gate_designate(gate, next, &effects);\n    csk_gate_publish(gate);", "    else if (next != NULL && !gate->designated) csk_gate_designate(gate, next, &effects);"),
+    ("leaver does not publish", LEAVE, "    csk_gate_answer(gate, call, next, &effects);\n    csk_gate_publish(gate);", "    csk_gate_answer(gate, call, next, &effects);"),
     ("newcomer trusts an old summary", GATE, "    if ((found & HELD_FLAGS) && !(summary & GATE_WAITERS)) return QUEUE_FIRST;\n", ""),
     # Queue and order.
     ("newcomer ignores ranks", GATE, "    if ((summary & GATE_WAITERS) && (!csk_gate_is_rank(rank) || csk_gate_biased_rank(rank) < summary >> GATE_RANK_SHIFT))\n        return QUEUE_FIRST;\n", ""),
@@ -58,24 +59,24 @@ MUTANTS = [
     ("timed-out waiter does not settle", GATE, "        csk_gate_remove(gate, self);\n        csk_gate_settle(gate, &effects);", "        csk_gate_remove(gate, self);"),
     ("timed-out waiter overlooks its grant", GATE, "    bool granted = csk_waiter_state(self) == WAITER_GRANTED, was_designated = false;", "    bool granted = false, was_designated = false;"),
     ("waiter queues without settling", GATE, "    if (!closed && !entered) csk_gate_insert(gate, &waiter);\n    csk_gate_settle(gate, &effects);", "    if (!closed && !entered) csk_gate_insert(gate, &waiter);"),
-    ("hand-over does not publish", GATE, "    if (next != NULL) csk_gate_grant_to(gate, next, &effects);\n    csk_gate_publish(gate);", "    if (next != NULL) csk_gate_grant_to(gate, next, &effects);"),
-    ("settling does not publish what it did", QUEUE, "        csk_gate_designate(gate, next, effects);\n    }\n    csk_gate_publish(gate);", "        csk_gate_designate(gate, next, effects);\n    }"),
-    ("settling does not publish first", QUEUE, "void csk_gate_settle(csk_gate_t *gate, csk_gate_effects_t *effects) {\n    csk_gate_publish(gate);", "void csk_gate_settle(csk_gate_t *gate, csk_gate_effects_t *effects) {"),
-    ("settling grants to no callback", QUEUE, "        if (!csk_gate_take_for(gate, next)) return;\n        csk_gate_grant_to(gate, next, effects);", "        return;"),
-    ("settling designates nobody", QUEUE, "        if (gate->designated) return;\n        csk_gate_designate(gate, next, effects);", "        return;"),
-    ("grant takes a held gate", QUEUE, "        if ((found & ~HELD_FLAGS) != 0) return false;\n", ""),
+    ("hand-over does not publish", LEAVE, "    if (next != NULL) csk_gate_grant_to(gate, next, &effects);\n    csk_gate_publish(gate);", "    if (next != NULL) csk_gate_grant_to(gate, next, &effects);"),
+    ("settling does not publish what it did", QUEUE, "    csk_gate_answer(gate, call, next, effects);\n    csk_gate_publish(gate);", "    csk_gate_answer(gate, call, next, effects);"),
+    ("settling does not publish first", QUEUE, "    enum csk_gate_call call = publish(gate, &next);", "    enum csk_gate_call call = csk_gate_call(gate, &next);"),
+    ("settling grants to no callback", QUEUE, "    if (call == GATE_GRANTS && !csk_gate_take_for(gate, next)) return;", "    if (call == GATE_GRANTS) return;"),
+    ("settling designates nobody", QUEUE, "    if (call == GATE_GRANTS && !csk_gate_take_for(gate, next)) return;", "    if (call == GATE_DESIGNATES || !csk_gate_take_for(gate, next)) return;"),
+    ("grant takes a held gate", WORDS, "        if ((found & ~HELD_FLAGS) != 0) return false;\n", ""),
     ("waiter told without a wake", QUEUE, "    if (csk_exchange(&waiter->word, word, CSK_ACQ_REL) == WORD_PARKED) effects->wake = &waiter->word;", "    csk_exchange(&waiter->word, word, CSK_ACQ_REL);"),
     ("effects without the wake", QUEUE, "    if (effects->wake != NULL) csk_platform_wake(effects->wake, 1);\n", ""),
     ("designation stays with who left", QUEUE, "    if (csk_load(&waiter->word, CSK_RELAXED) == WORD_TRY) gate->designated = 0;\n", ""),
-    ("newcomer of lower rank may pass", QUEUE, "    return newcomer->rank > next->node.rank ||", "    return true || newcomer->rank > next->node.rank ||"),
-    ("passes are not counted", QUEUE, "        gate->oldest_bypassed += granted ? 1 : 0;\n", ""),
-    ("counts of passes do not move on", QUEUE, "        waiter->older->bypassed += waiter->bypassed + (granted ? 1 : 0);\n", ""),
-    ("the bypass limit is not looked at", QUEUE, "    return overdue != NULL ? overdue : top;", "    return top;"),
+    ("newcomer of lower rank may pass", POLICY, "    return newcomer->rank > next->node.rank ||", "    return true || newcomer->rank > next->node.rank ||"),
+    ("passes are not counted", ORDER, "        gate->oldest_bypassed += granted ? 1 : 0;\n", ""),
+    ("counts of passes do not move on", ORDER, "        waiter->older->bypassed += waiter->bypassed + (granted ? 1 : 0);\n", ""),
+    ("the bypass limit is not looked at", POLICY, "    return overdue != NULL ? overdue : top;", "    return top;"),
     ("bypass limit in the two-word form", QUEUE, "gate->policy != CSK_GATE_FAST || gate->bypass_limit != 0 ||", "gate->policy != CSK_GATE_FAST ||"),
-    ("front places count up", GATE, "    waiter.node.ticket = (rank & 3) == CSK_PLACE_FRONT ? -ticket : ticket;", "    waiter.node.ticket = ticket;"),
+    ("front places count up", ORDER, "    return (rank & 3) == CSK_PLACE_FRONT ? -ticket : ticket;", "    return ticket;"),
     # Errors.
     ("re-entry is not noticed", GATE, "    if (csk_gate_holder(gate) == self) return EDEADLK;\n", ""),
-    ("anybody may unlock", GATE, "    if (holder == 0 || (holder != self && holder != CSK_GATE_NOBODY)) return EPERM;\n", ""),
+    ("anybody may unlock", LEAVE, "    if (holder == 0 || (holder != self && holder != CSK_GATE_NOBODY)) return EPERM;\n", ""),
     ("the timeout is early", GATE, "        if (word == WORD_PARKED) return leave_queue(gate, self);", "        if (word == WORD_PARKED || deadline_ns != CSK_NEVER) return leave_queue(gate, self);"),
     # Callbacks.
     ("cancelling takes out what was granted", ASYNC, "    bool queued = csk_waiter_state(waiter) == WAITER_QUEUED, nobody", "    bool queued = csk_waiter_state(waiter) != WAITER_IDLE, nobody"),
@@ -91,10 +92,10 @@ MUTANTS = [
     ("grace does not publish", ASYNC, "        waiter->grace_started = 0;\n        csk_gate_publish(gate);\n", "        waiter->grace_started = 0;\n"),
     ("adoption leaves the grant pending", ASYNC, "        csk_gate_end_pending(gate, waiter);\n    }\n    bool stop_grace", "    }\n    bool stop_grace"),
     ("adoption leaves the clock running", ASYNC, "    if (stop_grace) csk_timer_cancel(&waiter->grace);\n", ""),
-    ("a pending grant can be unlocked", GATE, "    if (holder == CSK_GATE_NOBODY && !may_leave_for_nobody(gate)) return EPERM;\n", ""),
+    ("a pending grant can be unlocked", LEAVE, "    if (holder == CSK_GATE_NOBODY && !may_leave_for_nobody(gate)) return EPERM;\n", ""),
     ("closing refuses nobody", ASYNC, "        gate->closed = closing;\n", ""),
-    ("closing does not wait for lost grants", QUEUE, "    if (top->node.rank == GATE_RANK_CLOSER) return !csk_gate_has_lost_grants(gate) ? top : NULL;\n", ""),
-    ("a closer enters past lost grants", QUEUE, "    if (next == NULL) return newcomer->rank != GATE_RANK_CLOSER || !csk_gate_has_lost_grants(gate);", "    if (next == NULL) return true;"),
+    ("closing does not wait for lost grants", POLICY, "    if (top->node.rank == GATE_RANK_CLOSER) return !csk_gate_has_lost_grants(gate) ? top : NULL;\n", ""),
+    ("a closer enters past lost grants", POLICY, "    if (next == NULL) return newcomer->rank != GATE_RANK_CLOSER || !csk_gate_has_lost_grants(gate);", "    if (next == NULL) return true;"),
     ("forgetting does not settle", ASYNC, "    csk_gate_settle(gate, &effects);\n    /* The closing waiter shows now", "    /* The closing waiter shows now"),
     ("who forgets does not look again", ASYNC, "    csk_gate_perform(&effects);\n    if (look_again) csk_gate_look_again(gate);\n", "    csk_gate_perform(&effects);\n"),
     ("who relocks takes the hidden closer for one that shows", ASYNC, "bool first = csk_gate_shows_nobody(gate), inserted = false;", "bool first = gate->waiters.root == NULL && !csk_gate_is_one_word(gate), inserted = false;"),
@@ -151,11 +152,11 @@ MUTANTS = [
     ("an earlier grant's clock is that of the next", ASYNC, "    if (csk_platform_now() >= pending->granted_ns + pending->grace_ns) return true;\n    csk_gate_start_grace(gate);\n    return false;", "    return true;"),
     ("an earlier grant's clock ends with the next", ASYNC, "    csk_gate_start_grace(gate);\n    return false;", "    return false;"),
     # The walk over those that were passed too often.
-    ("the limit chooses who cannot be granted", QUEUE, "        if (csk_gate_lane_lets_through(waiter)) return waiter;\n", "        return waiter;\n"),
-    ("the limit chooses out of a granted lane", LANE, "    return !lane->granted && (lane->front == waiter ||", "    return (lane->front == waiter ||"),
-    ("the limit looks at the oldest only", QUEUE, "        passed -= waiter->bypassed;\n", "        passed = 0;\n"),
-    ("the walk forgets how often each was passed", QUEUE, "        passed -= waiter->bypassed;\n", ""),
-    ("the closer is passed too often", QUEUE, "        if (waiter->node.rank == GATE_RANK_CLOSER) return NULL;\n", ""),
+    ("the limit chooses who cannot be granted", ORDER, "        if (may_be_granted(waiter)) return waiter;\n", "        return waiter;\n"),
+    ("the limit chooses out of a granted lane", ORDER, "    return !lane->granted && (lane->front == waiter ||", "    return (lane->front == waiter ||"),
+    ("the limit looks at the oldest only", ORDER, "        passed -= waiter->bypassed;\n", "        passed = 0;\n"),
+    ("the walk forgets how often each was passed", ORDER, "        passed -= waiter->bypassed;\n", ""),
+    ("the closer is passed too often", ORDER, "        if (waiter->node.rank == GATE_RANK_CLOSER) return NULL;\n", ""),
     ("due is never over", TRAMPOLINE, "    csk_store(&waiter->due, 0, CSK_RELAXED);\n", ""),
     ("functions nest", TRAMPOLINE, "    if (ready.depth > 1) {\n        ready.depth--;\n        return;\n    }\n", ""),
     # What functions leave for later.
@@ -164,7 +165,7 @@ MUTANTS = [
     ("what is left for later runs inside of functions", TRAMPOLINE, "    if (ready.waits == 0) run_later();\n", "    ready.depth = 1;\n    if (ready.waits == 0) run_later();\n    ready.depth = 0;\n"),
     ("what is left outside of functions waits for some", TRAMPOLINE, "    ready.last_later = later;\n    csk_trampoline_hold();\n    csk_trampoline_release();\n", "    ready.last_later = later;\n"),
     ("who waits hides it", QUEUE, "    csk_trampoline_begin_wait();\n    csk_gate_perform(effects);\n    csk_trampoline_end_wait();", "    csk_gate_perform(effects);"),
-    ("who looks again hides that it waits", GATE, "    csk_trampoline_begin_wait();\n    csk_gate_look_again(gate);\n    csk_trampoline_end_wait();\n", "    csk_gate_look_again(gate);\n"),
+    ("who looks again hides that it waits", LEAVE, "    csk_trampoline_begin_wait();\n    csk_gate_look_again(gate);\n    csk_trampoline_end_wait();\n", "    csk_gate_look_again(gate);\n"),
     ("what is left for later runs in the queue of an earlier one", TRAMPOLINE, "    if (ready.waits == 0) run_later();\n", "    run_later();\n"),
     ("what is left for later drops the earlier", TRAMPOLINE, "    if (ready.later == NULL) ready.later = later;\n    else ready.last_later->next = later;\n", "    ready.later = later;\n"),
     ("a call is looked at after it was made", TRAMPOLINE, "        ready.later = later->next;\n        later->function(later);\n", "        later->function(later);\n        ready.later = later->next;\n"),

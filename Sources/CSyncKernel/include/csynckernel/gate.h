@@ -63,7 +63,7 @@ typedef struct csk_gate_attr {
     uint32_t grace_us;      /* how long a provisional grant stays the first time when others wait; 0: 1000 */
 } csk_gate_attr_t;
 
-/* The fields belong to the library; src/lock/gate_queue.h says who may change which. */
+/* The fields belong to the library; src/lock/gate_words.h says who may change which. */
 struct csk_gate {
     uint64_t held;
     uint64_t summary;

@@ -156,7 +156,6 @@ static int queue_waiter(csk_gate_t *gate, csk_gate_waiter_t *waiter, const reque
     int status = gate->closed ? ESHUTDOWN : is_in_use(waiter) ? EBUSY : 0;
     int how = GRANTED_AT_ONCE;
     if (status == 0) {
-        int64_t ticket = ++gate->next_ticket;
         waiter->function = request->function;
         waiter->context = request->context;
         waiter->lane = request->lane;
@@ -165,7 +164,7 @@ static int queue_waiter(csk_gate_t *gate, csk_gate_waiter_t *waiter, const reque
         waiter->adoptable = request->adoptable;
         waiter->object = gate;
         waiter->node.rank = rank;
-        waiter->node.ticket = !closing && (rank & 3) == CSK_PLACE_FRONT ? -ticket : ticket;
+        waiter->node.ticket = csk_gate_new_ticket(gate, rank);
         waiter->word = WORD_WAITING;
         waiter->deadline_started = waiter->grace_started = 0;
         waiter->grace_ns = gate->grace_us != 0 ? gate->grace_us * INT64_C(1000) : first_grace_ns;

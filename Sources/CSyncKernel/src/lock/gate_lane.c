@@ -1,4 +1,4 @@
-/* gate_lane.c: lanes. The waiters that are performed on one queue or executor begin in order. gate_queue.h has the
+/* gate_lane.c: lanes. The waiters that are performed on one queue or executor begin in order. gate_lane.h has the
  * argument. */
 #include "base/observe.h"
 #include "lock/gate_queue.h"
@@ -17,12 +17,6 @@ void csk_gate_lane_begin_in_child(csk_gate_lane_t *lane) {
     lane->granted = lane->stalled = lane->forced = 0;
     csk_store(&lane->due, 0, CSK_RELAXED);
     lane->mark = csk_process_mark();
-}
-
-bool csk_gate_lane_lets_through(const csk_gate_waiter_t *waiter) {
-    const csk_gate_lane_t *lane = csk_gate_lane_of(waiter);
-    if (lane == NULL) return true;
-    return !lane->granted && (lane->front == waiter || (!lane->stalled && csk_heap_top(&lane->lost) == NULL));
 }
 
 bool csk_gate_lane_is_open(const csk_gate_lane_t *lane, const csk_gate_waiter_t *newcomer) {
