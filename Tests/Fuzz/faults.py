@@ -16,7 +16,7 @@ import argparse, glob, os, re, shutil, subprocess, sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 KERNEL = os.path.join(HERE, "..", "..", "Sources", "CSyncKernel")
 HEAP, GATE, QUEUE, ASYNC, TRAMPOLINE = "src/base/heap.c", "src/lock/gate.c", "src/lock/gate_queue.c", "src/lock/gate_async.c", "src/wait/trampoline.c"
-ORDER, POLICY, LEAVE = "src/lock/gate_order.c", "src/lock/gate_policy.c", "src/lock/gate_leave.c"
+ORDER, POLICY, LEAVE, WAITER = "src/lock/gate_order.c", "src/lock/gate_policy.c", "src/lock/gate_leave.c", "src/wait/waiter.c"
 GATE_H, HEAP_H, MUTEX, MUTEX_H = "include/csynckernel/gate.h", "include/csynckernel/heap.h", "src/lock/mutex.c", "include/csynckernel/mutex.h"
 PQUEUE, TIMER = "src/queue/pqueue.c", "src/wait/timer.c"
 WQ, WQ_LIFE = "src/queue/workqueue.c", "src/queue/workqueue_life.c"
@@ -31,7 +31,7 @@ FAULTS = [
     ("heap", "the last of an odd number of siblings is dropped", HEAP, "        first = b != NULL ? b->next : NULL;\n",
      "        first = b != NULL ? b->next : NULL;\n        if (first != NULL && first->next == NULL) first = NULL;\n"),
     ("gate", "equal priorities in the wrong order", ORDER, "CSK_PLACE_FRONT ? -ticket : ticket;", "CSK_PLACE_BACK ? -ticket : ticket;"),
-    ("gate", "a cancelled waiter's function is lost", ASYNC, "        csk_gate_finish(waiter, status, &effects);\n", "        if (status != ECANCELED) csk_gate_finish(waiter, status, &effects);\n"),
+    ("gate", "a cancelled waiter's function is lost", WAITER, "        csk_waiter_finish(waiter, status, &effects);\n", "        if (status != ECANCELED) csk_waiter_finish(waiter, status, &effects);\n"),
     ("gate", "cancelling one that does not wait is 0", ASYNC, "ECANCELED) ? 0 : EBUSY;", "ECANCELED) ? 0 : 0;"),
     ("gate", "re-entry times out", GATE, "    if (csk_gate_holder(gate) == self) return EDEADLK;\n", ""),
     ("gate", "the bypass limit is one too high", ORDER, "passed >= gate->bypass_limit", "passed > gate->bypass_limit"),
@@ -40,7 +40,7 @@ FAULTS = [
     ("gate", "a closed gate can be locked", GATE, "    int status = gate->closed ? ESHUTDOWN : enter", "    int status = enter"),
     ("gate", "functions nest", TRAMPOLINE, "    if (ready.depth > 1) {\n        ready.depth--;\n        return;\n    }\n", ""),
     ("gate", "a designated thread is not woken", LEAVE, "    } else if (effects.wake != NULL) *wake = effects.wake;", "    }"),
-    ("gate", "a deadline outlives its waiter", QUEUE, "            csk_timer_cancel(&waiter->deadline);\n", ""),
+    ("gate", "a deadline outlives its waiter", WAITER, "            csk_timer_cancel(&waiter->deadline);\n", ""),
     ("gate", "one whose grant is over adopts another's", ASYNC, "(gate->pending != NULL && gate->pending != waiter)", "false"),
     ("mutex", "the last level needs no unlock", MUTEX_H, "mutex->gate.depth + 1, __ATOMIC_RELAXED);", "mutex->gate.depth == 2 ? 2 : mutex->gate.depth + 1, __ATOMIC_RELAXED);"),
     ("mutex", "levels end one too early", MUTEX_H, "mutex->gate.depth == UINT32_MAX", "mutex->gate.depth >= UINT32_MAX - 1"),

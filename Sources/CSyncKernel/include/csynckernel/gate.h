@@ -118,7 +118,10 @@ struct csk_gate_waiter {
     uint64_t thread;
     uint32_t word;
     uint32_t state;
-    uint32_t bypassed;
+    union {
+        uint32_t bypassed;  /* at a gate: see src/lock/gate_order.h */
+        uint32_t followers; /* at a read-write lock: enqueued writes that stand behind this one, as one waiter */
+    };
     int32_t status;
     uint8_t adoptable;
     uint8_t deadline_started;

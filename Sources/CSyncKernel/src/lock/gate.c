@@ -2,9 +2,7 @@
  * leave, gate_words.h the words and the argument. */
 #include "csynckernel/gate.h"
 
-#include "base/observe.h"
 #include "lock/gate_queue.h"
-#include "wait/trampoline.h"
 #include "wait/watch.h"
 
 /* About a tenth of what a park and a wake on an idle core cost. It is a time and not a number of pauses, since a pause
@@ -88,13 +86,13 @@ static int trylock_as(csk_gate_t *gate, csk_rank_t rank, uint64_t self) {
     if (!csk_gate_is_rank(rank)) return EINVAL;
     csk_gate_prepare(gate);
     if (csk_gate_holder(gate) != 0 && !csk_gate_know_process(gate)) return EBUSY;
-    csk_gate_effects_t effects = { 0 };
+    csk_effects_t effects = { 0 };
     csk_heap_node_t newcomer = { .rank = rank, .ticket = INT64_MAX };
     csk_gate_lock_queue(gate);
     int status = gate->closed ? ESHUTDOWN : enter_under_lock(gate, &newcomer, self) ? 0 : EBUSY;
     csk_gate_settle(gate, &effects);
     csk_queue_unlock(&gate->queue_lock);
-    csk_gate_perform(&effects);
+    csk_effects_perform(&effects);
     return status;
 }
 
@@ -104,7 +102,8 @@ int csk_gate_trylock_recursive_slow(csk_gate_t *gate, csk_rank_t rank) { return 
 /* ---- Waiting ----------------------------------------------------------------------------------------------------- */
 
 /* The designated waiter watches the gate for a moment before it gives up. Meanwhile no leaver wakes another. */
-static void watch_gate(csk_gate_t *gate, csk_gate_waiter_t *self) {
+static void watch_gate(void *object, csk_gate_waiter_t *self) {
+    csk_gate_t *gate = object;
     int64_t end_ns = csk_platform_now() + spin_ns;
     do {
         for (int pauses = 0; pauses < 8; pauses++) {
@@ -114,95 +113,53 @@ static void watch_gate(csk_gate_t *gate, csk_gate_waiter_t *self) {
     } while (csk_platform_now() < end_ns);
 }
 
-/* The waiter was told to try. Returns true when the gate is its. On false it must wait again; its word is back at
- * WAITING. */
-static bool try_designated(csk_gate_t *gate, csk_gate_waiter_t *self) {
-    for (int round = 0;; round++) {
-        csk_gate_effects_t effects = { 0 };
-        csk_gate_lock_queue(gate);
-        bool entered = csk_waiter_state(self) == WAITER_GRANTED, next = !entered && csk_gate_next(gate) == self;
-        if (next && csk_gate_take(gate, self->thread)) {
-            csk_gate_grant_to(gate, self, &effects);
-            entered = true;
-        }
-        bool give_up = !entered && (!next || round > 0);
-        if (give_up) {
-            gate->designated = 0;
-            csk_store(&self->word, WORD_WAITING, CSK_RELAXED);
-            if (next && csk_gate_has_lost_patience(self)) gate->hand_over = 1;
-        }
-        if (entered || give_up) csk_gate_settle(gate, &effects);
-        csk_queue_unlock(&gate->queue_lock);
-        csk_gate_perform_waiting(&effects);
-        if (give_up) csk_gate_look_again_waiting(gate);
-        if (entered || give_up) return entered;
-        watch_gate(gate, self);
+static enum csk_try try_to_enter(void *object, csk_gate_waiter_t *self, bool again, csk_effects_t *effects) {
+    csk_gate_t *gate = object;
+    bool entered = csk_waiter_state(self) == WAITER_GRANTED, next = !entered && csk_gate_next(gate) == self;
+    if (next && csk_gate_take(gate, self->thread)) {
+        csk_gate_grant_to(gate, self, effects);
+        entered = true;
     }
+    if (!entered && next && !again) return TRY_WATCHES;
+    if (!entered) {
+        gate->designated = 0;
+        csk_store(&self->word, WORD_WAITING, CSK_RELAXED);
+        if (next && csk_gate_has_lost_patience(self)) gate->hand_over = 1;
+    }
+    csk_gate_settle(gate, effects);
+    return entered ? TRY_ENTERED : TRY_GAVE_UP;
 }
 
-/* The deadline has passed. Returns 0 when the grant was faster. */
-static int leave_queue(csk_gate_t *gate, csk_gate_waiter_t *self) {
-    csk_gate_effects_t effects = { 0 };
+static int park(void *object, csk_gate_waiter_t *self, int64_t deadline_ns, csk_watch_t *watch) {
+    return csk_gate_park(object, self, deadline_ns, watch);
+}
+
+/* Once the queue lock is free, the granter has published the grant and has finished with the gate. */
+static void await_granter(void *object, csk_gate_waiter_t *self) {
+    csk_gate_t *gate = object;
+    (void)self;
     csk_gate_lock_queue(gate);
-    bool granted = csk_waiter_state(self) == WAITER_GRANTED, was_designated = false;
-    if (!granted) {
-        was_designated = csk_load(&self->word, CSK_RELAXED) == WORD_TRY;
-        csk_gate_remove(gate, self);
-        csk_gate_settle(gate, &effects);
-    }
     csk_queue_unlock(&gate->queue_lock);
-    csk_gate_perform(&effects);
-    if (was_designated) csk_gate_look_again(gate);
-    return granted ? 0 : ETIMEDOUT;
 }
 
-static int wait_in_queue(csk_gate_t *gate, csk_gate_waiter_t *self, int64_t deadline_ns) {
-    if (gate->policy == CSK_GATE_STRICT) csk_watch_word(self);
-    csk_watch_t watch = csk_begin_watch(self->since_ns);
-    for (;;) {
-        uint32_t word = WORD_WAITING;
-        csk_cas(&self->word, &word, WORD_PARKED, CSK_ACQ_REL);
-        int park = 0;
-        while ((word = csk_load(&self->word, CSK_ACQUIRE)) == WORD_PARKED && park != ETIMEDOUT)
-            park = csk_gate_park(gate, self, deadline_ns, &watch);
-        if (word == WORD_GRANTED) {
-            /* Once the queue lock is free, the granter has published the grant and has finished with the gate. */
-            csk_gate_lock_queue(gate);
-            csk_queue_unlock(&gate->queue_lock);
-            return 0;
-        }
-        if (word == WORD_PARKED) return leave_queue(gate, self);
-        if (try_designated(gate, self)) return 0;
-        if (deadline_ns != CSK_NEVER && csk_platform_now() >= deadline_ns) return leave_queue(gate, self);
-    }
-}
+static const csk_wait_kind_t kind = { &csk_gate_queue_kind, try_to_enter, watch_gate, park, await_granter };
 
 /* Queues the calling thread and waits, or lets it in after all. */
 static int enter_or_wait(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns, uint64_t self) {
-    /* It is filled field by field. The timers in it are for asynchronous waiters, and clearing them would cost more
-     * than all else here. */
     csk_gate_waiter_t waiter;
-    waiter.node.rank = rank;
-    waiter.function = NULL;
-    waiter.thread = self;
-    waiter.word = WORD_WAITING;
-    waiter.since_ns = csk_platform_now();
-    csk_gate_effects_t effects = { 0 };
+    csk_waiter_for_thread(&waiter, rank, self);
+    csk_effects_t effects = { 0 };
     csk_gate_lock_queue(gate);
     waiter.node.ticket = csk_gate_new_ticket(gate, rank);
     bool closed = gate->closed, entered = !closed && enter_under_lock(gate, &waiter.node, self);
-    bool first = csk_gate_shows_nobody(gate);
     if (!closed && !entered) csk_gate_insert(gate, &waiter);
-    csk_gate_settle(gate, &effects);
+    bool first = csk_gate_settle(gate, &effects);
     csk_queue_unlock(&gate->queue_lock);
-    csk_gate_perform_waiting(&effects);
+    csk_effects_perform_waiting(&effects);
     if (closed) return ESHUTDOWN;
     if (entered) return 0;
-    if (first) csk_gate_look_again_waiting(gate);
-    csk_observe_wait(CSK_EVENT_WAIT_BEGIN, gate, rank, 0, 0);
-    int status = wait_in_queue(gate, &waiter, deadline_ns);
-    csk_observe_wait(CSK_EVENT_WAIT_END, gate, rank, waiter.since_ns, status);
-    return status;
+    if (first) csk_waiter_look_again(&csk_gate_queue_kind, gate);
+    return csk_waiter_wait(&kind, gate, &waiter, deadline_ns, gate->policy == CSK_GATE_STRICT);
 }
 
 static __attribute__((noinline)) int lock_contended(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns, uint64_t self) {

@@ -1,7 +1,6 @@
 /* gate_leave.c: leaving the gate, in both forms. gate_policy.h says whom a leaver calls, gate_words.h why nobody is
  * left asleep. */
 #include "lock/gate_queue.h"
-#include "wait/trampoline.h"
 
 /* ---- Two words --------------------------------------------------------------------------------------------------- */
 
@@ -9,7 +8,7 @@ void csk_gate_post(csk_gate_t *gate) {
     /* There is no fence here either: see free_and_look. */
     uint64_t summary = csk_load(&gate->summary, CSK_ACQUIRE);
     if (csk_gate_call_for(summary, 0) == GATE_CALLS_NOBODY) return;
-    csk_gate_effects_t effects = { 0 };
+    csk_effects_t effects = { 0 };
     csk_gate_lock_queue(gate);
     csk_gate_waiter_t *next;
     enum csk_gate_call call = csk_gate_call(gate, &next);
@@ -18,19 +17,19 @@ void csk_gate_post(csk_gate_t *gate) {
     if (call == GATE_DESIGNATES) csk_gate_answer(gate, call, next, &effects);
     csk_gate_settle(gate, &effects);
     csk_queue_unlock(&gate->queue_lock);
-    csk_gate_perform(&effects);
+    csk_effects_perform(&effects);
 }
 
 /* Grants the gate to the next waiter, also if the one that asked for the hand-over has gone meanwhile. Returns false
  * when there is none any more. */
 static bool hand_over(csk_gate_t *gate) {
-    csk_gate_effects_t effects = { 0 };
+    csk_effects_t effects = { 0 };
     csk_gate_lock_queue(gate);
     csk_gate_waiter_t *next = csk_gate_next(gate);
     if (next != NULL) csk_gate_grant_to(gate, next, &effects);
     csk_gate_publish(gate);
     csk_queue_unlock(&gate->queue_lock);
-    csk_gate_perform(&effects);
+    csk_effects_perform(&effects);
     return next != NULL;
 }
 
@@ -52,12 +51,6 @@ void csk_gate_look_again(csk_gate_t *gate) {
     if (csk_gate_holder(gate) == 0) csk_gate_post(gate);
 }
 
-void csk_gate_look_again_waiting(csk_gate_t *gate) {
-    csk_trampoline_begin_wait();
-    csk_gate_look_again(gate);
-    csk_trampoline_end_wait();
-}
-
 static void leave_two_words(csk_gate_t *gate) {
     if (csk_gate_call_for(csk_load(&gate->summary, CSK_ACQUIRE), 0) == GATE_GRANTS && hand_over(gate)) return;
     free_and_look(gate);
@@ -66,9 +59,10 @@ static void leave_two_words(csk_gate_t *gate) {
 /* ---- One word ---------------------------------------------------------------------------------------------------- */
 
 /* Designates the next waiter, or grants it the gate; true in the second case. The wake that is due comes back in
- * `wake`: it must follow the release, which is the last access to the gate. */
-static bool prepare_to_leave(csk_gate_t *gate, uint32_t **wake) {
-    csk_gate_effects_t effects = { 0 };
+ * `wake`: it must follow the release, which is the last access to the gate. It is not inlined, since leavers at whose
+ * gate nobody waits would pay for its frame. */
+static __attribute__((noinline)) bool prepare_to_leave(csk_gate_t *gate, uint32_t **wake) {
+    csk_effects_t effects = { 0 };
     csk_gate_lock_queue(gate);
     csk_gate_waiter_t *next;
     enum csk_gate_call call = csk_gate_call(gate, &next);
@@ -79,7 +73,7 @@ static bool prepare_to_leave(csk_gate_t *gate, uint32_t **wake) {
         /* This wake comes before the functions: a waiter that was designated in an earlier round sleeps, and everybody
          * counts on it to come. */
         if (*wake != NULL) csk_platform_wake(*wake, 1);
-        csk_gate_perform(&effects);
+        csk_effects_perform(&effects);
     } else if (effects.wake != NULL) *wake = effects.wake;
     return call == GATE_GRANTS;
 }

@@ -1,9 +1,6 @@
 /* gate_queue.c: the gate's queue under its lock. See gate_queue.h. */
 #include "lock/gate_queue.h"
 
-#include "base/observe.h"
-#include "wait/trampoline.h"
-
 void csk_gate_decide_form(csk_gate_t *gate) {
     /* A bypass limit must hold against newcomers that looked at the queue long ago. Only the flags in one word can't be
      * stale. */
@@ -54,29 +51,12 @@ static void take(csk_gate_t *gate, csk_gate_waiter_t *waiter, bool granted) {
     if (csk_load(&waiter->word, CSK_RELAXED) == WORD_TRY) gate->designated = 0;
 }
 
-void csk_gate_remove(csk_gate_t *gate, csk_gate_waiter_t *waiter) { take(gate, waiter, false); }
-
-static void tell(csk_gate_waiter_t *waiter, uint32_t word, csk_gate_effects_t *effects) {
-    if (csk_exchange(&waiter->word, word, CSK_ACQ_REL) == WORD_PARKED) effects->wake = &waiter->word;
-}
-
-void csk_gate_finish(csk_gate_waiter_t *waiter, int status, csk_gate_effects_t *effects) {
-    waiter->status = status;
-    waiter->next_ready = NULL;
-    /* A grant that needs no function leaves the clocks of its waiter running. */
-    waiter->timers = waiter->grace_started && csk_waiter_state(waiter) != WAITER_GRANTED;
-    csk_store(&waiter->due, 1, CSK_RELAXED);
-    csk_gate_waiter_t **last = &effects->ready;
-    while (*last != NULL) last = &(*last)->next_ready;
-    *last = waiter;
-}
-
 /* `held` names the waiter already, or CSK_GATE_NOBODY for an asynchronous one. The waiter is not in the queue, or not
  * any more. If its grant is to be adopted, `pending` names the waiter already. */
-void csk_gate_mark_granted(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_gate_effects_t *effects) {
+void csk_gate_mark_granted(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_effects_t *effects) {
     csk_waiter_set(waiter, WAITER_GRANTED);
     if (waiter->function == NULL) {
-        tell(waiter, WORD_GRANTED, effects);
+        csk_waiter_tell(waiter, WORD_GRANTED, effects);
         return;
     }
     if (waiter->adoptable) {
@@ -87,7 +67,7 @@ void csk_gate_mark_granted(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_gate
     if (lane != NULL && lane->function != NULL) {
         csk_store(&lane->due, 1, CSK_RELAXED);
         effects->lane = lane;
-    } else csk_gate_finish(waiter, 0, effects);
+    } else csk_waiter_finish(waiter, 0, effects);
 }
 
 static uint64_t holder_of(const csk_gate_waiter_t *waiter) {
@@ -112,7 +92,7 @@ void csk_gate_end_pending(csk_gate_t *gate, const csk_gate_waiter_t *waiter) {
 }
 
 /* Gives the gate to a queued waiter. The caller holds the gate, or has just taken it for this waiter. */
-void csk_gate_grant_to(csk_gate_t *gate, csk_gate_waiter_t *next, csk_gate_effects_t *effects) {
+void csk_gate_grant_to(csk_gate_t *gate, csk_gate_waiter_t *next, csk_effects_t *effects) {
     bool forced = csk_gate_overdue(gate) == next;
     take(gate, next, true);
     if (csk_gate_lane_of(next) != NULL) next->lane->forced = forced;
@@ -121,9 +101,9 @@ void csk_gate_grant_to(csk_gate_t *gate, csk_gate_waiter_t *next, csk_gate_effec
     csk_gate_mark_granted(gate, next, effects);
 }
 
-static void designate(csk_gate_t *gate, csk_gate_waiter_t *next, csk_gate_effects_t *effects) {
+static void designate(csk_gate_t *gate, csk_gate_waiter_t *next, csk_effects_t *effects) {
     gate->designated = 1;
-    tell(next, WORD_TRY, effects);
+    csk_waiter_tell(next, WORD_TRY, effects);
 }
 
 enum csk_gate_call csk_gate_call(const csk_gate_t *gate, csk_gate_waiter_t **next) {
@@ -131,7 +111,7 @@ enum csk_gate_call csk_gate_call(const csk_gate_t *gate, csk_gate_waiter_t **nex
     return csk_gate_call_for(csk_gate_flags(gate, *next), 0);
 }
 
-void csk_gate_answer(csk_gate_t *gate, enum csk_gate_call call, csk_gate_waiter_t *next, csk_gate_effects_t *effects) {
+void csk_gate_answer(csk_gate_t *gate, enum csk_gate_call call, csk_gate_waiter_t *next, csk_effects_t *effects) {
     if (call == GATE_DESIGNATES) designate(gate, next, effects);
     else if (call == GATE_GRANTS) csk_gate_grant_to(gate, next, effects);
 }
@@ -151,32 +131,32 @@ void csk_gate_publish(csk_gate_t *gate) {
     publish(gate, &next);
 }
 
-/* Publishes the queue. If the gate is free while somebody waits, it makes sure that somebody comes for the gate. Each
- * change of the queue ends with this. */
-void csk_gate_settle(csk_gate_t *gate, csk_gate_effects_t *effects) {
-    csk_gate_waiter_t *next;
-    enum csk_gate_call call = publish(gate, &next);
+/* Sees to it that somebody comes for the gate if it is free. */
+static void serve(csk_gate_t *gate, enum csk_gate_call call, csk_gate_waiter_t *next, csk_effects_t *effects) {
     if (call == GATE_CALLS_NOBODY || (csk_load(&gate->held, CSK_SEQ_CST) & ~HELD_FLAGS) != 0) return;
     if (call == GATE_GRANTS && !csk_gate_take_for(gate, next)) return;
     csk_gate_answer(gate, call, next, effects);
     csk_gate_publish(gate);
 }
 
-void csk_gate_perform(csk_gate_effects_t *effects) {
-    if (effects->wake != NULL) csk_platform_wake(effects->wake, 1);
-    for (csk_gate_waiter_t *waiter = effects->ready; waiter != NULL; waiter = waiter->next_ready) {
-        if (waiter->deadline_started) {
-            waiter->deadline_started = 0;
-            csk_timer_cancel(&waiter->deadline);
-        }
-        if (waiter->timers) csk_timer_cancel(&waiter->grace);
-        if (waiter->has_waited) csk_observe_wait(CSK_EVENT_WAIT_END, waiter->object, waiter->node.rank, waiter->since_ns, waiter->status);
-    }
-    csk_trampoline_run(effects->ready, effects->lane);
+bool csk_gate_settle(csk_gate_t *gate, csk_effects_t *effects) {
+    bool nobody = csk_gate_shows_nobody(gate);
+    csk_gate_waiter_t *next;
+    enum csk_gate_call call = publish(gate, &next);
+    serve(gate, call, next, effects);
+    return nobody && !csk_gate_shows_nobody(gate);
 }
 
-void csk_gate_perform_waiting(csk_gate_effects_t *effects) {
-    csk_trampoline_begin_wait();
-    csk_gate_perform(effects);
-    csk_trampoline_end_wait();
+/* ---- For waiter.c ------------------------------------------------------------------------------------------------ */
+
+static uint32_t *lock_queue(void *object) {
+    csk_gate_t *gate = object;
+    csk_gate_lock_queue(gate);
+    return &gate->queue_lock;
 }
+static void remove_waiter(void *object, csk_gate_waiter_t *waiter) { take(object, waiter, false); }
+static bool settle(void *object, csk_effects_t *effects) { return csk_gate_settle(object, effects); }
+static void look_again(void *object) { csk_gate_look_again(object); }
+
+const csk_queue_kind_t csk_gate_queue_kind = { lock_queue, remove_waiter, settle, look_again };
+

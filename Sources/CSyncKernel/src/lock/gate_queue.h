@@ -31,13 +31,6 @@
 #include "lock/gate_policy.h"
 #include "wait/watch.h"
 
-/* What is left to do once the queue lock is dropped. */
-typedef struct csk_gate_effects {
-    uint32_t *wake;             /* a parked waiter's word: only an address, since its memory may be gone */
-    csk_gate_waiter_t *ready;   /* asynchronous waiters whose functions are due */
-    csk_gate_lane_t *lane;      /* the lane that was granted the gate, and whose function is due */
-} csk_gate_effects_t;
-
 /* Called under the queue lock, which was the parent's: see above. */
 void csk_gate_begin_in_child(csk_gate_t *gate);
 static inline void csk_gate_lock_queue(csk_gate_t *gate) {
@@ -59,37 +52,35 @@ static inline void csk_gate_prepare(csk_gate_t *gate) {
     if (CSK_UNLIKELY(csk_load(&gate->summary, CSK_ACQUIRE) == 0)) csk_gate_decide_form(gate);
 }
 
-/* All of these are called under the queue lock. They insert a waiter, and take it out: */
+/* All of these are called under the queue lock. */
 void csk_gate_insert(csk_gate_t *gate, csk_gate_waiter_t *waiter);
-void csk_gate_remove(csk_gate_t *gate, csk_gate_waiter_t *waiter);
 /* Puts a waiter of a lane into the gate's heap. */
 void csk_gate_show(csk_gate_t *gate, csk_gate_waiter_t *waiter);
 /* What is to be done for the next waiter, by the table in gate_policy.h; and does it. The caller of the second has the
  * gate, or has taken it by csk_gate_take_for, if `call` is GATE_GRANTS. */
 enum csk_gate_call csk_gate_call(const csk_gate_t *gate, csk_gate_waiter_t **next);
-void csk_gate_answer(csk_gate_t *gate, enum csk_gate_call call, csk_gate_waiter_t *next, csk_gate_effects_t *effects);
+void csk_gate_answer(csk_gate_t *gate, enum csk_gate_call call, csk_gate_waiter_t *next, csk_effects_t *effects);
 bool csk_gate_take_for(csk_gate_t *gate, csk_gate_waiter_t *waiter);
-void csk_gate_grant_to(csk_gate_t *gate, csk_gate_waiter_t *next, csk_gate_effects_t *effects);
-void csk_gate_mark_granted(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_gate_effects_t *effects);
+void csk_gate_grant_to(csk_gate_t *gate, csk_gate_waiter_t *next, csk_effects_t *effects);
+void csk_gate_mark_granted(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_effects_t *effects);
 void csk_gate_end_pending(csk_gate_t *gate, const csk_gate_waiter_t *waiter);
 void csk_gate_publish(csk_gate_t *gate);
-void csk_gate_settle(csk_gate_t *gate, csk_gate_effects_t *effects);
-void csk_gate_finish(csk_gate_waiter_t *waiter, int status, csk_gate_effects_t *effects);
+/* Publishes the queue. If the gate is free while somebody waits, it makes sure that somebody comes for the gate. Each
+ * change of the queue ends with this. Returns whether the caller must look again (csk_gate_look_again) once the queue
+ * lock is dropped: the summary says since this call that somebody waits, and leavers have no fence. */
+bool csk_gate_settle(csk_gate_t *gate, csk_effects_t *effects);
 
 /* Called under the queue lock. csk_gate_has_lost_grants reads the count without it. */
 static inline void csk_gate_count_lost(csk_gate_t *gate, int change) {
     csk_store(&gate->lost_grants, csk_load(&gate->lost_grants, CSK_RELAXED) + (uint32_t)change, CSK_RELAXED);
 }
 
-/* Called after the queue lock was dropped. */
-void csk_gate_perform(csk_gate_effects_t *effects);
-/* The same for a thread that stands in the queue itself. */
-void csk_gate_perform_waiting(csk_gate_effects_t *effects);
+/* The gate's queue, for waiter.h. */
+extern const csk_queue_kind_t csk_gate_queue_kind __attribute__((visibility("hidden")));
 
-/* In gate_leave.c; called without the queue lock. The fence and the second look that leavers without a fence count on;
- * csk_gate_look_again_waiting is for a thread that stands in the queue itself. */
+/* In gate_leave.c; called without the queue lock. The fence and the second look that leavers without a fence count on.
+ * A thread that stands in the queue itself calls csk_waiter_look_again. */
 void csk_gate_look_again(csk_gate_t *gate);
-void csk_gate_look_again_waiting(csk_gate_t *gate);
 
 /* In gate_watch.c. Parks a queued thread until its word changes or the deadline has passed (ETIMEDOUT). May return
  * spuriously. While it waits, it checks from time to time whether the holder has ended. */
@@ -97,7 +88,7 @@ int csk_gate_park(csk_gate_t *gate, csk_gate_waiter_t *self, int64_t deadline_ns
 
 /* In gate_async.c; called under the queue lock. Starts the clock of a grant that nobody has adopted. */
 void csk_gate_start_grace(csk_gate_t *gate);
-/* In gate_async.c; called under the queue lock. Starts the clock of the waiter's deadline, if it has one. */
+/* The same for the waiter's deadline, if it has one. */
 void csk_gate_start_deadline(csk_gate_t *gate, csk_gate_waiter_t *waiter);
 
 #endif
