@@ -1,5 +1,5 @@
-/* clients_rwlock_later.c: a thread that comes out of the read-write lock's queue lets a callback in beside it. What that
- * function leaves for later may wait for the lock, so it must not run on a thread that is not out of its call yet. */
+/* clients_rwlock_later.c: a thread that comes out of the read-write lock's queue lets a callback in beside it. What
+ * that function leaves for later may wait for the lock, so it must not run on a thread that is still in its call. */
 #include "explorer.h"
 #include "readwrite/rwlock_queue.h"
 
@@ -49,7 +49,9 @@ static void reads(void) {
 }
 static void queues_the_call(void) {
     explore_wait(&shared->held, 1);
-    EXPECT_EQUAL(csk_rwlock_lock_async(lock, &shared->waiter, CSK_RWLOCK_READ, CSK_NEVER, leaves_a_write_or_hands_it_on, NULL), 0);
+    int status = csk_rwlock_lock_async(lock, &shared->waiter, CSK_RWLOCK_READ, CSK_NEVER, leaves_a_write_or_hands_it_on,
+                                       NULL);
+    EXPECT_EQUAL(status, 0);
 }
 static void writes_what_was_handed_on(void) {
     explore_wait(&shared->done, 1);

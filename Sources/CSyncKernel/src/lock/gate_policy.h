@@ -19,6 +19,7 @@
  *   leave_two_words          such a leaver before it frees
  *   leave_one_word           a leaver of the one-word form, by the flags in `held`
  *   prepare_to_leave         the same, where it must call somebody
+ *
  * hand_over, grace_ended and csk_gate_unlock_lane grant without asking: what they have is theirs to give.
  *
  * Who may pass. A newcomer takes a free gate if its rank is at least the highest that waits. csk_gate_may_pass decides

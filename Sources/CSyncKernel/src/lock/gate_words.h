@@ -57,7 +57,7 @@
  *   says that this thread itself is on its way, and call nobody.
  * - A designated waiter enters only while it is the next in order, which it checks under the queue lock. Otherwise it
  *   gives the designation back, and settles.
- * - Others write a waiter's word only under the queue lock, while the waiter is queued. Waking uses its address only. */
+ * - Others write a waiter's word only under the queue lock, while it is queued. Waking uses its address only. */
 #ifndef CSK_INTERNAL_GATE_WORDS_H
 #define CSK_INTERNAL_GATE_WORDS_H
 
@@ -96,7 +96,9 @@ static inline bool csk_gate_is_one_word(const csk_gate_t *gate) {
 static inline bool csk_gate_shows_nobody(const csk_gate_t *gate) {
     return (csk_load(&gate->summary, CSK_RELAXED) & (GATE_WAITERS | GATE_ONE_WORD)) == 0;
 }
-static inline uint64_t csk_gate_holder(const csk_gate_t *gate) { return csk_load(&gate->held, CSK_ACQUIRE) & ~HELD_FLAGS; }
+static inline uint64_t csk_gate_holder(const csk_gate_t *gate) {
+    return csk_load(&gate->held, CSK_ACQUIRE) & ~HELD_FLAGS;
+}
 
 /* Takes the gate if it is free; keeps the flags. Called under the queue lock. */
 bool csk_gate_take(csk_gate_t *gate, uint64_t holder);

@@ -64,8 +64,8 @@ typedef struct csk_effects {
     csk_gate_waiter_t *threads;
 } csk_effects_t;
 
-/* These three are called under the queue lock. csk_waiter_tell gives a thread another word; a change that is due at
- * most once in the same effects. */
+/* These three are called under the queue lock. csk_waiter_tell gives a thread another word; the effects have room for
+ * one wake by it. */
 void csk_waiter_tell(csk_gate_waiter_t *waiter, uint32_t word, csk_effects_t *effects);
 /* Lets a thread in once the queue lock is dropped, however many there are in the same effects. */
 void csk_waiter_let_in(csk_gate_waiter_t *waiter, csk_effects_t *effects);
@@ -115,7 +115,7 @@ typedef struct csk_wait_kind {
     void (*watch)(void *object, csk_gate_waiter_t *self);
     /* Parks until the word is no longer PARKED or the deadline has passed (ETIMEDOUT). May return spuriously. */
     int (*park)(void *object, csk_gate_waiter_t *self, int64_t deadline_ns, struct csk_watch *watch);
-    /* Called without the queue lock by a waiter that was granted the lock. Returns when its granter has done with it. */
+    /* Called without the queue lock by a waiter that was granted the lock. Returns when its granter is done with it. */
     void (*await_granter)(void *object, csk_gate_waiter_t *self);
 } csk_wait_kind_t;
 
