@@ -4,6 +4,7 @@
 
 #include <csynckernel/csynckernel.h>
 
+#include "lock/gate_queue.h"
 #include "queue/workqueue.h"
 #include "readwrite/rwlock_queue.h"
 

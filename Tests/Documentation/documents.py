@@ -2,6 +2,7 @@
 """Checks the documents themselves; scripts/test-docs calls it from the root of the repository. It takes seconds.
 
 - Each link among the documents leads to a file, a heading or an article that is there.
+- Each place in the code that docs name as file: function, function is where the function is defined.
 - Each name in docs that stands in backquotes exists: files, functions, fields, types and constants in the sources
   or the tests. After the words client, mutant, model, variant, test and Swift mutant the names must be of that kind.
 - Each drawing in docs/design was made from the text beside it.
@@ -197,6 +198,23 @@ def exists(name):
     return all(word in words() or word.isdigit() for word in re.findall(r"\w+", name))
 
 
+PLACE = re.compile(rf"`(\w+\.[ch])`: ({NAME}(?:, {NAME})*)")
+
+
+def defines(name, function):
+    """Whether one of the files of this name defines the function."""
+    definition = re.compile(rf"^\w[^;{{}}()]*(?:\(\([^;{{}}()]*\)\)[^;{{}}()]*)?\b{function}\([^;{{}}]*\)\s*\{{", re.M)
+    return any(definition.search(path.read_text()) for path in files() if path.name == name)
+
+
+def check_places(path):
+    for number, line in prose(path):
+        for name, listed in PLACE.findall(line):
+            for function in re.findall(r"`([^`]+)`", listed):
+                if not defines(name, function):
+                    fail(path, number, f"{function} is not defined in {name}")
+
+
 def check_names(path):
     """A list of names may go over several lines, but not over paragraphs."""
     for number, paragraph in paragraphs(path):
@@ -279,6 +297,7 @@ def main():
     for path in documents:
         if path.is_relative_to(ROOT / "docs") or path == ROOT / "ARCHITECTURE.md":
             check_names(path)
+            check_places(path)
     for path in filter(is_checked, files()):
         check_lines(path)
     check_drawings()

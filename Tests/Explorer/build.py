@@ -9,13 +9,14 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 KERNEL = os.path.join(ROOT, "Sources", "CSyncKernel")
 EXPLORED = ["base", "thread_number", "fork", "queue_lock", "heap", "observe", "announce", "pool_watch", "trampoline",
-            "gate", "gate_queue", "gate_async", "gate_lane", "gate_watch", "watch", "mutex", "pqueue", "thread_exit",
-            "rwlock", "rwlock_wait", "rwlock_queue", "rwlock_bias", "rwlock_async", "rwlock_watch", "workqueue",
-            "workqueue_order", "workqueue_refuse", "workqueue_wait", "delayed"]
+            "waiter", "gate", "gate_words", "gate_order", "gate_policy", "gate_queue", "gate_leave", "gate_async",
+            "gate_lane", "gate_watch", "watch", "mutex", "pqueue", "thread_exit", "rwlock", "rwlock_wait",
+            "rwlock_queue", "rwlock_bias", "rwlock_async", "rwlock_watch", "workqueue", "workqueue_order",
+            "workqueue_refuse", "workqueue_wait", "delayed"]
 # Through kernel_NAME.c, which brings static state back to how a process begins, or gives the source the explorer's
 # memory.
-STATEFUL = ["timer", "reads", "pool", "pool_growth", "rwlock_work", "workqueue_worker", "workqueue_life", "rcu", "rcu_child",
-            "rcu_reclaim", "rcu_map", "tls", "block"]
+STATEFUL = ["timer", "reads", "pool", "pool_growth", "rwlock_work", "workqueue_worker", "workqueue_life", "rcu",
+            "rcu_child", "rcu_reclaim", "rcu_map", "tls", "block"]
 LIBRARY = ["core", "strategy", "main", "platform_explored"]
 
 

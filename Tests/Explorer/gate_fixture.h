@@ -81,7 +81,7 @@ __attribute__((unused)) static void is_published(void) {
     const csk_gate_waiter_t *next = csk_gate_next(gate);
     uint64_t flags = 0;
     if (next != NULL)
-        flags = GATE_WAITERS | (gate->designated ? GATE_DESIGNATED : 0) | (csk_gate_wants_hand_over(gate, next) ? GATE_HAND_OVER : 0);
+        flags = csk_gate_flags(gate, next);
     EXPECT_EQUAL(gate->summary & (GATE_WAITERS | GATE_DESIGNATED | GATE_HAND_OVER), flags);
     if (gate->summary & GATE_ONE_WORD) EXPECT_EQUAL(gate->held & HELD_FLAGS, flags >> 1);
     if (next != NULL && gate->bypass_limit == 0) EXPECT_EQUAL(gate->summary >> GATE_RANK_SHIFT, csk_gate_biased_rank(next->node.rank));

@@ -21,6 +21,7 @@ HEAP, HEAP_H, TRAMPOLINE = "src/base/heap.c", "include/csynckernel/heap.h", "src
 GATE, GATE_H = "src/lock/gate.c", "include/csynckernel/gate.h"
 QUEUE, ASYNC = "src/lock/gate_queue.c", "src/lock/gate_async.c"
 MUTEX, MUTEX_H = "src/lock/mutex.c", "include/csynckernel/mutex.h"
+ORDER, POLICY, LEAVE, WAITER = "src/lock/gate_order.c", "src/lock/gate_policy.c", "src/lock/gate_leave.c", "src/wait/waiter.c"
 PQUEUE, TIMER = "src/queue/pqueue.c", "src/wait/timer.c"
 WQ, WQ_LIFE, WQ_WORKER = "src/queue/workqueue.c", "src/queue/workqueue_life.c", "src/queue/workqueue_worker.c"
 WQ_ORDER, WQ_WAIT, DELAYED = "src/queue/workqueue_order.c", "src/queue/workqueue_wait.c", "src/queue/delayed.c"
@@ -34,17 +35,17 @@ FAULTS = [
     ("heap", "removing drops the children", HEAP, "    if (orphans != NULL) heap->root = link_trees(heap->root, orphans);\n", ""),
     ("heap", "the last of an odd number of siblings is dropped", HEAP, "        first = b != NULL ? b->next : NULL;\n",
      "        first = b != NULL ? b->next : NULL;\n        if (first != NULL && first->next == NULL) first = NULL;\n"),
-    ("gate", "equal priorities in the wrong order", ASYNC, "CSK_PLACE_FRONT ? -ticket : ticket;", "CSK_PLACE_BACK ? -ticket : ticket;"),
-    ("gate", "a cancelled waiter's function is lost", ASYNC, "        csk_gate_finish(waiter, status, &effects);\n", "        if (status != ECANCELED) csk_gate_finish(waiter, status, &effects);\n"),
+    ("gate", "equal priorities in the wrong order", ORDER, "CSK_PLACE_FRONT ? -ticket : ticket;", "CSK_PLACE_BACK ? -ticket : ticket;"),
+    ("gate", "a cancelled waiter's function is lost", WAITER, "        csk_waiter_finish(waiter, status, &effects);\n", "        if (status != ECANCELED) csk_waiter_finish(waiter, status, &effects);\n"),
     ("gate", "cancelling one that does not wait is 0", ASYNC, "ECANCELED) ? 0 : EBUSY;", "ECANCELED) ? 0 : 0;"),
     ("gate", "re-entry times out", GATE, "    if (csk_gate_holder(gate) == self) return EDEADLK;\n", ""),
-    ("gate", "the bypass limit is one too high", QUEUE, "passed >= gate->bypass_limit", "passed > gate->bypass_limit"),
-    ("gate", "closing does not wait for lost grants", QUEUE, "return !csk_gate_has_lost_grants(gate) ? top : NULL;", "return top;"),
+    ("gate", "the bypass limit is one too high", ORDER, "passed >= gate->bypass_limit", "passed > gate->bypass_limit"),
+    ("gate", "closing does not wait for lost grants", POLICY, "return !csk_gate_has_lost_grants(gate) ? top : NULL;", "return top;"),
     ("gate", "the second grace is no longer", ASYNC, "longest_grace_ns : waiter->grace_ns * 2;", "longest_grace_ns : waiter->grace_ns;"),
     ("gate", "a closed gate can be locked", GATE, "    int status = gate->closed ? ESHUTDOWN : enter", "    int status = enter"),
     ("gate", "functions nest", TRAMPOLINE, "    if (ready.depth > 1) {\n        ready.depth--;\n        return;\n    }\n", ""),
-    ("gate", "a designated thread is not woken", GATE, "    } else if (effects.wake != NULL) *wake = effects.wake;", "    }"),
-    ("gate", "a deadline outlives its waiter", QUEUE, "            csk_timer_cancel(&waiter->deadline);\n", ""),
+    ("gate", "a designated thread is not woken", LEAVE, "    } else if (effects.wake != NULL) *wake = effects.wake;", "    }"),
+    ("gate", "a deadline outlives its waiter", WAITER, "            csk_timer_cancel(&waiter->deadline);\n", ""),
     ("gate", "one whose grant is over adopts another's", ASYNC, "(gate->pending != NULL && gate->pending != waiter)", "false"),
     ("mutex", "the last level needs no unlock", MUTEX_H, "mutex->gate.depth + 1, __ATOMIC_RELAXED);", "mutex->gate.depth == 2 ? 2 : mutex->gate.depth + 1, __ATOMIC_RELAXED);"),
     ("mutex", "levels end one too early", MUTEX_H, "mutex->gate.depth == UINT32_MAX", "mutex->gate.depth >= UINT32_MAX - 1"),

@@ -63,7 +63,7 @@ typedef struct csk_gate_attr {
     uint32_t grace_us;      /* how long a provisional grant stays the first time when others wait; 0: 1000 */
 } csk_gate_attr_t;
 
-/* The fields belong to the library; src/lock/gate_queue.h says who may change which. */
+/* The fields belong to the library; src/lock/gate_words.h says who may change which. */
 struct csk_gate {
     uint64_t held;
     uint64_t summary;
@@ -118,7 +118,10 @@ struct csk_gate_waiter {
     uint64_t thread;
     uint32_t word;
     uint32_t state;
-    uint32_t bypassed;
+    union {
+        uint32_t bypassed;  /* at a gate: see src/lock/gate_order.h */
+        uint32_t followers; /* at a read-write lock: enqueued writes that stand behind this one, as one waiter */
+    };
     int32_t status;
     uint8_t adoptable;
     uint8_t deadline_started;

@@ -1,14 +1,10 @@
-/* gate.c: threads at the gate: entering, waiting, leaving. See gate_queue.h for the words and the argument. */
+/* gate.c: threads come to the gate: they enter, spin, stand in its queue, try, and give up. gate_leave.c has how they
+ * leave, gate_words.h the words and the argument. */
 #include "csynckernel/gate.h"
 
-#include "base/observe.h"
 #include "lock/gate_queue.h"
-#include "wait/trampoline.h"
+#include "wait/spin_park.h"
 #include "wait/watch.h"
-
-/* About a tenth of what a park and a wake on an idle core cost. It is a time and not a number of pauses, since a pause
- * takes 5 to 140 cycles. */
-static const int64_t spin_ns = 2400;
 
 static uint64_t identity(void) {
     if (CSK_UNLIKELY(csk_thread_number == CSK_THREAD_UNNUMBERED)) csk_thread_number = csk_platform_new_thread_number();
@@ -63,16 +59,12 @@ static inline enum attempt barge(csk_gate_t *gate, csk_rank_t rank, uint64_t sel
 }
 
 static enum attempt spin_to_enter(csk_gate_t *gate, csk_rank_t rank, uint64_t self) {
-    enum attempt attempt;
-    int64_t end_ns = csk_platform_now() + spin_ns;
-    do {
-        for (int pauses = 0; pauses < 8; pauses++) {
-            csk_platform_pause();
-            if (csk_gate_holder(gate) != 0) continue;
-            attempt = barge(gate, rank, self);
-            if (attempt != HELD) return attempt;
-        }
-    } while (csk_platform_now() < end_ns);
+    csk_spin_t spin = csk_spin_begin(CSK_SPIN_NS);
+    while (csk_spin(&spin)) {
+        if (csk_gate_holder(gate) != 0) continue;
+        enum attempt attempt = barge(gate, rank, self);
+        if (attempt != HELD) return attempt;
+    }
     return HELD;
 }
 
@@ -87,13 +79,13 @@ static int trylock_as(csk_gate_t *gate, csk_rank_t rank, uint64_t self) {
     if (!csk_gate_is_rank(rank)) return EINVAL;
     csk_gate_prepare(gate);
     if (csk_gate_holder(gate) != 0 && !csk_gate_know_process(gate)) return EBUSY;
-    csk_gate_effects_t effects = { 0 };
+    csk_effects_t effects = { 0 };
     csk_heap_node_t newcomer = { .rank = rank, .ticket = INT64_MAX };
     csk_gate_lock_queue(gate);
     int status = gate->closed ? ESHUTDOWN : enter_under_lock(gate, &newcomer, self) ? 0 : EBUSY;
     csk_gate_settle(gate, &effects);
     csk_queue_unlock(&gate->queue_lock);
-    csk_gate_perform(&effects);
+    csk_effects_perform(&effects);
     return status;
 }
 
@@ -102,129 +94,61 @@ int csk_gate_trylock_recursive_slow(csk_gate_t *gate, csk_rank_t rank) { return 
 
 /* ---- Waiting ----------------------------------------------------------------------------------------------------- */
 
-/* How long a waiter waits before it asks for a hand-over: between 0.25 and 0.75 ms, spread so that waiters don't ask in
- * step. */
-static int64_t patience_ns(const csk_gate_waiter_t *waiter) {
-    uint64_t mixed = (uint64_t)waiter->node.ticket * UINT64_C(0x9E3779B97F4A7C15);
-    return 250000 + (int64_t)(mixed >> 45);
-}
-
 /* The designated waiter watches the gate for a moment before it gives up. Meanwhile no leaver wakes another. */
-static void watch_gate(csk_gate_t *gate, csk_gate_waiter_t *self) {
-    int64_t end_ns = csk_platform_now() + spin_ns;
-    do {
-        for (int pauses = 0; pauses < 8; pauses++) {
-            csk_platform_pause();
-            if (csk_gate_holder(gate) == 0 || csk_load(&self->word, CSK_RELAXED) == WORD_GRANTED) return;
-        }
-    } while (csk_platform_now() < end_ns);
+static void watch_gate(void *object, csk_gate_waiter_t *self) {
+    csk_gate_t *gate = object;
+    csk_spin_t spin = csk_spin_begin(CSK_SPIN_NS);
+    while (csk_spin(&spin))
+        if (csk_gate_holder(gate) == 0 || csk_load(&self->word, CSK_RELAXED) == WORD_GRANTED) return;
 }
 
-/* Called after a change of the queue that requires a leaver to look closer than it may have looked already. The
- * membarrier orders the looks and the plain stores of all leavers before this thread's own look. */
-void csk_gate_look_again(csk_gate_t *gate) {
-    if (csk_gate_is_one_word(gate)) return;
-    csk_platform_membarrier();
-    if (csk_gate_holder(gate) == 0) csk_gate_post(gate);
-}
-
-/* The same by a thread that stands in the queue itself. */
-static void look_again_waiting(csk_gate_t *gate) {
-    csk_trampoline_begin_wait();
-    csk_gate_look_again(gate);
-    csk_trampoline_end_wait();
-}
-
-/* The waiter was told to try. Returns true when the gate is its. On false it must wait again; its word is back at
- * WAITING. */
-static bool try_designated(csk_gate_t *gate, csk_gate_waiter_t *self) {
-    for (int round = 0;; round++) {
-        csk_gate_effects_t effects = { 0 };
-        csk_gate_lock_queue(gate);
-        bool entered = csk_waiter_state(self) == WAITER_GRANTED, next = !entered && csk_gate_next(gate) == self;
-        if (next && csk_gate_take(gate, self->thread)) {
-            csk_gate_grant_to(gate, self, &effects);
-            entered = true;
-        }
-        bool give_up = !entered && (!next || round > 0);
-        if (give_up) {
-            gate->designated = 0;
-            csk_store(&self->word, WORD_WAITING, CSK_RELAXED);
-            if (next && csk_platform_now() - self->since_ns > patience_ns(self)) gate->hand_over = 1;
-        }
-        if (entered || give_up) csk_gate_settle(gate, &effects);
-        csk_queue_unlock(&gate->queue_lock);
-        csk_gate_perform_waiting(&effects);
-        if (give_up) look_again_waiting(gate);
-        if (entered || give_up) return entered;
-        watch_gate(gate, self);
+static enum csk_try try_to_enter(void *object, csk_gate_waiter_t *self, bool again, csk_effects_t *effects) {
+    csk_gate_t *gate = object;
+    bool entered = csk_waiter_state(self) == WAITER_GRANTED, next = !entered && csk_gate_next(gate) == self;
+    if (next && csk_gate_take(gate, self->thread)) {
+        csk_gate_grant_to(gate, self, effects);
+        entered = true;
     }
+    if (!entered && next && !again) return TRY_WATCHES;
+    if (!entered) {
+        gate->designated = 0;
+        csk_store(&self->word, WORD_WAITING, CSK_RELAXED);
+        if (next && csk_gate_has_lost_patience(self)) gate->hand_over = 1;
+    }
+    csk_gate_settle(gate, effects);
+    return entered ? TRY_ENTERED : TRY_GAVE_UP;
 }
 
-/* The deadline has passed. Returns 0 when the grant was faster. */
-static int leave_queue(csk_gate_t *gate, csk_gate_waiter_t *self) {
-    csk_gate_effects_t effects = { 0 };
+static int park(void *object, csk_gate_waiter_t *self, int64_t deadline_ns, csk_watch_t *watch) {
+    return csk_gate_park(object, self, deadline_ns, watch);
+}
+
+/* Once the queue lock is free, the granter has published the grant and has finished with the gate. */
+static void await_granter(void *object, csk_gate_waiter_t *self) {
+    csk_gate_t *gate = object;
+    (void)self;
     csk_gate_lock_queue(gate);
-    bool granted = csk_waiter_state(self) == WAITER_GRANTED, was_designated = false;
-    if (!granted) {
-        was_designated = csk_load(&self->word, CSK_RELAXED) == WORD_TRY;
-        csk_gate_remove(gate, self);
-        csk_gate_settle(gate, &effects);
-    }
     csk_queue_unlock(&gate->queue_lock);
-    csk_gate_perform(&effects);
-    if (was_designated) csk_gate_look_again(gate);
-    return granted ? 0 : ETIMEDOUT;
 }
 
-static int wait_in_queue(csk_gate_t *gate, csk_gate_waiter_t *self, int64_t deadline_ns) {
-    if (gate->policy == CSK_GATE_STRICT) csk_watch_word(self);
-    csk_watch_t watch = csk_begin_watch(self->since_ns);
-    for (;;) {
-        uint32_t word = WORD_WAITING;
-        csk_cas(&self->word, &word, WORD_PARKED, CSK_ACQ_REL);
-        int park = 0;
-        while ((word = csk_load(&self->word, CSK_ACQUIRE)) == WORD_PARKED && park != ETIMEDOUT)
-            park = csk_gate_park(gate, self, deadline_ns, &watch);
-        if (word == WORD_GRANTED) {
-            /* Once the queue lock is free, the granter has published the grant and has finished with the gate. */
-            csk_gate_lock_queue(gate);
-            csk_queue_unlock(&gate->queue_lock);
-            return 0;
-        }
-        if (word == WORD_PARKED) return leave_queue(gate, self);
-        if (try_designated(gate, self)) return 0;
-        if (deadline_ns != CSK_NEVER && csk_platform_now() >= deadline_ns) return leave_queue(gate, self);
-    }
-}
+static const csk_wait_kind_t kind = { &csk_gate_queue_kind, try_to_enter, watch_gate, park, await_granter };
 
 /* Queues the calling thread and waits, or lets it in after all. */
 static int enter_or_wait(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns, uint64_t self) {
-    /* It is filled field by field. The timers in it are for asynchronous waiters, and clearing them would cost more
-     * than all else here. */
     csk_gate_waiter_t waiter;
-    waiter.node.rank = rank;
-    waiter.function = NULL;
-    waiter.thread = self;
-    waiter.word = WORD_WAITING;
-    waiter.since_ns = csk_platform_now();
-    csk_gate_effects_t effects = { 0 };
+    csk_waiter_for_thread(&waiter, rank, self);
+    csk_effects_t effects = { 0 };
     csk_gate_lock_queue(gate);
-    int64_t ticket = ++gate->next_ticket;
-    waiter.node.ticket = (rank & 3) == CSK_PLACE_FRONT ? -ticket : ticket;
+    waiter.node.ticket = csk_gate_new_ticket(gate, rank);
     bool closed = gate->closed, entered = !closed && enter_under_lock(gate, &waiter.node, self);
-    bool first = csk_gate_shows_nobody(gate);
     if (!closed && !entered) csk_gate_insert(gate, &waiter);
-    csk_gate_settle(gate, &effects);
+    bool first = csk_gate_settle(gate, &effects);
     csk_queue_unlock(&gate->queue_lock);
-    csk_gate_perform_waiting(&effects);
+    csk_effects_perform_waiting(&effects);
     if (closed) return ESHUTDOWN;
     if (entered) return 0;
-    if (first) look_again_waiting(gate);
-    csk_observe_wait(CSK_EVENT_WAIT_BEGIN, gate, rank, 0, 0);
-    int status = wait_in_queue(gate, &waiter, deadline_ns);
-    csk_observe_wait(CSK_EVENT_WAIT_END, gate, rank, waiter.since_ns, status);
-    return status;
+    if (first) csk_waiter_look_again(&csk_gate_queue_kind, gate);
+    return csk_waiter_wait(&kind, gate, &waiter, deadline_ns, gate->policy == CSK_GATE_STRICT);
 }
 
 static __attribute__((noinline)) int lock_contended(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns, uint64_t self) {
@@ -250,127 +174,4 @@ int csk_gate_lock_slow(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns) {
 
 int csk_gate_lock_recursive_slow(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns) {
     return lock_as(gate, rank, deadline_ns, identity());
-}
-
-/* ---- Leaving ----------------------------------------------------------------------------------------------------- */
-
-/* Whether a leaver calls nobody: somebody waits, and one waiter is on its way already. */
-static inline bool calls_nobody(uint64_t summary) {
-    const uint64_t mask = GATE_WAITERS | GATE_DESIGNATED | GATE_HAND_OVER;
-    return (summary & mask) == (GATE_WAITERS | GATE_DESIGNATED);
-}
-
-void csk_gate_post(csk_gate_t *gate) {
-    /* There is no fence here either: see free_and_look. */
-    uint64_t summary = csk_load(&gate->summary, CSK_ACQUIRE);
-    if (!(summary & GATE_WAITERS) || calls_nobody(summary)) return;
-    csk_gate_effects_t effects = { 0 };
-    csk_gate_lock_queue(gate);
-    csk_gate_waiter_t *next = csk_gate_next(gate);
-    /* It designates even if a newcomer has taken the gate meanwhile. Otherwise each newcomer would come here when it
-     * leaves, to no effect. */
-    if (next != NULL && !gate->designated && !csk_gate_wants_hand_over(gate, next)) csk_gate_designate(gate, next, &effects);
-    csk_gate_settle(gate, &effects);
-    csk_queue_unlock(&gate->queue_lock);
-    csk_gate_perform(&effects);
-}
-
-/* Grants the gate to the next waiter. Returns false when there is none any more. */
-static bool hand_over(csk_gate_t *gate) {
-    csk_gate_effects_t effects = { 0 };
-    csk_gate_lock_queue(gate);
-    csk_gate_waiter_t *next = csk_gate_next(gate);
-    if (next != NULL) csk_gate_grant_to(gate, next, &effects);
-    csk_gate_publish(gate);
-    csk_queue_unlock(&gate->queue_lock);
-    csk_gate_perform(&effects);
-    return next != NULL;
-}
-
-/* As in the inline form, nothing orders the look behind the store. Whoever made the summary say that nobody need be
- * called executes the fence for both sides: the first waiter when it came, the designated one when it gives up. */
-static inline void free_and_look(csk_gate_t *gate) {
-    csk_store(&gate->held, UINT64_C(0), CSK_RELEASE);
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    uint64_t summary = csk_load(&gate->summary, CSK_RELAXED);
-    if (summary != GATE_READY && !calls_nobody(summary)) csk_gate_post(gate);
-}
-
-static void leave_two_words(csk_gate_t *gate) {
-    if ((csk_load(&gate->summary, CSK_ACQUIRE) & GATE_HAND_OVER) && hand_over(gate)) return;
-    free_and_look(gate);
-}
-
-/* Designates the next waiter, or grants it the gate; true in the second case. The wake that is due comes back in
- * `wake`: it must follow the release, which is the last access to the gate. */
-static bool prepare_to_leave(csk_gate_t *gate, uint32_t **wake) {
-    csk_gate_effects_t effects = { 0 };
-    csk_gate_lock_queue(gate);
-    csk_gate_waiter_t *next = csk_gate_next(gate);
-    bool granted = next != NULL && csk_gate_wants_hand_over(gate, next);
-    if (granted) csk_gate_grant_to(gate, next, &effects);
-    else if (next != NULL && !gate->designated) csk_gate_designate(gate, next, &effects);
-    csk_gate_publish(gate);
-    csk_queue_unlock(&gate->queue_lock);
-    if (granted) {
-        /* This wake comes before the functions: a waiter that was designated in an earlier round sleeps, and everybody
-         * counts on it to come. */
-        if (*wake != NULL) csk_platform_wake(*wake, 1);
-        csk_gate_perform(&effects);
-    } else if (effects.wake != NULL) *wake = effects.wake;
-    return granted;
-}
-
-static void leave_one_word(csk_gate_t *gate) {
-    uint32_t *wake = NULL;
-    const uint64_t waiters = GATE_WAITERS >> 1, designated = GATE_DESIGNATED >> 1, hand_over = GATE_HAND_OVER >> 1;
-    for (;;) {
-        uint64_t found = csk_load(&gate->held, CSK_RELAXED), flags = found & HELD_FLAGS;
-        bool someone_comes = !(flags & waiters) || ((flags & designated) && !(flags & hand_over));
-        if (someone_comes) {
-            if (csk_cas(&gate->held, &found, flags, CSK_RELEASE)) break;
-        } else {
-            if (prepare_to_leave(gate, &wake)) return;
-        }
-    }
-    if (wake != NULL) csk_platform_wake(wake, 1);
-}
-
-/* Whether a gate whose holder is CSK_GATE_NOBODY may be unlocked. A grant that nobody has adopted may be taken back at
- * any moment: nobody holds the gate yet who could leave it. This looks under the queue lock, since a grant in the
- * making names its waiter last. */
-static bool may_leave_for_nobody(csk_gate_t *gate) {
-    csk_gate_lock_queue(gate);
-    bool may = csk_gate_holder(gate) == CSK_GATE_NOBODY && gate->pending == NULL;
-    csk_queue_unlock(&gate->queue_lock);
-    return may;
-}
-
-static __attribute__((noinline)) int unlock_contended(csk_gate_t *gate, uint64_t self) {
-    uint64_t holder = csk_gate_holder(gate);
-    if (holder == 0 || (holder != self && holder != CSK_GATE_NOBODY)) return EPERM;
-    if (holder == CSK_GATE_NOBODY && !may_leave_for_nobody(gate)) return EPERM;
-    csk_gate_prepare(gate);
-    if (csk_gate_is_one_word(gate)) leave_one_word(gate);
-    else leave_two_words(gate);
-    return 0;
-}
-
-static inline int unlock_as(csk_gate_t *gate, uint64_t self) {
-    uint64_t summary = csk_load(&gate->summary, CSK_RELAXED);
-    bool plain = (summary & GATE_READY) && calls_nobody(summary) && csk_load(&gate->held, CSK_RELAXED) == self;
-    if (!plain) return unlock_contended(gate, self);
-    free_and_look(gate);
-    return 0;
-}
-
-int csk_gate_unlock_slow(csk_gate_t *gate) { return unlock_as(gate, csk_self()); }
-int csk_gate_unlock_recursive_slow(csk_gate_t *gate) { return unlock_as(gate, csk_thread_number); }
-
-int csk_gate_disown(csk_gate_t *gate) {
-    if (!csk_gate_is_mine(gate)) return EPERM;
-    csk_gate_lock_queue(gate);
-    csk_gate_transfer(gate, CSK_GATE_NOBODY);
-    csk_queue_unlock(&gate->queue_lock);
-    return 0;
 }

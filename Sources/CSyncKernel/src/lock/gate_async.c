@@ -10,34 +10,14 @@ static csk_gate_waiter_t *waiter_of_grace(csk_timer_t *timer) {
     return (csk_gate_waiter_t *)((char *)timer - offsetof(csk_gate_waiter_t, grace));
 }
 
-/* Takes a queued waiter out of the queue, and finishes it with this status. Returns false when it was not queued any
- * more. */
 static bool take_out(csk_gate_t *gate, csk_gate_waiter_t *waiter, int status) {
-    csk_gate_effects_t effects = { 0 };
-    csk_gate_lock_queue(gate);
-    bool queued = csk_waiter_state(waiter) == WAITER_QUEUED, nobody = csk_gate_shows_nobody(gate);
-    if (queued) {
-        csk_gate_remove(gate, waiter);
-        csk_waiter_set(waiter, WAITER_IDLE);
-        csk_gate_finish(waiter, status, &effects);
-        csk_gate_settle(gate, &effects);
-    }
-    /* The last waiter of a lane that waits for its queue has gone. So the closing waiter shows now, and is the first
-     * waiter that does. */
-    bool look_again = queued && nobody && !csk_gate_shows_nobody(gate);
-    csk_queue_unlock(&gate->queue_lock);
-    if (look_again) csk_gate_look_again(gate);
-    csk_gate_perform(&effects);
-    return queued;
+    return csk_waiter_take_out(&csk_gate_queue_kind, gate, waiter, status);
 }
 
-static void deadline_passed(csk_timer_t *timer, void *context) { take_out(context, csk_waiter_of_deadline(timer), ETIMEDOUT); }
+static void deadline_passed(csk_timer_t *timer, void *gate) { take_out(gate, csk_waiter_of_deadline(timer), ETIMEDOUT); }
 
 void csk_gate_start_deadline(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
-    if (waiter->deadline_ns == CSK_NEVER) return;
-    waiter->deadline_started = 1;
-    /* The clock may still run, from before a grant that is over. */
-    csk_cannot_fail(csk_timer_start(&waiter->deadline, waiter->deadline_ns, deadline_passed, gate));
+    csk_waiter_start_deadline(waiter, gate, deadline_passed);
 }
 
 /* Whether the pending grant may be taken back now. If the function of its lane has not yet taken hold of the lane, that
@@ -63,7 +43,7 @@ void csk_gate_restart_grace(csk_gate_t *gate) {
 static void grace_ended(csk_timer_t *timer, void *context) {
     csk_gate_t *gate = context;
     csk_gate_waiter_t *waiter = waiter_of_grace(timer);
-    csk_gate_effects_t effects = { 0 };
+    csk_effects_t effects = { 0 };
     csk_rank_t rank = 0;
     int64_t since_ns = 0;
     csk_gate_lock_queue(gate);
@@ -89,7 +69,7 @@ static void grace_ended(csk_timer_t *timer, void *context) {
     csk_queue_unlock(&gate->queue_lock);
     if (newly_waits) csk_observe_wait(CSK_EVENT_WAIT_BEGIN, gate, rank, 0, 0);
     if (lost) csk_observe_wait(CSK_EVENT_GRANT_LOST, gate, rank, since_ns, 0);
-    csk_gate_perform(&effects);
+    csk_effects_perform(&effects);
 }
 
 void csk_gate_start_grace(csk_gate_t *gate) {
@@ -102,8 +82,8 @@ void csk_gate_start_grace(csk_gate_t *gate) {
 enum { GRANTED_AT_ONCE, INSERTED, INSERTED_FIRST };
 
 /* Called under the queue lock. Grants the gate to the waiter if it may have it now, or queues the waiter. */
-static int grant_or_insert(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_gate_effects_t *effects) {
-    bool first = csk_gate_shows_nobody(gate), inserted = false;
+static int grant_or_insert(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_effects_t *effects) {
+    bool inserted = false;
     csk_gate_lane_t *lane = waiter->lane;
     if ((lane == NULL || csk_gate_lane_is_open(lane, waiter)) && csk_gate_may_pass(gate, &waiter->node) && csk_gate_take_for(gate, waiter)) {
         if (lane != NULL) {
@@ -118,14 +98,14 @@ static int grant_or_insert(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_gate
         csk_gate_insert(gate, waiter);
         csk_gate_start_deadline(gate, waiter);
     }
-    csk_gate_settle(gate, effects);
+    bool first = csk_gate_settle(gate, effects);
     return !inserted ? GRANTED_AT_ONCE : first ? INSERTED_FIRST : INSERTED;
 }
 
 /* `rank` is a copy, since the waiter may have been granted and freed elsewhere. */
-static void after_queueing(csk_gate_t *gate, int how, csk_rank_t rank, csk_gate_effects_t *effects) {
+static void after_queueing(csk_gate_t *gate, int how, csk_rank_t rank, csk_effects_t *effects) {
     if (how != GRANTED_AT_ONCE) csk_observe_wait(CSK_EVENT_WAIT_BEGIN, gate, rank, 0, 0);
-    csk_gate_perform(effects);
+    csk_effects_perform(effects);
     if (how == INSERTED_FIRST) csk_gate_look_again(gate);
 }
 
@@ -147,7 +127,7 @@ typedef struct {
 } request_t;
 
 static int queue_waiter(csk_gate_t *gate, csk_gate_waiter_t *waiter, const request_t *request) {
-    csk_gate_effects_t effects = { 0 };
+    csk_effects_t effects = { 0 };
     csk_rank_t rank = request->rank;
     bool closing = request->closing;
     int64_t since_ns = csk_platform_now();
@@ -156,7 +136,6 @@ static int queue_waiter(csk_gate_t *gate, csk_gate_waiter_t *waiter, const reque
     int status = gate->closed ? ESHUTDOWN : is_in_use(waiter) ? EBUSY : 0;
     int how = GRANTED_AT_ONCE;
     if (status == 0) {
-        int64_t ticket = ++gate->next_ticket;
         waiter->function = request->function;
         waiter->context = request->context;
         waiter->lane = request->lane;
@@ -165,7 +144,7 @@ static int queue_waiter(csk_gate_t *gate, csk_gate_waiter_t *waiter, const reque
         waiter->adoptable = request->adoptable;
         waiter->object = gate;
         waiter->node.rank = rank;
-        waiter->node.ticket = !closing && (rank & 3) == CSK_PLACE_FRONT ? -ticket : ticket;
+        waiter->node.ticket = csk_gate_new_ticket(gate, rank);
         waiter->word = WORD_WAITING;
         waiter->deadline_started = waiter->grace_started = 0;
         waiter->grace_ns = gate->grace_us != 0 ? gate->grace_us * INT64_C(1000) : first_grace_ns;
@@ -245,7 +224,7 @@ static bool settle_lost(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
 
 int csk_gate_relock_async(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
     if (waiter->lane != NULL) return csk_gate_lane_relock(gate, waiter);
-    csk_gate_effects_t effects = { 0 };
+    csk_effects_t effects = { 0 };
     csk_gate_lock_queue(gate);
     bool lost = settle_lost(gate, waiter);
     gate->next_ticket++; /* the waiter keeps its own ticket, but gate_watch.c counts arrivals by this */
@@ -258,14 +237,13 @@ int csk_gate_relock_async(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
 
 int csk_gate_forget(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
     if (waiter->lane != NULL) return csk_gate_lane_forget(gate, waiter);
-    csk_gate_effects_t effects = { 0 };
+    csk_effects_t effects = { 0 };
     csk_gate_lock_queue(gate);
-    bool lost = settle_lost(gate, waiter), first = csk_gate_shows_nobody(gate);
-    csk_gate_settle(gate, &effects);
-    /* The closing waiter shows now, and is the first waiter that does. */
-    bool look_again = first && !csk_gate_shows_nobody(gate);
+    bool lost = settle_lost(gate, waiter);
+    /* The closing waiter may show now, and may be the first waiter that does. */
+    bool look_again = csk_gate_settle(gate, &effects);
     csk_queue_unlock(&gate->queue_lock);
-    csk_gate_perform(&effects);
+    csk_effects_perform(&effects);
     if (look_again) csk_gate_look_again(gate);
     return lost ? 0 : EINVAL;
 }

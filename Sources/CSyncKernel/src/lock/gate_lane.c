@@ -1,4 +1,4 @@
-/* gate_lane.c: lanes. The waiters that are performed on one queue or executor begin in order. gate_queue.h has the
+/* gate_lane.c: lanes. The waiters that are performed on one queue or executor begin in order. gate_lane.h has the
  * argument. */
 #include "base/observe.h"
 #include "lock/gate_queue.h"
@@ -17,12 +17,6 @@ void csk_gate_lane_begin_in_child(csk_gate_lane_t *lane) {
     lane->granted = lane->stalled = lane->forced = 0;
     csk_store(&lane->due, 0, CSK_RELAXED);
     lane->mark = csk_process_mark();
-}
-
-bool csk_gate_lane_lets_through(const csk_gate_waiter_t *waiter) {
-    const csk_gate_lane_t *lane = csk_gate_lane_of(waiter);
-    if (lane == NULL) return true;
-    return !lane->granted && (lane->front == waiter || (!lane->stalled && csk_heap_top(&lane->lost) == NULL));
 }
 
 bool csk_gate_lane_is_open(const csk_gate_lane_t *lane, const csk_gate_waiter_t *newcomer) {
@@ -180,19 +174,17 @@ static void begin_stalled(csk_gate_t *gate, csk_gate_lane_t *lane, begun_t *begu
 }
 
 int csk_gate_begin(csk_gate_t *gate, csk_gate_lane_t *lane, csk_gate_waiter_t **waiter) {
-    csk_gate_effects_t effects = { 0 };
+    csk_effects_t effects = { 0 };
     begun_t begun = { 0 };
     csk_gate_lock_queue(gate);
     csk_gate_lane_know_process(lane);
-    bool nobody = csk_gate_shows_nobody(gate);
     if (lane->function != NULL && lane->granted) begin_granted(gate, lane, &begun);
     else if (lane->stalled) begin_stalled(gate, lane, &begun);
     else begun.status = EINVAL;
     if (begun.first != NULL) begun.clocks = give_back(gate, begun.first, true);
     show_first(gate, lane);
-    csk_gate_settle(gate, &effects);
     /* Where this thread holds the gate it looks when it leaves. */
-    bool look_again = begun.status != 0 && nobody && !csk_gate_shows_nobody(gate);
+    bool look_again = csk_gate_settle(gate, &effects) && begun.status != 0;
     csk_queue_unlock(&gate->queue_lock);
     if (begun.newly_waits) csk_observe_wait(CSK_EVENT_WAIT_BEGIN, gate, begun.rank, 0, 0);
     if (begun.first != NULL) {
@@ -201,7 +193,7 @@ int csk_gate_begin(csk_gate_t *gate, csk_gate_lane_t *lane, csk_gate_waiter_t **
             csk_observe_wait(CSK_EVENT_WAIT_END, gate, begun.first->node.rank, begun.first->since_ns, 0);
         *waiter = begun.first;
     }
-    csk_gate_perform(&effects);
+    csk_effects_perform(&effects);
     if (look_again) csk_gate_look_again(gate);
     return begun.status;
 }
@@ -210,7 +202,7 @@ int csk_gate_unlock_lane(csk_gate_t *gate, csk_gate_lane_t *lane, bool *goes_on)
     *goes_on = false;
     if (!csk_gate_is_mine(gate)) return EPERM;
     if (csk_load(&gate->summary, CSK_RELAXED) & GATE_WAITERS) {
-        csk_gate_effects_t effects = { 0 };
+        csk_effects_t effects = { 0 };
         csk_gate_lock_queue(gate);
         csk_gate_waiter_t *next = csk_gate_next(gate);
         if (next != NULL && csk_gate_lane_of(next) == lane && lane->function != NULL) {
@@ -250,7 +242,7 @@ int csk_gate_lane_adopt(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
 }
 
 /* Gives the lane's grant to the first of the lane's waiters. The one that gives the grant up is among them. */
-static void pass_grant(csk_gate_t *gate, csk_gate_lane_t *lane, csk_gate_effects_t *effects) {
+static void pass_grant(csk_gate_t *gate, csk_gate_lane_t *lane, csk_effects_t *effects) {
     csk_gate_waiter_t *first = first_waiting(lane);
     gate->pending = first; /* directly from one to the other: see csk_gate_take_for */
     leave_grant(lane);
@@ -267,11 +259,10 @@ static void settle_lost(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
 }
 
 int csk_gate_lane_relock(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
-    csk_gate_effects_t effects = { 0 };
+    csk_effects_t effects = { 0 };
     csk_rank_t rank = waiter->node.rank;
     csk_gate_lock_queue(gate);
-    bool lost = csk_waiter_state(waiter) == WAITER_LOST, granted = has_grant(gate, waiter),
-        nobody = csk_gate_shows_nobody(gate);
+    bool lost = csk_waiter_state(waiter) == WAITER_LOST, granted = has_grant(gate, waiter);
     if (lost || granted) {
         gate->next_ticket++; /* the waiter keeps its own ticket, but gate_watch.c counts arrivals by this */
         if (lost) settle_lost(gate, waiter);
@@ -279,22 +270,20 @@ int csk_gate_lane_relock(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
         if (granted) pass_grant(gate, waiter->lane, &effects);
         else show_first(gate, waiter->lane);
     }
-    csk_gate_settle(gate, &effects);
-    bool look_again = nobody && !csk_gate_shows_nobody(gate);
+    bool look_again = csk_gate_settle(gate, &effects);
     csk_queue_unlock(&gate->queue_lock);
     if (lost || granted) csk_observe_wait(CSK_EVENT_WAIT_BEGIN, gate, rank, 0, 0);
-    csk_gate_perform(&effects);
+    csk_effects_perform(&effects);
     if (look_again) csk_gate_look_again(gate);
     return lost || granted ? 0 : EINVAL;
 }
 
 int csk_gate_lane_forget(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
-    csk_gate_effects_t effects = { 0 };
+    csk_effects_t effects = { 0 };
     int clocks = 0;
     csk_gate_lock_queue(gate);
     csk_gate_lane_know_process(waiter->lane);
-    bool lost = csk_waiter_state(waiter) == WAITER_LOST, granted = has_grant(gate, waiter),
-        nobody = csk_gate_shows_nobody(gate);
+    bool lost = csk_waiter_state(waiter) == WAITER_LOST, granted = has_grant(gate, waiter);
     if (lost) settle_lost(gate, waiter);
     if (lost || granted) clocks = give_back(gate, waiter, false);
     /* The waiter that came before this one may be gone by now. So the gate chooses the next, and not the lane: this
@@ -304,12 +293,11 @@ int csk_gate_lane_forget(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
         end_grant(gate, waiter->lane);
     }
     show_first(gate, waiter->lane);
-    csk_gate_settle(gate, &effects);
     /* The closing waiter may show now, and may be the first waiter that does. */
-    bool look_again = nobody && !csk_gate_shows_nobody(gate) && !granted;
+    bool look_again = csk_gate_settle(gate, &effects) && !granted;
     csk_queue_unlock(&gate->queue_lock);
     stop_clocks(waiter, clocks);
-    csk_gate_perform(&effects);
+    csk_effects_perform(&effects);
     if (look_again) csk_gate_look_again(gate);
     if (granted) csk_gate_unlock(gate);
     return lost || granted ? 0 : EINVAL;

@@ -136,7 +136,7 @@ int csk_rwlock_trywrlock(csk_rwlock_t *lock) { return write_lock(lock, RW_TRY); 
 /* Tells the first waiter to come. Or gives back what the caller holds, and in the same step gives the lock to the first
  * waiter if it can enter. Returns true in the second case. */
 static bool call_first(csk_rwlock_t *lock, enum csk_rwlock_release release, bool last, uint32_t **wake) {
-    csk_rwlock_effects_t effects = { 0 };
+    csk_effects_t effects = { 0 };
     csk_rwlock_lock_queue(lock);
     const csk_gate_waiter_t *first = lock->first;
     bool designate = last && first != NULL && first->function == NULL && first->mode != RW_UPGRADE && !lock->hand_over &&
@@ -153,7 +153,7 @@ static bool call_first(csk_rwlock_t *lock, enum csk_rwlock_release release, bool
     }
     csk_queue_unlock(&lock->queue_lock);
     if (settle && *wake != NULL) csk_platform_wake(*wake, 1);
-    csk_rwlock_perform(&effects);
+    csk_effects_perform(&effects);
     return settle;
 }
 

@@ -2,23 +2,11 @@
 #include "base/observe.h"
 #include "readwrite/rwlock_queue.h"
 
-/* Takes a queued waiter out and ends it with `status`. Returns false when it was not queued any more. */
 static bool take_out(csk_rwlock_t *lock, csk_gate_waiter_t *waiter, int status) {
-    csk_rwlock_effects_t effects = { 0 };
-    csk_rwlock_lock_queue(lock);
-    bool queued = csk_waiter_state(waiter) == WAITER_QUEUED && !waiter->stays;
-    if (queued) {
-        csk_rwlock_remove(lock, waiter);
-        csk_waiter_set(waiter, WAITER_IDLE);
-        csk_gate_finish(waiter, status, &effects.gate);
-        csk_rwlock_settle(lock, RELEASE_NOTHING, &effects);
-    }
-    csk_queue_unlock(&lock->queue_lock);
-    csk_rwlock_perform(&effects);
-    return queued;
+    return csk_waiter_take_out(&csk_rwlock_queue_kind, lock, waiter, status);
 }
 
-static void deadline_passed(csk_timer_t *timer, void *context) { take_out(context, csk_waiter_of_deadline(timer), ETIMEDOUT); }
+static void deadline_passed(csk_timer_t *timer, void *lock) { take_out(lock, csk_waiter_of_deadline(timer), ETIMEDOUT); }
 
 int csk_rwlock_lock_async(csk_rwlock_t *lock, csk_gate_waiter_t *waiter, int mode, int64_t deadline_ns,
                           csk_gate_function_t function, void *context) {
@@ -28,7 +16,7 @@ int csk_rwlock_lock_async(csk_rwlock_t *lock, csk_gate_waiter_t *waiter, int mod
         int error = csk_timer_prepare();
         if (error != 0) return error;
     }
-    csk_rwlock_effects_t effects = { 0 };
+    csk_effects_t effects = { 0 };
     /* Reading the clock is a quarter of what queueing costs, and only an observer needs the time. */
     bool observed = csk_load(&csk_current_observer, CSK_RELAXED) != NULL;
     int64_t since_ns = observed ? csk_platform_now() : 0;
@@ -47,18 +35,15 @@ int csk_rwlock_lock_async(csk_rwlock_t *lock, csk_gate_waiter_t *waiter, int mod
     waiter->word = WORD_WAITING;
     waiter->deadline_started = 0;
     waiter->has_waited = 0;
-    waiter->bypassed = 0;
+    waiter->followers = 0;
     csk_rwlock_append(lock, waiter);
     csk_rwlock_settle(lock, RELEASE_NOTHING, &effects);
     if (csk_waiter_state(waiter) == WAITER_QUEUED) {
         waiter->has_waited = observed;
-        if (deadline_ns != CSK_NEVER) {
-            waiter->deadline_started = 1;
-            csk_cannot_fail(csk_timer_start(&waiter->deadline, deadline_ns, deadline_passed, lock));
-        }
+        csk_waiter_start_deadline(waiter, lock, deadline_passed);
     }
     csk_queue_unlock(&lock->queue_lock);
-    csk_rwlock_perform(&effects);
+    csk_effects_perform(&effects);
     return 0;
 }
 

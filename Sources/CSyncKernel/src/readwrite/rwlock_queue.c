@@ -44,7 +44,7 @@ void csk_rwlock_remove(csk_rwlock_t *lock, csk_gate_waiter_t *waiter) {
     else lock->first = waiter->newer;
     if (waiter->newer != NULL) waiter->newer->older = waiter->older;
     else lock->last = waiter->older;
-    lock->waiting -= 1 + waiter->bypassed;
+    lock->waiting -= 1 + waiter->followers;
     if (csk_load(&waiter->word, CSK_RELAXED) == WORD_TRY) lock->coming = 0;
 }
 
@@ -77,20 +77,17 @@ static uint64_t flags_for(const csk_rwlock_t *lock, const csk_gate_waiter_t *nex
     return RW_WAITERS | (lock->coming ? RW_COMING : 0) | (hand_over ? RW_HAND_OVER : 0);
 }
 
-static void grant(csk_rwlock_t *lock, csk_gate_waiter_t *waiter, csk_rwlock_effects_t *effects) {
+static void grant(csk_rwlock_t *lock, csk_gate_waiter_t *waiter, csk_effects_t *effects) {
     csk_waiter_set(waiter, WAITER_GRANTED);
     if (waiter->function != NULL) {
         if (waiter->mode == RW_READ) csk_fetch_add(&lock->to_adopt, 1u, CSK_RELEASE);
-        csk_gate_finish(waiter, 0, &effects->gate);
+        csk_waiter_finish(waiter, 0, effects);
         return;
     }
-    csk_gate_waiter_t **last = &effects->threads;
-    while (*last != NULL) last = &(*last)->next_ready;
-    waiter->next_ready = NULL;
-    *last = waiter;
+    csk_waiter_let_in(waiter, effects);
 }
 
-void csk_rwlock_settle(csk_rwlock_t *lock, enum csk_rwlock_release release, csk_rwlock_effects_t *effects) {
+void csk_rwlock_settle(csk_rwlock_t *lock, enum csk_rwlock_release release, csk_effects_t *effects) {
     uint64_t found = csk_load(&lock->state, CSK_RELAXED), holders;
     csk_gate_waiter_t *next;
     do {
@@ -104,10 +101,19 @@ void csk_rwlock_settle(csk_rwlock_t *lock, enum csk_rwlock_release release, csk_
     }
 }
 
-void csk_rwlock_perform(csk_rwlock_effects_t *effects) {
-    for (csk_gate_waiter_t *waiter = effects->threads, *next; waiter != NULL; waiter = next) {
-        next = waiter->next_ready;
-        csk_word_answer(&waiter->word, WORD_GRANTED);
-    }
-    csk_gate_perform(&effects->gate);
+/* ---- For waiter.c ------------------------------------------------------------------------------------------------ */
+
+static uint32_t *lock_queue(void *object) {
+    csk_rwlock_t *lock = object;
+    csk_rwlock_lock_queue(lock);
+    return &lock->queue_lock;
 }
+static void remove_waiter(void *object, csk_gate_waiter_t *waiter) { csk_rwlock_remove(object, waiter); }
+static bool settle(void *object, csk_effects_t *effects) {
+    csk_rwlock_settle(object, RELEASE_NOTHING, effects);
+    return false;
+}
+/* Who leaves compares the whole word, and can't miss a flag. */
+static void look_again(void *object) { (void)object; }
+
+const csk_queue_kind_t csk_rwlock_queue_kind = { lock_queue, remove_waiter, settle, look_again };

@@ -26,7 +26,7 @@
  * while it is set, the designated waiter settles when it enters, gives up or times out. A holder that leaves and frees
  * the word has seen, in the word that it replaces, that nobody waits or that somebody is coming.
  *
- * Enqueued writes next to each other are one waiter, the first of them. Its `bypassed` says how many stand behind it;
+ * Enqueued writes next to each other are one waiter, the first of them. Its `followers` says how many stand behind it;
  * rwlock_work.c knows these.
  *
  * A biased lock's readers are not in the word: see rwlock_bias.c. A writer that has entered by the word takes the bias
@@ -44,8 +44,8 @@
 #define CSK_INTERNAL_RWLOCK_QUEUE_H
 
 #include "csynckernel/rwlock.h"
-#include "lock/gate_queue.h"
 #include "readwrite/reads.h"
+#include "wait/waiter.h"
 #include "wait/watch.h"
 
 #define RW_WRITER UINT64_C(1)
@@ -79,13 +79,6 @@ static inline bool csk_rwlock_held_by(const csk_rwlock_t *lock, uint64_t thread)
     return (csk_load(&lock->state, CSK_RELAXED) & ~RW_FLAGS) == (thread | RW_WRITER);
 }
 
-/* What is left to do once the queue lock is released. */
-typedef struct csk_rwlock_effects {
-    csk_gate_effects_t gate;        /* the wake of the designated waiter, and functions to call */
-    /* The threads that were let in, linked by next_ready. Each stays where it is until its word says that it may go. */
-    csk_gate_waiter_t *threads;
-} csk_rwlock_effects_t;
-
 /* Called under the queue lock, which was the parent's. */
 void csk_rwlock_begin_in_child(csk_rwlock_t *lock);
 static inline void csk_rwlock_lock_queue(csk_rwlock_t *lock) {
@@ -108,14 +101,13 @@ static inline void csk_rwlock_await_process(csk_rwlock_t *lock) {
 
 /* These four are called under the queue lock. csk_rwlock_settle gives back what `release` says, publishes the flags,
  * and lets in the waiters at the head that can enter. Each change of the queue ends with it. */
-void csk_rwlock_settle(csk_rwlock_t *lock, enum csk_rwlock_release release, csk_rwlock_effects_t *effects);
+void csk_rwlock_settle(csk_rwlock_t *lock, enum csk_rwlock_release release, csk_effects_t *effects);
 void csk_rwlock_append(csk_rwlock_t *lock, csk_gate_waiter_t *waiter);
 void csk_rwlock_prepend(csk_rwlock_t *lock, csk_gate_waiter_t *waiter);
 void csk_rwlock_remove(csk_rwlock_t *lock, csk_gate_waiter_t *waiter);
 
-/* Called after the queue lock was released. It does not touch the lock, which may be gone once it has let somebody
- * in. */
-void csk_rwlock_perform(csk_rwlock_effects_t *effects);
+/* The lock's queue, for waiter.h. */
+extern const csk_queue_kind_t csk_rwlock_queue_kind __attribute__((visibility("hidden")));
 
 /* Called without the queue lock. Leaves what the word says is held. */
 void csk_rwlock_leave(csk_rwlock_t *lock, enum csk_rwlock_release release);

@@ -1,7 +1,6 @@
 /* rwlock_wait.c: threads that must wait for the read-write lock. They spin, stand in its queue, try, and give up. */
 #include "readwrite/rwlock_wait.h"
 
-#include "base/observe.h"
 #include "wait/announce.h"
 #include "wait/spin_park.h"
 
@@ -22,92 +21,46 @@ static void watch_lock(csk_rwlock_t *lock, csk_gate_waiter_t *self) {
     }
 }
 
-/* Called by a thread that stands in the queue, or may stand there. That thread must not end in a waiter's function. */
-static void perform_waiting(csk_rwlock_effects_t *effects) {
-    if (CSK_LIKELY(effects->gate.ready == NULL)) {
-        csk_rwlock_perform(effects);
-        return;
+/* The flag COMING is set for the designated waiter. Until the flag ends nobody else lets the waiter in. */
+static enum csk_try try_to_enter(void *object, csk_gate_waiter_t *self, bool again, csk_effects_t *effects) {
+    csk_rwlock_t *lock = object;
+    lock->coming = 0;
+    csk_rwlock_settle(lock, RELEASE_NOTHING, effects);
+    if (csk_waiter_state(self) != WAITER_QUEUED) return TRY_ENTERED;
+    if (!again && lock->first == self) {
+        /* Somebody has passed this waiter, and nobody will again. */
+        lock->coming = lock->hand_over = 1;
+        csk_rwlock_settle(lock, RELEASE_NOTHING, effects);
+        return TRY_WATCHES;
     }
-    int before = csk_platform_keep_thread();
-    csk_rwlock_perform(effects);
-    csk_platform_let_thread_go(before);
+    csk_store(&self->word, WORD_WAITING, CSK_RELAXED);
+    return TRY_GAVE_UP;
 }
 
-/* The waiter was told to try, and the flag COMING is set for it. Until the flag ends nobody else lets the waiter in.
- * Returns whether it has entered. */
-static bool try_designated(csk_rwlock_t *lock, csk_gate_waiter_t *self) {
-    for (bool again = false;; again = true) {
-        csk_rwlock_effects_t effects = { 0 };
-        csk_rwlock_lock_queue(lock);
-        lock->coming = 0;
-        csk_rwlock_settle(lock, RELEASE_NOTHING, &effects);
-        bool wait = csk_waiter_state(self) == WAITER_QUEUED;
-        bool watch = wait && !again && lock->first == self;
-        if (watch) {
-            /* Somebody has passed this waiter, and nobody will again. */
-            lock->coming = lock->hand_over = 1;
-            csk_rwlock_settle(lock, RELEASE_NOTHING, &effects);
-        } else if (wait) {
-            csk_store(&self->word, WORD_WAITING, CSK_RELAXED);
-        }
-        csk_queue_unlock(&lock->queue_lock);
-        perform_waiting(&effects);
-        if (!watch) return !wait;
-        watch_lock(lock, self);
-    }
+static void watch(void *object, csk_gate_waiter_t *self) { watch_lock(object, self); }
+
+static int park(void *object, csk_gate_waiter_t *self, int64_t deadline_ns, csk_watch_t *watch) {
+    return csk_rwlock_park(object, self, &self->word, WORD_PARKED, deadline_ns, watch, &watch->reported);
 }
 
 /* The thread that let it in has done with the lock, and with the waiter, once the word says GRANTED. */
-static void await_granted(csk_gate_waiter_t *self) {
+static void await_granter(void *object, csk_gate_waiter_t *self) {
     uint32_t word;
+    (void)object;
     while ((word = csk_load(&self->word, CSK_ACQUIRE)) != WORD_GRANTED) {
         if (word == WORD_PARKED) csk_wait_park(&self->word, WORD_PARKED, CSK_NEVER);
         else csk_cas(&self->word, &word, WORD_PARKED, CSK_ACQ_REL);
     }
 }
 
-/* The deadline has passed. Returns 0 when the grant was faster, ETIMEDOUT otherwise. */
-static int leave_queue(csk_rwlock_t *lock, csk_gate_waiter_t *self) {
-    csk_rwlock_effects_t effects = { 0 };
-    csk_rwlock_lock_queue(lock);
-    bool granted = csk_waiter_state(self) == WAITER_GRANTED;
-    if (!granted) {
-        csk_rwlock_remove(lock, self);
-        csk_rwlock_settle(lock, RELEASE_NOTHING, &effects);
-    }
-    csk_queue_unlock(&lock->queue_lock);
-    csk_rwlock_perform(&effects);
-    if (granted) await_granted(self);
-    return granted ? 0 : ETIMEDOUT;
-}
-
-static int wait_in_queue(csk_rwlock_t *lock, csk_gate_waiter_t *self, int64_t deadline_ns) {
-    if (lock->policy == CSK_RWLOCK_STRICT) csk_watch_word(self);
-    csk_watch_t watch = csk_begin_watch(self->since_ns);
-    bool reported = false;
-    for (;;) {
-        uint32_t word = WORD_WAITING;
-        csk_cas(&self->word, &word, WORD_PARKED, CSK_ACQ_REL);
-        int park = 0;
-        while ((word = csk_load(&self->word, CSK_ACQUIRE)) == WORD_PARKED && park != ETIMEDOUT)
-            park = csk_rwlock_park(lock, self, &self->word, WORD_PARKED, deadline_ns, &watch, &reported);
-        if (word == WORD_GRANTED) return 0;
-        if (word == WORD_PARKED) return leave_queue(lock, self);
-        if (try_designated(lock, self)) return 0;
-        if (deadline_ns != CSK_NEVER && csk_platform_now() >= deadline_ns) return leave_queue(lock, self);
-    }
-}
+static const csk_wait_kind_t kind = { &csk_rwlock_queue_kind, try_to_enter, watch, park, await_granter };
 
 static int queue_and_wait(csk_rwlock_t *lock, int mode, int64_t deadline_ns, uint64_t self) {
-    /* The fields are set one by one: the timers in it are for asynchronous waiters. */
     csk_gate_waiter_t waiter;
+    csk_waiter_for_thread(&waiter, 0, self);
     waiter.mode = (uint8_t)mode;
-    waiter.function = NULL;
-    waiter.bypassed = 0;
-    waiter.thread = self;
-    waiter.word = WORD_WAITING;
-    waiter.since_ns = csk_platform_now();
-    csk_rwlock_effects_t effects = { 0 };
+    waiter.followers = 0;
+    csk_effects_t effects = { 0 };
     csk_rwlock_lock_queue(lock);
     if (mode != RW_UPGRADE) {
         csk_rwlock_append(lock, &waiter);
@@ -120,12 +73,9 @@ static int queue_and_wait(csk_rwlock_t *lock, int mode, int64_t deadline_ns, uin
     csk_rwlock_settle(lock, RELEASE_NOTHING, &effects);
     bool waits = csk_waiter_state(&waiter) == WAITER_QUEUED;
     csk_queue_unlock(&lock->queue_lock);
-    perform_waiting(&effects);
+    csk_effects_perform_waiting(&effects);
     if (!waits) return 0;
-    csk_observe_wait(CSK_EVENT_WAIT_BEGIN, lock, 0, 0, 0);
-    int status = wait_in_queue(lock, &waiter, deadline_ns);
-    csk_observe_wait(CSK_EVENT_WAIT_END, lock, 0, waiter.since_ns, status);
-    return status;
+    return csk_waiter_wait(&kind, lock, &waiter, deadline_ns, lock->policy == CSK_RWLOCK_STRICT);
 }
 
 int csk_rwlock_enter_contended(csk_rwlock_t *lock, int mode, int64_t deadline_ns, uint64_t self) {

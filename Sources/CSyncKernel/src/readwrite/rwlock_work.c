@@ -169,7 +169,7 @@ static bool join_last(csk_rwlock_t *lock, csk_rwlock_write_t *write) {
         batch_t *batch = (batch_t *)lock->last;
         batch->last->next = write;
         batch->last = write;
-        batch->work.waiter.bypassed++;
+        batch->work.waiter.followers++;
         lock->waiting++;
     }
     csk_queue_unlock(&lock->queue_lock);

@@ -1,13 +1,28 @@
-/* waiter.h: what a waiter's words say, at the gate and at the read-write lock. A waiter's memory is owned by its thread
- * or its user, so its type is declared in gate.h. The arguments of these two locks (gate_queue.h, rwlock_queue.h) say
- * who may change which field, and when. */
+/* waiter.h: a waiter, and what is done with it at every lock that has a queue of waiters (the gate, the read-write
+ * lock): it waits, tries when it was designated, leaves when its deadline has passed, is taken out, and is told.
+ *
+ * A waiter's memory is owned by its thread or its user, so its type is declared in gate.h. A thread's stands on its
+ * stack, and only the part before its timers is ever touched: csk_waiter_for_thread. Only an asynchronous waiter, one
+ * with a function, has a context, a status and timers.
+ *
+ * What a lock does in its own way stands in csk_queue_kind_t and csk_wait_kind_t. The arguments of the locks
+ * (gate_words.h, rwlock_queue.h) say who may change which field of a waiter, and when. For each of them:
+ *
+ * - Others write a queued waiter's word under the queue lock. Waking uses its address only, since the memory may be
+ *   gone.
+ * - The state is written under the queue lock. So of grant, deadline and cancellation exactly one happens.
+ * - TRY is a hint. The designated waiter looks under the queue lock whether it may enter. Until it has entered, given
+ *   the designation back or left, leavers may rely on it and call nobody else. So whoever gives the designation back
+ *   settles, and looks again where leavers have no fence (csk_queue_kind_t.look_again). */
 #ifndef CSK_INTERNAL_WAITER_H
 #define CSK_INTERNAL_WAITER_H
 
 #include "csynckernel/gate.h"
 #include "wait/queue_lock.h"
+#include "wait/spin_park.h"
 
-enum { WORD_WAITING = 0, WORD_PARKED = 1, WORD_TRY = 2, WORD_GRANTED = 3 };          /* csk_gate_waiter_t.word */
+/* csk_gate_waiter_t.word: see spin_park.h. It is answered with TRY or GRANTED. */
+enum { WORD_WAITING = CSK_WORD_WAITS, WORD_PARKED = CSK_WORD_PARKED, WORD_TRY = CSK_WORD_ANSWER, WORD_GRANTED };
 /* csk_gate_waiter_t.state, with the mark of the process in which that is true. In a child of fork no waiter of the
  * parent's waits or has a grant. */
 enum { WAITER_IDLE = 0, WAITER_QUEUED = 1, WAITER_GRANTED = 2, WAITER_LOST = 3 };
@@ -17,7 +32,9 @@ static inline uint32_t csk_waiter_state(const csk_gate_waiter_t *waiter) {
     uint32_t state = waiter->state ^ csk_process_mark();
     return CSK_LIKELY(state <= WAITER_LOST) ? state : WAITER_IDLE;
 }
-static inline void csk_waiter_set(csk_gate_waiter_t *waiter, uint32_t state) { waiter->state = csk_process_mark() | state; }
+static inline void csk_waiter_set(csk_gate_waiter_t *waiter, uint32_t state) {
+    waiter->state = csk_process_mark() | state;
+}
 /* Whether some thread of this process is yet to call the waiter's function. */
 static inline bool csk_waiter_is_due(const csk_gate_waiter_t *waiter) {
     return csk_load(&waiter->due, CSK_RELAXED) && !csk_queue_lock_is_old(waiter->state);
@@ -27,5 +44,87 @@ static inline csk_gate_waiter_t *csk_waiter_of_node(csk_heap_node_t *node) { ret
 static inline csk_gate_waiter_t *csk_waiter_of_deadline(csk_timer_t *timer) {
     return (csk_gate_waiter_t *)((char *)timer - offsetof(csk_gate_waiter_t, deadline));
 }
+
+/* Makes the waiter of a thread. It is filled field by field: clearing the timers would cost more than all else. */
+static inline void csk_waiter_for_thread(csk_gate_waiter_t *waiter, csk_rank_t rank, uint64_t thread) {
+    waiter->node.rank = rank;
+    waiter->function = NULL;
+    waiter->thread = thread;
+    waiter->word = WORD_WAITING;
+    waiter->since_ns = csk_platform_now();
+}
+
+/* ---- Told under the queue lock, done after it -------------------------------------------------------------------- */
+
+/* What is left to do once the queue lock is dropped. */
+typedef struct csk_effects {
+    uint32_t *wake;             /* a parked waiter's word: only an address, since its memory may be gone */
+    csk_gate_waiter_t *ready;   /* asynchronous waiters whose functions are due */
+    csk_gate_lane_t *lane;      /* the lane that was granted the gate, and whose function is due */
+    /* The threads that were let in, linked by next_ready. Each stays where it is until its word says GRANTED. */
+    csk_gate_waiter_t *threads;
+} csk_effects_t;
+
+/* These three are called under the queue lock. csk_waiter_tell gives a thread another word; the effects have room for
+ * one wake by it. */
+void csk_waiter_tell(csk_gate_waiter_t *waiter, uint32_t word, csk_effects_t *effects);
+/* Lets a thread in once the queue lock is dropped, however many there are in the same effects. */
+void csk_waiter_let_in(csk_gate_waiter_t *waiter, csk_effects_t *effects);
+/* Ends an asynchronous waiter: its function is due, with this status. */
+void csk_waiter_finish(csk_gate_waiter_t *waiter, int status, csk_effects_t *effects);
+
+/* Called after the queue lock was dropped. It does not touch the lock, which may be gone once somebody was let in. */
+void csk_effects_perform(csk_effects_t *effects);
+/* The same for a thread that stands in the queue itself, or may stand there. */
+void csk_effects_perform_waiting(csk_effects_t *effects);
+
+/* ---- Leaving the queue ------------------------------------------------------------------------------------------- */
+
+/* How a lock's queue is changed. `object` is the lock. */
+typedef struct csk_queue_kind {
+    /* Takes the queue lock, and returns it. In a child of fork it makes the object anew before that. */
+    uint32_t *(*lock)(void *object);
+    /* Called under the queue lock. Takes the waiter out of the queue; its designation ends with that. */
+    void (*remove)(void *object, csk_gate_waiter_t *waiter);
+    /* Called under the queue lock. Publishes the queue, and sees to it that somebody comes for a free object. Returns
+     * whether the caller must look again. */
+    bool (*settle)(void *object, csk_effects_t *effects);
+    /* Called without the queue lock: the fence and the second look that leavers without a fence count on. */
+    void (*look_again)(void *object);
+} csk_queue_kind_t;
+
+/* Takes an asynchronous waiter out of the queue, and finishes it with this status. Returns false when it was not queued
+ * any more, or can't be cancelled. */
+bool csk_waiter_take_out(const csk_queue_kind_t *kind, void *object, csk_gate_waiter_t *waiter, int status);
+/* Called under the queue lock. Starts the clock of an asynchronous waiter's deadline, if it has one. `passed` is called
+ * with `object` when the deadline has passed; it takes the waiter out (csk_waiter_of_deadline). */
+void csk_waiter_start_deadline(csk_gate_waiter_t *waiter, void *object, csk_timer_function_t passed);
+
+/* ---- Threads that wait ------------------------------------------------------------------------------------------- */
+
+struct csk_watch;
+
+enum csk_try { TRY_ENTERED, TRY_WATCHES, TRY_GAVE_UP };
+
+/* How a thread waits in a lock's queue. */
+typedef struct csk_wait_kind {
+    const csk_queue_kind_t *queue;
+    /* Called under the queue lock for a designated waiter. Lets it in if it may enter. Otherwise it may watch for a
+     * moment and try once more (`again`); or it gives the designation back, and its word is WAITING. Settles. */
+    enum csk_try (*try_to_enter)(void *object, csk_gate_waiter_t *self, bool again, csk_effects_t *effects);
+    /* Spins until the designated waiter could enter, or its word has changed, or a moment has passed. */
+    void (*watch)(void *object, csk_gate_waiter_t *self);
+    /* Parks until the word is no longer PARKED or the deadline has passed (ETIMEDOUT). May return spuriously. */
+    int (*park)(void *object, csk_gate_waiter_t *self, int64_t deadline_ns, struct csk_watch *watch);
+    /* Called without the queue lock by a waiter that was granted the lock. Returns when its granter is done with it. */
+    void (*await_granter)(void *object, csk_gate_waiter_t *self);
+} csk_wait_kind_t;
+
+/* Looks again, for a thread that stands in the queue itself. */
+void csk_waiter_look_again(const csk_queue_kind_t *kind, void *object);
+/* Waits in the queue, where the waiter stands already. Returns 0 or ETIMEDOUT. With `watches_first` it spins before it
+ * parks: for locks that are handed over directly. */
+int csk_waiter_wait(const csk_wait_kind_t *kind, void *object, csk_gate_waiter_t *self, int64_t deadline_ns,
+                    bool watches_first);
 
 #endif

@@ -6,9 +6,6 @@
 static const int64_t first_look_ns = 1000000000;
 static const int64_t longest_span_ns = INT64_C(64) * 1000000000;
 
-_Static_assert((int)WORD_WAITING == CSK_WORD_WAITS && (int)WORD_PARKED == CSK_WORD_PARKED,
-               "a waiter's word is one of spin_park.h");
-
 void csk_watch_word(csk_gate_waiter_t *self) {
     csk_spin_t spin = csk_spin_begin(CSK_SPIN_NS);
     while (csk_spin(&spin))

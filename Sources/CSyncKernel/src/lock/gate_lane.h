@@ -1,0 +1,82 @@
+/* gate_lane.h: lanes, and what gate_lane.c does for the rest of the gate.
+ *
+ * Lanes: why commands of one queue keep their order
+ *
+ * A lane holds the waiters that are performed on one queue or executor. A waiter begins when its work starts and takes
+ * the gate over: by csk_gate_begin on a queue, by csk_gate_adopt in a task of an executor. Until then its grant is
+ * provisional. The grace is the time after which a provisional grant may be taken back if others wait.
+ *
+ *   state      of its waiters, in the gate's heap        left by
+ *   open       the first (`front`), if there is any      the grant to its front, or to the one that the bypass limit
+ *                                                        makes next
+ *   granted    none; `front` has the provisional grant   begin or adopt: then open; the end of the grace: then stalled
+ *   stalled    a queue's: none                           begin on the queue
+ *              an executor's: the first, if it comes     relock or forget by the task that lost its grant
+ *              before all in `lost`
+ *
+ * Whoever begins takes the first of the lane at that moment, under the queue lock. The gate's heap contains at most one
+ * waiter of a lane, and that one is the lane's first. So as long as the lane is open, the gate's order is what it would
+ * be if all waiters stood in the gate's heap. While the lane is granted, or a queue's lane is stalled, nothing of it is
+ * granted but by that queue (begin) or by the task that has the grant (relock). An executor's lane is stalled while a
+ * task that lost its grant has not come: only a waiter that comes before all of these may be granted, and it is the
+ * lane's first. So in every state, what begins is the lane's first.
+ *
+ * At most one block of a lane is on its queue. A queue's function is called once for each grant, and no further grant
+ * is made until the begin that it owes.
+ *
+ * An executor's task can't begin in place of another. It gives the grant up only to one that comes before it (adopt,
+ * relock). A task that lost the grant stands in `lost`, and only what comes before it may be granted meanwhile. So a
+ * task of high priority need not wait until one of low priority is given a thread.
+ *
+ * Lanes: passes
+ *
+ * A waiter of a lane stays in the list of arrivals until it begins. So the count of passes is exact although grants are
+ * taken back. The limit's choice (`forced`) begins before others of its lane, whatever their rank: the limit is part of
+ * the order that its user asked for. Between a grant and its begin nobody is passed. Where a limit is reached, only
+ * forced grants are made. So whoever else begins in place of a granted one passes nobody beyond the limit. Waiters of a
+ * lane that is not open can't be next. They go on counting the passes.
+ *
+ * Lanes: memory
+ *
+ * A queue's waiter can time out while a function of its lane is due on another thread. So the lane's function says that
+ * it has taken hold of the lane (`due`). Until then no grant is taken back, and the granted waiter holds the lane. The
+ * clocks of a waiter may run on when its grant is over. Whoever gives the waiter back to its owner stops both, and
+ * grace_ended checks whether its clock is that of the pending grant. */
+#ifndef CSK_INTERNAL_GATE_LANE_H
+#define CSK_INTERNAL_GATE_LANE_H
+
+#include "thread/fork.h"
+#include "wait/waiter.h"
+
+static inline csk_gate_lane_t *csk_gate_lane_of(const csk_gate_waiter_t *waiter) {
+    return waiter->function != NULL ? waiter->lane : NULL;
+}
+
+/* In gate_lane.c; called under the queue lock. */
+bool csk_gate_lane_lets_through(const csk_gate_waiter_t *waiter);
+/* Whether a newcomer of the lane may be granted the gate, if the gate is free and the gate's own order allows it. */
+bool csk_gate_lane_is_open(const csk_gate_lane_t *lane, const csk_gate_waiter_t *newcomer);
+/* A lane of the parent has neither waiters nor a grant in the child. For callers that don't have one of this process's
+ * waiters at hand. */
+void csk_gate_lane_begin_in_child(csk_gate_lane_t *lane);
+static inline void csk_gate_lane_know_process(csk_gate_lane_t *lane) {
+    if (CSK_UNLIKELY(lane->mark != csk_process_mark())) csk_gate_lane_begin_in_child(lane);
+}
+/* These queue a waiter in its lane; take a queued one out, for good or because it was granted; and give the lane's
+ * grant to one that stands in no heap. */
+void csk_gate_lane_put(csk_gate_t *gate, csk_gate_waiter_t *waiter);
+void csk_gate_lane_take(csk_gate_t *gate, csk_gate_waiter_t *waiter, bool granted);
+void csk_gate_lane_grant(csk_gate_t *gate, csk_gate_waiter_t *waiter);
+/* Whether an executor's waiter has a grant that belongs to another one, which arrived later and comes before it. */
+bool csk_gate_lane_has_better(const csk_gate_lane_t *lane);
+/* Takes the pending grant back, which is still named as pending. Returns true when the waiter, which was granted at
+ * once, waits from now on. */
+bool csk_gate_lane_lose(csk_gate_t *gate, csk_gate_waiter_t *waiter);
+
+/* In gate_lane.c; called without the queue lock. csk_gate_adopt, csk_gate_relock_async and csk_gate_forget for waiters
+ * of executors' lanes. */
+int csk_gate_lane_adopt(csk_gate_t *gate, csk_gate_waiter_t *waiter);
+int csk_gate_lane_relock(csk_gate_t *gate, csk_gate_waiter_t *waiter);
+int csk_gate_lane_forget(csk_gate_t *gate, csk_gate_waiter_t *waiter);
+
+#endif

@@ -1,0 +1,135 @@
+/* gate_leave.c: leaving the gate, in both forms. gate_policy.h says whom a leaver calls, gate_words.h why nobody is
+ * left asleep. */
+#include "lock/gate_queue.h"
+
+/* ---- Two words --------------------------------------------------------------------------------------------------- */
+
+void csk_gate_post(csk_gate_t *gate) {
+    /* There is no fence here either: see free_and_look. */
+    uint64_t summary = csk_load(&gate->summary, CSK_ACQUIRE);
+    if (csk_gate_call_for(summary, 0) == GATE_CALLS_NOBODY) return;
+    csk_effects_t effects = { 0 };
+    csk_gate_lock_queue(gate);
+    csk_gate_waiter_t *next;
+    enum csk_gate_call call = csk_gate_call(gate, &next);
+    /* It designates even if a newcomer has taken the gate meanwhile. Otherwise each newcomer would come here when it
+     * leaves, to no effect. A grant needs a free gate, which settling looks for. */
+    if (call == GATE_DESIGNATES) csk_gate_answer(gate, call, next, &effects);
+    csk_gate_settle(gate, &effects);
+    csk_queue_unlock(&gate->queue_lock);
+    csk_effects_perform(&effects);
+}
+
+/* Grants the gate to the next waiter, also if the one that asked for the hand-over has gone meanwhile. Returns false
+ * when there is none any more. */
+static bool hand_over(csk_gate_t *gate) {
+    csk_effects_t effects = { 0 };
+    csk_gate_lock_queue(gate);
+    csk_gate_waiter_t *next = csk_gate_next(gate);
+    if (next != NULL) csk_gate_grant_to(gate, next, &effects);
+    csk_gate_publish(gate);
+    csk_queue_unlock(&gate->queue_lock);
+    csk_effects_perform(&effects);
+    return next != NULL;
+}
+
+/* As in the inline form, nothing orders the look behind the store. Whoever made the summary say that nobody need be
+ * called executes the fence for both sides: the first waiter when it came, the designated one when it gives up. */
+static inline void free_and_look(csk_gate_t *gate) {
+    csk_store(&gate->held, UINT64_C(0), CSK_RELEASE);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    uint64_t summary = csk_load(&gate->summary, CSK_RELAXED);
+    if (summary != GATE_READY && !csk_gate_somebody_comes(summary, 0)) csk_gate_post(gate);
+}
+
+/* The other side of free_and_look. It is called after a change of the queue that requires a leaver to look closer than
+ * it may have looked already. The membarrier orders the looks and the plain stores of all leavers before this thread's
+ * own look. */
+void csk_gate_look_again(csk_gate_t *gate) {
+    if (csk_gate_is_one_word(gate)) return;
+    csk_platform_membarrier();
+    if (csk_gate_holder(gate) == 0) csk_gate_post(gate);
+}
+
+static void leave_two_words(csk_gate_t *gate) {
+    if (csk_gate_call_for(csk_load(&gate->summary, CSK_ACQUIRE), 0) == GATE_GRANTS && hand_over(gate)) return;
+    free_and_look(gate);
+}
+
+/* ---- One word ---------------------------------------------------------------------------------------------------- */
+
+/* Designates the next waiter, or grants it the gate; true in the second case. The wake that is due comes back in
+ * `wake`: it must follow the release, which is the last access to the gate. It is not inlined, since leavers at whose
+ * gate nobody waits would pay for its frame. */
+static __attribute__((noinline)) bool prepare_to_leave(csk_gate_t *gate, uint32_t **wake) {
+    csk_effects_t effects = { 0 };
+    csk_gate_lock_queue(gate);
+    csk_gate_waiter_t *next;
+    enum csk_gate_call call = csk_gate_call(gate, &next);
+    csk_gate_answer(gate, call, next, &effects);
+    csk_gate_publish(gate);
+    csk_queue_unlock(&gate->queue_lock);
+    if (call == GATE_GRANTS) {
+        /* This wake comes before the functions: a waiter that was designated in an earlier round sleeps, and everybody
+         * counts on it to come. */
+        if (*wake != NULL) csk_platform_wake(*wake, 1);
+        csk_effects_perform(&effects);
+    } else if (effects.wake != NULL) *wake = effects.wake;
+    return call == GATE_GRANTS;
+}
+
+static void leave_one_word(csk_gate_t *gate) {
+    uint32_t *wake = NULL;
+    for (;;) {
+        uint64_t found = csk_load(&gate->held, CSK_RELAXED), flags = found & HELD_FLAGS;
+        if (csk_gate_call_for(found, HELD_FLAGS_SHIFT) == GATE_CALLS_NOBODY) {
+            if (csk_cas(&gate->held, &found, flags, CSK_RELEASE)) break;
+        } else {
+            if (prepare_to_leave(gate, &wake)) return;
+        }
+    }
+    if (wake != NULL) csk_platform_wake(wake, 1);
+}
+
+/* ---- Both forms -------------------------------------------------------------------------------------------------- */
+
+/* Whether a gate whose holder is CSK_GATE_NOBODY may be unlocked. A grant that nobody has adopted may be taken back at
+ * any moment: nobody holds the gate yet who could leave it. `held` and `pending` are read under the queue lock, which
+ * makes them one fact. A reader without it could see the NOBODY of a provisional grant, and then no `pending`, since
+ * the grant has been adopted in between: the gate is that thread's. */
+static bool may_leave_for_nobody(csk_gate_t *gate) {
+    csk_gate_lock_queue(gate);
+    bool may = csk_gate_holder(gate) == CSK_GATE_NOBODY && gate->pending == NULL;
+    csk_queue_unlock(&gate->queue_lock);
+    return may;
+}
+
+static __attribute__((noinline)) int unlock_contended(csk_gate_t *gate, uint64_t self) {
+    uint64_t holder = csk_gate_holder(gate);
+    if (holder == 0 || (holder != self && holder != CSK_GATE_NOBODY)) return EPERM;
+    if (holder == CSK_GATE_NOBODY && !may_leave_for_nobody(gate)) return EPERM;
+    csk_gate_prepare(gate);
+    if (csk_gate_is_one_word(gate)) leave_one_word(gate);
+    else leave_two_words(gate);
+    return 0;
+}
+
+static inline int unlock_as(csk_gate_t *gate, uint64_t self) {
+    uint64_t summary = csk_load(&gate->summary, CSK_RELAXED);
+    bool plain = (summary & GATE_READY) && csk_gate_somebody_comes(summary, 0) &&
+                 csk_load(&gate->held, CSK_RELAXED) == self;
+    if (!plain) return unlock_contended(gate, self);
+    free_and_look(gate);
+    return 0;
+}
+
+int csk_gate_unlock_slow(csk_gate_t *gate) { return unlock_as(gate, csk_self()); }
+int csk_gate_unlock_recursive_slow(csk_gate_t *gate) { return unlock_as(gate, csk_thread_number); }
+
+int csk_gate_disown(csk_gate_t *gate) {
+    if (!csk_gate_is_mine(gate)) return EPERM;
+    csk_gate_lock_queue(gate);
+    csk_gate_transfer(gate, CSK_GATE_NOBODY);
+    csk_queue_unlock(&gate->queue_lock);
+    return 0;
+}

@@ -1,0 +1,62 @@
+#include "lock/gate_order.h"
+
+#include "lock/gate_lane.h"
+
+int64_t csk_gate_new_ticket(csk_gate_t *gate, csk_rank_t rank) {
+    int64_t ticket = ++gate->next_ticket;
+    return (rank & 3) == CSK_PLACE_FRONT ? -ticket : ticket;
+}
+
+/* Whether the waiter's lane, if it has one, lets it be granted now. */
+static bool may_be_granted(const csk_gate_waiter_t *waiter) {
+    const csk_gate_lane_t *lane = csk_gate_lane_of(waiter);
+    if (lane == NULL) return true;
+    return !lane->granted && (lane->front == waiter || (!lane->stalled && csk_heap_top(&lane->lost) == NULL));
+}
+
+/* Finds the oldest waiter that has been passed too often and that can be granted. Counts grow with age, so the walk
+ * ends at the first waiter that has not been passed too often. The counts are sums of differences, and the sum is zero
+ * behind the newest waiter, so the walk ends there at the latest. */
+csk_gate_waiter_t *csk_gate_find_overdue(const csk_gate_t *gate) {
+    uint32_t passed = gate->oldest_bypassed;
+    for (csk_gate_waiter_t *waiter = gate->oldest; passed >= gate->bypass_limit; waiter = waiter->newer) {
+        /* Waiters that lost a grant and queue again behind the closing waiter pass it. It comes after them all the
+         * same. */
+        if (waiter->node.rank == GATE_RANK_CLOSER) return NULL;
+        if (may_be_granted(waiter)) return waiter;
+        passed -= waiter->bypassed;
+    }
+    return NULL;
+}
+
+void csk_gate_count_pass(csk_gate_t *gate) {
+    if (gate->oldest == NULL) return;
+    gate->oldest->older->bypassed++;
+    gate->oldest_bypassed++;
+}
+
+void csk_gate_link(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
+    waiter->bypassed = 0;
+    if (gate->oldest == NULL) {
+        waiter->older = waiter->newer = waiter;
+        gate->oldest = waiter;
+    } else {
+        csk_gate_waiter_t *newest = gate->oldest->older;
+        waiter->older = newest;
+        waiter->newer = gate->oldest;
+        newest->newer = waiter;
+        gate->oldest->older = waiter;
+    }
+}
+
+void csk_gate_unlink(csk_gate_t *gate, csk_gate_waiter_t *waiter, bool granted) {
+    if (waiter == gate->oldest) {
+        gate->oldest_bypassed -= waiter->bypassed;
+        gate->oldest = waiter->newer == waiter ? NULL : waiter->newer;
+    } else {
+        waiter->older->bypassed += waiter->bypassed + (granted ? 1 : 0);
+        gate->oldest_bypassed += granted ? 1 : 0;
+    }
+    waiter->older->newer = waiter->newer;
+    waiter->newer->older = waiter->older;
+}

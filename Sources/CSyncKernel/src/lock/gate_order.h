@@ -1,0 +1,37 @@
+/* gate_order.h: the order of the gate's waiters, and how often each was overtaken. Called under the queue lock; touches
+ * no word, tells nobody.
+ *
+ * The gate's heap (`waiters`) holds those that can be granted, by rank and then by ticket. The list of arrivals
+ * (`oldest`, `older`, `newer`) holds all waiters that are accepted and have not begun. A waiter that belongs to no lane
+ * leaves both when it is granted. A lane keeps its waiters in a heap of its own, and all but one of them out of the
+ * gate's: see gate_lane.h.
+ *
+ * Only the oldest waiter's count of passes is kept, as a sum in `oldest_bypassed`. Yet the count of each waiter is
+ * exact. `bypassed` of a waiter is the difference between its count and that of the next newer one. So a grant to X
+ * adds one pass for all waiters that are older than X by adding to X's older neighbour alone. */
+#ifndef CSK_INTERNAL_GATE_ORDER_H
+#define CSK_INTERNAL_GATE_ORDER_H
+
+#include "lock/gate_words.h"
+#include "wait/waiter.h"
+
+/* The ticket of a waiter that arrives now. Those that go to the front of their class count down. */
+int64_t csk_gate_new_ticket(csk_gate_t *gate, csk_rank_t rank);
+
+/* The first of the gate's heap; NULL when it is empty. */
+static inline csk_gate_waiter_t *csk_gate_top(const csk_gate_t *gate) {
+    return csk_waiter_of_node(csk_heap_top(&gate->waiters));
+}
+/* The waiter that the bypass limit makes next; NULL where none has been passed too often. */
+csk_gate_waiter_t *csk_gate_find_overdue(const csk_gate_t *gate);
+static inline csk_gate_waiter_t *csk_gate_overdue(const csk_gate_t *gate) {
+    return CSK_LIKELY(gate->bypass_limit == 0) ? NULL : csk_gate_find_overdue(gate);
+}
+
+/* These add a waiter to the arrivals and take it out: `granted` says that it goes before all that are older. */
+void csk_gate_link(csk_gate_t *gate, csk_gate_waiter_t *waiter);
+void csk_gate_unlink(csk_gate_t *gate, csk_gate_waiter_t *waiter, bool granted);
+/* Somebody who did not stand in the queue has entered, past all of it. */
+void csk_gate_count_pass(csk_gate_t *gate);
+
+#endif

@@ -1,0 +1,110 @@
+/* gate_words.h: the gate's two words, who may change which bit, and why nobody is left asleep. Read it first.
+ *
+ * held (64 bits)      0 = free, else who holds it
+ *   bits 4..63  the holder's thread pointer; with bit 63 its number    set by CAS from 0 by whoever enters; set to
+ *               (recursive gates, mutexes); or CSK_GATE_NOBODY         another holder, or to 0, only by the holder, or
+ *                                                                      on its behalf (lost grants)
+ *   bit 3       ENDED: that thread has ended without leaving           set by CAS under the queue lock; for good
+ *   bits 0..2   one-word form only: WAITERS, DESIGNATED, HAND_OVER     changed under the queue lock, by CAS
+ *
+ * summary (64 bits)   what a newcomer or a leaver must know about the queue; written only under the queue lock
+ *   bit 0  READY        two-word form; the value 1 alone says "nobody waits, all is inline"
+ *   bit 1  WAITERS      the queue is not empty
+ *   bit 2  DESIGNATED   one waiting thread was told to try, and has not yet entered, given up or passed it on: wake no
+ *                       other
+ *   bit 3  HAND_OVER    who leaves must grant the gate to the next waiter, and newcomers must not take it
+ *   bit 4  ONE_WORD     bits 0..2 of `held` repeat bits 1..3; leaving is a CAS that fails when they change
+ *   bit 5  CLOSED       newcomers are refused
+ *   8..63  RANK         of the next waiter, biased; the maximum where no newcomer may pass without the queue lock
+ * A `summary` of zero means that the form is undecided. The first call that comes to the slow path decides the form for
+ * this gate's life.
+ *
+ * The queue lock protects everything else in csk_gate_t and in a queued waiter, except `depth`, which is the holder's.
+ *
+ * WAITERS, DESIGNATED and HAND_OVER can be read in three places, each for another reader:
+ *
+ *   gate->designated,   the truth, for the owner of the queue lock. `hand_over` is the request of a waiter that was
+ *   gate->hand_over     overtaken for long; the flag HAND_OVER is what follows from it, from the policy and from the
+ *                       next waiter (csk_gate_flags)
+ *   summary             for newcomers, who must read flags and rank at once; and in the two-word form for leavers,
+ *                       whose plain store to `held` would overwrite flags there
+ *   held                one-word form: for leavers, whose compare-and-swap must fail when a flag changes
+ * csk_gate_publish copies the first into the others. Nothing else writes a flag into a word.
+ *
+ * Why nobody is left asleep: the two-word form
+ *
+ * 1. A waiter W publishes WAITERS, and looks whether the gate is free.
+ * 2. A leaver L frees the gate, and looks whether there are waiters.
+ * 3. If both executed a fence in between, one of them would see the other. Whoever sees the other settles: under the
+ *    queue lock, a free gate with waiters means that one of them is designated or granted.
+ * 4. L has no fence between its store and its look. The first waiter of an episode therefore executes membarrier
+ *    between its publication and a second look. (An episode lasts as long as the summary says WAITERS.) Either L's look
+ *    came after the membarrier, and saw WAITERS. Or L's store came before the membarrier, and W sees the gate free.
+ * 5. A later waiter of the same episode needs no membarrier: L sees the first.
+ * 6. While a designated waiter is on its way, L calls nobody. That waiter executes membarrier, and looks again,
+ *    whenever it gives the designation back without having entered.
+ * Tests/Model/gate_fast.pml models this step by step. It fails when any of the barriers or looks is removed.
+ *
+ * Why nobody is left asleep: the one-word form
+ *
+ * The flags stand in the word that the leaver's CAS compares, so the leaver can't miss them. It designates before it
+ * frees. Freeing is its last access to the gate, which may then be destroyed.
+ *
+ * Both forms
+ *
+ * - A thread that was granted the gate under the queue lock passes through that lock before it returns. By then the
+ *   granter has finished with the gate, and has published. Otherwise the thread could leave by a summary that still
+ *   says that this thread itself is on its way, and call nobody.
+ * - A designated waiter enters only while it is the next in order, which it checks under the queue lock. Otherwise it
+ *   gives the designation back, and settles.
+ * - Others write a waiter's word only under the queue lock, while it is queued. Waking uses its address only. */
+#ifndef CSK_INTERNAL_GATE_WORDS_H
+#define CSK_INTERNAL_GATE_WORDS_H
+
+#include "csynckernel/gate.h"
+#include "wait/queue_lock.h"
+
+#define GATE_READY CSK_GATE_READY
+#define GATE_WAITERS UINT64_C(2)
+#define GATE_DESIGNATED UINT64_C(4)
+#define GATE_HAND_OVER UINT64_C(8)
+#define GATE_ONE_WORD UINT64_C(16)
+#define GATE_CLOSED UINT64_C(32)
+#define GATE_RANK_SHIFT 8
+#define GATE_RANK_MAX ((UINT64_C(1) << 56) - 1)
+
+#define HELD_FLAGS UINT64_C(7)
+/* WAITERS, DESIGNATED and HAND_OVER stand in `held` so many bits lower than in `summary`. */
+#define HELD_FLAGS_SHIFT 1
+/* Makes the holder a thread that can't exist, so that no later thread at the same address passes for it. */
+#define HELD_ENDED UINT64_C(8)
+
+/* The closing waiter's rank. It comes after every rank that csk_rank can give. */
+#define GATE_RANK_CLOSER ((csk_rank_t)INT32_MIN * 4 - 1)
+
+/* A number that csk_rank does not give would stand before or behind everybody, or would not fit the summary. */
+static inline bool csk_gate_is_rank(csk_rank_t rank) {
+    return rank >= csk_rank(INT32_MIN, CSK_PLACE_LAST) && rank <= csk_rank(INT32_MAX, CSK_PLACE_FRONT);
+}
+
+static inline uint64_t csk_gate_biased_rank(csk_rank_t rank) { return (uint64_t)(rank + (INT64_C(1) << 40)); }
+static inline bool csk_gate_is_one_word(const csk_gate_t *gate) {
+    return (csk_load(&gate->summary, CSK_RELAXED) & GATE_ONE_WORD) != 0;
+}
+/* In the two-word form whoever makes the summary say that somebody waits must look again. The closing waiter does not
+ * show while there are lost grants, so the heap can't answer this question. */
+static inline bool csk_gate_shows_nobody(const csk_gate_t *gate) {
+    return (csk_load(&gate->summary, CSK_RELAXED) & (GATE_WAITERS | GATE_ONE_WORD)) == 0;
+}
+static inline uint64_t csk_gate_holder(const csk_gate_t *gate) {
+    return csk_load(&gate->held, CSK_ACQUIRE) & ~HELD_FLAGS;
+}
+
+/* Takes the gate if it is free; keeps the flags. Called under the queue lock. */
+bool csk_gate_take(csk_gate_t *gate, uint64_t holder);
+/* Gives a held gate to another holder; keeps the flags. Called under the queue lock, by the holder or on its behalf. */
+void csk_gate_transfer(csk_gate_t *gate, uint64_t holder);
+/* Writes what csk_gate_publish has found, into `summary` and in the one-word form into `held`. */
+void csk_gate_write_words(csk_gate_t *gate, uint64_t flags, uint64_t rank);
+
+#endif

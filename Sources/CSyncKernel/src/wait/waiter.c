@@ -1,0 +1,148 @@
+/* waiter.c: what is done with a waiter, whichever lock it waits for. See waiter.h. */
+#include "wait/waiter.h"
+
+#include "base/observe.h"
+#include "wait/trampoline.h"
+#include "wait/watch.h"
+
+/* ---- Told under the queue lock, done after it -------------------------------------------------------------------- */
+
+void csk_waiter_tell(csk_gate_waiter_t *waiter, uint32_t word, csk_effects_t *effects) {
+    if (csk_word_tell(&waiter->word, word)) effects->wake = &waiter->word;
+}
+
+static void append(csk_gate_waiter_t **list, csk_gate_waiter_t *waiter) {
+    waiter->next_ready = NULL;
+    while (*list != NULL) list = &(*list)->next_ready;
+    *list = waiter;
+}
+
+void csk_waiter_let_in(csk_gate_waiter_t *waiter, csk_effects_t *effects) { append(&effects->threads, waiter); }
+
+void csk_waiter_finish(csk_gate_waiter_t *waiter, int status, csk_effects_t *effects) {
+    waiter->status = status;
+    /* A grant that needs no function leaves the clocks of its waiter running. */
+    waiter->timers = waiter->grace_started && csk_waiter_state(waiter) != WAITER_GRANTED;
+    csk_store(&waiter->due, 1, CSK_RELAXED);
+    append(&effects->ready, waiter);
+}
+
+static void let_threads_in(csk_gate_waiter_t *threads) {
+    for (csk_gate_waiter_t *waiter = threads, *next; waiter != NULL; waiter = next) {
+        next = waiter->next_ready;
+        csk_word_answer(&waiter->word, WORD_GRANTED);
+    }
+}
+
+void csk_effects_perform(csk_effects_t *effects) {
+    let_threads_in(effects->threads);
+    if (effects->wake != NULL) csk_platform_wake(effects->wake, 1);
+    for (csk_gate_waiter_t *waiter = effects->ready; waiter != NULL; waiter = waiter->next_ready) {
+        if (waiter->deadline_started) {
+            waiter->deadline_started = 0;
+            csk_timer_cancel(&waiter->deadline);
+        }
+        if (waiter->timers) csk_timer_cancel(&waiter->grace);
+        if (waiter->has_waited)
+            csk_observe_wait(CSK_EVENT_WAIT_END, waiter->object, waiter->node.rank, waiter->since_ns, waiter->status);
+    }
+    csk_trampoline_run(effects->ready, effects->lane);
+}
+
+void csk_effects_perform_waiting(csk_effects_t *effects) {
+    csk_trampoline_begin_wait();
+    csk_effects_perform(effects);
+    csk_trampoline_end_wait();
+}
+
+/* ---- Asynchronous waiters ---------------------------------------------------------------------------------------- */
+
+bool csk_waiter_take_out(const csk_queue_kind_t *kind, void *object, csk_gate_waiter_t *waiter, int status) {
+    csk_effects_t effects = { 0 };
+    uint32_t *queue_lock = kind->lock(object);
+    bool queued = csk_waiter_state(waiter) == WAITER_QUEUED && !waiter->stays, look_again = false;
+    if (queued) {
+        kind->remove(object, waiter);
+        csk_waiter_set(waiter, WAITER_IDLE);
+        csk_waiter_finish(waiter, status, &effects);
+        look_again = kind->settle(object, &effects);
+    }
+    csk_queue_unlock(queue_lock);
+    if (look_again) kind->look_again(object);
+    csk_effects_perform(&effects);
+    return queued;
+}
+
+void csk_waiter_start_deadline(csk_gate_waiter_t *waiter, void *object, csk_timer_function_t passed) {
+    if (waiter->deadline_ns == CSK_NEVER) return;
+    waiter->deadline_started = 1;
+    /* The clock may still run, from before a grant that is over. */
+    csk_cannot_fail(csk_timer_start(&waiter->deadline, waiter->deadline_ns, passed, object));
+}
+
+/* ---- Threads ----------------------------------------------------------------------------------------------------- */
+
+void csk_waiter_look_again(const csk_queue_kind_t *kind, void *object) {
+    csk_trampoline_begin_wait();
+    kind->look_again(object);
+    csk_trampoline_end_wait();
+}
+
+/* The waiter was told to try. Returns true when it has entered. On false it must wait again; its word is back at
+ * WAITING. */
+static bool try_designated(const csk_wait_kind_t *kind, void *object, csk_gate_waiter_t *self) {
+    for (bool again = false;; again = true) {
+        csk_effects_t effects = { 0 };
+        uint32_t *queue_lock = kind->queue->lock(object);
+        enum csk_try tried = kind->try_to_enter(object, self, again, &effects);
+        csk_queue_unlock(queue_lock);
+        csk_effects_perform_waiting(&effects);
+        if (tried == TRY_GAVE_UP) csk_waiter_look_again(kind->queue, object);
+        if (tried != TRY_WATCHES) return tried == TRY_ENTERED;
+        kind->watch(object, self);
+    }
+}
+
+/* The deadline has passed. Returns 0 when the grant was faster. */
+static int leave_queue(const csk_wait_kind_t *kind, void *object, csk_gate_waiter_t *self) {
+    csk_effects_t effects = { 0 };
+    uint32_t *queue_lock = kind->queue->lock(object);
+    bool granted = csk_waiter_state(self) == WAITER_GRANTED, look_again = false;
+    if (!granted) {
+        bool was_designated = csk_load(&self->word, CSK_RELAXED) == WORD_TRY;
+        kind->queue->remove(object, self);
+        look_again = kind->queue->settle(object, &effects) || was_designated;
+    }
+    csk_queue_unlock(queue_lock);
+    csk_effects_perform(&effects);
+    if (granted) kind->await_granter(object, self);
+    if (look_again) kind->queue->look_again(object);
+    return granted ? 0 : ETIMEDOUT;
+}
+
+static int wait_in_queue(const csk_wait_kind_t *kind, void *object, csk_gate_waiter_t *self, int64_t deadline_ns) {
+    csk_watch_t watch = csk_begin_watch(self->since_ns);
+    for (;;) {
+        uint32_t word;
+        csk_word_begin_park(&self->word);
+        int park = 0;
+        while ((word = csk_load(&self->word, CSK_ACQUIRE)) == WORD_PARKED && park != ETIMEDOUT)
+            park = kind->park(object, self, deadline_ns, &watch);
+        if (word == WORD_GRANTED) {
+            kind->await_granter(object, self);
+            return 0;
+        }
+        if (word == WORD_PARKED) return leave_queue(kind, object, self);
+        if (try_designated(kind, object, self)) return 0;
+        if (deadline_ns != CSK_NEVER && csk_platform_now() >= deadline_ns) return leave_queue(kind, object, self);
+    }
+}
+
+int csk_waiter_wait(const csk_wait_kind_t *kind, void *object, csk_gate_waiter_t *self, int64_t deadline_ns,
+                    bool watches_first) {
+    csk_observe_wait(CSK_EVENT_WAIT_BEGIN, object, self->node.rank, 0, 0);
+    if (watches_first) csk_watch_word(self);
+    int status = wait_in_queue(kind, object, self, deadline_ns);
+    csk_observe_wait(CSK_EVENT_WAIT_END, object, self->node.rank, self->since_ns, status);
+    return status;
+}
