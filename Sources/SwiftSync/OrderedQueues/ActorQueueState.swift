@@ -44,7 +44,7 @@ struct ActorQueueState<Work>: OrderedQueueState, ~Copyable {
     /// meanwhile.
     private(set) var isPlaceOut = false
 
-    init(capacity: Int? = nil, overflow: OverflowPolicy = .refuse) {
+    init(capacity: Int? = nil, overflow: OrderedQueueOverflow = .refuse) {
         intake = Intake(capacity: capacity, overflow: overflow)
     }
 

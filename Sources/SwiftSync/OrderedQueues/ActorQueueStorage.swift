@@ -30,7 +30,7 @@ final class ActorQueueStorage: @unchecked Sendable {
     private var isPlaceOut = false
     private var stretches = OrderedStretches()
 
-    init(name: String?, priority: TaskPriority?, capacity: Int?, overflow: OverflowPolicy, recorder: EventRecorder? = nil) {
+    init(name: String?, priority: TaskPriority?, capacity: Int?, overflow: OrderedQueueOverflow, recorder: EventRecorder? = nil) {
         guard capacity ?? 1 > 0 else { fatalError("ActorQueue: the capacity must be positive, or nil for no bound") }
         self.name = name
         slot = RecorderSlot(recorder)

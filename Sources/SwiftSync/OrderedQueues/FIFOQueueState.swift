@@ -25,7 +25,7 @@ struct FIFOQueueState<Work>: OrderedQueueState, ~Copyable {
     private(set) var intake: Intake
     private(set) var isTurnTaken = false
 
-    init(capacity: Int? = nil, overflow: OverflowPolicy = .refuse) {
+    init(capacity: Int? = nil, overflow: OrderedQueueOverflow = .refuse) {
         intake = Intake(capacity: capacity, overflow: overflow)
     }
 

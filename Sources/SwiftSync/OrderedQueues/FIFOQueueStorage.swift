@@ -23,7 +23,7 @@ final class FIFOQueueStorage: @unchecked Sendable {
     private var activation: OrderedActivation!
     private(set) var turnstile: FIFOTurnstile!
 
-    init(name: String?, priority: TaskPriority?, capacity: Int?, overflow: OverflowPolicy, recorder: EventRecorder? = nil) {
+    init(name: String?, priority: TaskPriority?, capacity: Int?, overflow: OrderedQueueOverflow, recorder: EventRecorder? = nil) {
         // Unlike a precondition's, this message is printed by optimized programs too.
         guard capacity ?? 1 > 0 else { fatalError("FIFOQueue: the capacity must be positive, or nil for no bound") }
         self.name = name

@@ -1,5 +1,3 @@
-import CSyncKernel
-
 /// Why a command on a protected value did not happen.
 ///
 /// ```swift
@@ -68,9 +66,6 @@ extension QueueSafeValueError: Equatable {
     }
 }
 
-/// A status of the kernel for which no better error exists.
-struct KernelError: SyncError, CustomStringConvertible {
-    let status: Int32
-    var description: String { String(cString: csk_status_text(status)) }
+extension KernelError: SyncError {
     var reason: SyncErrorReason { SyncErrorReason(status: status) }
 }

@@ -1,6 +1,12 @@
 public import CSyncKernel
 import Dispatch
 
+/// A status of the kernel for which no better error exists.
+struct KernelError: Error, CustomStringConvertible {
+    let status: Int32
+    var description: String { String(cString: csk_status_text(status)) }
+}
+
 /// The gate and the value of a ``QueueSafeValue``. The value's commands keep the box alive. The value's owner closes
 /// the box, which destroys the value after the last command that was accepted. A closed gate stays held for good, so no
 /// command can reach the place where the value was.

@@ -46,8 +46,8 @@ public final class ConcurrentWorkQueue: WorkQueueBase, @unchecked Sendable {
         self.width = Self.checked(width, label)
         super.init(
             core: WorkQueueCore(
-                type: "ConcurrentWorkQueue", label: label, width: width, priority: priority, capacity: capacity, whenFull: whenFull,
-                recorder: recorder))
+                type: "ConcurrentWorkQueue", label: label, width: width, priority: priority, capacity: capacity,
+                whenFull: whenFull, recorder: recorder))
     }
 
     private static func checked(_ width: Int, _ label: String) -> Int {
@@ -63,9 +63,12 @@ public final class ConcurrentWorkQueue: WorkQueueBase, @unchecked Sendable {
 
     /// Makes an empty queue with a capacity, whose priority comes from a quality of service. Never blocks.
     public convenience init(
-        label: String, width: Int = 64, qos: DispatchQoS.QoSClass, capacity: Int, whenFull: OverflowPolicy, recorder: EventRecorder? = nil
+        label: String, width: Int = 64, qos: DispatchQoS.QoSClass, capacity: Int, whenFull: OverflowPolicy,
+        recorder: EventRecorder? = nil
     ) {
-        self.init(label: label, width: width, priority: CommandPriority(qos), capacity: capacity, whenFull: whenFull, recorder: recorder)
+        self.init(
+            label: label, width: width, priority: CommandPriority(qos), capacity: capacity, whenFull: whenFull,
+            recorder: recorder)
     }
 
     /// Queues `body` as `flags` say. With `.barrier` it runs alone, once all work accepted before has ended; work

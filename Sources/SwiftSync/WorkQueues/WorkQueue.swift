@@ -41,11 +41,13 @@ public final class WorkQueue: WorkQueueBase, @unchecked Sendable {
     ///   - whenFull: what the queue does with work that comes while it is full.
     ///   - recorder: an object that keeps the queue's last events. Nil costs nothing.
     public init(
-        label: String, priority: CommandPriority = .normal, capacity: Int, whenFull: OverflowPolicy, recorder: EventRecorder? = nil
+        label: String, priority: CommandPriority = .normal, capacity: Int, whenFull: OverflowPolicy,
+        recorder: EventRecorder? = nil
     ) {
         super.init(
             core: WorkQueueCore(
-                type: "WorkQueue", label: label, width: 1, priority: priority, capacity: capacity, whenFull: whenFull, recorder: recorder))
+                type: "WorkQueue", label: label, width: 1, priority: priority, capacity: capacity, whenFull: whenFull,
+                recorder: recorder))
     }
 
     /// Makes an empty queue whose priority comes from a quality of service. User-interactive and user-initiated are

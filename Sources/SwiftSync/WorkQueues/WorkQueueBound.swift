@@ -30,7 +30,8 @@ extension WorkQueue {
     ) {
         if let bound {
             self.init(
-                label: label, priority: priority, capacity: bound.capacity, whenFull: bound.whenFull, recorder: recorder)
+                label: label, priority: priority, capacity: bound.capacity, whenFull: bound.whenFull,
+                recorder: recorder)
         } else {
             self.init(label: label, priority: priority, recorder: recorder)
         }
@@ -66,7 +67,8 @@ extension ConcurrentWorkQueue {
     /// Never blocks.
     @available(*, deprecated, message: "use the parameters capacity and whenFull instead of bound")
     public convenience init(
-        label: String, width: Int = 64, qos: DispatchQoS.QoSClass, bound: WorkQueueBound?, recorder: EventRecorder? = nil
+        label: String, width: Int = 64, qos: DispatchQoS.QoSClass, bound: WorkQueueBound?,
+        recorder: EventRecorder? = nil
     ) {
         self.init(label: label, width: width, priority: CommandPriority(qos), bound: bound, recorder: recorder)
     }

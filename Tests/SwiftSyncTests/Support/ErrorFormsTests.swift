@@ -1,7 +1,7 @@
 import SwiftSync
 import Testing
 
-/// What users write about errors and bounds, as they write it: without `@testable`. That it compiles is most of the test.
+/// What users write about errors and bounds, as they write it: without `@testable`. That it compiles is most of it.
 @Suite(.endsInTime)
 struct ErrorFormsTests {
     // MARK: - Switches without a default
@@ -68,8 +68,8 @@ struct ErrorFormsTests {
         for error in SnapshotError.allCases { #expect("\(error.reason)" == name(error)) }
         for error in BlockingPriorityQueueError.allCases { #expect("\(error.reason)" == name(error)) }
         let errors = [
-            QueueSafeValueError.timedOut, .wouldDeadlock, .cancelled, .valueContainerDeinited, .commandClosureDeallocated,
-            .unexpected(error: CancellationError()),
+            QueueSafeValueError.timedOut, .wouldDeadlock, .cancelled, .valueContainerDeinited,
+            .commandClosureDeallocated, .unexpected(error: CancellationError()),
         ]
         for error in errors { #expect("\(error.reason)" == name(error)) }
         #expect(QueueSafeValueError.unexpected(error: SnapshotError.timedOut).reason == .timedOut)
@@ -89,7 +89,11 @@ struct ErrorFormsTests {
         } catch .closed {
             Issue.record("closed")
         }
-        do throws(BlockingPriorityQueueError) { try full.push(2, timeout: .zero) } catch { #expect(name(error) == "timedOut") }
+        do throws(BlockingPriorityQueueError) {
+            try full.push(2, timeout: .zero)
+        } catch {
+            #expect(name(error) == "timedOut")
+        }
         let result = Result { () throws(BlockingPriorityQueueError) in try full.push(2, timeout: .zero) }
         if case .failure(.timedOut) = result {} else { Issue.record("\(result)") }
     }
