@@ -125,9 +125,6 @@ let connection = Connection()
 // MARK: DelayedWork check
 await queue.drain()
 
-// MARK: WorkQueueBound check
-expect(lines.async {})
-
 // MARK: QueueConfig check
 expect(queue.label == "com.example.archive" && queue.qos.qosClass == .utility)
 
@@ -214,8 +211,11 @@ let screen = await MainActor.run { Screen() }
 let length = await task.value
 expect(length == 5)
 
-// MARK: OrderedQueueOverflow check
-expect(log.enqueue {})
+// MARK: SyncErrorReason check
+expect(status(of: WorkQueueError.full) == 503 && status(of: OrderedQueueError.timedOut) == 504)
+
+// MARK: OverflowPolicy check
+expect(jobs.async {} && log.enqueue {})
 try await log.drain()
 
 // MARK: CancellableQueue setup

@@ -53,12 +53,12 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
     ///   - whenFull: what the queue does with work that comes while it is full.
     ///   - recorder: an object that keeps the queue's last events. Nil costs nothing.
     public convenience init(
-        name: String? = nil, priority: TaskPriority? = nil, capacity: Int, whenFull: OrderedQueueOverflow, recorder: EventRecorder? = nil
+        name: String? = nil, priority: TaskPriority? = nil, capacity: Int, whenFull: OverflowPolicy, recorder: EventRecorder? = nil
     ) {
         self.init(name: name, priority: priority, bound: capacity, whenFull: whenFull, recorder: recorder)
     }
 
-    private init(name: String?, priority: TaskPriority?, bound: Int?, whenFull: OrderedQueueOverflow, recorder: EventRecorder?) {
+    private init(name: String?, priority: TaskPriority?, bound: Int?, whenFull: OverflowPolicy, recorder: EventRecorder?) {
         storage = ActorQueueStorage(name: name, priority: priority, capacity: bound, overflow: whenFull, recorder: recorder)
         // There is only one actor that a queue of this type could adopt.
         if let main = MainActor.shared as? ActorType { storage.adopt(main) }
@@ -89,7 +89,7 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
     ///
     /// The excess consists of tasks of `enqueueAndWait` and `Task(on:)`. Tasks whose calls can't throw exceed the
     /// capacity of a full queue of any kind; tasks whose calls can throw exceed it only where `whenFull` is not
-    /// ``OrderedQueueOverflow/refuse``.
+    /// ``OverflowPolicy/refuse``.
     public var beyondBoundCount: Int { storage.capacity.map { max(0, storage.waitingCount - $0) } ?? 0 }
 
     // MARK: - Work that nobody waits for

@@ -60,7 +60,7 @@ struct OrderedIntake<Work>: ~Copyable {
     typealias Senders = OrderedChunks<Sender>
 
     let capacity: Int?
-    private let overflow: OrderedQueueOverflow
+    private let overflow: OverflowPolicy
     private var pending = Entries()
     private var senders = Senders()
     /// The number of entries that take room: they were accepted and have not begun. It is maintained only where there
@@ -74,7 +74,7 @@ struct OrderedIntake<Work>: ~Copyable {
     private var givenUp = 0
     private(set) var isShut = false
 
-    init(capacity: Int?, overflow: OrderedQueueOverflow) {
+    init(capacity: Int?, overflow: OverflowPolicy) {
         self.capacity = capacity
         self.overflow = overflow
     }

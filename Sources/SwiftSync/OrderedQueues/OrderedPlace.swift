@@ -57,17 +57,3 @@ class OrderedPlace: TaskWait, @unchecked Sendable {
     /// Grants the place. Returns false if the place was given up before.
     final func grant() -> Bool { resolve(0) }
 }
-
-extension OrderedQueueError {
-    /// The error for a wait that has ended without a grant; nil for a grant.
-    init?(status: Int32) {
-        switch status {
-        case 0: return nil
-        case ECANCELED: self = .cancelled
-        case ESHUTDOWN: self = .shutDown
-        case EDEADLK: self = .wouldDeadlock
-        // This includes the case that the system has no timer, so that the deadline can't be kept.
-        default: self = .timedOut
-        }
-    }
-}

@@ -1,5 +1,5 @@
 /// Why an ordered queue did not run what it was given. None of it was run then.
-public enum OrderedQueueError: Error, Hashable, Sendable {
+public enum OrderedQueueError: SyncError, Hashable, CaseIterable {
     /// The task would wait for itself: the task, or the task whose child it is, is work of the same queue that has not
     /// ended.
     case wouldDeadlock
@@ -11,4 +11,22 @@ public enum OrderedQueueError: Error, Hashable, Sendable {
     case cancelled
     /// The timeout passed before its turn came, or before there was room.
     case timedOut
+
+    /// What the error has in common with the errors of other objects.
+    public var reason: SyncErrorReason {
+        switch self {
+        case .wouldDeadlock: .wouldDeadlock
+        case .shutDown: .shutDown
+        case .full: .full
+        case .cancelled: .cancelled
+        case .timedOut: .timedOut
+        }
+    }
+
+    /// The error for a wait that has ended without a grant; nil for a grant.
+    init?(status: Int32) {
+        if status == 0 { return nil }
+        // This includes the case that the system has no timer, so that the deadline can't be kept.
+        self = Self(SyncErrorReason(status: status)) ?? .timedOut
+    }
 }

@@ -1,7 +1,5 @@
-import CSyncKernel
-
 /// Why a section of a ``ReadWriteLock`` or ``ReadWriteCoordinator`` was not entered. Nothing was run in that case.
-public enum ReadWriteError: Error, Hashable, Sendable {
+public enum ReadWriteError: SyncError, Hashable, CaseIterable {
     /// The timeout passed first.
     case timedOut
     /// Entering would wait for the calling thread itself, or for a reader that waits for the same. That is the case for
@@ -12,13 +10,18 @@ public enum ReadWriteError: Error, Hashable, Sendable {
     /// The system gave no memory or no thread.
     case outOfResources
 
+    /// What the error has in common with the errors of other objects.
+    public var reason: SyncErrorReason {
+        switch self {
+        case .timedOut: .timedOut
+        case .wouldDeadlock: .wouldDeadlock
+        case .cancelled: .cancelled
+        case .outOfResources: .outOfResources
+        }
+    }
+
     @usableFromInline
     init(status: Int32) {
-        switch status {
-        case ETIMEDOUT, EBUSY: self = .timedOut
-        case EDEADLK: self = .wouldDeadlock
-        case ECANCELED: self = .cancelled
-        default: self = .outOfResources
-        }
+        self = Self(SyncErrorReason(status: status)) ?? .outOfResources
     }
 }

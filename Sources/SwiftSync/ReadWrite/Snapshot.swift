@@ -129,12 +129,10 @@ extension SnapshotBox where Value: ~Copyable {
 
     @usableFromInline
     func beginUpdate(timeout: Duration) throws(SnapshotError) {
-        switch beginUpdate(deadline: Deadline.after(timeout)) {
-        case 0: return
-        case ETIMEDOUT: throw .timedOut
-        case EDEADLK: throw .wouldDeadlock
-        case let status: stop(status)
-        }
+        let status = beginUpdate(deadline: Deadline.after(timeout))
+        if status == 0 { return }
+        guard let error = SnapshotError(SyncErrorReason(status: status)) else { stop(status) }
+        throw error
     }
 
     @usableFromInline

@@ -10,9 +10,17 @@
 ///     print("this thread is updating it already")
 /// }
 /// ```
-public enum SnapshotError: Error, Equatable, Sendable {
+public enum SnapshotError: SyncError, Hashable, CaseIterable {
     /// The timeout passed while others were updating. It never passes early.
     case timedOut
     /// The calling thread is inside an update of the same snapshot.
     case wouldDeadlock
+
+    /// What the error has in common with the errors of other objects.
+    public var reason: SyncErrorReason {
+        switch self {
+        case .timedOut: .timedOut
+        case .wouldDeadlock: .wouldDeadlock
+        }
+    }
 }

@@ -85,7 +85,7 @@ public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
         let status = csk_pqueue_timedpush(queue, item.link, priority.rawValue, Deadline.after(timeout))
         if status == 0 { return }
         item.destroy()
-        throw status == ESHUTDOWN ? .closed : .timedOut
+        throw BlockingPriorityQueueError(status: status)
     }
 
     // MARK: Taking elements out

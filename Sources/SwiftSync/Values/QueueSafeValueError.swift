@@ -24,6 +24,33 @@ public enum QueueSafeValueError: Error {
     case cancelled
 }
 
+extension QueueSafeValueError: SyncError {
+    /// What the error has in common with the errors of other objects. The end of the value's owner shuts the value
+    /// down. The reason of an unexpected error is the reason of the error inside.
+    public var reason: SyncErrorReason {
+        switch self {
+        case .timedOut: .timedOut
+        case .wouldDeadlock: .wouldDeadlock
+        case .cancelled: .cancelled
+        case .valueContainerDeinited: .shutDown
+        case .commandClosureDeallocated: .other
+        case .unexpected(let error): (error as? any SyncError)?.reason ?? .other
+        }
+    }
+
+    /// The error for a status of the kernel other than zero.
+    @usableFromInline
+    init(status: Int32) {
+        switch SyncErrorReason(status: status) {
+        case .timedOut: self = .timedOut
+        case .wouldDeadlock: self = .wouldDeadlock
+        case .cancelled: self = .cancelled
+        case .shutDown: self = .valueContainerDeinited
+        default: self = .unexpected(error: KernelError(status: status))
+        }
+    }
+}
+
 extension QueueSafeValueError: Equatable {
     /// Two unexpected errors are equal when their descriptions are.
     public static func == (left: Self, right: Self) -> Bool {
@@ -37,4 +64,8 @@ extension QueueSafeValueError: Equatable {
             false
         }
     }
+}
+
+extension KernelError: SyncError {
+    var reason: SyncErrorReason { SyncErrorReason(status: status) }
 }

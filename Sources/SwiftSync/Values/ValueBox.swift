@@ -7,20 +7,6 @@ struct KernelError: Error, CustomStringConvertible {
     var description: String { String(cString: csk_status_text(status)) }
 }
 
-extension QueueSafeValueError {
-    /// The error for a status of the kernel other than zero.
-    @usableFromInline
-    init(status: Int32) {
-        switch status {
-        case ETIMEDOUT: self = .timedOut
-        case ECANCELED: self = .cancelled
-        case EDEADLK: self = .wouldDeadlock
-        case ESHUTDOWN: self = .valueContainerDeinited
-        default: self = .unexpected(error: KernelError(status: status))
-        }
-    }
-}
-
 /// The gate and the value of a ``QueueSafeValue``. The value's commands keep the box alive. The value's owner closes
 /// the box, which destroys the value after the last command that was accepted. A closed gate stays held for good, so no
 /// command can reach the place where the value was.

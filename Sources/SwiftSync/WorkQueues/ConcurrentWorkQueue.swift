@@ -23,19 +23,52 @@ public final class ConcurrentWorkQueue: WorkQueueBase, @unchecked Sendable {
     ///   - width: the largest number of closures that run at once, 2 to 4096.
     ///   - priority: the priority of work that names none, and the priority of the queue itself. Workers serve queues
     ///     of priority ``CommandPriority/high`` and above first, and queues of ``CommandPriority/low`` and below last.
-    ///   - bound: how many work items may wait; with nil, any number.
     ///   - recorder: an object that keeps the queue's last events. Nil costs nothing. One recorder may serve several
     ///     queues.
-    public init(label: String, width: Int = 64, priority: CommandPriority = .normal, bound: WorkQueueBound? = nil, recorder: EventRecorder? = nil) {
+    public init(label: String, width: Int = 64, priority: CommandPriority = .normal, recorder: EventRecorder? = nil) {
+        self.width = Self.checked(width, label)
+        super.init(core: WorkQueueCore(type: "ConcurrentWorkQueue", label: label, width: width, priority: priority, recorder: recorder))
+    }
+
+    /// Makes an empty queue in which at most `capacity` work items may wait to begin. Never blocks.
+    ///
+    /// - Parameters:
+    ///   - label: a name that messages show.
+    ///   - width: the largest number of closures that run at once, 2 to 4096.
+    ///   - priority: as in the form without a capacity. Where `whenFull` is `dropOldest`, all work has this priority.
+    ///   - capacity: the largest number of work items that wait to begin, 1 to 4 294 967 295.
+    ///   - whenFull: what the queue does with work that comes while it is full.
+    ///   - recorder: an object that keeps the queue's last events. Nil costs nothing.
+    public init(
+        label: String, width: Int = 64, priority: CommandPriority = .normal, capacity: Int, whenFull: OverflowPolicy,
+        recorder: EventRecorder? = nil
+    ) {
+        self.width = Self.checked(width, label)
+        super.init(
+            core: WorkQueueCore(
+                type: "ConcurrentWorkQueue", label: label, width: width, priority: priority, capacity: capacity,
+                whenFull: whenFull, recorder: recorder))
+    }
+
+    private static func checked(_ width: Int, _ label: String) -> Int {
         guard width >= 2, width <= Int(CSK_WORKQUEUE_WIDTH_MAX) else { fatalError("ConcurrentWorkQueue \(label): a width of \(width) is not within 2 to 4096") }
-        self.width = width
-        super.init(core: WorkQueueCore(type: "ConcurrentWorkQueue", label: label, width: width, priority: priority, bound: bound, recorder: recorder))
+        return width
     }
 
     /// Makes an empty queue whose priority comes from a quality of service. User-interactive and user-initiated are
     /// ``CommandPriority/high``; utility and background are ``CommandPriority/low``. Never blocks.
-    public convenience init(label: String, width: Int = 64, qos: DispatchQoS.QoSClass, bound: WorkQueueBound? = nil, recorder: EventRecorder? = nil) {
-        self.init(label: label, width: width, priority: CommandPriority(qos), bound: bound, recorder: recorder)
+    public convenience init(label: String, width: Int = 64, qos: DispatchQoS.QoSClass, recorder: EventRecorder? = nil) {
+        self.init(label: label, width: width, priority: CommandPriority(qos), recorder: recorder)
+    }
+
+    /// Makes an empty queue with a capacity, whose priority comes from a quality of service. Never blocks.
+    public convenience init(
+        label: String, width: Int = 64, qos: DispatchQoS.QoSClass, capacity: Int, whenFull: OverflowPolicy,
+        recorder: EventRecorder? = nil
+    ) {
+        self.init(
+            label: label, width: width, priority: CommandPriority(qos), capacity: capacity, whenFull: whenFull,
+            recorder: recorder)
     }
 
     /// Queues `body` as `flags` say. With `.barrier` it runs alone, once all work accepted before has ended; work

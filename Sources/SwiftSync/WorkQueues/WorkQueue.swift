@@ -26,17 +26,41 @@ public final class WorkQueue: WorkQueueBase, @unchecked Sendable {
     ///   - label: a name that messages show.
     ///   - priority: the priority of work that names none, and the priority of the queue itself. Workers serve queues
     ///     of priority ``CommandPriority/high`` and above first, and queues of ``CommandPriority/low`` and below last.
-    ///   - bound: how many work items may wait; with nil, any number.
     ///   - recorder: an object that keeps the queue's last events. Nil costs nothing. One recorder may serve several
     ///     queues.
-    public init(label: String, priority: CommandPriority = .normal, bound: WorkQueueBound? = nil, recorder: EventRecorder? = nil) {
-        super.init(core: WorkQueueCore(type: "WorkQueue", label: label, width: 1, priority: priority, bound: bound, recorder: recorder))
+    public init(label: String, priority: CommandPriority = .normal, recorder: EventRecorder? = nil) {
+        super.init(core: WorkQueueCore(type: "WorkQueue", label: label, width: 1, priority: priority, recorder: recorder))
+    }
+
+    /// Makes an empty queue in which at most `capacity` work items may wait to begin. Never blocks.
+    ///
+    /// - Parameters:
+    ///   - label: a name that messages show.
+    ///   - priority: as in the form without a capacity. Where `whenFull` is `dropOldest`, all work has this priority.
+    ///   - capacity: the largest number of work items that wait to begin, 1 to 4 294 967 295.
+    ///   - whenFull: what the queue does with work that comes while it is full.
+    ///   - recorder: an object that keeps the queue's last events. Nil costs nothing.
+    public init(
+        label: String, priority: CommandPriority = .normal, capacity: Int, whenFull: OverflowPolicy,
+        recorder: EventRecorder? = nil
+    ) {
+        super.init(
+            core: WorkQueueCore(
+                type: "WorkQueue", label: label, width: 1, priority: priority, capacity: capacity, whenFull: whenFull,
+                recorder: recorder))
     }
 
     /// Makes an empty queue whose priority comes from a quality of service. User-interactive and user-initiated are
     /// ``CommandPriority/high``; utility and background are ``CommandPriority/low``. Never blocks.
-    public convenience init(label: String, qos: DispatchQoS.QoSClass, bound: WorkQueueBound? = nil, recorder: EventRecorder? = nil) {
-        self.init(label: label, priority: CommandPriority(qos), bound: bound, recorder: recorder)
+    public convenience init(label: String, qos: DispatchQoS.QoSClass, recorder: EventRecorder? = nil) {
+        self.init(label: label, priority: CommandPriority(qos), recorder: recorder)
+    }
+
+    /// Makes an empty queue with a capacity, whose priority comes from a quality of service. Never blocks.
+    public convenience init(
+        label: String, qos: DispatchQoS.QoSClass, capacity: Int, whenFull: OverflowPolicy, recorder: EventRecorder? = nil
+    ) {
+        self.init(label: label, priority: CommandPriority(qos), capacity: capacity, whenFull: whenFull, recorder: recorder)
     }
 
     override func run(_ job: UnownedJob, _ kind: QueuedJob.Kind) {

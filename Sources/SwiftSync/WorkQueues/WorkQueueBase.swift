@@ -45,7 +45,7 @@ public class WorkQueueBase: @unchecked Sendable {
     /// Queues `body` behind all earlier work of its priority, and returns at once.
     ///
     /// It may be called from anywhere, including the queue's own work. It allocates nothing beyond the closure's own
-    /// context. It blocks only on a full queue whose bound is ``WorkQueueBound/wait(beyond:)``; tasks call
+    /// context. It blocks only on a full queue whose bound is ``OverflowPolicy/wait``; tasks call
     /// ``asyncWaitingForRoom(priority:timeout:_:)`` there. O(1).
     ///
     /// - Returns: false, with a report to ``SyncDiagnostics``, after a shutdown, when the bound refuses, or when the

@@ -1,36 +1,75 @@
-import CSyncKernel
+public import Dispatch
 
-/// How many work items may wait in a queue to begin, and what happens to one more.
-///
-/// ```swift
-/// let lines = WorkQueue(label: "log", bound: .dropOldest(beyond: 10_000))
-/// ```
-///
-/// Work that has begun does not count. Callers of `sync` and `run` without a timeout, and the jobs of actors and tasks,
-/// are never refused and never dropped. They take no room: however many there are, other work still gets its room.
-/// ``WorkQueueBase/beyondBoundCount`` tells how many items wait beyond the bound. Where there are many callers, use
-/// `run(timeout:)` and `sync(timeout:)`, which the bound can refuse.
+/// A capacity and an ``OverflowPolicy`` in one value: the earlier form of `capacity:whenFull:`.
+@available(*, deprecated, message: "use the parameters capacity and whenFull")
 public struct WorkQueueBound: Sendable, Hashable {
-    let capacity: UInt32
-    let whenFull: Int32
+    let capacity: Int
+    let whenFull: OverflowPolicy
 
-    private init(_ capacity: Int, _ whenFull: Int) {
-        guard let places = UInt32(exactly: capacity), places > 0 else {
+    private init(_ capacity: Int, _ whenFull: OverflowPolicy) {
+        guard capacity > 0, UInt32(exactly: capacity) != nil else {
             fatalError("WorkQueueBound: a bound has room for 1 to 4 294 967 295 works, not for \(capacity)")
         }
-        self.capacity = places
-        self.whenFull = Int32(whenFull)
+        self.capacity = capacity
+        self.whenFull = whenFull
     }
 
-    /// The caller waits for room: `async` blocks its thread, ``WorkQueueBase/asyncWaitingForRoom(priority:timeout:_:)``
-    /// and `run(timeout:)` suspend their task. A blocking call from the queue's own work is refused instead: waiting
-    /// there would deadlock.
-    public static func wait(beyond capacity: Int) -> Self { Self(capacity, CSK_WORKQUEUE_WAIT) }
-    /// The call is refused: it returns false, with a report to ``SyncDiagnostics``.
-    public static func refuse(beyond capacity: Int) -> Self { Self(capacity, CSK_WORKQUEUE_REFUSE) }
-    /// The new work is accepted, and the work that has waited longest is dropped: its closure is released without being
-    /// called. Jobs of actors and tasks, and callers of `sync` and `run` without a timeout, are never dropped.
-    ///
-    /// Such a queue has only one priority, its own. Work that names another priority is queued at the queue's.
-    public static func dropOldest(beyond capacity: Int) -> Self { Self(capacity, CSK_WORKQUEUE_DROP_OLDEST) }
+    /// The capacity with the policy ``OverflowPolicy/wait``.
+    public static func wait(beyond capacity: Int) -> Self { Self(capacity, .wait) }
+    /// The capacity with the policy ``OverflowPolicy/refuse``.
+    public static func refuse(beyond capacity: Int) -> Self { Self(capacity, .refuse) }
+    /// The capacity with the policy ``OverflowPolicy/dropOldest``.
+    public static func dropOldest(beyond capacity: Int) -> Self { Self(capacity, .dropOldest) }
+}
+
+extension WorkQueue {
+    /// Makes an empty queue, with a capacity unless `bound` is nil. Never blocks.
+    @available(*, deprecated, message: "use the parameters capacity and whenFull instead of bound")
+    public convenience init(
+        label: String, priority: CommandPriority = .normal, bound: WorkQueueBound?, recorder: EventRecorder? = nil
+    ) {
+        if let bound {
+            self.init(
+                label: label, priority: priority, capacity: bound.capacity, whenFull: bound.whenFull,
+                recorder: recorder)
+        } else {
+            self.init(label: label, priority: priority, recorder: recorder)
+        }
+    }
+
+    /// Makes an empty queue whose priority comes from a quality of service, with a capacity unless `bound` is nil.
+    /// Never blocks.
+    @available(*, deprecated, message: "use the parameters capacity and whenFull instead of bound")
+    public convenience init(
+        label: String, qos: DispatchQoS.QoSClass, bound: WorkQueueBound?, recorder: EventRecorder? = nil
+    ) {
+        self.init(label: label, priority: CommandPriority(qos), bound: bound, recorder: recorder)
+    }
+}
+
+extension ConcurrentWorkQueue {
+    /// Makes an empty queue, with a capacity unless `bound` is nil. Never blocks.
+    @available(*, deprecated, message: "use the parameters capacity and whenFull instead of bound")
+    public convenience init(
+        label: String, width: Int = 64, priority: CommandPriority = .normal, bound: WorkQueueBound?,
+        recorder: EventRecorder? = nil
+    ) {
+        if let bound {
+            self.init(
+                label: label, width: width, priority: priority, capacity: bound.capacity, whenFull: bound.whenFull,
+                recorder: recorder)
+        } else {
+            self.init(label: label, width: width, priority: priority, recorder: recorder)
+        }
+    }
+
+    /// Makes an empty queue whose priority comes from a quality of service, with a capacity unless `bound` is nil.
+    /// Never blocks.
+    @available(*, deprecated, message: "use the parameters capacity and whenFull instead of bound")
+    public convenience init(
+        label: String, width: Int = 64, qos: DispatchQoS.QoSClass, bound: WorkQueueBound?,
+        recorder: EventRecorder? = nil
+    ) {
+        self.init(label: label, width: width, priority: CommandPriority(qos), bound: bound, recorder: recorder)
+    }
 }

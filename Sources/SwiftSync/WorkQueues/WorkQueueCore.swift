@@ -7,14 +7,22 @@ struct WorkQueueCore: @unchecked Sendable {
     let type: StaticString
     private let slot: RecorderSlot
 
-    init(type: StaticString, label: String, width: Int, priority: CommandPriority, bound: WorkQueueBound?, recorder: EventRecorder?) {
+    /// With no capacity, any number of work items may wait.
+    init(
+        type: StaticString, label: String, width: Int, priority: CommandPriority, capacity: Int? = nil, whenFull: OverflowPolicy = .wait,
+        recorder: EventRecorder?
+    ) {
+        let places = UInt32(exactly: capacity ?? 0) ?? 0
+        if let capacity, places == 0 {
+            fatalError("\(type) \(label): a capacity of \(capacity) is not within 1 to 4 294 967 295")
+        }
         KernelReports.arePassedOn
         slot = RecorderSlot(recorder)
         self.type = type
         self.label = label
         var attributes = csk_workqueue_attr_t(
-            width: UInt32(clamping: max(1, min(width, Int(CSK_WORKQUEUE_WIDTH_MAX)))), capacity: bound?.capacity ?? 0,
-            when_full: bound?.whenFull ?? Int32(CSK_WORKQUEUE_WAIT), priority: priority.rawValue, name: nil)
+            width: UInt32(clamping: max(1, min(width, Int(CSK_WORKQUEUE_WIDTH_MAX)))), capacity: places,
+            when_full: whenFull.ofKernel, priority: priority.rawValue, name: nil)
         var made: UnsafeMutablePointer<csk_workqueue_t>?
         let status = label.withCString { name in
             attributes.name = name.pointee == 0 ? nil : name
@@ -78,11 +86,11 @@ struct WorkQueueCore: @unchecked Sendable {
 
     func reportRefusal(_ status: Int32) {
         let kind: SyncDiagnostics.Report.Kind =
-            switch status {
-            case ESHUTDOWN: .refusedAfterClose
-            case EAGAIN: refusesWhenFull ? .refusedWhenFull : .outOfResources
-            case EDEADLK: .wouldDeadlock
-            default: .outOfResources
+            switch error(status) {
+            case .shutDown: .refusedAfterClose
+            case .full: .refusedWhenFull
+            case .wouldDeadlock: .wouldDeadlock
+            case .timedOut, .cancelled, .outOfResources: .outOfResources
             }
         let reason =
             switch kind {
@@ -141,9 +149,7 @@ struct WorkQueueCore: @unchecked Sendable {
     private var refusesWhenFull: Bool { csk_workqueue_capacity(queue) != 0 && !callersWaitForRoom }
 
     /// The error that a status of the kernel means for this queue.
-    func error(_ status: Int32) -> WorkQueueError {
-        status == EAGAIN && !refusesWhenFull ? .outOfResources : WorkQueueError(status: status)
-    }
+    func error(_ status: Int32) -> WorkQueueError { WorkQueueError(status: status, refusesWhenFull: refusesWhenFull) }
 
     func stop(_ status: Int32, _ call: StaticString) -> Never {
         if status == EDEADLK { fatalError("\(type) \(label): \(call) was called inside the queue's own work, which it would wait for") }

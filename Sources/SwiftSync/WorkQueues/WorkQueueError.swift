@@ -1,7 +1,5 @@
-import CSyncKernel
-
 /// Why a ``WorkQueue`` or ``ConcurrentWorkQueue`` did not run what it was given. Nothing was run then.
-public enum WorkQueueError: Error, Hashable, Sendable {
+public enum WorkQueueError: SyncError, Hashable, CaseIterable {
     /// The timeout passed first.
     case timedOut
     /// The call would wait for the calling thread itself: it came from inside the queue's own work.
@@ -16,14 +14,19 @@ public enum WorkQueueError: Error, Hashable, Sendable {
     /// The system had no memory or no thread to give.
     case outOfResources
 
-    init(status: Int32) {
-        switch status {
-        case ETIMEDOUT: self = .timedOut
-        case EDEADLK: self = .wouldDeadlock
-        case ECANCELED: self = .cancelled
-        case ESHUTDOWN: self = .shutDown
-        case EAGAIN: self = .full
-        default: self = .outOfResources
+    /// What the error has in common with the errors of other objects.
+    public var reason: SyncErrorReason {
+        switch self {
+        case .timedOut: .timedOut
+        case .wouldDeadlock: .wouldDeadlock
+        case .cancelled: .cancelled
+        case .shutDown: .shutDown
+        case .full: .full
+        case .outOfResources: .outOfResources
         }
+    }
+
+    init(status: Int32, refusesWhenFull: Bool) {
+        self = Self(SyncErrorReason(status: status, refusesWhenFull: refusesWhenFull)) ?? .outOfResources
     }
 }

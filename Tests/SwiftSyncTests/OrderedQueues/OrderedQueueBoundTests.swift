@@ -7,7 +7,7 @@ import Testing
 struct OrderedQueueBoundTests {
     @Test
     func aFullQueueRefusesAndTakesTheOldestOrWaitsAsItWasTold() async throws {
-        for whenFull in [OrderedQueueOverflow.refuse, .dropOldest, .wait] {
+        for whenFull in [OverflowPolicy.refuse, .dropOldest, .wait] {
             let queue = FIFOQueue(capacity: 3, whenFull: whenFull), log = Shared([Int]()), door = await queue.stopAtDoor()
             var accepted = [Int]()
             for number in 0..<10 where queue.enqueue({ log.append(number) }) { accepted.append(number) }
@@ -81,8 +81,8 @@ struct OrderedQueueBoundTests {
         deinit { if !queue.enqueue({ [ran] in ran.increment() }) { ran.increment() } }
     }
 
-    @Test(arguments: [OrderedQueueOverflow.wait, .dropOldest])
-    func workIsReleasedOutsideOfTheLock(whenFull: OrderedQueueOverflow) async throws {
+    @Test(arguments: [OverflowPolicy.wait, .dropOldest])
+    func workIsReleasedOutsideOfTheLock(whenFull: OverflowPolicy) async throws {
         let queue = FIFOQueue(capacity: 2, whenFull: whenFull), door = await queue.stopAtDoor(), ran = Shared(0)
         if whenFull == .wait {
             queue.enqueue {}

@@ -151,8 +151,8 @@ struct OrderedTaskTests {
     private func block(until semaphore: Semaphore) { semaphore.wait() }
 
     /// They are turns of their own: a full queue accepts them, nothing drops them, and a shutdown comes too late for them.
-    @Test(arguments: [OrderedQueueOverflow.refuse, .dropOldest, .wait])
-    func tasksThatCanNotFailStandBetweenTheWorkOfABoundedQueue(_ overflow: OrderedQueueOverflow) async throws {
+    @Test(arguments: [OverflowPolicy.refuse, .dropOldest, .wait])
+    func tasksThatCanNotFailStandBetweenTheWorkOfABoundedQueue(_ overflow: OverflowPolicy) async throws {
         let queue = FIFOQueue(capacity: 2, whenFull: overflow), log = Shared([Int]())
         let door = await queue.stopAtDoor()
         var tasks = [Task<Void, Never>]()

@@ -156,7 +156,7 @@ struct QueueStateTableOrdered {
     }
 
     private func makeSubject(_ family: Family, _ state: State) async -> any OrderedSubject {
-        let overflow: OrderedQueueOverflow = state == .fullWaiting ? .wait : state == .fullDropping ? .dropOldest : .refuse
+        let overflow: OverflowPolicy = state == .fullWaiting ? .wait : state == .fullDropping ? .dropOldest : .refuse
         let subject: any OrderedSubject
         switch family {
         case .fifo, .cancellableFIFO:

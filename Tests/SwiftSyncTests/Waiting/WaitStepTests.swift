@@ -46,7 +46,7 @@ struct WaitStepTests {
 
     @Test(arguments: steps)
     func workThatIsCancelledJustBeforeItQueuesForRoomIsReleased(step: String) async {
-        let queue = WorkQueue(label: "room", bound: .wait(beyond: 1)), leave = Semaphore(), pause = StepPause(step), alive = Shared(0)
+        let queue = WorkQueue(label: "room", capacity: 1, whenFull: .wait), leave = Semaphore(), pause = StepPause(step), alive = Shared(0)
         queue.async { leave.wait() }
         await waitUntil { queue.runningCount == 1 }
         queue.async {}

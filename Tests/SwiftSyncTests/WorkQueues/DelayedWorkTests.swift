@@ -38,9 +38,9 @@ import Testing
     @Test(arguments: [0, -1, Int.min, Int(UInt32.max) + 1])
     func aBoundWithoutRoomStopsWithAMessage(_ capacity: Int) async {
         let exit = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [capacity] in
-            _ = WorkQueueBound.refuse(beyond: capacity)
+            _ = WorkQueue(label: "small", capacity: capacity, whenFull: .refuse)
         }
         let text = String(decoding: exit?.standardErrorContent ?? [], as: UTF8.self)
-        #expect(text.contains("WorkQueueBound: a bound has room for 1 to 4 294 967 295 works, not for \(capacity)"))
+        #expect(text.contains("WorkQueue small: a capacity of \(capacity) is not within 1 to 4 294 967 295"))
     }
 }

@@ -157,11 +157,18 @@ struct QueueStateTableWorkQueue {
 
     @Test(arguments: cells)
     func aSerialQueueDoesWhatTheTableSays(_ cell: Cell) async {
-        await WorkQueueStateTrial(cell).run { WorkQueue(label: "\(cell.state)", bound: $0) }
+        await WorkQueueStateTrial(cell).run { whenFull in
+            let label = "\(cell.state)"
+            return whenFull.map { WorkQueue(label: label, capacity: 1, whenFull: $0) } ?? WorkQueue(label: label)
+        }
     }
 
     @Test(arguments: cells)
     func aConcurrentQueueDoesWhatTheTableSays(_ cell: Cell) async {
-        await WorkQueueStateTrial(cell).run { ConcurrentWorkQueue(label: "\(cell.state)", width: 2, bound: $0) }
+        await WorkQueueStateTrial(cell).run { whenFull in
+            let label = "\(cell.state)"
+            return whenFull.map { ConcurrentWorkQueue(label: label, width: 2, capacity: 1, whenFull: $0) }
+                ?? ConcurrentWorkQueue(label: label, width: 2)
+        }
     }
 }

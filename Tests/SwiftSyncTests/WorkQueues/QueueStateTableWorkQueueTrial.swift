@@ -20,17 +20,18 @@ final class WorkQueueStateTrial: Sendable {
 
     private var hasEnded: Bool { ended.value != nil }
 
-    private var bound: WorkQueueBound? {
+    private var whenFull: OverflowPolicy? {
         switch cell.state {
-        case .fullRefusing: .refuse(beyond: 1)
-        case .fullWaiting: .wait(beyond: 1)
-        case .fullDropping, .dropped: .dropOldest(beyond: 1)
+        case .fullRefusing: .refuse
+        case .fullWaiting: .wait
+        case .fullDropping, .dropped: .dropOldest
         default: nil
         }
     }
 
-    func run(_ make: (WorkQueueBound?) -> WorkQueueBase) async {
-        var queue: WorkQueueBase? = make(bound)
+    /// The queue has room for one, or no bound.
+    func run(_ make: (OverflowPolicy?) -> WorkQueueBase) async {
+        var queue: WorkQueueBase? = make(whenFull)
         let release = prepare(queue!)
         let task = await place(on: queue!)
         switch cell.state {

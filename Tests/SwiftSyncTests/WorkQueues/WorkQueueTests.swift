@@ -191,7 +191,7 @@ final class Blocked: Sendable {
     }
 
     @Test func aFullQueueRefuses() {
-        let queue = WorkQueue(label: "refuses", bound: .refuse(beyond: 2)), ran = Shared()
+        let queue = WorkQueue(label: "refuses", capacity: 2, whenFull: .refuse), ran = Shared()
         let blocked = Blocked(queue)
         #expect(queue.async { ran.increment() })
         #expect(queue.async { ran.increment() })
@@ -202,7 +202,7 @@ final class Blocked: Sendable {
     }
 
     @Test func aFullQueueDropsItsOldest() {
-        let queue = WorkQueue(label: "drops", bound: .dropOldest(beyond: 2)), seen = Shared([Int]())
+        let queue = WorkQueue(label: "drops", capacity: 2, whenFull: .dropOldest), seen = Shared([Int]())
         let blocked = Blocked(queue)
         for i in 0..<5 { #expect(queue.async { seen.append(i) }) }
         blocked.release()
@@ -211,7 +211,7 @@ final class Blocked: Sendable {
     }
 
     @Test func aFullQueueMakesItsCallersWait() {
-        let queue = WorkQueue(label: "waits", bound: .wait(beyond: 3)), ran = Shared()
+        let queue = WorkQueue(label: "waits", capacity: 3, whenFull: .wait), ran = Shared()
         Threads.run(4) { _ in
             for _ in 0..<500 { queue.async { ran.increment() } }
         }
@@ -318,7 +318,7 @@ final class Blocked: Sendable {
 
     @Test func whatIsDroppedIsRecorded() {
         let recorder = EventRecorder(label: "drops")
-        let queue = WorkQueue(label: "drops", bound: .dropOldest(beyond: 1), recorder: recorder)
+        let queue = WorkQueue(label: "drops", capacity: 1, whenFull: .dropOldest, recorder: recorder)
         let blocked = Blocked(queue)
         queue.async(tag: "old") {}
         queue.async(tag: "new") {}

@@ -12,8 +12,15 @@ struct WorkQueueTurnTests {
     }
     struct Odd: Error {}
 
-    private static func queues(_ bound: WorkQueueBound? = nil) -> [WorkQueueBase] {
-        [WorkQueue(label: "serial", bound: bound), ConcurrentWorkQueue(label: "concurrent", width: 2, bound: bound)]
+    private static func queues() -> [WorkQueueBase] {
+        [WorkQueue(label: "serial"), ConcurrentWorkQueue(label: "concurrent", width: 2)]
+    }
+
+    private static func queues(capacity: Int) -> [WorkQueueBase] {
+        [
+            WorkQueue(label: "serial", capacity: capacity, whenFull: .wait),
+            ConcurrentWorkQueue(label: "concurrent", width: 2, capacity: capacity, whenFull: .wait),
+        ]
     }
 
     // MARK: - Whose code runs where
@@ -113,7 +120,7 @@ struct WorkQueueTurnTests {
     @Test
     func workThatInheritsAndIsRefusedReleasesItsClosure() async {
         let recorder = EventRecorder(label: "inherits"), alive = Shared(0)
-        let queue = WorkQueue(label: "inherits", bound: .refuse(beyond: 1), recorder: recorder)
+        let queue = WorkQueue(label: "inherits", capacity: 1, whenFull: .refuse, recorder: recorder)
         let blocked = Blocked(queue)
         for number in 0..<2 {
             let tracked = Tracked(alive)
@@ -131,7 +138,7 @@ struct WorkQueueTurnTests {
 
     @Test
     func aCancelledCallerLeavesTheQueueAtOnceAndItsPlaceIsFree() async {
-        let queue = WorkQueue(label: "leaves", bound: .refuse(beyond: 1)), ran = Flag()
+        let queue = WorkQueue(label: "leaves", capacity: 1, whenFull: .refuse), ran = Flag()
         let blocked = Blocked(queue)
         let task = Task { try await queue.run(timeout: nil) { ran.raise() } }
         await waitUntil { queue.waitingCount == 1 }
@@ -146,7 +153,7 @@ struct WorkQueueTurnTests {
 
     @Test
     func aLateCallerLeavesTheQueueAtOnceAndItsPlaceIsFree() async {
-        let queue = WorkQueue(label: "leaves", bound: .refuse(beyond: 1))
+        let queue = WorkQueue(label: "leaves", capacity: 1, whenFull: .refuse)
         let blocked = Blocked(queue)
         await #expect(throws: WorkQueueError.timedOut) { try await queue.run(timeout: .milliseconds(1)) {} }
         #expect(queue.waitingCount == 0)
@@ -161,7 +168,7 @@ struct WorkQueueTurnTests {
     @Test(arguments: [true, false])
     func callersThatWaitForRoomLeaveThePoolToOthers(runs: Bool) async {
         await #expect(processExitsWith: .success) { [runs] in
-            let queue = WorkQueue(label: "full", bound: .wait(beyond: 1)), begun = Shared(0), ran = Shared(0)
+            let queue = WorkQueue(label: "full", capacity: 1, whenFull: .wait), begun = Shared(0), ran = Shared(0)
             let blocked = Blocked(queue)
             queue.async {}
             let callers = (0..<64).map { _ in
@@ -182,7 +189,7 @@ struct WorkQueueTurnTests {
 
     @Test
     func roomGoesToThoseThatWaitInTheOrderInWhichTheyCame() async throws {
-        let queue = WorkQueue(label: "room", bound: .wait(beyond: 1)), seen = Shared([Int]())
+        let queue = WorkQueue(label: "room", capacity: 1, whenFull: .wait), seen = Shared([Int]())
         let blocked = Blocked(queue)
         queue.async {}
         var tasks = [Task<Void, any Error>]()
@@ -202,7 +209,7 @@ struct WorkQueueTurnTests {
     /// The timer was quicker than the queue, or not.
     @Test
     func aTimeoutOfZeroTakesTheRoomThatIsThereAndNothingElse() async throws {
-        let queue = WorkQueue(label: "zero", bound: .wait(beyond: 1)), ran = Shared(0)
+        let queue = WorkQueue(label: "zero", capacity: 1, whenFull: .wait), ran = Shared(0)
         for _ in 0..<200 {
             try await queue.asyncWaitingForRoom(timeout: .zero) { ran.increment() }
             try await queue.drain(timeout: nil)
@@ -228,7 +235,7 @@ struct WorkQueueTurnTests {
 
     @Test
     func aRunWithoutTimeDropsNothingOfAFullQueue() async throws {
-        let queue = WorkQueue(label: "zero", bound: .dropOldest(beyond: 1)), ran = Flag()
+        let queue = WorkQueue(label: "zero", capacity: 1, whenFull: .dropOldest), ran = Flag()
         let blocked = Blocked(queue)
         queue.async { ran.raise() }
         await #expect(throws: WorkQueueError.timedOut) { try await queue.run(timeout: .zero) {} }
@@ -240,7 +247,7 @@ struct WorkQueueTurnTests {
     /// In a loop they came in over the bound, and those that waited for room timed out after seconds.
     @Test(arguments: [true, false])
     func callersThatComeAgainAndAgainPassNobodyWhoWaitsForRoom(runs: Bool) async throws {
-        for queue in Self.queues(.wait(beyond: 1)) {
+        for queue in Self.queues(capacity: 1) {
             let isOver = Flag(), calls = Shared(0)
             let callers = (0..<4).map { _ in
                 Task {
@@ -264,7 +271,7 @@ struct WorkQueueTurnTests {
     /// They took each place that was left.
     @Test
     func jobsOfAnActorThatComeAgainAndAgainLeaveRoomToOthers() async throws {
-        let queue = WorkQueue(label: "jobs", bound: .wait(beyond: 1)), isOver = Flag(), jobs = Shared(0)
+        let queue = WorkQueue(label: "jobs", capacity: 1, whenFull: .wait), isOver = Flag(), jobs = Shared(0)
         let place = PlaceOnAQueue(queue)
         let callers = (0..<8).map { _ in
             Task { while !isOver.isRaised { await place.work { jobs.increment() } } }
@@ -290,7 +297,7 @@ struct WorkQueueTurnTests {
 
     @Test
     func callersThatAreNeverRefusedTakeNoRoom() async throws {
-        let queue = WorkQueue(label: "room", bound: .refuse(beyond: 1)), seen = Shared([Int]())
+        let queue = WorkQueue(label: "room", capacity: 1, whenFull: .refuse), seen = Shared([Int]())
         let blocked = Blocked(queue)
         let first = Task.immediate { await queue.run { seen.append(0) } }
         #expect(queue.async { seen.append(1) })
@@ -304,7 +311,7 @@ struct WorkQueueTurnTests {
 
     @Test
     func waitingForRoomRacesWithTimeoutsCancellationsAndAShutdown() async {
-        for queue in Self.queues(.wait(beyond: 2)) {
+        for queue in Self.queues(capacity: 2) {
             let ran = Shared(0), accepted = Shared(0), refused = Shared(0), alive = Shared(0)
             await withTaskGroup(of: Void.self) { group in
                 for number in 0..<400 {
@@ -334,7 +341,7 @@ struct WorkQueueTurnTests {
     @Test
     func waitingForRoomIsRecordedAsAnyOtherWork() async throws {
         let recorder = EventRecorder(label: "room")
-        let queue = WorkQueue(label: "room", bound: .wait(beyond: 1), recorder: recorder)
+        let queue = WorkQueue(label: "room", capacity: 1, whenFull: .wait, recorder: recorder)
         try await queue.asyncWaitingForRoom {}
         await queue.drain()
         queue.shutdown()
@@ -344,7 +351,7 @@ struct WorkQueueTurnTests {
 
     @Test
     func callersBeyondTheBoundAreCounted() async {
-        let queue = WorkQueue(label: "beyond", bound: .refuse(beyond: 1))
+        let queue = WorkQueue(label: "beyond", capacity: 1, whenFull: .refuse)
         let blocked = Blocked(queue)
         queue.async {}
         let tasks = (0..<3).map { _ in Task { await queue.run {} } }

@@ -17,7 +17,7 @@ final class Background: Sendable {
 
     init(slowLimit: Int) {
         self.slowLimit = slowLimit
-        slow = ConcurrentWorkQueue(label: "slow commands", width: 2, bound: .refuse(beyond: slowLimit))
+        slow = ConcurrentWorkQueue(label: "slow commands", width: 2, capacity: slowLimit, whenFull: .refuse)
     }
 
     /// Runs a slow command when it is its turn. False: too many wait, and it will not run.

@@ -1,0 +1,25 @@
+/// An error of this library.
+///
+/// ```swift
+/// let queue = WorkQueue(label: "jobs")
+/// do {
+///     try await queue.run(timeout: .milliseconds(5)) { print("my turn") }
+/// } catch let error as any SyncError where error.reason == .timedOut {
+///     print("busy")
+/// }
+/// ```
+///
+/// A type that conforms says more than the reason: its cases are those that can happen with its object, so a `switch`
+/// over them can be exhaustive. Your own errors may conform as well.
+public protocol SyncError: Error {
+    /// What the error has in common with the errors of other objects.
+    var reason: SyncErrorReason { get }
+}
+
+extension SyncError where Self: CaseIterable {
+    /// The case that has the reason, or nil if the type has none. No two cases of a type have the same reason.
+    init?(_ reason: SyncErrorReason) {
+        guard let error = Self.allCases.first(where: { $0.reason == reason }) else { return nil }
+        self = error
+    }
+}

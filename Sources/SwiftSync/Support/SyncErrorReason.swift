@@ -1,0 +1,63 @@
+import CSyncKernel
+
+/// Why a call did not do what it was asked for, in the words that all errors of this library share.
+///
+/// Each object throws an error type of its own, with the cases that can happen there. A program that does not care
+/// which object failed matches the reason instead. A reason matches any error that has it:
+///
+/// ```swift
+/// func status(of error: any Error) -> Int {
+///     switch error {
+///     case SyncErrorReason.full, SyncErrorReason.shutDown: 503
+///     case SyncErrorReason.timedOut: 504
+///     default: 500
+///     }
+/// }
+/// ```
+///
+/// It works in `catch` too: `catch SyncErrorReason.timedOut { … }`. A `switch` over a reason needs a `default`, since
+/// later versions may add reasons.
+public struct SyncErrorReason: Hashable, Sendable, CustomStringConvertible {
+    private enum Word { case timedOut, wouldDeadlock, cancelled, shutDown, full, outOfResources, other }
+
+    private let word: Word
+
+    /// The timeout passed first. It never passes early.
+    public static let timedOut = Self(word: .timedOut)
+    /// The call would wait for its own caller.
+    public static let wouldDeadlock = Self(word: .wouldDeadlock)
+    /// The task was cancelled first, or the work was dropped.
+    public static let cancelled = Self(word: .cancelled)
+    /// The object was shut down or closed before, or its owner is gone.
+    public static let shutDown = Self(word: .shutDown)
+    /// The object holds as much as its capacity allows.
+    public static let full = Self(word: .full)
+    /// The system had no memory or no thread to give.
+    public static let outOfResources = Self(word: .outOfResources)
+    /// None of the others. The error itself tells more.
+    public static let other = Self(word: .other)
+
+    /// The reason's name, for instance `timedOut`.
+    public var description: String { String(describing: word) }
+
+    /// True if `error` is a ``SyncError`` that has the reason. It makes reasons patterns of `catch` and `switch`.
+    public static func ~= (reason: Self, error: any Error) -> Bool { (error as? any SyncError)?.reason == reason }
+}
+
+extension SyncErrorReason {
+    /// The reason that a status of the kernel other than zero means. It is the one place that knows.
+    ///
+    /// - Parameter refusesWhenFull: whether the status is from an object that refuses when it is full. From any other
+    ///   object `EAGAIN` says that the system gave no thread.
+    init(status: Int32, refusesWhenFull: Bool = false) {
+        switch status {
+        // What was tried once, and could not be had at once, is what `EBUSY` says.
+        case ETIMEDOUT, EBUSY: self = .timedOut
+        case EDEADLK: self = .wouldDeadlock
+        case ECANCELED: self = .cancelled
+        case ESHUTDOWN: self = .shutDown
+        case EAGAIN where refusesWhenFull: self = .full
+        default: self = .outOfResources
+        }
+    }
+}
