@@ -90,7 +90,7 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
     /// The excess consists of tasks of `enqueueAndWait` and `Task(on:)`. Tasks whose calls can't throw exceed the
     /// capacity of a full queue of any kind; tasks whose calls can throw exceed it only where `whenFull` is not
     /// ``OverflowPolicy/refuse``.
-    public var beyondBoundCount: Int { storage.capacity.map { max(0, storage.waitingCount - $0) } ?? 0 }
+    public var beyondBoundCount: Int { storage.beyondBoundCount }
 
     // MARK: - Work that nobody waits for
 
@@ -104,18 +104,14 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
     ///   The queue allocates once in 64 calls.
     @discardableResult
     public func enqueue(_ work: @escaping @Sendable (isolated ActorType) async -> Void) -> Bool {
-        accepts(storage.submit(Self.erased(work)))
+        storage.accepts(Self.erased(work))
     }
 
     /// Submits `work` as `enqueue(_:)` does. If `inheritingTaskLocals` is true, `work` sees the task-local values of
     /// the caller, and runs in a task of its own.
     @discardableResult
     public func enqueue(inheritingTaskLocals: Bool, _ work: @escaping @Sendable (isolated ActorType) async -> Void) -> Bool {
-        accepts(inheritingTaskLocals ? storage.submitInheriting(Self.erased(work)) : storage.submit(Self.erased(work)))
-    }
-
-    private func accepts(_ refusal: OrderedQueueError?) -> Bool {
-        OrderedRefusal.report(refusal, storage.subject, capacity: storage.capacity)
+        inheritingTaskLocals ? storage.acceptsInheriting(Self.erased(work)) : storage.accepts(Self.erased(work))
     }
 
     /// Submits `work`. If the queue is full and its `whenFull` is `wait`, the call first waits for room. It returns

@@ -14,16 +14,6 @@
 struct ActorQueueState<Work>: OrderedQueueState, ~Copyable {
     typealias Intake = OrderedIntake<Work>
 
-    enum Submission {
-        /// A pump or a task with a place will come to the entry.
-        case queued
-        /// The submitter has to send a pump.
-        case sendsPump
-        /// The submitted place was granted.
-        case begins
-        case refused(OrderedQueueError)
-    }
-
     enum Take {
         /// The first of `ready` is work to begin. If `sendsPump` is true, the caller sends a pump before. The place, if
         /// there is one, is a sender to be resumed.
@@ -37,37 +27,26 @@ struct ActorQueueState<Work>: OrderedQueueState, ~Copyable {
         case placeIsOut
     }
 
-    private(set) var intake: Intake
+    var intake: Intake
     /// True while a pump was sent and has not arrived.
     private(set) var isPumpComing = false
     /// True while a place is out: it was granted, and its task has not begun on the actor. Nothing else begins
     /// meanwhile.
     private(set) var isPlaceOut = false
 
-    init(capacity: Int? = nil, overflow: OrderedQueueOverflow = .refuse) {
+    init(capacity: Int? = nil, overflow: OverflowPolicy = .refuse) {
         intake = Intake(capacity: capacity, overflow: overflow)
     }
 
-    mutating func submit(_ work: Work) -> (Submission, dropped: Intake.Entry?) { follow(intake.admit(work)) }
-    mutating func submit(_ sender: Intake.Sender) -> (Submission, dropped: Intake.Entry?) { follow(intake.admit(sender)) }
-
-    private mutating func follow(_ admission: Intake.Admission) -> (Submission, dropped: Intake.Entry?) {
-        switch admission {
-        case .accepted: (sendPumpIfNobodyComes(), nil)
-        case .replaced(let entry): (sendPumpIfNobodyComes(), entry)
-        case .refused(let error): (.refused(error), nil)
-        }
-    }
-
     /// Submits a place. A place with nothing before it is granted at once and leaves no entry.
-    mutating func submit(_ place: OrderedPlace) -> (Submission, dropped: Intake.Entry?) {
+    mutating func submit(_ place: OrderedPlace) -> (OrderedSubmission, dropped: Intake.Entry?) {
         guard intake.isEmpty && !isPumpComing && !isPlaceOut else { return follow(intake.admit(place)) }
         if intake.isShut && place.kind.endsWithShutdown { return (.refused(.shutDown), nil) }
         isPlaceOut = true
         return (.begins, nil)
     }
 
-    private mutating func sendPumpIfNobodyComes() -> Submission {
+    mutating func seeToEntry() -> OrderedSubmission {
         if isPumpComing || isPlaceOut { return .queued }
         isPumpComing = true
         return .sendsPump
@@ -111,16 +90,4 @@ struct ActorQueueState<Work>: OrderedQueueState, ~Copyable {
         isPumpComing = true
         return true
     }
-
-    /// A task has given up its place. Returns the sender that gets the room and has to be resumed, if there is one.
-    mutating func giveUp(_ place: OrderedPlace) -> OrderedPlace? { intake.giveUp(place) }
-
-    // MARK: - Memory, and the end
-
-    var isIntakeEmpty: Bool { intake.isEmpty }
-    var needsChunk: Bool { intake.needsChunk }
-    var needsSenderChunk: Bool { intake.needsSenderChunk }
-    mutating func supply(_ chunk: Intake.Entries.Chunk) { intake.supply(chunk) }
-    mutating func supply(_ chunk: Intake.Senders.Chunk) { intake.supply(chunk) }
-    mutating func shut() -> Intake.Senders { intake.shut() }
 }

@@ -1,46 +1,33 @@
 import Synchronization
 
-/// The storage of an ``ActorQueue``: it takes the lock, asks ``ActorQueueState``, drops the lock, and then acts. It
-/// lives as long as its queue or any accepted work.
+/// The storage of an ``ActorQueue``, with ``ActorQueueState`` as its state.
 ///
 /// The class is not generic, since generic code is slow for users in other modules. It refers to its actor weakly,
 /// since the actor usually owns the queue. Each pump and each task with a place holds the actor strongly, and while
 /// there is accepted work there is such a pump or task.
-final class ActorQueueStorage: @unchecked Sendable {
-    typealias Work = @Sendable (isolated any Actor) async -> Void
+final class ActorQueueStorage:
+    OrderedQueueStorage<ActorQueueState<@Sendable (isolated any Actor) async -> Void>>, @unchecked Sendable
+{
     typealias State = ActorQueueState<Work>
-    typealias Entry = State.Intake.Entry
-
-    let name: String?
-    private let slot: RecorderSlot
-    private let priority: TaskPriority?
-    let capacity: Int?
-    private let box: OrderedQueueBox<State>
 
     /// The lock protects this field and the next.
     private weak var actor: (any Actor)?
     private var isAdopted = false
 
-    // The next four fields are used on the actor only; `readyCount` may be read from anywhere.
+    // The next three fields are used on the actor only.
     private var ready = State.Intake.Entries(spareLimit: 2)
-    /// The number of entries in `ready`, which any thread may read.
-    private let readyCount = Atomic(0)
     /// True while a place that was granted from `ready` is out. (A place that was granted when it was submitted is not
     /// recorded here, but then `ready` is empty.)
     private var isPlaceOut = false
     private var stretches = OrderedStretches()
 
-    init(name: String?, priority: TaskPriority?, capacity: Int?, overflow: OrderedQueueOverflow, recorder: EventRecorder? = nil) {
-        guard capacity ?? 1 > 0 else { fatalError("ActorQueue: the capacity must be positive, or nil for no bound") }
-        self.name = name
-        slot = RecorderSlot(recorder)
-        self.priority = priority
-        self.capacity = capacity
-        box = OrderedQueueBox(State(capacity: capacity, overflow: overflow))
+    init(name: String?, priority: TaskPriority?, capacity: Int?, overflow: OverflowPolicy, recorder: EventRecorder? = nil) {
+        super.init(
+            OrderedQueueBox(
+                State(capacity: capacity, overflow: overflow), of: "ActorQueue", name: name, priority: priority,
+                recorder: recorder))
         ready.supply(State.Intake.Entries.Chunk())
     }
-
-    var subject: String { name.map { "ActorQueue \($0)" } ?? "ActorQueue" }
 
     // MARK: - The actor
 
@@ -61,75 +48,19 @@ final class ActorQueueStorage: @unchecked Sendable {
         fatalError("\(subject): work was submitted before adoptExecutionContext(of:)")
     }
 
-    // MARK: - The recorder
+    // MARK: - Submitting
 
-    var recorder: EventRecorder? {
-        get { slot.recorder }
-        set { slot.recorder = newValue }
-    }
-
-    /// Makes the record of one piece of work; nil if the queue has no recorder.
-    func recordedPiece() -> RecordedPiece? { .make(recorder, subject) }
-
-    private func recorded(_ work: @escaping Work) -> Work {
-        guard let piece = recordedPiece() else { return work }
-        return { actor in 
+    override func recorded(_ work: @escaping Work, as piece: RecordedPiece) -> Work {
+        { actor in
             piece.begin()
             await work(actor)
             piece.end()
         }
     }
 
-    // MARK: - Submitting
-
-    /// Accepts work. Returns nil, or why the work was refused.
-    func submit(_ work: @escaping Work) -> OrderedQueueError? {
-        let work = recorded(work)
-        return finish(box.whenSupplied { $0.submit(work) })
-    }
-
-    private func finish(_ outcome: (State.Submission, dropped: Entry?)) -> OrderedQueueError? {
-        outcome.dropped?.drop()
-        switch outcome.0 {
-        case .queued, .begins: return nil
-        case .sendsPump: sendPump(to: actorOrStop())
-        case .refused(let error): return error
-        }
-        return nil
-    }
-
-    /// Accepts work that keeps the task-local values of the caller. Returns nil, or why the work was refused.
-    func submitInheriting(_ work: @escaping Work) -> OrderedQueueError? {
-        let actor = actorOrStop(), piece = recordedPiece(), place = OrderedPlace(.work)
-        do throws(OrderedQueueError) { try submit(place) } catch { return error }
-        Task(priority: priority) {
-            await place.waitForGrant()
-            if place.isGranted { await self.runInPlace(on: actor, piece, work) }
-        }
-        return nil
-    }
-
-    /// Accepts work once there is room.
-    func submitWaitingForRoom(_ work: @escaping Work, until deadline: Int64) async throws(OrderedQueueError) {
-        let sender = State.Intake.Sender(recorded(work))
-        if let error = finish(box.whenSupplied(forSender: true) { $0.submit(sender) }) { throw error }
-        do throws(OrderedQueueError) { try await box.waitForGrant(of: sender, until: deadline) } catch {
-            _ = sender.takeWork()
-            throw error
-        }
-    }
-
-    /// Submits the place of a task. Once the place is granted, the task's work must begin on the actor. Throws if the
-    /// place is refused.
-    func submit(_ place: OrderedPlace) throws(OrderedQueueError) {
-        let (submission, dropped) = box.whenSupplied { $0.submit(place) }
-        dropped?.drop()
-        switch submission {
-        case .queued: break
-        case .sendsPump: sendPump(to: actorOrStop())
-        case .begins: _ = place.claim(0)
-        case .refused(let error): throw error
-        }
+    override func inTurn(_ work: @escaping Work, _ piece: RecordedPiece?) -> @Sendable () async -> Void {
+        let actor = actorOrStop()
+        return { await self.runInPlace(on: actor, piece, work) }
     }
 
     func letIn(_ kind: OrderedPlace.Kind) throws(OrderedQueueError) -> OrderedPlace {
@@ -151,8 +82,10 @@ final class ActorQueueStorage: @unchecked Sendable {
 
     // MARK: - On the actor
 
+    override func sendPump() { sendPump(to: actorOrStop()) }
+
     private func sendPump(to actor: any Actor) {
-        Task.detached(priority: priority) { await self.pump(on: actor) }
+        Task.detached(priority: box.priority) { await self.pump(on: actor) }
     }
 
     private func pump(on actor: isolated any Actor) async {
@@ -183,18 +116,12 @@ final class ActorQueueStorage: @unchecked Sendable {
                 guard take(on: actor, arrives: mustArrive) else { return nil }
                 mustArrive = false
             }
-            switch popReady() {
+            switch popFirst(of: &ready) {
             case .work(let work): return work
             case .sender(let sender): if sender.isGranted { return sender.takeWork() }
             case .place, .job, .gone: break
             }
         }
-    }
-
-    private func popReady() -> Entry {
-        let entry = ready.popFirst()!
-        readyCount.store(ready.count, ordering: .relaxed)
-        return entry
     }
 
     private var isPlaceFirst: Bool {
@@ -208,7 +135,7 @@ final class ActorQueueStorage: @unchecked Sendable {
         while true {
             let take = box.withState { isArriving ? $0.arrive(&ready) : $0.take(&ready) }
             isArriving = false
-            readyCount.store(ready.count, ordering: .relaxed)
+            box.readyCount.store(ready.count, ordering: .relaxed)
             switch take {
             case .work(let sendsPump, let sender):
                 sender?.resume()
@@ -233,7 +160,7 @@ final class ActorQueueStorage: @unchecked Sendable {
         while true {
             isPlaceOut = false
             let take = box.withState { $0.placeIsBack(&ready) }
-            readyCount.store(ready.count, ordering: .relaxed)
+            box.readyCount.store(ready.count, ordering: .relaxed)
             switch take {
             case .work(let sendsPump, let sender):
                 sender?.resume()
@@ -249,7 +176,7 @@ final class ActorQueueStorage: @unchecked Sendable {
 
     /// Grants the first place of `ready`. Returns false if its task had given it up.
     private func sendFirstPlaceOut() -> Bool {
-        guard case .place(let place) = popReady() else { return false }
+        guard case .place(let place) = popFirst(of: &ready) else { return false }
         isPlaceOut = true
         return place.grant()
     }
@@ -286,14 +213,4 @@ final class ActorQueueStorage: @unchecked Sendable {
         seeToWhatFollows(on: actor)
         return stretches.waitForEnd()
     }
-
-    func shutDown() { box.shutDown() }
-
-    /// The number of accepted entries that have not begun, at some instant during the call.
-    var waitingCount: Int {
-        box.withState { capacity == nil ? $0.intake.count + readyCount.load(ordering: .relaxed) : $0.intake.unbegun }
-    }
-
-    /// The number of entries still in the intake, at some instant during the call; for tests.
-    var pendingCount: Int { box.withState { $0.intake.count } }
 }

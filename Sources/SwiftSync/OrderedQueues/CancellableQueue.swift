@@ -13,7 +13,7 @@
 /// No member blocks a thread. All members may be called from anywhere except signal handlers.
 public final class CancellableQueue<UnderlyingQueue: Sendable>: Sendable {
     let underlyingQueue: UnderlyingQueue
-    private let tasks = TrackedTasks()
+    let tasks = TrackedTasks()
 
     /// Makes an object that cancels the tasks that `Task(on:)` starts with it.
     public init(underlyingQueue: UnderlyingQueue) {
@@ -31,8 +31,4 @@ public final class CancellableQueue<UnderlyingQueue: Sendable>: Sendable {
 
     /// The number of tasks that have not ended, for tests.
     var trackedCount: Int { tasks.count }
-
-    func track() -> TrackedTasks.Entry {
-        TrackedTasks.Entry(of: tasks)
-    }
 }

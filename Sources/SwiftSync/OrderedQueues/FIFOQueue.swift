@@ -76,7 +76,7 @@ public final class FIFOQueue: Sendable {
     /// The excess consists of tasks of `enqueueAndWait` and `Task(on:)`. Tasks whose calls can't throw exceed the
     /// capacity of a full queue of any kind; tasks whose calls can throw exceed it only where `whenFull` is not
     /// ``OverflowPolicy/refuse``.
-    public var beyondBoundCount: Int { storage.capacity.map { max(0, storage.waitingCount - $0) } ?? 0 }
+    public var beyondBoundCount: Int { storage.beyondBoundCount }
 
     // MARK: - Work that nobody waits for
 
@@ -88,14 +88,14 @@ public final class FIFOQueue: Sendable {
     ///   The queue allocates once in 64 calls.
     @discardableResult
     public func enqueue(_ work: @escaping @Sendable () async -> Void) -> Bool {
-        accepts(storage.submit(work))
+        storage.accepts(work)
     }
 
     /// Submits `work` as ``enqueue(_:)`` does. If `inheritingTaskLocals` is true, `work` sees the task-local values of
     /// the caller, and runs in a task of its own.
     @discardableResult
     public func enqueue(inheritingTaskLocals: Bool, _ work: @escaping @Sendable () async -> Void) -> Bool {
-        accepts(inheritingTaskLocals ? storage.submitInheriting(work) : storage.submit(work))
+        inheritingTaskLocals ? storage.acceptsInheriting(work) : storage.accepts(work)
     }
 
     /// Submits `work` that runs on `actor`. The actor is retained until `work` has ended. Otherwise it is
@@ -105,10 +105,6 @@ public final class FIFOQueue: Sendable {
         on actor: ActorType, inheritingTaskLocals: Bool = false, _ work: @escaping @Sendable (isolated ActorType) async -> Void
     ) -> Bool {
         enqueue(inheritingTaskLocals: inheritingTaskLocals) { await work(actor) }
-    }
-
-    private func accepts(_ refusal: OrderedQueueError?) -> Bool {
-        OrderedRefusal.report(refusal, storage.subject, capacity: storage.capacity)
     }
 
     /// Submits `work`. If the queue is full and its `whenFull` is `wait`, the call first waits for room. It returns

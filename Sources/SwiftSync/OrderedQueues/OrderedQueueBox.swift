@@ -1,29 +1,37 @@
 import CSyncKernel
 import Synchronization
 
-/// What the box of an ordered queue needs from its state.
-protocol OrderedQueueState<Work>: ~Copyable {
-    associatedtype Work
-
-    var isIntakeEmpty: Bool { get }
-    var needsChunk: Bool { get }
-    var needsSenderChunk: Bool { get }
-    mutating func supply(_ chunk: OrderedIntake<Work>.Entries.Chunk)
-    mutating func supply(_ chunk: OrderedIntake<Work>.Senders.Chunk)
-    mutating func giveUp(_ place: OrderedPlace) -> OrderedPlace?
-    mutating func shut() -> OrderedIntake<Work>.Senders
-}
-
-/// The state of an ordered queue under its lock, and the facts about it that can be read without the lock.
+/// The state of an ordered queue under its lock, and the facts about the queue that can be read without the lock.
 final class OrderedQueueBox<State: OrderedQueueState & ~Copyable>: @unchecked Sendable {
+    private let type: String
+    private let name: String?
+    let slot: RecorderSlot
+    /// The priority of the tasks that run the work that nobody waits for.
+    let priority: TaskPriority?
+    let capacity: Int?
     private let box: OwningGateBox<State>
     /// True while the intake may hold an entry. A pump that has run out of entries polls it.
     private let mayHoldMore = Atomic(false)
     private let hasShut = Atomic(false)
+    /// The number of entries that were taken out of the intake and have not begun. Who takes them out stores it.
+    let readyCount = Atomic(0)
 
-    init(_ state: consuming sending State) {
+    init(
+        _ state: consuming sending State, of type: String, name: String?, priority: TaskPriority?,
+        recorder: EventRecorder?
+    ) {
+        capacity = state.intake.capacity
+        // Unlike a precondition's, this message is printed by optimized programs too.
+        guard capacity ?? 1 > 0 else { fatalError("\(type): the capacity must be positive, or nil for no bound") }
+        self.type = type
+        self.name = name
+        slot = RecorderSlot(recorder)
+        self.priority = priority
         box = .make(state, .fast, 0)
     }
+
+    /// How messages and reports call the queue.
+    var subject: String { name.map { "\(type) \($0)" } ?? type }
 
     /// True once the queue was shut down and refuses what comes.
     var isShut: Bool { hasShut.load(ordering: .relaxed) }

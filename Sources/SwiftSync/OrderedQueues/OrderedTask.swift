@@ -1,3 +1,24 @@
+/// What `Task(on:)` starts tasks on: an ordered queue, or a queue that can also cancel its tasks.
+protocol OrderedTaskQueue<Storage>: Sendable {
+    /// The storage of the queue that gives the order: a ``FIFOQueueStorage`` or an ``ActorQueueStorage``.
+    associatedtype Storage
+
+    var storage: Storage { get }
+    /// Makes the entry by which the queue can cancel a task that is about to be started; nil if it cancels no tasks.
+    func track() -> TrackedTasks.Entry?
+}
+
+extension OrderedTaskQueue {
+    func track() -> TrackedTasks.Entry? { nil }
+}
+
+extension FIFOQueue: OrderedTaskQueue {}
+extension ActorQueue: OrderedTaskQueue {}
+extension CancellableQueue: OrderedTaskQueue where UnderlyingQueue: OrderedTaskQueue {
+    var storage: UnderlyingQueue.Storage { underlyingQueue.storage }
+    func track() -> TrackedTasks.Entry? { TrackedTasks.Entry(of: tasks) }
+}
+
 /// Starts the tasks of `Task(on:)`.
 ///
 /// Where the compiler supports it, a task begins on the calling thread, and does nothing there but wait for its place.
@@ -7,13 +28,14 @@ enum OrderedTask {
     // MARK: - On a FIFO queue
 
     static func start<Success: Sendable>(
-        _ name: String?, _ priority: TaskPriority?, on storage: FIFOQueueStorage, tracked: TrackedTasks.Entry? = nil,
+        _ name: String?, _ priority: TaskPriority?, on queue: some OrderedTaskQueue<FIFOQueueStorage>,
         operation: sending @escaping @isolated(any) () async -> Success
     ) -> Task<Success, Never> {
-        let piece = storage.recordedPiece(), place = OrderedRefusal.never { () throws(OrderedQueueError) in try storage.letIn(.own) }
+        let tracked = queue.track(), storage = queue.storage, piece = storage.recordedPiece()
+        let place = OrderedRefusal.never { () throws(OrderedQueueError) in try storage.letIn(.own) }
         // The closure would capture a `sending` parameter in a box of its own.
         nonisolated(unsafe) let operation = operation
-        return start(name, priority) {
+        return start(name, priority, tracked) {
             tracked?.begin()
             defer { tracked?.end() }
             await place.waitElsewhere()
@@ -24,12 +46,13 @@ enum OrderedTask {
     }
 
     static func start<Success: Sendable>(
-        _ name: String?, _ priority: TaskPriority?, on storage: FIFOQueueStorage, tracked: TrackedTasks.Entry? = nil,
+        _ name: String?, _ priority: TaskPriority?, on queue: some OrderedTaskQueue<FIFOQueueStorage>,
         operation: sending @escaping @isolated(any) () async throws -> Success
     ) -> Task<Success, any Error> {
-        let piece = storage.recordedPiece(), place = Result { () throws(OrderedQueueError) in try storage.letIn(.refusable) }
+        let tracked = queue.track(), storage = queue.storage, piece = storage.recordedPiece()
+        let place = Result { () throws(OrderedQueueError) in try storage.letIn(.refusable) }
         nonisolated(unsafe) let operation = operation
-        return start(name, priority) {
+        return start(name, priority, tracked) {
             tracked?.begin()
             defer { tracked?.end() }
             try await place.get().waitElsewhere()
@@ -42,12 +65,12 @@ enum OrderedTask {
     // MARK: - On an actor queue
 
     static func start<Success: Sendable, ActorType: Actor>(
-        _ name: String?, _ priority: TaskPriority?, on queue: ActorQueue<ActorType>, tracked: TrackedTasks.Entry? = nil,
+        _ name: String?, _ priority: TaskPriority?, on queue: some OrderedTaskQueue<ActorQueueStorage>,
         operation: @escaping @Sendable (isolated ActorType) async -> Success
     ) -> Task<Success, Never> {
-        let storage = queue.storage, actor = storage.actorOrStop()
+        let tracked = queue.track(), storage = queue.storage, actor = storage.actorOrStop()
         let piece = storage.recordedPiece(), place = storage.takeOwnPlace()
-        return start(name, priority) {
+        return start(name, priority, tracked) {
             tracked?.begin()
             defer { tracked?.end() }
             await place.waitElsewhere()
@@ -56,12 +79,13 @@ enum OrderedTask {
     }
 
     static func start<Success: Sendable, ActorType: Actor>(
-        _ name: String?, _ priority: TaskPriority?, on queue: ActorQueue<ActorType>, tracked: TrackedTasks.Entry? = nil,
+        _ name: String?, _ priority: TaskPriority?, on queue: some OrderedTaskQueue<ActorQueueStorage>,
         operation: @escaping @Sendable (isolated ActorType) async throws -> Success
     ) -> Task<Success, any Error> {
-        let storage = queue.storage, actor = storage.actorOrStop()
-        let piece = storage.recordedPiece(), place = Result { () throws(OrderedQueueError) in try storage.letIn(.refusable) }
-        return start(name, priority) {
+        let tracked = queue.track(), storage = queue.storage, actor = storage.actorOrStop()
+        let piece = storage.recordedPiece()
+        let place = Result { () throws(OrderedQueueError) in try storage.letIn(.refusable) }
+        return start(name, priority, tracked) {
             tracked?.begin()
             defer { tracked?.end() }
             try await place.get().waitElsewhere()
@@ -72,22 +96,28 @@ enum OrderedTask {
     // MARK: -
 
     private static func start<Success: Sendable>(
-        _ name: String?, _ priority: TaskPriority?, _ operation: sending @escaping @isolated(any) () async -> Success
+        _ name: String?, _ priority: TaskPriority?, _ tracked: TrackedTasks.Entry?,
+        _ operation: sending @escaping @isolated(any) () async -> Success
     ) -> Task<Success, Never> {
         #if compiler(>=6.2)
-        Task.immediate(name: name, priority: priority, operation: operation)
+        return Task.immediate(name: name, priority: priority, operation: operation)
         #else
-        Task(priority: priority, operation: operation)
+        let task = Task(priority: priority, operation: operation)
+        tracked?.isStarted(task)
+        return task
         #endif
     }
 
     private static func start<Success: Sendable>(
-        _ name: String?, _ priority: TaskPriority?, _ operation: sending @escaping @isolated(any) () async throws -> Success
+        _ name: String?, _ priority: TaskPriority?, _ tracked: TrackedTasks.Entry?,
+        _ operation: sending @escaping @isolated(any) () async throws -> Success
     ) -> Task<Success, any Error> {
         #if compiler(>=6.2)
-        Task.immediate(name: name, priority: priority, operation: operation)
+        return Task.immediate(name: name, priority: priority, operation: operation)
         #else
-        Task(priority: priority, operation: operation)
+        let task = Task(priority: priority, operation: operation)
+        tracked?.isStarted(task)
+        return task
         #endif
     }
 }

@@ -272,14 +272,6 @@ struct OrderedQueueStateTests {
 
     // MARK: - FIFO
 
-    private func name(_ submission: FIFOQueueState<Int>.Submission) -> String {
-        switch submission {
-        case .queued: "queued"
-        case .takesTurn: "takes the turn"
-        case .refused(let error): "\(error)"
-        }
-    }
-
     private func takeTurn(_ state: inout FIFOQueueState<Int>) -> Bool { state.takeTurnIfFree() }
 
     private func submit(_ number: Int, to state: inout FIFOQueueState<Int>) -> String {
@@ -290,7 +282,7 @@ struct OrderedQueueStateTests {
     @Test
     func theTurnIsTakenOnceAndFreeWhenNothingIsLeft() {
         var state = FIFOQueueState<Int>(), ready = Intake.Entries()
-        #expect(submit(0, to: &state) == "takes the turn")
+        #expect(submit(0, to: &state) == "sends a pump")
         #expect(submit(1, to: &state) == "queued")
         let place = OrderedPlace(.own)
         #expect(name(state.submit(place).0) == "queued")
@@ -300,7 +292,7 @@ struct OrderedQueueStateTests {
         #expect(ready.withFirst { $0.isPlace } == true)
         _ = ready.popFirst()
         guard case .turnIsFree = state.refill(&ready) else { return #expect(Bool(false)) }
-        #expect(name(state.submit(place).0) == "takes the turn")
+        #expect(name(state.submit(place).0) == "begins")
         guard case .turnIsFree = state.refill(&ready) else { return #expect(Bool(false)) }
         #expect(takeTurn(&state) == true)
     }
@@ -317,7 +309,7 @@ struct OrderedQueueStateTests {
                 #expect(state.reserve(refused) == .shutDown)
             }
             #expect(state.reserve(kind) == nil)
-            #expect(name(state.submit(OrderedPlace(kind)).0) == "takes the turn")
+            #expect(name(state.submit(OrderedPlace(kind)).0) == "begins")
             state.supply(Intake.Entries.Chunk())
             #expect(name(state.submit(OrderedPlace(kind)).0) == "queued")
         }
@@ -325,7 +317,7 @@ struct OrderedQueueStateTests {
 
     // MARK: - Actor
 
-    private func name(_ submission: ActorQueueState<Int>.Submission) -> String {
+    private func name(_ submission: OrderedSubmission) -> String {
         switch submission {
         case .queued: "queued"
         case .sendsPump: "sends a pump"
@@ -412,7 +404,7 @@ struct OrderedQueueStateTests {
             // What other tasks would do: pumps on their way, pumps in the middle of work, tasks whose place is out.
             var coming = 0, suspended = 0, placesOut = 0, isPlaceSent = false, placeNumbers = [Int]()
 
-            func see(_ submission: ActorQueueState<Int>.Submission, place: Int?) {
+            func see(_ submission: OrderedSubmission, place: Int?) {
                 switch submission {
                 case .sendsPump: coming += 1
                 case .begins:

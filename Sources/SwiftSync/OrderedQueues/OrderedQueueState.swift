@@ -1,0 +1,53 @@
+/// What the states of ``FIFOQueue`` and ``ActorQueue`` have in common: the intake, the submitter's part, and what the
+/// box of the queue needs. Each state adds who serves the entries, and in what order.
+protocol OrderedQueueState<Work>: ~Copyable {
+    associatedtype Work
+    typealias Intake = OrderedIntake<Work>
+
+    var intake: Intake { get set }
+
+    /// An entry was accepted: somebody has to come to it.
+    mutating func seeToEntry() -> OrderedSubmission
+    /// Submits a place. A place with nothing before it begins at once and leaves no entry.
+    mutating func submit(_ place: OrderedPlace) -> (OrderedSubmission, dropped: Intake.Entry?)
+}
+
+/// What the submitter has to do.
+enum OrderedSubmission {
+    /// Nothing: somebody will come to the entry.
+    case queued
+    /// It has to send a pump, which will come to the entry.
+    case sendsPump
+    /// The place that it has submitted is granted, or the job begins. There is no entry.
+    case begins
+    case refused(OrderedQueueError)
+}
+
+extension OrderedQueueState where Self: ~Copyable {
+    mutating func submit(_ work: Work) -> (OrderedSubmission, dropped: Intake.Entry?) { follow(intake.admit(work)) }
+
+    /// (A sender is a place too, so this method needs a name of its own.)
+    mutating func submit(sender: Intake.Sender) -> (OrderedSubmission, dropped: Intake.Entry?) {
+        follow(intake.admit(sender))
+    }
+
+    mutating func follow(_ admission: Intake.Admission) -> (OrderedSubmission, dropped: Intake.Entry?) {
+        switch admission {
+        case .accepted: (seeToEntry(), nil)
+        case .replaced(let entry): (seeToEntry(), entry)
+        case .refused(let error): (.refused(error), nil)
+        }
+    }
+
+    /// A task has given up its place. Returns the sender that gets the room and has to be resumed, if there is one.
+    mutating func giveUp(_ place: OrderedPlace) -> OrderedPlace? { intake.giveUp(place) }
+
+    // MARK: - Memory, and the end
+
+    var isIntakeEmpty: Bool { intake.isEmpty }
+    var needsChunk: Bool { intake.needsChunk }
+    var needsSenderChunk: Bool { intake.needsSenderChunk }
+    mutating func supply(_ chunk: Intake.Entries.Chunk) { intake.supply(chunk) }
+    mutating func supply(_ chunk: Intake.Senders.Chunk) { intake.supply(chunk) }
+    mutating func shut() -> Intake.Senders { intake.shut() }
+}

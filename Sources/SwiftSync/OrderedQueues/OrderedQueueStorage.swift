@@ -1,0 +1,132 @@
+import CSyncKernel
+import Synchronization
+
+/// What the storages of ``FIFOQueue`` and ``ActorQueue`` have in common: they take the lock, ask the state, drop the
+/// lock, and then act. A storage lives as long as its queue or any accepted work.
+///
+/// Each storage overrides the first four members. None of them is called where an entry is merely queued.
+class OrderedQueueStorage<State: OrderedQueueState & ~Copyable>: @unchecked Sendable {
+    typealias Work = State.Work
+    typealias Entry = State.Intake.Entry
+
+    final let box: OrderedQueueBox<State>
+
+    init(_ box: OrderedQueueBox<State>) {
+        self.box = box
+    }
+
+    /// True if a task that waits for room here would wait for itself. Never so where work begins while other work is
+    /// suspended.
+    var wouldWaitForItself: Bool { false }
+
+    /// Starts the task that runs the work that nobody waits for.
+    func sendPump() { Self.isMissing() }
+
+    /// Makes work that does what `work` does, and whose beginning and end `piece` records.
+    func recorded(_ work: Work, as piece: RecordedPiece) -> Work { Self.isMissing() }
+
+    /// Makes a closure that runs `work` in the calling task, whose place was granted.
+    func inTurn(_ work: Work, _ piece: RecordedPiece?) -> @Sendable () async -> Void { Self.isMissing() }
+
+    private static func isMissing() -> Never { fatalError("SwiftSync: the storage of a queue lacks a member") }
+}
+
+extension OrderedQueueStorage where State: ~Copyable {
+    final var subject: String { box.subject }
+    final var capacity: Int? { box.capacity }
+
+    // MARK: - The recorder
+
+    final var recorder: EventRecorder? {
+        get { box.slot.recorder }
+        set { box.slot.recorder = newValue }
+    }
+
+    /// Makes the record of one piece of work; nil if the queue has no recorder.
+    final func recordedPiece() -> RecordedPiece? { .make(recorder, subject) }
+
+    private final func recorded(_ work: Work) -> Work { recordedPiece().map { recorded(work, as: $0) } ?? work }
+
+    // MARK: - Submitting
+
+    /// Submits work. Returns true if it was accepted; otherwise makes a report, and returns false.
+    final func accepts(_ work: Work) -> Bool { reports(submit(work)) }
+
+    /// Submits work that keeps the task-local values of the caller.
+    final func acceptsInheriting(_ work: Work) -> Bool { reports(submitInheriting(work)) }
+
+    private final func reports(_ refusal: OrderedQueueError?) -> Bool {
+        OrderedRefusal.report(refusal, subject, capacity: capacity)
+    }
+
+    private final func submit(_ work: Work) -> OrderedQueueError? {
+        let work = recorded(work)
+        return finish(box.whenSupplied { $0.submit(work) })
+    }
+
+    private final func submitInheriting(_ work: Work) -> OrderedQueueError? {
+        let run = inTurn(work, recordedPiece()), place = OrderedPlace(.work)
+        do throws(OrderedQueueError) { try submit(place) } catch { return error }
+        Task(priority: box.priority) {
+            await place.waitForGrant()
+            if place.isGranted { await run() }
+        }
+        return nil
+    }
+
+    /// Accepts work once there is room.
+    final func submitWaitingForRoom(_ work: Work, until deadline: Int64) async throws(OrderedQueueError) {
+        let sender = State.Intake.Sender(recorded(work))
+        if let error = finish(box.whenSupplied(forSender: true) { $0.submit(sender: sender) }) { throw error }
+        if sender.isGranted { return }
+        if wouldWaitForItself { sender.resolve(EDEADLK) }
+        do throws(OrderedQueueError) { try await box.waitForGrant(of: sender, until: deadline) } catch {
+            _ = sender.takeWork()
+            throw error
+        }
+    }
+
+    /// Submits the place of a task. Once the place is granted, the task must run its work in turn, or pass the turn on.
+    /// Throws if the place is refused.
+    final func submit(_ place: OrderedPlace) throws(OrderedQueueError) {
+        if let error = finish(box.whenSupplied { $0.submit(place) }, place) { throw error }
+    }
+
+    @inline(__always)
+    private final func finish(
+        _ outcome: (OrderedSubmission, dropped: Entry?), _ place: OrderedPlace? = nil
+    ) -> OrderedQueueError? {
+        outcome.dropped?.drop()
+        switch outcome.0 {
+        case .queued: return nil
+        case .sendsPump: sendPump()
+        case .begins: _ = place?.claim(0)
+        case .refused(let error): return error
+        }
+        return nil
+    }
+
+    // MARK: - Entries that were taken out
+
+    /// Takes the first entry out of `ready`, which is not empty.
+    final func popFirst(of ready: inout State.Intake.Entries) -> Entry {
+        let entry = ready.popFirst()!
+        box.readyCount.store(ready.count, ordering: .relaxed)
+        return entry
+    }
+
+    // MARK: - Counting, and the end
+
+    /// The number of accepted entries that have not begun, at some instant during the call.
+    final var waitingCount: Int {
+        box.withState { capacity == nil ? $0.intake.count + box.readyCount.load(ordering: .relaxed) : $0.intake.unbegun }
+    }
+
+    /// By how much `waitingCount` exceeds the capacity; 0 without one.
+    final var beyondBoundCount: Int { capacity.map { max(0, waitingCount - $0) } ?? 0 }
+
+    /// The number of entries still in the intake, at some instant during the call; for tests.
+    final var pendingCount: Int { box.withState { $0.intake.count } }
+
+    final func shutDown() { box.shutDown() }
+}
