@@ -8,17 +8,26 @@ let package = Package(
         .library(name: "SwiftSync", targets: ["SwiftSync"]),
         .library(name: "CSyncKernel", targets: ["CSyncKernel"]),
     ],
+    traits: [
+        .trait(name: "RCU", description: "Snapshot, SnapshotDictionary, csk_rcu_* and csk_snapshot_*; they need liburcu"),
+        .default(enabledTraits: ["RCU"]),
+    ],
     targets: [
         // liburcu: its flags for the compiler and the linker. Where pkg-config does not find it, SwiftPM warns with the package's name before
         // the compiler misses its headers; `apt-get install liburcu-dev` mends both.
         .systemLibrary(name: "CURCU", pkgConfig: "liburcu-bp", providers: [.apt(["liburcu-dev"])]),
         .target(
             name: "CSyncKernel",
-            dependencies: ["CURCU"],
+            dependencies: [.target(name: "CURCU", condition: .when(traits: ["RCU"]))],
             exclude: ["CMakeLists.txt", "cmake", "man"],
             publicHeadersPath: "include",
-            cSettings: [.define("_GNU_SOURCE"), .headerSearchPath("src")],
-            linkerSettings: [.linkedLibrary("urcu-bp"), .linkedLibrary("urcu-common")]
+            // A trait that is on can define a macro, one that is off can't: rcu/rcu_form.h reads these two.
+            cSettings: [
+                .define("_GNU_SOURCE"), .headerSearchPath("src"), .define("CSK_BY_TRAITS"), .define("CSK_TRAIT_RCU", .when(traits: ["RCU"])),
+            ],
+            linkerSettings: [
+                .linkedLibrary("urcu-bp", .when(traits: ["RCU"])), .linkedLibrary("urcu-common", .when(traits: ["RCU"])),
+            ]
         ),
         .target(name: "SwiftSync", dependencies: ["CSyncKernel"]),
         .testTarget(name: "SwiftSyncTests", dependencies: ["SwiftSync", "CSyncKernel", "MainThreadProgram", "TopLevelProgram"]),

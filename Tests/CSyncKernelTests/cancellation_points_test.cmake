@@ -13,6 +13,9 @@ set(points
     fclose fflush fgetc fgets fopen fopen64 fprintf fputc fputs fread fwrite getc getchar getdelim getline opendir perror popen printf putc putchar
     puts readdir readdir64 scandir syslog vfprintf vprintf __fprintf_chk __printf_chk __vfprintf_chk __read_chk __poll_chk __open_2 __openat_2)
 set(allowed pqueue.c.o:pthread_cond_wait pqueue.c.o:pthread_cond_clockwait)
+if(DEFINED GLIBC AND NOT GLIBC)
+    set(allowed pqueue.c.o:pthread_cond_wait pqueue.c.o:pthread_cond_timedwait)
+endif()
 
 execute_process(COMMAND "${NM}" -A --undefined-only "${LIBRARY}" OUTPUT_VARIABLE names RESULT_VARIABLE status)
 if(NOT status EQUAL 0)

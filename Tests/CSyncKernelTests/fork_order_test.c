@@ -286,6 +286,7 @@ static void a_grant_that_nobody_has_adopted_stays_with_the_parent(void) {
     }
 }
 
+#ifndef CSK_WITHOUT_RCU
 /* ---- RCU comes first --------------------------------------------------------------------------------------------- */
 
 static uint32_t retired_now;
@@ -350,6 +351,7 @@ static void rcu_comes_to_rest_while_others_use_timers_and_queues(void) {
     for (int i = 0; i < 2; i++) join_thread(threads[i]);
     CHECK_STATUS(csk_workqueue_drain(&of_readers, CSK_NEVER), 0);
 }
+#endif
 
 /* ---- A section that forks ---------------------------------------------------------------------------------------- */
 
@@ -458,5 +460,5 @@ TEST_MAIN(TEST(a_child_takes_over_what_another_thread_was_changing), TEST(a_chil
           TEST(a_grant_that_nobody_has_adopted_stays_with_the_parent),
           TEST(what_a_prepare_handler_locks_a_child_handler_unlocks),
           TEST(a_write_that_forks_leaves_those_behind_it_to_the_parent),
-          TEST(rcu_comes_to_rest_while_others_use_timers_and_queues),
+          RCU_TEST(rcu_comes_to_rest_while_others_use_timers_and_queues)
           TEST(a_timers_function_that_forks_keeps_its_thread_to_itself))

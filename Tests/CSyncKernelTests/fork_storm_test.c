@@ -2,7 +2,9 @@
  * CSK_TEST_FORKS in the environment says how often. */
 #include "child.h"
 
+#ifndef CSK_WITHOUT_RCU
 #include <urcu/urcu-memb.h>
+#endif
 
 #include "fork_storm.h"
 
@@ -12,6 +14,8 @@ static objects_t of_parent;
 static uint32_t stop, uses;
 /* They sleep while a child lives, which would else mostly wait for a processor. */
 static uint32_t rest;
+/* In the last eighth of the forks. */
+static uint32_t is_late;
 
 /* ThreadSanitizer counts the parent's threads as alive in the child, and takes new ones with their ids for duplicates: children there have one thread. */
 #ifdef __SANITIZE_THREAD__
@@ -39,18 +43,19 @@ static void *hammer(void *context) {
     return NULL;
 }
 
+#ifndef CSK_WITHOUT_RCU
 /* ---- Another user of liburcu ------------------------------------------------------------------------------------------------
  *
  * Of another flavour, with the fork handlers that liburcu asks for, and inside synchronize_rcu at many a fork. */
 static uint32_t grace_periods;
-/* Once there is a thread for call_rcu, liburcu's handler waits for it at each fork, 10 ms most times: in the last eighth. */
-static uint32_t uses_call_rcu;
+static pthread_t foreign;
 
 static void *reclaim_by_memb(void *unused) {
     urcu_memb_register_thread();
     while (!LOAD(&stop)) {
         urcu_memb_read_lock();
-        if (LOAD(&uses_call_rcu)) urcu_memb_call_rcu(calloc(1, sizeof(struct rcu_head)), (void (*)(struct rcu_head *))free);
+        /* Once there is a thread for call_rcu, liburcu's handler waits for it at each fork, 10 ms most times. */
+        if (LOAD(&is_late)) urcu_memb_call_rcu(calloc(1, sizeof(struct rcu_head)), (void (*)(struct rcu_head *))free);
         urcu_memb_read_unlock();
         urcu_memb_synchronize_rcu();
         ADD(&grace_periods, 1);
@@ -71,6 +76,19 @@ static void after_fork_of_memb_in_parent(void) {
     if (!is_child_of_memb) urcu_memb_call_rcu_after_fork_parent();
 }
 static void after_fork_of_memb_in_child(void) { is_child_of_memb = true; }
+
+static void begin_memb(void) {
+    CHECK_EQ(pthread_atfork(before_fork_of_memb, after_fork_of_memb_in_parent, after_fork_of_memb_in_child), 0);
+    foreign = start_thread(reclaim_by_memb, NULL);
+}
+static void end_memb(void) {
+    join_thread(foreign);
+    CHECK_GE(LOAD(&grace_periods), 1);
+}
+#else
+static void begin_memb(void) {}
+static void end_memb(void) {}
+#endif
 
 /* ---- What a child does ------------------------------------------------------------------------------------------------------ */
 
@@ -122,7 +140,9 @@ static void grow_up_alone(struct fresh *fresh) {
     for (int i = 0; i < POLICIES; i++) CHECK_STATUS(csk_gate_trylock(&of_parent.gates[i], 0), 0);
     for (int i = 0; i < QUEUES; i++) CHECK_EQ(csk_workqueue_waiting(&of_parent.queues[i]) + csk_workqueue_running(&of_parent.queues[i]), 0);
     CHECK_STATUS(csk_tls_open("storm.0", NULL, &slot), 0);
+#ifndef CSK_WITHOUT_RCU
     read_snapshot(&of_parent.snapshot);
+#endif
 }
 
 static void grow_up(void *context) {
@@ -152,15 +172,13 @@ static void children_of_a_busy_process_begin_afresh(void) {
     int count = forks();
     alarm(TEST_WATCHDOG_S + (unsigned)count / 20);
     make_objects(&of_parent);
+#ifndef CSK_WITHOUT_RCU
     change_snapshot(&of_parent.snapshot, &random);
+#endif
     for (intptr_t i = 0; i < HAMMERS; i++) threads[i] = start_thread(hammer, (void *)i);
-    pthread_t foreign;
-    if (children_have_threads) {
-        CHECK_EQ(pthread_atfork(before_fork_of_memb, after_fork_of_memb_in_parent, after_fork_of_memb_in_child), 0);
-        foreign = start_thread(reclaim_by_memb, NULL);
-    }
+    if (children_have_threads) begin_memb();
     for (intptr_t i = 0; i < count; i++) {
-        if (i >= count - count / 8) STORE(&uses_call_rcu, 1);
+        if (i >= count - count / 8) STORE(&is_late, 1);
         uint32_t before = LOAD(&uses), wanted = 1 + (uint32_t)test_random_below(&random, 4 * HAMMERS);
         STORE(&rest, 0);
         wait_until(LOAD(&uses) - before >= wanted);
@@ -172,10 +190,7 @@ static void children_of_a_busy_process_begin_afresh(void) {
     }
     STORE(&stop, 1);
     for (int i = 0; i < HAMMERS; i++) join_thread(threads[i]);
-    if (children_have_threads) {
-        join_thread(foreign);
-        CHECK_GE(LOAD(&grace_periods), 1);
-    }
+    if (children_have_threads) end_memb();
     end_objects(&of_parent);
 }
 

@@ -11,15 +11,19 @@ static_assert(std::is_standard_layout<csk_mutex_t>::value, "plain data");
 static_assert(std::is_standard_layout<csk_pqueue_t>::value, "plain data");
 static_assert(std::is_standard_layout<csk_rwlock_t>::value && std::is_trivially_copyable<csk_rwlock_t>::value, "plain data");
 static_assert(std::is_standard_layout<csk_timer_t>::value, "plain data");
+#ifndef CSK_WITHOUT_RCU
 static_assert(std::is_standard_layout<csk_snapshot_t>::value, "plain data");
 static_assert(std::is_standard_layout<csk_rcu_map_entry_t>::value, "plain data");
+#endif
 
 static csk_gate_t gate = CSK_GATE_INITIALIZER;
 static csk_mutex_t mutex = CSK_MUTEX_INITIALIZER;
 static csk_rwlock_t rwlock = CSK_RWLOCK_INITIALIZER;
 static csk_pqueue_t queue = CSK_PQUEUE_INITIALIZER;
 static csk_workqueue_t workqueue = CSK_WORKQUEUE_INITIALIZER();
+#ifndef CSK_WITHOUT_RCU
 static csk_snapshot_t snapshot = CSK_SNAPSHOT_INITIALIZER;
+#endif
 
 static int failures;
 
@@ -84,6 +88,7 @@ int main() {
     csk_heap_t heap{};
     EXPECT(csk_heap_pop(&heap) == nullptr);
 
+#ifndef CSK_WITHOUT_RCU
     EXPECT(csk_rcu_read_lock() == 0 && csk_rcu_is_reading());
     EXPECT(csk_rcu_read_unlock() == 0 && csk_rcu_read_unlock() == EPERM);
     static int reclaimed;
@@ -97,5 +102,6 @@ int main() {
     EXPECT(csk_rcu_map_create(&map, [](const csk_rcu_map_entry_t *, const void *) { return true; }) == 0);
     EXPECT(csk_rcu_map_count(map) == 0);
     EXPECT(csk_rcu_map_destroy(map, [](csk_rcu_node_t *) {}) == 0);
+#endif
     return failures != 0;
 }

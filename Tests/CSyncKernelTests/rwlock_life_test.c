@@ -9,7 +9,16 @@ static uint64_t records_made;
 #if TEST_SLOWDOWN == 1
 static int no_memory;
 
+#ifdef __GLIBC__
 extern void *__libc_memalign(size_t alignment, size_t size);
+#else
+#include <dlfcn.h>
+static void *__libc_memalign(size_t alignment, size_t size) {
+    void *(*next)(size_t, size_t);
+    *(void **)&next = dlsym(RTLD_NEXT, "aligned_alloc");
+    return next(alignment, size);
+}
+#endif
 void *aligned_alloc(size_t alignment, size_t size) {
     CHECK_EQ(size, sizeof(csk_reads_t));
     if (LOAD(&no_memory)) return NULL;

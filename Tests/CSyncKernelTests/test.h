@@ -26,6 +26,19 @@
 #include <time.h>
 #include <unistd.h>
 
+#ifndef __GLIBC__
+/* Other C libraries don't say how much memory they have given out. */
+struct mallinfo2 { size_t arena, hblkhd, uordblks; };
+static inline struct mallinfo2 mallinfo2(void) { return (struct mallinfo2){ .arena = 0 }; }
+/* musl has these only to say ENOSYS: Linux gives them for a thread, POSIX wants them for a process. */
+#include <sys/syscall.h>
+static inline int of_thread(long call, int thread, const void *argument) {
+    return (int)syscall(call, thread, argument, 0L);
+}
+#define sched_getscheduler(thread) of_thread(SYS_sched_getscheduler, (thread), NULL)
+#define sched_getparam(thread, parameters) of_thread(SYS_sched_getparam, (thread), (parameters))
+#endif
+
 #ifndef TEST_WATCHDOG_S
 #define TEST_WATCHDOG_S 120
 #endif
@@ -49,6 +62,12 @@ typedef struct {
 } test_t;
 
 #define TEST(function) { #function, function }
+/* Stands before others, without a comma: RCU_TEST(one) TEST(another). */
+#ifdef CSK_WITHOUT_RCU
+#define RCU_TEST(function)
+#else
+#define RCU_TEST(function) TEST(function),
+#endif
 
 __attribute__((noreturn, format(printf, 3, 4)))
 static inline void test_fail(const char *file, int line, const char *format, ...) {

@@ -14,7 +14,7 @@ static unsigned watchdog_s = 120;
 
 /* This program's own calloc and realloc, in front of the C library's: each refuses while the calling thread says so. A sanitizer has its
  * own in that place. */
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && defined(__GLIBC__)
 #define CAN_REFUSE 1
 static _Thread_local bool refuse_memory;
 void *__libc_calloc(size_t, size_t);

@@ -156,7 +156,7 @@ def tests():
     found = set()
     for path in (ROOT / "Tests").rglob("*"):
         if path.suffix in (".c", ".cpp"):
-            found.update(re.findall(r"\bTEST\((\w+)\)", path.read_text()))
+            found.update(re.findall(r"\b(?:RCU_)?TEST\((\w+)\)", path.read_text()))
         elif path.suffix == ".swift":
             found.update(re.findall(r"\bfunc (\w+)\s*[(<]", path.read_text()))
     return found

@@ -5,7 +5,11 @@ import Synchronization
 /// to it are not counted.
 @usableFromInline
 final class QueueOfName: Sendable {
+    #if RCU
     private static let all = SnapshotDictionary<String, Unmanaged<QueueOfName>>()
+    #else
+    private static let all = LockedNames()
+    #endif
 
     private let name: String
     let queue: WorkQueueBase
@@ -35,6 +39,26 @@ final class QueueOfName: Sendable {
         FirstLook.remember(made, name)
         return made
     }
+
+    #if !RCU
+    /// The same under a read-write lock.
+    private struct LockedNames: Sendable {
+        private let queues = ReadWriteLock([String: Unmanaged<QueueOfName>]())
+
+        func read(_ name: String, _ body: (Unmanaged<QueueOfName>) -> Unmanaged<QueueOfName>) -> Unmanaged<QueueOfName>? {
+            queues.withReadLock { $0[name] }.map(body)
+        }
+
+        /// Returns the queue that had the name before. That queue stays.
+        func insertValue(_ made: Unmanaged<QueueOfName>, forKey name: String) -> Unmanaged<QueueOfName>? {
+            queues.withWriteLock { queues in
+                if let earlier = queues[name] { return earlier }
+                queues[name] = made
+                return nil
+            }
+        }
+    }
+    #endif
 
     // MARK: - The first look
 

@@ -1,4 +1,8 @@
+#if canImport(Glibc)
 import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
 
 extension EventRecorder {
     /// The events as JSON in the Chrome trace format, which ui.perfetto.dev and `chrome://tracing` open.

@@ -1,5 +1,10 @@
 import CSyncKernel
+
+#if canImport(Glibc)
 import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
 
 extension EventRecorder {
     /// Prints a line for each event that is kept, the oldest first: `13:49:20: Task TAG pushed to queue`,

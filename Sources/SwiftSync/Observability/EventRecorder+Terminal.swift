@@ -1,5 +1,10 @@
 import CSyncKernel
+
+#if canImport(Glibc)
 import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
 
 extension EventRecorder {
     /// Replays the events in a terminal. It reads commands until `quit` or the end of the input, and writes what
@@ -85,10 +90,13 @@ private struct InputLines {
 
     private mutating func read() {
         let count = withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 4096) { buffer in
-            let count = Glibc.read(descriptor, buffer.baseAddress, buffer.count)
+            let count = readBytes(descriptor, buffer.baseAddress, buffer.count)
             if count > 0 { bytes.append(contentsOf: buffer[..<count]) }
             return count
         }
         if count == 0 || (count < 0 && errno != EINTR) { isAtEnd = true }
     }
 }
+
+/// The C library's function, which has the name of a method above.
+private func readBytes(_ descriptor: Int32, _ place: UnsafeMutableRawPointer?, _ count: Int) -> Int { read(descriptor, place, count) }

@@ -1,5 +1,10 @@
 import CSyncKernel
+
+#if canImport(Glibc)
 import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
 
 /// Holds the handler of ``SyncDiagnostics`` and calls it.
 ///

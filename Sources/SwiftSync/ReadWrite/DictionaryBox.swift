@@ -1,3 +1,4 @@
+#if RCU
 public import CSyncKernel
 
 /// A key and its value, side by side.
@@ -218,3 +219,4 @@ final class DictionaryBox<Key: Hashable, Value>: AnyDictionaryBox {
 
 @usableFromInline
 func retireEntry(_ place: UnsafeMutablePointer<csk_rcu_map_entry_t>) { csk_rcu_retire_always(&place.pointee.node, endEntry) }
+#endif

@@ -1,3 +1,4 @@
+#if RCU
 public import CSyncKernel
 
 /// A value that is read without a lock, and updated by publishing a changed copy.
@@ -141,3 +142,4 @@ extension SnapshotBox where Value: ~Copyable {
         fatalError("Snapshot: \(String(cString: csk_status_text(status)))")
     }
 }
+#endif

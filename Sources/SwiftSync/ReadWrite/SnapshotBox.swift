@@ -1,3 +1,4 @@
+#if RCU
 public import CSyncKernel
 
 /// One version of a snapshot's value, with the node that queues it for reclamation. Both are one allocation.
@@ -79,3 +80,4 @@ final class SnapshotBox<Value: ~Copyable>: ManagedBuffer<csk_snapshot_t, Void> {
         return (value, node)
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if RCU
 public import CSyncKernel
 
 /// A dictionary that any thread reads without waiting, even while others write to it and while it grows.
@@ -148,3 +149,4 @@ public struct SnapshotDictionary<Key: Hashable & Sendable, Value: Sendable>: @un
         return contents
     }
 }
+#endif

@@ -1,5 +1,10 @@
 import CSyncKernel
+
+#if canImport(Glibc)
 import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
 
 /// What task queues know about a thread: its number, and which of them are running tasks on it. Each thread uses only
 /// its own.

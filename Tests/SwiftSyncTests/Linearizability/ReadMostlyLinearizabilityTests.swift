@@ -62,6 +62,7 @@ import Testing
         }
     }
 
+    #if RCU
     @Test func snapshots() {
         for round in 0..<Self.rounds {
             let snapshot = Snapshot(0)
@@ -107,6 +108,7 @@ import Testing
             #expect(found.isLinearizable(SlotModel()), "\(found)")
         }
     }
+    #endif
 
     /// The checker's own test: a read of what was replaced before it began, and a value that two threads removed.
     @Test func wrongHistoriesAreFound() {

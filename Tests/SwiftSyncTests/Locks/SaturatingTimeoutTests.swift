@@ -100,13 +100,12 @@ struct SaturatingTimeoutTests {
     }
 
     private static func readWrite() -> [TimedOperation] {
-        let lock = ReadWriteLock(0), coordinator = ReadWriteCoordinator(), snapshot = Snapshot(0)
+        let lock = ReadWriteLock(0), coordinator = ReadWriteCoordinator()
         let holdLock = { @Sendable (body: @escaping @Sendable () -> Void) in lock.withWriteLock { _ in body() } }
         let lockWaits = { @Sendable in lock.waitingCount > 0 }
         let hold = { @Sendable (body: @escaping @Sendable () -> Void) in coordinator.blockingWrite { body() } }
         let waits = { @Sendable in coordinator.waitingCount > 0 }
-        let waiting = Flag()
-        return [
+        return snapshots() + [
             .blocking("withReadLock(timeout:)", holdLock, waits: lockWaits) { lock.withReadLock(timeout: $0) { _ in true } ?? false },
             .blocking("withWriteLock(timeout:)", holdLock, waits: lockWaits) { lock.withWriteLock(timeout: $0) { _ in true } ?? false },
             .blocking("an upgrade", { body in lock.withReadLock { _ in body() } }, waits: lockWaits) { timeout in
@@ -116,12 +115,22 @@ struct SaturatingTimeoutTests {
             .blocking("blockingWrite(timeout:)", hold, waits: waits) { (try? coordinator.blockingWrite(timeout: $0) { true }) ?? false },
             .suspending("suspending.read(timeout:)", hold, waits: waits) { (try? await coordinator.suspending.read(timeout: $0) { true }) ?? false },
             .suspending("suspending.write(timeout:)", hold, waits: waits) { (try? await coordinator.suspending.write(timeout: $0) { true }) ?? false },
+        ]
+    }
+
+    private static func snapshots() -> [TimedOperation] {
+        #if RCU
+        let snapshot = Snapshot(0), waiting = Flag()
+        return [
             // Nobody sees who waits for an update: it has to be long enough that it is about to.
             .blocking("Snapshot.update(timeout:)", { body in snapshot.update { _ in body() } }, waits: { waiting.isRaised }) { timeout in
                 waiting.raise()
                 return (try? snapshot.update(timeout: timeout) { _ in true }) ?? false
             },
         ]
+        #else
+        return []
+        #endif
     }
 
     private static func queues() -> [TimedOperation] {

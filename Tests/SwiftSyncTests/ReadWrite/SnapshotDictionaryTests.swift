@@ -1,3 +1,4 @@
+#if RCU
 import CSyncKernel
 import Testing
 
@@ -236,3 +237,4 @@ struct SnapshotDictionaryTests {
         #expect(dictionary.current.count == dictionary.count)
     }
 }
+#endif

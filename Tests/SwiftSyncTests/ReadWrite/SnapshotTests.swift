@@ -1,3 +1,4 @@
+#if RCU
 import CSyncKernel
 import Testing
 
@@ -240,3 +241,4 @@ struct SnapshotTests {
         #expect(sum == 100)
     }
 }
+#endif

@@ -66,6 +66,20 @@ import Testing
         #expect(said.map { $0.prefix { $0 != ":" } } == ["6", "11"] && said.allSatisfy { $0.contains("error: 'inout sending' parameter") })
     }
 
+    #if !RCU
+    @Test
+    func withoutTheTraitRCUTheCompilerSaysWhatIsMissing() async throws {
+        let said = try await Compiler.says(
+            of: """
+                import SwiftSync
+                let routes = Snapshot(0)
+                let names = SnapshotDictionary<Int, Int>()
+                let mutex = PriorityMutex(0)
+                """, languageMode: 6)
+        let missing = said.filter { $0.contains("needs liburcu: build SwiftSync with its trait RCU") }
+        #expect(Set(missing.map { $0.prefix { $0 != ":" } }) == ["2", "3"] && said.allSatisfy { !$0.hasPrefix("4") })
+    }
+    #else
     @Test
     func aSnapshotDictionarysSubscriptOnlyReads() async throws {
         let said = try await Compiler.says(
@@ -84,6 +98,7 @@ import Testing
         #expect(said.map { $0.prefix { $0 != ":" } } == ["4", "5", "6"])
         #expect(said.allSatisfy { $0.contains("error: ") && $0.contains("subscript is get-only") })
     }
+    #endif
 
     /// Each with the name of what to use instead.
     @Test
@@ -136,8 +151,6 @@ import Testing
                 _ = PriorityMutex(0).withLock { $0 }
                 _ = ReadWriteLock(0).withReadLock { $0 }
                 _ = ReadWriteLock(0).withWriteLock { $0 }
-                _ = Snapshot(0).read { $0 }
-                Snapshot(0).update { $0 += 1 }
                 let elements = BlockingPriorityQueue<Int>()
                 _ = elements.tryPush(1)
                 _ = elements.tryPop()
@@ -151,5 +164,15 @@ import Testing
             }
             """
         for mode in [5, 6] { #expect(try await Compiler.says(of: source, languageMode: mode) == []) }
+        #if RCU
+        let snapshots = """
+            import SwiftSync
+            func use() async {
+                _ = Snapshot(0).read { $0 }
+                Snapshot(0).update { $0 += 1 }
+            }
+            """
+        for mode in [5, 6] { #expect(try await Compiler.says(of: snapshots, languageMode: mode) == []) }
+        #endif
     }
 }

@@ -13,6 +13,10 @@
 #ifndef CSK_BASE_H
 #define CSK_BASE_H
 
+#if !defined(__linux__)
+#error "CSyncKernel and SwiftSync run on Linux alone: they are built on its futex, membarrier and /proc"
+#endif
+
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>

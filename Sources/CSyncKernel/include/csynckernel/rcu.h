@@ -27,6 +27,10 @@
 #ifndef CSK_RCU_H
 #define CSK_RCU_H
 
+#ifdef CSK_WITHOUT_RCU
+#error "rcu.h: this CSyncKernel was built without read-copy-update (CSYNCKERNEL_RCU=OFF)"
+#endif
+
 #include "base.h"
 
 CSK_BEGIN_DECLS

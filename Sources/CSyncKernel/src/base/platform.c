@@ -3,8 +3,6 @@
  * platform_census.c asks about all threads. */
 #include "base/platform.h"
 
-#include <linux/futex.h>
-#include <linux/membarrier.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,6 +12,17 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+/* The headers of the Linux kernel are a package of their own, which systems with musl may lack. The numbers never
+ * change: they are a part of what Linux promises to programs. */
+#if __has_include(<linux/futex.h>) && __has_include(<linux/membarrier.h>)
+#include <linux/futex.h>
+#include <linux/membarrier.h>
+#else
+enum { FUTEX_WAIT_PRIVATE = 128, FUTEX_WAKE_PRIVATE = 129, FUTEX_WAIT_BITSET_PRIVATE = 137 };
+enum { MEMBARRIER_CMD_PRIVATE_EXPEDITED = 8, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED = 16 };
+#define FUTEX_BITSET_MATCH_ANY UINT32_MAX
+#endif
 
 static const int64_t ns_per_s = 1000000000;
 

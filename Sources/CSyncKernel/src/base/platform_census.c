@@ -85,6 +85,11 @@ uint64_t csk_platform_new_thread_number(void) {
 }
 
 bool csk_platform_thread_has_ended(uint64_t identity) {
+#if !defined(__GLIBC__)
+    /* musl gives a thread its list when the thread first takes a robust mutex: a thread without one may be alive. */
+    (void)identity, (void)read_threads;
+    return false;
+#endif
     int saved = errno;
     bool known, ended = false;
     uint64_t self = robust_list_of(0, &known), wanted = (int64_t)identity < 0 ? identity : identity + (self - csk_self());

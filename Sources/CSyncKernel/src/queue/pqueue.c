@@ -110,6 +110,27 @@ static csk_pqueue_item_t *take(csk_pqueue_t *queue) {
     return item;
 }
 
+/* glibc before 2.30 and musl lack pthread_cond_clockwait. There the condition variable itself has the clock. */
+#if defined(__GLIBC__) && (__GLIBC__ > 2 || __GLIBC_MINOR__ >= 30)
+static void make_condition(pthread_cond_t *condition) { *condition = (pthread_cond_t)PTHREAD_COND_INITIALIZER; }
+
+static void wait_until(waiter_t *waiter, pthread_mutex_t *mutex, const struct timespec *deadline) {
+    pthread_cond_clockwait(&waiter->condition, mutex, CLOCK_MONOTONIC, deadline);
+}
+#else
+static void make_condition(pthread_cond_t *condition) {
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(condition, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
+static void wait_until(waiter_t *waiter, pthread_mutex_t *mutex, const struct timespec *deadline) {
+    pthread_cond_timedwait(&waiter->condition, mutex, deadline);
+}
+#endif
+
 /* Waits once. It returns for any reason or none. The timer slack that a thread has by default makes a timed wait about
  * 50 us late. */
 static void wait_once(csk_pqueue_t *queue, waiter_t *waiter, int64_t deadline_ns) {
@@ -124,7 +145,7 @@ static void wait_once(csk_pqueue_t *queue, waiter_t *waiter, int64_t deadline_ns
     int slack_ns = prctl(PR_GET_TIMERSLACK);
     if (slack_ns > 1) prctl(PR_SET_TIMERSLACK, 1UL);
     csk_announce_wait();
-    pthread_cond_clockwait(&waiter->condition, &queue->mutex, CLOCK_MONOTONIC, &deadline);
+    wait_until(waiter, &queue->mutex, &deadline);
     csk_announce_end();
     if (slack_ns > 1) prctl(PR_SET_TIMERSLACK, (unsigned long)slack_ns);
 }
@@ -136,7 +157,8 @@ static int stand_in_line(csk_pqueue_t *queue, csk_pqueue_line_t *line, int64_t d
     /* A cancelled thread must not leave its stack in the line. */
     int cancel_state;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-    waiter_t waiter = { .condition = PTHREAD_COND_INITIALIZER };
+    waiter_t waiter = { .promised = false };
+    make_condition(&waiter.condition);
     line_append(line, &waiter);
     queue->waiting++;
     int status = 0;

@@ -20,6 +20,8 @@
  *
  * liburcu tells nobody which key is its own. It is found as the one whose value is the thread's word. If there is none,
  * the thread is PLAIN. */
+#include "rcu/rcu_form.h"
+#ifndef CSK_WITHOUT_RCU
 #include "rcu/rcu.h"
 
 #include "rcu/rcu_child.h"
@@ -160,3 +162,5 @@ void csk_rcu_sections_before_fork(void) { csk_rcu_child_hold(); }
 void csk_rcu_sections_after_fork_in_parent(void) { csk_rcu_child_let_go(); }
 
 void csk_rcu_sections_after_fork_in_child(void) { csk_rcu_period = csk_rcu_child_begin(&self.reader, own_word()); }
+
+#endif

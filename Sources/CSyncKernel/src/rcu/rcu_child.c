@@ -23,6 +23,8 @@
  * that the forking thread had may be used by others, with liburcu's phase: any phase will do for a section that stays.
  *
  * Source: Desnoyers et al., "User-level implementations of read-copy update" (2012), the flavour with two phases. */
+#include "rcu/rcu_form.h"
+#ifndef CSK_WITHOUT_RCU
 #include "rcu/rcu_child.h"
 
 #include "rcu/rcu_order.h"
@@ -119,3 +121,5 @@ void csk_rcu_child_grace_period(bool by_membarrier) {
     /* All that the sections have done comes before anything is reclaimed. */
     order_readers(by_membarrier);
 }
+
+#endif
