@@ -1,6 +1,6 @@
 // rwlockbench: read-write locks side by side in one run; see harness.hpp for how the rows are made.
 //
-//   rwlockbench [--rounds N] [--millis N] [--tsv FILE] [--only TEXT]   the rows, or those of groups whose names contain TEXT
+//   rwlockbench [--rounds N] [--millis N] [--tsv FILE] [--only TEXT]   the rows, or groups with TEXT in their names
 //   rwlockbench --loop NAME read|write N                               N pairs of one lock, for counting instructions
 #include <atomic>
 #include <chrono>

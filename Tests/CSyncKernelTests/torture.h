@@ -10,8 +10,8 @@
 #include <csynckernel/csynckernel.h>
 
 enum {
-    GRANTS,     /* times that the object was had: also items that were pushed or popped, functions that were called, entries that were found,
-                   values that were destroyed */
+    GRANTS,     /* times that the object was had: also items that were pushed or popped, functions that were called,
+                   entries that were found, values that were destroyed */
     TIMEOUTS,
     CANCELS,    /* functions that were called with ECANCELED */
     REFUSED,    /* EBUSY, EAGAIN, EEXIST or ESHUTDOWN of a call that does not wait */

@@ -106,7 +106,8 @@ __asm__(".text\n.globl explore_switch\n.type explore_switch,@function\nexplore_s
 #elif defined(__aarch64__)
 void explore_switch(void **from, void *to);
 __asm__(".text\n.globl explore_switch\n.type explore_switch,%function\nexplore_switch:\n"
-        "sub sp,sp,#160\nstp x19,x20,[sp]\nstp x21,x22,[sp,#16]\nstp x23,x24,[sp,#32]\nstp x25,x26,[sp,#48]\nstp x27,x28,[sp,#64]\n"
+        "sub sp,sp,#160\nstp x19,x20,[sp]\nstp x21,x22,[sp,#16]\nstp x23,x24,[sp,#32]\nstp x25,x26,[sp,#48]\n"
+        "stp x27,x28,[sp,#64]\n"
         "stp x29,x30,[sp,#80]\nstp d8,d9,[sp,#96]\nstp d10,d11,[sp,#112]\nstp d12,d13,[sp,#128]\nstp d14,d15,[sp,#144]\n"
         "mov x9,sp\nstr x9,[x0]\nmov sp,x1\n"
         "ldp x19,x20,[sp]\nldp x21,x22,[sp,#16]\nldp x23,x24,[sp,#32]\nldp x25,x26,[sp,#48]\nldp x27,x28,[sp,#64]\n"

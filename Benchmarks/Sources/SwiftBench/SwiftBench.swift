@@ -15,7 +15,11 @@ struct SwiftBench: ParsableCommand {
     @Option(help: "A file to which rows are appended.")
     var tsv: String?
 
-    @Option(help: "One part only: uncontended, threadLocals, readWrites, readMostly, queues, orderedQueues, taskQueues or contended.")
+    @Option(
+        help: """
+            One part only: uncontended, threadLocals, readWrites, readMostly, queues, orderedQueues, taskQueues or \
+            contended.
+            """)
     var only: Part?
 
     @Option(help: "Only this many increments of the subject named by --subject, for counting instructions.")

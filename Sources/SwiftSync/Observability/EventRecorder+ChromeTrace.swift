@@ -69,7 +69,8 @@ struct ChromeTrace {
     }
 
     private func entry(_ phase: String, _ name: String, _ event: EventRecorder.Event, _ rest: String) -> String {
-        #"{"ph":"\#(phase)","name":\#(name),"pid":\#(process),"tid":\#(event.thread),"ts":\#(Self.microseconds(event.nanoseconds)),\#(rest)}"#
+        #"{"ph":"\#(phase)","name":\#(name),"pid":\#(process),"tid":\#(event.thread),"#
+            + #""ts":\#(Self.microseconds(event.nanoseconds)),\#(rest)}"#
     }
 
     private func metadata(_ name: String, _ thread: Int32, _ value: String) -> String {

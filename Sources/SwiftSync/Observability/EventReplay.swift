@@ -180,7 +180,8 @@ public struct EventReplay: Sendable {
         let since = "+\(microseconds / 1_000_000).\((microseconds % 1_000_000).padded(to: 6)) s"
         position = index + 1
         shown = event.nanoseconds
-        return "\(index + 1)  \(clock.time(event.nanoseconds))  \(since)  thread \(event.thread)  depth \(event.depth)  \(event.text)"
+        return "\(index + 1)  \(clock.time(event.nanoseconds))  \(since)  thread \(event.thread)  depth \(event.depth)  "
+            + event.text
     }
 
     private func next(from position: Int) -> Int? {

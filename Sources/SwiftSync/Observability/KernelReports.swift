@@ -16,7 +16,8 @@ enum KernelReports {
         if event.kind == UInt32(CSK_EVENT_HOLDER_ENDED) {
             SyncDiagnostics.report(
                 .holderEnded, subject: subject,
-                message: "the thread that holds it has ended, so it will never be released; this thread has waited for \(seconds) s")
+                message: "the thread that holds it has ended, so it will never be released; "
+                    + "this thread has waited for \(seconds) s")
         } else if event.kind == UInt32(CSK_EVENT_LONG_READ) {
             SyncDiagnostics.report(
                 .longRead, subject: subject,
@@ -28,7 +29,8 @@ enum KernelReports {
         } else if event.kind == UInt32(CSK_EVENT_HELD_BACK) {
             SyncDiagnostics.report(
                 .nicenessNotRestored, subject: "threads of the library",
-                message: "they stay as nice as the thread that used the library first: \(String(cString: csk_status_text(event.status)))")
+                message: "they stay as nice as the thread that used the library first: "
+                    + String(cString: csk_status_text(event.status)))
         } else if event.kind == UInt32(CSK_EVENT_THREAD_ENDED_BY_WORK) {
             SyncDiagnostics.report(
                 .workEndedThread, subject: event.name.map { "queue \(String(cString: $0))" } ?? "worker \(event.thread_id)",

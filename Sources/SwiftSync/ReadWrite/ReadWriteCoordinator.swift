@@ -154,7 +154,9 @@ public final class ReadWriteCoordinator: @unchecked Sendable {
     @usableFromInline
     func stop(_ status: Int32, _ call: String) -> Never {
         if status == EDEADLK {
-            fatalError("ReadWriteCoordinator \(queueLabel): \(call) was called inside a section of the same coordinator by the same thread")
+            fatalError(
+                "ReadWriteCoordinator \(queueLabel): \(call) was called inside a section of the same coordinator "
+                    + "by the same thread")
         }
         fatalError("ReadWriteCoordinator \(queueLabel): \(call): \(String(cString: csk_status_text(status)))")
     }

@@ -84,7 +84,8 @@ final class ServerTests: XCTestCase {
             client.send("HELLO 3\r\n")
             XCTAssertEqual(client.receive(4), "%7\r\n")
             let fields =
-                "$6\r\nserver\r\n$12\r\nswiftsync-kv\r\n$7\r\nversion\r\n$5\r\n1.0.0\r\n$5\r\nproto\r\n:3\r\n$2\r\nid\r\n:1\r\n"
+                "$6\r\nserver\r\n$12\r\nswiftsync-kv\r\n$7\r\nversion\r\n$5\r\n1.0.0\r\n$5\r\nproto\r\n:3\r\n"
+                + "$2\r\nid\r\n:1\r\n"
                 + "$4\r\nmode\r\n$10\r\nstandalone\r\n$4\r\nrole\r\n$6\r\nmaster\r\n$7\r\nmodules\r\n*0\r\n"
             XCTAssertEqual(client.receive(fields.utf8.count), fields)
             client.expect("GET no\r\nMGET no\r\nCONFIG GET save\r\n", "_\r\n*1\r\n_\r\n%1\r\n$4\r\nsave\r\n$0\r\n\r\n")

@@ -20,7 +20,9 @@ enum ClockFaults {
         aWaitByTheWallClockGoesWrong()
         let waits = makeWaits()
         for hours in [1, -1] { stepDuring(waits, hours: hours) }
-        print("\(waits.count) kinds of timed waits, the clock set ahead and back by an hour meanwhile: none was early or late")
+        print(
+            "\(waits.count) kinds of timed waits, the clock set ahead and back by an hour meanwhile: "
+                + "none was early or late")
     }
 
     private static func makeWaits() -> [TimedWait] {
