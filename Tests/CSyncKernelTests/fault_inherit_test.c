@@ -33,14 +33,20 @@ static void look_in_timer(csk_timer_t *timer, void *context) {
     look_at(&of_timer, csk_thread_id());
 }
 
-/* Of a thread that runs nothing of the test's. */
-static int32_t find_thread(const char *name) {
-    char command[128], path[128] = "";
+static bool has_name(char *path, size_t size, const char *name) {
+    char command[128];
     snprintf(command, sizeof command, "grep -lx %s /proc/%d/task/*/comm", name, (int)getpid());
     FILE *found = popen(command, "r");
     CHECK(found != NULL);
-    CHECK(fgets(path, sizeof path, found) != NULL);
+    bool is_there = fgets(path, (int)size, found) != NULL;
     pclose(found);
+    return is_there;
+}
+
+/* Of a thread that runs nothing of the test's. It may have yet to begin, and has its name once it is as it stays. */
+static int32_t find_thread(const char *name) {
+    char path[128] = "";
+    wait_until(has_name(path, sizeof path, name));
     return (int32_t)atoi(strstr(path, "/task/") + 6);
 }
 

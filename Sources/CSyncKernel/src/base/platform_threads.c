@@ -80,8 +80,8 @@ static void *thread_entry(void *argument) {
     pthread_cleanup_push(end_thread, start);
     take_signal_stack(start);
     prctl(PR_SET_TIMERSLACK, 1UL);
-    pthread_setname_np(pthread_self(), start->name);
     int error = csk_load_time_restore();
+    pthread_setname_np(pthread_self(), start->name); /* a thread that is found by its name has its class */
     if (error != 0 && csk_platform_held_back != NULL) csk_platform_held_back(error);
     start->body(start->context);
     pthread_cleanup_pop(1);
