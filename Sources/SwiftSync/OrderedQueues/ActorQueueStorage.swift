@@ -24,8 +24,8 @@ final class ActorQueueStorage:
     init(name: String?, priority: TaskPriority?, capacity: Int?, overflow: OverflowPolicy, recorder: EventRecorder? = nil) {
         super.init(
             OrderedQueueBox(
-                State(capacity: capacity, overflow: overflow), of: "ActorQueue", name: name, priority: priority,
-                recorder: recorder))
+                State(capacity: capacity, overflow: overflow), of: "ActorQueue", name: name, priority: priority),
+            recorder)
         ready.supply(State.Intake.Entries.Chunk())
     }
 

@@ -16,8 +16,8 @@ final class FIFOQueueStorage: OrderedQueueStorage<FIFOQueueState<@Sendable () as
     init(name: String?, priority: TaskPriority?, capacity: Int?, overflow: OverflowPolicy, recorder: EventRecorder? = nil) {
         super.init(
             OrderedQueueBox(
-                State(capacity: capacity, overflow: overflow), of: "FIFOQueue", name: name, priority: priority,
-                recorder: recorder))
+                State(capacity: capacity, overflow: overflow), of: "FIFOQueue", name: name, priority: priority),
+            recorder)
         ready.supply(State.Intake.Entries.Chunk())
         turnstile = FIFOTurnstile(self)
         activation = OrderedActivation(for: self)

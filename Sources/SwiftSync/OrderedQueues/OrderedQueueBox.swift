@@ -5,7 +5,6 @@ import Synchronization
 final class OrderedQueueBox<State: OrderedQueueState & ~Copyable>: @unchecked Sendable {
     private let type: String
     private let name: String?
-    let slot: RecorderSlot
     /// The priority of the tasks that run the work that nobody waits for.
     let priority: TaskPriority?
     let capacity: Int?
@@ -17,15 +16,13 @@ final class OrderedQueueBox<State: OrderedQueueState & ~Copyable>: @unchecked Se
     let readyCount = Atomic(0)
 
     init(
-        _ state: consuming sending State, of type: String, name: String?, priority: TaskPriority?,
-        recorder: EventRecorder?
+        _ state: consuming sending State, of type: String, name: String?, priority: TaskPriority?
     ) {
         capacity = state.intake.capacity
         // Unlike a precondition's, this message is printed by optimized programs too.
         guard capacity ?? 1 > 0 else { fatalError("\(type): the capacity must be positive, or nil for no bound") }
         self.type = type
         self.name = name
-        slot = RecorderSlot(recorder)
         self.priority = priority
         box = .make(state, .fast, 0)
     }

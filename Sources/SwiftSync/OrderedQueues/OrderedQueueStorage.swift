@@ -10,9 +10,12 @@ class OrderedQueueStorage<State: OrderedQueueState & ~Copyable>: @unchecked Send
     typealias Entry = State.Intake.Entry
 
     final let box: OrderedQueueBox<State>
+    /// It is here, not in the box, because every submission reads it.
+    fileprivate final let slot: RecorderSlot
 
-    init(_ box: OrderedQueueBox<State>) {
+    init(_ box: OrderedQueueBox<State>, _ recorder: EventRecorder?) {
         self.box = box
+        slot = RecorderSlot(recorder)
     }
 
     /// True if a task that waits for room here would wait for itself. Never so where work begins while other work is
@@ -38,19 +41,23 @@ extension OrderedQueueStorage where State: ~Copyable {
     // MARK: - The recorder
 
     final var recorder: EventRecorder? {
-        get { box.slot.recorder }
-        set { box.slot.recorder = newValue }
+        get { slot.recorder }
+        set { slot.recorder = newValue }
     }
 
     /// Makes the record of one piece of work; nil if the queue has no recorder.
     final func recordedPiece() -> RecordedPiece? { .make(recorder, subject) }
 
-    private final func recorded(_ work: Work) -> Work { recordedPiece().map { recorded(work, as: $0) } ?? work }
+    @inline(__always)
+    private final func recorded(_ work: consuming Work) -> Work {
+        guard let piece = recordedPiece() else { return work }
+        return recorded(work, as: piece)
+    }
 
     // MARK: - Submitting
 
     /// Submits work. Returns true if it was accepted; otherwise makes a report, and returns false.
-    final func accepts(_ work: Work) -> Bool { reports(submit(work)) }
+    final func accepts(_ work: consuming Work) -> Bool { reports(submit(work)) }
 
     /// Submits work that keeps the task-local values of the caller.
     final func acceptsInheriting(_ work: Work) -> Bool { reports(submitInheriting(work)) }
@@ -59,7 +66,7 @@ extension OrderedQueueStorage where State: ~Copyable {
         OrderedRefusal.report(refusal, subject, capacity: capacity)
     }
 
-    private final func submit(_ work: Work) -> OrderedQueueError? {
+    private final func submit(_ work: consuming Work) -> OrderedQueueError? {
         let work = recorded(work)
         return finish(box.whenSupplied { $0.submit(work) })
     }
