@@ -33,7 +33,7 @@ def syntax_tree(folder):
     """What the compiler prints of all sources in `folder`, a copy of the repository or itself."""
     sources = [os.path.join(where, name) for where, _, names in os.walk(os.path.join(folder, SWIFT))
                for name in names if name.endswith(".swift")]
-    command = ["swiftc", "-dump-ast", "-swift-version", "6", "-parse-as-library", "-module-name", "SwiftSync",
+    command = ["swiftc", "-dump-ast", "-swift-version", "6", "-D", "RCU", "-parse-as-library", "-module-name", "SwiftSync",
                "-package-name", "swiftsync", "-I", os.path.join(ROOT, KERNEL), *sorted(sources)]
     with tempfile.TemporaryFile("w+", errors="replace") as tree:
         status = subprocess.run(command, stdout=tree, stderr=subprocess.STDOUT).returncode
@@ -64,26 +64,35 @@ def faults(folder):
     wrong = [f"{file}:{line}: touches {struct}.{field}" for file, line, struct, field in found
              if (struct, field) not in allowed and (struct, "*") not in allowed]
     touched = {(struct, field) for _, _, struct, field in found} | {(struct, "*") for _, _, struct, _ in found}
-    wrong += [f"fields.txt: nothing touches {struct}.{field}" for struct, field in allowed if (struct, field) not in touched]
+    wrong += [f"fields.txt: nothing touches {struct}.{field}"
+              for struct, field in allowed if (struct, field) not in touched]
     return sorted(wrong), len(found)
 
 
 # Each kind of access: a line of code, and the field that must be found in it.
 PLANTED = [
-    ("a read through a pointer", "func planted(_ it: UnsafeMutablePointer<csk_gate_t>) -> UInt32 { it.pointee.bypass_limit }",
+    ("a read through a pointer",
+     "func planted(_ it: UnsafeMutablePointer<csk_gate_t>) -> UInt32 { it.pointee.bypass_limit }",
      "csk_gate.bypass_limit"),
-    ("a write through a pointer", "func planted(_ it: UnsafeMutablePointer<csk_heap_t>) { it.pointee.root = nil }",
+    ("a write through a pointer",
+     "func planted(_ it: UnsafeMutablePointer<csk_heap_t>) { it.pointee.root = nil }",
      "csk_heap.root"),
-    ("a write to a variable", "func planted(_ it: inout csk_workqueue_t) { it.capacity = 1 }", "csk_workqueue.capacity"),
-    ("an element of many", "func planted(_ all: UnsafeMutablePointer<csk_rcu_map_entry_t>) -> UInt64 { UInt64(all[1].hash) }",
+    ("a write to a variable", "func planted(_ it: inout csk_workqueue_t) { it.capacity = 1 }",
+     "csk_workqueue.capacity"),
+    ("an element of many",
+     "func planted(_ all: UnsafeMutablePointer<csk_rcu_map_entry_t>) -> UInt64 { UInt64(all[1].hash) }",
      "csk_rcu_map_entry.hash"),
-    ("a closure's argument", "func planted(_ all: [UnsafePointer<csk_workqueue_t>]) -> [UInt32] { all.map { $0.pointee.width } }",
+    ("a closure's argument",
+     "func planted(_ all: [UnsafePointer<csk_workqueue_t>]) -> [UInt32] { all.map { $0.pointee.width } }",
      "csk_workqueue.width"),
-    ("the address of a field", "func planted(_ it: inout csk_pqueue_t) { withUnsafeMutablePointer(to: &it.heap) { _ in } }",
+    ("the address of a field",
+     "func planted(_ it: inout csk_pqueue_t) { withUnsafeMutablePointer(to: &it.heap) { _ in } }",
      "csk_pqueue.heap"),
-    ("a key path", "func planted() -> KeyPath<csk_gate_waiter_t, UnsafeMutablePointer<csk_gate_waiter_t>?> { \\.older }",
+    ("a key path",
+     "func planted() -> KeyPath<csk_gate_waiter_t, UnsafeMutablePointer<csk_gate_waiter_t>?> { \\.older }",
      "csk_gate_waiter.older"),
-    ("a memberwise initializer", "func planted(_ top: UnsafeMutablePointer<csk_heap_node_t>?) { _ = csk_heap_t(root: top) }",
+    ("a memberwise initializer",
+     "func planted(_ top: UnsafeMutablePointer<csk_heap_node_t>?) { _ = csk_heap_t(root: top) }",
      "csk_heap.root"),
 ]
 
