@@ -13,8 +13,8 @@ let package = Package(
         .default(enabledTraits: ["RCU"]),
     ],
     targets: [
-        // liburcu: its flags for the compiler and the linker. Where pkg-config does not find it, SwiftPM warns with the package's name before
-        // the compiler misses its headers; `apt-get install liburcu-dev` mends both.
+        // liburcu: its flags for the compiler and the linker. Where pkg-config does not find it, SwiftPM warns with the
+        // package's name before the compiler misses its headers; `apt-get install liburcu-dev` mends both.
         .systemLibrary(name: "CURCU", pkgConfig: "liburcu-bp", providers: [.apt(["liburcu-dev"])]),
         .target(
             name: "CSyncKernel",

@@ -1,5 +1,6 @@
-// harness.hpp: what the benchmark programs share: rounds in which every subject takes its turn, tables, percentiles, work of a set length.
-// A row is the median over the rounds, percentiles are those of the samples of all rounds together.
+// harness.hpp: what the benchmark programs share: rounds in which every subject takes its turn, tables, percentiles,
+// work of a set length. A row is the median over the rounds, percentiles are those of the samples of all rounds
+// together.
 #pragma once
 
 #include <algorithm>
@@ -111,8 +112,9 @@ struct Table {
 
 struct alignas(128) Counter { long value = 0; };
 
-// Which of `count` subjects has turn `position` of a round: 0, 1, count - 1, 2, count - 2 and so on, moved on by one each round.
-// A mere rotation would let every subject follow the same one each time; here its predecessor changes from round to round.
+// Which of `count` subjects has turn `position` of a round: 0, 1, count - 1, 2, count - 2 and so on, moved on by one
+// each round. A mere rotation would let every subject follow the same one each time; here its predecessor changes from
+// round to round.
 static int turn(int round, int position, int count) {
     int first = position % 2 ? (position + 1) / 2 : count - position / 2;
     return (first + round) % count;

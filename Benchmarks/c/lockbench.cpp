@@ -1,5 +1,5 @@
-// lockbench: locks side by side in one run. All subjects take their turn in each round, in an order that changes from round to
-// round; a row is the median over the rounds, percentiles are those of the samples of all rounds together.
+// lockbench: locks side by side in one run. All subjects take their turn in each round, in an order that changes from
+// round to round; a row is the median over the rounds, percentiles are those of the samples of all rounds together.
 //
 //   lockbench [--rounds N] [--millis N] [--tsv FILE]     the rows
 //   lockbench --loop NAME N                              N lock-unlock pairs of one lock, for counting instructions

@@ -68,15 +68,18 @@ static void every_status_that_the_sources_name_has_a_text(void) {
         if (csk_status_text(names[i].status) == csk_status_text(-1)) test_fail(__FILE__, __LINE__, "%s has no text", names[i].name);
 }
 
-/* What the headers say of each that says several things: a text that names one of them alone is wrong for the others. */
+/* What the headers say of each that says several things: a text that names one of them alone is wrong for the
+ * others. */
 static void a_text_fits_all_functions_that_return_it(void) {
     static const struct { int status; const char *words[3]; } statuses[] = {
         { ECANCELED, { "cancelled", "dropped" } },            /* a waiter; work of a full queue */
         { EDEADLK, { "wait for its own thread" } },           /* a lock, a queue's work, an upgrade, a barrier */
-        { EPERM, { "taken", "begun", "privilege" } },         /* an unlock; a section, an update, a suspension; niceness */
+        { EPERM, { "taken", "begun", "privilege" } },         /* an unlock; a section, an update, a suspension;
+                                                                 niceness */
         { EBUSY, { "held", "in use", "not as the call" } },   /* a lock; a pool, a timer; a waiter that does not wait */
         { EINVAL, { "argument", "state" } },                  /* a value; an adoption of nothing */
-        { EAGAIN, { "full", "at its limit", "no thread" } },  /* a queue; levels; the pool, the timer, the reclaiming thread */
+        { EAGAIN, { "full", "at its limit", "no thread" } },  /* a queue; levels; the pool, the timer, the reclaiming
+                                                                 thread */
         { ESHUTDOWN, { "closed", "shut down", "ended" } },    /* a gate; a work queue; a thread and its values */
         { ENOENT, { "any more" } },                           /* a timer that has fired, work that has begun */
     };

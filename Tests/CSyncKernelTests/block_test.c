@@ -81,7 +81,8 @@ static void threads_that_end_keep_nothing(void) {
     }
 }
 
-/* A destructor that comes after the kernel's own, in each of the passes that a thread has. ThreadSanitizer allocates nothing in the last one. */
+/* A destructor that comes after the kernel's own, in each of the passes that a thread has. ThreadSanitizer allocates
+ * nothing in the last one. */
 enum { PASSES = PTHREAD_DESTRUCTOR_ITERATIONS - (TEST_SLOWDOWN > 1) };
 static pthread_key_t late;
 static void *left[8];

@@ -1,5 +1,5 @@
-/* child.h: tests that need a process of their own. Fork before this process has threads: ThreadSanitizer wants that, and so
- * does a child that is to begin with a kernel that was never used. */
+/* child.h: tests that need a process of their own. Fork before this process has threads: ThreadSanitizer wants that,
+ * and so does a child that is to begin with a kernel that was never used. */
 #ifndef CSK_TEST_CHILD_H
 #define CSK_TEST_CHILD_H
 

@@ -114,7 +114,7 @@ static void it_takes_its_turn_by_rank(void) {
     CHECK_EQ(last.calls, 1);
 }
 
-/* ---- Periods ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- Periods ----------------------------------------------------------------------------------------------------- */
 
 static void periodic_work_comes_at_multiples_until_it_is_cancelled(void) {
     alarm_t alarm = fresh_alarm();
@@ -188,7 +188,7 @@ static void periods_and_deadlines_at_the_ends_of_time_are_kept(void) {
     end_queue(&queue);
 }
 
-/* ---- Cancelling ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- Cancelling -------------------------------------------------------------------------------------------------- */
 
 static void cancelled_while_it_waits_for_its_turn_it_is_not_called(void) {
     for (int period = 0; period < 2; period++) {
@@ -206,7 +206,8 @@ static void cancelled_while_it_waits_for_its_turn_it_is_not_called(void) {
     end_queue(&queue);
 }
 
-/* Cancelled by two at once, of whom one had taken it out of the queue, the other was told that one more call follows. None did. */
+/* Cancelled by two at once, of whom one had taken it out of the queue, the other was told that one more call follows.
+ * None did. */
 static void cancel_too(csk_workqueue_wait_t *wait) {
     alarm_t *alarm = wait->context;
     CHECK_STATUS(csk_delayed_cancel(&alarm->delayed), EBUSY);
@@ -259,7 +260,7 @@ static void the_queue_may_go_with_the_last_call(void) {
     }
 }
 
-/* ---- Queues that refuse ------------------------------------------------------------------------------------------------------------- */
+/* ---- Queues that refuse ------------------------------------------------------------------------------------------ */
 
 static void a_queue_that_was_shut_down_ends_it(void) {
     for (int period = 0; period < 2; period++) {

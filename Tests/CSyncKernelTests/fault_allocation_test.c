@@ -1,14 +1,16 @@
-/* fault_allocation_test.c: each allocation that the kernel causes fails once, and none is caused where none is promised.
+/* fault_allocation_test.c: each allocation that the kernel causes fails once, and none is caused where none is
+ * promised.
  *
- * The modules tested here never allocate but for csk_workqueue_create (no_allocator_test shows that they do not know how). Starting a thread makes the C
- * library do it: those allocations fail here one after the other, in a child each, since a process starts the timer thread once. This
- * program's allocator stands in front of the C library's; sanitizers bring their own, so they don't build this. */
+ * The modules tested here never allocate but for csk_workqueue_create (no_allocator_test shows that they do not know
+ * how). Starting a thread makes the C library do it: those allocations fail here one after the other, in a child each,
+ * since a process starts the timer thread once. This program's allocator stands in front of the C library's; sanitizers
+ * bring their own, so they don't build this. */
 #include "child.h"
 
 #include <csynckernel/csynckernel.h>
 #include <sys/resource.h>
 
-/* ---- An allocator that counts and fails ------------------------------------------------------------------------------------ */
+/* ---- An allocator that counts and fails -------------------------------------------------------------------------- */
 
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t count, size_t size);
@@ -74,7 +76,7 @@ static void the_allocator_counts_and_fails(void) {
     stop_counting();
 }
 
-/* ---- What allocates nothing ------------------------------------------------------------------------------------------------- */
+/* ---- What allocates nothing -------------------------------------------------------------------------------------- */
 
 typedef struct {
     csk_gate_t gate;
@@ -205,7 +207,7 @@ static void finding_out_an_ended_holder_allocates_nothing(void) {
     csk_set_reporter(NULL);
 }
 
-/* ---- What the timer thread needs ---------------------------------------------------------------------------------------------- */
+/* ---- What the timer thread needs --------------------------------------------------------------------------------- */
 
 static void fire(csk_timer_t *timer, void *context) {
     (void)timer;
@@ -290,7 +292,7 @@ static void use_timers_without_memory(void *context) {
 
 static void no_memory_for_a_stack_is_told(void) { in_a_child(use_timers_without_memory, NULL); }
 
-/* ---- What work queues need ------------------------------------------------------------------------------------------------------- */
+/* ---- What work queues need --------------------------------------------------------------------------------------- */
 
 static void count_work(csk_work_t *work, int status) {
     (void)work;
@@ -303,7 +305,8 @@ static void count_call(void *context) {
     ADD(&resolved, 1);
 }
 
-/* Whichever call is the first to need the pool: it is refused, or the pool makes do with one worker; nothing that was accepted is lost. */
+/* Whichever call is the first to need the pool: it is refused, or the pool makes do with one worker; nothing that was
+ * accepted is lost. */
 static void use_what_needs_the_pool(void *context) {
     attempt_t *attempt = context;
     csk_workqueue_t *queue = NULL;

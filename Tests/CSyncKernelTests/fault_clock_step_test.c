@@ -1,7 +1,8 @@
-/* fault_clock_step_test.c: the wall clock as this process sees it is set ahead or back by an hour while timed waits are under way.
+/* fault_clock_step_test.c: the wall clock as this process sees it is set ahead or back by an hour while timed waits are
+ * under way.
  *
- * Runs under libfaketime, which takes the time from the file that FAKETIME_TIMESTAMP_FILE names; CMakeLists.txt sets that up. While
- * fault_clock_test.c shows that no wait looks at the wall clock, this one shows what comes of it. */
+ * Runs under libfaketime, which takes the time from the file that FAKETIME_TIMESTAMP_FILE names; CMakeLists.txt sets
+ * that up. While fault_clock_test.c shows that no wait looks at the wall clock, this one shows what comes of it. */
 #include "test.h"
 
 #include <csynckernel/csynckernel.h>
@@ -22,7 +23,7 @@ static void step_to(int64_t seconds) {
     CHECK_EQ(rename(fresh, path), 0); /* at once: whoever asks for the time reads the file */
 }
 
-/* ---- A step is felt ------------------------------------------------------------------------------------------------------------ */
+/* ---- A step is felt ---------------------------------------------------------------------------------------------- */
 
 static void a_wait_by_the_wall_clock_goes_wrong(void) {
     pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -39,7 +40,7 @@ static void a_wait_by_the_wall_clock_goes_wrong(void) {
     CHECK_LE(csk_now() - begin_ns, INT64_C(30000000000));
 }
 
-/* ---- Timed waits --------------------------------------------------------------------------------------------------------------- */
+/* ---- Timed waits ------------------------------------------------------------------------------------------------- */
 
 static csk_gate_t gates[3];
 static csk_mutex_t mutex = CSK_MUTEX_INITIALIZER;

@@ -1,8 +1,8 @@
 /* fault_clock_test.c: a wall clock that jumps by an hour, either way, at every look: no timed wait notices.
  *
- * The machine's own clock is left alone: everybody on it would notice. Instead this program answers whoever asks for the time, and
- * a filter ends the process at a wait that the system would measure by the wall clock. What a wait by CLOCK_MONOTONIC does when the
- * wall clock is set is the system's promise. */
+ * The machine's own clock is left alone: everybody on it would notice. Instead this program answers whoever asks for
+ * the time, and a filter ends the process at a wait that the system would measure by the wall clock. What a wait by
+ * CLOCK_MONOTONIC does when the wall clock is set is the system's promise. */
 #include "child.h"
 #include "system_calls.h"
 
@@ -60,7 +60,7 @@ static void forbid_waits_by_the_wall_clock(void) {
     install_filter(rules, sizeof rules / sizeof rules[0]);
 }
 
-/* ---- The trap works ---------------------------------------------------------------------------------------------------------- */
+/* ---- The trap works ---------------------------------------------------------------------------------------------- */
 
 static void wait_by_the_wall_clock(void *context) {
     pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -80,7 +80,7 @@ static void a_wait_by_the_wall_clock_is_caught(void) {
     CHECK_EQ(WTERMSIG(status), SIGSYS);
 }
 
-/* ---- Timed waits --------------------------------------------------------------------------------------------------------- */
+/* ---- Timed waits ------------------------------------------------------------------------------------------------- */
 
 static int async_status;
 static uint32_t fired, grants;

@@ -1,5 +1,6 @@
-/* fault_holder_end_test.c: a thread that ends while it holds a gate or a mutex is reported by whoever waits for it, once; a thread that
- * lives never is, and a later one at the same address does not pass for the holder. The first look comes after one second. */
+/* fault_holder_end_test.c: a thread that ends while it holds a gate or a mutex is reported by whoever waits for it,
+ * once; a thread that lives never is, and a later one at the same address does not pass for the holder. The first look
+ * comes after one second. */
 #include "child.h"
 #include "system_calls.h"
 
@@ -64,7 +65,7 @@ static void *wait_when_told(void *gate) {
     return wait_long_enough(gate);
 }
 
-/* ---- Reported, once ------------------------------------------------------------------------------------------------------- */
+/* ---- Reported, once ---------------------------------------------------------------------------------------------- */
 
 static void a_thread_that_ends_inside_is_reported_once_under_each_policy(void) {
     csk_gate_t gates[POLICIES];
@@ -152,7 +153,7 @@ static void a_later_thread_at_the_same_address_does_not_pass_for_the_holder(void
     end();
 }
 
-/* ---- Not reported ----------------------------------------------------------------------------------------------------------- */
+/* ---- Not reported ------------------------------------------------------------------------------------------------ */
 
 static uint32_t done;
 
@@ -219,7 +220,7 @@ static void where_the_system_does_not_tell_nothing_is_reported(void) {
     for (int i = 0; i < 2; i++) CHECK_EQ(wait_for_child(children[i]), 0);
 }
 
-/* ---- Without a reporter --------------------------------------------------------------------------------------------------- */
+/* ---- Without a reporter ------------------------------------------------------------------------------------------ */
 
 static void wait_with_standard_error(void *pipe_end) {
     csk_gate_t gate = CSK_GATE_INITIALIZER;

@@ -1,4 +1,5 @@
-/* fault_long_read_test.c: who waits to write for a second is told which threads read, and whether they, or the writer, have ended. */
+/* fault_long_read_test.c: who waits to write for a second is told which threads read, and whether they, or the writer,
+ * have ended. */
 #include "test.h"
 
 #include <csynckernel/csynckernel.h>

@@ -1,4 +1,5 @@
-/* fault_process_test.c: processes that are stopped, continued and killed, and threads that end while they hold something. */
+/* fault_process_test.c: processes that are stopped, continued and killed, and threads that end while they hold
+ * something. */
 #include "child.h"
 
 #include <csynckernel/csynckernel.h>
@@ -25,7 +26,7 @@ static void continue_child(pid_t child) {
     CHECK(WIFCONTINUED(status));
 }
 
-/* ---- Stopped while the holder holds and others wait ------------------------------------------------------------------------ */
+/* ---- Stopped while the holder holds and others wait -------------------------------------------------------------- */
 
 enum { TIMED = 2 * POLICIES + 3 };
 
@@ -145,7 +146,7 @@ static void deadlines_that_pass_while_all_is_stopped_are_kept_afterwards(void) {
     CHECK_EQ(munmap(shared, 4096), 0);
 }
 
-/* ---- Stopped and continued at any moment ----------------------------------------------------------------------------------- */
+/* ---- Stopped and continued at any moment ------------------------------------------------------------------------- */
 
 enum { WORKERS = 6 };
 
@@ -254,7 +255,7 @@ static void a_process_that_is_killed_affects_no_other(void) {
     CHECK_EQ(munmap(survives, 4096), 0);
 }
 
-/* ---- A thread that ends while it holds -------------------------------------------------------------------------------------- */
+/* ---- A thread that ends while it holds --------------------------------------------------------------------------- */
 
 static struct {
     csk_gate_t gates[POLICIES];
@@ -283,8 +284,9 @@ static void *follow(void *context) {
     return context;
 }
 
-/* What happens today: nothing is released. Others time out, and can't unlock. The holder's identity is the address of its thread
- * block, so it stays the dead thread's as long as that has not been joined, and can be another's afterwards. */
+/* What happens today: nothing is released. Others time out, and can't unlock. The holder's identity is the address of
+ * its thread block, so it stays the dead thread's as long as that has not been joined, and can be another's
+ * afterwards. */
 static void what_a_thread_held_when_it_ended_stays_held(void) {
     for (uint32_t i = 0; i < POLICIES; i++) make(&left.gates[i], i);
     pthread_t holder = start_thread(take_all_and_end, NULL);

@@ -1,5 +1,5 @@
-/* fault_signal_test.c: threads that wait are bombarded with signals whose handler returns with EINTR: no wait ends early, no wake
- * is lost, errno stays as it was. */
+/* fault_signal_test.c: threads that wait are bombarded with signals whose handler returns with EINTR: no wait ends
+ * early, no wake is lost, errno stays as it was. */
 #include "test.h"
 
 #include <csynckernel/csynckernel.h>
@@ -36,8 +36,8 @@ static void catch_signals(void) {
     CHECK_EQ(sigaction(SIGUSR1, &action, NULL), 0);
 }
 
-/* How often a signal reached the thread. ThreadSanitizer puts handlers off until the thread calls something it knows, so there it
- * is how often one was sent. */
+/* How often a signal reached the thread. ThreadSanitizer puts handlers off until the thread calls something it knows,
+ * so there it is how often one was sent. */
 static uint32_t hits(const target_t *target) {
 #ifdef __SANITIZE_THREAD__
     return LOAD(&target->sent);
@@ -52,7 +52,7 @@ static void hit(target_t *target) {
     sched_yield();
 }
 
-/* ---- Each kind of wait --------------------------------------------------------------------------------------------------- */
+/* ---- Each kind of wait ------------------------------------------------------------------------------------------- */
 
 static void occupy(place_t *place, enum kind kind) {
     memset(place, 0, sizeof *place);
@@ -156,7 +156,7 @@ static void a_wait_with_a_deadline_ends_no_earlier(void) {
     }
 }
 
-/* ---- Hand-overs under fire ------------------------------------------------------------------------------------------------ */
+/* ---- Hand-overs under fire --------------------------------------------------------------------------------------- */
 
 enum { ROUNDS = 3000 / TEST_SLOWDOWN };
 static long inside, entered;
@@ -256,7 +256,7 @@ static void no_wake_is_lost_at_a_queue(void) {
     CHECK_STATUS(csk_pqueue_destroy(&narrow), 0);
 }
 
-/* ---- Cancelling a timer whose function runs -------------------------------------------------------------------------------- */
+/* ---- Cancelling a timer whose function runs ---------------------------------------------------------------------- */
 
 static uint32_t function_runs, let_function_go, function_is_over;
 static csk_timer_t slow_timer;

@@ -1,5 +1,5 @@
-/* fault_thread_start_test.c: the system has no thread to give when the timer thread is to start: who asked is told, and the next
- * one who asks may be luckier. The timer thread starts once per process, so each test runs in a child. */
+/* fault_thread_start_test.c: the system has no thread to give when the timer thread is to start: who asked is told, and
+ * the next one who asks may be luckier. The timer thread starts once per process, so each test runs in a child. */
 #include "child.h"
 #include "system_calls.h"
 
@@ -131,7 +131,7 @@ static void the_error_is_told_and_all_works_afterwards(void) {
     in_a_child(refuse_for_a_while, &(struct refusal){ ENOMEM, CSK_GATE_FAST });
 }
 
-/* ---- Many ask at once ------------------------------------------------------------------------------------------------------- */
+/* ---- Many ask at once -------------------------------------------------------------------------------------------- */
 
 enum { THREADS = 8 };
 static uint32_t here, go;
@@ -168,7 +168,7 @@ static void refuse_many(void *context) {
 
 static void many_that_ask_at_once_are_refused_and_served(void) { in_a_child(refuse_many, NULL); }
 
-/* ---- Work queues ------------------------------------------------------------------------------------------------------------- */
+/* ---- Work queues ------------------------------------------------------------------------------------------------- */
 
 static csk_workqueue_t queue;
 static uint32_t ran;
@@ -221,7 +221,8 @@ static void who_needs_a_worker_is_told(void) {
     in_a_child(refuse_workers, &(int){ ENOMEM });
 }
 
-/* One of them starts the first worker, and is refused: another, which saw it counted, had queued its work already, for ever. */
+/* One of them starts the first worker, and is refused: another, which saw it counted, had queued its work already, for
+ * ever. */
 static void *ask_for_work(void *context) {
     uint32_t *succeeded = context;
     ADD(&here, 1);
@@ -260,7 +261,7 @@ static void what_was_accepted_while_others_were_refused_runs(void) {
 }
 
 #ifndef CSK_WITHOUT_RCU
-/* ---- Reclaiming ------------------------------------------------------------------------------------------------------------- */
+/* ---- Reclaiming -------------------------------------------------------------------------------------------------- */
 
 struct value { csk_rcu_node_t node; uint32_t freed; };
 
@@ -334,9 +335,10 @@ static void what_was_retired_while_others_were_refused_is_reclaimed(void) {
     for (int i = 0; i < 20 / TEST_SLOWDOWN; i++) in_a_child(refuse_reclaiming_now_and_then, NULL);
 }
 #endif
-/* ---- Threads that get no processor for a while ------------------------------------------------------------------------------- */
+/* ---- Threads that get no processor for a while ------------------------------------------------------------------- */
 
-/* Who started one waited until it ran: under a real-time class, or a quota, for long, and a timer's function as well. */
+/* Who started one waited until it ran: under a real-time class, or a quota, for long, and a timer's function as
+ * well. */
 static void start_threads_that_do_not_run(void *context) {
     csk_work_t *work = malloc(sizeof *work);
     csk_timer_t timer = { .context = NULL };
@@ -354,7 +356,8 @@ static void start_threads_that_do_not_run(void *context) {
 
 static void nobody_waits_for_a_new_thread_to_run(void) { in_a_child(start_threads_that_do_not_run, NULL); }
 
-/* ---- The system's own refusal ---------------------------------------------------------------------------------------------*/
+/* ---- The system's own refusal
+ * ---------------------------------------------------------------------------------------------*/
 
 /* As under RLIMIT_NPROC, which does not bind the superuser. */
 static void forbid_threads(void) {

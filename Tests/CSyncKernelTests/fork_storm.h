@@ -69,7 +69,8 @@ static inline void end_objects(objects_t *objects) {
 #ifndef CSK_WITHOUT_RCU
     CHECK_STATUS(csk_snapshot_destroy(&objects->snapshot), 0);
     CHECK_STATUS(csk_rcu_map_destroy(objects->map, free_entry), 0);
-    CHECK_STATUS(csk_rcu_barrier(), 0); /* frees the entries, whose addresses no LeakSanitizer reads out of the table's words */
+    /* frees the entries, whose addresses no LeakSanitizer reads out of the table's words */
+    CHECK_STATUS(csk_rcu_barrier(), 0);
 #endif
 }
 

@@ -1,5 +1,5 @@
-/* fork_storm_test.c: forks, again and again, amid threads that hammer everything the kernel has: each child begins afresh, and uses everything itself.
- * CSK_TEST_FORKS in the environment says how often. */
+/* fork_storm_test.c: forks, again and again, amid threads that hammer everything the kernel has: each child begins
+ * afresh, and uses everything itself. CSK_TEST_FORKS in the environment says how often. */
 #include "child.h"
 
 #ifndef CSK_WITHOUT_RCU
@@ -17,7 +17,8 @@ static uint32_t rest;
 /* In the last eighth of the forks. */
 static uint32_t is_late;
 
-/* ThreadSanitizer counts the parent's threads as alive in the child, and takes new ones with their ids for duplicates: children there have one thread. */
+/* ThreadSanitizer counts the parent's threads as alive in the child, and takes new ones with their ids for duplicates:
+ * children there have one thread. */
 #ifdef __SANITIZE_THREAD__
 const char *__tsan_default_options(void);
 const char *__tsan_default_options(void) { return "die_after_fork=0"; }
@@ -31,7 +32,7 @@ static int forks(void) {
     return chosen != NULL ? atoi(chosen) : 300 / TEST_SLOWDOWN;
 }
 
-/* ---- What goes on in the parent -------------------------------------------------------------------------------------------- */
+/* ---- What goes on in the parent ---------------------------------------------------------------------------------- */
 
 static void *hammer(void *context) {
     uint64_t random = test_seed((uint64_t)(intptr_t)context);
@@ -44,7 +45,7 @@ static void *hammer(void *context) {
 }
 
 #ifndef CSK_WITHOUT_RCU
-/* ---- Another user of liburcu ------------------------------------------------------------------------------------------------
+/* ---- Another user of liburcu ----------------------------------------------------------------------------------------
  *
  * Of another flavour, with the fork handlers that liburcu asks for, and inside synchronize_rcu at many a fork. */
 static uint32_t grace_periods;
@@ -65,8 +66,9 @@ static void *reclaim_by_memb(void *unused) {
     return unused;
 }
 
-/* A child can't use this flavour: where a thread of the parent was inside synchronize_rcu, its lock is never given back, and its lists are half
- * changed. So the child leaves it alone, liburcu's handler for the child included, which starts a thread that uses both. */
+/* A child can't use this flavour: where a thread of the parent was inside synchronize_rcu, its lock is never given
+ * back, and its lists are half changed. So the child leaves it alone, liburcu's handler for the child included, which
+ * starts a thread that uses both. */
 static bool is_child_of_memb;
 
 static void before_fork_of_memb(void) {
@@ -90,7 +92,7 @@ static void begin_memb(void) {}
 static void end_memb(void) {}
 #endif
 
-/* ---- What a child does ------------------------------------------------------------------------------------------------------ */
+/* ---- What a child does ------------------------------------------------------------------------------------------- */
 
 enum { CHILD_THREADS = 2, CHILD_ROUNDS = 20 };
 

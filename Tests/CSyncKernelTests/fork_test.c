@@ -1,4 +1,5 @@
-/* fork_test.c: the child of a process with many threads goes on with what its thread held, and with everything fresh. */
+/* fork_test.c: the child of a process with many threads goes on with what its thread held, and with everything
+ * fresh. */
 #include <csynckernel/csynckernel.h>
 
 #include <sys/wait.h>

@@ -8,7 +8,8 @@
 #include <dlfcn.h>
 #include <signal.h>
 
-/* This program's own pthread_create, in front of the C library's: refuses, or keeps the thread that `is_held` in it until the fork. */
+/* This program's own pthread_create, in front of the C library's: refuses, or keeps the thread that `is_held` in it
+ * until the fork. */
 static uint32_t refuse_with, forked;
 static _Thread_local bool is_held;
 
@@ -271,7 +272,7 @@ static void end_in_the_hook(void *unused) {
 }
 static void a_worker_whose_start_hook_ends_its_thread_is_replaced(void) { in_a_child(end_in_the_hook, NULL); }
 
-/* ---- The supervisor ----------------------------------------------------------------------------------------------------- */
+/* ---- The supervisor ---------------------------------------------------------------------------------------------- */
 
 static int count_threads(void) {
     int count = 0;
@@ -307,7 +308,7 @@ static void fork_in_a_reporter(void *unused) {
 static void a_child_of_the_supervisor_has_no_other_one(void) { in_a_child(fork_in_a_reporter, NULL); }
 
 #ifndef CSK_WITHOUT_RCU
-/* ---- The reclaiming thread ---------------------------------------------------------------------------------------------- */
+/* ---- The reclaiming thread --------------------------------------------------------------------------------------- */
 
 static csk_rcu_node_t forks, reclaimed;
 
@@ -337,7 +338,7 @@ static void fork_before_the_thread_is_known(void *unused) {
 static void a_reclaiming_thread_that_forks_at_once_is_known_in_the_child(void) { in_a_child(fork_before_the_thread_is_known, NULL); }
 #endif
 
-/* ---- Grants ------------------------------------------------------------------------------------------------------------- */
+/* ---- Grants ------------------------------------------------------------------------------------------------------ */
 
 static csk_gate_t gate;
 static csk_gate_waiter_t waiter;

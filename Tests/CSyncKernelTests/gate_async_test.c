@@ -1,4 +1,5 @@
-/* gate_async_test.c: asynchronous waiters: one order with threads, cancellation, deadlines, provisional grants, closing. */
+/* gate_async_test.c: asynchronous waiters: one order with threads, cancellation, deadlines, provisional grants,
+ * closing. */
 #include <csynckernel/csynckernel.h>
 
 #include "test.h"

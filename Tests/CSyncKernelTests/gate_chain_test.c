@@ -10,8 +10,8 @@ static csk_gate_t gate;
 static csk_gate_waiter_t *chain;
 static long calls;
 
-/* The stack that a thread needs to start at all, and 16 KiB. A frame of 16 bytes for each link would need a thousand times as
- * much. What a sanitizer adds to frames and to each thread comes on top. */
+/* The stack that a thread needs to start at all, and 16 KiB. A frame of 16 bytes for each link would need a thousand
+ * times as much. What a sanitizer adds to frames and to each thread comes on top. */
 static void on_a_small_stack(void *(*body)(void *)) {
     pthread_attr_t attributes;
     pthread_t thread;

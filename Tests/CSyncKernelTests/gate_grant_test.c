@@ -1,4 +1,5 @@
-/* gate_grant_test.c: grants to asynchronous waiters in depth: provisional ones and their grace, bypass among callbacks, long chains. */
+/* gate_grant_test.c: grants to asynchronous waiters in depth: provisional ones and their grace, bypass among callbacks,
+ * long chains. */
 #include <csynckernel/csynckernel.h>
 
 #include "test.h"
@@ -106,7 +107,7 @@ static void closing_waits_for_lost_grants(void) {
     }
 }
 
-/* ---- Bypass ------------------------------------------------------------------------------------------------------------- */
+/* ---- Bypass ------------------------------------------------------------------------------------------------------ */
 
 enum { HIGH = 12 };
 static int order[HIGH + 2], order_count;
@@ -153,7 +154,7 @@ static void low_waiters_are_passed_exactly_so_often(void) {
     }
 }
 
-/* ---- Chains ------------------------------------------------------------------------------------------------------------- */
+/* ---- Chains ------------------------------------------------------------------------------------------------------ */
 
 static int chain_left, depth;
 

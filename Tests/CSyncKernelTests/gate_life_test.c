@@ -1,4 +1,5 @@
-/* gate_life_test.c: a gate in the one-word form may go away as soon as it is unlocked, and what may pass a waiter on its way. */
+/* gate_life_test.c: a gate in the one-word form may go away as soon as it is unlocked, and what may pass a waiter on
+ * its way. */
 #include <csynckernel/csynckernel.h>
 
 #include <sys/mman.h>
@@ -10,8 +11,8 @@ static void make(csk_gate_t *gate, uint32_t policy, uint32_t bypass_limit) {
     CHECK_STATUS(csk_gate_init(gate, &attr), 0);
 }
 
-/* The waiter that gets the gate takes the page away right after its own unlock, while the unlock that let it in may not have
- * returned: any late access to the gate is a fault. */
+/* The waiter that gets the gate takes the page away right after its own unlock, while the unlock that let it in may not
+ * have returned: any late access to the gate is a fault. */
 struct page { csk_gate_t gate; };
 
 static void *take_away(void *context) {
@@ -60,7 +61,7 @@ static void the_closing_function_may_free_a_one_word_gate(void) {
     }
 }
 
-/* ---- A free gate with a waiter on its way ------------------------------------------------------------------------------ */
+/* ---- A free gate with a waiter on its way ------------------------------------------------------------------------ */
 
 /* The waiter is kept from running by a signal whose handler spins, so that the gate stays free while it waits. */
 static int in_handler, let_go;
@@ -98,8 +99,8 @@ static void a_newcomer_passes_a_lower_waiter_and_no_higher_one(void) {
         CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
         pthread_t waits = start_thread(wait_at_five, &gate);
         wait_until(csk_gate_waiting(&gate) == 1);
-        /* More than once: ThreadSanitizer puts a signal off to the thread's next atomic access, and one that comes just before
-         * the thread falls asleep is put off for ever; another wakes it to both. */
+        /* More than once: ThreadSanitizer puts a signal off to the thread's next atomic access, and one that comes just
+         * before the thread falls asleep is put off for ever; another wakes it to both. */
         while (!LOAD(&in_handler)) {
             CHECK_EQ(pthread_kill(waits, SIGUSR1), 0);
             sched_yield();
@@ -112,7 +113,7 @@ static void a_newcomer_passes_a_lower_waiter_and_no_higher_one(void) {
     }
 }
 
-/* ---- A timed-out waiter leaves the others in order ---------------------------------------------------------------------- */
+/* ---- A timed-out waiter leaves the others in order --------------------------------------------------------------- */
 
 struct timed { csk_gate_t *gate; int32_t priority; int64_t deadline; int expected, number; };
 static int order[8], order_count;

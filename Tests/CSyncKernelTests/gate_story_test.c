@@ -25,10 +25,10 @@ static void leave(csk_gate_waiter_t *waiter, void *context, int status) {
     if (context != NULL) ADD((int *)context, 1);
 }
 
-/* A leaver in the one-word form designates a sleeping thread, and wakes it only after it has freed the gate. If an asynchronous
- * waiter of higher rank came in between, the leaver granted the gate to that one, returned, and never woke the thread:
- * everybody took it to be on its way for ever.
- * To open that window, the leaver is made to find the queue lock taken, so that it makes a system call when it gives it back. */
+/* A leaver in the one-word form designates a sleeping thread, and wakes it only after it has freed the gate. If an
+ * asynchronous waiter of higher rank came in between, the leaver granted the gate to that one, returned, and never woke
+ * the thread: everybody took it to be on its way for ever. To open that window, the leaver is made to find the queue
+ * lock taken, so that it makes a system call when it gives it back. */
 struct story { csk_gate_t gate; int held, begun, leave, thread_ended, done, rounds; };
 
 static void *leave_each_round(void *context) {
@@ -109,7 +109,8 @@ static void a_waiter_that_was_granted_can_wait_again(void) {
     CHECK_STATUS(csk_gate_unlock(&gate), 0);
 }
 
-/* From inside a function a cancelled waiter's function runs later; queued again before that, it stood in the thread's list twice. */
+/* From inside a function a cancelled waiter's function runs later; queued again before that, it stood in the thread's
+ * list twice. */
 static csk_gate_waiter_t cancelled;
 
 static void cancel_another(csk_gate_waiter_t *waiter, void *context, int status) {
@@ -134,8 +135,8 @@ static void a_waiter_is_in_use_until_its_function_is_called(void) {
     CHECK_EQ(calls, 2);
 }
 
-/* Waiters that queue again after a lost grant stand behind the closing one in order of arrival. The first of them counted as
- * a pass, and at the limit the closing waiter got the gate for good before the second. */
+/* Waiters that queue again after a lost grant stand behind the closing one in order of arrival. The first of them
+ * counted as a pass, and at the limit the closing waiter got the gate for good before the second. */
 static int order[4], order_count;
 
 static void adopt_and_leave(csk_gate_waiter_t *waiter, void *context, int status) {
@@ -205,7 +206,8 @@ static void a_hand_over_that_was_asked_for_survives_the_cancellation_of_others(v
     }
 }
 
-/* Unlocking a grant that was not adopted left it on the books: the grace period then took the gate from its next holder. */
+/* Unlocking a grant that was not adopted left it on the books: the grace period then took the gate from its next
+ * holder. */
 static void a_grant_that_was_not_adopted_cannot_be_unlocked(void) {
     for (uint32_t policy = 0; policy < 3; policy++) {
         csk_gate_t gate;
@@ -219,8 +221,8 @@ static void a_grant_that_was_not_adopted_cannot_be_unlocked(void) {
     }
 }
 
-/* A waiter whose grant was over adopted what had been granted to another, provisionally; when that one's grace ended, the gate was
- * taken from the thread inside. */
+/* A waiter whose grant was over adopted what had been granted to another, provisionally; when that one's grace ended,
+ * the gate was taken from the thread inside. */
 static void a_grant_that_is_over_cannot_adopt_that_of_another(void) {
     for (uint32_t policy = 0; policy < 3; policy++) {
         csk_gate_t gate;
@@ -237,8 +239,8 @@ static void a_grant_that_is_over_cannot_adopt_that_of_another(void) {
     }
 }
 
-/* While a thread was on its way into a free gate, a newcomer whose rank no csk_rank gives got in before it: the sum that compares
- * ranks overflowed. */
+/* While a thread was on its way into a free gate, a newcomer whose rank no csk_rank gives got in before it: the sum
+ * that compares ranks overflowed. */
 static int may_go_on, is_queued;
 
 static void hold_back(const csk_observer_t *observer, const csk_event_t *event) {

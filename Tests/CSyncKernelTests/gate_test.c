@@ -89,7 +89,7 @@ static void recursion_counts_levels(void) {
     }
 }
 
-/* ---- Order ---------------------------------------------------------------------------------------------------------- */
+/* ---- Order ------------------------------------------------------------------------------------------------------- */
 
 struct waiter {
     csk_gate_t *gate;
@@ -106,7 +106,8 @@ static void *enter_and_note(void *context) {
     return NULL;
 }
 
-/* Queues threads of these ranks one after the other behind a holder, lets them go, and checks the order of their entries. */
+/* Queues threads of these ranks one after the other behind a holder, lets them go, and checks the order of their
+ * entries. */
 static void check_order(uint32_t policy, const csk_rank_t *ranks, const int *expected, int count) {
     csk_gate_t gate;
     make(&gate, policy, 0);

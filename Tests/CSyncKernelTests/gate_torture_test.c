@@ -1,4 +1,5 @@
-/* gate_torture_test.c: everything at once, from many threads: what is protected stays whole, and nobody is left behind. */
+/* gate_torture_test.c: everything at once, from many threads: what is protected stays whole, and nobody is left
+ * behind. */
 #include <csynckernel/csynckernel.h>
 
 #include "test.h"

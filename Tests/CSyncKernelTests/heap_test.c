@@ -154,8 +154,8 @@ static void random_operations_match_a_sorted_array(void) {
     }
 }
 
-/* Ascending input makes a chain as deep as the heap is large, descending input one list as wide: with 64 KiB of stack, neither
- * could be merged by recursion. */
+/* Ascending input makes a chain as deep as the heap is large, descending input one list as wide: with 64 KiB of stack,
+ * neither could be merged by recursion. */
 enum { many = 1000000 };
 
 static void *million(void *context) {

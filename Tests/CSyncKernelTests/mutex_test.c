@@ -52,8 +52,8 @@ static void one_at_a_time(void) {
     CHECK_EQ(shared.count, THREADS * rounds);
 }
 
-/* The classical case of POSIX: whoever takes the last reference frees the mutex right after its own unlock, while another thread's
- * unlock may not have returned. Under AddressSanitizer a late access is an error. */
+/* The classical case of POSIX: whoever takes the last reference frees the mutex right after its own unlock, while
+ * another thread's unlock may not have returned. Under AddressSanitizer a late access is an error. */
 struct counted {
     csk_mutex_t mutex;
     int references;

@@ -1,5 +1,5 @@
-/* no_membarrier_test.c: where a filter refuses membarrier, FAST gates take the one-word form, read-write locks stay without bias,
- * and all are whole all the same.
+/* no_membarrier_test.c: where a filter refuses membarrier, FAST gates take the one-word form, read-write locks stay
+ * without bias, and all are whole all the same.
  *
  * The decision is made once per process, so each test runs in a child of its own; this program itself uses no gate. */
 #include "child.h"
@@ -98,7 +98,7 @@ static void in_a_child_without_membarrier(uint32_t error) {
 static void refused_by_a_sandbox(void) { in_a_child_without_membarrier(EPERM); }
 static void unknown_to_the_system(void) { in_a_child_without_membarrier(ENOSYS); }
 
-/* ---- A system that refuses it once the gate's form is decided ------------------------------------------------------------------- */
+/* ---- A system that refuses it once the gate's form is decided ---------------------------------------------------- */
 
 static uint32_t refusals_left, refused, executed;
 

@@ -74,7 +74,8 @@ static void threads_that_wait_are_reported(void) {
     end();
 }
 
-/* An asynchronous wait once ended without having begun, and one that had been granted at once was reported as a wait. */
+/* An asynchronous wait once ended without having begun, and one that had been granted at once was reported as a
+ * wait. */
 static void asynchronous_waits_begin_and_end_once(void) {
     csk_gate_t gate = CSK_GATE_INITIALIZER;
     csk_gate_waiter_t at_once = { .word = 0 }, queued = { .word = 0 }, cancelled = { .word = 0 };

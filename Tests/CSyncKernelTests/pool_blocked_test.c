@@ -112,7 +112,8 @@ static void wait_everywhere(void *shows) {
     post_all(wait_in_library);
     CHECK_STATUS(csk_pool_post(&last, note_last), 0);
     wait_until(LOAD(&go));
-    wait_until(LOAD(&begun) == MANY); /* each was taken before the last; its worker may not have come to its first line */
+    /* each was taken before the last; its worker may not have come to its first line */
+    wait_until(LOAD(&begun) == MANY);
     wait_until(LOAD(&csk_announced_count) == MANY);
     let_all_go();
 }
@@ -129,9 +130,11 @@ static void post_while_all_wait(void *shows) {
     for (uint32_t i = 0; i < 20; i++) {
         tasks[i].number = 0;
         uint32_t workers = csk_pool_workers();
-        bool all_wait = workers == LOAD(&csk_announced_count); /* after the post the item itself may wait in one that was spare */
+        /* after the post the item itself may wait in one that was spare */
+        bool all_wait = workers == LOAD(&csk_announced_count);
         CHECK_STATUS(csk_pool_post(&tasks[i].item, wait_in_library), 0);
-        /* At least: if the thread is slow to start, a look that finds one processor without a worker may be there before the check. */
+        /* At least: if the thread is slow to start, a look that finds one processor without a worker may be there
+         * before the check. */
         if (i >= 2 && all_wait) CHECK_GE(csk_pool_workers(), workers + 1);
         wait_until(LOAD(&csk_announced_count) == i + 1);
     }

@@ -49,7 +49,7 @@ static void bad_input_is_refused(void) {
     CHECK_EQ(task.runs, 0);
 }
 
-/* ---- Levels ------------------------------------------------------------------------------------------------------------------- */
+/* ---- Levels ------------------------------------------------------------------------------------------------------ */
 
 static uint32_t held;
 
@@ -85,7 +85,8 @@ static void urgent_items_come_before_normal_and_background_ones(void) {
     CHECK_EQ(csk_pool_queued(), 3 * EACH);
     STORE(&go, 1);
     for (int i = 0; i < 3 * EACH; i++) wait_until(LOAD(&tasks[i].runs) == 1);
-    /* Among the first hundred mostly urgent ones, though 64 workers note them in no strict order, and one in 64 comes from below. */
+    /* Among the first hundred mostly urgent ones, though 64 workers note them in no strict order, and one in 64 comes
+     * from below. */
     int urgent = 0, background = 0;
     for (int i = 0; i < EACH; i++) urgent += names[i] == 2;
     for (int i = 2 * EACH; i < 3 * EACH; i++) background += names[i] == 0;
@@ -113,7 +114,7 @@ static void the_lowest_level_is_served_however_much_is_urgent(void) {
     wait_until(LOAD(&ran) == 9);
 }
 
-/* ---- Workers that block -------------------------------------------------------------------------------------------------------- */
+/* ---- Workers that block ------------------------------------------------------------------------------------------ */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t released = PTHREAD_COND_INITIALIZER;
@@ -156,7 +157,8 @@ static void workers_come_for_those_that_block(void) {
     CHECK_GE(csk_pool_workers(), COUNT);
 }
 
-/* While as many run as may, no other is started; then all of them go to sleep, and what they wait for stands in the queue. */
+/* While as many run as may, no other is started; then all of them go to sleep, and what they wait for stands in the
+ * queue. */
 static void workers_come_when_those_that_ran_go_to_sleep(void) {
     enum { COUNT = CSK_POOL_WORKERS_MAX + 20 };
     static csk_pool_item_t items[COUNT], last;

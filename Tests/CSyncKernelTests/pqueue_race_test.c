@@ -1,10 +1,10 @@
-/* pqueue_race_test.c: the priority queue under threads that race; what must hold is conservation (each item comes out once),
- * order per producer, and that nobody is left waiting for what is there. */
+/* pqueue_race_test.c: the priority queue under threads that race; what must hold is conservation (each item comes out
+ * once), order per producer, and that nobody is left waiting for what is there. */
 #include "test.h"
 
 #include <csynckernel/pqueue.h>
 
-/* ---- A deadline against a push ---------------------------------------------------------------------------------------- */
+/* ---- A deadline against a push ----------------------------------------------------------------------------------- */
 
 typedef struct {
     csk_pqueue_t queue;
@@ -77,8 +77,8 @@ static void *patient_popper(void *context) {
     return NULL;
 }
 
-/* If the first in line times out as the item comes, the second must get it: a wake-up that went to the first and was dropped
- * there would hang this test. */
+/* If the first in line times out as the item comes, the second must get it: a wake-up that went to the first and was
+ * dropped there would hang this test. */
 static void a_timeout_does_not_swallow_the_wake_up_of_the_next(void) {
     static duel_t duel;
     duel = (duel_t){ .rounds = 10000 / TEST_SLOWDOWN };
@@ -151,7 +151,7 @@ static void a_deadline_that_races_with_a_pop_loses_no_place(void) {
     CHECK_STATUS(csk_pqueue_destroy(&duel.queue), 0);
 }
 
-/* ---- Many producers and consumers ------------------------------------------------------------------------------------- */
+/* ---- Many producers and consumers -------------------------------------------------------------------------------- */
 
 enum { producers = 4, consumers = 3, classes = 3, each = 20000 / TEST_SLOWDOWN };
 

@@ -16,7 +16,7 @@ static entry_t *pop_entry(csk_pqueue_t *queue) {
     return (entry_t *)item;
 }
 
-/* ---- One thread ------------------------------------------------------------------------------------------------------ */
+/* ---- One thread -------------------------------------------------------------------------------------------------- */
 
 static void zero_filled_memory_is_a_queue(void) {
     csk_pqueue_t zero, static_one = CSK_PQUEUE_INITIALIZER, initialized;
@@ -138,7 +138,7 @@ static void no_timeout_is_early_and_the_timer_slack_is_restored(void) {
     CHECK_STATUS(csk_pqueue_destroy(&queue), 0);
 }
 
-/* ---- One queue, threads that wait ------------------------------------------------------------------------------------- */
+/* ---- One queue, threads that wait -------------------------------------------------------------------------------- */
 
 typedef struct {
     csk_pqueue_t *queue;
@@ -269,8 +269,8 @@ static void close_wakes_everybody(void) {
     }
 }
 
-/* A popper that was promised the item before the queue closed gets it; a pusher is refused even with a promise. Either may have
- * acted on its promise before. */
+/* A popper that was promised the item before the queue closed gets it; a pusher is refused even with a promise. Either
+ * may have acted on its promise before. */
 static void closing_keeps_promises_of_items(void) {
     for (int round = 0; round < 2000 / TEST_SLOWDOWN; round++) {
         csk_pqueue_t queue;
@@ -333,7 +333,8 @@ static void drain_makes_room_for_all_that_fit(void) {
     CHECK_STATUS(csk_pqueue_destroy(&queue), 0);
 }
 
-/* Drain takes the item from under a popper that has been woken for it, if it is first; the popper then keeps its place. */
+/* Drain takes the item from under a popper that has been woken for it, if it is first; the popper then keeps its
+ * place. */
 static void drain_takes_promised_items_and_poppers_keep_their_places(void) {
     csk_pqueue_t queue = CSK_PQUEUE_INITIALIZER;
     int revoked = 0;

@@ -7,7 +7,8 @@
 
 #include "base/platform.h"
 
-/* ThreadSanitizer counts the parent's threads as alive in the child, and takes new ones with their ids for duplicates. */
+/* ThreadSanitizer counts the parent's threads as alive in the child, and takes new ones with their ids for
+ * duplicates. */
 #ifdef __SANITIZE_THREAD__
 #define NOT_UNDER_TSAN()                   \
     do {                                   \
@@ -128,7 +129,7 @@ static void children_of_a_busy_process(void) {
     use_everything(NULL);
 }
 
-/* ---- Inside a section --------------------------------------------------------------------------------------------------- */
+/* ---- Inside a section -------------------------------------------------------------------------------------------- */
 
 static void leave_and_reclaim(void *freed) {
     CHECK(csk_rcu_is_reading());
@@ -186,7 +187,7 @@ static void fork_beside_a_section_that_does_not_end(void) {
     CHECK_EQ(freed, 1);
 }
 
-/* ---- Inside a reclaiming function --------------------------------------------------------------------------------------- */
+/* ---- Inside a reclaiming function -------------------------------------------------------------------------------- */
 
 static int inside, go_on;
 
@@ -262,7 +263,7 @@ static void fork_inside_a_reclaiming_function(void) {
     CHECK_EQ(LOAD(&freed_in_function), 3);
 }
 
-/* ---- Barriers, and long work -------------------------------------------------------------------------------------------- */
+/* ---- Barriers, and long work ------------------------------------------------------------------------------------- */
 
 static void *wait_in_barrier(void *thread_id) {
     STORE((int32_t *)thread_id, csk_thread_id());
@@ -328,7 +329,7 @@ static void fork_beside_a_step(void) {
     CHECK_EQ(LOAD(&ended), 100000);
 }
 
-/* ---- The end of the thread that forked ---------------------------------------------------------------------------------- */
+/* ---- The end of the thread that forked --------------------------------------------------------------------------- */
 
 static void *go_on_alone(void *unused) {
     (void)unused;

@@ -1,4 +1,5 @@
-/* rcu_map_test.c: a table against what it must hold, keys with one hash, growth under lookups, writers against each other. */
+/* rcu_map_test.c: a table against what it must hold, keys with one hash, growth under lookups, writers against each
+ * other. */
 #include <csynckernel/csynckernel.h>
 
 #include "test.h"
@@ -131,7 +132,8 @@ static void addresses_of_more_than_48_bits_are_refused(void) {
     end(map);
 }
 
-/* Keys that come and go leave slots behind that are never used again: the table is replaced by one of the same size before it is full of them. */
+/* Keys that come and go leave slots behind that are never used again: the table is replaced by one of the same size
+ * before it is full of them. */
 static void keys_that_come_and_go(void) {
     csk_rcu_map_t *map;
     CHECK_STATUS(csk_rcu_map_create(&map, has_key), 0);
@@ -162,12 +164,13 @@ static void hashes_of_bytes(void) {
     }
 }
 
-/* ---- Many threads ------------------------------------------------------------------------------------------------------- */
+/* ---- Many threads ------------------------------------------------------------------------------------------------ */
 
 static struct { csk_rcu_map_t *map; uint64_t grown; int stop; } shared;
 enum { KEPT = 100 };
 
-/* Keys that are never removed are found at every instant, whatever the table does; those added are found once they were added. */
+/* Keys that are never removed are found at every instant, whatever the table does; those added are found once they were
+ * added. */
 static void *look_up(void *which) {
     uint64_t random = test_seed((uint64_t)(intptr_t)which);
     while (!LOAD(&shared.stop)) {
@@ -213,7 +216,8 @@ static void *fight(void *which) {
     return NULL;
 }
 
-/* Were an entry inserted twice, or removed by two, the sums would differ; reclaimed twice, AddressSanitizer would say so. */
+/* Were an entry inserted twice, or removed by two, the sums would differ; reclaimed twice, AddressSanitizer would say
+ * so. */
 static void writers_against_each_other(void) {
     CHECK_STATUS(csk_rcu_map_create(&shared.map, has_key), 0);
     pthread_t threads[4];
@@ -248,7 +252,8 @@ static void *count_up(void *which) {
     return NULL;
 }
 
-/* A value that was computed from one that is not there any more is not put in: none of the counts is lost, whatever the table does. */
+/* A value that was computed from one that is not there any more is not put in: none of the counts is lost, whatever the
+ * table does. */
 static void counting_loses_none(void) {
     CHECK_STATUS(csk_rcu_map_create(&shared.map, has_key), 0);
     pthread_t threads[3];
@@ -279,7 +284,8 @@ static void an_entry_is_replaced_once(void) {
     end(shared.map);
 }
 
-/* A destroyed table may be resizing, for which liburcu waits: not on the caller, whose section that resize may wait for. */
+/* A destroyed table may be resizing, for which liburcu waits: not on the caller, whose section that resize may wait
+ * for. */
 static void a_table_is_destroyed_inside_a_section_while_it_resizes(void) {
     for (int round = 0; round < 20; round++) {
         csk_rcu_map_t *map;

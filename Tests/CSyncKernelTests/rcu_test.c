@@ -109,7 +109,8 @@ static void retire_two(int *freed) {
     retire_one(freed);
 }
 
-/* Past the limit a call is slowed, for 10 ms; but it returns although the reader stays. A reader itself is not slowed. */
+/* Past the limit a call is slowed, for 10 ms; but it returns although the reader stays. A reader itself is not
+ * slowed. */
 static void the_limit_slows_and_never_hangs(void) {
     CHECK_STATUS(csk_rcu_set_limit(50), 0);
     struct reader reader;
@@ -151,12 +152,13 @@ static void the_backlog_is_bounded(void) {
     for (int i = 0; i < 4; i++) join_thread(threads[i]);
     CHECK_STATUS(csk_rcu_barrier(), 0);
     CHECK_EQ(freed, 4 * (50000 / TEST_SLOWDOWN));
-    /* Each of four threads may overstep by one for each 10 ms that a grace period takes longer; none does while nobody reads. */
+    /* Each of four threads may overstep by one for each 10 ms that a grace period takes longer; none does while nobody
+     * reads. */
     CHECK_LE(most_pending, 2000 + 4 * 50);
     CHECK_STATUS(csk_rcu_set_limit(32768), 0);
 }
 
-/* ---- Threads ------------------------------------------------------------------------------------------------------------ */
+/* ---- Threads ----------------------------------------------------------------------------------------------------- */
 
 static void *read_once(void *unused) {
     CHECK_STATUS(csk_rcu_read_lock(), 0);
@@ -202,7 +204,8 @@ static void read_late(void *left) {
     if ((intptr_t)left > 1) pthread_setspecific(late_key, (void *)((intptr_t)left - 1));
 }
 
-/* What reads in one round is unregistered by liburcu in the next. ThreadSanitizer has forgotten the thread in the last. */
+/* What reads in one round is unregistered by liburcu in the next. ThreadSanitizer has forgotten the thread in the
+ * last. */
 #ifdef __SANITIZE_THREAD__
 enum { LATE_ROUNDS = 2 };
 #else

@@ -1,6 +1,7 @@
-/* rcu_torture_test.c: readers against updaters, in the manner of the kernel's rcutorture. An element that was replaced grows one
- * older with each grace period, and is used again at an age of ten. A reader that sees an age of two or more has held an element
- * over a whole grace period: it must never happen, and must happen when elements are reclaimed at once instead. */
+/* rcu_torture_test.c: readers against updaters, in the manner of the kernel's rcutorture. An element that was replaced
+ * grows one older with each grace period, and is used again at an age of ten. A reader that sees an age of two or more
+ * has held an element over a whole grace period: it must never happen, and must happen when elements are reclaimed at
+ * once instead. */
 #include <csynckernel/csynckernel.h>
 
 #include "test.h"

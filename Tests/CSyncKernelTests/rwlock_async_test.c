@@ -1,4 +1,5 @@
-/* rwlock_async_test.c: asynchronous waiters at the read-write lock: one order with threads, cancellation, deadlines, adoption. */
+/* rwlock_async_test.c: asynchronous waiters at the read-write lock: one order with threads, cancellation, deadlines,
+ * adoption. */
 #include "rwlock_fixture.h"
 
 static int order[32], order_count;
@@ -80,7 +81,8 @@ static void *adopts_no_read(void *lock) {
     return NULL;
 }
 
-/* Once a stranger could adopt what a thread had locked for itself; by its unlock a writer then came in beside that thread. */
+/* Once a stranger could adopt what a thread had locked for itself; by its unlock a writer then came in beside that
+ * thread. */
 static void only_what_was_granted_to_a_waiter_can_be_adopted(void) {
     FOR_EACH_FORM(form) {
         csk_rwlock_t lock;
@@ -101,7 +103,7 @@ static void only_what_was_granted_to_a_waiter_can_be_adopted(void) {
     }
 }
 
-/* ---- Order ----------------------------------------------------------------------------------------------------------- */
+/* ---- Order ------------------------------------------------------------------------------------------------------- */
 
 static void note_and_leave(csk_gate_waiter_t *waiter, void *context, int status) {
     csk_rwlock_t *lock = waiter->rwlock;
@@ -212,7 +214,7 @@ static void a_hundred_thousand_functions_in_a_chain_need_no_stack(void) {
     }
 }
 
-/* ---- The end of a wait ----------------------------------------------------------------------------------------------- */
+/* ---- The end of a wait ------------------------------------------------------------------------------------------- */
 
 static void deadlines_and_cancellation_end_a_wait(void) {
     FOR_EACH_UNBIASED_FORM(form) {
@@ -326,7 +328,7 @@ static void of_grant_cancel_and_deadline_exactly_one_wins(void) {
     }
 }
 
-/* ---- Adoption that is refused ------------------------------------------------------------------------------------------------- */
+/* ---- Adoption that is refused ------------------------------------------------------------------------------------ */
 
 static csk_rwlock_t read_twice;
 static uint32_t refusals, sections, keeps_reading;
@@ -360,7 +362,8 @@ static void read_or_be_refused(csk_rwlock_work_t *work, void *context, int statu
     ADD(&sections, 1);
 }
 
-/* A worker that still reads the lock can't be given it once more. What it gave back stayed to be adopted by whoever came. */
+/* A worker that still reads the lock can't be given it once more. What it gave back stayed to be adopted by whoever
+ * came. */
 static void a_read_that_a_worker_cannot_adopt_is_given_back(void) {
     static csk_rwlock_work_t works[64];
     csk_pool_item_t item = { .level = CSK_POOL_NORMAL };

@@ -1,10 +1,12 @@
-/* rwlock_life_test.c: threads that end, processes that fork, memory that is short: what becomes of the records of who reads. */
+/* rwlock_life_test.c: threads that end, processes that fork, memory that is short: what becomes of the records of who
+ * reads. */
 #include "rwlock_fixture.h"
 
 #include "child.h"
 #include "readwrite/reads.h"
 
-/* This program's own aligned_alloc, in front of the C library's: only records come from it. A sanitizer has one already. */
+/* This program's own aligned_alloc, in front of the C library's: only records come from it. A sanitizer has one
+ * already. */
 static uint64_t records_made;
 #if TEST_SLOWDOWN == 1
 static int no_memory;
@@ -107,7 +109,7 @@ static void a_hundred_thousand_threads_that_read_once_leave_nothing_behind(void)
     for (int i = 0; i < FORMS; i++) check_free(&locks_of_all[i]);
 }
 
-/* ---- A thread that ends while it reads -------------------------------------------------------------------------------- */
+/* ---- A thread that ends while it reads --------------------------------------------------------------------------- */
 
 static void *read_and_end(void *context) {
     csk_rwlock_t *lock = context;
@@ -147,8 +149,9 @@ static void what_an_ended_thread_read_is_read_still(void) {
     }
 }
 
-/* Once a lock that was initialized anew left the mark of its old self in the caller's record: nobody could write, and an unlock
- * took away a reader that the word did not count. A child that reads what another thread of the parent read meets this. */
+/* Once a lock that was initialized anew left the mark of its old self in the caller's record: nobody could write, and
+ * an unlock took away a reader that the word did not count. A child that reads what another thread of the parent read
+ * meets this. */
 static void a_lock_that_is_initialized_anew_is_read_by_nobody(void) {
     FOR_EACH_FORM(form) {
         csk_rwlock_t lock;
@@ -163,7 +166,7 @@ static void a_lock_that_is_initialized_anew_is_read_by_nobody(void) {
     }
 }
 
-/* ---- fork ------------------------------------------------------------------------------------------------------------- */
+/* ---- fork -------------------------------------------------------------------------------------------------------- */
 
 static csk_rwlock_t busy[FORMS];
 static int stop;

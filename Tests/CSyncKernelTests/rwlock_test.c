@@ -28,7 +28,7 @@ static void an_unknown_policy_is_refused(void) {
     check_free(&lock);
 }
 
-/* ---- Who holds what ------------------------------------------------------------------------------------------------- */
+/* ---- Who holds what ---------------------------------------------------------------------------------------------- */
 
 static void *holds_nothing_of_it(void *context) {
     csk_rwlock_t *lock = context;
@@ -141,7 +141,8 @@ static void a_reader_reads_once_more_though_a_writer_waits_and_others_do_not(voi
     }
 }
 
-/* What ThreadSanitizer is to judge: a reader that enters without the word has a writer's changes from the bias alone. The flag orders nothing. */
+/* What ThreadSanitizer is to judge: a reader that enters without the word has a writer's changes from the bias alone.
+ * The flag orders nothing. */
 struct late_reader { csk_rwlock_t lock; int data, go; };
 
 static void *read_when_told(void *context) {
@@ -171,7 +172,7 @@ static void a_reader_sees_what_was_written_before_the_bias_came_back(void) {
     }
 }
 
-/* ---- Many locks at once --------------------------------------------------------------------------------------------- */
+/* ---- Many locks at once ------------------------------------------------------------------------------------------ */
 
 enum { MANY = 300 };
 static csk_rwlock_t many[MANY];
@@ -261,7 +262,7 @@ static void each_status_is_what_a_table_of_levels_says(void) {
     for (intptr_t i = 0; i < 4; i++) in_another_thread(follow_the_table, (void *)i);
 }
 
-/* ---- Deadlines ------------------------------------------------------------------------------------------------------ */
+/* ---- Deadlines --------------------------------------------------------------------------------------------------- */
 
 static const int64_t passed[] = { INT64_MIN, INT64_MIN + 1, -1, 0, 1 };
 enum { PASSED = sizeof passed / sizeof passed[0] };
@@ -347,7 +348,7 @@ static void a_writer_that_gives_up_lets_in_the_readers_behind_it(void) {
     }
 }
 
-/* ---- Order ---------------------------------------------------------------------------------------------------------- */
+/* ---- Order ------------------------------------------------------------------------------------------------------- */
 
 /* Those who are to be inside together; a writer is a group of its own. */
 struct group { int size, inside, left; };
@@ -402,7 +403,7 @@ static void arrival_decides_and_readers_in_a_row_enter_together(void) {
     }
 }
 
-/* ---- Changing sides -------------------------------------------------------------------------------------------------- */
+/* ---- Changing sides ---------------------------------------------------------------------------------------------- */
 
 static void a_downgrade_lets_in_the_readers_next_in_order_and_no_writer(void) {
     FOR_EACH_FORM(form) {

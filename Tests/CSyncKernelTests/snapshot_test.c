@@ -116,7 +116,7 @@ static void updates_inside_a_read_section(void) {
     CHECK_EQ(alive, 0);
 }
 
-/* ---- Many threads ------------------------------------------------------------------------------------------------------- */
+/* ---- Many threads ------------------------------------------------------------------------------------------------ */
 
 static csk_snapshot_t shared;
 static int stop;

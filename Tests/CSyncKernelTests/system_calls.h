@@ -1,4 +1,5 @@
-/* system_calls.h: a system that refuses some calls, for the rest of the calling thread's life and of those that it starts. Filters add up. */
+/* system_calls.h: a system that refuses some calls, for the rest of the calling thread's life and of those that it
+ * starts. Filters add up. */
 #ifndef CSK_TEST_SYSTEM_CALLS_H
 #define CSK_TEST_SYSTEM_CALLS_H
 

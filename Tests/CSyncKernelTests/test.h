@@ -3,11 +3,11 @@
  *     static void takes_what_it_gives(void) { CHECK_EQ(1 + 1, 2); }
  *     TEST_MAIN(TEST(takes_what_it_gives))
  *
- * The program runs every test, or those named as arguments, and prints one line for each. The first check that fails ends
- * it with its place and its values. Nothing can hang: a watchdog ends the program after TEST_WATCHDOG_S seconds.
+ * The program runs every test, or those named as arguments, and prints one line for each. The first check that fails
+ * ends it with its place and its values. Nothing can hang: a watchdog ends the program after TEST_WATCHDOG_S seconds.
  *
- * Threads wait for each other with wait_until(), which polls; sleeping until something "must have happened" proves nothing.
- * CSK_TEST_SEED in the environment replaces the fixed seed of test_random(). */
+ * Threads wait for each other with wait_until(), which polls; sleeping until something "must have happened" proves
+ * nothing. CSK_TEST_SEED in the environment replaces the fixed seed of test_random(). */
 #ifndef CSK_TEST_H
 #define CSK_TEST_H
 

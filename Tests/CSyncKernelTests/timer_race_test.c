@@ -88,7 +88,8 @@ static int by_value(const void *a, const void *b) {
     return (left > right) - (left < right);
 }
 
-/* No bound: how late depends on the machine. The poller yields, so that on a busy one this says what a timer thread gets. */
+/* No bound: how late depends on the machine. The poller yields, so that on a busy one this says what a timer thread
+ * gets. */
 static void lateness_is_printed(void) {
     int64_t late[101];
     for (int i = 0; i < 101; i++) {

@@ -35,8 +35,8 @@ static void be_refused(void *context) {
 
 static void a_thread_that_can_not_start_leaves_errno_alone(void) { in_a_child(be_refused, NULL); }
 
-/* A fork while another thread was starting the timer thread: the child inherited the fork handlers but not the note that they
- * are registered, and registered them again. Its own next fork then took the timers' lock twice, for ever. */
+/* A fork while another thread was starting the timer thread: the child inherited the fork handlers but not the note
+ * that they are registered, and registered them again. Its own next fork then took the timers' lock twice, for ever. */
 static void *prepare(void *context) {
     STORE(&hold_back, 1); /* from here on, threads are created only once `hold_back` is 0 again */
     CHECK_STATUS(csk_timer_prepare(), 0);
@@ -91,7 +91,8 @@ static void timers_of_one_deadline_fire_in_the_order_of_their_start(void) {
     CHECK_STATUS(csk_timer_start(&blocker, csk_now(), block, NULL), 0);
     wait_until(LOAD(&blocks));
     for (int i = 0; i < EQUAL; i++) CHECK_STATUS(csk_timer_start(&equal[i], deadlines[i * 3 / EQUAL], note_order, NULL), 0);
-    for (int i = 1; i < EQUAL; i += 5) CHECK_STATUS(csk_timer_cancel(&equal[i]), 0); /* which gives the heap another shape */
+    /* which gives the heap another shape */
+    for (int i = 1; i < EQUAL; i += 5) CHECK_STATUS(csk_timer_cancel(&equal[i]), 0);
     while (csk_now() <= deadlines[0]) sched_yield();
     STORE(&may_go_on, 1);
     wait_until(LOAD(&fired) == EQUAL - 5);

@@ -1,5 +1,6 @@
-/* tls_test.c: slots and names, destructors at the end of threads of all kinds, their order and rounds, refused memory, fork, and
- * a great many short-lived threads. A number as the only argument makes so many of those: `tls_test 1000000`. */
+/* tls_test.c: slots and names, destructors at the end of threads of all kinds, their order and rounds, refused memory,
+ * fork, and a great many short-lived threads. A number as the only argument makes so many of those:
+ * `tls_test 1000000`. */
 static unsigned watchdog_s = 120;
 #define TEST_WATCHDOG_S watchdog_s
 #include "child.h"
@@ -10,10 +11,10 @@ static unsigned watchdog_s = 120;
 
 #include "thread/thread_exit.h"
 
-/* ---- Memory that is refused -------------------------------------------------------------------------------------------------- */
+/* ---- Memory that is refused -------------------------------------------------------------------------------------- */
 
-/* This program's own calloc and realloc, in front of the C library's: each refuses while the calling thread says so. A sanitizer has its
- * own in that place. */
+/* This program's own calloc and realloc, in front of the C library's: each refuses while the calling thread says so. A
+ * sanitizer has its own in that place. */
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && defined(__GLIBC__)
 #define CAN_REFUSE 1
 static _Thread_local bool refuse_memory;
@@ -23,7 +24,7 @@ void *calloc(size_t count, size_t size) { return refuse_memory ? NULL : __libc_c
 void *realloc(void *memory, size_t size) { return refuse_memory ? NULL : __libc_realloc(memory, size); }
 #endif
 
-/* ---- Slots ------------------------------------------------------------------------------------------------------------------- */
+/* ---- Slots ------------------------------------------------------------------------------------------------------- */
 
 static void nothing(void *value) { (void)value; }
 
@@ -123,7 +124,7 @@ static void threads_that_open_one_name_at_once_get_one_slot(void) {
     for (int i = 1; i < NAMES; i++) CHECK(opened[0][i] != opened[0][i - 1]);
 }
 
-/* ---- The end of threads ------------------------------------------------------------------------------------------------------ */
+/* ---- The end of threads ------------------------------------------------------------------------------------------ */
 
 static uint32_t destroyed, alive;
 
@@ -196,7 +197,7 @@ static void the_newest_slot_comes_first(void) {
     CHECK_EQ(strcmp(order, "fedba"), 0);
 }
 
-/* ---- Destructors that use slots ---------------------------------------------------------------------------------------------- */
+/* ---- Destructors that use slots ---------------------------------------------------------------------------------- */
 
 static csk_tls_slot_t older, newer;
 static int calls_of_older, calls_of_newer, refusals;
@@ -279,7 +280,7 @@ static void a_destructor_may_open_slots_and_move_the_table(void) {
     CHECK_EQ(alive, 0);
 }
 
-/* ---- Other people's keys ------------------------------------------------------------------------------------------------------ */
+/* ---- Other people's keys ----------------------------------------------------------------------------------------- */
 
 static pthread_key_t foreign;
 static csk_tls_slot_t late;
@@ -298,14 +299,15 @@ static void *use_foreign_key(void *first) {
     return NULL;
 }
 
-/* The kernel's key is older than this one and is called before it in each pass, so what the last call sets needs one pass more; where the
- * kernel knows that there is none, it refuses. */
+/* The kernel's key is older than this one and is called before it in each pass, so what the last call sets needs one
+ * pass more; where the kernel knows that there is none, it refuses. */
 static void what_destructors_of_other_keys_set_is_destroyed(void) {
     late = open_slot(NULL, destroy);
     join_thread(start_thread(leave_a_value, (void *)(uintptr_t)late)); /* the kernel's key is there now */
     CHECK_EQ(pthread_key_create(&foreign, foreign_end), 0);
     for (int first = 0; first < 2; first++) {
-#ifdef __SANITIZE_THREAD__ /* which takes a thread's state away in the last pass, and dies of what is called after that */
+/* which takes a thread's state away in the last pass, and dies of what is called after that */
+#ifdef __SANITIZE_THREAD__
         if (first) break;
 #endif
         foreign_calls = 0;
@@ -317,7 +319,7 @@ static void what_destructors_of_other_keys_set_is_destroyed(void) {
     CHECK_EQ(pthread_key_delete(foreign), 0);
 }
 
-/* ---- The order of the kernel's own stages ------------------------------------------------------------------------------------- */
+/* ---- The order of the kernel's own stages ------------------------------------------------------------------------ */
 
 static char stages[16];
 static void leaves_rcu(void) { strcat(stages, "R"); }
@@ -345,7 +347,7 @@ static void threads_leave_rcu_after_their_values_are_destroyed(void) {
     CHECK_EQ(strcmp(stages, "vR"), 0);
 }
 
-/* ---- Processes ---------------------------------------------------------------------------------------------------------------- */
+/* ---- Processes --------------------------------------------------------------------------------------------------- */
 
 static csk_tls_slot_t forked;
 
@@ -405,7 +407,7 @@ static void a_main_thread_that_ends_is_one_like_others_and_exit_calls_nothing(vo
     CHECK_EQ(*seen_by_parent, 1);
 }
 
-/* ---- Memory ------------------------------------------------------------------------------------------------------------------- */
+/* ---- Memory ------------------------------------------------------------------------------------------------------ */
 
 #ifdef CAN_REFUSE
 static void *set_without_memory(void *context) {
@@ -461,7 +463,8 @@ static void short_lived_threads_leak_nothing(void) {
         pthread_t threads[4];
         for (int t = 0; t < 4; t++) threads[t] = start_thread(live_shortly, slots);
         for (int t = 0; t < 4; t++) join_thread(threads[t]);
-        if (i == short_lived / 8) before = mallinfo2().uordblks; /* what the C library keeps for later is there by now */
+        /* what the C library keeps for later is there by now */
+        if (i == short_lived / 8) before = mallinfo2().uordblks;
     }
     CHECK_EQ(destroyed, 3 * short_lived);
     CHECK_EQ(alive, 0);

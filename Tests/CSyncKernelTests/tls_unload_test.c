@@ -1,5 +1,5 @@
-/* tls_unload_test.c: the shared library, loaded late and closed while a thread still has values: its initial-exec storage finds room, and
- * its code is there when that thread ends. */
+/* tls_unload_test.c: the shared library, loaded late and closed while a thread still has values: its initial-exec
+ * storage finds room, and its code is there when that thread ends. */
 #include <csynckernel/tls.h>
 #include <dlfcn.h>
 

@@ -1,4 +1,5 @@
-/* torture.h: what the parts of torture_test share: counters that any thread may bump, random numbers, the crowd of threads.
+/* torture.h: what the parts of torture_test share: counters that any thread may bump, random numbers, the crowd of
+ * threads.
  *
  * A part makes its object anew, lets a crowd at it until `stop`, waits until everybody is served, and checks that the
  * counts add up. What it checks on the way fails at once, with CHECK. */

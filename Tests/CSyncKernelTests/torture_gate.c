@@ -1,12 +1,13 @@
-/* torture_gate.c: threads and asynchronous waiters at one gate; deadlines, cancellations, adoption and loss race with grants. */
+/* torture_gate.c: threads and asynchronous waiters at one gate; deadlines, cancellations, adoption and loss race with
+ * grants. */
 #include "torture.h"
 
 enum { REQUESTS = 6, SERVANTS = 2, GRACE_US = 60 };
 
 typedef struct arena arena_t;
 
-/* A slot for an asynchronous waiter. Whoever sets `busy` from 0 to 1 may queue it; who ends it sets 0 again. `armed` is 1 while
- * a call of the function is owed. */
+/* A slot for an asynchronous waiter. Whoever sets `busy` from 0 to 1 may queue it; who ends it sets 0 again. `armed` is
+ * 1 while a call of the function is owed. */
 typedef struct {
     csk_pqueue_item_t mail;
     csk_gate_waiter_t waiter;

@@ -1,5 +1,5 @@
-/* torture_pqueue.c: a priority queue under a crowd in which everybody pushes and pops: each item comes out once for each time that
- * it went in, and what one thread pushed in one class reaches another in that order. */
+/* torture_pqueue.c: a priority queue under a crowd in which everybody pushes and pops: each item comes out once for
+ * each time that it went in, and what one thread pushed in one class reaches another in that order. */
 #include "torture.h"
 
 enum { ITEMS = 16, CLASSES = 3 };

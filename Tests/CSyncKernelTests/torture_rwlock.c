@@ -1,5 +1,5 @@
-/* torture_rwlock.c: readers and writers at one read-write lock: threads with and without deadlines, levels, changes of sides, functions
- * that leave at once or have their grant adopted elsewhere, cancellations. */
+/* torture_rwlock.c: readers and writers at one read-write lock: threads with and without deadlines, levels, changes of
+ * sides, functions that leave at once or have their grant adopted elsewhere, cancellations. */
 #include "torture.h"
 
 enum { WAITERS_EACH = 4, CELLS = 8 };
@@ -21,7 +21,8 @@ struct arena {
     csk_pqueue_t mail;
     bool biased;
     uint32_t readers, writers;      /* who is inside, by their own account */
-    uint64_t writes;                /* the lock protects these two: a writer changes all cells, a reader finds them equal */
+    uint64_t writes;                /* the lock protects these two: a writer changes all cells, a reader finds them
+                                       equal */
     uint64_t cells[CELLS];
     request_t requests[];
 };
@@ -55,7 +56,7 @@ static void write_inside(arena_t *arena) {
 
 static void leave(arena_t *arena) { CHECK_STATUS(csk_rwlock_unlock(&arena->lock), 0); }
 
-/* ---- Functions ------------------------------------------------------------------------------------------------------- */
+/* ---- Functions --------------------------------------------------------------------------------------------------- */
 
 static void submit(request_t *request);
 
@@ -112,7 +113,7 @@ static void *serve(void *context) {
     return NULL;
 }
 
-/* ---- Threads --------------------------------------------------------------------------------------------------------- */
+/* ---- Threads ----------------------------------------------------------------------------------------------------- */
 
 /* True when inside. What was tried or timed may not be had. */
 static bool had(int status, bool tries, int64_t deadline_ns) {

@@ -2,9 +2,9 @@
  *
  *     torture_test [--seconds N] [--threads N] [--seed S] [--pinned] [PART ...]
  *
- * Without options: a few seconds, 16 threads for each core, the seed of CSK_TEST_SEED or the fixed one. --pinned keeps the
- * process on one core, where threads meet at other places than on many. A part gets at most 5 seconds in one round, and the
- * rounds go on, each with seeds of its own, until the time is over. */
+ * Without options: a few seconds, 16 threads for each core, the seed of CSK_TEST_SEED or the fixed one. --pinned keeps
+ * the process on one core, where threads meet at other places than on many. A part gets at most 5 seconds in one round,
+ * and the rounds go on, each with seeds of its own, until the time is over. */
 #include "torture.h"
 
 #include <getopt.h>

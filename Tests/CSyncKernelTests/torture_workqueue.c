@@ -1,6 +1,6 @@
-/* torture_workqueue.c: work queues under a crowd that queues, calls, cancels, suspends and drains: each work that was accepted is called
- * once or was cancelled, what is of its own turn with 0, no more run than may, barriers run alone, and a serial queue keeps each thread's order within a
- * class, but for what waits for room without its thread. */
+/* torture_workqueue.c: work queues under a crowd that queues, calls, cancels, suspends and drains: each work that was
+ * accepted is called once or was cancelled, what is of its own turn with 0, no more run than may, barriers run alone,
+ * and a serial queue keeps each thread's order within a class, but for what waits for room without its thread. */
 #include "torture.h"
 
 enum { WORKS = 8, CLASSES = 3 };

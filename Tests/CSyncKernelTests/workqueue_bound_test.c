@@ -20,7 +20,7 @@ static void keep_busy(csk_workqueue_t *queue, job_t *busy, uint32_t *release) {
 
 static int enqueue(csk_workqueue_t *queue, job_t *job) { return csk_workqueue_enqueue(queue, &job->work, run_job); }
 
-/* ---- Full ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- Full -------------------------------------------------------------------------------------------------------- */
 
 static void a_full_queue_that_refuses_says_so_and_goes_on(void) {
     csk_workqueue_t queue = bounded(1, 3, CSK_WORKQUEUE_REFUSE);
@@ -161,7 +161,7 @@ static void many_pass_through_a_narrow_queue(void) {
     end_queue(&queue);
 }
 
-/* ---- Shutting down ----------------------------------------------------------------------------------------------------------------- */
+/* ---- Shutting down ----------------------------------------------------------------------------------------------- */
 
 static void do_nothing(void *context) { (void)context; }
 
@@ -240,7 +240,7 @@ static void shutdown_tells_who_waits_for_room(void) {
     end_queue(&queue);
 }
 
-/* ---- Drains ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- Drains ------------------------------------------------------------------------------------------------------ */
 
 static uint32_t drained;
 

@@ -1,4 +1,5 @@
-/* workqueue_fixture.h: work that notes when it was called, and a queue that is held still while work is queued on it. */
+/* workqueue_fixture.h: work that notes when it was called, and a queue that is held still while work is queued on
+ * it. */
 #ifndef CSK_WORKQUEUE_FIXTURE_H
 #define CSK_WORKQUEUE_FIXTURE_H
 

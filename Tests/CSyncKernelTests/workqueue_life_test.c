@@ -1,10 +1,11 @@
-/* workqueue_life_test.c: how queues and their work end: memory that goes at once, queues on the heap, many queues, forks. */
+/* workqueue_life_test.c: how queues and their work end: memory that goes at once, queues on the heap, many queues,
+ * forks. */
 #include "child.h"
 #include "workqueue_fixture.h"
 
 #include <malloc.h>
 
-/* ---- Memory that goes at once --------------------------------------------------------------------------------------------------- */
+/* ---- Memory that goes at once ------------------------------------------------------------------------------------ */
 
 static uint32_t freed;
 
@@ -63,7 +64,7 @@ static void work_may_queue_itself_again(void) {
     CHECK_EQ(job.calls, 1000);
 }
 
-/* ---- Queues on the heap ----------------------------------------------------------------------------------------------------------- */
+/* ---- Queues on the heap ------------------------------------------------------------------------------------------ */
 
 static void a_released_queue_runs_what_it_holds(void) {
     csk_workqueue_t *queue;
@@ -100,7 +101,7 @@ static void a_queue_may_be_released_from_its_own_work(void) {
     }
 }
 
-/* ---- Many --------------------------------------------------------------------------------------------------------------------------- */
+/* ---- Many -------------------------------------------------------------------------------------------------------- */
 
 static void a_million_queues_are_made_and_used_and_cost_their_memory(void) {
     enum { COUNT = 1000000 / TEST_SLOWDOWN / TEST_SLOWDOWN };
@@ -117,7 +118,8 @@ static void a_million_queues_are_made_and_used_and_cost_their_memory(void) {
     for (int i = 0; i < COUNT; i++) drain(&queues[i]);
     CHECK_EQ(freed, COUNT);
 #if TEST_SLOWDOWN == 1
-    CHECK_LE(mallinfo2().uordblks + mallinfo2().hblkhd, before + 16 * 1024 * 1024); /* no queue costs more than itself; workers may come */
+    /* no queue costs more than itself; workers may come */
+    CHECK_LE(mallinfo2().uordblks + mallinfo2().hblkhd, before + 16 * 1024 * 1024);
 #else
     (void)before;
 #endif
@@ -168,7 +170,7 @@ static void queues_whose_work_blocks_get_workers_until_all_have_begun(void) {
     CHECK_EQ(notes_so_far(), BLOCKING);
 }
 
-/* ---- Forks ---------------------------------------------------------------------------------------------------------------------------- */
+/* ---- Forks ------------------------------------------------------------------------------------------------------- */
 
 static csk_workqueue_t kept, stopped, held;
 static csk_delayed_t late;

@@ -1,4 +1,5 @@
-/* workqueue_story_test.c: mistakes that the work queues once made. Each test tells one of them and fails if it comes back. */
+/* workqueue_story_test.c: mistakes that the work queues once made. Each test tells one of them and fails if it comes
+ * back. */
 #include "child.h"
 #include "queue/workqueue.h"
 #include "workqueue_fixture.h"
@@ -13,8 +14,8 @@ static void *call(void *context) {
     return NULL;
 }
 
-/* Work that queued itself again while another thread cancelled it: what was not in the inbox yet was taken out of nowhere, and the barrier that
- * waited went with it. */
+/* Work that queued itself again while another thread cancelled it: what was not in the inbox yet was taken out of
+ * nowhere, and the barrier that waited went with it. */
 static csk_workqueue_t wide;
 static uint32_t stop, rounds;
 
@@ -48,7 +49,8 @@ static void cancelling_work_that_queues_itself_again_takes_out_nothing_else(void
     end_queue(&wide);
 }
 
-/* A queue that drops its oldest let a caller of another rank in; alone, it was not found when the next work came, and the program crashed. */
+/* A queue that drops its oldest let a caller of another rank in; alone, it was not found when the next work came, and
+ * the program crashed. */
 static void a_queue_that_drops_its_oldest_takes_no_caller_of_another_rank(void) {
     csk_workqueue_t queue;
     job_t first = job_named(0), second = job_named(1);
@@ -88,7 +90,8 @@ static void as_many_barriers_as_works_take_no_longer_than_works(void) {
     free(jobs);
 }
 
-/* A caller of its own turn waits beside the works; when its turn came its place was given to work, beyond the capacity. */
+/* A caller of its own turn waits beside the works; when its turn came its place was given to work, beyond the
+ * capacity. */
 static void *push(void *job) {
     queue_job(&wide, job);
     return NULL;
@@ -159,8 +162,8 @@ static void what_came_before_a_place_was_given_stands_before_it(void) {
     CHECK_NOTES(0, 1, 2, 3);
 }
 
-/* A worker took what was sorted already, and left what had come since to whoever ended first, although it could have run beside that. Where the one
- * waited for the other both did for ever. */
+/* A worker took what was sorted already, and left what had come since to whoever ended first, although it could have
+ * run beside that. Where the one waited for the other both did for ever. */
 static job_t sorted, unsorted;
 
 static void queue_two(csk_work_t *work, int status) {
@@ -234,8 +237,9 @@ static void a_drain_waits_until_refused_work_was_told(void) {
     CHECK_STATUS(csk_workqueue_destroy(&wide), 0);
 }
 
-/* Work that came while a worker of a concurrent queue was on its way was left to that worker, which took what was sorted and did not look into the
- * inbox: with workers to spare it waited until somebody else's work had ended, here for ever. */
+/* Work that came while a worker of a concurrent queue was on its way was left to that worker, which took what was
+ * sorted and did not look into the inbox: with workers to spare it waited until somebody else's work had ended, here
+ * for ever. */
 static uint32_t begun;
 
 static void wait_for_the_second(csk_work_t *work, int status) {
@@ -280,8 +284,8 @@ static void work_does_not_wait_for_other_work_where_the_queue_is_wide_enough(voi
     }
 }
 
-/* At a fork another thread stood between the two places that say whether the queue is suspended, and the child believed the wrong one: its queue ran
- * nothing, though as many calls of resume had been made as of suspend. */
+/* At a fork another thread stood between the two places that say whether the queue is suspended, and the child believed
+ * the wrong one: its queue ran nothing, though as many calls of resume had been made as of suspend. */
 static csk_workqueue_t toggled;
 
 static void *toggle(void *unused) {
@@ -318,8 +322,8 @@ static void a_queue_forked_while_another_thread_resumes_it_is_resumed_or_not(voi
     end_queue(&toggled);
 }
 
-/* At a fork another thread of this process, a child itself, was just making a queue of the parent its own. The new child waited for that thread, which it
- * does not have. */
+/* At a fork another thread of this process, a child itself, was just making a queue of the parent its own. The new
+ * child waited for that thread, which it does not have. */
 enum { PARENTS_QUEUES = 4000 };
 static csk_workqueue_t of_the_parent[PARENTS_QUEUES];
 

@@ -1,4 +1,5 @@
-/* workqueue_test.c: what queues promise about order, turns, errors. Lives and ends are in workqueue_life_test.c, bounds in workqueue_bound_test.c. */
+/* workqueue_test.c: what queues promise about order, turns, errors. Lives and ends are in workqueue_life_test.c, bounds
+ * in workqueue_bound_test.c. */
 #include "workqueue_fixture.h"
 
 static csk_workqueue_t serial; /* as it is, zero-filled, in each test that names it */
@@ -10,7 +11,7 @@ static csk_workqueue_t queue_with(uint32_t width) {
     return queue;
 }
 
-/* ---- Order ------------------------------------------------------------------------------------------------------------------ */
+/* ---- Order ------------------------------------------------------------------------------------------------------- */
 
 static void zero_filled_memory_is_a_serial_queue(void) {
     job_t jobs[100];
@@ -62,7 +63,7 @@ static void work_without_a_rank_has_the_priority_of_its_queue(void) {
     end_queue(&queue);
 }
 
-/* ---- How many at once --------------------------------------------------------------------------------------------------------- */
+/* ---- How many at once -------------------------------------------------------------------------------------------- */
 
 static uint32_t inside, most, go;
 
@@ -150,7 +151,7 @@ static void a_cancelled_barrier_holds_nothing_back(void) {
     end_queue(&queue);
 }
 
-/* ---- Callers that wait for their turn ------------------------------------------------------------------------------------------- */
+/* ---- Callers that wait for their turn ---------------------------------------------------------------------------- */
 
 static pthread_t called_by;
 
@@ -233,7 +234,7 @@ static void a_caller_gives_up_at_its_deadline(void) {
     end_queue(&queue);
 }
 
-/* ---- From inside ---------------------------------------------------------------------------------------------------------------- */
+/* ---- From inside ------------------------------------------------------------------------------------------------- */
 
 static csk_workqueue_t other;
 static job_t queued_inside;
@@ -277,7 +278,7 @@ static void what_would_wait_for_itself_is_told(void) {
     }
 }
 
-/* ---- Cancelling ------------------------------------------------------------------------------------------------------------------ */
+/* ---- Cancelling -------------------------------------------------------------------------------------------------- */
 
 static void cancelling_takes_out_what_has_not_begun(void) {
     csk_workqueue_t queue = queue_with(1);
@@ -323,7 +324,7 @@ static void cancelled_at_the_moment_it_starts_it_is_called_or_not(void) {
     end_queue(&queue);
 }
 
-/* ---- Suspending, bad input --------------------------------------------------------------------------------------------------------- */
+/* ---- Suspending, bad input --------------------------------------------------------------------------------------- */
 
 static void while_suspended_nothing_begins(void) {
     csk_workqueue_t queue = queue_with(3);

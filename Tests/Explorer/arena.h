@@ -1,4 +1,5 @@
-/* arena.h: malloc's functions in the memory of one schedule, for the kernel's modules that allocate: what is freed is known by its size. */
+/* arena.h: malloc's functions in the memory of one schedule, for the kernel's modules that allocate: what is freed is
+ * known by its size. */
 #ifndef EXPLORER_ARENA_H
 #define EXPLORER_ARENA_H
 

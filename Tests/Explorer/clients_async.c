@@ -1,7 +1,7 @@
 /* clients_async.c: asynchronous waiters: grants, deadlines, cancellation, adoption, closing. */
 #include "gate_fixture.h"
 
-/* ---- Functions of waiters ------------------------------------------------------------------------------------------------------ */
+/* ---- Functions of waiters ---------------------------------------------------------------------------------------- */
 
 static int index_of(const csk_gate_waiter_t *waiter) { return (int)(waiter - shared->waiters); }
 
@@ -54,7 +54,7 @@ static void queues_0_passing(void) {
 }
 CLIENT_FAST_COMPACT_STRICT(async_left_elsewhere, .threads = { first, queues_0_passing, second }, .check = idle_after_3, .preemptions = 1)
 
-/* ---- A long chain on one thread, the gate taken again from the function ------------------------------------------------------------ */
+/* ---- A long chain on one thread, the gate taken again from the function ------------------------------------------ */
 
 static void queues_again(csk_gate_waiter_t *waiter, void *context, int status) {
     (void)context;
@@ -69,7 +69,7 @@ static void queues_again_0(void) { queue(0, 0, CSK_NEVER, queues_again); }
 static void idle_after_4(void) { expect_idle(4); }
 CLIENT_FAST_COMPACT_STRICT(async_again_from_function, .threads = { queues_again_0, first }, .check = idle_after_4, .preemptions = 1)
 
-/* ---- The waiter's memory goes with its function --------------------------------------------------------------------------------------- */
+/* ---- The waiter's memory goes with its function ------------------------------------------------------------------ */
 
 static void frees_itself(csk_gate_waiter_t *waiter, void *context, int status) {
     (void)context;
@@ -88,7 +88,7 @@ static void queues_freed_timed(void) { queues_freed(explore_now() + 20000); }
 CLIENT_FAST_COMPACT_STRICT(async_freed_by_function, .threads = { first, queues_freed_for_ever }, .check = idle_after_2, .preemptions = 2)
 CLIENT_FAST_COMPACT_STRICT(async_freed_after_deadline, .threads = { first, queues_freed_timed }, .check = idle_after_some, .preemptions = 1)
 
-/* ---- Deadlines and cancellation ---------------------------------------------------------------------------------------------------------- */
+/* ---- Deadlines and cancellation ---------------------------------------------------------------------------------- */
 
 static void queues_timed(void) { queue(0, 0, explore_now() + 20000, works); }
 static void holds_until_called(void) {
@@ -121,7 +121,7 @@ CLIENT_FAST_COMPACT_STRICT(async_cancel_or_grant, .threads = { first, queues_0, 
 CLIENT_FAST_COMPACT_STRICT(async_cancel_or_deadline, .threads = { holds_until_called, queues_timed_behind, cancels }, .check = called_once)
 CLIENT_FAST_COMPACT_STRICT(async_cancel_in_the_middle, .threads = { first, second, queues_0, cancels }, .check = called_once)
 
-/* ---- Order among threads and callbacks -------------------------------------------------------------------------------------------------------- */
+/* ---- Order among threads and callbacks --------------------------------------------------------------------------- */
 
 static void releases(void) {
     lock(0);
@@ -148,7 +148,7 @@ static void high_callback(void) {
 static void in_order(void) { expect_order(3, (int[]){ 11, 1, 10 }); }
 CLIENT_FAST_COMPACT_STRICT(async_one_order, .threads = { releases, low_callback, middle_thread, high_callback }, .check = in_order)
 
-/* ---- Provisional grants ---------------------------------------------------------------------------------------------------------------------------- */
+/* ---- Provisional grants ------------------------------------------------------------------------------------------ */
 
 /* The worker that adopts is stuck behind a thread that waits for the same gate: only the end of the grace helps. */
 static void adoptable_0(void) {
@@ -187,7 +187,8 @@ CLIENT_FAST_COMPACT_STRICT(adopt_or_lose, .threads = { adoptable_0, adopts, firs
 CLIENT_FAST_COMPACT_STRICT(adopt_behind_thread, .threads = { adoptable_0, adopts_after_thread, waits_behind_grant }, .check = idle_after_2, .preemptions = 1)
 CLIENT_FAST_COMPACT_STRICT(adopt_lost_and_forgotten, .threads = { adoptable_0, forgets, waits_behind_grant }, .check = idle_after_1, .preemptions = 1)
 
-/* Whoever has the gate after the grace stays for longer than another: what was taken back is pending no more, and nothing is taken from that one. */
+/* Whoever has the gate after the grace stays for longer than another: what was taken back is pending no more, and
+ * nothing is taken from that one. */
 static void stays_inside(void) {
     explore_wait(&shared->called, 1);
     lock(0);
@@ -204,7 +205,7 @@ static void comes_behind(void) {
 }
 CLIENT_FAST_COMPACT_STRICT(adopt_lost_to_one_that_stays, .threads = { adoptable_0, stays_inside, comes_behind }, .preemptions = 1)
 
-/* ---- Closing ------------------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- Closing ----------------------------------------------------------------------------------------------------- */
 
 static void is_closed(csk_gate_waiter_t *waiter, void *context, int status) {
     (void)waiter, (void)context;
@@ -256,7 +257,7 @@ CLIENT_FAST_COMPACT_STRICT(close_and_two, .threads = { closes, enters_or_is_refu
 CLIENT(close_frees_compact, .setup = make_compact, .threads = { holds_then_leaves, closes_held }, .check = was_freed, .preemptions = 2)
 CLIENT(close_frees_strict, .setup = make_strict, .threads = { holds_then_leaves, closes_held }, .check = was_freed, .preemptions = 2)
 
-/* ---- What only misuse, closing or bad luck with the clock shows ------------------------------------------------------------------------- */
+/* ---- What only misuse, closing or bad luck with the clock shows -------------------------------------------------- */
 
 /* The grant comes when a thread waits already: its clock starts at once. */
 static void holds_for_two(void) {

@@ -1,4 +1,5 @@
-/* clients_block.c: blocks that threads take, hand to each other and give back, and threads that end. A slab has two of them here. */
+/* clients_block.c: blocks that threads take, hand to each other and give back, and threads that end. A slab has two of
+ * them here. */
 #include "csynckernel/block.h"
 #include "explorer.h"
 #include "internal.h"

@@ -94,8 +94,9 @@ CLIENT(fork_beside_gate_fast, .setup = make_fast, .threads = { forks_beside_gate
 CLIENT(fork_beside_gate_strict, .setup = make_strict, .threads = { forks_beside_gate, wants_gate, wants_gate_until },
        .preemptions = 1)
 
-/* Grants that nobody has adopted yet: of a waiter or, with a lane, of an executor's tasks, which the clock takes back or passes on. At any step of that
- * a child finds the gate free, or held by a thread that is not there: never by nobody. */
+/* Grants that nobody has adopted yet: of a waiter or, with a lane, of an executor's tasks, which the clock takes back
+ * or passes on. At any step of that a child finds the gate free, or held by a thread that is not there: never by
+ * nobody. */
 static void is_granted(csk_gate_waiter_t *waiter, void *context, int status) {
     (void)waiter, (void)context;
     EXPECT_EQUAL(status, 0);

@@ -1,7 +1,7 @@
 /* clients_gate.c: the gate entered by threads. */
 #include "gate_fixture.h"
 
-/* ---- Mutual exclusion, and nobody left asleep -------------------------------------------------------------------------------- */
+/* ---- Mutual exclusion, and nobody left asleep -------------------------------------------------------------------- */
 
 static void first(void) { once(0, 0); }
 static void second(void) { once(0, 1); }
@@ -24,7 +24,7 @@ CLIENT(gate_two_undecided, .setup = make_undecided, .threads = { first, second }
 CLIENT(gate_two_without_membarrier, .setup = make_undecided, .threads = { first, second }, .check = idle_after_2, .preemptions = 2,
        .without_membarrier = true)
 
-/* ---- Errors ----------------------------------------------------------------------------------------------------------------- */
+/* ---- Errors ------------------------------------------------------------------------------------------------------ */
 
 static void stranger(void) {
     int status = csk_gate_unlock(gate);
@@ -63,7 +63,7 @@ static void holds_until_told(void) {
 static void idle_after_1(void) { expect_idle(1); }
 CLIENT_FAST_COMPACT_STRICT(gate_bad_rank, .threads = { holds_until_told, bad_ranks }, .check = idle_after_1, .preemptions = 2)
 
-/* ---- Trying ------------------------------------------------------------------------------------------------------------------- */
+/* ---- Trying ------------------------------------------------------------------------------------------------------ */
 
 static void tries(void) {
     int status = csk_gate_trylock(gate, 0);
@@ -75,7 +75,7 @@ static void tries(void) {
 static void idle_after_some(void) { expect_idle(shared->count); }
 CLIENT_FAST_COMPACT_STRICT(gate_try, .threads = { first, second, tries }, .check = idle_after_some, .preemptions = 1)
 
-/* ---- Deadlines ----------------------------------------------------------------------------------------------------------------- */
+/* ---- Deadlines --------------------------------------------------------------------------------------------------- */
 
 static void timed(int32_t priority) {
     int64_t deadline = explore_now() + 20000;
@@ -107,7 +107,7 @@ static void must_time_out(void) {
 }
 CLIENT_FAST_COMPACT_STRICT(gate_times_out_of_a_held_gate, .threads = { holds_for_ever, must_time_out }, .preemptions = 2)
 
-/* ---- Order ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- Order ------------------------------------------------------------------------------------------------------- */
 
 /* Thread 0 holds the gate until `queued` wait, who come one after the other by flags. */
 static void release_after(uint32_t queued) {
@@ -235,7 +235,7 @@ static void higher_first(void) {
 }
 CLIENT_FAST_COMPACT_STRICT(gate_above_the_designated, .threads = { designates_then_holds, low_1, high_2 }, .check = higher_first, .preemptions = 2)
 
-/* ---- Leaving from another thread ---------------------------------------------------------------------------------------------------- */
+/* ---- Leaving from another thread --------------------------------------------------------------------------------- */
 
 static void disowns(void) {
     lock(0);
@@ -251,7 +251,7 @@ static void leaves_for_it(void) {
 }
 CLIENT_FAST_COMPACT_STRICT(gate_disown, .threads = { disowns, leaves_for_it, second }, .check = idle_after_3, .preemptions = 1)
 
-/* ---- Freed as soon as it is unlocked: the one-word forms ---------------------------------------------------------------------------------- */
+/* ---- Freed as soon as it is unlocked: the one-word forms --------------------------------------------------------- */
 
 static void make_shared_compact(void) { make_compact(), shared->flags[0] = 2; }
 static void make_shared_strict(void) { make_strict(), shared->flags[0] = 2; }
@@ -291,7 +291,7 @@ CLIENT(gate_last_frees_three_strict, .setup = make_shared_strict_3, .threads = {
 CLIENT(gate_last_frees_timed_compact, .setup = make_shared_compact, .threads = { drops, drops_timed }, .preemptions = 2)
 CLIENT(gate_last_frees_timed_strict, .setup = make_shared_strict, .threads = { drops, drops_timed }, .preemptions = 2)
 
-/* ---- Hand-over: a waiter that was passed for long asks for it, and may be gone when it comes ------------------------------------------ */
+/* ---- Hand-over: a waiter that was passed for long asks for it, and may be gone when it comes --------------------- */
 
 static void four_times(void) { once(0, 0), once(0, 0), once(0, 0), once(0, 0); }
 static void timed_same(void) { timed(0); }

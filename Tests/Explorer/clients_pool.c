@@ -60,7 +60,8 @@ CLIENT(pool_blocked_workers, .setup = make, .threads = { posts_blocking }, .chec
 void kernel_prepare_pool(uint64_t taken, int64_t idle_ns);
 extern uint32_t kernel_workers_ended;
 
-/* Of the turns, each 64th begins with background work, however much is urgent. Both workers are held, and one is let go. */
+/* Of the turns, each 64th begins with background work, however much is urgent. Both workers are held, and one is let
+ * go. */
 static void make_before_a_64th_turn(void) {
     make();
     kernel_prepare_pool(61, INT64_MAX);
@@ -101,7 +102,8 @@ static void two_are_left(void) { EXPECT(csk_pool_workers() >= 2); }
 CLIENT(pool_shrinks, .setup = make_with_idle_workers, .threads = { posts_blocking_and_waits }, .check = two_are_left)
 CLIENT(pool_turn_of_background, .setup = make_before_a_64th_turn, .threads = { posts_urgent_and_background }, .check = background_was_first)
 
-/* Workers that wait inside the library, once and again, make place for others by saying so: the third of three, which the others wait for, runs. */
+/* Workers that wait inside the library, once and again, make place for others by saying so: the third of three, which
+ * the others wait for, runs. */
 void kernel_limit_pool(uint32_t most);
 extern uint32_t csk_announced_count;
 static void make_with_two_that_run(void) {

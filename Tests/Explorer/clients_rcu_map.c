@@ -1,5 +1,5 @@
-/* clients_rcu_map.c: the hash table, whose first table has 4 slots and is full with 3: each step of a move among lookups, writers and other
- * movers. Entries are freed as soon as a grace period allows it. */
+/* clients_rcu_map.c: the hash table, whose first table has 4 slots and is full with 3: each step of a move among
+ * lookups, writers and other movers. Entries are freed as soon as a grace period allows it. */
 #include "csynckernel/rcu_map.h"
 #include "explorer.h"
 
@@ -117,7 +117,8 @@ static void one_inserted_with_three(void) { EXPECT_EQUAL(shared->inserted, 1); e
 CLIENT(rcu_map_same_key, .setup = make_with_two, .threads = { inserts_same, inserts_same }, .check = one_inserted_with_two, .preemptions = 3)
 CLIENT(rcu_map_same_key_while_it_grows, .setup = make_full, .threads = { inserts_same, inserts_same }, .check = one_inserted_with_three, .preemptions = 2)
 
-/* A key is replaced, removed and inserted anew while it is being moved: what was removed must not come back from the old table. */
+/* A key is replaced, removed and inserted anew while it is being moved: what was removed must not come back from the
+ * old table. */
 static void replaces_twice(void) {
     EXPECT_EQUAL(put(1, 11), 10);
     EXPECT_EQUAL(get(1), 11);

@@ -27,15 +27,16 @@ static void make_fast(void) { make_with(CSK_RWLOCK_FAST, 0); }
 static void make_strict(void) { make_with(CSK_RWLOCK_STRICT, 0); }
 static void make_biased(void) { make_with(CSK_RWLOCK_FAST, 1); }
 
-/* Whoever entered with this step, without the queue lock, was a newcomer; but for a biased reader that counts itself to upgrade. */
+/* Whoever entered with this step, without the queue lock, was a newcomer; but for a biased reader that counts itself to
+ * upgrade. */
 static bool newcomer_entered(void) {
     uint64_t before = shared->state_before & ~RW_FLAGS, now = lock->state & ~RW_FLAGS;
     if (lock->reader_bias && !(now & RW_WRITER)) return false;
     return (before == 0 && now != 0) || (!(before & RW_WRITER) && !(now & RW_WRITER) && now > before);
 }
 
-/* Whenever the queue lock is free: the word says what is in the queue, nobody is left who could enter, and nobody has passed where
- * that is forbidden. */
+/* Whenever the queue lock is free: the word says what is in the queue, nobody is left who could enter, and nobody has
+ * passed where that is forbidden. */
 static void is_published(void) {
     bool queue_was_free = shared->queue_was_free;
     shared->queue_was_free = lock->queue_lock == 0;
@@ -105,7 +106,7 @@ CLIENT_ALL_FORMS(rwlock_two_writers, .threads = { writes, writes, reads }, .chec
 CLIENT_ALL_FORMS(rwlock_four, .threads = { writes, reads_twice, writes, reads_twice }, .check = is_idle)
 CLIENT_ALL_FORMS(rwlock_spurious, .threads = { writes, reads, writes }, .check = is_idle, .spurious = 2)
 
-/* ---- Deadlines -------------------------------------------------------------------------------------------------------------- */
+/* ---- Deadlines --------------------------------------------------------------------------------------------------- */
 
 static void reads_timed(void) {
     int64_t deadline = explore_now() + 20000;
@@ -155,7 +156,7 @@ static void gives_up_writing(void) {
 }
 CLIENT_ALL_FORMS(rwlock_long_reader, .threads = { reads_long, gives_up_writing, reads }, .check = is_idle, .preemptions = 1)
 
-/* ---- Order ------------------------------------------------------------------------------------------------------------------ */
+/* ---- Order ------------------------------------------------------------------------------------------------------- */
 
 static void await_waiting(uint32_t count) {
     explore_wait(&lock->waiting, count);
@@ -265,7 +266,7 @@ static void writes_behind(void) {
 }
 CLIENT_FAST_STRICT(rwlock_nested, .threads = { reads_nested, writes_behind, reads }, .check = is_idle, .preemptions = 1)
 
-/* ---- Changing sides --------------------------------------------------------------------------------------------------------- */
+/* ---- Changing sides ---------------------------------------------------------------------------------------------- */
 
 static void upgrades(void) {
     read_lock();
@@ -345,7 +346,7 @@ static void reads_behind(void) {
 }
 CLIENT_ALL_FORMS(rwlock_downgrade_takes_along, .threads = { downgrades_and_meets, reads_behind }, .check = is_idle, .preemptions = 2)
 
-/* ---- The end of a lock ------------------------------------------------------------------------------------------------------ */
+/* ---- The end of a lock ------------------------------------------------------------------------------------------- */
 
 /* Without bias whoever leaves last may free the lock at once. */
 static void last_frees(void) {
@@ -373,7 +374,7 @@ static void writes_counted(void) {
 }
 CLIENT_FAST_STRICT(rwlock_all_leave, .threads = { reads_counted, writes_counted, reads_counted })
 
-/* ---- Asynchronous waiters ---------------------------------------------------------------------------------------------------- */
+/* ---- Asynchronous waiters ---------------------------------------------------------------------------------------- */
 
 static void is_granted(csk_gate_waiter_t *waiter, void *context, int status) {
     (void)waiter, (void)context;
@@ -434,7 +435,8 @@ static void adopts(void) {
 }
 CLIENT_FAST_STRICT(rwlock_async_adopted, .threads = { queues_passing, adopts, reads, writes }, .check = called_once)
 
-/* A writer that waited while others read, and was called by the last of these, is not passed by a reader that comes then. */
+/* A writer that waited while others read, and was called by the last of these, is not passed by a reader that comes
+ * then. */
 static void reads_until_a_writer_waits(void) {
     EXPECT_EQUAL(csk_rwlock_rdlock(lock), 0);
     explore_set(&shared->flags[0], 1);

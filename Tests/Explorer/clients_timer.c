@@ -84,7 +84,8 @@ static void starts_second_alone(void) {
 }
 CLIENT(timer_one_thread, .setup = make, .threads = { starts_first_alone, starts_second_alone }, .preemptions = 2)
 
-/* What a timer's function grants runs once the timer no longer fires: it may wait for the thread that cancels the timer. */
+/* What a timer's function grants runs once the timer no longer fires: it may wait for the thread that cancels the
+ * timer. */
 static void waits_for_canceller(csk_gate_waiter_t *waiter, void *context, int status) {
     (void)waiter, (void)context;
     EXPECT_EQUAL(status, 0);

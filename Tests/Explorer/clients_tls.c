@@ -1,4 +1,5 @@
-/* clients_tls.c: names that several threads open at once, and threads that end with values, whose destructors set further ones. */
+/* clients_tls.c: names that several threads open at once, and threads that end with values, whose destructors set
+ * further ones. */
 #include "csynckernel/tls.h"
 #include "thread/thread_exit.h"
 #include "explorer.h"
@@ -39,7 +40,7 @@ static void set_and_get(csk_tls_slot_t slot) {
 }
 static void all_were_destroyed(void) { EXPECT_EQUAL(shared->destroyed, shared->made); }
 
-/* ---- Names ---------------------------------------------------------------------------------------------------------------- */
+/* ---- Names ------------------------------------------------------------------------------------------------------- */
 
 static void open_name(int index, const char *name) {
     csk_tls_slot_t *slot = &shared->slots[explore_thread()][index], again;
@@ -120,9 +121,10 @@ static void uses_what_is_told(void) {
 }
 CLIENT(tls_told_slot, .setup = make, .threads = { opens_anonymous, opens_and_tells, uses_what_is_told }, .check = all_were_destroyed, .preemptions = 2)
 
-/* ---- Ends of threads ------------------------------------------------------------------------------------------------------- */
+/* ---- Ends of threads --------------------------------------------------------------------------------------------- */
 
-/* Sets its slot anew whenever it is destroyed: so often as there are rounds, then it is refused, and destroys what it still has. */
+/* Sets its slot anew whenever it is destroyed: so often as there are rounds, then it is refused, and destroys what it
+ * still has. */
 static void destroy_and_set(void *memory) {
     int self = explore_thread();
     struct value *value = memory, *next = make_value(value->slot);
@@ -156,8 +158,8 @@ static void were_refused(void) {
 CLIENT(tls_set_at_the_end, .setup = make, .threads = { ends_setting, ends_setting }, .check = were_refused, .preemptions = 2)
 CLIENT(tls_opened_while_others_end, .setup = make, .threads = { ends_setting, ends_setting, opens_a_b }, .check = were_refused)
 
-/* Values are destroyed before the stages behind them, whose functions are called once, also when a destructor asks for them, and when
- * the last of them sets a value, for which there is one more pass. */
+/* Values are destroyed before the stages behind them, whose functions are called once, also when a destructor asks for
+ * them, and when the last of them sets a value, for which there is one more pass. */
 static void leave_rcu(void) {
     EXPECT_EQUAL(shared->rounds[explore_thread()], 1);
     EXPECT_EQUAL(++shared->stages[explore_thread()], 1);

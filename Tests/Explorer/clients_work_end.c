@@ -1,4 +1,5 @@
-/* clients_work_end.c: works that end their thread (pthread_exit): the next ones run, and nobody waits for what is gone. */
+/* clients_work_end.c: works that end their thread (pthread_exit): the next ones run, and nobody waits for what is
+ * gone. */
 #include "csynckernel/observe.h"
 #include "csynckernel/rwlock.h"
 #include "csynckernel/workqueue.h"

@@ -129,7 +129,8 @@ static void queues_another_to_meet(void) {
 }
 CLIENT(workqueue_wide_two_that_meet_unsorted, .setup = make_wide, .threads = { queues_another_to_meet }, .check = all_called)
 
-/* The same where the second comes as the worker for the first is on its way, or watches the inbox: it is left to that worker. */
+/* The same where the second comes as the worker for the first is on its way, or watches the inbox: it is left to that
+ * worker. */
 static void queues_one_that_waits(void) {
     EXPECT_EQUAL(csk_workqueue_suspend(shared->queue), 0);
     shared->jobs[0].accepted = csk_workqueue_enqueue(shared->queue, &shared->jobs[0].work, waits_for_second);
@@ -157,7 +158,8 @@ static void all_and_other_ran(void) {
 }
 CLIENT(workqueue_wide_beside_others, .setup = make_wide, .threads = { queues_0_1, posts_others }, .check = all_and_other_ran)
 
-/* Works that never rest keep all workers, and have asked for one more: each gives way to others all the same, and comes back. */
+/* Works that never rest keep all workers, and have asked for one more: each gives way to others all the same, and comes
+ * back. */
 static uint32_t runs_beside_other;
 static void make_restless(void) {
     make_wide();
@@ -196,7 +198,7 @@ static void queues_one_and_two_that_meet(void) {
 }
 CLIENT(workqueue_wide_two_that_meet_beside_others, .setup = make_wide, .threads = { queues_one_and_two_that_meet, posts_two_others }, .check = all_called)
 
-/* ---- What is urgent ------------------------------------------------------------------------------------------------------------- */
+/* ---- What is urgent ---------------------------------------------------------------------------------------------- */
 
 /* Each bit an urgent job: `told`, its enqueueing has returned; `due`, it had before the work that ran last ended. */
 static uint32_t told, due, urgent_done;
@@ -239,7 +241,7 @@ static void queues_own_3(void) { queue_urgent(3, csk_rank(0, CSK_PLACE_BACK)); }
 CLIENT(workqueue_in_front, .setup = make_with_urgent, .threads = { queues_three_at_once, queues_in_front_3 }, .check = all_called)
 CLIENT(workqueue_own_before_lower, .setup = make_with_urgent, .threads = { queues_three_at_the_back, queues_own_3 }, .check = all_called)
 
-/* ---- Callers --------------------------------------------------------------------------------------------------------------------- */
+/* ---- Callers ----------------------------------------------------------------------------------------------------- */
 
 static void is_called(void *context) {
     (void)context;
@@ -289,7 +291,7 @@ CLIENT(workqueue_caller_times_out_with_work, .setup = make_serial, .threads = { 
 CLIENT(workqueue_caller_of_a_higher_rank, .setup = make_serial, .threads = { queues_0_1, calls_first, calls }, .check = callers_served)
 CLIENT(workqueue_wide_callers, .setup = make_wide, .threads = { queues_beside_and_calls, calls_alone }, .check = callers_served)
 
-/* ---- Barriers, cancelling, suspending --------------------------------------------------------------------------------------------- */
+/* ---- Barriers, cancelling, suspending ---------------------------------------------------------------------------- */
 
 static void runs_alone(csk_work_t *work, int status) {
     EXPECT_EQUAL(__atomic_load_n(&shared->inside, __ATOMIC_RELAXED), 0);
@@ -377,7 +379,7 @@ CLIENT(workqueue_suspend, .setup = make_serial, .threads = { queues_0_1, suspend
 CLIENT(workqueue_suspended_by_two, .setup = make_serial, .threads = { queues_0_1, suspends_and_resumes, suspends_and_resumes }, .check = all_called)
 CLIENT(workqueue_suspend_with_callers, .setup = make_wide, .threads = { queues_beside_and_calls, suspends_and_resumes }, .check = callers_served)
 
-/* ---- Room --------------------------------------------------------------------------------------------------------------------------- */
+/* ---- Room -------------------------------------------------------------------------------------------------------- */
 
 static void within_capacity(void) { EXPECT(shared->queue->waiting <= 1); }
 CLIENT(workqueue_room, .setup = make_narrow, .threads = { queues_0_1, queues_2_3 }, .check = all_in_order, .invariant = within_capacity)
@@ -407,7 +409,7 @@ CLIENT(workqueue_room_beside_callers, .setup = make_narrow, .threads = { queues_
 
 CLIENT(workqueue_drops_oldest, .setup = make_dropping, .threads = { queues_0_1, queues_2_3 }, .check = all_called, .invariant = within_capacity)
 
-/* ---- Drains and ends ---------------------------------------------------------------------------------------------------------------- */
+/* ---- Drains and ends --------------------------------------------------------------------------------------------- */
 
 static void ends(void) {
     EXPECT_EQUAL(csk_workqueue_drain(shared->queue, CSK_NEVER), 0);

@@ -95,7 +95,7 @@ static uint64_t mix(uint64_t a, uint64_t b) {
     return random_next(&state);
 }
 
-/* ---- Fibers ------------------------------------------------------------------------------------------------------------- */
+/* ---- Fibers ------------------------------------------------------------------------------------------------------ */
 
 #if defined(__x86_64__)
 void explore_switch(void **from, void *to);
@@ -191,7 +191,7 @@ static fiber_t *new_fiber(void (*body)(void *), void *context, bool daemon) {
 
 static int index_of(const fiber_t *fiber) { return (int)(fiber - fibers); }
 
-/* ---- The trace and the happens-before graph ------------------------------------------------------------------------------- */
+/* ---- The trace and the happens-before graph ---------------------------------------------------------------------- */
 
 static void note(int actor, enum op op, const char *site, const void *address, uint64_t value) {
     if (trace_count <= MAX_STEPS) trace[trace_count++] = (trace_t){ (uint8_t)actor, (uint8_t)op, site, address, value };
@@ -227,7 +227,7 @@ static void stepped(fiber_t *fiber, uint64_t what) {
     state_hash += fiber->chain;
 }
 
-/* ---- Failures ------------------------------------------------------------------------------------------------------------- */
+/* ---- Failures ---------------------------------------------------------------------------------------------------- */
 
 void explore_fail(const char *format, ...) {
     va_list arguments;
@@ -250,7 +250,7 @@ static void check_alive(const void *address, const char *site) {
     }
 }
 
-/* ---- Memory ---------------------------------------------------------------------------------------------------------------- */
+/* ---- Memory ------------------------------------------------------------------------------------------------------ */
 
 static uint64_t read_memory(const void *address, unsigned size) {
     uint64_t value = 0;
@@ -325,7 +325,8 @@ void explore_store(void *address, unsigned size, uint64_t value, int order, cons
         explore_rmw(address, size, EXPLORE_EXCHANGE, value, site);
         return;
     }
-    /* Its place among the fiber's loads matters to nobody but a membarrier, which drains what has been stored, not what will be. */
+    /* Its place among the fiber's loads matters to nobody but a membarrier, which drains what has been stored, not what
+     * will be. */
     if (membarrier_works) point(OP_STORE, address, site);
     check_alive(address, site);
     if (current->buffered == BUFFER_SIZE) arrive(current, 0);
@@ -376,7 +377,7 @@ void explore_fence(const char *site) {
     note(index_of(current), OP_FENCE, site, NULL, 0);
 }
 
-/* ---- Time, parking, identity ------------------------------------------------------------------------------------------------ */
+/* ---- Time, parking, identity ------------------------------------------------------------------------------------- */
 
 void explore_set(uint32_t *word, uint32_t value) { explore_rmw(word, sizeof *word, EXPLORE_EXCHANGE, value, "explore_set"); }
 
@@ -410,7 +411,8 @@ void core_yield(const char *site) {
     note(index_of(current), OP_YIELD, site, NULL, 0);
 }
 
-/* Sleeps on an address: a futex's or a condition variable's; whatever must be atomic with falling asleep has been done. */
+/* Sleeps on an address: a futex's or a condition variable's; whatever must be atomic with falling asleep has been
+ * done. */
 static int sleep_on(void *address, int64_t deadline, const char *site) {
     current->woken = current->timed_out = false;
     current->deadline = deadline;
@@ -545,7 +547,7 @@ int explore_cond_wake(pthread_cond_t *condition, int count, const char *site) {
     return 0;
 }
 
-/* ---- Memory of one schedule -------------------------------------------------------------------------------------------------- */
+/* ---- Memory of one schedule -------------------------------------------------------------------------------------- */
 
 void *explore_allocate(size_t size) {
     size = (size + 63) & ~(size_t)63;
@@ -557,7 +559,8 @@ void *explore_allocate(size_t size) {
 }
 
 void explore_free(void *memory, size_t size) {
-    /* The thread's own stores came before; another's that has not arrived is a store that nothing orders before this. */
+    /* The thread's own stores came before; another's that has not arrived is a store that nothing orders before
+     * this. */
     if (current != NULL) drain(current);
     memset(memory, 0xDD, size);
     if (freed_count == FREED_MAX) abort();
@@ -565,7 +568,7 @@ void explore_free(void *memory, size_t size) {
     freed[freed_count++].end = (char *)memory + size;
 }
 
-/* ---- The scheduler ------------------------------------------------------------------------------------------------------------ */
+/* ---- The scheduler ----------------------------------------------------------------------------------------------- */
 
 static bool is_enabled(const fiber_t *fiber) {
     if (!fiber->exists || fiber->done) return false;
@@ -593,7 +596,8 @@ static bool stores_are_on_their_way(void) {
     return false;
 }
 
-/* What can happen next; the first is to go on with the fiber that ran last. Who yields goes behind all others, and behind their stores. */
+/* What can happen next; the first is to go on with the fiber that ran last. Who yields goes behind all others, and
+ * behind their stores. */
 static int list_choices(int last, choice_t *choices) {
     int count = 0;
     bool preempting = last >= 0 && is_enabled(&fibers[last]) && !fibers[last].yielded;

@@ -1,22 +1,28 @@
 /* explorer.h: runs small concurrent programs, the clients, schedule by schedule on the kernel's own sources.
  *
  * What is modelled
- *   - Threads are fibers; a scheduling point stands before each load, read-modify-write, park, wake, clock reading, yield,
+ *   - Threads are fibers; a scheduling point stands before each load, read-modify-write, park, wake, clock reading,
+ *   yield,
  *     membarrier, pthread lock. Between two points a fiber runs alone.
- *   - Each fiber has a store buffer: a store that is not sequentially consistent reaches memory in a step of its own, some time
- *     later, and its own loads see it before that. A read-modify-write, a fence, a system call drains the fiber's buffer, a
- *     membarrier everybody's. In half of the random schedules relaxed stores may pass each other, as on arm64; loads are never reordered.
- *   - Time stands still but for pauses (2.5 us each) and for a step that moves it to the next deadline anybody sleeps for, or, twice in
+ *   - Each fiber has a store buffer: a store that is not sequentially consistent reaches memory in a step of its own,
+ *   some time
+ *     later, and its own loads see it before that. A read-modify-write, a fence, a system call drains the fiber's
+ *     buffer, a membarrier everybody's. In half of the random schedules relaxed stores may pass each other, as on
+ *     arm64; loads are never reordered.
+ *   - Time stands still but for pauses (2.5 us each) and for a step that moves it to the next deadline anybody sleeps
+ *   for, or, twice in
  *     a schedule in which nobody sleeps for one, by 1 ms.
  *   - A park may return without a wake, so many times a schedule as the client allows.
- *   - A thread may fork: from there on the schedule is the child's, where no other thread is and no store of theirs that has not arrived. (What the
+ *   - A thread may fork: from there on the schedule is the child's, where no other thread is and no store of theirs
+ *   that has not arrived. (What the
  *     parent goes on to do, the schedules of other clients show.)
  *
- * What is found: a client's EXPECT that fails, deadlock (a lost wake-up), more steps than any schedule may need (livelock), access
- * to freed memory or to a frame that has returned, a thread that ends inside a section.
+ * What is found: a client's EXPECT that fails, deadlock (a lost wake-up), more steps than any schedule may need
+ * (livelock), access to freed memory or to a frame that has returned, a thread that ends inside a section.
  *
- * Sources: Burckhardt et al., "A randomized scheduler with probabilistic guarantees of finding bugs" (PCT, 2010); Musuvathi and
- * Qadeer, "Iterative context bounding" (2007), whose cache of happens-before graphs skips schedules that are equivalent. */
+ * Sources: Burckhardt et al., "A randomized scheduler with probabilistic guarantees of finding bugs" (PCT, 2010);
+ * Musuvathi and Qadeer, "Iterative context bounding" (2007), whose cache of happens-before graphs skips schedules that
+ * are equivalent. */
 #ifndef EXPLORER_H
 #define EXPLORER_H
 
@@ -32,7 +38,8 @@ typedef struct explore_client {
     void (*threads[EXPLORE_THREADS])(void);
     void (*check)(void);     /* after all threads have ended and nothing moves any more */
     void (*invariant)(void); /* after each step */
-    int preemptions;         /* > 0: explored exhaustively with at most so many preemptions, else by random schedules only */
+    int preemptions;         /* > 0: explored exhaustively with at most so many preemptions, else by random schedules
+                                only */
     int spurious;            /* wakes without a reason, per schedule */
     bool without_membarrier; /* the system refuses it */
     struct explore_client *next;
@@ -68,7 +75,8 @@ void explore_point(void);
 void explore_wait(const uint32_t *word, uint32_t value);
 /* Sets a word that others wait for. */
 void explore_set(uint32_t *word, uint32_t value);
-/* The calling thread goes on in a child of fork, between what the kernel has the system call before that and after it. */
+/* The calling thread goes on in a child of fork, between what the kernel has the system call before that and after
+ * it. */
 void explore_fork(void);
 /* The virtual time, without a step. */
 int64_t explore_now(void);

@@ -1,5 +1,5 @@
-/* gate_fixture.h: what the clients of the gate share: one gate, a section that loses counts unless it is exclusive and ordered, and
- * the order in which threads entered. */
+/* gate_fixture.h: what the clients of the gate share: one gate, a section that loses counts unless it is exclusive and
+ * ordered, and the order in which threads entered. */
 #ifndef EXPLORER_GATE_FIXTURE_H
 #define EXPLORER_GATE_FIXTURE_H
 
@@ -75,7 +75,8 @@ static inline void expect_order(int count, const int *order) {
     for (int i = 0; i < count; i++) EXPECT_EQUAL(shared->order[i], order[i]);
 }
 
-/* Whenever the queue lock is free, the summary says what is in the queue, and so do the flags in the one word; who is next waits. */
+/* Whenever the queue lock is free, the summary says what is in the queue, and so do the flags in the one word; who is
+ * next waits. */
 __attribute__((unused)) static void is_published(void) {
     if (gate->queue_lock != 0 || gate->summary == 0) return;
     const csk_gate_waiter_t *next = csk_gate_next(gate);

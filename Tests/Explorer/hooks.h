@@ -1,6 +1,7 @@
-/* hooks.h: included before everything in the kernel's sources when they are explored, unmodified: each atomic access, each pause and
- * each use of pthread becomes a call of the explorer, thread-local variables live in a section that is exchanged with the fiber,
- * and a thread's identity is its fiber's. The other half of the platform, park to membarrier, is platform_explored.c. */
+/* hooks.h: included before everything in the kernel's sources when they are explored, unmodified: each atomic access,
+ * each pause and each use of pthread becomes a call of the explorer, thread-local variables live in a section that is
+ * exchanged with the fiber, and a thread's identity is its fiber's. The other half of the platform, park to membarrier,
+ * is platform_explored.c. */
 #ifndef EXPLORER_HOOKS_H
 #define EXPLORER_HOOKS_H
 

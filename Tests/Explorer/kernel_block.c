@@ -1,4 +1,5 @@
-/* kernel_block.c: the kernel's block.c with small slabs in the memory of one schedule, few places to keep them, and one tally for each thread. */
+/* kernel_block.c: the kernel's block.c with small slabs in the memory of one schedule, few places to keep them, and one
+ * tally for each thread. */
 #include "explorer.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* kernel_pool.c: the kernel's pool.c and the way back to its first state, with no more workers than there are fibers: unless a client wants
- * it none of them ends, and nobody looks again in vain. */
+/* kernel_pool.c: the kernel's pool.c and the way back to its first state, with no more workers than there are fibers:
+ * unless a client wants it none of them ends, and nobody looks again in vain. */
 #include <setjmp.h>
 #include <string.h>
 
@@ -47,7 +47,8 @@ static int start_counted(void (*body)(void *), void *context, const char *name, 
 enum { FIBERS = 32 };
 static uint32_t timeouts_in_a_row[FIBERS];
 
-/* A worker whose time is over again and again was called by somebody who has yet to wake it: a schedule may let time pass instead for ever. */
+/* A worker whose time is over again and again was called by somebody who has yet to wake it: a schedule may let time
+ * pass instead for ever. */
 int kernel_park_counted(uint32_t *word, uint32_t expected, int64_t deadline_ns) {
     enum { MANY = 20 };
     uint32_t *count = &timeouts_in_a_row[explore_thread() % FIBERS];
@@ -64,10 +65,12 @@ void kernel_reset_pool(void) {
     memset(timeouts_in_a_row, 0, sizeof timeouts_in_a_row);
 }
 
-/* For clients: no more than so many workers run at once, but for those that have said that they wait. The system says of all that they run. */
+/* For clients: no more than so many workers run at once, but for those that have said that they wait. The system says
+ * of all that they run. */
 void kernel_limit_pool(uint32_t most) { csk_pool.most = most; }
 
-/* For clients: as if so many items had been taken, and with workers that end when nobody has needed them for `idle_ns`. */
+/* For clients: as if so many items had been taken, and with workers that end when nobody has needed them for
+ * `idle_ns`. */
 void kernel_prepare_pool(uint64_t taken, int64_t idle_ns) {
     csk_pool.taken = taken;
     csk_pool.idle_ns = idle_ns;

@@ -1,5 +1,5 @@
-/* kernel_pool_growth.c: the kernel's pool_growth.c, whose supervisor does not look again and again while nobody has woken it: see
- * kernel_pool.c. */
+/* kernel_pool_growth.c: the kernel's pool_growth.c, whose supervisor does not look again and again while nobody has
+ * woken it: see kernel_pool.c. */
 #include "base/platform.h"
 #include "internal.h"
 

@@ -1,5 +1,6 @@
-/* kernel_rcu.c: sections and retirement as rcu.h promises them, for the modules above: what is retired is reclaimed in the step in which the
- * last section ends that had begun before. No grace period ends later than that; what a reader may still hold must not need one to. */
+/* kernel_rcu.c: sections and retirement as rcu.h promises them, for the modules above: what is retired is reclaimed in
+ * the step in which the last section ends that had begun before. No grace period ends later than that; what a reader
+ * may still hold must not need one to. */
 #include "rcu/rcu_reclaim.h"
 #include "explorer.h"
 

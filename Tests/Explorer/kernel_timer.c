@@ -1,5 +1,5 @@
-/* kernel_timer.c: the kernel's timer.c and, beside it, the way back to its first state: static state that lasts from one
- * schedule to the next. */
+/* kernel_timer.c: the kernel's timer.c and, beside it, the way back to its first state: static state that lasts from
+ * one schedule to the next. */
 #include "wait/timer.c"
 
 #include <string.h>

@@ -1,4 +1,5 @@
-/* kernel_workqueue_life.c: the kernel's workqueue_life.c, which makes the queues on the heap that kernel_workqueue.c frees. */
+/* kernel_workqueue_life.c: the kernel's workqueue_life.c, which makes the queues on the heap that kernel_workqueue.c
+ * frees. */
 #include "explorer.h"
 #include "internal.h"
 

@@ -1,11 +1,12 @@
-/* strategy.c: random schedules (PCT and random walks), exhaustive ones with a bound on preemptions, and making failures short. */
+/* strategy.c: random schedules (PCT and random walks), exhaustive ones with a bound on preemptions, and making failures
+ * short. */
 #include "strategy.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Deviations: a schedule as the places where it does not go on as before ------------------------------------------------ */
+/* ---- Deviations: a schedule as the places where it does not go on as before -------------------------------------- */
 
 typedef struct { int step; uint8_t actor; } deviation_t;
 static deviation_t taken[MAX_STEPS], wanted[MAX_STEPS];
@@ -89,7 +90,7 @@ bool run_deviations(const explore_client_t *client, const char *text, result_t *
     return true;
 }
 
-/* ---- Random schedules ------------------------------------------------------------------------------------------------------- */
+/* ---- Random schedules -------------------------------------------------------------------------------------------- */
 
 enum { CHANGES = 6 };
 
@@ -156,7 +157,7 @@ void search_randomly(const explore_client_t *client, uint64_t first, uint64_t co
     }
 }
 
-/* ---- Exhaustive schedules ----------------------------------------------------------------------------------------------------- */
+/* ---- Exhaustive schedules ---------------------------------------------------------------------------------------- */
 
 /* Depth first over the choices. A state, which is a happens-before graph and who ran last, that was left with as many
  * preemptions to spare before is not gone on from again. */

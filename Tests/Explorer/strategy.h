@@ -16,8 +16,8 @@ void search_randomly(const explore_client_t *client, uint64_t first, uint64_t co
 /* All schedules with at most client->preemptions preemptions, fewest first; gives up after `limit` of them. */
 void search_exhaustively(const explore_client_t *client, uint64_t limit, search_t *search);
 
-/* Runs the schedule that ran last again and again, each time with one deviation from going on as before less, as long as it
- * fails; leaves the shortest as the last one run and returns how many deviations it has. */
+/* Runs the schedule that ran last again and again, each time with one deviation from going on as before less, as long
+ * as it fails; leaves the shortest as the last one run and returns how many deviations it has. */
 int shorten(const explore_client_t *client, result_t *result);
 /* The deviations as text, "step:actor,...", and back. */
 void print_deviations(void);

@@ -1,12 +1,13 @@
-/* fuzz.h: what the fuzz targets share. A target interprets its input as calls, one at a time, and keeps a model of what each must
- * do; the first difference ends the program with the calls that led there.
+/* fuzz.h: what the fuzz targets share. A target interprets its input as calls, one at a time, and keeps a model of what
+ * each must do; the first difference ends the program with the calls that led there.
  *
- * The kernel's sources run unmodified on virtual_platform.c: time stands still but for fuzz_advance and timed waits, and the timer
- * thread runs only then. So every input does the same each time, deadlines included. Time is compared in ticks of 1 ms.
+ * The kernel's sources run unmodified on virtual_platform.c: time stands still but for fuzz_advance and timed waits,
+ * and the timer thread runs only then. So every input does the same each time, deadlines included. Time is compared in
+ * ticks of 1 ms.
  *
- * fuzz_deadline() gives the first half of a tick to deadlines, each `phase` its own; threads see the middle of a tick, and the
- * timer thread its end. A grace period counts from one of the latter two. So deadlines of one tick pass in the order of their phases,
- * and then the grace period. */
+ * fuzz_deadline() gives the first half of a tick to deadlines, each `phase` its own; threads see the middle of a tick,
+ * and the timer thread its end. A grace period counts from one of the latter two. So deadlines of one tick pass in the
+ * order of their phases, and then the grace period. */
 #ifndef CSK_FUZZ_H
 #define CSK_FUZZ_H
 
@@ -19,7 +20,7 @@
 /* The target. Always 0. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* ---- The input: zeros after its end ------------------------------------------------------------------------------------- */
+/* ---- The input: zeros after its end ------------------------------------------------------------------------------ */
 
 void fuzz_begin(const uint8_t *data, size_t size);
 bool fuzz_at_end(void);
@@ -28,7 +29,7 @@ static inline int fuzz_below(int bound) { return fuzz_byte() % bound; }
 /* A few near zero, so that equal ones are common, and both ends. */
 int32_t fuzz_priority(void);
 
-/* ---- Time and threads --------------------------------------------------------------------------------------------------- */
+/* ---- Time and threads -------------------------------------------------------------------------------------------- */
 
 enum { ACTOR_MAIN = 0, ACTOR_STRANGER = 1, ACTOR_TIMER = 2 };
 /* Which of them the calling thread is. */
@@ -36,8 +37,8 @@ int fuzz_actor(void);
 /* Calls function(context) on that thread, MAIN or STRANGER, and returns after it. */
 void fuzz_call_on(int actor, void (*function)(void *), void *context);
 
-/* For targets that say so, STRANGER stops where it would sleep, or asks for it by fuzz_pause, and fuzz_call_on returns to MAIN. fuzz_go_on lets
- * it go on, as a spurious wake if nothing else: until it stops again, or has returned. */
+/* For targets that say so, STRANGER stops where it would sleep, or asks for it by fuzz_pause, and fuzz_call_on returns
+ * to MAIN. fuzz_go_on lets it go on, as a spurious wake if nothing else: until it stops again, or has returned. */
 void fuzz_let_stranger_pause(bool may_pause);
 void fuzz_pause(void);
 bool fuzz_is_paused(void);
@@ -51,7 +52,7 @@ void fuzz_advance(int ticks);
 /* Called after each time that the timer thread had its chance; NULL: nobody. */
 void fuzz_after_timers(void (*function)(void));
 
-/* ---- The pool: its items wait until the target lets a worker come ------------------------------------------------------- */
+/* ---- The pool: its items wait until the target lets a worker come ------------------------------------------------ */
 
 void fuzz_pool_empty(void);
 int fuzz_pool_count(void);
@@ -61,7 +62,7 @@ csk_pool_item_t *fuzz_pool_take(int index);
 /* Called when a worker asks how many items wait; true: it is told that there are more than it can take. */
 void fuzz_when_pool_is_asked(bool (*function)(void));
 
-/* ---- Comparing ---------------------------------------------------------------------------------------------------------- */
+/* ---- Comparing --------------------------------------------------------------------------------------------------- */
 
 /* Names the call that follows, for the message, and begins it in the middle of its tick. */
 void fuzz_note(const char *format, ...) __attribute__((format(printf, 1, 2)));

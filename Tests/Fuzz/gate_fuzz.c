@@ -1,7 +1,7 @@
 /* gate_fuzz.c: one gate, seven asynchronous waiters, and two threads of which one may wait, against gate_model.c.
  *
- * Each operation first asks the model what will happen and then makes the call. The functions that it calls meanwhile are compared,
- * one by one, with those that the model says are due, and make calls of their own. */
+ * Each operation first asks the model what will happen and then makes the call. The functions that it calls meanwhile
+ * are compared, one by one, with those that the model says are due, and make calls of their own. */
 #include "gate_model.h"
 
 static csk_gate_t gate;
@@ -184,7 +184,7 @@ static void call(void *context) {
     model_expect_none_due();
 }
 
-/* ---- The end: everybody leaves, then nothing may be left ---------------------------------------------------------------- */
+/* ---- The end: everybody leaves, then nothing may be left --------------------------------------------------------- */
 
 static void unlock_here(void *context) {
     (void)context;

@@ -45,7 +45,7 @@ void model_make(const csk_gate_attr_t *attr) {
     model.pending = model.grantee = -1;
 }
 
-/* ---- The order ---------------------------------------------------------------------------------------------------------- */
+/* ---- The order --------------------------------------------------------------------------------------------------- */
 
 static bool is_rank(csk_rank_t rank) { return rank >= (csk_rank_t)INT32_MIN * 4 && rank <= (csk_rank_t)INT32_MAX * 4 + 2; }
 
@@ -140,7 +140,7 @@ static void settle(void) {
     else if (!model.designated) model.designated = thread.woken = true;
 }
 
-/* ---- Threads ------------------------------------------------------------------------------------------------------------ */
+/* ---- Threads ----------------------------------------------------------------------------------------------------- */
 
 void model_take(void) { model.holder = fuzz_actor(); }
 
@@ -229,7 +229,7 @@ int model_disown(void) {
     return 0;
 }
 
-/* ---- Asynchronous waiters ----------------------------------------------------------------------------------------------- */
+/* ---- Asynchronous waiters ---------------------------------------------------------------------------------------- */
 
 static void grant_or_insert(int index) {
     model_waiter_t *waiter = &model.waiters[index];
@@ -310,7 +310,7 @@ int model_destroy(void) {
     return model.queued != 0 || model.lost != 0 || (model.holder != HOLDER_NONE && !closed_for_good) ? EBUSY : 0;
 }
 
-/* ---- What is due -------------------------------------------------------------------------------------------------------- */
+/* ---- What is due ------------------------------------------------------------------------------------------------- */
 
 static bool has_passed(const model_waiter_t *waiter) { return waiter->deadline_ns < fuzz_deadline(fuzz_tick() + 1, 0); }
 

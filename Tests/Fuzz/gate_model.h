@@ -1,6 +1,8 @@
-/* gate_model.h: what one gate must do, call by call, in plain C: an array of waiters in the order they queued, searched each time.
+/* gate_model.h: what one gate must do, call by call, in plain C: an array of waiters in the order they queued, searched
+ * each time.
  *
- * Asynchronous waiters are 0 to 6; 7 is the thread that waits, of which there is at most one. The calling thread is fuzz_actor(). */
+ * Asynchronous waiters are 0 to 6; 7 is the thread that waits, of which there is at most one. The calling thread is
+ * fuzz_actor(). */
 #ifndef CSK_GATE_MODEL_H
 #define CSK_GATE_MODEL_H
 

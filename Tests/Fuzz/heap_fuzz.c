@@ -28,7 +28,8 @@ static void expect_first(const char *call, const csk_heap_node_t *found) {
                   first->rank, first->ticket);
 }
 
-/* Every node inside is reached once, its links lead back, and none comes before its parent. Children are walked to without a stack. */
+/* Every node inside is reached once, its links lead back, and none comes before its parent. Children are walked to
+ * without a stack. */
 static void check_shape(void) {
     int reached = 0, expected = 0;
     for (int index = 0; index < NODES; index++) expected += inside[index];

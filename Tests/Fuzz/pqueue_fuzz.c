@@ -1,5 +1,5 @@
-/* pqueue_fuzz.c: the blocking queue, as one thread sees it, against an array in order of the calls. A call that would wait is made
- * with a deadline that has passed. */
+/* pqueue_fuzz.c: the blocking queue, as one thread sees it, against an array in order of the calls. A call that would
+ * wait is made with a deadline that has passed. */
 #include "fuzz.h"
 
 enum { ITEMS = 12 };

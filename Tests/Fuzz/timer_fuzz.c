@@ -1,4 +1,5 @@
-/* timer_fuzz.c: timers, started and cancelled by two threads and by their own functions, against an array that is searched. */
+/* timer_fuzz.c: timers, started and cancelled by two threads and by their own functions, against an array that is
+ * searched. */
 #include "fuzz.h"
 
 enum { TIMERS = 7 };

@@ -1,7 +1,8 @@
 /* virtual_platform.c: the platform as fuzz targets have it: a clock of ticks, and one thread at a time.
  *
- * The timer thread is a real one, so that thread-local state is what it is, but it runs only while the thread that advances the
- * clock waits for it to park again. A wake sets a flag at the sleeper of that word: one that is forgotten shows as lateness. */
+ * The timer thread is a real one, so that thread-local state is what it is, but it runs only while the thread that
+ * advances the clock waits for it to park again. A wake sets a flag at the sleeper of that word: one that is forgotten
+ * shows as lateness. */
 #include "base/platform.h"
 
 #include <pthread.h>
@@ -48,7 +49,8 @@ void fuzz_after_timers(void (*function)(void)) { after_timers = function; }
 
 void fuzz_rewind(void) { reads = yields = 0; }
 
-/* Reading the clock takes a microsecond, else spinning would not end; each call of the target's begins in the middle of the tick. */
+/* Reading the clock takes a microsecond, else spinning would not end; each call of the target's begins in the middle of
+ * the tick. */
 int64_t csk_platform_now(void) {
     if (actor == ACTOR_TIMER) return tick * tick_ns + tick_ns * 9 / 10;
     return tick * tick_ns + tick_ns / 2 + reads++ * 1000;

@@ -1,5 +1,5 @@
-/* virtual_pool.c: the pool as fuzz targets have it: no threads, but a list of items, from which the target takes what a worker shall do next,
- * in any order. */
+/* virtual_pool.c: the pool as fuzz targets have it: no threads, but a list of items, from which the target takes what a
+ * worker shall do next, in any order. */
 #include "pool/pool.h"
 
 #include "fuzz.h"

@@ -1,8 +1,10 @@
-/* workqueue_fuzz.c: two work queues, works, delayed works and callers, on two threads and the timer's, against workqueue_model.c.
+/* workqueue_fuzz.c: two work queues, works, delayed works and callers, on two threads and the timer's, against
+ * workqueue_model.c.
  *
- * The pool is virtual: a worker comes when the input says so, on the calling thread, and serves until nothing may begin. What happens meanwhile
- * happens inside the functions that it calls, and where it watches for more. The second thread may pause in any of these places, and where it
- * would sleep, so that works overlap in any order and calls do wait. */
+ * The pool is virtual: a worker comes when the input says so, on the calling thread, and serves until nothing may
+ * begin. What happens meanwhile happens inside the functions that it calls, and where it watches for more. The second
+ * thread may pause in any of these places, and where it would sleep, so that works overlap in any order and calls do
+ * wait. */
 #include "pool/pool.h"
 #include "workqueue_model.h"
 
@@ -28,7 +30,7 @@ static void make_calls(void) {
 
 #define NOTE(format, ...) fuzz_note("%" PRId64 "/%d: " format, fuzz_tick(), fuzz_actor(), __VA_ARGS__)
 
-/* ---- What is called ----------------------------------------------------------------------------------------------------- */
+/* ---- What is called ---------------------------------------------------------------------------------------------- */
 
 static void enqueue_again(int work);
 
@@ -90,7 +92,7 @@ static void let_worker_come(void) {
     model_worker_left();
 }
 
-/* ---- Queueing ----------------------------------------------------------------------------------------------------------- */
+/* ---- Queueing ---------------------------------------------------------------------------------------------------- */
 
 static csk_rank_t any_rank(int queue) {
     int place = fuzz_below(8);
@@ -169,7 +171,7 @@ static void cancel(int work) {
     fuzz_expect_status("csk_workqueue_cancel", csk_workqueue_cancel(queues[queue], &works[work]), expected);
 }
 
-/* ---- Waiting ------------------------------------------------------------------------------------------------------------ */
+/* ---- Waiting ----------------------------------------------------------------------------------------------------- */
 
 static void sync(int queue) {
     int how = fuzz_below(8), entry = FIRST_SYNC;
@@ -220,9 +222,10 @@ static void give_up_wait(void) {
     fuzz_expect_status("csk_workqueue_drain_cancel or _room_cancel", status, expected);
 }
 
-/* ---- Delayed work ------------------------------------------------------------------------------------------------------- */
+/* ---- Delayed work ------------------------------------------------------------------------------------------------ */
 
-/* Each in a phase of its own, so that it is known which comes first; only the first may begin before there was time, which is phase 0. */
+/* Each in a phase of its own, so that it is known which comes first; only the first may begin before there was time,
+ * which is phase 0. */
 static int64_t any_start(int index, int64_t period_ns) {
     int when = fuzz_below(8);
     if (when == 0 && (period_ns == 0 || index == 0)) return 0;
@@ -250,7 +253,7 @@ static void cancel_delayed(int index) {
     fuzz_expect_status("csk_delayed_cancel", status, expected);
 }
 
-/* ---- Queues ------------------------------------------------------------------------------------------------------------- */
+/* ---- Queues ------------------------------------------------------------------------------------------------------ */
 
 static void make(int queue) {
     static const int32_t priorities[] = { 0, 1, -1, 1024, -1024, INT32_MAX, INT32_MIN, 0 };
@@ -326,7 +329,7 @@ static void shut_down(int queue) {
     csk_workqueue_shutdown(queues[queue], cancels);
 }
 
-/* ---- The calls ---------------------------------------------------------------------------------------------------------- */
+/* ---- The calls --------------------------------------------------------------------------------------------------- */
 
 static void compare(void) {
     for (int queue = 0; queue < QUEUES; queue++) {
@@ -417,7 +420,7 @@ static void make_call(void) {
     compare();
 }
 
-/* ---- The end: all that waits runs, and nothing is left ------------------------------------------------------------------ */
+/* ---- The end: all that waits runs, and nothing is left ----------------------------------------------------------- */
 
 static void end(void) {
     for (int index = 0; index < DELAYED; index++) cancel_delayed(index);

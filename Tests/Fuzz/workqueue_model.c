@@ -41,7 +41,7 @@ bool is_sync(int entry) { return entry >= FIRST_SYNC; }
 bool is_delayed(int entry) { return entry >= FIRST_DELAYED && entry < FIRST_SYNC; }
 delayed_t *delayed_of(int entry) { return &delayed_works[entry - FIRST_DELAYED]; }
 
-/* ---- Queues and their order --------------------------------------------------------------------------------------------- */
+/* ---- Queues and their order -------------------------------------------------------------------------------------- */
 
 void model_make(int queue, const csk_workqueue_attr_t *attr, bool on_heap, const csk_pool_item_t *item) {
     queues[queue] = (queue_t){ .exists = true, .on_heap = on_heap, .attr = *attr, .item = item };
@@ -146,7 +146,7 @@ bool model_may_pause(void) {
     return true;
 }
 
-/* ---- What is over, and who waited for it -------------------------------------------------------------------------------- */
+/* ---- What is over, and who waited for it ------------------------------------------------------------------------- */
 
 static void begin_life(int queue, int64_t arrival) {
     if (queues[queue].live_count == LIVES) fuzz_fail("the model has no room for more that is accepted");

@@ -1,8 +1,10 @@
-/* workqueue_model.h: what two work queues must do, call by call, in plain C: arrays of what was accepted, searched each time.
+/* workqueue_model.h: what two work queues must do, call by call, in plain C: arrays of what was accepted, searched each
+ * time.
  *
- * Entries are whatever may stand in a queue: works, delayed works, and callers that wait for their turn. Waits are drains, and works that wait for
- * room, without a thread. Each thread has a stack of what it is in the middle of: workers that serve, functions, calls. A worker takes the next work as
- * soon as one has ended, so waits are told when the next one is taken already. */
+ * Entries are whatever may stand in a queue: works, delayed works, and callers that wait for their turn. Waits are
+ * drains, and works that wait for room, without a thread. Each thread has a stack of what it is in the middle of:
+ * workers that serve, functions, calls. A worker takes the next work as soon as one has ended, so waits are told when
+ * the next one is taken already. */
 #ifndef CSK_WORKQUEUE_MODEL_H
 #define CSK_WORKQUEUE_MODEL_H
 
@@ -34,7 +36,8 @@ bool model_is_suspended(int queue);
 bool model_needs_worker(int queue);
 /* Whether the calling thread may be left waiting for others without stopping what they need. */
 bool model_may_block(void);
-/* Whether the calling thread may stop for a while: not inside a wait's function, since its worker may have taken a caller, who is told after that. */
+/* Whether the calling thread may stop for a while: not inside a wait's function, since its worker may have taken a
+ * caller, who is told after that. */
 bool model_may_pause(void);
 /* Calls that end the queue, which must not be made where they are illegal or would wait. */
 bool model_may_destroy(int queue);
@@ -69,7 +72,8 @@ int model_delayed_start(int delayed, int queue, csk_rank_t rank, int64_t deadlin
 int model_delayed_cancel(int delayed);
 int model_delayed_cancel_ended(int delayed);
 
-/* A worker came for the queue, found nothing more to do and watches for more, was asked whether it has other work, left. */
+/* A worker came for the queue, found nothing more to do and watches for more, was asked whether it has other work,
+ * left. */
 void model_worker_comes(int queue);
 bool model_worker_lingers(void);
 void model_worker_left(void);

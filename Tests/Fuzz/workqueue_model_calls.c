@@ -1,6 +1,6 @@
 #include "workqueue_model_parts.h"
 
-/* ---- Works that will not run -------------------------------------------------------------------------------------------- */
+/* ---- Works that will not run ------------------------------------------------------------------------------------- */
 
 /* All are told; drains that wait for any of them wait for the telling. */
 void end_telling(void) {
@@ -55,7 +55,7 @@ void model_shutdown(int queue, bool cancel) {
     if (count != 0) tell(queue, list, count);
 }
 
-/* ---- Queueing ----------------------------------------------------------------------------------------------------------- */
+/* ---- Queueing ---------------------------------------------------------------------------------------------------- */
 
 /* MODEL_WAITS: it has to wait for room. */
 static int enqueue(int entry, int queue, csk_rank_t rank, bool barrier, int how) {
@@ -134,7 +134,7 @@ int model_resume(int queue) {
     return 0;
 }
 
-/* ---- Turns -------------------------------------------------------------------------------------------------------------- */
+/* ---- Turns ------------------------------------------------------------------------------------------------------- */
 
 static bool stands_in_line(int queue, bool always) {
     return !always && is_full(queue) && queues[queue].attr.when_full == CSK_WORKQUEUE_WAIT;
@@ -187,7 +187,7 @@ int model_sync_ended(int status) {
     return ETIMEDOUT;
 }
 
-/* ---- Drains ------------------------------------------------------------------------------------------------------------- */
+/* ---- Drains ------------------------------------------------------------------------------------------------------ */
 
 int model_drain(int queue) {
     if (model_is_current(queue)) return EDEADLK;
@@ -218,7 +218,7 @@ int model_drain_cancel(int wait, int queue) {
     return 0;
 }
 
-/* ---- Delayed work ------------------------------------------------------------------------------------------------------- */
+/* ---- Delayed work ------------------------------------------------------------------------------------------------ */
 
 static void make_due(int entry, int status, int who) {
     entries[entry].state = DUE;
@@ -264,7 +264,8 @@ int model_delayed_start(int index, int queue, csk_rank_t rank, int64_t deadline_
     return 0;
 }
 
-/* Drains may be told of it while the call goes on, and others may cancel it then: theirs is the promise of a last call. */
+/* Drains may be told of it while the call goes on, and others may cancel it then: theirs is the promise of a last
+ * call. */
 int model_delayed_cancel(int index) {
     delayed_t *it = &delayed_works[index];
     bool periodic = it->period_ns != 0;

@@ -1,4 +1,5 @@
-/* workqueue_model_parts.h: what the parts of the model share: what is known of queues, entries and threads, and what happens to them.
+/* workqueue_model_parts.h: what the parts of the model share: what is known of queues, entries and threads, and what
+ * happens to them.
  *
  * workqueue_model.c       queues, their order, and what is over
  * workqueue_model_calls.c what callers ask for
@@ -8,8 +9,9 @@
 
 #include "workqueue_model.h"
 
-/* TAKEN: by a worker, which will call it; GRANTED: by a worker, for the caller that waits; TOLD: with ECANCELED, one after the other; DUE: a delayed
- * work whose function is called without a turn; RAN, REFUSED, GAVE_UP: how a caller's wait ended. */
+/* TAKEN: by a worker, which will call it; GRANTED: by a worker, for the caller that waits; TOLD: with ECANCELED, one
+ * after the other; DUE: a delayed work whose function is called without a turn; RAN, REFUSED, GAVE_UP: how a caller's
+ * wait ended. */
 enum { IDLE, IN_LINE, WAITING, TAKEN, GRANTED, TOLD, DUE, RAN, REFUSED, GAVE_UP };
 enum { STOPPED, WAITS_FOR_TIME, QUEUED, RUNS, LAST, CANCELLED, CANCELLED_TWICE };
 
@@ -48,7 +50,8 @@ typedef struct {
 typedef struct {
     int kind, queue, entry;
     int64_t arrival;
-    bool in_function;          /* SERVES, WAITS_FOR_TURN: whose section is above; TELLS: has begun, having told who waited for room */
+    /* SERVES, WAITS_FOR_TURN: whose section is above; TELLS: has begun, having told who waited for room */
+    bool in_function;
     bool alone, periodic, last_follows;
     uint32_t served;
     int taken;

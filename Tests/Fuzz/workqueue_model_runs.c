@@ -1,6 +1,6 @@
 #include "workqueue_model_parts.h"
 
-/* ---- Workers ------------------------------------------------------------------------------------------------------------ */
+/* ---- Workers ----------------------------------------------------------------------------------------------------- */
 
 /* Whether the pool has other work than for this queue. */
 static bool others_wait(int queue) { return fuzz_pool_count() > 1 || (fuzz_pool_count() == 1 && !fuzz_pool_has(queues[queue].item)); }
@@ -59,7 +59,7 @@ void model_worker_left(void) {
     pop();
 }
 
-/* ---- Functions ---------------------------------------------------------------------------------------------------------- */
+/* ---- Functions --------------------------------------------------------------------------------------------------- */
 
 /* What the timer thread does next, until it has to call a function. */
 static bool is_due_on(int who) {
@@ -211,7 +211,7 @@ void model_wait_called(int wait, int status) {
 
 void model_wait_returned(void) { pop(); }
 
-/* ---- The end ------------------------------------------------------------------------------------------------------------ */
+/* ---- The end ----------------------------------------------------------------------------------------------------- */
 
 static bool is_of(const frame_t *frame, const frame_t *above, int queue) {
     (void)above;

@@ -33,7 +33,8 @@ def syntax_tree(folder):
     """What the compiler prints of all sources in `folder`, a copy of the repository or itself."""
     sources = [os.path.join(where, name) for where, _, names in os.walk(os.path.join(folder, SWIFT))
                for name in names if name.endswith(".swift")]
-    command = ["swiftc", "-dump-ast", "-swift-version", "6", "-D", "RCU", "-parse-as-library", "-module-name", "SwiftSync",
+    command = ["swiftc", "-dump-ast", "-swift-version", "6", "-D", "RCU", "-parse-as-library",
+               "-module-name", "SwiftSync",
                "-package-name", "swiftsync", "-I", os.path.join(ROOT, KERNEL), *sorted(sources)]
     with tempfile.TemporaryFile("w+", errors="replace") as tree:
         status = subprocess.run(command, stdout=tree, stderr=subprocess.STDOUT).returncode

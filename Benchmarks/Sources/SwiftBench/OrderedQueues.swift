@@ -2,8 +2,8 @@ import CBenchSupport
 import Dispatch
 import SwiftSync
 
-/// Nanoseconds of a piece of async work, from its submission to its end, and of waiting for one from a task. All measured from a
-/// detached task.
+/// Nanoseconds of a piece of async work, from its submission to its end, and of waiting for one from a task. All
+/// measured from a detached task.
 struct OrderedQueues {
     let results: Results
     let rounds: Int

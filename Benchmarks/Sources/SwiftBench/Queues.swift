@@ -4,7 +4,8 @@ import Foundation
 import NIOPosix
 import SwiftSync
 
-/// Work queues beside those of Dispatch, NIO and Foundation: what a task costs from being queued to having run, with its share of the waiting for all.
+/// Work queues beside those of Dispatch, NIO and Foundation: what a task costs from being queued to having run, with
+/// its share of the waiting for all.
 struct Queues {
     let results: Results
     let rounds: Int

@@ -1,6 +1,7 @@
 import Foundation
 
-/// Values of one metric by group and subject, one a round; prints medians, and appends them to a file of tab-separated rows.
+/// Values of one metric by group and subject, one a round; prints medians, and appends them to a file of tab-separated
+/// rows.
 final class Results {
     private let file: FileHandle?
 

@@ -4,8 +4,9 @@ struct Turn {
     let measure: () -> Void
 }
 
-/// Gives each of `turns` its turn in every round, in an order in which a subject's predecessor changes from round to round: 0, 1,
-/// count - 1, 2, count - 2 and so on, moved on by one each round. A mere rotation would let each follow the same one every time.
+/// Gives each of `turns` its turn in every round, in an order in which a subject's predecessor changes from round to
+/// round: 0, 1, count - 1, 2, count - 2 and so on, moved on by one each round. A mere rotation would let each follow
+/// the same one every time.
 func inRounds(_ rounds: Int, _ turns: [Turn]) {
     for round in 0..<rounds {
         for position in turns.indices {

@@ -17,7 +17,8 @@ func onThreads(_ count: Int, meanwhile: () -> Void = {}, _ body: @escaping @Send
     group.wait()
 }
 
-/// Runs `body` as a task that inherits nothing, and waits for it on this thread, which must not be one of the tasks' own.
+/// Runs `body` as a task that inherits nothing, and waits for it on this thread, which must not be one of the tasks'
+/// own.
 func waitForTask(_ body: @escaping @Sendable () async -> Void) {
     let finished = DispatchSemaphore(value: 0)
     Task.detached {
@@ -55,7 +56,8 @@ final class Window: Sendable {
         return now
     }
 
-    /// Opens the window for `count` and closes it after `milliseconds`; returns how many nanoseconds it really was open.
+    /// Opens the window for `count` and closes it after `milliseconds`; returns how many nanoseconds it really was
+    /// open.
     func hold(for count: Int, milliseconds: Int) -> Int64 {
         let begin = open(for: count)
         bench_sleep(nanoseconds: Int64(milliseconds) * 1_000_000)

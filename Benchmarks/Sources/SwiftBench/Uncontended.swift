@@ -34,7 +34,8 @@ struct Uncontended {
                     waitForTask {
                         for _ in 0..<times {
                             await counting.increment()
-                            bench_busy(0)  // Outside of the actor: otherwise the optimizer stays in it for the whole loop.
+                            // Outside of the actor: otherwise the optimizer stays in it for the whole loop.
+                            bench_busy(0)
                         }
                     }
                 }

@@ -1,5 +1,5 @@
-// The kernel's locks as C++ has its own: classes that std::unique_lock and std::scoped_lock take, deadlines from std::chrono,
-// and a table that many threads update while one of high priority reads it against a deadline.
+// The kernel's locks as C++ has its own: classes that std::unique_lock and std::scoped_lock take, deadlines from
+// std::chrono, and a table that many threads update while one of high priority reads it against a deadline.
 #include <csynckernel/csynckernel.h>
 
 #include <chrono>
@@ -24,7 +24,8 @@ inline void require(int status, const char *what) {
     if (status != 0) throw std::system_error(status, std::generic_category(), what);
 }
 
-// Where the deadline passed or the lock was busy: false. What else can go wrong is the caller's mistake, and an exception.
+// Where the deadline passed or the lock was busy: false. What else can go wrong is the caller's mistake, and an
+// exception.
 inline bool acquired(int status, const char *what) {
     if (status == ETIMEDOUT || status == EBUSY) return false;
     require(status, what);

@@ -1,7 +1,8 @@
 /* A job scheduler: workers pop jobs by priority and post what they did into one table.
  *
  * The table is behind a gate. The workers enter it at priority 0; the monitor, which has a look at it every few hundred
- * microseconds and little patience, enters at priority 10: it passes every worker that waits, and gives up at its deadline. */
+ * microseconds and little patience, enters at priority 10: it passes every worker that waits, and gives up at its
+ * deadline. */
 #define _POSIX_C_SOURCE 200809L /* nanosleep */
 #include <csynckernel/csynckernel.h>
 #include <inttypes.h>

@@ -43,10 +43,11 @@ private struct SearchState<Model: SequentialModel>: Hashable {
 }
 
 extension History {
-    /// Whether some order of the calls, in which none comes before one that had ended when it began, is possible for `model`.
+    /// Whether some order of the calls, in which none comes before one that had ended when it began, is possible for
+    /// `model`.
     ///
-    /// Source: Wing and Gong, "Testing and verifying concurrent objects" (1993); states that were reached by the same set of calls are
-    /// not gone on from twice (Lowe, 2017). At most 64 calls.
+    /// Source: Wing and Gong, "Testing and verifying concurrent objects" (1993); states that were reached by the same
+    /// set of calls are not gone on from twice (Lowe, 2017). At most 64 calls.
     func isLinearizable<Model: SequentialModel>(_ model: Model) -> Bool where Model.Operation == Operation {
         precondition(calls.count <= 64)
         var seen: Set<SearchState<Model>> = []

@@ -35,8 +35,8 @@ import Testing
         }
     }
 
-    /// Those that wait and those that only try are told apart: what is promised to a thread that waits, nobody else sees, though that
-    /// thread takes the best element there is when it runs.
+    /// Those that wait and those that only try are told apart: what is promised to a thread that waits, nobody else
+    /// sees, though that thread takes the best element there is when it runs.
     @Test(arguments: [true, false]) func blockingPriorityQueues(poppersWait: Bool) {
         let priorities: [CommandPriority] = [.low, .high, .normal]
         for round in 0..<Self.rounds {
@@ -112,8 +112,8 @@ import Testing
     }
 }
 
-/// What a thread runs while it performs a queue's commands. One leaves the queue after the one before it on the same thread has ended,
-/// and before it begins itself.
+/// What a thread runs while it performs a queue's commands. One leaves the queue after the one before it on the same
+/// thread has ended, and before it begins itself.
 private final class CommandQueueTurn: Sendable {
     private let history = Shared(History<PriorityQueueModel.Operation>())
     private let last = Shared(UInt64(0))

@@ -5,7 +5,8 @@ import Testing
 @Suite struct ReadMostlyLinearizabilityTests {
     static let rounds = 300
 
-    /// Reads, blocking and enqueued writes. An enqueued write counts from its call until a later blocking call of its thread has returned.
+    /// Reads, blocking and enqueued writes. An enqueued write counts from its call until a later blocking call of its
+    /// thread has returned.
     @Test func coordinators() {
         for round in 0..<Self.rounds {
             let coordinator = ReadWriteCoordinator()

@@ -5,7 +5,8 @@ import Testing
 /// Who is next under each policy, and who is inside.
 @Suite(.endsInTime)
 struct PriorityMutexPolicyTests {
-    /// Queues a thread for each priority behind a held mutex, and gives the positions in the order in which they entered.
+    /// Queues a thread for each priority behind a held mutex, and gives the positions in the order in which they
+    /// entered.
     private func order(of priorities: [CommandPriority], policy: GatePolicy, bypassLimit: UInt32 = 0) -> [Int] {
         let mutex = PriorityMutex([Int](), policy: policy, bypassLimit: bypassLimit)
         var threads: [Thread] = []
@@ -31,7 +32,8 @@ struct PriorityMutexPolicyTests {
         #expect(order(of: [.lowest, .high, .high, .high, .high, .high], policy: policy, bypassLimit: limit) == expected)
     }
 
-    /// Under `.fast` a newcomer may take a free mutex, but not before one of higher priority; under `.strict` before nobody.
+    /// Under `.fast` a newcomer may take a free mutex, but not before one of higher priority; under `.strict` before
+    /// nobody.
     @Test(arguments: [(GatePolicy.fast, CommandPriority.highest, CommandPriority.lowest), (.strict, .lowest, .highest)])
     func aNewcomerDoesNotPass(policy: GatePolicy, waiting: CommandPriority, coming: CommandPriority) {
         for _ in 0..<50 {

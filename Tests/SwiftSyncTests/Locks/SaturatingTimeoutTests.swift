@@ -46,7 +46,8 @@ struct TimedOperation: Sendable, CustomTestStringConvertible {
     }
 }
 
-/// A span that does not fit into what ``Duration/components`` can tell used to end the process in each of these. One at a time: some share an object.
+/// A span that does not fit into what ``Duration/components`` can tell used to end the process in each of these. One at
+/// a time: some share an object.
 @Suite(.serialized, .endsInTime)
 struct SaturatingTimeoutTests {
     private static let endless: [Duration] = [.seconds(Int64.max) * 2, .seconds(Int64.max), .nanoseconds(Int64.max)]

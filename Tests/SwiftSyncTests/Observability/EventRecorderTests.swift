@@ -94,7 +94,8 @@ struct EventRecorderTests {
         #expect(recorder.recordedCount == 6000 && recorder.events.last?.depth == 6000)
     }
 
-    /// A copy that the ring had overtaken used to go on from beyond where it was to end, and gave nothing in up to one look of a hundred.
+    /// A copy that the ring had overtaken used to go on from beyond where it was to end, and gave nothing in up to one
+    /// look of a hundred.
     @Test(arguments: [16, 256])
     func aFullRecorderIsNeverSeenEmptyNorWithAGap(capacity: Int) {
         let recorder = EventRecorder(label: "", capacity: capacity), isOver = Flag()

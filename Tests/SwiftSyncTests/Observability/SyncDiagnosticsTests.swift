@@ -99,8 +99,8 @@ extension HandlerSettingTests {
             #expect(delivered.value == 1500)
         }
 
-        /// Before, whoever waited for such a lock did so for ever, and nobody said why. In a process of its own: no other thread shall get
-        /// the address of one that has ended.
+        /// Before, whoever waited for such a lock did so for ever, and nobody said why. In a process of its own: no
+        /// other thread shall get the address of one that has ended.
         @Test func aThreadThatEndsInsideASectionIsReportedByTheOneThatWaits() async {
             await #expect(processExitsWith: .success) {
                 let mutex = PriorityMutex(0)

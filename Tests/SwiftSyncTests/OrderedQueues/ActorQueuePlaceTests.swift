@@ -3,7 +3,8 @@ import Testing
 
 @testable import SwiftSync
 
-/// Places of tasks among work that suspends, from several producers at once: none begins before what its producer has submitted before.
+/// Places of tasks among work that suspends, from several producers at once: none begins before what its producer has
+/// submitted before.
 ///
 /// A short form; `SWIFTSYNC_PLACES=1000000` makes as many.
 @Suite(.endsInTime)

@@ -32,7 +32,8 @@ struct ActorQueuePromiseTests {
         }
     }
 
-    /// Gives what was submitted before every opportunity to go on: each turn begins after all that came before has begun.
+    /// Gives what was submitted before every opportunity to go on: each turn begins after all that came before has
+    /// begun.
     private func letAllGoOn() async {
         for _ in 0..<50 {
             await ledger.queue.enqueueAndWait { _ in }

@@ -395,7 +395,8 @@ struct OrderedQueueStateTests {
         #expect(ready.count == 1)
     }
 
-    /// Pumps that arrive, suspend and go on in every order, places, and submissions: nothing is forgotten, and the order of begins holds.
+    /// Pumps that arrive, suspend and go on in every order, places, and submissions: nothing is forgotten, and the
+    /// order of begins holds.
     @Test
     func noScheduleForgetsAnEntryOrChangesTheOrder() {
         var random = Seeded(11)
@@ -415,8 +416,9 @@ struct OrderedQueueStateTests {
                 case .refused: Issue.record("refused")
                 }
             }
-            /// On the actor: begins entries until the pump leaves, or suspends in the middle of work. As in the storage, a pump that
-            /// goes on after its work takes what is ready without asking; one that has arrived must not.
+            /// On the actor: begins entries until the pump leaves, or suspends in the middle of work. As in the
+            /// storage, a pump that goes on after its work takes what is ready without asking; one that has arrived
+            /// must not.
             func pump(hasArrived: Bool) {
                 var mustAsk = hasArrived
                 while true {

@@ -27,7 +27,8 @@ final class Door: Sendable {
 }
 
 extension FIFOQueue {
-    /// Submits work that ends when the door is opened, and waits until it has begun: what is submitted from now on is pending.
+    /// Submits work that ends when the door is opened, and waits until it has begun: what is submitted from now on is
+    /// pending.
     func stopAtDoor() async -> Door {
         let door = Door(), began = Flag()
         enqueue {
@@ -40,8 +41,8 @@ extension FIFOQueue {
 }
 
 extension ActorQueue {
-    /// Takes the turn, so that what is submitted from now on is pending until the closure that is returned is called. No thread is
-    /// blocked meanwhile, as work that keeps the actor would do.
+    /// Takes the turn, so that what is submitted from now on is pending until the closure that is returned is called.
+    /// No thread is blocked meanwhile, as work that keeps the actor would do.
     func stop() async -> @Sendable () async -> Void {
         let actor = storage.actorOrStop()
         await storage.takeOwnPlace().waitForGrant()

@@ -150,7 +150,8 @@ struct OrderedTaskTests {
     /// The thread, on purpose.
     private func block(until semaphore: Semaphore) { semaphore.wait() }
 
-    /// They are turns of their own: a full queue accepts them, nothing drops them, and a shutdown comes too late for them.
+    /// They are turns of their own: a full queue accepts them, nothing drops them, and a shutdown comes too late for
+    /// them.
     @Test(arguments: [OverflowPolicy.refuse, .dropOldest, .wait])
     func tasksThatCanNotFailStandBetweenTheWorkOfABoundedQueue(_ overflow: OverflowPolicy) async throws {
         let queue = FIFOQueue(capacity: 2, whenFull: overflow), log = Shared([Int]())

@@ -2,8 +2,8 @@ import Testing
 
 @testable import SwiftSync
 
-/// What each call of an ordered queue comes to in each state of the queue: the rule is that a state of a queue refuses what nobody
-/// waits for, is thrown by what can throw, and is waited out by the rest.
+/// What each call of an ordered queue comes to in each state of the queue: the rule is that a state of a queue refuses
+/// what nobody waits for, is thrown by what can throw, and is waited out by the rest.
 @Suite(.endsInTime)
 struct QueueStateTableOrdered {
     enum Family: CaseIterable {
@@ -14,7 +14,8 @@ struct QueueStateTableOrdered {
 
     /// In each, nothing begins until the end of the test.
     enum State {
-        /// The queue is full, by the name of what it does then. Where it drops the oldest, others submit more work after the call.
+        /// The queue is full, by the name of what it does then. Where it drops the oldest, others submit more work
+        /// after the call.
         case fullWaiting, fullRefusing, fullDropping
         /// What has the turn is suspended, and there is room.
         case suspended

@@ -16,7 +16,8 @@ struct LockKind: Sendable, CustomTestStringConvertible {
     }
 }
 
-/// Until a writer, or a reader that upgrades, keeps newcomers out. A biased lock's waits for the readers' marks, and is not counted as waiting.
+/// Until a writer, or a reader that upgrades, keeps newcomers out. A biased lock's waits for the readers' marks, and is
+/// not counted as waiting.
 func waitUntilNewcomersWait<Value>(_ lock: ReadWriteLock<Value>, sourceLocation: SourceLocation = #_sourceLocation) {
     waitUntil(sourceLocation: sourceLocation) {
         let entered = Shared(true)

@@ -7,7 +7,8 @@ import Testing
 /// Waits until everything that was replaced before is released.
 func awaitReleases() { #expect(csk_rcu_barrier() == 0) }
 
-// One after the other: a reader that stays lets the backlog of another test grow, whose limit then slows the updates here.
+// One after the other: a reader that stays lets the backlog of another test grow, whose limit then slows the updates
+// here.
 @Suite(.endsInTime, .serialized)
 struct SnapshotTests {
     private enum Failure: Error { case expected }

@@ -1,7 +1,8 @@
 import Foundation
 import Testing
 
-/// What the compiler says of code that uses the library, as its users write it; what it says of the flow of values included.
+/// What the compiler says of code that uses the library, as its users write it; what it says of the flow of values
+/// included.
 enum Compiler {
     /// The errors and warnings, each with the number of its line: `6: warning: ...`.
     static func says(of source: String, languageMode: Int) async throws -> [String] {

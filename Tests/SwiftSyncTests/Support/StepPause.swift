@@ -14,9 +14,9 @@ import Testing
 /// thread.join()
 /// ```
 ///
-/// Tests run beside each other, so a pause must know which thread is meant: one that runs inside `within`, or with a `subject` any
-/// thread that comes by on behalf of this object (a worker, a timer). A task that is to be stopped runs on `OwnThreads`: the
-/// threads of the language's own pool are few, and the test itself needs one.
+/// Tests run beside each other, so a pause must know which thread is meant: one that runs inside `within`, or with a
+/// `subject` any thread that comes by on behalf of this object (a worker, a timer). A task that is to be stopped runs
+/// on `OwnThreads`: the threads of the language's own pool are few, and the test itself needs one.
 final class StepPause: Sendable {
     @TaskLocal private static var inside: [ObjectIdentifier] = []
 

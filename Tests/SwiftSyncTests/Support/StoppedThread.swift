@@ -5,7 +5,8 @@ import Testing
 
 @testable import SwiftSync
 
-/// A thread that a signal's handler keeps where it is, so that what others do meanwhile is certain to come first. One at a time.
+/// A thread that a signal's handler keeps where it is, so that what others do meanwhile is certain to come first. One
+/// at a time.
 ///
 /// Stop only a thread that sleeps inside a wait: one that holds a lock of the library's would keep it.
 enum StoppedThread {
@@ -14,7 +15,8 @@ enum StoppedThread {
     private static let isInUse = Atomic(false)
     private static let signal = SIGUSR2
 
-    /// What a thread must tell about itself to be stopped. It lets the signal through, which it may have inherited as blocked.
+    /// What a thread must tell about itself to be stopped. It lets the signal through, which it may have inherited as
+    /// blocked.
     struct Identity: Sendable {
         fileprivate let thread: UInt
         fileprivate let number: Int32

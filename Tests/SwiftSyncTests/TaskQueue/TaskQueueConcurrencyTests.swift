@@ -45,7 +45,8 @@ struct TaskQueueConcurrencyTests {
         for pusher in 0..<pushers {
             #expect(log.entries.filter { $0.pusher == pusher }.map(\.number) == Array(0..<pushes))
         }
-        // The recorder tells the same order as the tasks themselves, and each task's lock is released before the next is had.
+        // The recorder tells the same order as the tasks themselves, and each task's lock is released before the next
+        // is had.
         let events = queue.recorder.events
         let started = events.filter { $0.kind == .started }.map(\.tag)
         #expect(started == log.entries.suffix(started.count).map { "\($0.pusher)" })
@@ -82,7 +83,8 @@ struct TaskQueueConcurrencyTests {
         releasers.forEach { $0.join() }
     }
 
-    /// The lock is released while `execute` is still running: who releases goes on with the queue, and this thread does not.
+    /// The lock is released while `execute` is still running: who releases goes on with the queue, and this thread does
+    /// not.
     @Test func aReleaseInTheInstantOfTheStartHandsTheQueueOver() async {
         let queue = TaskQueue.make(), slot = Shared<QueueLock?>(nil), isOver = Flag(), count = Atomic(0)
         // Two: while one executes what it has started, the other releases that.

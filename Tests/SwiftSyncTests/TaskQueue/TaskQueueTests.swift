@@ -106,7 +106,8 @@ struct TaskQueueTests {
         #expect(queue.isIdle)
     }
 
-    /// Each release would start the next task inside itself, and each of those pushes would execute inside the one before.
+    /// Each release would start the next task inside itself, and each of those pushes would execute inside the one
+    /// before.
     @Test func aMillionTasksNeedNoStack() {
         let queue = TaskQueue.make(), release = queue.hold(), count = Shared()
         for _ in 0..<1_000_000 {

@@ -8,7 +8,8 @@ import Testing
 struct QueueSafeValueBypassTests {
     private typealias Access = @Sendable (inout Int) -> Void
 
-    /// Behind a held value: the names of commands by the order in which they ran, queued one after the other by `enqueue`.
+    /// Behind a held value: the names of commands by the order in which they ran, queued one after the other by
+    /// `enqueue`.
     private func order(
         _ names: [String], on value: QueueSafeValue<Int>, _ enqueue: (Int, CommandPriority, @escaping Access) -> Void
     ) async -> [String] {

@@ -132,7 +132,8 @@ struct QueueSafeValueTaskTests {
             }
         }
 
-        /// Keeps the actor busy while `release` lets others go on, and for so long that they do if they don't need the actor.
+        /// Keeps the actor busy while `release` lets others go on, and for so long that they do if they don't need the
+        /// actor.
         func beBusy(while release: @Sendable () -> Void) {
             release()
             let start = ContinuousClock.now
@@ -140,8 +141,8 @@ struct QueueSafeValueTaskTests {
         }
     }
 
-    /// A command that had waited was made the holder off its actor, and came back to the busy actor on another thread, which could
-    /// not leave: the value stayed held for ever.
+    /// A command that had waited was made the holder off its actor, and came back to the busy actor on another thread,
+    /// which could not leave: the value stayed held for ever.
     @Test
     func aCommandOfABusyActorLeavesOnTheThreadOnWhichItEntered() async {
         let account = Account()

@@ -2,13 +2,14 @@ import Testing
 
 @testable import SwiftSync
 
-/// The word behind every task's wait, as a value: each order of the steps that a task, a canceller, a timer and a granter can take.
+/// The word behind every task's wait, as a value: each order of the steps that a task, a canceller, a timer and a
+/// granter can take.
 @Suite
 struct TaskWaitStateTests {
     private static let granted: Int32 = 0, cancelled: Int32 = 125, late: Int32 = 110
 
-    /// One wait and all who have to do with it. Each participant takes its steps in order; a withdrawal is a step of its own, so that a grant
-    /// may come between the decision to withdraw and the withdrawal.
+    /// One wait and all who have to do with it. Each participant takes its steps in order; a withdrawal is a step of
+    /// its own, so that a grant may come between the decision to withdraw and the withdrawal.
     private struct Scene {
         enum Step: Hashable { case park, register, giveUp(Int32), grant }
 

@@ -3,14 +3,16 @@ import Testing
 
 @testable import SwiftSync
 
-/// A task that waits for its turn runs its body in it: as itself, on the thread that gives the turn, and nothing else there.
+/// A task that waits for its turn runs its body in it: as itself, on the thread that gives the turn, and nothing else
+/// there.
 @Suite(.endsInTime)
 struct TurnWaitTests {
     enum Local {
         @TaskLocal static var value = 0
     }
 
-    /// Something that gives turns: when the test says so, or at once on a thread of its own, which may be before the call has returned.
+    /// Something that gives turns: when the test says so, or at once on a thread of its own, which may be before the
+    /// call has returned.
     private final class Turn: TurnWait, @unchecked Sendable {
         let registrations = Shared(0), withdrawals = Shared([Int32]()), inside = Shared<UInt?>(nil), over = Flag()
         private let grantsAtOnce: Bool

@@ -2,7 +2,8 @@ import Testing
 
 @testable import SwiftSync
 
-/// What becomes of each call on a work queue in each state: nothing stops the program, nothing hangs, and each call ends as the table says.
+/// What becomes of each call on a work queue in each state: nothing stops the program, nothing hangs, and each call
+/// ends as the table says.
 @Suite(.endsInTime)
 struct QueueStateTableWorkQueue {
     enum State: String, CaseIterable, Sendable {
@@ -51,7 +52,8 @@ struct QueueStateTableWorkQueue {
         var testDescription: String { "\(state), \(call), \(mode)" }
     }
 
-    /// For each call: without a limit, with a timeout that passes, cancelled while it waits. Nil: there is no such call, or none that could be told from another.
+    /// For each call: without a limit, with a timeout that passes, cancelled while it waits. Nil: there is no such
+    /// call, or none that could be told from another.
     private static let table: [(State, [(Call, Expected?, Expected?, Expected?)])] = [
         (.fullRefusing, [
             (.async, .now(.refused), nil, nil),

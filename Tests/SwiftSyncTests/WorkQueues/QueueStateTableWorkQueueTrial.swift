@@ -2,7 +2,8 @@ import Testing
 
 @testable import SwiftSync
 
-/// One cell of the table: makes a queue in the state, makes the call, and observes how that ends, and whether before or after the queue is let go.
+/// One cell of the table: makes a queue in the state, makes the call, and observes how that ends, and whether before or
+/// after the queue is let go.
 final class WorkQueueStateTrial: Sendable {
     typealias Table = QueueStateTableWorkQueue
 

@@ -6,7 +6,8 @@ import Testing
 /// Barriers in every form, and what a queue keeps of work that has ended.
 @Suite(.endsInTime)
 struct WorkQueuePromiseTests {
-    /// Lets workers come to whatever may begin: work that they could begin has begun after so many others came and went.
+    /// Lets workers come to whatever may begin: work that they could begin has begun after so many others came and
+    /// went.
     private func letWorkersCome() async {
         let other = WorkQueue(label: "others")
         for _ in 0..<100 { await other.run {} }

@@ -144,8 +144,8 @@ import Testing
         #expect(seen.value == ["begins", "isolated to it", "its own", "ends", "work that came after it"])
     }
 
-    /// The queue ended with the actor whose last job it was, before the thread that had queued that job was done with it:
-    /// that thread wrote into freed memory.
+    /// The queue ended with the actor whose last job it was, before the thread that had queued that job was done with
+    /// it: that thread wrote into freed memory.
     @Test func aQueueIsThereUntilWhoQueuesAJobOfItIsDone() async {
         weak var queue: WorkQueue?
         weak var actor: Counter?

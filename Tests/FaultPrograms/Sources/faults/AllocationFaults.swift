@@ -3,13 +3,14 @@ import Dispatch
 import Glibc
 import SwiftSync
 
-/// Each allocation of a program that uses every type fails once, in a process of its own. Swift has no way to tell a caller, so its
-/// runtime stops the program, nearly always with a message; libdispatch and the concurrency runtime trap, or use the null pointer.
-/// What may not happen is a hang, a wrong result, or a crash in any other place.
+/// Each allocation of a program that uses every type fails once, in a process of its own. Swift has no way to tell a
+/// caller, so its runtime stops the program, nearly always with a message; libdispatch and the concurrency runtime
+/// trap, or use the null pointer. What may not happen is a hang, a wrong result, or a crash in any other place.
 enum AllocationFaults {
     private static let endings = [
         "Fatal error: failed to allocate": "stopped by the Swift runtime with its message",
-        // The runtime's own calls of swift_slowAlloc end in a trap, those of C++'s operator new by an exception that nobody catches.
+        // The runtime's own calls of swift_slowAlloc end in a trap, those of C++'s operator new by an exception that
+        // nobody catches.
         "stopped in libswiftCore.so\n": "stopped by the Swift runtime without a message",
         "terminate called after throwing an instance of 'std::bad_alloc'": "stopped by an exception of the runtime's C++",
         "stopped in libdispatch.so\n": "stopped by libdispatch",

@@ -1,7 +1,8 @@
 import Glibc
 import SwiftSync
 
-/// The wall clock is set ahead or back by an hour while every kind of timed wait is under way, and nobody is early or late for it.
+/// The wall clock is set ahead or back by an hour while every kind of timed wait is under way, and nobody is early or
+/// late for it.
 ///
 /// To be run with libfaketime: the program steps its own clock by the file that `FAKETIME_TIMESTAMP_FILE` names.
 enum ClockFaults {

@@ -1,7 +1,7 @@
 import Glibc
 
-/// `faults allocations`, `faults clock` or `faults crash PLACE`; see there. Ends with 0 if all is as it should be; a crash
-/// by its signal.
+/// `faults allocations`, `faults clock` or `faults crash PLACE`; see there. Ends with 0 if all is as it should be; a
+/// crash by its signal.
 @main
 struct Faults {
     static func main() {

@@ -1,6 +1,7 @@
 /// What `CONFIG SET` can change while the server runs.
 ///
-/// Small and without references, so that a command copies the one it works by out of the server's `Snapshot`, without a lock.
+/// Small and without references, so that a command copies the one it works by out of the server's `Snapshot`, without a
+/// lock.
 struct Settings: Equatable, Sendable {
     /// A command on data that takes longer, in microseconds, is counted and logged. Zero: each; negative: none.
     var slowThreshold = 10_000

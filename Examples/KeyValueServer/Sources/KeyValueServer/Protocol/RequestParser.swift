@@ -17,9 +17,9 @@ public struct RequestLimits: Sendable {
 
 /// Turns a stream of bytes into requests.
 ///
-/// A plain value that knows nothing of sockets. What arrives in pieces is kept in here, so a caller never has to hold on
-/// to bytes that were consumed, and cutting a stream at any point gives the same requests. Each argument is copied once,
-/// out of the input and into the array that the store may then keep as it is.
+/// A plain value that knows nothing of sockets. What arrives in pieces is kept in here, so a caller never has to hold
+/// on to bytes that were consumed, and cutting a stream at any point gives the same requests. Each argument is copied
+/// once, out of the input and into the array that the store may then keep as it is.
 ///
 /// After an error the parser has lost its place in the stream, and the connection must be closed.
 public struct RequestParser: Sendable {

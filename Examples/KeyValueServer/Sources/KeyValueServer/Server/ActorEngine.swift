@@ -60,7 +60,8 @@ final class ActorEngine: Engine {
         return sizes
     }
 
-    /// In a task of low priority, for which the calling thread waits. Between two steps, no actor is occupied, and neither is a thread of the tasks.
+    /// In a task of low priority, for which the calling thread waits. Between two steps, no actor is occupied, and
+    /// neither is a thread of the tasks.
     func finish<Job: SweepJob>(_ job: consuming Job) -> Job {
         let ended = DispatchSemaphore(value: 0)
         let place = Handover(job)

@@ -4,8 +4,9 @@ import Synchronization
 
 /// What the server does off its event loops, on two queues.
 ///
-/// Slow commands run two at a time, so that a `SCAN` does not have to wait for a `KEYS` over millions, and only so many wait: one more is
-/// refused, and its client told. Maintenance is what nobody waits for: active expiry, statistics, the freeing of what a `FLUSHALL` took out.
+/// Slow commands run two at a time, so that a `SCAN` does not have to wait for a `KEYS` over millions, and only so many
+/// wait: one more is refused, and its client told. Maintenance is what nobody waits for: active expiry, statistics, the
+/// freeing of what a `FLUSHALL` took out.
 ///
 /// The library's workers serve nothing else in this program, so they take the smallest share of a busy processor.
 final class Background: Sendable {

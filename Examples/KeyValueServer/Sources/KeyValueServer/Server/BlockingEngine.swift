@@ -1,6 +1,7 @@
 import NIOCore
 
-/// Works on shards that block: commands run on the event loop that read them, or, if they are slow, on the workers of a queue.
+/// Works on shards that block: commands run on the event loop that read them, or, if they are slow, on the workers of a
+/// queue.
 final class BlockingEngine<Store: BlockingStore>: Engine {
     static var answersInPlace: Bool { true }
 

@@ -17,8 +17,8 @@ struct QueuedWork: Sendable {
 
 /// Carries out work on the keyspace. A connection knows its store only by this.
 protocol Engine: AnyObject, Sendable {
-    /// Whether `answer` can answer anything but slow commands at once. If not, a connection hands over what it has read as one
-    /// batch, because each handover costs two changes of threads.
+    /// Whether `answer` can answer anything but slow commands at once. If not, a connection hands over what it has read
+    /// as one batch, because each handover costs two changes of threads.
     static var answersInPlace: Bool { get }
 
     var shardCount: Int { get }

@@ -85,7 +85,8 @@ public final class Server: Sendable {
         }
     }
 
-    /// What is done at times. Nothing of it runs twice at once: where a round takes longer than its period, the next is left out.
+    /// What is done at times. Nothing of it runs twice at once: where a round takes longer than its period, the next is
+    /// left out.
     private static func maintain<E: Engine>(
         _ background: Background, _ engine: E, _ statistics: Statistics, _ options: ServerOptions
     ) {
@@ -120,10 +121,11 @@ public final class Server: Sendable {
     /// How many rounds of active expiry visit every bucket once.
     public static var expiryRounds: Int { ExpiryJob.rounds }
 
-    /// Stops accepting, lets what was received be answered and what was accepted in the background end, and closes everything. Only the
-    /// first call does anything: its threads are gone afterwards.
+    /// Stops accepting, lets what was received be answered and what was accepted in the background end, and closes
+    /// everything. Only the first call does anything: its threads are gone afterwards.
     ///
-    /// - Parameter limit: how long to wait for that. Then connections are closed as they are, and what has not begun is given up.
+    /// - Parameter limit: how long to wait for that. Then connections are closed as they are, and what has not begun is
+    ///   given up.
     /// - Returns: whether all was answered and ended in time.
     @discardableResult
     public func stop(within limit: Duration = .seconds(5)) -> Bool {

@@ -4,7 +4,8 @@
     import Darwin
 #endif
 
-/// Gives the calling thread the smallest share of a busy processor, so that long work off the event loops does not take theirs.
+/// Gives the calling thread the smallest share of a busy processor, so that long work off the event loops does not take
+/// theirs.
 ///
 /// On Linux niceness belongs to the thread, and raising it needs no privilege; elsewhere nothing happens.
 func yieldProcessorToOthers() {

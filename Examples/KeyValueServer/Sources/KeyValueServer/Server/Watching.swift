@@ -19,7 +19,8 @@ extension ServerFacts {
         if settings.current.logLevel <= level { write("\(level.name): \(line())") }
     }
 
-    /// Runs a command on data. One that takes longer than the configuration allows is counted and logged, by its name only.
+    /// Runs a command on data. One that takes longer than the configuration allows is counted and logged, by its name
+    /// only.
     @inline(__always)
     func watch<R>(_ command: StaticString, _ body: () -> R) -> R {
         let threshold = settings.current.slowThreshold

@@ -2,10 +2,11 @@ import SwiftSync
 
 /// A shard whose keys are read without a lock.
 ///
-/// Whoever changes the shard holds it alone, as in the other stores, because a command like `INCR` needs the value that it found to be
-/// still there when it writes. Each change is published, before the shard is left, in a `SnapshotDictionary`, and commands that only
-/// read look there: they wait for nobody, neither for writers nor for a sweep. A reply is given after its change was published, so a client
-/// that has its answer finds the change, on any connection.
+/// Whoever changes the shard holds it alone, as in the other stores, because a command like `INCR` needs the value that
+/// it found to be still there when it writes. Each change is published, before the shard is left, in a
+/// `SnapshotDictionary`, and commands that only read look there: they wait for nobody, neither for writers nor for a
+/// sweep. A reply is given after its change was published, so a client that has its answer finds the change, on any
+/// connection.
 struct SnapshotStore: BlockingStore {
     static let kind = StoreKind.snapshot
     private let shard: PriorityMutex<Shard>
@@ -17,7 +18,8 @@ struct SnapshotStore: BlockingStore {
         self.shard = PriorityMutex(shard)
     }
 
-    /// One look at the dictionary answers what only reads. An entry whose time is over is left to the exclusive way, which removes it.
+    /// One look at the dictionary answers what only reads. An entry whose time is over is left to the exclusive way,
+    /// which removes it.
     func apply(_ operation: KeyOperation, _ key: Key, now: Milliseconds) -> Reply {
         guard operation.onlyReads else { return change(operation, key, now) }
         // Two sections of one read: the outer keeps the dictionary against a FLUSHALL, and no reference is counted.

@@ -13,8 +13,8 @@ typedef struct {
     char output[4096]; /* what the child wrote to its standard error stream: the beginning */
 } fault_attempt_t;
 
-/* Runs work() twice in a child; the second time the `which`th allocation fails (0: none). A child that is still there after `limit_s` is ended
- * by SIGALRM. To be called while this process has one thread. */
+/* Runs work() twice in a child; the second time the `which`th allocation fails (0: none). A child that is still there
+ * after `limit_s` is ended by SIGALRM. To be called while this process has one thread. */
 fault_attempt_t fault_attempt(int64_t which, unsigned limit_s, void (*work)(void));
 
 bool fault_exited_well(const fault_attempt_t *attempt);
