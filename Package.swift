@@ -9,7 +9,8 @@ let package = Package(
         .library(name: "CSyncKernel", targets: ["CSyncKernel"]),
     ],
     traits: [
-        .trait(name: "RCU", description: "Snapshot, SnapshotDictionary, csk_rcu_* and csk_snapshot_*; they need liburcu"),
+        .trait(
+            name: "RCU", description: "Snapshot, SnapshotDictionary, csk_rcu_* and csk_snapshot_*; they need liburcu"),
         .default(enabledTraits: ["RCU"]),
     ],
     targets: [
@@ -23,14 +24,17 @@ let package = Package(
             publicHeadersPath: "include",
             // A trait that is on can define a macro, one that is off can't: rcu/rcu_form.h reads these two.
             cSettings: [
-                .define("_GNU_SOURCE"), .headerSearchPath("src"), .define("CSK_BY_TRAITS"), .define("CSK_TRAIT_RCU", .when(traits: ["RCU"])),
+                .define("_GNU_SOURCE"), .headerSearchPath("src"), .define("CSK_BY_TRAITS"),
+                .define("CSK_TRAIT_RCU", .when(traits: ["RCU"])),
             ],
             linkerSettings: [
-                .linkedLibrary("urcu-bp", .when(traits: ["RCU"])), .linkedLibrary("urcu-common", .when(traits: ["RCU"])),
+                .linkedLibrary("urcu-bp", .when(traits: ["RCU"])),
+                .linkedLibrary("urcu-common", .when(traits: ["RCU"])),
             ]
         ),
         .target(name: "SwiftSync", dependencies: ["CSyncKernel"]),
-        .testTarget(name: "SwiftSyncTests", dependencies: ["SwiftSync", "CSyncKernel", "MainThreadProgram", "TopLevelProgram"]),
+        .testTarget(
+            name: "SwiftSyncTests", dependencies: ["SwiftSync", "CSyncKernel", "MainThreadProgram", "TopLevelProgram"]),
         // What a test needs a program of its own for: one that serves its main thread, and one without a main function.
         .executableTarget(name: "MainThreadProgram", dependencies: ["SwiftSync"], path: "Tests/MainThreadProgram"),
         .executableTarget(name: "TopLevelProgram", dependencies: ["SwiftSync"], path: "Tests/TopLevelProgram"),

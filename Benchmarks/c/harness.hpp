@@ -16,7 +16,7 @@
 
 static int rounds = 7, window_ms = 60;
 static FILE *tsv;
-static double loop_ns;  // of one turn of busy()
+static double loop_ns; // of one turn of busy()
 
 static inline void busy(long turns) {
     unsigned long x = turns;
@@ -80,7 +80,9 @@ struct Table {
     std::vector<std::string> order;
     std::map<std::string, std::map<std::string, std::vector<double>>> cells;
     std::map<std::string, Histogram> pools;
-    void add(const std::string &subject, const std::string &metric, double value) { cells[subject][metric].push_back(value); }
+    void add(const std::string &subject, const std::string &metric, double value) {
+        cells[subject][metric].push_back(value);
+    }
     void print(const std::string &ratio_metric = "") {
         for (auto &[subject, pool] : pools) {
             if (pool.size() == 0) continue;
@@ -110,7 +112,9 @@ struct Table {
     }
 };
 
-struct alignas(128) Counter { long value = 0; };
+struct alignas(128) Counter {
+    long value = 0;
+};
 
 // Which of `count` subjects has turn `position` of a round: 0, 1, count - 1, 2, count - 2 and so on, moved on by one
 // each round. A mere rotation would let every subject follow the same one each time; here its predecessor changes from

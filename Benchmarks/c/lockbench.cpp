@@ -117,7 +117,10 @@ static void lateness(Table &table, int64_t timeout_ns, int tries) {
             int64_t deadline = csk_now() + timeout_ns;
             if (lock.lock_until(deadline)) abort();
             double late = double(csk_now() - deadline) / 1e3;
-            if (late < 0) { fprintf(stderr, "%s: a timeout fired early\n", Lock::name); exit(1); }
+            if (late < 0) {
+                fprintf(stderr, "%s: a timeout fired early\n", Lock::name);
+                exit(1);
+            }
             table.add(Lock::name, "late us", late);
         }
     }).join();
@@ -159,7 +162,9 @@ static bool loop(const char *name, long n) {
 }
 
 template <class... Locks>
-static bool any_loop(const char *name, long n) { return (loop<Locks>(name, n) || ...); }
+static bool any_loop(const char *name, long n) {
+    return (loop<Locks>(name, n) || ...);
+}
 
 int main(int argc, char **argv) {
 #ifdef HAVE_ABSL
@@ -167,14 +172,19 @@ int main(int argc, char **argv) {
 #endif
     tsv = fopen("/dev/null", "w");
     // glibc drops its atomics before the first thread exists.
-    std::thread([] { for (;;) pause(); }).detach();
+    std::thread([] {
+        for (;;) pause();
+    }).detach();
     for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "--rounds") && i + 1 < argc) rounds = atoi(argv[++i]);
         else if (!strcmp(argv[i], "--millis") && i + 1 < argc) window_ms = atoi(argv[++i]);
         else if (!strcmp(argv[i], "--tsv") && i + 1 < argc) tsv = fopen(argv[++i], "a");
         else if (!strcmp(argv[i], "--loop") && i + 2 < argc)
             return any_loop<PEERS, PthreadInherit, OURS, GateStrict CK_ONE>(argv[i + 1], atol(argv[i + 2])) ? 0 : 2;
-        else { fprintf(stderr, "usage: lockbench [--rounds N] [--millis N] [--tsv FILE] [--loop NAME N]\n"); return 2; }
+        else {
+            fprintf(stderr, "usage: lockbench [--rounds N] [--millis N] [--tsv FILE] [--loop NAME N]\n");
+            return 2;
+        }
     }
     calibrate();
     {
@@ -185,25 +195,37 @@ int main(int argc, char **argv) {
         throughput<GateFast>(unused, 2, 0);
     }
     run("uncontended lock and unlock", "ns", [](Table &t) {
-        each_round<PEERS, PthreadInherit, OURS, GateStrict CK_ONE>(t, [&](auto *l) { uncontended<std::remove_pointer_t<decltype(l)>>(t); });
+        each_round<PEERS, PthreadInherit, OURS, GateStrict CK_ONE>(t, [&](auto *l) {
+            uncontended<std::remove_pointer_t<decltype(l)>>(t);
+        });
     });
     for (double section : {100.0, 0.0})
         for (int threads : {2, 4, 8, 16, 32})
-            run(std::to_string(threads) + " threads, " + (section > 0 ? "100 ns sections" : "empty sections"), "Mops/s", [&](Table &t) {
-                each_round<PEERS, OURS>(t, [&](auto *l) { throughput<std::remove_pointer_t<decltype(l)>>(t, threads, section); });
-            });
+            run(std::to_string(threads) + " threads, " + (section > 0 ? "100 ns sections" : "empty sections"), "Mops/s",
+                [&](Table &t) {
+                    each_round<PEERS, OURS>(t, [&](auto *l) {
+                        throughput<std::remove_pointer_t<decltype(l)>>(t, threads, section);
+                    });
+                });
     run("8 threads, 100 ns sections, direct hand-over", "Mops/s", [&](Table &t) {
-        each_round<Pthread, PthreadInherit, GateStrict>(t, [&](auto *l) { throughput<std::remove_pointer_t<decltype(l)>>(t, 8, 100); });
+        each_round<Pthread, PthreadInherit, GateStrict>(t, [&](auto *l) {
+            throughput<std::remove_pointer_t<decltype(l)>>(t, 8, 100);
+        });
     });
     run("8 threads, 100 ns sections, waits", "", [&](Table &t) {
-        each_round<PEERS, OURS, GateStrict>(t, [&](auto *l) { waits<std::remove_pointer_t<decltype(l)>>(t, false, 100); });
+        each_round<PEERS, OURS, GateStrict>(t,
+                                            [&](auto *l) { waits<std::remove_pointer_t<decltype(l)>>(t, false, 100); });
     });
     run("urgent thread among 8, 10 us sections, its waits", "p99 us", [&](Table &t) {
-        each_round<PEERS, OURS, GateStrict>(t, [&](auto *l) { waits<std::remove_pointer_t<decltype(l)>>(t, true, 10000); });
+        each_round<PEERS, OURS, GateStrict>(t, [&](auto *l) {
+            waits<std::remove_pointer_t<decltype(l)>>(t, true, 10000);
+        });
     });
     for (int64_t ms : {1, 5, 50})
         run("timeout of " + std::to_string(ms) + " ms", "late us", [&](Table &t) {
-            each_round<Pthread PARKING_LOT_ONE, OURS>(t, [&](auto *l) { lateness<std::remove_pointer_t<decltype(l)>>(t, ms * 1000000, ms > 5 ? 1 : 5); });
+            each_round<Pthread PARKING_LOT_ONE, OURS>(t, [&](auto *l) {
+                lateness<std::remove_pointer_t<decltype(l)>>(t, ms * 1000000, ms > 5 ? 1 : 5);
+            });
         });
     return 0;
 }

@@ -19,7 +19,7 @@
 #endif
 #ifdef HAVE_CK
 extern "C" {
-#include <spinlock/fas.h>  // the others of this library are C only
+#include <spinlock/fas.h> // the others of this library are C only
 }
 #endif
 
@@ -41,8 +41,12 @@ struct PthreadMutex {
         return pthread_mutex_clocklock(&mutex, CLOCK_MONOTONIC, &deadline) == 0;
     }
 };
-struct Pthread : PthreadMutex<PTHREAD_MUTEX_NORMAL, PTHREAD_PRIO_NONE> { static constexpr auto name = "pthread_mutex"; };
-struct PthreadAdaptive : PthreadMutex<PTHREAD_MUTEX_ADAPTIVE_NP, PTHREAD_PRIO_NONE> { static constexpr auto name = "pthread adaptive"; };
+struct Pthread : PthreadMutex<PTHREAD_MUTEX_NORMAL, PTHREAD_PRIO_NONE> {
+    static constexpr auto name = "pthread_mutex";
+};
+struct PthreadAdaptive : PthreadMutex<PTHREAD_MUTEX_ADAPTIVE_NP, PTHREAD_PRIO_NONE> {
+    static constexpr auto name = "pthread adaptive";
+};
 struct PthreadInherit : PthreadMutex<PTHREAD_MUTEX_NORMAL, PTHREAD_PRIO_INHERIT> {
     static constexpr auto name = "pthread PI";
     bool lock_until(int64_t) = delete;
@@ -65,9 +69,15 @@ struct Gate {
     void unlock() { csk_gate_unlock(&gate); }
     bool lock_until(int64_t deadline_ns) { return csk_gate_timedlock(&gate, 0, deadline_ns) == 0; }
 };
-struct GateFast : Gate<CSK_GATE_FAST> { static constexpr auto name = "csk_gate FAST"; };
-struct GateCompact : Gate<CSK_GATE_COMPACT> { static constexpr auto name = "csk_gate COMPACT"; };
-struct GateStrict : Gate<CSK_GATE_STRICT> { static constexpr auto name = "csk_gate STRICT"; };
+struct GateFast : Gate<CSK_GATE_FAST> {
+    static constexpr auto name = "csk_gate FAST";
+};
+struct GateCompact : Gate<CSK_GATE_COMPACT> {
+    static constexpr auto name = "csk_gate COMPACT";
+};
+struct GateStrict : Gate<CSK_GATE_STRICT> {
+    static constexpr auto name = "csk_gate STRICT";
+};
 struct KernelMutex {
     static constexpr auto name = "csk_mutex";
     csk_mutex_t mutex = CSK_MUTEX_INITIALIZER;
@@ -118,6 +128,8 @@ struct ParkingLot {
     void lock() { bench_parking_lot_lock(&mutex); }
     void lock_urgent() { lock(); }
     void unlock() { bench_parking_lot_unlock(&mutex); }
-    bool lock_until(int64_t deadline_ns) { return bench_parking_lot_lock_for(&mutex, uint64_t(deadline_ns - csk_now())); }
+    bool lock_until(int64_t deadline_ns) {
+        return bench_parking_lot_lock_for(&mutex, uint64_t(deadline_ns - csk_now()));
+    }
 };
 #endif

@@ -81,12 +81,16 @@ static double together(int threads, int millis, F &&body) {
 }
 
 // What the lock protects: a writer changes both, a reader finds them equal.
-struct alignas(128) Protected { long left = 0, right = 0; };
+struct alignas(128) Protected {
+    long left = 0, right = 0;
+};
 
 // One operation in `writes_one_in` writes; 0: none does.
 template <class Lock>
 static void throughput(Table &table, int threads, uint64_t writes_one_in) {
-    struct alignas(128) { Lock lock; } holder;
+    struct alignas(128) {
+        Lock lock;
+    } holder;
     Lock &lock = holder.lock;
     Protected data;
     pairs(lock, false, 1000);
@@ -152,7 +156,9 @@ static bool loop(const char *name, bool write, long n) {
 }
 
 template <class... Locks>
-static bool any_loop(const char *name, bool write, long n) { return (loop<Locks>(name, write, n) || ...); }
+static bool any_loop(const char *name, bool write, long n) {
+    return (loop<Locks>(name, write, n) || ...);
+}
 
 int main(int argc, char **argv) {
 #ifdef HAVE_ABSL
@@ -161,7 +167,9 @@ int main(int argc, char **argv) {
     const char *only = "";
     tsv = fopen("/dev/null", "w");
     // glibc drops its atomics before the first thread exists.
-    std::thread([] { for (;;) pause(); }).detach();
+    std::thread([] {
+        for (;;) pause();
+    }).detach();
     for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "--rounds") && i + 1 < argc) rounds = atoi(argv[++i]);
         else if (!strcmp(argv[i], "--millis") && i + 1 < argc) window_ms = atoi(argv[++i]);
@@ -169,20 +177,29 @@ int main(int argc, char **argv) {
         else if (!strcmp(argv[i], "--only") && i + 1 < argc) only = argv[++i];
         else if (!strcmp(argv[i], "--loop") && i + 3 < argc)
             return any_loop<ALL>(argv[i + 1], !strcmp(argv[i + 2], "write"), atol(argv[i + 3])) ? 0 : 2;
-        else { fprintf(stderr, "usage: rwlockbench [--rounds N] [--millis N] [--tsv FILE] [--only TEXT] [--loop NAME read|write N]\n"); return 2; }
+        else {
+            fprintf(
+                stderr,
+                "usage: rwlockbench [--rounds N] [--millis N] [--tsv FILE] [--only TEXT] [--loop NAME read|write N]\n");
+            return 2;
+        }
     }
     calibrate();
     auto group = [&](const std::string &name, const char *ratio, auto &&body) {
-        if (name.find(only) != std::string::npos) run(name, ratio, [&](Table &t) { each_round<ALL>(t, [&](auto *l) { body(t, l); }); });
+        if (name.find(only) != std::string::npos)
+            run(name, ratio, [&](Table &t) { each_round<ALL>(t, [&](auto *l) { body(t, l); }); });
     };
     for (bool write : {false, true})
         group(write ? "uncontended write" : "uncontended read", "ns",
               [&](Table &t, auto *l) { uncontended<std::remove_pointer_t<decltype(l)>>(t, write); });
     for (int writes_one_in : {0, 100, 10})
         for (int threads : {2, 8}) {
-            const char *mix = writes_one_in == 0 ? "reads only" : writes_one_in == 100 ? "99 reads to 1 write" : "90 reads to 10 writes";
-            group(std::to_string(threads) + " threads, " + mix, "Mops/s",
-                  [&](Table &t, auto *l) { throughput<std::remove_pointer_t<decltype(l)>>(t, threads, uint64_t(writes_one_in)); });
+            const char *mix = writes_one_in == 0     ? "reads only"
+                              : writes_one_in == 100 ? "99 reads to 1 write"
+                                                     : "90 reads to 10 writes";
+            group(std::to_string(threads) + " threads, " + mix, "Mops/s", [&](Table &t, auto *l) {
+                throughput<std::remove_pointer_t<decltype(l)>>(t, threads, uint64_t(writes_one_in));
+            });
         }
     group("writer among 4 readers, 1 us sections, its waits", "p99 us",
           [&](Table &t, auto *l) { writer_waits<std::remove_pointer_t<decltype(l)>>(t); });

@@ -24,9 +24,15 @@ struct Kernel {
     void wrlock() { (void)!csk_rwlock_wrlock(&lock); }
     void wrunlock() { csk_rwlock_unlock(&lock); }
 };
-struct Fast : Kernel<CSK_RWLOCK_FAST, 0> { static constexpr auto name = "csk_rwlock FAST"; };
-struct Strict : Kernel<CSK_RWLOCK_STRICT, 0> { static constexpr auto name = "csk_rwlock STRICT"; };
-struct Biased : Kernel<CSK_RWLOCK_FAST, 1> { static constexpr auto name = "csk_rwlock biased"; };
+struct Fast : Kernel<CSK_RWLOCK_FAST, 0> {
+    static constexpr auto name = "csk_rwlock FAST";
+};
+struct Strict : Kernel<CSK_RWLOCK_STRICT, 0> {
+    static constexpr auto name = "csk_rwlock STRICT";
+};
+struct Biased : Kernel<CSK_RWLOCK_FAST, 1> {
+    static constexpr auto name = "csk_rwlock biased";
+};
 
 struct Pthread {
     static constexpr auto name = "pthread_rwlock";
@@ -40,7 +46,9 @@ struct Pthread {
 #ifdef HAVE_CK
 // Spins, like ck_spinlock: it shows what not parking brings, and costs.
 extern "C" {
-struct bench_ck_pflock { uint32_t words[4]; };
+struct bench_ck_pflock {
+    uint32_t words[4];
+};
 void bench_ck_pflock_rdlock(bench_ck_pflock *lock);
 void bench_ck_pflock_rdunlock(bench_ck_pflock *lock);
 void bench_ck_pflock_wrlock(bench_ck_pflock *lock);

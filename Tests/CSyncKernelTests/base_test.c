@@ -45,8 +45,8 @@ static void a_negative_span_has_passed(void) {
 
 static void every_status_has_its_own_text(void) {
     /* All that a function of the kernel returns, or an event carries. */
-    static const int statuses[] = { 0,         ETIMEDOUT,  ECANCELED, EDEADLK, EPERM,       EBUSY, EINVAL, ENOMEM, EAGAIN, ENOENT,
-                                    ESHUTDOWN, EOWNERDEAD, EEXIST,    ENOTSUP, EINPROGRESS, -1 };
+    static const int statuses[] = { 0,      ETIMEDOUT, ECANCELED, EDEADLK,    EPERM,  EBUSY,   EINVAL,      ENOMEM,
+                                    EAGAIN, ENOENT,    ESHUTDOWN, EOWNERDEAD, EEXIST, ENOTSUP, EINPROGRESS, -1 };
     enum { count = sizeof statuses / sizeof statuses[0] };
     for (size_t i = 0; i < count; i++) {
         const char *text = csk_status_text(statuses[i]);
@@ -60,28 +60,35 @@ static void every_status_has_its_own_text(void) {
 
 /* The list is made of the sources. */
 static void every_status_that_the_sources_name_has_a_text(void) {
-    static const struct { int status; const char *name; } names[] = {
+    static const struct {
+        int status;
+        const char *name;
+    } names[] = {
 #include "status_names.inc"
     };
     CHECK_GE(sizeof names / sizeof names[0], 14);
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (csk_status_text(names[i].status) == csk_status_text(-1)) test_fail(__FILE__, __LINE__, "%s has no text", names[i].name);
+        if (csk_status_text(names[i].status) == csk_status_text(-1))
+            test_fail(__FILE__, __LINE__, "%s has no text", names[i].name);
 }
 
 /* What the headers say of each that says several things: a text that names one of them alone is wrong for the
  * others. */
 static void a_text_fits_all_functions_that_return_it(void) {
-    static const struct { int status; const char *words[3]; } statuses[] = {
-        { ECANCELED, { "cancelled", "dropped" } },            /* a waiter; work of a full queue */
-        { EDEADLK, { "wait for its own thread" } },           /* a lock, a queue's work, an upgrade, a barrier */
-        { EPERM, { "taken", "begun", "privilege" } },         /* an unlock; a section, an update, a suspension;
+    static const struct {
+        int status;
+        const char *words[3];
+    } statuses[] = {
+        { ECANCELED, { "cancelled", "dropped" } },           /* a waiter; work of a full queue */
+        { EDEADLK, { "wait for its own thread" } },          /* a lock, a queue's work, an upgrade, a barrier */
+        { EPERM, { "taken", "begun", "privilege" } },        /* an unlock; a section, an update, a suspension;
                                                                  niceness */
-        { EBUSY, { "held", "in use", "not as the call" } },   /* a lock; a pool, a timer; a waiter that does not wait */
-        { EINVAL, { "argument", "state" } },                  /* a value; an adoption of nothing */
-        { EAGAIN, { "full", "at its limit", "no thread" } },  /* a queue; levels; the pool, the timer, the reclaiming
+        { EBUSY, { "held", "in use", "not as the call" } },  /* a lock; a pool, a timer; a waiter that does not wait */
+        { EINVAL, { "argument", "state" } },                 /* a value; an adoption of nothing */
+        { EAGAIN, { "full", "at its limit", "no thread" } }, /* a queue; levels; the pool, the timer, the reclaiming
                                                                  thread */
-        { ESHUTDOWN, { "closed", "shut down", "ended" } },    /* a gate; a work queue; a thread and its values */
-        { ENOENT, { "any more" } },                           /* a timer that has fired, work that has begun */
+        { ESHUTDOWN, { "closed", "shut down", "ended" } },   /* a gate; a work queue; a thread and its values */
+        { ENOENT, { "any more" } },                          /* a timer that has fired, work that has begun */
     };
     for (size_t i = 0; i < sizeof statuses / sizeof statuses[0]; i++) {
         const char *text = csk_status_text(statuses[i].status);
@@ -128,6 +135,7 @@ static void ranks_order_by_priority_then_place(void) {
 }
 
 TEST_MAIN(TEST(version_is_that_of_the_header), TEST(now_is_the_monotonic_clock), TEST(deadline_is_so_far_from_now),
-          TEST(a_far_deadline_saturates), TEST(a_negative_span_has_passed), TEST(every_status_has_its_own_text), TEST(every_status_that_the_sources_name_has_a_text),
-          TEST(a_text_fits_all_functions_that_return_it),
-          TEST(threads_have_ids_and_the_first_has_the_process_id), TEST(errno_is_left_alone), TEST(ranks_order_by_priority_then_place))
+          TEST(a_far_deadline_saturates), TEST(a_negative_span_has_passed), TEST(every_status_has_its_own_text),
+          TEST(every_status_that_the_sources_name_has_a_text), TEST(a_text_fits_all_functions_that_return_it),
+          TEST(threads_have_ids_and_the_first_has_the_process_id), TEST(errno_is_left_alone),
+          TEST(ranks_order_by_priority_then_place))

@@ -134,5 +134,6 @@ static void a_child_of_fork_takes_and_gives(void) {
     csk_block_give(from_before);
 }
 
-TEST_MAIN(TEST(blocks_hold_what_is_written_and_are_apart), TEST(blocks_go_from_thread_to_thread), TEST(threads_that_end_keep_nothing),
-          TEST(blocks_are_taken_and_given_at_the_very_end_of_a_thread), TEST(a_child_of_fork_takes_and_gives))
+TEST_MAIN(TEST(blocks_hold_what_is_written_and_are_apart), TEST(blocks_go_from_thread_to_thread),
+          TEST(threads_that_end_keep_nothing), TEST(blocks_are_taken_and_given_at_the_very_end_of_a_thread),
+          TEST(a_child_of_fork_takes_and_gives))

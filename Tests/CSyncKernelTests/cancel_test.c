@@ -240,7 +240,8 @@ static bool entered(int status) {
 static void use_gate(uint64_t *random) {
     int which = (int)test_random_below(random, GATES);
     if (!entered(csk_gate_timedlock(&storm.gates[which], (int32_t)test_random_below(random, 3),
-                                    some_deadline_or_never(random)))) return;
+                                    some_deadline_or_never(random))))
+        return;
     alone(&storm.inside[which]);
     CHECK_STATUS(csk_gate_unlock(&storm.gates[which]), 0);
 }
@@ -405,7 +406,7 @@ static void cancel_threads_at_random(void *unused) {
     for (uintptr_t done = 0; done < cancellations;) {
         /* Some at once, wherever they are after some more calls. */
         uint64_t calls = LOAD(&storm.calls) + test_random_below(&random, 3 * VICTIMS),
-            first = test_random_below(&random, VICTIMS);
+                 first = test_random_below(&random, VICTIMS);
         wait_until(LOAD(&storm.calls) >= calls);
         uint64_t some = 1 + test_random_below(&random, 4);
         for (uint64_t i = 0; i < some; i++) CHECK_EQ(pthread_cancel(victims[(first + i) % VICTIMS]), 0);
@@ -423,7 +424,6 @@ static void cancel_threads_at_random(void *unused) {
 static void a_storm_of_cancellations_leaves_every_queue_whole(void) { in_a_child(cancel_threads_at_random, NULL); }
 
 TEST_MAIN(TEST(a_writer_that_reports_a_long_reader_is_not_cancelled_there), TEST(a_reporter_is_not_cancelled),
-          TEST(an_observer_is_not_cancelled),
-          TEST(who_reports_a_holder_that_has_ended_is_not_cancelled_there),
-          TEST(a_report_that_nobody_reads_raises_no_signal),
-          TEST(what_is_written_arrives), TEST(a_storm_of_cancellations_leaves_every_queue_whole))
+          TEST(an_observer_is_not_cancelled), TEST(who_reports_a_holder_that_has_ended_is_not_cancelled_there),
+          TEST(a_report_that_nobody_reads_raises_no_signal), TEST(what_is_written_arrives),
+          TEST(a_storm_of_cancellations_leaves_every_queue_whole))

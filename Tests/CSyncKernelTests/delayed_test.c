@@ -33,7 +33,8 @@ static void it_is_called_once_and_never_early(void) {
     enum { COUNT = 300 };
     static alarm_t alarms[COUNT];
     uint64_t random = test_seed(1);
-    for (int i = 0; i < COUNT; i++) CHECK_STATUS(start(&alarms[i], &queue, (int64_t)test_random_below(&random, 20000000) - 1000000, 0), 0);
+    for (int i = 0; i < COUNT; i++)
+        CHECK_STATUS(start(&alarms[i], &queue, (int64_t)test_random_below(&random, 20000000) - 1000000, 0), 0);
     for (int i = 0; i < COUNT; i++) wait_until(LOAD(&alarms[i].calls) == 1);
     drain(&queue);
     for (int i = 0; i < COUNT; i++) {
@@ -48,7 +49,9 @@ static void it_is_called_once_and_never_early(void) {
 static void bad_input_and_a_second_start_are_refused(void) {
     csk_workqueue_t drops;
     alarm_t alarm = fresh_alarm();
-    CHECK_STATUS(csk_workqueue_init(&drops, &(csk_workqueue_attr_t){ .capacity = 1, .when_full = CSK_WORKQUEUE_DROP_OLDEST }), 0);
+    CHECK_STATUS(csk_workqueue_init(&drops,
+                                    &(csk_workqueue_attr_t){ .capacity = 1, .when_full = CSK_WORKQUEUE_DROP_OLDEST }),
+                 0);
     CHECK_STATUS(csk_delayed_cancel(&alarm.delayed), ENOENT);
     CHECK_STATUS(csk_delayed_start(&alarm.delayed, &queue, 0, 0, NULL), EINVAL);
     CHECK_STATUS(csk_delayed_start(&alarm.delayed, &queue, 0, -1, ring), EINVAL);
@@ -298,7 +301,9 @@ static void a_call_that_says_it_was_refused_is_inside_the_queue_too(void) {
     csk_workqueue_shutdown(&closed, false);
     for (int at_its_time = 0; at_its_time < 2; at_its_time++) {
         alarm_t alarm = fresh_alarm();
-        CHECK_STATUS(csk_delayed_start(&alarm.delayed, &closed, at_its_time ? csk_deadline_after(1000) : 0, 0, end_the_queue_inside), 0);
+        CHECK_STATUS(csk_delayed_start(&alarm.delayed, &closed, at_its_time ? csk_deadline_after(1000) : 0, 0,
+                                       end_the_queue_inside),
+                     0);
         wait_until(LOAD(&alarm.calls) == 1);
         CHECK(!csk_workqueue_is_current(&closed));
     }
@@ -309,7 +314,8 @@ static void a_full_queue_ends_it(void) {
     csk_workqueue_t full;
     job_t job = job_named(0);
     alarm_t alarm = fresh_alarm();
-    CHECK_STATUS(csk_workqueue_init(&full, &(csk_workqueue_attr_t){ .capacity = 1, .when_full = CSK_WORKQUEUE_REFUSE }), 0);
+    CHECK_STATUS(csk_workqueue_init(&full, &(csk_workqueue_attr_t){ .capacity = 1, .when_full = CSK_WORKQUEUE_REFUSE }),
+                 0);
     CHECK_STATUS(csk_workqueue_suspend(&full), 0);
     queue_job(&full, &job);
     CHECK_STATUS(start(&alarm, &full, 0, 0), 0);
@@ -346,12 +352,15 @@ static void periodic_work_leaves_out_times_without_room(void) {
     }
 }
 
-TEST_MAIN(
-    TEST(it_is_called_once_and_never_early), TEST(bad_input_and_a_second_start_are_refused), TEST(a_queue_that_waits_when_full_takes_it_in_over_its_bound), TEST(what_is_due_already_stands_before_what_is_queued_next), TEST(it_takes_its_turn_by_rank),
-    TEST(periodic_work_comes_at_multiples_until_it_is_cancelled), TEST(calls_that_would_overlap_are_left_out),
-    TEST(periodic_work_may_end_itself_and_free_its_memory_in_the_last_call), TEST(periods_and_deadlines_at_the_ends_of_time_are_kept),
-    TEST(cancelled_while_it_waits_for_its_turn_it_is_not_called), TEST(who_is_told_that_a_last_call_follows_gets_it),
-    TEST(cancelled_at_the_moment_of_its_time_it_is_called_or_not),
-    TEST(the_queue_may_go_with_the_last_call), TEST(a_queue_that_was_shut_down_ends_it), TEST(a_full_queue_ends_it),
-    TEST(a_call_that_says_it_was_refused_is_inside_the_queue_too),
-    TEST(periodic_work_leaves_out_times_without_room))
+TEST_MAIN(TEST(it_is_called_once_and_never_early), TEST(bad_input_and_a_second_start_are_refused),
+          TEST(a_queue_that_waits_when_full_takes_it_in_over_its_bound),
+          TEST(what_is_due_already_stands_before_what_is_queued_next), TEST(it_takes_its_turn_by_rank),
+          TEST(periodic_work_comes_at_multiples_until_it_is_cancelled), TEST(calls_that_would_overlap_are_left_out),
+          TEST(periodic_work_may_end_itself_and_free_its_memory_in_the_last_call),
+          TEST(periods_and_deadlines_at_the_ends_of_time_are_kept),
+          TEST(cancelled_while_it_waits_for_its_turn_it_is_not_called),
+          TEST(who_is_told_that_a_last_call_follows_gets_it),
+          TEST(cancelled_at_the_moment_of_its_time_it_is_called_or_not), TEST(the_queue_may_go_with_the_last_call),
+          TEST(a_queue_that_was_shut_down_ends_it), TEST(a_full_queue_ends_it),
+          TEST(a_call_that_says_it_was_refused_is_inside_the_queue_too),
+          TEST(periodic_work_leaves_out_times_without_room))

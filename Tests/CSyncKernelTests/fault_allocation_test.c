@@ -214,7 +214,10 @@ static void fire(csk_timer_t *timer, void *context) {
     ADD((uint32_t *)context, 1);
 }
 
-typedef struct { int64_t fail, allocations, alive, refusals; int first_call; } attempt_t;
+typedef struct {
+    int64_t fail, allocations, alive, refusals;
+    int first_call;
+} attempt_t;
 
 /* Refused at most once, since one allocation fails once; then it works. */
 static int again(attempt_t *attempt, int status) {
@@ -235,8 +238,10 @@ static void use_what_needs_the_timer(void *context) {
     CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
     STORE(&resolved, 0);
     start_counting(attempt->fail);
-    if (attempt->first_call == 0) while (again(attempt, csk_timer_prepare())) {}
-    if (attempt->first_call <= 1) while (again(attempt, csk_timer_start(&timer, csk_now(), fire, &fired))) {}
+    if (attempt->first_call == 0)
+        while (again(attempt, csk_timer_prepare())) {}
+    if (attempt->first_call <= 1)
+        while (again(attempt, csk_timer_start(&timer, csk_now(), fire, &fired))) {}
     while (again(attempt, csk_gate_lock_async(&gate, &waiter, 0, csk_deadline_after(1000000), note, &status))) {}
     wait_until(LOAD(&resolved) == 1);
     CHECK_STATUS(LOAD(&status), ETIMEDOUT);
@@ -315,9 +320,12 @@ static void use_what_needs_the_pool(void *context) {
     STORE(&resolved, 0);
     start_counting(attempt->fail);
     while (again(attempt, csk_workqueue_create(&queue, NULL))) CHECK(queue == NULL);
-    if (attempt->first_call == 0) while (again(attempt, csk_workqueue_enqueue(queue, &work, count_work))) {}
-    if (attempt->first_call == 1) while (again(attempt, csk_workqueue_sync(queue, 0, false, CSK_NEVER, count_call, NULL))) {}
-    if (attempt->first_call == 2) while (again(attempt, csk_delayed_start(&delayed, queue, csk_now(), 0, count_work))) {}
+    if (attempt->first_call == 0)
+        while (again(attempt, csk_workqueue_enqueue(queue, &work, count_work))) {}
+    if (attempt->first_call == 1)
+        while (again(attempt, csk_workqueue_sync(queue, 0, false, CSK_NEVER, count_call, NULL))) {}
+    if (attempt->first_call == 2)
+        while (again(attempt, csk_delayed_start(&delayed, queue, csk_now(), 0, count_work))) {}
     wait_until(LOAD(&resolved) == 1);
     CHECK_STATUS(csk_workqueue_drain(queue, CSK_NEVER), 0);
     for (uint32_t i = 2; i < 10; i++) {
@@ -347,7 +355,6 @@ static void each_allocation_of_work_queues_may_fail(void) {
 }
 
 /* Children first: see child.h. */
-TEST_MAIN(
-    TEST(the_allocator_counts_and_fails), TEST(nothing_but_the_timer_thread_allocates),
-    TEST(each_allocation_of_the_timer_thread_may_fail), TEST(no_memory_for_a_stack_is_told), TEST(each_allocation_of_work_queues_may_fail),
-    TEST(finding_out_an_ended_holder_allocates_nothing))
+TEST_MAIN(TEST(the_allocator_counts_and_fails), TEST(nothing_but_the_timer_thread_allocates),
+          TEST(each_allocation_of_the_timer_thread_may_fail), TEST(no_memory_for_a_stack_is_told),
+          TEST(each_allocation_of_work_queues_may_fail), TEST(finding_out_an_ended_holder_allocates_nothing))

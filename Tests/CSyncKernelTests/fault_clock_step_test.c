@@ -105,10 +105,12 @@ static void step_during_all(int64_t seconds) {
     }
     async_begin_ns = csk_now();
     for (int i = 0; i < 3; i++)
-        CHECK_STATUS(csk_gate_lock_async(&gates[i], &waiters[i], 0, async_begin_ns + span_ns, waiter_timed_out, NULL), 0);
+        CHECK_STATUS(csk_gate_lock_async(&gates[i], &waiters[i], 0, async_begin_ns + span_ns, waiter_timed_out, NULL),
+                     0);
     CHECK_STATUS(csk_timer_start(&timer, async_begin_ns + span_ns, timer_fired, NULL), 0);
-    wait_until(csk_gate_waiting(&gates[0]) == 2 && csk_gate_waiting(&gates[1]) == 2 && csk_gate_waiting(&gates[2]) == 2 &&
-               csk_gate_waiting(&mutex.gate) == 1 && csk_pqueue_waiting(&empty) == 1 && csk_pqueue_waiting(&full) == 1);
+    wait_until(csk_gate_waiting(&gates[0]) == 2 && csk_gate_waiting(&gates[1]) == 2 &&
+               csk_gate_waiting(&gates[2]) == 2 && csk_gate_waiting(&mutex.gate) == 1 &&
+               csk_pqueue_waiting(&empty) == 1 && csk_pqueue_waiting(&full) == 1);
     CHECK_EQ(LOAD(&ended), 0);
     step_to(seconds);
     int64_t difference = (int64_t)(time(NULL) - before);

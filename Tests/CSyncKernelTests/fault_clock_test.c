@@ -104,7 +104,11 @@ static void note_grant(csk_gate_waiter_t *waiter, void *context, int status) {
     ADD(&grants, 1);
 }
 
-struct timed { csk_gate_t *gate; csk_mutex_t *mutex; csk_pqueue_t *empty, *full; };
+struct timed {
+    csk_gate_t *gate;
+    csk_mutex_t *mutex;
+    csk_pqueue_t *empty, *full;
+};
 
 static void expect_timeout(int status, int64_t deadline_ns) {
     CHECK_STATUS(status, ETIMEDOUT);

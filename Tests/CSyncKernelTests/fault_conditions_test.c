@@ -141,11 +141,11 @@ static bool without_descriptors(void) { return setenv("CSK_NO_DESCRIPTORS", "1",
 static bool without_proc(void) {
     setenv("CSK_NO_PROC", "1", 1);
     return unshare(CLONE_NEWNS) == 0 && mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
-        mount("none", "/proc", "tmpfs", 0, NULL) == 0;
+           mount("none", "/proc", "tmpfs", 0, NULL) == 0;
 }
 static bool with_a_filter(void) {
-    static const long calls[] = { SYS_sched_setaffinity, SYS_sched_getattr, SYS_sched_setattr, SYS_membarrier,
-        SYS_get_robust_list, SYS_setpriority };
+    static const long calls[] = { SYS_sched_setaffinity, SYS_sched_getattr,   SYS_sched_setattr,
+                                  SYS_membarrier,        SYS_get_robust_list, SYS_setpriority };
     static const long of_sanitizers[] = { SYS_sched_getaffinity, SYS_sigaltstack }; /* they insist on these */
     for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) refuse_call(calls[i], EPERM);
     for (size_t i = 0; i < sizeof of_sanitizers / sizeof of_sanitizers[0]; i++)
@@ -251,10 +251,8 @@ static void be_refused_threads(void *unused) {
 
 static void where_threads_are_refused_the_pool_says_that_it_is_stuck(void) { in_a_child(be_refused_threads, NULL); }
 
-TEST_MAIN(
-    TEST(on_one_processor_there_is_one_worker), TEST(the_nicest_process_has_nice_workers),
-    TEST(a_real_time_process_has_real_time_workers),
-    TEST(half_a_processor_s_quota_makes_one_worker), TEST(without_a_descriptor_all_that_block_begin),
-    TEST(without_proc_all_that_block_begin),
-    TEST(a_filter_of_system_calls_stops_nothing), TEST(where_threads_are_refused_the_pool_says_that_it_is_stuck),
-    TEST(what_is_documented_holds))
+TEST_MAIN(TEST(on_one_processor_there_is_one_worker), TEST(the_nicest_process_has_nice_workers),
+          TEST(a_real_time_process_has_real_time_workers), TEST(half_a_processor_s_quota_makes_one_worker),
+          TEST(without_a_descriptor_all_that_block_begin), TEST(without_proc_all_that_block_begin),
+          TEST(a_filter_of_system_calls_stops_nothing), TEST(where_threads_are_refused_the_pool_says_that_it_is_stuck),
+          TEST(what_is_documented_holds))

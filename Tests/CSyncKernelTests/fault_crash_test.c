@@ -11,7 +11,7 @@ static struct report {
     char thread[16], work[32];
     int signal_number;
     bool on_own_stack;
-} *report;
+} * report;
 
 static const char *lowest_of_thread, *highest_of_thread; /* the stack on which the function runs that crashes */
 
@@ -148,14 +148,14 @@ static void look_from_worker(void *context) {
 }
 
 static void what_is_for_the_program_goes_to_its_threads(void) {
-    static const int blocked[] = { SIGINT, SIGTERM, SIGHUP, SIGCHLD, SIGALRM, SIGUSR1, SIGUSR2, SIGIO, SIGPIPE,
-        SIGWINCH };
+    static const int blocked[] = {
+        SIGINT, SIGTERM, SIGHUP, SIGCHLD, SIGALRM, SIGUSR1, SIGUSR2, SIGIO, SIGPIPE, SIGWINCH
+    };
     static const int open[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT, SIGPROF };
     look_from_worker(NULL);
     for (size_t i = 0; i < sizeof blocked / sizeof blocked[0]; i++) CHECK_EQ(sigismember(&seen, blocked[i]), 1);
     for (size_t i = 0; i < sizeof open / sizeof open[0]; i++) CHECK_EQ(sigismember(&seen, open[i]), 0);
 }
 
-TEST_MAIN(
-    TEST(a_handler_runs_for_a_crash_in_a_function), TEST(a_handler_runs_when_the_stack_of_a_function_overflows),
-    TEST(what_is_for_the_program_goes_to_its_threads))
+TEST_MAIN(TEST(a_handler_runs_for_a_crash_in_a_function), TEST(a_handler_runs_when_the_stack_of_a_function_overflows),
+          TEST(what_is_for_the_program_goes_to_its_threads))

@@ -80,7 +80,8 @@ static void a_thread_that_ends_inside_is_reported_once_under_each_policy(void) {
     for (uint32_t policy = 0; policy < POLICIES; policy++) join_thread(start_thread(lock_and_end, &gates[policy]));
     STORE(&go, 1);
     wait_until(LOAD(&reports) == POLICIES);
-    for (uint32_t policy = 0; policy < POLICIES; policy++) join_thread(threads[policy][0]), join_thread(threads[policy][1]);
+    for (uint32_t policy = 0; policy < POLICIES; policy++)
+        join_thread(threads[policy][0]), join_thread(threads[policy][1]);
     for (int i = 0; i < 2; i++) wait_long_enough(&gates[i]); /* looks too, but it was said already */
     for (uint32_t policy = 0; policy < POLICIES; policy++) {
         CHECK_EQ(csk_gate_waiting(&gates[policy]), 0);
@@ -146,7 +147,8 @@ static void a_later_thread_at_the_same_address_does_not_pass_for_the_holder(void
     for (uint32_t policy = 0; policy < POLICIES; policy++) {
         STORE(&ended, last_holders[policy]);
         bool met = false;
-        for (int i = 0; i < 1000 && !met; i++) met = join_thread(start_thread(try_as_a_later_thread, &gates[policy])) != NULL;
+        for (int i = 0; i < 1000 && !met; i++)
+            met = join_thread(start_thread(try_as_a_later_thread, &gates[policy])) != NULL;
         CHECK(met);
     }
     for (uint32_t policy = 0; policy < POLICIES; policy++) join_thread(waiters[policy]);
@@ -245,8 +247,8 @@ static void without_a_reporter_it_is_one_line_on_standard_error(void) {
 }
 
 /* Children first: see child.h. */
-TEST_MAIN(
-    TEST(where_the_system_does_not_tell_nothing_is_reported), TEST(without_a_reporter_it_is_one_line_on_standard_error),
-    TEST(a_thread_that_ends_inside_is_reported_once_under_each_policy), TEST(a_mutex_tells_observers_too),
-    TEST(a_later_thread_at_the_same_address_does_not_pass_for_the_holder), TEST(a_holder_that_lives_is_not_reported),
-    TEST(a_gate_that_nobody_in_particular_holds_is_not_reported))
+TEST_MAIN(TEST(where_the_system_does_not_tell_nothing_is_reported),
+          TEST(without_a_reporter_it_is_one_line_on_standard_error),
+          TEST(a_thread_that_ends_inside_is_reported_once_under_each_policy), TEST(a_mutex_tells_observers_too),
+          TEST(a_later_thread_at_the_same_address_does_not_pass_for_the_holder),
+          TEST(a_holder_that_lives_is_not_reported), TEST(a_gate_that_nobody_in_particular_holds_is_not_reported))

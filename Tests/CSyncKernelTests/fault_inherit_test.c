@@ -157,7 +157,8 @@ static void note_start(void *context) {
     CHECK_EQ(pthread_attr_getstacksize(&attributes, &size), 0);
     pthread_attr_destroy(&attributes);
     for (size_t least = LOAD(&smallest_stack); size < least;) /* workers may start at the same time */
-        if (__atomic_compare_exchange_n(&smallest_stack, &least, size, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) break;
+        if (__atomic_compare_exchange_n(&smallest_stack, &least, size, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+            break;
     ADD(&starts, 1);
 }
 
@@ -188,8 +189,9 @@ static void use_three_workers(void *unused) {
     static csk_workqueue_t *queues[BEYOND];
     static csk_work_t works[BEYOND];
     (void)unused;
-    csk_pool_attr_t attr = { .least = 1, .most = MOST, .stack_size = 512 * 1024, .start = note_start,
-        .context = &hook_context };
+    csk_pool_attr_t attr = {
+        .least = 1, .most = MOST, .stack_size = 512 * 1024, .start = note_start, .context = &hook_context
+    };
     CHECK_STATUS(csk_pool_configure(&attr), 0);
     csk_set_reporter(note_stuck);
     for (int i = 0; i < BEYOND; i++) {
@@ -254,7 +256,6 @@ static void configure_often(void *unused) {
 
 static void the_last_configuration_before_the_first_use_counts(void) { in_a_child(configure_often, NULL); }
 
-TEST_MAIN(
-    TEST(threads_have_what_stood_at_the_load), TEST(niceness_that_is_not_permitted_is_reported_once),
-    TEST(a_pool_at_its_limit_names_the_queues_that_wait), TEST(bad_configurations_are_refused),
-    TEST(the_last_configuration_before_the_first_use_counts))
+TEST_MAIN(TEST(threads_have_what_stood_at_the_load), TEST(niceness_that_is_not_permitted_is_reported_once),
+          TEST(a_pool_at_its_limit_names_the_queues_that_wait), TEST(bad_configurations_are_refused),
+          TEST(the_last_configuration_before_the_first_use_counts))

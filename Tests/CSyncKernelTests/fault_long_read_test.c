@@ -15,7 +15,12 @@ static void note(const csk_event_t *reported) {
     ADD(&events, 1);
 }
 
-struct reader { csk_rwlock_t *lock; bool writes, ends; int32_t thread_id; uint32_t is_inside, leave; };
+struct reader {
+    csk_rwlock_t *lock;
+    bool writes, ends;
+    int32_t thread_id;
+    uint32_t is_inside, leave;
+};
 
 static void *hold(void *context) {
     struct reader *reader = context;
@@ -77,8 +82,10 @@ static void a_reader_that_has_ended_is_named(void) {
 
 static void a_writer_that_has_ended_is_reported(void) {
     csk_set_reporter(note);
-    wait_behind((struct reader){ .writes = true, .ends = true }, CSK_RWLOCK_FAST, 0, CSK_EVENT_HOLDER_ENDED, EOWNERDEAD);
-    wait_behind((struct reader){ .writes = true, .ends = true }, CSK_RWLOCK_STRICT, 0, CSK_EVENT_HOLDER_ENDED, EOWNERDEAD);
+    wait_behind((struct reader){ .writes = true, .ends = true }, CSK_RWLOCK_FAST, 0, CSK_EVENT_HOLDER_ENDED,
+                EOWNERDEAD);
+    wait_behind((struct reader){ .writes = true, .ends = true }, CSK_RWLOCK_STRICT, 0, CSK_EVENT_HOLDER_ENDED,
+                EOWNERDEAD);
 }
 
 /* One that goes on is not: it may be at work. */
@@ -95,5 +102,5 @@ static void a_writer_that_goes_on_is_not_reported(void) {
     join_thread(thread);
 }
 
-TEST_MAIN(TEST(a_reader_that_goes_on_is_named), TEST(a_reader_that_has_ended_is_named), TEST(a_writer_that_has_ended_is_reported),
-          TEST(a_writer_that_goes_on_is_not_reported))
+TEST_MAIN(TEST(a_reader_that_goes_on_is_named), TEST(a_reader_that_has_ended_is_named),
+          TEST(a_writer_that_has_ended_is_reported), TEST(a_writer_that_goes_on_is_not_reported))

@@ -42,7 +42,11 @@ static csk_mutex_t mutex;
 static csk_pqueue_t queue;
 static uint32_t entered, fired;
 
-struct wait { struct stopped *shared; int which; bool timed; };
+struct wait {
+    struct stopped *shared;
+    int which;
+    bool timed;
+};
 
 static int wait_there(int which, int64_t deadline_ns) {
     csk_pqueue_item_t *item;
@@ -150,7 +154,9 @@ static void deadlines_that_pass_while_all_is_stopped_are_kept_afterwards(void) {
 
 enum { WORKERS = 6 };
 
-struct hammered { uint32_t stop, rounds; };
+struct hammered {
+    uint32_t stop, rounds;
+};
 
 static struct {
     csk_gate_t gates[POLICIES];
@@ -167,7 +173,8 @@ static void work_inside(int which) {
 
 static void hammer_once(uint64_t *random) {
     int which = (int)test_random_below(random, POLICIES + 2);
-    int64_t deadline_ns = test_random_below(random, 2) ? CSK_NEVER : csk_deadline_after((int64_t)test_random_below(random, 200000));
+    int64_t deadline_ns = test_random_below(random, 2) ? CSK_NEVER
+                                                       : csk_deadline_after((int64_t)test_random_below(random, 200000));
     int status;
     if (which < POLICIES) {
         status = csk_gate_timedlock(&objects.gates[which], (int32_t)test_random_below(random, 3), deadline_ns);
@@ -317,6 +324,6 @@ static void what_a_thread_held_when_it_ended_stays_held(void) {
     }
 }
 
-TEST_MAIN(
-    TEST(deadlines_that_pass_while_all_is_stopped_are_kept_afterwards), TEST(a_process_that_is_stopped_at_any_moment_goes_on),
-    TEST(a_process_that_is_killed_affects_no_other), TEST(what_a_thread_held_when_it_ended_stays_held))
+TEST_MAIN(TEST(deadlines_that_pass_while_all_is_stopped_are_kept_afterwards),
+          TEST(a_process_that_is_stopped_at_any_moment_goes_on), TEST(a_process_that_is_killed_affects_no_other),
+          TEST(what_a_thread_held_when_it_ended_stays_held))

@@ -112,7 +112,10 @@ static void *wait_under_fire(void *context) {
 
 static void aim(target_t *targets, place_t *place, enum kind kind, int64_t deadline_ns) {
     for (int i = 0; i < CROWD; i++) {
-        targets[i] = (target_t){ .place = place, .kind = kind, .number = i, .deadline_ns = deadline_ns,
+        targets[i] = (target_t){ .place = place,
+                                 .kind = kind,
+                                 .number = i,
+                                 .deadline_ns = deadline_ns,
                                  .expected = deadline_ns == CSK_NEVER ? 0 : ETIMEDOUT };
         targets[i].thread = start_thread(wait_under_fire, &targets[i]);
     }
@@ -296,6 +299,6 @@ static void cancelling_a_timer_waits_for_its_function(void) {
     }
 }
 
-TEST_MAIN(
-    TEST(a_wait_without_a_deadline_goes_on), TEST(a_wait_with_a_deadline_ends_no_earlier),
-    TEST(no_wake_is_lost_at_a_gate_or_a_mutex), TEST(no_wake_is_lost_at_a_queue), TEST(cancelling_a_timer_waits_for_its_function))
+TEST_MAIN(TEST(a_wait_without_a_deadline_goes_on), TEST(a_wait_with_a_deadline_ends_no_earlier),
+          TEST(no_wake_is_lost_at_a_gate_or_a_mutex), TEST(no_wake_is_lost_at_a_queue),
+          TEST(cancelling_a_timer_waits_for_its_function))

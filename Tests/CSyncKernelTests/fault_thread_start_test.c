@@ -13,7 +13,10 @@ static uint32_t hold_new_threads; /* at their beginning */
 
 typedef int (*create_t)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 
-struct body { void *(*function)(void *); void *context; };
+struct body {
+    void *(*function)(void *);
+    void *context;
+};
 
 static void *run_later(void *context) {
     struct body body = *(struct body *)context;
@@ -107,7 +110,10 @@ static void expect_all_works(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_ti
     CHECK_STATUS(csk_gate_destroy(gate), 0);
 }
 
-struct refusal { int error; uint32_t policy; };
+struct refusal {
+    int error;
+    uint32_t policy;
+};
 
 static void refuse_for_a_while(void *context) {
     struct refusal *refusal = context;
@@ -263,7 +269,10 @@ static void what_was_accepted_while_others_were_refused_runs(void) {
 #ifndef CSK_WITHOUT_RCU
 /* ---- Reclaiming -------------------------------------------------------------------------------------------------- */
 
-struct value { csk_rcu_node_t node; uint32_t freed; };
+struct value {
+    csk_rcu_node_t node;
+    uint32_t freed;
+};
 
 static void note_freed(csk_rcu_node_t *node) { ADD(&((struct value *)node)->freed, 1); }
 
@@ -380,10 +389,9 @@ static void ask_in_vain(void *context) {
 
 static void a_refusal_by_the_system_is_told(void) { in_a_child(ask_in_vain, NULL); }
 
-TEST_MAIN(
-    TEST(the_error_is_told_and_all_works_afterwards), TEST(many_that_ask_at_once_are_refused_and_served),
-    TEST(who_needs_a_worker_is_told), TEST(what_was_accepted_while_others_were_refused_runs),
-    RCU_TEST(what_is_retired_without_a_thread_is_refused_or_kept)
-    RCU_TEST(what_was_retired_while_others_were_refused_is_reclaimed)
-    TEST(nobody_waits_for_a_new_thread_to_run),
-    TEST(a_refusal_by_the_system_is_told))
+TEST_MAIN(TEST(the_error_is_told_and_all_works_afterwards), TEST(many_that_ask_at_once_are_refused_and_served),
+          TEST(who_needs_a_worker_is_told), TEST(what_was_accepted_while_others_were_refused_runs),
+          RCU_TEST(what_is_retired_without_a_thread_is_refused_or_kept)
+              RCU_TEST(what_was_retired_while_others_were_refused_is_reclaimed)
+                  TEST(nobody_waits_for_a_new_thread_to_run),
+          TEST(a_refusal_by_the_system_is_told))

@@ -245,12 +245,12 @@ static void a_child_has_none_of_its_parents_waiters(void) {
         for (int i = 0; i < 3; i++) waiters[i] = (csk_gate_waiter_t){ .word = 0 };
         CHECK_STATUS(csk_gate_lock(&waited_for, 0), 0);
         CHECK_STATUS(csk_gate_lock_async(&waited_for, &waiters[0], 0, CSK_NEVER, note_status, &statuses[0]), 0);
-        CHECK_STATUS(csk_gate_lock_async_ranked(&waited_for, &waiters[1], 0, CSK_NEVER, true, note_status,
-                                                &statuses[1]), 0);
+        CHECK_STATUS(
+            csk_gate_lock_async_ranked(&waited_for, &waiters[1], 0, CSK_NEVER, true, note_status, &statuses[1]), 0);
         CHECK_STATUS(csk_gate_lock_lane(&waited_for, &waiters[2], 0, CSK_NEVER, &lane, note_status, &statuses[2]), 0);
         CHECK_STATUS(csk_rwlock_wrlock(&locked), 0);
-        CHECK_STATUS(csk_rwlock_lock_async(&locked, &reader, CSK_RWLOCK_READ, CSK_NEVER, note_status,
-                                           &status_of_reader), 0);
+        CHECK_STATUS(
+            csk_rwlock_lock_async(&locked, &reader, CSK_RWLOCK_READ, CSK_NEVER, note_status, &status_of_reader), 0);
         in_a_child(the_parents_waiters_are_not_mine, NULL);
         for (int i = 0; i < 3; i++) CHECK_STATUS(csk_gate_cancel(&waited_for, &waiters[i]), 0);
         CHECK_STATUS(csk_rwlock_cancel(&locked, &reader), 0);
@@ -461,4 +461,4 @@ TEST_MAIN(TEST(a_child_takes_over_what_another_thread_was_changing), TEST(a_chil
           TEST(what_a_prepare_handler_locks_a_child_handler_unlocks),
           TEST(a_write_that_forks_leaves_those_behind_it_to_the_parent),
           RCU_TEST(rcu_comes_to_rest_while_others_use_timers_and_queues)
-          TEST(a_timers_function_that_forks_keeps_its_thread_to_itself))
+              TEST(a_timers_function_that_forks_keeps_its_thread_to_itself))

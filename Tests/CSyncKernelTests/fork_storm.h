@@ -39,8 +39,8 @@ static inline void make_locks(objects_t *objects) {
         CHECK_STATUS(csk_gate_init(&objects->gates[i], &(csk_gate_attr_t){ .policy = i }), 0);
     CHECK_STATUS(csk_mutex_init(&objects->mutex), 0);
     for (uint32_t i = 0; i < LOCKS; i++)
-        CHECK_STATUS(csk_rwlock_init(&objects->locks[i],
-                                     &(csk_rwlock_attr_t){ .policy = i == 1, .reader_bias = i == 2 }), 0);
+        CHECK_STATUS(
+            csk_rwlock_init(&objects->locks[i], &(csk_rwlock_attr_t){ .policy = i == 1, .reader_bias = i == 2 }), 0);
     CHECK_STATUS(csk_pqueue_init(&objects->ordered, 0), 0);
 #ifndef CSK_WITHOUT_RCU
     objects->snapshot = (csk_snapshot_t)CSK_SNAPSHOT_INITIALIZER;
@@ -49,8 +49,9 @@ static inline void make_locks(objects_t *objects) {
 
 static inline void make_objects(objects_t *objects) {
     make_locks(objects);
-    static const csk_workqueue_attr_t attributes[QUEUES] =
-        { { .width = 1 }, { .width = 3 }, { .width = 2, .capacity = 4 } };
+    static const csk_workqueue_attr_t attributes[QUEUES] = { { .width = 1 },
+                                                             { .width = 3 },
+                                                             { .width = 2, .capacity = 4 } };
     for (int i = 0; i < QUEUES; i++) CHECK_STATUS(csk_workqueue_init(&objects->queues[i], &attributes[i]), 0);
 #ifndef CSK_WITHOUT_RCU
     CHECK_STATUS(csk_rcu_map_create(&objects->map, has_key), 0);
@@ -133,8 +134,8 @@ static inline void use_lock(csk_rwlock_t *lock, uint64_t *random) {
 static inline void use_timer(uint64_t *random) {
     csk_timer_t timer = { .context = NULL };
     uint32_t fired = 0;
-    CHECK_STATUS(csk_timer_start(&timer, csk_deadline_after((int64_t)test_random_below(random, 50000)), count_timer,
-                                 &fired), 0);
+    CHECK_STATUS(
+        csk_timer_start(&timer, csk_deadline_after((int64_t)test_random_below(random, 50000)), count_timer, &fired), 0);
     if (test_random_below(random, 2)) sched_yield();
     int status = csk_timer_cancel(&timer);
     CHECK_STATUS(status, LOAD(&fired) ? ENOENT : 0);
@@ -167,10 +168,9 @@ static inline void use_queue(csk_workqueue_t *queue, uint64_t *random) {
     struct counted works[4];
     for (int i = 0; i < 4; i++) {
         works[i].ran = &ran;
-        int status = test_random_below(random, 4) ? csk_workqueue_enqueue(queue, &works[i].work, count_work)
-                                                  : csk_workqueue_enqueue_ranked(queue, &works[i].work,
-                                                                                csk_rank(2, CSK_PLACE_BACK),
-                                                                                count_work);
+        int status = test_random_below(random, 4)
+                         ? csk_workqueue_enqueue(queue, &works[i].work, count_work)
+                         : csk_workqueue_enqueue_ranked(queue, &works[i].work, csk_rank(2, CSK_PLACE_BACK), count_work);
         CHECK_STATUS(status, 0);
         queued++;
     }
@@ -188,7 +188,8 @@ static inline void do_delayed(csk_work_t *work, int status) { (void)work, (void)
 static inline void use_delayed(csk_workqueue_t *queue, uint64_t *random) {
     csk_delayed_t delayed = { .state = 0 };
     CHECK_STATUS(csk_delayed_start(&delayed, queue, csk_deadline_after((int64_t)test_random_below(random, 50000) + 1),
-                                   0, do_delayed), 0);
+                                   0, do_delayed),
+                 0);
     if (test_random_below(random, 2)) sched_yield();
     if (csk_delayed_cancel(&delayed) == 0) return;
     CHECK_STATUS(csk_workqueue_drain(queue, CSK_NEVER), 0);
@@ -270,9 +271,15 @@ enum { USES = 19 };
 /* Use number `which` of USES. */
 static inline void use(objects_t *objects, int which, uint64_t *random) {
     switch (which) {
-    case 0: case 1: case 2: use_gate(&objects->gates[which], random); break;
-    case 3: case 4: case 5: use_lock(&objects->locks[which - 3], random); break;
-    case 6: case 7: case 8: use_queue(&objects->queues[which - 6], random); break;
+    case 0:
+    case 1:
+    case 2: use_gate(&objects->gates[which], random); break;
+    case 3:
+    case 4:
+    case 5: use_lock(&objects->locks[which - 3], random); break;
+    case 6:
+    case 7:
+    case 8: use_queue(&objects->queues[which - 6], random); break;
     case 9: use_mutex(&objects->mutex); break;
     case 10: use_timer(random); break;
     case 11: use_ordered(&objects->ordered, random); break;

@@ -140,7 +140,8 @@ static void grow_up_alone(struct fresh *fresh) {
     enter_all(fresh);
     make_locks(&of_parent);
     for (int i = 0; i < POLICIES; i++) CHECK_STATUS(csk_gate_trylock(&of_parent.gates[i], 0), 0);
-    for (int i = 0; i < QUEUES; i++) CHECK_EQ(csk_workqueue_waiting(&of_parent.queues[i]) + csk_workqueue_running(&of_parent.queues[i]), 0);
+    for (int i = 0; i < QUEUES; i++)
+        CHECK_EQ(csk_workqueue_waiting(&of_parent.queues[i]) + csk_workqueue_running(&of_parent.queues[i]), 0);
     CHECK_STATUS(csk_tls_open("storm.0", NULL, &slot), 0);
 #ifndef CSK_WITHOUT_RCU
     read_snapshot(&of_parent.snapshot);

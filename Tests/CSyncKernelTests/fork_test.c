@@ -27,7 +27,10 @@ static void note_status(csk_gate_waiter_t *waiter, void *context, int status) {
     STORE((int *)context, status);
 }
 
-struct counter { csk_gate_t *gate; long count; };
+struct counter {
+    csk_gate_t *gate;
+    long count;
+};
 
 static void *count(void *context) {
     struct counter *counter = context;

@@ -21,7 +21,8 @@ static void let_the_watchdog_in(void) {
     pthread_sigmask(SIG_UNBLOCK, &alarms, NULL);
 }
 
-int pthread_create(pthread_t *restrict thread, const pthread_attr_t *restrict attributes, void *(*body)(void *), void *restrict context) {
+int pthread_create(pthread_t *restrict thread, const pthread_attr_t *restrict attributes, void *(*body)(void *),
+                   void *restrict context) {
     int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
     if (LOAD(&refuse_with) != 0) return (int)LOAD(&refuse_with);
     *(void **)&real = dlsym(RTLD_NEXT, "pthread_create");
@@ -335,7 +336,9 @@ static void fork_before_the_thread_is_known(void *unused) {
     CHECK_STATUS(csk_rcu_prepare(), 0);
     await_fork();
 }
-static void a_reclaiming_thread_that_forks_at_once_is_known_in_the_child(void) { in_a_child(fork_before_the_thread_is_known, NULL); }
+static void a_reclaiming_thread_that_forks_at_once_is_known_in_the_child(void) {
+    in_a_child(fork_before_the_thread_is_known, NULL);
+}
 #endif
 
 /* ---- Grants ------------------------------------------------------------------------------------------------------ */
@@ -352,7 +355,8 @@ static void do_nothing(csk_gate_waiter_t *unused, void *context, int status) {
 static void *adopt_again_and_again(void *in_lane) {
     csk_rank_t rank = csk_rank(0, CSK_PLACE_BACK);
     while (!LOAD(&stop)) {
-        if (in_lane != NULL) CHECK_STATUS(csk_gate_lock_lane(&gate, &waiter, rank, CSK_NEVER, &lane, do_nothing, NULL), 0);
+        if (in_lane != NULL)
+            CHECK_STATUS(csk_gate_lock_lane(&gate, &waiter, rank, CSK_NEVER, &lane, do_nothing, NULL), 0);
         else CHECK_STATUS(csk_gate_lock_async_ranked(&gate, &waiter, rank, CSK_NEVER, true, do_nothing, NULL), 0);
         CHECK_STATUS(csk_gate_adopt(&gate, &waiter), 0);
         ADD(&adoptions, 1);
@@ -408,12 +412,13 @@ static void begin_on_a_small_stack(void *unused) {
 }
 static void the_first_work_of_a_process_takes_little_stack(void) { in_a_child(begin_on_a_small_stack, NULL); }
 
-TEST_MAIN(
-    TEST(the_first_work_of_a_process_takes_little_stack), TEST(what_a_child_enqueues_in_a_write_runs),
-    TEST(a_thread_that_ends_in_a_child_leaves_the_parents_writes_to_it),
-    TEST(periodic_work_that_ends_its_thread_in_a_child_is_not_called_there),
-    TEST(what_comes_after_a_drain_that_forks_runs_in_the_parent_alone), TEST(what_a_shutdown_refuses_is_told_in_the_parent_alone),
-    TEST(a_childs_workers_are_counted_where_the_start_hook_forks), TEST(no_child_finds_a_grant_that_nobody_can_adopt),
-    TEST(no_child_finds_a_tasks_grant_that_nobody_can_adopt), TEST(a_worker_whose_start_hook_ends_its_thread_is_replaced),
-    RCU_TEST(a_reclaiming_thread_that_forks_at_once_is_known_in_the_child)
-    TEST(a_child_of_the_supervisor_has_no_other_one))
+TEST_MAIN(TEST(the_first_work_of_a_process_takes_little_stack), TEST(what_a_child_enqueues_in_a_write_runs),
+          TEST(a_thread_that_ends_in_a_child_leaves_the_parents_writes_to_it),
+          TEST(periodic_work_that_ends_its_thread_in_a_child_is_not_called_there),
+          TEST(what_comes_after_a_drain_that_forks_runs_in_the_parent_alone),
+          TEST(what_a_shutdown_refuses_is_told_in_the_parent_alone),
+          TEST(a_childs_workers_are_counted_where_the_start_hook_forks),
+          TEST(no_child_finds_a_grant_that_nobody_can_adopt), TEST(no_child_finds_a_tasks_grant_that_nobody_can_adopt),
+          TEST(a_worker_whose_start_hook_ends_its_thread_is_replaced),
+          RCU_TEST(a_reclaiming_thread_that_forks_at_once_is_known_in_the_child)
+              TEST(a_child_of_the_supervisor_has_no_other_one))

@@ -114,7 +114,11 @@ static void deadlines_and_cancellation_end_a_wait(void) {
     CHECK_STATUS(csk_gate_destroy(&gate), 0);
 }
 
-struct race { csk_gate_t gate; csk_gate_waiter_t waiter; int round, rounds, granted, ended; };
+struct race {
+    csk_gate_t gate;
+    csk_gate_waiter_t waiter;
+    int round, rounds, granted, ended;
+};
 
 static void end_race(csk_gate_waiter_t *waiter, void *context, int status) {
     struct race *race = context;
@@ -159,7 +163,8 @@ static void a_grant_that_nobody_adopts_goes_to_the_next_and_comes_back(void) {
     csk_gate_t gate = CSK_GATE_INITIALIZER;
     csk_gate_waiter_t waiter = { .word = 0 };
     calls = 0;
-    CHECK_STATUS(csk_gate_lock_async_ranked(&gate, &waiter, csk_rank(9, CSK_PLACE_BACK), CSK_NEVER, true, note_call, NULL), 0);
+    CHECK_STATUS(
+        csk_gate_lock_async_ranked(&gate, &waiter, csk_rank(9, CSK_PLACE_BACK), CSK_NEVER, true, note_call, NULL), 0);
     CHECK_EQ(calls, 1);
     int64_t begin = csk_now();
     CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
@@ -215,8 +220,8 @@ static void a_bypass_limit_is_exact(void) {
     }
 }
 
-TEST_MAIN(
-    TEST(a_free_gate_is_granted_at_once), TEST(threads_and_callbacks_wait_in_one_order),
-    TEST(a_hundred_thousand_waiters_need_no_stack), TEST(deadlines_and_cancellation_end_a_wait),
-    TEST(of_grant_cancel_and_deadline_exactly_one_wins), TEST(a_grant_that_nobody_adopts_goes_to_the_next_and_comes_back),
-    TEST(a_closed_gate_serves_those_accepted_and_refuses_others), TEST(a_bypass_limit_is_exact))
+TEST_MAIN(TEST(a_free_gate_is_granted_at_once), TEST(threads_and_callbacks_wait_in_one_order),
+          TEST(a_hundred_thousand_waiters_need_no_stack), TEST(deadlines_and_cancellation_end_a_wait),
+          TEST(of_grant_cancel_and_deadline_exactly_one_wins),
+          TEST(a_grant_that_nobody_adopts_goes_to_the_next_and_comes_back),
+          TEST(a_closed_gate_serves_those_accepted_and_refuses_others), TEST(a_bypass_limit_is_exact))

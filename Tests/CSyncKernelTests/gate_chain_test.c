@@ -37,7 +37,8 @@ static void make_chain(uint32_t policy) {
 }
 
 static void queue_all(csk_gate_function_t function) {
-    for (long i = 0; i < CHAIN; i++) CHECK_STATUS(csk_gate_lock_async(&gate, &chain[i], 0, CSK_NEVER, function, NULL), 0);
+    for (long i = 0; i < CHAIN; i++)
+        CHECK_STATUS(csk_gate_lock_async(&gate, &chain[i], 0, CSK_NEVER, function, NULL), 0);
     CHECK_EQ(csk_gate_waiting(&gate), CHAIN);
 }
 
@@ -147,12 +148,12 @@ static void adopted_one_by_another(void) {
     CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
     for (long i = 0; i < CHAIN; i++)
         CHECK_STATUS(csk_gate_lock_async_ranked(&gate, &chain[i], csk_rank(0, CSK_PLACE_BACK), CSK_NEVER, true,
-                                                adopt_and_leave, NULL), 0);
+                                                adopt_and_leave, NULL),
+                     0);
     CHECK_STATUS(csk_gate_disown(&gate), 0);
     on_a_small_stack(unlock_once);
     CHECK_STATUS(csk_gate_destroy(&gate), 0);
 }
 
-TEST_MAIN(
-    TEST(granted_one_by_another), TEST(cancelled_one_by_another), TEST(all_cancelled_from_one_function),
-    TEST(queued_one_by_another), TEST(adopted_one_by_another))
+TEST_MAIN(TEST(granted_one_by_another), TEST(cancelled_one_by_another), TEST(all_cancelled_from_one_function),
+          TEST(queued_one_by_another), TEST(adopted_one_by_another))

@@ -11,7 +11,10 @@ static void make(csk_gate_t *gate, uint32_t policy, uint32_t bypass_limit) {
     CHECK_STATUS(csk_gate_init(gate, &attr), 0);
 }
 
-struct called { int times, status; int64_t at_ns; };
+struct called {
+    int times, status;
+    int64_t at_ns;
+};
 
 static void note(csk_gate_waiter_t *waiter, void *context, int status) {
     (void)waiter;
@@ -22,7 +25,8 @@ static void note(csk_gate_waiter_t *waiter, void *context, int status) {
 }
 
 static void lock_adoptable(csk_gate_t *gate, csk_gate_waiter_t *waiter, int32_t priority, struct called *called) {
-    CHECK_STATUS(csk_gate_lock_async_ranked(gate, waiter, csk_rank(priority, CSK_PLACE_BACK), CSK_NEVER, true, note, called), 0);
+    CHECK_STATUS(
+        csk_gate_lock_async_ranked(gate, waiter, csk_rank(priority, CSK_PLACE_BACK), CSK_NEVER, true, note, called), 0);
 }
 
 static void an_unadopted_grant_is_kept_while_nobody_waits(void) {
@@ -112,7 +116,11 @@ static void closing_waits_for_lost_grants(void) {
 enum { HIGH = 12 };
 static int order[HIGH + 2], order_count;
 
-struct arrivals { csk_gate_t gate; csk_gate_waiter_t low[2], high[HIGH]; int arrived; };
+struct arrivals {
+    csk_gate_t gate;
+    csk_gate_waiter_t low[2], high[HIGH];
+    int arrived;
+};
 
 static void note_and_leave(csk_gate_waiter_t *waiter, void *context, int status);
 
@@ -140,7 +148,9 @@ static void low_waiters_are_passed_exactly_so_often(void) {
             order_count = 0;
             CHECK_STATUS(csk_gate_lock(&arrivals.gate, 0), 0);
             for (int i = 0; i < 2; i++)
-                CHECK_STATUS(csk_gate_lock_async(&arrivals.gate, &arrivals.low[i], -5 - i, CSK_NEVER, note_and_leave, &arrivals), 0);
+                CHECK_STATUS(csk_gate_lock_async(&arrivals.gate, &arrivals.low[i], -5 - i, CSK_NEVER, note_and_leave,
+                                                 &arrivals),
+                             0);
             arrive(&arrivals);
             CHECK_STATUS(csk_gate_unlock(&arrivals.gate), 0);
             CHECK_EQ(order_count, HIGH + 2);
@@ -185,7 +195,6 @@ static void a_million_grants_in_a_row_never_recurse(void) {
     }
 }
 
-TEST_MAIN(
-    TEST(an_unadopted_grant_is_kept_while_nobody_waits), TEST(each_grace_is_twice_the_last_and_the_place_is_kept),
-    TEST(closing_waits_for_lost_grants), TEST(low_waiters_are_passed_exactly_so_often),
-    TEST(a_million_grants_in_a_row_never_recurse))
+TEST_MAIN(TEST(an_unadopted_grant_is_kept_while_nobody_waits), TEST(each_grace_is_twice_the_last_and_the_place_is_kept),
+          TEST(closing_waits_for_lost_grants), TEST(low_waiters_are_passed_exactly_so_often),
+          TEST(a_million_grants_in_a_row_never_recurse))

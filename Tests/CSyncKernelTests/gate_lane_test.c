@@ -11,7 +11,9 @@ static void make(csk_gate_t *gate, uint32_t policy, uint32_t bypass_limit) {
     CHECK_STATUS(csk_gate_init(gate, &attr), 0);
 }
 
-struct called { int times, status; };
+struct called {
+    int times, status;
+};
 static void note(csk_gate_waiter_t *waiter, void *context, int status) {
     (void)waiter;
     struct called *called = context;
@@ -263,10 +265,10 @@ static void what_is_left_for_later_runs_outside_of_all_functions(void) {
     CHECK_STATUS(csk_gate_destroy(&outer_gate), 0);
 }
 
-TEST_MAIN(
-    TEST(a_busy_queues_waiters_begin_in_order_though_others_pass), TEST(a_queues_own_waiters_start_no_grace),
-    TEST(a_higher_rank_that_comes_before_the_queue_begins_first),
-    TEST(waiters_of_a_queue_that_does_not_come_time_out_and_can_be_cancelled),
-    TEST(a_task_gives_its_grant_up_to_a_higher_rank_only),
-    TEST(a_task_that_lost_its_grant_comes_before_the_later_ones_of_its_executor),
-    TEST(who_forgets_a_grant_leaves_the_choice_to_the_gate), TEST(what_is_left_for_later_runs_outside_of_all_functions))
+TEST_MAIN(TEST(a_busy_queues_waiters_begin_in_order_though_others_pass), TEST(a_queues_own_waiters_start_no_grace),
+          TEST(a_higher_rank_that_comes_before_the_queue_begins_first),
+          TEST(waiters_of_a_queue_that_does_not_come_time_out_and_can_be_cancelled),
+          TEST(a_task_gives_its_grant_up_to_a_higher_rank_only),
+          TEST(a_task_that_lost_its_grant_comes_before_the_later_ones_of_its_executor),
+          TEST(who_forgets_a_grant_leaves_the_choice_to_the_gate),
+          TEST(what_is_left_for_later_runs_outside_of_all_functions))

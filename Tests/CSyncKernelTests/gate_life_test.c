@@ -13,7 +13,9 @@ static void make(csk_gate_t *gate, uint32_t policy, uint32_t bypass_limit) {
 
 /* The waiter that gets the gate takes the page away right after its own unlock, while the unlock that let it in may not
  * have returned: any late access to the gate is a fault. */
-struct page { csk_gate_t gate; };
+struct page {
+    csk_gate_t gate;
+};
 
 static void *take_away(void *context) {
     struct page *page = context;
@@ -115,7 +117,12 @@ static void a_newcomer_passes_a_lower_waiter_and_no_higher_one(void) {
 
 /* ---- A timed-out waiter leaves the others in order --------------------------------------------------------------- */
 
-struct timed { csk_gate_t *gate; int32_t priority; int64_t deadline; int expected, number; };
+struct timed {
+    csk_gate_t *gate;
+    int32_t priority;
+    int64_t deadline;
+    int expected, number;
+};
 static int order[8], order_count;
 
 static void *lock_timed(void *context) {
@@ -154,7 +161,6 @@ static void those_that_time_out_leave_the_others_in_order(void) {
     }
 }
 
-TEST_MAIN(
-    TEST(a_compact_gate_may_go_right_after_the_unlock), TEST(a_strict_gate_may_go_right_after_the_unlock),
-    TEST(the_closing_function_may_free_a_one_word_gate), TEST(a_newcomer_passes_a_lower_waiter_and_no_higher_one),
-    TEST(those_that_time_out_leave_the_others_in_order))
+TEST_MAIN(TEST(a_compact_gate_may_go_right_after_the_unlock), TEST(a_strict_gate_may_go_right_after_the_unlock),
+          TEST(the_closing_function_may_free_a_one_word_gate), TEST(a_newcomer_passes_a_lower_waiter_and_no_higher_one),
+          TEST(those_that_time_out_leave_the_others_in_order))

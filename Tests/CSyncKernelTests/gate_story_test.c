@@ -29,7 +29,10 @@ static void leave(csk_gate_waiter_t *waiter, void *context, int status) {
  * asynchronous waiter of higher rank came in between, the leaver granted the gate to that one, returned, and never woke
  * the thread: everybody took it to be on its way for ever. To open that window, the leaver is made to find the queue
  * lock taken, so that it makes a system call when it gives it back. */
-struct story { csk_gate_t gate; int held, begun, leave, thread_ended, done, rounds; };
+struct story {
+    csk_gate_t gate;
+    int held, begun, leave, thread_ended, done, rounds;
+};
 
 static void *leave_each_round(void *context) {
     struct story *story = context;
@@ -164,7 +167,8 @@ static void the_closing_waiter_does_not_use_the_bypass_limit(void) {
         calls = order_count = 0;
         for (intptr_t i = 0; i < 2; i++) {
             CHECK_STATUS(csk_gate_lock_async_ranked(&gate, &lost[i], csk_rank(0, CSK_PLACE_BACK), CSK_NEVER, true,
-                                                    adopt_and_leave, (void *)(i + 1)), 0);
+                                                    adopt_and_leave, (void *)(i + 1)),
+                         0);
             if (i == 1) CHECK_STATUS(csk_gate_unlock(&gate), 0); /* leaves for between[0], which holds it */
             CHECK_STATUS(csk_gate_lock_async(&gate, &between[i], 0, CSK_NEVER, note, NULL), 0);
             wait_until(LOAD(&calls) == 2 * (i + 1));
@@ -257,7 +261,8 @@ static void *wait_and_leave(void *gate) {
 }
 
 static void a_rank_without_meaning_is_refused_although_the_gate_is_free_for_a_waiter(void) {
-    static const csk_rank_t odd[] = { INT64_MAX, INT64_MIN, (csk_rank_t)INT32_MAX * 4 + 3, (csk_rank_t)INT32_MIN * 4 - 1 };
+    static const csk_rank_t odd[] = { INT64_MAX, INT64_MIN, (csk_rank_t)INT32_MAX * 4 + 3,
+                                      (csk_rank_t)INT32_MIN * 4 - 1 };
     static const csk_observer_t observer = { .event = hold_back };
     csk_observe(&observer);
     for (uint32_t policy = CSK_GATE_FAST; policy <= CSK_GATE_COMPACT; policy++) {
@@ -277,10 +282,10 @@ static void a_rank_without_meaning_is_refused_although_the_gate_is_free_for_a_wa
     csk_observe(NULL);
 }
 
-TEST_MAIN(
-    TEST(a_designated_thread_is_woken_though_the_leaver_hands_over_to_a_callback),
-    TEST(a_refused_call_leaves_a_waiting_waiter_as_it_was), TEST(a_waiter_that_was_granted_can_wait_again),
-    TEST(a_waiter_is_in_use_until_its_function_is_called), TEST(the_closing_waiter_does_not_use_the_bypass_limit),
-    TEST(a_hand_over_that_was_asked_for_survives_the_cancellation_of_others),
-    TEST(a_grant_that_was_not_adopted_cannot_be_unlocked), TEST(a_grant_that_is_over_cannot_adopt_that_of_another),
-    TEST(a_rank_without_meaning_is_refused_although_the_gate_is_free_for_a_waiter))
+TEST_MAIN(TEST(a_designated_thread_is_woken_though_the_leaver_hands_over_to_a_callback),
+          TEST(a_refused_call_leaves_a_waiting_waiter_as_it_was), TEST(a_waiter_that_was_granted_can_wait_again),
+          TEST(a_waiter_is_in_use_until_its_function_is_called), TEST(the_closing_waiter_does_not_use_the_bypass_limit),
+          TEST(a_hand_over_that_was_asked_for_survives_the_cancellation_of_others),
+          TEST(a_grant_that_was_not_adopted_cannot_be_unlocked),
+          TEST(a_grant_that_is_over_cannot_adopt_that_of_another),
+          TEST(a_rank_without_meaning_is_refused_although_the_gate_is_free_for_a_waiter))

@@ -4,7 +4,7 @@
 #include "test.h"
 
 static const uint32_t policies[] = { CSK_GATE_FAST, CSK_GATE_COMPACT, CSK_GATE_STRICT };
-#define FOR_EACH_POLICY(policy) \
+#define FOR_EACH_POLICY(policy)                   \
     for (size_t index_ = 0; index_ < 3; index_++) \
         for (uint32_t policy = policies[index_], once_ = 1; once_; once_ = 0)
 
@@ -136,9 +136,9 @@ static void highest_to_the_front_lowest_to_the_back(void) {
 
 static void priorities_order_and_arrival_decides_within_one(void) {
     csk_rank_t ranks[] = {
-        csk_rank(0, CSK_PLACE_BACK), csk_rank(INT32_MIN, CSK_PLACE_BACK), csk_rank(INT32_MAX, CSK_PLACE_BACK),
-        csk_rank(INT32_MIN, CSK_PLACE_LAST), csk_rank(0, CSK_PLACE_BACK), csk_rank(INT32_MAX, CSK_PLACE_FRONT),
-        csk_rank(-1, CSK_PLACE_BACK), csk_rank(INT32_MAX, CSK_PLACE_BACK), csk_rank(INT32_MIN, CSK_PLACE_BACK),
+        csk_rank(0, CSK_PLACE_BACK),         csk_rank(INT32_MIN, CSK_PLACE_BACK), csk_rank(INT32_MAX, CSK_PLACE_BACK),
+        csk_rank(INT32_MIN, CSK_PLACE_LAST), csk_rank(0, CSK_PLACE_BACK),         csk_rank(INT32_MAX, CSK_PLACE_FRONT),
+        csk_rank(-1, CSK_PLACE_BACK),        csk_rank(INT32_MAX, CSK_PLACE_BACK), csk_rank(INT32_MIN, CSK_PLACE_BACK),
     };
     int expected[] = { 5, 2, 7, 0, 4, 6, 1, 8, 3 };
     FOR_EACH_POLICY(policy) check_order(policy, ranks, expected, 9);
@@ -235,9 +235,9 @@ static void of_grant_and_timeout_exactly_one_wins(void) {
     }
 }
 
-TEST_MAIN(
-    TEST(zero_filled_memory_is_a_free_gate), TEST(an_unknown_policy_is_refused), TEST(mistakes_are_reported_and_change_nothing),
-    TEST(a_disowned_gate_is_held_until_any_thread_unlocks_it), TEST(recursion_counts_levels),
-    TEST(highest_to_the_front_lowest_to_the_back), TEST(priorities_order_and_arrival_decides_within_one),
-    TEST(five_hundred_threads_wait_in_order), TEST(a_deadline_that_has_passed_tries_once), TEST(no_timeout_is_early),
-    TEST(of_grant_and_timeout_exactly_one_wins))
+TEST_MAIN(TEST(zero_filled_memory_is_a_free_gate), TEST(an_unknown_policy_is_refused),
+          TEST(mistakes_are_reported_and_change_nothing), TEST(a_disowned_gate_is_held_until_any_thread_unlocks_it),
+          TEST(recursion_counts_levels), TEST(highest_to_the_front_lowest_to_the_back),
+          TEST(priorities_order_and_arrival_decides_within_one), TEST(five_hundred_threads_wait_in_order),
+          TEST(a_deadline_that_has_passed_tries_once), TEST(no_timeout_is_early),
+          TEST(of_grant_and_timeout_exactly_one_wins))

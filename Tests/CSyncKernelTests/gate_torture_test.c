@@ -29,7 +29,10 @@ static void async_turn(csk_gate_waiter_t *waiter, void *context, int status) {
     ADD(&shared.outstanding, -1);
 }
 
-struct turns { int which; long entered; };
+struct turns {
+    int which;
+    long entered;
+};
 
 static void take_turn(uint64_t *random, long *entered) {
     int32_t priority = (int32_t)test_random_below(random, 5);
@@ -39,17 +42,19 @@ static void take_turn(uint64_t *random, long *entered) {
         break;
     case 1:
     case 2:
-        if (csk_gate_timedlock(&shared.gate, priority, csk_deadline_after((int64_t)test_random_below(random, 30000))) != 0) return;
+        if (csk_gate_timedlock(&shared.gate, priority, csk_deadline_after((int64_t)test_random_below(random, 30000))) !=
+            0)
+            return;
         break;
     case 3: {
         csk_gate_waiter_t *waiter = calloc(1, sizeof *waiter);
-        int64_t deadline = test_random_below(random, 2) ? CSK_NEVER : csk_deadline_after((int64_t)test_random_below(random, 30000));
+        int64_t deadline = test_random_below(random, 2) ? CSK_NEVER
+                                                        : csk_deadline_after((int64_t)test_random_below(random, 30000));
         ADD(&shared.outstanding, 1);
         CHECK_STATUS(csk_gate_lock_async(&shared.gate, waiter, priority, deadline, async_turn, NULL), 0);
         return;
     }
-    default:
-        CHECK_STATUS(csk_gate_lock(&shared.gate, priority), 0);
+    default: CHECK_STATUS(csk_gate_lock(&shared.gate, priority), 0);
     }
     work_inside();
     ++*entered;
@@ -93,5 +98,4 @@ static void strict(void) { torture(CSK_GATE_STRICT, 0, 8000); }
 static void fast_with_a_bypass_limit(void) { torture(CSK_GATE_FAST, 3, 8000); }
 static void compact_with_a_bypass_limit(void) { torture(CSK_GATE_COMPACT, 1, 8000); }
 
-TEST_MAIN(
-    TEST(fast), TEST(compact), TEST(strict), TEST(fast_with_a_bypass_limit), TEST(compact_with_a_bypass_limit))
+TEST_MAIN(TEST(fast), TEST(compact), TEST(strict), TEST(fast_with_a_bypass_limit), TEST(compact_with_a_bypass_limit))

@@ -6,10 +6,12 @@
 #include <thread>
 #include <type_traits>
 
-static_assert(std::is_standard_layout<csk_gate_t>::value && std::is_trivially_copyable<csk_gate_t>::value, "plain data");
+static_assert(std::is_standard_layout<csk_gate_t>::value && std::is_trivially_copyable<csk_gate_t>::value,
+              "plain data");
 static_assert(std::is_standard_layout<csk_mutex_t>::value, "plain data");
 static_assert(std::is_standard_layout<csk_pqueue_t>::value, "plain data");
-static_assert(std::is_standard_layout<csk_rwlock_t>::value && std::is_trivially_copyable<csk_rwlock_t>::value, "plain data");
+static_assert(std::is_standard_layout<csk_rwlock_t>::value && std::is_trivially_copyable<csk_rwlock_t>::value,
+              "plain data");
 static_assert(std::is_standard_layout<csk_timer_t>::value, "plain data");
 #ifndef CSK_WITHOUT_RCU
 static_assert(std::is_standard_layout<csk_snapshot_t>::value, "plain data");

@@ -12,7 +12,8 @@ static size_t checked_size(const csk_heap_t *heap) {
         count++;
         if (node->child != NULL) CHECK(node->child->previous == node);
         if (node->next != NULL) CHECK(node->next->previous == node);
-        for (const csk_heap_node_t *child = node->child; child != NULL; child = child->next) CHECK(!csk_heap_before(child, node));
+        for (const csk_heap_node_t *child = node->child; child != NULL; child = child->next)
+            CHECK(!csk_heap_before(child, node));
         if (node->child != NULL) {
             node = node->child;
             continue;

@@ -155,5 +155,5 @@ static void a_holder_whose_memory_is_in_use_is_found_to_have_ended(void) {
 }
 
 TEST_MAIN(TEST(a_thread_in_the_memory_of_an_ended_holder_does_not_enter),
-          TEST(a_holder_whose_memory_is_in_use_is_found_to_have_ended),
-          TEST(a_holder_that_lives_is_not_reported), TEST(no_number_is_given_twice))
+          TEST(a_holder_whose_memory_is_in_use_is_found_to_have_ended), TEST(a_holder_that_lives_is_not_reported),
+          TEST(no_number_is_given_twice))

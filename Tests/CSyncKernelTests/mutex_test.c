@@ -31,7 +31,10 @@ static void levels_and_owner(void) {
 }
 
 enum { THREADS = 8 };
-static struct { csk_mutex_t mutex; long count; } shared;
+static struct {
+    csk_mutex_t mutex;
+    long count;
+} shared;
 
 static void *count(void *rounds) {
     for (long i = 0; i < (long)(intptr_t)rounds; i++) {

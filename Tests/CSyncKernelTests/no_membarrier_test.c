@@ -22,7 +22,8 @@ static long inside, entered;
 static void *take_turns(void *context) {
     for (int i = 0; i < ROUNDS / TEST_SLOWDOWN; i++) {
         int32_t priority = (int32_t)(intptr_t)context + i % 3;
-        int status = i % 8 != 7 ? csk_gate_lock(&gate, priority) : csk_gate_timedlock(&gate, priority, csk_deadline_after(20000));
+        int status = i % 8 != 7 ? csk_gate_lock(&gate, priority)
+                                : csk_gate_timedlock(&gate, priority, csk_deadline_after(20000));
         if (status == ETIMEDOUT) continue;
         CHECK_STATUS(status, 0);
         CHECK_EQ(++inside, 1);
@@ -112,9 +113,12 @@ static void answer_membarrier(int signal_number, siginfo_t *info, void *context)
     ADD(refuses ? &refused : &executed, 1);
     if (refuses && LOAD(&refusals_left) != UINT32_MAX) ADD(&refusals_left, -1);
 #if defined(__x86_64__)
-    thread->uc_mcontext.gregs[REG_RAX] = refuses ? -ENOMEM : syscall(SYS_membarrier, thread->uc_mcontext.gregs[REG_RDI], 0, PASSES);
+    thread->uc_mcontext.gregs[REG_RAX] = refuses
+                                             ? -ENOMEM
+                                             : syscall(SYS_membarrier, thread->uc_mcontext.gregs[REG_RDI], 0, PASSES);
 #else
-    thread->uc_mcontext.regs[0] = (uint64_t)(refuses ? -ENOMEM : syscall(SYS_membarrier, thread->uc_mcontext.regs[0], 0, PASSES));
+    thread->uc_mcontext.regs[0] = (uint64_t)(refuses ? -ENOMEM
+                                                     : syscall(SYS_membarrier, thread->uc_mcontext.regs[0], 0, PASSES));
 #endif
 }
 

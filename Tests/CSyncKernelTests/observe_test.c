@@ -3,7 +3,10 @@
 
 #include "test.h"
 
-static struct { int begun, granted, timed_out, cancelled, lost; int64_t begun_ns, waited_ns; } seen;
+static struct {
+    int begun, granted, timed_out, cancelled, lost;
+    int64_t begun_ns, waited_ns;
+} seen;
 static const void *watched;
 
 static void on_event(const csk_observer_t *observer, const csk_event_t *event) {
@@ -19,9 +22,7 @@ static void on_event(const csk_observer_t *observer, const csk_event_t *event) {
         CHECK_GE(event->waited_ns, 0);
         STORE(&seen.waited_ns, event->waited_ns);
         break;
-    default:
-        CHECK_EQ(event->kind, CSK_EVENT_GRANT_LOST);
-        ADD(&seen.lost, 1);
+    default: CHECK_EQ(event->kind, CSK_EVENT_GRANT_LOST); ADD(&seen.lost, 1);
     }
 }
 
@@ -108,4 +109,5 @@ static void a_lost_grant_is_reported(void) {
     end();
 }
 
-TEST_MAIN(TEST(threads_that_wait_are_reported), TEST(asynchronous_waits_begin_and_end_once), TEST(a_lost_grant_is_reported))
+TEST_MAIN(TEST(threads_that_wait_are_reported), TEST(asynchronous_waits_begin_and_end_once),
+          TEST(a_lost_grant_is_reported))

@@ -41,9 +41,7 @@ typedef struct {
 static task_t tasks[MANY];
 static csk_pool_item_t last;
 
-static void begin(void *shows) {
-    STORE(&system_shows, *(const uint32_t *)shows);
-}
+static void begin(void *shows) { STORE(&system_shows, *(const uint32_t *)shows); }
 
 static void post_all(csk_pool_function_t function) {
     for (int i = 0; i < MANY; i++) {
@@ -66,14 +64,26 @@ static void wait_in_library(csk_pool_item_t *item) {
     csk_pqueue_item_t *popped;
     ADD(&begun, 1);
     switch (((task_t *)item)->number % 8) {
-    case 0: CHECK_STATUS(csk_gate_lock(&gate, 0), 0); csk_gate_unlock(&gate); break;
+    case 0:
+        CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
+        csk_gate_unlock(&gate);
+        break;
     case 1:
         CHECK_STATUS(csk_gate_timedlock(&gate, 0, csk_deadline_after(INT64_C(600000000000))), 0);
         csk_gate_unlock(&gate);
         break;
-    case 2: CHECK_STATUS(csk_mutex_lock(&mutex), 0); csk_mutex_unlock(&mutex); break;
-    case 3: CHECK_STATUS(csk_rwlock_rdlock(&rwlock), 0); csk_rwlock_unlock(&rwlock); break;
-    case 4: CHECK_STATUS(csk_rwlock_wrlock(&rwlock), 0); csk_rwlock_unlock(&rwlock); break;
+    case 2:
+        CHECK_STATUS(csk_mutex_lock(&mutex), 0);
+        csk_mutex_unlock(&mutex);
+        break;
+    case 3:
+        CHECK_STATUS(csk_rwlock_rdlock(&rwlock), 0);
+        csk_rwlock_unlock(&rwlock);
+        break;
+    case 4:
+        CHECK_STATUS(csk_rwlock_wrlock(&rwlock), 0);
+        csk_rwlock_unlock(&rwlock);
+        break;
     case 5: CHECK_STATUS(csk_pqueue_pop(&pqueue, &popped), 0); break;
     case 6: CHECK_STATUS(csk_workqueue_sync(&queue, 0, false, CSK_NEVER, run_nothing, NULL), 0); break;
     default: CHECK_STATUS(csk_pqueue_timedpop(&pqueue, &popped, csk_deadline_after(INT64_C(600000000000))), 0);
@@ -288,10 +298,9 @@ static void a_queue_is_reported_after_a_second_of_its_own(void) {
     }
 }
 
-TEST_MAIN(
-    TEST(a_queue_is_reported_after_a_second_of_its_own),
-    TEST(waits_inside_the_library_are_known_without_asking), TEST(a_post_that_finds_all_workers_waiting_starts_another),
-    TEST(a_long_wait_gives_its_processor_to_another_worker),
-    TEST(what_blocks_elsewhere_is_found_by_the_pool_s_own_thread),
-    TEST(without_proc_the_processor_times_tell), TEST(threads_that_wait_for_a_processor_do_not_count_as_asleep),
-    TEST(a_quota_that_is_used_up_is_not_taken_for_sleep))
+TEST_MAIN(TEST(a_queue_is_reported_after_a_second_of_its_own), TEST(waits_inside_the_library_are_known_without_asking),
+          TEST(a_post_that_finds_all_workers_waiting_starts_another),
+          TEST(a_long_wait_gives_its_processor_to_another_worker),
+          TEST(what_blocks_elsewhere_is_found_by_the_pool_s_own_thread), TEST(without_proc_the_processor_times_tell),
+          TEST(threads_that_wait_for_a_processor_do_not_count_as_asleep),
+          TEST(a_quota_that_is_used_up_is_not_taken_for_sleep))

@@ -174,7 +174,7 @@ static void workers_come_when_those_that_ran_go_to_sleep(void) {
     wait_until(LOAD(&ran) == COUNT);
 }
 
-TEST_MAIN(
-    TEST(each_item_runs_once), TEST(bad_input_is_refused), TEST(urgent_items_come_before_normal_and_background_ones),
-    TEST(the_lowest_level_is_served_however_much_is_urgent), TEST(workers_come_for_those_that_block),
-    TEST(workers_come_when_those_that_ran_go_to_sleep))
+TEST_MAIN(TEST(each_item_runs_once), TEST(bad_input_is_refused),
+          TEST(urgent_items_come_before_normal_and_background_ones),
+          TEST(the_lowest_level_is_served_however_much_is_urgent), TEST(workers_come_for_those_that_block),
+          TEST(workers_come_when_those_that_ran_go_to_sleep))

@@ -97,7 +97,9 @@ static void a_timeout_does_not_swallow_the_wake_up_of_the_next(void) {
         wait_until(LOAD(&duel.patient_done) == round);
         CHECK_STATUS(duel.patient_status, 0);
         CHECK_EQ(csk_pqueue_count(&duel.queue), 0);
-        if (granted) CHECK(duel.patient_item != duel.timed_item && (duel.patient_item == &first || duel.patient_item == &second));
+        if (granted)
+            CHECK(duel.patient_item != duel.timed_item &&
+                  (duel.patient_item == &first || duel.patient_item == &second));
         else CHECK(duel.patient_item == &first);
     }
     join_thread(timed);
@@ -207,7 +209,9 @@ static void *consume(void *context) {
         switch (test_random_below(&random, 3)) {
         case 0: status = csk_pqueue_pop(&crowd->queue, &item); break;
         case 1: status = csk_pqueue_trypop(&crowd->queue, &item); break;
-        default: status = csk_pqueue_timedpop(&crowd->queue, &item, csk_deadline_after((int64_t)test_random_below(&random, 50000)));
+        default:
+            status = csk_pqueue_timedpop(&crowd->queue, &item,
+                                         csk_deadline_after((int64_t)test_random_below(&random, 50000)));
         }
         if (status == ESHUTDOWN) return NULL;
         if (status != 0) {
@@ -248,7 +252,8 @@ static void run_crowd(uint64_t capacity, bool close_early) {
     CHECK(crowd.entries != NULL);
     CHECK_EQ(csk_pqueue_init(&crowd.queue, capacity), 0);
     pthread_t threads[producers + consumers];
-    for (int i = 0; i < producers + consumers; i++) threads[i] = start_thread(i < producers ? produce : consume, &crowd);
+    for (int i = 0; i < producers + consumers; i++)
+        threads[i] = start_thread(i < producers ? produce : consume, &crowd);
     if (close_early) {
         wait_until(LOAD(&crowd.taken) > producers * each / 2);
         CHECK_STATUS(csk_pqueue_close(&crowd.queue), 0);
@@ -275,7 +280,8 @@ static void draining_amid_a_crowd_loses_and_repeats_nothing(void) {
     CHECK(crowd.entries != NULL);
     CHECK_EQ(csk_pqueue_init(&crowd.queue, 4), 0);
     pthread_t threads[producers + consumers];
-    for (int i = 0; i < producers + consumers; i++) threads[i] = start_thread(i < producers ? produce : consume, &crowd);
+    for (int i = 0; i < producers + consumers; i++)
+        threads[i] = start_thread(i < producers ? produce : consume, &crowd);
     uint64_t drained = 0;
     while (LOAD(&crowd.pushed) < producers * each) {
         csk_pqueue_item_t *item;
@@ -292,9 +298,10 @@ static void draining_amid_a_crowd_loses_and_repeats_nothing(void) {
     free(crowd.entries);
 }
 
-TEST_MAIN(TEST(a_deadline_that_races_with_a_push_loses_no_item), TEST(a_timeout_does_not_swallow_the_wake_up_of_the_next),
+TEST_MAIN(TEST(a_deadline_that_races_with_a_push_loses_no_item),
+          TEST(a_timeout_does_not_swallow_the_wake_up_of_the_next),
           TEST(a_deadline_that_races_with_a_pop_loses_no_place), TEST(five_hundred_poppers_get_one_item_each),
-          TEST(a_crowd_loses_and_repeats_nothing),
-          TEST(a_crowd_at_a_small_bound_loses_and_repeats_nothing),
+          TEST(a_crowd_loses_and_repeats_nothing), TEST(a_crowd_at_a_small_bound_loses_and_repeats_nothing),
           TEST(a_crowd_at_a_bound_of_one_loses_and_repeats_nothing),
-          TEST(closing_amid_a_crowd_loses_nothing_that_was_accepted), TEST(draining_amid_a_crowd_loses_and_repeats_nothing))
+          TEST(closing_amid_a_crowd_loses_nothing_that_was_accepted),
+          TEST(draining_amid_a_crowd_loses_and_repeats_nothing))

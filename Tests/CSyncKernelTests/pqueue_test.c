@@ -199,7 +199,10 @@ static void pushers_are_served_in_the_order_they_came(void) {
     CHECK_STATUS(csk_pqueue_push(&queue, &entries[count].item, 0), 0);
     for (uint32_t i = 0; i < count; i++) {
         /* The priority orders items, not the threads that wait for room. */
-        calls[i] = (call_t){ .queue = &queue, .item = &entries[i].item, .priority = (int32_t)i, .deadline_ns = CSK_NEVER,
+        calls[i] = (call_t){ .queue = &queue,
+                             .item = &entries[i].item,
+                             .priority = (int32_t)i,
+                             .deadline_ns = CSK_NEVER,
                              .finished = &finished };
         threads[i] = start_thread(push_body, &calls[i]);
         wait_until(csk_pqueue_waiting(&queue) == i + 1);
@@ -317,7 +320,8 @@ static void drain_makes_room_for_all_that_fit(void) {
     CHECK_EQ(csk_pqueue_init(&queue, capacity), 0);
     for (int i = 0; i < capacity; i++) CHECK_STATUS(csk_pqueue_push(&queue, &inside[i].item, 0), 0);
     for (uint32_t i = 0; i < pushers; i++) {
-        calls[i] = (call_t){ .queue = &queue, .item = &entries[i].item, .deadline_ns = CSK_NEVER, .finished = &finished };
+        calls[i] =
+            (call_t){ .queue = &queue, .item = &entries[i].item, .deadline_ns = CSK_NEVER, .finished = &finished };
         threads[i] = start_thread(push_body, &calls[i]);
         wait_until(csk_pqueue_waiting(&queue) == i + 1);
     }
@@ -392,6 +396,6 @@ TEST_MAIN(TEST(zero_filled_memory_is_a_queue), TEST(items_come_by_priority_then_
           TEST(a_bounded_queue_refuses_what_exceeds_it), TEST(a_closed_queue_gives_what_it_has_and_takes_nothing),
           TEST(drain_gives_everything_in_order), TEST(no_timeout_is_early_and_the_timer_slack_is_restored),
           TEST(poppers_are_served_in_the_order_they_came), TEST(pushers_are_served_in_the_order_they_came),
-          TEST(a_newcomer_gets_nothing_that_is_promised), TEST(close_wakes_everybody), TEST(closing_keeps_promises_of_items),
-          TEST(drain_makes_room_for_all_that_fit), TEST(drain_takes_promised_items_and_poppers_keep_their_places),
-          TEST(a_cancelled_thread_finishes_its_wait))
+          TEST(a_newcomer_gets_nothing_that_is_promised), TEST(close_wakes_everybody),
+          TEST(closing_keeps_promises_of_items), TEST(drain_makes_room_for_all_that_fit),
+          TEST(drain_takes_promised_items_and_poppers_keep_their_places), TEST(a_cancelled_thread_finishes_its_wait))

@@ -49,7 +49,7 @@ static void expect(bool known, uint32_t processors) {
 
 static const char v2_mount[] = "22 1 0:21 / /proc rw,nosuid - proc proc rw\n"
                                "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 master:1 - "
-                                "cgroup2 cgroup2 rw,nsdelegate\n";
+                               "cgroup2 cgroup2 rw,nsdelegate\n";
 
 static void the_least_quota_along_the_path_counts(void) {
     begin("0::/slice/service/leaf\n", v2_mount);
@@ -61,10 +61,13 @@ static void the_least_quota_along_the_path_counts(void) {
 }
 
 static void a_part_of_a_processor_is_one(void) {
-    static const struct { const char *text; uint32_t processors; } quotas[] = {
-        { "50000 100000\n", 1 }, { "1000 1000000\n", 1 }, { "100000 100000", 1 }, { "100001 100000\n", 2 },
-        { "250000 100000\n", 3 },
-        { "6400000 50000\n", 128 }, { "max 100000\n", 0 }, { "max\n", 0 }, { "50000\n", 1 },
+    static const struct {
+        const char *text;
+        uint32_t processors;
+    } quotas[] = {
+        { "50000 100000\n", 1 },  { "1000 1000000\n", 1 },  { "100000 100000", 1 },
+        { "100001 100000\n", 2 }, { "250000 100000\n", 3 }, { "6400000 50000\n", 128 },
+        { "max 100000\n", 0 },    { "max\n", 0 },           { "50000\n", 1 },
     };
     for (size_t i = 0; i < sizeof quotas / sizeof quotas[0]; i++) {
         begin("0::/a\n", v2_mount);
@@ -144,8 +147,7 @@ static void the_system_s_own_files_are_read(void) {
     CHECK(quota.known || quota.processors == 0);
 }
 
-TEST_MAIN(
-    TEST(the_least_quota_along_the_path_counts), TEST(a_part_of_a_processor_is_one),
-    TEST(a_group_without_the_file_has_no_quota),
-    TEST(a_mount_shows_a_part_of_the_tree), TEST(version_1_has_two_files), TEST(a_mount_point_may_have_a_space),
-    TEST(what_cannot_be_read_is_not_known), TEST(the_system_s_own_files_are_read))
+TEST_MAIN(TEST(the_least_quota_along_the_path_counts), TEST(a_part_of_a_processor_is_one),
+          TEST(a_group_without_the_file_has_no_quota), TEST(a_mount_shows_a_part_of_the_tree),
+          TEST(version_1_has_two_files), TEST(a_mount_point_may_have_a_space), TEST(what_cannot_be_read_is_not_known),
+          TEST(the_system_s_own_files_are_read))

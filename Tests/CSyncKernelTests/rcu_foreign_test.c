@@ -79,7 +79,8 @@ static void use_both(void *unused) {
 /* What liburcu's documentation tells a program to do that forks. */
 static void advise_memb(void) {
     CHECK_EQ(pthread_atfork(urcu_memb_call_rcu_before_fork, urcu_memb_call_rcu_after_fork_parent,
-                            urcu_memb_call_rcu_after_fork_child), 0);
+                            urcu_memb_call_rcu_after_fork_child),
+             0);
     urcu_memb_register_thread();
     use_both(NULL);
     for (int i = 0; i < 5; i++) in_a_child(use_both, NULL);
@@ -294,8 +295,7 @@ static void end_threads(void) {
 
 PROGRAM_TEST(destructors_read_in_their_own_words, end_threads)
 
-TEST_MAIN(
-    TEST(a_program_may_do_what_liburcu_asks_for_around_fork),
-    TEST(a_thread_that_has_read_may_register_with_another_flavour),
-    TEST(children_need_none_of_the_locks_of_liburcu), TEST(the_same_flavour_may_be_held_over_a_fork),
-    TEST(two_plugins_may_contain_the_archive), TEST(destructors_read_in_their_own_words))
+TEST_MAIN(TEST(a_program_may_do_what_liburcu_asks_for_around_fork),
+          TEST(a_thread_that_has_read_may_register_with_another_flavour),
+          TEST(children_need_none_of_the_locks_of_liburcu), TEST(the_same_flavour_may_be_held_over_a_fork),
+          TEST(two_plugins_may_contain_the_archive), TEST(destructors_read_in_their_own_words))

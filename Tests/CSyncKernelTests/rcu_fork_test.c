@@ -10,10 +10,10 @@
 /* ThreadSanitizer counts the parent's threads as alive in the child, and takes new ones with their ids for
  * duplicates. */
 #ifdef __SANITIZE_THREAD__
-#define NOT_UNDER_TSAN()                   \
-    do {                                   \
+#define NOT_UNDER_TSAN()                       \
+    do {                                       \
         printf("not under ThreadSanitizer; "); \
-        return;                            \
+        return;                                \
     } while (0)
 #else
 #define NOT_UNDER_TSAN() (void)0
@@ -295,11 +295,16 @@ static void fork_beside_barriers(void) {
     CHECK_EQ(LOAD(&freed), 1);
 }
 
-struct entry { csk_rcu_map_entry_t entry; uint64_t key; };
+struct entry {
+    csk_rcu_map_entry_t entry;
+    uint64_t key;
+};
 static struct entry entries[100000];
 static int ended;
 
-static bool has_key(const csk_rcu_map_entry_t *entry, const void *key) { return ((const struct entry *)entry)->key == *(const uint64_t *)key; }
+static bool has_key(const csk_rcu_map_entry_t *entry, const void *key) {
+    return ((const struct entry *)entry)->key == *(const uint64_t *)key;
+}
 
 static void end_entry(csk_rcu_node_t *node) {
     (void)node;
@@ -361,7 +366,6 @@ static void the_thread_that_forked_ends(void) {
     use_everything(NULL);
 }
 
-TEST_MAIN(
-    TEST(children_of_a_busy_process), TEST(fork_inside_a_section), TEST(fork_beside_a_section_that_does_not_end),
-    TEST(fork_beside_a_reclaiming_function), TEST(fork_inside_a_reclaiming_function), TEST(fork_beside_barriers),
-    TEST(fork_beside_a_step), TEST(the_thread_that_forked_ends))
+TEST_MAIN(TEST(children_of_a_busy_process), TEST(fork_inside_a_section), TEST(fork_beside_a_section_that_does_not_end),
+          TEST(fork_beside_a_reclaiming_function), TEST(fork_inside_a_reclaiming_function), TEST(fork_beside_barriers),
+          TEST(fork_beside_a_step), TEST(the_thread_that_forked_ends))

@@ -101,11 +101,13 @@ static void as_an_array(hash_t hash) {
     csk_rcu_map_cursor_t cursor;
     long walked = 0;
     CHECK_STATUS(csk_rcu_read_lock(), 0);
-    for (csk_rcu_map_entry_t *at = csk_rcu_map_first(map, &cursor); at != NULL; at = csk_rcu_map_next(&cursor), walked++)
+    for (csk_rcu_map_entry_t *at = csk_rcu_map_first(map, &cursor); at != NULL;
+         at = csk_rcu_map_next(&cursor), walked++)
         CHECK_EQ(((struct item *)at)->value, expected[((struct item *)at)->key]);
     CHECK_EQ(walked, present);
     walked = 0;
-    for (csk_rcu_map_entry_t *at = csk_rcu_map_first_of(map, hash(1), &cursor); at != NULL; at = csk_rcu_map_next_of(&cursor), walked++)
+    for (csk_rcu_map_entry_t *at = csk_rcu_map_first_of(map, hash(1), &cursor); at != NULL;
+         at = csk_rcu_map_next_of(&cursor), walked++)
         CHECK_EQ(hash(((struct item *)at)->key), hash(1));
     long same = 0;
     for (uint64_t key = 0; key < KEYS; key++) same += expected[key] != 0 && hash(key) == hash(1);
@@ -166,7 +168,11 @@ static void hashes_of_bytes(void) {
 
 /* ---- Many threads ------------------------------------------------------------------------------------------------ */
 
-static struct { csk_rcu_map_t *map; uint64_t grown; int stop; } shared;
+static struct {
+    csk_rcu_map_t *map;
+    uint64_t grown;
+    int stop;
+} shared;
 enum { KEPT = 100 };
 
 /* Keys that are never removed are found at every instant, whatever the table does; those added are found once they were
@@ -234,7 +240,8 @@ static void writers_against_each_other(void) {
 static void add_one(hash_t hash, uint64_t key) {
     for (int status = ENOENT; status != 0;) {
         CHECK_STATUS(csk_rcu_read_lock(), 0);
-        struct item *old = (struct item *)csk_rcu_map_find(shared.map, hash(key), &key), *fresh = make(key, old != NULL ? old->value + 1 : 1);
+        struct item *old = (struct item *)csk_rcu_map_find(shared.map, hash(key), &key),
+                    *fresh = make(key, old != NULL ? old->value + 1 : 1);
         status = old != NULL ? csk_rcu_map_replace_entry(shared.map, &old->entry, &fresh->entry)
                              : csk_rcu_map_insert(shared.map, hash(key), &key, &fresh->entry, NULL);
         CHECK_STATUS(csk_rcu_read_unlock(), 0);
@@ -247,7 +254,8 @@ static void *count_up(void *which) {
     for (int i = 0; i < 20000 / TEST_SLOWDOWN; i++) {
         add_one(one_of_four, 1);
         if (which != NULL) put(shared.map, one_of_four, 1000 + (uint64_t)i % 200, 1);
-        if (which != NULL && i % 200 == 199) for (uint64_t key = 1000; key < 1200; key++) CHECK(drop(shared.map, one_of_four, key));
+        if (which != NULL && i % 200 == 199)
+            for (uint64_t key = 1000; key < 1200; key++) CHECK(drop(shared.map, one_of_four, key));
     }
     return NULL;
 }
@@ -270,7 +278,8 @@ static void an_entry_is_replaced_once(void) {
     struct item *second = make(1, 2), *third = make(1, 3);
     CHECK_STATUS(csk_rcu_read_lock(), 0);
     csk_rcu_map_entry_t *first = csk_rcu_map_find(shared.map, csk_hash_int(key), &key);
-    CHECK_STATUS(csk_rcu_map_replace_entry(shared.map, first, (csk_rcu_map_entry_t *)(uintptr_t)(UINT64_C(1) << 48)), EINVAL);
+    CHECK_STATUS(csk_rcu_map_replace_entry(shared.map, first, (csk_rcu_map_entry_t *)(uintptr_t)(UINT64_C(1) << 48)),
+                 EINVAL);
     CHECK_STATUS(csk_rcu_map_replace_entry(shared.map, first, &second->entry), 0);
     CHECK_STATUS(csk_rcu_map_replace_entry(shared.map, first, &third->entry), ENOENT);
     CHECK_STATUS(csk_rcu_map_remove_entry(shared.map, first), ENOENT);
@@ -337,8 +346,8 @@ static void the_end_of_a_large_table_goes_in_steps(void) {
     CHECK_EQ(alive, 0);
 }
 
-TEST_MAIN(
-    TEST(it_holds_what_was_put_in), TEST(keys_with_one_hash_are_told_apart), TEST(hashes_of_bytes),
-    TEST(addresses_of_more_than_48_bits_are_refused), TEST(keys_that_come_and_go), TEST(lookups_while_it_grows),
-    TEST(writers_against_each_other), TEST(counting_loses_none), TEST(an_entry_is_replaced_once), TEST(a_table_is_destroyed_inside_a_section_while_it_resizes),
-    TEST(the_end_of_a_large_table_leaves_others_their_room), TEST(the_end_of_a_large_table_goes_in_steps))
+TEST_MAIN(TEST(it_holds_what_was_put_in), TEST(keys_with_one_hash_are_told_apart), TEST(hashes_of_bytes),
+          TEST(addresses_of_more_than_48_bits_are_refused), TEST(keys_that_come_and_go), TEST(lookups_while_it_grows),
+          TEST(writers_against_each_other), TEST(counting_loses_none), TEST(an_entry_is_replaced_once),
+          TEST(a_table_is_destroyed_inside_a_section_while_it_resizes),
+          TEST(the_end_of_a_large_table_leaves_others_their_room), TEST(the_end_of_a_large_table_goes_in_steps))

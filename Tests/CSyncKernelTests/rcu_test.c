@@ -3,7 +3,10 @@
 
 #include "test.h"
 
-struct object { csk_rcu_node_t node; int *freed; };
+struct object {
+    csk_rcu_node_t node;
+    int *freed;
+};
 
 static void reclaim(csk_rcu_node_t *node) {
     struct object *object = (struct object *)node;
@@ -50,7 +53,9 @@ static void waiting_for_oneself_is_refused(void) {
     CHECK_STATUS(csk_rcu_set_limit(0), EINVAL);
 }
 
-struct reader { int inside, leave; };
+struct reader {
+    int inside, leave;
+};
 
 static void *read_until_told(void *context) {
     struct reader *reader = context;
@@ -226,7 +231,7 @@ static void destructors_may_read_after_the_thread_was_unregistered(void) {
     pthread_key_delete(late_key);
 }
 
-TEST_MAIN(
-    TEST(sections_have_levels), TEST(waiting_for_oneself_is_refused), TEST(nothing_is_reclaimed_under_a_reader), TEST(nothing_is_pending_after_a_barrier),
-    TEST(the_limit_slows_and_never_hangs), TEST(the_backlog_is_bounded), TEST(threads_come_and_go),
-    TEST(an_open_section_ends_with_its_thread), TEST(destructors_may_read_after_the_thread_was_unregistered))
+TEST_MAIN(TEST(sections_have_levels), TEST(waiting_for_oneself_is_refused), TEST(nothing_is_reclaimed_under_a_reader),
+          TEST(nothing_is_pending_after_a_barrier), TEST(the_limit_slows_and_never_hangs), TEST(the_backlog_is_bounded),
+          TEST(threads_come_and_go), TEST(an_open_section_ends_with_its_thread),
+          TEST(destructors_may_read_after_the_thread_was_unregistered))

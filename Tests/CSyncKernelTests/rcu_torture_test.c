@@ -42,7 +42,8 @@ static void give(struct element *element) {
 /* A grace period has passed. */
 static void grow_older(csk_rcu_node_t *node) {
     struct element *element = (struct element *)node;
-    if (__atomic_add_fetch(&element->age, 1, __ATOMIC_RELAXED) < AGES) CHECK_STATUS(csk_rcu_retire(node, grow_older), 0);
+    if (__atomic_add_fetch(&element->age, 1, __ATOMIC_RELAXED) < AGES)
+        CHECK_STATUS(csk_rcu_retire(node, grow_older), 0);
     else give(element);
 }
 

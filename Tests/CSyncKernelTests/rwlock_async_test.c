@@ -137,7 +137,9 @@ static void threads_and_functions_wait_in_one_order(void) {
                 thread = start_thread(write_and_note, &lock);
             } else {
                 int mode = numbers[i] >= 100 ? CSK_RWLOCK_WRITE : CSK_RWLOCK_READ;
-                CHECK_STATUS(csk_rwlock_lock_async(&lock, &waiters[i], mode, CSK_NEVER, note_and_leave, (void *)(intptr_t)numbers[i]), 0);
+                CHECK_STATUS(csk_rwlock_lock_async(&lock, &waiters[i], mode, CSK_NEVER, note_and_leave,
+                                                   (void *)(intptr_t)numbers[i]),
+                             0);
             }
             wait_until(csk_rwlock_waiting(&lock) == (uint32_t)i + 1);
         }
@@ -232,7 +234,9 @@ static void deadlines_and_cancellation_end_a_wait(void) {
             CHECK_STATUS(csk_rwlock_lock_async(&lock, &waiter, mode, INT64_MIN, note_call, NULL), 0);
             wait_until(LOAD(&calls) == 2);
             CHECK_STATUS(last_status, ETIMEDOUT);
-            CHECK_STATUS(csk_rwlock_lock_async(&lock, &waiter, mode, csk_deadline_after(INT64_C(3600000000000)), note_call, NULL), 0);
+            CHECK_STATUS(csk_rwlock_lock_async(&lock, &waiter, mode, csk_deadline_after(INT64_C(3600000000000)),
+                                               note_call, NULL),
+                         0);
             CHECK_STATUS(csk_rwlock_cancel(&lock, &waiter), 0);
             CHECK_EQ(calls, 3);
             CHECK_STATUS(last_status, ECANCELED);
@@ -280,7 +284,11 @@ static void a_writer_that_is_cancelled_lets_in_the_readers_behind_it(void) {
     }
 }
 
-struct race { csk_rwlock_t lock; csk_gate_waiter_t waiter; int mode, round, rounds, granted, cancelled, ended, said_cancelled; };
+struct race {
+    csk_rwlock_t lock;
+    csk_gate_waiter_t waiter;
+    int mode, round, rounds, granted, cancelled, ended, said_cancelled;
+};
 
 static void end_race(csk_gate_waiter_t *waiter, void *context, int status) {
     struct race *race = context;
@@ -370,7 +378,8 @@ static void a_read_that_a_worker_cannot_adopt_is_given_back(void) {
     CHECK_STATUS(csk_pool_post(&item, begin_to_read), 0);
     wait_until(LOAD(&keeps_reading));
     for (int i = 0; i < 64; i++)
-        CHECK_STATUS(csk_rwlock_enqueue(&read_twice, &works[i], CSK_RWLOCK_READ, CSK_NEVER, read_or_be_refused, NULL), 0);
+        CHECK_STATUS(csk_rwlock_enqueue(&read_twice, &works[i], CSK_RWLOCK_READ, CSK_NEVER, read_or_be_refused, NULL),
+                     0);
     wait_until(LOAD(&sections) == 64);
     CHECK_STATUS(csk_rwlock_adopt(&read_twice, CSK_RWLOCK_READ), EINVAL);
     CHECK_STATUS(csk_rwlock_trywrlock(&read_twice), EBUSY);
@@ -383,9 +392,11 @@ static void a_read_that_a_worker_cannot_adopt_is_given_back(void) {
     CHECK_STATUS(csk_rwlock_destroy(&read_twice), 0);
 }
 
-TEST_MAIN(
-    TEST(a_read_that_a_worker_cannot_adopt_is_given_back), TEST(a_free_lock_is_granted_at_once), TEST(what_cannot_be_done_is_refused_and_changes_nothing),
-    TEST(only_what_was_granted_to_a_waiter_can_be_adopted), TEST(threads_and_functions_wait_in_one_order),
-    TEST(readers_in_a_row_are_granted_together_and_count), TEST(a_hundred_thousand_functions_in_a_chain_need_no_stack),
-    TEST(deadlines_and_cancellation_end_a_wait), TEST(a_free_lock_is_granted_though_the_deadline_has_passed),
-    TEST(a_writer_that_is_cancelled_lets_in_the_readers_behind_it), TEST(of_grant_cancel_and_deadline_exactly_one_wins))
+TEST_MAIN(TEST(a_read_that_a_worker_cannot_adopt_is_given_back), TEST(a_free_lock_is_granted_at_once),
+          TEST(what_cannot_be_done_is_refused_and_changes_nothing),
+          TEST(only_what_was_granted_to_a_waiter_can_be_adopted), TEST(threads_and_functions_wait_in_one_order),
+          TEST(readers_in_a_row_are_granted_together_and_count),
+          TEST(a_hundred_thousand_functions_in_a_chain_need_no_stack), TEST(deadlines_and_cancellation_end_a_wait),
+          TEST(a_free_lock_is_granted_though_the_deadline_has_passed),
+          TEST(a_writer_that_is_cancelled_lets_in_the_readers_behind_it),
+          TEST(of_grant_cancel_and_deadline_exactly_one_wins))

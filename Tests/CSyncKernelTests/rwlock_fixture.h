@@ -8,7 +8,10 @@
 #include "test.h"
 
 static const csk_rwlock_attr_t forms[] = {
-    { CSK_RWLOCK_FAST, 0 }, { CSK_RWLOCK_STRICT, 0 }, { CSK_RWLOCK_FAST, 1 }, { CSK_RWLOCK_STRICT, 1 },
+    { CSK_RWLOCK_FAST, 0 },
+    { CSK_RWLOCK_STRICT, 0 },
+    { CSK_RWLOCK_FAST, 1 },
+    { CSK_RWLOCK_STRICT, 1 },
 };
 enum { FORMS = sizeof forms / sizeof forms[0], UNBIASED_FORMS = 2 };
 #define FOR_EACH_FORM(form) for (const csk_rwlock_attr_t *form = forms; form < forms + FORMS; form++)
@@ -21,7 +24,9 @@ static inline void make(csk_rwlock_t *lock, const csk_rwlock_attr_t *form) {
     CHECK_STATUS(csk_rwlock_unlock(lock), 0);
 }
 
-static inline bool marks_its_readers(const csk_rwlock_attr_t *form) { return form->reader_bias && csk_platform_has_membarrier(); }
+static inline bool marks_its_readers(const csk_rwlock_attr_t *form) {
+    return form->reader_bias && csk_platform_has_membarrier();
+}
 
 static inline void check_free(csk_rwlock_t *lock) {
     CHECK_EQ(csk_rwlock_waiting(lock), 0);

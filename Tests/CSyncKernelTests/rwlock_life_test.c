@@ -185,7 +185,10 @@ static void *keep_busy(void *context) {
     return NULL;
 }
 
-struct counter { csk_rwlock_t *lock; long count; };
+struct counter {
+    csk_rwlock_t *lock;
+    long count;
+};
 
 static void *count(void *context) {
     struct counter *counter = context;
@@ -213,7 +216,9 @@ static void check_use(csk_rwlock_t *lock) {
 }
 
 /* What this thread holds at the fork: `read` twice, `written`, `shared` together with another thread. */
-struct held { csk_rwlock_t read[FORMS], written[FORMS], shared[FORMS]; };
+struct held {
+    csk_rwlock_t read[FORMS], written[FORMS], shared[FORMS];
+};
 
 static void check_child(void *context) {
     struct held *held = context;
@@ -276,7 +281,7 @@ static void a_child_holds_what_its_thread_held_and_makes_the_rest_anew(void) {
     for (int i = 0; i < FORMS; i++) check_free(&busy[i]);
 }
 
-TEST_MAIN(
-    TEST(without_memory_for_a_record_nothing_is_locked), TEST(a_hundred_thousand_threads_that_read_once_leave_nothing_behind),
-    TEST(what_an_ended_thread_read_is_read_still), TEST(a_lock_that_is_initialized_anew_is_read_by_nobody),
-    TEST(a_child_holds_what_its_thread_held_and_makes_the_rest_anew))
+TEST_MAIN(TEST(without_memory_for_a_record_nothing_is_locked),
+          TEST(a_hundred_thousand_threads_that_read_once_leave_nothing_behind),
+          TEST(what_an_ended_thread_read_is_read_still), TEST(a_lock_that_is_initialized_anew_is_read_by_nobody),
+          TEST(a_child_holds_what_its_thread_held_and_makes_the_rest_anew))

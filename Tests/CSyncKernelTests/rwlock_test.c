@@ -143,7 +143,10 @@ static void a_reader_reads_once_more_though_a_writer_waits_and_others_do_not(voi
 
 /* What ThreadSanitizer is to judge: a reader that enters without the word has a writer's changes from the bias alone.
  * The flag orders nothing. */
-struct late_reader { csk_rwlock_t lock; int data, go; };
+struct late_reader {
+    csk_rwlock_t lock;
+    int data, go;
+};
 
 static void *read_when_told(void *context) {
     struct late_reader *reader = context;
@@ -217,11 +220,13 @@ static void check_step(csk_rwlock_t *lock, int *levels, uint64_t *random) {
     switch (test_random_below(random, 8)) {
     case 0:
     case 1:
-        CHECK_STATUS(test_random_below(random, 2) ? csk_rwlock_rdlock(lock) : csk_rwlock_tryrdlock(lock), writes ? EDEADLK : 0);
+        CHECK_STATUS(test_random_below(random, 2) ? csk_rwlock_rdlock(lock) : csk_rwlock_tryrdlock(lock),
+                     writes ? EDEADLK : 0);
         if (!writes) ++*levels;
         break;
     case 2:
-        CHECK_STATUS(test_random_below(random, 2) ? csk_rwlock_wrlock(lock) : csk_rwlock_trywrlock(lock), *levels != 0 ? EDEADLK : 0);
+        CHECK_STATUS(test_random_below(random, 2) ? csk_rwlock_wrlock(lock) : csk_rwlock_trywrlock(lock),
+                     *levels != 0 ? EDEADLK : 0);
         if (*levels == 0) *levels = WRITING;
         break;
     case 3:
@@ -229,8 +234,11 @@ static void check_step(csk_rwlock_t *lock, int *levels, uint64_t *random) {
         if (writes) *levels = 1;
         break;
     case 4:
-        CHECK_STATUS(test_random_below(random, 2) ? csk_rwlock_tryupgrade(lock) : csk_rwlock_timedupgrade(lock, CSK_NEVER),
-                     !reads ? EPERM : *levels == 1 ? 0 : EDEADLK);
+        CHECK_STATUS(test_random_below(random, 2) ? csk_rwlock_tryupgrade(lock)
+                                                  : csk_rwlock_timedupgrade(lock, CSK_NEVER),
+                     !reads         ? EPERM
+                     : *levels == 1 ? 0
+                                    : EDEADLK);
         if (*levels == 1) *levels = WRITING;
         break;
     default:
@@ -351,8 +359,14 @@ static void a_writer_that_gives_up_lets_in_the_readers_behind_it(void) {
 /* ---- Order ------------------------------------------------------------------------------------------------------- */
 
 /* Those who are to be inside together; a writer is a group of its own. */
-struct group { int size, inside, left; };
-struct guest { csk_rwlock_t *lock; char mode; int group; };
+struct group {
+    int size, inside, left;
+};
+struct guest {
+    csk_rwlock_t *lock;
+    char mode;
+    int group;
+};
 static struct group groups[64];
 static int groups_done;
 
@@ -457,7 +471,10 @@ static void an_upgrade_among_other_readers_waits_and_on_any_error_goes_on_readin
     }
 }
 
-struct upgrader { csk_rwlock_t *lock; int reads, go, status, done, leave; };
+struct upgrader {
+    csk_rwlock_t *lock;
+    int reads, go, status, done, leave;
+};
 
 static void *upgrade_when_told(void *context) {
     struct upgrader *upgrader = context;
@@ -536,13 +553,15 @@ static void an_upgrade_goes_before_every_waiter(void) {
     }
 }
 
-TEST_MAIN(
-    TEST(zero_filled_memory_is_a_free_lock), TEST(an_unknown_policy_is_refused), TEST(a_writer_that_locks_again_is_told_so),
-    TEST(a_reader_that_asks_for_the_write_lock_is_told_so), TEST(reads_nest_and_only_the_last_level_leaves),
-    TEST(a_reader_reads_once_more_though_a_writer_waits_and_others_do_not),
-    TEST(a_reader_sees_what_was_written_before_the_bias_came_back), TEST(one_thread_reads_hundreds_of_locks_at_once),
-    TEST(each_status_is_what_a_table_of_levels_says), TEST(a_deadline_that_has_passed_tries_once), TEST(no_timeout_is_early),
-    TEST(a_writer_that_gives_up_lets_in_the_readers_behind_it), TEST(arrival_decides_and_readers_in_a_row_enter_together),
-    TEST(a_downgrade_lets_in_the_readers_next_in_order_and_no_writer),
-    TEST(an_upgrade_among_other_readers_waits_and_on_any_error_goes_on_reading),
-    TEST(of_two_upgraders_the_second_is_told_and_the_first_goes_on), TEST(an_upgrade_goes_before_every_waiter))
+TEST_MAIN(TEST(zero_filled_memory_is_a_free_lock), TEST(an_unknown_policy_is_refused),
+          TEST(a_writer_that_locks_again_is_told_so), TEST(a_reader_that_asks_for_the_write_lock_is_told_so),
+          TEST(reads_nest_and_only_the_last_level_leaves),
+          TEST(a_reader_reads_once_more_though_a_writer_waits_and_others_do_not),
+          TEST(a_reader_sees_what_was_written_before_the_bias_came_back),
+          TEST(one_thread_reads_hundreds_of_locks_at_once), TEST(each_status_is_what_a_table_of_levels_says),
+          TEST(a_deadline_that_has_passed_tries_once), TEST(no_timeout_is_early),
+          TEST(a_writer_that_gives_up_lets_in_the_readers_behind_it),
+          TEST(arrival_decides_and_readers_in_a_row_enter_together),
+          TEST(a_downgrade_lets_in_the_readers_next_in_order_and_no_writer),
+          TEST(an_upgrade_among_other_readers_waits_and_on_any_error_goes_on_reading),
+          TEST(of_two_upgraders_the_second_is_told_and_the_first_goes_on), TEST(an_upgrade_goes_before_every_waiter))

@@ -152,7 +152,9 @@ static void no_update_is_lost(void) {
     CHECK_EQ(alive, 0);
 }
 
-struct stay { int inside, leave; };
+struct stay {
+    int inside, leave;
+};
 
 static void *stay_inside(void *context) {
     struct stay *stay = context;
@@ -180,6 +182,5 @@ static void updates_wait_for_no_reader(void) {
     CHECK_EQ(alive, 0);
 }
 
-TEST_MAIN(
-    TEST(values_come_and_go), TEST(misuse_is_refused_and_changes_nothing), TEST(updates_inside_a_read_section),
-    TEST(no_update_is_lost), TEST(updates_wait_for_no_reader))
+TEST_MAIN(TEST(values_come_and_go), TEST(misuse_is_refused_and_changes_nothing), TEST(updates_inside_a_read_section),
+          TEST(no_update_is_lost), TEST(updates_wait_for_no_reader))

@@ -28,7 +28,9 @@
 
 #ifndef __GLIBC__
 /* Other C libraries don't say how much memory they have given out. */
-struct mallinfo2 { size_t arena, hblkhd, uordblks; };
+struct mallinfo2 {
+    size_t arena, hblkhd, uordblks;
+};
 static inline struct mallinfo2 mallinfo2(void) { return (struct mallinfo2){ .arena = 0 }; }
 /* musl has these only to say ENOSYS: Linux gives them for a thread, POSIX wants them for a process. */
 #include <sys/syscall.h>
@@ -61,7 +63,8 @@ typedef struct {
     void (*run)(void);
 } test_t;
 
-#define TEST(function) { #function, function }
+#define TEST(function) \
+    { #function, function }
 /* Stands before others, without a comma: RCU_TEST(one) TEST(another). */
 #ifdef CSK_WITHOUT_RCU
 #define RCU_TEST(function)
@@ -69,8 +72,8 @@ typedef struct {
 #define RCU_TEST(function) TEST(function),
 #endif
 
-__attribute__((noreturn, format(printf, 3, 4)))
-static inline void test_fail(const char *file, int line, const char *format, ...) {
+__attribute__((noreturn, format(printf, 3, 4))) static inline void test_fail(const char *file, int line,
+                                                                             const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     flockfile(stdout);
@@ -82,8 +85,8 @@ static inline void test_fail(const char *file, int line, const char *format, ...
     _exit(1); /* other threads may still use what exit handlers would take away */
 }
 
-#define CHECK(condition) \
-    do { \
+#define CHECK(condition)                                                            \
+    do {                                                                            \
         if (!(condition)) test_fail(__FILE__, __LINE__, "%s is false", #condition); \
     } while (0)
 
@@ -91,26 +94,26 @@ static inline void test_fail(const char *file, int line, const char *format, ...
 #define CHECK_EQ(actual, expected) TEST_COMPARE_(actual, ==, expected)
 #define CHECK_GE(actual, expected) TEST_COMPARE_(actual, >=, expected)
 #define CHECK_LE(actual, expected) TEST_COMPARE_(actual, <=, expected)
-#define TEST_COMPARE_(actual, operator, expected) \
-    do { \
-        int64_t actual_ = (int64_t)(actual), expected_ = (int64_t)(expected); \
-        if (!(actual_ operator expected_)) \
-            test_fail(__FILE__, __LINE__, "%s %s %s: %" PRId64 " against %" PRId64, #actual, #operator, #expected, actual_, \
-                      expected_); \
+#define TEST_COMPARE_(actual, operator, expected)                                                                  \
+    do {                                                                                                           \
+        int64_t actual_ = (int64_t)(actual), expected_ = (int64_t)(expected);                                      \
+        if (!(actual_ operator expected_))                                                                         \
+            test_fail(__FILE__, __LINE__, "%s %s %s: %" PRId64 " against %" PRId64, #actual, #operator, #expected, \
+                      actual_, expected_);                                                                         \
     } while (0)
 
 /* A status of the library, shown as text. */
-#define CHECK_STATUS(actual, expected) \
-    do { \
-        int actual_ = (actual), expected_ = (expected); \
-        if (actual_ != expected_) \
-            test_fail(__FILE__, __LINE__, "%s: %d (%s) instead of %d (%s)", #actual, actual_, csk_status_text(actual_), \
-                      expected_, csk_status_text(expected_)); \
+#define CHECK_STATUS(actual, expected)                                                        \
+    do {                                                                                      \
+        int actual_ = (actual), expected_ = (expected);                                       \
+        if (actual_ != expected_)                                                             \
+            test_fail(__FILE__, __LINE__, "%s: %d (%s) instead of %d (%s)", #actual, actual_, \
+                      csk_status_text(actual_), expected_, csk_status_text(expected_));       \
     } while (0)
 
 /* Polls until the condition holds; the watchdog ends it otherwise. The condition must read shared memory atomically. */
-#define wait_until(condition) \
-    do { \
+#define wait_until(condition)               \
+    do {                                    \
         while (!(condition)) sched_yield(); \
     } while (0)
 
@@ -181,14 +184,15 @@ static inline int test_main(const test_t *tests, size_t count, int argc, char **
         clock_gettime(CLOCK_MONOTONIC, &begin);
         tests[index].run();
         clock_gettime(CLOCK_MONOTONIC, &end);
-        printf("ok %7.1f ms\n", (double)(end.tv_sec - begin.tv_sec) * 1e3 + (double)(end.tv_nsec - begin.tv_nsec) / 1e6);
+        printf("ok %7.1f ms\n",
+               (double)(end.tv_sec - begin.tv_sec) * 1e3 + (double)(end.tv_nsec - begin.tv_nsec) / 1e6);
     }
     return 0;
 }
 
-#define TEST_MAIN(...) \
-    int main(int argc, char **argv) { \
-        static const test_t tests[] = { __VA_ARGS__ }; \
+#define TEST_MAIN(...)                                                       \
+    int main(int argc, char **argv) {                                        \
+        static const test_t tests[] = { __VA_ARGS__ };                       \
         return test_main(tests, sizeof tests / sizeof tests[0], argc, argv); \
     }
 

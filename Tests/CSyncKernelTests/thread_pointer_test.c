@@ -7,7 +7,7 @@
 static void *the_same(void *context) {
     CHECK(CSK_THREAD_POINTER() == __builtin_thread_pointer());
     CHECK_EQ(csk_self(), (uint64_t)(uintptr_t)__builtin_thread_pointer());
-    CHECK_EQ(csk_self() % 16, 0); /* where locks keep their flags */
+    CHECK_EQ(csk_self() % 16, 0);                       /* where locks keep their flags */
     CHECK_EQ(csk_thread_number, CSK_THREAD_UNNUMBERED); /* it sees to that */
     return context;
 }

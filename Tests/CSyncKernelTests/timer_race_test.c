@@ -4,7 +4,10 @@
 #include "test.h"
 
 enum { MANY = 100000 };
-static struct timed { csk_timer_t timer; int64_t deadline; } many[MANY];
+static struct timed {
+    csk_timer_t timer;
+    int64_t deadline;
+} many[MANY];
 static int fired, wrong;
 
 static void note(csk_timer_t *timer, void *context) {
@@ -31,7 +34,10 @@ static void a_hundred_thousand_timers_fire_or_are_cancelled(void) {
 }
 
 /* A function that starts its timer again and goes on: cancelling took the timer out and returned while it ran. */
-struct repeating { csk_timer_t timer; int runs, inside; };
+struct repeating {
+    csk_timer_t timer;
+    int runs, inside;
+};
 
 static void repeat(csk_timer_t *timer, void *context) {
     struct repeating *repeating = context;
@@ -105,6 +111,6 @@ static void lateness_is_printed(void) {
     printf("median %.1f us late ", (double)late[50] / 1e3);
 }
 
-TEST_MAIN(
-    TEST(a_hundred_thousand_timers_fire_or_are_cancelled), TEST(cancel_waits_for_a_function_that_has_started_its_timer_again),
-    TEST(a_function_may_cancel_timers), TEST(lateness_is_printed))
+TEST_MAIN(TEST(a_hundred_thousand_timers_fire_or_are_cancelled),
+          TEST(cancel_waits_for_a_function_that_has_started_its_timer_again), TEST(a_function_may_cancel_timers),
+          TEST(lateness_is_printed))

@@ -9,7 +9,8 @@ static uint32_t hold_back, held_back, refuse;
 
 typedef int (*create_t)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 
-int pthread_create(pthread_t *restrict thread, const pthread_attr_t *restrict attributes, void *(*body)(void *), void *restrict context) {
+int pthread_create(pthread_t *restrict thread, const pthread_attr_t *restrict attributes, void *(*body)(void *),
+                   void *restrict context) {
     if (LOAD(&hold_back)) {
         STORE(&held_back, 1);
         wait_until(!LOAD(&hold_back));
@@ -65,7 +66,9 @@ static void fork_while_the_thread_starts(void *context) {
     join_thread(thread);
 }
 
-static void a_child_of_a_process_that_starts_its_timers_may_fork(void) { in_a_child(fork_while_the_thread_starts, NULL); }
+static void a_child_of_a_process_that_starts_its_timers_may_fork(void) {
+    in_a_child(fork_while_the_thread_starts, NULL);
+}
 
 /* Timers of one deadline fired in whatever order the heap had them in: of six, 0 5 3 4 2 1. */
 enum { EQUAL = 24 };
@@ -90,7 +93,8 @@ static void timers_of_one_deadline_fire_in_the_order_of_their_start(void) {
     int64_t deadlines[] = { csk_deadline_after(2000000), csk_deadline_after(1000000), 0 };
     CHECK_STATUS(csk_timer_start(&blocker, csk_now(), block, NULL), 0);
     wait_until(LOAD(&blocks));
-    for (int i = 0; i < EQUAL; i++) CHECK_STATUS(csk_timer_start(&equal[i], deadlines[i * 3 / EQUAL], note_order, NULL), 0);
+    for (int i = 0; i < EQUAL; i++)
+        CHECK_STATUS(csk_timer_start(&equal[i], deadlines[i * 3 / EQUAL], note_order, NULL), 0);
     /* which gives the heap another shape */
     for (int i = 1; i < EQUAL; i += 5) CHECK_STATUS(csk_timer_cancel(&equal[i]), 0);
     while (csk_now() <= deadlines[0]) sched_yield();
@@ -102,5 +106,6 @@ static void timers_of_one_deadline_fire_in_the_order_of_their_start(void) {
             if (i % 5 != 1) CHECK_EQ(order[place++], i);
 }
 
-TEST_MAIN(TEST(a_thread_that_can_not_start_leaves_errno_alone), TEST(a_child_of_a_process_that_starts_its_timers_may_fork),
+TEST_MAIN(TEST(a_thread_that_can_not_start_leaves_errno_alone),
+          TEST(a_child_of_a_process_that_starts_its_timers_may_fork),
           TEST(timers_of_one_deadline_fire_in_the_order_of_their_start))

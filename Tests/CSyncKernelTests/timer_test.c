@@ -4,7 +4,10 @@
 #include "test.h"
 
 enum { MANY = 2000 };
-static struct { csk_timer_t timer; int64_t deadline; } many[MANY];
+static struct {
+    csk_timer_t timer;
+    int64_t deadline;
+} many[MANY];
 static int fired, out_of_order;
 static int64_t last_deadline;
 
@@ -46,7 +49,10 @@ static void a_cancelled_timer_does_not_fire(void) {
     }
 }
 
-struct raced { csk_timer_t timer; int state; };
+struct raced {
+    csk_timer_t timer;
+    int state;
+};
 
 static void touch(csk_timer_t *timer, void *context) {
     (void)timer;
@@ -81,6 +87,5 @@ static void a_function_may_start_its_timer_again(void) {
     wait_until(LOAD(&chain_left) == 0);
 }
 
-TEST_MAIN(
-    TEST(timers_fire_in_order_and_never_early), TEST(a_cancelled_timer_does_not_fire),
-    TEST(cancel_waits_for_a_function_that_runs), TEST(a_function_may_start_its_timer_again))
+TEST_MAIN(TEST(timers_fire_in_order_and_never_early), TEST(a_cancelled_timer_does_not_fire),
+          TEST(cancel_waits_for_a_function_that_runs), TEST(a_function_may_start_its_timer_again))

@@ -11,24 +11,26 @@
 #include <csynckernel/csynckernel.h>
 
 enum {
-    GRANTS,     /* times that the object was had: also items that were pushed or popped, functions that were called,
+    GRANTS, /* times that the object was had: also items that were pushed or popped, functions that were called,
                    entries that were found, values that were destroyed */
     TIMEOUTS,
-    CANCELS,    /* functions that were called with ECANCELED */
-    REFUSED,    /* EBUSY, EAGAIN, EEXIST or ESHUTDOWN of a call that does not wait */
-    CLOSED,     /* ESHUTDOWN */
+    CANCELS, /* functions that were called with ECANCELED */
+    REFUSED, /* EBUSY, EAGAIN, EEXIST or ESHUTDOWN of a call that does not wait */
+    CLOSED,  /* ESHUTDOWN */
     ADOPTED,
-    LOST,       /* provisional grants that were taken back, entries that another thread took out first */
+    LOST, /* provisional grants that were taken back, entries that another thread took out first */
     FORGOTTEN,
-    WRITES,     /* grants of the read-write lock to writers, entries that were put in */
-    CANCELLED,  /* calls of a _cancel that said 0 */
+    WRITES,    /* grants of the read-write lock to writers, entries that were put in */
+    CANCELLED, /* calls of a _cancel that said 0 */
     COUNTERS
 };
 
 enum { TORTURE_MAX_THREADS = 512 };
 
 /* One for each thread of the crowd, and the first for all others; a cache line or more apart. */
-struct torture_counts { uint64_t of[16]; };
+struct torture_counts {
+    uint64_t of[16];
+};
 extern struct torture_counts torture_counts[TORTURE_MAX_THREADS + 8];
 extern _Thread_local int torture_slot;
 extern _Thread_local uint64_t torture_random_state;
@@ -51,14 +53,19 @@ static inline bool one_in(uint64_t chances) { return below(chances) == 0; }
 static inline bool stopped(void) { return __atomic_load_n(&torture_stop, __ATOMIC_RELAXED) != 0; }
 
 /* Mostly 0 to 200 us from now; now and then one that has passed. */
-static inline int64_t near_deadline(void) { return one_in(16) ? (int64_t)below(2) : csk_deadline_after((int64_t)below(200000)); }
+static inline int64_t near_deadline(void) {
+    return one_in(16) ? (int64_t)below(2) : csk_deadline_after((int64_t)below(200000));
+}
 
 static inline void dawdle(void) {
     if (one_in(8)) sched_yield();
 }
 
 /* Threads that run body(context) each in a slot of its own. */
-struct crowd { pthread_t threads[TORTURE_MAX_THREADS + 8]; int count; };
+struct crowd {
+    pthread_t threads[TORTURE_MAX_THREADS + 8];
+    int count;
+};
 void crowd_start(struct crowd *crowd, int count, void *(*body)(void *), void *context);
 void crowd_join(struct crowd *crowd);
 

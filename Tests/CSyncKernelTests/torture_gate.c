@@ -19,9 +19,9 @@ typedef struct {
 
 struct arena {
     csk_gate_t gate;
-    csk_pqueue_t mail;       /* grants that the servants take over: they lock no gate, so they always come to it */
-    uint64_t inside, count;  /* the gate protects them */
-    bool closed;             /* so this, written by the closing function */
+    csk_pqueue_t mail;      /* grants that the servants take over: they lock no gate, so they always come to it */
+    uint64_t inside, count; /* the gate protects them */
+    bool closed;            /* so this, written by the closing function */
     uint32_t closing_calls;
     request_t requests[];
 };
@@ -35,7 +35,9 @@ static void work_inside(arena_t *arena) {
     tally(GRANTS);
 }
 
-static csk_rank_t random_rank(void) { return csk_rank((int32_t)below(5) - 2, one_in(8) ? (int)below(3) : CSK_PLACE_BACK); }
+static csk_rank_t random_rank(void) {
+    return csk_rank((int32_t)below(5) - 2, one_in(8) ? (int)below(3) : CSK_PLACE_BACK);
+}
 
 static void submit(request_t *request);
 
@@ -57,9 +59,7 @@ static void called(csk_gate_waiter_t *waiter, void *context, int status) {
         CHECK_GE(csk_now(), request->deadline_ns);
         tally(TIMEOUTS);
         break;
-    default:
-        CHECK_STATUS(status, ECANCELED);
-        tally(CANCELS);
+    default: CHECK_STATUS(status, ECANCELED); tally(CANCELS);
     }
     if (one_in(4) && !stopped()) submit(request);
     else STORE(&request->busy, 0);
@@ -70,8 +70,8 @@ static void submit(request_t *request) {
     request->adoptable = one_in(4);
     request->deadline_ns = one_in(3) ? CSK_NEVER : near_deadline();
     STORE(&request->armed, 1);
-    int status = csk_gate_lock_async_ranked(&request->arena->gate, &request->waiter, random_rank(), request->deadline_ns,
-                                            request->adoptable, called, request);
+    int status = csk_gate_lock_async_ranked(&request->arena->gate, &request->waiter, random_rank(),
+                                            request->deadline_ns, request->adoptable, called, request);
     if (status == 0) return;
     CHECK_STATUS(status, ESHUTDOWN);
     tally(CLOSED);
@@ -123,7 +123,8 @@ static void enter_by_thread(arena_t *arena) {
     csk_gate_t *gate = &arena->gate;
     int64_t deadline_ns = one_in(3) ? CSK_NEVER : near_deadline();
     bool tries = one_in(8);
-    int status = tries ? csk_gate_trylock(gate, (int32_t)below(5) - 2) : csk_gate_lock_ranked(gate, random_rank(), deadline_ns);
+    int status = tries ? csk_gate_trylock(gate, (int32_t)below(5) - 2)
+                       : csk_gate_lock_ranked(gate, random_rank(), deadline_ns);
     switch (status) {
     case 0: hold_and_leave(arena); break;
     case EBUSY:
@@ -135,9 +136,7 @@ static void enter_by_thread(arena_t *arena) {
         CHECK_GE(csk_now(), deadline_ns);
         tally(TIMEOUTS);
         break;
-    default:
-        CHECK_STATUS(status, ESHUTDOWN);
-        tally(CLOSED);
+    default: CHECK_STATUS(status, ESHUTDOWN); tally(CLOSED);
     }
 }
 
@@ -150,7 +149,8 @@ static void *take_turns(void *context) {
         switch (below(8)) {
         case 0:
         case 1:
-            if (__atomic_compare_exchange_n(&request->busy, &idle, 1, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) submit(request);
+            if (__atomic_compare_exchange_n(&request->busy, &idle, 1, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+                submit(request);
             break;
         case 2: {
             int status = csk_gate_cancel(&arena->gate, &request->waiter);

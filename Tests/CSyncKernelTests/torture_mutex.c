@@ -9,7 +9,8 @@ typedef struct {
 static void hold_and_leave(arena_t *arena) {
     int levels = 1;
     CHECK_EQ(++arena->inside, 1);
-    for (; one_in(4); levels++) CHECK_STATUS(one_in(2) ? csk_mutex_lock(&arena->mutex) : csk_mutex_trylock(&arena->mutex), 0);
+    for (; one_in(4); levels++)
+        CHECK_STATUS(one_in(2) ? csk_mutex_lock(&arena->mutex) : csk_mutex_trylock(&arena->mutex), 0);
     arena->count++;
     tally(GRANTS);
     if (one_in(32)) sched_yield();

@@ -6,18 +6,23 @@
 
 enum { AT_ONCE = 16, OF_ONE_THREAD = 64 };
 
-typedef struct { uint32_t unfinished, slot; } poster_t;
+typedef struct {
+    uint32_t unfinished, slot;
+} poster_t;
 
 typedef struct {
     csk_pool_item_t item;
     poster_t *poster;
-    uint32_t waits;     /* 1 from before it is posted until it is called */
-    uint32_t turns;     /* how often it is still posted again */
+    uint32_t waits; /* 1 from before it is posted until it is called */
+    uint32_t turns; /* how often it is still posted again */
     bool is_on_heap;
 } job_t;
 
 /* On the stack of who waits for it. */
-typedef struct { csk_pool_item_t item; sem_t called; } call_t;
+typedef struct {
+    csk_pool_item_t item;
+    sem_t called;
+} call_t;
 
 static uint64_t posted, called;
 

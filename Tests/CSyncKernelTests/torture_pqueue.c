@@ -6,7 +6,7 @@ enum { ITEMS = 16, CLASSES = 3 };
 
 typedef struct {
     csk_pqueue_item_t item;
-    uint32_t inside;  /* 1 from before it is pushed until after it was taken out */
+    uint32_t inside; /* 1 from before it is pushed until after it was taken out */
     int owner, priority;
     uint64_t sequence;
 } entry_t;
@@ -15,13 +15,13 @@ typedef struct {
     csk_pqueue_t queue;
     uint32_t next_worker;
     uint64_t pushed, taken;
-    entry_t entries[][ITEMS];  /* a row for each thread */
+    entry_t entries[][ITEMS]; /* a row for each thread */
 } arena_t;
 
 typedef struct {
     int which;
     uint64_t sequence;
-    uint64_t *last;  /* CLASSES for each thread: the last sequence number seen */
+    uint64_t *last; /* CLASSES for each thread: the last sequence number seen */
 } worker_t;
 
 static void take(arena_t *arena, worker_t *worker, csk_pqueue_item_t *item) {
@@ -73,7 +73,8 @@ static int pop_one(arena_t *arena, worker_t *worker) {
     csk_pqueue_item_t *item = NULL;
     bool tries = one_in(8);
     int64_t deadline_ns = worker->which % 4 == 3 && one_in(2) ? CSK_NEVER : near_deadline();
-    int status = tries ? csk_pqueue_trypop(&arena->queue, &item) : csk_pqueue_timedpop(&arena->queue, &item, deadline_ns);
+    int status = tries ? csk_pqueue_trypop(&arena->queue, &item)
+                       : csk_pqueue_timedpop(&arena->queue, &item, deadline_ns);
     if (status == 0) {
         take(arena, worker, item);
     } else {

@@ -12,13 +12,16 @@ typedef struct {
     uint32_t state;
 } item_t;
 
-typedef struct { uint64_t versions[OWN]; uint32_t which; } writer_t; /* 0: it isn't there */
+typedef struct {
+    uint64_t versions[OWN];
+    uint32_t which;
+} writer_t; /* 0: it isn't there */
 
 static struct {
     csk_rcu_map_t *map;
     uint32_t next_writer, shrinks; /* shrinks: odd when more is taken out than put in */
-    bool one_hash;  /* for 16 keys: long searches */
-    uint64_t *seen; /* the latest version of each thread's own key that was put in */
+    bool one_hash;                 /* for 16 keys: long searches */
+    uint64_t *seen;                /* the latest version of each thread's own key that was put in */
 } arena;
 static uint64_t made, reclaimed, put_in, taken_out;
 

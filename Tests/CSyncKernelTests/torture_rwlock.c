@@ -20,8 +20,8 @@ struct arena {
     csk_rwlock_t lock;
     csk_pqueue_t mail;
     bool biased;
-    uint32_t readers, writers;      /* who is inside, by their own account */
-    uint64_t writes;                /* the lock protects these two: a writer changes all cells, a reader finds them
+    uint32_t readers, writers; /* who is inside, by their own account */
+    uint64_t writes;           /* the lock protects these two: a writer changes all cells, a reader finds them
                                        equal */
     uint64_t cells[CELLS];
     request_t requests[];
@@ -79,9 +79,7 @@ static void called(csk_gate_waiter_t *waiter, void *context, int status) {
         CHECK_GE(csk_now(), request->deadline_ns);
         tally(TIMEOUTS);
         break;
-    default:
-        CHECK_STATUS(status, ECANCELED);
-        tally(CANCELS);
+    default: CHECK_STATUS(status, ECANCELED); tally(CANCELS);
     }
     STORE(&request->busy, 0);
 }
@@ -90,7 +88,8 @@ static void submit(request_t *request) {
     request->mode = one_in(3) ? CSK_RWLOCK_WRITE : CSK_RWLOCK_READ;
     request->deadline_ns = one_in(3) ? CSK_NEVER : near_deadline();
     STORE(&request->armed, 1);
-    int status = csk_rwlock_lock_async(&request->arena->lock, &request->waiter, request->mode, request->deadline_ns, called, request);
+    int status = csk_rwlock_lock_async(&request->arena->lock, &request->waiter, request->mode, request->deadline_ns,
+                                       called, request);
     if (status == 0) return;
     CHECK(request->arena->biased);
     CHECK_STATUS(status, ENOTSUP);
@@ -140,7 +139,9 @@ static void leave_as_writer(arena_t *arena) {
 static void try_to_write(arena_t *arena) {
     int64_t deadline_ns = one_in(3) ? CSK_NEVER : near_deadline();
     bool tries = one_in(8);
-    if (!had(tries ? csk_rwlock_trywrlock(&arena->lock) : csk_rwlock_timedwrlock(&arena->lock, deadline_ns), tries, deadline_ns)) return;
+    if (!had(tries ? csk_rwlock_trywrlock(&arena->lock) : csk_rwlock_timedwrlock(&arena->lock, deadline_ns), tries,
+             deadline_ns))
+        return;
     write_inside(arena);
     leave_as_writer(arena);
 }
@@ -169,7 +170,8 @@ static void try_to_read(arena_t *arena) {
     int64_t deadline_ns = one_in(3) ? CSK_NEVER : near_deadline();
     bool tries = one_in(8);
     int levels = 1;
-    if (!had(tries ? csk_rwlock_tryrdlock(lock) : csk_rwlock_timedrdlock(lock, deadline_ns), tries, deadline_ns)) return;
+    if (!had(tries ? csk_rwlock_tryrdlock(lock) : csk_rwlock_timedrdlock(lock, deadline_ns), tries, deadline_ns))
+        return;
     read_inside(arena);
     if (one_in(16)) CHECK_STATUS(csk_rwlock_wrlock(lock), EDEADLK);
     for (; one_in(4); levels++) CHECK_STATUS(one_in(2) ? csk_rwlock_rdlock(lock) : csk_rwlock_tryrdlock(lock), 0);
@@ -194,7 +196,8 @@ static void *take_turns(void *context) {
         uint32_t idle = 0;
         uint64_t what = below(arena->biased && (csk_now() >> 23) % 2 ? 400 : 16);
         if (what < 2) {
-            if (__atomic_compare_exchange_n(&request->busy, &idle, 1, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) submit(request);
+            if (__atomic_compare_exchange_n(&request->busy, &idle, 1, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+                submit(request);
         } else if (what == 2) {
             int status = csk_rwlock_cancel(&arena->lock, &request->waiter);
             if (status == 0) tally(CANCELLED);

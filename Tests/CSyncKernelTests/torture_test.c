@@ -51,14 +51,30 @@ static const struct part {
     { .name = "workqueue-wide", .workqueue = torture_workqueue, .width = 3 },
     { .name = "workqueue-waits", .workqueue = torture_workqueue, .width = 1, .room = 4 },
     { .name = "workqueue-wide-waits", .workqueue = torture_workqueue, .width = 3, .room = 2 },
-    { .name = "workqueue-refuses", .workqueue = torture_workqueue, .width = 2, .room = 8, .when_full = CSK_WORKQUEUE_REFUSE },
-    { .name = "workqueue-drops", .workqueue = torture_workqueue, .width = 2, .room = 4, .when_full = CSK_WORKQUEUE_DROP_OLDEST },
+    { .name = "workqueue-refuses",
+      .workqueue = torture_workqueue,
+      .width = 2,
+      .room = 8,
+      .when_full = CSK_WORKQUEUE_REFUSE },
+    { .name = "workqueue-drops",
+      .workqueue = torture_workqueue,
+      .width = 2,
+      .room = 4,
+      .when_full = CSK_WORKQUEUE_DROP_OLDEST },
     { .name = "pool", .plain = torture_pool },
     { .name = "delayed-serial", .workqueue = torture_delayed, .width = 1 },
     { .name = "delayed-wide", .workqueue = torture_delayed, .width = 3 },
     { .name = "delayed-waits", .workqueue = torture_delayed, .width = 1, .room = 2 },
-    { .name = "delayed-refuses", .workqueue = torture_delayed, .width = 2, .room = 4, .when_full = CSK_WORKQUEUE_REFUSE },
-    { .name = "delayed-drops", .workqueue = torture_delayed, .width = 2, .room = 4, .when_full = CSK_WORKQUEUE_DROP_OLDEST },
+    { .name = "delayed-refuses",
+      .workqueue = torture_delayed,
+      .width = 2,
+      .room = 4,
+      .when_full = CSK_WORKQUEUE_REFUSE },
+    { .name = "delayed-drops",
+      .workqueue = torture_delayed,
+      .width = 2,
+      .room = 4,
+      .when_full = CSK_WORKQUEUE_DROP_OLDEST },
     { .name = "tls", .plain = torture_tls },
 #ifndef CSK_WITHOUT_RCU
     { .name = "rcu_map", .rcu_map = torture_rcu_map },
@@ -79,7 +95,12 @@ uint64_t torture_total(int which) {
     return total;
 }
 
-struct start { void *(*body)(void *); void *context; int slot; uint32_t taken; };
+struct start {
+    void *(*body)(void *);
+    void *context;
+    int slot;
+    uint32_t taken;
+};
 
 static void *enter_crowd(void *context) {
     struct start start = *(struct start *)context;
@@ -162,8 +183,10 @@ static void choose_parts(char **names, int count) {
 
 static double parse_options(int argc, char **argv, uint64_t *seed) {
     static const struct option options[] = {
-        { "seconds", required_argument, NULL, 's' }, { "threads", required_argument, NULL, 't' },
-        { "seed", required_argument, NULL, 'r' },    { "pinned", no_argument, NULL, 'p' },
+        { "seconds", required_argument, NULL, 's' },
+        { "threads", required_argument, NULL, 't' },
+        { "seed", required_argument, NULL, 'r' },
+        { "pinned", no_argument, NULL, 'p' },
         { NULL, 0, NULL, 0 },
     };
     double seconds = 4;

@@ -8,13 +8,16 @@ enum { SLOTS = 12, ALIVE = 0x5afe, GONE = 0xdead };
 typedef struct {
     pthread_t thread;
     uint64_t seed;
-    int slot;                      /* of the counters */
-    uint32_t made, ended, is_set;  /* ended: destroyed, or taken back */
-    uint32_t last;                 /* the slot whose destructor was called last */
+    int slot;                     /* of the counters */
+    uint32_t made, ended, is_set; /* ended: destroyed, or taken back */
+    uint32_t last;                /* the slot whose destructor was called last */
     bool sets_anew;
 } owner_t;
 
-typedef struct { owner_t *owner; uint32_t which, state; } value_t;
+typedef struct {
+    owner_t *owner;
+    uint32_t which, state;
+} value_t;
 
 static csk_tls_slot_t slots[SLOTS];
 static _Thread_local owner_t *self;
@@ -67,11 +70,22 @@ static void destroy(void *context, uint32_t which) {
     if (self->sets_anew && !one_in(4)) set_value((uint32_t)below(SLOTS));
 }
 
-#define DESTRUCTOR(which) static void destroy_##which(void *value) { destroy(value, which); }
-DESTRUCTOR(0) DESTRUCTOR(1) DESTRUCTOR(2) DESTRUCTOR(3) DESTRUCTOR(4) DESTRUCTOR(5)
-DESTRUCTOR(6) DESTRUCTOR(7) DESTRUCTOR(8) DESTRUCTOR(9) DESTRUCTOR(10) DESTRUCTOR(11)
+#define DESTRUCTOR(which) \
+    static void destroy_##which(void *value) { destroy(value, which); }
+DESTRUCTOR(0)
+DESTRUCTOR(1)
+DESTRUCTOR(2)
+DESTRUCTOR(3)
+DESTRUCTOR(4)
+DESTRUCTOR(5)
+DESTRUCTOR(6)
+DESTRUCTOR(7)
+DESTRUCTOR(8)
+DESTRUCTOR(9)
+DESTRUCTOR(10)
+DESTRUCTOR(11)
 static const csk_tls_destructor_t destructors[SLOTS] = {
-    destroy_0, destroy_1, destroy_2, destroy_3, destroy_4, destroy_5,
+    destroy_0, destroy_1, destroy_2, destroy_3, destroy_4,  destroy_5,
     destroy_6, destroy_7, destroy_8, destroy_9, destroy_10, destroy_11,
 };
 
@@ -128,7 +142,8 @@ static void *live_on(void *context) {
         switch (below(8)) {
         case 0: open_one(which); break;
         case 1: take_away(which); break;
-        case 2: case 3: set_value(which); break;
+        case 2:
+        case 3: set_value(which); break;
         default: one_life();
         }
     }

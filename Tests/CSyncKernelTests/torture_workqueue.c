@@ -67,7 +67,9 @@ static void is_told(csk_workqueue_wait_t *wait) {
 
 static int queue_job(job_t *job, csk_rank_t rank, int64_t deadline_ns) {
     csk_workqueue_t *queue = &job->arena->queue;
-    if (job->asked) return csk_workqueue_enqueue_when_room(queue, &job->work, rank, job->barrier, run_job, &job->room, is_told, job);
+    if (job->asked)
+        return csk_workqueue_enqueue_when_room(queue, &job->work, rank, job->barrier, run_job, &job->room, is_told,
+                                               job);
     if (job->barrier && job->stays) return csk_workqueue_enqueue_barrier_always(queue, &job->work, run_job);
     if (job->barrier) return csk_workqueue_enqueue_barrier(queue, &job->work, run_job);
     if (job->stays) return csk_workqueue_enqueue_always(queue, &job->work, rank, run_job);
@@ -101,7 +103,10 @@ static void queue_one(arena_t *arena, int which, uint64_t *sequence) {
     tally(status == EAGAIN ? REFUSED : TIMEOUTS);
 }
 
-struct call { arena_t *arena; bool alone, done; };
+struct call {
+    arena_t *arena;
+    bool alone, done;
+};
 
 static void run_call(void *context) {
     struct call *call = context;
@@ -116,7 +121,8 @@ static void call_one(arena_t *arena) {
     bool drops = arena->queue.when_full == CSK_WORKQUEUE_DROP_OLDEST;
     csk_rank_t rank = csk_rank(drops ? 0 : (int)below(CLASSES) - 1, CSK_PLACE_BACK);
     bool refuses = arena->queue.when_full == CSK_WORKQUEUE_REFUSE, always = one_in(4);
-    int status = (always ? csk_workqueue_sync_always : csk_workqueue_sync)(&arena->queue, rank, call.alone, deadline_ns, run_call, &call);
+    int status = (always ? csk_workqueue_sync_always : csk_workqueue_sync)(&arena->queue, rank, call.alone, deadline_ns,
+                                                                           run_call, &call);
     CHECK_EQ(call.done, status == 0);
     tally(status == 0 ? GRANTS : status == ETIMEDOUT ? TIMEOUTS : status == EAGAIN ? REFUSED : CANCELS);
     if (status == ETIMEDOUT) CHECK_GE(csk_now(), deadline_ns);
@@ -179,9 +185,12 @@ static void *take_part(void *context) {
         switch (below(16)) {
         case 0: suspend_a_while(arena); break;
         case 1: drain_one(arena); break;
-        case 2: case 3: cancel_one(arena); break;
+        case 2:
+        case 3: cancel_one(arena); break;
         case 7: give_up_one(arena, which); break;
-        case 4: case 5: case 6: call_one(arena); break;
+        case 4:
+        case 5:
+        case 6: call_one(arena); break;
         default: queue_one(arena, which, &sequence);
         }
     }
@@ -190,7 +199,10 @@ static void *take_part(void *context) {
 
 void torture_workqueue(uint32_t width, uint32_t capacity, int32_t when_full) {
     arena_t *arena = calloc(1, sizeof *arena + sizeof arena->jobs[0] * (size_t)torture_threads);
-    CHECK_STATUS(csk_workqueue_init(&arena->queue, &(csk_workqueue_attr_t){ .width = width, .capacity = capacity, .when_full = when_full }), 0);
+    CHECK_STATUS(
+        csk_workqueue_init(&arena->queue,
+                           &(csk_workqueue_attr_t){ .width = width, .capacity = capacity, .when_full = when_full }),
+        0);
     arena->width = width;
     for (int i = 0; i < torture_threads; i++)
         for (int j = 0; j < WORKS; j++) arena->jobs[i][j].arena = arena;

@@ -157,7 +157,8 @@ static void a_section_that_ends_its_thread_is_left(void) {
     for (int i = 0; i < WORKS; i++) {
         bool writes = i % 3 == 1;
         CHECK_STATUS(csk_rwlock_enqueue(&lock, &sections[i], writes ? CSK_RWLOCK_WRITE : CSK_RWLOCK_READ, CSK_NEVER,
-                                        end_inside, writes ? &lock : NULL), 0);
+                                        end_inside, writes ? &lock : NULL),
+                     0);
     }
     CHECK_STATUS(csk_rwlock_wrlock(&lock), 0);
     CHECK_EQ(LOAD(&begun), WORKS);
@@ -230,6 +231,6 @@ static void the_pool_replaces_workers_that_items_have_ended(void) {
 TEST_MAIN(TEST(a_serial_queue_goes_on_after_a_work_that_ends_its_thread), TEST(a_barrier_that_ends_its_thread_ends),
           TEST(a_caller_gets_its_turn_after_a_work_that_ends_its_thread),
           TEST(a_queue_on_the_heap_is_freed_after_a_work_that_ends_its_thread),
-          TEST(the_report_names_the_queue_whose_work_it_was),
-          TEST(periodic_work_goes_on_after_it_ended_its_thread), TEST(a_section_that_ends_its_thread_is_left),
-          TEST(the_rest_of_a_batch_of_writes_goes_on_in_order), TEST(the_pool_replaces_workers_that_items_have_ended))
+          TEST(the_report_names_the_queue_whose_work_it_was), TEST(periodic_work_goes_on_after_it_ended_its_thread),
+          TEST(a_section_that_ends_its_thread_is_left), TEST(the_rest_of_a_batch_of_writes_goes_on_in_order),
+          TEST(the_pool_replaces_workers_that_items_have_ended))

@@ -42,14 +42,15 @@ static void throws_in_an_item() {
     expect_zero(csk_pool_post(&item, [](csk_pool_item_t *) { fail(); }));
 }
 static void throws_in_a_section() {
-    expect_zero(csk_rwlock_enqueue(&rwlock, &section, CSK_RWLOCK_READ, CSK_NEVER,
-                                   [](csk_rwlock_work_t *, void *, int) { fail(); }, nullptr));
+    expect_zero(csk_rwlock_enqueue(
+        &rwlock, &section, CSK_RWLOCK_READ, CSK_NEVER, [](csk_rwlock_work_t *, void *, int) { fail(); }, nullptr));
 }
 static void throws_in_a_write() {
     expect_zero(csk_rwlock_enqueue_write(&rwlock, &write_section, [](csk_rwlock_write_t *) { fail(); }));
 }
 static void throws_in_a_timer() {
-    expect_zero(csk_timer_start(&timer, csk_deadline_after(1000000), [](csk_timer_t *, void *) { fail(); }, nullptr));
+    expect_zero(csk_timer_start(
+        &timer, csk_deadline_after(1000000), [](csk_timer_t *, void *) { fail(); }, nullptr));
 }
 #ifndef CSK_WITHOUT_RCU
 static void throws_in_a_reclaiming_function() {
@@ -72,10 +73,15 @@ static int run(void (*throws)()) {
 }
 
 int main() {
-    static const struct { const char *name; void (*throws)(); } cases[] = {
-        { "a work", throws_in_a_work }, { "a delayed work", throws_in_a_delayed_work },
+    static const struct {
+        const char *name;
+        void (*throws)();
+    } cases[] = {
+        { "a work", throws_in_a_work },
+        { "a delayed work", throws_in_a_delayed_work },
         { "an item of the pool", throws_in_an_item },
-        { "a section", throws_in_a_section }, { "a write", throws_in_a_write },
+        { "a section", throws_in_a_section },
+        { "a write", throws_in_a_write },
         { "a timer's function", throws_in_a_timer },
 #ifndef CSK_WITHOUT_RCU
         { "a reclaiming function", throws_in_a_reclaiming_function },

@@ -4,7 +4,9 @@
 
 static csk_workqueue_t bounded(uint32_t width, uint32_t capacity, int32_t when_full) {
     csk_workqueue_t queue;
-    CHECK_STATUS(csk_workqueue_init(&queue, &(csk_workqueue_attr_t){ .width = width, .capacity = capacity, .when_full = when_full }), 0);
+    CHECK_STATUS(csk_workqueue_init(
+                     &queue, &(csk_workqueue_attr_t){ .width = width, .capacity = capacity, .when_full = when_full }),
+                 0);
     return queue;
 }
 
@@ -68,11 +70,18 @@ static void a_full_queue_that_drops_calls_the_oldest_on_the_callers_thread(void)
     }
 }
 
-struct pusher { csk_workqueue_t *queue; job_t *job; csk_rank_t rank; int64_t deadline_ns; int status; };
+struct pusher {
+    csk_workqueue_t *queue;
+    job_t *job;
+    csk_rank_t rank;
+    int64_t deadline_ns;
+    int status;
+};
 
 static void *push(void *context) {
     struct pusher *pusher = context;
-    STORE(&pusher->status, csk_workqueue_enqueue_until(pusher->queue, &pusher->job->work, pusher->rank, pusher->deadline_ns, run_job));
+    STORE(&pusher->status,
+          csk_workqueue_enqueue_until(pusher->queue, &pusher->job->work, pusher->rank, pusher->deadline_ns, run_job));
     return NULL;
 }
 
@@ -87,7 +96,8 @@ static bool rooms_are(csk_workqueue_t *queue, int count) {
 static void who_waits_for_room_gets_it_by_arrival(void) {
     csk_workqueue_t queue = bounded(1, 1, CSK_WORKQUEUE_WAIT);
     job_t busy, jobs[4] = { job_named(0), job_named(1), job_named(2), job_named(3) };
-    struct pusher pushers[2] = { { &queue, &jobs[1], back(0), CSK_NEVER, -1 }, { &queue, &jobs[2], back(5), CSK_NEVER, -1 } };
+    struct pusher pushers[2] = { { &queue, &jobs[1], back(0), CSK_NEVER, -1 },
+                                 { &queue, &jobs[2], back(5), CSK_NEVER, -1 } };
     pthread_t threads[2];
     uint32_t release;
     keep_busy(&queue, &busy, &release);
@@ -167,7 +177,8 @@ static void do_nothing(void *context) { (void)context; }
 
 static void *call(void *context) {
     struct pusher *caller = context;
-    STORE(&caller->status, csk_workqueue_sync(caller->queue, caller->rank, false, caller->deadline_ns, do_nothing, NULL));
+    STORE(&caller->status,
+          csk_workqueue_sync(caller->queue, caller->rank, false, caller->deadline_ns, do_nothing, NULL));
     return NULL;
 }
 
@@ -306,9 +317,10 @@ static void a_drain_counts_callers_and_refused_work(void) {
     end_queue(&queue);
 }
 
-TEST_MAIN(
-    TEST(a_full_queue_that_refuses_says_so_and_goes_on), TEST(a_full_queue_that_drops_calls_the_oldest_on_the_callers_thread),
-    TEST(who_waits_for_room_gets_it_by_arrival), TEST(cancelling_makes_room), TEST(from_inside_a_full_queue_is_not_waited_for),
-    TEST(many_pass_through_a_narrow_queue), TEST(after_shutdown_nothing_is_accepted_and_nothing_lost),
-    TEST(shutdown_with_cancel_tells_all_that_has_not_begun), TEST(shutdown_tells_who_waits_for_room),
-    TEST(a_drain_waits_for_what_came_before_it_and_nothing_else), TEST(a_drain_counts_callers_and_refused_work))
+TEST_MAIN(TEST(a_full_queue_that_refuses_says_so_and_goes_on),
+          TEST(a_full_queue_that_drops_calls_the_oldest_on_the_callers_thread),
+          TEST(who_waits_for_room_gets_it_by_arrival), TEST(cancelling_makes_room),
+          TEST(from_inside_a_full_queue_is_not_waited_for), TEST(many_pass_through_a_narrow_queue),
+          TEST(after_shutdown_nothing_is_accepted_and_nothing_lost),
+          TEST(shutdown_with_cancel_tells_all_that_has_not_begun), TEST(shutdown_tells_who_waits_for_room),
+          TEST(a_drain_waits_for_what_came_before_it_and_nothing_else), TEST(a_drain_counts_callers_and_refused_work))

@@ -38,7 +38,9 @@ static inline void run_job(csk_work_t *work, int status) {
 
 static inline job_t job_named(int name) { return (job_t){ .name = name, .status = -1 }; }
 
-static inline void queue_job(csk_workqueue_t *queue, job_t *job) { CHECK_STATUS(csk_workqueue_enqueue(queue, &job->work, run_job), 0); }
+static inline void queue_job(csk_workqueue_t *queue, job_t *job) {
+    CHECK_STATUS(csk_workqueue_enqueue(queue, &job->work, run_job), 0);
+}
 
 static inline void queue_jobs(csk_workqueue_t *queue, job_t *jobs, int count) {
     for (int i = 0; i < count; i++) {
@@ -47,10 +49,10 @@ static inline void queue_jobs(csk_workqueue_t *queue, job_t *jobs, int count) {
     }
 }
 
-#define CHECK_NOTES(...)                                                                      \
-    do {                                                                                      \
-        int wanted_[] = { __VA_ARGS__ };                                                      \
-        CHECK_EQ(notes_so_far(), sizeof wanted_ / sizeof wanted_[0]);                         \
+#define CHECK_NOTES(...)                                                                                     \
+    do {                                                                                                     \
+        int wanted_[] = { __VA_ARGS__ };                                                                     \
+        CHECK_EQ(notes_so_far(), sizeof wanted_ / sizeof wanted_[0]);                                        \
         for (size_t i_ = 0; i_ < sizeof wanted_ / sizeof wanted_[0]; i_++) CHECK_EQ(notes[i_], wanted_[i_]); \
     } while (0)
 

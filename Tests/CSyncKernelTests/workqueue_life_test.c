@@ -19,7 +19,8 @@ static void free_job(csk_work_t *work, int status) {
 static void work_may_be_freed_in_its_function(void) {
     enum { COUNT = 20000 / TEST_SLOWDOWN };
     csk_workqueue_t queues[2];
-    for (uint32_t i = 0; i < 2; i++) CHECK_STATUS(csk_workqueue_init(&queues[i], &(csk_workqueue_attr_t){ .width = i * 4 }), 0);
+    for (uint32_t i = 0; i < 2; i++)
+        CHECK_STATUS(csk_workqueue_init(&queues[i], &(csk_workqueue_attr_t){ .width = i * 4 }), 0);
     STORE(&freed, 0);
     for (int i = 0; i < COUNT; i++) {
         job_t *job = malloc(sizeof *job);
@@ -302,9 +303,10 @@ static void work_may_fork_and_return_in_the_child(void) {
     expect_that_it_works();
 }
 
-TEST_MAIN(
-    TEST(a_callers_function_may_fork_and_return_in_the_child), TEST(work_may_fork_and_return_in_the_child),
-    TEST(the_childs_queues_are_empty_and_usable), TEST(work_may_be_freed_in_its_function), TEST(a_queue_may_be_destroyed_right_after_its_drain),
-    TEST(work_may_queue_itself_again), TEST(a_released_queue_runs_what_it_holds), TEST(a_queue_may_be_released_from_its_own_work),
-    TEST(a_million_queues_are_made_and_used_and_cost_their_memory), TEST(queues_on_the_heap_begin_at_lines_and_cost_256_bytes),
-    TEST(queues_whose_work_blocks_get_workers_until_all_have_begun))
+TEST_MAIN(TEST(a_callers_function_may_fork_and_return_in_the_child), TEST(work_may_fork_and_return_in_the_child),
+          TEST(the_childs_queues_are_empty_and_usable), TEST(work_may_be_freed_in_its_function),
+          TEST(a_queue_may_be_destroyed_right_after_its_drain), TEST(work_may_queue_itself_again),
+          TEST(a_released_queue_runs_what_it_holds), TEST(a_queue_may_be_released_from_its_own_work),
+          TEST(a_million_queues_are_made_and_used_and_cost_their_memory),
+          TEST(queues_on_the_heap_begin_at_lines_and_cost_256_bytes),
+          TEST(queues_whose_work_blocks_get_workers_until_all_have_begun))

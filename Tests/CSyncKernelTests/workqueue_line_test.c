@@ -22,7 +22,8 @@ static void is_told(csk_workqueue_wait_t *wait) {
 static void ask(waiter_t *waiter, int name) {
     *waiter = (waiter_t){ .job = job_named(name), .status = -1 };
     CHECK_STATUS(csk_workqueue_enqueue_when_room(&narrow, &waiter->job.work, back(0), false, run_job, &waiter->wait,
-                                                 is_told, waiter), EINPROGRESS);
+                                                 is_told, waiter),
+                 EINPROGRESS);
 }
 
 /* One job runs until `release`, another waits. */
@@ -52,14 +53,18 @@ static int in_line(void) {
     return count;
 }
 
-struct caller { bool always; int name, status; int64_t deadline_ns; };
+struct caller {
+    bool always;
+    int name, status;
+    int64_t deadline_ns;
+};
 
 static void note_call(void *name) { note((int)(intptr_t)name); }
 
 static void *call(void *context) {
     struct caller *caller = context;
-    int (*sync)(csk_workqueue_t *, csk_rank_t, bool, int64_t, void (*)(void *), void *) =
-        caller->always ? csk_workqueue_sync_always : csk_workqueue_sync;
+    int (*sync)(csk_workqueue_t *, csk_rank_t, bool, int64_t, void (*)(void *),
+                void *) = caller->always ? csk_workqueue_sync_always : csk_workqueue_sync;
     caller->status = sync(&narrow, back(0), false, caller->deadline_ns, note_call, (void *)(intptr_t)caller->name);
     return NULL;
 }
@@ -90,8 +95,8 @@ static void who_calls_stands_in_the_line_for_room(void) {
 static void own_turns_take_no_room(void) {
     struct caller caller = { .always = true, .name = 2, .deadline_ns = CSK_NEVER };
     job_t own = job_named(1), last = job_named(3), refused = job_named(4);
-    CHECK_STATUS(csk_workqueue_init(&narrow, &(csk_workqueue_attr_t){ .capacity = 1,
-        .when_full = CSK_WORKQUEUE_REFUSE }), 0);
+    CHECK_STATUS(
+        csk_workqueue_init(&narrow, &(csk_workqueue_attr_t){ .capacity = 1, .when_full = CSK_WORKQUEUE_REFUSE }), 0);
     CHECK_STATUS(csk_workqueue_suspend(&narrow), 0);
     forget_notes();
     CHECK_STATUS(csk_workqueue_enqueue_always(&narrow, &own.work, back(0), run_job), 0);
@@ -123,7 +128,7 @@ static void come_again(csk_work_t *work, int status) {
 static void jobs_that_come_again_and_again_leave_room_to_others(void) {
     static endless_t endless[4];
     struct caller own = { .always = true, .name = 8, .deadline_ns = CSK_NEVER },
-        other = { .name = 9, .deadline_ns = CSK_NEVER };
+                  other = { .name = 9, .deadline_ns = CSK_NEVER };
     uint32_t ends = 0;
     waiter_t waiter;
     fill();
@@ -194,20 +199,23 @@ static void a_wait_is_touched_only_where_it_will_wait(void) {
     ask(&first, 1);
     ask(&last, 2);
     CHECK_STATUS(csk_workqueue_enqueue_when_room(&narrow, &other.work, back(0), false, NULL, &first.wait, is_told,
-                                                 &first), EINVAL);
+                                                 &first),
+                 EINVAL);
     csk_workqueue_shutdown(&narrow, false);
     CHECK_EQ(first.told + last.told, 2);
     first.told = 0;
     CHECK_STATUS(csk_workqueue_enqueue_when_room(&narrow, &other.work, back(0), false, run_job, &first.wait, NULL,
-                                                 NULL), EINVAL);
+                                                 NULL),
+                 EINVAL);
     CHECK_STATUS(csk_workqueue_enqueue_when_room(&narrow, &other.work, back(0), false, run_job, &first.wait, is_told,
-                                                 NULL), ESHUTDOWN);
+                                                 NULL),
+                 ESHUTDOWN);
     CHECK(first.wait.context == &first);
     go_on();
 }
 
 TEST_MAIN(TEST(who_calls_stands_in_the_line_for_room), TEST(own_turns_take_no_room),
-          TEST(jobs_that_come_again_and_again_leave_room_to_others),
-          TEST(a_caller_leaves_the_line_at_its_deadline), TEST(a_shutdown_refuses_a_caller_in_the_line),
+          TEST(jobs_that_come_again_and_again_leave_room_to_others), TEST(a_caller_leaves_the_line_at_its_deadline),
+          TEST(a_shutdown_refuses_a_caller_in_the_line),
           TEST(a_caller_from_the_line_is_refused_in_the_queue_as_others_are),
           TEST(a_wait_is_touched_only_where_it_will_wait))

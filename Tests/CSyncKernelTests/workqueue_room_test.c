@@ -189,17 +189,20 @@ static void other_bounds_and_free_places_are_answered_at_once(void) {
         csk_workqueue_t queue;
         waiter_t waiters[2];
         forget_notes();
-        CHECK_STATUS(csk_workqueue_init(&queue,
-                                        &(csk_workqueue_attr_t){ .width = 2, .capacity = when_full != 0,
-                                            .when_full = when_full }), 0);
+        CHECK_STATUS(csk_workqueue_init(&queue, &(csk_workqueue_attr_t){ .width = 2,
+                                                                         .capacity = when_full != 0,
+                                                                         .when_full = when_full }),
+                     0);
         CHECK_STATUS(csk_workqueue_suspend(&queue), 0);
         CHECK_STATUS(queue_when_room(&queue, &waiters[0], 0), 0);
         CHECK_STATUS(queue_when_room(&queue, &waiters[1], 1), when_full == CSK_WORKQUEUE_REFUSE ? EAGAIN : 0);
         CHECK_EQ(notes_so_far(), when_full == CSK_WORKQUEUE_DROP_OLDEST);
         CHECK_STATUS(csk_workqueue_enqueue_when_room(&queue, &waiters[0].job.work, 0, false, NULL, &waiters[0].wait,
-                                                     is_told, NULL), EINVAL);
+                                                     is_told, NULL),
+                     EINVAL);
         CHECK_STATUS(csk_workqueue_enqueue_when_room(&queue, &waiters[0].job.work, 0, false, run_job, &waiters[0].wait,
-                                                     NULL, NULL), EINVAL);
+                                                     NULL, NULL),
+                     EINVAL);
         CHECK_STATUS(csk_workqueue_resume(&queue), 0);
         drain(&queue);
         for (int i = 0; i < 2; i++) CHECK_EQ(waiters[i].told, 0);
@@ -335,12 +338,10 @@ static void a_childs_queue_has_the_handles_of_the_parents(void) {
     CHECK_NOTES(0, 1);
 }
 
-TEST_MAIN(
-    TEST(a_childs_queue_has_the_handles_of_the_parents), TEST(room_is_given_by_arrival_to_threads_and_to_what_has_none),
-    TEST(who_gets_room_comes_after_what_was_queued_before),
-    TEST(who_gives_up_is_neither_told_nor_queued), TEST(a_shutdown_tells_who_waits_for_room),
-    TEST(work_may_wait_for_room_in_its_own_queue_without_a_thread),
-    TEST(other_bounds_and_free_places_are_answered_at_once),
-    TEST(told_or_given_up_and_never_both), TEST(delayed_work_runs_on_a_suspended_queue_whose_owner_let_go),
-    TEST(any_number_may_retain_a_queue),
-    TEST(work_that_was_never_queued_is_not_found_by_who_cancels_it))
+TEST_MAIN(TEST(a_childs_queue_has_the_handles_of_the_parents),
+          TEST(room_is_given_by_arrival_to_threads_and_to_what_has_none),
+          TEST(who_gets_room_comes_after_what_was_queued_before), TEST(who_gives_up_is_neither_told_nor_queued),
+          TEST(a_shutdown_tells_who_waits_for_room), TEST(work_may_wait_for_room_in_its_own_queue_without_a_thread),
+          TEST(other_bounds_and_free_places_are_answered_at_once), TEST(told_or_given_up_and_never_both),
+          TEST(delayed_work_runs_on_a_suspended_queue_whose_owner_let_go), TEST(any_number_may_retain_a_queue),
+          TEST(work_that_was_never_queued_is_not_found_by_who_cancels_it))

@@ -6,11 +6,17 @@
 
 static void do_nothing(void *context) { (void)context; }
 
-struct caller { csk_workqueue_t *queue; csk_rank_t rank; int64_t deadline_ns; int status; };
+struct caller {
+    csk_workqueue_t *queue;
+    csk_rank_t rank;
+    int64_t deadline_ns;
+    int status;
+};
 
 static void *call(void *context) {
     struct caller *caller = context;
-    STORE(&caller->status, csk_workqueue_sync(caller->queue, caller->rank, false, caller->deadline_ns, do_nothing, NULL));
+    STORE(&caller->status,
+          csk_workqueue_sync(caller->queue, caller->rank, false, caller->deadline_ns, do_nothing, NULL));
     return NULL;
 }
 
@@ -54,7 +60,9 @@ static void cancelling_work_that_queues_itself_again_takes_out_nothing_else(void
 static void a_queue_that_drops_its_oldest_takes_no_caller_of_another_rank(void) {
     csk_workqueue_t queue;
     job_t first = job_named(0), second = job_named(1);
-    CHECK_STATUS(csk_workqueue_init(&queue, &(csk_workqueue_attr_t){ .capacity = 1, .when_full = CSK_WORKQUEUE_DROP_OLDEST }), 0);
+    CHECK_STATUS(csk_workqueue_init(&queue,
+                                    &(csk_workqueue_attr_t){ .capacity = 1, .when_full = CSK_WORKQUEUE_DROP_OLDEST }),
+                 0);
     CHECK_STATUS(csk_workqueue_sync(&queue, back(1), false, CSK_NEVER, do_nothing, NULL), EINVAL);
     struct caller caller = { &queue, back(0), CSK_NEVER, -1 };
     CHECK_STATUS(csk_workqueue_suspend(&queue), 0);
@@ -359,11 +367,12 @@ static void a_queue_forked_while_another_thread_makes_it_its_own_is_usable(void)
     for (int i = 0; i < 40 / TEST_SLOWDOWN; i++) in_a_child(use_and_fork, NULL);
 }
 
-TEST_MAIN(
-    TEST(a_queue_forked_while_another_thread_makes_it_its_own_is_usable),
-    TEST(a_queue_forked_while_another_thread_resumes_it_is_resumed_or_not),
-    TEST(work_does_not_wait_for_other_work_where_the_queue_is_wide_enough),
-    TEST(cancelling_work_that_queues_itself_again_takes_out_nothing_else), TEST(a_queue_that_drops_its_oldest_takes_no_caller_of_another_rank),
-    TEST(as_many_barriers_as_works_take_no_longer_than_works), TEST(a_callers_turn_makes_no_room_beyond_the_capacity),
-    TEST(what_came_before_a_place_was_given_stands_before_it), TEST(what_is_not_sorted_yet_begins_beside_what_is),
-    TEST(a_callers_function_may_release_the_queue), TEST(a_drain_waits_until_refused_work_was_told))
+TEST_MAIN(TEST(a_queue_forked_while_another_thread_makes_it_its_own_is_usable),
+          TEST(a_queue_forked_while_another_thread_resumes_it_is_resumed_or_not),
+          TEST(work_does_not_wait_for_other_work_where_the_queue_is_wide_enough),
+          TEST(cancelling_work_that_queues_itself_again_takes_out_nothing_else),
+          TEST(a_queue_that_drops_its_oldest_takes_no_caller_of_another_rank),
+          TEST(as_many_barriers_as_works_take_no_longer_than_works),
+          TEST(a_callers_turn_makes_no_room_beyond_the_capacity),
+          TEST(what_came_before_a_place_was_given_stands_before_it), TEST(what_is_not_sorted_yet_begins_beside_what_is),
+          TEST(a_callers_function_may_release_the_queue), TEST(a_drain_waits_until_refused_work_was_told))

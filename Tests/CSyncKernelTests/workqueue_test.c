@@ -29,16 +29,23 @@ static void zero_filled_memory_is_a_serial_queue(void) {
 
 static void higher_ranks_begin_first_and_equal_ones_by_arrival(void) {
     csk_workqueue_t queue = queue_with(1);
-    static const struct { int name; int32_t priority; int place; } given[] = {
-        { 6, 0, CSK_PLACE_BACK }, { 3, 5, CSK_PLACE_BACK }, { 7, 0, CSK_PLACE_BACK },  { 9, -5, CSK_PLACE_BACK }, { 5, 0, CSK_PLACE_FRONT },
-        { 8, 0, CSK_PLACE_LAST }, { 4, 5, CSK_PLACE_BACK }, { 2, 5, CSK_PLACE_FRONT }, { 1, 5, CSK_PLACE_FRONT }, { 0, 9, CSK_PLACE_LAST },
+    static const struct {
+        int name;
+        int32_t priority;
+        int place;
+    } given[] = {
+        { 6, 0, CSK_PLACE_BACK },  { 3, 5, CSK_PLACE_BACK }, { 7, 0, CSK_PLACE_BACK }, { 9, -5, CSK_PLACE_BACK },
+        { 5, 0, CSK_PLACE_FRONT }, { 8, 0, CSK_PLACE_LAST }, { 4, 5, CSK_PLACE_BACK }, { 2, 5, CSK_PLACE_FRONT },
+        { 1, 5, CSK_PLACE_FRONT }, { 0, 9, CSK_PLACE_LAST },
     };
     job_t jobs[10];
     forget_notes();
     CHECK_STATUS(csk_workqueue_suspend(&queue), 0);
     for (int i = 0; i < 10; i++) {
         jobs[i] = job_named(given[i].name);
-        CHECK_STATUS(csk_workqueue_enqueue_ranked(&queue, &jobs[i].work, csk_rank(given[i].priority, given[i].place), run_job), 0);
+        CHECK_STATUS(csk_workqueue_enqueue_ranked(&queue, &jobs[i].work, csk_rank(given[i].priority, given[i].place),
+                                                  run_job),
+                     0);
     }
     CHECK_EQ(csk_workqueue_waiting(&queue), 10);
     CHECK_STATUS(csk_workqueue_resume(&queue), 0);
@@ -181,19 +188,26 @@ static void a_caller_comes_after_what_it_queued_and_runs_on_its_own_thread(void)
     end_queue(&queue);
 }
 
-struct caller { csk_workqueue_t *queue; csk_rank_t rank; int64_t deadline_ns; bool barrier; int name, status; };
+struct caller {
+    csk_workqueue_t *queue;
+    csk_rank_t rank;
+    int64_t deadline_ns;
+    bool barrier;
+    int name, status;
+};
 
 static void *call(void *context) {
     struct caller *caller = context;
-    STORE(&caller->status,
-          csk_workqueue_sync(caller->queue, caller->rank, caller->barrier, caller->deadline_ns, note_call, (void *)(intptr_t)caller->name));
+    STORE(&caller->status, csk_workqueue_sync(caller->queue, caller->rank, caller->barrier, caller->deadline_ns,
+                                              note_call, (void *)(intptr_t)caller->name));
     return NULL;
 }
 
 static void callers_stand_in_the_order_of_ranks(void) {
     for (uint32_t width = 1; width < 3; width++) {
         csk_workqueue_t queue = queue_with(width);
-        struct caller callers[] = { { &queue, back(0), CSK_NEVER, true, 2, -1 }, { &queue, back(3), CSK_NEVER, true, 0, -1 } };
+        struct caller callers[] = { { &queue, back(0), CSK_NEVER, true, 2, -1 },
+                                    { &queue, back(3), CSK_NEVER, true, 0, -1 } };
         job_t work = job_named(1);
         pthread_t threads[2];
         forget_notes();
@@ -251,7 +265,8 @@ static void call_all(void *queue) {
     CHECK(!csk_workqueue_is_current(&other) || csk_workqueue_is_current(queue));
     try_inside(queue);
     /* Through another queue it is the same thread's. */
-    if (!csk_workqueue_is_current(&other)) CHECK_STATUS(csk_workqueue_sync(&other, back(0), false, CSK_NEVER, try_inside, queue), 0);
+    if (!csk_workqueue_is_current(&other))
+        CHECK_STATUS(csk_workqueue_sync(&other, back(0), false, CSK_NEVER, try_inside, queue), 0);
     queue_job(queue, &queued_inside);
 }
 
@@ -354,15 +369,20 @@ static void while_suspended_nothing_begins(void) {
 static void bad_input_is_refused_and_changes_nothing(void) {
     csk_workqueue_t queue, *made = NULL;
     static const csk_workqueue_attr_t bad[] = {
-        { .width = CSK_WORKQUEUE_WIDTH_MAX + 1 }, { .width = UINT32_MAX },          { .when_full = -1 },
-        { .when_full = 3, .capacity = 1 },        { .when_full = CSK_WORKQUEUE_DROP_OLDEST },
+        { .width = CSK_WORKQUEUE_WIDTH_MAX + 1 },
+        { .width = UINT32_MAX },
+        { .when_full = -1 },
+        { .when_full = 3, .capacity = 1 },
+        { .when_full = CSK_WORKQUEUE_DROP_OLDEST },
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         CHECK_STATUS(csk_workqueue_init(&queue, &bad[i]), EINVAL);
         CHECK_STATUS(csk_workqueue_create(&made, &bad[i]), EINVAL);
         CHECK(made == NULL);
     }
-    CHECK_STATUS(csk_workqueue_init(&queue, &(csk_workqueue_attr_t){ .width = CSK_WORKQUEUE_WIDTH_MAX, .capacity = UINT32_MAX }), 0);
+    CHECK_STATUS(
+        csk_workqueue_init(&queue, &(csk_workqueue_attr_t){ .width = CSK_WORKQUEUE_WIDTH_MAX, .capacity = UINT32_MAX }),
+        0);
     CHECK_STATUS(csk_workqueue_destroy(&queue), 0);
     CHECK_STATUS(csk_workqueue_init(&queue, NULL), 0);
     job_t job = job_named(0);
@@ -379,7 +399,8 @@ static void bad_input_is_refused_and_changes_nothing(void) {
 }
 
 static void static_queues_have_the_attributes_of_their_initializer(void) {
-    static csk_workqueue_t serial = CSK_WORKQUEUE_INITIALIZER(), wide = CSK_WORKQUEUE_INITIALIZER(.width = 4, .capacity = 9, .priority = 7);
+    static csk_workqueue_t serial = CSK_WORKQUEUE_INITIALIZER(),
+                           wide = CSK_WORKQUEUE_INITIALIZER(.width = 4, .capacity = 9, .priority = 7);
     csk_workqueue_t made;
     CHECK_STATUS(csk_workqueue_init(&made, NULL), 0);
     CHECK_EQ(memcmp(&serial, &made, sizeof made), 0);
@@ -396,7 +417,9 @@ static void a_queue_tells_what_it_was_made_with(void) {
     CHECK_EQ(csk_workqueue_priority(&initialized), 7);
     CHECK_EQ(csk_workqueue_capacity(&initialized), 9);
     for (int32_t when_full = CSK_WORKQUEUE_WAIT; when_full <= CSK_WORKQUEUE_DROP_OLDEST; when_full++) {
-        csk_workqueue_attr_t attr = { .width = 2, .capacity = UINT32_MAX, .when_full = when_full, .priority = INT32_MIN };
+        csk_workqueue_attr_t attr = {
+            .width = 2, .capacity = UINT32_MAX, .when_full = when_full, .priority = INT32_MIN
+        };
         csk_workqueue_t *made = NULL;
         CHECK_STATUS(csk_workqueue_create(&made, &attr), 0);
         csk_workqueue_shutdown(made, true);
@@ -429,13 +452,13 @@ static void zeroed_work_that_was_never_queued_is_not_there(void) {
     CHECK_STATUS(csk_workqueue_destroy(&bounded), 0);
 }
 
-TEST_MAIN(
-    TEST(static_queues_have_the_attributes_of_their_initializer), TEST(zeroed_work_that_was_never_queued_is_not_there),
-    TEST(a_queue_tells_what_it_was_made_with),
-    TEST(zero_filled_memory_is_a_serial_queue), TEST(higher_ranks_begin_first_and_equal_ones_by_arrival),
-    TEST(work_without_a_rank_has_the_priority_of_its_queue), TEST(as_many_run_at_once_as_the_width_says),
-    TEST(a_barrier_runs_alone_between_what_came_before_and_after), TEST(a_cancelled_barrier_holds_nothing_back),
-    TEST(a_caller_comes_after_what_it_queued_and_runs_on_its_own_thread), TEST(callers_stand_in_the_order_of_ranks),
-    TEST(a_caller_gives_up_at_its_deadline), TEST(what_would_wait_for_itself_is_told), TEST(cancelling_takes_out_what_has_not_begun),
-    TEST(cancelled_at_the_moment_it_starts_it_is_called_or_not), TEST(while_suspended_nothing_begins),
-    TEST(bad_input_is_refused_and_changes_nothing))
+TEST_MAIN(TEST(static_queues_have_the_attributes_of_their_initializer),
+          TEST(zeroed_work_that_was_never_queued_is_not_there), TEST(a_queue_tells_what_it_was_made_with),
+          TEST(zero_filled_memory_is_a_serial_queue), TEST(higher_ranks_begin_first_and_equal_ones_by_arrival),
+          TEST(work_without_a_rank_has_the_priority_of_its_queue), TEST(as_many_run_at_once_as_the_width_says),
+          TEST(a_barrier_runs_alone_between_what_came_before_and_after), TEST(a_cancelled_barrier_holds_nothing_back),
+          TEST(a_caller_comes_after_what_it_queued_and_runs_on_its_own_thread),
+          TEST(callers_stand_in_the_order_of_ranks), TEST(a_caller_gives_up_at_its_deadline),
+          TEST(what_would_wait_for_itself_is_told), TEST(cancelling_takes_out_what_has_not_begun),
+          TEST(cancelled_at_the_moment_it_starts_it_is_called_or_not), TEST(while_suspended_nothing_begins),
+          TEST(bad_input_is_refused_and_changes_nothing))

@@ -4,14 +4,18 @@
 
 static csk_workqueue_t queue_of(uint32_t width, uint32_t capacity, int32_t when_full) {
     csk_workqueue_t queue;
-    CHECK_STATUS(csk_workqueue_init(&queue, &(csk_workqueue_attr_t){ .width = width, .capacity = capacity,
-        .when_full = when_full }), 0);
+    CHECK_STATUS(csk_workqueue_init(
+                     &queue, &(csk_workqueue_attr_t){ .width = width, .capacity = capacity, .when_full = when_full }),
+                 0);
     return queue;
 }
 
 static void note_call(void *name) { note((int)(intptr_t)name); }
 
-struct caller { csk_workqueue_t *queue; int name, status; };
+struct caller {
+    csk_workqueue_t *queue;
+    int name, status;
+};
 
 static void *take_own_turn(void *context) {
     struct caller *caller = context;
@@ -255,10 +259,11 @@ static void a_suspended_queue_that_is_shut_down_runs_what_it_accepted(void) {
     }
 }
 
-TEST_MAIN(
-    TEST(a_caller_runs_nothing_that_others_queued), TEST(a_caller_is_back_at_its_deadline_whatever_is_before_it),
-    TEST(a_full_queue_that_refuses_refuses_its_callers_too),
-    TEST(a_full_queue_of_any_kind_takes_own_turns_by_their_arrival),
-    TEST(what_is_of_its_own_turn_is_passed_over_by_who_drops), TEST(who_drops_looks_behind_a_barrier_of_its_own_turn),
-    TEST(a_shutdown_that_cancels_leaves_own_turns_in_their_order), TEST(own_turns_come_in_order_after_the_shutdown_too),
-    TEST(a_suspended_queue_that_is_shut_down_runs_what_it_accepted))
+TEST_MAIN(TEST(a_caller_runs_nothing_that_others_queued), TEST(a_caller_is_back_at_its_deadline_whatever_is_before_it),
+          TEST(a_full_queue_that_refuses_refuses_its_callers_too),
+          TEST(a_full_queue_of_any_kind_takes_own_turns_by_their_arrival),
+          TEST(what_is_of_its_own_turn_is_passed_over_by_who_drops),
+          TEST(who_drops_looks_behind_a_barrier_of_its_own_turn),
+          TEST(a_shutdown_that_cancels_leaves_own_turns_in_their_order),
+          TEST(own_turns_come_in_order_after_the_shutdown_too),
+          TEST(a_suspended_queue_that_is_shut_down_runs_what_it_accepted))

@@ -40,11 +40,13 @@ static void idle_after_some(void) { expect_idle(shared->count); }
 
 CLIENT_FAST_COMPACT_STRICT(async_and_thread, .threads = { first, queues_0 }, .check = idle_after_2, .preemptions = 2)
 CLIENT_FAST_COMPACT_STRICT(async_two, .threads = { queues_0, queues_1 }, .check = idle_after_2, .preemptions = 2)
-CLIENT_FAST_COMPACT_STRICT(async_two_and_thread, .threads = { queues_0, queues_1, first }, .check = idle_after_3, .preemptions = 1)
+CLIENT_FAST_COMPACT_STRICT(async_two_and_thread, .threads = { queues_0, queues_1, first }, .check = idle_after_3,
+                           .preemptions = 1)
 
 /* A callback of higher rank comes while a leaver has told a thread to come. */
 static void queues_high(void) { queue(0, 9, CSK_NEVER, works); }
-CLIENT_FAST_COMPACT_STRICT(async_above_the_designated, .threads = { first, second, queues_high }, .check = idle_after_3, .preemptions = 1)
+CLIENT_FAST_COMPACT_STRICT(async_above_the_designated, .threads = { first, second, queues_high }, .check = idle_after_3,
+                           .preemptions = 1)
 
 static void queues_0_passing(void) {
     queue(0, 0, CSK_NEVER, passes_on);
@@ -52,7 +54,8 @@ static void queues_0_passing(void) {
     section();
     unlock();
 }
-CLIENT_FAST_COMPACT_STRICT(async_left_elsewhere, .threads = { first, queues_0_passing, second }, .check = idle_after_3, .preemptions = 1)
+CLIENT_FAST_COMPACT_STRICT(async_left_elsewhere, .threads = { first, queues_0_passing, second }, .check = idle_after_3,
+                           .preemptions = 1)
 
 /* ---- A long chain on one thread, the gate taken again from the function ------------------------------------------ */
 
@@ -67,7 +70,8 @@ static void queues_again(csk_gate_waiter_t *waiter, void *context, int status) {
 }
 static void queues_again_0(void) { queue(0, 0, CSK_NEVER, queues_again); }
 static void idle_after_4(void) { expect_idle(4); }
-CLIENT_FAST_COMPACT_STRICT(async_again_from_function, .threads = { queues_again_0, first }, .check = idle_after_4, .preemptions = 1)
+CLIENT_FAST_COMPACT_STRICT(async_again_from_function, .threads = { queues_again_0, first }, .check = idle_after_4,
+                           .preemptions = 1)
 
 /* ---- The waiter's memory goes with its function ------------------------------------------------------------------ */
 
@@ -85,8 +89,10 @@ static void queues_freed(int64_t deadline) {
 }
 static void queues_freed_for_ever(void) { queues_freed(CSK_NEVER); }
 static void queues_freed_timed(void) { queues_freed(explore_now() + 20000); }
-CLIENT_FAST_COMPACT_STRICT(async_freed_by_function, .threads = { first, queues_freed_for_ever }, .check = idle_after_2, .preemptions = 2)
-CLIENT_FAST_COMPACT_STRICT(async_freed_after_deadline, .threads = { first, queues_freed_timed }, .check = idle_after_some, .preemptions = 1)
+CLIENT_FAST_COMPACT_STRICT(async_freed_by_function, .threads = { first, queues_freed_for_ever }, .check = idle_after_2,
+                           .preemptions = 2)
+CLIENT_FAST_COMPACT_STRICT(async_freed_after_deadline, .threads = { first, queues_freed_timed },
+                           .check = idle_after_some, .preemptions = 1)
 
 /* ---- Deadlines and cancellation ---------------------------------------------------------------------------------- */
 
@@ -115,11 +121,16 @@ static void cancels(void) {
     int status = csk_gate_cancel(gate, &shared->waiters[0]);
     EXPECT(status == 0 || status == EBUSY);
 }
-CLIENT_FAST_COMPACT_STRICT(async_deadline_or_grant, .threads = { first, queues_timed }, .check = called_once, .preemptions = 1)
-CLIENT_FAST_COMPACT_STRICT(async_deadline, .threads = { holds_until_called, queues_timed_behind }, .check = has_timed_out, .preemptions = 1)
-CLIENT_FAST_COMPACT_STRICT(async_cancel_or_grant, .threads = { first, queues_0, cancels }, .check = called_once, .preemptions = 1)
-CLIENT_FAST_COMPACT_STRICT(async_cancel_or_deadline, .threads = { holds_until_called, queues_timed_behind, cancels }, .check = called_once)
-CLIENT_FAST_COMPACT_STRICT(async_cancel_in_the_middle, .threads = { first, second, queues_0, cancels }, .check = called_once)
+CLIENT_FAST_COMPACT_STRICT(async_deadline_or_grant, .threads = { first, queues_timed }, .check = called_once,
+                           .preemptions = 1)
+CLIENT_FAST_COMPACT_STRICT(async_deadline, .threads = { holds_until_called, queues_timed_behind },
+                           .check = has_timed_out, .preemptions = 1)
+CLIENT_FAST_COMPACT_STRICT(async_cancel_or_grant, .threads = { first, queues_0, cancels }, .check = called_once,
+                           .preemptions = 1)
+CLIENT_FAST_COMPACT_STRICT(async_cancel_or_deadline, .threads = { holds_until_called, queues_timed_behind, cancels },
+                           .check = called_once)
+CLIENT_FAST_COMPACT_STRICT(async_cancel_in_the_middle, .threads = { first, second, queues_0, cancels },
+                           .check = called_once)
 
 /* ---- Order among threads and callbacks --------------------------------------------------------------------------- */
 
@@ -146,13 +157,16 @@ static void high_callback(void) {
     queue(1, 5, CSK_NEVER, works);
 }
 static void in_order(void) { expect_order(3, (int[]){ 11, 1, 10 }); }
-CLIENT_FAST_COMPACT_STRICT(async_one_order, .threads = { releases, low_callback, middle_thread, high_callback }, .check = in_order)
+CLIENT_FAST_COMPACT_STRICT(async_one_order, .threads = { releases, low_callback, middle_thread, high_callback },
+                           .check = in_order)
 
 /* ---- Provisional grants ------------------------------------------------------------------------------------------ */
 
 /* The worker that adopts is stuck behind a thread that waits for the same gate: only the end of the grace helps. */
 static void adoptable_0(void) {
-    EXPECT_EQUAL(csk_gate_lock_async_ranked(gate, &shared->waiters[0], csk_rank(3, CSK_PLACE_BACK), CSK_NEVER, true, passes_on, NULL), 0);
+    EXPECT_EQUAL(csk_gate_lock_async_ranked(gate, &shared->waiters[0], csk_rank(3, CSK_PLACE_BACK), CSK_NEVER, true,
+                                            passes_on, NULL),
+                 0);
 }
 static void adopts(void) {
     for (uint32_t round = 1;; round++) {
@@ -183,9 +197,12 @@ static void forgets(void) {
     EXPECT_EQUAL(csk_gate_forget(gate, &shared->waiters[0]), 0);
     EXPECT_EQUAL(csk_gate_forget(gate, &shared->waiters[0]), EINVAL);
 }
-CLIENT_FAST_COMPACT_STRICT(adopt_or_lose, .threads = { adoptable_0, adopts, first }, .check = idle_after_2, .preemptions = 1)
-CLIENT_FAST_COMPACT_STRICT(adopt_behind_thread, .threads = { adoptable_0, adopts_after_thread, waits_behind_grant }, .check = idle_after_2, .preemptions = 1)
-CLIENT_FAST_COMPACT_STRICT(adopt_lost_and_forgotten, .threads = { adoptable_0, forgets, waits_behind_grant }, .check = idle_after_1, .preemptions = 1)
+CLIENT_FAST_COMPACT_STRICT(adopt_or_lose, .threads = { adoptable_0, adopts, first }, .check = idle_after_2,
+                           .preemptions = 1)
+CLIENT_FAST_COMPACT_STRICT(adopt_behind_thread, .threads = { adoptable_0, adopts_after_thread, waits_behind_grant },
+                           .check = idle_after_2, .preemptions = 1)
+CLIENT_FAST_COMPACT_STRICT(adopt_lost_and_forgotten, .threads = { adoptable_0, forgets, waits_behind_grant },
+                           .check = idle_after_1, .preemptions = 1)
 
 /* Whoever has the gate after the grace stays for longer than another: what was taken back is pending no more, and
  * nothing is taken from that one. */
@@ -203,7 +220,8 @@ static void comes_behind(void) {
     explore_wait(&shared->flags[1], 1);
     once(0, 1);
 }
-CLIENT_FAST_COMPACT_STRICT(adopt_lost_to_one_that_stays, .threads = { adoptable_0, stays_inside, comes_behind }, .preemptions = 1)
+CLIENT_FAST_COMPACT_STRICT(adopt_lost_to_one_that_stays, .threads = { adoptable_0, stays_inside, comes_behind },
+                           .preemptions = 1)
 
 /* ---- Closing ----------------------------------------------------------------------------------------------------- */
 
@@ -252,10 +270,14 @@ static void closes_held(void) {
     EXPECT_EQUAL(csk_gate_close(gate, &shared->waiters[3], frees_gate, NULL), 0);
 }
 static void was_freed(void) { EXPECT_EQUAL(shared->called, 1); }
-CLIENT_FAST_COMPACT_STRICT(close_and_thread, .threads = { closes, enters_or_is_refused }, .check = is_closed_for_good, .preemptions = 2)
-CLIENT_FAST_COMPACT_STRICT(close_and_two, .threads = { closes, enters_or_is_refused, queues_or_is_refused }, .preemptions = 1)
-CLIENT(close_frees_compact, .setup = make_compact, .threads = { holds_then_leaves, closes_held }, .check = was_freed, .preemptions = 2)
-CLIENT(close_frees_strict, .setup = make_strict, .threads = { holds_then_leaves, closes_held }, .check = was_freed, .preemptions = 2)
+CLIENT_FAST_COMPACT_STRICT(close_and_thread, .threads = { closes, enters_or_is_refused }, .check = is_closed_for_good,
+                           .preemptions = 2)
+CLIENT_FAST_COMPACT_STRICT(close_and_two, .threads = { closes, enters_or_is_refused, queues_or_is_refused },
+                           .preemptions = 1)
+CLIENT(close_frees_compact, .setup = make_compact, .threads = { holds_then_leaves, closes_held }, .check = was_freed,
+       .preemptions = 2)
+CLIENT(close_frees_strict, .setup = make_strict, .threads = { holds_then_leaves, closes_held }, .check = was_freed,
+       .preemptions = 2)
 
 /* ---- What only misuse, closing or bad luck with the clock shows -------------------------------------------------- */
 
@@ -275,7 +297,8 @@ static void thread_behind(void) {
     once(0, 1);
     explore_set(&shared->flags[0], 1);
 }
-CLIENT_FAST_COMPACT_STRICT(adopt_contended_from_the_start, .threads = { holds_for_two, adoptable_when_held, thread_behind, adopts_after_thread },
+CLIENT_FAST_COMPACT_STRICT(adopt_contended_from_the_start,
+                           .threads = { holds_for_two, adoptable_when_held, thread_behind, adopts_after_thread },
                            .check = idle_after_2)
 
 /* After the adoption the waiter's memory is the caller's: no clock may still run in it. */
@@ -287,7 +310,8 @@ static void is_granted(csk_gate_waiter_t *waiter, void *context, int status) {
 }
 static void queues_loose(void) {
     *loose() = explore_allocate(sizeof **loose());
-    EXPECT_EQUAL(csk_gate_lock_async_ranked(gate, *loose(), csk_rank(3, CSK_PLACE_BACK), CSK_NEVER, true, is_granted, NULL), 0);
+    EXPECT_EQUAL(
+        csk_gate_lock_async_ranked(gate, *loose(), csk_rank(3, CSK_PLACE_BACK), CSK_NEVER, true, is_granted, NULL), 0);
 }
 static void adopts_and_frees(void) {
     for (uint32_t round = 1;; round++) {
@@ -310,13 +334,15 @@ static void waits_a_while(void) {
     EXPECT_EQUAL(csk_gate_disown(&other), 0);
     EXPECT_EQUAL(csk_gate_timedlock(&other, 0, explore_now() + INT64_C(10000000000)), ETIMEDOUT);
 }
-CLIENT_FAST_COMPACT_STRICT(adopt_and_free, .threads = { queues_loose, adopts_and_frees, waits_a_while }, .check = idle_after_2)
+CLIENT_FAST_COMPACT_STRICT(adopt_and_free, .threads = { queues_loose, adopts_and_frees, waits_a_while },
+                           .check = idle_after_2)
 
 /* A stranger can't leave for a waiter whose grant is provisional, nor for a thread. */
 static void strangers(void) {
     for (int i = 0; i < 3; i++) EXPECT_EQUAL(csk_gate_unlock(gate), EPERM);
 }
-CLIENT_FAST_COMPACT_STRICT(adopt_among_strangers, .threads = { adoptable_0, adopts, first, strangers }, .check = idle_after_2)
+CLIENT_FAST_COMPACT_STRICT(adopt_among_strangers, .threads = { adoptable_0, adopts, first, strangers },
+                           .check = idle_after_2)
 
 /* The closer comes after those who lost a grant, whether they come back or give up. */
 static void closes_after_loss(void) {
@@ -339,9 +365,11 @@ static void adopts_before_closer(void) {
     unlock();
 }
 static void closed_in_the_end(void) { EXPECT_EQUAL(shared->flags[3], 1); }
-CLIENT_FAST_COMPACT_STRICT(close_after_a_lost_grant, .threads = { adoptable_0, adopts_before_closer, waits_behind_grant, closes_after_loss },
+CLIENT_FAST_COMPACT_STRICT(close_after_a_lost_grant,
+                           .threads = { adoptable_0, adopts_before_closer, waits_behind_grant, closes_after_loss },
                            .check = closed_in_the_end)
-CLIENT_FAST_COMPACT_STRICT(close_after_a_forgotten_grant, .threads = { adoptable_0, forgets, waits_behind_grant, closes_after_loss },
+CLIENT_FAST_COMPACT_STRICT(close_after_a_forgotten_grant,
+                           .threads = { adoptable_0, forgets, waits_behind_grant, closes_after_loss },
                            .check = closed_in_the_end)
 /* The closer does not show while a grant is lost, and shows again just when the holder leaves. */
 static void closes_inside(void) {
@@ -351,8 +379,11 @@ static void closes_inside(void) {
     explore_set(&shared->flags[0], 1);
     unlock();
 }
-CLIENT_FAST_COMPACT_STRICT(close_while_a_loss_is_forgotten, .threads = { adoptable_0, forgets, closes_inside }, .check = closed_in_the_end, .preemptions = 1)
-CLIENT_FAST_COMPACT_STRICT(close_while_a_loss_is_relocked, .threads = { adoptable_0, adopts_before_closer, closes_inside }, .check = closed_in_the_end, .preemptions = 1)
+CLIENT_FAST_COMPACT_STRICT(close_while_a_loss_is_forgotten, .threads = { adoptable_0, forgets, closes_inside },
+                           .check = closed_in_the_end, .preemptions = 1)
+CLIENT_FAST_COMPACT_STRICT(close_while_a_loss_is_relocked,
+                           .threads = { adoptable_0, adopts_before_closer, closes_inside }, .check = closed_in_the_end,
+                           .preemptions = 1)
 /* With nobody else waiting, a provisional grant is not taken back for the closer. */
 static void closes_pending(void) {
     explore_wait(&shared->called, 1);
@@ -365,7 +396,8 @@ static void is_not_robbed_by_closer(void) {
     section();
     unlock();
 }
-CLIENT_FAST_COMPACT_STRICT(close_behind_a_pending_grant, .threads = { adoptable_0, is_not_robbed_by_closer, closes_pending },
+CLIENT_FAST_COMPACT_STRICT(close_behind_a_pending_grant,
+                           .threads = { adoptable_0, is_not_robbed_by_closer, closes_pending },
                            .check = closed_in_the_end, .preemptions = 1)
 
 /* Functions run one after the other on a thread, however they are chained; a waiter whose function is due is in use. */
@@ -406,4 +438,5 @@ static void queues_unless_busy(void) {
     shared->flags[1] = status == 0;
 }
 static void each_call_once(void) { EXPECT_EQUAL(shared->called, shared->flags[1] + shared->flags[2]); }
-CLIENT_FAST_COMPACT_STRICT(async_queued_while_due, .threads = { queues_unless_busy, queues_it_again, cancels, first }, .check = each_call_once)
+CLIENT_FAST_COMPACT_STRICT(async_queued_while_due, .threads = { queues_unless_busy, queues_it_again, cancels, first },
+                           .check = each_call_once)

@@ -9,7 +9,7 @@ enum { PLACES = 6 };
 static struct {
     void *places[PLACES];
     uint32_t filled[PLACES], given;
-} *shared;
+} * shared;
 
 static void make(void) { shared = explore_allocate(sizeof *shared); }
 
@@ -45,7 +45,8 @@ static void takes_and_gives(void) {
 }
 static void takes_one(void) { give(take()); }
 CLIENT(block_two_threads, .setup = make, .threads = { takes_and_gives, takes_and_gives }, .check = none_is_lost)
-CLIENT(block_three_threads, .setup = make, .threads = { takes_and_gives, takes_one, takes_and_gives }, .check = none_is_lost)
+CLIENT(block_three_threads, .setup = make, .threads = { takes_and_gives, takes_one, takes_and_gives },
+       .check = none_is_lost)
 
 static void fills_three(void) {
     for (int i = 0; i < 3; i++) put(i);
@@ -61,7 +62,8 @@ static void gives_six(void) {
     for (int i = 0; i < 3; i++) give_from(i), give_from(i + 3);
 }
 CLIENT(block_from_hand_to_hand, .setup = make, .threads = { fills_three, gives_three }, .check = none_is_lost)
-CLIENT(block_of_two_producers, .setup = make, .threads = { fills_three, fills_three_others, gives_six }, .check = none_is_lost)
+CLIENT(block_of_two_producers, .setup = make, .threads = { fills_three, fills_three_others, gives_six },
+       .check = none_is_lost)
 
 /* One slab whose blocks two threads give back. */
 static void gives_first(void) { give_from(0); }
@@ -88,5 +90,7 @@ static void make_refused(void) {
     make();
     kernel_blocks_refused = 1;
 }
-CLIENT(block_of_a_thread_that_keeps_nothing, .setup = make_refused, .threads = { fills_three, gives_three }, .check = none_is_lost)
-CLIENT(block_given_by_a_thread_that_keeps_nothing, .setup = make_refused, .threads = { gives_three, fills_three }, .check = none_is_lost)
+CLIENT(block_of_a_thread_that_keeps_nothing, .setup = make_refused, .threads = { fills_three, gives_three },
+       .check = none_is_lost)
+CLIENT(block_given_by_a_thread_that_keeps_nothing, .setup = make_refused, .threads = { gives_three, fills_three },
+       .check = none_is_lost)

@@ -13,7 +13,7 @@ static struct {
     csk_delayed_t delayed;
     uint32_t calls, last, flag;
     int64_t deadline;
-} *shared;
+} * shared;
 
 static void make(void) {
     shared = explore_allocate(sizeof *shared);
@@ -103,7 +103,9 @@ CLIENT(delayed_cancelled_by_two, .setup = make, .threads = { starts_periodic_and
 /* Dropped, and dropping, while it is cancelled. */
 static void make_dropping(void) {
     make();
-    EXPECT_EQUAL(csk_workqueue_init(&shared->queue, &(csk_workqueue_attr_t){ .capacity = 1, .when_full = CSK_WORKQUEUE_DROP_OLDEST }), 0);
+    EXPECT_EQUAL(csk_workqueue_init(&shared->queue,
+                                    &(csk_workqueue_attr_t){ .capacity = 1, .when_full = CSK_WORKQUEUE_DROP_OLDEST }),
+                 0);
 }
 static void starts_and_cancels_at_once(void) {
     start(period_ns);
@@ -162,7 +164,8 @@ static void rings_first(csk_work_t *work, int status) {
 static void starts_twice(void) {
     EXPECT_EQUAL(csk_delayed_start(&shared->delayed, &shared->queue, explore_now(), 0, rings_first), 0);
     int status;
-    while ((status = csk_delayed_start(&shared->delayed, &shared->queue, explore_now(), 0, rings_anew)) == EBUSY) csk_platform_await_step(0);
+    while ((status = csk_delayed_start(&shared->delayed, &shared->queue, explore_now(), 0, rings_anew)) == EBUSY)
+        csk_platform_await_step(0);
     EXPECT_EQUAL(status, 0);
     explore_wait(&shared->last, 1);
     explore_wait(&shared->calls, 1);

@@ -18,7 +18,7 @@ static struct {
     csk_gate_lane_t lane;
     csk_timer_t timer, other;
     uint32_t is_child, fired, called, ran, ended;
-} *shared;
+} * shared;
 
 static void make(void) { shared = explore_allocate(sizeof *shared); }
 static void fork_here(void) {
@@ -103,15 +103,21 @@ static void is_granted(csk_gate_waiter_t *waiter, void *context, int status) {
     explore_set(&shared->called, shared->called + 1);
 }
 static void queues_to_adopt(void) {
-    EXPECT_EQUAL(csk_gate_lock_async_ranked(&shared->gate, &shared->waiter, csk_rank(1, CSK_PLACE_BACK), CSK_NEVER, true, is_granted, NULL), 0);
+    EXPECT_EQUAL(csk_gate_lock_async_ranked(&shared->gate, &shared->waiter, csk_rank(1, CSK_PLACE_BACK), CSK_NEVER,
+                                            true, is_granted, NULL),
+                 0);
 }
 static void queues_two_to_adopt(void) {
     queues_to_adopt();
-    EXPECT_EQUAL(csk_gate_lock_async_ranked(&shared->gate, &shared->others[0], csk_rank(0, CSK_PLACE_BACK), CSK_NEVER, true, is_granted, NULL), 0);
+    EXPECT_EQUAL(csk_gate_lock_async_ranked(&shared->gate, &shared->others[0], csk_rank(0, CSK_PLACE_BACK), CSK_NEVER,
+                                            true, is_granted, NULL),
+                 0);
     explore_wait(&shared->called, 2); /* the first had the grant until the clock took it back */
 }
 static void suspend(int index, int32_t priority) {
-    EXPECT_EQUAL(csk_gate_lock_lane(&shared->gate, &shared->others[index], csk_rank(priority, CSK_PLACE_BACK), CSK_NEVER, &shared->lane, is_granted, NULL), 0);
+    EXPECT_EQUAL(csk_gate_lock_lane(&shared->gate, &shared->others[index], csk_rank(priority, CSK_PLACE_BACK),
+                                    CSK_NEVER, &shared->lane, is_granted, NULL),
+                 0);
 }
 static void suspends(void) { suspend(0, 0); }
 static void suspends_two_and_gives_way(void) {
@@ -127,12 +133,18 @@ static void forks_beside_grants(void) {
     if (status != 0) EXPECT((shared->gate.held & ~UINT64_C(7)) != CSK_GATE_NOBODY);
     else uses_gate_once_entered();
 }
-CLIENT(fork_beside_a_lost_grant_fast, .setup = make_fast, .threads = { forks_beside_grants, queues_to_adopt, wants_gate }, .preemptions = 1)
-CLIENT(fork_beside_a_lost_grant_strict, .setup = make_strict, .threads = { forks_beside_grants, queues_to_adopt, wants_gate }, .preemptions = 1)
-CLIENT(fork_beside_two_grants, .setup = make_fast, .threads = { forks_beside_grants, queues_two_to_adopt }, .preemptions = 1)
-CLIENT(fork_beside_a_lost_task_fast, .setup = make_fast, .threads = { forks_beside_grants, suspends, wants_gate }, .preemptions = 1)
-CLIENT(fork_beside_a_lost_task_strict, .setup = make_strict, .threads = { forks_beside_grants, suspends, wants_gate }, .preemptions = 1)
-CLIENT(fork_beside_a_task_that_gives_way, .setup = make_fast, .threads = { forks_beside_grants, suspends_two_and_gives_way }, .preemptions = 1)
+CLIENT(fork_beside_a_lost_grant_fast, .setup = make_fast,
+       .threads = { forks_beside_grants, queues_to_adopt, wants_gate }, .preemptions = 1)
+CLIENT(fork_beside_a_lost_grant_strict, .setup = make_strict,
+       .threads = { forks_beside_grants, queues_to_adopt, wants_gate }, .preemptions = 1)
+CLIENT(fork_beside_two_grants, .setup = make_fast, .threads = { forks_beside_grants, queues_two_to_adopt },
+       .preemptions = 1)
+CLIENT(fork_beside_a_lost_task_fast, .setup = make_fast, .threads = { forks_beside_grants, suspends, wants_gate },
+       .preemptions = 1)
+CLIENT(fork_beside_a_lost_task_strict, .setup = make_strict, .threads = { forks_beside_grants, suspends, wants_gate },
+       .preemptions = 1)
+CLIENT(fork_beside_a_task_that_gives_way, .setup = make_fast,
+       .threads = { forks_beside_grants, suspends_two_and_gives_way }, .preemptions = 1)
 
 static void wants_mutex(void) {
     EXPECT_EQUAL(csk_mutex_lock(&shared->mutex), 0);
@@ -317,7 +329,8 @@ static void queues_work(void) {
 }
 static void queues_ranked(void) {
     EXPECT_EQUAL(csk_workqueue_enqueue_ranked(&shared->queue, &shared->works[1], csk_rank(1, CSK_PLACE_BACK),
-                                              runs_in_parent), 0);
+                                              runs_in_parent),
+                 0);
     csk_workqueue_cancel(&shared->queue, &shared->works[1]);
 }
 static void forks_and_queues(void) {
@@ -325,8 +338,8 @@ static void forks_and_queues(void) {
     EXPECT_EQUAL(csk_workqueue_cancel(&shared->queue, &shared->works[0]), ENOENT);
     EXPECT_EQUAL(csk_workqueue_waiting(&shared->queue), 0);
     EXPECT_EQUAL(csk_workqueue_enqueue(&shared->queue, &shared->works[0], runs_in_child), 0);
-    EXPECT_EQUAL(csk_workqueue_enqueue_ranked(&shared->queue, &shared->works[1], csk_rank(1, CSK_PLACE_BACK),
-                                              runs_in_child), 0);
+    EXPECT_EQUAL(
+        csk_workqueue_enqueue_ranked(&shared->queue, &shared->works[1], csk_rank(1, CSK_PLACE_BACK), runs_in_child), 0);
     explore_wait(&shared->ran, 2);
     EXPECT_EQUAL(csk_workqueue_drain(&shared->queue, CSK_NEVER), 0);
     EXPECT_EQUAL(csk_workqueue_destroy(&shared->queue), 0);

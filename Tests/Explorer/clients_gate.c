@@ -15,14 +15,16 @@ static void idle_after_4(void) { expect_idle(4); }
 CLIENT_FAST_COMPACT_STRICT(gate_two, .threads = { first, second }, .check = idle_after_2, .preemptions = 2)
 CLIENT_FAST_COMPACT_STRICT(gate_three, .threads = { first, second, third }, .check = idle_after_3, .preemptions = 1)
 CLIENT_FAST_COMPACT_STRICT(gate_twice, .threads = { twice_0, twice_1 }, .check = idle_after_4, .preemptions = 2)
-CLIENT_FAST_COMPACT_STRICT(gate_spurious, .threads = { first, second }, .check = idle_after_2, .preemptions = 2, .spurious = 1)
+CLIENT_FAST_COMPACT_STRICT(gate_spurious, .threads = { first, second }, .check = idle_after_2, .preemptions = 2,
+                           .spurious = 1)
 static void twice_high(void) { once(1, 2), once(1, 2); }
 static void idle_after_6(void) { expect_idle(6); }
 CLIENT_FAST_COMPACT_STRICT(gate_three_twice, .threads = { twice_0, twice_1, twice_high }, .check = idle_after_6)
 CLIENT(gate_three_undecided, .setup = make_undecided, .threads = { first, second, third }, .check = idle_after_3)
-CLIENT(gate_two_undecided, .setup = make_undecided, .threads = { first, second }, .check = idle_after_2, .preemptions = 2)
-CLIENT(gate_two_without_membarrier, .setup = make_undecided, .threads = { first, second }, .check = idle_after_2, .preemptions = 2,
-       .without_membarrier = true)
+CLIENT(gate_two_undecided, .setup = make_undecided, .threads = { first, second }, .check = idle_after_2,
+       .preemptions = 2)
+CLIENT(gate_two_without_membarrier, .setup = make_undecided, .threads = { first, second }, .check = idle_after_2,
+       .preemptions = 2, .without_membarrier = true)
 
 /* ---- Errors ------------------------------------------------------------------------------------------------------ */
 
@@ -38,7 +40,8 @@ static void enters_again(void) {
     section();
     unlock();
 }
-CLIENT_FAST_COMPACT_STRICT(gate_foreign_unlock, .threads = { first, second, stranger }, .check = idle_after_2, .preemptions = 1)
+CLIENT_FAST_COMPACT_STRICT(gate_foreign_unlock, .threads = { first, second, stranger }, .check = idle_after_2,
+                           .preemptions = 1)
 CLIENT_FAST_COMPACT_STRICT(gate_re_entry, .threads = { enters_again, second }, .check = idle_after_2, .preemptions = 2)
 
 static void never(csk_gate_waiter_t *waiter, void *context, int status) {
@@ -50,7 +53,8 @@ static void bad_ranks(void) {
     explore_wait((const uint32_t *)&gate->held, 1);
     for (int i = 0; i < 4; i++) {
         EXPECT_EQUAL(csk_gate_lock_ranked(gate, bad[i], CSK_NEVER), EINVAL);
-        EXPECT_EQUAL(csk_gate_lock_async_ranked(gate, &shared->waiters[0], bad[i], CSK_NEVER, false, never, NULL), EINVAL);
+        EXPECT_EQUAL(csk_gate_lock_async_ranked(gate, &shared->waiters[0], bad[i], CSK_NEVER, false, never, NULL),
+                     EINVAL);
     }
     explore_set(&shared->flags[0], 1);
 }
@@ -61,7 +65,8 @@ static void holds_until_told(void) {
     unlock();
 }
 static void idle_after_1(void) { expect_idle(1); }
-CLIENT_FAST_COMPACT_STRICT(gate_bad_rank, .threads = { holds_until_told, bad_ranks }, .check = idle_after_1, .preemptions = 2)
+CLIENT_FAST_COMPACT_STRICT(gate_bad_rank, .threads = { holds_until_told, bad_ranks }, .check = idle_after_1,
+                           .preemptions = 2)
 
 /* ---- Trying ------------------------------------------------------------------------------------------------------ */
 
@@ -88,10 +93,14 @@ static void timed(int32_t priority) {
 }
 static void timed_low(void) { timed(0); }
 static void timed_high(void) { timed(5); }
-CLIENT_FAST_COMPACT_STRICT(gate_timeout_or_grant, .threads = { first, timed_low }, .check = idle_after_some, .preemptions = 2)
-CLIENT_FAST_COMPACT_STRICT(gate_timeout_of_the_next, .threads = { first, timed_high, second }, .check = idle_after_some, .preemptions = 1)
-CLIENT_FAST_COMPACT_STRICT(gate_timeout_of_the_designated, .threads = { twice_0, timed_low, second }, .check = idle_after_some, .preemptions = 1)
-CLIENT_FAST_COMPACT_STRICT(gate_two_timeouts, .threads = { first, timed_high, timed_low }, .check = idle_after_some, .preemptions = 1)
+CLIENT_FAST_COMPACT_STRICT(gate_timeout_or_grant, .threads = { first, timed_low }, .check = idle_after_some,
+                           .preemptions = 2)
+CLIENT_FAST_COMPACT_STRICT(gate_timeout_of_the_next, .threads = { first, timed_high, second }, .check = idle_after_some,
+                           .preemptions = 1)
+CLIENT_FAST_COMPACT_STRICT(gate_timeout_of_the_designated, .threads = { twice_0, timed_low, second },
+                           .check = idle_after_some, .preemptions = 1)
+CLIENT_FAST_COMPACT_STRICT(gate_two_timeouts, .threads = { first, timed_high, timed_low }, .check = idle_after_some,
+                           .preemptions = 1)
 
 static void holds_for_ever(void) {
     lock(0);
@@ -105,7 +114,8 @@ static void must_time_out(void) {
     EXPECT(explore_now() >= deadline);
     explore_set(&shared->flags[0], 1);
 }
-CLIENT_FAST_COMPACT_STRICT(gate_times_out_of_a_held_gate, .threads = { holds_for_ever, must_time_out }, .preemptions = 2)
+CLIENT_FAST_COMPACT_STRICT(gate_times_out_of_a_held_gate, .threads = { holds_for_ever, must_time_out },
+                           .preemptions = 2)
 
 /* ---- Order ------------------------------------------------------------------------------------------------------- */
 
@@ -133,9 +143,11 @@ static void front_1(void) { nth(1, csk_rank(0, CSK_PLACE_FRONT)); }
 static void front_2(void) { nth(2, csk_rank(0, CSK_PLACE_FRONT)); }
 static void order_2_1(void) { expect_order(2, (int[]){ 2, 1 }); }
 static void order_2_1_3(void) { expect_order(3, (int[]){ 2, 1, 3 }); }
-CLIENT_FAST_COMPACT_STRICT(gate_by_priority, .threads = { release_after_2, low_1, high_2 }, .check = order_2_1, .preemptions = 1)
+CLIENT_FAST_COMPACT_STRICT(gate_by_priority, .threads = { release_after_2, low_1, high_2 }, .check = order_2_1,
+                           .preemptions = 1)
 CLIENT_FAST_COMPACT_STRICT(gate_by_arrival, .threads = { release_after_3, low_1, high_2, low_3 }, .check = order_2_1_3)
-CLIENT_FAST_COMPACT_STRICT(gate_last_in_front, .threads = { release_after_2, front_1, front_2 }, .check = order_2_1, .preemptions = 1)
+CLIENT_FAST_COMPACT_STRICT(gate_last_in_front, .threads = { release_after_2, front_1, front_2 }, .check = order_2_1,
+                           .preemptions = 1)
 
 /* A limit of 1: the first, of low priority, may be passed once. */
 static void high_3(void) { nth(3, csk_rank(7, CSK_PLACE_BACK)); }
@@ -143,9 +155,12 @@ static void order_2_1_3_limited(void) { expect_order(3, (int[]){ 2, 1, 3 }); }
 static void make_limited_fast(void) { make_gate(CSK_GATE_FAST, 1, 0); }
 static void make_limited_compact(void) { make_gate(CSK_GATE_COMPACT, 1, 0); }
 static void make_limited_strict(void) { make_gate(CSK_GATE_STRICT, 1, 0); }
-CLIENT(gate_bypass_limit_fast, .setup = make_limited_fast, .threads = { release_after_3, low_1, high_2, high_3 }, .check = order_2_1_3_limited)
-CLIENT(gate_bypass_limit_compact, .setup = make_limited_compact, .threads = { release_after_3, low_1, high_2, high_3 }, .check = order_2_1_3_limited)
-CLIENT(gate_bypass_limit_strict, .setup = make_limited_strict, .threads = { release_after_3, low_1, high_2, high_3 }, .check = order_2_1_3_limited)
+CLIENT(gate_bypass_limit_fast, .setup = make_limited_fast, .threads = { release_after_3, low_1, high_2, high_3 },
+       .check = order_2_1_3_limited)
+CLIENT(gate_bypass_limit_compact, .setup = make_limited_compact, .threads = { release_after_3, low_1, high_2, high_3 },
+       .check = order_2_1_3_limited)
+CLIENT(gate_bypass_limit_strict, .setup = make_limited_strict, .threads = { release_after_3, low_1, high_2, high_3 },
+       .check = order_2_1_3_limited)
 
 /* A limit of 2, and each waiter's own count: the third has been passed once when the first, passed twice, has gone. */
 static void make_twice_limited_fast(void) { make_gate(CSK_GATE_FAST, 2, 0); }
@@ -154,10 +169,10 @@ static void release_after_5(void) { release_after(5); }
 static void high_4(void) { nth(4, csk_rank(INT32_MAX, CSK_PLACE_BACK)); }
 static void high_5(void) { nth(5, csk_rank(INT32_MAX, CSK_PLACE_BACK)); }
 static void each_its_own_count(void) { expect_order(5, (int[]){ 2, 4, 1, 5, 3 }); }
-CLIENT(gate_bypass_counts_fast, .setup = make_twice_limited_fast, .threads = { release_after_5, low_1, high_2, low_3, high_4, high_5 },
-       .check = each_its_own_count)
-CLIENT(gate_bypass_counts_strict, .setup = make_twice_limited_strict, .threads = { release_after_5, low_1, high_2, low_3, high_4, high_5 },
-       .check = each_its_own_count)
+CLIENT(gate_bypass_counts_fast, .setup = make_twice_limited_fast,
+       .threads = { release_after_5, low_1, high_2, low_3, high_4, high_5 }, .check = each_its_own_count)
+CLIENT(gate_bypass_counts_strict, .setup = make_twice_limited_strict,
+       .threads = { release_after_5, low_1, high_2, low_3, high_4, high_5 }, .check = each_its_own_count)
 
 /* The limit holds against newcomers too, also against one that had looked at the queue before anybody stood in it. */
 static void low_waiter(void) {
@@ -182,15 +197,13 @@ static void newcomer(void) {
     explore_wait(&shared->flags[0], 1);
     once(7, 3);
 }
-static void passed_once_at_most(void) {
-    EXPECT(shared->order[0] == 1 || shared->order[1] == 1);
-}
-CLIENT(gate_bypass_limit_newcomers_fast, .setup = make_limited_fast, .threads = { releases_to_newcomers, low_waiter, early_newcomer, newcomer },
-       .check = passed_once_at_most)
-CLIENT(gate_bypass_limit_newcomers_compact, .setup = make_limited_compact, .threads = { releases_to_newcomers, low_waiter, early_newcomer, newcomer },
-       .check = passed_once_at_most)
-CLIENT(gate_bypass_limit_newcomers_strict, .setup = make_limited_strict, .threads = { releases_to_newcomers, low_waiter, early_newcomer, newcomer },
-       .check = passed_once_at_most)
+static void passed_once_at_most(void) { EXPECT(shared->order[0] == 1 || shared->order[1] == 1); }
+CLIENT(gate_bypass_limit_newcomers_fast, .setup = make_limited_fast,
+       .threads = { releases_to_newcomers, low_waiter, early_newcomer, newcomer }, .check = passed_once_at_most)
+CLIENT(gate_bypass_limit_newcomers_compact, .setup = make_limited_compact,
+       .threads = { releases_to_newcomers, low_waiter, early_newcomer, newcomer }, .check = passed_once_at_most)
+CLIENT(gate_bypass_limit_newcomers_strict, .setup = make_limited_strict,
+       .threads = { releases_to_newcomers, low_waiter, early_newcomer, newcomer }, .check = passed_once_at_most)
 
 /* Nobody of lower rank passes one that is queued; under STRICT nobody of the same rank does either. */
 static void announces_waiter(void) {
@@ -213,9 +226,10 @@ static void comes_equal(void) {
     once(5, 2);
 }
 static void order_1_2(void) { expect_order(2, (int[]){ 1, 2 }); }
-CLIENT_FAST_COMPACT_STRICT(gate_lower_newcomer, .threads = { announces_waiter, waits_high, comes_low }, .check = order_1_2, .preemptions = 1)
-CLIENT(gate_strict_newcomer, .setup = make_strict, .threads = { announces_waiter, waits_high, comes_equal }, .check = order_1_2,
-       .preemptions = 1)
+CLIENT_FAST_COMPACT_STRICT(gate_lower_newcomer, .threads = { announces_waiter, waits_high, comes_low },
+                           .check = order_1_2, .preemptions = 1)
+CLIENT(gate_strict_newcomer, .setup = make_strict, .threads = { announces_waiter, waits_high, comes_equal },
+       .check = order_1_2, .preemptions = 1)
 
 /* A designated waiter that is on its way when one of higher rank queues lets that one go first. */
 static void designates_then_holds(void) {
@@ -233,7 +247,8 @@ static void higher_first(void) {
     EXPECT_EQUAL(shared->entered, 2);
     if (shared->flags[3]) expect_order(2, (int[]){ 2, 1 });
 }
-CLIENT_FAST_COMPACT_STRICT(gate_above_the_designated, .threads = { designates_then_holds, low_1, high_2 }, .check = higher_first, .preemptions = 2)
+CLIENT_FAST_COMPACT_STRICT(gate_above_the_designated, .threads = { designates_then_holds, low_1, high_2 },
+                           .check = higher_first, .preemptions = 2)
 
 /* ---- Leaving from another thread --------------------------------------------------------------------------------- */
 
@@ -249,7 +264,8 @@ static void leaves_for_it(void) {
     explore_wait(&shared->flags[0], 1);
     unlock();
 }
-CLIENT_FAST_COMPACT_STRICT(gate_disown, .threads = { disowns, leaves_for_it, second }, .check = idle_after_3, .preemptions = 1)
+CLIENT_FAST_COMPACT_STRICT(gate_disown, .threads = { disowns, leaves_for_it, second }, .check = idle_after_3,
+                           .preemptions = 1)
 
 /* ---- Freed as soon as it is unlocked: the one-word forms --------------------------------------------------------- */
 
@@ -284,10 +300,14 @@ static void drops_timed(void) {
 }
 CLIENT(gate_last_frees_compact, .setup = make_shared_compact, .threads = { drops, drops }, .preemptions = 3)
 CLIENT(gate_last_frees_strict, .setup = make_shared_strict, .threads = { drops, drops }, .preemptions = 3)
-CLIENT(gate_last_frees_at_once_compact, .setup = make_shared_compact, .threads = { drops_without_destroying, drops_without_destroying }, .preemptions = 2)
-CLIENT(gate_last_frees_at_once_strict, .setup = make_shared_strict, .threads = { drops_without_destroying, drops_without_destroying }, .preemptions = 2)
-CLIENT(gate_last_frees_three_compact, .setup = make_shared_compact_3, .threads = { drops, drops, drops }, .preemptions = 1)
-CLIENT(gate_last_frees_three_strict, .setup = make_shared_strict_3, .threads = { drops, drops, drops }, .preemptions = 1)
+CLIENT(gate_last_frees_at_once_compact, .setup = make_shared_compact,
+       .threads = { drops_without_destroying, drops_without_destroying }, .preemptions = 2)
+CLIENT(gate_last_frees_at_once_strict, .setup = make_shared_strict,
+       .threads = { drops_without_destroying, drops_without_destroying }, .preemptions = 2)
+CLIENT(gate_last_frees_three_compact, .setup = make_shared_compact_3, .threads = { drops, drops, drops },
+       .preemptions = 1)
+CLIENT(gate_last_frees_three_strict, .setup = make_shared_strict_3, .threads = { drops, drops, drops },
+       .preemptions = 1)
 CLIENT(gate_last_frees_timed_compact, .setup = make_shared_compact, .threads = { drops, drops_timed }, .preemptions = 2)
 CLIENT(gate_last_frees_timed_strict, .setup = make_shared_strict, .threads = { drops, drops_timed }, .preemptions = 2)
 
@@ -296,8 +316,11 @@ CLIENT(gate_last_frees_timed_strict, .setup = make_shared_strict, .threads = { d
 static void four_times(void) { once(0, 0), once(0, 0), once(0, 0), once(0, 0); }
 static void timed_same(void) { timed(0); }
 CLIENT_FAST_COMPACT_STRICT(gate_hand_over, .threads = { four_times, second, third }, .check = idle_after_6)
-CLIENT_FAST_COMPACT_STRICT(gate_hand_over_timed, .threads = { four_times, timed_same, second, third }, .check = idle_after_some)
-CLIENT_FAST_COMPACT_STRICT(gate_hand_over_two_timed, .threads = { four_times, timed_same, timed_high, second }, .check = idle_after_some)
+CLIENT_FAST_COMPACT_STRICT(gate_hand_over_timed, .threads = { four_times, timed_same, second, third },
+                           .check = idle_after_some)
+CLIENT_FAST_COMPACT_STRICT(gate_hand_over_two_timed, .threads = { four_times, timed_same, timed_high, second },
+                           .check = idle_after_some)
 static void thrice_0(void) { once(0, 0), once(0, 0), once(0, 0); }
 static void thrice_1(void) { once(0, 1), once(0, 1), once(0, 1); }
-CLIENT_FAST_COMPACT_STRICT(gate_hand_over_five, .threads = { thrice_0, thrice_1, timed_same, second, third }, .check = idle_after_some)
+CLIENT_FAST_COMPACT_STRICT(gate_hand_over_five, .threads = { thrice_0, thrice_1, timed_same, second, third },
+                           .check = idle_after_some)

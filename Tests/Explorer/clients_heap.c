@@ -5,7 +5,13 @@
 #include "explorer.h"
 
 enum { NODES = 6 };
-static struct { uint32_t lock; csk_heap_t heap; csk_heap_node_t nodes[NODES]; bool queued[NODES]; int64_t tickets; } *shared;
+static struct {
+    uint32_t lock;
+    csk_heap_t heap;
+    csk_heap_node_t nodes[NODES];
+    bool queued[NODES];
+    int64_t tickets;
+} * shared;
 
 static void make(void) { shared = explore_allocate(sizeof *shared); }
 
@@ -13,7 +19,8 @@ static void make(void) { shared = explore_allocate(sizeof *shared); }
 static void expect_top_is_first(void) {
     const csk_heap_node_t *first = NULL;
     for (int i = 0; i < NODES; i++)
-        if (shared->queued[i] && (first == NULL || csk_heap_before(&shared->nodes[i], first))) first = &shared->nodes[i];
+        if (shared->queued[i] && (first == NULL || csk_heap_before(&shared->nodes[i], first)))
+            first = &shared->nodes[i];
     EXPECT(csk_heap_top(&shared->heap) == first);
 }
 static void insert(int node, csk_rank_t rank) {

@@ -137,8 +137,8 @@ static void passes_a_task_and_closes(void) {
     passes_and_closes();
 }
 CLIENT_FAST_COMPACT_STRICT(lane_close_while_a_loss_is_forgotten,
-                           .threads = { suspends_one, forgets_0, passes_a_task_and_closes },
-                           .check = closed_in_the_end, .preemptions = 1)
+                           .threads = { suspends_one, forgets_0, passes_a_task_and_closes }, .check = closed_in_the_end,
+                           .preemptions = 1)
 
 /* The one of lower rank has the grant and does not come: the higher one need not wait for it. */
 static void suspends_low_then_goes_on_high(void) {

@@ -55,7 +55,8 @@ static void queues_loose(void) {
     shared->lane.function = is_dispatched;
     csk_gate_waiter_t *waiter = explore_allocate(sizeof *waiter);
     EXPECT_EQUAL(csk_gate_lock_lane(gate, waiter, csk_rank(0, CSK_PLACE_BACK), explore_now() + 5 * grace_ns,
-                                    &shared->lane, fails_and_frees, NULL), 0);
+                                    &shared->lane, fails_and_frees, NULL),
+                 0);
     unlock();
 }
 /* Until it has begun or failed. */
@@ -81,7 +82,8 @@ static void resumes_loose(csk_gate_waiter_t *waiter, void *context, int status) 
 static void suspends_loose(void) {
     *loose() = explore_allocate(sizeof **loose());
     EXPECT_EQUAL(csk_gate_lock_lane(gate, *loose(), csk_rank(0, CSK_PLACE_BACK), CSK_NEVER, &shared->lane,
-                                    resumes_loose, NULL), 0);
+                                    resumes_loose, NULL),
+                 0);
 }
 static void adopts_and_frees(void) {
     for (uint32_t round = 1;; round++) {
@@ -118,8 +120,7 @@ CLIENT_FAST_COMPACT_STRICT(lane_task_adopts_and_frees, .threads = { suspends_loo
 /* The grace may end before the lane's function was called, and whatever a grant is taken back for waits until it
  * was. */
 CLIENT_FAST_COMPACT_STRICT(lane_grace_ends_before_its_function, .threads = { queues_one, serves_one_late, thread_once },
-                           .check = idle_after_two,
-                           .preemptions = 2)
+                           .check = idle_after_two, .preemptions = 2)
 
 /* Until its lane's function was called, which takes long, a granted waiter can't fail: it holds the lane. */
 static void works_and_delays_others(csk_gate_waiter_t *waiter, void *context, int status) {
@@ -135,7 +136,8 @@ static void queues_one_behind_a_slow_function(void) {
     shared->lane.function = is_dispatched_before_it_fails;
     EXPECT_EQUAL(csk_gate_lock_async(gate, &shared->waiters[1], 9, CSK_NEVER, works_and_delays_others, NULL), 0);
     EXPECT_EQUAL(csk_gate_lock_lane(gate, &shared->waiters[0], csk_rank(0, CSK_PLACE_BACK),
-                                    explore_now() + 5 * grace_ns, &shared->lane, failed, NULL), 0);
+                                    explore_now() + 5 * grace_ns, &shared->lane, failed, NULL),
+                 0);
     unlock();
 }
 static void serves_one(void) { serve(1); }
@@ -158,7 +160,8 @@ static void is_dispatched_late(csk_gate_lane_t *lane, void *context) {
 static void queues_one_dispatched_late(void) {
     shared->lane.function = is_dispatched_late;
     EXPECT_EQUAL(csk_gate_lock_lane(gate, &shared->waiters[0], csk_rank(0, CSK_PLACE_BACK), CSK_NEVER, &shared->lane,
-                                    failed, NULL), 0);
+                                    failed, NULL),
+                 0);
 }
 CLIENT_FAST_COMPACT_STRICT(lane_grace_begins_anew,
                            .threads = { queues_one_dispatched_late, serves_one_late, enters_after_a_grace },
@@ -180,7 +183,7 @@ static void begins_the_high_and_waits_with_the_low(void) {
 }
 CLIENT_FAST_COMPACT_STRICT(lane_second_grant_has_its_own_grace,
                            .threads = { queues_low_then_high, begins_the_high_and_waits_with_the_low,
-                               enters_after_a_grace },
+                                        enters_after_a_grace },
                            .check = idle_after_three, .preemptions = 1)
 
 /* A lane that goes on without its function does not begin, after all: it is passed like others. */
@@ -205,4 +208,5 @@ static void gives_up_for_another(void) {
     csk_platform_park(&word, 0, explore_now() + 5 * grace_ns);
     go_on(1);
 }
-CLIENT_FAST_COMPACT_STRICT(lane_gives_up_after_the_clock, .threads = { gives_up_for_another }, .check = idle_after_one, .preemptions = 1)
+CLIENT_FAST_COMPACT_STRICT(lane_gives_up_after_the_clock, .threads = { gives_up_for_another }, .check = idle_after_one,
+                           .preemptions = 1)

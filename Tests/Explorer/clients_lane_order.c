@@ -97,8 +97,7 @@ static void passed_by_the_thread_only(void) {
     expect_order(3, (int[]){ 1, 10, 11 });
 }
 CLIENT_LIMITED(lane_limit_after_a_loss, .threads = { queues_one, serves_two_late, passes_and_queues_a_higher },
-               .check = passed_by_the_thread_only,
-               .preemptions = 1)
+               .check = passed_by_the_thread_only, .preemptions = 1)
 
 /* One that waits for its queue has been passed too often, and can't be granted. Behind it the limit looks at each by
  * its own count: at first none has been passed, then one. */
@@ -118,8 +117,7 @@ static void low_after_one_of_the_higher(void) {
     expect_order(5, (int[]){ 1, 12, 11, 13, 10 });
 }
 CLIENT_LIMITED(lane_limit_behind_a_busy_queue, .threads = { queues_one, serves_one_late, passes_and_queues_three },
-               .check = low_after_one_of_the_higher,
-               .preemptions = 1)
+               .check = low_after_one_of_the_higher, .preemptions = 1)
 
 /* The limit's choice has its grant, and only the closer waits: there is nobody whom the grant could go to. */
 static void closes_behind_one_that_was_passed(void) {
@@ -157,7 +155,8 @@ static void is_granted(csk_gate_waiter_t *waiter, void *context, int status) {
 }
 static void queue_adoptable(int index) {
     EXPECT_EQUAL(csk_gate_lock_async_ranked(gate, &shared->waiters[index], csk_rank(0, CSK_PLACE_BACK), CSK_NEVER, true,
-                                            is_granted, NULL), 0);
+                                            is_granted, NULL),
+                 0);
 }
 static void adopts_after_losses(int index) {
     for (uint32_t round = 2;; round++) {

@@ -157,5 +157,5 @@ static void enters_in_between(void) {
 }
 CLIENT_FAST_COMPACT_STRICT(later_calls_wait_for_each_other,
                            .threads = { queues_who_leaves_two_calls_and_the_gate, queues_what_is_performed,
-                               enters_in_between },
+                                        enters_in_between },
                            .check = idle_after_four, .preemptions = 2)

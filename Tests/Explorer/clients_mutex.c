@@ -4,7 +4,7 @@
 #include "explorer.h"
 
 static csk_mutex_t *mutex;
-static struct { uint32_t inside, count, references; } *shared;
+static struct { uint32_t inside, count, references; } * shared;
 
 static void make(uint32_t references) {
     mutex = explore_allocate(sizeof *mutex);
@@ -72,12 +72,15 @@ static void drops(void) {
 }
 
 CLIENT(mutex_two, .setup = make_zeroed, .threads = { locks, locks }, .check = is_idle, .preemptions = 3)
-CLIENT(mutex_two_initialized, .setup = make_initialized, .threads = { locks, locks }, .check = is_idle, .preemptions = 2)
+CLIENT(mutex_two_initialized, .setup = make_initialized, .threads = { locks, locks }, .check = is_idle,
+       .preemptions = 2)
 CLIENT(mutex_three, .setup = make_zeroed, .threads = { locks, locks, locks }, .check = is_idle, .preemptions = 1)
 CLIENT(mutex_recursive, .setup = make_zeroed, .threads = { recurses, locks }, .check = is_idle, .preemptions = 2)
 CLIENT(mutex_try, .setup = make_zeroed, .threads = { locks, tries, recurses }, .check = is_idle, .preemptions = 1)
 CLIENT(mutex_timed, .setup = make_zeroed, .threads = { locks, timed, timed }, .check = is_idle, .preemptions = 1)
-CLIENT(mutex_foreign_unlock, .setup = make_zeroed, .threads = { locks, locks, stranger }, .check = is_idle, .preemptions = 1)
+CLIENT(mutex_foreign_unlock, .setup = make_zeroed, .threads = { locks, locks, stranger }, .check = is_idle,
+       .preemptions = 1)
 CLIENT(mutex_last_frees, .setup = make_zeroed, .threads = { drops, drops }, .preemptions = 3)
 CLIENT(mutex_last_frees_three, .setup = make_for_three, .threads = { drops, drops, drops }, .preemptions = 1)
-CLIENT(mutex_spurious, .setup = make_zeroed, .threads = { locks, locks }, .check = is_idle, .preemptions = 2, .spurious = 2)
+CLIENT(mutex_spurious, .setup = make_zeroed, .threads = { locks, locks }, .check = is_idle, .preemptions = 2,
+       .spurious = 2)

@@ -11,7 +11,7 @@ static struct {
     csk_gate_t gates[2];
     uint32_t done, flags[3], inside, entered;
     int order[3];
-} *shared;
+} * shared;
 
 static void make(void) {
     csk_rwlock_attr_t attr = { .policy = CSK_RWLOCK_STRICT };
@@ -24,7 +24,9 @@ static void counts(csk_pool_item_t *item) {
     explore_point();
     explore_set(&shared->done, __atomic_fetch_add(&shared->inside, 1, __ATOMIC_SEQ_CST) + 1);
 }
-static void post(int index, csk_pool_function_t function) { EXPECT_EQUAL(csk_pool_post(&shared->items[index], function), 0); }
+static void post(int index, csk_pool_function_t function) {
+    EXPECT_EQUAL(csk_pool_post(&shared->items[index], function), 0);
+}
 static void posts_and_waits(void) {
     post(0, counts);
     explore_wait(&shared->done, 1);
@@ -100,7 +102,8 @@ static void posts_blocking_and_waits(void) {
 }
 static void two_are_left(void) { EXPECT(csk_pool_workers() >= 2); }
 CLIENT(pool_shrinks, .setup = make_with_idle_workers, .threads = { posts_blocking_and_waits }, .check = two_are_left)
-CLIENT(pool_turn_of_background, .setup = make_before_a_64th_turn, .threads = { posts_urgent_and_background }, .check = background_was_first)
+CLIENT(pool_turn_of_background, .setup = make_before_a_64th_turn, .threads = { posts_urgent_and_background },
+       .check = background_was_first)
 
 /* Workers that wait inside the library, once and again, make place for others by saying so: the third of three, which
  * the others wait for, runs. */
@@ -147,10 +150,14 @@ static void writes_alone(csk_rwlock_work_t *work, void *context, int status) {
     EXPECT_EQUAL(status, 0);
     enters(*(const int *)context);
 }
-static void enqueue(int index) { EXPECT_EQUAL(csk_rwlock_enqueue_write(&shared->lock, &shared->writes[index], writes), 0); }
+static void enqueue(int index) {
+    EXPECT_EQUAL(csk_rwlock_enqueue_write(&shared->lock, &shared->writes[index], writes), 0);
+}
 static void enqueue_alone(void) {
     static const int index = 1;
-    EXPECT_EQUAL(csk_rwlock_enqueue(&shared->lock, &shared->alone, CSK_RWLOCK_WRITE, CSK_NEVER, writes_alone, (void *)&index), 0);
+    EXPECT_EQUAL(csk_rwlock_enqueue(&shared->lock, &shared->alone, CSK_RWLOCK_WRITE, CSK_NEVER, writes_alone,
+                                    (void *)&index),
+                 0);
 }
 static void enqueues_three(void) {
     enqueue(0);

@@ -8,7 +8,7 @@ enum { OBJECTS = 4 };
 struct object {
     csk_rcu_node_t node;
     csk_rcu_steps_t steps;
-    uint32_t value;             /* 0: reclaimed */
+    uint32_t value; /* 0: reclaimed */
     uint32_t retired, again;
 };
 
@@ -16,7 +16,7 @@ static struct {
     struct object *current;
     uint32_t reclaimed, last, calls;
     struct object objects[OBJECTS];
-} *shared;
+} * shared;
 
 static void make(void) {
     shared = explore_allocate(sizeof *shared);
@@ -55,8 +55,14 @@ static void awaits_4(void) { await(4); }
 
 static void retires_0(void) { retire(0); }
 static void retires_1(void) { retire(1); }
-static void retires_0_1(void) { retire(0); retire(1); }
-static void retires_2_3(void) { retire(2); retire(3); }
+static void retires_0_1(void) {
+    retire(0);
+    retire(1);
+}
+static void retires_2_3(void) {
+    retire(2);
+    retire(3);
+}
 
 /* ---- Nobody's wake is lost --------------------------------------------------------------------------------------- */
 

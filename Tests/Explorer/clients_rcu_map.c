@@ -11,7 +11,7 @@ struct item {
 static struct {
     csk_rcu_map_t *map;
     uint32_t live, inserted, removed, done;
-} *shared;
+} * shared;
 
 /* Half of the keys begin at one slot in tables of up to eight slots, and all have one tag. */
 static uint64_t hash_of(uint64_t key) { return key % 2 * 8 + (key << 32); }
@@ -76,7 +76,8 @@ static void end_with(uint64_t count) {
     csk_rcu_map_cursor_t cursor;
     uint64_t walked = 0;
     csk_rcu_read_lock();
-    for (csk_rcu_map_entry_t *at = csk_rcu_map_first(shared->map, &cursor); at != NULL; at = csk_rcu_map_next(&cursor), walked++)
+    for (csk_rcu_map_entry_t *at = csk_rcu_map_first(shared->map, &cursor); at != NULL;
+         at = csk_rcu_map_next(&cursor), walked++)
         EXPECT_EQUAL(get(((struct item *)at)->key), ((struct item *)at)->value);
     csk_rcu_read_unlock();
     EXPECT_EQUAL(walked, count);
@@ -96,8 +97,10 @@ static void finds_all(void) {
 }
 static void are_four(void) { end_with(4); }
 static void are_five(void) { end_with(5); }
-CLIENT(rcu_map_lookups_while_it_grows, .setup = make_full, .threads = { inserts_fourth, finds_all }, .check = are_four, .preemptions = 3)
-CLIENT(rcu_map_two_grow_it, .setup = make_full, .threads = { inserts_fourth, inserts_fifth, finds_all }, .check = are_five, .preemptions = 1)
+CLIENT(rcu_map_lookups_while_it_grows, .setup = make_full, .threads = { inserts_fourth, finds_all }, .check = are_four,
+       .preemptions = 3)
+CLIENT(rcu_map_two_grow_it, .setup = make_full, .threads = { inserts_fourth, inserts_fifth, finds_all },
+       .check = are_five, .preemptions = 1)
 
 /* Two insert one key, each finding an empty slot. */
 static void inserts_same(void) {
@@ -112,10 +115,18 @@ static void inserts_same(void) {
     if (status != 0) reclaim(&item->entry.node);
     EXPECT_EQUAL(get(4), 41);
 }
-static void one_inserted_with_two(void) { EXPECT_EQUAL(shared->inserted, 1); end_with(3); }
-static void one_inserted_with_three(void) { EXPECT_EQUAL(shared->inserted, 1); end_with(4); }
-CLIENT(rcu_map_same_key, .setup = make_with_two, .threads = { inserts_same, inserts_same }, .check = one_inserted_with_two, .preemptions = 3)
-CLIENT(rcu_map_same_key_while_it_grows, .setup = make_full, .threads = { inserts_same, inserts_same }, .check = one_inserted_with_three, .preemptions = 2)
+static void one_inserted_with_two(void) {
+    EXPECT_EQUAL(shared->inserted, 1);
+    end_with(3);
+}
+static void one_inserted_with_three(void) {
+    EXPECT_EQUAL(shared->inserted, 1);
+    end_with(4);
+}
+CLIENT(rcu_map_same_key, .setup = make_with_two, .threads = { inserts_same, inserts_same },
+       .check = one_inserted_with_two, .preemptions = 3)
+CLIENT(rcu_map_same_key_while_it_grows, .setup = make_full, .threads = { inserts_same, inserts_same },
+       .check = one_inserted_with_three, .preemptions = 2)
 
 /* A key is replaced, removed and inserted anew while it is being moved: what was removed must not come back from the
  * old table. */
@@ -140,10 +151,16 @@ static void finds_others(void) {
     EXPECT_EQUAL(get(2), 20);
     EXPECT_EQUAL(get(3), 30);
 }
-static void are_three(void) { EXPECT_EQUAL(get(1), 0); end_with(3); }
-CLIENT(rcu_map_replace_while_it_grows, .setup = make_full, .threads = { inserts_fourth, replaces_twice }, .check = are_four, .preemptions = 3)
-CLIENT(rcu_map_remove_while_it_grows, .setup = make_full, .threads = { inserts_fourth, removes }, .check = are_three, .preemptions = 3)
-CLIENT(rcu_map_removed_stays_removed, .setup = make_full, .threads = { inserts_fourth, removes_and_inserts, finds_others }, .check = are_three)
+static void are_three(void) {
+    EXPECT_EQUAL(get(1), 0);
+    end_with(3);
+}
+CLIENT(rcu_map_replace_while_it_grows, .setup = make_full, .threads = { inserts_fourth, replaces_twice },
+       .check = are_four, .preemptions = 3)
+CLIENT(rcu_map_remove_while_it_grows, .setup = make_full, .threads = { inserts_fourth, removes }, .check = are_three,
+       .preemptions = 3)
+CLIENT(rcu_map_removed_stays_removed, .setup = make_full,
+       .threads = { inserts_fourth, removes_and_inserts, finds_others }, .check = are_three)
 
 /* Each value is given to one of those who remove and replace. */
 static void fights(void) {
@@ -159,14 +176,16 @@ static void none_was_lost(void) {
     end_with(shared->live);
 }
 CLIENT(rcu_map_fight, .setup = make_full, .threads = { fights, fights }, .check = none_was_lost, .preemptions = 1)
-CLIENT(rcu_map_fight_while_it_grows, .setup = make_full, .threads = { fights, fights, inserts_fourth }, .check = none_was_lost)
+CLIENT(rcu_map_fight_while_it_grows, .setup = make_full, .threads = { fights, fights, inserts_fourth },
+       .check = none_was_lost)
 
 /* Values computed from the one that was found: none is put in over one that it was not computed from. */
 static void counts(void) {
     for (int status = ENOENT; status != 0;) {
         uint64_t key = 1;
         csk_rcu_read_lock();
-        struct item *old = (struct item *)csk_rcu_map_find(shared->map, hash_of(key), &key), *fresh = make_item(key, old != NULL ? old->value + 1 : 1);
+        struct item *old = (struct item *)csk_rcu_map_find(shared->map, hash_of(key), &key),
+                    *fresh = make_item(key, old != NULL ? old->value + 1 : 1);
         status = old != NULL ? csk_rcu_map_replace_entry(shared->map, &old->entry, &fresh->entry)
                              : csk_rcu_map_insert(shared->map, hash_of(key), &key, &fresh->entry, NULL);
         EXPECT(status == 0 || status == (old != NULL ? ENOENT : EEXIST));
@@ -183,19 +202,32 @@ static void takes_and_counts(void) {
     __atomic_fetch_add(&shared->removed, (uint32_t)drop(1), __ATOMIC_SEQ_CST);
     counts();
 }
-static void four_were_counted(void) { EXPECT_EQUAL(get(1), 14); end_with(2); }
-static void two_were_counted_among_four(void) { EXPECT_EQUAL(get(1), 12); end_with(4); }
-static void three_were_counted(void) { EXPECT_EQUAL(shared->removed + get(1), 13); end_with(4); }
-CLIENT(rcu_map_counts, .setup = make_with_two, .threads = { counts_twice, counts_twice }, .check = four_were_counted, .preemptions = 2)
-CLIENT(rcu_map_counts_while_it_grows, .setup = make_full, .threads = { counts, counts, inserts_fourth }, .check = two_were_counted_among_four, .preemptions = 1)
-CLIENT(rcu_map_counts_and_removes_while_it_grows, .setup = make_full, .threads = { counts_twice, takes_and_counts, inserts_fourth }, .check = three_were_counted)
+static void four_were_counted(void) {
+    EXPECT_EQUAL(get(1), 14);
+    end_with(2);
+}
+static void two_were_counted_among_four(void) {
+    EXPECT_EQUAL(get(1), 12);
+    end_with(4);
+}
+static void three_were_counted(void) {
+    EXPECT_EQUAL(shared->removed + get(1), 13);
+    end_with(4);
+}
+CLIENT(rcu_map_counts, .setup = make_with_two, .threads = { counts_twice, counts_twice }, .check = four_were_counted,
+       .preemptions = 2)
+CLIENT(rcu_map_counts_while_it_grows, .setup = make_full, .threads = { counts, counts, inserts_fourth },
+       .check = two_were_counted_among_four, .preemptions = 1)
+CLIENT(rcu_map_counts_and_removes_while_it_grows, .setup = make_full,
+       .threads = { counts_twice, takes_and_counts, inserts_fourth }, .check = three_were_counted)
 
 /* A walk meets each key that stays once. */
 static void walks(void) {
     csk_rcu_map_cursor_t cursor;
     uint64_t seen[8] = { 0 };
     csk_rcu_read_lock();
-    for (csk_rcu_map_entry_t *at = csk_rcu_map_first(shared->map, &cursor); at != NULL; at = csk_rcu_map_next(&cursor)) {
+    for (csk_rcu_map_entry_t *at = csk_rcu_map_first(shared->map, &cursor); at != NULL;
+         at = csk_rcu_map_next(&cursor)) {
         explore_point();
         EXPECT(((struct item *)at)->key < 8);
         seen[((struct item *)at)->key]++;
@@ -205,12 +237,14 @@ static void walks(void) {
     EXPECT_EQUAL(seen[3], 1);
     EXPECT(seen[4] <= 1);
 }
-CLIENT(rcu_map_walk_while_it_grows, .setup = make_full, .threads = { walks, inserts_fourth, removes }, .check = are_three, .preemptions = 1)
+CLIENT(rcu_map_walk_while_it_grows, .setup = make_full, .threads = { walks, inserts_fourth, removes },
+       .check = are_three, .preemptions = 1)
 static void removes_and_walks(void) {
     removes();
     walks();
 }
-CLIENT(rcu_map_walk_after_a_removal, .setup = make_full, .threads = { inserts_fourth, removes_and_walks }, .check = are_three, .preemptions = 2)
+CLIENT(rcu_map_walk_after_a_removal, .setup = make_full, .threads = { inserts_fourth, removes_and_walks },
+       .check = are_three, .preemptions = 2)
 
 /* From 16 slots down to 4, while others look and insert. */
 static void make_sparse(void) {
@@ -226,4 +260,5 @@ static void inserts_two(void) {
     EXPECT_EQUAL(get(3), 31);
 }
 static void are_two(void) { end_with(2); }
-CLIENT(rcu_map_shrinks, .setup = make_sparse, .threads = { removes_last, inserts_two }, .check = are_two, .preemptions = 2)
+CLIENT(rcu_map_shrinks, .setup = make_sparse, .threads = { removes_last, inserts_two }, .check = are_two,
+       .preemptions = 2)

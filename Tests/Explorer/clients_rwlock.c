@@ -11,7 +11,7 @@ static struct {
     csk_gate_waiter_t waiters[2];
     uint64_t state_before; /* the invariant's: the word, when nobody had the queue lock */
     bool queue_was_free;
-} *shared;
+} * shared;
 
 static void make_with(uint32_t policy, uint32_t bias) {
     csk_rwlock_attr_t attr = { .policy = policy, .reader_bias = bias };
@@ -53,12 +53,12 @@ static void is_published(void) {
     }
     EXPECT_EQUAL(lock->state & RW_FLAGS, flags);
 }
-#define CLIENT_ALL_FORMS(name, ...)                                                             \
-    CLIENT(name##_fast, .setup = make_fast, .invariant = is_published, __VA_ARGS__)             \
-    CLIENT(name##_strict, .setup = make_strict, .invariant = is_published, __VA_ARGS__)         \
+#define CLIENT_ALL_FORMS(name, ...)                                                     \
+    CLIENT(name##_fast, .setup = make_fast, .invariant = is_published, __VA_ARGS__)     \
+    CLIENT(name##_strict, .setup = make_strict, .invariant = is_published, __VA_ARGS__) \
     CLIENT(name##_biased, .setup = make_biased, .invariant = is_published, __VA_ARGS__)
-#define CLIENT_FAST_STRICT(name, ...)                                                           \
-    CLIENT(name##_fast, .setup = make_fast, .invariant = is_published, __VA_ARGS__)             \
+#define CLIENT_FAST_STRICT(name, ...)                                               \
+    CLIENT(name##_fast, .setup = make_fast, .invariant = is_published, __VA_ARGS__) \
     CLIENT(name##_strict, .setup = make_strict, .invariant = is_published, __VA_ARGS__)
 
 /* What the sections do goes through the store buffers, like all that a lock protects. */
@@ -154,7 +154,8 @@ static void gives_up_writing(void) {
     explore_set(&shared->flags[1], 1);
     writes();
 }
-CLIENT_ALL_FORMS(rwlock_long_reader, .threads = { reads_long, gives_up_writing, reads }, .check = is_idle, .preemptions = 1)
+CLIENT_ALL_FORMS(rwlock_long_reader, .threads = { reads_long, gives_up_writing, reads }, .check = is_idle,
+                 .preemptions = 1)
 
 /* ---- Order ------------------------------------------------------------------------------------------------------- */
 
@@ -201,7 +202,8 @@ static void in_order(void) {
     for (int i = 0; i < 3; i++) EXPECT_EQUAL(shared->order[i], i + 1);
     is_idle();
 }
-CLIENT_ALL_FORMS(rwlock_order, .threads = { holds_until_three_wait, second_writer, third_reader, fourth_writer }, .check = in_order)
+CLIENT_ALL_FORMS(rwlock_order, .threads = { holds_until_three_wait, second_writer, third_reader, fourth_writer },
+                 .check = in_order)
 
 /* A reader does not pass a writer that waits for another reader. */
 static void reads_until_two_wait(void) {
@@ -220,7 +222,8 @@ static void writes_next(void) {
     explore_wait(&shared->flags[0], 1);
     writes();
 }
-CLIENT_FAST_STRICT(rwlock_reader_waits_behind_writer, .threads = { reads_until_two_wait, writes_next, reads_behind_writer }, .check = is_idle,
+CLIENT_FAST_STRICT(rwlock_reader_waits_behind_writer,
+                   .threads = { reads_until_two_wait, writes_next, reads_behind_writer }, .check = is_idle,
                    .preemptions = 1)
 
 /* Readers that wait one behind the other enter together: each waits for the other inside. */
@@ -241,7 +244,8 @@ static void meets(int me) {
 }
 static void meets_one(void) { meets(2); }
 static void meets_two(void) { meets(1); }
-CLIENT_ALL_FORMS(rwlock_readers_together, .threads = { holds_until_two_wait, meets_one, meets_two }, .check = is_idle, .preemptions = 1)
+CLIENT_ALL_FORMS(rwlock_readers_together, .threads = { holds_until_two_wait, meets_one, meets_two }, .check = is_idle,
+                 .preemptions = 1)
 
 /* Once more by the same thread, with a writer waiting in between. */
 static void reads_nested(void) {
@@ -320,11 +324,13 @@ static void downgrades(void) {
     unlock();
 }
 CLIENT_FAST_STRICT(rwlock_upgrade_two, .threads = { upgrades, upgrades }, .check = one_upgraded, .preemptions = 1)
-CLIENT(rwlock_upgrade_two_biased, .setup = make_biased, .invariant = is_published, .threads = { upgrades, upgrades }, .check = is_idle, .preemptions = 1)
+CLIENT(rwlock_upgrade_two_biased, .setup = make_biased, .invariant = is_published, .threads = { upgrades, upgrades },
+       .check = is_idle, .preemptions = 1)
 CLIENT_ALL_FORMS(rwlock_upgrade_and_writer, .threads = { upgrades, writes, reads }, .check = is_idle, .preemptions = 1)
 CLIENT_ALL_FORMS(rwlock_upgrade_among_readers, .threads = { upgrades, reads, reads_twice }, .check = is_idle)
 CLIENT_ALL_FORMS(rwlock_upgrade_timed, .threads = { upgrades_timed, reads, writes }, .check = is_idle, .preemptions = 1)
-CLIENT_ALL_FORMS(rwlock_upgrade_tried, .threads = { tries_upgrade, tries_upgrade, writes }, .check = is_idle, .preemptions = 1)
+CLIENT_ALL_FORMS(rwlock_upgrade_tried, .threads = { tries_upgrade, tries_upgrade, writes }, .check = is_idle,
+                 .preemptions = 1)
 CLIENT_ALL_FORMS(rwlock_downgrade, .threads = { downgrades, reads, writes }, .check = is_idle, .preemptions = 1)
 CLIENT_ALL_FORMS(rwlock_sides, .threads = { downgrades, upgrades_timed, writes_timed, reads }, .check = is_idle)
 
@@ -344,7 +350,8 @@ static void reads_behind(void) {
     read_section();
     unlock();
 }
-CLIENT_ALL_FORMS(rwlock_downgrade_takes_along, .threads = { downgrades_and_meets, reads_behind }, .check = is_idle, .preemptions = 2)
+CLIENT_ALL_FORMS(rwlock_downgrade_takes_along, .threads = { downgrades_and_meets, reads_behind }, .check = is_idle,
+                 .preemptions = 2)
 
 /* ---- The end of a lock ------------------------------------------------------------------------------------------- */
 
@@ -362,8 +369,10 @@ static void writes_and_frees(void) {
     EXPECT_EQUAL(csk_rwlock_destroy(lock), 0);
     explore_free(lock, sizeof *lock);
 }
-CLIENT(rwlock_last_frees_fast, .setup = make_fast, .threads = { writes_and_frees, writes_and_frees, writes_and_frees }, .preemptions = 1)
-CLIENT(rwlock_last_frees_strict, .setup = make_strict, .threads = { writes_and_frees, writes_and_frees, writes_and_frees }, .preemptions = 1)
+CLIENT(rwlock_last_frees_fast, .setup = make_fast, .threads = { writes_and_frees, writes_and_frees, writes_and_frees },
+       .preemptions = 1)
+CLIENT(rwlock_last_frees_strict, .setup = make_strict,
+       .threads = { writes_and_frees, writes_and_frees, writes_and_frees }, .preemptions = 1)
 static void reads_counted(void) {
     reads();
     last_frees();
@@ -411,7 +420,8 @@ static void called_twice(void) {
     is_idle();
 }
 CLIENT_FAST_STRICT(rwlock_async, .threads = { queues_write, writes, reads }, .check = called_once, .preemptions = 1)
-CLIENT_FAST_STRICT(rwlock_async_both, .threads = { queues_write, queues_read, writes }, .check = called_twice, .preemptions = 1)
+CLIENT_FAST_STRICT(rwlock_async_both, .threads = { queues_write, queues_read, writes }, .check = called_twice,
+                   .preemptions = 1)
 CLIENT_FAST_STRICT(rwlock_async_cancelled, .threads = { queues_write, cancels, writes, reads }, .check = called_once)
 CLIENT_FAST_STRICT(rwlock_async_deadline, .threads = { queues_timed, writes, reads, cancels }, .check = called_once)
 
@@ -457,4 +467,6 @@ static void reads_after_the_writer(void) {
     EXPECT_EQUAL(shared->entered, 1);
     unlock();
 }
-CLIENT_FAST_STRICT(rwlock_called_writer, .threads = { reads_until_a_writer_waits, writes_while_one_reads, reads_after_the_writer }, .check = is_idle)
+CLIENT_FAST_STRICT(rwlock_called_writer,
+                   .threads = { reads_until_a_writer_waits, writes_while_one_reads, reads_after_the_writer },
+                   .check = is_idle)

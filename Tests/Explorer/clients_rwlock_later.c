@@ -9,7 +9,7 @@ static struct {
     csk_gate_later_t *handed_on;
     uint32_t written;
     csk_gate_waiter_t waiter;
-} *shared;
+} * shared;
 
 static void make_with(uint32_t policy) {
     csk_rwlock_attr_t attr = { .policy = policy };

@@ -3,7 +3,13 @@
 
 #include "explorer.h"
 
-static struct { uint32_t fired, released, inside; int64_t deadline; csk_timer_t timer, other; csk_gate_t gate; csk_gate_waiter_t waiter; } *shared;
+static struct {
+    uint32_t fired, released, inside;
+    int64_t deadline;
+    csk_timer_t timer, other;
+    csk_gate_t gate;
+    csk_gate_waiter_t waiter;
+} * shared;
 
 static void make(void) { shared = explore_allocate(sizeof *shared); }
 
@@ -67,7 +73,8 @@ static void starts_other(void) {
     EXPECT_EQUAL(csk_timer_start(&shared->other, explore_now() + 1000, also_fires, NULL), 0);
     explore_wait(&shared->released, 1);
 }
-CLIENT(timer_two_starters, .setup = make, .threads = { starts_and_waits, starts_other }, .check = fired_once, .preemptions = 2)
+CLIENT(timer_two_starters, .setup = make, .threads = { starts_and_waits, starts_other }, .check = fired_once,
+       .preemptions = 2)
 
 /* ... and start one: the functions run one after the other, and a cancel waits for its own. */
 static void must_run_alone(csk_timer_t *timer, void *context) {

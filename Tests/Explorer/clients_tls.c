@@ -10,9 +10,11 @@ static struct {
     csk_tls_slot_t slots[EXPLORE_THREADS][SLOTS];
     uint32_t made, destroyed, opened, stages[EXPLORE_THREADS];
     int rounds[EXPLORE_THREADS], refused[EXPLORE_THREADS];
-} *shared;
+} * shared;
 
-struct value { uint32_t owner, slot, destroyed; };
+struct value {
+    uint32_t owner, slot, destroyed;
+};
 
 static void make(void) { shared = explore_allocate(sizeof *shared); }
 
@@ -86,9 +88,11 @@ static void names_are_slots(void) {
     all_were_destroyed();
 }
 CLIENT(tls_same_name, .setup = make, .threads = { opens_a, opens_a }, .check = names_are_slots, .preemptions = 4)
-CLIENT(tls_same_name_three, .setup = make, .threads = { opens_a, opens_a, opens_a }, .check = names_are_slots, .preemptions = 2)
+CLIENT(tls_same_name_three, .setup = make, .threads = { opens_a, opens_a, opens_a }, .check = names_are_slots,
+       .preemptions = 2)
 CLIENT(tls_two_names, .setup = make, .threads = { opens_a_b, opens_b_a }, .check = names_are_slots, .preemptions = 3)
-CLIENT(tls_three_names, .setup = make, .threads = { opens_a_b, opens_b_a, opens_b_c }, .check = names_are_slots, .preemptions = 1)
+CLIENT(tls_three_names, .setup = make, .threads = { opens_a_b, opens_b_a, opens_b_c }, .check = names_are_slots,
+       .preemptions = 1)
 
 /* Slots without a name are different ones, and each has its own destructor, also where others were opened between. */
 static void opens_anonymous(void) {
@@ -105,7 +109,8 @@ static void are_four_slots(void) {
     EXPECT_EQUAL(seen, 0x1E);
     all_were_destroyed();
 }
-CLIENT(tls_anonymous, .setup = make, .threads = { opens_anonymous, opens_anonymous }, .check = are_four_slots, .preemptions = 3)
+CLIENT(tls_anonymous, .setup = make, .threads = { opens_anonymous, opens_anonymous }, .check = are_four_slots,
+       .preemptions = 3)
 
 /* A slot that another thread has opened is used by the number it tells. */
 static void opens_and_tells(void) {
@@ -119,7 +124,8 @@ static void uses_what_is_told(void) {
     if (slot != 0) set_and_get(slot);
     EXPECT_EQUAL(csk_tls_set(slot + 100, shared), EINVAL);
 }
-CLIENT(tls_told_slot, .setup = make, .threads = { opens_anonymous, opens_and_tells, uses_what_is_told }, .check = all_were_destroyed, .preemptions = 2)
+CLIENT(tls_told_slot, .setup = make, .threads = { opens_anonymous, opens_and_tells, uses_what_is_told },
+       .check = all_were_destroyed, .preemptions = 2)
 
 /* ---- Ends of threads --------------------------------------------------------------------------------------------- */
 
@@ -155,8 +161,10 @@ static void were_refused(void) {
     }
     all_were_destroyed();
 }
-CLIENT(tls_set_at_the_end, .setup = make, .threads = { ends_setting, ends_setting }, .check = were_refused, .preemptions = 2)
-CLIENT(tls_opened_while_others_end, .setup = make, .threads = { ends_setting, ends_setting, opens_a_b }, .check = were_refused)
+CLIENT(tls_set_at_the_end, .setup = make, .threads = { ends_setting, ends_setting }, .check = were_refused,
+       .preemptions = 2)
+CLIENT(tls_opened_while_others_end, .setup = make, .threads = { ends_setting, ends_setting, opens_a_b },
+       .check = were_refused)
 
 /* Values are destroyed before the stages behind them, whose functions are called once, also when a destructor asks for
  * them, and when the last of them sets a value, for which there is one more pass. */
@@ -187,4 +195,5 @@ static void stages_were_two(void) {
     for (int thread = 0; thread < 2; thread++) EXPECT_EQUAL(shared->stages[thread], 2);
     all_were_destroyed();
 }
-CLIENT(tls_stages, .setup = make, .threads = { ends_by_stages, ends_by_stages }, .check = stages_were_two, .preemptions = 2)
+CLIENT(tls_stages, .setup = make, .threads = { ends_by_stages, ends_by_stages }, .check = stages_were_two,
+       .preemptions = 2)

@@ -16,7 +16,7 @@ static struct {
     csk_rwlock_t lock;
     csk_rwlock_write_t writes[WORKS];
     uint32_t inside, begun, ended, reports;
-} *shared;
+} * shared;
 
 static void note(const csk_event_t *event) {
     EXPECT_EQUAL(event->kind, CSK_EVENT_THREAD_ENDED_BY_WORK);
@@ -71,7 +71,9 @@ static void run_work(csk_work_t *work, int status) {
 static void enqueues_two(void) {
     for (int i = 0; i < 2; i++) EXPECT_EQUAL(csk_workqueue_enqueue(&shared->queue, &shared->works[i], run_work), 0);
 }
-static void enqueues_third(void) { EXPECT_EQUAL(csk_workqueue_enqueue(&shared->queue, &shared->works[2], run_work), 0); }
+static void enqueues_third(void) {
+    EXPECT_EQUAL(csk_workqueue_enqueue(&shared->queue, &shared->works[2], run_work), 0);
+}
 static void drains(void) {
     EXPECT_EQUAL(csk_workqueue_enqueue(&shared->queue, &shared->works[0], run_work), 0);
     EXPECT_EQUAL(csk_workqueue_drain(&shared->queue, CSK_NEVER), 0);

@@ -17,7 +17,7 @@ static struct {
     job_t jobs[JOBS];
     uint32_t width, inside, done, flag, held, calls, granted, order[JOBS + 2], entered;
     int statuses[2];
-} *shared;
+} * shared;
 
 static void make_with(csk_workqueue_attr_t attr) {
     shared = explore_allocate(sizeof *shared);
@@ -31,7 +31,9 @@ static void make_with(csk_workqueue_attr_t attr) {
 static void make_serial(void) { make_with((csk_workqueue_attr_t){ .width = 1 }); }
 static void make_wide(void) { make_with((csk_workqueue_attr_t){ .width = 2 }); }
 static void make_narrow(void) { make_with((csk_workqueue_attr_t){ .capacity = 1 }); }
-static void make_dropping(void) { make_with((csk_workqueue_attr_t){ .capacity = 1, .when_full = CSK_WORKQUEUE_DROP_OLDEST }); }
+static void make_dropping(void) {
+    make_with((csk_workqueue_attr_t){ .capacity = 1, .when_full = CSK_WORKQUEUE_DROP_OLDEST });
+}
 
 static void enter(void) {
     uint32_t inside = __atomic_load_n(&shared->inside, __ATOMIC_RELAXED);
@@ -53,7 +55,9 @@ static void runs(csk_work_t *work, int status) {
     }
     explore_set(&shared->done, shared->done + 1);
 }
-static void queue_one(int index) { shared->jobs[index].accepted = csk_workqueue_enqueue(shared->queue, &shared->jobs[index].work, runs); }
+static void queue_one(int index) {
+    shared->jobs[index].accepted = csk_workqueue_enqueue(shared->queue, &shared->jobs[index].work, runs);
+}
 static void queues_0_1(void) { queue_one(0), queue_one(1); }
 static void queues_2_3(void) { queue_one(2), queue_one(3); }
 
@@ -101,7 +105,8 @@ static void queues_as_the_first_ends(void) {
     explore_wait(&shared->done, 1);
     queue_one(3);
 }
-CLIENT(workqueue_wide_lingering_worker, .setup = make_wide, .threads = { queues_one_by_one, queues_as_the_first_ends }, .check = all_called)
+CLIENT(workqueue_wide_lingering_worker, .setup = make_wide, .threads = { queues_one_by_one, queues_as_the_first_ends },
+       .check = all_called)
 
 /* The first waits for the second: another worker comes for that. */
 static void waits_for_second(csk_work_t *work, int status) {
@@ -127,7 +132,8 @@ static void queues_another_to_meet(void) {
     shared->jobs[1].accepted = csk_workqueue_enqueue(shared->queue, &shared->jobs[1].work, is_second);
     explore_wait(&shared->done, 2);
 }
-CLIENT(workqueue_wide_two_that_meet_unsorted, .setup = make_wide, .threads = { queues_another_to_meet }, .check = all_called)
+CLIENT(workqueue_wide_two_that_meet_unsorted, .setup = make_wide, .threads = { queues_another_to_meet },
+       .check = all_called)
 
 /* The same where the second comes as the worker for the first is on its way, or watches the inbox: it is left to that
  * worker. */
@@ -136,8 +142,11 @@ static void queues_one_that_waits(void) {
     shared->jobs[0].accepted = csk_workqueue_enqueue(shared->queue, &shared->jobs[0].work, waits_for_second);
     EXPECT_EQUAL(csk_workqueue_resume(shared->queue), 0);
 }
-static void queues_the_second(void) { shared->jobs[1].accepted = csk_workqueue_enqueue(shared->queue, &shared->jobs[1].work, is_second); }
-CLIENT(workqueue_wide_two_that_meet_in_the_inbox, .setup = make_wide, .threads = { queues_one_that_waits, queues_the_second }, .check = all_called)
+static void queues_the_second(void) {
+    shared->jobs[1].accepted = csk_workqueue_enqueue(shared->queue, &shared->jobs[1].work, is_second);
+}
+CLIENT(workqueue_wide_two_that_meet_in_the_inbox, .setup = make_wide,
+       .threads = { queues_one_that_waits, queues_the_second }, .check = all_called)
 
 /* Its item stands in the pool's list once, whoever asks for workers. */
 static csk_pool_item_t *other_item;
@@ -156,7 +165,8 @@ static void all_and_other_ran(void) {
     EXPECT_EQUAL(shared->flag, 1);
     EXPECT_EQUAL(csk_pool_queued(), 0);
 }
-CLIENT(workqueue_wide_beside_others, .setup = make_wide, .threads = { queues_0_1, posts_others }, .check = all_and_other_ran)
+CLIENT(workqueue_wide_beside_others, .setup = make_wide, .threads = { queues_0_1, posts_others },
+       .check = all_and_other_ran)
 
 /* Works that never rest keep all workers, and have asked for one more: each gives way to others all the same, and comes
  * back. */
@@ -173,7 +183,8 @@ static void runs_without_rest(csk_work_t *work, int status) {
     else job->calls++;
 }
 static void queues_three_without_rest(void) {
-    for (int i = 0; i < 3; i++) shared->jobs[i].accepted = csk_workqueue_enqueue(shared->queue, &shared->jobs[i].work, runs_without_rest);
+    for (int i = 0; i < 3; i++)
+        shared->jobs[i].accepted = csk_workqueue_enqueue(shared->queue, &shared->jobs[i].work, runs_without_rest);
 }
 static void posts_another(void) {
     csk_pool_item_t *item = explore_allocate(sizeof *item);
@@ -184,7 +195,8 @@ static void other_ran_soon(void) {
     EXPECT_EQUAL(shared->flag, 1);
     EXPECT(runs_beside_other <= 4);
 }
-CLIENT(workqueue_wide_without_rest, .setup = make_restless, .threads = { queues_three_without_rest, posts_another }, .check = other_ran_soon)
+CLIENT(workqueue_wide_without_rest, .setup = make_restless, .threads = { queues_three_without_rest, posts_another },
+       .check = other_ran_soon)
 
 /* Who gives way to a worker on its way has counted until then: what came meanwhile may need another one beside that. */
 static void ran_beside(csk_pool_item_t *item) { explore_free(item, sizeof *item); }
@@ -196,7 +208,8 @@ static void queues_one_and_two_that_meet(void) {
     shared->jobs[0].accepted = csk_workqueue_enqueue(shared->queue, &shared->jobs[0].work, waits_for_second);
     queues_the_second();
 }
-CLIENT(workqueue_wide_two_that_meet_beside_others, .setup = make_wide, .threads = { queues_one_and_two_that_meet, posts_two_others }, .check = all_called)
+CLIENT(workqueue_wide_two_that_meet_beside_others, .setup = make_wide,
+       .threads = { queues_one_and_two_that_meet, posts_two_others }, .check = all_called)
 
 /* ---- What is urgent ---------------------------------------------------------------------------------------------- */
 
@@ -217,7 +230,8 @@ static void runs_urgent(csk_work_t *work, int status) {
     runs(work, status);
 }
 static void queue_urgent(int index, csk_rank_t rank) {
-    shared->jobs[index].accepted = csk_workqueue_enqueue_ranked(shared->queue, &shared->jobs[index].work, rank, runs_urgent);
+    shared->jobs[index].accepted = csk_workqueue_enqueue_ranked(shared->queue, &shared->jobs[index].work, rank,
+                                                                runs_urgent);
     __atomic_fetch_or(&told, 1u << index, __ATOMIC_SEQ_CST);
 }
 static void queue_three(csk_rank_t rank) {
@@ -231,15 +245,19 @@ static void queue_three(csk_rank_t rank) {
 static void queues_three_at_once(void) { queue_three(csk_rank(0, CSK_PLACE_BACK)); }
 static void queues_urgent_3(void) { queue_urgent(3, csk_rank(1, CSK_PLACE_BACK)); }
 static void queues_urgent_4(void) { queue_urgent(4, csk_rank(1, CSK_PLACE_BACK)); }
-CLIENT(workqueue_urgent, .setup = make_with_urgent, .threads = { queues_three_at_once, queues_urgent_3 }, .check = all_called)
-CLIENT(workqueue_two_urgent, .setup = make_with_urgent, .threads = { queues_three_at_once, queues_urgent_3, queues_urgent_4 }, .check = all_called)
+CLIENT(workqueue_urgent, .setup = make_with_urgent, .threads = { queues_three_at_once, queues_urgent_3 },
+       .check = all_called)
+CLIENT(workqueue_two_urgent, .setup = make_with_urgent,
+       .threads = { queues_three_at_once, queues_urgent_3, queues_urgent_4 }, .check = all_called)
 
 /* The same with the place before all others of the queue's own priority, and with that priority before lower ones. */
 static void queues_in_front_3(void) { queue_urgent(3, csk_rank(0, CSK_PLACE_FRONT)); }
 static void queues_three_at_the_back(void) { queue_three(csk_rank(0, CSK_PLACE_LAST)); }
 static void queues_own_3(void) { queue_urgent(3, csk_rank(0, CSK_PLACE_BACK)); }
-CLIENT(workqueue_in_front, .setup = make_with_urgent, .threads = { queues_three_at_once, queues_in_front_3 }, .check = all_called)
-CLIENT(workqueue_own_before_lower, .setup = make_with_urgent, .threads = { queues_three_at_the_back, queues_own_3 }, .check = all_called)
+CLIENT(workqueue_in_front, .setup = make_with_urgent, .threads = { queues_three_at_once, queues_in_front_3 },
+       .check = all_called)
+CLIENT(workqueue_own_before_lower, .setup = make_with_urgent, .threads = { queues_three_at_the_back, queues_own_3 },
+       .check = all_called)
 
 /* ---- Callers ----------------------------------------------------------------------------------------------------- */
 
@@ -285,11 +303,16 @@ static void callers_served(void) {
     EXPECT_EQUAL(shared->calls, shared->granted);
 }
 CLIENT(workqueue_caller, .setup = make_serial, .threads = { queues_and_calls, queues_2_3 }, .check = callers_served)
-CLIENT(workqueue_two_callers, .setup = make_serial, .threads = { queues_and_calls, calls_and_queues }, .check = callers_served)
-CLIENT(workqueue_caller_times_out, .setup = make_serial, .threads = { calls_soon, calls_and_queues }, .check = callers_served)
-CLIENT(workqueue_caller_times_out_with_work, .setup = make_serial, .threads = { queues_0_1, calls_soon, calls_soon }, .check = callers_served)
-CLIENT(workqueue_caller_of_a_higher_rank, .setup = make_serial, .threads = { queues_0_1, calls_first, calls }, .check = callers_served)
-CLIENT(workqueue_wide_callers, .setup = make_wide, .threads = { queues_beside_and_calls, calls_alone }, .check = callers_served)
+CLIENT(workqueue_two_callers, .setup = make_serial, .threads = { queues_and_calls, calls_and_queues },
+       .check = callers_served)
+CLIENT(workqueue_caller_times_out, .setup = make_serial, .threads = { calls_soon, calls_and_queues },
+       .check = callers_served)
+CLIENT(workqueue_caller_times_out_with_work, .setup = make_serial, .threads = { queues_0_1, calls_soon, calls_soon },
+       .check = callers_served)
+CLIENT(workqueue_caller_of_a_higher_rank, .setup = make_serial, .threads = { queues_0_1, calls_first, calls },
+       .check = callers_served)
+CLIENT(workqueue_wide_callers, .setup = make_wide, .threads = { queues_beside_and_calls, calls_alone },
+       .check = callers_served)
 
 /* ---- Barriers, cancelling, suspending ---------------------------------------------------------------------------- */
 
@@ -317,7 +340,8 @@ static void in_order_of_barriers(void) {
     all_called();
     EXPECT(came_before(0, 1) && came_before(1, 2) && came_before(3, 4));
 }
-CLIENT(workqueue_barrier, .setup = make_wide, .threads = { queues_around_a_barrier, queues_another }, .check = in_order_of_barriers)
+CLIENT(workqueue_barrier, .setup = make_wide, .threads = { queues_around_a_barrier, queues_another },
+       .check = in_order_of_barriers)
 
 static void cancel_one(int index) {
     job_t *job = &shared->jobs[index];
@@ -333,7 +357,8 @@ static void cancels_a_barrier(void) {
     queues_around_a_barrier();
     cancel_one(1);
 }
-CLIENT(workqueue_cancelled_barrier, .setup = make_wide, .threads = { cancels_a_barrier, calls }, .check = callers_served)
+CLIENT(workqueue_cancelled_barrier, .setup = make_wide, .threads = { cancels_a_barrier, calls },
+       .check = callers_served)
 
 static void queues_three(void) {
     queues_0_1();
@@ -348,7 +373,8 @@ static void queues_three_and_drains(void) {
     queues_three();
     EXPECT_EQUAL(csk_workqueue_drain(shared->queue, CSK_NEVER), 0);
 }
-CLIENT(workqueue_cancel_during_drain, .setup = make_serial, .threads = { queues_three_and_drains, cancels_1 }, .check = all_called)
+CLIENT(workqueue_cancel_during_drain, .setup = make_serial, .threads = { queues_three_and_drains, cancels_1 },
+       .check = all_called)
 CLIENT(workqueue_cancel, .setup = make_serial, .threads = { queues_three, cancels_1 }, .check = all_called)
 
 /* Queues itself again while another thread cancels it, and a barrier waits. */
@@ -376,13 +402,16 @@ static void suspends_and_resumes(void) {
 }
 CLIENT(workqueue_suspend, .setup = make_serial, .threads = { queues_0_1, suspends_and_resumes }, .check = all_called)
 /* Another suspends at the same time; neither resumes for both. */
-CLIENT(workqueue_suspended_by_two, .setup = make_serial, .threads = { queues_0_1, suspends_and_resumes, suspends_and_resumes }, .check = all_called)
-CLIENT(workqueue_suspend_with_callers, .setup = make_wide, .threads = { queues_beside_and_calls, suspends_and_resumes }, .check = callers_served)
+CLIENT(workqueue_suspended_by_two, .setup = make_serial,
+       .threads = { queues_0_1, suspends_and_resumes, suspends_and_resumes }, .check = all_called)
+CLIENT(workqueue_suspend_with_callers, .setup = make_wide, .threads = { queues_beside_and_calls, suspends_and_resumes },
+       .check = callers_served)
 
 /* ---- Room -------------------------------------------------------------------------------------------------------- */
 
 static void within_capacity(void) { EXPECT(shared->queue->waiting <= 1); }
-CLIENT(workqueue_room, .setup = make_narrow, .threads = { queues_0_1, queues_2_3 }, .check = all_in_order, .invariant = within_capacity)
+CLIENT(workqueue_room, .setup = make_narrow, .threads = { queues_0_1, queues_2_3 }, .check = all_in_order,
+       .invariant = within_capacity)
 
 static void queues_soon(void) {
     for (int i = 2; i < 4; i++) {
@@ -392,22 +421,25 @@ static void queues_soon(void) {
         shared->jobs[i].accepted = status;
     }
 }
-CLIENT(workqueue_room_times_out, .setup = make_narrow, .threads = { queues_0_1, queues_soon }, .check = all_called, .invariant = within_capacity)
+CLIENT(workqueue_room_times_out, .setup = make_narrow, .threads = { queues_0_1, queues_soon }, .check = all_called,
+       .invariant = within_capacity)
 
 static void shuts_down(void) { csk_workqueue_shutdown(shared->queue, false); }
 static void cancels_all(void) { csk_workqueue_shutdown(shared->queue, true); }
 static void queues_4(void) { queue_one(4); }
-CLIENT(workqueue_room_shut_down, .setup = make_narrow, .threads = { queues_0_1, queues_2_3, queues_4, shuts_down }, .check = all_called)
+CLIENT(workqueue_room_shut_down, .setup = make_narrow, .threads = { queues_0_1, queues_2_3, queues_4, shuts_down },
+       .check = all_called)
 
 static void callers_work_is_counted(void) {
     uint32_t works = 0;
     for (int i = 0; i < JOBS; i++) works += shared->jobs[i].work.place > 1; /* in one of the queue's lists */
     EXPECT(works <= 1);
 }
-CLIENT(workqueue_room_beside_callers, .setup = make_narrow, .threads = { queues_0_1, calls_first, queues_2_3 }, .check = callers_served,
-       .invariant = callers_work_is_counted)
+CLIENT(workqueue_room_beside_callers, .setup = make_narrow, .threads = { queues_0_1, calls_first, queues_2_3 },
+       .check = callers_served, .invariant = callers_work_is_counted)
 
-CLIENT(workqueue_drops_oldest, .setup = make_dropping, .threads = { queues_0_1, queues_2_3 }, .check = all_called, .invariant = within_capacity)
+CLIENT(workqueue_drops_oldest, .setup = make_dropping, .threads = { queues_0_1, queues_2_3 }, .check = all_called,
+       .invariant = within_capacity)
 
 /* ---- Drains and ends --------------------------------------------------------------------------------------------- */
 
@@ -442,8 +474,10 @@ static void drains_then_waits(void) {
     EXPECT_EQUAL(csk_workqueue_drain(shared->queue, CSK_NEVER), 0);
     EXPECT_EQUAL(shared->jobs[0].calls + shared->jobs[1].calls, 2);
 }
-CLIENT(workqueue_drain_while_cancelled, .setup = make_serial, .threads = { drains_then_waits, cancels_all_after }, .check = all_called)
-CLIENT(workqueue_wide_drain_while_cancelled, .setup = make_wide, .threads = { drains_then_waits, cancels_all_after, calls_after }, .check = callers_served)
+CLIENT(workqueue_drain_while_cancelled, .setup = make_serial, .threads = { drains_then_waits, cancels_all_after },
+       .check = all_called)
+CLIENT(workqueue_wide_drain_while_cancelled, .setup = make_wide,
+       .threads = { drains_then_waits, cancels_all_after, calls_after }, .check = callers_served)
 
 static void drains_soon(void) {
     int64_t deadline_ns = explore_now() + 4000;
@@ -456,7 +490,8 @@ static void shuts_down_as_the_first_ends(void) {
     explore_wait(&shared->done, 1);
     csk_workqueue_shutdown(shared->queue, false);
 }
-CLIENT(workqueue_shut_down_while_a_worker_leaves, .setup = make_serial, .threads = { queues_until_shut, shuts_down_as_the_first_ends }, .check = all_called)
+CLIENT(workqueue_shut_down_while_a_worker_leaves, .setup = make_serial,
+       .threads = { queues_until_shut, shuts_down_as_the_first_ends }, .check = all_called)
 
 /* Refused while it waits for its turn: what others left to it must not be forgotten. */
 static void queues_and_calls_until_shut(void) {
@@ -464,7 +499,8 @@ static void queues_and_calls_until_shut(void) {
     int status = call_until(CSK_NEVER, own_rank(), false);
     EXPECT(status == 0 || status == ESHUTDOWN || status == ECANCELED);
 }
-CLIENT(workqueue_shut_down, .setup = make_serial, .threads = { queues_and_calls_until_shut, queues_2_3, cancels_all }, .check = callers_served)
+CLIENT(workqueue_shut_down, .setup = make_serial, .threads = { queues_and_calls_until_shut, queues_2_3, cancels_all },
+       .check = callers_served)
 
 static void make_on_heap(void) {
     make_serial();
@@ -481,7 +517,8 @@ static void queues_the_end(void) {
     EXPECT_EQUAL(csk_workqueue_resume(shared->queue), 0);
 }
 static void end_came_once(void) { EXPECT_EQUAL(shared->jobs[0].calls, 1); }
-CLIENT(workqueue_released_inside, .setup = make_on_heap, .threads = { queues_the_end }, .check = end_came_once, .preemptions = 1)
+CLIENT(workqueue_released_inside, .setup = make_on_heap, .threads = { queues_the_end }, .check = end_came_once,
+       .preemptions = 1)
 
 static void releases(void *context) {
     (void)context;
@@ -492,14 +529,16 @@ static void calls_the_end(void) {
     EXPECT_EQUAL(csk_workqueue_sync(shared->queue, own_rank(), false, CSK_NEVER, releases, NULL), 0);
     EXPECT_EQUAL(shared->jobs[0].calls, 1);
 }
-CLIENT(workqueue_released_by_a_caller, .setup = make_on_heap, .threads = { calls_the_end }, .check = end_came_once, .preemptions = 1)
+CLIENT(workqueue_released_by_a_caller, .setup = make_on_heap, .threads = { calls_the_end }, .check = end_came_once,
+       .preemptions = 1)
 
 /* The worker of the first work may take the second one as soon as the queue is unlocked, and the queue goes. */
 static void queues_the_end_to_a_worker(void) {
     queue_one(1);
     queues_the_end();
 }
-CLIENT(workqueue_released_while_resumed, .setup = make_on_heap, .threads = { queues_the_end_to_a_worker }, .check = end_came_once)
+CLIENT(workqueue_released_while_resumed, .setup = make_on_heap, .threads = { queues_the_end_to_a_worker },
+       .check = end_came_once)
 
 static void is_refused_and_releases(csk_work_t *work, int status) {
     EXPECT_EQUAL(status, ECANCELED);
@@ -511,7 +550,8 @@ static void refuses_the_end(void) {
     EXPECT_EQUAL(csk_workqueue_enqueue(shared->queue, &shared->jobs[0].work, is_refused_and_releases), 0);
     csk_workqueue_shutdown(shared->queue, true);
 }
-CLIENT(workqueue_released_when_refused, .setup = make_on_heap, .threads = { refuses_the_end }, .check = end_came_once, .preemptions = 1)
+CLIENT(workqueue_released_when_refused, .setup = make_on_heap, .threads = { refuses_the_end }, .check = end_came_once,
+       .preemptions = 1)
 
 static void queues_and_releases(void) {
     queue_one(0);

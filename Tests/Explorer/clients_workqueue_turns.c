@@ -29,7 +29,7 @@ static struct {
     csk_delayed_t delayed;
     uint32_t calling[EXPLORE_THREADS + 8]; /* each thread: waits for its turn */
     uint32_t inside, calls, granted, entered, order[JOBS], flag, done;
-} *shared;
+} * shared;
 
 static void make_with(csk_workqueue_attr_t attr) {
     shared = explore_allocate(sizeof *shared);
@@ -152,11 +152,9 @@ static void own_in_order(void) {
     EXPECT(came_before(0, 1));
 }
 CLIENT(workqueue_own_turn_when_full, .setup = make_refusing,
-       .threads = { queues_0_1_always, queues_and_takes_its_turn, calls_or_is_refused },
-       .check = own_in_order)
+       .threads = { queues_0_1_always, queues_and_takes_its_turn, calls_or_is_refused }, .check = own_in_order)
 CLIENT(workqueue_own_turn_beside_drops, .setup = make_dropping,
-       .threads = { queues_0_1_always, queues_and_takes_its_turn, calls_or_is_refused },
-       .check = own_in_order)
+       .threads = { queues_0_1_always, queues_and_takes_its_turn, calls_or_is_refused }, .check = own_in_order)
 
 static void cancels_all(void) { csk_workqueue_shutdown(shared->queue, true); }
 CLIENT(workqueue_own_turn_shut_down, .setup = make_serial,
@@ -177,8 +175,7 @@ static void queues_while_suspended_and_shuts_down(void) {
     EXPECT_EQUAL(csk_workqueue_resume(shared->queue), 0);
 }
 CLIENT(workqueue_suspended_and_shut_down, .setup = make_serial,
-       .threads = { queues_while_suspended_and_shuts_down, calls_or_is_refused },
-       .check = own_in_order)
+       .threads = { queues_while_suspended_and_shuts_down, calls_or_is_refused }, .check = own_in_order)
 
 /* ---- Room -------------------------------------------------------------------------------------------------------- */
 
@@ -236,8 +233,7 @@ static void within_capacity(void) { EXPECT(shared->queue->waiting - shared->queu
 CLIENT(workqueue_room_without_thread, .setup = make_narrow, .threads = { queues_and_asks_0, queues_and_asks_1 },
        .check = all_told, .invariant = within_capacity)
 CLIENT(workqueue_room_without_thread_given_up, .setup = make_narrow,
-       .threads = { queues_and_asks_0, asks_and_gives_up }, .check = all_told,
-       .invariant = within_capacity)
+       .threads = { queues_and_asks_0, asks_and_gives_up }, .check = all_told, .invariant = within_capacity)
 static void shuts_down(void) { csk_workqueue_shutdown(shared->queue, false); }
 CLIENT(workqueue_room_without_thread_shut_down, .setup = make_narrow,
        .threads = { queues_and_asks_0, asks_and_gives_up, shuts_down }, .check = all_told)
@@ -296,8 +292,7 @@ static void passed_by_none(void) {
     EXPECT(came_before(1, CALLER));
 }
 CLIENT(workqueue_caller_behind_the_line, .setup = make_narrow, .threads = { makes_a_line, calls_behind, calls_always },
-       .check = passed_by_none,
-       .invariant = within_capacity)
+       .check = passed_by_none, .invariant = within_capacity)
 CLIENT(workqueue_caller_leaves_the_line, .setup = make_narrow,
        .threads = { makes_a_line, calls_soon_behind, calls_always }, .check = passed_by_none)
 
@@ -323,16 +318,16 @@ static void makes_a_line_and_shuts_down(void) {
 }
 static void calls_behind_or_is_refused(void) { EXPECT_EQUAL(call_behind(CSK_NEVER), ESHUTDOWN); }
 CLIENT(workqueue_line_shut_down, .setup = make_narrow,
-       .threads = { makes_a_line_and_shuts_down, calls_always, calls_behind_or_is_refused },
-       .check = all_told)
+       .threads = { makes_a_line_and_shuts_down, calls_always, calls_behind_or_is_refused }, .check = all_told)
 
 /* What can't be refused comes again and again, until somebody got the room that it leaves. */
 static void comes_again(csk_work_t *work, int status) {
     EXPECT_EQUAL(status, 0);
     if (shared->asks[0].told) return;
     bool stays = ((job_t *)work)->stays;
-    EXPECT_EQUAL((stays ? csk_workqueue_enqueue_always
-                        : csk_workqueue_enqueue_beyond)(shared->queue, work, own_rank(), comes_again), 0);
+    EXPECT_EQUAL((stays ? csk_workqueue_enqueue_always : csk_workqueue_enqueue_beyond)(shared->queue, work, own_rank(),
+                                                                                       comes_again),
+                 0);
 }
 static void asks_beside_what_comes_again(void) {
     EXPECT_EQUAL(csk_workqueue_suspend(shared->queue), 0);
@@ -346,8 +341,7 @@ static void asks_beside_what_comes_again(void) {
     explore_wait(&shared->asks[0].told, 1);
 }
 CLIENT(workqueue_room_beside_what_takes_none, .setup = make_narrow, .threads = { asks_beside_what_comes_again },
-       .check = all_told,
-       .invariant = within_capacity)
+       .check = all_told, .invariant = within_capacity)
 
 /* ---- Handles ----------------------------------------------------------------------------------------------------- */
 

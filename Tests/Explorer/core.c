@@ -13,12 +13,57 @@
 #include "csynckernel/base.h"
 #include "internal.h"
 
-enum { STACK_SIZE = 64 << 10, BUFFER_SIZE = 32, TLS_MAX = 512, MAP_SIZE = 1 << 13, ARENA_SIZE = 256 << 10, FREED_MAX = 128 };
+enum {
+    STACK_SIZE = 64 << 10,
+    BUFFER_SIZE = 32,
+    TLS_MAX = 512,
+    MAP_SIZE = 1 << 13,
+    ARENA_SIZE = 256 << 10,
+    FREED_MAX = 128
+};
 
-enum op { OP_LOAD, OP_STORE, OP_RMW, OP_CAS, OP_FENCE, OP_FLUSH, OP_PARK, OP_PARKED, OP_WAKE, OP_CLOCK, OP_YIELD, OP_MEMBARRIER,
-          OP_LOCK, OP_UNTIL, OP_POINT, OP_TIME, OP_SPURIOUS, OP_START, OP_END, OP_FORK };
-static const char *const op_names[] = { "load", "store (buffered)", "read-modify-write", "compare-and-swap", "fence", "store arrives", "park",
-    "woken or timed out", "wake", "clock", "yield", "membarrier", "pthread lock", "goes on", "point", "time passes", "wakes without reason", "starts", "ends", "fork" };
+enum op {
+    OP_LOAD,
+    OP_STORE,
+    OP_RMW,
+    OP_CAS,
+    OP_FENCE,
+    OP_FLUSH,
+    OP_PARK,
+    OP_PARKED,
+    OP_WAKE,
+    OP_CLOCK,
+    OP_YIELD,
+    OP_MEMBARRIER,
+    OP_LOCK,
+    OP_UNTIL,
+    OP_POINT,
+    OP_TIME,
+    OP_SPURIOUS,
+    OP_START,
+    OP_END,
+    OP_FORK
+};
+static const char *const op_names[] = { "load",
+                                        "store (buffered)",
+                                        "read-modify-write",
+                                        "compare-and-swap",
+                                        "fence",
+                                        "store arrives",
+                                        "park",
+                                        "woken or timed out",
+                                        "wake",
+                                        "clock",
+                                        "yield",
+                                        "membarrier",
+                                        "pthread lock",
+                                        "goes on",
+                                        "point",
+                                        "time passes",
+                                        "wakes without reason",
+                                        "starts",
+                                        "ends",
+                                        "fork" };
 
 typedef struct {
     void *address;
@@ -99,20 +144,22 @@ static uint64_t mix(uint64_t a, uint64_t b) {
 
 #if defined(__x86_64__)
 void explore_switch(void **from, void *to);
-__asm__(".text\n.globl explore_switch\n.type explore_switch,@function\nexplore_switch:\n"
-        "pushq %rbp\npushq %rbx\npushq %r12\npushq %r13\npushq %r14\npushq %r15\n"
-        "movq %rsp,(%rdi)\nmovq %rsi,%rsp\n"
-        "popq %r15\npopq %r14\npopq %r13\npopq %r12\npopq %rbx\npopq %rbp\nret\n.size explore_switch,.-explore_switch\n");
+__asm__(
+    ".text\n.globl explore_switch\n.type explore_switch,@function\nexplore_switch:\n"
+    "pushq %rbp\npushq %rbx\npushq %r12\npushq %r13\npushq %r14\npushq %r15\n"
+    "movq %rsp,(%rdi)\nmovq %rsi,%rsp\n"
+    "popq %r15\npopq %r14\npopq %r13\npopq %r12\npopq %rbx\npopq %rbp\nret\n.size explore_switch,.-explore_switch\n");
 #elif defined(__aarch64__)
 void explore_switch(void **from, void *to);
-__asm__(".text\n.globl explore_switch\n.type explore_switch,%function\nexplore_switch:\n"
-        "sub sp,sp,#160\nstp x19,x20,[sp]\nstp x21,x22,[sp,#16]\nstp x23,x24,[sp,#32]\nstp x25,x26,[sp,#48]\n"
-        "stp x27,x28,[sp,#64]\n"
-        "stp x29,x30,[sp,#80]\nstp d8,d9,[sp,#96]\nstp d10,d11,[sp,#112]\nstp d12,d13,[sp,#128]\nstp d14,d15,[sp,#144]\n"
-        "mov x9,sp\nstr x9,[x0]\nmov sp,x1\n"
-        "ldp x19,x20,[sp]\nldp x21,x22,[sp,#16]\nldp x23,x24,[sp,#32]\nldp x25,x26,[sp,#48]\nldp x27,x28,[sp,#64]\n"
-        "ldp x29,x30,[sp,#80]\nldp d8,d9,[sp,#96]\nldp d10,d11,[sp,#112]\nldp d12,d13,[sp,#128]\nldp d14,d15,[sp,#144]\n"
-        "add sp,sp,#160\nret\n.size explore_switch,.-explore_switch\n");
+__asm__(
+    ".text\n.globl explore_switch\n.type explore_switch,%function\nexplore_switch:\n"
+    "sub sp,sp,#160\nstp x19,x20,[sp]\nstp x21,x22,[sp,#16]\nstp x23,x24,[sp,#32]\nstp x25,x26,[sp,#48]\n"
+    "stp x27,x28,[sp,#64]\n"
+    "stp x29,x30,[sp,#80]\nstp d8,d9,[sp,#96]\nstp d10,d11,[sp,#112]\nstp d12,d13,[sp,#128]\nstp d14,d15,[sp,#144]\n"
+    "mov x9,sp\nstr x9,[x0]\nmov sp,x1\n"
+    "ldp x19,x20,[sp]\nldp x21,x22,[sp,#16]\nldp x23,x24,[sp,#32]\nldp x25,x26,[sp,#48]\nldp x27,x28,[sp,#64]\n"
+    "ldp x29,x30,[sp,#80]\nldp d8,d9,[sp,#96]\nldp d10,d11,[sp,#112]\nldp d12,d13,[sp,#128]\nldp d14,d15,[sp,#144]\n"
+    "add sp,sp,#160\nret\n.size explore_switch,.-explore_switch\n");
 #else
 #error "no fiber switch for this processor"
 #endif
@@ -246,7 +293,8 @@ static void check_alive(const void *address, const char *site) {
     for (int i = 0; i < fiber_count; i++) {
         const fiber_t *fiber = &fibers[i];
         if (byte < fiber->stack || byte >= fiber->stack + STACK_SIZE || fiber == current) continue;
-        if (fiber->done || byte < (char *)fiber->sp) explore_fail("%s: access to a frame of thread %d that has returned", site, i);
+        if (fiber->done || byte < (char *)fiber->sp)
+            explore_fail("%s: access to a frame of thread %d that has returned", site, i);
     }
 }
 
@@ -331,8 +379,8 @@ void explore_store(void *address, unsigned size, uint64_t value, int order, cons
     check_alive(address, site);
     if (current->buffered == BUFFER_SIZE) arrive(current, 0);
     stepped(current, value + 1);
-    current->buffer[current->buffered++] =
-        (buffered_t){ address, size, order == __ATOMIC_RELEASE, value, current->chain, site };
+    current->buffer[current->buffered++] = (buffered_t){ address, size,           order == __ATOMIC_RELEASE,
+                                                         value,   current->chain, site };
     note(index_of(current), OP_STORE, site, address, value);
 }
 
@@ -379,7 +427,9 @@ void explore_fence(const char *site) {
 
 /* ---- Time, parking, identity ------------------------------------------------------------------------------------- */
 
-void explore_set(uint32_t *word, uint32_t value) { explore_rmw(word, sizeof *word, EXPLORE_EXCHANGE, value, "explore_set"); }
+void explore_set(uint32_t *word, uint32_t value) {
+    explore_rmw(word, sizeof *word, EXPLORE_EXCHANGE, value, "explore_set");
+}
 
 void explore_pause(const char *site) {
     (void)site;
@@ -387,7 +437,9 @@ void explore_pause(const char *site) {
     if (current != NULL) happened(&current->chain, &time_cell, true);
 }
 
-void *explore_self(void) { return (void *)(uintptr_t)(current != NULL ? 0x1000 * (uintptr_t)(index_of(current) + 1) : 0x100000); }
+void *explore_self(void) {
+    return (void *)(uintptr_t)(current != NULL ? 0x1000 * (uintptr_t)(index_of(current) + 1) : 0x100000);
+}
 int explore_thread(void) { return current != NULL ? index_of(current) : -1; }
 int64_t explore_now(void) { return now; }
 void explore_point(void) {
@@ -613,7 +665,8 @@ static int list_choices(int last, choice_t *choices) {
     bool nobody = count == 0;
     for (int i = 0; i < fiber_count; i++)
         if (fibers[i].buffered > 0) choices[count++] = (choice_t){ (uint8_t)(ACTOR_BUFFER + i), 0 };
-    if (next_deadline() != INT64_MAX || (!nobody && jumps_left > 0)) choices[count++] = (choice_t){ ACTOR_TIME, !nobody };
+    if (next_deadline() != INT64_MAX || (!nobody && jumps_left > 0))
+        choices[count++] = (choice_t){ ACTOR_TIME, !nobody };
     if (spurious_left > 0)
         for (int i = 0; i < fiber_count; i++)
             if (!fibers[i].done && fibers[i].op == OP_PARKED && !is_enabled(&fibers[i]))
@@ -673,7 +726,8 @@ static void describe_deadlock(void) {
     for (int i = 0; i < fiber_count && length < sizeof failure; i++) {
         const fiber_t *fiber = &fibers[i];
         if (fiber->done || fiber->daemon) continue;
-        length += (size_t)snprintf(failure + length, sizeof failure - length, " thread %d waits at %s;", i, fiber->site);
+        length += (size_t)snprintf(failure + length, sizeof failure - length, " thread %d waits at %s;", i,
+                                   fiber->site);
     }
     failed = true;
 }
@@ -758,7 +812,8 @@ void core_print_trace(void) {
         else if (entry->actor == ACTOR_TIME) snprintf(who, sizeof who, "time");
         else if (entry->actor >= ACTOR_BUFFER) snprintf(who, sizeof who, "buffer %d", entry->actor - ACTOR_BUFFER);
         else snprintf(who, sizeof who, "thread %d", entry->actor);
-        printf("  %4d  %*s%-9s %-24s %-20s", i, entry->actor < ACTOR_BUFFER ? 2 * entry->actor : 0, "", who, site, op_names[entry->op]);
+        printf("  %4d  %*s%-9s %-24s %-20s", i, entry->actor < ACTOR_BUFFER ? 2 * entry->actor : 0, "", who, site,
+               op_names[entry->op]);
         if (entry->address != NULL) printf(" at %p", entry->address);
         printf(" = %#llx\n", (unsigned long long)entry->value);
     }

@@ -7,7 +7,13 @@
 enum { MAX_FIBERS = EXPLORE_THREADS + 6, MAX_STEPS = 20000, MAX_CHOICES = 4 * MAX_FIBERS + 1 };
 
 /* Who makes a step: a fiber, the store buffer of one, time, or a wake without reason. */
-enum { ACTOR_FIBER = 0, ACTOR_BUFFER = MAX_FIBERS, ACTOR_TIME = 2 * MAX_FIBERS, ACTOR_SPURIOUS = 2 * MAX_FIBERS + 1, ACTORS = 3 * MAX_FIBERS + 1 };
+enum {
+    ACTOR_FIBER = 0,
+    ACTOR_BUFFER = MAX_FIBERS,
+    ACTOR_TIME = 2 * MAX_FIBERS,
+    ACTOR_SPURIOUS = 2 * MAX_FIBERS + 1,
+    ACTORS = 3 * MAX_FIBERS + 1
+};
 
 typedef struct {
     uint8_t actor;

@@ -47,21 +47,21 @@ typedef struct explore_client {
 
 void explore_register(explore_client_t *client);
 
-#define CLIENT(client_name, ...)                                                                    \
-    static explore_client_t client_##client_name = { .name = #client_name, __VA_ARGS__ };           \
+#define CLIENT(client_name, ...)                                                          \
+    static explore_client_t client_##client_name = { .name = #client_name, __VA_ARGS__ }; \
     __attribute__((constructor)) static void register_##client_name(void) { explore_register(&client_##client_name); }
 
 /* Ends the schedule as a failure. */
 __attribute__((noreturn, format(printf, 1, 2))) void explore_fail(const char *format, ...);
 
-#define EXPECT(condition)                                                                            \
-    do {                                                                                             \
-        if (!(condition)) explore_fail("%s:%d: not so: %s", __FILE__, __LINE__, #condition);         \
+#define EXPECT(condition)                                                                    \
+    do {                                                                                     \
+        if (!(condition)) explore_fail("%s:%d: not so: %s", __FILE__, __LINE__, #condition); \
     } while (0)
-#define EXPECT_EQUAL(found, wanted)                                                                  \
-    do {                                                                                             \
-        long long explore_found = (long long)(found), explore_wanted = (long long)(wanted);          \
-        if (explore_found != explore_wanted)                                                         \
+#define EXPECT_EQUAL(found, wanted)                                                                                 \
+    do {                                                                                                            \
+        long long explore_found = (long long)(found), explore_wanted = (long long)(wanted);                         \
+        if (explore_found != explore_wanted)                                                                        \
             explore_fail("%s:%d: %s is %lld, not %lld", __FILE__, __LINE__, #found, explore_found, explore_wanted); \
     } while (0)
 

@@ -9,16 +9,16 @@
 static csk_gate_t *gate;
 static struct shared {
     uint32_t inside, count;
-    uint32_t flags[8];   /* what a client's threads tell each other */
+    uint32_t flags[8]; /* what a client's threads tell each other */
     uint32_t entered;
     int order[16];
-    uint32_t called;     /* functions of asynchronous waiters */
-    int status[8];       /* with which status, by waiter */
+    uint32_t called; /* functions of asynchronous waiters */
+    int status[8];   /* with which status, by waiter */
     csk_gate_waiter_t waiters[4];
     csk_gate_lane_t lane;
-    uint32_t blocks;     /* dispatched for the lane */
-    int64_t noted_ns;    /* a time that one thread tells another */
-} *shared;
+    uint32_t blocks;  /* dispatched for the lane */
+    int64_t noted_ns; /* a time that one thread tells another */
+} * shared;
 
 static inline void make_gate(uint32_t policy, uint32_t bypass_limit, uint32_t grace_us) {
     csk_gate_attr_t attr = { .policy = policy, .bypass_limit = bypass_limit, .grace_us = grace_us };
@@ -81,19 +81,19 @@ __attribute__((unused)) static void is_published(void) {
     if (gate->queue_lock != 0 || gate->summary == 0) return;
     const csk_gate_waiter_t *next = csk_gate_next(gate);
     uint64_t flags = 0;
-    if (next != NULL)
-        flags = csk_gate_flags(gate, next);
+    if (next != NULL) flags = csk_gate_flags(gate, next);
     EXPECT_EQUAL(gate->summary & (GATE_WAITERS | GATE_DESIGNATED | GATE_HAND_OVER), flags);
     if (gate->summary & GATE_ONE_WORD) EXPECT_EQUAL(gate->held & HELD_FLAGS, flags >> 1);
-    if (next != NULL && gate->bypass_limit == 0) EXPECT_EQUAL(gate->summary >> GATE_RANK_SHIFT, csk_gate_biased_rank(next->node.rank));
+    if (next != NULL && gate->bypass_limit == 0)
+        EXPECT_EQUAL(gate->summary >> GATE_RANK_SHIFT, csk_gate_biased_rank(next->node.rank));
     EXPECT(next != NULL || !gate->designated);
     EXPECT(next == NULL || next->function == NULL || next->state == WAITER_QUEUED);
 }
 
 /* One client for each form of the gate. */
-#define CLIENT_FAST_COMPACT_STRICT(name, ...)                        \
-    CLIENT(name##_fast, .setup = make_fast, .invariant = is_published, __VA_ARGS__)             \
-    CLIENT(name##_compact, .setup = make_compact, .invariant = is_published, __VA_ARGS__)       \
+#define CLIENT_FAST_COMPACT_STRICT(name, ...)                                             \
+    CLIENT(name##_fast, .setup = make_fast, .invariant = is_published, __VA_ARGS__)       \
+    CLIENT(name##_compact, .setup = make_compact, .invariant = is_published, __VA_ARGS__) \
     CLIENT(name##_strict, .setup = make_strict, .invariant = is_published, __VA_ARGS__)
 
 #endif

@@ -38,8 +38,9 @@ int explore_cond_wake(pthread_cond_t *condition, int count, const char *site);
 #define __atomic_load_n(p, order) ((__typeof__(*(p)))(uintptr_t)explore_load((p), sizeof(*(p)), (order), EXPLORE_SITE))
 #define __atomic_store_n(p, value, order) \
     explore_store((void *)(p), sizeof(*(p)), EXPLORE_VALUE(value), (order), EXPLORE_SITE)
-#define EXPLORE_RMW(p, operation, value) \
-    ((__typeof__(*(p)))(uintptr_t)explore_rmw((void *)(p), sizeof(*(p)), (operation), EXPLORE_VALUE(value), EXPLORE_SITE))
+#define EXPLORE_RMW(p, operation, value)                                                                    \
+    ((__typeof__(*(p)))(uintptr_t)explore_rmw((void *)(p), sizeof(*(p)), (operation), EXPLORE_VALUE(value), \
+                                              EXPLORE_SITE))
 #define __atomic_exchange_n(p, value, order) EXPLORE_RMW(p, EXPLORE_EXCHANGE, value)
 #define __atomic_fetch_add(p, value, order) EXPLORE_RMW(p, EXPLORE_ADD, value)
 #define __atomic_fetch_or(p, value, order) EXPLORE_RMW(p, EXPLORE_OR, value)
@@ -59,14 +60,18 @@ int explore_cond_wake(pthread_cond_t *condition, int count, const char *site);
 #define pthread_mutex_unlock(mutex) explore_mutex_unlock((mutex), EXPLORE_SITE)
 #define pthread_cond_wait(condition, mutex) explore_cond_wait((condition), (mutex), INT64_MAX, EXPLORE_SITE)
 #define pthread_cond_clockwait(condition, mutex, clock, deadline) \
-    explore_cond_wait((condition), (mutex), (deadline)->tv_sec * INT64_C(1000000000) + (deadline)->tv_nsec, EXPLORE_SITE)
+    explore_cond_wait((condition), (mutex), (deadline)->tv_sec *INT64_C(1000000000) + (deadline)->tv_nsec, EXPLORE_SITE)
 #define pthread_cond_signal(condition) explore_cond_wake((condition), 1, EXPLORE_SITE)
 #define pthread_cond_broadcast(condition) explore_cond_wake((condition), INT32_MAX, EXPLORE_SITE)
 #define pthread_setcancelstate(state, before) ((void)(state), (void)(before), 0)
 #undef pthread_cleanup_push
 #undef pthread_cleanup_pop
-#define pthread_cleanup_push(function, context) { (void)(function), (void)(context)
-#define pthread_cleanup_pop(execute) (void)(execute); }
+#define pthread_cleanup_push(function, context) \
+    {                                           \
+        (void)(function), (void)(context)
+#define pthread_cleanup_pop(execute) \
+    (void)(execute);                 \
+    }
 #define prctl(...) 0
 
 #endif

@@ -13,7 +13,9 @@ static _Thread_local struct {
     jmp_buf *end;
 } cleanup;
 #undef pthread_cleanup_push
-#define pthread_cleanup_push(pushed, with) { cleanup.function = (pushed), cleanup.context = (with)
+#define pthread_cleanup_push(pushed, with) \
+    {                                      \
+        cleanup.function = (pushed), cleanup.context = (with)
 
 static int start_counted(void (*body)(void *), void *context, const char *name, size_t stack_size);
 #define csk_platform_start_sized_thread start_counted

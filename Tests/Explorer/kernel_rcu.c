@@ -14,7 +14,10 @@ const csk_rcu_period_t *csk_rcu_period = &period;
 
 static struct {
     uint32_t levels[EXPLORE_THREADS + 1];
-    struct { csk_rcu_node_t *node; uint32_t readers; } retired[RETIRED_MAX];
+    struct {
+        csk_rcu_node_t *node;
+        uint32_t readers;
+    } retired[RETIRED_MAX];
 } rcu;
 
 void kernel_reset_rcu(void) { rcu = (__typeof__(rcu)){ 0 }; }
@@ -55,7 +58,9 @@ int csk_rcu_read_unlock_slow(void) {
 
 bool csk_rcu_is_reading(void) { return rcu.levels[reader()] != 0; }
 
-void csk_rcu_next_step(csk_rcu_steps_t *steps, csk_rcu_function_t function) { csk_rcu_retire_always(&steps->node, function); }
+void csk_rcu_next_step(csk_rcu_steps_t *steps, csk_rcu_function_t function) {
+    csk_rcu_retire_always(&steps->node, function);
+}
 void csk_rcu_end_steps(csk_rcu_steps_t *steps) { (void)steps; }
 
 int csk_rcu_retire(csk_rcu_node_t *node, csk_rcu_function_t function) { return csk_rcu_retire_always(node, function); }

@@ -22,7 +22,8 @@ static inline void failed(csk_gate_waiter_t *waiter, void *context, int status) 
 static inline void queue_timed(int index, int32_t priority, int64_t deadline_ns) {
     shared->lane.function = is_dispatched;
     EXPECT_EQUAL(csk_gate_lock_lane(gate, &shared->waiters[index], csk_rank(priority, CSK_PLACE_BACK), deadline_ns,
-                                    &shared->lane, failed, NULL), 0);
+                                    &shared->lane, failed, NULL),
+                 0);
 }
 static inline void queue(int index, int32_t priority) { queue_timed(index, priority, CSK_NEVER); }
 
@@ -66,7 +67,8 @@ static inline void is_resumed(csk_gate_waiter_t *waiter, void *context, int stat
 }
 static inline void suspend(int index, int32_t priority) {
     EXPECT_EQUAL(csk_gate_lock_lane(gate, &shared->waiters[index], csk_rank(priority, CSK_PLACE_BACK), CSK_NEVER,
-                                    &shared->lane, is_resumed, NULL), 0);
+                                    &shared->lane, is_resumed, NULL),
+                 0);
 }
 static inline void go_on(int index) {
     for (uint32_t round = 1;; round++) {

@@ -45,7 +45,9 @@ static void report(const explore_client_t *client, const char *how, search_t *se
         return;
     }
     printf("FAILED\n%s: %s\n", client->name, search->failure.message);
-    if (strcmp(how, "random") == 0) printf("seed %llu: explore --replay %llu %s\n", (unsigned long long)search->seed, (unsigned long long)search->seed, client->name);
+    if (strcmp(how, "random") == 0)
+        printf("seed %llu: explore --replay %llu %s\n", (unsigned long long)search->seed,
+               (unsigned long long)search->seed, client->name);
     int deviations = shorten(client, &search->failure);
     printf("the shortest schedule found, %d steps, leaves the way %d times:\n", search->failure.steps, deviations);
     core_print_trace();
@@ -62,7 +64,8 @@ static void search_for_a_while(const explore_client_t *client, search_t *search)
         uint64_t rest = random_count - done;
         search_randomly(client, first_seed + done, rest < PORTION ? rest : PORTION, search);
         done = search->schedules += done;
-    } while (search->failure.outcome != OUTCOME_FAILED && done < random_count && seconds() - began < (double)most_seconds);
+    } while (search->failure.outcome != OUTCOME_FAILED && done < random_count &&
+             seconds() - began < (double)most_seconds);
 }
 
 static bool explore(const explore_client_t *client) {

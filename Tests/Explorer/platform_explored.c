@@ -8,14 +8,22 @@
 #include "internal.h"
 
 int64_t csk_platform_now(void) { return core_clock("clock"); }
-void csk_platform_await_step(uint32_t looks) { (void)looks; core_yield("yield"); }
-int csk_platform_park(uint32_t *word, uint32_t expected, int64_t deadline_ns) { return core_park(word, expected, deadline_ns, "park"); }
+void csk_platform_await_step(uint32_t looks) {
+    (void)looks;
+    core_yield("yield");
+}
+int csk_platform_park(uint32_t *word, uint32_t expected, int64_t deadline_ns) {
+    return core_park(word, expected, deadline_ns, "park");
+}
 /* Nobody's holder ends here, and a wake that is lost must stay lost. */
 void csk_platform_park_to_look(uint32_t *word, uint32_t expected, int64_t look_ns) {
     (void)look_ns;
     core_park(word, expected, CSK_NEVER, "park");
 }
-bool csk_platform_thread_has_ended(uint64_t identity) { (void)identity; return false; }
+bool csk_platform_thread_has_ended(uint64_t identity) {
+    (void)identity;
+    return false;
+}
 uint64_t csk_platform_new_thread_number(void) { return UINT64_C(1) << 63 | (uint64_t)(explore_thread() + 2) << 4; }
 void csk_platform_wake(uint32_t *word, int count) { core_wake(word, count, "wake"); }
 bool csk_platform_has_membarrier(void) { return core_has_membarrier(); }
@@ -59,6 +67,12 @@ csk_processors_t csk_platform_processors(void) { return (csk_processors_t){ .cou
 void csk_platform_write_error(const char *text, size_t length) { fwrite(text, 1, length, stderr); }
 
 int32_t csk_platform_thread_id(void) { return 1; }
-csk_thread_state_t csk_platform_thread_state(int32_t thread_id) { (void)thread_id; return CSK_THREAD_RUNS; }
-int64_t csk_platform_thread_time(int32_t thread_id) { (void)thread_id; return -1; }
+csk_thread_state_t csk_platform_thread_state(int32_t thread_id) {
+    (void)thread_id;
+    return CSK_THREAD_RUNS;
+}
+int64_t csk_platform_thread_time(int32_t thread_id) {
+    (void)thread_id;
+    return -1;
+}
 int64_t csk_platform_time_of_others(void) { return -1; }

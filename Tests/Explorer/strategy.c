@@ -8,7 +8,10 @@
 
 /* ---- Deviations: a schedule as the places where it does not go on as before -------------------------------------- */
 
-typedef struct { int step; uint8_t actor; } deviation_t;
+typedef struct {
+    int step;
+    uint8_t actor;
+} deviation_t;
 static deviation_t taken[MAX_STEPS], wanted[MAX_STEPS];
 static int taken_count, wanted_count, wanted_next;
 static bool last_weak;
@@ -55,7 +58,8 @@ int shorten(const explore_client_t *client, result_t *result) {
                 if (i != drop) wanted[wanted_count++] = best[i];
             run(client, choose_wanted, last_weak, last_order, &again);
             replays++;
-            if (again.outcome != OUTCOME_FAILED || !same_failure(again.message, first.message) || taken_count >= count) continue;
+            if (again.outcome != OUTCOME_FAILED || !same_failure(again.message, first.message) || taken_count >= count)
+                continue;
             count = taken_count;
             memcpy(best, taken, sizeof *best * (size_t)count);
             if (drop > count) drop = count;
@@ -97,8 +101,8 @@ enum { CHANGES = 6 };
 static uint64_t dice;
 static struct {
     bool walk;
-    unsigned stay;                 /* of 64 */
-    uint64_t priority[ACTORS];     /* PCT */
+    unsigned stay;             /* of 64 */
+    uint64_t priority[ACTORS]; /* PCT */
     int change[CHANGES], changes;
 } plan;
 static int expected_steps = 200;
@@ -123,7 +127,8 @@ static int choose_by_walk(const choice_t *choices, int count) {
     if (random_next(&dice) % 64 < plan.stay) return 0;
     int chosen = (int)(random_next(&dice) % (uint64_t)count);
     /* Time and wakes without reason are one step in a hundred, not one choice in five. */
-    if (choices[chosen].actor >= ACTOR_TIME && random_next(&dice) % 16 != 0) return (int)(random_next(&dice) % (uint64_t)count);
+    if (choices[chosen].actor >= ACTOR_TIME && random_next(&dice) % 16 != 0)
+        return (int)(random_next(&dice) % (uint64_t)count);
     return chosen;
 }
 
@@ -161,14 +166,21 @@ void search_randomly(const explore_client_t *client, uint64_t first, uint64_t co
 
 /* Depth first over the choices. A state, which is a happens-before graph and who ran last, that was left with as many
  * preemptions to spare before is not gone on from again. */
-typedef struct { choice_t choices[MAX_CHOICES]; uint8_t count, chosen; uint8_t spent; } frame_t;
+typedef struct {
+    choice_t choices[MAX_CHOICES];
+    uint8_t count, chosen;
+    uint8_t spent;
+} frame_t;
 static frame_t *frames;
 static int depth_known;
 static int bound;
 static uint64_t pruned;
 
 enum { CACHE_SIZE = 1 << 22 };
-typedef struct { uint64_t state; uint8_t spent; } visited_t;
+typedef struct {
+    uint64_t state;
+    uint8_t spent;
+} visited_t;
 static visited_t *visited;
 static uint32_t visited_count;
 
@@ -194,7 +206,8 @@ static bool was_visited(uint64_t state, uint8_t spent) {
 static int choose_exhaustively(const choice_t *choices, int count, int step, uint64_t state) {
     frame_t *frame = &frames[step];
     if (step >= depth_known) {
-        uint8_t spent = step == 0 ? 0 : (uint8_t)(frames[step - 1].spent + frames[step - 1].choices[frames[step - 1].chosen].cost);
+        uint8_t spent =
+            step == 0 ? 0 : (uint8_t)(frames[step - 1].spent + frames[step - 1].choices[frames[step - 1].chosen].cost);
         if (count > 1 && was_visited(state, spent)) {
             pruned++;
             return -1;

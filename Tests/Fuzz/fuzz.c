@@ -45,7 +45,8 @@ void fuzz_fail(const char *format, ...) {
 
 void fuzz_expect_status(const char *call, int actual, int expected) {
     if (actual != expected)
-        fuzz_fail("%s: %d (%s) instead of %d (%s)", call, actual, csk_status_text(actual), expected, csk_status_text(expected));
+        fuzz_fail("%s: %d (%s) instead of %d (%s)", call, actual, csk_status_text(actual), expected,
+                  csk_status_text(expected));
 }
 
 void fuzz_expect(const char *what, int64_t actual, int64_t expected) {

@@ -6,7 +6,7 @@
 
 static csk_gate_t gate;
 static csk_gate_waiter_t waiters[WAITERS];
-static uint32_t begun, ended;  /* waits that the observer has seen */
+static uint32_t begun, ended; /* waits that the observer has seen */
 
 static void on_event(const csk_observer_t *observer, const csk_event_t *event) {
     (void)observer;
@@ -51,7 +51,8 @@ static void try_lock(void) {
 }
 
 static csk_rank_t any_rank(void) {
-    static const csk_rank_t odd[] = { INT64_MAX, INT64_MIN, (csk_rank_t)INT32_MAX * 4 + 3, (csk_rank_t)INT32_MIN * 4 - 1 };
+    static const csk_rank_t odd[] = { INT64_MAX, INT64_MIN, (csk_rank_t)INT32_MAX * 4 + 3,
+                                      (csk_rank_t)INT32_MIN * 4 - 1 };
     int place = fuzz_below(16);
     return place >= 12 ? odd[place - 12] : csk_rank(fuzz_priority(), place % 3);
 }
@@ -96,8 +97,9 @@ static void lock_async(void) {
     void *context = (void *)(intptr_t)index;
     note(adoptable ? "csk_gate_lock_async_ranked, adoptable" : "csk_gate_lock_async", index, rank);
     int expected = model_lock_async(index, rank, deadline_ns, adoptable, with_function);
-    int status = plain ? csk_gate_lock_async(&gate, &waiters[index], (int32_t)(rank >> 2), deadline_ns, function, context)
-                       : csk_gate_lock_async_ranked(&gate, &waiters[index], rank, deadline_ns, adoptable, function, context);
+    int status =
+        plain ? csk_gate_lock_async(&gate, &waiters[index], (int32_t)(rank >> 2), deadline_ns, function, context)
+              : csk_gate_lock_async_ranked(&gate, &waiters[index], rank, deadline_ns, adoptable, function, context);
     fuzz_expect_status("csk_gate_lock_async", status, expected);
 }
 
@@ -139,7 +141,8 @@ static void forget(int index) {
 static void make(void) {
     static const uint32_t limits[] = { 0, 0, 1, 3 };
     int byte = fuzz_byte();
-    csk_gate_attr_t attr = { .policy = (uint32_t)(byte % 3), .bypass_limit = limits[byte / 3 % 4],
+    csk_gate_attr_t attr = { .policy = (uint32_t)(byte % 3),
+                             .bypass_limit = limits[byte / 3 % 4],
                              .grace_us = byte / 12 % 2 == 0 ? 0 : 2000 };
     memset(waiters, 0, sizeof waiters);
     csk_gate_attr_t bad = { .policy = CSK_GATE_STRICT + 1 + (uint32_t)byte };
@@ -198,7 +201,8 @@ static void end(void) {
         for (int index = 0; index < WAITERS; index++)
             if (model_is_lost(index)) forget(index);
         if (model_pending() >= 0) adopt(model_pending());
-        if (model_holder() != HOLDER_NONE) fuzz_call_on(model_holder() == ACTOR_STRANGER ? ACTOR_STRANGER : ACTOR_MAIN, unlock_here, NULL);
+        if (model_holder() != HOLDER_NONE)
+            fuzz_call_on(model_holder() == ACTOR_STRANGER ? ACTOR_STRANGER : ACTOR_MAIN, unlock_here, NULL);
     }
     fuzz_advance(10);
     fuzz_expect_status("csk_gate_destroy at the end", csk_gate_destroy(&gate), 0);

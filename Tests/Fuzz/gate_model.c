@@ -9,8 +9,8 @@ typedef struct {
     csk_rank_t rank;
     int64_t ticket;
     int64_t deadline_ns;
-    uint32_t passed;        /* by how many later arrivals since it queued */
-    bool due;               /* its function is */
+    uint32_t passed; /* by how many later arrivals since it queued */
+    bool due;        /* its function is */
     int due_status;
     bool adoptable;
     int64_t granted_tick, grace_ticks;
@@ -20,8 +20,8 @@ typedef struct {
 static struct {
     csk_gate_attr_t attr;
     int holder;
-    int grantee;            /* HOLDER_NOBODY: whose grant it was; -1: disowned */
-    int pending;            /* has a grant that nobody has adopted; -1: none does */
+    int grantee; /* HOLDER_NOBODY: whose grant it was; -1: disowned */
+    int pending; /* has a grant that nobody has adopted; -1: none does */
     bool closed, hand_over, designated;
     int lost;
     int64_t tickets;
@@ -47,7 +47,9 @@ void model_make(const csk_gate_attr_t *attr) {
 
 /* ---- The order --------------------------------------------------------------------------------------------------- */
 
-static bool is_rank(csk_rank_t rank) { return rank >= (csk_rank_t)INT32_MIN * 4 && rank <= (csk_rank_t)INT32_MAX * 4 + 2; }
+static bool is_rank(csk_rank_t rank) {
+    return rank >= (csk_rank_t)INT32_MIN * 4 && rank <= (csk_rank_t)INT32_MAX * 4 + 2;
+}
 
 static bool before(const model_waiter_t *a, const model_waiter_t *b) {
     return a->rank != b->rank ? a->rank > b->rank : a->ticket < b->ticket;
@@ -56,7 +58,8 @@ static bool before(const model_waiter_t *a, const model_waiter_t *b) {
 /* The one that queued first has been passed too often. */
 static bool bypass_is_due(void) {
     const model_waiter_t *oldest = &model.waiters[model.queue[0]];
-    return model.attr.bypass_limit != 0 && model.queued != 0 && oldest->passed >= model.attr.bypass_limit && oldest->rank != closer_rank;
+    return model.attr.bypass_limit != 0 && model.queued != 0 && oldest->passed >= model.attr.bypass_limit &&
+           oldest->rank != closer_rank;
 }
 
 static int next_waiter(void) {
@@ -105,7 +108,8 @@ static void take_out(int index, bool granted) {
 static void make_due(int index, int status) {
     model.waiters[index].due = true;
     model.waiters[index].due_status = status;
-    if (model.due_count == (int)(sizeof model.due / sizeof model.due[0])) fuzz_fail("the model has no room for functions that are due");
+    if (model.due_count == (int)(sizeof model.due / sizeof model.due[0]))
+        fuzz_fail("the model has no room for functions that are due");
     model.due[model.due_count++] = index;
 }
 
@@ -163,7 +167,8 @@ int model_lock(csk_rank_t rank, int ticks) {
         return status == EBUSY ? ETIMEDOUT : status;
     }
     int64_t ticket = ++model.tickets;
-    model.waiters[THREAD] = (model_waiter_t){ .rank = rank, .ticket = (rank & 3) == CSK_PLACE_FRONT ? -ticket : ticket };
+    model.waiters[THREAD] = (model_waiter_t){ .rank = rank,
+                                              .ticket = (rank & 3) == CSK_PLACE_FRONT ? -ticket : ticket };
     insert(THREAD);
     memset(&thread, 0, sizeof thread);
     thread.waits = true;
@@ -245,7 +250,9 @@ static int queue_waiter(int index, csk_rank_t rank, int64_t deadline_ns, bool ad
     if (model.closed) return ESHUTDOWN;
     if (waiter->due || (waiter->state != IDLE && (waiter->state != GRANTED || waiter->adoptable))) return EBUSY;
     int64_t ticket = ++model.tickets;
-    *waiter = (model_waiter_t){ .rank = rank, .deadline_ns = deadline_ns, .adoptable = adoptable,
+    *waiter = (model_waiter_t){ .rank = rank,
+                                .deadline_ns = deadline_ns,
+                                .adoptable = adoptable,
                                 .grace_ticks = model.attr.grace_us == 0 ? 1 : model.attr.grace_us / 1000 };
     waiter->ticket = rank != closer_rank && (rank & 3) == CSK_PLACE_FRONT ? -ticket : ticket;
     model.closed = rank == closer_rank;
@@ -275,7 +282,8 @@ int model_cancel(int index) {
 }
 
 bool model_adopt_is_undefined(int index) {
-    return model.waiters[index].state == GRANTED && model.holder == HOLDER_NOBODY && model.pending < 0 && model.grantee != index;
+    return model.waiters[index].state == GRANTED && model.holder == HOLDER_NOBODY && model.pending < 0 &&
+           model.grantee != index;
 }
 
 int model_adopt(int index) {
@@ -341,7 +349,8 @@ static void end_grace(void) {
 static bool let_time_act(void) {
     int first = first_deadline();
     const model_waiter_t *pending = model.pending >= 0 ? &model.waiters[model.pending] : NULL;
-    int64_t grace_end = pending != NULL && pending->grace_started ? pending->granted_tick + pending->grace_ticks : INT64_MAX;
+    int64_t grace_end = pending != NULL && pending->grace_started ? pending->granted_tick + pending->grace_ticks
+                                                                  : INT64_MAX;
     bool grace = grace_end <= fuzz_tick();
     if (first >= 0 && grace && fuzz_deadline(grace_end, 500) < model.waiters[first].deadline_ns) first = -1;
     if (first >= 0) give_up(first, ETIMEDOUT);

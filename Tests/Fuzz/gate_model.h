@@ -9,8 +9,8 @@
 #include "fuzz.h"
 
 enum { WAITERS = 7, THREAD = 7 };
-enum { HOLDER_NONE = -1, HOLDER_NOBODY = -2 };                /* else an actor */
-enum { MODEL_BLOCKS = -1, MODEL_OK_OR_EINVAL = -2 };          /* else a status */
+enum { HOLDER_NONE = -1, HOLDER_NOBODY = -2 };       /* else an actor */
+enum { MODEL_BLOCKS = -1, MODEL_OK_OR_EINVAL = -2 }; /* else a status */
 
 void model_make(const csk_gate_attr_t *attr);
 int model_destroy(void);

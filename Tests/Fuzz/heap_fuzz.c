@@ -11,7 +11,8 @@ static csk_heap_node_t *model_first(void) {
     for (int index = 0; index < NODES; index++) {
         csk_heap_node_t *node = &nodes[index];
         if (!inside[index]) continue;
-        bool before = first == NULL || node->rank > first->rank || (node->rank == first->rank && node->ticket < first->ticket);
+        bool before = first == NULL || node->rank > first->rank ||
+                      (node->rank == first->rank && node->ticket < first->ticket);
         if (before) first = node;
     }
     return first;
@@ -20,12 +21,14 @@ static csk_heap_node_t *model_first(void) {
 /* Any of those with the first key: equal keys have no order. */
 static void expect_first(const char *call, const csk_heap_node_t *found) {
     const csk_heap_node_t *first = model_first();
-    if ((found == NULL) != (first == NULL)) fuzz_fail("%s: %s", call, found == NULL ? "finds nothing" : "finds a node in an empty heap");
+    if ((found == NULL) != (first == NULL))
+        fuzz_fail("%s: %s", call, found == NULL ? "finds nothing" : "finds a node in an empty heap");
     if (found == NULL) return;
-    if (found < nodes || found >= nodes + NODES || !inside[found - nodes]) fuzz_fail("%s: gives a node that is not inside", call);
+    if (found < nodes || found >= nodes + NODES || !inside[found - nodes])
+        fuzz_fail("%s: gives a node that is not inside", call);
     if (found->rank != first->rank || found->ticket != first->ticket)
-        fuzz_fail("%s: gives (%" PRId64 ", %" PRId64 ") and not (%" PRId64 ", %" PRId64 ")", call, found->rank, found->ticket,
-                  first->rank, first->ticket);
+        fuzz_fail("%s: gives (%" PRId64 ", %" PRId64 ") and not (%" PRId64 ", %" PRId64 ")", call, found->rank,
+                  found->ticket, first->rank, first->ticket);
 }
 
 /* Every node inside is reached once, its links lead back, and none comes before its parent. Children are walked to
@@ -33,11 +36,13 @@ static void expect_first(const char *call, const csk_heap_node_t *found) {
 static void check_shape(void) {
     int reached = 0, expected = 0;
     for (int index = 0; index < NODES; index++) expected += inside[index];
-    if (heap.root != NULL && (heap.root->next != NULL || heap.root->previous != NULL)) fuzz_fail("the root has siblings or a parent");
+    if (heap.root != NULL && (heap.root->next != NULL || heap.root->previous != NULL))
+        fuzz_fail("the root has siblings or a parent");
     csk_heap_node_t *node = heap.root;
     while (node != NULL) {
         if (++reached > expected) fuzz_fail("the heap has more nodes than were put in");
-        for (csk_heap_node_t *child = node->child, *previous = node; child != NULL; previous = child, child = child->next) {
+        for (csk_heap_node_t *child = node->child, *previous = node; child != NULL;
+             previous = child, child = child->next) {
             if (child->previous != previous) fuzz_fail("a link does not lead back");
             if (csk_heap_before(child, node)) fuzz_fail("a node comes before its parent");
         }

@@ -1,13 +1,13 @@
 /* mutex_fuzz.c: the mutex, and gates used recursively, by two threads that take turns, against an owner and a depth. */
 #include "fuzz.h"
 
-enum { OBJECTS = 3, NOBODY = -1 };  /* a mutex, a FAST or COMPACT gate, a STRICT one */
+enum { OBJECTS = 3, NOBODY = -1 }; /* a mutex, a FAST or COMPACT gate, a STRICT one */
 static csk_mutex_t mutex;
-static csk_gate_t gates[OBJECTS];   /* the first is not used */
+static csk_gate_t gates[OBJECTS]; /* the first is not used */
 
 static struct {
     int owner;
-    uint32_t depth;  /* levels beyond the first */
+    uint32_t depth; /* levels beyond the first */
 } model[OBJECTS];
 
 typedef struct {
@@ -59,7 +59,8 @@ static void try_lock(int object) {
         fuzz_expect_status("csk_mutex_trylock", csk_mutex_trylock(&mutex), model_lock(object, EBUSY));
         return;
     }
-    fuzz_expect_status("csk_gate_trylock_recursive", csk_gate_trylock_recursive(&gates[object], fuzz_priority()), model_lock(object, EBUSY));
+    fuzz_expect_status("csk_gate_trylock_recursive", csk_gate_trylock_recursive(&gates[object], fuzz_priority()),
+                       model_lock(object, EBUSY));
 }
 
 static void unlock(int object) {

@@ -7,7 +7,7 @@ static csk_pqueue_t queue;
 static csk_pqueue_item_t items[ITEMS];
 
 static struct {
-    int inside[ITEMS];  /* in the order of their pushes */
+    int inside[ITEMS]; /* in the order of their pushes */
     int32_t priority[ITEMS];
     int count;
     uint64_t capacity;

@@ -18,11 +18,14 @@ static void start(void) {
     int index = fuzz_below(TIMERS), when = fuzz_below(12) - 2;
     bool with_function = fuzz_below(8) != 7;
     /* Some are equal. */
-    int64_t deadline_ns = when == 9 ? CSK_NEVER : when == 8 ? INT64_MIN + index / 3 : fuzz_deadline(fuzz_tick() + when, index / 3);
+    int64_t deadline_ns = when == 9   ? CSK_NEVER
+                          : when == 8 ? INT64_MIN + index / 3
+                                      : fuzz_deadline(fuzz_tick() + when, index / 3);
     int expected = !with_function ? EINVAL : model[index].started ? EBUSY : 0;
     fuzz_note("%" PRId64 "/%d: csk_timer_start(%d, %d ticks%s)", fuzz_tick(), fuzz_actor(), index, when,
               with_function ? "" : ", no function");
-    fuzz_expect_status("csk_timer_start", csk_timer_start(&timers[index], deadline_ns, with_function ? fired : NULL, &model[index]),
+    fuzz_expect_status("csk_timer_start",
+                       csk_timer_start(&timers[index], deadline_ns, with_function ? fired : NULL, &model[index]),
                        expected);
     if (expected != 0) return;
     model[index].started = true;
@@ -48,7 +51,8 @@ static int model_due(void) {
     for (int index = 0; index < TIMERS; index++) {
         if (!model[index].started || model[index].deadline_ns >= fuzz_deadline(fuzz_tick() + 1, 0)) continue;
         bool earlier = first >= 0 && (model[index].deadline_ns < model[first].deadline_ns ||
-                                      (model[index].deadline_ns == model[first].deadline_ns && model[index].start < model[first].start));
+                                      (model[index].deadline_ns == model[first].deadline_ns &&
+                                       model[index].start < model[first].start));
         if (first < 0 || earlier) first = index;
     }
     return first;

@@ -20,7 +20,7 @@ static void (*after_timers)(void);
 static _Thread_local int actor;
 
 typedef struct {
-    uint32_t *word;     /* what it is parked on; NULL while it runs */
+    uint32_t *word; /* what it is parked on; NULL while it runs */
     int64_t until_ns;
     bool woken;
 } sleeper_t;
@@ -32,14 +32,14 @@ static struct {
     sleeper_t sleeper;
     sem_t run, parked;
 } timer;
-static sleeper_t waiting;  /* MAIN or STRANGER, whichever makes the call */
+static sleeper_t waiting; /* MAIN or STRANGER, whichever makes the call */
 
 static struct {
     bool exists, may_pause, paused;
     void (*function)(void *);
     void *context;
     sem_t run, done;
-    sleeper_t sleeper;  /* where it may pause */
+    sleeper_t sleeper; /* where it may pause */
 } stranger;
 
 int64_t fuzz_tick(void) { return tick; }

@@ -38,7 +38,8 @@ int csk_pool_prepare(void) {
 
 int csk_pool_post(csk_pool_item_t *item, csk_pool_function_t function) {
     if (csk_pool_ready() == 0) fuzz_fail("an item is posted before it is known that a worker can be had");
-    if (function == NULL || item->level >= CSK_POOL_LEVELS) fuzz_fail("an item is posted without a function, or at level %u", item->level);
+    if (function == NULL || item->level >= CSK_POOL_LEVELS)
+        fuzz_fail("an item is posted without a function, or at level %u", item->level);
     if (fuzz_pool_has(item)) fuzz_fail("an item is posted that waits already");
     if (count == ITEMS) fuzz_fail("the virtual pool has no room");
     item->function = function;

@@ -108,7 +108,8 @@ static int64_t any_deadline(void) {
 
 enum { PLAIN, RANKED, UNTIL, BARRIER, ALWAYS, BARRIER_ALWAYS };
 
-static int enqueue_real(int work, int queue, int how, csk_rank_t rank, int64_t deadline_ns, csk_work_function_t function) {
+static int enqueue_real(int work, int queue, int how, csk_rank_t rank, int64_t deadline_ns,
+                        csk_work_function_t function) {
     switch (how) {
     case RANKED: return csk_workqueue_enqueue_ranked(queues[queue], &works[work], rank, function);
     case UNTIL: return csk_workqueue_enqueue_until(queues[queue], &works[work], rank, deadline_ns, function);
@@ -135,7 +136,8 @@ static void enqueue_how(int work, int queue, int how, csk_rank_t rank, int64_t d
 static void enqueue(int queue) {
     int work = fuzz_below(WORKS), how = fuzz_byte();
     if (how == 255) {
-        fuzz_expect_status("csk_workqueue_enqueue, no function", csk_workqueue_enqueue(queues[queue], &works[work], NULL), EINVAL);
+        fuzz_expect_status("csk_workqueue_enqueue, no function",
+                           csk_workqueue_enqueue(queues[queue], &works[work], NULL), EINVAL);
         return;
     }
     if (!model_is_idle(work)) return;
@@ -148,7 +150,8 @@ static void enqueue(int queue) {
 /* The queue has more to do than a worker stays for. */
 static void enqueue_again(int work) {
     repeats[work]--;
-    if (model_exists(model_queue_of(work))) enqueue_how(work, model_queue_of(work), UNTIL, model_rank(model_queue_of(work)), INT64_MIN);
+    if (model_exists(model_queue_of(work)))
+        enqueue_how(work, model_queue_of(work), UNTIL, model_rank(model_queue_of(work)), INT64_MIN);
 }
 
 static void enqueue_when_room(int queue) {
@@ -157,9 +160,11 @@ static void enqueue_when_room(int queue) {
     bool barrier = how == 1;
     csk_rank_t rank = how == 2 ? any_rank(queue) : model_rank(queue);
     repeats[work] = 0;
-    NOTE("csk_workqueue_enqueue_when_room(%d, %d), wait %d, rank %+" PRId64 "%s", queue, work, wait, rank - model_rank(queue), barrier ? ", barrier" : "");
+    NOTE("csk_workqueue_enqueue_when_room(%d, %d), wait %d, rank %+" PRId64 "%s", queue, work, wait,
+         rank - model_rank(queue), barrier ? ", barrier" : "");
     int expected = model_enqueue_when_room(wait, work, queue, rank, barrier);
-    int status = csk_workqueue_enqueue_when_room(queues[queue], &works[work], rank, barrier, on_work, &waits[wait], on_wait, &repeats[wait]);
+    int status = csk_workqueue_enqueue_when_room(queues[queue], &works[work], rank, barrier, on_work, &waits[wait],
+                                                 on_wait, &repeats[wait]);
     fuzz_expect_status("csk_workqueue_enqueue_when_room", status, expected);
 }
 
@@ -185,10 +190,11 @@ static void sync(int queue) {
     bool at_once = model_sync_is_at_once(queue, rank, barrier, always);
     if (at_once && how == 3) deadline_ns = CSK_NEVER;
     if (!at_once && fuzz_actor() == ACTOR_TIMER) return;
-    NOTE("csk_workqueue_sync%s(%d), the caller %d, rank %+" PRId64 "%s", always ? "_always" : "", queue, entry, rank - model_rank(queue),
-         barrier ? ", barrier" : "");
+    NOTE("csk_workqueue_sync%s(%d), the caller %d, rank %+" PRId64 "%s", always ? "_always" : "", queue, entry,
+         rank - model_rank(queue), barrier ? ", barrier" : "");
     int expected = model_sync(entry, queue, rank, barrier, always, deadline_ns);
-    int status = (always ? csk_workqueue_sync_always : csk_workqueue_sync)(queues[queue], rank, barrier, deadline_ns, on_turn, (void *)(intptr_t)entry);
+    int status = (always ? csk_workqueue_sync_always : csk_workqueue_sync)(queues[queue], rank, barrier, deadline_ns,
+                                                                           on_turn, (void *)(intptr_t)entry);
     NOTE("csk_workqueue_sync of the caller %d: %d", entry, status);
     if (expected == MODEL_WAITS) expected = model_sync_ended(status);
     fuzz_expect_status("csk_workqueue_sync", status, expected);
@@ -239,9 +245,11 @@ static void start_delayed(int queue) {
     int64_t period_ns = periods[how % 8], deadline_ns = any_start(index, period_ns);
     bool ranked = how / 8 % 2 == 1;
     csk_rank_t rank = ranked ? any_rank(queue) : model_rank(queue);
-    NOTE("csk_delayed_start(%d, %d), %" PRId64 " ns, every %" PRId64 " ns", queue, FIRST_DELAYED + index, deadline_ns, period_ns);
+    NOTE("csk_delayed_start(%d, %d), %" PRId64 " ns, every %" PRId64 " ns", queue, FIRST_DELAYED + index, deadline_ns,
+         period_ns);
     int expected = model_delayed_start(index, queue, rank, deadline_ns, period_ns);
-    int status = ranked ? csk_delayed_start_ranked(&delayed_works[index], queues[queue], rank, deadline_ns, period_ns, on_work)
+    int status = ranked ? csk_delayed_start_ranked(&delayed_works[index], queues[queue], rank, deadline_ns, period_ns,
+                                                   on_work)
                         : csk_delayed_start(&delayed_works[index], queues[queue], deadline_ns, period_ns, on_work);
     fuzz_expect_status("csk_delayed_start", status, expected);
 }
@@ -259,14 +267,17 @@ static void make(int queue) {
     static const int32_t priorities[] = { 0, 1, -1, 1024, -1024, INT32_MAX, INT32_MIN, 0 };
     int shape = fuzz_byte(), bound = fuzz_byte();
     bool on_heap = bound / 12 % 4 == 3;
-    csk_workqueue_attr_t attr = { .width = (uint32_t)shape % 4, .priority = priorities[shape / 4 % 8], .when_full = bound % 3,
+    csk_workqueue_attr_t attr = { .width = (uint32_t)shape % 4,
+                                  .priority = priorities[shape / 4 % 8],
+                                  .when_full = bound % 3,
                                   .capacity = (uint32_t)bound / 3 % 4 };
-    csk_workqueue_attr_t wide = { .width = CSK_WORKQUEUE_WIDTH_MAX + 1 }, odd = { .when_full = CSK_WORKQUEUE_DROP_OLDEST + 1, .capacity = 1 };
+    csk_workqueue_attr_t wide = { .width = CSK_WORKQUEUE_WIDTH_MAX + 1 },
+                         odd = { .when_full = CSK_WORKQUEUE_DROP_OLDEST + 1, .capacity = 1 };
     if (shape >= 224) attr = (csk_workqueue_attr_t){ 0 };
     queues[queue] = &queues_in_place[queue];
     memset(queues[queue], 0x5A, sizeof *queues[queue]);
-    NOTE("queue %d: width %u, capacity %u, when full %d, priority %d%s", queue, attr.width, attr.capacity, attr.when_full, attr.priority,
-         on_heap ? ", on the heap" : "");
+    NOTE("queue %d: width %u, capacity %u, when full %d, priority %d%s", queue, attr.width, attr.capacity,
+         attr.when_full, attr.priority, on_heap ? ", on the heap" : "");
     fuzz_expect_status("csk_workqueue_init, too wide", csk_workqueue_init(queues[queue], &wide), EINVAL);
     fuzz_expect_status("csk_workqueue_create, unknown when full", csk_workqueue_create(&queues[queue], &odd), EINVAL);
     int expected = attr.when_full == CSK_WORKQUEUE_DROP_OLDEST && attr.capacity == 0 ? EINVAL : 0;
@@ -336,7 +347,8 @@ static void compare(void) {
         if (!model_exists(queue)) continue;
         fuzz_expect("csk_workqueue_is_current", csk_workqueue_is_current(queues[queue]), model_is_current(queue));
         fuzz_expect("csk_workqueue_running", csk_workqueue_running(queues[queue]), model_running(queue));
-        if (model_needs_worker(queue) && !fuzz_pool_has(&queues[queue]->item)) fuzz_fail("work of queue %d may begin, and no worker is asked for", queue);
+        if (model_needs_worker(queue) && !fuzz_pool_has(&queues[queue]->item))
+            fuzz_fail("work of queue %d may begin, and no worker is asked for", queue);
     }
 }
 
@@ -373,35 +385,49 @@ static void make_call(void) {
     if (model_is_gone(queue)) make(queue);
     bool exists = model_exists(queue);
     switch (byte % 32) {
-    case 0: case 1: case 2: case 3: case 4: case 5: case 6:
+    case 0:
+    case 1:
+    case 2:
+    case 3:
+    case 4:
+    case 5:
+    case 6:
         if (exists) enqueue(queue);
         break;
-    case 7: case 8: cancel(fuzz_below(WORKS)); break;
+    case 7:
+    case 8: cancel(fuzz_below(WORKS)); break;
     case 9:
         if (exists) suspend(queue);
         break;
-    case 10: case 11:
+    case 10:
+    case 11:
         if (exists) resume(queue);
         break;
     case 12:
         if (exists) shut_down(queue);
         break;
-    case 13: case 14:
+    case 13:
+    case 14:
         if (exists) sync(queue);
         break;
-    case 15: case 16:
+    case 15:
+    case 16:
         if (exists) drain_async(queue);
         break;
     case 17: give_up_wait(); break;
     case 18:
         if (exists) drain(queue);
         break;
-    case 19: case 20:
+    case 19:
+    case 20:
         if (exists) start_delayed(queue);
         break;
     case 21: cancel_delayed(fuzz_below(DELAYED)); break;
-    case 22: case 23: advance(); break;
-    case 24: case 25: case 26: let_worker_come(); break;
+    case 22:
+    case 23: advance(); break;
+    case 24:
+    case 25:
+    case 26: let_worker_come(); break;
     case 27:
         if (exists) end_queue(queue);
         break;
@@ -435,7 +461,8 @@ static void end(void) {
         model_expect_none_due();
     }
     for (int index = 0; index < DELAYED; index++) cancel_delayed(index);
-    for (int wait = 0; wait < WAITS; wait++) fuzz_expect("a drain that is over was told", model_is_wait_idle(wait), true);
+    for (int wait = 0; wait < WAITS; wait++)
+        fuzz_expect("a drain that is over was told", model_is_wait_idle(wait), true);
     for (int queue = 0; queue < QUEUES; queue++) {
         while (model_may_unretain(queue)) unretain(queue);
         if (!model_is_owned(queue)) continue;

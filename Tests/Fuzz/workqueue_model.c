@@ -50,7 +50,9 @@ void model_make(int queue, const csk_workqueue_attr_t *attr, bool on_heap, const
 bool model_exists(int queue) { return queues[queue].exists && (!queues[queue].released || queues[queue].retains != 0); }
 bool model_is_owned(int queue) { return queues[queue].exists && !queues[queue].released; }
 bool model_is_on_heap(int queue) { return queues[queue].on_heap; }
-bool model_is_idle(int entry) { return entries[entry].state == IDLE && (!is_delayed(entry) || delayed_of(entry)->state == STOPPED); }
+bool model_is_idle(int entry) {
+    return entries[entry].state == IDLE && (!is_delayed(entry) || delayed_of(entry)->state == STOPPED);
+}
 int model_queue_of(int entry) { return entries[entry].queue; }
 csk_rank_t model_rank(int queue) { return csk_rank(queues[queue].attr.priority, CSK_PLACE_BACK); }
 uint32_t model_running(int queue) { return queues[queue].running; }
@@ -84,7 +86,9 @@ bool before(const entry_t *a, const entry_t *b) {
 static int first_barrier(int queue) {
     int first = -1;
     for (int entry = 0; entry < ENTRIES; entry++)
-        if (waits_in(entry, queue) && entries[entry].barrier && (first < 0 || entries[entry].arrival < entries[first].arrival)) first = entry;
+        if (waits_in(entry, queue) && entries[entry].barrier &&
+            (first < 0 || entries[entry].arrival < entries[first].arrival))
+            first = entry;
     return first;
 }
 
@@ -101,7 +105,8 @@ int next_of(int queue) {
 bool may_begin(int queue) {
     const queue_t *it = &queues[queue];
     int next = next_of(queue);
-    return next >= 0 && it->suspends == 0 && !it->exclusive && it->running < width_of(queue) && (!entries[next].barrier || it->running == 0);
+    return next >= 0 && it->suspends == 0 && !it->exclusive && it->running < width_of(queue) &&
+           (!entries[next].barrier || it->running == 0);
 }
 
 bool is_full(int queue) {
@@ -170,19 +175,25 @@ void end_life(int queue, int64_t arrival) {
     end_life_quietly(queue, arrival);
     for (int wait = 0; wait < WAITS; wait++) {
         wait_t *drain = &waits[wait];
-        if (drain->state != WAITING || drain->entry >= 0 || drain->queue != queue || !is_drained(queue, drain->arrivals)) continue;
+        if (drain->state != WAITING || drain->entry >= 0 || drain->queue != queue ||
+            !is_drained(queue, drain->arrivals))
+            continue;
         drain->state = DUE;
         drain->actor = actor();
     }
     for (int who = 0; who < ACTORS; who++) {
         frame_t *frame = top_of(who);
-        if (frame != NULL && frame->kind == WAITS_FOR_DRAIN && frame->queue == queue && is_drained(queue, frame->arrival)) frame->result = 0;
+        if (frame != NULL && frame->kind == WAITS_FOR_DRAIN && frame->queue == queue &&
+            is_drained(queue, frame->arrival))
+            frame->result = 0;
     }
 }
 
 void accept(int entry, int queue, csk_rank_t rank, bool barrier, int how) {
     int64_t arrival = ++queues[queue].arrivals;
-    entries[entry] = (entry_t){ WAITING, queue, rank, arrival, barrier && width_of(queue) > 1, how == ALWAYS_IN, how != BY_THE_BOUND, 0, 0 };
+    entries[entry] = (entry_t){
+        WAITING, queue, rank, arrival, barrier && width_of(queue) > 1, how == ALWAYS_IN, how != BY_THE_BOUND, 0, 0
+    };
     begin_life(queue, arrival);
 }
 

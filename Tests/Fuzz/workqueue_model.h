@@ -12,21 +12,21 @@
 
 enum { QUEUES = 2, WORKS = 8, DELAYED = 3, SYNCS = 6, ENTRIES = WORKS + DELAYED + SYNCS, WAITS = 4 };
 enum { FIRST_DELAYED = WORKS, FIRST_SYNC = WORKS + DELAYED };
-enum { MODEL_WAITS = -1 };  /* else a status */
+enum { MODEL_WAITS = -1 }; /* else a status */
 /* How work comes to a full or shut queue: over the bound when full; in any case. */
 enum { BY_THE_BOUND, BEYOND_THE_BOUND, ALWAYS_IN };
 
 void model_begin(void);
 /* A queue in place of the one that is gone. */
 void model_make(int queue, const csk_workqueue_attr_t *attr, bool on_heap, const csk_pool_item_t *item);
-bool model_exists(int queue);          /* and may be called, by its owner or who retains it */
+bool model_exists(int queue); /* and may be called, by its owner or who retains it */
 bool model_is_owned(int queue);
-bool model_is_gone(int queue);         /* it was released, and nobody uses it any more */
+bool model_is_gone(int queue); /* it was released, and nobody uses it any more */
 bool model_is_on_heap(int queue);
 csk_rank_t model_rank(int queue);
 uint32_t model_level(int queue);
 bool model_is_idle(int entry);
-int model_queue_of(int entry);         /* the last that it was in */
+int model_queue_of(int entry); /* the last that it was in */
 uint32_t model_waiting(int queue);
 uint32_t model_running(int queue);
 uint32_t model_beyond_bound(int queue);
@@ -67,7 +67,7 @@ void model_drain_async(int wait, int queue);
 bool model_is_wait_idle(int wait);
 int model_drain_cancel(int wait, int queue);
 bool model_is_drain(int wait);
-int model_queue_of_wait(int wait);     /* the last that it was given to */
+int model_queue_of_wait(int wait); /* the last that it was given to */
 int model_delayed_start(int delayed, int queue, csk_rank_t rank, int64_t deadline_ns, int64_t period_ns);
 int model_delayed_cancel(int delayed);
 int model_delayed_cancel_ended(int delayed);

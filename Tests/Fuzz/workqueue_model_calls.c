@@ -114,7 +114,8 @@ int model_room_ended(int status, int64_t deadline_ns) {
     pop();
     if (wait.result != MODEL_WAITS) return wait.result;
     leave_line(actor(), wait.queue, wait.entry);
-    if (status == ETIMEDOUT && csk_now() < deadline_ns) fuzz_fail("a caller waits for room no longer, before its deadline");
+    if (status == ETIMEDOUT && csk_now() < deadline_ns)
+        fuzz_fail("a caller waits for room no longer, before its deadline");
     return ETIMEDOUT;
 }
 
@@ -181,8 +182,10 @@ int model_sync_ended(int status) {
     if (state == RAN) return 0;
     if (state == REFUSED) return call.result == ESHUTDOWN ? ESHUTDOWN : ECANCELED;
     if (call.at_once) fuzz_fail("a caller's turn was to come at once; the call gives %d", status);
-    if (state != WAITING && state != IN_LINE && state != GAVE_UP) fuzz_fail("a caller got its turn; the call gives %d", status);
-    if (csk_now() < call.deadline_ns) fuzz_fail("a caller waits for its turn no longer, before its deadline: %d", status);
+    if (state != WAITING && state != IN_LINE && state != GAVE_UP)
+        fuzz_fail("a caller got its turn; the call gives %d", status);
+    if (csk_now() < call.deadline_ns)
+        fuzz_fail("a caller waits for its turn no longer, before its deadline: %d", status);
     if (state == WAITING) withdraw(call.entry, IDLE);
     return ETIMEDOUT;
 }
@@ -205,7 +208,8 @@ int model_drain_ended(int status, int64_t deadline_ns) {
 }
 
 void model_drain_async(int wait, int queue) {
-    waits[wait] = (wait_t){ queues[queue].live_count != 0 ? WAITING : DUE, queue, actor(), -1, 0, queues[queue].arrivals };
+    waits[wait] =
+        (wait_t){ queues[queue].live_count != 0 ? WAITING : DUE, queue, actor(), -1, 0, queues[queue].arrivals };
 }
 
 bool model_is_wait_idle(int wait) { return waits[wait].state == IDLE; }
@@ -233,7 +237,8 @@ void time_has_come(int index) {
         /* Work whose time has come knows the end of the tick. */
         while (it->due_ns < fuzz_deadline(fuzz_tick() + 1, 0)) {
             if (it->due_ns > CSK_NEVER - it->period_ns) it->due_ns = CSK_NEVER;
-            else if (it->due_ns == 0) it->due_ns = (fuzz_deadline(fuzz_tick() + 1, 0) - 1) / it->period_ns * it->period_ns + it->period_ns;
+            else if (it->due_ns == 0)
+                it->due_ns = (fuzz_deadline(fuzz_tick() + 1, 0) - 1) / it->period_ns * it->period_ns + it->period_ns;
             else it->due_ns += it->period_ns;
         }
         it->timer = true;
@@ -254,11 +259,16 @@ void time_has_come(int index) {
 
 int model_delayed_start(int index, int queue, csk_rank_t rank, int64_t deadline_ns, int64_t period_ns) {
     delayed_t *it = &delayed_works[index];
-    if (period_ns < 0 || (queues[queue].attr.when_full == CSK_WORKQUEUE_DROP_OLDEST && rank != model_rank(queue))) return EINVAL;
+    if (period_ns < 0 || (queues[queue].attr.when_full == CSK_WORKQUEUE_DROP_OLDEST && rank != model_rank(queue)))
+        return EINVAL;
     if (it->state != STOPPED) return EBUSY;
     bool now = deadline_ns <= 0 && period_ns == 0;
-    *it = (delayed_t){ .state = WAITS_FOR_TIME, .rank = rank, .timer = !now, .timer_ns = deadline_ns,
-                       .due_ns = deadline_ns > 0 ? deadline_ns : 0, .period_ns = period_ns };
+    *it = (delayed_t){ .state = WAITS_FOR_TIME,
+                       .rank = rank,
+                       .timer = !now,
+                       .timer_ns = deadline_ns,
+                       .due_ns = deadline_ns > 0 ? deadline_ns : 0,
+                       .period_ns = period_ns };
     entries[FIRST_DELAYED + index].queue = queue;
     if (now) time_has_come(index);
     return 0;

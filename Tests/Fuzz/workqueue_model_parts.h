@@ -42,7 +42,7 @@ typedef struct {
     int suspends;
     uint32_t running;
     int64_t arrivals;
-    int64_t lives[LIVES];      /* the arrivals of all that was accepted and is not over */
+    int64_t lives[LIVES]; /* the arrivals of all that was accepted and is not over */
     int live_count;
     int rooms[ACTORS + WAITS], room_count; /* who waits for room: a thread, or ACTORS + a wait */
 } queue_t;
@@ -55,18 +55,18 @@ typedef struct {
     bool alone, periodic, last_follows;
     uint32_t served;
     int taken;
-    bool grants;               /* it has taken a caller */
-    bool has_looked;           /* when its function ended: drains may have been told since */
+    bool grants;     /* it has taken a caller */
+    bool has_looked; /* when its function ended: drains may have been told since */
     bool asked_at_quantum, steps_back;
     int untold;
     bool at_once;
     int64_t deadline_ns;
-    int result;                /* of a wait: MODEL_WAITS until it is known */
+    int result; /* of a wait: MODEL_WAITS until it is known */
 } frame_t;
 
 typedef struct {
-    int state, queue, actor;   /* IDLE, WAITING, DUE */
-    int entry, status;         /* entry: which waits for room; -1: a drain */
+    int state, queue, actor; /* IDLE, WAITING, DUE */
+    int entry, status;       /* entry: which waits for room; -1: a drain */
     int64_t arrivals;
 } wait_t;
 

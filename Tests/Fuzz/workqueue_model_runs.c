@@ -3,7 +3,9 @@
 /* ---- Workers ----------------------------------------------------------------------------------------------------- */
 
 /* Whether the pool has other work than for this queue. */
-static bool others_wait(int queue) { return fuzz_pool_count() > 1 || (fuzz_pool_count() == 1 && !fuzz_pool_has(queues[queue].item)); }
+static bool others_wait(int queue) {
+    return fuzz_pool_count() > 1 || (fuzz_pool_count() == 1 && !fuzz_pool_has(queues[queue].item));
+}
 
 static void count_served(frame_t *worker) {
     if (++worker->served % QUANTUM != 0) return;
@@ -51,7 +53,8 @@ bool model_worker_lingers(void) {
 void model_worker_left(void) {
     frame_t *worker = top();
     if (worker->steps_back) {
-        if (!fuzz_pool_has(queues[worker->queue].item)) fuzz_fail("a worker leaves its queue to others, and asks for none");
+        if (!fuzz_pool_has(queues[worker->queue].item))
+            fuzz_fail("a worker leaves its queue to others, and asks for none");
     } else {
         look(worker);
         if (worker->taken >= 0) fuzz_fail("a worker leaves, though %d may begin", worker->taken);
@@ -110,7 +113,8 @@ static void begin_section(int entry, int status) {
     } else if (caller->kind != WAITS_FOR_TURN || caller->entry != entry) {
         fuzz_fail("work is called by nobody who serves its queue");
     } else if (entries[entry].state != GRANTED) {
-        fuzz_fail("a caller has its turn, though %s", may_begin(queue) && next_of(queue) == entry ? "nobody gave it" : "it has not come");
+        fuzz_fail("a caller has its turn, though %s",
+                  may_begin(queue) && next_of(queue) == entry ? "nobody gave it" : "it has not come");
     }
     caller->in_function = true;
     int expected = 0;
@@ -138,7 +142,8 @@ void model_called(int entry, int status) {
         delayed_of(entry)->state = STOPPED;
         push(CALLED, it->queue, entry);
     } else if (it->state == TOLD) {
-        if (caller == NULL || caller->kind != TELLS || caller->queue != it->queue) fuzz_fail("%d is told by somebody else", entry);
+        if (caller == NULL || caller->kind != TELLS || caller->queue != it->queue)
+            fuzz_fail("%d is told by somebody else", entry);
         fuzz_expect_status("what is told", status, ECANCELED);
         caller->in_function = true;
         it->state = IDLE;
@@ -198,12 +203,13 @@ void model_wait_called(int wait, int status) {
     frame_t *caller = top();
     wait_t *it = &waits[wait];
     /* A caller who has waited long enough, and whose leaving is what was waited for. */
-    if (it->state == WAITING && caller != NULL && caller->kind == WAITS_FOR_TURN && entries[caller->entry].state == WAITING &&
-        csk_now() >= caller->deadline_ns)
+    if (it->state == WAITING && caller != NULL && caller->kind == WAITS_FOR_TURN &&
+        entries[caller->entry].state == WAITING && csk_now() >= caller->deadline_ns)
         withdraw(caller->entry, GAVE_UP);
     if (caller != NULL && caller->kind == SERVES && it->entry >= 0)
         for (int turns = 0; turns < ENTRIES; turns++) look_for_room(caller, wait);
-    if (it->state != DUE || it->actor != actor()) fuzz_fail("the wait %d is told, but it is not done, or not by this thread", wait);
+    if (it->state != DUE || it->actor != actor())
+        fuzz_fail("the wait %d is told, but it is not done, or not by this thread", wait);
     fuzz_expect_status("what a wait is told", status, it->status);
     it->state = IDLE;
     push(WAIT_TOLD, it->queue, -1);
@@ -259,7 +265,8 @@ void model_release(int queue) {
 
 bool model_is_gone(int queue) {
     const queue_t *it = &queues[queue];
-    return it->released && it->retains == 0 && it->live_count == 0 && !any_frame(is_of, queue) && !fuzz_pool_has(it->item);
+    return it->released && it->retains == 0 && it->live_count == 0 && !any_frame(is_of, queue) &&
+           !fuzz_pool_has(it->item);
 }
 
 void model_expect_none_due(void) {

@@ -32,7 +32,8 @@ struct MainThreadProgram {
         }
 
         // Work whose time has come, but which the main thread has not begun, is cancelled.
-        let inside = DispatchSemaphore(value: 0), leave = DispatchSemaphore(value: 0), timeHasCome = DispatchSemaphore(value: 0)
+        let inside = DispatchSemaphore(value: 0), leave = DispatchSemaphore(value: 0),
+            timeHasCome = DispatchSemaphore(value: 0)
         mainThread(delay: 0.003) {
             inside.signal()
             leave.wait()

@@ -62,9 +62,12 @@ struct Contended {
                     Turn(subject: S.name) { rows.add(S.name, throughput(type, threads: threads, turns: turns)) }
                 }
                 let all = [
-                    turn(NIOBox.self), turn(SynchronizationMutex.self), turn(FoundationLock.self), turn(FoundationRecursiveLock.self),
+                    turn(NIOBox.self), turn(SynchronizationMutex.self), turn(FoundationLock.self),
+                    turn(FoundationRecursiveLock.self),
                     turn(Semaphore.self), turn(SerialQueue.self),
-                    Turn(subject: CountingActor.name) { rows.add(CountingActor.name, actorThroughput(tasks: threads, turns: turns)) },
+                    Turn(subject: CountingActor.name) {
+                        rows.add(CountingActor.name, actorThroughput(tasks: threads, turns: turns))
+                    },
                     turn(FastMutex.self), turn(TrivialValue.self), turn(Section.self),
                 ]
                 rows = Rows(all.map(\.subject))
@@ -105,18 +108,21 @@ struct Contended {
         var histograms: [(subject: String, histogram: Histogram<UInt64>)] = []
         func turn<S: Subject>(_ type: S.Type) -> Turn {
             let index = histograms.count
-            histograms.append((S.name, Histogram(highestTrackableValue: 60_000_000_000, numberOfSignificantValueDigits: .three)))
+            histograms.append(
+                (S.name, Histogram(highestTrackableValue: 60_000_000_000, numberOfSignificantValueDigits: .three)))
             return Turn(subject: S.name) { urgentWaits(type, into: &histograms[index].histogram) }
         }
         let all = [
-            turn(NIOBox.self), turn(SynchronizationMutex.self), turn(FoundationLock.self), turn(Semaphore.self), turn(SerialQueue.self),
+            turn(NIOBox.self), turn(SynchronizationMutex.self), turn(FoundationLock.self), turn(Semaphore.self),
+            turn(SerialQueue.self),
             turn(FastMutex.self), turn(StrictMutex.self),
         ]
         note("urgent thread among 8 ")
         inRounds(rounds, all)
         note("\n")
         for (title, percentile) in [("p50", 50.0), ("p99", 99.0), ("p99.9", 99.9), ("max", 100.0)] {
-            results.print("urgent thread among 8, 10 us sections, its waits", "\(title) us", baseline: NIOBox.name,
+            results.print(
+                "urgent thread among 8, 10 us sections, its waits", "\(title) us", baseline: NIOBox.name,
                 histograms.map { name, histogram in (name, [Double(histogram.valueAtPercentile(percentile)) / 1e3]) })
         }
     }

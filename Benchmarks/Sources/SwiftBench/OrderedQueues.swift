@@ -28,7 +28,8 @@ struct OrderedQueues {
 
     private func submissions() {
         let counter = Counter(), account = Account()
-        let fifo = FIFOQueue(), actorQueue = ActorQueue<Account>(), cancellable = CancellableQueue(underlyingQueue: FIFOQueue())
+        let fifo = FIFOQueue(), actorQueue = ActorQueue<Account>(),
+            cancellable = CancellableQueue(underlyingQueue: FIFOQueue())
         let cancellableActor = CancellableQueue(underlyingQueue: actorQueue)
         actorQueue.adoptExecutionContext(of: account)
         let (stream, continuation) = AsyncStream<Work>.makeStream()
@@ -39,7 +40,8 @@ struct OrderedQueues {
         }
 
         let names = [
-            "AsyncStream + one consumer", "FIFOQueue.enqueue", "ActorQueue.enqueue", "Task { await actor.f() }", "Task(on: FIFOQueue)",
+            "AsyncStream + one consumer", "FIFOQueue.enqueue", "ActorQueue.enqueue", "Task { await actor.f() }",
+            "Task(on: FIFOQueue)",
             "Task(on: ActorQueue)", "CancellableQueue over FIFOQueue", "CancellableQueue over ActorQueue",
         ]
         var rows = Rows(names), allocations = Rows(names)
@@ -58,45 +60,47 @@ struct OrderedQueues {
         }
         let group = "async work, from submission to end"
         note("\(group) ")
-        inRounds(rounds, [
-            turn(names[0]) { times in
-                for _ in 0..<times { continuation.yield { counter.number &+= 1 } }
-                await withUnsafeContinuation { end in _ = continuation.yield { end.resume() } }
-            },
-            turn(names[1]) { times in
-                for _ in 0..<times { fifo.enqueue { counter.number &+= 1 } }
-                await withUnsafeContinuation { end in _ = fifo.enqueue { end.resume() } }
-            },
-            turn(names[2]) { times in
-                for _ in 0..<times { actorQueue.enqueue { $0.deposit() } }
-                await withUnsafeContinuation { end in _ = actorQueue.enqueue { _ in end.resume() } }
-            },
-            turn(names[3]) { times in
-                var last: Task<Void, Never>?
-                for _ in 0..<times { last = Task { await account.deposit() } }
-                await last?.value
-            },
-            turn(names[4]) { times in
-                var last: Task<Void, Never>?
-                for _ in 0..<times { last = Task(on: fifo) { counter.number &+= 1 } }
-                await last?.value
-            },
-            turn(names[5]) { times in
-                var last: Task<Void, Never>?
-                for _ in 0..<times { last = Task(on: actorQueue) { $0.deposit() } }
-                await last?.value
-            },
-            turn(names[6]) { times in
-                var last: Task<Void, Never>?
-                for _ in 0..<times { last = Task(on: cancellable) { counter.number &+= 1 } }
-                await last?.value
-            },
-            turn(names[7]) { times in
-                var last: Task<Void, Never>?
-                for _ in 0..<times { last = Task(on: cancellableActor) { $0.deposit() } }
-                await last?.value
-            },
-        ])
+        inRounds(
+            rounds,
+            [
+                turn(names[0]) { times in
+                    for _ in 0..<times { continuation.yield { counter.number &+= 1 } }
+                    await withUnsafeContinuation { end in _ = continuation.yield { end.resume() } }
+                },
+                turn(names[1]) { times in
+                    for _ in 0..<times { fifo.enqueue { counter.number &+= 1 } }
+                    await withUnsafeContinuation { end in _ = fifo.enqueue { end.resume() } }
+                },
+                turn(names[2]) { times in
+                    for _ in 0..<times { actorQueue.enqueue { $0.deposit() } }
+                    await withUnsafeContinuation { end in _ = actorQueue.enqueue { _ in end.resume() } }
+                },
+                turn(names[3]) { times in
+                    var last: Task<Void, Never>?
+                    for _ in 0..<times { last = Task { await account.deposit() } }
+                    await last?.value
+                },
+                turn(names[4]) { times in
+                    var last: Task<Void, Never>?
+                    for _ in 0..<times { last = Task(on: fifo) { counter.number &+= 1 } }
+                    await last?.value
+                },
+                turn(names[5]) { times in
+                    var last: Task<Void, Never>?
+                    for _ in 0..<times { last = Task(on: actorQueue) { $0.deposit() } }
+                    await last?.value
+                },
+                turn(names[6]) { times in
+                    var last: Task<Void, Never>?
+                    for _ in 0..<times { last = Task(on: cancellable) { counter.number &+= 1 } }
+                    await last?.value
+                },
+                turn(names[7]) { times in
+                    var last: Task<Void, Never>?
+                    for _ in 0..<times { last = Task(on: cancellableActor) { $0.deposit() } }
+                    await last?.value
+                },
+            ])
         note("\n")
         results.print(group, "ns", baseline: names[0], rows.values)
         results.print(group, "allocations", baseline: "", allocations.values)
@@ -124,11 +128,13 @@ struct OrderedQueues {
         }
         let group = "waiting for ordered work from a task"
         note("\(group) ")
-        inRounds(rounds, [
-            turn(names[0]) { await account.nothing() },
-            turn(names[1]) { await fifo.enqueueAndWait {} },
-            turn(names[2]) { await actorQueue.enqueueAndWait { _ in } },
-        ])
+        inRounds(
+            rounds,
+            [
+                turn(names[0]) { await account.nothing() },
+                turn(names[1]) { await fifo.enqueueAndWait {} },
+                turn(names[2]) { await actorQueue.enqueueAndWait { _ in } },
+            ])
         note("\n")
         results.print(group, "p50 us", baseline: names[0], rows.values)
     }

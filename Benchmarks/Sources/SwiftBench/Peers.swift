@@ -8,10 +8,16 @@ final class SynchronizationMutex: Subject {
     static let name = "Synchronization.Mutex"
     private let value = Mutex(0)
     @inline(never) func increments(_ times: Int) { for _ in 0..<times { value.withLock { $0 &+= 1 } } }
-    @inline(__always) func section(_ turns: Int) { value.withLock { $0 &+= 1; bench_busy(turns) } }
+    @inline(__always) func section(_ turns: Int) {
+        value.withLock {
+            $0 &+= 1; bench_busy(turns)
+        }
+    }
     @inline(__always) func urgentSection(_ turns: Int) -> Int64 {
         var entered: Int64 = 0
-        value.withLock { $0 &+= 1; entered = bench_now_ns(); bench_busy(turns) }
+        value.withLock {
+            $0 &+= 1; entered = bench_now_ns(); bench_busy(turns)
+        }
         return entered
     }
 }
@@ -20,10 +26,16 @@ final class NIOBox: Subject {
     static let name = "NIOLockedValueBox"
     private let value = NIOLockedValueBox(0)
     @inline(never) func increments(_ times: Int) { for _ in 0..<times { value.withLockedValue { $0 &+= 1 } } }
-    @inline(__always) func section(_ turns: Int) { value.withLockedValue { $0 &+= 1; bench_busy(turns) } }
+    @inline(__always) func section(_ turns: Int) {
+        value.withLockedValue {
+            $0 &+= 1; bench_busy(turns)
+        }
+    }
     @inline(__always) func urgentSection(_ turns: Int) -> Int64 {
         var entered: Int64 = 0
-        value.withLockedValue { $0 &+= 1; entered = bench_now_ns(); bench_busy(turns) }
+        value.withLockedValue {
+            $0 &+= 1; entered = bench_now_ns(); bench_busy(turns)
+        }
         return entered
     }
 }
@@ -58,8 +70,12 @@ final class Semaphore: Subject, @unchecked Sendable {
     static let name = "DispatchSemaphore(1)"
     private let semaphore = DispatchSemaphore(value: 1)
     private var value = 0
-    @inline(never) func increments(_ times: Int) { for _ in 0..<times { semaphore.wait(); value &+= 1; semaphore.signal() } }
-    @inline(__always) func section(_ turns: Int) { semaphore.wait(); value &+= 1; bench_busy(turns); semaphore.signal() }
+    @inline(never) func increments(_ times: Int) {
+        for _ in 0..<times { semaphore.wait(); value &+= 1; semaphore.signal() }
+    }
+    @inline(__always) func section(_ turns: Int) {
+        semaphore.wait(); value &+= 1; bench_busy(turns); semaphore.signal()
+    }
     @inline(__always) func urgentSection(_ turns: Int) -> Int64 {
         var entered: Int64 = 0
         semaphore.wait(); value &+= 1; entered = bench_now_ns(); bench_busy(turns); semaphore.signal()
@@ -72,10 +88,16 @@ final class SerialQueue: Subject, @unchecked Sendable {
     private let queue = DispatchQueue(label: "subject")
     private var value = 0
     @inline(never) func increments(_ times: Int) { for _ in 0..<times { queue.sync { value &+= 1 } } }
-    @inline(__always) func section(_ turns: Int) { queue.sync { value &+= 1; bench_busy(turns) } }
+    @inline(__always) func section(_ turns: Int) {
+        queue.sync {
+            value &+= 1; bench_busy(turns)
+        }
+    }
     @inline(__always) func urgentSection(_ turns: Int) -> Int64 {
         var entered: Int64 = 0
-        queue.sync { value &+= 1; entered = bench_now_ns(); bench_busy(turns) }
+        queue.sync {
+            value &+= 1; entered = bench_now_ns(); bench_busy(turns)
+        }
         return entered
     }
 }

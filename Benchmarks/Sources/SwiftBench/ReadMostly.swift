@@ -93,11 +93,14 @@ struct ReadMostly {
             Turn(subject: "no reader") { measure("no reader") },
             Turn(subject: "a reader inside") {
                 let other = Snapshot(0), window = Window()
-                onThreads(1, meanwhile: {
-                    _ = window.open(for: 1)
-                    measure("a reader inside")
-                    window.close()
-                }) { _ in
+                onThreads(
+                    1,
+                    meanwhile: {
+                        _ = window.open(for: 1)
+                        measure("a reader inside")
+                        window.close()
+                    }
+                ) { _ in
                     other.read { _ in
                         window.enter()
                         while !window.isClosed { bench_sleep(nanoseconds: 100_000) }
@@ -119,14 +122,24 @@ struct ReadMostly {
         var rows = Rows(["Dictionary in Mutex", "SnapshotDictionary"])
         let turns = [
             Turn(subject: "Dictionary in Mutex") {
-                rows.add("Dictionary in Mutex", throughput { times in
-                    use(mixed(times, keys, { key in locked.value.withLock { $0[key] } }, { key in locked.value.withLock { $0[key] = key } }))
-                })
+                rows.add(
+                    "Dictionary in Mutex",
+                    throughput { times in
+                        use(
+                            mixed(
+                                times, keys, { key in locked.value.withLock { $0[key] } },
+                                { key in locked.value.withLock { $0[key] = key } }))
+                    })
             },
             Turn(subject: "SnapshotDictionary") {
-                rows.add("SnapshotDictionary", throughput { times in
-                    use(mixed(times, keys, { key in snapshot[key] }, { key in snapshot.updateValue(key, forKey: key) }))
-                })
+                rows.add(
+                    "SnapshotDictionary",
+                    throughput { times in
+                        use(
+                            mixed(
+                                times, keys, { key in snapshot[key] }, { key in snapshot.updateValue(key, forKey: key) }
+                            ))
+                    })
             },
         ]
         let title = "dictionary of \(keys) keys, 2 threads, 1 % writes"
@@ -186,7 +199,9 @@ private func use(_ value: Int) {}
 private final class RawReads: Published {
     static let name = "urcu-bp in C"
     private let number: [Int] = [1]
-    @inline(never) func reads(_ times: Int) -> Int { number.withUnsafeBufferPointer { bench_urcu_reads(times, $0.baseAddress) } }
+    @inline(never) func reads(_ times: Int) -> Int {
+        number.withUnsafeBufferPointer { bench_urcu_reads(times, $0.baseAddress) }
+    }
 }
 
 private final class SnapshotReads: Published {

@@ -42,7 +42,8 @@ struct ReadWrites {
     }
 
     func run() {
-        let queue = DispatchQueue(label: "subject", attributes: .concurrent), coordinator = ReadWriteCoordinator(), counter = Counter()
+        let queue = DispatchQueue(label: "subject", attributes: .concurrent), coordinator = ReadWriteCoordinator(),
+            counter = Counter()
         let pthread = PthreadLock(), plain = ReadWriteLock(1), biased = ReadWriteLock(1, readerBias: true)
 
         var rows = Rows([]), allocations = Rows([])
@@ -52,7 +53,8 @@ struct ReadWrites {
                 let allocated = bench_allocations(), begin = bench_now_ns()
                 let sum = loop(times)
                 rows.add(name, Double(bench_now_ns() - begin) / Double(times))
-                allocations.add(name, (Double(bench_allocations() - allocated) / Double(times)).rounded(.toNearestOrEven))
+                allocations.add(
+                    name, (Double(bench_allocations() - allocated) / Double(times)).rounded(.toNearestOrEven))
                 keep(sum)
             }
         }
@@ -71,29 +73,59 @@ struct ReadWrites {
             return sum
         }
 
-        report("uncontended read", baseline: "DispatchQueue.sync, concurrent", [
-            turn("DispatchQueue.sync, concurrent") { summed($0) { queue.sync { counter.number } } },
-            turn("pthread_rwlock") { summed($0) { pthread.read { $0 } } },
-            turn("ReadWriteCoordinator.read") { summed($0) { coordinator.read { counter.number } } },
-            turn("ReadWriteLock") { summed($0) { plain.withReadLock { $0 } } },
-            turn("ReadWriteLock, biased") { summed($0) { biased.withReadLock { $0 } } },
-        ])
-        report("uncontended write", baseline: "pthread_rwlock", [
-            turn("DispatchQueue.sync, barrier") { summed($0) { queue.sync(flags: .barrier) { counter.number &+= 1; return 1 } } },
-            turn("pthread_rwlock") { summed($0) { pthread.write { $0 &+= 1; return 1 } } },
-            turn("ReadWriteCoordinator.blockingWrite") { summed($0) { coordinator.blockingWrite { counter.number &+= 1; return 1 } } },
-            turn("ReadWriteLock") { summed($0) { plain.withWriteLock { $0 &+= 1; return 1 } } },
-        ])
-        report("enqueued write and its share of the drain", baseline: "DispatchQueue.async, barrier", [
-            turn("DispatchQueue.async, barrier") { times in
-                for _ in 0..<times { queue.async(flags: .barrier) { counter.number &+= 1 } }
-                return queue.sync(flags: .barrier) { counter.number }
-            },
-            turn("ReadWriteCoordinator.enqueueWrite") { times in
-                for _ in 0..<times { coordinator.enqueueWrite { counter.number &+= 1 } }
-                return coordinator.read { counter.number }
-            },
-        ])
+        report(
+            "uncontended read", baseline: "DispatchQueue.sync, concurrent",
+            [
+                turn("DispatchQueue.sync, concurrent") { summed($0) { queue.sync { counter.number } } },
+                turn("pthread_rwlock") { summed($0) { pthread.read { $0 } } },
+                turn("ReadWriteCoordinator.read") { summed($0) { coordinator.read { counter.number } } },
+                turn("ReadWriteLock") { summed($0) { plain.withReadLock { $0 } } },
+                turn("ReadWriteLock, biased") { summed($0) { biased.withReadLock { $0 } } },
+            ])
+        report(
+            "uncontended write", baseline: "pthread_rwlock",
+            [
+                turn("DispatchQueue.sync, barrier") {
+                    summed($0) {
+                        queue.sync(flags: .barrier) {
+                            counter.number &+= 1; return 1
+                        }
+                    }
+                },
+                turn("pthread_rwlock") {
+                    summed($0) {
+                        pthread.write {
+                            $0 &+= 1; return 1
+                        }
+                    }
+                },
+                turn("ReadWriteCoordinator.blockingWrite") {
+                    summed($0) {
+                        coordinator.blockingWrite {
+                            counter.number &+= 1; return 1
+                        }
+                    }
+                },
+                turn("ReadWriteLock") {
+                    summed($0) {
+                        plain.withWriteLock {
+                            $0 &+= 1; return 1
+                        }
+                    }
+                },
+            ])
+        report(
+            "enqueued write and its share of the drain", baseline: "DispatchQueue.async, barrier",
+            [
+                turn("DispatchQueue.async, barrier") { times in
+                    for _ in 0..<times { queue.async(flags: .barrier) { counter.number &+= 1 } }
+                    return queue.sync(flags: .barrier) { counter.number }
+                },
+                turn("ReadWriteCoordinator.enqueueWrite") { times in
+                    for _ in 0..<times { coordinator.enqueueWrite { counter.number &+= 1 } }
+                    return coordinator.read { counter.number }
+                },
+            ])
     }
 
     @inline(never) @_optimize(none)

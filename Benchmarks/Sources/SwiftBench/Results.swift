@@ -7,7 +7,9 @@ final class Results {
 
     init(appendingTo path: String?) {
         if let path {
-            if !FileManager.default.fileExists(atPath: path) { _ = FileManager.default.createFile(atPath: path, contents: nil) }
+            if !FileManager.default.fileExists(atPath: path) {
+                _ = FileManager.default.createFile(atPath: path, contents: nil)
+            }
             file = FileHandle(forWritingAtPath: path)
             _ = try? file?.seekToEnd()
         } else {
@@ -22,7 +24,9 @@ final class Results {
         for (subject, rounds) in values {
             let value = median(rounds)
             let ratio = base.map { $0 > 0 ? String(format: "  (%.2fx)", value / $0) : "" } ?? ""
-            Swift.print("  " + subject.padding(toLength: 40, withPad: " ", startingAt: 0) + String(format: "%12.2f", value) + ratio)
+            Swift.print(
+                "  " + subject.padding(toLength: 40, withPad: " ", startingAt: 0) + String(format: "%12.2f", value)
+                    + ratio)
             _ = try? file?.seekToEnd()
             file?.write(Data("swift\t\(group)\t\(subject)\t\(metric)\t\(String(format: "%.4f", value))\n".utf8))
         }

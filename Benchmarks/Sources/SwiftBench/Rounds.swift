@@ -24,7 +24,9 @@ struct Rows {
     init(_ subjects: [String]) { values = subjects.map { ($0, []) } }
 
     mutating func add(_ subject: String, _ value: Double) {
-        guard let index = values.firstIndex(where: { $0.subject == subject }) else { preconditionFailure("\(subject) was not named") }
+        guard let index = values.firstIndex(where: { $0.subject == subject }) else {
+            preconditionFailure("\(subject) was not named")
+        }
         values[index].rounds.append(value)
     }
 }

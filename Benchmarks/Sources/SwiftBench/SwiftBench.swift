@@ -4,7 +4,8 @@ import Foundation
 
 @main
 struct SwiftBench: ParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "SwiftSync's locks and values beside their peers, interleaved in one run.")
+    static let configuration = CommandConfiguration(
+        abstract: "SwiftSync's locks and values beside their peers, interleaved in one run.")
 
     @Option(help: "Rounds in which all subjects take their turn.")
     var rounds = 7
@@ -33,7 +34,9 @@ struct SwiftBench: ParsableCommand {
         let second = Thread { while true { sleep(1000) } }
         second.start()
         if let loop { return try count(loop) }
-        onThreads(1) { _ in Measurements(tsv: tsv, rounds: rounds, millis: millis).run(only.map { [$0] } ?? Part.allCases) }
+        onThreads(1) { _ in
+            Measurements(tsv: tsv, rounds: rounds, millis: millis).run(only.map { [$0] } ?? Part.allCases)
+        }
     }
 
     private func count(_ times: Int) throws {
@@ -42,7 +45,8 @@ struct SwiftBench: ParsableCommand {
             S().increments(times)
             return true
         }
-        let known = run(FastMutex.self) || run(StrictMutex.self) || run(TrivialValue.self) || run(ReferringValue.self)
+        let known =
+            run(FastMutex.self) || run(StrictMutex.self) || run(TrivialValue.self) || run(ReferringValue.self)
             || run(ReferringValueUsed.self) || run(Section.self) || run(SynchronizationMutex.self) || run(NIOBox.self)
             || run(FoundationLock.self) || run(FoundationRecursiveLock.self) || run(Semaphore.self)
             || ReadMostly.run(times, of: subject)
@@ -76,7 +80,8 @@ struct Measurements {
             case .orderedQueues: OrderedQueues(results: results, rounds: rounds).run()
             case .taskQueues: TaskQueues(results: results, rounds: rounds).run()
             case .contended:
-                let contended = Contended(results: results, rounds: rounds, windowMilliseconds: millis, turnsPerMicrosecond: calibrate())
+                let contended = Contended(
+                    results: results, rounds: rounds, windowMilliseconds: millis, turnsPerMicrosecond: calibrate())
                 contended.runThroughput()
                 contended.runUrgent()
                 Timeouts(results: results, rounds: rounds).run()

@@ -5,10 +5,16 @@ struct FastMutex: Subject {
     static let name = "PriorityMutex"
     private let value = PriorityMutex(0)
     @inline(never) func increments(_ times: Int) { for _ in 0..<times { value.withLock { $0 &+= 1 } } }
-    @inline(__always) func section(_ turns: Int) { value.withLock { $0 &+= 1; bench_busy(turns) } }
+    @inline(__always) func section(_ turns: Int) {
+        value.withLock {
+            $0 &+= 1; bench_busy(turns)
+        }
+    }
     @inline(__always) func urgentSection(_ turns: Int) -> Int64 {
         var entered: Int64 = 0
-        _ = value.withLock(priority: .high) { entered = bench_now_ns(); $0 &+= 1; bench_busy(turns) }
+        _ = value.withLock(priority: .high) {
+            entered = bench_now_ns(); $0 &+= 1; bench_busy(turns)
+        }
         return entered
     }
 }
@@ -17,10 +23,16 @@ struct StrictMutex: Subject {
     static let name = "PriorityMutex strict"
     private let value = PriorityMutex(0, policy: .strict)
     @inline(never) func increments(_ times: Int) { for _ in 0..<times { value.withLock { $0 &+= 1 } } }
-    @inline(__always) func section(_ turns: Int) { value.withLock { $0 &+= 1; bench_busy(turns) } }
+    @inline(__always) func section(_ turns: Int) {
+        value.withLock {
+            $0 &+= 1; bench_busy(turns)
+        }
+    }
     @inline(__always) func urgentSection(_ turns: Int) -> Int64 {
         var entered: Int64 = 0
-        _ = value.withLock(priority: .high) { entered = bench_now_ns(); $0 &+= 1; bench_busy(turns) }
+        _ = value.withLock(priority: .high) {
+            entered = bench_now_ns(); $0 &+= 1; bench_busy(turns)
+        }
         return entered
     }
 }
@@ -29,10 +41,16 @@ final class TrivialValue: Subject {
     static let name = "QueueSafeValue.wait.set"
     private let value = QueueSafeValue(value: 0)
     @inline(never) func increments(_ times: Int) { for _ in 0..<times { value.wait.lowestPriority.set { $0 += 1 } } }
-    @inline(__always) func section(_ turns: Int) { value.wait.priority(.normal).set { $0 &+= 1; bench_busy(turns) } }
+    @inline(__always) func section(_ turns: Int) {
+        value.wait.priority(.normal).set {
+            $0 &+= 1; bench_busy(turns)
+        }
+    }
     @inline(__always) func urgentSection(_ turns: Int) -> Int64 {
         var entered: Int64 = 0
-        value.wait.highestPriority.set { entered = bench_now_ns(); $0 &+= 1; bench_busy(turns) }
+        value.wait.highestPriority.set {
+            entered = bench_now_ns(); $0 &+= 1; bench_busy(turns)
+        }
         return entered
     }
 }
@@ -47,11 +65,19 @@ struct Referring: Sendable {
 final class ReferringValue: Subject {
     static let name = "QueueSafeValue.wait.set, reference"
     private let value = QueueSafeValue(value: Referring())
-    @inline(never) func increments(_ times: Int) { for _ in 0..<times { value.wait.lowestPriority.set { $0.count += 1 } } }
-    @inline(__always) func section(_ turns: Int) { value.wait.priority(.normal).set { $0.count &+= 1; bench_busy(turns) } }
+    @inline(never) func increments(_ times: Int) {
+        for _ in 0..<times { value.wait.lowestPriority.set { $0.count += 1 } }
+    }
+    @inline(__always) func section(_ turns: Int) {
+        value.wait.priority(.normal).set {
+            $0.count &+= 1; bench_busy(turns)
+        }
+    }
     @inline(__always) func urgentSection(_ turns: Int) -> Int64 {
         var entered: Int64 = 0
-        value.wait.priority(.normal).set { $0.count &+= 1; entered = bench_now_ns(); bench_busy(turns) }
+        value.wait.priority(.normal).set {
+            $0.count &+= 1; entered = bench_now_ns(); bench_busy(turns)
+        }
         return entered
     }
 }
@@ -60,11 +86,21 @@ final class ReferringValue: Subject {
 final class ReferringValueUsed: Subject {
     static let name = "QueueSafeValue.wait.set, reference used"
     private let value = QueueSafeValue(value: Referring())
-    @inline(never) func increments(_ times: Int) { for _ in 0..<times { use(value.wait.lowestPriority.set { $0.count += 1 }) } }
-    @inline(__always) func section(_ turns: Int) { use(value.wait.priority(.normal).set { $0.count &+= 1; bench_busy(turns) }) }
+    @inline(never) func increments(_ times: Int) {
+        for _ in 0..<times { use(value.wait.lowestPriority.set { $0.count += 1 }) }
+    }
+    @inline(__always) func section(_ turns: Int) {
+        use(
+            value.wait.priority(.normal).set {
+                $0.count &+= 1; bench_busy(turns)
+            })
+    }
     @inline(__always) func urgentSection(_ turns: Int) -> Int64 {
         var entered: Int64 = 0
-        use(value.wait.highestPriority.set { $0.count &+= 1; entered = bench_now_ns(); bench_busy(turns) })
+        use(
+            value.wait.highestPriority.set {
+                $0.count &+= 1; entered = bench_now_ns(); bench_busy(turns)
+            })
         return entered
     }
 }
@@ -78,10 +114,16 @@ final class Section: Subject, @unchecked Sendable {
     private let section = CriticalSection()
     private var value = 0
     @inline(never) func increments(_ times: Int) { for _ in 0..<times { section.execute { value &+= 1 } } }
-    @inline(__always) func section(_ turns: Int) { section.execute { value &+= 1; bench_busy(turns) } }
+    @inline(__always) func section(_ turns: Int) {
+        section.execute {
+            value &+= 1; bench_busy(turns)
+        }
+    }
     @inline(__always) func urgentSection(_ turns: Int) -> Int64 {
         var entered: Int64 = 0
-        section.execute { value &+= 1; entered = bench_now_ns(); bench_busy(turns) }
+        section.execute {
+            value &+= 1; entered = bench_now_ns(); bench_busy(turns)
+        }
         return entered
     }
 

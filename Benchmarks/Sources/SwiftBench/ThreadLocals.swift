@@ -19,7 +19,8 @@ struct ThreadLocals {
     private static let key = "SwiftBench.number"
 
     func run() {
-        let number = Self.number, object = Self.object, nio = ThreadSpecificVariable<Object>(), objects = [Object(1), Object(2)]
+        let number = Self.number, object = Self.object, nio = ThreadSpecificVariable<Object>(),
+            objects = [Object(1), Object(2)]
         number.setValue(1)
         object.setValue(objects[0])
         nio.currentValue = objects[0]
@@ -43,46 +44,50 @@ struct ThreadLocals {
             results.print(group, "ns", baseline: "ThreadSpecificVariable", rows.values)
         }
 
-        report("thread-local value, read", [
-            turn("threadDictionary") { times in
-                var sum = 0
-                for _ in 0..<times { sum &+= Thread.current.threadDictionary[Self.key] as? Int ?? 0 }
-                return sum
-            },
-            turn("ThreadSpecificVariable") { times in
-                var sum = 0
-                for _ in 0..<times { sum &+= nio.currentValue?.number ?? 0 }
-                return sum
-            },
-            turn("ThreadLocalValue") { times in
-                var sum = 0
-                for _ in 0..<times { sum &+= number.value() ?? 0 }
-                return sum
-            },
-            turn("ThreadLocalValue, reference") { times in
-                var sum = 0
-                for _ in 0..<times { sum &+= object.value()?.number ?? 0 }
-                return sum
-            },
-        ])
-        report("thread-local value, replaced", [
-            turn("threadDictionary") { times in
-                for index in 0..<times { Thread.current.threadDictionary[Self.key] = index }
-                return times
-            },
-            turn("ThreadSpecificVariable") { times in
-                for index in 0..<times { nio.currentValue = objects[index & 1] }
-                return times
-            },
-            turn("ThreadLocalValue") { times in
-                for index in 0..<times { number.setValue(index) }
-                return times
-            },
-            turn("ThreadLocalValue, reference") { times in
-                for index in 0..<times { object.setValue(objects[index & 1]) }
-                return times
-            },
-        ])
+        report(
+            "thread-local value, read",
+            [
+                turn("threadDictionary") { times in
+                    var sum = 0
+                    for _ in 0..<times { sum &+= Thread.current.threadDictionary[Self.key] as? Int ?? 0 }
+                    return sum
+                },
+                turn("ThreadSpecificVariable") { times in
+                    var sum = 0
+                    for _ in 0..<times { sum &+= nio.currentValue?.number ?? 0 }
+                    return sum
+                },
+                turn("ThreadLocalValue") { times in
+                    var sum = 0
+                    for _ in 0..<times { sum &+= number.value() ?? 0 }
+                    return sum
+                },
+                turn("ThreadLocalValue, reference") { times in
+                    var sum = 0
+                    for _ in 0..<times { sum &+= object.value()?.number ?? 0 }
+                    return sum
+                },
+            ])
+        report(
+            "thread-local value, replaced",
+            [
+                turn("threadDictionary") { times in
+                    for index in 0..<times { Thread.current.threadDictionary[Self.key] = index }
+                    return times
+                },
+                turn("ThreadSpecificVariable") { times in
+                    for index in 0..<times { nio.currentValue = objects[index & 1] }
+                    return times
+                },
+                turn("ThreadLocalValue") { times in
+                    for index in 0..<times { number.setValue(index) }
+                    return times
+                },
+                turn("ThreadLocalValue, reference") { times in
+                    for index in 0..<times { object.setValue(objects[index & 1]) }
+                    return times
+                },
+            ])
     }
 
     @inline(never) @_optimize(none)

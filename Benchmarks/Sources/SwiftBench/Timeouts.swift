@@ -16,16 +16,23 @@ struct Timeouts {
         }
         // Less than 0 is a timeout that fired early.
         note("timeouts: never early ")
-        let least = lateness(milliseconds: 1, rounds: rounds, tries: 25).values.map { (subject: $0.subject, rounds: [$0.rounds.min() ?? .nan]) }
+        let least = lateness(milliseconds: 1, rounds: rounds, tries: 25).values.map {
+            (subject: $0.subject, rounds: [$0.rounds.min() ?? .nan])
+        }
         results.print("timeouts of 1 ms: never early", "least late us", baseline: "", least)
     }
 
     private func lateness(milliseconds: Int, rounds: Int, tries: Int) -> Rows {
-        let lock = NSLock(), semaphore = DispatchSemaphore(value: 0), mutex = PriorityMutex(0), section = CriticalSection()
+        let lock = NSLock(), semaphore = DispatchSemaphore(value: 0), mutex = PriorityMutex(0),
+            section = CriticalSection()
         let release = DispatchSemaphore(value: 0), isHeld = DispatchSemaphore(value: 0)
         let holder = Thread {
             lock.lock()
-            mutex.withLock { _ in section.execute { isHeld.signal(); release.wait() } }
+            mutex.withLock { _ in
+                section.execute {
+                    isHeld.signal(); release.wait()
+                }
+            }
             lock.unlock()
         }
         holder.start()
@@ -42,12 +49,16 @@ struct Timeouts {
                 }
             }
         }
-        inRounds(rounds, [
-            turn("NSLock") { lock.lock(before: Date(timeIntervalSinceNow: span)) },
-            turn("DispatchSemaphore") { semaphore.wait(timeout: .now() + .milliseconds(milliseconds)) == .success },
-            turn("PriorityMutex") { mutex.withLock(priority: .normal, timeout: .milliseconds(milliseconds)) { _ in } != nil },
-            turn("CriticalSection") { section.execute(timeout: .milliseconds(milliseconds)) {} },
-        ])
+        inRounds(
+            rounds,
+            [
+                turn("NSLock") { lock.lock(before: Date(timeIntervalSinceNow: span)) },
+                turn("DispatchSemaphore") { semaphore.wait(timeout: .now() + .milliseconds(milliseconds)) == .success },
+                turn("PriorityMutex") {
+                    mutex.withLock(priority: .normal, timeout: .milliseconds(milliseconds)) { _ in } != nil
+                },
+                turn("CriticalSection") { section.execute(timeout: .milliseconds(milliseconds)) {} },
+            ])
         note("\n")
         release.signal()
         return late

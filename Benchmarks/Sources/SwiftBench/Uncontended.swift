@@ -26,7 +26,8 @@ struct Uncontended {
         }
         let reentry = "CriticalSection re-entry"
         let turns = [
-            turn(SynchronizationMutex.self), turn(NIOBox.self), turn(FoundationLock.self), turn(FoundationRecursiveLock.self),
+            turn(SynchronizationMutex.self), turn(NIOBox.self), turn(FoundationLock.self),
+            turn(FoundationRecursiveLock.self),
             turn(Semaphore.self), turn(SerialQueue.self),
             Turn(subject: CountingActor.name) {
                 let counting = CountingActor()

@@ -43,7 +43,9 @@ public:
             return acquired(csk_gate_timedlock(gate_, priority_, deadline_ns(deadline)), "gate::try_lock_until");
         }
         template <class Rep, class Period>
-        bool try_lock_for(std::chrono::duration<Rep, Period> span) { return try_lock_until(clock::now() + span); }
+        bool try_lock_for(std::chrono::duration<Rep, Period> span) {
+            return try_lock_until(clock::now() + span);
+        }
         void unlock() { csk_gate_unlock(gate_); }
 
     private:
@@ -150,8 +152,8 @@ int main() {
     }
 
     long fees = accounts.of("fees");
-    std::printf("csynckernel %s: %ld hits, %ld in fees, sum %ld, %d urgent looks, %d too late, deadlock %s\n", csk_version(), hits,
-                fees, accounts.sum(), seen, late, deadlock_reported ? "reported" : "missed");
+    std::printf("csynckernel %s: %ld hits, %ld in fees, sum %ld, %d urgent looks, %d too late, deadlock %s\n",
+                csk_version(), hits, fees, accounts.sum(), seen, late, deadlock_reported ? "reported" : "missed");
     bool right = hits == long{threads} * rounds && fees == hits && accounts.sum() == 0 && deadlock_reported;
     return right ? 0 : 1;
 }

@@ -73,8 +73,8 @@ static void *monitor(void *context) {
         expect(csk_gate_unlock(&scheduler->gate), "unlock");
         if (total - reported >= job_count / 4) {
             reported = total;
-            printf("%6" PRIu64 " done: %" PRIu64 " urgent, %" PRIu64 " normal, %" PRIu64 " background\n", total, done[2],
-                   done[1], done[0]);
+            printf("%6" PRIu64 " done: %" PRIu64 " urgent, %" PRIu64 " normal, %" PRIu64 " background\n", total,
+                   done[2], done[1], done[0]);
         }
     }
     return NULL;
@@ -87,7 +87,8 @@ int main(void) {
     if (jobs == NULL) return 1;
     /* Bounded: whoever submits faster than the workers work is slowed down and does not fill the memory. */
     expect(csk_pqueue_init(&scheduler.jobs, 256), "init");
-    for (int i = 0; i < worker_count; i++) expect(pthread_create(&workers[i], NULL, work, &scheduler), "pthread_create");
+    for (int i = 0; i < worker_count; i++)
+        expect(pthread_create(&workers[i], NULL, work, &scheduler), "pthread_create");
     expect(pthread_create(&watcher, NULL, monitor, &scheduler), "pthread_create");
 
     uint64_t expected = 0;
@@ -102,8 +103,8 @@ int main(void) {
     expect(pthread_join(watcher, NULL), "pthread_join");
     expect(csk_pqueue_destroy(&scheduler.jobs), "destroy the queue");
     expect(csk_gate_destroy(&scheduler.gate), "destroy the gate");
-    printf("csynckernel %s: %d jobs, checksum %" PRIu64 ", %" PRIu64 " late looks\n", csk_version(), job_count, scheduler.checksum,
-           scheduler.late_looks);
+    printf("csynckernel %s: %d jobs, checksum %" PRIu64 ", %" PRIu64 " late looks\n", csk_version(), job_count,
+           scheduler.checksum, scheduler.late_looks);
     free(jobs);
     return scheduler.checksum == expected ? 0 : 1;
 }

@@ -20,7 +20,8 @@ class GateBox<Value: ~Copyable>: ManagedBuffer<csk_gate_t, Value> {
     static func newGate(_ policy: GatePolicy, _ bypassLimit: UInt32, graceMicroseconds: UInt32 = 0) -> csk_gate_t {
         KernelReports.arePassedOn
         var gate = csk_gate_t()
-        var attributes = csk_gate_attr_t(policy: policy.kernelPolicy, bypass_limit: bypassLimit, grace_us: graceMicroseconds)
+        var attributes = csk_gate_attr_t(
+            policy: policy.kernelPolicy, bypass_limit: bypassLimit, grace_us: graceMicroseconds)
         csk_gate_init(&gate, &attributes)
         return gate
     }

@@ -86,7 +86,8 @@ public struct PriorityMutex<Value: ~Copyable>: @unchecked Sendable {
         switch box.enterSlowly(rank: CommandRank.of(priority), timeout: timeout) {
         case 0: return true
         case ETIMEDOUT: return false
-        case EDEADLK: fatalError("PriorityMutex: withLock was called inside a section of the same mutex by the same thread")
+        case EDEADLK:
+            fatalError("PriorityMutex: withLock was called inside a section of the same mutex by the same thread")
         case let status: fatalError("PriorityMutex: \(String(cString: csk_status_text(status)))")
         }
     }

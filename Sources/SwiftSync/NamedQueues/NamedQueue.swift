@@ -64,7 +64,8 @@ extension NamedQueue {
     @preconcurrency
     @discardableResult
     public func async(
-        group: DispatchGroup? = nil, qos: DispatchQoS = .unspecified, flags: DispatchWorkItemFlags = [], execute body: @escaping @Sendable () -> Void
+        group: DispatchGroup? = nil, qos: DispatchQoS = .unspecified, flags: DispatchWorkItemFlags = [],
+        execute body: @escaping @Sendable () -> Void
     ) -> Bool {
         found._withUnsafeGuaranteedRef { found in
             guard let group else { return found.async(qos, flags, body) }
@@ -83,7 +84,9 @@ extension NamedQueue {
     ///
     /// The library can't read the flags that an item was made with, so ask for a barrier with `flags` here.
     @discardableResult
-    public func async(group: DispatchGroup? = nil, flags: DispatchWorkItemFlags = [], execute item: DispatchWorkItem) -> Bool {
+    public func async(
+        group: DispatchGroup? = nil, flags: DispatchWorkItemFlags = [], execute item: DispatchWorkItem
+    ) -> Bool {
         nonisolated(unsafe) let item = item
         return async(group: group, flags: flags) { item.perform() }
     }

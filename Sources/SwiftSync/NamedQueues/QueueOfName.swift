@@ -45,7 +45,8 @@ final class QueueOfName: Sendable {
     private struct LockedNames: Sendable {
         private let queues = ReadWriteLock([String: Unmanaged<QueueOfName>]())
 
-        func read(_ name: String, _ body: (Unmanaged<QueueOfName>) -> Unmanaged<QueueOfName>) -> Unmanaged<QueueOfName>? {
+        func read(_ name: String, _ body: (Unmanaged<QueueOfName>) -> Unmanaged<QueueOfName>) -> Unmanaged<QueueOfName>?
+        {
             queues.withReadLock { $0[name] }.map(body)
         }
 
@@ -98,7 +99,8 @@ final class QueueOfName: Sendable {
     // MARK: - Configurations
 
     private func agrees(with other: QueueConfig) -> Bool {
-        other.serial == configuration.serial && other.qos == configuration.qos && (other.queueID.rawValue.isEmpty || other.queueID.rawValue == name)
+        other.serial == configuration.serial && other.qos == configuration.qos
+            && (other.queueID.rawValue.isEmpty || other.queueID.rawValue == name)
     }
 
     private func report(_ other: QueueConfig) {
@@ -116,7 +118,8 @@ final class QueueOfName: Sendable {
 
     private static func text(_ configuration: QueueConfig) -> String {
         let name = configuration.queueID.rawValue
-        return "\(configuration.serial ? "serial" : "concurrent"), \(configuration.qos.qosClass)" + (name.isEmpty ? "" : ", named \(name)")
+        return "\(configuration.serial ? "serial" : "concurrent"), \(configuration.qos.qosClass)"
+            + (name.isEmpty ? "" : ", named \(name)")
     }
 
     // MARK: - Work

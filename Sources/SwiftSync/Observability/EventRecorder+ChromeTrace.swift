@@ -55,17 +55,23 @@ struct ChromeTrace {
                 if phases[event.id] == .running { span("e", name) }
                 if phases.removeValue(forKey: event.id) != nil { span("e", queue) }
             }
-            entries.append(entry("i", Self.quoted("\(event.kind) \(event.tag)"), event, #""cat":\#(queue),"s":"t","args":{"id":\#(event.id)}"#))
-            entries.append(entry("C", Self.quoted("\(label) depth"), event, #""id":"\#(index)","args":{"depth":\#(event.depth)}"#))
+            entries.append(
+                entry(
+                    "i", Self.quoted("\(event.kind) \(event.tag)"), event,
+                    #""cat":\#(queue),"s":"t","args":{"id":\#(event.id)}"#))
+            entries.append(
+                entry("C", Self.quoted("\(label) depth"), event, #""id":"\#(index)","args":{"depth":\#(event.depth)}"#))
         }
     }
 
     private enum Phase { case waiting, running }
 
     func json() -> String {
-        let names = [metadata("process_name", process, Self.quoted(Self.processName))]
+        let names =
+            [metadata("process_name", process, Self.quoted(Self.processName))]
             + threads.sorted().map { metadata("thread_name", $0, Self.quoted(Self.name(ofThread: $0))) }
-        return #"{"displayTimeUnit":"ns","traceEvents":["# + "\n" + (names + entries).joined(separator: ",\n") + "\n]}\n"
+        return #"{"displayTimeUnit":"ns","traceEvents":["# + "\n" + (names + entries).joined(separator: ",\n")
+            + "\n]}\n"
     }
 
     private func entry(_ phase: String, _ name: String, _ event: EventRecorder.Event, _ rest: String) -> String {
@@ -82,7 +88,9 @@ struct ChromeTrace {
         "\(nanoseconds / 1000).\((nanoseconds % 1000).padded(to: 3))"
     }
 
-    private static var processName: String { CommandLine.arguments.first?.split(separator: "/").last.map(String.init) ?? "process" }
+    private static var processName: String {
+        CommandLine.arguments.first?.split(separator: "/").last.map(String.init) ?? "process"
+    }
 
     /// Returns the name that the thread has now, or its number if it has ended.
     private static func name(ofThread thread: Int32) -> String {

@@ -99,4 +99,6 @@ private struct InputLines {
 }
 
 /// The C library's function, which has the name of a method above.
-private func readBytes(_ descriptor: Int32, _ place: UnsafeMutableRawPointer?, _ count: Int) -> Int { read(descriptor, place, count) }
+private func readBytes(_ descriptor: Int32, _ place: UnsafeMutableRawPointer?, _ count: Int) -> Int {
+    read(descriptor, place, count)
+}

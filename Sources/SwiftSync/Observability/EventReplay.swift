@@ -62,7 +62,8 @@ public struct EventReplay: Sendable {
     public mutating func handle(_ line: String) -> [String] {
         let wasPlaying = isPlaying
         isPlaying = false
-        let words = line.split(maxSplits: 1, omittingEmptySubsequences: true, whereSeparator: \.isWhitespace).map(String.init)
+        let words = line.split(maxSplits: 1, omittingEmptySubsequences: true, whereSeparator: \.isWhitespace).map(
+            String.init)
         let argument = words.count > 1 ? words[1].trimmed : nil
         switch words.first {
         case nil: return wasPlaying ? ["stopped"] : steps(1)
@@ -139,7 +140,9 @@ public struct EventReplay: Sendable {
     }
 
     private mutating func setSpeed(_ argument: String?) -> [String] {
-        guard let argument, let value = Double(argument), value > 0, value.isFinite else { return ["speed needs a number above 0"] }
+        guard let argument, let value = Double(argument), value > 0, value.isFinite else {
+            return ["speed needs a number above 0"]
+        }
         speed = value
         return ["\(value) times as fast"]
     }
@@ -161,7 +164,8 @@ public struct EventReplay: Sendable {
         let names = running.sorted { $0.key < $1.key }.map(\.value)
         let first = waiting.min { $0.key < $1.key }.map { ", \($0.value) first" } ?? ""
         return [
-            "after event \(position) of \(events.count)", "running: \(names.isEmpty ? "nothing" : names.joined(separator: ", "))",
+            "after event \(position) of \(events.count)",
+            "running: \(names.isEmpty ? "nothing" : names.joined(separator: ", "))",
             "waiting: \(waiting.count)\(first)",
         ]
     }
@@ -180,7 +184,8 @@ public struct EventReplay: Sendable {
         let since = "+\(microseconds / 1_000_000).\((microseconds % 1_000_000).padded(to: 6)) s"
         position = index + 1
         shown = event.nanoseconds
-        return "\(index + 1)  \(clock.time(event.nanoseconds))  \(since)  thread \(event.thread)  depth \(event.depth)  "
+        return
+            "\(index + 1)  \(clock.time(event.nanoseconds))  \(since)  thread \(event.thread)  depth \(event.depth)  "
             + event.text
     }
 

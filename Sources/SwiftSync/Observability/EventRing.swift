@@ -58,7 +58,8 @@ struct EventRing: ~Copyable {
 
     /// Appends an event, for which there must be room. It returns the tag that the event replaces, which the caller
     /// releases outside the lock.
-    mutating func append(_ kind: EventRecorder.Event.Kind, id: UInt64, tag: String, now: Int64, thread: Int32) -> String {
+    mutating func append(_ kind: EventRecorder.Event.Kind, id: UInt64, tag: String, now: Int64, thread: Int32) -> String
+    {
         if kind == .pushed { depth &+= 1 } else if kind != .started, depth > 0 { depth &-= 1 }
         if now > newest { newest = now }
         if slotsLeft == 0 { enterNextChunk() }

@@ -26,7 +26,10 @@ final class HandlerSlot: @unchecked Sendable {
     /// - Parameters:
     ///   - now: the monotonic clock, in nanoseconds.
     ///   - write: takes a line without its line end.
-    init(now: @escaping @Sendable () -> Int64 = csk_now, write: @escaping @Sendable (String) -> Void = HandlerSlot.writeLine) {
+    init(
+        now: @escaping @Sendable () -> Int64 = csk_now,
+        write: @escaping @Sendable (String) -> Void = HandlerSlot.writeLine
+    ) {
         self.now = now
         self.write = write
         mutex = .allocate(capacity: 1)

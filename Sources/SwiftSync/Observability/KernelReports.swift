@@ -21,10 +21,12 @@ enum KernelReports {
         } else if event.kind == UInt32(CSK_EVENT_LONG_READ) {
             SyncDiagnostics.report(
                 .longRead, subject: subject,
-                message: "thread \(event.thread_id) reads it, for which this thread has waited for \(seconds) s to write")
+                message:
+                    "thread \(event.thread_id) reads it, for which this thread has waited for \(seconds) s to write")
         } else if event.kind == UInt32(CSK_EVENT_POOL_STUCK) {
             SyncDiagnostics.report(
-                .workersExhausted, subject: event.name.map { "queue \(String(cString: $0))" } ?? "queue without a label",
+                .workersExhausted,
+                subject: event.name.map { "queue \(String(cString: $0))" } ?? "queue without a label",
                 message: "no worker has come for it for \(seconds) s, and no further one can be started")
         } else if event.kind == UInt32(CSK_EVENT_HELD_BACK) {
             SyncDiagnostics.report(
@@ -33,7 +35,8 @@ enum KernelReports {
                     + String(cString: csk_status_text(event.status)))
         } else if event.kind == UInt32(CSK_EVENT_THREAD_ENDED_BY_WORK) {
             SyncDiagnostics.report(
-                .workEndedThread, subject: event.name.map { "queue \(String(cString: $0))" } ?? "worker \(event.thread_id)",
+                .workEndedThread,
+                subject: event.name.map { "queue \(String(cString: $0))" } ?? "worker \(event.thread_id)",
                 message: "work has ended thread \(event.thread_id), a worker (pthread_exit); "
                     + "its section was ended, and another worker takes the thread's place")
         }

@@ -33,7 +33,9 @@ public enum SyncDiagnostics {
     ///
     /// - Parameter bound: for a refusal, the bound at which nothing more fitted.
     @usableFromInline
-    package static func report(_ kind: Report.Kind, subject: String, message: @autoclosure () -> String, bound: Int? = nil) {
+    package static func report(
+        _ kind: Report.Kind, subject: String, message: @autoclosure () -> String, bound: Int? = nil
+    ) {
         HandlerSlot.shared.deliver(kind, subject: subject) {
             let message = message()
             return Report(kind: kind, subject: subject, message: bound.map { "\(message) (bound: \($0))" } ?? message)

@@ -57,7 +57,8 @@ enum TestSteps {
     }
 
     private static func current(_ address: UInt) -> [Int: Listener] {
-        UnsafeRawPointer(bitPattern: address).map { Unmanaged<Listeners>.fromOpaque($0).takeUnretainedValue().all } ?? [:]
+        UnsafeRawPointer(bitPattern: address).map { Unmanaged<Listeners>.fromOpaque($0).takeUnretainedValue().all }
+            ?? [:]
     }
 
     private static func replace(_ change: (inout [Int: Listener]) -> Void) {
@@ -67,7 +68,8 @@ enum TestSteps {
             change(&all)
             let new = all.isEmpty ? nil : Unmanaged.passRetained(Listeners(all))
             let (stored, found) = listeners.compareExchange(
-                expected: old, desired: new.map { UInt(bitPattern: $0.toOpaque()) } ?? 0, ordering: .acquiringAndReleasing)
+                expected: old, desired: new.map { UInt(bitPattern: $0.toOpaque()) } ?? 0,
+                ordering: .acquiringAndReleasing)
             if stored { return }
             new?.release()
             old = found

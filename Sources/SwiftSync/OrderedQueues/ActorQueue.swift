@@ -53,13 +53,17 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
     ///   - whenFull: what the queue does with work that comes while it is full.
     ///   - recorder: an object that keeps the queue's last events. Nil costs nothing.
     public convenience init(
-        name: String? = nil, priority: TaskPriority? = nil, capacity: Int, whenFull: OverflowPolicy, recorder: EventRecorder? = nil
+        name: String? = nil, priority: TaskPriority? = nil, capacity: Int, whenFull: OverflowPolicy,
+        recorder: EventRecorder? = nil
     ) {
         self.init(name: name, priority: priority, bound: capacity, whenFull: whenFull, recorder: recorder)
     }
 
-    private init(name: String?, priority: TaskPriority?, bound: Int?, whenFull: OverflowPolicy, recorder: EventRecorder?) {
-        storage = ActorQueueStorage(name: name, priority: priority, capacity: bound, overflow: whenFull, recorder: recorder)
+    private init(
+        name: String?, priority: TaskPriority?, bound: Int?, whenFull: OverflowPolicy, recorder: EventRecorder?
+    ) {
+        storage = ActorQueueStorage(
+            name: name, priority: priority, capacity: bound, overflow: whenFull, recorder: recorder)
         // There is only one actor that a queue of this type could adopt.
         if let main = MainActor.shared as? ActorType { storage.adopt(main) }
     }
@@ -110,7 +114,9 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
     /// Submits `work` as `enqueue(_:)` does. If `inheritingTaskLocals` is true, `work` sees the task-local values of
     /// the caller, and runs in a task of its own.
     @discardableResult
-    public func enqueue(inheritingTaskLocals: Bool, _ work: @escaping @Sendable (isolated ActorType) async -> Void) -> Bool {
+    public func enqueue(
+        inheritingTaskLocals: Bool, _ work: @escaping @Sendable (isolated ActorType) async -> Void
+    ) -> Bool {
         inheritingTaskLocals ? storage.acceptsInheriting(Self.erased(work)) : storage.accepts(Self.erased(work))
     }
 
@@ -152,7 +158,8 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
     ///
     /// - Throws: ``OrderedQueueError/full`` if the queue is full and its `whenFull` is `refuse`,
     ///   ``OrderedQueueError/shutDown``, ``OrderedQueueError/cancelled``, and what `work` throws.
-    public func enqueueAndWait<T: Sendable>(_ work: @Sendable (isolated ActorType) async throws -> T) async throws -> T {
+    public func enqueueAndWait<T: Sendable>(_ work: @Sendable (isolated ActorType) async throws -> T) async throws -> T
+    {
         try await runInTurn(until: Deadline.never, work)
     }
 
@@ -186,7 +193,8 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
         return result!
     }
 
-    private static func erased(_ work: @escaping @Sendable (isolated ActorType) async -> Void) -> ActorQueueStorage.Work {
+    private static func erased(_ work: @escaping @Sendable (isolated ActorType) async -> Void) -> ActorQueueStorage.Work
+    {
         { await work(typed($0)) }
     }
 

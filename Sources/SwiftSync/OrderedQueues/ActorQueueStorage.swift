@@ -21,7 +21,9 @@ final class ActorQueueStorage:
     private var isPlaceOut = false
     private var stretches = OrderedStretches()
 
-    init(name: String?, priority: TaskPriority?, capacity: Int?, overflow: OverflowPolicy, recorder: EventRecorder? = nil) {
+    init(
+        name: String?, priority: TaskPriority?, capacity: Int?, overflow: OverflowPolicy, recorder: EventRecorder? = nil
+    ) {
         super.init(
             OrderedQueueBox(
                 State(capacity: capacity, overflow: overflow), of: "ActorQueue", name: name, priority: priority),
@@ -42,7 +44,9 @@ final class ActorQueueStorage:
     }
 
     func actorOrStop() -> any Actor {
-        let (actor, isAdopted) = box.withState { (_: inout State) -> ((any Actor)?, Bool) in (self.actor, self.isAdopted) }
+        let (actor, isAdopted) = box.withState { (_: inout State) -> ((any Actor)?, Bool) in
+            (self.actor, self.isAdopted)
+        }
         if let actor { return actor }
         if isAdopted { fatalError("\(subject): work was submitted after the end of its actor") }
         fatalError("\(subject): work was submitted before adoptExecutionContext(of:)")
@@ -183,7 +187,8 @@ final class ActorQueueStorage:
 
     /// Runs `body` in the calling task, whose place was granted.
     func runInPlace(
-        on actor: isolated any Actor, _ piece: RecordedPiece?, _ body: @Sendable (isolated any Actor) async throws -> Void
+        on actor: isolated any Actor, _ piece: RecordedPiece?,
+        _ body: @Sendable (isolated any Actor) async throws -> Void
     ) async rethrows {
         try await OrderedActivation.run(for: self) {
             piece?.begin()

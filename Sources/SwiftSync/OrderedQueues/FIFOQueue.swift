@@ -47,13 +47,17 @@ public final class FIFOQueue: Sendable {
     ///   - whenFull: what the queue does with work that comes while it is full.
     ///   - recorder: an object that keeps the queue's last events. Nil costs nothing.
     public convenience init(
-        name: String? = nil, priority: TaskPriority? = nil, capacity: Int, whenFull: OverflowPolicy, recorder: EventRecorder? = nil
+        name: String? = nil, priority: TaskPriority? = nil, capacity: Int, whenFull: OverflowPolicy,
+        recorder: EventRecorder? = nil
     ) {
         self.init(name: name, priority: priority, bound: capacity, whenFull: whenFull, recorder: recorder)
     }
 
-    private init(name: String?, priority: TaskPriority?, bound: Int?, whenFull: OverflowPolicy, recorder: EventRecorder?) {
-        storage = FIFOQueueStorage(name: name, priority: priority, capacity: bound, overflow: whenFull, recorder: recorder)
+    private init(
+        name: String?, priority: TaskPriority?, bound: Int?, whenFull: OverflowPolicy, recorder: EventRecorder?
+    ) {
+        storage = FIFOQueueStorage(
+            name: name, priority: priority, capacity: bound, overflow: whenFull, recorder: recorder)
     }
 
     /// The recorder that keeps the queue's last events, if there is one.
@@ -102,7 +106,8 @@ public final class FIFOQueue: Sendable {
     /// ``enqueue(inheritingTaskLocals:_:)``.
     @discardableResult
     public func enqueue<ActorType: Actor>(
-        on actor: ActorType, inheritingTaskLocals: Bool = false, _ work: @escaping @Sendable (isolated ActorType) async -> Void
+        on actor: ActorType, inheritingTaskLocals: Bool = false,
+        _ work: @escaping @Sendable (isolated ActorType) async -> Void
     ) -> Bool {
         enqueue(inheritingTaskLocals: inheritingTaskLocals) { await work(actor) }
     }
@@ -136,7 +141,9 @@ public final class FIFOQueue: Sendable {
     ///
     /// If nothing is before it, the call neither suspends nor changes the task.
     public func enqueueAndWait<T: Sendable>(_ work: @Sendable () async -> T) async -> T {
-        if OrderedActivation.isInside(storage) { OrderedRefusal.stopWaitingForItself(storage.subject, "enqueueAndWait") }
+        if OrderedActivation.isInside(storage) {
+            OrderedRefusal.stopWaitingForItself(storage.subject, "enqueueAndWait")
+        }
         let piece = storage.recordedPiece()
         if !storage.takeTurnIfFree() { await storage.waitForOwnTurn() }
         nonisolated(unsafe) var result: T?
@@ -158,12 +165,14 @@ public final class FIFOQueue: Sendable {
     /// that has begun is not interrupted.
     ///
     /// - Throws: ``OrderedQueueError/timedOut``, and whatever the form without a timeout throws.
-    public func enqueueAndWait<T: Sendable>(timeout: Duration, _ work: @Sendable () async throws -> T) async throws -> T {
+    public func enqueueAndWait<T: Sendable>(timeout: Duration, _ work: @Sendable () async throws -> T) async throws -> T
+    {
         try await runInTurn(until: Deadline.after(timeout), work)
     }
 
     @inline(__always)
-    private func runInTurn<T: Sendable>(until deadline: Int64, _ work: @Sendable () async throws -> T) async throws -> T {
+    private func runInTurn<T: Sendable>(until deadline: Int64, _ work: @Sendable () async throws -> T) async throws -> T
+    {
         let piece = storage.recordedPiece()
         try await storage.takeTurn(.refusable, until: deadline)
         nonisolated(unsafe) var result: T?

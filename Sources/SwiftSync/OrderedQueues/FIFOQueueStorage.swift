@@ -13,7 +13,9 @@ final class FIFOQueueStorage: OrderedQueueStorage<FIFOQueueState<@Sendable () as
     private var activation: OrderedActivation!
     private(set) var turnstile: FIFOTurnstile!
 
-    init(name: String?, priority: TaskPriority?, capacity: Int?, overflow: OverflowPolicy, recorder: EventRecorder? = nil) {
+    init(
+        name: String?, priority: TaskPriority?, capacity: Int?, overflow: OverflowPolicy, recorder: EventRecorder? = nil
+    ) {
         super.init(
             OrderedQueueBox(
                 State(capacity: capacity, overflow: overflow), of: "FIFOQueue", name: name, priority: priority),
@@ -102,7 +104,9 @@ final class FIFOQueueStorage: OrderedQueueStorage<FIFOQueueState<@Sendable () as
     /// turn that was borrowed from the pump goes back to it.
     func passTurnOn() {
         // Acquires what the pump has left, or releases the turn to it.
-        if loan.compareExchange(expected: .lent, desired: .returned, ordering: .acquiringAndReleasing).exchanged { return }
+        if loan.compareExchange(expected: .lent, desired: .returned, ordering: .acquiringAndReleasing).exchanged {
+            return
+        }
         while refill() {
             guard ready.withFirst({ $0.isPlace })! else { return sendPump() }
             if case .place(let place) = popFirst(of: &ready), place.grant() { return }

@@ -63,7 +63,9 @@ extension ActorQueue where ActorType == MainActor {
 
     /// Does the same with a limit of time: if the turn has not come after `timeout`, the task gives it up and the call
     /// throws ``OrderedQueueError/timedOut``.
-    public func enqueueAndWait<T: Sendable>(timeout: Duration, _ work: @MainActor () async throws -> T) async throws -> T {
+    public func enqueueAndWait<T: Sendable>(
+        timeout: Duration, _ work: @MainActor () async throws -> T
+    ) async throws -> T {
         try await enqueueAndWait(timeout: timeout) { _ in try await work() }
     }
 }

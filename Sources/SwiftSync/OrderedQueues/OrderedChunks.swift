@@ -84,7 +84,9 @@ struct OrderedChunks<Element>: ~Copyable {
     }
 
     private mutating func extend() {
-        guard let chunk = spares else { fatalError("OrderedChunks: an element was appended before a chunk was supplied") }
+        guard let chunk = spares else {
+            fatalError("OrderedChunks: an element was appended before a chunk was supplied")
+        }
         spares = chunk.next
         spareCount -= 1
         chunk.next = nil

@@ -48,7 +48,9 @@ class OrderedPlace: TaskWait, @unchecked Sendable {
     /// Waits for the grant. The task's cancellation and `deadline` give the place up.
     ///
     /// - Returns: nil, or why the place was given up.
-    final func waitForGrant(until deadline: Int64, isolation: isolated (any Actor)? = #isolation) async -> OrderedQueueError? {
+    final func waitForGrant(
+        until deadline: Int64, isolation: isolated (any Actor)? = #isolation
+    ) async -> OrderedQueueError? {
         if isGranted { return nil }
         if deadline == Deadline.passed { resolve(ETIMEDOUT) }
         return OrderedQueueError(status: await wait(until: deadline))

@@ -126,7 +126,9 @@ extension OrderedQueueStorage where State: ~Copyable {
 
     /// The number of accepted entries that have not begun, at some instant during the call.
     final var waitingCount: Int {
-        box.withState { capacity == nil ? $0.intake.count + box.readyCount.load(ordering: .relaxed) : $0.intake.unbegun }
+        box.withState {
+            capacity == nil ? $0.intake.count + box.readyCount.load(ordering: .relaxed) : $0.intake.unbegun
+        }
     }
 
     /// By how much `waitingCount` exceeds the capacity; 0 without one.

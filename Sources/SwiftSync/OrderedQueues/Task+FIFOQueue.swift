@@ -52,7 +52,8 @@ extension Task where Failure == Never {
     /// ``CancellableQueue/cancelTasks()`` cancels the task. Never blocks.
     @discardableResult
     public init<ActorType: Actor>(
-        name: String? = nil, priority: TaskPriority? = nil, on queue: CancellableQueue<FIFOQueue>, isolatedTo actor: ActorType,
+        name: String? = nil, priority: TaskPriority? = nil, on queue: CancellableQueue<FIFOQueue>,
+        isolatedTo actor: ActorType,
         operation: @escaping @Sendable (isolated ActorType) async -> Success
     ) {
         self = OrderedTask.start(name, priority, on: queue, operation: { @Sendable in await operation(actor) })
@@ -75,7 +76,8 @@ extension Task where Failure == any Error {
     @discardableResult
     public init(
         name: String? = nil, priority: TaskPriority? = nil, on queue: FIFOQueue,
-        @_inheritActorContext @_implicitSelfCapture operation: sending @escaping @isolated(any) () async throws -> Success
+        @_inheritActorContext @_implicitSelfCapture operation:
+            sending @escaping @isolated(any) () async throws -> Success
     ) {
         self = OrderedTask.start(name, priority, on: queue, operation: operation)
     }
@@ -102,7 +104,8 @@ extension Task where Failure == any Error {
     @discardableResult
     public init(
         name: String? = nil, priority: TaskPriority? = nil, on queue: CancellableQueue<FIFOQueue>,
-        @_inheritActorContext @_implicitSelfCapture operation: sending @escaping @isolated(any) () async throws -> Success
+        @_inheritActorContext @_implicitSelfCapture operation:
+            sending @escaping @isolated(any) () async throws -> Success
     ) {
         self = OrderedTask.start(name, priority, on: queue, operation: operation)
     }
@@ -111,7 +114,8 @@ extension Task where Failure == any Error {
     /// may throw. ``CancellableQueue/cancelTasks()`` cancels the task. Never blocks.
     @discardableResult
     public init<ActorType: Actor>(
-        name: String? = nil, priority: TaskPriority? = nil, on queue: CancellableQueue<FIFOQueue>, isolatedTo actor: ActorType,
+        name: String? = nil, priority: TaskPriority? = nil, on queue: CancellableQueue<FIFOQueue>,
+        isolatedTo actor: ActorType,
         operation: @escaping @Sendable (isolated ActorType) async throws -> Success
     ) {
         self = OrderedTask.start(name, priority, on: queue, operation: { @Sendable in try await operation(actor) })

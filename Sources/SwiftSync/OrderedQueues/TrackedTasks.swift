@@ -60,8 +60,16 @@ final class TrackedTasks: @unchecked Sendable {
 
         /// Takes the entry out. The caller owns the list's reference from now on.
         mutating func unlink(_ entry: Entry) -> Unmanaged<Entry> {
-            if let previous = entry.previous { previous.takeUnretainedValue().next = entry.next } else { first = entry.next }
-            if let next = entry.next { next.takeUnretainedValue().previous = entry.previous } else { last = entry.previous }
+            if let previous = entry.previous {
+                previous.takeUnretainedValue().next = entry.next
+            } else {
+                first = entry.next
+            }
+            if let next = entry.next {
+                next.takeUnretainedValue().previous = entry.previous
+            } else {
+                last = entry.previous
+            }
             entry.next = nil
             entry.previous = nil
             entry.generation = 0

@@ -33,7 +33,9 @@ final class DictionaryEntry<Key, Value>: AnyDictionaryEntry {
     static var alignment: Int { max(MemoryLayout<csk_rcu_map_entry_t>.alignment, MemoryLayout<Pair>.alignment) }
 
     @inlinable
-    static var offset: Int { (MemoryLayout<csk_rcu_map_entry_t>.size + MemoryLayout<Pair>.alignment - 1) & -MemoryLayout<Pair>.alignment }
+    static var offset: Int {
+        (MemoryLayout<csk_rcu_map_entry_t>.size + MemoryLayout<Pair>.alignment - 1) & -MemoryLayout<Pair>.alignment
+    }
 
     @inlinable
     static func make(_ key: Key, _ value: Value) -> Place {
@@ -100,9 +102,13 @@ final class DictionaryBox<Key: Hashable, Value>: AnyDictionaryBox {
 
     deinit { csk_rcu_map_destroy(map, endEntry) }
 
-    static func stop(_ status: Int32) -> Never { fatalError("SnapshotDictionary: \(String(cString: csk_status_text(status)))") }
+    static func stop(_ status: Int32) -> Never {
+        fatalError("SnapshotDictionary: \(String(cString: csk_status_text(status)))")
+    }
 
-    override func haveOneKey(_ place: UnsafePointer<csk_rcu_map_entry_t>, _ other: UnsafePointer<csk_rcu_map_entry_t>) -> Bool {
+    override func haveOneKey(
+        _ place: UnsafePointer<csk_rcu_map_entry_t>, _ other: UnsafePointer<csk_rcu_map_entry_t>
+    ) -> Bool {
         Entry.pair(Entry.Place(mutating: place)).pointee.key == Entry.pair(Entry.Place(mutating: other)).pointee.key
     }
 
@@ -218,5 +224,7 @@ final class DictionaryBox<Key: Hashable, Value>: AnyDictionaryBox {
 }
 
 @usableFromInline
-func retireEntry(_ place: UnsafeMutablePointer<csk_rcu_map_entry_t>) { csk_rcu_retire_always(&place.pointee.node, endEntry) }
+func retireEntry(_ place: UnsafeMutablePointer<csk_rcu_map_entry_t>) {
+    csk_rcu_retire_always(&place.pointee.node, endEntry)
+}
 #endif

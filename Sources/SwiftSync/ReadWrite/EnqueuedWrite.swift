@@ -20,7 +20,9 @@ enum EnqueuedWrite {
     static func enqueue(_ box: ReadWriteBox<Void>, _ body: @escaping @Sendable () -> Void) -> Int32 {
         guard let block = csk_block_take() else { return ENOMEM }
         (block + sectionOffset).initializeMemory(as: Section.self, to: Section(box: box, body: body))
-        let status = csk_rwlock_enqueue_write(box.lock, block.assumingMemoryBound(to: csk_rwlock_write_t.self)) { EnqueuedWrite.run($0!) }
+        let status = csk_rwlock_enqueue_write(box.lock, block.assumingMemoryBound(to: csk_rwlock_write_t.self)) {
+            EnqueuedWrite.run($0!)
+        }
         if status != 0 {
             section(of: block).deinitialize(count: 1)
             csk_block_give(block)

@@ -19,7 +19,9 @@ extension ReadWriteCoordinator {
         ///
         /// - Throws: ``ReadWriteError/timedOut``, ``ReadWriteError/cancelled`` or ``ReadWriteError/outOfResources``, in
         ///   which case `body` has not run; and what `body` throws.
-        public func read<R: Sendable>(timeout: Duration? = nil, _ body: @escaping @Sendable () throws -> R) async throws -> R {
+        public func read<R: Sendable>(
+            timeout: Duration? = nil, _ body: @escaping @Sendable () throws -> R
+        ) async throws -> R {
             try await run(write: false, timeout, body)
         }
 
@@ -28,7 +30,9 @@ extension ReadWriteCoordinator {
         /// - Throws: ``ReadWriteError/timedOut``, ``ReadWriteError/cancelled`` or ``ReadWriteError/outOfResources``, in
         ///   which case `body` has not run; and what `body` throws.
         @discardableResult
-        public func write<R: Sendable>(timeout: Duration? = nil, _ body: @escaping @Sendable () throws -> R) async throws -> R {
+        public func write<R: Sendable>(
+            timeout: Duration? = nil, _ body: @escaping @Sendable () throws -> R
+        ) async throws -> R {
             try await run(write: true, timeout, body)
         }
 
@@ -39,7 +43,9 @@ extension ReadWriteCoordinator {
             try await write(timeout: timeout) {}
         }
 
-        private func run<R: Sendable>(write: Bool, _ timeout: Duration?, _ body: @escaping @Sendable () throws -> R) async throws -> R {
+        private func run<R: Sendable>(
+            write: Bool, _ timeout: Duration?, _ body: @escaping @Sendable () throws -> R
+        ) async throws -> R {
             let section = SuspendedSection(box, write: write, deadline: Deadline.after(timeout: timeout))
             var result: Result<R, any Error>?
             let status = await section.run(isCancellable: true) { result = Result(catching: body) }

@@ -90,7 +90,9 @@ public final class ReadWriteCoordinator: @unchecked Sendable {
 
     private func accepted(_ status: Int32) -> Bool {
         guard status != 0 else { return true }
-        SyncDiagnostics.report(.outOfResources, subject: queueLabel, message: "a write was refused: \(String(cString: csk_status_text(status)))")
+        SyncDiagnostics.report(
+            .outOfResources, subject: queueLabel,
+            message: "a write was refused: \(String(cString: csk_status_text(status)))")
         return false
     }
 

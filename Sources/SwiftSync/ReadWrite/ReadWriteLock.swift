@@ -180,7 +180,9 @@ public struct ReadWriteLock<Value: ~Copyable & Sendable>: @unchecked Sendable {
 
     @usableFromInline
     borrowing func stop(_ status: Int32, _ call: String) -> Never {
-        if status == EDEADLK { fatalError("ReadWriteLock: \(call) was called inside a section of the same lock by the same thread") }
+        if status == EDEADLK {
+            fatalError("ReadWriteLock: \(call) was called inside a section of the same lock by the same thread")
+        }
         fatalError("ReadWriteLock: \(call): \(String(cString: csk_status_text(status)))")
     }
 

@@ -102,13 +102,17 @@ extension Snapshot where Value: Copyable {
     /// update of the same snapshot. In both cases `body` is not run.
     @inlinable
     @discardableResult
-    public func update<Result: ~Copyable>(timeout: Duration, _ body: (inout Value) -> Result) throws(SnapshotError) -> Result {
+    public func update<Result: ~Copyable>(
+        timeout: Duration, _ body: (inout Value) -> Result
+    ) throws(SnapshotError) -> Result {
         try box.beginUpdate(timeout: timeout)
         return publish(body)
     }
 
     @inlinable
-    func publish<Result: ~Copyable, Failure: Error>(_ body: (inout Value) throws(Failure) -> Result) throws(Failure) -> Result {
+    func publish<Result: ~Copyable, Failure: Error>(
+        _ body: (inout Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
         var copy = box.updated.pointee
         do {
             let result = try body(&copy)
@@ -138,7 +142,9 @@ extension SnapshotBox where Value: ~Copyable {
 
     @usableFromInline
     func stop(_ status: Int32) -> Never {
-        if status == EDEADLK { fatalError("Snapshot: an update was begun inside an update of the same snapshot by the same thread") }
+        if status == EDEADLK {
+            fatalError("Snapshot: an update was begun inside an update of the same snapshot by the same thread")
+        }
         fatalError("Snapshot: \(String(cString: csk_status_text(status)))")
     }
 }

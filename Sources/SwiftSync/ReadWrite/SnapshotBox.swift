@@ -73,7 +73,9 @@ final class SnapshotBox<Value: ~Copyable>: ManagedBuffer<csk_snapshot_t, Void> {
     }
 
     /// Returns what the kernel is to publish. From here on the kernel owns the version.
-    private func published(_ version: SnapshotVersion<Value>) -> (UnsafeMutablePointer<Value>, UnsafeMutablePointer<csk_rcu_node_t>) {
+    private func published(
+        _ version: SnapshotVersion<Value>
+    ) -> (UnsafeMutablePointer<Value>, UnsafeMutablePointer<csk_rcu_node_t>) {
         let node = version.lastingHeader
         let value = version.value
         node.pointee.context = Unmanaged.passRetained(version).toOpaque()

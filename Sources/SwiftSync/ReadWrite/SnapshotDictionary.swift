@@ -129,7 +129,9 @@ public struct SnapshotDictionary<Key: Hashable & Sendable, Value: Sendable>: @un
     /// delays releases for as long as it takes. It never blocks. `body` can't suspend, and may read and write the
     /// dictionary.
     @inlinable
-    public func forEach<Failure: Error>(_ body: (borrowing Key, borrowing Value) throws(Failure) -> Void) throws(Failure) {
+    public func forEach<Failure: Error>(
+        _ body: (borrowing Key, borrowing Value) throws(Failure) -> Void
+    ) throws(Failure) {
         csk_rcu_read_lock()
         defer { csk_rcu_read_unlock() }
         var cursor = csk_rcu_map_cursor_t()

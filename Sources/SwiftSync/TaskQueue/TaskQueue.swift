@@ -161,7 +161,11 @@ public final class TaskQueue: @unchecked Sendable {
     // MARK: The list, under the lock
 
     private func append(_ lock: Unmanaged<QueueLock>) {
-        if let last = state.pointee.last { last._withUnsafeGuaranteedRef { $0.next = lock } } else { state.pointee.first = lock }
+        if let last = state.pointee.last {
+            last._withUnsafeGuaranteedRef { $0.next = lock }
+        } else {
+            state.pointee.first = lock
+        }
         state.pointee.last = lock
         state.pointee.waitingCount += 1
     }
@@ -190,7 +194,8 @@ public final class TaskQueue: @unchecked Sendable {
         }
 
         @inline(__always)
-        mutating func record(_ kind: EventRecorder.Event.Kind, _ lock: Unmanaged<QueueLock>, _ recorder: EventRecorder) {
+        mutating func record(_ kind: EventRecorder.Event.Kind, _ lock: Unmanaged<QueueLock>, _ recorder: EventRecorder)
+        {
             replaced.0 = replaced.1
             replaced.1 = lock._withUnsafeGuaranteedRef { lock in
                 batch?.add(TaskQueue.Change(kind, lock))
@@ -220,7 +225,9 @@ public final class TaskQueue: @unchecked Sendable {
     }
 
     /// Executes the task, and then the tasks whose turn comes on this thread meanwhile, one after the other.
-    private func execute(_ task: any TaskQueue.Task, _ lock: Unmanaged<QueueLock>, on thread: UnsafeMutablePointer<QueueThread>?) {
+    private func execute(
+        _ task: any TaskQueue.Task, _ lock: Unmanaged<QueueLock>, on thread: UnsafeMutablePointer<QueueThread>?
+    ) {
         var run = Run(queue: .passUnretained(self), outer: thread?.pointee.innermost, next: nil)
         withUnsafeMutablePointer(to: &run) { run in
             thread?.pointee.innermost = run

@@ -13,7 +13,8 @@ struct ThreadLocalCell<T> {
 
     static func make(_ value: T) -> UnsafeMutablePointer<ThreadLocalCell<T>> {
         let cell = UnsafeMutablePointer<ThreadLocalCell<T>>.allocate(capacity: 1)
-        cell.initialize(to: ThreadLocalCell(type: ObjectIdentifier(T.self), operations: OperationsOfCell<T>.self, value: value))
+        cell.initialize(
+            to: ThreadLocalCell(type: ObjectIdentifier(T.self), operations: OperationsOfCell<T>.self, value: value))
         return cell
     }
 }
@@ -44,5 +45,7 @@ private struct AnyThreadLocalCell {
 
 extension UnsafeMutableRawPointer {
     /// The operations of the cell that this points to.
-    var threadLocalOperations: any ThreadLocalCellOperations.Type { RuntimeFacts.beginning(of: self, as: AnyThreadLocalCell.self).operations }
+    var threadLocalOperations: any ThreadLocalCellOperations.Type {
+        RuntimeFacts.beginning(of: self, as: AnyThreadLocalCell.self).operations
+    }
 }

@@ -21,7 +21,9 @@ enum ThreadLocalSlots {
     /// Returns false when the thread has ended so far that nothing can be kept.
     static func set(_ slot: csk_tls_slot_t, _ pointer: UnsafeMutableRawPointer?) -> Bool {
         let status = csk_tls_set(slot, pointer)
-        if status != 0, status != ESHUTDOWN { fatalError("ThreadLocalValue: \(String(cString: csk_status_text(status)))") }
+        if status != 0, status != ESHUTDOWN {
+            fatalError("ThreadLocalValue: \(String(cString: csk_status_text(status)))")
+        }
         return status == 0
     }
 
@@ -52,14 +54,18 @@ enum ThreadLocalSlots {
 extension ThreadLocalValue {
     @usableFromInline @inline(never)
     func valueOfAnotherType() -> T? {
-        guard let found = csk_tls_get(slot), let value = found.threadLocalOperations.value(of: found) else { return nil }
+        guard let found = csk_tls_get(slot), let value = found.threadLocalOperations.value(of: found) else {
+            return nil
+        }
         return value as? T
     }
 
     @usableFromInline @inline(never)
     func valueOfAnotherTypeOrNew() -> T? {
         if let value = valueOfAnotherType() { return value }
-        guard let instantiator, let value = ThreadLocalSlots.instantiate(slot, { instantiator(self) }) else { return nil }
+        guard let instantiator, let value = ThreadLocalSlots.instantiate(slot, { instantiator(self) }) else {
+            return nil
+        }
         keep(value)
         return value
     }

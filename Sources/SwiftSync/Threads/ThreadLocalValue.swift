@@ -211,12 +211,16 @@ extension ThreadLocalValue {
 
     /// The same as for values that are `Sendable`. Language mode 6 gives a warning, because the value may be used
     /// elsewhere, too.
-    @available(swift, deprecated: 6, message: "the value is not Sendable, and may be used elsewhere, too; use withValue { }")
+    @available(
+        swift, deprecated: 6, message: "the value is not Sendable, and may be used elsewhere, too; use withValue { }"
+    )
     @inlinable
     public func setValue(_ newValue: T?) { keep(newValue) }
 
     /// Another name for `setValue(_:)`.
-    @available(swift, deprecated: 6, message: "the value is not Sendable, and may be used elsewhere, too; use withValue { }")
+    @available(
+        swift, deprecated: 6, message: "the value is not Sendable, and may be used elsewhere, too; use withValue { }"
+    )
     @inlinable
     public func set(_ newValue: T?) { keep(newValue) }
 }

@@ -38,7 +38,8 @@ final class AsyncCommand<Value>: LaneCommand, @unchecked Sendable {
     /// Runs `access` with a closure `done`. The section ends once `access` has returned and `done` has been called.
     /// Whichever comes second runs `end`, which leaves the gate. `end` is told whether it runs on the queue.
     func leaveOnCompletion(
-        _ access: (@escaping CommandCompletionClosure) -> Void, end: @escaping @Sendable (AsyncCommand, _ onQueue: Bool) -> Void
+        _ access: (@escaping CommandCompletionClosure) -> Void,
+        end: @escaping @Sendable (AsyncCommand, _ onQueue: Bool) -> Void
     ) -> Ending {
         let order = SectionEnd()
         let finish: @Sendable (Bool) -> Void = { [self] onQueue in

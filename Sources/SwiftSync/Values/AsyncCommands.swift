@@ -83,7 +83,9 @@ extension AsyncCommands where Value: Sendable {
     /// complete. A nil closure does nothing.
     @preconcurrency
     public func get(
-        manualCompletion commandClosure: (@Sendable (Result<Value, QueueSafeValueError>, @escaping CommandCompletionClosure) -> Void)?
+        manualCompletion commandClosure: (
+            @Sendable (Result<Value, QueueSafeValueError>, @escaping CommandCompletionClosure) -> Void
+        )?
     ) {
         guard let commandClosure else { return }
         submit { command, error in
@@ -91,7 +93,8 @@ extension AsyncCommands where Value: Sendable {
                 commandClosure(.failure(error), {})
                 return .isSeenTo
             }
-            return command.leaveOnCompletion({ done in commandClosure(.success(command.box.value.pointee), done) }) { command, _ in
+            return command.leaveOnCompletion({ done in commandClosure(.success(command.box.value.pointee), done) }) {
+                command, _ in
                 command.leave()
             }
         }
@@ -99,7 +102,9 @@ extension AsyncCommands where Value: Sendable {
 
     /// Replaces the value, leaves the section, and then runs `commandClosure` with the value that was set.
     @preconcurrency
-    public func set(newValue: Value, completion commandClosure: (@Sendable (Result<Value, QueueSafeValueError>) -> Void)? = nil) {
+    public func set(
+        newValue: Value, completion commandClosure: (@Sendable (Result<Value, QueueSafeValueError>) -> Void)? = nil
+    ) {
         submit { command, error in
             if let error {
                 commandClosure?(.failure(error))
@@ -153,11 +158,16 @@ extension AsyncCommands where Value: Sendable {
                 commandClosure?(.failure(error))
                 return .isSeenTo
             }
-            return command.leaveOnCompletion({ done in accessClosure(&command.box.value.pointee, done) }) { command, onQueue in
+            return command.leaveOnCompletion({ done in accessClosure(&command.box.value.pointee, done) }) {
+                command, onQueue in
                 let updated = command.box.value.pointee
                 command.leave()
                 guard let commandClosure else { return }
-                if onQueue { commandClosure(.success(updated)) } else { command.lane.dispatch { commandClosure(.success(updated)) } }
+                if onQueue {
+                    commandClosure(.success(updated))
+                } else {
+                    command.lane.dispatch { commandClosure(.success(updated)) }
+                }
             }
         }
     }

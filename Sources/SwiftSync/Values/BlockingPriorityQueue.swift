@@ -26,7 +26,9 @@ public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
     /// positive.
     public init(capacity: Int? = nil) {
         // An optimized program prints this message too, unlike the message of a precondition.
-        guard capacity ?? 1 > 0 else { fatalError("BlockingPriorityQueue: the capacity must be positive, or nil for no bound") }
+        guard capacity ?? 1 > 0 else {
+            fatalError("BlockingPriorityQueue: the capacity must be positive, or nil for no bound")
+        }
         self.capacity = capacity
         queue = .allocate(capacity: 1)
         queue.initialize(to: csk_pqueue_t())
@@ -45,7 +47,10 @@ public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
     ///
     /// Once the queue is closed it returns false, releases the element, and reports to ``SyncDiagnostics``.
     /// - Complexity: O(1).
-    @available(*, noasync, message: "it blocks the thread while the queue is full; use tryPush(_:priority:) or push(_:priority:timeout:)")
+    @available(
+        *, noasync,
+        message: "it blocks the thread while the queue is full; use tryPush(_:priority:) or push(_:priority:timeout:)"
+    )
     @inlinable
     @discardableResult
     public func push(_ element: sending Element, priority: CommandPriority = .normal) -> Bool {

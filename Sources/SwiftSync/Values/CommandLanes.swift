@@ -23,7 +23,8 @@ enum CommandLanes {
         lists + Int((((UInt(bitPattern: gate) >> 4) ^ key) &* 0x9E37_79B9_7F4A_7C15) >> listsShift)
     }
 
-    private static func withLock<R>(_ list: UnsafeMutablePointer<List>, _ body: (UnsafeMutablePointer<List>) -> R) -> R {
+    private static func withLock<R>(_ list: UnsafeMutablePointer<List>, _ body: (UnsafeMutablePointer<List>) -> R) -> R
+    {
         let lock = list.pointer(to: \.lock)!
         csk_gate_lock(lock, 0)
         defer { csk_gate_unlock(lock) }

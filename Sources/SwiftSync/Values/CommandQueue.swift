@@ -85,7 +85,9 @@ public final class CommandQueue: @unchecked Sendable {
 
     private func enter(at rank: csk_rank_t) {
         let status = csk_gate_lock_ranked(turn, rank, CSK_NEVER)
-        guard status == 0 else { fatalError("CommandQueue: can't take its turn: \(String(cString: csk_status_text(status)))") }
+        guard status == 0 else {
+            fatalError("CommandQueue: can't take its turn: \(String(cString: csk_status_text(status)))")
+        }
     }
 
     private func leave() {

@@ -8,5 +8,7 @@ enum CommandRank {
     /// After everything that waits.
     @inlinable static var back: Int64 { csk_rank(.min, Int32(CSK_PLACE_LAST)) }
     /// By priority, and within one priority by arrival.
-    @inlinable static func of(_ priority: CommandPriority) -> Int64 { csk_rank(priority.rawValue, Int32(CSK_PLACE_BACK)) }
+    @inlinable static func of(_ priority: CommandPriority) -> Int64 {
+        csk_rank(priority.rawValue, Int32(CSK_PLACE_BACK))
+    }
 }

@@ -79,7 +79,8 @@ struct GateWaiter: @unchecked Sendable {
 
     /// Queues the waiter in a lane. It returns 0 or an errno value.
     func lock(
-        _ gate: UnsafeMutablePointer<csk_gate_t>, rank: Int64, deadline: Int64, lane: UnsafeMutablePointer<csk_gate_lane_t>,
+        _ gate: UnsafeMutablePointer<csk_gate_t>, rank: Int64, deadline: Int64,
+        lane: UnsafeMutablePointer<csk_gate_lane_t>,
         owner: any GateWaiterOwner
     ) -> Int32 {
         accepted(owner) { csk_gate_lock_lane(gate, waiter, rank, deadline, lane, Self.resolved, memory) }

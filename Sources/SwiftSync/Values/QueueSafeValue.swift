@@ -162,5 +162,7 @@ public final class QueueSafeAsyncedValue<Value>: @unchecked Sendable {
 
     /// Commands that wait for at most `timeout`, and then give `.failure(.timedOut)`. A timeout of zero or less tries
     /// once.
-    @inlinable public func timeout(_ timeout: Duration) -> AsyncSchedule<Value> { value.async(performIn: queue, timeout: timeout) }
+    @inlinable public func timeout(_ timeout: Duration) -> AsyncSchedule<Value> {
+        value.async(performIn: queue, timeout: timeout)
+    }
 }

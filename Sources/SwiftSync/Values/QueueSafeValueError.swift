@@ -55,7 +55,8 @@ extension QueueSafeValueError: Equatable {
     /// Two unexpected errors are equal when their descriptions are.
     public static func == (left: Self, right: Self) -> Bool {
         switch (left, right) {
-        case (.valueContainerDeinited, .valueContainerDeinited), (.commandClosureDeallocated, .commandClosureDeallocated),
+        case (.valueContainerDeinited, .valueContainerDeinited),
+            (.commandClosureDeallocated, .commandClosureDeallocated),
             (.wouldDeadlock, .wouldDeadlock), (.timedOut, .timedOut), (.cancelled, .cancelled):
             true
         case (.unexpected(let left), .unexpected(let right)):

@@ -49,7 +49,8 @@ extension SuspendingCommands where Value: Sendable {
         }
         let rank = rank ?? CommandRank.of(CommandPriority(Task.currentPriority))
         let deadline = Deadline.after(timeout: timeout)
-        let status = await SuspendedWaiter(box, isolation: isolation).acquire(rank: rank, deadline: deadline, isolation: isolation)
+        let status = await SuspendedWaiter(box, isolation: isolation).acquire(
+            rank: rank, deadline: deadline, isolation: isolation)
         return status == 0 ? nil : QueueSafeValueError(status: status)
     }
 
@@ -57,7 +58,9 @@ extension SuspendingCommands where Value: Sendable {
     /// good, so it is better to stop.
     private func leave() {
         let status = csk_gate_unlock(box.gate)
-        guard status == 0 else { fatalError("QueueSafeValue: a suspending command can't leave: \(String(cString: csk_status_text(status)))") }
+        guard status == 0 else {
+            fatalError("QueueSafeValue: a suspending command can't leave: \(String(cString: csk_status_text(status)))")
+        }
     }
 
     /// Returns the value.
@@ -80,7 +83,8 @@ extension SuspendingCommands where Value: Sendable {
     /// the task continues.
     public func get(
         isolation: isolated (any Actor)? = #isolation,
-        manualCompletion commandClosure: (Result<Value, QueueSafeValueError>, @escaping CommandCompletionClosure) -> Void
+        manualCompletion commandClosure: (Result<Value, QueueSafeValueError>, @escaping CommandCompletionClosure) ->
+            Void
     ) async {
         if let error = await enter(isolation: isolation) { return commandClosure(.failure(error), {}) }
         await untilCompletion(isolation: isolation) { done in commandClosure(.success(box.value.pointee), done) }
@@ -89,7 +93,9 @@ extension SuspendingCommands where Value: Sendable {
 
     /// Replaces the value, and returns the new one.
     @discardableResult
-    public func set(isolation: isolated (any Actor)? = #isolation, newValue: Value) async -> Result<Value, QueueSafeValueError> {
+    public func set(
+        isolation: isolated (any Actor)? = #isolation, newValue: Value
+    ) async -> Result<Value, QueueSafeValueError> {
         if let error = await enter(isolation: isolation) { return .failure(error) }
         let old = box.value.move()
         box.value.initialize(to: newValue)
@@ -138,7 +144,9 @@ extension SuspendingCommands where Value: Sendable {
     }
 
     /// The task may continue on another thread, so meanwhile no particular thread holds the gate.
-    private func untilCompletion(isolation: isolated (any Actor)?, _ body: (@escaping CommandCompletionClosure) -> Void) async {
+    private func untilCompletion(
+        isolation: isolated (any Actor)?, _ body: (@escaping CommandCompletionClosure) -> Void
+    ) async {
         let end = SectionEnd()
         let waiting = ContinuationSlot()
         body(ManualCompletion.closure { if end.isSecond() { waiting.resume() } })

@@ -88,14 +88,21 @@ extension SyncCommands where Value: Sendable {
     /// Runs `commandClosure` with the value, holds the value until the closure's second argument is called, and then
     /// returns. Any thread may call it. On failure `commandClosure` runs with the error, and there is nothing to
     /// complete.
-    public func get(manualCompletion commandClosure: (Result<Value, QueueSafeValueError>, @escaping CommandCompletionClosure) -> Void) {
+    public func get(
+        manualCompletion commandClosure: (Result<Value, QueueSafeValueError>, @escaping CommandCompletionClosure) ->
+            Void
+    ) {
         if !csk_gate_enter_fast(box.gate), let error = enterSlowly() { return commandClosure(.failure(error), {}) }
         defer { csk_gate_unlock(box.gate) }
         waitForCompletion { done in commandClosure(.success(box.value.pointee), done) }
     }
 
     /// The same for an optional closure. A nil closure completes at once.
-    public func get(manualCompletion commandClosure: ((Result<Value, QueueSafeValueError>, @escaping CommandCompletionClosure) -> Void)?) {
+    public func get(
+        manualCompletion commandClosure: (
+            (Result<Value, QueueSafeValueError>, @escaping CommandCompletionClosure) -> Void
+        )?
+    ) {
         if let commandClosure { get(manualCompletion: commandClosure) }
     }
 
@@ -149,7 +156,9 @@ extension SyncCommands where Value: Sendable {
 
     /// Returns what `commandClosure` makes of the value. On failure the closure does not run.
     @inlinable
-    public func map<MappedValue>(completion commandClosure: (Value) -> MappedValue) -> Result<MappedValue, QueueSafeValueError> {
+    public func map<MappedValue>(
+        completion commandClosure: (Value) -> MappedValue
+    ) -> Result<MappedValue, QueueSafeValueError> {
         if !csk_gate_enter_fast(box.gate), let error = enterSlowly() { return .failure(error) }
         defer { csk_gate_unlock(box.gate) }
         return .success(commandClosure(box.value.pointee))
@@ -157,7 +166,9 @@ extension SyncCommands where Value: Sendable {
 
     /// The same for an optional closure. A nil closure gives `.failure(.commandClosureDeallocated)`.
     @inlinable
-    public func map<MappedValue>(completion commandClosure: ((Value) -> MappedValue)?) -> Result<MappedValue, QueueSafeValueError> {
+    public func map<MappedValue>(
+        completion commandClosure: ((Value) -> MappedValue)?
+    ) -> Result<MappedValue, QueueSafeValueError> {
         if let commandClosure { map(completion: commandClosure) } else { .failure(.commandClosureDeallocated) }
     }
 

@@ -16,7 +16,9 @@ final class ValueBox<Value>: GateBox<Value> {
     static func make(
         _ value: consuming sending Value, _ policy: GatePolicy, _ bypassLimit: UInt32, graceMicroseconds: UInt32 = 0
     ) -> ValueBox {
-        let buffer = ValueBox.create(minimumCapacity: 1) { _ in newGate(policy, bypassLimit, graceMicroseconds: graceMicroseconds) }
+        let buffer = ValueBox.create(minimumCapacity: 1) { _ in
+            newGate(policy, bypassLimit, graceMicroseconds: graceMicroseconds)
+        }
         let box = unsafeDowncast(buffer, to: ValueBox.self)
         box.value.initialize(to: value)
         return box
@@ -28,7 +30,9 @@ final class ValueBox<Value>: GateBox<Value> {
     @usableFromInline
     func close() {
         let status = ClosingWaiter(self).close()
-        guard status == 0 else { fatalError("QueueSafeValue: closed twice: \(String(cString: csk_status_text(status)))") }
+        guard status == 0 else {
+            fatalError("QueueSafeValue: closed twice: \(String(cString: csk_status_text(status)))")
+        }
     }
 }
 

@@ -47,7 +47,8 @@ class TaskWait: @unchecked Sendable {
             var next = current
             let answer = body(&next)
             if next == current { return answer }
-            let (exchanged, found) = state.compareExchange(expected: current, desired: next, ordering: .acquiringAndReleasing)
+            let (exchanged, found) = state.compareExchange(
+                expected: current, desired: next, ordering: .acquiringAndReleasing)
             if exchanged { return answer }
             current = found
         }
@@ -64,7 +65,8 @@ class TaskWait: @unchecked Sendable {
     ///   - register: makes the wait known to the party that resolves it, from inside of the suspension. A status other
     ///     than zero is the outcome.
     final func wait(
-        until deadline: Int64 = Deadline.never, isCancellable: Bool = true, isolation: isolated (any Actor)? = #isolation,
+        until deadline: Int64 = Deadline.never, isCancellable: Bool = true,
+        isolation: isolated (any Actor)? = #isolation,
         register: () -> Int32
     ) async -> Int32 {
         await suspend(until: deadline, isCancellable, isolation) { timer in
@@ -83,7 +85,8 @@ class TaskWait: @unchecked Sendable {
 
     /// Does the same for a wait that the resolving party already knows.
     final func wait(
-        until deadline: Int64 = Deadline.never, isCancellable: Bool = true, isolation: isolated (any Actor)? = #isolation
+        until deadline: Int64 = Deadline.never, isCancellable: Bool = true,
+        isolation: isolated (any Actor)? = #isolation
     ) async -> Int32 {
         await suspend(until: deadline, isCancellable, isolation) { timer in
             let status = timer?.start(for: self, deadline) ?? 0
@@ -100,7 +103,8 @@ class TaskWait: @unchecked Sendable {
     }
 
     private func suspend(
-        until deadline: Int64, _ isCancellable: Bool, _ isolation: isolated (any Actor)?, _ register: (TaskWaitTimer?) -> Int32
+        until deadline: Int64, _ isCancellable: Bool, _ isolation: isolated (any Actor)?,
+        _ register: (TaskWaitTimer?) -> Int32
     ) async -> Int32 {
         if let outcome { return outcome }
         let timer = deadline == Deadline.never ? nil : TaskWaitTimer()
@@ -113,7 +117,9 @@ class TaskWait: @unchecked Sendable {
         }
     }
 
-    private func suspend(_ timer: TaskWaitTimer?, _ isolation: isolated (any Actor)?, _ register: (TaskWaitTimer?) -> Int32) async -> Int32 {
+    private func suspend(
+        _ timer: TaskWaitTimer?, _ isolation: isolated (any Actor)?, _ register: (TaskWaitTimer?) -> Int32
+    ) async -> Int32 {
         await withUnsafeContinuation { continuation in
             self.continuation = continuation
             park { register(timer) }

@@ -18,7 +18,8 @@ final class TaskWaitTimer {
         let reference = Unmanaged.passRetained(wait)
         self.wait = reference
         let status = csk_timer_start(
-            timer, deadline, { _, context in Unmanaged<TaskWait>.fromOpaque(context!).takeRetainedValue().giveUp(ETIMEDOUT) },
+            timer, deadline,
+            { _, context in Unmanaged<TaskWait>.fromOpaque(context!).takeRetainedValue().giveUp(ETIMEDOUT) },
             reference.toOpaque())
         if status != 0 {
             self.wait = nil

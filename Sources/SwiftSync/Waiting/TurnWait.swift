@@ -74,7 +74,9 @@ class TurnWait: TaskWait, TaskExecutor, @unchecked Sendable {
     ///
     /// The task is enqueued, and so the wait is registered, before this returns. If `body` will not run, `dropped` is
     /// called with the status.
-    final func start(_ body: @escaping @Sendable () -> Void, dropped: @escaping @Sendable (Int32) -> Void = { _ in }) -> Int32 {
+    final func start(
+        _ body: @escaping @Sendable () -> Void, dropped: @escaping @Sendable (Int32) -> Void = { _ in }
+    ) -> Int32 {
         Task(executorPreference: self) {
             let status = await self.bodyInTurn(body)
             if status != 0 { dropped(status) }
@@ -109,6 +111,10 @@ class TurnWait: TaskWait, TaskExecutor, @unchecked Sendable {
     /// of these records during the walk.
     final override func resume(with outcome: Int32) {
         let job = job.unsafelyUnwrapped
-        if outcome == 0 { job.runSynchronously(on: asUnownedTaskExecutor()) } else { globalConcurrentExecutor.enqueue(ExecutorJob(job)) }
+        if outcome == 0 {
+            job.runSynchronously(on: asUnownedTaskExecutor())
+        } else {
+            globalConcurrentExecutor.enqueue(ExecutorJob(job))
+        }
     }
 }

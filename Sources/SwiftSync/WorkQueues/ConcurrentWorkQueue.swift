@@ -27,7 +27,9 @@ public final class ConcurrentWorkQueue: WorkQueueBase, @unchecked Sendable {
     ///     queues.
     public init(label: String, width: Int = 64, priority: CommandPriority = .normal, recorder: EventRecorder? = nil) {
         self.width = Self.checked(width, label)
-        super.init(core: WorkQueueCore(type: "ConcurrentWorkQueue", label: label, width: width, priority: priority, recorder: recorder))
+        super.init(
+            core: WorkQueueCore(
+                type: "ConcurrentWorkQueue", label: label, width: width, priority: priority, recorder: recorder))
     }
 
     /// Makes an empty queue in which at most `capacity` work items may wait to begin. Never blocks.
@@ -51,7 +53,9 @@ public final class ConcurrentWorkQueue: WorkQueueBase, @unchecked Sendable {
     }
 
     private static func checked(_ width: Int, _ label: String) -> Int {
-        guard width >= 2, width <= Int(CSK_WORKQUEUE_WIDTH_MAX) else { fatalError("ConcurrentWorkQueue \(label): a width of \(width) is not within 2 to 4096") }
+        guard width >= 2, width <= Int(CSK_WORKQUEUE_WIDTH_MAX) else {
+            fatalError("ConcurrentWorkQueue \(label): a width of \(width) is not within 2 to 4096")
+        }
         return width
     }
 
@@ -84,8 +88,12 @@ public final class ConcurrentWorkQueue: WorkQueueBase, @unchecked Sendable {
     /// Runs `body` as `flags` say, in a task of its own if `inheritingTaskLocals` is true. The task is the one that
     /// ``WorkQueueBase/async(inheritingTaskLocals:priority:_:)`` makes.
     @discardableResult
-    public func async(flags: DispatchWorkItemFlags, inheritingTaskLocals: Bool, _ body: @escaping @Sendable () -> Void) -> Bool {
-        inheritingTaskLocals ? core.asyncInheriting(rank: core.ownRank, barrier: flags.contains(.barrier), body) : async(flags: flags, body)
+    public func async(
+        flags: DispatchWorkItemFlags, inheritingTaskLocals: Bool, _ body: @escaping @Sendable () -> Void
+    ) -> Bool {
+        inheritingTaskLocals
+            ? core.asyncInheriting(rank: core.ownRank, barrier: flags.contains(.barrier), body)
+            : async(flags: flags, body)
     }
 
     /// Queues `body` as `flags` say, once there is room for it. Otherwise it is
@@ -93,7 +101,8 @@ public final class ConcurrentWorkQueue: WorkQueueBase, @unchecked Sendable {
     public func asyncWaitingForRoom(
         flags: DispatchWorkItemFlags, timeout: Duration? = nil, _ body: @escaping @Sendable () -> Void
     ) async throws(WorkQueueError) {
-        try await core.asyncWaitingForRoom(rank: core.ownRank, barrier: flags.contains(.barrier), timeout: timeout, body)
+        try await core.asyncWaitingForRoom(
+            rank: core.ownRank, barrier: flags.contains(.barrier), timeout: timeout, body)
     }
 
     /// Waits for its turn and runs `body` on the calling thread; with `.barrier`, `body` runs alone. Otherwise it is
@@ -113,13 +122,17 @@ public final class ConcurrentWorkQueue: WorkQueueBase, @unchecked Sendable {
     /// Suspends the task until its turn, and runs `body` as a part of the task; with `.barrier`, `body` runs alone.
     /// Otherwise it is ``WorkQueueBase/run(_:)``.
     @discardableResult
-    public func run<T: Sendable, E: Error>(flags: DispatchWorkItemFlags, _ body: @escaping @Sendable () throws(E) -> T) async throws(E) -> T {
+    public func run<T: Sendable, E: Error>(
+        flags: DispatchWorkItemFlags, _ body: @escaping @Sendable () throws(E) -> T
+    ) async throws(E) -> T {
         try await core.run(rank: core.ownRank, barrier: flags.contains(.barrier), body)
     }
 
     /// Does what ``run(flags:_:)`` does, but can be refused, as ``WorkQueueBase/run(timeout:priority:_:)`` can.
     @discardableResult
-    public func run<T: Sendable>(flags: DispatchWorkItemFlags, timeout: Duration?, _ body: @escaping @Sendable () throws -> T) async throws -> T {
+    public func run<T: Sendable>(
+        flags: DispatchWorkItemFlags, timeout: Duration?, _ body: @escaping @Sendable () throws -> T
+    ) async throws -> T {
         try await core.run(rank: core.ownRank, barrier: flags.contains(.barrier), timeout: timeout, body)
     }
 

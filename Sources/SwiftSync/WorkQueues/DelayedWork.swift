@@ -67,7 +67,8 @@ final class DelayedQueueWork: DelayedWork, @unchecked Sendable {
         }
         let reference = Unmanaged.passRetained(self as DelayedQueueWork)
         storage.pointee.owner = reference
-        let status = csk_delayed_start_ranked(delayed, core.queue, rank, deadline, period, period == 0 ? Self.once : Self.again)
+        let status = csk_delayed_start_ranked(
+            delayed, core.queue, rank, deadline, period, period == 0 ? Self.once : Self.again)
         if status != 0 {
             reference.release()
             core.reportRefusal(status)
@@ -82,8 +83,7 @@ final class DelayedQueueWork: DelayedWork, @unchecked Sendable {
     private static let once: csk_work_function_t = { work, status in
         if WorkItem.isLeftToAnother(work!, status, once) { return }
         let delayed = owner(of: work!).takeRetainedValue()
-        if status == 0 { delayed.body() }
-        else if status != ECANCELED { delayed.core.reportRefusal(status) }
+        if status == 0 { delayed.body() } else if status != ECANCELED { delayed.core.reportRefusal(status) }
     }
 
     private static let again: csk_work_function_t = { work, status in

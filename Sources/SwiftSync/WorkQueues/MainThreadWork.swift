@@ -25,10 +25,13 @@ final class MainThreadWork: DelayedWork, @unchecked Sendable {
             // The timer holds a reference until it has fired or is cancelled.
             let reference = Unmanaged.passRetained(self as MainThreadWork)
             let status = csk_timer_start(
-                timer, deadline, { Unmanaged<MainThreadWork>.fromOpaque($1!).takeRetainedValue().enqueue() }, reference.toOpaque())
+                timer, deadline, { Unmanaged<MainThreadWork>.fromOpaque($1!).takeRetainedValue().enqueue() },
+                reference.toOpaque())
             if status != 0 {
                 reference.release()
-                SyncDiagnostics.report(.outOfResources, subject: "mainThread(delay:)", message: "work was refused: \(String(cString: csk_status_text(status)))")
+                SyncDiagnostics.report(
+                    .outOfResources, subject: "mainThread(delay:)",
+                    message: "work was refused: \(String(cString: csk_status_text(status)))")
             }
         }
         return self

@@ -34,7 +34,10 @@ final class RecordedWork: Sendable {
 }
 
 extension WorkQueueCore {
-    func async(tag: String?, rank: Int64, barrier: Bool = false, _ recorder: EventRecorder, _ body: @escaping @Sendable () -> Void) -> Bool {
+    func async(
+        tag: String?, rank: Int64, barrier: Bool = false, _ recorder: EventRecorder,
+        _ body: @escaping @Sendable () -> Void
+    ) -> Bool {
         let recorded = RecordedWork(recorder, tag: tag ?? label, body)
         guard let work = WorkItem.make(recorded) else {
             recorded.drop()

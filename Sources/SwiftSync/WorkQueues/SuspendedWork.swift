@@ -73,7 +73,8 @@ final class SuspendedWork: TurnWait, @unchecked Sendable {
         room.initialize(to: csk_workqueue_wait_t())
         self.room = room
         let reference = Unmanaged.passRetained(self)
-        let status = csk_workqueue_enqueue_when_room(core.queue, work, rank, barrier, Self.called, room, Self.told, reference.toOpaque())
+        let status = csk_workqueue_enqueue_when_room(
+            core.queue, work, rank, barrier, Self.called, room, Self.told, reference.toOpaque())
         waitsForRoom = status == EINPROGRESS
         if !waitsForRoom { reference.release() }
         return status
@@ -124,10 +125,14 @@ final class SuspendedWork: TurnWait, @unchecked Sendable {
 
 extension WorkQueueCore {
     /// True for a queue whose callers wait when it is full.
-    var callersWaitForRoom: Bool { csk_workqueue_capacity(queue) != 0 && csk_workqueue_when_full(queue) == Int32(CSK_WORKQUEUE_WAIT) }
+    var callersWaitForRoom: Bool {
+        csk_workqueue_capacity(queue) != 0 && csk_workqueue_when_full(queue) == Int32(CSK_WORKQUEUE_WAIT)
+    }
 
     /// Runs `body` in the queue, as a part of the calling task. The call is never refused and never dropped.
-    func run<T: Sendable, E: Error>(rank: Int64, barrier: Bool, _ body: @escaping @Sendable () throws(E) -> T) async throws(E) -> T {
+    func run<T: Sendable, E: Error>(
+        rank: Int64, barrier: Bool, _ body: @escaping @Sendable () throws(E) -> T
+    ) async throws(E) -> T {
         let waiting = SuspendedWork(self, rank: rank, barrier: barrier, .always)
         var result: Result<T, E>?
         let status = await waiting.run(isCancellable: false) {
@@ -140,7 +145,9 @@ extension WorkQueueCore {
     }
 
     /// Does the same for a turn that can be refused, dropped, timed out and cancelled.
-    func run<T: Sendable>(rank: Int64, barrier: Bool, timeout: Duration?, _ body: @escaping @Sendable () throws -> T) async throws -> T {
+    func run<T: Sendable>(
+        rank: Int64, barrier: Bool, timeout: Duration?, _ body: @escaping @Sendable () throws -> T
+    ) async throws -> T {
         let deadline = Deadline.after(timeout: timeout)
         if deadline == Deadline.passed { return try tryInTurn(rank: rank, barrier: barrier, body) }
         let waiting = SuspendedWork(self, rank: rank, barrier: barrier, .suspending, deadline: deadline)

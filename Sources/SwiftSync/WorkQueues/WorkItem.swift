@@ -46,7 +46,9 @@ enum WorkItem {
     /// Keeps releases of closures off the timers' thread. Work that will not run releases its closure, and that may run
     /// users' code and block. Delayed work whose time has come on a full or closed queue is refused, or drops other
     /// work, on the timers' thread. On that thread this function has another thread call `function`, and returns true.
-    static func isLeftToAnother(_ work: UnsafeMutablePointer<csk_work_t>, _ status: Int32, _ function: @escaping csk_work_function_t) -> Bool {
+    static func isLeftToAnother(
+        _ work: UnsafeMutablePointer<csk_work_t>, _ status: Int32, _ function: @escaping csk_work_function_t
+    ) -> Bool {
         guard status != 0 && csk_timer_is_current() else { return false }
         nonisolated(unsafe) let work = work
         DispatchQueue.global().async { function(work, status) }

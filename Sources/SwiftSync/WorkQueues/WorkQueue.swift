@@ -29,7 +29,8 @@ public final class WorkQueue: WorkQueueBase, @unchecked Sendable {
     ///   - recorder: an object that keeps the queue's last events. Nil costs nothing. One recorder may serve several
     ///     queues.
     public init(label: String, priority: CommandPriority = .normal, recorder: EventRecorder? = nil) {
-        super.init(core: WorkQueueCore(type: "WorkQueue", label: label, width: 1, priority: priority, recorder: recorder))
+        super.init(
+            core: WorkQueueCore(type: "WorkQueue", label: label, width: 1, priority: priority, recorder: recorder))
     }
 
     /// Makes an empty queue in which at most `capacity` work items may wait to begin. Never blocks.
@@ -58,9 +59,11 @@ public final class WorkQueue: WorkQueueBase, @unchecked Sendable {
 
     /// Makes an empty queue with a capacity, whose priority comes from a quality of service. Never blocks.
     public convenience init(
-        label: String, qos: DispatchQoS.QoSClass, capacity: Int, whenFull: OverflowPolicy, recorder: EventRecorder? = nil
+        label: String, qos: DispatchQoS.QoSClass, capacity: Int, whenFull: OverflowPolicy,
+        recorder: EventRecorder? = nil
     ) {
-        self.init(label: label, priority: CommandPriority(qos), capacity: capacity, whenFull: whenFull, recorder: recorder)
+        self.init(
+            label: label, priority: CommandPriority(qos), capacity: capacity, whenFull: whenFull, recorder: recorder)
     }
 
     override func run(_ job: UnownedJob, _ kind: QueuedJob.Kind) {

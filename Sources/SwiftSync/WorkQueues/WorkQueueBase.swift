@@ -68,7 +68,9 @@ public class WorkQueueBase: @unchecked Sendable {
     /// the queue's label. Otherwise it is ``async(priority:_:)``.
     @preconcurrency
     @discardableResult
-    public final func async(tag: String, priority: CommandPriority? = nil, _ body: @escaping @Sendable () -> Void) -> Bool {
+    public final func async(
+        tag: String, priority: CommandPriority? = nil, _ body: @escaping @Sendable () -> Void
+    ) -> Bool {
         core.async(rank: core.rank(of: priority), tag: tag, body)
     }
 
@@ -79,9 +81,12 @@ public class WorkQueueBase: @unchecked Sendable {
     /// is given. With `inheritingTaskLocals` true the call costs the allocations of a task; with false it is
     /// ``async(_:)``.
     @discardableResult
-    public final func async(inheritingTaskLocals: Bool, priority: CommandPriority? = nil, _ body: @escaping @Sendable () -> Void) -> Bool {
+    public final func async(
+        inheritingTaskLocals: Bool, priority: CommandPriority? = nil, _ body: @escaping @Sendable () -> Void
+    ) -> Bool {
         let rank = core.rank(of: priority)
-        return inheritingTaskLocals ? core.asyncInheriting(rank: rank, barrier: false, body) : core.async(rank: rank, body)
+        return inheritingTaskLocals
+            ? core.asyncInheriting(rank: rank, barrier: false, body) : core.async(rank: rank, body)
     }
 
     /// Queues `body`, and returns once it is queued, not when it has run. On a full queue whose bound lets callers
@@ -115,7 +120,8 @@ public class WorkQueueBase: @unchecked Sendable {
     @discardableResult
     public final func asyncAfter(deadline: DispatchTime, _ body: @escaping @Sendable () -> Void) -> DelayedWork {
         let now = DispatchTime.now().uptimeNanoseconds
-        let delay = deadline == .distantFuture ? Int64.max : Int64(clamping: deadline.uptimeNanoseconds) - Int64(clamping: now)
+        let delay =
+            deadline == .distantFuture ? Int64.max : Int64(clamping: deadline.uptimeNanoseconds) - Int64(clamping: now)
         return core.async(after: delay == .max ? .seconds(Int64.max) : .nanoseconds(delay), rank: core.ownRank, body)
     }
 
@@ -146,7 +152,8 @@ public class WorkQueueBase: @unchecked Sendable {
     /// `timeout` (never early; nil is no limit), when it is called inside the queue's own work, when the bound refuses
     /// or drops it, and after a shutdown.
     @discardableResult
-    public final func sync<R>(timeout: Duration?, priority: CommandPriority? = nil, _ body: () throws -> R) throws -> R {
+    public final func sync<R>(timeout: Duration?, priority: CommandPriority? = nil, _ body: () throws -> R) throws -> R
+    {
         try core.sync(rank: core.rank(of: priority), barrier: false, timeout: timeout, body)
     }
 
@@ -184,7 +191,9 @@ public class WorkQueueBase: @unchecked Sendable {
 
     /// Ends one ``suspend()``. A call without a matching ``suspend()`` stops the program with a message. Never blocks.
     public final func resume() {
-        if csk_workqueue_resume(core.queue) != 0 { fatalError("\(core.type) \(label): resume was called more often than suspend") }
+        if csk_workqueue_resume(core.queue) != 0 {
+            fatalError("\(core.type) \(label): resume was called more often than suspend")
+        }
     }
 
     /// Waits until all work that was accepted before has ended. It blocks the thread; a task uses the form that is

@@ -9,7 +9,8 @@ struct WorkQueueCore: @unchecked Sendable {
 
     /// With no capacity, any number of work items may wait.
     init(
-        type: StaticString, label: String, width: Int, priority: CommandPriority, capacity: Int? = nil, whenFull: OverflowPolicy = .wait,
+        type: StaticString, label: String, width: Int, priority: CommandPriority, capacity: Int? = nil,
+        whenFull: OverflowPolicy = .wait,
         recorder: EventRecorder?
     ) {
         let places = UInt32(exactly: capacity ?? 0) ?? 0
@@ -50,7 +51,9 @@ struct WorkQueueCore: @unchecked Sendable {
 
     /// Returns true if the queue has accepted the work. Otherwise it calls `refused` to undo the making of the work.
     @inline(__always)
-    func accepted(_ status: Int32, _ work: UnsafeMutablePointer<csk_work_t>, _ refused: (UnsafeMutablePointer<csk_work_t>) -> Void) -> Bool {
+    func accepted(
+        _ status: Int32, _ work: UnsafeMutablePointer<csk_work_t>, _ refused: (UnsafeMutablePointer<csk_work_t>) -> Void
+    ) -> Bool {
         if status == 0 { return true }
         refused(work)
         reportRefusal(status)
@@ -58,7 +61,9 @@ struct WorkQueueCore: @unchecked Sendable {
     }
 
     @inline(__always)
-    private func enqueue(_ body: @escaping @Sendable () -> Void, _ enqueue: (UnsafeMutablePointer<csk_work_t>) -> Int32) -> Bool {
+    private func enqueue(
+        _ body: @escaping @Sendable () -> Void, _ enqueue: (UnsafeMutablePointer<csk_work_t>) -> Int32
+    ) -> Bool {
         guard let work = WorkItem.make(WorkItem.Body(call: body)) else { return reportNoMemory() }
         return accepted(enqueue(work), work) { _ = WorkItem.take($0, as: WorkItem.Body.self) }
     }
@@ -107,7 +112,8 @@ struct WorkQueueCore: @unchecked Sendable {
     // MARK: - Waiting
 
     private typealias Sync = (
-        UnsafeMutablePointer<csk_workqueue_t>?, csk_rank_t, Bool, Int64, (@convention(c) (UnsafeMutableRawPointer?) -> Void)?, UnsafeMutableRawPointer?
+        UnsafeMutablePointer<csk_workqueue_t>?, csk_rank_t, Bool, Int64,
+        (@convention(c) (UnsafeMutableRawPointer?) -> Void)?, UnsafeMutableRawPointer?
     ) -> Int32
 
     /// Waits for its turn, and runs `body` on this thread. Returns 0, or the status for which `body` did not run.
@@ -116,7 +122,9 @@ struct WorkQueueCore: @unchecked Sendable {
             recorded(body) { body in
                 var body = body
                 return withUnsafeMutablePointer(to: &body) {
-                    call(queue, rank, barrier, deadline, { $0!.assumingMemoryBound(to: (() -> Void).self).pointee() }, $0)
+                    call(
+                        queue, rank, barrier, deadline, { $0!.assumingMemoryBound(to: (() -> Void).self).pointee() }, $0
+                    )
                 }
             }
         }
@@ -135,7 +143,9 @@ struct WorkQueueCore: @unchecked Sendable {
     func sync<R>(rank: Int64, barrier: Bool, timeout: Duration?, _ body: () throws -> R) throws -> R {
         var result: Result<R, any Error>?
         let deadline = Deadline.after(timeout: timeout)
-        let status = sync(csk_workqueue_sync, rank: rank, barrier: barrier, deadline: deadline) { result = Result(catching: body) }
+        let status = sync(csk_workqueue_sync, rank: rank, barrier: barrier, deadline: deadline) {
+            result = Result(catching: body)
+        }
         guard status == 0, let result else { throw error(status) }
         return try result.get()
     }
@@ -152,7 +162,9 @@ struct WorkQueueCore: @unchecked Sendable {
     func error(_ status: Int32) -> WorkQueueError { WorkQueueError(status: status, refusesWhenFull: refusesWhenFull) }
 
     func stop(_ status: Int32, _ call: StaticString) -> Never {
-        if status == EDEADLK { fatalError("\(type) \(label): \(call) was called inside the queue's own work, which it would wait for") }
+        if status == EDEADLK {
+            fatalError("\(type) \(label): \(call) was called inside the queue's own work, which it would wait for")
+        }
         fatalError("\(type) \(label): \(call): \(String(cString: csk_status_text(status)))")
     }
 }

@@ -72,7 +72,7 @@ extension WorkQueue: TaskExecutor {
     /// The two executor protocols require the same method. The two names tell for which of them it was called. An
     /// executor of your own that passes jobs on calls `enqueue(_:)` with the jobs of actors, and this method with the
     /// jobs of tasks that prefer it.
-    @_implements(TaskExecutor, enqueue(_:))
+    @_implements(TaskExecutor,enqueue(_:))
     @_disfavoredOverload
     public func enqueueJobOfTask(_ job: consuming ExecutorJob) {
         let priority = job.priority

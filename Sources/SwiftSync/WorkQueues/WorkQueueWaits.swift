@@ -20,7 +20,8 @@ final class RoomWait: TaskWait, @unchecked Sendable {
     /// ``TaskWait/wait(until:isCancellable:isolation:register:)``.
     func register(rank: Int64, barrier: Bool, _ function: @escaping csk_work_function_t) -> Int32 {
         let reference = Unmanaged.passRetained(self)
-        let status = csk_workqueue_enqueue_when_room(core.queue, work, rank, barrier, function, wait, Self.told, reference.toOpaque())
+        let status = csk_workqueue_enqueue_when_room(
+            core.queue, work, rank, barrier, function, wait, Self.told, reference.toOpaque())
         if status == EINPROGRESS { return 0 }
         reference.release()
         if status == 0 { resolve(0) }
@@ -69,7 +70,9 @@ final class DrainWait: TaskWait, @unchecked Sendable {
 
 extension WorkQueueCore {
     /// Queues `body`. If the bound makes callers wait for room, it first waits until there is room.
-    func asyncWaitingForRoom(rank: Int64, barrier: Bool, timeout: Duration?, _ body: @escaping @Sendable () -> Void) async throws(WorkQueueError) {
+    func asyncWaitingForRoom(
+        rank: Int64, barrier: Bool, timeout: Duration?, _ body: @escaping @Sendable () -> Void
+    ) async throws(WorkQueueError) {
         if let recorder {
             let recorded = RecordedWork(recorder, tag: label, body)
             let status = await enqueueWaitingForRoom(recorded, RecordedWork.called, rank, barrier, timeout)
@@ -82,11 +85,14 @@ extension WorkQueueCore {
     }
 
     private func enqueueWaitingForRoom<Payload>(
-        _ payload: Payload, _ function: @escaping csk_work_function_t, _ rank: Int64, _ barrier: Bool, _ timeout: Duration?
+        _ payload: Payload, _ function: @escaping csk_work_function_t, _ rank: Int64, _ barrier: Bool,
+        _ timeout: Duration?
     ) async -> Int32 {
         guard let work = WorkItem.make(payload) else { return ENOMEM }
         let wait = RoomWait(self, work)
-        let status = await wait.wait(until: Deadline.after(timeout: timeout)) { wait.register(rank: rank, barrier: barrier, function) }
+        let status = await wait.wait(until: Deadline.after(timeout: timeout)) {
+            wait.register(rank: rank, barrier: barrier, function)
+        }
         if status != 0 { _ = WorkItem.take(work, as: Payload.self) }
         return status
     }

@@ -12,7 +12,8 @@ import Testing
             let found = Histories.of(threads: 3) { (index, own: inout History<NumberModel.Operation>) in
                 for turn in 0..<4 {
                     switch (index + turn + round) % 4 {
-                    case 0: own.record { .incremented(to: (try? value.wait.lowestPriority.set { $0 += 1 }.get()) ?? -1) }
+                    case 0:
+                        own.record { .incremented(to: (try? value.wait.lowestPriority.set { $0 += 1 }.get()) ?? -1) }
                     case 1: own.record { .read((try? value.wait.highestPriority.get().get()) ?? -1) }
                     case 2:
                         let new = 1000 * (index + 1) + turn
@@ -21,7 +22,8 @@ import Testing
                         own.record {
                             let done = DispatchSemaphore(value: 0)
                             let result = Shared(-1)
-                            value.async(performIn: .global()).highestPriority.set(accessClosure: { $0 += 1 }) { outcome in
+                            value.async(performIn: .global()).highestPriority.set(accessClosure: { $0 += 1 }) {
+                                outcome in
                                 result.access { $0 = (try? outcome.get()) ?? -1 }
                                 done.signal()
                             }

@@ -17,10 +17,11 @@ import Testing
                     case 0: own.record { .read(coordinator.read { number }) }
                     case 1:
                         own.record {
-                            .incremented(to: coordinator.blockingWrite {
-                                number += 1
-                                return number
-                            })
+                            .incremented(
+                                to: coordinator.blockingWrite {
+                                    number += 1
+                                    return number
+                                })
                         }
                     default:
                         let new = 1000 * (index + 1) + turn, begin = History<NumberModel.Operation>.now
@@ -45,10 +46,11 @@ import Testing
                     case 0, 1: own.record { .read(lock.withReadLock { $0 }) }
                     case 2:
                         own.record {
-                            .incremented(to: lock.withWriteLock {
-                                $0 += 1
-                                return $0
-                            })
+                            .incremented(
+                                to: lock.withWriteLock {
+                                    $0 += 1
+                                    return $0
+                                })
                         }
                     default:
                         let new = 1000 * (index + 1) + turn
@@ -73,10 +75,11 @@ import Testing
                     case 0, 1: own.record { .read(snapshot.read { $0 }) }
                     case 2:
                         own.record {
-                            .incremented(to: snapshot.update {
-                                $0 += 1
-                                return $0
-                            })
+                            .incremented(
+                                to: snapshot.update {
+                                    $0 += 1
+                                    return $0
+                                })
                         }
                     default:
                         let new = 1000 * (index + 1) + turn

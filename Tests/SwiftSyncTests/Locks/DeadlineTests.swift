@@ -7,11 +7,17 @@ import Testing
     @Test func spansRoundUpSoThatNoneEndsEarly() {
         #expect(Deadline.nanoseconds(in: .nanoseconds(7)) == 7)
         #expect(Deadline.nanoseconds(in: Duration(secondsComponent: 0, attosecondsComponent: 1)) == 1)
-        #expect(Deadline.nanoseconds(in: Duration(secondsComponent: 2, attosecondsComponent: 1_000_000_001)) == 2_000_000_002)
+        #expect(
+            Deadline.nanoseconds(in: Duration(secondsComponent: 2, attosecondsComponent: 1_000_000_001))
+                == 2_000_000_002)
         #expect(Deadline.nanoseconds(in: .seconds(3)) == 3_000_000_000)
         #expect(Deadline.nanoseconds(in: .nanoseconds(Int64.max)) == .max)
-        #expect(Deadline.nanoseconds(in: .nanoseconds(Int64.max) - Duration(secondsComponent: 0, attosecondsComponent: 1)) == .max)
-        #expect(Deadline.nanoseconds(in: .nanoseconds(Int64.max) + Duration(secondsComponent: 0, attosecondsComponent: 1)) == nil)
+        #expect(
+            Deadline.nanoseconds(in: .nanoseconds(Int64.max) - Duration(secondsComponent: 0, attosecondsComponent: 1))
+                == .max)
+        #expect(
+            Deadline.nanoseconds(in: .nanoseconds(Int64.max) + Duration(secondsComponent: 0, attosecondsComponent: 1))
+                == nil)
         #expect(Deadline.nanoseconds(inSeconds: .leastNonzeroMagnitude) == 1)
         #expect(Deadline.nanoseconds(inSeconds: 1.25e-9) == 2)
         #expect(Deadline.nanoseconds(inSeconds: 3) == 3_000_000_000)
@@ -28,7 +34,10 @@ import Testing
         #expect(Deadline.after(seconds: 9.3e9) == CSK_NEVER)
     }
 
-    @Test(arguments: [Duration.zero, .nanoseconds(-1), .seconds(-5), .seconds(Int64.min), .seconds(Int64.min) * 2, .seconds(Int64.min) * 18])
+    @Test(arguments: [
+        Duration.zero, .nanoseconds(-1), .seconds(-5), .seconds(Int64.min), .seconds(Int64.min) * 2,
+        .seconds(Int64.min) * 18,
+    ])
     func spansOfZeroOrLessHavePassed(_ duration: Duration) {
         #expect(Deadline.after(duration) <= csk_now())
     }

@@ -29,7 +29,8 @@ struct PriorityMutexPolicyTests {
     func aWaiterIsNextWhenTheLimitOfLaterOnesHavePassed(policy: GatePolicy, limit: UInt32) {
         var expected = [1, 2, 3, 4, 5]
         expected.insert(0, at: Int(limit))
-        #expect(order(of: [.lowest, .high, .high, .high, .high, .high], policy: policy, bypassLimit: limit) == expected)
+        #expect(
+            order(of: [.lowest, .high, .high, .high, .high, .high], policy: policy, bypassLimit: limit) == expected)
     }
 
     /// Under `.fast` a newcomer may take a free mutex, but not before one of higher priority; under `.strict` before
@@ -58,7 +59,10 @@ struct PriorityMutexPolicyTests {
                 let priority = CommandPriority(rawValue: Int32((number + turn) % 4))
                 switch turn % 4 {
                 case 0: mutex.withLock { $0 += 1 }; times += 1
-                case 1: times += mutex.withLock(priority: priority, timeout: .microseconds(number * 20)) { $0 += 1 } == nil ? 0 : 1
+                case 1:
+                    times +=
+                        mutex.withLock(priority: priority, timeout: .microseconds(number * 20)) { $0 += 1 } == nil
+                        ? 0 : 1
                 case 2: times += mutex.withLockIfAvailable { $0 += 1 } == nil ? 0 : 1
                 default: times += mutex.withLock(priority: priority) { $0 += 1 } == nil ? 0 : 1
                 }

@@ -51,18 +51,24 @@ struct PriorityMutexPromiseTests {
             let mutex = PriorityMutex(0)
             mutex.withLock { _ in mutex.withLock { _ in } }
         }
-        #expect(text(mutex).contains("PriorityMutex: withLock was called inside a section of the same mutex by the same thread"))
+        #expect(
+            text(mutex).contains(
+                "PriorityMutex: withLock was called inside a section of the same mutex by the same thread"))
         let lock = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             let lock = ReadWriteLock(0)
             lock.withWriteLock { _ in lock.withReadLock { _ in } }
         }
-        #expect(text(lock).contains("ReadWriteLock: withReadLock was called inside a section of the same lock by the same thread"))
+        #expect(
+            text(lock).contains(
+                "ReadWriteLock: withReadLock was called inside a section of the same lock by the same thread"))
         #if RCU
         let snapshot = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             let snapshot = Snapshot(0)
             snapshot.update { _ in snapshot.update { $0 += 1 } }
         }
-        #expect(text(snapshot).contains("Snapshot: an update was begun inside an update of the same snapshot by the same thread"))
+        #expect(
+            text(snapshot).contains(
+                "Snapshot: an update was begun inside an update of the same snapshot by the same thread"))
         #endif
     }
 

@@ -11,7 +11,10 @@ struct PriorityMutexTests {
     @Test
     func itHasTheShapeOfMutex() {
         let mutex = PriorityMutex(Handle())
-        #expect(mutex.withLock { $0.number += 1; return $0.number } == 2)
+        #expect(
+            mutex.withLock {
+                $0.number += 1; return $0.number
+            } == 2)
         #expect(mutex.withLockIfAvailable { $0.number } == 2)
         #expect(throws: Failure.expected) { try mutex.withLock { (_) throws(Failure) in throw Failure.expected } }
         #expect(mutex.withLock(priority: .high, timeout: .zero) { $0.number } == 2)
@@ -36,7 +39,9 @@ struct PriorityMutexTests {
         let threads = Shared<[Thread]>([])
         mutex.withLock { _ in
             for (index, priority) in priorities.enumerated() {
-                threads.append(Thread { _ = mutex.withLock(priority: CommandPriority(rawValue: priority)) { $0.append(priority) } })
+                threads.append(
+                    Thread { _ = mutex.withLock(priority: CommandPriority(rawValue: priority)) { $0.append(priority) } }
+                )
                 waitUntil { mutex.waitingCount == index + 1 }
             }
         }

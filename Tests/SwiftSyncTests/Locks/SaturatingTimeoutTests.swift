@@ -16,24 +16,32 @@ struct TimedOperation: Sendable, CustomTestStringConvertible {
 
     /// One that blocks its thread.
     static func blocking(
-        _ name: String, _ hold: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void, waits: @escaping @Sendable () -> Bool,
+        _ name: String, _ hold: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void,
+        waits: @escaping @Sendable () -> Bool,
         _ operation: @escaping @Sendable (Duration) -> Bool
     ) -> Self {
-        let begin = { @Sendable (timeout: Duration, done: @escaping @Sendable (Bool) -> Void) in onThread { done(operation(timeout)) } }
+        let begin = { @Sendable (timeout: Duration, done: @escaping @Sendable (Bool) -> Void) in
+            onThread { done(operation(timeout)) }
+        }
         return Self(name: name, hold: { await holdOnThread(hold) }, begin: begin, isWaiting: waits)
     }
 
     /// One that suspends its task.
     static func suspending(
-        _ name: String, _ hold: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void, waits: @escaping @Sendable () -> Bool,
+        _ name: String, _ hold: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void,
+        waits: @escaping @Sendable () -> Bool,
         _ operation: @escaping @Sendable (Duration) async -> Bool
     ) -> Self {
-        let begin = { @Sendable (timeout: Duration, done: @escaping @Sendable (Bool) -> Void) in _ = Task { done(await operation(timeout)) } }
+        let begin = { @Sendable (timeout: Duration, done: @escaping @Sendable (Bool) -> Void) in
+            _ = Task { done(await operation(timeout)) }
+        }
         return Self(name: name, hold: { await holdOnThread(hold) }, begin: begin, isWaiting: waits)
     }
 
     /// A thread inside `section`, until it is let go.
-    private static func holdOnThread(_ section: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void) async -> @Sendable () -> Void {
+    private static func holdOnThread(
+        _ section: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void
+    ) async -> @Sendable () -> Void {
         let isInside = Flag(), leave = Flag()
         onThread {
             section {
@@ -58,10 +66,14 @@ struct SaturatingTimeoutTests {
     private static func locks() -> [TimedOperation] {
         let mutex = PriorityMutex(0), section = CriticalSection()
         return [
-            .blocking("PriorityMutex.withLock(priority:timeout:)", { body in mutex.withLock { _ in body() } }, waits: { mutex.waitingCount > 0 }) {
+            .blocking(
+                "PriorityMutex.withLock(priority:timeout:)", { body in mutex.withLock { _ in body() } },
+                waits: { mutex.waitingCount > 0 }
+            ) {
                 mutex.withLock(priority: .high, timeout: $0) { _ in true } ?? false
             },
-            .blocking("CriticalSection.execute(timeout:)", { section.execute($0) }, waits: { section.waitingCount > 0 }) {
+            .blocking("CriticalSection.execute(timeout:)", { section.execute($0) }, waits: { section.waitingCount > 0 })
+            {
                 section.execute(timeout: $0) {}
             },
         ]
@@ -70,33 +82,50 @@ struct SaturatingTimeoutTests {
     private static func values() -> [TimedOperation] {
         let value = QueueSafeValue(value: 0), synced = QueueSafeSyncedValue(value: 0)
         let asynced = QueueSafeAsyncedValue(value: 0, queue: .global()), inner = asynced.value
-        let hold = { @Sendable (body: @escaping @Sendable () -> Void) in _ = value.wait.lowestPriority.set { _ in body() } }
+        let hold = { @Sendable (body: @escaping @Sendable () -> Void) in
+            _ = value.wait.lowestPriority.set { _ in body() }
+        }
         let isWaiting = { @Sendable in value.waitingCount > 0 }
         func done(_ result: Result<Int, QueueSafeValueError>) -> Bool { result == .success(1) }
         let byQueue = { @Sendable (timeout: Duration) async in
             await withCheckedContinuation { continuation in
-                value.async(performIn: .global(), timeout: timeout).lowestPriority.set(newValue: 1) { continuation.resume(returning: $0 == .success(1)) }
+                value.async(performIn: .global(), timeout: timeout).lowestPriority.set(newValue: 1) {
+                    continuation.resume(returning: $0 == .success(1))
+                }
             }
         }
         let byQuality = { @Sendable (timeout: Duration) async in
             await withCheckedContinuation { continuation in
-                value.async(performIn: .utility, timeout: timeout).lowestPriority.set(newValue: 1) { continuation.resume(returning: $0 == .success(1)) }
+                value.async(performIn: .utility, timeout: timeout).lowestPriority.set(newValue: 1) {
+                    continuation.resume(returning: $0 == .success(1))
+                }
             }
         }
         let byAsynced = { @Sendable (timeout: Duration) async in
             await withCheckedContinuation { continuation in
-                asynced.timeout(timeout).lowestPriority.set(newValue: 1) { continuation.resume(returning: $0 == .success(1)) }
+                asynced.timeout(timeout).lowestPriority.set(newValue: 1) {
+                    continuation.resume(returning: $0 == .success(1))
+                }
             }
         }
         return [
-            .blocking("wait(timeout:)", hold, waits: isWaiting) { value.wait(timeout: $0).lowestPriority.set(newValue: 1) == .success(1) },
-            .blocking("QueueSafeSyncedValue.timeout(_:)", { body in synced.lowestPriority.set { _ in body() } }, waits: { synced.box.waitingCount > 0 }) {
+            .blocking("wait(timeout:)", hold, waits: isWaiting) {
+                value.wait(timeout: $0).lowestPriority.set(newValue: 1) == .success(1)
+            },
+            .blocking(
+                "QueueSafeSyncedValue.timeout(_:)", { body in synced.lowestPriority.set { _ in body() } },
+                waits: { synced.box.waitingCount > 0 }
+            ) {
                 synced.timeout($0).lowestPriority.set(newValue: 1) == .success(1)
             },
             .suspending("async(performIn: queue, timeout:)", hold, waits: isWaiting, byQueue),
             .suspending("async(performIn: qos, timeout:)", hold, waits: isWaiting, byQuality),
-            .suspending("QueueSafeAsyncedValue.timeout(_:)", { body in inner.wait.lowestPriority.set { _ in body() } }, waits: { inner.waitingCount > 0 }, byAsynced),
-            .suspending("suspending(timeout:)", hold, waits: isWaiting) { await value.suspending(timeout: $0).set(newValue: 1) == .success(1) },
+            .suspending(
+                "QueueSafeAsyncedValue.timeout(_:)", { body in inner.wait.lowestPriority.set { _ in body() } },
+                waits: { inner.waitingCount > 0 }, byAsynced),
+            .suspending("suspending(timeout:)", hold, waits: isWaiting) {
+                await value.suspending(timeout: $0).set(newValue: 1) == .success(1)
+            },
         ]
     }
 
@@ -107,15 +136,26 @@ struct SaturatingTimeoutTests {
         let hold = { @Sendable (body: @escaping @Sendable () -> Void) in coordinator.blockingWrite { body() } }
         let waits = { @Sendable in coordinator.waitingCount > 0 }
         return snapshots() + [
-            .blocking("withReadLock(timeout:)", holdLock, waits: lockWaits) { lock.withReadLock(timeout: $0) { _ in true } ?? false },
-            .blocking("withWriteLock(timeout:)", holdLock, waits: lockWaits) { lock.withWriteLock(timeout: $0) { _ in true } ?? false },
+            .blocking("withReadLock(timeout:)", holdLock, waits: lockWaits) {
+                lock.withReadLock(timeout: $0) { _ in true } ?? false
+            },
+            .blocking("withWriteLock(timeout:)", holdLock, waits: lockWaits) {
+                lock.withWriteLock(timeout: $0) { _ in true } ?? false
+            },
             .blocking("an upgrade", { body in lock.withReadLock { _ in body() } }, waits: lockWaits) { timeout in
-                (try? lock.withUpgradableReadLock { _, upgrade in try upgrade(timeout: timeout) { _ in true } }) ?? false
+                (try? lock.withUpgradableReadLock { _, upgrade in try upgrade(timeout: timeout) { _ in true } })
+                    ?? false
             },
             .blocking("read(timeout:)", hold, waits: waits) { (try? coordinator.read(timeout: $0) { true }) ?? false },
-            .blocking("blockingWrite(timeout:)", hold, waits: waits) { (try? coordinator.blockingWrite(timeout: $0) { true }) ?? false },
-            .suspending("suspending.read(timeout:)", hold, waits: waits) { (try? await coordinator.suspending.read(timeout: $0) { true }) ?? false },
-            .suspending("suspending.write(timeout:)", hold, waits: waits) { (try? await coordinator.suspending.write(timeout: $0) { true }) ?? false },
+            .blocking("blockingWrite(timeout:)", hold, waits: waits) {
+                (try? coordinator.blockingWrite(timeout: $0) { true }) ?? false
+            },
+            .suspending("suspending.read(timeout:)", hold, waits: waits) {
+                (try? await coordinator.suspending.read(timeout: $0) { true }) ?? false
+            },
+            .suspending("suspending.write(timeout:)", hold, waits: waits) {
+                (try? await coordinator.suspending.write(timeout: $0) { true }) ?? false
+            },
         ]
     }
 
@@ -124,10 +164,12 @@ struct SaturatingTimeoutTests {
         let snapshot = Snapshot(0), waiting = Flag()
         return [
             // Nobody sees who waits for an update: it has to be long enough that it is about to.
-            .blocking("Snapshot.update(timeout:)", { body in snapshot.update { _ in body() } }, waits: { waiting.isRaised }) { timeout in
+            .blocking(
+                "Snapshot.update(timeout:)", { body in snapshot.update { _ in body() } }, waits: { waiting.isRaised }
+            ) { timeout in
                 waiting.raise()
                 return (try? snapshot.update(timeout: timeout) { _ in true }) ?? false
-            },
+            }
         ]
         #else
         return []
@@ -136,27 +178,43 @@ struct SaturatingTimeoutTests {
 
     private static func queues() -> [TimedOperation] {
         let elements = BlockingPriorityQueue<Int>(), full = BlockingPriorityQueue<Int>(capacity: 1)
-        let queue = WorkQueue(label: "SaturatingTimeoutTests"), concurrent = ConcurrentWorkQueue(label: "SaturatingTimeoutTests", width: 2)
+        let queue = WorkQueue(label: "SaturatingTimeoutTests"),
+            concurrent = ConcurrentWorkQueue(label: "SaturatingTimeoutTests", width: 2)
         let hold = { @Sendable (body: @escaping @Sendable () -> Void) in queue.sync { body() } }
-        let holdAll = { @Sendable (body: @escaping @Sendable () -> Void) in concurrent.sync(flags: .barrier) { body() } }
+        let holdAll = { @Sendable (body: @escaping @Sendable () -> Void) in concurrent.sync(flags: .barrier) { body() }
+        }
         let queueWaits = { @Sendable in queue.waitingCount > 0 }, all = { @Sendable in concurrent.waitingCount > 0 }
         return [
-            .blocking("push(_:timeout:)", { body in
-                full.push(1)
-                body()
-                _ = full.tryPop()
-            }, waits: { full.waitingCount > 0 }) { timeout in
+            .blocking(
+                "push(_:timeout:)",
+                { body in
+                    full.push(1)
+                    body()
+                    _ = full.tryPop()
+                }, waits: { full.waitingCount > 0 }
+            ) { timeout in
                 guard (try? full.push(2, timeout: timeout)) != nil else { return false }
                 return full.tryPop() == 2
             },
-            .blocking("pop(timeout:)", { body in
-                body()
-                elements.push(1)
-            }, waits: { elements.waitingCount > 0 }) { timeout in (try? elements.pop(timeout: timeout)) == .some(1) },
-            .blocking("WorkQueue.sync(timeout:)", hold, waits: queueWaits) { (try? queue.sync(timeout: $0) { true }) ?? false },
-            .suspending("WorkQueue.run(timeout:)", hold, waits: queueWaits) { (try? await queue.run(timeout: $0) { true }) ?? false },
-            .blocking("ConcurrentWorkQueue.sync(timeout:)", holdAll, waits: all) { (try? concurrent.sync(timeout: $0) { true }) ?? false },
-            .suspending("ConcurrentWorkQueue.run(timeout:)", holdAll, waits: all) { (try? await concurrent.run(timeout: $0) { true }) ?? false },
+            .blocking(
+                "pop(timeout:)",
+                { body in
+                    body()
+                    elements.push(1)
+                }, waits: { elements.waitingCount > 0 }
+            ) { timeout in (try? elements.pop(timeout: timeout)) == .some(1) },
+            .blocking("WorkQueue.sync(timeout:)", hold, waits: queueWaits) {
+                (try? queue.sync(timeout: $0) { true }) ?? false
+            },
+            .suspending("WorkQueue.run(timeout:)", hold, waits: queueWaits) {
+                (try? await queue.run(timeout: $0) { true }) ?? false
+            },
+            .blocking("ConcurrentWorkQueue.sync(timeout:)", holdAll, waits: all) {
+                (try? concurrent.sync(timeout: $0) { true }) ?? false
+            },
+            .suspending("ConcurrentWorkQueue.run(timeout:)", holdAll, waits: all) {
+                (try? await concurrent.run(timeout: $0) { true }) ?? false
+            },
             .blocking("WorkQueue.drain(timeout:)", hold, waits: queueWaits) { timeout in
                 // Work that waits shows that there is something to wait for; what is waited for is seen by nobody.
                 queue.async {}

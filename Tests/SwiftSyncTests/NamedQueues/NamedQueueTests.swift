@@ -31,7 +31,9 @@ struct NamedQueueTests {
         #expect(Queue.plain.queue === Queue.plain.queue)
         #expect(Queue.plain.queue === NameOnly(rawValue: "NamedQueueTests.plain").queue)
         #expect(Queue.plain.queue !== Queue.network.queue)
-        #expect(Queue.database.queue is WorkQueue && Queue.network.queue is ConcurrentWorkQueue && Queue.plain.queue is WorkQueue)
+        #expect(
+            Queue.database.queue is WorkQueue && Queue.network.queue is ConcurrentWorkQueue
+                && Queue.plain.queue is WorkQueue)
         #expect(Queue.database.queue.label == "NamedQueueTests.database")
     }
 
@@ -51,7 +53,8 @@ struct NamedQueueTests {
 
     @Test
     func namesThatEndAlikeAreToldApartAndEqualOnesAreNot() {
-        let first = NameOnly(rawValue: "NamedQueueTests.first.ends alike"), other = NameOnly(rawValue: "NamedQueueTests.other.ends alike")
+        let first = NameOnly(rawValue: "NamedQueueTests.first.ends alike"),
+            other = NameOnly(rawValue: "NamedQueueTests.other.ends alike")
         for _ in 0..<2 {
             #expect(first.queue !== other.queue)
             #expect(first.queue.label == first.rawValue && other.queue.label == other.rawValue)
@@ -59,14 +62,19 @@ struct NamedQueueTests {
         #expect(NameOnly(rawValue: "").queue === NameOnly(rawValue: "").queue)
         #expect(NameOnly(rawValue: "a").queue !== NameOnly(rawValue: "b").queue)
         // Equal as strings, in other bytes.
-        #expect(NameOnly(rawValue: "NamedQueueTests.caf\u{E9}").queue === NameOnly(rawValue: "NamedQueueTests.cafe\u{301}").queue)
+        #expect(
+            NameOnly(rawValue: "NamedQueueTests.caf\u{E9}").queue
+                === NameOnly(rawValue: "NamedQueueTests.cafe\u{301}").queue)
     }
 
     @Test
     func aSerialQueueRunsOneAtATimeInOrderAndABarrierIsWorkLikeAnyOther() {
         let order = Shared<[Int]>([])
         for number in 0..<1000 {
-            #expect(number % 3 == 0 ? Queue.database.async(flags: .barrier) { order.append(number) } : Queue.database.async { order.append(number) })
+            #expect(
+                number % 3 == 0
+                    ? Queue.database.async(flags: .barrier) { order.append(number) }
+                    : Queue.database.async { order.append(number) })
         }
         #expect(Queue.database.sync { order.value } == Array(0..<1000))
     }
@@ -189,7 +197,11 @@ struct NamedQueueTests {
         nonisolated(unsafe) var count = 0
         Threads.run(6) { index in
             for round in 0..<3000 {
-                if (index + round) % 2 == 0 { Queue.plain.async { count += 1 } } else { Queue.plain.sync { count += 1 } }
+                if (index + round) % 2 == 0 {
+                    Queue.plain.async { count += 1 }
+                } else {
+                    Queue.plain.sync { count += 1 }
+                }
             }
         }
         #expect(Queue.plain.sync { count } == 18_000)
@@ -238,7 +250,8 @@ extension HandlerSettingTests {
         func anotherConfigurationGetsTheSameQueueAndIsReportedOnce() {
             let first = First.name.queue
             let others = [
-                QueueConfiguration(qos: .background), QueueConfiguration(serial: false), QueueConfiguration(queueID: "NamedQueueReportTests.other"),
+                QueueConfiguration(qos: .background), QueueConfiguration(serial: false),
+                QueueConfiguration(queueID: "NamedQueueReportTests.other"),
             ]
             let reports = reports {
                 #expect(Other(QueueConfiguration()).queue === first)
@@ -247,7 +260,9 @@ extension HandlerSettingTests {
             }
             #expect(reports.map(\.kind) == [.configurationMismatch, .configurationMismatch, .configurationMismatch])
             #expect(reports.allSatisfy { $0.subject == "NamedQueue NamedQueueReportTests.name" })
-            #expect(reports.first?.message == "asked for as serial, background; it was made as serial, default and stays so")
+            #expect(
+                reports.first?.message == "asked for as serial, background; it was made as serial, default and stays so"
+            )
         }
 
         @Test

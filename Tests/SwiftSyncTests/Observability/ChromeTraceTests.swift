@@ -50,7 +50,9 @@ struct ChromeTraceTests {
         recorder.record(.pushed, id: 4, tag: "cancelled")
         recorder.record(.cancelled, id: 4, tag: "cancelled")
         let entries = try entries(recorder.chromeTrace())
-        func phases(_ id: String) -> [String] { entries.filter { identifier($0) == id }.compactMap { $0["ph"] as? String } }
+        func phases(_ id: String) -> [String] {
+            entries.filter { identifier($0) == id }.compactMap { $0["ph"] as? String }
+        }
         #expect(phases("0.1") == [])
         #expect(phases("0.2") == ["b", "b", "e", "e"])
         #expect(phases("0.3") == ["b"])
@@ -58,7 +60,9 @@ struct ChromeTraceTests {
     }
 
     @Test func namesOfEveryKindAreValid() throws {
-        let nasty = (0..<32).map { String(UnicodeScalar(UInt8($0))) }.joined() + "\"\\/\u{7f}\u{2028}\u{1F600}e\u{301}\r\n</script>"
+        let nasty =
+            (0..<32).map { String(UnicodeScalar(UInt8($0))) }.joined()
+            + "\"\\/\u{7f}\u{2028}\u{1F600}e\u{301}\r\n</script>"
         let recorder = EventRecorder(label: nasty)
         recorder.record(.pushed, id: .max, tag: nasty)
         recorder.record(.started, id: .max, tag: "")
@@ -70,7 +74,8 @@ struct ChromeTraceTests {
     }
 
     @Test func severalQueuesShareATraceAndThreadsAreNamed() throws {
-        let first = EventRecorder(label: "same"), second = EventRecorder(label: "same"), hasRecorded = Flag(), isRead = Flag()
+        let first = EventRecorder(label: "same"), second = EventRecorder(label: "same"), hasRecorded = Flag(),
+            isRead = Flag()
         first.record(.pushed, id: 1, tag: "a")
         let thread = Thread {
             let name = open("/proc/thread-self/comm", O_WRONLY)
@@ -105,7 +110,9 @@ struct ChromeTraceTests {
         #expect(try entries(recorder.chromeTrace()).count == 1)
         #expect(try entries(EventRecorder.chromeTrace(of: [])).count == 1)
         for id in 0..<100 {
-            for kind in [EventRecorder.Event.Kind.pushed, .started, .finished] { recorder.record(kind, id: UInt64(id), tag: "\(id)") }
+            for kind in [EventRecorder.Event.Kind.pushed, .started, .finished] {
+                recorder.record(kind, id: UInt64(id), tag: "\(id)")
+            }
         }
         let entries = try entries(recorder.chromeTrace())
         var open: [String: Int] = [:]

@@ -19,17 +19,22 @@ struct EventPromiseTests {
         #expect(events.map(\.nanoseconds) == [20, 20, 30, 30])
     }
 
-    @Test(arguments: [(1_000_007, "1000.007"), (1_000_070, "1000.070"), (1_000_700, "1000.700"), (5, "0.005"), (3000, "3.000")])
+    @Test(arguments: [
+        (1_000_007, "1000.007"), (1_000_070, "1000.070"), (1_000_700, "1000.700"), (5, "0.005"), (3000, "3.000"),
+    ])
     func aTimeInATraceHasThreeDigitsAfterThePoint(nanoseconds: Int, text: String) {
         var trace = ChromeTrace()
-        trace.add([Event(.pushed, id: 1, tag: "task", nanoseconds: Int64(nanoseconds), thread: 1, depth: 1)], of: "queue", index: 0)
+        trace.add(
+            [Event(.pushed, id: 1, tag: "task", nanoseconds: Int64(nanoseconds), thread: 1, depth: 1)], of: "queue",
+            index: 0)
         #expect(trace.json().contains("\"ts\":\(text),"))
     }
 
     @Test func aTimeOfDayHasTwoDigitsForEachPart() {
         let clock = WallClock(offset: 0)
         for second in stride(from: 0, to: 86_400, by: 59) {
-            let parts = clock.time(Int64(second) * 1_000_000_000).split(separator: ":", omittingEmptySubsequences: false)
+            let parts = clock.time(Int64(second) * 1_000_000_000).split(
+                separator: ":", omittingEmptySubsequences: false)
             #expect(parts.count == 3 && parts.allSatisfy { $0.utf8.count == 2 && $0.allSatisfy(\.isNumber) })
         }
     }
@@ -39,7 +44,8 @@ extension HandlerSettingTests {
     struct LongReadPromiseTests {
         @Test func aWriteThatWaitsLongForAReadIsReportedByTheOneThatWaits() async {
             await #expect(processExitsWith: .success) {
-                let lock = ReadWriteLock(0), reports = Shared<[(SyncDiagnostics.Report, UInt)]>([]), reads = Flag(), mayLeave = Flag()
+                let lock = ReadWriteLock(0), reports = Shared<[(SyncDiagnostics.Report, UInt)]>([]), reads = Flag(),
+                    mayLeave = Flag()
                 SyncDiagnostics.setHandler { report in reports.access { $0.append((report, Threads.current)) } }
                 let reader = Thread {
                     lock.withReadLock { _ in

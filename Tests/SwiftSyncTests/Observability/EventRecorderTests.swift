@@ -55,7 +55,9 @@ struct EventRecorderTests {
             let recorder = EventRecorder(label: "", capacity: 16)
             let before = EventRecorderTests.residentBytes()
             // 100 MB in all.
-            for number in 0..<1000 { recorder.record(.pushed, id: 1, tag: String(repeating: "\(number % 10)", count: 100_000)) }
+            for number in 0..<1000 {
+                recorder.record(.pushed, id: 1, tag: String(repeating: "\(number % 10)", count: 100_000))
+            }
             precondition(EventRecorderTests.residentBytes() - before < 40_000_000)
         }
     }
@@ -79,7 +81,8 @@ struct EventRecorderTests {
                     let own = events.filter { $0.id % 3 == thread }.map(\.id)
                     precondition(own == own.sorted() && Set(own).count == own.count)
                 }
-                precondition(events.count <= 64 && events.allSatisfy { $0.tag == "a tag that needs memory of its own \($0.id)" })
+                precondition(
+                    events.count <= 64 && events.allSatisfy { $0.tag == "a tag that needs memory of its own \($0.id)" })
                 precondition(zip(events, events.dropFirst()).allSatisfy { $0.nanoseconds <= $1.nanoseconds })
             }
         }
@@ -125,16 +128,20 @@ struct EventRecorderTests {
         let first = queue.recorder.events[0].nanoseconds
         queue.recorder.reply(by: WallClock(offset: 1_000_000_000_500_000_000 - first)) { lines.append($0) }
         let texts = lines.map { $0.dropFirst(10) }
-        #expect(texts == [
-            "Task RandomTask1 pushed to queue", "Task RandomTask1 started - accuired lock", "Task RandomTask2 pushed to queue",
-            "Task RandomTask1 finished - released lock", "Task RandomTask2 started - accuired lock",
-            "Task RandomTask2 finished - released lock",
-        ])
+        #expect(
+            texts == [
+                "Task RandomTask1 pushed to queue", "Task RandomTask1 started - accuired lock",
+                "Task RandomTask2 pushed to queue",
+                "Task RandomTask1 finished - released lock", "Task RandomTask2 started - accuired lock",
+                "Task RandomTask2 finished - released lock",
+            ])
         // As the C library writes that second.
         var seconds = time_t(1_000_000_000), parts = tm(), text = [CChar](repeating: 0, count: 16)
         localtime_r(&seconds, &parts)
         strftime(&text, 16, "%H:%M:%S", &parts)
-        #expect(lines[0].hasPrefix(String(decoding: text.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self) + ": "))
+        #expect(
+            lines[0].hasPrefix(
+                String(decoding: text.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self) + ": "))
         #expect(lines.allSatisfy { $0.dropFirst(8).hasPrefix(": ") })
         lines = []
         queue.recorder.reply { lines.append($0) }

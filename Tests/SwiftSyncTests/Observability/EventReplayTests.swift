@@ -10,7 +10,8 @@ struct EventReplayTests {
 
     /// One second apart, of two tasks.
     private static let events: [EventRecorder.Event] = [
-        event(0, .pushed, "a"), event(1, .started, "a"), event(2, .pushed, "b"), event(3, .finished, "a"), event(4, .started, "b"),
+        event(0, .pushed, "a"), event(1, .started, "a"), event(2, .pushed, "b"), event(3, .finished, "a"),
+        event(4, .started, "b"),
         event(5, .finished, "b"),
     ]
 
@@ -29,7 +30,9 @@ struct EventReplayTests {
     @Test func stepsShowOneEventAfterTheOther() {
         var replay = replay
         let first = replay.handle("")
-        #expect(first.count == 1 && first[0].hasPrefix("1  ") && first[0].hasSuffix("  +0.000000 s  thread 7  depth 1  Task a pushed to queue"))
+        #expect(
+            first.count == 1 && first[0].hasPrefix("1  ")
+                && first[0].hasSuffix("  +0.000000 s  thread 7  depth 1  Task a pushed to queue"))
         #expect(replay.handle("step")[0].hasSuffix("  +1.000000 s  thread 7  depth 1  Task a started - accuired lock"))
         #expect(short(replay.handle("s 3")) == ["3", "4", "5"])
         #expect(short(replay.handle("step 2")) == ["6", end])
@@ -161,7 +164,9 @@ struct EventReplayTests {
             recorder().replayInteractively(input: input) { output += $0 }
             let lines = output.split(separator: "\n")
             #expect(lines.first == "terminal: 6 events; help lists the commands")
-            #expect(lines.count == 5 && lines[1].hasPrefix("> 1  ") && lines[2].hasPrefix("> 2  ") && lines[3].hasPrefix("3  "))
+            #expect(
+                lines.count == 5 && lines[1].hasPrefix("> 1  ") && lines[2].hasPrefix("> 2  ")
+                    && lines[3].hasPrefix("3  "))
             #expect(lines.last == "> ")
             close(keyboard)
         }

@@ -66,7 +66,8 @@ struct RecorderSlotTests {
 
     /// What one recorder has begun to record of a work it goes on with, whichever is set meanwhile.
     @Test func recordersAreExchangedWhileWorkIsQueued() {
-        let recorders = (0..<3).map { EventRecorder(label: "\($0)", capacity: 1 << 16) }, queue = WorkQueue(label: "busy"), isOver = Flag()
+        let recorders = (0..<3).map { EventRecorder(label: "\($0)", capacity: 1 << 16) },
+            queue = WorkQueue(label: "busy"), isOver = Flag()
         let exchanger = Thread {
             var turn = 0
             while !isOver.isRaised {

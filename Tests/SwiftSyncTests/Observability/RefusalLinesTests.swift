@@ -28,7 +28,9 @@ import Testing
 
     @Test func beyondTheLimitOfObjectsOthersShareALine() {
         var lines = RefusalLines()
-        for number in 0..<RefusalLines.limit { #expect(lines.line(for: .refusedWhenFull, "\(number)", now: 1) == .first) }
+        for number in 0..<RefusalLines.limit {
+            #expect(lines.line(for: .refusedWhenFull, "\(number)", now: 1) == .first)
+        }
         #expect(lines.line(for: .refusedWhenFull, "x", now: 2) == .first)
         for number in 0..<1000 { #expect(lines.line(for: .refusedWhenFull, "x\(number)", now: 3) == .none) }
         #expect(lines.line(for: .refusedWhenFull, "0", now: Self.second) == .none)
@@ -41,7 +43,9 @@ import Testing
         let time = Shared<Int64>(0), written = Shared([String]())
         let slot = HandlerSlot(now: { time.value }, write: { written.append($0) })
         func report(_ kind: SyncDiagnostics.Report.Kind) {
-            slot.deliver(kind, subject: "queue") { SyncDiagnostics.Report(kind: kind, subject: "queue", message: "refused (bound: 2)") }
+            slot.deliver(kind, subject: "queue") {
+                SyncDiagnostics.Report(kind: kind, subject: "queue", message: "refused (bound: 2)")
+            }
         }
         for step in 0..<4 {
             time.access { $0 = Int64(step) * Self.second / 2 }

@@ -28,7 +28,9 @@ extension HandlerSettingTests {
 
         @Test func theHandlerGetsEveryPartOfTheReportOnTheReportingThread() {
             let seen = Shared<[(Report, UInt)]>([])
-            withHandler { report in seen.access { $0.append((report, Threads.current)) } } _: {
+            withHandler { report in
+                seen.access { $0.append((report, Threads.current)) }
+            } _: {
                 let reporter = Shared<UInt>(0)
                 let thread = Thread {
                     reporter.access { $0 = Threads.current }
@@ -53,7 +55,9 @@ extension HandlerSettingTests {
                 SyncDiagnostics.report(.notOwner, subject: "outer", message: "")
                 SyncDiagnostics.report(.notOwner, subject: "outer", message: "")
             }
-            #expect(text(result) == "SwiftSync: would deadlock: nested: call 1\nSwiftSync: would deadlock: nested: call 2\n")
+            #expect(
+                text(result) == "SwiftSync: would deadlock: nested: call 1\nSwiftSync: would deadlock: nested: call 2\n"
+            )
         }
 
         @Test func aHandlerMayReplaceItself() {
@@ -79,17 +83,24 @@ extension HandlerSettingTests {
                 let captured = Reporting()
                 SyncDiagnostics.setHandler { _ in withExtendedLifetime(captured) {} }
             }
-            withHandler { if $0.message == "released" { released.increment() } } _: {}
+            withHandler {
+                if $0.message == "released" { released.increment() }
+            } _: {
+            }
             #expect(released.value == 1)
         }
 
         @Test func handlersCanBeExchangedWhileOthersReport() {
             let delivered = Shared()
-            withHandler { _ in delivered.increment() } _: {
+            withHandler { _ in
+                delivered.increment()
+            } _: {
                 Threads.run(4) { index in
                     for _ in 0..<500 {
                         if index == 0 {
-                            SyncDiagnostics.setHandler { if $0.subject == "SyncDiagnosticsTests" { delivered.increment() } }
+                            SyncDiagnostics.setHandler {
+                                if $0.subject == "SyncDiagnosticsTests" { delivered.increment() }
+                            }
                         } else {
                             SyncDiagnostics.report(.invalidTimeout, subject: "SyncDiagnosticsTests", message: "")
                         }
@@ -130,7 +141,10 @@ extension HandlerSettingTests {
                 threads.forEach { $0.join() }
                 precondition(reports.value.count == 3 && Set(reports.value.map(\.thread)) == waiters.value)
                 precondition(Set(reports.value.map(\.report.subject)).count == 3)
-                precondition(reports.value.allSatisfy { $0.report.kind == .holderEnded && $0.report.message.contains("has ended") })
+                precondition(
+                    reports.value.allSatisfy {
+                        $0.report.kind == .holderEnded && $0.report.message.contains("has ended")
+                    })
             }
         }
 
@@ -155,14 +169,17 @@ extension HandlerSettingTests {
                 SyncDiagnostics.report(.invalidTimeout, subject: "subject", message: "third")
             }
             #expect(
-                text(result) == "SwiftSync: invalid timeout: subject: first second\nSwiftSync: invalid timeout: subject: third\n")
+                text(result)
+                    == "SwiftSync: invalid timeout: subject: first second\nSwiftSync: invalid timeout: subject: third\n"
+            )
         }
 
         /// A full queue used to write a line for each attempt, as many as there are attempts.
         @Test func aHundredThousandRefusalsAreOneLineOnStandardError() async {
             let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
                 for _ in 0..<100_000 {
-                    SyncDiagnostics.report(.refusedWhenFull, subject: "WorkQueue log", message: "work was refused", bound: 10)
+                    SyncDiagnostics.report(
+                        .refusedWhenFull, subject: "WorkQueue log", message: "work was refused", bound: 10)
                 }
             }
             let lines = text(result).split(separator: "\n")
@@ -173,12 +190,16 @@ extension HandlerSettingTests {
 
         @Test func aHandlerGetsEveryRefusal() {
             let seen = Shared<[Report]>([])
-            withHandler { report in seen.append(report) } _: {
+            withHandler { report in
+                seen.append(report)
+            } _: {
                 for _ in 0..<1000 {
-                    SyncDiagnostics.report(.refusedWhenFull, subject: "SyncDiagnosticsTests", message: "work was refused", bound: 3)
+                    SyncDiagnostics.report(
+                        .refusedWhenFull, subject: "SyncDiagnosticsTests", message: "work was refused", bound: 3)
                 }
             }
-            let expected = Report(kind: .refusedWhenFull, subject: "SyncDiagnosticsTests", message: "work was refused (bound: 3)")
+            let expected = Report(
+                kind: .refusedWhenFull, subject: "SyncDiagnosticsTests", message: "work was refused (bound: 3)")
             #expect(seen.value == [Report](repeating: expected, count: 1000))
         }
 

@@ -80,7 +80,8 @@ struct ActorQueuePromiseTests {
         await letAllGoOn()
         later.open()
         await second.value
-        #expect(log.value == ["work has ended", "first drain has ended", "later work has ended", "second drain has ended"])
+        #expect(
+            log.value == ["work has ended", "first drain has ended", "later work has ended", "second drain has ended"])
     }
 
     @Test func aDrainThatComesWhileAnotherWaitsCanBeCancelled() async {

@@ -128,7 +128,8 @@ struct ActorQueueTests {
     /// The moment in which the pump that was sent is there, and nothing says yet that somebody will come.
     @Test
     func aPlaceThatComesWhileAPumpArrivesStandsBehindWhatIsReady() async throws {
-        let actor = OnWorker(), queue = ActorQueue<OnWorker>(), door = Door(), log = Shared([Int]()), pause = Shared<StepPause?>(nil)
+        let actor = OnWorker(), queue = ActorQueue<OnWorker>(), door = Door(), log = Shared([Int]()),
+            pause = Shared<StepPause?>(nil)
         queue.adoptExecutionContext(of: actor)
         let goOn = await queue.stop()
         queue.enqueue { [storage = queue.storage] _ in
@@ -251,7 +252,8 @@ struct ActorQueueTests {
             await #expect(throws: OrderedQueueError.timedOut) { try await queue.drain(timeout: .zero) }
             await #expect(throws: OrderedQueueError.timedOut) { try await queue.drain(timeout: .microseconds(100)) }
         }
-        let first = Task { try await queue.drain() }, second = Task { try await queue.drain() }, cancelled = Task { try await queue.drain() }
+        let first = Task { try await queue.drain() }, second = Task { try await queue.drain() },
+            cancelled = Task { try await queue.drain() }
         cancelled.cancel()
         await #expect(throws: OrderedQueueError.cancelled) { try await cancelled.value }
         await queue.enqueueAndWait { _ in }
@@ -306,8 +308,12 @@ struct ActorQueueTests {
         for number in 0..<10 { queue.enqueue { $0.write(number) } }
         queue.shutdown()
         #expect(!queue.enqueue { _ in mustNotRun() })
-        await #expect(throws: OrderedQueueError.shutDown) { try await queue.enqueueAndWait { _ async throws in mustNotRun() } }
-        await #expect(throws: OrderedQueueError.shutDown) { try await queue.enqueueWaitingForRoom { _ in mustNotRun() } }
+        await #expect(throws: OrderedQueueError.shutDown) {
+            try await queue.enqueueAndWait { _ async throws in mustNotRun() }
+        }
+        await #expect(throws: OrderedQueueError.shutDown) {
+            try await queue.enqueueWaitingForRoom { _ in mustNotRun() }
+        }
         let late: Task<Void, any Error> = Task(on: queue) { _ async throws in mustNotRun() }
         await #expect(throws: OrderedQueueError.shutDown) { try await late.value }
         try await queue.drain()
@@ -316,7 +322,9 @@ struct ActorQueueTests {
 
     // MARK: - What stops the program
 
-    private func text(_ result: ExitTest.Result?) -> String { String(decoding: result?.standardErrorContent ?? [], as: UTF8.self) }
+    private func text(_ result: ExitTest.Result?) -> String {
+        String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+    }
 
     enum Call: String, CaseIterable, Codable, Sendable {
         case enqueue, enqueueAndWait, task, drain
@@ -333,7 +341,8 @@ struct ActorQueueTests {
 
     @Test(arguments: Call.allCases)
     func useBeforeTheAdoptionStopsWithAMessage(call: Call) async {
-        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [call = call as Call] in
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            [call = call as Call] in
             try await call.make(ActorQueue(name: "ledger"))
         }
         #expect(text(result).contains("ActorQueue ledger: work was submitted before adoptExecutionContext(of:)"))
@@ -341,7 +350,8 @@ struct ActorQueueTests {
 
     @Test(arguments: Call.allCases)
     func useAfterTheEndOfTheActorStopsWithAMessage(call: Call) async {
-        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [call = call as Call] in
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            [call = call as Call] in
             let queue = ActorQueue<Ledger>(name: "ledger")
             do { _ = Ledger(queue: queue) }
             try await call.make(queue)
@@ -357,6 +367,7 @@ struct ActorQueueTests {
             let second = Ledger(queue: queue)
             withExtendedLifetime((first, second)) {}
         }
-        #expect(text(result).contains("ActorQueue ledger: it has adopted the execution context of another actor before"))
+        #expect(
+            text(result).contains("ActorQueue ledger: it has adopted the execution context of another actor before"))
     }
 }

@@ -84,7 +84,8 @@ struct CancellableQueueTests {
         let queue = CancellableQueue(underlyingQueue: MainActor.queue)
         let (task, failing) = await MainActor.run {
             // Nothing of it begins before this has ended.
-            let task = Task(on: queue) { Task.isCancelled }, failing = Task<Void, any Error>(on: queue) { try Task.checkCancellation() }
+            let task = Task(on: queue) { Task.isCancelled },
+                failing = Task<Void, any Error>(on: queue) { try Task.checkCancellation() }
             queue.cancelTasks()
             return (task, failing)
         }
@@ -94,7 +95,8 @@ struct CancellableQueueTests {
 
     @Test
     func handlersThatRunInCancelTasksMayUseTheQueue() async {
-        let queue = CancellableQueue(underlyingQueue: FIFOQueue()), began = Flag(), later = Shared<Task<Bool, Never>?>(nil), door = Door()
+        let queue = CancellableQueue(underlyingQueue: FIFOQueue()), began = Flag(),
+            later = Shared<Task<Bool, Never>?>(nil), door = Door()
         let task = Task(on: queue) {
             await withTaskCancellationHandler {
                 began.raise()
@@ -162,7 +164,8 @@ struct CancellableQueueTests {
 
     @Test
     func aTaskThatCancelsItsQueueIsCancelledItselfThoughItHasJustBegun() async {
-        let fifo = CancellableQueue(underlyingQueue: FIFOQueue()), ledger = Ledger(), actor = CancellableQueue(underlyingQueue: ledger.queue)
+        let fifo = CancellableQueue(underlyingQueue: FIFOQueue()), ledger = Ledger(),
+            actor = CancellableQueue(underlyingQueue: ledger.queue)
         var missed = 0
         for _ in 0..<10_000 {
             let first = Task(on: fifo) {

@@ -27,18 +27,25 @@ struct FIFOQueueTests {
         for number in 0..<600 {
             switch number % 5 {
             case 0: queue.enqueue { log.value.append(number) }
-            case 1: queue.enqueue(on: ledger) { $0.write(number); await Task.yield(); log.value.append(number) }
+            case 1:
+                queue.enqueue(on: ledger) {
+                    $0.write(number); await Task.yield(); log.value.append(number)
+                }
             case 2:
                 let task: Task<Void, Never> = Task(priority: anyPriority(&random), on: queue) {
                     if number % 2 == 0 { await Task.yield() }
                     log.value.append(number)
                 }
                 tasks.append(Task { await task.value })
-            case 3: tasks.append(Task(priority: anyPriority(&random), on: queue, isolatedTo: ledger) { _ in log.value.append(number) })
+            case 3:
+                tasks.append(
+                    Task(priority: anyPriority(&random), on: queue, isolatedTo: ledger) { _ in log.value.append(number)
+                    })
             default:
                 // A waiting task takes its place when it comes to wait, so the test waits for that.
                 let count = queue.storage.pendingCount
-                tasks.append(Task(priority: anyPriority(&random)) { await queue.enqueueAndWait { log.value.append(number) } })
+                tasks.append(
+                    Task(priority: anyPriority(&random)) { await queue.enqueueAndWait { log.value.append(number) } })
                 await waitUntil { queue.storage.pendingCount > count }
             }
         }
@@ -94,7 +101,7 @@ struct FIFOQueueTests {
     func aTaskIsIsolatedAsItsCreatorIs() async {
         await Task { @MainActor in
             let queue = FIFOQueue()
-            var plain = 0    // Not Sendable, and not captured by a Sendable closure.
+            var plain = 0 // Not Sendable, and not captured by a Sendable closure.
             await Task(on: queue) {
                 MainActor.assertIsolated()
                 plain += 1
@@ -183,7 +190,9 @@ struct FIFOQueueTests {
         queue.shutdown()
         queue.shutdown()
         #expect(!queue.enqueue { mustNotRun() })
-        await #expect(throws: OrderedQueueError.shutDown) { try await queue.enqueueAndWait { () async throws in mustNotRun() } }
+        await #expect(throws: OrderedQueueError.shutDown) {
+            try await queue.enqueueAndWait { () async throws in mustNotRun() }
+        }
         await #expect(throws: OrderedQueueError.shutDown) { try await queue.enqueueWaitingForRoom { mustNotRun() } }
         let late: Task<Void, any Error> = Task(on: queue) { () async throws in mustNotRun() }
         await #expect(throws: OrderedQueueError.shutDown) { try await late.value }

@@ -107,7 +107,9 @@ struct FIFOQueueWaitingTests {
     func aTaskWhoseTimeHasPassedGivesUpItsTurnAndItsRoom() async throws {
         let queue = FIFOQueue(capacity: 1, whenFull: .refuse), ledger = Ledger(), door = await queue.stopAtDoor()
         for timeout in [Duration.zero, .seconds(-1), .milliseconds(1)] {
-            await #expect(throws: OrderedQueueError.timedOut) { try await queue.enqueueAndWait(timeout: timeout) { mustNotRun() } }
+            await #expect(throws: OrderedQueueError.timedOut) {
+                try await queue.enqueueAndWait(timeout: timeout) { mustNotRun() }
+            }
             await #expect(throws: OrderedQueueError.timedOut) {
                 try await queue.enqueueAndWait(on: ledger, timeout: timeout) { _ in mustNotRun() }
             }
@@ -163,7 +165,9 @@ struct FIFOQueueWaitingTests {
     func workThatWouldWaitForItselfIsToldSoAndSoAreItsChildren(way: Way) async throws {
         let queue = FIFOQueue(), told = Shared(0)
         let wait: @Sendable () async -> Void = {
-            await #expect(throws: OrderedQueueError.wouldDeadlock) { try await queue.enqueueAndWait { () async throws in mustNotRun() } }
+            await #expect(throws: OrderedQueueError.wouldDeadlock) {
+                try await queue.enqueueAndWait { () async throws in mustNotRun() }
+            }
             await #expect(throws: OrderedQueueError.wouldDeadlock) { try await queue.drain() }
             told.increment()
         }
@@ -201,10 +205,11 @@ struct FIFOQueueWaitingTests {
     func whatCameAfterItsOwnWorkIsOverIsNoWaitForItself() async throws {
         let queue = FIFOQueue(), tasks = Shared([Task<Int, Never>]()), door = Door()
         queue.enqueue {
-            tasks.append(Task {
-                await door.pass()
-                return await queue.enqueueAndWait { 4 }
-            })
+            tasks.append(
+                Task {
+                    await door.pass()
+                    return await queue.enqueueAndWait { 4 }
+                })
         }
         try await queue.drain()
         door.open()
@@ -212,15 +217,20 @@ struct FIFOQueueWaitingTests {
         #expect(await queue.enqueueAndWait { 5 } == 5)
     }
 
-    private func text(_ result: ExitTest.Result?) -> String { String(decoding: result?.standardErrorContent ?? [], as: UTF8.self) }
+    private func text(_ result: ExitTest.Result?) -> String {
+        String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+    }
 
     @Test(arguments: [Way.enqueued, .waited, .started, .behindAnotherQueue])
     func waitingForItselfStopsWithAMessageWhereTheCallCantThrow(way: Way) async {
-        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [way = way as Way] in
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            [way = way as Way] in
             let queue = FIFOQueue(name: "orders")
             try await way.run(queue) { await queue.enqueueAndWait {} }
         }
-        #expect(text(result).contains("FIFOQueue orders: enqueueAndWait was called in work of the same queue, for whose end it would wait"))
+        #expect(
+            text(result).contains(
+                "FIFOQueue orders: enqueueAndWait was called in work of the same queue, for whose end it would wait"))
     }
 
     @Test

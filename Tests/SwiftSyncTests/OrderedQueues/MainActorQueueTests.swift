@@ -30,7 +30,9 @@ struct MainActorQueueTests {
             return await MainActor.queue.enqueueAndWait { 3 } + 4
         }
         #expect(sum == 7)
-        await #expect(throws: Fault.self) { try await MainActor.queue.enqueueAndWait { () async throws -> Int in throw Fault() } }
+        await #expect(throws: Fault.self) {
+            try await MainActor.queue.enqueueAndWait { () async throws -> Int in throw Fault() }
+        }
     }
 
     @Test

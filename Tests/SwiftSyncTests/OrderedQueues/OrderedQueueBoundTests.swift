@@ -8,7 +8,8 @@ struct OrderedQueueBoundTests {
     @Test
     func aFullQueueRefusesAndTakesTheOldestOrWaitsAsItWasTold() async throws {
         for whenFull in [OverflowPolicy.refuse, .dropOldest, .wait] {
-            let queue = FIFOQueue(capacity: 3, whenFull: whenFull), log = Shared([Int]()), door = await queue.stopAtDoor()
+            let queue = FIFOQueue(capacity: 3, whenFull: whenFull), log = Shared([Int]()),
+                door = await queue.stopAtDoor()
             var accepted = [Int]()
             for number in 0..<10 where queue.enqueue({ log.append(number) }) { accepted.append(number) }
             door.open()
@@ -38,10 +39,11 @@ struct OrderedQueueBoundTests {
         let door = await queue.stopAtDoor()
         var senders = [Task<Void, any Error>]()
         for number in 0..<20 {
-            senders.append(Task {
-                try await queue.enqueueWaitingForRoom { log.append(number) }
-                accepted.append(number)
-            })
+            senders.append(
+                Task {
+                    try await queue.enqueueWaitingForRoom { log.append(number) }
+                    accepted.append(number)
+                })
             await waitUntil { queue.storage.pendingCount == number + 1 }
         }
         #expect(!queue.enqueue { mustNotRun() })
@@ -121,7 +123,9 @@ struct OrderedQueueBoundTests {
         let queue = FIFOQueue(capacity: 1, whenFull: .wait), told = Flag()
         queue.enqueue {
             queue.enqueue {}
-            await #expect(throws: OrderedQueueError.wouldDeadlock) { try await queue.enqueueWaitingForRoom { mustNotRun() } }
+            await #expect(throws: OrderedQueueError.wouldDeadlock) {
+                try await queue.enqueueWaitingForRoom { mustNotRun() }
+            }
             told.raise()
         }
         try await queue.drain()

@@ -6,7 +6,8 @@ import Testing
     private func texts(_ recorder: EventRecorder) -> [String] { recorder.events.map { "\($0.kind) \($0.id)" } }
 
     @Test func aFIFOQueueRecordsWhatHappensInOrder() async throws {
-        let recorder = EventRecorder(label: "uploads"), queue = FIFOQueue(name: "uploads", recorder: recorder), door = Door()
+        let recorder = EventRecorder(label: "uploads"), queue = FIFOQueue(name: "uploads", recorder: recorder),
+            door = Door()
         queue.enqueue { await door.pass() }
         queue.enqueue {}
         let task = Task(on: queue) {}
@@ -33,7 +34,8 @@ import Testing
         door.open()
         try? await queue.drain()
         let events = texts(recorder)
-        #expect(events.contains("dropped 2") && events.contains("finished 3") && events.contains("dropped 4"), "\(events)")
+        #expect(
+            events.contains("dropped 2") && events.contains("finished 3") && events.contains("dropped 4"), "\(events)")
     }
 
     private actor Screen {

@@ -19,7 +19,8 @@ extension HandlerSettingTests {
             ledger.queue.shutdown()
             let first = reports("FIFOQueue orders") { #expect(!queue.enqueue {}) }
             #expect(first.map(\.kind) == [.refusedAfterClose])
-            #expect(first.first?.message == "work was refused, and released without having run: the queue was shut down")
+            #expect(
+                first.first?.message == "work was refused, and released without having run: the queue was shut down")
             let second = reports("ActorQueue ledger") { #expect(!ledger.queue.enqueue { _ in }) }
             #expect(second.map(\.kind) == [.refusedAfterClose])
         }
@@ -31,7 +32,8 @@ extension HandlerSettingTests {
                 #expect(!queue.enqueue { mustNotRun() })
             }
             #expect(all.map(\.kind) == [.refusedWhenFull])
-            #expect(all.first?.message == "work was refused, and released without having run: the queue is full (bound: 1)")
+            #expect(
+                all.first?.message == "work was refused, and released without having run: the queue is full (bound: 1)")
             door.open()
             try await queue.drain()
         }

@@ -26,7 +26,9 @@ struct OrderedQueueStateTests {
             #expect(chunks.withFirst { $0 } == expected.first)
         }
         var seen = [Int]()
-        let none: Void? = chunks.firstResult { seen.append($0); return nil }
+        let none: Void? = chunks.firstResult {
+            seen.append($0); return nil
+        }
         #expect(none == nil && seen == expected)
     }
 
@@ -35,7 +37,8 @@ struct OrderedQueueStateTests {
         var random = Seeded(4)
         for _ in 0..<500 {
             var chunks = OrderedChunks<Tracked>(), expected = [Int]()
-            let alive = Shared(0), count = Int.random(in: 0..<300, using: &random), popped = Int.random(in: 0...count, using: &random)
+            let alive = Shared(0), count = Int.random(in: 0..<300, using: &random),
+                popped = Int.random(in: 0...count, using: &random)
             for number in 0..<count {
                 if chunks.needsChunk { chunks.supply(.init()) }
                 chunks.append(Tracked(alive, number: number))

@@ -64,7 +64,8 @@ struct OrderedTaskTests {
         }
         door.open()
         for (number, task) in tasks.enumerated() {
-            let expected = Seen(name: "task \(number)", priority: priorities[number], number: number, isOnAnExecutorOfItsOwn: false)
+            let expected = Seen(
+                name: "task \(number)", priority: priorities[number], number: number, isOnAnExecutorOfItsOwn: false)
             let seen = await task.value
             #expect(seen == [expected, expected, expected])
         }

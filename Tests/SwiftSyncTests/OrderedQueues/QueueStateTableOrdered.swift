@@ -9,7 +9,9 @@ struct QueueStateTableOrdered {
     enum Family: CaseIterable {
         case fifo, actor, mainActor, cancellableFIFO, cancellableActor, cancellableMainActor
 
-        var isCancellable: Bool { self == .cancellableFIFO || self == .cancellableActor || self == .cancellableMainActor }
+        var isCancellable: Bool {
+            self == .cancellableFIFO || self == .cancellableActor || self == .cancellableMainActor
+        }
     }
 
     /// In each, nothing begins until the end of the test.
@@ -123,7 +125,8 @@ struct QueueStateTableOrdered {
 
     static let cells: [Cell] = Family.allCases.flatMap { family in
         table.flatMap { row in
-            [(Mode.plain, row.plain), (.timeout, row.timeout), (.cancelled, row.cancelled)].compactMap { mode, expected in
+            [(Mode.plain, row.plain), (.timeout, row.timeout), (.cancelled, row.cancelled)].compactMap {
+                mode, expected in
                 // A cancellable queue has but one call.
                 if expected == .none || family.isCancellable && !row.1.startsTask { return nil }
                 return Cell(family: family, state: row.0, call: row.1, mode: mode, expected: expected)
@@ -216,10 +219,18 @@ extension OrderedSubject {
             case .throwingEnqueueAndWait: try await throwingEnqueueAndWait(timeout, body)
             case .task:
                 let task = task(body)
-                await withTaskCancellationHandler { await task.value } onCancel: { cancel(task) }
+                await withTaskCancellationHandler {
+                    await task.value
+                } onCancel: {
+                    cancel(task)
+                }
             case .throwingTask:
                 let task = throwingTask(body)
-                try await withTaskCancellationHandler { try await task.value } onCancel: { cancel(task) }
+                try await withTaskCancellationHandler {
+                    try await task.value
+                } onCancel: {
+                    cancel(task)
+                }
             case .drain:
                 try await drain(timeout)
                 return .ends
@@ -253,7 +264,11 @@ private final class FIFOSubject: OrderedSubject {
     func enqueueAndWait(_ body: Body) async { await queue.enqueueAndWait { body() } }
     func throwingEnqueueAndWait(_ timeout: Duration?, _ body: Body) async throws {
         let work: @Sendable () async throws -> Void = { body() }
-        if let timeout { try await queue.enqueueAndWait(timeout: timeout, work) } else { try await queue.enqueueAndWait(work) }
+        if let timeout {
+            try await queue.enqueueAndWait(timeout: timeout, work)
+        } else {
+            try await queue.enqueueAndWait(work)
+        }
     }
     func task(_ body: @escaping Body) -> Task<Void, Never> {
         if let cancellable { Task(on: cancellable) { body() } } else { Task(on: queue) { body() } }
@@ -302,7 +317,11 @@ private final class ActorSubject<ActorType: Actor>: OrderedSubject {
     func enqueueAndWait(_ body: Body) async { await queue.enqueueAndWait { _ in body() } }
     func throwingEnqueueAndWait(_ timeout: Duration?, _ body: Body) async throws {
         let work: @Sendable (isolated ActorType) async throws -> Void = { _ in body() }
-        if let timeout { try await queue.enqueueAndWait(timeout: timeout, work) } else { try await queue.enqueueAndWait(work) }
+        if let timeout {
+            try await queue.enqueueAndWait(timeout: timeout, work)
+        } else {
+            try await queue.enqueueAndWait(work)
+        }
     }
     func task(_ body: @escaping Body) -> Task<Void, Never> {
         if let cancellable { Task(on: cancellable) { _ in body() } } else { Task(on: queue) { _ in body() } }

@@ -57,7 +57,9 @@ struct QueueTaskLocalsTests {
         let queue = FIFOQueue(), told = Shared(0)
         queue.enqueue(inheritingTaskLocals: true) {
             await #expect(throws: OrderedQueueError.wouldDeadlock) { try await queue.drain() }
-            async let child: Void? = #expect(throws: OrderedQueueError.wouldDeadlock) { try await queue.drain() }.map { _ in () }
+            async let child: Void? = #expect(throws: OrderedQueueError.wouldDeadlock) { try await queue.drain() }.map {
+                _ in ()
+            }
             _ = await child
             told.increment()
         }
@@ -67,7 +69,8 @@ struct QueueTaskLocalsTests {
 
     @Test
     func itIsDroppedAndReleasedLikeOtherWork() async throws {
-        let queue = FIFOQueue(capacity: 1, whenFull: .dropOldest), alive = Shared(0), ran = Shared(0), door = await queue.stopAtDoor()
+        let queue = FIFOQueue(capacity: 1, whenFull: .dropOldest), alive = Shared(0), ran = Shared(0),
+            door = await queue.stopAtDoor()
         for _ in 0..<50 {
             let tracked = Tracked(alive)
             #expect(queue.enqueue(inheritingTaskLocals: true) { withExtendedLifetime(tracked) { ran.increment() } })

@@ -7,7 +7,9 @@ import Testing
 struct ReadWriteCoordinatorNestingTests {
     enum Outer: String, CaseIterable, Codable, Sendable {
         case read, throwingRead, suspendedRead, enqueuedWrite, blockingWrite, throwingWrite, suspendedWrite
-        var writes: Bool { self == .enqueuedWrite || self == .blockingWrite || self == .throwingWrite || self == .suspendedWrite }
+        var writes: Bool {
+            self == .enqueuedWrite || self == .blockingWrite || self == .throwingWrite || self == .suspendedWrite
+        }
 
         func run(_ coordinator: ReadWriteCoordinator, _ body: @escaping @Sendable () -> Void) async throws {
             switch self {
@@ -42,7 +44,9 @@ struct ReadWriteCoordinatorNestingTests {
                     #expect(throws: Never.self) {
                         try coordinator.read(timeout: timeout) {
                             ran.increment()
-                            #expect(throws: ReadWriteError.wouldDeadlock) { try coordinator.blockingWrite(timeout: timeout) {} }
+                            #expect(throws: ReadWriteError.wouldDeadlock) {
+                                try coordinator.blockingWrite(timeout: timeout) {}
+                            }
                         }
                     }
                 }
@@ -77,7 +81,10 @@ struct ReadWriteCoordinatorNestingTests {
                 blocked.detach()
             }
             await waitUntil { log.value.count == 4 }
-            #expect(log.access { let all = $0; $0 = []; return all } == [0, 1, 2, 3])
+            #expect(
+                log.access {
+                    let all = $0; $0 = []; return all
+                } == [0, 1, 2, 3])
         }
     }
 
@@ -96,7 +103,9 @@ struct ReadWriteCoordinatorNestingTests {
         let coordinators = (0..<20).map { _ in ReadWriteCoordinator() }
         func descend(_ index: Int) -> Int {
             guard index < coordinators.count else { return index }
-            return index % 2 == 0 ? coordinators[index].read { descend(index + 1) } : coordinators[index].blockingWrite { descend(index + 1) }
+            return index % 2 == 0
+                ? coordinators[index].read { descend(index + 1) }
+                : coordinators[index].blockingWrite { descend(index + 1) }
         }
         for _ in 0..<3 { #expect(descend(0) == 20) }
         Threads.run(1) { _ in coordinators.forEach { $0.drain() } }
@@ -104,7 +113,9 @@ struct ReadWriteCoordinatorNestingTests {
 
     // MARK: - What stops the program
 
-    private func text(_ result: ExitTest.Result?) -> String { String(decoding: result?.standardErrorContent ?? [], as: UTF8.self) }
+    private func text(_ result: ExitTest.Result?) -> String {
+        String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+    }
 
     private func message(_ call: String) -> String {
         "ReadWriteCoordinator orders: \(call) was called inside a section of the same coordinator by the same thread"
@@ -112,7 +123,8 @@ struct ReadWriteCoordinatorNestingTests {
 
     @Test(arguments: [Outer.blockingWrite, .enqueuedWrite, .suspendedWrite])
     func aReadInsideAWriteStopsWithAMessage(outer: Outer) async {
-        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [outer = outer as Outer] in
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            [outer = outer as Outer] in
             let coordinator = ReadWriteCoordinator(queueLabel: "orders")
             try await outer.run(coordinator) { coordinator.read {} }
         }
@@ -121,7 +133,8 @@ struct ReadWriteCoordinatorNestingTests {
 
     @Test(arguments: [Outer.read, .suspendedRead, .blockingWrite, .enqueuedWrite])
     func aBlockingWriteInsideASectionStopsWithAMessage(outer: Outer) async {
-        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [outer = outer as Outer] in
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            [outer = outer as Outer] in
             let coordinator = ReadWriteCoordinator(queueLabel: "orders")
             try await outer.run(coordinator) { coordinator.blockingWrite {} }
         }
@@ -130,7 +143,8 @@ struct ReadWriteCoordinatorNestingTests {
 
     @Test(arguments: [Outer.read, .enqueuedWrite])
     func drainInsideASectionStopsWithAMessageThatNamesIt(outer: Outer) async {
-        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [outer = outer as Outer] in
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            [outer = outer as Outer] in
             let coordinator = ReadWriteCoordinator(queueLabel: "orders")
             try await outer.run(coordinator) { coordinator.drain() }
         }

@@ -5,7 +5,9 @@ import Testing
 /// Arrival decides, across threads and across the forms in which reads and writes are submitted.
 @Suite(.endsInTime)
 struct ReadWriteCoordinatorOrderTests {
-    private enum Form: CaseIterable { case read, timedRead, suspendedRead, enqueuedWrite, blockingWrite, timedWrite, suspendedWrite }
+    private enum Form: CaseIterable {
+        case read, timedRead, suspendedRead, enqueuedWrite, blockingWrite, timedWrite, suspendedWrite
+    }
 
     private static func reads(_ form: Form) -> Bool {
         switch form {
@@ -18,12 +20,15 @@ struct ReadWriteCoordinatorOrderTests {
     private func submit(_ form: Form, to coordinator: ReadWriteCoordinator, _ body: @escaping @Sendable () -> Void) {
         switch form {
         case .read: onThread { coordinator.read(body) }
-        case .timedRead: onThread { #expect(throws: Never.self) { try coordinator.read(timeout: .seconds(3600), body) } }
+        case .timedRead:
+            onThread { #expect(throws: Never.self) { try coordinator.read(timeout: .seconds(3600), body) } }
         case .suspendedRead: Task { await #expect(throws: Never.self) { try await coordinator.suspending.read(body) } }
         case .enqueuedWrite: #expect(coordinator.enqueueWrite(body))
         case .blockingWrite: onThread { coordinator.blockingWrite(body) }
-        case .timedWrite: onThread { #expect(throws: Never.self) { try coordinator.blockingWrite(timeout: .seconds(3600), body) } }
-        case .suspendedWrite: Task { await #expect(throws: Never.self) { try await coordinator.suspending.write(body) } }
+        case .timedWrite:
+            onThread { #expect(throws: Never.self) { try coordinator.blockingWrite(timeout: .seconds(3600), body) } }
+        case .suspendedWrite:
+            Task { await #expect(throws: Never.self) { try await coordinator.suspending.write(body) } }
         }
     }
 
@@ -37,7 +42,9 @@ struct ReadWriteCoordinatorOrderTests {
             submit(form, to: coordinator) {
                 if !Self.reads(form) {
                     // Whoever is inside together with a write would find this.
-                    let inside = writing.access { $0 += 1; return $0 }
+                    let inside = writing.access {
+                        $0 += 1; return $0
+                    }
                     #expect(inside == 1)
                 } else {
                     #expect(writing.value == 0)
@@ -90,10 +97,11 @@ struct ReadWriteCoordinatorOrderTests {
 
     @Test
     func suspendedReadsRunTogetherAndWithThoseOfThreads() async throws {
-        let coordinator = ReadWriteCoordinator(), inside = Shared(0), meet: @Sendable () -> Void = {
-            inside.increment()
-            waitUntil { inside.value == 3 }
-        }
+        let coordinator = ReadWriteCoordinator(), inside = Shared(0),
+            meet: @Sendable () -> Void = {
+                inside.increment()
+                waitUntil { inside.value == 3 }
+            }
         async let first: Void = coordinator.suspending.read(meet)
         async let second: Void = coordinator.suspending.read(meet)
         onThread { coordinator.read(meet) }
@@ -108,8 +116,9 @@ struct ReadWriteCoordinatorOrderTests {
             for number in 0..<2000 {
                 switch number % 8 {
                 case 0: coordinator.blockingWrite { log.value[thread].append(number) }
-                case 1: coordinator.read { #expect(log.value[thread].count == number) }
-                        coordinator.enqueueWrite { log.value[thread].append(number) }
+                case 1:
+                    coordinator.read { #expect(log.value[thread].count == number) }
+                    coordinator.enqueueWrite { log.value[thread].append(number) }
                 default: coordinator.enqueueWrite { log.value[thread].append(number) }
                 }
             }
@@ -123,7 +132,11 @@ struct ReadWriteCoordinatorOrderTests {
         let coordinator = ReadWriteCoordinator(), count = Shared(0)
         for round in 1...50 {
             for _ in 0..<20 { coordinator.enqueueWrite { count.increment() } }
-            if round % 2 == 0 { Threads.run(1) { _ in coordinator.drain() } } else { try await coordinator.suspending.drain() }
+            if round % 2 == 0 {
+                Threads.run(1) { _ in coordinator.drain() }
+            } else {
+                try await coordinator.suspending.drain()
+            }
             #expect(count.value == round * 20)
         }
     }

@@ -12,8 +12,12 @@ struct ReadWriteCoordinatorTaskTests {
         for _ in 0..<200 {
             let task = Task {
                 while !Task.isCancelled { await Task.yield() }
-                await #expect(throws: ReadWriteError.cancelled) { try await coordinator.suspending.read { mustNotRun() } }
-                await #expect(throws: ReadWriteError.cancelled) { try await coordinator.suspending.write { mustNotRun() } }
+                await #expect(throws: ReadWriteError.cancelled) {
+                    try await coordinator.suspending.read { mustNotRun() }
+                }
+                await #expect(throws: ReadWriteError.cancelled) {
+                    try await coordinator.suspending.write { mustNotRun() }
+                }
                 await #expect(throws: ReadWriteError.cancelled) { try await coordinator.suspending.drain() }
             }
             task.cancel()
@@ -26,9 +30,13 @@ struct ReadWriteCoordinatorTaskTests {
         let coordinator = ReadWriteCoordinator(), leave = Semaphore(), alive = Shared(0)
         coordinator.enqueueWrite { leave.wait() }
         let task = Task {
-            let tracked = Tracked(alive), body: @Sendable () -> Void = { withExtendedLifetime(tracked) { mustNotRun() } }
-            if writes { try await coordinator.suspending.write(timeout: .seconds(50), body) }
-            else { try await coordinator.suspending.read(body) }
+            let tracked = Tracked(alive),
+                body: @Sendable () -> Void = { withExtendedLifetime(tracked) { mustNotRun() } }
+            if writes {
+                try await coordinator.suspending.write(timeout: .seconds(50), body)
+            } else {
+                try await coordinator.suspending.read(body)
+            }
         }
         await waitUntil { coordinator.waitingCount == 1 }
         task.cancel()
@@ -65,8 +73,11 @@ struct ReadWriteCoordinatorTaskTests {
             let leave = Semaphore(), timeout = Duration.microseconds(Int.random(in: -1...60, using: &random))
             coordinator.enqueueWrite { leave.wait() }
             let task = Task {
-                if round % 2 == 0 { try await coordinator.suspending.write(timeout: timeout) { ran.increment() } }
-                else { try await coordinator.suspending.read(timeout: timeout) { ran.increment() } }
+                if round % 2 == 0 {
+                    try await coordinator.suspending.write(timeout: timeout) { ran.increment() }
+                } else {
+                    try await coordinator.suspending.read(timeout: timeout) { ran.increment() }
+                }
             }
             for _ in 0..<Int.random(in: 0...3, using: &random) { await Task.yield() }
             if round % 3 != 0 { task.cancel() }
@@ -80,7 +91,7 @@ struct ReadWriteCoordinatorTaskTests {
                 cancelled += 1
             }
         }
-        try await coordinator.suspending.drain()    // The writes of rounds that ended before theirs had begun.
+        try await coordinator.suspending.drain() // The writes of rounds that ended before theirs had begun.
         #expect(ran.value == succeeded)
         #expect(succeeded + timedOut + cancelled == 2000)
         #expect(coordinator.waitingCount == 0)
@@ -124,7 +135,11 @@ struct ReadWriteCoordinatorTaskTests {
     func aSectionHasBeenLeftWhenItsTaskGoesOn() async throws {
         let coordinator = ReadWriteCoordinator()
         for round in 0..<500 {
-            if round % 2 == 0 { try await coordinator.suspending.write {} } else { try await coordinator.suspending.read {} }
+            if round % 2 == 0 {
+                try await coordinator.suspending.write {}
+            } else {
+                try await coordinator.suspending.read {}
+            }
             #expect(try coordinator.blockingWrite(timeout: .zero) { round } == round)
         }
     }
@@ -134,7 +149,9 @@ struct ReadWriteCoordinatorTaskTests {
         let coordinator = ReadWriteCoordinator(), seen = Shared([Int]()), leave = Semaphore()
         coordinator.enqueueWrite { leave.wait() }
         for id in 1...20 {
-            Request.$id.withValue(id) { _ = coordinator.enqueueWrite(inheritingTaskLocals: id % 2 == 0) { seen.append(Request.id) } }
+            Request.$id.withValue(id) {
+                _ = coordinator.enqueueWrite(inheritingTaskLocals: id % 2 == 0) { seen.append(Request.id) }
+            }
         }
         leave.signal()
         try await coordinator.suspending.drain()
@@ -148,10 +165,14 @@ struct ReadWriteCoordinatorTaskTests {
             leave.wait()
             ended.raise()
         }
-        await #expect(throws: ReadWriteError.timedOut) { try await coordinator.suspending.drain(timeout: .milliseconds(1)) }
+        await #expect(throws: ReadWriteError.timedOut) {
+            try await coordinator.suspending.drain(timeout: .milliseconds(1))
+        }
         let inTime = Shared<ReadWriteError?>(nil)
         onThreadThatIsWaitedFor {
-            do throws(ReadWriteError) { try coordinator.drain(timeout: .milliseconds(1)) } catch { inTime.access { $0 = error } }
+            do throws(ReadWriteError) { try coordinator.drain(timeout: .milliseconds(1)) } catch {
+                inTime.access { $0 = error }
+            }
         }
         #expect(inTime.value == .timedOut)
         leave.signal()
@@ -179,7 +200,8 @@ struct ReadWriteCoordinatorTaskTests {
     func suspendedSectionsRunWhileEveryThreadOfTheExecutorBlocksInARead() async {
         await #expect(processExitsWith: .success) {
             Thread {
-                let coordinator = ReadWriteCoordinator(), leave = Semaphore(), count = Unprotected(0), reads = Shared(0), ends = Shared(0)
+                let coordinator = ReadWriteCoordinator(), leave = Semaphore(), count = Unprotected(0),
+                    reads = Shared(0), ends = Shared(0)
                 coordinator.enqueueWrite { leave.wait() }
                 for _ in 0..<100 {
                     Task {
@@ -213,8 +235,14 @@ struct ReadWriteCoordinatorTaskTests {
             Thread {
                 for round in 0..<400 {
                     switch (round + number) % 3 {
-                    case 0: coordinator.enqueueWrite { pair.value.0 += 1; pair.value.1 += 1 }
-                    case 1: coordinator.blockingWrite { pair.value.0 += 1; pair.value.1 += 1 }
+                    case 0:
+                        coordinator.enqueueWrite {
+                            pair.value.0 += 1; pair.value.1 += 1
+                        }
+                    case 1:
+                        coordinator.blockingWrite {
+                            pair.value.0 += 1; pair.value.1 += 1
+                        }
                     default: coordinator.read { #expect(pair.value.0 == pair.value.1) }
                     }
                 }
@@ -224,7 +252,9 @@ struct ReadWriteCoordinatorTaskTests {
             for _ in 0..<4 {
                 group.addTask {
                     for _ in 0..<200 {
-                        try await coordinator.suspending.write { pair.value.0 += 1; pair.value.1 += 1 }
+                        try await coordinator.suspending.write {
+                            pair.value.0 += 1; pair.value.1 += 1
+                        }
                         #expect(try await coordinator.suspending.read { pair.value.0 == pair.value.1 })
                     }
                 }

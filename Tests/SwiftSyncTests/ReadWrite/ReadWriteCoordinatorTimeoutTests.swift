@@ -9,9 +9,13 @@ struct ReadWriteCoordinatorTimeoutTests {
         let coordinator = ReadWriteCoordinator(), leave = Semaphore(), inside = Flag()
         onThread {
             if reading {
-                coordinator.read { inside.raise(); leave.wait() }
+                coordinator.read {
+                    inside.raise(); leave.wait()
+                }
             } else {
-                coordinator.blockingWrite { inside.raise(); leave.wait() }
+                coordinator.blockingWrite {
+                    inside.raise(); leave.wait()
+                }
             }
         }
         await waitUntil { inside.isRaised }
@@ -19,7 +23,8 @@ struct ReadWriteCoordinatorTimeoutTests {
     }
 
     private static let spans: [Duration] = [
-        .zero, .nanoseconds(-1), .seconds(-3), Duration(secondsComponent: .min, attosecondsComponent: 0), .nanoseconds(1), .milliseconds(2),
+        .zero, .nanoseconds(-1), .seconds(-3), Duration(secondsComponent: .min, attosecondsComponent: 0),
+        .nanoseconds(1), .milliseconds(2),
     ]
 
     @Test
@@ -31,14 +36,20 @@ struct ReadWriteCoordinatorTimeoutTests {
                 #expect(throws: ReadWriteError.timedOut) { try coordinator.read(timeout: span) { mustNotRun() } }
                 #expect(clock.now - start >= span)
                 start = clock.now
-                #expect(throws: ReadWriteError.timedOut) { try coordinator.blockingWrite(timeout: span) { mustNotRun() } }
+                #expect(throws: ReadWriteError.timedOut) {
+                    try coordinator.blockingWrite(timeout: span) { mustNotRun() }
+                }
                 #expect(clock.now - start >= span)
             }
             var start = clock.now
-            await #expect(throws: ReadWriteError.timedOut) { try await coordinator.suspending.read(timeout: span) { mustNotRun() } }
+            await #expect(throws: ReadWriteError.timedOut) {
+                try await coordinator.suspending.read(timeout: span) { mustNotRun() }
+            }
             #expect(clock.now - start >= span)
             start = clock.now
-            await #expect(throws: ReadWriteError.timedOut) { try await coordinator.suspending.write(timeout: span) { mustNotRun() } }
+            await #expect(throws: ReadWriteError.timedOut) {
+                try await coordinator.suspending.write(timeout: span) { mustNotRun() }
+            }
             #expect(clock.now - start >= span)
         }
         #expect(coordinator.waitingCount == 0)

@@ -63,7 +63,7 @@ struct ReadWriteCoordinatorWriteTests {
             thread.access { $0 = Threads.current }
             leave.wait()
         }
-        leave.signal()      // Not reached, had the call waited for the closure.
+        leave.signal() // Not reached, had the call waited for the closure.
         coordinator.drain()
         #expect(thread.value != 0 && thread.value != Threads.current)
     }
@@ -108,7 +108,11 @@ struct ReadWriteCoordinatorWriteTests {
                 for (index, coordinator) in coordinators.enumerated() {
                     coordinator.enqueueWrite {
                         // Always the same direction, so that no ring closes.
-                        if index > 0 { coordinators[index - 1].blockingWrite { count.increment() } } else { count.increment() }
+                        if index > 0 {
+                            coordinators[index - 1].blockingWrite { count.increment() }
+                        } else {
+                            count.increment()
+                        }
                     }
                 }
             }

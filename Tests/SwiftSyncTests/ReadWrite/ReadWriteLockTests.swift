@@ -6,7 +6,9 @@ import Testing
 struct LockKind: Sendable, CustomTestStringConvertible {
     var policy: GatePolicy, readerBias: Bool
     var testDescription: String { "\(policy)\(readerBias ? ", biased" : "")" }
-    static let all = [GatePolicy.fast, .strict].flatMap { policy in [false, true].map { LockKind(policy: policy, readerBias: $0) } }
+    static let all = [GatePolicy.fast, .strict].flatMap { policy in
+        [false, true].map { LockKind(policy: policy, readerBias: $0) }
+    }
 
     /// A biased one has had the reads after which its readers enter by their own records.
     func lock<Value: ~Copyable & Sendable>(_ value: consuming sending Value) -> ReadWriteLock<Value> {
@@ -54,7 +56,9 @@ struct ReadWriteLockTests {
     @Test(arguments: LockKind.all)
     func aWriterIsAlone(kind: LockKind) {
         let lock = kind.lock([0, 0]), writers = 3, rounds = 1500
-        let write: @Sendable (inout [Int]) -> Void = { $0[0] += 1; $0[1] += 1 }
+        let write: @Sendable (inout [Int]) -> Void = {
+            $0[0] += 1; $0[1] += 1
+        }
         Threads.run(6) { thread in
             for round in 0..<rounds {
                 if thread < writers {
@@ -91,7 +95,10 @@ struct ReadWriteLockTests {
             #expect(lock.withWriteLockIfAvailable { _ in mustNotRun() } == nil)
             #expect(lock.withReadLockIfAvailable { _ in mustNotRun() } == nil)
         }
-        #expect(lock.withWriteLockIfAvailable { $0 += 1; return $0 } == 1)
+        #expect(
+            lock.withWriteLockIfAvailable {
+                $0 += 1; return $0
+            } == 1)
     }
 
     @Test(arguments: LockKind.all)
@@ -101,8 +108,11 @@ struct ReadWriteLockTests {
             for span in [Duration.zero, .seconds(-1), .nanoseconds(1), .milliseconds(2)] {
                 Threads.run(1) { _ in
                     let start = clock.now
-                    if read { #expect(lock.withReadLock(timeout: span) { _ in mustNotRun() } == nil) }
-                    else { #expect(lock.withWriteLock(timeout: span) { _ in mustNotRun() } == nil) }
+                    if read {
+                        #expect(lock.withReadLock(timeout: span) { _ in mustNotRun() } == nil)
+                    } else {
+                        #expect(lock.withWriteLock(timeout: span) { _ in mustNotRun() } == nil)
+                    }
                     #expect(clock.now - start >= span)
                 }
             }
@@ -112,7 +122,9 @@ struct ReadWriteLockTests {
             refused(false)
             refused(true)
         }
-        for span in [Duration.zero, .seconds(-1), .seconds(1), Duration(secondsComponent: .max, attosecondsComponent: 0)] {
+        for span in [
+            Duration.zero, .seconds(-1), .seconds(1), Duration(secondsComponent: .max, attosecondsComponent: 0),
+        ] {
             Threads.run(1) { _ in
                 #expect(lock.withReadLock(timeout: span) { $0 } == 0)
                 #expect(lock.withWriteLock(timeout: span) { $0 } == 0)
@@ -124,12 +136,24 @@ struct ReadWriteLockTests {
     func whatIsThrownComesOutAndTheLockIsLeft(kind: LockKind) {
         let lock = kind.lock(0)
         for _ in 0..<3 {
-            #expect(throws: Failure.expected) { try lock.withReadLock { (_) throws(Failure) in throw Failure.expected } }
-            #expect(throws: Failure.expected) { try lock.withReadLockIfAvailable { (_) throws(Failure) in throw Failure.expected } }
-            #expect(throws: Failure.expected) { try lock.withReadLock(timeout: .zero) { (_) throws(Failure) in throw Failure.expected } }
-            #expect(throws: Failure.expected) { try lock.withWriteLock { (_) throws(Failure) in throw Failure.expected } }
-            #expect(throws: Failure.expected) { try lock.withWriteLockIfAvailable { (_) throws(Failure) in throw Failure.expected } }
-            #expect(throws: Failure.expected) { try lock.withWriteLock(timeout: .zero) { (_) throws(Failure) in throw Failure.expected } }
+            #expect(throws: Failure.expected) {
+                try lock.withReadLock { (_) throws(Failure) in throw Failure.expected }
+            }
+            #expect(throws: Failure.expected) {
+                try lock.withReadLockIfAvailable { (_) throws(Failure) in throw Failure.expected }
+            }
+            #expect(throws: Failure.expected) {
+                try lock.withReadLock(timeout: .zero) { (_) throws(Failure) in throw Failure.expected }
+            }
+            #expect(throws: Failure.expected) {
+                try lock.withWriteLock { (_) throws(Failure) in throw Failure.expected }
+            }
+            #expect(throws: Failure.expected) {
+                try lock.withWriteLockIfAvailable { (_) throws(Failure) in throw Failure.expected }
+            }
+            #expect(throws: Failure.expected) {
+                try lock.withWriteLock(timeout: .zero) { (_) throws(Failure) in throw Failure.expected }
+            }
             #expect(throws: Failure.expected) { try lock.withUpgradableReadLock { _, _ in throw Failure.expected } }
             Threads.run(1) { _ in #expect(lock.withWriteLockIfAvailable { $0 += 1 } != nil) }
         }
@@ -156,9 +180,14 @@ struct ReadWriteLockTests {
         // 0 writes, 1 and 2 read together, 3 and 4 write one after the other, 5 reads.
         lock.withWriteLock { _ in
             for number in 0..<6 {
-                threads.append(Thread {
-                    if [1, 2, 5].contains(number) { lock.withReadLock { _ in log.append(number) } } else { lock.withWriteLock { _ in log.append(number) } }
-                })
+                threads.append(
+                    Thread {
+                        if [1, 2, 5].contains(number) {
+                            lock.withReadLock { _ in log.append(number) }
+                        } else {
+                            lock.withWriteLock { _ in log.append(number) }
+                        }
+                    })
                 waitUntil { lock.waitingCount == number + 1 }
             }
         }
@@ -185,15 +214,23 @@ struct ReadWriteLockTests {
             other.value?.join()
             #expect(lock.withReadLock { $0.last } == -round)
         }
-        lock.withWriteLock { _ in } thenRead: { _, _ in
+        lock.withWriteLock { _ in
+        } thenRead: { _, _ in
             Threads.run(1) { _ in lock.withReadLock { _ in together.raise() } }
         }
         #expect(together.isRaised)
         #expect(throws: Failure.expected) {
-            try lock.withWriteLock { (_) throws(Failure) in throw Failure.expected } thenRead: { (_, _: Void) throws(Failure) in mustNotRun() }
+            try lock.withWriteLock { (_) throws(Failure) in
+                throw Failure.expected
+            } thenRead: { (_, _: Void) throws(Failure) in
+                mustNotRun()
+            }
         }
         #expect(throws: Failure.expected) {
-            try lock.withWriteLock { (_) throws(Failure) in } thenRead: { (_, _: Void) throws(Failure) in throw Failure.expected }
+            try lock.withWriteLock { (_) throws(Failure) in
+            } thenRead: { (_, _: Void) throws(Failure) in
+                throw Failure.expected
+            }
         }
         Threads.run(1) { _ in #expect(lock.withWriteLockIfAvailable { _ in } != nil) }
     }
@@ -233,16 +270,23 @@ struct ReadWriteLockTests {
         for round in 0..<2000 {
             let lock = ReadWriteLock(round, readerBias: true)
             for _ in 0..<5 { #expect(lock.withReadLock { $0 } == round) }
-            #expect(lock.withWriteLock { $0 += 1; return $0 } == round + 1)
+            #expect(
+                lock.withWriteLock {
+                    $0 += 1; return $0
+                } == round + 1)
         }
     }
 
     // MARK: - What stops the program
 
-    private func text(_ result: ExitTest.Result?) -> String { String(decoding: result?.standardErrorContent ?? [], as: UTF8.self) }
+    private func text(_ result: ExitTest.Result?) -> String {
+        String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+    }
 
     private func expectStop(_ result: ExitTest.Result?, _ call: String) {
-        #expect(text(result).contains("ReadWriteLock: \(call) was called inside a section of the same lock by the same thread"))
+        #expect(
+            text(result).contains(
+                "ReadWriteLock: \(call) was called inside a section of the same lock by the same thread"))
     }
 
     @Test

@@ -13,7 +13,9 @@ struct ReadWriteLockUpgradeTests {
         for key in [1, 2, 2] {
             let name: String = try lock.withUpgradableReadLock { names, upgrade in
                 if let known = names[key] { return known }
-                let loaded = try upgrade { $0[key] = "made"; return $0[key]! }
+                let loaded = try upgrade {
+                    $0[key] = "made"; return $0[key]!
+                }
                 // It reads on: others read too, nobody writes.
                 Threads.run(1) { _ in
                     #expect(lock.withReadLockIfAvailable { $0[key] } == "made")
@@ -102,7 +104,13 @@ struct ReadWriteLockUpgradeTests {
             }
             leave.raise()
             other.join()
-            let first = try upgrade(timeout: .seconds(50)) { $0 += 1; return $0 }, second = try upgrade(timeout: .zero) { $0 += 1; return $0 }
+            let
+                first = try upgrade(timeout: .seconds(50)) {
+                    $0 += 1; return $0
+                },
+                second = try upgrade(timeout: .zero) {
+                    $0 += 1; return $0
+                }
             #expect(first == 1 && second == 2)
         }
         Threads.run(1) { _ in #expect(lock.withWriteLockIfAvailable { $0 } == 2) }
@@ -135,7 +143,9 @@ struct ReadWriteLockUpgradeTests {
             }
         }
         lock.withWriteLock { _ in
-            _ = #expect(throws: ReadWriteError.wouldDeadlock) { try lock.withUpgradableReadLock { _, _ in mustNotRun() } }
+            _ = #expect(throws: ReadWriteError.wouldDeadlock) {
+                try lock.withUpgradableReadLock { _, _ in mustNotRun() }
+            }
         }
         Threads.run(1) { _ in #expect(lock.withWriteLockIfAvailable { $0 } == 0) }
     }

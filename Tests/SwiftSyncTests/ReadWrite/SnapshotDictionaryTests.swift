@@ -24,7 +24,10 @@ struct SnapshotDictionaryTests {
                 #expect(tested.insertValue(round, forKey: key) == expected[key])
                 if expected[key] == nil { expected[key] = round }
             case 3:
-                #expect(tested.update(forKey: key, default: round) { $0 += 1; return $0 } == expected[key, default: round] + 1)
+                #expect(
+                    tested.update(forKey: key, default: round) {
+                        $0 += 1; return $0
+                    } == expected[key, default: round] + 1)
                 expected[key, default: round] += 1
             case 0: #expect(tested.updateValue(round, forKey: key) == expected.updateValue(round, forKey: key))
             case 1: #expect(tested.removeValue(forKey: key) == expected.removeValue(forKey: key))
@@ -106,7 +109,11 @@ struct SnapshotDictionaryTests {
         var seen = 0
         dictionary.forEach { key, value in
             seen += 1
-            if key.isMultiple(of: 2) { dictionary.removeValue(forKey: key) } else { dictionary.updateValue(value + 1, forKey: key) }
+            if key.isMultiple(of: 2) {
+                dictionary.removeValue(forKey: key)
+            } else {
+                dictionary.updateValue(value + 1, forKey: key)
+            }
         }
         #expect(seen == 100)
         #expect(dictionary.count == 50)
@@ -160,8 +167,12 @@ struct SnapshotDictionaryTests {
                 case 0, 1: dictionary.update(forKey: key, default: 0) { $0 += 1 }
                 case 2: if let value = dictionary.removeValue(forKey: key) { removed.access { $0 += value } }
                 default:
-                    for other in 0..<8 { dictionary.updateValue(0, forKey: Colliding(number: 100 + round % 500 * 8 + other)) }
-                    if round % 500 == 499 { for other in 100..<4100 { dictionary.removeValue(forKey: Colliding(number: other)) } }
+                    for other in 0..<8 {
+                        dictionary.updateValue(0, forKey: Colliding(number: 100 + round % 500 * 8 + other))
+                    }
+                    if round % 500 == 499 {
+                        for other in 100..<4100 { dictionary.removeValue(forKey: Colliding(number: other)) }
+                    }
                 }
             }
         }
@@ -213,7 +224,11 @@ struct SnapshotDictionaryTests {
         let dictionary = SnapshotDictionary([1: 10])
         var seen = [Int]()
         dictionary.update(forKey: 1, default: 0) { value in
-            if seen.isEmpty { dictionary.updateValue(20, forKey: 1) } else if seen.count == 1 { dictionary.removeValue(forKey: 1) }
+            if seen.isEmpty {
+                dictionary.updateValue(20, forKey: 1)
+            } else if seen.count == 1 {
+                dictionary.removeValue(forKey: 1)
+            }
             seen.append(value)
             value += 1
         }

@@ -62,7 +62,8 @@ struct SnapshotTests {
             #expect(alive.value == 1)
             // Neither a section nor an update is left open: both of them would be felt here.
             #expect(!csk_rcu_is_reading())
-            Threads.run(1) { _ in #expect((try? value.update(timeout: .zero) { $0 = Tracked(alive, number: 3) }) != nil) }
+            Threads.run(1) { _ in #expect((try? value.update(timeout: .zero) { $0 = Tracked(alive, number: 3) }) != nil)
+            }
             #expect(value.read { $0.number } == 3)
         }
         awaitReleases()

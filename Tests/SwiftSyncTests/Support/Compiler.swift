@@ -16,12 +16,21 @@ enum Compiler {
         let file = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID().uuidString).swift")
         try source.write(to: file, atomically: true, encoding: .utf8)
         defer { try? FileManager.default.removeItem(at: file) }
-        let products = try #require(URL(string: "file:///proc/self/exe")).resolvingSymlinksInPath().deletingLastPathComponent()
-        let sources = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../../../Sources").standardizedFileURL
-        let folders = [products.appendingPathComponent("Modules"), sources.appendingPathComponent("CSyncKernel/include"), sources.appendingPathComponent("CURCU")]
+        let products = try #require(URL(string: "file:///proc/self/exe")).resolvingSymlinksInPath()
+            .deletingLastPathComponent()
+        let sources = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent(
+            "../../../Sources"
+        ).standardizedFileURL
+        let folders = [
+            products.appendingPathComponent("Modules"), sources.appendingPathComponent("CSyncKernel/include"),
+            sources.appendingPathComponent("CURCU"),
+        ]
         let compiler = Process(), output = Pipe()
         compiler.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        compiler.arguments = ["swiftc", "-emit-sil", "-o", "/dev/null", "-parse-as-library", "-swift-version", "\(languageMode)", "-diagnostic-style", "llvm"]
+        compiler.arguments = [
+            "swiftc", "-emit-sil", "-o", "/dev/null", "-parse-as-library", "-swift-version", "\(languageMode)",
+            "-diagnostic-style", "llvm",
+        ]
         compiler.arguments! += folders.flatMap { ["-I", $0.path] } + [file.path]
         compiler.standardError = output
         try compiler.run()

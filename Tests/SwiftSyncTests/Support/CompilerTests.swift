@@ -37,7 +37,10 @@ import Testing
     func handingOutAThreadLocalValueThatIsNotSendableIsAWarning() async throws {
         let said = try await Compiler.says(of: Self.threadLocals, languageMode: 6)
         #expect(said.map { $0.prefix { $0 != ":" } } == ["7", "8", "9", "10", "19", "22"])
-        #expect(said.allSatisfy { $0.contains("warning: ") && $0.contains("the value is not Sendable") && $0.contains("use withValue { }") })
+        #expect(
+            said.allSatisfy {
+                $0.contains("warning: ") && $0.contains("the value is not Sendable") && $0.contains("use withValue { }")
+            })
     }
 
     @Test
@@ -63,7 +66,9 @@ import Testing
                     parser.depth = 1
                 }
                 """, languageMode: 6)
-        #expect(said.map { $0.prefix { $0 != ":" } } == ["6", "11"] && said.allSatisfy { $0.contains("error: 'inout sending' parameter") })
+        #expect(
+            said.map { $0.prefix { $0 != ":" } } == ["6", "11"]
+                && said.allSatisfy { $0.contains("error: 'inout sending' parameter") })
     }
 
     #if !RCU
@@ -114,13 +119,17 @@ import Testing
             }
             """
         let messages = [
-            "use tryPush(_:priority:) or push(_:priority:timeout:)", "use tryPop() or pop(timeout:)", "use await run { }, or sync(timeout:)",
+            "use tryPush(_:priority:) or push(_:priority:timeout:)", "use tryPop() or pop(timeout:)",
+            "use await run { }, or sync(timeout:)",
             "use await run(flags:)", "try await suspending.drain()",
         ]
         for (mode, kind) in [(5, "warning"), (6, "error")] {
             let said = try await Compiler.says(of: source, languageMode: mode)
             #expect(said.map { $0.prefix { $0 != ":" } } == ["3", "4", "5", "6", "7"])
-            #expect(zip(said, messages).allSatisfy { $0.contains("\(kind): ") && $0.contains("unavailable from asynchronous contexts") && $0.contains($1) })
+            #expect(
+                zip(said, messages).allSatisfy {
+                    $0.contains("\(kind): ") && $0.contains("unavailable from asynchronous contexts") && $0.contains($1)
+                })
         }
     }
 

@@ -104,9 +104,13 @@ struct ErrorFormsTests {
         queue.shutdown()
         ordered.shutdown()
         do { try await queue.run(timeout: nil) {} } catch WorkQueueError.shutDown {} catch { Issue.record(error) }
-        do { try await queue.run(timeout: nil) {} } catch let error as WorkQueueError { #expect(error == .shutDown) } catch { Issue.record(error) }
+        do { try await queue.run(timeout: nil) {} } catch let error as WorkQueueError {
+            #expect(error == .shutDown)
+        } catch { Issue.record(error) }
         do { try await queue.run(timeout: nil) {} } catch { #expect(error as? WorkQueueError == .shutDown) }
-        do { try await ordered.enqueueAndWait { () async throws in } } catch OrderedQueueError.shutDown {} catch { Issue.record(error) }
+        do { try await ordered.enqueueAndWait { () async throws in } } catch OrderedQueueError.shutDown {} catch {
+            Issue.record(error)
+        }
         do { try await ordered.enqueueWaitingForRoom {} } catch .shutDown {} catch { Issue.record(error) }
     }
 
@@ -158,12 +162,18 @@ struct ErrorFormsTests {
     func aReasonIsCaught() {
         let lock = ReadWriteCoordinator(), routes = Snapshot(1), errors = Shared([SyncErrorReason]())
         lock.blockingWrite {
-            do { try lock.read(timeout: nil) {} } catch SyncErrorReason.wouldDeadlock { errors.append(.wouldDeadlock) } catch {}
+            do { try lock.read(timeout: nil) {} } catch SyncErrorReason.wouldDeadlock {
+                errors.append(.wouldDeadlock)
+            } catch {}
         }
         routes.update { _ in
-            do { try routes.update(timeout: .zero) { _ in } } catch let error as any SyncError { errors.append(error.reason) } catch {}
+            do { try routes.update(timeout: .zero) { _ in } } catch let error as any SyncError {
+                errors.append(error.reason)
+            } catch {}
         }
-        do { _ = try full.pop(timeout: .zero) } catch SyncErrorReason.timedOut { errors.append(.timedOut) } catch .closed {} catch {}
+        do { _ = try full.pop(timeout: .zero) } catch SyncErrorReason.timedOut {
+            errors.append(.timedOut)
+        } catch .closed {} catch {}
         #expect(errors.value == [.wouldDeadlock, .wouldDeadlock, .timedOut])
     }
 

@@ -8,17 +8,21 @@ import Testing
 struct ErrorStatusTests {
     @Test
     func aStatusMeansOneReasonAndEachTypesOwnCase() {
-        let table: [(status: Int32, SyncErrorReason, WorkQueueError, OrderedQueueError, ReadWriteError, SnapshotError?, BlockingPriorityQueueError)] = [
-            (ETIMEDOUT, .timedOut, .timedOut, .timedOut, .timedOut, .timedOut, .timedOut),
-            (EBUSY, .timedOut, .timedOut, .timedOut, .timedOut, .timedOut, .timedOut),
-            (EDEADLK, .wouldDeadlock, .wouldDeadlock, .wouldDeadlock, .wouldDeadlock, .wouldDeadlock, .timedOut),
-            (ECANCELED, .cancelled, .cancelled, .cancelled, .cancelled, nil, .timedOut),
-            (ESHUTDOWN, .shutDown, .shutDown, .shutDown, .outOfResources, nil, .closed),
-            // The system gave no thread. A task that waits in an ordered queue then has no timer.
-            (EAGAIN, .outOfResources, .outOfResources, .timedOut, .outOfResources, nil, .timedOut),
-            (ENOMEM, .outOfResources, .outOfResources, .timedOut, .outOfResources, nil, .timedOut),
-            (EINVAL, .outOfResources, .outOfResources, .timedOut, .outOfResources, nil, .timedOut),
-        ]
+        let table:
+            [(
+                status: Int32, SyncErrorReason, WorkQueueError, OrderedQueueError, ReadWriteError, SnapshotError?,
+                BlockingPriorityQueueError
+            )] = [
+                (ETIMEDOUT, .timedOut, .timedOut, .timedOut, .timedOut, .timedOut, .timedOut),
+                (EBUSY, .timedOut, .timedOut, .timedOut, .timedOut, .timedOut, .timedOut),
+                (EDEADLK, .wouldDeadlock, .wouldDeadlock, .wouldDeadlock, .wouldDeadlock, .wouldDeadlock, .timedOut),
+                (ECANCELED, .cancelled, .cancelled, .cancelled, .cancelled, nil, .timedOut),
+                (ESHUTDOWN, .shutDown, .shutDown, .shutDown, .outOfResources, nil, .closed),
+                // The system gave no thread. A task that waits in an ordered queue then has no timer.
+                (EAGAIN, .outOfResources, .outOfResources, .timedOut, .outOfResources, nil, .timedOut),
+                (ENOMEM, .outOfResources, .outOfResources, .timedOut, .outOfResources, nil, .timedOut),
+                (EINVAL, .outOfResources, .outOfResources, .timedOut, .outOfResources, nil, .timedOut),
+            ]
         for (status, reason, work, ordered, readWrite, snapshot, blocking) in table {
             #expect(SyncErrorReason(status: status) == reason)
             #expect(WorkQueueError(status: status, refusesWhenFull: false) == work)

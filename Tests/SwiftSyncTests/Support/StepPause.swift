@@ -57,8 +57,12 @@ final class StepPause: Sendable {
     }
 
     /// Waits until a thread has come to the step, and stands there.
-    func isReached(isolation: isolated (any Actor)? = #isolation, sourceLocation: SourceLocation = #_sourceLocation) async {
-        await waitUntil("nobody came to the step", isolation: isolation, sourceLocation: sourceLocation) { state.value != .armed }
+    func isReached(
+        isolation: isolated (any Actor)? = #isolation, sourceLocation: SourceLocation = #_sourceLocation
+    ) async {
+        await waitUntil("nobody came to the step", isolation: isolation, sourceLocation: sourceLocation) {
+            state.value != .armed
+        }
     }
 
     /// The same on a thread of the test's own.

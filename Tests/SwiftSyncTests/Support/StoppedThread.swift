@@ -42,7 +42,9 @@ enum StoppedThread {
 
     /// Waits until the thread sleeps, keeps it there while `body` runs, and then lets it go on.
     static func whileStopped<R>(_ identity: Identity, _ body: () throws -> R) rethrows -> R {
-        waitUntil { isInUse.compareExchange(expected: false, desired: true, ordering: .acquiringAndReleasing).exchanged }
+        waitUntil {
+            isInUse.compareExchange(expected: false, desired: true, ordering: .acquiringAndReleasing).exchanged
+        }
         defer { isInUse.store(false, ordering: .releasing) }
         isStopped.store(false, ordering: .relaxed)
         mayGoOn.store(false, ordering: .relaxed)

@@ -21,7 +21,8 @@ func waitUntil(
 /// The same from a task: gives up its thread between looks, so that the tasks and blocks that the test waits for can
 /// have it.
 func waitUntil(
-    _ what: Comment? = nil, isolation: isolated (any Actor)? = #isolation, sourceLocation: SourceLocation = #_sourceLocation,
+    _ what: Comment? = nil, isolation: isolated (any Actor)? = #isolation,
+    sourceLocation: SourceLocation = #_sourceLocation,
     _ condition: () -> Bool
 ) async {
     let start = ContinuousClock.now

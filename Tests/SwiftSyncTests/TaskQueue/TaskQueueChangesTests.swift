@@ -16,10 +16,12 @@ struct TaskQueueChangesTests {
         let release = queue.hold("a")
         queue.push("b") { $0.release() }
         release()
-        #expect(changes.value == [
-            .pushed(tag: "a", id: 2), .running, .started(tag: "a", id: 2), .pushed(tag: "b", id: 3), .finished(tag: "a", id: 2),
-            .started(tag: "b", id: 3), .finished(tag: "b", id: 3), .idle,
-        ])
+        #expect(
+            changes.value == [
+                .pushed(tag: "a", id: 2), .running, .started(tag: "a", id: 2), .pushed(tag: "b", id: 3),
+                .finished(tag: "a", id: 2),
+                .started(tag: "b", id: 3), .finished(tag: "b", id: 3), .idle,
+            ])
         observation.end()
         observation.end()
         queue.push("c") { $0.release() }
@@ -54,9 +56,15 @@ struct TaskQueueChangesTests {
         let queue = TaskQueue.make(), left = Shared(20_000), depth = Shared(0), deepest = Shared(0)
         let observation = queue.observe { change in
             guard change == .idle else { return }
-            let now = depth.access { $0 += 1; return $0 }
+            let now = depth.access {
+                $0 += 1; return $0
+            }
             deepest.access { $0 = max($0, now) }
-            if left.access({ $0 -= 1; return $0 > 0 }) { queue.push { $0.release() } }
+            if left.access({
+                $0 -= 1; return $0 > 0
+            }) {
+                queue.push { $0.release() }
+            }
             depth.access { $0 -= 1 }
         }
         queue.push { $0.release() }
@@ -141,7 +149,11 @@ struct TaskQueueChangesTests {
         let queue = TaskQueue.make(), told = Shared(0)
         _ = queue.observe { _ in
             // The third call finds the most that may wait.
-            guard told.access({ $0 += 1; return $0 == 3 }) else { return }
+            guard
+                told.access({
+                    $0 += 1; return $0 == 3
+                })
+            else { return }
             Thread { for _ in 0..<TaskQueueChanges.capacity + 2 { queue.push { $0.release() } } }.join()
         }
         queue.push { $0.release() }
@@ -169,7 +181,11 @@ struct TaskQueueChangesTests {
         let queues = [TaskQueue.make(), TaskQueue.make()], left = Shared(20 * TaskQueueChanges.turn)
         for (index, queue) in queues.enumerated() {
             _ = queue.observe { change in
-                guard change == .idle, left.access({ $0 -= 1; return $0 > 0 }) else { return }
+                guard change == .idle,
+                    left.access({
+                        $0 -= 1; return $0 > 0
+                    })
+                else { return }
                 queues[1 - index].push { $0.release() }
                 queue.push { $0.release() }
             }

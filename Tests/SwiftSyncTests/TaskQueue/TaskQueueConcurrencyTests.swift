@@ -76,9 +76,10 @@ struct TaskQueueConcurrencyTests {
                 }
             }
         }
-        check(await log(queue) { number, lock in
-            if number % 2 == 0 { locks.access { $0.append(lock) } } else { lock.release() }
-        }, queue)
+        check(
+            await log(queue) { number, lock in
+                if number % 2 == 0 { locks.access { $0.append(lock) } } else { lock.release() }
+            }, queue)
         isOver.raise()
         releasers.forEach { $0.join() }
     }

@@ -19,7 +19,9 @@ struct TaskQueueTests {
         for round in 0..<50 {
             let found = Shared<[[ObjectIdentifier]]>([])
             Threads.run(4) { _ in
-                let queues = (0..<20).map { ObjectIdentifier(TaskQueue.getQueue(identifier: "TaskQueueTests.race.\(round).\($0)")) }
+                let queues = (0..<20).map {
+                    ObjectIdentifier(TaskQueue.getQueue(identifier: "TaskQueueTests.race.\(round).\($0)"))
+                }
                 found.append(queues)
             }
             #expect(Set(found.value).count == 1)
@@ -30,7 +32,8 @@ struct TaskQueueTests {
     @Test func manyIdentifiersAreAllFoundAgain() {
         let made = (0..<20_000).map { ObjectIdentifier(TaskQueue.getQueue(identifier: "TaskQueueTests.many.\($0)")) }
         #expect(Set(made).count == made.count)
-        #expect(made == (0..<20_000).map { ObjectIdentifier(TaskQueue.getQueue(identifier: "TaskQueueTests.many.\($0)")) })
+        #expect(
+            made == (0..<20_000).map { ObjectIdentifier(TaskQueue.getQueue(identifier: "TaskQueueTests.many.\($0)")) })
     }
 
     @Test func anIdleQueueExecutesOnTheThreadThatPushes() {
@@ -102,7 +105,10 @@ struct TaskQueueTests {
             }
             order.append("end of execute")
         }
-        #expect(order.value == ["before the release", "end of execute", "pushed before the release", "pushed after the release"])
+        #expect(
+            order.value == [
+                "before the release", "end of execute", "pushed before the release", "pushed after the release",
+            ])
         #expect(queue.isIdle)
     }
 
@@ -135,7 +141,11 @@ struct TaskQueueTests {
         @Sendable func bounce(_ index: Int) {
             queues[index].push { lock in
                 lock.release()
-                if left.access({ $0 -= 1; return $0 > 0 }) { bounce(1 - index) }
+                if left.access({
+                    $0 -= 1; return $0 > 0
+                }) {
+                    bounce(1 - index)
+                }
             }
         }
         bounce(0)

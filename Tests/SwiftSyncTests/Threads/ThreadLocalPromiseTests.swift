@@ -43,7 +43,9 @@ struct ThreadLocalPromiseTests {
         let outer = ThreadLocalValue<Int>(namespace: "ThreadLocalPromiseTests", key: "asks") { own in
             calls.increment()
             guard calls.value == 1 else { return -1 }
-            let inner = ThreadLocalValue<Int>(namespace: "ThreadLocalPromiseTests", key: "is asked") { _ in own.value() ?? 7 }
+            let inner = ThreadLocalValue<Int>(namespace: "ThreadLocalPromiseTests", key: "is asked") { _ in
+                own.value() ?? 7
+            }
             seen.append(inner.value())
             return 2
         }

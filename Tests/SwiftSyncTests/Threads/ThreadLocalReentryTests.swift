@@ -38,8 +38,12 @@ struct ThreadLocalReentryTests {
     @Test
     func instantiatorsThatAskForEachOther() {
         let first = Shared<ThreadLocalValue<[String]>?>(nil)
-        let second = ThreadLocalValue<[String]>(key: "ThreadLocalReentryTests.second") { _ in (first.value!.value() ?? ["nil"]) + ["second"] }
-        first.access { $0 = ThreadLocalValue(key: "ThreadLocalReentryTests.first") { _ in (second.value() ?? []) + ["first"] } }
+        let second = ThreadLocalValue<[String]>(key: "ThreadLocalReentryTests.second") { _ in
+            (first.value!.value() ?? ["nil"]) + ["second"]
+        }
+        first.access {
+            $0 = ThreadLocalValue(key: "ThreadLocalReentryTests.first") { _ in (second.value() ?? []) + ["first"] }
+        }
         Threads.run(1) { _ in
             #expect(first.value!.value() == ["nil", "second", "first"])
             #expect(second.value() == ["nil", "second"])

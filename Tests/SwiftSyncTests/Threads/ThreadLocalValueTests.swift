@@ -10,19 +10,24 @@ struct ThreadLocalValueTests {
         let plain = ThreadLocalValue<Int>(key: "ThreadLocalValueTests.plain")
         #expect(plain.namespace == nil && plain.key == "ThreadLocalValueTests.plain" && plain.fullKey == plain.key)
         let spaced = ThreadLocalValue<Int>(namespace: "ThreadLocalValueTests", key: "key")
-        #expect(spaced.namespace == "ThreadLocalValueTests" && spaced.key == "key" && spaced.fullKey == "ThreadLocalValueTests.key")
+        #expect(
+            spaced.namespace == "ThreadLocalValueTests" && spaced.key == "key"
+                && spaced.fullKey == "ThreadLocalValueTests.key")
         let other = ThreadLocalValue<Int>(namespace: "Other", key: "key")
         Threads.run(1) { _ in
             spaced.setValue(1)
             other.set(2)
             #expect(spaced.value() == 1 && other.value() == 2)
-            #expect(ThreadLocalValue<Int>(key: "ThreadLocalValueTests.key").cachedValue() == 1, "one full key, one value")
+            #expect(
+                ThreadLocalValue<Int>(key: "ThreadLocalValueTests.key").cachedValue() == 1, "one full key, one value")
         }
     }
 
     @Test
     func keysAreComparedWhole() {
-        let keys = ["", "a", "a\0", "a\0b", "ä", String(repeating: "k", count: 5000)].map { "ThreadLocalValueTests.whole\($0)" }
+        let keys = ["", "a", "a\0", "a\0b", "ä", String(repeating: "k", count: 5000)].map {
+            "ThreadLocalValueTests.whole\($0)"
+        }
         Threads.run(1) { _ in
             for (index, key) in keys.enumerated() { ThreadLocalValue<Int>(key: key).setValue(index) }
             for (index, key) in keys.enumerated() { #expect(ThreadLocalValue<Int>(key: key).cachedValue() == index) }
@@ -66,7 +71,8 @@ struct ThreadLocalValueTests {
             #expect(value.value() == "ThreadLocalValueTests.asked other" && asked.value == 4)
         }
         let provided = ThreadLocalValue<Int>(key: "ThreadLocalValueTests.provided", valueProvider: { _ in 5 })
-        let spaced = ThreadLocalValue<Int>(namespace: "ThreadLocalValueTests", key: "provided2", valueProvider: { _ in 6 })
+        let spaced = ThreadLocalValue<Int>(
+            namespace: "ThreadLocalValueTests", key: "provided2", valueProvider: { _ in 6 })
         Threads.run(1) { _ in #expect(provided.value() == 5 && spaced.value() == 6) }
     }
 
@@ -97,7 +103,8 @@ struct ThreadLocalValueTests {
 
     @Test
     func aSubclassReadsAsItsSuperclass() {
-        let base = ThreadLocalValue<Base>(key: "ThreadLocalValueTests.class"), derived = ThreadLocalValue<Derived>(key: "ThreadLocalValueTests.class")
+        let base = ThreadLocalValue<Base>(key: "ThreadLocalValueTests.class"),
+            derived = ThreadLocalValue<Derived>(key: "ThreadLocalValueTests.class")
         Threads.run(1) { _ in
             let object = Derived()
             derived.setValue(object)
@@ -141,7 +148,8 @@ struct ThreadLocalValueTests {
     func whatABodyLeavesIsKeptAlsoWhenItThrows() {
         struct Failure: Error {}
         let value = ThreadLocalValue<[Int]>(key: "ThreadLocalValueTests.body") { _ in [0] }
-        let text = ThreadLocalValue<String>(key: value.fullKey), any = ThreadLocalValue<any Sendable>(key: value.fullKey)
+        let text = ThreadLocalValue<String>(key: value.fullKey),
+            any = ThreadLocalValue<any Sendable>(key: value.fullKey)
         Threads.run(1) { _ in
             #expect(throws: Failure.self) {
                 try value.withValue { (array) throws(Failure) in

@@ -11,7 +11,13 @@ struct CommandLaneTests {
         do {
             let value = QueueSafeValue(value: 0), queue = DispatchQueue(label: "lane"), ended = Shared(0)
             box = value.wait.lowestPriority.box
-            for _ in 0..<10 { value.async(performIn: queue).lowestPriority.set { $0 += 1 } completion: { _ in ended.increment() } }
+            for _ in 0..<10 {
+                value.async(performIn: queue).lowestPriority.set {
+                    $0 += 1
+                } completion: { _ in
+                    ended.increment()
+                }
+            }
             _ = await value.suspending.lowestPriority.get()
             await waitUntil { ended.value == 10 }
         }
@@ -25,7 +31,9 @@ struct CommandLaneTests {
             _ = consume value
             for _ in 0..<10 {
                 let tracked = Tracked(alive)
-                commands.set { _ in withExtendedLifetime(tracked) {} } completion: { result in
+                commands.set { _ in
+                    withExtendedLifetime(tracked) {}
+                } completion: { result in
                     if result == .failure(.valueContainerDeinited) { refusals.increment() }
                 }
             }
@@ -54,14 +62,21 @@ struct CommandLaneTests {
     }
 
     @Test func manyCommandsLetOtherBlocksOfTheirQueueRunInBetween() async {
-        let value = QueueSafeValue(value: 0), queue = DispatchQueue(label: "lane"), seen = Shared<Int?>(nil), ended = Shared(0)
+        let value = QueueSafeValue(value: 0), queue = DispatchQueue(label: "lane"), seen = Shared<Int?>(nil),
+            ended = Shared(0)
         let inside = Flag(), leave = Semaphore()
         value.async(performIn: queue).lowestPriority.set { _ in
             inside.raise()
             leave.wait()
         }
         await waitUntil { inside.isRaised }
-        for _ in 0..<200 { value.async(performIn: queue).lowestPriority.set { $0 += 1 } completion: { _ in ended.increment() } }
+        for _ in 0..<200 {
+            value.async(performIn: queue).lowestPriority.set {
+                $0 += 1
+            } completion: { _ in
+                ended.increment()
+            }
+        }
         queue.async { seen.access { $0 = ended.value } }
         leave.signal()
         await waitUntil { ended.value == 200 }

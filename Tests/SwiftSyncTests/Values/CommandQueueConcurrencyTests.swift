@@ -33,7 +33,11 @@ import Testing
         Threads.run(4) { thread in
             for index in 0..<2_000 {
                 let body: @Sendable () -> Void = {
-                    if inside.access({ $0 += 1; return $0 }) != 1 { overlaps.increment() }
+                    if inside.access({
+                        $0 += 1; return $0
+                    }) != 1 {
+                        overlaps.increment()
+                    }
                     ran.increment()
                     inside.access { $0 -= 1 }
                 }

@@ -80,7 +80,11 @@ import Testing
         let queue = queue
         let left = Shared<Int>(1_000_000)
         @Sendable func step() {
-            if left.access({ $0 -= 1; return $0 == 0 }) { return }
+            if left.access({
+                $0 -= 1; return $0 == 0
+            }) {
+                return
+            }
             queue.append(priority: .highest) { step() }
             queue.perform()
         }

@@ -10,16 +10,18 @@ extension HandlerSettingTests {
     struct ManualCompletionTests {
         @Test
         func doneFromTwoThreadsAtOnceCountsOnce() async {
-            let value = QueueSafeValue(value: 0), queue = DispatchQueue(label: "serial"), completions = Shared(0), rounds = 300
+            let value = QueueSafeValue(value: 0), queue = DispatchQueue(label: "serial"), completions = Shared(0),
+                rounds = 300
             let reports = Shared(0)
             SyncDiagnostics.setHandler { if $0.kind == .completionCalledTwice { reports.increment() } }
             defer { SyncDiagnostics.setHandler(nil) }
             for round in 0..<rounds {
                 let completion = Shared<CommandCompletionClosure?>(nil)
-                value.async(performIn: queue).lowestPriority.set(manualCompletion: { current, done in
-                    current += 1
-                    completion.access { $0 = done }
-                }, completion: { _ in completions.increment() })
+                value.async(performIn: queue).lowestPriority.set(
+                    manualCompletion: { current, done in
+                        current += 1
+                        completion.access { $0 = done }
+                    }, completion: { _ in completions.increment() })
                 await waitUntil { completion.value != nil }
                 let done = completion.value!
                 Threads.run(2) { _ in done() }
@@ -126,7 +128,9 @@ extension HandlerSettingTests {
             defer { SyncDiagnostics.setHandler(nil) }
             let value = QueueSafeValue(value: 1)
             value.wait.lowestPriority.get { _, _ in }
-            value.async(performIn: .global()).lowestPriority.set(manualCompletion: { number, _ in number = 2 }) { _ in ended.raise() }
+            value.async(performIn: .global()).lowestPriority.set(manualCompletion: { number, _ in number = 2 }) { _ in
+                ended.raise()
+            }
             await waitUntil { ended.isRaised }
             #expect(reports.value == [.completionDropped, .completionDropped])
             #expect(value.wait.lowestPriority.get() == .success(2))

@@ -13,7 +13,9 @@ struct QueueSafeValueLaneTests {
             let value = QueueSafeValue(value: [Int]()), queue = DispatchQueue(label: "serial")
             queue.async { usleep(10_000) }
             for number in 1...4 { value.async(performIn: queue).lowestPriority.set { $0.append(number) } }
-            await waitUntil { value.waitingCount == 0 && queue.sync { true } && value.wait.lowestPriority.get().count == 4 }
+            await waitUntil {
+                value.waitingCount == 0 && queue.sync { true } && value.wait.lowestPriority.get().count == 4
+            }
             #expect(value.wait.lowestPriority.get() == .success([1, 2, 3, 4]))
         }
     }
@@ -49,7 +51,11 @@ struct QueueSafeValueLaneTests {
     func aSyncCommandOnMainPassesAGrantedAsyncOne() async {
         let value = QueueSafeValue(value: [String]()), done = Flag()
         await MainActor.run {
-            value.async(performIn: .main).highestPriority.set { $0.append("async") } completion: { _ in done.raise() }
+            value.async(performIn: .main).highestPriority.set {
+                $0.append("async")
+            } completion: { _ in
+                done.raise()
+            }
             #expect(value.wait.lowestPriority.set { $0.append("sync") } == .success(["sync"]))
         }
         await waitUntil { done.isRaised }
@@ -58,7 +64,8 @@ struct QueueSafeValueLaneTests {
 
     @Test
     func aHigherPriorityThatComesWhileTheQueueIsBusyBeginsFirst() async {
-        let value = QueueSafeValue(value: [Int]()), queue = DispatchQueue(label: "serial"), go = DispatchSemaphore(value: 0)
+        let value = QueueSafeValue(value: [Int]()), queue = DispatchQueue(label: "serial"),
+            go = DispatchSemaphore(value: 0)
         queue.async { go.wait() }
         value.async(performIn: queue).priority(.normal).set { $0.append(1) }
         value.async(performIn: queue).priority(.normal).set { $0.append(2) }
@@ -146,7 +153,9 @@ struct QueueSafeValueLaneStressTests {
         for number in 0..<commands {
             let issue = Self.makeIssue(number, seed)
             let timeout: Duration? = (number + seed) % 10 == 9 ? .microseconds(100) : nil
-            value.async(performIn: queue, timeout: timeout).priority(.init(rawValue: issue.priority)).set { $0.append(issue) } completion: { _ in
+            value.async(performIn: queue, timeout: timeout).priority(.init(rawValue: issue.priority)).set {
+                $0.append(issue)
+            } completion: { _ in
                 ended.increment()
             }
             if number % 16 == 8 { _ = value.wait(timeout: .microseconds(100)).lowestPriority.map { $0.count } }
@@ -176,7 +185,9 @@ struct QueueSafeValueLaneStressTests {
             for number in 0..<commands {
                 group.addTask {
                     let timeout: Duration? = (number + seed) % 10 == 9 ? .microseconds(100) : nil
-                    let task = Task(priority: priorities[number % 3]) { await place.command(value, seed, timeout: timeout) }
+                    let task = Task(priority: priorities[number % 3]) {
+                        await place.command(value, seed, timeout: timeout)
+                    }
                     if (number + seed) % 10 == 4 { task.cancel() }
                     if number % 16 == 8 { _ = value.wait(timeout: .microseconds(100)).lowestPriority.map { $0.count } }
                     await task.value

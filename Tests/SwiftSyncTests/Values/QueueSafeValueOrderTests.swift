@@ -9,7 +9,10 @@ struct QueueSafeValueOrderTests {
     private static let schedules = ["sync", "async", "suspended"]
 
     /// Queues one command behind a held value, and returns once it waits.
-    private func queue(_ name: String, _ rank: String, on value: QueueSafeValue<Int>, into entered: Shared<[String]>, _ schedule: String, at position: Int) async {
+    private func queue(
+        _ name: String, _ rank: String, on value: QueueSafeValue<Int>, into entered: Shared<[String]>,
+        _ schedule: String, at position: Int
+    ) async {
         let append: @Sendable (inout Int) -> Void = { _ in entered.append(name) }
         switch schedule {
         case "sync":
@@ -32,7 +35,8 @@ struct QueueSafeValueOrderTests {
                 switch rank {
                 case "H": await value.suspending.highestPriority.set(completion: append)
                 case "L": await value.suspending.lowestPriority.set(completion: append)
-                default: await value.suspending.priority(CommandPriority(rawValue: Int32(rank)!)).set(completion: append)
+                default:
+                    await value.suspending.priority(CommandPriority(rawValue: Int32(rank)!)).set(completion: append)
                 }
             }
         }

@@ -10,7 +10,11 @@ struct QueueSafeValueProgressTests {
     func aSyncCommandOnTheQueueOfAGrantedAsyncOneGoesFirst() async {
         let value = QueueSafeValue(value: [String]()), queue = DispatchQueue(label: "serial"), done = Flag()
         queue.sync {
-            value.async(performIn: queue).highestPriority.set { $0.append("async") } completion: { _ in done.raise() }
+            value.async(performIn: queue).highestPriority.set {
+                $0.append("async")
+            } completion: { _ in
+                done.raise()
+            }
             #expect(value.wait.lowestPriority.set { $0.append("sync") } == .success(["sync"]))
         }
         await waitUntil { done.isRaised }

@@ -14,7 +14,9 @@ struct QueueSafeValuePromiseTests {
     @Test func aTimeoutHoldsForThreadsWhateverPriorityIsNamed() async {
         let value = QueueSafeValue(value: 0), release = await hold(value), outcomes = Shared<[Outcome]>([])
         let schedule = value.wait(timeout: .milliseconds(1))
-        let commands = [schedule.lowestPriority, schedule.highestPriority, schedule.priority(.high), schedule.priority(.lowest)]
+        let commands = [
+            schedule.lowestPriority, schedule.highestPriority, schedule.priority(.high), schedule.priority(.lowest),
+        ]
         let thread = Thread {
             for command in commands { outcomes.append(command.get()) }
         }
@@ -25,7 +27,8 @@ struct QueueSafeValuePromiseTests {
     }
 
     @Test func aTimeoutOfASyncedValueHoldsWhateverPriorityIsNamed() async {
-        let value = QueueSafeSyncedValue(value: 0), outcomes = Shared<[Outcome]>([]), completion = Shared<CommandCompletionClosure?>(nil)
+        let value = QueueSafeSyncedValue(value: 0), outcomes = Shared<[Outcome]>([]),
+            completion = Shared<CommandCompletionClosure?>(nil)
         onThread { value.highestPriority.get { _, done in completion.access { $0 = done } } }
         await waitUntil { completion.value != nil }
         let schedule = value.timeout(.milliseconds(1))
@@ -42,7 +45,8 @@ struct QueueSafeValuePromiseTests {
     @Test func aTimeoutHoldsForCommandsOfAQueueWhateverPriorityIsNamed() async {
         let value = QueueSafeValue(value: 0), release = await hold(value), outcomes = Shared<[Outcome]>([])
         for schedule in [
-            value.async(performIn: .global(), timeout: .milliseconds(1)), value.async(performIn: .utility, timeout: .milliseconds(1)),
+            value.async(performIn: .global(), timeout: .milliseconds(1)),
+            value.async(performIn: .utility, timeout: .milliseconds(1)),
         ] {
             for commands in [schedule.lowestPriority, schedule.highestPriority, schedule.priority(.high)] {
                 commands.get { outcomes.append($0) }
@@ -85,7 +89,8 @@ struct QueueSafeValuePromiseTests {
     // MARK: - Queues
 
     @Test func eachCommandRunsOnItsOwnQueueThoughAnotherQueuesLeftBeforeIt() async {
-        let key = DispatchSpecificKey<Int>(), value = QueueSafeValue(value: 0), release = await hold(value), seen = Shared<[Bool]>([])
+        let key = DispatchSpecificKey<Int>(), value = QueueSafeValue(value: 0), release = await hold(value),
+            seen = Shared<[Bool]>([])
         let queues = (0..<3).map { number in
             let queue = DispatchQueue(label: "queue \(number)")
             queue.setSpecific(key: key, value: number)
@@ -204,7 +209,8 @@ extension HandlerSettingTests {
 
         @Test func ofTwoThreadsThatCallDoneAtOnceOneCounts() {
             let rounds = 5_000, completed = Atomic(0), round = Atomic(0), ready = Atomic(0), called = Atomic(0)
-            let value = QueueSafeValue(value: 0), queue = DispatchQueue(label: "done"), slot = Shared<CommandCompletionClosure?>(nil)
+            let value = QueueSafeValue(value: 0), queue = DispatchQueue(label: "done"),
+                slot = Shared<CommandCompletionClosure?>(nil)
             // The second calls are reported.
             SyncDiagnostics.setHandler { _ in }
             defer { SyncDiagnostics.setHandler(nil) }

@@ -54,7 +54,9 @@ struct QueueSafeValueTaskTests {
         let entered = Shared<[String]>([])
         await start(.high, on: value) { await value.suspending.priority(.low).set { _ in entered.append("low") } }
         await start(.medium, on: value) { await value.suspending.set { _ in entered.append("the task's") } }
-        await start(.background, on: value) { await value.suspending.priority(.high).set { _ in entered.append("high") } }
+        await start(.background, on: value) {
+            await value.suspending.priority(.high).set { _ in entered.append("high") }
+        }
         release()
         await waitUntil { entered.value.count == 3 }
         #expect(entered.value == ["high", "the task's", "low"])

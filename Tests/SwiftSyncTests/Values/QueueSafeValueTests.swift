@@ -118,7 +118,11 @@ struct QueueSafeValueTests {
                 group.addTask {
                     for turn in 0..<500 {
                         await value.suspending.priority(CommandPriority(rawValue: Int32(turn % 3))).set { $0 += 1 }
-                        value.async(performIn: .global()).lowestPriority.set { $0 += 1 } completion: { _ in completed.increment() }
+                        value.async(performIn: .global()).lowestPriority.set {
+                            $0 += 1
+                        } completion: { _ in
+                            completed.increment()
+                        }
                     }
                 }
             }

@@ -101,8 +101,10 @@ struct TaskWaitTests {
         do {
             let wait = TaskWait()
             gone = wait
-            let status = await wait.wait(until: csk_deadline_after(60_000_000_000)) { [wait] in wait.resolve(0) ? 0 : EINVAL }
-        #expect(status == 0)
+            let status = await wait.wait(until: csk_deadline_after(60_000_000_000)) { [wait] in
+                wait.resolve(0) ? 0 : EINVAL
+            }
+            #expect(status == 0)
         }
         #expect(gone == nil)
     }

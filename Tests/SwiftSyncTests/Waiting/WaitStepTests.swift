@@ -29,7 +29,9 @@ struct WaitStepTests {
     @Test(arguments: steps)
     func aCommandThatIsCancelledJustBeforeItQueuesIsNotCarriedOut(step: String) async {
         let value = QueueSafeValue(value: 1), letGo = await hold(value), pause = StepPause(step)
-        let result = await cancelling(pause) { await pause.within { await value.suspending.lowestPriority.set(newValue: 2) } }
+        let result = await cancelling(pause) {
+            await pause.within { await value.suspending.lowestPriority.set(newValue: 2) }
+        }
         #expect(result == .failure(.cancelled))
         letGo()
         #expect(value.wait.lowestPriority.get() == .success(1))
@@ -46,14 +48,17 @@ struct WaitStepTests {
 
     @Test(arguments: steps)
     func workThatIsCancelledJustBeforeItQueuesForRoomIsReleased(step: String) async {
-        let queue = WorkQueue(label: "room", capacity: 1, whenFull: .wait), leave = Semaphore(), pause = StepPause(step), alive = Shared(0)
+        let queue = WorkQueue(label: "room", capacity: 1, whenFull: .wait), leave = Semaphore(),
+            pause = StepPause(step), alive = Shared(0)
         queue.async { leave.wait() }
         await waitUntil { queue.runningCount == 1 }
         queue.async {}
         let error = await cancelling(pause) { () async -> WorkQueueError in
             let tracked = Tracked(alive)
             do {
-                try await pause.within { try await queue.asyncWaitingForRoom { withExtendedLifetime(tracked) { mustNotRun() } } }
+                try await pause.within {
+                    try await queue.asyncWaitingForRoom { withExtendedLifetime(tracked) { mustNotRun() } }
+                }
                 return .full
             } catch { return (error as? WorkQueueError) ?? .outOfResources }
         }
@@ -67,7 +72,8 @@ struct WaitStepTests {
     func aSectionThatIsCancelledJustBeforeItQueuesDoesNotRun(step: String) async {
         let coordinator = ReadWriteCoordinator(), leave = Semaphore()
         coordinator.enqueueWrite { leave.wait() }
-        let section = SuspendedSection(coordinator.box, write: true, deadline: Deadline.never), pause = StepPause(step, subject: section)
+        let section = SuspendedSection(coordinator.box, write: true, deadline: Deadline.never),
+            pause = StepPause(step, subject: section)
         let status = await cancelling(pause) { await section.run(isCancellable: true) { mustNotRun() } }
         #expect(status == ECANCELED)
         #expect(coordinator.waitingCount == 0)
@@ -80,7 +86,8 @@ struct WaitStepTests {
         let queue = WorkQueue(label: "turn"), leave = Semaphore()
         queue.async { leave.wait() }
         await waitUntil { queue.runningCount == 1 }
-        let work = SuspendedWork(queue.core, rank: queue.core.ownRank, barrier: false, .suspending), pause = StepPause(step, subject: work)
+        let work = SuspendedWork(queue.core, rank: queue.core.ownRank, barrier: false, .suspending),
+            pause = StepPause(step, subject: work)
         let status = await cancelling(pause) { await work.run(isCancellable: true) { mustNotRun() } }
         #expect(status == ECANCELED)
         #expect(queue.waitingCount == 0)
@@ -95,7 +102,9 @@ struct WaitStepTests {
         let coordinator = ReadWriteCoordinator(), ran = Flag()
         let section = SuspendedSection(coordinator.box, write: true, deadline: Deadline.never)
         let pause = StepPause("TaskWait: is queued", subject: section)
-        let task = Task(executorPreference: OwnThreads.shared) { await section.run(isCancellable: true) { ran.raise() } }
+        let task = Task(executorPreference: OwnThreads.shared) {
+            await section.run(isCancellable: true) { ran.raise() }
+        }
         await pause.isReached()
         #expect(await task.value == 0)
         #expect(ran.isRaised)
@@ -156,7 +165,11 @@ struct WaitStepTests {
         let coordinator = ReadWriteCoordinator(), wentOn = Flag(), pause = StepPause("SuspendedSection: leaves")
         let task = Task(executorPreference: OwnThreads.shared) {
             await pause.within {
-                if writes { try? await coordinator.suspending.write {} } else { try? await coordinator.suspending.read {} }
+                if writes {
+                    try? await coordinator.suspending.write {}
+                } else {
+                    try? await coordinator.suspending.read {}
+                }
             }
             wentOn.raise()
             // It finds the coordinator free, without waiting.
@@ -172,7 +185,9 @@ struct WaitStepTests {
     }
 
     /// The queue's lock is free while a task stands just before it resumes another.
-    private func lockIsFree<R>(_ queue: FIFOQueue, at pause: StepPause, _ body: () async throws -> R) async rethrows -> R {
+    private func lockIsFree<R>(
+        _ queue: FIFOQueue, at pause: StepPause, _ body: () async throws -> R
+    ) async rethrows -> R {
         await pause.isReached()
         let counted = Flag()
         onThread {

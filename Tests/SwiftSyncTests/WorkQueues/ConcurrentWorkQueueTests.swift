@@ -6,11 +6,18 @@ import Testing
 
 @Suite struct ConcurrentWorkQueueTests {
     @Test func workRunsTogetherUpToTheWidth() {
-        let queue = ConcurrentWorkQueue(label: "together", width: 3), inside = Shared(), most = Shared(), three = DispatchSemaphore(value: 0)
+        let queue = ConcurrentWorkQueue(label: "together", width: 3), inside = Shared(), most = Shared(),
+            three = DispatchSemaphore(value: 0)
         for _ in 0..<12 {
             queue.async {
-                let now = inside.access { $0 += 1; return $0 }
-                if most.access({ $0 = max($0, now); return $0 }) == 3 { three.signal() }
+                let now = inside.access {
+                    $0 += 1; return $0
+                }
+                if most.access({
+                    $0 = max($0, now); return $0
+                }) == 3 {
+                    three.signal()
+                }
                 three.wait()
                 three.signal()
                 inside.access { $0 -= 1 }
@@ -21,7 +28,8 @@ import Testing
     }
 
     @Test func aBarrierRunsAloneBetweenWhatCameBeforeAndAfter() {
-        let queue = ConcurrentWorkQueue(label: "barrier", width: 4), inside = Atomic(0), before = Atomic(0), wrong = Atomic(0)
+        let queue = ConcurrentWorkQueue(label: "barrier", width: 4), inside = Atomic(0), before = Atomic(0),
+            wrong = Atomic(0)
         for round in 0..<50 {
             for i in 0..<10 {
                 queue.async(priority: i % 2 == 0 ? .high : .low) {
@@ -32,7 +40,9 @@ import Testing
             }
             queue.async(flags: .barrier) {
                 if inside.load(ordering: .sequentiallyConsistent) != 0 { wrong.add(1, ordering: .relaxed) }
-                if before.load(ordering: .sequentiallyConsistent) != (round + 1) * 10 { wrong.add(1, ordering: .relaxed) }
+                if before.load(ordering: .sequentiallyConsistent) != (round + 1) * 10 {
+                    wrong.add(1, ordering: .relaxed)
+                }
             }
         }
         queue.drain()

@@ -11,7 +11,10 @@ import Testing
         ("mainThread(delay: .infinity)", { body in mainThread(delay: .infinity) { body() } }),
         ("async(after: .seconds(Int64.max))", { WorkQueue(label: "after").async(after: .seconds(Int64.max), $0) }),
         ("asyncAfter(.distantFuture)", { WorkQueue(label: "at").asyncAfter(deadline: .distantFuture, $0) }),
-        ("async(every: .seconds(Int64.max))", { ConcurrentWorkQueue(label: "every", width: 2).async(every: .seconds(Int64.max), $0) }),
+        (
+            "async(every: .seconds(Int64.max))",
+            { ConcurrentWorkQueue(label: "every", width: 2).async(every: .seconds(Int64.max), $0) }
+        ),
     ]
 
     /// The timer used to hold the closure, and with it all that it has captured, until the end of the process.

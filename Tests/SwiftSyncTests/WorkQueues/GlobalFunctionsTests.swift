@@ -14,8 +14,13 @@ struct GlobalFunctionsTests {
     @Test
     func closuresRunTogetherAndFromInsideTypesWithTheSameName() {
         let first = Flag(), second = Flag(), third = Flag()
-        #expect(async { first.raise(); waitUntil { second.isRaised } })
-        async { second.raise(); waitUntil { first.isRaised } }
+        #expect(
+            async {
+                first.raise(); waitUntil { second.isRaised }
+            })
+        async {
+            second.raise(); waitUntil { first.isRaised }
+        }
         Namesake().run(third)
         waitUntil { first.isRaised && second.isRaised && third.isRaised }
     }
@@ -102,7 +107,9 @@ struct GlobalFunctionsTests {
             }
             for round in 1...2 {
                 asyncBarrier {
-                    if running.value != 0 || before.value != 20 || after.value != (round - 1) * 20 { faults.increment() }
+                    if running.value != 0 || before.value != 20 || after.value != (round - 1) * 20 {
+                        faults.increment()
+                    }
                     done.increment()
                 }
                 for _ in 0..<20 {
@@ -160,7 +167,8 @@ struct GlobalFunctionsTests {
     @Test(arguments: ["dispatchMain", "runLoop"])
     func aProgramThatServesTheMainThreadItself(how: String) throws {
         let program = Process()
-        let folder = try #require(URL(string: "file:///proc/self/exe")).resolvingSymlinksInPath().deletingLastPathComponent()
+        let folder = try #require(URL(string: "file:///proc/self/exe")).resolvingSymlinksInPath()
+            .deletingLastPathComponent()
         program.executableURL = folder.appendingPathComponent("MainThreadProgram")
         program.arguments = [how]
         let output = Pipe()

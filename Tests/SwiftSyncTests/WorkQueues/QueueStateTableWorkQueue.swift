@@ -55,98 +55,125 @@ struct QueueStateTableWorkQueue {
     /// For each call: without a limit, with a timeout that passes, cancelled while it waits. Nil: there is no such
     /// call, or none that could be told from another.
     private static let table: [(State, [(Call, Expected?, Expected?, Expected?)])] = [
-        (.fullRefusing, [
-            (.async, .now(.refused), nil, nil),
-            (.asyncInheriting, .now(.refused), nil, nil),
-            (.asyncWaitingForRoom, .now(.full), .now(.full), .now(.full)),
-            (.sync, .later(.ran), nil, nil),
-            (.syncTimed, .now(.full), .now(.full), nil),
-            (.run, .later(.ran), nil, .later(.ran)),
-            (.runTimed, .now(.full), .now(.full), .now(.full)),
-            (.drain, .later(.ran), nil, .now(.cancelled)),
-            (.drainTimed, .later(.ran), .now(.timedOut), .now(.cancelled)),
-        ]),
-        (.fullWaiting, [
-            (.async, .later(.ran), nil, nil),
-            (.asyncInheriting, .later(.ran), nil, nil),
-            (.asyncWaitingForRoom, .later(.ran), .now(.timedOut), .now(.cancelled)),
-            (.sync, .later(.ran), nil, nil),
-            (.syncTimed, .later(.ran), .now(.timedOut), nil),
-            (.run, .later(.ran), nil, .later(.ran)),
-            (.runTimed, .later(.ran), .now(.timedOut), .now(.cancelled)),
-            (.drain, .later(.ran), nil, .now(.cancelled)),
-            (.drainTimed, .later(.ran), .now(.timedOut), .now(.cancelled)),
-        ]),
-        (.fullDropping, [
-            (.async, .later(.ran), nil, nil),
-            (.asyncInheriting, .later(.ran), nil, nil),
-            (.asyncWaitingForRoom, .later(.ran), nil, nil),
-            (.sync, .later(.ran), nil, nil),
-            (.syncTimed, .later(.ran), .now(.timedOut), nil),
-            (.run, .later(.ran), nil, .later(.ran)),
-            (.runTimed, .later(.ran), .now(.timedOut), .now(.cancelled)),
-            (.drain, .later(.ran), nil, .now(.cancelled)),
-            (.drainTimed, .later(.ran), .now(.timedOut), .now(.cancelled)),
-        ]),
-        (.dropped, [
-            (.async, .now(.dropped), nil, nil),
-            (.asyncInheriting, .now(.dropped), nil, nil),
-            (.asyncWaitingForRoom, .now(.dropped), nil, nil),
-            (.sync, .later(.ran), nil, nil),
-            (.syncTimed, .now(.cancelled), nil, nil),
-            (.run, .later(.ran), nil, .later(.ran)),
-            (.runTimed, .now(.cancelled), nil, nil),
-        ]),
-        (.suspended, [
-            (.async, .later(.ran), nil, nil),
-            (.asyncInheriting, .later(.ran), nil, nil),
-            (.asyncWaitingForRoom, .later(.ran), nil, nil),
-            (.sync, .later(.ran), nil, nil),
-            (.syncTimed, .later(.ran), .now(.timedOut), nil),
-            (.run, .later(.ran), nil, .later(.ran)),
-            (.runTimed, .later(.ran), .now(.timedOut), .now(.cancelled)),
-            (.drain, .later(.ran), nil, .now(.cancelled)),
-            (.drainTimed, .later(.ran), .now(.timedOut), .now(.cancelled)),
-        ]),
-        (.shutDown, [
-            (.async, .now(.refused), nil, nil),
-            (.asyncInheriting, .now(.refused), nil, nil),
-            (.asyncWaitingForRoom, .now(.shutDown), .now(.shutDown), .now(.shutDown)),
-            (.sync, .later(.ran), nil, nil),
-            (.syncTimed, .now(.shutDown), .now(.shutDown), nil),
-            (.run, .later(.ran), nil, .later(.ran)),
-            (.runTimed, .now(.shutDown), .now(.shutDown), .now(.shutDown)),
-            (.drain, .later(.ran), nil, .now(.cancelled)),
-            (.drainTimed, .later(.ran), .now(.timedOut), .now(.cancelled)),
-        ]),
-        (.shutDownWithPending, [
-            (.async, .now(.dropped), nil, nil),
-            (.asyncInheriting, .now(.dropped), nil, nil),
-            (.asyncWaitingForRoom, .now(.dropped), nil, nil),
-            (.sync, .later(.ran), nil, nil),
-            (.syncTimed, .now(.cancelled), nil, nil),
-            (.run, .later(.ran), nil, .later(.ran)),
-            (.runTimed, .now(.cancelled), nil, nil),
-            (.drain, .later(.ran), nil, .now(.cancelled)),
-            (.drainTimed, .later(.ran), .now(.timedOut), .now(.cancelled)),
-        ]),
-        (.suspendedThenShutDown, [
-            (.async, .now(.ran), nil, nil),
-            (.asyncInheriting, .now(.ran), nil, nil),
-            (.asyncWaitingForRoom, .now(.ran), nil, nil),
-            (.sync, .now(.ran), nil, nil),
-            (.syncTimed, .now(.ran), nil, nil),
-            (.run, .now(.ran), nil, .now(.ran)),
-            (.runTimed, .now(.ran), nil, nil),
-            (.drain, .now(.ran), nil, nil),
-            (.drainTimed, .now(.ran), nil, nil),
-        ]),
+        (
+            .fullRefusing,
+            [
+                (.async, .now(.refused), nil, nil),
+                (.asyncInheriting, .now(.refused), nil, nil),
+                (.asyncWaitingForRoom, .now(.full), .now(.full), .now(.full)),
+                (.sync, .later(.ran), nil, nil),
+                (.syncTimed, .now(.full), .now(.full), nil),
+                (.run, .later(.ran), nil, .later(.ran)),
+                (.runTimed, .now(.full), .now(.full), .now(.full)),
+                (.drain, .later(.ran), nil, .now(.cancelled)),
+                (.drainTimed, .later(.ran), .now(.timedOut), .now(.cancelled)),
+            ]
+        ),
+        (
+            .fullWaiting,
+            [
+                (.async, .later(.ran), nil, nil),
+                (.asyncInheriting, .later(.ran), nil, nil),
+                (.asyncWaitingForRoom, .later(.ran), .now(.timedOut), .now(.cancelled)),
+                (.sync, .later(.ran), nil, nil),
+                (.syncTimed, .later(.ran), .now(.timedOut), nil),
+                (.run, .later(.ran), nil, .later(.ran)),
+                (.runTimed, .later(.ran), .now(.timedOut), .now(.cancelled)),
+                (.drain, .later(.ran), nil, .now(.cancelled)),
+                (.drainTimed, .later(.ran), .now(.timedOut), .now(.cancelled)),
+            ]
+        ),
+        (
+            .fullDropping,
+            [
+                (.async, .later(.ran), nil, nil),
+                (.asyncInheriting, .later(.ran), nil, nil),
+                (.asyncWaitingForRoom, .later(.ran), nil, nil),
+                (.sync, .later(.ran), nil, nil),
+                (.syncTimed, .later(.ran), .now(.timedOut), nil),
+                (.run, .later(.ran), nil, .later(.ran)),
+                (.runTimed, .later(.ran), .now(.timedOut), .now(.cancelled)),
+                (.drain, .later(.ran), nil, .now(.cancelled)),
+                (.drainTimed, .later(.ran), .now(.timedOut), .now(.cancelled)),
+            ]
+        ),
+        (
+            .dropped,
+            [
+                (.async, .now(.dropped), nil, nil),
+                (.asyncInheriting, .now(.dropped), nil, nil),
+                (.asyncWaitingForRoom, .now(.dropped), nil, nil),
+                (.sync, .later(.ran), nil, nil),
+                (.syncTimed, .now(.cancelled), nil, nil),
+                (.run, .later(.ran), nil, .later(.ran)),
+                (.runTimed, .now(.cancelled), nil, nil),
+            ]
+        ),
+        (
+            .suspended,
+            [
+                (.async, .later(.ran), nil, nil),
+                (.asyncInheriting, .later(.ran), nil, nil),
+                (.asyncWaitingForRoom, .later(.ran), nil, nil),
+                (.sync, .later(.ran), nil, nil),
+                (.syncTimed, .later(.ran), .now(.timedOut), nil),
+                (.run, .later(.ran), nil, .later(.ran)),
+                (.runTimed, .later(.ran), .now(.timedOut), .now(.cancelled)),
+                (.drain, .later(.ran), nil, .now(.cancelled)),
+                (.drainTimed, .later(.ran), .now(.timedOut), .now(.cancelled)),
+            ]
+        ),
+        (
+            .shutDown,
+            [
+                (.async, .now(.refused), nil, nil),
+                (.asyncInheriting, .now(.refused), nil, nil),
+                (.asyncWaitingForRoom, .now(.shutDown), .now(.shutDown), .now(.shutDown)),
+                (.sync, .later(.ran), nil, nil),
+                (.syncTimed, .now(.shutDown), .now(.shutDown), nil),
+                (.run, .later(.ran), nil, .later(.ran)),
+                (.runTimed, .now(.shutDown), .now(.shutDown), .now(.shutDown)),
+                (.drain, .later(.ran), nil, .now(.cancelled)),
+                (.drainTimed, .later(.ran), .now(.timedOut), .now(.cancelled)),
+            ]
+        ),
+        (
+            .shutDownWithPending,
+            [
+                (.async, .now(.dropped), nil, nil),
+                (.asyncInheriting, .now(.dropped), nil, nil),
+                (.asyncWaitingForRoom, .now(.dropped), nil, nil),
+                (.sync, .later(.ran), nil, nil),
+                (.syncTimed, .now(.cancelled), nil, nil),
+                (.run, .later(.ran), nil, .later(.ran)),
+                (.runTimed, .now(.cancelled), nil, nil),
+                (.drain, .later(.ran), nil, .now(.cancelled)),
+                (.drainTimed, .later(.ran), .now(.timedOut), .now(.cancelled)),
+            ]
+        ),
+        (
+            .suspendedThenShutDown,
+            [
+                (.async, .now(.ran), nil, nil),
+                (.asyncInheriting, .now(.ran), nil, nil),
+                (.asyncWaitingForRoom, .now(.ran), nil, nil),
+                (.sync, .now(.ran), nil, nil),
+                (.syncTimed, .now(.ran), nil, nil),
+                (.run, .now(.ran), nil, .now(.ran)),
+                (.runTimed, .now(.ran), nil, nil),
+                (.drain, .now(.ran), nil, nil),
+                (.drainTimed, .now(.ran), nil, nil),
+            ]
+        ),
         // The other calls keep the queue until they return.
-        (.ownerGone, [
-            (.async, .now(.ran), nil, nil),
-            (.asyncInheriting, .now(.ran), nil, nil),
-            (.asyncWaitingForRoom, .now(.ran), nil, nil),
-        ]),
+        (
+            .ownerGone,
+            [
+                (.async, .now(.ran), nil, nil),
+                (.asyncInheriting, .now(.ran), nil, nil),
+                (.asyncWaitingForRoom, .now(.ran), nil, nil),
+            ]
+        ),
     ]
 
     static let cells = table.flatMap { state, rows in

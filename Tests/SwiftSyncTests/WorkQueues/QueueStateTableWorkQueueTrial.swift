@@ -74,14 +74,20 @@ final class WorkQueueStateTrial: Sendable {
         switch cell.call {
         case .async, .asyncInheriting, .asyncWaitingForRoom:
             // Those that wait for room can't be seen, and whether they wait already makes no difference.
-            if cell.state != .fullWaiting { await waitUntil { queue.waitingCount > before || hasEnded || cell.state == .fullDropping } }
+            if cell.state != .fullWaiting {
+                await waitUntil { queue.waitingCount > before || hasEnded || cell.state == .fullDropping }
+            }
         case .sync, .syncTimed, .run, .runTimed:
             let waitsForRoom = cell.state == .fullWaiting && (cell.call == .runTimed || cell.call == .syncTimed)
-            if !waitsForRoom && cell.state != .fullDropping { await waitUntil { queue.waitingCount > before || hasEnded } }
+            if !waitsForRoom && cell.state != .fullDropping {
+                await waitUntil { queue.waitingCount > before || hasEnded }
+            }
         case .drain, .drainTimed:
             break
         }
-        if case .now(let outcome) = cell.expected, outcome == .full || outcome == .shutDown { await waitUntil { hasEnded } }
+        if case .now(let outcome) = cell.expected, outcome == .full || outcome == .shutDown {
+            await waitUntil { hasEnded }
+        }
         return task
     }
 

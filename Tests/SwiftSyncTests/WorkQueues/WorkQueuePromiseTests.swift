@@ -14,8 +14,11 @@ struct WorkQueuePromiseTests {
     }
 
     /// Whether what `start` starts waits for work that runs, and is waited for by what comes after it.
-    private func isAlone(_ queue: ConcurrentWorkQueue, _ start: (_ body: @escaping @Sendable () -> Void) async -> Void) async -> Bool {
-        let log = Shared<[String]>([]), before = DispatchSemaphore(value: 0), during = DispatchSemaphore(value: 0), begun = Flag()
+    private func isAlone(
+        _ queue: ConcurrentWorkQueue, _ start: (_ body: @escaping @Sendable () -> Void) async -> Void
+    ) async -> Bool {
+        let log = Shared<[String]>([]), before = DispatchSemaphore(value: 0), during = DispatchSemaphore(value: 0),
+            begun = Flag()
         queue.async {
             begun.raise()
             before.wait()
@@ -62,7 +65,10 @@ struct WorkQueuePromiseTests {
                 onThread { _ = try? queue.sync(flags: .barrier, timeout: .seconds(50), body) }
                 await waitUntil { queue.waitingCount + queue.runningCount > works }
             })
-        #expect(await isAlone(queue) { body in await begin(queue) { _ = try? await queue.run(flags: .barrier, timeout: .seconds(50), body) } })
+        #expect(
+            await isAlone(queue) { body in
+                await begin(queue) { _ = try? await queue.run(flags: .barrier, timeout: .seconds(50), body) }
+            })
         #expect(await isAlone(queue) { body in _ = try? await queue.asyncWaitingForRoom(flags: .barrier, body) })
         #expect(await isAlone(queue) { queue.async(flags: .barrier, inheritingTaskLocals: true, $0) })
     }

@@ -47,7 +47,9 @@ import Testing
         let queue = WorkQueue(label: "timeout"), ran = Flag()
         let blocked = Blocked(queue)
         let start = ContinuousClock.now
-        await #expect(throws: WorkQueueError.timedOut) { try await queue.run(timeout: .milliseconds(3)) { ran.raise() } }
+        await #expect(throws: WorkQueueError.timedOut) {
+            try await queue.run(timeout: .milliseconds(3)) { ran.raise() }
+        }
         #expect(ContinuousClock.now - start >= .milliseconds(3))
         blocked.release()
         await queue.drain()
@@ -59,7 +61,9 @@ import Testing
         await withTaskGroup(of: Void.self) { group in
             for i in 0..<300 {
                 group.addTask {
-                    let task = Task { try await queue.run(timeout: i % 2 == 0 ? .microseconds(50) : nil) { ran.increment() } }
+                    let task = Task {
+                        try await queue.run(timeout: i % 2 == 0 ? .microseconds(50) : nil) { ran.increment() }
+                    }
                     if i % 3 == 0 { task.cancel() }
                     do { try await task.value } catch { other.increment() }
                 }

@@ -284,10 +284,15 @@ final class Blocked: Sendable {
     }
 
     @Test func manyQueuesThatBlockAtOnceAllMakeProgress() {
-        let queues = (0..<300).map { WorkQueue(label: "blocks \($0)") }, begun = Shared(), all = DispatchSemaphore(value: 0)
+        let queues = (0..<300).map { WorkQueue(label: "blocks \($0)") }, begun = Shared(),
+            all = DispatchSemaphore(value: 0)
         for queue in queues {
             queue.async {
-                if begun.access({ $0 += 1; return $0 }) == 300 { for _ in 0..<300 { all.signal() } }
+                if begun.access({
+                    $0 += 1; return $0
+                }) == 300 {
+                    for _ in 0..<300 { all.signal() }
+                }
                 all.wait()
             }
         }
@@ -309,10 +314,13 @@ final class Blocked: Sendable {
         await queue.drain()
         #expect(await queue.run { 1 } == 1)
         let events = recorder.events.map { "\($0.kind) \($0.tag)" }
-        #expect(events == [
-            "pushed log", "started log", "pushed low", "pushed normal", "pushed log", "cancelled log", "pushed log", "cancelled log",
-            "finished log", "started normal", "finished normal", "started low", "finished low", "pushed log", "started log", "finished log",
-        ])
+        #expect(
+            events == [
+                "pushed log", "started log", "pushed low", "pushed normal", "pushed log", "cancelled log", "pushed log",
+                "cancelled log",
+                "finished log", "started normal", "finished normal", "started low", "finished low", "pushed log",
+                "started log", "finished log",
+            ])
         #expect(recorder.events.last?.depth == 0)
     }
 

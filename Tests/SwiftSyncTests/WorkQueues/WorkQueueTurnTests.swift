@@ -45,7 +45,9 @@ struct WorkQueueTurnTests {
             let queue = WorkQueue(label: "late"), leave = DispatchSemaphore(value: 0), timedOut = Flag()
             let thread = Thread {
                 queue.async { leave.wait() }
-                do { try queue.sync(timeout: .milliseconds(1)) {} } catch { if error as? WorkQueueError == .timedOut { timedOut.raise() } }
+                do { try queue.sync(timeout: .milliseconds(1)) {} } catch {
+                    if error as? WorkQueueError == .timedOut { timedOut.raise() }
+                }
             }
             waitUntil("the caller comes back while the work before it still runs") { timedOut.isRaised }
             leave.signal()
@@ -66,7 +68,9 @@ struct WorkQueueTurnTests {
                                 queue.async { if Request.id != 0 { wrong.increment() } }
                                 let seen = await queue.run { Request.id }
                                 if seen != id || Request.id != id { wrong.increment() }
-                                if round % 16 == 0 { try? queue.sync(timeout: nil) { if Request.id != id { wrong.increment() } } }
+                                if round % 16 == 0 {
+                                    try? queue.sync(timeout: nil) { if Request.id != id { wrong.increment() } }
+                                }
                             }
                         }
                     }
@@ -85,7 +89,9 @@ struct WorkQueueTurnTests {
             let task = Task(priority: .low) {
                 while !Task.isCancelled { await Task.yield() }
                 return await Request.$id.withValue(7) {
-                    await queue.run { (Request.id, Task.isCancelled, queue.isCurrent, withUnsafeCurrentTask { $0 != nil }) }
+                    await queue.run {
+                        (Request.id, Task.isCancelled, queue.isCurrent, withUnsafeCurrentTask { $0 != nil })
+                    }
                 }
             }
             task.cancel()
@@ -105,14 +111,20 @@ struct WorkQueueTurnTests {
         queue.suspend()
         Request.$id.withValue(1) { _ = queue.async(inheritingTaskLocals: true) { seen.append(Request.id) } }
         Request.$id.withValue(2) { _ = queue.async(inheritingTaskLocals: false) { seen.append(Request.id) } }
-        Request.$id.withValue(3) { _ = queue.async(inheritingTaskLocals: true) { seen.append(queue.isCurrent ? Request.id : -1) } }
-        Request.$id.withValue(4) { _ = queue.async(inheritingTaskLocals: true, priority: .high) { seen.append(Request.id) } }
+        Request.$id.withValue(3) {
+            _ = queue.async(inheritingTaskLocals: true) { seen.append(queue.isCurrent ? Request.id : -1) }
+        }
+        Request.$id.withValue(4) {
+            _ = queue.async(inheritingTaskLocals: true, priority: .high) { seen.append(Request.id) }
+        }
         #expect(queue.waitingCount == 4)
         queue.resume()
         await queue.drain()
         #expect(seen.value == [4, 1, 0, 3])
         let concurrent = ConcurrentWorkQueue(label: "inherits", width: 2), barrier = Shared([Int]())
-        Request.$id.withValue(5) { _ = concurrent.async(flags: .barrier, inheritingTaskLocals: true) { barrier.append(Request.id) } }
+        Request.$id.withValue(5) {
+            _ = concurrent.async(flags: .barrier, inheritingTaskLocals: true) { barrier.append(Request.id) }
+        }
         Request.$id.withValue(6) { _ = SwiftSync.async(inheritingTaskLocals: true) { barrier.append(Request.id) } }
         await waitUntil { barrier.value.sorted() == [5, 6] }
     }
@@ -174,8 +186,11 @@ struct WorkQueueTurnTests {
             let callers = (0..<64).map { _ in
                 Task {
                     begun.increment()
-                    if runs { try await queue.run(timeout: nil) { ran.increment() } }
-                    else { try await queue.asyncWaitingForRoom { ran.increment() } }
+                    if runs {
+                        try await queue.run(timeout: nil) { ran.increment() }
+                    } else {
+                        try await queue.asyncWaitingForRoom { ran.increment() }
+                    }
                 }
             }
             // Only if the pool still has a thread.
@@ -217,7 +232,9 @@ struct WorkQueueTurnTests {
         }
         let blocked = Blocked(queue)
         queue.async {}
-        await #expect(throws: WorkQueueError.timedOut) { try await queue.asyncWaitingForRoom(timeout: .zero) { ran.increment() } }
+        await #expect(throws: WorkQueueError.timedOut) {
+            try await queue.asyncWaitingForRoom(timeout: .zero) { ran.increment() }
+        }
         await #expect(throws: WorkQueueError.timedOut) { try await queue.run(timeout: .zero) { ran.increment() } }
         await #expect(throws: WorkQueueError.timedOut) { try await queue.drain(timeout: .zero) }
         let cancelled = Task {
@@ -252,14 +269,22 @@ struct WorkQueueTurnTests {
             let callers = (0..<4).map { _ in
                 Task {
                     while !isOver.isRaised {
-                        if runs { await queue.run { calls.increment() } } else { callSync(on: queue) { calls.increment() } }
+                        if runs {
+                            await queue.run { calls.increment() }
+                        } else {
+                            callSync(on: queue) { calls.increment() }
+                        }
                         await Task.yield()
                     }
                 }
             }
             await waitUntil { calls.value > 100 }
             for number in 0..<200 {
-                if number % 2 == 0 { try await queue.asyncWaitingForRoom {} } else { try await queue.run(timeout: nil) {} }
+                if number % 2 == 0 {
+                    try await queue.asyncWaitingForRoom {}
+                } else {
+                    try await queue.run(timeout: nil) {}
+                }
             }
             isOver.raise()
             for caller in callers { await caller.value }
@@ -320,8 +345,11 @@ struct WorkQueueTurnTests {
                         let tracked = Tracked(alive), timeout: Duration? = number % 2 == 0 ? .microseconds(number) : nil
                         let body: @Sendable () -> Void = { withExtendedLifetime(tracked) { ran.increment() } }
                         let task = Task {
-                            if number % 5 == 0 { try await queue.run(timeout: timeout, body) }
-                            else { try await queue.asyncWaitingForRoom(timeout: timeout, body) }
+                            if number % 5 == 0 {
+                                try await queue.run(timeout: timeout, body)
+                            } else {
+                                try await queue.asyncWaitingForRoom(timeout: timeout, body)
+                            }
                         }
                         if number % 3 == 0 { task.cancel() }
                         do {
@@ -403,7 +431,8 @@ struct WorkQueueTurnTests {
     @Test
     func topLevelCodeWaitsForQueues() throws {
         let program = Process(), output = Pipe()
-        let folder = try #require(URL(string: "file:///proc/self/exe")).resolvingSymlinksInPath().deletingLastPathComponent()
+        let folder = try #require(URL(string: "file:///proc/self/exe")).resolvingSymlinksInPath()
+            .deletingLastPathComponent()
         program.executableURL = folder.appendingPathComponent("TopLevelProgram")
         program.standardOutput = output
         try program.run()

@@ -17,7 +17,8 @@ import Testing
 
     @Test func numbersOutsideTheBoundsAreRefused() {
         for (least, most, stackSize) in [
-            (0, nil, nil), (-1, nil, nil), (nil, 0, nil), (nil, 2049, nil), (2049, nil, nil), (4, 3, nil), (nil, nil, 0), (nil, nil, 65_535),
+            (0, nil, nil), (-1, nil, nil), (nil, 0, nil), (nil, 2049, nil), (2049, nil, nil), (4, 3, nil),
+            (nil, nil, 0), (nil, nil, 65_535),
             (nil, nil, -1), (Int.max, nil, nil), (nil, nil, 1 << 30 + 1), (nil, nil, Int.max), (nil, nil, Int.min),
         ] as [(Int?, Int?, Int?)] {
             #expect(throws: WorkerPool.ConfigurationError.invalid) {
@@ -39,7 +40,9 @@ import Testing
             let queues = (0..<3).map { WorkQueue(label: "queue \($0)") }
             for queue in queues { queue.async { done.signal() } }
             for _ in queues { done.wait() }
-            guard WorkerPool.workerCount == 1, started.load(ordering: .relaxed) == 1 else { fatalError("not the last one") }
+            guard WorkerPool.workerCount == 1, started.load(ordering: .relaxed) == 1 else {
+                fatalError("not the last one")
+            }
         }
     }
 
@@ -47,7 +50,8 @@ import Testing
     /// one of the others has ended.
     @Test func thePoolKeepsToItsBoundsAndNamesTheQueueThatWaits() async {
         await #expect(processExitsWith: .success) {
-            let started = Atomic(0), reports = Shared([SyncDiagnostics.Report]()), reported = DispatchSemaphore(value: 0)
+            let started = Atomic(0), reports = Shared([SyncDiagnostics.Report]()),
+                reported = DispatchSemaphore(value: 0)
             try WorkerPool.configure(least: 1, most: 2, stackSize: 1 << 20) { started.add(1, ordering: .relaxed) }
             SyncDiagnostics.setHandler { report in
                 guard report.kind == .workersExhausted else { return }
@@ -58,15 +62,21 @@ import Testing
             let queues = ["one", "two", "three"].map { WorkQueue(label: $0) }
             for queue in queues {
                 queue.async {
-                    if started.load(ordering: .relaxed) == 0 { fatalError("a closure ran before the worker was set up") }
+                    if started.load(ordering: .relaxed) == 0 {
+                        fatalError("a closure ran before the worker was set up")
+                    }
                     goOn.wait()
                     ended.signal()
                 }
             }
             reported.wait()
-            guard WorkerPool.workerCount == 2, started.load(ordering: .relaxed) == 2 else { fatalError("more workers than may be") }
+            guard WorkerPool.workerCount == 2, started.load(ordering: .relaxed) == 2 else {
+                fatalError("more workers than may be")
+            }
             let subjects = Set(reports.value.map(\.subject))
-            guard subjects.count == 1, ["queue one", "queue two", "queue three"].contains(subjects.first!) else { fatalError("\(subjects)") }
+            guard subjects.count == 1, ["queue one", "queue two", "queue three"].contains(subjects.first!) else {
+                fatalError("\(subjects)")
+            }
             for _ in queues { goOn.signal() }
             for _ in queues { ended.wait() }
         }

@@ -1,9 +1,9 @@
 import ArgumentParser
 
 #if canImport(Glibc)
-    import Glibc
+import Glibc
 #elseif canImport(Darwin)
-    import Darwin
+import Darwin
 #endif
 
 /// Nanoseconds of the monotonic clock.
@@ -133,9 +133,9 @@ struct Probe: ParsableCommand {
         var request = Array("*\(words.count)\r\n".utf8)
         for word in words { request += Array("$\(word.utf8.count)\r\n\(word)\r\n".utf8) }
         #if canImport(Glibc)
-            // Reading a reply of millions of lines is no part of what is measured: on Linux, niceness belongs to the
-            // thread.
-            _ = setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, 19)
+        // Reading a reply of millions of lines is no part of what is measured: on Linux, niceness belongs to the
+        // thread.
+        _ = setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, 19)
         #endif
         Prober.sleep(until: once ? start + (end - start) / 10 : start)
         var runs = 0

@@ -3,9 +3,9 @@ import KeyValueServer
 import SwiftSync
 
 #if canImport(Glibc)
-    import Glibc
+import Glibc
 #elseif canImport(Darwin)
-    import Darwin
+import Darwin
 #endif
 
 @main
@@ -36,7 +36,9 @@ struct KeyValueServerCommand: ParsableCommand {
     func validate() throws {
         guard (0...65535).contains(port) else { throw ValidationError("A port is a number from 0 to 65535.") }
         guard (1...4096).contains(shards) else { throw ValidationError("There can be 1 to 4096 shards.") }
-        guard (1...1_000_000).contains(slowLimit) else { throw ValidationError("There can be 1 to 1000000 slow commands that wait.") }
+        guard (1...1_000_000).contains(slowLimit) else {
+            throw ValidationError("There can be 1 to 1000000 slow commands that wait.")
+        }
         guard (1...1024).contains(threads ?? 1) else { throw ValidationError("There can be 1 to 1024 threads.") }
     }
 

@@ -25,7 +25,8 @@ final class RequestParserTests: XCTestCase {
             "*2\r\n$3\r\nGET\r\n$1\r\na\r\nPING\r\n\r\n*0\r\n*-1\r\n*3\r\n$3\r\nSET\r\n$0\r\n\r\n$6\r\na\r\nb\n*\r\n"
                 + "ECHO \"a\\x41\\n\" 'it\\'s'\n*1\r\n$4\r\nPING\r\n")
         let expected = [
-            words("GET", "a"), words("PING"), words("SET", "", "a\r\nb\n*"), words("ECHO", "aA\n", "it's"), words("PING"),
+            words("GET", "a"), words("PING"), words("SET", "", "a\r\nb\n*"), words("ECHO", "aA\n", "it's"),
+            words("PING"),
         ]
         XCTAssertEqual(try parse([input]), expected)
         XCTAssertEqual(try parse(input.map { [$0] }), expected)
@@ -41,13 +42,15 @@ final class RequestParserTests: XCTestCase {
         limits.bulkLength = 600
         let long = String(repeating: "1", count: 40)
         let cases: [(String, ProtocolError)] = [
-            ("*x\r\n", .invalidMultibulkLength), ("*\r\n", .invalidMultibulkLength), ("*+1\r\n", .invalidMultibulkLength),
+            ("*x\r\n", .invalidMultibulkLength), ("*\r\n", .invalidMultibulkLength),
+            ("*+1\r\n", .invalidMultibulkLength),
             ("*01\r\n", .invalidMultibulkLength), ("*1048577\r\n", .invalidMultibulkLength),
             ("*99999999999999999999\r\n", .invalidMultibulkLength),
             ("*1\r\n:4\r\n", .expectedDollar(got: UInt8(ascii: ":"))),
             ("*1\r\n\r\n", .expectedDollar(got: UInt8(ascii: "\r"))),
             ("*1\r\n$x\r\n", .invalidBulkLength), ("*1\r\n$-1\r\n", .invalidBulkLength),
-            ("*1\r\n$04\r\n", .invalidBulkLength), ("*1\r\n$601\r\n", .invalidBulkLength), ("*1\r\n$\r\n", .invalidBulkLength),
+            ("*1\r\n$04\r\n", .invalidBulkLength), ("*1\r\n$601\r\n", .invalidBulkLength),
+            ("*1\r\n$\r\n", .invalidBulkLength),
             ("*2\r\n$500\r\n" + String(repeating: "a", count: 500) + "\r\n$501\r\n", .requestTooLong),
             (long, .tooBigInlineRequest), ("*" + long, .tooBigCountString), ("*1\r\n$" + long, .tooBigBulkCountString),
             ("ECHO 'a\r\n", .unbalancedQuotes), ("ECHO \"a\"b\r\n", .unbalancedQuotes),
@@ -55,7 +58,8 @@ final class RequestParserTests: XCTestCase {
         for (input, expected) in cases {
             let input = bytes(input)
             for first in 0...input.count {
-                XCTAssertThrowsError(try parse([Array(input[..<first]), Array(input[first...])], limits: limits)) { error in
+                XCTAssertThrowsError(try parse([Array(input[..<first]), Array(input[first...])], limits: limits)) {
+                    error in
                     XCTAssertEqual(error as? ProtocolError, expected)
                 }
             }

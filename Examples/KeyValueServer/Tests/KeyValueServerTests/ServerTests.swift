@@ -16,7 +16,8 @@ private final class ManualClock: Sendable {
 /// The same dialogue with a server over every store, byte for byte.
 final class ServerTests: XCTestCase {
     private func withServers(
-        log: @escaping Log = { _ in }, configure: (inout ServerOptions) -> Void = { _ in }, _ body: (Server, Client, ManualClock) throws -> Void
+        log: @escaping Log = { _ in }, configure: (inout ServerOptions) -> Void = { _ in },
+        _ body: (Server, Client, ManualClock) throws -> Void
     ) throws {
         for store in StoreKind.allCases {
             let clock = ManualClock()
@@ -38,9 +39,11 @@ final class ServerTests: XCTestCase {
         try withServers { _, client, _ in
             let dialogue = [
                 ("PING", "+PONG"), ("PING hi", "$2\r\nhi"), ("ECHO x", "$1\r\nx"), ("GET a", "$-1"), ("SET a 1", "+OK"),
-                ("INCR a", ":2"), ("INCRBY a 40", ":42"), ("DECR a", ":41"), ("DECRBY a 1", ":40"), ("GET a", "$2\r\n40"),
+                ("INCR a", ":2"), ("INCRBY a 40", ":42"), ("DECR a", ":41"), ("DECRBY a 1", ":40"),
+                ("GET a", "$2\r\n40"),
                 ("APPEND a xy", ":4"), ("STRLEN a", ":4"), ("INCR a", "-ERR value is not an integer or out of range"),
-                ("GETSET a z", "$4\r\n40xy"), ("MSET b 1 c 2", "+OK"), ("MGET a b no", "*3\r\n$1\r\nz\r\n$1\r\n1\r\n$-1"),
+                ("GETSET a z", "$4\r\n40xy"), ("MSET b 1 c 2", "+OK"),
+                ("MGET a b no", "*3\r\n$1\r\nz\r\n$1\r\n1\r\n$-1"),
                 ("EXISTS a a no", ":2"), ("TYPE a", "+string"), ("TYPE no", "+none"), ("DBSIZE", ":3"),
                 ("SET a q NX", "$-1"), ("SET no q XX", "$-1"), ("SET a q XX GET", "$1\r\nz"), ("DEL a b no", ":2"),
                 ("KEYS *", "*1\r\n$1\r\nc"), ("SCAN 0 MATCH c COUNT 10", "*2\r\n$1\r\n0\r\n*1\r\n$1\r\nc"),
@@ -49,15 +52,22 @@ final class ServerTests: XCTestCase {
                 ("SET a b EX 0", "-ERR invalid expire time in 'set' command"), ("SET a b EX", "-ERR syntax error"),
                 ("GET", "-ERR wrong number of arguments for 'get' command"),
                 ("foo a b", "-ERR unknown command 'foo', with args beginning with: 'a' 'b' "),
-                ("EXPIRE no 5", ":0"), ("PERSIST no", ":0"), ("TTL no", ":-2"), ("SET t 1", "+OK"), ("TTL t", ":-1"), ("EXPIRE t 100", ":1"),
-                ("TTL t", ":100"), ("PTTL t", ":100000"), ("INCR t", ":2"), ("TTL t", ":100"), ("PEXPIRE t 1499", ":1"), ("TTL t", ":1"),
-                ("PERSIST t", ":1"), ("TTL t", ":-1"), ("PERSIST t", ":0"), ("EXPIRE t 10 XX", ":0"), ("EXPIRE t 10 NX", ":1"),
-                ("EXPIRE t 5 GT", ":0"), ("EXPIRE t 5 LT", ":1"), ("TTL t", ":5"), ("SET t 1 KEEPTTL", "+OK"), ("TTL t", ":5"),
+                ("EXPIRE no 5", ":0"), ("PERSIST no", ":0"), ("TTL no", ":-2"), ("SET t 1", "+OK"), ("TTL t", ":-1"),
+                ("EXPIRE t 100", ":1"),
+                ("TTL t", ":100"), ("PTTL t", ":100000"), ("INCR t", ":2"), ("TTL t", ":100"), ("PEXPIRE t 1499", ":1"),
+                ("TTL t", ":1"),
+                ("PERSIST t", ":1"), ("TTL t", ":-1"), ("PERSIST t", ":0"), ("EXPIRE t 10 XX", ":0"),
+                ("EXPIRE t 10 NX", ":1"),
+                ("EXPIRE t 5 GT", ":0"), ("EXPIRE t 5 LT", ":1"), ("TTL t", ":5"), ("SET t 1 KEEPTTL", "+OK"),
+                ("TTL t", ":5"),
                 ("SET t 1", "+OK"), ("TTL t", ":-1"), ("EXPIRE t x", "-ERR value is not an integer or out of range"),
-                ("PEXPIRE t 9223372036854775807", "-ERR invalid expire time in 'pexpire' command"), ("EXPIRE t 1 maybe", "-ERR Unsupported option maybe"),
+                ("PEXPIRE t 9223372036854775807", "-ERR invalid expire time in 'pexpire' command"),
+                ("EXPIRE t 1 maybe", "-ERR Unsupported option maybe"),
                 ("EXPIRE t -1", ":1"), ("EXISTS t", ":0"), ("SET t 1", "+OK"), ("PEXPIRE t 0", ":1"), ("GET t", "$-1"),
-                ("DEBUG SLEEP 0", "+OK"), ("DEBUG SLEEP -1", "+OK"), ("DEBUG SLEEP 0.001", "+OK"), ("DEBUG SLEEP soon", "-ERR value is not a valid float"),
-                ("DEBUG SLEEP nan", "-ERR value is not a valid float"), ("DEBUG RELOAD", "-ERR unknown subcommand 'RELOAD'. Try DEBUG HELP."),
+                ("DEBUG SLEEP 0", "+OK"), ("DEBUG SLEEP -1", "+OK"), ("DEBUG SLEEP 0.001", "+OK"),
+                ("DEBUG SLEEP soon", "-ERR value is not a valid float"),
+                ("DEBUG SLEEP nan", "-ERR value is not a valid float"),
+                ("DEBUG RELOAD", "-ERR unknown subcommand 'RELOAD'. Try DEBUG HELP."),
                 ("CONFIG GET slow-commands-limit", "*2\r\n$19\r\nslow-commands-limit\r\n$2\r\n64"),
                 ("CONFIG GET save", "*2\r\n$4\r\nsave\r\n$0\r\n"), ("CONFIG RESETSTAT", "+OK"),
                 ("COMMAND COUNT", ":\(CommandTable.shared.commands.count)"), ("FLUSHALL", "+OK"), ("DBSIZE", ":0"),
@@ -109,12 +119,15 @@ final class ServerTests: XCTestCase {
 
     func testKeysExpireByTheGivenClock() throws {
         try withServers { server, client, clock in
-            client.expect("SET a 1 PX 100\r\nSET b 1 EX 10\r\nSET c 1\r\nPTTL a\r\nTTL b\r\nTTL c\r\nTTL no\r\n",
+            client.expect(
+                "SET a 1 PX 100\r\nSET b 1 EX 10\r\nSET c 1\r\nPTTL a\r\nTTL b\r\nTTL c\r\nTTL no\r\n",
                 "+OK\r\n+OK\r\n+OK\r\n:100\r\n:10\r\n:-1\r\n:-2\r\n")
             clock.advance(99)
             client.expect("PTTL a\r\n", ":1\r\n")
             clock.advance(1)
-            client.expect("DBSIZE\r\nGET a\r\nDBSIZE\r\nPERSIST b\r\nPERSIST b\r\nEXPIRE c 5\r\n", ":3\r\n$-1\r\n:2\r\n:1\r\n:0\r\n:1\r\n")
+            client.expect(
+                "DBSIZE\r\nGET a\r\nDBSIZE\r\nPERSIST b\r\nPERSIST b\r\nEXPIRE c 5\r\n",
+                ":3\r\n$-1\r\n:2\r\n:1\r\n:0\r\n:1\r\n")
             clock.advance(5000)
             let removed = (0..<Server.expiryRounds).reduce(0) { $0 + server.removeExpired(round: $1) }
             XCTAssertEqual(removed, 1)
@@ -177,7 +190,8 @@ final class ServerTests: XCTestCase {
             waiting.send("KEYS *\r\n")
             try wait(for: "slow_commands_waiting", toBe: 1, client)
             let busy = "-BUSY Too many slow commands wait. Try again later.\r\n"
-            client.expect("SET a 1\r\nKEYS *\r\nGET a\r\nFLUSHALL\r\nSCAN 0\r\nDEBUG SLEEP 0\r\nDBSIZE\r\n",
+            client.expect(
+                "SET a 1\r\nKEYS *\r\nGET a\r\nFLUSHALL\r\nSCAN 0\r\nDEBUG SLEEP 0\r\nDBSIZE\r\n",
                 "+OK\r\n\(busy)$1\r\n1\r\n\(busy)\(busy)\(busy):1\r\n")
             XCTAssertEqual(try number("slow_commands_refused", client), 4)
             XCTAssertFalse(server.stop(within: .milliseconds(20)))
@@ -185,7 +199,9 @@ final class ServerTests: XCTestCase {
     }
 
     func testActiveExpiryRemovesWhatNobodyAsksFor() throws {
-        try withServers(configure: { $0.clock = .monotonic; $0.expiryInterval = .milliseconds(1) }) { _, client, _ in
+        try withServers(configure: {
+            $0.clock = .monotonic; $0.expiryInterval = .milliseconds(1)
+        }) { _, client, _ in
             client.expect("MSET a 1 b 2\r\nPEXPIRE a 3\r\n", "+OK\r\n:1\r\n")
             try wait(for: "expired_keys_active", toBe: 1, client)
             client.expect("KEYS *\r\n", "*1\r\n$1\r\nb\r\n")
@@ -212,7 +228,10 @@ final class ServerTests: XCTestCase {
         program.standardOutput = output
         try program.run()
         let greeting = String(decoding: output.fileHandleForReading.availableData, as: UTF8.self)
-        let port = try XCTUnwrap(greeting.split(separator: " ").first { $0.hasPrefix("127.0.0.1:") }?.split(separator: ":").last.flatMap { Int($0) })
+        let port = try XCTUnwrap(
+            greeting.split(separator: " ").first { $0.hasPrefix("127.0.0.1:") }?.split(separator: ":").last.flatMap {
+                Int($0)
+            })
         let client = Client(port: port)
         client.expect("SET a 1\r\n", "+OK\r\n")
         client.send("PING\r\nDEBUG SLEEP 0.05\r\nKEYS *\r\nGET a\r\n")
@@ -241,12 +260,19 @@ final class ServerTests: XCTestCase {
                 ("CONFIG GET maxclients", "*2\r\n$10\r\nmaxclients\r\n$5\r\n10000"),
                 ("CONFIG SET maxclients 20 loglevel WARNING", "+OK"),
                 ("CONFIG GET MAXC* loglevel", "*4\r\n$8\r\nloglevel\r\n$7\r\nwarning\r\n$10\r\nmaxclients\r\n$2\r\n20"),
-                ("CONFIG SET maxclients 0", "\(failed) 'maxclients') - argument must be between 1 and 4294967295 inclusive"),
+                (
+                    "CONFIG SET maxclients 0",
+                    "\(failed) 'maxclients') - argument must be between 1 and 4294967295 inclusive"
+                ),
                 ("CONFIG SET maxclients x", "\(failed) 'maxclients') - argument couldn't be parsed into an integer"),
-                ("CONFIG SET slowlog-log-slower-than -2",
-                    "\(failed) 'slowlog-log-slower-than') - argument must be between -1 and \(Int.max) inclusive"),
-                ("CONFIG SET loglevel loud",
-                    "\(failed) 'loglevel') - argument(s) must be one of the following: debug, verbose, notice, warning"),
+                (
+                    "CONFIG SET slowlog-log-slower-than -2",
+                    "\(failed) 'slowlog-log-slower-than') - argument must be between -1 and \(Int.max) inclusive"
+                ),
+                (
+                    "CONFIG SET loglevel loud",
+                    "\(failed) 'loglevel') - argument(s) must be one of the following: debug, verbose, notice, warning"
+                ),
                 ("CONFIG SET maxclients 1 maxclients 2", "\(failed) 'maxclients') - duplicate parameter"),
                 ("CONFIG SET shards 7", "\(failed) 'shards') - can't set immutable config"),
                 ("CONFIG SET shards 16", "+OK"),
@@ -255,8 +281,10 @@ final class ServerTests: XCTestCase {
                 ("CONFIG SET maxclients 5 loglevel", "-ERR syntax error"),
                 ("CONFIG GET nosuch*", "*0"),
                 // One that is wrong spoils the others.
-                ("CONFIG SET maxclients 30 loglevel loud",
-                    "\(failed) 'loglevel') - argument(s) must be one of the following: debug, verbose, notice, warning"),
+                (
+                    "CONFIG SET maxclients 30 loglevel loud",
+                    "\(failed) 'loglevel') - argument(s) must be one of the following: debug, verbose, notice, warning"
+                ),
                 ("CONFIG GET maxclients", "*2\r\n$10\r\nmaxclients\r\n$2\r\n20"),
             ]
             for (request, reply) in dialogue { client.expect(request + "\r\n", reply + "\r\n") }
@@ -293,12 +321,14 @@ final class ServerTests: XCTestCase {
         let lines = Mutex<[String]>([])
         try withServers(log: { line in lines.withLock { $0.append(line) } }) { _, client, _ in
             lines.withLock { $0 = [] }
-            client.expect("CONFIG SET slowlog-log-slower-than -1 loglevel warning\r\nSET a 1\r\nKEYS *\r\n",
+            client.expect(
+                "CONFIG SET slowlog-log-slower-than -1 loglevel warning\r\nSET a 1\r\nKEYS *\r\n",
                 "+OK\r\n+OK\r\n*1\r\n$1\r\na\r\n")
             XCTAssertEqual(lines.withLock { $0 }, [])
             XCTAssertEqual(try slowCount(client), 0)
             // At zero, each is slow.
-            client.expect("CONFIG SET slowlog-log-slower-than 0 loglevel notice\r\nGET a\r\nKEYS *\r\n",
+            client.expect(
+                "CONFIG SET slowlog-log-slower-than 0 loglevel notice\r\nGET a\r\nKEYS *\r\n",
                 "+OK\r\n$1\r\n1\r\n*1\r\n$1\r\na\r\n")
             let logged = lines.withLock { $0 }
             XCTAssertEqual(logged.count, 3)
@@ -307,7 +337,8 @@ final class ServerTests: XCTestCase {
                 XCTAssertTrue(line.hasPrefix("notice: \(name) took ") && line.hasSuffix(" us"), line)
             }
             XCTAssertEqual(try slowCount(client), 2)
-            client.expect("CONFIG SET slowlog-log-slower-than -1\r\nGET a\r\nCONFIG RESETSTAT\r\n", "+OK\r\n$1\r\n1\r\n+OK\r\n")
+            client.expect(
+                "CONFIG SET slowlog-log-slower-than -1\r\nGET a\r\nCONFIG RESETSTAT\r\n", "+OK\r\n$1\r\n1\r\n+OK\r\n")
             XCTAssertEqual(try slowCount(client), 0)
             client.expect("CONFIG SET loglevel debug\r\nGET a\r\n", "+OK\r\n$1\r\n1\r\n")
             XCTAssertTrue(lines.withLock { $0.contains("debug: client 1: get") })
@@ -319,7 +350,9 @@ final class ServerTests: XCTestCase {
     private func wait(for name: String, toBe expected: Int, _ client: Client) throws {
         let start = ContinuousClock.now
         while try number(name, client) != expected {
-            guard ContinuousClock.now - start < .seconds(10) else { return XCTFail("\(name) does not become \(expected)") }
+            guard ContinuousClock.now - start < .seconds(10) else {
+                return XCTFail("\(name) does not become \(expected)")
+            }
         }
     }
 

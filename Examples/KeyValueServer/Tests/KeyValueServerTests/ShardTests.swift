@@ -28,7 +28,8 @@ final class ShardTests: XCTestCase {
     }
 
     private func scanned(_ reply: Reply) -> (cursor: Int, keys: [[UInt8]])? {
-        guard case .array(let parts) = reply, case .bulk(let cursor) = parts[0], case .array(let items) = parts[1] else {
+        guard case .array(let parts) = reply, case .bulk(let cursor) = parts[0], case .array(let items) = parts[1]
+        else {
             return nil
         }
         let keys = items.compactMap { item -> [UInt8]? in if case .bulk(let key) = item { key } else { nil } }
@@ -41,7 +42,8 @@ final class ShardTests: XCTestCase {
         var seen: [[UInt8]: Int] = [:]
         var changes = 0
         repeat {
-            let request = ScanRequest(cursor: ScanCursor(UInt64(cursor)), match: Glob(Array("stays:*".utf8)), count: 100)
+            let request = ScanRequest(
+                cursor: ScanCursor(UInt64(cursor)), match: Glob(Array("stays:*".utf8)), count: 100)
             let (job, _) = finish(ScanJob(shardCount: 4, request: request), over: &shards)
             let part = try XCTUnwrap(scanned(job.reply()))
             for key in part.keys { seen[key, default: 0] += 1 }
@@ -61,7 +63,8 @@ final class ShardTests: XCTestCase {
 
     func testKeysVisitsInBoundedStepsAndFindsAll() {
         var shards = filled(20_000, shards: 2)
-        let (job, steps) = finish(KeysJob(shardCount: 2, pattern: Glob(Array("*".utf8))), over: &shards) { shards, step in
+        let (job, steps) = finish(KeysJob(shardCount: 2, pattern: Glob(Array("*".utf8))), over: &shards) {
+            shards, step in
             let added = self.key("comes:\(step)")
             shards[added.shard(of: 2)].store(added, [])
         }
@@ -107,9 +110,12 @@ final class ShardTests: XCTestCase {
     func testGlobs() {
         let cases: [(String, String, Bool)] = [
             ("*", "", true), ("", "", true), ("", "a", false), ("?", "a", true), ("?", "", false),
-            ("h*llo", "heeello", true), ("h*llo", "hllo!", false), ("h[ae]llo", "hallo", true), ("h[ae]llo", "hillo", false),
-            ("h[^e]llo", "hallo", true), ("h[^e]llo", "hello", false), ("h[b-a]llo", "hallo", true), ("h\\*llo", "h*llo", true),
-            ("h\\*llo", "hello", false), ("[\\]]", "]", true), ("[", "[", false), ("[a", "a", true), ("a\\", "a\\", true),
+            ("h*llo", "heeello", true), ("h*llo", "hllo!", false), ("h[ae]llo", "hallo", true),
+            ("h[ae]llo", "hillo", false),
+            ("h[^e]llo", "hallo", true), ("h[^e]llo", "hello", false), ("h[b-a]llo", "hallo", true),
+            ("h\\*llo", "h*llo", true),
+            ("h\\*llo", "hello", false), ("[\\]]", "]", true), ("[", "[", false), ("[a", "a", true),
+            ("a\\", "a\\", true),
             ("*a*b*c*", "xxaxxbxxcxx", true), ("*a*b*c*", "xxaxxcxxbxx", false), ("*?", "a", true), ("*?", "", false),
         ]
         for (pattern, text, expected) in cases {

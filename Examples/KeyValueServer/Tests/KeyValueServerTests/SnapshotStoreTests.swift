@@ -46,13 +46,20 @@ final class SnapshotStoreTests: XCTestCase {
             let now = step / 10
             switch Int.random(in: 0..<400, using: &generator) {
             case 0:
-                for shard in [store.withShard(.sweep) { $0.exchange(with: Shard()) }, model.withShard(.sweep) { $0.exchange(with: Shard()) }] {
+                for shard in [
+                    store.withShard(.sweep) { $0.exchange(with: Shard()) },
+                    model.withShard(.sweep) { $0.exchange(with: Shard()) },
+                ] {
                     var shard = shard
                     while shard.dropBucket() {}
                 }
             case 1...20:
-                let removed = store.withShard(.sweep) { $0.removeExpired(from: 0, limit: .max, maximum: Shard.bucketCount, now: now).removed.count }
-                let expected = model.withShard(.sweep) { $0.removeExpired(from: 0, limit: .max, maximum: Shard.bucketCount, now: now).removed.count }
+                let removed = store.withShard(.sweep) {
+                    $0.removeExpired(from: 0, limit: .max, maximum: Shard.bucketCount, now: now).removed.count
+                }
+                let expected = model.withShard(.sweep) {
+                    $0.removeExpired(from: 0, limit: .max, maximum: Shard.bucketCount, now: now).removed.count
+                }
                 XCTAssertEqual(removed, expected)
             default:
                 let operation = randomOperation(step, now: now, &generator)
@@ -62,16 +69,20 @@ final class SnapshotStoreTests: XCTestCase {
         }
         for key in keys {
             XCTAssertEqual(store.apply(.get, key, now: 4000), model.apply(.get, key, now: 4000))
-            XCTAssertEqual(store.apply(.get, key, now: 4000), store.withShard(.command) { KeyOperation.get.apply(to: &$0, key, now: 4000) })
+            XCTAssertEqual(
+                store.apply(.get, key, now: 4000),
+                store.withShard(.command) { KeyOperation.get.apply(to: &$0, key, now: 4000) })
         }
     }
 
-    private func randomOperation(_ step: Int, now: Int, _ generator: inout SystemRandomNumberGenerator) -> KeyOperation {
+    private func randomOperation(_ step: Int, now: Int, _ generator: inout SystemRandomNumberGenerator) -> KeyOperation
+    {
         let deadline = now + Int.random(in: 0..<60, using: &generator)
         let operations: [KeyOperation] = [
             .get, .exists, .length, .type, .timeLeft(unit: .milliseconds), .delete, .persist, .add(step), .append([7]),
             .set(Decimal.text(step), SetOptions()), .set([1], SetOptions(condition: .ifAbsent)),
-            .set([2], SetOptions(condition: .ifPresent, expiry: .keep)), .set([3], SetOptions(expiry: .at(deadline + 1), returnsOld: true)),
+            .set([2], SetOptions(condition: .ifPresent, expiry: .keep)),
+            .set([3], SetOptions(expiry: .at(deadline + 1), returnsOld: true)),
             .expire(at: deadline, []), .expire(at: deadline, .ifNone),
         ]
         return operations.randomElement(using: &generator)!

@@ -99,17 +99,15 @@ CSK_API const char *csk_status_text(int status);
 
 /* Where a waiter stands inside its priority class. */
 enum {
-    CSK_PLACE_LAST = 0,  /* after every other waiter of the class, and among themselves by arrival */
-    CSK_PLACE_BACK = 1,  /* by arrival; this is what a plain priority means */
-    CSK_PLACE_FRONT = 2  /* before every other waiter of the class; the last to arrive stands first */
+    CSK_PLACE_LAST = 0, /* after every other waiter of the class, and among themselves by arrival */
+    CSK_PLACE_BACK = 1, /* by arrival; this is what a plain priority means */
+    CSK_PLACE_FRONT = 2 /* before every other waiter of the class; the last to arrive stands first */
 };
 
 /* The order of waiters: a higher rank is granted first. Ranks order by priority, then by place. */
 typedef int64_t csk_rank_t;
 
-static inline csk_rank_t csk_rank(int32_t priority, int place) {
-    return (csk_rank_t)priority * 4 + place;
-}
+static inline csk_rank_t csk_rank(int32_t priority, int place) { return (csk_rank_t)priority * 4 + place; }
 
 CSK_END_DECLS
 

@@ -59,8 +59,8 @@ enum { CSK_GATE_FAST = 0, CSK_GATE_COMPACT = 1, CSK_GATE_STRICT = 2 };
 
 typedef struct csk_gate_attr {
     uint32_t policy;
-    uint32_t bypass_limit;  /* a waiter that this many later arrivals have overtaken goes next; 0: strict priority */
-    uint32_t grace_us;      /* how long a provisional grant stays the first time when others wait; 0: 1000 */
+    uint32_t bypass_limit; /* a waiter that this many later arrivals have overtaken goes next; 0: strict priority */
+    uint32_t grace_us;     /* how long a provisional grant stays the first time when others wait; 0: 1000 */
 } csk_gate_attr_t;
 
 /* The fields belong to the library; src/lock/gate_words.h says who may change which. */
@@ -85,9 +85,11 @@ struct csk_gate {
 };
 
 #ifdef __cplusplus
-#define CSK_GATE_INITIALIZER {}
+#define CSK_GATE_INITIALIZER \
+    {}
 #else
-#define CSK_GATE_INITIALIZER { 0 }
+#define CSK_GATE_INITIALIZER \
+    { 0 }
 #endif
 
 /* Called once for each asynchronous waiter that was accepted. With status 0 the gate is the waiter's and must be
@@ -108,7 +110,7 @@ struct csk_gate_waiter {
         void *object;
     };
     csk_gate_function_t function;
-    void *context;  /* the caller's */
+    void *context; /* the caller's */
     csk_gate_lane_t *lane;
     int64_t deadline_ns;
     int64_t since_ns;
@@ -143,7 +145,7 @@ typedef void (*csk_gate_lane_function_t)(csk_gate_lane_t *lane, void *context);
  * memory, zero-fills it once, may set `function` and `context` before the first use, and keeps it in place while it has
  * waiters or a grant, or while a begin is owed. */
 struct csk_gate_lane {
-    csk_gate_lane_function_t function;  /* NULL for an executor's lane, whose waiters have functions of their own */
+    csk_gate_lane_function_t function; /* NULL for an executor's lane, whose waiters have functions of their own */
     void *context;
     csk_heap_t waiters;
     csk_heap_t lost;
@@ -165,7 +167,7 @@ CSK_API int csk_gate_destroy(csk_gate_t *gate);
 
 /* ---- Entering and leaving by threads ----------------------------------------------------------------------------- */
 
-#define CSK_GATE_READY UINT64_C(1) /* `summary` of a FAST gate for which nobody waits */
+#define CSK_GATE_READY UINT64_C(1)   /* `summary` of a FAST gate for which nobody waits */
 #define CSK_GATE_NOBODY UINT64_C(16) /* `held` of a gate that is held by no thread in particular */
 
 /* The identity of the calling thread in plain gates: its thread pointer, whose low four bits are zero. Another thread
@@ -190,7 +192,8 @@ CSK_API int csk_gate_unlock_recursive_slow(csk_gate_t *gate);
 static inline bool csk_gate_enter_fast(csk_gate_t *gate) {
     uint64_t expected = 0;
     return CSK_LIKELY(__atomic_load_n(&gate->summary, __ATOMIC_RELAXED) == CSK_GATE_READY) &&
-           CSK_LIKELY(__atomic_compare_exchange_n(&gate->held, &expected, csk_self(), 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED));
+           CSK_LIKELY(__atomic_compare_exchange_n(&gate->held, &expected, csk_self(), 0, __ATOMIC_ACQUIRE,
+                                                  __ATOMIC_RELAXED));
 }
 
 /* Takes the gate at `rank`, and waits until `deadline_ns`: with CSK_NEVER it waits for ever, and a deadline that has
@@ -252,19 +255,23 @@ CSK_MUST_USE static inline int csk_gate_enter_recursive(csk_gate_t *gate) {
         return 0;
     }
     return CSK_LIKELY(__atomic_load_n(&gate->summary, __ATOMIC_RELAXED) == CSK_GATE_READY) &&
-                   CSK_LIKELY(__atomic_compare_exchange_n(&gate->held, &expected, self, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+                   CSK_LIKELY(__atomic_compare_exchange_n(&gate->held, &expected, self, 0, __ATOMIC_ACQUIRE,
+                                                          __ATOMIC_RELAXED))
                ? 0
                : EBUSY;
 }
 CSK_MUST_USE static inline int csk_gate_lock_recursive(csk_gate_t *gate, int32_t priority, int64_t deadline_ns) {
     int status = csk_gate_enter_recursive(gate);
-    return CSK_LIKELY(status != EBUSY) ? status : csk_gate_lock_recursive_slow(gate, csk_rank(priority, CSK_PLACE_BACK), deadline_ns);
+    return CSK_LIKELY(status != EBUSY)
+               ? status
+               : csk_gate_lock_recursive_slow(gate, csk_rank(priority, CSK_PLACE_BACK), deadline_ns);
 }
 /* Does the same without waiting. Returns EBUSY when another thread holds the gate, or when somebody of higher rank
  * waits for it. */
 CSK_MUST_USE static inline int csk_gate_trylock_recursive(csk_gate_t *gate, int32_t priority) {
     int status = csk_gate_enter_recursive(gate);
-    return CSK_LIKELY(status != EBUSY) ? status : csk_gate_trylock_recursive_slow(gate, csk_rank(priority, CSK_PLACE_BACK));
+    return CSK_LIKELY(status != EBUSY) ? status
+                                       : csk_gate_trylock_recursive_slow(gate, csk_rank(priority, CSK_PLACE_BACK));
 }
 static inline int csk_gate_unlock_recursive(csk_gate_t *gate) {
     uint64_t self = csk_thread_number, held = __atomic_load_n(&gate->held, __ATOMIC_RELAXED);
@@ -347,7 +354,9 @@ CSK_API void csk_gate_restart_grace(csk_gate_t *gate);
 
 /* Tells the holder whether a grant was taken back whose waiter has not come since. If so, a task must not enter by
  * csk_gate_lock or csk_gate_enter_fast: the waiter may be one of its executor, and come before it. */
-static inline bool csk_gate_has_lost_grants(const csk_gate_t *gate) { return __atomic_load_n(&gate->lost_grants, __ATOMIC_RELAXED) != 0; }
+static inline bool csk_gate_has_lost_grants(const csk_gate_t *gate) {
+    return __atomic_load_n(&gate->lost_grants, __ATOMIC_RELAXED) != 0;
+}
 
 /* Called by the lane's function. From then on the grant may be taken back, and the lane may be freed once nothing of it
  * waits or is owed. */

@@ -17,9 +17,9 @@
 CSK_BEGIN_DECLS
 
 typedef struct csk_heap_node {
-    struct csk_heap_node *child;     /* first child */
-    struct csk_heap_node *next;      /* next sibling */
-    struct csk_heap_node *previous;  /* previous sibling, or the parent of a first child; NULL at the root */
+    struct csk_heap_node *child;    /* first child */
+    struct csk_heap_node *next;     /* next sibling */
+    struct csk_heap_node *previous; /* previous sibling, or the parent of a first child; NULL at the root */
     csk_rank_t rank;
     int64_t ticket;
 } csk_heap_node_t;

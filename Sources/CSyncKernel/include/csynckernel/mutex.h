@@ -26,9 +26,13 @@ typedef struct csk_mutex {
 } csk_mutex_t;
 
 #ifdef __cplusplus
-#define CSK_MUTEX_INITIALIZER {}
+#define CSK_MUTEX_INITIALIZER \
+    {}
 #else
-#define CSK_MUTEX_INITIALIZER { { 0 } }
+#define CSK_MUTEX_INITIALIZER \
+    {                         \
+        { 0 }                 \
+    }
 #endif
 
 CSK_API int csk_mutex_lock_slow(csk_mutex_t *mutex, int64_t deadline_ns);
@@ -44,7 +48,8 @@ CSK_API int csk_mutex_destroy(csk_mutex_t *mutex);
 CSK_MUST_USE static inline int csk_mutex_timedlock(csk_mutex_t *mutex, int64_t deadline_ns) {
     uint64_t found = 0, self = csk_thread_number;
     if (CSK_UNLIKELY(self == CSK_THREAD_UNNUMBERED)) return csk_mutex_lock_slow(mutex, deadline_ns);
-    if (CSK_LIKELY(__atomic_compare_exchange_n(&mutex->gate.held, &found, self, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))) return 0;
+    if (CSK_LIKELY(__atomic_compare_exchange_n(&mutex->gate.held, &found, self, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)))
+        return 0;
     if ((found & ~UINT64_C(7)) == self) {
         if (CSK_UNLIKELY(mutex->gate.depth == UINT32_MAX)) return EAGAIN;
         __atomic_store_n(&mutex->gate.depth, mutex->gate.depth + 1, __ATOMIC_RELAXED);
@@ -64,7 +69,9 @@ static inline int csk_mutex_unlock(csk_mutex_t *mutex) {
     /* The depth is the holder's. Any other thread that reads it fails at the check of the holder. */
     uint32_t depth = __atomic_load_n(&mutex->gate.depth, __ATOMIC_RELAXED);
     if (CSK_LIKELY(depth == 0)) {
-        if (CSK_LIKELY(__atomic_compare_exchange_n(&mutex->gate.held, &expected, 0, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED))) return 0;
+        if (CSK_LIKELY(__atomic_compare_exchange_n(&mutex->gate.held, &expected, 0, 0, __ATOMIC_RELEASE,
+                                                   __ATOMIC_RELAXED)))
+            return 0;
         return csk_mutex_unlock_slow(mutex);
     }
     if (CSK_UNLIKELY((__atomic_load_n(&mutex->gate.held, __ATOMIC_RELAXED) & ~UINT64_C(7)) != self)) return EPERM;

@@ -8,10 +8,10 @@
 CSK_BEGIN_DECLS
 
 enum {
-    CSK_EVENT_WAIT_BEGIN = 1,  /* a waiter was put into an object's queue */
-    CSK_EVENT_WAIT_END = 2,    /* the waiter left the queue: status 0 (granted), ETIMEDOUT or ECANCELED; waited_ns says
+    CSK_EVENT_WAIT_BEGIN = 1,   /* a waiter was put into an object's queue */
+    CSK_EVENT_WAIT_END = 2,     /* the waiter left the queue: status 0 (granted), ETIMEDOUT or ECANCELED; waited_ns says
                                   after how long */
-    CSK_EVENT_GRANT_LOST = 3,  /* a grant that had not begun in time was taken back while others waited */
+    CSK_EVENT_GRANT_LOST = 3,   /* a grant that had not begun in time was taken back while others waited */
     CSK_EVENT_HOLDER_ENDED = 4, /* status EOWNERDEAD: the thread that holds the object has ended, so the object will
                                    never be left */
     CSK_EVENT_LONG_READ = 5,    /* status EBUSY: a writer waits for the thread `thread_id`, which has been reading for
@@ -30,9 +30,9 @@ enum {
 typedef struct csk_event {
     uint32_t kind;
     int32_t status;
-    const void *object;  /* the gate or read-write lock, or what else the kind says; only its address may be used */
+    const void *object; /* the gate or read-write lock, or what else the kind says; only its address may be used */
     csk_rank_t rank;
-    int32_t thread_id;   /* the thread as gettid() gives it; 0 where it is not known */
+    int32_t thread_id; /* the thread as gettid() gives it; 0 where it is not known */
     int64_t waited_ns;
     const char *name;    /* the name of the object, where it has one; valid during the call only */
     const char *running; /* the name of the work queue whose work the reporting thread runs; NULL for none, or for one

@@ -38,16 +38,16 @@ CSK_BEGIN_DECLS
 
 typedef struct csk_pqueue_item {
     csk_heap_node_t node;
-    struct csk_pqueue_item *next;  /* links what csk_pqueue_drain hands out */
+    struct csk_pqueue_item *next; /* links what csk_pqueue_drain hands out */
 } csk_pqueue_item_t;
 
-struct csk_pqueue_waiter;  /* lives on a waiting thread's stack */
+struct csk_pqueue_waiter; /* lives on a waiting thread's stack */
 
 /* Threads that wait for one thing, in the order in which they came. The first `promised` of them have been woken for
  * it. */
 typedef struct csk_pqueue_line {
     struct csk_pqueue_waiter *first, *last;
-    struct csk_pqueue_waiter *unpromised;  /* the first that has not been woken; NULL when all have */
+    struct csk_pqueue_waiter *unpromised; /* the first that has not been woken; NULL when all have */
     uint64_t promised;
 } csk_pqueue_line_t;
 
@@ -56,18 +56,20 @@ typedef struct csk_pqueue {
     pthread_mutex_t mutex;
     csk_heap_t heap;
     int64_t next_ticket;
-    uint64_t count;             /* items inside */
-    uint64_t capacity;          /* 0: unbounded */
-    csk_pqueue_line_t poppers;  /* threads that wait for an item */
-    csk_pqueue_line_t pushers;  /* threads that wait for a free place */
+    uint64_t count;            /* items inside */
+    uint64_t capacity;         /* 0: unbounded */
+    csk_pqueue_line_t poppers; /* threads that wait for an item */
+    csk_pqueue_line_t pushers; /* threads that wait for a free place */
     uint32_t closed;
-    uint32_t waiting;           /* threads in both lines, woken or not */
+    uint32_t waiting; /* threads in both lines, woken or not */
 } csk_pqueue_t;
 
 #ifdef __cplusplus
-#define CSK_PQUEUE_INITIALIZER {}
+#define CSK_PQUEUE_INITIALIZER \
+    {}
 #else
-#define CSK_PQUEUE_INITIALIZER { 0 }
+#define CSK_PQUEUE_INITIALIZER \
+    { 0 }
 #endif
 
 /* Makes `queue` open and empty; `capacity` 0 means unbounded. Returns 0, or what pthread_mutex_init says. */
@@ -82,7 +84,8 @@ CSK_API int csk_pqueue_destroy(csk_pqueue_t *queue);
 CSK_API CSK_MUST_USE int csk_pqueue_push(csk_pqueue_t *queue, csk_pqueue_item_t *item, int32_t priority);
 /* Does the same until `deadline_ns`, after which it returns ETIMEDOUT, and never earlier. A deadline that has passed
  * tries once. */
-CSK_API CSK_MUST_USE int csk_pqueue_timedpush(csk_pqueue_t *queue, csk_pqueue_item_t *item, int32_t priority, int64_t deadline_ns);
+CSK_API CSK_MUST_USE int csk_pqueue_timedpush(csk_pqueue_t *queue, csk_pqueue_item_t *item, int32_t priority,
+                                              int64_t deadline_ns);
 /* Does the same without waiting. Returns EAGAIN when the queue is full, or when every free place is promised to threads
  * that waited. */
 CSK_API CSK_MUST_USE int csk_pqueue_trypush(csk_pqueue_t *queue, csk_pqueue_item_t *item, int32_t priority);

@@ -40,9 +40,9 @@ typedef void (*csk_rcu_function_t)(csk_rcu_node_t *node);
 
 /* A csk_rcu_node_t is a part of whatever is to be reclaimed. It needs no initialization. */
 struct csk_rcu_node {
-    void *reserved[2];            /* for csk_rcu_retire */
-    csk_rcu_function_t function;  /* for csk_rcu_retire */
-    void *context;                /* the owner's; nothing in the library looks at it */
+    void *reserved[2];           /* for csk_rcu_retire */
+    csk_rcu_function_t function; /* for csk_rcu_retire */
+    void *context;               /* the owner's; nothing in the library looks at it */
 };
 
 /* ---- What the inline functions below use ----------------------------------------------------------------------------
@@ -53,7 +53,7 @@ struct csk_rcu_node {
  * refuses membarrier, for a second copy of this library in the process, and under ThreadSanitizer: then a call does the
  * work. */
 typedef struct csk_rcu_period {
-    unsigned long phase;  /* what the word becomes at the first level: the phase, and one level */
+    unsigned long phase; /* what the word becomes at the first level: the phase, and one level */
 } csk_rcu_period_t;
 
 CSK_API extern __thread unsigned long *csk_rcu_levels __attribute__((tls_model("initial-exec")));

@@ -33,7 +33,7 @@ typedef struct csk_rcu_map csk_rcu_map_t;
 /* A csk_rcu_map_entry_t needs no initialization. */
 typedef struct csk_rcu_map_entry {
     csk_rcu_node_t node;
-    uint64_t hash;        /* belongs to the table; it is last, so that a key that follows is on the line that a lookup
+    uint64_t hash; /* belongs to the table; it is last, so that a key that follows is on the line that a lookup
                              has fetched */
 } csk_rcu_map_entry_t;
 
@@ -114,13 +114,13 @@ CSK_API uint64_t csk_rcu_map_count(const csk_rcu_map_t *map);
  * src/rcu/rcu_map.c has the table of its values. A search looks at the slots one after the other, from the hash's low
  * bits on; the first empty slot ends it. */
 typedef struct csk_rcu_map_table {
-    uint64_t mask;                     /* slots - 1 */
-    struct csk_rcu_map_table *next;    /* the table to which entries are moved, or NULL */
+    uint64_t mask;                  /* slots - 1 */
+    struct csk_rcu_map_table *next; /* the table to which entries are moved, or NULL */
     uint64_t *slots;
 } csk_rcu_map_table_t;
 
 struct csk_rcu_map {
-    csk_rcu_map_table_t *table;        /* the table with which lookups begin */
+    csk_rcu_map_table_t *table; /* the table with which lookups begin */
 };
 
 enum { CSK_RCU_MAP_FROZEN = 1, CSK_RCU_MAP_MOVED = 2, CSK_RCU_MAP_TAG_SHIFT = 48 };
@@ -154,7 +154,8 @@ static inline csk_rcu_map_entry_t *csk_rcu_map_next_of(csk_rcu_map_cursor_t *cur
     }
 }
 
-static inline csk_rcu_map_entry_t *csk_rcu_map_first_of(csk_rcu_map_t *map, uint64_t hash, csk_rcu_map_cursor_t *cursor) {
+static inline csk_rcu_map_entry_t *csk_rcu_map_first_of(csk_rcu_map_t *map, uint64_t hash,
+                                                        csk_rcu_map_cursor_t *cursor) {
     cursor->table = __atomic_load_n(&map->table, __ATOMIC_ACQUIRE);
     cursor->place = cursor->hash = hash;
     cursor->moved = false;

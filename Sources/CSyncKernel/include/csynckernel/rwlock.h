@@ -53,7 +53,7 @@ enum { CSK_RWLOCK_FAST = 0, CSK_RWLOCK_STRICT = 1 };
 
 typedef struct csk_rwlock_attr {
     uint32_t policy;
-    uint32_t reader_bias;  /* nonzero: readers leave a mark in their thread's record instead of counting themselves */
+    uint32_t reader_bias; /* nonzero: readers leave a mark in their thread's record instead of counting themselves */
 } csk_rwlock_attr_t;
 
 /* The fields belong to the library; src/readwrite/rwlock_queue.h says who may change which. */
@@ -65,8 +65,8 @@ typedef struct csk_rwlock {
     uint32_t bias;
     uint32_t reads_until_bias;
     union {
-        uint32_t revocation;   /* with reader bias */
-        uint32_t to_adopt;     /* without */
+        uint32_t revocation; /* with reader bias */
+        uint32_t to_adopt;   /* without */
     };
     uint8_t policy;
     uint8_t reader_bias;
@@ -75,9 +75,11 @@ typedef struct csk_rwlock {
 } csk_rwlock_t;
 
 #ifdef __cplusplus
-#define CSK_RWLOCK_INITIALIZER {}
+#define CSK_RWLOCK_INITIALIZER \
+    {}
 #else
-#define CSK_RWLOCK_INITIALIZER { 0 }
+#define CSK_RWLOCK_INITIALIZER \
+    { 0 }
 #endif
 
 /* Makes a free lock with the attributes of `attr`. NULL stands for FAST without reader bias. Returns 0, or EINVAL for
@@ -162,7 +164,7 @@ struct csk_rwlock_work {
  *
  * Never waits. Returns 0, or what csk_rwlock_lock_async and csk_pool_post return; after an error nothing was queued. */
 CSK_API CSK_MUST_USE int csk_rwlock_enqueue(csk_rwlock_t *lock, csk_rwlock_work_t *work, int mode, int64_t deadline_ns,
-                               csk_rwlock_work_function_t function, void *context);
+                                            csk_rwlock_work_function_t function, void *context);
 
 /* A write that is never given up. It has no deadline and can't be cancelled, and is small for that. It needs no
  * initialization. */
@@ -179,7 +181,8 @@ struct csk_rwlock_write {
  * keeps the lock from one to the next. That makes them several times cheaper; the first of them allocates. It is
  * ILLEGAL to queue a write that waits already. Never waits. O(1). Returns 0; EINVAL (no function); ENOTSUP for a lock
  * with reader bias; EAGAIN or ENOMEM. */
-CSK_API CSK_MUST_USE int csk_rwlock_enqueue_write(csk_rwlock_t *lock, csk_rwlock_write_t *write, csk_rwlock_write_function_t function);
+CSK_API CSK_MUST_USE int csk_rwlock_enqueue_write(csk_rwlock_t *lock, csk_rwlock_write_t *write,
+                                                  csk_rwlock_write_function_t function);
 /* Ends the section of such a write. Returns 0 or EPERM. */
 CSK_API int csk_rwlock_finish_write(csk_rwlock_t *lock);
 

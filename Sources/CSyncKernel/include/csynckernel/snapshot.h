@@ -32,15 +32,17 @@
 CSK_BEGIN_DECLS
 
 typedef struct csk_snapshot {
-    const void *value;     /* what readers load */
-    csk_rcu_node_t *node;  /* the node of the value; protected by the gate */
+    const void *value;    /* what readers load */
+    csk_rcu_node_t *node; /* the node of the value; protected by the gate */
     csk_gate_t updating;
 } csk_snapshot_t;
 
 #ifdef __cplusplus
-#define CSK_SNAPSHOT_INITIALIZER {}
+#define CSK_SNAPSHOT_INITIALIZER \
+    {}
 #else
-#define CSK_SNAPSHOT_INITIALIZER { 0 }
+#define CSK_SNAPSHOT_INITIALIZER \
+    { 0 }
 #endif
 
 /* Gives the value inside a read section of the caller, until whose end it stays valid, or NULL while there is none.

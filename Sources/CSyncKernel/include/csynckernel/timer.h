@@ -25,7 +25,7 @@ struct csk_timer {
     csk_heap_node_t node;
     csk_timer_function_t function;
     void *context;
-    uint64_t epoch;  /* the epoch of the process that started it; 0 when the timer is stopped */
+    uint64_t epoch; /* the epoch of the process that started it; 0 when the timer is stopped */
 };
 
 /* Makes sure that the timer thread runs, so that no later start can fail for want of a thread. Returns 0, or what

@@ -61,7 +61,8 @@ enum { CSK_TLS_ROUNDS = 4 };
  * has changed. O(length + log(slots)). */
 CSK_API CSK_MUST_USE int csk_tls_open(const char *name, csk_tls_destructor_t destructor, csk_tls_slot_t *slot);
 /* Does the same for a name of `length` bytes, of which any may be zero. */
-CSK_API CSK_MUST_USE int csk_tls_open_bytes(const void *name, size_t length, csk_tls_destructor_t destructor, csk_tls_slot_t *slot);
+CSK_API CSK_MUST_USE int csk_tls_open_bytes(const void *name, size_t length, csk_tls_destructor_t destructor,
+                                            csk_tls_slot_t *slot);
 
 /* Gives the calling thread's value, or NULL if it has none. O(1). */
 CSK_API void *csk_tls_get(csk_tls_slot_t slot);

@@ -52,25 +52,25 @@ struct csk_work {
     csk_heap_node_t node;
     csk_work_function_t function;
     uint32_t kind;
-    uint32_t place;  /* which of the queue's lists holds it */
+    uint32_t place; /* which of the queue's lists holds it */
 };
 
 /* What a queue with a bound does with work that finds it full. */
 enum {
-    CSK_WORKQUEUE_WAIT = 0,        /* the caller waits */
-    CSK_WORKQUEUE_REFUSE = 1,      /* the caller gets EAGAIN */
-    CSK_WORKQUEUE_DROP_OLDEST = 2  /* of the work that takes room, the one that waited longest is called with ECANCELED,
+    CSK_WORKQUEUE_WAIT = 0,       /* the caller waits */
+    CSK_WORKQUEUE_REFUSE = 1,     /* the caller gets EAGAIN */
+    CSK_WORKQUEUE_DROP_OLDEST = 2 /* of the work that takes room, the one that waited longest is called with ECANCELED,
                                       on the caller's thread. This is O(1), but behind a barrier of its own turn it is
                                       O(works like it there) */
 };
 
 typedef struct csk_workqueue_attr {
-    uint32_t width;      /* how many run at once: 0 and 1 make a serial queue; at most CSK_WORKQUEUE_WIDTH_MAX */
-    uint32_t capacity;   /* how many that take room may wait to begin; with 0 there is no bound */
-    int32_t when_full;   /* CSK_WORKQUEUE_WAIT, ... */
-    int32_t priority;    /* the priority of work that names no rank, and of the queue among others. A queue of 1024 or
+    uint32_t width;    /* how many run at once: 0 and 1 make a serial queue; at most CSK_WORKQUEUE_WIDTH_MAX */
+    uint32_t capacity; /* how many that take room may wait to begin; with 0 there is no bound */
+    int32_t when_full; /* CSK_WORKQUEUE_WAIT, ... */
+    int32_t priority;  /* the priority of work that names no rank, and of the queue among others. A queue of 1024 or
                             more comes before the others, one of -1024 or less after them */
-    const char *name;    /* shown in reports; NULL for none. csk_workqueue_create copies it, up to
+    const char *name;  /* shown in reports; NULL for none. csk_workqueue_create copies it, up to
                             CSK_WORKQUEUE_NAME_MAX bytes. csk_workqueue_init does not, so it must last as long as the
                             queue */
 } csk_workqueue_attr_t;
@@ -86,7 +86,7 @@ typedef struct csk_workqueue {
     csk_work_t *inbox_last, *inbox_first;
     uint64_t state;
     csk_pool_item_t item;
-    uint64_t handles;                          /* how many handles keep the memory of a queue on the heap */
+    uint64_t handles; /* how many handles keep the memory of a queue on the heap */
     struct csk_workqueue_wait *last_room;
     /* All read these, and few change them. */
     uint32_t epoch, width, capacity;
@@ -100,10 +100,10 @@ typedef struct csk_workqueue {
     /* Workers change these. */
     uint32_t lock, waiting, running, refusing; /* refusing: how many threads are calling functions with ECANCELED */
     int64_t arrivals;
-    csk_work_t *first, *last;                  /* work of the queue's own priority, by arrival */
-    csk_heap_t ranked;                         /* work of all other ranks */
-    csk_work_t *barrier;                       /* it waits for all that came before it */
-    uint32_t beyond;                           /* how many of those that wait take no room */
+    csk_work_t *first, *last; /* work of the queue's own priority, by arrival */
+    csk_heap_t ranked;        /* work of all other ranks */
+    csk_work_t *barrier;      /* it waits for all that came before it */
+    uint32_t beyond;          /* how many of those that wait take no room */
     uint8_t exclusive, suspended;
     const char *name;
 } csk_workqueue_t;
@@ -115,9 +115,11 @@ typedef struct csk_workqueue {
  * Without arguments it makes a serial queue; in C++ it takes none. It checks nothing: what csk_workqueue_init refuses
  * is ILLEGAL. */
 #ifdef __cplusplus
-#define CSK_WORKQUEUE_INITIALIZER() {}
+#define CSK_WORKQUEUE_INITIALIZER() \
+    {}
 #else
-#define CSK_WORKQUEUE_INITIALIZER(...) { .inbox_last = NULL, __VA_ARGS__ }
+#define CSK_WORKQUEUE_INITIALIZER(...) \
+    { .inbox_last = NULL, __VA_ARGS__ }
 #endif
 
 /* Makes a queue with the attributes of `attr`, where zero-filled memory won't do. NULL stands for the defaults. Returns
@@ -154,11 +156,12 @@ CSK_API CSK_MUST_USE int csk_workqueue_enqueue(csk_workqueue_t *queue, csk_work_
 /* Does the same with a rank; csk_rank(priority, CSK_PLACE_BACK) makes one of a plain priority. Higher ranks begin
  * first, equal ones by arrival. EINVAL also on a queue that drops its oldest, which knows one priority only. O(log n)
  * amortized. */
-CSK_API CSK_MUST_USE int csk_workqueue_enqueue_ranked(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, csk_work_function_t function);
+CSK_API CSK_MUST_USE int csk_workqueue_enqueue_ranked(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank,
+                                                      csk_work_function_t function);
 
 /* Does the same, and waits for room until `deadline_ns` at most; after that it returns ETIMEDOUT. */
-CSK_API CSK_MUST_USE int csk_workqueue_enqueue_until(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, int64_t deadline_ns,
-                                        csk_work_function_t function);
+CSK_API CSK_MUST_USE int csk_workqueue_enqueue_until(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank,
+                                                     int64_t deadline_ns, csk_work_function_t function);
 
 /* Does the same for work of its own turn, as the jobs of an executor are. It is accepted on a full queue and after the
  * shutdown, in order, and always called with 0. Only csk_workqueue_cancel takes it out. Wait-free. Returns 0; EINVAL
@@ -168,7 +171,8 @@ CSK_API CSK_MUST_USE int csk_workqueue_enqueue_always(csk_workqueue_t *queue, cs
 
 /* Queues work that begins when all that was accepted before it has ended, and that runs alone: work accepted later
  * waits for it, whatever its rank. On a serial queue it is work like any other. */
-CSK_API CSK_MUST_USE int csk_workqueue_enqueue_barrier(csk_workqueue_t *queue, csk_work_t *work, csk_work_function_t function);
+CSK_API CSK_MUST_USE int csk_workqueue_enqueue_barrier(csk_workqueue_t *queue, csk_work_t *work,
+                                                       csk_work_function_t function);
 
 /* Does the same for work of its own turn. */
 CSK_API CSK_MUST_USE int csk_workqueue_enqueue_barrier_always(csk_workqueue_t *queue, csk_work_t *work,
@@ -186,7 +190,8 @@ CSK_API int csk_workqueue_cancel(csk_workqueue_t *queue, csk_work_t *work);
  * Returns 0; EINVAL as csk_workqueue_enqueue_ranked does; EDEADLK from inside the queue's own work; EAGAIN or ENOMEM
  * when no worker can be had; EAGAIN on a full queue with CSK_WORKQUEUE_REFUSE; ETIMEDOUT; ESHUTDOWN; or ECANCELED (the
  * caller was dropped, or the queue was shut down before its turn). After an error the function was not called. */
-CSK_API CSK_MUST_USE int csk_workqueue_sync(csk_workqueue_t *queue, csk_rank_t rank, bool barrier, int64_t deadline_ns, void (*function)(void *), void *context);
+CSK_API CSK_MUST_USE int csk_workqueue_sync(csk_workqueue_t *queue, csk_rank_t rank, bool barrier, int64_t deadline_ns,
+                                            void (*function)(void *), void *context);
 
 /* Does the same for a caller of its own turn: it gives no ESHUTDOWN and no ECANCELED, and EAGAIN only when no worker
  * can be had. */
@@ -209,17 +214,18 @@ typedef struct csk_workqueue_wait csk_workqueue_wait_t;
 struct csk_workqueue_wait {
     csk_workqueue_wait_t *next, *previous;
     void (*function)(csk_workqueue_wait_t *wait);
-    void *context;       /* the caller's, for its function */
-    csk_work_t *work;    /* the work for which there is no room */
+    void *context;    /* the caller's, for its function */
+    csk_work_t *work; /* the work for which there is no room */
     uint64_t remaining;
     int64_t arrivals;
     uint32_t word, epoch;
-    int32_t status;      /* what became of it, for its function */
+    int32_t status; /* what became of it, for its function */
 };
 
 /* A drain without waiting. `function` is called with `wait` by the thread that ends the last of that work, or by the
  * calling one. It must be short, and may release the queue but not destroy it. */
-CSK_API void csk_workqueue_drain_async(csk_workqueue_t *queue, csk_workqueue_wait_t *wait, void (*function)(csk_workqueue_wait_t *), void *context);
+CSK_API void csk_workqueue_drain_async(csk_workqueue_t *queue, csk_workqueue_wait_t *wait,
+                                       void (*function)(csk_workqueue_wait_t *), void *context);
 /* Gives the wait up. After 0 its function is not called any more. After ENOENT it was or will be called. The wait's
  * memory must still be there. O(1). */
 CSK_API int csk_workqueue_drain_cancel(csk_workqueue_t *queue, csk_workqueue_wait_t *wait);
@@ -233,8 +239,8 @@ CSK_API int csk_workqueue_drain_cancel(csk_workqueue_t *queue, csk_workqueue_wai
  * ENOMEM. */
 CSK_API CSK_MUST_USE int csk_workqueue_enqueue_when_room(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank,
                                                          bool barrier, csk_work_function_t work_function,
-                                                         csk_workqueue_wait_t *wait, void (*function)(csk_workqueue_wait_t *),
-                                                         void *context);
+                                                         csk_workqueue_wait_t *wait,
+                                                         void (*function)(csk_workqueue_wait_t *), void *context);
 /* Gives the wait up. After 0 its function is not called any more, and its work was not queued. After ENOENT the
  * function was or will be called, with either status. The wait's memory must still be there. O(1). */
 CSK_API int csk_workqueue_room_cancel(csk_workqueue_t *queue, csk_workqueue_wait_t *wait);

@@ -11,11 +11,16 @@ const csk_observer_t *csk_observe(const csk_observer_t *observer) {
     return csk_exchange(&csk_current_observer, observer, CSK_ACQ_REL);
 }
 
-csk_reporter_t csk_set_reporter(csk_reporter_t reporter) { return csk_exchange(&current_reporter, reporter, CSK_ACQ_REL); }
+csk_reporter_t csk_set_reporter(csk_reporter_t reporter) {
+    return csk_exchange(&current_reporter, reporter, CSK_ACQ_REL);
+}
 
 static csk_event_t make_event(uint32_t kind, const void *object, csk_rank_t rank, int64_t since_ns, int status) {
     return (csk_event_t){
-        .kind = kind, .status = status, .object = object, .rank = rank,
+        .kind = kind,
+        .status = status,
+        .object = object,
+        .rank = rank,
         .waited_ns = kind == CSK_EVENT_WAIT_BEGIN ? 0 : csk_platform_now() - since_ns,
     };
 }
@@ -34,20 +39,24 @@ static int describe(const csk_event_t *event, char *text, size_t size) {
     double waited_s = (double)event->waited_ns / 1e9;
     switch (event->kind) {
     case CSK_EVENT_LONG_READ:
-        return snprintf(text, size, "object %p: thread %d reads; a writer has waited for %.1f s", event->object, (int)event->thread_id, waited_s);
+        return snprintf(text, size, "object %p: thread %d reads; a writer has waited for %.1f s", event->object,
+                        (int)event->thread_id, waited_s);
     case CSK_EVENT_POOL_STUCK:
-        return snprintf(text, size, "no worker comes for queue %p \"%.64s\", which has waited for %.1f s: the pool is at its limit", event->object,
-                        event->name != NULL ? event->name : "", waited_s);
+        return snprintf(text, size,
+                        "no worker comes for queue %p \"%.64s\", which has waited for %.1f s: the pool is at its limit",
+                        event->object, event->name != NULL ? event->name : "", waited_s);
     case CSK_EVENT_HELD_BACK:
-        return snprintf(text, size, "threads of the library stay as nice as who started them: the system permits no less");
+        return snprintf(text, size,
+                        "threads of the library stay as nice as who started them: the system permits no less");
     case CSK_EVENT_THREAD_ENDED_BY_WORK:
         if (event->name == NULL)
-            return snprintf(text, size, "object %p: a work has ended thread %d, a worker, which is replaced", event->object,
-                            (int)event->thread_id);
+            return snprintf(text, size, "object %p: a work has ended thread %d, a worker, which is replaced",
+                            event->object, (int)event->thread_id);
         return snprintf(text, size, "queue %p \"%.64s\": a work has ended thread %d, a worker, which is replaced",
                         event->object, event->name, (int)event->thread_id);
     default:
-        return snprintf(text, size, "object %p: %s; a thread has waited for %.1f s", event->object, csk_status_text(event->status), waited_s);
+        return snprintf(text, size, "object %p: %s; a thread has waited for %.1f s", event->object,
+                        csk_status_text(event->status), waited_s);
     }
 }
 
@@ -58,8 +67,9 @@ static void write_line(const csk_event_t *event) {
     char text[224], line[320];
     int saved = errno;
     describe(event, text, sizeof text);
-    int length = event->running != NULL ? snprintf(line, sizeof line, "csynckernel: %s (in work of \"%.48s\")\n", text, event->running)
-                                        : snprintf(line, sizeof line, "csynckernel: %s\n", text);
+    int length = event->running != NULL
+                     ? snprintf(line, sizeof line, "csynckernel: %s (in work of \"%.48s\")\n", text, event->running)
+                     : snprintf(line, sizeof line, "csynckernel: %s\n", text);
     csk_platform_write_error(line, (size_t)length);
     errno = saved;
 }
@@ -78,7 +88,8 @@ static void report(csk_event_t *event) {
     csk_platform_let_thread_go(before);
 }
 
-void csk_observe_report(uint32_t kind, const void *object, csk_rank_t rank, int64_t since_ns, int status, int32_t thread_id) {
+void csk_observe_report(uint32_t kind, const void *object, csk_rank_t rank, int64_t since_ns, int status,
+                        int32_t thread_id) {
     csk_event_t event = make_event(kind, object, rank, since_ns, status);
     event.thread_id = thread_id;
     report(&event);
@@ -95,7 +106,8 @@ void csk_observe_report_named(uint32_t kind, const void *object, const char *nam
 /* Reports this once: the next thread will be held back by the same. */
 static void report_held_back(int error) {
     static uint32_t reported;
-    if (csk_exchange(&reported, 1u, CSK_RELAXED) == 0) csk_observe_report(CSK_EVENT_HELD_BACK, NULL, 0, csk_platform_now(), error, csk_platform_thread_id());
+    if (csk_exchange(&reported, 1u, CSK_RELAXED) == 0)
+        csk_observe_report(CSK_EVENT_HELD_BACK, NULL, 0, csk_platform_now(), error, csk_platform_thread_id());
 }
 
 __attribute__((constructor(101))) static void hear_of_threads(void) { csk_platform_held_back = report_held_back; }

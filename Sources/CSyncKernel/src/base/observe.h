@@ -10,11 +10,13 @@ void csk_observe_emit(uint32_t kind, const void *object, csk_rank_t rank, int64_
 
 /* Must not be called under an internal lock: the observer is user code. */
 static inline void csk_observe_wait(uint32_t kind, const void *object, csk_rank_t rank, int64_t since_ns, int status) {
-    if (CSK_UNLIKELY(csk_load(&csk_current_observer, CSK_RELAXED) != NULL)) csk_observe_emit(kind, object, rank, since_ns, status);
+    if (CSK_UNLIKELY(csk_load(&csk_current_observer, CSK_RELAXED) != NULL))
+        csk_observe_emit(kind, object, rank, since_ns, status);
 }
 
 /* Tells the observer, and the reporter or the standard error stream. Must not be called under an internal lock. */
-void csk_observe_report(uint32_t kind, const void *object, csk_rank_t rank, int64_t since_ns, int status, int32_t thread_id);
+void csk_observe_report(uint32_t kind, const void *object, csk_rank_t rank, int64_t since_ns, int status,
+                        int32_t thread_id);
 /* The same for an object with a name. `name` may be NULL. */
 void csk_observe_report_named(uint32_t kind, const void *object, const char *name, int64_t since_ns, int status,
                               int32_t thread_id);

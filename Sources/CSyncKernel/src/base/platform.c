@@ -39,7 +39,8 @@ static int park_until(uint32_t *word, uint32_t expected, int64_t deadline_ns) {
     int slack_ns = prctl(PR_GET_TIMERSLACK);
     if (slack_ns > 1) prctl(PR_SET_TIMERSLACK, 1UL);
     /* FUTEX_WAIT_BITSET takes an absolute CLOCK_MONOTONIC time. FUTEX_WAIT would take a span. */
-    long result = syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, expected, &deadline, NULL, FUTEX_BITSET_MATCH_ANY);
+    long result = syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, expected, &deadline, NULL,
+                          FUTEX_BITSET_MATCH_ANY);
     int error = result == -1 ? errno : 0;
     if (slack_ns > 1) prctl(PR_SET_TIMERSLACK, (unsigned long)slack_ns);
     return error == ETIMEDOUT && csk_platform_now() >= deadline_ns ? ETIMEDOUT : 0;
@@ -61,11 +62,12 @@ void csk_platform_park_to_look(uint32_t *word, uint32_t expected, int64_t look_n
 }
 
 void csk_platform_await_step(uint32_t looks) {
-    enum { LOOKS_AWAKE = 6 };               /* 63 pauses in all, some microseconds */
+    enum { LOOKS_AWAKE = 6 }; /* 63 pauses in all, some microseconds */
     static const int64_t sleep_ns = 50000;
     uint32_t nothing = 0;
     if (looks >= LOOKS_AWAKE) csk_platform_park(&nothing, 0, csk_platform_now() + sleep_ns);
-    else for (uint32_t pauses = UINT32_C(1) << looks; pauses > 0; pauses--) csk_platform_pause();
+    else
+        for (uint32_t pauses = UINT32_C(1) << looks; pauses > 0; pauses--) csk_platform_pause();
 }
 
 void csk_platform_wake(uint32_t *word, int count) {
@@ -90,7 +92,10 @@ bool csk_platform_has_membarrier(void) {
 
 static _Noreturn void end_without_membarrier(int error) {
     char line[120];
-    int length = snprintf(line, sizeof line, "csynckernel: membarrier failed (errno %d), without which a thread could wait for ever; the process ends\n", error);
+    int length = snprintf(
+        line, sizeof line,
+        "csynckernel: membarrier failed (errno %d), without which a thread could wait for ever; the process ends\n",
+        error);
     csk_platform_write_error(line, (size_t)length);
     abort();
 }
@@ -100,7 +105,8 @@ void csk_platform_membarrier(void) {
     enum { ATTEMPTS = 1000 };
     static const int64_t pause_ns = 100000;
     int saved = errno;
-    for (int attempt = 0; CSK_UNLIKELY(syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) != 0); attempt++) {
+    for (int attempt = 0; CSK_UNLIKELY(syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) != 0);
+         attempt++) {
         if (attempt == ATTEMPTS) end_without_membarrier(errno);
         uint32_t nobody_wakes = 0;
         csk_platform_park(&nobody_wakes, 0, csk_platform_now() + pause_ns);

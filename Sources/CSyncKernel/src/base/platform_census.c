@@ -37,8 +37,8 @@ static uint64_t robust_list_of(pid_t thread_id, bool *exists) {
 }
 
 typedef struct {
-    uint64_t named;     /* a hash of the thread ids, in their order */
-    bool complete;      /* all threads were read, and each of them existed when it was asked about */
+    uint64_t named; /* a hash of the thread ids, in their order */
+    bool complete;  /* all threads were read, and each of them existed when it was asked about */
     bool found_wanted, found_self;
 } reading_t;
 
@@ -56,7 +56,8 @@ static void read_entry(reading_t *reading, const char *name, uint64_t wanted, ui
     uint64_t head = robust_list_of(thread_id, &exists);
     reading->named = (reading->named ^ (uint64_t)thread_id) * UINT64_C(0x100000001B3);
     uint64_t found = head;
-    if (exists && (int64_t)wanted < 0) exists = read_word(head + ((uint64_t)(uintptr_t)&csk_thread_number - self), &found);
+    if (exists && (int64_t)wanted < 0)
+        exists = read_word(head + ((uint64_t)(uintptr_t)&csk_thread_number - self), &found);
     reading->complete &= exists;
     reading->found_wanted |= found == wanted;
     reading->found_self |= head == self;
@@ -92,7 +93,8 @@ bool csk_platform_thread_has_ended(uint64_t identity) {
 #endif
     int saved = errno;
     bool known, ended = false;
-    uint64_t self = robust_list_of(0, &known), wanted = (int64_t)identity < 0 ? identity : identity + (self - csk_self());
+    uint64_t self = robust_list_of(0, &known),
+             wanted = (int64_t)identity < 0 ? identity : identity + (self - csk_self());
     if (known && self != 0) {
         reading_t first = read_threads(wanted, self);
         if (first.complete && first.found_self && !first.found_wanted) {

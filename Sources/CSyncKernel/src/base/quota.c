@@ -22,10 +22,10 @@
 
 typedef struct {
     const char *root;
-    char group[2][PATH_MAX];  /* the path in version 1 and 2; "": the process is in none */
-    char path[PATH_MAX];      /* the file that is read */
-    bool read;                /* a quota, or that there is none, was found */
-    double least;             /* the least quota in processors; 0: none */
+    char group[2][PATH_MAX]; /* the path in version 1 and 2; "": the process is in none */
+    char path[PATH_MAX];     /* the file that is read */
+    bool read;               /* a quota, or that there is none, was found */
+    double least;            /* the least quota in processors; 0: none */
 } search_t;
 
 /* ---- Files ------------------------------------------------------------------------------------------------------- */
@@ -162,7 +162,7 @@ static void note_mount(search_t *search, char *line) {
     tail += 3;
     char *type = strsep(&tail, " "), *source = strsep(&tail, " "), *options = tail;
     if (type == NULL || source == NULL) return;
-    int version = strcmp(type, "cgroup2") == 0                                               ? 2
+    int version = strcmp(type, "cgroup2") == 0                                              ? 2
                   : strcmp(type, "cgroup") == 0 && options != NULL && lists(options, "cpu") ? 1
                                                                                             : 0;
     if (version == 0 || search->group[version - 1][0] == 0) return;
@@ -186,7 +186,7 @@ csk_quota_t csk_quota_read(const char *root) {
     memset(&search, 0, sizeof search);
     search.root = root;
     bool found = read_lines(&search, "/proc/self/cgroup", note_group) &&
-        read_lines(&search, "/proc/self/mountinfo", note_mount);
+                 read_lines(&search, "/proc/self/mountinfo", note_mount);
     bool in_none = search.group[0][0] == 0 && search.group[1][0] == 0;
     errno = saved;
     csk_quota_t quota = { .known = found && (search.read || in_none) };

@@ -49,7 +49,8 @@ static inline enum attempt barge(csk_gate_t *gate, csk_rank_t rank, uint64_t sel
     uint64_t summary = csk_load(&gate->summary, CSK_ACQUIRE);
     /* The form is decided before anybody holds the gate: registering for membarrier takes long once threads contend. */
     if (summary & (GATE_CLOSED | GATE_HAND_OVER) || summary == 0) return QUEUE_FIRST;
-    if ((summary & GATE_WAITERS) && (!csk_gate_is_rank(rank) || csk_gate_biased_rank(rank) < summary >> GATE_RANK_SHIFT))
+    if ((summary & GATE_WAITERS) &&
+        (!csk_gate_is_rank(rank) || csk_gate_biased_rank(rank) < summary >> GATE_RANK_SHIFT))
         return QUEUE_FIRST;
     uint64_t found = csk_load(&gate->held, CSK_RELAXED);
     if ((found & ~HELD_FLAGS) != 0) return HELD;
@@ -151,7 +152,8 @@ static int enter_or_wait(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns,
     return csk_waiter_wait(&kind, gate, &waiter, deadline_ns, gate->policy == CSK_GATE_STRICT);
 }
 
-static __attribute__((noinline)) int lock_contended(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns, uint64_t self) {
+static __attribute__((noinline)) int lock_contended(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns,
+                                                    uint64_t self) {
     if (!csk_gate_is_rank(rank)) return EINVAL;
     csk_gate_prepare(gate);
     if (csk_gate_holder(gate) == self) return EDEADLK;
@@ -170,7 +172,9 @@ static inline int lock_as(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns
     return lock_contended(gate, rank, deadline_ns, self);
 }
 
-int csk_gate_lock_slow(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns) { return lock_as(gate, rank, deadline_ns, csk_self()); }
+int csk_gate_lock_slow(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns) {
+    return lock_as(gate, rank, deadline_ns, csk_self());
+}
 
 int csk_gate_lock_recursive_slow(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns) {
     return lock_as(gate, rank, deadline_ns, identity());

@@ -14,7 +14,9 @@ static bool take_out(csk_gate_t *gate, csk_gate_waiter_t *waiter, int status) {
     return csk_waiter_take_out(&csk_gate_queue_kind, gate, waiter, status);
 }
 
-static void deadline_passed(csk_timer_t *timer, void *gate) { take_out(gate, csk_waiter_of_deadline(timer), ETIMEDOUT); }
+static void deadline_passed(csk_timer_t *timer, void *gate) {
+    take_out(gate, csk_waiter_of_deadline(timer), ETIMEDOUT);
+}
 
 void csk_gate_start_deadline(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
     csk_waiter_start_deadline(waiter, gate, deadline_passed);
@@ -85,7 +87,8 @@ enum { GRANTED_AT_ONCE, INSERTED, INSERTED_FIRST };
 static int grant_or_insert(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_effects_t *effects) {
     bool inserted = false;
     csk_gate_lane_t *lane = waiter->lane;
-    if ((lane == NULL || csk_gate_lane_is_open(lane, waiter)) && csk_gate_may_pass(gate, &waiter->node) && csk_gate_take_for(gate, waiter)) {
+    if ((lane == NULL || csk_gate_lane_is_open(lane, waiter)) && csk_gate_may_pass(gate, &waiter->node) &&
+        csk_gate_take_for(gate, waiter)) {
         if (lane != NULL) {
             csk_gate_link(gate, waiter);
             csk_gate_lane_grant(gate, waiter);
@@ -156,8 +159,8 @@ static int queue_waiter(csk_gate_t *gate, csk_gate_waiter_t *waiter, const reque
     return status;
 }
 
-int csk_gate_lock_async_ranked(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_rank_t rank, int64_t deadline_ns, bool adoptable,
-                               csk_gate_function_t function, void *context) {
+int csk_gate_lock_async_ranked(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_rank_t rank, int64_t deadline_ns,
+                               bool adoptable, csk_gate_function_t function, void *context) {
     if (function == NULL || !csk_gate_is_rank(rank)) return EINVAL;
     if (adoptable || deadline_ns != CSK_NEVER) {
         int error = csk_timer_prepare();
@@ -168,8 +171,8 @@ int csk_gate_lock_async_ranked(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_
     return queue_waiter(gate, waiter, &request);
 }
 
-int csk_gate_lock_lane(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_rank_t rank, int64_t deadline_ns, csk_gate_lane_t *lane,
-                       csk_gate_function_t function, void *context) {
+int csk_gate_lock_lane(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_rank_t rank, int64_t deadline_ns,
+                       csk_gate_lane_t *lane, csk_gate_function_t function, void *context) {
     if (function == NULL || lane == NULL || !csk_gate_is_rank(rank)) return EINVAL;
     int error = csk_timer_prepare();
     if (error != 0) return error;
@@ -180,7 +183,8 @@ int csk_gate_lock_lane(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_rank_t r
 
 int csk_gate_lock_async(csk_gate_t *gate, csk_gate_waiter_t *waiter, int32_t priority, int64_t deadline_ns,
                         csk_gate_function_t function, void *context) {
-    return csk_gate_lock_async_ranked(gate, waiter, csk_rank(priority, CSK_PLACE_BACK), deadline_ns, false, function, context);
+    return csk_gate_lock_async_ranked(gate, waiter, csk_rank(priority, CSK_PLACE_BACK), deadline_ns, false, function,
+                                      context);
 }
 
 int csk_gate_close(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_gate_function_t function, void *context) {
@@ -197,7 +201,9 @@ int csk_gate_cancel(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
 int csk_gate_adopt(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
     if (waiter->lane != NULL) return csk_gate_lane_adopt(gate, waiter);
     csk_gate_lock_queue(gate);
-    int status = csk_waiter_state(waiter) == WAITER_GRANTED ? 0 : csk_waiter_state(waiter) == WAITER_LOST ? EAGAIN : EINVAL;
+    int status = csk_waiter_state(waiter) == WAITER_GRANTED ? 0
+                 : csk_waiter_state(waiter) == WAITER_LOST  ? EAGAIN
+                                                            : EINVAL;
     /* A waiter whose grant was unlocked already must not take the gate from whoever has it now, or will have it by
      * adopting. */
     bool is_others = csk_gate_holder(gate) != CSK_GATE_NOBODY || (gate->pending != NULL && gate->pending != waiter);

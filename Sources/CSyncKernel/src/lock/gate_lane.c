@@ -41,7 +41,7 @@ static void show_first(csk_gate_t *gate, csk_gate_lane_t *lane) {
 
 bool csk_gate_lane_has_better(const csk_gate_lane_t *lane) {
     return lane != NULL && lane->function == NULL && lane->granted && !lane->forced &&
-        comes_before(first_waiting(lane), lane->front);
+           comes_before(first_waiting(lane), lane->front);
 }
 
 void csk_gate_lane_put(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
@@ -142,7 +142,7 @@ typedef struct {
     int status, clocks;
     csk_gate_waiter_t *first;
     bool newly_waits;
-    csk_rank_t rank;        /* of the waiter that newly waits, which may be gone by the time that this is reported */
+    csk_rank_t rank; /* of the waiter that newly waits, which may be gone by the time that this is reported */
 } begun_t;
 
 static void begin_granted(csk_gate_t *gate, csk_gate_lane_t *lane, begun_t *begun) {

@@ -159,4 +159,3 @@ static bool settle(void *object, csk_effects_t *effects) { return csk_gate_settl
 static void look_again(void *object) { csk_gate_look_again(object); }
 
 const csk_queue_kind_t csk_gate_queue_kind = { lock_queue, remove_waiter, settle, look_again };
-

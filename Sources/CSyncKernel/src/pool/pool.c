@@ -13,12 +13,14 @@
 #include "wait/queue_lock.h"
 #include "wait/spin_park.h"
 
-static const int64_t spin_ns = 5000;               /* about what a wake costs */
+static const int64_t spin_ns = 5000; /* about what a wake costs */
 static const uint32_t turn_of_lowest = 64;
 
 enum { CALLED = CSK_WORD_ANSWER }; /* csk_pool_worker_t.word */
 
-csk_pool_state_t csk_pool = { .most = CSK_POOL_WORKERS_MAX, .idle_ns = 10000000000, .resigned_ns = 50000000, .look_ns = INT64_MAX };
+csk_pool_state_t csk_pool = {
+    .most = CSK_POOL_WORKERS_MAX, .idle_ns = 10000000000, .resigned_ns = 50000000, .look_ns = INT64_MAX
+};
 
 struct csk_pool_process csk_pool_process;
 
@@ -43,7 +45,7 @@ static void after_fork_in_child(void) {
     csk_pool_process.ready = 0;
     csk_pool.waking = csk_pool.watching = csk_pool.starting = false;
     csk_pool.supervised = csk_pool_is_supervisor; /* it lives on where a reporter has forked, on its thread */
-    csk_announced = NULL; /* until this thread counts as a worker again */
+    csk_announced = NULL;                         /* until this thread counts as a worker again */
     csk_announced_count = 0;
 }
 
@@ -52,7 +54,8 @@ __attribute__((constructor(101))) static void enroll_fork(void) {
 }
 
 int csk_pool_start_worker(void) {
-    int error = csk_platform_start_sized_thread(run_worker, (void *)(uintptr_t)csk_pool_epoch(), "csk-worker", csk_pool.attr.stack_size);
+    int error = csk_platform_start_sized_thread(run_worker, (void *)(uintptr_t)csk_pool_epoch(), "csk-worker",
+                                                csk_pool.attr.stack_size);
     if (error == 0) return 0;
     csk_queue_lock(&csk_pool.lock);
     csk_pool_count_workers(-1u);
@@ -70,7 +73,9 @@ static uint32_t unannounced(void) {
  * supervisor decides about more. Otherwise workers that wait for each other for a moment would be followed by ever more
  * workers. */
 static bool lacks_worker(void) {
-    return csk_pool.idle == NULL && (csk_pool.workers < csk_load(&csk_pool.wanted, CSK_RELAXED) || unannounced() == 0) && csk_pool.workers < csk_pool.attr.most;
+    return csk_pool.idle == NULL &&
+           (csk_pool.workers < csk_load(&csk_pool.wanted, CSK_RELAXED) || unannounced() == 0) &&
+           csk_pool.workers < csk_pool.attr.most;
 }
 
 /* Called under the lock. Takes the worker that went to sleep last off the stack, for the caller to wake. */
@@ -243,8 +248,8 @@ static void replace_worker(void *context) {
     if (start) csk_pool_start_worker();
     if (watches) csk_pool_call_supervisor();
     const char *name = csk_pool_frame->name;
-    csk_observe_report_named(CSK_EVENT_THREAD_ENDED_BY_WORK, object, name[0] != 0 ? name : NULL, csk_platform_now(), ECANCELED,
-                             self->look.thread_id);
+    csk_observe_report_named(CSK_EVENT_THREAD_ENDED_BY_WORK, object, name[0] != 0 ? name : NULL, csk_platform_now(),
+                             ECANCELED, self->look.thread_id);
 }
 
 static void run_worker(void *context) {

@@ -44,7 +44,7 @@ typedef struct csk_pool_frame {
     csk_section_t section;
     void (*end_work)(void *context); /* what a work still has to do when its own function has ended */
     void *context;
-    char name[CSK_POOL_NAME_SIZE];   /* the object's, if it has one: `abandon` copies it, since the object may go */
+    char name[CSK_POOL_NAME_SIZE]; /* the object's, if it has one: `abandon` copies it, since the object may go */
 } csk_pool_frame_t;
 
 /* Copies as much of the name as there is room for. */

@@ -52,7 +52,8 @@ static uint32_t count_announced(uint32_t *since_before) {
 /* Called under the lock. Gathers the workers that have announced no wait: the system is asked about these. */
 static uint32_t gather(void) {
     uint32_t count = 0;
-    for (const csk_pool_worker_t *worker = csk_pool.all; worker != NULL && count < CSK_POOL_THREADS_MAX; worker = worker->next)
+    for (const csk_pool_worker_t *worker = csk_pool.all; worker != NULL && count < CSK_POOL_THREADS_MAX;
+         worker = worker->next)
         if (csk_load(&worker->announced, CSK_RELAXED) % 2 == 0) looks[count++] = worker->look;
     return count;
 }
@@ -79,7 +80,8 @@ static uint32_t count_running(uint32_t workers) {
     uint32_t count = gather(), known = count + count_announced(&since_before);
     csk_queue_unlock(&csk_pool.lock);
     uint32_t starting = workers > known ? workers - known : 0;
-    uint32_t running = starting + csk_pool_count_running(looks, count, csk_pool.most, csk_pool.wanted, csk_pool.throttled, &by_clocks);
+    uint32_t running = starting + csk_pool_count_running(looks, count, csk_pool.most, csk_pool.wanted,
+                                                         csk_pool.throttled, &by_clocks);
     if (by_clocks) {
         csk_queue_lock(&csk_pool.lock);
         scatter(count);
@@ -90,9 +92,11 @@ static uint32_t count_running(uint32_t workers) {
 
 /* Called under the lock. How many workers to start: as many as are missing while others sleep, otherwise one. */
 static uint32_t count_missing(uint32_t running) {
-    uint32_t workers = csk_pool.workers, more = running < csk_pool.wanted ? csk_pool.wanted - running : running < csk_pool.most;
+    uint32_t workers = csk_pool.workers,
+             more = running < csk_pool.wanted ? csk_pool.wanted - running : running < csk_pool.most;
     /* Where many sleep, more of the work that waits is likely to sleep too. */
-    if (running < csk_pool.wanted && workers > running && more < (workers - running) / 8) more = (workers - running) / 8;
+    if (running < csk_pool.wanted && workers > running && more < (workers - running) / 8)
+        more = (workers - running) / 8;
     if (more > csk_pool.most) more = csk_pool.most;
     if (more > csk_pool.queued) more = (uint32_t)csk_pool.queued;
     uint32_t room = csk_pool.attr.most > workers ? csk_pool.attr.most - workers : 0;

@@ -10,10 +10,10 @@ typedef struct csk_pool_worker {
     struct csk_pool_worker *next_idle;
     struct csk_pool_worker *next, *previous; /* in `all`, the youngest first */
     csk_pool_look_t look;
-    uint32_t epoch; /* of the process in which it is one of the workers */
-    bool joined;    /* it stands in `all`; before that it is only counted */
+    uint32_t epoch;     /* of the process in which it is one of the workers */
+    bool joined;        /* it stands in `all`; before that it is only counted */
     uint32_t announced; /* odd: it waits inside the library */
-    uint32_t word; /* see wait/spin_park.h: the one answer says to look */
+    uint32_t word;      /* see wait/spin_park.h: the one answer says to look */
 } csk_pool_worker_t;
 
 typedef struct {
@@ -25,30 +25,32 @@ static const uint8_t csk_pool_order[CSK_POOL_LEVELS] = { CSK_POOL_URGENT, CSK_PO
 
 typedef struct csk_pool_state {
     uint32_t lock;
-    uint32_t workers, wanted;                      /* `wanted`: as many as there are processors */
-    bool starting;                                 /* the first worker is being started */
-    bool throttled;                                /* all threads may stand still at once: see pool_watch.c */
-    uint32_t most;                                 /* the limit for workers that don't sleep inside their functions */
-    csk_pool_attr_t attr;                          /* its `most`: the limit that includes those that sleep */
-    int64_t idle_ns;                               /* how long a worker beyond `wanted` sleeps before it ends */
-    int64_t resigned_ns;                           /* how long the clock pauses when no other worker could be started */
+    uint32_t workers, wanted; /* `wanted`: as many as there are processors */
+    bool starting;            /* the first worker is being started */
+    bool throttled;           /* all threads may stand still at once: see pool_watch.c */
+    uint32_t most;            /* the limit for workers that don't sleep inside their functions */
+    csk_pool_attr_t attr;     /* its `most`: the limit that includes those that sleep */
+    int64_t idle_ns;          /* how long a worker beyond `wanted` sleeps before it ends */
+    int64_t resigned_ns;      /* how long the clock pauses when no other worker could be started */
     csk_pool_queue_t levels[CSK_POOL_LEVELS];
     uint64_t queued, taken;
     csk_pool_worker_t *all, *idle;
-    bool waking;                                   /* a worker was told to look, and has not looked yet */
-    bool watching;                                 /* the supervisor looks again after stalled_ns */
-    uint64_t taken_before;                         /* `taken` at its last look, or when the watch began */
-    int64_t look_ns;                               /* when it looks next; CSK_NEVER: not before a watch begins */
-    csk_pool_stall_t stall;                        /* what is reported when nothing can be done */
-    uint32_t signal;                               /* the supervisor's park word */
-    uint32_t supervised;                           /* 1: there is a supervisor, or it is being started */
+    bool waking;            /* a worker was told to look, and has not looked yet */
+    bool watching;          /* the supervisor looks again after stalled_ns */
+    uint64_t taken_before;  /* `taken` at its last look, or when the watch began */
+    int64_t look_ns;        /* when it looks next; CSK_NEVER: not before a watch begins */
+    csk_pool_stall_t stall; /* what is reported when nothing can be done */
+    uint32_t signal;        /* the supervisor's park word */
+    uint32_t supervised;    /* 1: there is a supervisor, or it is being started */
 } csk_pool_state_t;
 extern csk_pool_state_t csk_pool __attribute__((visibility("hidden")));
 
 extern _Thread_local bool csk_pool_is_supervisor __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 /* Called under the lock. Others read the count without it. */
-static inline void csk_pool_count_workers(uint32_t change) { csk_store(&csk_pool.workers, csk_pool.workers + change, CSK_RELAXED); }
+static inline void csk_pool_count_workers(uint32_t change) {
+    csk_store(&csk_pool.workers, csk_pool.workers + change, CSK_RELAXED);
+}
 
 /* Called under the lock, when there is work and nobody to call. Whether to call the supervisor. */
 static inline bool csk_pool_begin_watch(void) {

@@ -9,9 +9,9 @@
 /* A worker, and what its clock showed. */
 typedef struct {
     int32_t thread_id;
-    uint32_t waits;        /* the wait inside the library in which the last look found it; odd */
-    int64_t time_ns;       /* its processor time */
-    int64_t others_ns;     /* the processor time of all other threads when this one was first seen to stand still */
+    uint32_t waits;    /* the wait inside the library in which the last look found it; odd */
+    int64_t time_ns;   /* its processor time */
+    int64_t others_ns; /* the processor time of all other threads when this one was first seen to stand still */
     int64_t still_since_ns;
 } csk_pool_look_t;
 

@@ -84,7 +84,8 @@ static bool call_inside(csk_workqueue_t *queue, csk_work_t *work, int status) {
 
 /* The timer's thread can't wait for room. So work that had to wait for its time takes no room. */
 static int queue_work(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank) {
-    if (queue->capacity != 0 && queue->when_full == CSK_WORKQUEUE_WAIT) return csk_workqueue_enqueue_beyond(queue, work, rank, run);
+    if (queue->capacity != 0 && queue->when_full == CSK_WORKQUEUE_WAIT)
+        return csk_workqueue_enqueue_beyond(queue, work, rank, run);
     return csk_workqueue_enqueue_ranked(queue, work, rank, run);
 }
 
@@ -110,8 +111,8 @@ static void time_has_come(csk_timer_t *timer, void *context) {
     if (error == 0 || call_inside(queue, &delayed->work, error)) csk_workqueue_unpin(queue);
 }
 
-int csk_delayed_start_ranked(csk_delayed_t *delayed, csk_workqueue_t *queue, csk_rank_t rank, int64_t deadline_ns, int64_t period_ns,
-                             csk_work_function_t function) {
+int csk_delayed_start_ranked(csk_delayed_t *delayed, csk_workqueue_t *queue, csk_rank_t rank, int64_t deadline_ns,
+                             int64_t period_ns, csk_work_function_t function) {
     if (function == NULL || period_ns < 0) return EINVAL;
     if (queue->when_full == CSK_WORKQUEUE_DROP_OLDEST && rank != csk_workqueue_rank(queue)) return EINVAL;
     int error = csk_timer_prepare();
@@ -132,7 +133,8 @@ int csk_delayed_start_ranked(csk_delayed_t *delayed, csk_workqueue_t *queue, csk
     return error;
 }
 
-int csk_delayed_start(csk_delayed_t *delayed, csk_workqueue_t *queue, int64_t deadline_ns, int64_t period_ns, csk_work_function_t function) {
+int csk_delayed_start(csk_delayed_t *delayed, csk_workqueue_t *queue, int64_t deadline_ns, int64_t period_ns,
+                      csk_work_function_t function) {
     return csk_delayed_start_ranked(delayed, queue, csk_workqueue_rank(queue), deadline_ns, period_ns, function);
 }
 

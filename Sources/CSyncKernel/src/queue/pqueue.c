@@ -255,7 +255,8 @@ uint64_t csk_pqueue_drain(csk_pqueue_t *queue, csk_pqueue_item_t **first) {
     line_serve(&queue->pushers, places(queue));
     pthread_mutex_unlock(&queue->mutex);
     /* From here on the items belong to the caller: nobody else can reach them. */
-    for (csk_heap_node_t *node; (node = csk_heap_pop(&taken)) != NULL; first = &(*first)->next) *first = (csk_pqueue_item_t *)node;
+    for (csk_heap_node_t *node; (node = csk_heap_pop(&taken)) != NULL; first = &(*first)->next)
+        *first = (csk_pqueue_item_t *)node;
     *first = NULL;
     return count;
 }

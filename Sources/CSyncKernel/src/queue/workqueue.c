@@ -77,7 +77,7 @@ void csk_workqueue_unlock_and_look(csk_workqueue_t *queue) {
 bool csk_waits_call(csk_workqueue_wait_t *done) {
     if (CSK_LIKELY(done == NULL)) return true;
     int before = csk_platform_keep_thread(); /* for the waits that have not been told yet */
-    uint32_t epoch = csk_pool_epoch(); /* the others are told in the parent alone */
+    uint32_t epoch = csk_pool_epoch();       /* the others are told in the parent alone */
     while (done != NULL && csk_pool_epoch() == epoch) {
         csk_workqueue_wait_t *wait = done;
         done = wait->next;
@@ -120,8 +120,8 @@ static int enqueue_bounded(csk_workqueue_t *queue, csk_work_t *work) {
 }
 
 /* It is inlined by force: as a call it costs 14 instructions of the 330 that a work takes (callgrind, gcc 12). */
-__attribute__((always_inline)) static inline int prepare(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, uint32_t kind,
-                                                         csk_work_function_t function) {
+__attribute__((always_inline)) static inline int prepare(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank,
+                                                         uint32_t kind, csk_work_function_t function) {
     if (function == NULL) return EINVAL;
     if (queue->when_full == CSK_WORKQUEUE_DROP_OLDEST && rank != csk_workqueue_rank(queue)) return EINVAL;
     int error = csk_workqueue_ready(queue);
@@ -140,20 +140,24 @@ static int push(csk_workqueue_t *queue, csk_work_t *work) {
     return 0;
 }
 
-static int enqueue(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, uint32_t kind, int64_t deadline_ns, csk_work_function_t function) {
+static int enqueue(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, uint32_t kind, int64_t deadline_ns,
+                   csk_work_function_t function) {
     int error = prepare(queue, work, rank, kind, function);
     if (CSK_UNLIKELY(error != 0)) return error;
     if (CSK_UNLIKELY(csk_load(&queue->state, CSK_RELAXED) & STATE_SHUT)) return ESHUTDOWN;
     if (queue->capacity == 0) return push(queue, work);
-    return queue->when_full == CSK_WORKQUEUE_WAIT ? csk_workqueue_wait_for_room(queue, work, deadline_ns) : enqueue_bounded(queue, work);
+    return queue->when_full == CSK_WORKQUEUE_WAIT ? csk_workqueue_wait_for_room(queue, work, deadline_ns)
+                                                  : enqueue_bounded(queue, work);
 }
 
-static int enqueue_always(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, uint32_t kind, csk_work_function_t function) {
+static int enqueue_always(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, uint32_t kind,
+                          csk_work_function_t function) {
     int error = prepare(queue, work, rank, kind, function);
     return error != 0 ? error : push(queue, work);
 }
 
-int csk_workqueue_enqueue_always(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, csk_work_function_t function) {
+int csk_workqueue_enqueue_always(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank,
+                                 csk_work_function_t function) {
     return enqueue_always(queue, work, rank, WORK_STAYS, function);
 }
 
@@ -161,16 +165,19 @@ int csk_workqueue_enqueue_barrier_always(csk_workqueue_t *queue, csk_work_t *wor
     return enqueue_always(queue, work, csk_workqueue_rank(queue), WORK_STAYS | WORK_BARRIER, function);
 }
 
-int csk_workqueue_enqueue_beyond(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, csk_work_function_t function) {
+int csk_workqueue_enqueue_beyond(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank,
+                                 csk_work_function_t function) {
     if (csk_load(&queue->state, CSK_RELAXED) & STATE_SHUT) return ESHUTDOWN;
     return enqueue_always(queue, work, rank, WORK_BEYOND, function);
 }
 
-int csk_workqueue_enqueue_when_room(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, bool barrier, csk_work_function_t work_function,
-                                    csk_workqueue_wait_t *wait, void (*function)(csk_workqueue_wait_t *), void *context) {
+int csk_workqueue_enqueue_when_room(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, bool barrier,
+                                    csk_work_function_t work_function, csk_workqueue_wait_t *wait,
+                                    void (*function)(csk_workqueue_wait_t *), void *context) {
     uint32_t kind = barrier ? WORK_BARRIER : WORK_PLAIN;
     if (function == NULL) return EINVAL;
-    if (queue->capacity == 0 || queue->when_full != CSK_WORKQUEUE_WAIT) return enqueue(queue, work, rank, kind, CSK_NEVER, work_function);
+    if (queue->capacity == 0 || queue->when_full != CSK_WORKQUEUE_WAIT)
+        return enqueue(queue, work, rank, kind, CSK_NEVER, work_function);
     int error = prepare(queue, work, rank, kind, work_function);
     return error != 0 ? error : csk_workqueue_ask_for_room(queue, work, wait, function, context);
 }
@@ -179,11 +186,13 @@ int csk_workqueue_enqueue(csk_workqueue_t *queue, csk_work_t *work, csk_work_fun
     return enqueue(queue, work, csk_workqueue_rank(queue), WORK_PLAIN, CSK_NEVER, function);
 }
 
-int csk_workqueue_enqueue_until(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, int64_t deadline_ns, csk_work_function_t function) {
+int csk_workqueue_enqueue_until(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, int64_t deadline_ns,
+                                csk_work_function_t function) {
     return enqueue(queue, work, rank, WORK_PLAIN, deadline_ns, function);
 }
 
-int csk_workqueue_enqueue_ranked(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, csk_work_function_t function) {
+int csk_workqueue_enqueue_ranked(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank,
+                                 csk_work_function_t function) {
     return csk_workqueue_enqueue_until(queue, work, rank, CSK_NEVER, function);
 }
 
@@ -197,7 +206,8 @@ int csk_workqueue_cancel(csk_workqueue_t *queue, csk_work_t *work) {
     csk_work_sort(queue);
     /* After the sort the work is no longer in the inbox. Work that still seems to be there is just being queued
      * again. */
-    bool waits = csk_load(&work->place, CSK_RELAXED) > PLACE_INBOX && work->kind >> WORK_EPOCH_SHIFT == csk_work_kind(queue, 0) >> WORK_EPOCH_SHIFT;
+    bool waits = csk_load(&work->place, CSK_RELAXED) > PLACE_INBOX &&
+                 work->kind >> WORK_EPOCH_SHIFT == csk_work_kind(queue, 0) >> WORK_EPOCH_SHIFT;
     if (waits) {
         csk_work_remove(queue, work);
         csk_work_account(queue, csk_work_arrival(work), &done);

@@ -101,24 +101,30 @@ enum { PLACE_NOWHERE = 0, PLACE_INBOX, PLACE_FIRST, PLACE_RANKED, PLACE_BARRIER,
 typedef struct csk_sync_call {
     csk_work_t work;
     csk_section_t section;
-    uint32_t word; /* see wait/spin_park.h: answered with CALL_... */
+    uint32_t word;             /* see wait/spin_park.h: answered with CALL_... */
     csk_workqueue_wait_t room; /* used while the caller stands in the line for room */
 } csk_sync_call_t;
 
 enum { CALL_GRANTED = CSK_WORD_ANSWER, CALL_REFUSED };
 
 static inline uint32_t csk_workqueue_width(const csk_workqueue_t *queue) { return queue->width > 1 ? queue->width : 1; }
-static inline csk_rank_t csk_workqueue_rank(const csk_workqueue_t *queue) { return csk_rank(queue->priority, CSK_PLACE_BACK); }
+static inline csk_rank_t csk_workqueue_rank(const csk_workqueue_t *queue) {
+    return csk_rank(queue->priority, CSK_PLACE_BACK);
+}
 static inline uint32_t csk_work_kind(const csk_workqueue_t *queue, uint32_t flags) {
     return flags | csk_load(&queue->epoch, CSK_RELAXED) << WORK_EPOCH_SHIFT;
 }
-static inline bool csk_work_takes_room(const csk_work_t *work) { return (work->kind & (WORK_STAYS | WORK_BEYOND)) == 0; }
+static inline bool csk_work_takes_room(const csk_work_t *work) {
+    return (work->kind & (WORK_STAYS | WORK_BEYOND)) == 0;
+}
 /* Called under the lock. */
 static inline bool csk_workqueue_is_full(const csk_workqueue_t *queue) {
     return queue->capacity != 0 && queue->waiting - queue->beyond >= queue->capacity;
 }
 static inline bool csk_section_is_over(const csk_section_t *section) { return section->epoch != csk_pool_epoch(); }
-static inline int64_t csk_work_arrival(const csk_work_t *work) { return work->node.ticket < 0 ? -work->node.ticket : work->node.ticket; }
+static inline int64_t csk_work_arrival(const csk_work_t *work) {
+    return work->node.ticket < 0 ? -work->node.ticket : work->node.ticket;
+}
 
 /* ---- workqueue_order.c: each function is called under the lock ---- */
 
@@ -162,7 +168,9 @@ static inline csk_workqueue_t *csk_workqueue_of(csk_pool_item_t *item) {
     return (csk_workqueue_t *)((char *)item - offsetof(csk_workqueue_t, item));
 }
 /* Keeps the queue's memory until csk_workqueue_unpin is called. */
-static inline void csk_workqueue_pin(csk_workqueue_t *queue) { csk_fetch_add(&queue->state, STATE_PIN_ONE, CSK_RELAXED); }
+static inline void csk_workqueue_pin(csk_workqueue_t *queue) {
+    csk_fetch_add(&queue->state, STATE_PIN_ONE, CSK_RELAXED);
+}
 void csk_workqueue_unpin(csk_workqueue_t *queue);
 
 /* ---- workqueue.c ---- */
@@ -184,7 +192,8 @@ static inline void csk_workqueue_unlock(csk_workqueue_t *queue) { csk_queue_unlo
 void csk_work_push(csk_workqueue_t *queue, csk_work_t *work);
 /* Queues work that takes no room, for callers that can't wait. It differs from csk_workqueue_enqueue_always in two
  * ways: it is refused after a shutdown, and the work does not stay. */
-int csk_workqueue_enqueue_beyond(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, csk_work_function_t function);
+int csk_workqueue_enqueue_beyond(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank,
+                                 csk_work_function_t function);
 static inline bool csk_workqueue_has_worker_to_spare(const csk_workqueue_t *queue, uint64_t state) {
     return (state & STATE_ACTIVE) < csk_workqueue_width(queue);
 }
@@ -236,8 +245,8 @@ csk_workqueue_wait_t *csk_rooms_close(csk_workqueue_t *queue);
 int csk_workqueue_wait_for_room(csk_workqueue_t *queue, csk_work_t *work, int64_t deadline_ns);
 /* The same, but where the thread would have to wait, `wait` stands in the line instead, and the call returns
  * EINPROGRESS. */
-int csk_workqueue_ask_for_room(csk_workqueue_t *queue, csk_work_t *work, csk_workqueue_wait_t *wait, void (*function)(csk_workqueue_wait_t *),
-                               void *context);
+int csk_workqueue_ask_for_room(csk_workqueue_t *queue, csk_work_t *work, csk_workqueue_wait_t *wait,
+                               void (*function)(csk_workqueue_wait_t *), void *context);
 
 static inline csk_sync_call_t *csk_sync_call_of(csk_work_t *work) { return (csk_sync_call_t *)work; }
 

@@ -12,10 +12,15 @@ const char *csk_workqueue_name(const csk_workqueue_t *queue) { return queue != N
 int csk_workqueue_init(csk_workqueue_t *queue, const csk_workqueue_attr_t *attr) {
     static const csk_workqueue_attr_t defaults;
     if (attr == NULL) attr = &defaults;
-    if (attr->width > CSK_WORKQUEUE_WIDTH_MAX || attr->when_full < CSK_WORKQUEUE_WAIT || attr->when_full > CSK_WORKQUEUE_DROP_OLDEST) return EINVAL;
+    if (attr->width > CSK_WORKQUEUE_WIDTH_MAX || attr->when_full < CSK_WORKQUEUE_WAIT ||
+        attr->when_full > CSK_WORKQUEUE_DROP_OLDEST)
+        return EINVAL;
     if (attr->when_full == CSK_WORKQUEUE_DROP_OLDEST && attr->capacity == 0) return EINVAL;
-    *queue = (csk_workqueue_t){ .width = attr->width, .capacity = attr->capacity, .when_full = (uint8_t)attr->when_full, .priority = attr->priority,
-                                 .name = attr->name };
+    *queue = (csk_workqueue_t){ .width = attr->width,
+                                .capacity = attr->capacity,
+                                .when_full = (uint8_t)attr->when_full,
+                                .priority = attr->priority,
+                                .name = attr->name };
     return 0;
 }
 
@@ -47,7 +52,8 @@ int csk_workqueue_destroy(csk_workqueue_t *queue) {
     if (csk_section_inside(queue)) return EDEADLK;
     csk_workqueue_lock(queue);
     csk_work_sort(queue);
-    bool busy = queue->waiting != 0 || queue->running != 0 || queue->refusing != 0 || queue->drains != NULL || queue->rooms != NULL;
+    bool busy = queue->waiting != 0 || queue->running != 0 || queue->refusing != 0 || queue->drains != NULL ||
+                queue->rooms != NULL;
     csk_workqueue_unlock_and_look(queue);
     if (busy) return EBUSY;
     for (uint32_t looks = 0; csk_load(&queue->state, CSK_ACQUIRE) & STATE_PINS; looks++) csk_platform_await_step(looks);
@@ -89,7 +95,9 @@ void csk_workqueue_release(csk_workqueue_t *queue) {
 /* ---- Suspending, ending
  * ------------------------------------------------------------------------------------------------------------ */
 
-static bool is_ending(const csk_workqueue_t *queue) { return (csk_load(&queue->state, CSK_RELAXED) & (STATE_SHUT | STATE_RELEASED)) != 0; }
+static bool is_ending(const csk_workqueue_t *queue) {
+    return (csk_load(&queue->state, CSK_RELAXED) & (STATE_SHUT | STATE_RELEASED)) != 0;
+}
 
 int csk_workqueue_suspend(csk_workqueue_t *queue) {
     csk_workqueue_lock(queue);

@@ -37,7 +37,9 @@ static bool stands_apart(const csk_workqueue_t *queue, const csk_work_t *work) {
     return (work->kind & WORK_STAYS) && queue->when_full == CSK_WORKQUEUE_DROP_OLDEST;
 }
 
-static bool is_barrier(const csk_workqueue_t *queue, const csk_work_t *work) { return (work->kind & WORK_BARRIER) && queue->width > 1; }
+static bool is_barrier(const csk_workqueue_t *queue, const csk_work_t *work) {
+    return (work->kind & WORK_BARRIER) && queue->width > 1;
+}
 
 static void place_elsewhere(csk_workqueue_t *queue, csk_work_t *work) {
     if (queue->barrier != NULL) {
@@ -55,7 +57,8 @@ static void place_elsewhere(csk_workqueue_t *queue, csk_work_t *work) {
 
 /* The work's number of arrival is set already. */
 static inline void place(csk_workqueue_t *queue, csk_work_t *work) {
-    bool plain = queue->barrier == NULL && !(work->kind & (WORK_BARRIER | WORK_STAYS)) && work->node.rank == csk_workqueue_rank(queue);
+    bool plain = queue->barrier == NULL && !(work->kind & (WORK_BARRIER | WORK_STAYS)) &&
+                 work->node.rank == csk_workqueue_rank(queue);
     if (CSK_LIKELY(plain)) append(own_list(queue), work, PLACE_FIRST);
     else place_elsewhere(queue, work);
 }
@@ -88,7 +91,9 @@ void csk_work_sort(csk_workqueue_t *queue) {
             csk_store(&queue->inbox_first, NULL, CSK_RELAXED);
             csk_work_t *last = work;
             if (!csk_cas(&queue->inbox_last, &last, NULL, CSK_ACQ_REL))
-                for (uint32_t looks = 0; (next = (csk_work_t *)csk_load(&work->node.next, CSK_ACQUIRE)) == NULL; looks++) csk_platform_await_step(looks);
+                for (uint32_t looks = 0; (next = (csk_work_t *)csk_load(&work->node.next, CSK_ACQUIRE)) == NULL;
+                     looks++)
+                    csk_platform_await_step(looks);
         }
         csk_work_arrange(queue, work);
         work = next;
@@ -97,7 +102,8 @@ void csk_work_sort(csk_workqueue_t *queue) {
 
 static csk_work_t *next_in_order(const csk_workqueue_t *queue) {
     csk_work_t *ranked = (csk_work_t *)csk_heap_top(&queue->ranked);
-    if (ranked == NULL || (queue->first != NULL && csk_heap_before(&queue->first->node, &ranked->node))) return queue->first;
+    if (ranked == NULL || (queue->first != NULL && csk_heap_before(&queue->first->node, &ranked->node)))
+        return queue->first;
     return ranked;
 }
 
@@ -126,12 +132,10 @@ static void place_later(csk_workqueue_t *queue) {
 
 void csk_work_remove(csk_workqueue_t *queue, csk_work_t *work) {
     switch (work->place) {
-        case PLACE_FIRST: unlink_from(own_list(queue), work); break;
-        case PLACE_RANKED: csk_heap_remove(&queue->ranked, &work->node); break;
-        case PLACE_LATER: unlink_from(later_list(queue), work); break;
-        default:
-            queue->barrier = NULL;
-            place_later(queue);
+    case PLACE_FIRST: unlink_from(own_list(queue), work); break;
+    case PLACE_RANKED: csk_heap_remove(&queue->ranked, &work->node); break;
+    case PLACE_LATER: unlink_from(later_list(queue), work); break;
+    default: queue->barrier = NULL; place_later(queue);
     }
     work->place = PLACE_NOWHERE;
     queue->waiting--;
@@ -148,7 +152,9 @@ csk_work_t *csk_work_take(csk_workqueue_t *queue, csk_section_t *section) {
     if (queue->first != NULL) __builtin_prefetch(queue->first);
     queue->running++;
     bool called = (work->kind & WORK_SYNC) != 0;
-    *section = (csk_section_t){ .queue = queue, .arrival = csk_work_arrival(work), .epoch = csk_pool_epoch(),
+    *section = (csk_section_t){ .queue = queue,
+                                .arrival = csk_work_arrival(work),
+                                .epoch = csk_pool_epoch(),
                                 .alone = barrier || (called && queue->width <= 1) };
     if (section->alone) {
         queue->exclusive = 1;
@@ -163,7 +169,8 @@ csk_work_t *csk_work_take_sorted(csk_workqueue_t *queue, csk_section_t *section)
      * worker does that for sorted work. */
     if (queue->width > 1 && queue->first == queue->last) return NULL;
     /* `urgent` is cleared before the inbox is read. */
-    if (CSK_UNLIKELY(csk_load(&queue->urgent, CSK_RELAXED) != 0 && csk_exchange(&queue->urgent, 0u, CSK_ACQ_REL) != 0)) return NULL;
+    if (CSK_UNLIKELY(csk_load(&queue->urgent, CSK_RELAXED) != 0 && csk_exchange(&queue->urgent, 0u, CSK_ACQ_REL) != 0))
+        return NULL;
     return csk_work_take(queue, section);
 }
 

@@ -47,7 +47,7 @@ static csk_workqueue_wait_t *give_place(csk_workqueue_t *queue) {
 
 csk_workqueue_wait_t *csk_rooms_take(csk_workqueue_t *queue) {
     if (csk_workqueue_is_full(queue)) return NULL; /* the work that left took no room */
-    csk_work_sort(queue); /* what came before it is before it */
+    csk_work_sort(queue);                          /* what came before it is before it */
     return give_place(queue);
 }
 
@@ -78,7 +78,9 @@ static void run_call(csk_section_t *section, void (*function)(void *), void *con
 }
 
 /* The queue was shut down while the caller stood in line. */
-static void refuse_call(csk_workqueue_wait_t *wait) { csk_word_answer(&((csk_sync_call_t *)wait->context)->word, CALL_REFUSED); }
+static void refuse_call(csk_workqueue_wait_t *wait) {
+    csk_word_answer(&((csk_sync_call_t *)wait->context)->word, CALL_REFUSED);
+}
 
 static int wait_in_line(csk_workqueue_t *queue, csk_sync_call_t *call) {
     call->room = (csk_workqueue_wait_t){ .function = refuse_call, .context = call, .work = &call->work };
@@ -112,13 +114,15 @@ static int await_turn(csk_workqueue_t *queue, csk_sync_call_t *call, bool in_lin
     return in_line && call->room.status != 0 ? call->room.status : ECANCELED;
 }
 
-static int call_in_turn(csk_workqueue_t *queue, csk_rank_t rank, uint32_t kind, int64_t deadline_ns, void (*function)(void *), void *context) {
+static int call_in_turn(csk_workqueue_t *queue, csk_rank_t rank, uint32_t kind, int64_t deadline_ns,
+                        void (*function)(void *), void *context) {
     csk_sync_call_t call;
     call.word = CSK_WORD_WAITS;
     call.work = (csk_work_t){ .node.rank = rank, .kind = csk_work_kind(queue, kind) };
     csk_workqueue_lock(queue);
     int error = admit(queue, &call);
-    bool in_line = error == EINPROGRESS, mine = error == 0 && csk_work_is_next(queue, &call.work) && csk_work_take(queue, &call.section) != NULL;
+    bool in_line = error == EINPROGRESS,
+         mine = error == 0 && csk_work_is_next(queue, &call.work) && csk_work_take(queue, &call.section) != NULL;
     csk_workqueue_unlock_and_look(queue);
     if (in_line) error = 0;
     if (error == 0 && !mine) error = await_turn(queue, &call, in_line, deadline_ns);
@@ -126,7 +130,8 @@ static int call_in_turn(csk_workqueue_t *queue, csk_rank_t rank, uint32_t kind, 
     return error;
 }
 
-static int sync(csk_workqueue_t *queue, csk_rank_t rank, uint32_t kind, int64_t deadline_ns, void (*function)(void *), void *context) {
+static int sync(csk_workqueue_t *queue, csk_rank_t rank, uint32_t kind, int64_t deadline_ns, void (*function)(void *),
+                void *context) {
     if (function == NULL) return EINVAL;
     if (queue->when_full == CSK_WORKQUEUE_DROP_OLDEST && rank != csk_workqueue_rank(queue)) return EINVAL;
     if (csk_section_inside(queue)) return EDEADLK;
@@ -141,20 +146,25 @@ static int sync(csk_workqueue_t *queue, csk_rank_t rank, uint32_t kind, int64_t 
     return error;
 }
 
-int csk_workqueue_sync(csk_workqueue_t *queue, csk_rank_t rank, bool barrier, int64_t deadline_ns, void (*function)(void *), void *context) {
+int csk_workqueue_sync(csk_workqueue_t *queue, csk_rank_t rank, bool barrier, int64_t deadline_ns,
+                       void (*function)(void *), void *context) {
     return sync(queue, rank, WORK_SYNC | (barrier ? WORK_BARRIER : 0), deadline_ns, function, context);
 }
 
-int csk_workqueue_sync_always(csk_workqueue_t *queue, csk_rank_t rank, bool barrier, int64_t deadline_ns, void (*function)(void *), void *context) {
+int csk_workqueue_sync_always(csk_workqueue_t *queue, csk_rank_t rank, bool barrier, int64_t deadline_ns,
+                              void (*function)(void *), void *context) {
     return sync(queue, rank, WORK_SYNC | WORK_STAYS | (barrier ? WORK_BARRIER : 0), deadline_ns, function, context);
 }
 
 /* ---- Room -------------------------------------------------------------------------------------------------------- */
 
-static void end_wait(csk_workqueue_wait_t *wait) { csk_word_answer(&wait->word, wait->status == 0 ? CALL_GRANTED : CALL_REFUSED); }
+static void end_wait(csk_workqueue_wait_t *wait) {
+    csk_word_answer(&wait->word, wait->status == 0 ? CALL_GRANTED : CALL_REFUSED);
+}
 
 /* `waits`: the caller may wait. Otherwise the call returns EDEADLK where it would have to. */
-static int ask_for_room(csk_workqueue_t *queue, csk_work_t *work, csk_workqueue_wait_t *wait, const csk_workqueue_wait_t *as, bool waits) {
+static int ask_for_room(csk_workqueue_t *queue, csk_work_t *work, csk_workqueue_wait_t *wait,
+                        const csk_workqueue_wait_t *as, bool waits) {
     csk_workqueue_lock(queue);
     csk_work_sort(queue);
     int status = 0;
@@ -171,8 +181,8 @@ static int ask_for_room(csk_workqueue_t *queue, csk_work_t *work, csk_workqueue_
     return status;
 }
 
-int csk_workqueue_ask_for_room(csk_workqueue_t *queue, csk_work_t *work, csk_workqueue_wait_t *wait, void (*function)(csk_workqueue_wait_t *),
-                               void *context) {
+int csk_workqueue_ask_for_room(csk_workqueue_t *queue, csk_work_t *work, csk_workqueue_wait_t *wait,
+                               void (*function)(csk_workqueue_wait_t *), void *context) {
     return ask_for_room(queue, work, wait, &(csk_workqueue_wait_t){ .function = function, .context = context }, true);
 }
 
@@ -185,7 +195,9 @@ int csk_workqueue_room_cancel(csk_workqueue_t *queue, csk_workqueue_wait_t *wait
 
 int csk_workqueue_wait_for_room(csk_workqueue_t *queue, csk_work_t *work, int64_t deadline_ns) {
     csk_workqueue_wait_t room;
-    int status = ask_for_room(queue, work, &room, &(csk_workqueue_wait_t){ .function = end_wait, .word = CSK_WORD_WAITS }, !csk_section_inside(queue));
+    int status = ask_for_room(queue, work, &room,
+                              &(csk_workqueue_wait_t){ .function = end_wait, .word = CSK_WORD_WAITS },
+                              !csk_section_inside(queue));
     if (status != EINPROGRESS) return status;
     uint32_t seen = await(&room.word, deadline_ns);
     if (seen == CSK_WORD_PARKED) {
@@ -198,7 +210,8 @@ int csk_workqueue_wait_for_room(csk_workqueue_t *queue, csk_work_t *work, int64_
 
 /* ---- Drains ------------------------------------------------------------------------------------------------------ */
 
-void csk_workqueue_drain_async(csk_workqueue_t *queue, csk_workqueue_wait_t *wait, void (*function)(csk_workqueue_wait_t *), void *context) {
+void csk_workqueue_drain_async(csk_workqueue_t *queue, csk_workqueue_wait_t *wait,
+                               void (*function)(csk_workqueue_wait_t *), void *context) {
     *wait = (csk_workqueue_wait_t){ .function = function, .context = context };
     csk_workqueue_lock(queue);
     csk_work_sort(queue);

@@ -51,8 +51,8 @@ enum thread_state { NEW, KEEPS, PLAIN, LEFT };
 
 static _Thread_local struct {
     uint8_t state;
-    pthread_key_t key;        /* liburcu's key, in state KEEPS */
-    csk_rcu_reader_t reader;  /* used in a child of fork */
+    pthread_key_t key;       /* liburcu's key, in state KEEPS */
+    csk_rcu_reader_t reader; /* used in a child of fork */
 } self __attribute__((tls_model("initial-exec")));
 
 /* Returns the calling thread's word, or NULL before its first section. The word is the first field of liburcu's struct.

@@ -33,8 +33,8 @@
 #define PHASE (1UL << 32)
 
 static struct {
-    uint32_t lock;              /* protects the list */
-    csk_rcu_reader_t *readers;  /* the newest first */
+    uint32_t lock;             /* protects the list */
+    csk_rcu_reader_t *readers; /* the newest first */
     bool is_child;
 } child;
 

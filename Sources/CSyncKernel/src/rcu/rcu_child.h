@@ -6,9 +6,9 @@
 
 /* A thread that the grace periods of a child look at. */
 typedef struct csk_rcu_reader {
-    unsigned long *word;  /* NULL: not in the list */
+    unsigned long *word; /* NULL: not in the list */
     struct csk_rcu_reader *newer, *older;
-    unsigned long own;    /* the word of a thread that has no other */
+    unsigned long own; /* the word of a thread that has no other */
 } csk_rcu_reader_t;
 
 bool csk_rcu_is_child(void);

@@ -59,8 +59,8 @@ typedef struct csk_rcu_map_table table_t;
 struct table {
     table_t shared;
     csk_rcu_node_t node;
-    uint64_t limit, expected;                    /* how many slots may be taken; what `used` began with */
-    uint64_t used __attribute__((aligned(64)));  /* slots not empty or about to be taken; at most `limit` */
+    uint64_t limit, expected;                   /* how many slots may be taken; what `used` began with */
+    uint64_t used __attribute__((aligned(64))); /* slots not empty or about to be taken; at most `limit` */
     uint64_t dead;
     uint64_t slots[];
 };
@@ -69,9 +69,9 @@ struct map {
     csk_rcu_map_t shared;
     csk_rcu_map_match_t match;
     csk_rcu_steps_t end;
-    csk_rcu_function_t reclaim;                   /* for the entries of a destroyed map */
+    csk_rcu_function_t reclaim; /* for the entries of a destroyed map */
     csk_rcu_map_cursor_t reclaimed;
-    int64_t count __attribute__((aligned(64)));  /* in the writers' cache line, which readers don't touch */
+    int64_t count __attribute__((aligned(64))); /* in the writers' cache line, which readers don't touch */
 };
 
 static struct map *map_of(csk_rcu_map_t *map) { return (struct map *)map; }
@@ -149,7 +149,8 @@ static uint64_t move_slot(uint64_t *slot, table_t *next) {
 static void move_all(csk_rcu_map_t *map, table_t *table) {
     table_t *next = next_of(table);
     uint64_t moved = 0;
-    for (uint64_t i = 0; i <= table->mask; i++) moved += csk_rcu_map_entry_of(move_slot(&table->slots[i], next)) != NULL;
+    for (uint64_t i = 0; i <= table->mask; i++)
+        moved += csk_rcu_map_entry_of(move_slot(&table->slots[i], next)) != NULL;
     if (!csk_cas(&map->table, &table, next, CSK_ACQ_REL)) return;
     /* Room was also claimed for entries that were removed before they could be moved. */
     csk_fetch_add(&counts_of(next)->used, moved - counts_of(next)->expected, CSK_RELAXED);
@@ -256,7 +257,8 @@ csk_rcu_map_entry_t *csk_rcu_map_find(csk_rcu_map_t *map, uint64_t hash, const v
 }
 
 /* Inserts the entry, or finds the entry that has the key, and replaces it if `replaces`. */
-static int put(csk_rcu_map_t *map, uint64_t hash, const void *key, csk_rcu_map_entry_t *entry, bool replaces, csk_rcu_map_entry_t **there) {
+static int put(csk_rcu_map_t *map, uint64_t hash, const void *key, csk_rcu_map_entry_t *entry, bool replaces,
+               csk_rcu_map_entry_t **there) {
     uint64_t value = slot_for(entry, hash);
     entry->hash = hash;
     table_t *table = current(map);
@@ -300,14 +302,16 @@ static int put_in_section(csk_rcu_map_t *map, uint64_t hash, const void *key, cs
     return status;
 }
 
-int csk_rcu_map_insert(csk_rcu_map_t *map, uint64_t hash, const void *key, csk_rcu_map_entry_t *entry, csk_rcu_map_entry_t **found) {
+int csk_rcu_map_insert(csk_rcu_map_t *map, uint64_t hash, const void *key, csk_rcu_map_entry_t *entry,
+                       csk_rcu_map_entry_t **found) {
     csk_rcu_map_entry_t *there;
     int status = put_in_section(map, hash, key, entry, false, &there);
     if (status == EEXIST && found != NULL) *found = there;
     return status;
 }
 
-int csk_rcu_map_replace(csk_rcu_map_t *map, uint64_t hash, const void *key, csk_rcu_map_entry_t *entry, csk_rcu_map_entry_t **old) {
+int csk_rcu_map_replace(csk_rcu_map_t *map, uint64_t hash, const void *key, csk_rcu_map_entry_t *entry,
+                        csk_rcu_map_entry_t **old) {
     int status = put_in_section(map, hash, key, entry, true, old);
     return status == EEXIST ? 0 : status;
 }

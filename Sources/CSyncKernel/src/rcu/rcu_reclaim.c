@@ -56,16 +56,16 @@ static int64_t gather_ns = 1000000;
 static int turned_at_once = 256;
 
 static struct {
-    uint32_t lock;            /* protects taken, waiting, ready and steps */
+    uint32_t lock; /* protects taken, waiting, ready and steps */
     uint32_t worker;
     csk_rcu_node_t *taken, *waiting, *ready;
     csk_rcu_node_t *running;
-    csk_rcu_steps_t *steps;   /* those that have begun and not ended, the newest first */
+    csk_rcu_steps_t *steps; /* those that have begun and not ended, the newest first */
     uint64_t steps_numbers;
 
     uint64_t limit;
-    uint32_t room;            /* raised by one when there is room */
-    uint32_t blocked;         /* the number of threads that wait for room */
+    uint32_t room;    /* raised by one when there is room */
+    uint32_t blocked; /* the number of threads that wait for room */
     uint32_t hurried;
 
     csk_rcu_node_t *incoming __attribute__((aligned(64)));
@@ -291,7 +291,7 @@ void csk_rcu_end_steps(csk_rcu_steps_t *steps) {
 struct marker {
     csk_rcu_node_t node;
     uint32_t passed;
-    uint64_t number;     /* the number among the steps, drawn when the marker came by first */
+    uint64_t number; /* the number among the steps, drawn when the marker came by first */
 };
 
 /* Returns true once all steps have ended that had begun when the marker came by first. */

@@ -15,7 +15,8 @@ int csk_snapshot_update_begin(csk_snapshot_t *snapshot, int64_t deadline_ns, con
     return 0;
 }
 
-int csk_snapshot_update_end(csk_snapshot_t *snapshot, const void *value, csk_rcu_node_t *node, csk_rcu_function_t reclaim) {
+int csk_snapshot_update_end(csk_snapshot_t *snapshot, const void *value, csk_rcu_node_t *node,
+                            csk_rcu_function_t reclaim) {
     if (!csk_gate_is_mine(&snapshot->updating)) return EPERM;
     if (value != NULL && (node == NULL || reclaim == NULL)) return EINVAL;
     csk_rcu_node_t *old = snapshot->node;

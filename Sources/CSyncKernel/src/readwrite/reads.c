@@ -128,6 +128,7 @@ void csk_reads_forget(const csk_rwlock_t *lock) {
     csk_queue_lock(&all.lock);
     for (csk_reads_t *record = all.first; record != NULL; record = record->next)
         for (int i = 0; i < READS_IN_RECORD; i++)
-            if (csk_load(&record->reads[i].lock, CSK_RELAXED) == lock) csk_store(&record->reads[i].lock, NULL, CSK_RELAXED);
+            if (csk_load(&record->reads[i].lock, CSK_RELAXED) == lock)
+                csk_store(&record->reads[i].lock, NULL, CSK_RELAXED);
     csk_queue_unlock(&all.lock);
 }

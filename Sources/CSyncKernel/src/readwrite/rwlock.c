@@ -42,11 +42,14 @@ bool csk_rwlock_is_writing(csk_rwlock_t *lock) { return csk_rwlock_held_by(lock,
 
 static inline int enter(csk_rwlock_t *lock, int mode, int64_t deadline_ns) {
     uint64_t self = csk_self();
-    return CSK_LIKELY(csk_rwlock_pass(lock, mode, self)) ? 0 : csk_rwlock_enter_contended(lock, mode, deadline_ns, self);
+    return CSK_LIKELY(csk_rwlock_pass(lock, mode, self)) ? 0
+                                                         : csk_rwlock_enter_contended(lock, mode, deadline_ns, self);
 }
 
 /* The status of a try function whose call was made with the deadline RW_TRY. */
-static int as_tried(int status, int64_t deadline_ns) { return status == ETIMEDOUT && deadline_ns == RW_TRY ? EBUSY : status; }
+static int as_tried(int status, int64_t deadline_ns) {
+    return status == ETIMEDOUT && deadline_ns == RW_TRY ? EBUSY : status;
+}
 
 /* Records that the calling thread, which is counted in the word, reads. Without memory for that it leaves again. */
 static int note_read(csk_rwlock_t *lock) {
@@ -124,8 +127,12 @@ static inline int write_lock(csk_rwlock_t *lock, int64_t deadline_ns) {
     return CSK_UNLIKELY(lock->reader_bias) ? write_lock_biased(lock, deadline_ns) : enter(lock, RW_WRITE, deadline_ns);
 }
 
-int csk_rwlock_timedrdlock(csk_rwlock_t *lock, int64_t deadline_ns) { return read_lock(lock, deadline_ns > RW_TRY ? deadline_ns : RW_TRY + 1); }
-int csk_rwlock_timedwrlock(csk_rwlock_t *lock, int64_t deadline_ns) { return write_lock(lock, deadline_ns > RW_TRY ? deadline_ns : RW_TRY + 1); }
+int csk_rwlock_timedrdlock(csk_rwlock_t *lock, int64_t deadline_ns) {
+    return read_lock(lock, deadline_ns > RW_TRY ? deadline_ns : RW_TRY + 1);
+}
+int csk_rwlock_timedwrlock(csk_rwlock_t *lock, int64_t deadline_ns) {
+    return write_lock(lock, deadline_ns > RW_TRY ? deadline_ns : RW_TRY + 1);
+}
 int csk_rwlock_rdlock(csk_rwlock_t *lock) { return read_lock(lock, CSK_NEVER); }
 int csk_rwlock_wrlock(csk_rwlock_t *lock) { return write_lock(lock, CSK_NEVER); }
 int csk_rwlock_tryrdlock(csk_rwlock_t *lock) { return read_lock(lock, RW_TRY); }
@@ -139,8 +146,8 @@ static bool call_first(csk_rwlock_t *lock, enum csk_rwlock_release release, bool
     csk_effects_t effects = { 0 };
     csk_rwlock_lock_queue(lock);
     const csk_gate_waiter_t *first = lock->first;
-    bool designate = last && first != NULL && first->function == NULL && first->mode != RW_UPGRADE && !lock->hand_over &&
-                     lock->policy != CSK_RWLOCK_STRICT;
+    bool designate = last && first != NULL && first->function == NULL && first->mode != RW_UPGRADE &&
+                     !lock->hand_over && lock->policy != CSK_RWLOCK_STRICT;
     bool settle = first != NULL && !designate;
     if (settle) {
         csk_rwlock_settle(lock, release, &effects);
@@ -161,7 +168,9 @@ void csk_rwlock_leave(csk_rwlock_t *lock, enum csk_rwlock_release release) {
     uint32_t *wake = NULL;
     uint64_t found = csk_load(&lock->state, CSK_RELAXED);
     for (;;) {
-        uint64_t rest = release == RELEASE_READ ? (found & ~RW_FLAGS) - RW_READER : release == RELEASE_WRITE ? 0 : RW_READER;
+        uint64_t rest = release == RELEASE_READ    ? (found & ~RW_FLAGS) - RW_READER
+                        : release == RELEASE_WRITE ? 0
+                                                   : RW_READER;
         bool somebody = false;
         if (CSK_UNLIKELY(found & RW_WAITERS)) {
             if (rest == 0) somebody = !(found & RW_COMING);
@@ -183,7 +192,8 @@ void csk_rwlock_leave(csk_rwlock_t *lock, enum csk_rwlock_release release) {
 static inline void leave(csk_rwlock_t *lock, enum csk_rwlock_release release) {
     uint64_t found = csk_load(&lock->state, CSK_RELAXED);
     uint64_t rest = release == RELEASE_READ ? found - RW_READER : 0;
-    if (CSK_UNLIKELY(found & RW_FLAGS) || CSK_UNLIKELY(!csk_cas(&lock->state, &found, rest, CSK_RELEASE))) csk_rwlock_leave(lock, release);
+    if (CSK_UNLIKELY(found & RW_FLAGS) || CSK_UNLIKELY(!csk_cas(&lock->state, &found, rest, CSK_RELEASE)))
+        csk_rwlock_leave(lock, release);
 }
 
 static __attribute__((noinline)) int unlock_read_slow(csk_rwlock_t *lock) {
@@ -269,5 +279,7 @@ static int upgrade(csk_rwlock_t *lock, int64_t deadline_ns) {
     return 0;
 }
 
-int csk_rwlock_timedupgrade(csk_rwlock_t *lock, int64_t deadline_ns) { return upgrade(lock, deadline_ns > RW_TRY ? deadline_ns : RW_TRY + 1); }
+int csk_rwlock_timedupgrade(csk_rwlock_t *lock, int64_t deadline_ns) {
+    return upgrade(lock, deadline_ns > RW_TRY ? deadline_ns : RW_TRY + 1);
+}
 int csk_rwlock_tryupgrade(csk_rwlock_t *lock) { return upgrade(lock, RW_TRY); }

@@ -6,7 +6,9 @@ static bool take_out(csk_rwlock_t *lock, csk_gate_waiter_t *waiter, int status) 
     return csk_waiter_take_out(&csk_rwlock_queue_kind, lock, waiter, status);
 }
 
-static void deadline_passed(csk_timer_t *timer, void *lock) { take_out(lock, csk_waiter_of_deadline(timer), ETIMEDOUT); }
+static void deadline_passed(csk_timer_t *timer, void *lock) {
+    take_out(lock, csk_waiter_of_deadline(timer), ETIMEDOUT);
+}
 
 int csk_rwlock_lock_async(csk_rwlock_t *lock, csk_gate_waiter_t *waiter, int mode, int64_t deadline_ns,
                           csk_gate_function_t function, void *context) {
@@ -47,7 +49,9 @@ int csk_rwlock_lock_async(csk_rwlock_t *lock, csk_gate_waiter_t *waiter, int mod
     return 0;
 }
 
-int csk_rwlock_cancel(csk_rwlock_t *lock, csk_gate_waiter_t *waiter) { return take_out(lock, waiter, ECANCELED) ? 0 : EBUSY; }
+int csk_rwlock_cancel(csk_rwlock_t *lock, csk_gate_waiter_t *waiter) {
+    return take_out(lock, waiter, ECANCELED) ? 0 : EBUSY;
+}
 
 /* Takes one of the reads that were granted and not adopted. Returns false when there is none. */
 static bool take_read(csk_rwlock_t *lock) {

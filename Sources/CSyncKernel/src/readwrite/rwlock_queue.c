@@ -2,7 +2,9 @@
 
 #include "wait/spin_park.h"
 
-static uint64_t thread_of(const csk_gate_waiter_t *waiter) { return waiter->function != NULL ? CSK_GATE_NOBODY : waiter->thread; }
+static uint64_t thread_of(const csk_gate_waiter_t *waiter) {
+    return waiter->function != NULL ? CSK_GATE_NOBODY : waiter->thread;
+}
 
 void csk_rwlock_begin_in_child(csk_rwlock_t *lock) {
     lock->first = lock->last = NULL;
@@ -11,7 +13,8 @@ void csk_rwlock_begin_in_child(csk_rwlock_t *lock) {
     /* A writer that has entered has ended the bias. */
     bool waits_for_readers = csk_load(&lock->bias, CSK_RELAXED) != BIAS_OFF;
     uint64_t found = csk_load(&lock->state, CSK_RELAXED);
-    while (!csk_cas(&lock->state, &found, waits_for_readers && (found & RW_WRITER) ? 0 : found & ~RW_FLAGS, CSK_ACQ_REL)) {}
+    while (!csk_cas(&lock->state, &found, waits_for_readers && (found & RW_WRITER) ? 0 : found & ~RW_FLAGS,
+                    CSK_ACQ_REL)) {}
 }
 
 void csk_rwlock_append(csk_rwlock_t *lock, csk_gate_waiter_t *waiter) {

@@ -17,7 +17,9 @@ static void watch_lock(csk_rwlock_t *lock, csk_gate_waiter_t *self) {
     csk_spin_t spin = csk_spin_begin(CSK_SPIN_NS);
     while (csk_spin(&spin)) {
         uint64_t holders = csk_load(&lock->state, CSK_RELAXED) & ~RW_FLAGS;
-        if (csk_rwlock_entered(holders, self->mode, self->thread) != 0 || csk_load(&self->word, CSK_RELAXED) != WORD_TRY) return;
+        if (csk_rwlock_entered(holders, self->mode, self->thread) != 0 ||
+            csk_load(&self->word, CSK_RELAXED) != WORD_TRY)
+            return;
     }
 }
 
@@ -82,7 +84,8 @@ int csk_rwlock_enter_contended(csk_rwlock_t *lock, int mode, int64_t deadline_ns
     if (mode != RW_UPGRADE && csk_rwlock_held_by(lock, self)) return EDEADLK;
     if (csk_rwlock_know_process(lock) && csk_rwlock_pass(lock, mode, self)) return 0;
     if (deadline_ns == RW_TRY) return EBUSY;
-    if (deadline_ns != CSK_NEVER && deadline_ns <= csk_platform_now()) return csk_rwlock_pass(lock, mode, self) ? 0 : ETIMEDOUT;
+    if (deadline_ns != CSK_NEVER && deadline_ns <= csk_platform_now())
+        return csk_rwlock_pass(lock, mode, self) ? 0 : ETIMEDOUT;
     if (lock->policy != CSK_RWLOCK_STRICT && spin_to_pass(lock, mode, self)) return 0;
     return queue_and_wait(lock, mode, deadline_ns, self);
 }

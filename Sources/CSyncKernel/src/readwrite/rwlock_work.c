@@ -25,7 +25,9 @@ static _Thread_local struct {
     uint32_t epoch;                  /* the epoch of the process that all this is true of */
 } mine __attribute__((tls_model("initial-exec")));
 
-static csk_rwlock_work_t *work_of(csk_pool_item_t *item) { return (csk_rwlock_work_t *)((char *)item - offsetof(csk_rwlock_work_t, item)); }
+static csk_rwlock_work_t *work_of(csk_pool_item_t *item) {
+    return (csk_rwlock_work_t *)((char *)item - offsetof(csk_rwlock_work_t, item));
+}
 
 static void batch_granted(csk_gate_waiter_t *waiter, void *context, int status);
 
@@ -57,7 +59,8 @@ static void run_batch(batch_t *batch) {
 }
 
 int csk_rwlock_finish_write(csk_rwlock_t *lock) {
-    if (mine.keeps && mine.lock == lock && mine.epoch == csk_process_epoch()) return csk_rwlock_is_writing(lock) ? 0 : EPERM;
+    if (mine.keeps && mine.lock == lock && mine.epoch == csk_process_epoch())
+        return csk_rwlock_is_writing(lock) ? 0 : EPERM;
     int status = csk_rwlock_unlock(lock);
     if (status == 0 && mine.lock == lock) mine.lock = NULL; /* it may be gone */
     return status;
@@ -93,7 +96,8 @@ static void go_on_elsewhere(batch_t *batch, csk_rwlock_t *lock) {
         while (!csk_cas(&lock->state, &found, CSK_GATE_NOBODY | RW_WRITER | (found & RW_FLAGS), CSK_RELEASE)) {}
         csk_cannot_fail(csk_pool_post(&batch->work.item, run));
     } else {
-        csk_cannot_fail(csk_rwlock_lock_async(lock, &batch->work.waiter, CSK_RWLOCK_WRITE, CSK_NEVER, batch_granted, NULL));
+        csk_cannot_fail(csk_rwlock_lock_async(lock, &batch->work.waiter, CSK_RWLOCK_WRITE, CSK_NEVER, batch_granted,
+                                              NULL));
     }
 }
 
@@ -147,7 +151,8 @@ static void granted(csk_gate_waiter_t *waiter, void *context, int status) {
     csk_rwlock_work_t *work = (csk_rwlock_work_t *)waiter;
     if (status != 0) {
         work->function(work, work->context, status);
-    } else if (waiter->rwlock != mine.lock || waiter->mode != CSK_RWLOCK_WRITE || CSK_UNLIKELY(mine.epoch != csk_process_epoch())) {
+    } else if (waiter->rwlock != mine.lock || waiter->mode != CSK_RWLOCK_WRITE ||
+               CSK_UNLIKELY(mine.epoch != csk_process_epoch())) {
         /* There has been a worker since the work was queued, so this can't fail. */
         csk_cannot_fail(csk_pool_post(&work->item, run));
     } else {
@@ -185,14 +190,16 @@ int csk_rwlock_enqueue_write(csk_rwlock_t *lock, csk_rwlock_write_t *write, csk_
     if (join_last(lock, write)) return 0;
     batch_t *batch = malloc(sizeof *batch);
     if (batch == NULL) return ENOMEM;
-    *batch = (batch_t){ .work = { .waiter = { .stays = 1 }, .item = { .level = CSK_POOL_NORMAL } }, .first = write, .last = write };
+    *batch = (batch_t){ .work = { .waiter = { .stays = 1 }, .item = { .level = CSK_POOL_NORMAL } },
+                        .first = write,
+                        .last = write };
     error = csk_rwlock_lock_async(lock, &batch->work.waiter, CSK_RWLOCK_WRITE, CSK_NEVER, batch_granted, NULL);
     if (error != 0) free(batch);
     return error;
 }
 
-int csk_rwlock_enqueue(csk_rwlock_t *lock, csk_rwlock_work_t *work, int mode, int64_t deadline_ns, csk_rwlock_work_function_t function,
-                       void *context) {
+int csk_rwlock_enqueue(csk_rwlock_t *lock, csk_rwlock_work_t *work, int mode, int64_t deadline_ns,
+                       csk_rwlock_work_function_t function, void *context) {
     if (function == NULL) return EINVAL;
     int error = csk_pool_prepare();
     if (error != 0) return error;

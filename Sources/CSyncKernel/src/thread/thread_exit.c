@@ -4,9 +4,9 @@
 
 static _Thread_local struct {
     void (*functions[CSK_THREAD_EXIT_STAGES])(void);
-    uint8_t coming;   /* the system will make another pass */
-    uint8_t reached;  /* during a pass the first stage that it has not begun, so at least 1; otherwise 0 */
-    uint8_t passes;   /* made so far */
+    uint8_t coming;  /* the system will make another pass */
+    uint8_t reached; /* during a pass the first stage that it has not begun, so at least 1; otherwise 0 */
+    uint8_t passes;  /* made so far */
 } mine __attribute__((tls_model("initial-exec")));
 
 static void make_pass(void *unused) {

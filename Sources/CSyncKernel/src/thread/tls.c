@@ -79,11 +79,12 @@ static int number_slot(struct slot *slot) {
 }
 
 /* Finds the place of that name. The place holds the slot, or held NULL at the moment of the look. */
-static struct slot **find_place(struct slot **place, uint64_t way, uint64_t hash, const void *name, size_t length, struct slot **found,
-                                uint64_t *way_on) {
+static struct slot **find_place(struct slot **place, uint64_t way, uint64_t hash, const void *name, size_t length,
+                                struct slot **found, uint64_t *way_on) {
     struct slot *slot;
     while ((slot = csk_load(place, CSK_ACQUIRE)) != NULL) {
-        if (slot->hash == hash && slot->length == length && (length == 0 || memcmp(slot->name, name, length) == 0)) break;
+        if (slot->hash == hash && slot->length == length && (length == 0 || memcmp(slot->name, name, length) == 0))
+            break;
         place = &slot->children[way >> 62];
         way <<= 2; /* names with the same hash go on along the first child */
     }
@@ -129,9 +130,7 @@ int csk_tls_open(const char *name, csk_tls_destructor_t destructor, csk_tls_slot
 
 /* ---- Values ------------------------------------------------------------------------------------------------------ */
 
-void *csk_tls_get(csk_tls_slot_t slot) {
-    return CSK_LIKELY(slot < mine.count) ? mine.entries[slot].value : NULL;
-}
+void *csk_tls_get(csk_tls_slot_t slot) { return CSK_LIKELY(slot < mine.count) ? mine.entries[slot].value : NULL; }
 
 /* Takes each value out of its slot and destroys it, the newest slot's first. Destructors may set values and move the
  * table, so nothing of the table is remembered across a call. Returns true if there was a value. */
@@ -158,7 +157,8 @@ static void destroy_values(void) {
     mine.count = mine.capacity = 0;
     mine.entries = NULL;
     for (uint64_t index = count; index-- > 0;) {
-        if (entries[index].value != NULL && entries[index].destructor != NULL) entries[index].destructor(entries[index].value);
+        if (entries[index].value != NULL && entries[index].destructor != NULL)
+            entries[index].destructor(entries[index].value);
     }
     free(entries);
 }

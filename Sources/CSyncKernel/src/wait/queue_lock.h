@@ -19,7 +19,9 @@
 enum { QUEUE_LOCK_HELD = 1, QUEUE_LOCK_CONTENDED = 2, QUEUE_LOCK_STATES = 3 };
 
 /* Whether the word is one of the parent's. */
-static inline bool csk_queue_lock_is_old(uint32_t word) { return ((word ^ csk_process_mark()) & ~(uint32_t)QUEUE_LOCK_STATES) != 0; }
+static inline bool csk_queue_lock_is_old(uint32_t word) {
+    return ((word ^ csk_process_mark()) & ~(uint32_t)QUEUE_LOCK_STATES) != 0;
+}
 
 /* queue_lock.c */
 bool csk_queue_lock_slow(uint32_t *lock);
@@ -32,7 +34,8 @@ static inline bool csk_queue_lock(uint32_t *lock) {
 }
 
 static inline void csk_queue_unlock(uint32_t *lock) {
-    if (CSK_UNLIKELY(csk_exchange(lock, csk_process_mark(), CSK_SEQ_CST) & QUEUE_LOCK_CONTENDED)) csk_platform_wake(lock, 1);
+    if (CSK_UNLIKELY(csk_exchange(lock, csk_process_mark(), CSK_SEQ_CST) & QUEUE_LOCK_CONTENDED))
+        csk_platform_wake(lock, 1);
 }
 
 #endif

@@ -14,12 +14,12 @@
 
 static struct {
     uint32_t lock;
-    uint32_t signal;         /* the thread's park word: incremented to make it look again */
-    uint32_t fired;          /* incremented after each function, for those who wait in cancel */
+    uint32_t signal; /* the thread's park word: incremented to make it look again */
+    uint32_t fired;  /* incremented after each function, for those who wait in cancel */
     uint32_t cancel_waiters;
-    csk_heap_t heap;         /* the earliest deadline has the highest rank; equal ones in the order of their starts */
+    csk_heap_t heap; /* the earliest deadline has the highest rank; equal ones in the order of their starts */
     int64_t starts;
-    int64_t sleeping_until;  /* CSK_NEVER when asleep without a deadline; INT64_MIN while awake */
+    int64_t sleeping_until; /* CSK_NEVER when asleep without a deadline; INT64_MIN while awake */
     csk_timer_t *firing;
     bool thread_runs;
     bool starting;

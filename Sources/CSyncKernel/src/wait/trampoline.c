@@ -7,7 +7,7 @@ static _Thread_local struct {
     csk_gate_lane_t *first_lane, *last_lane;
     csk_gate_later_t *later, *last_later;
     unsigned depth;
-    unsigned waits;  /* calls of csk_trampoline_begin_wait that have not ended */
+    unsigned waits; /* calls of csk_trampoline_begin_wait that have not ended */
 } ready __attribute__((tls_model("initial-exec")));
 
 void csk_trampoline_hold(void) { ready.depth++; }

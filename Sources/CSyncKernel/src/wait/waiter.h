@@ -58,9 +58,9 @@ static inline void csk_waiter_for_thread(csk_gate_waiter_t *waiter, csk_rank_t r
 
 /* What is left to do once the queue lock is dropped. */
 typedef struct csk_effects {
-    uint32_t *wake;             /* a parked waiter's word: only an address, since its memory may be gone */
-    csk_gate_waiter_t *ready;   /* asynchronous waiters whose functions are due */
-    csk_gate_lane_t *lane;      /* the lane that was granted the gate, and whose function is due */
+    uint32_t *wake;           /* a parked waiter's word: only an address, since its memory may be gone */
+    csk_gate_waiter_t *ready; /* asynchronous waiters whose functions are due */
+    csk_gate_lane_t *lane;    /* the lane that was granted the gate, and whose function is due */
     /* The threads that were let in, linked by next_ready. Each stays where it is until its word says GRANTED. */
     csk_gate_waiter_t *threads;
 } csk_effects_t;

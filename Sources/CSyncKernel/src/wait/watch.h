@@ -11,7 +11,7 @@ void csk_watch_word(csk_gate_waiter_t *self);
 /* When a sleeping waiter looks for whom it waits: after a second, and then at ever longer intervals. */
 typedef struct csk_watch {
     int64_t since_ns, look_ns, span_ns;
-    bool reported;  /* nothing is left to look for */
+    bool reported; /* nothing is left to look for */
 } csk_watch_t;
 csk_watch_t csk_begin_watch(int64_t since_ns);
 

@@ -17,7 +17,10 @@ void *__libc_calloc(size_t count, size_t size);
 void *__libc_realloc(void *block, size_t size);
 void *__libc_memalign(size_t alignment, size_t size);
 
-typedef struct { int64_t asked, which; bool failed; } marker_t;
+typedef struct {
+    int64_t asked, which;
+    bool failed;
+} marker_t;
 static marker_t *marker; /* shared with the parent; NULL before the marker */
 
 static bool refused(void) {
@@ -89,6 +92,10 @@ fault_attempt_t fault_attempt(int64_t which, unsigned limit_s, void (*work)(void
     return attempt;
 }
 
-bool fault_exited_well(const fault_attempt_t *attempt) { return WIFEXITED(attempt->status) && WEXITSTATUS(attempt->status) == 0; }
-int fault_signal(const fault_attempt_t *attempt) { return WIFSIGNALED(attempt->status) ? WTERMSIG(attempt->status) : 0; }
+bool fault_exited_well(const fault_attempt_t *attempt) {
+    return WIFEXITED(attempt->status) && WEXITSTATUS(attempt->status) == 0;
+}
+int fault_signal(const fault_attempt_t *attempt) {
+    return WIFSIGNALED(attempt->status) ? WTERMSIG(attempt->status) : 0;
+}
 const char *fault_output(const fault_attempt_t *attempt) { return attempt->output; }

@@ -12,7 +12,8 @@ enum AllocationFaults {
         // The runtime's own calls of swift_slowAlloc end in a trap, those of C++'s operator new by an exception that
         // nobody catches.
         "stopped in libswiftCore.so\n": "stopped by the Swift runtime without a message",
-        "terminate called after throwing an instance of 'std::bad_alloc'": "stopped by an exception of the runtime's C++",
+        "terminate called after throwing an instance of 'std::bad_alloc'":
+            "stopped by an exception of the runtime's C++",
         "stopped in libdispatch.so\n": "stopped by libdispatch",
         "stopped in libswift_Concurrency.so\n": "stopped by the concurrency runtime",
     ]
@@ -32,7 +33,9 @@ enum AllocationFaults {
             if attempt.failed { counts[ending, default: 0] += 1 }
         }
         guard counts.values.reduce(0, +) >= 30 else { fail("only \(counts) allocations failed") }
-        for (ending, count) in counts.sorted(by: { $0.key < $1.key }) { print("\(count) failed allocations: \(ending)") }
+        for (ending, count) in counts.sorted(by: { $0.key < $1.key }) {
+            print("\(count) failed allocations: \(ending)")
+        }
     }
 
     /// Nil where the end is none of those allowed.
@@ -66,7 +69,9 @@ enum AllocationFaults {
         let value = QueueSafeValue(value: [0])
         check(value.wait.lowestPriority.set { $0.append(1) } == .success([0, 1]))
         let done = DispatchSemaphore(value: 0)
-        value.async(performIn: .global(), timeout: .seconds(20)).highestPriority.set { $0.append(2) } completion: { result in
+        value.async(performIn: .global(), timeout: .seconds(20)).highestPriority.set {
+            $0.append(2)
+        } completion: { result in
             check(result == .success([0, 1, 2]))
             done.signal()
         }

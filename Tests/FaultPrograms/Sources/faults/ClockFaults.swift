@@ -52,10 +52,14 @@ enum ClockFaults {
                 return results.pop() == .failure(.timedOut)
             },
             TimedWait(name: "pop(timeout:)") {
-                do throws(BlockingPriorityQueueError) { return try empty.pop(timeout: span) == nil } catch { return error == .timedOut }
+                do throws(BlockingPriorityQueueError) { return try empty.pop(timeout: span) == nil } catch {
+                    return error == .timedOut
+                }
             },
             TimedWait(name: "push(timeout:)") {
-                do throws(BlockingPriorityQueueError) { try full.push(2, timeout: span) } catch { return error == .timedOut }
+                do throws(BlockingPriorityQueueError) { try full.push(2, timeout: span) } catch {
+                    return error == .timedOut
+                }
                 return false
             },
         ]
@@ -99,7 +103,9 @@ enum ClockFaults {
         pthread_mutex_lock(mutex)
         let status = pthread_cond_timedwait(condition, mutex, &deadline)
         let took = ContinuousClock.now - began
-        guard status == ETIMEDOUT && took < .seconds(30) else { fail("a wait by the wall clock was not early: \(took)") }
+        guard status == ETIMEDOUT && took < .seconds(30) else {
+            fail("a wait by the wall clock was not early: \(took)")
+        }
         pthread_mutex_unlock(mutex)
         pthread_mutex_destroy(mutex)
         pthread_cond_destroy(condition)
@@ -120,7 +126,9 @@ enum ClockFaults {
     }
 
     private static func step(to hours: Int) {
-        guard let path = getenv("FAKETIME_TIMESTAMP_FILE").map({ String(cString: $0) }), let file = fopen(path + ".new", "w") else {
+        guard let path = getenv("FAKETIME_TIMESTAMP_FILE").map({ String(cString: $0) }),
+            let file = fopen(path + ".new", "w")
+        else {
             fail("run this with libfaketime and FAKETIME_TIMESTAMP_FILE")
         }
         fputs("\(hours < 0 ? "-" : "+")\(abs(hours) * 3600)\n", file)

@@ -29,11 +29,15 @@ extension Command {
             let hasMode = request.count == 2 && (request[1].hasName("sync") || request[1].hasName("async"))
             return isPlain || hasMode ? .slow(.flush) : .reply(.syntaxError)
         },
-        other("debug", -2, ["admin", "noscript", "loading", "stale"], "Helps to try the server.", "server", since: "1.0.0") { request, _ in
+        other(
+            "debug", -2, ["admin", "noscript", "loading", "stale"], "Helps to try the server.", "server", since: "1.0.0"
+        ) { request, _ in
             guard request.count == 3, request[1].hasName("sleep") else {
                 return .reply(Configuration.unknownSubcommand(request[1], of: "DEBUG"))
             }
-            guard let seconds = Double(String(decoding: request[2], as: UTF8.self)), seconds.isFinite else { return .reply(.notAFloat) }
+            guard let seconds = Double(String(decoding: request[2], as: UTF8.self)), seconds.isFinite else {
+                return .reply(.notAFloat)
+            }
             return .slow(.sleep(seconds: seconds))
         },
         other("info", -1, ["loading", "stale"], "Reports on the server.", "server", since: "1.0.0") { request, _ in

@@ -21,13 +21,14 @@ enum CommandDescriptions {
         }
         if subcommand.hasName("help"), names.isEmpty {
             return Configuration.help(
-                "COMMAND <subcommand> [<arg> [value] [opt] ...]. Subcommands are:", [
-                "(no subcommand)", "    Return details about all commands.",
-                "COUNT", "    Return the total number of commands.",
-                "LIST", "    Return the names of all commands.",
-                "INFO [<command-name> ...]", "    Return details about multiple commands.",
-                "DOCS [<command-name> ...]", "    Return documentation details about multiple commands.",
-            ])
+                "COMMAND <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+                [
+                    "(no subcommand)", "    Return details about all commands.",
+                    "COUNT", "    Return the total number of commands.",
+                    "LIST", "    Return the names of all commands.",
+                    "INFO [<command-name> ...]", "    Return details about multiple commands.",
+                    "DOCS [<command-name> ...]", "    Return documentation details about multiple commands.",
+                ])
         }
         return Configuration.unknownSubcommand(subcommand, of: "COMMAND")
     }

@@ -18,11 +18,12 @@ enum Configuration {
         }
         if subcommand.hasName("help"), request.count == 2 {
             return help(
-                "CONFIG <subcommand> [<arg> [value] [opt] ...]. Subcommands are:", [
-                "GET <pattern>", "    Return parameters matching the glob-like <pattern> and their values.",
-                "SET <directive> <value>", "    Set the configuration <directive> to <value>.",
-                "RESETSTAT", "    Reset statistics reported by the INFO command.",
-            ])
+                "CONFIG <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+                [
+                    "GET <pattern>", "    Return parameters matching the glob-like <pattern> and their values.",
+                    "SET <directive> <value>", "    Set the configuration <directive> to <value>.",
+                    "RESETSTAT", "    Reset statistics reported by the INFO command.",
+                ])
         }
         return unknownSubcommand(subcommand, of: "CONFIG")
     }

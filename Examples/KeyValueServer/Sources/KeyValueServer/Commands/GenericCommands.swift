@@ -28,7 +28,10 @@ extension Command {
         generic("type", 2, ["readonly", "fast"], "Returns the type of a key's value.", since: "1.0.0") { request, _ in
             .key(Key(request[1]), .type)
         },
-        generic("keys", 2, ["readonly", "sort_for_script"], "Returns all keys like a pattern.", since: "1.0.0", keys: (0, 0, 0)) {
+        generic(
+            "keys", 2, ["readonly", "sort_for_script"], "Returns all keys like a pattern.", since: "1.0.0",
+            keys: (0, 0, 0)
+        ) {
             request, session in
             .slow(.keys(Glob(request[1]), limit: session.server.settings.current.maximumKeys))
         },

@@ -38,8 +38,10 @@ struct Setting: Sendable {
     static let all = [
         number("keys-max-results", 0...Int.max, \.maximumKeys),
         Setting(name: "loglevel", value: { $0.logLevel.name }) { settings, text in
-            guard let level = LogLevel.allCases.first(where: { Array($0.name.utf8) == text.map(\.lowercasedLetter) }) else {
-                return "argument(s) must be one of the following: " + LogLevel.allCases.map(\.name).joined(separator: ", ")
+            guard let level = LogLevel.allCases.first(where: { Array($0.name.utf8) == text.map(\.lowercasedLetter) })
+            else {
+                return "argument(s) must be one of the following: "
+                    + LogLevel.allCases.map(\.name).joined(separator: ", ")
             }
             settings.logLevel = level
             return nil

@@ -43,7 +43,9 @@ extension Reply {
     static let overflow = failure("ERR increment or decrement would overflow")
     static let tooLong = failure("ERR string exceeds maximum allowed size (proto-max-bulk-len)")
 
-    static func invalidExpiry(in command: String) -> Reply { failure("ERR invalid expire time in '\(command)' command") }
+    static func invalidExpiry(in command: String) -> Reply {
+        failure("ERR invalid expire time in '\(command)' command")
+    }
 
     static func wrongArity(_ command: some Sequence<UInt8>) -> Reply {
         .error(Array("ERR wrong number of arguments for '".utf8) + command + Array("' command".utf8))

@@ -46,8 +46,9 @@ public final class Server: Sendable {
         }
     }
 
-    private static func start<E: Engine>(_ options: ServerOptions, _ makeEngine: (Int, ServerClock) -> E) throws -> Server
-    {
+    private static func start<E: Engine>(
+        _ options: ServerOptions, _ makeEngine: (Int, ServerClock) -> E
+    ) throws -> Server {
         let engine = makeEngine(options.shards, options.clock)
         let group = MultiThreadedEventLoopGroup(numberOfThreads: options.threads)
         let connections = ConnectionRegistry()

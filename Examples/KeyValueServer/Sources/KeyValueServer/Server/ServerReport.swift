@@ -1,7 +1,7 @@
 #if canImport(Glibc)
-    import Glibc
+import Glibc
 #elseif canImport(Darwin)
-    import Darwin
+import Darwin
 #endif
 import Synchronization
 
@@ -37,7 +37,8 @@ final class Statistics: Sendable {
         }
         guard time > last.time else { return }
         // Less than before after a reset.
-        commandsPerSecond.store(Int(Double(max(count - last.commands, 0)) / ((time - last.time) / .seconds(1))), ordering: .relaxed)
+        commandsPerSecond.store(
+            Int(Double(max(count - last.commands, 0)) / ((time - last.time) / .seconds(1))), ordering: .relaxed)
     }
 
     /// Forgets what was counted, but not who is connected.
@@ -72,9 +73,11 @@ enum ServerReport {
     static func reply(
         _ wanted: [[UInt8]], _ server: ServerFacts, _ sizes: [ShardSize], now: Milliseconds
     ) -> Reply {
-        let isEverything = wanted.isEmpty || wanted.contains { $0.hasName("all") || $0.hasName("default") || $0.hasName("everything") }
+        let isEverything =
+            wanted.isEmpty || wanted.contains { $0.hasName("all") || $0.hasName("default") || $0.hasName("everything") }
         let chosen = sections(server, sizes, now: now).filter { section in
-            isEverything || wanted.contains { String(decoding: $0, as: UTF8.self).lowercased() == section.name.lowercased() }
+            isEverything
+                || wanted.contains { String(decoding: $0, as: UTF8.self).lowercased() == section.name.lowercased() }
         }
         let text = chosen.map { section in
             "# \(section.name)\r\n" + section.lines.map { "\($0):\($1)\r\n" }.joined()
@@ -89,24 +92,30 @@ enum ServerReport {
         let expiring = sizes.reduce(0) { $0 + $1.expiring }
         let statistics = server.statistics
         return [
-            ("Server", [
-                ("redis_version", ServerFacts.dialect), ("redis_mode", "standalone"),
-                ("server_name", ServerFacts.name), ("server_version", ServerFacts.version),
-                ("process_id", "\(getpid())"), ("tcp_port", "\(server.port)"),
-                ("uptime_in_seconds", "\((now - server.started) / 1000)"), ("io_threads", "\(server.threads)"),
-                ("store", server.store.rawValue), ("shards", "\(server.shards)"),
-            ]),
+            (
+                "Server",
+                [
+                    ("redis_version", ServerFacts.dialect), ("redis_mode", "standalone"),
+                    ("server_name", ServerFacts.name), ("server_version", ServerFacts.version),
+                    ("process_id", "\(getpid())"), ("tcp_port", "\(server.port)"),
+                    ("uptime_in_seconds", "\((now - server.started) / 1000)"), ("io_threads", "\(server.threads)"),
+                    ("store", server.store.rawValue), ("shards", "\(server.shards)"),
+                ]
+            ),
             ("Clients", [("connected_clients", "\(statistics.openCount)")]),
-            ("Stats", [
-                ("total_connections_received", "\(statistics.connectionCount)"),
-                ("total_commands_processed", "\(statistics.commandCount)"),
-                ("instantaneous_ops_per_sec", "\(statistics.commandsPerSecondCount)"),
-                ("expired_keys_active", "\(statistics.expiredCount)"),
-                ("slow_commands", "\(statistics.slowCount)"),
-                ("slow_commands_running", "\(server.background.slow.runningCount)"),
-                ("slow_commands_waiting", "\(server.background.slow.waitingCount)"),
-                ("slow_commands_refused", "\(statistics.refusedCount)"),
-            ]),
+            (
+                "Stats",
+                [
+                    ("total_connections_received", "\(statistics.connectionCount)"),
+                    ("total_commands_processed", "\(statistics.commandCount)"),
+                    ("instantaneous_ops_per_sec", "\(statistics.commandsPerSecondCount)"),
+                    ("expired_keys_active", "\(statistics.expiredCount)"),
+                    ("slow_commands", "\(statistics.slowCount)"),
+                    ("slow_commands_running", "\(server.background.slow.runningCount)"),
+                    ("slow_commands_waiting", "\(server.background.slow.waitingCount)"),
+                    ("slow_commands_refused", "\(statistics.refusedCount)"),
+                ]
+            ),
             ("Replication", [("role", "master")]),
             ("Keyspace", keys == 0 ? [] : [("db0", "keys=\(keys),expires=\(expiring),avg_ttl=0")]),
         ]
