@@ -1,10 +1,10 @@
 /* workqueue.h: what the parts of the work queue share.
  *
  *   workqueue_order.c   what waits and in which order; it knows none of the others
- *   workqueue.c         who asks for a worker; queueing                 } These four call each other: who queues asks
- *   workqueue_worker.c  a worker that serves a queue                    } for a worker, which gives room to callers that
- *   workqueue_refuse.c  works that will not run                         } wait for it, and such a caller asks for a
- *   workqueue_wait.c    callers that wait for a turn, room or the end   } worker.
+ *   workqueue.c         who asks for a worker; queueing                } These four call each other: who queues asks
+ *   workqueue_worker.c  a worker that serves a queue                   } for a worker, which gives room to callers that
+ *   workqueue_refuse.c  works that will not run                        } wait for it, and such a caller asks for a
+ *   workqueue_wait.c    callers that wait for a turn, room or the end  } worker.
  *   workqueue_life.c    making and ending, handles, suspending, counts; none of the others knows it
  *
  * The state word, changed only by locked instructions:
