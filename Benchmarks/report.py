@@ -14,106 +14,124 @@ def load(path):
             rows[(language, group, subject, metric)] = float(value)
     return rows
 
-def targets(rows):
-    def get(group, subject, metric="ns", language="swift"):
-        return rows.get((language, group, subject, metric))
+class Run:
+    """The medians of one run's rows."""
 
-    def ratio(first, second):
-        return None if first is None or not second else first / second
+    def __init__(self, rows):
+        self.rows = rows
 
-    plain = "uncontended increment"
-    mutex = get(plain, "Synchronization.Mutex")
-    urgent = "urgent thread among 8, 10 us sections, its waits"
+    def get(self, group, subject, metric="ns", language="swift"):
+        return self.rows.get((language, group, subject, metric))
 
-    def throughput(subject, threads, language="swift", sections="100 ns sections"):
-        return get(f"{threads} threads, {sections}", subject, "Mops/s", language)
+    def throughput(self, subject, threads, language="swift", sections="100 ns sections"):
+        return self.get(f"{threads} threads, {sections}", subject, "Mops/s", language)
 
-    def best_peer(threads):
+    def best_peer(self, threads):
         peers = ["pthread_mutex", "pthread adaptive", "absl::Mutex", "nsync_mu", "parking_lot"]
-        return max((value for peer in peers if (value := throughput(peer, threads, "c"))), default=None)
+        return max((value for peer in peers if (value := self.throughput(peer, threads, "c"))), default=None)
 
-    yield "PriorityMutex.withLock / Synchronization.Mutex", ratio(get(plain, "PriorityMutex"), mutex), "<=", 0.65
+
+def ratio(first, second):
+    return None if first is None or not second else first / second
+
+
+# Each of these yields a target's name, its value in this run, and what it should be.
+
+def uncontended_targets(run):
+    plain = "uncontended increment"
+    mutex = run.get(plain, "Synchronization.Mutex")
+    yield "PriorityMutex.withLock / Synchronization.Mutex", ratio(run.get(plain, "PriorityMutex"), mutex), "<=", 0.65
     yield ("PriorityMutex.withLock, instructions",
-           get("instructions per operation", "PriorityMutex", "instructions"), "<=", 20)
-    yield "PriorityMutex, allocations to create", get("creation", "PriorityMutex(0)", "allocations"), "<=", 1
-    yield "QueueSafeValue set / Synchronization.Mutex", ratio(get(plain, "QueueSafeValue.wait.set"), mutex), "<=", 0.7
+           run.get("instructions per operation", "PriorityMutex", "instructions"), "<=", 20)
+    yield "PriorityMutex, allocations to create", run.get("creation", "PriorityMutex(0)", "allocations"), "<=", 1
+    yield ("QueueSafeValue set / Synchronization.Mutex",
+           ratio(run.get(plain, "QueueSafeValue.wait.set"), mutex), "<=", 0.7)
     for subject, what in (("reference", "value with a reference"), ("reference used", "whose result is used")):
         yield (f"QueueSafeValue set, {what} / Synchronization.Mutex",
-               ratio(get(plain, f"QueueSafeValue.wait.set, {subject}"), mutex), "<=", 1.8)
-    yield "QueueSafeValue set, allocations", get(plain, "QueueSafeValue.wait.set", "allocations"), "<=", 0
-    yield "QueueSafeValue, allocations to create", get("creation", "QueueSafeValue(value: 0)", "allocations"), "<=", 2
+               ratio(run.get(plain, f"QueueSafeValue.wait.set, {subject}"), mutex), "<=", 1.8)
+    yield "QueueSafeValue set, allocations", run.get(plain, "QueueSafeValue.wait.set", "allocations"), "<=", 0
+    yield ("QueueSafeValue, allocations to create",
+           run.get("creation", "QueueSafeValue(value: 0)", "allocations"), "<=", 2)
     yield ("CriticalSection.execute / NSRecursiveLock",
-           ratio(get(plain, "CriticalSection.execute"), get(plain, "NSRecursiveLock")), "<=", 0.6)
-    yield "CriticalSection re-entry, ns", get(plain, "CriticalSection re-entry"), "<=", 2
+           ratio(run.get(plain, "CriticalSection.execute"), run.get(plain, "NSRecursiveLock")), "<=", 0.6)
+    yield "CriticalSection re-entry, ns", run.get(plain, "CriticalSection re-entry"), "<=", 2
     for kind in ("ThreadLocalValue", "ThreadLocalValue, reference"):
         for group, most in (("read", 5), ("replaced", 8)):
             local = f"thread-local value, {group}"
-            yield f"{kind}, {group}, ns", get(local, kind), "<=", most
+            yield f"{kind}, {group}, ns", run.get(local, kind), "<=", most
             yield (f"{kind}, {group} / ThreadSpecificVariable",
-                   ratio(get(local, kind), get(local, "ThreadSpecificVariable")), "<=", 1)
+                   ratio(run.get(local, kind), run.get(local, "ThreadSpecificVariable")), "<=", 1)
 
+
+def contended_targets(run):
     def beside(subject, peer, threads=8):
-        return ratio(throughput(subject, threads), throughput(peer, threads))
+        return ratio(run.throughput(subject, threads), run.throughput(peer, threads))
 
     yield "8 threads, 100 ns: PriorityMutex / NIOLock", beside("PriorityMutex", "NIOLockedValueBox"), ">=", 1.5
     for peer in ("DispatchSemaphore(1)", "DispatchQueue.sync", "actor (await)"):
         yield f"8 threads, 100 ns: PriorityMutex / {peer}", beside("PriorityMutex", peer), ">=", 1
-    gate = "csk_gate FAST"
+    gate, urgent = "csk_gate FAST", "urgent thread among 8, 10 us sections, its waits"
     for threads in (4, 8, 16):
         yield (f"{threads} threads, 100 ns: gate FAST / best C peer",
-               ratio(throughput(gate, threads, "c"), best_peer(threads)), ">=", 0.9)
+               ratio(run.throughput(gate, threads, "c"), run.best_peer(threads)), ">=", 0.9)
     yield ("100 ns: PriorityMutex, 32 threads / 2 threads",
-           ratio(throughput("PriorityMutex", 32), throughput("PriorityMutex", 2)), ">=", 0.85)
+           ratio(run.throughput("PriorityMutex", 32), run.throughput("PriorityMutex", 2)), ">=", 0.85)
     yield ("100 ns: gate FAST, 32 threads / 2 threads",
-           ratio(throughput(gate, 32, "c"), throughput(gate, 2, "c")), ">=", 0.85)
+           ratio(run.throughput(gate, 32, "c"), run.throughput(gate, 2, "c")), ">=", 0.85)
     for threads in (2, 4, 8, 16, 32):
-        empty = [throughput(subject, threads, "c", "empty sections") for subject in (gate, "pthread_mutex")]
+        empty = [run.throughput(subject, threads, "c", "empty sections") for subject in (gate, "pthread_mutex")]
         yield f"{threads} threads, empty: gate FAST / pthread_mutex (aim)", ratio(*empty), ">=", 2.4
     for subject, nio, standard in (("PriorityMutex", 0.1, 0.5), ("PriorityMutex strict", 0.1, 0.1)):
-        p99 = get(urgent, subject, "p99 us")
-        yield f"urgent p99: {subject} / NIOLock", ratio(p99, get(urgent, "NIOLockedValueBox", "p99 us")), "<=", nio
+        p99 = run.get(urgent, subject, "p99 us")
+        yield f"urgent p99: {subject} / NIOLock", ratio(p99, run.get(urgent, "NIOLockedValueBox", "p99 us")), "<=", nio
         yield (f"urgent p99: {subject} / Synchronization.Mutex",
-               ratio(p99, get(urgent, "Synchronization.Mutex", "p99 us")), "<=", standard)
-    late = [get("timeout of 1 ms", subject, "late us") for subject in ("PriorityMutex", "NSLock")]
+               ratio(p99, run.get(urgent, "Synchronization.Mutex", "p99 us")), "<=", standard)
+    late = [run.get("timeout of 1 ms", subject, "late us") for subject in ("PriorityMutex", "NSLock")]
     yield "timeout of 1 ms: late, PriorityMutex / NSLock", ratio(*late), "<=", 0.4
     early = "timeouts of 1 ms: never early"
     for subject in ("PriorityMutex", "CriticalSection"):
-        yield f"{early}, {subject}, us", get(early, subject, "least late us"), ">=", 0
+        yield f"{early}, {subject}, us", run.get(early, subject, "least late us"), ">=", 0
 
+
+def queue_targets(run):
     ordered, stream = "async work, from submission to end", "AsyncStream + one consumer"
     for queue, most in (("FIFOQueue.enqueue", 0.4), ("ActorQueue.enqueue", 0.5)):
-        yield f"{queue} / AsyncStream", ratio(get(ordered, queue), get(ordered, stream)), "<=", most
-    yield "CancellableQueue, ns a task", get(ordered, "CancellableQueue over FIFOQueue"), "<=", 900
+        yield f"{queue} / AsyncStream", ratio(run.get(ordered, queue), run.get(ordered, stream)), "<=", most
+    yield "CancellableQueue, ns a task", run.get(ordered, "CancellableQueue over FIFOQueue"), "<=", 900
     wait = "FIFOQueue.enqueueAndWait"
-    yield f"{wait}, p50 us", get("waiting for ordered work from a task", wait, "p50 us"), "<=", 1
+    yield f"{wait}, p50 us", run.get("waiting for ordered work from a task", wait, "p50 us"), "<=", 1
     pushes = "task queue, push that runs and releases at once"
-    yield "TaskQueue.push, idle, ns", get(pushes, "TaskQueue.push, idle"), "<=", 100
+    yield "TaskQueue.push, idle, ns", run.get(pushes, "TaskQueue.push, idle"), "<=", 100
     pushes = "task queue, 5000 pushes behind others"
     yield ("TaskQueue.push behind 100 000 / behind none",
-           ratio(get(pushes, "100 000 pending before"), get(pushes, "none pending before")), "<=", 1)
+           ratio(run.get(pushes, "100 000 pending before"), run.get(pushes, "none pending before")), "<=", 1)
     for span in (1, 5, 50):
-        late = [get(f"delay of {span} ms, late by", subject)
+        late = [run.get(f"delay of {span} ms, late by", subject)
                 for subject in ("WorkQueue.async(after:)", "EventLoop.scheduleTask")]
         yield f"delay of {span} ms: late, WorkQueue / EventLoop.scheduleTask", ratio(*late), "<=", 1
-    enqueued = [get("enqueued write and its share of the drain", subject)
+    enqueued = [run.get("enqueued write and its share of the drain", subject)
                 for subject in ("ReadWriteCoordinator.enqueueWrite", "DispatchQueue.async, barrier")]
     yield "ReadWriteCoordinator.enqueueWrite / async(flags: .barrier)", ratio(*enqueued), "<=", 0.4
 
+
+def snapshot_targets(run):
     reads = "2 threads read a published value"
-    yield "Snapshot.read, ns", get("read of a published value", "Snapshot.read"), "<=", 2.5
-    yield "Snapshot.read, allocations", get("read of a published value", "Snapshot.read", "allocations"), "<=", 0
-    both = [get(reads, subject, "Mops/s") for subject in ("Snapshot.read", "urcu-bp in C")]
+    yield "Snapshot.read, ns", run.get("read of a published value", "Snapshot.read"), "<=", 2.5
+    yield "Snapshot.read, allocations", run.get("read of a published value", "Snapshot.read", "allocations"), "<=", 0
+    both = [run.get(reads, subject, "Mops/s") for subject in ("Snapshot.read", "urcu-bp in C")]
     yield "2 threads: Snapshot.read / urcu-bp in C", ratio(*both), ">=", 0.7
     # A grace period takes 10 000 us and more, and never ends while the reader is inside.
     yield ("Snapshot.update beside a reader inside, p99 us",
-           get("updates of a Snapshot", "a reader inside", "p99 us"), "<=", 100)
+           run.get("updates of a Snapshot", "a reader inside", "p99 us"), "<=", 100)
     for keys in (1000, 10000, 100000):
         dictionary = f"dictionary of {keys} keys, 2 threads, 1 % writes"
-        yield f"{keys} keys: SnapshotDictionary / Dictionary in Mutex", ratio(
-            get(dictionary, "SnapshotDictionary", "Mops/s"), get(dictionary, "Dictionary in Mutex", "Mops/s")), ">=", 5
+        both = [run.get(dictionary, subject, "Mops/s") for subject in ("SnapshotDictionary", "Dictionary in Mutex")]
+        yield f"{keys} keys: SnapshotDictionary / Dictionary in Mutex", ratio(*both), ">=", 5
 
+
+def read_write_targets(run):
     def rw(group, subject, metric="Mops/s"):
-        return get(group, subject, metric, "c")
+        return run.get(group, subject, metric, "c")
 
     read, kernel = "uncontended read", "csk_rwlock FAST"
     yield "rwlock: read / pthread_rwlock", ratio(rw(read, kernel, "ns"), rw(read, "pthread_rwlock", "ns")), "<=", 1
@@ -130,6 +148,13 @@ def targets(rows):
         yield f"rwlock: {threads} threads, 90:10 / best C peer", ratio(rw(mix, kernel), max(peers)), ">=", 0.9
     yield ("rwlock: writer's wait among 4 readers, p99 us",
            rw("writer among 4 readers, 1 us sections, its waits", kernel, "p99 us"), "<=", 50)
+
+
+def targets(rows):
+    run = Run(rows)
+    for group in uncontended_targets, contended_targets, queue_targets, snapshot_targets, read_write_targets:
+        yield from group(run)
+
 
 def print_targets(rows):
     print("targets, as ratios within this run")

@@ -166,15 +166,8 @@ static bool any_loop(const char *name, long n) {
     return (loop<Locks>(name, n) || ...);
 }
 
-int main(int argc, char **argv) {
-#ifdef HAVE_ABSL
-    absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
-#endif
-    tsv = fopen("/dev/null", "w");
-    // glibc drops its atomics before the first thread exists.
-    std::thread([] {
-        for (;;) pause();
-    }).detach();
+// The status to end with at once, or -1.
+static int take_options(int argc, char **argv) {
     for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "--rounds") && i + 1 < argc) rounds = atoi(argv[++i]);
         else if (!strcmp(argv[i], "--millis") && i + 1 < argc) window_ms = atoi(argv[++i]);
@@ -186,6 +179,20 @@ int main(int argc, char **argv) {
             return 2;
         }
     }
+    return -1;
+}
+
+int main(int argc, char **argv) {
+#ifdef HAVE_ABSL
+    absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
+#endif
+    tsv = fopen("/dev/null", "w");
+    // glibc drops its atomics before the first thread exists.
+    std::thread([] {
+        for (;;) pause();
+    }).detach();
+    int status = take_options(argc, argv);
+    if (status >= 0) return status;
     calibrate();
     {
         // The first gate of a process prepares what all share, which takes milliseconds.

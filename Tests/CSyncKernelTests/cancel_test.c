@@ -1,5 +1,7 @@
 /* cancel_test.c: threads that are cancelled while they wait in the library: no call is a cancellation point, so each
- * returns, and leaves every queue as it found it. The first look at a holder comes after one second. */
+ * returns, and leaves every queue as it found it. The first look at a holder comes after one second.
+ *
+ * More than 400 lines: every module that waits, and a storm over all of them. */
 #include "child.h"
 
 #include <csynckernel/csynckernel.h>

@@ -1,5 +1,7 @@
 /* fork_within_test.c: functions of the library's threads that fork, and return or end their thread in the child:
- * nothing of the parent's goes on there, and nothing of the child's is lost. */
+ * nothing of the parent's goes on there, and nothing of the child's is lost.
+ *
+ * More than 400 lines: every kind of function, by the same steps in parent and child. */
 #include "child.h"
 
 #include <dirent.h>

@@ -36,10 +36,7 @@ static void expect(bool holds, const char *what) {
 }
 #define EXPECT(condition) expect((condition), #condition)
 
-int main() {
-    EXPECT(std::strcmp(csk_version(), "") != 0);
-    EXPECT(csk_deadline_after(1000000) > csk_now());
-
+static void exclusive_locks() {
     EXPECT(csk_gate_lock(&gate, 1) == 0);
     EXPECT(csk_gate_lock(&gate, 1) == EDEADLK);
     int status = 0;
@@ -56,7 +53,10 @@ int main() {
     EXPECT(csk_mutex_unlock(&mutex) == 0);
     EXPECT(csk_mutex_unlock(&mutex) == EPERM);
     EXPECT(csk_mutex_destroy(&mutex) == 0);
+}
 
+static void read_write_lock() {
+    int status = 0;
     EXPECT(csk_rwlock_rdlock(&rwlock) == 0 && csk_rwlock_is_reading(&rwlock));
     EXPECT(csk_rwlock_wrlock(&rwlock) == EDEADLK);
     std::thread([&status] { status = csk_rwlock_timedwrlock(&rwlock, csk_deadline_after(1000)); }).join();
@@ -70,7 +70,9 @@ int main() {
     EXPECT(csk_rwlock_adopt(&rwlock, CSK_RWLOCK_WRITE) == 0);
     EXPECT(csk_rwlock_unlock(&rwlock) == 0);
     EXPECT(csk_rwlock_destroy(&rwlock) == 0);
+}
 
+static void queues_and_slots() {
     csk_pqueue_item_t low{}, high{}, *item = nullptr;
     EXPECT(csk_pqueue_push(&queue, &low, 1) == 0);
     EXPECT(csk_pqueue_push(&queue, &high, 2) == 0);
@@ -89,8 +91,10 @@ int main() {
 
     csk_heap_t heap{};
     EXPECT(csk_heap_pop(&heap) == nullptr);
+}
 
 #ifndef CSK_WITHOUT_RCU
+static void read_copy_update() {
     EXPECT(csk_rcu_read_lock() == 0 && csk_rcu_is_reading());
     EXPECT(csk_rcu_read_unlock() == 0 && csk_rcu_read_unlock() == EPERM);
     static int reclaimed;
@@ -104,6 +108,17 @@ int main() {
     EXPECT(csk_rcu_map_create(&map, [](const csk_rcu_map_entry_t *, const void *) { return true; }) == 0);
     EXPECT(csk_rcu_map_count(map) == 0);
     EXPECT(csk_rcu_map_destroy(map, [](csk_rcu_node_t *) {}) == 0);
+}
+#endif
+
+int main() {
+    EXPECT(std::strcmp(csk_version(), "") != 0);
+    EXPECT(csk_deadline_after(1000000) > csk_now());
+    exclusive_locks();
+    read_write_lock();
+    queues_and_slots();
+#ifndef CSK_WITHOUT_RCU
+    read_copy_update();
 #endif
     return failures != 0;
 }

@@ -1,3 +1,6 @@
+/* pqueue_test.c: the bounded priority queue: order, room, deadlines, closing, many threads.
+ *
+ * More than 400 lines: each promise is a short test at the same queue. */
 #include "test.h"
 
 #include <csynckernel/pqueue.h>

@@ -1,5 +1,7 @@
 /* rwlock_async_test.c: asynchronous waiters at the read-write lock: one order with threads, cancellation, deadlines,
- * adoption. */
+ * adoption.
+ *
+ * More than 400 lines: each promise is a short test with the same waiters. */
 #include "rwlock_fixture.h"
 
 static int order[32], order_count;

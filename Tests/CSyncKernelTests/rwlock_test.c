@@ -1,4 +1,6 @@
-/* rwlock_test.c: threads at the read-write lock: status codes, nesting, deadlines, order, changing sides. */
+/* rwlock_test.c: threads at the read-write lock: status codes, nesting, deadlines, order, changing sides.
+ *
+ * More than 400 lines: each promise to threads is a short test, and all use the same few threads and locks. */
 #include "rwlock_fixture.h"
 
 static void zero_filled_memory_is_a_free_lock(void) {

@@ -1,6 +1,8 @@
 /* tls_test.c: slots and names, destructors at the end of threads of all kinds, their order and rounds, refused memory,
  * fork, and a great many short-lived threads. A number as the only argument makes so many of those:
- * `tls_test 1000000`. */
+ * `tls_test 1000000`.
+ *
+ * More than 400 lines: each promise is a short test, with the same slots and destructors. */
 static unsigned watchdog_s = 120;
 #define TEST_WATCHDOG_S watchdog_s
 #include "child.h"

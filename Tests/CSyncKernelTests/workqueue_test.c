@@ -1,5 +1,7 @@
 /* workqueue_test.c: what queues promise about order, turns, errors. Lives and ends are in workqueue_life_test.c, bounds
- * in workqueue_bound_test.c. */
+ * in workqueue_bound_test.c.
+ *
+ * More than 400 lines: each promise is a short test at the same three queues. */
 #include "workqueue_fixture.h"
 
 static csk_workqueue_t serial; /* as it is, zero-filled, in each test that names it */

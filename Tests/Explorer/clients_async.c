@@ -1,4 +1,6 @@
-/* clients_async.c: asynchronous waiters: grants, deadlines, cancellation, adoption, closing. */
+/* clients_async.c: asynchronous waiters: grants, deadlines, cancellation, adoption, closing.
+ *
+ * More than 400 lines: the clients share the functions of their waiters and the record of what these saw. */
 #include "gate_fixture.h"
 
 /* ---- Functions of waiters ---------------------------------------------------------------------------------------- */

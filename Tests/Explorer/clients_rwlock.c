@@ -1,4 +1,6 @@
-/* clients_rwlock.c: the read-write lock. */
+/* clients_rwlock.c: the read-write lock.
+ *
+ * More than 400 lines: all clients share the lock, the record of who is inside and what is checked of it. */
 #include "explorer.h"
 #include "readwrite/rwlock_queue.h"
 

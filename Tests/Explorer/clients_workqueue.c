@@ -1,4 +1,6 @@
-/* clients_workqueue.c: serial and concurrent queues, callers, room, drains, ends. */
+/* clients_workqueue.c: serial and concurrent queues, callers, room, drains, ends.
+ *
+ * More than 400 lines: the clients share their jobs and what is checked of them. */
 #include "csynckernel/workqueue.h"
 #include "explorer.h"
 #include "pool/pool.h"

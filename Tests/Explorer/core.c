@@ -1,4 +1,6 @@
-/* core.c: one schedule: fibers, store buffers, virtual time, and the hash of the happens-before graph. */
+/* core.c: one schedule: fibers, store buffers, virtual time, and the hash of the happens-before graph.
+ *
+ * More than 400 lines: these four are one machine, whose every step changes several of them. */
 #include "core.h"
 
 #include <setjmp.h>
@@ -737,7 +739,8 @@ static void outside(void (*function)(void)) {
     if (function != NULL && setjmp(outside_threads) == 0) function();
 }
 
-void core_run(const explore_client_t *client, chooser_t choose, bool weak, uint64_t order_seed, result_t *result) {
+/* Makes memory, time and the kernel's static state what they are when a process begins, and the client's threads. */
+static void begin_schedule(const explore_client_t *client, bool weak, uint64_t order_seed) {
     if (arena == NULL) {
         arena = malloc(ARENA_SIZE);
         memcpy(tls_initial, __start_explore_tls, TLS_SIZE);
@@ -769,6 +772,10 @@ void core_run(const explore_client_t *client, chooser_t choose, bool weak, uint6
     kernel_reset_blocks();
     for (int i = 0; i < EXPLORE_THREADS && client->threads[i] != NULL; i++)
         new_fiber(client_thread, (void *)(uintptr_t)&client->threads[i], false);
+}
+
+void core_run(const explore_client_t *client, chooser_t choose, bool weak, uint64_t order_seed, result_t *result) {
+    begin_schedule(client, weak, order_seed);
     outside(client->setup);
     int last = -1, step = 0;
     result->outcome = OUTCOME_PASSED;

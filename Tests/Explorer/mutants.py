@@ -2,6 +2,8 @@
 """Takes one fence, look, wake, check or ordering at a time out of the kernel and reports which client of the explorer
 notices, and after how many schedules.
 
+More than 400 lines: most are the table of the mutants.
+
     mutants.py BUILD_FOLDER [NAME ...]      all mutants, or those named; --jobs N, default the number of processors
                                             --record: try all clients, and note in mutants_caught.txt which noticed
     mutants.py --check                      only looks whether each mutant's text stands in its file, once

@@ -1,6 +1,8 @@
 /* workqueue_fuzz.c: two work queues, works, delayed works and callers, on two threads and the timer's, against
  * workqueue_model.c.
  *
+ * More than 400 lines: each call of the queue is a few lines here, beside the same call of the model.
+ *
  * The pool is virtual: a worker comes when the input says so, on the calling thread, and serves until nothing may
  * begin. What happens meanwhile happens inside the functions that it calls, and where it watches for more. The second
  * thread may pause in any of these places, and where it would sleep, so that works overlap in any order and calls do
@@ -380,10 +382,12 @@ static void advance(void) {
     fuzz_advance(ticks);
 }
 
-static void make_call(void) {
-    int byte = fuzz_byte(), queue = byte / 32 % QUEUES;
-    if (model_is_gone(queue)) make(queue);
-    bool exists = model_exists(queue);
+static void compare_counts(int queue) {
+    fuzz_expect("csk_workqueue_waiting", csk_workqueue_waiting(queues[queue]), model_waiting(queue));
+    fuzz_expect("csk_workqueue_beyond_bound", csk_workqueue_beyond_bound(queues[queue]), model_beyond_bound(queue));
+}
+
+static void call_queue(int queue, int byte) {
     switch (byte % 32) {
     case 0:
     case 1:
@@ -391,57 +395,45 @@ static void make_call(void) {
     case 3:
     case 4:
     case 5:
-    case 6:
-        if (exists) enqueue(queue);
+    case 6: enqueue(queue); break;
+    case 9: suspend(queue); break;
+    case 10:
+    case 11: resume(queue); break;
+    case 12: shut_down(queue); break;
+    case 13:
+    case 14: sync(queue); break;
+    case 15:
+    case 16: drain_async(queue); break;
+    case 18: drain(queue); break;
+    case 19:
+    case 20: start_delayed(queue); break;
+    case 27: end_queue(queue); break;
+    case 28: compare_counts(queue); break;
+    case 29:
+        if (byte < 128) enqueue_when_room(queue);
+        else if (byte < 192) retain(queue);
+        else unretain(queue);
         break;
+    }
+}
+
+static void make_call(void) {
+    int byte = fuzz_byte(), queue = byte / 32 % QUEUES;
+    if (model_is_gone(queue)) make(queue);
+    switch (byte % 32) {
     case 7:
     case 8: cancel(fuzz_below(WORKS)); break;
-    case 9:
-        if (exists) suspend(queue);
-        break;
-    case 10:
-    case 11:
-        if (exists) resume(queue);
-        break;
-    case 12:
-        if (exists) shut_down(queue);
-        break;
-    case 13:
-    case 14:
-        if (exists) sync(queue);
-        break;
-    case 15:
-    case 16:
-        if (exists) drain_async(queue);
-        break;
     case 17: give_up_wait(); break;
-    case 18:
-        if (exists) drain(queue);
-        break;
-    case 19:
-    case 20:
-        if (exists) start_delayed(queue);
-        break;
     case 21: cancel_delayed(fuzz_below(DELAYED)); break;
     case 22:
     case 23: advance(); break;
     case 24:
     case 25:
     case 26: let_worker_come(); break;
-    case 27:
-        if (exists) end_queue(queue);
-        break;
-    case 28:
-        if (!exists) break;
-        fuzz_expect("csk_workqueue_waiting", csk_workqueue_waiting(queues[queue]), model_waiting(queue));
-        fuzz_expect("csk_workqueue_beyond_bound", csk_workqueue_beyond_bound(queues[queue]), model_beyond_bound(queue));
-        break;
-    case 29:
-        if (exists && byte < 128) enqueue_when_room(queue);
-        else if (exists && byte < 192) retain(queue);
-        else if (exists) unretain(queue);
-        break;
-    default: other_thread(); break;
+    case 30:
+    case 31: other_thread(); break;
+    default:
+        if (model_exists(queue)) call_queue(queue, byte);
     }
     compare();
 }

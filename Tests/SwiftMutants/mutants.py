@@ -1,6 +1,10 @@
 #!/usr/bin/env python3
 """Breaks one promise of the Swift layer at a time, and reports which test notices.
 
+More than 400 lines: reading, choosing, building, running and recording all turn on the form of a mutant.
+
+More than 400 lines: reading, choosing, building, running and recording all turn on the form of a mutant.
+
     mutants.py BUILD_FOLDER [NAME ...]    the mutants whose names contain one of these texts; without any, all
         --turn N            of all mutants, the N whose turn it is: each commit tries others, until all had theirs
         --changed REVISION  those of the files that have changed since, uncommitted changes included; first those of
@@ -403,7 +407,7 @@ def table(mutants, results):
               f"{len(mine) - sum(counts):6}")
 
 
-def main():
+def read_options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder")
     parser.add_argument("names", nargs="*")
@@ -415,15 +419,47 @@ def main():
     parser.add_argument("--record", action="store_true")
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--list", action="store_true")
-    options = parser.parse_args()
-    began = time.monotonic()
+    return parser.parse_args()
 
+
+def load_or_exit():
     mutants, wrong = load()
     equivalent = sum(m.equivalent is not None for m in mutants)
     if equivalent * 20 > len(mutants):
         wrong.append(f"{equivalent} of {len(mutants)} mutants are called equivalent, more than 5 %")
     if wrong:
         sys.exit("\n".join(wrong) + f"\n{len(wrong)} mutants are stale or wrong")
+    return mutants, equivalent
+
+
+def seconds_without_mutant(copy, filters):
+    baseline, output, seconds = copy.test(0, filters or ["TestStepTests"], 600)
+    if baseline != "passed":
+        print("".join(line + "\n" for line in output.splitlines() if "✘" in line) or output[-8000:])
+        sys.exit(f"mutants.py: without a mutant the tests {baseline}")
+    print(f"without a mutant they pass in {seconds:.1f} s", flush=True)
+    return seconds
+
+
+def try_mutant(mutant, copy, runner, recorded):
+    """The result of one mutant, what says so, and the seconds that it took."""
+    if mutant.alone and (error := copy.build([mutant])):
+        print(error[-3000:])
+        return "BROKEN", "does not compile", 0
+    if mutant.equivalent and not recorded:
+        return "equivalent", mutant.equivalent, 0
+    result, detail, spent = runner.try_one(mutant)
+    if result == "SURVIVED" and mutant.equivalent:
+        return "equivalent", mutant.equivalent, spent
+    if mutant.equivalent:
+        return "WRONG", f"called equivalent, but {detail} notices", spent
+    return result, detail, spent
+
+
+def main():
+    options = read_options()
+    began = time.monotonic()
+    mutants, equivalent = load_or_exit()
     if options.list:
         for mutant in mutants:
             why = f"\n{'':15}equivalent: {mutant.equivalent}" if mutant.equivalent else ""
@@ -439,12 +475,7 @@ def main():
     print(f"built {len(together)} mutants in {time.monotonic() - began:.0f} s", flush=True)
 
     results = {}
-    filters = sorted({record[m.name] for m in chosen if m.name in record})
-    baseline, output, seconds = copy.test(0, filters or ["TestStepTests"], 600)
-    if baseline != "passed":
-        print("".join(line + "\n" for line in output.splitlines() if "✘" in line) or output[-8000:])
-        sys.exit(f"mutants.py: without a mutant the tests {baseline}")
-    print(f"without a mutant they pass in {seconds:.1f} s", flush=True)
+    seconds = seconds_without_mutant(copy, sorted({record[m.name] for m in chosen if m.name in record}))
     runner = Runner(copy, record, options.record, seconds)
     order = [m for m in chosen if not m.alone] + [m for m in chosen if m.alone]
     left_out = 0
@@ -452,21 +483,7 @@ def main():
         if time.monotonic() - began > options.seconds:
             left_out = len(order) - index + 1
             break
-        if mutant.alone:
-            started = time.monotonic()
-            if error := copy.build([mutant]):
-                print(error[-3000:])
-                results[mutant.name] = "BROKEN"
-                print(f"[{index:3}/{len(order)}] BROKEN    {mutant.name:70} does not compile", flush=True)
-                continue
-        if mutant.equivalent and not options.record and not record.get(mutant.name):
-            result, detail, spent = "equivalent", mutant.equivalent, 0
-        else:
-            result, detail, spent = runner.try_one(mutant)
-            if result == "SURVIVED" and mutant.equivalent:
-                result, detail = "equivalent", mutant.equivalent
-            elif mutant.equivalent:
-                result, detail = "WRONG", f"called equivalent, but {detail} notices"
+        result, detail, spent = try_mutant(mutant, copy, runner, options.record or record.get(mutant.name))
         results[mutant.name] = result
         print(f"[{index:3}/{len(order)}] {result:10} {mutant.name:90} {spent:5.1f} s  {detail[:110]}", flush=True)
         if options.record:

@@ -26,11 +26,10 @@ struct OrderedQueues {
         roundTrips()
     }
 
+    private typealias Loop = @Sendable (Int) async -> Void
+
     private func submissions() {
-        let counter = Counter(), account = Account()
-        let fifo = FIFOQueue(), actorQueue = ActorQueue<Account>(),
-            cancellable = CancellableQueue(underlyingQueue: FIFOQueue())
-        let cancellableActor = CancellableQueue(underlyingQueue: actorQueue)
+        let counter = Counter(), account = Account(), fifo = FIFOQueue(), actorQueue = ActorQueue<Account>()
         actorQueue.adoptExecutionContext(of: account)
         let (stream, continuation) = AsyncStream<Work>.makeStream()
         let consumer = Task.detached { for await work in stream { await work() } }
@@ -38,72 +37,78 @@ struct OrderedQueues {
             continuation.finish()
             consumer.cancel()
         }
-
-        let names = [
-            "AsyncStream + one consumer", "FIFOQueue.enqueue", "ActorQueue.enqueue", "Task { await actor.f() }",
-            "Task(on: FIFOQueue)",
-            "Task(on: ActorQueue)", "CancellableQueue over FIFOQueue", "CancellableQueue over ActorQueue",
-        ]
-        var rows = Rows(names), allocations = Rows(names)
-        func turn(_ name: String, _ loop: @escaping @Sendable (Int) async -> Void) -> Turn {
-            Turn(subject: name) {
-                let times = times
-                let (nanoseconds, allocated) = onDetachedTask {
-                    await loop(2000)
-                    let allocated = bench_allocations(), begin = bench_now_ns()
-                    await loop(times)
-                    return (bench_now_ns() - begin, bench_allocations() - allocated)
-                }
-                rows.add(name, Double(nanoseconds) / Double(times))
-                allocations.add(name, (Double(allocated) / Double(times)).rounded(.toNearestOrEven))
-            }
+        let streamed: Loop = { times in
+            for _ in 0..<times { continuation.yield { counter.number &+= 1 } }
+            await withUnsafeContinuation { end in _ = continuation.yield { end.resume() } }
         }
-        let group = "async work, from submission to end"
+        let loops =
+            [("AsyncStream + one consumer", streamed)]
+            + enqueuing(fifo, actorQueue, account, counter) + tasks(on: fifo, actorQueue, counter)
+
+        let names = loops.map(\.0), group = "async work, from submission to end"
+        var rows = Rows(names), allocations = Rows(names)
         note("\(group) ")
         inRounds(
             rounds,
-            [
-                turn(names[0]) { times in
-                    for _ in 0..<times { continuation.yield { counter.number &+= 1 } }
-                    await withUnsafeContinuation { end in _ = continuation.yield { end.resume() } }
-                },
-                turn(names[1]) { times in
-                    for _ in 0..<times { fifo.enqueue { counter.number &+= 1 } }
-                    await withUnsafeContinuation { end in _ = fifo.enqueue { end.resume() } }
-                },
-                turn(names[2]) { times in
-                    for _ in 0..<times { actorQueue.enqueue { $0.deposit() } }
-                    await withUnsafeContinuation { end in _ = actorQueue.enqueue { _ in end.resume() } }
-                },
-                turn(names[3]) { times in
-                    var last: Task<Void, Never>?
-                    for _ in 0..<times { last = Task { await account.deposit() } }
-                    await last?.value
-                },
-                turn(names[4]) { times in
-                    var last: Task<Void, Never>?
-                    for _ in 0..<times { last = Task(on: fifo) { counter.number &+= 1 } }
-                    await last?.value
-                },
-                turn(names[5]) { times in
-                    var last: Task<Void, Never>?
-                    for _ in 0..<times { last = Task(on: actorQueue) { $0.deposit() } }
-                    await last?.value
-                },
-                turn(names[6]) { times in
-                    var last: Task<Void, Never>?
-                    for _ in 0..<times { last = Task(on: cancellable) { counter.number &+= 1 } }
-                    await last?.value
-                },
-                turn(names[7]) { times in
-                    var last: Task<Void, Never>?
-                    for _ in 0..<times { last = Task(on: cancellableActor) { $0.deposit() } }
-                    await last?.value
-                },
-            ])
+            loops.map { name, loop in
+                Turn(subject: name) {
+                    let times = times
+                    let (nanoseconds, allocated) = onDetachedTask {
+                        await loop(2000)
+                        let allocated = bench_allocations(), begin = bench_now_ns()
+                        await loop(times)
+                        return (bench_now_ns() - begin, bench_allocations() - allocated)
+                    }
+                    rows.add(name, Double(nanoseconds) / Double(times))
+                    allocations.add(name, (Double(allocated) / Double(times)).rounded(.toNearestOrEven))
+                }
+            })
         note("\n")
         results.print(group, "ns", baseline: names[0], rows.values)
         results.print(group, "allocations", baseline: "", allocations.values)
+    }
+
+    private func enqueuing(
+        _ fifo: FIFOQueue, _ actorQueue: ActorQueue<Account>, _ account: Account, _ counter: Counter
+    ) -> [(String, Loop)] {
+        [
+            (
+                "FIFOQueue.enqueue",
+                { times in
+                    for _ in 0..<times { fifo.enqueue { counter.number &+= 1 } }
+                    await withUnsafeContinuation { end in _ = fifo.enqueue { end.resume() } }
+                }
+            ),
+            (
+                "ActorQueue.enqueue",
+                { times in
+                    for _ in 0..<times { actorQueue.enqueue { $0.deposit() } }
+                    await withUnsafeContinuation { end in _ = actorQueue.enqueue { _ in end.resume() } }
+                }
+            ),
+            ("Task { await actor.f() }", lastOf { Task { await account.deposit() } }),
+        ]
+    }
+
+    private func tasks(on fifo: FIFOQueue, _ actorQueue: ActorQueue<Account>, _ counter: Counter) -> [(String, Loop)] {
+        let cancellable = CancellableQueue(underlyingQueue: FIFOQueue())
+        let cancellableActor = CancellableQueue(underlyingQueue: actorQueue)
+        return [
+            ("Task(on: FIFOQueue)", lastOf { Task(on: fifo) { counter.number &+= 1 } }),
+            ("Task(on: ActorQueue)", lastOf { Task(on: actorQueue) { $0.deposit() } }),
+            ("CancellableQueue over FIFOQueue", lastOf { Task(on: cancellable) { counter.number &+= 1 } }),
+            ("CancellableQueue over ActorQueue", lastOf { Task(on: cancellableActor) { $0.deposit() } }),
+        ]
+    }
+
+    /// Makes so many tasks, and waits for the last of them.
+    @inline(__always)
+    private func lastOf(_ make: @escaping @Sendable () -> Task<Void, Never>) -> Loop {
+        { times in
+            var last: Task<Void, Never>?
+            for _ in 0..<times { last = make() }
+            await last?.value
+        }
     }
 
     private func roundTrips() {

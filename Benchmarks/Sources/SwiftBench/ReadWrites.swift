@@ -39,6 +39,16 @@ struct ReadWrites {
 
     private final class Counter: @unchecked Sendable {
         var number = 1
+
+        @inline(__always) func increment() -> Int {
+            number &+= 1
+            return 1
+        }
+    }
+
+    @inline(__always) private func increment(_ number: inout Int) -> Int {
+        number &+= 1
+        return 1
     }
 
     func run() {
@@ -46,26 +56,9 @@ struct ReadWrites {
             counter = Counter()
         let pthread = PthreadLock(), plain = ReadWriteLock(1), biased = ReadWriteLock(1, readerBias: true)
 
-        var rows = Rows([]), allocations = Rows([])
+        let loops = LoopGroup(results: results, rounds: rounds)
         func turn(_ name: String, _ loop: @escaping (Int) -> Int) -> Turn {
-            Turn(subject: name) {
-                keep(loop(2000))
-                let allocated = bench_allocations(), begin = bench_now_ns()
-                let sum = loop(times)
-                rows.add(name, Double(bench_now_ns() - begin) / Double(times))
-                allocations.add(
-                    name, (Double(bench_allocations() - allocated) / Double(times)).rounded(.toNearestOrEven))
-                keep(sum)
-            }
-        }
-        func report(_ group: String, baseline: String, _ turns: [Turn]) {
-            rows = Rows(turns.map(\.subject))
-            allocations = rows
-            note("\(group) ")
-            inRounds(rounds, turns)
-            note("\n")
-            results.print(group, "ns", baseline: baseline, rows.values)
-            results.print(group, "allocations", baseline: "", allocations.values)
+            loops.turn(name, times: times, warmUp: 2000, loop)
         }
         func summed(_ times: Int, _ read: () -> Int) -> Int {
             var sum = 0
@@ -73,7 +66,7 @@ struct ReadWrites {
             return sum
         }
 
-        report(
+        loops.report(
             "uncontended read", baseline: "DispatchQueue.sync, concurrent",
             [
                 turn("DispatchQueue.sync, concurrent") { summed($0) { queue.sync { counter.number } } },
@@ -82,39 +75,23 @@ struct ReadWrites {
                 turn("ReadWriteLock") { summed($0) { plain.withReadLock { $0 } } },
                 turn("ReadWriteLock, biased") { summed($0) { biased.withReadLock { $0 } } },
             ])
-        report(
+        loops.report(
             "uncontended write", baseline: "pthread_rwlock",
             [
                 turn("DispatchQueue.sync, barrier") {
-                    summed($0) {
-                        queue.sync(flags: .barrier) {
-                            counter.number &+= 1; return 1
-                        }
-                    }
+                    summed($0) { queue.sync(flags: .barrier) { counter.increment() } }
                 },
                 turn("pthread_rwlock") {
-                    summed($0) {
-                        pthread.write {
-                            $0 &+= 1; return 1
-                        }
-                    }
+                    summed($0) { pthread.write { increment(&$0) } }
                 },
                 turn("ReadWriteCoordinator.blockingWrite") {
-                    summed($0) {
-                        coordinator.blockingWrite {
-                            counter.number &+= 1; return 1
-                        }
-                    }
+                    summed($0) { coordinator.blockingWrite { counter.increment() } }
                 },
                 turn("ReadWriteLock") {
-                    summed($0) {
-                        plain.withWriteLock {
-                            $0 &+= 1; return 1
-                        }
-                    }
+                    summed($0) { plain.withWriteLock { increment(&$0) } }
                 },
             ])
-        report(
+        loops.report(
             "enqueued write and its share of the drain", baseline: "DispatchQueue.async, barrier",
             [
                 turn("DispatchQueue.async, barrier") { times in
@@ -127,7 +104,4 @@ struct ReadWrites {
                 },
             ])
     }
-
-    @inline(never) @_optimize(none)
-    private func keep(_ sum: Int) {}
 }

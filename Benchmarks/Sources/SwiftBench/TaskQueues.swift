@@ -27,36 +27,20 @@ struct TaskQueues {
             holding = Holding()
         let dispatch = DispatchQueue(label: "subject"), counter = NIOLockedValueBox(0)
 
-        var rows = Rows([]), allocations = Rows([])
+        let loops = LoopGroup(results: results, rounds: rounds)
         func turn(
             _ name: String, count: Int = 100_000, before: @escaping () -> Void = {}, after: @escaping () -> Void = {},
             _ loop: @escaping (Int) -> Void
         ) -> Turn {
-            Turn(subject: name) {
-                before()
-                loop(100)
-                let allocated = bench_allocations(), begin = bench_now_ns()
-                loop(count)
-                rows.add(name, Double(bench_now_ns() - begin) / Double(count))
-                allocations.add(
-                    name, (Double(bench_allocations() - allocated) / Double(count)).rounded(.toNearestOrEven))
-                after()
+            loops.turn(name, times: count, warmUp: 100, before: before, after: after) {
+                loop($0); return $0
             }
-        }
-        func report(_ group: String, baseline: String, _ turns: [Turn]) {
-            rows = Rows(turns.map(\.subject))
-            allocations = rows
-            note("\(group) ")
-            inRounds(rounds, turns)
-            note("\n")
-            results.print(group, "ns", baseline: baseline, rows.values)
-            results.print(group, "allocations", baseline: "", allocations.values)
         }
         func pushes(_ queue: TaskQueue, _ task: Releasing) -> (Int) -> Void {
             { times in for _ in 0..<times { queue.push(task: task) } }
         }
 
-        report(
+        loops.report(
             "task queue, push that runs and releases at once", baseline: "DispatchQueue.sync",
             [
                 turn("DispatchQueue.sync") { times in
@@ -65,7 +49,7 @@ struct TaskQueues {
                 turn("TaskQueue.push, idle", pushes(idle, short)),
                 turn("TaskQueue.push, idle, long tag", pushes(idle, long)),
             ])
-        report(
+        loops.report(
             "task queue, 5000 pushes behind others", baseline: "none pending before",
             [
                 turn(
@@ -78,7 +62,7 @@ struct TaskQueues {
                         pushes(busy, short)(100_000)
                     }, after: holding.release, pushes(busy, short)),
             ])
-        report(
+        loops.report(
             "task queue, push and its share of the drain", baseline: "DispatchQueue.async",
             [
                 turn("DispatchQueue.async") { times in

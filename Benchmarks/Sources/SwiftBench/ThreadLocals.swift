@@ -26,26 +26,13 @@ struct ThreadLocals {
         nio.currentValue = objects[0]
         Thread.current.threadDictionary[Self.key] = 1
 
-        var rows = Rows([])
+        let loops = LoopGroup(results: results, rounds: rounds)
         func turn(_ name: String, _ loop: @escaping (Int) -> Int) -> Turn {
-            Turn(subject: name) {
-                keep(loop(1000))
-                let begin = bench_now_ns()
-                let sum = loop(times)
-                rows.add(name, Double(bench_now_ns() - begin) / Double(times))
-                keep(sum)
-            }
-        }
-        func report(_ group: String, _ turns: [Turn]) {
-            rows = Rows(turns.map(\.subject))
-            note("\(group) ")
-            inRounds(rounds, turns)
-            note("\n")
-            results.print(group, "ns", baseline: "ThreadSpecificVariable", rows.values)
+            loops.turn(name, times: times, warmUp: 1000, loop)
         }
 
-        report(
-            "thread-local value, read",
+        loops.report(
+            "thread-local value, read", baseline: "ThreadSpecificVariable", printsAllocations: false,
             [
                 turn("threadDictionary") { times in
                     var sum = 0
@@ -68,8 +55,8 @@ struct ThreadLocals {
                     return sum
                 },
             ])
-        report(
-            "thread-local value, replaced",
+        loops.report(
+            "thread-local value, replaced", baseline: "ThreadSpecificVariable", printsAllocations: false,
             [
                 turn("threadDictionary") { times in
                     for index in 0..<times { Thread.current.threadDictionary[Self.key] = index }
@@ -89,7 +76,4 @@ struct ThreadLocals {
                 },
             ])
     }
-
-    @inline(never) @_optimize(none)
-    private func keep(_ sum: Int) {}
 }

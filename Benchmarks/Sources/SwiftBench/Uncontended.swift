@@ -75,7 +75,4 @@ struct Uncontended {
         keep(made)
         return Double(after - before)
     }
-
-    @inline(never) @_optimize(none)
-    private func keep<T>(_ value: T) {}
 }

@@ -8,74 +8,6 @@ import Testing
 struct OrderedQueueStateTests {
     typealias Intake = OrderedIntake<Int>
 
-    // MARK: - Chunks
-
-    @Test
-    func chunksKeepTheOrderHoweverElementsComeAndGo() {
-        var chunks = OrderedChunks<Int>(), expected = [Int](), random = Seeded(1), next = 0
-        for _ in 0..<20_000 {
-            if Bool.random(using: &random) || Int.random(in: 0..<10, using: &random) == 0 {
-                if chunks.needsChunk { chunks.supply(.init()) }
-                chunks.append(next)
-                expected.append(next)
-                next += 1
-            } else {
-                #expect(chunks.popFirst() == (expected.isEmpty ? nil : expected.removeFirst()))
-            }
-            #expect(chunks.count == expected.count)
-            #expect(chunks.withFirst { $0 } == expected.first)
-        }
-        var seen = [Int]()
-        let none: Void? = chunks.firstResult {
-            seen.append($0); return nil
-        }
-        #expect(none == nil && seen == expected)
-    }
-
-    @Test
-    func chunksForgetWhatIsRemovedFromAmongOthers() {
-        var random = Seeded(4)
-        for _ in 0..<500 {
-            var chunks = OrderedChunks<Tracked>(), expected = [Int]()
-            let alive = Shared(0), count = Int.random(in: 0..<300, using: &random),
-                popped = Int.random(in: 0...count, using: &random)
-            for number in 0..<count {
-                if chunks.needsChunk { chunks.supply(.init()) }
-                chunks.append(Tracked(alive, number: number))
-                expected.append(number)
-            }
-            for _ in 0..<popped { _ = chunks.popFirst() }
-            expected.removeFirst(popped)
-            let divisor = Int.random(in: 1...4, using: &random)
-            chunks.removeAll { $0.number % divisor == 0 }
-            expected.removeAll { $0 % divisor == 0 }
-            #expect(chunks.count == expected.count && alive.value == expected.count)
-            for number in 1000..<1100 {
-                if chunks.needsChunk { chunks.supply(.init()) }
-                chunks.append(Tracked(alive, number: number))
-                expected.append(number)
-            }
-            var seen = [Int]()
-            while let element = chunks.popFirst() { seen.append(element.number) }
-            #expect(seen == expected)
-        }
-    }
-
-    @Test
-    func chunksReleaseWhatIsLeftInside() {
-        let alive = Shared(0)
-        do {
-            var chunks = OrderedChunks<Tracked>(spareLimit: 1)
-            for number in 0..<300 {
-                if chunks.needsChunk { chunks.supply(.init()) }
-                chunks.append(Tracked(alive, number: number))
-            }
-            for number in 0..<150 { #expect(chunks.popFirst()?.number == number) }
-            #expect(alive.value == 150)
-        }
-        #expect(alive.value == 0)
-    }
-
     // MARK: - The intake
 
     private func work(_ entry: Intake.Entry?) -> Int? {
@@ -404,89 +336,16 @@ struct OrderedQueueStateTests {
     func noScheduleForgetsAnEntryOrChangesTheOrder() {
         var random = Seeded(11)
         for _ in 0..<2000 {
-            var state = ActorQueueState<Int>(), ready = Intake.Entries(), begun = [Int](), submitted = 0
-            // What other tasks would do: pumps on their way, pumps in the middle of work, tasks whose place is out.
-            var coming = 0, suspended = 0, placesOut = 0, isPlaceSent = false, placeNumbers = [Int]()
-
-            func see(_ submission: OrderedSubmission, place: Int?) {
-                switch submission {
-                case .sendsPump: coming += 1
-                case .begins:
-                    placesOut += 1
-                    placeNumbers.removeAll { $0 == place }
-                    placeNumbers.insert(place!, at: 0)
-                case .queued: break
-                case .refused: Issue.record("refused")
-                }
-            }
-            /// On the actor: begins entries until the pump leaves, or suspends in the middle of work. As in the
-            /// storage, a pump that goes on after its work takes what is ready without asking; one that has arrived
-            /// must not.
-            func pump(hasArrived: Bool) {
-                var mustAsk = hasArrived
-                while true {
-                    if !mustAsk, !ready.isEmpty, !isPlaceSent, ready.withFirst({ $0.isPlace }) == false {
-                        begun.append(work(ready.popFirst())!)
-                        if Bool.random(using: &random) {
-                            suspended += 1
-                            return
-                        }
-                        continue
-                    }
-                    let take = mustAsk ? state.arrive(&ready) : state.take(&ready)
-                    mustAsk = false
-                    switch take {
-                    case .work(let sendsPump, _):
-                        if sendsPump { coming += 1 }
-                        begun.append(work(ready.popFirst())!)
-                        if Bool.random(using: &random) {
-                            suspended += 1
-                            return
-                        }
-                    case .place:
-                        _ = ready.popFirst()
-                        placesOut += 1
-                        isPlaceSent = true
-                        return
-                    case .nothing, .placeIsOut: return
-                    }
-                }
-            }
-            func step() {
-                switch Int.random(in: 0..<5, using: &random) {
-                case 0 where submitted < 12:
-                    if state.needsChunk { state.supply(Intake.Entries.Chunk()) }
-                    see(state.submit(submitted).0, place: nil)
-                    submitted += 1
-                case 1 where submitted < 12:
-                    if state.needsChunk { state.supply(Intake.Entries.Chunk()) }
-                    placeNumbers.append(submitted)
-                    see(state.submit(OrderedPlace(.own)).0, place: submitted)
-                    submitted += 1
-                case 2 where coming > 0:
-                    coming -= 1
-                    pump(hasArrived: true)
-                case 3 where suspended > 0:
-                    suspended -= 1
-                    pump(hasArrived: false)
-                case 4 where placesOut > 0:
-                    placesOut -= 1
-                    isPlaceSent = false
-                    begun.append(placeNumbers.removeFirst())
-                    switch state.placeIsBack(&ready) {
-                    case .work(let sendsPump, _): if sendsPump { coming += 1 }
-                    case .place:
-                        _ = ready.popFirst()
-                        placesOut += 1
-                        isPlaceSent = true
-                    case .nothing, .placeIsOut: break
-                    }
-                default: break
-                }
+            var schedule = ActorQueueSchedule(random: random)
+            while !schedule.isOver {
+                schedule.step()
+                let placesOut = schedule.placesOut
                 #expect(placesOut <= 1)
             }
-            while submitted < 12 || coming + suspended + placesOut > 0 { step() }
-            #expect(begun == Array(0..<12))
+            let begun = schedule.begun, wasRefused = schedule.wasRefused
+            #expect(!wasRefused)
+            #expect(begun == Array(0..<ActorQueueSchedule.entries))
+            random = schedule.random
         }
     }
 

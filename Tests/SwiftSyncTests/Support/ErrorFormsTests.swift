@@ -158,6 +158,7 @@ struct ErrorFormsTests {
         #expect(status(of: ReadWriteError.outOfResources) == 500 && status(of: Foreign()) == 500)
     }
 
+    #if RCU
     @Test
     func aReasonIsCaught() {
         let lock = ReadWriteCoordinator(), routes = Snapshot(1), errors = Shared([SyncErrorReason]())
@@ -176,6 +177,7 @@ struct ErrorFormsTests {
         } catch .closed {} catch {}
         #expect(errors.value == [.wouldDeadlock, .wouldDeadlock, .timedOut])
     }
+    #endif
 
     // MARK: - Bounds
 

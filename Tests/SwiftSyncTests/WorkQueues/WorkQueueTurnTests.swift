@@ -5,6 +5,8 @@ import Testing
 @testable import SwiftSync
 
 /// Callers of a work queue: whose code runs where, as whom, and what a busy, full or closed queue does to them.
+///
+/// More than 400 lines: each promise is a short test at the same kinds of queues.
 @Suite(.endsInTime)
 struct WorkQueueTurnTests {
     enum Request {

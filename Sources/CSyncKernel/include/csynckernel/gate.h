@@ -32,6 +32,8 @@
  *
  * No function here may be called from a signal handler.
  *
+ * More than 400 lines: half of them say what the calls promise, and the inline paths can't stand elsewhere.
+ *
  * fork. The child's thread holds what it held before, and may leave it, whoever waited in the parent. It may do so in a
  * handler of pthread_atfork too, if that handler was registered after the library was loaded. Nobody waits in the child
  * for a gate of the parent, and no function is called there for those that did. Their waiters are idle (csk_gate_cancel
