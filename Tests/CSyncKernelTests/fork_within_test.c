@@ -251,7 +251,7 @@ static void fork_in_the_hook(void *unused) {
 }
 static void a_childs_workers_are_counted_where_the_start_hook_forks(void) {
 #ifndef __GLIBC__
-    printf("it hangs with musl, and why is not known (docs/limits.md); ");
+    printf("it hangs with musl (docs/limits.md); ");
     return;
 #endif
     in_a_child(fork_in_the_hook, NULL);

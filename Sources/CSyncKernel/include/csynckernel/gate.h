@@ -25,10 +25,10 @@
  * and others: see the functions.
  *
  * It is ILLEGAL for a thread to end while it holds a gate. The gate then stays held until it is initialized anew. A
- * thread that waits finds that out and reports it: see csk_set_reporter in observe.h. A plain gate knows its holder by
- * the thread pointer, which a later thread has if it gets the ended thread's memory. Until the report such a thread is
- * taken for the holder: its lock gives EDEADLK, and its unlock leaves the gate. Mutexes and recursive gates know their
- * holder by a number that is never used twice, so they mistake no thread for another.
+ * thread that waits finds that out and reports it (not with musl): see csk_set_reporter in observe.h. A plain gate
+ * knows its holder by the thread pointer, which a later thread has if it gets the ended thread's memory. Until the
+ * report such a thread is taken for the holder: its lock gives EDEADLK, and its unlock leaves the gate. Mutexes and
+ * recursive gates know their holder by a number that is never used twice, so they mistake no thread for another.
  *
  * No function here may be called from a signal handler.
  *

@@ -53,7 +53,6 @@ static inline csk_gate_lane_t *csk_gate_lane_of(const csk_gate_waiter_t *waiter)
 }
 
 /* In gate_lane.c; called under the queue lock. */
-bool csk_gate_lane_lets_through(const csk_gate_waiter_t *waiter);
 /* Whether a newcomer of the lane may be granted the gate, if the gate is free and the gate's own order allows it. */
 bool csk_gate_lane_is_open(const csk_gate_lane_t *lane, const csk_gate_waiter_t *newcomer);
 /* A lane of the parent has neither waiters nor a grant in the child. For callers that don't have one of this process's

@@ -12,7 +12,8 @@
  *                                                           limit, or a waiter that was overtaken for long says so
  *
  * This table is the only place where that is decided. csk_gate_flags makes the flags of what the queue lock protects.
- * Under that lock csk_gate_call asks for them; without it a leaver reads them in the words, as they were published:
+ * Under that lock csk_gate_call asks for them, and csk_gate_settle does for a free gate; without it a leaver reads them
+ * in the words, as they were published:
  *
  *   csk_gate_settle          whoever has changed the queue, for a gate that is free
  *   csk_gate_post            a leaver of the two-word form that has freed the gate

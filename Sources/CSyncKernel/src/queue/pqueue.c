@@ -15,13 +15,11 @@
  * - A newcomer takes a unit only if supply > promised. By I3 nobody without a promise waits then, so it passes nobody,
  *   and I2 stays true. Otherwise it goes to the end of the line.
  * - When the supply grows by one, the first waiter without a promise gets that unit (I3). Others can't take it away
- * (see
- *   the point above), so the waiter needs no second look at the supply: it has been served, and the line moves in order
- *   of arrival.
+ *   (see the point above), so the waiter needs no second look at the supply: it has been served, and the line moves in
+ *   order of arrival.
  * - A waiter with a promise takes its unit however it woke: by the signal, spuriously, or because its deadline passed
- * at
- *   the same time. `promised` and the supply fall together. So a promise is never dropped and never needs passing on,
- *   and exactly one of grant and timeout wins: the promise if it was made before the waiter had the mutex back, the
+ *   at the same time. `promised` and the supply fall together. So a promise is never dropped and never needs passing
+ *   on, and exactly one of grant and timeout wins: the promise if it was made before the waiter had the mutex back, the
  *   timeout otherwise.
  * - A waiter without a promise that gives up leaves the line and touches neither number.
  * - Drain is the only operation that takes units that are promised: it makes the promises void. The waiters keep their

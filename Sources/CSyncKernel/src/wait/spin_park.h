@@ -4,7 +4,7 @@
  *
  * What a thread waits for is often over sooner than a park and a wake would be. So the thread spins first. It spins for
  * a time and not for a number of pauses, since a pause takes 5 to 140 cycles. Some loads do nothing but end the
- * spinning: what the thread then does, it does by what it reads afterwards. So these loads are relaxed.
+ * spinning: what the thread then does, it does by what it reads afterwards. So these loads may be relaxed.
  *
  * How often it looks:
  *
@@ -12,9 +12,9 @@
  *   waits for comes at any instruction, and a load costs less than a pause. Reading the clock costs as much as several
  *   pauses, so it is read once in CSK_SPIN_PAUSES pauses.
  * - once in several pauses, together with the clock (csk_spin_lasts and csk_spin_pause): at the marks of all readers
- *   (rwlock_bias.c), which are many; at the end of a queue's inbox and the count of queued items (workqueue.c), which
- *   other threads keep writing; at the word of a thread that is answered through the pool (csk_word_spin), where the
- *   answer takes longer than these pauses.
+ *   (rwlock_bias.c), which are many; at the end of a queue's inbox and the count of queued items (workqueue_worker.c),
+ *   which other threads keep writing; at the word of a thread that is answered through the pool (csk_word_spin), where
+ *   the answer takes longer than these pauses.
  *
  * The word
  *
@@ -30,7 +30,7 @@
  * Who may answer is settled elsewhere, under a lock: whoever takes the waiting thread out of its list, or designates
  * it. So a thread whose deadline has passed finds out there whether an answer is on its way. If one is, it waits again.
  * An answer may follow an answer only at the gate and at the read-write lock: GRANTED may follow TRY. A thread that
- * waits for that GRANTED changes TRY to PARKED by a compare-and-swap too (await_granted in rwlock_wait.c).
+ * waits for that GRANTED changes TRY to PARKED by a compare-and-swap too (await_granter in rwlock_wait.c).
  *
  * Nobody is left asleep. Both sides change the word by a locked instruction. If the compare-and-swap comes first, the
  * exchange returns PARKED, and a wake follows. The system compares the word with PARKED before it puts the thread to
@@ -53,7 +53,8 @@
  *   threads tell, and one that has not gone to sleep may be told several times. These words count. The thread remembers
  *   the count, looks whether there is anything to do, and parks only while the word has that count. The writer that
  *   takes a bias away spins as above.
- * - A worker that lingers at an empty queue (workqueue.c) spins as above and parks on nothing. It leaves instead.
+ * - A worker that lingers at an empty queue (workqueue_worker.c) spins as above and parks on nothing. It leaves
+ *   instead.
  * - rcu_reclaim.c: its words have states of their own, and a grace period is not worth spinning for.
  * - csk_platform_await_step (platform.c): the other thread's next instructions end the wait, and it tells nobody. */
 #ifndef CSK_INTERNAL_SPIN_PARK_H
