@@ -22,7 +22,7 @@ let package = Package(
             dependencies: [.target(name: "CURCU", condition: .when(traits: ["RCU"]))],
             exclude: ["CMakeLists.txt", "cmake", "man"],
             publicHeadersPath: "include",
-            // A trait that is on can define a macro, one that is off can't: rcu/rcu_form.h reads these two.
+            // SwiftPM can define a macro for a trait that is on, not for one that is off: rcu/rcu_form.h reads both.
             cSettings: [
                 .define("_GNU_SOURCE"), .headerSearchPath("src"), .define("CSK_BY_TRAITS"),
                 .define("CSK_TRAIT_RCU", .when(traits: ["RCU"])),

@@ -41,7 +41,7 @@ final class QueueOfName: Sendable {
     }
 
     #if !RCU
-    /// The same under a read-write lock.
+    /// What is used instead where the trait `RCU` is off: a dictionary under a read-write lock.
     private struct LockedNames: Sendable {
         private let queues = ReadWriteLock([String: Unmanaged<QueueOfName>]())
 

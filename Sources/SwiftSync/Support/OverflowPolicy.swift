@@ -7,8 +7,9 @@ import CSyncKernel
 /// let log = FIFOQueue(name: "log", capacity: 100, whenFull: .dropOldest)
 /// ```
 ///
-/// The capacity counts accepted work that has not begun. Calls that can neither throw nor return false are never
-/// refused, and no policy drops them. `beyondBoundCount` tells how much waits beyond the capacity.
+/// The capacity counts accepted work that has not begun. Calls that wait for their work and can't throw are never
+/// refused, and no policy drops them. `beyondBoundCount` tells how much waits beyond the capacity. Delayed work meets
+/// the policy when its time has come: a queue that refuses does not run it, and is reported.
 ///
 /// - On a ``WorkQueue`` or ``ConcurrentWorkQueue``, callers of `sync` and `run` without a timeout, and the jobs of
 ///   actors and tasks, take no room: however many there are, other work still gets its room. Where there are many

@@ -22,7 +22,8 @@ public struct SyncErrorReason: Hashable, Sendable, CustomStringConvertible {
 
     private let word: Word
 
-    /// The timeout passed first. It never passes early.
+    /// The timeout passed first, or the call tried once without waiting. A timeout never passes early; where the system
+    /// gives no timer for it, it is over at once.
     public static let timedOut = Self(word: .timedOut)
     /// The call would wait for its own caller.
     public static let wouldDeadlock = Self(word: .wouldDeadlock)
@@ -57,7 +58,8 @@ extension SyncErrorReason {
         case ECANCELED: self = .cancelled
         case ESHUTDOWN: self = .shutDown
         case EAGAIN where refusesWhenFull: self = .full
-        default: self = .outOfResources
+        case EAGAIN, ENOMEM: self = .outOfResources
+        default: self = .other
         }
     }
 }
