@@ -17,7 +17,7 @@ EXPLORED = ["base", "thread_number", "fork", "queue_lock", "heap", "observe", "a
 # memory.
 STATEFUL = ["timer", "reads", "pool", "pool_growth", "rwlock_work", "workqueue_worker", "workqueue_life", "rcu",
             "rcu_child", "rcu_reclaim", "rcu_map", "tls", "block"]
-LIBRARY = ["core", "strategy", "main", "platform_explored"]
+LIBRARY = ["core", "strategy", "partly", "main", "platform_explored"]
 
 
 def sources(kernel):

@@ -22,7 +22,9 @@ static const char usage[] =
     "  --random N             random schedules per client (default 10000)\n"
     "  --seconds N            random schedules per client for N seconds at most, however many are asked for\n"
     "  --first SEED           the first seed (default 1)\n"
-    "  --limit N              exhaustive schedules per client at most (default 200000)\n"
+    "  --limit N              exhaustive schedules per client at most (default 400000, and a client that has more\n"
+    "                         fails; 50000 for those of partly.c)\n"
+    "  --partly               only the clients of partly.c\n"
     "  --no-exhaustive        random schedules only\n"
     "  --part K --of N        of the clients each Nth, from the Kth on: for N processes at once\n"
     "  --quiet                one line at the first failure, nothing else: CLIENT SCHEDULES MESSAGE\n"
@@ -30,8 +32,8 @@ static const char usage[] =
     "  --schedule TEXT        the schedule that a failure printed, step by step\n"
     "  --trace                also print the last schedule that passed\n";
 
-static uint64_t random_count = 10000, first_seed = 1, limit = 200000, most_seconds = UINT64_MAX, part = 1, parts = 1;
-static bool exhaustive = true, quiet, print_trace;
+static uint64_t random_count = 10000, first_seed = 1, limit, most_seconds = UINT64_MAX, part = 1, parts = 1;
+static bool exhaustive = true, only_partly, quiet, print_trace;
 
 static double seconds(void) {
     struct timespec now;
@@ -69,16 +71,22 @@ static void search_for_a_while(const explore_client_t *client, search_t *search)
 }
 
 static bool explore(const explore_client_t *client) {
+    enum { WHOLE = 400000, PART = 50000 };
     search_t search;
     double began = seconds();
+    bool partly = is_partly_explored(client->name);
     if (!quiet) printf("%-44s ", client->name), fflush(stdout);
     if (exhaustive && client->preemptions > 0) {
-        search_exhaustively(client, limit, &search);
+        search_exhaustively(client, limit != 0 ? limit : partly ? PART : WHOLE, &search);
         if (search.failure.outcome == OUTCOME_FAILED) return report(client, "exhaustive", &search), false;
         if (!quiet) {
             printf("%8llu schedules, %s %d preemptions; ", (unsigned long long)search.schedules,
                    search.complete ? "all with" : "NOT all with", client->preemptions);
             fflush(stdout);
+        }
+        if (!search.complete && !partly && limit == 0) {
+            puts("FAILED: partly.c does not name it");
+            return false;
         }
     }
     search_for_a_while(client, &search);
@@ -89,6 +97,7 @@ static bool explore(const explore_client_t *client) {
 }
 
 static bool matches(const explore_client_t *client, int count, char **patterns) {
+    if (only_partly && !is_partly_explored(client->name)) return false;
     for (int i = 0; i < count; i++)
         if (fnmatch(patterns[i], client->name, 0) == 0) return true;
     return count == 0;
@@ -115,6 +124,7 @@ int main(int argc, char **argv) {
         else if (strcmp(option, "--seconds") == 0) most_seconds = number_after(argc, argv, &at);
         else if (strcmp(option, "--first") == 0) first_seed = number_after(argc, argv, &at);
         else if (strcmp(option, "--limit") == 0) limit = number_after(argc, argv, &at);
+        else if (strcmp(option, "--partly") == 0) only_partly = true;
         else if (strcmp(option, "--no-exhaustive") == 0) exhaustive = false;
         else if (strcmp(option, "--part") == 0) part = number_after(argc, argv, &at);
         else if (strcmp(option, "--of") == 0) parts = number_after(argc, argv, &at);

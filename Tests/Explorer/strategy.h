@@ -15,6 +15,8 @@ typedef struct {
 void search_randomly(const explore_client_t *client, uint64_t first, uint64_t count, search_t *search);
 /* All schedules with at most client->preemptions preemptions, fewest first; gives up after `limit` of them. */
 void search_exhaustively(const explore_client_t *client, uint64_t limit, search_t *search);
+/* Whether that client has more than can all be run each time (partly.c). */
+bool is_partly_explored(const char *client);
 
 /* Runs the schedule that ran last again and again, each time with one deviation from going on as before less, as long
  * as it fails; leaves the shortest as the last one run and returns how many deviations it has. */
