@@ -280,6 +280,31 @@ CLIENT(close_frees_compact, .setup = make_compact, .threads = { holds_then_leave
        .preemptions = 2)
 CLIENT(close_frees_strict, .setup = make_strict, .threads = { holds_then_leaves, closes_held }, .check = was_freed,
        .preemptions = 2)
+/* A FAST gate must outlive all calls of it, the closer's own among them, which may look again after the closing
+ * function has been called. So the last of the two calls and that function frees it. */
+static void drop_closed(void) {
+    if (--shared->flags[1] != 0) return;
+    EXPECT_EQUAL(csk_gate_destroy(gate), 0);
+    explore_free(gate, sizeof *gate);
+    shared->called++;
+}
+static void is_closed_and_drops(csk_gate_waiter_t *waiter, void *context, int status) {
+    (void)waiter, (void)context;
+    EXPECT_EQUAL(status, 0);
+    drop_closed();
+}
+static void leaves_and_drops(void) {
+    holds_then_leaves();
+    drop_closed();
+}
+static void closes_and_drops(void) {
+    explore_wait(&shared->flags[0], 1);
+    EXPECT_EQUAL(csk_gate_close(gate, &shared->waiters[3], is_closed_and_drops, NULL), 0);
+    drop_closed();
+}
+static void make_counted_fast(void) { make_fast(), shared->flags[1] = 3; }
+CLIENT(close_last_frees_fast, .setup = make_counted_fast, .threads = { leaves_and_drops, closes_and_drops },
+       .check = was_freed, .preemptions = 2)
 
 /* ---- What only misuse, closing or bad luck with the clock shows -------------------------------------------------- */
 

@@ -84,6 +84,7 @@ MUTANTS = [
      "    if (summary & (GATE_CLOSED | GATE_HAND_OVER) || summary == 0) return QUEUE_FIRST;",
      "    if (summary == 0) return QUEUE_FIRST;"),
     ("designated enters out of order", GATE, "next = !entered && csk_gate_next(gate) == self;", "next = !entered;"),
+    ("who is told to try is not noted as designated", QUEUE, "    gate->designated = 1;\n", "    (void)gate;\n"),
     ("designated keeps the designation", GATE, "    if (!entered) {\n        gate->designated = 0;",
      "    if (!entered) {"),
     ("designated gives up without settling", GATE, "    csk_gate_settle(gate, effects);\n    return entered ?",

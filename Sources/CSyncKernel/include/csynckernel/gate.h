@@ -7,11 +7,11 @@
  *
  * Policies
  *   CSK_GATE_FAST    (zero) The gate is entered by one compare-and-swap and left by a plain store. A newcomer may take
- *                    a free gate if its rank is at least the highest that waits. A waiter that was overtaken for 0.25
- *                    to 0.75 ms is handed the gate directly. Among waiters the order is strict at every instant. The
- *                    gate must outlive the call that leaves it: it is ILLEGAL to free the gate as soon as one has
- *                    unlocked it oneself while another thread's csk_gate_unlock may still be returning. (A csk_mutex
- *                    has no such rule.)
+ *                    a free gate if its rank is at least the highest that waits. A waiter that finds the gate taken
+ *                    when it tries, 0.25 to 0.75 ms or more after it came, is handed the gate directly. Among waiters
+ *                    the order is strict at every instant. The gate must outlive all calls of it: it is ILLEGAL to free
+ *                    the gate as soon as one has unlocked it oneself while another thread's csk_gate_unlock, or any
+ *                    other call, may still be returning. (A csk_mutex has no such rule.)
  *   CSK_GATE_COMPACT This policy keeps the same promises with one word, at two locked instructions a round. The gate
  *                    may be freed as soon as it is unlocked. A FAST gate turns into a COMPACT one where the system
  *                    lacks membarrier, and under a bypass limit.
@@ -24,11 +24,12 @@
  * this is never early. EPERM: the caller unlocks what it does not hold. ESHUTDOWN: the gate was closed. EBUSY, EINVAL
  * and others: see the functions.
  *
- * It is ILLEGAL for a thread to end while it holds a gate. The gate then stays held until it is initialized anew. A
- * thread that waits finds that out and reports it (not with musl): see csk_set_reporter in observe.h. A plain gate
- * knows its holder by the thread pointer, which a later thread has if it gets the ended thread's memory. Until the
- * report such a thread is taken for the holder: its lock gives EDEADLK, and its unlock leaves the gate. Mutexes and
- * recursive gates know their holder by a number that is never used twice, so they mistake no thread for another.
+ * It is ILLEGAL for a thread to end while it holds a gate. The gate then stays held until it is initialized anew. With
+ * glibc a thread that waits finds that out and reports it: see csk_set_reporter in observe.h. A plain gate knows its
+ * holder by the thread pointer, which a later thread has if it gets the ended thread's memory. Until the report, which
+ * with musl never comes, such a thread is taken for the holder: its lock gives EDEADLK, and its unlock leaves the gate.
+ * Mutexes and recursive gates know their holder by a number that is never used twice, so they mistake no thread for
+ * another.
  *
  * No function here may be called from a signal handler.
  *
@@ -95,11 +96,12 @@ struct csk_gate {
 #endif
 
 /* Called once for each asynchronous waiter that was accepted. With status 0 the gate is the waiter's and must be
- * unlocked in the end. With ETIMEDOUT or ECANCELED it is not the waiter's. The function runs on the thread that left
- * the gate, cancelled the waiter, or fired the deadline, possibly before csk_gate_lock_async returns. It never runs
- * recursively: what is granted meanwhile runs after it has returned. No lock is held while it runs. It must not block,
- * since its thread may be on its way into, or out of, any gate. The waiter is the caller's again, except that an
- * adoptable one stays in use until csk_gate_adopt has returned 0. */
+ * unlocked in the end. With ETIMEDOUT or ECANCELED it is not the waiter's. The function runs on whatever thread granted
+ * the gate or ended the wait: one that leaves the gate, but also one that comes, gives up, cancels, queues or forgets a
+ * waiter, or the timers' thread; possibly before csk_gate_lock_async returns. It never runs recursively: what is
+ * granted meanwhile runs after it has returned. No lock is held while it runs. It must not block, since its thread may
+ * be on its way into, or out of, any gate. The waiter is the caller's again, except that an adoptable one stays in use
+ * until csk_gate_adopt has returned 0. */
 typedef void (*csk_gate_function_t)(csk_gate_waiter_t *waiter, void *context, int status);
 
 /* An asynchronous waiter. The caller owns the memory, zero-fills it once, and keeps it in place while it waits. */
@@ -182,6 +184,7 @@ static inline uint64_t csk_self(void) { return (uint64_t)(uintptr_t)CSK_THREAD_P
 #define CSK_THREAD_UNNUMBERED UINT64_C(32)
 CSK_API extern __thread uint64_t csk_thread_number __attribute__((tls_model("initial-exec")));
 
+/* For the inline functions only: what they call where the inline path ends. */
 CSK_API int csk_gate_lock_slow(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns);
 CSK_API int csk_gate_trylock_slow(csk_gate_t *gate, csk_rank_t rank);
 CSK_API int csk_gate_unlock_slow(csk_gate_t *gate);
@@ -204,8 +207,9 @@ static inline bool csk_gate_enter_fast(csk_gate_t *gate) {
 CSK_MUST_USE static inline int csk_gate_lock_ranked(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns) {
     return csk_gate_enter_fast(gate) ? 0 : csk_gate_lock_slow(gate, rank, deadline_ns);
 }
-/* Takes the gate, and waits by priority while it is held. Returns 0, EDEADLK or ESHUTDOWN. Without contention it costs
- * one locked instruction and no call. */
+/* Takes the gate, and waits by priority while it is held. Returns 0, EDEADLK or ESHUTDOWN. Without contention a FAST
+ * gate that has been used before costs one locked instruction and no call, for entering and leaving together. The other
+ * policies cost two of each. */
 CSK_MUST_USE static inline int csk_gate_lock(csk_gate_t *gate, int32_t priority) {
     return csk_gate_lock_ranked(gate, csk_rank(priority, CSK_PLACE_BACK), CSK_NEVER);
 }
@@ -327,9 +331,12 @@ CSK_API CSK_MUST_USE int csk_gate_relock_async(csk_gate_t *gate, csk_gate_waiter
 CSK_API int csk_gate_forget(csk_gate_t *gate, csk_gate_waiter_t *waiter);
 
 /* Refuses whoever comes from now on (ESHUTDOWN), and queues `waiter` behind everybody accepted so far. When its
- * function is called, the gate is the waiter's for good. What the gate protects can be destroyed then, and after it the
- * gate (a FAST one only once no other thread can still be returning from csk_gate_unlock). Returns 0, or ESHUTDOWN the
- * second time. */
+ * function is called, the gate is the waiter's for good. What the gate protects can be destroyed then. After it the
+ * gate can be, once the functions of all other waiters have been called, no csk_gate_begin is owed, and no thread can
+ * still be in a lock that times out; a FAST one only once each call of the gate has returned, among them this one and
+ * the one that calls `function`. Returns 0; ESHUTDOWN the second time; EBUSY when the waiter is in use; EINVAL without
+ * a function. If nobody holds the gate, waits or has lost a grant, `function` is called before this returns, or after
+ * the function of a waiter that calls this. */
 CSK_API CSK_MUST_USE int csk_gate_close(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_gate_function_t function,
                                         void *context);
 
@@ -352,6 +359,7 @@ CSK_API CSK_MUST_USE int csk_gate_lock_lane(csk_gate_t *gate, csk_gate_waiter_t 
                                             int64_t deadline_ns, csk_gate_lane_t *lane, csk_gate_function_t function,
                                             void *context);
 
+/* For csk_gate_lane_taken only: the grace of the pending grant begins now. */
 CSK_API void csk_gate_restart_grace(csk_gate_t *gate);
 
 /* Tells the holder whether a grant was taken back whose waiter has not come since. If so, a task must not enter by

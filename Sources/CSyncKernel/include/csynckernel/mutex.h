@@ -5,8 +5,8 @@
  * another thread's unlock has not returned yet, as POSIX demands. Zero-filled memory (CSK_MUTEX_INITIALIZER) is a free
  * mutex.
  *
- * A thread that ends while it holds a mutex leaves it held. A thread that waits for the mutex reports that, see
- * csk_set_reporter in observe.h. No later thread is taken for the one that has ended, whatever memory it gets.
+ * A thread that ends while it holds a mutex leaves it held. With glibc a thread that waits for the mutex reports that,
+ * see csk_set_reporter in observe.h. No later thread is taken for the one that has ended, whatever memory it gets.
  *
  * No function here may be called from a signal handler.
  *

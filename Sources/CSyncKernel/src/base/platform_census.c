@@ -1,9 +1,9 @@
 /* platform_census.c: which threads the process has, and whether one has ended.
  *
- * The C library gives each thread a robust list before the thread runs anything of its user's. The list lies at the
- * same distance from the thread pointer in all threads. The system says for each thread where its list is, until the
- * thread begins to end. So the list of the process's threads becomes a list of thread pointers, without a look at any
- * thread's memory.
+ * glibc gives each thread a robust list before the thread runs anything of its user's. The list lies at the same
+ * distance from the thread pointer in all threads. The system says for each thread where its list is, until the thread
+ * begins to end. So the list of the process's threads becomes a list of thread pointers, without a look at any thread's
+ * memory. musl gives few threads such a list, so with musl nothing is found.
  *
  * A thread's number stands at a fixed distance from its robust list too. The number's memory may go away while it is
  * read, so the system reads it.

@@ -124,7 +124,9 @@ static int park(void *object, csk_gate_waiter_t *self, int64_t deadline_ns, csk_
     return csk_gate_park(object, self, deadline_ns, watch);
 }
 
-/* Once the queue lock is free, the granter has published the grant and has finished with the gate. */
+/* Once the queue lock is free, the granter has published the grant and has finished with the gate. A thread whose
+ * deadline has passed as well comes here out of the queue lock, where it saw the grant: it need not, but the waiter of
+ * the read-write lock must, and both leave by the same function (leave_queue in waiter.c). */
 static void await_granter(void *object, csk_gate_waiter_t *self) {
     csk_gate_t *gate = object;
     (void)self;

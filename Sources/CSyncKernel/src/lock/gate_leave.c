@@ -22,7 +22,7 @@ void csk_gate_post(csk_gate_t *gate) {
 
 /* Grants the gate to the next waiter, also if the one that asked for the hand-over has gone meanwhile. Returns false
  * when there is none any more. */
-static bool hand_over(csk_gate_t *gate) {
+static bool leave_by_grant(csk_gate_t *gate) {
     csk_effects_t effects = { 0 };
     csk_gate_lock_queue(gate);
     csk_gate_waiter_t *next = csk_gate_next(gate);
@@ -52,7 +52,7 @@ void csk_gate_look_again(csk_gate_t *gate) {
 }
 
 static void leave_two_words(csk_gate_t *gate) {
-    if (csk_gate_call_for(csk_load(&gate->summary, CSK_ACQUIRE), 0) == GATE_GRANTS && hand_over(gate)) return;
+    if (csk_gate_call_for(csk_load(&gate->summary, CSK_ACQUIRE), 0) == GATE_GRANTS && leave_by_grant(gate)) return;
     free_and_look(gate);
 }
 

@@ -6,14 +6,18 @@
  *
  *   WAITERS  HAND_OVER  DESIGNATED    csk_gate_call_for     since
  *      no        -          -         GATE_CALLS_NOBODY     nobody waits
- *      yes       no         yes       GATE_CALLS_NOBODY     one thread is on its way; a second would come in vain
+ *      yes       no         yes       GATE_CALLS_NOBODY     one thread is on its way
  *      yes       no         no        GATE_DESIGNATES       the next waiter is a thread that sleeps
  *      yes       yes        -         GATE_GRANTS           the next waiter is a callback; or STRICT, or the bypass
  *                                                           limit, or a waiter that was overtaken for long says so
  *
+ * DESIGNATED is what ends a leaver's work. A leaver in one word designates, reads DESIGNATED in `held`, and only then
+ * frees the word. Without the flag it would designate the same waiter again and again. In two words each leaver would
+ * take the queue lock, to tell a waiter that knows.
+ *
  * This table is the only place where that is decided. csk_gate_flags makes the flags of what the queue lock protects.
- * Under that lock csk_gate_call asks for them, and csk_gate_settle does for a free gate; without it a leaver reads them
- * in the words, as they were published:
+ * Under that lock csk_gate_call asks for them, and csk_gate_settle uses those that it has just published; without it a
+ * leaver reads them in the words, as they were published:
  *
  *   csk_gate_settle          whoever has changed the queue, for a gate that is free
  *   csk_gate_post            a leaver of the two-word form that has freed the gate
@@ -21,7 +25,8 @@
  *   leave_one_word           a leaver of the one-word form, by the flags in `held`
  *   prepare_to_leave         the same, where it must call somebody
  *
- * hand_over, grace_ended and csk_gate_unlock_lane grant without asking: what they have is theirs to give.
+ * leave_by_grant, grace_ended, csk_gate_unlock_lane and pass_grant (gate_lane.c) grant without asking: what they have
+ * is theirs to give. Nor does a designated waiter ask that has taken the gate (try_to_enter).
  *
  * Who may pass. A newcomer takes a free gate if its rank is at least the highest that waits. csk_gate_may_pass decides
  * that under the queue lock, and barge in gate.c by `summary` alone. */

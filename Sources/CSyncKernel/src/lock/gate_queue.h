@@ -1,5 +1,6 @@
 /* gate_queue.h: the gate's queue, and what may be done to it under its lock. Every change of the queue ends with
- * csk_gate_settle, which publishes it and sees to it that somebody comes for a free gate.
+ * csk_gate_settle, which publishes it and sees to it that somebody comes for a free gate; or with csk_gate_publish
+ * alone, where the caller has the gate or gives it to another holder (gate_words.h says why).
  *
  *   gate_words.h    the two words: who may change which bit, and why nobody is left asleep; both forms
  *   gate_order.h    the order of the waiters, and how often each was overtaken
@@ -11,10 +12,11 @@
  *   gate_lane.h     lanes: the waiters that are performed on one queue or executor
  *   gate_watch.c    how a waiter finds out that the holder has ended
  *
- * Words, order and policy call nobody else. The queue, leaving, callbacks and lanes call each other in circles, which
- * no order of the files would remove. Settling the queue grants the gate to a callback or a lane, and starts a clock.
- * The end of the clock takes the grant back, and settles the queue. In the two-word form, whoever makes the queue
- * visible again looks a second time, as a leaver does, which settles the queue too.
+ * Words, order and policy call nobody else, but gate_order.c reads a lane's state. The queue, leaving, callbacks and
+ * lanes call each other in circles, which no order of the files would remove. Settling the queue grants the gate to a
+ * callback or a lane, and starts a clock. The end of the clock takes the grant back, and publishes the queue. In the
+ * two-word form, whoever makes the queue visible again looks a second time, as a leaver does, which settles the queue
+ * too.
  *
  * After a fork
  *
@@ -64,10 +66,12 @@ bool csk_gate_take_for(csk_gate_t *gate, csk_gate_waiter_t *waiter);
 void csk_gate_grant_to(csk_gate_t *gate, csk_gate_waiter_t *next, csk_effects_t *effects);
 void csk_gate_mark_granted(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_effects_t *effects);
 void csk_gate_end_pending(csk_gate_t *gate, const csk_gate_waiter_t *waiter);
+/* Publishes the queue. It is enough where the caller has the gate, or has given it to another holder. */
 void csk_gate_publish(csk_gate_t *gate);
 /* Publishes the queue. If the gate is free while somebody waits, it makes sure that somebody comes for the gate. Each
- * change of the queue ends with this. Returns whether the caller must look again (csk_gate_look_again) once the queue
- * lock is dropped: the summary says since this call that somebody waits, and leavers have no fence. */
+ * other change of the queue ends with this. Returns true if, in two words, the summary has just begun to say that
+ * somebody waits. Then the caller must look again (csk_gate_look_again) once the queue lock is dropped, since leavers
+ * have no fence; unless it has the gate. */
 bool csk_gate_settle(csk_gate_t *gate, csk_effects_t *effects);
 
 /* Called under the queue lock. csk_gate_has_lost_grants reads the count without it. */

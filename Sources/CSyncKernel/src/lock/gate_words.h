@@ -10,12 +10,12 @@
  * summary (64 bits)   what a newcomer or a leaver must know about the queue; written only under the queue lock
  *   bit 0  READY        two-word form; the value 1 alone says "nobody waits, all is inline"
  *   bit 1  WAITERS      the queue is not empty
- *   bit 2  DESIGNATED   one waiting thread was told to try, and has not yet entered, given up or passed it on: wake no
- *                       other
+ *   bit 2  DESIGNATED   one waiting thread was told to try, and has not yet entered or given up: wake no other
  *   bit 3  HAND_OVER    who leaves must grant the gate to the next waiter, and newcomers must not take it
  *   bit 4  ONE_WORD     bits 0..2 of `held` repeat bits 1..3; leaving is a CAS that fails when they change
  *   bit 5  CLOSED       newcomers are refused
- *   8..63  RANK         of the next waiter, biased; the maximum where no newcomer may pass without the queue lock
+ *   8..63  RANK         of the next waiter, plus 2^40, so that it is not negative; the maximum where no newcomer may
+ *                       pass without the queue lock
  * A `summary` of zero means that the form is undecided. The first call that comes to the slow path decides the form for
  * this gate's life.
  *
@@ -29,7 +29,8 @@
  *   summary             for newcomers, who must read flags and rank at once; and in the two-word form for leavers,
  *                       whose plain store to `held` would overwrite flags there
  *   held                one-word form: for leavers, whose compare-and-swap must fail when a flag changes
- * csk_gate_publish copies the first into the others. Nothing else writes a flag into a word.
+ * `publish` in gate_queue.c copies the first into the others, for csk_gate_settle and csk_gate_publish. Nothing else
+ * writes a flag into a word.
  *
  * Why nobody is left asleep: the two-word form
  *
@@ -40,6 +41,8 @@
  * 4. L has no fence between its store and its look. The first waiter of an episode therefore executes membarrier
  *    between its publication and a second look. (An episode lasts as long as the summary says WAITERS.) Either L's look
  *    came after the membarrier, and saw WAITERS. Or L's store came before the membarrier, and W sees the gate free.
+ *    There is no third case: a compiler fence keeps L's look behind its store in the program, so a look that came
+ *    before the membarrier has its store before it too.
  * 5. A later waiter of the same episode needs no membarrier: L sees the first.
  * 6. While a designated waiter is on its way, L calls nobody. That waiter executes membarrier, and looks again,
  *    whenever it gives the designation back without having entered.
@@ -52,12 +55,16 @@
  *
  * Both forms
  *
+ * - A gate that is held needs nobody to come for it: its holder looks when it leaves. So whoever changes the queue and
+ *   has the gate, or gives it to another holder in the same step, only publishes (csk_gate_publish), and owes no second
+ *   look. All others settle (csk_gate_settle).
  * - A thread that was granted the gate under the queue lock passes through that lock before it returns. By then the
  *   granter has finished with the gate, and has published. Otherwise the thread could leave by a summary that still
  *   says that this thread itself is on its way, and call nobody.
  * - A designated waiter enters only while it is the next in order, which it checks under the queue lock. Otherwise it
  *   gives the designation back, and settles.
- * - Others write a waiter's word only under the queue lock, while it is queued. Waking uses its address only. */
+ * - Others write a waiter's word only under the queue lock, for the last time in the step that takes it out of the
+ *   queue. Waking uses its address only. */
 #ifndef CSK_INTERNAL_GATE_WORDS_H
 #define CSK_INTERNAL_GATE_WORDS_H
 

@@ -3,8 +3,10 @@
  *   bits 0-1   0 free    1 held    2 held, and somebody may be parked
  *   bits 2-31  of which process that is true: csk_process.mark, 0 in the first one
  *
- * It is held for a heap operation, never while user code, an allocation or a free runs. Unlocking is a locked exchange,
- * which orders everything before it with everything after it. The gate's argument uses that.
+ * It is held for a few operations on lists and heaps and at most the start of a clock, which takes the timers' lock
+ * inside of a gate's, never the other way round. It is never held while user code, an allocation or a free runs. (In a
+ * child of fork the first clock also starts the timers' thread: docs/limits.md.) Unlocking is a locked exchange, which
+ * orders everything before it with everything after it. The gate's argument uses that.
  * Source: Drepper, "Futexes are tricky", the second mutex.
  *
  * In a child of fork a word of the parent says nothing: whoever held the lock or was parked does not exist in the

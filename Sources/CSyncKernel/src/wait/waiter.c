@@ -68,6 +68,7 @@ bool csk_waiter_take_out(const csk_queue_kind_t *kind, void *object, csk_gate_wa
         look_again = kind->settle(object, &effects);
     }
     csk_queue_unlock(queue_lock);
+    /* Before the effects, unlike elsewhere: the waiter's function may free the object, or let somebody else do so. */
     if (look_again) kind->look_again(object);
     csk_effects_perform(&effects);
     return queued;
