@@ -125,6 +125,10 @@ static void wait_for_a_holder_that_has_ended(void *unused) {
 }
 
 static void who_reports_a_holder_that_has_ended_is_not_cancelled_there(void) {
+#ifndef __GLIBC__
+    printf("only glibc tells that; ");
+    return;
+#endif
     in_a_child(wait_for_a_holder_that_has_ended, NULL);
 }
 

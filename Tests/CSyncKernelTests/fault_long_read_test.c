@@ -81,6 +81,10 @@ static void a_reader_that_has_ended_is_named(void) {
 }
 
 static void a_writer_that_has_ended_is_reported(void) {
+#ifndef __GLIBC__
+    printf("only glibc tells that; ");
+    return;
+#endif
     csk_set_reporter(note);
     wait_behind((struct reader){ .writes = true, .ends = true }, CSK_RWLOCK_FAST, 0, CSK_EVENT_HOLDER_ENDED,
                 EOWNERDEAD);

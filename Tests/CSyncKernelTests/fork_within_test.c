@@ -249,13 +249,7 @@ static void fork_in_the_hook(void *unused) {
     CHECK_STATUS(csk_pool_post(&item, run_item), 0);
     await_fork();
 }
-static void a_childs_workers_are_counted_where_the_start_hook_forks(void) {
-#ifndef __GLIBC__
-    printf("it hangs with musl (docs/limits.md); ");
-    return;
-#endif
-    in_a_child(fork_in_the_hook, NULL);
-}
+static void a_childs_workers_are_counted_where_the_start_hook_forks(void) { in_a_child(fork_in_the_hook, NULL); }
 
 /* The thread that ends is counted no more, and another comes although there may be one only. */
 static uint32_t hook_starts;
@@ -414,7 +408,27 @@ static void begin_on_a_small_stack(void *unused) {
 }
 static void the_first_work_of_a_process_takes_little_stack(void) { in_a_child(begin_on_a_small_stack, NULL); }
 
-TEST_MAIN(TEST(the_first_work_of_a_process_takes_little_stack), TEST(what_a_child_enqueues_in_a_write_runs),
+/* ---- The C library ----------------------------------------------------------------------------------------------- */
+
+static void *return_at_once(void *unused) { return unused; }
+static void *go_on_without_it(void *unused) {
+    wait_until(has_first_thread_ended());
+    for (int i = 0; i < 3; i++) join_thread(start_thread(return_at_once, unused));
+    return unused;
+}
+static void *fork_and_return(void *unused) {
+    fork_here(go_on_without_it);
+    return unused;
+}
+static void fork_in_a_thread(void *unused) {
+    join_thread(start_thread(fork_and_return, unused));
+    await_fork();
+}
+/* The library sees to it, where the C library does not: see platform_fork.c. */
+static void threads_begin_and_end_in_a_child_after_the_one_that_forked(void) { in_a_child(fork_in_a_thread, NULL); }
+
+TEST_MAIN(TEST(threads_begin_and_end_in_a_child_after_the_one_that_forked),
+          TEST(the_first_work_of_a_process_takes_little_stack), TEST(what_a_child_enqueues_in_a_write_runs),
           TEST(a_thread_that_ends_in_a_child_leaves_the_parents_writes_to_it),
           TEST(periodic_work_that_ends_its_thread_in_a_child_is_not_called_there),
           TEST(what_comes_after_a_drain_that_forks_runs_in_the_parent_alone),

@@ -5,6 +5,7 @@
 - Each place in the code that docs name as file: function, function is where the function is defined.
 - Each name in docs that stands in backquotes exists: files, functions, fields, types and constants in the sources
   or the tests. After the words client, mutant, model, variant, test and Swift mutant the names must be of that kind.
+- How many clients, mutants and models there are, where a document says so.
 - Each drawing in docs/design was made from the text beside it.
 - No line of documents, scripts and sources is longer than 120 columns, tables, addresses and shown output aside.
 """
@@ -99,8 +100,8 @@ def words():
 
 
 @functools.lru_cache(maxsize=None)
-def clients():
-    """The explorer's clients, and the names that several of them begin with, one for each policy."""
+def client_names():
+    """The explorer's clients, as `scripts/explore --list` has them."""
     folder, macros, uses = ROOT / "Tests/Explorer", {}, []
     for path in sorted(folder.glob("*.[ch]")):
         text = path.read_text().replace("\\\n", " ")
@@ -121,7 +122,13 @@ def clients():
 
     for macro, name in uses:
         expand(macro, name)
-    return found | {re.sub(r"_(fast|compact|strict|biased)$", "", name) for name in found}
+    return found
+
+
+@functools.lru_cache(maxsize=None)
+def clients():
+    """The explorer's clients, and the names that several of them begin with, one for each policy."""
+    return client_names() | {re.sub(r"_(fast|compact|strict|biased)$", "", name) for name in client_names()}
 
 
 @functools.lru_cache(maxsize=None)
@@ -242,6 +249,40 @@ def paragraphs(path):
         yield begin, "\n".join(lines)
 
 
+# ---- Numbers ------------------------------------------------------------------------------------------------------
+
+NUMBERS = "no one two three four five six seven eight nine ten eleven twelve".split()
+
+
+def runs(pattern):
+    """How many lines of Tests/Model/check begin so."""
+    return len(re.findall(pattern, (ROOT / "Tests/Model/check").read_text(), re.M))
+
+
+# A document, what stands before and after a number there, and how many there are.
+COUNTED = [
+    ("docs/verification.md", r"(\w+) clients, half a page", lambda: len(client_names())),
+    ("docs/verification.md", r"(\w+) mutants, each of which", lambda: len(mutants())),
+    ("docs/verification.md", r"(\w+) runs must pass", lambda: runs("^try 0 ")),
+    ("docs/verification.md", r"must pass, and (\w+) variants", lambda: runs("^try 1 ")),
+    ("docs/verification.md", r"`check full` adds (\w+) larger sizes", lambda: runs("^    try 0 ")),
+    ("Tests/README.md", r"(\w+) that must pass and \w+ variants", lambda: runs("^try 0 ")),
+    ("Tests/README.md", r"that must pass and (\w+) variants", lambda: runs("^try 1 ")),
+    ("Tests/README.md", r"(\w+) more sizes", lambda: runs("^    try 0 ")),
+]
+
+
+def check_numbers():
+    for name, pattern, count in COUNTED:
+        path, there = ROOT / name, count()
+        text = path.read_text()
+        match = re.search(pattern.replace(" ", r"\s+"), text)
+        if not match:
+            fail(path, 1, f"no number stands at: {pattern}")
+        elif match[1] != str(there) and match[1] not in NUMBERS[there:there + 1]:
+            fail(path, text[:match.start(1)].count("\n") + 1, f"{match[1]} stands here, and there are {there}")
+
+
 # ---- Drawings and lines -------------------------------------------------------------------------------------------
 
 def check_drawings():
@@ -294,6 +335,7 @@ def main():
             check_places(path)
     for path in filter(is_checked, files()):
         check_lines(path)
+    check_numbers()
     check_drawings()
     count = f"{len(documents)} documents"
     print(f"{count}, {failures} failures" if failures else f"{count} are in order")

@@ -1,6 +1,6 @@
 /* platform.c: the Linux implementation of base/platform.h: the clock, park and wake, membarrier, and the calls at the
- * end of a thread and at a fork. platform_threads.c starts threads and asks the system about one thread.
- * platform_census.c asks about all threads. */
+ * end of a thread. platform_fork.c has those at a fork. platform_threads.c starts threads and asks the system about one
+ * thread. platform_census.c asks about all threads. */
 #include "base/platform.h"
 
 #include <pthread.h>
@@ -128,10 +128,6 @@ int csk_platform_call_at_thread_end(void (*function)(void *)) {
         else pthread_key_delete(key);
     }
     return pthread_setspecific((pthread_key_t)(known - 1), &thread_end_key); /* any value but NULL */
-}
-
-int csk_platform_call_at_fork(void (*prepare)(void), void (*parent)(void), void (*child)(void)) {
-    return pthread_atfork(prepare, parent, child);
 }
 
 /* SIGPIPE comes to the thread that writes. It is taken back, unless one was pending before: the two can't be told
