@@ -261,6 +261,11 @@ static void frees_gate(csk_gate_waiter_t *waiter, void *context, int status) {
     explore_free(gate, sizeof *gate);
     shared->called++;
 }
+static void frees_gate_of_timed(csk_gate_waiter_t *waiter, void *context, int status) {
+    (void)waiter, (void)context;
+    EXPECT_EQUAL(status, 0);
+    if (shared->flags[1]) explore_free(gate, sizeof *gate);
+}
 static void holds_then_leaves(void) {
     lock(0);
     explore_set(&shared->flags[0], 1);
@@ -305,6 +310,30 @@ static void closes_and_drops(void) {
 static void make_counted_fast(void) { make_fast(), shared->flags[1] = 3; }
 CLIENT(close_last_frees_fast, .setup = make_counted_fast, .threads = { leaves_and_drops, closes_and_drops },
        .check = was_freed, .preemptions = 2)
+
+/* A thread that was accepted before the close times out just when the leaver designates it. In one word the closing
+ * function may free the gate all the same. */
+static void closes_behind_timed(void) {
+    lock(0);
+    explore_set(&shared->flags[0], 1);
+    explore_point();
+    EXPECT_EQUAL(csk_gate_close(gate, &shared->waiters[3], frees_gate_of_timed, NULL), 0);
+    shared->flags[1] = csk_gate_waiting(gate) == 2; /* the other one has been accepted, or will not come any more */
+    section();
+    unlock();
+}
+static void waits_beside_close(void) {
+    explore_wait(&shared->flags[0], 1);
+    int status = csk_gate_timedlock(gate, 0, explore_now() + 20000);
+    EXPECT(status == 0 || status == ETIMEDOUT || status == ESHUTDOWN);
+    if (status != 0) return;
+    section();
+    unlock();
+}
+CLIENT(close_frees_beside_timed_compact, .setup = make_compact, .threads = { closes_behind_timed, waits_beside_close },
+       .preemptions = 2)
+CLIENT(close_frees_beside_timed_strict, .setup = make_strict, .threads = { closes_behind_timed, waits_beside_close },
+       .preemptions = 2)
 
 /* ---- What only misuse, closing or bad luck with the clock shows -------------------------------------------------- */
 

@@ -49,6 +49,8 @@ MUTANTS = [
     ("designated gives up without looking again", WAIT,
      "        if (tried == TRY_GAVE_UP) csk_waiter_look_again(kind->queue, object);\n", ""),
     ("designated times out without looking again", WAIT, " || was_designated;", ";\n        (void)was_designated;"),
+    ("who times out in one word looks again", QUEUE, "    return was_designated && !csk_gate_is_one_word(object);",
+     "    return was_designated;"),
     ("first callback does not look again", ASYNC, "    if (how == INSERTED_FIRST) csk_gate_look_again(gate);\n", ""),
     ("leaver does not look at the summary", LEAVE,
      "    if (summary != GATE_READY && !csk_gate_somebody_comes(summary, 0)) csk_gate_post(gate);\n", ""),

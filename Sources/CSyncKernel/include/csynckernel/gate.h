@@ -332,11 +332,10 @@ CSK_API int csk_gate_forget(csk_gate_t *gate, csk_gate_waiter_t *waiter);
 
 /* Refuses whoever comes from now on (ESHUTDOWN), and queues `waiter` behind everybody accepted so far. When its
  * function is called, the gate is the waiter's for good. What the gate protects can be destroyed then. After it the
- * gate can be, once the functions of all other waiters have been called, no csk_gate_begin is owed, and no thread can
- * still be in a lock that times out; a FAST one only once each call of the gate has returned, among them this one and
- * the one that calls `function`. Returns 0; ESHUTDOWN the second time; EBUSY when the waiter is in use; EINVAL without
- * a function. If nobody holds the gate, waits or has lost a grant, `function` is called before this returns, or after
- * the function of a waiter that calls this. */
+ * gate can be, once the functions of all other waiters have been called and no csk_gate_begin is owed; a FAST one only
+ * once each call of the gate has returned, among them this one and the one that calls `function`. Returns 0; ESHUTDOWN
+ * the second time; EBUSY when the waiter is in use; EINVAL without a function. If nobody holds the gate, waits or has
+ * lost a grant, `function` is called before this returns, or after the function of a waiter that calls this. */
 CSK_API CSK_MUST_USE int csk_gate_close(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_gate_function_t function,
                                         void *context);
 

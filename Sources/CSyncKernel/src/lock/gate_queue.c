@@ -154,7 +154,13 @@ static uint32_t *lock_queue(void *object) {
     csk_gate_lock_queue(gate);
     return &gate->queue_lock;
 }
-static void remove_waiter(void *object, csk_gate_waiter_t *waiter) { take(object, waiter, false); }
+/* In one word nobody relies on the designation without seeing it end. There the closing function may free the gate as
+ * soon as the queue lock is dropped: whoever has taken a waiter out must not touch the gate again. */
+static bool remove_waiter(void *object, csk_gate_waiter_t *waiter) {
+    bool was_designated = csk_load(&waiter->word, CSK_RELAXED) == WORD_TRY;
+    take(object, waiter, false);
+    return was_designated && !csk_gate_is_one_word(object);
+}
 static bool settle(void *object, csk_effects_t *effects) { return csk_gate_settle(object, effects); }
 static void look_again(void *object) { csk_gate_look_again(object); }
 
