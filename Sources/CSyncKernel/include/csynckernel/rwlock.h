@@ -124,11 +124,11 @@ CSK_API CSK_MUST_USE int csk_rwlock_tryupgrade(csk_rwlock_t *lock);
 enum { CSK_RWLOCK_READ = 0, CSK_RWLOCK_WRITE = 1 };
 
 /* Queues `waiter`, which the caller zero-fills once and keeps in place while it waits. `function` is called once: with
- * 0 the lock is the waiter's, with ETIMEDOUT or ECANCELED it is not. As with csk_gate_lock_async it runs on the thread
- * that left the lock, cancelled the waiter, or fired the deadline, possibly before csk_rwlock_lock_async returns. It
- * never runs recursively, runs without any lock, and must not block. Whoever goes on with the lock calls
- * csk_rwlock_adopt, and csk_rwlock_unlock in the end. Returns 0; EINVAL (no such mode, or no function); EBUSY (the
- * waiter is in use); ENOTSUP for a lock with reader bias; EAGAIN or ENOMEM (the timer thread can't be started). */
+ * 0 the lock is the waiter's, with ETIMEDOUT or ECANCELED it is not. As with csk_gate_lock_async it runs on whatever
+ * thread granted the lock or ended the wait, possibly before csk_rwlock_lock_async returns. It never runs recursively,
+ * runs without any lock, and must not block. Whoever goes on with the lock calls csk_rwlock_adopt, and
+ * csk_rwlock_unlock in the end. Returns 0; EINVAL (no such mode, or no function); EBUSY (the waiter is in use); ENOTSUP
+ * for a lock with reader bias; EAGAIN or ENOMEM (the timer thread can't be started). */
 CSK_API CSK_MUST_USE int csk_rwlock_lock_async(csk_rwlock_t *lock, csk_gate_waiter_t *waiter, int mode,
                                                int64_t deadline_ns, csk_gate_function_t function, void *context);
 /* Takes a waiting waiter out. After 0 its function has been or is being called with ECANCELED. After EBUSY the waiter
