@@ -5,8 +5,10 @@
 - Each place in the code that docs name as file: function, function is where the function is defined.
 - Each name in docs that stands in backquotes exists: files, functions, fields, types and constants in the sources
   or the tests. After the words client, mutant, model, variant, test and Swift mutant the names must be of that kind.
+- docs/verification.md states as many clients and mutants of the kernel as there are.
 - Each drawing in docs/design was made from the text beside it.
-- No line of documents, scripts and sources is longer than 120 columns, tables, addresses and shown output aside.
+- No line that somebody writes is longer than 120 columns. Tables, addresses, shown output and what can't be wrapped are
+  exempt (`is_exempt`); sources in C and Swift are measured by scripts/format.
 """
 
 import functools
@@ -99,8 +101,8 @@ def words():
 
 
 @functools.lru_cache(maxsize=None)
-def clients():
-    """The explorer's clients, and the names that several of them begin with, one for each policy."""
+def each_client():
+    """The explorer's clients, as `scripts/explore --list` names them."""
     folder, macros, uses = ROOT / "Tests/Explorer", {}, []
     for path in sorted(folder.glob("*.[ch]")):
         text = path.read_text().replace("\\\n", " ")
@@ -121,7 +123,13 @@ def clients():
 
     for macro, name in uses:
         expand(macro, name)
-    return found | {re.sub(r"_(fast|compact|strict|biased)$", "", name) for name in found}
+    return found
+
+
+@functools.lru_cache(maxsize=None)
+def clients():
+    """The explorer's clients, and the names that several of them begin with, one for each policy."""
+    return each_client() | {re.sub(r"_(fast|compact|strict|biased)$", "", name) for name in each_client()}
 
 
 @functools.lru_cache(maxsize=None)
@@ -227,6 +235,16 @@ def check_names(path):
                 fail(path, number, f"{name!r} is not in the sources")
 
 
+def check_counts():
+    """The numbers that the page on verification states."""
+    path = ROOT / "docs/verification.md"
+    text = path.read_text()
+    for what, count in (("clients", len(each_client())), ("mutants", len(mutants()))):
+        stated = re.findall(rf"\b(\d{{3,}}) {what}\b", text)
+        if stated != [str(count)]:
+            fail(path, 1, f"there are {count} {what}, and it states {' and '.join(stated) or 'no number of them'}")
+
+
 def paragraphs(path):
     begin, lines = 1, []
     for number, line in prose(path):
@@ -252,12 +270,27 @@ def check_drawings():
             fail(text, 1, f"{drawing.name} was not made from it: run scripts/draw-docs")
 
 
+# Texts whose lines a program writes, one for each record.
+RECORDS = {ROOT / "Tests/SwiftMutants/caught.txt", ROOT / "Tests/Explorer/mutants_caught.txt"}
+WRITTEN = {".md", ".py", ".sh", ".yml", ".toml", ".txt", ".cmake", ".in", ".pml", ".dot", ".mutants", ".3"}
+
+
 def is_checked(path):
-    """Documents, Python, YAML, and scripts by their first line. scripts/format has the sources in C and Swift."""
-    if path.suffix in (".md", ".py", ".sh", ".yml"):
-        return True
+    """What somebody writes, and scripts by their first line. scripts/format has the sources in C and Swift."""
+    if path.suffix in WRITTEN:
+        return path not in RECORDS
     with path.open("rb") as file:
         return path.suffix == "" and file.read(2) == b"#!"
+
+
+def is_exempt(path, line):
+    """Whether the line can't be wrapped."""
+    if re.search(r"https?://\S{60,}", line):
+        return True
+    if path.suffix == ".md":
+        return line.lstrip().startswith(("|", "!["))
+    # A line of the source that the mutant replaces or makes; its name, which is a key of caught.txt.
+    return path.suffix == ".mutants" and line.startswith(("=", "-", "+"))
 
 
 def shown_output(path):
@@ -272,12 +305,9 @@ def shown_output(path):
 
 
 def check_lines(path):
-    is_document = path.suffix == ".md"
-    shown = shown_output(path) if is_document else ()
+    shown = shown_output(path) if path.suffix == ".md" else ()
     for number, line in enumerate(path.read_text().split("\n"), 1):
-        if len(line) <= COLUMNS or number in shown or re.search(r"https?://\S{60,}", line):
-            continue
-        if not (is_document and line.lstrip().startswith(("|", "!["))):
+        if len(line) > COLUMNS and number not in shown and not is_exempt(path, line):
             fail(path, number, f"{len(line)} columns")
 
 
@@ -294,6 +324,7 @@ def main():
             check_places(path)
     for path in filter(is_checked, files()):
         check_lines(path)
+    check_counts()
     check_drawings()
     count = f"{len(documents)} documents"
     print(f"{count}, {failures} failures" if failures else f"{count} are in order")
