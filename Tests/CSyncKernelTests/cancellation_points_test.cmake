@@ -1,17 +1,20 @@
-# No function of the library is a cancellation point: it refers to none of POSIX's, nor to one that the C library adds, but where the module named
-# here has disabled cancellation around it. System calls that wait go through syscall, which is none.
+# No function of the library is a cancellation point: it refers to none of POSIX's, nor to one that the C library adds,
+# but where the module named here has disabled cancellation around it. System calls that wait go through syscall, which
+# is none.
 #   cmake -DNM=... -DLIBRARY=...a -P cancellation_points_test.cmake
 cmake_minimum_required(VERSION 3.20)
 set(points
-    accept accept4 aio_suspend clock_nanosleep close connect creat epoll_pwait epoll_wait fcntl fcntl64 fdatasync fsync getmsg getpmsg getrandom
-    lockf lockf64 mq_receive mq_send mq_timedreceive mq_timedsend msgrcv msgsnd msync nanosleep open open64 openat openat64 pause poll ppoll pread
-    pread64 preadv pselect pthread_clockjoin_np pthread_cond_clockwait pthread_cond_timedwait pthread_cond_wait pthread_join pthread_testcancel
-    pthread_timedjoin_np putmsg pwrite pwrite64 pwritev read readv recv recvfrom recvmsg select sem_clockwait sem_timedwait sem_wait send sendmsg
-    sendto sigpause sigsuspend sigtimedwait sigwait sigwaitinfo sleep splice system tcdrain tee usleep vmsplice wait wait3 wait4 waitid waitpid
-    write writev
+    accept accept4 aio_suspend clock_nanosleep close connect creat epoll_pwait epoll_wait fcntl fcntl64 fdatasync fsync
+    getmsg getpmsg getrandom lockf lockf64 mq_receive mq_send mq_timedreceive mq_timedsend msgrcv msgsnd msync nanosleep
+    open open64 openat openat64 pause poll ppoll pread pread64 preadv pselect pthread_clockjoin_np
+    pthread_cond_clockwait pthread_cond_timedwait pthread_cond_wait pthread_join pthread_testcancel pthread_timedjoin_np
+    putmsg pwrite pwrite64 pwritev read readv recv recvfrom recvmsg select sem_clockwait sem_timedwait sem_wait send
+    sendmsg sendto sigpause sigsuspend sigtimedwait sigwait sigwaitinfo sleep splice system tcdrain tee usleep vmsplice
+    wait wait3 wait4 waitid waitpid write writev
     # The streams of stdio may be.
-    fclose fflush fgetc fgets fopen fopen64 fprintf fputc fputs fread fwrite getc getchar getdelim getline opendir perror popen printf putc putchar
-    puts readdir readdir64 scandir syslog vfprintf vprintf __fprintf_chk __printf_chk __vfprintf_chk __read_chk __poll_chk __open_2 __openat_2)
+    fclose fflush fgetc fgets fopen fopen64 fprintf fputc fputs fread fwrite getc getchar getdelim getline opendir
+    perror popen printf putc putchar puts readdir readdir64 scandir syslog vfprintf vprintf __fprintf_chk __printf_chk
+    __vfprintf_chk __read_chk __poll_chk __open_2 __openat_2)
 set(allowed pqueue.c.o:pthread_cond_wait pqueue.c.o:pthread_cond_clockwait)
 if(DEFINED GLIBC AND NOT GLIBC)
     set(allowed pqueue.c.o:pthread_cond_wait pqueue.c.o:pthread_cond_timedwait)

@@ -1,4 +1,5 @@
-# Run with -DNM=... -DLIBRARY=... [-DWITHOUT=names of headers that it was built without]: the shared library exports csk_ names, all that the headers promise, and nothing else.
+# Run with -DNM=... -DLIBRARY=... [-DWITHOUT=names of headers that it was built without]: the shared library exports
+# csk_ names, all that the headers promise, and nothing else.
 cmake_minimum_required(VERSION 3.20)
 execute_process(COMMAND "${NM}" -D --defined-only "${LIBRARY}" OUTPUT_VARIABLE output COMMAND_ERROR_IS_FATAL ANY)
 string(REGEX MATCHALL "[^\n]+" lines "${output}")

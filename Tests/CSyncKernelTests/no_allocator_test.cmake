@@ -1,5 +1,5 @@
-# Only the modules named here refer to an allocator, each for what a thread keeps or a call creates; all others need their caller's
-# memory, or a stack, and nothing else.
+# Only the modules named here refer to an allocator, each for what a thread keeps or a call creates; all others need
+# their caller's memory, or a stack, and nothing else.
 #   cmake -DNM=... -DLIBRARY=...a -P no_allocator_test.cmake
 set(allocating tls reads rcu rcu_map snapshot block workqueue_life rwlock_work platform_threads)
 execute_process(COMMAND "${NM}" -A --undefined-only "${LIBRARY}" OUTPUT_VARIABLE names RESULT_VARIABLE status)
@@ -7,9 +7,11 @@ if(NOT status EQUAL 0)
     message(FATAL_ERROR "${NM} failed on ${LIBRARY}")
 endif()
 if(NOT names MATCHES " pthread_create\n" OR NOT names MATCHES ":tls.c.o:[^\n]* [a-z]*alloc\n")
-    message(FATAL_ERROR "pthread_create, or the allocations of tls.c, are not among the names; were they read?\n${names}")
+    message(FATAL_ERROR
+            "pthread_create, or the allocations of tls.c, are not among the names; were they read?\n${names}")
 endif()
-string(REGEX MATCHALL "[a-z_]+\\.c\\.o:[^\n]* [A-Za-z_]*(alloc|memalign|strn?dup|mmap|fopen|asprintf|_Zn)[A-Za-z_]*" allocators "${names}")
+set(allocator "[A-Za-z_]*(alloc|memalign|strn?dup|mmap|fopen|asprintf|_Zn)[A-Za-z_]*")
+string(REGEX MATCHALL "[a-z_]+\\.c\\.o:[^\n]* ${allocator}" allocators "${names}")
 foreach(name ${allocators})
     string(REGEX REPLACE "\\.c\\.o:.*" "" module "${name}")
     list(FIND allocating "${module}" place)

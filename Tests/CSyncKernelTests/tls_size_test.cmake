@@ -1,4 +1,5 @@
-# tls.h says how much thread-local storage the shared library takes of what the C library keeps for those that are loaded late.
+# tls.h says how much thread-local storage the shared library takes of what the C library keeps for those that are
+# loaded late.
 #   cmake -DREADELF=... -DLIBRARY=...so -DHEADER=...tls.h -DRCU=ON|OFF -P tls_size_test.cmake
 cmake_minimum_required(VERSION 3.20)
 execute_process(COMMAND "${READELF}" -lW "${LIBRARY}" OUTPUT_VARIABLE segments COMMAND_ERROR_IS_FATAL ANY)

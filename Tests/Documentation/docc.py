@@ -2,7 +2,8 @@
 
 It takes the library that check.py has built for the samples: the compiler writes the public symbols of that module
 with their comments, and docc resolves each link in them and in the articles. Each run also plants a link that leads
-nowhere into a copy of the catalogue, and fails if docc says nothing of it. Without docc it says so, and ends with 0.
+nowhere into a copy of the catalogue, and fails if docc says nothing of it. Without docc, or what writes the symbols, it
+says so, and ends with 0.
 """
 
 import json
@@ -17,14 +18,15 @@ ROOT = Path(__file__).resolve().parents[2]
 CATALOGUE = ROOT / "Sources/SwiftSync/SwiftSync.docc"
 INCLUDE = ROOT / "Sources/CSyncKernel/include"
 MODULES = ROOT / ".build-docs/swift/debug/Modules"
+EXTRACT = "swift-symbolgraph-extract"
 PLANTED = "a link that was planted to lead nowhere"
 
 
-def find_docc():
-    """docc stands beside the compiler; a toolchain of a distribution may put it elsewhere."""
+def find_tool(name):
+    """A tool stands beside the compiler; a toolchain of a distribution may put it elsewhere."""
     compiler = shutil.which("swift")
-    beside = Path(compiler).resolve().parent / "docc" if compiler else None
-    return str(beside) if beside and beside.exists() else shutil.which("docc")
+    beside = Path(compiler).resolve().parent / name if compiler else None
+    return str(beside) if beside and beside.exists() else shutil.which(name)
 
 
 def triple():
@@ -35,7 +37,7 @@ def triple():
 def write_symbols(folder):
     """The public symbols of the module, with their comments, as docc reads them. What went wrong, or an empty text."""
     command = [
-        "swift", "symbolgraph-extract", "-module-name", "SwiftSync", "-target", triple(), "-I", str(MODULES),
+        find_tool(EXTRACT), "-module-name", "SwiftSync", "-target", triple(), "-I", str(MODULES),
         "-Xcc", f"-fmodule-map-file={INCLUDE / 'module.modulemap'}", "-Xcc", f"-I{INCLUDE}",
         "-minimum-access-level", "public", "-output-dir", str(folder),
     ]
@@ -69,10 +71,11 @@ def faults(process):
 
 
 def main():
-    docc = find_docc()
-    if not docc:
-        print("skipped: the toolchain has no docc, so that links in doc comments were not resolved")
-        return 0
+    docc = find_tool("docc")
+    for name, tool in (("docc", docc), (EXTRACT, find_tool(EXTRACT))):
+        if not tool:
+            print(f"skipped: the toolchain has no {name}, so that links in doc comments were not resolved")
+            return 0
     if not (MODULES / "SwiftSync.swiftmodule").exists():
         print(f"{MODULES}: error: there is no SwiftSync module; Tests/Documentation/check.py builds it")
         return 1

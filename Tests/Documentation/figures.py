@@ -1,17 +1,19 @@
 """Writes the tables of docs/measurements.md and of the README's "Measured" from recorded runs of scripts/bench.
 
     python3 Tests/Documentation/plot.py            writes the tables, then the plot of the README's
-    python3 Tests/Documentation/plot.py --check    fails if a table is not what the recorded runs give
+    python3 Tests/Documentation/plot.py --check    fails if a table is not what the recorded runs give, or none is
+                                                   recorded; plants both faults, and fails if one is not noticed
 
 `scripts/bench --record N` keeps the rows of N whole runs in docs/measurements/, one file each, with what they were
 measured on. A ratio is that of one run; where the runs differ, a table shows the least and the largest. Each table
 stands between `<!-- figures: NAME -->` and `<!-- end of figures -->`. A row whose subject or peer was not measured
-is left out. Until a run is recorded the tables stay as they are.
+is left out. Without a recorded run the tables stay as they are.
 """
 
 import re
 import statistics
 import sys
+import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -350,10 +352,30 @@ def write(folder=RUNS):
     return faults
 
 
-def check():
-    texts, faults = written()
+def differences(folder=RUNS):
+    """What is wrong with the documents, by the runs in that folder."""
+    texts, faults = written(folder)
     if not texts:
-        print("no run of scripts/bench is recorded in docs/measurements: the tables were not compared with one")
+        return ["docs/measurements: error: no run is recorded there: scripts/bench --record N"]
     return faults + [
         f"{document.relative_to(ROOT)}: error: its tables are not those of docs/measurements/*.tsv; "
         "run python3 Tests/Documentation/plot.py" for document, text in texts.items() if document.read_text() != text]
+
+
+def unnoticed():
+    """The planted faults of which `differences` says nothing: no run at all, and runs with other values."""
+    missed = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        if not differences(folder):
+            missed.append("no run")
+        for path in RUNS.glob("*.tsv"):
+            text = re.sub(r"\t(\d[\d.]*)$", lambda match: f"\t{float(match[1]) * 3:g}", path.read_text(), flags=re.M)
+            (folder / path.name).write_text(text)
+        if not differences(folder):
+            missed.append("runs with other values")
+    return [f"{Path(__file__).relative_to(ROOT)}: error: a planted fault is not noticed: {fault}" for fault in missed]
+
+
+def check():
+    return differences() or unnoticed()

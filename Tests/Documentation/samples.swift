@@ -1,5 +1,6 @@
-// What the samples in doc comments need before and after them, which readers don't. A section is named after the source file, and
-// the number of the sample in it where that is not the first. check.py puts the parts together; this file alone is not compiled.
+// What the samples in doc comments need before and after them, which readers don't. A section is named after the source
+// file, and the number of the sample in it where that is not the first. check.py puts the parts together; this file
+// alone is not compiled.
 
 // MARK: PriorityMutex check
 expect(size == 1)

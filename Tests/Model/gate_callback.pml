@@ -1,16 +1,17 @@
 /* gate_callback.pml: callback waiters of the two-word gate: deadlines, cancelling, provisional grants, closing.
  *
- * Holds: two callback waiters, 0 before 1 in order, and the closing waiter behind both; the timer thread with its deadlines and graces,
- * and cancelling a timer, which waits for a function that runs; functions called behind the section that made them due, by the timer
- * thread behind its own function; adopting, losing a grant, queueing again, forgetting; the leaver's plain store in a store buffer and
- * publications that become visible early or late; looking again behind a membarrier. Waiter 0 is adoptable, with -DBOTH waiter 1 too.
- * Options: -DTIMED each may have a deadline; -DCANCEL somebody cancels one of them; -DTHREAD a thread may pass through the gate; -DCLOSE
- * somebody closes it. Whoever should adopt for waiter 0 may be stuck until waiter 1 has had its turn. Each accepted waiter's function
- * is called once, with no timer left that would touch the waiter; the closing waiter comes last and for good; at the end the gate is
- * free or the closing waiter's.
+ * Holds: two callback waiters, 0 before 1 in order, and the closing waiter behind both; the timer thread with its
+ * deadlines and graces, and cancelling a timer, which waits for a function that runs; functions called behind the
+ * section that made them due, by the timer thread behind its own function; adopting, losing a grant, queueing again,
+ * forgetting; the leaver's plain store in a store buffer and publications that become visible early or late; looking
+ * again behind a membarrier. Waiter 0 is adoptable, with -DBOTH waiter 1 too.
+ * Options: -DTIMED each may have a deadline; -DCANCEL somebody cancels one of them; -DTHREAD a thread may pass through
+ * the gate; -DCLOSE somebody closes it. Whoever should adopt for waiter 0 may be stuck until waiter 1 has had its turn.
+ * Each accepted waiter's function is called once, with no timer left that would touch the waiter; the closing waiter
+ * comes last and for good; at the end the gate is free or the closing waiter's.
  *
- * Leaves out: thread waiters (gate_timeout.pml and gate_one_word.pml have them), time (a started timer may fire at once or never), the
- * queue lock's and the timers' inside, misuse such as adopting twice, fork. */
+ * Leaves out: thread waiters (gate_timeout.pml and gate_one_word.pml have them), time (a started timer may fire at once
+ * or never), the queue lock's and the timers' inside, misuse such as adopting twice, fork. */
 #ifdef CLOSE
 #define CLOSING 1
 #else
@@ -51,7 +52,8 @@ byte inside; bit over;
 #define adoptable(i) (i == 0)
 #endif
 
-inline start_grace() { if :: grace_started[pending] -> skip :: else -> grace_started[pending] = 1; grace_timer[pending] = 1 fi }
+inline start_grace() {
+  if :: grace_started[pending] -> skip :: else -> grace_started[pending] = 1; grace_timer[pending] = 1 fi }
 inline make_due(i, s) { cancelled_status[i] = s; ready = ready | (1 << i) }
 inline mark_granted(i) {
   state[i] = GRANTED; held = NOBODY;
@@ -77,7 +79,8 @@ inline stop_deadline(i, is_timer_thread) {
 inline no_deadline(i) { assert(!dl_timer[i] && !(firing == i && may_touch)) }
 inline no_grace(i) { assert(!grace_timer[i] && !(firing == GRACE + i && may_touch)) }
 inline call(i) {
-  if :: ready & (1 << i) -> d_step { assert(owed[i] && !called[i]); owed[i] = 0; called[i] = 1; no_deadline(i) } :: else fi }
+  if :: ready & (1 << i) -> d_step { assert(owed[i] && !called[i]); owed[i] = 0; called[i] = 1; no_deadline(i) }
+     :: else fi }
 inline perform() {
   stop_deadline(0, 0); stop_deadline(1, 0);
   call(0); call(1); call(CLOSER); ready = 0 }
@@ -110,7 +113,8 @@ inline grant_or_insert(i) {
 inline take_out(i, s, by_timer) {
   atomic { !Q -> Q = 1; if :: by_timer -> may_touch = 0 :: else fi;
 #ifdef CANCELGRANTED
-    d_step { if :: state[i] == QUEUED || state[i] == GRANTED -> state[i] = IDLE; make_due(i, 1); seen = 1 :: else -> seen = 0 fi }
+    d_step { if :: state[i] == QUEUED || state[i] == GRANTED -> state[i] = IDLE; make_due(i, 1); seen = 1
+                :: else -> seen = 0 fi }
 #else
     d_step { if :: state[i] == QUEUED -> state[i] = IDLE; make_due(i, 1); seen = 1 :: else -> seen = 0 fi }
 #endif

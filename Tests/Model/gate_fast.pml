@@ -1,7 +1,8 @@
 /* gate_fast.pml: the two-word gate's protocol between threads, with the leaver's plain store in a store buffer.
  *
- * Entering is a compare-and-swap on v, leaving a plain store and a look at w. Thread 0 outranks the others. A leaver may hand over
- * whenever somebody waits. Each NO... option removes one part, and must then fail; Tests/Model/check runs them all. */
+ * Entering is a compare-and-swap on v, leaving a plain store and a look at w. Thread 0 outranks the others. A leaver
+ * may hand over whenever somebody waits. Each NO... option removes one part, and must then fail; Tests/Model/check runs
+ * them all. */
 #ifndef N
 #define N 3
 #endif
@@ -17,14 +18,22 @@ bit buf[N];                           /* a store v=0 waits in thread i's store b
 byte incs;                            /* threads inside */
 byte top;                             /* computed under QLOCK */
 inline computetop() { d_step { top = NONE; k = 0;
-  do :: k < N -> if :: inheap[k] -> if :: top == NONE -> top = k :: top != NONE && (prio[k] > prio[top] || (prio[k] == prio[top] && seq[k] < seq[top])) -> top = k :: else fi :: else fi; k++
+  do :: k < N -> if :: inheap[k] ->
+                       if :: top == NONE -> top = k
+                          :: top != NONE &&
+                             (prio[k] > prio[top] || (prio[k] == prio[top] && seq[k] < seq[top])) -> top = k
+                          :: else fi
+                    :: else fi; k++
      :: else -> break od; k = 0 } }
 inline drain(i) { if :: buf[i] -> v = 0; buf[i] = 0 :: else fi }
 #define WZERO (!WAITERS && !DESIG && !QLOCK && toppr == 0)
 inline qlock(i) { atomic { !QLOCK -> drain(i); QLOCK = 1 } }
-inline qunlock(i, setd, clrd) { atomic { drain(i); computetop(); WAITERS = (top != NONE); toppr = (top != NONE -> prio[top] + 1 : 0); if :: clrd -> DESIG = 0 :: else fi; if :: setd -> DESIG = 1 :: else fi; QLOCK = 0; top = 0 } }
+inline qunlock(i, setd, clrd) { atomic {
+  drain(i); computetop(); WAITERS = (top != NONE); toppr = (top != NONE -> prio[top] + 1 : 0);
+  if :: clrd -> DESIG = 0 :: else fi; if :: setd -> DESIG = 1 :: else fi; QLOCK = 0; top = 0 } }
 inline take(i) { atomic { drain(i); if :: v == 0 -> v = 1; got = 1 :: else -> got = 0 fi } }
-inline membarrier_all() { atomic { k = 0; do :: k < N -> if :: buf[k] -> v = 0; buf[k] = 0 :: else fi; k++ :: else -> break od; k = 0 } }
+inline membarrier_all() { atomic {
+  k = 0; do :: k < N -> if :: buf[k] -> v = 0; buf[k] = 0 :: else fi; k++ :: else -> break od; k = 0 } }
 inline post(i) {
   atomic { seen = (WAITERS && !DESIG) };                   /* no fence: who makes this false executes membarrier */
   if :: seen -> qlock(i); atomic { computetop(); tt = top; top = 0 };
@@ -57,7 +66,8 @@ again:
     qlock(me);
     if :: st[me] == 2 -> qunlock(me, 0, 0); goto granted :: else fi;
     atomic { computetop(); tt = top; top = 0 };
-    if :: tt != me -> skip :: else -> take(me); if :: got -> inheap[me] = 0; qunlock(me, 0, 1); goto inside :: else fi fi;
+    if :: tt != me -> skip
+       :: else -> take(me); if :: got -> inheap[me] = 0; qunlock(me, 0, 1); goto inside :: else fi fi;
     st[me] = 0; qunlock(me, 0, 1);
 #ifndef NOGIVEUPBARRIER
     membarrier_all();
@@ -79,7 +89,10 @@ inside:
     atomic { seen = (WAITERS); handed = 0 };
     if :: seen -> 
          if :: qlock(me); atomic { computetop(); tt = top; top = 0 };
-                if :: tt == NONE -> qunlock(me, 0, 0) :: else -> inheap[tt] = 0; if :: st[tt] == 1 -> st[tt] = 2; qunlock(me, 0, 1) :: else -> st[tt] = 2; qunlock(me, 0, 0) fi; handed = 1 fi
+                if :: tt == NONE -> qunlock(me, 0, 0)
+                   :: else -> inheap[tt] = 0;
+                              if :: st[tt] == 1 -> st[tt] = 2; qunlock(me, 0, 1)
+                                 :: else -> st[tt] = 2; qunlock(me, 0, 0) fi; handed = 1 fi
             :: skip
          fi
        :: else fi;

@@ -1,15 +1,16 @@
 /* gate_one_word.pml: the one-word gate: its flags stand in `held`, and it may be freed as soon as it is unlocked.
  *
- * Holds: entering by a look at the summary and a compare-and-swap of the whole word; queueing; parking and waking; designation, giving
- * it back, asking for a hand-over; the leaver's loop, which designates before it frees and wakes behind that; a granted thread's way
- * through the queue lock. -DSTRICT hands over always. -DTIMED lets each thread's deadline pass once, at any moment; it then comes
- * back without one. -DASYNC adds a callback waiter above all threads, which may be cancelled once and queues again. Thread 0 outranks
- * the other threads. Whoever finds that it is the last user frees the gate when its unlocking has returned; each access to the gate
- * checks that it is still there. At the end nobody holds it or waits.
+ * Holds: entering by a look at the summary and a compare-and-swap of the whole word; queueing; parking and waking;
+ * designation, giving it back, asking for a hand-over; the leaver's loop, which designates before it frees and wakes
+ * behind that; a granted thread's way through the queue lock. -DSTRICT hands over always. -DTIMED lets each thread's
+ * deadline pass once, at any moment; it then comes back without one. -DASYNC adds a callback waiter above all threads,
+ * which may be cancelled once and queues again. Thread 0 outranks the other threads. Whoever finds that it is the last
+ * user frees the gate when its unlocking has returned; each access to the gate checks that it is still there. At the
+ * end nobody holds it or waits.
  *
- * Leaves out: store buffers (every store to `held` or to a waiter's word is, or is followed under the queue lock by, a locked
- * instruction), time, spinning, bypass limits, spurious wakes, the inside of the queue lock (whose own unlock touches nothing behind
- * its exchange). */
+ * Leaves out: store buffers (every store to `held` or to a waiter's word is, or is followed under the queue lock by, a
+ * locked instruction), time, spinning, bypass limits, spurious wakes, the inside of the queue lock (whose own unlock
+ * touches nothing behind its exchange). */
 #ifndef N
 #define N 3
 #endif
@@ -66,7 +67,9 @@ inline unlink(i, by_grant) {
   if :: word[i] == TRY -> designated = 0 :: else fi }
 
 inline tell(i, w) { if :: word[i] == PARKED -> wake = i :: else fi; word[i] = w }
-inline publish_summary() { sW = (waiting > 0); sH = (waiting > 0 && wants_hand_over); if :: waiting > 0 -> sR = rank(queue[0]) :: else -> sR = 0 fi }
+inline publish_summary() {
+  sW = (waiting > 0); sH = (waiting > 0 && wants_hand_over);
+  if :: waiting > 0 -> sR = rank(queue[0]) :: else -> sR = 0 fi }
 #ifdef NOREPEAT
 #define publish_flags() skip
 #else
@@ -100,7 +103,9 @@ inline leave(SELF) {
     d_step { held = 0 };
     d_step { touch; fW = hW; fD = hD; fH = hH };
     if :: fW && !(fD && !fH) ->
-      atomic { !Q -> touch; Q = 1; d_step { if :: waiting > 0 && !wants_hand_over && !designated -> t = queue[0]; designate(t); t = 0 :: else fi } };
+      atomic { !Q -> touch; Q = 1;
+               d_step { if :: waiting > 0 && !wants_hand_over && !designated -> t = queue[0]; designate(t); t = 0
+                           :: else fi } };
       settle(); unlock_queue(); perform()
     :: else fi;
     break
@@ -117,7 +122,8 @@ inline leave(SELF) {
       atomic { !Q -> touch; Q = 1; d_step {
         seen = (waiting > 0 && wants_hand_over);
         if :: waiting == 0 -> skip
-           :: else -> t = queue[0]; if :: seen -> grant(t) :: else -> if :: designated -> skip :: else -> designate(t) fi fi
+           :: else -> t = queue[0];
+                      if :: seen -> grant(t) :: else -> if :: designated -> skip :: else -> designate(t) fi fi
         fi; t = 0 } };
       publish(); unlock_queue();
       if :: seen ->
@@ -137,7 +143,9 @@ inline leave(SELF) {
 
 inline finish() {
   if :: last -> gone = 1 :: else fi;
-  atomic { last = 0; done++; if :: done == USERS -> assert(gone && held == 0 && waiting == 0 && !designated && !handover && !Q) :: else fi } }
+  atomic { last = 0; done++;
+           if :: done == USERS -> assert(gone && held == 0 && waiting == 0 && !designated && !handover && !Q)
+              :: else fi } }
 
 active [N] proctype user() {
   byte me = _pid, k = 0, t = 0, wake = NONE, later = NONE, op = 0;
@@ -185,7 +193,8 @@ park:
     fi;
     atomic { !Q -> touch; Q = 1; d_step { seen = 0;
       if :: granted[me] -> seen = 1
-         :: !granted[me] && queue[0] == me && held == 0 -> held = me + 1; unlink(me, 1); granted[me] = 1; word[me] = GRANTED; seen = 1
+         :: !granted[me] && queue[0] == me && held == 0 ->
+              held = me + 1; unlink(me, 1); granted[me] = 1; word[me] = GRANTED; seen = 1
          :: else -> designated = 0; word[me] = WAITING
       fi } };
     if :: !seen && queue[0] == me -> if :: handover = 1 :: skip fi :: else fi;

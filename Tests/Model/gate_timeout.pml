@@ -1,13 +1,15 @@
 /* gate_timeout.pml: the two-word gate with waiters whose deadlines may pass at any moment.
  *
- * Holds: entering by a look at the summary and a compare-and-swap; queueing; parking on the waiter's own word and being woken by its
- * address; designation, giving it back, asking for a hand-over; leaving the queue because of the deadline; settling; looking again
- * behind a membarrier; a granted thread's way through the queue lock. The leaver's plain store waits in a store buffer, and what a section under the queue lock publishes becomes
- * visible before its look at `held` or only when it unlocks. Thread 0 outranks the others. Each waiter chooses between a deadline and
- * none. At the end the gate is free, nobody is queued, nobody is designated.
+ * Holds: entering by a look at the summary and a compare-and-swap; queueing; parking on the waiter's own word and being
+ * woken by its address; designation, giving it back, asking for a hand-over; leaving the queue because of the deadline;
+ * settling; looking again behind a membarrier; a granted thread's way through the queue lock. The leaver's plain store
+ * waits in a store buffer, and what a section under the queue lock publishes becomes visible before its look at `held`
+ * or only when it unlocks. Thread 0 outranks the others. Each waiter chooses between a deadline and none. At the end
+ * the gate is free, nobody is queued, nobody is designated.
  *
- * Leaves out: the time (every deadline and the end of every patience may come at once or never), spinning and the second round of a
- * designated waiter (more of the same looks), callbacks, bypass limits, closing, waiter memory that is used again. */
+ * Leaves out: the time (every deadline and the end of every patience may come at once or never), spinning and the
+ * second round of a designated waiter (more of the same looks), callbacks, bypass limits, closing, waiter memory that
+ * is used again. */
 #ifndef N
 #define N 3
 #endif
@@ -54,12 +56,14 @@ inline unlink(i, by_grant) {
 }
 
 inline tell(i, w) { if :: word[i] == PARKED -> wake = i :: else fi; word[i] = w }
-inline publish() { sW = (waiting > 0); sD = (waiting > 0 && designated); sH = (waiting > 0 && handover); sR = (waiting > 0 && rank(queue[0])) }
+inline publish() {
+  sW = (waiting > 0); sD = (waiting > 0 && designated); sH = (waiting > 0 && handover);
+  sR = (waiting > 0 && rank(queue[0])) }
 inline grant(i) { unlink(i, 1); held = i + 1; granted[i] = 1; tell(i, GRANTED) }
 inline designate(i) { designated = 1; tell(i, TRY) }
 
-/* A section: lock; the change; settle; unlock; wake. The publication is a plain store: seen at once, or with the next locked
- * instruction, of which the unlock is one. */
+/* A section: lock; the change; settle; unlock; wake. The publication is a plain store: seen at once, or with the
+ * next locked instruction, of which the unlock is one. */
 inline settle() {
   if :: d_step { publish() } :: skip fi;
   d_step { if
@@ -76,7 +80,9 @@ inline unlock_queue() {
 inline post() {
   atomic { seen = (sW && !(sD && !sH)) };
   if :: seen ->
-    atomic { !Q -> flush(me); Q = 1; d_step { if :: waiting > 0 && !designated && !handover -> t = queue[0]; designate(t); t = 0 :: else fi } };
+    atomic { !Q -> flush(me); Q = 1;
+             d_step { if :: waiting > 0 && !designated && !handover -> t = queue[0]; designate(t); t = 0
+                         :: else fi } };
     settle(); unlock_queue()
   :: else fi }
 
@@ -119,7 +125,8 @@ park:
     /* told to try: only the next in order enters, anybody else gives the designation back */
     atomic { !Q -> Q = 1; d_step { flush(me); seen = 0; given = 0;
       if :: granted[me] -> seen = 1
-         :: !granted[me] && queue[0] == me && held == 0 -> held = me + 1; unlink(me, 1); granted[me] = 1; word[me] = GRANTED; seen = 1
+         :: !granted[me] && queue[0] == me && held == 0 ->
+              held = me + 1; unlink(me, 1); granted[me] = 1; word[me] = GRANTED; seen = 1
          :: else -> designated = 0; word[me] = WAITING; given = 1
       fi } };
     if :: given && queue[0] == me -> if :: handover = 1 :: skip fi :: else fi;  /* its patience may be over */

@@ -1,12 +1,13 @@
 /* mutex.pml: the recursive mutex: levels, the owner check, and freeing by the last user.
  *
- * Holds: the compare-and-swap from a word of zero; the owner check, which ignores the flags in that word; `depth`, a plain field of the
- * holder; trylock; unlocking by anybody, refused unless it holds; the leaver's loop while others wait. Each thread does OPS actions of
- * its choice with up to DEPTH levels, then takes the mutex once more if it has to, and gives all levels back; who finds then that it was
- * the last user frees the mutex, and each access checks that it is still there.
+ * Holds: the compare-and-swap from a word of zero; the owner check, which ignores the flags in that word; `depth`, a
+ * plain field of the holder; trylock; unlocking by anybody, refused unless it holds; the leaver's loop while others
+ * wait. Each thread does OPS actions of its choice with up to DEPTH levels, then takes the mutex once more if it has
+ * to, and gives all levels back; who finds then that it was the last user frees the mutex, and each access checks that
+ * it is still there.
  *
- * Leaves out: how waiters queue, are ordered and woken: one step each here, gate_one_word.pml has them; deadlines; the decision of the
- * form of zero-filled memory; 2^32 levels. */
+ * Leaves out: how waiters queue, are ordered and woken: one step each here, gate_one_word.pml has them; deadlines; the
+ * decision of the form of zero-filled memory; 2^32 levels. */
 #ifndef N
 #define N 2
 #endif
@@ -32,7 +33,8 @@ bit gone;
 #endif
 
 inline lock() {
-  d_step { touch; r = 0; if :: owner == 0 && !W && !D -> owner = me; r = 1 :: else -> if :: is_mine -> r = 2 :: else fi fi };
+  d_step { touch; r = 0;
+           if :: owner == 0 && !W && !D -> owner = me; r = 1 :: else -> if :: is_mine -> r = 2 :: else fi fi };
   if
   :: r == 1 -> skip
   :: r == 2 ->

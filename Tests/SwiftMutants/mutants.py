@@ -3,8 +3,6 @@
 
 More than 400 lines: reading, choosing, building, running and recording all turn on the form of a mutant.
 
-More than 400 lines: reading, choosing, building, running and recording all turn on the form of a mutant.
-
     mutants.py BUILD_FOLDER [NAME ...]    the mutants whose names contain one of these texts; without any, all
         --turn N            of all mutants, the N whose turn it is: each commit tries others, until all had theirs
         --changed REVISION  those of the files that have changed since, uncommitted changes included; first those of

@@ -49,11 +49,12 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
     /// - Parameters:
     ///   - name: a name that messages and reports show.
     ///   - priority: the priority of the tasks that run the work that `enqueue` accepts.
-    ///   - capacity: the largest number of accepted pieces of work that wait to begin. It must be positive.
-    ///   - whenFull: what the queue does with work that comes while it is full.
+    ///   - capacity: the largest number of accepted pieces of work that wait to begin. It must be positive. Nil: any
+    ///     number.
+    ///   - whenFull: what the queue does with work that comes while it is full. Without a capacity it does not matter.
     ///   - recorder: an object that keeps the queue's last events. Nil costs nothing.
     public convenience init(
-        name: String? = nil, priority: TaskPriority? = nil, capacity: Int, whenFull: OverflowPolicy,
+        name: String? = nil, priority: TaskPriority? = nil, capacity: Int?, whenFull: OverflowPolicy,
         recorder: EventRecorder? = nil
     ) {
         self.init(name: name, priority: priority, bound: capacity, whenFull: whenFull, recorder: recorder)

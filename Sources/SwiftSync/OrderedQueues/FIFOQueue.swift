@@ -43,11 +43,12 @@ public final class FIFOQueue: Sendable {
     /// - Parameters:
     ///   - name: a name that messages and reports show.
     ///   - priority: the priority of the task that runs the work that ``enqueue(_:)`` accepts.
-    ///   - capacity: the largest number of accepted pieces of work that wait to begin. It must be positive.
-    ///   - whenFull: what the queue does with work that comes while it is full.
+    ///   - capacity: the largest number of accepted pieces of work that wait to begin. It must be positive. Nil: any
+    ///     number.
+    ///   - whenFull: what the queue does with work that comes while it is full. Without a capacity it does not matter.
     ///   - recorder: an object that keeps the queue's last events. Nil costs nothing.
     public convenience init(
-        name: String? = nil, priority: TaskPriority? = nil, capacity: Int, whenFull: OverflowPolicy,
+        name: String? = nil, priority: TaskPriority? = nil, capacity: Int?, whenFull: OverflowPolicy,
         recorder: EventRecorder? = nil
     ) {
         self.init(name: name, priority: priority, bound: capacity, whenFull: whenFull, recorder: recorder)

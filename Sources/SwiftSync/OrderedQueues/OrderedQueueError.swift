@@ -9,7 +9,7 @@ public enum OrderedQueueError: SyncError, Hashable, CaseIterable {
     case full
     /// The task was cancelled before its turn came.
     case cancelled
-    /// The timeout passed before its turn came, or before there was room.
+    /// The timeout passed before its turn came, or before there was room. Or the system gave no timer for it.
     case timedOut
 
     /// What the error has in common with the errors of other objects.

@@ -204,8 +204,8 @@ extension ReadWriteLock {
     ///
     /// The value that `body` is given stays what it was before an upgrade, so the first change of a collection copies
     /// it. Where that costs too much, leave the section, and look again in ``withWriteLock(_:)``. It blocks as
-    /// ``withReadLock(_:)`` does. It is only for values that can be copied: any other value is
-    /// borrowed, and would be changed or destroyed while the reader still uses it.
+    /// ``withReadLock(_:)`` does. It is only for values that can be copied: any other value is borrowed, and would be
+    /// changed or destroyed while the reader still uses it.
     ///
     /// - Throws: ``ReadWriteError/wouldDeadlock`` inside a write of the same thread, and what `body` throws.
     @inlinable

@@ -37,12 +37,12 @@ public final class ConcurrentWorkQueue: WorkQueueBase, @unchecked Sendable {
     /// - Parameters:
     ///   - label: a name that messages show.
     ///   - width: the largest number of closures that run at once, 2 to 4096.
-    ///   - priority: as in the form without a capacity. Where `whenFull` is `dropOldest`, all work has this priority.
-    ///   - capacity: the largest number of work items that wait to begin, 1 to 4 294 967 295.
-    ///   - whenFull: what the queue does with work that comes while it is full.
+    ///   - priority: as in the form without a capacity. With a capacity and `dropOldest`, all work has it.
+    ///   - capacity: the largest number of work items that wait to begin, 1 to 4 294 967 295. Nil: any number.
+    ///   - whenFull: what the queue does with work that comes while it is full. Without a capacity it does not matter.
     ///   - recorder: an object that keeps the queue's last events. Nil costs nothing.
     public init(
-        label: String, width: Int = 64, priority: CommandPriority = .normal, capacity: Int, whenFull: OverflowPolicy,
+        label: String, width: Int = 64, priority: CommandPriority = .normal, capacity: Int?, whenFull: OverflowPolicy,
         recorder: EventRecorder? = nil
     ) {
         self.width = Self.checked(width, label)
@@ -67,7 +67,7 @@ public final class ConcurrentWorkQueue: WorkQueueBase, @unchecked Sendable {
 
     /// Makes an empty queue with a capacity, whose priority comes from a quality of service. Never blocks.
     public convenience init(
-        label: String, width: Int = 64, qos: DispatchQoS.QoSClass, capacity: Int, whenFull: OverflowPolicy,
+        label: String, width: Int = 64, qos: DispatchQoS.QoSClass, capacity: Int?, whenFull: OverflowPolicy,
         recorder: EventRecorder? = nil
     ) {
         self.init(

@@ -37,12 +37,12 @@ public final class WorkQueue: WorkQueueBase, @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - label: a name that messages show.
-    ///   - priority: as in the form without a capacity. Where `whenFull` is `dropOldest`, all work has this priority.
-    ///   - capacity: the largest number of work items that wait to begin, 1 to 4 294 967 295.
-    ///   - whenFull: what the queue does with work that comes while it is full.
+    ///   - priority: as in the form without a capacity. With a capacity and `dropOldest`, all work has it.
+    ///   - capacity: the largest number of work items that wait to begin, 1 to 4 294 967 295. Nil: any number.
+    ///   - whenFull: what the queue does with work that comes while it is full. Without a capacity it does not matter.
     ///   - recorder: an object that keeps the queue's last events. Nil costs nothing.
     public init(
-        label: String, priority: CommandPriority = .normal, capacity: Int, whenFull: OverflowPolicy,
+        label: String, priority: CommandPriority = .normal, capacity: Int?, whenFull: OverflowPolicy,
         recorder: EventRecorder? = nil
     ) {
         super.init(
@@ -59,7 +59,7 @@ public final class WorkQueue: WorkQueueBase, @unchecked Sendable {
 
     /// Makes an empty queue with a capacity, whose priority comes from a quality of service. Never blocks.
     public convenience init(
-        label: String, qos: DispatchQoS.QoSClass, capacity: Int, whenFull: OverflowPolicy,
+        label: String, qos: DispatchQoS.QoSClass, capacity: Int?, whenFull: OverflowPolicy,
         recorder: EventRecorder? = nil
     ) {
         self.init(

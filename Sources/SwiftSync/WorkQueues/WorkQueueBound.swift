@@ -1,6 +1,7 @@
 public import Dispatch
 
-/// A capacity and an ``OverflowPolicy`` in one value: the earlier form of `capacity:whenFull:`.
+/// A capacity and an ``OverflowPolicy`` in one value: the earlier form of `capacity:whenFull:`. It stays until version
+/// 1.0.
 @available(*, deprecated, message: "use the parameters capacity and whenFull")
 public struct WorkQueueBound: Sendable, Hashable {
     let capacity: Int
@@ -28,13 +29,9 @@ extension WorkQueue {
     public convenience init(
         label: String, priority: CommandPriority = .normal, bound: WorkQueueBound?, recorder: EventRecorder? = nil
     ) {
-        if let bound {
-            self.init(
-                label: label, priority: priority, capacity: bound.capacity, whenFull: bound.whenFull,
-                recorder: recorder)
-        } else {
-            self.init(label: label, priority: priority, recorder: recorder)
-        }
+        self.init(
+            label: label, priority: priority, capacity: bound?.capacity, whenFull: bound?.whenFull ?? .wait,
+            recorder: recorder)
     }
 
     /// Makes an empty queue whose priority comes from a quality of service, with a capacity unless `bound` is nil.
@@ -54,13 +51,9 @@ extension ConcurrentWorkQueue {
         label: String, width: Int = 64, priority: CommandPriority = .normal, bound: WorkQueueBound?,
         recorder: EventRecorder? = nil
     ) {
-        if let bound {
-            self.init(
-                label: label, width: width, priority: priority, capacity: bound.capacity, whenFull: bound.whenFull,
-                recorder: recorder)
-        } else {
-            self.init(label: label, width: width, priority: priority, recorder: recorder)
-        }
+        self.init(
+            label: label, width: width, priority: priority, capacity: bound?.capacity,
+            whenFull: bound?.whenFull ?? .wait, recorder: recorder)
     }
 
     /// Makes an empty queue whose priority comes from a quality of service, with a capacity unless `bound` is nil.

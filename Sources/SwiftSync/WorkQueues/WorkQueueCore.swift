@@ -7,7 +7,7 @@ struct WorkQueueCore: @unchecked Sendable {
     let type: StaticString
     private let slot: RecorderSlot
 
-    /// With no capacity, any number of work items may wait.
+    /// With no capacity, any number of work items may wait, and the policy does not matter.
     init(
         type: StaticString, label: String, width: Int, priority: CommandPriority, capacity: Int? = nil,
         whenFull: OverflowPolicy = .wait,
@@ -17,6 +17,8 @@ struct WorkQueueCore: @unchecked Sendable {
         if let capacity, places == 0 {
             fatalError("\(type) \(label): a capacity of \(capacity) is not within 1 to 4 294 967 295")
         }
+        // The kernel refuses to drop where there is no bound.
+        let whenFull = capacity == nil ? .wait : whenFull
         KernelReports.arePassedOn
         slot = RecorderSlot(recorder)
         self.type = type

@@ -21,6 +21,28 @@ struct OrderedQueueBoundTests {
         }
     }
 
+    private actor Owner {}
+
+    @Test
+    func withoutACapacityAQueueTakesAllWhateverThePolicy() async throws {
+        let none: Int? = nil, owner = Owner()
+        for whenFull in [OverflowPolicy.refuse, .dropOldest, .wait] {
+            let queue = FIFOQueue(capacity: none, whenFull: whenFull), log = Shared([Int]())
+            let door = await queue.stopAtDoor()
+            for number in 0..<100 { #expect(queue.enqueue { log.append(number) }) }
+            #expect(queue.beyondBoundCount == 0)
+            door.open()
+            try await queue.drain()
+            #expect(log.value == Array(0..<100))
+
+            let ofActor = ActorQueue<Owner>(capacity: none, whenFull: whenFull), ran = Shared([Int]())
+            ofActor.adoptExecutionContext(of: owner)
+            for number in 0..<100 { #expect(ofActor.enqueue { _ in ran.append(number) }) }
+            try await ofActor.drain()
+            #expect(ran.value == Array(0..<100))
+        }
+    }
+
     @Test
     func droppedWorkIsReleasedAtOnce() async throws {
         let queue = FIFOQueue(capacity: 2, whenFull: .dropOldest), alive = Shared(0), door = await queue.stopAtDoor()

@@ -202,6 +202,60 @@ struct ErrorFormsTests {
         }
     }
 
+    /// A bound may come from a configuration: then it is an `Int?`, and nil is no bound, whatever the policy says.
+    @Test
+    func withoutACapacityWorkQueuesTakeAllAndKeepPriorities() throws {
+        let capacity: Int? = nil
+        for policy in [OverflowPolicy.wait, .refuse, .dropOldest] {
+            let queues = [
+                WorkQueue(label: "none", capacity: capacity, whenFull: policy),
+                WorkQueue(label: "none", qos: .utility, capacity: capacity, whenFull: policy),
+                ConcurrentWorkQueue(label: "none", width: 2, capacity: capacity, whenFull: policy),
+                ConcurrentWorkQueue(label: "none", qos: .default, capacity: capacity, whenFull: policy),
+            ]
+            for queue in queues {
+                queue.suspend()
+                #expect((0..<1000).filter { _ in queue.async {} }.count == 1000, "\(policy)")
+                #expect(queue.waitingCount == 1000 && queue.beyondBoundCount == 0)
+                queue.resume()
+            }
+            let serial = queues[0], order = Shared([Int]())
+            serial.suspend()
+            serial.async(priority: .low) { order.append(2) }
+            serial.async(priority: .high) { order.append(1) }
+            serial.resume()
+            try serial.sync(timeout: nil, priority: .lowest) {}
+            #expect(order.value == [1, 2], "\(policy)")
+        }
+        let some: Int? = 1, bounded = WorkQueue(label: "one", capacity: some, whenFull: .refuse)
+        bounded.suspend()
+        #expect(bounded.async {} && !bounded.async {})
+        bounded.resume()
+    }
+
+    @Test
+    func theEarlierFormOfABoundWaitsForRoomToo() async {
+        let forms: any EarlierForms = EarlierFormsOfABound()
+        for queue in forms.waiting() {
+            queue.suspend()
+            #expect(queue.async {})
+            await #expect(throws: WorkQueueError.timedOut, "\(queue.label)") {
+                try await queue.asyncWaitingForRoom(timeout: .zero) {}
+            }
+            queue.resume()
+        }
+    }
+
+    @Test
+    func aBoundOfNothingStopsTheProgramWithAMessage() async {
+        let exit = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            let forms: any EarlierForms = EarlierFormsOfABound()
+            forms.makeBound(of: 0)
+        }
+        let text = String(decoding: exit?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(text.contains("WorkQueueBound: a bound has room for 1 to 4 294 967 295 works, not for 0"))
+    }
+
     @Test
     func theEarlierFormOfABoundDoesTheSame() {
         let forms: any EarlierForms = EarlierFormsOfABound()
@@ -217,6 +271,9 @@ struct ErrorFormsTests {
 private protocol EarlierForms {
     /// Queues, and how many works each accepts of two.
     func queues() -> [(WorkQueueBase, accepted: Int)]
+    /// Queues that have room for one work, and wait.
+    func waiting() -> [WorkQueueBase]
+    func makeBound(of capacity: Int)
 }
 
 private struct EarlierFormsOfABound: EarlierForms {
@@ -234,4 +291,16 @@ private struct EarlierFormsOfABound: EarlierForms {
             (ConcurrentWorkQueue(label: "drops", width: 2, qos: .background, bound: .dropOldest(beyond: 1)), 2),
         ]
     }
+
+    @available(*, deprecated)
+    func waiting() -> [WorkQueueBase] {
+        [
+            WorkQueue(label: "serial", bound: .wait(beyond: 1)),
+            ConcurrentWorkQueue(label: "concurrent", bound: .wait(beyond: 1)),
+            ConcurrentWorkQueue(label: "by quality", width: 2, qos: .utility, bound: .wait(beyond: 1)),
+        ]
+    }
+
+    @available(*, deprecated)
+    func makeBound(of capacity: Int) { _ = WorkQueueBound.refuse(beyond: capacity) }
 }
