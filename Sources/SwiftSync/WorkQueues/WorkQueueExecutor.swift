@@ -54,6 +54,10 @@ extension WorkQueue: SerialExecutor {
     }
 
     /// Returns this queue in the form that an actor returns for its `unownedExecutor`.
+    ///
+    /// The result keeps nothing alive, so whoever uses it keeps the queue. Under strict memory safety the call is
+    /// therefore marked `unsafe`, as it is for every executor.
+    @unsafe
     public func asUnownedSerialExecutor() -> UnownedSerialExecutor {
         unsafe UnownedSerialExecutor(ordinary: self)
     }
