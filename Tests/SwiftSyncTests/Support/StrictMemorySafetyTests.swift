@@ -58,10 +58,10 @@ import Testing
             let table = ReadWriteLock([1: "one"], readerBias: true)
             _ = table.withReadLock { $0[1] }
             _ = table.withReadLockIfAvailable { $0[1] }
-            _ = try table.withReadLock(timeout: .seconds(1)) { $0[1] }
+            _ = table.withReadLock(timeout: .seconds(1)) { $0[1] }
             table.withWriteLock { $0[2] = "two" }
             _ = table.withWriteLockIfAvailable { $0.count }
-            try table.withWriteLock(timeout: .seconds(1)) { $0[2] = nil }
+            table.withWriteLock(timeout: .seconds(1)) { $0[2] = nil }
             _ = table.withWriteLock { $0[3] = "three" } thenRead: { table, _ in table.count }
             try table.withUpgradableReadLock { table, upgrade in try upgrade { $0[table.count] = "next" } }
             _ = scratch.value()
@@ -181,11 +181,11 @@ import Testing
             init() { queue.adoptExecutionContext(of: self) }
             nonisolated func increment() { queue.enqueue { counter in counter.count += 1 } }
             func value() async -> Int { await queue.enqueueAndWait { counter in counter.count } }
-            nonisolated func add() async throws { try await Task(on: queue) { counter in counter.count += 1 }.value }
+            nonisolated func add() async { await Task(on: queue) { counter in counter.count += 1 }.value }
         }
         func ordered(_ counter: Counter) async throws {
             let queue = FIFOQueue(name: "order", capacity: 10, whenFull: .wait)
-            queue.enqueue { await counter.value() }
+            queue.enqueue { _ = await counter.value() }
             queue.enqueue(inheritingTaskLocals: true) {}
             try await queue.enqueueWaitingForRoom {}
             _ = await queue.enqueueAndWait { 1 }
