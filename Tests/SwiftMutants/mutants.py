@@ -26,10 +26,10 @@ A mutant stands in a file THEME.mutants:
     ? the tests to begin with where none is known: a name, or a part of one
     ! alone                                       where it needs a build of its own
 
-Neither indentation matters nor the word `unsafe` before an expression. All are built into one copy of the tree, switched at run time: lines become
-`if swiftMutant(17) { new } else { old }`, an expression `(swiftMutant(17) ? new : old)`. So one build serves all, and a
-mutant costs the time of one test: the one that `caught.txt` names, or the whole suite when that one does not notice. A
-crash or a hang is noticed too.
+Neither indentation nor the word `unsafe` before an expression matters. All are built into one copy of the tree,
+switched at run time: lines become `if swiftMutant(17) { new } else { old }`, an expression
+`(swiftMutant(17) ? new : old)`. So one build serves all, and a mutant costs the time of one test: the one that
+`caught.txt` names, or the whole suite when that one does not notice. A crash or a hang is noticed too.
 
 Exits 1 when one survives that is not explained, or when one is stale.
 """
