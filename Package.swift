@@ -1,4 +1,4 @@
-// swift-tools-version: 6.1
+// swift-tools-version: 6.2
 
 import PackageDescription
 
@@ -32,7 +32,7 @@ let package = Package(
                 .linkedLibrary("urcu-common", .when(traits: ["RCU"])),
             ]
         ),
-        .target(name: "SwiftSync", dependencies: ["CSyncKernel"]),
+        .target(name: "SwiftSync", dependencies: ["CSyncKernel"], swiftSettings: [.strictMemorySafety()]),
         .testTarget(
             name: "SwiftSyncTests", dependencies: ["SwiftSync", "CSyncKernel", "MainThreadProgram", "TopLevelProgram"]),
         // What a test needs a program of its own for: one that serves its main thread, and one without a main function.

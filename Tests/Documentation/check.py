@@ -173,7 +173,7 @@ def write_if_changed(path, text):
         path.write_text(text)
 
 
-MANIFEST = """// swift-tools-version: 6.1
+MANIFEST = """// swift-tools-version: 6.2
 import PackageDescription
 
 let package = Package(

@@ -24,10 +24,10 @@ A mutant stands in a file THEME.mutants:
     ? the tests to begin with where none is known: a name, or a part of one
     ! alone                                       where it needs a build of its own
 
-Indentation does not matter. All are built into one copy of the tree, switched at run time: lines become
-`if swiftMutant(17) { new } else { old }`, an expression `(swiftMutant(17) ? new : old)`. So one build serves all, and a
-mutant costs the time of one test: the one that `caught.txt` names, or the whole suite when that one does not notice. A
-crash or a hang is noticed too.
+Neither indentation nor the word `unsafe` before an expression matters. All are built into one copy of the tree,
+switched at run time: lines become `if swiftMutant(17) { new } else { old }`, an expression
+`(swiftMutant(17) ? new : old)`. So one build serves all, and a mutant costs the time of one test: the one that
+`caught.txt` names, or the whole suite when that one does not notice. A crash or a hang is noticed too.
 
 Exits 1 when one survives that is not explained, or when one is stale.
 """
@@ -67,10 +67,13 @@ class Mutant:
         return any("«" in line for line in self.old)
 
     def pattern(self):
+        # The file may say `unsafe` wherever an expression may begin; it stays outside of what is replaced.
+        begins = re.compile(r"(^|[ (\[{«])(?=[\w!$&(.-])")
         parts = []
         for line in self.old:
-            pieces = re.split("([«»])", line.strip())
-            parts.append("".join({"«": "(", "»": ")"}.get(piece) or re.escape(piece) for piece in pieces))
+            pieces = re.split("([«»\0])", begins.sub("\\1\0", line.strip()).replace("«\0", "\0«"))
+            parts.append("".join({"«": "(", "»": ")", "\0": "(?:unsafe )?"}.get(piece) or re.escape(piece)
+                                 for piece in pieces))
         text = r"[ \t]*\n\s*".join(parts)
         return re.compile(text if self.is_expression else r"^([ \t]*" + text + r"[ \t]*\n)", re.M)
 

@@ -150,22 +150,6 @@ struct RuntimeFactsTests {
     }
 
     @Test
-    func aTaskOfWhateverTypeIsCancelledAsOneOfAnother() async throws {
-        let isSeen = Flag()
-        let task = Task<[String], any Error> {
-            await waitUntil { Task.isCancelled }
-            isSeen.raise()
-            return ["text"]
-        }
-        let same = RuntimeFacts.anyTask(task)
-        #expect(!same.isCancelled)
-        same.cancel()
-        #expect(same.isCancelled && task.isCancelled)
-        #expect(try await task.value == ["text"])
-        #expect(isSeen.isRaised)
-    }
-
-    @Test
     func theCallingTaskIsCancelledFromElsewhere() async throws {
         let handle = Shared<RuntimeFacts.AnyTask?>(nil)
         let task = Task<Int, any Error> {

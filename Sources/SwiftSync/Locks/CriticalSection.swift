@@ -28,9 +28,9 @@ public struct CriticalSection: @unchecked Sendable {
     /// It blocks the thread while it waits. A thread that is inside enters at once. What `closure` throws is rethrown.
     @inlinable
     public func execute<T>(_ closure: () throws -> T) rethrows -> T {
-        let status = csk_gate_lock_recursive(box.gate, CommandPriority.normal.rawValue, CSK_NEVER)
+        let status = unsafe csk_gate_lock_recursive(box.gate, CommandPriority.normal.rawValue, CSK_NEVER)
         if status != 0 { stop(status) }
-        defer { csk_gate_unlock_recursive(box.gate) }
+        defer { unsafe csk_gate_unlock_recursive(box.gate) }
         return try closure()
     }
 
@@ -42,7 +42,7 @@ public struct CriticalSection: @unchecked Sendable {
     @inlinable
     public func execute(timeout: Duration, _ closure: () throws -> Void) rethrows -> Bool {
         guard enter(deadline: { Deadline.after(timeout) }) else { return false }
-        defer { csk_gate_unlock_recursive(box.gate) }
+        defer { unsafe csk_gate_unlock_recursive(box.gate) }
         try closure()
         return true
     }
@@ -53,7 +53,7 @@ public struct CriticalSection: @unchecked Sendable {
     public func execute(timeout seconds: Double, _ closure: () throws -> Void) rethrows -> Bool {
         guard !seconds.isNaN else { return refuseNaN() }
         guard enter(deadline: { Deadline.after(seconds: seconds) ?? Deadline.passed }) else { return false }
-        defer { csk_gate_unlock_recursive(box.gate) }
+        defer { unsafe csk_gate_unlock_recursive(box.gate) }
         try closure()
         return true
     }
@@ -67,8 +67,10 @@ public struct CriticalSection: @unchecked Sendable {
     /// The clock is read only if the section is not available at once.
     @inlinable
     func enter(deadline: () -> Int64) -> Bool {
-        let status = csk_gate_enter_recursive(box.gate)
-        if status == EBUSY { return csk_gate_lock_recursive_slow(box.gate, CommandRank.of(.normal), deadline()) == 0 }
+        let status = unsafe csk_gate_enter_recursive(box.gate)
+        if status == EBUSY {
+            return unsafe csk_gate_lock_recursive_slow(box.gate, CommandRank.of(.normal), deadline()) == 0
+        }
         if status != 0 { stop(status) }
         return true
     }
@@ -81,7 +83,7 @@ public struct CriticalSection: @unchecked Sendable {
 
     @usableFromInline
     func stop(_ status: Int32) -> Never {
-        fatalError("CriticalSection: \(String(cString: csk_status_text(status)))")
+        fatalError("CriticalSection: \(statusText(status))")
     }
 
     /// The number of threads that waited at some instant during the call.

@@ -4,14 +4,15 @@ public import CSyncKernel
 ///
 /// The pointers stay valid for as long as the box exists. A call that uses them keeps the box alive until it ends.
 @usableFromInline
+@safe
 class GateBox<Value: ~Copyable>: ManagedBuffer<csk_gate_t, Value> {
     @inlinable
-    final var gate: UnsafeMutablePointer<csk_gate_t> {
+    @safe final var gate: UnsafeMutablePointer<csk_gate_t> {
         lastingHeader
     }
 
     @inlinable
-    final var value: UnsafeMutablePointer<Value> {
+    @safe final var value: UnsafeMutablePointer<Value> {
         lastingElements
     }
 
@@ -19,39 +20,40 @@ class GateBox<Value: ~Copyable>: ManagedBuffer<csk_gate_t, Value> {
     @usableFromInline
     static func newGate(_ policy: GatePolicy, _ bypassLimit: UInt32, graceMicroseconds: UInt32 = 0) -> csk_gate_t {
         KernelReports.arePassedOn
-        var gate = csk_gate_t()
+        var gate = unsafe csk_gate_t()
         var attributes = csk_gate_attr_t(
             policy: policy.kernelPolicy, bypass_limit: bypassLimit, grace_us: graceMicroseconds)
-        csk_gate_init(&gate, &attributes)
-        return gate
+        unsafe csk_gate_init(&gate, &attributes)
+        return unsafe gate
     }
 
     /// Waits at `rank` after the inline entry has failed. A nil `timeout` waits for ever. It returns zero or an errno
     /// value.
     @usableFromInline
     final func enterSlowly(rank: Int64, timeout: Duration?) -> Int32 {
-        csk_gate_lock_slow(gate, rank, Deadline.after(timeout: timeout))
+        unsafe csk_gate_lock_slow(gate, rank, Deadline.after(timeout: timeout))
     }
 
     /// The number of waiters at some instant during the call. It is meant for tests and statistics.
     final var waitingCount: Int {
-        Int(csk_gate_waiting(gate))
+        unsafe Int(csk_gate_waiting(gate))
     }
 }
 
 /// A box whose value lives as long as the box.
 @usableFromInline
+@safe
 final class OwningGateBox<Value: ~Copyable>: GateBox<Value> {
     @inlinable
     static func make(_ value: consuming sending Value, _ policy: GatePolicy, _ bypassLimit: UInt32) -> OwningGateBox {
-        let buffer = OwningGateBox.create(minimumCapacity: 1) { _ in newGate(policy, bypassLimit) }
-        let box = unsafeDowncast(buffer, to: OwningGateBox.self)
-        box.value.initialize(to: value)
+        let buffer = unsafe OwningGateBox.create(minimumCapacity: 1) { _ in unsafe newGate(policy, bypassLimit) }
+        let box = unsafe unsafeDowncast(buffer, to: OwningGateBox.self)
+        unsafe box.value.initialize(to: value)
         return box
     }
 
     @inlinable
     deinit {
-        _ = withUnsafeMutablePointerToElements { $0.deinitialize(count: 1) }
+        _ = unsafe withUnsafeMutablePointerToElements { unsafe $0.deinitialize(count: 1) }
     }
 }

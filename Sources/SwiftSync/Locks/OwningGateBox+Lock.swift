@@ -5,8 +5,8 @@ extension OwningGateBox where Value: ~Copyable {
     /// nothing that might wait.
     @inline(__always)
     func withLock<Result: ~Copyable>(_ body: (inout Value) -> Result) -> Result {
-        csk_gate_lock(gate, CommandPriority.normal.rawValue)
-        defer { csk_gate_unlock(gate) }
+        unsafe csk_gate_lock(gate, CommandPriority.normal.rawValue)
+        defer { unsafe csk_gate_unlock(gate) }
         return body(&value.pointee)
     }
 }

@@ -42,8 +42,8 @@ public struct PriorityMutex<Value: ~Copyable>: @unchecked Sendable {
     public borrowing func withLock<Result: ~Copyable, Failure: Error>(
         _ body: (inout sending Value) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result {
-        if !csk_gate_enter_fast(box.gate) { enterOrStop() }
-        defer { csk_gate_unlock(box.gate) }
+        if unsafe !csk_gate_enter_fast(box.gate) { enterOrStop() }
+        defer { unsafe csk_gate_unlock(box.gate) }
         return try body(&box.value.pointee)
     }
 
@@ -55,8 +55,8 @@ public struct PriorityMutex<Value: ~Copyable>: @unchecked Sendable {
     public borrowing func withLockIfAvailable<Result: ~Copyable, Failure: Error>(
         _ body: (inout sending Value) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result? {
-        guard csk_gate_trylock(box.gate, CommandPriority.normal.rawValue) == 0 else { return nil }
-        defer { csk_gate_unlock(box.gate) }
+        guard unsafe csk_gate_trylock(box.gate, CommandPriority.normal.rawValue) == 0 else { return nil }
+        defer { unsafe csk_gate_unlock(box.gate) }
         return try body(&box.value.pointee)
     }
 
@@ -71,8 +71,8 @@ public struct PriorityMutex<Value: ~Copyable>: @unchecked Sendable {
         timeout: Duration? = nil,
         _ body: (inout sending Value) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result? {
-        if !csk_gate_enter_fast(box.gate), !enterSlowly(priority, timeout) { return nil }
-        defer { csk_gate_unlock(box.gate) }
+        if unsafe !csk_gate_enter_fast(box.gate), !enterSlowly(priority, timeout) { return nil }
+        defer { unsafe csk_gate_unlock(box.gate) }
         return try body(&box.value.pointee)
     }
 
@@ -88,7 +88,7 @@ public struct PriorityMutex<Value: ~Copyable>: @unchecked Sendable {
         case ETIMEDOUT: return false
         case EDEADLK:
             fatalError("PriorityMutex: withLock was called inside a section of the same mutex by the same thread")
-        case let status: fatalError("PriorityMutex: \(String(cString: csk_status_text(status)))")
+        case let status: fatalError("PriorityMutex: \(statusText(status))")
         }
     }
 

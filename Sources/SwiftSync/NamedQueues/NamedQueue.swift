@@ -38,10 +38,10 @@ extension NamedQueue {
     public var configuration: QueueConfiguration { QueueConfiguration() }
 
     @inlinable
-    var found: Unmanaged<QueueOfName> { QueueOfName.find(rawValue, configuration) }
+    var found: Unmanaged<QueueOfName> { unsafe QueueOfName.find(rawValue, configuration) }
 
     /// The queue itself. O(1).
-    public var queue: WorkQueueBase { found._withUnsafeGuaranteedRef { $0.queue } }
+    public var queue: WorkQueueBase { unsafe found._withUnsafeGuaranteedRef { $0.queue } }
 
     /// Runs `body` after the work that came before, and returns at once.
     ///
@@ -53,7 +53,7 @@ extension NamedQueue {
     @preconcurrency
     @discardableResult
     public func async(execute body: @escaping @Sendable () -> Void) -> Bool {
-        found._withUnsafeGuaranteedRef { $0.async(body) }
+        unsafe found._withUnsafeGuaranteedRef { $0.async(body) }
     }
 
     /// Queues `body` with the other parameters that `DispatchQueue` has, and returns at once.
@@ -68,7 +68,7 @@ extension NamedQueue {
         group: DispatchGroup? = nil, qos: DispatchQoS = .unspecified, flags: DispatchWorkItemFlags = [],
         execute body: @escaping @Sendable () -> Void
     ) -> Bool {
-        found._withUnsafeGuaranteedRef { found in
+        unsafe found._withUnsafeGuaranteedRef { found in
             guard let group else { return found.async(qos, flags, body) }
             group.enter()
             let isAccepted = found.async(qos, flags) {
@@ -89,7 +89,7 @@ extension NamedQueue {
         group: DispatchGroup? = nil, flags: DispatchWorkItemFlags = [], execute item: DispatchWorkItem
     ) -> Bool {
         nonisolated(unsafe) let item = item
-        return async(group: group, flags: flags) { item.perform() }
+        return async(group: group, flags: flags) { unsafe item.perform() }
     }
 
     /// Queues `body` at `deadline`, never early. It does not run if the queue is shut down before.
@@ -98,14 +98,14 @@ extension NamedQueue {
     @preconcurrency
     @discardableResult
     public func asyncAfter(deadline: DispatchTime, execute body: @escaping @Sendable () -> Void) -> DelayedWork {
-        found._withUnsafeGuaranteedRef { $0.queue.asyncAfter(deadline: deadline, body) }
+        unsafe found._withUnsafeGuaranteedRef { $0.queue.asyncAfter(deadline: deadline, body) }
     }
 
     /// Does the same for a work item.
     @discardableResult
     public func asyncAfter(deadline: DispatchTime, execute item: DispatchWorkItem) -> DelayedWork {
         nonisolated(unsafe) let item = item
-        return asyncAfter(deadline: deadline) { item.perform() }
+        return asyncAfter(deadline: deadline) { unsafe item.perform() }
     }
 
     /// Waits for its turn, runs `body` on the calling thread, and returns what `body` returns. With `.barrier`, `body`
@@ -115,7 +115,7 @@ extension NamedQueue {
     /// refused, and still runs in order after a shutdown. A call from inside the queue's own work stops the program
     /// with a message; `queue.sync(timeout:)` throws instead.
     public func sync<R, E: Error>(flags: DispatchWorkItemFlags = [], execute body: () throws(E) -> R) throws(E) -> R {
-        try found.takeUnretainedValue().sync(flags, body)
+        unsafe try found.takeUnretainedValue().sync(flags, body)
     }
 
     /// Does the same for a work item.

@@ -6,7 +6,7 @@ import Synchronization
 @usableFromInline
 final class QueueOfName: Sendable {
     #if RCU
-    private static let all = SnapshotDictionary<String, Unmanaged<QueueOfName>>()
+    private static let all = unsafe SnapshotDictionary<String, Unmanaged<QueueOfName>>()
     #else
     private static let all = LockedNames()
     #endif
@@ -25,36 +25,37 @@ final class QueueOfName: Sendable {
 
     @usableFromInline
     static func find(_ name: String, _ configuration: QueueConfig) -> Unmanaged<QueueOfName> {
-        let found = FirstLook.find(name) ?? all.read(name) { copy $0 } ?? make(name, configuration)
-        found._withUnsafeGuaranteedRef { if !$0.agrees(with: configuration) { $0.report(configuration) } }
-        return found
+        let found = unsafe FirstLook.find(name) ?? all.read(name) { unsafe copy $0 } ?? make(name, configuration)
+        unsafe found._withUnsafeGuaranteedRef { if !$0.agrees(with: configuration) { $0.report(configuration) } }
+        return unsafe found
     }
 
     private static func make(_ name: String, _ configuration: QueueConfig) -> Unmanaged<QueueOfName> {
-        let made = Unmanaged.passRetained(QueueOfName(name, configuration))
-        if let earlier = all.insertValue(made, forKey: name) {
-            made.release()
-            return earlier
+        let made = unsafe Unmanaged.passRetained(QueueOfName(name, configuration))
+        if let earlier = unsafe all.insertValue(made, forKey: name) {
+            unsafe made.release()
+            return unsafe earlier
         }
-        FirstLook.remember(made, name)
-        return made
+        unsafe FirstLook.remember(made, name)
+        return unsafe made
     }
 
     #if !RCU
     /// What is used instead where the trait `RCU` is off: a dictionary under a read-write lock.
+    @safe
     private struct LockedNames: Sendable {
-        private let queues = ReadWriteLock([String: Unmanaged<QueueOfName>]())
+        private let queues = unsafe ReadWriteLock([String: Unmanaged<QueueOfName>]())
 
         func read(_ name: String, _ body: (Unmanaged<QueueOfName>) -> Unmanaged<QueueOfName>) -> Unmanaged<QueueOfName>?
         {
-            queues.withReadLock { $0[name] }.map(body)
+            unsafe queues.withReadLock { unsafe $0[name] }.map(body)
         }
 
         /// Returns the queue that had the name before. That queue stays.
         func insertValue(_ made: Unmanaged<QueueOfName>, forKey name: String) -> Unmanaged<QueueOfName>? {
-            queues.withWriteLock { queues in
-                if let earlier = queues[name] { return earlier }
-                queues[name] = made
+            unsafe queues.withWriteLock { queues in
+                if let earlier = unsafe queues[name] { return unsafe earlier }
+                unsafe queues[name] = made
                 return nil
             }
         }
@@ -70,26 +71,27 @@ final class QueueOfName: Sendable {
         private static let count = 256
         nonisolated(unsafe) private static let places = {
             let places = UnsafeMutablePointer<Atomic<Unmanaged<QueueOfName>?>>.allocate(capacity: count)
-            for index in 0..<count { (places + index).initialize(to: Atomic(nil)) }
-            return places
+            for index in 0..<count { unsafe (places + index).initialize(to: Atomic(nil)) }
+            return unsafe places
         }()
 
         static func find(_ name: String) -> Unmanaged<QueueOfName>? {
-            guard let found = places[place(of: name)].load(ordering: .acquiring) else { return nil }
-            return found._withUnsafeGuaranteedRef { $0.name == name } ? found : nil
+            guard let found = unsafe places[place(of: name)].load(ordering: .acquiring) else { return nil }
+            return unsafe found._withUnsafeGuaranteedRef { $0.name == name } ? found : nil
         }
 
         static func remember(_ queue: Unmanaged<QueueOfName>, _ name: String) {
-            _ = places[place(of: name)].compareExchange(expected: nil, desired: queue, ordering: .releasing)
+            _ = unsafe places[place(of: name)].compareExchange(expected: nil, desired: queue, ordering: .releasing)
         }
 
         /// Computes the place from the length and the last eight bytes, in which the names of a program differ.
         private static func place(of name: String) -> Int {
-            let hash = name.utf8.withContiguousStorageIfAvailable { bytes in
+            let hash = unsafe name.utf8.withContiguousStorageIfAvailable { bytes in
                 let tail =
-                    bytes.count < 8
+                    unsafe bytes.count < 8
                     ? bytes.reduce(0) { $0 << 8 | UInt64($1) }
-                    : UnsafeRawBufferPointer(bytes).loadUnaligned(fromByteOffset: bytes.count - 8, as: UInt64.self)
+                    : unsafe UnsafeRawBufferPointer(bytes).loadUnaligned(
+                        fromByteOffset: bytes.count - 8, as: UInt64.self)
                 return tail &+ UInt64(bytes.count)
             }
             return Int(truncatingIfNeeded: ((hash ?? 0) &* 0x9E37_79B9_7F4A_7C15) >> 56)

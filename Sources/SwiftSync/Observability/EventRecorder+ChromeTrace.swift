@@ -94,13 +94,13 @@ struct ChromeTrace {
 
     /// Returns the name that the thread has now, or its number if it has ended.
     private static func name(ofThread thread: Int32) -> String {
-        let descriptor = open("/proc/self/task/\(thread)/comm", O_RDONLY | O_CLOEXEC)
+        let descriptor = unsafe open("/proc/self/task/\(thread)/comm", O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return "thread \(thread)" }
         defer { close(descriptor) }
-        return withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 64) { buffer in
-            let count = read(descriptor, buffer.baseAddress, buffer.count)
+        return unsafe withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 64) { buffer in
+            let count = unsafe read(descriptor, buffer.baseAddress, buffer.count)
             guard count > 1 else { return "thread \(thread)" }
-            return String(decoding: buffer[..<(count - 1)], as: UTF8.self)
+            return unsafe String(decoding: buffer[..<(count - 1)], as: UTF8.self)
         }
     }
 

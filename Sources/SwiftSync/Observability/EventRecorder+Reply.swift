@@ -43,7 +43,7 @@ struct WallClock: Sendable {
         for _ in 0..<8 where best.gap > 1000 {
             let before = csk_now()
             var now = timespec()
-            clock_gettime(CLOCK_REALTIME, &now)
+            unsafe clock_gettime(CLOCK_REALTIME, &now)
             let after = csk_now(), gap = after - before
             let offset = Int64(now.tv_sec) * 1_000_000_000 + Int64(now.tv_nsec) - (before + gap / 2)
             if gap < best.gap { best = (gap, offset) }
@@ -53,8 +53,8 @@ struct WallClock: Sendable {
 
     /// `HH:mm:ss`.
     func time(_ nanoseconds: Int64) -> String {
-        var seconds = time_t((nanoseconds + offset) / 1_000_000_000), parts = tm()
-        localtime_r(&seconds, &parts)
-        return "\(parts.tm_hour.padded(to: 2)):\(parts.tm_min.padded(to: 2)):\(parts.tm_sec.padded(to: 2))"
+        var seconds = time_t((nanoseconds + offset) / 1_000_000_000), parts = unsafe tm()
+        unsafe localtime_r(&seconds, &parts)
+        return unsafe "\(parts.tm_hour.padded(to: 2)):\(parts.tm_min.padded(to: 2)):\(parts.tm_sec.padded(to: 2))"
     }
 }

@@ -81,7 +81,7 @@ private struct InputLines {
                 milliseconds = Int32(clamping: (max(left, 0) + 999_999) / 1_000_000)
             }
             var request = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-            let count = poll(&request, 1, milliseconds)
+            let count = unsafe poll(&request, 1, milliseconds)
             // An error is found by reading.
             if count > 0 || (count < 0 && errno != EINTR) { return true }
             if count == 0 { return false }
@@ -89,9 +89,9 @@ private struct InputLines {
     }
 
     private mutating func read() {
-        let count = withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 4096) { buffer in
-            let count = readBytes(descriptor, buffer.baseAddress, buffer.count)
-            if count > 0 { bytes.append(contentsOf: buffer[..<count]) }
+        let count = unsafe withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 4096) { buffer in
+            let count = unsafe readBytes(descriptor, buffer.baseAddress, buffer.count)
+            if count > 0 { unsafe bytes.append(contentsOf: buffer[..<count]) }
             return count
         }
         if count == 0 || (count < 0 && errno != EINTR) { isAtEnd = true }
@@ -100,5 +100,5 @@ private struct InputLines {
 
 /// The C library's function, which has the name of a method above.
 private func readBytes(_ descriptor: Int32, _ place: UnsafeMutableRawPointer?, _ count: Int) -> Int {
-    read(descriptor, place, count)
+    unsafe read(descriptor, place, count)
 }

@@ -22,6 +22,7 @@ import Synchronization
 /// Every member may be called from any thread, and from inside a task. None waits for longer than another thread takes
 /// to write one event or to copy 128. It may wait for longer only where so many events are written meanwhile that a
 /// copy has to begin anew.
+@safe
 public final class EventRecorder: @unchecked Sendable {
     /// The name of the queue whose events these are.
     public let label: String
@@ -30,9 +31,9 @@ public final class EventRecorder: @unchecked Sendable {
 
     private let box: OwningGateBox<EventRing>
     /// The lock, inside the box.
-    private let gate: UnsafeMutablePointer<csk_gate_t>
+    @safe private let gate: UnsafeMutablePointer<csk_gate_t>
     /// The events, inside the box, guarded by the lock.
-    let ring: UnsafeMutablePointer<EventRing>
+    @safe let ring: UnsafeMutablePointer<EventRing>
     private let lastID = Atomic<UInt64>(0)
 
     /// Makes an empty recorder. It never blocks.
@@ -110,7 +111,7 @@ public final class EventRecorder: @unchecked Sendable {
     /// one recorder stand in the order of these calls. Call it where the queue decides, or the order of events is not
     /// that of the queue.
     package func record(_ kind: Event.Kind, id: UInt64, tag: String) {
-        let thread = QueueThread.number(of: QueueThread.current)
+        let thread = unsafe QueueThread.number(of: QueueThread.current)
         let now = csk_now()
         lock()
         let replaced = ring.pointee.append(kind, id: id, tag: tag, now: now, thread: thread)
@@ -129,12 +130,12 @@ public final class EventRecorder: @unchecked Sendable {
     /// Takes the lock, with room for ``eventsPerSection`` events. A queue may guard its own state by this lock too.
     /// That saves a second lock, and the order of the queue's events is that of its decisions.
     func lock() {
-        csk_gate_lock(gate, CommandPriority.normal.rawValue)
+        unsafe csk_gate_lock(gate, CommandPriority.normal.rawValue)
         if !ring.pointee.hasRoom(for: Self.eventsPerSection) { makeRoom() }
     }
 
     func unlock() {
-        csk_gate_unlock(gate)
+        unsafe csk_gate_unlock(gate)
     }
 
     /// Memory is allocated outside the lock, so another thread may have been faster.
@@ -143,11 +144,11 @@ public final class EventRecorder: @unchecked Sendable {
             let size = ring.pointee.nextChunkSize
             unlock()
             let chunk = UnsafeMutablePointer<Event>.allocate(capacity: size)
-            csk_gate_lock(gate, CommandPriority.normal.rawValue)
-            if !ring.pointee.add(chunk, size: size) {
+            unsafe csk_gate_lock(gate, CommandPriority.normal.rawValue)
+            if unsafe !ring.pointee.add(chunk, size: size) {
                 unlock()
-                chunk.deallocate()
-                csk_gate_lock(gate, CommandPriority.normal.rawValue)
+                unsafe chunk.deallocate()
+                unsafe csk_gate_lock(gate, CommandPriority.normal.rawValue)
             }
         }
     }

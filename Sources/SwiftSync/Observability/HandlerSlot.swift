@@ -11,12 +11,13 @@ import Musl
 /// A pthread mutex guards the slot. It is held only to read or exchange the closure, and to count refusals. A handler
 /// runs outside the mutex, and a replaced handler is released outside it. A thread-specific mark says that this thread
 /// is inside a handler, which ends a recursion.
+@safe
 final class HandlerSlot: @unchecked Sendable {
     typealias Handler = @Sendable (SyncDiagnostics.Report) -> Void
 
     static let shared = HandlerSlot()
 
-    private let mutex: UnsafeMutablePointer<pthread_mutex_t>
+    @safe private let mutex: UnsafeMutablePointer<pthread_mutex_t>
     private var handler: Handler?
     private var refusals = RefusalLines()
     private let insideHandler: pthread_key_t
@@ -33,32 +34,32 @@ final class HandlerSlot: @unchecked Sendable {
         self.now = now
         self.write = write
         mutex = .allocate(capacity: 1)
-        mutex.initialize(to: pthread_mutex_t())
-        pthread_mutex_init(mutex, nil)
+        unsafe mutex.initialize(to: pthread_mutex_t())
+        unsafe pthread_mutex_init(mutex, nil)
         var key = pthread_key_t()
-        let status = pthread_key_create(&key, nil)
+        let status = unsafe pthread_key_create(&key, nil)
         guard status == 0 else { fatalError("SyncDiagnostics: this process has no thread-specific key left") }
         insideHandler = key
     }
 
     func replace(with new: Handler?) {
-        pthread_mutex_lock(mutex)
+        unsafe pthread_mutex_lock(mutex)
         let old = handler
         handler = new
-        pthread_mutex_unlock(mutex)
+        unsafe pthread_mutex_unlock(mutex)
         withExtendedLifetime(old) {}
     }
 
     /// `make` is called only for a report that a handler or the error stream gets.
     func deliver(_ kind: SyncDiagnostics.Report.Kind, subject: String, _ make: () -> SyncDiagnostics.Report) {
-        guard pthread_getspecific(insideHandler) == nil, let handler = current() else {
+        guard unsafe pthread_getspecific(insideHandler) == nil, let handler = current() else {
             switch refusalLine(kind, subject) {
             case .none: return
             case .first: return write("\(make())")
             case .again(let count): return write("\(make()) (\(count) since the last line)")
             }
         }
-        pthread_setspecific(insideHandler, UnsafeRawPointer(mutex))
+        unsafe pthread_setspecific(insideHandler, UnsafeRawPointer(mutex))
         handler(make())
         pthread_setspecific(insideHandler, nil)
     }
@@ -66,14 +67,14 @@ final class HandlerSlot: @unchecked Sendable {
     private func refusalLine(_ kind: SyncDiagnostics.Report.Kind, _ subject: String) -> RefusalLines.Line {
         guard kind == .refusedWhenFull || kind == .refusedAfterClose else { return .first }
         let now = now()
-        pthread_mutex_lock(mutex)
-        defer { pthread_mutex_unlock(mutex) }
+        unsafe pthread_mutex_lock(mutex)
+        defer { unsafe pthread_mutex_unlock(mutex) }
         return refusals.line(for: kind, subject, now: now)
     }
 
     private func current() -> Handler? {
-        pthread_mutex_lock(mutex)
-        defer { pthread_mutex_unlock(mutex) }
+        unsafe pthread_mutex_lock(mutex)
+        defer { unsafe pthread_mutex_unlock(mutex) }
         return handler
     }
 
@@ -82,7 +83,7 @@ final class HandlerSlot: @unchecked Sendable {
     static func writeLine(_ text: String) {
         var line = "SwiftSync: \(text)\n"
         line.withUTF8 { bytes in
-            csk_write_error(bytes.baseAddress, bytes.count)
+            unsafe csk_write_error(bytes.baseAddress, bytes.count)
         }
     }
 }

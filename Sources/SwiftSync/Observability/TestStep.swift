@@ -57,7 +57,9 @@ enum TestSteps {
     }
 
     private static func current(_ address: UInt) -> [Int: Listener] {
-        UnsafeRawPointer(bitPattern: address).map { Unmanaged<Listeners>.fromOpaque($0).takeUnretainedValue().all }
+        unsafe UnsafeRawPointer(bitPattern: address).map {
+            unsafe Unmanaged<Listeners>.fromOpaque($0).takeUnretainedValue().all
+        }
             ?? [:]
     }
 
@@ -66,12 +68,12 @@ enum TestSteps {
         while true {
             var all = current(old)
             change(&all)
-            let new = all.isEmpty ? nil : Unmanaged.passRetained(Listeners(all))
-            let (stored, found) = listeners.compareExchange(
-                expected: old, desired: new.map { UInt(bitPattern: $0.toOpaque()) } ?? 0,
+            let new = unsafe all.isEmpty ? nil : Unmanaged.passRetained(Listeners(all))
+            let (stored, found) = unsafe listeners.compareExchange(
+                expected: old, desired: new.map { unsafe UInt(bitPattern: $0.toOpaque()) } ?? 0,
                 ordering: .acquiringAndReleasing)
             if stored { return }
-            new?.release()
+            unsafe new?.release()
             old = found
         }
     }

@@ -190,8 +190,8 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
         _ work: @Sendable (isolated ActorType) async throws -> T
     ) async rethrows -> T {
         nonisolated(unsafe) var result: T?
-        try await storage.runInPlace(on: actor, piece) { result = try await work(typed($0)) }
-        return result!
+        try await storage.runInPlace(on: actor, piece) { unsafe result = try await work(typed($0)) }
+        return unsafe result!
     }
 
     private static func erased(_ work: @escaping @Sendable (isolated ActorType) async -> Void) -> ActorQueueStorage.Work
@@ -201,7 +201,7 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
 
     /// The cast is sound: the queue has adopted no actor of another type.
     private static func typed(_ actor: any Actor) -> ActorType {
-        unsafeDowncast(actor, to: ActorType.self)
+        unsafe unsafeDowncast(actor, to: ActorType.self)
     }
 
     // MARK: - The end

@@ -148,8 +148,8 @@ public final class FIFOQueue: Sendable {
         let piece = storage.recordedPiece()
         if !storage.takeTurnIfFree() { await storage.waitForOwnTurn() }
         nonisolated(unsafe) var result: T?
-        await storage.runInTurn(piece) { result = await work() }
-        return result!
+        await storage.runInTurn(piece) { unsafe result = await work() }
+        return unsafe result!
     }
 
     /// Does the same for work that may throw, and rethrows its error. If the task is cancelled before its turn, it
@@ -177,8 +177,8 @@ public final class FIFOQueue: Sendable {
         let piece = storage.recordedPiece()
         try await storage.takeTurn(.refusable, until: deadline)
         nonisolated(unsafe) var result: T?
-        try await storage.runInTurn(piece) { result = try await work() }
-        return result!
+        try await storage.runInTurn(piece) { unsafe result = try await work() }
+        return unsafe result!
     }
 
     /// Does the same as the form without an actor, for work that runs on `actor`.

@@ -62,7 +62,6 @@ final class FIFOQueueStorage: OrderedQueueStorage<FIFOQueueState<@Sendable () as
         await place.waitForGrant()
     }
 
-    #if compiler(>=6.2)
     /// Returns the turnstile at which a task that is being started on the calling thread waits, before it runs its work
     /// in turn. Throws if the task is refused.
     func letIn(_ kind: OrderedPlace.Kind) throws(OrderedQueueError) -> FIFOTurnstile {
@@ -73,14 +72,6 @@ final class FIFOQueueStorage: OrderedQueueStorage<FIFOQueueState<@Sendable () as
         }
         return turnstile
     }
-    #else
-    /// Does the same for a task that comes to wait later, on another thread.
-    func letIn(_ kind: OrderedPlace.Kind) throws(OrderedQueueError) -> OrderedPlace {
-        let place = OrderedPlace(kind)
-        try submit(place)
-        return place
-    }
-    #endif
 
     /// Submits the job of a task that has come to the turnstile.
     func submit(_ job: UnownedJob) {

@@ -13,7 +13,7 @@ actor FIFOTurnstile {
         self.storage = storage
     }
 
-    nonisolated var unownedExecutor: UnownedSerialExecutor { asUnownedSerialExecutor() }
+    nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe asUnownedSerialExecutor() }
 
     /// Waits: the calling task goes on in its turn.
     func waitElsewhere() {
@@ -22,7 +22,7 @@ actor FIFOTurnstile {
     }
 
     /// Runs `job` on this thread, up to its task's next suspension, as the default executor would.
-    static func run(_ job: UnownedJob) { job.runSynchronously(on: RuntimeFacts.noActor) }
+    static func run(_ job: UnownedJob) { unsafe job.runSynchronously(on: RuntimeFacts.noActor) }
 }
 
 extension FIFOTurnstile: SerialExecutor {

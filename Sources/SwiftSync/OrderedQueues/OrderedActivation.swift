@@ -9,13 +9,14 @@ import Synchronization
 ///
 /// Stretches that follow each other may share one activation: a copy that is left from an earlier stretch is not at the
 /// address `home` either.
+@safe
 final class OrderedActivation: @unchecked Sendable {
     @TaskLocal private static var current: OrderedActivation?
 
     private let queue: ObjectIdentifier
     /// The stretch of work that encloses this one, in the same task or in the task whose child it is. The enclosing one
     /// lasts longer.
-    private var outer: Unmanaged<OrderedActivation>?
+    @safe private var outer: Unmanaged<OrderedActivation>?
     /// The address of the bound value; 0 before and after.
     private let home = Atomic<UInt>(0)
 
@@ -36,9 +37,9 @@ final class OrderedActivation: @unchecked Sendable {
     /// time.
     @inline(__always)
     func run(isolation: isolated (any Actor)?, _ body: () async throws -> Void) async rethrows {
-        outer = Self.enclosing.map(Unmanaged.passUnretained)
+        outer = unsafe Self.enclosing.map(Unmanaged.passUnretained)
         try await Self.$current.withValue(self) {
-            home.store(UInt(bitPattern: Self.address), ordering: .relaxed)
+            unsafe home.store(UInt(bitPattern: Self.address), ordering: .relaxed)
             defer { home.store(0, ordering: .relaxed) }
             try await body()
         }
@@ -50,19 +51,20 @@ final class OrderedActivation: @unchecked Sendable {
         var next = enclosing
         while let activation = next {
             if activation.queue == ObjectIdentifier(queue) { return true }
-            next = activation.outer?.takeUnretainedValue()
+            next = unsafe activation.outer?.takeUnretainedValue()
         }
         return false
     }
 
     /// The innermost activation that waits for the calling task.
     private static var enclosing: OrderedActivation? {
-        guard let address, let activation = address.assumingMemoryBound(to: OrderedActivation?.self).pointee,
+        guard let address = unsafe address,
+            let activation = unsafe address.assumingMemoryBound(to: OrderedActivation?.self).pointee,
             activation.home.load(ordering: .relaxed) == UInt(bitPattern: address)
         else { return nil }
         return activation
     }
 
     /// The address of the value that the calling task sees.
-    private static var address: UnsafeMutableRawPointer? { RuntimeFacts.address(of: $current) }
+    private static var address: UnsafeMutableRawPointer? { unsafe RuntimeFacts.address(of: $current) }
 }

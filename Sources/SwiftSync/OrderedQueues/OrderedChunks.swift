@@ -7,29 +7,34 @@ struct OrderedChunks<Element>: ~Copyable {
     static var chunkCapacity: Int { 64 }
 
     /// Memory for 64 elements behind a link.
+    @safe
     struct Chunk {
         /// The header's size is malloc's alignment, which no element's alignment exceeds.
         private static var headerSize: Int { 16 }
-        private let memory: UnsafeMutableRawPointer
+        @safe private let memory: UnsafeMutableRawPointer
 
         init() {
             let size = Self.headerSize + OrderedChunks.chunkCapacity * MemoryLayout<Element>.stride
             memory = .allocate(byteCount: size, alignment: Self.headerSize)
-            memory.bindMemory(to: UnsafeMutableRawPointer?.self, capacity: 1).initialize(to: nil)
+            unsafe memory.bindMemory(to: UnsafeMutableRawPointer?.self, capacity: 1).initialize(to: nil)
         }
 
-        private init(memory: UnsafeMutableRawPointer) { self.memory = memory }
+        private init(memory: UnsafeMutableRawPointer) { self.memory = unsafe memory }
 
         var next: Chunk? {
-            get { memory.assumingMemoryBound(to: UnsafeMutableRawPointer?.self).pointee.map(Chunk.init(memory:)) }
-            nonmutating set { memory.assumingMemoryBound(to: UnsafeMutableRawPointer?.self).pointee = newValue?.memory }
+            get {
+                unsafe memory.assumingMemoryBound(to: UnsafeMutableRawPointer?.self).pointee.map(Chunk.init(memory:))
+            }
+            nonmutating set {
+                unsafe memory.assumingMemoryBound(to: UnsafeMutableRawPointer?.self).pointee = newValue?.memory
+            }
         }
 
         subscript(index: Int) -> UnsafeMutablePointer<Element> {
-            (memory + Self.headerSize).assumingMemoryBound(to: Element.self) + index
+            unsafe (memory + Self.headerSize).assumingMemoryBound(to: Element.self) + index
         }
 
-        func free() { memory.deallocate() }
+        func free() { unsafe memory.deallocate() }
     }
 
     private let spareLimit: Int
@@ -50,7 +55,7 @@ struct OrderedChunks<Element>: ~Copyable {
         var chunk = head, first = headIndex, left = count
         while let current = chunk {
             let here = min(left, Self.chunkCapacity - first)
-            current[first].deinitialize(count: here)
+            unsafe current[first].deinitialize(count: here)
             left -= here
             first = 0
             chunk = current.next
@@ -78,7 +83,7 @@ struct OrderedChunks<Element>: ~Copyable {
 
     mutating func append(_ element: consuming Element) {
         if tail == nil || tailIndex == Self.chunkCapacity { extend() }
-        tail![tailIndex].initialize(to: element)
+        unsafe tail![tailIndex].initialize(to: element)
         tailIndex += 1
         count += 1
     }
@@ -97,7 +102,7 @@ struct OrderedChunks<Element>: ~Copyable {
 
     mutating func popFirst() -> Element? {
         guard count > 0, let chunk = head else { return nil }
-        let element = chunk[headIndex].move()
+        let element = unsafe chunk[headIndex].move()
         count -= 1
         headIndex += 1
         if count == 0 {
@@ -115,7 +120,7 @@ struct OrderedChunks<Element>: ~Copyable {
     /// Calls `body` with the first element, in its place.
     func withFirst<R>(_ body: (borrowing Element) -> R) -> R? {
         guard count > 0, let head else { return nil }
-        return body(head[headIndex].pointee)
+        return unsafe body(head[headIndex].pointee)
     }
 
     /// Removes the elements for which `isGone` is true, and keeps the order of the rest.
@@ -125,14 +130,14 @@ struct OrderedChunks<Element>: ~Copyable {
         var fromIndex = headIndex, to = from, toIndex = headIndex, kept = 0
         for _ in 0..<count {
             if fromIndex == Self.chunkCapacity { (from, fromIndex) = (from.next!, 0) }
-            let element = from[fromIndex]
+            let element = unsafe from[fromIndex]
             fromIndex += 1
-            if isGone(element.pointee) {
-                element.deinitialize(count: 1)
+            if unsafe isGone(element.pointee) {
+                unsafe element.deinitialize(count: 1)
                 continue
             }
             if toIndex == Self.chunkCapacity { (to, toIndex) = (to.next!, 0) }
-            if to[toIndex] != element { to[toIndex].moveInitialize(from: element, count: 1) }
+            if unsafe to[toIndex] != element { unsafe to[toIndex].moveInitialize(from: element, count: 1) }
             toIndex += 1
             kept += 1
         }
@@ -153,7 +158,7 @@ struct OrderedChunks<Element>: ~Copyable {
                 chunk = chunk?.next
                 index = 0
             }
-            if let result = body(&chunk![index].pointee) { return result }
+            if let result = unsafe body(&chunk![index].pointee) { return result }
             index += 1
         }
         return nil

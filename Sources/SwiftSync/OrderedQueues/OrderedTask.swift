@@ -21,9 +21,9 @@ extension CancellableQueue: OrderedTaskQueue where UnderlyingQueue: OrderedTaskQ
 
 /// Starts the tasks of `Task(on:)`.
 ///
-/// Where the compiler supports it, a task begins on the calling thread, and does nothing there but wait for its place.
-/// It goes to its executor only once, when its turn has come. On a FIFO queue it may not even have to do that, since
-/// the task before it may have ended on that executor's thread.
+/// A task begins on the calling thread, and does nothing there but wait for its place. It goes to its executor only
+/// once, when its turn has come. On a FIFO queue it may not even have to do that, since the task before it may have
+/// ended on that executor's thread.
 enum OrderedTask {
     // MARK: - On a FIFO queue
 
@@ -35,13 +35,13 @@ enum OrderedTask {
         let place = OrderedRefusal.never { () throws(OrderedQueueError) in try storage.letIn(.own) }
         // The closure would capture a `sending` parameter in a box of its own.
         nonisolated(unsafe) let operation = operation
-        return start(name, priority, tracked) {
+        return Task.immediate(name: name, priority: priority) {
             tracked?.begin()
             defer { tracked?.end() }
             await place.waitElsewhere()
             nonisolated(unsafe) var result: Success?
-            await storage.runInTurn(piece) { result = await operation() }
-            return result!
+            await storage.runInTurn(piece) { unsafe result = await operation() }
+            return unsafe result!
         }
     }
 
@@ -52,13 +52,13 @@ enum OrderedTask {
         let tracked = queue.track(), storage = queue.storage, piece = storage.recordedPiece()
         let place = Result { () throws(OrderedQueueError) in try storage.letIn(.refusable) }
         nonisolated(unsafe) let operation = operation
-        return start(name, priority, tracked) {
+        return Task.immediate(name: name, priority: priority) {
             tracked?.begin()
             defer { tracked?.end() }
             try await place.get().waitElsewhere()
             nonisolated(unsafe) var result: Success?
-            try await storage.runInTurn(piece) { result = try await operation() }
-            return result!
+            try await storage.runInTurn(piece) { unsafe result = try await operation() }
+            return unsafe result!
         }
     }
 
@@ -70,7 +70,7 @@ enum OrderedTask {
     ) -> Task<Success, Never> {
         let tracked = queue.track(), storage = queue.storage, actor = storage.actorOrStop()
         let piece = storage.recordedPiece(), place = storage.takeOwnPlace()
-        return start(name, priority, tracked) {
+        return Task.immediate(name: name, priority: priority) {
             tracked?.begin()
             defer { tracked?.end() }
             await place.waitElsewhere()
@@ -85,39 +85,11 @@ enum OrderedTask {
         let tracked = queue.track(), storage = queue.storage, actor = storage.actorOrStop()
         let piece = storage.recordedPiece()
         let place = Result { () throws(OrderedQueueError) in try storage.letIn(.refusable) }
-        return start(name, priority, tracked) {
+        return Task.immediate(name: name, priority: priority) {
             tracked?.begin()
             defer { tracked?.end() }
             try await place.get().waitElsewhere()
             return try await ActorQueue<ActorType>.run(in: storage, on: actor, piece, operation)
         }
-    }
-
-    // MARK: -
-
-    private static func start<Success: Sendable>(
-        _ name: String?, _ priority: TaskPriority?, _ tracked: TrackedTasks.Entry?,
-        _ operation: sending @escaping @isolated(any) () async -> Success
-    ) -> Task<Success, Never> {
-        #if compiler(>=6.2)
-        return Task.immediate(name: name, priority: priority, operation: operation)
-        #else
-        let task = Task(priority: priority, operation: operation)
-        tracked?.isStarted(task)
-        return task
-        #endif
-    }
-
-    private static func start<Success: Sendable>(
-        _ name: String?, _ priority: TaskPriority?, _ tracked: TrackedTasks.Entry?,
-        _ operation: sending @escaping @isolated(any) () async throws -> Success
-    ) -> Task<Success, any Error> {
-        #if compiler(>=6.2)
-        return Task.immediate(name: name, priority: priority, operation: operation)
-        #else
-        let task = Task(priority: priority, operation: operation)
-        tracked?.isStarted(task)
-        return task
-        #endif
     }
 }

@@ -11,7 +11,7 @@ extension Task where Failure == Never {
     /// the program with a message. Never blocks.
     ///
     /// - Parameters:
-    ///   - name: the task's name, which Swift 6.2 and later use.
+    ///   - name: the task's name.
     ///   - priority: the task's priority; with nil, that of the caller.
     ///   - queue: the queue that gives the order.
     ///   - operation: the work, which runs on the queue's actor.
@@ -65,7 +65,7 @@ extension Task where Failure == any Error {
     /// stops the program with a message. Never blocks.
     ///
     /// - Parameters:
-    ///   - name: the task's name, which Swift 6.2 and later use.
+    ///   - name: the task's name.
     ///   - priority: the task's priority; with nil, that of the caller.
     ///   - queue: the queue that gives the order.
     ///   - operation: the work, which runs on the queue's actor.

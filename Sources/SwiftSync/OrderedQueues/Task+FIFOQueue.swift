@@ -9,7 +9,7 @@ extension Task where Failure == Never {
     /// and `operation` runs with `Task.isCancelled` true. Never blocks.
     ///
     /// - Parameters:
-    ///   - name: the task's name, which Swift 6.2 and later use.
+    ///   - name: the task's name.
     ///   - priority: the task's priority; with nil, that of the caller.
     ///   - queue: the queue that gives the order.
     ///   - operation: the work. It is isolated as the caller is, like the operation of `Task.init`.
@@ -25,7 +25,7 @@ extension Task where Failure == Never {
     /// Otherwise it is `Task(on:)` without an actor. Never blocks.
     ///
     /// - Parameters:
-    ///   - name: the task's name, which Swift 6.2 and later use.
+    ///   - name: the task's name.
     ///   - priority: the task's priority; with nil, that of the caller.
     ///   - queue: the queue that gives the order.
     ///   - actor: the actor that `operation` runs on. It is retained until `operation` has ended.
@@ -69,7 +69,7 @@ extension Task where Failure == any Error {
     /// ``OrderedQueueError/full``. `operation` is not run then. Never blocks.
     ///
     /// - Parameters:
-    ///   - name: the task's name, which Swift 6.2 and later use.
+    ///   - name: the task's name.
     ///   - priority: the task's priority; with nil, that of the caller.
     ///   - queue: the queue that gives the order.
     ///   - operation: the work. It is isolated as the caller is, like the operation of `Task.init`.
@@ -86,7 +86,7 @@ extension Task where Failure == any Error {
     /// Otherwise it is `Task(on:)` without an actor, for work that may throw. Never blocks.
     ///
     /// - Parameters:
-    ///   - name: the task's name, which Swift 6.2 and later use.
+    ///   - name: the task's name.
     ///   - priority: the task's priority; with nil, that of the caller.
     ///   - queue: the queue that gives the order.
     ///   - actor: the actor that `operation` runs on. It is retained until `operation` has ended.

@@ -5,6 +5,7 @@ import Synchronization
 /// linked through its entries, so nothing is allocated or freed under the lock.
 final class TrackedTasks: @unchecked Sendable {
     /// One task. The list's lock protects its fields.
+    @safe
     final class Entry: @unchecked Sendable {
         private let list: TrackedTasks
         /// How many times all tasks were cancelled before this task was started.
@@ -14,8 +15,8 @@ final class TrackedTasks: @unchecked Sendable {
         /// The generation of the list that the entry is in: the present list, or one that was taken away whole. 0 means
         /// no list.
         fileprivate var generation: UInt64 = 0
-        fileprivate var next: Unmanaged<Entry>?
-        fileprivate var previous: Unmanaged<Entry>?
+        @safe fileprivate var next: Unmanaged<Entry>?
+        @safe fileprivate var previous: Unmanaged<Entry>?
 
         /// Makes the entry of a task that is about to be started.
         init(of list: TrackedTasks) {
@@ -26,15 +27,7 @@ final class TrackedTasks: @unchecked Sendable {
         /// The task calls this before anything else, since what it does later may cancel it.
         func begin() {
             testStep("TrackedTasks: tracks", self)
-            withUnsafeCurrentTask { list.insert(self, RuntimeFacts.anyTask($0!)) }
-        }
-
-        /// The caller that has started the task calls this. It matters where a task does not begin at once on this
-        /// thread, since the task may not have reached ``begin()`` yet.
-        func isStarted<Success, Failure>(_ task: Task<Success, Failure>) {
-            #if compiler(<6.2)
-            list.insert(self, RuntimeFacts.anyTask(task))
-            #endif
+            unsafe withUnsafeCurrentTask { unsafe list.insert(self, RuntimeFacts.anyTask($0!)) }
         }
 
         /// The task calls this last of all.
@@ -45,42 +38,43 @@ final class TrackedTasks: @unchecked Sendable {
 
     fileprivate typealias AnyTask = RuntimeFacts.AnyTask
 
+    @safe
     private struct Links {
-        var first: Unmanaged<Entry>?
-        var last: Unmanaged<Entry>?
+        @safe var first: Unmanaged<Entry>?
+        @safe var last: Unmanaged<Entry>?
         var generation: UInt64 = 1
 
         mutating func append(_ entry: Entry) {
-            let link = Unmanaged.passRetained(entry)
+            let link = unsafe Unmanaged.passRetained(entry)
             entry.generation = generation
             entry.previous = last
-            if let last { last.takeUnretainedValue().next = link } else { first = link }
-            last = link
+            if let last { unsafe last.takeUnretainedValue().next = link } else { first = unsafe link }
+            last = unsafe link
         }
 
         /// Takes the entry out. The caller owns the list's reference from now on.
         mutating func unlink(_ entry: Entry) -> Unmanaged<Entry> {
             if let previous = entry.previous {
-                previous.takeUnretainedValue().next = entry.next
+                unsafe previous.takeUnretainedValue().next = entry.next
             } else {
                 first = entry.next
             }
             if let next = entry.next {
-                next.takeUnretainedValue().previous = entry.previous
+                unsafe next.takeUnretainedValue().previous = entry.previous
             } else {
                 last = entry.previous
             }
             entry.next = nil
             entry.previous = nil
             entry.generation = 0
-            return Unmanaged.passUnretained(entry)
+            return unsafe Unmanaged.passUnretained(entry)
         }
 
         /// Takes the whole list, with its references, and returns its last entry. O(1).
         mutating func takeAll() -> Unmanaged<Entry>? {
             generation += 1
             first = nil
-            return last.take()
+            return unsafe last.take()
         }
     }
 
@@ -102,24 +96,24 @@ final class TrackedTasks: @unchecked Sendable {
     }
 
     private func remove(_ entry: Entry) {
-        let (task, link) = links.withLock { links in
+        let (task, link) = unsafe links.withLock { links in
             entry.hasBegun = true
-            return (entry.task.take(), entry.generation == links.generation ? links.unlink(entry) : nil)
+            return unsafe (entry.task.take(), entry.generation == links.generation ? links.unlink(entry) : nil)
         }
         withExtendedLifetime(task) {}
-        link?.release()
+        unsafe link?.release()
     }
 
     /// Cancels all tasks, the last one first. In the other order a task could end by its cancellation, and the next
     /// could begin before it is cancelled itself. Tasks that cancellation handlers start count as later ones.
     func cancelAll() {
-        var next = links.withLock { links in
+        var next = unsafe links.withLock { links in
             cancellations.store(links.generation, ordering: .releasing)
-            return links.takeAll()
+            return unsafe links.takeAll()
         }
-        while let link = next {
-            let entry = link.takeRetainedValue()
-            next = entry.previous.take()
+        while let link = unsafe next {
+            let entry = unsafe link.takeRetainedValue()
+            unsafe next = entry.previous.take()
             entry.next = nil
             links.withLock { _ in entry.task.take() }?.cancel()
         }
@@ -129,9 +123,9 @@ final class TrackedTasks: @unchecked Sendable {
     var count: Int {
         links.withLock { links in
             var count = 0, next = links.first
-            while let entry = next?.takeUnretainedValue() {
+            while let entry = unsafe next?.takeUnretainedValue() {
                 count += 1
-                next = entry.next
+                unsafe next = entry.next
             }
             return count
         }

@@ -30,37 +30,39 @@ final class DictionaryEntry<Key, Value>: AnyDictionaryEntry {
     @usableFromInline typealias Place = UnsafeMutablePointer<csk_rcu_map_entry_t>
 
     @inlinable
-    static var alignment: Int { max(MemoryLayout<csk_rcu_map_entry_t>.alignment, MemoryLayout<Pair>.alignment) }
+    static var alignment: Int { unsafe max(MemoryLayout<csk_rcu_map_entry_t>.alignment, MemoryLayout<Pair>.alignment) }
 
     @inlinable
     static var offset: Int {
-        (MemoryLayout<csk_rcu_map_entry_t>.size + MemoryLayout<Pair>.alignment - 1) & -MemoryLayout<Pair>.alignment
+        unsafe (MemoryLayout<csk_rcu_map_entry_t>.size + MemoryLayout<Pair>.alignment - 1) & -MemoryLayout<Pair>
+            .alignment
     }
 
     @inlinable
     static func make(_ key: Key, _ value: Value) -> Place {
         let memory = UnsafeMutableRawPointer.allocate(byteCount: offset + MemoryLayout<Pair>.size, alignment: alignment)
-        (memory + offset).initializeMemory(as: Pair.self, to: Pair(key: key, value: value))
-        let place = memory.initializeMemory(as: csk_rcu_map_entry_t.self, to: csk_rcu_map_entry_t())
-        place.pointee.node.context = RuntimeFacts.pointer(to: self as AnyDictionaryEntry.Type)
-        return place
+        unsafe (memory + offset).initializeMemory(as: Pair.self, to: Pair(key: key, value: value))
+        let place = unsafe memory.initializeMemory(as: csk_rcu_map_entry_t.self, to: csk_rcu_map_entry_t())
+        unsafe place.pointee.node.context = RuntimeFacts.pointer(to: self as AnyDictionaryEntry.Type)
+        return unsafe place
     }
 
     @inlinable
     static func pair(_ place: Place) -> UnsafeMutablePointer<Pair> {
-        (UnsafeMutableRawPointer(place) + offset).assumingMemoryBound(to: Pair.self)
+        unsafe (UnsafeMutableRawPointer(place) + offset).assumingMemoryBound(to: Pair.self)
     }
 
     @inlinable
     override class func destroy(_ place: UnsafeMutableRawPointer) {
-        (place + offset).assumingMemoryBound(to: Pair.self).deinitialize(count: 1)
-        place.deallocate()
+        unsafe (place + offset).assumingMemoryBound(to: Pair.self).deinitialize(count: 1)
+        unsafe place.deallocate()
     }
 }
 
 /// The function that the kernel calls after a grace period.
 private func endEntry(_ node: UnsafeMutablePointer<csk_rcu_node_t>?) {
-    RuntimeFacts.type(at: node!.pointee.context, as: AnyDictionaryEntry.self).destroy(UnsafeMutableRawPointer(node!))
+    unsafe RuntimeFacts.type(at: node!.pointee.context, as: AnyDictionaryEntry.self).destroy(
+        UnsafeMutableRawPointer(node!))
 }
 
 /// Compares keys whose type the kernel doesn't know.
@@ -74,42 +76,45 @@ class AnyDictionaryBox {
 }
 
 /// What a writer passes to the kernel as a key: the table, and the entry to be inserted.
+@safe
 private struct DictionaryProbe {
     let box: Unmanaged<AnyDictionaryBox>
     let entry: UnsafePointer<csk_rcu_map_entry_t>
 }
 
 private func matches(_ place: UnsafePointer<csk_rcu_map_entry_t>?, _ key: UnsafeRawPointer?) -> Bool {
-    let probe = key!.assumingMemoryBound(to: DictionaryProbe.self).pointee
-    return probe.box._withUnsafeGuaranteedRef { $0.haveOneKey(place!, probe.entry) }
+    let probe = unsafe key!.assumingMemoryBound(to: DictionaryProbe.self).pointee
+    return unsafe probe.box._withUnsafeGuaranteedRef { unsafe $0.haveOneKey(place!, probe.entry) }
 }
 
 /// The kernel's table in an object of its own.
 @usableFromInline
+@safe
 final class DictionaryBox<Key: Hashable, Value>: AnyDictionaryBox {
     @usableFromInline typealias Entry = DictionaryEntry<Key, Value>
 
-    @usableFromInline let map: UnsafeMutablePointer<csk_rcu_map_t>
+    @safe @usableFromInline let map: UnsafeMutablePointer<csk_rcu_map_t>
     @usableFromInline let hashing = IntegerHashing()
 
     @usableFromInline
     override init() {
         var made: UnsafeMutablePointer<csk_rcu_map_t>?
-        let status = csk_rcu_map_create(&made, matches)
-        guard status == 0, let made else { DictionaryBox.stop(status) }
-        map = made
+        let status = unsafe csk_rcu_map_create(&made, matches)
+        guard status == 0, let made = unsafe made else { DictionaryBox.stop(status) }
+        map = unsafe made
     }
 
-    deinit { csk_rcu_map_destroy(map, endEntry) }
+    deinit { unsafe csk_rcu_map_destroy(map, endEntry) }
 
     static func stop(_ status: Int32) -> Never {
-        fatalError("SnapshotDictionary: \(String(cString: csk_status_text(status)))")
+        fatalError("SnapshotDictionary: \(statusText(status))")
     }
 
     override func haveOneKey(
         _ place: UnsafePointer<csk_rcu_map_entry_t>, _ other: UnsafePointer<csk_rcu_map_entry_t>
     ) -> Bool {
-        Entry.pair(Entry.Place(mutating: place)).pointee.key == Entry.pair(Entry.Place(mutating: other)).pointee.key
+        unsafe Entry.pair(Entry.Place(mutating: place)).pointee.key
+            == Entry.pair(Entry.Place(mutating: other)).pointee.key
     }
 
     @inlinable
@@ -119,42 +124,46 @@ final class DictionaryBox<Key: Hashable, Value>: AnyDictionaryBox {
     /// the kernel, where the key has no type.
     @inlinable
     func find(_ key: Key) -> Entry.Place? {
-        var cursor = csk_rcu_map_cursor_t()
-        var place = csk_rcu_map_first_of(map, hash(key), &cursor)
-        while let found = place, Entry.pair(found).pointee.key != key { place = csk_rcu_map_next_of(&cursor) }
-        return place
+        var cursor = unsafe csk_rcu_map_cursor_t()
+        var place = unsafe csk_rcu_map_first_of(map, hash(key), &cursor)
+        while let found = unsafe place, unsafe Entry.pair(found).pointee.key != key {
+            unsafe place = csk_rcu_map_next_of(&cursor)
+        }
+        return unsafe place
     }
 
     /// Inserts the entry, and returns the value that it replaces.
     @inlinable
-    func replace(_ entry: Entry.Place) -> Value? { retire(replace(entry, hash: hash(Entry.pair(entry).pointee.key))) }
+    func replace(_ entry: Entry.Place) -> Value? {
+        unsafe retire(replace(entry, hash: hash(Entry.pair(entry).pointee.key)))
+    }
 
     @usableFromInline
     func replace(_ entry: Entry.Place, hash: UInt64) -> Entry.Place? {
-        var probe = DictionaryProbe(box: .passUnretained(self), entry: entry), old: Entry.Place?
-        let status = csk_rcu_map_replace(map, hash, &probe, entry, &old)
+        var probe = unsafe DictionaryProbe(box: .passUnretained(self), entry: entry), old: Entry.Place?
+        let status = unsafe csk_rcu_map_replace(map, hash, &probe, entry, &old)
         guard status == 0 else { DictionaryBox.stop(status) }
-        return old
+        return unsafe old
     }
 
     /// Inserts the entry unless there is one with its key. In that case it returns the value of that entry.
     @inlinable
     func insert(_ entry: Entry.Place) -> Value? {
         csk_rcu_read_lock()
-        let found = insert(entry, hash: hash(Entry.pair(entry).pointee.key))
-        let value = found.map { Entry.pair($0).pointee.value }
+        let found = unsafe insert(entry, hash: hash(Entry.pair(entry).pointee.key))
+        let value = unsafe found.map { unsafe Entry.pair($0).pointee.value }
         csk_rcu_read_unlock()
-        if value != nil { Entry.destroy(entry) } // nobody has seen it
+        if value != nil { unsafe Entry.destroy(entry) } // nobody has seen it
         return value
     }
 
     /// The caller must be inside a read section.
     @usableFromInline
     func insert(_ entry: Entry.Place, hash: UInt64) -> Entry.Place? {
-        var probe = DictionaryProbe(box: .passUnretained(self), entry: entry), found: Entry.Place?
-        let status = csk_rcu_map_insert(map, hash, &probe, entry, &found)
+        var probe = unsafe DictionaryProbe(box: .passUnretained(self), entry: entry), found: Entry.Place?
+        let status = unsafe csk_rcu_map_insert(map, hash, &probe, entry, &found)
         guard status == 0 || status == EEXIST else { DictionaryBox.stop(status) }
-        return found
+        return unsafe found
     }
 
     /// Returns nil when another thread has written the key meanwhile. Nothing was changed then.
@@ -163,22 +172,25 @@ final class DictionaryBox<Key: Hashable, Value>: AnyDictionaryBox {
         _ key: Key, _ fallback: () -> Value, _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result? {
         csk_rcu_read_lock()
-        let found = find(key), result: Result, entry: Entry.Place
+        let found = unsafe find(key), result: Result, entry: Entry.Place
         do throws(Failure) {
-            var value = found.map { Entry.pair($0).pointee.value } ?? fallback()
+            var value = unsafe found.map { unsafe Entry.pair($0).pointee.value } ?? fallback()
             result = try body(&value)
-            entry = Entry.make(key, value)
+            unsafe entry = Entry.make(key, value)
         } catch {
             csk_rcu_read_unlock()
             throw error
         }
-        let isKept = if let found { replace(found, with: entry) } else { insert(entry, hash: hash(key)) == nil }
+        let isKept =
+            if let found = unsafe found { unsafe replace(found, with: entry) } else {
+                unsafe insert(entry, hash: hash(key)) == nil
+            }
         csk_rcu_read_unlock()
         guard isKept else {
-            Entry.destroy(entry) // nobody has seen it
+            unsafe Entry.destroy(entry) // nobody has seen it
             return nil
         }
-        if let found { retireEntry(found) }
+        if let found = unsafe found { unsafe retireEntry(found) }
         return result
     }
 
@@ -186,7 +198,7 @@ final class DictionaryBox<Key: Hashable, Value>: AnyDictionaryBox {
     /// gone meanwhile.
     @usableFromInline
     func replace(_ found: Entry.Place, with entry: Entry.Place) -> Bool {
-        let status = csk_rcu_map_replace_entry(map, found, entry)
+        let status = unsafe csk_rcu_map_replace_entry(map, found, entry)
         guard status == 0 || status == ENOENT else { DictionaryBox.stop(status) }
         return status == 0
     }
@@ -194,37 +206,39 @@ final class DictionaryBox<Key: Hashable, Value>: AnyDictionaryBox {
     @inlinable
     func remove(_ key: Key) -> Value? {
         csk_rcu_read_lock()
-        var place = find(key)
+        var place = unsafe find(key)
         // Another thread may take out what was found, and a third may insert it anew.
-        while let found = place, csk_rcu_map_remove_entry(map, found) != 0 { place = find(key) }
+        while let found = unsafe place, unsafe csk_rcu_map_remove_entry(map, found) != 0 { unsafe place = find(key) }
         csk_rcu_read_unlock()
-        return retire(place)
+        return unsafe retire(place)
     }
 
     @usableFromInline
     func removeAll() {
         csk_rcu_read_lock()
         defer { csk_rcu_read_unlock() }
-        var cursor = csk_rcu_map_cursor_t()
-        var place = csk_rcu_map_first(map, &cursor)
-        while let found = place {
-            if csk_rcu_map_remove_entry(map, found) == 0 { csk_rcu_retire_always(&found.pointee.node, endEntry) }
-            place = csk_rcu_map_next(&cursor)
+        var cursor = unsafe csk_rcu_map_cursor_t()
+        var place = unsafe csk_rcu_map_first(map, &cursor)
+        while let found = unsafe place {
+            if unsafe csk_rcu_map_remove_entry(map, found) == 0 {
+                unsafe csk_rcu_retire_always(&found.pointee.node, endEntry)
+            }
+            unsafe place = csk_rcu_map_next(&cursor)
         }
     }
 
     /// Returns the value of an entry that the caller has taken out. The entry ends after a grace period.
     @inlinable
     func retire(_ place: Entry.Place?) -> Value? {
-        guard let place else { return nil }
-        let value = Entry.pair(place).pointee.value
-        retireEntry(place)
+        guard let place = unsafe place else { return nil }
+        let value = unsafe Entry.pair(place).pointee.value
+        unsafe retireEntry(place)
         return value
     }
 }
 
 @usableFromInline
 func retireEntry(_ place: UnsafeMutablePointer<csk_rcu_map_entry_t>) {
-    csk_rcu_retire_always(&place.pointee.node, endEntry)
+    unsafe csk_rcu_retire_always(&place.pointee.node, endEntry)
 }
 #endif

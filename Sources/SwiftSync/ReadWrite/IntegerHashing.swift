@@ -16,12 +16,12 @@ struct IntegerHashing {
     @inlinable
     @inline(__always)
     func hash<Key>(_ key: Key) -> UInt64? {
-        if Key.self == Int.self { return hash(UInt64(bitPattern: Int64(unsafeBitCast(key, to: Int.self)))) }
-        if Key.self == UInt.self { return hash(UInt64(unsafeBitCast(key, to: UInt.self))) }
-        if Key.self == Int64.self { return hash(UInt64(bitPattern: unsafeBitCast(key, to: Int64.self))) }
-        if Key.self == UInt64.self { return hash(unsafeBitCast(key, to: UInt64.self)) }
-        if Key.self == Int32.self { return hash(UInt64(UInt32(bitPattern: unsafeBitCast(key, to: Int32.self)))) }
-        if Key.self == UInt32.self { return hash(UInt64(unsafeBitCast(key, to: UInt32.self))) }
+        if Key.self == Int.self { return unsafe hash(UInt64(bitPattern: Int64(unsafeBitCast(key, to: Int.self)))) }
+        if Key.self == UInt.self { return unsafe hash(UInt64(unsafeBitCast(key, to: UInt.self))) }
+        if Key.self == Int64.self { return unsafe hash(UInt64(bitPattern: unsafeBitCast(key, to: Int64.self))) }
+        if Key.self == UInt64.self { return unsafe hash(unsafeBitCast(key, to: UInt64.self)) }
+        if Key.self == Int32.self { return unsafe hash(UInt64(UInt32(bitPattern: unsafeBitCast(key, to: Int32.self)))) }
+        if Key.self == UInt32.self { return unsafe hash(UInt64(unsafeBitCast(key, to: UInt32.self))) }
         return nil
     }
 

@@ -44,9 +44,9 @@ public final class ReadWriteCoordinator: @unchecked Sendable {
     /// the program with a message.
     @inlinable
     public func read<R>(_ body: () throws -> R) rethrows -> R {
-        let status = csk_rwlock_rdlock(box.lock)
+        let status = unsafe csk_rwlock_rdlock(box.lock)
         if status != 0 { stop(status, "read") }
-        defer { csk_rwlock_unlock(box.lock) }
+        defer { unsafe csk_rwlock_unlock(box.lock) }
         return try body()
     }
 
@@ -56,9 +56,9 @@ public final class ReadWriteCoordinator: @unchecked Sendable {
     /// A nil `timeout` means no limit. A timeout of zero or less tries once. It never times out early.
     @inlinable
     public func read<R>(timeout: Duration?, _ body: () throws -> R) throws -> R {
-        let status = csk_rwlock_timedrdlock(box.lock, deadline(after: timeout))
+        let status = unsafe csk_rwlock_timedrdlock(box.lock, deadline(after: timeout))
         if status != 0 { throw ReadWriteError(status: status) }
-        defer { csk_rwlock_unlock(box.lock) }
+        defer { unsafe csk_rwlock_unlock(box.lock) }
         return try body()
     }
 
@@ -92,7 +92,7 @@ public final class ReadWriteCoordinator: @unchecked Sendable {
         guard status != 0 else { return true }
         SyncDiagnostics.report(
             .outOfResources, subject: queueLabel,
-            message: "a write was refused: \(String(cString: csk_status_text(status)))")
+            message: "a write was refused: \(statusText(status))")
         return false
     }
 
@@ -103,9 +103,9 @@ public final class ReadWriteCoordinator: @unchecked Sendable {
     /// stops the program with a message.
     @inlinable
     public func blockingWrite<R>(_ body: () throws -> R) rethrows -> R {
-        let status = csk_rwlock_wrlock(box.lock)
+        let status = unsafe csk_rwlock_wrlock(box.lock)
         if status != 0 { stop(status, "blockingWrite") }
-        defer { csk_rwlock_unlock(box.lock) }
+        defer { unsafe csk_rwlock_unlock(box.lock) }
         return try body()
     }
 
@@ -115,9 +115,9 @@ public final class ReadWriteCoordinator: @unchecked Sendable {
     /// A nil `timeout` means no limit. A timeout of zero or less tries once. It never times out early.
     @inlinable
     public func blockingWrite<R>(timeout: Duration?, _ body: () throws -> R) throws -> R {
-        let status = csk_rwlock_timedwrlock(box.lock, deadline(after: timeout))
+        let status = unsafe csk_rwlock_timedwrlock(box.lock, deadline(after: timeout))
         if status != 0 { throw ReadWriteError(status: status) }
-        defer { csk_rwlock_unlock(box.lock) }
+        defer { unsafe csk_rwlock_unlock(box.lock) }
         return try body()
     }
 
@@ -127,18 +127,18 @@ public final class ReadWriteCoordinator: @unchecked Sendable {
     /// thread it stops the program with a message.
     @available(*, noasync, message: "try await suspending.drain()")
     public func drain() {
-        let status = csk_rwlock_wrlock(box.lock)
+        let status = unsafe csk_rwlock_wrlock(box.lock)
         if status != 0 { stop(status, "drain") }
-        csk_rwlock_unlock(box.lock)
+        unsafe csk_rwlock_unlock(box.lock)
     }
 
     /// The same, but it throws when it can't wait. It throws ``ReadWriteError/timedOut`` when waiting takes longer than
     /// `timeout`, and ``ReadWriteError/wouldDeadlock`` inside a section of the same thread. A nil `timeout` means no
     /// limit. It never times out early.
     public func drain(timeout: Duration?) throws(ReadWriteError) {
-        let status = csk_rwlock_timedwrlock(box.lock, deadline(after: timeout))
+        let status = unsafe csk_rwlock_timedwrlock(box.lock, deadline(after: timeout))
         if status != 0 { throw ReadWriteError(status: status) }
-        csk_rwlock_unlock(box.lock)
+        unsafe csk_rwlock_unlock(box.lock)
     }
 
     // MARK: - For async code
@@ -160,9 +160,9 @@ public final class ReadWriteCoordinator: @unchecked Sendable {
                 "ReadWriteCoordinator \(queueLabel): \(call) was called inside a section of the same coordinator "
                     + "by the same thread")
         }
-        fatalError("ReadWriteCoordinator \(queueLabel): \(call): \(String(cString: csk_status_text(status)))")
+        fatalError("ReadWriteCoordinator \(queueLabel): \(call): \(statusText(status))")
     }
 
     /// The number of threads and sections that waited at some instant during the call.
-    package var waitingCount: Int { Int(csk_rwlock_waiting(box.lock)) }
+    package var waitingCount: Int { unsafe Int(csk_rwlock_waiting(box.lock)) }
 }

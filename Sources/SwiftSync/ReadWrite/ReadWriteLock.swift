@@ -45,9 +45,9 @@ public struct ReadWriteLock<Value: ~Copyable & Sendable>: @unchecked Sendable {
     public borrowing func withReadLock<Result: ~Copyable, Failure: Error>(
         _ body: (borrowing Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        let status = csk_rwlock_rdlock(box.lock)
+        let status = unsafe csk_rwlock_rdlock(box.lock)
         if status != 0 { stop(status, "withReadLock") }
-        defer { csk_rwlock_unlock(box.lock) }
+        defer { unsafe csk_rwlock_unlock(box.lock) }
         return try body(box.value.pointee)
     }
 
@@ -56,8 +56,8 @@ public struct ReadWriteLock<Value: ~Copyable & Sendable>: @unchecked Sendable {
     public borrowing func withReadLockIfAvailable<Result: ~Copyable, Failure: Error>(
         _ body: (borrowing Value) throws(Failure) -> Result
     ) throws(Failure) -> Result? {
-        guard csk_rwlock_tryrdlock(box.lock) == 0 else { return nil }
-        defer { csk_rwlock_unlock(box.lock) }
+        guard unsafe csk_rwlock_tryrdlock(box.lock) == 0 else { return nil }
+        defer { unsafe csk_rwlock_unlock(box.lock) }
         return try body(box.value.pointee)
     }
 
@@ -70,12 +70,12 @@ public struct ReadWriteLock<Value: ~Copyable & Sendable>: @unchecked Sendable {
         timeout: Duration,
         _ body: (borrowing Value) throws(Failure) -> Result
     ) throws(Failure) -> Result? {
-        let status = csk_rwlock_timedrdlock(box.lock, Deadline.after(timeout))
+        let status = unsafe csk_rwlock_timedrdlock(box.lock, Deadline.after(timeout))
         if status != 0 {
             if status == ETIMEDOUT { return nil }
             stop(status, "withReadLock")
         }
-        defer { csk_rwlock_unlock(box.lock) }
+        defer { unsafe csk_rwlock_unlock(box.lock) }
         return try body(box.value.pointee)
     }
 
@@ -89,9 +89,9 @@ public struct ReadWriteLock<Value: ~Copyable & Sendable>: @unchecked Sendable {
     public borrowing func withWriteLock<Result: ~Copyable, Failure: Error>(
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        let status = csk_rwlock_wrlock(box.lock)
+        let status = unsafe csk_rwlock_wrlock(box.lock)
         if status != 0 { stop(status, "withWriteLock") }
-        defer { csk_rwlock_unlock(box.lock) }
+        defer { unsafe csk_rwlock_unlock(box.lock) }
         return try body(&box.value.pointee)
     }
 
@@ -100,8 +100,8 @@ public struct ReadWriteLock<Value: ~Copyable & Sendable>: @unchecked Sendable {
     public borrowing func withWriteLockIfAvailable<Result: ~Copyable, Failure: Error>(
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result? {
-        guard csk_rwlock_trywrlock(box.lock) == 0 else { return nil }
-        defer { csk_rwlock_unlock(box.lock) }
+        guard unsafe csk_rwlock_trywrlock(box.lock) == 0 else { return nil }
+        defer { unsafe csk_rwlock_unlock(box.lock) }
         return try body(&box.value.pointee)
     }
 
@@ -114,12 +114,12 @@ public struct ReadWriteLock<Value: ~Copyable & Sendable>: @unchecked Sendable {
         timeout: Duration,
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result? {
-        let status = csk_rwlock_timedwrlock(box.lock, Deadline.after(timeout))
+        let status = unsafe csk_rwlock_timedwrlock(box.lock, Deadline.after(timeout))
         if status != 0 {
             if status == ETIMEDOUT { return nil }
             stop(status, "withWriteLock")
         }
-        defer { csk_rwlock_unlock(box.lock) }
+        defer { unsafe csk_rwlock_unlock(box.lock) }
         return try body(&box.value.pointee)
     }
 
@@ -136,11 +136,11 @@ public struct ReadWriteLock<Value: ~Copyable & Sendable>: @unchecked Sendable {
         _ write: (inout Value) throws(Failure) -> Written,
         thenRead read: (borrowing Value, consuming Written) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        var status = csk_rwlock_wrlock(box.lock)
+        var status = unsafe csk_rwlock_wrlock(box.lock)
         if status != 0 { stop(status, "withWriteLock") }
-        defer { csk_rwlock_unlock(box.lock) }
+        defer { unsafe csk_rwlock_unlock(box.lock) }
         let written = try write(&box.value.pointee)
-        status = csk_rwlock_downgrade(box.lock)
+        status = unsafe csk_rwlock_downgrade(box.lock)
         if status != 0 { stop(status, "withWriteLock") }
         return try read(box.value.pointee, written)
     }
@@ -171,9 +171,9 @@ public struct ReadWriteLock<Value: ~Copyable & Sendable>: @unchecked Sendable {
         public borrowing func callAsFunction<Result: ~Copyable>(
             timeout: Duration? = nil, _ body: (inout Value) throws -> Result
         ) throws -> Result {
-            let status = csk_rwlock_timedupgrade(box.lock, timeout.map(Deadline.after) ?? Deadline.never)
+            let status = unsafe csk_rwlock_timedupgrade(box.lock, timeout.map(Deadline.after) ?? Deadline.never)
             if status != 0 { throw ReadWriteError(status: status) }
-            defer { csk_rwlock_downgrade(box.lock) }
+            defer { unsafe csk_rwlock_downgrade(box.lock) }
             return try body(&box.value.pointee)
         }
     }
@@ -183,11 +183,11 @@ public struct ReadWriteLock<Value: ~Copyable & Sendable>: @unchecked Sendable {
         if status == EDEADLK {
             fatalError("ReadWriteLock: \(call) was called inside a section of the same lock by the same thread")
         }
-        fatalError("ReadWriteLock: \(call): \(String(cString: csk_status_text(status)))")
+        fatalError("ReadWriteLock: \(call): \(statusText(status))")
     }
 
     /// The number of threads that waited at some instant during the call.
-    package var waitingCount: Int { Int(csk_rwlock_waiting(box.lock)) }
+    package var waitingCount: Int { unsafe Int(csk_rwlock_waiting(box.lock)) }
 }
 
 extension ReadWriteLock {
@@ -212,9 +212,9 @@ extension ReadWriteLock {
     public borrowing func withUpgradableReadLock<Result: ~Copyable>(
         _ body: (borrowing Value, borrowing Upgrade) throws -> Result
     ) throws -> Result {
-        let status = csk_rwlock_rdlock(box.lock)
+        let status = unsafe csk_rwlock_rdlock(box.lock)
         if status != 0 { throw ReadWriteError(status: status) }
-        defer { csk_rwlock_unlock(box.lock) }
+        defer { unsafe csk_rwlock_unlock(box.lock) }
         // This copy holds its own reference to whatever the value refers to.
         let value = box.value.pointee
         return try body(value, Upgrade(box))

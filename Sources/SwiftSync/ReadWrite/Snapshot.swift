@@ -45,7 +45,8 @@ public struct Snapshot<Value: ~Copyable & Sendable>: @unchecked Sendable {
     ) throws(Failure) -> Result {
         csk_rcu_read_lock()
         defer { csk_rcu_read_unlock() }
-        return try body(csk_snapshot_get(box.snapshot).unsafelyUnwrapped.assumingMemoryBound(to: Value.self).pointee)
+        return unsafe try body(
+            csk_snapshot_get(box.snapshot).unsafelyUnwrapped.assumingMemoryBound(to: Value.self).pointee)
     }
 
     /// Publishes `value` in place of the current value.
@@ -66,7 +67,7 @@ public struct Snapshot<Value: ~Copyable & Sendable>: @unchecked Sendable {
     public borrowing func replace<Failure: Error>(_ make: (borrowing Value) throws(Failure) -> Value) throws(Failure) {
         box.beginUpdateOrStop()
         do {
-            box.endUpdate(.make(try make(box.updated.pointee)))
+            unsafe box.endUpdate(.make(try make(box.updated.pointee)))
         } catch {
             box.cancelUpdate()
             throw error
@@ -113,7 +114,7 @@ extension Snapshot where Value: Copyable {
     func publish<Result: ~Copyable, Failure: Error>(
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        var copy = box.updated.pointee
+        var copy = unsafe box.updated.pointee
         do {
             let result = try body(&copy)
             box.endUpdate(.make(copy))
@@ -145,7 +146,7 @@ extension SnapshotBox where Value: ~Copyable {
         if status == EDEADLK {
             fatalError("Snapshot: an update was begun inside an update of the same snapshot by the same thread")
         }
-        fatalError("Snapshot: \(String(cString: csk_status_text(status)))")
+        fatalError("Snapshot: \(statusText(status))")
     }
 }
 #endif

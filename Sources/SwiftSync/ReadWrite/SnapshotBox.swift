@@ -3,72 +3,75 @@ public import CSyncKernel
 
 /// One version of a snapshot's value, with the node that queues it for reclamation. Both are one allocation.
 @usableFromInline
+@safe
 final class SnapshotVersion<Value: ~Copyable>: ManagedBuffer<csk_rcu_node_t, Value> {
     @inlinable
     static func make(_ value: consuming Value) -> SnapshotVersion {
-        let buffer = SnapshotVersion.create(minimumCapacity: 1) { _ in csk_rcu_node_t() }
-        let version = unsafeDowncast(buffer, to: SnapshotVersion.self)
-        version.value.initialize(to: value)
+        let buffer = unsafe SnapshotVersion.create(minimumCapacity: 1) { _ in unsafe csk_rcu_node_t() }
+        let version = unsafe unsafeDowncast(buffer, to: SnapshotVersion.self)
+        unsafe version.value.initialize(to: value)
         return version
     }
 
     @inlinable
-    var value: UnsafeMutablePointer<Value> { lastingElements }
+    @safe var value: UnsafeMutablePointer<Value> { lastingElements }
 
     @inlinable
-    deinit { _ = withUnsafeMutablePointerToElements { $0.deinitialize(count: 1) } }
+    deinit { _ = unsafe withUnsafeMutablePointerToElements { unsafe $0.deinitialize(count: 1) } }
 }
 
 /// The function that the kernel calls after a grace period. It releases the object that the node is a part of.
 func releaseRetired(_ node: UnsafeMutablePointer<csk_rcu_node_t>?) {
-    Unmanaged<AnyObject>.fromOpaque(node!.pointee.context).release()
+    unsafe Unmanaged<AnyObject>.fromOpaque(node!.pointee.context).release()
 }
 
 /// The kernel's snapshot in an object of its own. The object owns the current version. Versions that were replaced
 /// belong to the kernel.
 @usableFromInline
+@safe
 final class SnapshotBox<Value: ~Copyable>: ManagedBuffer<csk_snapshot_t, Void> {
     @inlinable
-    var snapshot: UnsafeMutablePointer<csk_snapshot_t> { lastingHeader }
+    @safe var snapshot: UnsafeMutablePointer<csk_snapshot_t> { lastingHeader }
 
     @usableFromInline
     static func make(_ first: SnapshotVersion<Value>) -> SnapshotBox {
-        let box = unsafeDowncast(SnapshotBox.create(minimumCapacity: 0) { _ in csk_snapshot_t() }, to: SnapshotBox.self)
+        let box = unsafe unsafeDowncast(
+            SnapshotBox.create(minimumCapacity: 0) { _ in unsafe csk_snapshot_t() }, to: SnapshotBox.self)
         _ = box.store(first)
         return box
     }
 
     /// Whoever reads keeps the box alive, so nobody sees the last version any more. The end of the box destroys that
     /// version at once.
-    deinit { _ = withUnsafeMutablePointerToHeader { csk_snapshot_destroy($0) } }
+    deinit { _ = unsafe withUnsafeMutablePointerToHeader { unsafe csk_snapshot_destroy($0) } }
 
     /// Waits for the turn of the caller's update. It returns zero or an errno value.
     @usableFromInline
     func beginUpdate(deadline: Int64) -> Int32 {
         var value: UnsafeRawPointer?
-        return csk_snapshot_update_begin(snapshot, deadline, &value)
+        return unsafe csk_snapshot_update_begin(snapshot, deadline, &value)
     }
 
     /// The current value, which stays for as long as the caller's update lasts.
     @inlinable
     var updated: UnsafePointer<Value> {
-        csk_snapshot_get(snapshot).unsafelyUnwrapped.assumingMemoryBound(to: Value.self)
+        unsafe csk_snapshot_get(snapshot).unsafelyUnwrapped.assumingMemoryBound(to: Value.self)
     }
 
     @usableFromInline
     func endUpdate(_ version: SnapshotVersion<Value>) {
-        let (value, node) = published(version)
-        csk_snapshot_update_end(snapshot, value, node, releaseRetired)
+        let (value, node) = unsafe published(version)
+        unsafe csk_snapshot_update_end(snapshot, value, node, releaseRetired)
     }
 
     @usableFromInline
-    func cancelUpdate() { csk_snapshot_update_cancel(snapshot) }
+    func cancelUpdate() { unsafe csk_snapshot_update_cancel(snapshot) }
 
     @usableFromInline
     func store(_ version: SnapshotVersion<Value>) -> Int32 {
-        let (value, node) = published(version)
-        let status = csk_snapshot_store(snapshot, value, node, releaseRetired)
-        if status != 0 { releaseRetired(node) }
+        let (value, node) = unsafe published(version)
+        let status = unsafe csk_snapshot_store(snapshot, value, node, releaseRetired)
+        if status != 0 { unsafe releaseRetired(node) }
         return status
     }
 
@@ -78,8 +81,8 @@ final class SnapshotBox<Value: ~Copyable>: ManagedBuffer<csk_snapshot_t, Void> {
     ) -> (UnsafeMutablePointer<Value>, UnsafeMutablePointer<csk_rcu_node_t>) {
         let node = version.lastingHeader
         let value = version.value
-        node.pointee.context = Unmanaged.passRetained(version).toOpaque()
-        return (value, node)
+        unsafe node.pointee.context = Unmanaged.passRetained(version).toOpaque()
+        return unsafe (value, node)
     }
 }
 #endif

@@ -50,8 +50,8 @@ public struct SnapshotDictionary<Key: Hashable & Sendable, Value: Sendable>: @un
     ) throws(Failure) -> Result? {
         csk_rcu_read_lock()
         defer { csk_rcu_read_unlock() }
-        guard let place = box.find(key) else { return nil }
-        return try body(DictionaryEntry<Key, Value>.pair(place).pointee.value)
+        guard let place = unsafe box.find(key) else { return nil }
+        return unsafe try body(DictionaryEntry<Key, Value>.pair(place).pointee.value)
     }
 
     /// A copy of the value of `key`, or nil. It never blocks: it is ``read(_:_:)`` and a copy.
@@ -94,7 +94,9 @@ public struct SnapshotDictionary<Key: Hashable & Sendable, Value: Sendable>: @un
     /// everybody else continues.
     @inlinable
     @discardableResult
-    public func updateValue(_ value: Value, forKey key: Key) -> Value? { box.replace(DictionaryEntry.make(key, value)) }
+    public func updateValue(_ value: Value, forKey key: Key) -> Value? {
+        unsafe box.replace(DictionaryEntry.make(key, value))
+    }
 
     /// Gives `key` the value unless it has one. It returns the value that `key` had, which stays, or nil where there
     /// was none. Of threads that do so at once, one gets nil.
@@ -102,7 +104,9 @@ public struct SnapshotDictionary<Key: Hashable & Sendable, Value: Sendable>: @un
     /// It makes one allocation and never waits. It is O(1) on average.
     @inlinable
     @discardableResult
-    public func insertValue(_ value: Value, forKey key: Key) -> Value? { box.insert(DictionaryEntry.make(key, value)) }
+    public func insertValue(_ value: Value, forKey key: Key) -> Value? {
+        unsafe box.insert(DictionaryEntry.make(key, value))
+    }
 
     /// Removes `key`. It returns the value of `key`, or nil where there was none. Of threads that remove it at once,
     /// one gets the value.
@@ -117,7 +121,7 @@ public struct SnapshotDictionary<Key: Hashable & Sendable, Value: Sendable>: @un
     public func removeAll() { box.removeAll() }
 
     /// The number of keys at some instant. While others write, it may be off by the writes in progress. It is O(1).
-    public var count: Int { Int(csk_rcu_map_count(box.map)) }
+    public var count: Int { unsafe Int(csk_rcu_map_count(box.map)) }
 
     /// True if there is no key; see ``count``.
     public var isEmpty: Bool { count == 0 }
@@ -134,12 +138,12 @@ public struct SnapshotDictionary<Key: Hashable & Sendable, Value: Sendable>: @un
     ) throws(Failure) {
         csk_rcu_read_lock()
         defer { csk_rcu_read_unlock() }
-        var cursor = csk_rcu_map_cursor_t()
-        var place = csk_rcu_map_first(box.map, &cursor)
-        while let found = place {
-            let pair = DictionaryEntry<Key, Value>.pair(found)
-            try body(pair.pointee.key, pair.pointee.value)
-            place = csk_rcu_map_next(&cursor)
+        var cursor = unsafe csk_rcu_map_cursor_t()
+        var place = unsafe csk_rcu_map_first(box.map, &cursor)
+        while let found = unsafe place {
+            let pair = unsafe DictionaryEntry<Key, Value>.pair(found)
+            unsafe try body(pair.pointee.key, pair.pointee.value)
+            unsafe place = csk_rcu_map_next(&cursor)
         }
     }
 

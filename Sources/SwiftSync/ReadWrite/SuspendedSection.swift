@@ -2,43 +2,44 @@ import CSyncKernel
 
 /// A task that waits for a section of a read-write lock, and runs the section on a worker. The kernel decides between
 /// running, timeout and cancellation.
+@safe
 final class SuspendedSection: TurnWait, @unchecked Sendable {
     private let box: ReadWriteBox<Void>
     private let mode: Int32
     private let sectionDeadline: Int64
-    private let work: UnsafeMutablePointer<csk_rwlock_work_t>
+    @safe private let work: UnsafeMutablePointer<csk_rwlock_work_t>
 
     init(_ box: ReadWriteBox<Void>, write: Bool, deadline: Int64) {
         self.box = box
         mode = Int32(write ? CSK_RWLOCK_WRITE : CSK_RWLOCK_READ)
         sectionDeadline = deadline
         work = .allocate(capacity: 1)
-        work.initialize(to: csk_rwlock_work_t())
+        unsafe work.initialize(to: csk_rwlock_work_t())
         super.init()
     }
 
-    deinit { work.deallocate() }
+    deinit { unsafe work.deallocate() }
 
     /// The kernel holds a reference from here until it calls the function.
     override func register() -> Int32 {
-        let reference = Unmanaged.passRetained(self)
-        let status = csk_rwlock_enqueue(box.lock, work, mode, sectionDeadline, Self.called, reference.toOpaque())
-        if status != 0 { reference.release() }
+        let reference = unsafe Unmanaged.passRetained(self)
+        let status = unsafe csk_rwlock_enqueue(box.lock, work, mode, sectionDeadline, Self.called, reference.toOpaque())
+        if status != 0 { unsafe reference.release() }
         return status
     }
 
     /// The kernel calls the function with `ECANCELED`, unless it has granted the lock.
     override func withdraw(_ cause: Int32) {
-        csk_rwlock_cancel(box.lock, &work.pointee.waiter)
+        unsafe csk_rwlock_cancel(box.lock, &work.pointee.waiter)
     }
 
     override func leave() {
         testStep("SuspendedSection: leaves", self)
-        csk_rwlock_unlock(box.lock)
+        unsafe csk_rwlock_unlock(box.lock)
     }
 
     private static let called: csk_rwlock_work_function_t = { _, context, status in
-        let section = Unmanaged<SuspendedSection>.fromOpaque(context!).takeRetainedValue()
+        let section = unsafe Unmanaged<SuspendedSection>.fromOpaque(context!).takeRetainedValue()
         _ = withExtendedLifetime(section) { section.resolve(status) }
     }
 }

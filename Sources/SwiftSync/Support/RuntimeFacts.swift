@@ -17,7 +17,7 @@ enum RuntimeFacts {
     static func first<Whole, First>(
         of whole: UnsafeMutablePointer<Whole>, as type: First.Type = First.self
     ) -> UnsafeMutablePointer<First> {
-        UnsafeMutableRawPointer(whole).assumingMemoryBound(to: First.self)
+        unsafe UnsafeMutableRawPointer(whole).assumingMemoryBound(to: First.self)
     }
 
     /// Returns the structure whose first stored property is at that address.
@@ -28,7 +28,7 @@ enum RuntimeFacts {
     static func whole<First, Whole>(
         at first: UnsafeMutablePointer<First>, as type: Whole.Type = Whole.self
     ) -> UnsafeMutablePointer<Whole> {
-        UnsafeMutableRawPointer(first).assumingMemoryBound(to: Whole.self)
+        unsafe UnsafeMutableRawPointer(first).assumingMemoryBound(to: Whole.self)
     }
 
     /// Returns a copy of the first fields of a structure, whatever follows them.
@@ -38,7 +38,7 @@ enum RuntimeFacts {
     @inlinable
     @inline(__always)
     static func beginning<Beginning>(of whole: UnsafeMutableRawPointer, as type: Beginning.Type) -> Beginning {
-        whole.load(as: Beginning.self)
+        unsafe whole.load(as: Beginning.self)
     }
 
     /// Returns the type of a class as a pointer, for C.
@@ -47,7 +47,7 @@ enum RuntimeFacts {
     @inlinable
     @inline(__always)
     static func pointer<Object: AnyObject>(to type: Object.Type) -> UnsafeMutableRawPointer {
-        unsafeBitCast(type, to: UnsafeMutableRawPointer.self)
+        unsafe unsafeBitCast(type, to: UnsafeMutableRawPointer.self)
     }
 
     /// Returns the type that ``pointer(to:)`` was called with, or a type that it inherits from.
@@ -55,7 +55,7 @@ enum RuntimeFacts {
     static func type<Object: AnyObject>(
         at pointer: UnsafeMutableRawPointer?, as type: Object.Type = Object.self
     ) -> Object.Type {
-        unsafeBitCast(pointer, to: Object.Type.self)
+        unsafe unsafeBitCast(pointer, to: Object.Type.self)
     }
 
     // MARK: - Tasks and executors
@@ -66,14 +66,16 @@ enum RuntimeFacts {
     /// from an actor and its job is run with this executor, the task goes on at once on the same thread, even if it is
     /// isolated to nothing.
     @inline(__always)
-    static var noActor: UnownedSerialExecutor { unsafeBitCast((UInt(0), UInt(0)), to: UnownedSerialExecutor.self) }
+    static var noActor: UnownedSerialExecutor {
+        unsafe unsafeBitCast((UInt(0), UInt(0)), to: UnownedSerialExecutor.self)
+    }
 
     /// Returns a number that identifies an actor's executor while the executor exists.
     ///
     /// Fact: an `UnownedSerialExecutor` is two words, the first of which is the address of the executor's object.
     @inline(__always)
     static func identity(of executor: UnownedSerialExecutor) -> UInt {
-        unsafeBitCast(executor, to: (UInt, UInt).self).0
+        unsafe unsafeBitCast(executor, to: (UInt, UInt).self).0
     }
 
     /// Returns a number that identifies a task executor while the executor exists.
@@ -81,7 +83,7 @@ enum RuntimeFacts {
     /// Fact: an `UnownedTaskExecutor` is two words, the first of which is the address of the executor's object.
     @inline(__always)
     static func identity(of executor: UnownedTaskExecutor) -> UInt {
-        unsafeBitCast(executor, to: (UInt, UInt).self).0
+        unsafe unsafeBitCast(executor, to: (UInt, UInt).self).0
     }
 
     /// A task of any type. All tasks are cancelled in the same way.
@@ -92,15 +94,7 @@ enum RuntimeFacts {
     /// Fact: an `UnsafeCurrentTask` is what a `Task` is: one reference to a task object. The task's type does not
     /// matter for cancelling.
     @inline(__always)
-    static func anyTask(_ task: UnsafeCurrentTask) -> AnyTask { unsafeBitCast(task, to: AnyTask.self) }
-
-    /// Returns the task, so that it can be cancelled later. Asking for its value is not allowed.
-    ///
-    /// Fact: a `Task` is one reference to a task object. The task's type does not matter for cancelling.
-    @inline(__always)
-    static func anyTask<Success, Failure>(_ task: Task<Success, Failure>) -> AnyTask {
-        unsafeBitCast(task, to: AnyTask.self)
-    }
+    static func anyTask(_ task: UnsafeCurrentTask) -> AnyTask { unsafe unsafeBitCast(task, to: AnyTask.self) }
 
     /// Returns the address of the value that the calling task sees; nil if nothing is bound. The value is of the task
     /// local's type.
@@ -110,7 +104,7 @@ enum RuntimeFacts {
     /// { }` has a copy elsewhere.
     @inline(__always)
     static func address<Value>(of local: TaskLocal<Value>) -> UnsafeMutableRawPointer? {
-        taskLocalAddress(UnsafeRawPointer(Unmanaged.passUnretained(local).toOpaque()))
+        unsafe taskLocalAddress(UnsafeRawPointer(Unmanaged.passUnretained(local).toOpaque()))
     }
 
     // MARK: - Dispatch
@@ -121,7 +115,7 @@ enum RuntimeFacts {
     /// ``QueueIdentity/wrapsAtSecondWord`` finds that it is elsewhere, the library does not use it.
     @inline(__always)
     static func wrapped(by queue: DispatchQueue) -> UInt {
-        unsafeBitCast(queue, to: UnsafePointer<UInt>.self)[2]
+        unsafe unsafeBitCast(queue, to: UnsafePointer<UInt>.self)[2]
     }
 }
 
@@ -131,14 +125,18 @@ extension ManagedBuffer where Element: ~Copyable {
     /// Fact: the header never moves. (The documentation promises the pointer only for the length of a closure.)
     @inlinable
     @inline(__always)
-    final var lastingHeader: UnsafeMutablePointer<Header> { withUnsafeMutablePointerToHeader { $0 } }
+    @safe final var lastingHeader: UnsafeMutablePointer<Header> {
+        unsafe withUnsafeMutablePointerToHeader { unsafe $0 }
+    }
 
     /// The address of the elements, valid as long as the buffer lives.
     ///
     /// Fact: the elements never move. (The documentation promises the pointer only for the length of a closure.)
     @inlinable
     @inline(__always)
-    final var lastingElements: UnsafeMutablePointer<Element> { withUnsafeMutablePointerToElements { $0 } }
+    @safe final var lastingElements: UnsafeMutablePointer<Element> {
+        unsafe withUnsafeMutablePointerToElements { unsafe $0 }
+    }
 }
 
 /// The runtime's function that returns the address of a value. There is no other way to learn it.

@@ -12,16 +12,17 @@
 /// Any code that has the lock may release it, on any thread. If the last reference to an unreleased lock goes away, the
 /// lock's task ends at that moment, and this is reported to ``SyncDiagnostics``: a queue never hangs on a lock that is
 /// lost. A lock that is kept but never released keeps its queue busy for good; other queues are not affected.
+@safe
 public final class QueueLock: @unchecked Sendable {
     let queue: TaskQueue
     let tag: String
     // The queue's lock guards the following fields. A waiting task is owned by the thread that starts it, from its
     // start on. A task that starts at once is never stored.
     /// The lock of the next waiting task, retained.
-    @exclusivity(unchecked) var next: Unmanaged<QueueLock>?
-    @exclusivity(unchecked) var id: UInt64 = 0
-    @exclusivity(unchecked) var isReleased = false
-    @exclusivity(unchecked) private var task: any TaskQueue.Task = NoTask()
+    @safe @exclusivity(unchecked) var next: Unmanaged<QueueLock>?
+    @safe @exclusivity(unchecked) var id: UInt64 = 0
+    @safe @exclusivity(unchecked) var isReleased = false
+    @safe @exclusivity(unchecked) private var task: any TaskQueue.Task = NoTask()
 
     init(of queue: TaskQueue, tag: String) {
         self.queue = queue

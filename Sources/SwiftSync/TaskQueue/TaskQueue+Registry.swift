@@ -26,11 +26,12 @@ struct TaskQueueRegistry: ~Copyable, @unchecked Sendable {
 
     private typealias Link = Atomic<UnsafeMutablePointer<Node>?>
 
+    @safe
     private struct Children: ~Copyable {
-        let child0 = Link(nil), child1 = Link(nil), child2 = Link(nil), child3 = Link(nil)
+        let child0 = unsafe Link(nil), child1 = unsafe Link(nil), child2 = unsafe Link(nil), child3 = unsafe Link(nil)
     }
 
-    private let root = Children()
+    @safe private let root = Children()
 
     func queue(named identifier: String) -> TaskQueue {
         var hash = UInt64(bitPattern: Int64(identifier.hashValue))
@@ -38,20 +39,20 @@ struct TaskQueueRegistry: ~Copyable, @unchecked Sendable {
         func next(_ children: borrowing Children) -> UnsafeMutablePointer<Node> {
             defer { hash <<= 2 }
             return switch hash >> 62 {
-            case 0: Self.follow(children.child0, identifier, &made)
-            case 1: Self.follow(children.child1, identifier, &made)
-            case 2: Self.follow(children.child2, identifier, &made)
-            default: Self.follow(children.child3, identifier, &made)
+            case 0: unsafe Self.follow(children.child0, identifier, &made)
+            case 1: unsafe Self.follow(children.child1, identifier, &made)
+            case 2: unsafe Self.follow(children.child2, identifier, &made)
+            default: unsafe Self.follow(children.child3, identifier, &made)
             }
         }
-        var node = next(root)
-        while node.pointee.queue.identifier != identifier { node = next(node.pointee.children) }
-        if let made, made != node {
+        var node = unsafe next(root)
+        while unsafe node.pointee.queue.identifier != identifier { unsafe node = next(node.pointee.children) }
+        if let made = unsafe made, unsafe made != node {
             // Another thread has published its node first.
-            made.deinitialize(count: 1)
-            made.deallocate()
+            unsafe made.deinitialize(count: 1)
+            unsafe made.deallocate()
         }
-        return node.pointee.queue
+        return unsafe node.pointee.queue
     }
 
     /// Returns the node that `link` leads to; a new node if it led nowhere.
@@ -59,14 +60,14 @@ struct TaskQueueRegistry: ~Copyable, @unchecked Sendable {
         _ link: borrowing Link, _ identifier: String, _ made: inout UnsafeMutablePointer<Node>?
     ) -> UnsafeMutablePointer<Node> {
         // Acquires what the exchange below releases: the node's contents.
-        if let found = link.load(ordering: .acquiring) { return found }
-        let node = made ?? .allocate(capacity: 1)
-        if made == nil {
-            node.initialize(to: Node(queue: TaskQueue(identifier: identifier), children: Children()))
-            made = node
+        if let found = unsafe link.load(ordering: .acquiring) { return unsafe found }
+        let node = unsafe made ?? .allocate(capacity: 1)
+        if unsafe made == nil {
+            unsafe node.initialize(to: Node(queue: TaskQueue(identifier: identifier), children: Children()))
+            unsafe made = node
         }
-        let (exchanged, original) = link.compareExchange(
+        let (exchanged, original) = unsafe link.compareExchange(
             expected: nil, desired: node, successOrdering: .acquiringAndReleasing, failureOrdering: .acquiring)
-        return exchanged ? node : original.unsafelyUnwrapped
+        return unsafe exchanged ? node : original.unsafelyUnwrapped
     }
 }

@@ -29,6 +29,7 @@ import CSyncKernel
 /// A thread that is inside an `execute` of a queue starts further tasks of that queue only after that `execute` has
 /// returned. So a task may push to its own queue, or release its lock and then push, any number of times without
 /// needing stack. A task that releases its lock inside `execute` must not wait there for a task behind it.
+@safe
 public final class TaskQueue: @unchecked Sendable {
     /// A task that a queue executes: work, and a name for it.
     ///
@@ -49,17 +50,18 @@ public final class TaskQueue: @unchecked Sendable {
     public let recorder: EventRecorder
 
     /// The queue's state. The recorder's lock guards it, so the order of the events is the order of the decisions.
+    @safe
     private struct State {
         /// The locks of the tasks that wait for their turn. They are retained, and linked by `next`.
-        var first: Unmanaged<QueueLock>?
-        var last: Unmanaged<QueueLock>?
+        @safe var first: Unmanaged<QueueLock>?
+        @safe var last: Unmanaged<QueueLock>?
         var waitingCount = 0
         var lastID: UInt64 = 0
         /// True while a task has the queue's lock, although its `execute` may be yet to come.
         var isBusy = false
     }
 
-    private let state: UnsafeMutablePointer<State>
+    @safe private let state: UnsafeMutablePointer<State>
     let changes: TaskQueueChanges
     private let threadSlot = QueueThread.slot
 
@@ -68,12 +70,12 @@ public final class TaskQueue: @unchecked Sendable {
         recorder = EventRecorder(label: identifier)
         changes = TaskQueueChanges(recorder: recorder)
         state = .allocate(capacity: 1)
-        state.initialize(to: State())
+        unsafe state.initialize(to: State())
     }
 
     deinit {
-        state.deinitialize(count: 1)
-        state.deallocate()
+        unsafe state.deinitialize(count: 1)
+        unsafe state.deallocate()
     }
 
     /// Puts a task into the queue. If the queue is idle, the call executes the task before it returns.
@@ -82,57 +84,61 @@ public final class TaskQueue: @unchecked Sendable {
     /// - Returns: always true, since a task queue accepts every task.
     @discardableResult
     public func push(task: sending any TaskQueue.Task) -> Bool {
-        let lock = Unmanaged.passRetained(QueueLock(of: self, tag: task.tag))
-        let thread = QueueThread.current(in: threadSlot)
-        let run = running(on: thread)
-        var step = Step(changes.newBatch(), thread)
+        let lock = unsafe Unmanaged.passRetained(QueueLock(of: self, tag: task.tag))
+        let thread = unsafe QueueThread.current(in: threadSlot)
+        let run = unsafe running(on: thread)
+        var step = unsafe Step(changes.newBatch(), thread)
         recorder.lock()
         state.pointee.lastID &+= 1
-        lock._withUnsafeGuaranteedRef { $0.id = state.pointee.lastID }
-        step.record(.pushed, lock, recorder)
+        unsafe lock._withUnsafeGuaranteedRef { $0.id = state.pointee.lastID }
+        unsafe step.record(.pushed, lock, recorder)
         let starts = !state.pointee.isBusy
         if starts {
             state.pointee.isBusy = true
             step.batch?.add(.running)
-            step.record(.started, lock, recorder)
+            unsafe step.record(.started, lock, recorder)
         } else {
-            lock._withUnsafeGuaranteedRef { $0.store(task) }
-            append(lock)
+            unsafe lock._withUnsafeGuaranteedRef { $0.store(task) }
+            unsafe append(lock)
         }
         end(step, mayWait: true)
         if !starts { return true }
-        if let run {
-            lock._withUnsafeGuaranteedRef { $0.store(task) }
-            run.pointee.next = lock
+        if let run = unsafe run {
+            unsafe lock._withUnsafeGuaranteedRef { $0.store(task) }
+            unsafe run.pointee.next = lock
         } else {
-            execute(task, lock, on: thread)
+            unsafe execute(task, lock, on: thread)
         }
         return true
     }
 
     /// Ends the task of `lock`, once, and starts the next task.
     func end(_ lock: QueueLock, _ kind: EventRecorder.Event.Kind) {
-        let thread = QueueThread.current(in: threadSlot)
-        let run = running(on: thread)
-        var step = Step(changes.newBatch(), thread)
+        let thread = unsafe QueueThread.current(in: threadSlot)
+        let run = unsafe running(on: thread)
+        var step = unsafe Step(changes.newBatch(), thread)
         recorder.lock()
         if lock.isReleased {
             recorder.unlock()
             return reportSecondRelease(of: lock)
         }
         lock.isReleased = true
-        step.record(kind, .passUnretained(lock), recorder)
-        let next = takeFirst()
-        if let next {
-            step.record(.started, next, recorder)
+        unsafe step.record(kind, .passUnretained(lock), recorder)
+        let next = unsafe takeFirst()
+        if let next = unsafe next {
+            unsafe step.record(.started, next, recorder)
         } else {
             state.pointee.isBusy = false
             step.batch?.add(.idle)
         }
         end(step, mayWait: false)
         if kind == .dropped { reportDrop(of: lock) }
-        guard let next else { return }
-        if let run { run.pointee.next = next } else { execute(Self.takeTask(of: next), next, on: thread) }
+        guard let next = unsafe next else { return }
+        if let run = unsafe run {
+            unsafe run.pointee.next = next
+        } else {
+            unsafe execute(Self.takeTask(of: next), next, on: thread)
+        }
     }
 
     /// Drops the queue's lock, and then calls the observers.
@@ -162,20 +168,20 @@ public final class TaskQueue: @unchecked Sendable {
 
     private func append(_ lock: Unmanaged<QueueLock>) {
         if let last = state.pointee.last {
-            last._withUnsafeGuaranteedRef { $0.next = lock }
+            unsafe last._withUnsafeGuaranteedRef { $0.next = unsafe lock }
         } else {
-            state.pointee.first = lock
+            state.pointee.first = unsafe lock
         }
-        state.pointee.last = lock
+        state.pointee.last = unsafe lock
         state.pointee.waitingCount += 1
     }
 
     private func takeFirst() -> Unmanaged<QueueLock>? {
         guard let first = state.pointee.first else { return nil }
-        state.pointee.first = first._withUnsafeGuaranteedRef { $0.next }
-        if state.pointee.first == nil { state.pointee.last = nil }
+        state.pointee.first = unsafe first._withUnsafeGuaranteedRef { $0.next }
+        if unsafe state.pointee.first == nil { state.pointee.last = nil }
         state.pointee.waitingCount -= 1
-        return first
+        return unsafe first
     }
 
     /// The events that one critical section records, and the tags that it must not release inside.
@@ -189,7 +195,7 @@ public final class TaskQueue: @unchecked Sendable {
         @inline(__always)
         init(_ batch: TaskQueueChanges.Batch?, _ thread: UnsafeMutablePointer<QueueThread>?) {
             self.batch = batch
-            self.thread = QueueThread.number(of: thread)
+            self.thread = unsafe QueueThread.number(of: thread)
             now = csk_now()
         }
 
@@ -197,7 +203,7 @@ public final class TaskQueue: @unchecked Sendable {
         mutating func record(_ kind: EventRecorder.Event.Kind, _ lock: Unmanaged<QueueLock>, _ recorder: EventRecorder)
         {
             replaced.0 = replaced.1
-            replaced.1 = lock._withUnsafeGuaranteedRef { lock in
+            replaced.1 = unsafe lock._withUnsafeGuaranteedRef { lock in
                 batch?.add(TaskQueue.Change(kind, lock))
                 return recorder.ring.pointee.append(kind, id: lock.id, tag: lock.tag, now: now, thread: thread)
             }
@@ -208,6 +214,7 @@ public final class TaskQueue: @unchecked Sendable {
 
     /// The state of a thread that is executing tasks of a queue. It lies on that thread's stack, and only that thread
     /// reads it.
+    @safe
     struct Run {
         let queue: Unmanaged<TaskQueue>
         let outer: UnsafeMutablePointer<Run>?
@@ -218,22 +225,24 @@ public final class TaskQueue: @unchecked Sendable {
 
     /// This thread's state of executing tasks of this queue; nil if it executes none.
     private func running(on thread: UnsafeMutablePointer<QueueThread>?) -> UnsafeMutablePointer<Run>? {
-        var run = thread?.pointee.innermost
-        let queue = Unmanaged.passUnretained(self).toOpaque()
-        while let found = run, found.pointee.queue.toOpaque() != queue { run = found.pointee.outer }
-        return run
+        var run = unsafe thread?.pointee.innermost
+        let queue = unsafe Unmanaged.passUnretained(self).toOpaque()
+        while let found = unsafe run, unsafe found.pointee.queue.toOpaque() != queue {
+            unsafe run = found.pointee.outer
+        }
+        return unsafe run
     }
 
     /// Executes the task, and then the tasks whose turn comes on this thread meanwhile, one after the other.
     private func execute(
         _ task: any TaskQueue.Task, _ lock: Unmanaged<QueueLock>, on thread: UnsafeMutablePointer<QueueThread>?
     ) {
-        var run = Run(queue: .passUnretained(self), outer: thread?.pointee.innermost, next: nil)
-        withUnsafeMutablePointer(to: &run) { run in
-            thread?.pointee.innermost = run
-            Self.execute(task, lock)
-            while let lock = run.pointee.next.take() { Self.execute(Self.takeTask(of: lock), lock) }
-            thread?.pointee.innermost = run.pointee.outer
+        var run = unsafe Run(queue: .passUnretained(self), outer: thread?.pointee.innermost, next: nil)
+        unsafe withUnsafeMutablePointer(to: &run) { run in
+            unsafe thread?.pointee.innermost = run
+            unsafe Self.execute(task, lock)
+            while let lock = unsafe run.pointee.next.take() { unsafe Self.execute(Self.takeTask(of: lock), lock) }
+            unsafe thread?.pointee.innermost = run.pointee.outer
         }
     }
 
@@ -242,11 +251,11 @@ public final class TaskQueue: @unchecked Sendable {
     /// passed as `Unmanaged`: no accidental reference keeps one alive.
     @inline(never)
     private static func execute(_ task: any TaskQueue.Task, _ lock: Unmanaged<QueueLock>) {
-        task.execute(queueLock: lock.takeRetainedValue())
+        unsafe task.execute(queueLock: lock.takeRetainedValue())
     }
 
     private static func takeTask(of lock: Unmanaged<QueueLock>) -> any TaskQueue.Task {
-        lock._withUnsafeGuaranteedRef { $0.takeTask() }
+        unsafe lock._withUnsafeGuaranteedRef { $0.takeTask() }
     }
 
     // MARK: Reports

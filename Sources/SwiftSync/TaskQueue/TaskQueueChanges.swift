@@ -20,11 +20,12 @@ import Musl
 /// at most, since a handler may wait for something that the pushing thread has yet to do. A push on the delivering
 /// thread never waits, and neither does the end of a task. So a handler that returns delays pushes, and a handler that
 /// does not return slows them down; neither hangs them.
+@safe
 final class TaskQueueChanges: @unchecked Sendable {
     final class Batch {
-        @exclusivity(unchecked) fileprivate var changes: [TaskQueue.Change] = []
-        @exclusivity(unchecked) fileprivate var observers: [TaskQueue.Observation] = []
-        @exclusivity(unchecked) fileprivate var next: Batch?
+        @safe @exclusivity(unchecked) fileprivate var changes: [TaskQueue.Change] = []
+        @safe @exclusivity(unchecked) fileprivate var observers: [TaskQueue.Observation] = []
+        @safe @exclusivity(unchecked) fileprivate var next: Batch?
 
         init() {
             changes.reserveCapacity(3)
@@ -47,8 +48,8 @@ final class TaskQueueChanges: @unchecked Sendable {
         enum Answer { case none, goOn, deliver }
 
         let isAnswered = DispatchSemaphore(value: 0)
-        @exclusivity(unchecked) var answer = Answer.none
-        @exclusivity(unchecked) var next: Waiter?
+        @safe @exclusivity(unchecked) var answer = Answer.none
+        @safe @exclusivity(unchecked) var next: Waiter?
     }
 
     /// What a call that has queued a batch still has to do.
@@ -66,18 +67,18 @@ final class TaskQueueChanges: @unchecked Sendable {
     /// A queue that nobody observes pays only for one load of this.
     private let isObserved = Atomic(false)
     // The recorder's lock, which is also the queue's, guards the following fields.
-    @exclusivity(unchecked) private var observers: [TaskQueue.Observation] = []
-    @exclusivity(unchecked) private var version = 0
-    @exclusivity(unchecked) private var first: Batch?
-    @exclusivity(unchecked) private var last: Batch?
-    @exclusivity(unchecked) private var waitingCount = 0
-    @exclusivity(unchecked) private var isDelivering = false
+    @safe @exclusivity(unchecked) private var observers: [TaskQueue.Observation] = []
+    @safe @exclusivity(unchecked) private var version = 0
+    @safe @exclusivity(unchecked) private var first: Batch?
+    @safe @exclusivity(unchecked) private var last: Batch?
+    @safe @exclusivity(unchecked) private var waitingCount = 0
+    @safe @exclusivity(unchecked) private var isDelivering = false
     /// The thread that delivers; nil while the next deliverer has yet to begin.
-    @exclusivity(unchecked) private var deliverer: pthread_t?
+    @safe @exclusivity(unchecked) private var deliverer: pthread_t?
     /// The number of batches that the deliverer has taken.
-    @exclusivity(unchecked) private var takenCount = 0
-    @exclusivity(unchecked) private var firstWaiter: Waiter?
-    @exclusivity(unchecked) private var lastWaiter: Waiter?
+    @safe @exclusivity(unchecked) private var takenCount = 0
+    @safe @exclusivity(unchecked) private var firstWaiter: Waiter?
+    @safe @exclusivity(unchecked) private var lastWaiter: Waiter?
 
     init(recorder: EventRecorder) {
         self.recorder = recorder

@@ -13,9 +13,9 @@ struct ThreadLocalCell<T> {
 
     static func make(_ value: T) -> UnsafeMutablePointer<ThreadLocalCell<T>> {
         let cell = UnsafeMutablePointer<ThreadLocalCell<T>>.allocate(capacity: 1)
-        cell.initialize(
+        unsafe cell.initialize(
             to: ThreadLocalCell(type: ObjectIdentifier(T.self), operations: OperationsOfCell<T>.self, value: value))
-        return cell
+        return unsafe cell
     }
 }
 
@@ -27,13 +27,13 @@ protocol ThreadLocalCellOperations {
 
 private enum OperationsOfCell<T>: ThreadLocalCellOperations {
     static func value(of cell: UnsafeMutableRawPointer) -> Any? {
-        cell.assumingMemoryBound(to: ThreadLocalCell<T>.self).pointee.value
+        unsafe cell.assumingMemoryBound(to: ThreadLocalCell<T>.self).pointee.value
     }
 
     static func destroy(_ cell: UnsafeMutableRawPointer) {
-        let cell = cell.assumingMemoryBound(to: ThreadLocalCell<T>.self)
-        cell.deinitialize(count: 1)
-        cell.deallocate()
+        let cell = unsafe cell.assumingMemoryBound(to: ThreadLocalCell<T>.self)
+        unsafe cell.deinitialize(count: 1)
+        unsafe cell.deallocate()
     }
 }
 
@@ -46,6 +46,6 @@ private struct AnyThreadLocalCell {
 extension UnsafeMutableRawPointer {
     /// The operations of the cell that this points to.
     var threadLocalOperations: any ThreadLocalCellOperations.Type {
-        RuntimeFacts.beginning(of: self, as: AnyThreadLocalCell.self).operations
+        unsafe RuntimeFacts.beginning(of: self, as: AnyThreadLocalCell.self).operations
     }
 }

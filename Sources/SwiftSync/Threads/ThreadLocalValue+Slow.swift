@@ -3,31 +3,32 @@ internal import CSyncKernel
 /// The kernel's slots for the keys of ``ThreadLocalValue``.
 enum ThreadLocalSlots {
     /// The slot that points to the calling thread's innermost running instantiator.
-    private static let instantiations = open(name: "SwiftSync.ThreadLocalValue", destructor: nil)
+    private static let instantiations = unsafe open(name: "SwiftSync.ThreadLocalValue", destructor: nil)
 
     /// The name gets a prefix that keeps Swift's keys apart from the names that C code chose.
     static func open(_ fullKey: String) -> csk_tls_slot_t {
-        open(name: "SwiftSync.ThreadLocalValue:\(fullKey)") { $0?.threadLocalOperations.destroy($0!) }
+        unsafe open(name: "SwiftSync.ThreadLocalValue:\(fullKey)") { unsafe $0?.threadLocalOperations.destroy($0!) }
     }
 
     private static func open(name: String, destructor: csk_tls_destructor_t?) -> csk_tls_slot_t {
         var slot: csk_tls_slot_t = 0
         var name = name
-        let status = name.withUTF8 { csk_tls_open_bytes($0.baseAddress, $0.count, destructor, &slot) }
-        if status != 0 { fatalError("ThreadLocalValue: \(String(cString: csk_status_text(status)))") }
+        let status = name.withUTF8 { unsafe csk_tls_open_bytes($0.baseAddress, $0.count, destructor, &slot) }
+        if status != 0 { fatalError("ThreadLocalValue: \(statusText(status))") }
         return slot
     }
 
     /// Returns false when the thread has ended so far that nothing can be kept.
     static func set(_ slot: csk_tls_slot_t, _ pointer: UnsafeMutableRawPointer?) -> Bool {
-        let status = csk_tls_set(slot, pointer)
+        let status = unsafe csk_tls_set(slot, pointer)
         if status != 0, status != ESHUTDOWN {
-            fatalError("ThreadLocalValue: \(String(cString: csk_status_text(status)))")
+            fatalError("ThreadLocalValue: \(statusText(status))")
         }
         return status == 0
     }
 
     /// A running instantiator, on the stack of its thread, with the instantiator inside which it runs.
+    @safe
     private struct Instantiation {
         let slot: csk_tls_slot_t
         let outer: UnsafeMutableRawPointer?
@@ -36,16 +37,16 @@ enum ThreadLocalSlots {
     /// Runs `make`, and returns what it returns. It returns nil at once if `make` would run inside itself, or if what
     /// it makes can't be kept.
     static func instantiate<T>(_ slot: csk_tls_slot_t, _ make: () -> T?) -> T? {
-        let outer = csk_tls_get(instantiations)
-        var next = outer
-        while let running = next?.load(as: Instantiation.self) {
+        let outer = unsafe csk_tls_get(instantiations)
+        var next = unsafe outer
+        while let running = unsafe next?.load(as: Instantiation.self) {
             if running.slot == slot { return nil }
-            next = running.outer
+            unsafe next = running.outer
         }
-        var current = Instantiation(slot: slot, outer: outer)
-        return withUnsafeMutablePointer(to: &current) { pointer in
-            guard set(instantiations, pointer) else { return nil }
-            defer { _ = set(instantiations, outer) }
+        var current = unsafe Instantiation(slot: slot, outer: outer)
+        return unsafe withUnsafeMutablePointer(to: &current) { pointer in
+            guard unsafe set(instantiations, pointer) else { return nil }
+            defer { _ = unsafe set(instantiations, outer) }
             return make()
         }
     }
@@ -54,7 +55,8 @@ enum ThreadLocalSlots {
 extension ThreadLocalValue {
     @usableFromInline @inline(never)
     func valueOfAnotherType() -> T? {
-        guard let found = csk_tls_get(slot), let value = found.threadLocalOperations.value(of: found) else {
+        guard let found = unsafe csk_tls_get(slot), let value = unsafe found.threadLocalOperations.value(of: found)
+        else {
             return nil
         }
         return value as? T
@@ -73,13 +75,13 @@ extension ThreadLocalValue {
     /// Puts a cell of this type in the place of a cell of another type, or where there is none.
     @usableFromInline @inline(never)
     func replaceCell(_ newValue: T?) {
-        let old = csk_tls_get(slot)
-        let new = newValue.map { ThreadLocalCell.make($0) }
-        if ThreadLocalSlots.set(slot, new) {
+        let old = unsafe csk_tls_get(slot)
+        let new = unsafe newValue.map { unsafe ThreadLocalCell.make($0) }
+        if unsafe ThreadLocalSlots.set(slot, new) {
             // The old cell is destroyed after the exchange, because the old value's deinit may use the slot.
-            if let old { old.threadLocalOperations.destroy(old) }
-        } else if let new {
-            UnsafeMutableRawPointer(new).threadLocalOperations.destroy(new)
+            if let old = unsafe old { unsafe old.threadLocalOperations.destroy(old) }
+        } else if let new = unsafe new {
+            unsafe UnsafeMutableRawPointer(new).threadLocalOperations.destroy(new)
         }
     }
 }

@@ -100,23 +100,23 @@ public struct ThreadLocalValue<T>: Sendable {
     /// This one asks the instantiator. The next one does not.
     @inlinable @inline(__always)
     func find() -> T? {
-        if let cell = cell(), let value = cell.pointee.value { return value }
+        if let cell = unsafe cell(), let value = unsafe cell.pointee.value { return value }
         return valueOfAnotherTypeOrNew()
     }
 
     @inlinable @inline(__always)
     func look() -> T? {
-        if let cell = cell() { return cell.pointee.value }
+        if let cell = unsafe cell() { return unsafe cell.pointee.value }
         return valueOfAnotherType()
     }
 
     @inlinable @inline(__always)
     func keep(_ newValue: T?) {
-        guard let cell = cell() else { return replaceCell(newValue) }
-        withUnsafeMutablePointer(to: &cell.pointee.value) { place in
+        guard let cell = unsafe cell() else { return replaceCell(newValue) }
+        unsafe withUnsafeMutablePointer(to: &cell.pointee.value) { place in
             // The old value is moved out first, because its deinit may look at this place.
-            let old = place.move()
-            place.initialize(to: newValue)
+            let old = unsafe place.move()
+            unsafe place.initialize(to: newValue)
             withExtendedLifetime(old) {}
         }
     }
@@ -133,10 +133,10 @@ public struct ThreadLocalValue<T>: Sendable {
 
     @inlinable
     func takeOwn() -> T? {
-        guard let cell = cell() else { return nil }
-        return withUnsafeMutablePointer(to: &cell.pointee.value) { place in
-            let value = place.move()
-            place.initialize(to: nil)
+        guard let cell = unsafe cell() else { return nil }
+        return unsafe withUnsafeMutablePointer(to: &cell.pointee.value) { place in
+            let value = unsafe place.move()
+            unsafe place.initialize(to: nil)
             return value
         }
     }
@@ -144,9 +144,9 @@ public struct ThreadLocalValue<T>: Sendable {
     /// The thread's cell, if it holds values of exactly this type.
     @inlinable @inline(__always)
     func cell() -> UnsafeMutablePointer<ThreadLocalCell<T>>? {
-        guard let found = csk_tls_get(slot) else { return nil }
-        guard RuntimeFacts.beginning(of: found, as: ObjectIdentifier.self) == type else { return nil }
-        return found.assumingMemoryBound(to: ThreadLocalCell<T>.self)
+        guard let found = unsafe csk_tls_get(slot) else { return nil }
+        guard unsafe RuntimeFacts.beginning(of: found, as: ObjectIdentifier.self) == type else { return nil }
+        return unsafe found.assumingMemoryBound(to: ThreadLocalCell<T>.self)
     }
 }
 

@@ -20,7 +20,7 @@ final class AsyncCommand<Value>: LaneCommand, @unchecked Sendable {
     init(box: ValueBox<Value>, queue: DispatchQueue, body: @escaping Body) {
         self.box = box
         self.body = body
-        super.init(lane: CommandLanes.enter(box.gate, box: box, queue: queue, key: QueueIdentity.of(queue)))
+        unsafe super.init(lane: CommandLanes.enter(box.gate, box: box, queue: queue, key: QueueIdentity.of(queue)))
     }
 
     override func begin() -> Bool {
@@ -32,7 +32,7 @@ final class AsyncCommand<Value>: LaneCommand, @unchecked Sendable {
     }
 
     func leave() {
-        csk_gate_unlock(box.gate)
+        unsafe csk_gate_unlock(box.gate)
     }
 
     /// Runs `access` with a closure `done`. The section ends once `access` has returned and `done` has been called.
@@ -46,7 +46,7 @@ final class AsyncCommand<Value>: LaneCommand, @unchecked Sendable {
             if order.isSecond() { end(self, onQueue) }
         }
         access(ManualCompletion.closure { finish(false) })
-        csk_gate_disown(box.gate)
+        unsafe csk_gate_disown(box.gate)
         finish(true)
         return .isSeenTo
     }

@@ -110,8 +110,8 @@ extension AsyncCommands where Value: Sendable {
                 commandClosure?(.failure(error))
                 return .isSeenTo
             }
-            let old = command.box.value.move()
-            command.box.value.initialize(to: newValue)
+            let old = unsafe command.box.value.move()
+            unsafe command.box.value.initialize(to: newValue)
             command.leave()
             withExtendedLifetime(old) {}
             commandClosure?(.success(newValue))

@@ -4,67 +4,69 @@ extension BlockingPriorityQueue {
     /// An element in memory of its own, behind the links of the kernel. The kernel's queue holds pointers to such
     /// items.
     @usableFromInline
+    @safe
     struct Item {
         @usableFromInline
+        @safe
         struct Layout {
             @usableFromInline var link: csk_pqueue_item_t
             @usableFromInline var element: Element
 
             @inlinable
             init(link: csk_pqueue_item_t, element: Element) {
-                self.link = link
+                unsafe self.link = link
                 self.element = element
             }
         }
 
         @usableFromInline
-        let memory: UnsafeMutablePointer<Layout>
+        @safe let memory: UnsafeMutablePointer<Layout>
 
         @inlinable
         init(memory: UnsafeMutablePointer<Layout>) {
-            self.memory = memory
+            self.memory = unsafe memory
         }
 
         /// The item whose links are at `link`. The links are its first member.
         @inlinable
         init(_ link: UnsafeMutablePointer<csk_pqueue_item_t>) {
-            memory = RuntimeFacts.whole(at: link)
+            memory = unsafe RuntimeFacts.whole(at: link)
         }
 
         @inlinable
         static func make(_ element: consuming Element) -> Item {
             let memory = UnsafeMutablePointer<Layout>.allocate(capacity: 1)
-            memory.initialize(to: Layout(link: csk_pqueue_item_t(), element: element))
-            return Item(memory: memory)
+            unsafe memory.initialize(to: Layout(link: csk_pqueue_item_t(), element: element))
+            return unsafe Item(memory: memory)
         }
 
         @inlinable
         var link: UnsafeMutablePointer<csk_pqueue_item_t> {
-            RuntimeFacts.first(of: memory)
+            unsafe RuntimeFacts.first(of: memory)
         }
 
         /// Moves the element out and frees the memory. The element was sent in, so nobody else owns it.
         @inlinable
         func take() -> sending Element {
-            nonisolated(unsafe) let element = memory.move().element
-            memory.deallocate()
-            return element
+            nonisolated(unsafe) let element = unsafe memory.move().element
+            unsafe memory.deallocate()
+            return unsafe element
         }
 
         @inlinable
         func destroy() {
-            memory.deinitialize(count: 1)
-            memory.deallocate()
+            unsafe memory.deinitialize(count: 1)
+            unsafe memory.deallocate()
         }
 
         /// Takes everything out of `queue`, in order.
         @inlinable
         static func forEach(in queue: UnsafeMutablePointer<csk_pqueue_t>, _ body: (Element) -> Void) {
             var next: UnsafeMutablePointer<csk_pqueue_item_t>?
-            csk_pqueue_drain(queue, &next)
-            while let link = next {
-                next = link.pointee.next
-                body(Item(link).take())
+            unsafe csk_pqueue_drain(queue, &next)
+            while let link = unsafe next {
+                unsafe next = link.pointee.next
+                unsafe body(Item(link).take())
             }
         }
     }

@@ -15,12 +15,13 @@ import CSyncKernel
 /// Threads that wait for elements are served in the order in which they came. So are threads that wait for room. All
 /// members may be called from any thread, but not from a signal handler. The members that wait block their thread, so
 /// keep them out of async code. Elements that are still inside when the queue is deinitialized are released with it.
+@safe
 public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
     /// The number of elements that fit, or nil if there is no bound.
     public let capacity: Int?
 
     @usableFromInline
-    let queue: UnsafeMutablePointer<csk_pqueue_t>
+    @safe let queue: UnsafeMutablePointer<csk_pqueue_t>
 
     /// Makes an empty, open queue. With a `capacity` a push into a full queue waits for room. The capacity must be
     /// positive.
@@ -31,14 +32,14 @@ public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
         }
         self.capacity = capacity
         queue = .allocate(capacity: 1)
-        queue.initialize(to: csk_pqueue_t())
-        csk_pqueue_init(queue, UInt64(capacity ?? 0))
+        unsafe queue.initialize(to: csk_pqueue_t())
+        unsafe csk_pqueue_init(queue, UInt64(capacity ?? 0))
     }
 
     deinit {
-        Item.forEach(in: queue) { _ in }
-        csk_pqueue_destroy(queue)
-        queue.deallocate()
+        unsafe Item.forEach(in: queue) { _ in }
+        unsafe csk_pqueue_destroy(queue)
+        unsafe queue.deallocate()
     }
 
     // MARK: Putting elements in
@@ -55,7 +56,7 @@ public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
     @discardableResult
     public func push(_ element: sending Element, priority: CommandPriority = .normal) -> Bool {
         let item = Item.make(element)
-        let status = csk_pqueue_push(queue, item.link, priority.rawValue)
+        let status = unsafe csk_pqueue_push(queue, item.link, priority.rawValue)
         if status == 0 { return true }
         item.destroy()
         reportRefusal(status)
@@ -70,7 +71,7 @@ public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
     @inlinable
     public func tryPush(_ element: sending Element, priority: CommandPriority = .normal) -> Bool {
         let item = Item.make(element)
-        let status = csk_pqueue_trypush(queue, item.link, priority.rawValue)
+        let status = unsafe csk_pqueue_trypush(queue, item.link, priority.rawValue)
         if status == 0 { return true }
         item.destroy()
         if status != EAGAIN { reportRefusal(status) }
@@ -87,7 +88,7 @@ public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
         _ element: sending Element, priority: CommandPriority = .normal, timeout: Duration
     ) throws(BlockingPriorityQueueError) {
         let item = Item.make(element)
-        let status = csk_pqueue_timedpush(queue, item.link, priority.rawValue, Deadline.after(timeout))
+        let status = unsafe csk_pqueue_timedpush(queue, item.link, priority.rawValue, Deadline.after(timeout))
         if status == 0 { return }
         item.destroy()
         throw BlockingPriorityQueueError(status: status)
@@ -102,7 +103,7 @@ public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
     @inlinable
     public func pop() -> sending Element? {
         var link: UnsafeMutablePointer<csk_pqueue_item_t>?
-        return csk_pqueue_pop(queue, &link) == 0 ? Item(link!).take() : nil
+        return unsafe csk_pqueue_pop(queue, &link) == 0 ? Item(link!).take() : nil
     }
 
     /// Takes the first element in order. It waits for one for at most `timeout`. A timeout of zero or less tries once.
@@ -113,9 +114,9 @@ public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
     @inlinable
     public func pop(timeout: Duration) throws(BlockingPriorityQueueError) -> sending Element? {
         var link: UnsafeMutablePointer<csk_pqueue_item_t>?
-        let status = csk_pqueue_timedpop(queue, &link, Deadline.after(timeout))
+        let status = unsafe csk_pqueue_timedpop(queue, &link, Deadline.after(timeout))
         if status == ETIMEDOUT { throw .timedOut }
-        return status == 0 ? Item(link!).take() : nil
+        return unsafe status == 0 ? Item(link!).take() : nil
     }
 
     /// Takes the first element in order if one is available at once, else returns nil. It never waits for one.
@@ -125,7 +126,7 @@ public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
     @inlinable
     public func tryPop() -> sending Element? {
         var link: UnsafeMutablePointer<csk_pqueue_item_t>?
-        return csk_pqueue_trypop(queue, &link) == 0 ? Item(link!).take() : nil
+        return unsafe csk_pqueue_trypop(queue, &link) == 0 ? Item(link!).take() : nil
     }
 
     /// Takes out everything that is inside, in order, and admits the threads that wait for room. It never waits.
@@ -133,7 +134,7 @@ public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
     @inlinable
     public func drain() -> sending [Element] {
         var elements: [Element] = []
-        Item.forEach(in: queue) { elements.append($0) }
+        unsafe Item.forEach(in: queue) { elements.append($0) }
         return elements
     }
 
@@ -145,22 +146,22 @@ public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
     /// Threads that wait for room give up, and their elements are refused. Threads that wait for elements get nil.
     /// Closing again does nothing.
     public func close() {
-        csk_pqueue_close(queue)
+        unsafe csk_pqueue_close(queue)
     }
 
     /// The number of elements inside at some instant during the call. It is meant for statistics.
-    public var count: Int { Int(csk_pqueue_count(queue)) }
+    public var count: Int { unsafe Int(csk_pqueue_count(queue)) }
 
     /// True once ``close()`` was called.
-    public var isClosed: Bool { csk_pqueue_is_closed(queue) }
+    public var isClosed: Bool { unsafe csk_pqueue_is_closed(queue) }
 
     /// The number of threads that waited at some instant during the call.
-    package var waitingCount: Int { Int(csk_pqueue_waiting(queue)) }
+    package var waitingCount: Int { unsafe Int(csk_pqueue_waiting(queue)) }
 
     @usableFromInline
     func reportRefusal(_ status: Int32) {
         SyncDiagnostics.report(
             .refusedAfterClose, subject: "\(Self.self)",
-            message: "an element was pushed and released: \(String(cString: csk_status_text(status)))")
+            message: "an element was pushed and released: \(statusText(status))")
     }
 }

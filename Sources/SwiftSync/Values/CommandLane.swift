@@ -9,13 +9,14 @@ import Synchronization
 /// this lane". Whichever block runs first performs the command that is first at that moment. At most one block of a
 /// lane is under way. If the next waiter in the gate's order belongs to the lane that leaves, its block continues with
 /// that one, for at most ``commandsPerBlock`` commands.
+@safe
 final class CommandLane: @unchecked Sendable {
-    let gate: UnsafeMutablePointer<csk_gate_t>
+    @safe let gate: UnsafeMutablePointer<csk_gate_t>
     /// Keeps the gate alive.
     private let box: AnyObject
     /// Nil for the lane of an executor.
     let queue: DispatchQueue?
-    let kernelLane: UnsafeMutablePointer<csk_gate_lane_t>
+    @safe let kernelLane: UnsafeMutablePointer<csk_gate_lane_t>
 
     /// Used by ``CommandLanes`` alone. Its lock guards `next` and `isListed`, and a count of `users` rises only under
     /// it.
@@ -28,21 +29,21 @@ final class CommandLane: @unchecked Sendable {
     private static var commandsPerBlock: Int { 64 }
 
     init(_ gate: UnsafeMutablePointer<csk_gate_t>, box: AnyObject, queue: DispatchQueue?, key: UInt) {
-        self.gate = gate
+        self.gate = unsafe gate
         self.box = box
         self.queue = queue
         self.key = key
         kernelLane = .allocate(capacity: 1)
-        kernelLane.initialize(to: csk_gate_lane_t())
+        unsafe kernelLane.initialize(to: csk_gate_lane_t())
         guard queue != nil else { return }
-        kernelLane.pointee.function = Self.granted
-        kernelLane.pointee.context = Unmanaged.passUnretained(self).toOpaque()
+        unsafe kernelLane.pointee.function = Self.granted
+        unsafe kernelLane.pointee.context = Unmanaged.passUnretained(self).toOpaque()
     }
 
-    deinit { kernelLane.deallocate() }
+    deinit { unsafe kernelLane.deallocate() }
 
     func matches(_ gate: UnsafeMutablePointer<csk_gate_t>, _ key: UInt, isQueue: Bool) -> Bool {
-        self.gate == gate && self.key == key && (queue != nil) == isQueue
+        unsafe self.gate == gate && self.key == key && (queue != nil) == isQueue
     }
 
     /// Runs `body` on the queue.
@@ -52,10 +53,10 @@ final class CommandLane: @unchecked Sendable {
 
     /// The waiter that was granted the gate holds the lane until this function says that it holds the lane itself.
     private static let granted: csk_gate_lane_function_t = { kernelLane, context in
-        let reference = Unmanaged<CommandLane>.fromOpaque(context!).retain()
-        reference._withUnsafeGuaranteedRef { lane in
-            csk_gate_lane_taken(lane.gate, kernelLane)
-            lane.dispatch { reference.takeRetainedValue().perform() }
+        let reference = unsafe Unmanaged<CommandLane>.fromOpaque(context!).retain()
+        unsafe reference._withUnsafeGuaranteedRef { lane in
+            unsafe csk_gate_lane_taken(lane.gate, kernelLane)
+            lane.dispatch { unsafe reference.takeRetainedValue().perform() }
         }
     }
 
@@ -68,11 +69,12 @@ final class CommandLane: @unchecked Sendable {
     /// lane's next command.
     private func performFirst() -> Bool {
         var waiter: UnsafeMutablePointer<csk_gate_waiter_t>?
-        guard csk_gate_begin(gate, kernelLane, &waiter) == 0 else { return false }
+        guard unsafe csk_gate_begin(gate, kernelLane, &waiter) == 0 else { return false }
         var goesOn = false
         // The command's closures are released outside of the section.
-        withExtendedLifetime(unsafeDowncast(GateWaiter.takeOwner(of: waiter!), to: LaneCommand.self)) { command in
-            if command.begin() { csk_gate_unlock_lane(gate, kernelLane, &goesOn) }
+        unsafe withExtendedLifetime(unsafeDowncast(GateWaiter.takeOwner(of: waiter!), to: LaneCommand.self)) {
+            command in
+            if command.begin() { unsafe csk_gate_unlock_lane(gate, kernelLane, &goesOn) }
         }
         return goesOn
     }
@@ -105,7 +107,7 @@ class LaneCommand: GateWaiterOwner, @unchecked Sendable {
 
     final func submit(rank: Int64, timeout: Duration?) {
         let deadline = Deadline.after(timeout: timeout)
-        let status = waiter.lock(lane.gate, rank: rank, deadline: deadline, lane: lane.kernelLane, owner: self)
+        let status = unsafe waiter.lock(lane.gate, rank: rank, deadline: deadline, lane: lane.kernelLane, owner: self)
         if status != 0 { lane.dispatch { self.fail(status) } }
     }
 

@@ -11,24 +11,25 @@ import CSyncKernel
 ///
 /// Every member may be called from any thread, and from inside a command, but not from a signal handler. Commands that
 /// never ran are released with the queue.
+@safe
 public final class CommandQueue: @unchecked Sendable {
     /// The type of a command.
     public typealias Closure = @Sendable () -> Void
 
     /// The gate is held while a command runs. A performer enters at the lowest rank, and `performNow` above all others,
     /// so the gate decides who is next.
-    private let turn: UnsafeMutablePointer<csk_gate_t>
+    @safe private let turn: UnsafeMutablePointer<csk_gate_t>
     private let pending = PendingCommands()
 
     /// Makes an empty queue. It never blocks.
     public init() {
         KernelReports.arePassedOn
         turn = .allocate(capacity: 1)
-        turn.initialize(to: csk_gate_t())
+        unsafe turn.initialize(to: csk_gate_t())
     }
 
     deinit {
-        turn.deallocate()
+        unsafe turn.deallocate()
     }
 
     /// Adds a command to the queue. It runs when some thread performs the queue's commands.
@@ -47,7 +48,7 @@ public final class CommandQueue: @unchecked Sendable {
     /// active performer runs what is queued. It does not recurse: commands that append and perform need no extra stack.
     /// It waits while `performNow` is running a closure on another thread.
     public func perform() {
-        guard pending.beginPerforming(insideCommand: csk_gate_is_mine(turn)) else { return }
+        guard unsafe pending.beginPerforming(insideCommand: csk_gate_is_mine(turn)) else { return }
         withExtendedLifetime(self) {
             while performNext() {}
         }
@@ -62,7 +63,7 @@ public final class CommandQueue: @unchecked Sendable {
     /// - Throws: what `closure` throws. The queue continues.
     @discardableResult
     public func performNow<R, E: Error>(closure: () throws(E) -> R) throws(E) -> R {
-        if csk_gate_is_mine(turn) { return try closure() }
+        if unsafe csk_gate_is_mine(turn) { return try closure() }
         enter(at: csk_rank(CommandPriority.highest.rawValue, Int32(CSK_PLACE_BACK)))
         defer {
             leave()
@@ -72,7 +73,7 @@ public final class CommandQueue: @unchecked Sendable {
     }
 
     /// The number of threads that waited for their turn at some instant during the call.
-    package var waitingCount: Int { Int(csk_gate_waiting(turn)) }
+    package var waitingCount: Int { unsafe Int(csk_gate_waiting(turn)) }
 
     /// Runs the first command in order. It returns false when none was left; then this thread performs no more.
     private func performNext() -> Bool {
@@ -84,13 +85,13 @@ public final class CommandQueue: @unchecked Sendable {
     }
 
     private func enter(at rank: csk_rank_t) {
-        let status = csk_gate_lock_ranked(turn, rank, CSK_NEVER)
+        let status = unsafe csk_gate_lock_ranked(turn, rank, CSK_NEVER)
         guard status == 0 else {
-            fatalError("CommandQueue: can't take its turn: \(String(cString: csk_status_text(status)))")
+            fatalError("CommandQueue: can't take its turn: \(statusText(status))")
         }
     }
 
     private func leave() {
-        csk_gate_unlock(turn)
+        unsafe csk_gate_unlock(turn)
     }
 }

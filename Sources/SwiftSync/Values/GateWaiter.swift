@@ -16,58 +16,60 @@ protocol GateWaiterOwner: AnyObject, Sendable {
 ///
 /// The kernel holds a reference to the owner from the moment at which it accepts the waiter. It keeps the reference
 /// until it resolves the waiter, or hands it to the queue on which it is performed.
+@safe
 struct GateWaiter: @unchecked Sendable {
     /// `later` stands first, because the kernel knows the memory by that address too.
+    @safe
     private struct Memory {
-        var later = csk_gate_later_t()
-        var waiter = csk_gate_waiter_t()
+        var later = unsafe csk_gate_later_t()
+        var waiter = unsafe csk_gate_waiter_t()
         var status: Int32 = 0
         /// The reference that the kernel holds.
         var owner: (any GateWaiterOwner)?
     }
 
-    private let memory: UnsafeMutablePointer<Memory>
+    @safe private let memory: UnsafeMutablePointer<Memory>
 
     init() {
         memory = .allocate(capacity: 1)
-        memory.initialize(to: Memory())
-        memory.pointee.later.function = Self.resolve
+        unsafe memory.initialize(to: Memory())
+        unsafe memory.pointee.later.function = Self.resolve
     }
 
     func deallocate() {
-        memory.deinitialize(count: 1)
-        memory.deallocate()
+        unsafe memory.deinitialize(count: 1)
+        unsafe memory.deallocate()
     }
 
-    private var waiter: UnsafeMutablePointer<csk_gate_waiter_t> { memory.pointer(to: \.waiter)! }
+    @safe private var waiter: UnsafeMutablePointer<csk_gate_waiter_t> { unsafe memory.pointer(to: \.waiter)! }
 
     /// This runs in the middle of the kernel's work. It must not touch the owner, because releasing the owner may run
     /// code of users.
     private static let resolved: csk_gate_function_t = { _, context, status in
-        let memory = context!.assumingMemoryBound(to: Memory.self)
-        memory.pointee.status = status
-        let later = UnsafeSendablePointer(pointer: memory.pointer(to: \.later)!)
-        if !csk_gate_call_later(later.pointer) { DispatchQueue.global().async { resolve(later.pointer) } }
+        let memory = unsafe context!.assumingMemoryBound(to: Memory.self)
+        unsafe memory.pointee.status = status
+        let later = unsafe UnsafeSendablePointer(pointer: memory.pointer(to: \.later)!)
+        if unsafe !csk_gate_call_later(later.pointer) { DispatchQueue.global().async { unsafe resolve(later.pointer) } }
     }
 
     /// A queue gets the memory and no reference. So the last reference is released on the queue, and never on this
     /// thread, which may be the timers' thread.
     private static let resolve: @convention(c) (UnsafeMutablePointer<csk_gate_later_t>?) -> Void = { later in
-        let memory = RuntimeFacts.whole(at: later!, as: Memory.self)
-        let queue = memory.pointee.owner!.resolvingQueue
-        guard let queue else { return finish(memory) }
-        let later = UnsafeSendablePointer(pointer: later!)
-        queue.async { finish(RuntimeFacts.whole(at: later.pointer)) }
+        let memory = unsafe RuntimeFacts.whole(at: later!, as: Memory.self)
+        let queue = unsafe memory.pointee.owner!.resolvingQueue
+        guard let queue else { return unsafe finish(memory) }
+        let later = unsafe UnsafeSendablePointer(pointer: later!)
+        queue.async { unsafe finish(RuntimeFacts.whole(at: later.pointer)) }
     }
 
     private static func finish(_ memory: UnsafeMutablePointer<Memory>) {
-        let status = memory.pointee.status
-        memory.pointee.owner.take()!.gateResolved(status)
+        let status = unsafe memory.pointee.status
+        unsafe memory.pointee.owner.take()!.gateResolved(status)
     }
 
     /// Takes the owner of a waiter that ``csk_gate_begin`` has handed over.
     static func takeOwner(of waiter: UnsafeMutablePointer<csk_gate_waiter_t>) -> any GateWaiterOwner {
-        waiter.pointee.context.assumingMemoryBound(to: Memory.self).pointee.owner.take()!
+        unsafe waiter.pointee.context.assumingMemoryBound(to: Memory.self).pointee.owner.take()!
     }
 
     private func accepted(_ owner: any GateWaiterOwner, by queue: () -> Int32) -> Int32 {
@@ -83,36 +85,37 @@ struct GateWaiter: @unchecked Sendable {
         lane: UnsafeMutablePointer<csk_gate_lane_t>,
         owner: any GateWaiterOwner
     ) -> Int32 {
-        accepted(owner) { csk_gate_lock_lane(gate, waiter, rank, deadline, lane, Self.resolved, memory) }
+        accepted(owner) { unsafe csk_gate_lock_lane(gate, waiter, rank, deadline, lane, Self.resolved, memory) }
     }
 
     /// Queues a waiter again at its old place, because it can't have its grant now.
     func relock(_ gate: UnsafeMutablePointer<csk_gate_t>, owner: any GateWaiterOwner) -> Int32 {
-        accepted(owner) { csk_gate_relock_async(gate, waiter) }
+        accepted(owner) { unsafe csk_gate_relock_async(gate, waiter) }
     }
 
     /// Closes the gate for others, and waits for those that were accepted before.
     func close(_ gate: UnsafeMutablePointer<csk_gate_t>, owner: any GateWaiterOwner) -> Int32 {
-        accepted(owner) { csk_gate_close(gate, waiter, Self.resolved, memory) }
+        accepted(owner) { unsafe csk_gate_close(gate, waiter, Self.resolved, memory) }
     }
 
     /// Makes the calling thread the holder. It returns false if the grant was lost meanwhile, or belongs to a waiter
     /// that comes first.
     func adopt(_ gate: UnsafeMutablePointer<csk_gate_t>) -> Bool {
-        csk_gate_adopt(gate, waiter) == 0
+        unsafe csk_gate_adopt(gate, waiter) == 0
     }
 
     /// Gives up a grant that could not be adopted. Without a grant nothing happens.
     func forget(_ gate: UnsafeMutablePointer<csk_gate_t>) {
-        csk_gate_forget(gate, waiter)
+        unsafe csk_gate_forget(gate, waiter)
     }
 
     /// Resolves the waiter with `ECANCELED` if it is queued. Otherwise nothing happens.
     func cancel(_ gate: UnsafeMutablePointer<csk_gate_t>) {
-        csk_gate_cancel(gate, waiter)
+        unsafe csk_gate_cancel(gate, waiter)
     }
 }
 
+@safe
 private struct UnsafeSendablePointer: @unchecked Sendable {
     let pointer: UnsafeMutablePointer<csk_gate_later_t>
 }

@@ -4,15 +4,18 @@ import CSyncKernel
 ///
 /// Each command is one allocation: a heap node followed by the two words of its closure. The lock is held only to
 /// change links and flags. It is never held while a closure runs, is allocated or is released.
+@safe
 final class PendingCommands: @unchecked Sendable {
+    @safe
     private struct Command {
         var node: csk_heap_node_t
         let closure: CommandQueue.Closure
     }
 
     /// Guarded by `lock`.
+    @safe
     private struct State {
-        var heap = csk_heap_t()
+        var heap = unsafe csk_heap_t()
         var nextTicket: Int64 = 0
         /// Some thread is in `perform` and has not since seen the queue empty.
         var isPerforming = false
@@ -21,45 +24,45 @@ final class PendingCommands: @unchecked Sendable {
         var isPerformRequested = false
     }
 
-    private let lock: UnsafeMutablePointer<csk_gate_t>
-    private let state: UnsafeMutablePointer<State>
+    @safe private let lock: UnsafeMutablePointer<csk_gate_t>
+    @safe private let state: UnsafeMutablePointer<State>
 
     init() {
         lock = .allocate(capacity: 1)
-        lock.initialize(to: csk_gate_t())
+        unsafe lock.initialize(to: csk_gate_t())
         state = .allocate(capacity: 1)
-        state.initialize(to: State())
+        unsafe state.initialize(to: State())
     }
 
     deinit {
-        while let command = pop() { release(command) }
-        state.deallocate()
-        lock.deallocate()
+        while let command = unsafe pop() { unsafe release(command) }
+        unsafe state.deallocate()
+        unsafe lock.deallocate()
     }
 
     func insert(_ closure: @escaping CommandQueue.Closure, at priority: CommandQueue.Priority) {
-        var node = csk_heap_node_t()
-        node.rank = priority.rank
+        var node = unsafe csk_heap_node_t()
+        unsafe node.rank = priority.rank
         let command = UnsafeMutablePointer<Command>.allocate(capacity: 1)
-        command.initialize(to: Command(node: node, closure: closure))
-        let link = command.pointer(to: \.node)!
+        unsafe command.initialize(to: Command(node: node, closure: closure))
+        let link = unsafe command.pointer(to: \.node)!
         let direction: Int64 = priority.takesTheFront ? -1 : 1
-        withLock { state in
+        withLock {
             state.pointee.nextTicket += 1
-            link.pointee.ticket = direction * state.pointee.nextTicket
-            csk_heap_insert(state.pointer(to: \.heap)!, link)
+            unsafe link.pointee.ticket = direction * state.pointee.nextTicket
+            unsafe csk_heap_insert(state.pointer(to: \.heap)!, link)
         }
     }
 
     /// Returns true if the caller is to perform what is pending.
     func beginPerforming(insideCommand: Bool) -> Bool {
-        withLock { state in
+        withLock {
             if state.pointee.isPerforming { return false }
             if insideCommand {
                 state.pointee.isPerformRequested = true
                 return false
             }
-            state.pointee.isPerforming = csk_heap_top(state.pointer(to: \.heap)!) != nil
+            state.pointee.isPerforming = unsafe csk_heap_top(state.pointer(to: \.heap)!) != nil
             return state.pointee.isPerforming
         }
     }
@@ -67,38 +70,38 @@ final class PendingCommands: @unchecked Sendable {
     /// Returns the next command in order, or nil, after which the caller performs no more. Both are decided under one
     /// hold of the lock, so that no append falls in between.
     func nextOrEndPerforming() -> CommandQueue.Closure? {
-        let first = withLock { state in
-            let first = pop()
-            if first == nil { state.pointee.isPerforming = false }
-            return first
+        let first = unsafe withLock {
+            let first = unsafe pop()
+            if unsafe first == nil { state.pointee.isPerforming = false }
+            return unsafe first
         }
-        guard let first else { return nil }
-        let closure = first.pointee.closure
-        release(first)
+        guard let first = unsafe first else { return nil }
+        let closure = unsafe first.pointee.closure
+        unsafe release(first)
         return closure
     }
 
     /// Returns true once after a request.
     func takePerformRequest() -> Bool {
-        withLock { state in
+        withLock {
             defer { state.pointee.isPerformRequested = false }
             return state.pointee.isPerformRequested
         }
     }
 
     private func pop() -> UnsafeMutablePointer<Command>? {
-        guard let node = csk_heap_pop(state.pointer(to: \.heap)!) else { return nil }
-        return RuntimeFacts.whole(at: node)
+        guard let node = unsafe csk_heap_pop(state.pointer(to: \.heap)!) else { return nil }
+        return unsafe RuntimeFacts.whole(at: node)
     }
 
     private func release(_ command: UnsafeMutablePointer<Command>) {
-        command.deinitialize(count: 1)
-        command.deallocate()
+        unsafe command.deinitialize(count: 1)
+        unsafe command.deallocate()
     }
 
-    private func withLock<R>(_ body: (UnsafeMutablePointer<State>) -> R) -> R {
-        csk_gate_lock(lock, CommandPriority.normal.rawValue)
-        defer { csk_gate_unlock(lock) }
-        return body(state)
+    private func withLock<R>(_ body: () -> R) -> R {
+        unsafe csk_gate_lock(lock, CommandPriority.normal.rawValue)
+        defer { unsafe csk_gate_unlock(lock) }
+        return body()
     }
 }

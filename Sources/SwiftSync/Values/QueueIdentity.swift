@@ -14,7 +14,7 @@ enum QueueIdentity {
         let queue = DispatchQueue(label: "csk.identity"), other = DispatchQueue(label: "csk.identity")
         return [queue, other, .global(), .main].allSatisfy { queue in
             guard let child = Mirror(reflecting: queue).children.first, child.label == "__wrapped",
-                let pointer = child.value as? OpaquePointer
+                let pointer = unsafe child.value as? OpaquePointer
             else { return false }
             return UInt(bitPattern: pointer) == RuntimeFacts.wrapped(by: queue)
         }
@@ -30,9 +30,9 @@ enum QueueIdentity {
 
     /// The executor on which a task continues after a suspension in a function of this isolation.
     static func ofExecutor(isolation: (any Actor)?) -> UInt {
-        if let isolation { return RuntimeFacts.identity(of: isolation.unownedExecutor) }
-        let preferred = withUnsafeCurrentTask { $0?.unownedTaskExecutor }
-        guard let preferred else { return 0 }
-        return RuntimeFacts.identity(of: preferred)
+        if let isolation { return unsafe RuntimeFacts.identity(of: isolation.unownedExecutor) }
+        let preferred = unsafe withUnsafeCurrentTask { unsafe $0?.unownedTaskExecutor }
+        guard let preferred = unsafe preferred else { return 0 }
+        return unsafe RuntimeFacts.identity(of: preferred)
     }
 }

@@ -9,7 +9,8 @@ final class SuspendedWaiter<Value>: TaskWait, GateWaiterOwner, @unchecked Sendab
 
     init(_ box: ValueBox<Value>, isolation: (any Actor)?) {
         self.box = box
-        lane = CommandLanes.enter(box.gate, box: box, queue: nil, key: QueueIdentity.ofExecutor(isolation: isolation))
+        lane = unsafe CommandLanes.enter(
+            box.gate, box: box, queue: nil, key: QueueIdentity.ofExecutor(isolation: isolation))
         super.init()
     }
 
@@ -23,7 +24,7 @@ final class SuspendedWaiter<Value>: TaskWait, GateWaiterOwner, @unchecked Sendab
     func gateResolved(_ status: Int32) { resolve(status) }
 
     /// If the grant came first, the grant resolves the wait.
-    override func withdraw(_ cause: Int32) { waiter.cancel(box.gate) }
+    override func withdraw(_ cause: Int32) { unsafe waiter.cancel(box.gate) }
 
     /// Waits for the gate and makes the calling thread its holder. It returns 0 or an errno value.
     ///
@@ -34,11 +35,11 @@ final class SuspendedWaiter<Value>: TaskWait, GateWaiterOwner, @unchecked Sendab
     /// the caller's actor could change to a thread that does not hold the gate.
     func acquire(rank: Int64, deadline: Int64, isolation: isolated (any Actor)?) async -> Int32 {
         var status = await wait(isolation: isolation) {
-            waiter.lock(box.gate, rank: rank, deadline: deadline, lane: lane.kernelLane, owner: self)
+            unsafe waiter.lock(box.gate, rank: rank, deadline: deadline, lane: lane.kernelLane, owner: self)
         }
-        while status == 0, !waiter.adopt(box.gate) {
-            status = await waitAgain(isolation: isolation) { waiter.relock(box.gate, owner: self) }
-            if status != 0 { waiter.forget(box.gate) }
+        while status == 0, unsafe !waiter.adopt(box.gate) {
+            status = await waitAgain(isolation: isolation) { unsafe waiter.relock(box.gate, owner: self) }
+            if status != 0 { unsafe waiter.forget(box.gate) }
         }
         return status
     }

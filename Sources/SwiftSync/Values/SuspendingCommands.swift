@@ -42,8 +42,8 @@ extension SuspendingCommands where Value: Sendable {
         if Task.isCancelled { return .cancelled }
         // This is the same as `box.gate`, which would be a call in generic code.
         let gate = box.lastingHeader
-        if csk_gate_enter_fast(gate) {
-            if !csk_gate_has_lost_grants(gate) { return nil }
+        if unsafe csk_gate_enter_fast(gate) {
+            if unsafe !csk_gate_has_lost_grants(gate) { return nil }
             // A command of this executor may have lost its grant, and it comes first.
             leave()
         }
@@ -57,9 +57,9 @@ extension SuspendingCommands where Value: Sendable {
     /// Between the entry and this call nothing may change the thread. If something did, the gate would stay held for
     /// good, so it is better to stop.
     private func leave() {
-        let status = csk_gate_unlock(box.gate)
+        let status = unsafe csk_gate_unlock(box.gate)
         guard status == 0 else {
-            fatalError("QueueSafeValue: a suspending command can't leave: \(String(cString: csk_status_text(status)))")
+            fatalError("QueueSafeValue: a suspending command can't leave: \(statusText(status))")
         }
     }
 
@@ -97,8 +97,8 @@ extension SuspendingCommands where Value: Sendable {
         isolation: isolated (any Actor)? = #isolation, newValue: Value
     ) async -> Result<Value, QueueSafeValueError> {
         if let error = await enter(isolation: isolation) { return .failure(error) }
-        let old = box.value.move()
-        box.value.initialize(to: newValue)
+        let old = unsafe box.value.move()
+        unsafe box.value.initialize(to: newValue)
         leave()
         withExtendedLifetime(old) {}
         return .success(newValue)
@@ -150,19 +150,20 @@ extension SuspendingCommands where Value: Sendable {
         let end = SectionEnd()
         let waiting = ContinuationSlot()
         body(ManualCompletion.closure { if end.isSecond() { waiting.resume() } })
-        csk_gate_disown(box.gate)
-        await withUnsafeContinuation { continuation in
-            waiting.continuation = continuation
-            if end.isSecond() { continuation.resume() }
+        unsafe csk_gate_disown(box.gate)
+        unsafe await withUnsafeContinuation { continuation in
+            waiting.continuation = unsafe continuation
+            if end.isSecond() { unsafe continuation.resume() }
         }
     }
 }
 
 /// Passes a continuation to the side that comes second. ``SectionEnd`` orders the two.
+@safe
 private final class ContinuationSlot: @unchecked Sendable {
-    var continuation: UnsafeContinuation<Void, Never>?
+    @safe var continuation: UnsafeContinuation<Void, Never>?
 
     func resume() {
-        continuation?.resume()
+        unsafe continuation?.resume()
     }
 }

@@ -65,8 +65,8 @@ extension SyncCommands where Value: Sendable {
     /// Returns the value.
     @inlinable
     public func get() -> Result<Value, QueueSafeValueError> {
-        if !csk_gate_enter_fast(box.gate), let error = enterSlowly() { return .failure(error) }
-        defer { csk_gate_unlock(box.gate) }
+        if unsafe !csk_gate_enter_fast(box.gate), let error = enterSlowly() { return .failure(error) }
+        defer { unsafe csk_gate_unlock(box.gate) }
         return .success(box.value.pointee)
     }
 
@@ -74,8 +74,8 @@ extension SyncCommands where Value: Sendable {
     /// with the error, and holds nothing.
     @inlinable
     public func get(completion commandClosure: (Result<Value, QueueSafeValueError>) -> Void) {
-        if !csk_gate_enter_fast(box.gate), let error = enterSlowly() { return commandClosure(.failure(error)) }
-        defer { csk_gate_unlock(box.gate) }
+        if unsafe !csk_gate_enter_fast(box.gate), let error = enterSlowly() { return commandClosure(.failure(error)) }
+        defer { unsafe csk_gate_unlock(box.gate) }
         commandClosure(.success(box.value.pointee))
     }
 
@@ -92,8 +92,10 @@ extension SyncCommands where Value: Sendable {
         manualCompletion commandClosure: (Result<Value, QueueSafeValueError>, @escaping CommandCompletionClosure) ->
             Void
     ) {
-        if !csk_gate_enter_fast(box.gate), let error = enterSlowly() { return commandClosure(.failure(error), {}) }
-        defer { csk_gate_unlock(box.gate) }
+        if unsafe !csk_gate_enter_fast(box.gate), let error = enterSlowly() {
+            return commandClosure(.failure(error), {})
+        }
+        defer { unsafe csk_gate_unlock(box.gate) }
         waitForCompletion { done in commandClosure(.success(box.value.pointee), done) }
     }
 
@@ -109,11 +111,11 @@ extension SyncCommands where Value: Sendable {
     /// Replaces the value, and returns the new one.
     @inlinable @discardableResult
     public func set(newValue: Value) -> Result<Value, QueueSafeValueError> {
-        if !csk_gate_enter_fast(box.gate), let error = enterSlowly() { return .failure(error) }
+        if unsafe !csk_gate_enter_fast(box.gate), let error = enterSlowly() { return .failure(error) }
         // The deinit of the old value may run code of its users. That code must not run inside the section.
-        let old = box.value.move()
-        box.value.initialize(to: newValue)
-        csk_gate_unlock(box.gate)
+        let old = unsafe box.value.move()
+        unsafe box.value.initialize(to: newValue)
+        unsafe csk_gate_unlock(box.gate)
         withExtendedLifetime(old) {}
         return .success(newValue)
     }
@@ -121,8 +123,8 @@ extension SyncCommands where Value: Sendable {
     /// Runs `accessClosure` on the value, and returns the value that it leaves. On failure the closure does not run.
     @inlinable @discardableResult
     public func set(completion accessClosure: (inout Value) -> Void) -> Result<Value, QueueSafeValueError> {
-        if !csk_gate_enter_fast(box.gate), let error = enterSlowly() { return .failure(error) }
-        defer { csk_gate_unlock(box.gate) }
+        if unsafe !csk_gate_enter_fast(box.gate), let error = enterSlowly() { return .failure(error) }
+        defer { unsafe csk_gate_unlock(box.gate) }
         accessClosure(&box.value.pointee)
         return .success(box.value.pointee)
     }
@@ -140,8 +142,8 @@ extension SyncCommands where Value: Sendable {
     public func set(
         manualCompletion accessClosure: (inout Value, @escaping CommandCompletionClosure) -> Void
     ) -> Result<Value, QueueSafeValueError> {
-        if !csk_gate_enter_fast(box.gate), let error = enterSlowly() { return .failure(error) }
-        defer { csk_gate_unlock(box.gate) }
+        if unsafe !csk_gate_enter_fast(box.gate), let error = enterSlowly() { return .failure(error) }
+        defer { unsafe csk_gate_unlock(box.gate) }
         waitForCompletion { done in accessClosure(&box.value.pointee, done) }
         return .success(box.value.pointee)
     }
@@ -159,8 +161,8 @@ extension SyncCommands where Value: Sendable {
     public func map<MappedValue>(
         completion commandClosure: (Value) -> MappedValue
     ) -> Result<MappedValue, QueueSafeValueError> {
-        if !csk_gate_enter_fast(box.gate), let error = enterSlowly() { return .failure(error) }
-        defer { csk_gate_unlock(box.gate) }
+        if unsafe !csk_gate_enter_fast(box.gate), let error = enterSlowly() { return .failure(error) }
+        defer { unsafe csk_gate_unlock(box.gate) }
         return .success(commandClosure(box.value.pointee))
     }
 

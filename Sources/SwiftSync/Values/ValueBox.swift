@@ -4,23 +4,24 @@ import Dispatch
 /// A status of the kernel for which no better error exists.
 struct KernelError: Error, CustomStringConvertible {
     let status: Int32
-    var description: String { String(cString: csk_status_text(status)) }
+    var description: String { statusText(status) }
 }
 
 /// The gate and the value of a ``QueueSafeValue``. The value's commands keep the box alive. The value's owner closes
 /// the box, which destroys the value after the last command that was accepted. A closed gate stays held for good, so no
 /// command can reach the place where the value was.
 @usableFromInline
+@safe
 final class ValueBox<Value>: GateBox<Value> {
     @inlinable
     static func make(
         _ value: consuming sending Value, _ policy: GatePolicy, _ bypassLimit: UInt32, graceMicroseconds: UInt32 = 0
     ) -> ValueBox {
-        let buffer = ValueBox.create(minimumCapacity: 1) { _ in
-            newGate(policy, bypassLimit, graceMicroseconds: graceMicroseconds)
+        let buffer = unsafe ValueBox.create(minimumCapacity: 1) { _ in
+            unsafe newGate(policy, bypassLimit, graceMicroseconds: graceMicroseconds)
         }
-        let box = unsafeDowncast(buffer, to: ValueBox.self)
-        box.value.initialize(to: value)
+        let box = unsafe unsafeDowncast(buffer, to: ValueBox.self)
+        unsafe box.value.initialize(to: value)
         return box
     }
 
@@ -31,7 +32,7 @@ final class ValueBox<Value>: GateBox<Value> {
     func close() {
         let status = ClosingWaiter(self).close()
         guard status == 0 else {
-            fatalError("QueueSafeValue: closed twice: \(String(cString: csk_status_text(status)))")
+            fatalError("QueueSafeValue: closed twice: \(statusText(status))")
         }
     }
 }
@@ -47,10 +48,10 @@ private final class ClosingWaiter<Value>: GateWaiterOwner, @unchecked Sendable {
 
     deinit { waiter.deallocate() }
 
-    func close() -> Int32 { waiter.close(box.gate, owner: self) }
+    func close() -> Int32 { unsafe waiter.close(box.gate, owner: self) }
 
     /// The value's deinit may run code of its users, which may block. The timers' thread must not block.
     var resolvingQueue: DispatchQueue? { csk_timer_is_current() ? .global() : nil }
 
-    func gateResolved(_ status: Int32) { box.value.deinitialize(count: 1) }
+    func gateResolved(_ status: Int32) { unsafe box.value.deinitialize(count: 1) }
 }

@@ -17,10 +17,11 @@ import Synchronization
 /// The object must stay alive until it is resolved. The object that it is registered with holds a reference to it.
 ///
 /// A task that has to go on inside of what it waits for uses the subclass ``TurnWait``.
+@safe
 class TaskWait: @unchecked Sendable {
     private let state: Atomic<TaskWaitState>
     /// It is written before PARKED is set. After that, the party that resolves the wait owns it.
-    private var continuation: UnsafeContinuation<Void, Never>?
+    @safe private var continuation: UnsafeContinuation<Void, Never>?
 
     init() {
         state = Atomic(TaskWaitState())
@@ -120,13 +121,13 @@ class TaskWait: @unchecked Sendable {
     private func suspend(
         _ timer: TaskWaitTimer?, _ isolation: isolated (any Actor)?, _ register: (TaskWaitTimer?) -> Int32
     ) async -> Int32 {
-        await withUnsafeContinuation { continuation in
-            self.continuation = continuation
+        unsafe await withUnsafeContinuation { continuation in
+            self.continuation = unsafe continuation
             park { register(timer) }
         }
         // The task reads the outcome from the word in which it was decided. So everything that happened before the
         // decision happened before this too, by this word alone.
-        return outcome.unsafelyUnwrapped
+        return unsafe outcome.unsafelyUnwrapped
     }
 
     /// Parks the task and registers the wait; the continuation (or job) that resumes the task is stored already. The
@@ -145,7 +146,7 @@ class TaskWait: @unchecked Sendable {
 
     /// Resumes the parked task. It is called at most once for each time that the task parks.
     func resume(with outcome: Int32) {
-        continuation.unsafelyUnwrapped.resume()
+        unsafe continuation.unsafelyUnwrapped.resume()
     }
 
     // MARK: - Others
@@ -163,7 +164,7 @@ class TaskWait: @unchecked Sendable {
 
     /// Resumes the task after a claim that asked for it, with the outcome of the claim.
     final func resume() {
-        resume(with: outcome.unsafelyUnwrapped)
+        unsafe resume(with: outcome.unsafelyUnwrapped)
     }
 
     /// Decides the outcome, and resumes the task if it waits. The task may run, and the wait may end, before this

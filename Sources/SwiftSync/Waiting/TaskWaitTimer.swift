@@ -1,29 +1,30 @@
 import CSyncKernel
 
 /// The timer for the deadline of a ``TaskWait``. The task that waits starts it and stops it.
+@safe
 final class TaskWaitTimer {
-    private let timer: UnsafeMutablePointer<csk_timer_t>
+    @safe private let timer: UnsafeMutablePointer<csk_timer_t>
     /// The wait to which the started timer holds a reference, until the timer has fired or is stopped.
-    private var wait: Unmanaged<TaskWait>?
+    @safe private var wait: Unmanaged<TaskWait>?
 
     init() {
         timer = .allocate(capacity: 1)
-        timer.initialize(to: csk_timer_t())
+        unsafe timer.initialize(to: csk_timer_t())
     }
 
-    deinit { timer.deallocate() }
+    deinit { unsafe timer.deallocate() }
 
     /// Starts the timer. Returns zero, or the errno value for which the system has no timer.
     func start(for wait: TaskWait, _ deadline: Int64) -> Int32 {
-        let reference = Unmanaged.passRetained(wait)
-        self.wait = reference
-        let status = csk_timer_start(
+        let reference = unsafe Unmanaged.passRetained(wait)
+        self.wait = unsafe reference
+        let status = unsafe csk_timer_start(
             timer, deadline,
-            { _, context in Unmanaged<TaskWait>.fromOpaque(context!).takeRetainedValue().giveUp(ETIMEDOUT) },
-            reference.toOpaque())
+            { _, context in unsafe Unmanaged<TaskWait>.fromOpaque(context!).takeRetainedValue().giveUp(ETIMEDOUT) },
+            unsafe reference.toOpaque())
         if status != 0 {
             self.wait = nil
-            reference.release()
+            unsafe reference.release()
         }
         return status
     }
@@ -32,6 +33,6 @@ final class TaskWaitTimer {
     func stop() {
         guard let wait else { return }
         self.wait = nil
-        if csk_timer_cancel(timer) == 0 { wait.release() }
+        if unsafe csk_timer_cancel(timer) == 0 { unsafe wait.release() }
     }
 }

@@ -61,7 +61,7 @@ class TurnWait: TaskWait, TaskExecutor, @unchecked Sendable {
     final func bodyInTurn(_ body: () -> Void) async -> Int32 {
         // The loop is for a runtime that sees no reason to switch to another executor.
         while outcome == nil { await Task.yield() }
-        let status = outcome.unsafelyUnwrapped
+        let status = unsafe outcome.unsafelyUnwrapped
         if status == 0 {
             body()
             leave()
@@ -93,7 +93,7 @@ class TurnWait: TaskWait, TaskExecutor, @unchecked Sendable {
         if self.job != nil { return }
         self.job = UnownedJob(job)
         // The job's task keeps the object alive, but the task may end meanwhile.
-        let reference = Unmanaged.passRetained(self)
+        let reference = unsafe Unmanaged.passRetained(self)
         park {
             // A wait that has to be given up is not registered first: if nobody is before it, it could be granted.
             refusal = cause ?? timer?.start(for: self, deadline) ?? 0
@@ -101,7 +101,7 @@ class TurnWait: TaskWait, TaskExecutor, @unchecked Sendable {
             if refusal == 0 { refusal = register() }
             return refusal
         }
-        reference.release()
+        unsafe reference.release()
     }
 
     /// Runs the task on this thread until it leaves, through the body. The caller keeps the object alive.
@@ -110,9 +110,9 @@ class TurnWait: TaskWait, TaskExecutor, @unchecked Sendable {
     /// runtime's lock of the task's records while it walks them. If the task ran on that thread, it would remove some
     /// of these records during the walk.
     final override func resume(with outcome: Int32) {
-        let job = job.unsafelyUnwrapped
+        let job = unsafe job.unsafelyUnwrapped
         if outcome == 0 {
-            job.runSynchronously(on: asUnownedTaskExecutor())
+            unsafe job.runSynchronously(on: asUnownedTaskExecutor())
         } else {
             globalConcurrentExecutor.enqueue(ExecutorJob(job))
         }

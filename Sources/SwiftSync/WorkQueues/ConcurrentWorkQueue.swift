@@ -137,6 +137,6 @@ public final class ConcurrentWorkQueue: WorkQueueBase, @unchecked Sendable {
     }
 
     override func run(_ job: UnownedJob, _ kind: QueuedJob.Kind) {
-        job.runSynchronously(on: asUnownedTaskExecutor())
+        unsafe job.runSynchronously(on: asUnownedTaskExecutor())
     }
 }

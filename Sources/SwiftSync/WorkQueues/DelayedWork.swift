@@ -26,22 +26,24 @@ public class DelayedWork: @unchecked Sendable {
 }
 
 /// Delayed work of a queue: it waits for its time, and then in the queue.
+@safe
 final class DelayedQueueWork: DelayedWork, @unchecked Sendable {
+    @safe
     private struct Storage {
-        var delayed = csk_delayed_t()
+        var delayed = unsafe csk_delayed_t()
         /// Set while the kernel holds a reference.
-        var owner: Unmanaged<DelayedQueueWork>?
+        @safe var owner: Unmanaged<DelayedQueueWork>?
     }
 
-    private let storage: UnsafeMutablePointer<Storage>
+    @safe private let storage: UnsafeMutablePointer<Storage>
     private let core: WorkQueueCore
     private let body: @Sendable () -> Void
     /// True for work whose time never comes, until it is cancelled. The kernel knows nothing of such work, so it ends
     /// with its last reference.
     private let waitsForEver = Atomic(false)
 
-    private var delayed: UnsafeMutablePointer<csk_delayed_t> {
-        RuntimeFacts.first(of: storage)
+    @safe private var delayed: UnsafeMutablePointer<csk_delayed_t> {
+        unsafe RuntimeFacts.first(of: storage)
     }
 
     /// Retains the kernel's queue and not the queue object. Releasing the last reference to that object ends the
@@ -50,14 +52,14 @@ final class DelayedQueueWork: DelayedWork, @unchecked Sendable {
         self.core = core
         self.body = body
         storage = .allocate(capacity: 1)
-        storage.initialize(to: Storage())
+        unsafe storage.initialize(to: Storage())
         super.init()
-        csk_workqueue_retain(core.queue)
+        unsafe csk_workqueue_retain(core.queue)
     }
 
     deinit {
-        storage.deallocate()
-        csk_workqueue_unretain(core.queue)
+        unsafe storage.deallocate()
+        unsafe csk_workqueue_unretain(core.queue)
     }
 
     func start(rank: Int64, deadline: Int64, period: Int64 = 0) -> Self {
@@ -65,38 +67,38 @@ final class DelayedQueueWork: DelayedWork, @unchecked Sendable {
             waitsForEver.store(true, ordering: .relaxed)
             return self
         }
-        let reference = Unmanaged.passRetained(self as DelayedQueueWork)
-        storage.pointee.owner = reference
-        let status = csk_delayed_start_ranked(
+        let reference = unsafe Unmanaged.passRetained(self as DelayedQueueWork)
+        storage.pointee.owner = unsafe reference
+        let status = unsafe csk_delayed_start_ranked(
             delayed, core.queue, rank, deadline, period, period == 0 ? Self.once : Self.again)
         if status != 0 {
-            reference.release()
+            unsafe reference.release()
             core.reportRefusal(status)
         }
         return self
     }
 
     private static func owner(of work: UnsafeMutablePointer<csk_work_t>) -> Unmanaged<DelayedQueueWork> {
-        RuntimeFacts.whole(at: work, as: Storage.self).pointee.owner.unsafelyUnwrapped
+        unsafe RuntimeFacts.whole(at: work, as: Storage.self).pointee.owner.unsafelyUnwrapped
     }
 
     private static let once: csk_work_function_t = { work, status in
-        if WorkItem.isLeftToAnother(work!, status, once) { return }
-        let delayed = owner(of: work!).takeRetainedValue()
+        if unsafe WorkItem.isLeftToAnother(work!, status, once) { return }
+        let delayed = unsafe owner(of: work!).takeRetainedValue()
         if status == 0 { delayed.body() } else if status != ECANCELED { delayed.core.reportRefusal(status) }
     }
 
     private static let again: csk_work_function_t = { work, status in
-        if WorkItem.isLeftToAnother(work!, status, again) { return }
-        let reference = owner(of: work!)
-        if status == 0 { reference.takeUnretainedValue().body() } else { reference.release() }
+        if unsafe WorkItem.isLeftToAnother(work!, status, again) { return }
+        let reference = unsafe owner(of: work!)
+        if status == 0 { unsafe reference.takeUnretainedValue().body() } else { unsafe reference.release() }
     }
 
     override func cancel() -> Bool {
         if waitsForEver.exchange(false, ordering: .relaxed) { return true }
-        switch csk_delayed_cancel(delayed) {
+        switch unsafe csk_delayed_cancel(delayed) {
         case 0:
-            Unmanaged.passUnretained(self).release()
+            unsafe Unmanaged.passUnretained(self).release()
             return true
         case EBUSY: return true
         default: return false

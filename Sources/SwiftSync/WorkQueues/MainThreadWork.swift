@@ -4,34 +4,35 @@ import Synchronization
 
 /// Work that is queued for the main thread at a given time. The main thread and a caller that cancels compete for it:
 /// the first to ask gets it.
+@safe
 final class MainThreadWork: DelayedWork, @unchecked Sendable {
     private let body: @MainActor @Sendable () -> Void
     private let isDecided = Atomic(false)
-    private let timer: UnsafeMutablePointer<csk_timer_t>
+    @safe private let timer: UnsafeMutablePointer<csk_timer_t>
 
     init(_ body: @escaping @MainActor @Sendable () -> Void) {
         self.body = body
         timer = .allocate(capacity: 1)
-        timer.initialize(to: csk_timer_t())
+        unsafe timer.initialize(to: csk_timer_t())
         super.init()
     }
 
-    deinit { timer.deallocate() }
+    deinit { unsafe timer.deallocate() }
 
     func start(deadline: Int64) -> Self {
         if deadline == Deadline.passed {
             enqueue()
         } else if deadline != Deadline.never {
             // The timer holds a reference until it has fired or is cancelled.
-            let reference = Unmanaged.passRetained(self as MainThreadWork)
-            let status = csk_timer_start(
-                timer, deadline, { Unmanaged<MainThreadWork>.fromOpaque($1!).takeRetainedValue().enqueue() },
-                reference.toOpaque())
+            let reference = unsafe Unmanaged.passRetained(self as MainThreadWork)
+            let status = unsafe csk_timer_start(
+                timer, deadline, { unsafe Unmanaged<MainThreadWork>.fromOpaque($1!).takeRetainedValue().enqueue() },
+                unsafe reference.toOpaque())
             if status != 0 {
-                reference.release()
+                unsafe reference.release()
                 SyncDiagnostics.report(
                     .outOfResources, subject: "mainThread(delay:)",
-                    message: "work was refused: \(String(cString: csk_status_text(status)))")
+                    message: "work was refused: \(statusText(status))")
             }
         }
         return self
@@ -47,7 +48,7 @@ final class MainThreadWork: DelayedWork, @unchecked Sendable {
 
     override func cancel() -> Bool {
         guard decide() else { return false }
-        if csk_timer_cancel(timer) == 0 { Unmanaged.passUnretained(self).release() }
+        if unsafe csk_timer_cancel(timer) == 0 { unsafe Unmanaged.passUnretained(self).release() }
         return true
     }
 }

@@ -27,8 +27,8 @@ final class RecordedWork: Sendable {
     }
 
     static let called: csk_work_function_t = { work, status in
-        if WorkItem.isLeftToAnother(work!, status, called) { return }
-        let recorded = WorkItem.take(work!, as: RecordedWork.self)
+        if unsafe WorkItem.isLeftToAnother(work!, status, called) { return }
+        let recorded = unsafe WorkItem.take(work!, as: RecordedWork.self)
         if status == 0 { recorded.run() } else { recorded.drop() }
     }
 }
@@ -39,15 +39,15 @@ extension WorkQueueCore {
         _ body: @escaping @Sendable () -> Void
     ) -> Bool {
         let recorded = RecordedWork(recorder, tag: tag ?? label, body)
-        guard let work = WorkItem.make(recorded) else {
+        guard let work = unsafe WorkItem.make(recorded) else {
             recorded.drop()
             return reportNoMemory()
         }
         let status =
-            barrier
+            unsafe barrier
             ? csk_workqueue_enqueue_barrier(queue, work, RecordedWork.called)
             : csk_workqueue_enqueue_ranked(queue, work, rank, RecordedWork.called)
-        return accepted(status, work) { WorkItem.take($0, as: RecordedWork.self).drop() }
+        return unsafe accepted(status, work) { unsafe WorkItem.take($0, as: RecordedWork.self).drop() }
     }
 
     /// Waits for a caller's turn, and records the caller. Without a recorder it only waits.

@@ -5,6 +5,7 @@ import CSyncKernel
 /// The kernel decides between the turn, a refusal, the timeout and cancellation. The kernel's work item lies in a block
 /// that this object owns, since the item may be cancelled at any time. The kernel holds one reference to this object
 /// for the item, and another for the wait for room.
+@safe
 final class SuspendedWork: TurnWait, @unchecked Sendable {
     /// What a full or closed queue does with the work.
     enum Admission {
@@ -23,8 +24,8 @@ final class SuspendedWork: TurnWait, @unchecked Sendable {
     private let recorder: EventRecorder?
     private let id: UInt64
     /// The next three are written before the wait is registered.
-    private var work: UnsafeMutablePointer<csk_work_t>?
-    private var room: UnsafeMutablePointer<csk_workqueue_wait_t>?
+    @safe private var work: UnsafeMutablePointer<csk_work_t>?
+    @safe private var room: UnsafeMutablePointer<csk_workqueue_wait_t>?
     private var waitsForRoom = false
 
     init(_ core: WorkQueueCore, rank: Int64, barrier: Bool, _ admission: Admission, deadline: Int64 = Deadline.never) {
@@ -38,52 +39,52 @@ final class SuspendedWork: TurnWait, @unchecked Sendable {
     }
 
     deinit {
-        if let work { _ = WorkItem.take(work, as: Unmanaged<SuspendedWork>.self) }
-        room?.deallocate()
+        if let work { _ = unsafe WorkItem.take(work, as: Unmanaged<SuspendedWork>.self) }
+        unsafe room?.deallocate()
     }
 
-    private func release() { Unmanaged.passUnretained(self).release() }
+    private func release() { unsafe Unmanaged.passUnretained(self).release() }
 
     // MARK: - What the queue is asked
 
     override func register() -> Int32 {
-        let reference = Unmanaged.passUnretained(self)
-        guard let work = WorkItem.make(reference) else { return ENOMEM }
-        self.work = work
+        let reference = unsafe Unmanaged.passUnretained(self)
+        guard let work = unsafe WorkItem.make(reference) else { return ENOMEM }
+        self.work = unsafe work
         recorder?.record(.pushed, id: id, tag: core.label)
-        _ = reference.retain()
-        let status = enqueue(work)
+        _ = unsafe reference.retain()
+        let status = unsafe enqueue(work)
         if status == EINPROGRESS { return 0 }
-        if status != 0 { reference.release() }
+        if status != 0 { unsafe reference.release() }
         return status
     }
 
     private func enqueue(_ work: UnsafeMutablePointer<csk_work_t>) -> Int32 {
         switch admission {
-        case .always where barrier: csk_workqueue_enqueue_barrier_always(core.queue, work, Self.called)
-        case .always: csk_workqueue_enqueue_always(core.queue, work, rank, Self.called)
-        case .suspending where core.callersWaitForRoom: enqueueWhenRoom(work)
-        case _ where barrier: csk_workqueue_enqueue_barrier(core.queue, work, Self.called)
-        default: csk_workqueue_enqueue_ranked(core.queue, work, rank, Self.called)
+        case .always where barrier: unsafe csk_workqueue_enqueue_barrier_always(core.queue, work, Self.called)
+        case .always: unsafe csk_workqueue_enqueue_always(core.queue, work, rank, Self.called)
+        case .suspending where core.callersWaitForRoom: unsafe enqueueWhenRoom(work)
+        case _ where barrier: unsafe csk_workqueue_enqueue_barrier(core.queue, work, Self.called)
+        default: unsafe csk_workqueue_enqueue_ranked(core.queue, work, rank, Self.called)
         }
     }
 
     private func enqueueWhenRoom(_ work: UnsafeMutablePointer<csk_work_t>) -> Int32 {
         let room = UnsafeMutablePointer<csk_workqueue_wait_t>.allocate(capacity: 1)
-        room.initialize(to: csk_workqueue_wait_t())
-        self.room = room
-        let reference = Unmanaged.passRetained(self)
-        let status = csk_workqueue_enqueue_when_room(
+        unsafe room.initialize(to: csk_workqueue_wait_t())
+        self.room = unsafe room
+        let reference = unsafe Unmanaged.passRetained(self)
+        let status = unsafe csk_workqueue_enqueue_when_room(
             core.queue, work, rank, barrier, Self.called, room, Self.told, reference.toOpaque())
         waitsForRoom = status == EINPROGRESS
-        if !waitsForRoom { reference.release() }
+        if !waitsForRoom { unsafe reference.release() }
         return status
     }
 
     override func withdraw(_ cause: Int32) {
-        if waitsForRoom, csk_workqueue_room_cancel(core.queue, room) == 0 {
+        if waitsForRoom, unsafe csk_workqueue_room_cancel(core.queue, room) == 0 {
             release()
-        } else if csk_workqueue_cancel(core.queue, work) != 0 {
+        } else if unsafe csk_workqueue_cancel(core.queue, work) != 0 {
             return
         }
         release()
@@ -94,15 +95,16 @@ final class SuspendedWork: TurnWait, @unchecked Sendable {
 
     /// The kernel calls this on a worker in the turn of the work, or with an error on the thread that dropped the work.
     private static let called: csk_work_function_t = { work, status in
-        let waiting = WorkItem.look(work!, as: Unmanaged<SuspendedWork>.self).takeRetainedValue()
+        let waiting = unsafe WorkItem.look(work!, as: Unmanaged<SuspendedWork>.self).takeRetainedValue()
         _ = withExtendedLifetime(waiting) { waiting.resolve(status) }
     }
 
     /// The kernel calls this at the end of the wait for room. Either the work has a place now, and may even have run;
     /// or the queue was shut down, and the work will never run.
     private static let told: @convention(c) (UnsafeMutablePointer<csk_workqueue_wait_t>?) -> Void = { room in
-        let room = room!, waiting = Unmanaged<SuspendedWork>.fromOpaque(room.pointee.context).takeRetainedValue()
-        let status = room.pointee.status
+        let room = unsafe room!,
+            waiting = unsafe Unmanaged<SuspendedWork>.fromOpaque(room.pointee.context).takeRetainedValue()
+        let status = unsafe room.pointee.status
         if status == 0 { return }
         waiting.release()
         _ = withExtendedLifetime(waiting) { waiting.resolve(status) }
@@ -119,14 +121,14 @@ final class SuspendedWork: TurnWait, @unchecked Sendable {
 
     /// Records how the wait ended, if its work has not begun.
     func recordEnd(_ status: Int32, as kind: EventRecorder.Event.Kind = .cancelled) {
-        if status != 0, work != nil { recorder?.record(kind, id: id, tag: core.label) }
+        if status != 0, unsafe work != nil { recorder?.record(kind, id: id, tag: core.label) }
     }
 }
 
 extension WorkQueueCore {
     /// True for a queue whose callers wait when it is full.
     var callersWaitForRoom: Bool {
-        csk_workqueue_capacity(queue) != 0 && csk_workqueue_when_full(queue) == Int32(CSK_WORKQUEUE_WAIT)
+        unsafe csk_workqueue_capacity(queue) != 0 && csk_workqueue_when_full(queue) == Int32(CSK_WORKQUEUE_WAIT)
     }
 
     /// Runs `body` in the queue, as a part of the calling task. The call is never refused and never dropped.
@@ -164,7 +166,7 @@ extension WorkQueueCore {
     /// own work has its turn only after that work, so it times out.
     private func tryInTurn<T>(rank: Int64, barrier: Bool, _ body: () throws -> T) throws -> T {
         if Task.isCancelled { throw WorkQueueError.cancelled }
-        if csk_workqueue_is_current(queue) { throw WorkQueueError.timedOut }
+        if unsafe csk_workqueue_is_current(queue) { throw WorkQueueError.timedOut }
         return try sync(rank: rank, barrier: barrier, timeout: .zero, body)
     }
 

@@ -13,33 +13,33 @@ enum WorkItem {
         let call: @Sendable () -> Void
     }
 
-    private static var payloadOffset: Int { MemoryLayout<csk_work_t>.stride }
+    private static var payloadOffset: Int { unsafe MemoryLayout<csk_work_t>.stride }
 
     @inline(__always)
     static func make<Payload>(_ payload: consuming Payload) -> UnsafeMutablePointer<csk_work_t>? {
         assert(payloadOffset + MemoryLayout<Payload>.size <= Int(CSK_BLOCK_SIZE))
-        guard let block = csk_block_take() else { return nil }
-        (block + payloadOffset).initializeMemory(as: Payload.self, to: payload)
-        return block.assumingMemoryBound(to: csk_work_t.self)
+        guard let block = unsafe csk_block_take() else { return nil }
+        unsafe (block + payloadOffset).initializeMemory(as: Payload.self, to: payload)
+        return unsafe block.assumingMemoryBound(to: csk_work_t.self)
     }
 
     /// Moves the payload out, and gives the block back.
     @inline(__always)
     static func take<Payload>(_ work: UnsafeMutablePointer<csk_work_t>, as type: Payload.Type) -> Payload {
         let block = UnsafeMutableRawPointer(work)
-        let payload = (block + payloadOffset).assumingMemoryBound(to: Payload.self).move()
-        csk_block_give(block)
+        let payload = unsafe (block + payloadOffset).assumingMemoryBound(to: Payload.self).move()
+        unsafe csk_block_give(block)
         return payload
     }
 
     static func look<Payload>(_ work: UnsafeMutablePointer<csk_work_t>, as type: Payload.Type) -> Payload {
-        (UnsafeMutableRawPointer(work) + payloadOffset).assumingMemoryBound(to: Payload.self).pointee
+        unsafe (UnsafeMutableRawPointer(work) + payloadOffset).assumingMemoryBound(to: Payload.self).pointee
     }
 
     /// Runs the closure. If the work was dropped, it only releases the closure.
     static let runBody: csk_work_function_t = { work, status in
-        if isLeftToAnother(work!, status, runBody) { return }
-        let body = take(work!, as: Body.self)
+        if unsafe isLeftToAnother(work!, status, runBody) { return }
+        let body = unsafe take(work!, as: Body.self)
         if status == 0 { body.call() }
     }
 
@@ -50,8 +50,8 @@ enum WorkItem {
         _ work: UnsafeMutablePointer<csk_work_t>, _ status: Int32, _ function: @escaping csk_work_function_t
     ) -> Bool {
         guard status != 0 && csk_timer_is_current() else { return false }
-        nonisolated(unsafe) let work = work
-        DispatchQueue.global().async { function(work, status) }
+        nonisolated(unsafe) let work = unsafe work
+        DispatchQueue.global().async { unsafe function(work, status) }
         return true
     }
 }

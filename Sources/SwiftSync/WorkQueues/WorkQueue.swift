@@ -69,9 +69,9 @@ public final class WorkQueue: WorkQueueBase, @unchecked Sendable {
     override func run(_ job: UnownedJob, _ kind: QueuedJob.Kind) {
         switch kind {
         case .ofActor:
-            job.runSynchronously(on: asUnownedSerialExecutor())
+            unsafe job.runSynchronously(on: asUnownedSerialExecutor())
         case .ofTask:
-            job.runSynchronously(on: asUnownedTaskExecutor())
+            unsafe job.runSynchronously(on: asUnownedTaskExecutor())
         }
     }
 }

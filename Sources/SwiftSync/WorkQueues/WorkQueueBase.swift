@@ -32,7 +32,7 @@ public class WorkQueueBase: @unchecked Sendable {
 
     /// Accepted work still runs, even on a suspended queue.
     deinit {
-        csk_workqueue_release(core.queue)
+        unsafe csk_workqueue_release(core.queue)
     }
 
     /// Runs a job of the Swift runtime. A worker calls it.
@@ -186,12 +186,12 @@ public class WorkQueueBase: @unchecked Sendable {
     /// Keeps waiting work from beginning, until ``resume()`` has been called as often as this method. Work that runs
     /// goes on. After a shutdown this call does nothing. Never blocks.
     public final func suspend() {
-        if csk_workqueue_suspend(core.queue) != 0 { fatalError("\(core.type) \(label): suspended 65 535 times") }
+        if unsafe csk_workqueue_suspend(core.queue) != 0 { fatalError("\(core.type) \(label): suspended 65 535 times") }
     }
 
     /// Ends one ``suspend()``. A call without a matching ``suspend()`` stops the program with a message. Never blocks.
     public final func resume() {
-        if csk_workqueue_resume(core.queue) != 0 {
+        if unsafe csk_workqueue_resume(core.queue) != 0 {
             fatalError("\(core.type) \(label): resume was called more often than suspend")
         }
     }
@@ -245,19 +245,19 @@ public class WorkQueueBase: @unchecked Sendable {
     /// - Parameter cancelsPending: if true, accepted work that has not begun is dropped, except for those jobs and
     ///   callers. Callers that wait for dropped work get ``WorkQueueError/cancelled``.
     public final func shutdown(cancelsPending: Bool = false) {
-        csk_workqueue_shutdown(core.queue, cancelsPending)
+        unsafe csk_workqueue_shutdown(core.queue, cancelsPending)
     }
 
     /// True when it is read inside the queue's own work, on the thread that runs that work.
     public final var isCurrent: Bool {
-        csk_workqueue_is_current(core.queue)
+        unsafe csk_workqueue_is_current(core.queue)
     }
 
     /// The number of work items that wait to begin, at some instant during the call.
-    public final var waitingCount: Int { Int(csk_workqueue_waiting(core.queue)) }
+    public final var waitingCount: Int { unsafe Int(csk_workqueue_waiting(core.queue)) }
     /// The number of waiting work items beyond what the bound allows, at some instant during the call. Jobs of actors
     /// and tasks, for example, are never refused, so they can exceed it. It is 0 without a bound.
-    public final var beyondBoundCount: Int { Int(csk_workqueue_beyond_bound(core.queue)) }
+    public final var beyondBoundCount: Int { unsafe Int(csk_workqueue_beyond_bound(core.queue)) }
     /// The number of work items that run, at some instant during the call.
-    public final var runningCount: Int { Int(csk_workqueue_running(core.queue)) }
+    public final var runningCount: Int { unsafe Int(csk_workqueue_running(core.queue)) }
 }

@@ -1,8 +1,9 @@
 import CSyncKernel
 
 /// The kernel's queue, and the operations on it that both kinds of queue share.
+@safe
 struct WorkQueueCore: @unchecked Sendable {
-    let queue: UnsafeMutablePointer<csk_workqueue_t>
+    @safe let queue: UnsafeMutablePointer<csk_workqueue_t>
     let label: String
     let type: StaticString
     private let slot: RecorderSlot
@@ -23,16 +24,16 @@ struct WorkQueueCore: @unchecked Sendable {
         slot = RecorderSlot(recorder)
         self.type = type
         self.label = label
-        var attributes = csk_workqueue_attr_t(
+        var attributes = unsafe csk_workqueue_attr_t(
             width: UInt32(clamping: max(1, min(width, Int(CSK_WORKQUEUE_WIDTH_MAX)))), capacity: places,
             when_full: whenFull.ofKernel, priority: priority.rawValue, name: nil)
         var made: UnsafeMutablePointer<csk_workqueue_t>?
-        let status = label.withCString { name in
-            attributes.name = name.pointee == 0 ? nil : name
-            return csk_workqueue_create(&made, &attributes)
+        let status = unsafe label.withCString { name in
+            unsafe attributes.name = name.pointee == 0 ? nil : name
+            return unsafe csk_workqueue_create(&made, &attributes)
         }
-        guard let made else { fatalError("\(type) \(label): \(String(cString: csk_status_text(status)))") }
-        queue = made
+        guard let made = unsafe made else { fatalError("\(type) \(label): \(statusText(status))") }
+        queue = unsafe made
     }
 
     var recorder: EventRecorder? {
@@ -43,11 +44,13 @@ struct WorkQueueCore: @unchecked Sendable {
     /// The rank of a priority; for nil, the queue's own rank. All work of a queue that drops its oldest work has one
     /// priority.
     func rank(of priority: CommandPriority?) -> Int64 {
-        guard let priority, csk_workqueue_when_full(queue) != Int32(CSK_WORKQUEUE_DROP_OLDEST) else { return ownRank }
+        guard let priority, unsafe csk_workqueue_when_full(queue) != Int32(CSK_WORKQUEUE_DROP_OLDEST) else {
+            return ownRank
+        }
         return CommandRank.of(priority)
     }
 
-    var ownRank: Int64 { CommandRank.of(CommandPriority(rawValue: csk_workqueue_priority(queue))) }
+    var ownRank: Int64 { unsafe CommandRank.of(CommandPriority(rawValue: csk_workqueue_priority(queue))) }
 
     // MARK: - Queueing
 
@@ -57,7 +60,7 @@ struct WorkQueueCore: @unchecked Sendable {
         _ status: Int32, _ work: UnsafeMutablePointer<csk_work_t>, _ refused: (UnsafeMutablePointer<csk_work_t>) -> Void
     ) -> Bool {
         if status == 0 { return true }
-        refused(work)
+        unsafe refused(work)
         reportRefusal(status)
         return false
     }
@@ -66,24 +69,24 @@ struct WorkQueueCore: @unchecked Sendable {
     private func enqueue(
         _ body: @escaping @Sendable () -> Void, _ enqueue: (UnsafeMutablePointer<csk_work_t>) -> Int32
     ) -> Bool {
-        guard let work = WorkItem.make(WorkItem.Body(call: body)) else { return reportNoMemory() }
-        return accepted(enqueue(work), work) { _ = WorkItem.take($0, as: WorkItem.Body.self) }
+        guard let work = unsafe WorkItem.make(WorkItem.Body(call: body)) else { return reportNoMemory() }
+        return unsafe accepted(enqueue(work), work) { _ = unsafe WorkItem.take($0, as: WorkItem.Body.self) }
     }
 
     @inline(__always)
     func async(_ body: @escaping @Sendable () -> Void) -> Bool {
         if let recorder { return async(tag: nil, rank: ownRank, recorder, body) }
-        return enqueue(body) { csk_workqueue_enqueue(queue, $0, WorkItem.runBody) }
+        return unsafe enqueue(body) { unsafe csk_workqueue_enqueue(queue, $0, WorkItem.runBody) }
     }
 
     func async(rank: Int64, tag: String? = nil, _ body: @escaping @Sendable () -> Void) -> Bool {
         if let recorder { return async(tag: tag, rank: rank, recorder, body) }
-        return enqueue(body) { csk_workqueue_enqueue_ranked(queue, $0, rank, WorkItem.runBody) }
+        return unsafe enqueue(body) { unsafe csk_workqueue_enqueue_ranked(queue, $0, rank, WorkItem.runBody) }
     }
 
     func asyncBarrier(_ body: @escaping @Sendable () -> Void) -> Bool {
         if let recorder { return async(tag: nil, rank: ownRank, barrier: true, recorder, body) }
-        return enqueue(body) { csk_workqueue_enqueue_barrier(queue, $0, WorkItem.runBody) }
+        return unsafe enqueue(body) { unsafe csk_workqueue_enqueue_barrier(queue, $0, WorkItem.runBody) }
     }
 
     func reportNoMemory() -> Bool {
@@ -104,11 +107,11 @@ struct WorkQueueCore: @unchecked Sendable {
             case .refusedWhenFull: "the queue is full"
             case .refusedAfterClose: "the queue was shut down"
             case .wouldDeadlock: "the queue is full, and the caller is inside its work, which room waits for"
-            default: String(cString: csk_status_text(status))
+            default: statusText(status)
             }
         SyncDiagnostics.report(
             kind, subject: "\(type) \(label)", message: "work was refused: \(reason)",
-            bound: kind == .refusedWhenFull ? Int(csk_workqueue_capacity(queue)) : nil)
+            bound: unsafe kind == .refusedWhenFull ? Int(csk_workqueue_capacity(queue)) : nil)
     }
 
     // MARK: - Waiting
@@ -123,9 +126,10 @@ struct WorkQueueCore: @unchecked Sendable {
         withoutActuallyEscaping(body) { body in
             recorded(body) { body in
                 var body = body
-                return withUnsafeMutablePointer(to: &body) {
-                    call(
-                        queue, rank, barrier, deadline, { $0!.assumingMemoryBound(to: (() -> Void).self).pointee() }, $0
+                return unsafe withUnsafeMutablePointer(to: &body) {
+                    unsafe call(
+                        queue, rank, barrier, deadline,
+                        { unsafe $0!.assumingMemoryBound(to: (() -> Void).self).pointee() }, $0
                     )
                 }
             }
@@ -135,7 +139,7 @@ struct WorkQueueCore: @unchecked Sendable {
     /// Does what ``WorkQueueBase/sync(_:)`` does. The call is never refused and never dropped.
     func sync<R, E: Error>(rank: Int64, barrier: Bool, _ body: () throws(E) -> R) throws(E) -> R {
         var result: Result<R, E>?
-        let status = sync(csk_workqueue_sync_always, rank: rank, barrier: barrier, deadline: Deadline.never) {
+        let status = unsafe sync(csk_workqueue_sync_always, rank: rank, barrier: barrier, deadline: Deadline.never) {
             do throws(E) { result = .success(try body()) } catch { result = .failure(error) }
         }
         guard status == 0, let result else { stop(status, "sync") }
@@ -145,7 +149,7 @@ struct WorkQueueCore: @unchecked Sendable {
     func sync<R>(rank: Int64, barrier: Bool, timeout: Duration?, _ body: () throws -> R) throws -> R {
         var result: Result<R, any Error>?
         let deadline = Deadline.after(timeout: timeout)
-        let status = sync(csk_workqueue_sync, rank: rank, barrier: barrier, deadline: deadline) {
+        let status = unsafe sync(csk_workqueue_sync, rank: rank, barrier: barrier, deadline: deadline) {
             result = Result(catching: body)
         }
         guard status == 0, let result else { throw error(status) }
@@ -153,12 +157,12 @@ struct WorkQueueCore: @unchecked Sendable {
     }
 
     func drain(timeout: Duration?) throws(WorkQueueError) {
-        let status = csk_workqueue_drain(queue, Deadline.after(timeout: timeout))
+        let status = unsafe csk_workqueue_drain(queue, Deadline.after(timeout: timeout))
         if status != 0 { throw error(status) }
     }
 
     /// True for a queue that can refuse work because it is full.
-    private var refusesWhenFull: Bool { csk_workqueue_capacity(queue) != 0 && !callersWaitForRoom }
+    private var refusesWhenFull: Bool { unsafe csk_workqueue_capacity(queue) != 0 && !callersWaitForRoom }
 
     /// The error that a status of the kernel means for this queue.
     func error(_ status: Int32) -> WorkQueueError { WorkQueueError(status: status, refusesWhenFull: refusesWhenFull) }
@@ -167,6 +171,6 @@ struct WorkQueueCore: @unchecked Sendable {
         if status == EDEADLK {
             fatalError("\(type) \(label): \(call) was called inside the queue's own work, which it would wait for")
         }
-        fatalError("\(type) \(label): \(call): \(String(cString: csk_status_text(status)))")
+        fatalError("\(type) \(label): \(call): \(statusText(status))")
     }
 }

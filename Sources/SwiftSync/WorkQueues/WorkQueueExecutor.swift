@@ -6,6 +6,7 @@ import CSyncKernel
 /// A job runs as the kind that it was enqueued as. An actor's job runs isolated to the queue and nothing else. A task's
 /// job runs on the executor that the task prefers, and isolated to nothing. If the runtime were told anything else,
 /// code that already runs where it belongs would enter the queue a second time, behind the work that came meanwhile.
+@safe
 struct QueuedJob {
     enum Kind { case ofActor, ofTask }
 
@@ -17,19 +18,21 @@ struct QueuedJob {
     static func enqueue(_ job: UnownedJob, _ kind: Kind, _ priority: JobPriority, on queue: WorkQueueBase) {
         // Once the job is queued it may run, and the last other reference to the queue may end with it. The kernel
         // needs the queue until the call returns.
-        let kept = Unmanaged.passRetained(queue)
-        defer { kept.release() }
+        let kept = unsafe Unmanaged.passRetained(queue)
+        defer { unsafe kept.release() }
         let core = queue.core
-        let queued = QueuedJob(job: job, kind: kind, queue: .passUnretained(queue))
-        guard let work = WorkItem.make(queued) else { fatalError("\(core.type) \(core.label): no memory for a job") }
-        let status = csk_workqueue_enqueue_always(core.queue, work, core.rank(of: priority), run)
+        let queued = unsafe QueuedJob(job: job, kind: kind, queue: .passUnretained(queue))
+        guard let work = unsafe WorkItem.make(queued) else {
+            fatalError("\(core.type) \(core.label): no memory for a job")
+        }
+        let status = unsafe csk_workqueue_enqueue_always(core.queue, work, core.rank(of: priority), run)
         testStep("QueuedJob: is queued", queue)
         if status != 0 { core.stop(status, "enqueue(_: job)") }
     }
 
     private static let run: csk_work_function_t = { work, _ in
-        let item = WorkItem.take(work!, as: QueuedJob.self)
-        item.queue.takeUnretainedValue().run(item.job, item.kind)
+        let item = unsafe WorkItem.take(work!, as: QueuedJob.self)
+        unsafe item.queue.takeUnretainedValue().run(item.job, item.kind)
     }
 }
 
@@ -37,7 +40,8 @@ extension WorkQueueCore {
     /// The rank of a job's priority. A task that names no priority has the queue's own.
     fileprivate func rank(of priority: JobPriority) -> Int64 {
         let distance = (Int64(priority.rawValue) - Int64(TaskPriority.medium.rawValue)) * 256
-        return rank(of: CommandPriority(rawValue: Int32(clamping: Int64(csk_workqueue_priority(queue)) + distance)))
+        return unsafe rank(
+            of: CommandPriority(rawValue: Int32(clamping: Int64(csk_workqueue_priority(queue)) + distance)))
     }
 }
 
@@ -50,8 +54,12 @@ extension WorkQueue: SerialExecutor {
     }
 
     /// Returns this queue in the form that an actor returns for its `unownedExecutor`.
+    ///
+    /// The result keeps nothing alive, so whoever uses it keeps the queue. Under strict memory safety the call is
+    /// therefore marked `unsafe`, as it is for every executor.
+    @unsafe
     public func asUnownedSerialExecutor() -> UnownedSerialExecutor {
-        UnownedSerialExecutor(ordinary: self)
+        unsafe UnownedSerialExecutor(ordinary: self)
     }
 
     /// Returns true inside the queue's own work, for jobs and closures alike.

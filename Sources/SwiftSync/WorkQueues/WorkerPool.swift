@@ -32,18 +32,18 @@ public enum WorkerPool {
         least: Int? = nil, most: Int? = nil, stackSize: Int? = nil, onStart: (@Sendable () -> Void)? = nil
     ) throws(ConfigurationError) {
         guard let least = number(least), let most = number(most), stackSize ?? 1 > 0 else { throw .invalid }
-        var attributes = csk_pool_attr_t()
-        attributes.least = least
-        attributes.most = most
-        attributes.stack_size = stackSize ?? 0
-        let start = onStart.map { Unmanaged.passRetained(StartHook(call: $0)) }
-        if let start {
-            attributes.context = start.toOpaque()
-            attributes.start = { Unmanaged<StartHook>.fromOpaque($0!).takeUnretainedValue().call() }
+        var attributes = unsafe csk_pool_attr_t()
+        unsafe attributes.least = least
+        unsafe attributes.most = most
+        unsafe attributes.stack_size = stackSize ?? 0
+        let start = unsafe onStart.map { unsafe Unmanaged.passRetained(StartHook(call: $0)) }
+        if let start = unsafe start {
+            unsafe attributes.context = start.toOpaque()
+            unsafe attributes.start = { unsafe Unmanaged<StartHook>.fromOpaque($0!).takeUnretainedValue().call() }
         }
-        let status = csk_pool_configure(&attributes)
+        let status = unsafe csk_pool_configure(&attributes)
         if status == 0 { return }
-        start?.release()
+        unsafe start?.release()
         throw status == EBUSY ? .inUse : .invalid
     }
 

@@ -5,14 +5,16 @@ import Testing
 /// included.
 enum Compiler {
     /// The errors and warnings, each with the number of its line: `6: warning: ...`.
-    static func says(of source: String, languageMode: Int) async throws -> [String] {
+    static func says(
+        of source: String, languageMode: Int, options: [String] = []
+    ) async throws -> [String] {
         // On a thread of its own: the compiler takes its time, and other tests' tasks need theirs.
         try await withCheckedThrowingContinuation { continuation in
-            onThread { continuation.resume(with: Result { try run(source, languageMode) }) }
+            onThread { continuation.resume(with: Result { try run(source, languageMode, options) }) }
         }
     }
 
-    private static func run(_ source: String, _ languageMode: Int) throws -> [String] {
+    private static func run(_ source: String, _ languageMode: Int, _ options: [String]) throws -> [String] {
         let file = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID().uuidString).swift")
         try source.write(to: file, atomically: true, encoding: .utf8)
         defer { try? FileManager.default.removeItem(at: file) }
@@ -31,7 +33,7 @@ enum Compiler {
             "swiftc", "-emit-sil", "-o", "/dev/null", "-parse-as-library", "-swift-version", "\(languageMode)",
             "-diagnostic-style", "llvm",
         ]
-        compiler.arguments! += folders.flatMap { ["-I", $0.path] } + [file.path]
+        compiler.arguments! += options + folders.flatMap { ["-I", $0.path] } + [file.path]
         compiler.standardError = output
         try compiler.run()
         let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
