@@ -556,9 +556,8 @@ MUTANTS = [
      "        csk_queue_lock(&queue->lock);\n    }\n"),
     ("POSTED is kept", WQ_WORKER, "    csk_fetch_and(&queue->state, ~STATE_POSTED, CSK_SEQ_CST);\n", ""),
     ("POSTED is not looked at", WQ_WORD,
-     "csk_cas(&queue->state, &state, state + STATE_ACTIVE_ONE + STATE_PIN_ONE + STATE_POSTED, CSK_SEQ_CST)",
-     "csk_cas(&queue->state, &state, (state | STATE_POSTED) + STATE_ACTIVE_ONE + STATE_PIN_ONE - STATE_POSTED, "
-     "CSK_SEQ_CST)"),
+     "csk_workqueue_add_claim(queue, STATE_ACTIVE_ONE + STATE_PIN_ONE + STATE_POSTED)",
+     "csk_workqueue_add_claim(queue, STATE_ACTIVE_ONE + STATE_PIN_ONE)"),
     ("a worker on a wide queue brings no other", WQ_WORKER,
      "        if (more && queue->width > 1) csk_workqueue_activate(queue);\n", ""),
     ("who asked for another worker does not give way", WQ_WORKER,

@@ -197,15 +197,18 @@ int csk_workqueue_enqueue_beyond(csk_workqueue_t *queue, csk_work_t *work, csk_r
 static inline bool csk_workqueue_has_worker_to_spare(const csk_workqueue_t *queue, uint64_t state) {
     return (state & STATE_ACTIVE) < csk_workqueue_width(queue);
 }
+/* Adds `claim` to the state if nobody else will look and another worker may. Returns whether it did. */
+static inline bool csk_workqueue_add_claim(csk_workqueue_t *queue, uint64_t claim) {
+    uint64_t state = csk_load(&queue->state, CSK_SEQ_CST);
+    while (!(state & STATE_ATTENDED) && csk_workqueue_has_worker_to_spare(queue, state))
+        if (csk_cas(&queue->state, &state, state + claim, CSK_SEQ_CST)) return true;
+    return false;
+}
 /* The two halves of csk_workqueue_activate, for callers that must not touch the queue any more once they have unlocked
  * it. csk_workqueue_claim, under the lock, returns true when a worker has to be asked for, and then it has pinned the
  * queue. csk_workqueue_post then asks for that worker. */
 static inline bool csk_workqueue_claim(csk_workqueue_t *queue) {
-    uint64_t state = csk_load(&queue->state, CSK_SEQ_CST);
-    while (!(state & STATE_ATTENDED) && csk_workqueue_has_worker_to_spare(queue, state))
-        if (csk_cas(&queue->state, &state, state + STATE_ACTIVE_ONE + STATE_PIN_ONE + STATE_POSTED, CSK_SEQ_CST))
-            return true;
-    return false;
+    return csk_workqueue_add_claim(queue, STATE_ACTIVE_ONE + STATE_PIN_ONE + STATE_POSTED);
 }
 static inline void csk_workqueue_post(csk_workqueue_t *queue) {
     queue->item.level = csk_pool_level(queue->priority);

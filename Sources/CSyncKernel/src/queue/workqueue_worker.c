@@ -105,10 +105,7 @@ static csk_work_t *next(csk_workqueue_t *queue, csk_section_t *section, bool end
  * to. */
 static bool comes_back(csk_workqueue_t *queue) {
     if (csk_load(&queue->inbox_last, CSK_SEQ_CST) == NULL) return false;
-    uint64_t state = csk_load(&queue->state, CSK_SEQ_CST);
-    while (!(state & STATE_ATTENDED) && csk_workqueue_has_worker_to_spare(queue, state))
-        if (csk_cas(&queue->state, &state, state + STATE_ACTIVE_ONE, CSK_SEQ_CST)) return true;
-    return false;
+    return csk_workqueue_add_claim(queue, STATE_ACTIVE_ONE);
 }
 
 /* Other queues are served before this queue is served again, by whichever worker comes for it. On a concurrent queue a

@@ -46,7 +46,6 @@ int csk_rwlock_revoke(csk_rwlock_t *lock, int64_t deadline_ns) {
     csk_store(&lock->bias, BIAS_REVOKING, CSK_RELAXED);
     csk_platform_membarrier();
     csk_watch_t watch = csk_begin_watch(begin_ns);
-    bool reported = false;
     int status = 0;
     for (bool watched = false;; watched = true) {
         uint32_t seen = csk_load(&lock->revocation, CSK_ACQUIRE);
@@ -56,7 +55,7 @@ int csk_rwlock_revoke(csk_rwlock_t *lock, int64_t deadline_ns) {
             break;
         }
         if (!watched) watch_marks(lock);
-        else csk_rwlock_park(lock, NULL, &lock->revocation, seen, deadline_ns, &watch, &reported);
+        else csk_rwlock_park(lock, NULL, &lock->revocation, seen, deadline_ns, &watch);
     }
     int64_t took_ns = csk_platform_now() - begin_ns;
     csk_store(&lock->reads_until_bias, took_ns < 1000000 ? (uint32_t)took_ns + 2 : 1000000u, CSK_RELAXED);

@@ -119,7 +119,7 @@ void csk_rwlock_give_back(csk_rwlock_t *lock, int mode);
  * Meanwhile it looks which holder it waits for, and reports that once. `self` is NULL for the writer that takes the
  * bias away. */
 int csk_rwlock_park(csk_rwlock_t *lock, const csk_gate_waiter_t *self, uint32_t *word, uint32_t expected,
-                    int64_t deadline_ns, csk_watch_t *watch, bool *reported);
+                    int64_t deadline_ns, csk_watch_t *watch);
 
 /* rwlock_bias.c */
 enum { BIAS_OFF = 0, BIAS_ON = 1, BIAS_REVOKING = 2 };

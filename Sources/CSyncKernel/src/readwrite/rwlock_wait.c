@@ -42,7 +42,7 @@ static enum csk_try try_to_enter(void *object, csk_gate_waiter_t *self, bool aga
 static void watch(void *object, csk_gate_waiter_t *self) { watch_lock(object, self); }
 
 static int park(void *object, csk_gate_waiter_t *self, int64_t deadline_ns, csk_watch_t *watch) {
-    return csk_rwlock_park(object, self, &self->word, WORD_PARKED, deadline_ns, watch, &watch->reported);
+    return csk_rwlock_park(object, self, &self->word, WORD_PARKED, deadline_ns, watch);
 }
 
 /* The thread that let it in has done with the lock, and with the waiter, once the word says GRANTED. */

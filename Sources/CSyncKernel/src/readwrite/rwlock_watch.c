@@ -37,13 +37,13 @@ static bool look(csk_rwlock_t *lock, const csk_gate_waiter_t *self, const csk_wa
 }
 
 int csk_rwlock_park(csk_rwlock_t *lock, const csk_gate_waiter_t *self, uint32_t *word, uint32_t expected,
-                    int64_t deadline_ns, csk_watch_t *watch, bool *reported) {
-    if (*reported) return csk_wait_park(word, expected, deadline_ns);
+                    int64_t deadline_ns, csk_watch_t *watch) {
+    if (watch->reported) return csk_wait_park(word, expected, deadline_ns);
     bool look_now;
     int status = csk_watch_park(word, expected, deadline_ns, watch, &look_now);
     if (look_now) {
         if (self == NULL) report_readers(lock, watch->since_ns);
-        *reported = self == NULL || look(lock, self, watch);
+        watch->reported = self == NULL || look(lock, self, watch);
         csk_watch_later(watch);
     }
     return status;
