@@ -36,6 +36,11 @@ enum Deadline {
         return nanoseconds(inSeconds: seconds).map(csk_deadline_after) ?? never
     }
 
+    /// True if a deadline that lay ahead when it was made has passed. ``passed`` lay behind from the beginning.
+    static func hasPassedMeanwhile(_ deadline: Int64) -> Bool {
+        deadline != never && deadline != passed && csk_now() >= deadline
+    }
+
     /// The length of `duration`, rounded up. It is nil when it exceeds what 64 bits hold. Negative spans count as zero.
     static func nanoseconds(in duration: Duration) -> Int64? {
         // `components` is not used: it stops the program when the seconds exceed 64 bits.

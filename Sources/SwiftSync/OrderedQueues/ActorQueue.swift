@@ -84,7 +84,8 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
         set { storage.recorder = newValue }
     }
 
-    /// The number of accepted pieces of work and waiting tasks that have not begun, at some instant during the call.
+    /// The number of accepted pieces of work that have not begun and of waiting tasks whose turn has not come, at some
+    /// instant during the call. A task whose turn has come may still wait for the actor.
     ///
     /// Reading it takes the queue's lock for some nanoseconds. In a queue without a capacity, tasks that have given up
     /// count until their turn.
@@ -154,8 +155,10 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
         return await Self.run(in: storage, on: actor, piece, work)
     }
 
-    /// Does the same for work that may throw, and rethrows its error. If the task is cancelled before its turn, it
-    /// gives the turn up.
+    /// Does the same for work that may throw, and rethrows its error. If the task is cancelled before `work` begins, it
+    /// gives its turn up, and `work` does not run.
+    ///
+    /// A task whose turn has come while the actor runs something else returns only once the actor is free.
     ///
     /// - Throws: ``OrderedQueueError/full`` if the queue is full and its `whenFull` is `refuse`,
     ///   ``OrderedQueueError/shutDown``, ``OrderedQueueError/cancelled``, and what `work` throws.
@@ -164,8 +167,12 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
         try await runInTurn(until: Deadline.never, work)
     }
 
-    /// Does the same with a limit of time: the task gives its turn up if the turn has not come after `timeout`. Work
-    /// that has begun is not interrupted.
+    /// Does the same with a limit of time: the task gives its turn up if `work` has not begun after `timeout`. Work that
+    /// has begun is not interrupted. With a timeout of zero or less, `work` runs only if nothing stands before it in the
+    /// queue.
+    ///
+    /// A task whose turn has come while the actor runs something else returns only once the actor is free, with the
+    /// error if that is too late.
     ///
     /// - Throws: ``OrderedQueueError/timedOut``, and whatever the form without a timeout throws.
     public func enqueueAndWait<T: Sendable>(
@@ -180,7 +187,17 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
     ) async throws -> T {
         let actor = storage.actorOrStop(), piece = storage.recordedPiece()
         try await storage.takeTurn(.refusable, until: deadline)
-        return try await Self.run(in: storage, on: actor, piece, work)
+        return try await Self.run(in: storage, on: actor, piece) { actor in
+            try Self.throwIfTooLate(deadline)
+            return try await work(actor)
+        }
+    }
+
+    /// The turn may have come while the actor was busy with something else: only now could the work begin.
+    @inline(__always)
+    private static func throwIfTooLate(_ deadline: Int64) throws(OrderedQueueError) {
+        if Task.isCancelled { throw .cancelled }
+        if Deadline.hasPassedMeanwhile(deadline) { throw .timedOut }
     }
 
     /// Runs `work` in the calling task, whose place was granted. (It has no reference to the queue: work outlives the

@@ -61,8 +61,9 @@ extension ActorQueue where ActorType == MainActor {
         try await enqueueAndWait { _ in try await work() }
     }
 
-    /// Does the same with a limit of time: if the turn has not come after `timeout`, the task gives it up and the call
-    /// throws ``OrderedQueueError/timedOut``.
+    /// Does the same with a limit of time: if `work` has not begun after `timeout`, the task gives its turn up and the
+    /// call throws ``OrderedQueueError/timedOut``. A task whose turn has come while the main actor runs something else
+    /// gets the error once the main actor is free.
     public func enqueueAndWait<T: Sendable>(
         timeout: Duration, _ work: @MainActor () async throws -> T
     ) async throws -> T {

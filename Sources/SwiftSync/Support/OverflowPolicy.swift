@@ -32,8 +32,9 @@ public enum OverflowPolicy: Sendable, Hashable {
     /// The new work is accepted, and the oldest work that has not begun is released without having run.
     ///
     /// A ``WorkQueue`` drops closures, and callers of `run(timeout:)` and `sync(timeout:)`: these get an error whose
-    /// reason is ``SyncErrorReason/cancelled``. Such a work queue has only one priority, its own; work that names
-    /// another priority is queued at the queue's. A ``FIFOQueue`` or ``ActorQueue`` drops what `enqueue` has accepted;
+    /// reason is ``SyncErrorReason/cancelled``. A caller of `sync(timeout:)` drops nothing when it comes: it waits
+    /// beyond the capacity. Such a work queue has only one priority, its own; work that names another priority is
+    /// queued at the queue's. A ``FIFOQueue`` or ``ActorQueue`` drops what `enqueue` has accepted;
     /// tasks that wait for their turn take no room from other work there.
     case dropOldest
 

@@ -173,7 +173,8 @@ public class WorkQueueBase: @unchecked Sendable {
     /// It throws a ``WorkQueueError`` when `body` has not begun after `timeout` (never early; nil is no limit), when
     /// the task is cancelled before `body` has begun, when the bound refuses or drops the call, and after a shutdown.
     /// While the queue has no room, the task waits suspended. With a timeout of zero, `body` runs only if its turn has
-    /// come, and on the calling thread.
+    /// come, and on the calling thread. A serial queue may still be busy for a moment after an awaited `run` has
+    /// returned: its worker has resumed the task, and ends the work after that.
     @discardableResult
     public final func run<T: Sendable>(
         timeout: Duration?, priority: CommandPriority? = nil, _ body: @escaping @Sendable () throws -> T
