@@ -167,9 +167,9 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
         try await runInTurn(until: Deadline.never, work)
     }
 
-    /// Does the same with a limit of time: the task gives its turn up if `work` has not begun after `timeout`. Work that
-    /// has begun is not interrupted. With a timeout of zero or less, `work` runs only if nothing stands before it in the
-    /// queue.
+    /// Does the same with a limit of time: the task gives its turn up if `work` has not begun after `timeout`. Work
+    /// that has begun is not interrupted. With a timeout of zero or less, `work` runs only if nothing stands before it
+    /// in the queue.
     ///
     /// A task whose turn has come while the actor runs something else returns only once the actor is free, with the
     /// error if that is too late.
