@@ -4,7 +4,6 @@ import PackageDescription
 
 let package = Package(
     name: "KeyValueServer",
-    platforms: [.macOS(.v15)],
     dependencies: [
         .package(name: "SwiftSync", path: "../.."),
         .package(url: "https://github.com/apple/swift-nio.git", from: "2.101.2"),

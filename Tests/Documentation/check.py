@@ -2,7 +2,9 @@
 
 A Swift sample becomes the body of one throwing function in a package in .build-docs, its extensions stand before that
 function, which is asynchronous, and leaves the main thread to others, if the sample or its setup awaits; a C sample
-becomes a program of its own. Faults are reported with the file and the line of the document.
+becomes a program of its own. Faults are reported with the file and the line of the document. The Swift samples of
+TOP_LEVEL run a second time as what a user makes of them, the main.swift of a program: its code is isolated to the main
+actor, and chooses among overloads as a function does that can't suspend.
 
 A sample is a fenced block that begins with ```swift or ```c. What it needs but readers don't stands in comments before
 the fence:
@@ -28,6 +30,8 @@ BUILD = Path(".build-docs")
 SECONDS = 10
 # Blocks in other languages are not run. What is not listed is an error, so that a misspelt name can't hide a sample.
 LANGUAGES = {"swift", "c", "sh", "cmake", "make", "text", ""}
+# What a user pastes into main.swift. Each of these samples is a program of its own, so all would take minutes to build.
+TOP_LEVEL = {"Deployment.md", "ErrorsAndShutdown.md", "ServerRecipes.md"}
 FENCE = re.compile(r"^\s*```(\S*)\s*$")
 
 failures = 0
@@ -180,20 +184,23 @@ let package = Package(
     name: "Samples",
     dependencies: [.package(name: "SwiftSync", path: "../..")],
     targets: [
-        .executableTarget(
-            name: "Samples",
-            dependencies: [
-                .product(name: "SwiftSync", package: "SwiftSync"),
-                .product(name: "CSyncKernel", package: "SwiftSync"),
-            ],
-            swiftSettings: [.unsafeFlags(["-warnings-as-errors"])])
+TARGETS
     ],
     swiftLanguageModes: [.v6]
 )
 """
+TARGET = """\
+        .executableTarget(
+            name: "NAME",
+            dependencies: [
+                .product(name: "SwiftSync", package: "SwiftSync"),
+                .product(name: "CSyncKernel", package: "SwiftSync"),
+            ],
+            swiftSettings: [.unsafeFlags(["-warnings-as-errors"])])"""
 
 
-def swift_file(index, sample):
+def swift_parts(sample):
+    """What stands at the head of a file, imports and extensions, and the other lines of the sample."""
     imports, extensions, body = {"Dispatch", "Foundation", "SwiftSync", "Synchronization"}, [], []
     for part in sample.parts():
 
@@ -209,9 +216,27 @@ def swift_file(index, sample):
                 lines[number] = ""
         body.append(f'#sourceLocation(file: "{part.file}", line: {part.line})\n' + "\n".join(lines))
     head = "".join(f"import {name}\n" for name in sorted(imports))
-    head += "".join(extensions)
+    return head + "".join(extensions), "\n".join(body) + "\n#sourceLocation()\n"
+
+
+def swift_file(index, sample):
+    head, body = swift_parts(sample)
     effects = "async throws" if awaits(sample) else "throws"
-    return f"{head}\nfunc sample{index}() {effects} {{\n" + "\n".join(body) + "\n#sourceLocation()\n}\n"
+    return f"{head}\nfunc sample{index}() {effects} {{\n{body}}}\n"
+
+
+def is_top_level(sample):
+    return Path(sample.code.file).name in TOP_LEVEL
+
+
+def top_level_names(samples):
+    """By sample: the name of its program, from its number in its document."""
+    counts, names = {}, {}
+    for sample in filter(is_top_level, samples):
+        stem = Path(sample.code.file).stem
+        counts[stem] = counts.get(stem, 0) + 1
+        names[sample] = f"{stem}{counts[stem]}"
+    return names
 
 
 def awaits(sample):
@@ -235,20 +260,26 @@ func expect(_ condition: @autoclosure () throws -> Bool, file: StaticString = #f
 
 
 def build_swift(samples):
-    """Builds all samples into one program, which runs the one whose number it is given."""
+    """Builds all samples into one program, which runs the one whose number it is given, and those of TOP_LEVEL into one
+    each. The folder of the programs, or None."""
     folder = BUILD / "package"
-    sources = folder / "Sources/Samples"
-    files = {f"Sample{index}.swift": swift_file(index, sample) for index, sample in enumerate(samples)}
+    sources = folder / "Sources"
+    files = {f"Samples/Sample{index}.swift": swift_file(index, sample) for index, sample in enumerate(samples)}
     cases = "".join(
         f'        case "{index}": try {"await " if awaits(sample) else ""}sample{index}()\n'
         for index, sample in enumerate(samples))
-    files["Samples.swift"] = EXPECT + (
+    files["Samples/Samples.swift"] = EXPECT + (
         "@main\nstruct Samples {\n    static func main() async throws {\n        switch CommandLine.arguments[1] {\n"
         f'{cases}        default: fatalError("there is no such sample")\n        }}\n    }}\n}}\n')
-    write_if_changed(folder / "Package.swift", MANIFEST)
+    top_level = top_level_names(samples)
+    for sample, name in top_level.items():
+        files[f"{name}/main.swift"] = "".join(swift_parts(sample))
+        files[f"{name}/Expect.swift"] = EXPECT
+    targets = ",\n".join(TARGET.replace("NAME", name) for name in ["Samples", *top_level.values()])
+    write_if_changed(folder / "Package.swift", MANIFEST.replace("TARGETS", targets))
     for name, text in files.items():
         write_if_changed(sources / name, text)
-    for stale in set(sources.glob("*.swift")) - {sources / name for name in files}:
+    for stale in set(sources.glob("*/*.swift")) - {sources / name for name in files}:
         stale.unlink()
     command = ["swift", "build", "--package-path", str(folder), "--scratch-path", str(BUILD / "swift")]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -256,7 +287,7 @@ def build_swift(samples):
         print_faults(done.stdout)
         fail("error: the Swift samples do not build")
         return None
-    return BUILD / "swift/debug/Samples"
+    return BUILD / "swift/debug"
 
 
 def build_kernel():
@@ -336,10 +367,14 @@ def main():
         if fault:
             fail(f"{sample.place}: error: {fault}")
 
-    program = build_swift(swift)
-    for index, sample in enumerate(swift if program else []):
+    programs, top_level = build_swift(swift), top_level_names(swift)
+    for index, sample in enumerate(swift if programs else []):
         if pattern.search(sample.place):
-            report(sample, run([str(program), str(index)]))
+            fault = run([str(programs / "Samples"), str(index)])
+            if not fault and sample in top_level:
+                fault = run([str(programs / top_level[sample])])
+                fault = fault and f"as main.swift: {fault}"
+            report(sample, fault)
     objects = build_kernel()
     for index, sample in enumerate(c if objects else []):
         if pattern.search(sample.place):

@@ -176,7 +176,7 @@ def compare(page, header, known):
         if declared is None:
             fail(f"{where}: {name} is not in the header")
         elif documented is None:
-            fail(f"{where}: {name} is missing in the SYNOPSIS")
+            fail(f"{where}: {name} is missing in the SYNOPSIS, and in NAME if it is not there either")
         elif declared != documented:
             fail(f"{where}: {name} is\n    {' '.join(declared)}\nin the header and not\n    {' '.join(documented)}")
     expected = {where.stem} | (page.declarations.keys() - page.internal)

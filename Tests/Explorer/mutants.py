@@ -994,6 +994,14 @@ MUTANTS = [
 ]
 
 
+def place_of(name):
+    """Where the mutant stands in this file."""
+    for number, line in enumerate(open(os.path.abspath(__file__)), 1):
+        if f'("{name}"' in line:
+            return f"Tests/Explorer/mutants.py:{number}"
+    return "Tests/Explorer/mutants.py"
+
+
 def check():
     """Says which mutants are stale; their number. A name stands for one mutant, or the record would not know which."""
     sources, names, wrong = {}, [mutant[0] for mutant in MUTANTS], 0
@@ -1001,8 +1009,13 @@ def check():
         if path not in sources:
             sources[path] = open(os.path.join(KERNEL, path)).read()
         count = sources[path].count(text)
-        if count != 1 or names.count(name) != 1:
-            print(f"{name}: its text stands {count} times in {path}; {names.count(name)} mutants have this name")
+        if count != 1:
+            print(f'{place_of(name)}: "{name}" is stale: its text stands {count} times in Sources/CSyncKernel/{path}, '
+                  "and should stand once; write the mutant's text as the source is now, or drop the mutant if what it "
+                  "breaks is gone")
+            wrong += 1
+        if names.count(name) != 1:
+            print(f'{place_of(name)}: {names.count(name)} mutants have the name "{name}"')
             wrong += 1
     for line in open(RECORD):
         if line.split(": ")[0] not in names:
@@ -1056,7 +1069,7 @@ def try_mutant(mutant, base, known):
         target = os.path.join(kernel, path)
         source = open(target).read()
         if source.count(text) != 1:
-            return name, "STALE", f"its text stands {source.count(text)} times in {path}", None, 0
+            return name, "STALE", f"its text stands {source.count(text)} times in {path}; see --check", None, 0
         source = source.replace(text, replacement)
         if "seen_once" in replacement:
             source = source.replace("    int status = ENOENT;\n    for (;;) {",

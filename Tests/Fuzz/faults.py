@@ -172,6 +172,14 @@ FAULTS = [
 ]
 
 
+def place_of(name):
+    """Where the fault stands in this file."""
+    for number, line in enumerate(open(os.path.abspath(__file__)), 1):
+        if f'", "{name}"' in line:
+            return f"Tests/Fuzz/faults.py:{number}"
+    return "Tests/Fuzz/faults.py"
+
+
 def check():
     """Says which faults are stale; their number."""
     wrong = 0
@@ -179,7 +187,9 @@ def check():
         with open(os.path.join(KERNEL, file)) as source:
             count = source.read().count(text)
         if count != 1:
-            print("%s: its text stands %d times in %s" % (name, count, file))
+            print(f'{place_of(name)}: "{name}" is stale: its text stands {count} times in Sources/CSyncKernel/{file}, '
+                  "and should stand once; write the fault's text as the source is now, or drop the fault if what it "
+                  "breaks is gone")
             wrong += 1
     print("%d faults, %d stale" % (len(FAULTS), wrong))
     return wrong

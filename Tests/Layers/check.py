@@ -38,9 +38,9 @@ def read_list(path):
 
 
 def code_of(path):
-    """The text without comments and without what stands in quotes, but for names of includes."""
+    """The text without comments and without what stands in quotes, but for names of includes. No line moves."""
     text = open(path).read()
-    text = re.sub(r"/\*.*?\*/|//[^\n]*", " ", text, flags=re.S)
+    text = re.sub(r"/\*.*?\*/|//[^\n]*", lambda found: " " + "\n" * found[0].count("\n"), text, flags=re.S)
     return re.sub(r'(?<!include )"(?:\\.|[^"\\\n])*"', '""', text)
 
 
@@ -117,6 +117,18 @@ class Kernel:
                 used.setdefault(source, name)
         return used
 
+    def place(self, file, pattern):
+        """Where in a file the pattern stands first, as editors and compilers say it."""
+        found = re.search(pattern, self.files[file], re.M)
+        line = self.files[file].count("\n", 0, found.start()) + 1
+        return f"Sources/CSyncKernel/{'include' if self.is_public(file) else 'src'}/{file}:{line}"
+
+    def above(self, file, other):
+        """What is wrong, and what to do."""
+        higher, lower = os.path.dirname(other), os.path.dirname(file)
+        return (f"{higher} is above {lower} (Tests/Layers/layers.txt); what a lower layer must call of a higher one is "
+                "registered with it (ARCHITECTURE.md)")
+
     def includes(self, file):
         for name in INCLUDE.findall(self.files[file]):
             beside = os.path.normpath(os.path.join(os.path.dirname(file), name))
@@ -131,15 +143,21 @@ def faults(folder):
     found += [f"layers.txt: {layer} has no file" for layer in empty]
     for file in kernel.files:
         for included in kernel.includes(file):
+            beside = os.path.relpath(included, os.path.dirname(file))
+            place = kernel.place(file, f'include "({re.escape(included)}|{re.escape(beside)})"')
             if included not in kernel.files:
-                found.append(f"{file}: includes {included}, which is not there")
+                found.append(f"{place}: includes {included}, which is not there")
             elif kernel.is_public(included):
                 continue
-            elif kernel.is_public(file) or kernel.layer(included) > kernel.layer(file):
-                found.append(f"{file}: includes {included}, which is of a higher layer")
+            elif kernel.is_public(file):
+                found.append(f"{place}: a public header includes {included}, which users don't have")
+            elif kernel.layer(included) > kernel.layer(file):
+                found.append(f"{place}: includes {included}: {kernel.above(file, included)}")
         if not kernel.is_public(file):
-            found += [f"{file}: uses {name} of {source}, which is of a higher layer"
-                      for source, name in kernel.uses(file).items() if kernel.layer(source) > kernel.layer(file)]
+            for source, name in kernel.uses(file).items():
+                if kernel.layer(source) > kernel.layer(file):
+                    place = kernel.place(file, rf"\b{name}\b")
+                    found.append(f"{place}: uses {name} of {source}: {kernel.above(file, source)}")
     for circle in circles_in({file: set(kernel.includes(file)) for file in kernel.files}):
         found.append("headers include each other all round: " + " ".join(sorted(circle)))
     sources = {file: set(kernel.uses(file)) - {file} for file in kernel.files if file.endswith(".c")}
@@ -149,12 +167,12 @@ def faults(folder):
     return found, kernel
 
 
-# What is planted where, and what must be said of it.
+# What is planted where, and what must be said of it; LINE is the line that is planted.
 PLANTED = [
     ("an upward include", "src/base/heap.c", '#include "lock/gate_queue.h"\n',
-     "base/heap.c: includes lock/gate_queue.h, which is of a higher layer"),
+     "src/base/heap.c:LINE: includes lock/gate_queue.h: "),
     ("an upward include in a header", "src/wait/watch.h", '#include "pool/pool.h"\n',
-     "wait/watch.h: includes pool/pool.h, which is of a higher layer"),
+     "src/wait/watch.h:LINE: includes pool/pool.h: "),
     ("a circle of headers", "src/wait/waiter.h", '#include "wait/watch.h"\n',
      "headers include each other all round: wait/waiter.h wait/watch.h"),
     ("a header that includes itself", "src/wait/watch.h", '#include "wait/watch.h"\n',
@@ -162,20 +180,20 @@ PLANTED = [
     ("a circle of public headers", "include/csynckernel/heap.h", '#include "timer.h"\n',
      "headers include each other all round: csynckernel/heap.h csynckernel/timer.h"),
     ("a public header that shows an internal one", "include/csynckernel/heap.h", '#include "base/platform.h"\n',
-     "csynckernel/heap.h: includes base/platform.h, which is of a higher layer"),
+     "include/csynckernel/heap.h:LINE: a public header includes base/platform.h"),
     ("an upward call by a header that any layer may include", "src/wait/timer.c",
      "void csk_planted(csk_gate_t *gate) { csk_gate_forget(gate); }\n",
-     "wait/timer.c: uses csk_gate_forget of lock/gate_async.c, which is of a higher layer"),
+     "src/wait/timer.c:LINE: uses csk_gate_forget of lock/gate_async.c: "),
     ("an upward call of an inline function", "src/thread/tls.c",
      "void csk_planted(csk_mutex_t *mutex) { csk_mutex_unlock(mutex); }\n",
-     "thread/tls.c: uses csk_mutex_unlock of lock/mutex.c, which is of a higher layer"),
+     "src/thread/tls.c:LINE: uses csk_mutex_unlock of lock/mutex.c: "),
     ("an upward look at a variable", "src/base/base.c", "bool csk_planted(void) { return csk_rcu_period != 0; }\n",
-     "base/base.c: uses csk_rcu_period of rcu/rcu.c, which is of a higher layer"),
+     "src/base/base.c:LINE: uses csk_rcu_period of rcu/rcu.c: "),
     ("a circle of sources", "src/wait/queue_lock.c", "void csk_planted(void) { csk_timer_prepare(); }\n",
      "sources call each other all round: queue_lock timer"),
     ("a source outside of the layers", "src/planted.c", "int csk_planted;\n", "planted.c: stands in no layer"),
     ("an include of nothing", "src/base/base.c", '#include "internal/platform.h"\n',
-     "base/base.c: includes internal/platform.h, which is not there"),
+     "src/base/base.c:LINE: includes internal/platform.h, which is not there"),
 ]
 
 
@@ -185,10 +203,12 @@ def self_test():
         with tempfile.TemporaryDirectory() as folder:
             for part in ("src", "include"):
                 shutil.copytree(os.path.join(KERNEL, part), os.path.join(folder, part))
-            with open(os.path.join(folder, file), "a") as source:
+            path = os.path.join(folder, file)
+            lines = open(path).read().count("\n") if os.path.exists(path) else 0
+            with open(path, "a") as source:
                 source.write("\n" + text)
             found, _ = faults(folder)
-            if wanted not in found:
+            if not any(wanted.replace("LINE", str(lines + 2)) in fault for fault in found):
                 print(f"{what} is not found: {found}")
                 wrong += 1
     print(f"{len(PLANTED)} faults planted, {wrong} not found")

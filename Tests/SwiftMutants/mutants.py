@@ -55,8 +55,8 @@ import Glibc
 class Mutant:
     """One change of one file, and where in the file it is: `begin..<end`, once `find` has found it."""
 
-    def __init__(self, theme, name):
-        self.theme, self.name = theme, name
+    def __init__(self, theme, line, name):
+        self.theme, self.line, self.name = theme, line, name
         # From the name, so that a new mutant changes no other's place in the copy.
         self.number = zlib.crc32(name.encode()) & 0x7FFFFFFF
         self.path, self.old, self.new, self.hints, self.equivalent, self.alone = None, [], [], [], None, False
@@ -81,7 +81,8 @@ class Mutant:
         """None, or what is wrong."""
         found = list(self.pattern().finditer(source))
         if len(found) != 1:
-            return f"its text stands {len(found)} times in {self.path}"
+            return (f"stale: its text stands {len(found)} times in {self.path}, and should stand once; write its `-` "
+                    "lines as the source is now, or drop the mutant if the promise is gone")
         self.begin, self.end = found[0].span(1)
         return None
 
@@ -104,7 +105,7 @@ def parse(path):
     for number, line in enumerate(open(path).read().split("\n"), 1):
         mark, text = line[:1], line[2:]
         if mark == "=":
-            mutants.append(Mutant(os.path.basename(path)[:-8], text.strip()))
+            mutants.append(Mutant(os.path.basename(path)[:-8], number, text.strip()))
         elif mark == "@":
             mutants[-1].path = f"{SOURCES}/{text.strip()}"
         elif mark == "-":
@@ -128,7 +129,8 @@ def load():
     wrong = []
     for name, count in collections.Counter(m.name for m in mutants).items():
         if count > 1:
-            wrong.append(f"{name}: the name is there {count} times")
+            lines = ", ".join(f"{m.theme}.mutants:{m.line}" for m in mutants if m.name == name)
+            wrong.append(f"{name}: the name is there {count} times: {lines}")
     texts = {}
     for mutant in mutants:
         path = os.path.join(ROOT, mutant.path or "")
@@ -141,7 +143,7 @@ def load():
         elif not mutant.is_expression and mutant.old[-1].strip().startswith(("defer", "let ", "var ", "guard let")):
             error = "what it ends with has a meaning for the lines that follow: take an expression, or those lines too"
         if error:
-            wrong.append(f"{mutant.name}: {error}")
+            wrong.append(f"Tests/SwiftMutants/{mutant.theme}.mutants:{mutant.line}: {mutant.name}: {error}")
     if open(os.path.join(ROOT, WAIT_UNTIL)).read().count(LONGEST_WAIT) != 1:
         wrong.append(f"{WAIT_UNTIL} does not hold `{LONGEST_WAIT}`")
     return mutants, wrong

@@ -210,12 +210,13 @@ public class WorkQueueBase: @unchecked Sendable {
     /// the queue's own work it stops the program with a message.
     ///
     /// In an async function, `drain()` means the other form, which has to be awaited. In two places the compiler
-    /// chooses this form, which then blocks without a warning:
+    /// chooses this form, which then blocks:
     ///
-    /// - in a closure with no other `await`: `Task { queue.drain() }` ties up a thread of the cooperative pool. Write
-    ///   `Task { await queue.drain() }`.
+    /// - in a closure with no other `await`, without a warning: `Task { queue.drain() }` ties up a thread of the
+    ///   cooperative pool. Write `Task { await queue.drain() }`.
     /// - in top-level code, even with `await`: there the compiler chooses among overloads as in a function that can't
-    ///   suspend. Use the result, as in `let hasEnded: Bool = await queue.drain()`.
+    ///   suspend, and warns that "no 'async' operations occur within 'await' expression". Call it in an async function,
+    ///   or use the result, as in `let hasEnded: Bool = await queue.drain()`.
     public final func drain() {
         do { try core.drain(timeout: nil) } catch { core.stop(EDEADLK, "drain") }
     }
