@@ -102,7 +102,7 @@ static void a_child_unlocks_what_its_thread_held(void) {
     for (int i = 0; i < 3; i++) join_thread(threads[i]);
 }
 
-/* ---- What the parent's waiters have left at a gate ---------------------------------------------------------------- */
+/* ---- What the parent's waiters have left at a gate --------------------------------------------------------------- */
 
 struct waits {
     csk_gate_t *gate;

@@ -210,8 +210,8 @@ static void a_hand_over_that_was_asked_for_survives_the_cancellation_of_others(v
     }
 }
 
-/* A leaver that read the flags just before somebody asked for a hand-over frees the gate, and looks again. Whoever comes
- * in between by way of the queue finds a free gate, and leaves it to the waiter that asked. */
+/* A leaver that read the flags just before somebody asked for a hand-over frees the gate, and looks again. Whoever
+ * comes in between by way of the queue finds a free gate, and leaves it to the waiter that asked. */
 static void nobody_takes_a_free_gate_past_a_hand_over(void) {
     csk_gate_t gate;
     make(&gate, CSK_GATE_FAST, 0);
