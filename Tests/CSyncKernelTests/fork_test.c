@@ -1,5 +1,5 @@
 /* fork_test.c: the child of a process with many threads goes on with what its thread held, and with everything
- * fresh. */
+ * fresh; what the parent's threads waited for, it forgets. */
 #include <csynckernel/csynckernel.h>
 
 #include <sys/wait.h>
@@ -102,4 +102,79 @@ static void a_child_unlocks_what_its_thread_held(void) {
     for (int i = 0; i < 3; i++) join_thread(threads[i]);
 }
 
-TEST_MAIN(TEST(a_child_unlocks_what_its_thread_held))
+/* ---- What the parent's waiters have left at a gate --------------------------------------------------------------- */
+
+struct waits {
+    csk_gate_t *gate;
+    int32_t priority;
+    int *next, place; /* set to how many came before */
+};
+
+static void *wait_in_child(void *context) {
+    struct waits *waits = context;
+    CHECK_STATUS(csk_gate_lock(waits->gate, waits->priority), 0);
+    waits->place = (*waits->next)++;
+    CHECK_STATUS(csk_gate_unlock(waits->gate), 0);
+    return NULL;
+}
+
+static void leave(csk_gate_waiter_t *waiter, void *called, int status) {
+    CHECK_STATUS(status, 0);
+    STORE((int *)called, 1);
+    CHECK_STATUS(csk_gate_unlock(waiter->gate), 0);
+}
+
+/* The child's thread holds the gate. Four of its threads wait, and each gets it, the most urgent first. */
+static void check_waiters_of_child(csk_gate_t *gate, const int *called) {
+    struct waits waits[4];
+    pthread_t threads[4];
+    int next = 0;
+    alarm(TEST_WATCHDOG_S);
+    for (int i = 0; i < 4; i++) {
+        waits[i] = (struct waits){ gate, i, &next, -1 };
+        threads[i] = start_thread(wait_in_child, &waits[i]);
+        wait_until(csk_gate_waiting(gate) == (uint32_t)i + 1);
+    }
+    CHECK_STATUS(csk_gate_unlock(gate), 0);
+    for (int i = 0; i < 4; i++) join_thread(threads[i]);
+    if (gate->bypass_limit == 0)
+        for (int i = 0; i < 4; i++) CHECK_EQ(waits[i].place, 3 - i);
+    CHECK_EQ(LOAD(called), 0);
+    CHECK_STATUS(csk_gate_destroy(gate), 0);
+    _exit(0);
+}
+
+static void fork_with_a_waiter(uint32_t bypass_limit, bool on_its_way) {
+#ifdef __SANITIZE_THREAD__
+    printf("not under ThreadSanitizer; ");
+    return;
+#endif
+    csk_gate_t gate;
+    csk_gate_attr_t attr = { .bypass_limit = bypass_limit };
+    csk_gate_waiter_t waiter = { .word = 0 };
+    int called = 0;
+    CHECK_STATUS(csk_gate_init(&gate, &attr), 0);
+    CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
+    CHECK_STATUS(csk_gate_lock_async(&gate, &waiter, 0, CSK_NEVER, leave, &called), 0);
+    fflush(stdout);
+    gate.designated = on_its_way; /* as if a leaver had just told it to try */
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) check_waiters_of_child(&gate, &called);
+    gate.designated = 0;
+    int status = 0;
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    CHECK(WIFEXITED(status));
+    CHECK_EQ(WEXITSTATUS(status), 0);
+    CHECK_STATUS(csk_gate_unlock(&gate), 0);
+    CHECK_EQ(called, 1);
+    CHECK_STATUS(csk_gate_destroy(&gate), 0);
+}
+
+/* A child that counted on how often the parent's waiter had been passed would grant it the gate. */
+static void a_child_passes_no_waiter_of_the_parent(void) { fork_with_a_waiter(1, false); }
+/* A child that believed the parent's waiter to be on its way would call nobody. */
+static void a_child_waits_for_no_waiter_of_the_parent(void) { fork_with_a_waiter(0, true); }
+
+TEST_MAIN(TEST(a_child_unlocks_what_its_thread_held), TEST(a_child_passes_no_waiter_of_the_parent),
+          TEST(a_child_waits_for_no_waiter_of_the_parent))

@@ -48,6 +48,28 @@ static void an_unadopted_grant_is_kept_while_nobody_waits(void) {
     }
 }
 
+/* Whoever looks whether the holder has ended looks twice, and takes the gate not to have changed hands if nobody has
+ * come in between. One that lost its grant and queues again has come, though it keeps its place. */
+static void a_waiter_that_queues_again_counts_as_an_arrival(void) {
+    for (uint32_t policy = 0; policy < 3; policy++) {
+        csk_gate_t gate;
+        csk_gate_waiter_t lost = { .word = 0 }, other = { .word = 0 };
+        struct called lost_called = { 0 }, other_called = { 0 };
+        make(&gate, policy, 0);
+        lock_adoptable(&gate, &lost, 0, &lost_called);
+        CHECK_STATUS(csk_gate_lock_async(&gate, &other, 0, CSK_NEVER, note, &other_called), 0);
+        wait_until(LOAD(&other_called.times) == 1);
+        int64_t arrivals = gate.next_ticket;
+        CHECK_STATUS(csk_gate_relock_async(&gate, &lost), 0);
+        CHECK_GE(gate.next_ticket, arrivals + 1);
+        CHECK_STATUS(csk_gate_unlock(&gate), 0);
+        CHECK_EQ(LOAD(&lost_called.times), 2);
+        CHECK_STATUS(csk_gate_adopt(&gate, &lost), 0);
+        CHECK_STATUS(csk_gate_unlock(&gate), 0);
+        CHECK_STATUS(csk_gate_destroy(&gate), 0);
+    }
+}
+
 /* Each grace is twice the one before, never shorter, and the waiter comes back at its old place. */
 static void each_grace_is_twice_the_last_and_the_place_is_kept(void) {
     for (uint32_t policy = 0; policy < 3; policy++) {
@@ -195,6 +217,6 @@ static void a_million_grants_in_a_row_never_recurse(void) {
     }
 }
 
-TEST_MAIN(TEST(an_unadopted_grant_is_kept_while_nobody_waits), TEST(each_grace_is_twice_the_last_and_the_place_is_kept),
-          TEST(closing_waits_for_lost_grants), TEST(low_waiters_are_passed_exactly_so_often),
-          TEST(a_million_grants_in_a_row_never_recurse))
+TEST_MAIN(TEST(an_unadopted_grant_is_kept_while_nobody_waits), TEST(a_waiter_that_queues_again_counts_as_an_arrival),
+          TEST(each_grace_is_twice_the_last_and_the_place_is_kept), TEST(closing_waits_for_lost_grants),
+          TEST(low_waiters_are_passed_exactly_so_often), TEST(a_million_grants_in_a_row_never_recurse))

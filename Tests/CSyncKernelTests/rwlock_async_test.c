@@ -394,8 +394,33 @@ static void a_read_that_a_worker_cannot_adopt_is_given_back(void) {
     CHECK_STATUS(csk_rwlock_destroy(&read_twice), 0);
 }
 
-TEST_MAIN(TEST(a_read_that_a_worker_cannot_adopt_is_given_back), TEST(a_free_lock_is_granted_at_once),
-          TEST(what_cannot_be_done_is_refused_and_changes_nothing),
+static csk_rwlock_t of_writes;
+
+static void finish_and_count(csk_rwlock_write_t *write) {
+    (void)write;
+    CHECK_STATUS(csk_rwlock_finish_write(&of_writes), 0);
+    ADD(&calls, 1);
+}
+
+/* Writes that are next to each other stand in the queue as one. They count as many as they are, until they begin. */
+static void writes_in_a_row_count_until_they_begin(void) {
+    FOR_EACH_UNBIASED_FORM(form) {
+        csk_rwlock_write_t writes[3];
+        make(&of_writes, form);
+        calls = 0;
+        CHECK_STATUS(csk_rwlock_wrlock(&of_writes), 0);
+        for (int i = 0; i < 3; i++) {
+            CHECK_STATUS(csk_rwlock_enqueue_write(&of_writes, &writes[i], finish_and_count), 0);
+            CHECK_EQ(csk_rwlock_waiting(&of_writes), i + 1);
+        }
+        CHECK_STATUS(csk_rwlock_unlock(&of_writes), 0);
+        wait_until(LOAD(&calls) == 3);
+        check_free(&of_writes);
+    }
+}
+
+TEST_MAIN(TEST(writes_in_a_row_count_until_they_begin), TEST(a_read_that_a_worker_cannot_adopt_is_given_back),
+          TEST(a_free_lock_is_granted_at_once), TEST(what_cannot_be_done_is_refused_and_changes_nothing),
           TEST(only_what_was_granted_to_a_waiter_can_be_adopted), TEST(threads_and_functions_wait_in_one_order),
           TEST(readers_in_a_row_are_granted_together_and_count),
           TEST(a_hundred_thousand_functions_in_a_chain_need_no_stack), TEST(deadlines_and_cancellation_end_a_wait),

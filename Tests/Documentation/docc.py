@@ -1,9 +1,9 @@
 """Lets docc convert the catalogue and the doc comments, and fails where it warns; scripts/test-docs calls it.
 
 It takes the library that check.py has built for the samples: the compiler writes the public symbols of that module
-with their comments, and docc resolves each link in them and in the articles. Each run also plants a link that leads
-nowhere into a copy of the catalogue, and fails if docc says nothing of it. Without docc, or what writes the symbols, it
-says so, and ends with 0.
+with their comments, and docc resolves each link in them and in the articles. Each run also plants two links that lead
+nowhere, one into a copy of the catalogue and one into the comment of an extension of another module's type, and fails
+if docc says nothing of one. Without docc, or what writes the symbols, it says so, and ends with 0.
 """
 
 import json
@@ -20,6 +20,7 @@ INCLUDE = ROOT / "Sources/CSyncKernel/include"
 MODULES = ROOT / ".build-docs/swift/debug/Modules"
 EXTRACT = "swift-symbolgraph-extract"
 PLANTED = "a link that was planted to lead nowhere"
+IN_ARTICLE, IN_EXTENSION = "NoSuchSymbol", "NoSuchNeighbour"
 
 
 def find_tool(name):
@@ -39,7 +40,7 @@ def write_symbols(folder):
     command = [
         find_tool(EXTRACT), "-module-name", "SwiftSync", "-target", triple(), "-I", str(MODULES),
         "-Xcc", f"-fmodule-map-file={INCLUDE / 'module.modulemap'}", "-Xcc", f"-I{INCLUDE}",
-        "-minimum-access-level", "public", "-output-dir", str(folder),
+        "-minimum-access-level", "public", "-emit-extension-block-symbols", "-output-dir", str(folder),
     ]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if done.returncode == 0 and (folder / "SwiftSync.symbols.json").exists():
@@ -50,8 +51,21 @@ def write_symbols(folder):
 def plant(catalogue):
     """A copy of the catalogue with one more article, in whose last line a link leads nowhere."""
     shutil.copytree(CATALOGUE, catalogue)
-    (catalogue / "Planted.md").write_text(f"# Planted\n\nFor {PLANTED}.\n\n``SwiftSync/NoSuchSymbol``\n")
+    (catalogue / "Planted.md").write_text(f"# Planted\n\nFor {PLANTED}.\n\n``SwiftSync/{IN_ARTICLE}``\n")
     return catalogue
+
+
+def plant_in_extension(symbols, folder):
+    """A copy of the symbols in which the first comment of an extension of another module's type is such a link."""
+    shutil.copytree(symbols, folder)
+    for path in sorted(folder.glob("SwiftSync@*.symbols.json")):
+        graph = json.loads(path.read_text())
+        for symbol in graph["symbols"]:
+            if symbol["kind"]["identifier"] != "swift.extension" and "docComment" in symbol:
+                symbol["docComment"]["lines"][0]["text"] = f"``SwiftSync/{IN_EXTENSION}``"
+                path.write_text(json.dumps(graph))
+                return folder
+    return folder
 
 
 def begin(docc, catalogue, symbols, output):
@@ -87,10 +101,12 @@ def main():
             print(fault)
             return 1
         real = begin(docc, CATALOGUE, symbols, folder / "real")
-        planted = begin(docc, plant(folder / "SwiftSync.docc"), symbols, folder / "planted")
+        planted = begin(docc, plant(folder / "SwiftSync.docc"), plant_in_extension(symbols, folder / "with-link"),
+                        folder / "planted")
         said, noticed = faults(real), faults(planted)
-    if "NoSuchSymbol" not in noticed:
-        said = f"{said}\nerror: docc said nothing of {PLANTED}".strip()
+    for name, place in ((IN_ARTICLE, "an article"), (IN_EXTENSION, "the comment of an extension")):
+        if name not in noticed:
+            said = f"{said}\nerror: docc said nothing of {PLANTED} in {place}".strip()
     print(said or "docc converts the catalogue and the doc comments without a warning")
     return 1 if said else 0
 

@@ -16,7 +16,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 KERNEL = os.path.join(HERE, "..", "..", "Sources", "CSyncKernel")
 
 NAME = re.compile(r"\bcsk_\w+")
-INCLUDE = re.compile(r'^[ \t]*#[ \t]*include "([^"]+)"', re.M)
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include (?:"([^"]+)"|<([^>]+)>)', re.M)
 # At the beginning of a line, as all definitions stand: a function with its body, and a variable.
 FUNCTION = re.compile(r"^(?!static\b|typedef\b|return\b)[A-Za-z_][\w *]*?\b(csk_\w+)\([^;{}]*\)\s*\{", re.M)
 VARIABLE = re.compile(r"^(?!static\b|typedef\b|return\b|extern\b|struct csk_\w+;)[A-Za-z_][^;{}()=]*?"
@@ -130,9 +130,12 @@ class Kernel:
                 "registered with it (ARCHITECTURE.md)")
 
     def includes(self, file):
-        for name in INCLUDE.findall(self.files[file]):
+        for name, in_angles in INCLUDE.findall(self.files[file]):
             beside = os.path.normpath(os.path.join(os.path.dirname(file), name))
-            yield beside if beside in self.files else name
+            if name:
+                yield beside if beside in self.files else name
+            elif in_angles in self.files:  # others are the system's
+                yield in_angles
 
 
 def faults(folder):
@@ -170,7 +173,13 @@ def faults(folder):
 # What is planted where, and what must be said of it; LINE is the line that is planted.
 PLANTED = [
     ("an upward include", "src/base/heap.c", '#include "lock/gate_queue.h"\n',
+<<<<<<< HEAD
      "src/base/heap.c:LINE: includes lock/gate_queue.h: "),
+=======
+     "base/heap.c: includes lock/gate_queue.h, which is of a higher layer"),
+    ("an upward include in angle brackets", "src/base/heap.c", "#include <lock/gate_queue.h>\n",
+     "base/heap.c: includes lock/gate_queue.h, which is of a higher layer"),
+>>>>>>> i13-patches
     ("an upward include in a header", "src/wait/watch.h", '#include "pool/pool.h"\n',
      "src/wait/watch.h:LINE: includes pool/pool.h: "),
     ("a circle of headers", "src/wait/waiter.h", '#include "wait/watch.h"\n',

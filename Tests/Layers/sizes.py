@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Looks whether a file has more than 400 lines without saying why, or a function has more than 60.
+"""Looks whether a file has more than 400 lines without saying why, or a function or a property of Swift has more
+than 60.
 
     sizes.py [--self-test]
 
@@ -13,17 +14,31 @@ ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 MOST_OF_FILE, MOST_OF_FUNCTION, TOP = 400, 60, 60
 REASON = "More than 400 lines:"
 LEFT_OUT = ("Tests/SwiftSyncLegacyTests/", "Tests/Documentation/samples.swift")
-C_FUNCTION = re.compile(r"^(?!struct|enum|union|typedef|extern)[A-Za-z_].*\) \{$")
-SWIFT_FUNCTION = re.compile(r"^(\s*)(?:[@\w]+(?:\([^)]*\))? )*(?:func|init|deinit)\b.*(?:\{|\($)")
+# What begins at the left margin: a function's beginning has a parenthesis.
+C_BEGIN = re.compile(r"^(?!struct|enum|union|typedef|extern)[A-Za-z_]")
+SWIFT_BEGIN = re.compile(r"^(\s*)(?:[@\w]+(?:\([^)]*\))? )*(?:func|init|deinit|subscript|var)\b")
 
 
-def brace_functions(lines, begins):
-    """The first line and the length of each function that ends at a brace below its beginning."""
+def c_functions(lines):
+    """The first line and the length of each function, however many lines its parameters take."""
+    begin = None
     for number, line in enumerate(lines):
-        if (match := begins.match(line)) and not line.rstrip().endswith("}"):
-            indent = match[1] if match.groups() else ""
-            end = next((at for at in range(number + 1, len(lines)) if lines[at] == indent + "}"), number)
-            yield number + 1, end - number
+        if C_BEGIN.match(line):
+            begin = number if "(" in line and not line.endswith(";") else None
+        elif line == "}" and begin is not None:
+            yield begin + 1, number - begin
+            begin = None
+
+
+def swift_functions(lines):
+    """The same for Swift. The brace that opens the body ends the first line, or stands alone in the next, or ends the
+    parameters."""
+    for number, line in enumerate(lines):
+        if match := SWIFT_BEGIN.match(line):
+            brace = lines[number + 1:number + 2] == [match[1] + "{"]
+            if brace or line.endswith(("{", "(")):
+                end = next((at for at in range(number + 1, len(lines)) if lines[at] == match[1] + "}"), number)
+                yield number + 1, end - number
 
 
 def functions(path, text):
@@ -32,9 +47,9 @@ def functions(path, text):
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 yield node.lineno, node.end_lineno - node.lineno
     elif path.endswith(".swift"):
-        yield from brace_functions(text.split("\n"), SWIFT_FUNCTION)
+        yield from swift_functions(text.split("\n"))
     else:
-        yield from brace_functions(text.split("\n"), C_FUNCTION)
+        yield from c_functions(text.split("\n"))
 
 
 def faults_of(path, text):
@@ -49,6 +64,9 @@ def faults_of(path, text):
 PLANTED = {
     "long.c": "int x;\n" * (MOST_OF_FILE + 1),
     "function.c": "static int f(int a) {\n" + "    a++;\n" * MOST_OF_FUNCTION + "}\n",
+    "parameters.c": "static int f(int a,\n             int b) {\n" + "    a++;\n" * MOST_OF_FUNCTION + "}\n",
+    "brace.swift": "func f(_ body: () -> Int) -> Int\n{\n" + "    g()\n" * MOST_OF_FUNCTION + "}\n",
+    "property.swift": "    var f: Int {\n" + "        g()\n" * MOST_OF_FUNCTION + "    }\n",
     "function.swift": "    func f() {\n" + "        g()\n" * MOST_OF_FUNCTION + "    }\n",
     "function.py": "def f():\n" + "    g()\n" * (MOST_OF_FUNCTION + 1),
 }

@@ -11,7 +11,7 @@ import CSyncKernel
 @frozen
 public enum GatePolicy: Sendable, Hashable {
     /// The default. The order among waiters is strict, but a new arrival may take a free lock if no waiter has a higher
-    /// priority. A waiter that was overtaken that way for 0.25 to 0.75 ms is handed the lock directly.
+    /// priority. A waiter that was overtaken that way for 0.25 to 0.78 ms is handed the lock directly.
     case fast
     /// Every release hands the lock to the next waiter. Nobody overtakes a waiter, and each hand-off costs a wake. Use
     /// it for sections of 10 us and more.

@@ -197,4 +197,17 @@ struct EventRecorderTests {
         #expect(queue.recorder.recordedCount == 9000)
         #expect(queue.recorder.events.last?.short == "finished 2999")
     }
+
+    @Test func aQueueWithACapacityHasTheRecorderThatItWasMadeWith() {
+        let recorder = EventRecorder(label: "bounded", capacity: 16)
+        let queues: [WorkQueueBase] = [
+            WorkQueue(label: "serial", capacity: 1, whenFull: .refuse, recorder: recorder),
+            WorkQueue(label: "serial, qos", qos: .utility, capacity: 1, whenFull: .refuse, recorder: recorder),
+            ConcurrentWorkQueue(label: "wide", capacity: 1, whenFull: .refuse, recorder: recorder),
+            ConcurrentWorkQueue(label: "wide, qos", qos: .utility, capacity: 1, whenFull: .refuse, recorder: recorder),
+        ]
+        for queue in queues { #expect(queue.recorder === recorder, "\(queue.label)") }
+        #expect(FIFOQueue(capacity: 1, whenFull: .refuse, recorder: recorder).recorder === recorder)
+        #expect(MainActorQueue(capacity: 1, whenFull: .refuse, recorder: recorder).recorder === recorder)
+    }
 }

@@ -203,6 +203,17 @@ extension HandlerSettingTests {
             #expect(seen.value == [Report](repeating: expected, count: 1000))
         }
 
+        /// It can't wait for room, as other callers do: room comes when it has ended.
+        @Test func workThatIsRefusedInsideTheWorkOfAFullQueueIsReportedAsADeadlock() {
+            let queue = WorkQueue(label: "inside", capacity: 1, whenFull: .wait), seen = Shared<[Report.Kind]>([])
+            SyncDiagnostics.setHandler { report in if report.subject == "WorkQueue inside" { seen.append(report.kind) }
+            }
+            defer { SyncDiagnostics.setHandler(nil) }
+            queue.async { #expect(queue.async {} && !queue.async {}) }
+            queue.drain()
+            #expect(seen.value == [.wouldDeadlock])
+        }
+
         private func text(_ result: ExitTest.Result?) -> String {
             String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
         }

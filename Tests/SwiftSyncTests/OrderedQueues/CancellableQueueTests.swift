@@ -66,6 +66,18 @@ struct CancellableQueueTests {
     }
 
     @Test
+    func tasksThatWaitForTheirTurnInAnActorQueueAreCancelledAtOnce() async throws {
+        let ledger = Ledger(), queue = CancellableQueue(underlyingQueue: ledger.queue), goOn = await ledger.queue.stop()
+        let task = Task(on: queue) { _ in Task.isCancelled }
+        let throwing = Task<Bool, any Error>(on: queue) { _ in Task.isCancelled }
+        queue.cancelTasks()
+        #expect(task.isCancelled && throwing.isCancelled)
+        await goOn()
+        #expect(await task.value)
+        #expect(try await throwing.value)
+    }
+
+    @Test
     func itKeepsTheOrderOfTheUnderlyingQueue() async throws {
         let fifo = FIFOQueue(), queue = CancellableQueue(underlyingQueue: fifo), ledger = Ledger()
         var tasks = [Task<Void, Never>]()

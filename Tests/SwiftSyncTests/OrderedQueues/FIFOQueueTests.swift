@@ -201,4 +201,14 @@ struct FIFOQueueTests {
         await task.value
         #expect(log.value == Array(0...10))
     }
+
+    /// Though it was taken out together with what follows.
+    @Test
+    func workThatHasBegunIsNotCountedAsWaiting() async throws {
+        let queue = FIFOQueue(), counts = Shared([Int]()), door = await queue.stopAtDoor()
+        for _ in 0..<4 { queue.enqueue { counts.append(queue.waitingCount) } }
+        door.open()
+        await waitUntil { counts.value.count == 4 }
+        #expect(counts.value == [3, 2, 1, 0])
+    }
 }

@@ -74,6 +74,23 @@ struct OrderedTaskTests {
     }
 
     @Test
+    func tasksThatMayThrowHaveTheirNameAndPriorityToo() async throws {
+        let fifo = FIFOQueue(), ledger = Ledger(), name = "saved", priority = TaskPriority.background
+        let cancellable = CancellableQueue(underlyingQueue: fifo)
+        let ofActor = CancellableQueue(underlyingQueue: ledger.queue)
+        let look = { @Sendable () throws -> Bool in Task.name == "saved" && Task.basePriority == .background }
+        let tasks: [Task<Bool, any Error>] = [
+            Task(name: name, priority: priority, on: fifo) { try look() },
+            Task(name: name, priority: priority, on: fifo, isolatedTo: ledger) { _ in try look() },
+            Task(name: name, priority: priority, on: cancellable) { try look() },
+            Task(name: name, priority: priority, on: cancellable, isolatedTo: ledger) { _ in try look() },
+            Task(name: name, priority: priority, on: ledger.queue) { _ in try look() },
+            Task(name: name, priority: priority, on: ofActor) { _ in try look() },
+        ]
+        for (number, task) in tasks.enumerated() { #expect(try await task.value, "task \(number)") }
+    }
+
+    @Test
     func aTaskThatSuspendsKeepsTheTurnThoughItGoesOnBeforeItsRunnerHasLeft() async {
         let queue = FIFOQueue(), inside = Unprotected(0), ended = Unprotected(0), ledger = Ledger()
         let tasks = (0..<5000).map { number in

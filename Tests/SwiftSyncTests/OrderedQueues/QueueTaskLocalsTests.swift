@@ -83,4 +83,14 @@ struct QueueTaskLocalsTests {
         let refused = Tracked(alive)
         #expect(!queue.enqueue(inheritingTaskLocals: true) { withExtendedLifetime(refused) { mustNotRun() } })
     }
+
+    /// It has a task of its own, which must not have the priority of who has submitted the work.
+    @Test
+    func itRunsAtTheQueuesPriority() async throws {
+        let queue = FIFOQueue(priority: .background), ledger = Ledger(), seen = Shared([TaskPriority?]())
+        queue.enqueue(inheritingTaskLocals: true) { seen.append(Task.basePriority) }
+        queue.enqueue(on: ledger, inheritingTaskLocals: true) { _ in seen.append(Task.basePriority) }
+        try await queue.drain()
+        #expect(seen.value == [.background, .background])
+    }
 }

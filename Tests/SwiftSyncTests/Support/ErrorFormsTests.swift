@@ -179,6 +179,16 @@ struct ErrorFormsTests {
     }
     #endif
 
+    /// Not even `.other`, which is the reason of errors of this library that have no better one.
+    @Test
+    func noReasonMatchesAnErrorOfAnotherLibrary() {
+        struct Foreign: Error {}
+        let reasons: [SyncErrorReason] = [
+            .timedOut, .wouldDeadlock, .cancelled, .shutDown, .full, .outOfResources, .other,
+        ]
+        for reason in reasons { #expect(!(reason ~= Foreign()) && !(reason ~= CancellationError()), "\(reason)") }
+    }
+
     // MARK: - Bounds
 
     private func name(_ policy: OrderedQueueOverflow) -> String {

@@ -57,4 +57,12 @@ struct ErrorStatusTests {
             #expect(error.reason == (status == EINVAL ? .other : .outOfResources))
         }
     }
+
+    @Test
+    func noQueueIsFullButOneThatRefuses() {
+        let waits = WorkQueue(label: "waits", capacity: 1, whenFull: .wait), endless = WorkQueue(label: "endless")
+        let refuses = WorkQueue(label: "refuses", capacity: 1, whenFull: .refuse)
+        #expect(waits.core.error(EAGAIN) == .outOfResources && endless.core.error(EAGAIN) == .outOfResources)
+        #expect(refuses.core.error(EAGAIN) == .full)
+    }
 }

@@ -73,4 +73,13 @@ import Testing
         }
         waitUntil { ran.value == 500 }
     }
+
+    @Test func aQueueHasTheWidthThatItWasMadeWithWhateverElseItHas() {
+        let queues = [
+            ConcurrentWorkQueue(label: "quality", width: 3, qos: .utility),
+            ConcurrentWorkQueue(label: "bounded", width: 3, capacity: 1, whenFull: .refuse),
+            ConcurrentWorkQueue(label: "both", width: 3, qos: .utility, capacity: 1, whenFull: .refuse),
+        ]
+        for queue in queues { #expect(queue.width == 3, "\(queue.label)") }
+    }
 }

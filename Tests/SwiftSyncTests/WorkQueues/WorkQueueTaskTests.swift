@@ -1,3 +1,4 @@
+import CSyncKernel
 import Synchronization
 import Testing
 
@@ -203,5 +204,32 @@ import Testing
             return before && queue.isCurrent
         }.value
         #expect(onQueue)
+    }
+
+    @Test func aWaitForRoomIsReleasedWhetherItIsGivenUpOrGetsRoom() async throws {
+        let queue = WorkQueue(label: "room", capacity: 1, whenFull: .wait), core = queue.core
+        let blocked = Blocked(queue)
+        queue.async {}
+        weak var givenUp: RoomWait?
+        weak var admitted: SuspendedWork?
+        do {
+            let work = try #require(WorkItem.make(WorkItem.Body {})), wait = RoomWait(core, work)
+            givenUp = wait
+            let status = await wait.wait(until: csk_deadline_after(1_000_000)) {
+                wait.register(rank: core.ownRank, barrier: false, WorkItem.runBody)
+            }
+            #expect(status == ETIMEDOUT)
+            _ = WorkItem.take(work, as: WorkItem.Body.self)
+        }
+        await waitUntil("the wait that was given up is released") { givenUp == nil }
+        do {
+            let waiting = SuspendedWork(core, rank: core.ownRank, barrier: false, .suspending)
+            admitted = waiting
+            // It waits when this returns.
+            let task = Task.immediate { await waiting.run(isCancellable: true) {} }
+            blocked.release()
+            #expect(await task.value == 0)
+        }
+        await waitUntil("the wait that got room is released") { admitted == nil }
     }
 }

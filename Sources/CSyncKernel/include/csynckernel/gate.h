@@ -8,7 +8,7 @@
  * Policies
  *   CSK_GATE_FAST    (zero) The gate is entered by one compare-and-swap and left by a plain store. A newcomer may take
  *                    a free gate if its rank is at least the highest that waits. A waiter that finds the gate taken
- *                    when it tries, 0.25 to 0.75 ms or more after it came, is handed the gate directly. Among waiters
+ *                    when it tries, 0.25 to 0.78 ms or more after it came, is handed the gate directly. Among waiters
  *                    the order is strict at every instant. The gate must outlive all calls of it: it is ILLEGAL to free
  *                    the gate as soon as one has unlocked it oneself while another thread's csk_gate_unlock, or any
  *                    other call, may still be returning. (A csk_mutex has no such rule.)

@@ -17,7 +17,7 @@ bool csk_gate_may_pass(const csk_gate_t *gate, const csk_heap_node_t *newcomer) 
            (newcomer->rank == next->node.rank && (next->function == NULL || newcomer->ticket < next->node.ticket));
 }
 
-/* How long a waiter waits before it asks for a hand-over: between 0.25 and 0.75 ms, spread so that waiters don't ask in
+/* How long a waiter waits before it asks for a hand-over: between 0.25 and 0.78 ms, spread so that waiters don't ask in
  * step. */
 static int64_t patience_ns(const csk_gate_waiter_t *waiter) {
     uint64_t mixed = (uint64_t)waiter->node.ticket * UINT64_C(0x9E3779B97F4A7C15);
