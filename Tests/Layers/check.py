@@ -147,7 +147,7 @@ def faults(folder):
     for file in kernel.files:
         for included in kernel.includes(file):
             beside = os.path.relpath(included, os.path.dirname(file))
-            place = kernel.place(file, f'include "({re.escape(included)}|{re.escape(beside)})"')
+            place = kernel.place(file, f'include ["<]({re.escape(included)}|{re.escape(beside)})[">]')
             if included not in kernel.files:
                 found.append(f"{place}: includes {included}, which is not there")
             elif kernel.is_public(included):
@@ -173,13 +173,9 @@ def faults(folder):
 # What is planted where, and what must be said of it; LINE is the line that is planted.
 PLANTED = [
     ("an upward include", "src/base/heap.c", '#include "lock/gate_queue.h"\n',
-<<<<<<< HEAD
      "src/base/heap.c:LINE: includes lock/gate_queue.h: "),
-=======
-     "base/heap.c: includes lock/gate_queue.h, which is of a higher layer"),
     ("an upward include in angle brackets", "src/base/heap.c", "#include <lock/gate_queue.h>\n",
-     "base/heap.c: includes lock/gate_queue.h, which is of a higher layer"),
->>>>>>> i13-patches
+     "src/base/heap.c:LINE: includes lock/gate_queue.h: "),
     ("an upward include in a header", "src/wait/watch.h", '#include "pool/pool.h"\n',
      "src/wait/watch.h:LINE: includes pool/pool.h: "),
     ("a circle of headers", "src/wait/waiter.h", '#include "wait/watch.h"\n',
