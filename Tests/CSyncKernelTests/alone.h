@@ -7,7 +7,7 @@
 
 /* Runs the function on threads that are all alive at once, on stacks of different sizes, half of them at odd places. */
 static void on_several_threads(void *(*body)(void *)) {
-    enum { THREADS = 8, STACK = 256 * 1024 };
+    enum { THREADS = 8, STACK = 1024 * 1024 }; /* ThreadSanitizer needs most of it */
     static _Alignas(64) char stacks[THREADS / 2][STACK];
     pthread_t threads[THREADS];
     for (int i = 0; i < THREADS; i++) {
