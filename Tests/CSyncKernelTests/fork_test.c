@@ -2,9 +2,7 @@
  * fresh; what the parent's threads waited for, it forgets. */
 #include <csynckernel/csynckernel.h>
 
-#include <sys/wait.h>
-
-#include "test.h"
+#include "child.h"
 
 static csk_gate_t busy = CSK_GATE_INITIALIZER;
 static int stop, parent_fired, child_fired;
@@ -42,8 +40,16 @@ static void *count(void *context) {
     return NULL;
 }
 
-static void check_child(csk_gate_t *held, csk_mutex_t *mutex, csk_timer_t *of_parent) {
-    alarm(TEST_WATCHDOG_S);
+struct of_parent {
+    csk_gate_t *held;
+    csk_mutex_t *mutex;
+    csk_timer_t *timer;
+};
+
+static void check_child(void *context) {
+    struct of_parent *of_parent = context;
+    csk_gate_t *held = of_parent->held;
+    csk_mutex_t *mutex = of_parent->mutex;
     CHECK_STATUS(csk_gate_lock(held, 0), EDEADLK);
     CHECK_STATUS(csk_gate_unlock(held), 0);
     CHECK_STATUS(csk_mutex_unlock(mutex), 0);
@@ -56,7 +62,7 @@ static void check_child(csk_gate_t *held, csk_mutex_t *mutex, csk_timer_t *of_pa
     for (int i = 0; i < 4; i++) join_thread(threads[i]);
     for (int i = 0; i < 2; i++) CHECK_EQ(counters[i].count, 10000);
 
-    CHECK_STATUS(csk_timer_cancel(of_parent), ENOENT);
+    CHECK_STATUS(csk_timer_cancel(of_parent->timer), ENOENT);
     csk_timer_t timer = { .context = NULL };
     CHECK_STATUS(csk_timer_start(&timer, csk_deadline_after(1000000), fire, &child_fired), 0);
     wait_until(LOAD(&child_fired) == 1);
@@ -68,7 +74,6 @@ static void check_child(csk_gate_t *held, csk_mutex_t *mutex, csk_timer_t *of_pa
     CHECK_STATUS(csk_gate_lock_async(&fresh, &waiter, 0, csk_deadline_after(1000000), note_status, &status), 0);
     wait_until(LOAD(&status) == ETIMEDOUT);
     CHECK_STATUS(csk_gate_unlock(&fresh), 0);
-    _exit(0);
 }
 
 static void a_child_unlocks_what_its_thread_held(void) {
@@ -85,16 +90,8 @@ static void a_child_unlocks_what_its_thread_held(void) {
     CHECK_STATUS(csk_timer_start(&timer, csk_deadline_after(INT64_C(1000000000) * 600), fire, &parent_fired), 0);
     CHECK_STATUS(csk_gate_lock(&held, 0), 0);
     CHECK_STATUS(csk_mutex_lock(&mutex), 0);
-    fflush(stdout);
-    for (int round = 0; round < 5; round++) {
-        pid_t child = fork();
-        CHECK(child >= 0);
-        if (child == 0) check_child(&held, &mutex, &timer);
-        int status = 0;
-        CHECK_EQ(waitpid(child, &status, 0), child);
-        CHECK(WIFEXITED(status));
-        CHECK_EQ(WEXITSTATUS(status), 0);
-    }
+    struct of_parent of_parent = { &held, &mutex, &timer };
+    for (int round = 0; round < 5; round++) in_a_child(check_child, &of_parent);
     CHECK_STATUS(csk_timer_cancel(&timer), 0);
     CHECK_STATUS(csk_gate_unlock(&held), 0);
     CHECK_STATUS(csk_mutex_unlock(&mutex), 0);
@@ -118,18 +115,21 @@ static void *wait_in_child(void *context) {
     return NULL;
 }
 
-static void leave(csk_gate_waiter_t *waiter, void *called, int status) {
+static int called;
+
+static void leave(csk_gate_waiter_t *waiter, void *unused, int status) {
+    (void)unused;
     CHECK_STATUS(status, 0);
-    STORE((int *)called, 1);
+    STORE(&called, 1);
     CHECK_STATUS(csk_gate_unlock(waiter->gate), 0);
 }
 
 /* The child's thread holds the gate. Four of its threads wait, and each gets it, the most urgent first. */
-static void check_waiters_of_child(csk_gate_t *gate, const int *called) {
+static void check_waiters_of_child(void *context) {
+    csk_gate_t *gate = context;
     struct waits waits[4];
     pthread_t threads[4];
     int next = 0;
-    alarm(TEST_WATCHDOG_S);
     for (int i = 0; i < 4; i++) {
         waits[i] = (struct waits){ gate, i, &next, -1 };
         threads[i] = start_thread(wait_in_child, &waits[i]);
@@ -139,9 +139,8 @@ static void check_waiters_of_child(csk_gate_t *gate, const int *called) {
     for (int i = 0; i < 4; i++) join_thread(threads[i]);
     if (gate->bypass_limit == 0)
         for (int i = 0; i < 4; i++) CHECK_EQ(waits[i].place, 3 - i);
-    CHECK_EQ(LOAD(called), 0);
+    CHECK_EQ(LOAD(&called), 0);
     CHECK_STATUS(csk_gate_destroy(gate), 0);
-    _exit(0);
 }
 
 static void fork_with_a_waiter(uint32_t bypass_limit, bool on_its_way) {
@@ -152,20 +151,13 @@ static void fork_with_a_waiter(uint32_t bypass_limit, bool on_its_way) {
     csk_gate_t gate;
     csk_gate_attr_t attr = { .bypass_limit = bypass_limit };
     csk_gate_waiter_t waiter = { .word = 0 };
-    int called = 0;
+    called = 0;
     CHECK_STATUS(csk_gate_init(&gate, &attr), 0);
     CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
-    CHECK_STATUS(csk_gate_lock_async(&gate, &waiter, 0, CSK_NEVER, leave, &called), 0);
-    fflush(stdout);
+    CHECK_STATUS(csk_gate_lock_async(&gate, &waiter, 0, CSK_NEVER, leave, NULL), 0);
     gate.designated = on_its_way; /* as if a leaver had just told it to try */
-    pid_t child = fork();
-    CHECK(child >= 0);
-    if (child == 0) check_waiters_of_child(&gate, &called);
+    in_a_child(check_waiters_of_child, &gate);
     gate.designated = 0;
-    int status = 0;
-    CHECK_EQ(waitpid(child, &status, 0), child);
-    CHECK(WIFEXITED(status));
-    CHECK_EQ(WEXITSTATUS(status), 0);
     CHECK_STATUS(csk_gate_unlock(&gate), 0);
     CHECK_EQ(called, 1);
     CHECK_STATUS(csk_gate_destroy(&gate), 0);

@@ -85,7 +85,7 @@ static bool explore(const explore_client_t *client) {
             fflush(stdout);
         }
         if (!search.complete && !partly && limit == 0) {
-            puts("FAILED: partly.c does not name it");
+            printf("FAILED: more than %d schedules, and partly.c does not name the client\n", WHOLE);
             return false;
         }
     }

@@ -15,6 +15,9 @@ import argparse, concurrent.futures, os, re, shutil, subprocess, sys, tempfile, 
 
 from build import HERE, KERNEL, ROOT, build
 
+sys.path.append(os.path.dirname(HERE))
+from stale import place_of, stale
+
 RECORD = os.path.join(HERE, "mutants_caught.txt")
 
 GATE, LEAVE, QUEUE = "src/lock/gate.c", "src/lock/gate_leave.c", "src/lock/gate_queue.c"
@@ -48,7 +51,7 @@ MUTANTS = [
      ""),
     ("designated gives up without looking again", WAIT,
      "        if (tried == TRY_GAVE_UP) csk_waiter_look_again(kind->queue, object);\n", ""),
-    ("designated times out without looking again", WAIT, " || was_designated;", ";\n        (void)was_designated;"),
+    ("designated times out without looking again", WAIT, " || was_relied_on;", ";\n        (void)was_relied_on;"),
     ("who times out in one word looks again", QUEUE, "    return was_designated && !csk_gate_is_one_word(object);",
      "    return was_designated;"),
     ("first callback does not look again", ASYNC, "    if (how == INSERTED_FIRST) csk_gate_look_again(gate);\n", ""),
@@ -91,8 +94,8 @@ MUTANTS = [
      "    if (!entered) {"),
     ("designated gives up without settling", GATE, "    csk_gate_settle(gate, effects);\n    return entered ?",
      "    if (entered) csk_gate_settle(gate, effects);\n    return entered ?"),
-    ("timed-out waiter does not settle", WAIT, "kind->queue->settle(object, &effects) || was_designated",
-     "was_designated"),
+    ("timed-out waiter does not settle", WAIT, "kind->queue->settle(object, &effects) || was_relied_on",
+     "was_relied_on"),
     ("timed-out waiter overlooks its grant", WAIT, "    bool granted = csk_waiter_state(self) == WAITER_GRANTED, look",
      "    bool granted = false, look"),
     ("waiter queues without settling", GATE, "    bool first = csk_gate_settle(gate, &effects);",
@@ -431,8 +434,8 @@ MUTANTS = [
      "(flags & RW_COMING) != 0;"),
     ("who queues at the lock does not settle", RW_WAIT,
      "    csk_rwlock_settle(lock, RELEASE_NOTHING, &effects);\n    bool waits", "    bool waits"),
-    ("timed-out waiter of the lock does not settle", WAIT, "kind->queue->settle(object, &effects) || was_designated",
-     "was_designated"),
+    ("timed-out waiter of the lock does not settle", WAIT, "kind->queue->settle(object, &effects) || was_relied_on",
+     "was_relied_on"),
     ("timed-out waiter of the lock overlooks its grant", WAIT,
      "    bool granted = csk_waiter_state(self) == WAITER_GRANTED, look", "    bool granted = false, look"),
     ("designated at the lock gives up without settling", RW_WAIT,
@@ -994,14 +997,6 @@ MUTANTS = [
 ]
 
 
-def place_of(name):
-    """Where the mutant stands in this file."""
-    for number, line in enumerate(open(os.path.abspath(__file__)), 1):
-        if f'("{name}"' in line:
-            return f"Tests/Explorer/mutants.py:{number}"
-    return "Tests/Explorer/mutants.py"
-
-
 def check():
     """Says which mutants are stale; their number. A name stands for one mutant, or the record would not know which."""
     sources, names, wrong = {}, [mutant[0] for mutant in MUTANTS], 0
@@ -1009,13 +1004,14 @@ def check():
         if path not in sources:
             sources[path] = open(os.path.join(KERNEL, path)).read()
         count = sources[path].count(text)
+        if count == 1 and names.count(name) == 1:
+            continue
+        place = place_of(__file__, f'("{name}"')
         if count != 1:
-            print(f'{place_of(name)}: "{name}" is stale: its text stands {count} times in Sources/CSyncKernel/{path}, '
-                  "and should stand once; write the mutant's text as the source is now, or drop the mutant if what it "
-                  "breaks is gone")
+            print(stale(place, "mutant", name, count, path))
             wrong += 1
         if names.count(name) != 1:
-            print(f'{place_of(name)}: {names.count(name)} mutants have the name "{name}"')
+            print(f'{place}: {names.count(name)} mutants have the name "{name}"')
             wrong += 1
     for line in open(RECORD):
         if line.split(": ")[0] not in names:

@@ -16,6 +16,9 @@ takes its place.
 import argparse, glob, os, re, shutil, subprocess, sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.append(os.path.dirname(HERE))
+from stale import place_of, stale
+
 KERNEL = os.path.join(HERE, "..", "..", "Sources", "CSyncKernel")
 HEAP, HEAP_H, TRAMPOLINE = "src/base/heap.c", "include/csynckernel/heap.h", "src/wait/trampoline.c"
 GATE, GATE_H = "src/lock/gate.c", "include/csynckernel/gate.h"
@@ -172,14 +175,6 @@ FAULTS = [
 ]
 
 
-def place_of(name):
-    """Where the fault stands in this file."""
-    for number, line in enumerate(open(os.path.abspath(__file__)), 1):
-        if f'", "{name}"' in line:
-            return f"Tests/Fuzz/faults.py:{number}"
-    return "Tests/Fuzz/faults.py"
-
-
 def check():
     """Says which faults are stale; their number."""
     wrong = 0
@@ -187,9 +182,7 @@ def check():
         with open(os.path.join(KERNEL, file)) as source:
             count = source.read().count(text)
         if count != 1:
-            print(f'{place_of(name)}: "{name}" is stale: its text stands {count} times in Sources/CSyncKernel/{file}, '
-                  "and should stand once; write the fault's text as the source is now, or drop the fault if what it "
-                  "breaks is gone")
+            print(stale(place_of(__file__, f'", "{name}"'), "fault", name, count, file))
             wrong += 1
     print("%d faults, %d stale" % (len(FAULTS), wrong))
     return wrong

@@ -1,4 +1,3 @@
-import CBenchSupport
 import SwiftSync
 import Synchronization
 
@@ -28,25 +27,18 @@ struct CallSites {
 
     func run() {
         let plain = WithMutex(), priority = WithPriorityMutex(), safe = WithQueueSafeValue()
-        var rows = Rows([])
+        let loops = LoopGroup(results: results, rounds: rounds)
         func turn(_ name: String, _ loop: @escaping (Int) -> Void) -> Turn {
-            Turn(subject: name) {
-                loop(1000)
-                let begin = bench_now_ns()
-                loop(times)
-                rows.add(name, Double(bench_now_ns() - begin) / Double(times))
+            loops.turn(name, times: times, warmUp: 1000) {
+                loop($0); return $0
             }
         }
-        let turns = [
-            turn("Synchronization.Mutex") { times in for _ in 0..<times { plain.increment() } },
-            turn("PriorityMutex") { times in for _ in 0..<times { priority.increment() } },
-            turn("QueueSafeValue.wait.set") { times in for _ in 0..<times { safe.increment() } },
-        ]
-        rows = Rows(turns.map(\.subject))
-        let group = "increment of a property of a class"
-        note("\(group) ")
-        inRounds(rounds, turns)
-        note("\n")
-        results.print(group, "ns", baseline: turns[0].subject, rows.values)
+        loops.report(
+            "increment of a property of a class", baseline: "Synchronization.Mutex", printsAllocations: false,
+            [
+                turn("Synchronization.Mutex") { times in for _ in 0..<times { plain.increment() } },
+                turn("PriorityMutex") { times in for _ in 0..<times { priority.increment() } },
+                turn("QueueSafeValue.wait.set") { times in for _ in 0..<times { safe.increment() } },
+            ])
     }
 }

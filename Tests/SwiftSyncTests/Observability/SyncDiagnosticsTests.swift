@@ -206,7 +206,8 @@ extension HandlerSettingTests {
         /// It can't wait for room, as other callers do: room comes when it has ended.
         @Test func workThatIsRefusedInsideTheWorkOfAFullQueueIsReportedAsADeadlock() {
             let queue = WorkQueue(label: "inside", capacity: 1, whenFull: .wait), seen = Shared<[Report.Kind]>([])
-            SyncDiagnostics.setHandler { report in if report.subject == "WorkQueue inside" { seen.append(report.kind) }
+            SyncDiagnostics.setHandler { report in
+                if report.subject == "WorkQueue inside" { seen.append(report.kind) }
             }
             defer { SyncDiagnostics.setHandler(nil) }
             queue.async { #expect(queue.async {} && !queue.async {}) }
