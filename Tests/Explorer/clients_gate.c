@@ -26,6 +26,20 @@ CLIENT(gate_two_undecided, .setup = make_undecided, .threads = { first, second }
 CLIENT(gate_two_without_membarrier, .setup = make_undecided, .threads = { first, second }, .check = idle_after_2,
        .preemptions = 2, .without_membarrier = true)
 
+/* The end of a scope: it does not ask who holds the gate. */
+static void scoped(int32_t priority, int who) {
+    lock(priority);
+    enter_as(who);
+    csk_gate_leave(gate);
+}
+static void first_scoped(void) { scoped(0, 0); }
+static void second_scoped(void) { scoped(0, 1); }
+static void third_scoped(void) { scoped(1, 2); }
+CLIENT_FAST_COMPACT_STRICT(gate_leave, .threads = { first_scoped, second_scoped }, .check = idle_after_2,
+                           .preemptions = 2)
+CLIENT_FAST_COMPACT_STRICT(gate_leave_three, .threads = { first_scoped, second_scoped, third_scoped },
+                           .check = idle_after_3)
+
 /* ---- Errors ------------------------------------------------------------------------------------------------------ */
 
 static void stranger(void) {

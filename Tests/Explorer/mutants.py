@@ -62,6 +62,13 @@ MUTANTS = [
      "csk_gate_post(gate);\n", ""),
     ("inline leaver stores relaxed", HEADER, "        __atomic_store_n(&gate->held, 0, __ATOMIC_RELEASE);",
      "        __atomic_store_n(&gate->held, 0, __ATOMIC_RELAXED);"),
+    ("the end of a scope stores in one word too", HEADER,
+     "    if (CSK_LIKELY(__atomic_load_n(&gate->summary, __ATOMIC_RELAXED) == CSK_GATE_READY)) {\n"
+     "        __atomic_store_n(&gate->held, 0, __ATOMIC_RELEASE);",
+     "    if (1) {\n        __atomic_store_n(&gate->held, 0, __ATOMIC_RELEASE);"),
+    ("an unlock does not ask who holds the gate", HEADER,
+     "        csk_gate_leave(gate);\n        return 0;\n    }\n    return csk_gate_unlock_slow(gate);",
+     "    }\n    csk_gate_leave(gate);\n    return 0;"),
     ("slow leaver stores relaxed", LEAVE, "    csk_store(&gate->held, UINT64_C(0), CSK_RELEASE);",
      "    csk_store(&gate->held, UINT64_C(0), CSK_RELAXED);"),
     ("form decided twice", QUEUE, "    if (csk_load(&gate->summary, CSK_RELAXED) == 0)\n", ""),

@@ -6,7 +6,7 @@ extension OwningGateBox where Value: ~Copyable {
     @inline(__always)
     func withLock<Result: ~Copyable>(_ body: (inout Value) -> Result) -> Result {
         unsafe csk_gate_lock(gate, CommandPriority.normal.rawValue)
-        defer { unsafe csk_gate_unlock(gate) }
+        defer { unsafe csk_gate_leave(gate) }
         return body(&value.pointee)
     }
 }

@@ -43,7 +43,7 @@ public struct PriorityMutex<Value: ~Copyable>: @unchecked Sendable {
         _ body: (inout sending Value) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result {
         if unsafe !csk_gate_enter_fast(box.gate) { enterOrStop() }
-        defer { unsafe csk_gate_unlock(box.gate) }
+        defer { unsafe csk_gate_leave(box.gate) }
         return try body(&box.value.pointee)
     }
 
@@ -56,7 +56,7 @@ public struct PriorityMutex<Value: ~Copyable>: @unchecked Sendable {
         _ body: (inout sending Value) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result? {
         guard unsafe csk_gate_trylock(box.gate, CommandPriority.normal.rawValue) == 0 else { return nil }
-        defer { unsafe csk_gate_unlock(box.gate) }
+        defer { unsafe csk_gate_leave(box.gate) }
         return try body(&box.value.pointee)
     }
 
@@ -72,7 +72,7 @@ public struct PriorityMutex<Value: ~Copyable>: @unchecked Sendable {
         _ body: (inout sending Value) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result? {
         if unsafe !csk_gate_enter_fast(box.gate), !enterSlowly(priority, timeout) { return nil }
-        defer { unsafe csk_gate_unlock(box.gate) }
+        defer { unsafe csk_gate_leave(box.gate) }
         return try body(&box.value.pointee)
     }
 

@@ -66,7 +66,7 @@ extension SyncCommands where Value: Sendable {
     @inlinable
     public func get() -> Result<Value, QueueSafeValueError> {
         if unsafe !csk_gate_enter_fast(box.gate), let error = enterSlowly() { return .failure(error) }
-        defer { unsafe csk_gate_unlock(box.gate) }
+        defer { unsafe csk_gate_leave(box.gate) }
         return .success(box.value.pointee)
     }
 
@@ -75,7 +75,7 @@ extension SyncCommands where Value: Sendable {
     @inlinable
     public func get(completion commandClosure: (Result<Value, QueueSafeValueError>) -> Void) {
         if unsafe !csk_gate_enter_fast(box.gate), let error = enterSlowly() { return commandClosure(.failure(error)) }
-        defer { unsafe csk_gate_unlock(box.gate) }
+        defer { unsafe csk_gate_leave(box.gate) }
         commandClosure(.success(box.value.pointee))
     }
 
@@ -95,7 +95,7 @@ extension SyncCommands where Value: Sendable {
         if unsafe !csk_gate_enter_fast(box.gate), let error = enterSlowly() {
             return commandClosure(.failure(error), {})
         }
-        defer { unsafe csk_gate_unlock(box.gate) }
+        defer { unsafe csk_gate_leave(box.gate) }
         waitForCompletion { done in commandClosure(.success(box.value.pointee), done) }
     }
 
@@ -115,7 +115,7 @@ extension SyncCommands where Value: Sendable {
         // The deinit of the old value may run code of its users. That code must not run inside the section.
         let old = unsafe box.value.move()
         unsafe box.value.initialize(to: newValue)
-        unsafe csk_gate_unlock(box.gate)
+        unsafe csk_gate_leave(box.gate)
         withExtendedLifetime(old) {}
         return .success(newValue)
     }
@@ -124,7 +124,7 @@ extension SyncCommands where Value: Sendable {
     @inlinable @discardableResult
     public func set(completion accessClosure: (inout Value) -> Void) -> Result<Value, QueueSafeValueError> {
         if unsafe !csk_gate_enter_fast(box.gate), let error = enterSlowly() { return .failure(error) }
-        defer { unsafe csk_gate_unlock(box.gate) }
+        defer { unsafe csk_gate_leave(box.gate) }
         accessClosure(&box.value.pointee)
         return .success(box.value.pointee)
     }
@@ -143,7 +143,7 @@ extension SyncCommands where Value: Sendable {
         manualCompletion accessClosure: (inout Value, @escaping CommandCompletionClosure) -> Void
     ) -> Result<Value, QueueSafeValueError> {
         if unsafe !csk_gate_enter_fast(box.gate), let error = enterSlowly() { return .failure(error) }
-        defer { unsafe csk_gate_unlock(box.gate) }
+        defer { unsafe csk_gate_leave(box.gate) }
         waitForCompletion { done in accessClosure(&box.value.pointee, done) }
         return .success(box.value.pointee)
     }
@@ -162,7 +162,7 @@ extension SyncCommands where Value: Sendable {
         completion commandClosure: (Value) -> MappedValue
     ) -> Result<MappedValue, QueueSafeValueError> {
         if unsafe !csk_gate_enter_fast(box.gate), let error = enterSlowly() { return .failure(error) }
-        defer { unsafe csk_gate_unlock(box.gate) }
+        defer { unsafe csk_gate_leave(box.gate) }
         return .success(commandClosure(box.value.pointee))
     }
 
