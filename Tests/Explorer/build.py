@@ -9,14 +9,16 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 KERNEL = os.path.join(ROOT, "Sources", "CSyncKernel")
 EXPLORED = ["base", "thread_number", "fork", "queue_lock", "heap", "observe", "announce", "pool_watch", "trampoline",
-            "waiter", "gate", "gate_words", "gate_order", "gate_policy", "gate_queue", "gate_leave", "gate_async",
-            "gate_lane", "gate_watch", "watch", "mutex", "pqueue", "thread_exit", "rwlock", "rwlock_wait",
+            "waiter", "gate", "gate_words", "gate_order", "gate_policy", "gate_queue", "gate_aside", "gate_leave",
+            "gate_async", "gate_lane", "gate_watch", "watch", "mutex", "pqueue", "thread_exit", "rwlock", "rwlock_wait",
             "rwlock_queue", "rwlock_bias", "rwlock_async", "rwlock_watch", "workqueue", "workqueue_order",
             "workqueue_refuse", "workqueue_wait", "delayed"]
 # Through kernel_NAME.c, which brings static state back to how a process begins, or gives the source the explorer's
 # memory.
 STATEFUL = ["timer", "reads", "pool", "pool_growth", "rwlock_work", "workqueue_worker", "workqueue_life", "rcu",
             "rcu_child", "rcu_reclaim", "rcu_map", "tls", "block"]
+# Clients leave a gate a few times, and each departure looks whether a waiter is late.
+KNOBS = ["-DGATE_DEPARTURES=1"]
 LIBRARY = ["core", "strategy", "partly", "main", "platform_explored"]
 
 
@@ -47,9 +49,8 @@ def build(kernel, folder, reuse=None, only=None, warnings=("-w",), jobs=1):
         target = os.path.join(folder, name + ".o")
         hooks = ["-include", os.path.join(HERE, "hooks.h")] if hooked else []
         shown = os.path.relpath(path, ROOT) if path.startswith(ROOT + os.sep) else path
-        subprocess.run(["cc", "-std=gnu11", "-O1", "-D_GNU_SOURCE", *includes, *warnings, *hooks, "-c", shown, "-o",
-                        os.path.abspath(target)],
-                       check=True, cwd=ROOT)
+        flags = ["-std=gnu11", "-O1", "-D_GNU_SOURCE", *KNOBS, *includes, *warnings, *hooks]
+        subprocess.run(["cc", *flags, "-c", shown, "-o", os.path.abspath(target)], check=True, cwd=ROOT)
         return target
 
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:

@@ -20,7 +20,7 @@ from stale import place_of, stale
 
 RECORD = os.path.join(HERE, "mutants_caught.txt")
 
-GATE, LEAVE, QUEUE = "src/lock/gate.c", "src/lock/gate_leave.c", "src/lock/gate_queue.c"
+GATE, ASIDE, LEAVE, QUEUE = "src/lock/gate.c", "src/lock/gate_aside.c", "src/lock/gate_leave.c", "src/lock/gate_queue.c"
 ASYNC, LANE = "src/lock/gate_async.c", "src/lock/gate_lane.c"
 ORDER, POLICY, WORDS = "src/lock/gate_order.c", "src/lock/gate_policy.c", "src/lock/gate_words.c"
 TIMER = "src/wait/timer.c"
@@ -62,6 +62,17 @@ MUTANTS = [
      "csk_gate_post(gate);\n", ""),
     ("inline leaver stores relaxed", HEADER, "        __atomic_store_n(&gate->held, 0, __ATOMIC_RELEASE);",
      "        __atomic_store_n(&gate->held, 0, __ATOMIC_RELAXED);"),
+    ("who noted a gate enters it first", ASIDE, "    return next != NULL && next->node.rank >= rank;",
+     "    return next != NULL && next->node.rank > rank;"),
+    ("who noted a gate tries first", GATE, "    if (!csk_gate_is_noted(gate) && CSK_LIKELY(barge",
+     "    if (CSK_LIKELY(barge"),
+    ("an urgent thread steps aside", ASIDE, "next != NULL && next->node.rank >= rank;", "next != NULL;"),
+    ("no waiter is late", ASIDE, "now_ns - next->told_ns > GATE_LATE_NS", "now_ns < next->told_ns"),
+    ("a waiter is late at once", ASIDE, "now_ns - next->told_ns > GATE_LATE_NS", "now_ns >= next->told_ns"),
+    ("each leaver steps aside for one waiter", ASIDE, "        next->told_ns = now_ns;\n", ""),
+    ("the time of a waiter that is told does not begin", QUEUE, "    next->told_ns = csk_platform_now();\n", ""),
+    ("who steps aside may stand alone", ASIDE, "    return next != NULL && next->node.rank >= rank;",
+     "    (void)next;\n    return true;"),
     ("the end of a scope stores in one word too", HEADER,
      "    if (CSK_LIKELY(__atomic_load_n(&gate->summary, __ATOMIC_RELAXED) == CSK_GATE_READY)) {\n"
      "        __atomic_store_n(&gate->held, 0, __ATOMIC_RELEASE);",

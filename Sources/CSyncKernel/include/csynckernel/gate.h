@@ -118,7 +118,10 @@ struct csk_gate_waiter {
     csk_gate_lane_t *lane;
     int64_t deadline_ns;
     int64_t since_ns;
-    int64_t granted_ns;
+    union {
+        int64_t granted_ns; /* a callback */
+        int64_t told_ns;    /* a thread: see src/lock/gate_aside.h */
+    };
     int64_t grace_ns;
     csk_gate_waiter_t *next_ready;
     uint64_t thread;

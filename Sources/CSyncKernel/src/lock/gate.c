@@ -2,6 +2,7 @@
  * leave, gate_words.h the words and the argument. */
 #include "csynckernel/gate.h"
 
+#include "lock/gate_aside.h"
 #include "lock/gate_queue.h"
 #include "wait/spin_park.h"
 #include "wait/watch.h"
@@ -136,14 +137,15 @@ static void await_granter(void *object, csk_gate_waiter_t *self) {
 
 static const csk_wait_kind_t kind = { &csk_gate_queue_kind, try_to_enter, watch_gate, park, await_granter };
 
-/* Queues the calling thread and waits, or lets it in after all. */
-static int enter_or_wait(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns, uint64_t self) {
+/* Queues the calling thread and waits, or lets it in after all; not if it has noted the gate, and steps aside. */
+static int enter_or_wait(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns, uint64_t self, bool noted) {
     csk_gate_waiter_t waiter;
     csk_waiter_for_thread(&waiter, rank, self);
     csk_effects_t effects = { 0 };
     csk_gate_lock_queue(gate);
     waiter.node.ticket = csk_gate_new_ticket(gate, rank);
-    bool closed = gate->closed, entered = !closed && enter_under_lock(gate, &waiter.node, self);
+    bool closed = gate->closed, aside = noted && csk_gate_steps_aside(gate, rank);
+    bool entered = !closed && !aside && enter_under_lock(gate, &waiter.node, self);
     if (!closed && !entered) csk_gate_insert(gate, &waiter);
     bool first = csk_gate_settle(gate, &effects);
     csk_queue_unlock(&gate->queue_lock);
@@ -164,13 +166,14 @@ static __attribute__((noinline)) int lock_contended(csk_gate_t *gate, csk_rank_t
         int status = trylock_as(gate, rank, self);
         return status == EBUSY ? ETIMEDOUT : status;
     }
-    if (spin_to_enter(gate, rank, self) == ENTERED) return 0;
-    return enter_or_wait(gate, rank, deadline_ns, self);
+    bool noted = csk_gate_take_note(gate);
+    if (!noted && spin_to_enter(gate, rank, self) == ENTERED) return 0;
+    return enter_or_wait(gate, rank, deadline_ns, self, noted);
 }
 
 /* While others are parked, every entry comes here, and most entries find a free gate. That path needs no stack. */
 static inline int lock_as(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns, uint64_t self) {
-    if (CSK_LIKELY(barge(gate, rank, self) == ENTERED)) return 0;
+    if (!csk_gate_is_noted(gate) && CSK_LIKELY(barge(gate, rank, self) == ENTERED)) return 0;
     return lock_contended(gate, rank, deadline_ns, self);
 }
 

@@ -1,5 +1,6 @@
 /* gate_leave.c: leaving the gate, in both forms. gate_policy.h says whom a leaver calls, gate_words.h why nobody is
  * left asleep. */
+#include "lock/gate_aside.h"
 #include "lock/gate_queue.h"
 
 /* ---- Two words --------------------------------------------------------------------------------------------------- */
@@ -83,6 +84,7 @@ static void leave_one_word(csk_gate_t *gate) {
     for (;;) {
         uint64_t found = csk_load(&gate->held, CSK_RELAXED), flags = found & HELD_FLAGS;
         if (csk_gate_call_for(found, HELD_FLAGS_SHIFT) == GATE_CALLS_NOBODY) {
+            if (flags != 0 && wake == NULL) csk_gate_count_departure(gate);
             if (csk_cas(&gate->held, &found, flags, CSK_RELEASE)) break;
         } else {
             if (prepare_to_leave(gate, &wake)) return;
@@ -119,6 +121,7 @@ static inline int unlock_as(csk_gate_t *gate, uint64_t self) {
     bool plain = (summary & GATE_READY) && csk_gate_somebody_comes(summary, 0) &&
                  csk_load(&gate->held, CSK_RELAXED) == self;
     if (!plain) return unlock_contended(gate, self);
+    csk_gate_count_departure(gate);
     free_and_look(gate);
     return 0;
 }

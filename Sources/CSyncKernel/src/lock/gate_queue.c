@@ -103,6 +103,7 @@ void csk_gate_grant_to(csk_gate_t *gate, csk_gate_waiter_t *next, csk_effects_t 
 
 static void designate(csk_gate_t *gate, csk_gate_waiter_t *next, csk_effects_t *effects) {
     gate->designated = 1;
+    next->told_ns = csk_platform_now();
     csk_waiter_tell(next, WORD_TRY, effects);
 }
 

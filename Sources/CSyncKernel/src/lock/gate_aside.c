@@ -1,0 +1,22 @@
+/* gate_aside.c: who steps aside for a waiter that is on its way. See gate_aside.h. */
+#include "lock/gate_aside.h"
+
+__thread uint32_t csk_gate_departures __attribute__((tls_model("initial-exec")));
+__thread const csk_gate_t *csk_gate_noted __attribute__((tls_model("initial-exec")));
+
+void csk_gate_look_for_late(csk_gate_t *gate) {
+    csk_gate_lock_queue(gate);
+    csk_gate_waiter_t *next = csk_gate_next(gate);
+    int64_t now_ns = csk_platform_now();
+    bool coming = next != NULL && csk_load(&next->word, CSK_RELAXED) == WORD_TRY;
+    if (coming && now_ns - next->told_ns > GATE_LATE_NS) {
+        next->told_ns = now_ns;
+        csk_gate_noted = gate;
+    }
+    csk_queue_unlock(&gate->queue_lock);
+}
+
+bool csk_gate_steps_aside(const csk_gate_t *gate, csk_rank_t rank) {
+    const csk_gate_waiter_t *next = csk_gate_next(gate);
+    return next != NULL && next->node.rank >= rank;
+}
