@@ -22,7 +22,9 @@ let package = Package(
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Histogram", package: "hdrhistogram-swift"),
-            ]
+            ],
+            // Functions that differ by a number only would be made one, with a jump to it in each; so are call sites.
+            swiftSettings: [.unsafeFlags(["-Xllvm", "-swiftmergefunc-threshold=0"])]
         ),
     ],
     swiftLanguageModes: [.v6],

@@ -63,6 +63,27 @@ def uncontended_targets(run):
                    ratio(run.get(local, kind), run.get(local, "ThreadSpecificVariable")), "<=", 1)
 
 
+def call_site_targets(run):
+    """Beside a peer in a `let` property where the value can be exchanged, since a `Mutex` can't be held so."""
+    constant, through = "let property of a class", "through a protocol"
+    same = {form: form for form in (constant, "property of an actor", "static property", "capture", through)}
+    beside = same | {"var property of a class": constant, "array element": constant}
+    kinds = [("PriorityMutex", "Synchronization.Mutex", 0.6, 1.4)]
+    kinds += [(f"QueueSafeValue.wait.{call}", "Synchronization.Mutex", 0.8, 1.4)
+              for call in ("set", "set(newValue:)", "get", "map")]
+    kinds += [(subject, "pthread_rwlock", most, None)
+              for subject, most in (("ReadWriteLock", 0.8), ("ReadWriteLock, biased", 0.5),
+                                    ("ReadWriteCoordinator.read", 0.8))]
+    for subject, peer, most, exchanged in kinds:
+        for form, place in beside.items():
+            bound = most if form in same else exchanged
+            if form == through and subject == "PriorityMutex":
+                bound = 0.8
+            if bound:
+                yield (f"{subject}, {form} / {peer}",
+                       ratio(run.get(f"one call, {form}", subject), run.get(f"one call, {place}", peer)), "<=", bound)
+
+
 def contended_targets(run):
     def beside(subject, peer, threads=8):
         return ratio(run.throughput(subject, threads), run.throughput(peer, threads))
@@ -152,7 +173,8 @@ def read_write_targets(run):
 
 def targets(rows):
     run = Run(rows)
-    for group in uncontended_targets, contended_targets, queue_targets, snapshot_targets, read_write_targets:
+    for group in (uncontended_targets, call_site_targets, contended_targets, queue_targets, snapshot_targets,
+                  read_write_targets):
         yield from group(run)
 
 

@@ -1,44 +1,44 @@
-import SwiftSync
-import Synchronization
-
-/// Nanoseconds of one increment where programs have it: a method of a class increments a property of the object.
+/// Nanoseconds and allocations of one call where programs make it: a group for each form in which they hold the value.
 ///
 /// A loop over a local value lets the optimizer keep addresses, and a queue-safe value's commands, in registers from
-/// one turn to the next. Here each increment begins with the object.
+/// one turn to the next. Here each call begins with the object, or whatever holds the value.
 struct CallSites {
     let results: Results
     let rounds: Int
-    private let times = 400_000
-
-    private final class WithMutex: Sendable {
-        let value = Mutex(0)
-        @inline(never) func increment() { value.withLock { $0 &+= 1 } }
-    }
-
-    private final class WithPriorityMutex: Sendable {
-        let value = PriorityMutex(0)
-        @inline(never) func increment() { value.withLock { $0 &+= 1 } }
-    }
-
-    private final class WithQueueSafeValue: Sendable {
-        let value = QueueSafeValue(value: 0)
-        @inline(never) func increment() { value.wait.lowestPriority.set { $0 += 1 } }
-    }
+    private let times = 200_000
 
     func run() {
-        let plain = WithMutex(), priority = WithPriorityMutex(), safe = WithQueueSafeValue()
+        let subjects: [(name: String, sites: [CallSite])] = [
+            ("empty call", CallSite.all(HeldNothing.self)),
+            (SynchronizationMutex.name, CallSite.all(HeldMutex.self)),
+            (NIOBox.name, CallSite.all(HeldNIOBox.self)),
+            (FoundationLock.name, CallSite.all(HeldLock.self)),
+            (FoundationRecursiveLock.name, CallSite.all(HeldRecursiveLock.self)),
+            (FastMutex.name, CallSite.all(HeldPriorityMutex.self)),
+            (Section.name, CallSite.all(HeldSection.self)),
+            (TrivialValue.name, CallSite.all(HeldSet.self)),
+            ("QueueSafeValue.wait.set(newValue:)", CallSite.all(HeldReplacement.self)),
+            ("QueueSafeValue.wait.get", CallSite.all(HeldGet.self)),
+            ("QueueSafeValue.wait.map", CallSite.all(HeldMap.self)),
+            ("pthread_rwlock", CallSite.all(HeldPthreadRead.self)),
+            ("ReadWriteLock", CallSite.all(HeldRead.self)),
+            ("ReadWriteLock, biased", CallSite.all(HeldBiasedRead.self)),
+            ("ReadWriteCoordinator.read", CallSite.all(HeldCoordinatorRead.self)),
+            ("Snapshot.read", CallSite.all(HeldSnapshot.self)),
+            ("ThreadSpecificVariable", CallSite.all(HeldThreadSpecific.self)),
+            ("ThreadLocalValue", CallSite.all(HeldThreadLocal.self)),
+            ("ThreadLocalValue, reference", CallSite.all(HeldThreadLocalReference.self)),
+        ]
         let loops = LoopGroup(results: results, rounds: rounds)
-        func turn(_ name: String, _ loop: @escaping (Int) -> Void) -> Turn {
-            loops.turn(name, times: times, warmUp: 1000) {
-                loop($0); return $0
-            }
+        for (index, site) in subjects[0].sites.enumerated() {
+            loops.report(
+                "one call, \(site.form)", baseline: SynchronizationMutex.name,
+                subjects.map { subject in
+                    loops.turn(subject.name, times: times, warmUp: 1000) {
+                        subject.sites[index].calls($0)
+                        return $0
+                    }
+                })
         }
-        loops.report(
-            "increment of a property of a class", baseline: "Synchronization.Mutex", printsAllocations: false,
-            [
-                turn("Synchronization.Mutex") { times in for _ in 0..<times { plain.increment() } },
-                turn("PriorityMutex") { times in for _ in 0..<times { priority.increment() } },
-                turn("QueueSafeValue.wait.set") { times in for _ in 0..<times { safe.increment() } },
-            ])
     }
 }

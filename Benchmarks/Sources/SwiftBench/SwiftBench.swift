@@ -18,8 +18,8 @@ struct SwiftBench: ParsableCommand {
 
     @Option(
         help: """
-            One part only: uncontended, threadLocals, readWrites, readMostly, queues, orderedQueues, taskQueues or \
-            contended.
+            One part only: uncontended, callSites, threadLocals, readWrites, readMostly, queues, orderedQueues, \
+            taskQueues or contended.
             """)
     var only: Part?
 
@@ -55,7 +55,7 @@ struct SwiftBench: ParsableCommand {
 }
 
 enum Part: String, CaseIterable, ExpressibleByArgument {
-    case readMostly, uncontended, threadLocals, readWrites, queues, orderedQueues, taskQueues, contended
+    case readMostly, uncontended, callSites, threadLocals, readWrites, queues, orderedQueues, taskQueues, contended
 }
 
 /// Everything that blocks, on a thread that is not the main actor's.
@@ -73,7 +73,7 @@ struct Measurements {
                 // The first of a kind prepares what all share, which takes milliseconds.
                 FastMutex().increments(1000)
                 Uncontended(results: results, rounds: rounds).run()
-                CallSites(results: results, rounds: rounds).run()
+            case .callSites: CallSites(results: results, rounds: rounds).run()
             case .threadLocals: ThreadLocals(results: results, rounds: rounds).run()
             case .readWrites: ReadWrites(results: results, rounds: rounds).run()
             case .queues: Queues(results: results, rounds: rounds).run()

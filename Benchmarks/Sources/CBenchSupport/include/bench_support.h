@@ -12,6 +12,9 @@ static inline void bench_busy(long turns) {
     }
 }
 
+/* No instruction, but the optimizer doesn't know that. */
+static inline void bench_nothing(void) { __asm__ volatile(""); }
+
 /* Allocations of the whole process so far, by malloc, calloc, realloc and the aligned forms. */
 int64_t bench_allocations(void);
 

@@ -1,0 +1,60 @@
+import SwiftSync
+
+extension Operation {
+    static var locks: [Operation] {
+        let mutex = PriorityMutex(0), strict = PriorityMutex(0, policy: .strict), section = CriticalSection()
+        let lock = ReadWriteLock(0), coordinator = ReadWriteCoordinator()
+        let dictionary = SnapshotDictionary([1: 1]), local = ThreadLocalValue<Int>(key: "set")
+        return [
+            of("PriorityMutex.withLock, strict") { strict.withLock { $0 &+= 1 } },
+            of("PriorityMutex.withLockIfAvailable") { mutex.withLockIfAvailable { $0 &+= 1 } },
+            of("PriorityMutex.withLock(priority:timeout:)") {
+                mutex.withLock(priority: .high, timeout: .seconds(1)) { $0 &+= 1 }
+            },
+            of("CriticalSection.execute, and once more inside") { section.execute { section.execute {} } },
+            of("ReadWriteLock.withWriteLock") { lock.withWriteLock { $0 &+= 1 } },
+            of("ReadWriteCoordinator.blockingWrite") { coordinator.blockingWrite {} },
+            of("SnapshotDictionary, a lookup") { precondition(dictionary[1] == 1) },
+            of("ThreadLocalValue.setValue") { local.setValue(1) },
+        ]
+    }
+
+    static var queues: [Operation] {
+        let commands = CommandQueue(), elements = BlockingPriorityQueue<Int>()
+        let plain = WorkQueue(label: "plain"), ranked = WorkQueue(label: "ranked"), idle = WorkQueue(label: "idle")
+        func goOn(_ queue: WorkQueue) -> () -> Void {
+            {
+                queue.resume()
+                queue.drain()
+            }
+        }
+        return [
+            of("CommandQueue, append and perform") {
+                commands.append(priority: .highest) {}
+                commands.perform()
+            },
+            of("BlockingPriorityQueue, push and pop") {
+                _ = elements.push(1)
+                _ = elements.pop()
+            },
+            of("WorkQueue.async behind others", before: plain.suspend, after: goOn(plain)) { plain.async {} },
+            of("WorkQueue.async(priority:) behind others", before: ranked.suspend, after: goOn(ranked)) {
+                ranked.async(priority: .high) {}
+            },
+            of("WorkQueue.sync, idle") { idle.sync {} },
+        ]
+    }
+
+    static var creations: [Operation] {
+        [
+            of("PriorityMutex, made and released") { opaque(PriorityMutex(0)) },
+            of("QueueSafeValue, made and released") { opaque(QueueSafeValue(value: 0)) },
+            of("CriticalSection, made and released") { opaque(CriticalSection()) },
+            of("ReadWriteLock, made and released") { opaque(ReadWriteLock(0)) },
+        ]
+    }
+}
+
+/// Keeps what was made from being left out.
+@inline(never) @_optimize(none)
+private func opaque<T>(_ value: T) {}

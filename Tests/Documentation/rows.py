@@ -1,0 +1,237 @@
+"""The rows of the tables of measurements: which figure stands in which table, beside which peer, in which words."""
+import statistics
+
+MORE_IS_BETTER = {"Mops/s"}
+C_PEERS = ("pthread_mutex", "pthread adaptive", "absl::Mutex", "nsync_mu", "parking_lot")
+
+
+class Row:
+    """What is measured, the subject and its peer by the names that scripts/bench gives them, and how tables call them.
+
+    `peer` is None for a figure that stands alone, and several names where the best of them counts. Of several groups
+    the first counts that was measured. With `readme` the row is in the README too, in the words that it holds.
+    """
+
+    def __init__(self, what, group, metric, here, peer=None, language="swift", names=None, readme=None):
+        self.what, self.group, self.metric, self.language = what, group, metric, language
+        self.here, self.peers = here, (peer,) if isinstance(peer, str) else peer or ()
+        self.names = names or (f"`{here}`", f"`{peer}`")
+        self.readme = readme
+
+    def _value(self, run, subject):
+        groups = (self.group,) if isinstance(self.group, str) else self.group
+        found = (run.get((self.language, group, subject, self.metric)) for group in groups)
+        return next((value for value in found if value is not None), None)
+
+    def measured(self, run):
+        """(here, peer) in one run, or None where one is missing or the peer's is 0; a row may be without a peer."""
+        here = self._value(run, self.here)
+        peers = [value for peer in self.peers if (value := self._value(run, peer)) is not None]
+        if here is None or (self.peers and not peers):
+            return None
+        best = (max if self.metric in MORE_IS_BETTER else min)(peers) if peers else None
+        return None if best == 0 else (here, best)
+
+    def all_measured(self, runs):
+        return [pair for run in runs if (pair := self.measured(run))]
+
+    def ratios(self, runs):
+        return [here / peer for here, peer in self.all_measured(runs) if peer]
+
+    def losing(self, runs):
+        middle = statistics.median(self.ratios(runs))
+        return middle < 1 if self.metric in MORE_IS_BETTER else middle > 1
+
+
+PLAIN, LOCALS = "uncontended increment", "a loop over a local"
+# Where the call stands, as scripts/bench calls it, and in the words of the tables.
+FORMS = {
+    "let property of a class": "a `let` property of a class", "var property of a class": "a `var` property of a class",
+    "property of an actor": "an actor's property", "static property": "a static property", "capture": "a capture",
+    "array element": "an element of an array", "through a protocol": "through a protocol",
+}
+URGENT = "urgent thread among 8, 10 us sections, its waits"
+ORDERED, STREAM = "async work, from submission to end", "AsyncStream + one consumer"
+WRITER = "writer among 4 readers, 1 us sections, its waits"
+WRITES = "enqueued write and its share of the drain"
+MUTEX = "Synchronization.Mutex"
+OPS = "operations a second"
+
+
+def site(form):
+    """The group of a call site. Runs before it was one of several have the first alone, under another name."""
+    names = (f"one call, {form}",)
+    return names + ("increment of a property of a class",) if form == "let property of a class" else names
+
+
+def site_rows(what, here, peer, names, readme=None):
+    """A row for each form; the README has the first."""
+    for form, place in FORMS.items():
+        first = form == "let property of a class"
+        yield Row(f"{what}, {place}", site(form), "ns", here, peer, names=names, readme=readme if first else None)
+
+
+def lock_rows():
+    with_lock = ("`PriorityMutex.withLock`", f"`{MUTEX}`")
+    yield Row(f"uncontended lock, in {LOCALS}", PLAIN, "ns", "PriorityMutex", MUTEX, names=with_lock,
+              readme=f"uncontended lock, in {LOCALS}")
+    yield from site_rows("uncontended lock", "PriorityMutex", MUTEX, with_lock,
+                         readme="uncontended lock of a property of a class")
+    yield from site_rows("uncontended section", "CriticalSection.execute", "NSRecursiveLock",
+                         ("`CriticalSection.execute`", "`NSRecursiveLock`"))
+    yield Row("uncontended re-entrant section", PLAIN, "ns", "CriticalSection.execute", "NSRecursiveLock",
+              readme="uncontended re-entrant section")
+    yield Row("uncontended lock and unlock", "uncontended lock and unlock", "ns", "csk_gate FAST", "pthread_mutex",
+              language="c", names=("`csk_gate`", "`pthread_mutex`"))
+    yield Row("instructions of an uncontended lock and unlock", "instructions per operation", "instructions",
+              "csk_gate FAST", "pthread_mutex", language="c", names=("`csk_gate`", "`pthread_mutex`"))
+    sections = "100 ns sections"
+    yield Row(f"{OPS}, 8 threads, {sections}", f"8 threads, {sections}", "Mops/s", "PriorityMutex",
+              "NIOLockedValueBox", readme=f"{OPS}, 8 threads, {sections}")
+    yield Row(f"{OPS}, 8 threads, {sections}", f"8 threads, {sections}", "Mops/s", "csk_gate FAST", "pthread_mutex",
+              language="c", names=("`csk_gate`", "`pthread_mutex`"))
+    for threads in (4, 8, 16):
+        yield Row(f"{OPS}, {threads} threads, {sections}", f"{threads} threads, {sections}", "Mops/s",
+                  "csk_gate FAST", C_PEERS, language="c", names=("`csk_gate`", "the best lock in C"),
+                  readme=f"{OPS}, 8 threads, {sections}" if threads == 8 else None)
+    for threads in (2, 4, 8, 16, 32):
+        yield Row(f"{OPS}, {threads} threads, empty sections", f"{threads} threads, empty sections", "Mops/s",
+                  "csk_gate FAST", "pthread_mutex", language="c", names=("`csk_gate`", "`pthread_mutex`"))
+    urgent = "p99 wait of an urgent thread among 8"
+    for subject, name in (("PriorityMutex", "`PriorityMutex`"), ("PriorityMutex strict", "`PriorityMutex`, STRICT")):
+        for peer, peer_name in (("NIOLockedValueBox", "`NIOLock`"), (MUTEX, f"`{MUTEX}`")):
+            yield Row(urgent, URGENT, "p99 us", subject, peer, names=(name, peer_name),
+                      readme=urgent if subject == "PriorityMutex" else None)
+    late = "how late a timeout of 1 ms is"
+    yield Row(late, "timeout of 1 ms", "late us", "PriorityMutex", "NSLock", readme=late)
+
+
+def value_rows():
+    names = ("`QueueSafeValue`", f"`{MUTEX}`")
+    set_ = "QueueSafeValue.wait.set"
+    yield Row(f"uncontended `set`, in {LOCALS}", PLAIN, "ns", set_, MUTEX, names=names,
+              readme=f"uncontended `set`, in {LOCALS}")
+    yield from site_rows("uncontended `set`", set_, MUTEX, names, readme="uncontended `set` of a property of a class")
+    for call in ("set(newValue:)", "get", "map"):
+        yield from site_rows(f"uncontended `{call}`", f"QueueSafeValue.wait.{call}", MUTEX, names)
+    yield Row("`set` of a value with a reference", PLAIN, "ns", f"{set_}, reference", MUTEX, names=names)
+    yield Row("`set` of a value with a reference, whose result is used", PLAIN, "ns", f"{set_}, reference used", MUTEX,
+              names=names, readme="uncontended `set` of a reference, whose result is used")
+
+
+def read_write_rows():
+    plain, biased = "`csk_rwlock`", "`csk_rwlock`, biased"
+    pthread, best = "`pthread_rwlock`", "the best other lock in C"
+    others = ("ck_pflock", "absl::Mutex", "nsync_mu", "parking_lot")
+    for metric in ("ns", "instructions"):
+        group = "uncontended read" if metric == "ns" else "instructions per operation"
+        end = "" if metric == "ns" else ", read"
+        what = "uncontended read" if metric == "ns" else "instructions of an uncontended read"
+        readme = "uncontended read of a read-write lock" if metric == "ns" else None
+        for subject, name in (("csk_rwlock FAST", plain), ("csk_rwlock biased", biased)):
+            yield Row(what, group, metric, subject + end, "pthread_rwlock" + end, language="c", names=(name, pthread),
+                      readme=readme if subject.endswith("FAST") else None)
+    yield Row(f"{OPS}, 2 threads that only read", "2 threads, reads only", "Mops/s", "csk_rwlock biased",
+              "pthread_rwlock", language="c", names=(biased, pthread))
+    for here, name in (("ReadWriteLock", "`ReadWriteLock`"), ("ReadWriteLock, biased", "`ReadWriteLock`, biased"),
+                       ("ReadWriteCoordinator.read", "`ReadWriteCoordinator.read`")):
+        yield from site_rows("uncontended read", here, "pthread_rwlock", (name, pthread),
+                             readme="uncontended read of a property of a class")
+    for threads in (2, 8):
+        mix = f"{threads} threads, 90 reads to 10 writes"
+        yield Row(f"{OPS}, {mix}", mix, "Mops/s", "csk_rwlock FAST", "pthread_rwlock", language="c",
+                  names=(plain, pthread))
+        yield Row(f"{OPS}, {mix}", mix, "Mops/s", "csk_rwlock FAST", others, language="c", names=(plain, best),
+                  readme=f"{OPS}, {mix}" if threads == 2 else None)
+    for subject, name in (("FAST", plain), ("STRICT", "`csk_rwlock`, STRICT"), ("biased", biased)):
+        yield Row("p99 wait of a writer among 4 readers", WRITER, "p99 us", f"csk_rwlock {subject}", "pthread_rwlock",
+                  language="c", names=(name, pthread))
+    yield Row("an enqueued write with its share of the drain", WRITES, "ns", "ReadWriteCoordinator.enqueueWrite",
+              "DispatchQueue.async, barrier", names=("`ReadWriteCoordinator.enqueueWrite`", "`async(flags: .barrier)`"))
+
+
+def work_queue_rows():
+    dispatch, loop = "DispatchQueue.async", "EventLoop.execute"
+    for group in ("serial queue, 1 producer", "serial queue, 4 producers"):
+        for peer, name in ((dispatch, "`DispatchQueue.async`"), (loop, "NIO's `execute`")):
+            yield Row(f"a task of a {group}", group, "ns", "WorkQueue.async", peer, names=("`WorkQueue.async`", name),
+                      readme=f"a task of a {group}" if peer == dispatch else None)
+    yield Row("a task of a concurrent queue, 4 producers", "concurrent queue, 4 producers", "ns", "ConcurrentWorkQueue",
+              "DispatchQueue, concurrent", names=("`ConcurrentWorkQueue.async`", "`DispatchQueue`"))
+    yield Row("a task with a priority", "task with a priority", "ns", "WorkQueue.async(priority:)", "OperationQueue",
+              readme="a task with a priority")
+    for what, group in (("queueing where the worker sleeps", "enqueue, consumer parked"),
+                        ("a round trip from a thread", "round trip from a blocked thread")):
+        for peer, name in ((dispatch, "`DispatchQueue.async`"), (loop, "NIO's `execute`")):
+            yield Row(what, group, "ns", "WorkQueue.async", peer, names=("`WorkQueue.async`", name))
+    for span in (1, 5, 50):
+        yield Row(f"how late a delay of {span} ms is", f"delay of {span} ms, late by", "ns", "WorkQueue.async(after:)",
+                  "EventLoop.scheduleTask", names=("`WorkQueue.async(after:)`", "NIO's `scheduleTask`"))
+    yield Row("an urgent task behind 10 000 of 10 us each, until it begins",
+              "high priority behind 10 000 low ones of 10 us", "ns", "WorkQueue.async(priority: .high)")
+    yield Row("600 queues that block at once, until all have begun",
+              "600 queues that block at once, until all have begun", "ns", "WorkQueue")
+
+
+def ordered_rows():
+    stream = "`AsyncStream` with one consumer"
+    subjects = (
+        ("FIFOQueue.enqueue", "`FIFOQueue.enqueue`", "async work in order, from submission to end"),
+        ("ActorQueue.enqueue", "`ActorQueue.enqueue`", None),
+        ("Task(on: FIFOQueue)", "`Task(on:)` over a FIFO queue", None),
+        ("Task(on: ActorQueue)", "`Task(on:)` over an actor queue", None),
+        ("CancellableQueue over FIFOQueue", "`CancellableQueue` over a FIFO queue", "a cancellable task"),
+        ("CancellableQueue over ActorQueue", "`CancellableQueue` over an actor queue", "a cancellable task"),
+        ("Task { await actor.f() }", "`Task { await actor.f() }`, for comparison", None),
+    )
+    for subject, name, readme in subjects:
+        yield Row("a piece of work, from submission to end", ORDERED, "ns", subject, STREAM, names=(name, stream),
+                  readme=readme)
+    for subject in ("FIFOQueue.enqueueAndWait", "ActorQueue.enqueueAndWait"):
+        yield Row("waiting from a task, p50", "waiting for ordered work from a task", "p50 us", subject)
+
+
+def task_queue_rows():
+    push = "task queue, push that runs and releases at once"
+    for subject, what in (("TaskQueue.push, idle", "a push that runs and releases at once"),
+                          ("TaskQueue.push, idle, long tag", "the same with a tag of more than 15 bytes")):
+        yield Row(what, push, "ns", subject, "DispatchQueue.sync", names=("`TaskQueue.push`", "`DispatchQueue.sync`"))
+    yield Row("a push with 100 000 pending", "task queue, 5000 pushes behind others", "ns", "100 000 pending before",
+              "none pending before", names=("`TaskQueue.push`", "the same with none pending"))
+    yield Row("a push and its share of the drain", "task queue, push and its share of the drain", "ns",
+              "TaskQueue.push", "DispatchQueue.async")
+
+
+def thread_local_rows():
+    nio, foundation = "`ThreadSpecificVariable` (NIO)", "`Thread.current.threadDictionary`"
+    for subject, what in (("ThreadLocalValue", "a thread's number"),
+                          ("ThreadLocalValue, reference", "a thread's reference")):
+        for group in ("read", "replaced"):
+            for peer, name in (("ThreadSpecificVariable", nio), ("threadDictionary", foundation)):
+                yield Row(f"{what}, {group}", f"thread-local value, {group}", "ns", subject, peer,
+                          names=("`ThreadLocalValue`", name),
+                          readme=f"{what}, {group}" if (group, name) == ("read", nio) else None)
+        yield from site_rows(f"{what}, read", subject, "ThreadSpecificVariable", ("`ThreadLocalValue`", nio))
+
+
+def rcu_rows():
+    read = "read of a published value"
+    yield from site_rows(read, "Snapshot.read", MUTEX, ("`Snapshot.read`", f"`{MUTEX}`"))
+    yield Row(read, read, "ns", "Snapshot.read", "urcu-bp in C", names=("`Snapshot.read`", "liburcu in C"))
+    yield Row(read, read, "ns", "Snapshot.read", MUTEX)
+    yield Row(f"{OPS}, 2 threads that read a published value", "2 threads read a published value", "Mops/s",
+              "Snapshot.read", "urcu-bp in C", names=("`Snapshot.read`", "liburcu in C"))
+    yield Row("p99 of an update beside a reader inside", "updates of a Snapshot", "p99 us", "a reader inside",
+              "no reader", names=("`Snapshot.update`", "the same without a reader"))
+    for keys, written in ((1000, "1000"), (10000, "10 000"), (100000, "100 000")):
+        what = f"lookups a second, 2 threads, 1 % writes, {written} keys"
+        yield Row(what, f"dictionary of {keys} keys, 2 threads, 1 % writes", "Mops/s", "SnapshotDictionary",
+                  "Dictionary in Mutex", names=("`SnapshotDictionary`", f"`Dictionary` in `{MUTEX}`"),
+                  readme=what if keys == 10000 else None)
+
+
+TABLES = {
+    "locks": lock_rows, "values": value_rows, "read-write lock": read_write_rows, "work queues": work_queue_rows,
+    "ordered async work": ordered_rows, "TaskQueue": task_queue_rows, "thread-local values": thread_local_rows,
+    "read-copy-update": rcu_rows,
+}
