@@ -12,7 +12,7 @@ class Area(NamedTuple):
 
 
 AREAS = (
-    Area("locks", "Locks", r"^uncontended (increment|lock and unlock)$|^increment|^get|^set|^map|^creation"
+    Area("locks", "Locks", r"^uncontended (increment|lock and unlock)$|^(increment|get|set|map|creation|instructions)\b"
          r"|^\d+ threads?, (100 ns|empty) sections(, direct hand-over)?$",
          "One thread at a time may be inside a lock. First what a lock costs when nobody else wants it, then how many "
          "operations a second all threads do together when they all want it."),
@@ -23,8 +23,8 @@ AREAS = (
          "All threads want the same lock, each with 100 nanoseconds of work inside and as much outside. Most waits are "
          "short; the longest are what users complain about. A lock is fair when no thread is let in much more often "
          "than another."),
-    Area("read-write", "Read-write locks", r"^(uncontended|enqueued) (read|write)( |$)|^enqueued write|"
-         r"reads (only|to)|reads to|^writer among",
+    Area("read-write", "Read-write locks", r"^(uncontended|enqueued) (read|write)\b|^(read|write),"
+         r"|reads (only|to)|^writer among",
          "Several readers may be inside at once, a writer only alone."),
     Area("snapshots", "Snapshots", r"published value|updates of a Snapshot|^dictionary of|Snapshot",
          "A value that many threads read and few replace. A reader of a snapshot takes no lock."),
@@ -45,8 +45,13 @@ AREAS = (
 OTHER = Area("other", "Other rows", "", "Rows that belong to no area above.")
 
 
+def is_call_site(group):
+    """Whether the operation is measured where programs call it: "increment, let property of a class"."""
+    return bool(re.search(r", ((let|var|static) property|property of|capture|array element|through a protocol)", group))
+
+
 def area_of(group):
     for area in AREAS:
         if re.search(area.groups, group):
             return area
-    return OTHER
+    return AREAS[0] if is_call_site(group) else OTHER

@@ -77,7 +77,8 @@ def lines(name, title, description, series, x_ticks, x_words, y_words, unit="", 
     for one, end, place in zip(series, ends, apart(ends, 13.5, top, bottom + 22)):
         last = x(one.points[-1].x)
         drawing.line(last + 5, end, right + 6, place, f"leader {one.kind}")
-        drawing.text(right + 9, place + 4, short(one.subject), f"{one.kind}{' head' if 'ours' in one.kind else ''}")
+        kind = one.kind + (" head" if one.kind.startswith("ours") else "")
+        drawing.text(right + 9, place + 4, short(one.subject), kind, labels - 10)
     return drawing
 
 
@@ -106,7 +107,8 @@ def bars(name, title, description, entries, x_words, unit="", log=False):
     drawing.text((left + right) / 2, bottom + 32, x_words, "small middle")
     for index, entry in enumerate(entries):
         y, ours = top + row * index + row / 2, entry.kind.startswith("ours")
-        drawing.text(left - 8, y + 4, short(entry.subject, 20), f"end {entry.kind if ours else ''}{' head' * ours}")
+        kind = f"end head {entry.kind}" if ours else "end"
+        drawing.text(left - 8, y + 4, short(entry.subject, 20), kind, left - 10)
         drawing.line(left, y, x(entry.value), y, f"stem {entry.kind}")
         if entry.low < entry.high:
             drawing.line(x(entry.low), y, x(entry.high), y, f"whisker {entry.kind}")

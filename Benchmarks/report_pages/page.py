@@ -37,6 +37,7 @@ tbody .group { font-weight: 600; padding-top: 10px; }
 tbody .ours, .ours { color: var(--ours-1); font-weight: 600; }
 .peer-ahead { color: var(--slower); font-weight: 600; }
 .words td, .words th { white-space: normal; vertical-align: top; }
+.ratios td:nth-child(n+3) { white-space: nowrap; }
 summary { cursor: pointer; color: var(--ours-1); padding: 6px 0; }
 @media (max-width: 600px) {
   body { padding: 12px 8px 40px; }
@@ -81,7 +82,7 @@ def figure(picture):
         f'<figure id="{picture.name}"><figcaption><h3>{escape(picture.title)}</h3>'
         f'{finding}<p class="quiet">{escape(picture.words)}</p></figcaption>',
         f'<div class="chart">{picture.drawing.inline()}</div>',
-        table(picture.head, picture.table, "words wide" if is_ratio else "",
+        table(picture.head, picture.table, "words wide ratios" if is_ratio else "",
               None if is_ratio else lambda row: is_ours(row[0], "server" if picture.area == "server" else "")),
         "</figure>"])
 

@@ -4,7 +4,7 @@ import re
 from typing import NamedTuple
 
 from . import charts, ratios
-from .areas import area_of
+from .areas import area_of, is_call_site
 from .rows import beside_best, best, ours_and_peers, ratio
 from .words import MORE_IS_BETTER, digits, is_variant, quantity
 
@@ -131,7 +131,8 @@ def percentiles(run, language, group, title, words):
     rows = [(subject, *(quantity(cell.value, metric) if (cell := run.get(language, group, subject, metric)) else ""
                         for metric in metrics)) for subject in subjects]
     head = ("lock", *("longest" if metric == "max us" else metric.removesuffix(" us") for metric in metrics))
-    rarest = next(name for name in ("p99.99", "p99") if run.metrics(language, group).count(f"{name} us"))
+    shown = {point.x for one in series for point in one.points}
+    rarest = "p99.99" if PERCENTILES[-1][1] in shown else "p99"
     finding = leading(run, language, group, f"{rarest} us", rarest)
     yield Picture(name, area_of(group).name, title, words + how, finding,
                   drawing, head, rows)
@@ -229,12 +230,14 @@ def compared(run, area):
 
 
 def ratio_entries(run, rows):
-    """The first of this library's types in a row beside each peer, the others beside the best one."""
+    """The first of this library's types in a row beside each peer, the others beside the best one, as all at a call
+    site.
+    """
     count, table = 0, []
     entries = []
     for language, group, metric in rows:
         ours, peers = ours_and_peers(run, language, group, metric)
-        plain = [subject for subject in ours if not is_variant(subject)]
+        plain = [subject for subject in ours if not is_variant(subject) and not is_call_site(group)]
         pairs = [(plain[0], peer) for peer in peers] if plain else []
         strongest = best(run, language, group, metric, peers)
         pairs += [(subject, strongest) for subject in ours if strongest and subject not in plain[:1]]
@@ -244,7 +247,7 @@ def ratio_entries(run, rows):
             one = ratio(run, language, group, metric, mine, peer)
             if not one:
                 continue
-            label = f"{charts.short(mine)} / {charts.short(peer)}"
+            label = f"{charts.short(mine, 17)} / {charts.short(peer, 17)}"
             entries.append(ratios.Entry(label, one.low, one.middle, one.high, one.verdict))
             count += 1
             spread = f"{digits(one.low)} to {digits(one.high)}" if one.low < one.high else ""
@@ -276,8 +279,9 @@ def row_words(group, metric):
 def ratios_of(run, area):
     """Beside each peer, with the spread over the rounds; in several charts where there are many."""
     words = ("The time that this library takes for each unit of time that a peer takes, in the same run; of operations "
-             "a second the inverse, of waits the p99. Left of 1 this library is faster (circles), right of it the peer "
-             "is (diamonds). The thin line is the spread: the middle half of the rounds. Grey: within the spread of 1.")
+             "a second, and of the least to the most served, the inverse. Left of 1 this library is faster (circles), "
+             "right of it the peer is (diamonds). The thin line is the spread: the middle half of the rounds. Grey: 1 "
+             "lies within the spread.")
     rows = list(compared(run, area))
     for language in ("c", "swift"):
         entries, table, count = ratio_entries(run, [row for row in rows if row[0] == language])
@@ -311,6 +315,10 @@ def pictures(run):
                                "A writer's wait among 4 readers",
                                "Four threads read all the time, a fifth comes every 200 us to write.")
     for language, group in run.groups():
+        if is_call_site(group) and "let property" in group:
+            yield from costs(run, language, group, f"{group[0].upper()}{group[1:]}, {LANGUAGES[language]}",
+                             "What one operation takes where programs call it, in a function of its own. The other "
+                             "forms are in the chart of ratios and in the rows of this area.")
         if group.startswith(("uncontended read", "read of a published", "thread-local value, read", "serial queue, 1",
                              "async work", "delay of 1 ms", "round trip")):
             title = f"{group[0].upper()}{group[1:]}, {LANGUAGES[language]}"

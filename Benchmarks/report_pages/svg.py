@@ -62,8 +62,11 @@ class Drawing:
         self.name, self.title, self.description = name, title, description
         self.width, self.height, self.parts = width, height, []
 
-    def text(self, x, y, words, kind=""):
-        self.parts.append(f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}">{escape(words)}</text>')
+    def text(self, x, y, words, kind="", room=None):
+        """Drawn narrower where a wide font would need more than `room`."""
+        most = len(words) * (7.4 if "head" in kind else 6.4)
+        fit = f' textLength="{room:.0f}" lengthAdjust="spacingAndGlyphs"' if room and most > room else ""
+        self.parts.append(f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}"{fit}>{escape(words)}</text>')
 
     def line(self, x1, y1, x2, y2, kind):
         self.parts.append(f'<line class="{kind}" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"/>')
