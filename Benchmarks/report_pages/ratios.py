@@ -21,7 +21,8 @@ class Entry(NamedTuple):
 
 
 def marks(drawing, entry, x, middle, left, width):
-    drawing.text(left - 8, middle + 4, entry.label, "end" if width > 600 else "end tight", left - (22 if width > 600 else 10))
+    wide = width > 600
+    drawing.text(left - 8, middle + 4, entry.label, "end" if wide else "end tight", left - (22 if wide else 10))
     drawing.line(x(1), middle, x(entry.middle), middle, f"stem {entry.verdict}")
     if entry.low < entry.high:
         drawing.line(x(entry.low), middle, x(entry.high), middle, f"whisker {entry.verdict}")
