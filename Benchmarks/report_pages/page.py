@@ -123,7 +123,7 @@ def summary(found):
 
 def conditions(run):
     rows = [(name, value) for name, value in run.conditions.items()]
-    return table(("what", "this run"), rows, "words") if rows else ""
+    return table(("what", "this run"), rows, "words wide") if rows else ""
 
 
 def all_rows(run, area):

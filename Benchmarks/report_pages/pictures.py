@@ -263,8 +263,8 @@ def short_group(group):
     for long_form, name in (("uncontended lock and unlock", "uncontended"), ("uncontended increment", "uncontended"),
                             (", its waits", ""), (", waits", ""),
                             (", from submission to end", ""), (", 10 us sections", ""),
-                            (" and its share of the drain", ""), (", until all have begun", ""),
-                            ("task queue, ", ""), (" that runs and releases at once", "")):
+                            (" and its share of the drain", ", to the end"), (", until all have begun", ""),
+                            ("task queue, ", ""), (" that runs and releases at once", ", idle")):
         group = group.replace(long_form, name)
     return group
 
@@ -324,7 +324,7 @@ def pictures(run):
             title = f"{group[0].upper()}{group[1:]}, {LANGUAGES[language]}"
             yield from costs(run, language, group, title, "What one operation takes.")
         if group.startswith("server"):
-            yield from percentiles(run, language, group, group.split(": ", 1)[-1].capitalize(),
+            yield from percentiles(run, language, group, group.removeprefix("server: "),
                                    "How long a client waits for the answer to a GET.")
     for area in dict.fromkeys(area_of(group).name for _, group in run.groups()):
         yield from ratios_of(run, area)

@@ -64,7 +64,7 @@ class Drawing:
 
     def text(self, x, y, words, kind="", room=None):
         """Drawn narrower where a wide font would need more than `room`."""
-        most = len(words) * (7.4 if "head" in kind else 6.4)
+        most = len(words) * (8 if "head" in kind else 6.4)
         fit = f' textLength="{room:.0f}" lengthAdjust="spacingAndGlyphs"' if room and most > room else ""
         self.parts.append(f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}"{fit}>{escape(words)}</text>')
 
