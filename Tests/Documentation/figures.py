@@ -23,7 +23,7 @@ BEGIN, END = "<!-- figures: {} -->", "<!-- end of figures -->"
 
 sys.path.insert(0, str(ROOT / "Benchmarks"))
 import report  # noqa: E402
-from report_pages.words import MORE_IS_BETTER, digits, quantity, span  # noqa: E402
+from report_pages.words import MORE_IS_BETTER, quantity, span  # noqa: E402
 
 C_PEERS = ("pthread_mutex", "pthread adaptive", "absl::Mutex", "nsync_mu", "parking_lot")
 
