@@ -2,19 +2,20 @@
 
 For each row that both have, the share new / old of the medians of the rounds, with a bootstrap interval: rounds are
 drawn with replacement from each run many times, and the middle 99 % of the shares so found are kept. A row changed if
-its interval leaves out 1 and the share differs from 1 by 3 % or more. Rounds of one run don't show how runs differ
-from each other (the machine's other work, where memory lies), so that a change counts when it shows in a second pair of
-runs.
+its interval leaves out 1 and the share differs from 1 by 3 % or more. A row that has peers must have changed beside
+them too: the same is asked of its rounds divided by the mean of the peers' in the same round. Rounds of one run don't
+show all by which runs differ from each other (the machine's other work, where memory lies), so that a change counts
+when it shows in a second pair of runs.
 """
 
 import random
 import statistics
 from typing import NamedTuple
 
-from .rows import Run
+from .rows import Run, ours_and_peers
 from .words import MORE_IS_BETTER, digits, is_ours, quantity
 
-DRAWS, LEVEL, LEAST_CHANGE, FEWEST_ROUNDS = 1000, 0.99, 0.03, 3
+DRAWS, LEVEL, LEAST_CHANGE, FEWEST_ROUNDS = 1000, 0.99, 0.03, 5
 NEITHER = {"samples"}  # more is neither better nor worse
 
 
@@ -59,6 +60,26 @@ def change(key, old, new):
     return Change(key, statistics.median(old.rounds), statistics.median(new.rounds), *found)
 
 
+def beside_peers(run, key):
+    """Each round's value by the geometric mean of the peers' in that round; None without peers in the same rounds."""
+    language, group, _, metric = key
+    mine = run.cells[key].rounds
+    rounds = [run.get(language, group, peer, metric).rounds for peer in ours_and_peers(run, language, group, metric)[1]]
+    rounds = [each for each in rounds if len(each) == len(mine) and min(each) > 0]
+    if not rounds or not is_ours(key[2], group):
+        return None
+    return [value / statistics.geometric_mean(theirs) for value, theirs in zip(mine, zip(*rounds))]
+
+
+def stays_beside_peers(change, old, new):
+    """Whether a change is more than what the machine did to the peers as well."""
+    before, after = beside_peers(old, change.key), beside_peers(new, change.key)
+    if not before or not after or statistics.median(before) <= 0:
+        return True
+    low, _, high = interval(before, after, "\t".join(change.key)) or (1, 1, 1)
+    return low > 1 if change.share > 1 else high < 1
+
+
 def comparable(key, old, new):
     if key[3] in NEITHER or not old.value:
         return False
@@ -69,7 +90,8 @@ def compare(old, new):
     """(changes, how many rows were compared, how many both have but can't be)."""
     common = [key for key in old.cells if key in new.cells and key[3] not in NEITHER]
     fit = [key for key in common if comparable(key, old.cells[key], new.cells[key])]
-    found = [one for key in fit if (one := change(key, old.cells[key], new.cells[key]))]
+    found = [one for key in fit if (one := change(key, old.cells[key], new.cells[key]))
+             and stays_beside_peers(one, old, new)]
     return found, len(fit), len(common) - len(fit)
 
 
@@ -91,7 +113,7 @@ def report(old_path, new_path):
         before, after = old.conditions.get(name), new.conditions.get(name)
         print(f"{name}: {before}" + (f" -> {after}" if before != after else ""))
     if not compared:
-        print("no row can be compared: both files need three rounds' values or more behind the medians")
+        print("no row can be compared: both files need the values of five rounds or more, which --quick has not")
         return 2
     ours = [one for one in changes if is_ours(one.key[2], one.key[1])]
     worse, better = [one for one in ours if not one.better], [one for one in ours if one.better]
@@ -101,7 +123,7 @@ def report(old_path, new_path):
         print("\n".join(lines(some, title)), end="\n" if some else "")
     print(f"\n{compared} rows compared, new / old by the medians of the rounds, with 99 % bootstrap intervals: of this "
           f"library {len(worse)} worse, {len(better)} better; of the peers {len(others)} changed. About one row in a "
-          "hundred changes by chance.")
+          "hundred changes by chance, and more where other programs ran.")
     if left_out:
         print(f"{left_out} rows that both have were left out: without the values of {FEWEST_ROUNDS} rounds or more, "
               "or 0.")
