@@ -1,20 +1,19 @@
-"""Reads the rows of one run, prints the targets with what was reached, and draws the throughput rows as a bar chart.
+"""Prints the targets of a run of scripts/bench with what was reached, and draws what it measured.
+
+    Benchmarks/report.py ROWS                 the targets
+    Benchmarks/report.py ROWS --page FILE     the same, and the report, a page that needs nothing beside itself
+    Benchmarks/report.py ROWS --svg DIR       throughput, tail, fairness and the urgent thread's wait, for documents
 
 Lines that begin with # say what a run was measured on; Tests/Documentation/figures.py shows them in the documents.
 """
+import argparse
 import sys
+from pathlib import Path
 
-def load(path):
-    rows = {}
-    with open(path) as file:
-        for line in file:
-            if line.startswith("#"):
-                continue
-            language, group, subject, metric, value = line.rstrip("\n").split("\t")
-            rows[(language, group, subject, metric)] = float(value)
-    return rows
+from report_pages import page, pictures
+from report_pages.rows import Run, values as load
 
-class Run:
+class Medians:
     """The medians of one run's rows."""
 
     def __init__(self, rows):
@@ -172,7 +171,7 @@ def read_write_targets(run):
 
 
 def targets(rows):
-    run = Run(rows)
+    run = Medians(rows)
     for group in (uncontended_targets, call_site_targets, contended_targets, queue_targets, snapshot_targets,
                   read_write_targets):
         yield from group(run)
@@ -186,38 +185,44 @@ def print_targets(rows):
         met = value <= bound if sense == "<=" else value >= bound
         print(f"  {name:<66} {value:8.3f}  {sense} {bound:<5} {'met' if met else 'SHORT'}")
 
-def draw(rows, path):
-    groups = {}
-    for (language, group, subject, metric), value in rows.items():
-        if metric == "Mops/s" and language == "c" and "100 ns sections" in group and "hand-over" not in group:
-            groups.setdefault(group, []).append((subject, value))
-    if not groups:
-        return
-    bar, gap, left, width = 18, 34, 150, 640
-    height = sum(len(bars) * bar + gap for bars in groups.values()) + 20
-    top = max(value for bars in groups.values() for _, value in bars)
-    font = 'font-family="sans-serif" font-size="12"'
-    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" {font}>',
-             f'<rect width="{width}" height="{height}" fill="white"/>']
-    y = 10
-    for group, bars in groups.items():
-        y += 16
-        parts.append(f'<text x="8" y="{y}" font-weight="bold">{group}, Mops/s</text>')
-        y += 6
-        for subject, value in bars:
-            length = value / top * (width - left - 70)
-            colour = "#2a6fdb" if subject.startswith("csk") else "#b0b0b0"
-            parts.append(f'<text x="{left - 6}" y="{y + 12}" text-anchor="end">{subject}</text>'
-                         f'<rect x="{left}" y="{y + 2}" width="{length:.0f}" height="{bar - 5}" fill="{colour}"/>'
-                         f'<text x="{left + length + 5:.0f}" y="{y + 12}">{value:.2f}</text>')
-            y += bar
-        y += gap - 22
-    parts.append("</svg>")
-    with open(path, "w") as file:
-        file.write("\n".join(parts))
-    print(f"\nchart: {path}")
+
+# What the README may show.
+MAIN = {"throughput": "throughput-swift-100", "tail": "waits-swift-8-threads-100-ns-section",
+        "fairness": "fairness-swift-8", "urgent": "urgent-swift"}
+
+
+def write_page(run, path):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(page.page(run), encoding="utf-8")
+    print(f"\nreport: {path}")
+
+
+def write_drawings(run, folder):
+    """The main four. False where the run lacks one."""
+    folder.mkdir(parents=True, exist_ok=True)
+    drawings = {picture.name: picture.drawing for picture in pictures.pictures(run)}
+    for file, name in MAIN.items():
+        if name in drawings:
+            (folder / f"{file}.svg").write_text(drawings[name].alone(), encoding="utf-8")
+            print(f"{folder / file}.svg")
+        else:
+            print(f"{file}: error: the run has no rows for it", file=sys.stderr)
+    return all(name in drawings for name in MAIN.values())
+
+
+def main(arguments):
+    parser = argparse.ArgumentParser(description="The targets of a run, and what can be drawn of it.")
+    parser.add_argument("rows", help="what scripts/bench wrote, such as Benchmarks/results/latest.tsv")
+    parser.add_argument("--page", type=Path, metavar="FILE", help="write the report there")
+    parser.add_argument("--svg", type=Path, metavar="DIR", help="write the main four drawings there")
+    options = parser.parse_args(arguments)
+    if not options.svg:
+        print_targets(load(options.rows))
+    run = Run(options.rows)
+    if options.page:
+        write_page(run, options.page)
+    return 0 if not options.svg or write_drawings(run, options.svg) else 1
+
 
 if __name__ == "__main__":
-    all_rows = load(sys.argv[1])
-    print_targets(all_rows)
-    draw(all_rows, sys.argv[2])
+    sys.exit(main(sys.argv[1:]))

@@ -60,9 +60,9 @@ public:
         largest = std::max(largest, other.largest);
     }
     uint64_t size() const { return total; }
-    uint64_t max() const { return largest; }
     // The lower end of the step that holds the sample which share `p` of all precede.
     uint64_t percentile(double p) const {
+        if (p >= 1) return largest;
         uint64_t rank = uint64_t(p * double(total)), seen = 0;
         for (size_t i = 0; i < counts.size(); i++) {
             seen += counts[i];
@@ -74,23 +74,36 @@ public:
     }
 };
 
-// The rows of one group: subject -> metric -> values, one a round, or a pool of samples.
+// The rows of one group: subject -> metric -> values, one a round, or the samples of each round.
 struct Table {
     std::string group;
     std::vector<std::string> order;
     std::map<std::string, std::map<std::string, std::vector<double>>> cells;
-    std::map<std::string, Histogram> pools;
+    std::map<std::string, std::vector<Histogram>> pools;
     void add(const std::string &subject, const std::string &metric, double value) {
         cells[subject][metric].push_back(value);
     }
-    void print(const std::string &ratio_metric = "") {
-        for (auto &[subject, pool] : pools) {
-            if (pool.size() == 0) continue;
-            for (auto [metric, p] : {std::pair("p50 us", .5), std::pair("p99 us", .99), std::pair("p99.9 us", .999)})
-                add(subject, metric, double(pool.percentile(p)) / 1e3);
-            add(subject, "max us", double(pool.max()) / 1e3);
-            add(subject, "samples", double(pool.size()));
+    // A row of the file: what holds for all rounds, then what each round gave by itself.
+    void write(const std::string &subject, const std::string &metric, double value, const std::vector<double> &each) {
+        printf(metric == "samples" ? "  %s %9.0f" : "  %s %10.2f", metric.c_str(), value);
+        fprintf(tsv, "c\t%s\t%s\t%s\t%.4f\t", group.c_str(), subject.c_str(), metric.c_str(), value);
+        for (size_t i = 0; i < each.size(); i++) fprintf(tsv, "%s%.6g", i ? " " : "", each[i]);
+        fprintf(tsv, "\n");
+    }
+    void write_waits(const std::string &subject) {
+        auto &rounds_of = pools[subject];
+        Histogram all;
+        for (auto &one : rounds_of) all.add(one);
+        if (all.size() == 0) return;
+        for (auto [metric, p] : {std::pair("p50 us", .5), std::pair("p90 us", .9), std::pair("p99 us", .99),
+                                 std::pair("p99.9 us", .999), std::pair("p99.99 us", .9999), std::pair("max us", 1.)}) {
+            std::vector<double> each;
+            for (auto &one : rounds_of) each.push_back(double(one.percentile(p)) / 1e3);
+            write(subject, metric, double(all.percentile(p)) / 1e3, each);
         }
+        write(subject, "samples", double(all.size()), {});
+    }
+    void print(const std::string &ratio_metric = "") {
         printf("\n%s\n", group.c_str());
         auto value = [&](const std::string &subject) {
             auto &values = cells[subject][ratio_metric];
@@ -99,11 +112,9 @@ struct Table {
         double base = ratio_metric.empty() ? 0 : value(order[0]);
         for (auto &subject : order) {
             printf("  %-18s", subject.c_str());
-            for (auto &[metric, values] : cells[subject]) {
-                if (values.empty()) continue;
-                printf(metric == "samples" ? "  %s %9.0f" : "  %s %10.2f", metric.c_str(), median(values));
-                fprintf(tsv, "c\t%s\t%s\t%s\t%.4f\n", group.c_str(), subject.c_str(), metric.c_str(), median(values));
-            }
+            write_waits(subject);
+            for (auto &[metric, values] : cells[subject])
+                if (!values.empty()) write(subject, metric, median(values), values);
             if (base > 0) printf("  (%.2fx)", value(subject) / base);
             printf("\n");
         }
@@ -131,7 +142,7 @@ static void each_round(Table &table, F &&f) {
     const int count = sizeof...(Locks);
     for (int round = 0; round < rounds; round++) {
         for (int position = 0; position < count; position++) turns[turn(round, position, count)]();
-        fprintf(stderr, ".");
+        fprintf(stderr, "%d/%d ", round + 1, rounds);
     }
     fprintf(stderr, "\n");
 }

@@ -1,7 +1,8 @@
 // lockbench: locks side by side in one run. All subjects take their turn in each round, in an order that changes from
 // round to round; a row is the median over the rounds, percentiles are those of the samples of all rounds together.
 //
-//   lockbench [--rounds N] [--millis N] [--tsv FILE]     the rows
+//   lockbench [--rounds N] [--millis N] [--tsv FILE] [--only AREA]...    the rows, or those of locks, priority, tail,
+//                                                                       timers
 //   lockbench --loop NAME N                              N lock-unlock pairs of one lock, for counting instructions
 #include <atomic>
 #include <chrono>
@@ -71,20 +72,21 @@ static void throughput(Table &table, int threads, double section_ns) {
     table.add(Lock::name, "Mops/s", total * 1e3 / ns);
 }
 
-// Waits of all of 8 threads, or of one urgent thread among 8 others.
+// Waits of all of so many threads that want the same, and how many times the least served of them was inside for each
+// time of the most served; or waits of one urgent thread among so many others.
 template <class Lock>
-static void waits(Table &table, bool urgent_only, double section_ns) {
+static void waits(Table &table, int others, bool urgent_only, double section_ns) {
     Lock lock;
     warm(lock);
     long turns = long(section_ns / loop_ns);
-    int threads = urgent_only ? 9 : 8;
+    int threads = urgent_only ? others + 1 : others;
     std::atomic<int> arrived{0};
     std::atomic<bool> go{false}, stop{false};
     std::vector<Histogram> samples(threads);
     std::vector<std::thread> team;
     for (int t = 0; t < threads; t++)
         team.emplace_back([&, t] {
-            bool urgent = t == 8;
+            bool urgent = t == others;
             arrived++;
             while (!go) std::this_thread::yield();
             while (!stop.load(std::memory_order_relaxed)) {
@@ -101,10 +103,17 @@ static void waits(Table &table, bool urgent_only, double section_ns) {
         });
     while (arrived < threads) std::this_thread::yield();
     go = true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(window_ms * 5));
+    std::this_thread::sleep_for(std::chrono::milliseconds(window_ms * (urgent_only ? 5 : 12)));
     stop = true;
     for (auto &thread : team) thread.join();
-    for (auto &some : samples) table.pools[Lock::name].add(some);
+    Histogram all;
+    uint64_t least = UINT64_MAX, most = 0;
+    for (auto &some : samples) {
+        all.add(some);
+        least = std::min(least, some.size()), most = std::max(most, some.size());
+    }
+    table.pools[Lock::name].push_back(all);
+    if (!urgent_only) table.add(Lock::name, "least/most served", most ? double(least) / double(most) : 0);
 }
 
 template <class Lock>
@@ -166,20 +175,78 @@ static bool any_loop(const char *name, long n) {
     return (loop<Locks>(name, n) || ...);
 }
 
+static std::vector<std::string> areas;
+
+static bool wanted(const char *area) {
+    return areas.empty() || std::find(areas.begin(), areas.end(), area) != areas.end();
+}
+
 // The status to end with at once, or -1.
 static int take_options(int argc, char **argv) {
     for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "--rounds") && i + 1 < argc) rounds = atoi(argv[++i]);
         else if (!strcmp(argv[i], "--millis") && i + 1 < argc) window_ms = atoi(argv[++i]);
         else if (!strcmp(argv[i], "--tsv") && i + 1 < argc) tsv = fopen(argv[++i], "a");
+        else if (!strcmp(argv[i], "--only") && i + 1 < argc) areas.push_back(argv[++i]);
         else if (!strcmp(argv[i], "--loop") && i + 2 < argc)
             return any_loop<PEERS, PthreadInherit, OURS, GateStrict CK_ONE>(argv[i + 1], atol(argv[i + 2])) ? 0 : 2;
         else {
-            fprintf(stderr, "usage: lockbench [--rounds N] [--millis N] [--tsv FILE] [--loop NAME N]\n");
+            fprintf(stderr,
+                    "usage: lockbench [--rounds N] [--millis N] [--tsv FILE] [--only AREA]... [--loop NAME N]\n");
             return 2;
         }
     }
     return -1;
+}
+
+static std::string threads_of(int count) { return std::to_string(count) + (count == 1 ? " thread" : " threads"); }
+
+static void run_locks() {
+    run("uncontended lock and unlock", "ns", [](Table &t) {
+        each_round<PEERS, PthreadInherit, OURS, GateStrict CK_ONE>(t, [&](auto *l) {
+            uncontended<std::remove_pointer_t<decltype(l)>>(t);
+        });
+    });
+    for (double section : {100.0, 0.0})
+        for (int threads : {1, 2, 4, 8, 16, 32})
+            run(threads_of(threads) + ", " + (section > 0 ? "100 ns sections" : "empty sections"), "Mops/s",
+                [&](Table &t) {
+                    each_round<PEERS, OURS>(t, [&](auto *l) {
+                        throughput<std::remove_pointer_t<decltype(l)>>(t, threads, section);
+                    });
+                });
+    run("8 threads, 100 ns sections, direct hand-over", "Mops/s", [&](Table &t) {
+        each_round<Pthread, PthreadInherit, GateStrict>(t, [&](auto *l) {
+            throughput<std::remove_pointer_t<decltype(l)>>(t, 8, 100);
+        });
+    });
+}
+
+static void run_priority() {
+    for (int others : {1, 2, 4, 8, 16})
+        run("urgent thread among " + std::to_string(others) + ", 10 us sections, its waits", "", [&](Table &t) {
+            each_round<PEERS, OURS, GateStrict>(t, [&](auto *l) {
+                waits<std::remove_pointer_t<decltype(l)>>(t, others, true, 10000);
+            });
+        });
+}
+
+static void run_tail() {
+    for (int threads : {8, 32})
+        run(threads_of(threads) + ", 100 ns sections, waits", "", [&](Table &t) {
+            each_round<PEERS, OURS, GateStrict>(t, [&](auto *l) {
+                waits<std::remove_pointer_t<decltype(l)>>(t, threads, false, 100);
+            });
+        });
+}
+
+static void run_timers() {
+    for (int64_t ms : {1, 5, 50})
+        run("timeout of " + std::to_string(ms) + " ms", "late us", [&](Table &t) {
+            each_round<Pthread PARKING_LOT_ONE, OURS>(t, [&](auto *l) {
+                lateness<std::remove_pointer_t<decltype(l)>>(t, ms * 1000000, ms > 5 ? 1 : 5);
+            });
+        });
 }
 
 int main(int argc, char **argv) {
@@ -201,38 +268,9 @@ int main(int argc, char **argv) {
         warm(gate);
         throughput<GateFast>(unused, 2, 0);
     }
-    run("uncontended lock and unlock", "ns", [](Table &t) {
-        each_round<PEERS, PthreadInherit, OURS, GateStrict CK_ONE>(t, [&](auto *l) {
-            uncontended<std::remove_pointer_t<decltype(l)>>(t);
-        });
-    });
-    for (double section : {100.0, 0.0})
-        for (int threads : {2, 4, 8, 16, 32})
-            run(std::to_string(threads) + " threads, " + (section > 0 ? "100 ns sections" : "empty sections"), "Mops/s",
-                [&](Table &t) {
-                    each_round<PEERS, OURS>(t, [&](auto *l) {
-                        throughput<std::remove_pointer_t<decltype(l)>>(t, threads, section);
-                    });
-                });
-    run("8 threads, 100 ns sections, direct hand-over", "Mops/s", [&](Table &t) {
-        each_round<Pthread, PthreadInherit, GateStrict>(t, [&](auto *l) {
-            throughput<std::remove_pointer_t<decltype(l)>>(t, 8, 100);
-        });
-    });
-    run("8 threads, 100 ns sections, waits", "", [&](Table &t) {
-        each_round<PEERS, OURS, GateStrict>(t,
-                                            [&](auto *l) { waits<std::remove_pointer_t<decltype(l)>>(t, false, 100); });
-    });
-    run("urgent thread among 8, 10 us sections, its waits", "p99 us", [&](Table &t) {
-        each_round<PEERS, OURS, GateStrict>(t, [&](auto *l) {
-            waits<std::remove_pointer_t<decltype(l)>>(t, true, 10000);
-        });
-    });
-    for (int64_t ms : {1, 5, 50})
-        run("timeout of " + std::to_string(ms) + " ms", "late us", [&](Table &t) {
-            each_round<Pthread PARKING_LOT_ONE, OURS>(t, [&](auto *l) {
-                lateness<std::remove_pointer_t<decltype(l)>>(t, ms * 1000000, ms > 5 ? 1 : 5);
-            });
-        });
+    if (wanted("locks")) run_locks();
+    if (wanted("priority")) run_priority();
+    if (wanted("tail")) run_tail();
+    if (wanted("timers")) run_timers();
     return 0;
 }

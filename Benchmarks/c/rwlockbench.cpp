@@ -144,7 +144,7 @@ static void writer_waits(Table &table) {
             }
         }
     });
-    table.pools[Lock::name].add(samples);
+    table.pools[Lock::name].push_back(samples);
 }
 
 template <class Lock>

@@ -23,38 +23,8 @@ BEGIN, END = "<!-- figures: {} -->", "<!-- end of figures -->"
 
 sys.path.insert(0, str(ROOT / "Benchmarks"))
 import report  # noqa: E402
+from report_pages.words import quantity, span  # noqa: E402
 from rows import TABLES  # noqa: E402
-
-# ---- How figures are written --------------------------------------------------------------------------------------
-
-def digits(value):
-    """Two significant digits below 10, none behind the point above: 0.056, 1.3, 27, 3400."""
-    if value >= 10:
-        return f"{value:.0f}"
-    if value >= 1:
-        return f"{value:.1f}"
-    places = 2
-    while places < 6 and value and value * 10 ** (places - 1) < 1:
-        places += 1
-    return f"{value:.{places}f}"
-
-
-def span(values):
-    """The least and the largest, or one figure where they read the same."""
-    least, most = digits(min(values)), digits(max(values))
-    return least if least == most else f"{least} to {most}"
-
-
-def quantity(value, metric):
-    if metric == "instructions":
-        return f"{value:.0f}"
-    if metric == "Mops/s":
-        return f"{digits(value)} Mops/s"
-    nanoseconds = value * (1000 if metric.endswith("us") else 1)
-    for size, unit in ((1e9, "s"), (1e6, "ms"), (1e3, "us")):
-        if nanoseconds >= size:
-            return f"{digits(nanoseconds / size)} {unit}"
-    return f"{digits(nanoseconds)} ns"
 
 
 def table(head, rows):

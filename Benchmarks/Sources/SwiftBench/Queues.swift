@@ -40,7 +40,6 @@ struct Queues {
         roundTrips(peers)
         priorities()
         concurrent()
-        delays(loops)
         urgent()
         blocked()
     }
@@ -180,7 +179,10 @@ struct Queues {
             ])
     }
 
-    private func delays(_ loops: MultiThreadedEventLoopGroup) {
+    /// How late delayed work begins.
+    func runDelays() {
+        let loops = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        defer { try? loops.syncShutdownGracefully() }
         let dispatch = DispatchQueue(label: "delays"), queue = WorkQueue(label: "delays"), loop = loops.next()
         for milliseconds in [1, 5, 50] {
             let nanoseconds = UInt64(milliseconds) * 1_000_000

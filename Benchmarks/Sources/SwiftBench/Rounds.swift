@@ -6,14 +6,14 @@ struct Turn {
 
 /// Gives each of `turns` its turn in every round, in an order in which a subject's predecessor changes from round to
 /// round: 0, 1, count - 1, 2, count - 2 and so on, moved on by one each round. A mere rotation would let each follow
-/// the same one every time.
+/// the same one every time. Says which round is over.
 func inRounds(_ rounds: Int, _ turns: [Turn]) {
     for round in 0..<rounds {
         for position in turns.indices {
             let first = position % 2 == 1 ? (position + 1) / 2 : turns.count - position / 2
             turns[(first + round) % turns.count].measure()
         }
-        note(".")
+        note("\(round + 1)/\(rounds) ")
     }
 }
 

@@ -18,10 +18,10 @@ struct SwiftBench: ParsableCommand {
 
     @Option(
         help: """
-            One part only: uncontended, callSites, threadLocals, readWrites, readMostly, queues, orderedQueues, \
-            taskQueues or contended.
+            One part only, or several: uncontended, callSites, contended, urgent, waits, readWrites, readMostly, \
+            queues, orderedQueues, taskQueues, delays, timeouts or threadLocals.
             """)
-    var only: Part?
+    var only: [Part] = []
 
     @Option(help: "Only this many increments of the subject named by --subject, for counting instructions.")
     var loop: Int?
@@ -35,7 +35,7 @@ struct SwiftBench: ParsableCommand {
         second.start()
         if let loop { return try count(loop) }
         onThreads(1) { _ in
-            Measurements(tsv: tsv, rounds: rounds, millis: millis).run(only.map { [$0] } ?? Part.allCases)
+            Measurements(tsv: tsv, rounds: rounds, millis: millis).run(only.isEmpty ? Part.allCases : only)
         }
     }
 
@@ -55,7 +55,8 @@ struct SwiftBench: ParsableCommand {
 }
 
 enum Part: String, CaseIterable, ExpressibleByArgument {
-    case readMostly, uncontended, callSites, threadLocals, readWrites, queues, orderedQueues, taskQueues, contended
+    case readMostly, uncontended, callSites, threadLocals, readWrites, queues, orderedQueues, taskQueues, contended,
+        urgent, waits, delays, timeouts
 }
 
 /// Everything that blocks, on a thread that is not the main actor's.
@@ -80,11 +81,15 @@ struct Measurements {
             case .orderedQueues: OrderedQueues(results: results, rounds: rounds).run()
             case .taskQueues: TaskQueues(results: results, rounds: rounds).run()
             case .contended:
-                let contended = Contended(
+                Contended(
+                    results: results, rounds: rounds, windowMilliseconds: millis, turnsPerMicrosecond: calibrate()
+                ).run()
+            case .urgent, .waits:
+                let waits = Waits(
                     results: results, rounds: rounds, windowMilliseconds: millis, turnsPerMicrosecond: calibrate())
-                contended.runThroughput()
-                contended.runUrgent()
-                Timeouts(results: results, rounds: rounds).run()
+                if part == .urgent { waits.runUrgent() } else { waits.runEqual() }
+            case .delays: Queues(results: results, rounds: rounds).runDelays()
+            case .timeouts: Timeouts(results: results, rounds: rounds).run()
             }
         }
     }

@@ -1,7 +1,7 @@
 import CBenchSupport
 import SwiftSync
 
-struct FastMutex: Subject {
+struct FastMutex: TimedSubject {
     static let name = "PriorityMutex"
     private let value = PriorityMutex(0)
     @inline(never) func increments(_ times: Int) { for _ in 0..<times { value.withLock { $0 &+= 1 } } }
@@ -17,9 +17,16 @@ struct FastMutex: Subject {
         }
         return entered
     }
+    @inline(__always) func timedSection(_ turns: Int) -> Int64 {
+        var entered: Int64 = 0
+        value.withLock {
+            entered = bench_now_ns(); $0 &+= 1; bench_busy(turns)
+        }
+        return entered
+    }
 }
 
-struct StrictMutex: Subject {
+struct StrictMutex: TimedSubject {
     static let name = "PriorityMutex strict"
     private let value = PriorityMutex(0, policy: .strict)
     @inline(never) func increments(_ times: Int) { for _ in 0..<times { value.withLock { $0 &+= 1 } } }
@@ -35,9 +42,16 @@ struct StrictMutex: Subject {
         }
         return entered
     }
+    @inline(__always) func timedSection(_ turns: Int) -> Int64 {
+        var entered: Int64 = 0
+        value.withLock {
+            entered = bench_now_ns(); $0 &+= 1; bench_busy(turns)
+        }
+        return entered
+    }
 }
 
-final class TrivialValue: Subject {
+final class TrivialValue: TimedSubject {
     static let name = "QueueSafeValue.wait.set"
     private let value = QueueSafeValue(value: 0)
     @inline(never) func increments(_ times: Int) { for _ in 0..<times { value.wait.lowestPriority.set { $0 += 1 } } }
@@ -49,6 +63,13 @@ final class TrivialValue: Subject {
     @inline(__always) func urgentSection(_ turns: Int) -> Int64 {
         var entered: Int64 = 0
         value.wait.highestPriority.set {
+            entered = bench_now_ns(); $0 &+= 1; bench_busy(turns)
+        }
+        return entered
+    }
+    @inline(__always) func timedSection(_ turns: Int) -> Int64 {
+        var entered: Int64 = 0
+        value.wait.priority(.normal).set {
             entered = bench_now_ns(); $0 &+= 1; bench_busy(turns)
         }
         return entered
