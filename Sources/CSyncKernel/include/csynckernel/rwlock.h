@@ -90,6 +90,79 @@ CSK_API int csk_rwlock_destroy(csk_rwlock_t *lock);
 
 /* ---- Threads ----------------------------------------------------------------------------------------------------- */
 
+/* For the inline functions: which locks a thread reads. src/readwrite/reads.h says who may change what. */
+typedef struct csk_read {
+    const csk_rwlock_t *lock;
+    uint32_t levels;
+    uint32_t biased;
+} csk_read_t;
+
+enum { CSK_READS_IN_RECORD = 6 };
+
+typedef struct csk_reads {
+    csk_read_t reads[CSK_READS_IN_RECORD];
+    uint32_t used;          /* no read at or after this index */
+    uint32_t owned;         /* some thread owns the record; under the list's lock */
+    int32_t thread_id;      /* under the list's lock; negative: that thread has ended, with reads in its record */
+    struct csk_reads *more; /* the next record of the same thread */
+    struct csk_reads *next; /* the next record of all threads' */
+    /* It is aligned to two cache lines, which processors fetch together: no two threads' records share a line. */
+} __attribute__((aligned(128))) csk_reads_t;
+
+CSK_API extern __thread csk_reads_t *csk_my_reads __attribute__((tls_model("initial-exec")));
+
+enum { CSK_RWLOCK_BIAS_OFF = 0, CSK_RWLOCK_BIAS_ON = 1, CSK_RWLOCK_BIAS_REVOKING = 2 };
+#define CSK_RWLOCK_TAKEN UINT64_C(15)  /* bits of `state`: a writer is inside, or somebody waits */
+#define CSK_RWLOCK_READER UINT64_C(16) /* one reader in `state` */
+
+/* For the inline functions: what they call where the inline path ends, and their parts for a lock with reader bias. */
+CSK_API void csk_rwlock_leave_read_slow(csk_rwlock_t *lock);
+CSK_API void csk_rwlock_wake_revoker(csk_rwlock_t *lock);
+
+static inline void csk_rwlock_leave_biased(csk_rwlock_t *lock, csk_read_t *read) {
+    __atomic_store_n(&read->lock, NULL, __ATOMIC_RELEASE);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (CSK_UNLIKELY(__atomic_load_n(&lock->bias, __ATOMIC_RELAXED) == CSK_RWLOCK_BIAS_REVOKING))
+        csk_rwlock_wake_revoker(lock);
+}
+/* The caller has seen that the bias is ON. `read` belongs to the calling thread and is not in use. */
+static inline bool csk_rwlock_enter_biased(csk_rwlock_t *lock, csk_read_t *read) {
+    read->levels = 1;
+    read->biased = 1;
+    __atomic_store_n(&read->lock, lock, __ATOMIC_RELAXED);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (CSK_LIKELY(__atomic_load_n(&lock->bias, __ATOMIC_ACQUIRE) == CSK_RWLOCK_BIAS_ON)) return true;
+    csk_rwlock_leave_biased(lock, read);
+    return false;
+}
+
+/* The uncontended entry of a reader alone, for a thread that has read before and reads nothing now, at a lock at which
+ * nobody waits. Returns true when the calling thread reads; false says nothing about the reason. `used` is compared
+ * with constants and set to constants. The processor predicts these, where counting would make each call wait for the
+ * store of the call before. */
+static inline bool csk_rwlock_enter_read(csk_rwlock_t *lock) {
+    csk_reads_t *record = csk_my_reads;
+    if (CSK_UNLIKELY(record == NULL) || CSK_UNLIKELY(record->used != 0) || CSK_UNLIKELY(record->more != NULL))
+        return false;
+    csk_read_t *read = &record->reads[0];
+    if (lock->reader_bias) {
+        if (CSK_UNLIKELY(__atomic_load_n(&lock->bias, __ATOMIC_RELAXED) != CSK_RWLOCK_BIAS_ON)) return false;
+        record->used = 1;
+        if (CSK_LIKELY(csk_rwlock_enter_biased(lock, read))) return true;
+        record->used = 0;
+        return false;
+    }
+    uint64_t found = __atomic_load_n(&lock->state, __ATOMIC_RELAXED);
+    if (CSK_UNLIKELY(found & CSK_RWLOCK_TAKEN) ||
+        CSK_UNLIKELY(!__atomic_compare_exchange_n(&lock->state, &found, found + CSK_RWLOCK_READER, 0, __ATOMIC_ACQUIRE,
+                                                  __ATOMIC_RELAXED)))
+        return false;
+    record->used = 1;
+    read->levels = 1;
+    read->biased = 0;
+    __atomic_store_n(&read->lock, lock, __ATOMIC_RELAXED);
+    return true;
+}
 /* Enters with other readers, and waits until `deadline_ns`: with CSK_NEVER it waits for ever, and a deadline that has
  * passed tries once. */
 CSK_API CSK_MUST_USE int csk_rwlock_timedrdlock(csk_rwlock_t *lock, int64_t deadline_ns);
@@ -107,6 +180,29 @@ CSK_API CSK_MUST_USE int csk_rwlock_trywrlock(csk_rwlock_t *lock);
  * may run the functions of asynchronous waiters. A write lock that was granted to an asynchronous waiter and not
  * adopted may be left by any thread. */
 CSK_API int csk_rwlock_unlock(csk_rwlock_t *lock);
+/* Leaves one level of reading, as the end of a scope does. The calling thread must read the lock; it is ILLEGAL
+ * elsewhere. Never blocks. It may run the functions of asynchronous waiters. */
+static inline void csk_rwlock_leave_read(csk_rwlock_t *lock) {
+    csk_reads_t *record = csk_my_reads;
+    csk_read_t *read = &record->reads[0];
+    /* The only lock that the thread reads, and it reads it once? */
+    if (CSK_LIKELY(record->used == 1) && CSK_LIKELY(__atomic_load_n(&read->lock, __ATOMIC_RELAXED) == lock) &&
+        CSK_LIKELY(read->levels == 1)) {
+        record->used = 0;
+        if (read->biased) {
+            csk_rwlock_leave_biased(lock, read);
+            return;
+        }
+        __atomic_store_n(&read->lock, NULL, __ATOMIC_RELAXED);
+        uint64_t found = __atomic_load_n(&lock->state, __ATOMIC_RELAXED);
+        if (CSK_UNLIKELY(found & CSK_RWLOCK_TAKEN) ||
+            CSK_UNLIKELY(!__atomic_compare_exchange_n(&lock->state, &found, found - CSK_RWLOCK_READER, 0,
+                                                      __ATOMIC_RELEASE, __ATOMIC_RELAXED)))
+            csk_rwlock_leave_read_slow(lock);
+        return;
+    }
+    (void)csk_rwlock_unlock(lock);
+}
 
 /* Lets the writer go on as a reader, without a moment in which another writer could enter. Readers next in order enter
  * with it. Returns 0, EPERM, or ENOMEM, after which the thread is still the writer. Never blocks. */
