@@ -488,9 +488,8 @@ MUTANTS = [
      "    if (CSK_UNLIKELY(found & 1) ||\n        CSK_UNLIKELY(!__atomic_compare_exchange_n("
      "&lock->state, &found, found + CSK_RWLOCK_READER,"),
     ("the end of a reader's scope calls nobody", RW_HEADER,
-     "        if (CSK_UNLIKELY(found & CSK_RWLOCK_TAKEN) ||", "        if ("),
-    ("the end of a scope leaves all levels", RW_HEADER,
-     " &&\n        CSK_LIKELY(read->levels == 1)) {", ") {"),
+     "            if (CSK_UNLIKELY(found & CSK_RWLOCK_TAKEN) ||", "            if ("),
+    ("the end of a scope leaves all levels", RW_HEADER, "        if (CSK_LIKELY(read->levels == 1)) {", "        {"),
     ("the writer does not revoke", RW,
      "    return CSK_UNLIKELY(lock->reader_bias) ? write_lock_biased(lock, deadline_ns) : enter", "    return enter"),
     ("an upgrade does not revoke", RW, "    if (status != 0) return status;\n    if (lock->reader_bias) {",

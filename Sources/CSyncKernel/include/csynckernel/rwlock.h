@@ -185,21 +185,24 @@ CSK_API int csk_rwlock_unlock(csk_rwlock_t *lock);
 static inline void csk_rwlock_leave_read(csk_rwlock_t *lock) {
     csk_reads_t *record = csk_my_reads;
     csk_read_t *read = &record->reads[0];
-    /* The only lock that the thread reads, and it reads it once? */
-    if (CSK_LIKELY(record->used == 1) && CSK_LIKELY(__atomic_load_n(&read->lock, __ATOMIC_RELAXED) == lock) &&
-        CSK_LIKELY(read->levels == 1)) {
-        record->used = 0;
-        if (read->biased) {
+    /* The only lock that the thread reads, and it reads it once? `levels` and `biased` are compared in one step. */
+    if (CSK_LIKELY(record->used == 1) && CSK_LIKELY(__atomic_load_n(&read->lock, __ATOMIC_RELAXED) == lock)) {
+        const uint32_t once_and_counted[2] = { 1, 0 };
+        if (CSK_LIKELY(__builtin_memcmp(&read->levels, once_and_counted, sizeof once_and_counted) == 0)) {
+            record->used = 0;
+            __atomic_store_n(&read->lock, NULL, __ATOMIC_RELAXED);
+            uint64_t found = __atomic_load_n(&lock->state, __ATOMIC_RELAXED);
+            if (CSK_UNLIKELY(found & CSK_RWLOCK_TAKEN) ||
+                CSK_UNLIKELY(!__atomic_compare_exchange_n(&lock->state, &found, found - CSK_RWLOCK_READER, 0,
+                                                          __ATOMIC_RELEASE, __ATOMIC_RELAXED)))
+                csk_rwlock_leave_read_slow(lock);
+            return;
+        }
+        if (CSK_LIKELY(read->levels == 1)) {
+            record->used = 0;
             csk_rwlock_leave_biased(lock, read);
             return;
         }
-        __atomic_store_n(&read->lock, NULL, __ATOMIC_RELAXED);
-        uint64_t found = __atomic_load_n(&lock->state, __ATOMIC_RELAXED);
-        if (CSK_UNLIKELY(found & CSK_RWLOCK_TAKEN) ||
-            CSK_UNLIKELY(!__atomic_compare_exchange_n(&lock->state, &found, found - CSK_RWLOCK_READER, 0,
-                                                      __ATOMIC_RELEASE, __ATOMIC_RELAXED)))
-            csk_rwlock_leave_read_slow(lock);
-        return;
     }
     (void)csk_rwlock_unlock(lock);
 }
