@@ -113,6 +113,31 @@ static void reads_nest_and_only_the_last_level_leaves(void) {
     }
 }
 
+static void the_end_of_a_scope_leaves_one_level_in_whatever_order_locks_are_left(void) {
+    FOR_EACH_FORM(form) {
+        csk_rwlock_t lock, other;
+        make(&lock, form);
+        make(&other, form);
+        CHECK_STATUS(csk_rwlock_rdlock(&other), 0); /* gives the thread its record */
+        csk_rwlock_leave_read(&other);
+        CHECK(csk_rwlock_enter_read(&lock));
+        CHECK(!csk_rwlock_enter_read(&lock) && !csk_rwlock_enter_read(&other)); /* the thread reads already */
+        CHECK_STATUS(csk_rwlock_rdlock(&lock), 0);
+        CHECK_STATUS(csk_rwlock_rdlock(&other), 0);
+        csk_rwlock_leave_read(&lock);
+        CHECK(csk_rwlock_is_reading(&lock) && csk_rwlock_is_reading(&other));
+        csk_rwlock_leave_read(&lock);
+        CHECK(!csk_rwlock_is_reading(&lock) && csk_rwlock_is_reading(&other));
+        csk_rwlock_leave_read(&other);
+        check_free(&lock);
+        check_free(&other);
+        CHECK_STATUS(csk_rwlock_wrlock(&lock), 0);
+        CHECK(!csk_rwlock_enter_read(&lock));
+        CHECK_STATUS(csk_rwlock_unlock(&lock), 0);
+        CHECK_STATUS(csk_rwlock_unlock(&lock), EPERM);
+    }
+}
+
 static void *read_for_ever(void *context) {
     csk_rwlock_t *lock = context;
     CHECK_STATUS(csk_rwlock_timedrdlock(lock, csk_deadline_after(1000)), ETIMEDOUT);
@@ -558,6 +583,7 @@ static void an_upgrade_goes_before_every_waiter(void) {
 TEST_MAIN(TEST(zero_filled_memory_is_a_free_lock), TEST(an_unknown_policy_is_refused),
           TEST(a_writer_that_locks_again_is_told_so), TEST(a_reader_that_asks_for_the_write_lock_is_told_so),
           TEST(reads_nest_and_only_the_last_level_leaves),
+          TEST(the_end_of_a_scope_leaves_one_level_in_whatever_order_locks_are_left),
           TEST(a_reader_reads_once_more_though_a_writer_waits_and_others_do_not),
           TEST(a_reader_sees_what_was_written_before_the_bias_came_back),
           TEST(one_thread_reads_hundreds_of_locks_at_once), TEST(each_status_is_what_a_table_of_levels_says),

@@ -38,7 +38,7 @@ RECLAIM, CHILD = "src/rcu/rcu_reclaim.c", "src/rcu/rcu_child.c"
 MAP, MAP_HEADER = "src/rcu/rcu_map.c", "include/csynckernel/rcu_map.h"
 RW, RW_WAIT = "src/readwrite/rwlock.c", "src/readwrite/rwlock_wait.c"
 RW_QUEUE, RW_BIAS = "src/readwrite/rwlock_queue.c", "src/readwrite/rwlock_bias.c"
-RW_WORD = "src/readwrite/rwlock_queue.h"
+RW_WORD, RW_HEADER = "src/readwrite/rwlock_queue.h", "include/csynckernel/rwlock.h"
 LOCK, LOCK_SLOW, PQUEUE = "src/wait/queue_lock.h", "src/wait/queue_lock.c", "src/queue/pqueue.c"
 HEAP, HEADER, MUTEX = "src/base/heap.c", "include/csynckernel/gate.h", "src/lock/mutex.c"
 
@@ -484,13 +484,19 @@ MUTANTS = [
      "    if (false) {\n        if (read->levels"),
     ("revoking without membarrier", RW_BIAS, "    csk_platform_membarrier();\n", ""),
     ("revoking waits for nobody", RW_BIAS, "        if (!csk_reads_elsewhere(lock)) break;", "        break;"),
-    ("a biased reader does not look again", RW_WORD,
-     "    if (CSK_LIKELY(csk_load(&lock->bias, CSK_ACQUIRE) == BIAS_ON)) return true;\n"
+    ("a biased reader does not look again", RW_HEADER,
+     "    if (CSK_LIKELY(__atomic_load_n(&lock->bias, __ATOMIC_ACQUIRE) == CSK_RWLOCK_BIAS_ON)) return true;\n"
      "    csk_rwlock_leave_biased(lock, read);\n    return false;", "    return true;"),
-    ("a biased reader leaves without a look", RW_WORD,
-     "    if (CSK_UNLIKELY(csk_load(&lock->bias, CSK_RELAXED) == BIAS_REVOKING)) csk_rwlock_wake_revoker(lock);\n", ""),
-    ("a biased reader clears its mark relaxed", RW_WORD, "    csk_store(&read->lock, NULL, CSK_RELEASE);",
-     "    csk_store(&read->lock, NULL, CSK_RELAXED);"),
+    ("a biased reader leaves without a look", RW_HEADER,
+     "    if (CSK_UNLIKELY(__atomic_load_n(&lock->bias, __ATOMIC_RELAXED) == CSK_RWLOCK_BIAS_REVOKING))\n"
+     "        csk_rwlock_wake_revoker(lock);\n", ""),
+    ("a biased reader clears its mark relaxed", RW_HEADER,
+     "    __atomic_store_n(&read->lock, NULL, __ATOMIC_RELEASE);",
+     "    __atomic_store_n(&read->lock, NULL, __ATOMIC_RELAXED);"),
+    ("a reader enters in place, whoever waits", RW_HEADER, "        if (found & CSK_RWLOCK_TAKEN) return false;\n",
+     "        if (found & 1) return false;\n"),
+    ("the end of a reader's scope calls nobody", RW_HEADER, "(CSK_UNLIKELY(found & CSK_RWLOCK_TAKEN) ||", "("),
+    ("the end of a scope leaves all levels", RW_HEADER, "        if (CSK_LIKELY(read->levels == 1)) {", "        {"),
     ("the writer does not revoke", RW,
      "    return CSK_UNLIKELY(lock->reader_bias) ? write_lock_biased(lock, deadline_ns) : enter", "    return enter"),
     ("an upgrade does not revoke", RW, "    if (status != 0) return status;\n    if (lock->reader_bias) {",

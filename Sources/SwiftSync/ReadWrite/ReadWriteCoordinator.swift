@@ -44,9 +44,8 @@ public final class ReadWriteCoordinator: @unchecked Sendable {
     /// the program with a message.
     @inlinable
     public func read<R>(_ body: () throws -> R) rethrows -> R {
-        let status = unsafe csk_rwlock_rdlock(box.lock)
-        if status != 0 { stop(status, "read") }
-        defer { unsafe csk_rwlock_unlock(box.lock) }
+        if unsafe !csk_rwlock_enter_read(box.lock) { enterReadOrStop() }
+        defer { unsafe csk_rwlock_leave_read(box.lock) }
         return try body()
     }
 
@@ -151,6 +150,12 @@ public final class ReadWriteCoordinator: @unchecked Sendable {
     @usableFromInline
     func deadline(after timeout: Duration?) -> Int64 {
         Deadline.after(timeout: timeout)
+    }
+
+    @usableFromInline
+    func enterReadOrStop() {
+        let status = unsafe csk_rwlock_rdlock(box.lock)
+        if status != 0 { stop(status, "read") }
     }
 
     @usableFromInline

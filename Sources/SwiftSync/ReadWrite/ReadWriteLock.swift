@@ -45,9 +45,8 @@ public struct ReadWriteLock<Value: ~Copyable & Sendable>: @unchecked Sendable {
     public borrowing func withReadLock<Result: ~Copyable, Failure: Error>(
         _ body: (borrowing Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        let status = unsafe csk_rwlock_rdlock(box.lock)
-        if status != 0 { stop(status, "withReadLock") }
-        defer { unsafe csk_rwlock_unlock(box.lock) }
+        if unsafe !csk_rwlock_enter_read(box.lock) { enterReadOrStop() }
+        defer { unsafe csk_rwlock_leave_read(box.lock) }
         return try body(box.value.pointee)
     }
 
@@ -176,6 +175,12 @@ public struct ReadWriteLock<Value: ~Copyable & Sendable>: @unchecked Sendable {
             defer { unsafe csk_rwlock_downgrade(box.lock) }
             return try body(&box.value.pointee)
         }
+    }
+
+    @usableFromInline
+    borrowing func enterReadOrStop() {
+        let status = unsafe csk_rwlock_rdlock(box.lock)
+        if status != 0 { stop(status, "withReadLock") }
     }
 
     @usableFromInline

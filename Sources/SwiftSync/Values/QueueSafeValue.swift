@@ -18,26 +18,18 @@ public import Dispatch
 /// keep the value's box alive, not its owner. Once the owner is gone, commands already accepted succeed, and later ones
 /// give `.failure(.valueContainerDeinited)`. An uncontended sync command costs one locked instruction and no
 /// allocation.
-public final class QueueSafeValue<Value>: @unchecked Sendable {
-    @usableFromInline
-    let box: ValueBox<Value>
-
-    /// Commands that block the calling thread until they are done, and run their closures on it.
-    public let wait: SyncSchedule<Value>
-
+public final class QueueSafeValue<Value>: ValueOwner<Value>, @unchecked Sendable {
     /// Protects `value`. It makes one allocation for value and lock, and never blocks. See ``GatePolicy`` for `policy`.
     /// A command that `bypassLimit` later ones have overtaken goes next. A limit of 0 means strict priority.
     @inlinable
     public init(value: sending Value, policy: GatePolicy = .fast, bypassLimit: UInt32 = 0) {
-        box = .make(value, policy, bypassLimit)
-        wait = SyncSchedule(box: box, timeout: nil)
+        super.init(box: .make(value, policy, bypassLimit))
     }
 
     /// Sets the time that a queue or executor has to begin what it was granted, which is 1 ms otherwise. It is meant
     /// for tests of order on a busy machine.
     package init(value: sending Value, graceMicroseconds: UInt32, bypassLimit: UInt32 = 0) {
-        box = .make(value, .fast, bypassLimit, graceMicroseconds: graceMicroseconds)
-        wait = SyncSchedule(box: box, timeout: nil)
+        super.init(box: .make(value, .fast, bypassLimit, graceMicroseconds: graceMicroseconds))
     }
 
     deinit {
@@ -100,17 +92,18 @@ public final class QueueSafeSyncedValue<Value>: @unchecked Sendable {
     let box: ValueBox<Value>
 
     /// Commands that go after everything that waits.
-    public let lowestPriority: SyncCommands<Value>
+    @inlinable public var lowestPriority: SyncCommands<Value> {
+        SyncCommands(box: box, rank: CommandRank.back, timeout: nil)
+    }
     /// Commands that go before everything that waits. The one issued last goes first.
-    public let highestPriority: SyncCommands<Value>
+    @inlinable public var highestPriority: SyncCommands<Value> {
+        SyncCommands(box: box, rank: CommandRank.front, timeout: nil)
+    }
 
     /// Protects `value`. It never blocks.
     @inlinable
     public init(value: sending Value) {
         box = .make(value, .fast, 0)
-        let schedule = SyncSchedule(box: box, timeout: nil)
-        lowestPriority = schedule.lowestPriority
-        highestPriority = schedule.highestPriority
     }
 
     deinit {

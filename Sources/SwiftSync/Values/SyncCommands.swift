@@ -11,24 +11,31 @@ import Dispatch
 ///
 /// Choosing a priority never blocks. A schedule may be kept, and may be used from any thread.
 ///
-/// The named priorities are stored, so that the value's own schedule is read in place. A computed one would retain and
-/// release the box at each command, which costs as much as the lock.
+/// Nothing but the box and the timeout is stored. The optimizer knows the rest at the place of the call, and a command
+/// without contention reads none of it.
 @frozen
 public struct SyncSchedule<Value>: @unchecked Sendable {
-    /// Commands that go after everything that waits.
-    public let lowestPriority: SyncCommands<Value>
-    /// Commands that go before everything that waits. The one issued last goes first.
-    public let highestPriority: SyncCommands<Value>
+    @usableFromInline let box: ValueBox<Value>
+    @usableFromInline let timeout: Duration?
 
     @inlinable
     init(box: ValueBox<Value>, timeout: Duration?) {
-        lowestPriority = SyncCommands(box: box, rank: CommandRank.back, timeout: timeout)
-        highestPriority = SyncCommands(box: box, rank: CommandRank.front, timeout: timeout)
+        self.box = box
+        self.timeout = timeout
+    }
+
+    /// Commands that go after everything that waits.
+    @inlinable public var lowestPriority: SyncCommands<Value> {
+        SyncCommands(box: box, rank: CommandRank.back, timeout: timeout)
+    }
+    /// Commands that go before everything that waits. The one issued last goes first.
+    @inlinable public var highestPriority: SyncCommands<Value> {
+        SyncCommands(box: box, rank: CommandRank.front, timeout: timeout)
     }
 
     /// Commands that go by priority, and within one priority by arrival.
     @inlinable public func priority(_ priority: CommandPriority) -> SyncCommands<Value> {
-        SyncCommands(box: lowestPriority.box, rank: CommandRank.of(priority), timeout: lowestPriority.timeout)
+        SyncCommands(box: box, rank: CommandRank.of(priority), timeout: timeout)
     }
 }
 
@@ -63,7 +70,7 @@ public struct SyncCommands<Value>: @unchecked Sendable {
 
 extension SyncCommands where Value: Sendable {
     /// Returns the value.
-    @inlinable
+    @inlinable @_disfavoredOverload
     public func get() -> Result<Value, QueueSafeValueError> {
         if unsafe !csk_gate_enter_fast(box.gate), let error = enterSlowly() { return .failure(error) }
         defer { unsafe csk_gate_leave(box.gate) }
@@ -72,7 +79,7 @@ extension SyncCommands where Value: Sendable {
 
     /// Runs `commandClosure` with the value, and holds the value until it returns. On failure it runs `commandClosure`
     /// with the error, and holds nothing.
-    @inlinable
+    @inlinable @_disfavoredOverload
     public func get(completion commandClosure: (Result<Value, QueueSafeValueError>) -> Void) {
         if unsafe !csk_gate_enter_fast(box.gate), let error = enterSlowly() { return commandClosure(.failure(error)) }
         defer { unsafe csk_gate_leave(box.gate) }
@@ -80,7 +87,7 @@ extension SyncCommands where Value: Sendable {
     }
 
     /// The same for an optional closure. A nil closure does nothing.
-    @inlinable
+    @inlinable @_disfavoredOverload
     public func get(completion commandClosure: ((Result<Value, QueueSafeValueError>) -> Void)?) {
         if let commandClosure { get(completion: commandClosure) }
     }
@@ -109,7 +116,7 @@ extension SyncCommands where Value: Sendable {
     }
 
     /// Replaces the value, and returns the new one.
-    @inlinable @discardableResult
+    @inlinable @discardableResult @_disfavoredOverload
     public func set(newValue: Value) -> Result<Value, QueueSafeValueError> {
         if unsafe !csk_gate_enter_fast(box.gate), let error = enterSlowly() { return .failure(error) }
         // The deinit of the old value may run code of its users. That code must not run inside the section.
@@ -121,7 +128,7 @@ extension SyncCommands where Value: Sendable {
     }
 
     /// Runs `accessClosure` on the value, and returns the value that it leaves. On failure the closure does not run.
-    @inlinable @discardableResult
+    @inlinable @discardableResult @_disfavoredOverload
     public func set(completion accessClosure: (inout Value) -> Void) -> Result<Value, QueueSafeValueError> {
         if unsafe !csk_gate_enter_fast(box.gate), let error = enterSlowly() { return .failure(error) }
         defer { unsafe csk_gate_leave(box.gate) }
@@ -130,7 +137,7 @@ extension SyncCommands where Value: Sendable {
     }
 
     /// The same for an optional closure. A nil closure succeeds with the value unchanged.
-    @inlinable @discardableResult
+    @inlinable @discardableResult @_disfavoredOverload
     public func set(completion accessClosure: ((inout Value) -> Void)?) -> Result<Value, QueueSafeValueError> {
         if let accessClosure { set(completion: accessClosure) } else { get() }
     }
@@ -157,7 +164,7 @@ extension SyncCommands where Value: Sendable {
     }
 
     /// Returns what `commandClosure` makes of the value. On failure the closure does not run.
-    @inlinable
+    @inlinable @_disfavoredOverload
     public func map<MappedValue>(
         completion commandClosure: (Value) -> MappedValue
     ) -> Result<MappedValue, QueueSafeValueError> {
@@ -167,7 +174,7 @@ extension SyncCommands where Value: Sendable {
     }
 
     /// The same for an optional closure. A nil closure gives `.failure(.commandClosureDeallocated)`.
-    @inlinable
+    @inlinable @_disfavoredOverload
     public func map<MappedValue>(
         completion commandClosure: ((Value) -> MappedValue)?
     ) -> Result<MappedValue, QueueSafeValueError> {

@@ -63,4 +63,61 @@ struct QueueSafeValueLifetimeTests {
         command.set { _ in owner.access { $0 = nil } }
         #expect(alive.value == 0)
     }
+
+    /// A command that is called at once refers to its owner, and one that is kept to the box. In both forms everything
+    /// else may let go of the owner inside the command, also where a variable held it.
+    @Test
+    func theLastReferenceToTheOwnerMayGoInsideACommand() async {
+        let alive = Shared(0)
+        let holder = Holder(alive)
+        #expect(succeeds(holder.value!.wait.lowestPriority.set { _ in holder.value = nil }))
+        #expect(alive.value == 0)
+
+        holder.values = [QueueSafeValue(value: Tracked(alive))]
+        #expect(succeeds(holder.values[0].wait.highestPriority.map { _ in holder.values = [] }))
+        #expect(alive.value == 0)
+
+        var owner: QueueSafeValue<Tracked>? = QueueSafeValue(value: Tracked(alive))
+        owner!.wait.lowestPriority.set {
+            owner = nil
+            $0 = Tracked(alive)
+        }
+        #expect(owner == nil && alive.value == 0)
+
+        holder.value = QueueSafeValue(value: Tracked(alive))
+        holder.schedule = holder.value!.wait
+        holder.schedule!.priority(.high).set { _ in
+            holder.value = nil
+            holder.schedule = nil
+            #expect(alive.value == 1)
+        }
+        #expect(alive.value == 0)
+    }
+
+    @Test
+    func aScheduleThatIsKeptLetsTheOwnerGo() async {
+        let alive = Shared(0)
+        var owner: QueueSafeValue<Tracked>? = QueueSafeValue(value: Tracked(alive))
+        let schedule = owner!.wait, commands = owner!.wait.lowestPriority, more = [owner!.wait.priority(.high)]
+        let later = { [wait = owner!.wait] in wait.highestPriority }
+        #expect(type(of: schedule) == SyncSchedule<Tracked>.self && type(of: commands) == SyncCommands<Tracked>.self)
+        owner = nil
+        #expect(alive.value == 0)
+        for command in [schedule.highestPriority, commands, later()] + more { #expect(isFailure(command.get())) }
+    }
+
+    private func succeeds<T>(_ result: Result<T, QueueSafeValueError>) -> Bool {
+        if case .success = result { true } else { false }
+    }
+}
+
+/// Holds an owner and a schedule in variables, so that a closure can let go of both.
+private final class Holder {
+    var value: QueueSafeValue<Tracked>?
+    var values: [QueueSafeValue<Tracked>] = []
+    var schedule: SyncSchedule<Tracked>?
+
+    init(_ alive: Shared<Int>) {
+        value = QueueSafeValue(value: Tracked(alive))
+    }
 }

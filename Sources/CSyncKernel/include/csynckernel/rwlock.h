@@ -90,6 +90,89 @@ CSK_API int csk_rwlock_destroy(csk_rwlock_t *lock);
 
 /* ---- Threads ----------------------------------------------------------------------------------------------------- */
 
+/* For the inline functions: which locks a thread reads. src/readwrite/reads.h says who may change what. */
+typedef struct csk_read {
+    const csk_rwlock_t *lock;
+    uint32_t levels;
+    uint32_t biased;
+} csk_read_t;
+
+enum { CSK_READS_IN_RECORD = 6 };
+
+typedef struct csk_reads {
+    csk_read_t reads[CSK_READS_IN_RECORD];
+    uint32_t used;          /* no read at or after this index */
+    uint32_t owned;         /* some thread owns the record; under the list's lock */
+    int32_t thread_id;      /* under the list's lock; negative: that thread has ended, with reads in its record */
+    uint32_t others;        /* how many others read what this thread read last: a guess, where any value is right */
+    struct csk_reads *more; /* the next record of the same thread */
+    struct csk_reads *next; /* the next record of all threads' */
+    /* It is aligned to two cache lines, which processors fetch together: no two threads' records share a line. */
+} __attribute__((aligned(128))) csk_reads_t;
+
+CSK_API extern __thread csk_reads_t *csk_my_reads __attribute__((tls_model("initial-exec")));
+
+enum { CSK_RWLOCK_BIAS_OFF = 0, CSK_RWLOCK_BIAS_ON = 1, CSK_RWLOCK_BIAS_REVOKING = 2 };
+#define CSK_RWLOCK_TAKEN UINT64_C(15)  /* bits of `state`: a writer is inside, or somebody waits */
+#define CSK_RWLOCK_READER UINT64_C(16) /* one reader in `state` */
+
+/* For the inline functions: what they call where the inline path ends, and their parts for a lock with reader bias. */
+CSK_API void csk_rwlock_leave_read_slow(csk_rwlock_t *lock);
+CSK_API void csk_rwlock_wake_revoker(csk_rwlock_t *lock);
+
+static inline void csk_rwlock_leave_biased(csk_rwlock_t *lock, csk_read_t *read) {
+    __atomic_store_n(&read->lock, NULL, __ATOMIC_RELEASE);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (CSK_UNLIKELY(__atomic_load_n(&lock->bias, __ATOMIC_RELAXED) == CSK_RWLOCK_BIAS_REVOKING))
+        csk_rwlock_wake_revoker(lock);
+}
+/* The caller has seen that the bias is ON. `read` belongs to the calling thread and is not in use. */
+static inline bool csk_rwlock_enter_biased(csk_rwlock_t *lock, csk_read_t *read) {
+    read->levels = 1;
+    read->biased = 1;
+    __atomic_store_n(&read->lock, lock, __ATOMIC_RELAXED);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (CSK_LIKELY(__atomic_load_n(&lock->bias, __ATOMIC_ACQUIRE) == CSK_RWLOCK_BIAS_ON)) return true;
+    csk_rwlock_leave_biased(lock, read);
+    return false;
+}
+
+/* Adds `change` to the word if it is `*found`; otherwise *found is what it is.
+ *
+ * A read enters and leaves by a guess of the word, and compares all of it, so a wrong guess costs a second step and is
+ * never believed. To read the word first would cost more: a processor reads a word that it has just changed by a locked
+ * instruction, as the entry has, only after some nanoseconds. */
+#define csk_rwlock_exchange(lock, found, change, order) \
+    __atomic_compare_exchange_n(&(lock)->state, (found), *(found) + (change), 0, (order), __ATOMIC_RELAXED)
+
+/* The uncontended entry of a reader alone, for a thread that has read before and reads nothing now, at a lock at which
+ * nobody waits. Returns true when the calling thread reads; false says nothing about the reason. `used` is compared
+ * with constants and set to constants. The processor predicts these, where counting would make each call wait for the
+ * store of the call before. */
+static inline bool csk_rwlock_enter_read(csk_rwlock_t *lock) {
+    csk_reads_t *record = csk_my_reads;
+    if (CSK_UNLIKELY(record == NULL) || CSK_UNLIKELY(record->used != 0) || CSK_UNLIKELY(record->more != NULL))
+        return false;
+    csk_read_t *read = &record->reads[0];
+    if (lock->reader_bias) {
+        if (CSK_UNLIKELY(__atomic_load_n(&lock->bias, __ATOMIC_RELAXED) != CSK_RWLOCK_BIAS_ON)) return false;
+        record->used = 1;
+        if (CSK_LIKELY(csk_rwlock_enter_biased(lock, read))) return true;
+        record->used = 0;
+        return false;
+    }
+    uint64_t found = record->others * CSK_RWLOCK_READER;
+    if (CSK_UNLIKELY(!csk_rwlock_exchange(lock, &found, CSK_RWLOCK_READER, __ATOMIC_ACQUIRE))) {
+        if (found & CSK_RWLOCK_TAKEN) return false;
+        record->others = (uint32_t)(found / CSK_RWLOCK_READER);
+        if (!csk_rwlock_exchange(lock, &found, CSK_RWLOCK_READER, __ATOMIC_ACQUIRE)) return false;
+    }
+    record->used = 1;
+    read->levels = 1;
+    read->biased = 0;
+    __atomic_store_n(&read->lock, lock, __ATOMIC_RELAXED);
+    return true;
+}
 /* Enters with other readers, and waits until `deadline_ns`: with CSK_NEVER it waits for ever, and a deadline that has
  * passed tries once. */
 CSK_API CSK_MUST_USE int csk_rwlock_timedrdlock(csk_rwlock_t *lock, int64_t deadline_ns);
@@ -107,6 +190,32 @@ CSK_API CSK_MUST_USE int csk_rwlock_trywrlock(csk_rwlock_t *lock);
  * may run the functions of asynchronous waiters. A write lock that was granted to an asynchronous waiter and not
  * adopted may be left by any thread. */
 CSK_API int csk_rwlock_unlock(csk_rwlock_t *lock);
+/* Leaves one level of reading, as the end of a scope does. The calling thread must read the lock; it is ILLEGAL
+ * elsewhere. Never blocks. It may run the functions of asynchronous waiters. */
+static inline void csk_rwlock_leave_read(csk_rwlock_t *lock) {
+    csk_reads_t *record = csk_my_reads;
+    csk_read_t *read = &record->reads[0];
+    /* The only lock that the thread reads, and it reads it once? `levels` and `biased` are compared in one step. */
+    if (CSK_LIKELY(record->used == 1) && CSK_LIKELY(__atomic_load_n(&read->lock, __ATOMIC_RELAXED) == lock)) {
+        const uint32_t once_and_counted[2] = { 1, 0 };
+        if (CSK_LIKELY(__builtin_memcmp(&read->levels, once_and_counted, sizeof once_and_counted) == 0)) {
+            record->used = 0;
+            __atomic_store_n(&read->lock, NULL, __ATOMIC_RELAXED);
+            uint64_t found = (record->others + UINT64_C(1)) * CSK_RWLOCK_READER;
+            if (CSK_UNLIKELY(!csk_rwlock_exchange(lock, &found, -CSK_RWLOCK_READER, __ATOMIC_RELEASE)) &&
+                (CSK_UNLIKELY(found & CSK_RWLOCK_TAKEN) ||
+                 !csk_rwlock_exchange(lock, &found, -CSK_RWLOCK_READER, __ATOMIC_RELEASE)))
+                csk_rwlock_leave_read_slow(lock);
+            return;
+        }
+        if (CSK_LIKELY(read->levels == 1)) {
+            record->used = 0;
+            csk_rwlock_leave_biased(lock, read);
+            return;
+        }
+    }
+    (void)csk_rwlock_unlock(lock);
+}
 
 /* Lets the writer go on as a reader, without a moment in which another writer could enter. Readers next in order enter
  * with it. Returns 0, EPERM, or ENOMEM, after which the thread is still the writer. Never blocks. */

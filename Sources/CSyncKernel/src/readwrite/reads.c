@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-_Thread_local csk_reads_t *csk_my_reads __attribute__((tls_model("initial-exec")));
+__thread csk_reads_t *csk_my_reads __attribute__((tls_model("initial-exec")));
 
 static struct {
     uint32_t lock;

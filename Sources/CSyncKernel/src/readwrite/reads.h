@@ -15,25 +15,7 @@
 #include "csynckernel/rwlock.h"
 #include "base/platform.h"
 
-typedef struct csk_read {
-    const csk_rwlock_t *lock;
-    uint32_t levels;
-    uint32_t biased;
-} csk_read_t;
-
-enum { READS_IN_RECORD = 6 };
-
-typedef struct csk_reads {
-    csk_read_t reads[READS_IN_RECORD];
-    uint32_t used;          /* no read at or after this index */
-    uint32_t owned;         /* some thread owns the record; under the list's lock */
-    int32_t thread_id;      /* under the list's lock; negative: that thread has ended, with reads in its record */
-    struct csk_reads *more; /* the next record of the same thread */
-    struct csk_reads *next; /* the next record of all threads' */
-    /* It is aligned to two cache lines, which processors fetch together: no two threads' records share a line. */
-} __attribute__((aligned(128))) csk_reads_t;
-
-extern _Thread_local csk_reads_t *csk_my_reads __attribute__((tls_model("initial-exec")));
+enum { READS_IN_RECORD = CSK_READS_IN_RECORD };
 
 csk_read_t *csk_reads_find_in_more(const csk_reads_t *record, const csk_rwlock_t *lock);
 csk_read_t *csk_reads_make_room(void);

@@ -82,29 +82,8 @@ static __attribute__((noinline)) int read_lock_slow(csk_rwlock_t *lock, int64_t 
     return status == 0 ? note_read(lock) : status;
 }
 
-/* The inline path is for a thread that has a record and reads nothing, at a lock at which nobody waits. `used` is
- * compared with constants and set to constants. The processor predicts these, where counting would make each call wait
- * for the store of the call before. */
 static inline int read_lock(csk_rwlock_t *lock, int64_t deadline_ns) {
-    csk_reads_t *record = csk_my_reads;
-    if (CSK_UNLIKELY(record == NULL) || CSK_UNLIKELY(record->used != 0) || CSK_UNLIKELY(record->more != NULL))
-        return read_lock_slow(lock, deadline_ns);
-    csk_read_t *read = &record->reads[0];
-    if (csk_load(&lock->bias, CSK_RELAXED) == BIAS_ON) {
-        record->used = 1;
-        if (CSK_LIKELY(csk_rwlock_enter_biased(lock, read))) return 0;
-        record->used = 0;
-        return read_lock_slow(lock, deadline_ns);
-    }
-    uint64_t found = csk_load(&lock->state, CSK_RELAXED);
-    if (CSK_UNLIKELY(found & (RW_WRITER | RW_FLAGS)) || lock->reader_bias ||
-        CSK_UNLIKELY(!csk_cas(&lock->state, &found, found + RW_READER, CSK_ACQUIRE)))
-        return read_lock_slow(lock, deadline_ns);
-    record->used = 1;
-    read->levels = 1;
-    read->biased = 0;
-    csk_store(&read->lock, lock, CSK_RELAXED);
-    return 0;
+    return CSK_LIKELY(csk_rwlock_enter_read(lock)) ? 0 : read_lock_slow(lock, deadline_ns);
 }
 
 /* In a child of fork, a writer of the parent's that has yet to wait for readers is taken out before a writer of the
@@ -195,6 +174,8 @@ static inline void leave(csk_rwlock_t *lock, enum csk_rwlock_release release) {
     if (CSK_UNLIKELY(found & RW_FLAGS) || CSK_UNLIKELY(!csk_cas(&lock->state, &found, rest, CSK_RELEASE)))
         csk_rwlock_leave(lock, release);
 }
+
+void csk_rwlock_leave_read_slow(csk_rwlock_t *lock) { csk_rwlock_leave(lock, RELEASE_READ); }
 
 static __attribute__((noinline)) int unlock_read_slow(csk_rwlock_t *lock) {
     csk_read_t *read = csk_reads_find(lock);

@@ -53,7 +53,9 @@
 #define RW_COMING UINT64_C(4)
 #define RW_HAND_OVER UINT64_C(8)
 #define RW_FLAGS UINT64_C(14)
-#define RW_READER UINT64_C(16)
+#define RW_READER CSK_RWLOCK_READER
+
+CSK_STATIC_ASSERT((RW_WRITER | RW_FLAGS) == CSK_RWLOCK_TAKEN, "what the inline path may not pass");
 
 enum { RW_READ = CSK_RWLOCK_READ, RW_WRITE = CSK_RWLOCK_WRITE, RW_UPGRADE = 2 };
 
@@ -122,25 +124,7 @@ int csk_rwlock_park(csk_rwlock_t *lock, const csk_gate_waiter_t *self, uint32_t 
                     int64_t deadline_ns, csk_watch_t *watch);
 
 /* rwlock_bias.c */
-enum { BIAS_OFF = 0, BIAS_ON = 1, BIAS_REVOKING = 2 };
-void csk_rwlock_wake_revoker(csk_rwlock_t *lock);
-
-static inline void csk_rwlock_leave_biased(csk_rwlock_t *lock, csk_read_t *read) {
-    csk_store(&read->lock, NULL, CSK_RELEASE);
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    if (CSK_UNLIKELY(csk_load(&lock->bias, CSK_RELAXED) == BIAS_REVOKING)) csk_rwlock_wake_revoker(lock);
-}
-
-/* The caller has seen that the bias is ON. `read` belongs to the calling thread and is not in use. */
-static inline bool csk_rwlock_enter_biased(csk_rwlock_t *lock, csk_read_t *read) {
-    read->levels = 1;
-    read->biased = 1;
-    csk_store(&read->lock, lock, CSK_RELAXED);
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    if (CSK_LIKELY(csk_load(&lock->bias, CSK_ACQUIRE) == BIAS_ON)) return true;
-    csk_rwlock_leave_biased(lock, read);
-    return false;
-}
+enum { BIAS_OFF = CSK_RWLOCK_BIAS_OFF, BIAS_ON = CSK_RWLOCK_BIAS_ON, BIAS_REVOKING = CSK_RWLOCK_BIAS_REVOKING };
 
 void csk_rwlock_count_read(csk_rwlock_t *lock);
 int csk_rwlock_revoke(csk_rwlock_t *lock, int64_t deadline_ns);

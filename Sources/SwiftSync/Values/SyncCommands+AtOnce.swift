@@ -1,0 +1,81 @@
+extension SyncSchedule {
+    /// A ``SyncSchedule`` that nobody keeps: see ``ValueOwner``.
+    @frozen
+    public struct AtOnce: @unchecked Sendable {
+        @usableFromInline let owner: ValueOwner<Value>
+
+        @inlinable
+        init(owner: ValueOwner<Value>) {
+            self.owner = owner
+        }
+
+        /// Commands that go after everything that waits.
+        @inlinable public var lowestPriority: SyncCommands<Value>.AtOnce {
+            SyncCommands.AtOnce(owner: owner, rank: CommandRank.back)
+        }
+        /// Commands that go before everything that waits. The one issued last goes first.
+        @inlinable public var highestPriority: SyncCommands<Value>.AtOnce {
+            SyncCommands.AtOnce(owner: owner, rank: CommandRank.front)
+        }
+        /// Commands that go by priority, and within one priority by arrival.
+        @inlinable public func priority(_ priority: CommandPriority) -> SyncCommands<Value>.AtOnce {
+            SyncCommands.AtOnce(owner: owner, rank: CommandRank.of(priority))
+        }
+    }
+}
+
+extension SyncCommands {
+    /// The commands that are used most, where nobody keeps them: see ``ValueOwner``.
+    ///
+    /// See ``SyncCommands`` for what they do and where they may be called.
+    @frozen
+    public struct AtOnce: @unchecked Sendable {
+        @usableFromInline let owner: ValueOwner<Value>
+        @usableFromInline let rank: Int64
+
+        @inlinable
+        init(owner: ValueOwner<Value>, rank: Int64) {
+            self.owner = owner
+            self.rank = rank
+        }
+
+        @inlinable var commands: SyncCommands {
+            SyncCommands(box: owner.box, rank: rank, timeout: nil)
+        }
+    }
+}
+
+extension SyncCommands.AtOnce where Value: Sendable {
+    /// Returns the value.
+    @inlinable
+    public func get() -> Result<Value, QueueSafeValueError> {
+        commands.get()
+    }
+
+    /// Runs `commandClosure` with the value, and holds the value until it returns. On failure it runs `commandClosure`
+    /// with the error, and holds nothing.
+    @inlinable
+    public func get(completion commandClosure: (Result<Value, QueueSafeValueError>) -> Void) {
+        commands.get(completion: commandClosure)
+    }
+
+    /// Replaces the value, and returns the new one.
+    @inlinable @discardableResult
+    public func set(newValue: Value) -> Result<Value, QueueSafeValueError> {
+        commands.set(newValue: newValue)
+    }
+
+    /// Runs `accessClosure` on the value, and returns the value that it leaves. On failure the closure does not run.
+    @inlinable @discardableResult
+    public func set(completion accessClosure: (inout Value) -> Void) -> Result<Value, QueueSafeValueError> {
+        commands.set(completion: accessClosure)
+    }
+
+    /// Returns what `commandClosure` makes of the value. On failure the closure does not run.
+    @inlinable
+    public func map<MappedValue>(
+        completion commandClosure: (Value) -> MappedValue
+    ) -> Result<MappedValue, QueueSafeValueError> {
+        commands.map(completion: commandClosure)
+    }
+}
