@@ -78,9 +78,11 @@ def call_site_targets(run):
             bound = most if form in same else exchanged
             if form == through and subject == "PriorityMutex":
                 bound = 0.8
+            operation = "one read" if peer == "pthread_rwlock" else "one call"
             if bound:
                 yield (f"{subject}, {form} / {peer}",
-                       ratio(run.get(f"one call, {form}", subject), run.get(f"one call, {place}", peer)), "<=", bound)
+                       ratio(run.get(f"{operation}, {form}", subject), run.get(f"{operation}, {place}", peer)), "<=",
+                       bound)
 
 
 def contended_targets(run):

@@ -12,7 +12,7 @@ class Area(NamedTuple):
 
 
 AREAS = (
-    Area("locks", "Locks", r"^uncontended (increment|lock and unlock)$|^(increment|get|set|map|creation|instructions)\b"
+    Area("locks", "Locks", r"^uncontended (increment|lock and unlock)$|^(one call|creation|instructions)\b"
          r"|^\d+ threads?, (100 ns|empty) sections(, direct hand-over)?$",
          "One thread at a time may be inside a lock. First what a lock costs when nobody else wants it, then how many "
          "operations a second all threads do together when they all want it."),
@@ -23,7 +23,7 @@ AREAS = (
          "All threads want the same lock, each with 100 nanoseconds of work inside and as much outside. Most waits are "
          "short; the longest are what users complain about. A lock is fair when no thread is let in much more often "
          "than another."),
-    Area("read-write", "Read-write locks", r"^(uncontended|enqueued) (read|write)\b|^(read|write),"
+    Area("read-write", "Read-write locks", r"^(uncontended|enqueued) (read|write)\b|^one read,"
          r"|reads (only|to)|^writer among",
          "Several readers may be inside at once, a writer only alone."),
     Area("snapshots", "Snapshots", r"published value|updates of a Snapshot|^dictionary of|Snapshot",
@@ -35,7 +35,7 @@ AREAS = (
          "Work of Swift's tasks that must run in the order in which it was submitted."),
     Area("timers", "Timers and timeouts", r"^delay of|^timeouts? of",
          "How much later than asked a delayed task begins, or a timed lock gives up."),
-    Area("thread-local", "Thread-local values", r"^thread-local",
+    Area("thread-local", "Thread-local values", r"^(one )?thread-local",
          "A value of which each thread has its own."),
     Area("server", "A server", r"^server",
          "The example server of this repository, which speaks the Redis protocol. Everything in it is the same but "
@@ -46,7 +46,7 @@ OTHER = Area("other", "Other rows", "", "Rows that belong to no area above.")
 
 
 def is_call_site(group):
-    """Whether the operation is measured where programs call it: "increment, let property of a class"."""
+    """Whether the operation is measured where programs call it: "one call, let property of a class"."""
     return bool(re.search(r", ((let|var|static) property|property of|capture|array element|through a protocol)", group))
 
 

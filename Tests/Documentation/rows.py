@@ -62,17 +62,17 @@ MUTEX = "Synchronization.Mutex"
 OPS = "operations a second"
 
 
-def site(form):
+def site(form, operation):
     """The group of a call site. Runs before it was one of several have the first alone, under another name."""
-    names = (f"one call, {form}",)
+    names = (f"{operation}, {form}",)
     return names + ("increment of a property of a class",) if form == "let property of a class" else names
 
 
-def site_rows(what, here, peer, names, readme=None):
+def site_rows(what, here, peer, names, readme=None, operation="one call"):
     """A row for each form; the README has the first."""
     for form, place in FORMS.items():
         first = form == "let property of a class"
-        yield Row(f"{what}, {place}", site(form), "ns", here, peer, names=names, readme=readme if first else None)
+        yield Row(f"{what}, {place}", site(form, operation), "ns", here, peer, names=names, readme=readme if first else None)
 
 
 def lock_rows():
@@ -140,7 +140,7 @@ def read_write_rows():
     for here, name in (("ReadWriteLock", "`ReadWriteLock`"), ("ReadWriteLock, biased", "`ReadWriteLock`, biased"),
                        ("ReadWriteCoordinator.read", "`ReadWriteCoordinator.read`")):
         yield from site_rows("uncontended read", here, "pthread_rwlock", (name, pthread),
-                             readme="uncontended read of a property of a class")
+                             readme="uncontended read of a property of a class", operation="one read")
     for threads in (2, 8):
         mix = f"{threads} threads, 90 reads to 10 writes"
         yield Row(f"{OPS}, {mix}", mix, "Mops/s", "csk_rwlock FAST", "pthread_rwlock", language="c",
@@ -215,12 +215,13 @@ def thread_local_rows():
                 yield Row(f"{what}, {group}", f"thread-local value, {group}", "ns", subject, peer,
                           names=("`ThreadLocalValue`", name),
                           readme=f"{what}, {group}" if (group, name) == ("read", nio) else None)
-        yield from site_rows(f"{what}, read", subject, "ThreadSpecificVariable", ("`ThreadLocalValue`", nio))
+        yield from site_rows(f"{what}, read", subject, "ThreadSpecificVariable", ("`ThreadLocalValue`", nio),
+                             operation="one thread-local value")
 
 
 def rcu_rows():
     read = "read of a published value"
-    yield from site_rows(read, "Snapshot.read", MUTEX, ("`Snapshot.read`", f"`{MUTEX}`"))
+    yield from site_rows(read, "Snapshot.read", MUTEX, ("`Snapshot.read`", f"`{MUTEX}`"), operation="one read")
     yield Row(read, read, "ns", "Snapshot.read", "urcu-bp in C", names=("`Snapshot.read`", "liburcu in C"))
     yield Row(read, read, "ns", "Snapshot.read", MUTEX)
     yield Row(f"{OPS}, 2 threads that read a published value", "2 threads read a published value", "Mops/s",

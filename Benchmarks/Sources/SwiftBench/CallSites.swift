@@ -1,4 +1,5 @@
-/// Nanoseconds and allocations of one call where programs make it: a group for each form in which they hold the value.
+/// Nanoseconds and allocations of one call where programs make it: a group for each kind of operation and each form in
+/// which programs hold the value.
 ///
 /// A loop over a local value lets the optimizer keep addresses, and a queue-safe value's commands, in registers from
 /// one turn to the next. Here each call begins with the object, or whatever holds the value.
@@ -7,9 +8,10 @@ struct CallSites {
     let rounds: Int
     private let times = 200_000
 
+    private typealias Measured = (name: String, sites: [CallSite])
+
     func run() {
-        let subjects: [(name: String, sites: [CallSite])] = [
-            ("empty call", CallSite.all(HeldNothing.self)),
+        let locksAndValues: [Measured] = [
             (SynchronizationMutex.name, CallSite.all(HeldMutex.self)),
             (NIOBox.name, CallSite.all(HeldNIOBox.self)),
             (FoundationLock.name, CallSite.all(HeldLock.self)),
@@ -20,22 +22,35 @@ struct CallSites {
             ("QueueSafeValue.wait.set(newValue:)", CallSite.all(HeldReplacement.self)),
             ("QueueSafeValue.wait.get", CallSite.all(HeldGet.self)),
             ("QueueSafeValue.wait.map", CallSite.all(HeldMap.self)),
+        ]
+        let reads: [Measured] = [
             ("pthread_rwlock", CallSite.all(HeldPthreadRead.self)),
             ("ReadWriteLock", CallSite.all(HeldRead.self)),
             ("ReadWriteLock, biased", CallSite.all(HeldBiasedRead.self)),
             ("ReadWriteCoordinator.read", CallSite.all(HeldCoordinatorRead.self)),
+            (SynchronizationMutex.name, CallSite.all(HeldMutex.self)),
             ("Snapshot.read", CallSite.all(HeldSnapshot.self)),
+        ]
+        let threadLocals: [Measured] = [
             ("ThreadSpecificVariable", CallSite.all(HeldThreadSpecific.self)),
             ("ThreadLocalValue", CallSite.all(HeldThreadLocal.self)),
             ("ThreadLocalValue, reference", CallSite.all(HeldThreadLocalReference.self)),
         ]
+        report("one call", baseline: SynchronizationMutex.name, locksAndValues)
+        report("one read", baseline: "pthread_rwlock", reads)
+        report("one thread-local value", baseline: "ThreadSpecificVariable", threadLocals)
+    }
+
+    /// A group for each form, with the empty call of that form beside the subjects.
+    private func report(_ operation: String, baseline: String, _ subjects: [Measured]) {
+        let all = [("empty call", CallSite.all(HeldNothing.self))] + subjects
         let loops = LoopGroup(results: results, rounds: rounds)
-        for (index, site) in subjects[0].sites.enumerated() {
+        for (index, site) in all[0].1.enumerated() {
             loops.report(
-                "one call, \(site.form)", baseline: SynchronizationMutex.name,
-                subjects.map { subject in
-                    loops.turn(subject.name, times: times, warmUp: 1000) {
-                        subject.sites[index].calls($0)
+                "\(operation), \(site.form)", baseline: baseline,
+                all.map { name, sites in
+                    loops.turn(name, times: times, warmUp: 1000) {
+                        sites[index].calls($0)
                         return $0
                     }
                 })
