@@ -210,7 +210,10 @@ static void part(csk_pool_worker_t *self) {
 /* Sleeps until somebody has taken the worker off the stack, and returns true. Returns false when the worker has slept
  * for so long that it is not needed any more. */
 static bool sleep_until_called(csk_pool_worker_t *self) {
-    csk_word_spin(&self->word, spin_ns);
+    if (csk_spin_pays(&self->spins)) {
+        csk_word_spin(&self->word, spin_ns);
+        csk_spin_learn(&self->spins, csk_load(&self->word, CSK_RELAXED) != CSK_WORD_WAITS);
+    }
     csk_word_begin_park(&self->word);
     while (csk_word_is_parked(&self->word)) {
         /* Workers that the pool keeps anyway need not wake up to find that out. */

@@ -6,6 +6,7 @@
 
 #include "csynckernel/pool.h"
 #include "thread/fork.h"
+#include "wait/spin_park.h"
 
 /* Makes sure that at least one worker runs or can be had. After it has returned 0, csk_pool_post does not fail any
  * more. */
@@ -42,6 +43,7 @@ enum { CSK_POOL_NAME_SIZE = 64 };
 typedef struct csk_pool_frame {
     const void *(*abandon)(struct csk_pool_frame *frame);
     csk_section_t section;
+    csk_spin_habit_t lingers;        /* at queues that are empty: queue/workqueue_worker.c */
     void (*end_work)(void *context); /* what a work still has to do when its own function has ended */
     void *context;
     char name[CSK_POOL_NAME_SIZE]; /* the object's, if it has one: `abandon` copies it, since the object may go */

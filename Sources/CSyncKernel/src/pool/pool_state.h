@@ -14,6 +14,7 @@ typedef struct csk_pool_worker {
     bool joined;        /* it stands in `all`; before that it is only counted */
     uint32_t announced; /* odd: it waits inside the library */
     uint32_t word;      /* see wait/spin_park.h: the one answer says to look */
+    csk_spin_habit_t spins;
 } csk_pool_worker_t;
 
 typedef struct {

@@ -71,14 +71,17 @@ static bool others_wait(csk_workqueue_t *queue) {
     return queued > 1 || (queued == 1 && !(csk_load(&queue->state, CSK_RELAXED) & STATE_POSTED));
 }
 
-/* Watches the inbox for a moment. On a concurrent queue only one worker does so at a time. */
-static void linger(csk_workqueue_t *queue) {
-    bool shared = queue->width > 1;
-    if (shared && (csk_fetch_or(&queue->state, STATE_LINGERS, CSK_RELAXED) & STATE_LINGERS)) return;
+/* Watches the inbox for a moment, where that pays for this worker. On a concurrent queue only one worker does so at a
+ * time. Returns whether what the worker finds then says if it has paid. */
+static bool linger(csk_workqueue_t *queue, csk_spin_habit_t *habit) {
+    bool shared = queue->width > 1, others = false;
+    if (!csk_spin_pays(habit)) return false;
+    if (shared && (csk_fetch_or(&queue->state, STATE_LINGERS, CSK_RELAXED) & STATE_LINGERS)) return false;
     csk_spin_t spin = csk_spin_begin(linger_ns);
-    while (csk_load(&queue->inbox_last, CSK_RELAXED) == NULL && csk_spin_lasts(&spin) && !others_wait(queue))
+    while (csk_load(&queue->inbox_last, CSK_RELAXED) == NULL && csk_spin_lasts(&spin) && !(others = others_wait(queue)))
         csk_spin_pause(4);
     if (shared) csk_fetch_and(&queue->state, ~STATE_LINGERS, CSK_SEQ_CST);
+    return !others;
 }
 
 /* One round under the lock: ends the previous section if `ends`, and takes the next work. If there is none and the
@@ -144,11 +147,13 @@ void csk_workqueue_serve(csk_pool_item_t *item) {
     csk_section_t *section = &frame->section;
     frame->abandon = abandon;
     uint32_t epoch = csk_pool_epoch();
-    bool ends = false, lingered = false, more;
+    bool ends = false, lingered = false, watched = false, more;
     for (uint32_t served = 0;;) {
         csk_work_t *work = next(queue, section, ends, lingered, &more);
         if (CSK_UNLIKELY(csk_pool_epoch() != epoch)) return; /* a drain's function has forked */
         ends = false;
+        if (watched) csk_spin_learn(&frame->lingers, work != NULL);
+        watched = false;
         if (more && queue->width > 1) csk_workqueue_activate(queue);
         if (work != NULL) {
             lingered = false;
@@ -159,7 +164,7 @@ void csk_workqueue_serve(csk_pool_item_t *item) {
             if (CSK_LIKELY(csk_pool_epoch() == epoch)) step_back(queue);
             return;
         } else if (!lingered) {
-            linger(queue);
+            watched = linger(queue, &frame->lingers);
             lingered = true;
         } else if (!comes_back(queue)) {
             csk_workqueue_unpin(queue);

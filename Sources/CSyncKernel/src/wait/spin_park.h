@@ -95,6 +95,29 @@ static inline bool csk_spin(csk_spin_t *spin) {
     return true;
 }
 
+/* Whether spinning pays at one place for one thread. A thread that waits for its processor is often the one that was
+ * just woken, and the next step is its. The spinning then ends in vain and makes all others late. So a thread that has
+ * spun in vain CSK_SPIN_VAIN times in a row parks at once, and only tries again each CSK_SPIN_SKIPS-th time. It decides
+ * how long the thread stays awake and nothing else. */
+#ifndef CSK_SPIN_LIMITS /* the explorer has smaller ones */
+enum { CSK_SPIN_VAIN = 3, CSK_SPIN_SKIPS = 32 };
+#endif
+typedef struct csk_spin_habit {
+    uint8_t vain;    /* how often in a row it was in vain */
+    uint8_t skipped; /* since spinning was tried last */
+} csk_spin_habit_t;
+
+/* Only the thread itself calls these two. */
+static inline bool csk_spin_pays(csk_spin_habit_t *habit) {
+    if (habit->vain < CSK_SPIN_VAIN) return true;
+    habit->skipped = (uint8_t)((habit->skipped + 1) % CSK_SPIN_SKIPS);
+    return habit->skipped == 0;
+}
+static inline void csk_spin_learn(csk_spin_habit_t *habit, bool paid) {
+    if (paid) habit->vain = 0;
+    else if (habit->vain < CSK_SPIN_VAIN) habit->vain++;
+}
+
 /* ---- The word ---------------------------------------------------------------------------------------------------- */
 
 /* Each user continues from CSK_WORD_ANSWER on with the answers that it gives. */
