@@ -72,7 +72,8 @@ def site_rows(what, here, peer, names, readme=None, operation="one call"):
     """A row for each form; the README has the first."""
     for form, place in FORMS.items():
         first = form == "let property of a class"
-        yield Row(f"{what}, {place}", site(form, operation), "ns", here, peer, names=names, readme=readme if first else None)
+        yield Row(f"{what}, {place}", site(form, operation), "ns", here, peer, names=names,
+                  readme=readme if first else None)
 
 
 def lock_rows():

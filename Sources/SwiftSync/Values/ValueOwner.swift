@@ -2,7 +2,7 @@
 ///
 /// `value.wait` is there twice, since it is used in two ways, and the compiler chooses by what follows.
 ///
-/// - Where a command follows at once, as in `value.wait.lowestPriority.set { … }`, it takes the one of this class, whose
+/// - Where a command follows at once, as in `value.wait.lowestPriority.set { … }`, it takes this class's, whose
 ///   schedule refers to the owner. The owner is a reference that the caller holds already, so the call retains and
 ///   releases nothing, which would cost as much as the lock.
 /// - Where the schedule or its commands are kept, it takes the one of ``ValueOwning``, which is a ``SyncSchedule``. It
