@@ -35,7 +35,7 @@
 #endif
 /* How long a waiter is on its way before it is late. Less would make waits shorter, and leave less time for work:
  * docs/measurements.md has what was measured. */
-#define GATE_LATE_NS INT64_C(200000)
+#define GATE_LATE_NS INT64_C(500000)
 
 /* The calling thread's departures from gates to which somebody was on the way, and the gate that it noted. */
 extern __thread uint32_t csk_gate_departures __attribute__((tls_model("initial-exec")));
