@@ -493,9 +493,13 @@ MUTANTS = [
     ("a biased reader clears its mark relaxed", RW_HEADER,
      "    __atomic_store_n(&read->lock, NULL, __ATOMIC_RELEASE);",
      "    __atomic_store_n(&read->lock, NULL, __ATOMIC_RELAXED);"),
-    ("a reader enters in place, whoever waits", RW_HEADER, "        if (found & CSK_RWLOCK_TAKEN) return false;\n",
-     "        if (found & 1) return false;\n"),
-    ("the end of a reader's scope calls nobody", RW_HEADER, "(CSK_UNLIKELY(found & CSK_RWLOCK_TAKEN) ||", "("),
+    ("a reader enters in place, whoever waits", RW_HEADER,
+     "    if (CSK_UNLIKELY(found & CSK_RWLOCK_TAKEN) ||\n        CSK_UNLIKELY(!__atomic_compare_exchange_n("
+     "&lock->state, &found, found + CSK_RWLOCK_READER,",
+     "    if (CSK_UNLIKELY(found & 1) ||\n        CSK_UNLIKELY(!__atomic_compare_exchange_n("
+     "&lock->state, &found, found + CSK_RWLOCK_READER,"),
+    ("the end of a reader's scope calls nobody", RW_HEADER,
+     "            if (CSK_UNLIKELY(found & CSK_RWLOCK_TAKEN) ||", "            if ("),
     ("the end of a scope leaves all levels", RW_HEADER, "        if (CSK_LIKELY(read->levels == 1)) {", "        {"),
     ("the writer does not revoke", RW,
      "    return CSK_UNLIKELY(lock->reader_bias) ? write_lock_biased(lock, deadline_ns) : enter", "    return enter"),

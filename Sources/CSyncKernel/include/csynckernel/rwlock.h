@@ -104,7 +104,6 @@ typedef struct csk_reads {
     uint32_t used;          /* no read at or after this index */
     uint32_t owned;         /* some thread owns the record; under the list's lock */
     int32_t thread_id;      /* under the list's lock; negative: that thread has ended, with reads in its record */
-    uint32_t others;        /* how many others read what this thread read last: a guess, where any value is right */
     struct csk_reads *more; /* the next record of the same thread */
     struct csk_reads *next; /* the next record of all threads' */
     /* It is aligned to two cache lines, which processors fetch together: no two threads' records share a line. */
@@ -137,14 +136,6 @@ static inline bool csk_rwlock_enter_biased(csk_rwlock_t *lock, csk_read_t *read)
     return false;
 }
 
-/* Adds `change` to the word if it is `*found`; otherwise *found is what it is.
- *
- * A read enters and leaves by a guess of the word, and compares all of it, so a wrong guess costs a second step and is
- * never believed. To read the word first would cost more: a processor reads a word that it has just changed by a locked
- * instruction, as the entry has, only after some nanoseconds. */
-#define csk_rwlock_exchange(lock, found, change, order) \
-    __atomic_compare_exchange_n(&(lock)->state, (found), *(found) + (change), 0, (order), __ATOMIC_RELAXED)
-
 /* The uncontended entry of a reader alone, for a thread that has read before and reads nothing now, at a lock at which
  * nobody waits. Returns true when the calling thread reads; false says nothing about the reason. `used` is compared
  * with constants and set to constants. The processor predicts these, where counting would make each call wait for the
@@ -161,12 +152,11 @@ static inline bool csk_rwlock_enter_read(csk_rwlock_t *lock) {
         record->used = 0;
         return false;
     }
-    uint64_t found = record->others * CSK_RWLOCK_READER;
-    if (CSK_UNLIKELY(!csk_rwlock_exchange(lock, &found, CSK_RWLOCK_READER, __ATOMIC_ACQUIRE))) {
-        if (found & CSK_RWLOCK_TAKEN) return false;
-        record->others = (uint32_t)(found / CSK_RWLOCK_READER);
-        if (!csk_rwlock_exchange(lock, &found, CSK_RWLOCK_READER, __ATOMIC_ACQUIRE)) return false;
-    }
+    uint64_t found = __atomic_load_n(&lock->state, __ATOMIC_RELAXED);
+    if (CSK_UNLIKELY(found & CSK_RWLOCK_TAKEN) ||
+        CSK_UNLIKELY(!__atomic_compare_exchange_n(&lock->state, &found, found + CSK_RWLOCK_READER, 0, __ATOMIC_ACQUIRE,
+                                                  __ATOMIC_RELAXED)))
+        return false;
     record->used = 1;
     read->levels = 1;
     read->biased = 0;
@@ -201,10 +191,10 @@ static inline void csk_rwlock_leave_read(csk_rwlock_t *lock) {
         if (CSK_LIKELY(__builtin_memcmp(&read->levels, once_and_counted, sizeof once_and_counted) == 0)) {
             record->used = 0;
             __atomic_store_n(&read->lock, NULL, __ATOMIC_RELAXED);
-            uint64_t found = (record->others + UINT64_C(1)) * CSK_RWLOCK_READER;
-            if (CSK_UNLIKELY(!csk_rwlock_exchange(lock, &found, -CSK_RWLOCK_READER, __ATOMIC_RELEASE)) &&
-                (CSK_UNLIKELY(found & CSK_RWLOCK_TAKEN) ||
-                 !csk_rwlock_exchange(lock, &found, -CSK_RWLOCK_READER, __ATOMIC_RELEASE)))
+            uint64_t found = __atomic_load_n(&lock->state, __ATOMIC_RELAXED);
+            if (CSK_UNLIKELY(found & CSK_RWLOCK_TAKEN) ||
+                CSK_UNLIKELY(!__atomic_compare_exchange_n(&lock->state, &found, found - CSK_RWLOCK_READER, 0,
+                                                          __ATOMIC_RELEASE, __ATOMIC_RELAXED)))
                 csk_rwlock_leave_read_slow(lock);
             return;
         }
