@@ -29,8 +29,8 @@ AREAS = (
     Area("snapshots", "Snapshots", r"published value|updates of a Snapshot|^dictionary of|Snapshot",
          "A value that many threads read and few replace. A reader of a snapshot takes no lock."),
     Area("queues", "Work queues", r"^serial queue|^concurrent queue|^enqueue, |^round trip|^task with a priority|"
-         r"^high priority|^600 queues|^task queue|QueueSafeValue.async",
-         "Work that is handed to another thread."),
+         r"^high priority|^600 queues|^task queue|QueueSafeValue.async|^items through|^an item to|^jobs of",
+         "Work and items that are handed to another thread."),
     Area("ordered", "Ordered async work", r"^async work|^waiting for ordered|^suspending",
          "Work of Swift's tasks that must run in the order in which it was submitted."),
     Area("timers", "Timers and timeouts", r"^delay of|^timeouts? of",

@@ -34,7 +34,7 @@ class Run:
 
     def _take(self, line, place):
         if line.startswith("#"):
-            if match := re.match(r"# (\w[\w ]*): (.+)$", line):
+            if match := re.match(r"# (\w[^:]*): (.+)$", line):
                 self.conditions[match[1]] = match[2]
         elif line:
             parts = line.split("\t")

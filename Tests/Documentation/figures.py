@@ -71,7 +71,7 @@ def conditions(paths):
     stated = {}
     for path in paths:
         for line in path.read_text().split("\n"):
-            if match := re.match(r"# (\w[\w ]*): (.+)$", line):
+            if match := re.match(r"# (\w[^:]*): (.+)$", line):
                 stated.setdefault(match[1], []).append(match[2])
     rows = [(name, "; ".join(dict.fromkeys(values))) for name, values in stated.items()]
     return table(("", ""), [("runs", str(len(paths))), *rows])

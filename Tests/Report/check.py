@@ -20,6 +20,7 @@ SAMPLE = Path(__file__).with_name("sample.tsv")
 sys.path.insert(0, str(ROOT / "Benchmarks"))
 
 import rendered  # noqa: E402
+import recorded  # noqa: E402
 from report_pages import compare, page, pictures  # noqa: E402
 from report_pages.areas import AREAS  # noqa: E402
 from report_pages.rows import Run  # noqa: E402
@@ -136,6 +137,29 @@ def compare_faults():
             yield f"scripts/bench compare ends with {status} where {what}"
 
 
+def recorded_faults():
+    """Areas that are recorded anew replace the rows of their groups, leave the others, and say when they were."""
+    head = "".join(f"# {name}: same\n" for name in ("processors", "system", "compilers", "rounds of a run"))
+    first = f"# commit: one\n{head}" + "".join(f"c\t{group}\tlock\tns\t1\n" for group in ("old", "kept"))
+    second = f"# commit: two\n# date: today\n# load before: 0\n{head}c\told\tlock\tns\t2\n"
+    with tempfile.TemporaryDirectory() as folder:
+        run, anew = Path(folder) / "run.tsv", Path(folder) / "anew.tsv"
+        run.write_text(first)
+        anew.write_text(second)
+        text = recorded.merged(run, anew, ["locks"])
+        rows = [line for line in text.split("\n") if line and not line.startswith("#")]
+        if rows != ["c\tkept\tlock\tns\t1", "c\told\tlock\tns\t2"]:
+            yield f"recorded.py: the rows are {rows}"
+        if "# commit: one\n" not in text or "# area locks: commit two, today, load before 0\n" not in text:
+            yield "recorded.py: the file does not say which area is of which commit"
+        anew.write_text(second.replace("# processors: same", "# processors: other"))
+        try:
+            recorded.merged(run, anew, ["locks"])
+            yield "recorded.py: rows of two machines go into one file"
+        except SystemExit:
+            pass
+
+
 PLANTED = {
     "a picture from elsewhere": ("</main>", '<p><img src="https://example.org/a.png" alt=""/></p></main>'),
     "a link to elsewhere": ("</main>", '<p><a href="other.html">more</a></p></main>'),
@@ -168,7 +192,7 @@ def unnoticed(text):
 def main():
     run = Run(SAMPLE)
     text = page.page(run)
-    faults = [*page_faults(text), *alone_faults(run), *compare_faults(), *unnoticed(text)]
+    faults = [*page_faults(text), *alone_faults(run), *compare_faults(), *recorded_faults(), *unnoticed(text)]
     browser, note = rendered.browser(), "not rendered: chromium is not installed"
     if browser and not faults:
         faults += [*rendered.faults(browser, text), *rendered.unnoticed(browser, text)]

@@ -1,3 +1,4 @@
+import AsyncAlgorithms
 import CBenchSupport
 import Dispatch
 import SwiftSync
@@ -41,8 +42,20 @@ struct OrderedQueues {
             for _ in 0..<times { continuation.yield { counter.number &+= 1 } }
             await withUnsafeContinuation { end in _ = continuation.yield { end.resume() } }
         }
+        let channel = AsyncChannel<Work>(), receiver = Task.detached { for await work in channel { await work() } }
+        defer {
+            channel.finish()
+            receiver.cancel()
+        }
+        // Each send waits until the consumer takes it.
+        let sent: Loop = { times in
+            for _ in 0..<times { await channel.send { counter.number &+= 1 } }
+            let (ended, end) = AsyncStream<Void>.makeStream()
+            await channel.send { end.finish() }
+            for await _ in ended {}
+        }
         let loops =
-            [("AsyncStream + one consumer", streamed)]
+            [("AsyncStream + one consumer", streamed), ("AsyncChannel + one consumer", sent)]
             + enqueuing(fifo, actorQueue, account, counter) + tasks(on: fifo, actorQueue, counter)
 
         let names = loops.map(\.0), group = "async work, from submission to end"

@@ -160,6 +160,9 @@ struct Queues {
     private func concurrent() {
         let dispatch = DispatchQueue(label: "concurrent", attributes: .concurrent),
             queue = ConcurrentWorkQueue(label: "concurrent", width: 64)
+        let width = ProcessInfo.processInfo.activeProcessorCount, threads = NIOThreadPool(numberOfThreads: width)
+        threads.start()
+        defer { try? threads.syncShutdownGracefully() }
         func loop(
             _ enqueue: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void, _ drain: @escaping () -> Void
         ) -> (Int) -> Void {
@@ -175,8 +178,25 @@ struct Queues {
                     "DispatchQueue, concurrent",
                     loop({ dispatch.async(execute: $0) }, { dispatch.sync(flags: .barrier) {} })
                 ),
+                (
+                    "NIOThreadPool",
+                    loop({ work in threads.submit { _ in work() } }, { Self.meet(threads, width) })
+                ),
                 ("ConcurrentWorkQueue", loop({ queue.async($0) }, { queue.drain() })),
             ])
+    }
+
+    /// Returns when each thread of a pool has come to work that waits for the others, so that all before has ended.
+    private static func meet(_ threads: NIOThreadPool, _ count: Int) {
+        let here = DispatchSemaphore(value: 0), all = DispatchSemaphore(value: 0)
+        for _ in 0..<count {
+            threads.submit { _ in
+                here.signal()
+                all.wait()
+            }
+        }
+        for _ in 0..<count { here.wait() }
+        for _ in 0..<count { all.signal() }
     }
 
     /// How late delayed work begins.

@@ -29,18 +29,25 @@ public class ValueOwner<Value>: @unchecked Sendable {
     }
 }
 
-/// Gives ``QueueSafeValue`` the `wait` that can be kept. Nothing else may conform.
+/// Gives ``QueueSafeValue`` the `wait` that can be kept.
 public protocol ValueOwning<Value>: AnyObject {
     /// The type of the protected value.
     associatedtype Value
+
+    /// The owner itself, by the name of its class.
+    var valueOwner: ValueOwner<Value> { get }
 }
 
 extension ValueOwning {
     /// Commands that block the calling thread until they are done, and run their closures on it.
     @inlinable
     public var wait: SyncSchedule<Value> {
-        SyncSchedule(box: unsafe unsafeDowncast(self, to: ValueOwner<Value>.self).box, timeout: nil)
+        SyncSchedule(box: valueOwner.box, timeout: nil)
     }
 }
 
-extension QueueSafeValue: ValueOwning {}
+extension QueueSafeValue: ValueOwning {
+    /// The value itself, by the name of the class that ``wait`` needs.
+    @inlinable
+    public var valueOwner: ValueOwner<Value> { self }
+}

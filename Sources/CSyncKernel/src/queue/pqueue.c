@@ -42,11 +42,12 @@
 #include <time.h>
 
 #include "wait/announce.h"
+#include "wait/spin_park.h"
 
 struct csk_pqueue_waiter {
     struct csk_pqueue_waiter *previous, *next;
     pthread_cond_t condition;
-    bool promised;
+    uint32_t promised; /* changed under the mutex; its waiter also reads it while it spins */
 };
 
 typedef struct csk_pqueue_waiter waiter_t;
@@ -75,14 +76,15 @@ static void line_serve(csk_pqueue_line_t *line, uint64_t supply) {
         waiter_t *waiter = line->unpromised;
         line->unpromised = waiter->next;
         line->promised++;
-        waiter->promised = true;
+        csk_store(&waiter->promised, 1u, CSK_RELAXED);
         pthread_cond_signal(&waiter->condition);
     }
 }
 
 /* Restores I2 after the supply was taken away. */
 static void line_revoke(csk_pqueue_line_t *line) {
-    for (waiter_t *waiter = line->first; waiter != line->unpromised; waiter = waiter->next) waiter->promised = false;
+    for (waiter_t *waiter = line->first; waiter != line->unpromised; waiter = waiter->next)
+        csk_store(&waiter->promised, 0u, CSK_RELAXED);
     line->unpromised = line->first;
     line->promised = 0;
 }
@@ -148,6 +150,21 @@ static void wait_once(csk_pqueue_t *queue, waiter_t *waiter, int64_t deadline_ns
     if (slack_ns > 1) prctl(PR_SET_TIMERSLACK, (unsigned long)slack_ns);
 }
 
+/* Whether spinning here pays for this thread. */
+static _Thread_local csk_spin_habit_t spins;
+
+/* Looks for a moment, without the mutex, whether the waiter is served. What it sees only ends the spinning: its caller
+ * reads it again under the mutex. The queue stays, since the waiter is counted in it. Only the first in the line spins,
+ * which is next to be served. */
+static void spin_in_line(csk_pqueue_t *queue, const csk_pqueue_line_t *line, const waiter_t *waiter) {
+    if (line->first != waiter || !csk_spin_pays(&spins)) return;
+    pthread_mutex_unlock(&queue->mutex);
+    csk_spin_t spin = csk_spin_begin(CSK_SPIN_NS);
+    while (csk_load(&waiter->promised, CSK_RELAXED) == 0 && csk_spin_lasts(&spin)) csk_spin_pause(CSK_SPIN_PAUSES);
+    pthread_mutex_lock(&queue->mutex);
+    csk_spin_learn(&spins, waiter->promised != 0);
+}
+
 /* Stands in the line until the waiter has a promise (0), the queue is closed (ESHUTDOWN) or the deadline has passed
  * (ETIMEDOUT). A promise of a place is void once the queue is closed; a promise of an item is not. On return the caller
  * is out of the line. It uses what it was promised before it unlocks the mutex. */
@@ -155,10 +172,11 @@ static int stand_in_line(csk_pqueue_t *queue, csk_pqueue_line_t *line, int64_t d
     /* A cancelled thread must not leave its stack in the line. */
     int cancel_state;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-    waiter_t waiter = { .promised = false };
+    waiter_t waiter = { .promised = 0 };
     make_condition(&waiter.condition);
     line_append(line, &waiter);
     queue->waiting++;
+    spin_in_line(queue, line, &waiter);
     int status = 0;
     for (;;) {
         if (waiter.promised && !(queue->closed && line == &queue->pushers)) break;

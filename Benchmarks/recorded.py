@@ -1,0 +1,47 @@
+"""Puts the rows of areas that were measured anew into a recorded run, in place of those of the same groups.
+
+    Benchmarks/recorded.py RECORDED NEW AREA...
+
+The recorded file goes on saying what the other areas were measured on, and says of these at which commit, on which day
+and beside which load.
+"""
+import re
+import sys
+from pathlib import Path
+
+
+def split(path):
+    """What a file states of itself, by name, and its rows."""
+    lines = Path(path).read_text(encoding="utf-8").splitlines()
+    stated = dict(match.groups() for line in lines if (match := re.match(r"# (\w[^:]*): (.+)$", line)))
+    return stated, [line.split("\t") for line in lines if line and not line.startswith("#")]
+
+
+def merged(recorded, new, areas):
+    stated, rows = split(recorded)
+    stated_anew, rows_anew = split(new)
+    if not rows_anew:
+        raise SystemExit(f"{new}: error: there are no rows")
+    for name in ("processors", "system", "compilers", "rounds of a run"):
+        if stated.get(name) != stated_anew.get(name):
+            raise SystemExit(f"{new}: error: {name} is {stated_anew.get(name)!r}, in {recorded} it is "
+                             f"{stated.get(name)!r}: record whole runs")
+    for area in areas:
+        stated[f"area {area}"] = (f"commit {stated_anew['commit']}, {stated_anew['date']}, "
+                                  f"load before {stated_anew['load before']}")
+    replaced = {tuple(row[:2]) for row in rows_anew}
+    kept = [row for row in rows if tuple(row[:2]) not in replaced]
+    return "".join([f"# {name}: {value}\n" for name, value in stated.items()]
+                   + ["\t".join(row) + "\n" for row in kept + rows_anew])
+
+
+def main(arguments):
+    if len(arguments) < 3:
+        raise SystemExit(__doc__)
+    recorded, new, *areas = arguments
+    text = merged(recorded, new, areas)
+    Path(recorded).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
