@@ -172,6 +172,18 @@ def work_queue_rows():
     for span in (1, 5, 50):
         yield Row(f"how late a delay of {span} ms is", f"delay of {span} ms, late by", "ns", "WorkQueue.async(after:)",
                   "EventLoop.scheduleTask", names=("`WorkQueue.async(after:)`", "NIO's `scheduleTask`"))
+    queue, others = "`csk_pqueue`", (("TBB bounded_queue", "TBB's `concurrent_bounded_queue`"),
+                                     ("moodycamel", "moodycamel's blocking queue"))
+    for peer, name in others:
+        for sides in ("1 to 1", "4 to 1", "4 to 4"):
+            yield Row(f"an item through a queue, {sides}", f"items through a queue, {sides}", "ns", "csk_pqueue", peer,
+                      language="c", names=(queue, name))
+        back = "an item to another thread and back"
+        yield Row(f"{back}, p50", back, "p50 us", "csk_pqueue", peer, language="c", names=(queue, name))
+    for peer, name in (("TBB task_arena", "TBB's `task_arena`"), ("libuv uv_queue_work", "libuv's `uv_queue_work`")):
+        for who in ("1 submitter", "4 submitters"):
+            yield Row(f"a job of a pool, {who}", f"jobs of a pool, {who}", "ns", "csk_workqueue, wide", peer,
+                      language="c", names=("`csk_workqueue`, wide", name))
     yield Row("an urgent task behind 10 000 of 10 us each, until it begins",
               "high priority behind 10 000 low ones of 10 us", "ns", "WorkQueue.async(priority: .high)")
     yield Row("600 queues that block at once, until all have begun",

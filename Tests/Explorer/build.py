@@ -17,8 +17,9 @@ EXPLORED = ["base", "thread_number", "fork", "queue_lock", "heap", "observe", "a
 # memory.
 STATEFUL = ["timer", "reads", "pool", "pool_growth", "rwlock_work", "workqueue_worker", "workqueue_life", "rcu",
             "rcu_child", "rcu_reclaim", "rcu_map", "tls", "block"]
-# Clients leave a gate a few times, and each departure looks whether a waiter is late.
-KNOBS = ["-DGATE_DEPARTURES=1"]
+# Clients leave a gate a few times, and each departure looks whether a waiter is late. A mutex is tried once before it
+# is waited for.
+KNOBS = ["-DGATE_DEPARTURES=1", "-DCSK_PQUEUE_TRIES=1"]
 LIBRARY = ["core", "strategy", "partly", "main", "platform_explored"]
 
 

@@ -437,6 +437,8 @@ MUTANTS = [
     ("draining serves no pusher", PQUEUE,
      "    line_serve(&queue->pushers, places(queue));\n    pthread_mutex_unlock(&queue->mutex);\n    /* From here",
      "    pthread_mutex_unlock(&queue->mutex);\n    /* From here"),
+    ("a popper that has looked for a moment goes on without the mutex", PQUEUE,
+     "    lock(queue);\n    csk_spin_learn(habit", "    csk_spin_learn(habit"),
     ("a timeout drops a promise", PQUEUE,
      "        if (waiter.promised && !(queue->closed && line == &queue->pushers)) break;\n"
      "        if (queue->closed) status = ESHUTDOWN;\n"

@@ -9,9 +9,9 @@
  * Zero-filled memory (CSK_PQUEUE_INITIALIZER) is a valid open, empty, unbounded queue.
  *
  * Every function takes the queue's mutex and may wait for it briefly. Beyond that only push, timedpush, pop and
- * timedpop block. None is a cancellation point: a thread that pthread_cancel hits while it waits goes on waiting. Where
- * a deadline races with an item, a place or the closing, the deadline loses: ETIMEDOUT means that nothing was taken or
- * pushed.
+ * timedpop block. The first thread in a line looks for up to 20 us before it sleeps, as long as that has paid lately.
+ * None is a cancellation point: a thread that pthread_cancel hits while it waits goes on waiting. Where a deadline
+ * races with an item, a place or the closing, the deadline loses: ETIMEDOUT means that nothing was taken or pushed.
  *
  * It is ILLEGAL to push an item that is in a queue, to move or free an item while it is in one, or to call any function
  * here from a signal handler.
@@ -48,7 +48,8 @@ struct csk_pqueue_waiter; /* lives on a waiting thread's stack */
 typedef struct csk_pqueue_line {
     struct csk_pqueue_waiter *first, *last;
     struct csk_pqueue_waiter *unpromised; /* the first that has not been woken; NULL when all have */
-    uint64_t promised;
+    uint32_t promised;
+    uint8_t spins[4]; /* whether it has paid to look for a moment before a wait */
 } csk_pqueue_line_t;
 
 /* The fields belong to the library; `mutex` protects all others. */

@@ -52,6 +52,22 @@ struct csk_pqueue_waiter {
 
 typedef struct csk_pqueue_waiter waiter_t;
 
+/* How long a thread looks for something before it sleeps for it: about what a sleep and a wake cost, as with any thing
+ * that is either soon there or much later. */
+static const int64_t spin_ns = 20000;
+#ifndef CSK_PQUEUE_TRIES /* the explorer has fewer */
+enum { CSK_PQUEUE_TRIES = 40 };
+#endif
+
+/* The mutex is held for some hundred nanoseconds. */
+static void lock(csk_pqueue_t *queue) {
+    for (int tries = 0; tries < CSK_PQUEUE_TRIES; tries++) {
+        if (pthread_mutex_trylock(&queue->mutex) == 0) return;
+        csk_spin_pause(4);
+    }
+    pthread_mutex_lock(&queue->mutex);
+}
+
 static void line_append(csk_pqueue_line_t *line, waiter_t *waiter) {
     waiter->previous = line->last;
     waiter->next = NULL;
@@ -150,19 +166,19 @@ static void wait_once(csk_pqueue_t *queue, waiter_t *waiter, int64_t deadline_ns
     if (slack_ns > 1) prctl(PR_SET_TIMERSLACK, (unsigned long)slack_ns);
 }
 
-/* Whether spinning here pays for this thread. */
-static _Thread_local csk_spin_habit_t spins;
+CSK_STATIC_ASSERT(sizeof(csk_spin_habit_t) <= sizeof(((csk_pqueue_line_t *)0)->spins), "the habit of a line");
 
-/* Looks for a moment, without the mutex, whether the waiter is served. What it sees only ends the spinning: its caller
- * reads it again under the mutex. The queue stays, since the waiter is counted in it. Only the first in the line spins,
- * which is next to be served. */
-static void spin_in_line(csk_pqueue_t *queue, const csk_pqueue_line_t *line, const waiter_t *waiter) {
-    if (line->first != waiter || !csk_spin_pays(&spins)) return;
+/* Looks for a moment, without the mutex, whether the waiter is served. What it sees ends the spinning and nothing else:
+ * all is read again under the mutex. The queue stays, since the waiter is counted in it. Only the first in the line
+ * spins: it is served next. The habit is the line's, since it depends on who is at the other end. */
+static void spin_in_line(csk_pqueue_t *queue, csk_pqueue_line_t *line, const waiter_t *waiter) {
+    csk_spin_habit_t *habit = (csk_spin_habit_t *)line->spins;
+    if (line->first != waiter || !csk_spin_pays(habit)) return;
     pthread_mutex_unlock(&queue->mutex);
-    csk_spin_t spin = csk_spin_begin(CSK_SPIN_NS);
+    csk_spin_t spin = csk_spin_begin(spin_ns);
     while (csk_load(&waiter->promised, CSK_RELAXED) == 0 && csk_spin_lasts(&spin)) csk_spin_pause(CSK_SPIN_PAUSES);
-    pthread_mutex_lock(&queue->mutex);
-    csk_spin_learn(&spins, waiter->promised != 0);
+    lock(queue);
+    csk_spin_learn(habit, waiter->promised != 0);
 }
 
 /* Stands in the line until the waiter has a promise (0), the queue is closed (ESHUTDOWN) or the deadline has passed
@@ -195,7 +211,7 @@ static int stand_in_line(csk_pqueue_t *queue, csk_pqueue_line_t *line, int64_t d
 /* With `wait` false the caller is a try function, and the call returns EAGAIN instead of standing in the line. */
 static int push(csk_pqueue_t *queue, csk_pqueue_item_t *item, int32_t priority, bool wait, int64_t deadline_ns) {
     int status = 0;
-    pthread_mutex_lock(&queue->mutex);
+    lock(queue);
     item->node.rank = csk_rank(priority, CSK_PLACE_BACK);
     item->node.ticket = queue->next_ticket++;
     item->next = NULL;
@@ -210,7 +226,7 @@ static int push(csk_pqueue_t *queue, csk_pqueue_item_t *item, int32_t priority, 
 
 static int pop(csk_pqueue_t *queue, csk_pqueue_item_t **item, bool wait, int64_t deadline_ns) {
     int status = 0;
-    pthread_mutex_lock(&queue->mutex);
+    lock(queue);
     if (queue->count <= queue->poppers.promised) {
         if (queue->closed) status = ESHUTDOWN;
         else status = wait ? stand_in_line(queue, &queue->poppers, deadline_ns) : EAGAIN;
@@ -226,7 +242,7 @@ int csk_pqueue_init(csk_pqueue_t *queue, uint64_t capacity) {
 }
 
 int csk_pqueue_destroy(csk_pqueue_t *queue) {
-    pthread_mutex_lock(&queue->mutex);
+    lock(queue);
     bool busy = queue->waiting != 0 || queue->count != 0;
     pthread_mutex_unlock(&queue->mutex);
     return busy ? EBUSY : pthread_mutex_destroy(&queue->mutex);
@@ -253,7 +269,7 @@ int csk_pqueue_timedpop(csk_pqueue_t *queue, csk_pqueue_item_t **item, int64_t d
 int csk_pqueue_trypop(csk_pqueue_t *queue, csk_pqueue_item_t **item) { return pop(queue, item, false, CSK_NEVER); }
 
 int csk_pqueue_close(csk_pqueue_t *queue) {
-    pthread_mutex_lock(&queue->mutex);
+    lock(queue);
     queue->closed = 1;
     line_wake_all(&queue->poppers);
     line_wake_all(&queue->pushers);
@@ -262,7 +278,7 @@ int csk_pqueue_close(csk_pqueue_t *queue) {
 }
 
 uint64_t csk_pqueue_drain(csk_pqueue_t *queue, csk_pqueue_item_t **first) {
-    pthread_mutex_lock(&queue->mutex);
+    lock(queue);
     csk_heap_t taken = queue->heap;
     uint64_t count = queue->count;
     queue->heap.root = NULL;
@@ -278,21 +294,21 @@ uint64_t csk_pqueue_drain(csk_pqueue_t *queue, csk_pqueue_item_t **first) {
 }
 
 uint64_t csk_pqueue_count(csk_pqueue_t *queue) {
-    pthread_mutex_lock(&queue->mutex);
+    lock(queue);
     uint64_t count = queue->count;
     pthread_mutex_unlock(&queue->mutex);
     return count;
 }
 
 uint32_t csk_pqueue_waiting(csk_pqueue_t *queue) {
-    pthread_mutex_lock(&queue->mutex);
+    lock(queue);
     uint32_t waiting = queue->waiting;
     pthread_mutex_unlock(&queue->mutex);
     return waiting;
 }
 
 bool csk_pqueue_is_closed(csk_pqueue_t *queue) {
-    pthread_mutex_lock(&queue->mutex);
+    lock(queue);
     bool closed = queue->closed != 0;
     pthread_mutex_unlock(&queue->mutex);
     return closed;

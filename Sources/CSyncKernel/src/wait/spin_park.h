@@ -53,6 +53,8 @@
  *   threads tell, and one that has not gone to sleep may be told several times. These words count. The thread remembers
  *   the count, looks whether there is anything to do, and parks only while the word has that count. The writer that
  *   takes a bias away spins as above.
+ * - queue/pqueue.c: its threads sleep on condition variables. The first in a line spins as above, for longer, since the
+ *   other end answers from its own work, and under the queue's mutex.
  * - A worker that lingers at an empty queue (workqueue_worker.c) spins as above and parks on nothing. It leaves
  *   instead.
  * - rcu_reclaim.c: its words have states of their own, and a grace period is not worth spinning for.
@@ -95,10 +97,10 @@ static inline bool csk_spin(csk_spin_t *spin) {
     return true;
 }
 
-/* Whether spinning pays at one place for one thread. A thread that waits for its processor is often the one that was
- * just woken, and the next step is its. The spinning then ends in vain and makes all others late. So a thread that has
- * spun in vain CSK_SPIN_VAIN times in a row parks at once, and only tries again each CSK_SPIN_SKIPS-th time. It decides
- * how long the thread stays awake and nothing else. */
+/* Whether spinning pays at one place for one thread, or at one thing for whoever waits there. A thread that waits for
+ * its processor is often the one that was just woken, and the next step is its. The spinning then ends in vain and
+ * makes all others late. So who has spun in vain CSK_SPIN_VAIN times in a row parks at once, and only tries again each
+ * CSK_SPIN_SKIPS-th time. It decides how long the thread stays awake and nothing else. */
 #ifndef CSK_SPIN_LIMITS /* the explorer has smaller ones */
 enum { CSK_SPIN_VAIN = 3, CSK_SPIN_SKIPS = 32 };
 #endif
@@ -107,7 +109,7 @@ typedef struct csk_spin_habit {
     uint8_t skipped; /* since spinning was tried last */
 } csk_spin_habit_t;
 
-/* Only the thread itself calls these two. */
+/* Called by the thread whose habit it is, or under the lock of what has it. */
 static inline bool csk_spin_pays(csk_spin_habit_t *habit) {
     if (habit->vain < CSK_SPIN_VAIN) return true;
     habit->skipped = (uint8_t)((habit->skipped + 1) % CSK_SPIN_SKIPS);
