@@ -119,6 +119,34 @@ static void blocks_are_taken_and_given_at_the_very_end_of_a_thread(void) {
     CHECK_EQ(pthread_key_delete(late), 0);
 }
 
+static int by_address(const void *one, const void *other) {
+    uintptr_t first = *(const uintptr_t *)one, second = *(const uintptr_t *)other;
+    return (first > second) - (first < second);
+}
+
+/* One block in 50 stays, and the others come and go beside it, WINDOW of them at a time. */
+static void blocks_that_stay_pin_twice_their_memory_at_most(void) {
+    enum { STAY = 4000, SLAB = 4096, IN_SLAB = 50, WINDOW = 200 };
+    static void *stay[STAY], *window[WINDOW];
+    static uintptr_t slabs[STAY];
+    uint32_t next = 0;
+    for (int i = 0; i < STAY; i++) {
+        CHECK((stay[i] = csk_block_take()) != NULL);
+        slabs[i] = (uintptr_t)stay[i] / SLAB;
+        for (int j = 1; j < IN_SLAB; j++, next = (next + 1) % WINDOW) {
+            if (window[next] != NULL) csk_block_give(window[next]);
+            CHECK((window[next] = csk_block_take()) != NULL);
+        }
+    }
+    qsort(slabs, STAY, sizeof *slabs, by_address);
+    int pinned = 1;
+    for (int i = 1; i < STAY; i++) pinned += slabs[i] != slabs[i - 1];
+    /* Those of the window stand in some more, as do those that the thread has not handed on. */
+    if (TEST_SLOWDOWN == 1) CHECK_LE(pinned, 2 * STAY / IN_SLAB + WINDOW / IN_SLAB * 4);
+    for (int i = 0; i < STAY; i++) csk_block_give(stay[i]);
+    for (int i = 0; i < WINDOW; i++) csk_block_give(window[i]);
+}
+
 static void a_child_of_fork_takes_and_gives(void) {
     void *from_before = csk_block_take();
     pid_t child = fork();
@@ -136,4 +164,4 @@ static void a_child_of_fork_takes_and_gives(void) {
 
 TEST_MAIN(TEST(blocks_hold_what_is_written_and_are_apart), TEST(blocks_go_from_thread_to_thread),
           TEST(threads_that_end_keep_nothing), TEST(blocks_are_taken_and_given_at_the_very_end_of_a_thread),
-          TEST(a_child_of_fork_takes_and_gives))
+          TEST(blocks_that_stay_pin_twice_their_memory_at_most), TEST(a_child_of_fork_takes_and_gives))

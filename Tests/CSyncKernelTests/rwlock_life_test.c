@@ -109,6 +109,45 @@ static void a_hundred_thousand_threads_that_read_once_leave_nothing_behind(void)
     for (int i = 0; i < FORMS; i++) check_free(&locks_of_all[i]);
 }
 
+/* How many records a writer looks at: those of the list that the caller's record stands in. */
+static int records_looked_at(void) {
+    const csk_reads_t *record = csk_my_reads;
+    int count = 0;
+    while (record->previous != NULL) record = record->previous;
+    for (; record != NULL; record = record->next) count++;
+    return count;
+}
+
+static uint32_t readers_began, readers_may_end;
+
+static void *read_beside_others(void *context) {
+    csk_rwlock_t *lock = context;
+    CHECK_STATUS(csk_rwlock_rdlock(lock), 0);
+    ADD(&readers_began, 1);
+    wait_until(LOAD(&readers_may_end));
+    CHECK_STATUS(csk_rwlock_unlock(lock), 0);
+    return NULL;
+}
+
+static void a_writer_looks_at_the_records_of_threads_that_live(void) {
+    enum { THREADS = 100 };
+    csk_rwlock_t lock;
+    pthread_t threads[THREADS];
+    make(&lock, &forms[FORMS - 1]);
+    CHECK_STATUS(csk_rwlock_rdlock(&lock), 0);
+    CHECK_STATUS(csk_rwlock_unlock(&lock), 0);
+    int before = records_looked_at();
+    for (int i = 0; i < THREADS; i++) threads[i] = start_thread(read_beside_others, &lock);
+    wait_until(LOAD(&readers_began) == THREADS);
+    CHECK_EQ(records_looked_at(), before + THREADS);
+    STORE(&readers_may_end, 1);
+    for (int i = 0; i < THREADS; i++) join_thread(threads[i]);
+    CHECK_EQ(records_looked_at(), before);
+    in_another_thread(read_each_once, NULL);
+    CHECK_EQ(records_looked_at(), before);
+    check_free(&lock);
+}
+
 /* ---- A thread that ends while it reads --------------------------------------------------------------------------- */
 
 static void *read_and_end(void *context) {
@@ -283,5 +322,6 @@ static void a_child_holds_what_its_thread_held_and_makes_the_rest_anew(void) {
 
 TEST_MAIN(TEST(without_memory_for_a_record_nothing_is_locked),
           TEST(a_hundred_thousand_threads_that_read_once_leave_nothing_behind),
-          TEST(what_an_ended_thread_read_is_read_still), TEST(a_lock_that_is_initialized_anew_is_read_by_nobody),
+          TEST(a_writer_looks_at_the_records_of_threads_that_live), TEST(what_an_ended_thread_read_is_read_still),
+          TEST(a_lock_that_is_initialized_anew_is_read_by_nobody),
           TEST(a_child_holds_what_its_thread_held_and_makes_the_rest_anew))

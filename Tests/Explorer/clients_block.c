@@ -1,5 +1,5 @@
 /* clients_block.c: blocks that threads take, hand to each other and give back, and threads that end. A slab has two of
- * them here. */
+ * them here, and goes on as soon as one of them is free. */
 #include "csynckernel/block.h"
 #include "explorer.h"
 #include "internal.h"
@@ -76,6 +76,14 @@ static void fills_two(void) {
     put(1);
 }
 CLIENT(block_given_by_two, .setup = make, .threads = { fills_two, gives_first, gives_second }, .check = none_is_lost)
+
+/* Another thread takes the block that is back while its neighbour is still in use. */
+static void gives_first_and_takes(void) {
+    give_from(0);
+    takes_and_gives();
+}
+CLIENT(block_whose_neighbour_stays, .setup = make, .threads = { fills_two, gives_first_and_takes, gives_second },
+       .check = none_is_lost)
 
 /* More slabs than are kept. */
 static void takes_six(void) {

@@ -109,6 +109,18 @@ CLIENT_ALL_FORMS(rwlock_two_writers, .threads = { writes, writes, reads }, .chec
 CLIENT_ALL_FORMS(rwlock_four, .threads = { writes, reads_twice, writes, reads_twice }, .check = is_idle)
 CLIENT_ALL_FORMS(rwlock_spurious, .threads = { writes, reads, writes }, .check = is_idle, .spurious = 2)
 
+/* kernel_reads.c */
+uint32_t kernel_reads_looked_at(void);
+
+/* A reader may have the record of one that has ended, and the writer finds it there. When all have ended, a writer
+ * looks at the record of this thread alone. */
+static void is_idle_and_alone(void) {
+    is_idle();
+    EXPECT(kernel_reads_looked_at() <= 1);
+}
+CLIENT(rwlock_readers_one_after_the_other, .setup = make_biased, .invariant = is_published,
+       .threads = { reads, reads_twice, writes }, .check = is_idle_and_alone, .preemptions = 1)
+
 /* ---- Deadlines --------------------------------------------------------------------------------------------------- */
 
 static void reads_timed(void) {

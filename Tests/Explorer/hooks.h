@@ -11,7 +11,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <sys/prctl.h>
 #include <time.h>
 
 enum { EXPLORE_EXCHANGE, EXPLORE_ADD, EXPLORE_OR, EXPLORE_AND };
@@ -72,6 +71,5 @@ int explore_cond_wake(pthread_cond_t *condition, int count, const char *site);
 #define pthread_cleanup_pop(execute) \
     (void)(execute);                 \
     }
-#define prctl(...) 0
 
 #endif

@@ -39,9 +39,9 @@ void kernel_reset_blocks(void) {
     filled = slabs_made = slabs_freed = kernel_blocks_refused = 0;
 }
 
-/* How many slabs are neither kept nor freed. */
+/* How many slabs are neither freed nor kept with all of their blocks. */
 uint32_t kernel_blocks_lost(void) {
     uint32_t lost = slabs_made - slabs_freed;
-    for (int i = 0; i < SLABS_KEPT; i++) lost -= kept[i] != NULL;
+    for (int i = 0; i < SLABS_KEPT; i++) lost -= kept[i] != NULL && (kept[i]->back & ALL_BLOCKS) == ALL_BLOCKS;
     return lost;
 }

@@ -9,5 +9,12 @@
 
 void kernel_reset_reads(void) {
     all.lock = 0;
-    all.first = NULL;
+    all.owned = all.spare = all.newest = NULL;
+}
+
+/* For clients: how many records a writer looks at. */
+uint32_t kernel_reads_looked_at(void) {
+    uint32_t count = 0;
+    for (const csk_reads_t *record = all.owned; record != NULL; record = record->next) count++;
+    return count;
 }

@@ -15,6 +15,10 @@ void csk_platform_await_step(uint32_t looks) {
 int csk_platform_park(uint32_t *word, uint32_t expected, int64_t deadline_ns) {
     return core_park(word, expected, deadline_ns, "park");
 }
+csk_timed_wait_t csk_platform_begin_timed(int64_t deadline_ns) {
+    return (csk_timed_wait_t){ .deadline_ns = deadline_ns, .until_ns = deadline_ns };
+}
+void csk_platform_end_timed(const csk_timed_wait_t *wait, int64_t now_ns) { (void)wait, (void)now_ns; }
 /* Nobody's holder ends here, and a wake that is lost must stay lost. */
 void csk_platform_park_to_look(uint32_t *word, uint32_t expected, int64_t look_ns) {
     (void)look_ns;

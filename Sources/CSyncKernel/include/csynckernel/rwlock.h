@@ -102,10 +102,11 @@ enum { CSK_READS_IN_RECORD = 6 };
 typedef struct csk_reads {
     csk_read_t reads[CSK_READS_IN_RECORD];
     uint32_t used;          /* no read at or after this index */
-    uint32_t owned;         /* some thread owns the record; under the list's lock */
-    int32_t thread_id;      /* under the list's lock; negative: that thread has ended, with reads in its record */
+    int32_t thread_id;      /* under the lists' lock; negative: that thread has ended, with reads in its record */
     struct csk_reads *more; /* the next record of the same thread */
-    struct csk_reads *next; /* the next record of all threads' */
+    /* Under the lists' lock: among the records of threads, or, without `previous`, among those that nobody has. */
+    struct csk_reads *next, *previous;
+    struct csk_reads *made_before; /* links all records that there ever were */
     /* It is aligned to two cache lines, which processors fetch together: no two threads' records share a line. */
 } __attribute__((aligned(128))) csk_reads_t;
 

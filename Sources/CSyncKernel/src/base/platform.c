@@ -1,6 +1,7 @@
-/* platform.c: the Linux implementation of base/platform.h: the clock, park and wake, membarrier, and the calls at the
- * end of a thread. platform_fork.c has those at a fork. platform_threads.c starts threads and asks the system about one
- * thread. platform_census.c asks about all threads. */
+/* platform.c: the Linux implementation of base/platform.h: park and wake, membarrier, and the calls at the end of a
+ * thread. platform_clock.c has the clock, and keeps timed waits from being late. platform_fork.c has the calls at a
+ * fork. platform_threads.c starts threads and asks the system about one thread. platform_census.c asks about all
+ * threads. */
 #include "base/platform.h"
 
 #include <pthread.h>
@@ -8,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -26,24 +26,16 @@ enum { MEMBARRIER_CMD_PRIVATE_EXPEDITED = 8, MEMBARRIER_CMD_REGISTER_PRIVATE_EXP
 
 static const int64_t ns_per_s = 1000000000;
 
-int64_t csk_platform_now(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * ns_per_s + now.tv_nsec;
-}
-
 static int park_until(uint32_t *word, uint32_t expected, int64_t deadline_ns) {
-    int64_t clamped = deadline_ns < 0 ? 0 : deadline_ns;
-    struct timespec deadline = { .tv_sec = clamped / ns_per_s, .tv_nsec = clamped % ns_per_s };
-    /* A thread's default timer slack makes every timed wait about 50 us late. */
-    int slack_ns = prctl(PR_GET_TIMERSLACK);
-    if (slack_ns > 1) prctl(PR_SET_TIMERSLACK, 1UL);
+    csk_timed_wait_t wait = csk_platform_begin_timed(deadline_ns);
+    int64_t clamped = wait.until_ns < 0 ? 0 : wait.until_ns;
+    struct timespec until = { .tv_sec = clamped / ns_per_s, .tv_nsec = clamped % ns_per_s };
     /* FUTEX_WAIT_BITSET takes an absolute CLOCK_MONOTONIC time. FUTEX_WAIT would take a span. */
-    long result = syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, expected, &deadline, NULL,
-                          FUTEX_BITSET_MATCH_ANY);
-    int error = result == -1 ? errno : 0;
-    if (slack_ns > 1) prctl(PR_SET_TIMERSLACK, (unsigned long)slack_ns);
-    return error == ETIMEDOUT && csk_platform_now() >= deadline_ns ? ETIMEDOUT : 0;
+    long result = syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, expected, &until, NULL, FUTEX_BITSET_MATCH_ANY);
+    bool timed_out = result == -1 && errno == ETIMEDOUT;
+    int64_t now_ns = timed_out ? csk_platform_now() : 0;
+    csk_platform_end_timed(&wait, now_ns);
+    return timed_out && now_ns >= deadline_ns ? ETIMEDOUT : 0;
 }
 
 int csk_platform_park(uint32_t *word, uint32_t expected, int64_t deadline_ns) {

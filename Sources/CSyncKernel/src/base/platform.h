@@ -54,9 +54,18 @@ int64_t csk_platform_now(void);
  * thread of lower priority. So after a few looks this sleeps between them. */
 void csk_platform_await_step(uint32_t looks);
 
-/* Sleeps while *word == expected, until a wake, a signal or the deadline (CSK_NEVER: none). May return spuriously. With
- * a deadline the thread's timer slack is 1 ns meanwhile. Returns ETIMEDOUT only once the deadline has passed. */
+/* Sleeps while *word == expected, until a wake, a signal or the deadline (CSK_NEVER: none). May return spuriously. A
+ * deadline is not missed by the thread's timer slack. Returns ETIMEDOUT only once the deadline has passed. */
 int csk_platform_park(uint32_t *word, uint32_t expected, int64_t deadline_ns);
+/* These two go around one timed wait of the calling thread by whatever call of the system: it waits until `until_ns`,
+ * which may be too early by the thread's timer slack, and then once more if the deadline has not come. `now_ns` is read
+ * after a wait that its time has ended, and otherwise 0. */
+typedef struct {
+    int64_t deadline_ns, until_ns;
+    int32_t slack_ns; /* to be set again; 0: it was not touched */
+} csk_timed_wait_t;
+csk_timed_wait_t csk_platform_begin_timed(int64_t deadline_ns);
+void csk_platform_end_timed(const csk_timed_wait_t *wait, int64_t now_ns);
 /* The same for a wait without a deadline that returns now and then all the same: some time after `look_ns`, as late as
  * the thread's own timer slack makes it. */
 void csk_platform_park_to_look(uint32_t *word, uint32_t expected, int64_t look_ns);

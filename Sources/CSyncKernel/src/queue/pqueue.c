@@ -38,7 +38,6 @@
 #endif
 #include "csynckernel/pqueue.h"
 
-#include <sys/prctl.h>
 #include <time.h>
 
 #include "wait/announce.h"
@@ -130,8 +129,8 @@ static csk_pqueue_item_t *take(csk_pqueue_t *queue) {
 #if defined(__GLIBC__) && (__GLIBC__ > 2 || __GLIBC_MINOR__ >= 30)
 static void make_condition(pthread_cond_t *condition) { *condition = (pthread_cond_t)PTHREAD_COND_INITIALIZER; }
 
-static void wait_until(waiter_t *waiter, pthread_mutex_t *mutex, const struct timespec *deadline) {
-    pthread_cond_clockwait(&waiter->condition, mutex, CLOCK_MONOTONIC, deadline);
+static int wait_until(waiter_t *waiter, pthread_mutex_t *mutex, const struct timespec *deadline) {
+    return pthread_cond_clockwait(&waiter->condition, mutex, CLOCK_MONOTONIC, deadline);
 }
 #else
 static void make_condition(pthread_cond_t *condition) {
@@ -142,13 +141,12 @@ static void make_condition(pthread_cond_t *condition) {
     pthread_condattr_destroy(&attributes);
 }
 
-static void wait_until(waiter_t *waiter, pthread_mutex_t *mutex, const struct timespec *deadline) {
-    pthread_cond_timedwait(&waiter->condition, mutex, deadline);
+static int wait_until(waiter_t *waiter, pthread_mutex_t *mutex, const struct timespec *deadline) {
+    return pthread_cond_timedwait(&waiter->condition, mutex, deadline);
 }
 #endif
 
-/* Waits once. It returns for any reason or none. The timer slack that a thread has by default makes a timed wait about
- * 50 us late. */
+/* Waits once. It returns for any reason or none. */
 static void wait_once(csk_pqueue_t *queue, waiter_t *waiter, int64_t deadline_ns) {
     if (deadline_ns == CSK_NEVER) {
         csk_announce_wait();
@@ -157,13 +155,12 @@ static void wait_once(csk_pqueue_t *queue, waiter_t *waiter, int64_t deadline_ns
         return;
     }
     const int64_t ns_per_s = 1000000000;
-    struct timespec deadline = { .tv_sec = deadline_ns / ns_per_s, .tv_nsec = deadline_ns % ns_per_s };
-    int slack_ns = prctl(PR_GET_TIMERSLACK);
-    if (slack_ns > 1) prctl(PR_SET_TIMERSLACK, 1UL);
+    csk_timed_wait_t wait = csk_platform_begin_timed(deadline_ns);
+    struct timespec until = { .tv_sec = wait.until_ns / ns_per_s, .tv_nsec = wait.until_ns % ns_per_s };
     csk_announce_wait();
-    wait_until(waiter, &queue->mutex, &deadline);
+    bool timed_out = wait_until(waiter, &queue->mutex, &until) == ETIMEDOUT;
     csk_announce_end();
-    if (slack_ns > 1) prctl(PR_SET_TIMERSLACK, (unsigned long)slack_ns);
+    csk_platform_end_timed(&wait, timed_out ? csk_platform_now() : 0);
 }
 
 CSK_STATIC_ASSERT(sizeof(csk_spin_habit_t) <= sizeof(((csk_pqueue_line_t *)0)->spins), "the habit of a line");

@@ -8,15 +8,35 @@
 
 __thread csk_reads_t *csk_my_reads __attribute__((tls_model("initial-exec")));
 
+/* Writers look at the records that threads have, under the lock, so what they pay follows the threads that live. In a
+ * child of fork the two lists may be torn, and are made anew from the third. */
 static struct {
     uint32_t lock;
-    csk_reads_t *first;
+    csk_reads_t *owned;  /* a thread has them, or has ended with reads in them */
+    csk_reads_t *spare;  /* nobody has them, and nothing stands in them */
+    csk_reads_t *newest; /* all of them; complete at any moment, since one store adds a record */
 } all;
 
 static bool is_empty(const csk_reads_t *record) {
     for (int i = 0; i < READS_IN_RECORD; i++)
         if (csk_load(&record->reads[i].lock, CSK_RELAXED) != NULL) return false;
     return true;
+}
+
+/* These two are called under the lock. */
+static void own(csk_reads_t *record, int32_t thread_id) {
+    record->thread_id = thread_id;
+    record->previous = NULL;
+    record->next = all.owned;
+    if (all.owned != NULL) all.owned->previous = record;
+    all.owned = record;
+}
+static void give_back(csk_reads_t *record) {
+    if (record->previous != NULL) record->previous->next = record->next;
+    else all.owned = record->next;
+    if (record->next != NULL) record->next->previous = record->previous;
+    record->next = all.spare;
+    all.spare = record;
 }
 
 /* A record with reads in it stays with the thread that has ended: as far as anybody can tell, those locks are still
@@ -26,8 +46,8 @@ static void thread_ends(void) {
     for (csk_reads_t *record = csk_my_reads, *more; record != NULL; record = more) {
         more = record->more;
         record->more = NULL;
-        record->owned = !is_empty(record);
-        if (record->owned) record->thread_id = -record->thread_id;
+        if (is_empty(record)) give_back(record);
+        else record->thread_id = -record->thread_id;
     }
     csk_queue_unlock(&all.lock);
     csk_my_reads = NULL;
@@ -38,16 +58,19 @@ static bool is_mine(const csk_reads_t *record) {
         if (mine == record) return true;
     return false;
 }
-/* The list is complete at any moment: one store adds a record. */
+
 static void after_fork_in_child(void) {
-    for (csk_reads_t *record = all.first; record != NULL; record = record->next) {
+    all.owned = all.spare = NULL;
+    for (csk_reads_t *record = all.newest; record != NULL; record = record->made_before) {
         if (is_mine(record)) {
-            record->thread_id = csk_platform_thread_id();
+            own(record, csk_platform_thread_id());
             continue;
         }
         for (int i = 0; i < READS_IN_RECORD; i++) record->reads[i].lock = NULL;
-        record->used = record->owned = 0;
+        record->used = 0;
         record->more = NULL;
+        record->next = all.spare;
+        all.spare = record;
     }
 }
 
@@ -57,11 +80,10 @@ __attribute__((constructor(101))) static void enroll_fork(void) {
 
 static csk_reads_t *reuse(void) {
     csk_queue_lock(&all.lock);
-    csk_reads_t *record = all.first;
-    while (record != NULL && record->owned) record = record->next;
+    csk_reads_t *record = all.spare;
     if (record != NULL) {
-        record->owned = 1;
-        record->thread_id = csk_platform_thread_id();
+        all.spare = record->next;
+        own(record, csk_platform_thread_id());
     }
     csk_queue_unlock(&all.lock);
     return record;
@@ -73,11 +95,10 @@ static csk_reads_t *new_record(void) {
     record = aligned_alloc(_Alignof(csk_reads_t), sizeof *record);
     if (record == NULL) return NULL;
     memset(record, 0, sizeof *record);
-    record->owned = 1;
-    record->thread_id = csk_platform_thread_id();
     csk_queue_lock(&all.lock);
-    record->next = all.first;
-    csk_store(&all.first, record, CSK_RELEASE);
+    record->made_before = all.newest;
+    csk_store(&all.newest, record, CSK_RELEASE);
+    own(record, csk_platform_thread_id());
     csk_queue_unlock(&all.lock);
     return record;
 }
@@ -110,8 +131,8 @@ csk_read_t *csk_reads_make_room(void) {
 int csk_reads_threads(const csk_rwlock_t *lock, int32_t *thread_ids, int count) {
     int found = 0;
     csk_queue_lock(&all.lock);
-    for (csk_reads_t *record = all.first; record != NULL && found < count; record = record->next) {
-        if (!record->owned || is_mine(record)) continue;
+    for (csk_reads_t *record = all.owned; record != NULL && found < count; record = record->next) {
+        if (is_mine(record)) continue;
         for (int i = 0; i < READS_IN_RECORD && found < count; i++)
             if (csk_load(&record->reads[i].lock, CSK_ACQUIRE) == lock) thread_ids[found++] = record->thread_id;
     }
@@ -126,9 +147,12 @@ bool csk_reads_elsewhere(const csk_rwlock_t *lock) {
 
 void csk_reads_forget(const csk_rwlock_t *lock) {
     csk_queue_lock(&all.lock);
-    for (csk_reads_t *record = all.first; record != NULL; record = record->next)
+    for (csk_reads_t *record = all.owned, *next; record != NULL; record = next) {
+        next = record->next;
         for (int i = 0; i < READS_IN_RECORD; i++)
             if (csk_load(&record->reads[i].lock, CSK_RELAXED) == lock)
                 csk_store(&record->reads[i].lock, NULL, CSK_RELAXED);
+        if (record->thread_id < 0 && is_empty(record)) give_back(record);
+    }
     csk_queue_unlock(&all.lock);
 }

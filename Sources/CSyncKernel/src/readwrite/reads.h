@@ -4,7 +4,7 @@
  * shows which call would be a deadlock or an unlock of a lock that is not held, and it is where a writer finds the
  * readers of a biased lock. A record has room for a few locks. A thread that reads more of them at once has several
  * records. Records are allocated at a thread's first read, and other threads use them again when it has ended. They are
- * never freed, so a writer may look at any of them at any time.
+ * never freed, so a forked child finds all of them. A writer looks at those that threads have.
  *
  *   read.lock    The owner writes it: plainly where the reader is counted in the word, by the protocol of rwlock_bias.c
  *                where it is not. All threads read it.
