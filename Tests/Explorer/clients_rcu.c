@@ -72,6 +72,13 @@ CLIENT(rcu_retires_again, .setup = make, .threads = { retires_0_1, retires_2_3, 
 CLIENT(rcu_beyond_the_limit, .setup = make_small, .threads = { retires_0_1, retires_2_3, awaits_4 }, .check = check_4,
        .preemptions = 1)
 
+static void make_small_for_long(void) {
+    make_small();
+    explored_wait_long_for_room();
+}
+CLIENT(rcu_room_is_told, .setup = make_small_for_long, .threads = { retires_0_1, retires_2_3, awaits_4 },
+       .check = check_4, .preemptions = 1)
+
 static void retires_later(void) {
     await(1);
     retire(1);

@@ -14,7 +14,10 @@ void csk_rcu_sections_after_fork_in_child(void) {}
 void kernel_reset_rcu_reclaim(void) {
     rcu = (__typeof__(rcu)){ .limit = 32768 };
     turned_at_once = 1;
+    room_wait_ns = 10 * 1000000;
 }
+
+void explored_wait_long_for_room(void) { room_wait_ns = INT64_MAX; }
 
 /* Lists of the child have the parent's nodes: their links are put back. */
 enum { NODES = 16 };
@@ -49,4 +52,4 @@ int explored_places(const csk_rcu_node_t *wanted) {
 }
 
 bool explored_is_lost(const csk_rcu_node_t *node) { return rcu.running == node; }
-int explored_pending(void) { return (int)rcu.pending; }
+int explored_pending(void) { return (int)(rcu.retired - rcu.reclaimed); }

@@ -61,6 +61,7 @@ static const char *const partly_explored[] = {
     "rcu_reader_with_an_old_phase",
     "rcu_readers_come_and_go",
     "rcu_retires_again",
+    "rcu_room_is_told",
     "rcu_two_retire",
     "rwlock_read_write_biased",
     "rwlock_reads_write_biased",

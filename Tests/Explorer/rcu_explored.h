@@ -27,6 +27,9 @@ void explored_read_end(void);
 /* Grace periods don't see it any more. */
 void explored_reader_ends(void);
 
+/* Who finds no room waits for as long as there is none, so that a lost wake-up shows. */
+void explored_wait_long_for_room(void);
+
 /* What a child would have of a fork at this step, while the lock is held: `look` is called with its state, which then
  * is the parent's again. */
 void explored_fork(void (*look)(void));

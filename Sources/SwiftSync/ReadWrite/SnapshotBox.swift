@@ -59,7 +59,7 @@ final class SnapshotBox<Value: ~Copyable>: ManagedBuffer<csk_snapshot_t, Void> {
     }
 
     @usableFromInline
-    func endUpdate(_ version: SnapshotVersion<Value>) {
+    func endUpdate(_ version: consuming SnapshotVersion<Value>) {
         let (value, node) = unsafe published(version)
         unsafe csk_snapshot_update_end(snapshot, value, node, releaseRetired)
     }
@@ -68,7 +68,7 @@ final class SnapshotBox<Value: ~Copyable>: ManagedBuffer<csk_snapshot_t, Void> {
     func cancelUpdate() { unsafe csk_snapshot_update_cancel(snapshot) }
 
     @usableFromInline
-    func store(_ version: SnapshotVersion<Value>) -> Int32 {
+    func store(_ version: consuming SnapshotVersion<Value>) -> Int32 {
         let (value, node) = unsafe published(version)
         let status = unsafe csk_snapshot_store(snapshot, value, node, releaseRetired)
         if status != 0 { unsafe releaseRetired(node) }
@@ -77,7 +77,7 @@ final class SnapshotBox<Value: ~Copyable>: ManagedBuffer<csk_snapshot_t, Void> {
 
     /// Returns what the kernel is to publish. From here on the kernel owns the version.
     private func published(
-        _ version: SnapshotVersion<Value>
+        _ version: consuming SnapshotVersion<Value>
     ) -> (UnsafeMutablePointer<Value>, UnsafeMutablePointer<csk_rcu_node_t>) {
         let node = version.lastingHeader
         let value = version.value

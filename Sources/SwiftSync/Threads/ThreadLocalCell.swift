@@ -1,20 +1,27 @@
 /// The memory that a thread's slot points to: a place for values of one type. The place stays while values come and go.
 ///
 /// The type's identity comes first, so that any cell can be asked for it through a raw pointer.
+///
+/// A value that was asked for as another type, and could be cast to it, is in a second cell besides: the first one's
+/// conversion. While a cell has one, its `type` is no value's. So whoever comes to read, replace or take the value
+/// finds no cell of its type, takes the slow path, and ends the conversion there before anything changes.
 @frozen
 @usableFromInline
+@safe
 struct ThreadLocalCell<T> {
     @usableFromInline
-    let type: ObjectIdentifier
+    var type: ObjectIdentifier
     /// The operations that know `T` where only a raw pointer is left.
     let operations: any ThreadLocalCellOperations.Type
+    var conversion: UnsafeMutableRawPointer?
     @usableFromInline
     var value: T?
 
     static func make(_ value: T) -> UnsafeMutablePointer<ThreadLocalCell<T>> {
         let cell = UnsafeMutablePointer<ThreadLocalCell<T>>.allocate(capacity: 1)
         unsafe cell.initialize(
-            to: ThreadLocalCell(type: ObjectIdentifier(T.self), operations: OperationsOfCell<T>.self, value: value))
+            to: ThreadLocalCell(
+                type: ObjectIdentifier(T.self), operations: OperationsOfCell<T>.self, conversion: nil, value: value))
         return unsafe cell
     }
 }
@@ -22,30 +29,69 @@ struct ThreadLocalCell<T> {
 @usableFromInline
 protocol ThreadLocalCellOperations {
     static func value(of cell: UnsafeMutableRawPointer) -> Any?
+    /// With nil the cell is what it was made as.
+    static func setConversion(_ conversion: UnsafeMutableRawPointer?, of cell: UnsafeMutableRawPointer)
     static func destroy(_ cell: UnsafeMutableRawPointer)
 }
 
 private enum OperationsOfCell<T>: ThreadLocalCellOperations {
-    static func value(of cell: UnsafeMutableRawPointer) -> Any? {
-        unsafe cell.assumingMemoryBound(to: ThreadLocalCell<T>.self).pointee.value
+    /// The type of cells that have a conversion.
+    private enum Converted {}
+
+    private static func typed(_ cell: UnsafeMutableRawPointer) -> UnsafeMutablePointer<ThreadLocalCell<T>> {
+        unsafe cell.assumingMemoryBound(to: ThreadLocalCell<T>.self)
+    }
+
+    static func value(of cell: UnsafeMutableRawPointer) -> Any? { unsafe typed(cell).pointee.value }
+
+    static func setConversion(_ conversion: UnsafeMutableRawPointer?, of cell: UnsafeMutableRawPointer) {
+        let own = unsafe conversion == nil
+        unsafe typed(cell).pointee.type = own ? ObjectIdentifier(T.self) : ObjectIdentifier(Converted.self)
+        unsafe typed(cell).pointee.conversion = conversion
     }
 
     static func destroy(_ cell: UnsafeMutableRawPointer) {
-        let cell = unsafe cell.assumingMemoryBound(to: ThreadLocalCell<T>.self)
-        unsafe cell.deinitialize(count: 1)
-        unsafe cell.deallocate()
+        unsafe AnyThreadLocalCell(cell).endConversion()
+        unsafe typed(cell).deinitialize(count: 1)
+        unsafe typed(cell).deallocate()
     }
 }
 
-/// The first two fields of every cell.
-private struct AnyThreadLocalCell {
-    let type: ObjectIdentifier
-    let operations: any ThreadLocalCellOperations.Type
-}
-
-extension UnsafeMutableRawPointer {
-    /// The operations of the cell that this points to.
-    var threadLocalOperations: any ThreadLocalCellOperations.Type {
-        unsafe RuntimeFacts.beginning(of: self, as: AnyThreadLocalCell.self).operations
+/// A cell of whatever type.
+@unsafe
+struct AnyThreadLocalCell {
+    /// The first fields of every cell.
+    @safe
+    private struct Beginning {
+        let type: ObjectIdentifier
+        let operations: any ThreadLocalCellOperations.Type
+        let conversion: UnsafeMutableRawPointer?
     }
+
+    private let address: UnsafeMutableRawPointer
+    private var beginning: Beginning { unsafe RuntimeFacts.beginning(of: address, as: Beginning.self) }
+
+    init(_ address: UnsafeMutableRawPointer) { unsafe self.address = unsafe address }
+
+    var value: Any? { unsafe beginning.operations.value(of: address) }
+    var conversion: AnyThreadLocalCell? { unsafe beginning.conversion.map { unsafe AnyThreadLocalCell($0) } }
+
+    /// The cell itself, if it is for values of exactly this type and has no conversion.
+    func ofType<T>(_ type: T.Type) -> UnsafeMutablePointer<ThreadLocalCell<T>>? {
+        guard unsafe beginning.type == ObjectIdentifier(type) else { return nil }
+        return unsafe address.assumingMemoryBound(to: ThreadLocalCell<T>.self)
+    }
+
+    func beginConversion(_ conversion: UnsafeMutableRawPointer) {
+        unsafe beginning.operations.setConversion(conversion, of: address)
+    }
+
+    /// It may release what the cast has made. That may run a `deinit`, after which this cell may be gone.
+    func endConversion() {
+        guard let conversion = unsafe conversion else { return }
+        unsafe beginning.operations.setConversion(nil, of: address)
+        unsafe conversion.destroy()
+    }
+
+    func destroy() { unsafe beginning.operations.destroy(address) }
 }

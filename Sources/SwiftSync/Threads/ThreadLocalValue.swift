@@ -24,26 +24,26 @@ public import CSyncKernel
 /// does that once, so keep the instance. Keys are never given back, so use a bounded number of them. Don't use it in
 /// signal handlers. After `fork` the child's thread has the values of the thread that forked.
 ///
-/// `docs/measurements.md` in the repository compares it with NIO's `ThreadSpecificVariable`: reading and replacing a
-/// number, and a reference, which is retained.
+/// Reading an object counts no reference where the caller only looks at it, as with a stored property.
+/// `docs/measurements.md` in the repository compares reading and replacing with NIO's `ThreadSpecificVariable`.
 @frozen
 public struct ThreadLocalValue<T>: Sendable {
     /// The closure that makes a value for a thread that has none. If it returns nil, the thread still has none.
     public typealias Instantiator = @Sendable (ThreadLocalValue) -> T?
 
     /// The namespace, or nil if there is none.
-    public let namespace: String?
+    public var namespace: String? { origin.namespace }
     /// The key inside the namespace.
-    public let key: String
+    public var key: String { origin.key }
     /// The key that decides which values are shared. It is "namespace.key", or the key alone if there is no namespace.
-    public let fullKey: String
+    public var fullKey: String { origin.fullKey }
 
     @usableFromInline
     let slot: csk_tls_slot_t
     @usableFromInline
     let type: ObjectIdentifier
     @usableFromInline
-    let instantiator: Instantiator?
+    let origin: ThreadLocalOrigin<T>
 
     /// Finds or makes the thread-local value of that key. It may allocate, and never blocks.
     @preconcurrency
@@ -70,12 +70,15 @@ public struct ThreadLocalValue<T>: Sendable {
     }
 
     private init(namespace: String?, key: String, fullKey: String, _ instantiator: Instantiator?) {
-        self.namespace = namespace
-        self.key = key
-        self.fullKey = fullKey
-        self.instantiator = instantiator
-        slot = ThreadLocalSlots.open(fullKey)
+        self.init(
+            slot: ThreadLocalSlots.open(fullKey),
+            origin: ThreadLocalOrigin(namespace: namespace, key: key, fullKey: fullKey, instantiator))
+    }
+
+    init(slot: csk_tls_slot_t, origin: ThreadLocalOrigin<T>) {
+        self.slot = slot
         type = ObjectIdentifier(T.self)
+        self.origin = origin
     }
 
     /// Runs `body` with the calling thread's value. `body` may use it, change it, replace it, or take it away by
@@ -97,22 +100,24 @@ public struct ThreadLocalValue<T>: Sendable {
         return try body(&value)
     }
 
-    /// This one asks the instantiator. The next one does not.
+    // This one asks the instantiator. The next one does not. Both load the value at one place, whichever way has led to
+    // its cell. So the compiler sees where a caller only looks at an object, and counts no reference there.
+
     @inlinable @inline(__always)
     func find() -> T? {
-        if let cell = unsafe cell(), let value = unsafe cell.pointee.value { return value }
-        return valueOfAnotherTypeOrNew()
+        guard let cell = unsafe filledCell() ?? origin.filledCell(slot) else { return nil }
+        return unsafe cell.pointee.value
     }
 
     @inlinable @inline(__always)
     func look() -> T? {
-        if let cell = unsafe cell() { return unsafe cell.pointee.value }
-        return valueOfAnotherType()
+        guard let cell = unsafe cell() ?? origin.cell(slot) else { return nil }
+        return unsafe cell.pointee.value
     }
 
     @inlinable @inline(__always)
     func keep(_ newValue: T?) {
-        guard let cell = unsafe cell() else { return replaceCell(newValue) }
+        guard let cell = unsafe cell() else { return origin.replaceCell(slot, newValue) }
         unsafe withUnsafeMutablePointer(to: &cell.pointee.value) { place in
             // The old value is moved out first, because its deinit may look at this place.
             let old = unsafe place.move()
@@ -126,9 +131,9 @@ public struct ThreadLocalValue<T>: Sendable {
     @inlinable
     func take() -> T? {
         if let value = takeOwn() { return value }
-        // A value that was just made is in its place.
-        guard let value = valueOfAnotherTypeOrNew() else { return nil }
-        return takeOwn() ?? value
+        // A value that was just made is in its place, one of another type is not.
+        guard let cell = unsafe origin.filledCell(slot) else { return nil }
+        return unsafe takeOwn() ?? cell.pointee.value
     }
 
     @inlinable
@@ -141,7 +146,14 @@ public struct ThreadLocalValue<T>: Sendable {
         }
     }
 
-    /// The thread's cell, if it holds values of exactly this type.
+    /// The thread's cell, if it holds a value of exactly this type.
+    @inlinable @inline(__always)
+    func filledCell() -> UnsafeMutablePointer<ThreadLocalCell<T>>? {
+        guard let cell = unsafe cell(), unsafe cell.pointee.value != nil else { return nil }
+        return unsafe cell
+    }
+
+    /// The thread's cell, if it is for values of exactly this type.
     @inlinable @inline(__always)
     func cell() -> UnsafeMutablePointer<ThreadLocalCell<T>>? {
         guard let found = unsafe csk_tls_get(slot) else { return nil }

@@ -1,5 +1,7 @@
 /* rcu_reclaim.c: retired nodes, a bound on their number, the thread that reclaims them, barriers, and fork.
  *
+ * More than 400 lines: all of it works on one set of lists and counts, and a quarter is the argument for them.
+ *
  * The way of a node. Lists are linked through a node's reserved word; `lock` protects the three in the middle.
  *
  *   incoming   Whoever retires a node pushes it here, lock-free, the newest first. The worker takes the whole list.
@@ -24,9 +26,15 @@
  * stores GATHERS and then looks at `hurried`. Whoever changes `call` to AWAKE wakes the worker, and park compares the
  * word.
  *
- * Backlog. `pending` counts what is retired and not yet reclaimed. The thread that meets the limit gives its place back
- * and waits for room. A thread inside a section must not wait, since its section may be what the grace period waits
- * for. Nor must the worker, which makes the room.
+ * Backlog. `retired` counts what was ever retired, and `reclaimed` what of it was reclaimed. The rest is pending. The
+ * thread that meets the limit gives its place back and waits for room. A thread inside a section must not wait, since
+ * its section may be what the grace period waits for. Nor must the worker, which makes the room.
+ *
+ * The worker counts by plain stores, and in memory that nobody else writes. Threads that retire read `counted`, which
+ * the worker brings up to date now and then: after 64 nodes, after each list, and after each node while a thread waits
+ * for room. So a thread that retires never loads what the worker has just written, but it may find up to 63 too many
+ * pending. No wake-up is lost by that: the worker exchanges `counted` and then looks at `blocked`. A thread counts
+ * itself in `blocked` and then looks at `counted`. Both are sequentially consistent.
  *
  * The worker starts at the first call that needs it. Its states are NONE, STARTING and RUNS. One thread starts it, and
  * others that come meanwhile wait for the outcome. A refusal leaves NONE, and the next call tries again. Nodes that
@@ -51,26 +59,33 @@
 enum { NONE, STARTING, RUNS };
 enum { AWAKE, IDLE, GATHERS };
 
-static const int64_t room_wait_ns = 10 * 1000000;
+static int64_t room_wait_ns = 10 * 1000000;
 static int64_t gather_ns = 1000000;
 static int turned_at_once = 256;
 
-static struct {
-    uint32_t lock; /* protects taken, waiting, ready and steps */
-    uint32_t worker;
-    csk_rcu_node_t *taken, *waiting, *ready;
-    csk_rcu_node_t *running;
-    csk_rcu_steps_t *steps; /* those that have begun and not ended, the newest first */
-    uint64_t steps_numbers;
+static const uint64_t counted_at_once = 64;
 
-    uint64_t limit;
+static struct {
+    /* Read by each thread that retires, and written seldom. */
+    uint64_t limit __attribute__((aligned(64)));
+    uint64_t counted; /* what `reclaimed` was some time ago */
+    uint32_t worker;
+    uint32_t call;
     uint32_t room;    /* raised by one when there is room */
     uint32_t blocked; /* the number of threads that wait for room */
     uint32_t hurried;
 
+    /* Written by each thread that retires. */
     csk_rcu_node_t *incoming __attribute__((aligned(64)));
-    uint64_t pending;
-    uint32_t call;
+    uint64_t retired;
+
+    /* Written by the worker for each node. */
+    uint32_t lock __attribute__((aligned(64))); /* protects taken, waiting, ready and steps */
+    csk_rcu_node_t *taken, *waiting, *ready;
+    csk_rcu_node_t *running;
+    csk_rcu_steps_t *steps; /* those that have begun and not ended, the newest first */
+    uint64_t steps_numbers;
+    uint64_t reclaimed;
 } rcu = { .limit = 32768 };
 
 static _Thread_local bool is_worker __attribute__((tls_model("initial-exec")));
@@ -101,7 +116,7 @@ static void sleep_until_pushed(void) {
 }
 
 static void gather(void) {
-    if (csk_load(&rcu.pending, CSK_RELAXED) > csk_load(&rcu.limit, CSK_RELAXED) / 2) return;
+    if (csk_rcu_pending() > csk_load(&rcu.limit, CSK_RELAXED) / 2) return;
     int64_t deadline_ns = csk_deadline_after(gather_ns);
     (void)csk_exchange(&rcu.call, (uint32_t)GATHERS, CSK_SEQ_CST);
     while (csk_load(&rcu.hurried, CSK_SEQ_CST) == 0 && csk_load(&rcu.call, CSK_RELAXED) == GATHERS)
@@ -116,33 +131,54 @@ static void make_room(void) {
     csk_platform_wake(&rcu.room, INT32_MAX);
 }
 
+/* At least what is pending. `counted` is loaded first, so that it is not above `retired`. */
+static uint64_t pending_at_most(void) {
+    uint64_t counted = csk_load(&rcu.counted, CSK_SEQ_CST);
+    return csk_load(&rcu.retired, CSK_SEQ_CST) - counted;
+}
+
 static void await_room(int64_t deadline_ns) {
     csk_fetch_add(&rcu.blocked, 1u, CSK_SEQ_CST);
     hurry();
     uint32_t seen = csk_load(&rcu.room, CSK_ACQUIRE);
-    /* Whoever lowers `pending` looks at `blocked` afterwards: one of the two sees the other. */
-    if (csk_load(&rcu.pending, CSK_SEQ_CST) >= csk_load(&rcu.limit, CSK_RELAXED))
-        csk_wait_park(&rcu.room, seen, deadline_ns);
+    /* The worker raises `counted` and looks at `blocked` afterwards: one of the two sees the other. A thread that gives
+     * its place back need not look, since it tries again: either it finds room, and the worker looks once it has
+     * reclaimed what that thread retires, or another thread has found it. */
+    if (pending_at_most() >= csk_load(&rcu.limit, CSK_RELAXED)) csk_wait_park(&rcu.room, seen, deadline_ns);
     end_hurry();
     csk_fetch_add(&rcu.blocked, UINT32_MAX, CSK_RELAXED);
 }
 
-static void count_down(void) {
-    uint64_t left = csk_fetch_add(&rcu.pending, UINT64_MAX, CSK_SEQ_CST) - 1;
+static void publish_count(void) {
+    uint64_t reclaimed = csk_load(&rcu.reclaimed, CSK_RELAXED);
+    if (csk_load(&rcu.counted, CSK_RELAXED) == reclaimed) return;
+    (void)csk_exchange(&rcu.counted, reclaimed, CSK_SEQ_CST);
     if (csk_load(&rcu.blocked, CSK_SEQ_CST) == 0) return;
     /* Room is made at half the limit, so that each wake lets many in. */
-    if (left <= csk_load(&rcu.limit, CSK_RELAXED) / 2) make_room();
+    if (pending_at_most() <= csk_load(&rcu.limit, CSK_RELAXED) / 2) make_room();
 }
 
-static void count_up(void) {
-    uint64_t before = csk_fetch_add(&rcu.pending, 1u, CSK_SEQ_CST);
-    if (CSK_LIKELY(before < csk_load(&rcu.limit, CSK_RELAXED)) || !may_wait()) return;
+/* The worker has reclaimed a node. */
+static void count_down(void) {
+    uint64_t reclaimed = csk_load(&rcu.reclaimed, CSK_RELAXED) + 1;
+    csk_store(&rcu.reclaimed, reclaimed, CSK_RELEASE);
+    bool due = reclaimed - csk_load(&rcu.counted, CSK_RELAXED) >= counted_at_once;
+    if (due || csk_load(&rcu.blocked, CSK_RELAXED) != 0) publish_count();
+}
+
+/* Returns true where the limit leaves no room. */
+static bool count_up(void) {
+    uint64_t counted = csk_load(&rcu.counted, CSK_RELAXED);
+    return csk_fetch_add(&rcu.retired, 1u, CSK_SEQ_CST) - counted >= csk_load(&rcu.limit, CSK_RELAXED);
+}
+
+static void count_up_or_wait(void) {
+    if (CSK_LIKELY(!count_up()) || !may_wait()) return;
     int64_t deadline_ns = csk_deadline_after(room_wait_ns);
     do {
-        count_down();
+        csk_fetch_add(&rcu.retired, UINT64_MAX, CSK_SEQ_CST);
         await_room(deadline_ns);
-        before = csk_fetch_add(&rcu.pending, 1u, CSK_SEQ_CST);
-    } while (before >= csk_load(&rcu.limit, CSK_RELAXED) && csk_platform_now() < deadline_ns);
+    } while (count_up() && csk_platform_now() < deadline_ns);
 }
 
 int csk_rcu_set_limit(uint64_t limit) {
@@ -152,7 +188,15 @@ int csk_rcu_set_limit(uint64_t limit) {
     return 0;
 }
 
-uint64_t csk_rcu_pending(void) { return csk_load(&rcu.pending, CSK_RELAXED); }
+/* Where nothing is reclaimed between the two looks at `reclaimed`, that is what is pending at the look at `retired`. */
+uint64_t csk_rcu_pending(void) {
+    uint64_t reclaimed, retired;
+    do {
+        reclaimed = csk_load(&rcu.reclaimed, CSK_ACQUIRE);
+        retired = csk_load(&rcu.retired, CSK_SEQ_CST);
+    } while (csk_load(&rcu.reclaimed, CSK_RELAXED) != reclaimed);
+    return retired - reclaimed;
+}
 
 /* ---- The worker -------------------------------------------------------------------------------------------------- */
 
@@ -196,6 +240,7 @@ static void run_ready(void) {
         csk_store(&rcu.running, (csk_rcu_node_t *)NULL, CSK_RELAXED);
         if (function != pass) count_down();
     }
+    publish_count();
 }
 
 /* It begins with what a parent's worker has left. */
@@ -246,7 +291,7 @@ static void enlist(csk_rcu_node_t *node, csk_rcu_function_t function) {
 }
 
 static void push(csk_rcu_node_t *node, csk_rcu_function_t function) {
-    count_up();
+    count_up_or_wait();
     enlist(node, function);
 }
 
@@ -374,7 +419,8 @@ static void after_fork_in_child(void) {
         rcu.running = NULL;
         rcu.worker = NONE;
     }
-    rcu.pending = left;
+    rcu.retired = left;
+    rcu.reclaimed = rcu.counted = 0;
     rcu.blocked = rcu.hurried = 0;
     rcu.call = AWAKE;
     rcu.lock = csk_process_mark();

@@ -7,7 +7,7 @@ enum ThreadLocalSlots {
 
     /// The name gets a prefix that keeps Swift's keys apart from the names that C code chose.
     static func open(_ fullKey: String) -> csk_tls_slot_t {
-        unsafe open(name: "SwiftSync.ThreadLocalValue:\(fullKey)") { unsafe $0?.threadLocalOperations.destroy($0!) }
+        unsafe open(name: "SwiftSync.ThreadLocalValue:\(fullKey)") { unsafe AnyThreadLocalCell($0!).destroy() }
     }
 
     private static func open(name: String, destructor: csk_tls_destructor_t?) -> csk_tls_slot_t {
@@ -48,40 +48,6 @@ enum ThreadLocalSlots {
             guard unsafe set(instantiations, pointer) else { return nil }
             defer { _ = unsafe set(instantiations, outer) }
             return make()
-        }
-    }
-}
-
-extension ThreadLocalValue {
-    @usableFromInline @inline(never)
-    func valueOfAnotherType() -> T? {
-        guard let found = unsafe csk_tls_get(slot), let value = unsafe found.threadLocalOperations.value(of: found)
-        else {
-            return nil
-        }
-        return value as? T
-    }
-
-    @usableFromInline @inline(never)
-    func valueOfAnotherTypeOrNew() -> T? {
-        if let value = valueOfAnotherType() { return value }
-        guard let instantiator, let value = ThreadLocalSlots.instantiate(slot, { instantiator(self) }) else {
-            return nil
-        }
-        keep(value)
-        return value
-    }
-
-    /// Puts a cell of this type in the place of a cell of another type, or where there is none.
-    @usableFromInline @inline(never)
-    func replaceCell(_ newValue: T?) {
-        let old = unsafe csk_tls_get(slot)
-        let new = unsafe newValue.map { unsafe ThreadLocalCell.make($0) }
-        if unsafe ThreadLocalSlots.set(slot, new) {
-            // The old cell is destroyed after the exchange, because the old value's deinit may use the slot.
-            if let old = unsafe old { unsafe old.threadLocalOperations.destroy(old) }
-        } else if let new = unsafe new {
-            unsafe UnsafeMutableRawPointer(new).threadLocalOperations.destroy(new)
         }
     }
 }
