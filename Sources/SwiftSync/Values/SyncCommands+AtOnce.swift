@@ -1,7 +1,7 @@
 extension SyncSchedule {
     /// A ``SyncSchedule`` that nobody keeps: see ``ValueOwner``.
     @frozen
-    public struct AtOnce: @unchecked Sendable {
+    public struct AtOnce: ~Copyable, @unchecked Sendable {
         @usableFromInline let owner: ValueOwner<Value>
 
         @inlinable
@@ -39,6 +39,13 @@ extension SyncCommands {
             self.rank = rank
         }
 
+        /// Stands behind the arguments of a call, so that a function that is named and kept, as in
+        /// `wait.lowestPriority.set(newValue:)`, is one of ``SyncCommands``.
+        @frozen
+        public struct Call: Sendable {
+            @inlinable public init() {}
+        }
+
         @inlinable var commands: SyncCommands {
             SyncCommands(box: owner.box, rank: rank, timeout: nil)
         }
@@ -48,33 +55,35 @@ extension SyncCommands {
 extension SyncCommands.AtOnce where Value: Sendable {
     /// Returns the value.
     @inlinable
-    public func get() -> Result<Value, QueueSafeValueError> {
+    public func get(_: Call = Call()) -> Result<Value, QueueSafeValueError> {
         commands.get()
     }
 
     /// Runs `commandClosure` with the value, and holds the value until it returns. On failure it runs `commandClosure`
     /// with the error, and holds nothing.
     @inlinable
-    public func get(completion commandClosure: (Result<Value, QueueSafeValueError>) -> Void) {
+    public func get(completion commandClosure: (Result<Value, QueueSafeValueError>) -> Void, _: Call = Call()) {
         commands.get(completion: commandClosure)
     }
 
     /// Replaces the value, and returns the new one.
     @inlinable @discardableResult
-    public func set(newValue: Value) -> Result<Value, QueueSafeValueError> {
+    public func set(newValue: Value, _: Call = Call()) -> Result<Value, QueueSafeValueError> {
         commands.set(newValue: newValue)
     }
 
     /// Runs `accessClosure` on the value, and returns the value that it leaves. On failure the closure does not run.
     @inlinable @discardableResult
-    public func set(completion accessClosure: (inout Value) -> Void) -> Result<Value, QueueSafeValueError> {
+    public func set(
+        completion accessClosure: (inout Value) -> Void, _: Call = Call()
+    ) -> Result<Value, QueueSafeValueError> {
         commands.set(completion: accessClosure)
     }
 
     /// Returns what `commandClosure` makes of the value. On failure the closure does not run.
     @inlinable
     public func map<MappedValue>(
-        completion commandClosure: (Value) -> MappedValue
+        completion commandClosure: (Value) -> MappedValue, _: Call = Call()
     ) -> Result<MappedValue, QueueSafeValueError> {
         commands.map(completion: commandClosure)
     }

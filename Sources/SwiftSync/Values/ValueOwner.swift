@@ -5,10 +5,12 @@
 /// - Where a command follows at once, as in `value.wait.lowestPriority.set { … }`, it takes this class's, whose
 ///   schedule refers to the owner. The owner is a reference that the caller holds already, so the call retains and
 ///   releases nothing, which would cost as much as the lock.
-/// - Where the schedule or its commands are kept, it takes the one of ``ValueOwning``, which is a ``SyncSchedule``. It
-///   holds the value's box, and lets the owner go.
+/// - Where the schedule, its commands or one of their functions are kept, it takes the one of ``ValueOwning``, which is
+///   a ``SyncSchedule``. It holds the value's box, and lets the owner go.
 ///
-/// Both do the same. The release of a temporary may come before the end of its scope, which is what `@_eagerMove` says.
+/// Neither keeps the owner alive. Of a temporary, as in `makeValue().wait.lowestPriority.get()`, the value may be gone
+/// before the command begins, which then says ``QueueSafeValueError/valueContainerDeinited``: keep the owner in a
+/// variable. The release of a temporary may come before the end of its scope, which is what `@_eagerMove` says.
 /// Variables of users are of the type ``QueueSafeValue``, and live as long as any other.
 @_eagerMove
 public class ValueOwner<Value>: @unchecked Sendable {

@@ -55,6 +55,36 @@ struct QueueSafeValueLifetimeTests {
         await waitUntil { alive.value == 0 }
     }
 
+    private final class Holder: @unchecked Sendable {
+        var replace: ((Holder?) -> Result<Holder?, QueueSafeValueError>)?
+        var read: (() -> Result<Holder?, QueueSafeValueError>)?
+    }
+
+    @Test
+    func aCommandThatIsNamedAndKeptDoesNotKeepTheOwner() {
+        var owner: QueueSafeValue<Holder?>? = QueueSafeValue(value: Holder())
+        weak let gone = owner
+        let holder = Holder()
+        owner!.wait.lowestPriority.set { $0 = holder }
+        holder.replace = owner!.wait.lowestPriority.set(newValue:)
+        holder.read = owner!.wait.priority(.high).get
+        owner = nil
+        #expect(gone == nil)
+        if case .failure(.valueContainerDeinited)? = holder.read?() {} else { Issue.record("the owner was kept") }
+        if case .failure(.valueContainerDeinited)? = holder.replace?(nil) {} else { Issue.record("the owner was kept") }
+    }
+
+    @Test
+    func aProtocolOfTheUserGetsTheScheduleThatCanBeKept() {
+        func schedule<Owner: Waitable>(of owner: Owner) -> Owner.Schedule { owner.wait }
+        var owner: QueueSafeValue<Int>? = QueueSafeValue(value: 1)
+        weak let gone = owner
+        let kept: SyncSchedule<Int> = schedule(of: owner!)
+        owner = nil
+        #expect(gone == nil)
+        #expect(isFailure(kept.lowestPriority.get()))
+    }
+
     @Test
     func theOwnerMayGoInsideItsOwnCommand() async {
         let alive = Shared(0)
@@ -121,3 +151,10 @@ private final class Holder {
         value = QueueSafeValue(value: Tracked(alive))
     }
 }
+
+private protocol Waitable {
+    associatedtype Schedule
+    var wait: Schedule { get }
+}
+
+extension QueueSafeValue: Waitable {}

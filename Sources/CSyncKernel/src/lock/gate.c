@@ -166,7 +166,8 @@ static __attribute__((noinline)) int lock_contended(csk_gate_t *gate, csk_rank_t
         int status = trylock_as(gate, rank, self);
         return status == EBUSY ? ETIMEDOUT : status;
     }
-    bool noted = csk_gate_take_note(gate);
+    /* With a deadline it may have less time than the other takes to come. */
+    bool noted = csk_gate_take_note(gate) && deadline_ns == CSK_NEVER;
     if (!noted && spin_to_enter(gate, rank, self) == ENTERED) return 0;
     return enter_or_wait(gate, rank, deadline_ns, self, noted);
 }

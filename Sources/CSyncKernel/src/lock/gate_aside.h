@@ -17,7 +17,7 @@
  *
  * Who steps aside. One thread in GATE_LATE_NS, since each note begins the waiter's time anew. None whose rank is above
  * the next waiter's: the order is strict. None where nobody waits any more. Either way the note is forgotten.
- * csk_gate_trylock and callbacks don't look at the note: they wait for nobody.
+ * csk_gate_trylock, callbacks and locks with a deadline don't step aside: they wait for nobody, or not for long.
  *
  * The note is an address that is compared, and never followed. If the gate is freed, and another one stands there, the
  * thread may queue once at that gate without need.

@@ -168,8 +168,10 @@ CSK_STATIC_ASSERT(sizeof(csk_spin_habit_t) <= sizeof(((csk_pqueue_line_t *)0)->s
 /* Looks for a moment, without the mutex, whether the waiter is served. What it sees ends the spinning and nothing else:
  * all is read again under the mutex. The queue stays, since the waiter is counted in it. Only the first in the line
  * spins: it is served next. The habit is the line's, since it depends on who is at the other end. */
-static void spin_in_line(csk_pqueue_t *queue, csk_pqueue_line_t *line, const waiter_t *waiter) {
+static void spin_in_line(csk_pqueue_t *queue, csk_pqueue_line_t *line, const waiter_t *waiter, int64_t deadline_ns) {
     csk_spin_habit_t *habit = (csk_spin_habit_t *)line->spins;
+    /* Who polls, or has hardly time to sleep, says nothing about the habit. */
+    if (deadline_ns != CSK_NEVER && deadline_ns < csk_now() + spin_ns) return;
     if (line->first != waiter || !csk_spin_pays(habit)) return;
     pthread_mutex_unlock(&queue->mutex);
     csk_spin_t spin = csk_spin_begin(spin_ns);
@@ -189,7 +191,7 @@ static int stand_in_line(csk_pqueue_t *queue, csk_pqueue_line_t *line, int64_t d
     make_condition(&waiter.condition);
     line_append(line, &waiter);
     queue->waiting++;
-    spin_in_line(queue, line, &waiter);
+    spin_in_line(queue, line, &waiter, deadline_ns);
     int status = 0;
     for (;;) {
         if (waiter.promised && !(queue->closed && line == &queue->pushers)) break;
