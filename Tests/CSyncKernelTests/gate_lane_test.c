@@ -91,15 +91,15 @@ static void a_queues_own_waiters_start_no_grace(void) {
     expect_begin(&f, 0);
     for (int i = 1; i < COUNT; i++) {
         bool goes_on = false;
-        CHECK_STATUS(csk_gate_unlock_lane(&f.gate, &f.lane, &goes_on), 0);
+        CHECK_STATUS(csk_gate_unlock_lane(&f.gate, &f.lane, 0, &goes_on), 0);
         CHECK(goes_on);
         CHECK_STATUS(csk_gate_unlock(&f.gate), EPERM);
         expect_begin(&f, i);
     }
     bool goes_on = true;
-    CHECK_STATUS(csk_gate_unlock_lane(&f.gate, &f.lane, &goes_on), 0);
+    CHECK_STATUS(csk_gate_unlock_lane(&f.gate, &f.lane, 0, &goes_on), 0);
     CHECK(!goes_on);
-    CHECK_STATUS(csk_gate_unlock_lane(&f.gate, &f.lane, &goes_on), EPERM);
+    CHECK_STATUS(csk_gate_unlock_lane(&f.gate, &f.lane, 0, &goes_on), EPERM);
     CHECK_EQ(f.blocks, 1);
     CHECK_STATUS(csk_gate_destroy(&f.gate), 0);
 }

@@ -16,6 +16,8 @@ static struct shared {
     int status[8];   /* with which status, by waiter */
     csk_gate_waiter_t waiters[4];
     csk_gate_lane_t lane;
+    csk_gate_lanes_t lanes; /* and those that become its lanes, in the order in which they are needed */
+    csk_gate_lane_t spares[2];
     uint32_t blocks;  /* dispatched for the lane */
     int64_t noted_ns; /* a time that one thread tells another */
 } * shared;

@@ -45,7 +45,7 @@ static inline void serve_and(uint32_t count, void (*before_it_leaves)(void), voi
             enter_as(10 + (int)(waiter - shared->waiters));
             performed++;
             if (before_it_leaves != NULL) before_it_leaves();
-            EXPECT_EQUAL(csk_gate_unlock_lane(gate, &shared->lane, &goes_on), 0);
+            EXPECT_EQUAL(csk_gate_unlock_lane(gate, &shared->lane, 0, &goes_on), 0);
             if (goes_on && before_it_goes_on != NULL) before_it_goes_on();
         }
     }

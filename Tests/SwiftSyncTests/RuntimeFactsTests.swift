@@ -47,6 +47,23 @@ struct RuntimeFactsTests {
         checkBeginning(())
     }
 
+    private final class Holder: @unchecked Sendable {
+        let before = "before"
+        @exclusivity(unchecked) var numbers = (1, 2, 3)
+        var address: UnsafeMutablePointer<(Int, Int, Int)> { RuntimeFacts.lastingAddress(of: &numbers) }
+    }
+
+    @Test
+    func aStoredPropertyOfAnObjectStaysWhereItIs() {
+        let holder = Holder(), address = holder.address
+        address.pointee.1 = 20
+        holder.numbers.2 = 30
+        #expect(holder.numbers == (1, 20, 30))
+        #expect(address.pointee == (1, 20, 30))
+        #expect(holder.address == address)
+        withExtendedLifetime([holder]) { #expect($0[0].address == address) }
+    }
+
     private final class Buffer: ManagedBuffer<Int, String> {
         deinit { _ = withUnsafeMutablePointerToElements { $0.deinitialize(count: 1) } }
     }
@@ -199,5 +216,22 @@ struct RuntimeFactsTests {
         #expect(RuntimeFacts.wrapped(by: .global(qos: .utility)) == RuntimeFacts.wrapped(by: .global(qos: .utility)))
         #expect(RuntimeFacts.wrapped(by: .global(qos: .utility)) != RuntimeFacts.wrapped(by: .global(qos: .background)))
         #expect(QueueIdentity.wrapsAtSecondWord)
+    }
+
+    @Test
+    func aFunctionRunsOnTheQueueThatAnObjectWraps() async {
+        let key = DispatchSpecificKey<Int>(), queue = DispatchQueue(label: "facts"), onQueue = Shared([Bool]())
+        queue.setSpecific(key: key, value: 1)
+        final class Context: Sendable {
+            let run: @Sendable () -> Void
+            init(_ run: @escaping @Sendable () -> Void) { self.run = run }
+        }
+        queue.async { onQueue.append(true) }
+        let context = Context { onQueue.append(DispatchQueue.getSpecific(key: key) == 1) }
+        RuntimeFacts.async(onWrapped: RuntimeFacts.wrapped(by: queue), Unmanaged.passRetained(context).toOpaque()) {
+            Unmanaged<Context>.fromOpaque($0!).takeRetainedValue().run()
+        }
+        await waitUntil { onQueue.value.count == 2 }
+        #expect(onQueue.value == [true, true])
     }
 }

@@ -19,7 +19,7 @@ struct SwiftBench: ParsableCommand {
     @Option(
         help: """
             One part only, or several: uncontended, callSites, contended, urgent, waits, readWrites, readMostly, \
-            queues, orderedQueues, taskQueues, delays, timeouts or threadLocals.
+            queues, commands, orderedQueues, suspendingWaits, taskQueues, delays, timeouts or threadLocals.
             """)
     var only: [Part] = []
 
@@ -55,8 +55,8 @@ struct SwiftBench: ParsableCommand {
 }
 
 enum Part: String, CaseIterable, ExpressibleByArgument {
-    case readMostly, uncontended, callSites, threadLocals, readWrites, queues, orderedQueues, taskQueues, contended,
-        urgent, waits, delays, timeouts
+    case readMostly, uncontended, callSites, threadLocals, readWrites, queues, commands, orderedQueues, suspendingWaits,
+        taskQueues, contended, urgent, waits, delays, timeouts
 }
 
 /// Everything that blocks, on a thread that is not the main actor's.
@@ -78,6 +78,11 @@ struct Measurements {
             case .threadLocals: ThreadLocals(results: results, rounds: rounds).run()
             case .readWrites: ReadWrites(results: results, rounds: rounds).run()
             case .queues: Queues(results: results, rounds: rounds).run()
+            case .commands: Commands(results: results, rounds: rounds).run()
+            case .suspendingWaits:
+                SuspendingWaits(
+                    results: results, rounds: rounds, windowMilliseconds: millis, turnsPerMicrosecond: calibrate()
+                ).run()
             case .orderedQueues: OrderedQueues(results: results, rounds: rounds).run()
             case .taskQueues: TaskQueues(results: results, rounds: rounds).run()
             case .contended:

@@ -87,5 +87,5 @@ public struct CriticalSection: @unchecked Sendable {
     }
 
     /// The number of threads that waited at some instant during the call.
-    package var waitingCount: Int { box.waitingCount }
+    package var waitingCount: Int { unsafe box.waitingCount }
 }

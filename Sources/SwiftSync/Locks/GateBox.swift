@@ -1,30 +1,20 @@
 public import CSyncKernel
 
-/// One allocation that holds a gate and the value behind it. Its users decide when the value is destroyed.
+/// One allocation that holds a gate and the value behind it. Its users decide when the value is destroyed. The header
+/// is the gate, or begins with it.
 ///
 /// The pointers stay valid for as long as the box exists. A call that uses them keeps the box alive until it ends.
 @usableFromInline
 @safe
-class GateBox<Value: ~Copyable>: ManagedBuffer<csk_gate_t, Value> {
+class GateBox<Header, Value: ~Copyable>: ManagedBuffer<Header, Value> {
     @inlinable
     @safe final var gate: UnsafeMutablePointer<csk_gate_t> {
-        lastingHeader
+        unsafe RuntimeFacts.first(of: lastingHeader)
     }
 
     @inlinable
     @safe final var value: UnsafeMutablePointer<Value> {
         lastingElements
-    }
-
-    /// Makes a gate with the given attributes, before it is shared.
-    @usableFromInline
-    static func newGate(_ policy: GatePolicy, _ bypassLimit: UInt32, graceMicroseconds: UInt32 = 0) -> csk_gate_t {
-        KernelReports.arePassedOn
-        var gate = unsafe csk_gate_t()
-        var attributes = csk_gate_attr_t(
-            policy: policy.kernelPolicy, bypass_limit: bypassLimit, grace_us: graceMicroseconds)
-        unsafe csk_gate_init(&gate, &attributes)
-        return unsafe gate
     }
 
     /// Waits at `rank` after the inline entry has failed. A nil `timeout` waits for ever. It returns zero or an errno
@@ -40,13 +30,26 @@ class GateBox<Value: ~Copyable>: ManagedBuffer<csk_gate_t, Value> {
     }
 }
 
+extension csk_gate_t {
+    /// Makes a gate with the given attributes, before it is shared.
+    @usableFromInline
+    static func make(_ policy: GatePolicy, _ bypassLimit: UInt32, graceMicroseconds: UInt32 = 0) -> csk_gate_t {
+        KernelReports.arePassedOn
+        var gate = unsafe csk_gate_t()
+        var attributes = csk_gate_attr_t(
+            policy: policy.kernelPolicy, bypass_limit: bypassLimit, grace_us: graceMicroseconds)
+        unsafe csk_gate_init(&gate, &attributes)
+        return unsafe gate
+    }
+}
+
 /// A box whose value lives as long as the box.
 @usableFromInline
 @safe
-final class OwningGateBox<Value: ~Copyable>: GateBox<Value> {
+final class OwningGateBox<Value: ~Copyable>: GateBox<csk_gate_t, Value> {
     @inlinable
     static func make(_ value: consuming sending Value, _ policy: GatePolicy, _ bypassLimit: UInt32) -> OwningGateBox {
-        let buffer = unsafe OwningGateBox.create(minimumCapacity: 1) { _ in unsafe newGate(policy, bypassLimit) }
+        let buffer = unsafe OwningGateBox.create(minimumCapacity: 1) { _ in unsafe .make(policy, bypassLimit) }
         let box = unsafe unsafeDowncast(buffer, to: OwningGateBox.self)
         unsafe box.value.initialize(to: value)
         return box

@@ -41,6 +41,16 @@ enum RuntimeFacts {
         unsafe whole.load(as: Beginning.self)
     }
 
+    /// Returns the address of a stored property of an object, valid as long as the object lives.
+    ///
+    /// Fact: a stored property without observers is passed in its place, and never moves. It has to be of a final class
+    /// or final itself, and to be declared with `@exclusivity(unchecked)`, since others use the address meanwhile. (The
+    /// documentation promises the pointer only for the length of a closure.)
+    @inline(__always)
+    static func lastingAddress<Property>(of property: inout Property) -> UnsafeMutablePointer<Property> {
+        unsafe withUnsafeMutablePointer(to: &property) { unsafe $0 }
+    }
+
     /// Returns the type of a class as a pointer, for C.
     ///
     /// Fact: a class's type is one word. It is the same each time and never zero, and what it refers to lives for ever.
@@ -117,6 +127,18 @@ enum RuntimeFacts {
     static func wrapped(by queue: DispatchQueue) -> UInt {
         unsafe unsafeBitCast(queue, to: UnsafePointer<UInt>.self)[2]
     }
+
+    /// Has `function` called with `context` on the queue whose object wraps this word. The queue must exist as yet.
+    ///
+    /// Fact: what the object wraps is Dispatch's own queue, for which `dispatch_async_f` does what `dispatch_async`
+    /// does. (Swift hides this function. A closure would be allocated three times on its way.)
+    @inline(__always)
+    static func async(
+        onWrapped queue: UInt, _ context: UnsafeMutableRawPointer,
+        _ function: @escaping @convention(c) (UnsafeMutableRawPointer?) -> Void
+    ) {
+        unsafe dispatchAsync(queue, context, function)
+    }
 }
 
 extension ManagedBuffer where Element: ~Copyable {
@@ -142,3 +164,8 @@ extension ManagedBuffer where Element: ~Copyable {
 /// The runtime's function that returns the address of a value. There is no other way to learn it.
 @_silgen_name("swift_task_localValueGet")
 private func taskLocalAddress(_ key: UnsafeRawPointer) -> UnsafeMutableRawPointer?
+
+/// Dispatch's function that calls a C function on a queue.
+@_silgen_name("dispatch_async_f")
+private func dispatchAsync(
+    _ queue: UInt, _ context: UnsafeMutableRawPointer?, _ function: @convention(c) (UnsafeMutableRawPointer?) -> Void)

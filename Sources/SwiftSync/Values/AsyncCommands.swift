@@ -44,7 +44,7 @@ public struct AsyncSchedule<Value>: @unchecked Sendable {
 /// No command blocks the caller, and a command that waits occupies no thread. Commands may be called from anywhere
 /// except signal handlers. Failures are passed to the closure: `.timedOut` where the schedule has a timeout, and
 /// `.valueContainerDeinited` once the value's owner is gone. A command takes O(log n) amortized when n commands wait.
-/// Each command costs two to four allocations and at most one dispatch.
+/// Each command costs two allocations, manual completion two more, and at most one dispatch.
 ///
 /// Commands that are performed on one queue always begin in order. Among those that have not begun, the order is by
 /// priority, then by arrival. If their queue has not begun the next one within 1 ms of its turn, waiters of other
@@ -63,17 +63,22 @@ public struct AsyncCommands<Value>: @unchecked Sendable {
 }
 
 extension AsyncCommands where Value: Sendable {
-    private func submit(_ body: @escaping AsyncCommand<Value>.Body) {
-        AsyncCommand(box: schedule.box, queue: schedule.queue, body: body).submit(rank: rank, timeout: schedule.timeout)
+    @inlinable
+    func submit(_ body: @escaping AsyncCommand.Body) {
+        unsafe AsyncCommand.submit(
+            schedule.box.gate, of: schedule.box, on: schedule.queue, rank: rank, timeout: schedule.timeout, body: body)
     }
 
     /// Runs `commandClosure` with the value, and holds the value until it returns. On failure it runs `commandClosure`
     /// with the error. A nil closure does nothing.
     @preconcurrency
+    @inlinable
     public func get(completion commandClosure: (@Sendable (Result<Value, QueueSafeValueError>) -> Void)?) {
         guard let commandClosure else { return }
-        submit { command, error in
-            commandClosure(error.map { .failure($0) } ?? .success(command.box.value.pointee))
+        nonisolated(unsafe) let box = schedule.box
+        submit { _, status in
+            unsafe commandClosure(
+                status == 0 ? .success(box.value.pointee) : .failure(QueueSafeValueError(status: status)))
             return .leave
         }
     }
@@ -88,12 +93,13 @@ extension AsyncCommands where Value: Sendable {
         )?
     ) {
         guard let commandClosure else { return }
-        submit { command, error in
-            if let error {
-                commandClosure(.failure(error), {})
+        nonisolated(unsafe) let box = schedule.box
+        submit { command, status in
+            if status != 0 {
+                commandClosure(.failure(QueueSafeValueError(status: status)), {})
                 return .isSeenTo
             }
-            return command.leaveOnCompletion({ done in commandClosure(.success(command.box.value.pointee), done) }) {
+            return command.leaveOnCompletion({ done in unsafe commandClosure(.success(box.value.pointee), done) }) {
                 command, _ in
                 command.leave()
             }
@@ -102,16 +108,18 @@ extension AsyncCommands where Value: Sendable {
 
     /// Replaces the value, leaves the section, and then runs `commandClosure` with the value that was set.
     @preconcurrency
+    @inlinable
     public func set(
         newValue: Value, completion commandClosure: (@Sendable (Result<Value, QueueSafeValueError>) -> Void)? = nil
     ) {
-        submit { command, error in
-            if let error {
-                commandClosure?(.failure(error))
+        nonisolated(unsafe) let box = schedule.box
+        submit { command, status in
+            if status != 0 {
+                commandClosure?(.failure(QueueSafeValueError(status: status)))
                 return .isSeenTo
             }
-            let old = unsafe command.box.value.move()
-            unsafe command.box.value.initialize(to: newValue)
+            let old = unsafe box.value.move()
+            unsafe box.value.initialize(to: newValue)
             command.leave()
             withExtendedLifetime(old) {}
             commandClosure?(.success(newValue))
@@ -122,18 +130,20 @@ extension AsyncCommands where Value: Sendable {
     /// Runs `accessClosure` on the value, leaves the section, and then runs `commandClosure` with the value as it was
     /// on leaving. On failure `accessClosure` does not run. A nil `accessClosure` succeeds with the value unchanged.
     @preconcurrency
+    @inlinable
     public func set(
         accessClosure: (@Sendable (inout Value) -> Void)?,
         completion commandClosure: (@Sendable (Result<Value, QueueSafeValueError>) -> Void)? = nil
     ) {
-        submit { command, error in
-            if let error {
-                commandClosure?(.failure(error))
+        nonisolated(unsafe) let box = schedule.box
+        submit { command, status in
+            if status != 0 {
+                commandClosure?(.failure(QueueSafeValueError(status: status)))
                 return .isSeenTo
             }
-            accessClosure?(&command.box.value.pointee)
+            unsafe accessClosure?(&box.value.pointee)
             guard let commandClosure else { return .leave }
-            let updated = command.box.value.pointee
+            let updated = unsafe box.value.pointee
             command.leave()
             commandClosure(.success(updated))
             return .isSeenTo
@@ -153,20 +163,21 @@ extension AsyncCommands where Value: Sendable {
         completion commandClosure: (@Sendable (Result<Value, QueueSafeValueError>) -> Void)? = nil
     ) {
         guard let accessClosure else { return set(accessClosure: nil, completion: commandClosure) }
-        submit { command, error in
-            if let error {
-                commandClosure?(.failure(error))
+        nonisolated(unsafe) let box = schedule.box
+        submit { command, status in
+            if status != 0 {
+                commandClosure?(.failure(QueueSafeValueError(status: status)))
                 return .isSeenTo
             }
-            return command.leaveOnCompletion({ done in accessClosure(&command.box.value.pointee, done) }) {
+            return command.leaveOnCompletion({ done in unsafe accessClosure(&box.value.pointee, done) }) {
                 command, onQueue in
-                let updated = command.box.value.pointee
+                let updated = unsafe box.value.pointee
                 command.leave()
                 guard let commandClosure else { return }
                 if onQueue {
                     commandClosure(.success(updated))
                 } else {
-                    command.lane.dispatch { commandClosure(.success(updated)) }
+                    command.queue.async { commandClosure(.success(updated)) }
                 }
             }
         }

@@ -1,117 +1,66 @@
 import CSyncKernel
 import Dispatch
-import Synchronization
 
-/// The commands of one value that are performed on one queue or executor. A lane exists from the moment its first
-/// command waits until its last has ended.
+/// The commands of one value that are performed on one queue, as far as the queue sees them.
 ///
 /// The kernel keeps the order of the commands. What is dispatched to a queue is not a command, but "the next command of
 /// this lane". Whichever block runs first performs the command that is first at that moment. At most one block of a
-/// lane is under way. If the next waiter in the gate's order belongs to the lane that leaves, its block continues with
-/// that one, for at most ``commandsPerBlock`` commands.
-@safe
-final class CommandLane: @unchecked Sendable {
-    @safe let gate: UnsafeMutablePointer<csk_gate_t>
-    /// Keeps the gate alive.
-    private let box: AnyObject
-    /// Nil for the lane of an executor.
-    let queue: DispatchQueue?
-    @safe let kernelLane: UnsafeMutablePointer<csk_gate_lane_t>
-
-    /// Used by ``CommandLanes`` alone. Its lock guards `next` and `isListed`, and a count of `users` rises only under
-    /// it.
-    let key: UInt
-    let users = Atomic(1)
-    var isListed = true
-    var next: CommandLane?
+/// lane is under way, and it keeps the value's box, and with it the lane. If the next waiter in the gate's order
+/// belongs to the lane that leaves, its block continues with that one, for at most ``commandsPerBlock`` commands.
+enum CommandLane {
+    private typealias Lane = UnsafeMutablePointer<csk_gate_lane_t>
 
     /// The limit lets other blocks of the queue run in between.
     private static var commandsPerBlock: Int { 64 }
 
-    init(_ gate: UnsafeMutablePointer<csk_gate_t>, box: AnyObject, queue: DispatchQueue?, key: UInt) {
-        self.gate = unsafe gate
-        self.box = box
-        self.queue = queue
-        self.key = key
-        kernelLane = .allocate(capacity: 1)
-        unsafe kernelLane.initialize(to: csk_gate_lane_t())
-        guard queue != nil else { return }
-        unsafe kernelLane.pointee.function = Self.granted
-        unsafe kernelLane.pointee.context = Unmanaged.passUnretained(self).toOpaque()
+    /// The waiter that was granted the gate holds the lane until this function says that it holds the lane itself. From
+    /// then on the waiter may time out and go, and with it the last reference to its queue.
+    static let granted: csk_gate_lane_function_t = { lane, context in
+        let value = unsafe context!.assumingMemoryBound(to: ValueLanes.self)
+        let command = unsafe GateWaiter.owner(of: lane!.pointee.front!, as: AsyncCommand.self)
+        let queue = unsafe command._withUnsafeGuaranteedRef { $0.queue }
+        _ = unsafe value.pointee.box.retain()
+        unsafe csk_gate_lane_taken(value.pointee.gate, lane)
+        unsafe dispatch(lane!, on: queue)
     }
 
-    deinit { unsafe kernelLane.deallocate() }
-
-    func matches(_ gate: UnsafeMutablePointer<csk_gate_t>, _ key: UInt, isQueue: Bool) -> Bool {
-        unsafe self.gate == gate && self.key == key && (queue != nil) == isQueue
-    }
-
-    /// Runs `body` on the queue.
-    func dispatch(_ body: @escaping @Sendable () -> Void) {
-        queue!.async(execute: body)
-    }
-
-    /// The waiter that was granted the gate holds the lane until this function says that it holds the lane itself.
-    private static let granted: csk_gate_lane_function_t = { kernelLane, context in
-        let reference = unsafe Unmanaged<CommandLane>.fromOpaque(context!).retain()
-        unsafe reference._withUnsafeGuaranteedRef { lane in
-            unsafe csk_gate_lane_taken(lane.gate, kernelLane)
-            lane.dispatch { unsafe reference.takeRetainedValue().perform() }
+    private static func dispatch(_ lane: Lane, on queue: DispatchQueue) {
+        if QueueIdentity.wrapsAtSecondWord {
+            withExtendedLifetime(queue) { unsafe RuntimeFacts.async(onWrapped: QueueIdentity.of($0), lane, perform) }
+        } else {
+            nonisolated(unsafe) let lane = unsafe lane
+            queue.async { unsafe perform(lane, queue) }
         }
     }
 
-    private func perform() {
-        for _ in 0..<Self.commandsPerBlock where !performFirst() { return }
-        dispatch { self.perform() }
+    private static let perform: @convention(c) (UnsafeMutableRawPointer?) -> Void = { lane in
+        unsafe perform(lane!.assumingMemoryBound(to: csk_gate_lane_t.self), nil)
+    }
+
+    /// Runs on the queue of the lane. Nil stands for a queue that the lane's key names: it exists as long as it runs
+    /// this.
+    private static func perform(_ lane: Lane, _ queue: DispatchQueue?) {
+        let value = unsafe lane.pointee.context!.assumingMemoryBound(to: ValueLanes.self)
+        let gate = unsafe value.pointee.gate, box = unsafe value.pointee.box, key = unsafe lane.pointee.key
+        for _ in 0..<commandsPerBlock where unsafe !performFirst(gate, lane, key) { return unsafe box.release() }
+        if let queue {
+            unsafe dispatch(lane, on: queue)
+        } else {
+            unsafe RuntimeFacts.async(onWrapped: UInt(key), lane, perform)
+        }
     }
 
     /// Performs the first command. It returns true if the gate is the lane's once more and the caller is to perform the
     /// lane's next command.
-    private func performFirst() -> Bool {
+    private static func performFirst(_ gate: UnsafeMutablePointer<csk_gate_t>, _ lane: Lane, _ key: UInt64) -> Bool {
         var waiter: UnsafeMutablePointer<csk_gate_waiter_t>?
-        guard unsafe csk_gate_begin(gate, kernelLane, &waiter) == 0 else { return false }
+        guard unsafe csk_gate_begin(gate, lane, &waiter) == 0 else { return false }
         var goesOn = false
         // The command's closures are released outside of the section.
-        unsafe withExtendedLifetime(unsafeDowncast(GateWaiter.takeOwner(of: waiter!), to: LaneCommand.self)) {
+        unsafe withExtendedLifetime(unsafeDowncast(GateWaiter.takeOwner(of: waiter!), to: AsyncCommand.self)) {
             command in
-            if command.begin() { unsafe csk_gate_unlock_lane(gate, kernelLane, &goesOn) }
+            if command.begin() { unsafe csk_gate_unlock_lane(gate, lane, key, &goesOn) }
         }
         return goesOn
     }
-}
-
-/// A command that is performed on the queue of a lane.
-class LaneCommand: GateWaiterOwner, @unchecked Sendable {
-    final let lane: CommandLane
-    private let waiter = GateWaiter()
-
-    init(lane: CommandLane) {
-        self.lane = lane
-    }
-
-    deinit {
-        waiter.deallocate()
-        CommandLanes.leave(lane)
-    }
-
-    /// The command's turn has come. It runs on the queue, and this thread holds the gate. True means that the caller is
-    /// to leave the gate, and that nothing follows.
-    func begin() -> Bool {
-        fatalError("QueueSafeValue: \(Self.self) does not say what it does on its queue")
-    }
-
-    /// The command will not have its turn. It runs on the queue.
-    func fail(_ status: Int32) {
-        fatalError("QueueSafeValue: \(Self.self) does not say how it fails")
-    }
-
-    final func submit(rank: Int64, timeout: Duration?) {
-        let deadline = Deadline.after(timeout: timeout)
-        let status = unsafe waiter.lock(lane.gate, rank: rank, deadline: deadline, lane: lane.kernelLane, owner: self)
-        if status != 0 { lane.dispatch { self.fail(status) } }
-    }
-
-    final var resolvingQueue: DispatchQueue? { lane.queue }
-
-    final func gateResolved(_ status: Int32) { fail(status) }
 }

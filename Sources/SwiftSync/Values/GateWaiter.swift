@@ -12,7 +12,7 @@ protocol GateWaiterOwner: AnyObject, Sendable {
     var resolvingQueue: DispatchQueue? { get }
 }
 
-/// An asynchronous waiter at a gate, in memory of its own. Its owner frees the memory.
+/// An asynchronous waiter at a gate. Its memory is a part of its owner.
 ///
 /// The kernel holds a reference to the owner from the moment at which it accepts the waiter. It keeps the reference
 /// until it resolves the waiter, or hands it to the queue on which it is performed.
@@ -20,26 +20,21 @@ protocol GateWaiterOwner: AnyObject, Sendable {
 struct GateWaiter: @unchecked Sendable {
     /// `later` stands first, because the kernel knows the memory by that address too.
     @safe
-    private struct Memory {
+    struct Memory {
         var later = unsafe csk_gate_later_t()
         var waiter = unsafe csk_gate_waiter_t()
         var status: Int32 = 0
         /// The reference that the kernel holds.
         var owner: (any GateWaiterOwner)?
+
+        init() { unsafe later.function = resolve }
     }
 
     @safe private let memory: UnsafeMutablePointer<Memory>
 
-    init() {
-        memory = .allocate(capacity: 1)
-        unsafe memory.initialize(to: Memory())
-        unsafe memory.pointee.later.function = Self.resolve
-    }
-
-    func deallocate() {
-        unsafe memory.deinitialize(count: 1)
-        unsafe memory.deallocate()
-    }
+    /// The waiter whose memory is this property of its owner.
+    @inline(__always)
+    init(in memory: inout Memory) { unsafe self.memory = RuntimeFacts.lastingAddress(of: &memory) }
 
     @safe private var waiter: UnsafeMutablePointer<csk_gate_waiter_t> { unsafe memory.pointer(to: \.waiter)! }
 
@@ -67,25 +62,49 @@ struct GateWaiter: @unchecked Sendable {
         unsafe memory.pointee.owner.take()!.gateResolved(status)
     }
 
+    /// The owner of a waiter that was granted the gate, whose lane's function has not taken hold of the lane yet.
+    @inline(__always)
+    static func owner<Owner: GateWaiterOwner>(
+        of waiter: UnsafeMutablePointer<csk_gate_waiter_t>, as type: Owner.Type
+    ) -> Unmanaged<Owner> {
+        let memory = unsafe waiter.pointee.context.assumingMemoryBound(to: Memory.self)
+        return unsafe Unmanaged.passUnretained(unsafeDowncast(memory.pointee.owner!, to: type))
+    }
+
     /// Takes the owner of a waiter that ``csk_gate_begin`` has handed over.
     static func takeOwner(of waiter: UnsafeMutablePointer<csk_gate_waiter_t>) -> any GateWaiterOwner {
         unsafe waiter.pointee.context.assumingMemoryBound(to: Memory.self).pointee.owner.take()!
     }
 
-    private func accepted(_ owner: any GateWaiterOwner, by queue: () -> Int32) -> Int32 {
-        memory.pointee.owner = owner
+    /// Calls `queue`, after which another thread may own the waiter already. If the kernel has refused the waiter, the
+    /// owner is taken back.
+    @inline(__always)
+    private func accepted(_ owner: consuming any GateWaiterOwner, by queue: () -> Int32) -> Int32 {
+        memory.pointee.owner = consume owner
         let status = queue()
         if status != 0 { memory.pointee.owner = nil }
         return status
     }
 
-    /// Queues the waiter in a lane. It returns 0 or an errno value.
+    /// Queues the waiter in the lane of a queue or executor. It returns 0 or an errno value.
     func lock(
-        _ gate: UnsafeMutablePointer<csk_gate_t>, rank: Int64, deadline: Int64,
-        lane: UnsafeMutablePointer<csk_gate_lane_t>,
-        owner: any GateWaiterOwner
+        _ gate: UnsafeMutablePointer<csk_gate_t>, of box: AnyObject, rank: Int64, deadline: Int64, key: UInt,
+        isQueue: Bool, owner: consuming any GateWaiterOwner
     ) -> Int32 {
-        accepted(owner) { unsafe csk_gate_lock_lane(gate, waiter, rank, deadline, lane, Self.resolved, memory) }
+        accepted(owner) {
+            let lanes = unsafe ValueLanes.of(gate, box)
+            var spare: UnsafeMutablePointer<csk_gate_lane_t>?
+            while true {
+                let status = unsafe csk_gate_lock_keyed(
+                    gate, waiter, rank, deadline, lanes, UInt64(key), isQueue, &spare, Self.resolved, memory)
+                if status != ENOBUFS {
+                    unsafe spare?.deallocate()
+                    return status
+                }
+                unsafe spare = .allocate(capacity: 1)
+                unsafe spare!.initialize(to: csk_gate_lane_t())
+            }
+        }
     }
 
     /// Queues a waiter again at its old place, because it can't have its grant now.

@@ -2,29 +2,28 @@ import CSyncKernel
 import Dispatch
 
 /// A task that waits at a gate. The kernel decides between grant, timeout and cancellation.
-final class SuspendedWaiter<Value>: TaskWait, GateWaiterOwner, @unchecked Sendable {
-    private let box: ValueBox<Value>
-    private let lane: CommandLane
-    private let waiter = GateWaiter()
+@safe
+final class SuspendedWaiter: TaskWait, GateWaiterOwner, @unchecked Sendable {
+    @safe private let gate: UnsafeMutablePointer<csk_gate_t>
+    private let box: AnyObject
+    private let executor: UInt
+    @exclusivity(unchecked) private var memory = GateWaiter.Memory()
 
-    init(_ box: ValueBox<Value>, isolation: (any Actor)?) {
+    init(_ gate: UnsafeMutablePointer<csk_gate_t>, of box: AnyObject, isolation: (any Actor)?) {
+        self.gate = unsafe gate
         self.box = box
-        lane = unsafe CommandLanes.enter(
-            box.gate, box: box, queue: nil, key: QueueIdentity.ofExecutor(isolation: isolation))
+        executor = QueueIdentity.ofExecutor(isolation: isolation)
         super.init()
     }
 
-    deinit {
-        waiter.deallocate()
-        CommandLanes.leave(lane)
-    }
+    private var waiter: GateWaiter { unsafe GateWaiter(in: &memory) }
 
     var resolvingQueue: DispatchQueue? { nil }
 
     func gateResolved(_ status: Int32) { resolve(status) }
 
     /// If the grant came first, the grant resolves the wait.
-    override func withdraw(_ cause: Int32) { unsafe waiter.cancel(box.gate) }
+    override func withdraw(_ cause: Int32) { unsafe waiter.cancel(gate) }
 
     /// Waits for the gate and makes the calling thread its holder. It returns 0 or an errno value.
     ///
@@ -35,11 +34,12 @@ final class SuspendedWaiter<Value>: TaskWait, GateWaiterOwner, @unchecked Sendab
     /// the caller's actor could change to a thread that does not hold the gate.
     func acquire(rank: Int64, deadline: Int64, isolation: isolated (any Actor)?) async -> Int32 {
         var status = await wait(isolation: isolation) {
-            unsafe waiter.lock(box.gate, rank: rank, deadline: deadline, lane: lane.kernelLane, owner: self)
+            unsafe waiter.lock(
+                gate, of: box, rank: rank, deadline: deadline, key: executor, isQueue: false, owner: self)
         }
-        while status == 0, unsafe !waiter.adopt(box.gate) {
-            status = await waitAgain(isolation: isolation) { unsafe waiter.relock(box.gate, owner: self) }
-            if status != 0 { unsafe waiter.forget(box.gate) }
+        while status == 0, unsafe !waiter.adopt(gate) {
+            status = await waitAgain(isolation: isolation) { unsafe waiter.relock(gate, owner: self) }
+            if status != 0 { unsafe waiter.forget(gate) }
         }
         return status
     }

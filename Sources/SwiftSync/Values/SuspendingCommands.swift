@@ -41,7 +41,7 @@ extension SuspendingCommands where Value: Sendable {
     private func enter(isolation: isolated (any Actor)?) async -> QueueSafeValueError? {
         if Task.isCancelled { return .cancelled }
         // This is the same as `box.gate`, which would be a call in generic code.
-        let gate = box.lastingHeader
+        let gate = unsafe RuntimeFacts.first(of: box.lastingHeader, as: csk_gate_t.self)
         if unsafe csk_gate_enter_fast(gate) {
             if unsafe !csk_gate_has_lost_grants(gate) { return nil }
             // A command of this executor may have lost its grant, and it comes first.
@@ -49,7 +49,7 @@ extension SuspendingCommands where Value: Sendable {
         }
         let rank = rank ?? CommandRank.of(CommandPriority(Task.currentPriority))
         let deadline = Deadline.after(timeout: timeout)
-        let status = await SuspendedWaiter(box, isolation: isolation).acquire(
+        let status = unsafe await SuspendedWaiter(gate, of: box, isolation: isolation).acquire(
             rank: rank, deadline: deadline, isolation: isolation)
         return status == 0 ? nil : QueueSafeValueError(status: status)
     }

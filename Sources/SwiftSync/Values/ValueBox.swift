@@ -1,4 +1,4 @@
-public import CSyncKernel
+import CSyncKernel
 import Dispatch
 
 /// A status of the kernel for which no better error exists.
@@ -12,18 +12,21 @@ struct KernelError: Error, CustomStringConvertible {
 /// command can reach the place where the value was.
 @usableFromInline
 @safe
-final class ValueBox<Value>: GateBox<Value> {
+final class ValueBox<Value>: GateBox<ValueHeader, Value> {
     @inlinable
     static func make(
         _ value: consuming sending Value, _ policy: GatePolicy, _ bypassLimit: UInt32, graceMicroseconds: UInt32 = 0
     ) -> ValueBox {
-        let buffer = unsafe ValueBox.create(minimumCapacity: 1) { _ in
-            unsafe newGate(policy, bypassLimit, graceMicroseconds: graceMicroseconds)
+        let buffer = ValueBox.create(minimumCapacity: 1) { _ in
+            unsafe ValueHeader(gate: .make(policy, bypassLimit, graceMicroseconds: graceMicroseconds))
         }
         let box = unsafe unsafeDowncast(buffer, to: ValueBox.self)
         unsafe box.value.initialize(to: value)
         return box
     }
+
+    @inlinable
+    deinit { unsafe ValueLanes.free(gate) }
 
     /// Refuses new commands, and destroys the value once the accepted commands have ended. The value is destroyed on
     /// the thread that ends the last command, or on a global queue if that thread is the timers' thread. It never
@@ -40,15 +43,13 @@ final class ValueBox<Value>: GateBox<Value> {
 /// Keeps the box alive while it waits for its last commands.
 private final class ClosingWaiter<Value>: GateWaiterOwner, @unchecked Sendable {
     private let box: ValueBox<Value>
-    private let waiter = GateWaiter()
+    @exclusivity(unchecked) private var memory = GateWaiter.Memory()
 
     init(_ box: ValueBox<Value>) {
         self.box = box
     }
 
-    deinit { waiter.deallocate() }
-
-    func close() -> Int32 { unsafe waiter.close(box.gate, owner: self) }
+    func close() -> Int32 { unsafe GateWaiter(in: &memory).close(box.gate, owner: self) }
 
     /// The value's deinit may run code of its users, which may block. The timers' thread must not block.
     var resolvingQueue: DispatchQueue? { csk_timer_is_current() ? .global() : nil }

@@ -65,6 +65,7 @@ class TaskWait: @unchecked Sendable {
     ///   - isolation: the caller's isolation, in which the task goes on.
     ///   - register: makes the wait known to the party that resolves it, from inside of the suspension. A status other
     ///     than zero is the outcome.
+    @inline(__always)
     final func wait(
         until deadline: Int64 = Deadline.never, isCancellable: Bool = true,
         isolation: isolated (any Actor)? = #isolation,
@@ -85,6 +86,7 @@ class TaskWait: @unchecked Sendable {
     }
 
     /// Does the same for a wait that the resolving party already knows.
+    @inline(__always)
     final func wait(
         until deadline: Int64 = Deadline.never, isCancellable: Bool = true,
         isolation: isolated (any Actor)? = #isolation
@@ -103,6 +105,7 @@ class TaskWait: @unchecked Sendable {
         return await wait(isolation: isolation, register: register)
     }
 
+    @inline(__always)
     private func suspend(
         until deadline: Int64, _ isCancellable: Bool, _ isolation: isolated (any Actor)?,
         _ register: (TaskWaitTimer?) -> Int32
@@ -118,6 +121,7 @@ class TaskWait: @unchecked Sendable {
         }
     }
 
+    @inline(__always)
     private func suspend(
         _ timer: TaskWaitTimer?, _ isolation: isolated (any Actor)?, _ register: (TaskWaitTimer?) -> Int32
     ) async -> Int32 {

@@ -24,6 +24,32 @@ struct CommandLaneTests {
         await waitUntil("a lane is left, which keeps the value's memory") { box == nil }
     }
 
+    /// The lanes of many queues, one after the other and at once: each command runs on its own queue.
+    @Test func aLaneThatNobodyUsesBecomesThatOfAnotherQueue() async {
+        let key = DispatchSpecificKey<Int>(), value = QueueSafeValue(value: 0), wrong = Shared(0), ended = Shared(0)
+        for round in 0..<40 {
+            let queues = (0..<10).map { index in
+                let queue = DispatchQueue(label: "lane \(round) \(index)")
+                queue.setSpecific(key: key, value: index)
+                return queue
+            }
+            for (index, queue) in queues.enumerated() {
+                value.async(performIn: queue).priority(.normal).set {
+                    $0 += 1
+                    if DispatchQueue.getSpecific(key: key) != index { wrong.increment() }
+                } completion: { _ in
+                    if DispatchQueue.getSpecific(key: key) != index { wrong.increment() }
+                    ended.increment()
+                }
+            }
+            _ = await value.suspending.get()
+            if round % 4 == 0 { await waitUntil { ended.value == (round + 1) * 10 } }
+        }
+        await waitUntil { ended.value == 400 }
+        #expect(wrong.value == 0)
+        #expect(value.wait.lowestPriority.get() == .success(400))
+    }
+
     @Test func aCommandThatIsRefusedIsReleased() async {
         let queue = DispatchQueue(label: "lane"), alive = Shared(0), refusals = Shared(0)
         do {

@@ -163,7 +163,17 @@ struct csk_gate_lane {
     uint8_t forced;
     uint8_t due;
     uint32_t mark;
+    uint64_t key; /* of a lane in a set */
+    csk_gate_lane_t *next_lane;
 };
+
+/* The lanes of one gate, each known by a number: see csk_gate_lock_keyed. The caller owns the memory, zero-fills it,
+ * and may set `function` and `context` before the first use: those that lanes of queues get. */
+typedef struct csk_gate_lanes {
+    csk_gate_lane_function_t function;
+    void *context;
+    csk_gate_lane_t *lists[16]; /* by the highest bits of the key's hash */
+} csk_gate_lanes_t;
 
 /* Makes a free gate with the attributes of `attr`. NULL stands for FAST without a bypass limit. Returns 0, or EINVAL
  * for an unknown policy. */
@@ -370,6 +380,20 @@ CSK_API CSK_MUST_USE int csk_gate_lock_lane(csk_gate_t *gate, csk_gate_waiter_t 
                                             int64_t deadline_ns, csk_gate_lane_t *lane, csk_gate_function_t function,
                                             void *context);
 
+/* Does the same for the lane of a queue or executor that `key` names, a different number for each. The lane is looked
+ * up in `lanes`. Where there is none, one that nobody uses any more becomes this one, or else *spare, zero-filled
+ * memory of the caller's: *spare is NULL then, and `lanes` has the memory until the caller takes the set apart, once
+ * nobody waits at the gate and no begin is owed. Returns what csk_gate_lock_lane does; or ENOBUFS, with nothing done,
+ * where it would need *spare and that is NULL. A queue and an executor may have the same number. Takes O(lanes in use /
+ * 16) more. */
+CSK_API CSK_MUST_USE int csk_gate_lock_keyed(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_rank_t rank,
+                                             int64_t deadline_ns, csk_gate_lanes_t *lanes, uint64_t key, bool is_queue,
+                                             csk_gate_lane_t **spare, csk_gate_function_t function, void *context);
+
+/* Takes a lane out of a set that nobody uses any more, so that its memory can be freed. Returns NULL when there is none
+ * left. */
+CSK_API csk_gate_lane_t *csk_gate_lanes_take(csk_gate_lanes_t *lanes);
+
 /* For csk_gate_lane_taken only: the grace of the pending grant begins now. */
 CSK_API void csk_gate_restart_grace(csk_gate_t *gate);
 
@@ -394,9 +418,10 @@ static inline void csk_gate_lane_taken(csk_gate_t *gate, csk_gate_lane_t *lane) 
 CSK_API CSK_MUST_USE int csk_gate_begin(csk_gate_t *gate, csk_gate_lane_t *lane, csk_gate_waiter_t **waiter);
 
 /* Leaves a gate that the calling thread holds, on a thread that can begin on the lane's queue. If it stores true in
- * *goes_on, the gate was granted to that lane, the lane's function is not called, and a csk_gate_begin is owed. Returns
- * 0 or EPERM. */
-CSK_API int csk_gate_unlock_lane(csk_gate_t *gate, csk_gate_lane_t *lane, bool *goes_on);
+ * *goes_on, the gate was granted to that lane, the lane's function is not called, and a csk_gate_begin is owed. `key`
+ * is what the lane had before the last csk_gate_begin, and 0 for one that is in no set: a lane all of whose waiters
+ * have begun may be another's meanwhile, and this call does not go on with it then. Returns 0 or EPERM. */
+CSK_API int csk_gate_unlock_lane(csk_gate_t *gate, csk_gate_lane_t *lane, uint64_t key, bool *goes_on);
 
 /* ---- What must not run inside of functions of waiters ------------------------------------------------------------ */
 

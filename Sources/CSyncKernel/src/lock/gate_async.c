@@ -55,7 +55,7 @@ static void grace_ended(csk_timer_t *timer, void *context) {
     if (lost) lost = (next != NULL && next->node.rank != GATE_RANK_CLOSER) || csk_gate_lane_has_better(waiter->lane);
     if (lost) {
         rank = waiter->node.rank;
-        since_ns = waiter->since_ns;
+        since_ns = waiter->since_ns != 0 ? waiter->since_ns : waiter->granted_ns;
         waiter->grace_ns = waiter->grace_ns > longest_grace_ns / 2 ? longest_grace_ns : waiter->grace_ns * 2;
         waiter->grace_started = 1; /* so that no clock is started: `pending` names it until the gate is another's */
         if (waiter->lane != NULL) newly_waits = csk_gate_lane_lose(gate, waiter);
@@ -83,6 +83,11 @@ void csk_gate_start_grace(csk_gate_t *gate) {
 
 enum { GRANTED_AT_ONCE, INSERTED, INSERTED_FIRST };
 
+void csk_gate_begin_wait(csk_gate_waiter_t *waiter) {
+    waiter->has_waited = csk_is_observed();
+    if (waiter->has_waited && waiter->since_ns == 0) waiter->since_ns = csk_platform_now();
+}
+
 /* Called under the queue lock. Grants the gate to the waiter if it may have it now, or queues the waiter. */
 static int grant_or_insert(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_effects_t *effects) {
     bool inserted = false;
@@ -97,7 +102,7 @@ static int grant_or_insert(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_effe
         csk_gate_mark_granted(gate, waiter, effects);
     } else {
         inserted = true;
-        waiter->has_waited = 1;
+        csk_gate_begin_wait(waiter);
         csk_gate_insert(gate, waiter);
         csk_gate_start_deadline(gate, waiter);
     }
@@ -127,23 +132,32 @@ typedef struct {
     csk_rank_t rank;
     int64_t deadline_ns;
     bool adoptable, closing;
+    /* Where the lane has yet to be found. */
+    csk_gate_lanes_t *lanes;
+    csk_gate_lane_t **spare;
+    uint64_t key;
+    bool is_queue;
 } request_t;
 
 static int queue_waiter(csk_gate_t *gate, csk_gate_waiter_t *waiter, const request_t *request) {
     csk_effects_t effects = { 0 };
     csk_rank_t rank = request->rank;
     bool closing = request->closing;
-    int64_t since_ns = csk_platform_now();
     csk_gate_lock_queue(gate);
-    if (request->lane != NULL) csk_gate_lane_know_process(request->lane);
+    csk_gate_lane_t *lane = request->lane;
     int status = gate->closed ? ESHUTDOWN : is_in_use(waiter) ? EBUSY : 0;
+    if (status == 0 && request->lanes != NULL) {
+        lane = csk_gate_lane_find(request->lanes, request->key, request->is_queue, request->spare);
+        if (lane == NULL) status = ENOBUFS;
+    }
+    if (lane != NULL) csk_gate_lane_know_process(lane);
     int how = GRANTED_AT_ONCE;
     if (status == 0) {
         waiter->function = request->function;
         waiter->context = request->context;
-        waiter->lane = request->lane;
+        waiter->lane = lane;
         waiter->deadline_ns = request->deadline_ns;
-        waiter->since_ns = since_ns;
+        waiter->since_ns = 0;
         waiter->adoptable = request->adoptable;
         waiter->object = gate;
         waiter->node.rank = rank;
@@ -167,18 +181,32 @@ int csk_gate_lock_async_ranked(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_
         if (error != 0) return error;
     }
     csk_gate_prepare(gate);
-    request_t request = { function, context, NULL, rank, deadline_ns, adoptable, false };
+    request_t request = { function, context, NULL, rank, deadline_ns, .adoptable = adoptable };
     return queue_waiter(gate, waiter, &request);
+}
+
+static int queue_in_lane(csk_gate_t *gate, csk_gate_waiter_t *waiter, const request_t *request) {
+    if (request->function == NULL || !csk_gate_is_rank(request->rank)) return EINVAL;
+    int error = csk_timer_prepare();
+    if (error != 0) return error;
+    csk_gate_prepare(gate);
+    return queue_waiter(gate, waiter, request);
 }
 
 int csk_gate_lock_lane(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_rank_t rank, int64_t deadline_ns,
                        csk_gate_lane_t *lane, csk_gate_function_t function, void *context) {
-    if (function == NULL || lane == NULL || !csk_gate_is_rank(rank)) return EINVAL;
-    int error = csk_timer_prepare();
-    if (error != 0) return error;
-    csk_gate_prepare(gate);
-    request_t request = { function, context, lane, rank, deadline_ns, true, false };
-    return queue_waiter(gate, waiter, &request);
+    if (lane == NULL) return EINVAL;
+    request_t request = { function, context, lane, rank, deadline_ns, .adoptable = true };
+    return queue_in_lane(gate, waiter, &request);
+}
+
+int csk_gate_lock_keyed(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_rank_t rank, int64_t deadline_ns,
+                        csk_gate_lanes_t *lanes, uint64_t key, bool is_queue, csk_gate_lane_t **spare,
+                        csk_gate_function_t function, void *context) {
+    if (lanes == NULL || spare == NULL) return EINVAL;
+    request_t request = { function,          context,        NULL,           rank,       deadline_ns,
+                          .adoptable = true, .lanes = lanes, .spare = spare, .key = key, .is_queue = is_queue };
+    return queue_in_lane(gate, waiter, &request);
 }
 
 int csk_gate_lock_async(csk_gate_t *gate, csk_gate_waiter_t *waiter, int32_t priority, int64_t deadline_ns,
@@ -190,7 +218,7 @@ int csk_gate_lock_async(csk_gate_t *gate, csk_gate_waiter_t *waiter, int32_t pri
 int csk_gate_close(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_gate_function_t function, void *context) {
     if (function == NULL) return EINVAL;
     csk_gate_prepare(gate);
-    request_t request = { function, context, NULL, GATE_RANK_CLOSER, CSK_NEVER, false, true };
+    request_t request = { function, context, NULL, GATE_RANK_CLOSER, CSK_NEVER, .closing = true };
     return queue_waiter(gate, waiter, &request);
 }
 

@@ -19,6 +19,41 @@ void csk_gate_lane_begin_in_child(csk_gate_lane_t *lane) {
     lane->mark = csk_process_mark();
 }
 
+/* Nobody uses the lane, and none of its blocks is to come. (Waiters without a front wait for one of these two.) */
+static bool is_idle(const csk_gate_lane_t *lane) {
+    return lane->front == NULL && !lane->stalled && lane->lost.root == NULL;
+}
+
+csk_gate_lane_t *csk_gate_lane_find(csk_gate_lanes_t *lanes, uint64_t key, bool is_queue, csk_gate_lane_t **spare) {
+    csk_gate_lane_t **list = &lanes->lists[key * UINT64_C(0x9E3779B97F4A7C15) >> 60], *idle = NULL;
+    for (csk_gate_lane_t *lane = *list; lane != NULL; lane = lane->next_lane) {
+        if (lane->key == key && (lane->function != NULL) == is_queue) return lane;
+        if (is_idle(lane)) idle = lane;
+    }
+    if (idle == NULL && *spare != NULL) {
+        idle = *spare;
+        *spare = NULL;
+        idle->context = lanes->context;
+        idle->next_lane = *list;
+        *list = idle;
+    }
+    if (idle != NULL) {
+        idle->key = key;
+        idle->function = is_queue ? lanes->function : NULL;
+    }
+    return idle;
+}
+
+csk_gate_lane_t *csk_gate_lanes_take(csk_gate_lanes_t *lanes) {
+    for (int i = 0; i < 16; i++) {
+        csk_gate_lane_t *lane = lanes->lists[i];
+        if (lane == NULL) continue;
+        lanes->lists[i] = lane->next_lane;
+        return lane;
+    }
+    return NULL;
+}
+
 bool csk_gate_lane_is_open(const csk_gate_lane_t *lane, const csk_gate_waiter_t *newcomer) {
     const csk_gate_waiter_t *lost = csk_waiter_of_node(csk_heap_top(&lane->lost));
     return !lane->stalled && (lost == NULL || comes_before(newcomer, lost));
@@ -87,7 +122,7 @@ static csk_gate_waiter_t *first_to_begin(const csk_gate_t *gate, const csk_gate_
  * waited so far. */
 static bool wait_again(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
     bool newly = !waiter->has_waited;
-    waiter->has_waited = 1;
+    csk_gate_begin_wait(waiter);
     csk_waiter_set(waiter, WAITER_QUEUED);
     gate->waiting++;
     csk_heap_insert(&waiter->lane->waiters, &waiter->node);
@@ -198,14 +233,14 @@ int csk_gate_begin(csk_gate_t *gate, csk_gate_lane_t *lane, csk_gate_waiter_t **
     return begun.status;
 }
 
-int csk_gate_unlock_lane(csk_gate_t *gate, csk_gate_lane_t *lane, bool *goes_on) {
+int csk_gate_unlock_lane(csk_gate_t *gate, csk_gate_lane_t *lane, uint64_t key, bool *goes_on) {
     *goes_on = false;
     if (!csk_gate_is_mine(gate)) return EPERM;
     if (csk_load(&gate->summary, CSK_RELAXED) & GATE_WAITERS) {
         csk_effects_t effects = { 0 };
         csk_gate_lock_queue(gate);
         csk_gate_waiter_t *next = csk_gate_next(gate);
-        if (next != NULL && csk_gate_lane_of(next) == lane && lane->function != NULL) {
+        if (next != NULL && csk_gate_lane_of(next) == lane && lane->key == key && lane->function != NULL) {
             csk_gate_grant_to(gate, next, &effects);
             csk_gate_publish(gate);
             csk_store(&lane->due, 0, CSK_RELAXED);

@@ -36,6 +36,15 @@
  * forced grants are made. So whoever else begins in place of a granted one passes nobody beyond the limit. Waiters of a
  * lane that is not open can't be next. They go on counting the passes.
  *
+ * Lanes: sets
+ *
+ * A set finds the lane of a queue or executor by its key, under the queue lock, and never forgets a lane. One that is
+ * idle, with neither waiters nor a grant nor a stall, may become that of another key: whoever uses a lane has a waiter
+ * in it, or the grant, or owes the begin of a queue. So there are as many lanes as were ever in use at once. A thread
+ * that performs a lane's last waiter has none of these. It may find the lane another's when it leaves, which it sees by
+ * the key, and then does not go on with it. A queue's key may be an address. A queue that is gone has left neither
+ * waiter nor block, so another one at its address finds the lane idle.
+ *
  * Lanes: memory
  *
  * A queue's waiter can time out while a function of its lane is due on another thread. So the lane's function says that
@@ -61,6 +70,8 @@ void csk_gate_lane_begin_in_child(csk_gate_lane_t *lane);
 static inline void csk_gate_lane_know_process(csk_gate_lane_t *lane) {
     if (CSK_UNLIKELY(lane->mark != csk_process_mark())) csk_gate_lane_begin_in_child(lane);
 }
+/* The lane of `key`: see csk_gate_lock_keyed. NULL where *spare is needed, which is NULL. */
+csk_gate_lane_t *csk_gate_lane_find(csk_gate_lanes_t *lanes, uint64_t key, bool is_queue, csk_gate_lane_t **spare);
 /* These queue a waiter in its lane; take a queued one out, for good or because it was granted; and give the lane's
  * grant to one that stands in no heap. */
 void csk_gate_lane_put(csk_gate_t *gate, csk_gate_waiter_t *waiter);

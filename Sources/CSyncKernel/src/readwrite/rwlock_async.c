@@ -19,8 +19,7 @@ int csk_rwlock_lock_async(csk_rwlock_t *lock, csk_gate_waiter_t *waiter, int mod
         if (error != 0) return error;
     }
     csk_effects_t effects = { 0 };
-    /* Reading the clock is a quarter of what queueing costs, and only an observer needs the time. */
-    bool observed = csk_load(&csk_current_observer, CSK_RELAXED) != NULL;
+    bool observed = csk_is_observed();
     int64_t since_ns = observed ? csk_platform_now() : 0;
     csk_rwlock_lock_queue(lock);
     if (csk_waiter_is_due(waiter) || csk_waiter_state(waiter) == WAITER_QUEUED) {

@@ -1,0 +1,72 @@
+public import CSyncKernel
+import Synchronization
+
+/// What stands before a protected value in its box.
+@usableFromInline
+@safe
+struct ValueHeader {
+    @usableFromInline var gate: csk_gate_t
+    /// The address of the value's ``ValueLanes``; 0 before the first command that needs them.
+    @usableFromInline var lanes: UInt = 0
+
+    @inlinable
+    init(gate: csk_gate_t) { unsafe self.gate = gate }
+}
+
+/// The lanes of one value, by queue and executor. The kernel keeps the commands of a lane in order; it finds the lane,
+/// and gives one that nobody uses any more to another queue or executor.
+///
+/// They are made by the first command that needs them, and last as long as the value's box. A lane holds neither the
+/// box nor its queue: those that wait in it do.
+@usableFromInline
+@safe
+struct ValueLanes {
+    /// The kernel's part stands first.
+    fileprivate var lanes = unsafe csk_gate_lanes_t()
+    @safe let gate: UnsafeMutablePointer<csk_gate_t>
+    /// What keeps all of this alive.
+    @safe let box: Unmanaged<AnyObject>
+
+    private init(_ gate: UnsafeMutablePointer<csk_gate_t>, _ box: AnyObject) {
+        self.gate = unsafe gate
+        self.box = unsafe Unmanaged.passUnretained(box)
+    }
+
+    private static func slot(_ gate: UnsafeMutablePointer<csk_gate_t>) -> UnsafeMutablePointer<Atomic<UInt>> {
+        let header = unsafe RuntimeFacts.whole(at: gate, as: ValueHeader.self)
+        return unsafe UnsafeMutableRawPointer(header.pointer(to: \.lanes)!).assumingMemoryBound(to: Atomic<UInt>.self)
+    }
+
+    /// The lanes of the value in `box`, which `gate` protects.
+    @inline(__always)
+    static func of(
+        _ gate: UnsafeMutablePointer<csk_gate_t>, _ box: AnyObject
+    ) -> UnsafeMutablePointer<csk_gate_lanes_t> {
+        let address = unsafe slot(gate).pointee.load(ordering: .acquiring)
+        let lanes = unsafe UnsafeMutablePointer<csk_gate_lanes_t>(bitPattern: address)
+        return unsafe lanes ?? make(gate, box)
+    }
+
+    private static func make(
+        _ gate: UnsafeMutablePointer<csk_gate_t>, _ box: AnyObject
+    ) -> UnsafeMutablePointer<csk_gate_lanes_t> {
+        let fresh = UnsafeMutablePointer<ValueLanes>.allocate(capacity: 1)
+        unsafe fresh.initialize(to: ValueLanes(gate, box))
+        unsafe fresh.pointee.lanes.function = CommandLane.granted
+        unsafe fresh.pointee.lanes.context = UnsafeMutableRawPointer(fresh)
+        let (exchanged, found) = unsafe slot(gate).pointee.compareExchange(
+            expected: 0, desired: UInt(bitPattern: fresh), ordering: .acquiringAndReleasing)
+        if exchanged { return unsafe RuntimeFacts.first(of: fresh) }
+        unsafe fresh.deallocate()
+        return unsafe UnsafeMutablePointer(bitPattern: found)!
+    }
+
+    /// Frees the lanes of a gate that nobody uses any more.
+    @usableFromInline
+    static func free(_ gate: UnsafeMutablePointer<csk_gate_t>) {
+        let address = unsafe slot(gate).pointee.load(ordering: .acquiring)
+        guard let lanes = unsafe UnsafeMutablePointer<ValueLanes>(bitPattern: address) else { return }
+        while let lane = unsafe csk_gate_lanes_take(RuntimeFacts.first(of: lanes)) { unsafe lane.deallocate() }
+        unsafe lanes.deallocate()
+    }
+}
