@@ -1,7 +1,7 @@
 extension SyncSchedule {
     /// A ``SyncSchedule`` that nobody keeps: see ``ValueOwner``.
     @frozen
-    public struct AtOnce: ~Copyable, @unchecked Sendable {
+    public struct AtOnce: @unchecked Sendable {
         @usableFromInline let owner: ValueOwner<Value>
 
         @inlinable

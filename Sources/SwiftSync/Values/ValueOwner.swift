@@ -8,6 +8,8 @@
 /// - Where the schedule, its commands or one of their functions are kept, it takes the one of ``ValueOwning``, which is
 ///   a ``SyncSchedule``. It holds the value's box, and lets the owner go.
 ///
+/// A protocol that asks for `wait` names its type, `SyncSchedule<Value>`; left to be inferred, it would be the first.
+///
 /// Neither keeps the owner alive. Of a temporary, as in `makeValue().wait.lowestPriority.get()`, the value may be gone
 /// before the command begins, which then says ``QueueSafeValueError/valueContainerDeinited``: keep the owner in a
 /// variable. The release of a temporary may come before the end of its scope, which is what `@_eagerMove` says.

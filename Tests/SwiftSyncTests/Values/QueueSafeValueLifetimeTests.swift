@@ -76,10 +76,10 @@ struct QueueSafeValueLifetimeTests {
 
     @Test
     func aProtocolOfTheUserGetsTheScheduleThatCanBeKept() {
-        func schedule<Owner: Waitable>(of owner: Owner) -> Owner.Schedule { owner.wait }
+        func schedule(of owner: some Waitable) -> SyncSchedule<Int> { owner.wait }
         var owner: QueueSafeValue<Int>? = QueueSafeValue(value: 1)
         weak let gone = owner
-        let kept: SyncSchedule<Int> = schedule(of: owner!)
+        let kept = schedule(of: owner!)
         owner = nil
         #expect(gone == nil)
         #expect(isFailure(kept.lowestPriority.get()))
@@ -153,8 +153,7 @@ private final class Holder {
 }
 
 private protocol Waitable {
-    associatedtype Schedule
-    var wait: Schedule { get }
+    var wait: SyncSchedule<Int> { get }
 }
 
-extension QueueSafeValue: Waitable {}
+extension QueueSafeValue<Int>: Waitable {}
