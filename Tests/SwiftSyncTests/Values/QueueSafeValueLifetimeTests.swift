@@ -55,23 +55,23 @@ struct QueueSafeValueLifetimeTests {
         await waitUntil { alive.value == 0 }
     }
 
-    private final class Holder: @unchecked Sendable {
-        var replace: ((Holder?) -> Result<Holder?, QueueSafeValueError>)?
-        var read: (() -> Result<Holder?, QueueSafeValueError>)?
+    private final class Keeper: @unchecked Sendable {
+        var replace: ((Keeper?) -> Result<Keeper?, QueueSafeValueError>)?
+        var read: (() -> Result<Keeper?, QueueSafeValueError>)?
     }
 
     @Test
     func aCommandThatIsNamedAndKeptDoesNotKeepTheOwner() {
-        var owner: QueueSafeValue<Holder?>? = QueueSafeValue(value: Holder())
+        var owner: QueueSafeValue<Keeper?>? = QueueSafeValue(value: Keeper())
         weak let gone = owner
-        let holder = Holder()
-        owner!.wait.lowestPriority.set { $0 = holder }
-        holder.replace = owner!.wait.lowestPriority.set(newValue:)
-        holder.read = owner!.wait.priority(.high).get
+        let keeper = Keeper()
+        owner!.wait.lowestPriority.set { $0 = keeper }
+        keeper.replace = owner!.wait.lowestPriority.set(newValue:)
+        keeper.read = owner!.wait.priority(.high).get
         owner = nil
         #expect(gone == nil)
-        if case .failure(.valueContainerDeinited)? = holder.read?() {} else { Issue.record("the owner was kept") }
-        if case .failure(.valueContainerDeinited)? = holder.replace?(nil) {} else { Issue.record("the owner was kept") }
+        if case .failure(.valueContainerDeinited)? = keeper.read?() {} else { Issue.record("the owner was kept") }
+        if case .failure(.valueContainerDeinited)? = keeper.replace?(nil) {} else { Issue.record("the owner was kept") }
     }
 
     @Test
