@@ -33,7 +33,7 @@
 #else
 #define PARKING_LOT_ONE
 #endif
-#define ALL Pthread CK_ONE ABSL_ONE NSYNC_ONE PARKING_LOT_ONE, Fast, Strict, Biased
+#define ALL Pthread, PthreadWriters CK_ONE ABSL_ONE NSYNC_ONE PARKING_LOT_ONE, Fast, Strict, Biased
 
 template <class Lock>
 static void pairs(Lock &lock, bool write, long n) {
@@ -122,16 +122,22 @@ static void throughput(Table &table, int threads, uint64_t writes_one_in) {
     table.add(Lock::name, "Mops/s", double(total) * 1e3 / ns);
 }
 
-// Four threads read all the time, 1 us each; a writer comes every 200 us.
+// The readers read all the time, 1 us each; a writer comes every 200 us.
 template <class Lock>
-static void writer_waits(Table &table) {
-    Lock lock;
-    long turns = long(1000 / loop_ns);
+static void writer_waits(Table &table, int readers) {
+    // Nothing that changes shares a line with the lock.
+    struct alignas(128) {
+        Lock lock;
+    } holder;
+    Lock &lock = holder.lock;
+    struct alignas(128) {
+        long turns = long(1000 / loop_ns);
+    } section;
     Histogram samples;
     pairs(lock, false, 1000);
-    together(5, window_ms * 5, [&](int t, std::atomic<bool> &stop) {
+    together(readers + 1, window_ms * 5, [&](int t, std::atomic<bool> &stop) {
         while (!stop.load(std::memory_order_relaxed)) {
-            if (t == 4) {
+            if (t == readers) {
                 std::this_thread::sleep_for(std::chrono::microseconds(200));
                 int64_t begin = csk_now();
                 lock.wrlock();
@@ -139,7 +145,7 @@ static void writer_waits(Table &table) {
                 lock.wrunlock();
             } else {
                 lock.rdlock();
-                busy(turns);
+                busy(section.turns);
                 lock.rdunlock();
             }
         }
@@ -201,7 +207,8 @@ int main(int argc, char **argv) {
                 throughput<std::remove_pointer_t<decltype(l)>>(t, threads, uint64_t(writes_one_in));
             });
         }
-    group("writer among 4 readers, 1 us sections, its waits", "p99 us",
-          [&](Table &t, auto *l) { writer_waits<std::remove_pointer_t<decltype(l)>>(t); });
+    for (int readers : {2, 4, 8})
+        group("writer among " + std::to_string(readers) + " readers, 1 us sections, its waits", "p99 us",
+              [&](Table &t, auto *l) { writer_waits<std::remove_pointer_t<decltype(l)>>(t, readers); });
     return 0;
 }

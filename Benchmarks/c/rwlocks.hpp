@@ -43,6 +43,18 @@ struct Pthread {
     void wrunlock() { pthread_rwlock_unlock(&lock); }
 };
 
+// The form in which no reader passes a writer that waits, and a reader can't read once more.
+struct PthreadWriters : Pthread {
+    static constexpr auto name = "pthread, writers";
+    PthreadWriters() {
+        pthread_rwlockattr_t attributes;
+        pthread_rwlockattr_init(&attributes);
+        pthread_rwlockattr_setkind_np(&attributes, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+        pthread_rwlock_init(&lock, &attributes);
+        pthread_rwlockattr_destroy(&attributes);
+    }
+};
+
 #ifdef HAVE_CK
 // Spins, like ck_spinlock: it shows what not parking brings, and costs.
 extern "C" {

@@ -13,6 +13,7 @@ static struct {
     csk_gate_waiter_t waiters[2];
     uint64_t state_before; /* the invariant's: the word, when nobody had the queue lock */
     bool queue_was_free;
+    uint32_t waiting_before; /* the same of `waiting` */
 } * shared;
 
 static void make_with(uint32_t policy, uint32_t bias) {
@@ -46,6 +47,11 @@ static void is_published(void) {
     uint64_t before = shared->state_before & RW_FLAGS;
     if (queue_was_free) EXPECT(before == 0 || before == (RW_WAITERS | RW_COMING) || !newcomer_entered());
     shared->state_before = lock->state;
+    /* A writer has come into the queue, whose first waiter is on its way. Nobody passes that one any more. */
+    bool one_came = lock->waiting > shared->waiting_before;
+    if (one_came && lock->coming && lock->last->mode == RW_WRITE && lock->last->function == NULL)
+        EXPECT(lock->hand_over);
+    shared->waiting_before = lock->waiting;
     uint64_t flags = 0;
     if (lock->first != NULL) {
         bool hand_over = lock->hand_over || lock->policy == CSK_RWLOCK_STRICT;
@@ -482,6 +488,41 @@ static void reads_after_the_writer(void) {
     EXPECT_EQUAL(shared->entered, 1);
     unlock();
 }
+/* A writer that has come while one reads is not passed by a reader that comes then. */
+static void reads_until_one_waits(void) {
+    read_lock();
+    explore_set(&shared->flags[0], 1);
+    await_waiting(1);
+    explore_set(&shared->flags[1], 1);
+    unlock();
+}
+CLIENT_FAST_STRICT(rwlock_coming_writer,
+                   .threads = { reads_until_one_waits, writes_while_one_reads, reads_after_the_writer },
+                   .check = is_idle, .preemptions = 1)
+/* One passes a reader that was woken. A writer that comes then stands behind that reader, and nobody passes any
+ * more. */
+static void writes_then_reads(void) {
+    write_lock();
+    explore_set(&shared->flags[0], 1);
+    await_waiting(1);
+    unlock();
+    read_lock();
+    explore_set(&shared->flags[1], 1);
+    read_section();
+    unlock();
+}
+static void reads_while_one_writes(void) {
+    explore_wait(&shared->flags[0], 1);
+    reads();
+}
+static void writes_while_the_other_reads(void) {
+    explore_wait(&shared->flags[1], 1);
+    writes();
+}
+CLIENT_FAST_STRICT(rwlock_writer_behind_woken,
+                   .threads = { writes_then_reads, reads_while_one_writes, writes_while_the_other_reads },
+                   .check = is_idle, .preemptions = 1)
+
 CLIENT_FAST_STRICT(rwlock_called_writer,
                    .threads = { reads_until_a_writer_waits, writes_while_one_reads, reads_after_the_writer },
                    .check = is_idle)

@@ -12,6 +12,7 @@ void csk_platform_await_step(uint32_t looks) {
     (void)looks;
     core_yield("yield");
 }
+void csk_platform_yield(void) { core_yield("yield"); }
 int csk_platform_park(uint32_t *word, uint32_t expected, int64_t deadline_ns) {
     return core_park(word, expected, deadline_ns, "park");
 }

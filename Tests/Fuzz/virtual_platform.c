@@ -61,6 +61,7 @@ void csk_platform_await_step(uint32_t looks) {
     (void)looks;
     if (++yields > 100000) fuzz_fail("a thread waits for a step that nobody makes");
 }
+void csk_platform_yield(void) { csk_platform_await_step(0); }
 void csk_platform_write_error(const char *text, size_t length) { fwrite(text, 1, length, stderr); }
 uint64_t csk_platform_new_thread_number(void) {
     static uint64_t last;

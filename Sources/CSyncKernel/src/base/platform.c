@@ -5,6 +5,7 @@
 #include "base/platform.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,6 +62,8 @@ void csk_platform_await_step(uint32_t looks) {
     else
         for (uint32_t pauses = UINT32_C(1) << looks; pauses > 0; pauses--) csk_platform_pause();
 }
+
+void csk_platform_yield(void) { sched_yield(); }
 
 void csk_platform_wake(uint32_t *word, int count) {
     int saved = errno;

@@ -54,6 +54,9 @@ int64_t csk_platform_now(void);
  * thread of lower priority. So after a few looks this sleeps between them. */
 void csk_platform_await_step(uint32_t looks);
 
+/* Gives the processor to another thread that could run, if there is one. */
+void csk_platform_yield(void);
+
 /* Sleeps while *word == expected, until a wake, a signal or the deadline (CSK_NEVER: none). May return spuriously. A
  * deadline is not missed by the thread's timer slack. Returns ETIMEDOUT only once the deadline has passed. */
 int csk_platform_park(uint32_t *word, uint32_t expected, int64_t deadline_ns);

@@ -16,7 +16,10 @@
  *                                                    or hands the lock over (HAND_OVER, STRICT)
  *      1       1       0        enter if they can    frees the word: the designated waiter comes for it
  *      1       1       1        queue                frees the word: the designated waiter comes for it; it is a
- *                                                    writer, or a waiter that was passed
+ *                                                    writer, was passed, or has a writer behind it
+ *
+ * FAST: a writer that comes among readers, and stands first, is designated at once. Until it has entered, or gives the
+ * designation back, no reader enters, and leavers call nobody.
  *
  * The queue is in the order of arrival, except that an upgrading reader stands first; there is at most one. A run of
  * readers at the head of the queue enters together.

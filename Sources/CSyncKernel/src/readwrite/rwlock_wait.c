@@ -3,24 +3,46 @@
 
 #include "wait/announce.h"
 #include "wait/spin_park.h"
+#include "wait/yield.h"
+
+/* A look takes the word away from whoever changes it. So there are many pauses between two looks. */
+enum { LOOK_PAUSES = 16 };
 
 static bool spin_to_pass(csk_rwlock_t *lock, int mode, uint64_t self) {
     csk_spin_t spin = csk_spin_begin(CSK_SPIN_NS);
-    while (csk_spin(&spin))
+    do {
+        csk_spin_pause(LOOK_PAUSES);
+        if (csk_rwlock_pass(lock, mode, self)) return true;
+    } while (csk_spin_lasts(&spin));
+    /* Readers would pass a writer that yields without standing in the queue. */
+    if (mode != RW_READ) return false;
+    csk_yields_t yields = csk_yields_begin();
+    while (csk_yield(&yields))
         if (csk_rwlock_pass(lock, mode, self)) return true;
     return false;
 }
 
-/* Spins until the first waiter could enter if it looked under the queue lock, or its word has changed, or the time is
- * over. */
+/* Whether the first waiter could enter if it looked under the queue lock, or its word has changed. */
+static bool may_try_again(csk_rwlock_t *lock, csk_gate_waiter_t *self) {
+    uint64_t holders = csk_load(&lock->state, CSK_RELAXED) & ~RW_FLAGS;
+    return csk_rwlock_entered(holders, self->mode, self->thread) != 0 || csk_load(&self->word, CSK_RELAXED) != WORD_TRY;
+}
+
+/* Waits for that for a moment. A writer does not spin: it has spun before it came into the queue. */
 static void watch_lock(csk_rwlock_t *lock, csk_gate_waiter_t *self) {
     csk_spin_t spin = csk_spin_begin(CSK_SPIN_NS);
-    while (csk_spin(&spin)) {
-        uint64_t holders = csk_load(&lock->state, CSK_RELAXED) & ~RW_FLAGS;
-        if (csk_rwlock_entered(holders, self->mode, self->thread) != 0 ||
-            csk_load(&self->word, CSK_RELAXED) != WORD_TRY)
-            return;
-    }
+    while (self->mode != RW_WRITE && csk_spin(&spin))
+        if (may_try_again(lock, self)) return;
+    csk_yields_t yields = csk_yields_begin();
+    while (csk_yield(&yields))
+        if (may_try_again(lock, self)) return;
+}
+
+/* STRICT: waits for a moment to be let in. */
+static void watch_word(csk_gate_waiter_t *self) {
+    csk_watch_word(self);
+    csk_yields_t yields = csk_yields_begin();
+    while (csk_load(&self->word, CSK_RELAXED) == WORD_WAITING && csk_yield(&yields)) {}
 }
 
 /* The flag COMING is set for the designated waiter. Until the flag ends nobody else lets the waiter in. */
@@ -57,6 +79,18 @@ static void await_granter(void *object, csk_gate_waiter_t *self) {
 
 static const csk_wait_kind_t kind = { &csk_rwlock_queue_kind, try_to_enter, watch, park, await_granter };
 
+/* Called under the queue lock for a writer that comes. From now on no reader passes the queue: readers that kept
+ * passing a reader that was woken would hold up the writer behind it until the system gave that reader a processor. A
+ * writer that stands first, and waits for readers alone, is designated: it needs no wake when the last one leaves
+ * soon. */
+static void stop_readers(csk_rwlock_t *lock, csk_gate_waiter_t *writer) {
+    if (lock->first == writer && !(csk_load(&lock->state, CSK_RELAXED) & RW_WRITER)) {
+        lock->coming = 1;
+        csk_store(&writer->word, WORD_TRY, CSK_RELAXED);
+    }
+    if (lock->coming) lock->hand_over = 1;
+}
+
 static int queue_and_wait(csk_rwlock_t *lock, int mode, int64_t deadline_ns, uint64_t self) {
     csk_gate_waiter_t waiter;
     csk_waiter_for_thread(&waiter, 0, self);
@@ -72,12 +106,14 @@ static int queue_and_wait(csk_rwlock_t *lock, int mode, int64_t deadline_ns, uin
         csk_queue_unlock(&lock->queue_lock);
         return EDEADLK;
     }
+    if (mode == RW_WRITE && lock->policy != CSK_RWLOCK_STRICT) stop_readers(lock, &waiter);
     csk_rwlock_settle(lock, RELEASE_NOTHING, &effects);
     bool waits = csk_waiter_state(&waiter) == WAITER_QUEUED;
     csk_queue_unlock(&lock->queue_lock);
     csk_effects_perform_waiting(&effects);
     if (!waits) return 0;
-    return csk_waiter_wait(&kind, lock, &waiter, deadline_ns, lock->policy == CSK_RWLOCK_STRICT);
+    if (lock->policy == CSK_RWLOCK_STRICT) watch_word(&waiter);
+    return csk_waiter_wait(&kind, lock, &waiter, deadline_ns, false);
 }
 
 /* Keeps thread_number.c in programs that link nothing else of it: by its variable's alignment the low four bits of
