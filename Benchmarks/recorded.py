@@ -1,4 +1,5 @@
-"""Puts the rows of areas that were measured anew into a recorded run, in place of those of the same groups.
+"""Puts the rows of areas that were measured anew into a recorded run, in place of those of the same groups. Several
+areas have rows in the group of instructions; there each subject's are replaced.
 
     Benchmarks/recorded.py RECORDED NEW AREA...
 
@@ -17,6 +18,11 @@ def split(path):
     return stated, [line.split("\t") for line in lines if line and not line.startswith("#")]
 
 
+def of(row):
+    """What stands or falls together."""
+    return tuple(row[:3] if row[1] == "instructions per operation" else row[:2])
+
+
 def merged(recorded, new, areas):
     stated, rows = split(recorded)
     stated_anew, rows_anew = split(new)
@@ -26,11 +32,13 @@ def merged(recorded, new, areas):
         if stated.get(name) != stated_anew.get(name):
             raise SystemExit(f"{new}: error: {name} is {stated_anew.get(name)!r}, in {recorded} it is "
                              f"{stated.get(name)!r}: record whole runs")
+    words = f"commit {stated_anew['commit']}, {stated_anew['date']}, load before {stated_anew['load before']}"
+    if stated.get("peers") != stated_anew.get("peers"):
+        words += f", peers {stated_anew.get('peers')}"
     for area in areas:
-        stated[f"area {area}"] = (f"commit {stated_anew['commit']}, {stated_anew['date']}, "
-                                  f"load before {stated_anew['load before']}")
-    replaced = {tuple(row[:2]) for row in rows_anew}
-    kept = [row for row in rows if tuple(row[:2]) not in replaced]
+        stated[f"area {area}"] = words
+    replaced = {of(row) for row in rows_anew}
+    kept = [row for row in rows if of(row) not in replaced]
     return "".join([f"# {name}: {value}\n" for name, value in stated.items()]
                    + ["\t".join(row) + "\n" for row in kept + rows_anew])
 

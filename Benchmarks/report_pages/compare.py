@@ -17,6 +17,7 @@ from .words import MORE_IS_BETTER, digits, is_ours, quantity
 
 DRAWS, LEVEL, LEAST_CHANGE, FEWEST_ROUNDS = 1000, 0.99, 0.03, 5
 NEITHER = {"samples"}  # more is neither better nor worse
+EXACT = {"instructions", "allocations"}  # counted, not timed
 
 
 class Change(NamedTuple):
@@ -48,9 +49,11 @@ def interval(old, new, seed):
 
 def change(key, old, new):
     """None where nothing changed beyond the noise."""
-    if not old.rounds or not new.rounds:
-        # Counted once, such as instructions: exact.
-        share = new.value / old.value
+    if key[3] in EXACT:
+        # One more than none is a change too; a part of one is what something else in the process allocated.
+        if key[3] == "allocations" and abs(new.value - old.value) < 0.5:
+            return None
+        share = new.value / old.value if old.value else new.value + 1
         return Change(key, old.value, new.value, share, share, share) if abs(share - 1) >= LEAST_CHANGE else None
     if statistics.median(old.rounds) <= 0:
         return None
@@ -81,9 +84,11 @@ def stays_beside_peers(change, old, new):
 
 
 def comparable(key, old, new):
+    if key[3] in EXACT:
+        return True
     if key[3] in NEITHER or not old.value:
         return False
-    return key[3] == "instructions" or min(len(old.rounds), len(new.rounds)) >= FEWEST_ROUNDS
+    return min(len(old.rounds), len(new.rounds)) >= FEWEST_ROUNDS
 
 
 def compare(old, new):

@@ -3,10 +3,10 @@
 
     costs.py PROGRAM PAIR FOLDER [--accept]
 
-PAIR is an architecture and a compiler with its version, and names the record: Tests/Costs/PAIR.tsv. It ends with 1 if
-an operation takes over 3 % more instructions, or more allocations, than its record says, or if the record and the
-program have different operations. --accept writes the record anew. For a pair without a record the counts go to
-FOLDER/PAIR.tsv, and that is no failure. Each run plants faults first, and fails if one is not noticed.
+PAIR is an architecture, a compiler and a C library with their versions, and names the record: Tests/Costs/PAIR.tsv. It
+ends with 1 if an operation takes over 3 % more instructions, or more allocations, than its record says, or if the
+record and the program have different operations. --accept writes the record anew. For a pair without a record the
+counts go to FOLDER/PAIR.tsv, and that is no failure. Each run plants faults first, and fails if one is not noticed.
 """
 import os, subprocess, sys, tempfile
 

@@ -10,7 +10,7 @@ struct CallSites {
 
     private typealias Measured = (name: String, sites: [CallSite])
 
-    func run() {
+    func runCalls() {
         let locksAndValues: [Measured] = [
             (SynchronizationMutex.name, CallSite.all(HeldMutex.self)),
             (NIOBox.name, CallSite.all(HeldNIOBox.self)),
@@ -23,6 +23,10 @@ struct CallSites {
             ("QueueSafeValue.wait.get", CallSite.all(HeldGet.self)),
             ("QueueSafeValue.wait.map", CallSite.all(HeldMap.self)),
         ]
+        report("one call", baseline: SynchronizationMutex.name, locksAndValues)
+    }
+
+    func runReads() {
         let reads: [Measured] = [
             ("pthread_rwlock", CallSite.all(HeldPthreadRead.self)),
             ("ReadWriteLock", CallSite.all(HeldRead.self)),
@@ -31,13 +35,15 @@ struct CallSites {
             (SynchronizationMutex.name, CallSite.all(HeldMutex.self)),
             ("Snapshot.read", CallSite.all(HeldSnapshot.self)),
         ]
+        report("one read", baseline: "pthread_rwlock", reads)
+    }
+
+    func runThreadLocals() {
         let threadLocals: [Measured] = [
             ("ThreadSpecificVariable", CallSite.all(HeldThreadSpecific.self)),
             ("ThreadLocalValue", CallSite.all(HeldThreadLocal.self)),
             ("ThreadLocalValue, reference", CallSite.all(HeldThreadLocalReference.self)),
         ]
-        report("one call", baseline: SynchronizationMutex.name, locksAndValues)
-        report("one read", baseline: "pthread_rwlock", reads)
         report("one thread-local value", baseline: "ThreadSpecificVariable", threadLocals)
     }
 

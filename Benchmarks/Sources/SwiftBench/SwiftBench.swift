@@ -18,8 +18,9 @@ struct SwiftBench: ParsableCommand {
 
     @Option(
         help: """
-            One part only, or several: uncontended, callSites, contended, urgent, waits, readWrites, readMostly, \
-            queues, commands, orderedQueues, suspendingWaits, taskQueues, delays, timeouts or threadLocals.
+            One part only, or several: uncontended, callSites, callSiteReads, callSiteThreadLocals, contended, urgent, \
+            waits, readWrites, readMostly, queues, commands, orderedQueues, suspendingWaits, taskQueues, delays, \
+            timeouts or threadLocals.
             """)
     var only: [Part] = []
 
@@ -55,8 +56,8 @@ struct SwiftBench: ParsableCommand {
 }
 
 enum Part: String, CaseIterable, ExpressibleByArgument {
-    case readMostly, uncontended, callSites, threadLocals, readWrites, queues, commands, orderedQueues, suspendingWaits,
-        taskQueues, contended, urgent, waits, delays, timeouts
+    case readMostly, uncontended, callSites, callSiteReads, callSiteThreadLocals, threadLocals, readWrites, queues,
+        commands, orderedQueues, suspendingWaits, taskQueues, contended, urgent, waits, delays, timeouts
 }
 
 /// Everything that blocks, on a thread that is not the main actor's.
@@ -74,7 +75,9 @@ struct Measurements {
                 // The first of a kind prepares what all share, which takes milliseconds.
                 FastMutex().increments(1000)
                 Uncontended(results: results, rounds: rounds).run()
-            case .callSites: CallSites(results: results, rounds: rounds).run()
+            case .callSites: CallSites(results: results, rounds: rounds).runCalls()
+            case .callSiteReads: CallSites(results: results, rounds: rounds).runReads()
+            case .callSiteThreadLocals: CallSites(results: results, rounds: rounds).runThreadLocals()
             case .threadLocals: ThreadLocals(results: results, rounds: rounds).run()
             case .readWrites: ReadWrites(results: results, rounds: rounds).run()
             case .queues: Queues(results: results, rounds: rounds).run()
