@@ -292,11 +292,9 @@ MUTANTS = [
     ("a lane that goes on stays due", LANE, "            csk_store(&lane->due, 0, CSK_RELAXED);\n", ""),
     # The grace of a grant whose lane's function has not been called.
     ("a grant is taken back before its lane's function", ASYNC,
-     "    if (pending->lane != NULL && (csk_cas(&pending->lane->due, &due, 2, CSK_ACQ_REL) || due != 0)) return "
-     "false;\n", "    (void)due;\n"),
+     "    if (pending->lane != NULL) {\n        if (csk_cas", "    if (pending->lane == NULL) {\n        if (csk_cas"),
     ("the lane's function does not learn that the grace has ended", ASYNC,
-     "(csk_cas(&pending->lane->due, &due, 2, CSK_ACQ_REL) || due != 0)) return false;",
-     "csk_load(&pending->lane->due, CSK_RELAXED) != 0) return false;"),
+     "        if (csk_cas(&pending->lane->due, &due, 2, CSK_ACQ_REL)) return false;\n", "        (void)due;\n"),
     ("the grace does not begin anew", HEADER, " == 2)) csk_gate_restart_grace(gate);", " == 2)) (void)gate;"),
     ("the new grace begins at the grant", ASYNC, "        gate->pending->granted_ns = csk_platform_now();\n", ""),
     ("the new grace has no clock", ASYNC,
@@ -462,6 +460,8 @@ MUTANTS = [
     ("newcomers pass the lock's queue", RW_WORD, "    return flags == 0 || flags == (RW_WAITERS | RW_COMING);",
      "    return flags == 0 || flags != RW_HAND_OVER;"),
     ("readers pass a writer that was called", RW, "        lock->hand_over = first->mode == RW_WRITE;\n", ""),
+    ("an upgrade ends the hand-over to a writer that has come", "src/readwrite/rwlock_queue.c",
+     " ||\n                     (lock->coming && next->mode == RW_WRITE);", ";"),
     ("readers pass a writer that has come", RW_WAIT, "    if (lock->coming) lock->hand_over = 1;\n", ""),
     ("readers pass a writer behind a woken reader", RW_WAIT, "    if (lock->coming) lock->hand_over = 1;\n",
      "    if (lock->first == writer) lock->hand_over = 1;\n"),

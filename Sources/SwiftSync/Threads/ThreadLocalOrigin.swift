@@ -25,7 +25,7 @@ final class ThreadLocalOrigin<T>: Sendable {
             let found = unsafe AnyThreadLocalCell(address)
             if let own = unsafe found.ofType(T.self) { return unsafe own }
             guard let conversion = unsafe found.conversion else {
-                guard let value = unsafe found.value as? T else { return nil }
+                guard let stored = unsafe found.value, let value = stored as? T else { return nil }
                 let made = unsafe ThreadLocalCell.make(value)
                 unsafe found.beginConversion(made)
                 return unsafe made
@@ -45,7 +45,8 @@ final class ThreadLocalOrigin<T>: Sendable {
             return nil
         }
         own.keep(value)
-        return unsafe own.cell()
+        // The release of what stood there may have used the key, as another type too.
+        return unsafe cell(slot)
     }
 
     /// Puts a cell of this type in the place of a cell of another type, or where there is none.

@@ -131,9 +131,12 @@ public struct ThreadLocalValue<T>: Sendable {
     @inlinable
     func take() -> T? {
         if let value = takeOwn() { return value }
-        // A value that was just made is in its place, one of another type is not.
         guard let cell = unsafe origin.filledCell(slot) else { return nil }
-        return unsafe takeOwn() ?? cell.pointee.value
+        // A value that was just made is in its place. One of another type is copied, and its own place is left empty.
+        if let value = takeOwn() { return value }
+        let value = unsafe cell.pointee.value
+        origin.replaceCell(slot, nil)
+        return value
     }
 
     @inlinable
@@ -182,7 +185,7 @@ extension ThreadLocalValue where T: Sendable {
 
     /// Replaces the calling thread's value. Nil takes it away. The old value is released after it was replaced.
     ///
-    /// It allocates only at a thread's first value under the key.
+    /// It allocates at a thread's first value under the key, and where the last one was read as another type.
     @inlinable
     public func setValue(_ newValue: T?) { keep(newValue) }
 

@@ -43,8 +43,9 @@ public struct AsyncSchedule<Value>: @unchecked Sendable {
 ///
 /// No command blocks the caller, and a command that waits occupies no thread. Commands may be called from anywhere
 /// except signal handlers. Failures are passed to the closure: `.timedOut` where the schedule has a timeout, and
-/// `.valueContainerDeinited` once the value's owner is gone. A command takes O(log n) amortized when n commands wait.
-/// Each command costs two allocations, manual completion two more, and at most one dispatch.
+/// `.valueContainerDeinited` once the value's owner is gone. A command takes O(log n) amortized when n commands wait,
+/// and looks through a sixteenth of as many queues and executors as ever had commands here at once. Each command costs
+/// two allocations, manual completion some more, and at most one dispatch.
 ///
 /// Commands that are performed on one queue always begin in order. Among those that have not begun, the order is by
 /// priority, then by arrival. If their queue has not begun the next one within 1 ms of its turn, waiters of other

@@ -35,6 +35,45 @@ struct ThreadLocalConversionTests {
     }
 
     @Test
+    func aValueIsReadAsAnyAsItIsAndAnEmptyPlaceAsNothing() {
+        Threads.run(1) { _ in
+            let number = ThreadLocalValue<Int>(key: any.fullKey)
+            let made = ThreadLocalValue<any Sendable>(key: any.fullKey) { _ in "made" }
+            number.setValue(7)
+            #expect(any.value().map { "\($0)" } == "7")
+            number.setValue(nil)
+            #expect(any.cachedValue() == nil)
+            #expect(made.value().map { "\($0)" } == "made")
+        }
+    }
+
+    private final class AsksAtItsEnd: Sendable {
+        let any: ThreadLocalValue<any Sendable>
+        init(_ any: ThreadLocalValue<any Sendable>) { self.any = any }
+        deinit { _ = any.cachedValue() }
+    }
+
+    @Test
+    func whatTheInstantiatorMadeIsThereThoughADeinitAsksForItAsAnotherType() {
+        Threads.run(1) { _ in
+            ThreadLocalValue<AsksAtItsEnd>(key: any.fullKey).setValue(AsksAtItsEnd(any))
+            #expect(ThreadLocalValue<Int>(key: any.fullKey) { _ in 7 }.value() == 7)
+        }
+    }
+
+    @Test
+    func aValueThatIsReachedAsAnotherTypeIsNowhereElseMeanwhile() {
+        Threads.run(1) { _ in
+            tracked.setValue(Tracked(alive, number: 1))
+            object.withValue { value in
+                #expect(value != nil && tracked.cachedValue() == nil && any.cachedValue() == nil)
+            }
+            #expect(tracked.cachedValue()?.number == 1)
+        }
+        #expect(alive.value == 0)
+    }
+
+    @Test
     func aValueThatWasReadAsAnotherTypeIsReleasedWhenItIsReplaced() {
         Threads.run(1) { _ in
             tracked.setValue(Tracked(alive, number: 1))

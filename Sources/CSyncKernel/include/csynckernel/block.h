@@ -7,8 +7,9 @@
  * items that are used in the order in which they were taken lie in that order. To run 200 000 queued works costs 42 ns
  * each, whatever went before. Where blocks were kept in lists one by one, it came to 200 ns once four producers had
  * mixed them. At most 2048 slabs of 4 KiB wait for another use; of the others, those without a block in use go back to
- * the allocator. A block that is kept keeps its slab, but the slab's other blocks are used meanwhile. So as long as
- * no more than 2048 slabs are half free, the others take twice the memory of the blocks in use at most.
+ * the allocator, apart from up to nine that each thread holds. A block that is kept keeps its slab, but the slab's
+ * other blocks are used meanwhile. So as long as no more than 2048 slabs are half free, the others take twice the
+ * memory of the blocks in use at most.
  *
  * These functions never block, but the allocator may. They may not be called from a signal handler. They may be used in
  * a child of fork.

@@ -384,8 +384,8 @@ CSK_API CSK_MUST_USE int csk_gate_lock_lane(csk_gate_t *gate, csk_gate_waiter_t 
  * up in `lanes`. Where there is none, one that nobody uses any more becomes this one, or else *spare, zero-filled
  * memory of the caller's: *spare is NULL then, and `lanes` has the memory until the caller takes the set apart, once
  * nobody waits at the gate and no begin is owed. Returns what csk_gate_lock_lane does; or ENOBUFS, with nothing done,
- * where it would need *spare and that is NULL. A queue and an executor may have the same number. Takes O(lanes in use /
- * 16) more. */
+ * where it would need *spare and that is NULL. A queue and an executor may have the same number. Takes O(n / 16) more,
+ * where n is the most lanes that were ever in use at once. */
 CSK_API CSK_MUST_USE int csk_gate_lock_keyed(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_rank_t rank,
                                              int64_t deadline_ns, csk_gate_lanes_t *lanes, uint64_t key, bool is_queue,
                                              csk_gate_lane_t **spare, csk_gate_function_t function, void *context);

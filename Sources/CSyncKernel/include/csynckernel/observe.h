@@ -10,7 +10,8 @@ CSK_BEGIN_DECLS
 enum {
     CSK_EVENT_WAIT_BEGIN = 1,   /* a waiter was put into an object's queue */
     CSK_EVENT_WAIT_END = 2,     /* the waiter left the queue: status 0 (granted), ETIMEDOUT or ECANCELED; waited_ns says
-                                  after how long */
+                                  after how long. Of a waiter without a thread that came before the observer, nothing
+                                  is said */
     CSK_EVENT_GRANT_LOST = 3,   /* a grant that had not begun in time was taken back while others waited */
     CSK_EVENT_HOLDER_ENDED = 4, /* status EOWNERDEAD: the thread that holds the object has ended, so the object will
                                    never be left */

@@ -5,9 +5,10 @@
  * behind the other enter together.
  *
  * Policies
- *   CSK_RWLOCK_FAST   (zero) A thread that comes spins for some microseconds before it stands in the queue. While a
- *                     reader that was woken is on its way, others may pass it, until it has found the lock taken once.
- *                     What it can lose is the time of one wake. A writer that was woken is passed by nobody.
+ *   CSK_RWLOCK_FAST   (zero) A thread that comes spins for some microseconds before it stands in the queue; a reader
+ *                     without a deadline yields its processor a few times too. While a reader that was woken is on its
+ *                     way, others may pass it, until it has found the lock taken once, or a thread has come behind it
+ *                     to write. What it can lose is the time of one wake. A writer that was woken is passed by nobody.
  *   CSK_RWLOCK_STRICT Nobody passes anybody. The lock is handed over to the next in order, and each hand-over to a
  *                     sleeper costs a wake.
  *

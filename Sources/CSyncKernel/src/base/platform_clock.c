@@ -9,8 +9,9 @@
  * Each thread remembers its slack. A user may change it at any time:
  *
  *   to a smaller one   A wait ends early, and the rest of it, or the next one, reads the slack again.
- *   to a larger one    A wait that lasts to its deadline ends late by the difference, once. A thread that was late for
- *                      whatever reason reads the slack again at its next wait.
+ *   to a larger one    A wait that lasts to its deadline ends late by the difference: once, or each time where that is
+ *                      not more than `late_ns`. A thread that was late for whatever reason reads the slack again at
+ *                      its next wait.
  *
  * The thread that has forked goes on in the child with its slack, and with what it remembers of it. A handler of a
  * signal that comes during a wait with a slack of 1 ns may remember that; the end of the wait puts it right. */

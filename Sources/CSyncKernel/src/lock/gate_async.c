@@ -26,7 +26,11 @@ void csk_gate_start_deadline(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
  * function starts the clock anew. If this was the clock of an earlier grant, it runs on. */
 static bool is_over(csk_gate_t *gate, csk_gate_waiter_t *pending) {
     uint8_t due = 1;
-    if (pending->lane != NULL && (csk_cas(&pending->lane->due, &due, 2, CSK_ACQ_REL) || due != 0)) return false;
+    if (pending->lane != NULL) {
+        if (csk_cas(&pending->lane->due, &due, 2, CSK_ACQ_REL)) return false;
+        /* Acquire: that function has looked at the lane. */
+        if (csk_load(&pending->lane->due, CSK_ACQUIRE) != 0) return false;
+    }
     if (csk_platform_now() >= pending->granted_ns + pending->grace_ns) return true;
     csk_gate_start_grace(gate);
     return false;

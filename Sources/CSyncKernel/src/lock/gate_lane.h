@@ -40,10 +40,10 @@
  *
  * A set finds the lane of a queue or executor by its key, under the queue lock, and never forgets a lane. One that is
  * idle, with neither waiters nor a grant nor a stall, may become that of another key: whoever uses a lane has a waiter
- * in it, or the grant, or owes the begin of a queue. So there are as many lanes as were ever in use at once. A thread
- * that performs a lane's last waiter has none of these. It may find the lane another's when it leaves, which it sees by
- * the key, and then does not go on with it. A queue's key may be an address. A queue that is gone has left neither
- * waiter nor block, so another one at its address finds the lane idle.
+ * in it, or the grant, or owes the begin of a queue. So a list has as many lanes as were ever in use at once in it. A
+ * thread that performs a lane's last waiter has none of these. It may find the lane another's when it leaves, which it
+ * sees by the key, and then does not go on with it. A queue's key may be an address. A queue that is gone has left
+ * neither waiter nor block, so another one at its address finds the lane idle.
  *
  * Lanes: memory
  *

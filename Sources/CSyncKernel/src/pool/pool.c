@@ -215,10 +215,12 @@ static bool sleep_until_called(csk_pool_worker_t *self) {
         csk_spin_learn(&self->spins, csk_load(&self->word, CSK_RELAXED) != CSK_WORD_WAITS);
     }
     csk_word_begin_park(&self->word);
+    int64_t deadline_ns = CSK_NEVER;
     while (csk_word_is_parked(&self->word)) {
         /* Workers that the pool keeps anyway need not wake up to find that out. */
         bool spare = csk_load(&csk_pool.workers, CSK_RELAXED) > csk_load(&csk_pool.wanted, CSK_RELAXED);
-        int64_t deadline_ns = spare ? csk_deadline_after(csk_load(&csk_pool.idle_ns, CSK_RELAXED)) : CSK_NEVER;
+        if (!spare) deadline_ns = CSK_NEVER;
+        else if (deadline_ns == CSK_NEVER) deadline_ns = csk_deadline_after(csk_load(&csk_pool.idle_ns, CSK_RELAXED));
         if (csk_platform_park(&self->word, CSK_WORD_PARKED, deadline_ns) != ETIMEDOUT) continue;
         csk_queue_lock(&csk_pool.lock);
         csk_pool_worker_t **place = &csk_pool.idle;
@@ -230,6 +232,7 @@ static bool sleep_until_called(csk_pool_worker_t *self) {
         }
         csk_queue_unlock(&csk_pool.lock);
         if (ends) return false;
+        deadline_ns = CSK_NEVER;
     }
     return true;
 }

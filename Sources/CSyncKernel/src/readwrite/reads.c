@@ -117,8 +117,7 @@ csk_read_t *csk_reads_make_room(void) {
         for (int i = 0; i < READS_IN_RECORD; i++)
             if (csk_load(&(*place)->reads[i].lock, CSK_RELAXED) == NULL) return &(*place)->reads[i];
     if (csk_fork_handled() != 0) return NULL;
-    /* Where the end of a thread can't be noticed (its last pass is over), its record is lost for others, and nothing
-     * else is. */
+    /* Where the end of a thread can't be noticed (its last pass is over), its record is lost for others. */
     int error = csk_thread_exit_enroll(CSK_THREAD_EXIT_READS, thread_ends);
     if (error != 0 && error != ESHUTDOWN) return NULL;
     csk_reads_t *record = new_record();

@@ -41,7 +41,7 @@ void csk_rwlock_prepend(csk_rwlock_t *lock, csk_gate_waiter_t *waiter) {
 }
 
 void csk_rwlock_remove(csk_rwlock_t *lock, csk_gate_waiter_t *waiter) {
-    /* The first waiter asked for the hand-over, so the request goes with it. */
+    /* The first waiter asked for the hand-over, so the request goes with it, unless a writer has come too. */
     if (waiter == lock->first) lock->hand_over = 0;
     if (waiter->older != NULL) waiter->older->newer = waiter->newer;
     else lock->first = waiter->newer;
@@ -49,6 +49,7 @@ void csk_rwlock_remove(csk_rwlock_t *lock, csk_gate_waiter_t *waiter) {
     else lock->last = waiter->older;
     lock->waiting -= 1 + waiter->followers;
     if (csk_load(&waiter->word, CSK_RELAXED) == WORD_TRY) lock->coming = 0;
+    if (lock->coming && lock->first->mode == RW_WRITE) lock->hand_over = 1;
 }
 
 static uint64_t after_release(uint64_t holders, enum csk_rwlock_release release) {
@@ -76,7 +77,8 @@ static csk_gate_waiter_t *let_in(const csk_rwlock_t *lock, uint64_t *holders) {
 
 static uint64_t flags_for(const csk_rwlock_t *lock, const csk_gate_waiter_t *next) {
     if (next == NULL) return 0;
-    bool hand_over = lock->policy == CSK_RWLOCK_STRICT || (lock->hand_over && next == lock->first);
+    bool hand_over = lock->policy == CSK_RWLOCK_STRICT || (lock->hand_over && next == lock->first) ||
+                     (lock->coming && next->mode == RW_WRITE);
     return RW_WAITERS | (lock->coming ? RW_COMING : 0) | (hand_over ? RW_HAND_OVER : 0);
 }
 

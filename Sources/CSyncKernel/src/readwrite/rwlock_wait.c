@@ -8,14 +8,15 @@
 /* A look takes the word away from whoever changes it. So there are many pauses between two looks. */
 enum { LOOK_PAUSES = 16 };
 
-static bool spin_to_pass(csk_rwlock_t *lock, int mode, uint64_t self) {
+/* A yield may take a time slice, so threads with a deadline don't yield. */
+static bool spin_to_pass(csk_rwlock_t *lock, int mode, int64_t deadline_ns, uint64_t self) {
     csk_spin_t spin = csk_spin_begin(CSK_SPIN_NS);
     do {
         csk_spin_pause(LOOK_PAUSES);
         if (csk_rwlock_pass(lock, mode, self)) return true;
     } while (csk_spin_lasts(&spin));
     /* Readers would pass a writer that yields without standing in the queue. */
-    if (mode != RW_READ) return false;
+    if (mode != RW_READ || deadline_ns != CSK_NEVER) return false;
     csk_yields_t yields = csk_yields_begin();
     while (csk_yield(&yields))
         if (csk_rwlock_pass(lock, mode, self)) return true;
@@ -29,18 +30,17 @@ static bool may_try_again(csk_rwlock_t *lock, csk_gate_waiter_t *self) {
 }
 
 /* Waits for that for a moment. A writer does not spin: it has spun before it came into the queue. */
-static void watch_lock(csk_rwlock_t *lock, csk_gate_waiter_t *self) {
+static bool spin_to_try_again(csk_rwlock_t *lock, csk_gate_waiter_t *self) {
     csk_spin_t spin = csk_spin_begin(CSK_SPIN_NS);
     while (self->mode != RW_WRITE && csk_spin(&spin))
-        if (may_try_again(lock, self)) return;
-    csk_yields_t yields = csk_yields_begin();
-    while (csk_yield(&yields))
-        if (may_try_again(lock, self)) return;
+        if (may_try_again(lock, self)) return true;
+    return false;
 }
 
 /* STRICT: waits for a moment to be let in. */
-static void watch_word(csk_gate_waiter_t *self) {
+static void watch_word(csk_gate_waiter_t *self, int64_t deadline_ns) {
     csk_watch_word(self);
+    if (deadline_ns != CSK_NEVER) return;
     csk_yields_t yields = csk_yields_begin();
     while (csk_load(&self->word, CSK_RELAXED) == WORD_WAITING && csk_yield(&yields)) {}
 }
@@ -61,7 +61,13 @@ static enum csk_try try_to_enter(void *object, csk_gate_waiter_t *self, bool aga
     return TRY_GAVE_UP;
 }
 
-static void watch(void *object, csk_gate_waiter_t *self) { watch_lock(object, self); }
+static void watch(void *object, csk_gate_waiter_t *self) {
+    if (spin_to_try_again(object, self)) return;
+    csk_yields_t yields = csk_yields_begin();
+    while (csk_yield(&yields))
+        if (may_try_again(object, self)) return;
+}
+static void watch_timed(void *object, csk_gate_waiter_t *self) { spin_to_try_again(object, self); }
 
 static int park(void *object, csk_gate_waiter_t *self, int64_t deadline_ns, csk_watch_t *watch) {
     return csk_rwlock_park(object, self, &self->word, WORD_PARKED, deadline_ns, watch);
@@ -78,11 +84,12 @@ static void await_granter(void *object, csk_gate_waiter_t *self) {
 }
 
 static const csk_wait_kind_t kind = { &csk_rwlock_queue_kind, try_to_enter, watch, park, await_granter };
+static const csk_wait_kind_t timed_kind = { &csk_rwlock_queue_kind, try_to_enter, watch_timed, park, await_granter };
 
-/* Called under the queue lock for a writer that comes. From now on no reader passes the queue: readers that kept
- * passing a reader that was woken would hold up the writer behind it until the system gave that reader a processor. A
- * writer that stands first, and waits for readers alone, is designated: it needs no wake when the last one leaves
- * soon. */
+/* Called under the queue lock for a thread that comes to write. If a reader has been woken, no other reader passes it
+ * from now on: readers that kept passing would hold up the writer behind it until the system gave that reader a
+ * processor. (A reader that is woken later, with a writer behind it, may be passed.) A writer that stands first, and
+ * waits for readers alone, is designated: it needs no wake when the last one leaves soon. */
 static void stop_readers(csk_rwlock_t *lock, csk_gate_waiter_t *writer) {
     if (lock->first == writer && !(csk_load(&lock->state, CSK_RELAXED) & RW_WRITER)) {
         lock->coming = 1;
@@ -112,8 +119,8 @@ static int queue_and_wait(csk_rwlock_t *lock, int mode, int64_t deadline_ns, uin
     csk_queue_unlock(&lock->queue_lock);
     csk_effects_perform_waiting(&effects);
     if (!waits) return 0;
-    if (lock->policy == CSK_RWLOCK_STRICT) watch_word(&waiter);
-    return csk_waiter_wait(&kind, lock, &waiter, deadline_ns, false);
+    if (lock->policy == CSK_RWLOCK_STRICT) watch_word(&waiter, deadline_ns);
+    return csk_waiter_wait(deadline_ns == CSK_NEVER ? &kind : &timed_kind, lock, &waiter, deadline_ns, false);
 }
 
 /* Keeps thread_number.c in programs that link nothing else of it: by its variable's alignment the low four bits of
@@ -127,6 +134,6 @@ int csk_rwlock_enter_contended(csk_rwlock_t *lock, int mode, int64_t deadline_ns
     if (deadline_ns == RW_TRY) return EBUSY;
     if (deadline_ns != CSK_NEVER && deadline_ns <= csk_platform_now())
         return csk_rwlock_pass(lock, mode, self) ? 0 : ETIMEDOUT;
-    if (lock->policy != CSK_RWLOCK_STRICT && spin_to_pass(lock, mode, self)) return 0;
+    if (lock->policy != CSK_RWLOCK_STRICT && spin_to_pass(lock, mode, deadline_ns, self)) return 0;
     return queue_and_wait(lock, mode, deadline_ns, self);
 }
