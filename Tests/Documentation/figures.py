@@ -134,8 +134,11 @@ def unnoticed():
         if not differences(folder):
             missed.append("no run")
         for path in RUNS.glob("*.tsv"):
-            text = re.sub(r"\t(\d[\d.]*)$", lambda match: f"\t{float(match[1]) * 3:g}", path.read_text(), flags=re.M)
-            (folder / path.name).write_text(text)
+            lines = [line.split("\t") for line in path.read_text().split("\n")]
+            for parts in lines:
+                if len(parts) > 4:
+                    parts[4] = f"{float(parts[4]) * 3:g}"
+            (folder / path.name).write_text("\n".join("\t".join(parts) for parts in lines))
         if not differences(folder):
             missed.append("runs with other values")
     return [f"{Path(__file__).relative_to(ROOT)}: error: a planted fault is not noticed: {fault}" for fault in missed]
