@@ -2,6 +2,8 @@
 areas have rows in the group of instructions; there each subject's are replaced.
 
     Benchmarks/recorded.py RECORDED NEW AREA...
+    Benchmarks/recorded.py --fits RECORDED NEW      fails if NEW, of which the first lines are enough, is of another
+                                                    machine
 
 The recorded file goes on saying what the other areas were measured on, and says of these at which commit, on which day
 and beside which load.
@@ -23,15 +25,19 @@ def of(row):
     return tuple(row[:3] if row[1] == "instructions per operation" else row[:2])
 
 
+def fit(recorded, stated, new, stated_anew):
+    for name in ("processors", "system", "compilers", "rounds of a run"):
+        if stated.get(name) != stated_anew.get(name):
+            raise SystemExit(f"{new}: error: {name} is {stated_anew.get(name)!r}, in {recorded} it is "
+                             f"{stated.get(name)!r}: record whole runs")
+
+
 def merged(recorded, new, areas):
     stated, rows = split(recorded)
     stated_anew, rows_anew = split(new)
     if not rows_anew:
         raise SystemExit(f"{new}: error: there are no rows")
-    for name in ("processors", "system", "compilers", "rounds of a run"):
-        if stated.get(name) != stated_anew.get(name):
-            raise SystemExit(f"{new}: error: {name} is {stated_anew.get(name)!r}, in {recorded} it is "
-                             f"{stated.get(name)!r}: record whole runs")
+    fit(recorded, stated, new, stated_anew)
     words = f"commit {stated_anew['commit']}, {stated_anew['date']}, load before {stated_anew['load before']}"
     if stated.get("peers") != stated_anew.get("peers"):
         words += f", peers {stated_anew.get('peers')}"
@@ -46,6 +52,9 @@ def merged(recorded, new, areas):
 def main(arguments):
     if len(arguments) < 3:
         raise SystemExit(__doc__)
+    if arguments[0] == "--fits":
+        recorded, new = arguments[1:]
+        return fit(recorded, split(recorded)[0], new, split(new)[0])
     recorded, new, *areas = arguments
     text = merged(recorded, new, areas)
     Path(recorded).write_text(text, encoding="utf-8")
