@@ -8,16 +8,17 @@ areas have rows in the group of instructions; there each subject's are replaced.
 The recorded file goes on saying what the other areas were measured on, and says of these at which commit, on which day
 and beside which load.
 """
-import re
 import sys
 from pathlib import Path
+
+from report_pages.rows import stated
 
 
 def split(path):
     """What a file states of itself, by name, and its rows."""
     lines = Path(path).read_text(encoding="utf-8").splitlines()
-    stated = dict(match.groups() for line in lines if (match := re.match(r"# (\w[^:]*): (.+)$", line)))
-    return stated, [line.split("\t") for line in lines if line and not line.startswith("#")]
+    rows = [line.split("\t") for line in lines if line and not line.startswith("#")]
+    return dict(filter(None, map(stated, lines))), rows
 
 
 def of(row):
@@ -25,27 +26,27 @@ def of(row):
     return tuple(row[:3] if row[1] == "instructions per operation" else row[:2])
 
 
-def fit(recorded, stated, new, stated_anew):
+def fit(recorded, before, new, now):
     for name in ("processors", "system", "compilers", "rounds of a run"):
-        if stated.get(name) != stated_anew.get(name):
-            raise SystemExit(f"{new}: error: {name} is {stated_anew.get(name)!r}, in {recorded} it is "
-                             f"{stated.get(name)!r}: record whole runs")
+        if before.get(name) != now.get(name):
+            raise SystemExit(f"{new}: error: {name} is {now.get(name)!r}, in {recorded} it is {before.get(name)!r}: "
+                             "record whole runs")
 
 
 def merged(recorded, new, areas):
-    stated, rows = split(recorded)
-    stated_anew, rows_anew = split(new)
+    before, rows = split(recorded)
+    now, rows_anew = split(new)
     if not rows_anew:
         raise SystemExit(f"{new}: error: there are no rows")
-    fit(recorded, stated, new, stated_anew)
-    words = f"commit {stated_anew['commit']}, {stated_anew['date']}, load before {stated_anew['load before']}"
-    if stated.get("peers") != stated_anew.get("peers"):
-        words += f", peers {stated_anew.get('peers')}"
+    fit(recorded, before, new, now)
+    words = f"commit {now['commit']}, {now['date']}, load before {now['load before']}"
+    if before.get("peers") != now.get("peers"):
+        words += f", peers {now.get('peers')}"
     for area in areas:
-        stated[f"area {area}"] = words
+        before[f"area {area}"] = words
     replaced = {of(row) for row in rows_anew}
     kept = [row for row in rows if of(row) not in replaced]
-    return "".join([f"# {name}: {value}\n" for name, value in stated.items()]
+    return "".join([f"# {name}: {value}\n" for name, value in before.items()]
                    + ["\t".join(row) + "\n" for row in kept + rows_anew])
 
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <map>
 #include <string>
@@ -122,6 +123,26 @@ struct Table {
         fflush(tsv);
     }
 };
+
+// Takes the option at argv[i], with its value, if it is one of those that all programs have; `only` gets those of
+// --only.
+static bool take_option(int argc, char **argv, int &i, std::vector<std::string> &only) {
+    std::string name = argv[i];
+    if (i + 1 >= argc || (name != "--rounds" && name != "--millis" && name != "--tsv" && name != "--only"))
+        return false;
+    const char *value = argv[++i];
+    if (name == "--rounds") rounds = atoi(value);
+    else if (name == "--millis") window_ms = atoi(value);
+    else if (name == "--tsv") tsv = fopen(value, "a");
+    else only.push_back(value);
+    return true;
+}
+
+// Whether a group is to be measured: all are unless some were named by a part of their names.
+static inline bool is_named(const std::string &group, const std::vector<std::string> &only) {
+    auto names = [&](const std::string &part) { return group.find(part) != std::string::npos; };
+    return only.empty() || std::any_of(only.begin(), only.end(), names);
+}
 
 struct alignas(128) Counter {
     long value = 0;

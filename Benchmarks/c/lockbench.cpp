@@ -184,11 +184,8 @@ static bool wanted(const char *area) {
 // The status to end with at once, or -1.
 static int take_options(int argc, char **argv) {
     for (int i = 1; i < argc; i++) {
-        if (!strcmp(argv[i], "--rounds") && i + 1 < argc) rounds = atoi(argv[++i]);
-        else if (!strcmp(argv[i], "--millis") && i + 1 < argc) window_ms = atoi(argv[++i]);
-        else if (!strcmp(argv[i], "--tsv") && i + 1 < argc) tsv = fopen(argv[++i], "a");
-        else if (!strcmp(argv[i], "--only") && i + 1 < argc) areas.push_back(argv[++i]);
-        else if (!strcmp(argv[i], "--loop") && i + 2 < argc)
+        if (take_option(argc, argv, i, areas)) continue;
+        if (!strcmp(argv[i], "--loop") && i + 2 < argc)
             return any_loop<PEERS, PthreadInherit, OURS, GateStrict CK_ONE>(argv[i + 1], atol(argv[i + 2])) ? 0 : 2;
         else {
             fprintf(stderr,

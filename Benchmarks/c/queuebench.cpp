@@ -3,7 +3,6 @@
 //   queuebench [--rounds N] [--tsv FILE] [--only TEXT]     the rows, or groups with TEXT in their names
 //
 // What one end does with an item is nothing, so that only the hand-over is measured.
-#include <cstring>
 #include <string>
 #include <thread>
 
@@ -98,23 +97,19 @@ static void jobs(Table &table, int submitters) {
 }
 
 template <class... Subjects, class F>
-static void group(const std::string &name, const char *only, const char *ratio, F &&body) {
-    if (name.find(only) == std::string::npos) return;
+static void group(const std::string &name, const std::vector<std::string> &only, const char *ratio, F &&body) {
+    if (!is_named(name, only)) return;
     run(name, ratio, [&](Table &t) { each_round<Subjects...>(t, [&](auto *subject) { body(t, subject); }); });
 }
 
 int main(int argc, char **argv) {
-    const char *only = "";
+    std::vector<std::string> only;
     tsv = fopen("/dev/null", "w");
+    // Every round is as long as its items take, whatever --millis says.
     for (int i = 1; i < argc; i++) {
-        if (!strcmp(argv[i], "--rounds") && i + 1 < argc) rounds = atoi(argv[++i]);
-        else if (!strcmp(argv[i], "--millis") && i + 1 < argc) i++; // every round is as long as its items take
-        else if (!strcmp(argv[i], "--tsv") && i + 1 < argc) tsv = fopen(argv[++i], "a");
-        else if (!strcmp(argv[i], "--only") && i + 1 < argc) only = argv[++i];
-        else {
-            fprintf(stderr, "usage: queuebench [--rounds N] [--tsv FILE] [--only TEXT]\n");
-            return 2;
-        }
+        if (take_option(argc, argv, i, only)) continue;
+        fprintf(stderr, "usage: queuebench [--rounds N] [--tsv FILE] [--only TEXT]\n");
+        return 2;
     }
     // libuv's pool has four threads unless it is told; the others have as many as there are processors.
     setenv("UV_THREADPOOL_SIZE", std::to_string(sysconf(_SC_NPROCESSORS_ONLN)).c_str(), 0);

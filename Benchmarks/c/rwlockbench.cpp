@@ -170,18 +170,15 @@ int main(int argc, char **argv) {
 #ifdef HAVE_ABSL
     absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
 #endif
-    const char *only = "";
+    std::vector<std::string> only;
     tsv = fopen("/dev/null", "w");
     // glibc drops its atomics before the first thread exists.
     std::thread([] {
         for (;;) pause();
     }).detach();
     for (int i = 1; i < argc; i++) {
-        if (!strcmp(argv[i], "--rounds") && i + 1 < argc) rounds = atoi(argv[++i]);
-        else if (!strcmp(argv[i], "--millis") && i + 1 < argc) window_ms = atoi(argv[++i]);
-        else if (!strcmp(argv[i], "--tsv") && i + 1 < argc) tsv = fopen(argv[++i], "a");
-        else if (!strcmp(argv[i], "--only") && i + 1 < argc) only = argv[++i];
-        else if (!strcmp(argv[i], "--loop") && i + 3 < argc)
+        if (take_option(argc, argv, i, only)) continue;
+        if (!strcmp(argv[i], "--loop") && i + 3 < argc)
             return any_loop<ALL>(argv[i + 1], !strcmp(argv[i + 2], "write"), atol(argv[i + 3])) ? 0 : 2;
         else {
             fprintf(
@@ -192,8 +189,7 @@ int main(int argc, char **argv) {
     }
     calibrate();
     auto group = [&](const std::string &name, const char *ratio, auto &&body) {
-        if (name.find(only) != std::string::npos)
-            run(name, ratio, [&](Table &t) { each_round<ALL>(t, [&](auto *l) { body(t, l); }); });
+        if (is_named(name, only)) run(name, ratio, [&](Table &t) { each_round<ALL>(t, [&](auto *l) { body(t, l); }); });
     };
     for (bool write : {false, true})
         group(write ? "uncontended write" : "uncontended read", "ns",

@@ -12,6 +12,12 @@ from typing import NamedTuple
 from .words import MORE_IS_BETTER, is_ours, is_variant
 
 
+def stated(line):
+    """(name, what it is) of a line that says what the run was measured on; None for any other line."""
+    match = re.match(r"# (\w[^:]*): (.+)$", line)
+    return match.groups() if match else None
+
+
 class Cell(NamedTuple):
     value: float
     rounds: tuple
@@ -34,8 +40,8 @@ class Run:
 
     def _take(self, line, place):
         if line.startswith("#"):
-            if match := re.match(r"# (\w[^:]*): (.+)$", line):
-                self.conditions[match[1]] = match[2]
+            if found := stated(line):
+                self.conditions[found[0]] = found[1]
         elif line:
             parts = line.split("\t")
             try:

@@ -23,6 +23,7 @@ BEGIN, END = "<!-- figures: {} -->", "<!-- end of figures -->"
 
 sys.path.insert(0, str(ROOT / "Benchmarks"))
 import report  # noqa: E402
+from report_pages.rows import stated  # noqa: E402
 from report_pages.words import quantity, span  # noqa: E402
 from rows import TABLES  # noqa: E402
 
@@ -68,12 +69,11 @@ def short_of_aim(runs):
 
 def conditions(paths):
     """What the runs say of themselves: the first lines of each file."""
-    stated = {}
+    found = {}
     for path in paths:
-        for line in path.read_text().split("\n"):
-            if match := re.match(r"# (\w[^:]*): (.+)$", line):
-                stated.setdefault(match[1], []).append(match[2])
-    rows = [(name, "; ".join(dict.fromkeys(values))) for name, values in stated.items()]
+        for name, value in filter(None, map(stated, path.read_text().split("\n"))):
+            found.setdefault(name, []).append(value)
+    rows = [(name, "; ".join(dict.fromkeys(values))) for name, values in found.items()]
     return table(("", ""), [("runs", str(len(paths))), *rows])
 
 
