@@ -116,18 +116,29 @@ def write(folder=RUNS):
     return faults
 
 
+def lacking(folder):
+    """The README's rows that a recorded run has not: a table would silently do without them."""
+    for path in sorted(folder.glob("*.tsv")):
+        run = report.load(path)
+        for rows in TABLES.values():
+            for row in rows():
+                if row.readme and not row.measured(run):
+                    yield (f"{path.name}: error: {row.here!r} in {row.group!r} was not measured for the README: "
+                           "scripts/bench --record N AREA")
+
+
 def differences(folder=RUNS):
     """What is wrong with the documents, by the runs in that folder."""
     texts, faults = written(folder)
     if not texts:
         return ["docs/measurements: error: no run is recorded there: scripts/bench --record N"]
-    return faults + [
+    return faults + list(lacking(folder)) + [
         f"{document.relative_to(ROOT)}: error: its tables are not those of docs/measurements/*.tsv; "
         "run python3 Tests/Documentation/plot.py" for document, text in texts.items() if document.read_text() != text]
 
 
 def unnoticed():
-    """The planted faults of which `differences` says nothing: no run at all, and runs with other values."""
+    """The planted faults of which nothing is said: no run at all, runs with other values, runs that lack rows."""
     missed = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -141,6 +152,11 @@ def unnoticed():
             (folder / path.name).write_text("\n".join("\t".join(parts) for parts in lines))
         if not differences(folder):
             missed.append("runs with other values")
+        for path in folder.glob("*.tsv"):
+            lines = (RUNS / path.name).read_text().split("\n")
+            path.write_text("\n".join(line for line in lines if "let property" not in line))
+        if not list(lacking(folder)):
+            missed.append("runs without rows of call sites")
     return [f"{Path(__file__).relative_to(ROOT)}: error: a planted fault is not noticed: {fault}" for fault in missed]
 
 

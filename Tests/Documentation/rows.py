@@ -62,30 +62,24 @@ MUTEX = "Synchronization.Mutex"
 OPS = "operations a second"
 
 
-def site(form, operation):
-    """The group of a call site. Runs before it was one of several have the first alone, under another name."""
-    names = (f"{operation}, {form}",)
-    return names + ("increment of a property of a class",) if form == "let property of a class" else names
-
-
 def site_rows(what, here, peer, names, readme=None, operation="one call"):
     """A row for each form; the README has the first."""
     for form, place in FORMS.items():
         first = form == "let property of a class"
-        yield Row(f"{what}, {place}", site(form, operation), "ns", here, peer, names=names,
+        yield Row(f"{what}, {place}", f"{operation}, {form}", "ns", here, peer, names=names,
                   readme=readme if first else None)
 
 
 def lock_rows():
     with_lock = ("`PriorityMutex.withLock`", f"`{MUTEX}`")
-    yield Row(f"uncontended lock, in {LOCALS}", PLAIN, "ns", "PriorityMutex", MUTEX, names=with_lock,
-              readme=f"uncontended lock, in {LOCALS}")
+    yield Row(f"uncontended lock, in {LOCALS}", PLAIN, "ns", "PriorityMutex", MUTEX, names=with_lock)
     yield from site_rows("uncontended lock", "PriorityMutex", MUTEX, with_lock,
                          readme="uncontended lock of a property of a class")
     yield from site_rows("uncontended section", "CriticalSection.execute", "NSRecursiveLock",
-                         ("`CriticalSection.execute`", "`NSRecursiveLock`"))
-    yield Row("uncontended re-entrant section", PLAIN, "ns", "CriticalSection.execute", "NSRecursiveLock",
-              readme="uncontended re-entrant section")
+                         ("`CriticalSection.execute`", "`NSRecursiveLock`"),
+                         readme="uncontended re-entrant section, a property of a class")
+    yield Row(f"uncontended re-entrant section, in {LOCALS}", PLAIN, "ns", "CriticalSection.execute",
+              "NSRecursiveLock")
     yield Row("uncontended lock and unlock", "uncontended lock and unlock", "ns", "csk_gate FAST", "pthread_mutex",
               language="c", names=("`csk_gate`", "`pthread_mutex`"))
     yield Row("instructions of an uncontended lock and unlock", "instructions per operation", "instructions",
@@ -114,14 +108,13 @@ def lock_rows():
 def value_rows():
     names = ("`QueueSafeValue`", f"`{MUTEX}`")
     set_ = "QueueSafeValue.wait.set"
-    yield Row(f"uncontended `set`, in {LOCALS}", PLAIN, "ns", set_, MUTEX, names=names,
-              readme=f"uncontended `set`, in {LOCALS}")
+    yield Row(f"uncontended `set`, in {LOCALS}", PLAIN, "ns", set_, MUTEX, names=names)
     yield from site_rows("uncontended `set`", set_, MUTEX, names, readme="uncontended `set` of a property of a class")
     for call in ("set(newValue:)", "get", "map"):
         yield from site_rows(f"uncontended `{call}`", f"QueueSafeValue.wait.{call}", MUTEX, names)
     yield Row("`set` of a value with a reference", PLAIN, "ns", f"{set_}, reference", MUTEX, names=names)
     yield Row("`set` of a value with a reference, whose result is used", PLAIN, "ns", f"{set_}, reference used", MUTEX,
-              names=names, readme="uncontended `set` of a reference, whose result is used")
+              names=names, readme=f"uncontended `set` of a reference, whose result is used, in {LOCALS}")
 
 
 def read_write_rows():
@@ -225,11 +218,10 @@ def thread_local_rows():
                           ("ThreadLocalValue, reference", "a thread's reference")):
         for group in ("read", "replaced"):
             for peer, name in (("ThreadSpecificVariable", nio), ("threadDictionary", foundation)):
-                yield Row(f"{what}, {group}", f"thread-local value, {group}", "ns", subject, peer,
-                          names=("`ThreadLocalValue`", name),
-                          readme=f"{what}, {group}" if (group, name) == ("read", nio) else None)
+                yield Row(f"{what}, {group}, in {LOCALS}", f"thread-local value, {group}", "ns", subject, peer,
+                          names=("`ThreadLocalValue`", name))
         yield from site_rows(f"{what}, read", subject, "ThreadSpecificVariable", ("`ThreadLocalValue`", nio),
-                             operation="one thread-local value")
+                             readme=f"{what}, read, a property of a class", operation="one thread-local value")
 
 
 def rcu_rows():
