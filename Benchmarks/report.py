@@ -134,6 +134,13 @@ def queue_targets(run):
     enqueued = [run.get("enqueued write and its share of the drain", subject)
                 for subject in ("ReadWriteCoordinator.enqueueWrite", "DispatchQueue.async, barrier")]
     yield "ReadWriteCoordinator.enqueueWrite / async(flags: .barrier)", ratio(*enqueued), "<=", 0.4
+    yield ("ReadWriteCoordinator.enqueueWrite / WorkQueue.async",
+           ratio(enqueued[0], run.get("enqueued write and its share of the drain", "WorkQueue.async")), "<=", 1.2)
+    for title, least in (("99 reads to 1 write", 5), ("90 reads to 10 writes", 2)):
+        for ours, barrier in (("blockingWrite", "sync"), ("enqueueWrite", "async")):
+            yield (f"8 threads, {title}: coordinator, {ours} / Dispatch, {barrier} barrier",
+                   ratio(*(run.get(f"closures, 8 threads, {title}", subject) for subject in
+                           (f"ReadWriteCoordinator.{ours}", f"DispatchQueue.{barrier}, barrier"))), ">=", least)
 
 
 def snapshot_targets(run):

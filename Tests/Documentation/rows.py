@@ -146,6 +146,14 @@ def read_write_rows():
                   language="c", names=(name, pthread))
     yield Row("an enqueued write with its share of the drain", WRITES, "ns", "ReadWriteCoordinator.enqueueWrite",
               "DispatchQueue.async, barrier", names=("`ReadWriteCoordinator.enqueueWrite`", "`async(flags: .barrier)`"))
+    yield Row("an enqueued write with its share of the drain", WRITES, "ns", "ReadWriteCoordinator.enqueueWrite",
+              "WorkQueue.async", names=("`ReadWriteCoordinator.enqueueWrite`", "`WorkQueue.async`"))
+    for title in ("99 reads to 1 write", "90 reads to 10 writes"):
+        for ours, barrier in (("blockingWrite", "sync"), ("enqueueWrite", "async")):
+            yield Row(f"{OPS}, 8 threads, {title}", f"closures, 8 threads, {title}", "Mops/s",
+                      f"ReadWriteCoordinator.{ours}", f"DispatchQueue.{barrier}, barrier",
+                      names=(f"`ReadWriteCoordinator.{ours}`", f"`DispatchQueue.{barrier}`, barrier"),
+                      readme=f"{OPS}, 8 threads, {title}" if (ours, title[:2]) == ("blockingWrite", "90") else None)
 
 
 def work_queue_rows():

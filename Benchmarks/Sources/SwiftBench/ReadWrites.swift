@@ -9,34 +9,6 @@ struct ReadWrites {
     let rounds: Int
     private let times = 200_000
 
-    /// What a Swift program writes around pthread's lock.
-    private final class PthreadLock: @unchecked Sendable {
-        private let lock: UnsafeMutablePointer<pthread_rwlock_t>
-        private var value = 1
-
-        init() {
-            lock = .allocate(capacity: 1)
-            pthread_rwlock_init(lock, nil)
-        }
-
-        deinit {
-            pthread_rwlock_destroy(lock)
-            lock.deallocate()
-        }
-
-        @inline(__always) func read<R>(_ body: (Int) -> R) -> R {
-            pthread_rwlock_rdlock(lock)
-            defer { pthread_rwlock_unlock(lock) }
-            return body(value)
-        }
-
-        @inline(__always) func write<R>(_ body: (inout Int) -> R) -> R {
-            pthread_rwlock_wrlock(lock)
-            defer { pthread_rwlock_unlock(lock) }
-            return body(&value)
-        }
-    }
-
     private final class Counter: @unchecked Sendable {
         var number = 1
 
@@ -53,8 +25,8 @@ struct ReadWrites {
 
     func run() {
         let queue = DispatchQueue(label: "subject", attributes: .concurrent), coordinator = ReadWriteCoordinator(),
-            counter = Counter()
-        let pthread = PthreadLock(), plain = ReadWriteLock(1), biased = ReadWriteLock(1, readerBias: true)
+            counter = Counter(), serial = WorkQueue(label: "subject")
+        let pthread = PthreadReadWriteLock(), plain = ReadWriteLock(1), biased = ReadWriteLock(1, readerBias: true)
 
         let loops = LoopGroup(results: results, rounds: rounds)
         func turn(_ name: String, _ loop: @escaping (Int) -> Int) -> Turn {
@@ -101,6 +73,10 @@ struct ReadWrites {
                 turn("ReadWriteCoordinator.enqueueWrite") { times in
                     for _ in 0..<times { coordinator.enqueueWrite { counter.number &+= 1 } }
                     return coordinator.read { counter.number }
+                },
+                turn("WorkQueue.async") { times in
+                    for _ in 0..<times { serial.async { counter.number &+= 1 } }
+                    return serial.sync { counter.number }
                 },
             ])
     }

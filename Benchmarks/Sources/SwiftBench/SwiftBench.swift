@@ -19,8 +19,8 @@ struct SwiftBench: ParsableCommand {
     @Option(
         help: """
             One part only, or several: uncontended, callSites, callSiteReads, callSiteThreadLocals, contended, urgent, \
-            waits, readWrites, readMostly, queues, commands, orderedQueues, suspendingWaits, taskQueues, delays, \
-            timeouts or threadLocals.
+            waits, readWrites, readWriteMixes, readMostly, queues, commands, orderedQueues, suspendingWaits, \
+            taskQueues, delays, timeouts or threadLocals.
             """)
     var only: [Part] = []
 
@@ -56,8 +56,9 @@ struct SwiftBench: ParsableCommand {
 }
 
 enum Part: String, CaseIterable, ExpressibleByArgument {
-    case readMostly, uncontended, callSites, callSiteReads, callSiteThreadLocals, threadLocals, readWrites, queues,
-        commands, orderedQueues, suspendingWaits, taskQueues, contended, urgent, waits, delays, timeouts
+    case readMostly, uncontended, callSites, callSiteReads, callSiteThreadLocals, threadLocals, readWrites,
+        readWriteMixes, queues, commands, orderedQueues, suspendingWaits, taskQueues, contended, urgent, waits, delays,
+        timeouts
 }
 
 /// Everything that blocks, on a thread that is not the main actor's.
@@ -80,6 +81,8 @@ struct Measurements {
             case .callSiteThreadLocals: CallSites(results: results, rounds: rounds).runThreadLocals()
             case .threadLocals: ThreadLocals(results: results, rounds: rounds).run()
             case .readWrites: ReadWrites(results: results, rounds: rounds).run()
+            case .readWriteMixes:
+                ReadWriteMixes(results: results, rounds: rounds, windowMilliseconds: millis).run()
             case .queues: Queues(results: results, rounds: rounds).run()
             case .commands: Commands(results: results, rounds: rounds).run()
             case .suspendingWaits:
