@@ -206,17 +206,23 @@ def write_page(run, path):
     print(f"\nreport: {path}")
 
 
+def main_drawings(run):
+    """The main four by the names of their files; None where the run has no rows for one."""
+    drawings = {picture.name: picture.drawing for picture in pictures.pictures(run)}
+    return {f"{file}.svg": drawings[name].alone() if name in drawings else None for file, name in MAIN.items()}
+
+
 def write_drawings(run, folder):
     """The main four. False where the run lacks one."""
     folder.mkdir(parents=True, exist_ok=True)
-    drawings = {picture.name: picture.drawing for picture in pictures.pictures(run)}
-    for file, name in MAIN.items():
-        if name in drawings:
-            (folder / f"{file}.svg").write_text(drawings[name].alone(), encoding="utf-8")
-            print(f"{folder / file}.svg")
+    drawings = main_drawings(run)
+    for file, text in drawings.items():
+        if text is not None:
+            (folder / file).write_text(text, encoding="utf-8")
+            print(folder / file)
         else:
             print(f"{file}: error: the run has no rows for it", file=sys.stderr)
-    return all(name in drawings for name in MAIN.values())
+    return None not in drawings.values()
 
 
 def main(arguments):

@@ -1,8 +1,10 @@
-"""Draws docs/measured.svg from the README's tables of ratios, so that the plot shows nothing that no row says.
+"""Draws docs/measured.svg from the README's tables of ratios, so that the plot shows nothing that no row says; and
+docs/pictures from the first recorded run.
 
-    python3 Tests/Documentation/plot.py            writes the tables of measurements (figures.py), then the plot
-    python3 Tests/Documentation/plot.py --check    fails if the tables are not what the recorded runs give, or the plot
-                                                   is not what the README's tables give; scripts/test runs this
+    python3 Tests/Documentation/plot.py            writes the tables of measurements (figures.py), then the plots
+    python3 Tests/Documentation/plot.py --check    fails if the tables or the pictures are not what the recorded runs
+                                                   give, or the plot is not what the README's tables give; scripts/test
+                                                   runs this
 """
 
 import math
@@ -11,9 +13,10 @@ import sys
 from pathlib import Path
 
 import figures
+import report
 from report_pages import ratios
 
-README, PLOT = Path("README.md"), Path("docs/measured.svg")
+README, PLOT, PICTURES = Path("README.md"), Path("docs/measured.svg"), Path("docs/pictures")
 WIDTH, LEFT = 860, 470
 
 
@@ -77,14 +80,25 @@ def short(peer):
     return peer
 
 
+def pictures():
+    """What each file should hold, and what it shows."""
+    yield PLOT, drawn(), "the README's tables"
+    run = figures.RUNS / "run-1.tsv"
+    for name, text in report.main_drawings(report.Run(run)).items():
+        if text is None:
+            sys.exit(f"{run}: error: it has no rows for {name}")
+        yield PICTURES / name, text, f"{run}"
+
+
 def main():
     checking = "--check" in sys.argv[1:]
     faults = figures.check() if checking else figures.write()
-    text = drawn()
-    if not checking:
-        PLOT.write_text(text)
-    elif not PLOT.exists() or PLOT.read_text() != text:
-        faults.append(f"{PLOT}: error: it does not show the README's tables; run python3 Tests/Documentation/plot.py")
+    for path, text, source in pictures():
+        if not checking:
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        elif not path.exists() or path.read_text(encoding="utf-8") != text:
+            faults.append(f"{path}: error: it does not show {source}; run python3 Tests/Documentation/plot.py")
     for fault in faults:
         print(fault)
     return 1 if faults else 0

@@ -112,6 +112,11 @@ def value_rows():
     yield from site_rows("uncontended `set`", set_, MUTEX, names, readme="uncontended `set` of a property of a class")
     for call in ("set(newValue:)", "get", "map"):
         yield from site_rows(f"uncontended `{call}`", f"QueueSafeValue.wait.{call}", MUTEX, names)
+    for times in ("1 at a time", "16 at a time", "all at once"):
+        what = f"an async `set`, {times}"
+        yield Row(what, f"QueueSafeValue.async, {times}", "ns", "QueueSafeValue.async.set", "DispatchQueue.async",
+                  names=("`QueueSafeValue.async(performIn:)`", "`DispatchQueue.async`"),
+                  readme=what if times == "1 at a time" else None)
     yield Row("`set` of a value with a reference", PLAIN, "ns", f"{set_}, reference", MUTEX, names=names)
     yield Row("`set` of a value with a reference, whose result is used", PLAIN, "ns", f"{set_}, reference used", MUTEX,
               names=names, readme=f"uncontended `set` of a reference, whose result is used, in {LOCALS}")
@@ -173,7 +178,7 @@ def work_queue_rows():
     for span in (1, 5, 50):
         yield Row(f"how late a delay of {span} ms is", f"delay of {span} ms, late by", "ns", "WorkQueue.async(after:)",
                   "EventLoop.scheduleTask", names=("`WorkQueue.async(after:)`", "NIO's `scheduleTask`"))
-    queue, others = "`csk_pqueue`", (("TBB bounded_queue", "TBB's `concurrent_bounded_queue`"),
+    queue, others = "`csk_pqueue`", (("TBB bounded_queue", "TBB's bounded queue"),
                                      ("moodycamel", "moodycamel's blocking queue"))
     for peer, name in others:
         for sides in ("1 to 1", "4 to 1", "4 to 4"):
@@ -181,7 +186,7 @@ def work_queue_rows():
                       language="c", names=(queue, name))
         back = "an item to another thread and back"
         yield Row(f"{back}, p50", back, "p50 us", "csk_pqueue", peer, language="c", names=(queue, name))
-    for peer, name in (("TBB task_arena", "TBB's `task_arena`"), ("libuv uv_queue_work", "libuv's `uv_queue_work`")):
+    for peer, name in (("TBB task_arena", "TBB's task arena"), ("libuv uv_queue_work", "libuv's work queue")):
         for who in ("1 submitter", "4 submitters"):
             yield Row(f"a job of a pool, {who}", f"jobs of a pool, {who}", "ns", "csk_workqueue, wide", peer,
                       language="c", names=("`csk_workqueue`, wide", name))
