@@ -30,6 +30,9 @@ class Medians:
         return max((value for peer in peers if (value := self.throughput(peer, threads, "c"))), default=None)
 
 
+READ_WRITE_PEERS = ("pthread_rwlock", "pthread, writers", "ck_pflock", "absl::Mutex", "nsync_mu", "parking_lot")
+
+
 def ratio(first, second):
     return None if first is None or not second else first / second
 
@@ -115,6 +118,45 @@ def contended_targets(run):
         yield f"{early}, {subject}, us", run.get(early, subject, "least late us"), ">=", 0
 
 
+def waiting_targets(run):
+    urgent, gate = "urgent thread among 8, 10 us sections, its waits", "csk_gate FAST"
+    for subject, most in ((gate, 30), ("csk_gate STRICT", 25)):
+        yield f"urgent thread among 8, p99 us: {subject}", run.get(urgent, subject, "p99 us", "c"), "<=", most
+    eight = "8 threads, 100 ns sections, waits"
+    yield "8 threads, 100 ns: p99.99 of the waits, us", run.get(eight, gate, "p99.99 us", "c"), "<=", 1000
+    longest = [run.get(eight, subject, "max us", "c") for subject in (gate, "parking_lot")]
+    yield "8 threads, 100 ns: longest wait / parking_lot's", ratio(*longest), "<=", 1
+    for threads, least in ((8, 0.3), (32, 0.1)):
+        served = run.get(f"{threads} threads, 100 ns sections, waits", gate, "least/most served", "c")
+        yield f"{threads} threads, 100 ns: least / most served", served, ">=", least
+    for threads in (2, 8, 32):
+        empty = [run.throughput(subject, threads, "c", "empty sections") for subject in (gate, "parking_lot")]
+        yield f"{threads} threads, empty: gate FAST / parking_lot", ratio(*empty), ">=", 1
+
+
+def async_targets(run):
+    for times, most in (("1 at a time", None), ("16 at a time", 1)):
+        group = f"QueueSafeValue.async, {times}"
+        ours, theirs = (run.get(group, subject) for subject in ("QueueSafeValue.async.set", "DispatchQueue.async"))
+        if most is None:
+            more = None if ours is None or theirs is None else ours - theirs
+            yield "QueueSafeValue.async alone, ns more than DispatchQueue.async", more, "<=", 60
+        else:
+            yield f"{group} / DispatchQueue.async", ratio(ours, theirs), "<=", most
+    ordered, tasks = "async work, from submission to end", "Task { await actor.f() }"
+    for subject, most in (("Task(on: FIFOQueue)", 1.2), ("CancellableQueue over FIFOQueue", 0.9)):
+        yield (f"{subject}, as fast as {tasks}", ratio(run.get(ordered, tasks), run.get(ordered, subject)), ">=", most)
+    waits, ours = "suspending, urgent task among 64, 1 us sections", "QueueSafeValue.suspending"
+    yield ("suspending, 64 tasks: urgent p50 / semaphore of continuations",
+           ratio(*(run.get(waits, subject, "p50 us") for subject in (ours, "semaphore of continuations"))), "<=", 1)
+    yield ("suspending, 64 tasks: operations / an actor's",
+           ratio(*(run.get(waits, subject, "Mops/s") for subject in (ours, "actor"))), ">=", 0.9)
+    for group, least in (("serial queue, 1 producer", 4), ("serial queue, 4 producers", 2.5),
+                         ("round trip from a blocked thread", 0.9)):
+        yield (f"{group}: WorkQueue, as fast as DispatchQueue",
+               ratio(run.get(group, "DispatchQueue.async"), run.get(group, "WorkQueue.async")), ">=", least)
+
+
 def queue_targets(run):
     ordered, stream = "async work, from submission to end", "AsyncStream + one consumer"
     for queue, most in (("FIFOQueue.enqueue", 0.4), ("ActorQueue.enqueue", 0.5)):
@@ -139,7 +181,7 @@ def queue_targets(run):
     for title, least in (("99 reads to 1 write", 5), ("90 reads to 10 writes", 2)):
         for ours, barrier in (("blockingWrite", "sync"), ("enqueueWrite", "async")):
             yield (f"8 threads, {title}: coordinator, {ours} / Dispatch, {barrier} barrier",
-                   ratio(*(run.get(f"closures, 8 threads, {title}", subject) for subject in
+                   ratio(*(run.get(f"closures, 8 threads, {title}", subject, "Mops/s") for subject in
                            (f"ReadWriteCoordinator.{ours}", f"DispatchQueue.{barrier}, barrier"))), ">=", least)
 
 
@@ -171,18 +213,20 @@ def read_write_targets(run):
            ratio(rw(reads, "csk_rwlock biased"), rw(reads, "pthread_rwlock")), ">=", 8)
     for threads in (2, 8):
         mix = f"{threads} threads, 90 reads to 10 writes"
-        peers = [rw(mix, peer) or 0 for peer in ("ck_pflock", "absl::Mutex", "nsync_mu", "parking_lot")]
+        peers = [rw(mix, peer) or 0 for peer in READ_WRITE_PEERS]
         yield (f"rwlock: {threads} threads, 90:10 / pthread_rwlock",
                ratio(rw(mix, kernel), rw(mix, "pthread_rwlock")), ">=", 1)
         yield f"rwlock: {threads} threads, 90:10 / best C peer", ratio(rw(mix, kernel), max(peers)), ">=", 0.9
-    yield ("rwlock: writer's wait among 4 readers, p99 us",
-           rw("writer among 4 readers, 1 us sections, its waits", kernel, "p99 us"), "<=", 50)
+    waits = "writer among 4 readers, 1 us sections, its waits"
+    yield "rwlock: writer's wait among 4 readers, p99 us", rw(waits, kernel, "p99 us"), "<=", 50
+    best = min((value for peer in READ_WRITE_PEERS if (value := rw(waits, peer, "p99 us"))), default=None)
+    yield "rwlock: writer's wait among 4 readers, p99 / best C peer", ratio(rw(waits, kernel, "p99 us"), best), "<=", 1
 
 
 def targets(rows):
     run = Medians(rows)
-    for group in (uncontended_targets, call_site_targets, contended_targets, queue_targets, snapshot_targets,
-                  read_write_targets):
+    for group in (uncontended_targets, call_site_targets, contended_targets, waiting_targets, queue_targets,
+                  async_targets, snapshot_targets, read_write_targets):
         yield from group(run)
 
 

@@ -117,9 +117,12 @@ def write(folder=RUNS):
 
 
 def lacking(folder):
-    """The README's rows that a recorded run has not: a table would silently do without them."""
+    """The README's rows, and the aims, that a recorded run has not: a table would silently do without them."""
     for path in sorted(folder.glob("*.tsv")):
         run = report.load(path)
+        for name, value, *_ in report.targets(run):
+            if value is None:
+                yield f"{path.name}: error: nothing was measured for the aim {name!r}"
         for rows in TABLES.values():
             for row in rows():
                 if row.readme and not row.measured(run):

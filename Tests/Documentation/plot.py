@@ -49,7 +49,7 @@ def rows():
 
 
 def label(part, here):
-    text = f"{here.split('.')[0].split(',')[0]}: {part}"
+    text = f"{here.split('.')[0]}: {part}"
     return text if len(text) <= 74 else text[:73].rstrip() + "…"
 
 

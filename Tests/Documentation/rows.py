@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "Benchmarks"))
+import report  # noqa: E402
 from report_pages.words import MORE_IS_BETTER  # noqa: E402
 
 C_PEERS = ("pthread_mutex", "pthread adaptive", "absl::Mutex", "nsync_mu", "parking_lot")
@@ -62,22 +63,22 @@ MUTEX = "Synchronization.Mutex"
 OPS = "operations a second"
 
 
-def site_rows(what, here, peer, names, readme=None, operation="one call"):
-    """A row for each form; the README has the first."""
+def site_rows(what, here, peer, names, readme=None, operation="one call", others=()):
+    """A row for each form; the README has the first, and the others that are named."""
     for form, place in FORMS.items():
         first = form == "let property of a class"
         yield Row(f"{what}, {place}", f"{operation}, {form}", "ns", here, peer, names=names,
-                  readme=readme if first else None)
+                  readme=f"{readme} of {place}" if readme and (first or form in others) else None)
 
 
 def lock_rows():
     with_lock = ("`PriorityMutex.withLock`", f"`{MUTEX}`")
     yield Row(f"uncontended lock, in {LOCALS}", PLAIN, "ns", "PriorityMutex", MUTEX, names=with_lock)
     yield from site_rows("uncontended lock", "PriorityMutex", MUTEX, with_lock,
-                         readme="uncontended lock of a property of a class")
+                         readme="uncontended lock", others=("static property",))
     yield from site_rows("uncontended section", "CriticalSection.execute", "NSRecursiveLock",
                          ("`CriticalSection.execute`", "`NSRecursiveLock`"),
-                         readme="uncontended re-entrant section, a property of a class")
+                         readme="uncontended re-entrant section")
     yield Row(f"uncontended re-entrant section, in {LOCALS}", PLAIN, "ns", "CriticalSection.execute",
               "NSRecursiveLock")
     yield Row("uncontended lock and unlock", "uncontended lock and unlock", "ns", "csk_gate FAST", "pthread_mutex",
@@ -87,6 +88,10 @@ def lock_rows():
     sections = "100 ns sections"
     yield Row(f"{OPS}, 8 threads, {sections}", f"8 threads, {sections}", "Mops/s", "PriorityMutex",
               "NIOLockedValueBox", readme=f"{OPS}, 8 threads, {sections}")
+    for threads in (2, 4, 8):
+        contended = f"{OPS}, {threads} threads, {sections}"
+        yield Row(contended, f"{threads} threads, {sections}", "Mops/s", "PriorityMutex", MUTEX,
+                  readme=contended if threads != 4 else None)
     yield Row(f"{OPS}, 8 threads, {sections}", f"8 threads, {sections}", "Mops/s", "csk_gate FAST", "pthread_mutex",
               language="c", names=("`csk_gate`", "`pthread_mutex`"))
     for threads in (4, 8, 16):
@@ -96,6 +101,11 @@ def lock_rows():
     for threads in (2, 4, 8, 16, 32):
         yield Row(f"{OPS}, {threads} threads, empty sections", f"{threads} threads, empty sections", "Mops/s",
                   "csk_gate FAST", "pthread_mutex", language="c", names=("`csk_gate`", "`pthread_mutex`"))
+        yield Row(f"{OPS}, {threads} threads, empty sections", f"{threads} threads, empty sections", "Mops/s",
+                  "csk_gate FAST", C_PEERS, language="c", names=("`csk_gate`", "the best lock in C"),
+                  readme=f"{OPS}, {threads} threads, empty sections" if threads in (2, 8) else None)
+    yield Row(f"uncontended lock, STRICT, in {LOCALS}", PLAIN, "ns", "PriorityMutex strict", MUTEX,
+              names=("`PriorityMutex`, STRICT", f"`{MUTEX}`"), readme=f"uncontended lock, STRICT, in {LOCALS}")
     urgent = "p99 wait of an urgent thread among 8"
     for subject, name in (("PriorityMutex", "`PriorityMutex`"), ("PriorityMutex strict", "`PriorityMutex`, STRICT")):
         for peer, peer_name in (("NIOLockedValueBox", "`NIOLock`"), (MUTEX, f"`{MUTEX}`")):
@@ -109,7 +119,7 @@ def value_rows():
     names = ("`QueueSafeValue`", f"`{MUTEX}`")
     set_ = "QueueSafeValue.wait.set"
     yield Row(f"uncontended `set`, in {LOCALS}", PLAIN, "ns", set_, MUTEX, names=names)
-    yield from site_rows("uncontended `set`", set_, MUTEX, names, readme="uncontended `set` of a property of a class")
+    yield from site_rows("uncontended `set`", set_, MUTEX, names, readme="uncontended `set`")
     for call in ("set(newValue:)", "get", "map"):
         yield from site_rows(f"uncontended `{call}`", f"QueueSafeValue.wait.{call}", MUTEX, names)
     for times in ("1 at a time", "16 at a time", "all at once"):
@@ -124,31 +134,35 @@ def value_rows():
 
 def read_write_rows():
     plain, biased = "`csk_rwlock`", "`csk_rwlock`, biased"
-    pthread, best = "`pthread_rwlock`", "the best other lock in C"
-    others = ("ck_pflock", "absl::Mutex", "nsync_mu", "parking_lot")
+    pthread, best = "`pthread_rwlock`", "the best lock in C"
+    others = report.READ_WRITE_PEERS
     for metric in ("ns", "instructions"):
         group = "uncontended read" if metric == "ns" else "instructions per operation"
         end = "" if metric == "ns" else ", read"
         what = "uncontended read" if metric == "ns" else "instructions of an uncontended read"
-        readme = "uncontended read of a read-write lock" if metric == "ns" else None
         for subject, name in (("csk_rwlock FAST", plain), ("csk_rwlock biased", biased)):
-            yield Row(what, group, metric, subject + end, "pthread_rwlock" + end, language="c", names=(name, pthread),
-                      readme=readme if subject.endswith("FAST") else None)
+            yield Row(what, group, metric, subject + end, "pthread_rwlock" + end, language="c", names=(name, pthread))
+    for what in ("read", "write"):
+        yield Row(f"uncontended {what}", f"uncontended {what}", "ns", "csk_rwlock FAST", others, language="c",
+                  names=(plain, best), readme=f"uncontended {what} of a read-write lock")
     yield Row(f"{OPS}, 2 threads that only read", "2 threads, reads only", "Mops/s", "csk_rwlock biased",
               "pthread_rwlock", language="c", names=(biased, pthread))
     for here, name in (("ReadWriteLock", "`ReadWriteLock`"), ("ReadWriteLock, biased", "`ReadWriteLock`, biased"),
                        ("ReadWriteCoordinator.read", "`ReadWriteCoordinator.read`")):
         yield from site_rows("uncontended read", here, "pthread_rwlock", (name, pthread),
-                             readme="uncontended read of a property of a class", operation="one read")
+                             readme="uncontended read", operation="one read")
     for threads in (2, 8):
-        mix = f"{threads} threads, 90 reads to 10 writes"
-        yield Row(f"{OPS}, {mix}", mix, "Mops/s", "csk_rwlock FAST", "pthread_rwlock", language="c",
-                  names=(plain, pthread))
-        yield Row(f"{OPS}, {mix}", mix, "Mops/s", "csk_rwlock FAST", others, language="c", names=(plain, best),
-                  readme=f"{OPS}, {mix}" if threads == 2 else None)
-    for subject, name in (("FAST", plain), ("STRICT", "`csk_rwlock`, STRICT"), ("biased", biased)):
-        yield Row("p99 wait of a writer among 4 readers", WRITER, "p99 us", f"csk_rwlock {subject}", "pthread_rwlock",
-                  language="c", names=(name, pthread))
+        for ratio in ("reads only", "99 reads to 1 write", "90 reads to 10 writes"):
+            mix = f"{threads} threads, {ratio}"
+            for peers, name in (("pthread_rwlock", pthread), (others, best)):
+                shown = peers == others and (threads, ratio[:2]) in ((2, "90"), (8, "99"), (8, "90"))
+                yield Row(f"{OPS}, {mix}", mix, "Mops/s", "csk_rwlock FAST", peers, language="c", names=(plain, name),
+                          readme=f"{OPS}, {mix}" if shown else None)
+    writer = "p99 wait of a writer among 4 readers"
+    for subject, here in (("FAST", plain), ("STRICT", "`csk_rwlock`, STRICT"), ("biased", biased)):
+        for peers, name in (("pthread_rwlock", pthread), (others, best)):
+            yield Row(writer, WRITER, "p99 us", f"csk_rwlock {subject}", peers, language="c", names=(here, name),
+                      readme=writer if subject == "FAST" and peers == others else None)
     yield Row("an enqueued write with its share of the drain", WRITES, "ns", "ReadWriteCoordinator.enqueueWrite",
               "DispatchQueue.async, barrier", names=("`ReadWriteCoordinator.enqueueWrite`", "`async(flags: .barrier)`"))
     yield Row("an enqueued write with its share of the drain", WRITES, "ns", "ReadWriteCoordinator.enqueueWrite",
@@ -159,6 +173,10 @@ def read_write_rows():
                       f"ReadWriteCoordinator.{ours}", f"DispatchQueue.{barrier}, barrier",
                       names=(f"`ReadWriteCoordinator.{ours}`", f"`DispatchQueue.{barrier}`, barrier"),
                       readme=f"{OPS}, 8 threads, {title}" if (ours, title[:2]) == ("blockingWrite", "90") else None)
+        for subject in ("ReadWriteCoordinator.blockingWrite", "ReadWriteLock"):
+            yield Row(f"{OPS}, 8 threads, {title}", f"closures, 8 threads, {title}", "Mops/s", subject,
+                      "pthread_rwlock", names=(f"`{subject}`", pthread),
+                      readme=f"{OPS}, 8 threads, {title}" if title[:2] == "90" else None)
 
 
 def work_queue_rows():
@@ -207,6 +225,12 @@ def ordered_rows():
         ("CancellableQueue over ActorQueue", "`CancellableQueue` over an actor queue", "a cancellable task"),
         ("Task { await actor.f() }", "`Task { await actor.f() }`, for comparison", None),
     )
+    waits = "suspending, urgent task among 64, 1 us sections"
+    for peer, name in (("actor", "an actor"), ("semaphore of continuations", "a semaphore of continuations")):
+        for metric, what in (("p50 us", "p50 wait of an urgent task among 64"),
+                             ("Mops/s", f"{OPS}, 64 tasks, 1 us sections")):
+            yield Row(what, waits, metric, "QueueSafeValue.suspending", peer,
+                      names=("`QueueSafeValue.suspending`", name), readme=what)
     for subject, name, readme in subjects:
         yield Row("a piece of work, from submission to end", ORDERED, "ns", subject, STREAM, names=(name, stream),
                   readme=readme)
@@ -234,7 +258,7 @@ def thread_local_rows():
                 yield Row(f"{what}, {group}, in {LOCALS}", f"thread-local value, {group}", "ns", subject, peer,
                           names=("`ThreadLocalValue`", name))
         yield from site_rows(f"{what}, read", subject, "ThreadSpecificVariable", ("`ThreadLocalValue`", nio),
-                             readme=f"{what}, read, a property of a class", operation="one thread-local value")
+                             readme=f"{what}, read,", operation="one thread-local value")
 
 
 def rcu_rows():

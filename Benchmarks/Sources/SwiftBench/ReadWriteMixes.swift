@@ -11,7 +11,7 @@ struct ReadWriteMixes {
     let windowMilliseconds: Int
     private let threads = 8
 
-    /// What is read and written: only ever by whom the subject lets in.
+    /// What is read and written, one for each subject: only ever by whom it lets in.
     private final class Number: @unchecked Sendable {
         var value = 1
     }
@@ -41,28 +41,34 @@ struct ReadWriteMixes {
     func run() {
         for (interval, title) in [(UInt64(100), "99 reads to 1 write"), (10, "90 reads to 10 writes")] {
             let group = "closures, \(threads) threads, \(title)"
-            let number = Number()
+            let dispatched = Number(), coordinated = Number()
             let queue = DispatchQueue(label: "subject", attributes: .concurrent), coordinator = ReadWriteCoordinator()
             let pthread = PthreadReadWriteLock(), plain = ReadWriteLock(1)
             var rows = Rows([])
+            // `drain` comes after the time that counts: what a subject has queued must not run beside the next one.
             func turn(
-                _ name: String, read: @escaping @Sendable () -> Int, write: @escaping @Sendable () -> Void
+                _ name: String, read: @escaping @Sendable () -> Int, write: @escaping @Sendable () -> Void,
+                drain: @escaping () -> Void = {}
             ) -> Turn {
-                Turn(subject: name) { rows.add(name, throughput(interval, read: read, write: write)) }
+                Turn(subject: name) {
+                    rows.add(name, throughput(interval, read: read, write: write))
+                    drain()
+                }
             }
             let all = [
-                turn("DispatchQueue.sync, barrier", read: { queue.sync { number.value } }) {
-                    queue.sync(flags: .barrier) { number.value &+= 1 }
+                turn("DispatchQueue.sync, barrier", read: { queue.sync { dispatched.value } }) {
+                    queue.sync(flags: .barrier) { dispatched.value &+= 1 }
                 },
-                turn("DispatchQueue.async, barrier", read: { queue.sync { number.value } }) {
-                    queue.async(flags: .barrier) { number.value &+= 1 }
+                turn(
+                    "DispatchQueue.async, barrier", read: { queue.sync { dispatched.value } },
+                    write: { queue.async(flags: .barrier) { dispatched.value &+= 1 } },
+                    drain: { queue.sync(flags: .barrier) {} }),
+                turn("ReadWriteCoordinator.blockingWrite", read: { coordinator.read { coordinated.value } }) {
+                    coordinator.blockingWrite { coordinated.value &+= 1 }
                 },
-                turn("ReadWriteCoordinator.blockingWrite", read: { coordinator.read { number.value } }) {
-                    coordinator.blockingWrite { number.value &+= 1 }
-                },
-                turn("ReadWriteCoordinator.enqueueWrite", read: { coordinator.read { number.value } }) {
-                    coordinator.enqueueWrite { number.value &+= 1 }
-                },
+                turn(
+                    "ReadWriteCoordinator.enqueueWrite", read: { coordinator.read { coordinated.value } },
+                    write: { coordinator.enqueueWrite { coordinated.value &+= 1 } }, drain: { coordinator.drain() }),
                 turn("pthread_rwlock", read: { pthread.read { $0 } }) { pthread.write { $0 &+= 1 } },
                 turn("ReadWriteLock", read: { plain.withReadLock { $0 } }) { plain.withWriteLock { $0 &+= 1 } },
             ]

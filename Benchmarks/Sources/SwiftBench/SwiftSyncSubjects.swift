@@ -1,7 +1,7 @@
 import CBenchSupport
 import SwiftSync
 
-struct FastMutex: TimedSubject {
+final class FastMutex: TimedSubject {
     static let name = "PriorityMutex"
     private let value = PriorityMutex(0)
     @inline(never) func increments(_ times: Int) { for _ in 0..<times { value.withLock { $0 &+= 1 } } }
@@ -26,7 +26,7 @@ struct FastMutex: TimedSubject {
     }
 }
 
-struct StrictMutex: TimedSubject {
+final class StrictMutex: TimedSubject {
     static let name = "PriorityMutex strict"
     private let value = PriorityMutex(0, policy: .strict)
     @inline(never) func increments(_ times: Int) { for _ in 0..<times { value.withLock { $0 &+= 1 } } }

@@ -65,9 +65,9 @@ public final class ReadWriteCoordinator: @unchecked Sendable {
 
     /// Runs `body` alone on a worker thread, after everything that was submitted before. The call returns at once.
     ///
-    /// It never blocks, and may be called from anywhere, also inside reads and writes. It makes one allocation beyond
-    /// the closure's own. `body` may block. There are at most 2048 workers in a process, so no more writes than that
-    /// may wait at once for what only later writes bring about.
+    /// It never blocks, and may be called from anywhere, also inside reads and writes. It allocates nothing beyond
+    /// the closure's own, once as many writes were queued before. `body` may block. There are at most 2048 workers in a
+    /// process, so no more writes than that may wait at once for what only later writes bring about.
     ///
     /// - Returns: false if the system gave no thread to run it on. The write will then not run, and ``SyncDiagnostics``
     ///   gets a report.
