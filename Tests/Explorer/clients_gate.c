@@ -281,6 +281,27 @@ static void leaves_for_it(void) {
 CLIENT_FAST_COMPACT_STRICT(gate_disown, .threads = { disowns, leaves_for_it, second }, .check = idle_after_3,
                            .preemptions = 1)
 
+/* One unlock too many, while others come: it changes nothing. */
+static void disowns_alone(void) {
+    lock(0);
+    section();
+    EXPECT_EQUAL(csk_gate_disown(gate), 0);
+    explore_set(&shared->flags[0], 1);
+}
+static void leaves_or_not(void) {
+    explore_wait(&shared->flags[0], 1);
+    int status = csk_gate_unlock(gate);
+    EXPECT(status == 0 || status == EPERM);
+    __atomic_fetch_add(&shared->flags[1], status == 0, __ATOMIC_RELAXED);
+}
+static void left_once(void) {
+    EXPECT_EQUAL(shared->flags[1], 1);
+    expect_idle(2);
+}
+CLIENT_FAST_COMPACT_STRICT(gate_disowned_and_left_twice,
+                           .threads = { disowns_alone, leaves_or_not, leaves_or_not, second }, .check = left_once,
+                           .preemptions = 1)
+
 /* ---- Freed as soon as it is unlocked: the one-word forms --------------------------------------------------------- */
 
 static void make_shared_compact(void) { make_compact(), shared->flags[0] = 2; }

@@ -468,6 +468,20 @@ static void adopts(void) {
 }
 CLIENT_FAST_STRICT(rwlock_async_adopted, .threads = { queues_passing, adopts, reads, writes }, .check = called_once)
 
+/* One unlock too many, while others come: it changes nothing. */
+static void leaves_or_not(void) {
+    explore_wait(&shared->called, 1);
+    int status = csk_rwlock_unlock(lock);
+    EXPECT(status == 0 || status == EPERM);
+    __atomic_fetch_add(&shared->flags[0], status == 0, __ATOMIC_RELAXED);
+}
+static void left_once(void) {
+    EXPECT_EQUAL(shared->flags[0], 1);
+    called_once();
+}
+CLIENT_FAST_STRICT(rwlock_async_left_twice, .threads = { queues_passing, leaves_or_not, leaves_or_not, writes },
+                   .check = left_once, .preemptions = 1)
+
 /* A writer that waited while others read, and was called by the last of these, is not passed by a reader that comes
  * then. */
 static void reads_until_a_writer_waits(void) {

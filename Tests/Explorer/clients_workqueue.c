@@ -504,6 +504,29 @@ static void queues_and_calls_until_shut(void) {
 CLIENT(workqueue_shut_down, .setup = make_serial, .threads = { queues_and_calls_until_shut, queues_2_3, cancels_all },
        .check = callers_served)
 
+/* What is just being queued when the queue is shut down has run by the end of a drain, or is refused. */
+static void shuts_down_and_drains(bool cancel) {
+    csk_workqueue_shutdown(shared->queue, cancel);
+    EXPECT_EQUAL(csk_workqueue_drain(shared->queue, CSK_NEVER), 0);
+    shared->flag = shared->jobs[0].calls;
+}
+static void shuts_down_and_drains_what_runs(void) { shuts_down_and_drains(false); }
+static void cancels_and_drains(void) { shuts_down_and_drains(true); }
+static void queues_0(void) { queue_one(0); }
+static void queues_1(void) { queue_one(1); }
+static void nothing_ran_after_the_drain(void) {
+    EXPECT(shared->jobs[0].accepted == 0 || shared->jobs[0].accepted == ESHUTDOWN);
+    EXPECT_EQUAL(shared->jobs[0].calls, shared->flag);
+    all_called();
+    EXPECT(shared->queue->late == NULL);
+}
+CLIENT(workqueue_queued_as_it_is_shut_down, .setup = make_serial,
+       .threads = { queues_0, shuts_down_and_drains_what_runs }, .check = nothing_ran_after_the_drain)
+CLIENT(workqueue_queued_as_it_is_cancelled, .setup = make_serial, .threads = { queues_0, queues_1, cancels_and_drains },
+       .check = nothing_ran_after_the_drain)
+CLIENT(workqueue_dropping_as_it_is_shut_down, .setup = make_dropping,
+       .threads = { queues_0, shuts_down_and_drains_what_runs }, .check = nothing_ran_after_the_drain)
+
 static void make_on_heap(void) {
     make_serial();
     EXPECT_EQUAL(csk_workqueue_create(&shared->queue, NULL), 0);

@@ -435,7 +435,8 @@ struct csk_gate_later {
 /* Calls later->function(later), which may free `later`, once this thread is outside of all functions of waiters: at
  * once if the thread is there already. There the function may block and run any code of users, but not on the timers'
  * thread (csk_timer_is_current). If csk_gate_call_later returns false, the function is not called: the thread is about
- * to wait itself, so the call must be made on another one. */
+ * to wait itself, so the call must be made on another one. If such a function leaves a gate, and the next one granted
+ * postpones a call too, that call nests inside of the first: a long chain of them needs a stack. */
 CSK_API bool csk_gate_call_later(csk_gate_later_t *later);
 
 /* The number of waiters at some instant during the call, for statistics and tests. */

@@ -110,7 +110,7 @@ CSK_API int csk_rcu_retire_always(csk_rcu_node_t *node, csk_rcu_function_t funct
 CSK_API CSK_MUST_USE int csk_rcu_prepare(void);
 
 /* Sets how many may be retired and not yet reclaimed before csk_rcu_retire slows its callers. The limit is 32 768
- * unless it is set. Returns 0, or EINVAL for 0. */
+ * unless it is set. Returns 0, or EINVAL for 0 and for more than INT64_MAX. */
 CSK_API int csk_rcu_set_limit(uint64_t limit);
 
 /* The number that is retired and not yet reclaimed, at some instant during the call. It is 0 after a csk_rcu_barrier,

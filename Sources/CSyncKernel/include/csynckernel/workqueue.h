@@ -105,6 +105,8 @@ typedef struct csk_workqueue {
     csk_work_t *barrier;      /* it waits for all that came before it */
     uint32_t beyond;          /* how many of those that wait take no room */
     uint8_t exclusive, suspended;
+    uint8_t refuses;  /* what is still in the inbox came after the shutdown */
+    csk_work_t *late; /* such work, until its caller takes it back */
     const char *name;
 } csk_workqueue_t;
 
@@ -127,8 +129,9 @@ typedef struct csk_workqueue {
 CSK_API int csk_workqueue_init(csk_workqueue_t *queue, const csk_workqueue_attr_t *attr);
 
 /* Ends the use of the queue's memory. Returns 0; EBUSY while work waits, runs or is waited for; EDEADLK from inside the
- * queue's own work. It may wait for a worker that is just leaving the queue. It does not wait for threads inside other
- * calls, those that queue work included: they must have returned. */
+ * queue's own work. It may wait for a worker that is just leaving the queue, or that was asked for and has yet to come:
+ * where all workers that the pool may have wait for the caller, it never returns. It does not wait for threads inside
+ * other calls, those that queue work included: they must have returned. */
 CSK_API CSK_MUST_USE int csk_workqueue_destroy(csk_workqueue_t *queue);
 
 /* Makes a queue on the heap, for owners who don't want to wait for its work. Returns 0, EINVAL or ENOMEM. */
@@ -277,6 +280,6 @@ CSK_API const char *csk_workqueue_name(const csk_workqueue_t *queue);
 CSK_END_DECLS
 
 CSK_STATIC_ASSERT(sizeof(csk_work_t) == 56, "csk_work_t is part of the ABI");
-CSK_STATIC_ASSERT(sizeof(csk_workqueue_t) == 200, "csk_workqueue_t is part of the ABI");
+CSK_STATIC_ASSERT(sizeof(csk_workqueue_t) == 208, "csk_workqueue_t is part of the ABI");
 
 #endif

@@ -95,13 +95,15 @@ static void leave_one_word(csk_gate_t *gate) {
 
 /* ---- Both forms -------------------------------------------------------------------------------------------------- */
 
-/* Whether a gate whose holder is CSK_GATE_NOBODY may be unlocked. A grant that nobody has adopted may be taken back at
- * any moment: nobody holds the gate yet who could leave it. `held` and `pending` are read under the queue lock, which
- * makes them one fact. A reader without it could see the NOBODY of a provisional grant, and then no `pending`, since
- * the grant has been adopted in between: the gate is that thread's. */
-static bool may_leave_for_nobody(csk_gate_t *gate) {
+/* Makes the calling thread the holder of a gate that nobody in particular holds, if it may be unlocked: of two threads
+ * that both unlock it, one holds it and leaves, and the other gets EPERM. A grant that nobody has adopted may be taken
+ * back at any moment: nobody holds the gate yet who could leave it. `held` and `pending` are read under the queue lock,
+ * which makes them one fact. A reader without it could see the NOBODY of a provisional grant, and then no `pending`,
+ * since the grant has been adopted in between: the gate is that thread's. */
+static bool take_from_nobody(csk_gate_t *gate, uint64_t self) {
     csk_gate_lock_queue(gate);
     bool may = csk_gate_holder(gate) == CSK_GATE_NOBODY && gate->pending == NULL;
+    if (may) csk_gate_transfer(gate, self);
     csk_queue_unlock(&gate->queue_lock);
     return may;
 }
@@ -109,7 +111,7 @@ static bool may_leave_for_nobody(csk_gate_t *gate) {
 static __attribute__((noinline)) int unlock_contended(csk_gate_t *gate, uint64_t self) {
     uint64_t holder = csk_gate_holder(gate);
     if (holder == 0 || (holder != self && holder != CSK_GATE_NOBODY)) return EPERM;
-    if (holder == CSK_GATE_NOBODY && !may_leave_for_nobody(gate)) return EPERM;
+    if (holder == CSK_GATE_NOBODY && !take_from_nobody(gate, self)) return EPERM;
     csk_gate_prepare(gate);
     if (csk_gate_is_one_word(gate)) leave_one_word(gate);
     else leave_two_words(gate);

@@ -45,6 +45,13 @@
  * caller runs its function. So a caller waits for workers only, and never runs what others queued. When it ends its
  * section, or gives up, it looks: workers left to it what came meanwhile.
  *
+ * Nothing is accepted after a shutdown. A thread that queues work looks for SHUT before it does, and once more after it
+ * has written the inbox. The thread that shuts the queue down sets SHUT and then sorts the inbox for the last time;
+ * both pairs are sequentially consistent. So work which that sort does not find has a caller that sees SHUT. From then
+ * on a sort puts such work into the list of the late (`refuses`), where it stays until its caller comes under the lock,
+ * takes it out, and says that it was refused. A caller that does not find its work there has been accepted in time; it
+ * compares addresses only, since that work may have run and be gone.
+ *
  * Work that STAYS (work of its own turn) is accepted by a full queue and after SHUT, and is passed over by whoever
  * drops work. On a queue that drops its oldest, such work stands in the heap, which keeps equal ranks by arrival too.
  * So the first of the list is the oldest that may be dropped.
@@ -128,8 +135,10 @@ static inline int64_t csk_work_arrival(const csk_work_t *work) {
 
 /* ---- workqueue_order.c: each function is called under the lock ---- */
 
-/* Moves the works of the inbox into the order in which they will run. */
+/* Moves the works of the inbox into the order in which they will run, or to the late ones. */
 void csk_work_sort(csk_workqueue_t *queue);
+/* Takes `work`, which may be gone, out of the late ones. Returns false where it is none of them. */
+bool csk_work_take_late(csk_workqueue_t *queue, const csk_work_t *work);
 /* Puts one work into that order, as the last to arrive. */
 void csk_work_arrange(csk_workqueue_t *queue, csk_work_t *work);
 /* Takes and returns the work whose turn it is, if another may begin now. `section` receives what is needed to end it.

@@ -122,6 +122,7 @@ void csk_workqueue_shutdown(csk_workqueue_t *queue, bool cancel) {
     csk_section_t refusal;
     csk_workqueue_lock(queue);
     end_suspension(queue, STATE_SHUT);
+    queue->refuses = 1;
     csk_work_t *first = cancel ? csk_work_remove_all(queue) : NULL;
     if (first != NULL) csk_work_begin_refusal(queue, first, &refusal);
     csk_workqueue_wait_t *rooms = csk_rooms_close(queue);

@@ -82,6 +82,22 @@ static csk_work_t *first_in_inbox(csk_workqueue_t *queue) {
     return work;
 }
 
+/* No list that others look at has it: whoever cancels it finds that it does not wait. */
+static void put_among_late(csk_workqueue_t *queue, csk_work_t *work) {
+    csk_store(&work->place, (uint32_t)PLACE_NOWHERE, CSK_RELAXED);
+    work->node.next = (csk_heap_node_t *)queue->late;
+    queue->late = work;
+}
+
+bool csk_work_take_late(csk_workqueue_t *queue, const csk_work_t *work) {
+    csk_work_t *before = NULL, *late = queue->late;
+    while (late != NULL && late != work) before = late, late = next_of(late);
+    if (late == NULL) return false;
+    if (before != NULL) before->node.next = late->node.next;
+    else queue->late = next_of(late);
+    return true;
+}
+
 void csk_work_sort(csk_workqueue_t *queue) {
     csk_work_t *work = first_in_inbox(queue);
     while (work != NULL) {
@@ -95,7 +111,8 @@ void csk_work_sort(csk_workqueue_t *queue) {
                      looks++)
                     csk_platform_await_step(looks);
         }
-        csk_work_arrange(queue, work);
+        if (CSK_UNLIKELY(queue->refuses) && !(work->kind & WORK_STAYS)) put_among_late(queue, work);
+        else csk_work_arrange(queue, work);
         work = next;
     }
 }

@@ -23,7 +23,9 @@ int csk_rwlock_init(csk_rwlock_t *lock, const csk_rwlock_attr_t *attr) {
 }
 
 int csk_rwlock_destroy(csk_rwlock_t *lock) {
-    csk_rwlock_know_process(lock);
+    /* Somebody who has given up may not have left the queue lock yet. */
+    csk_rwlock_lock_queue(lock);
+    csk_queue_unlock(&lock->queue_lock);
     bool marked = lock->reader_bias && (csk_reads_find(lock) != NULL || csk_reads_elsewhere(lock));
     return marked || csk_load(&lock->state, CSK_ACQUIRE) != 0 ? EBUSY : 0;
 }
@@ -139,7 +141,8 @@ static bool call_first(csk_rwlock_t *lock, enum csk_rwlock_release release, bool
     }
     csk_queue_unlock(&lock->queue_lock);
     if (settle && *wake != NULL) csk_platform_wake(*wake, 1);
-    csk_effects_perform(&effects);
+    if (release == RELEASE_WRITE_KEEP_READ) csk_effects_perform_waiting(&effects);
+    else csk_effects_perform(&effects);
     return settle;
 }
 
@@ -210,8 +213,7 @@ int csk_rwlock_unlock(csk_rwlock_t *lock) {
         leave(lock, RELEASE_READ);
         return 0;
     }
-    uint64_t holder = csk_load(&lock->state, CSK_RELAXED) & ~RW_FLAGS;
-    if (holder != (csk_self() | RW_WRITER) && holder != (CSK_GATE_NOBODY | RW_WRITER)) return unlock_read_slow(lock);
+    if (!csk_rwlock_held_by(lock, csk_self()) && !csk_rwlock_take_from_nobody(lock)) return unlock_read_slow(lock);
     leave(lock, RELEASE_WRITE);
     return 0;
 }

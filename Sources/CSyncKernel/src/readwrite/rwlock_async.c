@@ -39,11 +39,14 @@ int csk_rwlock_lock_async(csk_rwlock_t *lock, csk_gate_waiter_t *waiter, int mod
     waiter->followers = 0;
     csk_rwlock_append(lock, waiter);
     csk_rwlock_settle(lock, RELEASE_NOTHING, &effects);
-    if (csk_waiter_state(waiter) == WAITER_QUEUED) {
+    bool waits = csk_waiter_state(waiter) == WAITER_QUEUED;
+    if (waits) {
         waiter->has_waited = observed;
         csk_waiter_start_deadline(waiter, lock, deadline_passed);
     }
     csk_queue_unlock(&lock->queue_lock);
+    /* The waiter may have been served and freed meanwhile. */
+    if (waits) csk_observe_wait(CSK_EVENT_WAIT_BEGIN, lock, 0, 0, 0);
     csk_effects_perform(&effects);
     return 0;
 }
@@ -67,14 +70,8 @@ void csk_rwlock_give_back(csk_rwlock_t *lock, int mode) {
 }
 
 int csk_rwlock_adopt(csk_rwlock_t *lock, int mode) {
-    uint64_t self = csk_self(), found = csk_load(&lock->state, CSK_RELAXED);
-    if (csk_rwlock_held_by(lock, self) || csk_reads_find(lock) != NULL) return EDEADLK;
-    if (mode == CSK_RWLOCK_WRITE) {
-        do {
-            if ((found & ~RW_FLAGS) != (CSK_GATE_NOBODY | RW_WRITER)) return EINVAL;
-        } while (!csk_cas(&lock->state, &found, self | RW_WRITER | (found & RW_FLAGS), CSK_ACQUIRE));
-        return 0;
-    }
+    if (csk_rwlock_held_by(lock, csk_self()) || csk_reads_find(lock) != NULL) return EDEADLK;
+    if (mode == CSK_RWLOCK_WRITE) return csk_rwlock_take_from_nobody(lock) ? 0 : EINVAL;
     if (mode != CSK_RWLOCK_READ || lock->reader_bias || csk_load(&lock->to_adopt, CSK_RELAXED) == 0) return EINVAL;
     csk_read_t *read = csk_reads_free();
     if (read == NULL) return ENOMEM;

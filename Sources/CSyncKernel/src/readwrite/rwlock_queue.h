@@ -84,6 +84,15 @@ static inline bool csk_rwlock_held_by(const csk_rwlock_t *lock, uint64_t thread)
     return (csk_load(&lock->state, CSK_RELAXED) & ~RW_FLAGS) == (thread | RW_WRITER);
 }
 
+/* Makes the calling thread the writer where a write was granted that no thread has adopted. Of two threads that do
+ * that, one succeeds. */
+static inline bool csk_rwlock_take_from_nobody(csk_rwlock_t *lock) {
+    uint64_t found = csk_load(&lock->state, CSK_RELAXED);
+    while ((found & ~RW_FLAGS) == (CSK_GATE_NOBODY | RW_WRITER))
+        if (csk_cas(&lock->state, &found, csk_self() | RW_WRITER | (found & RW_FLAGS), CSK_ACQUIRE)) return true;
+    return false;
+}
+
 /* Called under the queue lock, which was the parent's. */
 void csk_rwlock_begin_in_child(csk_rwlock_t *lock);
 static inline void csk_rwlock_lock_queue(csk_rwlock_t *lock) {

@@ -114,7 +114,7 @@ static int leave_queue(const csk_wait_kind_t *kind, void *object, csk_gate_waite
         look_again = kind->queue->settle(object, &effects) || was_relied_on;
     }
     csk_queue_unlock(queue_lock);
-    csk_effects_perform(&effects);
+    csk_effects_perform_waiting(&effects);
     if (granted) kind->await_granter(object, self);
     if (look_again) kind->queue->look_again(object);
     return granted ? 0 : ETIMEDOUT;
