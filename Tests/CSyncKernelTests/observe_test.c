@@ -28,9 +28,9 @@ static void on_event(const csk_observer_t *observer, const csk_event_t *event) {
 
 static const csk_observer_t observer = { on_event, &seen };
 
-static void begin(csk_gate_t *gate) {
+static void begin(const void *object) {
     memset(&seen, 0, sizeof seen);
-    STORE(&watched, gate);
+    STORE(&watched, object);
     CHECK(csk_observe(&observer) == NULL);
 }
 
@@ -95,6 +95,24 @@ static void asynchronous_waits_begin_and_end_once(void) {
     end();
 }
 
+/* At a read-write lock they once ended without having begun. */
+static void those_of_a_read_write_lock_too(void) {
+    csk_rwlock_t lock = CSK_RWLOCK_INITIALIZER;
+    static csk_gate_waiter_t write, late;
+    int called = 0;
+    begin(&lock);
+    CHECK_STATUS(csk_rwlock_lock_async(&lock, &write, CSK_RWLOCK_WRITE, CSK_NEVER, ignore, NULL), 0);
+    CHECK_EQ(seen.begun + seen.granted, 0);
+    CHECK_STATUS(csk_rwlock_lock_async(&lock, &late, CSK_RWLOCK_READ, CSK_NEVER, ignore, &called), 0);
+    CHECK_EQ(seen.begun, 1);
+    CHECK_STATUS(csk_rwlock_cancel(&lock, &late), 0);
+    CHECK_EQ(seen.begun, 1);
+    CHECK_EQ(seen.cancelled, 1);
+    CHECK_EQ(called, 1);
+    CHECK_STATUS(csk_rwlock_unlock(&lock), 0);
+    end();
+}
+
 static void a_lost_grant_is_reported(void) {
     csk_gate_t gate = CSK_GATE_INITIALIZER;
     csk_gate_waiter_t slow = { .word = 0 }, other = { .word = 0 };
@@ -110,4 +128,4 @@ static void a_lost_grant_is_reported(void) {
 }
 
 TEST_MAIN(TEST(threads_that_wait_are_reported), TEST(asynchronous_waits_begin_and_end_once),
-          TEST(a_lost_grant_is_reported))
+          TEST(those_of_a_read_write_lock_too), TEST(a_lost_grant_is_reported))
