@@ -18,6 +18,7 @@ static struct {
     csk_gate_lane_t lane;
     csk_timer_t timer, other;
     uint32_t is_child, fired, called, ran, ended;
+    csk_rwlock_write_t writes[3];
 } * shared;
 
 static void make(void) { shared = explore_allocate(sizeof *shared); }
@@ -345,6 +346,50 @@ static void forks_and_queues(void) {
     EXPECT_EQUAL(csk_workqueue_destroy(&shared->queue), 0);
 }
 CLIENT(fork_beside_work, .setup = make, .threads = { forks_and_queues, queues_work, queues_ranked })
+
+/* ---- Enqueued writes --------------------------------------------------------------------------------------------- */
+
+static void write_once(csk_rwlock_write_t *write) {
+    (void)write;
+    EXPECT_EQUAL(csk_rwlock_finish_write(&shared->lock), 0);
+    explore_set(&shared->ran, shared->ran + 1);
+}
+static void enqueue_write(int index) {
+    EXPECT_EQUAL(csk_rwlock_enqueue_write(&shared->lock, &shared->writes[index], write_once), 0);
+}
+/* The first has run, and its worker may look out for the next one, in the parent. */
+static void forks_after_a_write(void) {
+    enqueue_write(0);
+    explore_wait(&shared->ran, 1);
+    fork_here();
+    enqueue_write(1);
+    explore_wait(&shared->ran, 2);
+    enqueue_write(2);
+    explore_wait(&shared->ran, 3);
+}
+CLIENT(fork_after_a_write, .setup = make, .threads = { forks_after_a_write })
+
+/* Where the parent's worker had the lock, that stays taken, and what had been enqueued for it is the parent's. */
+static void forks_beside_writes(void) {
+    enqueue_write(0);
+    enqueue_write(1);
+    fork_here();
+    bool taken = csk_rwlock_trywrlock(&shared->lock) != 0;
+    if (!taken) EXPECT_EQUAL(csk_rwlock_unlock(&shared->lock), 0);
+    enqueue_write(2);
+    if (taken) EXPECT_EQUAL(csk_rwlock_waiting(&shared->lock), 1);
+}
+CLIENT(fork_beside_writes, .setup = make, .threads = { forks_beside_writes }, .preemptions = 1)
+/* The child's first call at the lock enqueues. */
+static void forks_beside_writes_and_enqueues(void) {
+    enqueue_write(0);
+    fork_here();
+    bool taken = (shared->lock.state & CSK_RWLOCK_TAKEN) != 0;
+    enqueue_write(1);
+    if (taken) EXPECT_EQUAL(csk_rwlock_waiting(&shared->lock), 1);
+}
+CLIENT(fork_beside_writes_and_enqueues, .setup = make, .threads = { forks_beside_writes_and_enqueues },
+       .preemptions = 1)
 
 static void starts_delayed(void) {
     EXPECT_EQUAL(csk_delayed_start(&shared->delayed, &shared->queue, explore_now() + 1000, 0, runs_in_parent), 0);

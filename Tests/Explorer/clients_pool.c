@@ -176,6 +176,7 @@ static void writes_here(void) {
 }
 static void in_order(void) {
     EXPECT_EQUAL(shared->entered, 3);
+    EXPECT_EQUAL(csk_rwlock_waiting(&shared->lock), 0);
     for (int i = 0; i < 3; i++) EXPECT_EQUAL(shared->order[i], i);
     EXPECT_EQUAL(csk_rwlock_destroy(&shared->lock), 0);
 }
@@ -191,6 +192,26 @@ static void reads_after_three(void) {
     EXPECT_EQUAL(shared->entered, 3);
     EXPECT_EQUAL(csk_rwlock_unlock(&shared->lock), 0);
 }
+/* The first of them leaves the lock to others by itself: the worker has to come back for it. */
+static void all_entered(void) {
+    EXPECT_EQUAL(shared->entered, 3);
+    EXPECT_EQUAL(csk_rwlock_destroy(&shared->lock), 0);
+}
+static void leaves_or_enters(csk_rwlock_write_t *write) {
+    if (write != &shared->writes[0]) {
+        writes(write);
+        return;
+    }
+    shared->order[shared->entered++] = 0;
+    EXPECT_EQUAL(csk_rwlock_unlock(&shared->lock), 0);
+}
+static void enqueues_behind_a_read(void) {
+    EXPECT_EQUAL(csk_rwlock_rdlock(&shared->lock), 0);
+    for (int i = 0; i < 3; i++)
+        EXPECT_EQUAL(csk_rwlock_enqueue_write(&shared->lock, &shared->writes[i], leaves_or_enters), 0);
+    EXPECT_EQUAL(csk_rwlock_unlock(&shared->lock), 0);
+}
+CLIENT(pool_writes_one_leaves, .setup = make, .threads = { enqueues_behind_a_read, writes_here }, .check = all_entered)
 CLIENT(pool_writes_as_one, .setup = make, .threads = { reads_after_three, writes_here }, .check = in_order)
 CLIENT(pool_writes_both_ways, .setup = make, .threads = { enqueues_both_ways, writes_here }, .check = in_order)
 CLIENT(pool_writes_in_order, .setup = make, .threads = { enqueues_three }, .check = in_order)
@@ -206,4 +227,43 @@ static void reads_what_it_wrote(void) {
     EXPECT_EQUAL(csk_rwlock_unlock(&shared->lock), 0);
     enqueue(2);
 }
+/* Writes of two threads, each of which reads behind its own. */
+static void enqueues_and_reads(int index) {
+    enqueue(index);
+    EXPECT_EQUAL(csk_rwlock_rdlock(&shared->lock), 0);
+    EXPECT(shared->order[0] == index || (shared->entered > 1 && shared->order[1] == index));
+    EXPECT_EQUAL(csk_rwlock_unlock(&shared->lock), 0);
+}
+static void enqueues_and_reads_first(void) { enqueues_and_reads(0); }
+static void enqueues_and_reads_second(void) { enqueues_and_reads(1); }
+static void two_entered(void) {
+    EXPECT_EQUAL(shared->entered, 2);
+    EXPECT_EQUAL(csk_rwlock_waiting(&shared->lock), 0);
+    EXPECT_EQUAL(csk_rwlock_destroy(&shared->lock), 0);
+}
+CLIENT(pool_writes_of_two, .setup = make, .threads = { enqueues_and_reads_first, enqueues_and_reads_second },
+       .check = two_entered)
+/* Somebody comes to write between two writes of a thread that knows of it. */
+static void enqueues_around_a_waiter(void) {
+    enqueue(0);
+    explore_set(&shared->flags[0], 1);
+    explore_wait(&shared->flags[1], 1);
+    enqueue(2);
+}
+static void enqueues_alone_in_between(void) {
+    explore_wait(&shared->flags[0], 1);
+    enqueue_alone();
+    explore_set(&shared->flags[1], 1);
+}
+CLIENT(pool_writes_around_another, .setup = make, .threads = { enqueues_around_a_waiter, enqueues_alone_in_between },
+       .check = in_order, .preemptions = 1)
+/* Each comes soon after the one before has run. */
+static void enqueues_one_after_the_other(void) {
+    for (int i = 0; i < 3; i++) {
+        enqueue(i);
+        explore_wait(&shared->entered, (uint32_t)i + 1);
+    }
+}
+CLIENT(pool_writes_soon, .setup = make, .threads = { enqueues_one_after_the_other }, .check = in_order,
+       .preemptions = 1)
 CLIENT(pool_reads_between_writes, .setup = make, .threads = { reads_what_it_wrote }, .check = in_order)

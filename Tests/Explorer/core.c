@@ -765,6 +765,7 @@ static void begin_schedule(const explore_client_t *client, bool weak, uint64_t o
     kernel_reset_timers();
     kernel_reset_reads();
     kernel_reset_pool();
+    kernel_reset_linger();
     kernel_reset_rcu();
     kernel_reset_rcu_child();
     kernel_reset_rcu_reclaim();

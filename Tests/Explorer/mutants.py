@@ -39,6 +39,8 @@ MAP, MAP_HEADER = "src/rcu/rcu_map.c", "include/csynckernel/rcu_map.h"
 RW, RW_WAIT = "src/readwrite/rwlock.c", "src/readwrite/rwlock_wait.c"
 RW_QUEUE, RW_BIAS = "src/readwrite/rwlock_queue.c", "src/readwrite/rwlock_bias.c"
 RW_WORD, RW_HEADER = "src/readwrite/rwlock_queue.h", "include/csynckernel/rwlock.h"
+RW_WORK, RW_INBOX = "src/readwrite/rwlock_work.c", "src/readwrite/rwlock_inbox.h"
+RW_LINGER = "src/readwrite/rwlock_linger.c"
 LOCK, LOCK_SLOW, PQUEUE = "src/wait/queue_lock.h", "src/wait/queue_lock.c", "src/queue/pqueue.c"
 HEAP, HEADER, MUTEX = "src/base/heap.c", "include/csynckernel/gate.h", "src/lock/mutex.c"
 
@@ -562,14 +564,42 @@ MUTANTS = [
     ("called workers count as on their way for ever", POOL, "        if (called) csk_pool.waking = false;\n", ""),
     ("no worker comes for the blocked ones", POOL_GROWTH,
      "    for (; more > 0; more--) started |= csk_pool_start_worker() == 0;\n", ""),
-    ("a granted write is not taken along", "src/readwrite/rwlock_work.c",
+    ("a granted write is not taken along", RW_WORK,
      "        if (work != NULL) mine.first = (csk_rwlock_work_t *)work->waiter.next_ready;\n",
-     "        mine.first = NULL, work = NULL;\n"),
-    ("a write of several leaves the lock to others", "src/readwrite/rwlock_work.c",
-     "    if (mine.keeps && mine.lock == lock && mine.epoch == csk_process_epoch())\n"
-     "        return csk_rwlock_is_writing(lock) ? 0 : EPERM;\n", ""),
-    ("a write joins one that can be given up", "src/readwrite/rwlock_work.c", "lock->last->function == batch_granted;",
-     "lock->last->function != NULL;"),
+     "        if (work != NULL) work = mine.first = NULL;\n"),
+    ("a write of several leaves the lock to others", RW_WORK, "        if (mine.kept) return 0;\n", ""),
+    ("a write of several runs though another has left the lock", RW_WORK,
+     "            if (!csk_rwlock_is_writing(lock)) status = csk_rwlock_wrlock(lock);\n", ""),
+    ("a worker leaves without a look at what was pushed", RW_WORK,
+     "        if (mine.batch->first == NULL && csk_rwlock_is_writing(lock)) mine.batch->first = take_pushed(lock);\n",
+     ""),
+    ("what was pushed last runs first", RW_WORK,
+     "    for (csk_rwlock_write_t *before; write != NULL; write = before) {",
+     "    first = write;\n    for (csk_rwlock_write_t "
+     "*before; false; write = before) {"),
+    ("what was pushed stays behind when a write ends its thread", RW_WORK, "        add_pushed(batch, lock);\n", ""),
+    ("a write is pushed past who waits", RW_QUEUE, "    csk_writes_close(lock);\n", ""),
+    ("a write is pushed where no worker looks", RW_INBOX, "        if (!(found & WRITES_OPEN)) return false;\n", ""),
+    ("a worker that leaves goes on taking what is pushed", RW_INBOX, "!= NULL ? found & WRITES_OPEN : 0, CSK_ACQUIRE)",
+     "!= NULL ? found & WRITES_OPEN : WRITES_OPEN, CSK_ACQUIRE)"),
+    ("writes are pushed before the lock is taken for them", RW_QUEUE, "    if (opens) csk_writes_open(lock);\n",
+     "    (void)opens;\n    if (lock->last != NULL && is_batch(lock->last)) csk_writes_open(lock);\n"),
+    ("the child keeps what was pushed", RW_QUEUE, "    csk_store(&lock->writes, UINT64_C(0), CSK_RELAXED);\n", ""),
+    ("the child pushes for the parent's worker", RW_WORK,
+     "    if (csk_load(&lock->queue_lock, CSK_ACQUIRE) == csk_process_mark() && csk_writes_push(",
+     "    if (csk_writes_push("),
+    ("a worker that looked out forgets what was handed to it", RW_LINGER,
+     "    return found != looks ? (csk_rwlock_work_t *)(uintptr_t)found : NULL;", "    return NULL;"),
+    ("a worker goes though something is being handed to it", RW_LINGER,
+     "    uint64_t found = csk_exchange(place, UINT64_C(0), CSK_ACQUIRE);",
+     "    uint64_t found = csk_load(place, CSK_ACQUIRE);\n    csk_store(place, UINT64_C(0), CSK_RELAXED);"),
+    ("a section is handed to a worker of the parent", RW_LINGER,
+     " | (uint64_t)(csk_process_epoch() & 0x3FFF) << 2 | what;",
+     " | what;"),
+    ("a section is handed to a worker that has yet to end a function", RW_LINGER,
+     "soon = named(lock, SOON), looks = named(lock, LOOKS);", "soon = 0, looks = named(lock, SOON);"),
+    ("a write joins one that can be given up", RW_WORK, "lock->last->function == batch_granted) {",
+     "lock->last->function != NULL) {"),
     ("who joins is not linked", "src/readwrite/rwlock_work.c", "        batch->last->next = write;\n", ""),
     ("a work runs without being the holder", "src/readwrite/rwlock_work.c",
      "    int status = csk_rwlock_adopt(work->waiter.rwlock, work->waiter.mode);", "    int status = 0;"),

@@ -3,39 +3,78 @@ import CSyncKernel
 /// A write that runs on a worker when its turn comes. It is one block of memory: what the kernel queues, and the
 /// closure behind it.
 ///
-/// It is not an object, so that neither queueing nor running it counts references. Both parts move in and out.
+/// It is not an object, and does not keep the lock alive: neither queueing nor running it counts references, which two
+/// threads would take from each other each time. The lock's owner goes away through ``letGo(_:)`` instead.
 enum EnqueuedWrite {
     private struct Section {
-        let box: ReadWriteBox<Void>
+        let lock: UnsafeMutablePointer<csk_rwlock_t>
         let body: @Sendable () -> Void
     }
 
-    private static var sectionOffset: Int { unsafe MemoryLayout<csk_rwlock_write_t>.stride }
-
-    private static func section(of block: UnsafeMutableRawPointer) -> UnsafeMutablePointer<Section> {
-        unsafe (block + sectionOffset).assumingMemoryBound(to: Section.self)
+    /// What stands in the queue behind the last write.
+    private struct Farewell {
+        let box: Unmanaged<ReadWriteBox<Void>>
     }
 
-    /// Queues the write. It returns 0, or an errno value, in which case nothing was queued.
-    static func enqueue(_ box: ReadWriteBox<Void>, _ body: @escaping @Sendable () -> Void) -> Int32 {
+    private static var payloadOffset: Int { unsafe MemoryLayout<csk_rwlock_write_t>.stride }
+
+    /// Queues `payload` behind what the kernel queues, and has `function` called. It returns 0, or an errno value, in
+    /// which case nothing was queued.
+    @inline(__always)
+    private static func enqueue<Payload>(
+        _ lock: UnsafeMutablePointer<csk_rwlock_t>, _ payload: Payload,
+        _ function: @escaping csk_rwlock_write_function_t
+    ) -> Int32 {
         guard let block = unsafe csk_block_take() else { return ENOMEM }
-        unsafe (block + sectionOffset).initializeMemory(as: Section.self, to: Section(box: box, body: body))
-        let status = unsafe csk_rwlock_enqueue_write(box.lock, block.assumingMemoryBound(to: csk_rwlock_write_t.self)) {
-            unsafe EnqueuedWrite.run($0!)
-        }
+        let place = unsafe (block + payloadOffset).initializeMemory(as: Payload.self, to: payload)
+        let write = unsafe block.assumingMemoryBound(to: csk_rwlock_write_t.self)
+        let status = unsafe csk_rwlock_enqueue_write(lock, write, function)
         if status != 0 {
-            unsafe section(of: block).deinitialize(count: 1)
+            unsafe place.deinitialize(count: 1)
             unsafe csk_block_give(block)
         }
         return status
     }
 
-    /// This runs on a worker, which holds the lock. The section keeps the lock alive until it has been left.
-    private static func run(_ write: UnsafeMutablePointer<csk_rwlock_write_t>) {
-        let block = UnsafeMutableRawPointer(write)
-        let section = unsafe section(of: block).move()
+    /// Moves the payload out, and gives the block back.
+    @inline(__always)
+    private static func take<Payload>(
+        _ write: UnsafeMutablePointer<csk_rwlock_write_t>?, as type: Payload.Type
+    ) -> Payload {
+        let block = unsafe UnsafeMutableRawPointer(write!)
+        let payload = unsafe (block + payloadOffset).assumingMemoryBound(to: Payload.self).move()
         unsafe csk_block_give(block)
-        section.body()
-        unsafe csk_rwlock_finish_write(section.box.lock)
+        return payload
+    }
+
+    /// Queues a write. It returns 0, or an errno value, in which case nothing was queued.
+    static func enqueue(_ box: ReadWriteBox<Void>, _ body: @escaping @Sendable () -> Void) -> Int32 {
+        unsafe enqueue(box.lock, Section(lock: box.lock, body: body), run)
+    }
+
+    /// This is called on a worker, which holds the lock.
+    private static let run: csk_rwlock_write_function_t = { write in
+        let section = unsafe take(write, as: Section.self)
+        unsafe section.body()
+        unsafe csk_rwlock_finish_write(section.lock)
+    }
+
+    /// Keeps the lock until every write that was queued before has left it. Its owner calls this as it goes away.
+    ///
+    /// Where the lock is free, no write waits or runs. Otherwise a last write, which is behind all others, keeps the
+    /// lock. If there is no memory for that, the lock stays for good.
+    static func letGo(_ box: ReadWriteBox<Void>) {
+        if unsafe csk_rwlock_trywrlock(box.lock) == 0 {
+            unsafe csk_rwlock_unlock(box.lock)
+            return
+        }
+        let farewell = unsafe Farewell(box: Unmanaged.passRetained(box))
+        _ = unsafe enqueue(box.lock, farewell, end)
+    }
+
+    private static let end: csk_rwlock_write_function_t = { write in
+        let box = unsafe take(write, as: Farewell.self).box
+        unsafe csk_rwlock_finish_write(box.takeUnretainedValue().lock)
+        unsafe box.release()
     }
 }

@@ -36,6 +36,11 @@ public final class ReadWriteCoordinator: @unchecked Sendable {
         box = .make((), policy: UInt32(CSK_RWLOCK_STRICT), readerBias: false)
     }
 
+    /// Writes that wait keep the lock.
+    deinit {
+        EnqueuedWrite.letGo(box)
+    }
+
     // MARK: - Reading
 
     /// Runs `body` together with other reads, after every write that was submitted before, and returns what it returns.

@@ -148,6 +148,61 @@ struct ReadWriteCoordinatorWriteTests {
         await waitUntil { alive.value == 0 }
         #expect(count.value == 1000)
     }
+
+    /// What a coordinator's lock lies in, for as long as something holds it.
+    private final class Box {
+        private(set) weak var value: ReadWriteBox<Void>?
+        init(of coordinator: ReadWriteCoordinator) { value = coordinator.box }
+    }
+
+    @Test
+    func theLockOfACoordinatorThatHasGoneLastsUntilItsWritesHaveRun() {
+        let count = Shared(0), leave = Semaphore()
+        let box = {
+            let coordinator = ReadWriteCoordinator()
+            coordinator.enqueueWrite { leave.wait() }
+            for _ in 0..<100 { coordinator.enqueueWrite { count.increment() } }
+            return Box(of: coordinator)
+        }()
+        #expect(box.value != nil)
+        leave.signal()
+        waitUntil { box.value == nil }
+        #expect(count.value == 100)
+    }
+
+    @Test
+    func aCoordinatorMayGoInsideItsOwnWrite() {
+        let leave = Semaphore(), last = Shared<ReadWriteCoordinator?>(nil)
+        let box = {
+            let coordinator = ReadWriteCoordinator()
+            last.access { $0 = coordinator }
+            coordinator.enqueueWrite {
+                leave.wait()
+                last.access { $0 = nil }
+            }
+            return Box(of: coordinator)
+        }()
+        leave.signal()
+        waitUntil { box.value == nil }
+    }
+
+    @Test
+    func sectionsOfTasksOutlastTheirCoordinator() async throws {
+        let suspending = ReadWriteCoordinator().suspending
+        #expect(try await suspending.write { 1 } == 1)
+        #expect(try await suspending.read { 2 } == 2)
+    }
+
+    @Test
+    func aCoordinatorWhoseWritesHaveRunGoesAtOnce() {
+        let box = {
+            let coordinator = ReadWriteCoordinator()
+            coordinator.enqueueWrite {}
+            coordinator.drain()
+            return Box(of: coordinator)
+        }()
+        #expect(box.value == nil)
+    }
 }
 
 /// What a write may do with other coordinators.

@@ -4,13 +4,15 @@
  * waits, later arrivals wait behind, readers behind a writer too, so that neither starves. Readers that stand one
  * behind the other enter together.
  *
+ * A thread that finds the lock taken spins for some microseconds before it stands in the queue; a reader without a
+ * deadline yields its processor a few times too.
+ *
  * Policies
- *   CSK_RWLOCK_FAST   (zero) A thread that comes spins for some microseconds before it stands in the queue; a reader
- *                     without a deadline yields its processor a few times too. While a reader that was woken is on its
- *                     way, others may pass it, until it has found the lock taken once, or a thread has come behind it
- *                     to write. What it can lose is the time of one wake. A writer that was woken is passed by nobody.
- *   CSK_RWLOCK_STRICT Nobody passes anybody. The lock is handed over to the next in order, and each hand-over to a
- *                     sleeper costs a wake.
+ *   CSK_RWLOCK_FAST   (zero) While a reader that was woken is on its way, others may pass it, until it has found the
+ *                     lock taken once, or a thread has come behind it to write. What it can lose is the time of one
+ *                     wake. A writer that was woken is passed by nobody.
+ *   CSK_RWLOCK_STRICT Nobody passes anybody who stands in the queue. The lock is handed over to the next in order, and
+ *                     each hand-over to a sleeper costs a wake.
  *
  * Reader bias (csk_rwlock_attr_t.reader_bias) is for data that is mostly read. Readers then enter by a plain store into
  * a record of their own thread, and share no cache line. A writer revokes the bias first, which takes some 10 us, and
@@ -62,6 +64,7 @@ typedef struct csk_rwlock_attr {
 typedef struct csk_rwlock {
     uint64_t state;
     csk_gate_waiter_t *first, *last;
+    uint64_t writes;
     uint32_t queue_lock;
     uint32_t waiting;
     uint32_t bias;
@@ -279,10 +282,11 @@ struct csk_rwlock_write {
 
 /* Queues `write`; `function` is called once, on a worker that holds the lock for writing. It ends its section by
  * csk_rwlock_finish_write, after which it must not touch what the lock protects, nor wait. It may free the write, and
- * the lock at the end of the last section. Writes that are next to each other stand in the queue as one, and the worker
- * keeps the lock from one to the next. That makes them several times cheaper; the first of them allocates. It is
- * ILLEGAL to queue a write that waits already. Never waits. O(1). Returns 0; EINVAL (no function); ENOTSUP for a lock
- * with reader bias; EAGAIN or ENOMEM. */
+ * the lock at the end of the last section. (Where it leaves the lock by csk_rwlock_unlock instead, the writes behind it
+ * lose their place, and the lock must outlast it.) Writes that are next to each other stand in the queue as one, and
+ * the worker keeps the lock from one to the next. That makes them several times cheaper; the first of them allocates.
+ * It is ILLEGAL to queue a write that waits already. Never waits. O(1). Returns 0; EINVAL (no function); ENOTSUP for a
+ * lock with reader bias; EAGAIN or ENOMEM. */
 CSK_API CSK_MUST_USE int csk_rwlock_enqueue_write(csk_rwlock_t *lock, csk_rwlock_write_t *write,
                                                   csk_rwlock_write_function_t function);
 /* Ends the section of such a write. Returns 0 or EPERM. */
@@ -298,6 +302,6 @@ CSK_API uint32_t csk_rwlock_waiting(csk_rwlock_t *lock);
 
 CSK_END_DECLS
 
-CSK_STATIC_ASSERT(sizeof(csk_rwlock_t) == 48, "csk_rwlock_t is part of the ABI");
+CSK_STATIC_ASSERT(sizeof(csk_rwlock_t) == 56, "csk_rwlock_t is part of the ABI");
 
 #endif

@@ -1,5 +1,6 @@
 /* rwlock.c: threads enter and leave the read-write lock. rwlock_wait.c has the threads that must wait. See
  * rwlock_queue.h for the word and the argument. */
+#include "readwrite/rwlock_inbox.h"
 #include "readwrite/rwlock_wait.h"
 #include "wait/spin_park.h"
 
@@ -32,7 +33,7 @@ int csk_rwlock_destroy(csk_rwlock_t *lock) {
 
 uint32_t csk_rwlock_waiting(csk_rwlock_t *lock) {
     csk_rwlock_lock_queue(lock);
-    uint32_t waiting = lock->waiting;
+    uint32_t waiting = lock->waiting + csk_writes_count(lock);
     csk_queue_unlock(&lock->queue_lock);
     return waiting + (csk_rwlock_revokes(lock) ? 1 : 0);
 }

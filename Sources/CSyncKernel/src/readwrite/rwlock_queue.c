@@ -1,4 +1,4 @@
-#include "readwrite/rwlock_queue.h"
+#include "readwrite/rwlock_inbox.h"
 
 #include "wait/spin_park.h"
 
@@ -9,6 +9,7 @@ static uint64_t thread_of(const csk_gate_waiter_t *waiter) {
 void csk_rwlock_begin_in_child(csk_rwlock_t *lock) {
     lock->first = lock->last = NULL;
     lock->waiting = 0;
+    csk_store(&lock->writes, UINT64_C(0), CSK_RELAXED);
     lock->coming = lock->hand_over = 0;
     /* A writer that has entered has ended the bias. */
     bool waits_for_readers = csk_load(&lock->bias, CSK_RELAXED) != BIAS_OFF;
@@ -18,6 +19,7 @@ void csk_rwlock_begin_in_child(csk_rwlock_t *lock) {
 }
 
 void csk_rwlock_append(csk_rwlock_t *lock, csk_gate_waiter_t *waiter) {
+    csk_writes_close(lock);
     csk_waiter_set(waiter, WAITER_QUEUED);
     waiter->older = lock->last;
     waiter->newer = NULL;
@@ -92,6 +94,9 @@ static void grant(csk_rwlock_t *lock, csk_gate_waiter_t *waiter, csk_effects_t *
     csk_waiter_let_in(waiter, effects);
 }
 
+/* A thread's waiter has no field for that. */
+static bool is_batch(const csk_gate_waiter_t *waiter) { return waiter->function != NULL && waiter->stays; }
+
 void csk_rwlock_settle(csk_rwlock_t *lock, enum csk_rwlock_release release, csk_effects_t *effects) {
     uint64_t found = csk_load(&lock->state, CSK_RELAXED), holders;
     csk_gate_waiter_t *next;
@@ -99,11 +104,14 @@ void csk_rwlock_settle(csk_rwlock_t *lock, enum csk_rwlock_release release, csk_
         holders = after_release(found & ~RW_FLAGS, release);
         next = let_in(lock, &holders);
     } while (!csk_cas(&lock->state, &found, holders | flags_for(lock, next), CSK_ACQ_REL));
+    bool opens = false;
     while (lock->first != next) {
         csk_gate_waiter_t *granted = lock->first;
         csk_rwlock_remove(lock, granted);
+        opens = next == NULL && is_batch(granted);
         grant(lock, granted, effects);
     }
+    if (opens) csk_writes_open(lock);
 }
 
 /* ---- For waiter.c ------------------------------------------------------------------------------------------------ */

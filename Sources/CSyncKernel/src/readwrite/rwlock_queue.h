@@ -30,7 +30,7 @@
  * the word has seen, in the word that it replaces, that nobody waits or that somebody is coming.
  *
  * Enqueued writes next to each other are one waiter, the first of them. Its `followers` says how many stand behind it;
- * rwlock_work.c knows these.
+ * rwlock_work.c knows these. `writes` has those that come while such writes run and nobody waits: see rwlock_inbox.h.
  *
  * A biased lock's readers are not in the word: see rwlock_bias.c. A writer that has entered by the word takes the bias
  * away before it goes on.

@@ -134,6 +134,6 @@ int csk_rwlock_enter_contended(csk_rwlock_t *lock, int mode, int64_t deadline_ns
     if (deadline_ns == RW_TRY) return EBUSY;
     if (deadline_ns != CSK_NEVER && deadline_ns <= csk_platform_now())
         return csk_rwlock_pass(lock, mode, self) ? 0 : ETIMEDOUT;
-    if (lock->policy != CSK_RWLOCK_STRICT && spin_to_pass(lock, mode, deadline_ns, self)) return 0;
+    if (spin_to_pass(lock, mode, deadline_ns, self)) return 0;
     return queue_and_wait(lock, mode, deadline_ns, self);
 }

@@ -2,15 +2,18 @@
  *
  * A work is an asynchronous waiter whose function posts it to the pool. There is one exception: where a worker grants a
  * write by leaving the section before, the worker runs that write next itself, which saves the wake. It does not do so
- * with a write at another lock: the section that runs may be about to wait for that.
+ * with a write at another lock: the section that runs may be about to wait for that. The other exception is a section
+ * whose lock is granted soon after a worker has left it: that worker looks out for it (rwlock_linger.h).
  *
  * Writes that can't be cancelled stand in the queue as a batch. A write that comes when the last waiter is a batch
  * joins it. That keeps the order of arrival, and costs one link in a list. The queue lock protects the list until the
- * batch is granted, which takes it out of the queue. Then the list belongs to the worker. */
+ * batch is granted, which takes it out of the queue. Then the list belongs to the worker. While nobody waits, others
+ * are pushed behind it (rwlock_inbox.h). */
 #include <stdlib.h>
 
 #include "pool/pool.h"
-#include "readwrite/rwlock_queue.h"
+#include "readwrite/rwlock_inbox.h"
+#include "readwrite/rwlock_linger.h"
 
 typedef struct {
     csk_rwlock_work_t work;
@@ -21,8 +24,9 @@ static _Thread_local struct {
     const csk_rwlock_t *lock;        /* the lock of the work that runs on this worker */
     csk_rwlock_work_t *first, *last; /* writes that were granted on this worker, linked by waiter.next_ready */
     batch_t *batch;                  /* the batch that runs; its `first` is the write that comes next */
-    bool keeps;                      /* the worker keeps the lock for that write */
-    uint32_t epoch;                  /* the epoch of the process that all this is true of */
+    csk_linger_t lingers;
+    bool kept;      /* the write that runs has ended its section, and the worker has kept the lock */
+    uint32_t epoch; /* the epoch of the process that all this is true of */
 } mine __attribute__((tls_model("initial-exec")));
 
 static csk_rwlock_work_t *work_of(csk_pool_item_t *item) {
@@ -31,39 +35,59 @@ static csk_rwlock_work_t *work_of(csk_pool_item_t *item) {
 
 static void batch_granted(csk_gate_waiter_t *waiter, void *context, int status);
 
+/* Takes what was pushed, in the order in which it came. It closes the inbox where nothing was. */
+static csk_rwlock_write_t *take_pushed(csk_rwlock_t *lock) {
+    if (csk_load(&lock->writes, CSK_RELAXED) == 0) return NULL;
+    csk_rwlock_lock_queue(lock);
+    csk_rwlock_write_t *write = csk_writes_take(lock), *first = NULL;
+    csk_queue_unlock(&lock->queue_lock);
+    for (csk_rwlock_write_t *before; write != NULL; write = before) {
+        before = write->next;
+        write->next = first;
+        first = write;
+    }
+    return first;
+}
+
 /* Each write of the batch keeps the lock alive until it has ended its section. */
 static void run_batch(batch_t *batch) {
     csk_rwlock_t *lock = batch->work.waiter.rwlock;
-    csk_rwlock_write_t *write = batch->first;
     int status = csk_rwlock_adopt(lock, CSK_RWLOCK_WRITE);
     uint32_t epoch = csk_process_epoch();
     mine.batch = batch;
-    for (csk_rwlock_write_t *next; write != NULL; write = next) {
-        next = write->next;
-        batch->first = next;
-        mine.keeps = next != NULL;
+    do {
+        csk_rwlock_write_t *write = batch->first;
+        batch->first = write->next;
+        mine.kept = false;
         write->function(write);
         if (CSK_UNLIKELY(csk_process_epoch() != epoch)) {
-            if (next != NULL && csk_rwlock_is_writing(lock)) csk_rwlock_unlock(lock);
-            mine.keeps = false;
+            if ((mine.kept || batch->first != NULL) && csk_rwlock_is_writing(lock)) csk_rwlock_unlock(lock);
             mine.batch = NULL; /* its writes are the parent's */
-            free(batch);
-            return;
+            break;
         }
-        /* A function that has left the lock to others has lost the place of the writes behind it. */
-        if (next != NULL && !csk_rwlock_is_writing(lock)) status = csk_rwlock_wrlock(lock);
-    }
+        /* A function that has left the lock by itself has lost the place of the writes behind it. */
+        if (CSK_UNLIKELY(mine.batch != NULL && !mine.kept)) {
+            if (!csk_rwlock_is_writing(lock)) status = csk_rwlock_wrlock(lock);
+            csk_rwlock_finish_write(lock);
+        }
+    } while (mine.batch != NULL);
     (void)status; /* nobody else adopts it, and this thread holds nothing */
-    mine.batch = NULL;
     free(batch);
 }
 
+/* Who pushes changes the lock's cache line each time. So the worker does not look at it while it has writes. */
 int csk_rwlock_finish_write(csk_rwlock_t *lock) {
-    if (mine.keeps && mine.lock == lock && mine.epoch == csk_process_epoch())
-        return csk_rwlock_is_writing(lock) ? 0 : EPERM;
+    if (CSK_LIKELY(mine.batch != NULL && mine.lock == lock && mine.epoch == csk_process_epoch())) {
+        if (mine.batch->first == NULL && csk_rwlock_is_writing(lock)) mine.batch->first = take_pushed(lock);
+        mine.kept = mine.batch->first != NULL;
+        if (mine.kept) return 0;
+        csk_linger_begin(&mine.lingers, lock);
+    }
     int status = csk_rwlock_unlock(lock);
-    if (status == 0 && mine.lock == lock) mine.lock = NULL; /* it may be gone */
-    return status;
+    if (status != 0 || mine.lock != lock) return status;
+    mine.lock = NULL; /* it may be gone */
+    mine.batch = NULL;
+    return 0;
 }
 
 /* A function has forked, and returned in the child. What this worker was to run next belongs to the parent, and the
@@ -72,6 +96,7 @@ static void give_up_what_comes_next(void) {
     for (csk_rwlock_work_t *work = mine.first; work != NULL; work = (csk_rwlock_work_t *)work->waiter.next_ready)
         csk_rwlock_leave(work->waiter.rwlock, RELEASE_WRITE);
     mine.first = NULL;
+    csk_linger_end(&mine.lingers);
 }
 
 /* Once the work's function has returned, the work and the lock may be gone. */
@@ -101,6 +126,16 @@ static void go_on_elsewhere(batch_t *batch, csk_rwlock_t *lock) {
     }
 }
 
+/* For a batch that goes on elsewhere. What is enqueued from now on stands in the queue. */
+static void add_pushed(batch_t *batch, csk_rwlock_t *lock) {
+    csk_rwlock_write_t **end = &batch->first;
+    for (; *end != NULL; end = &(*end)->next) {}
+    csk_rwlock_lock_queue(lock);
+    csk_writes_close(lock);
+    csk_queue_unlock(&lock->queue_lock);
+    *end = take_pushed(lock);
+}
+
 /* A function has ended its thread inside its section. The section ends too. */
 static const void *abandon(csk_pool_frame_t *frame) {
     (void)frame;
@@ -112,11 +147,13 @@ static const void *abandon(csk_pool_frame_t *frame) {
         give_up_what_comes_next();
         along = NULL;
         if (batch != NULL) batch->first = NULL;
+    } else if (batch != NULL) {
+        add_pushed(batch, lock);
     }
+    csk_linger_end(&mine.lingers);
     mine.lock = NULL;
     mine.first = mine.last = NULL;
     mine.batch = NULL;
-    mine.keeps = false;
     if (batch != NULL && batch->first != NULL) {
         go_on_elsewhere(batch, lock);
     } else {
@@ -142,6 +179,7 @@ static void run(csk_pool_item_t *item) {
         if (CSK_UNLIKELY(csk_process_epoch() != epoch)) give_up_what_comes_next();
         work = mine.first;
         if (work != NULL) mine.first = (csk_rwlock_work_t *)work->waiter.next_ready;
+        else work = csk_linger_look(&mine.lingers);
     } while (work != NULL);
     mine.lock = NULL;
 }
@@ -154,7 +192,7 @@ static void granted(csk_gate_waiter_t *waiter, void *context, int status) {
     } else if (waiter->rwlock != mine.lock || waiter->mode != CSK_RWLOCK_WRITE ||
                CSK_UNLIKELY(mine.epoch != csk_process_epoch())) {
         /* There has been a worker since the work was queued, so this can't fail. */
-        csk_cannot_fail(csk_pool_post(&work->item, run));
+        if (!csk_linger_hand(work)) csk_cannot_fail(csk_pool_post(&work->item, run));
     } else {
         waiter->next_ready = NULL;
         if (mine.first == NULL) mine.first = work;
@@ -165,17 +203,20 @@ static void granted(csk_gate_waiter_t *waiter, void *context, int status) {
 
 static void batch_granted(csk_gate_waiter_t *waiter, void *context, int status) { granted(waiter, context, status); }
 
-/* Adds `write` to the last waiter as its last write, if that waiter is a batch. Returns whether it did. */
+/* Adds `write` to what the worker takes before it leaves the lock, or to the last waiter, if that is a batch. Returns
+ * whether it did. */
 static bool join_last(csk_rwlock_t *lock, csk_rwlock_write_t *write) {
-    if (!(csk_load(&lock->state, CSK_RELAXED) & RW_WAITERS)) return false;
+    if (!(csk_load(&lock->state, CSK_RELAXED) & (RW_WAITERS | RW_WRITER))) return false;
     csk_rwlock_lock_queue(lock);
-    bool joins = lock->last != NULL && lock->last->function == batch_granted;
-    if (joins) {
+    bool joins = csk_writes_push(lock, write);
+    if (!joins && lock->last != NULL && lock->last->function == batch_granted) {
         batch_t *batch = (batch_t *)lock->last;
+        write->next = NULL;
         batch->last->next = write;
         batch->last = write;
         batch->work.waiter.followers++;
         lock->waiting++;
+        joins = true;
     }
     csk_queue_unlock(&lock->queue_lock);
     return joins;
@@ -183,16 +224,17 @@ static bool join_last(csk_rwlock_t *lock, csk_rwlock_write_t *write) {
 
 int csk_rwlock_enqueue_write(csk_rwlock_t *lock, csk_rwlock_write_t *write, csk_rwlock_write_function_t function) {
     if (function == NULL) return EINVAL;
+    write->function = function;
+    if (csk_load(&lock->queue_lock, CSK_ACQUIRE) == csk_process_mark() && csk_writes_push(lock, write)) return 0;
     int error = csk_pool_prepare();
     if (error != 0) return error;
-    write->function = function;
-    write->next = NULL;
     if (join_last(lock, write)) return 0;
     batch_t *batch = malloc(sizeof *batch);
     if (batch == NULL) return ENOMEM;
     *batch = (batch_t){ .work = { .waiter = { .stays = 1 }, .item = { .level = CSK_POOL_NORMAL } },
                         .first = write,
                         .last = write };
+    write->next = NULL;
     error = csk_rwlock_lock_async(lock, &batch->work.waiter, CSK_RWLOCK_WRITE, CSK_NEVER, batch_granted, NULL);
     if (error != 0) free(batch);
     return error;
