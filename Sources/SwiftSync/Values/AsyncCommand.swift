@@ -71,6 +71,8 @@ final class AsyncCommand: GateWaiterOwner, @unchecked Sendable {
     /// to leave the gate, and that nothing follows.
     func begin() -> Bool { body(self, 0) == .leave }
 
+    var canTimeOut: Bool { box != nil }
+
     var resolvingQueue: DispatchQueue? { queue }
 
     func gateResolved(_ status: Int32) { _ = body(self, status) }

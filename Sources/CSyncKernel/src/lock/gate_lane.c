@@ -228,8 +228,9 @@ int csk_gate_begin(csk_gate_t *gate, csk_gate_lane_t *lane, csk_gate_waiter_t **
     else begun.status = EINVAL;
     if (begun.first != NULL) begun.clocks = give_back(gate, begun.first, true);
     show_first(gate, lane);
-    /* Where this thread holds the gate it looks when it leaves. */
-    bool look_again = csk_gate_settle(gate, &effects) && begun.status != 0;
+    bool look_again = false;
+    if (begun.status == 0) csk_gate_publish(gate); /* this thread holds the gate: it looks when it leaves */
+    else look_again = csk_gate_settle(gate, &effects);
     csk_queue_unlock(&gate->queue_lock);
     if (begun.newly_waits) csk_observe_wait(CSK_EVENT_WAIT_BEGIN, gate, begun.rank, 0, 0);
     if (begun.first != NULL) {
