@@ -101,6 +101,26 @@ static void each_grace_is_twice_the_last_and_the_place_is_kept(void) {
     }
 }
 
+/* However long ago the grant was made, the queue has its time from when somebody else waits. */
+static void a_grace_begins_when_somebody_else_waits(void) {
+    for (uint32_t policy = 0; policy < 3; policy++) {
+        csk_gate_t gate;
+        csk_gate_waiter_t slow = { .word = 0 }, other = { .word = 0 };
+        struct called slow_called = { 0 }, other_called = { 0 };
+        make(&gate, policy, 0);
+        lock_adoptable(&gate, &slow, 0, &slow_called);
+        int64_t until = csk_deadline_after(3 * ms); /* time has to pass, nothing is waited for */
+        while (csk_now() < until) sched_yield();
+        int64_t came_ns = csk_now();
+        CHECK_STATUS(csk_gate_lock_async(&gate, &other, 0, CSK_NEVER, note, &other_called), 0);
+        wait_until(LOAD(&other_called.times) == 1);
+        CHECK_GE(other_called.at_ns - came_ns, ms);
+        CHECK_STATUS(csk_gate_forget(&gate, &slow), 0);
+        CHECK_STATUS(csk_gate_unlock(&gate), 0);
+        CHECK_STATUS(csk_gate_destroy(&gate), 0);
+    }
+}
+
 static void closing_waits_for_lost_grants(void) {
     for (uint32_t policy = 0; policy < 3; policy++) {
         for (int forgotten = 0; forgotten < 2; forgotten++) {
@@ -218,5 +238,6 @@ static void a_million_grants_in_a_row_never_recurse(void) {
 }
 
 TEST_MAIN(TEST(an_unadopted_grant_is_kept_while_nobody_waits), TEST(a_waiter_that_queues_again_counts_as_an_arrival),
-          TEST(each_grace_is_twice_the_last_and_the_place_is_kept), TEST(closing_waits_for_lost_grants),
-          TEST(low_waiters_are_passed_exactly_so_often), TEST(a_million_grants_in_a_row_never_recurse))
+          TEST(each_grace_is_twice_the_last_and_the_place_is_kept), TEST(a_grace_begins_when_somebody_else_waits),
+          TEST(closing_waits_for_lost_grants), TEST(low_waiters_are_passed_exactly_so_often),
+          TEST(a_million_grants_in_a_row_never_recurse))

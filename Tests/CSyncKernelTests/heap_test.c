@@ -141,7 +141,11 @@ static void random_operations_match_a_sorted_array(void) {
             node->rank = csk_rank((int32_t)test_random_below(&random, 5) - 2, (int)test_random_below(&random, 3));
             node->ticket = test_random_below(&random, 4) == 0 ? -ticket : ticket;
             ticket++;
-            csk_heap_insert(&heap, node);
+            /* Each third stands behind one that comes before it, where there is any. */
+            csk_heap_node_t *earlier = reference_count != 0 ? reference[test_random_below(&random, reference_count)]
+                                                            : NULL;
+            if (step % 3 == 0 && earlier != NULL && comes_before(earlier, node)) csk_heap_insert_behind(earlier, node);
+            else csk_heap_insert(&heap, node);
             reference_insert(node);
         } else if (reference_count != 0) {
             bool pop = test_random_below(&random, 2);
@@ -195,6 +199,29 @@ static void a_million_nodes_need_no_stack(void) {
     free(nodes);
 }
 
+/* A row that each next one stands behind: what is taken out leaves one tree, so nothing is compared or joined. */
+static void what_is_inserted_in_order_stands_in_a_row(void) {
+    enum { count = 1000 };
+    static csk_heap_node_t nodes[count];
+    csk_heap_t heap = { NULL };
+    for (int i = 0; i < count; i++) {
+        nodes[i] = (csk_heap_node_t){ .rank = 0, .ticket = i };
+        if (i == 0) csk_heap_insert(&heap, &nodes[i]);
+        else csk_heap_insert_behind(&nodes[i - 1], &nodes[i]);
+    }
+    CHECK_EQ(checked_size(&heap), count);
+    for (int i = 0; i < 100; i++) {
+        CHECK(nodes[i].child == &nodes[i + 1] && nodes[i + 1].next == NULL);
+        CHECK(csk_heap_pop(&heap) == &nodes[i]);
+    }
+    /* One in the middle goes, and those behind it stay. */
+    csk_heap_remove(&heap, &nodes[500]);
+    CHECK_EQ(checked_size(&heap), count - 101);
+    for (int i = 100; i < count; i++)
+        if (i != 500) CHECK(csk_heap_pop(&heap) == &nodes[i]);
+    CHECK(csk_heap_top(&heap) == NULL);
+}
+
 static void extreme_keys_keep_their_order(void) {
     static const csk_heap_node_t keys[] = {
         { .rank = INT64_MAX, .ticket = INT64_MIN },
@@ -240,4 +267,5 @@ static void equal_keys_all_come_out(void) {
 
 TEST_MAIN(TEST(empty_heap_gives_nothing), TEST(insert_ignores_what_was_in_the_node),
           TEST(every_small_permutation_comes_out_sorted), TEST(random_operations_match_a_sorted_array),
-          TEST(a_million_nodes_need_no_stack), TEST(extreme_keys_keep_their_order), TEST(equal_keys_all_come_out))
+          TEST(a_million_nodes_need_no_stack), TEST(what_is_inserted_in_order_stands_in_a_row),
+          TEST(extreme_keys_keep_their_order), TEST(equal_keys_all_come_out))

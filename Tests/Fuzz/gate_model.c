@@ -84,7 +84,10 @@ static void count_pass(void) {
 }
 
 static void start_grace(void) {
-    if (model.pending >= 0) model.waiters[model.pending].grace_started = true;
+    if (model.pending < 0) return;
+    model_waiter_t *pending = &model.waiters[model.pending];
+    if (pending->granted_tick < 0) pending->granted_tick = fuzz_tick();
+    pending->grace_started = true;
 }
 
 static void insert(int index) {
@@ -120,7 +123,7 @@ static void mark_granted(int index) {
     model.grantee = index;
     if (waiter->adoptable) {
         model.pending = index;
-        waiter->granted_tick = fuzz_tick();
+        waiter->granted_tick = model.queued != 0 ? fuzz_tick() : -1; /* the grace begins when somebody waits */
         waiter->grace_started = model.queued != 0;
     }
     make_due(index, 0);

@@ -64,6 +64,45 @@ struct RuntimeFactsTests {
         withExtendedLifetime([holder]) { #expect($0[0].address == address) }
     }
 
+    private func checkPair<Value>(_ value: Value, _ tracked: Tracked, calls: Shared<Int>) {
+        let access: @Sendable (inout Value) -> Void = { _ in withExtendedLifetime(tracked) { calls.increment() } }
+        let completion: @Sendable (Result<Value, QueueSafeValueError>) -> Void = { _ in
+            withExtendedLifetime(tracked) { calls.increment() }
+        }
+        let choices = [
+            CommandClosures(access: access, completion: completion),
+            CommandClosures(access: nil, completion: completion),
+            CommandClosures(access: access, completion: nil), CommandClosures(access: nil, completion: nil),
+            CommandClosures<Value>(access: { _ in }, completion: { _ in }),
+        ]
+        #expect(MemoryLayout<CommandClosures<Value>>.size == MemoryLayout<RuntimeFacts.ClosurePair>.size)
+        for closures in choices {
+            let pair = UnsafeMutablePointer<RuntimeFacts.ClosurePair>.allocate(capacity: 1)
+            pair.initialize(to: RuntimeFacts.ClosurePair())
+            let place = UnsafeMutableRawPointer(pair).assumingMemoryBound(to: CommandClosures<Value>.self)
+            #expect(place.pointee.accessClosure == nil && !place.pointee.hasCompletion)
+            place.initialize(to: closures)
+            var value = value
+            place.pointee.access(&value)
+            place.pointee.complete(.success(value))
+            pair.pointee.release()
+            pair.deallocate()
+        }
+    }
+
+    @Test
+    func aClosureIsItsCodeAndAReferenceOrNothing() {
+        let alive = Shared(0), calls = Shared(0)
+        do {
+            let tracked = Tracked(alive)
+            checkPair(1, tracked, calls: calls)
+            checkPair("text", tracked, calls: calls)
+            checkPair(SIMD16<Int>(repeating: 1), tracked, calls: calls)
+            #expect(calls.value == 12)
+        }
+        #expect(alive.value == 0)
+    }
+
     private final class Buffer: ManagedBuffer<Int, String> {
         deinit { _ = withUnsafeMutablePointerToElements { $0.deinitialize(count: 1) } }
     }

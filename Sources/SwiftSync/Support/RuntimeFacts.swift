@@ -46,9 +46,32 @@ enum RuntimeFacts {
     /// Fact: a stored property without observers is passed in its place, and never moves. It has to be of a final class
     /// or final itself, and to be declared with `@exclusivity(unchecked)`, since others use the address meanwhile. (The
     /// documentation promises the pointer only for the length of a closure.)
+    @inlinable
     @inline(__always)
     static func lastingAddress<Property>(of property: inout Property) -> UnsafeMutablePointer<Property> {
         unsafe withUnsafeMutablePointer(to: &property) { unsafe $0 }
+    }
+
+    /// Two closures of any types, or none, in the memory of a structure that consists of both as optionals.
+    ///
+    /// Fact: a closure is two words, its code and its context, which is a reference or 0. Both are 0 where an optional
+    /// has none.
+    @usableFromInline
+    struct ClosurePair {
+        private var first: (code: UInt, context: UInt) = (0, 0)
+        private var second: (code: UInt, context: UInt) = (0, 0)
+
+        @usableFromInline init() {}
+
+        /// Releases the closures, which nobody must use any more.
+        func release() {
+            if let context = unsafe UnsafeRawPointer(bitPattern: first.context) { unsafe Self.release(context) }
+            if let context = unsafe UnsafeRawPointer(bitPattern: second.context) { unsafe Self.release(context) }
+        }
+
+        private static func release(_ context: UnsafeRawPointer) {
+            unsafe Unmanaged<AnyObject>.fromOpaque(context).release()
+        }
     }
 
     /// Returns the type of a class as a pointer, for C.

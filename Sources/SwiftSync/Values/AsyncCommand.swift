@@ -16,47 +16,78 @@ final class AsyncCommand: GateWaiterOwner, @unchecked Sendable {
     }
 
     /// What the command does when its turn has come, with the status 0, or cannot come. It runs on the queue. With the
-    /// status 0 this thread holds the gate. The body keeps the value's box alive.
+    /// status 0 this thread holds the gate, and whoever calls it keeps the value's box alive until it has returned.
     @usableFromInline
     typealias Body = @Sendable (AsyncCommand, Int32) -> Ending
 
     @safe private let gate: UnsafeMutablePointer<csk_gate_t>
+    /// The value, where the body captures nothing.
+    @usableFromInline @safe let value: UnsafeMutableRawPointer?
     let queue: DispatchQueue
     private let body: Body
+    /// The box, where the gate must last until the timers' thread is done with the command. Nobody else needs it: the
+    /// box lasts until all accepted commands have begun, and from then on the lane's block keeps it.
+    private let box: AnyObject?
+    /// Room for ``CommandClosures``, which hold nothing at first.
+    @usableFromInline @exclusivity(unchecked) var closures = RuntimeFacts.ClosurePair()
     @exclusivity(unchecked) private var memory = GateWaiter.Memory()
 
-    private init(_ gate: UnsafeMutablePointer<csk_gate_t>, queue: DispatchQueue, body: @escaping Body) {
+    private init(
+        _ gate: UnsafeMutablePointer<csk_gate_t>, _ value: UnsafeMutableRawPointer?, keeping box: AnyObject?,
+        queue: DispatchQueue, body: @escaping Body
+    ) {
         self.gate = unsafe gate
+        self.value = unsafe value
+        self.box = box
         self.queue = queue
         self.body = body
     }
 
+    deinit { unsafe closures.release() }
+
+    /// Makes a command of `box`. The caller owns a reference, which ``submit(_:of:rank:timeout:)`` takes over: passed
+    /// as objects, it would be counted on each of the two ways.
+    @usableFromInline
+    static func make(
+        _ gate: UnsafeMutablePointer<csk_gate_t>, _ value: UnsafeMutableRawPointer?, of box: AnyObject,
+        on queue: DispatchQueue, timeout: Duration?, body: @escaping Body
+    ) -> Unmanaged<AsyncCommand> {
+        let kept = timeout == nil ? nil : box
+        return unsafe .passRetained(AsyncCommand(gate, value, keeping: kept, queue: queue, body: body))
+    }
+
     /// Queues a command at the gate of `box`.
     @usableFromInline
-    static func submit(
-        _ gate: UnsafeMutablePointer<csk_gate_t>, of box: AnyObject, on queue: DispatchQueue, rank: Int64,
-        timeout: Duration?, body: @escaping Body
-    ) {
-        let command = unsafe AsyncCommand(gate, queue: queue, body: body)
-        let status = unsafe GateWaiter(in: &command.memory).lock(
-            gate, of: box, rank: rank, deadline: Deadline.after(timeout: timeout), key: QueueIdentity.of(queue),
-            isQueue: true, owner: command)
-        if status != 0 { queue.async { command.fail(status) } }
+    static func submit(_ command: Unmanaged<AsyncCommand>, of box: AnyObject, rank: Int64, timeout: Duration?) {
+        let (waiter, gate, key) = unsafe command._withUnsafeGuaranteedRef {
+            unsafe (GateWaiter(in: &$0.memory), $0.gate, QueueIdentity.of($0.queue))
+        }
+        unsafe waiter.lockOrResolve(
+            gate, of: box, rank: rank, deadline: Deadline.after(timeout: timeout), key: key, isQueue: true,
+            owner: command.takeRetainedValue())
     }
 
     /// The command's turn has come. It runs on the queue, and this thread holds the gate. True means that the caller is
     /// to leave the gate, and that nothing follows.
     func begin() -> Bool { body(self, 0) == .leave }
 
-    private func fail(_ status: Int32) { _ = body(self, status) }
+    var canTimeOut: Bool { box != nil }
 
     var resolvingQueue: DispatchQueue? { queue }
 
-    func gateResolved(_ status: Int32) { fail(status) }
+    func gateResolved(_ status: Int32) { _ = body(self, status) }
 
     @usableFromInline
     func leave() {
         unsafe csk_gate_unlock(gate)
+    }
+
+    /// Where the closures of a command of this value stand.
+    @inlinable
+    @inline(__always)
+    func closures<Value>(of type: Value.Type) -> UnsafeMutablePointer<CommandClosures<Value>> {
+        unsafe UnsafeMutableRawPointer(RuntimeFacts.lastingAddress(of: &closures)).assumingMemoryBound(
+            to: CommandClosures<Value>.self)
     }
 
     /// Runs `access` with a closure `done`. The section ends once `access` has returned and `done` has been called.
@@ -74,4 +105,25 @@ final class AsyncCommand: GateWaiterOwner, @unchecked Sendable {
         finish(true)
         return .isSeenTo
     }
+}
+
+/// The user's closures, for a body that captures nothing: a context of its own would be one more allocation. They stand
+/// in the command, which does not know their types.
+@usableFromInline
+struct CommandClosures<Value> {
+    @usableFromInline let accessClosure: (@Sendable (inout Value) -> Void)?
+    @usableFromInline let completion: (@Sendable (Result<Value, QueueSafeValueError>) -> Void)?
+
+    @inlinable
+    init(
+        access: consuming (@Sendable (inout Value) -> Void)?,
+        completion: consuming (@Sendable (Result<Value, QueueSafeValueError>) -> Void)?
+    ) {
+        accessClosure = access
+        self.completion = completion
+    }
+
+    @inlinable var hasCompletion: Bool { completion != nil }
+    @inlinable func access(_ value: inout Value) { accessClosure?(&value) }
+    @inlinable func complete(_ result: Result<Value, QueueSafeValueError>) { completion?(result) }
 }

@@ -45,12 +45,12 @@ public struct AsyncSchedule<Value>: @unchecked Sendable {
 /// except signal handlers. Failures are passed to the closure: `.timedOut` where the schedule has a timeout, and
 /// `.valueContainerDeinited` once the value's owner is gone. A command takes O(log n) amortized when n commands wait,
 /// and looks through a sixteenth of as many queues and executors as ever had commands here at once. Each command costs
-/// two allocations, manual completion some more, and at most one dispatch.
+/// one allocation, two if it carries a new value, manual completion some more, and at most one dispatch.
 ///
 /// Commands that are performed on one queue always begin in order. Among those that have not begun, the order is by
-/// priority, then by arrival. If their queue has not begun the next one within 1 ms of its turn, waiters of other
-/// queues and of executors go first, and so do threads. That command is next again as soon as its queue comes to it.
-/// Two `DispatchQueue` objects that wrap one dispatch queue count as one queue.
+/// priority, then by arrival. If their queue does not begin the next one when its turn has come, and keeps others
+/// waiting for 1 ms, waiters of other queues and of executors go first, and so do threads. That command is next again
+/// as soon as its queue comes to it. Two `DispatchQueue` objects that wrap one dispatch queue count as one queue.
 @frozen
 public struct AsyncCommands<Value>: @unchecked Sendable {
     @usableFromInline let schedule: AsyncSchedule<Value>
@@ -64,10 +64,26 @@ public struct AsyncCommands<Value>: @unchecked Sendable {
 }
 
 extension AsyncCommands where Value: Sendable {
+    /// Submits a command whose body captures what it needs. `body` is called while the box is kept; one that outlasts
+    /// its call has to keep the box itself.
     @inlinable
     func submit(_ body: @escaping AsyncCommand.Body) {
+        let box = schedule.box
         unsafe AsyncCommand.submit(
-            schedule.box.gate, of: schedule.box, on: schedule.queue, rank: rank, timeout: schedule.timeout, body: body)
+            AsyncCommand.make(box.gate, nil, of: box, on: schedule.queue, timeout: schedule.timeout, body: body),
+            of: box,
+            rank: rank, timeout: schedule.timeout)
+    }
+
+    /// Submits a command whose body captures nothing, and finds these closures and the value in the command.
+    @inlinable
+    func submit(_ closures: consuming CommandClosures<Value>, _ body: @escaping AsyncCommand.Body) {
+        let box = schedule.box
+        let command = unsafe AsyncCommand.make(
+            box.gate, box.value, of: box, on: schedule.queue, timeout: schedule.timeout, body: body)
+        let place = unsafe command._withUnsafeGuaranteedRef { unsafe $0.closures(of: Value.self) }
+        unsafe place.initialize(to: closures)
+        unsafe AsyncCommand.submit(command, of: box, rank: rank, timeout: schedule.timeout)
     }
 
     /// Runs `commandClosure` with the value, and holds the value until it returns. On failure it runs `commandClosure`
@@ -76,10 +92,13 @@ extension AsyncCommands where Value: Sendable {
     @inlinable
     public func get(completion commandClosure: (@Sendable (Result<Value, QueueSafeValueError>) -> Void)?) {
         guard let commandClosure else { return }
-        nonisolated(unsafe) let box = schedule.box
-        submit { _, status in
-            unsafe commandClosure(
-                status == 0 ? .success(box.value.pointee) : .failure(QueueSafeValueError(status: status)))
+        submit(CommandClosures(access: nil, completion: commandClosure)) { command, status in
+            let place = unsafe command.closures(of: Value.self), closures = unsafe place.move()
+            unsafe closures.complete(
+                status == 0
+                    ? .success(command.value!.assumingMemoryBound(to: Value.self).pointee)
+                    : .failure(QueueSafeValueError(status: status)))
+            unsafe place.initialize(to: closures)
             return .leave
         }
     }
@@ -113,14 +132,14 @@ extension AsyncCommands where Value: Sendable {
     public func set(
         newValue: Value, completion commandClosure: (@Sendable (Result<Value, QueueSafeValueError>) -> Void)? = nil
     ) {
-        nonisolated(unsafe) let box = schedule.box
+        nonisolated(unsafe) let value = schedule.box.value
         submit { command, status in
             if status != 0 {
                 commandClosure?(.failure(QueueSafeValueError(status: status)))
                 return .isSeenTo
             }
-            let old = unsafe box.value.move()
-            unsafe box.value.initialize(to: newValue)
+            let old = unsafe value.move()
+            unsafe value.initialize(to: newValue)
             command.leave()
             withExtendedLifetime(old) {}
             commandClosure?(.success(newValue))
@@ -133,20 +152,23 @@ extension AsyncCommands where Value: Sendable {
     @preconcurrency
     @inlinable
     public func set(
-        accessClosure: (@Sendable (inout Value) -> Void)?,
-        completion commandClosure: (@Sendable (Result<Value, QueueSafeValueError>) -> Void)? = nil
+        accessClosure: consuming (@Sendable (inout Value) -> Void)?,
+        completion commandClosure: consuming (@Sendable (Result<Value, QueueSafeValueError>) -> Void)? = nil
     ) {
-        nonisolated(unsafe) let box = schedule.box
-        submit { command, status in
+        submit(CommandClosures(access: accessClosure, completion: commandClosure)) { command, status in
+            // Taken out and put back, the closures are not counted once more. They are released outside of the section.
+            let place = unsafe command.closures(of: Value.self), closures = unsafe place.move()
+            defer { unsafe place.initialize(to: closures) }
             if status != 0 {
-                commandClosure?(.failure(QueueSafeValueError(status: status)))
+                closures.complete(.failure(QueueSafeValueError(status: status)))
                 return .isSeenTo
             }
-            unsafe accessClosure?(&box.value.pointee)
-            guard let commandClosure else { return .leave }
-            let updated = unsafe box.value.pointee
+            let value = unsafe command.value!.assumingMemoryBound(to: Value.self)
+            unsafe closures.access(&value.pointee)
+            if !closures.hasCompletion { return .leave }
+            let updated = unsafe value.pointee
             command.leave()
-            commandClosure(.success(updated))
+            closures.complete(.success(updated))
             return .isSeenTo
         }
     }

@@ -14,14 +14,19 @@ enum CommandLane {
     private static var commandsPerBlock: Int { 64 }
 
     /// The waiter that was granted the gate holds the lane until this function says that it holds the lane itself. From
-    /// then on the waiter may time out and go, and with it the last reference to its queue.
+    /// then on the waiter may time out and go, and with it the last reference to its queue. One without a timeout stays
+    /// until the block that is dispatched here begins it, or another that came meanwhile.
     static let granted: csk_gate_lane_function_t = { lane, context in
         let value = unsafe context!.assumingMemoryBound(to: ValueLanes.self)
         let command = unsafe GateWaiter.owner(of: lane!.pointee.front!, as: AsyncCommand.self)
-        let queue = unsafe command._withUnsafeGuaranteedRef { $0.queue }
+        let (queue, mayGo) = unsafe command._withUnsafeGuaranteedRef {
+            unsafe (Unmanaged.passUnretained($0.queue), $0.canTimeOut)
+        }
+        if mayGo { _ = unsafe queue.retain() }
         _ = unsafe value.pointee.box.retain()
         unsafe csk_gate_lane_taken(value.pointee.gate, lane)
-        unsafe dispatch(lane!, on: queue)
+        unsafe queue._withUnsafeGuaranteedRef { unsafe dispatch(lane!, on: $0) }
+        if mayGo { unsafe queue.release() }
     }
 
     private static func dispatch(_ lane: Lane, on queue: DispatchQueue) {

@@ -76,11 +76,17 @@ struct GateWaiter: @unchecked Sendable {
         unsafe waiter.pointee.context.assumingMemoryBound(to: Memory.self).pointee.owner.take()!
     }
 
+    /// Gives the kernel the reference, before it has the waiter: it holds none.
+    @inline(__always)
+    private func hand(_ owner: consuming any GateWaiterOwner) {
+        unsafe memory.pointer(to: \.owner)!.initialize(to: owner)
+    }
+
     /// Calls `queue`, after which another thread may own the waiter already. If the kernel has refused the waiter, the
     /// owner is taken back.
     @inline(__always)
     private func accepted(_ owner: consuming any GateWaiterOwner, by queue: () -> Int32) -> Int32 {
-        memory.pointee.owner = consume owner
+        hand(owner)
         let status = queue()
         if status != 0 { memory.pointee.owner = nil }
         return status
@@ -92,18 +98,41 @@ struct GateWaiter: @unchecked Sendable {
         isQueue: Bool, owner: consuming any GateWaiterOwner
     ) -> Int32 {
         accepted(owner) {
-            let lanes = unsafe ValueLanes.of(gate, box)
-            var spare: UnsafeMutablePointer<csk_gate_lane_t>?
-            while true {
-                let status = unsafe csk_gate_lock_keyed(
-                    gate, waiter, rank, deadline, lanes, UInt64(key), isQueue, &spare, Self.resolved, memory)
-                if status != ENOBUFS {
-                    unsafe spare?.deallocate()
-                    return status
-                }
-                unsafe spare = .allocate(capacity: 1)
-                unsafe spare!.initialize(to: csk_gate_lane_t())
+            unsafe lock(gate, of: box, rank: rank, deadline: deadline, key: key, isQueue: isQueue)
+        }
+    }
+
+    /// Does the same, but a refusal resolves the waiter too. So the caller needs no reference to the owner afterwards.
+    func lockOrResolve(
+        _ gate: UnsafeMutablePointer<csk_gate_t>, of box: AnyObject, rank: Int64, deadline: Int64, key: UInt,
+        isQueue: Bool, owner: consuming any GateWaiterOwner
+    ) {
+        hand(owner)
+        let status = unsafe lock(gate, of: box, rank: rank, deadline: deadline, key: key, isQueue: isQueue)
+        if status != 0 { refuse(status) }
+    }
+
+    private func refuse(_ status: Int32) {
+        memory.pointee.status = status
+        unsafe Self.resolve(memory.pointer(to: \.later))
+    }
+
+    @inline(__always)
+    private func lock(
+        _ gate: UnsafeMutablePointer<csk_gate_t>, of box: AnyObject, rank: Int64, deadline: Int64, key: UInt,
+        isQueue: Bool
+    ) -> Int32 {
+        let lanes = unsafe ValueLanes.of(gate, box)
+        var spare: UnsafeMutablePointer<csk_gate_lane_t>?
+        while true {
+            let status = unsafe csk_gate_lock_keyed(
+                gate, waiter, rank, deadline, lanes, UInt64(key), isQueue, &spare, Self.resolved, memory)
+            if status != ENOBUFS {
+                unsafe spare?.deallocate()
+                return status
             }
+            unsafe spare = .allocate(capacity: 1)
+            unsafe spare!.initialize(to: csk_gate_lane_t())
         }
     }
 

@@ -7,9 +7,13 @@ struct KernelError: Error, CustomStringConvertible {
     var description: String { statusText(status) }
 }
 
-/// The gate and the value of a ``QueueSafeValue``. The value's commands keep the box alive. The value's owner closes
-/// the box, which destroys the value after the last command that was accepted. A closed gate stays held for good, so no
-/// command can reach the place where the value was.
+/// The gate and the value of a ``QueueSafeValue``. The value's owner closes the box, which destroys the value after the
+/// last command that was accepted. A closed gate stays held for good, so no command can reach the place where the value
+/// was.
+///
+/// The owner keeps the box alive, and after it the waiter that closes the box, until all accepted commands have begun.
+/// Whoever enters or leaves the gate keeps it for that long: the caller of a command, and the block of a lane. So does
+/// a command that can time out, or that ends elsewhere.
 @usableFromInline
 @safe
 final class ValueBox<Value>: GateBox<ValueHeader, Value> {

@@ -17,7 +17,7 @@ struct ValueHeader {
 /// and gives one that nobody uses any more to another queue or executor.
 ///
 /// They are made by the first command that needs them, and last as long as the value's box. A lane holds neither the
-/// box nor its queue: those that wait in it do.
+/// box nor its queue: those that wait in it hold their queue, and who closes the box, or a block of the lane, the box.
 @usableFromInline
 @safe
 struct ValueLanes {

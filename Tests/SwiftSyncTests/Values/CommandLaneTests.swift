@@ -68,6 +68,41 @@ struct CommandLaneTests {
         await waitUntil("a refused command is kept") { alive.value == 0 }
     }
 
+    @Test func aSuspendingCommandThatIsRefusedKeepsNothing() async {
+        weak var box: ValueBox<Int>?
+        do {
+            let value = QueueSafeValue(value: 0), commands = value.suspending
+            box = value.wait.lowestPriority.box
+            _ = consume value
+            #expect(await commands.get() == .failure(.valueContainerDeinited))
+        }
+        await waitUntil("a refused command keeps the value's memory") { box == nil }
+    }
+
+    /// Commands that wait keep neither the owner nor, without a timeout, the memory of their value: who closes it does.
+    @Test func commandsOfAValueThatGoesAreAllPerformedAndItsMemoryGoes() async {
+        let queues = [DispatchQueue(label: "lane"), DispatchQueue(label: "another"), .global()]
+        for round in 0..<100 {
+            weak var box: ValueBox<Int>?
+            let succeeded = Shared(0), failed = Shared(0)
+            do {
+                let value = QueueSafeValue(value: 0)
+                box = value.wait.lowestPriority.box
+                for index in 0..<12 {
+                    let timeout: Duration? = index % 4 == 3 ? .microseconds(round) : nil
+                    value.async(performIn: queues[index % 3], timeout: timeout).priority(.normal).set {
+                        $0 += 1
+                    } completion: { result in
+                        if case .success = result { succeeded.increment() } else { failed.increment() }
+                    }
+                }
+            }
+            await waitUntil { succeeded.value + failed.value == 12 }
+            #expect(succeeded.value >= 9)
+            await waitUntil("a command that has ended keeps its value's memory") { box == nil }
+        }
+    }
+
     @Test func aFailureIsToldOnTheQueueOfItsCommand() async {
         let key = DispatchSpecificKey<Int>(), queue = DispatchQueue(label: "lane"), onQueue = Shared([Bool]())
         queue.setSpecific(key: key, value: 1)

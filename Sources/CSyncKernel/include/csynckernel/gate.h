@@ -119,7 +119,7 @@ struct csk_gate_waiter {
     int64_t deadline_ns;
     int64_t since_ns;
     union {
-        int64_t granted_ns; /* a callback */
+        int64_t granted_ns; /* a callback: when the grace of its grant began; 0 before */
         int64_t told_ns;    /* a thread: see src/lock/gate_aside.h */
     };
     int64_t grace_ns;
@@ -337,10 +337,11 @@ CSK_API int csk_gate_cancel(csk_gate_t *gate, csk_gate_waiter_t *waiter);
 /* Makes the calling thread the holder of what was granted to `waiter`. Returns 0, EAGAIN or EINVAL.
  *
  * It is for an adoptable waiter, or one of an executor's lane, whose function typically hands work to another thread.
- * As long as nobody has adopted such a grant, it is taken back after 1 ms if others wait: after 2 ms the next time, and
- * so on up to 1 s. So a work queue that is stuck behind the gate can't stop the gate. After that csk_gate_adopt returns
- * EAGAIN, the gate is not held, and csk_gate_relock_async puts the waiter back at its old place. In a lane EAGAIN also
- * says that a waiter which comes before this one has come meanwhile, and is granted the gate then.
+ * As long as nobody has adopted such a grant, it is taken back once others have waited for 1 ms: for 2 ms the next
+ * time, and so on up to 1 s. So a work queue that is stuck behind the gate can't stop the gate. After that
+ * csk_gate_adopt returns EAGAIN, the gate is not held, and csk_gate_relock_async puts the waiter back at its old place.
+ * In a lane EAGAIN also says that a waiter which comes before this one has come meanwhile, and is granted the gate
+ * then.
  *
  * It is ILLEGAL to adopt for a waiter whose grant was unlocked already: while the gate is granted to another waiter
  * that needs no adoption, the two can't be told apart. */

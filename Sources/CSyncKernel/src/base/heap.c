@@ -4,11 +4,18 @@
  * and from its first node to the parent. So `previous->child == node` holds for a first child and for no other node.
  * The root has neither `next` nor `previous`.
  *
- * Order: no node comes before its parent. Only link_trees() makes a node the child of another, and it compares the two
- * first.
+ * Order: no node comes before its parent. add_child() makes a node the child of another once link_trees(), or the
+ * caller of csk_heap_insert_behind() has compared the two.
  *
  * Depth may reach the number of nodes, which is why nothing here recurses. */
 #include "csynckernel/heap.h"
+
+static void add_child(csk_heap_node_t *parent, csk_heap_node_t *child) {
+    child->previous = parent;
+    child->next = parent->child;
+    if (parent->child != NULL) parent->child->previous = child;
+    parent->child = child;
+}
 
 /* Joins two trees; neither root has siblings. Returns the root of the whole. */
 static csk_heap_node_t *link_trees(csk_heap_node_t *a, csk_heap_node_t *b) {
@@ -17,10 +24,7 @@ static csk_heap_node_t *link_trees(csk_heap_node_t *a, csk_heap_node_t *b) {
         a = b;
         b = other;
     }
-    b->previous = a;
-    b->next = a->child;
-    if (a->child != NULL) a->child->previous = b;
-    a->child = b;
+    add_child(a, b);
     return a;
 }
 
@@ -55,6 +59,11 @@ static csk_heap_node_t *merge_siblings(csk_heap_node_t *first) {
 void csk_heap_insert(csk_heap_t *heap, csk_heap_node_t *node) {
     node->child = node->next = node->previous = NULL;
     heap->root = heap->root != NULL ? link_trees(heap->root, node) : node;
+}
+
+void csk_heap_insert_behind(csk_heap_node_t *earlier, csk_heap_node_t *node) {
+    node->child = NULL;
+    add_child(earlier, node);
 }
 
 csk_heap_node_t *csk_heap_pop(csk_heap_t *heap) {

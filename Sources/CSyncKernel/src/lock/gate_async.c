@@ -78,8 +78,10 @@ static void grace_ended(csk_timer_t *timer, void *context) {
     csk_effects_perform(&effects);
 }
 
+/* The grace begins when somebody else waits: a grant that nobody is kept from by reads no clock. */
 void csk_gate_start_grace(csk_gate_t *gate) {
     csk_gate_waiter_t *pending = gate->pending;
+    if (pending->granted_ns == 0) pending->granted_ns = csk_platform_now();
     if (pending->grace_started) return;
     pending->grace_started = 1;
     csk_cannot_fail(csk_timer_start(&pending->grace, pending->granted_ns + pending->grace_ns, grace_ended, gate));
@@ -96,8 +98,8 @@ void csk_gate_begin_wait(csk_gate_waiter_t *waiter) {
 static int grant_or_insert(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_effects_t *effects) {
     bool inserted = false;
     csk_gate_lane_t *lane = waiter->lane;
-    if ((lane == NULL || csk_gate_lane_is_open(lane, waiter)) && csk_gate_may_pass(gate, &waiter->node) &&
-        csk_gate_take_for(gate, waiter)) {
+    if (csk_gate_holder(gate) == 0 && (lane == NULL || csk_gate_lane_is_open(lane, waiter)) &&
+        csk_gate_may_pass(gate, &waiter->node) && csk_gate_take_for(gate, waiter)) {
         if (lane != NULL) {
             csk_gate_link(gate, waiter);
             csk_gate_lane_grant(gate, waiter);
@@ -110,7 +112,8 @@ static int grant_or_insert(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_effe
         csk_gate_insert(gate, waiter);
         csk_gate_start_deadline(gate, waiter);
     }
-    bool first = csk_gate_settle(gate, effects);
+    /* One that stands behind others in its lane changes nothing of what is published, nor of who comes for the gate. */
+    bool shows = lane == NULL || lane->front == waiter, first = shows && csk_gate_settle(gate, effects);
     return !inserted ? GRANTED_AT_ONCE : first ? INSERTED_FIRST : INSERTED;
 }
 

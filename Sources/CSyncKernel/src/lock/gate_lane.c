@@ -79,10 +79,20 @@ bool csk_gate_lane_has_better(const csk_gate_lane_t *lane) {
            comes_before(first_waiting(lane), lane->front);
 }
 
+/* Puts the newest of the arrivals into its lane's heap. Where the one before it stands there too, and goes first, it
+ * stands behind that one: those that come in order are a row, and whoever takes the first looks at the next alone. */
+static void append(csk_gate_lane_t *lane, csk_gate_waiter_t *newest) {
+    const csk_gate_waiter_t *before = newest->older;
+    bool in_heap = before != newest && csk_gate_lane_of(before) == lane && before != lane->front &&
+                   csk_waiter_state(before) == WAITER_QUEUED;
+    if (in_heap && comes_before(before, newest)) csk_heap_insert_behind(&newest->older->node, &newest->node);
+    else csk_heap_insert(&lane->waiters, &newest->node);
+}
+
 void csk_gate_lane_put(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
     csk_gate_lane_t *lane = waiter->lane;
     if (lane->stalled && first_waiting(lane) == NULL) csk_gate_count_lost(gate, 1);
-    csk_heap_insert(&lane->waiters, &waiter->node);
+    append(lane, waiter);
     show_first(gate, lane);
     if (csk_gate_lane_has_better(lane)) csk_gate_start_grace(gate);
 }
@@ -218,8 +228,9 @@ int csk_gate_begin(csk_gate_t *gate, csk_gate_lane_t *lane, csk_gate_waiter_t **
     else begun.status = EINVAL;
     if (begun.first != NULL) begun.clocks = give_back(gate, begun.first, true);
     show_first(gate, lane);
-    /* Where this thread holds the gate it looks when it leaves. */
-    bool look_again = csk_gate_settle(gate, &effects) && begun.status != 0;
+    bool look_again = false;
+    if (begun.status == 0) csk_gate_publish(gate); /* this thread holds the gate: it looks when it leaves */
+    else look_again = csk_gate_settle(gate, &effects);
     csk_queue_unlock(&gate->queue_lock);
     if (begun.newly_waits) csk_observe_wait(CSK_EVENT_WAIT_BEGIN, gate, begun.rank, 0, 0);
     if (begun.first != NULL) {

@@ -60,7 +60,7 @@ void csk_gate_mark_granted(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_effe
         return;
     }
     if (waiter->adoptable) {
-        waiter->granted_ns = csk_platform_now();
+        waiter->granted_ns = 0; /* its grace has not begun */
         if (gate->waiters.root != NULL) csk_gate_start_grace(gate);
     }
     csk_gate_lane_t *lane = waiter->lane;
