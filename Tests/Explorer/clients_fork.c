@@ -1,7 +1,7 @@
 /* clients_fork.c: a thread forks at any step of the others, and goes on alone, with whatever they were in the middle
  * of.
  *
- * More than 400 lines: the clients share one record of everything that a child may use. */
+ * More than 400 lines: each client is short, and what a thread forks beside is the same record. */
 #include "csynckernel/delayed.h"
 #include "csynckernel/mutex.h"
 #include "csynckernel/rwlock.h"

@@ -249,6 +249,27 @@ CLIENT_FAST_STRICT(rwlock_reader_waits_behind_writer,
                    .threads = { reads_until_two_wait, writes_next, reads_behind_writer }, .check = is_idle,
                    .preemptions = 1)
 
+/* Nor by the bias, which came back while the other read. */
+static void make_biased_again(void) {
+    make_biased();
+    lock->bias = BIAS_OFF;
+}
+static void tries_behind_writer(void) {
+    explore_wait(&shared->flags[0], 1);
+    await_waiting(1);
+    EXPECT_EQUAL(csk_rwlock_tryrdlock(lock), EBUSY);
+    explore_set(&shared->flags[1], 1);
+}
+static void reads_until_one_has_tried(void) {
+    read_lock();
+    EXPECT_EQUAL(__atomic_load_n(&lock->bias, __ATOMIC_RELAXED), BIAS_ON);
+    explore_set(&shared->flags[0], 1);
+    explore_wait(&shared->flags[1], 1);
+    unlock();
+}
+CLIENT(rwlock_bias_stops_for_a_writer, .setup = make_biased_again, .invariant = is_published,
+       .threads = { reads_until_one_has_tried, writes_next, tries_behind_writer }, .check = is_idle, .preemptions = 1)
+
 /* Readers that wait one behind the other enter together: each waits for the other inside. */
 static void holds_until_two_wait(void) {
     write_lock();

@@ -16,11 +16,11 @@
  *
  * Reader bias (csk_rwlock_attr_t.reader_bias) is for data that is mostly read. Readers then enter by a plain store into
  * a record of their own thread, and share no cache line. A writer revokes the bias first, which takes some 10 us, and
- * the bias stays off for as many reads as that has cost. Until a writer comes to that, readers may enter by the bias
- * although it waits, under STRICT too. Where writes are more frequent than 1 in 1000 reads, the lock is better off
- * without it. With reader bias the lock must outlive the calls that leave it: it is ILLEGAL to free it while another
- * thread's csk_rwlock_unlock may still be returning. (Without the bias there is no such rule.) Where the system has no
- * membarrier the bias stays off.
+ * the bias stays off for as many reads as that has cost. A reader that brings the bias back in the moment in which a
+ * writer queues lets readers pass that writer, under STRICT too. Where writes are more frequent than 1 in 1000 reads,
+ * the lock is better off without it. With reader bias the lock must outlive the calls that leave it: it is ILLEGAL to
+ * free it while another thread's csk_rwlock_unlock may still be returning. (Without the bias there is no such rule.)
+ * Where the system has no membarrier the bias stays off.
  *
  * A thread may read a lock that it reads already, however deep, even when a writer waits in between. A writer that
  * locks once more, in whatever mode, gets EDEADLK, and so does a reader that asks for the write lock.
