@@ -1,7 +1,6 @@
 /* rwlock_wait.c: threads that must wait for the read-write lock. They spin, stand in its queue, try, and give up. */
 #include "readwrite/rwlock_wait.h"
 
-#include "wait/announce.h"
 #include "wait/spin_park.h"
 #include "wait/yield.h"
 
@@ -73,14 +72,9 @@ static int park(void *object, csk_gate_waiter_t *self, int64_t deadline_ns, csk_
     return csk_rwlock_park(object, self, &self->word, WORD_PARKED, deadline_ns, watch);
 }
 
-/* The thread that let it in has done with the lock, and with the waiter, once the word says GRANTED. */
 static void await_granter(void *object, csk_gate_waiter_t *self) {
-    uint32_t word;
     (void)object;
-    while ((word = csk_load(&self->word, CSK_ACQUIRE)) != WORD_GRANTED) {
-        if (word == WORD_PARKED) csk_wait_park(&self->word, WORD_PARKED, CSK_NEVER);
-        else csk_cas(&self->word, &word, WORD_PARKED, CSK_ACQ_REL);
-    }
+    csk_waiter_await_granter(self);
 }
 
 static const csk_wait_kind_t kind = { &csk_rwlock_queue_kind, try_to_enter, watch, park, await_granter };
