@@ -25,7 +25,7 @@ GATE, GATE_H = "src/lock/gate.c", "include/csynckernel/gate.h"
 QUEUE, ASYNC = "src/lock/gate_queue.c", "src/lock/gate_async.c"
 MUTEX, MUTEX_H = "src/lock/mutex.c", "include/csynckernel/mutex.h"
 ORDER, POLICY, LEAVE = "src/lock/gate_order.c", "src/lock/gate_policy.c", "src/lock/gate_leave.c"
-WAITER = "src/wait/waiter.c"
+WAITER, WAITER_H = "src/wait/waiter.c", "src/wait/waiter.h"
 PQUEUE, TIMER = "src/queue/pqueue.c", "src/wait/timer.c"
 WQ, WQ_LIFE, WQ_WORKER = "src/queue/workqueue.c", "src/queue/workqueue_life.c", "src/queue/workqueue_worker.c"
 WQ_ORDER, WQ_WAIT, DELAYED = "src/queue/workqueue_order.c", "src/queue/workqueue_wait.c", "src/queue/delayed.c"
@@ -41,7 +41,7 @@ FAULTS = [
      "    if (orphans != NULL) heap->root = link_trees(heap->root, orphans);\n", ""),
     ("heap", "the last of an odd number of siblings is dropped", HEAP, "        first = b != NULL ? b->next : NULL;\n",
      "        first = b != NULL ? b->next : NULL;\n        if (first != NULL && first->next == NULL) first = NULL;\n"),
-    ("gate", "equal priorities in the wrong order", ORDER, "CSK_PLACE_FRONT ? -ticket : ticket;",
+    ("gate", "equal priorities in the wrong order", WAITER_H, "CSK_PLACE_FRONT ? -ticket : ticket;",
      "CSK_PLACE_BACK ? -ticket : ticket;"),
     ("gate", "a cancelled waiter's function is lost", WAITER, "        csk_waiter_finish(waiter, status, &effects);\n",
      "        if (status != ECANCELED) csk_waiter_finish(waiter, status, &effects);\n"),

@@ -9,13 +9,14 @@
  * its. Both kinds stand in one queue.
  *
  * Permits have no owner: any thread may signal. A wait or a signal that meets nobody else costs one locked instruction
- * and no call. A thread whose last wait has returned may destroy the semaphore and free it, although the signal that
- * ended that wait has not returned yet, as POSIX demands of sem_post.
+ * and no call. A thread whose wait has returned, and after whom nobody uses the semaphore, may destroy it and free it,
+ * although the signal that ended the wait has not returned yet, as POSIX demands of sem_post. The same holds of
+ * csk_sem_resize, and of the function of an asynchronous waiter.
  *
  * A status is 0 or one of these; after an error nothing was taken or given. ETIMEDOUT: the deadline passed first; this
- * is never early. EINVAL: no permits, more than there can ever be (`most`), or a rank that csk_rank does not give. (A
- * wait that meets nobody does not look at its rank.) EOVERFLOW: a signal would make more than `most` of them free.
- * EBUSY and others: see the functions.
+ * is never early. EINVAL: no permits, a wait for more than can ever be free (`most`), or a rank that csk_rank does not
+ * give. (A wait that meets nobody does not look at its rank.) EOVERFLOW: what is added and what is free are more than
+ * `most` together, whoever waits for them. EBUSY and others: see the functions.
  *
  * Zero-filled memory (CSK_SEM_INITIALIZER) is a semaphore without a free permit. No function here may be called from a
  * signal handler, unlike sem_post.
@@ -48,7 +49,6 @@ typedef struct csk_sem {
     uint32_t queue_lock;
     uint32_t waiting;
     uint32_t below_max; /* CSK_SEM_MAX less `most` */
-    uint32_t in_all;    /* what csk_sem_resize sets */
 } csk_sem_t;
 
 #ifdef __cplusplus
@@ -68,22 +68,23 @@ CSK_API int csk_sem_destroy(csk_sem_t *sem);
 
 /* ---- Threads ----------------------------------------------------------------------------------------------------- */
 
-#define CSK_SEM_WAITERS UINT64_C(1) /* in `state`: somebody waits. The other bits are the free permits. */
-#define CSK_SEM_PERMIT INT64_C(2)   /* one permit in `state` */
+#define CSK_SEM_WAITERS UINT64_C(1)        /* in `state`: somebody waits */
+#define CSK_SEM_PERMIT (UINT64_C(1) << 32) /* in `state`: one free permit */
 
 /* For the inline functions only: what they call where the inline path ends. */
 CSK_API int csk_sem_wait_slow(csk_sem_t *sem, csk_rank_t rank, uint32_t permits, int64_t deadline_ns);
 CSK_API int csk_sem_trywait_slow(csk_sem_t *sem, csk_rank_t rank, uint32_t permits);
 CSK_API int csk_sem_signal_slow(csk_sem_t *sem, uint32_t permits);
 
+/* The free permits in that state: a signed number, since csk_sem_resize may take some that are out. */
+static inline int64_t csk_sem_free_in(uint64_t state) { return (int32_t)(state >> 32); }
+
 /* Takes permits where nobody waits. Returns true when they were taken; false says nothing about the reason. */
 static inline bool csk_sem_take_fast(csk_sem_t *sem, uint32_t permits) {
     uint64_t found = __atomic_load_n(&sem->state, __ATOMIC_RELAXED);
-    /* Bit 0 is no part of the number: fewer permits than asked for stay fewer with it. */
-    while (CSK_LIKELY(!(found & CSK_SEM_WAITERS)) && CSK_LIKELY((int64_t)found >= (int64_t)permits * CSK_SEM_PERMIT) &&
+    while (CSK_LIKELY(!(found & CSK_SEM_WAITERS)) && CSK_LIKELY(csk_sem_free_in(found) >= permits) &&
            CSK_LIKELY(permits != 0))
-        if (CSK_LIKELY(__atomic_compare_exchange_n(&sem->state, &found,
-                                                   found - (uint64_t)((int64_t)permits * CSK_SEM_PERMIT), 0,
+        if (CSK_LIKELY(__atomic_compare_exchange_n(&sem->state, &found, found - permits * CSK_SEM_PERMIT, 0,
                                                    __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)))
             return true;
     return false;
@@ -107,28 +108,27 @@ CSK_MUST_USE static inline int csk_sem_timedwait(csk_sem_t *sem, int32_t priorit
 /* Takes that many permits if it can without waiting. Returns EBUSY when too few are free, or when somebody of the same
  * or a higher priority waits. */
 CSK_MUST_USE static inline int csk_sem_trywait(csk_sem_t *sem, int32_t priority, uint32_t permits) {
-    return csk_sem_take_fast(sem, permits) ? 0
-                                           : csk_sem_trywait_slow(sem, csk_rank(priority, CSK_PLACE_BACK), permits);
+    return csk_sem_take_fast(sem, permits) ? 0 : csk_sem_trywait_slow(sem, csk_rank(priority, CSK_PLACE_BACK), permits);
 }
 /* Adds that many permits, and hands them to waiters. Returns 0, EINVAL or EOVERFLOW. Never blocks. It may run functions
  * of asynchronous waiters. O(log n) for each waiter that it serves. */
 static inline int csk_sem_signal(csk_sem_t *sem, uint32_t permits) {
     uint64_t found = __atomic_load_n(&sem->state, __ATOMIC_RELAXED);
-    int64_t added = (int64_t)permits * CSK_SEM_PERMIT;
-    int64_t most = (int64_t)(CSK_SEM_MAX - sem->below_max) * CSK_SEM_PERMIT;
-    while (CSK_LIKELY(!(found & CSK_SEM_WAITERS)) && CSK_LIKELY((int64_t)found <= most - added) &&
+    int64_t most = CSK_SEM_MAX - sem->below_max;
+    while (CSK_LIKELY(!(found & CSK_SEM_WAITERS)) && CSK_LIKELY(csk_sem_free_in(found) + permits <= most) &&
            CSK_LIKELY(permits != 0))
         /* The last access: whoever takes the permits may free the semaphore. */
-        if (CSK_LIKELY(__atomic_compare_exchange_n(&sem->state, &found, found + (uint64_t)added, 0, __ATOMIC_RELEASE,
-                                                   __ATOMIC_RELAXED)))
+        if (CSK_LIKELY(__atomic_compare_exchange_n(&sem->state, &found, found + permits * CSK_SEM_PERMIT, 0,
+                                                   __ATOMIC_RELEASE, __ATOMIC_RELAXED)))
             return 0;
     return csk_sem_signal_slow(sem, permits);
 }
 
 /* Changes how many permits there are in all, those that are out included, which at first is what csk_sem_init was
  * given. It adds the difference to the free ones, and hands them to waiters; or it takes the difference from the free
- * ones. Where too few are free for that, their number is negative until enough have been given back. Returns 0; or
- * EINVAL for more than `most`. Never blocks. It may run functions of asynchronous waiters. */
+ * ones. Where too few are free for that, their number is negative until enough have been given back. Returns 0; EINVAL
+ * for more than `most`; or EOVERFLOW. Never blocks. It may run functions of asynchronous waiters. O(log n) for each
+ * waiter that it serves. */
 CSK_API int csk_sem_resize(csk_sem_t *sem, uint32_t permits);
 
 /* ---- Asynchronous waiters ---------------------------------------------------------------------------------------- */

@@ -5,14 +5,14 @@
 #include "lock/sem_queue.h"
 #include "wait/announce.h"
 #include "wait/spin_park.h"
+#include "wait/watch.h"
 
 int csk_sem_init(csk_sem_t *sem, uint32_t permits, uint32_t most) {
     csk_sem_t fresh = CSK_SEM_INITIALIZER;
     if (most == 0) most = CSK_SEM_MAX;
     if (most > CSK_SEM_MAX || permits > most) return EINVAL;
-    fresh.state = (uint64_t)((int64_t)permits * CSK_SEM_PERMIT);
+    fresh.state = permits * CSK_SEM_PERMIT + permits * SEM_IN_ALL;
     fresh.below_max = CSK_SEM_MAX - most;
-    fresh.in_all = permits;
     *sem = fresh;
     return 0;
 }
@@ -20,32 +20,28 @@ int csk_sem_init(csk_sem_t *sem, uint32_t permits, uint32_t most) {
 int csk_sem_destroy(csk_sem_t *sem) { return csk_sem_waiting(sem) != 0 ? EBUSY : 0; }
 
 uint32_t csk_sem_waiting(csk_sem_t *sem) {
-    if (!(csk_load(&sem->state, CSK_ACQUIRE) & CSK_SEM_WAITERS)) return 0;
+    if (!(csk_load(&sem->state, CSK_RELAXED) & SEM_WAITERS)) return 0;
     csk_sem_lock_queue(sem);
     uint32_t waiting = sem->waiting;
     csk_queue_unlock(&sem->queue_lock);
     return waiting;
 }
 
-int32_t csk_sem_permits(csk_sem_t *sem) {
-    int64_t state = (int64_t)(csk_load(&sem->state, CSK_RELAXED) & ~CSK_SEM_WAITERS);
-    return (int32_t)(state / CSK_SEM_PERMIT);
-}
+int32_t csk_sem_permits(csk_sem_t *sem) { return (int32_t)csk_sem_free_in(csk_load(&sem->state, CSK_RELAXED)); }
 
 /* ---- Waiting ----------------------------------------------------------------------------------------------------- */
 
 /* Called under the queue lock, where somebody waits: nobody else changes the word. */
 static bool pass(csk_sem_t *sem, csk_rank_t rank, uint32_t permits) {
     uint64_t found = csk_load(&sem->state, CSK_RELAXED);
-    int64_t asked = (int64_t)permits * CSK_SEM_PERMIT;
-    if (rank <= csk_sem_first(sem)->node.rank || (int64_t)(found & ~CSK_SEM_WAITERS) < asked) return false;
-    csk_store(&sem->state, found - (uint64_t)asked, CSK_RELAXED);
+    if (rank <= csk_sem_first(sem)->node.rank || csk_sem_free_in(found) < permits) return false;
+    csk_store(&sem->state, found - permits * CSK_SEM_PERMIT, CSK_RELAXED);
     return true;
 }
 
 int csk_sem_trywait_slow(csk_sem_t *sem, csk_rank_t rank, uint32_t permits) {
     if (!csk_sem_is_request(sem, rank, permits)) return EINVAL;
-    while (csk_load(&sem->state, CSK_RELAXED) & CSK_SEM_WAITERS) {
+    while (csk_load(&sem->state, CSK_RELAXED) & SEM_WAITERS) {
         csk_sem_lock_queue(sem);
         bool somebody = csk_sem_first(sem) != NULL, passed = somebody && pass(sem, rank, permits);
         csk_queue_unlock(&sem->queue_lock);
@@ -59,7 +55,7 @@ static bool spin_to_take(csk_sem_t *sem, uint32_t permits) {
     csk_spin_t spin = csk_spin_begin(CSK_SPIN_NS);
     do {
         if (csk_sem_take_fast(sem, permits)) return true;
-        if (csk_load(&sem->state, CSK_RELAXED) & CSK_SEM_WAITERS) return false;
+        if (csk_load(&sem->state, CSK_RELAXED) & SEM_WAITERS) return false;
     } while (csk_spin(&spin));
     return false;
 }
@@ -89,39 +85,57 @@ int csk_sem_wait_slow(csk_sem_t *sem, csk_rank_t rank, uint32_t permits, int64_t
     csk_sem_insert(sem, &waiter, rank, permits, &effects);
     bool waits = csk_waiter_state(&waiter) == WAITER_QUEUED;
     csk_queue_unlock(&sem->queue_lock);
-    csk_effects_perform_waiting(&effects);
+    /* The effects are not needed: a newcomer brings no permits, so nobody else was served. */
     return waits ? csk_waiter_wait(&kind, sem, &waiter, deadline_ns, true) : 0;
 }
 
-/* ---- Signalling -------------------------------------------------------------------------------------------------- */
+/* ---- Signalling and changing the size ---------------------------------------------------------------------------- */
 
-int csk_sem_signal_slow(csk_sem_t *sem, uint32_t permits) {
-    if (permits == 0) return EINVAL;
-    for (;;) {
-        uint64_t found = csk_load(&sem->state, CSK_RELAXED);
-        if ((int64_t)(found & ~CSK_SEM_WAITERS) / CSK_SEM_PERMIT + permits > (int64_t)csk_sem_most(sem))
-            return EOVERFLOW;
-        if (!(found & CSK_SEM_WAITERS)) {
-            if (csk_cas(&sem->state, &found, found + (uint64_t)(permits * CSK_SEM_PERMIT), CSK_RELEASE)) return 0;
+/* A signal of so many permits, or a change to so many in all. */
+typedef struct change {
+    uint32_t permits;
+    bool resizes;
+} change_t;
+
+/* Makes the change in *state. Returns false when too many would be free. */
+static bool make(const csk_sem_t *sem, change_t change, uint64_t *state) {
+    int64_t more = change.resizes ? (int64_t)change.permits - csk_sem_in_all(*state) : change.permits;
+    if (csk_sem_free_in(*state) + more > csk_sem_most(sem)) return false;
+    *state += (uint64_t)more * (CSK_SEM_PERMIT + (change.resizes ? SEM_IN_ALL : 0));
+    return true;
+}
+
+/* Makes the change where somebody waits. Returns false when nobody does; then nothing was changed. */
+static bool make_among_waiters(csk_sem_t *sem, change_t change, int *status) {
+    csk_effects_t effects = { 0 };
+    csk_sem_lock_queue(sem);
+    bool somebody = csk_sem_first(sem) != NULL;
+    if (somebody) {
+        uint64_t state = csk_load(&sem->state, CSK_RELAXED);
+        *status = make(sem, change, &state) ? 0 : EOVERFLOW;
+        if (*status == 0) csk_sem_serve(sem, state, &effects);
+    }
+    csk_queue_unlock(&sem->queue_lock);
+    csk_effects_perform(&effects);
+    return somebody;
+}
+
+static int change_permits(csk_sem_t *sem, change_t change) {
+    for (int status;;) {
+        uint64_t found = csk_load(&sem->state, CSK_RELAXED), changed = found;
+        if (found & SEM_WAITERS) {
+            if (make_among_waiters(sem, change, &status)) return status;
             continue;
         }
-        csk_effects_t effects = { 0 };
-        csk_sem_lock_queue(sem);
-        bool somebody = csk_sem_first(sem) != NULL;
-        if (somebody) csk_sem_settle(sem, permits, &effects);
-        csk_queue_unlock(&sem->queue_lock);
-        csk_effects_perform(&effects);
-        if (somebody) return 0;
+        if (!make(sem, change, &changed)) return EOVERFLOW;
+        if (csk_cas(&sem->state, &found, changed, CSK_RELEASE)) return 0;
     }
 }
 
+int csk_sem_signal_slow(csk_sem_t *sem, uint32_t permits) {
+    return permits == 0 ? EINVAL : change_permits(sem, (change_t){ permits, false });
+}
+
 int csk_sem_resize(csk_sem_t *sem, uint32_t permits) {
-    if (permits > csk_sem_most(sem)) return EINVAL;
-    csk_effects_t effects = { 0 };
-    csk_sem_lock_queue(sem);
-    csk_sem_settle(sem, (int64_t)permits - sem->in_all, &effects);
-    sem->in_all = permits;
-    csk_queue_unlock(&sem->queue_lock);
-    csk_effects_perform(&effects);
-    return 0;
+    return permits > csk_sem_most(sem) ? EINVAL : change_permits(sem, (change_t){ permits, true });
 }

@@ -6,9 +6,7 @@ static bool take_out(csk_sem_t *sem, csk_gate_waiter_t *waiter, int status) {
     return csk_waiter_take_out(&csk_sem_queue_kind, sem, waiter, status);
 }
 
-static void deadline_passed(csk_timer_t *timer, void *sem) {
-    take_out(sem, csk_waiter_of_deadline(timer), ETIMEDOUT);
-}
+static void deadline_passed(csk_timer_t *timer, void *sem) { take_out(sem, csk_waiter_of_deadline(timer), ETIMEDOUT); }
 
 int csk_sem_wait_async(csk_sem_t *sem, csk_gate_waiter_t *waiter, csk_rank_t rank, uint32_t permits,
                        int64_t deadline_ns, csk_gate_function_t function, void *context) {

@@ -3,7 +3,7 @@
 void csk_sem_begin_in_child(csk_sem_t *sem) {
     sem->waiters.root = NULL;
     sem->waiting = 0;
-    csk_fetch_and(&sem->state, ~CSK_SEM_WAITERS, CSK_ACQ_REL);
+    csk_fetch_and(&sem->state, ~SEM_WAITERS, CSK_RELAXED);
 }
 
 static void take_out(csk_sem_t *sem, csk_gate_waiter_t *waiter) {
@@ -18,17 +18,18 @@ static void grant(csk_sem_t *sem, csk_gate_waiter_t *waiter, csk_effects_t *effe
     else csk_waiter_let_in(waiter, effects);
 }
 
-void csk_sem_settle(csk_sem_t *sem, int64_t permits, csk_effects_t *effects) {
-    /* From here on nobody changes the word without the queue lock. */
-    uint64_t found = csk_fetch_or(&sem->state, CSK_SEM_WAITERS, CSK_ACQ_REL) & ~CSK_SEM_WAITERS;
-    int64_t free = (int64_t)found + permits * CSK_SEM_PERMIT;
-    for (csk_gate_waiter_t *first; (first = csk_sem_first(sem)) != NULL;) {
-        int64_t asked = (int64_t)first->permits * CSK_SEM_PERMIT;
-        if (asked > free) break;
-        free -= asked;
+void csk_sem_serve(csk_sem_t *sem, uint64_t state, csk_effects_t *effects) {
+    for (csk_gate_waiter_t *first; (first = csk_sem_first(sem)) != NULL && first->permits <= csk_sem_free_in(state);) {
+        state -= first->permits * CSK_SEM_PERMIT;
         grant(sem, first, effects);
     }
-    csk_store(&sem->state, (uint64_t)free | (sem->waiters.root != NULL ? CSK_SEM_WAITERS : 0), CSK_RELEASE);
+    csk_store(&sem->state, csk_sem_first(sem) != NULL ? state : state & ~SEM_WAITERS, CSK_RELEASE);
+}
+
+void csk_sem_settle(csk_sem_t *sem, csk_effects_t *effects) {
+    /* From here on nobody changes the word without the queue lock. */
+    uint64_t found = csk_fetch_or(&sem->state, SEM_WAITERS, CSK_ACQUIRE);
+    csk_sem_serve(sem, found | SEM_WAITERS, effects);
 }
 
 void csk_sem_insert(csk_sem_t *sem, csk_gate_waiter_t *waiter, csk_rank_t rank, uint32_t permits,
@@ -39,7 +40,7 @@ void csk_sem_insert(csk_sem_t *sem, csk_gate_waiter_t *waiter, csk_rank_t rank, 
     csk_waiter_set(waiter, WAITER_QUEUED);
     csk_heap_insert(&sem->waiters, &waiter->node);
     sem->waiting++;
-    csk_sem_settle(sem, 0, effects);
+    csk_sem_settle(sem, effects);
 }
 
 /* ---- For waiter.c ------------------------------------------------------------------------------------------------ */
@@ -54,7 +55,7 @@ static bool remove_waiter(void *object, csk_gate_waiter_t *waiter) {
     return false;
 }
 static bool settle(void *object, csk_effects_t *effects) {
-    csk_sem_settle(object, 0, effects);
+    csk_sem_settle(object, effects);
     return false;
 }
 /* A signal compares the whole word, and can't miss the flag. */

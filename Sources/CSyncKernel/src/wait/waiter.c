@@ -19,7 +19,9 @@ static void append(csk_gate_waiter_t **list, csk_gate_waiter_t **last, csk_gate_
     *last = waiter;
 }
 
-void csk_waiter_let_in(csk_gate_waiter_t *waiter, csk_effects_t *effects) { append(&effects->threads, &effects->last_thread, waiter); }
+void csk_waiter_let_in(csk_gate_waiter_t *waiter, csk_effects_t *effects) {
+    append(&effects->threads, &effects->last_thread, waiter);
+}
 
 void csk_waiter_finish(csk_gate_waiter_t *waiter, int status, csk_effects_t *effects) {
     waiter->status = status;

@@ -1,12 +1,13 @@
-/* waiter.h: a waiter, and what is done with it at every lock that has a queue of waiters (the gate, the semaphore,
- * the read-write lock): it waits, tries when it was designated, leaves when its deadline has passed, is taken out, and is told.
+/* waiter.h: a waiter, and what is done with it at every lock that has a queue of waiters (the gate, the semaphore, the
+ * read-write lock): it waits, tries when it was designated, leaves when its deadline has passed, is taken out, and is
+ * told.
  *
  * A waiter's memory is owned by its thread or its user, so its type is declared in gate.h. A thread's stands on its
  * stack, and only the part before its timers is ever touched: csk_waiter_for_thread. Only an asynchronous waiter, one
  * with a function, has a context, a status and timers.
  *
  * What a lock does in its own way stands in csk_queue_kind_t and csk_wait_kind_t. The arguments of the locks
- * (gate_words.h, rwlock_queue.h) say who may change which field of a waiter, and when. For each of them:
+ * (gate_words.h, sem_queue.h, rwlock_queue.h) say who may change which field of a waiter, and when. For each of them:
  *
  * - Others write a queued waiter's word under the queue lock. Waking uses its address only, since the memory may be
  *   gone.

@@ -1,4 +1,4 @@
-/* watch.h: what waiters at the gate and at the read-write lock do before and while they sleep. */
+/* watch.h: what waiters at the gate, the semaphore and the read-write lock do before and while they sleep. */
 #ifndef CSK_INTERNAL_WATCH_H
 #define CSK_INTERNAL_WATCH_H
 
