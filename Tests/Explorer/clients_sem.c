@@ -35,7 +35,7 @@ static void takes_data(void) {
 CLIENT(sem_hands_over, .setup = make_empty, .threads = { gives_data, takes_data }, .check = is_conserved,
        .invariant = is_published, .preemptions = 3, .spurious = 1)
 CLIENT(sem_hands_over_two, .setup = make_empty, .threads = { gives_two, takes, takes }, .check = is_conserved,
-       .invariant = is_published, .preemptions = 2)
+       .invariant = is_published, .preemptions = 1)
 CLIENT(sem_two_signals_two_waits, .setup = make_empty, .threads = { gives, gives, takes_two }, .check = is_conserved,
        .invariant = is_published, .preemptions = 2)
 CLIENT(sem_takes_two_of_two_signals, .setup = make_two, .threads = { gives, takes_two, takes }, .check = is_conserved,

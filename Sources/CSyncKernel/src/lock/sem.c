@@ -86,7 +86,9 @@ int csk_sem_wait_slow(csk_sem_t *sem, csk_rank_t rank, uint32_t permits, int64_t
     bool waits = csk_waiter_state(&waiter) == WAITER_QUEUED;
     csk_queue_unlock(&sem->queue_lock);
     /* The effects are not needed: a newcomer brings no permits, so nobody else was served. */
-    return waits ? csk_waiter_wait(&kind, sem, &waiter, deadline_ns, true) : 0;
+    if (!waits) return 0;
+    csk_watch_word_awake(&waiter, deadline_ns);
+    return csk_waiter_wait(&kind, sem, &waiter, deadline_ns, false);
 }
 
 /* ---- Signalling and changing the size ---------------------------------------------------------------------------- */

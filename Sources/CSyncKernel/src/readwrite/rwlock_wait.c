@@ -36,14 +36,6 @@ static bool spin_to_try_again(csk_rwlock_t *lock, csk_gate_waiter_t *self) {
     return false;
 }
 
-/* STRICT: waits for a moment to be let in. */
-static void watch_word(csk_gate_waiter_t *self, int64_t deadline_ns) {
-    csk_watch_word(self);
-    if (deadline_ns != CSK_NEVER) return;
-    csk_yields_t yields = csk_yields_begin();
-    while (csk_load(&self->word, CSK_RELAXED) == WORD_WAITING && csk_yield(&yields)) {}
-}
-
 /* The flag COMING is set for the designated waiter. Until the flag ends nobody else lets the waiter in. */
 static enum csk_try try_to_enter(void *object, csk_gate_waiter_t *self, bool again, csk_effects_t *effects) {
     csk_rwlock_t *lock = object;
@@ -113,7 +105,7 @@ static int queue_and_wait(csk_rwlock_t *lock, int mode, int64_t deadline_ns, uin
     csk_queue_unlock(&lock->queue_lock);
     csk_effects_perform_waiting(&effects);
     if (!waits) return 0;
-    if (lock->policy == CSK_RWLOCK_STRICT) watch_word(&waiter, deadline_ns);
+    if (lock->policy == CSK_RWLOCK_STRICT) csk_watch_word_awake(&waiter, deadline_ns);
     return csk_waiter_wait(deadline_ns == CSK_NEVER ? &kind : &timed_kind, lock, &waiter, deadline_ns, false);
 }
 
