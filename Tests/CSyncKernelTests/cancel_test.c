@@ -202,6 +202,7 @@ static struct {
     csk_gate_t gates[GATES];
     csk_mutex_t mutex;
     csk_rwlock_t locks[LOCKS], read_for_long;
+    csk_sem_t sem;
     csk_pqueue_t jobs;
     csk_workqueue_t queues[QUEUES]; /* serial; full at two; of width two */
 #ifndef CSK_WITHOUT_RCU
@@ -222,6 +223,7 @@ static void make_objects(void) {
     }
     static const csk_workqueue_attr_t attrs[QUEUES] = { { .width = 1 }, { .width = 1, .capacity = 2 }, { .width = 2 } };
     for (int i = 0; i < QUEUES; i++) CHECK_STATUS(csk_workqueue_init(&storm.queues[i], &attrs[i]), 0);
+    CHECK_STATUS(csk_sem_init(&storm.sem, 3, 3), 0);
     CHECK_STATUS(csk_pqueue_init(&storm.jobs, 3), 0);
 }
 
@@ -283,6 +285,15 @@ static void use_rwlock(uint64_t *random) {
 /* Long enough for the report about the reader, while which the thread stands in the queue. */
 static void wait_for_the_long_reader(void) {
     CHECK_STATUS(csk_rwlock_timedwrlock(&storm.read_for_long, csk_deadline_after(long_enough_ns)), ETIMEDOUT);
+}
+
+static void use_sem(uint64_t *random) {
+    uint32_t permits = 1 + (uint32_t)test_random_below(random, 3);
+    if (!entered(csk_sem_timedwait(&storm.sem, (int32_t)test_random_below(random, 3), permits,
+                                   some_deadline_or_never(random))))
+        return;
+    sched_yield();
+    CHECK_STATUS(csk_sem_signal(&storm.sem, permits), 0);
 }
 
 static void use_pqueue(uint64_t *random) {
@@ -352,7 +363,7 @@ static void *call_until_cancelled(void *context) {
 #ifndef CSK_WITHOUT_RCU
         use_rcu,
 #endif
-        use_gate, use_mutex, use_rwlock, use_pqueue, use_workqueue,
+        use_gate, use_mutex, use_rwlock, use_sem, use_pqueue, use_workqueue,
     };
     uint64_t number = (uint64_t)(uintptr_t)context, random = test_seed(number);
     for (;;) {
@@ -381,6 +392,8 @@ static void check_that_nobody_waits(void) {
     CHECK_EQ(csk_rwlock_waiting(&storm.read_for_long), 0);
     CHECK_STATUS(csk_rwlock_unlock(&storm.read_for_long), 0);
     CHECK_STATUS(csk_rwlock_destroy(&storm.read_for_long), 0);
+    CHECK_EQ(csk_sem_permits(&storm.sem), 3);
+    CHECK_STATUS(csk_sem_destroy(&storm.sem), 0);
     CHECK_EQ(csk_pqueue_waiting(&storm.jobs), 0);
     csk_pqueue_item_t *item;
     while (csk_pqueue_trypop(&storm.jobs, &item) == 0) free(item);

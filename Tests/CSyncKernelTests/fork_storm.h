@@ -7,12 +7,13 @@
 
 #include "test.h"
 
-enum { POLICIES = 3, LOCKS = 3, QUEUES = 3 };
+enum { POLICIES = 3, LOCKS = 3, QUEUES = 3, PERMITS = 3 };
 
 typedef struct {
     csk_gate_t gates[POLICIES];
     csk_mutex_t mutex;
     csk_rwlock_t locks[LOCKS];
+    csk_sem_t sem;
     csk_pqueue_t ordered;
     csk_workqueue_t queues[QUEUES]; /* serial, concurrent, with a bound */
 #ifndef CSK_WITHOUT_RCU
@@ -33,7 +34,7 @@ static inline bool has_key(const csk_rcu_map_entry_t *entry, const void *key) {
 static inline void free_entry(csk_rcu_node_t *node) { free(node); }
 #endif
 
-/* Queues excepted, which a child has anew without that. */
+/* The semaphore and the queues excepted, which a child has anew without that. */
 static inline void make_locks(objects_t *objects) {
     for (uint32_t i = 0; i < POLICIES; i++)
         CHECK_STATUS(csk_gate_init(&objects->gates[i], &(csk_gate_attr_t){ .policy = i }), 0);
@@ -49,6 +50,7 @@ static inline void make_locks(objects_t *objects) {
 
 static inline void make_objects(objects_t *objects) {
     make_locks(objects);
+    CHECK_STATUS(csk_sem_init(&objects->sem, PERMITS, 0), 0);
     static const csk_workqueue_attr_t attributes[QUEUES] = { { .width = 1 },
                                                              { .width = 3 },
                                                              { .width = 2, .capacity = 4 } };
@@ -62,6 +64,8 @@ static inline void end_objects(objects_t *objects) {
     for (int i = 0; i < POLICIES; i++) CHECK_STATUS(csk_gate_destroy(&objects->gates[i]), 0);
     CHECK_STATUS(csk_mutex_destroy(&objects->mutex), 0);
     for (int i = 0; i < LOCKS; i++) CHECK_STATUS(csk_rwlock_destroy(&objects->locks[i]), 0);
+    CHECK_EQ(csk_sem_permits(&objects->sem), PERMITS);
+    CHECK_STATUS(csk_sem_destroy(&objects->sem), 0);
     CHECK_STATUS(csk_pqueue_destroy(&objects->ordered), 0);
     for (int i = 0; i < QUEUES; i++) {
         CHECK_STATUS(csk_workqueue_drain(&objects->queues[i], CSK_NEVER), 0);
@@ -129,6 +133,34 @@ static inline void use_lock(csk_rwlock_t *lock, uint64_t *random) {
     int mode = test_random_below(random, 2) ? CSK_RWLOCK_READ : CSK_RWLOCK_WRITE;
     CHECK_STATUS(csk_rwlock_enqueue(lock, &section.work, mode, csk_deadline_after(100000), end_section, &section), 0);
     wait_until(LOAD(&section.called) == 1);
+}
+
+struct permits {
+    csk_sem_t *sem;
+    uint32_t count, called;
+};
+
+static inline void end_wait(csk_gate_waiter_t *waiter, void *context, int status) {
+    struct permits *permits = context;
+    (void)waiter;
+    if (status == 0) CHECK_STATUS(csk_sem_signal(permits->sem, permits->count), 0);
+    else CHECK(status == ETIMEDOUT || status == ECANCELED);
+    ADD(&permits->called, 1);
+}
+
+static inline void use_sem(csk_sem_t *sem, uint64_t *random) {
+    struct permits permits = { .sem = sem, .count = 1 + (uint32_t)test_random_below(random, PERMITS) };
+    csk_gate_waiter_t waiter = { .word = 0 };
+    int status = csk_sem_timedwait(sem, (int32_t)test_random_below(random, 3), permits.count,
+                                   csk_deadline_after(50000));
+    if (status == 0) CHECK_STATUS(csk_sem_signal(sem, permits.count), 0);
+    else CHECK_STATUS(status, ETIMEDOUT);
+    int64_t deadline_ns = csk_deadline_after((int64_t)test_random_below(random, 100000));
+    CHECK_STATUS(csk_sem_wait_async(sem, &waiter, csk_rank(1, CSK_PLACE_BACK), permits.count, deadline_ns, end_wait,
+                                    &permits),
+                 0);
+    if (test_random_below(random, 2)) csk_sem_cancel(sem, &waiter);
+    wait_until(LOAD(&permits.called) == 1);
 }
 
 static inline void use_timer(uint64_t *random) {
@@ -266,7 +298,7 @@ static inline void use_block(void) {
     for (int i = 0; i < 3; i++) csk_block_give(blocks[i]);
 }
 
-enum { USES = 19 };
+enum { USES = 20 };
 
 /* Use number `which` of USES. */
 static inline void use(objects_t *objects, int which, uint64_t *random) {
@@ -291,6 +323,7 @@ static inline void use(objects_t *objects, int which, uint64_t *random) {
     case 16: change_snapshot(&objects->snapshot, random); break;
     case 17: use_map(objects->map, random); break;
 #endif
+    case 18: use_sem(&objects->sem, random); break;
     default: use_block();
     }
 }

@@ -129,9 +129,17 @@ static void *use_fresh(void *context) {
     return NULL;
 }
 
+/* The permits that the parent's threads had are missing; never more. */
+static void know_the_semaphore(void) {
+    CHECK_EQ(csk_sem_waiting(&of_parent.sem), 0);
+    CHECK_GE(csk_sem_permits(&of_parent.sem), 0);
+    CHECK_STATUS(csk_sem_signal(&of_parent.sem, PERMITS), 0);
+}
+
 /* What the parent's threads held is made anew; its queues, timers, workers and slots need nothing. */
 static void use_the_parents(uint64_t *random) {
     make_locks(&of_parent);
+    know_the_semaphore();
     for (int which = 0; which < USES; which++) use(&of_parent, which, random);
 }
 
@@ -139,6 +147,7 @@ static void grow_up_alone(struct fresh *fresh) {
     csk_tls_slot_t slot;
     enter_all(fresh);
     make_locks(&of_parent);
+    know_the_semaphore();
     for (int i = 0; i < POLICIES; i++) CHECK_STATUS(csk_gate_trylock(&of_parent.gates[i], 0), 0);
     for (int i = 0; i < QUEUES; i++)
         CHECK_EQ(csk_workqueue_waiting(&of_parent.queues[i]) + csk_workqueue_running(&of_parent.queues[i]), 0);

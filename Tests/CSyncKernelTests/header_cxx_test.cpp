@@ -12,6 +12,7 @@ static_assert(std::is_standard_layout<csk_mutex_t>::value, "plain data");
 static_assert(std::is_standard_layout<csk_pqueue_t>::value, "plain data");
 static_assert(std::is_standard_layout<csk_rwlock_t>::value && std::is_trivially_copyable<csk_rwlock_t>::value,
               "plain data");
+static_assert(std::is_standard_layout<csk_sem_t>::value && std::is_trivially_copyable<csk_sem_t>::value, "plain data");
 static_assert(std::is_standard_layout<csk_timer_t>::value, "plain data");
 #ifndef CSK_WITHOUT_RCU
 static_assert(std::is_standard_layout<csk_snapshot_t>::value, "plain data");
@@ -21,6 +22,7 @@ static_assert(std::is_standard_layout<csk_rcu_map_entry_t>::value, "plain data")
 static csk_gate_t gate = CSK_GATE_INITIALIZER;
 static csk_mutex_t mutex = CSK_MUTEX_INITIALIZER;
 static csk_rwlock_t rwlock = CSK_RWLOCK_INITIALIZER;
+static csk_sem_t semaphore = CSK_SEM_INITIALIZER;
 static csk_pqueue_t queue = CSK_PQUEUE_INITIALIZER;
 static csk_workqueue_t workqueue = CSK_WORKQUEUE_INITIALIZER();
 #ifndef CSK_WITHOUT_RCU
@@ -72,6 +74,20 @@ static void read_write_lock() {
     EXPECT(csk_rwlock_destroy(&rwlock) == 0);
 }
 
+static void semaphores() {
+    int status = EBUSY;
+    EXPECT(csk_sem_trywait(&semaphore, 0, 1) == EBUSY);
+    EXPECT(csk_sem_timedwait(&semaphore, 0, 1, csk_deadline_after(1000)) == ETIMEDOUT);
+    csk_gate_waiter_t waiter{};
+    auto served = [](csk_gate_waiter_t *, void *context, int result) { *static_cast<int *>(context) = result; };
+    EXPECT(csk_sem_wait_async(&semaphore, &waiter, csk_rank(0, CSK_PLACE_BACK), 2, CSK_NEVER, served, &status) == 0);
+    EXPECT(csk_sem_waiting(&semaphore) == 1 && csk_sem_destroy(&semaphore) == EBUSY && status == EBUSY);
+    EXPECT(csk_sem_signal(&semaphore, 3) == 0 && status == 0);
+    EXPECT(csk_sem_resize(&semaphore, CSK_SEM_MAX) == EOVERFLOW && csk_sem_permits(&semaphore) == 1);
+    EXPECT(csk_sem_wait(&semaphore, 0, 1) == 0);
+    EXPECT(csk_sem_destroy(&semaphore) == 0);
+}
+
 static void queues_and_slots() {
     csk_pqueue_item_t low{}, high{}, *item = nullptr;
     EXPECT(csk_pqueue_push(&queue, &low, 1) == 0);
@@ -116,6 +132,7 @@ int main() {
     EXPECT(csk_deadline_after(1000000) > csk_now());
     exclusive_locks();
     read_write_lock();
+    semaphores();
     queues_and_slots();
 #ifndef CSK_WITHOUT_RCU
     read_copy_update();

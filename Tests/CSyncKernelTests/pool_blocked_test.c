@@ -55,6 +55,7 @@ static void post_all(csk_pool_function_t function) {
 static csk_gate_t gate = CSK_GATE_INITIALIZER;
 static csk_mutex_t mutex;
 static csk_rwlock_t rwlock = CSK_RWLOCK_INITIALIZER;
+static csk_sem_t sem;
 static csk_pqueue_t pqueue;
 static csk_workqueue_t queue;
 
@@ -63,7 +64,7 @@ static void run_nothing(void *context) { (void)context; }
 static void wait_in_library(csk_pool_item_t *item) {
     csk_pqueue_item_t *popped;
     ADD(&begun, 1);
-    switch (((task_t *)item)->number % 8) {
+    switch (((task_t *)item)->number % 9) {
     case 0:
         CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
         csk_gate_unlock(&gate);
@@ -86,6 +87,7 @@ static void wait_in_library(csk_pool_item_t *item) {
         break;
     case 5: CHECK_STATUS(csk_pqueue_pop(&pqueue, &popped), 0); break;
     case 6: CHECK_STATUS(csk_workqueue_sync(&queue, 0, false, CSK_NEVER, run_nothing, NULL), 0); break;
+    case 8: CHECK_STATUS(csk_sem_wait(&sem, 0, 1), 0); break;
     default: CHECK_STATUS(csk_pqueue_timedpop(&pqueue, &popped, csk_deadline_after(INT64_C(600000000000))), 0);
     }
     ADD(&ended, 1);
@@ -102,8 +104,9 @@ static void let_all_go(void) {
     CHECK_STATUS(csk_mutex_unlock(&mutex), 0);
     CHECK_STATUS(csk_rwlock_unlock(&rwlock), 0);
     CHECK_STATUS(csk_workqueue_resume(&queue), 0);
+    CHECK_STATUS(csk_sem_signal(&sem, MANY), 0);
     for (int i = 0; i < MANY; i++)
-        if (i % 8 == 5 || i % 8 == 7) CHECK_STATUS(csk_pqueue_push(&pqueue, &items[i], 0), 0);
+        if (i % 9 == 5 || i % 9 == 7) CHECK_STATUS(csk_pqueue_push(&pqueue, &items[i], 0), 0);
     wait_until(LOAD(&ended) == MANY);
     CHECK_STATUS(csk_pqueue_destroy(&pqueue), 0);
     CHECK_STATUS(csk_workqueue_drain(&queue, CSK_NEVER), 0);

@@ -76,6 +76,7 @@ void torture_gate(uint32_t policy, uint32_t bypass_limit);
 void torture_mutex(void);
 void torture_pqueue(uint64_t capacity);
 void torture_rwlock(uint32_t policy, uint32_t reader_bias);
+void torture_sem(void);
 void torture_workqueue(uint32_t width, uint32_t capacity, int32_t when_full);
 void torture_delayed(uint32_t width, uint32_t capacity, int32_t when_full);
 void torture_pool(void);

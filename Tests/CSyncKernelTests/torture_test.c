@@ -47,6 +47,7 @@ static const struct part {
     { .name = "rwlock-strict", .rwlock = torture_rwlock, .policy = CSK_RWLOCK_STRICT },
     { .name = "rwlock-biased", .rwlock = torture_rwlock, .policy = CSK_RWLOCK_FAST, .reader_bias = 1 },
     { .name = "rwlock-strict-biased", .rwlock = torture_rwlock, .policy = CSK_RWLOCK_STRICT, .reader_bias = 1 },
+    { .name = "sem", .plain = torture_sem },
     { .name = "workqueue-serial", .workqueue = torture_workqueue, .width = 1 },
     { .name = "workqueue-wide", .workqueue = torture_workqueue, .width = 3 },
     { .name = "workqueue-waits", .workqueue = torture_workqueue, .width = 1, .room = 4 },

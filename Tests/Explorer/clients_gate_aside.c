@@ -24,7 +24,7 @@ static void queue_it(void) {
     csk_effects_t effects = { 0 };
     csk_waiter_for_thread(never_comes, rank, 0x7000);
     csk_gate_lock_queue(gate);
-    never_comes->node.ticket = csk_gate_new_ticket(gate, rank);
+    never_comes->node.ticket = csk_waiter_ticket(&gate->next_ticket, rank);
     csk_gate_insert(gate, never_comes);
     csk_gate_settle(gate, &effects);
     csk_queue_unlock(&gate->queue_lock);

@@ -24,7 +24,8 @@ GATE, ASIDE, LEAVE, QUEUE = "src/lock/gate.c", "src/lock/gate_aside.c", "src/loc
 ASYNC, LANE = "src/lock/gate_async.c", "src/lock/gate_lane.c"
 ORDER, POLICY, WORDS = "src/lock/gate_order.c", "src/lock/gate_policy.c", "src/lock/gate_words.c"
 TIMER = "src/wait/timer.c"
-WAIT = "src/wait/waiter.c"  # what is the gate's and the read-write lock's; a name of each stands for one place
+# What is the gate's, the semaphore's and the read-write lock's; a name of each stands for one place.
+WAIT = "src/wait/waiter.c"
 POOL, POOL_GROWTH, TRAMPOLINE = "src/pool/pool.c", "src/pool/pool_growth.c", "src/wait/trampoline.c"
 FORK, READS, GATE_WORD = "src/thread/fork.c", "src/readwrite/reads.c", "src/lock/gate_queue.h"
 WAITER = "src/wait/waiter.h"
@@ -43,6 +44,8 @@ RW_WORK, RW_INBOX = "src/readwrite/rwlock_work.c", "src/readwrite/rwlock_inbox.h
 RW_LINGER = "src/readwrite/rwlock_linger.c"
 LOCK, LOCK_SLOW, PQUEUE = "src/wait/queue_lock.h", "src/wait/queue_lock.c", "src/queue/pqueue.c"
 HEAP, HEADER, MUTEX = "src/base/heap.c", "include/csynckernel/gate.h", "src/lock/mutex.c"
+SEM, SEM_QUEUE, SEM_ASYNC = "src/lock/sem.c", "src/lock/sem_queue.c", "src/lock/sem_async.c"
+SEM_WORD, SEM_HEADER = "src/lock/sem_queue.h", "include/csynckernel/sem.h"
 
 # name, file, text, replacement; where several sources share a header's text, the source for which it is replaced
 MUTANTS = [
@@ -102,9 +105,8 @@ MUTANTS = [
      "    if ((found & HELD_FLAGS) && !(summary & GATE_WAITERS)) return QUEUE_FIRST;\n", ""),
     # Queue and order.
     ("newcomer ignores ranks", GATE,
-     "    if ((summary & GATE_WAITERS) &&\n"
-     "        (!csk_gate_is_rank(rank) || csk_gate_biased_rank(rank) < summary >> GATE_RANK_SHIFT))\n"
-     "        return QUEUE_FIRST;\n", ""),
+     "    if ((summary & GATE_WAITERS) && (!csk_is_rank(rank) || csk_gate_biased_rank(rank) < "
+     "summary >> GATE_RANK_SHIFT))\n        return QUEUE_FIRST;\n", ""),
     ("newcomer ignores closing and hand-over", GATE,
      "    if (summary & (GATE_CLOSED | GATE_HAND_OVER) || summary == 0) return QUEUE_FIRST;",
      "    if (summary == 0) return QUEUE_FIRST;"),
@@ -146,8 +148,8 @@ MUTANTS = [
     ("the bypass limit is not looked at", POLICY, "    return overdue != NULL ? overdue : top;", "    return top;"),
     ("bypass limit in the two-word form", QUEUE, "gate->policy != CSK_GATE_FAST || gate->bypass_limit != 0 ||",
      "gate->policy != CSK_GATE_FAST ||"),
-    ("front places count up", ORDER, "    return (rank & 3) == CSK_PLACE_FRONT ? -ticket : ticket;",
-     "    return ticket;"),
+    ("front places count up", WAITER, "    return (rank & 3) == CSK_PLACE_FRONT ? -ticket : ticket;",
+     "    return ticket;", "gate", "gate_async"),
     # Errors.
     ("re-entry is not noticed", GATE, "    if (csk_gate_holder(gate) == self) return EDEADLK;\n", ""),
     ("anybody may unlock", LEAVE,
@@ -1114,6 +1116,87 @@ MUTANTS = [
      "    if (mine.reached == 0) mine.functions[stage] = function;\n    return 0;"),
     ("a pass is not asked for", THREAD_EXIT, "        int error = csk_platform_call_at_thread_end(make_pass);",
      "        int error = 0;"),
+    # The semaphore: its word.
+    ("who queues at the semaphore does not set the flag", SEM_QUEUE,
+     "csk_fetch_or(&sem->state, SEM_WAITERS, CSK_ACQUIRE);", "csk_load(&sem->state, CSK_RELAXED);"),
+    ("the flag is cleared while somebody waits", SEM_QUEUE,
+     "csk_sem_first(sem) != NULL ? state : state & ~SEM_WAITERS", "state & ~SEM_WAITERS"),
+    ("the flag stays when nobody waits", SEM_QUEUE, "csk_sem_first(sem) != NULL ? state : state & ~SEM_WAITERS",
+     "state"),
+    ("permits are taken past waiters", SEM_HEADER,
+     "    while (CSK_LIKELY(!(found & CSK_SEM_WAITERS)) && CSK_LIKELY(csk_sem_free_in(found) >= permits)",
+     "    while (CSK_LIKELY(csk_sem_free_in(found) >= permits)"),
+    ("more permits are taken than there are", SEM_HEADER, "CSK_LIKELY(csk_sem_free_in(found) >= permits) &&",
+     "CSK_LIKELY(csk_sem_free_in(found) > 0) &&"),
+    ("a signal adds past waiters", SEM_HEADER,
+     "    while (CSK_LIKELY(!(found & CSK_SEM_WAITERS)) && CSK_LIKELY(csk_sem_free_in(found) + permits <= most)",
+     "    while (CSK_LIKELY(csk_sem_free_in(found) + permits <= most)"),
+    ("an inline signal makes too many", SEM_HEADER, "CSK_LIKELY(csk_sem_free_in(found) + permits <= most) &&",
+     "CSK_LIKELY(most > 0) &&"),
+    ("a signal makes too many", SEM,
+     "    if (csk_sem_free_in(*state) + more > csk_sem_most(sem)) return false;\n", ""),
+    ("a change of the size is forgotten", SEM, "(change.resizes ? SEM_IN_ALL : 0)", "0"),
+    # Its queue.
+    ("who queues at the semaphore does not settle", SEM_QUEUE,
+     "    sem->waiting++;\n    csk_sem_settle(sem, effects);\n", "    sem->waiting++;\n    (void)effects;\n"),
+    ("who is served takes nothing", SEM_QUEUE, "        state -= first->permits * CSK_SEM_PERMIT;\n", ""),
+    ("a signal serves one waiter alone", SEM_QUEUE, "        grant(sem, first, effects);\n    }",
+     "        grant(sem, first, effects);\n        break;\n    }"),
+    ("one permit serves a large request", SEM_QUEUE, "first->permits <= csk_sem_free_in(state);",
+     "csk_sem_free_in(state) > 0;"),
+    ("who is served counts as waiting", SEM_QUEUE, "    sem->waiting--;\n", ""),
+    ("timed-out waiter of the semaphore does not settle", WAIT,
+     "kind->queue->settle(object, &effects) || was_relied_on", "was_relied_on"),
+    ("timed-out waiter of the semaphore overlooks its grant", WAIT,
+     "    bool granted = csk_waiter_state(self) == WAITER_GRANTED, look", "    bool granted = false, look"),
+    ("served just before the deadline, and gone at once", WAIT, "    if (granted) kind->await_granter(object, self);\n",
+     ""),
+    ("served without a wake", SPIN_PARK, "    if (csk_word_tell(word, answer)) csk_platform_wake(word, 1);",
+     "    csk_word_tell(word, answer);", "waiter"),
+    ("of three that are told at once one is lost", WAIT, "    else (*last)->next_ready = waiter;",
+     "    else (*list)->next_ready = waiter;"),
+    ("front places of the semaphore count up", WAITER, "    return (rank & 3) == CSK_PLACE_FRONT ? -ticket : ticket;",
+     "    return ticket;", "sem_queue"),
+    ("who tries passes a large request", SEM, "rank <= csk_sem_first(sem)->node.rank || ", ""),
+    ("who tries passes its own rank", SEM, "rank <= csk_sem_first(sem)->node.rank",
+     "rank < csk_sem_first(sem)->node.rank"),
+    ("who passes takes more than there is", SEM, " || csk_sem_free_in(found) < permits) return false;",
+     ") return false;"),
+    ("who passes takes nothing", SEM,
+     "    csk_store(&sem->state, found - permits * CSK_SEM_PERMIT, CSK_RELAXED);\n    return true;",
+     "    return true;"),
+    ("who tries passes nobody", SEM, "        if (somebody) return passed ? 0 : EBUSY;",
+     "        if (somebody) return EBUSY;"),
+    # Memory that goes with the last wait.
+    ("a signal adds under the lock where nobody waits", SEM,
+     "    if (somebody) {\n        uint64_t state = csk_load(&sem->state, CSK_RELAXED);",
+     "    if (!somebody && !change.resizes) {\n"
+     "        csk_fetch_add(&sem->state, change.permits * CSK_SEM_PERMIT, CSK_RELEASE);\n"
+     "        csk_queue_unlock(&sem->queue_lock);\n        *status = 0;\n        return true;\n    }\n"
+     "    if (somebody) {\n        uint64_t state = csk_load(&sem->state, CSK_RELAXED);"),
+    ("a signal settles where nobody waits", SEM, "    bool somebody = csk_sem_first(sem) != NULL;\n    if (somebody) {",
+     "    bool somebody = true;\n    if (somebody) {"),
+    ("a signal tells under the lock", SEM,
+     "    csk_queue_unlock(&sem->queue_lock);\n    csk_effects_perform(&effects);",
+     "    csk_effects_perform(&effects);\n    csk_queue_unlock(&sem->queue_lock);"),
+    # Its asynchronous waiters.
+    ("a waiter of the semaphore in use is queued again", SEM_ASYNC, "    if (csk_waiter_is_waiting(waiter)) {",
+     "    if (false) {"),
+    ("a deadline at the semaphore is not started", SEM_ASYNC,
+     "        csk_waiter_start_deadline(waiter, sem, deadline_passed);\n", "        (void)deadline_passed;\n"),
+    ("a deadline outlives the semaphore's waiter", WAIT, "            csk_timer_cancel(&waiter->deadline);\n", ""),
+    ("cancelling at the semaphore does not settle", WAIT, "        look_again = kind->settle(object, &effects);\n", ""),
+    ("cancelling at the semaphore takes out what was granted", WAIT,
+     "    bool queued = csk_waiter_state(waiter) == WAITER_QUEUED &&",
+     "    bool queued = csk_waiter_state(waiter) != WAITER_IDLE &&"),
+    # It after a fork.
+    ("the child keeps the semaphore's waiters", SEM_WORD,
+     "    if (CSK_UNLIKELY(csk_queue_lock(&sem->queue_lock))) csk_sem_begin_in_child(sem);",
+     "    csk_queue_lock(&sem->queue_lock);", "sem", "sem_queue", "sem_async"),
+    ("the child keeps the semaphore's flag", SEM_QUEUE,
+     "    csk_fetch_and(&sem->state, ~SEM_WAITERS, CSK_RELAXED);\n", ""),
+    ("the child keeps the semaphore's queue", SEM_QUEUE, "    sem->waiters.root = NULL;\n", ""),
+    ("the child counts the semaphore's waiters", SEM_QUEUE, "    sem->waiting = 0;\n", ""),
 ]
 
 
@@ -1170,7 +1253,9 @@ CLIENTS = {
     "tls": ["tls_*"],
     "block": ["block_*"],
     "thread": ["tls_*"],
-    "waiter": ["gate_*", "rwlock_*", "async_*", "lane_*", "adopt_*", "close_*", "later_*", "mutex_*", "fork_*"],
+    "sem": ["sem_*", "fork_*"],
+    "waiter": ["gate_*", "sem_*", "rwlock_*", "async_*", "lane_*", "adopt_*", "close_*", "later_*", "mutex_*",
+               "fork_*"],
     "trampoline": ["later_*", "lane_*", "gate_*", "async_*", "adopt_*", "close_*"],
     "gate": ["later_*", "lane_*", "gate_*", "async_*", "adopt_*", "close_*", "mutex_*", "fork_*"],
 }

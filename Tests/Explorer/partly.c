@@ -65,6 +65,8 @@ static const char *const partly_explored[] = {
     "rcu_two_retire",
     "rwlock_read_write_biased",
     "rwlock_reads_write_biased",
+    "sem_freed_beside_a_timeout",
+    "sem_freed_by_the_last_of_two",
     "work_end_item",
 };
 

@@ -25,8 +25,10 @@ GATE, GATE_H = "src/lock/gate.c", "include/csynckernel/gate.h"
 QUEUE, ASYNC = "src/lock/gate_queue.c", "src/lock/gate_async.c"
 MUTEX, MUTEX_H = "src/lock/mutex.c", "include/csynckernel/mutex.h"
 ORDER, POLICY, LEAVE = "src/lock/gate_order.c", "src/lock/gate_policy.c", "src/lock/gate_leave.c"
-WAITER = "src/wait/waiter.c"
+WAITER, WAITER_H = "src/wait/waiter.c", "src/wait/waiter.h"
 PQUEUE, TIMER = "src/queue/pqueue.c", "src/wait/timer.c"
+SEM, SEM_QUEUE, SEM_ASYNC = "src/lock/sem.c", "src/lock/sem_queue.c", "src/lock/sem_async.c"
+SEM_H = "include/csynckernel/sem.h"
 WQ, WQ_LIFE, WQ_WORKER = "src/queue/workqueue.c", "src/queue/workqueue_life.c", "src/queue/workqueue_worker.c"
 WQ_ORDER, WQ_WAIT, DELAYED = "src/queue/workqueue_order.c", "src/queue/workqueue_wait.c", "src/queue/delayed.c"
 # As CMakeLists.txt has it.
@@ -41,7 +43,7 @@ FAULTS = [
      "    if (orphans != NULL) heap->root = link_trees(heap->root, orphans);\n", ""),
     ("heap", "the last of an odd number of siblings is dropped", HEAP, "        first = b != NULL ? b->next : NULL;\n",
      "        first = b != NULL ? b->next : NULL;\n        if (first != NULL && first->next == NULL) first = NULL;\n"),
-    ("gate", "equal priorities in the wrong order", ORDER, "CSK_PLACE_FRONT ? -ticket : ticket;",
+    ("gate", "equal priorities in the wrong order", WAITER_H, "CSK_PLACE_FRONT ? -ticket : ticket;",
      "CSK_PLACE_BACK ? -ticket : ticket;"),
     ("gate", "a cancelled waiter's function is lost", WAITER, "        csk_waiter_finish(waiter, status, &effects);\n",
      "        if (status != ECANCELED) csk_waiter_finish(waiter, status, &effects);\n"),
@@ -77,6 +79,31 @@ FAULTS = [
      "        else status = wait ? stand_in_line(queue, &queue->poppers",
      "        status = wait ? stand_in_line(queue, &queue->poppers"),
     ("pqueue", "draining forgets the count", PQUEUE, "    queue->count = 0;\n", ""),
+    ("sem", "a semaphore's permits are taken past waiters", SEM_H,
+     "while (CSK_LIKELY(!(found & CSK_SEM_WAITERS)) && CSK_LIKELY(csk_sem_free_in(found) >= permits)",
+     "while (CSK_LIKELY(csk_sem_free_in(found) >= permits)"),
+    ("sem", "a semaphore's wait for nothing succeeds", SEM_H,
+     "csk_sem_free_in(found) >= permits) &&\n           CSK_LIKELY(permits != 0))",
+     "csk_sem_free_in(found) >= permits))"),
+    ("sem", "a signal of nothing succeeds", SEM, "return permits == 0 ? EINVAL : change_permits",
+     "return change_permits"),
+    ("sem", "a semaphore has one permit too many", SEM, "csk_sem_free_in(*state) + more > csk_sem_most(sem)",
+     "csk_sem_free_in(*state) + more > (int64_t)csk_sem_most(sem) + 1"),
+    ("sem", "a size beyond the most is taken", SEM, "return permits > csk_sem_most(sem) ? EINVAL : change_permits",
+     "return change_permits"),
+    ("sem", "a semaphore forgets its size", SEM, "(change.resizes ? SEM_IN_ALL : 0)", "0"),
+    ("sem", "who tries passes its own rank at a semaphore", SEM, "rank <= csk_sem_first(sem)->node.rank",
+     "rank < csk_sem_first(sem)->node.rank"),
+    ("sem", "a wait for more than a semaphore can have waits", "src/lock/sem_queue.h",
+     " && permits <= csk_sem_most(sem);", ";"),
+    ("sem", "a semaphore serves one waiter alone", SEM_QUEUE, "        grant(sem, first, effects);\n    }",
+     "        grant(sem, first, effects);\n        break;\n    }"),
+    ("sem", "waiters of a semaphore in the wrong order", WAITER_H, "CSK_PLACE_FRONT ? -ticket : ticket;",
+     "CSK_PLACE_BACK ? -ticket : ticket;"),
+    ("sem", "a semaphore's waiter in use is queued again", SEM_ASYNC, "    if (csk_waiter_is_waiting(waiter)) {",
+     "    if (false) {"),
+    ("sem", "a semaphore's deadlines do not pass", SEM_ASYNC,
+     "        csk_waiter_start_deadline(waiter, sem, deadline_passed);\n", "        (void)deadline_passed;\n"),
     ("timer", "a fired timer is still started", TIMER, "    timer->epoch = 0;\n    timers.firing = timer;",
      "    timers.firing = timer;"),
     ("timer", "a lost cancel", TIMER,

@@ -130,6 +130,7 @@ struct csk_gate_waiter {
     union {
         uint32_t bypassed;  /* at a gate: see src/lock/gate_order.h */
         uint32_t followers; /* at a read-write lock: enqueued writes that stand behind this one, as one waiter */
+        uint32_t permits;   /* at a semaphore */
     };
     int32_t status;
     uint8_t adoptable;

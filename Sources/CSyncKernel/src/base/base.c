@@ -32,6 +32,7 @@ const char *csk_status_text(int status) {
     case ENOBUFS: return "the call needs spare memory of the caller's";
     case ENOMEM: return "out of memory";
     case EAGAIN: return "not available now: full, empty, taken back, at its limit, or no thread for it";
+    case EOVERFLOW: return "more than there may be";
     case ESHUTDOWN: return "closed, shut down or ended";
     case EOWNERDEAD: return "held by a thread that has ended";
     case ENOENT: return "not there, or not there any more";

@@ -50,8 +50,7 @@ static inline enum attempt barge(csk_gate_t *gate, csk_rank_t rank, uint64_t sel
     uint64_t summary = csk_load(&gate->summary, CSK_ACQUIRE);
     /* The form is decided before anybody holds the gate: registering for membarrier takes long once threads contend. */
     if (summary & (GATE_CLOSED | GATE_HAND_OVER) || summary == 0) return QUEUE_FIRST;
-    if ((summary & GATE_WAITERS) &&
-        (!csk_gate_is_rank(rank) || csk_gate_biased_rank(rank) < summary >> GATE_RANK_SHIFT))
+    if ((summary & GATE_WAITERS) && (!csk_is_rank(rank) || csk_gate_biased_rank(rank) < summary >> GATE_RANK_SHIFT))
         return QUEUE_FIRST;
     uint64_t found = csk_load(&gate->held, CSK_RELAXED);
     if ((found & ~HELD_FLAGS) != 0) return HELD;
@@ -78,7 +77,7 @@ static bool enter_under_lock(csk_gate_t *gate, const csk_heap_node_t *newcomer, 
 }
 
 static int trylock_as(csk_gate_t *gate, csk_rank_t rank, uint64_t self) {
-    if (!csk_gate_is_rank(rank)) return EINVAL;
+    if (!csk_is_rank(rank)) return EINVAL;
     csk_gate_prepare(gate);
     if (csk_gate_holder(gate) != 0 && !csk_gate_know_process(gate)) return EBUSY;
     csk_effects_t effects = { 0 };
@@ -143,7 +142,7 @@ static int enter_or_wait(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns,
     csk_waiter_for_thread(&waiter, rank, self);
     csk_effects_t effects = { 0 };
     csk_gate_lock_queue(gate);
-    waiter.node.ticket = csk_gate_new_ticket(gate, rank);
+    waiter.node.ticket = csk_waiter_ticket(&gate->next_ticket, rank);
     bool closed = gate->closed, aside = noted && csk_gate_steps_aside(gate, rank);
     bool entered = !closed && !aside && enter_under_lock(gate, &waiter.node, self);
     if (!closed && !entered) csk_gate_insert(gate, &waiter);
@@ -158,7 +157,7 @@ static int enter_or_wait(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns,
 
 static __attribute__((noinline)) int lock_contended(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns,
                                                     uint64_t self) {
-    if (!csk_gate_is_rank(rank)) return EINVAL;
+    if (!csk_is_rank(rank)) return EINVAL;
     csk_gate_prepare(gate);
     if (csk_gate_holder(gate) == self) return EDEADLK;
     if (csk_load(&gate->summary, CSK_ACQUIRE) & GATE_CLOSED) return ESHUTDOWN;

@@ -160,17 +160,11 @@ static int queue_waiter(csk_gate_t *gate, csk_gate_waiter_t *waiter, const reque
     if (lane != NULL) csk_gate_lane_know_process(lane);
     int how = GRANTED_AT_ONCE;
     if (status == 0) {
-        waiter->function = request->function;
-        waiter->context = request->context;
+        csk_waiter_for_function(waiter, gate, request->function, request->context, request->deadline_ns);
         waiter->lane = lane;
-        waiter->deadline_ns = request->deadline_ns;
-        waiter->since_ns = 0;
         waiter->adoptable = request->adoptable;
-        waiter->object = gate;
         waiter->node.rank = rank;
-        waiter->node.ticket = csk_gate_new_ticket(gate, rank);
-        waiter->word = WORD_WAITING;
-        waiter->deadline_started = waiter->grace_started = 0;
+        waiter->node.ticket = csk_waiter_ticket(&gate->next_ticket, rank);
         waiter->grace_ns = gate->grace_us != 0 ? gate->grace_us * INT64_C(1000) : first_grace_ns;
         gate->closed = closing;
         how = grant_or_insert(gate, waiter, &effects);
@@ -182,7 +176,7 @@ static int queue_waiter(csk_gate_t *gate, csk_gate_waiter_t *waiter, const reque
 
 int csk_gate_lock_async_ranked(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_rank_t rank, int64_t deadline_ns,
                                bool adoptable, csk_gate_function_t function, void *context) {
-    if (function == NULL || !csk_gate_is_rank(rank)) return EINVAL;
+    if (function == NULL || !csk_is_rank(rank)) return EINVAL;
     if (adoptable || deadline_ns != CSK_NEVER) {
         int error = csk_timer_prepare();
         if (error != 0) return error;
@@ -193,7 +187,7 @@ int csk_gate_lock_async_ranked(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_
 }
 
 static int queue_in_lane(csk_gate_t *gate, csk_gate_waiter_t *waiter, const request_t *request) {
-    if (request->function == NULL || !csk_gate_is_rank(request->rank)) return EINVAL;
+    if (request->function == NULL || !csk_is_rank(request->rank)) return EINVAL;
     int error = csk_timer_prepare();
     if (error != 0) return error;
     csk_gate_prepare(gate);

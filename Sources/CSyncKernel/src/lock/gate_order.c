@@ -2,11 +2,6 @@
 
 #include "lock/gate_lane.h"
 
-int64_t csk_gate_new_ticket(csk_gate_t *gate, csk_rank_t rank) {
-    int64_t ticket = ++gate->next_ticket;
-    return (rank & 3) == CSK_PLACE_FRONT ? -ticket : ticket;
-}
-
 /* Whether the waiter's lane, if it has one, lets it be granted now. */
 static bool may_be_granted(const csk_gate_waiter_t *waiter) {
     const csk_gate_lane_t *lane = csk_gate_lane_of(waiter);

@@ -15,9 +15,6 @@
 #include "lock/gate_words.h"
 #include "wait/waiter.h"
 
-/* The ticket of a waiter that arrives now. Those that go to the front of their class count down. */
-int64_t csk_gate_new_ticket(csk_gate_t *gate, csk_rank_t rank);
-
 /* The first of the gate's heap; NULL when it is empty. */
 static inline csk_gate_waiter_t *csk_gate_top(const csk_gate_t *gate) {
     return csk_waiter_of_node(csk_heap_top(&gate->waiters));

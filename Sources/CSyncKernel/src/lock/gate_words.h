@@ -89,11 +89,6 @@
 /* The closing waiter's rank. It comes after every rank that csk_rank can give. */
 #define GATE_RANK_CLOSER ((csk_rank_t)INT32_MIN * 4 - 1)
 
-/* A number that csk_rank does not give would stand before or behind everybody, or would not fit the summary. */
-static inline bool csk_gate_is_rank(csk_rank_t rank) {
-    return rank >= csk_rank(INT32_MIN, CSK_PLACE_LAST) && rank <= csk_rank(INT32_MAX, CSK_PLACE_FRONT);
-}
-
 static inline uint64_t csk_gate_biased_rank(csk_rank_t rank) { return (uint64_t)(rank + (INT64_C(1) << 40)); }
 static inline bool csk_gate_is_one_word(const csk_gate_t *gate) {
     return (csk_load(&gate->summary, CSK_RELAXED) & GATE_ONE_WORD) != 0;

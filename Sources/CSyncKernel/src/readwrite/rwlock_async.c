@@ -22,20 +22,14 @@ int csk_rwlock_lock_async(csk_rwlock_t *lock, csk_gate_waiter_t *waiter, int mod
     bool observed = csk_is_observed();
     int64_t since_ns = observed ? csk_platform_now() : 0;
     csk_rwlock_lock_queue(lock);
-    if (csk_waiter_is_due(waiter) || csk_waiter_state(waiter) == WAITER_QUEUED) {
+    if (csk_waiter_is_waiting(waiter)) {
         csk_queue_unlock(&lock->queue_lock);
         return EBUSY;
     }
+    csk_waiter_for_function(waiter, lock, function, context, deadline_ns);
     waiter->mode = (uint8_t)mode;
-    waiter->function = function;
-    waiter->context = context;
-    waiter->deadline_ns = deadline_ns;
     waiter->since_ns = since_ns;
-    waiter->object = lock;
     waiter->node.rank = 0;
-    waiter->word = WORD_WAITING;
-    waiter->deadline_started = 0;
-    waiter->has_waited = 0;
     waiter->followers = 0;
     csk_rwlock_append(lock, waiter);
     csk_rwlock_settle(lock, RELEASE_NOTHING, &effects);

@@ -1,7 +1,6 @@
 /* rwlock_wait.c: threads that must wait for the read-write lock. They spin, stand in its queue, try, and give up. */
 #include "readwrite/rwlock_wait.h"
 
-#include "wait/announce.h"
 #include "wait/spin_park.h"
 #include "wait/yield.h"
 
@@ -37,14 +36,6 @@ static bool spin_to_try_again(csk_rwlock_t *lock, csk_gate_waiter_t *self) {
     return false;
 }
 
-/* STRICT: waits for a moment to be let in. */
-static void watch_word(csk_gate_waiter_t *self, int64_t deadline_ns) {
-    csk_watch_word(self);
-    if (deadline_ns != CSK_NEVER) return;
-    csk_yields_t yields = csk_yields_begin();
-    while (csk_load(&self->word, CSK_RELAXED) == WORD_WAITING && csk_yield(&yields)) {}
-}
-
 /* The flag COMING is set for the designated waiter. Until the flag ends nobody else lets the waiter in. */
 static enum csk_try try_to_enter(void *object, csk_gate_waiter_t *self, bool again, csk_effects_t *effects) {
     csk_rwlock_t *lock = object;
@@ -73,14 +64,9 @@ static int park(void *object, csk_gate_waiter_t *self, int64_t deadline_ns, csk_
     return csk_rwlock_park(object, self, &self->word, WORD_PARKED, deadline_ns, watch);
 }
 
-/* The thread that let it in has done with the lock, and with the waiter, once the word says GRANTED. */
 static void await_granter(void *object, csk_gate_waiter_t *self) {
-    uint32_t word;
     (void)object;
-    while ((word = csk_load(&self->word, CSK_ACQUIRE)) != WORD_GRANTED) {
-        if (word == WORD_PARKED) csk_wait_park(&self->word, WORD_PARKED, CSK_NEVER);
-        else csk_cas(&self->word, &word, WORD_PARKED, CSK_ACQ_REL);
-    }
+    csk_waiter_await_granter(self);
 }
 
 static const csk_wait_kind_t kind = { &csk_rwlock_queue_kind, try_to_enter, watch, park, await_granter };
@@ -119,7 +105,7 @@ static int queue_and_wait(csk_rwlock_t *lock, int mode, int64_t deadline_ns, uin
     csk_queue_unlock(&lock->queue_lock);
     csk_effects_perform_waiting(&effects);
     if (!waits) return 0;
-    if (lock->policy == CSK_RWLOCK_STRICT) watch_word(&waiter, deadline_ns);
+    if (lock->policy == CSK_RWLOCK_STRICT) csk_watch_word_awake(&waiter, deadline_ns);
     return csk_waiter_wait(deadline_ns == CSK_NEVER ? &kind : &timed_kind, lock, &waiter, deadline_ns, false);
 }
 

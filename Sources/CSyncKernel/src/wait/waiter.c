@@ -2,6 +2,7 @@
 #include "wait/waiter.h"
 
 #include "base/observe.h"
+#include "wait/announce.h"
 #include "wait/trampoline.h"
 #include "wait/watch.h"
 
@@ -11,20 +12,23 @@ void csk_waiter_tell(csk_gate_waiter_t *waiter, uint32_t word, csk_effects_t *ef
     if (csk_word_tell(&waiter->word, word)) effects->wake = &waiter->word;
 }
 
-static void append(csk_gate_waiter_t **list, csk_gate_waiter_t *waiter) {
+static void append(csk_gate_waiter_t **list, csk_gate_waiter_t **last, csk_gate_waiter_t *waiter) {
     waiter->next_ready = NULL;
-    while (*list != NULL) list = &(*list)->next_ready;
-    *list = waiter;
+    if (*list == NULL) *list = waiter;
+    else (*last)->next_ready = waiter;
+    *last = waiter;
 }
 
-void csk_waiter_let_in(csk_gate_waiter_t *waiter, csk_effects_t *effects) { append(&effects->threads, waiter); }
+void csk_waiter_let_in(csk_gate_waiter_t *waiter, csk_effects_t *effects) {
+    append(&effects->threads, &effects->last_thread, waiter);
+}
 
 void csk_waiter_finish(csk_gate_waiter_t *waiter, int status, csk_effects_t *effects) {
     waiter->status = status;
     /* A grant that needs no function leaves the clocks of its waiter running. */
     waiter->timers = waiter->grace_started && csk_waiter_state(waiter) != WAITER_GRANTED;
     csk_store(&waiter->due, 1, CSK_RELAXED);
-    append(&effects->ready, waiter);
+    append(&effects->ready, &effects->last_ready, waiter);
 }
 
 static void let_threads_in(csk_gate_waiter_t *threads) {
@@ -135,6 +139,14 @@ static int wait_in_queue(const csk_wait_kind_t *kind, void *object, csk_gate_wai
         if (word == WORD_PARKED) return leave_queue(kind, object, self);
         if (try_designated(kind, object, self)) return 0;
         if (deadline_ns != CSK_NEVER && csk_platform_now() >= deadline_ns) return leave_queue(kind, object, self);
+    }
+}
+
+void csk_waiter_await_granter(csk_gate_waiter_t *self) {
+    uint32_t word;
+    while ((word = csk_load(&self->word, CSK_ACQUIRE)) != WORD_GRANTED) {
+        if (word == WORD_PARKED) csk_wait_park(&self->word, WORD_PARKED, CSK_NEVER);
+        else csk_cas(&self->word, &word, WORD_PARKED, CSK_ACQ_REL);
     }
 }
 

@@ -1,12 +1,13 @@
-/* waiter.h: a waiter, and what is done with it at every lock that has a queue of waiters (the gate, the read-write
- * lock): it waits, tries when it was designated, leaves when its deadline has passed, is taken out, and is told.
+/* waiter.h: a waiter, and what is done with it at every lock that has a queue of waiters (the gate, the semaphore, the
+ * read-write lock): it waits, tries when it was designated, leaves when its deadline has passed, is taken out, and is
+ * told.
  *
  * A waiter's memory is owned by its thread or its user, so its type is declared in gate.h. A thread's stands on its
  * stack, and only the part before its timers is ever touched: csk_waiter_for_thread. Only an asynchronous waiter, one
  * with a function, has a context, a status and timers.
  *
  * What a lock does in its own way stands in csk_queue_kind_t and csk_wait_kind_t. The arguments of the locks
- * (gate_words.h, rwlock_queue.h) say who may change which field of a waiter, and when. For each of them:
+ * (gate_words.h, sem_queue.h, rwlock_queue.h) say who may change which field of a waiter, and when. For each of them:
  *
  * - Others write a queued waiter's word under the queue lock. Waking uses its address only, since the memory may be
  *   gone.
@@ -45,6 +46,17 @@ static inline csk_gate_waiter_t *csk_waiter_of_deadline(csk_timer_t *timer) {
     return (csk_gate_waiter_t *)((char *)timer - offsetof(csk_gate_waiter_t, deadline));
 }
 
+/* A number that csk_rank does not give would stand before or behind everybody. */
+static inline bool csk_is_rank(csk_rank_t rank) {
+    return rank >= csk_rank(INT32_MIN, CSK_PLACE_LAST) && rank <= csk_rank(INT32_MAX, CSK_PLACE_FRONT);
+}
+/* Called under the queue lock. The ticket of a waiter that arrives now. Those that go to the front of their class count
+ * down. */
+static inline int64_t csk_waiter_ticket(int64_t *next, csk_rank_t rank) {
+    int64_t ticket = ++*next;
+    return (rank & 3) == CSK_PLACE_FRONT ? -ticket : ticket;
+}
+
 /* Makes the waiter of a thread. It is filled field by field: clearing the timers would cost more than all else. */
 static inline void csk_waiter_for_thread(csk_gate_waiter_t *waiter, csk_rank_t rank, uint64_t thread) {
     waiter->node.rank = rank;
@@ -52,6 +64,24 @@ static inline void csk_waiter_for_thread(csk_gate_waiter_t *waiter, csk_rank_t r
     waiter->thread = thread;
     waiter->word = WORD_WAITING;
     waiter->since_ns = csk_platform_now();
+}
+
+/* Called under the queue lock. Whether an asynchronous waiter is queued, or its function is yet to be called. */
+static inline bool csk_waiter_is_waiting(const csk_gate_waiter_t *waiter) {
+    return csk_waiter_is_due(waiter) || csk_waiter_state(waiter) == WAITER_QUEUED;
+}
+/* Called under the queue lock. Makes an asynchronous waiter, which is not in use. Its place in the order is the
+ * lock's. */
+static inline void csk_waiter_for_function(csk_gate_waiter_t *waiter, void *object, csk_gate_function_t function,
+                                           void *context, int64_t deadline_ns) {
+    waiter->object = object;
+    waiter->function = function;
+    waiter->context = context;
+    waiter->deadline_ns = deadline_ns;
+    waiter->since_ns = 0;
+    waiter->word = WORD_WAITING;
+    waiter->deadline_started = waiter->grace_started = 0;
+    waiter->has_waited = 0;
 }
 
 /* ---- Told under the queue lock, done after it -------------------------------------------------------------------- */
@@ -63,6 +93,7 @@ typedef struct csk_effects {
     csk_gate_lane_t *lane;    /* the lane that was granted the gate, and whose function is due */
     /* The threads that were let in, linked by next_ready. Each stays where it is until its word says GRANTED. */
     csk_gate_waiter_t *threads;
+    csk_gate_waiter_t *last_ready, *last_thread; /* of those two lists, where they are not empty */
 } csk_effects_t;
 
 /* These three are called under the queue lock. csk_waiter_tell gives a thread another word; the effects have room for
@@ -120,6 +151,10 @@ typedef struct csk_wait_kind {
     /* Called without the queue lock by a waiter that was granted the lock. Returns when its granter is done with it. */
     void (*await_granter)(void *object, csk_gate_waiter_t *self);
 } csk_wait_kind_t;
+
+/* For await_granter, where the granter lets threads in (csk_waiter_let_in): it has done with the lock, and with the
+ * waiter, once the word says GRANTED. */
+void csk_waiter_await_granter(csk_gate_waiter_t *self);
 
 /* Looks again, for a thread that stands in the queue itself. */
 void csk_waiter_look_again(const csk_queue_kind_t *kind, void *object);

@@ -2,6 +2,7 @@
 
 #include "wait/announce.h"
 #include "wait/spin_park.h"
+#include "wait/yield.h"
 
 static const int64_t first_look_ns = 1000000000;
 static const int64_t longest_span_ns = INT64_C(64) * 1000000000;
@@ -10,6 +11,13 @@ void csk_watch_word(csk_gate_waiter_t *self) {
     csk_spin_t spin = csk_spin_begin(CSK_SPIN_NS);
     while (csk_spin(&spin))
         if (csk_load(&self->word, CSK_RELAXED) != WORD_WAITING) return;
+}
+
+void csk_watch_word_awake(csk_gate_waiter_t *self, int64_t deadline_ns) {
+    csk_watch_word(self);
+    if (deadline_ns != CSK_NEVER) return;
+    csk_yields_t yields = csk_yields_begin();
+    while (csk_load(&self->word, CSK_RELAXED) == WORD_WAITING && csk_yield(&yields)) {}
 }
 
 csk_watch_t csk_begin_watch(int64_t since_ns) {

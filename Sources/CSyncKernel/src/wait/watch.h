@@ -1,4 +1,4 @@
-/* watch.h: what waiters at the gate and at the read-write lock do before and while they sleep. */
+/* watch.h: what waiters at the gate, the semaphore and the read-write lock do before and while they sleep. */
 #ifndef CSK_INTERNAL_WATCH_H
 #define CSK_INTERNAL_WATCH_H
 
@@ -7,6 +7,9 @@
 /* Watches the waiter's word for a moment. With direct hand-over a wake would cost more than most critical sections
  * take. So the next waiter is likely to be granted while it watches. */
 void csk_watch_word(csk_gate_waiter_t *self);
+/* Then yields a few times too, for locks that nobody may pass. A yield may take a time slice, so threads with a
+ * deadline don't. */
+void csk_watch_word_awake(csk_gate_waiter_t *self, int64_t deadline_ns);
 
 /* When a sleeping waiter looks for whom it waits: after a second, and then at ever longer intervals. */
 typedef struct csk_watch {

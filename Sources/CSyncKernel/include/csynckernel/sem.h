@@ -1,0 +1,159 @@
+/* sem.h: a counting semaphore whose waiters are ordered by priority, ask for one permit or for several, have deadlines,
+ * can be cancelled, and are threads or callbacks.
+ *
+ * A semaphore has a number of free permits. A wait takes the permits that it asks for, all at once, and waits while too
+ * few are free. A signal adds permits, and hands them to waiters: to a higher priority first, and within one priority
+ * to whoever came first. While the first in order asks for more than there are, nobody of its priority or of a lower
+ * one gets any: many small requests can't starve a large one. Who comes with a higher priority passes it. A waiter is a
+ * thread that blocks in csk_sem_wait, or a caller-owned csk_gate_waiter_t whose function is called when the permits are
+ * its. Both kinds stand in one queue.
+ *
+ * Permits have no owner: any thread may signal. A wait or a signal that meets nobody else costs one locked instruction
+ * and no call. A thread whose wait has returned, and after whom nobody uses the semaphore, may destroy it and free it,
+ * although the signal that ended the wait has not returned yet, as POSIX demands of sem_post. The same holds of
+ * csk_sem_resize, and of the function of an asynchronous waiter.
+ *
+ * A status is 0 or one of these; after an error nothing was taken or given. ETIMEDOUT: the deadline passed first; this
+ * is never early. EINVAL: no permits, a wait for more than can ever be free (`most`), or a rank that csk_rank does not
+ * give. (A wait that meets nobody does not look at its rank.) EOVERFLOW: what is added and what is free are more than
+ * `most` together, whoever waits for them. EBUSY and others: see the functions.
+ *
+ * Zero-filled memory (CSK_SEM_INITIALIZER) is a semaphore without a free permit. No function here may be called from a
+ * signal handler, unlike sem_post.
+ *
+ * fork. The child has the permits that were free at the fork. Nobody of the parent waits in the child, and no function
+ * is called there for those that did. Their waiters are idle (csk_sem_cancel gives EBUSY), and may be used again. It is
+ * ILLEGAL to fork in a waiter's function, unless the child only calls exec or _exit.
+ *
+ *     static csk_sem_t sorts;
+ *     csk_sem_init(&sorts, 4, 0);
+ *     if (csk_sem_timedwait(&sorts, 10, 1, csk_deadline_after(5000000)) == 0) { ...; csk_sem_signal(&sorts, 1); }
+ *
+ * Sources: Dijkstra, "Cooperating sequential processes" (1965). What a semaphore must promise to whoever destroys it:
+ * glibc's bug 13690, and Drepper, "Futexes are tricky". */
+#ifndef CSK_SEM_H
+#define CSK_SEM_H
+
+#include "gate.h"
+
+CSK_BEGIN_DECLS
+
+/* The most permits that can be free at once. */
+#define CSK_SEM_MAX INT32_MAX
+
+/* The fields belong to the library; src/lock/sem_queue.h says who may change which. */
+typedef struct csk_sem {
+    uint64_t state;
+    csk_heap_t waiters;
+    int64_t next_ticket;
+    uint32_t queue_lock;
+    uint32_t waiting;
+    uint32_t below_max; /* CSK_SEM_MAX less `most` */
+} csk_sem_t;
+
+#ifdef __cplusplus
+#define CSK_SEM_INITIALIZER \
+    {}
+#else
+#define CSK_SEM_INITIALIZER \
+    { 0 }
+#endif
+
+/* Makes a semaphore with that many free permits. There are never more than `most` of them free; 0 stands for
+ * CSK_SEM_MAX. Returns 0; or EINVAL where `permits` or `most` is more than CSK_SEM_MAX, or `permits` more than
+ * `most`. */
+CSK_API int csk_sem_init(csk_sem_t *sem, uint32_t permits, uint32_t most);
+/* Ends the use of a semaphore. Returns EBUSY while somebody waits; it stays usable then. */
+CSK_API int csk_sem_destroy(csk_sem_t *sem);
+
+/* ---- Threads ----------------------------------------------------------------------------------------------------- */
+
+#define CSK_SEM_WAITERS UINT64_C(1)        /* in `state`: somebody waits */
+#define CSK_SEM_PERMIT (UINT64_C(1) << 32) /* in `state`: one free permit */
+
+/* For the inline functions only: what they call where the inline path ends. */
+CSK_API int csk_sem_wait_slow(csk_sem_t *sem, csk_rank_t rank, uint32_t permits, int64_t deadline_ns);
+CSK_API int csk_sem_trywait_slow(csk_sem_t *sem, csk_rank_t rank, uint32_t permits);
+CSK_API int csk_sem_signal_slow(csk_sem_t *sem, uint32_t permits);
+
+/* The free permits in that state: a signed number, since csk_sem_resize may take some that are out. */
+static inline int64_t csk_sem_free_in(uint64_t state) { return (int32_t)(state >> 32); }
+
+/* Takes permits where nobody waits. Returns true when they were taken; false says nothing about the reason. */
+static inline bool csk_sem_take_fast(csk_sem_t *sem, uint32_t permits) {
+    uint64_t found = __atomic_load_n(&sem->state, __ATOMIC_RELAXED);
+    while (CSK_LIKELY(!(found & CSK_SEM_WAITERS)) && CSK_LIKELY(csk_sem_free_in(found) >= permits) &&
+           CSK_LIKELY(permits != 0))
+        if (CSK_LIKELY(__atomic_compare_exchange_n(&sem->state, &found, found - permits * CSK_SEM_PERMIT, 0,
+                                                   __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)))
+            return true;
+    return false;
+}
+
+/* Takes that many permits at `rank`, and waits until `deadline_ns`: with CSK_NEVER it waits for ever, and a deadline
+ * that has passed tries once. */
+CSK_MUST_USE static inline int csk_sem_wait_ranked(csk_sem_t *sem, csk_rank_t rank, uint32_t permits,
+                                                   int64_t deadline_ns) {
+    return csk_sem_take_fast(sem, permits) ? 0 : csk_sem_wait_slow(sem, rank, permits, deadline_ns);
+}
+/* Takes that many permits, and waits by priority while too few are free. Returns 0 or EINVAL. */
+CSK_MUST_USE static inline int csk_sem_wait(csk_sem_t *sem, int32_t priority, uint32_t permits) {
+    return csk_sem_wait_ranked(sem, csk_rank(priority, CSK_PLACE_BACK), permits, CSK_NEVER);
+}
+/* Does the same until an absolute CLOCK_MONOTONIC deadline; also returns ETIMEDOUT. */
+CSK_MUST_USE static inline int csk_sem_timedwait(csk_sem_t *sem, int32_t priority, uint32_t permits,
+                                                 int64_t deadline_ns) {
+    return csk_sem_wait_ranked(sem, csk_rank(priority, CSK_PLACE_BACK), permits, deadline_ns);
+}
+/* Takes that many permits if it can without waiting. Returns EBUSY when too few are free, or when somebody of the same
+ * or a higher priority waits. */
+CSK_MUST_USE static inline int csk_sem_trywait(csk_sem_t *sem, int32_t priority, uint32_t permits) {
+    return csk_sem_take_fast(sem, permits) ? 0 : csk_sem_trywait_slow(sem, csk_rank(priority, CSK_PLACE_BACK), permits);
+}
+/* Adds that many permits, and hands them to waiters. Returns 0, EINVAL or EOVERFLOW. Never blocks. It may run functions
+ * of asynchronous waiters. O(log n) for each waiter that it serves. */
+static inline int csk_sem_signal(csk_sem_t *sem, uint32_t permits) {
+    uint64_t found = __atomic_load_n(&sem->state, __ATOMIC_RELAXED);
+    int64_t most = CSK_SEM_MAX - sem->below_max;
+    while (CSK_LIKELY(!(found & CSK_SEM_WAITERS)) && CSK_LIKELY(csk_sem_free_in(found) + permits <= most) &&
+           CSK_LIKELY(permits != 0))
+        /* The last access: whoever takes the permits may free the semaphore. */
+        if (CSK_LIKELY(__atomic_compare_exchange_n(&sem->state, &found, found + permits * CSK_SEM_PERMIT, 0,
+                                                   __ATOMIC_RELEASE, __ATOMIC_RELAXED)))
+            return 0;
+    return csk_sem_signal_slow(sem, permits);
+}
+
+/* Changes how many permits there are in all, those that are out included, which at first is what csk_sem_init was
+ * given. It adds the difference to the free ones, and hands them to waiters; or it takes the difference from the free
+ * ones. Where too few are free for that, their number is negative until enough have been given back. Returns 0; EINVAL
+ * for more than `most`; or EOVERFLOW. Never blocks. It may run functions of asynchronous waiters. O(log n) for each
+ * waiter that it serves. */
+CSK_API int csk_sem_resize(csk_sem_t *sem, uint32_t permits);
+
+/* ---- Asynchronous waiters ---------------------------------------------------------------------------------------- */
+
+/* Queues `waiter`, which the caller zero-fills once and keeps in place while it waits. `function` is called once: with
+ * 0 the permits are the waiter's, with ETIMEDOUT or ECANCELED it has got none. As with csk_gate_lock_async it runs on
+ * whatever thread gave the permits or ended the wait, possibly before csk_sem_wait_async returns. It never runs
+ * recursively, runs without any lock, and must not block. Never waits. Returns 0; EINVAL, also without a function;
+ * EBUSY (the waiter is in use); EAGAIN or ENOMEM (the timer thread can't be started). */
+CSK_API CSK_MUST_USE int csk_sem_wait_async(csk_sem_t *sem, csk_gate_waiter_t *waiter, csk_rank_t rank,
+                                            uint32_t permits, int64_t deadline_ns, csk_gate_function_t function,
+                                            void *context);
+/* Takes a waiting waiter out. After 0 its function has been or is being called with ECANCELED. After EBUSY the waiter
+ * does not wait. */
+CSK_API int csk_sem_cancel(csk_sem_t *sem, csk_gate_waiter_t *waiter);
+
+/* ---- Inspection -------------------------------------------------------------------------------------------------- */
+
+/* The free permits at some instant during the call; negative after csk_sem_resize has taken some that are out. */
+CSK_API int32_t csk_sem_permits(csk_sem_t *sem);
+/* The number of waiters at some instant during the call. */
+CSK_API uint32_t csk_sem_waiting(csk_sem_t *sem);
+
+CSK_END_DECLS
+
+CSK_STATIC_ASSERT(sizeof(csk_sem_t) == 40, "csk_sem_t is part of the ABI");
+
+#endif

@@ -1,0 +1,143 @@
+/* sem.c: threads take permits of a semaphore, wait for them, and give them. See sem_queue.h for the word and the
+ * argument. */
+#include "csynckernel/sem.h"
+
+#include "lock/sem_queue.h"
+#include "wait/announce.h"
+#include "wait/spin_park.h"
+#include "wait/watch.h"
+
+int csk_sem_init(csk_sem_t *sem, uint32_t permits, uint32_t most) {
+    csk_sem_t fresh = CSK_SEM_INITIALIZER;
+    if (most == 0) most = CSK_SEM_MAX;
+    if (most > CSK_SEM_MAX || permits > most) return EINVAL;
+    fresh.state = permits * CSK_SEM_PERMIT + permits * SEM_IN_ALL;
+    fresh.below_max = CSK_SEM_MAX - most;
+    *sem = fresh;
+    return 0;
+}
+
+int csk_sem_destroy(csk_sem_t *sem) { return csk_sem_waiting(sem) != 0 ? EBUSY : 0; }
+
+uint32_t csk_sem_waiting(csk_sem_t *sem) {
+    if (!(csk_load(&sem->state, CSK_RELAXED) & SEM_WAITERS)) return 0;
+    csk_sem_lock_queue(sem);
+    uint32_t waiting = sem->waiting;
+    csk_queue_unlock(&sem->queue_lock);
+    return waiting;
+}
+
+int32_t csk_sem_permits(csk_sem_t *sem) { return (int32_t)csk_sem_free_in(csk_load(&sem->state, CSK_RELAXED)); }
+
+/* ---- Waiting ----------------------------------------------------------------------------------------------------- */
+
+/* Called under the queue lock, where somebody waits: nobody else changes the word. */
+static bool pass(csk_sem_t *sem, csk_rank_t rank, uint32_t permits) {
+    uint64_t found = csk_load(&sem->state, CSK_RELAXED);
+    if (rank <= csk_sem_first(sem)->node.rank || csk_sem_free_in(found) < permits) return false;
+    csk_store(&sem->state, found - permits * CSK_SEM_PERMIT, CSK_RELAXED);
+    return true;
+}
+
+int csk_sem_trywait_slow(csk_sem_t *sem, csk_rank_t rank, uint32_t permits) {
+    if (!csk_sem_is_request(sem, rank, permits)) return EINVAL;
+    while (csk_load(&sem->state, CSK_RELAXED) & SEM_WAITERS) {
+        csk_sem_lock_queue(sem);
+        bool somebody = csk_sem_first(sem) != NULL, passed = somebody && pass(sem, rank, permits);
+        csk_queue_unlock(&sem->queue_lock);
+        if (somebody) return passed ? 0 : EBUSY;
+    }
+    return csk_sem_take_fast(sem, permits) ? 0 : EBUSY;
+}
+
+/* Newcomers that spin stand in no order; each of them may take permits as long as nobody waits. */
+static bool spin_to_take(csk_sem_t *sem, uint32_t permits) {
+    csk_spin_t spin = csk_spin_begin(CSK_SPIN_NS);
+    do {
+        if (csk_sem_take_fast(sem, permits)) return true;
+        if (csk_load(&sem->state, CSK_RELAXED) & SEM_WAITERS) return false;
+    } while (csk_spin(&spin));
+    return false;
+}
+
+static int park(void *object, csk_gate_waiter_t *self, int64_t deadline_ns, csk_watch_t *watch) {
+    (void)object, (void)watch;
+    return csk_wait_park(&self->word, WORD_PARKED, deadline_ns);
+}
+static void await_granter(void *object, csk_gate_waiter_t *self) {
+    (void)object;
+    csk_waiter_await_granter(self);
+}
+/* Nobody is designated here, so nobody tries and nobody watches to try. */
+static const csk_wait_kind_t kind = { &csk_sem_queue_kind, NULL, NULL, park, await_granter };
+
+int csk_sem_wait_slow(csk_sem_t *sem, csk_rank_t rank, uint32_t permits, int64_t deadline_ns) {
+    if (!csk_sem_is_request(sem, rank, permits)) return EINVAL;
+    if (deadline_ns != CSK_NEVER && deadline_ns <= csk_platform_now()) {
+        int status = csk_sem_trywait_slow(sem, rank, permits);
+        return status == EBUSY ? ETIMEDOUT : status;
+    }
+    if (spin_to_take(sem, permits)) return 0;
+    csk_gate_waiter_t waiter;
+    csk_effects_t effects = { 0 };
+    csk_waiter_for_thread(&waiter, rank, csk_self());
+    csk_sem_lock_queue(sem);
+    csk_sem_insert(sem, &waiter, rank, permits, &effects);
+    bool waits = csk_waiter_state(&waiter) == WAITER_QUEUED;
+    csk_queue_unlock(&sem->queue_lock);
+    /* The effects are not needed: a newcomer brings no permits, so nobody else was served. */
+    if (!waits) return 0;
+    csk_watch_word_awake(&waiter, deadline_ns);
+    return csk_waiter_wait(&kind, sem, &waiter, deadline_ns, false);
+}
+
+/* ---- Signalling and changing the size ---------------------------------------------------------------------------- */
+
+/* A signal of so many permits, or a change to so many in all. */
+typedef struct change {
+    uint32_t permits;
+    bool resizes;
+} change_t;
+
+/* Makes the change in *state. Returns false when too many would be free. */
+static bool make(const csk_sem_t *sem, change_t change, uint64_t *state) {
+    int64_t more = change.resizes ? (int64_t)change.permits - csk_sem_in_all(*state) : change.permits;
+    if (csk_sem_free_in(*state) + more > csk_sem_most(sem)) return false;
+    *state += (uint64_t)more * (CSK_SEM_PERMIT + (change.resizes ? SEM_IN_ALL : 0));
+    return true;
+}
+
+/* Makes the change where somebody waits. Returns false when nobody does; then nothing was changed. */
+static bool make_among_waiters(csk_sem_t *sem, change_t change, int *status) {
+    csk_effects_t effects = { 0 };
+    csk_sem_lock_queue(sem);
+    bool somebody = csk_sem_first(sem) != NULL;
+    if (somebody) {
+        uint64_t state = csk_load(&sem->state, CSK_RELAXED);
+        *status = make(sem, change, &state) ? 0 : EOVERFLOW;
+        if (*status == 0) csk_sem_serve(sem, state, &effects);
+    }
+    csk_queue_unlock(&sem->queue_lock);
+    csk_effects_perform(&effects);
+    return somebody;
+}
+
+static int change_permits(csk_sem_t *sem, change_t change) {
+    for (int status;;) {
+        uint64_t found = csk_load(&sem->state, CSK_RELAXED), changed = found;
+        if (found & SEM_WAITERS) {
+            if (make_among_waiters(sem, change, &status)) return status;
+            continue;
+        }
+        if (!make(sem, change, &changed)) return EOVERFLOW;
+        if (csk_cas(&sem->state, &found, changed, CSK_RELEASE)) return 0;
+    }
+}
+
+int csk_sem_signal_slow(csk_sem_t *sem, uint32_t permits) {
+    return permits == 0 ? EINVAL : change_permits(sem, (change_t){ permits, false });
+}
+
+int csk_sem_resize(csk_sem_t *sem, uint32_t permits) {
+    return permits > csk_sem_most(sem) ? EINVAL : change_permits(sem, (change_t){ permits, true });
+}

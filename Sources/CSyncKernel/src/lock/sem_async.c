@@ -1,0 +1,39 @@
+/* sem_async.c: asynchronous waiters at a semaphore. */
+#include "base/observe.h"
+#include "lock/sem_queue.h"
+
+static bool take_out(csk_sem_t *sem, csk_gate_waiter_t *waiter, int status) {
+    return csk_waiter_take_out(&csk_sem_queue_kind, sem, waiter, status);
+}
+
+static void deadline_passed(csk_timer_t *timer, void *sem) { take_out(sem, csk_waiter_of_deadline(timer), ETIMEDOUT); }
+
+int csk_sem_wait_async(csk_sem_t *sem, csk_gate_waiter_t *waiter, csk_rank_t rank, uint32_t permits,
+                       int64_t deadline_ns, csk_gate_function_t function, void *context) {
+    if (function == NULL || !csk_sem_is_request(sem, rank, permits)) return EINVAL;
+    if (deadline_ns != CSK_NEVER) {
+        int error = csk_timer_prepare();
+        if (error != 0) return error;
+    }
+    csk_effects_t effects = { 0 };
+    csk_sem_lock_queue(sem);
+    if (csk_waiter_is_waiting(waiter)) {
+        csk_queue_unlock(&sem->queue_lock);
+        return EBUSY;
+    }
+    csk_waiter_for_function(waiter, sem, function, context, deadline_ns);
+    csk_sem_insert(sem, waiter, rank, permits, &effects);
+    bool waits = csk_waiter_state(waiter) == WAITER_QUEUED;
+    if (waits) {
+        waiter->has_waited = csk_is_observed();
+        if (waiter->has_waited) waiter->since_ns = csk_platform_now();
+        csk_waiter_start_deadline(waiter, sem, deadline_passed);
+    }
+    csk_queue_unlock(&sem->queue_lock);
+    /* The waiter may have been served and freed meanwhile. */
+    if (waits) csk_observe_wait(CSK_EVENT_WAIT_BEGIN, sem, rank, 0, 0);
+    csk_effects_perform(&effects);
+    return 0;
+}
+
+int csk_sem_cancel(csk_sem_t *sem, csk_gate_waiter_t *waiter) { return take_out(sem, waiter, ECANCELED) ? 0 : EBUSY; }

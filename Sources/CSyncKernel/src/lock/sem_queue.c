@@ -1,0 +1,64 @@
+#include "lock/sem_queue.h"
+
+void csk_sem_begin_in_child(csk_sem_t *sem) {
+    sem->waiters.root = NULL;
+    sem->waiting = 0;
+    csk_fetch_and(&sem->state, ~SEM_WAITERS, CSK_RELAXED);
+}
+
+static void take_out(csk_sem_t *sem, csk_gate_waiter_t *waiter) {
+    csk_heap_remove(&sem->waiters, &waiter->node);
+    sem->waiting--;
+}
+
+static void grant(csk_sem_t *sem, csk_gate_waiter_t *waiter, csk_effects_t *effects) {
+    take_out(sem, waiter);
+    csk_waiter_set(waiter, WAITER_GRANTED);
+    if (waiter->function != NULL) csk_waiter_finish(waiter, 0, effects);
+    else csk_waiter_let_in(waiter, effects);
+}
+
+void csk_sem_serve(csk_sem_t *sem, uint64_t state, csk_effects_t *effects) {
+    for (csk_gate_waiter_t *first; (first = csk_sem_first(sem)) != NULL && first->permits <= csk_sem_free_in(state);) {
+        state -= first->permits * CSK_SEM_PERMIT;
+        grant(sem, first, effects);
+    }
+    csk_store(&sem->state, csk_sem_first(sem) != NULL ? state : state & ~SEM_WAITERS, CSK_RELEASE);
+}
+
+void csk_sem_settle(csk_sem_t *sem, csk_effects_t *effects) {
+    /* From here on nobody changes the word without the queue lock. */
+    uint64_t found = csk_fetch_or(&sem->state, SEM_WAITERS, CSK_ACQUIRE);
+    csk_sem_serve(sem, found | SEM_WAITERS, effects);
+}
+
+void csk_sem_insert(csk_sem_t *sem, csk_gate_waiter_t *waiter, csk_rank_t rank, uint32_t permits,
+                    csk_effects_t *effects) {
+    waiter->node.rank = rank;
+    waiter->node.ticket = csk_waiter_ticket(&sem->next_ticket, rank);
+    waiter->permits = permits;
+    csk_waiter_set(waiter, WAITER_QUEUED);
+    csk_heap_insert(&sem->waiters, &waiter->node);
+    sem->waiting++;
+    csk_sem_settle(sem, effects);
+}
+
+/* ---- For waiter.c ------------------------------------------------------------------------------------------------ */
+
+static uint32_t *lock_queue(void *object) {
+    csk_sem_t *sem = object;
+    csk_sem_lock_queue(sem);
+    return &sem->queue_lock;
+}
+static bool remove_waiter(void *object, csk_gate_waiter_t *waiter) {
+    take_out(object, waiter);
+    return false;
+}
+static bool settle(void *object, csk_effects_t *effects) {
+    csk_sem_settle(object, effects);
+    return false;
+}
+/* A signal compares the whole word, and can't miss the flag. */
+static void look_again(void *object) { (void)object; }
+
+const csk_queue_kind_t csk_sem_queue_kind = { lock_queue, remove_waiter, settle, look_again };

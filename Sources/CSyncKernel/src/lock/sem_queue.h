@@ -1,0 +1,90 @@
+/* sem_queue.h: the semaphore's word, its queue of waiters, and the operations on them under the queue lock.
+ *
+ * state (64 bits)
+ *   bit 0        WAITERS     the queue is not empty; changed only under the queue lock
+ *   bits 1..31   in all      how many permits there are in all, by csk_sem_init and csk_sem_resize
+ *   bits 32..63  free        the free permits, a signed number: csk_sem_resize may take some that are out
+ *
+ *   WAITERS   a thread that comes                       a signal, a change of the size
+ *      0      takes permits by a compare-and-swap,      adds permits by a compare-and-swap
+ *             or queues if there are too few
+ *      1      takes the queue lock; it passes those     takes the queue lock, and hands the permits
+ *             of a lower rank alone                     to the first in order
+ *
+ * Who may change the word. Without WAITERS anybody may, by a compare-and-swap of the whole word. With WAITERS only the
+ * owner of the queue lock may, so a plain store is enough there. csk_sem_settle sets the flag first, by a locked
+ * instruction, and from then on nobody else changes the word. The store that clears the flag is its last access.
+ *
+ * Permits are handed over: who is granted has them from that step on, and nobody is told to try. So this queue has no
+ * designated waiter.
+ *
+ * The order. The heap has all waiters by rank and ticket. Only its first is ever served. So a large request at the head
+ * bars its own rank and lower ones, and a newcomer of a higher rank becomes the head itself.
+ *
+ * Why nobody is left asleep. Whenever the queue lock is free, WAITERS says whether the queue is empty, and the head, if
+ * there is one, asks for more than is free. Each change of the queue ends with csk_sem_settle, and each change of the
+ * permits under the queue lock with csk_sem_serve, which make that true again. (Who passes only takes permits, so the
+ * head still asks for more.) A signal that adds permits without the queue lock has compared a word without WAITERS. A
+ * waiter that came before it would have set the flag, and one that comes after it finds the permits in
+ * csk_sem_settle.
+ *
+ * Who may free the semaphore. A signal, or a change of the size, touches nothing of it once a wait can have returned by
+ * its permits and nobody else waits.
+ * - Without WAITERS, the compare-and-swap that adds them is its last access.
+ * - Under the queue lock it hands them to waiters that are told after that lock is free (csk_effects_perform). Others
+ *   may take what is left before that; but the wait of a waiter that was served has not returned yet.
+ * - If it serves nobody, WAITERS stays set, and the head still waits. Whoever takes permits then, or takes the head
+ *   out, takes the queue lock first.
+ * - If it finds the queue empty under the lock, it adds nothing there: it drops the lock and begins again. Otherwise
+ *   whoever takes the permits by a compare-and-swap could free the semaphore before the lock is dropped.
+ * A waiter that gives up or is cancelled lets others in. They are told after the queue lock is free, and from then on
+ * the semaphore is not touched either. The clock of an asynchronous waiter is stopped, and the clock's function has
+ * ended, before the waiter's own is called.
+ *
+ * Too many. What is free is never more than `most`: that is looked at in the word that is replaced.
+ *
+ * Memory order. A compare-and-swap that takes acquires; one that adds releases. csk_sem_settle acquires by the step
+ * that sets the flag what all signals before it have released, and csk_sem_serve releases it with its store. What is
+ * handed over goes by the waiter's word (spin_park.h).
+ *
+ * fork. The first thread that takes the queue lock in the child forgets the parent's waiters, and clears the flag. The
+ * permits stay, and how many there are in all, which are one word: a change of the parent's is there or it is not. A
+ * child that never meets the flag takes no lock, and needs none. */
+#ifndef CSK_INTERNAL_SEM_QUEUE_H
+#define CSK_INTERNAL_SEM_QUEUE_H
+
+#include "csynckernel/sem.h"
+#include "wait/waiter.h"
+
+#define SEM_WAITERS CSK_SEM_WAITERS
+#define SEM_IN_ALL UINT64_C(2) /* one permit of those in all */
+
+static inline uint32_t csk_sem_in_all(uint64_t state) { return (uint32_t)state >> 1; }
+static inline uint32_t csk_sem_most(const csk_sem_t *sem) { return CSK_SEM_MAX - sem->below_max; }
+/* Whether a wait may ask for that. */
+static inline bool csk_sem_is_request(const csk_sem_t *sem, csk_rank_t rank, uint32_t permits) {
+    return csk_is_rank(rank) && permits != 0 && permits <= csk_sem_most(sem);
+}
+
+/* Called under the queue lock, which was the parent's. */
+void csk_sem_begin_in_child(csk_sem_t *sem);
+static inline void csk_sem_lock_queue(csk_sem_t *sem) {
+    if (CSK_UNLIKELY(csk_queue_lock(&sem->queue_lock))) csk_sem_begin_in_child(sem);
+}
+
+/* The next four are called under the queue lock. */
+static inline csk_gate_waiter_t *csk_sem_first(const csk_sem_t *sem) {
+    return csk_waiter_of_node(csk_heap_top(&sem->waiters));
+}
+/* Puts the waiter in its place, and settles. */
+void csk_sem_insert(csk_sem_t *sem, csk_gate_waiter_t *waiter, csk_rank_t rank, uint32_t permits,
+                    csk_effects_t *effects);
+/* Called when the word has the flag. Hands out of `state` what can be handed out, and makes the rest the word. */
+void csk_sem_serve(csk_sem_t *sem, uint64_t state, csk_effects_t *effects);
+/* Serves, and publishes whether somebody waits. */
+void csk_sem_settle(csk_sem_t *sem, csk_effects_t *effects);
+
+/* The semaphore's queue, for waiter.h. */
+extern const csk_queue_kind_t csk_sem_queue_kind __attribute__((visibility("hidden")));
+
+#endif

@@ -1,0 +1,286 @@
+/* clients_sem.c: threads at the semaphore: handing over, weights, priorities, deadlines, changes of the size, too many
+ * permits, memory that goes with the last wait. */
+#include "sem_fixture.h"
+
+/* ---- Waiting and signalling -------------------------------------------------------------------------------------- */
+
+static void enters_and_leaves(void) {
+    wait_for(0, 1);
+    section();
+    give_back(1);
+}
+CLIENT(sem_two, .setup = make_one, .threads = { enters_and_leaves, enters_and_leaves }, .check = is_conserved,
+       .invariant = is_published, .preemptions = 3)
+CLIENT(sem_three, .setup = make_one, .threads = { enters_and_leaves, enters_and_leaves, enters_and_leaves },
+       .check = is_conserved, .invariant = is_published, .preemptions = 1)
+CLIENT(sem_spurious, .setup = make_one, .threads = { enters_and_leaves, enters_and_leaves }, .check = is_conserved,
+       .invariant = is_published, .preemptions = 2, .spurious = 2)
+
+static void gives_data(void) {
+    __atomic_store_n(&shared->data, 7, __ATOMIC_RELAXED);
+    signal_some(1);
+}
+static void gives(void) { signal_some(1); }
+static void gives_two(void) { signal_some(2); }
+static void gives_twice(void) {
+    signal_some(1);
+    signal_some(1);
+}
+static void takes(void) { wait_for(0, 1); }
+static void takes_two(void) { wait_for(0, 2); }
+static void takes_data(void) {
+    wait_for(0, 1);
+    EXPECT_EQUAL(__atomic_load_n(&shared->data, __ATOMIC_RELAXED), 7);
+}
+CLIENT(sem_hands_over, .setup = make_empty, .threads = { gives_data, takes_data }, .check = is_conserved,
+       .invariant = is_published, .preemptions = 3, .spurious = 1)
+CLIENT(sem_hands_over_two, .setup = make_empty, .threads = { gives_two, takes, takes }, .check = is_conserved,
+       .invariant = is_published, .preemptions = 1)
+CLIENT(sem_two_signals_two_waits, .setup = make_empty, .threads = { gives, gives, takes_two }, .check = is_conserved,
+       .invariant = is_published, .preemptions = 2)
+CLIENT(sem_takes_two_of_two_signals, .setup = make_two, .threads = { gives, takes_two, takes }, .check = is_conserved,
+       .invariant = is_published, .preemptions = 1)
+
+/* One signal lets in three, each of whom stands on its own stack. */
+static void gives_three_to_three(void) {
+    await_waiting(3);
+    signal_some(3);
+}
+CLIENT(sem_one_signal_serves_three, .setup = make_empty, .threads = { gives_three_to_three, takes, takes, takes },
+       .check = is_conserved, .invariant = is_published, .preemptions = 1)
+
+/* ---- Order ------------------------------------------------------------------------------------------------------- */
+
+/* The large request stands first. Who comes later with the same priority, or a lower one, does not pass it, though
+ * there is a permit; a higher one does. */
+static void tries_past_a_large_one(void) {
+    await_waiting(1);
+    EXPECT_EQUAL(csk_sem_permits(sem), 1);
+    EXPECT_EQUAL(csk_sem_trywait(sem, 0, 1), EBUSY);
+    EXPECT_EQUAL(csk_sem_trywait(sem, -1, 1), EBUSY);
+    EXPECT_EQUAL(csk_sem_trywait(sem, HIGH, 2), EBUSY);
+    EXPECT_EQUAL(csk_sem_timedwait(sem, 0, 1, 0), ETIMEDOUT);
+    EXPECT_EQUAL(csk_sem_trywait(sem, HIGH, 1), 0);
+    shared->taken++;
+    give_back(1);
+    wait_for(HIGH, 1);
+    EXPECT_EQUAL(csk_sem_waiting(sem), 1);
+    give_back(1);
+    signal_some(1);
+}
+CLIENT(sem_a_large_one_bars_its_own_rank, .setup = make_one, .threads = { takes_two, tries_past_a_large_one },
+       .check = is_conserved, .invariant = is_published, .preemptions = 1)
+
+static void notes_its_turn(int who, int32_t priority, uint32_t permits) {
+    wait_for(priority, permits);
+    shared->order[shared->served++] = who;
+    give_back(permits);
+}
+/* Each comes when those before it wait. The one permit goes from one to the next. */
+static void first_low(void) {
+    await_waiting(1);
+    notes_its_turn(1, 0, 1);
+}
+static void then_low(void) {
+    await_waiting(2);
+    notes_its_turn(2, 0, 1);
+}
+static void then_high(void) {
+    await_waiting(3);
+    notes_its_turn(3, HIGH, 1);
+}
+static void queues_lowest_and_gives(void) {
+    EXPECT_EQUAL(csk_sem_wait_async(sem, &shared->waiters[0], csk_rank(-1, CSK_PLACE_BACK), 1, CSK_NEVER, note, NULL),
+                 0);
+    await_waiting(4);
+    signal_some(1);
+}
+static void by_rank_then_arrival(void) {
+    static const int order[] = { 3, 1, 2, 10 };
+    for (int i = 0; i < 4; i++) EXPECT_EQUAL(shared->order[i], order[i]);
+    is_conserved();
+}
+CLIENT(sem_order, .setup = make_empty, .threads = { queues_lowest_and_gives, first_low, then_low, then_high },
+       .check = by_rank_then_arrival, .invariant = is_published, .preemptions = 1)
+
+/* Of two that come to the front of one priority, the later one stands first. */
+static void fronts_and_last(void) {
+    static const csk_rank_t places[] = { CSK_PLACE_BACK, CSK_PLACE_LAST, CSK_PLACE_FRONT, CSK_PLACE_FRONT };
+    static const int order[] = { 13, 12, 10, 11 };
+    for (int i = 0; i < 4; i++)
+        EXPECT_EQUAL(
+            csk_sem_wait_async(sem, &shared->waiters[i], csk_rank(0, (int)places[i]), 1, CSK_NEVER, note, NULL), 0);
+    signal_some(4);
+    for (int i = 0; i < 4; i++) EXPECT_EQUAL(shared->order[i], order[i]);
+}
+CLIENT(sem_places, .setup = make_empty, .threads = { fronts_and_last }, .check = is_conserved,
+       .invariant = is_published, .preemptions = 1)
+
+/* ---- Deadlines --------------------------------------------------------------------------------------------------- */
+
+static void takes_timed(void) { wait_until_20_us(0, 1); }
+static void takes_two_timed(void) { wait_until_20_us(0, 2); }
+CLIENT(sem_timeout_or_grant, .setup = make_empty, .threads = { gives, takes_timed }, .check = is_conserved,
+       .invariant = is_published, .preemptions = 3)
+CLIENT(sem_two_timeouts_or_grant, .setup = make_empty, .threads = { gives, takes_timed, takes_timed },
+       .check = is_conserved, .invariant = is_published, .preemptions = 1)
+CLIENT(sem_timeout_or_grant_of_two, .setup = make_empty, .threads = { gives, gives, takes_two_timed },
+       .check = is_conserved, .invariant = is_published, .preemptions = 2)
+
+/* Who stands first and gives up lets in whoever stands behind it. */
+static void takes_two_in_vain(void) { EXPECT(!wait_until_20_us(HIGH, 2)); }
+CLIENT(sem_timeout_of_a_large_one_serves, .setup = make_one, .threads = { takes_two_in_vain, takes },
+       .check = is_conserved, .invariant = is_published, .preemptions = 2)
+
+/* Nothing comes. */
+static void takes_in_vain(void) { EXPECT(!wait_until_20_us(0, 1)); }
+CLIENT(sem_in_vain, .setup = make_empty, .threads = { takes_in_vain, takes_in_vain }, .check = is_conserved,
+       .invariant = is_published, .preemptions = 1, .spurious = 1)
+
+/* ---- How many there are ------------------------------------------------------------------------------------------ */
+
+/* The size goes down while somebody has permits out, and up again: to one more than there were. */
+static void resizes(void) {
+    EXPECT_EQUAL(csk_sem_resize(sem, 0), 0);
+    EXPECT_EQUAL(csk_sem_resize(sem, 3), 0);
+    shared->given += 1;
+}
+static void takes_and_returns(void) {
+    wait_for(0, 1);
+    give_back(1);
+}
+static void takes_two_and_returns(void) {
+    wait_for(HIGH, 2);
+    give_back(2);
+}
+CLIENT(sem_resize_beside_waits, .setup = make_two, .threads = { resizes, takes_and_returns, takes_two_and_returns },
+       .check = is_conserved, .invariant = is_published, .preemptions = 2)
+static void grows_by_one(void) {
+    shared->given++;
+    EXPECT_EQUAL(csk_sem_resize(sem, 1), 0);
+}
+CLIENT(sem_resize_serves, .setup = make_empty, .threads = { grows_by_one, takes }, .check = is_conserved,
+       .invariant = is_published, .preemptions = 2)
+CLIENT(sem_resize_beside_a_signal, .setup = make_empty, .threads = { grows_by_one, gives, takes_two },
+       .check = is_conserved, .invariant = is_published, .preemptions = 2)
+
+/* A size that is taken back before anybody waits leaves a debt. */
+static void shrinks_with_one_out(void) {
+    wait_for(0, 1);
+    EXPECT_EQUAL(csk_sem_resize(sem, 0), 0);
+    shared->given -= 2;
+    EXPECT(csk_sem_permits(sem) <= 0);
+    give_back(1);
+}
+static void tries_one(void) {
+    int status = csk_sem_trywait(sem, 0, 1);
+    EXPECT(status == 0 || status == EBUSY);
+    if (status != 0) return;
+    shared->taken++;
+    give_back(1);
+}
+CLIENT(sem_resize_leaves_a_debt, .setup = make_two, .threads = { shrinks_with_one_out, tries_one },
+       .check = is_conserved, .invariant = is_published, .preemptions = 3)
+
+/* One permit at most: of two signals beside a wait at least one counts. */
+static void make_one_at_most(void) { make(0, 1); }
+static void make_two_at_most(void) { make(0, 2); }
+static void gives_if_there_is_room(void) {
+    int status = csk_sem_signal(sem, 1);
+    EXPECT(status == 0 || status == EOVERFLOW);
+    if (status == 0) shared->given++;
+}
+static void gives_two_if_there_is_room(void) {
+    int status = csk_sem_signal(sem, 2);
+    EXPECT(status == 0 || status == EOVERFLOW);
+    if (status == 0) shared->given += 2;
+}
+static void some_was_given(void) {
+    EXPECT(shared->given >= 1);
+    is_conserved();
+}
+CLIENT(sem_overflow, .setup = make_one_at_most, .threads = { gives_if_there_is_room, gives_if_there_is_room },
+       .check = some_was_given, .invariant = is_published, .preemptions = 3)
+CLIENT(sem_overflow_beside_a_wait, .setup = make_one_at_most,
+       .threads = { gives_if_there_is_room, gives_if_there_is_room, takes }, .check = some_was_given,
+       .invariant = is_published, .preemptions = 2)
+CLIENT(sem_overflow_beside_a_large_wait, .setup = make_two_at_most,
+       .threads = { gives_if_there_is_room, gives_two_if_there_is_room, takes_two_timed }, .check = some_was_given,
+       .invariant = is_published, .preemptions = 2)
+
+/* Whoever waits, a signal that would make too many is refused. */
+static void gives_too_many_to_a_waiter(void) {
+    await_waiting(1);
+    EXPECT_EQUAL(csk_sem_signal(sem, 2), EOVERFLOW);
+    EXPECT_EQUAL(csk_sem_waiting(sem), 1);
+    signal_some(1);
+}
+CLIENT(sem_overflow_with_a_waiter, .setup = make_one_at_most, .threads = { gives_too_many_to_a_waiter, takes },
+       .check = is_conserved, .invariant = is_published, .preemptions = 1)
+
+/* ---- Memory ------------------------------------------------------------------------------------------------------ */
+
+static void destroys(void) {
+    EXPECT_EQUAL(csk_sem_destroy(sem), 0);
+    explore_free(sem, sizeof *sem);
+}
+static void takes_and_frees(void) {
+    wait_for(0, 1);
+    destroys();
+}
+CLIENT(sem_freed_by_the_last_wait, .setup = make_empty, .threads = { gives, takes_and_frees }, .preemptions = 3)
+
+static void takes_two_and_frees(void) {
+    wait_for(0, 2);
+    destroys();
+}
+static void takes_twice_and_frees(void) {
+    wait_for(0, 1);
+    wait_for(0, 1);
+    destroys();
+}
+CLIENT(sem_freed_after_two_signals, .setup = make_empty, .threads = { gives, gives, takes_two_and_frees },
+       .preemptions = 2)
+CLIENT(sem_freed_after_two_waits, .setup = make_empty, .threads = { gives, gives, takes_twice_and_frees },
+       .preemptions = 2)
+CLIENT(sem_freed_after_a_signal_of_two, .setup = make_empty, .threads = { gives_two, takes_twice_and_frees },
+       .preemptions = 3)
+CLIENT(sem_freed_after_a_resize, .setup = make_empty, .threads = { grows_by_one, takes_and_frees }, .preemptions = 3)
+CLIENT(sem_freed_after_signals_in_a_row, .setup = make_empty, .threads = { gives_twice, takes_two_and_frees },
+       .preemptions = 3)
+
+/* The last of several drops it. */
+static void make_for_two(void) {
+    make_empty();
+    shared->references = 2;
+}
+static void drops(void) {
+    if (--shared->references == 0) destroys();
+}
+static void takes_and_drops(void) {
+    wait_for(0, 1);
+    drops();
+}
+CLIENT(sem_freed_by_the_last_of_two, .setup = make_for_two, .threads = { gives_two, takes_and_drops, takes_and_drops },
+       .preemptions = 2)
+
+/* One gives up. If it does not, it passes the permit on. The signal may find that the only waiter has just left: it
+ * must not touch the semaphore once the permit can be taken. */
+static void gives_up_and_drops(void) {
+    if (wait_until_20_us(HIGH, 1)) EXPECT_EQUAL(csk_sem_signal(sem, 1), 0);
+    drops();
+}
+static void takes_late_and_drops(void) {
+    explore_wait(&shared->flags[0], 1);
+    takes_and_drops();
+}
+static void gives_up_tells_and_drops(void) {
+    bool got = wait_until_20_us(HIGH, 1);
+    explore_set(&shared->flags[0], 1);
+    if (got) EXPECT_EQUAL(csk_sem_signal(sem, 1), 0);
+    drops();
+}
+CLIENT(sem_freed_beside_a_timeout, .setup = make_for_two, .threads = { gives, gives_up_and_drops, takes_and_drops },
+       .preemptions = 2)
+CLIENT(sem_freed_after_a_timeout, .setup = make_for_two,
+       .threads = { gives, gives_up_tells_and_drops, takes_late_and_drops }, .preemptions = 2)
