@@ -60,7 +60,7 @@ public struct PrioritySemaphore: @unchecked Sendable {
     /// that can never be had is never there.
     @inlinable
     public func tryWait(permits: Int = 1, priority: CommandPriority = .normal) -> Bool {
-        guard let permits = UInt32(exactly: permits) else { return false }
+        guard permits > 0, let permits = UInt32(exactly: permits) else { return false }
         return unsafe csk_sem_trywait(box.semaphore, priority.rawValue, permits) == 0
     }
 
