@@ -6,12 +6,14 @@ import CSyncKernel
 /// It is not an object, and does not keep the lock alive: neither queueing nor running it counts references, which two
 /// threads would take from each other each time. The lock's owner goes away through ``letGo(_:)`` instead.
 enum EnqueuedWrite {
+    @safe
     private struct Section {
         let lock: UnsafeMutablePointer<csk_rwlock_t>
         let body: @Sendable () -> Void
     }
 
     /// What stands in the queue behind the last write.
+    @safe
     private struct Farewell {
         let box: Unmanaged<ReadWriteBox<Void>>
     }
@@ -55,7 +57,7 @@ enum EnqueuedWrite {
     /// This is called on a worker, which holds the lock.
     private static let run: csk_rwlock_write_function_t = { write in
         let section = unsafe take(write, as: Section.self)
-        unsafe section.body()
+        section.body()
         unsafe csk_rwlock_finish_write(section.lock)
     }
 

@@ -18,7 +18,7 @@ import CSyncKernel
 /// It works in `catch` too: `catch SyncErrorReason.timedOut { … }`. A `switch` over a reason needs a `default`, since
 /// later versions may add reasons.
 public struct SyncErrorReason: Hashable, Sendable, CustomStringConvertible {
-    private enum Word { case timedOut, wouldDeadlock, cancelled, shutDown, full, outOfResources, other }
+    private enum Word { case timedOut, wouldDeadlock, cancelled, shutDown, full, outOfResources, overflow, other }
 
     private let word: Word
 
@@ -35,6 +35,8 @@ public struct SyncErrorReason: Hashable, Sendable, CustomStringConvertible {
     public static let full = Self(word: .full)
     /// The system had no memory or no thread to give.
     public static let outOfResources = Self(word: .outOfResources)
+    /// The count would exceed the most that there may be.
+    public static let overflow = Self(word: .overflow)
     /// None of the others. The error itself tells more.
     public static let other = Self(word: .other)
 
@@ -59,6 +61,7 @@ extension SyncErrorReason {
         case ESHUTDOWN: self = .shutDown
         case EAGAIN where refusesWhenFull: self = .full
         case EAGAIN, ENOMEM: self = .outOfResources
+        case EOVERFLOW: self = .overflow
         default: self = .other
         }
     }

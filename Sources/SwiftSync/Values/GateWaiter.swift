@@ -141,6 +141,15 @@ struct GateWaiter: @unchecked Sendable {
         accepted(owner) { unsafe csk_gate_relock_async(gate, waiter) }
     }
 
+    /// Queues the waiter at an object that is no gate, by `queue`, which gets what the kernel needs: the waiter, its
+    /// function and its context. It returns 0 or an errno value.
+    func lock(
+        owner: consuming any GateWaiterOwner,
+        by queue: (UnsafeMutablePointer<csk_gate_waiter_t>, csk_gate_function_t, UnsafeMutableRawPointer) -> Int32
+    ) -> Int32 {
+        accepted(owner) { unsafe queue(waiter, Self.resolved, memory) }
+    }
+
     /// Closes the gate for others, and waits for those that were accepted before.
     func close(_ gate: UnsafeMutablePointer<csk_gate_t>, owner: any GateWaiterOwner) -> Int32 {
         accepted(owner) { unsafe csk_gate_close(gate, waiter, Self.resolved, memory) }
@@ -156,6 +165,9 @@ struct GateWaiter: @unchecked Sendable {
     func forget(_ gate: UnsafeMutablePointer<csk_gate_t>) {
         unsafe csk_gate_forget(gate, waiter)
     }
+
+    /// Calls `cancel` with the waiter, which resolves it with `ECANCELED` if it is queued at an object that is no gate.
+    func cancel(by cancel: (UnsafeMutablePointer<csk_gate_waiter_t>) -> Int32) { _ = unsafe cancel(waiter) }
 
     /// Resolves the waiter with `ECANCELED` if it is queued. Otherwise nothing happens.
     func cancel(_ gate: UnsafeMutablePointer<csk_gate_t>) {

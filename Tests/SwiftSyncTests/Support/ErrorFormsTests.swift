@@ -50,6 +50,16 @@ struct ErrorFormsTests {
         }
     }
 
+    private func name(_ error: PrioritySemaphoreError) -> String {
+        switch error {
+        case .timedOut: "timedOut"
+        case .cancelled: "cancelled"
+        case .overflow: "overflow"
+        case .invalidPermits: "other"
+        case .outOfResources: "outOfResources"
+        }
+    }
+
     private func name(_ error: QueueSafeValueError) -> String {
         switch error {
         case .timedOut: "timedOut"
@@ -67,6 +77,7 @@ struct ErrorFormsTests {
         for error in ReadWriteError.allCases { #expect("\(error.reason)" == name(error)) }
         for error in SnapshotError.allCases { #expect("\(error.reason)" == name(error)) }
         for error in BlockingPriorityQueueError.allCases { #expect("\(error.reason)" == name(error)) }
+        for error in PrioritySemaphoreError.allCases { #expect("\(error.reason)" == name(error)) }
         let errors = [
             QueueSafeValueError.timedOut, .wouldDeadlock, .cancelled, .valueContainerDeinited,
             .commandClosureDeallocated, .unexpected(error: CancellationError()),
@@ -184,7 +195,7 @@ struct ErrorFormsTests {
     func noReasonMatchesAnErrorOfAnotherLibrary() {
         struct Foreign: Error {}
         let reasons: [SyncErrorReason] = [
-            .timedOut, .wouldDeadlock, .cancelled, .shutDown, .full, .outOfResources, .other,
+            .timedOut, .wouldDeadlock, .cancelled, .shutDown, .full, .outOfResources, .overflow, .other,
         ]
         for reason in reasons { #expect(!(reason ~= Foreign()) && !(reason ~= CancellationError()), "\(reason)") }
     }

@@ -1,0 +1,192 @@
+public import CSyncKernel
+
+/// A counting semaphore whose waiters, threads and tasks in one order, are served by priority and then by arrival.
+///
+/// It has a number of free permits. A wait takes as many as it asks for, all at once, and waits while too few are free.
+///
+/// ```swift
+/// let sorts = PrioritySemaphore(value: 4)
+/// let sorted = try sorts.withPermit(priority: .high) { [3, 1, 2].sorted() }
+/// try sorts.wait(permits: 2, timeout: .milliseconds(5))       // .timedOut after 5 ms
+/// try sorts.signal(2)
+/// ```
+///
+/// In async code the same calls suspend the task instead of blocking its thread: `try await sorts.wait()`. A task that
+/// is cancelled while it waits leaves the queue, and gets `.cancelled`.
+///
+/// While the first in order asks for more permits than are free, nobody of its priority or of a lower one gets any. So
+/// many small requests can't starve a large one. Who comes with a higher priority passes it.
+///
+/// Permits have no owner: any thread or task may signal. A call that meets nobody else costs one locked instruction,
+/// and allocates nothing. A task that has to wait costs one allocation. Waiting is O(log n) amortized with n waiters.
+/// Copies share one semaphore, which lives as long as anybody uses it or waits for it. Don't use it in signal handlers.
+@frozen
+public struct PrioritySemaphore: @unchecked Sendable {
+    @usableFromInline let box: SemaphoreBox
+
+    /// Makes a semaphore with `value` free permits. It makes one allocation and never blocks.
+    ///
+    /// Numbers that are negative or exceed `Int32.max`, or a `value` of more than `most`, stop the program with a
+    /// message.
+    ///
+    /// - Parameters:
+    ///   - value: how many permits are free at first.
+    ///   - most: how many permits may be free at once. A signal beyond that fails with `.overflow`, and a wait for more
+    ///     with `.invalidPermits`.
+    public init(value: Int, most: Int = Int(Int32.max)) {
+        guard most > 0, let permits = UInt32(exactly: value), let bound = UInt32(exactly: most),
+            let box = SemaphoreBox.make(permits, most: bound)
+        else { fatalError("PrioritySemaphore: value \(value), most \(most): not 0 <= value <= most <= \(Int32.max)") }
+        self.box = box
+    }
+
+    // MARK: - Waiting
+
+    /// Takes `permits`, and blocks the thread while too few are free.
+    ///
+    /// A timeout of zero or less tries once. Without a timeout it waits for as long as it takes. It throws `.timedOut`
+    /// or `.invalidPermits`, and has taken nothing then.
+    @available(*, noasync, message: "try await wait()")
+    @inlinable
+    public func wait(
+        permits: Int = 1, priority: CommandPriority = .normal, timeout: Duration? = nil
+    ) throws(PrioritySemaphoreError) {
+        if tryFast(permits) { return }
+        try waitSlowly(permits, priority, timeout)
+    }
+
+    /// Takes `permits` if it can without waiting, and returns whether it has.
+    ///
+    /// It can't while too few are free, nor while somebody of the same or a higher priority waits. A number of permits
+    /// that can never be had is never there.
+    @inlinable
+    public func tryWait(permits: Int = 1, priority: CommandPriority = .normal) -> Bool {
+        guard permits > 0, let permits = UInt32(exactly: permits) else { return false }
+        return unsafe csk_sem_trywait(box.semaphore, priority.rawValue, permits) == 0
+    }
+
+    /// Takes `permits`, and suspends the task while too few are free.
+    ///
+    /// A nil `priority` is that of the task. A timeout of zero or less tries once. It throws `.timedOut`, `.cancelled`,
+    /// `.invalidPermits`, or `.outOfResources` where the system gives no timer, and has taken nothing then. A task that
+    /// is cancelled already gets `.cancelled`.
+    @inlinable
+    public func wait(
+        permits: Int = 1, priority: CommandPriority? = nil, timeout: Duration? = nil,
+        isolation: isolated (any Actor)? = #isolation
+    ) async throws(PrioritySemaphoreError) {
+        if Task.isCancelled { throw .cancelled }
+        if tryFast(permits) { return }
+        try await suspend(permits, priority, timeout, isolation: isolation)
+    }
+
+    /// Takes permits where nobody waits.
+    @inlinable
+    func tryFast(_ permits: Int) -> Bool {
+        guard let permits = UInt32(exactly: permits) else { return false }
+        return unsafe csk_sem_take_fast(box.semaphore, permits)
+    }
+
+    @usableFromInline
+    func waitSlowly(
+        _ permits: Int, _ priority: CommandPriority, _ timeout: Duration?
+    ) throws(PrioritySemaphoreError) {
+        let permits = try Self.checked(permits)
+        let status = unsafe csk_sem_wait_ranked(
+            box.semaphore, CommandRank.of(priority), permits, Deadline.after(timeout: timeout))
+        try Self.check(status)
+    }
+
+    @usableFromInline
+    func suspend(
+        _ permits: Int, _ priority: CommandPriority?, _ timeout: Duration?, isolation: isolated (any Actor)?
+    ) async throws(PrioritySemaphoreError) {
+        let permits = try Self.checked(permits), priority = priority ?? CommandPriority(Task.currentPriority)
+        let deadline = Deadline.after(timeout: timeout)
+        let status = await SemaphoreWait(box).acquire(
+            permits, rank: CommandRank.of(priority), deadline: deadline, isolation: isolation)
+        try Self.check(status)
+    }
+
+    // MARK: - Giving
+
+    /// Adds `count` permits, and hands them to waiters. It never blocks.
+    ///
+    /// It throws `.overflow` where more would be free than there may be, and `.invalidPermits` for a count below one,
+    /// and has added nothing then.
+    @inlinable
+    public func signal(_ count: Int = 1) throws(PrioritySemaphoreError) {
+        let permits = try Self.checked(count)
+        try Self.check(unsafe csk_sem_signal(box.semaphore, permits))
+    }
+
+    /// Changes how many permits there are in all, those that are out included, which at first is the initial value.
+    ///
+    /// It adds the difference to the free ones, and hands them to waiters; or it takes the difference from the free
+    /// ones. Where too few are free for that, their number is negative until enough have been given back. It never
+    /// blocks. It throws `.invalidPermits` for a negative number, or for more than there may be.
+    public func resize(to permits: Int) throws(PrioritySemaphoreError) {
+        guard let permits = UInt32(exactly: permits) else { throw .invalidPermits }
+        try Self.check(unsafe csk_sem_resize(box.semaphore, permits))
+    }
+
+    // MARK: - Scopes
+
+    /// Runs `body` with permits, which it gives back when `body` has returned or thrown.
+    ///
+    /// It blocks the thread while too few are free. It throws what ``wait(permits:priority:timeout:)`` throws, without
+    /// running `body`, and what `body` throws.
+    @available(*, noasync, message: "try await withPermit { }")
+    @_disfavoredOverload
+    @inlinable
+    public func withPermit<Result: ~Copyable>(
+        permits: Int = 1, priority: CommandPriority = .normal, timeout: Duration? = nil, _ body: () throws -> Result
+    ) throws -> Result {
+        if !tryFast(permits) { try waitSlowly(permits, priority, timeout) }
+        defer { giveBack(permits) }
+        return try body()
+    }
+
+    /// Runs `body` with permits, which it gives back when `body` has returned or thrown, and after a cancellation too.
+    ///
+    /// It suspends the task while too few are free. It throws what the suspending `wait` throws, without running
+    /// `body`, and what `body` throws.
+    @inlinable
+    public func withPermit<Result>(
+        permits: Int = 1, priority: CommandPriority? = nil, timeout: Duration? = nil,
+        isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> sending Result
+    ) async throws -> sending Result {
+        try await wait(permits: permits, priority: priority, timeout: timeout, isolation: isolation)
+        defer { giveBack(permits) }
+        return try await body()
+    }
+
+    /// Others may have signalled what they had not taken. Then there is no room for these permits, and none is missing.
+    @inlinable
+    func giveBack(_ permits: Int) {
+        _ = unsafe csk_sem_signal(box.semaphore, UInt32(truncatingIfNeeded: permits))
+    }
+
+    // MARK: - Inspection
+
+    /// The free permits at some instant during the call. It is negative after ``resize(to:)`` has taken some that are
+    /// out. It is meant for statistics: by the time that it returns, others may have taken them.
+    public var availablePermits: Int { unsafe Int(csk_sem_permits(box.semaphore)) }
+
+    /// The number of threads and tasks that waited at some instant during the call.
+    public var waitingCount: Int { unsafe Int(csk_sem_waiting(box.semaphore)) }
+
+    // MARK: - Statuses
+
+    @inlinable
+    static func checked(_ permits: Int) throws(PrioritySemaphoreError) -> UInt32 {
+        guard permits > 0, let permits = UInt32(exactly: permits) else { throw .invalidPermits }
+        return permits
+    }
+
+    @inlinable
+    static func check(_ status: Int32) throws(PrioritySemaphoreError) {
+        if status == 0 { return }
+        throw status == EINVAL ? .invalidPermits : PrioritySemaphoreError(status: status)
+    }
+}

@@ -1,0 +1,36 @@
+import CSyncKernel
+import Dispatch
+
+/// A task that waits for permits of a semaphore. The kernel decides between grant, timeout and cancellation.
+@safe
+final class SemaphoreWait: TaskWait, GateWaiterOwner, @unchecked Sendable {
+    private let box: SemaphoreBox
+    @exclusivity(unchecked) private var memory = GateWaiter.Memory()
+
+    init(_ box: SemaphoreBox) {
+        self.box = box
+        super.init()
+    }
+
+    private var waiter: GateWaiter { unsafe GateWaiter(in: &memory) }
+
+    var resolvingQueue: DispatchQueue? { nil }
+
+    func gateResolved(_ status: Int32) { resolve(status) }
+
+    /// If the grant came first, the grant resolves the wait.
+    override func withdraw(_ cause: Int32) {
+        waiter.cancel { unsafe csk_sem_cancel(box.semaphore, $0) }
+    }
+
+    /// Waits until the permits are the task's. It returns 0 or an errno value.
+    func acquire(
+        _ permits: UInt32, rank: Int64, deadline: Int64, isolation: isolated (any Actor)?
+    ) async -> Int32 {
+        await wait(isolation: isolation) {
+            waiter.lock(owner: self) {
+                unsafe csk_sem_wait_async(box.semaphore, $0, rank, permits, deadline, $1, $2)
+            }
+        }
+    }
+}

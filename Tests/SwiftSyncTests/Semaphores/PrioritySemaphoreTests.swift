@@ -1,0 +1,190 @@
+import Dispatch
+import Testing
+
+@testable import SwiftSync
+
+/// Permits taken and given by threads: order, weights, deadlines, bad input.
+@Suite(.endsInTime)
+struct PrioritySemaphoreTests {
+    @Test
+    func aWaitTakesAndASignalGives() throws {
+        let semaphore = PrioritySemaphore(value: 2)
+        try semaphore.wait()
+        #expect(semaphore.tryWait() && !semaphore.tryWait())
+        #expect(semaphore.availablePermits == 0)
+        try semaphore.signal(3)
+        #expect(!semaphore.tryWait(permits: 4) && semaphore.tryWait(permits: 3))
+        try semaphore.signal()
+        #expect(semaphore.availablePermits == 1 && semaphore.waitingCount == 0)
+    }
+
+    @Test
+    func threadsAreServedByPriorityAndThenByArrival() throws {
+        let semaphore = PrioritySemaphore(value: 0), priorities: [Int32] = [0, 5, -3, 5, .max, .min, 1]
+        let served = Shared([Int]())
+        let threads = priorities.enumerated().map { index, priority in
+            let thread = Thread {
+                try? semaphore.wait(priority: CommandPriority(rawValue: priority))
+                served.append(index)
+                try? semaphore.signal()
+            }
+            waitUntil { semaphore.waitingCount == index + 1 }
+            return thread
+        }
+        try semaphore.signal()
+        threads.forEach { $0.join() }
+        #expect(served.value == [4, 1, 3, 6, 0, 2, 5])
+        #expect(semaphore.availablePermits == 1)
+    }
+
+    @Test
+    func aLargeRequestBarsItsOwnAndLowerPriorities() throws {
+        let semaphore = PrioritySemaphore(value: 2)
+        let large = Thread { try? semaphore.wait(permits: 3, priority: .normal) }
+        waitUntil { semaphore.waitingCount == 1 }
+        #expect(!semaphore.tryWait() && !semaphore.tryWait(priority: .low))
+        #expect(throws: PrioritySemaphoreError.timedOut) { try semaphore.wait(timeout: .zero) }
+        #expect(throws: PrioritySemaphoreError.timedOut) { try semaphore.wait(timeout: .milliseconds(1)) }
+        #expect(semaphore.tryWait(priority: .high))
+        try semaphore.wait(priority: .high)
+        #expect(semaphore.availablePermits == 0 && semaphore.waitingCount == 1)
+        try semaphore.signal(3)
+        large.join()
+        #expect(semaphore.availablePermits == 0)
+    }
+
+    @Test
+    func whoStandsBehindALargeRequestIsServedOnceItHasGivenUp() throws {
+        let semaphore = PrioritySemaphore(value: 2), served = Flag()
+        let large = Thread {
+            #expect(throws: PrioritySemaphoreError.timedOut) {
+                try semaphore.wait(permits: 3, timeout: .milliseconds(20))
+            }
+        }
+        waitUntil { semaphore.waitingCount == 1 || semaphore.availablePermits != 2 }
+        let small = Thread {
+            try? semaphore.wait(permits: 2)
+            served.raise()
+        }
+        waitUntil { served.isRaised }
+        large.join()
+        small.join()
+        #expect(semaphore.availablePermits == 0 && semaphore.waitingCount == 0)
+    }
+
+    @Test
+    func oneSignalServesSeveral() throws {
+        let semaphore = PrioritySemaphore(value: 0)
+        let threads = (1...8).map { permits in Thread { try? semaphore.wait(permits: permits) } }
+        waitUntil { semaphore.waitingCount == 8 }
+        try semaphore.signal(36)
+        threads.forEach { $0.join() }
+        #expect(semaphore.availablePermits == 0)
+    }
+
+    @Test
+    func aTimeoutIsNeverEarlyAndTakesNothing() throws {
+        let semaphore = PrioritySemaphore(value: 1), clock = ContinuousClock(), start = clock.now
+        #expect(throws: PrioritySemaphoreError.timedOut) { try semaphore.wait(permits: 2, timeout: .milliseconds(2)) }
+        #expect(clock.now - start >= .milliseconds(2))
+        #expect(throws: PrioritySemaphoreError.timedOut) { try semaphore.wait(permits: 2, timeout: .seconds(-1)) }
+        try semaphore.wait(timeout: .zero)
+        #expect(semaphore.availablePermits == 0 && semaphore.waitingCount == 0)
+    }
+
+    @Test
+    func badNumbersAreRefusedAndChangeNothing() throws {
+        let semaphore = PrioritySemaphore(value: 2, most: 3)
+        for number in [0, -1, .min, 4, Int(Int32.max), Int(Int32.max) + 1, Int(UInt32.max) + 2, .max] {
+            #expect(throws: PrioritySemaphoreError.invalidPermits, "\(number)") { try semaphore.wait(permits: number) }
+            #expect(throws: PrioritySemaphoreError.invalidPermits, "\(number)") {
+                try semaphore.wait(permits: number, timeout: .zero)
+            }
+            #expect(!semaphore.tryWait(permits: number), "\(number)")
+            if number < 1 {
+                #expect(throws: PrioritySemaphoreError.invalidPermits) { try semaphore.signal(number) }
+            } else {
+                #expect(throws: (any Error).self) { try semaphore.signal(number) }
+            }
+            if number != 0 {
+                #expect(throws: PrioritySemaphoreError.invalidPermits) { try semaphore.resize(to: number) }
+            }
+        }
+        #expect(throws: PrioritySemaphoreError.overflow) { try semaphore.signal(2) }
+        #expect(semaphore.availablePermits == 2)
+        try semaphore.signal()
+        #expect(throws: PrioritySemaphoreError.overflow) { try semaphore.signal() }
+        #expect(semaphore.availablePermits == 3)
+        let endless = PrioritySemaphore(value: Int(Int32.max))
+        #expect(throws: PrioritySemaphoreError.overflow) { try endless.signal() }
+        #expect(endless.tryWait(permits: Int(Int32.max)) && endless.availablePermits == 0)
+    }
+
+    @Test(arguments: [(-1, 1), (2, 1), (0, 0), (0, Int(Int32.max) + 1)])
+    func numbersThatAreOutOfBoundsStopTheProgram(value: Int, most: Int) async {
+        let exit = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [value, most] in
+            _ = PrioritySemaphore(value: value, most: most)
+        }
+        let text = String(decoding: exit?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(text.contains("PrioritySemaphore: value"))
+    }
+
+    @Test
+    func aSemaphoreGrowsAndShrinks() throws {
+        let semaphore = PrioritySemaphore(value: 3)
+        try semaphore.wait(permits: 2)
+        try semaphore.resize(to: 1)
+        #expect(semaphore.availablePermits == -1 && !semaphore.tryWait())
+        let waiter = Thread { try? semaphore.wait() }
+        waitUntil { semaphore.waitingCount == 1 }
+        try semaphore.signal()
+        #expect(semaphore.availablePermits == 0 && semaphore.waitingCount == 1)
+        try semaphore.resize(to: 2)
+        waiter.join()
+        try semaphore.signal(2)
+        #expect(semaphore.availablePermits == 2)
+        try semaphore.resize(to: 0)
+        #expect(!semaphore.tryWait())
+    }
+
+    private enum Failure: Error { case expected }
+
+    @Test
+    func aScopeGivesBackOnEveryPath() throws {
+        let semaphore = PrioritySemaphore(value: 2, most: 2)
+        #expect(try semaphore.withPermit { semaphore.availablePermits } == 1)
+        #expect(
+            try semaphore.withPermit(permits: 2, priority: .low, timeout: .zero) { semaphore.availablePermits } == 0)
+        #expect(throws: Failure.expected) { try semaphore.withPermit { throw Failure.expected } }
+        #expect(throws: PrioritySemaphoreError.invalidPermits) {
+            try semaphore.withPermit(permits: 3) { _ = Issue.record("ran") }
+        }
+        _ = try semaphore.withPermit(permits: 2) {
+            #expect(throws: PrioritySemaphoreError.timedOut) {
+                try semaphore.withPermit(timeout: .zero) { _ = Issue.record("ran") }
+            }
+        }
+        #expect(semaphore.availablePermits == 2)
+    }
+
+    @Test
+    func noPermitIsLostOrDoubledAmongThreads() throws {
+        let semaphore = PrioritySemaphore(value: 3, most: 3), inside = Shared(0), most = Shared(0)
+        Threads.run(8) { index in
+            for round in 0..<2000 {
+                let permits = 1 + (round + index) % 3, timeout: Duration? = round % 5 == 0 ? .microseconds(3) : nil
+                let priority = CommandPriority(rawValue: Int32(index % 3))
+                do { try semaphore.wait(permits: permits, priority: priority, timeout: timeout) } catch { continue }
+                let now = inside.access { number in
+                    number += permits
+                    return number
+                }
+                most.access { $0 = max($0, now) }
+                inside.access { $0 -= permits }
+                try? semaphore.signal(permits)
+            }
+        }
+        #expect(semaphore.availablePermits == 3 && semaphore.waitingCount == 0)
+        #expect(most.value <= 3 && most.value > 0)
+    }
+}
