@@ -20,7 +20,7 @@ final class SemaphoreWait: TaskWait, GateWaiterOwner, @unchecked Sendable {
 
     /// If the grant came first, the grant resolves the wait.
     override func withdraw(_ cause: Int32) {
-        waiter.cancel { unsafe csk_sem_cancel(box.semaphore, $0) }
+        unsafe waiter.cancel { unsafe csk_sem_cancel(box.semaphore, $0) }
     }
 
     /// Waits until the permits are the task's. It returns 0 or an errno value.
@@ -28,7 +28,7 @@ final class SemaphoreWait: TaskWait, GateWaiterOwner, @unchecked Sendable {
         _ permits: UInt32, rank: Int64, deadline: Int64, isolation: isolated (any Actor)?
     ) async -> Int32 {
         await wait(isolation: isolation) {
-            waiter.lock(owner: self) {
+            unsafe waiter.lock(owner: self) {
                 unsafe csk_sem_wait_async(box.semaphore, $0, rank, permits, deadline, $1, $2)
             }
         }
