@@ -6,13 +6,15 @@ public import CSyncKernel
 ///
 /// ```swift
 /// let sorts = PrioritySemaphore(value: 4)
-/// let sorted = try sorts.withPermit(priority: .high) { [3, 1, 2].sorted() }
-/// try sorts.wait(permits: 2, timeout: .milliseconds(5))       // .timedOut after 5 ms
+/// func sorted(_ numbers: [Int]) throws -> [Int] {                     // blocks its thread
+///     try sorts.withPermit(priority: .high) { numbers.sorted() }
+/// }
+/// try await sorts.wait(permits: 2, timeout: .milliseconds(5))         // suspends; .timedOut after 5 ms
 /// try sorts.signal(2)
 /// ```
 ///
-/// In async code the same calls suspend the task instead of blocking its thread: `try await sorts.wait()`. A task that
-/// is cancelled while it waits leaves the queue, and gets `.cancelled`.
+/// In async code the calls suspend the task instead of blocking its thread. A task that is cancelled while it waits
+/// leaves the queue, and gets `.cancelled`.
 ///
 /// While the first in order asks for more permits than are free, nobody of its priority or of a lower one gets any. So
 /// many small requests can't starve a large one. Who comes with a higher priority passes it.

@@ -1,7 +1,7 @@
 /* base.h: status codes, deadlines, ranks, visibility, version.
  *
  * Every function of the kernel that can fail returns 0 or one of the error numbers of errno.h. None sets errno or any
- * other global variable, but that those which return ENOMEM may leave the allocator's errno. A deadline is an absolute
+ * other global variable, but that the allocator sets errno where it has no memory. A deadline is an absolute
  * CLOCK_MONOTONIC time in nanoseconds, so a step of the wall clock changes nothing.
  *
  * pthread_cancel. No function of the library is a cancellation point. A thread that is cancelled while it waits in one
