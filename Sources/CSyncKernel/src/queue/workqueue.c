@@ -147,8 +147,9 @@ static __attribute__((noinline)) int take_back(csk_workqueue_t *queue, const csk
 
 static int push(csk_workqueue_t *queue, csk_work_t *work) {
     csk_work_push(queue, work);
-    if (CSK_UNLIKELY(csk_load(&queue->state, CSK_SEQ_CST) & STATE_SHUT)) return take_back(queue, work);
-    csk_workqueue_activate(queue);
+    uint64_t state = csk_load(&queue->state, CSK_SEQ_CST);
+    if (CSK_UNLIKELY(state & STATE_SHUT)) return take_back(queue, work);
+    if (csk_workqueue_add_claim_to(queue, state, STATE_CLAIM)) csk_workqueue_post(queue);
     return 0;
 }
 

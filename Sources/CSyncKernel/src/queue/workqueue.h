@@ -206,19 +206,21 @@ int csk_workqueue_enqueue_beyond(csk_workqueue_t *queue, csk_work_t *work, csk_r
 static inline bool csk_workqueue_has_worker_to_spare(const csk_workqueue_t *queue, uint64_t state) {
     return (state & STATE_ACTIVE) < csk_workqueue_width(queue);
 }
-/* Adds `claim` to the state if nobody else will look and another worker may. Returns whether it did. */
-static inline bool csk_workqueue_add_claim(csk_workqueue_t *queue, uint64_t claim) {
-    uint64_t state = csk_load(&queue->state, CSK_SEQ_CST);
+/* Adds `claim` to the state, which was `state` when the caller read it, if nobody else will look and another worker
+ * may. Returns whether it did. */
+static inline bool csk_workqueue_add_claim_to(csk_workqueue_t *queue, uint64_t state, uint64_t claim) {
     while (!(state & STATE_ATTENDED) && csk_workqueue_has_worker_to_spare(queue, state))
         if (csk_cas(&queue->state, &state, state + claim, CSK_SEQ_CST)) return true;
     return false;
 }
+static inline bool csk_workqueue_add_claim(csk_workqueue_t *queue, uint64_t claim) {
+    return csk_workqueue_add_claim_to(queue, csk_load(&queue->state, CSK_SEQ_CST), claim);
+}
 /* The two halves of csk_workqueue_activate, for callers that must not touch the queue any more once they have unlocked
  * it. csk_workqueue_claim, under the lock, returns true when a worker has to be asked for, and then it has pinned the
  * queue. csk_workqueue_post then asks for that worker. */
-static inline bool csk_workqueue_claim(csk_workqueue_t *queue) {
-    return csk_workqueue_add_claim(queue, STATE_ACTIVE_ONE + STATE_PIN_ONE + STATE_POSTED);
-}
+#define STATE_CLAIM (STATE_ACTIVE_ONE + STATE_PIN_ONE + STATE_POSTED)
+static inline bool csk_workqueue_claim(csk_workqueue_t *queue) { return csk_workqueue_add_claim(queue, STATE_CLAIM); }
 static inline void csk_workqueue_post(csk_workqueue_t *queue) {
     queue->item.level = csk_pool_level(queue->priority);
     csk_cannot_fail(csk_pool_post(&queue->item, csk_workqueue_serve)); /* csk_workqueue_ready saw a worker */
