@@ -898,7 +898,7 @@ MUTANTS = [
     ("the worker unpins before it looks back", WQ_WORKER,
      "        } else if (!comes_back(queue)) {\n            csk_workqueue_unpin(queue);\n            return;\n",
      "        } else if (csk_workqueue_unpin(queue), !comes_back(queue)) {\n            return;\n"),
-    ("a caller does not pin", WQ_WAIT, "    bool pins = queue->memory != NULL;\n", "    bool pins = false;\n"),
+    ("a caller does not pin", WQ_WAIT, "    bool pins = queue->heap_offset;\n", "    bool pins = false;\n"),
     ("releasing does not resume", WQ_LIFE, "    csk_fetch_and(&queue->state, ~STATE_SUSPENDS, CSK_SEQ_CST);\n", ""),
     ("who shuts down does not pin", WQ_REFUSE, "    queue->refusing++;\n    csk_workqueue_pin(queue);\n",
      "    queue->refusing++;\n"),

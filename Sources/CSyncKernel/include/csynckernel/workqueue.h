@@ -93,10 +93,11 @@ typedef struct csk_workqueue {
     int32_t priority;
     struct csk_workqueue_wait *drains, *rooms; /* those who wait for the queue's work, and for room */
     csk_work_t *later_first, *later_last;      /* these wait for the barrier */
-    void *memory;                              /* the memory of a queue on the heap */
-    uint32_t urgent;                           /* something in the inbox comes before what waits with the queue's own
+    const char *name;
+    uint32_t urgent; /* something in the inbox comes before what waits with the queue's own
                                                   priority */
     uint8_t when_full;
+    uint8_t heap_offset; /* 0, or 1 more than the place inside its memory at which a queue on the heap begins */
     /* Workers change these. */
     uint32_t lock, waiting, running, refusing; /* refusing: how many threads are calling functions with ECANCELED */
     int64_t arrivals;
@@ -107,7 +108,6 @@ typedef struct csk_workqueue {
     uint8_t exclusive, suspended;
     uint8_t refuses;  /* what is still in the inbox came after the shutdown */
     csk_work_t *late; /* such work, until its caller takes it back */
-    const char *name;
 } csk_workqueue_t;
 
 /* Makes a static queue with the attributes that are its arguments, as csk_workqueue_init makes it:
@@ -280,6 +280,6 @@ CSK_API const char *csk_workqueue_name(const csk_workqueue_t *queue);
 CSK_END_DECLS
 
 CSK_STATIC_ASSERT(sizeof(csk_work_t) == 56, "csk_work_t is part of the ABI");
-CSK_STATIC_ASSERT(sizeof(csk_workqueue_t) == 208, "csk_workqueue_t is part of the ABI");
+CSK_STATIC_ASSERT(sizeof(csk_workqueue_t) == 200, "csk_workqueue_t is part of the ABI");
 
 #endif

@@ -41,7 +41,7 @@ int csk_workqueue_create(csk_workqueue_t **queue, const csk_workqueue_attr_t *at
         name[name_size - 1] = 0;
         made->name = name;
     }
-    made->memory = memory;
+    made->heap_offset = (uint8_t)(1 + ((char *)made - memory));
     made->handles = 1;
     made->state = STATE_PIN_ONE;
     *queue = made;
@@ -63,14 +63,14 @@ int csk_workqueue_destroy(csk_workqueue_t *queue) {
 /* A child of fork keeps the handles, and the one pin for all of them as long as there is a handle. So the queue is
  * adapted to the process before the handles change. */
 void csk_workqueue_retain(csk_workqueue_t *queue) {
-    if (queue->memory == NULL) return;
+    if (!queue->heap_offset) return;
     csk_workqueue_know_process(queue);
     /* There may be no handle left: the queue's own work may retain it after the release. */
     if (csk_fetch_add(&queue->handles, UINT64_C(1), CSK_RELAXED) == 0) csk_workqueue_pin(queue);
 }
 
 void csk_workqueue_unretain(csk_workqueue_t *queue) {
-    if (queue->memory == NULL) return;
+    if (!queue->heap_offset) return;
     csk_workqueue_know_process(queue);
     if (csk_fetch_add(&queue->handles, -UINT64_C(1), CSK_ACQ_REL) == 1) csk_workqueue_unpin(queue);
 }

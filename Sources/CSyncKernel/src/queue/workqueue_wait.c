@@ -138,7 +138,7 @@ static int sync(csk_workqueue_t *queue, csk_rank_t rank, uint32_t kind, int64_t 
     int error = csk_workqueue_ready(queue);
     if (error != 0) return error;
     /* The function may give up a queue on the heap. In a child that the function forks, the pin is gone. */
-    bool pins = queue->memory != NULL;
+    bool pins = queue->heap_offset;
     uint32_t epoch = csk_pool_epoch();
     if (pins) csk_workqueue_pin(queue);
     error = call_in_turn(queue, rank, kind, deadline_ns, function, context);

@@ -37,7 +37,7 @@ const csk_workqueue_t *csk_workqueue_current(void) {
 
 /* This is the last access of a worker, and of the thread that gives up the last handle of a queue on the heap. */
 void csk_workqueue_unpin(csk_workqueue_t *queue) {
-    void *memory = queue->memory;
+    void *memory = queue->heap_offset ? (char *)queue - (queue->heap_offset - 1) : NULL;
     uint64_t before = csk_fetch_add(&queue->state, -STATE_PIN_ONE, CSK_ACQ_REL);
     if (memory != NULL && (before & STATE_PINS) == STATE_PIN_ONE) free(memory);
 }
