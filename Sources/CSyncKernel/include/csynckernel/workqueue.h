@@ -94,8 +94,7 @@ typedef struct csk_workqueue {
     struct csk_workqueue_wait *drains, *rooms; /* those who wait for the queue's work, and for room */
     csk_work_t *later_first, *later_last;      /* these wait for the barrier */
     const char *name;
-    uint32_t urgent; /* something in the inbox comes before what waits with the queue's own
-                                                  priority */
+    uint32_t urgent; /* something in the inbox comes before what waits with the queue's priority */
     uint8_t when_full;
     uint8_t heap_offset; /* 0, or 1 more than the place inside its memory at which a queue on the heap begins */
     /* Workers change these. */
