@@ -219,6 +219,21 @@ struct RuntimeFactsTests {
         #expect(handle.value?.isCancelled == true)
     }
 
+    @Test
+    func aTaskHasOneNumberThatNoOtherHasMeanwhile() async throws {
+        let mine = RuntimeFacts.addressOfTask()
+        #expect(mine != 0)
+        async let child = RuntimeFacts.addressOfTask()
+        let other = Task.detached {
+            let before = RuntimeFacts.addressOfTask()
+            await Task.yield()
+            return (before, RuntimeFacts.addressOfTask())
+        }
+        let (before, after) = await other.value, ofChild = await child
+        #expect(before == after && Set([mine, ofChild, before]).count == 3)
+        #expect(RuntimeFacts.addressOfTask() == mine)
+    }
+
     @TaskLocal private static var number: [Int]?
 
     @Test

@@ -105,7 +105,7 @@ public struct PrioritySemaphore: @unchecked Sendable {
     ) async throws(PrioritySemaphoreError) {
         let permits = try Self.checked(permits), priority = priority ?? CommandPriority(Task.currentPriority)
         let deadline = Deadline.after(timeout: timeout)
-        let status = await SemaphoreWait(box).acquire(
+        let status = await unsafe SemaphoreWait(box.semaphore, of: box).acquire(
             permits, rank: CommandRank.of(priority), deadline: deadline, isolation: isolation)
         try Self.check(status)
     }

@@ -4,11 +4,14 @@ import Dispatch
 /// A task that waits for permits of a semaphore. The kernel decides between grant, timeout and cancellation.
 @safe
 final class SemaphoreWait: TaskWait, GateWaiterOwner, @unchecked Sendable {
-    private let box: SemaphoreBox
+    private let semaphore: UnsafeMutablePointer<csk_sem_t>
+    private let owner: AnyObject
     @exclusivity(unchecked) private var memory = GateWaiter.Memory()
 
-    init(_ box: SemaphoreBox) {
-        self.box = box
+    /// - Parameter owner: keeps the semaphore, as long as somebody who withdraws the wait may use it.
+    init(_ semaphore: UnsafeMutablePointer<csk_sem_t>, of owner: AnyObject) {
+        unsafe self.semaphore = semaphore
+        self.owner = owner
         super.init()
     }
 
@@ -20,7 +23,7 @@ final class SemaphoreWait: TaskWait, GateWaiterOwner, @unchecked Sendable {
 
     /// If the grant came first, the grant resolves the wait.
     override func withdraw(_ cause: Int32) {
-        unsafe waiter.cancel { unsafe csk_sem_cancel(box.semaphore, $0) }
+        unsafe waiter.cancel { unsafe csk_sem_cancel(semaphore, $0) }
     }
 
     /// Waits until the permits are the task's. It returns 0 or an errno value.
@@ -29,7 +32,7 @@ final class SemaphoreWait: TaskWait, GateWaiterOwner, @unchecked Sendable {
     ) async -> Int32 {
         await wait(isolation: isolation) {
             unsafe waiter.lock(owner: self) {
-                unsafe csk_sem_wait_async(box.semaphore, $0, rank, permits, deadline, $1, $2)
+                unsafe csk_sem_wait_async(semaphore, $0, rank, permits, deadline, $1, $2)
             }
         }
     }

@@ -129,6 +129,15 @@ enum RuntimeFacts {
     @inline(__always)
     static func anyTask(_ task: UnsafeCurrentTask) -> AnyTask { unsafe unsafeBitCast(task, to: AnyTask.self) }
 
+    /// Returns a number that identifies the calling task while it exists.
+    ///
+    /// Fact: the fact of ``anyTask(_:)``. The reference is one word, the address of the task object, and never 0.
+    @inlinable
+    @inline(__always)
+    static func addressOfTask() -> UInt {
+        unsafe withUnsafeCurrentTask { unsafe unsafeBitCast($0, to: UInt.self) }
+    }
+
     /// Returns the address of the value that the calling task sees; nil if nothing is bound. The value is of the task
     /// local's type.
     ///

@@ -60,6 +60,15 @@ struct ErrorFormsTests {
         }
     }
 
+    private func name(_ error: AsyncMutexError) -> String {
+        switch error {
+        case .timedOut: "timedOut"
+        case .cancelled: "cancelled"
+        case .wouldDeadlock: "wouldDeadlock"
+        case .outOfResources: "outOfResources"
+        }
+    }
+
     private func name(_ error: QueueSafeValueError) -> String {
         switch error {
         case .timedOut: "timedOut"
@@ -78,6 +87,7 @@ struct ErrorFormsTests {
         for error in SnapshotError.allCases { #expect("\(error.reason)" == name(error)) }
         for error in BlockingPriorityQueueError.allCases { #expect("\(error.reason)" == name(error)) }
         for error in PrioritySemaphoreError.allCases { #expect("\(error.reason)" == name(error)) }
+        for error in AsyncMutexError.allCases { #expect("\(error.reason)" == name(error)) }
         let errors = [
             QueueSafeValueError.timedOut, .wouldDeadlock, .cancelled, .valueContainerDeinited,
             .commandClosureDeallocated, .unexpected(error: CancellationError()),

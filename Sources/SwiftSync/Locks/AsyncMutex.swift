@@ -1,0 +1,110 @@
+public import CSyncKernel
+public import Synchronization
+
+/// A value behind a lock that a task may hold while it is suspended. Waiting tasks are ordered by priority, and may
+/// have a timeout.
+///
+/// An actor lets the next call in whenever one is suspended. Here nobody else is inside until the section has ended:
+///
+/// ```swift
+/// let numbers = AsyncMutex([3, 1, 2])
+/// func smallest() async throws -> Int {
+///     try await numbers.withLock(priority: .high, timeout: .seconds(1)) { numbers in
+///         numbers = await Task { [numbers] in numbers.sorted() }.value    // suspends; nobody is inside meanwhile
+///         return numbers[0]
+///     }
+/// }
+/// ```
+///
+/// No call blocks a thread. A task that is cancelled while it waits leaves the queue, and gets `.cancelled`; so does
+/// one that was cancelled before. Once it is inside nothing ends the section but its own code.
+///
+/// The section runs where the task runs: on the caller's actor if the closure is isolated to it, and else on the
+/// concurrent executor. A mutex that nobody holds costs two locked instructions, no allocation and no change of the
+/// executor. A task that has to wait costs one allocation, and is resumed when the mutex is its own: nobody of the same
+/// or a lower priority overtakes it. Waiting is O(log n) amortized with n waiters. The value lives in the mutex, which
+/// is one allocation.
+///
+/// Use a ``PriorityMutex`` for sections that don't suspend: it is many times as fast, and threads can use it.
+@safe
+public final class AsyncMutex<Value: ~Copyable>: @unchecked Sendable {
+    @usableFromInline @exclusivity(unchecked) @safe var semaphore: csk_sem_t
+    /// The task that is inside, by its address, or 0. Only whoever is inside writes.
+    @usableFromInline let holder = Atomic<UInt>(0)
+    @usableFromInline @exclusivity(unchecked) var value: Value
+
+    /// Protects `value`, which is sent in. It makes one allocation and never blocks.
+    public init(_ value: consuming sending Value) {
+        unsafe semaphore = csk_sem_t.make(1, most: 1)!
+        unsafe self.value = value
+    }
+
+    /// Runs `body`, which may suspend, with the value while no other task has it.
+    ///
+    /// It suspends the task while another is inside, and goes before tasks of a lower priority that wait. It returns
+    /// what `body` returns, and throws what `body` throws. Without running `body` it throws an ``AsyncMutexError``:
+    /// `.timedOut`, `.cancelled`, `.wouldDeadlock` from inside a section of the same task, or `.outOfResources` where
+    /// the system gives no timer.
+    ///
+    /// A child task that locks while its parent is inside, and waits for it, is not told apart from others: both wait
+    /// for ever, or until the timeout.
+    ///
+    /// A nil `priority` is that of the task. A timeout of zero or less tries once. Without a timeout it waits for as
+    /// long as it takes. A timeout is never early, and does not end a section.
+    @inlinable
+    public func withLock<Result>(
+        priority: CommandPriority? = nil, timeout: Duration? = nil,
+        isolation: isolated (any Actor)? = #isolation,
+        _ body: (inout sending Value) async throws -> sending Result
+    ) async throws -> sending Result {
+        if Task.isCancelled { throw AsyncMutexError.cancelled }
+        let task = RuntimeFacts.addressOfTask()
+        if unsafe !csk_sem_take_fast(address, 1) {
+            try await enterSlowly(priority, timeout, task, isolation: isolation)
+        }
+        holder.store(task, ordering: .relaxed)
+        defer { leave() }
+        return try await unsafe body(&value)
+    }
+
+    /// Runs `body` if nobody is inside, else returns nil. It doesn't wait to enter.
+    ///
+    /// It returns nil too while somebody of the same or a higher priority waits to enter, and in a section of the same
+    /// task.
+    @inlinable
+    public func withLockIfAvailable<Result>(
+        isolation: isolated (any Actor)? = #isolation,
+        _ body: (inout sending Value) async throws -> sending Result
+    ) async rethrows -> sending Result? {
+        guard unsafe csk_sem_trywait(address, CommandPriority(Task.currentPriority).rawValue, 1) == 0 else {
+            return nil
+        }
+        holder.store(RuntimeFacts.addressOfTask(), ordering: .relaxed)
+        defer { leave() }
+        return try await unsafe body(&value)
+    }
+
+    @inlinable
+    @safe var address: UnsafeMutablePointer<csk_sem_t> { unsafe RuntimeFacts.lastingAddress(of: &semaphore) }
+
+    @usableFromInline
+    func enterSlowly(
+        _ priority: CommandPriority?, _ timeout: Duration?, _ task: UInt, isolation: isolated (any Actor)?
+    ) async throws(AsyncMutexError) {
+        // Nobody else writes the address of this task.
+        if holder.load(ordering: .relaxed) == task { throw .wouldDeadlock }
+        let priority = priority ?? CommandPriority(Task.currentPriority)
+        let status = await unsafe SemaphoreWait(address, of: self).acquire(
+            1, rank: CommandRank.of(priority), deadline: Deadline.after(timeout: timeout), isolation: isolation)
+        if status != 0 { throw AsyncMutexError(status: status) }
+    }
+
+    @inlinable
+    func leave() {
+        holder.store(0, ordering: .relaxed)
+        _ = unsafe csk_sem_signal(address, 1)
+    }
+
+    /// The number of tasks that waited at some instant during the call. It is meant for statistics.
+    public var waitingCount: Int { unsafe Int(csk_sem_waiting(address)) }
+}
