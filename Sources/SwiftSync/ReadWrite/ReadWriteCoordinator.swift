@@ -10,10 +10,10 @@ public import CSyncKernel
 /// let count = coordinator.read { names.count }              // 2: what was written before is seen
 /// ```
 ///
-/// The order of arrival decides. A read submitted before a write runs before it, and a write submitted before a read
-/// runs before it, whichever threads they come from and in whichever form. Reads run on the calling thread, which they
-/// block while a write is before them. Enqueued writes run on worker threads of the library. A thread may read again
-/// inside a read, however deep, even when a write has been queued in between.
+/// The order in which they come into its queue decides. A read submitted before a write runs before it, and a write
+/// submitted before a read runs before it, whichever threads they come from and in whichever form. Reads run on the
+/// calling thread, which they block while a write is before them. Enqueued writes run on worker threads of the library.
+/// A thread may read again inside a read, however deep, even when a write has been queued in between.
 ///
 /// A write inside a read, and anything inside a write, of the same coordinator and thread would wait for itself. A call
 /// that can throw then throws ``ReadWriteError/wouldDeadlock``. Any other call stops the program with a message.

@@ -23,7 +23,7 @@ public struct ReadWriteLock<Value: ~Copyable & Sendable>: @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - value: what is protected. It is sent in.
-    ///   - policy: ``GatePolicy/strict`` hands the lock from one waiter to the next, and nobody ever overtakes anybody.
+    ///   - policy: ``GatePolicy/strict`` hands the lock from one waiter to the next, and nobody overtakes one.
     ///     Otherwise a thread that comes while a waiter wakes up may overtake it, once. That is faster when many
     ///     threads contend.
     ///   - readerBias: readers enter without touching what they share, in a fraction of the time. A writer first

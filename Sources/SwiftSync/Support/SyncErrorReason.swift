@@ -22,8 +22,8 @@ public struct SyncErrorReason: Hashable, Sendable, CustomStringConvertible {
 
     private let word: Word
 
-    /// The timeout passed first, or the call tried once without waiting. A timeout never passes early; where the system
-    /// gives no timer for it, it is over at once.
+    /// The timeout passed first, or the call tried once without waiting. A timeout never passes early. Where the
+    /// system gives a task no timer, some objects say this at once, and others ``outOfResources``.
     public static let timedOut = Self(word: .timedOut)
     /// The call would wait for its own caller.
     public static let wouldDeadlock = Self(word: .wouldDeadlock)

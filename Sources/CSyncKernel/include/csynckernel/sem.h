@@ -3,7 +3,8 @@
  *
  * A semaphore has a number of free permits. A wait takes the permits that it asks for, all at once, and waits while too
  * few are free. A signal adds permits, and hands them to waiters: to a higher priority first, and within one priority
- * to whoever came first. While the first in order asks for more than there are, nobody of its priority or of a lower
+ * to whoever came first. (A thread that finds too few, and nobody who waits, looks again for some microseconds before
+ * it stands in the queue.) While the first in order asks for more than there are, nobody of its priority or of a lower
  * one gets any: many small requests can't starve a large one. Who comes with a higher priority passes it. A waiter is a
  * thread that blocks in csk_sem_wait, or a caller-owned csk_gate_waiter_t whose function is called when the permits are
  * its. Both kinds stand in one queue.
