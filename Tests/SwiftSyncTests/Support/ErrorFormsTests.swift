@@ -60,6 +60,15 @@ struct ErrorFormsTests {
         }
     }
 
+    private func name(_ error: ResourcePoolError) -> String {
+        switch error {
+        case .timedOut: "timedOut"
+        case .cancelled: "cancelled"
+        case .shutDown: "shutDown"
+        case .outOfResources: "outOfResources"
+        }
+    }
+
     private func name(_ error: AsyncMutexError) -> String {
         switch error {
         case .timedOut: "timedOut"
@@ -87,6 +96,7 @@ struct ErrorFormsTests {
         for error in SnapshotError.allCases { #expect("\(error.reason)" == name(error)) }
         for error in BlockingPriorityQueueError.allCases { #expect("\(error.reason)" == name(error)) }
         for error in PrioritySemaphoreError.allCases { #expect("\(error.reason)" == name(error)) }
+        for error in ResourcePoolError.allCases { #expect("\(error.reason)" == name(error)) }
         for error in AsyncMutexError.allCases { #expect("\(error.reason)" == name(error)) }
         let errors = [
             QueueSafeValueError.timedOut, .wouldDeadlock, .cancelled, .valueContainerDeinited,

@@ -1,0 +1,25 @@
+/// Why a ``ResourcePool`` gave no resource. The factory's own errors are thrown as they are.
+public enum ResourcePoolError: SyncError, Hashable, CaseIterable {
+    /// The timeout passed before there was a resource.
+    case timedOut
+    /// The task was cancelled before there was a resource.
+    case cancelled
+    /// The pool was shut down.
+    case shutDown
+    /// The system gave no memory or no thread.
+    case outOfResources
+
+    /// What the error has in common with the errors of other objects.
+    public var reason: SyncErrorReason {
+        switch self {
+        case .timedOut: .timedOut
+        case .cancelled: .cancelled
+        case .shutDown: .shutDown
+        case .outOfResources: .outOfResources
+        }
+    }
+
+    init(status: Int32) {
+        self = Self(SyncErrorReason(status: status)) ?? .outOfResources
+    }
+}

@@ -1,0 +1,27 @@
+/// What was left of a ``ResourcePool`` when its shutdown stopped waiting.
+public struct ResourcePoolReport: Sendable, CustomStringConvertible {
+    /// Somebody who still uses a resource.
+    public struct Holder: Sendable, Hashable, CustomStringConvertible {
+        /// Where `withResource` was called: the file's ID and the line.
+        public let location: String
+        /// How long the use has lasted.
+        public let heldFor: Duration
+
+        /// The location and the time, on one line.
+        public var description: String { "\(location), for \(heldFor)" }
+    }
+
+    /// Those who still use a resource, the longest use first.
+    public let holders: [Holder]
+    /// How many resources are being made or closed.
+    public let unfinishedCount: Int
+
+    /// True if nothing is left: each resource is closed.
+    public var isComplete: Bool { holders.isEmpty && unfinishedCount == 0 }
+
+    /// One line for each who holds a resource.
+    public var description: String {
+        if isComplete { return "all resources are closed" }
+        return (holders.map { "held by \($0)" } + ["being made or closed: \(unfinishedCount)"]).joined(separator: "\n")
+    }
+}
