@@ -12,89 +12,45 @@ struct SuspendingWaits {
     let turnsPerMicrosecond: Double
     private let tasks = 64
 
-    /// Waits until it is inside, and returns when that was.
-    private typealias Section = @Sendable (_ urgent: Bool) async -> Int64
-
     func run() {
-        for microseconds in [1, 10] {
-            let turns = Int(Double(microseconds) * turnsPerMicrosecond)
-            let actor = TimedActor(), value = QueueSafeValue(value: 0)
-            measure(
-                "suspending, urgent task among \(tasks), \(microseconds) us sections",
-                [
-                    ("actor", { _ in await actor.section(turns) }),
-                    ("semaphore of continuations", ofContinuations(permits: 1, turns)),
-                    (
-                        "QueueSafeValue.suspending",
-                        { urgent in
-                            var entered: Int64 = 0
-                            await value.suspending.priority(urgent ? .high : .normal).set {
-                                entered = bench_now_ns()
-                                $0 &+= 1
-                                bench_busy(turns)
-                            }
-                            return entered
-                        }
-                    ),
-                ])
-        }
+        for microseconds in [1, 10] { measure(microseconds: microseconds) }
     }
 
-    /// The same where two may be inside.
-    func runPermits() {
-        let turns = Int(turnsPerMicrosecond), actor = ActorSemaphore(permits: 2), permits = PrioritySemaphore(value: 2)
-        measure(
-            "semaphore of two, urgent task among \(tasks), 1 us sections",
-            [
-                (
-                    "actor with continuations",
-                    { _ in
-                        await actor.wait()
-                        let entered = bench_now_ns()
-                        bench_busy(turns)
-                        await actor.signal()
-                        return entered
-                    }
-                ),
-                ("semaphore of continuations", ofContinuations(permits: 2, turns)),
-                (
-                    "PrioritySemaphore.withPermit",
-                    { urgent in
-                        let entered = try? await permits.withPermit(priority: urgent ? .high : .normal) {
-                            let entered = bench_now_ns()
-                            bench_busy(turns)
-                            return entered
-                        }
-                        return entered!
-                    }
-                ),
-            ])
-    }
-
-    private func ofContinuations(permits: Int, _ turns: Int) -> Section {
-        let semaphore = ContinuationSemaphore(permits: permits)
-        return { urgent in
-            await semaphore.wait(isUrgent: urgent)
-            let entered = bench_now_ns()
-            bench_busy(turns)
-            semaphore.signal()
-            return entered
-        }
-    }
-
-    private func measure(_ group: String, _ subjects: [(name: String, section: Section)]) {
-        let names = subjects.map(\.name)
+    private func measure(microseconds: Int) {
+        let names = ["actor", "semaphore of continuations", "QueueSafeValue.suspending"]
         var throughput = Rows(names), waits = Rows(names)
+        let group = "suspending, urgent task among \(tasks), \(microseconds) us sections"
+        let turns = Int(Double(microseconds) * turnsPerMicrosecond)
+        func turn(_ name: String, _ section: @escaping @Sendable (_ urgent: Bool) async -> Int64) -> Turn {
+            Turn(subject: name) {
+                let (median, rate) = contend(section)
+                waits.add(name, median)
+                throughput.add(name, rate)
+            }
+        }
+        let actor = TimedActor(), semaphore = ContinuationSemaphore(), value = QueueSafeValue(value: 0)
         note("\(group) ")
         inRounds(
             rounds,
-            subjects.map { name, section in
-                Turn(subject: name) {
-                    let (median, rate) = contend(section)
-                    waits.add(name, median)
-                    throughput.add(name, rate)
-                }
-            })
+            [
+                turn(names[0]) { _ in await actor.section(turns) },
+                turn(names[1]) { urgent in
+                    await semaphore.wait(isUrgent: urgent)
+                    let entered = bench_now_ns()
+                    bench_busy(turns)
+                    semaphore.signal()
+                    return entered
+                },
+                turn(names[2]) { urgent in
+                    var entered: Int64 = 0
+                    await value.suspending.priority(urgent ? .high : .normal).set {
+                        entered = bench_now_ns()
+                        $0 &+= 1
+                        bench_busy(turns)
+                    }
+                    return entered
+                },
+            ])
         note("\n")
         results.print(group, "p50 us", baseline: names[0], waits.values)
         results.print(group, "Mops/s", baseline: names[0], throughput.values)
@@ -156,9 +112,9 @@ private actor TimedActor {
 }
 
 /// What programs write where a task may not block: a count and continuations behind a lock. The urgent go first.
-final class ContinuationSemaphore: Sendable {
+private final class ContinuationSemaphore: Sendable {
     private struct State {
-        var free: Int
+        var isFree = true
         var urgent = [CheckedContinuation<Void, Never>](), others = [CheckedContinuation<Void, Never>]()
         var nextOther = 0
 
@@ -174,9 +130,7 @@ final class ContinuationSemaphore: Sendable {
             return next
         }
     }
-    private let state: Mutex<State>
-
-    init(permits: Int) { state = Mutex(State(free: permits)) }
+    private let state = Mutex(State())
 
     func wait(isUrgent: Bool) async {
         if state.withLock({ take(&$0) }) { return }
@@ -191,46 +145,16 @@ final class ContinuationSemaphore: Sendable {
     }
 
     private func take(_ state: inout State) -> Bool {
-        if state.free == 0 { return false }
-        state.free -= 1
-        return true
+        defer { state.isFree = false }
+        return state.isFree
     }
 
     func signal() {
         let next = state.withLock { state in
             let next = state.pop()
-            if next == nil { state.free += 1 }
+            if next == nil { state.isFree = true }
             return next
         }
         next?.resume()
-    }
-}
-
-/// The same as an actor, which knows no priorities.
-actor ActorSemaphore {
-    private var free: Int
-    private var waiting = [CheckedContinuation<Void, Never>](), next = 0
-
-    init(permits: Int) { free = permits }
-
-    func wait() async {
-        if free > 0 {
-            free -= 1
-        } else {
-            await withCheckedContinuation { waiting.append($0) }
-        }
-    }
-
-    func signal() {
-        guard next < waiting.count else {
-            free += 1
-            return
-        }
-        waiting[next].resume()
-        next += 1
-        if next == 256 {
-            waiting.removeFirst(next)
-            next = 0
-        }
     }
 }
