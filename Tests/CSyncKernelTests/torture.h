@@ -20,6 +20,7 @@ enum {
     ADOPTED,
     LOST, /* provisional grants that were taken back, entries that another thread took out first */
     FORGOTTEN,
+    RESIZED,   /* changes of the semaphore's size */
     WRITES,    /* grants of the read-write lock to writers, entries that were put in */
     CANCELLED, /* calls of a _cancel that said 0 */
     COUNTERS

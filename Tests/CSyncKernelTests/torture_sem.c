@@ -87,6 +87,7 @@ static void *take_turns(void *context) {
             else CHECK_STATUS(status, EBUSY);
         } else if (what == 5) {
             CHECK_STATUS(csk_sem_resize(&arena->sem, LEAST + (uint32_t)below(MOST - LEAST + 1)), 0);
+            tally(RESIZED);
         } else {
             wait_in_thread(arena, priority, permits);
         }

@@ -1,10 +1,10 @@
 /* torture_test.c: everything at once from many more threads than cores, part by part and round by round.
  *
- *     torture_test [--seconds N] [--threads N] [--seed S] [--pinned] [PART ...]
+ *     torture_test [--seconds N] [--events N] [--threads N] [--seed S] [--pinned] [PART ...]
  *
  * Without options: a few seconds, 16 threads for each core, the seed of CSK_TEST_SEED or the fixed one. --pinned keeps
  * the process on one core, where threads meet at other places than on many. A part gets at most 5 seconds in one round,
- * and the rounds go on, each with seeds of its own, until the time is over. */
+ * and the rounds go on, each with seeds of its own, until the time is over and so many --events were counted. */
 #include "torture.h"
 
 #include <getopt.h>
@@ -16,7 +16,7 @@ uint64_t torture_round_seed;
 int torture_threads, torture_stop;
 
 static const char *const counter_names[CANCELLED] = {
-    "grants", "timeouts", "cancels", "refused", "closed", "adopted", "lost", "forgotten", "writes",
+    "grants", "timeouts", "cancels", "refused", "closed", "adopted", "lost", "forgotten", "resized", "writes",
 };
 
 static const struct part {
@@ -182,13 +182,11 @@ static void choose_parts(char **names, int count) {
     }
 }
 
-static double parse_options(int argc, char **argv, uint64_t *seed) {
+static double parse_options(int argc, char **argv, uint64_t *seed, uint64_t *events) {
     static const struct option options[] = {
-        { "seconds", required_argument, NULL, 's' },
-        { "threads", required_argument, NULL, 't' },
-        { "seed", required_argument, NULL, 'r' },
-        { "pinned", no_argument, NULL, 'p' },
-        { NULL, 0, NULL, 0 },
+        { "seconds", required_argument, NULL, 's' }, { "events", required_argument, NULL, 'e' },
+        { "threads", required_argument, NULL, 't' }, { "seed", required_argument, NULL, 'r' },
+        { "pinned", no_argument, NULL, 'p' },        { NULL, 0, NULL, 0 },
     };
     double seconds = 4;
     /* As many as the machine has, even if this process may use fewer: pinned, the crowd is the same. */
@@ -197,6 +195,7 @@ static double parse_options(int argc, char **argv, uint64_t *seed) {
     for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         switch (option) {
         case 's': seconds = strtod(optarg, NULL); break;
+        case 'e': *events = strtoull(optarg, NULL, 0); break;
         case 't': torture_threads = atoi(optarg); break;
         case 'r': *seed = strtoull(optarg, NULL, 0); break;
         case 'p': pin_to_one_core(); break;
@@ -211,10 +210,17 @@ static double parse_options(int argc, char **argv, uint64_t *seed) {
     return seconds;
 }
 
+static uint64_t events_so_far(void) {
+    uint64_t events = 0;
+    for (size_t i = 0; i < PARTS; i++)
+        for (int which = 0; which < CANCELLED; which++) events += totals[i][which];
+    return events;
+}
+
 int main(int argc, char **argv) {
     signal(SIGALRM, test_watchdog);
-    uint64_t seed = 0;
-    double seconds = parse_options(argc, argv, &seed);
+    uint64_t seed = 0, events = 0;
+    double seconds = parse_options(argc, argv, &seed, &events);
     int count = 0;
     for (size_t i = 0; i < PARTS; i++) count += chosen[i];
     started_ns = csk_now();
@@ -228,7 +234,7 @@ int main(int argc, char **argv) {
     do {
         for (size_t i = 0; i < PARTS; i++)
             if (chosen[i]) run_part(i, (seed << 20) + (round++ << 10));
-    } while (csk_now() < end_ns);
+    } while (csk_now() < end_ns || events_so_far() < events);
     for (size_t i = 0; i < PARTS; i++)
         if (chosen[i]) print_counts(parts[i].name, totals[i]);
     printf("ok %.1f s\n", (double)(csk_now() - started_ns) / 1e9);

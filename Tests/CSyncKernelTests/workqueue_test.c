@@ -357,7 +357,7 @@ static void while_suspended_nothing_begins(void) {
     STORE(&release, 1); /* what runs goes on */
     CHECK_STATUS(csk_workqueue_drain(&queue, csk_deadline_after(5000000)), ETIMEDOUT);
     CHECK_STATUS(sync_call(&queue, back(1), csk_deadline_after(1000000), 9), ETIMEDOUT);
-    CHECK_EQ(csk_workqueue_running(&queue), 0);
+    wait_until(csk_workqueue_running(&queue) == 0);
     for (int i = 0; i < UINT16_MAX; i++) {
         CHECK_EQ(notes_so_far(), 1);
         CHECK_STATUS(csk_workqueue_resume(&queue), 0);

@@ -28,7 +28,8 @@ public import Synchronization
 /// Use a ``PriorityMutex`` for sections that don't suspend: it is many times as fast, and threads can use it.
 @safe
 public final class AsyncMutex<Value: ~Copyable>: @unchecked Sendable {
-    @usableFromInline @exclusivity(unchecked) @safe var semaphore: csk_sem_t
+    @exclusivity(unchecked) private var semaphore: csk_sem_t
+    @usableFromInline let address: UnsafeMutablePointer<csk_sem_t>
     /// The task that is inside, by its address, or 0. Only whoever is inside writes.
     @usableFromInline let holder = Atomic<UInt>(0)
     @usableFromInline @exclusivity(unchecked) var value: Value
@@ -36,6 +37,7 @@ public final class AsyncMutex<Value: ~Copyable>: @unchecked Sendable {
     /// Protects `value`, which is sent in. It makes one allocation and never blocks.
     public init(_ value: consuming sending Value) {
         unsafe semaphore = csk_sem_t.make(1, most: 1)!
+        unsafe address = RuntimeFacts.lastingAddress(of: &semaphore)
         unsafe self.value = value
     }
 
@@ -84,9 +86,6 @@ public final class AsyncMutex<Value: ~Copyable>: @unchecked Sendable {
         return try await unsafe body(&value)
     }
 
-    @inlinable
-    @safe var address: UnsafeMutablePointer<csk_sem_t> { unsafe RuntimeFacts.lastingAddress(of: &semaphore) }
-
     @usableFromInline
     func enterSlowly(
         _ priority: CommandPriority?, _ timeout: Duration?, _ task: UInt, isolation: isolated (any Actor)?
@@ -94,8 +93,9 @@ public final class AsyncMutex<Value: ~Copyable>: @unchecked Sendable {
         // Nobody else writes the address of this task.
         if holder.load(ordering: .relaxed) == task { throw .wouldDeadlock }
         let priority = priority ?? CommandPriority(Task.currentPriority)
-        let status = await unsafe SemaphoreWait(address, of: self).acquire(
-            1, rank: CommandRank.of(priority), deadline: Deadline.after(timeout: timeout), isolation: isolation)
+        let status = await unsafe SemaphoreWait.acquire(
+            1, at: address, of: self, rank: CommandRank.of(priority), deadline: Deadline.after(timeout: timeout),
+            isolation: isolation)
         if status != 0 { throw AsyncMutexError(status: status) }
     }
 

@@ -27,6 +27,16 @@ enum Deadline {
         timeout.map(after) ?? never
     }
 
+    /// The deadline at `instant`. It is ``passed`` for an instant that is not ahead, and ``never`` for one that is more
+    /// than 292 years ahead.
+    ///
+    /// The instant's clock goes on while the system is suspended, and the kernel's does not. So no wait ends early by
+    /// the instant's clock.
+    static func at(_ instant: ContinuousClock.Instant) -> Int64 {
+        let now = ContinuousClock.now
+        return instant <= now ? passed : after(now.duration(to: instant))
+    }
+
     /// The deadline `seconds` from now. It is ``passed`` for zero or less, ``never`` for infinity and for spans that
     /// exceed 292 years, and nil for NaN.
     @usableFromInline

@@ -37,7 +37,8 @@ extension SyncDiagnostics.Report {
         public static let completionCalledTwice = Kind(rawValue: "completion called twice")
         /// The last copy of a manual completion was released without a call. The section was completed.
         public static let completionDropped = Kind(rawValue: "completion dropped")
-        /// A lock was released again after it had been released.
+        /// A lock was released again after it had been released; or a scope could not give its permits back, since
+        /// others had signalled permits that they had not taken.
         public static let releasedTwice = Kind(rawValue: "released twice")
         /// The last copy of a lock was released without a release of the lock. Its section or task was ended.
         public static let lockDropped = Kind(rawValue: "lock dropped")

@@ -138,8 +138,8 @@ public final class ResourcePool<Resource: Sendable>: Sendable {
     ) async throws(ResourcePoolError) {
         if semaphore.tryFast(1) { return }
         let box = semaphore.box
-        let status = await unsafe SemaphoreWait(box.semaphore, of: box).acquire(
-            1, rank: rank, deadline: deadline, isolation: isolation)
+        let status = await unsafe SemaphoreWait.acquire(
+            1, at: box.semaphore, of: box, rank: rank, deadline: deadline, isolation: isolation)
         if status != 0 { throw ResourcePoolError(status: status) }
     }
 

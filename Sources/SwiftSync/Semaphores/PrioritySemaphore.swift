@@ -57,6 +57,29 @@ public struct PrioritySemaphore: @unchecked Sendable {
         try waitSlowly(permits, priority, timeout)
     }
 
+    /// Takes `permits`, and blocks the thread while too few are free, but not past `deadline`.
+    ///
+    /// It is ``wait(permits:priority:timeout:)`` for callers that know an instant: several waits of one request can
+    /// share it. A deadline that is not ahead tries once. The wait never ends early. The time for which the system is
+    /// suspended does not count, so the wait may end that much later.
+    ///
+    /// ```swift
+    /// let connections = PrioritySemaphore(value: 8), memory = PrioritySemaphore(value: 64)
+    /// func admit() throws {
+    ///     let deadline = ContinuousClock.now + .milliseconds(5)
+    ///     try connections.wait(until: deadline)
+    ///     try memory.wait(permits: 16, until: deadline)         // 5 ms for both
+    /// }
+    /// ```
+    @available(*, noasync, message: "try await wait(until:)")
+    @inlinable
+    public func wait(
+        permits: Int = 1, priority: CommandPriority = .normal, until deadline: ContinuousClock.Instant
+    ) throws(PrioritySemaphoreError) {
+        if tryFast(permits) { return }
+        try waitSlowly(permits, priority, until: deadline)
+    }
+
     /// Takes `permits` if it can without waiting, and returns whether it has.
     ///
     /// It can't while too few are free, nor while somebody of the same or a higher priority waits. A number of permits
@@ -77,9 +100,28 @@ public struct PrioritySemaphore: @unchecked Sendable {
         permits: Int = 1, priority: CommandPriority? = nil, timeout: Duration? = nil,
         isolation: isolated (any Actor)? = #isolation
     ) async throws(PrioritySemaphoreError) {
-        if Task.isCancelled { throw .cancelled }
-        if tryFast(permits) { return }
+        if try tryFastUnlessCancelled(permits) { return }
         try await suspend(permits, priority, timeout, isolation: isolation)
+    }
+
+    /// Takes `permits`, and suspends the task while too few are free, but not past `deadline`.
+    ///
+    /// A deadline that is not ahead tries once. The wait never ends early. The time for which the system is suspended
+    /// does not count, so the wait may end that much later. All else is as in the form with a timeout.
+    ///
+    /// ```swift
+    /// let connections = PrioritySemaphore(value: 8), memory = PrioritySemaphore(value: 64)
+    /// let deadline = ContinuousClock.now + .milliseconds(5)
+    /// try await connections.wait(until: deadline)
+    /// try await memory.wait(permits: 16, until: deadline)       // 5 ms for both
+    /// ```
+    @inlinable
+    public func wait(
+        permits: Int = 1, priority: CommandPriority? = nil, until deadline: ContinuousClock.Instant,
+        isolation: isolated (any Actor)? = #isolation
+    ) async throws(PrioritySemaphoreError) {
+        if try tryFastUnlessCancelled(permits) { return }
+        try await suspend(permits, priority, until: deadline, isolation: isolation)
     }
 
     /// Takes permits where nobody waits.
@@ -89,24 +131,56 @@ public struct PrioritySemaphore: @unchecked Sendable {
         return unsafe csk_sem_take_fast(box.semaphore, permits)
     }
 
+    /// Does the same for a task.
+    @inlinable
+    func tryFastUnlessCancelled(_ permits: Int) throws(PrioritySemaphoreError) -> Bool {
+        if Task.isCancelled { throw .cancelled }
+        return tryFast(permits)
+    }
+
     @usableFromInline
     func waitSlowly(
         _ permits: Int, _ priority: CommandPriority, _ timeout: Duration?
     ) throws(PrioritySemaphoreError) {
+        try wait(permits, priority, deadline: Deadline.after(timeout: timeout))
+    }
+
+    @usableFromInline
+    func waitSlowly(
+        _ permits: Int, _ priority: CommandPriority, until deadline: ContinuousClock.Instant
+    ) throws(PrioritySemaphoreError) {
+        try wait(permits, priority, deadline: Deadline.at(deadline))
+    }
+
+    private func wait(
+        _ permits: Int, _ priority: CommandPriority, deadline: Int64
+    ) throws(PrioritySemaphoreError) {
         let permits = try Self.checked(permits)
-        let status = unsafe csk_sem_wait_ranked(
-            box.semaphore, CommandRank.of(priority), permits, Deadline.after(timeout: timeout))
-        try Self.check(status)
+        try Self.check(unsafe csk_sem_wait_ranked(box.semaphore, CommandRank.of(priority), permits, deadline))
     }
 
     @usableFromInline
     func suspend(
         _ permits: Int, _ priority: CommandPriority?, _ timeout: Duration?, isolation: isolated (any Actor)?
     ) async throws(PrioritySemaphoreError) {
-        let permits = try Self.checked(permits), priority = priority ?? CommandPriority(Task.currentPriority)
-        let deadline = Deadline.after(timeout: timeout)
-        let status = await unsafe SemaphoreWait(box.semaphore, of: box).acquire(
-            permits, rank: CommandRank.of(priority), deadline: deadline, isolation: isolation)
+        try await suspend(permits, priority, deadline: Deadline.after(timeout: timeout), isolation: isolation)
+    }
+
+    @usableFromInline
+    func suspend(
+        _ permits: Int, _ priority: CommandPriority?, until deadline: ContinuousClock.Instant,
+        isolation: isolated (any Actor)?
+    ) async throws(PrioritySemaphoreError) {
+        try await suspend(permits, priority, deadline: Deadline.at(deadline), isolation: isolation)
+    }
+
+    private func suspend(
+        _ permits: Int, _ priority: CommandPriority?, deadline: Int64, isolation: isolated (any Actor)?
+    ) async throws(PrioritySemaphoreError) {
+        let permits = try Self.checked(permits)
+        let rank = CommandRank.of(priority ?? CommandPriority(Task.currentPriority))
+        let status = await unsafe SemaphoreWait.acquire(
+            permits, at: box.semaphore, of: box, rank: rank, deadline: deadline, isolation: isolation)
         try Self.check(status)
     }
 
@@ -137,7 +211,8 @@ public struct PrioritySemaphore: @unchecked Sendable {
     /// Runs `body` with permits, which it gives back when `body` has returned or thrown.
     ///
     /// It blocks the thread while too few are free. It throws what ``wait(permits:priority:timeout:)`` throws, without
-    /// running `body`, and what `body` throws.
+    /// running `body`, and what `body` throws. If others have signalled permits that they had not taken, so that there
+    /// is no room for these, ``SyncDiagnostics`` is told.
     @available(*, noasync, message: "try await withPermit { }")
     @_disfavoredOverload
     @inlinable
@@ -145,6 +220,22 @@ public struct PrioritySemaphore: @unchecked Sendable {
         permits: Int = 1, priority: CommandPriority = .normal, timeout: Duration? = nil, _ body: () throws -> Result
     ) throws -> Result {
         if !tryFast(permits) { try waitSlowly(permits, priority, timeout) }
+        defer { giveBack(permits) }
+        return try body()
+    }
+
+    /// Runs `body` with permits, for which it waits no longer than until `deadline`.
+    ///
+    /// It blocks the thread while too few are free. It throws what ``wait(permits:priority:until:)`` throws, without
+    /// running `body`, and what `body` throws.
+    @available(*, noasync, message: "try await withPermit(until:) { }")
+    @_disfavoredOverload
+    @inlinable
+    public func withPermit<Result: ~Copyable>(
+        permits: Int = 1, priority: CommandPriority = .normal, until deadline: ContinuousClock.Instant,
+        _ body: () throws -> Result
+    ) throws -> Result {
+        if !tryFast(permits) { try waitSlowly(permits, priority, until: deadline) }
         defer { giveBack(permits) }
         return try body()
     }
@@ -163,10 +254,32 @@ public struct PrioritySemaphore: @unchecked Sendable {
         return try await body()
     }
 
-    /// Others may have signalled what they had not taken. Then there is no room for these permits, and none is missing.
+    /// Runs `body` with permits, for which it waits no longer than until `deadline`.
+    ///
+    /// It suspends the task while too few are free. It throws what the suspending `wait` throws, without running
+    /// `body`, and what `body` throws.
+    @inlinable
+    public func withPermit<Result>(
+        permits: Int = 1, priority: CommandPriority? = nil, until deadline: ContinuousClock.Instant,
+        isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> sending Result
+    ) async throws -> sending Result {
+        try await wait(permits: permits, priority: priority, until: deadline, isolation: isolation)
+        defer { giveBack(permits) }
+        return try await body()
+    }
+
     @inlinable
     func giveBack(_ permits: Int) {
-        _ = unsafe csk_sem_signal(box.semaphore, UInt32(truncatingIfNeeded: permits))
+        let status = unsafe csk_sem_signal(box.semaphore, UInt32(truncatingIfNeeded: permits))
+        if status != 0 { reportTooMany(permits) }
+    }
+
+    /// Others have signalled what they had not taken. So there was no room for these permits, and none is missing.
+    @usableFromInline
+    func reportTooMany(_ permits: Int) {
+        SyncDiagnostics.report(
+            .releasedTwice, subject: "PrioritySemaphore",
+            message: "withPermit had no room to give back \(permits): others signalled permits that they had not taken")
     }
 
     // MARK: - Inspection

@@ -9,7 +9,7 @@ final class SemaphoreWait: TaskWait, GateWaiterOwner, @unchecked Sendable {
     @exclusivity(unchecked) private var memory = GateWaiter.Memory()
 
     /// - Parameter owner: keeps the semaphore, as long as somebody who withdraws the wait may use it.
-    init(_ semaphore: UnsafeMutablePointer<csk_sem_t>, of owner: AnyObject) {
+    private init(_ semaphore: UnsafeMutablePointer<csk_sem_t>, of owner: AnyObject) {
         unsafe self.semaphore = semaphore
         self.owner = owner
         super.init()
@@ -26,9 +26,18 @@ final class SemaphoreWait: TaskWait, GateWaiterOwner, @unchecked Sendable {
         unsafe waiter.cancel { unsafe csk_sem_cancel(semaphore, $0) }
     }
 
-    /// Waits until the permits are the task's. It returns 0 or an errno value.
-    func acquire(
-        _ permits: UInt32, rank: Int64, deadline: Int64, isolation: isolated (any Actor)?
+    /// Waits until permits of the semaphore, which `owner` keeps, are the task's. It returns 0 or an errno value.
+    static func acquire(
+        _ permits: UInt32, at semaphore: UnsafeMutablePointer<csk_sem_t>, of owner: AnyObject, rank: Int64,
+        deadline: Int64, isolation: isolated (any Actor)?
+    ) async -> Int32 {
+        // A wait that only tries must not stand in the queue: it would bar others until the timers' thread came.
+        if deadline == Deadline.passed { return unsafe csk_sem_wait_ranked(semaphore, rank, permits, deadline) }
+        return await unsafe SemaphoreWait(semaphore, of: owner).acquire(permits, rank, deadline, isolation: isolation)
+    }
+
+    private func acquire(
+        _ permits: UInt32, _ rank: Int64, _ deadline: Int64, isolation: isolated (any Actor)?
     ) async -> Int32 {
         await wait(isolation: isolation) {
             unsafe waiter.lock(owner: self) {

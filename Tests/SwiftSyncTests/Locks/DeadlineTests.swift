@@ -47,6 +47,17 @@ import Testing
         #expect(try #require(Deadline.after(seconds: seconds)) <= csk_now())
     }
 
+    @Test func instantsBecomeDeadlinesThatAreNeverEarlier() {
+        let clock = ContinuousClock(), instant = clock.now + .milliseconds(20)
+        let deadline = Deadline.at(instant)
+        #expect(deadline <= csk_now() + 20_000_000)
+        while csk_now() < deadline {}
+        #expect(clock.now >= instant)
+        #expect(Deadline.at(clock.now) == Deadline.passed)
+        #expect(Deadline.at(clock.now - .seconds(Int64.max)) == Deadline.passed)
+        #expect(Deadline.at(clock.now + .seconds(Int64.max)) == Deadline.never)
+    }
+
     @Test func notANumberIsNoDeadline() {
         #expect(Deadline.after(seconds: .nan) == nil)
         #expect(Deadline.after(seconds: .signalingNaN) == nil)

@@ -109,6 +109,49 @@ struct PrioritySemaphoreTaskTests {
         #expect(semaphore.availablePermits == 0 && semaphore.waitingCount == 0)
     }
 
+    @Test
+    func aDeadlineOfATaskIsNeverEarlyAndTakesNothing() async throws {
+        let semaphore = PrioritySemaphore(value: 1), clock = ContinuousClock(), deadline = clock.now + .milliseconds(2)
+        await #expect(throws: PrioritySemaphoreError.timedOut) { try await semaphore.wait(permits: 2, until: deadline) }
+        #expect(clock.now >= deadline)
+        await #expect(throws: PrioritySemaphoreError.timedOut) { try await semaphore.wait(permits: 2, until: deadline) }
+        await #expect(throws: PrioritySemaphoreError.timedOut) {
+            try await semaphore.withPermit(permits: 2, until: deadline) { _ = Issue.record("ran") }
+        }
+        #expect(try await semaphore.withPermit(until: deadline) { semaphore.availablePermits } == 0)
+        try await semaphore.wait(until: deadline)
+        #expect(semaphore.availablePermits == 0 && semaphore.waitingCount == 0)
+        let task = await start(at: semaphore) { try? await semaphore.wait(until: clock.now + .seconds(1000)) }
+        try semaphore.signal()
+        await task.value
+        #expect(semaphore.availablePermits == 0)
+    }
+
+    /// While a large request stands in the queue, nobody of its priority gets the permit that is free.
+    @Test
+    func aTaskThatOnlyTriesBarsNobody() async throws {
+        let semaphore = PrioritySemaphore(value: 1), isOver = Flag()
+        let trying = Task.detached(priority: .medium) {
+            var tries = 0
+            while !isOver.isRaised || tries == 0 {
+                await #expect(throws: PrioritySemaphoreError.timedOut) {
+                    try await semaphore.wait(permits: 2, priority: .normal, timeout: .zero)
+                }
+                tries += 1
+            }
+        }
+        let refusals = Shared(0)
+        let thread = Thread {
+            for _ in 0..<20_000 {
+                if semaphore.tryWait() { try? semaphore.signal() } else { refusals.increment() }
+            }
+            isOver.raise()
+        }
+        await trying.value
+        thread.join()
+        #expect(refusals.value == 0)
+    }
+
     private enum Failure: Error { case expected }
 
     @Test

@@ -55,13 +55,15 @@ struct PrioritySemaphoreTests {
 
     @Test
     func whoStandsBehindALargeRequestIsServedOnceItHasGivenUp() throws {
-        let semaphore = PrioritySemaphore(value: 2), served = Flag()
+        let semaphore = PrioritySemaphore(value: 2), served = Flag(), hasGivenUp = Flag()
         let large = Thread {
             #expect(throws: PrioritySemaphoreError.timedOut) {
                 try semaphore.wait(permits: 3, timeout: .milliseconds(20))
             }
+            hasGivenUp.raise()
         }
-        waitUntil { semaphore.waitingCount == 1 || semaphore.availablePermits != 2 }
+        // On a busy machine it may have given up before this thread looks.
+        waitUntil { semaphore.waitingCount == 1 || hasGivenUp.isRaised }
         let small = Thread {
             try? semaphore.wait(permits: 2)
             served.raise()
@@ -90,6 +92,42 @@ struct PrioritySemaphoreTests {
         #expect(throws: PrioritySemaphoreError.timedOut) { try semaphore.wait(permits: 2, timeout: .seconds(-1)) }
         try semaphore.wait(timeout: .zero)
         #expect(semaphore.availablePermits == 0 && semaphore.waitingCount == 0)
+    }
+
+    @Test
+    func aDeadlineIsNeverEarlyAndTakesNothing() throws {
+        let semaphore = PrioritySemaphore(value: 1), clock = ContinuousClock(), deadline = clock.now + .milliseconds(2)
+        #expect(throws: PrioritySemaphoreError.timedOut) { try semaphore.wait(permits: 2, until: deadline) }
+        #expect(clock.now >= deadline)
+        #expect(throws: PrioritySemaphoreError.timedOut) { try semaphore.wait(permits: 2, until: deadline) }
+        #expect(throws: PrioritySemaphoreError.timedOut) {
+            try semaphore.withPermit(permits: 2, until: deadline) { _ = Issue.record("ran") }
+        }
+        #expect(throws: PrioritySemaphoreError.invalidPermits) { try semaphore.wait(permits: 0, until: deadline) }
+        #expect(try semaphore.withPermit(until: deadline) { semaphore.availablePermits } == 0)
+        try semaphore.wait(until: deadline)
+        #expect(semaphore.availablePermits == 0 && semaphore.waitingCount == 0)
+    }
+
+    @Test
+    func aDeadlineThatIsAheadWaits() throws {
+        let semaphore = PrioritySemaphore(value: 0), deadline = ContinuousClock.now + .seconds(1000)
+        let served = Shared([String]())
+        let low = Thread {
+            try? semaphore.withPermit(priority: .low, until: deadline) { served.append("low") }
+        }
+        waitUntil { semaphore.waitingCount == 1 }
+        let high = Thread {
+            try? semaphore.wait(priority: .high, until: deadline)
+            served.append("high")
+            try? semaphore.signal()
+        }
+        waitUntil { semaphore.waitingCount == 2 }
+        try semaphore.signal()
+        low.join()
+        high.join()
+        #expect(served.value == ["high", "low"])
+        #expect(semaphore.availablePermits == 1)
     }
 
     @Test
@@ -186,5 +224,22 @@ struct PrioritySemaphoreTests {
         }
         #expect(semaphore.availablePermits == 3 && semaphore.waitingCount == 0)
         #expect(most.value <= 3 && most.value > 0)
+    }
+}
+
+extension HandlerSettingTests {
+    @Suite struct PrioritySemaphoreReportTests {
+        @Test
+        func permitsThatHaveNoRoomAreReported() throws {
+            let reports = Shared<[SyncDiagnostics.Report.Kind]>([])
+            SyncDiagnostics.setHandler { if $0.subject == "PrioritySemaphore" { reports.append($0.kind) } }
+            defer { SyncDiagnostics.setHandler(nil) }
+            let semaphore = PrioritySemaphore(value: 2, most: 2)
+            try semaphore.withPermit {}
+            #expect(reports.value.isEmpty)
+            try semaphore.withPermit { try semaphore.signal() }
+            #expect(reports.value == [.releasedTwice])
+            #expect(semaphore.availablePermits == 2)
+        }
     }
 }
