@@ -110,6 +110,17 @@ def lines(changes, title):
                f"{metric}: {quantity(one.old, metric)} -> {quantity(one.new, metric)}")
 
 
+def gone(old, new):
+    """What to say of rows that only the first run has: what is measured no more got neither worse nor better."""
+    rows = [key for key in old.cells if key not in new.cells]
+    if not rows:
+        return ""
+    language, group, subject, metric = rows[0]
+    return (("1 row of the first run is" if len(rows) == 1 else f"{len(rows)} rows of the first run are")
+            + " not in the second" + (", such as " if len(rows) > 1 else ": ")
+            + f"{group} ({language}): {subject}, {metric}")
+
+
 def report(old_path, new_path):
     """Prints what changed. 0: nothing of this library got worse; 1: something did; 2: there is nothing to compare."""
     old, new = Run(old_path), Run(new_path)
@@ -132,4 +143,6 @@ def report(old_path, new_path):
     if left_out:
         print(f"{left_out} rows that both have were left out: without the values of {FEWEST_ROUNDS} rounds or more, "
               "or 0.")
+    if lacks := gone(old, new):
+        print(lacks)
     return 1 if worse else 0

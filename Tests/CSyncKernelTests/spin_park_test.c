@@ -1,6 +1,10 @@
-/* spin_park_test.c: when a thread spins before it parks. */
+/* spin_park_test.c: when a thread spins before it parks, and what workers learn from how that ended. */
+#include <csynckernel/csynckernel.h>
+
 #include "test.h"
 
+#include "pool/pool_state.h"
+#include "readwrite/rwlock_linger.h"
 #include "wait/spin_park.h"
 
 static void a_thread_that_spins_in_vain_parks_at_once(void) {
@@ -28,4 +32,90 @@ static void one_try_that_pays_brings_spinning_back(void) {
     CHECK(!csk_spin_pays(&habit));
 }
 
-TEST_MAIN(TEST(a_thread_that_spins_in_vain_parks_at_once), TEST(one_try_that_pays_brings_spinning_back))
+/* ---- Who learns what --------------------------------------------------------------------------------------------- */
+
+static void with_one_worker(void) {
+    static const csk_pool_attr_t attr = { .least = 1, .most = 1 };
+    CHECK_STATUS(csk_pool_configure(&attr), 0);
+}
+
+static uint32_t vain;
+
+static void see_habit(csk_work_t *work, int status) {
+    (void)work;
+    CHECK_STATUS(status, 0);
+    vain = csk_pool_frame->lingers.vain;
+}
+
+/* Who destroys a queue waits until its worker has gone, and so has learned. */
+static void a_worker_learns_that_nothing_came_to_its_queue(void) {
+    with_one_worker();
+    for (uint32_t round = 0; round <= CSK_SPIN_VAIN + 1; round++) {
+        csk_workqueue_t queue = { .width = 1 };
+        csk_work_t work = { .kind = 0 };
+        CHECK_STATUS(csk_workqueue_enqueue(&queue, &work, see_habit), 0);
+        CHECK_STATUS(csk_workqueue_drain(&queue, CSK_NEVER), 0);
+        CHECK_STATUS(csk_workqueue_destroy(&queue), 0);
+        CHECK_EQ(vain, round < CSK_SPIN_VAIN ? round : CSK_SPIN_VAIN);
+    }
+}
+
+static uint32_t ran;
+
+static void count(csk_pool_item_t *item) {
+    (void)item;
+    ADD(&ran, 1);
+}
+
+static void an_idle_worker_learns_that_nothing_came_soon(void) {
+    csk_pool_item_t item = { .level = CSK_POOL_NORMAL };
+    wait_until(LOAD(&csk_pool.all) != NULL);
+    csk_pool_worker_t *worker = LOAD(&csk_pool.all);
+    for (uint32_t round = 1; round <= CSK_SPIN_VAIN; round++) {
+        wait_until(LOAD(&worker->word) == CSK_WORD_PARKED);
+        CHECK_STATUS(csk_pool_post(&item, count), 0);
+        wait_until(LOAD(&ran) == round);
+    }
+    wait_until(LOAD(&worker->word) == CSK_WORD_PARKED);
+    CHECK_EQ(worker->spins.vain, CSK_SPIN_VAIN);
+}
+
+static void *hand_on(void *work) {
+    while (!csk_linger_hand(work)) {}
+    return NULL;
+}
+
+static void a_worker_that_has_left_a_lock_learns_whether_it_was_handed_a_section(void) {
+    static csk_rwlock_t lock = CSK_RWLOCK_INITIALIZER;
+    csk_linger_t self = { .place = NULL };
+    for (uint32_t round = 1; round <= CSK_SPIN_VAIN; round++) {
+        csk_linger_begin(&self, &lock);
+        CHECK(csk_linger_look(&self) == NULL);
+        CHECK_EQ(self.habit.vain, round);
+    }
+    csk_rwlock_work_t work = { .waiter = { .rwlock = &lock } }, *found = NULL;
+    pthread_t thread = start_thread(hand_on, &work);
+    while (found == NULL) {
+        csk_linger_begin(&self, &lock);
+        found = csk_linger_look(&self);
+    }
+    join_thread(thread);
+    CHECK(found == &work);
+    CHECK_EQ(self.habit.vain, 0);
+}
+
+static void a_worker_stands_at_one_place_at_a_time(void) {
+    static csk_rwlock_t locks[2] __attribute__((aligned(64))) = { CSK_RWLOCK_INITIALIZER, CSK_RWLOCK_INITIALIZER };
+    csk_linger_t self = { .place = NULL };
+    csk_linger_begin(&self, &locks[0]);
+    const uint64_t *place = self.place;
+    csk_linger_begin(&self, &locks[1]);
+    CHECK(place != NULL && self.place == place);
+    csk_linger_end(&self);
+    CHECK_EQ(LOAD(place), 0);
+}
+
+TEST_MAIN(TEST(a_thread_that_spins_in_vain_parks_at_once), TEST(one_try_that_pays_brings_spinning_back),
+          TEST(a_worker_learns_that_nothing_came_to_its_queue), TEST(an_idle_worker_learns_that_nothing_came_soon),
+          TEST(a_worker_that_has_left_a_lock_learns_whether_it_was_handed_a_section),
+          TEST(a_worker_stands_at_one_place_at_a_time))

@@ -115,6 +115,10 @@ def self_test(costs):
     expect("an allocation is counted as one", allocating[1] - base[1] == 1)
     expect("4 instructions more of 100 fail", len(against({"a": four})[0]) == 1)
     expect("1 instruction more of 100 passes", against({"a": one}) == ([], []))
+    expect("3 % more pass, and more than that fail", [len(against({"a": (now, 0)}, {"a": (1000, 0)})[0])
+                                                      for now in (1030, 1031)] == [0, 1])
+    expect("1 instruction more of 17 fails", len(against({"a": (18, 0)}, {"a": (17, 0)})[0]) == 1)
+    expect("a tenth of an allocation more than none fails", len(against({"a": (17, 0.1)}, {"a": (17, 0)})[0]) == 1)
     expect("an allocation more fails", len(against({"a": (base[0], allocating[1])})[0]) == 1)
     expect("an instruction less is told, and passes",
            list(map(len, against({"a": base}, {"a": one}))) == [0, 1])

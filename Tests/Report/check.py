@@ -5,6 +5,7 @@
 It refers to nothing outside itself; it and its drawings are well-formed; each chart has its words and its table; and
 where chromium is installed, nothing is wider than the screen and no label leaves its drawing, at 360 and 1280 pixels,
 light and dark. Then faults are planted, each of which must be noticed, and so must a change by `scripts/bench compare`.
+Aims, findings and comparisons say what the rows say (judgements.py).
 """
 
 import contextlib
@@ -19,6 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SAMPLE = Path(__file__).with_name("sample.tsv")
 sys.path.insert(0, str(ROOT / "Benchmarks"))
 
+import judgements  # noqa: E402
 import rendered  # noqa: E402
 import recorded  # noqa: E402
 from report_pages import compare, page, pictures  # noqa: E402
@@ -192,7 +194,8 @@ def unnoticed(text):
 def main():
     run = Run(SAMPLE)
     text = page.page(run)
-    faults = [*page_faults(text), *alone_faults(run), *compare_faults(), *recorded_faults(), *unnoticed(text)]
+    faults = [*page_faults(text), *alone_faults(run), *compare_faults(), *recorded_faults(),
+              *judgements.faults(SAMPLE), *unnoticed(text)]
     browser, note = rendered.browser(), "not rendered: chromium is not installed"
     if browser and not faults:
         faults += [*rendered.faults(browser, text), *rendered.unnoticed(browser, text)]
