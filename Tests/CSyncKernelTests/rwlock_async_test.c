@@ -419,11 +419,92 @@ static void writes_in_a_row_count_until_they_begin(void) {
     }
 }
 
-TEST_MAIN(TEST(writes_in_a_row_count_until_they_begin), TEST(a_read_that_a_worker_cannot_adopt_is_given_back),
-          TEST(a_free_lock_is_granted_at_once), TEST(what_cannot_be_done_is_refused_and_changes_nothing),
-          TEST(only_what_was_granted_to_a_waiter_can_be_adopted), TEST(threads_and_functions_wait_in_one_order),
-          TEST(readers_in_a_row_are_granted_together_and_count),
-          TEST(a_hundred_thousand_functions_in_a_chain_need_no_stack), TEST(deadlines_and_cancellation_end_a_wait),
-          TEST(a_free_lock_is_granted_though_the_deadline_has_passed),
-          TEST(a_writer_that_is_cancelled_lets_in_the_readers_behind_it),
-          TEST(of_grant_cancel_and_deadline_exactly_one_wins))
+/* ---- A section that is queued twice ------------------------------------------------------------------------------ */
+
+static csk_rwlock_t of_sections;
+static csk_rwlock_work_t section;
+
+static void end_second(csk_rwlock_work_t *work, void *context, int status) {
+    CHECK(work == &section && context == &of_sections);
+    CHECK_STATUS(status, 0);
+    CHECK_STATUS(csk_rwlock_unlock(&of_sections), 0);
+    ADD(&calls, 100);
+}
+
+static int enqueue_second(void) {
+    return csk_rwlock_enqueue(&of_sections, &section, CSK_RWLOCK_WRITE, CSK_NEVER, end_second, &of_sections);
+}
+
+static void end_first(csk_rwlock_work_t *work, void *context, int status) {
+    CHECK(work == &section && context == &calls);
+    if (status == 0) CHECK_STATUS(csk_rwlock_unlock(&of_sections), 0);
+    STORE(&last_status, status);
+    CHECK_STATUS(enqueue_second(), 0); /* from its function on it may be queued again */
+    ADD(&calls, 1);
+}
+
+static int enqueue_first(int64_t deadline) {
+    return csk_rwlock_enqueue(&of_sections, &section, CSK_RWLOCK_WRITE, deadline, end_first, &calls);
+}
+
+/* The worker that leaves the lock has the section from then on, and runs it once this function has returned. */
+static void grant_to_section(csk_rwlock_work_t *work, void *context, int status) {
+    (void)work, (void)context;
+    CHECK_STATUS(status, 0);
+    CHECK_STATUS(enqueue_first(CSK_NEVER), 0);
+    CHECK_STATUS(enqueue_second(), EBUSY);
+    CHECK_STATUS(csk_rwlock_unlock(&of_sections), 0);
+    CHECK_EQ(csk_rwlock_waiting(&of_sections), 0);
+    CHECK_STATUS(enqueue_second(), EBUSY);
+    CHECK_STATUS(csk_rwlock_enqueue(&of_sections, &section, CSK_RWLOCK_READ, 0, end_second, NULL), EBUSY);
+    CHECK_EQ(LOAD(&calls), 0);
+}
+
+/* Once the function and the context of a section that waited were replaced, though the call was refused; and one that
+ * had been granted and had yet to run was accepted, and run twice. */
+static void a_section_that_is_queued_twice_is_refused_and_stays_as_it_was(void) {
+    FOR_EACH_UNBIASED_FORM(form) {
+        static csk_rwlock_work_t before;
+        make(&of_sections, form);
+        STORE(&calls, 0);
+        CHECK_STATUS(csk_rwlock_enqueue(&of_sections, &before, CSK_RWLOCK_WRITE, CSK_NEVER, grant_to_section, NULL), 0);
+        wait_until(LOAD(&calls) == 101);
+        CHECK_STATUS(last_status, 0);
+        check_free(&of_sections);
+
+        STORE(&calls, 0);
+        CHECK_STATUS(csk_rwlock_wrlock(&of_sections), 0);
+        CHECK_STATUS(enqueue_first(CSK_NEVER), 0);
+        CHECK_STATUS(enqueue_second(), EBUSY);
+        CHECK_EQ(csk_rwlock_waiting(&of_sections), 1);
+        CHECK_STATUS(csk_rwlock_cancel(&of_sections, &section.waiter), 0);
+        CHECK_EQ(LOAD(&calls), 1);
+        CHECK_STATUS(last_status, ECANCELED);
+        CHECK_STATUS(enqueue_second(), EBUSY);
+        CHECK_STATUS(csk_rwlock_unlock(&of_sections), 0);
+        wait_until(LOAD(&calls) == 101);
+        check_free(&of_sections);
+    }
+}
+
+static void a_section_that_was_refused_may_be_queued(void) {
+    csk_rwlock_t biased;
+    make(&of_sections, &forms[0]);
+    make(&biased, &forms[2]);
+    STORE(&calls, 0);
+    CHECK_STATUS(csk_rwlock_enqueue(&of_sections, &section, 2, CSK_NEVER, end_first, NULL), EINVAL);
+    CHECK_STATUS(csk_rwlock_enqueue(&biased, &section, CSK_RWLOCK_READ, CSK_NEVER, end_first, NULL), ENOTSUP);
+    CHECK_STATUS(enqueue_second(), 0);
+    wait_until(LOAD(&calls) == 100);
+    check_free(&of_sections);
+    check_free(&biased);
+}
+
+TEST_MAIN(
+    TEST(a_section_that_is_queued_twice_is_refused_and_stays_as_it_was), TEST(a_section_that_was_refused_may_be_queued),
+    TEST(writes_in_a_row_count_until_they_begin), TEST(a_read_that_a_worker_cannot_adopt_is_given_back),
+    TEST(a_free_lock_is_granted_at_once), TEST(what_cannot_be_done_is_refused_and_changes_nothing),
+    TEST(only_what_was_granted_to_a_waiter_can_be_adopted), TEST(threads_and_functions_wait_in_one_order),
+    TEST(readers_in_a_row_are_granted_together_and_count), TEST(a_hundred_thousand_functions_in_a_chain_need_no_stack),
+    TEST(deadlines_and_cancellation_end_a_wait), TEST(a_free_lock_is_granted_though_the_deadline_has_passed),
+    TEST(a_writer_that_is_cancelled_lets_in_the_readers_behind_it), TEST(of_grant_cancel_and_deadline_exactly_one_wins))

@@ -205,6 +205,26 @@ static void a_lock_that_is_initialized_anew_is_read_by_nobody(void) {
     }
 }
 
+/* What a thread that has ended read of an earlier lock keeps nobody out of a later one at the same place, whichever
+ * forms the locks in between had. One without bias leaves the marks where they are, and none looks at them before they
+ * are forgotten. */
+static void a_lock_at_the_place_of_one_that_is_read_for_ever_is_free(void) {
+    FOR_EACH_FORM(earlier) {
+        FOR_EACH_FORM(later) {
+            csk_rwlock_t lock;
+            make(&lock, earlier);
+            in_another_thread(read_and_end, &lock);
+            CHECK_STATUS(csk_rwlock_destroy(&lock), EBUSY);
+            make(&lock, later);
+            check_free(&lock);
+            FOR_EACH_FORM(last) {
+                make(&lock, last);
+                check_free(&lock);
+            }
+        }
+    }
+}
+
 /* ---- fork -------------------------------------------------------------------------------------------------------- */
 
 static csk_rwlock_t busy[FORMS];
@@ -323,5 +343,6 @@ static void a_child_holds_what_its_thread_held_and_makes_the_rest_anew(void) {
 TEST_MAIN(TEST(without_memory_for_a_record_nothing_is_locked),
           TEST(a_hundred_thousand_threads_that_read_once_leave_nothing_behind),
           TEST(a_writer_looks_at_the_records_of_threads_that_live), TEST(what_an_ended_thread_read_is_read_still),
+          TEST(a_lock_at_the_place_of_one_that_is_read_for_ever_is_free),
           TEST(a_lock_that_is_initialized_anew_is_read_by_nobody),
           TEST(a_child_holds_what_its_thread_held_and_makes_the_rest_anew))

@@ -21,6 +21,7 @@ static struct {
     csk_timer_t timer, other;
     uint32_t is_child, fired, called, ran, ended;
     csk_rwlock_write_t writes[3];
+    csk_rwlock_work_t section;
 } * shared;
 
 static void make(void) { shared = explore_allocate(sizeof *shared); }
@@ -392,6 +393,24 @@ static void forks_beside_writes_and_enqueues(void) {
 }
 CLIENT(fork_beside_writes_and_enqueues, .setup = make, .threads = { forks_beside_writes_and_enqueues },
        .preemptions = 1)
+/* A section that the parent has queued may be queued anew in the child. It runs there unless the lock is taken. */
+static void runs_section(csk_rwlock_work_t *work, void *context, int status) {
+    (void)work;
+    EXPECT_EQUAL(status, 0);
+    EXPECT_EQUAL(csk_rwlock_unlock(&shared->lock), 0);
+    EXPECT_EQUAL(context != NULL, shared->is_child);
+    explore_set(&shared->ran, shared->ran + 1);
+}
+static void forks_beside_a_section(void) {
+    EXPECT_EQUAL(csk_rwlock_enqueue(&shared->lock, &shared->section, CSK_RWLOCK_READ, CSK_NEVER, runs_section, NULL),
+                 0);
+    fork_here();
+    uint32_t ran = shared->ran;
+    EXPECT_EQUAL(csk_rwlock_enqueue(&shared->lock, &shared->section, CSK_RWLOCK_READ, CSK_NEVER, runs_section, shared),
+                 0);
+    explore_wait(&shared->ran, ran + 1);
+}
+CLIENT(fork_beside_a_section, .setup = make, .threads = { forks_beside_a_section }, .preemptions = 1)
 
 static void starts_delayed(void) {
     EXPECT_EQUAL(csk_delayed_start(&shared->delayed, &shared->queue, explore_now() + 1000, 0, runs_in_parent), 0);

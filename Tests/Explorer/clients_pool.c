@@ -9,8 +9,8 @@ static struct {
     csk_rwlock_write_t writes[3];
     csk_rwlock_work_t alone;
     csk_gate_t gates[2];
-    uint32_t done, flags[3], inside, entered;
-    int order[3];
+    uint32_t done, flags[3], inside, entered, accepted;
+    int order[3], accepted_as[3];
 } * shared;
 
 static void make(void) {
@@ -265,5 +265,54 @@ static void enqueues_one_after_the_other(void) {
     }
 }
 CLIENT(pool_writes_soon, .setup = make, .threads = { enqueues_one_after_the_other }, .check = in_order,
+       .preemptions = 1)
+/* A work that is queued once more, before or after it was granted, is refused and stays as it is. Once its function has
+ * been called it is accepted. */
+static void tells_and_writes(csk_rwlock_work_t *work, void *context, int status) {
+    __atomic_fetch_add(&shared->done, 1, __ATOMIC_SEQ_CST);
+    writes_alone(work, context, status);
+}
+static void enqueue_alone_or_not(int i) {
+    static int indexes[] = { 0, 1, 2 };
+    int status = csk_rwlock_enqueue(&shared->lock, &shared->alone, CSK_RWLOCK_WRITE, CSK_NEVER, tells_and_writes,
+                                    &indexes[i]);
+    if (status == 0) shared->accepted_as[__atomic_fetch_add(&shared->accepted, 1, __ATOMIC_SEQ_CST)] = i;
+    else EXPECT_EQUAL(status, EBUSY);
+}
+static void enqueues_one_thrice(void) {
+    for (int i = 0; i < 3; i++) enqueue_alone_or_not(i);
+}
+static void enqueues_it_too(void) { enqueue_alone_or_not(2); }
+static void as_many_ran(void) {
+    EXPECT_EQUAL(shared->entered, shared->accepted);
+    EXPECT_EQUAL(csk_rwlock_waiting(&shared->lock), 0);
+    EXPECT_EQUAL(csk_rwlock_destroy(&shared->lock), 0);
+}
+static void as_accepted(void) {
+    for (uint32_t i = 0; i < shared->accepted; i++) EXPECT_EQUAL(shared->order[i], shared->accepted_as[i]);
+    as_many_ran();
+}
+static void each_ran(void) {
+    uint32_t ran = 0, accepted = 0;
+    for (uint32_t i = 0; i < shared->entered; i++) ran |= 1u << shared->order[i];
+    for (uint32_t i = 0; i < shared->accepted; i++) accepted |= 1u << shared->accepted_as[i];
+    EXPECT_EQUAL(ran, accepted);
+    as_many_ran();
+}
+static void enqueues_one_twice(void) {
+    for (int i = 0; i < 2; i++) enqueue_alone_or_not(i);
+}
+static void enqueues_it_again_and_again(void) {
+    for (uint32_t i = 0; i < 3; i++) {
+        enqueue_alone_or_not((int)i);
+        EXPECT_EQUAL(shared->accepted, i + 1);
+        explore_wait(&shared->done, i + 1);
+    }
+}
+CLIENT(pool_work_in_use, .setup = make, .threads = { enqueues_one_thrice, writes_here }, .check = as_accepted,
+       .preemptions = 1)
+CLIENT(pool_work_of_two, .setup = make, .threads = { enqueues_one_twice, enqueues_it_too }, .check = each_ran,
+       .preemptions = 1)
+CLIENT(pool_work_again, .setup = make, .threads = { enqueues_it_again_and_again }, .check = as_accepted,
        .preemptions = 1)
 CLIENT(pool_reads_between_writes, .setup = make, .threads = { reads_what_it_wrote }, .check = in_order)

@@ -14,6 +14,8 @@ static struct {
     uint64_t state_before; /* the invariant's: the word, when nobody had the queue lock */
     bool queue_was_free;
     uint32_t waiting_before; /* the same of `waiting` */
+    const csk_gate_waiter_t *head_before;
+    bool coming_before, head_is_kept; /* nobody may pass `head_before` any more */
 } * shared;
 
 static void make_with(uint32_t policy, uint32_t bias) {
@@ -38,6 +40,20 @@ static bool newcomer_entered(void) {
     return (before == 0 && now != 0) || (!(before & RW_WRITER) && !(now & RW_WRITER) && now > before);
 }
 
+/* Once nobody may pass the waiter that stands first, but for one that upgrades, nobody may as long as it waits. That
+ * begins at the latest when it has found the lock taken, or a writer has come behind it while it was on its way. */
+static void head_stays_kept(bool writer_came) {
+    const csk_gate_waiter_t *head = lock->first;
+    if (head != NULL && head->mode == RW_UPGRADE) head = head->newer;
+    bool gave_up = shared->coming_before && !lock->coming, shows = head == lock->first;
+    if (head == NULL || head != shared->head_before) shared->head_is_kept = false;
+    else if (gave_up || writer_came) shared->head_is_kept = true;
+    if (shared->head_is_kept && shows) EXPECT(lock->state & RW_HAND_OVER);
+    if (head != NULL && shows && (lock->state & RW_HAND_OVER)) shared->head_is_kept = true;
+    shared->head_before = head;
+    shared->coming_before = lock->coming;
+}
+
 /* Whenever the queue lock is free: the word says what is in the queue, nobody is left who could enter, and nobody has
  * passed where that is forbidden. */
 static void is_published(void) {
@@ -49,16 +65,17 @@ static void is_published(void) {
     shared->state_before = lock->state;
     /* A writer has come into the queue, whose first waiter is on its way. Nobody passes that one any more. */
     bool one_came = lock->waiting > shared->waiting_before;
-    if (one_came && lock->coming && lock->last->mode == RW_WRITE && lock->last->function == NULL)
-        EXPECT(lock->hand_over);
+    bool writer_came = one_came && lock->coming && lock->last->mode == RW_WRITE && lock->last->function == NULL;
+    if (writer_came) EXPECT(lock->state & RW_HAND_OVER);
     shared->waiting_before = lock->waiting;
+    head_stays_kept(writer_came);
     uint64_t flags = 0;
     if (lock->first != NULL) {
-        bool hand_over = lock->hand_over || lock->policy == CSK_RWLOCK_STRICT;
+        /* A writer that is on its way is passed by nobody, nor is one that upgrades. */
+        bool hand_over = lock->policy == CSK_RWLOCK_STRICT || lock->first->hand_over ||
+                         lock->first->mode == RW_UPGRADE || (lock->coming && lock->first->mode == RW_WRITE);
         flags = RW_WAITERS | (lock->coming ? RW_COMING : 0) | (hand_over ? RW_HAND_OVER : 0);
         uint64_t thread = lock->first->function != NULL ? CSK_GATE_NOBODY : lock->first->thread;
-        /* A writer that is on its way is passed by nobody. */
-        if (lock->coming && lock->first->mode == RW_WRITE) EXPECT(hand_over);
         EXPECT(lock->coming || csk_rwlock_entered(lock->state & ~RW_FLAGS, lock->first->mode, thread) == 0);
     }
     EXPECT_EQUAL(lock->state & RW_FLAGS, flags);
@@ -559,6 +576,34 @@ static void writes_while_the_other_reads(void) {
 CLIENT_FAST_STRICT(rwlock_writer_behind_woken,
                    .threads = { writes_then_reads, reads_while_one_writes, writes_while_the_other_reads },
                    .check = is_idle, .preemptions = 1)
+
+/* The same, and one of two that have passed the woken reader waits to upgrade, in vain. */
+static void passes_and_upgrades(void) {
+    write_lock();
+    explore_set(&shared->flags[0], 1);
+    await_waiting(1);
+    unlock();
+    read_lock();
+    explore_set(&shared->flags[1], 1);
+    explore_wait(&shared->flags[2], 1);
+    EXPECT_EQUAL(csk_rwlock_timedupgrade(lock, explore_now() + 20000), ETIMEDOUT);
+    explore_set(&shared->flags[3], 1);
+    unlock();
+}
+static void passes_and_stays(void) {
+    explore_wait(&shared->flags[1], 1);
+    read_lock();
+    explore_set(&shared->flags[2], 1);
+    explore_wait(&shared->flags[3], 1);
+    unlock();
+}
+static void writes_behind_both(void) {
+    explore_wait(&shared->flags[2], 1);
+    writes();
+}
+CLIENT(rwlock_upgrade_beside_woken, .setup = make_fast, .invariant = is_published,
+       .threads = { passes_and_upgrades, reads_while_one_writes, passes_and_stays, writes_behind_both },
+       .check = is_idle, .preemptions = 1)
 
 CLIENT_FAST_STRICT(rwlock_called_writer,
                    .threads = { reads_until_a_writer_waits, writes_while_one_reads, reads_after_the_writer },

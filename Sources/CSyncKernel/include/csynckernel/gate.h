@@ -133,7 +133,10 @@ struct csk_gate_waiter {
         uint32_t permits;   /* at a semaphore */
     };
     int32_t status;
-    uint8_t adoptable;
+    union {
+        uint8_t adoptable; /* at a gate */
+        uint8_t hand_over; /* at a read-write lock: see src/readwrite/rwlock_queue.h */
+    };
     uint8_t deadline_started;
     uint8_t grace_started;
     uint8_t due;

@@ -70,7 +70,8 @@ CSK_API CSK_MUST_USE int csk_pool_configure(const csk_pool_attr_t *attr);
 /* The level of an item says what comes first when several items wait. */
 enum { CSK_POOL_NORMAL = 0, CSK_POOL_URGENT = 1, CSK_POOL_BACKGROUND = 2, CSK_POOL_LEVELS = 3 };
 
-/* An item is a part of whatever is to be worked on. The caller keeps it in place until its function is called. */
+/* An item is a part of whatever is to be worked on. The caller keeps it in place until its function is called. It is
+ * ILLEGAL to post it again before that, which nothing detects. */
 typedef struct csk_pool_item csk_pool_item_t;
 typedef void (*csk_pool_function_t)(csk_pool_item_t *item);
 struct csk_pool_item {

@@ -76,7 +76,6 @@ typedef struct csk_rwlock {
     uint8_t policy;
     uint8_t reader_bias;
     uint8_t coming;
-    uint8_t hand_over;
 } csk_rwlock_t;
 
 #ifdef __cplusplus
@@ -88,7 +87,9 @@ typedef struct csk_rwlock {
 #endif
 
 /* Makes a free lock with the attributes of `attr`. NULL stands for FAST without reader bias. Returns 0, or EINVAL for
- * an unknown policy. */
+ * an unknown policy. It may take the place of a lock that the caller still reads, or that a thread has ended in. (Where
+ * the new one has no reader bias, reports about it may name that thread.) It is ILLEGAL while another thread that lives
+ * is inside the lock that was there: its record would say that it reads the new one. */
 CSK_API int csk_rwlock_init(csk_rwlock_t *lock, const csk_rwlock_attr_t *attr);
 /* Ends the use of a lock. Returns EBUSY while the lock is held or has waiters; it stays usable then. */
 CSK_API int csk_rwlock_destroy(csk_rwlock_t *lock);
@@ -253,6 +254,7 @@ struct csk_rwlock_work {
     csk_pool_item_t item;
     csk_rwlock_work_function_t function;
     void *context;
+    uint32_t queued; /* belongs to the library: whether its function is yet to be called, and in which process */
 };
 
 /* Queues `work`; `function` is called once. With 0 it runs on a worker of the pool that holds the lock in `mode`, and
@@ -267,7 +269,8 @@ struct csk_rwlock_work {
  * Where the function ends its thread (pthread_exit) before it has left the lock, the lock is left for it, and that is
  * reported: see pool.h. After it has left the lock it is ILLEGAL to end the thread.
  *
- * Never waits. Returns 0, or what csk_rwlock_lock_async and csk_pool_post return; after an error nothing was queued. */
+ * Never waits. Returns 0, or what csk_rwlock_lock_async and csk_pool_post return. EBUSY: the work was queued before, at
+ * whatever lock, and its function has not been called yet; that stays as it is. After an error nothing was queued. */
 CSK_API CSK_MUST_USE int csk_rwlock_enqueue(csk_rwlock_t *lock, csk_rwlock_work_t *work, int mode, int64_t deadline_ns,
                                             csk_rwlock_work_function_t function, void *context);
 
@@ -285,8 +288,9 @@ struct csk_rwlock_write {
  * the lock at the end of the last section. (Where it leaves the lock by csk_rwlock_unlock instead, the writes behind it
  * lose their place, and the lock must outlast it.) Writes that are next to each other stand in the queue as one, and
  * the worker keeps the lock from one to the next. That makes them several times cheaper; the first of them allocates.
- * It is ILLEGAL to queue a write that waits already. Never waits. O(1). Returns 0; EINVAL (no function); ENOTSUP for a
- * lock with reader bias; EAGAIN or ENOMEM. */
+ * It is ILLEGAL to queue a write again before its function is called. Nothing detects that, since a write is not
+ * initialized: others may then be lost, or the calls may never end. Never waits. O(1). Returns 0; EINVAL (no function);
+ * ENOTSUP for a lock with reader bias; EAGAIN or ENOMEM. */
 CSK_API CSK_MUST_USE int csk_rwlock_enqueue_write(csk_rwlock_t *lock, csk_rwlock_write_t *write,
                                                   csk_rwlock_write_function_t function);
 /* Ends the section of such a write. Returns 0 or EPERM. */

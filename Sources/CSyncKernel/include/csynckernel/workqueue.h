@@ -47,7 +47,8 @@ CSK_BEGIN_DECLS
 typedef struct csk_work csk_work_t;
 typedef void (*csk_work_function_t)(csk_work_t *work, int status);
 
-/* A csk_work_t needs no initialization. */
+/* A csk_work_t needs no initialization. So nothing detects that it is queued again before its function is called or it
+ * is cancelled, which is ILLEGAL. */
 struct csk_work {
     csk_heap_node_t node;
     csk_work_function_t function;

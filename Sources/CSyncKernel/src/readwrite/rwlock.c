@@ -140,14 +140,12 @@ static bool call_first(csk_rwlock_t *lock, enum csk_rwlock_release release, bool
     csk_rwlock_lock_queue(lock);
     const csk_gate_waiter_t *first = lock->first;
     bool designate = last && first != NULL && first->function == NULL && first->mode != RW_UPGRADE &&
-                     !lock->hand_over && lock->policy != CSK_RWLOCK_STRICT;
+                     !csk_rwlock_is_handed_over(lock, first);
     bool settle = first != NULL && !designate;
     if (settle) {
         csk_rwlock_settle(lock, release, &effects);
     } else if (designate && !lock->coming) {
         lock->coming = 1;
-        /* Readers that kept passing would keep the processors, and a writer would go on waiting for one. */
-        lock->hand_over = first->mode == RW_WRITE;
         if (csk_word_tell(&lock->first->word, WORD_TRY)) *wake = &lock->first->word;
         csk_rwlock_settle(lock, RELEASE_NOTHING, &effects);
     }

@@ -28,6 +28,7 @@ int csk_rwlock_lock_async(csk_rwlock_t *lock, csk_gate_waiter_t *waiter, int mod
     }
     csk_waiter_for_function(waiter, lock, function, context, deadline_ns);
     waiter->mode = (uint8_t)mode;
+    waiter->hand_over = 0;
     waiter->since_ns = since_ns;
     waiter->node.rank = 0;
     waiter->followers = 0;

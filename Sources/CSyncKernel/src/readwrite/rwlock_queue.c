@@ -10,7 +10,7 @@ void csk_rwlock_begin_in_child(csk_rwlock_t *lock) {
     lock->first = lock->last = NULL;
     lock->waiting = 0;
     csk_store(&lock->writes, UINT64_C(0), CSK_RELAXED);
-    lock->coming = lock->hand_over = 0;
+    lock->coming = 0;
     /* A writer that has entered has ended the bias. */
     bool waits_for_readers = csk_load(&lock->bias, CSK_RELAXED) != BIAS_OFF;
     uint64_t found = csk_load(&lock->state, CSK_RELAXED);
@@ -29,8 +29,7 @@ void csk_rwlock_append(csk_rwlock_t *lock, csk_gate_waiter_t *waiter) {
     lock->waiting++;
 }
 
-/* For the upgrading reader. From now on nobody passes it: otherwise readers that keep coming would hold it up for
- * ever. */
+/* For the upgrading reader. */
 void csk_rwlock_prepend(csk_rwlock_t *lock, csk_gate_waiter_t *waiter) {
     csk_waiter_set(waiter, WAITER_QUEUED);
     waiter->older = NULL;
@@ -39,19 +38,15 @@ void csk_rwlock_prepend(csk_rwlock_t *lock, csk_gate_waiter_t *waiter) {
     else lock->last = waiter;
     lock->first = waiter;
     lock->waiting++;
-    lock->hand_over = 1;
 }
 
 void csk_rwlock_remove(csk_rwlock_t *lock, csk_gate_waiter_t *waiter) {
-    /* The first waiter asked for the hand-over, so the request goes with it, unless a writer has come too. */
-    if (waiter == lock->first) lock->hand_over = 0;
     if (waiter->older != NULL) waiter->older->newer = waiter->newer;
     else lock->first = waiter->newer;
     if (waiter->newer != NULL) waiter->newer->older = waiter->older;
     else lock->last = waiter->older;
     lock->waiting -= 1 + waiter->followers;
     if (csk_load(&waiter->word, CSK_RELAXED) == WORD_TRY) lock->coming = 0;
-    if (lock->coming && lock->first->mode == RW_WRITE) lock->hand_over = 1;
 }
 
 static uint64_t after_release(uint64_t holders, enum csk_rwlock_release release) {
@@ -79,9 +74,7 @@ static csk_gate_waiter_t *let_in(const csk_rwlock_t *lock, uint64_t *holders) {
 
 static uint64_t flags_for(const csk_rwlock_t *lock, const csk_gate_waiter_t *next) {
     if (next == NULL) return 0;
-    bool hand_over = lock->policy == CSK_RWLOCK_STRICT || (lock->hand_over && next == lock->first) ||
-                     (lock->coming && next->mode == RW_WRITE);
-    return RW_WAITERS | (lock->coming ? RW_COMING : 0) | (hand_over ? RW_HAND_OVER : 0);
+    return RW_WAITERS | (lock->coming ? RW_COMING : 0) | (csk_rwlock_is_handed_over(lock, next) ? RW_HAND_OVER : 0);
 }
 
 static void grant(csk_rwlock_t *lock, csk_gate_waiter_t *waiter, csk_effects_t *effects) {

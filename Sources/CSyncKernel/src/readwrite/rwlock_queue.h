@@ -4,8 +4,8 @@
  *   bit 0       WRITER      one writer holds the lock: bits 4..63 are its thread pointer, or CSK_GATE_NOBODY;
  *                           if the bit is clear, bits 4..63 count the readers
  *   bit 1       WAITERS     the queue is not empty                                                 } changed only under
- *   bit 2       COMING      the first waiter was told to try, and has not yet entered or given up  } the queue lock, by
- *   bit 3       HAND_OVER   nobody may pass the first waiter any more                              } compare-and-swap
+ *   bit 2       COMING      a waiter was told to try, and has not yet entered or given up          } the queue lock, by
+ *   bit 3       HAND_OVER   nobody may pass the first waiter (csk_rwlock_is_handed_over)           } compare-and-swap
  *
  * A thread that enters or leaves compares the whole word, so it can't miss a change of the flags. Freeing the word is
  * its last access.
@@ -22,7 +22,11 @@
  * designation back, no reader enters, and leavers call nobody.
  *
  * The queue is in the order of arrival, except that an upgrading reader stands first; there is at most one. A run of
- * readers at the head of the queue enters together.
+ * readers at the head of the queue enters together. Whoever is told to try stood first then; an upgrading reader may
+ * have come before it since.
+ *
+ * waiter.hand_over says that nobody passes this waiter any more, since somebody has, or since a writer came behind it
+ * when it had been woken. It stays with the waiter, whoever stands first meanwhile.
  *
  * Why nobody is left asleep. The flags and the holders are one word. csk_rwlock_settle publishes the flags by the same
  * compare-and-swap in which it sees whether the first waiter could enter, and then lets it in. The exception is COMING:
@@ -111,6 +115,13 @@ static inline void csk_rwlock_await_process(csk_rwlock_t *lock) {
     if (CSK_LIKELY(csk_load(&lock->queue_lock, CSK_ACQUIRE) == csk_process_mark())) return;
     csk_rwlock_lock_queue(lock);
     csk_queue_unlock(&lock->queue_lock);
+}
+
+/* Called under the queue lock. Whether nobody may pass this waiter when it stands first. Readers that kept passing
+ * would hold up an upgrading reader for ever, and would keep the processors from a designated writer. */
+static inline bool csk_rwlock_is_handed_over(const csk_rwlock_t *lock, const csk_gate_waiter_t *first) {
+    return lock->policy == CSK_RWLOCK_STRICT || first->mode == RW_UPGRADE || first->hand_over ||
+           (lock->coming && first->mode == RW_WRITE);
 }
 
 /* These four are called under the queue lock. csk_rwlock_settle gives back what `release` says, publishes the flags,

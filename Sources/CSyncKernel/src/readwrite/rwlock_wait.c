@@ -42,9 +42,9 @@ static enum csk_try try_to_enter(void *object, csk_gate_waiter_t *self, bool aga
     lock->coming = 0;
     csk_rwlock_settle(lock, RELEASE_NOTHING, effects);
     if (csk_waiter_state(self) != WAITER_QUEUED) return TRY_ENTERED;
+    self->hand_over = 1; /* somebody has passed this waiter, and nobody will again */
     if (!again && lock->first == self) {
-        /* Somebody has passed this waiter, and nobody will again. */
-        lock->coming = lock->hand_over = 1;
+        lock->coming = 1;
         csk_rwlock_settle(lock, RELEASE_NOTHING, effects);
         return TRY_WATCHES;
     }
@@ -77,17 +77,20 @@ static const csk_wait_kind_t timed_kind = { &csk_rwlock_queue_kind, try_to_enter
  * processor. (A reader that is woken later, with a writer behind it, may be passed.) A writer that stands first, and
  * waits for readers alone, is designated: it needs no wake when the last one leaves soon. */
 static void stop_readers(csk_rwlock_t *lock, csk_gate_waiter_t *writer) {
-    if (lock->first == writer && !(csk_load(&lock->state, CSK_RELAXED) & RW_WRITER)) {
+    if (lock->coming) {
+        csk_gate_waiter_t *woken = lock->first->mode == RW_UPGRADE ? lock->first->newer : lock->first;
+        woken->hand_over = 1;
+    } else if (lock->first == writer && !(csk_load(&lock->state, CSK_RELAXED) & RW_WRITER)) {
         lock->coming = 1;
         csk_store(&writer->word, WORD_TRY, CSK_RELAXED);
     }
-    if (lock->coming) lock->hand_over = 1;
 }
 
 static int queue_and_wait(csk_rwlock_t *lock, int mode, int64_t deadline_ns, uint64_t self) {
     csk_gate_waiter_t waiter;
     csk_waiter_for_thread(&waiter, 0, self);
     waiter.mode = (uint8_t)mode;
+    waiter.hand_over = 0;
     waiter.followers = 0;
     csk_effects_t effects = { 0 };
     csk_rwlock_lock_queue(lock);

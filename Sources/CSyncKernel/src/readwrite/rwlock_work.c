@@ -99,6 +99,17 @@ static void give_up_what_comes_next(void) {
     csk_linger_end(&mine.lingers);
 }
 
+/* A process leaves its mark in the work while that is queued, so a child may queue it anew. */
+static inline uint32_t mark_of_queued(void) { return csk_process_mark() | 1u; }
+
+/* The function may queue the work again, or free it. */
+static void call(csk_rwlock_work_t *work, int status) {
+    csk_rwlock_work_function_t function = work->function;
+    void *context = work->context;
+    csk_store(&work->queued, 0u, CSK_RELEASE);
+    function(work, context, status);
+}
+
 /* Once the work's function has returned, the work and the lock may be gone. */
 static void run_one(csk_rwlock_work_t *work) {
     if (work->waiter.function == batch_granted) {
@@ -107,7 +118,7 @@ static void run_one(csk_rwlock_work_t *work) {
     }
     int status = csk_rwlock_adopt(work->waiter.rwlock, work->waiter.mode);
     if (status != 0) csk_rwlock_give_back(work->waiter.rwlock, work->waiter.mode);
-    work->function(work, work->context, status);
+    call(work, status);
 }
 
 static void run(csk_pool_item_t *item);
@@ -188,7 +199,7 @@ static void granted(csk_gate_waiter_t *waiter, void *context, int status) {
     (void)context;
     csk_rwlock_work_t *work = (csk_rwlock_work_t *)waiter;
     if (status != 0) {
-        work->function(work, work->context, status);
+        call(work, status);
     } else if (waiter->rwlock != mine.lock || waiter->mode != CSK_RWLOCK_WRITE ||
                CSK_UNLIKELY(mine.epoch != csk_process_epoch())) {
         /* There has been a worker since the work was queued, so this can't fail. */
@@ -245,9 +256,13 @@ int csk_rwlock_enqueue(csk_rwlock_t *lock, csk_rwlock_work_t *work, int mode, in
     if (function == NULL) return EINVAL;
     int error = csk_pool_prepare();
     if (error != 0) return error;
+    /* A work that is in use is not written to. Acquire: who gave it back has read what is written here. */
+    if (csk_exchange(&work->queued, mark_of_queued(), CSK_ACQUIRE) == mark_of_queued()) return EBUSY;
     work->function = function;
     work->context = context;
     work->item.level = CSK_POOL_NORMAL;
     work->waiter.stays = 0;
-    return csk_rwlock_lock_async(lock, &work->waiter, mode, deadline_ns, granted, NULL);
+    error = csk_rwlock_lock_async(lock, &work->waiter, mode, deadline_ns, granted, NULL);
+    if (error != 0) csk_store(&work->queued, 0u, CSK_RELEASE);
+    return error;
 }
