@@ -193,6 +193,7 @@ static void a_closed_gate_serves_those_accepted_and_refuses_others(void) {
         CHECK_STATUS(csk_gate_close(&gate, &closing, note_call, NULL), 0);
         CHECK_STATUS(csk_gate_close(&gate, &late, note_call, NULL), ESHUTDOWN);
         CHECK_STATUS(csk_gate_lock_async(&gate, &late, 0, CSK_NEVER, note_call, NULL), ESHUTDOWN);
+        CHECK_STATUS(csk_gate_cancel(&gate, &closing), EBUSY);
         CHECK_EQ(calls, 0);
         CHECK_STATUS(csk_gate_unlock(&gate), 0);
         CHECK_EQ(order_count, 1);

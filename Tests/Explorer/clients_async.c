@@ -236,6 +236,7 @@ static void is_closed(csk_gate_waiter_t *waiter, void *context, int status) {
 }
 static void closes(void) {
     EXPECT_EQUAL(csk_gate_close(gate, &shared->waiters[3], is_closed, NULL), 0);
+    EXPECT_EQUAL(csk_gate_cancel(gate, &shared->waiters[3]), EBUSY);
     EXPECT_EQUAL(csk_gate_lock(gate, 9), ESHUTDOWN);
 }
 static void enters_or_is_refused(void) {

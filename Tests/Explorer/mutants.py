@@ -184,6 +184,7 @@ MUTANTS = [
      "    if (holder == CSK_GATE_NOBODY && !take_from_nobody(gate, self)) return EPERM;\n", ""),
     ("who unlocks for nobody does not hold the gate first", LEAVE,
      "    if (may) csk_gate_transfer(gate, self);\n", "    (void)self;\n"),
+    ("who closes a gate can be cancelled", ASYNC, "request->deadline_ns, closing)", "request->deadline_ns, false)"),
     ("closing refuses nobody", ASYNC, "        gate->closed = closing;\n", ""),
     ("closing does not wait for lost grants", POLICY,
      "    if (top->node.rank == GATE_RANK_CLOSER) return !csk_gate_has_lost_grants(gate) ? top : NULL;\n", ""),

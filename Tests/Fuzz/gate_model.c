@@ -48,7 +48,7 @@ void model_make(const csk_gate_attr_t *attr) {
 /* ---- The order --------------------------------------------------------------------------------------------------- */
 
 static bool is_rank(csk_rank_t rank) {
-    return rank >= (csk_rank_t)INT32_MIN * 4 && rank <= (csk_rank_t)INT32_MAX * 4 + 2;
+    return rank >= (csk_rank_t)INT32_MIN * 4 && rank <= (csk_rank_t)INT32_MAX * 4 + 2 && (rank & 3) != 3;
 }
 
 static bool before(const model_waiter_t *a, const model_waiter_t *b) {
@@ -279,7 +279,7 @@ static void give_up(int index, int status) {
 }
 
 int model_cancel(int index) {
-    if (model.waiters[index].state != QUEUED) return EBUSY;
+    if (model.waiters[index].state != QUEUED || model.waiters[index].rank == closer_rank) return EBUSY;
     give_up(index, ECANCELED);
     return 0;
 }

@@ -48,7 +48,7 @@ static void model_serve(void) {
 }
 
 static bool model_is_rank(csk_rank_t rank) {
-    return rank >= (csk_rank_t)INT32_MIN * 4 && rank <= (csk_rank_t)INT32_MAX * 4 + 2;
+    return rank >= (csk_rank_t)INT32_MIN * 4 && rank <= (csk_rank_t)INT32_MAX * 4 + 2 && (rank & 3) != 3;
 }
 
 /* A thread that takes permits at once, or gets `otherwise`. */

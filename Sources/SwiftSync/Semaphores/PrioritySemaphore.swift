@@ -28,8 +28,8 @@ public struct PrioritySemaphore: @unchecked Sendable {
 
     /// Makes a semaphore with `value` free permits. It makes one allocation and never blocks.
     ///
-    /// Numbers that are negative or exceed `Int32.max`, or a `value` of more than `most`, stop the program with a
-    /// message.
+    /// Numbers that are negative or exceed `Int32.max`, a `most` of zero, or a `value` of more than `most` stop the
+    /// program with a message.
     ///
     /// - Parameters:
     ///   - value: how many permits are free at first.
@@ -38,7 +38,10 @@ public struct PrioritySemaphore: @unchecked Sendable {
     public init(value: Int, most: Int = Int(Int32.max)) {
         guard most > 0, let permits = UInt32(exactly: value), let bound = UInt32(exactly: most),
             let box = SemaphoreBox.make(permits, most: bound)
-        else { fatalError("PrioritySemaphore: value \(value), most \(most): not 0 <= value <= most <= \(Int32.max)") }
+        else {
+            fatalError(
+                "PrioritySemaphore: value \(value), most \(most): not 0 <= value <= most, 1 <= most <= \(Int32.max)")
+        }
         self.box = box
     }
 
@@ -192,7 +195,8 @@ public struct PrioritySemaphore: @unchecked Sendable {
     /// and has added nothing then.
     @inlinable
     public func signal(_ count: Int = 1) throws(PrioritySemaphoreError) {
-        let permits = try Self.checked(count)
+        // No semaphore has room for a number that doesn't fit.
+        guard let permits = UInt32(exactly: count) else { throw count > 0 ? .overflow : .invalidPermits }
         try Self.check(unsafe csk_sem_signal(box.semaphore, permits))
     }
 
@@ -200,7 +204,8 @@ public struct PrioritySemaphore: @unchecked Sendable {
     ///
     /// It adds the difference to the free ones, and hands them to waiters; or it takes the difference from the free
     /// ones. Where too few are free for that, their number is negative until enough have been given back. It never
-    /// blocks. It throws `.invalidPermits` for a negative number, or for more than there may be.
+    /// blocks. It throws `.invalidPermits` for a negative number, or for more than there may be; and `.overflow` where more
+    /// would be free than there may be, since others have signalled permits that they had not taken.
     public func resize(to permits: Int) throws(PrioritySemaphoreError) {
         guard let permits = UInt32(exactly: permits) else { throw .invalidPermits }
         try Self.check(unsafe csk_sem_resize(box.semaphore, permits))

@@ -142,7 +142,7 @@ struct PrioritySemaphoreTests {
             if number < 1 {
                 #expect(throws: PrioritySemaphoreError.invalidPermits) { try semaphore.signal(number) }
             } else {
-                #expect(throws: (any Error).self) { try semaphore.signal(number) }
+                #expect(throws: PrioritySemaphoreError.overflow) { try semaphore.signal(number) }
             }
             if number != 0 {
                 #expect(throws: PrioritySemaphoreError.invalidPermits) { try semaphore.resize(to: number) }
@@ -164,7 +164,7 @@ struct PrioritySemaphoreTests {
             _ = PrioritySemaphore(value: value, most: most)
         }
         let text = String(decoding: exit?.standardErrorContent ?? [], as: UTF8.self)
-        #expect(text.contains("PrioritySemaphore: value"))
+        #expect(text.contains("PrioritySemaphore: value \(value), most \(most): not 0 <= value <= most, 1 <= most"))
     }
 
     @Test

@@ -335,7 +335,8 @@ CSK_API CSK_MUST_USE int csk_gate_lock_async_ranked(csk_gate_t *gate, csk_gate_w
                                                     void *context);
 
 /* Takes a waiting waiter out. After 0 its function has been or is being called with ECANCELED. After EBUSY the waiter
- * does not wait, because it was never queued, was granted, or timed out; nothing has changed then. */
+ * does not wait, because it was never queued, was granted, or timed out, or is the one that closes the gate; nothing
+ * has changed then. */
 CSK_API int csk_gate_cancel(csk_gate_t *gate, csk_gate_waiter_t *waiter);
 
 /* Makes the calling thread the holder of what was granted to `waiter`. Returns 0, EAGAIN or EINVAL.

@@ -160,7 +160,7 @@ static int queue_waiter(csk_gate_t *gate, csk_gate_waiter_t *waiter, const reque
     if (lane != NULL) csk_gate_lane_know_process(lane);
     int how = GRANTED_AT_ONCE;
     if (status == 0) {
-        csk_waiter_for_function(waiter, gate, request->function, request->context, request->deadline_ns);
+        csk_waiter_for_function(waiter, gate, request->function, request->context, request->deadline_ns, closing);
         waiter->lane = lane;
         waiter->adoptable = request->adoptable;
         waiter->node.rank = rank;

@@ -21,7 +21,7 @@ int csk_sem_wait_async(csk_sem_t *sem, csk_gate_waiter_t *waiter, csk_rank_t ran
         csk_queue_unlock(&sem->queue_lock);
         return EBUSY;
     }
-    csk_waiter_for_function(waiter, sem, function, context, deadline_ns);
+    csk_waiter_for_function(waiter, sem, function, context, deadline_ns, false);
     csk_sem_insert(sem, waiter, rank, permits, &effects);
     bool waits = csk_waiter_state(waiter) == WAITER_QUEUED;
     if (waits) {

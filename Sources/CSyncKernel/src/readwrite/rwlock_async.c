@@ -10,8 +10,8 @@ static void deadline_passed(csk_timer_t *timer, void *lock) {
     take_out(lock, csk_waiter_of_deadline(timer), ETIMEDOUT);
 }
 
-int csk_rwlock_lock_async(csk_rwlock_t *lock, csk_gate_waiter_t *waiter, int mode, int64_t deadline_ns,
-                          csk_gate_function_t function, void *context) {
+int csk_rwlock_queue_waiter(csk_rwlock_t *lock, csk_gate_waiter_t *waiter, int mode, int64_t deadline_ns,
+                            csk_gate_function_t function, void *context, bool stays) {
     if (function == NULL || (mode != CSK_RWLOCK_READ && mode != CSK_RWLOCK_WRITE)) return EINVAL;
     if (lock->reader_bias) return ENOTSUP;
     if (deadline_ns != CSK_NEVER) {
@@ -26,7 +26,7 @@ int csk_rwlock_lock_async(csk_rwlock_t *lock, csk_gate_waiter_t *waiter, int mod
         csk_queue_unlock(&lock->queue_lock);
         return EBUSY;
     }
-    csk_waiter_for_function(waiter, lock, function, context, deadline_ns);
+    csk_waiter_for_function(waiter, lock, function, context, deadline_ns, stays);
     waiter->mode = (uint8_t)mode;
     waiter->hand_over = 0;
     waiter->since_ns = since_ns;
@@ -44,6 +44,11 @@ int csk_rwlock_lock_async(csk_rwlock_t *lock, csk_gate_waiter_t *waiter, int mod
     if (waits) csk_observe_wait(CSK_EVENT_WAIT_BEGIN, lock, 0, 0, 0);
     csk_effects_perform(&effects);
     return 0;
+}
+
+int csk_rwlock_lock_async(csk_rwlock_t *lock, csk_gate_waiter_t *waiter, int mode, int64_t deadline_ns,
+                          csk_gate_function_t function, void *context) {
+    return csk_rwlock_queue_waiter(lock, waiter, mode, deadline_ns, function, context, false);
 }
 
 int csk_rwlock_cancel(csk_rwlock_t *lock, csk_gate_waiter_t *waiter) {

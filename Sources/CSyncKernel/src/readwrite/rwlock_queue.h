@@ -137,7 +137,10 @@ extern const csk_queue_kind_t csk_rwlock_queue_kind __attribute__((visibility("h
 /* Called without the queue lock. Leaves what the word says is held. */
 void csk_rwlock_leave(csk_rwlock_t *lock, enum csk_rwlock_release release);
 
-/* rwlock_async.c: leaves a lock that was granted to a waiter and couldn't be adopted. */
+/* rwlock_async.c: csk_rwlock_lock_async, for a waiter that nobody may cancel if it `stays`. */
+int csk_rwlock_queue_waiter(csk_rwlock_t *lock, csk_gate_waiter_t *waiter, int mode, int64_t deadline_ns,
+                            csk_gate_function_t function, void *context, bool stays);
+/* Leaves a lock that was granted to a waiter and couldn't be adopted. */
 void csk_rwlock_give_back(csk_rwlock_t *lock, int mode);
 
 /* rwlock_watch.c: parks until the word changes or the deadline has passed (ETIMEDOUT). It may return for no reason.

@@ -242,11 +242,9 @@ int csk_rwlock_enqueue_write(csk_rwlock_t *lock, csk_rwlock_write_t *write, csk_
     if (join_last(lock, write)) return 0;
     batch_t *batch = malloc(sizeof *batch);
     if (batch == NULL) return ENOMEM;
-    *batch = (batch_t){ .work = { .waiter = { .stays = 1 }, .item = { .level = CSK_POOL_NORMAL } },
-                        .first = write,
-                        .last = write };
+    *batch = (batch_t){ .work = { .item = { .level = CSK_POOL_NORMAL } }, .first = write, .last = write };
     write->next = NULL;
-    error = csk_rwlock_lock_async(lock, &batch->work.waiter, CSK_RWLOCK_WRITE, CSK_NEVER, batch_granted, NULL);
+    error = csk_rwlock_queue_waiter(lock, &batch->work.waiter, CSK_RWLOCK_WRITE, CSK_NEVER, batch_granted, NULL, true);
     if (error != 0) free(batch);
     return error;
 }
@@ -261,7 +259,6 @@ int csk_rwlock_enqueue(csk_rwlock_t *lock, csk_rwlock_work_t *work, int mode, in
     work->function = function;
     work->context = context;
     work->item.level = CSK_POOL_NORMAL;
-    work->waiter.stays = 0;
     error = csk_rwlock_lock_async(lock, &work->waiter, mode, deadline_ns, granted, NULL);
     if (error != 0) csk_store(&work->queued, 0u, CSK_RELEASE);
     return error;

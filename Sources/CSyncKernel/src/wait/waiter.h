@@ -46,9 +46,10 @@ static inline csk_gate_waiter_t *csk_waiter_of_deadline(csk_timer_t *timer) {
     return (csk_gate_waiter_t *)((char *)timer - offsetof(csk_gate_waiter_t, deadline));
 }
 
-/* A number that csk_rank does not give would stand before or behind everybody. */
+/* A number that csk_rank does not give for one of the places would stand before or behind everybody, or in no place. */
 static inline bool csk_is_rank(csk_rank_t rank) {
-    return rank >= csk_rank(INT32_MIN, CSK_PLACE_LAST) && rank <= csk_rank(INT32_MAX, CSK_PLACE_FRONT);
+    return rank >= csk_rank(INT32_MIN, CSK_PLACE_LAST) && rank <= csk_rank(INT32_MAX, CSK_PLACE_FRONT) &&
+           (rank & 3) <= CSK_PLACE_FRONT;
 }
 /* Called under the queue lock. The ticket of a waiter that arrives now. Those that go to the front of their class count
  * down. */
@@ -73,7 +74,7 @@ static inline bool csk_waiter_is_waiting(const csk_gate_waiter_t *waiter) {
 /* Called under the queue lock. Makes an asynchronous waiter, which is not in use. Its place in the order is the
  * lock's. */
 static inline void csk_waiter_for_function(csk_gate_waiter_t *waiter, void *object, csk_gate_function_t function,
-                                           void *context, int64_t deadline_ns) {
+                                           void *context, int64_t deadline_ns, bool stays) {
     waiter->object = object;
     waiter->function = function;
     waiter->context = context;
@@ -82,6 +83,7 @@ static inline void csk_waiter_for_function(csk_gate_waiter_t *waiter, void *obje
     waiter->word = WORD_WAITING;
     waiter->deadline_started = waiter->grace_started = 0;
     waiter->has_waited = 0;
+    waiter->stays = stays;
 }
 
 /* ---- Told under the queue lock, done after it -------------------------------------------------------------------- */
