@@ -204,8 +204,8 @@ public struct PrioritySemaphore: @unchecked Sendable {
     ///
     /// It adds the difference to the free ones, and hands them to waiters; or it takes the difference from the free
     /// ones. Where too few are free for that, their number is negative until enough have been given back. It never
-    /// blocks. It throws `.invalidPermits` for a negative number, or for more than there may be; and `.overflow` where more
-    /// would be free than there may be, since others have signalled permits that they had not taken.
+    /// blocks. It throws `.invalidPermits` for a negative number, or for more than there may be; and `.overflow` where
+    /// more would be free than there may be, since others have signalled permits that they had not taken.
     public func resize(to permits: Int) throws(PrioritySemaphoreError) {
         guard let permits = UInt32(exactly: permits) else { throw .invalidPermits }
         try Self.check(unsafe csk_sem_resize(box.semaphore, permits))

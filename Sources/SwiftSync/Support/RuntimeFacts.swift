@@ -45,8 +45,8 @@ enum RuntimeFacts {
     ///
     /// Fact: a stored property without observers is passed in its place, and never moves. It has to be of a final class
     /// or final itself, and to be declared with `@exclusivity(unchecked)`, since others use the address meanwhile. (The
-    /// documentation promises the pointer only for the length of a closure.) Calls by several threads have to be ordered,
-    /// or ThreadSanitizer takes them for writes that race.
+    /// documentation promises the pointer only for the length of a closure.) Calls by several threads have to be
+    /// ordered, or ThreadSanitizer takes them for writes that race.
     @inlinable
     @inline(__always)
     static func lastingAddress<Property>(of property: inout Property) -> UnsafeMutablePointer<Property> {
