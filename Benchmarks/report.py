@@ -134,6 +134,27 @@ def waiting_targets(run):
         yield f"{threads} threads, empty: gate FAST / parking_lot", ratio(*empty), ">=", 1
 
 
+def semaphore_targets(run):
+    alone, there = "semaphore, uncontended wait and signal", "semaphore, round trip of two threads"
+    yield ("semaphore, wait and signal: csk_sem / sem_t",
+           ratio(*(run.get(alone, subject, language="c") for subject in ("csk_sem", "sem_t"))), "<=", 1)
+    for form in ("let property of a class", "capture"):
+        both = [run.get(f"one permit, {form}", subject) for subject in ("PrioritySemaphore", "DispatchSemaphore")]
+        yield f"PrioritySemaphore, {form} / DispatchSemaphore", ratio(*both), "<=", 0.95
+    peers = [run.get(there, subject, language="c") for subject in ("sem_t", "absl::Mutex", "nsync_cv")]
+    yield ("semaphore, round trip: csk_sem / best of glibc, absl and nsync",
+           ratio(run.get(there, "csk_sem", language="c"), min(filter(None, peers), default=None)), "<=", 1.05)
+    yield ("semaphore, round trip: PrioritySemaphore / DispatchSemaphore",
+           ratio(*(run.get(there, subject) for subject in ("PrioritySemaphore", "DispatchSemaphore"))), "<=", 1.05)
+    many = "semaphore of 4, urgent task among 1000, permits of 1 ms, its waits"
+    yield "urgent task among 1000 with permits of 1 ms, p99 us", run.get(many, "PrioritySemaphore", "p99 us"), "<=", 2000
+    for subject, what, least in (("PrioritySemaphore.withPermit", "semaphore of 1", 2),
+                                 ("AsyncMutex.withLock", "async mutex", 3)):
+        group = f"{what}, urgent task among 8, 1 us sections that suspend"
+        both = [run.get(group, name, "Mops/s") for name in (subject, "actor with continuations")]
+        yield f"{what}, 8 tasks, sections that suspend: operations / an actor's", ratio(*both), ">=", least
+
+
 def async_targets(run):
     for times, most in (("1 at a time", None), ("16 at a time", 1)):
         group = f"QueueSafeValue.async, {times}"
@@ -225,8 +246,8 @@ def read_write_targets(run):
 
 def targets(rows):
     run = Medians(rows)
-    for group in (uncontended_targets, call_site_targets, contended_targets, waiting_targets, queue_targets,
-                  async_targets, snapshot_targets, read_write_targets):
+    for group in (uncontended_targets, call_site_targets, contended_targets, waiting_targets, semaphore_targets,
+                  queue_targets, async_targets, snapshot_targets, read_write_targets):
         yield from group(run)
 
 

@@ -22,7 +22,12 @@
 #else
 #define NSYNC_ONE
 #endif
-#define ALL Posix, PthreadCondition ABSL_ONE NSYNC_ONE, Kernel
+#ifdef HAVE_MOODYCAMEL
+#define MOODYCAMEL_ONE , Moodycamel
+#else
+#define MOODYCAMEL_ONE
+#endif
+#define ALL Posix, Standard, PthreadCondition ABSL_ONE NSYNC_ONE MOODYCAMEL_ONE, Kernel
 
 template <class Sem>
 static void pairs(Sem &sem, long n) {
@@ -110,6 +115,44 @@ static void throughput(Table &table, int threads, unsigned permits, double secti
     table.add(Sem::name, "Mops/s", double(total) * 1e3 / ns);
 }
 
+// Threads keep the permits busy, and one more comes every 200 us, at high priority where the semaphore knows any: how
+// long it waits for its permit.
+template <class Sem>
+static void urgent_waits(Table &table, int others, unsigned permits, double section_ns) {
+    struct alignas(128) Holder {
+        Sem sem;
+        explicit Holder(unsigned permits) : sem(permits) {}
+    } holder(permits);
+    const long turns = long(section_ns / loop_ns);
+    std::atomic<int> arrived{0};
+    std::atomic<bool> stop{false};
+    std::vector<std::thread> team;
+    for (int t = 0; t < others; t++)
+        team.emplace_back([&] {
+            arrived++;
+            while (!stop.load(std::memory_order_relaxed)) {
+                holder.sem.wait();
+                busy(turns);
+                holder.sem.signal();
+                busy(turns);
+            }
+        });
+    while (arrived < others) std::this_thread::yield();
+    Histogram samples;
+    int64_t end = csk_now() + window_ms * INT64_C(5000000);
+    while (csk_now() < end) {
+        std::this_thread::sleep_for(std::chrono::microseconds(200));
+        int64_t begin = csk_now();
+        holder.sem.wait_urgently();
+        samples.record(uint64_t(csk_now() - begin));
+        busy(turns);
+        holder.sem.signal();
+    }
+    stop = true;
+    for (auto &thread : team) thread.join();
+    table.pools[Sem::name].push_back(samples);
+}
+
 int main(int argc, char **argv) {
 #ifdef HAVE_ABSL
     absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
@@ -138,5 +181,7 @@ int main(int argc, char **argv) {
               [&](Table &t, auto *s) { throughput<std::remove_pointer_t<decltype(s)>>(t, threads, 1, 100); });
     group("semaphore of two, 8 threads, 1 us sections", "Mops/s",
           [&](Table &t, auto *s) { throughput<std::remove_pointer_t<decltype(s)>>(t, 8, 2, 1000); });
+    group("semaphore of two, urgent thread among 8, 10 us sections, its waits", "",
+          [&](Table &t, auto *s) { urgent_waits<std::remove_pointer_t<decltype(s)>>(t, 8, 2, 10000); });
     return 0;
 }

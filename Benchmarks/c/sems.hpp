@@ -1,8 +1,10 @@
-// sems.hpp: every counting semaphore under one shape.
+// sems.hpp: every counting semaphore under one shape. Only one of them knows priorities; at the others an urgent wait
+// is like any other.
 #pragma once
 
 #include <pthread.h>
 #include <semaphore.h>
+#include <semaphore>
 
 #include "csynckernel/csynckernel.h"
 
@@ -12,12 +14,20 @@
 #ifdef HAVE_NSYNC
 #include <nsync.h>
 #endif
+#ifdef HAVE_MOODYCAMEL
+// Of the two the second needs the first.
+// clang-format off
+#include <concurrentqueue/concurrentqueue.h>
+#include <concurrentqueue/lightweightsemaphore.h>
+// clang-format on
+#endif
 
 struct Kernel {
     static constexpr auto name = "csk_sem";
     csk_sem_t sem;
     explicit Kernel(unsigned permits) { csk_sem_init(&sem, permits, 0); }
     void wait() { (void)!csk_sem_wait(&sem, 0, 1); }
+    void wait_urgently() { (void)!csk_sem_wait(&sem, 10, 1); }
     void signal() { csk_sem_signal(&sem, 1); }
 };
 
@@ -29,7 +39,18 @@ struct Posix {
     void wait() {
         while (sem_wait(&sem) != 0) {}
     }
+    void wait_urgently() { wait(); }
     void signal() { sem_post(&sem); }
+};
+
+// libstdc++ spins and yields first, and then waits at a futex.
+struct Standard {
+    static constexpr auto name = "std::counting_semaphore";
+    std::counting_semaphore<> sem;
+    explicit Standard(unsigned permits) : sem(permits) {}
+    void wait() { sem.acquire(); }
+    void wait_urgently() { wait(); }
+    void signal() { sem.release(); }
 };
 
 struct PthreadCondition {
@@ -44,6 +65,7 @@ struct PthreadCondition {
         count--;
         pthread_mutex_unlock(&mutex);
     }
+    void wait_urgently() { wait(); }
     void signal() {
         pthread_mutex_lock(&mutex);
         count++;
@@ -64,6 +86,7 @@ struct Absl {
         count--;
         mutex.Unlock();
     }
+    void wait_urgently() { wait(); }
     void signal() {
         mutex.Lock();
         count++;
@@ -84,11 +107,23 @@ struct Nsync {
         count--;
         nsync::nsync_mu_unlock(&mutex);
     }
+    void wait_urgently() { wait(); }
     void signal() {
         nsync::nsync_mu_lock(&mutex);
         count++;
         nsync::nsync_cv_signal(&condition);
         nsync::nsync_mu_unlock(&mutex);
     }
+};
+#endif
+#ifdef HAVE_MOODYCAMEL
+// Spins for up to 10 000 turns before it waits.
+struct Moodycamel {
+    static constexpr auto name = "moodycamel";
+    moodycamel::LightweightSemaphore sem;
+    explicit Moodycamel(unsigned permits) : sem(permits) {}
+    void wait() { sem.wait(); }
+    void wait_urgently() { wait(); }
+    void signal() { sem.signal(); }
 };
 #endif

@@ -23,6 +23,10 @@ AREAS = (
          "All threads want the same lock, each with 100 nanoseconds of work inside and as much outside. Most waits are "
          "short; the longest are what users complain about. A lock is fair when no thread is let in much more often "
          "than another."),
+    Area("semaphores", "Semaphores", r"^semaphores?\b|^async mutex|^one permit,",
+         "A number of permits: so many threads or tasks may be inside at once, the others wait. First what it costs to "
+         "take one and give it back when nobody else wants any, then many that want the same, and an urgent one among "
+         "them."),
     Area("read-write", "Read-write locks", r"^(uncontended|enqueued) (read|write)\b|^one read,"
          r"|reads (only|to)|^writer among",
          "Several readers may be inside at once, a writer only alone."),

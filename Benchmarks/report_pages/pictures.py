@@ -320,12 +320,20 @@ def pictures(run):
                              "What one operation takes where programs call it, in a function of its own. The other "
                              "forms are in the chart of ratios and in the rows of this area.")
         if group.startswith(("uncontended read", "read of a published", "thread-local value, read", "serial queue, 1",
-                             "async work", "delay of 1 ms", "round trip")):
+                             "async work", "delay of 1 ms", "round trip", "semaphore, ")):
             title = f"{group[0].upper()}{group[1:]}, {LANGUAGES[language]}"
             yield from costs(run, language, group, title, "What one operation takes.")
         if group.startswith("server"):
             yield from percentiles(run, language, group, group.removeprefix("server: "),
                                    "How long a client waits for the answer to a GET.")
+        if group.startswith("semaphore of 4, urgent task among 1000"):
+            yield from percentiles(run, language, group, "An urgent task's wait among a thousand",
+                                   "A thousand tasks want four permits all the time, and hold each for 1 ms; one more "
+                                   "comes every 2 ms, at high priority where the semaphore knows priorities.")
+        if group.startswith("semaphore of two, urgent thread"):
+            yield from percentiles(run, language, group, "An urgent thread's wait for one of two permits",
+                                   "Eight threads want two permits all the time, for 10 us each; a ninth comes every "
+                                   "200 us, at high priority where the semaphore knows priorities.")
     for area in dict.fromkeys(area_of(group).name for _, group in run.groups()):
         yield from ratios_of(run, area)
 

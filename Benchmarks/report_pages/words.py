@@ -47,7 +47,7 @@ def is_ours(subject, group=""):
     if group.startswith("server"):
         return subject in ("swiftsync", "snapshot")
     return bool(re.match(
-        r"csk_|PriorityMutex|QueueSafeValue|CriticalSection|Snapshot|ReadWrite(Lock|Coordinator)|(Concurrent)?WorkQueue"
+        r"csk_|Priority(Mutex|Semaphore)|QueueSafeValue|CriticalSection|Snapshot|ReadWrite(Lock|Coordinator)|(Concurrent)?WorkQueue"
         r"|FIFOQueue|ActorQueue|Task\(on|CancellableQueue|TaskQueue|ThreadLocalValue|BlockingPriorityQueue", subject))
 
 
@@ -62,6 +62,11 @@ SHORT = {
     "NSRecursiveLock": "NSRecursive…",
     "DispatchSemaphore(1)": "DispatchSem.",
     "DispatchSemaphore": "DispatchSem.",
+    "PrioritySemaphore": "P.Semaphore",
+    "PrioritySemaphore.withPermit": "P.S. withPermit",
+    "AsyncMutex.withLock": "AsyncMutex",
+    "semaphore of continuations": "continuations",
+    "std::counting_semaphore": "std::counting…",
     "DispatchQueue.sync": "Dispatch sync",
     "DispatchQueue.sync, concurrent": "Dispatch sync",
     "DispatchQueue.async": "Dispatch async",

@@ -8,6 +8,7 @@ import report  # noqa: E402
 from report_pages.words import MORE_IS_BETTER  # noqa: E402
 
 C_PEERS = ("pthread_mutex", "pthread adaptive", "absl::Mutex", "nsync_mu", "parking_lot")
+C_SEMAPHORES = ("sem_t", "std::counting_semaphore", "pthread_cond", "absl::Mutex", "nsync_cv", "moodycamel")
 
 
 class Row:
@@ -113,6 +114,48 @@ def lock_rows():
                       readme=urgent if subject == "PriorityMutex" else None)
     late = "how late a timeout of 1 ms is"
     yield Row(late, "timeout of 1 ms", "late us", "PriorityMutex", "NSLock", readme=late)
+    yield from semaphore_rows()
+
+
+def semaphore_rows():
+    ours, dispatch, kernel = "PrioritySemaphore", "DispatchSemaphore", ("`csk_sem`", "the best semaphore in C")
+    yield from site_rows("uncontended `wait` and `signal`", ours, dispatch, (f"`{ours}`", f"`{dispatch}`"),
+                         operation="one permit")
+    yield from site_rows("uncontended `withPermit`", f"{ours}.withPermit", dispatch,
+                         (f"`{ours}.withPermit`", f"`{dispatch}`"), operation="one permit")
+    for what, group in (("uncontended wait and signal of a semaphore", "semaphore, uncontended wait and signal"),
+                        ("a round trip of two threads by semaphores", "semaphore, round trip of two threads")):
+        yield Row(what, group, "ns", "csk_sem", C_SEMAPHORES, language="c", names=kernel)
+    yield Row("a round trip of two threads by semaphores", "semaphore, round trip of two threads", "ns", ours, dispatch)
+    for group in ("semaphore of one, 2 threads, 100 ns sections", "semaphore of one, 8 threads, 100 ns sections",
+                  "semaphore of two, 8 threads, 1 us sections"):
+        yield Row(f"{OPS}, {group}", group, "Mops/s", "csk_sem", C_SEMAPHORES, language="c", names=kernel)
+    crowd = "semaphore of two, 8 threads, 1 us sections"
+    yield Row(f"{OPS}, {crowd}", crowd, "Mops/s", ours, dispatch)
+    urgent = "semaphore of two, urgent thread among 8, 10 us sections, its waits"
+    for metric in ("p50 us", "p99 us"):
+        what = f"{metric.split()[0]} wait of an urgent thread among 8 for one of two permits"
+        yield Row(what, urgent, metric, "csk_sem", C_SEMAPHORES, language="c", names=kernel)
+        yield Row(what, urgent, metric, ours, dispatch)
+    peers = (("actor with continuations", "an actor with continuations"),
+             ("semaphore of continuations", "a semaphore of continuations"))
+    for metric in ("p50 us", "p99 us"):
+        for peer, name in peers:
+            yield Row(f"{metric.split()[0]} wait of an urgent task among 1000, permits of 1 ms",
+                      "semaphore of 4, urgent task among 1000, permits of 1 ms, its waits", metric, ours, peer,
+                      names=(f"`{ours}`", name))
+    for peer, name in peers:
+        yield Row("`withPermit` of a task", "semaphore, withPermit of a task", "ns", f"{ours}.withPermit", peer,
+                  names=(f"`{ours}.withPermit`", name))
+    for subject, what in (("PrioritySemaphore.withPermit", "semaphore of 1"),
+                          ("PrioritySemaphore.withPermit", "semaphore of 2"), ("AsyncMutex.withLock", "async mutex")):
+        for tasks in (8, 64):
+            group = f"{what}, urgent task among {tasks}, 1 us sections that suspend"
+            for peer, name in peers:
+                names = (f"`{subject}`", name)
+                yield Row(f"{what}, p50 wait of an urgent task among {tasks}", group, "p50 us", subject, peer,
+                          names=names)
+                yield Row(f"{OPS}, {what}, {tasks} tasks", group, "Mops/s", subject, peer, names=names)
 
 
 def value_rows():

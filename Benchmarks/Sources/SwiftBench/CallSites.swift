@@ -26,6 +26,15 @@ struct CallSites {
         report("one call", baseline: SynchronizationMutex.name, locksAndValues)
     }
 
+    func runSemaphores() {
+        let semaphores: [Measured] = [
+            ("DispatchSemaphore", CallSite.all(HeldDispatchSemaphore.self)),
+            ("PrioritySemaphore", CallSite.all(HeldPermit.self)),
+            ("PrioritySemaphore.withPermit", CallSite.all(HeldPermitScope.self)),
+        ]
+        report("one permit", baseline: "DispatchSemaphore", semaphores)
+    }
+
     func runReads() {
         let reads: [Measured] = [
             ("pthread_rwlock", CallSite.all(HeldPthreadRead.self)),

@@ -1,3 +1,4 @@
+import Dispatch
 import Foundation
 import NIOConcurrencyHelpers
 import NIOPosix
@@ -147,5 +148,51 @@ private final class PthreadReadLock: @unchecked Sendable {
         pthread_rwlock_rdlock(lock)
         defer { pthread_rwlock_unlock(lock) }
         return body()
+    }
+}
+
+final class HeldDispatchSemaphore: Held, @unchecked Sendable {
+    private let constant = DispatchSemaphore(value: 1)
+    private var variable = DispatchSemaphore(value: 1)
+    private let elements = [DispatchSemaphore(value: 1), DispatchSemaphore(value: 1)]
+    private static let shared = DispatchSemaphore(value: 1)
+
+    @inline(never) func ofConstant() {
+        constant.wait()
+        constant.signal()
+    }
+    @inline(never) func ofVariable() {
+        variable.wait()
+        variable.signal()
+    }
+    @inline(never) func ofElement(_ index: Int) {
+        elements[index].wait()
+        elements[index].signal()
+    }
+    @inline(never) static func ofStatic() {
+        shared.wait()
+        shared.signal()
+    }
+    @inline(never) func capturing() -> @Sendable () -> Void {
+        let value = constant
+        return {
+            value.wait()
+            value.signal()
+        }
+    }
+    func call() {
+        constant.wait()
+        constant.signal()
+    }
+    func exchange() { variable = DispatchSemaphore(value: 1) }
+
+    actor ByActor: HeldByActor {
+        private let other = 0
+        private let value = DispatchSemaphore(value: 1)
+        nonisolated var unownedExecutor: UnownedSerialExecutor { OnTheSpot.shared.asUnownedSerialExecutor() }
+        @inline(never) func call() {
+            value.wait()
+            value.signal()
+        }
     }
 }

@@ -10,47 +10,126 @@ struct SuspendingWaits {
     let rounds: Int
     let windowMilliseconds: Int
     let turnsPerMicrosecond: Double
-    private let tasks = 64
+    var tasks = 64
+
+    /// Waits until it is inside, and returns when that was.
+    private typealias Section = @Sendable (_ urgent: Bool) async -> Int64
 
     func run() {
-        for microseconds in [1, 10] { measure(microseconds: microseconds) }
+        for microseconds in [1, 10] {
+            let turns = Int(Double(microseconds) * turnsPerMicrosecond)
+            let actor = TimedActor(), value = QueueSafeValue(value: 0)
+            measure(
+                "suspending, urgent task among \(tasks), \(microseconds) us sections",
+                [
+                    ("actor", { _ in await actor.section(turns) }),
+                    ("semaphore of continuations", ofContinuations(permits: 1, turns)),
+                    (
+                        "QueueSafeValue.suspending",
+                        { urgent in
+                            var entered: Int64 = 0
+                            await value.suspending.priority(urgent ? .high : .normal).set {
+                                entered = bench_now_ns()
+                                $0 &+= 1
+                                bench_busy(turns)
+                            }
+                            return entered
+                        }
+                    ),
+                ])
+        }
     }
 
-    private func measure(microseconds: Int) {
-        let names = ["actor", "semaphore of continuations", "QueueSafeValue.suspending"]
-        var throughput = Rows(names), waits = Rows(names)
-        let group = "suspending, urgent task among \(tasks), \(microseconds) us sections"
-        let turns = Int(Double(microseconds) * turnsPerMicrosecond)
-        func turn(_ name: String, _ section: @escaping @Sendable (_ urgent: Bool) async -> Int64) -> Turn {
-            Turn(subject: name) {
-                let (median, rate) = contend(section)
-                waits.add(name, median)
-                throughput.add(name, rate)
-            }
+    /// Sections with permits, which suspend once. Without that, tasks that meet nobody would never leave their threads
+    /// to the others.
+    func runPermits() {
+        for permits in [1, 2] {
+            let actor = ActorSemaphore(permits: permits), ours = PrioritySemaphore(value: permits)
+            measure(
+                "semaphore of \(permits), urgent task among \(tasks), 1 us sections that suspend",
+                [
+                    ("actor with continuations", ofActor(actor)),
+                    ("semaphore of continuations", ofContinuations(permits: permits, sectionTurns, suspends: true)),
+                    (
+                        "PrioritySemaphore.withPermit",
+                        { [body] urgent in
+                            let entered = try? await ours.withPermit(priority: urgent ? .high : .normal) {
+                                await body()
+                            }
+                            return entered!
+                        }
+                    ),
+                ])
         }
-        let actor = TimedActor(), semaphore = ContinuationSemaphore(), value = QueueSafeValue(value: 0)
+    }
+
+    /// The same with a value that one task has at a time.
+    func runMutexes() {
+        let actor = ActorSemaphore(permits: 1), ours = AsyncMutex(0)
+        measure(
+            "async mutex, urgent task among \(tasks), 1 us sections that suspend",
+            [
+                ("actor with continuations", ofActor(actor)),
+                ("semaphore of continuations", ofContinuations(permits: 1, sectionTurns, suspends: true)),
+                (
+                    "AsyncMutex.withLock",
+                    { [body] urgent in
+                        let entered = try? await ours.withLock(priority: urgent ? .high : .normal) { value in
+                            value &+= 1
+                            return await body()
+                        }
+                        return entered!
+                    }
+                ),
+            ])
+    }
+
+    private var sectionTurns: Int { Int(turnsPerMicrosecond) }
+
+    private var body: @Sendable () async -> Int64 {
+        let turns = sectionTurns
+        return {
+            let entered = bench_now_ns()
+            bench_busy(turns)
+            await Task.yield()
+            return entered
+        }
+    }
+
+    private func ofActor(_ actor: ActorSemaphore) -> Section {
+        { [body] _ in
+            await actor.wait()
+            let entered = await body()
+            await actor.signal()
+            return entered
+        }
+    }
+
+    private func ofContinuations(permits: Int, _ turns: Int, suspends: Bool = false) -> Section {
+        let semaphore = ContinuationSemaphore(permits: permits)
+        return { urgent in
+            await semaphore.wait(isUrgent: urgent)
+            let entered = bench_now_ns()
+            bench_busy(turns)
+            if suspends { await Task.yield() }
+            semaphore.signal()
+            return entered
+        }
+    }
+
+    private func measure(_ group: String, _ subjects: [(name: String, section: Section)]) {
+        let names = subjects.map(\.name)
+        var throughput = Rows(names), waits = Rows(names)
         note("\(group) ")
         inRounds(
             rounds,
-            [
-                turn(names[0]) { _ in await actor.section(turns) },
-                turn(names[1]) { urgent in
-                    await semaphore.wait(isUrgent: urgent)
-                    let entered = bench_now_ns()
-                    bench_busy(turns)
-                    semaphore.signal()
-                    return entered
-                },
-                turn(names[2]) { urgent in
-                    var entered: Int64 = 0
-                    await value.suspending.priority(urgent ? .high : .normal).set {
-                        entered = bench_now_ns()
-                        $0 &+= 1
-                        bench_busy(turns)
-                    }
-                    return entered
-                },
-            ])
+            subjects.map { name, section in
+                Turn(subject: name) {
+                    let (median, rate) = contend(section)
+                    waits.add(name, median)
+                    throughput.add(name, rate)
+                }
+            })
         note("\n")
         results.print(group, "p50 us", baseline: names[0], waits.values)
         results.print(group, "Mops/s", baseline: names[0], throughput.values)
@@ -112,9 +191,9 @@ private actor TimedActor {
 }
 
 /// What programs write where a task may not block: a count and continuations behind a lock. The urgent go first.
-private final class ContinuationSemaphore: Sendable {
+final class ContinuationSemaphore: Sendable {
     private struct State {
-        var isFree = true
+        var free: Int
         var urgent = [CheckedContinuation<Void, Never>](), others = [CheckedContinuation<Void, Never>]()
         var nextOther = 0
 
@@ -130,7 +209,9 @@ private final class ContinuationSemaphore: Sendable {
             return next
         }
     }
-    private let state = Mutex(State())
+    private let state: Mutex<State>
+
+    init(permits: Int) { state = Mutex(State(free: permits)) }
 
     func wait(isUrgent: Bool) async {
         if state.withLock({ take(&$0) }) { return }
@@ -145,16 +226,46 @@ private final class ContinuationSemaphore: Sendable {
     }
 
     private func take(_ state: inout State) -> Bool {
-        defer { state.isFree = false }
-        return state.isFree
+        if state.free == 0 { return false }
+        state.free -= 1
+        return true
     }
 
     func signal() {
         let next = state.withLock { state in
             let next = state.pop()
-            if next == nil { state.isFree = true }
+            if next == nil { state.free += 1 }
             return next
         }
         next?.resume()
+    }
+}
+
+/// The same as an actor, which knows no priorities.
+actor ActorSemaphore {
+    private var free: Int
+    private var waiting = [CheckedContinuation<Void, Never>](), next = 0
+
+    init(permits: Int) { free = permits }
+
+    func wait() async {
+        if free > 0 {
+            free -= 1
+        } else {
+            await withCheckedContinuation { waiting.append($0) }
+        }
+    }
+
+    func signal() {
+        guard next < waiting.count else {
+            free += 1
+            return
+        }
+        waiting[next].resume()
+        next += 1
+        if next == 256 {
+            waiting.removeFirst(next)
+            next = 0
+        }
     }
 }

@@ -18,9 +18,9 @@ struct SwiftBench: ParsableCommand {
 
     @Option(
         help: """
-            One part only, or several: uncontended, callSites, callSiteReads, callSiteThreadLocals, contended, urgent, \
-            waits, readWrites, readWriteMixes, readMostly, queues, commands, orderedQueues, suspendingWaits, \
-            taskQueues, delays, timeouts or threadLocals.
+            One part only, or several: uncontended, callSites, callSiteSemaphores, callSiteReads, \
+            callSiteThreadLocals, contended, urgent, waits, semaphores, readWrites, readWriteMixes, readMostly, \
+            queues, commands, orderedQueues, suspendingWaits, taskQueues, delays, timeouts or threadLocals.
             """)
     var only: [Part] = []
 
@@ -56,9 +56,9 @@ struct SwiftBench: ParsableCommand {
 }
 
 enum Part: String, CaseIterable, ExpressibleByArgument {
-    case readMostly, uncontended, callSites, callSiteReads, callSiteThreadLocals, threadLocals, readWrites,
-        readWriteMixes, queues, commands, orderedQueues, suspendingWaits, taskQueues, contended, urgent, waits, delays,
-        timeouts
+    case readMostly, uncontended, callSites, callSiteSemaphores, callSiteReads, callSiteThreadLocals, threadLocals,
+        readWrites, readWriteMixes, queues, commands, orderedQueues, suspendingWaits, taskQueues, contended, urgent,
+        waits, semaphores, delays, timeouts
 }
 
 /// Everything that blocks, on a thread that is not the main actor's.
@@ -77,6 +77,7 @@ struct Measurements {
                 FastMutex().increments(1000)
                 Uncontended(results: results, rounds: rounds).run()
             case .callSites: CallSites(results: results, rounds: rounds).runCalls()
+            case .callSiteSemaphores: CallSites(results: results, rounds: rounds).runSemaphores()
             case .callSiteReads: CallSites(results: results, rounds: rounds).runReads()
             case .callSiteThreadLocals: CallSites(results: results, rounds: rounds).runThreadLocals()
             case .threadLocals: ThreadLocals(results: results, rounds: rounds).run()
@@ -99,6 +100,10 @@ struct Measurements {
                 let waits = Waits(
                     results: results, rounds: rounds, windowMilliseconds: millis, turnsPerMicrosecond: calibrate())
                 if part == .urgent { waits.runUrgent() } else { waits.runEqual() }
+            case .semaphores:
+                Semaphores(
+                    results: results, rounds: rounds, windowMilliseconds: millis, turnsPerMicrosecond: calibrate()
+                ).run()
             case .delays: Queues(results: results, rounds: rounds).runDelays()
             case .timeouts: Timeouts(results: results, rounds: rounds).run()
             }

@@ -15,9 +15,9 @@ struct Waits {
     let windowMilliseconds: Int
     let turnsPerMicrosecond: Double
 
-    private typealias Samples = Histogram<UInt64>
+    typealias Samples = Histogram<UInt64>
 
-    private static func noSamples() -> Samples {
+    static func noSamples() -> Samples {
         Samples(highestTrackableValue: 60_000_000_000, numberOfSignificantValueDigits: .three)
     }
 
@@ -37,7 +37,7 @@ struct Waits {
             note("urgent thread among \(others) ")
             inRounds(rounds, all)
             note("\n")
-            report("urgent thread among \(others), 10 us sections, its waits", waits)
+            Self.report("urgent thread among \(others), 10 us sections, its waits", waits, to: results)
         }
     }
 
@@ -91,7 +91,7 @@ struct Waits {
             note("\(group) ")
             inRounds(rounds, all)
             note("\n")
-            report(group, waits)
+            Self.report(group, waits, to: results)
             results.print(group, "least/most served", baseline: "", served.values)
         }
     }
@@ -115,9 +115,9 @@ struct Waits {
     }
 
     /// Percentiles of all rounds together, and those of each round beside them.
-    private func report(_ group: String, _ waits: [(subject: String, rounds: [Samples])]) {
+    static func report(_ group: String, _ waits: [(subject: String, rounds: [Samples])], to results: Results) {
         let together = waits.map { waits in
-            waits.rounds.reduce(into: Self.noSamples()) { $0.add($1) }
+            waits.rounds.reduce(into: noSamples()) { $0.add($1) }
         }
         for (title, percentile) in [
             ("p50", 50.0), ("p90", 90.0), ("p99", 99.0), ("p99.9", 99.9), ("p99.99", 99.99), ("max", 100.0),
@@ -133,7 +133,7 @@ struct Waits {
     }
 
     /// What the threads of one measurement gather.
-    private final class Gathered: Sendable {
+    final class Gathered: Sendable {
         private struct State {
             var all = Waits.noSamples()
             var least = Int.max

@@ -1,5 +1,6 @@
 /* costs.c: the kernel's operations, each in a function that is called in a loop. scripts/costs runs it in callgrind. */
 #include <csynckernel/csynckernel.h>
+#include <errno.h>
 #include <stdlib.h>
 
 #include "CCosts.h"
@@ -69,6 +70,38 @@ static void write_plain(void) {
     must(csk_rwlock_unlock(&plain));
 }
 
+/* ---- Semaphores -------------------------------------------------------------------------------------------------- */
+
+static csk_sem_t permits, none;
+static csk_gate_waiter_t waiter;
+
+static void sem_wait_and_signal(void) {
+    must(csk_sem_wait(&permits, 0, 1));
+    must(csk_sem_signal(&permits, 1));
+}
+static void sem_timedwait_several(void) {
+    must(csk_sem_timedwait(&permits, 0, 2, CSK_NEVER));
+    must(csk_sem_signal(&permits, 2));
+}
+static void sem_try_and_signal(void) {
+    must(csk_sem_trywait(&permits, 0, 1));
+    must(csk_sem_signal(&permits, 1));
+}
+static void sem_try_in_vain(void) {
+    if (csk_sem_trywait(&none, 0, 1) != EBUSY) abort();
+}
+static void sem_called(csk_gate_waiter_t *called, void *context, int status) {
+    (void)called, (void)context, (void)status;
+}
+static void sem_queue_and_cancel(void) {
+    must(csk_sem_wait_async(&none, &waiter, csk_rank(0, CSK_PLACE_BACK), 1, CSK_NEVER, sem_called, NULL));
+    must(csk_sem_cancel(&none, &waiter));
+}
+static void sem_queue_and_serve(void) {
+    must(csk_sem_wait_async(&none, &waiter, csk_rank(0, CSK_PLACE_BACK), 1, CSK_NEVER, sem_called, NULL));
+    must(csk_sem_signal(&none, 1));
+}
+
 /* ---- Queues ------------------------------------------------------------------------------------------------------ */
 
 static csk_workqueue_t *queue;
@@ -114,6 +147,8 @@ static void make(void) {
     must(csk_gate_init(&compact, &(csk_gate_attr_t){ .policy = CSK_GATE_COMPACT }));
     must(csk_gate_init(&strict, &(csk_gate_attr_t){ .policy = CSK_GATE_STRICT }));
     must(csk_rwlock_init(&biased, &(csk_rwlock_attr_t){ .reader_bias = 1 }));
+    must(csk_sem_init(&permits, 4, 0));
+    must(csk_sem_init(&none, 0, 0));
     must(csk_workqueue_create(&queue, NULL));
     must(csk_pqueue_init(&elements, 0));
     must(csk_tls_open("costs", NULL, &slot));
@@ -136,6 +171,12 @@ static const operation_t operations[] = {
     { .name = "csk_rwlock, read", .call = read_plain },
     { .name = "csk_rwlock, biased read", .call = read_biased },
     { .name = "csk_rwlock, write", .call = write_plain },
+    { .name = "csk_sem, wait and signal", .call = sem_wait_and_signal },
+    { .name = "csk_sem, timed wait for two and signal", .call = sem_timedwait_several },
+    { .name = "csk_sem, trywait and signal", .call = sem_try_and_signal },
+    { .name = "csk_sem, trywait in vain", .call = sem_try_in_vain },
+    { .name = "csk_sem, a waiter queued and cancelled", .call = sem_queue_and_cancel },
+    { .name = "csk_sem, a waiter queued and served", .call = sem_queue_and_serve },
     { .name = "csk_workqueue_enqueue behind others", .call = enqueue, .before = suspend, .after = resume_and_drain },
     { .name = "csk_workqueue_enqueue_ranked behind others",
       .call = enqueue_ranked,

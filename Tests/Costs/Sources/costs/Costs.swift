@@ -4,9 +4,8 @@ import CCosts
 @main
 enum Costs {
     static func main() {
-        for operation in known + callSites + Operation.locks + Operation.queues + Operation.creations {
-            operation.count()
-        }
+        let ours = Operation.locks + Operation.semaphores + Operation.queues + Operation.creations
+        for operation in known + callSites + ours { operation.count() }
     }
 
     /// What the count must be is known.
@@ -26,6 +25,8 @@ enum Costs {
         return sites("empty call", HeldNothing.self)
             + sites("PriorityMutex.withLock", HeldPriorityMutex.self)
             + sites("CriticalSection.execute", HeldSection.self)
+            + sites("PrioritySemaphore.wait and signal", HeldPermit.self)
+            + sites("PrioritySemaphore.withPermit", HeldPermitScope.self)
             + sites("QueueSafeValue.wait.set", HeldSet.self)
             + sites("QueueSafeValue.wait.set(newValue:)", HeldReplacement.self)
             + sites("QueueSafeValue.wait.get", HeldGet.self)

@@ -19,6 +19,21 @@ extension Operation {
         ]
     }
 
+    static var semaphores: [Operation] {
+        let permits = PrioritySemaphore(value: 4), none = PrioritySemaphore(value: 0)
+        return [
+            of("PrioritySemaphore.wait(permits:priority:timeout:), signal") {
+                try? permits.wait(permits: 2, priority: .high, timeout: .seconds(1))
+                try? permits.signal(2)
+            },
+            of("PrioritySemaphore.tryWait, signal") {
+                precondition(permits.tryWait())
+                try? permits.signal()
+            },
+            of("PrioritySemaphore.tryWait in vain") { precondition(!none.tryWait()) },
+        ]
+    }
+
     static var queues: [Operation] {
         let commands = CommandQueue(), elements = BlockingPriorityQueue<Int>()
         let plain = WorkQueue(label: "plain"), ranked = WorkQueue(label: "ranked"), idle = WorkQueue(label: "idle")
@@ -50,6 +65,7 @@ extension Operation {
             of("PriorityMutex, made and released") { opaque(PriorityMutex(0)) },
             of("QueueSafeValue, made and released") { opaque(QueueSafeValue(value: 0)) },
             of("CriticalSection, made and released") { opaque(CriticalSection()) },
+            of("PrioritySemaphore, made and released") { opaque(PrioritySemaphore(value: 1)) },
             of("ReadWriteLock, made and released") { opaque(ReadWriteLock(0)) },
         ]
     }
