@@ -5,6 +5,9 @@
 // MARK: PriorityMutex check
 expect(size == 1)
 
+// MARK: PriorityMutex+Suspending check
+expect(size == 1)
+
 // MARK: CriticalSection setup
 var counter = 0
 // MARK: CriticalSection check

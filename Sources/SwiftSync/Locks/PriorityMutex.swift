@@ -18,7 +18,7 @@ public import CSyncKernel
 @frozen
 public struct PriorityMutex<Value: ~Copyable>: @unchecked Sendable {
     @usableFromInline
-    let box: OwningGateBox<Value>
+    let box: MutexBox<Value>
 
     /// Protects `value`. It makes one allocation and never blocks.
     ///
