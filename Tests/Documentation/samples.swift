@@ -56,6 +56,9 @@ expect(count == 1 && names.isEmpty)
 // MARK: ReadWriteLock 1 check
 expect(page == "index" && routes.withReadLock { $0.count } == 2)
 
+// MARK: ReadWriteLock+Suspending check
+expect(page == "index" && routes.withReadLock { $0.count } == 2)
+
 // MARK: ReadWriteLock 2 setup
 struct Totals {
     var numbers = [1]

@@ -7,7 +7,7 @@ final class MutexBox<Value: ~Copyable>: GateBox<ValueHeader, Value> {
     static func make(
         _ value: consuming sending Value, _ policy: GatePolicy, _ bypassLimit: UInt32, graceMicroseconds: UInt32 = 0
     ) -> MutexBox {
-        let buffer = unsafe MutexBox.create(minimumCapacity: 1) { _ in
+        let buffer = MutexBox.create(minimumCapacity: 1) { _ in
             unsafe ValueHeader(gate: .make(policy, bypassLimit, graceMicroseconds: graceMicroseconds))
         }
         let box = unsafe unsafeDowncast(buffer, to: MutexBox.self)
@@ -17,7 +17,7 @@ final class MutexBox<Value: ~Copyable>: GateBox<ValueHeader, Value> {
 
     @inlinable
     deinit {
-        if unsafe lastingHeader.pointee.lanes != 0 { unsafe ValueLanes.free(gate) }
+        if lastingHeader.pointee.lanes != 0 { unsafe ValueLanes.free(gate) }
         unsafe value.deinitialize(count: 1)
     }
 }
