@@ -13,7 +13,7 @@ final class SuspendedSection: TurnWait, @unchecked Sendable {
 
     init<Value: ~Copyable>(_ box: ReadWriteBox<Value>, write: Bool, deadline: Int64) {
         self.box = box
-        lock = unsafe box.lock
+        lock = box.lock
         mode = Int32(write ? CSK_RWLOCK_WRITE : CSK_RWLOCK_READ)
         sectionDeadline = deadline
         work = .allocate(capacity: 1)

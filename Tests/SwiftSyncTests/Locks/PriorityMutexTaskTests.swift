@@ -184,7 +184,7 @@ struct PriorityMutexTaskTests {
         await pause.isReached()
         task.cancel()
         pause.goOn()
-        await task.value
+        _ = await task.value
         leave()
         #expect(mutex.withLock { $0 } == 0)
     }
