@@ -487,13 +487,84 @@ static void a_section_that_is_queued_twice_is_refused_and_stays_as_it_was(void) 
     }
 }
 
+static void refused(csk_rwlock_write_t *write) {
+    (void)write;
+    CHECK(false);
+}
+
+/* ---- Sections at a lock with reader bias ------------------------------------------------------------------------- */
+
+static csk_rwlock_t of_biased;
+static int of_readers;
+
+static void begin_to_read_by_bias(void) {
+    make(&of_biased, &forms[2]);
+    STORE(&calls, 0);
+    STORE(&of_readers, 0);
+    CHECK_STATUS(csk_rwlock_rdlock(&of_biased), 0);
+    CHECK_STATUS(csk_rwlock_unlock(&of_biased), 0);
+    STORE(&of_readers, 1);
+    CHECK_STATUS(csk_rwlock_rdlock(&of_biased), 0);
+}
+
+static void end_to_read(void) {
+    STORE(&of_readers, 0);
+    CHECK_STATUS(csk_rwlock_unlock(&of_biased), 0);
+}
+
+static void write_alone(csk_rwlock_work_t *work, void *context, int status) {
+    (void)work, (void)context;
+    if (status == 0) {
+        CHECK(csk_rwlock_is_writing(&of_biased));
+        CHECK_EQ(LOAD(&of_readers), 0);
+        CHECK_STATUS(csk_rwlock_unlock(&of_biased), 0);
+    }
+    STORE(&last_status, status);
+    ADD(&calls, 1);
+}
+
+static void read_beside(csk_rwlock_work_t *work, void *context, int status) {
+    (void)work, (void)context;
+    CHECK_STATUS(status, 0);
+    CHECK(csk_rwlock_is_reading(&of_biased));
+    CHECK_STATUS(csk_rwlock_unlock(&of_biased), 0);
+    ADD(&calls, 1);
+}
+
+static void a_section_of_a_biased_lock_waits_for_readers_that_it_does_not_count(void) {
+    static csk_rwlock_work_t writes, reads;
+    begin_to_read_by_bias();
+    CHECK_STATUS(csk_rwlock_enqueue(&of_biased, &reads, CSK_RWLOCK_READ, CSK_NEVER, read_beside, NULL), 0);
+    wait_until(LOAD(&calls) == 1);
+    CHECK_STATUS(csk_rwlock_enqueue(&of_biased, &writes, CSK_RWLOCK_WRITE, CSK_NEVER, write_alone, NULL), 0);
+    CHECK_STATUS(csk_rwlock_enqueue(&of_biased, &reads, CSK_RWLOCK_READ, CSK_NEVER, read_beside, NULL), 0);
+    CHECK_EQ(LOAD(&calls), 1);
+    end_to_read();
+    wait_until(LOAD(&calls) == 3);
+    CHECK_STATUS(last_status, 0);
+    check_free(&of_biased);
+}
+
+static void a_section_of_a_biased_lock_times_out_among_its_readers(void) {
+    static csk_rwlock_work_t writes;
+    begin_to_read_by_bias();
+    int64_t deadline = csk_deadline_after(2000000);
+    CHECK_STATUS(csk_rwlock_enqueue(&of_biased, &writes, CSK_RWLOCK_WRITE, deadline, write_alone, NULL), 0);
+    wait_until(LOAD(&calls) == 1);
+    CHECK_STATUS(last_status, ETIMEDOUT);
+    CHECK(csk_now() >= deadline);
+    end_to_read();
+    check_free(&of_biased);
+}
+
 static void a_section_that_was_refused_may_be_queued(void) {
+    static csk_rwlock_write_t write;
     csk_rwlock_t biased;
     make(&of_sections, &forms[0]);
     make(&biased, &forms[2]);
     STORE(&calls, 0);
     CHECK_STATUS(csk_rwlock_enqueue(&of_sections, &section, 2, CSK_NEVER, end_first, NULL), EINVAL);
-    CHECK_STATUS(csk_rwlock_enqueue(&biased, &section, CSK_RWLOCK_READ, CSK_NEVER, end_first, NULL), ENOTSUP);
+    CHECK_STATUS(csk_rwlock_enqueue_write(&biased, &write, refused), ENOTSUP);
     CHECK_STATUS(enqueue_second(), 0);
     wait_until(LOAD(&calls) == 100);
     check_free(&of_sections);
@@ -502,9 +573,11 @@ static void a_section_that_was_refused_may_be_queued(void) {
 
 TEST_MAIN(
     TEST(a_section_that_is_queued_twice_is_refused_and_stays_as_it_was), TEST(a_section_that_was_refused_may_be_queued),
-    TEST(writes_in_a_row_count_until_they_begin), TEST(a_read_that_a_worker_cannot_adopt_is_given_back),
-    TEST(a_free_lock_is_granted_at_once), TEST(what_cannot_be_done_is_refused_and_changes_nothing),
-    TEST(only_what_was_granted_to_a_waiter_can_be_adopted), TEST(threads_and_functions_wait_in_one_order),
-    TEST(readers_in_a_row_are_granted_together_and_count), TEST(a_hundred_thousand_functions_in_a_chain_need_no_stack),
-    TEST(deadlines_and_cancellation_end_a_wait), TEST(a_free_lock_is_granted_though_the_deadline_has_passed),
+    TEST(a_section_of_a_biased_lock_waits_for_readers_that_it_does_not_count),
+    TEST(a_section_of_a_biased_lock_times_out_among_its_readers), TEST(writes_in_a_row_count_until_they_begin),
+    TEST(a_read_that_a_worker_cannot_adopt_is_given_back), TEST(a_free_lock_is_granted_at_once),
+    TEST(what_cannot_be_done_is_refused_and_changes_nothing), TEST(only_what_was_granted_to_a_waiter_can_be_adopted),
+    TEST(threads_and_functions_wait_in_one_order), TEST(readers_in_a_row_are_granted_together_and_count),
+    TEST(a_hundred_thousand_functions_in_a_chain_need_no_stack), TEST(deadlines_and_cancellation_end_a_wait),
+    TEST(a_free_lock_is_granted_though_the_deadline_has_passed),
     TEST(a_writer_that_is_cancelled_lets_in_the_readers_behind_it), TEST(of_grant_cancel_and_deadline_exactly_one_wins))

@@ -5,6 +5,9 @@
 // MARK: PriorityMutex check
 expect(size == 1)
 
+// MARK: PriorityMutex+Suspending check
+expect(size == 1)
+
 // MARK: CriticalSection setup
 var counter = 0
 // MARK: CriticalSection check
@@ -51,6 +54,9 @@ nonisolated(unsafe) var names = ["ada"]
 expect(count == 1 && names.isEmpty)
 
 // MARK: ReadWriteLock 1 check
+expect(page == "index" && routes.withReadLock { $0.count } == 2)
+
+// MARK: ReadWriteLock+Suspending check
 expect(page == "index" && routes.withReadLock { $0.count } == 2)
 
 // MARK: ReadWriteLock 2 setup

@@ -41,7 +41,7 @@ RW, RW_WAIT = "src/readwrite/rwlock.c", "src/readwrite/rwlock_wait.c"
 RW_QUEUE, RW_BIAS = "src/readwrite/rwlock_queue.c", "src/readwrite/rwlock_bias.c"
 RW_WORD, RW_HEADER = "src/readwrite/rwlock_queue.h", "include/csynckernel/rwlock.h"
 RW_WORK, RW_INBOX = "src/readwrite/rwlock_work.c", "src/readwrite/rwlock_inbox.h"
-RW_LINGER = "src/readwrite/rwlock_linger.c"
+RW_ASYNC, RW_LINGER = "src/readwrite/rwlock_async.c", "src/readwrite/rwlock_linger.c"
 LOCK, LOCK_SLOW, PQUEUE = "src/wait/queue_lock.h", "src/wait/queue_lock.c", "src/queue/pqueue.c"
 HEAP, HEADER, MUTEX = "src/base/heap.c", "include/csynckernel/gate.h", "src/lock/mutex.c"
 COND = "src/lock/cond.c"
@@ -638,10 +638,18 @@ MUTANTS = [
      "    csk_store(&work->queued, 0u, CSK_RELEASE);\n    function(work, context, status);\n",
      "    csk_store(&work->queued, 0u, CSK_RELEASE);\n    csk_platform_await_step(9);\n"
      "    work->function(work, work->context, status);\n"),
+    ("a section writes beside biased readers", RW_ASYNC,
+     "csk_rwlock_take_from_nobody(lock) ? csk_rwlock_revoke(lock, deadline_ns) : EINVAL;",
+     "csk_rwlock_take_from_nobody(lock) ? 0 : EINVAL;"),
+    ("a section among biased readers ignores its deadline", RW_ASYNC, "csk_rwlock_revoke(lock, deadline_ns)",
+     "csk_rwlock_revoke(lock, CSK_NEVER)"),
+    ("readers go on by the bias past a section that writes", RW_ASYNC,
+     "    if (mode == CSK_RWLOCK_WRITE) csk_rwlock_stop_bias(lock);\n", ""),
     ("a section of the parent's is in use in the child", RW_WORK, "return csk_process_mark() | 1u;", "return 1u;"),
     ("who joins is not linked", "src/readwrite/rwlock_work.c", "        batch->last->next = write;\n", ""),
     ("a work runs without being the holder", "src/readwrite/rwlock_work.c",
-     "    int status = csk_rwlock_adopt(work->waiter.rwlock, work->waiter.mode);", "    int status = 0;"),
+     "    int status = csk_rwlock_adopt_section(work->waiter.rwlock, work->waiter.mode, work->waiter.deadline_ns);",
+     "    int status = 0;"),
     ("a gate's waiter does not say that it waits", "src/wait/watch.c",
      "    csk_announce_wait();\n    if (deadline_ns == CSK_NEVER)", "    if (deadline_ns == CSK_NEVER)"),
     ("a post leaves it to the supervisor that all workers wait", POOL, "|| unannounced() == 0)", "|| false)"),

@@ -23,6 +23,7 @@ enum Deadline {
     }
 
     /// The same for a wait that may have no timeout. It is ``never`` for nil.
+    @usableFromInline
     static func after(timeout: Duration?) -> Int64 {
         timeout.map(after) ?? never
     }
@@ -32,6 +33,7 @@ enum Deadline {
     ///
     /// The instant's clock goes on while the system is suspended, and the kernel's does not. So no wait ends early by
     /// the instant's clock.
+    @usableFromInline
     static func at(_ instant: ContinuousClock.Instant) -> Int64 {
         let now = ContinuousClock.now
         return instant <= now ? passed : after(now.duration(to: instant))

@@ -18,7 +18,7 @@ public import CSyncKernel
 @frozen
 public struct PriorityMutex<Value: ~Copyable>: @unchecked Sendable {
     @usableFromInline
-    let box: OwningGateBox<Value>
+    let box: MutexBox<Value>
 
     /// Protects `value`. It makes one allocation and never blocks.
     ///
@@ -83,7 +83,7 @@ public struct PriorityMutex<Value: ~Copyable>: @unchecked Sendable {
 
     @usableFromInline
     borrowing func enterSlowly(_ priority: CommandPriority, _ timeout: Duration?) -> Bool {
-        switch unsafe box.enterSlowly(rank: CommandRank.of(priority), timeout: timeout) {
+        switch box.enterSlowly(rank: CommandRank.of(priority), timeout: timeout) {
         case 0: return true
         case ETIMEDOUT: return false
         case EDEADLK:
@@ -93,5 +93,5 @@ public struct PriorityMutex<Value: ~Copyable>: @unchecked Sendable {
     }
 
     /// The number of threads that waited at some instant during the call.
-    package var waitingCount: Int { unsafe box.waitingCount }
+    package var waitingCount: Int { box.waitingCount }
 }

@@ -4,13 +4,16 @@ import CSyncKernel
 /// running, timeout and cancellation.
 @safe
 final class SuspendedSection: TurnWait, @unchecked Sendable {
-    private let box: ReadWriteBox<Void>
+    /// It keeps the lock.
+    private let box: AnyObject
+    @safe private let lock: UnsafeMutablePointer<csk_rwlock_t>
     private let mode: Int32
     private let sectionDeadline: Int64
     @safe private let work: UnsafeMutablePointer<csk_rwlock_work_t>
 
-    init(_ box: ReadWriteBox<Void>, write: Bool, deadline: Int64) {
+    init<Value: ~Copyable>(_ box: ReadWriteBox<Value>, write: Bool, deadline: Int64) {
         self.box = box
+        lock = box.lock
         mode = Int32(write ? CSK_RWLOCK_WRITE : CSK_RWLOCK_READ)
         sectionDeadline = deadline
         work = .allocate(capacity: 1)
@@ -23,19 +26,19 @@ final class SuspendedSection: TurnWait, @unchecked Sendable {
     /// The kernel holds a reference from here until it calls the function.
     override func register() -> Int32 {
         let reference = unsafe Unmanaged.passRetained(self)
-        let status = unsafe csk_rwlock_enqueue(box.lock, work, mode, sectionDeadline, Self.called, reference.toOpaque())
+        let status = unsafe csk_rwlock_enqueue(lock, work, mode, sectionDeadline, Self.called, reference.toOpaque())
         if status != 0 { unsafe reference.release() }
         return status
     }
 
     /// The kernel calls the function with `ECANCELED`, unless it has granted the lock.
     override func withdraw(_ cause: Int32) {
-        unsafe csk_rwlock_cancel(box.lock, &work.pointee.waiter)
+        unsafe csk_rwlock_cancel(lock, &work.pointee.waiter)
     }
 
     override func leave() {
         testStep("SuspendedSection: leaves", self)
-        unsafe csk_rwlock_unlock(box.lock)
+        unsafe csk_rwlock_unlock(lock)
     }
 
     private static let called: csk_rwlock_work_function_t = { _, context, status in

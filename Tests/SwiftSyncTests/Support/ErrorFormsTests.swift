@@ -78,6 +78,14 @@ struct ErrorFormsTests {
         }
     }
 
+    private func name(_ error: PriorityMutexError) -> String {
+        switch error {
+        case .timedOut: "timedOut"
+        case .cancelled: "cancelled"
+        case .outOfResources: "outOfResources"
+        }
+    }
+
     private func name(_ error: QueueSafeValueError) -> String {
         switch error {
         case .timedOut: "timedOut"
@@ -98,6 +106,7 @@ struct ErrorFormsTests {
         for error in PrioritySemaphoreError.allCases { #expect("\(error.reason)" == name(error)) }
         for error in ResourcePoolError.allCases { #expect("\(error.reason)" == name(error)) }
         for error in AsyncMutexError.allCases { #expect("\(error.reason)" == name(error)) }
+        for error in PriorityMutexError.allCases { #expect("\(error.reason)" == name(error)) }
         let errors = [
             QueueSafeValueError.timedOut, .wouldDeadlock, .cancelled, .valueContainerDeinited,
             .commandClosureDeallocated, .unexpected(error: CancellationError()),

@@ -262,6 +262,9 @@ struct csk_rwlock_work {
  * it has left it. It must not wait after that: writes that are next to each other in the queue run one after the other
  * on one worker, so the next one waits for its return.
  *
+ * At a lock with reader bias a write that was granted still waits, on its worker, for readers that have entered by the
+ * bias. It can't be cancelled then, but its deadline counts.
+ *
  * With another status nothing is held, and the function must not block. The status is ETIMEDOUT; ECANCELED after
  * csk_rwlock_cancel(lock, &work->waiter); ENOMEM for a read; or EDEADLK for a read whose worker was left reading the
  * lock.
@@ -269,8 +272,9 @@ struct csk_rwlock_work {
  * Where the function ends its thread (pthread_exit) before it has left the lock, the lock is left for it, and that is
  * reported: see pool.h. After it has left the lock it is ILLEGAL to end the thread.
  *
- * Never waits. Returns 0, or what csk_rwlock_lock_async and csk_pool_post return. EBUSY: the work was queued before, at
- * whatever lock, and its function has not been called yet; that stays as it is. After an error nothing was queued. */
+ * Never waits. Returns 0, or what csk_rwlock_lock_async (but ENOTSUP) and csk_pool_post return. EBUSY: the work was
+ * queued before, at whatever lock, and its function has not been called yet; that stays as it is. After an error
+ * nothing was queued. */
 CSK_API CSK_MUST_USE int csk_rwlock_enqueue(csk_rwlock_t *lock, csk_rwlock_work_t *work, int mode, int64_t deadline_ns,
                                             csk_rwlock_work_function_t function, void *context);
 

@@ -13,7 +13,6 @@ static void deadline_passed(csk_timer_t *timer, void *lock) {
 int csk_rwlock_queue_waiter(csk_rwlock_t *lock, csk_gate_waiter_t *waiter, int mode, int64_t deadline_ns,
                             csk_gate_function_t function, void *context, bool stays) {
     if (function == NULL || (mode != CSK_RWLOCK_READ && mode != CSK_RWLOCK_WRITE)) return EINVAL;
-    if (lock->reader_bias) return ENOTSUP;
     if (deadline_ns != CSK_NEVER) {
         int error = csk_timer_prepare();
         if (error != 0) return error;
@@ -26,6 +25,7 @@ int csk_rwlock_queue_waiter(csk_rwlock_t *lock, csk_gate_waiter_t *waiter, int m
         csk_queue_unlock(&lock->queue_lock);
         return EBUSY;
     }
+    if (mode == CSK_RWLOCK_WRITE) csk_rwlock_stop_bias(lock);
     csk_waiter_for_function(waiter, lock, function, context, deadline_ns, stays);
     waiter->mode = (uint8_t)mode;
     waiter->hand_over = 0;
@@ -48,6 +48,7 @@ int csk_rwlock_queue_waiter(csk_rwlock_t *lock, csk_gate_waiter_t *waiter, int m
 
 int csk_rwlock_lock_async(csk_rwlock_t *lock, csk_gate_waiter_t *waiter, int mode, int64_t deadline_ns,
                           csk_gate_function_t function, void *context) {
+    if (lock->reader_bias) return ENOTSUP;
     return csk_rwlock_queue_waiter(lock, waiter, mode, deadline_ns, function, context, false);
 }
 
@@ -65,17 +66,18 @@ static bool take_read(csk_rwlock_t *lock) {
 }
 
 void csk_rwlock_give_back(csk_rwlock_t *lock, int mode) {
-    if (mode == CSK_RWLOCK_READ) take_read(lock);
+    if (mode == CSK_RWLOCK_READ && !lock->reader_bias) take_read(lock);
     csk_rwlock_leave(lock, mode == CSK_RWLOCK_READ ? RELEASE_READ : RELEASE_WRITE);
 }
 
-int csk_rwlock_adopt(csk_rwlock_t *lock, int mode) {
-    if (csk_rwlock_held_by(lock, csk_self()) || csk_reads_find(lock) != NULL) return EDEADLK;
-    if (mode == CSK_RWLOCK_WRITE) return csk_rwlock_take_from_nobody(lock) ? 0 : EINVAL;
-    if (mode != CSK_RWLOCK_READ || lock->reader_bias || csk_load(&lock->to_adopt, CSK_RELAXED) == 0) return EINVAL;
+static bool is_inside(const csk_rwlock_t *lock) {
+    return csk_rwlock_held_by(lock, csk_self()) || csk_reads_find(lock) != NULL;
+}
+
+static int adopt_read(csk_rwlock_t *lock) {
     csk_read_t *read = csk_reads_free();
     if (read == NULL) return ENOMEM;
-    if (!take_read(lock)) {
+    if (!lock->reader_bias && !take_read(lock)) {
         csk_reads_leave();
         return EINVAL;
     }
@@ -83,4 +85,21 @@ int csk_rwlock_adopt(csk_rwlock_t *lock, int mode) {
     read->biased = 0;
     csk_store(&read->lock, lock, CSK_RELAXED);
     return 0;
+}
+
+int csk_rwlock_adopt(csk_rwlock_t *lock, int mode) {
+    if (is_inside(lock)) return EDEADLK;
+    if (mode == CSK_RWLOCK_WRITE) return csk_rwlock_take_from_nobody(lock) ? 0 : EINVAL;
+    if (mode != CSK_RWLOCK_READ || lock->reader_bias || csk_load(&lock->to_adopt, CSK_RELAXED) == 0) return EINVAL;
+    return adopt_read(lock);
+}
+
+int csk_rwlock_adopt_section(csk_rwlock_t *lock, int mode, int64_t deadline_ns) {
+    if (!lock->reader_bias) return csk_rwlock_adopt(lock, mode);
+    if (is_inside(lock)) return EDEADLK;
+    if (mode == CSK_RWLOCK_WRITE)
+        return csk_rwlock_take_from_nobody(lock) ? csk_rwlock_revoke(lock, deadline_ns) : EINVAL;
+    int status = adopt_read(lock);
+    if (status == 0) csk_rwlock_count_read(lock);
+    return status;
 }

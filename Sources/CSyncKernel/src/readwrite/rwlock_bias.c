@@ -6,7 +6,8 @@
  *
  * A reader that is counted in the word changes OFF or REVOKING to ON; no writer is inside then. The writer inside
  * changes ON to REVOKING, and that to OFF. A writer that waits for the word changes ON to REVOKING too, and the writer
- * inside does the rest.
+ * inside does the rest. A section whose write was granted is that writer once its worker runs. Until then the word has
+ * it as nobody's, and readers that go on by the bias are inside rightly.
  *
  * A reader stores its mark and then looks at the bias, without a fence in between. When it leaves, it clears the mark
  * and then looks at the bias. The writer stores REVOKING, executes membarrier, and looks at the marks. Either a

@@ -80,7 +80,7 @@ static uint64_t flags_for(const csk_rwlock_t *lock, const csk_gate_waiter_t *nex
 static void grant(csk_rwlock_t *lock, csk_gate_waiter_t *waiter, csk_effects_t *effects) {
     csk_waiter_set(waiter, WAITER_GRANTED);
     if (waiter->function != NULL) {
-        if (waiter->mode == RW_READ) csk_fetch_add(&lock->to_adopt, 1u, CSK_RELEASE);
+        if (waiter->mode == RW_READ && !lock->reader_bias) csk_fetch_add(&lock->to_adopt, 1u, CSK_RELEASE);
         csk_waiter_finish(waiter, 0, effects);
         return;
     }

@@ -40,8 +40,10 @@
  * away before it goes on.
  *
  * to_adopt counts the reads that were granted to asynchronous waiters and that no thread has adopted. It is raised
- * under the queue lock, and lowered by the thread that adopts. `bias`, `reads_until_bias` and `revocation` belong to
- * rwlock_bias.c. The queue lock protects everything else in csk_rwlock_t, and each queued waiter.
+ * under the queue lock, and lowered by the thread that adopts. A biased lock has no such count: only sections on
+ * workers are its asynchronous waiters, and a worker adopts what was granted, once. `bias`, `reads_until_bias` and
+ * `revocation` belong to rwlock_bias.c. The queue lock protects everything else in csk_rwlock_t, and each queued
+ * waiter.
  *
  * fork. As with the gate, the first thread that takes the queue lock in the child forgets the parent's waiters, and
  * clears the flags in the word. The holders stay. A writer that is in the word while the lock is biased has not
@@ -140,8 +142,11 @@ void csk_rwlock_leave(csk_rwlock_t *lock, enum csk_rwlock_release release);
 /* rwlock_async.c: csk_rwlock_lock_async, for a waiter that nobody may cancel if it `stays`. */
 int csk_rwlock_queue_waiter(csk_rwlock_t *lock, csk_gate_waiter_t *waiter, int mode, int64_t deadline_ns,
                             csk_gate_function_t function, void *context, bool stays);
-/* Leaves a lock that was granted to a waiter and couldn't be adopted. */
+/* Leaves a lock that was granted to a waiter and couldn't be adopted, or not by its deadline. */
 void csk_rwlock_give_back(csk_rwlock_t *lock, int mode);
+/* Makes the calling worker the holder of what was granted to a section. At a biased lock a writer waits there for the
+ * readers that are not in the word: no longer than until the deadline, which gives ETIMEDOUT. */
+int csk_rwlock_adopt_section(csk_rwlock_t *lock, int mode, int64_t deadline_ns);
 
 /* rwlock_watch.c: parks until the word changes or the deadline has passed (ETIMEDOUT). It may return for no reason.
  * Meanwhile it looks which holder it waits for, and reports that once. `self` is NULL for the writer that takes the
@@ -153,6 +158,11 @@ int csk_rwlock_park(csk_rwlock_t *lock, const csk_gate_waiter_t *self, uint32_t 
 enum { BIAS_OFF = CSK_RWLOCK_BIAS_OFF, BIAS_ON = CSK_RWLOCK_BIAS_ON, BIAS_REVOKING = CSK_RWLOCK_BIAS_REVOKING };
 
 void csk_rwlock_count_read(csk_rwlock_t *lock);
+/* For a writer that stands in the queue, or is about to: readers count themselves in the word from now on. */
+static inline void csk_rwlock_stop_bias(csk_rwlock_t *lock) {
+    uint32_t on = BIAS_ON;
+    if (lock->reader_bias) csk_cas(&lock->bias, &on, (uint32_t)BIAS_REVOKING, CSK_RELAXED);
+}
 int csk_rwlock_revoke(csk_rwlock_t *lock, int64_t deadline_ns);
 /* Whether a writer, which is in the word already, waits for readers that are not in the word. */
 bool csk_rwlock_revokes(const csk_rwlock_t *lock);

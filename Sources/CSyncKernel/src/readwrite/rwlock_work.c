@@ -116,7 +116,7 @@ static void run_one(csk_rwlock_work_t *work) {
         run_batch((batch_t *)work);
         return;
     }
-    int status = csk_rwlock_adopt(work->waiter.rwlock, work->waiter.mode);
+    int status = csk_rwlock_adopt_section(work->waiter.rwlock, work->waiter.mode, work->waiter.deadline_ns);
     if (status != 0) csk_rwlock_give_back(work->waiter.rwlock, work->waiter.mode);
     call(work, status);
 }
@@ -237,6 +237,7 @@ int csk_rwlock_enqueue_write(csk_rwlock_t *lock, csk_rwlock_write_t *write, csk_
     if (function == NULL) return EINVAL;
     write->function = function;
     if (csk_load(&lock->queue_lock, CSK_ACQUIRE) == csk_process_mark() && csk_writes_push(lock, write)) return 0;
+    if (lock->reader_bias) return ENOTSUP;
     int error = csk_pool_prepare();
     if (error != 0) return error;
     if (join_last(lock, write)) return 0;
@@ -259,7 +260,7 @@ int csk_rwlock_enqueue(csk_rwlock_t *lock, csk_rwlock_work_t *work, int mode, in
     work->function = function;
     work->context = context;
     work->item.level = CSK_POOL_NORMAL;
-    error = csk_rwlock_lock_async(lock, &work->waiter, mode, deadline_ns, granted, NULL);
+    error = csk_rwlock_queue_waiter(lock, &work->waiter, mode, deadline_ns, granted, NULL, false);
     if (error != 0) csk_store(&work->queued, 0u, CSK_RELEASE);
     return error;
 }

@@ -1,0 +1,23 @@
+/// The box of a ``PriorityMutex``. Tasks wait at its gate in lanes, one for each executor, which exist from the first
+/// task that has to wait on. The value lives as long as the box.
+@usableFromInline
+@safe
+final class MutexBox<Value: ~Copyable>: GateBox<ValueHeader, Value> {
+    @inlinable
+    static func make(
+        _ value: consuming sending Value, _ policy: GatePolicy, _ bypassLimit: UInt32, graceMicroseconds: UInt32 = 0
+    ) -> MutexBox {
+        let buffer = MutexBox.create(minimumCapacity: 1) { _ in
+            unsafe ValueHeader(gate: .make(policy, bypassLimit, graceMicroseconds: graceMicroseconds))
+        }
+        let box = unsafe unsafeDowncast(buffer, to: MutexBox.self)
+        unsafe box.value.initialize(to: value)
+        return box
+    }
+
+    @inlinable
+    deinit {
+        if lastingHeader.pointee.lanes != 0 { unsafe ValueLanes.free(gate) }
+        unsafe value.deinitialize(count: 1)
+    }
+}

@@ -1,0 +1,133 @@
+public import CSyncKernel
+
+extension PriorityMutex where Value: ~Copyable {
+    /// The type of ``PriorityMutex/suspending``: sections for which a task waits while it is suspended.
+    ///
+    /// ```swift
+    /// let cache = PriorityMutex([String: Int]())
+    /// try await cache.suspending.withLock { $0["hits", default: 0] += 1 }
+    /// let size = try await cache.suspending.withLock(priority: .low, timeout: .milliseconds(5)) { $0.count }
+    /// ```
+    ///
+    /// Tasks stand in the one queue of the mutex together with threads: by priority, and within one priority by
+    /// arrival. The section itself is synchronous and runs where the task runs, on the caller's actor if there is one.
+    /// If that executor has not come to a task within 1 ms of its turn, waiters of other executors and threads go
+    /// first; the task keeps its place. So an executor that is stuck behind the mutex can't stop it.
+    ///
+    /// A mutex that nobody holds costs no suspension and no allocation. A task that has to wait costs two allocations,
+    /// the first wait of an executor one more. Waiting is O(log n) amortized with n waiters.
+    @frozen
+    public struct Suspending: @unchecked Sendable {
+        @usableFromInline
+        let box: MutexBox<Value>
+
+        @inlinable
+        init(_ box: MutexBox<Value>) {
+            self.box = box
+        }
+
+        /// Runs `body` with the value while nobody else has it, and returns what it returns.
+        ///
+        /// It suspends the task while it waits, and blocks no thread. A nil `priority` is that of the task. A timeout
+        /// of zero or less tries once, and no timeout is early. It throws ``PriorityMutexError/timedOut``;
+        /// ``PriorityMutexError/cancelled`` where the task is cancelled before its turn, or was before the call; or
+        /// ``PriorityMutexError/outOfResources`` where the system gives no timer. `body` has not run then. Once it
+        /// runs, nothing ends it but its own code. What `body` throws is rethrown, and leaves the mutex free.
+        @inlinable
+        public func withLock<Result: ~Copyable>(
+            priority: CommandPriority? = nil, timeout: Duration? = nil,
+            isolation: isolated (any Actor)? = #isolation,
+            _ body: (inout sending Value) throws -> sending Result
+        ) async throws -> sending Result {
+            if try !enterFast() { try await enterSlowly(priority, timeout, isolation: isolation) }
+            defer { leave() }
+            return try body(&box.value.pointee)
+        }
+
+        /// Runs `body` with the value, for which it waits no longer than until `deadline`.
+        ///
+        /// A deadline that is not ahead tries once. The time for which the system is suspended does not count, so the
+        /// wait may end that much later. All else is as in the form with a timeout.
+        @inlinable
+        public func withLock<Result: ~Copyable>(
+            priority: CommandPriority? = nil, until deadline: ContinuousClock.Instant,
+            isolation: isolated (any Actor)? = #isolation,
+            _ body: (inout sending Value) throws -> sending Result
+        ) async throws -> sending Result {
+            if try !enterFast() { try await enterSlowly(priority, until: deadline, isolation: isolation) }
+            defer { leave() }
+            return try body(&box.value.pointee)
+        }
+
+        @inlinable
+        func enterFast() throws(PriorityMutexError) -> Bool {
+            if Task.isCancelled { throw .cancelled }
+            return unsafe csk_gate_enter_fast(box.gate) && mayStay()
+        }
+
+        /// Says whether a task that has passed the queue stays inside. A task of this executor may have lost its turn,
+        /// and it comes first.
+        @inlinable
+        func mayStay() -> Bool {
+            if unsafe !csk_gate_has_lost_grants(box.gate) { return true }
+            leave()
+            return false
+        }
+
+        @usableFromInline
+        func enterSlowly(
+            _ priority: CommandPriority?, _ timeout: Duration?, isolation: isolated (any Actor)?
+        ) async throws(PriorityMutexError) {
+            try await enter(priority, deadline: Deadline.after(timeout: timeout), isolation: isolation)
+        }
+
+        @usableFromInline
+        func enterSlowly(
+            _ priority: CommandPriority?, until deadline: ContinuousClock.Instant, isolation: isolated (any Actor)?
+        ) async throws(PriorityMutexError) {
+            try await enter(priority, deadline: Deadline.at(deadline), isolation: isolation)
+        }
+
+        /// On return the calling thread holds the gate. Up to the end of the section nothing may change the thread, so
+        /// every call on the way has the caller's isolation.
+        private func enter(
+            _ priority: CommandPriority?, deadline: Int64, isolation: isolated (any Actor)?
+        ) async throws(PriorityMutexError) {
+            let priority = priority ?? CommandPriority(Task.currentPriority)
+            // A wait that only tries does not stand in the queue: it would bar others until the timers' thread came.
+            if deadline == Deadline.passed {
+                if unsafe csk_gate_trylock(box.gate, priority.rawValue) != 0 { throw .timedOut }
+                if mayStay() { return }
+            }
+            let status = await unsafe SuspendedWaiter(box.gate, of: box, isolation: isolation).acquire(
+                rank: CommandRank.of(priority), deadline: deadline, isolation: isolation)
+            if status != 0 { throw PriorityMutexError(status: status) }
+        }
+
+        @inlinable
+        func leave() {
+            let status = unsafe csk_gate_unlock(box.gate)
+            if status != 0 { stop(status) }
+        }
+
+        /// The mutex would stay held for good, so it is better to stop.
+        @usableFromInline
+        func stop(_ status: Int32) -> Never {
+            fatalError("PriorityMutex: a suspending section can't leave: \(statusText(status))")
+        }
+    }
+
+    /// Sections for which a task waits while it is suspended, instead of blocking its thread.
+    ///
+    /// They are called `suspending`, as everywhere in this library where an object has forms that block. An `async`
+    /// overload of ``withLock(_:)`` would be the one that the compiler chooses in every async function, and demand an
+    /// `await` there; but ``withLock(_:)`` is right in async functions too, where sections are short and contention is
+    /// rare. Use this form where a task may have to wait for long.
+    @inlinable
+    public var suspending: Suspending { Suspending(box) }
+
+    /// For tests: how long an executor may take to come to a task in its turn.
+    init(_ value: consuming sending Value, policy: GatePolicy = .fast, graceMicroseconds: UInt32) {
+        box = .make(value, policy, 0, graceMicroseconds: graceMicroseconds)
+    }
+}

@@ -1,0 +1,136 @@
+public import CSyncKernel
+
+extension ReadWriteLock where Value: ~Copyable {
+    /// The type of ``ReadWriteLock/suspending``: sections for which a task waits while it is suspended.
+    ///
+    /// ```swift
+    /// let routes = ReadWriteLock(["/": "index"])
+    /// let page = try await routes.suspending.withReadLock { $0["/"] }
+    /// try await routes.suspending.withWriteLock(timeout: .milliseconds(5)) { $0["/about"] = "about" }
+    /// ```
+    ///
+    /// Tasks stand in the one order of arrival of the lock together with threads, readers behind a waiting writer too.
+    /// A section that can enter at once runs where the task runs, and costs no suspension and no allocation. One that
+    /// has to wait runs on a worker of the library. So it begins in its turn even if every thread of the task's
+    /// executor is busy waiting for the lock. The code that runs there is still the task, with its task-local values
+    /// and its priority, but isolated to no actor: that is why the closures are `@Sendable`.
+    @frozen
+    public struct Suspending: @unchecked Sendable {
+        @usableFromInline
+        let box: ReadWriteBox<Value>
+
+        @inlinable
+        init(_ box: ReadWriteBox<Value>) {
+            self.box = box
+        }
+
+        /// Runs `body` with the value, together with other readers, and returns what it returns.
+        ///
+        /// It suspends the task while it waits, and blocks no thread. A timeout of zero or less tries once, and no
+        /// timeout is early. It throws ``ReadWriteError/timedOut``; ``ReadWriteError/cancelled`` where the task is
+        /// cancelled before its turn, or was before the call; or ``ReadWriteError/outOfResources``. `body` has not run
+        /// then. Once it runs, nothing ends it but its own code. What `body` throws is rethrown.
+        @inlinable
+        public func withReadLock<Result: Sendable>(
+            timeout: Duration? = nil, isolation: isolated (any Actor)? = #isolation,
+            _ body: @Sendable (borrowing Value) throws -> Result
+        ) async throws -> Result {
+            guard try enters({ unsafe csk_rwlock_tryrdlock(box.lock) }) else {
+                return try await readInTurn(Deadline.after(timeout: timeout), body)
+            }
+            defer { unsafe csk_rwlock_unlock(box.lock) }
+            return try body(box.value.pointee)
+        }
+
+        /// Runs `body` with the value, for which it waits no longer than until `deadline`.
+        ///
+        /// A deadline that is not ahead tries once. The time for which the system is suspended does not count, so the
+        /// wait may end that much later. All else is as in the form with a timeout.
+        @inlinable
+        public func withReadLock<Result: Sendable>(
+            until deadline: ContinuousClock.Instant, isolation: isolated (any Actor)? = #isolation,
+            _ body: @Sendable (borrowing Value) throws -> Result
+        ) async throws -> Result {
+            guard try enters({ unsafe csk_rwlock_tryrdlock(box.lock) }) else {
+                return try await readInTurn(Deadline.at(deadline), body)
+            }
+            defer { unsafe csk_rwlock_unlock(box.lock) }
+            return try body(box.value.pointee)
+        }
+
+        /// Runs `body` with the value while nobody else reads or writes it, and returns what it returns.
+        ///
+        /// It suspends the task while it waits, and blocks no thread. It throws as the reading form does. With reader
+        /// bias, trying takes some 10 us; and a write whose turn has come, and which waits for readers that entered by
+        /// the bias, can't be cancelled any more, while its timeout counts still.
+        @inlinable
+        public func withWriteLock<Result: Sendable>(
+            timeout: Duration? = nil, isolation: isolated (any Actor)? = #isolation,
+            _ body: @Sendable (inout Value) throws -> Result
+        ) async throws -> Result {
+            guard try enters({ unsafe csk_rwlock_trywrlock(box.lock) }) else {
+                return try await writeInTurn(Deadline.after(timeout: timeout), body)
+            }
+            defer { unsafe csk_rwlock_unlock(box.lock) }
+            return try body(&box.value.pointee)
+        }
+
+        /// Runs `body` with the value while nobody else reads or writes it, for which it waits no longer than until
+        /// `deadline`.
+        ///
+        /// A deadline that is not ahead tries once. The time for which the system is suspended does not count, so the
+        /// wait may end that much later. All else is as in the form with a timeout.
+        @inlinable
+        public func withWriteLock<Result: Sendable>(
+            until deadline: ContinuousClock.Instant, isolation: isolated (any Actor)? = #isolation,
+            _ body: @Sendable (inout Value) throws -> Result
+        ) async throws -> Result {
+            guard try enters({ unsafe csk_rwlock_trywrlock(box.lock) }) else {
+                return try await writeInTurn(Deadline.at(deadline), body)
+            }
+            defer { unsafe csk_rwlock_unlock(box.lock) }
+            return try body(&box.value.pointee)
+        }
+
+        @inlinable
+        func enters(_ trying: () -> Int32) throws(ReadWriteError) -> Bool {
+            if Task.isCancelled { throw .cancelled }
+            return trying() == 0
+        }
+
+        @usableFromInline
+        func readInTurn<Result: Sendable>(
+            _ deadline: Int64, _ body: @Sendable (borrowing Value) throws -> Result
+        ) async throws -> Result {
+            try await run(write: false, deadline) { try body(box.value.pointee) }
+        }
+
+        @usableFromInline
+        func writeInTurn<Result: Sendable>(
+            _ deadline: Int64, _ body: @Sendable (inout Value) throws -> Result
+        ) async throws -> Result {
+            try await run(write: true, deadline) { try body(&box.value.pointee) }
+        }
+
+        private func run<R: Sendable>(
+            write: Bool, _ deadline: Int64, _ body: @Sendable () throws -> R
+        ) async throws -> R {
+            // A wait that only tries has tried. It must not stand in the queue, where it would bar others.
+            if deadline == Deadline.passed { throw ReadWriteError.timedOut }
+            let section = SuspendedSection(box, write: write, deadline: deadline)
+            var result: Result<R, any Error>?
+            let status = await section.run(isCancellable: true) { result = Result(catching: body) }
+            if let result { return try result.get() }
+            throw ReadWriteError(status: status)
+        }
+    }
+
+    /// Sections for which a task waits while it is suspended, instead of blocking its thread.
+    ///
+    /// They are called `suspending`, as everywhere in this library where an object has forms that block. An `async`
+    /// overload of ``withReadLock(_:)`` would be the one that the compiler chooses in every async function, and demand
+    /// an `await` there; but the form that blocks is right in async functions too, where sections are short and
+    /// contention is rare.
+    @inlinable
+    public var suspending: Suspending { Suspending(box) }
+}
