@@ -39,6 +39,13 @@ enum Deadline {
         return instant <= now ? passed : after(now.duration(to: instant))
     }
 
+    /// The deadline at `instant`, exactly: its clock is the kernel's. It is ``passed`` for an instant that is not
+    /// ahead, and ``never`` for one that 64 bits of nanoseconds don't hold.
+    static func at(_ instant: SuspendingClock.Instant) -> Int64 {
+        guard let deadline = nanoseconds(in: RuntimeFacts.time(of: instant)) else { return never }
+        return deadline <= csk_now() ? passed : deadline
+    }
+
     /// The deadline `seconds` from now. It is ``passed`` for zero or less, ``never`` for infinity and for spans that
     /// exceed 292 years, and nil for NaN.
     @usableFromInline

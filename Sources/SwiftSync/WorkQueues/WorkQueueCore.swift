@@ -146,20 +146,29 @@ struct WorkQueueCore: @unchecked Sendable {
         return try result.get()
     }
 
-    func sync<R>(rank: Int64, barrier: Bool, timeout: Duration?, _ body: () throws -> R) throws -> R {
+    /// The limit is read only if the turn has not come at once. Nil tries once.
+    func sync<R>(rank: Int64, barrier: Bool, _ limit: TimeLimit?, _ body: () throws -> R) throws -> R {
         var result: Result<R, any Error>?
-        let deadline = Deadline.after(timeout: timeout)
-        let status = unsafe sync(csk_workqueue_sync, rank: rank, barrier: barrier, deadline: deadline) {
+        let wait: Sync = { queue, rank, barrier, _, function, context in
+            let status = unsafe csk_workqueue_sync(queue, rank, barrier, Deadline.passed, function, context)
+            guard status == ETIMEDOUT, let limit else { return status }
+            return unsafe csk_workqueue_sync(queue, rank, barrier, limit.deadline(), function, context)
+        }
+        let status = unsafe sync(wait, rank: rank, barrier: barrier, deadline: Deadline.never) {
             result = Result(catching: body)
         }
         guard status == 0, let result else { throw error(status) }
         return try result.get()
     }
 
-    func drain(timeout: Duration?) throws(WorkQueueError) {
-        let status = unsafe csk_workqueue_drain(queue, Deadline.after(timeout: timeout))
+    /// The limit is read only if there is something to wait for.
+    func drain(_ limit: TimeLimit) throws(WorkQueueError) {
+        var status = drain(deadline: Deadline.passed)
+        if status == ETIMEDOUT { status = drain(deadline: limit.deadline()) }
         if status != 0 { throw error(status) }
     }
+
+    func drain(deadline: Int64) -> Int32 { unsafe csk_workqueue_drain(queue, deadline) }
 
     /// True for a queue that can refuse work because it is full.
     private var refusesWhenFull: Bool { unsafe csk_workqueue_capacity(queue) != 0 && !callersWaitForRoom }
