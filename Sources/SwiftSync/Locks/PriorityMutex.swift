@@ -97,7 +97,7 @@ public struct PriorityMutex<Value: ~Copyable>: @unchecked Sendable {
     }
 
     private borrowing func enterSlowly(_ priority: CommandPriority, deadline: Int64) -> Bool {
-        switch unsafe box.enterSlowly(rank: CommandRank.of(priority), deadline: deadline) {
+        switch box.enterSlowly(rank: CommandRank.of(priority), deadline: deadline) {
         case 0: return true
         case ETIMEDOUT: return false
         case EDEADLK:
