@@ -9,11 +9,12 @@ struct ArrivalAdmission: Admission {
     init(permits: Int) { self.permits = AsyncSemaphore(value: permits) }
 
     func run(_ priority: ClientPriority, _ body: @escaping @Sendable () -> Void) {
-        let caller = CallingThread()
+        let call = StartingCall()
+        defer { call.end() }
         Task.immediate(priority: .medium) {
             await permits.wait()
             defer { permits.signal() }
-            await caller.leave()
+            await call.leave()
             body()
         }
     }

@@ -10,10 +10,11 @@ struct PriorityAdmission: Admission {
     /// in order. All tasks have one priority: whoever has a permit should find a thread at once, and the one that just
     /// gave its permit back is free.
     func run(_ priority: ClientPriority, _ body: @escaping @Sendable () -> Void) {
-        let caller = CallingThread()
+        let call = StartingCall()
+        defer { call.end() }
         Task.immediate(priority: .medium) {
             try await permits.withPermit(priority: CommandPriority(priority)) {
-                await caller.leave()
+                await call.leave()
                 body()
             }
         }
