@@ -149,6 +149,14 @@ struct RuntimeFactsTests {
         }
     }
 
+    @Test
+    func anInstantOfTheContinuousClockIsTheTimeThatItShows() {
+        for span in [Duration.seconds(7), .nanoseconds(-1), .seconds(Int64.max)] {
+            let now = ContinuousClock.now
+            #expect(RuntimeFacts.time(of: now + span) - RuntimeFacts.time(of: now) == span)
+        }
+    }
+
     // MARK: - Tasks and executors
 
     /// An executor that keeps a job until it is asked for it.

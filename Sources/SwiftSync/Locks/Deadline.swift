@@ -33,16 +33,21 @@ enum Deadline {
     ///
     /// The instant's clock goes on while the system is suspended, and the kernel's does not. So no wait ends early by
     /// the instant's clock.
-    @usableFromInline
-    static func at(_ instant: ContinuousClock.Instant) -> Int64 {
-        let now = ContinuousClock.now
-        return instant <= now ? passed : after(now.duration(to: instant))
+    static func at(_ instant: ContinuousClock.Instant) -> Int64 { at(continuous: RuntimeFacts.time(of: instant)) }
+
+    /// The same for what that clock shows at an instant.
+    static func at(continuous time: Duration) -> Int64 {
+        let now = RuntimeFacts.time(of: ContinuousClock.now)
+        return time <= now ? passed : after(time - now)
     }
 
     /// The deadline at `instant`, exactly: its clock is the kernel's. It is ``passed`` for an instant that is not
     /// ahead, and ``never`` for one that 64 bits of nanoseconds don't hold.
-    static func at(_ instant: SuspendingClock.Instant) -> Int64 {
-        guard let deadline = nanoseconds(in: RuntimeFacts.time(of: instant)) else { return never }
+    static func at(_ instant: SuspendingClock.Instant) -> Int64 { at(suspending: RuntimeFacts.time(of: instant)) }
+
+    /// The same for what that clock shows at an instant.
+    static func at(suspending time: Duration) -> Int64 {
+        guard let deadline = nanoseconds(in: time) else { return never }
         return deadline <= csk_now() ? passed : deadline
     }
 

@@ -23,6 +23,12 @@ class GateBox<Header, Value: ~Copyable>: ManagedBuffer<Header, Value> {
         unsafe csk_gate_lock_slow(gate, rank, deadline)
     }
 
+    /// The same within a limit that counts from now.
+    @usableFromInline
+    final func enterSlowly(rank: Int64, within limit: TimeLimit) -> Int32 {
+        enterSlowly(rank: rank, deadline: limit.deadline())
+    }
+
     /// The number of waiters at some instant during the call. It is meant for tests and statistics.
     final var waitingCount: Int {
         unsafe Int(csk_gate_waiting(gate))

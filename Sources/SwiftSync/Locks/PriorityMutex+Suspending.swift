@@ -78,14 +78,14 @@ extension PriorityMutex where Value: ~Copyable {
         func enterSlowly(
             _ priority: CommandPriority?, _ timeout: Duration?, isolation: isolated (any Actor)?
         ) async throws(PriorityMutexError) {
-            try await enter(priority, deadline: Deadline.after(timeout: timeout), isolation: isolation)
+            try await enter(priority, deadline: TimeLimit.timeout(timeout).deadline(), isolation: isolation)
         }
 
         @usableFromInline
         func enterSlowly(
             _ priority: CommandPriority?, until deadline: ContinuousClock.Instant, isolation: isolated (any Actor)?
         ) async throws(PriorityMutexError) {
-            try await enter(priority, deadline: Deadline.at(deadline), isolation: isolation)
+            try await enter(priority, deadline: TimeLimit.continuous(deadline).deadline(), isolation: isolation)
         }
 
         /// On return the calling thread holds the gate. Up to the end of the section nothing may change the thread, so

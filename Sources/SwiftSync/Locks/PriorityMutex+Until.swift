@@ -7,6 +7,7 @@ extension PriorityMutex where Value: ~Copyable {
     /// let deadline = ContinuousClock.now + .milliseconds(5)
     /// let size = cache.withLock(until: deadline) { $0.count }
     /// let found = index.withLock(until: deadline) { $0.count }         // 5 ms for both
+    /// print(size ?? 0, found ?? 0)
     /// ```
     @inlinable
     public borrowing func withLock<Result: ~Copyable, Failure: Error>(

@@ -36,7 +36,7 @@ extension ReadWriteLock where Value: ~Copyable {
             _ body: @Sendable (borrowing Value) throws -> Result
         ) async throws -> Result {
             guard try enters({ unsafe csk_rwlock_tryrdlock(box.lock) }) else {
-                return try await readInTurn(Deadline.after(timeout: timeout), body)
+                return try await readInTurn(TimeLimit.timeout(timeout).deadline(), body)
             }
             defer { unsafe csk_rwlock_unlock(box.lock) }
             return try body(box.value.pointee)
@@ -52,7 +52,7 @@ extension ReadWriteLock where Value: ~Copyable {
             _ body: @Sendable (borrowing Value) throws -> Result
         ) async throws -> Result {
             guard try enters({ unsafe csk_rwlock_tryrdlock(box.lock) }) else {
-                return try await readInTurn(Deadline.at(deadline), body)
+                return try await readInTurn(TimeLimit.continuous(deadline).deadline(), body)
             }
             defer { unsafe csk_rwlock_unlock(box.lock) }
             return try body(box.value.pointee)
@@ -69,7 +69,7 @@ extension ReadWriteLock where Value: ~Copyable {
             _ body: @Sendable (inout Value) throws -> Result
         ) async throws -> Result {
             guard try enters({ unsafe csk_rwlock_trywrlock(box.lock) }) else {
-                return try await writeInTurn(Deadline.after(timeout: timeout), body)
+                return try await writeInTurn(TimeLimit.timeout(timeout).deadline(), body)
             }
             defer { unsafe csk_rwlock_unlock(box.lock) }
             return try body(&box.value.pointee)
@@ -86,7 +86,7 @@ extension ReadWriteLock where Value: ~Copyable {
             _ body: @Sendable (inout Value) throws -> Result
         ) async throws -> Result {
             guard try enters({ unsafe csk_rwlock_trywrlock(box.lock) }) else {
-                return try await writeInTurn(Deadline.at(deadline), body)
+                return try await writeInTurn(TimeLimit.continuous(deadline).deadline(), body)
             }
             defer { unsafe csk_rwlock_unlock(box.lock) }
             return try body(&box.value.pointee)

@@ -101,6 +101,14 @@ enum RuntimeFacts {
         unsafe unsafeBitCast(instant, to: Duration.self)
     }
 
+    /// Returns the time that the clock shows at an instant.
+    ///
+    /// Fact: an instant of `ContinuousClock` is one `Duration`, the time that the clock shows.
+    @inline(__always)
+    static func time(of instant: ContinuousClock.Instant) -> Duration {
+        unsafe unsafeBitCast(instant, to: Duration.self)
+    }
+
     // MARK: - Tasks and executors
 
     /// The executor that tells the runtime that a job is isolated to no actor.

@@ -184,7 +184,7 @@ extension SyncCommands where Value: Sendable {
     /// The rest of the entry, when its inline part fails. It returns nil if the section was entered after all.
     @usableFromInline
     func enterSlowly() -> QueueSafeValueError? {
-        let status = box.enterSlowly(rank: rank, deadline: limit.deadline())
+        let status = box.enterSlowly(rank: rank, within: limit)
         return status == 0 ? nil : QueueSafeValueError(status: status)
     }
 

@@ -7,8 +7,20 @@ enum TimeLimit: Sendable {
     case timeout(Duration?)
     /// Not NaN.
     case seconds(Double)
-    case continuous(ContinuousClock.Instant)
-    case suspending(SuspendingClock.Instant)
+    /// What the clock shows at the instant. The size of an instant is not known when the library is compiled, and that
+    /// of a `Duration` is: so no inline path asks for it.
+    case continuousTime(Duration)
+    case suspendingTime(Duration)
+
+    @usableFromInline
+    static func continuous(_ instant: ContinuousClock.Instant) -> TimeLimit {
+        .continuousTime(RuntimeFacts.time(of: instant))
+    }
+
+    @usableFromInline
+    static func suspending(_ instant: SuspendingClock.Instant) -> TimeLimit {
+        .suspendingTime(RuntimeFacts.time(of: instant))
+    }
 
     /// A call without a timeout, which can report one all the same.
     @inlinable
@@ -29,8 +41,8 @@ enum TimeLimit: Sendable {
         switch self {
         case .timeout(let timeout): Deadline.after(timeout: timeout)
         case .seconds(let seconds): Deadline.after(seconds: seconds) ?? Deadline.passed
-        case .continuous(let instant): Deadline.at(instant)
-        case .suspending(let instant): Deadline.at(instant)
+        case .continuousTime(let time): Deadline.at(continuous: time)
+        case .suspendingTime(let time): Deadline.at(suspending: time)
         }
     }
 }
