@@ -1,3 +1,4 @@
+// More than 400 lines: one table, of every call that takes an instant.
 import Dispatch
 import Testing
 
@@ -208,10 +209,12 @@ final class BusyObjects: Sendable {
     // MARK: - The calls
 
     /// Those that `withDeadline` bounds too.
-    var calls: [TimedCall] { locks + values + queues + orderedQueues }
+    var calls: [TimedCall] {
+        locks + semaphores + readWriteLocks + coordinators + values + queues + wideQueues + orderedQueues
+    }
 
     private var locks: [TimedCall] {
-        var all: [TimedCall] = [
+        [
             .thread("PriorityMutex.withLock") { [mutex] when in
                 switch when {
                 case .continuous(let instant): mutex.withLock(until: instant) { $0 } == nil
@@ -241,6 +244,11 @@ final class BusyObjects: Sendable {
                 }
                 return false
             },
+        ]
+    }
+
+    private var semaphores: [TimedCall] {
+        [
             .thread("PrioritySemaphore.wait") { [semaphore] when in
                 switch when {
                 case .continuous(let instant): try semaphore.wait(until: instant)
@@ -273,6 +281,11 @@ final class BusyObjects: Sendable {
                 case .ofRequest: try await semaphore.withPermit { false }
                 }
             },
+        ]
+    }
+
+    private var readWriteLocks: [TimedCall] {
+        [
             .thread("ReadWriteLock.withReadLock") { [lock] when in
                 switch when {
                 case .continuous(let instant): lock.withReadLock(until: instant) { $0 } == nil
@@ -296,6 +309,11 @@ final class BusyObjects: Sendable {
                     }
                 }
             },
+        ]
+    }
+
+    private var coordinators: [TimedCall] {
+        var all: [TimedCall] = [
             .thread("ReadWriteCoordinator.read") { [coordinator] when in
                 switch when {
                 case .continuous(let instant): try coordinator.read(until: instant) { false }
@@ -446,6 +464,11 @@ final class BusyObjects: Sendable {
                 }
                 return false
             },
+        ]
+    }
+
+    private var wideQueues: [TimedCall] {
+        [
             .thread("ConcurrentWorkQueue.sync", isFreeAtOnce: false) { [wide] when in
                 switch when {
                 case .continuous(let instant): try wide.sync(flags: .barrier, until: instant) { false }
