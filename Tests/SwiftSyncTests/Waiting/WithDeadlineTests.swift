@@ -234,6 +234,13 @@ struct WithDeadlineTests {
         await #expect(throws: ResourcePoolError.timedOut) {
             try await withDeadline(Self.past) { try await pool.withResource { _ in } }
         }
+        let soon = ContinuousClock.now + .milliseconds(1)
+        await #expect(throws: ResourcePoolError.timedOut) {
+            try await withDeadline(soon) {
+                while ContinuousClock.now < soon + .milliseconds(1) { await Task.yield() }
+                try await pool.withResource { _ in }
+            }
+        }
         #expect(made.value == 0)
     }
 
