@@ -39,7 +39,7 @@ extension PriorityMutex where Value: ~Copyable {
             isolation: isolated (any Actor)? = #isolation,
             _ body: (inout sending Value) throws -> sending Result
         ) async throws -> sending Result {
-            if try !enterFast() { try await enterSlowly(priority, timeout, isolation: isolation) }
+            if try !enterFast() { try await enterSlowly(priority, .timeout(timeout), isolation: isolation) }
             defer { leave() }
             return try body(&box.value.pointee)
         }
@@ -54,7 +54,20 @@ extension PriorityMutex where Value: ~Copyable {
             isolation: isolated (any Actor)? = #isolation,
             _ body: (inout sending Value) throws -> sending Result
         ) async throws -> sending Result {
-            if try !enterFast() { try await enterSlowly(priority, until: deadline, isolation: isolation) }
+            if try !enterFast() { try await enterSlowly(priority, .continuous(deadline), isolation: isolation) }
+            defer { leave() }
+            return try body(&box.value.pointee)
+        }
+
+        /// Does the same for an instant of the clock that the kernel uses, which is exact.
+        @inlinable
+        @_disfavoredOverload
+        public func withLock<Result: ~Copyable>(
+            priority: CommandPriority? = nil, until deadline: SuspendingClock.Instant,
+            isolation: isolated (any Actor)? = #isolation,
+            _ body: (inout sending Value) throws -> sending Result
+        ) async throws -> sending Result {
+            if try !enterFast() { try await enterSlowly(priority, .suspending(deadline), isolation: isolation) }
             defer { leave() }
             return try body(&box.value.pointee)
         }
@@ -74,26 +87,13 @@ extension PriorityMutex where Value: ~Copyable {
             return false
         }
 
-        @usableFromInline
-        func enterSlowly(
-            _ priority: CommandPriority?, _ timeout: Duration?, isolation: isolated (any Actor)?
-        ) async throws(PriorityMutexError) {
-            try await enter(priority, deadline: TimeLimit.timeout(timeout).deadline(), isolation: isolation)
-        }
-
-        @usableFromInline
-        func enterSlowly(
-            _ priority: CommandPriority?, until deadline: ContinuousClock.Instant, isolation: isolated (any Actor)?
-        ) async throws(PriorityMutexError) {
-            try await enter(priority, deadline: TimeLimit.continuous(deadline).deadline(), isolation: isolation)
-        }
-
         /// On return the calling thread holds the gate. Up to the end of the section nothing may change the thread, so
         /// every call on the way has the caller's isolation.
-        private func enter(
-            _ priority: CommandPriority?, deadline: Int64, isolation: isolated (any Actor)?
+        @usableFromInline
+        func enterSlowly(
+            _ priority: CommandPriority?, _ limit: TimeLimit, isolation: isolated (any Actor)?
         ) async throws(PriorityMutexError) {
-            let priority = priority ?? CommandPriority(Task.currentPriority)
+            let priority = priority ?? CommandPriority(Task.currentPriority), deadline = limit.deadline()
             // A wait that only tries does not stand in the queue: it would bar others until the timers' thread came.
             if deadline == Deadline.passed {
                 if unsafe csk_gate_trylock(box.gate, priority.rawValue) != 0 { throw .timedOut }

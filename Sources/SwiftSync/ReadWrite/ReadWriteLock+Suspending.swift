@@ -36,7 +36,7 @@ extension ReadWriteLock where Value: ~Copyable {
             _ body: @Sendable (borrowing Value) throws -> Result
         ) async throws -> Result {
             guard try enters({ unsafe csk_rwlock_tryrdlock(box.lock) }) else {
-                return try await readInTurn(TimeLimit.timeout(timeout).deadline(), body)
+                return try await readInTurn(.timeout(timeout), body)
             }
             defer { unsafe csk_rwlock_unlock(box.lock) }
             return try body(box.value.pointee)
@@ -52,7 +52,21 @@ extension ReadWriteLock where Value: ~Copyable {
             _ body: @Sendable (borrowing Value) throws -> Result
         ) async throws -> Result {
             guard try enters({ unsafe csk_rwlock_tryrdlock(box.lock) }) else {
-                return try await readInTurn(TimeLimit.continuous(deadline).deadline(), body)
+                return try await readInTurn(.continuous(deadline), body)
+            }
+            defer { unsafe csk_rwlock_unlock(box.lock) }
+            return try body(box.value.pointee)
+        }
+
+        /// Does the same for an instant of the clock that the kernel uses, which is exact.
+        @inlinable
+        @_disfavoredOverload
+        public func withReadLock<Result: Sendable>(
+            until deadline: SuspendingClock.Instant, isolation: isolated (any Actor)? = #isolation,
+            _ body: @Sendable (borrowing Value) throws -> Result
+        ) async throws -> Result {
+            guard try enters({ unsafe csk_rwlock_tryrdlock(box.lock) }) else {
+                return try await readInTurn(.suspending(deadline), body)
             }
             defer { unsafe csk_rwlock_unlock(box.lock) }
             return try body(box.value.pointee)
@@ -69,7 +83,7 @@ extension ReadWriteLock where Value: ~Copyable {
             _ body: @Sendable (inout Value) throws -> Result
         ) async throws -> Result {
             guard try enters({ unsafe csk_rwlock_trywrlock(box.lock) }) else {
-                return try await writeInTurn(TimeLimit.timeout(timeout).deadline(), body)
+                return try await writeInTurn(.timeout(timeout), body)
             }
             defer { unsafe csk_rwlock_unlock(box.lock) }
             return try body(&box.value.pointee)
@@ -86,7 +100,21 @@ extension ReadWriteLock where Value: ~Copyable {
             _ body: @Sendable (inout Value) throws -> Result
         ) async throws -> Result {
             guard try enters({ unsafe csk_rwlock_trywrlock(box.lock) }) else {
-                return try await writeInTurn(TimeLimit.continuous(deadline).deadline(), body)
+                return try await writeInTurn(.continuous(deadline), body)
+            }
+            defer { unsafe csk_rwlock_unlock(box.lock) }
+            return try body(&box.value.pointee)
+        }
+
+        /// Does the same for an instant of the clock that the kernel uses, which is exact.
+        @inlinable
+        @_disfavoredOverload
+        public func withWriteLock<Result: Sendable>(
+            until deadline: SuspendingClock.Instant, isolation: isolated (any Actor)? = #isolation,
+            _ body: @Sendable (inout Value) throws -> Result
+        ) async throws -> Result {
+            guard try enters({ unsafe csk_rwlock_trywrlock(box.lock) }) else {
+                return try await writeInTurn(.suspending(deadline), body)
             }
             defer { unsafe csk_rwlock_unlock(box.lock) }
             return try body(&box.value.pointee)
@@ -100,16 +128,16 @@ extension ReadWriteLock where Value: ~Copyable {
 
         @usableFromInline
         func readInTurn<Result: Sendable>(
-            _ deadline: Int64, _ body: @Sendable (borrowing Value) throws -> Result
+            _ limit: TimeLimit, _ body: @Sendable (borrowing Value) throws -> Result
         ) async throws -> Result {
-            try await run(write: false, deadline) { try body(box.value.pointee) }
+            try await run(write: false, limit.deadline()) { try body(box.value.pointee) }
         }
 
         @usableFromInline
         func writeInTurn<Result: Sendable>(
-            _ deadline: Int64, _ body: @Sendable (inout Value) throws -> Result
+            _ limit: TimeLimit, _ body: @Sendable (inout Value) throws -> Result
         ) async throws -> Result {
-            try await run(write: true, deadline) { try body(&box.value.pointee) }
+            try await run(write: true, limit.deadline()) { try body(&box.value.pointee) }
         }
 
         private func run<R: Sendable>(

@@ -222,6 +222,13 @@ final class BusyObjects: Sendable {
                 case .ofRequest: mutex.withLock(priority: .high) { $0 } == nil
                 }
             },
+            .task("PriorityMutex.suspending.withLock") { [mutex] when in
+                switch when {
+                case .continuous(let instant): try await mutex.suspending.withLock(until: instant) { _ in false }
+                case .suspending(let instant): try await mutex.suspending.withLock(until: instant) { _ in false }
+                case .ofRequest: try await mutex.suspending.withLock { _ in false }
+                }
+            },
             .thread("CriticalSection.execute") { [section] when in
                 switch when {
                 case .continuous(let instant): !section.execute(until: instant) {}
@@ -298,6 +305,22 @@ final class BusyObjects: Sendable {
                 case .continuous(let instant): readLock.withWriteLock(until: instant) { $0 } == nil
                 case .suspending(let instant): readLock.withWriteLock(until: instant) { $0 } == nil
                 case .ofRequest: readLock.withWriteLock(timeout: When.far) { $0 } == nil
+                }
+            },
+            .task("ReadWriteLock.suspending.withReadLock") { [lock] when in
+                switch when {
+                case .continuous(let instant): try await lock.suspending.withReadLock(until: instant) { _ in false }
+                case .suspending(let instant): try await lock.suspending.withReadLock(until: instant) { _ in false }
+                case .ofRequest: try await lock.suspending.withReadLock { _ in false }
+                }
+            },
+            .task("ReadWriteLock.suspending.withWriteLock") { [readLock] when in
+                switch when {
+                case .continuous(let instant):
+                    try await readLock.suspending.withWriteLock(until: instant) { _ in false }
+                case .suspending(let instant):
+                    try await readLock.suspending.withWriteLock(until: instant) { _ in false }
+                case .ofRequest: try await readLock.suspending.withWriteLock { _ in false }
                 }
             },
             .thread("ReadWriteLock.Upgrade") { [readLock] when in
