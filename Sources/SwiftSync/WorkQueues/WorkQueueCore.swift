@@ -146,25 +146,20 @@ struct WorkQueueCore: @unchecked Sendable {
         return try result.get()
     }
 
-    /// The limit is read only if the turn has not come at once. Nil tries once.
+    /// Nil tries once. The wait begins with the call: one that tried first would lose its place to whoever comes
+    /// meanwhile.
     func sync<R>(rank: Int64, barrier: Bool, _ limit: TimeLimit?, _ body: () throws -> R) throws -> R {
         var result: Result<R, any Error>?
-        let wait: Sync = { queue, rank, barrier, _, function, context in
-            let status = unsafe csk_workqueue_sync(queue, rank, barrier, Deadline.passed, function, context)
-            guard status == ETIMEDOUT, let limit else { return status }
-            return unsafe csk_workqueue_sync(queue, rank, barrier, limit.deadline(), function, context)
-        }
-        let status = unsafe sync(wait, rank: rank, barrier: barrier, deadline: Deadline.never) {
+        let deadline = limit?.deadline() ?? Deadline.passed
+        let status = unsafe sync(csk_workqueue_sync, rank: rank, barrier: barrier, deadline: deadline) {
             result = Result(catching: body)
         }
         guard status == 0, let result else { throw error(status) }
         return try result.get()
     }
 
-    /// The limit is read only if there is something to wait for.
     func drain(_ limit: TimeLimit) throws(WorkQueueError) {
-        var status = drain(deadline: Deadline.passed)
-        if status == ETIMEDOUT { status = drain(deadline: limit.deadline()) }
+        let status = drain(deadline: limit.deadline())
         if status != 0 { throw error(status) }
     }
 

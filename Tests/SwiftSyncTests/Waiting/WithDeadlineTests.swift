@@ -264,17 +264,11 @@ struct WithDeadlineTests {
         }
         let pool = ResourcePool(maximum: 1, make: { 1 })
         #expect(await RequestLookups.counted { try? await pool.withResource { _ in } } == 1)
-        let fifo = FIFOQueue(), work = WorkQueue(label: "free")
+        let fifo = FIFOQueue()
         #expect(
             await RequestLookups.counted {
                 try? await fifo.enqueueAndWait { () async throws in }
                 try? await fifo.enqueueWaitingForRoom {}
-                _ = await TimedCall.onThread {
-                    try? work.sync(timeout: nil) {}
-                    try? work.sync(timeout: When.far) {}
-                    try? work.drain(timeout: nil)
-                    return true
-                }
             } == 0)
     }
 
