@@ -6,7 +6,7 @@ import CSyncKernel
 final class SuspendedSection: TurnWait, @unchecked Sendable {
     /// It keeps the lock.
     private let box: AnyObject
-    @safe private let lock: UnsafeMutablePointer<csk_rwlock_t>
+    @safe let lock: UnsafeMutablePointer<csk_rwlock_t>
     private let mode: Int32
     private let sectionDeadline: Int64
     @safe private let work: UnsafeMutablePointer<csk_rwlock_work_t>
