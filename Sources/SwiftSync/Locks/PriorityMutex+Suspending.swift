@@ -39,9 +39,7 @@ extension PriorityMutex where Value: ~Copyable {
             isolation: isolated (any Actor)? = #isolation,
             _ body: (inout sending Value) throws -> sending Result
         ) async throws -> sending Result {
-            if try !enterFast() { try await enterSlowly(priority, .timeout(timeout), isolation: isolation) }
-            defer { leave() }
-            return try body(&box.value.pointee)
+            try await withLock(within: .timeout(timeout), priority, isolation: isolation, body)
         }
 
         /// Runs `body` with the value, for which it waits no longer than until `deadline`.
@@ -54,9 +52,7 @@ extension PriorityMutex where Value: ~Copyable {
             isolation: isolated (any Actor)? = #isolation,
             _ body: (inout sending Value) throws -> sending Result
         ) async throws -> sending Result {
-            if try !enterFast() { try await enterSlowly(priority, .continuous(deadline), isolation: isolation) }
-            defer { leave() }
-            return try body(&box.value.pointee)
+            try await withLock(within: .continuous(deadline), priority, isolation: isolation, body)
         }
 
         /// Does the same for an instant of the clock that the kernel uses, which is exact.
@@ -67,7 +63,16 @@ extension PriorityMutex where Value: ~Copyable {
             isolation: isolated (any Actor)? = #isolation,
             _ body: (inout sending Value) throws -> sending Result
         ) async throws -> sending Result {
-            if try !enterFast() { try await enterSlowly(priority, .suspending(deadline), isolation: isolation) }
+            try await withLock(within: .suspending(deadline), priority, isolation: isolation, body)
+        }
+
+        @inlinable
+        @inline(__always)
+        func withLock<Result: ~Copyable>(
+            within limit: TimeLimit, _ priority: CommandPriority?, isolation: isolated (any Actor)?,
+            _ body: (inout sending Value) throws -> sending Result
+        ) async throws -> sending Result {
+            if try !enterFast() { try await enterSlowly(priority, limit, isolation: isolation) }
             defer { leave() }
             return try body(&box.value.pointee)
         }

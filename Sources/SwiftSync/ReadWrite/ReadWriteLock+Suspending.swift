@@ -35,11 +35,7 @@ extension ReadWriteLock where Value: ~Copyable {
             timeout: Duration? = nil, isolation: isolated (any Actor)? = #isolation,
             _ body: @Sendable (borrowing Value) throws -> Result
         ) async throws -> Result {
-            guard try enters({ unsafe csk_rwlock_tryrdlock(box.lock) }) else {
-                return try await readInTurn(.timeout(timeout), body)
-            }
-            defer { unsafe csk_rwlock_unlock(box.lock) }
-            return try body(box.value.pointee)
+            try await withReadLock(within: .timeout(timeout), isolation: isolation, body)
         }
 
         /// Runs `body` with the value, for which it waits no longer than until `deadline`.
@@ -51,11 +47,7 @@ extension ReadWriteLock where Value: ~Copyable {
             until deadline: ContinuousClock.Instant, isolation: isolated (any Actor)? = #isolation,
             _ body: @Sendable (borrowing Value) throws -> Result
         ) async throws -> Result {
-            guard try enters({ unsafe csk_rwlock_tryrdlock(box.lock) }) else {
-                return try await readInTurn(.continuous(deadline), body)
-            }
-            defer { unsafe csk_rwlock_unlock(box.lock) }
-            return try body(box.value.pointee)
+            try await withReadLock(within: .continuous(deadline), isolation: isolation, body)
         }
 
         /// Does the same for an instant of the clock that the kernel uses, which is exact.
@@ -65,11 +57,7 @@ extension ReadWriteLock where Value: ~Copyable {
             until deadline: SuspendingClock.Instant, isolation: isolated (any Actor)? = #isolation,
             _ body: @Sendable (borrowing Value) throws -> Result
         ) async throws -> Result {
-            guard try enters({ unsafe csk_rwlock_tryrdlock(box.lock) }) else {
-                return try await readInTurn(.suspending(deadline), body)
-            }
-            defer { unsafe csk_rwlock_unlock(box.lock) }
-            return try body(box.value.pointee)
+            try await withReadLock(within: .suspending(deadline), isolation: isolation, body)
         }
 
         /// Runs `body` with the value while nobody else reads or writes it, and returns what it returns.
@@ -82,11 +70,7 @@ extension ReadWriteLock where Value: ~Copyable {
             timeout: Duration? = nil, isolation: isolated (any Actor)? = #isolation,
             _ body: @Sendable (inout Value) throws -> Result
         ) async throws -> Result {
-            guard try enters({ unsafe csk_rwlock_trywrlock(box.lock) }) else {
-                return try await writeInTurn(.timeout(timeout), body)
-            }
-            defer { unsafe csk_rwlock_unlock(box.lock) }
-            return try body(&box.value.pointee)
+            try await withWriteLock(within: .timeout(timeout), isolation: isolation, body)
         }
 
         /// Runs `body` with the value while nobody else reads or writes it, for which it waits no longer than until
@@ -99,11 +83,7 @@ extension ReadWriteLock where Value: ~Copyable {
             until deadline: ContinuousClock.Instant, isolation: isolated (any Actor)? = #isolation,
             _ body: @Sendable (inout Value) throws -> Result
         ) async throws -> Result {
-            guard try enters({ unsafe csk_rwlock_trywrlock(box.lock) }) else {
-                return try await writeInTurn(.continuous(deadline), body)
-            }
-            defer { unsafe csk_rwlock_unlock(box.lock) }
-            return try body(&box.value.pointee)
+            try await withWriteLock(within: .continuous(deadline), isolation: isolation, body)
         }
 
         /// Does the same for an instant of the clock that the kernel uses, which is exact.
@@ -113,8 +93,29 @@ extension ReadWriteLock where Value: ~Copyable {
             until deadline: SuspendingClock.Instant, isolation: isolated (any Actor)? = #isolation,
             _ body: @Sendable (inout Value) throws -> Result
         ) async throws -> Result {
+            try await withWriteLock(within: .suspending(deadline), isolation: isolation, body)
+        }
+
+        @inlinable
+        @inline(__always)
+        func withReadLock<Result: Sendable>(
+            within limit: TimeLimit, isolation: isolated (any Actor)?,
+            _ body: @Sendable (borrowing Value) throws -> Result
+        ) async throws -> Result {
+            guard try enters({ unsafe csk_rwlock_tryrdlock(box.lock) }) else {
+                return try await readInTurn(limit, body)
+            }
+            defer { unsafe csk_rwlock_unlock(box.lock) }
+            return try body(box.value.pointee)
+        }
+
+        @inlinable
+        @inline(__always)
+        func withWriteLock<Result: Sendable>(
+            within limit: TimeLimit, isolation: isolated (any Actor)?, _ body: @Sendable (inout Value) throws -> Result
+        ) async throws -> Result {
             guard try enters({ unsafe csk_rwlock_trywrlock(box.lock) }) else {
-                return try await writeInTurn(.suspending(deadline), body)
+                return try await writeInTurn(limit, body)
             }
             defer { unsafe csk_rwlock_unlock(box.lock) }
             return try body(&box.value.pointee)
