@@ -88,14 +88,9 @@ static int await_signal(csk_cond_t *cond, csk_gate_t *gate, csk_gate_waiter_t *s
     return csk_word_is_parked(&self->word) && give_up(cond, gate, self) ? ETIMEDOUT : 0;
 }
 
-/* Threads of a mutex and of a recursive gate are known by their numbers. */
-static bool is_number(uint64_t holder) { return (int64_t)holder < 0; }
-static int unlock_as(csk_gate_t *gate, uint64_t self) {
-    return is_number(self) ? csk_gate_unlock_recursive_slow(gate) : csk_gate_unlock_slow(gate);
-}
 static int lock_as(csk_gate_t *gate, uint64_t self, csk_rank_t rank) {
-    return is_number(self) ? csk_gate_lock_recursive_slow(gate, rank, CSK_NEVER)
-                           : csk_gate_lock_slow(gate, rank, CSK_NEVER);
+    return csk_gate_is_number(self) ? csk_gate_lock_recursive_slow(gate, rank, CSK_NEVER)
+                                    : csk_gate_lock_slow(gate, rank, CSK_NEVER);
 }
 
 int csk_cond_wait_ranked(csk_cond_t *cond, csk_rank_t rank, int64_t deadline_ns) {
@@ -110,7 +105,7 @@ int csk_cond_wait_ranked(csk_cond_t *cond, csk_rank_t rank, int64_t deadline_ns)
     int64_t since_ns = waiter.since_ns;
     begin_wait(cond, &waiter);
     csk_store(&gate->depth, 0u, CSK_RELAXED);
-    csk_cannot_fail(unlock_as(gate, self));
+    csk_cannot_fail(csk_gate_unlock_as(gate, self));
     csk_observe_wait(CSK_EVENT_WAIT_BEGIN, cond, rank, 0, 0);
     int status = await_signal(cond, gate, &waiter, deadline_ns), locked;
     csk_observe_wait(CSK_EVENT_WAIT_END, cond, rank, since_ns, status);
