@@ -22,6 +22,9 @@
  * deadline bounds the wait for the signal alone. ESHUTDOWN: the gate was closed before or meanwhile, and is NOT
  * held.
  *
+ * Leaving the gate may run functions of asynchronous waiters, and so may a signal. On a thread that waits they find one
+ * that stands in a queue (csk_gate_call_later).
+ *
  * Unlike pthread's, these calls are no points of cancellation. The gate and the condition variable must stay in place
  * while a thread waits. It is ILLEGAL to close a gate (csk_gate_close) and to destroy it while threads wait in a
  * condition variable of it: signal them first. After a broadcast the condition variable may be destroyed at once. No
