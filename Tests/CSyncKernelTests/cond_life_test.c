@@ -179,8 +179,8 @@ static void *wait_at_a_gate_that_closes(void *deadline_ns) {
     if (end_status != ESHUTDOWN) CHECK_STATUS(csk_gate_unlock(&gate), 0);
     return NULL;
 }
-/* The gate goes to this waiter as soon as the thread that stands before it waits for a signal. Nothing comes in between,
- * and nobody in particular holds the gate then. */
+/* The gate goes to this waiter as soon as the thread that stands before it waits for a signal. Nothing comes between
+ * the two, and nobody in particular holds the gate then. */
 static void hold_behind(void) {
     granted = 0;
     waiters[1] = (csk_gate_waiter_t){ 0 };

@@ -227,8 +227,8 @@ struct OrderedTaskTests {
         }
     }
 
-    /// The call had queued the task's place, and the turn came before the task was suspended there: the task went on
-    /// where it was, and its operation ran on the calling thread, inside of the call.
+    /// The call has queued the task's place, and the turn comes before the task is suspended there. The task may not go
+    /// on where it is, on the calling thread, inside of the call.
     @Test(arguments: [false, true])
     func aTaskWhoseTurnComesWhileItIsStartedDoesNotBeginOnTheCallingThread(canFail: Bool) async throws {
         let ledger = Ledger(), goOn = await ledger.queue.stop(), pause = StepPause("TaskWait: is queued")
@@ -262,5 +262,27 @@ struct OrderedTaskTests {
             await (started.value as? Task<Void, Never>)?.value
         }
         #expect(ranOn.value != 0 && ranOn.value != caller.value)
+    }
+
+    /// The same without a queue: the place is granted before its task is suspended, and nothing but the place keeps the
+    /// task from going on where it is.
+    @Test
+    func aPlaceThatIsGrantedBeforeItsTaskIsSuspendedKeepsItFromItsCallersThread() async {
+        let place = OrderedPlace(.own), pause = StepPause("TaskWait: is queued", subject: place)
+        let caller = Shared<UInt>(0), ranOn = Shared<UInt>(0)
+        let thread = Thread {
+            caller.access { $0 = Threads.current }
+            Task.immediate {
+                await place.waitElsewhere()
+                ranOn.access { $0 = Threads.current }
+            }
+            place.startReturns()
+        }
+        await pause.isReached()
+        #expect(place.grant())
+        pause.goOn()
+        thread.join()
+        await waitUntil { ranOn.value != 0 }
+        #expect(ranOn.value != caller.value)
     }
 }
