@@ -54,6 +54,9 @@ static inline void csk_gate_prepare(csk_gate_t *gate) {
     if (CSK_UNLIKELY(csk_load(&gate->summary, CSK_ACQUIRE) == 0)) csk_gate_decide_form(gate);
 }
 
+/* In mutex.c. Decides the form of a mutex, which may be held. Takes the queue lock itself. */
+void csk_mutex_prepare(csk_gate_t *gate);
+
 /* All of these are called under the queue lock. */
 void csk_gate_insert(csk_gate_t *gate, csk_gate_waiter_t *waiter);
 /* Puts a waiter of a lane into the gate's heap. */
