@@ -30,17 +30,13 @@ import CSyncKernel
 /// of a factory or of a `close` for a further resource may wait for ever where all places are taken so.
 ///
 /// A pool that goes away without ``shutdown(timeout:isolation:)`` closes its resources too, and waits for nobody.
-/// Taking a resource that is there costs two short sections of a ``PriorityMutex`` and no wait; waiting is O(log n)
-/// amortized with n waiters.
+/// Taking a resource that is there costs two short sections of a ``PriorityMutex``, and no wait and no allocation.
+/// Waiting is O(log n) amortized with n waiters.
 public final class ResourcePool<Resource: Sendable>: Sendable {
     /// What is done with a resource after its body has thrown.
     public typealias AfterError = @Sendable (any Error) -> ResourceLease.Disposition
 
-    let make: @Sendable () async throws -> Resource
-    let close: @Sendable (Resource) async -> Void
-    private let afterError: AfterError
-    private let reservedFor: CommandPriority
-    let state: PriorityMutex<ResourcePoolState<Resource>>
+    @usableFromInline let core: ResourcePoolCore
 
     /// Makes an empty pool. It never blocks, and makes no resource yet.
     ///
@@ -69,21 +65,20 @@ public final class ResourcePool<Resource: Sendable>: Sendable {
                 0 <= minimum <= maximum and 0 <= reserved < maximum
                 """)
         }
-        self.make = make
-        self.close = close
-        self.afterError = afterError
-        reservedFor = priority
-        state = PriorityMutex(
-            ResourcePoolState(
-                ResourceLimits(
-                    maximum: maximum, minimum: minimum, reserved: reserved,
-                    idleTimeout: idleTimeout.flatMap(Deadline.nanoseconds(in:)) ?? Deadline.never)))
+        let limits = ResourceLimits(
+            maximum: maximum, minimum: minimum, reserved: reserved,
+            idleTimeout: idleTimeout.flatMap(Deadline.nanoseconds(in:)) ?? Deadline.never)
+        core = ResourcePoolCore(
+            limits, reservedFor: priority, afterError: afterError,
+            close: { await close(Self.resource(of: $0)) }, factory: { Pooled(try await make()) })
     }
 
-    deinit {
-        for left in state.withLock({ $0.takeAllIdle() }) {
-            Task { [close] in await RequestDeadline.ignored { await close(left.resource) } }
-        }
+    /// What it makes and closes now keeps the core until that has ended.
+    deinit { core.closeIdle() }
+
+    @inlinable
+    static func resource(of pooled: PooledResource) -> Resource {
+        unsafe unsafeDowncast(pooled, to: Pooled<Resource>.self).resource
     }
 
     // MARK: - Using
@@ -96,114 +91,74 @@ public final class ResourcePool<Resource: Sendable>: Sendable {
     /// A nil `priority` is that of the task. The timeout is for the waiting and the making. Neither it nor a
     /// cancellation ends a use. Zero or less takes a resource that is there, and makes none. It is never early.
     /// `withDeadline` bounds the wait too, and what the factory waits for, but not `close`.
+    @inlinable
     public func withResource<Result>(
         priority: CommandPriority? = nil, timeout: Duration? = nil, file: StaticString = #fileID, line: UInt = #line,
         isolation: isolated (any Actor)? = #isolation, _ body: (Resource) async throws -> sending Result
     ) async throws -> sending Result {
-        try await withResource(within: .timeout(timeout), priority, file, line, isolation: isolation) { resource, _ in
-            try await body(resource)
-        }
+        try await use(within: .timeout(timeout), priority, file, line, isolation: isolation, body)
     }
 
     /// Does the same, with a lease, by which the body can say that the resource is broken.
+    @inlinable
     public func withResource<Result>(
         priority: CommandPriority? = nil, timeout: Duration? = nil, file: StaticString = #fileID, line: UInt = #line,
         isolation: isolated (any Actor)? = #isolation,
         _ body: (Resource, ResourceLease) async throws -> sending Result
     ) async throws -> sending Result {
-        try await withResource(within: .timeout(timeout), priority, file, line, isolation: isolation, body)
+        try await useByLease(within: .timeout(timeout), priority, file, line, isolation: isolation, body)
     }
 
-    func withResource<Result>(
+    @inlinable
+    @inline(__always)
+    func use<Result>(
         within limit: TimeLimit, _ priority: CommandPriority?, _ file: StaticString, _ line: UInt,
-        isolation: isolated (any Actor)?, _ body: (Resource, ResourceLease) async throws -> sending Result
+        isolation: isolated (any Actor)?, _ body: (Resource) async throws -> sending Result
     ) async throws -> sending Result {
-        let priority = priority ?? CommandPriority(Task.currentPriority)
-        let request = ResourceRequest(
-            rank: CommandRank.of(priority), mayUseReserve: priority >= reservedFor, file: file, line: line)
-        let (resource, use) = try await acquire(request, limit, isolation: isolation), lease = ResourceLease()
+        var taken = try core.take(priority, file, line)
+        if taken == nil { taken = try await core.acquire(within: limit, priority, file, line, isolation: isolation) }
+        let pooled = unsafe taken.unsafelyUnwrapped
         do {
-            let result = try await body(resource, lease)
-            end(use, resource, lease)
+            let result = try await body(Self.resource(of: pooled))
+            core.end(pooled, .keep)
             return result
         } catch {
-            if afterError(error) == .discard { lease.discard() }
-            end(use, resource, lease)
+            core.end(pooled, .keep, after: error)
             throw error
         }
     }
 
-    private func end(_ use: Int, _ resource: Resource, _ lease: ResourceLease) {
-        perform(state.withLock { $0.end(use, resource, lease.disposition, at: csk_now()) })
-    }
-
-    /// Begins the use of a resource that is there, or has one made.
-    private func acquire(
-        _ request: ResourceRequest, _ limit: TimeLimit, isolation: isolated (any Actor)?
-    ) async throws -> (resource: Resource, use: Int) {
-        if Task.isCancelled { throw ResourcePoolError.cancelled }
-        var deadline = SharedDeadline(limit)
-        let turn: ResourceTurn<Resource>
-        if let atOnce = state.withLock({ $0.enter(request) }) {
-            turn = atOnce
-        } else {
-            turn = try await wait(for: request, until: deadline(), isolation: isolation)
+    @inlinable
+    @inline(__always)
+    func useByLease<Result>(
+        within limit: TimeLimit, _ priority: CommandPriority?, _ file: StaticString, _ line: UInt,
+        isolation: isolated (any Actor)?, _ body: (Resource, ResourceLease) async throws -> sending Result
+    ) async throws -> sending Result {
+        var taken = try core.take(priority, file, line)
+        if taken == nil { taken = try await core.acquire(within: limit, priority, file, line, isolation: isolation) }
+        let pooled = unsafe taken.unsafelyUnwrapped, lease = ResourceLease()
+        do {
+            let result = try await body(Self.resource(of: pooled), lease)
+            core.end(pooled, lease.disposition)
+            return result
+        } catch {
+            core.end(pooled, lease.disposition, after: error)
+            throw error
         }
-        switch turn {
-        case .use(let resource, let use): return (resource, use)
-        case .place: return try await make(for: request, until: deadline(), isolation: isolation)
-        case .refusal: throw ResourcePoolError.shutDown
-        }
-    }
-
-    /// Waits until its turn has come.
-    private func wait(
-        for request: ResourceRequest, until deadline: Int64, isolation: isolated (any Actor)?
-    ) async throws(ResourcePoolError) -> ResourceTurn<Resource> {
-        // Who only tries stands in no queue.
-        if deadline == Deadline.passed { throw .timedOut }
-        let wait = ResourceWait<Resource>(request)
-        if let turn = state.withLock({ $0.enter(orQueue: wait) }) { return turn }
-        let status = await wait.wait(until: deadline, isolation: isolation)
-        if status == 0 { return wait.turn! }
-        state.withLock { $0.leave(wait) }
-        throw ResourcePoolError(status: status)
-    }
-
-    /// Calls the factory in a task of its own, and waits for what it makes. The caller has a place, and has none after
-    /// an error.
-    private func make(
-        for request: ResourceRequest, until deadline: Int64, isolation: isolated (any Actor)?
-    ) async throws -> (resource: Resource, use: Int) {
-        let making = ResourceMaking<Resource>(request)
-        if deadline == Deadline.passed || !state.withLock({ $0.begin(making) }) {
-            perform(state.withLock { $0.abandon(request, at: csk_now()) })
-            throw deadline == Deadline.passed ? ResourcePoolError.timedOut : .shutDown
-        }
-        let task = Task { [self] in
-            let made: Result<Resource, any Error>
-            do { made = .success(try await make()) } catch { made = .failure(error) }
-            perform(state.withLock { $0.finish(making, made, at: csk_now()) })
-        }
-        let status = await making.wait(until: deadline, isolation: isolation)
-        if status == 0 { return try making.made!.get() }
-        // The place is the factory's until it returns.
-        task.cancel()
-        throw ResourcePoolError(status: status)
     }
 
     // MARK: - Inspection
 
     /// True once ``shutdown(timeout:isolation:)`` was called.
-    public var isShutDown: Bool { state.withLock { $0.isShutDown } }
+    public var isShutDown: Bool { core.state.withLock { $0.isShutDown } }
     /// How many resources nobody used at some instant during the call.
-    public var idleCount: Int { state.withLock { $0.idleCount } }
+    public var idleCount: Int { core.state.withLock { $0.idleCount } }
     /// How many were in use at some instant during the call.
-    public var inUseCount: Int { state.withLock { $0.inUseCount } }
+    public var inUseCount: Int { core.state.withLock { $0.inUseCount } }
     /// How many there were at some instant during the call: those that are being made included, and those that are
     /// being closed not.
-    public var count: Int { state.withLock { $0.count } }
+    public var count: Int { core.state.withLock { $0.count } }
     /// How many tasks waited for a resource or for the place of one at some instant during the call. Those for which
     /// the factory works are not among them.
-    public var waitingCount: Int { state.withLock { $0.waitingCount } }
+    public var waitingCount: Int { core.state.withLock { $0.waitingCount } }
 }

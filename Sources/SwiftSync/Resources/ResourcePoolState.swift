@@ -22,17 +22,7 @@ struct ResourceLimits {
 /// Nobody waits who could go on: the first in order is asked whenever a resource becomes idle or a place free, and all
 /// are refused by the shutdown. Either adds one resource or place, and so serves one of them at most.
 @safe
-struct ResourcePoolState<Resource: Sendable> {
-    private struct Idle {
-        let resource: Resource
-        let since: Int64
-    }
-
-    private struct Use {
-        let request: ResourceRequest
-        let since: Int64
-    }
-
+struct ResourcePoolState {
     /// What is to be done outside of the lock.
     struct Effects {
         /// These are counted as closing.
@@ -45,19 +35,18 @@ struct ResourcePoolState<Resource: Sendable> {
 
     /// A resource that is to be closed, and whether its place is one of those for all.
     struct Closing {
-        let resource: Resource
+        let resource: PooledResource
         let isCommon: Bool
     }
 
     private let limits: ResourceLimits
     /// The one that was used last stands last.
-    private var idle: [Idle] = []
-    /// By the number of the use.
-    private var uses: [Use?] = []
-    private var freeUses: [Int] = []
-    private var queue = ResourceQueue<Resource>()
+    private var idle: [PooledResource] = []
+    /// Those that are in use, each at its position.
+    private var used: [PooledResource] = []
+    private var queue = ResourceQueue()
     /// The calls of the factory for which a task waits.
-    private var makings: [ResourceMaking<Resource>] = []
+    private var makings: [ResourceMaking] = []
     /// Those who wait until nothing is left.
     private var drains: [TaskWait] = []
     private(set) var count = 0
@@ -70,42 +59,49 @@ struct ResourcePoolState<Resource: Sendable> {
     init(_ limits: ResourceLimits) { self.limits = limits }
 
     var idleCount: Int { idle.count }
-    var inUseCount: Int { uses.count - freeUses.count }
+    var inUseCount: Int { used.count }
     var waitingCount: Int { queue.count }
 
     // MARK: - Entering
 
+    /// Gives a resource that is there, or nil: then it is for ``enter(_:)`` to say what becomes of the task.
+    mutating func takeIdle(_ request: ResourceRequest) -> PooledResource? {
+        guard case .use(let resource) = turn(for: request) else { return nil }
+        take(.use(resource), request, at: csk_now())
+        return resource
+    }
+
     /// Gives what is there, or nil: then the task has to wait.
-    mutating func enter(_ request: ResourceRequest) -> ResourceTurn<Resource>? {
+    mutating func enter(_ request: ResourceRequest) -> ResourceTurn? {
         guard let turn = turn(for: request) else { return nil }
         take(turn, request, at: csk_now())
         return turn
     }
 
     /// Does the same, or lets the task wait in order.
-    mutating func enter(orQueue wait: ResourceWait<Resource>) -> ResourceTurn<Resource>? {
+    mutating func enter(orQueue wait: ResourceWait) -> ResourceTurn? {
         if let turn = enter(wait.request) { return turn }
         queue.append(wait)
         return nil
     }
 
     /// A task waits no longer. It could not have gone on, so nobody else can either.
-    mutating func leave(_ wait: ResourceWait<Resource>) { queue.remove(wait) }
+    mutating func leave(_ wait: ResourceWait) { queue.remove(wait) }
 
     /// What `request` would get now. It asks for no order: who waits can't go on.
-    private func turn(for request: ResourceRequest) -> ResourceTurn<Resource>? {
+    private func turn(for request: ResourceRequest) -> ResourceTurn? {
         if isShutDown { return .refusal }
         guard request.mayUseReserve || common < limits.maximum - limits.reserved else { return nil }
-        if let last = idle.last { return .use(last.resource, nextUse) }
+        if let last = idle.last { return .use(last) }
         return count + closing < limits.maximum ? .place : nil
     }
 
     /// Makes it so.
-    private mutating func take(_ turn: ResourceTurn<Resource>, _ request: ResourceRequest, at now: Int64) {
+    private mutating func take(_ turn: ResourceTurn, _ request: ResourceRequest, at now: Int64) {
         switch turn {
-        case .use(_, let use):
+        case .use(let resource):
             idle.removeLast()
-            begin(use, request, at: now)
+            begin(resource, request, at: now)
         case .place: count += 1
         case .refusal: return
         }
@@ -127,28 +123,35 @@ struct ResourcePoolState<Resource: Sendable> {
 
     // MARK: - Uses
 
-    private var nextUse: Int { freeUses.last ?? uses.count }
-
-    private mutating func begin(_ use: Int, _ request: ResourceRequest, at now: Int64) {
-        let new = Use(request: request, since: now)
-        if freeUses.popLast() == nil { uses.append(new) } else { uses[use] = new }
+    private mutating func begin(_ resource: PooledResource, _ request: ResourceRequest, at now: Int64) {
+        resource.request = request
+        resource.since = now
+        resource.position = used.count
+        used.append(resource)
     }
 
     /// Ends a use.
     mutating func end(
-        _ use: Int, _ resource: Resource, _ disposition: ResourceLease.Disposition, at now: Int64
+        _ resource: PooledResource, _ disposition: ResourceLease.Disposition, at now: Int64
     ) -> Effects {
-        let isCommon = !uses[use]!.request.mayUseReserve
-        uses[use] = nil
-        freeUses.append(use)
+        let isCommon = !resource.request!.mayUseReserve
+        resource.request = nil
+        let last = used.removeLast()
+        if last !== resource {
+            used[resource.position] = last
+            last.position = resource.position
+        }
         return settle(resource, isKept: disposition == .keep, isCommon, at: now)
     }
 
     /// A resource that nobody uses becomes idle, or is closed.
-    private mutating func settle(_ resource: Resource, isKept: Bool, _ isCommon: Bool, at now: Int64) -> Effects {
+    private mutating func settle(
+        _ resource: PooledResource, isKept: Bool, _ isCommon: Bool, at now: Int64
+    ) -> Effects {
         var effects = Effects()
         if isKept, !isShutDown {
-            idle.append(Idle(resource: resource, since: now))
+            resource.since = now
+            idle.append(resource)
             if isCommon { common -= 1 }
             serve(&effects, at: now)
             effects.sweepAt = nextSweep(at: now)
@@ -172,7 +175,7 @@ struct ResourcePoolState<Resource: Sendable> {
     // MARK: - Making
 
     /// Lets the shutdown know of a task that waits for the factory. It returns false if that has been already.
-    mutating func begin(_ making: ResourceMaking<Resource>) -> Bool {
+    mutating func begin(_ making: ResourceMaking) -> Bool {
         if isShutDown { return false }
         makings.append(making)
         return true
@@ -180,19 +183,18 @@ struct ResourcePoolState<Resource: Sendable> {
 
     /// The factory has returned or thrown. Where its task has given up, the resource is for others.
     mutating func finish(
-        _ making: ResourceMaking<Resource>, _ made: Result<Resource, any Error>, at now: Int64
+        _ making: ResourceMaking, _ made: Result<PooledResource, any Error>, at now: Int64
     ) -> Effects {
         makings.removeAll { $0 === making }
         switch made {
         case .success(let resource):
-            let use = nextUse
-            making.made = .success((resource, use))
+            making.made = made
             let claim = making.claim(0)
             if claim == .lost { return settle(resource, isKept: true, !making.request.mayUseReserve, at: now) }
-            begin(use, making.request, at: now)
+            begin(resource, making.request, at: now)
             return Effects(toResume: claim == .mustResume ? [making] : [])
-        case .failure(let error):
-            making.made = .failure(error)
+        case .failure:
+            making.made = made
             let claim = making.claim(0)
             var effects = abandon(making.request, at: now)
             if claim == .mustResume { effects.toResume.append(making) }
@@ -240,7 +242,7 @@ struct ResourcePoolState<Resource: Sendable> {
 
     /// Takes the oldest of those that nobody uses, to be closed.
     private mutating func takeIdle(_ number: Int) -> [Closing] {
-        let taken = idle.prefix(number).map { Closing(resource: $0.resource, isCommon: false) }
+        let taken = idle.prefix(number).map { Closing(resource: $0, isCommon: false) }
         idle.removeFirst(number)
         count -= number
         closing += number
@@ -273,12 +275,12 @@ struct ResourcePoolState<Resource: Sendable> {
     mutating func removeDrain(_ wait: TaskWait) { drains.removeAll { $0 === wait } }
 
     func report() -> ResourcePoolReport {
-        let now = csk_now(), holders = uses.compactMap { $0 }.sorted { $0.since < $1.since }
+        let now = csk_now(), holders = used.sorted { $0.since < $1.since }
         return ResourcePoolReport(
-            holders: holders.map {
+            holders: holders.map { holder in
                 .init(
-                    location: "\($0.request.file):\($0.request.line)",
-                    heldFor: .nanoseconds(max(0, now - $0.since)))
+                    location: holder.request.map { "\($0.file):\($0.line)" } ?? "",
+                    heldFor: .nanoseconds(max(0, now - holder.since)))
             }, unfinishedCount: count - holders.count + closing)
     }
 }

@@ -1,27 +1,9 @@
 import CSyncKernel
 
-/// Who asks for a resource: in what order, whether it may have what is reserved, and where it stands in the program.
-struct ResourceRequest {
-    let rank: Int64
-    let mayUseReserve: Bool
-    let file: StaticString
-    let line: UInt
-}
-
-/// What a task gets when its turn has come.
-enum ResourceTurn<Resource: Sendable> {
-    /// A resource, and the number of the use that has begun.
-    case use(Resource, Int)
-    /// The place of a resource that the task has made.
-    case place
-    /// The pool is shut down.
-    case refusal
-}
-
 /// A task that waits for a resource or for the place of one. It stands in the pool's queue until its turn comes, or
 /// until it takes itself out.
 @safe
-final class ResourceWait<Resource: Sendable>: TaskWait, @unchecked Sendable {
+final class ResourceWait: TaskWait, @unchecked Sendable {
     /// `node` stands first, because the heap knows the memory by that address too.
     @safe
     fileprivate struct Memory {
@@ -31,7 +13,7 @@ final class ResourceWait<Resource: Sendable>: TaskWait, @unchecked Sendable {
 
     let request: ResourceRequest
     /// It is written under the pool's lock, before the wait is resolved.
-    var turn: ResourceTurn<Resource>?
+    var turn: ResourceTurn?
     /// Guarded by the pool's lock.
     fileprivate(set) var isQueued = false
     @exclusivity(unchecked) private var memory = Memory()
@@ -48,21 +30,21 @@ final class ResourceWait<Resource: Sendable>: TaskWait, @unchecked Sendable {
 ///
 /// It holds no reference to who waits. A task that waits keeps its wait, and does not go on as long as it is in here.
 @safe
-struct ResourceQueue<Resource: Sendable> {
+struct ResourceQueue {
     private var heap = unsafe csk_heap_t()
     private var nextTicket: Int64 = 0
     private(set) var count = 0
 
     /// The first in order.
-    var first: ResourceWait<Resource>? {
+    var first: ResourceWait? {
         mutating get {
             guard let node = unsafe csk_heap_top(&heap) else { return nil }
-            let memory = unsafe RuntimeFacts.whole(at: node, as: ResourceWait<Resource>.Memory.self)
+            let memory = unsafe RuntimeFacts.whole(at: node, as: ResourceWait.Memory.self)
             return unsafe memory.pointee.owner?.takeUnretainedValue()
         }
     }
 
-    mutating func append(_ wait: ResourceWait<Resource>) {
+    mutating func append(_ wait: ResourceWait) {
         let memory = wait.address
         unsafe memory.pointee.owner = Unmanaged.passUnretained(wait)
         unsafe memory.pointee.node.rank = wait.request.rank
@@ -74,7 +56,7 @@ struct ResourceQueue<Resource: Sendable> {
     }
 
     /// It does nothing for one that is not in here.
-    mutating func remove(_ wait: ResourceWait<Resource>) {
+    mutating func remove(_ wait: ResourceWait) {
         if !wait.isQueued { return }
         unsafe csk_heap_remove(&heap, wait.address.pointer(to: \.node)!)
         count -= 1
