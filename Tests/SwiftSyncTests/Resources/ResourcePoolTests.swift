@@ -163,6 +163,19 @@ struct ResourcePoolTests {
     }
 
     @Test
+    func whatALeaseGaveUpIsClosedThoughItWouldBeKeptAfterTheError() async throws {
+        let pool = makePool(maximum: 1, afterError: { _ in .keep })
+        await #expect(throws: Item.Failure.expected) {
+            try await pool.withResource { _, lease in
+                lease.discard()
+                throw Item.Failure.expected
+            }
+        }
+        #expect(pool.idleCount == 0)
+        #expect(try await pool.withResource { $0.number } == 2)
+    }
+
+    @Test
     func aFailedFactoryGivesItsErrorToOneAndTheNextTries() async throws {
         let calls = Shared(0), go = Flag()
         let pool = ResourcePool<Int>(maximum: 1) {
