@@ -32,7 +32,7 @@
 
 #include <pthread.h>
 
-#include "heap.h"
+#include "gate.h"
 
 CSK_BEGIN_DECLS
 
@@ -41,13 +41,11 @@ typedef struct csk_pqueue_item {
     struct csk_pqueue_item *next; /* links what csk_pqueue_drain hands out */
 } csk_pqueue_item_t;
 
-struct csk_pqueue_waiter; /* lives on a waiting thread's stack */
-
-/* Threads that wait for one thing, in the order in which they came. The first `promised` of them have been woken for
- * it. */
+/* Who waits for one thing, in the order in which they came. The first `promised` of them are threads that have been
+ * woken for it. */
 typedef struct csk_pqueue_line {
-    struct csk_pqueue_waiter *first, *last;
-    struct csk_pqueue_waiter *unpromised; /* the first that has not been woken; NULL when all have */
+    csk_gate_waiter_t *first, *last; /* a thread's lives on its stack */
+    csk_gate_waiter_t *unpromised; /* the first that has not been woken; NULL when all have */
     uint32_t promised;
     uint8_t spins[4]; /* whether it has paid to look for a moment before a wait */
 } csk_pqueue_line_t;
@@ -59,10 +57,10 @@ typedef struct csk_pqueue {
     int64_t next_ticket;
     uint64_t count;            /* items inside */
     uint64_t capacity;         /* 0: unbounded */
-    csk_pqueue_line_t poppers; /* threads that wait for an item */
-    csk_pqueue_line_t pushers; /* threads that wait for a free place */
+    csk_pqueue_line_t poppers; /* who waits for an item */
+    csk_pqueue_line_t pushers; /* who waits for a free place */
     uint32_t closed;
-    uint32_t waiting; /* threads in both lines, woken or not */
+    uint32_t waiting; /* waiters in both lines, woken or not */
 } csk_pqueue_t;
 
 #ifdef __cplusplus
@@ -76,7 +74,7 @@ typedef struct csk_pqueue {
 /* Makes `queue` open and empty; `capacity` 0 means unbounded. Returns 0, or what pthread_mutex_init says. */
 CSK_API int csk_pqueue_init(csk_pqueue_t *queue, uint64_t capacity);
 
-/* Ends the use of a queue. Returns EBUSY while threads wait in it or items are inside; the queue stays usable then.
+/* Ends the use of a queue. Returns EBUSY while somebody waits in it or items are inside; the queue stays usable then.
  * After 0 its memory may be freed. */
 CSK_API int csk_pqueue_destroy(csk_pqueue_t *queue);
 
@@ -100,6 +98,32 @@ CSK_API CSK_MUST_USE int csk_pqueue_timedpop(csk_pqueue_t *queue, csk_pqueue_ite
 /* Does the same without waiting. Returns EAGAIN where csk_pqueue_pop would wait, and ESHUTDOWN where it would say
  * so. */
 CSK_API CSK_MUST_USE int csk_pqueue_trypop(csk_pqueue_t *queue, csk_pqueue_item_t **item);
+
+/* ---- Asynchronous waiters ----------------------------------------------------------------------------------------
+ *
+ * They stand in the same lines as threads. `waiter` is zero-filled once by the caller, who keeps it in place while it
+ * waits. `function` is called once: with 0 when it has been served; ETIMEDOUT once the deadline has passed, and never
+ * earlier; ECANCELED; or ESHUTDOWN where the queue was closed meanwhile. It runs on whatever thread served it or ended
+ * its wait, possibly before the call that queues it returns. As at a gate it never runs recursively, runs without the
+ * mutex, and must not block; the waiter is the caller's again.
+ *
+ * Both calls return 0; ESHUTDOWN where the blocking call would; EINVAL without a function; EBUSY when the waiter is in
+ * use; EAGAIN or ENOMEM when the timer thread can't be started. After an error nothing was queued. Neither waits.
+ *
+ * This one adds an item, which is the caller's again if the function is called with another status than 0. */
+CSK_API CSK_MUST_USE int csk_pqueue_push_async(csk_pqueue_t *queue, csk_gate_waiter_t *waiter, csk_pqueue_item_t *item,
+                                               int32_t priority, int64_t deadline_ns, csk_gate_function_t function,
+                                               void *context);
+/* This one takes the first item in order, which csk_pqueue_taken tells. */
+CSK_API CSK_MUST_USE int csk_pqueue_pop_async(csk_pqueue_t *queue, csk_gate_waiter_t *waiter, int64_t deadline_ns,
+                                              csk_gate_function_t function, void *context);
+/* The item that was taken for `waiter`, once its function has been called with 0 and before it is used again. */
+static inline csk_pqueue_item_t *csk_pqueue_taken(const csk_gate_waiter_t *waiter) { return waiter->item; }
+/* Takes a waiting waiter out. After 0 its function has been or is being called with ECANCELED. After EBUSY the waiter
+ * does not wait. */
+CSK_API int csk_pqueue_cancel(csk_pqueue_t *queue, csk_gate_waiter_t *waiter);
+
+/* ---- Closing and looking ----------------------------------------------------------------------------------------- */
 
 /* After this call pushes are refused, and what is inside can still be popped. It wakes everybody who waits. Closing
  * twice is 0. O(threads that wait). */
