@@ -47,8 +47,9 @@ def is_ours(subject, group=""):
     if group.startswith("server"):
         return subject in ("swiftsync", "snapshot")
     return bool(re.match(
-        r"csk_|Priority(Mutex|Semaphore)|QueueSafeValue|CriticalSection|Snapshot|ReadWrite(Lock|Coordinator)|(Concurrent)?WorkQueue"
-        r"|FIFOQueue|ActorQueue|Task\(on|CancellableQueue|TaskQueue|ThreadLocalValue|BlockingPriorityQueue", subject))
+        r"csk_|Priority(Mutex|Semaphore)|AsyncMutex|QueueSafeValue|CriticalSection|Snapshot|ReadWrite(Lock|Coordinator)"
+        r"|(Concurrent)?WorkQueue|FIFOQueue|ActorQueue|Task\(on|CancellableQueue|TaskQueue|ThreadLocalValue"
+        r"|BlockingPriorityQueue|ResourcePool", subject))
 
 
 def is_variant(subject):

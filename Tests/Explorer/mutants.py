@@ -44,6 +44,7 @@ RW_WORK, RW_INBOX = "src/readwrite/rwlock_work.c", "src/readwrite/rwlock_inbox.h
 RW_ASYNC, RW_LINGER = "src/readwrite/rwlock_async.c", "src/readwrite/rwlock_linger.c"
 LOCK, LOCK_SLOW, PQUEUE = "src/wait/queue_lock.h", "src/wait/queue_lock.c", "src/queue/pqueue.c"
 HEAP, HEADER, MUTEX = "src/base/heap.c", "include/csynckernel/gate.h", "src/lock/mutex.c"
+COND = "src/lock/cond.c"
 SEM, SEM_QUEUE, SEM_ASYNC = "src/lock/sem.c", "src/lock/sem_queue.c", "src/lock/sem_async.c"
 SEM_WORD, SEM_HEADER = "src/lock/sem_queue.h", "include/csynckernel/sem.h"
 
@@ -1173,6 +1174,35 @@ MUTANTS = [
      "    if (mine.reached == 0) mine.functions[stage] = function;\n    return 0;"),
     ("a pass is not asked for", THREAD_EXIT, "        int error = csk_platform_call_at_thread_end(make_pass);",
      "        int error = 0;"),
+    # Condition variables.
+    ("who waits for a signal leaves the gate first", COND,
+     "    begin_wait(cond, &waiter);\n    csk_store(&gate->depth, 0u, CSK_RELAXED);\n"
+     "    csk_cannot_fail(unlock_as(gate, self));\n",
+     "    csk_store(&gate->depth, 0u, CSK_RELAXED);\n    csk_cannot_fail(unlock_as(gate, self));\n"
+     "    begin_wait(cond, &waiter);\n"),
+    ("who waits for a signal is not counted", COND, "    count_waiting(cond, 1);\n", ""),
+    ("a deadline takes out who was signalled", COND, "    bool waits = csk_waiter_state(self) == WAITER_IDLE;",
+     "    bool waits = true;"),
+    ("a deadline leaves the waiter in the condition variable", COND, "    if (waits) take_out(cond, self);\n", ""),
+    ("a deadline bounds the wait for the gate too", COND, "gate, &waiter, CSK_NEVER, false)",
+     "gate, &waiter, deadline_ns, false)"),
+    ("who was not signalled goes on without the gate", COND, "    else locked = lock_as(gate, self, rank);\n",
+     "    else locked = lock_as == NULL;\n"),
+    ("one signal ends two waits", COND, "return move(cond, 1);", "return move(cond, 2);"),
+    ("a broadcast ends one wait", COND, "return move(cond, UINT32_MAX);", "return move(cond, 1);"),
+    ("a signal does not settle", COND, "    bool first = csk_gate_settle(gate, &effects);\n",
+     "    bool first = false;\n    csk_gate_publish(gate);\n"),
+    ("who signals does not look again", COND,
+     "    if (first && !csk_gate_is_mine(gate)) csk_gate_look_again(gate);\n", "    (void)first;\n"),
+    ("who is signalled keeps its place of before", COND,
+     "    waiter->node.ticket = csk_waiter_ticket(&gate->next_ticket, waiter->node.rank);\n", ""),
+    ("those that wait for a signal have no order", COND,
+     "    self->node.ticket = csk_waiter_ticket(&cond->next_ticket, self->node.rank);\n",
+     "    self->node.ticket = 0;\n"),
+    ("a mutex is left at one level only", COND, "    csk_store(&gate->depth, 0u, CSK_RELAXED);\n", ""),
+    ("a mutex is taken again at one level only", COND, "    csk_store(&gate->depth, depth, CSK_RELAXED);\n", ""),
+    ("the child keeps those that wait for a signal", COND,
+     "    if (CSK_LIKELY(cond->process == csk_process_mark())) return;\n", "    return;\n"),
     # The semaphore: its word.
     ("who queues at the semaphore does not set the flag", SEM_QUEUE,
      "csk_fetch_or(&sem->state, SEM_WAITERS, CSK_ACQUIRE);", "csk_load(&sem->state, CSK_RELAXED);"),
@@ -1311,6 +1341,7 @@ CLIENTS = {
     "block": ["block_*"],
     "thread": ["tls_*"],
     "sem": ["sem_*", "fork_*"],
+    "cond": ["cond_*"],
     "waiter": ["gate_*", "sem_*", "rwlock_*", "async_*", "lane_*", "adopt_*", "close_*", "later_*", "mutex_*",
                "fork_*"],
     "trampoline": ["later_*", "lane_*", "gate_*", "async_*", "adopt_*", "close_*"],

@@ -8,6 +8,10 @@
 static const char *const partly_explored[] = {
     "async_above_the_designated_fast",
     "async_left_elsewhere_fast",
+    "cond_broadcast_fast",
+    "cond_deadline_beside_others_fast",
+    "cond_signal_beside_deadline_fast",
+    "cond_signal_beside_others_fast",
     "fork_beside_delayed_work",
     "fork_with_gate_fast",
     "gate_above_the_designated_compact",

@@ -1,3 +1,4 @@
+import CSyncKernel
 import Dispatch
 import Glibc
 import Synchronization
@@ -136,6 +137,24 @@ struct RuntimeFactsTests {
         #expect(types.map { RuntimeFacts.pointer(to: $0) } == pointers)
         let names = pointers.map { RuntimeFacts.type(at: $0, as: Base.self).name }
         #expect(names == ["base", "derived of Int", "derived of Array<String>"])
+    }
+
+    @Test
+    func anInstantOfTheSuspendingClockIsTheTimeOfTheKernelsClock() {
+        for _ in 0..<1000 {
+            let earliest = csk_now(), instant = SuspendingClock.now, latest = csk_now()
+            let time = RuntimeFacts.time(of: instant)
+            #expect(time >= .nanoseconds(earliest) && time <= .nanoseconds(latest))
+            #expect(RuntimeFacts.time(of: instant + .seconds(7)) == time + .seconds(7))
+        }
+    }
+
+    @Test
+    func anInstantOfTheContinuousClockIsTheTimeThatItShows() {
+        for span in [Duration.seconds(7), .nanoseconds(-1), .seconds(Int64.max)] {
+            let now = ContinuousClock.now
+            #expect(RuntimeFacts.time(of: now + span) - RuntimeFacts.time(of: now) == span)
+        }
     }
 
     // MARK: - Tasks and executors

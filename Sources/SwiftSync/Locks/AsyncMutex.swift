@@ -52,17 +52,26 @@ public final class AsyncMutex<Value: ~Copyable>: @unchecked Sendable {
     /// for ever, or until the timeout.
     ///
     /// A nil `priority` is that of the task. A timeout of zero or less tries once. Without a timeout it waits for as
-    /// long as it takes. A timeout is never early, and does not end a section.
+    /// long as it takes, or until the deadline of `withDeadline`. A timeout is never early, and does not end a section.
     @inlinable
     public func withLock<Result>(
         priority: CommandPriority? = nil, timeout: Duration? = nil,
         isolation: isolated (any Actor)? = #isolation,
         _ body: (inout sending Value) async throws -> sending Result
     ) async throws -> sending Result {
+        try await withLock(within: .timeout(timeout), priority, isolation: isolation, body)
+    }
+
+    @inlinable
+    @inline(__always)
+    func withLock<Result>(
+        within limit: TimeLimit, _ priority: CommandPriority?, isolation: isolated (any Actor)?,
+        _ body: (inout sending Value) async throws -> sending Result
+    ) async throws -> sending Result {
         if Task.isCancelled { throw AsyncMutexError.cancelled }
         let task = RuntimeFacts.addressOfTask()
         if unsafe !csk_sem_take_fast(address, 1) {
-            try await enterSlowly(priority, timeout, task, isolation: isolation)
+            try await enterSlowly(priority, limit, task, isolation: isolation)
         }
         holder.store(task, ordering: .relaxed)
         defer { leave() }
@@ -88,13 +97,13 @@ public final class AsyncMutex<Value: ~Copyable>: @unchecked Sendable {
 
     @usableFromInline
     func enterSlowly(
-        _ priority: CommandPriority?, _ timeout: Duration?, _ task: UInt, isolation: isolated (any Actor)?
+        _ priority: CommandPriority?, _ limit: TimeLimit, _ task: UInt, isolation: isolated (any Actor)?
     ) async throws(AsyncMutexError) {
         // Nobody else writes the address of this task.
         if holder.load(ordering: .relaxed) == task { throw .wouldDeadlock }
         let priority = priority ?? CommandPriority(Task.currentPriority)
         let status = await unsafe SemaphoreWait.acquire(
-            1, at: address, of: self, rank: CommandRank.of(priority), deadline: Deadline.after(timeout: timeout),
+            1, at: address, of: self, rank: CommandRank.of(priority), deadline: limit.deadline(),
             isolation: isolation)
         if status != 0 { throw AsyncMutexError(status: status) }
     }

@@ -25,7 +25,8 @@ public struct CriticalSection: @unchecked Sendable {
 
     /// Runs `closure` inside the section, and returns what it returns. It waits for as long as it takes.
     ///
-    /// It blocks the thread while it waits. A thread that is inside enters at once. What `closure` throws is rethrown.
+    /// It blocks the thread while it waits, and ignores `withDeadline`. A thread that is inside enters at once. What
+    /// `closure` throws is rethrown.
     @inlinable
     public func execute<T>(_ closure: () throws -> T) rethrows -> T {
         let status = unsafe csk_gate_lock_recursive(box.gate, CommandPriority.normal.rawValue, CSK_NEVER)
@@ -41,10 +42,7 @@ public struct CriticalSection: @unchecked Sendable {
     /// once. It never times out early. What `closure` throws is rethrown.
     @inlinable
     public func execute(timeout: Duration, _ closure: () throws -> Void) rethrows -> Bool {
-        guard enter(deadline: { Deadline.after(timeout) }) else { return false }
-        defer { unsafe csk_gate_unlock_recursive(box.gate) }
-        try closure()
-        return true
+        try execute(within: .timeout(timeout), closure)
     }
 
     /// The same with a timeout in seconds. `.infinity` waits for ever. NaN gives false without running the closure, and
@@ -52,10 +50,7 @@ public struct CriticalSection: @unchecked Sendable {
     @inlinable
     public func execute(timeout seconds: Double, _ closure: () throws -> Void) rethrows -> Bool {
         guard !seconds.isNaN else { return refuseNaN() }
-        guard enter(deadline: { Deadline.after(seconds: seconds) ?? Deadline.passed }) else { return false }
-        defer { unsafe csk_gate_unlock_recursive(box.gate) }
-        try closure()
-        return true
+        return try execute(within: .seconds(seconds), closure)
     }
 
     /// The earlier name of ``execute(timeout:_:)-(Double,_)``.
@@ -64,12 +59,21 @@ public struct CriticalSection: @unchecked Sendable {
         try execute(timeout: seconds, closure)
     }
 
+    @inlinable
+    @inline(__always)
+    func execute(within limit: TimeLimit, _ closure: () throws -> Void) rethrows -> Bool {
+        guard enter(limit) else { return false }
+        defer { unsafe csk_gate_unlock_recursive(box.gate) }
+        try closure()
+        return true
+    }
+
     /// The clock is read only if the section is not available at once.
     @inlinable
-    func enter(deadline: () -> Int64) -> Bool {
+    func enter(_ limit: TimeLimit) -> Bool {
         let status = unsafe csk_gate_enter_recursive(box.gate)
         if status == EBUSY {
-            return unsafe csk_gate_lock_recursive_slow(box.gate, CommandRank.of(.normal), deadline()) == 0
+            return unsafe csk_gate_lock_recursive_slow(box.gate, CommandRank.of(.normal), limit.deadline()) == 0
         }
         if status != 0 { stop(status) }
         return true

@@ -4,26 +4,21 @@ import CSyncKernel
 /// and monotonic, in nanoseconds.
 ///
 /// Fractions of a nanosecond round up, so that no conversion makes a timeout early. Spans that do not fit saturate.
-@usableFromInline
 enum Deadline {
     /// A deadline that has always passed. The operation tries once.
-    @usableFromInline
     static var passed: Int64 { 0 }
 
     /// A deadline that never comes.
-    @usableFromInline
     static var never: Int64 { CSK_NEVER }
 
     /// The deadline `duration` from now. It is ``passed`` for spans of zero or less, and ``never`` for spans that
     /// exceed 292 years.
-    @usableFromInline
     static func after(_ duration: Duration) -> Int64 {
         guard let nanoseconds = nanoseconds(in: duration) else { return never }
         return nanoseconds <= 0 ? passed : csk_deadline_after(nanoseconds)
     }
 
     /// The same for a wait that may have no timeout. It is ``never`` for nil.
-    @usableFromInline
     static func after(timeout: Duration?) -> Int64 {
         timeout.map(after) ?? never
     }
@@ -33,15 +28,26 @@ enum Deadline {
     ///
     /// The instant's clock goes on while the system is suspended, and the kernel's does not. So no wait ends early by
     /// the instant's clock.
-    @usableFromInline
-    static func at(_ instant: ContinuousClock.Instant) -> Int64 {
-        let now = ContinuousClock.now
-        return instant <= now ? passed : after(now.duration(to: instant))
+    static func at(_ instant: ContinuousClock.Instant) -> Int64 { at(continuous: RuntimeFacts.time(of: instant)) }
+
+    /// The same for what that clock shows at an instant.
+    static func at(continuous time: Duration) -> Int64 {
+        let now = RuntimeFacts.time(of: ContinuousClock.now)
+        return time <= now ? passed : after(time - now)
+    }
+
+    /// The deadline at `instant`, exactly: its clock is the kernel's. It is ``passed`` for an instant that is not
+    /// ahead, and ``never`` for one that 64 bits of nanoseconds don't hold.
+    static func at(_ instant: SuspendingClock.Instant) -> Int64 { at(suspending: RuntimeFacts.time(of: instant)) }
+
+    /// The same for what that clock shows at an instant.
+    static func at(suspending time: Duration) -> Int64 {
+        guard let deadline = nanoseconds(in: time) else { return never }
+        return deadline <= csk_now() ? passed : deadline
     }
 
     /// The deadline `seconds` from now. It is ``passed`` for zero or less, ``never`` for infinity and for spans that
     /// exceed 292 years, and nil for NaN.
-    @usableFromInline
     static func after(seconds: Double) -> Int64? {
         if seconds.isNaN { return nil }
         if seconds <= 0 { return passed }

@@ -17,11 +17,16 @@ class GateBox<Header, Value: ~Copyable>: ManagedBuffer<Header, Value> {
         lastingElements
     }
 
-    /// Waits at `rank` after the inline entry has failed. A nil `timeout` waits for ever. It returns zero or an errno
-    /// value.
+    /// Waits at `rank` after the inline entry has failed. It returns zero or an errno value.
     @usableFromInline
-    final func enterSlowly(rank: Int64, timeout: Duration?) -> Int32 {
-        unsafe csk_gate_lock_slow(gate, rank, Deadline.after(timeout: timeout))
+    final func enterSlowly(rank: Int64, deadline: Int64) -> Int32 {
+        unsafe csk_gate_lock_slow(gate, rank, deadline)
+    }
+
+    /// The same within a limit that counts from now.
+    @usableFromInline
+    final func enterSlowly(rank: Int64, within limit: TimeLimit) -> Int32 {
+        enterSlowly(rank: rank, deadline: limit.deadline())
     }
 
     /// The number of waiters at some instant during the call. It is meant for tests and statistics.

@@ -39,9 +39,7 @@ extension PriorityMutex where Value: ~Copyable {
             isolation: isolated (any Actor)? = #isolation,
             _ body: (inout sending Value) throws -> sending Result
         ) async throws -> sending Result {
-            if try !enterFast() { try await enterSlowly(priority, timeout, isolation: isolation) }
-            defer { leave() }
-            return try body(&box.value.pointee)
+            try await withLock(within: .timeout(timeout), priority, isolation: isolation, body)
         }
 
         /// Runs `body` with the value, for which it waits no longer than until `deadline`.
@@ -54,7 +52,27 @@ extension PriorityMutex where Value: ~Copyable {
             isolation: isolated (any Actor)? = #isolation,
             _ body: (inout sending Value) throws -> sending Result
         ) async throws -> sending Result {
-            if try !enterFast() { try await enterSlowly(priority, until: deadline, isolation: isolation) }
+            try await withLock(within: .continuous(deadline), priority, isolation: isolation, body)
+        }
+
+        /// Does the same for an instant of the clock that the kernel uses, which is exact.
+        @inlinable
+        @_disfavoredOverload
+        public func withLock<Result: ~Copyable>(
+            priority: CommandPriority? = nil, until deadline: SuspendingClock.Instant,
+            isolation: isolated (any Actor)? = #isolation,
+            _ body: (inout sending Value) throws -> sending Result
+        ) async throws -> sending Result {
+            try await withLock(within: .suspending(deadline), priority, isolation: isolation, body)
+        }
+
+        @inlinable
+        @inline(__always)
+        func withLock<Result: ~Copyable>(
+            within limit: TimeLimit, _ priority: CommandPriority?, isolation: isolated (any Actor)?,
+            _ body: (inout sending Value) throws -> sending Result
+        ) async throws -> sending Result {
+            if try !enterFast() { try await enterSlowly(priority, limit, isolation: isolation) }
             defer { leave() }
             return try body(&box.value.pointee)
         }
@@ -74,26 +92,13 @@ extension PriorityMutex where Value: ~Copyable {
             return false
         }
 
-        @usableFromInline
-        func enterSlowly(
-            _ priority: CommandPriority?, _ timeout: Duration?, isolation: isolated (any Actor)?
-        ) async throws(PriorityMutexError) {
-            try await enter(priority, deadline: Deadline.after(timeout: timeout), isolation: isolation)
-        }
-
-        @usableFromInline
-        func enterSlowly(
-            _ priority: CommandPriority?, until deadline: ContinuousClock.Instant, isolation: isolated (any Actor)?
-        ) async throws(PriorityMutexError) {
-            try await enter(priority, deadline: Deadline.at(deadline), isolation: isolation)
-        }
-
         /// On return the calling thread holds the gate. Up to the end of the section nothing may change the thread, so
         /// every call on the way has the caller's isolation.
-        private func enter(
-            _ priority: CommandPriority?, deadline: Int64, isolation: isolated (any Actor)?
+        @usableFromInline
+        func enterSlowly(
+            _ priority: CommandPriority?, _ limit: TimeLimit, isolation: isolated (any Actor)?
         ) async throws(PriorityMutexError) {
-            let priority = priority ?? CommandPriority(Task.currentPriority)
+            let priority = priority ?? CommandPriority(Task.currentPriority), deadline = limit.deadline()
             // A wait that only tries does not stand in the queue: it would bar others until the timers' thread came.
             if deadline == Deadline.passed {
                 if unsafe csk_gate_trylock(box.gate, priority.rawValue) != 0 { throw .timedOut }

@@ -34,7 +34,8 @@ public struct PriorityMutex<Value: ~Copyable>: @unchecked Sendable {
 
     /// Runs `body` with the value while no other thread has it. It waits at normal priority for as long as it takes.
     ///
-    /// It blocks the thread while it waits. It returns what `body` returns, and throws what `body` throws.
+    /// It blocks the thread while it waits, and ignores `withDeadline`. It returns what `body` returns, and throws what
+    /// `body` throws.
     ///
     /// Calling it from inside `body` on the same thread stops the program with a message. ``withLockIfAvailable(_:)``
     /// returns nil there.
@@ -63,27 +64,40 @@ public struct PriorityMutex<Value: ~Copyable>: @unchecked Sendable {
     /// Runs `body` with the value, waiting at `priority` for at most `timeout`. It returns nil if that was not enough.
     ///
     /// Waiters are served by priority, and within one priority by arrival. A timeout of zero or less tries once.
-    /// Without a timeout it waits for as long as it takes. It blocks the thread while it waits. Calling it from inside
-    /// a section of the same thread stops the program with a message.
+    /// Without a timeout it waits for as long as it takes, or until the deadline of `withDeadline`. It blocks the
+    /// thread while it waits. Calling it from inside a section of the same thread stops the program with a message.
     @inlinable
     public borrowing func withLock<Result: ~Copyable, Failure: Error>(
         priority: CommandPriority,
         timeout: Duration? = nil,
         _ body: (inout sending Value) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result? {
-        if unsafe !csk_gate_enter_fast(box.gate), !enterSlowly(priority, timeout) { return nil }
+        try withLock(within: .timeout(timeout), priority, body)
+    }
+
+    @inlinable
+    @inline(__always)
+    borrowing func withLock<Result: ~Copyable, Failure: Error>(
+        within limit: TimeLimit, _ priority: CommandPriority,
+        _ body: (inout sending Value) throws(Failure) -> sending Result
+    ) throws(Failure) -> sending Result? {
+        if unsafe !csk_gate_enter_fast(box.gate), !enterSlowly(priority, limit) { return nil }
         defer { unsafe csk_gate_leave(box.gate) }
         return try body(&box.value.pointee)
     }
 
     @usableFromInline
     borrowing func enterOrStop() {
-        _ = enterSlowly(.normal, nil)
+        _ = enterSlowly(.normal, deadline: Deadline.never)
     }
 
     @usableFromInline
-    borrowing func enterSlowly(_ priority: CommandPriority, _ timeout: Duration?) -> Bool {
-        switch box.enterSlowly(rank: CommandRank.of(priority), timeout: timeout) {
+    borrowing func enterSlowly(_ priority: CommandPriority, _ limit: TimeLimit) -> Bool {
+        enterSlowly(priority, deadline: limit.deadline())
+    }
+
+    private borrowing func enterSlowly(_ priority: CommandPriority, deadline: Int64) -> Bool {
+        switch box.enterSlowly(rank: CommandRank.of(priority), deadline: deadline) {
         case 0: return true
         case ETIMEDOUT: return false
         case EDEADLK:

@@ -136,8 +136,14 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
     public func enqueueWaitingForRoom(
         timeout: Duration? = nil, _ work: @escaping @Sendable (isolated ActorType) async -> Void
     ) async throws(OrderedQueueError) {
+        try await enqueueWaitingForRoom(within: .timeout(timeout), work)
+    }
+
+    func enqueueWaitingForRoom(
+        within limit: TimeLimit, _ work: @escaping @Sendable (isolated ActorType) async -> Void
+    ) async throws(OrderedQueueError) {
         if Task.isCancelled { throw .cancelled }
-        try await storage.submitWaitingForRoom(Self.erased(work), until: Deadline.after(timeout: timeout))
+        try await storage.submitWaitingForRoom(Self.erased(work), until: limit.deadline())
     }
 
     // MARK: - Work that the caller waits for
@@ -147,8 +153,8 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
     ///
     /// The call is never refused: no capacity keeps it out, nothing drops it, and after a shutdown it runs behind the
     /// accepted work. A cancelled task keeps its place, and `work` runs with `Task.isCancelled` true, since the call
-    /// has nothing else to return. A call before an actor was adopted, or after its end, stops the program with a
-    /// message.
+    /// has nothing else to return; so it ignores `withDeadline`. A call before an actor was adopted, or after its end,
+    /// stops the program with a message.
     public func enqueueAndWait<T: Sendable>(_ work: @Sendable (isolated ActorType) async -> T) async -> T {
         let actor = storage.actorOrStop(), piece = storage.recordedPiece(), place = storage.takeOwnPlace()
         if !place.isGranted { await place.waitForGrant() }
@@ -161,10 +167,11 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
     /// A task whose turn has come while the actor runs something else returns only once the actor is free.
     ///
     /// - Throws: ``OrderedQueueError/full`` if the queue is full and its `whenFull` is `refuse`,
-    ///   ``OrderedQueueError/shutDown``, ``OrderedQueueError/cancelled``, and what `work` throws.
+    ///   ``OrderedQueueError/shutDown``, ``OrderedQueueError/cancelled``, ``OrderedQueueError/timedOut`` at the
+    ///   deadline of `withDeadline`, and what `work` throws.
     public func enqueueAndWait<T: Sendable>(_ work: @Sendable (isolated ActorType) async throws -> T) async throws -> T
     {
-        try await runInTurn(until: Deadline.never, work)
+        try await runInTurn(.none, work)
     }
 
     /// Does the same with a limit of time: the task gives its turn up if `work` has not begun after `timeout`. Work
@@ -178,13 +185,15 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
     public func enqueueAndWait<T: Sendable>(
         timeout: Duration, _ work: @Sendable (isolated ActorType) async throws -> T
     ) async throws -> T {
-        try await runInTurn(until: Deadline.after(timeout), work)
+        try await runInTurn(.timeout(timeout), work)
     }
 
+    /// The way to the actor is a wait too, so the limit is read in any case.
     @inline(__always)
-    private func runInTurn<T: Sendable>(
-        until deadline: Int64, _ work: @Sendable (isolated ActorType) async throws -> T
+    func runInTurn<T: Sendable>(
+        _ limit: TimeLimit, _ work: @Sendable (isolated ActorType) async throws -> T
     ) async throws -> T {
+        let deadline = limit.deadline()
         let actor = storage.actorOrStop(), piece = storage.recordedPiece()
         try await storage.takeTurn(.refusable, until: deadline)
         return try await Self.run(in: storage, on: actor, piece) { actor in
@@ -230,7 +239,11 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
     /// - Throws: ``OrderedQueueError/wouldDeadlock`` when it is called in work of this queue,
     ///   ``OrderedQueueError/cancelled``, ``OrderedQueueError/timedOut``.
     public func drain(timeout: Duration? = nil) async throws(OrderedQueueError) {
-        try await storage.drain(until: Deadline.after(timeout: timeout))
+        try await drain(within: .timeout(timeout))
+    }
+
+    func drain(within limit: TimeLimit) async throws(OrderedQueueError) {
+        try await storage.drain(until: limit.deadline())
     }
 
     /// Shuts the queue down: from now on it refuses work that nobody waits for, and calls that can throw. Accepted work

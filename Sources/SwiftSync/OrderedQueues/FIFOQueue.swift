@@ -127,8 +127,14 @@ public final class FIFOQueue: Sendable {
     public func enqueueWaitingForRoom(
         timeout: Duration? = nil, _ work: @escaping @Sendable () async -> Void
     ) async throws(OrderedQueueError) {
+        try await enqueueWaitingForRoom(within: .timeout(timeout), work)
+    }
+
+    func enqueueWaitingForRoom(
+        within limit: TimeLimit, _ work: @escaping @Sendable () async -> Void
+    ) async throws(OrderedQueueError) {
         if Task.isCancelled { throw .cancelled }
-        try await storage.submitWaitingForRoom(work, until: Deadline.after(timeout: timeout))
+        try await storage.submitWaitingForRoom(work, until: limit.deadline())
     }
 
     // MARK: - Work that the caller waits for
@@ -138,7 +144,8 @@ public final class FIFOQueue: Sendable {
     ///
     /// The call is never refused: no capacity keeps it out, nothing drops it, and after a shutdown it runs behind the
     /// accepted work. A cancelled task keeps its place, and `work` runs with `Task.isCancelled` true, since the call
-    /// has nothing else to return. A call in work of the same queue stops the program with a message.
+    /// has nothing else to return; so it ignores `withDeadline`. A call in work of the same queue stops the program
+    /// with a message.
     ///
     /// If nothing is before it, the call neither suspends nor changes the task.
     public func enqueueAndWait<T: Sendable>(_ work: @Sendable () async -> T) async -> T {
@@ -156,10 +163,10 @@ public final class FIFOQueue: Sendable {
     /// gives the turn up.
     ///
     /// - Throws: ``OrderedQueueError/full`` if the queue is full and its `whenFull` is `refuse`,
-    ///   ``OrderedQueueError/shutDown``, ``OrderedQueueError/cancelled``, ``OrderedQueueError/wouldDeadlock``, and what
-    ///   `work` throws.
+    ///   ``OrderedQueueError/shutDown``, ``OrderedQueueError/cancelled``, ``OrderedQueueError/timedOut`` at the
+    ///   deadline of `withDeadline`, ``OrderedQueueError/wouldDeadlock``, and what `work` throws.
     public func enqueueAndWait<T: Sendable>(_ work: @Sendable () async throws -> T) async throws -> T {
-        try await runInTurn(until: Deadline.never, work)
+        try await runInTurn(.none, work)
     }
 
     /// Does the same with a limit of time: the task gives its turn up if the turn has not come after `timeout`. Work
@@ -168,14 +175,13 @@ public final class FIFOQueue: Sendable {
     /// - Throws: ``OrderedQueueError/timedOut``, and whatever the form without a timeout throws.
     public func enqueueAndWait<T: Sendable>(timeout: Duration, _ work: @Sendable () async throws -> T) async throws -> T
     {
-        try await runInTurn(until: Deadline.after(timeout), work)
+        try await runInTurn(.timeout(timeout), work)
     }
 
     @inline(__always)
-    private func runInTurn<T: Sendable>(until deadline: Int64, _ work: @Sendable () async throws -> T) async throws -> T
-    {
+    func runInTurn<T: Sendable>(_ limit: TimeLimit, _ work: @Sendable () async throws -> T) async throws -> T {
         let piece = storage.recordedPiece()
-        try await storage.takeTurn(.refusable, until: deadline)
+        try await storage.takeTurn(.refusable, until: limit.deadline())
         nonisolated(unsafe) var result: T?
         try await storage.runInTurn(piece) { unsafe result = try await work() }
         return unsafe result!
@@ -212,7 +218,11 @@ public final class FIFOQueue: Sendable {
     /// - Throws: ``OrderedQueueError/wouldDeadlock`` when it is called in work of this queue,
     ///   ``OrderedQueueError/cancelled``, ``OrderedQueueError/timedOut``.
     public func drain(timeout: Duration? = nil) async throws(OrderedQueueError) {
-        try await storage.takeTurn(.end, until: Deadline.after(timeout: timeout))
+        try await drain(within: .timeout(timeout))
+    }
+
+    func drain(within limit: TimeLimit) async throws(OrderedQueueError) {
+        try await storage.takeTurn(.end, until: limit.deadline())
         storage.passTurnOn()
     }
 

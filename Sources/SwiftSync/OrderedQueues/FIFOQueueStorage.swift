@@ -45,13 +45,16 @@ final class FIFOQueueStorage: OrderedQueueStorage<FIFOQueueState<@Sendable () as
     func takeTurnIfFree() -> Bool { box.withState { $0.takeTurnIfFree() } }
 
     /// Waits for the turn of the calling task. The task must then run its work in turn, or pass the turn on.
-    func takeTurn(_ kind: OrderedPlace.Kind, until deadline: Int64) async throws(OrderedQueueError) {
+    /// The deadline is read only if the turn is not free.
+    func takeTurn(
+        _ kind: OrderedPlace.Kind, until deadline: @autoclosure () -> Int64
+    ) async throws(OrderedQueueError) {
         if wouldWaitForItself { throw .wouldDeadlock }
         if Task.isCancelled { throw .cancelled }
         if takeTurnIfFree() { return }
         let place = OrderedPlace(kind)
         try submit(place)
-        try await box.waitForGrant(of: place, until: deadline)
+        try await box.waitForGrant(of: place, until: deadline())
     }
 
     /// Does the same for a task that nothing keeps from its turn. The caller has already checked whether the turn is

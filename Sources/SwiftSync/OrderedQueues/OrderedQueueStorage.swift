@@ -81,13 +81,15 @@ extension OrderedQueueStorage where State: ~Copyable {
         return nil
     }
 
-    /// Accepts work once there is room.
-    final func submitWaitingForRoom(_ work: Work, until deadline: Int64) async throws(OrderedQueueError) {
+    /// Accepts work once there is room. The deadline is read only if there is none.
+    final func submitWaitingForRoom(
+        _ work: Work, until deadline: @autoclosure () -> Int64
+    ) async throws(OrderedQueueError) {
         let sender = State.Intake.Sender(recorded(work))
         if let error = finish(box.whenSupplied(forSender: true) { $0.submit(sender: sender) }) { throw error }
         if sender.isGranted { return }
         if wouldWaitForItself { sender.resolve(EDEADLK) }
-        do throws(OrderedQueueError) { try await box.waitForGrant(of: sender, until: deadline) } catch {
+        do throws(OrderedQueueError) { try await box.waitForGrant(of: sender, until: deadline()) } catch {
             _ = sender.takeWork()
             throw error
         }

@@ -11,7 +11,7 @@ extension ReadWriteCoordinator {
     /// They stand in the one order of arrival, together with the reads and writes of threads. A section runs on a
     /// worker, so it begins when its turn comes even if every thread of the task's executor is busy waiting. The code
     /// that runs there is still the task, with its task-local values and its priority. Cancelling the task takes a
-    /// section that has not begun out of the queue.
+    /// section that has not begun out of the queue, and so does the deadline of `withDeadline`.
     public struct Suspending: @unchecked Sendable {
         let box: ReadWriteBox<Void>
 
@@ -22,7 +22,7 @@ extension ReadWriteCoordinator {
         public func read<R: Sendable>(
             timeout: Duration? = nil, _ body: @escaping @Sendable () throws -> R
         ) async throws -> R {
-            try await run(write: false, timeout, body)
+            try await run(write: false, .timeout(timeout), body)
         }
 
         /// Runs `body` alone, and returns what it returns.
@@ -33,7 +33,7 @@ extension ReadWriteCoordinator {
         public func write<R: Sendable>(
             timeout: Duration? = nil, _ body: @escaping @Sendable () throws -> R
         ) async throws -> R {
-            try await run(write: true, timeout, body)
+            try await run(write: true, .timeout(timeout), body)
         }
 
         /// Waits until everything that was submitted before has run.
@@ -43,10 +43,10 @@ extension ReadWriteCoordinator {
             try await write(timeout: timeout) {}
         }
 
-        private func run<R: Sendable>(
-            write: Bool, _ timeout: Duration?, _ body: @escaping @Sendable () throws -> R
+        func run<R: Sendable>(
+            write: Bool, _ limit: TimeLimit, _ body: @escaping @Sendable () throws -> R
         ) async throws -> R {
-            let section = SuspendedSection(box, write: write, deadline: Deadline.after(timeout: timeout))
+            let section = SuspendedSection(box, write: write, deadline: limit.deadline())
             var result: Result<R, any Error>?
             let status = await section.run(isCancellable: true) { result = Result(catching: body) }
             if let result { return try result.get() }

@@ -45,8 +45,8 @@ public final class ReadWriteCoordinator: @unchecked Sendable {
 
     /// Runs `body` together with other reads, after every write that was submitted before, and returns what it returns.
     ///
-    /// It blocks the thread while it waits. What `body` throws is rethrown. Inside a write of the same thread it stops
-    /// the program with a message.
+    /// It blocks the thread while it waits, and ignores `withDeadline`. What `body` throws is rethrown. Inside a write
+    /// of the same thread it stops the program with a message.
     @inlinable
     public func read<R>(_ body: () throws -> R) rethrows -> R {
         if unsafe !csk_rwlock_enter_read(box.lock) { enterReadOrStop() }
@@ -57,10 +57,17 @@ public final class ReadWriteCoordinator: @unchecked Sendable {
     /// The same, but it throws when it can't read. It throws ``ReadWriteError/timedOut`` when entering takes longer
     /// than `timeout`, and ``ReadWriteError/wouldDeadlock`` inside a write of the same thread.
     ///
-    /// A nil `timeout` means no limit. A timeout of zero or less tries once. It never times out early.
+    /// A nil `timeout` means no limit but that of `withDeadline`. A timeout of zero or less tries once. It never times
+    /// out early.
     @inlinable
     public func read<R>(timeout: Duration?, _ body: () throws -> R) throws -> R {
-        let status = unsafe csk_rwlock_timedrdlock(box.lock, deadline(after: timeout))
+        try read(within: .timeout(timeout), body)
+    }
+
+    @inlinable
+    @inline(__always)
+    func read<R>(within limit: TimeLimit, _ body: () throws -> R) throws -> R {
+        let status = unsafe limit.read(box.lock)
         if status != 0 { throw ReadWriteError(status: status) }
         defer { unsafe csk_rwlock_unlock(box.lock) }
         return try body()
@@ -103,8 +110,8 @@ public final class ReadWriteCoordinator: @unchecked Sendable {
     /// Runs `body` alone on the calling thread, after everything that was submitted before, and returns what it
     /// returns.
     ///
-    /// It blocks the thread while it waits. What `body` throws is rethrown. Inside a section of the same thread it
-    /// stops the program with a message.
+    /// It blocks the thread while it waits, and ignores `withDeadline`. What `body` throws is rethrown. Inside a
+    /// section of the same thread it stops the program with a message.
     @inlinable
     public func blockingWrite<R>(_ body: () throws -> R) rethrows -> R {
         let status = unsafe csk_rwlock_wrlock(box.lock)
@@ -116,10 +123,17 @@ public final class ReadWriteCoordinator: @unchecked Sendable {
     /// The same, but it throws when it can't write. It throws ``ReadWriteError/timedOut`` when entering takes longer
     /// than `timeout`, and ``ReadWriteError/wouldDeadlock`` inside a section of the same thread.
     ///
-    /// A nil `timeout` means no limit. A timeout of zero or less tries once. It never times out early.
+    /// A nil `timeout` means no limit but that of `withDeadline`. A timeout of zero or less tries once. It never times
+    /// out early.
     @inlinable
     public func blockingWrite<R>(timeout: Duration?, _ body: () throws -> R) throws -> R {
-        let status = unsafe csk_rwlock_timedwrlock(box.lock, deadline(after: timeout))
+        try blockingWrite(within: .timeout(timeout), body)
+    }
+
+    @inlinable
+    @inline(__always)
+    func blockingWrite<R>(within limit: TimeLimit, _ body: () throws -> R) throws -> R {
+        let status = unsafe limit.write(box.lock)
         if status != 0 { throw ReadWriteError(status: status) }
         defer { unsafe csk_rwlock_unlock(box.lock) }
         return try body()
@@ -138,9 +152,13 @@ public final class ReadWriteCoordinator: @unchecked Sendable {
 
     /// The same, but it throws when it can't wait. It throws ``ReadWriteError/timedOut`` when waiting takes longer than
     /// `timeout`, and ``ReadWriteError/wouldDeadlock`` inside a section of the same thread. A nil `timeout` means no
-    /// limit. It never times out early.
+    /// limit but that of `withDeadline`. It never times out early.
     public func drain(timeout: Duration?) throws(ReadWriteError) {
-        let status = unsafe csk_rwlock_timedwrlock(box.lock, deadline(after: timeout))
+        try drain(within: .timeout(timeout))
+    }
+
+    func drain(within limit: TimeLimit) throws(ReadWriteError) {
+        let status = unsafe limit.write(box.lock)
         if status != 0 { throw ReadWriteError(status: status) }
         unsafe csk_rwlock_unlock(box.lock)
     }
@@ -150,11 +168,6 @@ public final class ReadWriteCoordinator: @unchecked Sendable {
     /// Reads and writes that suspend the task, and block no thread, while they wait.
     public var suspending: Suspending {
         Suspending(box: box)
-    }
-
-    @usableFromInline
-    func deadline(after timeout: Duration?) -> Int64 {
-        Deadline.after(timeout: timeout)
     }
 
     @usableFromInline

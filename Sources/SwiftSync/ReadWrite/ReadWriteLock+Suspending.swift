@@ -35,11 +35,7 @@ extension ReadWriteLock where Value: ~Copyable {
             timeout: Duration? = nil, isolation: isolated (any Actor)? = #isolation,
             _ body: @Sendable (borrowing Value) throws -> Result
         ) async throws -> Result {
-            guard try enters({ unsafe csk_rwlock_tryrdlock(box.lock) }) else {
-                return try await readInTurn(Deadline.after(timeout: timeout), body)
-            }
-            defer { unsafe csk_rwlock_unlock(box.lock) }
-            return try body(box.value.pointee)
+            try await withReadLock(within: .timeout(timeout), isolation: isolation, body)
         }
 
         /// Runs `body` with the value, for which it waits no longer than until `deadline`.
@@ -51,11 +47,17 @@ extension ReadWriteLock where Value: ~Copyable {
             until deadline: ContinuousClock.Instant, isolation: isolated (any Actor)? = #isolation,
             _ body: @Sendable (borrowing Value) throws -> Result
         ) async throws -> Result {
-            guard try enters({ unsafe csk_rwlock_tryrdlock(box.lock) }) else {
-                return try await readInTurn(Deadline.at(deadline), body)
-            }
-            defer { unsafe csk_rwlock_unlock(box.lock) }
-            return try body(box.value.pointee)
+            try await withReadLock(within: .continuous(deadline), isolation: isolation, body)
+        }
+
+        /// Does the same for an instant of the clock that the kernel uses, which is exact.
+        @inlinable
+        @_disfavoredOverload
+        public func withReadLock<Result: Sendable>(
+            until deadline: SuspendingClock.Instant, isolation: isolated (any Actor)? = #isolation,
+            _ body: @Sendable (borrowing Value) throws -> Result
+        ) async throws -> Result {
+            try await withReadLock(within: .suspending(deadline), isolation: isolation, body)
         }
 
         /// Runs `body` with the value while nobody else reads or writes it, and returns what it returns.
@@ -68,11 +70,7 @@ extension ReadWriteLock where Value: ~Copyable {
             timeout: Duration? = nil, isolation: isolated (any Actor)? = #isolation,
             _ body: @Sendable (inout Value) throws -> Result
         ) async throws -> Result {
-            guard try enters({ unsafe csk_rwlock_trywrlock(box.lock) }) else {
-                return try await writeInTurn(Deadline.after(timeout: timeout), body)
-            }
-            defer { unsafe csk_rwlock_unlock(box.lock) }
-            return try body(&box.value.pointee)
+            try await withWriteLock(within: .timeout(timeout), isolation: isolation, body)
         }
 
         /// Runs `body` with the value while nobody else reads or writes it, for which it waits no longer than until
@@ -85,8 +83,39 @@ extension ReadWriteLock where Value: ~Copyable {
             until deadline: ContinuousClock.Instant, isolation: isolated (any Actor)? = #isolation,
             _ body: @Sendable (inout Value) throws -> Result
         ) async throws -> Result {
+            try await withWriteLock(within: .continuous(deadline), isolation: isolation, body)
+        }
+
+        /// Does the same for an instant of the clock that the kernel uses, which is exact.
+        @inlinable
+        @_disfavoredOverload
+        public func withWriteLock<Result: Sendable>(
+            until deadline: SuspendingClock.Instant, isolation: isolated (any Actor)? = #isolation,
+            _ body: @Sendable (inout Value) throws -> Result
+        ) async throws -> Result {
+            try await withWriteLock(within: .suspending(deadline), isolation: isolation, body)
+        }
+
+        @inlinable
+        @inline(__always)
+        func withReadLock<Result: Sendable>(
+            within limit: TimeLimit, isolation: isolated (any Actor)?,
+            _ body: @Sendable (borrowing Value) throws -> Result
+        ) async throws -> Result {
+            guard try enters({ unsafe csk_rwlock_tryrdlock(box.lock) }) else {
+                return try await readInTurn(limit, body)
+            }
+            defer { unsafe csk_rwlock_unlock(box.lock) }
+            return try body(box.value.pointee)
+        }
+
+        @inlinable
+        @inline(__always)
+        func withWriteLock<Result: Sendable>(
+            within limit: TimeLimit, isolation: isolated (any Actor)?, _ body: @Sendable (inout Value) throws -> Result
+        ) async throws -> Result {
             guard try enters({ unsafe csk_rwlock_trywrlock(box.lock) }) else {
-                return try await writeInTurn(Deadline.at(deadline), body)
+                return try await writeInTurn(limit, body)
             }
             defer { unsafe csk_rwlock_unlock(box.lock) }
             return try body(&box.value.pointee)
@@ -100,16 +129,16 @@ extension ReadWriteLock where Value: ~Copyable {
 
         @usableFromInline
         func readInTurn<Result: Sendable>(
-            _ deadline: Int64, _ body: @Sendable (borrowing Value) throws -> Result
+            _ limit: TimeLimit, _ body: @Sendable (borrowing Value) throws -> Result
         ) async throws -> Result {
-            try await run(write: false, deadline) { try body(box.value.pointee) }
+            try await run(write: false, limit.deadline()) { try body(box.value.pointee) }
         }
 
         @usableFromInline
         func writeInTurn<Result: Sendable>(
-            _ deadline: Int64, _ body: @Sendable (inout Value) throws -> Result
+            _ limit: TimeLimit, _ body: @Sendable (inout Value) throws -> Result
         ) async throws -> Result {
-            try await run(write: true, deadline) { try body(&box.value.pointee) }
+            try await run(write: true, limit.deadline()) { try body(&box.value.pointee) }
         }
 
         private func run<R: Sendable>(

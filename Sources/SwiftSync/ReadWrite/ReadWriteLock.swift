@@ -39,8 +39,8 @@ public struct ReadWriteLock<Value: ~Copyable & Sendable>: @unchecked Sendable {
 
     /// Runs `body` with the value, together with other readers. It waits for as long as it takes.
     ///
-    /// It blocks the thread while it waits. It returns what `body` returns, and throws what `body` throws. Inside a
-    /// write of the same thread it stops the program with a message.
+    /// It blocks the thread while it waits, and ignores `withDeadline`. It returns what `body` returns, and throws what
+    /// `body` throws. Inside a write of the same thread it stops the program with a message.
     @inlinable
     public borrowing func withReadLock<Result: ~Copyable, Failure: Error>(
         _ body: (borrowing Value) throws(Failure) -> Result
@@ -69,7 +69,15 @@ public struct ReadWriteLock<Value: ~Copyable & Sendable>: @unchecked Sendable {
         timeout: Duration,
         _ body: (borrowing Value) throws(Failure) -> Result
     ) throws(Failure) -> Result? {
-        let status = unsafe csk_rwlock_timedrdlock(box.lock, Deadline.after(timeout))
+        try withReadLock(within: .timeout(timeout), body)
+    }
+
+    @inlinable
+    @inline(__always)
+    borrowing func withReadLock<Result: ~Copyable, Failure: Error>(
+        within limit: TimeLimit, _ body: (borrowing Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result? {
+        let status = unsafe limit.read(box.lock)
         if status != 0 {
             if status == ETIMEDOUT { return nil }
             stop(status, "withReadLock")
@@ -82,8 +90,8 @@ public struct ReadWriteLock<Value: ~Copyable & Sendable>: @unchecked Sendable {
 
     /// Runs `body` with the value while no other thread reads or writes it. It waits for as long as it takes.
     ///
-    /// It blocks the thread while it waits. It returns what `body` returns, and throws what `body` throws. Inside a
-    /// section of the same thread it stops the program with a message.
+    /// It blocks the thread while it waits, and ignores `withDeadline`. It returns what `body` returns, and throws what
+    /// `body` throws. Inside a section of the same thread it stops the program with a message.
     @inlinable
     public borrowing func withWriteLock<Result: ~Copyable, Failure: Error>(
         _ body: (inout Value) throws(Failure) -> Result
@@ -113,7 +121,15 @@ public struct ReadWriteLock<Value: ~Copyable & Sendable>: @unchecked Sendable {
         timeout: Duration,
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result? {
-        let status = unsafe csk_rwlock_timedwrlock(box.lock, Deadline.after(timeout))
+        try withWriteLock(within: .timeout(timeout), body)
+    }
+
+    @inlinable
+    @inline(__always)
+    borrowing func withWriteLock<Result: ~Copyable, Failure: Error>(
+        within limit: TimeLimit, _ body: (inout Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result? {
+        let status = unsafe limit.write(box.lock)
         if status != 0 {
             if status == ETIMEDOUT { return nil }
             stop(status, "withWriteLock")
@@ -170,7 +186,15 @@ public struct ReadWriteLock<Value: ~Copyable & Sendable>: @unchecked Sendable {
         public borrowing func callAsFunction<Result: ~Copyable>(
             timeout: Duration? = nil, _ body: (inout Value) throws -> Result
         ) throws -> Result {
-            let status = unsafe csk_rwlock_timedupgrade(box.lock, timeout.map(Deadline.after) ?? Deadline.never)
+            try upgrade(within: .timeout(timeout), body)
+        }
+
+        @inlinable
+        @inline(__always)
+        borrowing func upgrade<Result: ~Copyable>(
+            within limit: TimeLimit, _ body: (inout Value) throws -> Result
+        ) throws -> Result {
+            let status = unsafe limit.upgrade(box.lock)
             if status != 0 { throw ReadWriteError(status: status) }
             defer { unsafe csk_rwlock_downgrade(box.lock) }
             return try body(&box.value.pointee)
@@ -212,12 +236,13 @@ extension ReadWriteLock {
     /// ``withReadLock(_:)`` does. It is only for values that can be copied: any other value is borrowed, and would be
     /// changed or destroyed while the reader still uses it.
     ///
-    /// - Throws: ``ReadWriteError/wouldDeadlock`` inside a write of the same thread, and what `body` throws.
+    /// - Throws: ``ReadWriteError/wouldDeadlock`` inside a write of the same thread, ``ReadWriteError/timedOut`` at the
+    ///   deadline of `withDeadline`, and what `body` throws.
     @inlinable
     public borrowing func withUpgradableReadLock<Result: ~Copyable>(
         _ body: (borrowing Value, borrowing Upgrade) throws -> Result
     ) throws -> Result {
-        let status = unsafe csk_rwlock_rdlock(box.lock)
+        let status = unsafe TimeLimit.none.read(box.lock)
         if status != 0 { throw ReadWriteError(status: status) }
         defer { unsafe csk_rwlock_unlock(box.lock) }
         // This copy holds its own reference to whatever the value refers to.

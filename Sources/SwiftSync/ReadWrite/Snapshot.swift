@@ -106,7 +106,15 @@ extension Snapshot where Value: Copyable {
     public func update<Result: ~Copyable>(
         timeout: Duration, _ body: (inout Value) -> Result
     ) throws(SnapshotError) -> Result {
-        try box.beginUpdate(timeout: timeout)
+        try update(within: .timeout(timeout), body)
+    }
+
+    @inlinable
+    @inline(__always)
+    func update<Result: ~Copyable>(
+        within limit: TimeLimit, _ body: (inout Value) -> Result
+    ) throws(SnapshotError) -> Result {
+        try box.beginUpdate(limit)
         return publish(body)
     }
 
@@ -134,8 +142,9 @@ extension SnapshotBox where Value: ~Copyable {
     }
 
     @usableFromInline
-    func beginUpdate(timeout: Duration) throws(SnapshotError) {
-        let status = beginUpdate(deadline: Deadline.after(timeout))
+    func beginUpdate(_ limit: TimeLimit) throws(SnapshotError) {
+        var status = beginUpdate(deadline: Deadline.passed)
+        if status == ETIMEDOUT { status = beginUpdate(deadline: limit.deadline()) }
         if status == 0 { return }
         guard let error = SnapshotError(SyncErrorReason(status: status)) else { stop(status) }
         throw error

@@ -6,14 +6,14 @@ import CSyncKernel
 final class SuspendedSection: TurnWait, @unchecked Sendable {
     /// It keeps the lock.
     private let box: AnyObject
-    @safe private let lock: UnsafeMutablePointer<csk_rwlock_t>
+    @safe let lock: UnsafeMutablePointer<csk_rwlock_t>
     private let mode: Int32
     private let sectionDeadline: Int64
     @safe private let work: UnsafeMutablePointer<csk_rwlock_work_t>
 
     init<Value: ~Copyable>(_ box: ReadWriteBox<Value>, write: Bool, deadline: Int64) {
         self.box = box
-        lock = unsafe box.lock
+        lock = box.lock
         mode = Int32(write ? CSK_RWLOCK_WRITE : CSK_RWLOCK_READ)
         sectionDeadline = deadline
         work = .allocate(capacity: 1)

@@ -3,20 +3,25 @@ import CSyncKernel
 extension ResourcePool {
     /// Refuses whoever comes or waits with `.shutDown`, closes each resource once nobody uses it, and waits for that.
     ///
-    /// It suspends the task until all are closed, until the timeout has passed, or until the task is cancelled. The
-    /// uses go on, and their resources are closed at their ends. It may be called again, and then waits again.
+    /// It suspends the task until all are closed, until the timeout or the deadline of `withDeadline` has passed, or
+    /// until the task is cancelled. The uses go on, and their resources are closed at their ends. It may be called
+    /// again, and then waits again.
     ///
     /// - Returns: what is left, with the names of those who hold resources.
     @discardableResult
     public func shutdown(
         timeout: Duration? = nil, isolation: isolated (any Actor)? = #isolation
     ) async -> ResourcePoolReport {
+        await shutdown(within: .timeout(timeout), isolation: isolation)
+    }
+
+    func shutdown(within limit: TimeLimit, isolation: isolated (any Actor)?) async -> ResourcePoolReport {
         let (isFirst, idle) = state.withLock { state in (state.shutDown(), state.takeAllIdle()) }
         closeLater(idle)
         if isFirst { refuseWaiters() }
         let wait = TaskWait()
         if state.withLock({ $0.addDrain(wait) }) {
-            _ = await wait.wait(until: Deadline.after(timeout: timeout), isolation: isolation)
+            _ = await wait.wait(until: limit.deadline(), isolation: isolation)
         }
         return state.withLock { state in
             state.removeDrain(wait)

@@ -78,7 +78,7 @@ public final class ResourcePool<Resource: Sendable>: Sendable {
     deinit {
         let left = state.withLock { $0.takeAllIdle() }
         if left.isEmpty { return }
-        Task { [close] in for resource in left { await close(resource) } }
+        Task { [close] in await RequestDeadline.ignored { for resource in left { await close(resource) } } }
     }
 
     // MARK: - Using
@@ -89,13 +89,14 @@ public final class ResourcePool<Resource: Sendable>: Sendable {
     /// what `body` or the factory throws. Without running `body` it throws a ``ResourcePoolError`` too.
     ///
     /// A nil `priority` is that of the task. The timeout is for the waiting and the making, and does not end a use.
-    /// Zero or less takes a resource that is there. It is never early.
+    /// Zero or less takes a resource that is there. It is never early. `withDeadline` bounds the wait too, and what the
+    /// factory waits for, but not `close`.
     public func withResource<Result>(
         priority: CommandPriority? = nil, timeout: Duration? = nil, file: StaticString = #fileID, line: UInt = #line,
         isolation: isolated (any Actor)? = #isolation, _ body: (Resource) async throws -> sending Result
     ) async throws -> sending Result {
-        try await withResource(priority: priority, timeout: timeout, file: file, line: line, isolation: isolation) {
-            resource, _ in try await body(resource)
+        try await withResource(within: .timeout(timeout), priority, file, line, isolation: isolation) { resource, _ in
+            try await body(resource)
         }
     }
 
@@ -105,10 +106,17 @@ public final class ResourcePool<Resource: Sendable>: Sendable {
         isolation: isolated (any Actor)? = #isolation,
         _ body: (Resource, ResourceLease) async throws -> sending Result
     ) async throws -> sending Result {
-        let priority = priority ?? CommandPriority(Task.currentPriority)
-        let deadline = Deadline.after(timeout: timeout), isReserved = priority >= reservedFor
-        try await enter(CommandRank.of(priority), isReserved, deadline, isolation: isolation)
-        let resource = try await take(isReserved, deadline, isolation: isolation)
+        try await withResource(within: .timeout(timeout), priority, file, line, isolation: isolation, body)
+    }
+
+    func withResource<Result>(
+        within limit: TimeLimit, _ priority: CommandPriority?, _ file: StaticString, _ line: UInt,
+        isolation: isolated (any Actor)?, _ body: (Resource, ResourceLease) async throws -> sending Result
+    ) async throws -> sending Result {
+        let priority = priority ?? CommandPriority(Task.currentPriority), isReserved = priority >= reservedFor
+        var deadline = SharedDeadline(limit)
+        try await enter(CommandRank.of(priority), isReserved, &deadline, isolation: isolation)
+        let resource = try await take(isReserved, &deadline, isolation: isolation)
         let lease = ResourceLease(), use = state.withLock { $0.begin(file, line) }
         do {
             let result = try await body(resource, lease)
@@ -123,23 +131,24 @@ public final class ResourcePool<Resource: Sendable>: Sendable {
 
     /// Takes a place, so that there is a resource or one may be made.
     private func enter(
-        _ rank: Int64, _ isReserved: Bool, _ deadline: Int64, isolation: isolated (any Actor)?
+        _ rank: Int64, _ isReserved: Bool, _ deadline: inout SharedDeadline, isolation: isolated (any Actor)?
     ) async throws(ResourcePoolError) {
         if Task.isCancelled { throw .cancelled }
-        if !isReserved, let unreserved { try await wait(at: unreserved, rank, deadline, isolation: isolation) }
-        do throws(ResourcePoolError) { try await wait(at: places, rank, deadline, isolation: isolation) } catch {
+        if !isReserved, let unreserved { try await wait(at: unreserved, rank, &deadline, isolation: isolation) }
+        do throws(ResourcePoolError) { try await wait(at: places, rank, &deadline, isolation: isolation) } catch {
             if !isReserved { unreserved?.giveBack(1) }
             throw error
         }
     }
 
     private func wait(
-        at semaphore: PrioritySemaphore, _ rank: Int64, _ deadline: Int64, isolation: isolated (any Actor)?
+        at semaphore: PrioritySemaphore, _ rank: Int64, _ deadline: inout SharedDeadline,
+        isolation: isolated (any Actor)?
     ) async throws(ResourcePoolError) {
         if semaphore.tryFast(1) { return }
         let box = semaphore.box
         let status = await unsafe SemaphoreWait.acquire(
-            1, at: box.semaphore, of: box, rank: rank, deadline: deadline, isolation: isolation)
+            1, at: box.semaphore, of: box, rank: rank, deadline: deadline(), isolation: isolation)
         if status != 0 { throw ResourcePoolError(status: status) }
     }
 
@@ -150,14 +159,14 @@ public final class ResourcePool<Resource: Sendable>: Sendable {
 
     /// Takes a resource that is there, or has one made. The caller has a place, which is given back on an error.
     private func take(
-        _ isReserved: Bool, _ deadline: Int64, isolation: isolated (any Actor)?
+        _ isReserved: Bool, _ deadline: inout SharedDeadline, isolation: isolated (any Actor)?
     ) async throws -> Resource {
         switch state.withLock({ $0.take() }) {
         case .idle(let resource): return resource
         case .refused:
             leave(isReserved)
             throw ResourcePoolError.shutDown
-        case .isMadeByCaller where deadline == Deadline.passed:
+        case .isMadeByCaller where deadline() == Deadline.passed:
             lose(isReserved)
             throw ResourcePoolError.timedOut
         case .isMadeByCaller: break
@@ -173,7 +182,7 @@ public final class ResourcePool<Resource: Sendable>: Sendable {
             case .failure: lose(isReserved)
             }
         }
-        let status = await making.wait(until: deadline, isolation: isolation)
+        let status = await making.wait(until: deadline(), isolation: isolation)
         if status != 0 {
             task.cancel()
             throw ResourcePoolError(status: status)
@@ -207,9 +216,11 @@ public final class ResourcePool<Resource: Sendable>: Sendable {
     func closeLater(_ resources: [Resource]) {
         if resources.isEmpty { return }
         Task { [self] in
-            for resource in resources {
-                await close(resource)
-                state.withLock { $0.endClosing() }.forEach { $0.resolve(0) }
+            await RequestDeadline.ignored {
+                for resource in resources {
+                    await close(resource)
+                    state.withLock { $0.endClosing() }.forEach { $0.resolve(0) }
+                }
             }
         }
     }

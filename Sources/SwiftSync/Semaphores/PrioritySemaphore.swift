@@ -49,38 +49,15 @@ public struct PrioritySemaphore: @unchecked Sendable {
 
     /// Takes `permits`, and blocks the thread while too few are free.
     ///
-    /// A timeout of zero or less tries once. Without a timeout it waits for as long as it takes. It throws `.timedOut`
-    /// or `.invalidPermits`, and has taken nothing then.
+    /// A timeout of zero or less tries once. Without a timeout it waits for as long as it takes, or until the deadline
+    /// of `withDeadline`. It throws `.timedOut` or `.invalidPermits`, and has taken nothing then.
     @available(*, noasync, message: "try await wait()")
     @inlinable
     public func wait(
         permits: Int = 1, priority: CommandPriority = .normal, timeout: Duration? = nil
     ) throws(PrioritySemaphoreError) {
         if tryFast(permits) { return }
-        try waitSlowly(permits, priority, timeout)
-    }
-
-    /// Takes `permits`, and blocks the thread while too few are free, but not past `deadline`.
-    ///
-    /// It is ``wait(permits:priority:timeout:)`` for callers that know an instant: several waits of one request can
-    /// share it. A deadline that is not ahead tries once. The wait never ends early. The time for which the system is
-    /// suspended does not count, so the wait may end that much later.
-    ///
-    /// ```swift
-    /// let connections = PrioritySemaphore(value: 8), memory = PrioritySemaphore(value: 64)
-    /// func admit() throws {
-    ///     let deadline = ContinuousClock.now + .milliseconds(5)
-    ///     try connections.wait(until: deadline)
-    ///     try memory.wait(permits: 16, until: deadline)         // 5 ms for both
-    /// }
-    /// ```
-    @available(*, noasync, message: "try await wait(until:)")
-    @inlinable
-    public func wait(
-        permits: Int = 1, priority: CommandPriority = .normal, until deadline: ContinuousClock.Instant
-    ) throws(PrioritySemaphoreError) {
-        if tryFast(permits) { return }
-        try waitSlowly(permits, priority, until: deadline)
+        try waitSlowly(permits, priority, .timeout(timeout))
     }
 
     /// Takes `permits` if it can without waiting, and returns whether it has.
@@ -104,27 +81,7 @@ public struct PrioritySemaphore: @unchecked Sendable {
         isolation: isolated (any Actor)? = #isolation
     ) async throws(PrioritySemaphoreError) {
         if try tryFastUnlessCancelled(permits) { return }
-        try await suspend(permits, priority, timeout, isolation: isolation)
-    }
-
-    /// Takes `permits`, and suspends the task while too few are free, but not past `deadline`.
-    ///
-    /// A deadline that is not ahead tries once. The wait never ends early. The time for which the system is suspended
-    /// does not count, so the wait may end that much later. All else is as in the form with a timeout.
-    ///
-    /// ```swift
-    /// let connections = PrioritySemaphore(value: 8), memory = PrioritySemaphore(value: 64)
-    /// let deadline = ContinuousClock.now + .milliseconds(5)
-    /// try await connections.wait(until: deadline)
-    /// try await memory.wait(permits: 16, until: deadline)       // 5 ms for both
-    /// ```
-    @inlinable
-    public func wait(
-        permits: Int = 1, priority: CommandPriority? = nil, until deadline: ContinuousClock.Instant,
-        isolation: isolated (any Actor)? = #isolation
-    ) async throws(PrioritySemaphoreError) {
-        if try tryFastUnlessCancelled(permits) { return }
-        try await suspend(permits, priority, until: deadline, isolation: isolation)
+        try await suspend(permits, priority, .timeout(timeout), isolation: isolation)
     }
 
     /// Takes permits where nobody waits.
@@ -143,47 +100,20 @@ public struct PrioritySemaphore: @unchecked Sendable {
 
     @usableFromInline
     func waitSlowly(
-        _ permits: Int, _ priority: CommandPriority, _ timeout: Duration?
+        _ permits: Int, _ priority: CommandPriority, _ limit: TimeLimit
     ) throws(PrioritySemaphoreError) {
-        try wait(permits, priority, deadline: Deadline.after(timeout: timeout))
-    }
-
-    @usableFromInline
-    func waitSlowly(
-        _ permits: Int, _ priority: CommandPriority, until deadline: ContinuousClock.Instant
-    ) throws(PrioritySemaphoreError) {
-        try wait(permits, priority, deadline: Deadline.at(deadline))
-    }
-
-    private func wait(
-        _ permits: Int, _ priority: CommandPriority, deadline: Int64
-    ) throws(PrioritySemaphoreError) {
-        let permits = try Self.checked(permits)
-        try Self.check(unsafe csk_sem_wait_ranked(box.semaphore, CommandRank.of(priority), permits, deadline))
+        let permits = try Self.checked(permits), rank = CommandRank.of(priority)
+        try Self.check(unsafe csk_sem_wait_ranked(box.semaphore, rank, permits, limit.deadline()))
     }
 
     @usableFromInline
     func suspend(
-        _ permits: Int, _ priority: CommandPriority?, _ timeout: Duration?, isolation: isolated (any Actor)?
-    ) async throws(PrioritySemaphoreError) {
-        try await suspend(permits, priority, deadline: Deadline.after(timeout: timeout), isolation: isolation)
-    }
-
-    @usableFromInline
-    func suspend(
-        _ permits: Int, _ priority: CommandPriority?, until deadline: ContinuousClock.Instant,
-        isolation: isolated (any Actor)?
-    ) async throws(PrioritySemaphoreError) {
-        try await suspend(permits, priority, deadline: Deadline.at(deadline), isolation: isolation)
-    }
-
-    private func suspend(
-        _ permits: Int, _ priority: CommandPriority?, deadline: Int64, isolation: isolated (any Actor)?
+        _ permits: Int, _ priority: CommandPriority?, _ limit: TimeLimit, isolation: isolated (any Actor)?
     ) async throws(PrioritySemaphoreError) {
         let permits = try Self.checked(permits)
         let rank = CommandRank.of(priority ?? CommandPriority(Task.currentPriority))
         let status = await unsafe SemaphoreWait.acquire(
-            permits, at: box.semaphore, of: box, rank: rank, deadline: deadline, isolation: isolation)
+            permits, at: box.semaphore, of: box, rank: rank, deadline: limit.deadline(), isolation: isolation)
         try Self.check(status)
     }
 
@@ -224,23 +154,7 @@ public struct PrioritySemaphore: @unchecked Sendable {
     public func withPermit<Result: ~Copyable>(
         permits: Int = 1, priority: CommandPriority = .normal, timeout: Duration? = nil, _ body: () throws -> Result
     ) throws -> Result {
-        if !tryFast(permits) { try waitSlowly(permits, priority, timeout) }
-        defer { giveBack(permits) }
-        return try body()
-    }
-
-    /// Runs `body` with permits, for which it waits no longer than until `deadline`.
-    ///
-    /// It blocks the thread while too few are free. It throws what ``wait(permits:priority:until:)`` throws, without
-    /// running `body`, and what `body` throws.
-    @available(*, noasync, message: "try await withPermit(until:) { }")
-    @_disfavoredOverload
-    @inlinable
-    public func withPermit<Result: ~Copyable>(
-        permits: Int = 1, priority: CommandPriority = .normal, until deadline: ContinuousClock.Instant,
-        _ body: () throws -> Result
-    ) throws -> Result {
-        if !tryFast(permits) { try waitSlowly(permits, priority, until: deadline) }
+        if !tryFast(permits) { try waitSlowly(permits, priority, .timeout(timeout)) }
         defer { giveBack(permits) }
         return try body()
     }
@@ -255,20 +169,6 @@ public struct PrioritySemaphore: @unchecked Sendable {
         isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> sending Result
     ) async throws -> sending Result {
         try await wait(permits: permits, priority: priority, timeout: timeout, isolation: isolation)
-        defer { giveBack(permits) }
-        return try await body()
-    }
-
-    /// Runs `body` with permits, for which it waits no longer than until `deadline`.
-    ///
-    /// It suspends the task while too few are free. It throws what the suspending `wait` throws, without running
-    /// `body`, and what `body` throws.
-    @inlinable
-    public func withPermit<Result>(
-        permits: Int = 1, priority: CommandPriority? = nil, until deadline: ContinuousClock.Instant,
-        isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> sending Result
-    ) async throws -> sending Result {
-        try await wait(permits: permits, priority: priority, until: deadline, isolation: isolation)
         defer { giveBack(permits) }
         return try await body()
     }

@@ -92,6 +92,23 @@ enum RuntimeFacts {
         unsafe unsafeBitCast(pointer, to: Object.Type.self)
     }
 
+    /// Returns the time that the clock shows at an instant.
+    ///
+    /// Fact: an instant of `SuspendingClock` is one `Duration`, the time that `CLOCK_MONOTONIC` shows, by which the
+    /// kernel waits.
+    @inline(__always)
+    static func time(of instant: SuspendingClock.Instant) -> Duration {
+        unsafe unsafeBitCast(instant, to: Duration.self)
+    }
+
+    /// Returns the time that the clock shows at an instant.
+    ///
+    /// Fact: an instant of `ContinuousClock` is one `Duration`, the time that the clock shows.
+    @inline(__always)
+    static func time(of instant: ContinuousClock.Instant) -> Duration {
+        unsafe unsafeBitCast(instant, to: Duration.self)
+    }
+
     // MARK: - Tasks and executors
 
     /// The executor that tells the runtime that a job is isolated to no actor.

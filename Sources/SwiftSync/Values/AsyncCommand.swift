@@ -45,25 +45,25 @@ final class AsyncCommand: GateWaiterOwner, @unchecked Sendable {
 
     deinit { unsafe closures.release() }
 
-    /// Makes a command of `box`. The caller owns a reference, which ``submit(_:of:rank:timeout:)`` takes over: passed
+    /// Makes a command of `box`. The caller owns a reference, which ``submit(_:of:rank:limit:)`` takes over: passed
     /// as objects, it would be counted on each of the two ways.
     @usableFromInline
     static func make(
         _ gate: UnsafeMutablePointer<csk_gate_t>, _ value: UnsafeMutableRawPointer?, of box: AnyObject,
-        on queue: DispatchQueue, timeout: Duration?, body: @escaping Body
+        on queue: DispatchQueue, limit: TimeLimit, body: @escaping Body
     ) -> Unmanaged<AsyncCommand> {
-        let kept = timeout == nil ? nil : box
+        let kept = limit.isNone ? nil : box
         return unsafe .passRetained(AsyncCommand(gate, value, keeping: kept, queue: queue, body: body))
     }
 
     /// Queues a command at the gate of `box`.
     @usableFromInline
-    static func submit(_ command: Unmanaged<AsyncCommand>, of box: AnyObject, rank: Int64, timeout: Duration?) {
+    static func submit(_ command: Unmanaged<AsyncCommand>, of box: AnyObject, rank: Int64, limit: TimeLimit) {
         let (waiter, gate, key) = unsafe command._withUnsafeGuaranteedRef {
             unsafe (GateWaiter(in: &$0.memory), $0.gate, QueueIdentity.of($0.queue))
         }
         unsafe waiter.lockOrResolve(
-            gate, of: box, rank: rank, deadline: Deadline.after(timeout: timeout), key: key, isQueue: true,
+            gate, of: box, rank: rank, deadline: limit.own, key: key, isQueue: true,
             owner: command.takeRetainedValue())
     }
 

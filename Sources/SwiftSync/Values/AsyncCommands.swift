@@ -13,13 +13,13 @@ public import Dispatch
 public struct AsyncSchedule<Value>: @unchecked Sendable {
     @usableFromInline let box: ValueBox<Value>
     @usableFromInline let queue: DispatchQueue
-    @usableFromInline let timeout: Duration?
+    @usableFromInline let limit: TimeLimit
 
     @inlinable
-    init(box: ValueBox<Value>, queue: DispatchQueue, timeout: Duration?) {
+    init(box: ValueBox<Value>, queue: DispatchQueue, limit: TimeLimit) {
         self.box = box
         self.queue = queue
-        self.timeout = timeout
+        self.limit = limit
     }
 
     /// Commands that go after everything that waits.
@@ -70,9 +70,9 @@ extension AsyncCommands where Value: Sendable {
     func submit(_ body: @escaping AsyncCommand.Body) {
         let box = schedule.box
         unsafe AsyncCommand.submit(
-            AsyncCommand.make(box.gate, nil, of: box, on: schedule.queue, timeout: schedule.timeout, body: body),
+            AsyncCommand.make(box.gate, nil, of: box, on: schedule.queue, limit: schedule.limit, body: body),
             of: box,
-            rank: rank, timeout: schedule.timeout)
+            rank: rank, limit: schedule.limit)
     }
 
     /// Submits a command whose body captures nothing, and finds these closures and the value in the command.
@@ -80,10 +80,10 @@ extension AsyncCommands where Value: Sendable {
     func submit(_ closures: consuming CommandClosures<Value>, _ body: @escaping AsyncCommand.Body) {
         let box = schedule.box
         let command = unsafe AsyncCommand.make(
-            box.gate, box.value, of: box, on: schedule.queue, timeout: schedule.timeout, body: body)
+            box.gate, box.value, of: box, on: schedule.queue, limit: schedule.limit, body: body)
         let place = unsafe command._withUnsafeGuaranteedRef { unsafe $0.closures(of: Value.self) }
         unsafe place.initialize(to: closures)
-        unsafe AsyncCommand.submit(command, of: box, rank: rank, timeout: schedule.timeout)
+        unsafe AsyncCommand.submit(command, of: box, rank: rank, limit: schedule.limit)
     }
 
     /// Runs `commandClosure` with the value, and holds the value until it returns. On failure it runs `commandClosure`

@@ -44,7 +44,7 @@ public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
 
     // MARK: Putting elements in
 
-    /// Adds an element. In a full queue it waits for room.
+    /// Adds an element. In a full queue it waits for room, and ignores `withDeadline`.
     ///
     /// Once the queue is closed it returns false, releases the element, and reports to ``SyncDiagnostics``.
     /// - Complexity: O(1).
@@ -87,8 +87,15 @@ public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
     public func push(
         _ element: sending Element, priority: CommandPriority = .normal, timeout: Duration
     ) throws(BlockingPriorityQueueError) {
+        try push(element, priority, within: .timeout(timeout))
+    }
+
+    @inlinable
+    func push(
+        _ element: sending Element, _ priority: CommandPriority, within limit: TimeLimit
+    ) throws(BlockingPriorityQueueError) {
         let item = Item.make(element)
-        let status = unsafe csk_pqueue_timedpush(queue, item.link, priority.rawValue, Deadline.after(timeout))
+        let status = unsafe limit.push(item.link, priority.rawValue, to: queue)
         if status == 0 { return }
         item.destroy()
         throw BlockingPriorityQueueError(status: status)
@@ -96,8 +103,8 @@ public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
 
     // MARK: Taking elements out
 
-    /// Takes the first element in order. It waits while the queue is empty. It returns nil only once the queue is
-    /// closed and empty.
+    /// Takes the first element in order. It waits while the queue is empty, and ignores `withDeadline`: it returns nil
+    /// only once the queue is closed and empty.
     /// - Complexity: O(log n) amortized.
     @available(*, noasync, message: "it blocks the thread while the queue is empty; use tryPop() or pop(timeout:)")
     @inlinable
@@ -113,8 +120,13 @@ public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
     /// - Complexity: O(log n) amortized.
     @inlinable
     public func pop(timeout: Duration) throws(BlockingPriorityQueueError) -> sending Element? {
+        try pop(within: .timeout(timeout))
+    }
+
+    @inlinable
+    func pop(within limit: TimeLimit) throws(BlockingPriorityQueueError) -> sending Element? {
         var link: UnsafeMutablePointer<csk_pqueue_item_t>?
-        let status = unsafe csk_pqueue_timedpop(queue, &link, Deadline.after(timeout))
+        let status = unsafe limit.pop(&link, from: queue)
         if status == ETIMEDOUT { throw .timedOut }
         return unsafe status == 0 ? Item(link!).take() : nil
     }

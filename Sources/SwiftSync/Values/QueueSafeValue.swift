@@ -40,23 +40,24 @@ public final class QueueSafeValue<Value>: ValueOwner<Value>, @unchecked Sendable
     /// or less tries once.
     @inlinable
     public func wait(timeout: Duration) -> SyncSchedule<Value> {
-        SyncSchedule(box: box, timeout: timeout)
+        SyncSchedule(box: box, limit: .timeout(timeout))
     }
 
-    /// Commands that return at once, and run their closures on `queue`. They occupy no thread while they wait.
+    /// Commands that return at once, and run their closures on `queue`. They occupy no thread while they wait, and
+    /// ignore `withDeadline`.
     ///
     /// - Parameters:
     ///   - queue: where the closures run. It may be busy or serial, and it may differ from one command to the next.
     ///   - timeout: how long the command may wait for its turn before it gives `.failure(.timedOut)`.
     @inlinable
     public func async(performIn queue: DispatchQueue, timeout: Duration? = nil) -> AsyncSchedule<Value> {
-        AsyncSchedule(box: box, queue: queue, timeout: timeout)
+        AsyncSchedule(box: box, queue: queue, limit: .timeout(timeout))
     }
 
     /// The same, on the global queue of a quality of service.
     @inlinable
     public func async(performIn qos: DispatchQoS.QoSClass, timeout: Duration? = nil) -> AsyncSchedule<Value> {
-        AsyncSchedule(box: box, queue: .global(qos: qos), timeout: timeout)
+        AsyncSchedule(box: box, queue: .global(qos: qos), limit: .timeout(timeout))
     }
 
     /// Commands that suspend the calling task until they are done. Cancelling a task that waits gives
@@ -65,13 +66,13 @@ public final class QueueSafeValue<Value>: ValueOwner<Value>, @unchecked Sendable
     /// Commands without a named priority wait at the priority of the task.
     @inlinable
     public var suspending: SuspendingCommands<Value> {
-        SuspendingCommands(box: box, rank: nil, timeout: nil)
+        SuspendingCommands(box: box, rank: nil, limit: .none)
     }
 
     /// The same commands, which wait for at most `timeout`, and then give `.failure(.timedOut)`.
     @inlinable
     public func suspending(timeout: Duration) -> SuspendingCommands<Value> {
-        SuspendingCommands(box: box, rank: nil, timeout: timeout)
+        SuspendingCommands(box: box, rank: nil, limit: .timeout(timeout))
     }
 
     /// The number of commands, of every schedule, that waited for their turn at some instant during the call.
@@ -93,11 +94,11 @@ public final class QueueSafeSyncedValue<Value>: @unchecked Sendable {
 
     /// Commands that go after everything that waits.
     @inlinable public var lowestPriority: SyncCommands<Value> {
-        SyncCommands(box: box, rank: CommandRank.back, timeout: nil)
+        SyncCommands(box: box, rank: CommandRank.back, limit: .none)
     }
     /// Commands that go before everything that waits. The one issued last goes first.
     @inlinable public var highestPriority: SyncCommands<Value> {
-        SyncCommands(box: box, rank: CommandRank.front, timeout: nil)
+        SyncCommands(box: box, rank: CommandRank.front, limit: .none)
     }
 
     /// Protects `value`. It never blocks.
@@ -112,13 +113,13 @@ public final class QueueSafeSyncedValue<Value>: @unchecked Sendable {
 
     /// Commands that go by priority, and within one priority by arrival.
     @inlinable public func priority(_ priority: CommandPriority) -> SyncCommands<Value> {
-        SyncCommands(box: box, rank: CommandRank.of(priority), timeout: nil)
+        SyncCommands(box: box, rank: CommandRank.of(priority), limit: .none)
     }
 
     /// Commands that wait for at most `timeout`, and then give `.failure(.timedOut)`. A timeout of zero or less tries
     /// once.
     @inlinable public func timeout(_ timeout: Duration) -> SyncSchedule<Value> {
-        SyncSchedule(box: box, timeout: timeout)
+        SyncSchedule(box: box, limit: .timeout(timeout))
     }
 }
 

@@ -10,29 +10,30 @@ import CSyncKernel
 /// ```
 ///
 /// They never block a thread before their turn. A task that is cancelled while it waits leaves the queue with
-/// `.failure(.cancelled)`. A task that is cancelled after its turn has come completes. Uncontended commands neither
+/// `.failure(.cancelled)`, and `withDeadline` bounds the wait. A task that is cancelled after its turn has come
+/// completes. Uncontended commands neither
 /// suspend nor allocate.
 @frozen
 public struct SuspendingCommands<Value>: @unchecked Sendable {
     @usableFromInline let box: ValueBox<Value>
     /// Nil means the priority of the calling task.
     @usableFromInline let rank: Int64?
-    @usableFromInline let timeout: Duration?
+    @usableFromInline let limit: TimeLimit
 
     @inlinable
-    init(box: ValueBox<Value>, rank: Int64?, timeout: Duration?) {
+    init(box: ValueBox<Value>, rank: Int64?, limit: TimeLimit) {
         self.box = box
         self.rank = rank
-        self.timeout = timeout
+        self.limit = limit
     }
 
     /// Commands that go after everything that waits.
-    @inlinable public var lowestPriority: Self { Self(box: box, rank: CommandRank.back, timeout: timeout) }
+    @inlinable public var lowestPriority: Self { Self(box: box, rank: CommandRank.back, limit: limit) }
     /// Commands that go before everything that waits. The one issued last goes first.
-    @inlinable public var highestPriority: Self { Self(box: box, rank: CommandRank.front, timeout: timeout) }
+    @inlinable public var highestPriority: Self { Self(box: box, rank: CommandRank.front, limit: limit) }
     /// Commands that go by priority, and within one priority by arrival.
     @inlinable public func priority(_ priority: CommandPriority) -> Self {
-        Self(box: box, rank: CommandRank.of(priority), timeout: timeout)
+        Self(box: box, rank: CommandRank.of(priority), limit: limit)
     }
 }
 
@@ -48,7 +49,7 @@ extension SuspendingCommands where Value: Sendable {
             leave()
         }
         let rank = rank ?? CommandRank.of(CommandPriority(Task.currentPriority))
-        let deadline = Deadline.after(timeout: timeout)
+        let deadline = limit.deadline()
         let status = unsafe await SuspendedWaiter(gate, of: box, isolation: isolation).acquire(
             rank: rank, deadline: deadline, isolation: isolation)
         return status == 0 ? nil : QueueSafeValueError(status: status)

@@ -47,7 +47,7 @@ extension SyncCommands {
         }
 
         @inlinable var commands: SyncCommands {
-            SyncCommands(box: owner.box, rank: rank, timeout: nil)
+            SyncCommands(box: owner.box, rank: rank, limit: .none)
         }
     }
 }

@@ -11,31 +11,31 @@ import Dispatch
 ///
 /// Choosing a priority never blocks. A schedule may be kept, and may be used from any thread.
 ///
-/// Nothing but the box and the timeout is stored. The optimizer knows the rest at the place of the call, and a command
-/// without contention reads none of it.
+/// Nothing but the box and the limit of time is stored. The optimizer knows the rest at the place of the call, and a
+/// command without contention reads none of it.
 @frozen
 public struct SyncSchedule<Value>: @unchecked Sendable {
     @usableFromInline let box: ValueBox<Value>
-    @usableFromInline let timeout: Duration?
+    @usableFromInline let limit: TimeLimit
 
     @inlinable
-    init(box: ValueBox<Value>, timeout: Duration?) {
+    init(box: ValueBox<Value>, limit: TimeLimit) {
         self.box = box
-        self.timeout = timeout
+        self.limit = limit
     }
 
     /// Commands that go after everything that waits.
     @inlinable public var lowestPriority: SyncCommands<Value> {
-        SyncCommands(box: box, rank: CommandRank.back, timeout: timeout)
+        SyncCommands(box: box, rank: CommandRank.back, limit: limit)
     }
     /// Commands that go before everything that waits. The one issued last goes first.
     @inlinable public var highestPriority: SyncCommands<Value> {
-        SyncCommands(box: box, rank: CommandRank.front, timeout: timeout)
+        SyncCommands(box: box, rank: CommandRank.front, limit: limit)
     }
 
     /// Commands that go by priority, and within one priority by arrival.
     @inlinable public func priority(_ priority: CommandPriority) -> SyncCommands<Value> {
-        SyncCommands(box: box, rank: CommandRank.of(priority), timeout: timeout)
+        SyncCommands(box: box, rank: CommandRank.of(priority), limit: limit)
     }
 }
 
@@ -51,20 +51,20 @@ public struct SyncSchedule<Value>: @unchecked Sendable {
 /// async code. Don't call commands from signal handlers. An uncontended command costs one locked instruction. Waiting
 /// is O(log n) amortized when n commands wait.
 ///
-/// A command fails with `.timedOut` where the schedule has a timeout, and with `.valueContainerDeinited` once the
-/// value's owner is gone. A command from inside a command on the same value, by the same thread, fails with
-/// `.wouldDeadlock`.
+/// A command fails with `.timedOut` where the schedule has a timeout or `withDeadline` bounds it, and with
+/// `.valueContainerDeinited` once the value's owner is gone. A command from inside a command on the same value, by the
+/// same thread, fails with `.wouldDeadlock`.
 @frozen
 public struct SyncCommands<Value>: @unchecked Sendable {
     @usableFromInline let box: ValueBox<Value>
     @usableFromInline let rank: Int64
-    @usableFromInline let timeout: Duration?
+    @usableFromInline let limit: TimeLimit
 
     @inlinable
-    init(box: ValueBox<Value>, rank: Int64, timeout: Duration?) {
+    init(box: ValueBox<Value>, rank: Int64, limit: TimeLimit) {
         self.box = box
         self.rank = rank
-        self.timeout = timeout
+        self.limit = limit
     }
 }
 
@@ -184,7 +184,7 @@ extension SyncCommands where Value: Sendable {
     /// The rest of the entry, when its inline part fails. It returns nil if the section was entered after all.
     @usableFromInline
     func enterSlowly() -> QueueSafeValueError? {
-        let status = box.enterSlowly(rank: rank, timeout: timeout)
+        let status = box.enterSlowly(rank: rank, within: limit)
         return status == 0 ? nil : QueueSafeValueError(status: status)
     }
 

@@ -102,7 +102,7 @@ public final class ConcurrentWorkQueue: WorkQueueBase, @unchecked Sendable {
         flags: DispatchWorkItemFlags, timeout: Duration? = nil, _ body: @escaping @Sendable () -> Void
     ) async throws(WorkQueueError) {
         try await core.asyncWaitingForRoom(
-            rank: core.ownRank, barrier: flags.contains(.barrier), timeout: timeout, body)
+            rank: core.ownRank, barrier: flags.contains(.barrier), .timeout(timeout), body)
     }
 
     /// Waits for its turn and runs `body` on the calling thread; with `.barrier`, `body` runs alone. Otherwise it is
@@ -116,7 +116,7 @@ public final class ConcurrentWorkQueue: WorkQueueBase, @unchecked Sendable {
     /// Does what ``sync(flags:_:)`` does, but can be refused, as ``WorkQueueBase/sync(timeout:priority:_:)`` can.
     @discardableResult
     public func sync<R>(flags: DispatchWorkItemFlags, timeout: Duration?, _ body: () throws -> R) throws -> R {
-        try core.sync(rank: core.ownRank, barrier: flags.contains(.barrier), timeout: timeout, body)
+        try core.sync(rank: core.ownRank, barrier: flags.contains(.barrier), .timeout(timeout), body)
     }
 
     /// Suspends the task until its turn, and runs `body` as a part of the task; with `.barrier`, `body` runs alone.
@@ -133,7 +133,7 @@ public final class ConcurrentWorkQueue: WorkQueueBase, @unchecked Sendable {
     public func run<T: Sendable>(
         flags: DispatchWorkItemFlags, timeout: Duration?, _ body: @escaping @Sendable () throws -> T
     ) async throws -> T {
-        try await core.run(rank: core.ownRank, barrier: flags.contains(.barrier), timeout: timeout, body)
+        try await core.run(rank: core.ownRank, barrier: flags.contains(.barrier), .timeout(timeout), body)
     }
 
     override func run(_ job: UnownedJob, _ kind: QueuedJob.Kind) {

@@ -148,9 +148,9 @@ extension WorkQueueCore {
 
     /// Does the same for a turn that can be refused, dropped, timed out and cancelled.
     func run<T: Sendable>(
-        rank: Int64, barrier: Bool, timeout: Duration?, _ body: @escaping @Sendable () throws -> T
+        rank: Int64, barrier: Bool, _ limit: TimeLimit, _ body: @escaping @Sendable () throws -> T
     ) async throws -> T {
-        let deadline = Deadline.after(timeout: timeout)
+        let deadline = limit.deadline()
         if deadline == Deadline.passed { return try tryInTurn(rank: rank, barrier: barrier, body) }
         let waiting = SuspendedWork(self, rank: rank, barrier: barrier, .suspending, deadline: deadline)
         var result: Result<T, any Error>?
@@ -167,7 +167,7 @@ extension WorkQueueCore {
     private func tryInTurn<T>(rank: Int64, barrier: Bool, _ body: () throws -> T) throws -> T {
         if Task.isCancelled { throw WorkQueueError.cancelled }
         if unsafe csk_workqueue_is_current(queue) { throw WorkQueueError.timedOut }
-        return try sync(rank: rank, barrier: barrier, timeout: .zero, body)
+        return try sync(rank: rank, barrier: barrier, nil, body)
     }
 
     /// Runs `body` in the queue as a task of its own, which has the caller's task-local values. Returns false, with a

@@ -93,12 +93,13 @@ public class WorkQueueBase: @unchecked Sendable {
     /// wait, the task is suspended until there is room. Waiting tasks get room in the order of their calls.
     ///
     /// - Throws: ``WorkQueueError/full`` where the bound refuses, ``WorkQueueError/shutDown``,
-    ///   ``WorkQueueError/outOfResources``; ``WorkQueueError/timedOut`` after `timeout` (never early; nil is no limit),
-    ///   and ``WorkQueueError/cancelled`` if the task is cancelled before. `body` will not run if the call throws.
+    ///   ``WorkQueueError/outOfResources``; ``WorkQueueError/timedOut`` after `timeout` (never early; nil is no limit
+    ///   but that of `withDeadline`), and ``WorkQueueError/cancelled`` if the task is cancelled before. `body` will not
+    ///   run if the call throws.
     public final func asyncWaitingForRoom(
         priority: CommandPriority? = nil, timeout: Duration? = nil, _ body: @escaping @Sendable () -> Void
     ) async throws(WorkQueueError) {
-        try await core.asyncWaitingForRoom(rank: core.rank(of: priority), barrier: false, timeout: timeout, body)
+        try await core.asyncWaitingForRoom(rank: core.rank(of: priority), barrier: false, .timeout(timeout), body)
     }
 
     /// Queues `body` once `delay` has passed, never early.
@@ -139,7 +140,8 @@ public class WorkQueueBase: @unchecked Sendable {
 
     /// Waits for its turn, runs `body` on the calling thread, and returns what `body` returns.
     ///
-    /// It blocks the thread meanwhile, and runs nothing but `body`. It is never refused and never dropped. After a
+    /// It blocks the thread meanwhile, and runs nothing but `body`. It is never refused and never dropped, and ignores
+    /// `withDeadline`. After a
     /// shutdown it still runs in order, whatever the shutdown cancels. A call from inside the queue's own work would
     /// wait for itself: it stops the program with a message.
     @available(*, noasync, message: "use await run { }, or sync(timeout:)")
@@ -149,20 +151,20 @@ public class WorkQueueBase: @unchecked Sendable {
     }
 
     /// Does what ``sync(_:)`` does, but can be refused. It throws a ``WorkQueueError`` when its turn has not come after
-    /// `timeout` (never early; nil is no limit), when it is called inside the queue's own work, when the bound refuses
-    /// or drops it, and after a shutdown.
+    /// `timeout` (never early; nil is no limit but that of `withDeadline`), when it is called inside the queue's own
+    /// work, when the bound refuses or drops it, and after a shutdown.
     @discardableResult
     public final func sync<R>(timeout: Duration?, priority: CommandPriority? = nil, _ body: () throws -> R) throws -> R
     {
-        try core.sync(rank: core.rank(of: priority), barrier: false, timeout: timeout, body)
+        try core.sync(rank: core.rank(of: priority), barrier: false, .timeout(timeout), body)
     }
 
     /// Suspends the task until its turn, runs `body` on a worker as a part of the task, and returns what `body`
     /// returns.
     ///
     /// `body` sees the task-local values, the priority and the cancellation of the task. The call is never refused and
-    /// never dropped: neither a cancellation nor a shutdown keeps `body` from running. The form with a timeout can be
-    /// refused.
+    /// never dropped: no cancellation, shutdown or `withDeadline` keeps `body` from running. The form with a timeout
+    /// can be refused.
     @discardableResult
     public final func run<T: Sendable, E: Error>(_ body: @escaping @Sendable () throws(E) -> T) async throws(E) -> T {
         try await core.run(rank: core.ownRank, barrier: false, body)
@@ -170,16 +172,16 @@ public class WorkQueueBase: @unchecked Sendable {
 
     /// Does what ``run(_:)`` does, but can be refused.
     ///
-    /// It throws a ``WorkQueueError`` when `body` has not begun after `timeout` (never early; nil is no limit), when
-    /// the task is cancelled before `body` has begun, when the bound refuses or drops the call, and after a shutdown.
-    /// While the queue has no room, the task waits suspended. With a timeout of zero, `body` runs only if its turn has
-    /// come, and on the calling thread. A serial queue may still be busy for a moment after an awaited `run` has
-    /// returned: its worker has resumed the task, and ends the work after that.
+    /// It throws a ``WorkQueueError`` when `body` has not begun after `timeout` (never early; nil is no limit but that
+    /// of `withDeadline`), when the task is cancelled before `body` has begun, when the bound refuses or drops the
+    /// call, and after a shutdown. While the queue has no room, the task waits suspended. With a timeout of zero,
+    /// `body` runs only if its turn has come, and on the calling thread. A serial queue may still be busy for a moment
+    /// after an awaited `run` has returned: its worker has resumed the task, and ends the work after that.
     @discardableResult
     public final func run<T: Sendable>(
         timeout: Duration?, priority: CommandPriority? = nil, _ body: @escaping @Sendable () throws -> T
     ) async throws -> T {
-        try await core.run(rank: core.rank(of: priority), barrier: false, timeout: timeout, body)
+        try await core.run(rank: core.rank(of: priority), barrier: false, .timeout(timeout), body)
     }
 
     // MARK: - The queue's life
@@ -203,11 +205,11 @@ public class WorkQueueBase: @unchecked Sendable {
     /// - Throws: ``WorkQueueError/timedOut`` after `timeout` (never early; nil is no limit);
     ///   ``WorkQueueError/wouldDeadlock`` when it is called inside the queue's own work.
     public final func drain(timeout: Duration?) throws(WorkQueueError) {
-        try core.drain(timeout: timeout)
+        try core.drain(.timeout(timeout))
     }
 
-    /// Waits, without a limit of time, until all work that was accepted before has ended. It blocks the thread. Inside
-    /// the queue's own work it stops the program with a message.
+    /// Waits, without a limit of time, not even that of `withDeadline`, until all work that was accepted before has
+    /// ended. It blocks the thread. Inside the queue's own work it stops the program with a message.
     ///
     /// In an async function, `drain()` means the other form, which has to be awaited. In two places the compiler
     /// chooses this form, which then blocks:
@@ -218,10 +220,12 @@ public class WorkQueueBase: @unchecked Sendable {
     ///   suspend, and warns that "no 'async' operations occur within 'await' expression". Call it in an async function,
     ///   or use the result, as in `let hasEnded: Bool = await queue.drain()`.
     public final func drain() {
-        do { try core.drain(timeout: nil) } catch { core.stop(EDEADLK, "drain") }
+        let status = core.drain(deadline: Deadline.never)
+        if status != 0 { core.stop(status, "drain") }
     }
 
-    /// Suspends the task until all work that was accepted before has ended, or until the task is cancelled.
+    /// Suspends the task until all work that was accepted before has ended, or until the task is cancelled. It ignores
+    /// `withDeadline`.
     ///
     /// - Returns: false if the task was cancelled first. Accepted work may still run then.
     @discardableResult
@@ -234,8 +238,7 @@ public class WorkQueueBase: @unchecked Sendable {
     /// - Throws: ``WorkQueueError/timedOut`` after `timeout` (never early; nil is no limit);
     ///   ``WorkQueueError/cancelled`` if the task is cancelled first; ``WorkQueueError/outOfResources``.
     public final func drain(timeout: Duration?) async throws(WorkQueueError) {
-        let status = await core.drain(until: Deadline.after(timeout: timeout))
-        if status != 0 { throw core.error(status) }
+        try await core.drain(.timeout(timeout))
     }
 
     /// Shuts the queue down: it accepts nothing from now on. Accepted work still runs, and nothing can suspend the

@@ -146,9 +146,11 @@ struct WorkQueueCore: @unchecked Sendable {
         return try result.get()
     }
 
-    func sync<R>(rank: Int64, barrier: Bool, timeout: Duration?, _ body: () throws -> R) throws -> R {
+    /// Nil tries once. The wait begins with the call: one that tried first would lose its place to whoever comes
+    /// meanwhile.
+    func sync<R>(rank: Int64, barrier: Bool, _ limit: TimeLimit?, _ body: () throws -> R) throws -> R {
         var result: Result<R, any Error>?
-        let deadline = Deadline.after(timeout: timeout)
+        let deadline = limit?.deadline() ?? Deadline.passed
         let status = unsafe sync(csk_workqueue_sync, rank: rank, barrier: barrier, deadline: deadline) {
             result = Result(catching: body)
         }
@@ -156,10 +158,12 @@ struct WorkQueueCore: @unchecked Sendable {
         return try result.get()
     }
 
-    func drain(timeout: Duration?) throws(WorkQueueError) {
-        let status = unsafe csk_workqueue_drain(queue, Deadline.after(timeout: timeout))
+    func drain(_ limit: TimeLimit) throws(WorkQueueError) {
+        let status = drain(deadline: limit.deadline())
         if status != 0 { throw error(status) }
     }
+
+    func drain(deadline: Int64) -> Int32 { unsafe csk_workqueue_drain(queue, deadline) }
 
     /// True for a queue that can refuse work because it is full.
     private var refusesWhenFull: Bool { unsafe csk_workqueue_capacity(queue) != 0 && !callersWaitForRoom }

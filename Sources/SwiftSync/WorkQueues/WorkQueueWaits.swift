@@ -75,31 +75,36 @@ final class DrainWait: TaskWait, @unchecked Sendable {
 extension WorkQueueCore {
     /// Queues `body`. If the bound makes callers wait for room, it first waits until there is room.
     func asyncWaitingForRoom(
-        rank: Int64, barrier: Bool, timeout: Duration?, _ body: @escaping @Sendable () -> Void
+        rank: Int64, barrier: Bool, _ limit: TimeLimit, _ body: @escaping @Sendable () -> Void
     ) async throws(WorkQueueError) {
         if let recorder {
             let recorded = RecordedWork(recorder, tag: label, body)
-            let status = unsafe await enqueueWaitingForRoom(recorded, RecordedWork.called, rank, barrier, timeout)
+            let status = unsafe await enqueueWaitingForRoom(recorded, RecordedWork.called, rank, barrier, limit)
             if status == 0 { return }
             recorded.drop()
             throw error(status)
         }
         let status = unsafe await enqueueWaitingForRoom(
-            WorkItem.Body(call: body), WorkItem.runBody, rank, barrier, timeout)
+            WorkItem.Body(call: body), WorkItem.runBody, rank, barrier, limit)
         if status != 0 { throw error(status) }
     }
 
     private func enqueueWaitingForRoom<Payload>(
         _ payload: Payload, _ function: @escaping csk_work_function_t, _ rank: Int64, _ barrier: Bool,
-        _ timeout: Duration?
+        _ limit: TimeLimit
     ) async -> Int32 {
         guard let work = unsafe WorkItem.make(payload) else { return ENOMEM }
         let wait = unsafe RoomWait(self, work)
-        let status = await wait.wait(until: Deadline.after(timeout: timeout)) {
+        let status = await wait.wait(until: limit.deadline()) {
             unsafe wait.register(rank: rank, barrier: barrier, function)
         }
         if status != 0 { _ = unsafe WorkItem.take(work, as: Payload.self) }
         return status
+    }
+
+    func drain(_ limit: TimeLimit) async throws(WorkQueueError) {
+        let status = await drain(until: limit.deadline())
+        if status != 0 { throw error(status) }
     }
 
     /// Suspends the task until all work that was accepted before has ended. Returns zero, or an errno value.

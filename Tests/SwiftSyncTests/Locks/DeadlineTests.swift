@@ -58,6 +58,17 @@ import Testing
         #expect(Deadline.at(clock.now + .seconds(Int64.max)) == Deadline.never)
     }
 
+    @Test func instantsOfTheKernelsClockAreExact() {
+        let clock = SuspendingClock(), earliest = csk_now(), instant = clock.now + .seconds(1), latest = csk_now()
+        let deadline = Deadline.at(instant)
+        #expect((earliest...latest).contains(deadline - 1_000_000_000))
+        #expect(Deadline.at(instant + .nanoseconds(1)) == deadline + 1)
+        #expect(Deadline.at(instant + Duration(secondsComponent: 0, attosecondsComponent: 1)) == deadline + 1)
+        #expect(Deadline.at(clock.now) == Deadline.passed)
+        #expect(Deadline.at(clock.now - .seconds(Int64.max)) == Deadline.passed)
+        #expect(Deadline.at(clock.now + .seconds(Int64.max)) == Deadline.never)
+    }
+
     @Test func notANumberIsNoDeadline() {
         #expect(Deadline.after(seconds: .nan) == nil)
         #expect(Deadline.after(seconds: .signalingNaN) == nil)

@@ -115,6 +115,7 @@ struct PriorityMutexTaskTests {
     @Test
     func aTaskThatIsCancelledAlreadyDoesNotEnter() async {
         let mutex = PriorityMutex(0)
+        mutex.withLock { _ in } // from its first use on, entering is inline
         let task = Task {
             await waitUntil { Task.isCancelled }
             await #expect(throws: PriorityMutexError.cancelled) { try await mutex.suspending.withLock { $0 += 1 } }
@@ -184,7 +185,7 @@ struct PriorityMutexTaskTests {
         await pause.isReached()
         task.cancel()
         pause.goOn()
-        await task.value
+        _ = await task.value
         leave()
         #expect(mutex.withLock { $0 } == 0)
     }

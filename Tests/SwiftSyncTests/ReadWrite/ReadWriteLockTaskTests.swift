@@ -154,17 +154,17 @@ struct ReadWriteLockTaskTests {
         #expect(lock.withReadLock { $0 } == 1)
     }
 
-    @TaskLocal private static var onlyTries = false
-
     @Test
     func aTaskThatOnlyTriesDoesNotQueue() async {
         let lock = ReadWriteLock(0), leave = await occupy(lock), queued = Flag()
-        let listener = TestSteps.add { name, _ in if name == "TurnWait: queues", Self.onlyTries { queued.raise() } }
+        let address = UInt(bitPattern: lock.box.lock)
+        let listener = TestSteps.add { name, object in
+            guard name == "TurnWait: queues", let section = object as? SuspendedSection else { return }
+            if UInt(bitPattern: section.lock) == address { queued.raise() }
+        }
         defer { TestSteps.remove(listener) }
-        await Self.$onlyTries.withValue(true) {
-            await #expect(throws: ReadWriteError.timedOut) {
-                try await lock.suspending.withWriteLock(timeout: .zero) { _ in mustNotRun() }
-            }
+        await #expect(throws: ReadWriteError.timedOut) {
+            try await lock.suspending.withWriteLock(timeout: .zero) { _ in mustNotRun() }
         }
         #expect(!queued.isRaised && lock.waitingCount == 0)
         leave()

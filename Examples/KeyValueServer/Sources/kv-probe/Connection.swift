@@ -96,7 +96,9 @@ final class Connection {
         }
     }
 
-    static func request(_ words: String...) -> [UInt8] {
+    static func request(_ words: String...) -> [UInt8] { request(words) }
+
+    static func request(_ words: [String]) -> [UInt8] {
         var text = "*\(words.count)\r\n"
         for word in words { text += "$\(word.utf8.count)\r\n\(word)\r\n" }
         return Array(text.utf8)

@@ -33,6 +33,12 @@ struct KeyValueServerCommand: ParsableCommand {
     @Option(help: "What protects the shards.")
     var store = StoreKind.swiftsync
 
+    @Option(help: "How costly commands (SORT, and LRANGE of many) are admitted.")
+    var admission = AdmissionKind.prioritysemaphore
+
+    @Option(help: "How many costly commands run at once (default: one for each core).")
+    var permits: Int?
+
     func validate() throws {
         guard (0...65535).contains(port) else { throw ValidationError("A port is a number from 0 to 65535.") }
         guard (1...4096).contains(shards) else { throw ValidationError("There can be 1 to 4096 shards.") }
@@ -40,6 +46,7 @@ struct KeyValueServerCommand: ParsableCommand {
             throw ValidationError("There can be 1 to 1000000 slow commands that wait.")
         }
         guard (1...1024).contains(threads ?? 1) else { throw ValidationError("There can be 1 to 1024 threads.") }
+        guard (1...1024).contains(permits ?? 1) else { throw ValidationError("There can be 1 to 1024 permits.") }
     }
 
     func run() throws {
@@ -56,9 +63,13 @@ struct KeyValueServerCommand: ParsableCommand {
         options.shards = shards
         options.store = store
         options.slowLimit = slowLimit
+        options.admission = admission
+        if let permits { options.permits = permits }
         if let threads { options.threads = threads }
         let server = try Server.start(options)
-        print("ready on \(host):\(server.port) (store=\(store), shards=\(shards), threads=\(options.threads))")
+        print(
+            "ready on \(host):\(server.port) (store=\(store), shards=\(shards), threads=\(options.threads), "
+                + "admission=\(admission), permits=\(options.permits))")
         fflush(nil)
 
         // Who is refused is told so by the answer; a line for each would make things worse.
@@ -72,3 +83,4 @@ struct KeyValueServerCommand: ParsableCommand {
 }
 
 extension StoreKind: ExpressibleByArgument {}
+extension AdmissionKind: ExpressibleByArgument {}

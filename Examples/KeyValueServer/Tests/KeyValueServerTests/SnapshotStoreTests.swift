@@ -65,6 +65,9 @@ final class SnapshotStoreTests: XCTestCase {
                 let operation = randomOperation(step, now: now, &generator)
                 let reply = store.apply(operation, key, now: now)
                 XCTAssertEqual(reply, model.apply(operation, key, now: now), "\(operation) at step \(step)")
+                let value = store.value(of: key, now: now)
+                XCTAssertEqual(value?.kind, model.value(of: key, now: now)?.kind)
+                XCTAssertEqual(value?.list.map(Array.init), model.value(of: key, now: now)?.list.map(Array.init))
             }
         }
         for key in keys {
@@ -84,6 +87,8 @@ final class SnapshotStoreTests: XCTestCase {
             .set([2], SetOptions(condition: .ifPresent, expiry: .keep)),
             .set([3], SetOptions(expiry: .at(deadline + 1), returnsOld: true)),
             .expire(at: deadline, []), .expire(at: deadline, .ifNone),
+            .push([[1], [2], [3]], .front), .push([[4]], .back), .pop(.front, count: 2), .pop(.back, count: nil),
+            .listLength, .range(ListRange(first: -2, last: -1)), .getIfString,
         ]
         return operations.randomElement(using: &generator)!
     }

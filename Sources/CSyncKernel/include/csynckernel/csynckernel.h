@@ -19,6 +19,7 @@
 #include "observe.h"
 #include "gate.h"
 #include "mutex.h"
+#include "cond.h"
 #include "sem.h"
 #include "pqueue.h"
 #include "rwlock.h"

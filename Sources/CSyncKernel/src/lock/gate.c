@@ -134,7 +134,7 @@ static void await_granter(void *object, csk_gate_waiter_t *self) {
     csk_queue_unlock(&gate->queue_lock);
 }
 
-static const csk_wait_kind_t kind = { &csk_gate_queue_kind, try_to_enter, watch_gate, park, await_granter };
+const csk_wait_kind_t csk_gate_wait_kind = { &csk_gate_queue_kind, try_to_enter, watch_gate, park, await_granter };
 
 /* Queues the calling thread and waits, or lets it in after all; not if it has noted the gate, and steps aside. */
 static int enter_or_wait(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns, uint64_t self, bool noted) {
@@ -152,7 +152,7 @@ static int enter_or_wait(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns,
     if (closed) return ESHUTDOWN;
     if (entered) return 0;
     if (first) csk_waiter_look_again(&csk_gate_queue_kind, gate);
-    return csk_waiter_wait(&kind, gate, &waiter, deadline_ns, gate->policy == CSK_GATE_STRICT);
+    return csk_waiter_wait(&csk_gate_wait_kind, gate, &waiter, deadline_ns, gate->policy == CSK_GATE_STRICT);
 }
 
 static __attribute__((noinline)) int lock_contended(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns,

@@ -81,6 +81,8 @@ static inline void csk_gate_count_lost(csk_gate_t *gate, int change) {
 
 /* The gate's queue, for waiter.h. */
 extern const csk_queue_kind_t csk_gate_queue_kind __attribute__((visibility("hidden")));
+/* In gate.c. How a thread waits in it. */
+extern const csk_wait_kind_t csk_gate_wait_kind __attribute__((visibility("hidden")));
 
 /* In gate_leave.c; called without the queue lock. The fence and the second look that leavers without a fence count on.
  * A thread that stands in the queue itself calls csk_waiter_look_again. */

@@ -1,3 +1,4 @@
+#include "csynckernel/cond.h"
 #include "csynckernel/mutex.h"
 
 #include "lock/gate_queue.h"
@@ -37,4 +38,10 @@ int csk_mutex_trylock(csk_mutex_t *mutex) {
 int csk_mutex_unlock_slow(csk_mutex_t *mutex) {
     prepare(mutex);
     return csk_gate_unlock_recursive_slow(&mutex->gate);
+}
+
+int csk_cond_init_mutex(csk_cond_t *cond, csk_mutex_t *mutex) {
+    if (mutex == NULL) return EINVAL;
+    prepare(mutex);
+    return csk_cond_init(cond, &mutex->gate);
 }

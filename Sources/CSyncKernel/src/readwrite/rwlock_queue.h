@@ -41,8 +41,9 @@
  *
  * to_adopt counts the reads that were granted to asynchronous waiters and that no thread has adopted. It is raised
  * under the queue lock, and lowered by the thread that adopts. A biased lock has no such count: only sections on
- * workers are its asynchronous waiters, and a worker adopts what was granted, once. `bias`, `reads_until_bias` and `revocation` belong to
- * rwlock_bias.c. The queue lock protects everything else in csk_rwlock_t, and each queued waiter.
+ * workers are its asynchronous waiters, and a worker adopts what was granted, once. `bias`, `reads_until_bias` and
+ * `revocation` belong to rwlock_bias.c. The queue lock protects everything else in csk_rwlock_t, and each queued
+ * waiter.
  *
  * fork. As with the gate, the first thread that takes the queue lock in the child forgets the parent's waiters, and
  * clears the flags in the word. The holders stay. A writer that is in the word while the lock is biased has not

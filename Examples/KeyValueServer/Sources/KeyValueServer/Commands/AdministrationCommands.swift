@@ -15,6 +15,13 @@ extension Command {
         other("quit", -1, ["noscript", "fast"], "Closes the connection.", "connection", since: "1.0.0") { _, _ in
             .close(.ok)
         },
+        other(
+            "client", -2, ["admin", "noscript", "loading", "stale"], "Sets what a connection is.", "connection",
+            since: "2.4.0"
+        ) {
+            request, session in
+            .reply(ClientCommand.reply(to: request, &session))
+        },
         other("command", -1, ["loading", "stale"], "Describes the commands.", "server", since: "2.8.13") {
             request, _ in
             .reply(CommandDescriptions.reply(to: request))

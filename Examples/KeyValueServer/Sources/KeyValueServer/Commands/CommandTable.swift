@@ -21,7 +21,7 @@ struct Command: Sendable {
 ///
 /// No name is longer than eight bytes, so that a name in lower case is one machine word.
 struct CommandTable: Sendable {
-    static let shared = CommandTable(Command.strings + Command.generic + Command.administration)
+    static let shared = CommandTable(Command.strings + Command.lists + Command.generic + Command.administration)
 
     let commands: [Command]
     private let byName: [UInt64: Command]

@@ -31,6 +31,7 @@ enum Configuration {
     private static func immutable(_ server: ServerFacts) -> [(name: String, value: String)] {
         let limits = RequestLimits()
         return [
+            ("admission", server.costly.kind.rawValue), ("admission-permits", "\(server.costly.permits)"),
             ("appendonly", "no"), ("bind", "127.0.0.1"), ("databases", "1"), ("io-threads", "\(server.threads)"),
             ("maxmemory", "0"), ("maxmemory-policy", "noeviction"), ("port", "\(server.port)"),
             ("proto-max-bulk-len", "\(limits.bulkLength)"), ("save", ""), ("shards", "\(server.shards)"),

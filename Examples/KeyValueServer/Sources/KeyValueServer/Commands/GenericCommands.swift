@@ -28,6 +28,12 @@ extension Command {
         generic("type", 2, ["readonly", "fast"], "Returns the type of a key's value.", since: "1.0.0") { request, _ in
             .key(Key(request[1]), .type)
         },
+        generic("sort", -2, ["readonly"], "Returns the elements of a list in order.", since: "1.0.0") { request, _ in
+            switch SortOptions.read(request) {
+            case .success(let options): .costly(CostlyCommand(key: Key(request[1]), reading: .sort(options)))
+            case .failure(let problem): .reply(problem.reply)
+            }
+        },
         generic(
             "keys", 2, ["readonly", "sort_for_script"], "Returns all keys like a pattern.", since: "1.0.0",
             keys: (0, 0, 0)
@@ -100,7 +106,7 @@ enum ScanArguments {
             } else if word.hasName("match") {
                 scan.match = Glob(value)
             } else if word.hasName("type") {
-                scan.wantsNothing = !value.hasName("string")
+                scan.kinds = ValueKind(named: value)
             } else {
                 return .failure(.syntax)
             }

@@ -4,6 +4,8 @@
 /// while a shard is held.
 enum KeyOperation: Sendable {
     case get
+    /// What `MGET` asks for each key: nothing where the value is no string.
+    case getIfString
     case set([UInt8], SetOptions)
     case delete
     case exists
@@ -14,12 +16,17 @@ enum KeyOperation: Sendable {
     case timeLeft(unit: TimeUnit)
     case persist
     case type
+    case push([[UInt8]], ListEnd)
+    /// Without a count, one element and not an array of them.
+    case pop(ListEnd, count: Int?)
+    case listLength
+    case range(ListRange)
 
     /// Whether the data stays as it is: the entry of the key is all that the answer depends on.
     var onlyReads: Bool {
         switch self {
-        case .get, .exists, .length, .timeLeft, .type: true
-        case .set, .delete, .add, .append, .expire, .persist: false
+        case .get, .getIfString, .exists, .length, .timeLeft, .type, .listLength, .range: true
+        case .set, .delete, .add, .append, .expire, .persist, .push, .pop: false
         }
     }
 
@@ -27,24 +34,34 @@ enum KeyOperation: Sendable {
     func answer(from entry: Shard.Entry?, now: Milliseconds) -> Reply {
         switch self {
         case .get:
-            return entry.map { .bulk($0.value) } ?? .null
+            guard let entry else { return .null }
+            return entry.value.bytes.map { .bulk($0) } ?? .wrongType
+        case .getIfString:
+            return entry?.value.bytes.map { .bulk($0) } ?? .null
         case .exists:
             return .integer(entry == nil ? 0 : 1)
         case .length:
-            return .integer(entry?.value.count ?? 0)
+            guard let entry else { return .integer(0) }
+            return entry.value.bytes.map { .integer($0.count) } ?? .wrongType
         case .timeLeft(let unit):
             guard let entry else { return .integer(-2) }
             return .integer(entry.canExpire ? unit.rounded(entry.deadline - now) : -1)
         case .type:
-            return entry == nil ? .simple("none") : .simple("string")
-        case .set, .delete, .add, .append, .expire, .persist:
+            return .simple(entry?.value.kind.name ?? "none")
+        case .listLength:
+            guard let entry else { return .integer(0) }
+            return entry.value.list.map { .integer($0.count) } ?? .wrongType
+        case .range(let range):
+            guard let entry else { return .array([]) }
+            return entry.value.list.map { range.reply(from: $0) } ?? .wrongType
+        case .set, .delete, .add, .append, .expire, .persist, .push, .pop:
             preconditionFailure("this operation writes")
         }
     }
 
     func apply(to shard: inout Shard, _ key: Key, now: Milliseconds) -> Reply {
         switch self {
-        case .get, .exists, .length, .timeLeft, .type:
+        case .get, .getIfString, .exists, .length, .timeLeft, .type, .listLength, .range:
             return answer(from: shard.entry(key, now: now), now: now)
         case .set(let value, let options):
             return options.apply(value, to: &shard, key, now: now)
@@ -70,12 +87,17 @@ enum KeyOperation: Sendable {
             guard let entry = shard.entry(key, now: now), entry.canExpire else { return .integer(0) }
             shard.store(key, entry.value)
             return .integer(1)
+        case .push(let elements, let end):
+            return end.push(elements, to: &shard, key, now: now)
+        case .pop(let end, let count):
+            return end.pop(count, from: &shard, key, now: now)
         }
     }
 
     private static func add(_ amount: Int, to shard: inout Shard, _ key: Key, now: Milliseconds) -> Reply {
         let entry = shard.entry(key, now: now)
-        guard let value = entry.map({ Decimal.parse($0.value) }) ?? 0 else { return .notAnInteger }
+        if let entry, entry.value.kind != .string { return .wrongType }
+        guard let value = entry.map({ Decimal.parse($0.value.bytes ?? []) }) ?? 0 else { return .notAnInteger }
         let (sum, overflowed) = value.addingReportingOverflow(amount)
         if overflowed { return .overflow }
         shard.store(key, Decimal.text(sum), deadline: entry?.deadline ?? .max)
@@ -84,16 +106,19 @@ enum KeyOperation: Sendable {
 
     private static func append(_ tail: [UInt8], to shard: inout Shard, _ key: Key, now: Milliseconds) -> Reply {
         // Only the length is taken out here: a second reference to the value would make the append copy it.
-        guard let length = shard.entry(key, now: now)?.value.count else {
+        guard let length = shard.entry(key, now: now).map({ $0.value.bytes?.count }) else {
             shard.store(key, tail)
             return .integer(tail.count)
         }
+        guard let length else { return .wrongType }
         guard length + tail.count <= RequestLimits().bulkLength else { return .tooLong }
         let newLength = shard.update(key) { value in
-            value.append(contentsOf: tail)
-            return value.count
+            value.changeBytes { bytes in
+                bytes.append(contentsOf: tail)
+                return bytes.count
+            }
         }
-        return .integer(newLength ?? 0)
+        return .integer(newLength.flatMap { $0 } ?? 0)
     }
 }
 
@@ -146,7 +171,8 @@ struct SetOptions: Sendable {
             case .ifAbsent: old != nil
             case .ifPresent: old == nil
             }
-        let oldReply = old.map { Reply.bulk($0.value) } ?? .null
+        if returnsOld, let old, old.value.kind != .string { return .wrongType }
+        let oldReply = old?.value.bytes.map { Reply.bulk($0) } ?? .null
         if refused { return returnsOld ? oldReply : .null }
         switch expiry {
         case .none: break

@@ -7,6 +7,7 @@ struct Session: Sendable {
     let server: ServerFacts
     var version = ProtocolVersion.resp2
     var name: [UInt8] = []
+    var priority = ClientPriority.normal
 
     /// The time at which the input arrived that is being worked on.
     var now: Milliseconds = 0
@@ -27,6 +28,7 @@ struct ServerFacts: Sendable {
     var store: StoreKind
     var shards: Int
     var threads: Int
+    let costly: CostlyCommands
     var started: Milliseconds
     let statistics: Statistics
     let background: Background

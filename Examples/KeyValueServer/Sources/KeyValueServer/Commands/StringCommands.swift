@@ -15,7 +15,7 @@ extension Command {
         },
         string("mget", -2, ["readonly", "fast"], "Returns the values of several keys.", since: "1.0.0", lastKey: -1) {
             request, _ in
-            .keys(request.dropFirst().map { KeyStep($0, .get) }, .list)
+            .keys(request.dropFirst().map { KeyStep($0, .getIfString) }, .list)
         },
         string(
             "mset", -3, ["write", "denyoom"], "Sets the values of several keys.", since: "1.0.1", lastKey: -1, step: 2

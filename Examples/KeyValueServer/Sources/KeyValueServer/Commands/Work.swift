@@ -13,6 +13,8 @@ enum Work: Sendable {
     case info(sections: [[UInt8]])
     /// Work that takes long, and never runs on an event loop.
     case slow(SlowCommand)
+    /// Work on one value that takes longer the more is in it, and never runs on an event loop. It has to be admitted.
+    case costly(CostlyCommand)
 }
 
 struct KeyStep: Sendable {
@@ -56,8 +58,8 @@ struct ScanRequest: Sendable {
     var match: Glob?
     /// How many keys to look at, at least, unless the keyspace ends before.
     var count = 10
-    /// Whether only keys of a type are wanted that no key here has.
-    var wantsNothing = false
+    /// Of which types keys are wanted.
+    var kinds = ValueKind.all
 }
 
 /// A place in the keyspace: a shard and a bucket in it. Zero is both the start and, as an answer, the end.

@@ -11,6 +11,8 @@ public indirect enum Reply: Equatable, Sendable {
     /// Text for people: a bulk string in RESP2, a verbatim one in RESP3.
     case verbatim([UInt8])
     case null
+    /// Where an array would be: in RESP2, it is told from a string that isn't there.
+    case nullArray
     case array([Reply])
     /// Alternating keys and values: a map in RESP3, a flat array in RESP2.
     case map([(Reply, Reply)])
@@ -22,7 +24,7 @@ public indirect enum Reply: Equatable, Sendable {
 
     public static func == (left: Reply, right: Reply) -> Bool {
         switch (left, right) {
-        case (.ok, .ok), (.null, .null): true
+        case (.ok, .ok), (.null, .null), (.nullArray, .nullArray): true
         case (.simple(let a), .simple(let b)): a.description == b.description
         case (.error(let a), .error(let b)), (.bulk(let a), .bulk(let b)), (.verbatim(let a), .verbatim(let b)): a == b
         case (.integer(let a), .integer(let b)): a == b
@@ -36,6 +38,7 @@ public indirect enum Reply: Equatable, Sendable {
 extension Reply {
     static let pong = Reply.simple("PONG")
     static let syntaxError = failure("ERR syntax error")
+    static let wrongType = failure("WRONGTYPE Operation against a key holding the wrong kind of value")
     static let notAnInteger = failure("ERR value is not an integer or out of range")
     static let notAFloat = failure("ERR value is not a valid float")
     /// What a slow command is told that finds no room among those that wait.

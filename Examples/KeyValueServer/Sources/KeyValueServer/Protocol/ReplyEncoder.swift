@@ -44,6 +44,8 @@ public struct ReplyEncoder: Sendable {
             }
         case .null:
             buffer.writeStaticString(version == .resp3 ? "_\r\n" : "$-1\r\n")
+        case .nullArray:
+            buffer.writeStaticString(version == .resp3 ? "_\r\n" : "*-1\r\n")
         case .array(let items):
             writeHeader("*", items.count)
             for item in items { write(item) }

@@ -45,8 +45,14 @@ final class ActorEngine: Engine {
             return ServerReport.reply(sections, server, await sizes(), now: queued.now)
         case .reply(let reply):
             return reply
-        case .close, .slow:
+        case .close, .slow, .costly:
             preconditionFailure("this work does not belong in a batch")
+        }
+    }
+
+    func withValue(of key: Key, now: Milliseconds, _ body: @escaping @Sendable (Value?) -> Void) {
+        Task(priority: .high) {
+            body(await shards[key.shard(of: shards.count)].withShard { $0.entry(key, now: now)?.value })
         }
     }
 

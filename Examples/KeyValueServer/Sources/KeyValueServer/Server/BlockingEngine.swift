@@ -1,7 +1,7 @@
 import NIOCore
 
-/// Works on shards that block: commands run on the event loop that read them, or, if they are slow, on the workers of a
-/// queue.
+/// Works on shards that block: commands run on the event loop that read them, or, if they are slow or costly, on
+/// other threads.
 final class BlockingEngine<Store: BlockingStore>: Engine {
     static var answersInPlace: Bool { true }
 
@@ -37,7 +37,7 @@ final class BlockingEngine<Store: BlockingStore>: Engine {
             return ServerReport.reply(sections, server, sizes(), now: now)
         case .reply(let reply):
             return reply
-        case .close, .slow:
+        case .close, .slow, .costly:
             preconditionFailure("this work has no answer in place")
         }
     }
@@ -47,7 +47,11 @@ final class BlockingEngine<Store: BlockingStore>: Engine {
     }
 
     func run(_ batch: [QueuedWork], server: ServerFacts, completion: @escaping @Sendable (ByteBuffer) -> Void) {
-        preconditionFailure("everything but slow commands is answered in place")
+        preconditionFailure("everything but slow and costly commands is answered in place")
+    }
+
+    func withValue(of key: Key, now: Milliseconds, _ body: @escaping @Sendable (Value?) -> Void) {
+        body(shards[key.shard(of: shards.count)].value(of: key, now: now))
     }
 
     func finish<Job: SweepJob>(_ job: consuming Job) -> Job {

@@ -35,8 +35,8 @@ final class ConnectionHandler<E: Engine>: ChannelDuplexHandler {
     private var needsFlush = false
     /// Whether a batch runs elsewhere, or its replies are being sent.
     private var isBusy = false
-    /// A slow command that must wait for the batch before it.
-    private var waiting: (command: SlowCommand, queued: QueuedWork)?
+    /// A slow or costly command that must wait for the batch before it.
+    private var waiting: QueuedWork?
     /// Whether the channel asked to read and was not let.
     private var wantsRead = false
 
@@ -160,12 +160,12 @@ final class ConnectionHandler<E: Engine>: ChannelDuplexHandler {
         case .close(let reply):
             if let reply { emit(reply, &batch) }
             end()
-        case .slow(let command):
+        case .slow, .costly:
             let queued = QueuedWork(work, session)
             if batch.isEmpty {
-                start(command, queued, context)
+                start(queued, context)
             } else {
-                waiting = (command, queued)
+                waiting = queued
                 start(batch, context)
                 batch = []
             }
@@ -208,6 +208,38 @@ final class ConnectionHandler<E: Engine>: ChannelDuplexHandler {
         }
     }
 
+    private func start(_ queued: QueuedWork, _ context: ChannelHandlerContext) {
+        switch queued.work {
+        case .slow(let command): start(command, queued, context)
+        case .costly(let command): start(command, queued, context)
+        case .reply, .close, .key, .keys, .count, .info: preconditionFailure("this work is done in place or in a batch")
+        }
+    }
+
+    /// On the threads of the server's admission, when it lets the command in. What costs nothing needs none.
+    private func start(_ command: CostlyCommand, _ queued: QueuedWork, _ context: ChannelHandlerContext) {
+        isBusy = true
+        let me = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+        let (server, eventLoop) = (session.server, context.eventLoop)
+        let finish: @Sendable (Reply) -> Void = { reply in
+            let replies = encoded(reply, queued.version)
+            eventLoop.execute {
+                let (handler, context) = me.value
+                handler.send([replies], context)
+            }
+        }
+        engine.withValue(of: command.key, now: queued.now) { value in
+            switch command.find(in: value) {
+            case .answer(let reply):
+                finish(reply)
+            case .list(let list):
+                server.costly.run(queued.priority) {
+                    finish(server.watch(queued.command) { command.answer(from: list) })
+                }
+            }
+        }
+    }
+
     /// On the queue for slow commands; one that finds it full is answered so.
     private func start(_ command: SlowCommand, _ queued: QueuedWork, _ context: ChannelHandlerContext) {
         isBusy = true
@@ -246,7 +278,7 @@ final class ConnectionHandler<E: Engine>: ChannelDuplexHandler {
     private func finishBatch(_ context: ChannelHandlerContext) {
         if let next = waiting {
             waiting = nil
-            start(next.command, next.queued, context)
+            start(next, context)
             flush(context)
         } else {
             isBusy = false

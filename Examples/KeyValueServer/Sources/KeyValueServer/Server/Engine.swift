@@ -6,30 +6,35 @@ struct QueuedWork: Sendable {
     var version: ProtocolVersion
     var now: Milliseconds
     var command: StaticString
+    var priority: ClientPriority
 
     init(_ work: Work, _ session: borrowing Session) {
         self.work = work
         version = session.version
         now = session.now
         command = session.command
+        priority = session.priority
     }
 }
 
 /// Carries out work on the keyspace. A connection knows its store only by this.
 protocol Engine: AnyObject, Sendable {
-    /// Whether `answer` can answer anything but slow commands at once. If not, a connection hands over what it has read
-    /// as one batch, because each handover costs two changes of threads.
+    /// Whether `answer` can answer anything but slow and costly commands at once. If not, a connection hands over what
+    /// it has read as one batch, because each handover costs two changes of threads.
     static var answersInPlace: Bool { get }
 
     var shardCount: Int { get }
 
-    /// Answers on the calling thread. Never called with a slow command, and only if `answersInPlace`.
+    /// Answers on the calling thread. Never called with a slow or costly command, and only if `answersInPlace`.
     func answer(_ work: Work, _ session: borrowing Session) -> Reply
 
-    /// Carries out a batch in order, elsewhere, and only if not `answersInPlace`. No slow command is in it.
+    /// Carries out a batch in order, elsewhere, and only if not `answersInPlace`. No slow or costly command is in it.
     ///
     /// `completion` is called exactly once, on any thread.
     func run(_ batch: [QueuedWork], server: ServerFacts, completion: @escaping @Sendable (ByteBuffer) -> Void)
+
+    /// Looks a value up, for work that runs elsewhere. `body` is called exactly once, on any thread.
+    func withValue(of key: Key, now: Milliseconds, _ body: @escaping @Sendable (Value?) -> Void)
 
     /// Runs all steps of a job. Blocks, and so is never called on an event loop. Between two steps, no shard is held.
     func finish<Job: SweepJob>(_ job: consuming Job) -> Job

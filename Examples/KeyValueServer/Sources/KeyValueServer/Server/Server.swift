@@ -18,6 +18,10 @@ public struct ServerOptions: Sendable {
     public var expiryInterval: Duration? = .milliseconds(100)
     /// How many slow commands may wait; further ones are refused.
     public var slowLimit = 64
+    /// How costly commands are admitted.
+    public var admission = AdmissionKind.prioritysemaphore
+    /// How many of them run at once.
+    public var permits = System.coreCount
     public var log: Log = logToStandardError
 
     public init() {}
@@ -31,6 +35,7 @@ public final class Server: Sendable {
     private let engine: any Engine
     private let connections: ConnectionRegistry
     private let background: Background
+    private let costly: CostlyCommands
     private let isStopped = Mutex(false)
 
     /// Starts a server and returns when it accepts connections.
@@ -54,6 +59,8 @@ public final class Server: Sendable {
         let connections = ConnectionRegistry()
         let statistics = Statistics()
         let background = Background(slowLimit: options.slowLimit)
+        // Where commands run in tasks, the same threads may be theirs.
+        let costly = CostlyCommands(options.admission, permits: options.permits, isNice: E.answersInPlace)
         let settings = Snapshot(Settings())
         let started = options.clock.now()
         let bootstrap = ServerBootstrap(group: group)
@@ -63,7 +70,8 @@ public final class Server: Sendable {
             .childChannelInitializer { channel in
                 let facts = ServerFacts(
                     port: channel.localAddress?.port ?? options.port, store: options.store, shards: options.shards,
-                    threads: options.threads, started: started, statistics: statistics, background: background,
+                    threads: options.threads, costly: costly, started: started, statistics: statistics,
+                    background: background,
                     settings: settings, write: options.log)
                 let isWelcome = connections.add(channel, limit: settings.current.maximumClients)
                 if !isWelcome { facts.log(.warning, "a client too many was turned away") }
@@ -79,8 +87,9 @@ public final class Server: Sendable {
         do {
             let listener = try bootstrap.bind(host: options.host, port: options.port).wait()
             maintain(background, engine, statistics, options)
-            return Server(group, listener, engine, connections, background)
+            return Server(group, listener, engine, connections, background, costly)
         } catch {
+            _ = costly.stop(until: .now)
             try? group.syncShutdownGracefully()
             throw error
         }
@@ -101,13 +110,14 @@ public final class Server: Sendable {
 
     private init(
         _ group: MultiThreadedEventLoopGroup, _ listener: any Channel, _ engine: any Engine,
-        _ connections: ConnectionRegistry, _ background: Background
+        _ connections: ConnectionRegistry, _ background: Background, _ costly: CostlyCommands
     ) {
         self.group = group
         self.listener = listener
         self.engine = engine
         self.connections = connections
         self.background = background
+        self.costly = costly
         port = listener.localAddress?.port ?? 0
     }
 
@@ -138,8 +148,9 @@ public final class Server: Sendable {
         let deadline = ContinuousClock.now + limit
         try? listener.close().wait()
         let isAnswered = connections.drain(until: deadline)
-        let hasEnded = background.stop(until: deadline)
+        let costlyEnded = costly.stop(until: deadline)
+        let backgroundEnded = background.stop(until: deadline)
         try? group.syncShutdownGracefully()
-        return isAnswered && hasEnded
+        return isAnswered && costlyEnded && backgroundEnded
     }
 }

@@ -100,6 +100,7 @@ enum ServerReport {
                     ("process_id", "\(getpid())"), ("tcp_port", "\(server.port)"),
                     ("uptime_in_seconds", "\((now - server.started) / 1000)"), ("io_threads", "\(server.threads)"),
                     ("store", server.store.rawValue), ("shards", "\(server.shards)"),
+                    ("admission", server.costly.kind.rawValue), ("admission_permits", "\(server.costly.permits)"),
                 ]
             ),
             ("Clients", [("connected_clients", "\(statistics.openCount)")]),
@@ -114,6 +115,8 @@ enum ServerReport {
                     ("slow_commands_running", "\(server.background.slow.runningCount)"),
                     ("slow_commands_waiting", "\(server.background.slow.waitingCount)"),
                     ("slow_commands_refused", "\(statistics.refusedCount)"),
+                    ("costly_commands_running", "\(server.costly.runningCount)"),
+                    ("costly_commands_waiting", "\(server.costly.waitingCount)"),
                 ]
             ),
             ("Replication", [("role", "master")]),

@@ -75,15 +75,14 @@ struct ScanJob: SweepJob {
     var nextStep: SweepStep<Harvest>? {
         guard cursor.shard < shardCount, visited < request.count else { return nil }
         let limit = min(sweepStepSize, request.count - visited)
-        return SweepStep(shard: cursor.shard) { [bucket = cursor.bucket] shard, now in
-            shard.keys(from: bucket, limit: limit, now: now)
+        return SweepStep(shard: cursor.shard) { [bucket = cursor.bucket, kinds = request.kinds] shard, now in
+            shard.keys(from: bucket, limit: limit, of: kinds, now: now)
         }
     }
 
     mutating func absorb(_ harvest: consuming Harvest) {
         cursor.advance(by: harvest.buckets)
         visited += harvest.visited
-        guard !request.wantsNothing else { return }
         if let match = request.match {
             keys += harvest.keys.filter { match.matches($0) }
         } else {

@@ -10,7 +10,7 @@ public struct Shard: Sendable {
     public static let bucketCount = 256
 
     struct Entry: Sendable {
-        var value: [UInt8]
+        var value: Value
         var deadline: Milliseconds = .max
 
         var canExpire: Bool { deadline != .max }
@@ -44,7 +44,11 @@ public struct Shard: Sendable {
         return entry
     }
 
-    mutating func store(_ key: Key, _ value: [UInt8], deadline: Milliseconds = .max) {
+    mutating func store(_ key: Key, _ bytes: [UInt8], deadline: Milliseconds = .max) {
+        store(key, .string(bytes), deadline: deadline)
+    }
+
+    mutating func store(_ key: Key, _ value: Value, deadline: Milliseconds = .max) {
         let entry = Entry(value: value, deadline: deadline)
         let index = key.bucket
         let old = buckets[index].entries.updateValue(entry, forKey: key)
@@ -70,10 +74,10 @@ public struct Shard: Sendable {
         return old
     }
 
-    /// Changes a value where it lies, so that appending does not copy what is there, unless it is published.
+    /// Changes a value where it lies, so that adding to it does not copy what is there, unless it is published.
     ///
     /// The key must be present and alive.
-    mutating func update<R>(_ key: Key, _ body: (inout [UInt8]) -> R) -> R? {
+    mutating func update<R>(_ key: Key, _ body: (inout Value) -> R) -> R? {
         let index = key.bucket
         guard let position = buckets[index].entries.index(forKey: key) else { return nil }
         let result = body(&buckets[index].entries.values[position].value)

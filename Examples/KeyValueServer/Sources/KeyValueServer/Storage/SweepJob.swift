@@ -28,7 +28,9 @@ extension Shard {
     /// The live keys from `bucket` on, for one step. An empty shard is through at once.
     ///
     /// Keys are only referred to here; comparing them with a pattern and putting them into a reply comes later.
-    func keys(from bucket: Int, limit: Int, now: Milliseconds) -> (keys: [[UInt8]], visited: Int, buckets: Int) {
+    func keys(
+        from bucket: Int, limit: Int, of kinds: ValueKind = .all, now: Milliseconds
+    ) -> (keys: [[UInt8]], visited: Int, buckets: Int) {
         guard count > 0 else { return ([], 0, Shard.bucketCount - bucket) }
         var keys: [[UInt8]] = []
         var visited = 0
@@ -36,7 +38,9 @@ extension Shard {
         while next < Shard.bucketCount, visited < limit {
             let entries = buckets[next].entries
             visited += entries.count
-            for (key, entry) in entries where entry.deadline > now { keys.append(key.bytes) }
+            for (key, entry) in entries where entry.deadline > now && kinds.contains(entry.value.kind) {
+                keys.append(key.bytes)
+            }
             next += 1
         }
         return (keys, visited, next - bucket)

@@ -33,6 +33,17 @@ struct SnapshotStore: BlockingStore {
         }
     }
 
+    func value(of key: Key, now: Milliseconds) -> Value? {
+        let found: Value?? = published.read { entries in
+            entries.read(key) { $0.deadline > now ? $0.value : nil }
+        }
+        switch found {
+        case .some(.some(let value)): return value
+        case .some(.none): return shard.withLock { $0.entry(key, now: now)?.value }
+        case .none: return nil
+        }
+    }
+
     private func change(_ operation: KeyOperation, _ key: Key, _ now: Milliseconds) -> Reply {
         shard.withLock { operation.apply(to: &$0, key, now: now) }
     }

@@ -35,11 +35,18 @@ protocol BlockingStore: Sendable {
 
     /// Carries out what a command does to one key. Alone with the shard, unless the store knows a better way.
     func apply(_ operation: KeyOperation, _ key: Key, now: Milliseconds) -> Reply
+
+    /// The value of a key, shared with the store. Alone with the shard, unless the store knows a better way.
+    func value(of key: Key, now: Milliseconds) -> Value?
 }
 
 extension BlockingStore {
     @inline(__always)
     func apply(_ operation: KeyOperation, _ key: Key, now: Milliseconds) -> Reply {
         withShard(.command) { operation.apply(to: &$0, key, now: now) }
+    }
+
+    func value(of key: Key, now: Milliseconds) -> Value? {
+        withShard(.command) { $0.entry(key, now: now)?.value }
     }
 }

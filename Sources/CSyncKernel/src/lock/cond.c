@@ -1,0 +1,154 @@
+/* cond.c: condition variables of a gate.
+ *
+ * A thread's waiter stands in one of two heaps: in the condition variable's until it is signalled, and then in the
+ * gate's. The gate's queue lock protects both. So a signal, a deadline and the gate's own grants are ordered by it:
+ *
+ *   state    where the waiter stands     changed under the queue lock
+ *   IDLE     in the condition variable   by its thread, which comes while it holds the gate
+ *   IDLE     nowhere                     by its thread, whose deadline has passed
+ *   QUEUED   in the gate's queue         by a signal
+ *   GRANTED  nowhere                     by the gate, as any waiter of it
+ *
+ * 1. No signal is lost. Whoever makes true what the thread waits for holds the gate, so it comes before the thread has
+ *    looked, or after the waiter stands in the condition variable: the thread leaves the gate after that.
+ * 2. A signal ends one wait. It takes the waiter out of the condition variable, under the lock under which a deadline
+ *    does so. A thread that finds its deadline passed, and its waiter no longer there, has been signalled, and waits
+ *    for the gate.
+ * 3. Nobody is left asleep. Once it is in the gate's queue the waiter is like any other, whose thread parks by the same
+ *    word (gate_words.h). A signal settles, and looks again unless its thread holds the gate.
+ * 4. The condition variable may go once nobody stands in it: whoever was signalled does not touch it any more. */
+#include "csynckernel/cond.h"
+
+#include "base/observe.h"
+#include "lock/gate_queue.h"
+#include "wait/announce.h"
+
+int csk_cond_init(csk_cond_t *cond, csk_gate_t *gate) {
+    if (gate == NULL) return EINVAL;
+    *cond = (csk_cond_t){ .gate = gate };
+    return 0;
+}
+
+/* Takes the gate's queue lock. In a child of fork, those that wait do so in the parent. */
+static void lock_queue(csk_cond_t *cond) {
+    csk_gate_lock_queue(cond->gate);
+    if (CSK_LIKELY(cond->process == csk_process_mark())) return;
+    cond->waiters.root = NULL;
+    csk_store(&cond->waiting, 0u, CSK_RELAXED);
+    cond->process = csk_process_mark();
+}
+
+uint32_t csk_cond_waiting(csk_cond_t *cond) {
+    lock_queue(cond);
+    uint32_t waiting = csk_load(&cond->waiting, CSK_RELAXED);
+    csk_queue_unlock(&cond->gate->queue_lock);
+    return waiting;
+}
+
+int csk_cond_destroy(csk_cond_t *cond) { return csk_cond_waiting(cond) != 0 ? EBUSY : 0; }
+
+/* ---- The waiting thread ------------------------------------------------------------------------------------------ */
+
+/* Called under the queue lock. `move` reads the count without it. */
+static void count_waiting(csk_cond_t *cond, int change) {
+    csk_store(&cond->waiting, csk_load(&cond->waiting, CSK_RELAXED) + (uint32_t)change, CSK_RELAXED);
+}
+
+/* Called under the queue lock. */
+static void take_out(csk_cond_t *cond, csk_gate_waiter_t *waiter) {
+    csk_heap_remove(&cond->waiters, &waiter->node);
+    count_waiting(cond, -1);
+}
+
+static void begin_wait(csk_cond_t *cond, csk_gate_waiter_t *self) {
+    lock_queue(cond);
+    csk_waiter_set(self, WAITER_IDLE);
+    self->node.ticket = csk_waiter_ticket(&cond->next_ticket, self->node.rank);
+    csk_heap_insert(&cond->waiters, &self->node);
+    count_waiting(cond, 1);
+    csk_queue_unlock(&cond->gate->queue_lock);
+}
+
+/* The deadline has passed. Returns false when a signal was faster. */
+static bool give_up(csk_cond_t *cond, csk_gate_t *gate, csk_gate_waiter_t *self) {
+    csk_gate_lock_queue(gate);
+    bool waits = csk_waiter_state(self) == WAITER_IDLE;
+    if (waits) take_out(cond, self);
+    csk_queue_unlock(&gate->queue_lock);
+    return waits;
+}
+
+/* Waits until it is signalled. Returns 0, or ETIMEDOUT when nobody has signalled by the deadline. */
+static int await_signal(csk_cond_t *cond, csk_gate_t *gate, csk_gate_waiter_t *self, int64_t deadline_ns) {
+    csk_watch_word_awake(self, deadline_ns);
+    csk_word_begin_park(&self->word);
+    int park = 0;
+    while (csk_word_is_parked(&self->word) && park != ETIMEDOUT)
+        park = csk_wait_park(&self->word, WORD_PARKED, deadline_ns);
+    return csk_word_is_parked(&self->word) && give_up(cond, gate, self) ? ETIMEDOUT : 0;
+}
+
+/* Threads of a mutex and of a recursive gate are known by their numbers. */
+static bool is_number(uint64_t holder) { return (int64_t)holder < 0; }
+static int unlock_as(csk_gate_t *gate, uint64_t self) {
+    return is_number(self) ? csk_gate_unlock_recursive_slow(gate) : csk_gate_unlock_slow(gate);
+}
+static int lock_as(csk_gate_t *gate, uint64_t self, csk_rank_t rank) {
+    return is_number(self) ? csk_gate_lock_recursive_slow(gate, rank, CSK_NEVER)
+                           : csk_gate_lock_slow(gate, rank, CSK_NEVER);
+}
+
+int csk_cond_wait_ranked(csk_cond_t *cond, csk_rank_t rank, int64_t deadline_ns) {
+    csk_gate_t *gate = cond->gate;
+    if (!csk_is_rank(rank)) return EINVAL;
+    if (!csk_gate_is_mine(gate)) return EPERM;
+    csk_gate_prepare(gate);
+    uint64_t self = csk_gate_holder(gate);
+    uint32_t depth = csk_load(&gate->depth, CSK_RELAXED);
+    csk_gate_waiter_t waiter;
+    csk_waiter_for_thread(&waiter, rank, self);
+    int64_t since_ns = waiter.since_ns;
+    begin_wait(cond, &waiter);
+    csk_store(&gate->depth, 0u, CSK_RELAXED);
+    csk_cannot_fail(unlock_as(gate, self));
+    csk_observe_wait(CSK_EVENT_WAIT_BEGIN, cond, rank, 0, 0);
+    int status = await_signal(cond, gate, &waiter, deadline_ns), locked;
+    csk_observe_wait(CSK_EVENT_WAIT_END, cond, rank, since_ns, status);
+    if (status == 0) locked = csk_waiter_wait(&csk_gate_wait_kind, gate, &waiter, CSK_NEVER, false);
+    else locked = lock_as(gate, self, rank);
+    if (locked != 0) return locked;
+    csk_store(&gate->depth, depth, CSK_RELAXED);
+    return status;
+}
+
+/* ---- Signalling -------------------------------------------------------------------------------------------------- */
+
+/* Called under the queue lock. Moves the first that waits into the gate's queue, where it begins to wait for the gate
+ * now. */
+static void move_first(csk_cond_t *cond, int64_t now_ns) {
+    csk_gate_t *gate = cond->gate;
+    csk_gate_waiter_t *waiter = csk_waiter_of_node(csk_heap_top(&cond->waiters));
+    take_out(cond, waiter);
+    waiter->since_ns = now_ns;
+    waiter->node.ticket = csk_waiter_ticket(&gate->next_ticket, waiter->node.rank);
+    csk_gate_insert(gate, waiter);
+}
+
+/* Moves so many at most. A thread that looks at the count without the lock has held the gate since those that it means
+ * began to wait. */
+static int move(csk_cond_t *cond, uint32_t most) {
+    if (csk_load(&cond->waiting, CSK_RELAXED) == 0) return 0;
+    csk_gate_t *gate = cond->gate;
+    int64_t now_ns = csk_platform_now();
+    csk_effects_t effects = { 0 };
+    lock_queue(cond);
+    for (; most > 0 && csk_heap_top(&cond->waiters) != NULL; most--) move_first(cond, now_ns);
+    bool first = csk_gate_settle(gate, &effects);
+    csk_queue_unlock(&gate->queue_lock);
+    csk_effects_perform(&effects);
+    if (first && !csk_gate_is_mine(gate)) csk_gate_look_again(gate);
+    return 0;
+}
+
+int csk_cond_signal(csk_cond_t *cond) { return move(cond, 1); }
+int csk_cond_broadcast(csk_cond_t *cond) { return move(cond, UINT32_MAX); }
