@@ -61,8 +61,7 @@ static void queue_pop(int index, int64_t deadline) {
     EXPECT_EQUAL(csk_pqueue_pop_async(queue, &shared->waiters[index], deadline, note, NULL), 0);
 }
 static void queue_push(int index, int64_t deadline) {
-    int status =
-        csk_pqueue_push_async(queue, &shared->waiters[index], &shared->items[index], 0, deadline, note, queue);
+    int status = csk_pqueue_push_async(queue, &shared->waiters[index], &shared->items[index], 0, deadline, note, queue);
     EXPECT_EQUAL(status, 0);
 }
 
@@ -156,8 +155,8 @@ static void called_once(void) {
 }
 CLIENT(pqueue_async_deadline_or_item, .setup = make_unbounded, .threads = { pushes_0, queues_timed_pop },
        .check = called_once, .preemptions = 2)
-CLIENT(pqueue_async_deadline_or_place, .setup = make_full, .threads = { pops, queues_timed_push },
-       .check = called_once, .preemptions = 2)
+CLIENT(pqueue_async_deadline_or_place, .setup = make_full, .threads = { pops, queues_timed_push }, .check = called_once,
+       .preemptions = 2)
 static void queues_pop_that_is_late(void) {
     int64_t deadline = explore_now() + 20000;
     queue_pop(0, deadline);
@@ -206,7 +205,7 @@ CLIENT(pqueue_async_close_or_item, .setup = make_unbounded, .threads = { closes,
 CLIENT(pqueue_async_close_or_place, .setup = make_full, .threads = { closes, pops, queues_push_or_is_refused },
        .check = called_once, .preemptions = 2)
 
-/* ---- Use ----------------------------------------------------------------------------------------------------------- */
+/* ---- Use --------------------------------------------------------------------------------------------------------- */
 
 /* A waiter in use is refused, and stays as it was. */
 static void is_refused_and_served(void) {
@@ -226,8 +225,7 @@ CLIENT(pqueue_async_in_use, .setup = make_unbounded, .threads = { is_refused_and
 static void pops_again(csk_gate_waiter_t *waiter, void *context, int status) {
     EXPECT_EQUAL(status, 0);
     took(csk_pqueue_taken(waiter));
-    if (shared->called++ < 1)
-        EXPECT_EQUAL(csk_pqueue_pop_async(queue, waiter, CSK_NEVER, pops_again, context), 0);
+    if (shared->called++ < 1) EXPECT_EQUAL(csk_pqueue_pop_async(queue, waiter, CSK_NEVER, pops_again, context), 0);
 }
 static void queues_again(void) {
     EXPECT_EQUAL(csk_pqueue_pop_async(queue, &shared->waiters[0], CSK_NEVER, pops_again, NULL), 0);
@@ -247,3 +245,44 @@ static void queues_freed(void) {
 }
 CLIENT(pqueue_async_freed_by_function, .setup = make_unbounded, .threads = { pushes_0, queues_freed },
        .check = nothing_lost, .preemptions = 2)
+
+/* The function frees the queue too: nobody uses it after its mutex is free, nor does the clock. */
+static void frees_queue(csk_gate_waiter_t *waiter, void *context, int status) {
+    (void)waiter, (void)context;
+    EXPECT_EQUAL(status, 0);
+    shared->called++;
+    EXPECT_EQUAL(csk_pqueue_destroy(queue), 0);
+    explore_free(queue, sizeof *queue);
+}
+static void queues_last_pop(void) {
+    EXPECT_EQUAL(csk_pqueue_pop_async(queue, &shared->waiters[0], CSK_NEVER, frees_queue, NULL), 0);
+}
+static void pushes_the_last(void) { EXPECT_EQUAL(csk_pqueue_push(queue, &shared->items[0], 0), 0); }
+static void was_called(void) { EXPECT_EQUAL(shared->called, 1); }
+CLIENT(pqueue_async_queue_freed_by_function, .setup = make_unbounded, .threads = { pushes_the_last, queues_last_pop },
+       .check = was_called, .preemptions = 3)
+
+/* What is inside of a closed queue is given out, and then no more. */
+static void pops_what_a_closed_one_has(void) {
+    push(0);
+    closes();
+    queue_pop(0, CSK_NEVER);
+    EXPECT_EQUAL(shared->status[0], 1000);
+    EXPECT_EQUAL(csk_pqueue_pop_async(queue, &shared->waiters[1], CSK_NEVER, note, NULL), ESHUTDOWN);
+    EXPECT_EQUAL(csk_pqueue_push_async(queue, &shared->waiters[1], &shared->items[1], 0, CSK_NEVER, note, queue),
+                 ESHUTDOWN);
+}
+CLIENT(pqueue_async_closed_gives_what_is_inside, .setup = make_unbounded, .threads = { pops_what_a_closed_one_has },
+       .check = is_empty, .preemptions = 1)
+
+/* What is pushed asynchronously comes behind what was pushed before it. */
+static void pushes_in_order(void) {
+    csk_pqueue_item_t *item = NULL;
+    push(2), pop();
+    push(3), queue_push(0, CSK_NEVER);
+    EXPECT_EQUAL(csk_pqueue_trypop(queue, &item), 0);
+    EXPECT(item == &shared->items[3]);
+    took(item), pop();
+}
+CLIENT(pqueue_async_items_in_order, .setup = make_unbounded, .threads = { pushes_in_order }, .check = is_empty,
+       .preemptions = 1)
