@@ -1,5 +1,7 @@
 /* pqueue_async_test.c: asynchronous waiters in the lines of the bounded priority queue, beside threads: order,
- * deadlines, cancellation, closing, refusals, use from functions, fork. */
+ * deadlines, cancellation, closing, refusals, use from functions, fork.
+ *
+ * More than 400 lines: each promise is a short test at the same calls. */
 #include <csynckernel/pqueue.h>
 
 #include "child.h"
