@@ -209,7 +209,7 @@ struct BlockingPriorityQueueTaskTests {
     }
 
     @Test
-    func aTimeoutIsNeverEarlyAndTakesNothing() async {
+    func aTimeoutAtAQueueIsNeverEarlyAndTakesNothing() async {
         let empty = BlockingPriorityQueue<Int>(), full = full(0), clock = ContinuousClock()
         for form in 0..<4 {
             let start = clock.now, instant = start + .milliseconds(2)
