@@ -84,7 +84,7 @@ static inline void csk_pqueue_lock(csk_pqueue_t *queue) {
 /* Drops the mutex, and calls those who were served or told. The queue may be gone when it returns. */
 static inline void csk_pqueue_unlock(csk_pqueue_t *queue, csk_effects_t *effects) {
     pthread_mutex_unlock(&queue->mutex);
-    csk_effects_perform(effects);
+    if (effects->ready != NULL) csk_effects_perform(effects);
 }
 
 /* All that follows is called under the mutex. */
