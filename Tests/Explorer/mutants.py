@@ -43,6 +43,7 @@ RW_WORD, RW_HEADER = "src/readwrite/rwlock_queue.h", "include/csynckernel/rwlock
 RW_WORK, RW_INBOX = "src/readwrite/rwlock_work.c", "src/readwrite/rwlock_inbox.h"
 RW_ASYNC, RW_LINGER = "src/readwrite/rwlock_async.c", "src/readwrite/rwlock_linger.c"
 LOCK, LOCK_SLOW, PQUEUE = "src/wait/queue_lock.h", "src/wait/queue_lock.c", "src/queue/pqueue.c"
+PQUEUE_LINE, PQUEUE_ASYNC = "src/queue/pqueue_line.c", "src/queue/pqueue_async.c"
 HEAP, HEADER, MUTEX = "src/base/heap.c", "include/csynckernel/gate.h", "src/lock/mutex.c"
 COND = "src/lock/cond.c"
 SEM, SEM_QUEUE, SEM_ASYNC = "src/lock/sem.c", "src/lock/sem_queue.c", "src/lock/sem_async.c"
@@ -456,32 +457,75 @@ MUTANTS = [
      "                                                   __ATOMIC_RELAXED)))\n            return 0;",
      "        (void)expected;\n        __atomic_store_n(&mutex->gate.held, 0, __ATOMIC_RELEASE);\n        return 0;"),
     # The blocking queue.
-    ("a push serves nobody", PQUEUE, "    queue->count++;\n    line_serve(&queue->poppers, queue->count);",
-     "    queue->count++;"),
-    ("a pop serves nobody", PQUEUE, "    line_serve(&queue->pushers, places(queue));\n    return item;",
-     "    return item;"),
-    ("a promise without a signal", PQUEUE,
-     "        pthread_cond_signal(&waiter->condition);\n    }\n}\n\n/* Restores I2", "    }\n}\n\n/* Restores I2"),
-    ("promises are not used up", PQUEUE, "    if (waiter->promised) line->promised--;\n    else if", "    if"),
+    ("a push serves nobody", PQUEUE,
+     "        if (CSK_UNLIKELY(queue->poppers.unpromised != NULL)) return serve_and_unlock(queue);\n", ""),
+    ("a pop serves nobody", PQUEUE,
+     "        if (CSK_UNLIKELY(queue->pushers.unpromised != NULL)) return serve_and_unlock(queue);\n", ""),
+    ("a promise without a signal", PQUEUE_LINE,
+     "        pthread_cond_signal(condition_of(waiter));\n        return true;\n", "        return true;\n"),
+    ("promises are not used up", PQUEUE_LINE, "    if (csk_pqueue_is_promised(waiter)) line->promised--;\n    else if",
+     "    if"),
+    # An asynchronous waiter that stays would be served without end, in a loop that the explorer does not interrupt.
+    ("a thread that gives up stays its line's next to be served", PQUEUE_LINE,
+     "    else if (line->unpromised == waiter) line->unpromised",
+     "    else if (line->unpromised == waiter && waiter->function != NULL) line->unpromised"),
     ("a popper takes what was promised", PQUEUE, "    if (queue->count <= queue->poppers.promised) {",
      "    if (queue->count == 0) {"),
-    ("a pusher takes a promised place", PQUEUE, "    else if (places(queue) <= queue->pushers.promised) {",
-     "    else if (places(queue) == 0) {"),
-    ("closing wakes no popper", PQUEUE, "    line_wake_all(&queue->poppers);\n", ""),
-    ("closing wakes no pusher", PQUEUE, "    line_wake_all(&queue->pushers);\n", ""),
-    ("draining keeps promises", PQUEUE, "    line_revoke(&queue->poppers);\n", ""),
+    ("a pusher takes a promised place", PQUEUE, "    else if (csk_pqueue_places(queue) <= queue->pushers.promised) {",
+     "    else if (csk_pqueue_places(queue) == 0) {"),
+    ("closing wakes no popper", PQUEUE, "    csk_pqueue_tell_closed(queue, &queue->poppers, &effects);\n", ""),
+    ("closing wakes no pusher", PQUEUE, "    csk_pqueue_tell_closed(queue, &queue->pushers, &effects);\n", ""),
+    ("draining keeps promises", PQUEUE, "    csk_pqueue_revoke(&queue->poppers);\n", ""),
     ("draining serves no pusher", PQUEUE,
-     "    line_serve(&queue->pushers, places(queue));\n    pthread_mutex_unlock(&queue->mutex);\n    /* From here",
-     "    pthread_mutex_unlock(&queue->mutex);\n    /* From here"),
+     "    csk_pqueue_revoke(&queue->poppers);\n    csk_pqueue_serve(queue, &effects);\n",
+     "    csk_pqueue_revoke(&queue->poppers);\n"),
     ("a popper that has looked for a moment goes on without the mutex", PQUEUE,
-     "    lock(queue);\n    csk_spin_learn(habit", "    csk_spin_learn(habit"),
+     "    csk_pqueue_lock(queue);\n    csk_spin_learn(habit", "    csk_spin_learn(habit"),
     ("a timeout drops a promise", PQUEUE,
-     "        if (waiter.promised && !(queue->closed && line == &queue->pushers)) break;\n"
+     "        if (csk_pqueue_is_promised(&self.waiter) && !(queue->closed && line == &queue->pushers)) break;\n"
      "        if (queue->closed) status = ESHUTDOWN;\n"
      "        else if (deadline_ns != CSK_NEVER && csk_now() >= deadline_ns) status = ETIMEDOUT;\n",
      "        if (queue->closed) status = ESHUTDOWN;\n"
      "        else if (deadline_ns != CSK_NEVER && csk_now() >= deadline_ns) status = ETIMEDOUT;\n"
-     "        else if (waiter.promised) break;\n"),
+     "        else if (csk_pqueue_is_promised(&self.waiter)) break;\n"),
+    ("an item that was handed over makes no place", PQUEUE_LINE,
+     "    while (serve_first(queue, &queue->poppers, queue->count, effects) ||\n"
+     "           serve_first(queue, &queue->pushers, csk_pqueue_places(queue), effects)) {}\n",
+     "    while (serve_first(queue, &queue->pushers, csk_pqueue_places(queue), effects)) {}\n"
+     "    while (serve_first(queue, &queue->poppers, queue->count, effects)) {}\n"),
+    ("a place that was handed over makes no item", PQUEUE_LINE,
+     "    while (serve_first(queue, &queue->poppers, queue->count, effects) ||\n"
+     "           serve_first(queue, &queue->pushers, csk_pqueue_places(queue), effects)) {}\n",
+     "    while (serve_first(queue, &queue->poppers, queue->count, effects)) {}\n"
+     "    while (serve_first(queue, &queue->pushers, csk_pqueue_places(queue), effects)) {}\n"),
+    ("an asynchronous waiter takes what was promised", PQUEUE_LINE,
+     "    if (waiter == NULL || line->promised >= supply) return false;\n",
+     "    if (waiter == NULL || (waiter->function == NULL ? line->promised >= supply : supply == 0)) return false;\n"),
+    ("an asynchronous waiter comes to a line without a look", PQUEUE_ASYNC,
+     "        csk_pqueue_serve(queue, &effects);\n", ""),
+    ("an asynchronous waiter is taken out twice", PQUEUE_ASYNC,
+     "    bool queued = csk_waiter_state(waiter) == WAITER_QUEUED;\n", "    bool queued = true;\n"),
+    ("an asynchronous waiter that is in use is queued for an item", PQUEUE_ASYNC,
+     "    if (csk_waiter_is_waiting(waiter)) status = EBUSY;\n    else if", "    if"),
+    ("an asynchronous waiter is queued in a closed queue", PQUEUE_ASYNC,
+     "    else if (is_over(queue, mode)) status = ESHUTDOWN;\n", ""),
+    ("a closed queue refuses an asynchronous waiter what is inside", PQUEUE_ASYNC,
+     "(mode == PQUEUE_PUSHES || queue->count <= queue->poppers.promised)", "true"),
+    ("closing tells no asynchronous waiter", PQUEUE_LINE,
+     "        else csk_pqueue_end(queue, waiter, ESHUTDOWN, effects);\n", ""),
+    ("who serves an asynchronous waiter does not call it", PQUEUE,
+     "    csk_pqueue_serve(queue, &effects);\n    csk_pqueue_unlock(queue, &effects);\n    return 0;\n",
+     "    csk_pqueue_serve(queue, &effects);\n    pthread_mutex_unlock(&queue->mutex);\n    return 0;\n"),
+    ("who drains does not call the asynchronous waiters that it serves", PQUEUE,
+     "    csk_pqueue_serve(queue, &effects);\n    csk_pqueue_unlock(queue, &effects);\n    /* From",
+     "    csk_pqueue_serve(queue, &effects);\n    pthread_mutex_unlock(&queue->mutex);\n    /* From"),
+    ("an asynchronous pop has no clock", PQUEUE_ASYNC,
+     "        if (csk_waiter_state(waiter) == WAITER_QUEUED) csk_waiter_start_deadline(waiter, queue, "
+     "deadline_passed);\n",
+     ""),
+    ("an asynchronous push draws no ticket", PQUEUE_ASYNC,
+     "        if (mode == PQUEUE_PUSHES) csk_pqueue_begin_push(queue, item, priority);\n",
+     "        if (mode == PQUEUE_PUSHES) item->node.rank = csk_rank(priority, CSK_PLACE_BACK);\n"),
     # The read-write lock.
     ("newcomers pass the lock's queue", RW_WORD, "    return flags == 0 || flags == (RW_WAITERS | RW_COMING);",
      "    return flags == 0 || flags != RW_HAND_OVER;"),
