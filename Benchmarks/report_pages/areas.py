@@ -23,7 +23,7 @@ AREAS = (
          "All threads want the same lock, each with 100 nanoseconds of work inside and as much outside. Most waits are "
          "short; the longest are what users complain about. A lock is fair when no thread is let in much more often "
          "than another."),
-    Area("semaphores", "Semaphores", r"^semaphores?\b|^async mutex|^one permit,",
+    Area("semaphores", "Semaphores", r"^semaphores?\b|^async mutex|^resource pool|^one permit,",
          "A number of permits: so many threads or tasks may be inside at once, the others wait. First what it costs to "
          "take one and give it back when nobody else wants any, then many that want the same, and an urgent one among "
          "them."),

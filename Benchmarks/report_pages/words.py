@@ -66,6 +66,8 @@ SHORT = {
     "PrioritySemaphore": "P.Semaphore",
     "PrioritySemaphore.withPermit": "P.S. withPermit",
     "AsyncMutex.withLock": "AsyncMutex",
+    "ResourcePool.withResource": "ResourcePool",
+    "pool of continuations": "continuations",
     "semaphore of continuations": "continuations",
     "std::counting_semaphore": "std::counting…",
     "DispatchQueue.sync": "Dispatch sync",

@@ -246,9 +246,59 @@ static void without_a_reporter_it_is_one_line_on_standard_error(void) {
     close(ends[0]);
 }
 
+/* ---- Condition variables ----------------------------------------------------------------------------------------- */
+
+static csk_cond_t cond;
+static void *wait_for_signal(void *gate) {
+    CHECK_STATUS(csk_gate_lock(gate, 0), 0);
+    csk_cond_wait(&cond, 0); /* does not return */
+    return NULL;
+}
+static void *signal_and_end(void *gate) {
+    CHECK_STATUS(csk_gate_lock(gate, 0), 0);
+    CHECK_STATUS(csk_cond_signal(&cond), 0);
+    return NULL;
+}
+static void end_after_a_signal(void *policy) {
+    static csk_gate_t gate;
+    gate = gate_of(*(uint32_t *)policy);
+    begin();
+    CHECK_STATUS(csk_cond_init(&cond, &gate), 0);
+    start_thread(wait_for_signal, &gate);
+    wait_until(csk_cond_waiting(&cond) == 1);
+    join_thread(start_thread(signal_and_end, &gate));
+    wait_until(LOAD(&reports) == 1);
+    CHECK(LOAD(&reported) == &gate);
+    end();
+}
+/* It went on sleeping as one that waits for a signal, and never looked after the holder. */
+static void who_was_signalled_by_a_thread_that_ended_inside_reports_it(void) {
+    uint32_t policies[POLICIES] = { 0, 1, 2 };
+    pid_t children[POLICIES];
+    for (int i = 0; i < POLICIES; i++) children[i] = start_child(end_after_a_signal, &policies[i]);
+    for (int i = 0; i < POLICIES; i++) CHECK_EQ(wait_for_child(children[i]), 0);
+}
+
+/* It looks after a second, finds that nobody has signalled, and sleeps on. */
+static void who_waits_for_a_signal_for_long_sleeps(void) {
+    csk_gate_t gate = gate_of(CSK_GATE_FAST);
+    struct timespec before, after;
+    CHECK_STATUS(csk_cond_init(&cond, &gate), 0);
+    CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
+    CHECK_EQ(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &before), 0);
+    CHECK_STATUS(csk_cond_timedwait(&cond, 0, csk_deadline_after(long_enough_ns)), ETIMEDOUT);
+    CHECK_EQ(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &after), 0);
+    CHECK_LE((after.tv_sec - before.tv_sec) * 1000000000 + after.tv_nsec - before.tv_nsec, 100000000);
+    CHECK_STATUS(csk_gate_unlock(&gate), 0);
+    CHECK_STATUS(csk_cond_destroy(&cond), 0);
+    CHECK_STATUS(csk_gate_destroy(&gate), 0);
+}
+
 /* Children first: see child.h. */
-TEST_MAIN(TEST(where_the_system_does_not_tell_nothing_is_reported),
+TEST_MAIN(TEST(who_was_signalled_by_a_thread_that_ended_inside_reports_it),
+          TEST(where_the_system_does_not_tell_nothing_is_reported),
           TEST(without_a_reporter_it_is_one_line_on_standard_error),
           TEST(a_thread_that_ends_inside_is_reported_once_under_each_policy), TEST(a_mutex_tells_observers_too),
           TEST(a_later_thread_at_the_same_address_does_not_pass_for_the_holder),
-          TEST(a_holder_that_lives_is_not_reported), TEST(a_gate_that_nobody_in_particular_holds_is_not_reported))
+          TEST(who_waits_for_a_signal_for_long_sleeps), TEST(a_holder_that_lives_is_not_reported),
+          TEST(a_gate_that_nobody_in_particular_holds_is_not_reported))

@@ -1,5 +1,6 @@
-/* torture_pqueue.c: a priority queue under a crowd in which everybody pushes and pops: each item comes out once for
- * each time that it went in, and what one thread pushed in one class reaches another in that order. */
+/* torture_pqueue.c: a priority queue under a crowd in which everybody pushes and pops, blocking or by a waiter: each
+ * item comes out once for each time that it went in, and what one thread pushed in one class reaches another in that
+ * order. */
 #include "torture.h"
 
 enum { ITEMS = 16, CLASSES = 3 };
@@ -22,6 +23,9 @@ typedef struct {
     int which;
     uint64_t sequence;
     uint64_t *last; /* CLASSES for each thread: the last sequence number seen */
+    csk_gate_waiter_t waiter;
+    int status;
+    uint32_t ended; /* the waiter's function was called, with that status */
 } worker_t;
 
 static void take(arena_t *arena, worker_t *worker, csk_pqueue_item_t *item) {
@@ -37,6 +41,8 @@ static void take(arena_t *arena, worker_t *worker, csk_pqueue_item_t *item) {
 static void note_refusal(int status, bool tries, int64_t deadline_ns) {
     if (status == ESHUTDOWN) {
         tally(CLOSED);
+    } else if (status == ECANCELED) {
+        tally(CANCELS);
     } else if (tries) {
         CHECK_STATUS(status, EAGAIN);
         tally(REFUSED);
@@ -47,18 +53,51 @@ static void note_refusal(int status, bool tries, int64_t deadline_ns) {
     }
 }
 
+static void has_ended(csk_gate_waiter_t *waiter, void *context, int status) {
+    worker_t *worker = context;
+    CHECK(waiter == &worker->waiter);
+    worker->status = status;
+    CHECK_EQ(ADD(&worker->ended, 1), 1);
+}
+
+/* Waits for the waiter that was queued with this status, and sometimes cancels it. */
+static int await(arena_t *arena, worker_t *worker, int status) {
+    if (status != 0) return status;
+    if (one_in(4)) {
+        if (one_in(2)) dawdle();
+        csk_pqueue_cancel(&arena->queue, &worker->waiter);
+    }
+    wait_until(LOAD(&worker->ended) == 1);
+    STORE(&worker->ended, 0);
+    return worker->status;
+}
+
+static int push_by_waiter(arena_t *arena, worker_t *worker, entry_t *entry, int64_t deadline_ns) {
+    return await(arena, worker,
+                 csk_pqueue_push_async(&arena->queue, &worker->waiter, &entry->item, entry->priority, deadline_ns,
+                                       has_ended, worker));
+}
+
+static int pop_by_waiter(arena_t *arena, worker_t *worker, csk_pqueue_item_t **item, int64_t deadline_ns) {
+    int status = await(arena, worker,
+                       csk_pqueue_pop_async(&arena->queue, &worker->waiter, deadline_ns, has_ended, worker));
+    if (status == 0) *item = csk_pqueue_taken(&worker->waiter);
+    return status;
+}
+
 static int push_one(arena_t *arena, worker_t *worker) {
     entry_t *entry = &arena->entries[worker->which][below(ITEMS)];
     if (LOAD(&entry->inside)) return 0;
     /* Some threads wait for ever, but never all of them. */
-    bool tries = one_in(8);
+    bool tries = one_in(8), waiter = one_in(3);
     int64_t deadline_ns = worker->which % 4 == 1 && one_in(2) ? CSK_NEVER : near_deadline();
     entry->owner = worker->which;
     entry->priority = (int)below(CLASSES);
     entry->sequence = ++worker->sequence;
     STORE(&entry->inside, 1);
-    int status = tries ? csk_pqueue_trypush(&arena->queue, &entry->item, entry->priority)
-                       : csk_pqueue_timedpush(&arena->queue, &entry->item, entry->priority, deadline_ns);
+    int status = tries    ? csk_pqueue_trypush(&arena->queue, &entry->item, entry->priority)
+                 : waiter ? push_by_waiter(arena, worker, entry, deadline_ns)
+                          : csk_pqueue_timedpush(&arena->queue, &entry->item, entry->priority, deadline_ns);
     if (status == 0) {
         ADD(&arena->pushed, 1);
         tally(GRANTS);
@@ -71,10 +110,11 @@ static int push_one(arena_t *arena, worker_t *worker) {
 
 static int pop_one(arena_t *arena, worker_t *worker) {
     csk_pqueue_item_t *item = NULL;
-    bool tries = one_in(8);
+    bool tries = one_in(8), waiter = one_in(3);
     int64_t deadline_ns = worker->which % 4 == 3 && one_in(2) ? CSK_NEVER : near_deadline();
-    int status = tries ? csk_pqueue_trypop(&arena->queue, &item)
-                       : csk_pqueue_timedpop(&arena->queue, &item, deadline_ns);
+    int status = tries    ? csk_pqueue_trypop(&arena->queue, &item)
+                 : waiter ? pop_by_waiter(arena, worker, &item, deadline_ns)
+                          : csk_pqueue_timedpop(&arena->queue, &item, deadline_ns);
     if (status == 0) {
         take(arena, worker, item);
     } else {

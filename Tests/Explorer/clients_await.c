@@ -325,6 +325,33 @@ static void is_closed(void) {
 }
 CLIENT(await_closed, .setup = make_compact, .threads = { closes_and_waits }, .check = is_closed, .preemptions = 1)
 
+/* The callback is let in by the thread that begins to wait. What it leaves for later must not run there. */
+static void puts_and_leaves(csk_gate_waiter_t *waiter, void *context, int status) {
+    static csk_gate_later_t later;
+    (void)waiter, (void)context;
+    EXPECT_EQUAL(status, 0);
+    EXPECT(!csk_gate_call_later(&later));
+    set_items(items() + 1);
+    section();
+    unlock();
+}
+static void notes_a_later_call(csk_gate_later_t *later) {
+    (void)later;
+    shared->called++;
+}
+static void lets_a_callback_in(void) {
+    static csk_gate_later_t afterwards = { .function = notes_a_later_call };
+    lock(0);
+    EXPECT_EQUAL(csk_gate_lock_async(gate, &shared->waiters[0], 0, CSK_NEVER, puts_and_leaves, NULL), 0);
+    EXPECT_EQUAL(csk_gate_await(gate, some, NULL, 0, CSK_NEVER), 0);
+    set_items(items() - 1);
+    section();
+    unlock();
+    EXPECT(csk_gate_call_later(&afterwards));
+    EXPECT_EQUAL(shared->called, 1);
+}
+CLIENT_AWAIT(await_lets_a_callback_in, .threads = { lets_a_callback_in }, .check = nothing_is_left)
+
 /* ---- Asynchronously ---------------------------------------------------------------------------------------------- */
 
 static csk_gate_condition_t *condition;

@@ -163,6 +163,32 @@ static void went_by_priority(void) {
 CLIENT_COND(cond_order, .threads = { first_low, then_normal, then_normal_again, then_normal_at_last, signals_each },
             .check = went_by_priority, .preemptions = 0)
 
+/* Two in front, of which the last to arrive comes first, and two by arrival: a broadcast leaves them in their order. */
+static void waits_at(int place, int who, uint32_t after) {
+    explore_wait(&cond->waiting, after);
+    lock(0);
+    EXPECT_EQUAL(csk_cond_wait_ranked(cond, csk_rank(0, place), CSK_NEVER), 0);
+    enter_as(who);
+    unlock();
+}
+static void first_in_front(void) { waits_at(CSK_PLACE_FRONT, 1, 0); }
+static void first_behind(void) { waits_at(CSK_PLACE_BACK, 2, 1); }
+static void second_in_front(void) { waits_at(CSK_PLACE_FRONT, 3, 2); }
+static void second_behind(void) { waits_at(CSK_PLACE_BACK, 4, 3); }
+static void signals_all(void) {
+    explore_wait(&cond->waiting, 4);
+    lock(9);
+    EXPECT_EQUAL(csk_cond_broadcast(cond), 0);
+    unlock();
+}
+static void went_by_place(void) {
+    expect_order(4, (const int[]){ 3, 1, 2, 4 });
+    nothing_is_left();
+}
+CLIENT_COND(cond_broadcast_in_order,
+            .threads = { first_in_front, first_behind, second_in_front, second_behind, signals_all },
+            .check = went_by_place, .preemptions = 0)
+
 /* Who is signalled stands behind those that wait for the gate at its priority already. */
 static void make_cond_late(uint32_t policy) {
     make_gate(policy, 0, 0);
@@ -192,6 +218,54 @@ CLIENT(cond_behind_the_queue_compact, .setup = make_cond_late_compact, .invarian
        .threads = { waits_first, comes_for_gate, signals_behind }, .check = went_by_arrival, .preemptions = 1)
 CLIENT(cond_behind_the_queue_strict, .setup = make_cond_late_strict, .invariant = is_published,
        .threads = { waits_first, comes_for_gate, signals_behind }, .check = went_by_arrival, .preemptions = 1)
+
+/* ---- Callbacks --------------------------------------------------------------------------------------------------- */
+
+/* The callback is let in by the thread that begins to wait. What it leaves for later must not run there. */
+static void puts_and_leaves(csk_gate_waiter_t *waiter, void *context, int status) {
+    static csk_gate_later_t later;
+    (void)waiter, (void)context;
+    EXPECT_EQUAL(status, 0);
+    EXPECT(!csk_gate_call_later(&later));
+    set_items(items() + 1);
+    EXPECT_EQUAL(csk_cond_signal(cond), 0);
+    section();
+    unlock();
+}
+static void notes_a_later_call(csk_gate_later_t *later) {
+    (void)later;
+    shared->called++;
+}
+static void lets_a_callback_in(void) {
+    static csk_gate_later_t afterwards = { .function = notes_a_later_call };
+    lock(0);
+    EXPECT_EQUAL(csk_gate_lock_async(gate, &shared->waiters[0], 0, CSK_NEVER, puts_and_leaves, NULL), 0);
+    while (items() == 0) EXPECT_EQUAL(csk_cond_wait(cond, 0), 0);
+    set_items(items() - 1);
+    section();
+    unlock();
+    EXPECT(csk_gate_call_later(&afterwards));
+    EXPECT_EQUAL(shared->called, 1);
+}
+CLIENT_COND(cond_lets_a_callback_in, .threads = { lets_a_callback_in }, .check = nothing_is_left, .preemptions = 1)
+
+static void notes_the_close(csk_gate_waiter_t *waiter, void *context, int status) {
+    (void)waiter, (void)context;
+    EXPECT_EQUAL(status, 0);
+    shared->called++;
+}
+static void waits_at_a_closed_gate(void) {
+    lock(0);
+    EXPECT_EQUAL(csk_gate_close(gate, &shared->waiters[0], notes_the_close, NULL), 0);
+    EXPECT_EQUAL(csk_cond_wait(cond, 0), ESHUTDOWN);
+    EXPECT(!csk_gate_is_mine(gate));
+}
+static void it_was_closed(void) {
+    EXPECT_EQUAL(shared->called, 1);
+    EXPECT_EQUAL(csk_cond_destroy(cond), 0);
+    EXPECT_EQUAL(csk_gate_destroy(gate), 0);
+}
+CLIENT_COND(cond_of_closed_gate, .threads = { waits_at_a_closed_gate }, .check = it_was_closed, .preemptions = 1)
 
 /* ---- Misuse, memory, levels -------------------------------------------------------------------------------------- */
 
@@ -265,6 +339,24 @@ static void mutex_is_idle(void) {
 }
 CLIENT(cond_of_mutex, .setup = make_cond_of_mutex, .threads = { takes_twice, puts_by_mutex }, .check = mutex_is_idle,
        .preemptions = 2)
+
+/* Threads that have their numbers already enter and leave a mutex of zero-filled memory by its inline calls, so that a
+ * wait is the first to decide its form. */
+static csk_mutex_t *other_mutex;
+static void make_cond_of_fresh_mutex(void) {
+    make_cond_of_mutex();
+    other_mutex = explore_allocate(sizeof *other_mutex);
+}
+static void waits_at_fresh_mutex(void) {
+    EXPECT_EQUAL(csk_mutex_lock(other_mutex), 0);
+    EXPECT_EQUAL(csk_mutex_unlock(other_mutex), 0);
+    EXPECT_EQUAL(csk_mutex_lock(mutex), 0);
+    EXPECT_EQUAL(csk_cond_timedwait(cond, 0, 0), ETIMEDOUT);
+    section();
+    EXPECT_EQUAL(csk_mutex_unlock(mutex), 0);
+}
+CLIENT(cond_of_fresh_mutex, .setup = make_cond_of_fresh_mutex,
+       .threads = { waits_at_fresh_mutex, waits_at_fresh_mutex }, .check = mutex_is_idle, .preemptions = 1)
 
 /* ---- fork -------------------------------------------------------------------------------------------------------- */
 

@@ -27,6 +27,8 @@ MUTEX, MUTEX_H = "src/lock/mutex.c", "include/csynckernel/mutex.h"
 ORDER, POLICY, LEAVE = "src/lock/gate_order.c", "src/lock/gate_policy.c", "src/lock/gate_leave.c"
 WAITER, WAITER_H = "src/wait/waiter.c", "src/wait/waiter.h"
 PQUEUE, TIMER = "src/queue/pqueue.c", "src/wait/timer.c"
+PQUEUE_LINE, PQUEUE_LINE_H = "src/queue/pqueue_line.c", "src/queue/pqueue_line.h"
+PQUEUE_ASYNC = "src/queue/pqueue_async.c"
 SEM, SEM_QUEUE, SEM_ASYNC = "src/lock/sem.c", "src/lock/sem_queue.c", "src/lock/sem_async.c"
 SEM_H = "include/csynckernel/sem.h"
 WQ, WQ_LIFE, WQ_WORKER = "src/queue/workqueue.c", "src/queue/workqueue_life.c", "src/queue/workqueue_worker.c"
@@ -72,13 +74,40 @@ FAULTS = [
     ("mutex", "anybody may unlock", MUTEX_H, "!= self)) return EPERM;", "== 0)) return EPERM;"),
     ("mutex", "a recursive gate loses a level", GATE_H, "        gate->depth--;\n",
      "        gate->depth -= gate->depth > 1 ? 2 : 1;\n"),
-    ("pqueue", "equal priorities in the wrong order", PQUEUE, "queue->next_ticket++;", "queue->next_ticket--;"),
-    ("pqueue", "a place too many", PQUEUE, "queue->capacity - queue->count;", "queue->capacity + 1 - queue->count;"),
+    ("pqueue", "equal priorities in the wrong order", PQUEUE_LINE_H, "queue->next_ticket++;", "queue->next_ticket--;"),
+    ("pqueue", "a place too many", PQUEUE_LINE_H, "queue->capacity - queue->count;",
+     "queue->capacity + 1 - queue->count;"),
     ("pqueue", "closed and empty is EAGAIN", PQUEUE,
      "        if (queue->closed) status = ESHUTDOWN;\n"
      "        else status = wait ? stand_in_line(queue, &queue->poppers",
      "        status = wait ? stand_in_line(queue, &queue->poppers"),
     ("pqueue", "draining forgets the count", PQUEUE, "    queue->count = 0;\n", ""),
+    ("pqueue", "a queue's waiter in use is queued again", PQUEUE_ASYNC,
+     "    if (csk_waiter_is_waiting(waiter)) status = EBUSY;\n    else if", "    if"),
+    ("pqueue", "a queue's deadlines do not pass", PQUEUE_ASYNC,
+     "        if (csk_waiter_state(waiter) == WAITER_QUEUED) csk_waiter_start_deadline(waiter, queue, "
+     "deadline_passed);\n",
+     "        (void)deadline_passed;\n"),
+    ("pqueue", "a closed queue takes an asynchronous push", PQUEUE_ASYNC,
+     "queue->closed && (mode == PQUEUE_PUSHES || queue->count", "queue->closed && (queue->count"),
+    ("pqueue", "a closed queue gives an asynchronous pop nothing", PQUEUE_ASYNC,
+     "(mode == PQUEUE_PUSHES || queue->count <= queue->poppers.promised)", "true"),
+    ("pqueue", "a pop serves no asynchronous push", PQUEUE,
+     "        if (CSK_UNLIKELY(queue->pushers.unpromised != NULL)) return serve_and_unlock(queue);\n", ""),
+    ("pqueue", "an item that was handed over makes no place", PQUEUE_LINE,
+     "    while (serve_first(queue, &queue->poppers, queue->count, effects) ||\n"
+     "           serve_first(queue, &queue->pushers, csk_pqueue_places(queue), effects)) {}\n",
+     "    while (serve_first(queue, &queue->pushers, csk_pqueue_places(queue), effects)) {}\n"
+     "    while (serve_first(queue, &queue->poppers, queue->count, effects)) {}\n"),
+    ("pqueue", "a queue's waiter goes to the front of its line", PQUEUE_LINE,
+     "    waiter->older = line->last;\n    waiter->newer = NULL;\n"
+     "    if (line->last != NULL) line->last->newer = waiter;\n    else line->first = waiter;\n"
+     "    line->last = waiter;\n"
+     "    if (line->unpromised == NULL) line->unpromised = waiter;\n",
+     "    waiter->newer = line->first;\n    waiter->older = NULL;\n"
+     "    if (line->first != NULL) line->first->older = waiter;\n    else line->last = waiter;\n"
+     "    line->first = waiter;\n"
+     "    line->unpromised = waiter;\n"),
     ("sem", "a semaphore's permits are taken past waiters", SEM_H,
      "while (CSK_LIKELY(!(found & CSK_SEM_WAITERS)) && CSK_LIKELY(csk_sem_free_in(found) >= permits)",
      "while (CSK_LIKELY(csk_sem_free_in(found) >= permits)"),

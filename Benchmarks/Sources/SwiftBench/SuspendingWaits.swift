@@ -84,6 +84,37 @@ struct SuspendingWaits {
             ])
     }
 
+    /// The same with two resources, each of which one task has at a time.
+    func runPools() {
+        let actor = ActorPool(Connection.some(2)), continuations = ContinuationPool(Connection.some(2))
+        let ours = ResourcePool(maximum: 2) { Connection() }
+        measure(
+            "resource pool of 2, urgent task among \(tasks), 1 us uses that suspend",
+            [
+                (
+                    "actor with continuations",
+                    { [body] _ in
+                        let connection = await actor.acquire(), entered = await body()
+                        await actor.release(connection)
+                        return entered
+                    }
+                ),
+                (
+                    "pool of continuations",
+                    { [body] urgent in await continuations.withResource(isUrgent: urgent) { _ in await body() } }
+                ),
+                (
+                    "ResourcePool.withResource",
+                    { [body] urgent in
+                        let entered = try? await ours.withResource(priority: urgent ? .high : .normal) { _ in
+                            await body()
+                        }
+                        return entered!
+                    }
+                ),
+            ], showsTail: true)
+    }
+
     private var sectionTurns: Int { Int(turnsPerMicrosecond) }
 
     private var body: @Sendable () async -> Int64 {
@@ -117,26 +148,33 @@ struct SuspendingWaits {
         }
     }
 
-    private func measure(_ group: String, _ subjects: [(name: String, section: Section)]) {
+    private func measure(
+        _ group: String, _ subjects: [(name: String, section: Section)], showsTail: Bool = false
+    ) {
         let names = subjects.map(\.name)
-        var throughput = Rows(names), waits = Rows(names)
+        var throughput = Rows(names), waits = Rows(names), tails = Rows(names)
         note("\(group) ")
         inRounds(
             rounds,
             subjects.map { name, section in
                 Turn(subject: name) {
-                    let (median, rate) = contend(section)
-                    waits.add(name, median)
-                    throughput.add(name, rate)
+                    let contest = contend(section)
+                    waits.add(name, contest.median)
+                    tails.add(name, contest.tail)
+                    throughput.add(name, contest.rate)
                 }
             })
         note("\n")
         results.print(group, "p50 us", baseline: names[0], waits.values)
+        if showsTail { results.print(group, "p99 us", baseline: names[0], tails.values) }
         results.print(group, "Mops/s", baseline: names[0], throughput.values)
     }
 
-    /// The urgent task's median wait in microseconds, and how many millions of sections all had in a second.
-    private func contend(_ section: @escaping @Sendable (Bool) async -> Int64) -> (Double, Double) {
+    /// The urgent task's median and 99th percentile of its waits in microseconds, and how many millions of sections all
+    /// had in a second.
+    private func contend(
+        _ section: @escaping @Sendable (Bool) async -> Int64
+    ) -> (median: Double, tail: Double, rate: Double) {
         let contest = Contest(end: bench_now_ns() + Int64(windowMilliseconds) * 5_000_000)
         let begin = bench_now_ns(), done = DispatchSemaphore(value: 0), tasks = tasks
         Task.detached {
@@ -148,7 +186,10 @@ struct SuspendingWaits {
         }
         done.wait()
         let seconds = Double(bench_now_ns() - begin) / 1e9
-        return contest.gathered.withLock { (median($0.waits) / 1000, Double($0.entered) / seconds / 1e6) }
+        return contest.gathered.withLock { gathered in
+            let waits = gathered.waits.sorted(), tail = waits[waits.count * 99 / 100]
+            return (median(waits) / 1000, tail / 1000, Double(gathered.entered) / seconds / 1e6)
+        }
     }
 }
 

@@ -19,8 +19,9 @@ struct SwiftBench: ParsableCommand {
     @Option(
         help: """
             One part only, or several: uncontended, callSites, callSiteSemaphores, callSiteReads, \
-            callSiteThreadLocals, contended, urgent, waits, semaphores, readWrites, readWriteMixes, readMostly, \
-            queues, commands, orderedQueues, suspendingWaits, taskQueues, delays, timeouts or threadLocals.
+            callSiteThreadLocals, contended, urgent, waits, semaphores, resourcePools, readWrites, \
+            readWriteMixes, readMostly, queues, commands, orderedQueues, suspendingWaits, taskQueues, delays, \
+            timeouts or threadLocals.
             """)
     var only: [Part] = []
 
@@ -58,7 +59,7 @@ struct SwiftBench: ParsableCommand {
 enum Part: String, CaseIterable, ExpressibleByArgument {
     case readMostly, uncontended, callSites, callSiteSemaphores, callSiteReads, callSiteThreadLocals, threadLocals,
         readWrites, readWriteMixes, queues, commands, orderedQueues, suspendingWaits, taskQueues, contended, urgent,
-        waits, semaphores, delays, timeouts
+        waits, semaphores, resourcePools, delays, timeouts
 }
 
 /// Everything that blocks, on a thread that is not the main actor's.
@@ -102,6 +103,10 @@ struct Measurements {
                 if part == .urgent { waits.runUrgent() } else { waits.runEqual() }
             case .semaphores:
                 Semaphores(
+                    results: results, rounds: rounds, windowMilliseconds: millis, turnsPerMicrosecond: calibrate()
+                ).run()
+            case .resourcePools:
+                ResourcePools(
                     results: results, rounds: rounds, windowMilliseconds: millis, turnsPerMicrosecond: calibrate()
                 ).run()
             case .delays: Queues(results: results, rounds: rounds).runDelays()

@@ -14,8 +14,9 @@ extension PriorityMutex where Value: ~Copyable {
     /// If that executor has not come to a task within 1 ms of its turn, waiters of other executors and threads go
     /// first; the task keeps its place. So an executor that is stuck behind the mutex can't stop it.
     ///
-    /// A mutex that nobody holds costs no suspension and no allocation. A task that has to wait costs two allocations,
-    /// the first wait of an executor one more. Waiting is O(log n) amortized with n waiters.
+    /// A mutex that nobody holds costs no suspension; and no allocation if it is ``GatePolicy/fast``, has no bypass
+    /// limit and was used before. A task that has to wait costs two allocations, the first wait of an executor one
+    /// more, and so does any other section. Waiting is O(log n) amortized with n waiters.
     @frozen
     public struct Suspending: @unchecked Sendable {
         @usableFromInline

@@ -1,4 +1,5 @@
 import CSyncKernel
+import Synchronization
 
 /// A task's place in an ordered queue. The task waits until the place is granted, or gives the place up before. This
 /// object's state word decides which of the two happens.
@@ -21,6 +22,8 @@ class OrderedPlace: TaskWait, @unchecked Sendable {
     final let kind: Kind
     /// True if the place takes room in a queue with a capacity. The queue's lock protects it.
     final var takesRoom = false
+    /// The call that starts the place's task has returned, as far as it is one of ``waitElsewhere()``.
+    private let hasStarted = Atomic(false)
 
     init(_ kind: Kind) {
         self.kind = kind
@@ -34,16 +37,19 @@ class OrderedPlace: TaskWait, @unchecked Sendable {
         if outcome == nil { _ = await wait(isCancellable: false) }
     }
 
-    /// Waits for the grant, and never continues on the calling thread: the task may have been started there on another
-    /// caller's behalf.
+    /// Waits for the grant in a task that is being started on the calling thread, and never goes on inside of the call
+    /// that starts it.
+    ///
+    /// A continuation that is resumed before its task is suspended only sets a flag, and the task goes on where it is.
+    /// So the task can't tell by its wait whether it has left its caller. The call says when it returns
+    /// (``startReturns()``). Until then the task leaves the thread by its job, which exists only once it is suspended.
     final func waitElsewhere() async {
-        var isSuspended = false
-        _ = await wait(isCancellable: false) {
-            isSuspended = true
-            return 0
-        }
-        if !isSuspended { await Task.yield() }
+        await waitForGrant()
+        if !hasStarted.load(ordering: .relaxed) { await Task.yield() }
     }
+
+    /// The call that starts the task is about to return on its thread.
+    final func startReturns() { hasStarted.store(true, ordering: .relaxed) }
 
     /// Waits for the grant. The task's cancellation and `deadline` give the place up.
     ///

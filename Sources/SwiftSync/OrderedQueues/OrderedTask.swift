@@ -70,6 +70,7 @@ enum OrderedTask {
     ) -> Task<Success, Never> {
         let tracked = queue.track(), storage = queue.storage, actor = storage.actorOrStop()
         let piece = storage.recordedPiece(), place = storage.takeOwnPlace()
+        defer { place.startReturns() }
         return Task.immediate(name: name, priority: priority) {
             tracked?.begin()
             defer { tracked?.end() }
@@ -85,6 +86,7 @@ enum OrderedTask {
         let tracked = queue.track(), storage = queue.storage, actor = storage.actorOrStop()
         let piece = storage.recordedPiece()
         let place = Result { () throws(OrderedQueueError) in try storage.letIn(.refusable) }
+        defer { try? place.get().startReturns() }
         return Task.immediate(name: name, priority: priority) {
             tracked?.begin()
             defer { tracked?.end() }

@@ -12,11 +12,11 @@ public final class ResourceLease: Sendable {
         case discard
     }
 
-    init() {}
+    @usableFromInline init() {}
 
     /// Says that the resource is broken: it is closed after this use, and another is made when one is needed. It may be
     /// called more than once, and from any thread; after the use has ended it does nothing.
     public func discard() { isKept.store(false, ordering: .relaxed) }
 
-    var disposition: Disposition { isKept.load(ordering: .relaxed) ? .keep : .discard }
+    @usableFromInline var disposition: Disposition { isKept.load(ordering: .relaxed) ? .keep : .discard }
 }

@@ -1,11 +1,12 @@
-/// One call of a pool's factory, and the task that waits for it, until its deadline or its cancellation.
-final class ResourceMaking<Resource: Sendable>: TaskWait, @unchecked Sendable {
-    /// It is written before the wait is resolved.
-    private(set) var made: Result<Resource, any Error>?
+/// One call of a pool's factory, and the task that waits for it, until its deadline, its cancellation or the shutdown.
+final class ResourceMaking: TaskWait, @unchecked Sendable {
+    let request: ResourceRequest
+    /// What the task gets: a resource, whose use has begun, or the factory's error. It is written under the pool's
+    /// lock, before the wait is resolved.
+    var made: Result<PooledResource, any Error>?
 
-    /// Ends the wait with what the factory has made. It returns false if nobody waits any more.
-    func finish(with made: Result<Resource, any Error>) -> Bool {
-        self.made = made
-        return resolve(0)
+    init(_ request: ResourceRequest) {
+        self.request = request
+        super.init()
     }
 }

@@ -18,40 +18,40 @@ import CSyncKernel
 /// A resource that is broken is given up by its lease, and after an error that the body throws, unless `afterError`
 /// says otherwise. It is closed, and another is made when one is needed. A factory that throws gives its error to the
 /// one task that it worked for, and the next in order tries again. A factory whose task gives up is cancelled; what it
-/// makes all the same is kept. As long as a factory does not return, the place of its resource is taken.
+/// makes all the same is kept. A task for which the factory works waits for that resource, even if another comes back.
+///
+/// A resource has its place among the maximum from before its factory is called until its `close` has returned. So a
+/// factory or a `close` that hangs takes a place for good: let both end in time. The place of a task of low priority
+/// counts among those that are not reserved until its resource is idle or closed.
 ///
 /// Nothing here blocks a thread. Factory, `close` and `afterError` are called without any lock, the first two in a task
-/// of their own. A pool that goes away without ``shutdown(timeout:isolation:)`` closes its resources too. Taking a
-/// resource that is there costs a few locked instructions and no wait; waiting is O(log n) amortized with n waiters.
+/// of their own for each resource, so that one that hangs holds up no other. The factory inherits the task-local values
+/// and the priority of the task for which it works; it may use the pool, but a task that waits inside of its own use,
+/// of a factory or of a `close` for a further resource may wait for ever where all places are taken so.
+///
+/// A pool that goes away without ``shutdown(timeout:isolation:)`` closes its resources too, and waits for nobody.
+/// Taking a resource that is there costs two short sections of a ``PriorityMutex``, and no wait and no allocation.
+/// Waiting is O(log n) amortized with n waiters.
 public final class ResourcePool<Resource: Sendable>: Sendable {
     /// What is done with a resource after its body has thrown.
     public typealias AfterError = @Sendable (any Error) -> ResourceLease.Disposition
 
-    let minimum: Int
-    let idleTimeout: Int64
-    let make: @Sendable () async throws -> Resource
-    let close: @Sendable (Resource) async -> Void
-    private let afterError: AfterError
-    private let reservedFor: CommandPriority
-    /// A permit for each resource that there may be.
-    private let places: PrioritySemaphore
-    /// A permit for each of them that low priorities may take; nil where that is all.
-    private let unreserved: PrioritySemaphore?
-    let state = PriorityMutex(ResourcePoolState<Resource>())
+    @usableFromInline let core: ResourcePoolCore
 
     /// Makes an empty pool. It never blocks, and makes no resource yet.
     ///
     /// Numbers that are out of their bounds stop the program with a message.
     ///
     /// - Parameters:
-    ///   - maximum: how many resources there may be, at least 1.
+    ///   - maximum: how many resources there may be, at least 1. Those that are being made or closed count.
     ///   - minimum: how many are not closed for being idle, at most `maximum`.
     ///   - reserved: how many only a high priority may use, less than `maximum`.
     ///   - priority: from which priority on those may be used.
-    ///   - idleTimeout: a resource that nobody has used for that long is closed. Nil keeps all.
+    ///   - idleTimeout: a resource that nobody has used for that long is closed, unless it is one of the fewest. Nil
+    ///     keeps all; zero or less closes each at once.
     ///   - afterError: what becomes of a resource whose body has thrown; by default it is discarded.
-    ///   - close: closes a resource. It is called once for each that was made.
-    ///   - make: makes a resource.
+    ///   - close: closes a resource. It is called once for each that was made. What goes wrong there is its own matter.
+    ///   - make: makes a resource. It is called when one is needed and there is a place, by several tasks at once too.
     public init(
         maximum: Int, minimum: Int = 0, reserved: Int = 0, reservedFor priority: CommandPriority = .high,
         idleTimeout: Duration? = nil, afterError: @escaping AfterError = { _ in .discard },
@@ -65,20 +65,20 @@ public final class ResourcePool<Resource: Sendable>: Sendable {
                 0 <= minimum <= maximum and 0 <= reserved < maximum
                 """)
         }
-        self.minimum = minimum
-        self.idleTimeout = idleTimeout.flatMap(Deadline.nanoseconds(in:)) ?? Deadline.never
-        self.make = make
-        self.close = close
-        self.afterError = afterError
-        reservedFor = priority
-        places = PrioritySemaphore(value: maximum)
-        unreserved = reserved == 0 ? nil : PrioritySemaphore(value: maximum - reserved)
+        let limits = ResourceLimits(
+            maximum: maximum, minimum: minimum, reserved: reserved,
+            idleTimeout: idleTimeout.flatMap(Deadline.nanoseconds(in:)) ?? Deadline.never)
+        core = ResourcePoolCore(
+            limits, reservedFor: priority, afterError: afterError,
+            close: { await close(Self.resource(of: $0)) }, factory: { Pooled(try await make()) })
     }
 
-    deinit {
-        let left = state.withLock { $0.takeAllIdle() }
-        if left.isEmpty { return }
-        Task { [close] in await RequestDeadline.ignored { for resource in left { await close(resource) } } }
+    /// What it makes and closes now keeps the core until that has ended.
+    deinit { core.closeIdle() }
+
+    @inlinable
+    static func resource(of pooled: PooledResource) -> Resource {
+        unsafe unsafeDowncast(pooled, to: Pooled<Resource>.self).resource
     }
 
     // MARK: - Using
@@ -88,161 +88,77 @@ public final class ResourcePool<Resource: Sendable>: Sendable {
     /// It suspends the task while all are in use, and while one is made. It returns what `body` returns, and throws
     /// what `body` or the factory throws. Without running `body` it throws a ``ResourcePoolError`` too.
     ///
-    /// A nil `priority` is that of the task. The timeout is for the waiting and the making, and does not end a use.
-    /// Zero or less takes a resource that is there. It is never early. `withDeadline` bounds the wait too, and what the
-    /// factory waits for, but not `close`.
+    /// A nil `priority` is that of the task. The timeout is for the waiting and the making. Neither it nor a
+    /// cancellation ends a use. Zero or less takes a resource that is there, and makes none. It is never early.
+    /// `withDeadline` bounds the wait too, and what the factory waits for, but not `close`.
+    @inlinable
     public func withResource<Result>(
         priority: CommandPriority? = nil, timeout: Duration? = nil, file: StaticString = #fileID, line: UInt = #line,
         isolation: isolated (any Actor)? = #isolation, _ body: (Resource) async throws -> sending Result
     ) async throws -> sending Result {
-        try await withResource(within: .timeout(timeout), priority, file, line, isolation: isolation) { resource, _ in
-            try await body(resource)
-        }
+        try await use(within: .timeout(timeout), priority, file, line, isolation: isolation, body)
     }
 
     /// Does the same, with a lease, by which the body can say that the resource is broken.
+    @inlinable
     public func withResource<Result>(
         priority: CommandPriority? = nil, timeout: Duration? = nil, file: StaticString = #fileID, line: UInt = #line,
         isolation: isolated (any Actor)? = #isolation,
         _ body: (Resource, ResourceLease) async throws -> sending Result
     ) async throws -> sending Result {
-        try await withResource(within: .timeout(timeout), priority, file, line, isolation: isolation, body)
+        try await useByLease(within: .timeout(timeout), priority, file, line, isolation: isolation, body)
     }
 
-    func withResource<Result>(
+    @inlinable
+    @inline(__always)
+    func use<Result>(
+        within limit: TimeLimit, _ priority: CommandPriority?, _ file: StaticString, _ line: UInt,
+        isolation: isolated (any Actor)?, _ body: (Resource) async throws -> sending Result
+    ) async throws -> sending Result {
+        var taken = try core.take(priority, file, line)
+        if taken == nil { taken = try await core.acquire(within: limit, priority, file, line, isolation: isolation) }
+        let pooled = unsafe taken.unsafelyUnwrapped
+        do {
+            let result = try await body(Self.resource(of: pooled))
+            core.end(pooled, .keep)
+            return result
+        } catch {
+            core.end(pooled, .keep, after: error)
+            throw error
+        }
+    }
+
+    @inlinable
+    @inline(__always)
+    func useByLease<Result>(
         within limit: TimeLimit, _ priority: CommandPriority?, _ file: StaticString, _ line: UInt,
         isolation: isolated (any Actor)?, _ body: (Resource, ResourceLease) async throws -> sending Result
     ) async throws -> sending Result {
-        let priority = priority ?? CommandPriority(Task.currentPriority), isReserved = priority >= reservedFor
-        var deadline = SharedDeadline(limit)
-        try await enter(CommandRank.of(priority), isReserved, &deadline, isolation: isolation)
-        let resource = try await take(isReserved, &deadline, isolation: isolation)
-        let lease = ResourceLease(), use = state.withLock { $0.begin(file, line) }
+        var taken = try core.take(priority, file, line)
+        if taken == nil { taken = try await core.acquire(within: limit, priority, file, line, isolation: isolation) }
+        let pooled = unsafe taken.unsafelyUnwrapped, lease = ResourceLease()
         do {
-            let result = try await body(resource, lease)
-            end(use, resource, lease.disposition, isReserved)
+            let result = try await body(Self.resource(of: pooled), lease)
+            core.end(pooled, lease.disposition)
             return result
         } catch {
-            if afterError(error) == .discard { lease.discard() }
-            end(use, resource, lease.disposition, isReserved)
+            core.end(pooled, lease.disposition, after: error)
             throw error
         }
-    }
-
-    /// Takes a place, so that there is a resource or one may be made.
-    private func enter(
-        _ rank: Int64, _ isReserved: Bool, _ deadline: inout SharedDeadline, isolation: isolated (any Actor)?
-    ) async throws(ResourcePoolError) {
-        if Task.isCancelled { throw .cancelled }
-        if !isReserved, let unreserved { try await wait(at: unreserved, rank, &deadline, isolation: isolation) }
-        do throws(ResourcePoolError) { try await wait(at: places, rank, &deadline, isolation: isolation) } catch {
-            if !isReserved { unreserved?.giveBack(1) }
-            throw error
-        }
-    }
-
-    private func wait(
-        at semaphore: PrioritySemaphore, _ rank: Int64, _ deadline: inout SharedDeadline,
-        isolation: isolated (any Actor)?
-    ) async throws(ResourcePoolError) {
-        if semaphore.tryFast(1) { return }
-        let box = semaphore.box
-        let status = await unsafe SemaphoreWait.acquire(
-            1, at: box.semaphore, of: box, rank: rank, deadline: deadline(), isolation: isolation)
-        if status != 0 { throw ResourcePoolError(status: status) }
-    }
-
-    private func leave(_ isReserved: Bool) {
-        places.giveBack(1)
-        if !isReserved { unreserved?.giveBack(1) }
-    }
-
-    /// Takes a resource that is there, or has one made. The caller has a place, which is given back on an error.
-    private func take(
-        _ isReserved: Bool, _ deadline: inout SharedDeadline, isolation: isolated (any Actor)?
-    ) async throws -> Resource {
-        switch state.withLock({ $0.take() }) {
-        case .idle(let resource): return resource
-        case .refused:
-            leave(isReserved)
-            throw ResourcePoolError.shutDown
-        case .isMadeByCaller where deadline() == Deadline.passed:
-            lose(isReserved)
-            throw ResourcePoolError.timedOut
-        case .isMadeByCaller: break
-        }
-        let making = ResourceMaking<Resource>()
-        let task = Task { [self] in
-            let made: Swift.Result<Resource, any Error>
-            do { made = .success(try await make()) } catch { made = .failure(error) }
-            if making.finish(with: made) { return }
-            // Nobody waits for it any more.
-            switch made {
-            case .success(let resource): end(nil, resource, .keep, isReserved)
-            case .failure: lose(isReserved)
-            }
-        }
-        let status = await making.wait(until: deadline(), isolation: isolation)
-        if status != 0 {
-            task.cancel()
-            throw ResourcePoolError(status: status)
-        }
-        do { return try making.made!.get() } catch {
-            lose(isReserved)
-            throw error
-        }
-    }
-
-    /// Gives back the place of a resource that could not be made.
-    private func lose(_ isReserved: Bool) {
-        state.withLock { $0.loseOne() }.forEach { $0.resolve(0) }
-        leave(isReserved)
-    }
-
-    /// Ends a use, or adds a resource that nobody uses yet.
-    private func end(
-        _ use: UInt64?, _ resource: Resource, _ disposition: ResourceLease.Disposition, _ isReserved: Bool
-    ) {
-        let now = csk_now()
-        let (isKept, sweepAt) = state.withLock { state in
-            state.end(use, resource, disposition, at: now, idleTimeout: idleTimeout)
-        }
-        if !isKept { closeLater([resource]) }
-        if let sweepAt { sweep(at: sweepAt) }
-        leave(isReserved)
-    }
-
-    /// Closes resources that are counted as closing.
-    func closeLater(_ resources: [Resource]) {
-        if resources.isEmpty { return }
-        Task { [self] in
-            await RequestDeadline.ignored {
-                for resource in resources {
-                    await close(resource)
-                    state.withLock { $0.endClosing() }.forEach { $0.resolve(0) }
-                }
-            }
-        }
-    }
-
-    /// Lets all who wait for a place come, and find that the pool is shut down.
-    func refuseWaiters() {
-        places.giveBack(1 << 30)
-        unreserved?.giveBack(1 << 30)
     }
 
     // MARK: - Inspection
 
     /// True once ``shutdown(timeout:isolation:)`` was called.
-    public var isShutDown: Bool { state.withLock { $0.isShutDown } }
+    public var isShutDown: Bool { core.state.withLock { $0.isShutDown } }
     /// How many resources nobody used at some instant during the call.
-    public var idleCount: Int { state.withLock { $0.idle.count } }
+    public var idleCount: Int { core.state.withLock { $0.idleCount } }
     /// How many were in use at some instant during the call.
-    public var inUseCount: Int { state.withLock { $0.uses.count } }
-    /// How many there were at some instant during the call, those that are being made included.
-    public var count: Int { state.withLock { $0.made } }
-    /// How many tasks waited for a place at some instant during the call.
-    public var waitingCount: Int {
-        places.waitingCount + (unreserved?.waitingCount ?? 0)
-    }
+    public var inUseCount: Int { core.state.withLock { $0.inUseCount } }
+    /// How many there were at some instant during the call: those that are being made included, and those that are
+    /// being closed not.
+    public var count: Int { core.state.withLock { $0.count } }
+    /// How many tasks waited for a resource or for the place of one at some instant during the call. Those for which
+    /// the factory works are not among them.
+    public var waitingCount: Int { core.state.withLock { $0.waitingCount } }
 }

@@ -162,7 +162,8 @@ public struct PrioritySemaphore: @unchecked Sendable {
     /// Runs `body` with permits, which it gives back when `body` has returned or thrown, and after a cancellation too.
     ///
     /// It suspends the task while too few are free. It throws what the suspending `wait` throws, without running
-    /// `body`, and what `body` throws.
+    /// `body`, and what `body` throws. (The compiler takes a closure that awaits nothing and has a list of captures for
+    /// the form that blocks, which it then refuses in async code: write `{ [names] () async in … }` there.)
     @inlinable
     public func withPermit<Result>(
         permits: Int = 1, priority: CommandPriority? = nil, timeout: Duration? = nil,

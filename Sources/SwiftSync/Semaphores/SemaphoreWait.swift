@@ -1,29 +1,17 @@
 import CSyncKernel
-import Dispatch
 
-/// A task that waits for permits of a semaphore. The kernel decides between grant, timeout and cancellation.
+/// A task that waits for permits of a semaphore.
 @safe
-final class SemaphoreWait: TaskWait, GateWaiterOwner, @unchecked Sendable {
+final class SemaphoreWait: KernelWait, @unchecked Sendable {
     private let semaphore: UnsafeMutablePointer<csk_sem_t>
-    private let owner: AnyObject
-    @exclusivity(unchecked) private var memory = GateWaiter.Memory()
 
-    /// - Parameter owner: keeps the semaphore, as long as somebody who withdraws the wait may use it.
     private init(_ semaphore: UnsafeMutablePointer<csk_sem_t>, of owner: AnyObject) {
         unsafe self.semaphore = semaphore
-        self.owner = owner
-        super.init()
+        super.init(of: owner)
     }
 
-    private var waiter: GateWaiter { unsafe GateWaiter(in: &memory) }
-
-    var resolvingQueue: DispatchQueue? { nil }
-
-    func gateResolved(_ status: Int32) { resolve(status) }
-
-    /// If the grant came first, the grant resolves the wait.
-    override func withdraw(_ cause: Int32) {
-        unsafe waiter.cancel { unsafe csk_sem_cancel(semaphore, $0) }
+    override func cancel(_ waiter: UnsafeMutablePointer<csk_gate_waiter_t>) -> Int32 {
+        unsafe csk_sem_cancel(semaphore, waiter)
     }
 
     /// Waits until permits of the semaphore, which `owner` keeps, are the task's. It returns 0 or an errno value.

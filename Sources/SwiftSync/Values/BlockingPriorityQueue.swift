@@ -1,7 +1,7 @@
 import CSyncKernel
 
-/// A queue between threads, ordered by priority, whose consumers wait while it is empty. Elements of one priority come
-/// out in the order in which they went in.
+/// A queue between threads and tasks, ordered by priority, whose consumers wait while it is empty. Elements of one
+/// priority come out in the order in which they went in.
 ///
 /// ```swift
 /// let jobs = BlockingPriorityQueue<Job>(capacity: 64)
@@ -12,9 +12,10 @@ import CSyncKernel
 /// while let job = jobs.pop() { job.run() }
 /// ```
 ///
-/// Threads that wait for elements are served in the order in which they came. So are threads that wait for room. All
-/// members may be called from any thread, but not from a signal handler. The members that wait block their thread, so
-/// keep them out of async code. Elements that are still inside when the queue is deinitialized are released with it.
+/// Threads and tasks that wait for elements are served in the order in which they came. So are those that wait for
+/// room. All members may be called from any thread, but not from a signal handler. The members that wait block their
+/// thread, so keep them out of async code: there, `try await jobs.suspending.pop()` suspends the task
+/// (``suspending``). Elements that are still inside when the queue is deinitialized are released with it.
 @safe
 public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
     /// The number of elements that fit, or nil if there is no bound.
@@ -50,7 +51,7 @@ public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
     /// - Complexity: O(1).
     @available(
         *, noasync,
-        message: "it blocks the thread while the queue is full; use tryPush(_:priority:) or push(_:priority:timeout:)"
+        message: "it blocks the thread while the queue is full; try await suspending.push(_:priority:)"
     )
     @inlinable
     @discardableResult
@@ -106,7 +107,7 @@ public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
     /// Takes the first element in order. It waits while the queue is empty, and ignores `withDeadline`: it returns nil
     /// only once the queue is closed and empty.
     /// - Complexity: O(log n) amortized.
-    @available(*, noasync, message: "it blocks the thread while the queue is empty; use tryPop() or pop(timeout:)")
+    @available(*, noasync, message: "it blocks the thread while the queue is empty; try await suspending.pop()")
     @inlinable
     public func pop() -> sending Element? {
         var link: UnsafeMutablePointer<csk_pqueue_item_t>?
@@ -141,7 +142,7 @@ public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
         return unsafe csk_pqueue_trypop(queue, &link) == 0 ? Item(link!).take() : nil
     }
 
-    /// Takes out everything that is inside, in order, and admits the threads that wait for room. It never waits.
+    /// Takes out everything that is inside, in order, and admits those who wait for room. It never waits.
     /// - Complexity: O(n log n).
     @inlinable
     public func drain() -> sending [Element] {
@@ -152,10 +153,10 @@ public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
 
     // MARK: Closing and looking
 
-    /// Refuses elements from now on, and wakes every thread that waits. Elements that are inside can still be taken
-    /// out.
+    /// Refuses elements from now on, and wakes everybody who waits. Elements that are inside can still be taken out.
     ///
-    /// Threads that wait for room give up, and their elements are refused. Threads that wait for elements get nil.
+    /// Threads and tasks that wait for room give up, and their elements are refused. Those that wait for elements get
+    /// nil.
     /// Closing again does nothing.
     public func close() {
         unsafe csk_pqueue_close(queue)
@@ -167,7 +168,7 @@ public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
     /// True once ``close()`` was called.
     public var isClosed: Bool { unsafe csk_pqueue_is_closed(queue) }
 
-    /// The number of threads that waited at some instant during the call.
+    /// The number of threads and tasks that waited at some instant during the call.
     package var waitingCount: Int { unsafe Int(csk_pqueue_waiting(queue)) }
 
     @usableFromInline

@@ -1,4 +1,4 @@
-/// Why a timed operation of a ``BlockingPriorityQueue`` did not happen.
+/// Why an operation of a ``BlockingPriorityQueue`` that is timed, or for which a task waited, did not happen.
 ///
 /// ```swift
 /// let jobs = BlockingPriorityQueue<Int>()
@@ -13,17 +13,23 @@ public enum BlockingPriorityQueueError: SyncError, Hashable, CaseIterable {
     case timedOut
     /// The queue was closed, and did not accept the element.
     case closed
+    /// The task was cancelled first. Forms that block a thread never throw it.
+    case cancelled
+    /// The system gave a task that waits no timer. Forms that block a thread never throw it.
+    case outOfResources
 
     /// What the error has in common with the errors of other objects. A closed queue is one that was shut down.
     public var reason: SyncErrorReason {
         switch self {
         case .timedOut: .timedOut
         case .closed: .shutDown
+        case .cancelled: .cancelled
+        case .outOfResources: .outOfResources
         }
     }
 
     @usableFromInline
     init(status: Int32) {
-        self = Self(SyncErrorReason(status: status)) ?? .timedOut
+        self = Self(SyncErrorReason(status: status)) ?? .outOfResources
     }
 }

@@ -166,6 +166,9 @@ struct GateWaiter: @unchecked Sendable {
         unsafe csk_gate_forget(gate, waiter)
     }
 
+    /// Calls `body` with the waiter, which was resolved.
+    func read<Result>(_ body: (UnsafePointer<csk_gate_waiter_t>) -> Result) -> Result { unsafe body(waiter) }
+
     /// Calls `cancel` with the waiter, which resolves it with `ECANCELED` if it is queued at an object that is no gate.
     func cancel(by cancel: (UnsafeMutablePointer<csk_gate_waiter_t>) -> Int32) { _ = unsafe cancel(waiter) }
 

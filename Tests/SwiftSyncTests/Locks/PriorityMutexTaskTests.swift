@@ -56,6 +56,27 @@ struct PriorityMutexTaskTests {
         #expect(mutex.withLock { $0 } == [1, 2, 3])
     }
 
+    private enum Counting {
+        @TaskLocal static var waits: Shared<Int>?
+    }
+
+    @Test
+    func aFastMutexThatNobodyHoldsMakesNoWaiter() async throws {
+        let mutex = PriorityMutex(0), waits = Shared(0)
+        try await mutex.suspending.withLock { $0 += 1 }
+        let id = TestSteps.add { name, _ in
+            if name == "TaskWait: parks" { Counting.waits?.increment() }
+        }
+        defer { TestSteps.remove(id) }
+        try await Counting.$waits.withValue(waits) {
+            for _ in 0..<3 { try await mutex.suspending.withLock { $0 += 1 } }
+            try await mutex.suspending.withLock(timeout: .zero) { $0 += 1 }
+            try await mutex.suspending.withLock(priority: .lowest, timeout: .seconds(1)) { $0 += 1 }
+        }
+        #expect(waits.value == 0)
+        #expect(mutex.withLock { $0 } == 6)
+    }
+
     /// Without `await`, as before there was a form that suspends.
     @Test
     func theFormThatBlocksIsTheOneThatAsyncCodeFinds() async {

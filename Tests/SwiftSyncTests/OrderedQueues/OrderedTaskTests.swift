@@ -226,4 +226,63 @@ struct OrderedTaskTests {
             #expect(ran.value == accepted)
         }
     }
+
+    /// The call has queued the task's place, and the turn comes before the task is suspended there. The task may not go
+    /// on where it is, on the calling thread, inside of the call.
+    @Test(arguments: [false, true])
+    func aTaskWhoseTurnComesWhileItIsStartedDoesNotBeginOnTheCallingThread(canFail: Bool) async throws {
+        let ledger = Ledger(), goOn = await ledger.queue.stop(), pause = StepPause("TaskWait: is queued")
+        let caller = Shared<UInt>(0), ranOn = Shared<UInt>(0), started = Shared<(any Sendable)?>(nil)
+        let operation: @Sendable (isolated Ledger) async -> Void = { _ in
+            ranOn.access { $0 = Threads.current }
+        }
+        let thread = Thread {
+            caller.access { $0 = Threads.current }
+            pause.within {
+                if canFail {
+                    let failing: @Sendable (isolated Ledger) async throws -> Void = operation
+                    let task = Task<Void, any Error>(on: ledger.queue, operation: failing)
+                    started.access { $0 = task }
+                } else {
+                    let task = Task<Void, Never>(on: ledger.queue, operation: operation)
+                    started.access { $0 = task }
+                }
+            }
+        }
+        await pause.isReached()
+        await goOn()
+        await waitUntil { ledger.queue.waitingCount == 0 }
+        // The grant is made on the actor: whoever is there after it comes after it.
+        await ledger.nothing()
+        pause.goOn()
+        thread.join()
+        if canFail {
+            try await (started.value as? Task<Void, any Error>)?.value
+        } else {
+            await (started.value as? Task<Void, Never>)?.value
+        }
+        #expect(ranOn.value != 0 && ranOn.value != caller.value)
+    }
+
+    /// The same without a queue: the place is granted before its task is suspended, and nothing but the place keeps the
+    /// task from going on where it is.
+    @Test
+    func aPlaceThatIsGrantedBeforeItsTaskIsSuspendedKeepsItFromItsCallersThread() async {
+        let place = OrderedPlace(.own), pause = StepPause("TaskWait: is queued", subject: place)
+        let caller = Shared<UInt>(0), ranOn = Shared<UInt>(0)
+        let thread = Thread {
+            caller.access { $0 = Threads.current }
+            Task.immediate {
+                await place.waitElsewhere()
+                ranOn.access { $0 = Threads.current }
+            }
+            place.startReturns()
+        }
+        await pause.isReached()
+        #expect(place.grant())
+        pause.goOn()
+        thread.join()
+        await waitUntil { ranOn.value != 0 }
+        #expect(ranOn.value != caller.value)
+    }
 }

@@ -1,3 +1,5 @@
+import Testing
+
 @testable import SwiftSync
 
 /// A resource that knows its pool's ledger: it is made once, used by one task at a time, and closed once.
@@ -36,4 +38,31 @@ final class Item: Sendable {
             $0.closed.append(number)
         }
     }
+}
+
+/// Starts a task that uses a resource until `leave` is raised, and returns once it does.
+func occupy(
+    _ pool: ResourcePool<Item>, _ priority: CommandPriority = .normal, until leave: Flag
+) async -> Task<Void, any Error> {
+    let entered = Flag()
+    let task = Task {
+        try await pool.withResource(priority: priority) { item in
+            await item.use {
+                entered.raise()
+                await waitUntil { leave.isRaised }
+            }
+        }
+    }
+    await waitUntil { entered.isRaised }
+    return task
+}
+
+/// Starts a task, and returns once it waits for a place.
+func start<Resource>(
+    at pool: ResourcePool<Resource>, _ body: @escaping @Sendable () async throws -> Void
+) async -> Task<Void, any Error> {
+    let waiting = pool.waitingCount
+    let task = Task { try await body() }
+    await waitUntil { pool.waitingCount == waiting + 1 }
+    return task
 }

@@ -16,33 +16,6 @@ struct ResourcePoolTests {
             close: { $0.close() }, make: { [ledger] in Item(ledger) })
     }
 
-    /// Starts a task that uses a resource until `leave` is raised, and returns once it does.
-    private func occupy(
-        _ pool: ResourcePool<Item>, _ priority: CommandPriority = .normal, until leave: Flag
-    ) async -> Task<Void, any Error> {
-        let entered = Flag()
-        let task = Task {
-            try await pool.withResource(priority: priority) { item in
-                await item.use {
-                    entered.raise()
-                    await waitUntil { leave.isRaised }
-                }
-            }
-        }
-        await waitUntil { entered.isRaised }
-        return task
-    }
-
-    /// Starts a task, and returns once it waits for a place.
-    private func start(
-        at pool: ResourcePool<Item>, _ body: @escaping @Sendable () async throws -> Void
-    ) async -> Task<Void, any Error> {
-        let waiting = pool.waitingCount
-        let task = Task { try await body() }
-        await waitUntil { pool.waitingCount == waiting + 1 }
-        return task
-    }
-
     // MARK: - Using
 
     @Test
@@ -190,6 +163,19 @@ struct ResourcePoolTests {
     }
 
     @Test
+    func whatALeaseGaveUpIsClosedThoughItWouldBeKeptAfterTheError() async throws {
+        let pool = makePool(maximum: 1, afterError: { _ in .keep })
+        await #expect(throws: Item.Failure.expected) {
+            try await pool.withResource { _, lease in
+                lease.discard()
+                throw Item.Failure.expected
+            }
+        }
+        #expect(pool.idleCount == 0)
+        #expect(try await pool.withResource { $0.number } == 2)
+    }
+
+    @Test
     func aFailedFactoryGivesItsErrorToOneAndTheNextTries() async throws {
         let calls = Shared(0), go = Flag()
         let pool = ResourcePool<Int>(maximum: 1) {
@@ -259,7 +245,7 @@ struct ResourcePoolTests {
         await #expect(throws: ResourcePoolError.shutDown) { try await waiting.value }
         await #expect(throws: ResourcePoolError.shutDown) { try await pool.withResource { _ in } }
         #expect(!report.isComplete && report.holders.count == 1 && report.unfinishedCount == 0)
-        #expect(report.holders[0].location.contains("ResourcePoolTests.swift:"))
+        #expect(report.holders[0].location.contains("ResourceFixture.swift:"))
         #expect(report.holders[0].heldFor >= .milliseconds(2))
         #expect("\(report)".contains("held by"))
         let end = Task { await pool.shutdown() }

@@ -119,7 +119,7 @@ import Testing
             }
             """
         let messages = [
-            "use tryPush(_:priority:) or push(_:priority:timeout:)", "use tryPop() or pop(timeout:)",
+            "try await suspending.push(_:priority:)", "try await suspending.pop()",
             "use await run { }, or sync(timeout:)",
             "use await run(flags:)", "try await suspending.drain()",
         ]

@@ -47,6 +47,8 @@ struct ErrorFormsTests {
         switch error {
         case .timedOut: "timedOut"
         case .closed: "shutDown"
+        case .cancelled: "cancelled"
+        case .outOfResources: "outOfResources"
         }
     }
 

@@ -15,13 +15,16 @@ struct ErrorStatusTests {
             )] = [
                 (ETIMEDOUT, .timedOut, .timedOut, .timedOut, .timedOut, .timedOut, .timedOut),
                 (EBUSY, .timedOut, .timedOut, .timedOut, .timedOut, .timedOut, .timedOut),
-                (EDEADLK, .wouldDeadlock, .wouldDeadlock, .wouldDeadlock, .wouldDeadlock, .wouldDeadlock, .timedOut),
-                (ECANCELED, .cancelled, .cancelled, .cancelled, .cancelled, nil, .timedOut),
+                (
+                    EDEADLK, .wouldDeadlock, .wouldDeadlock, .wouldDeadlock, .wouldDeadlock, .wouldDeadlock,
+                    .outOfResources
+                ),
+                (ECANCELED, .cancelled, .cancelled, .cancelled, .cancelled, nil, .cancelled),
                 (ESHUTDOWN, .shutDown, .shutDown, .shutDown, .outOfResources, nil, .closed),
                 // The system gave no thread. A task that waits in an ordered queue then has no timer.
-                (EAGAIN, .outOfResources, .outOfResources, .timedOut, .outOfResources, nil, .timedOut),
-                (ENOMEM, .outOfResources, .outOfResources, .timedOut, .outOfResources, nil, .timedOut),
-                (EINVAL, .other, .outOfResources, .timedOut, .outOfResources, nil, .timedOut),
+                (EAGAIN, .outOfResources, .outOfResources, .timedOut, .outOfResources, nil, .outOfResources),
+                (ENOMEM, .outOfResources, .outOfResources, .timedOut, .outOfResources, nil, .outOfResources),
+                (EINVAL, .other, .outOfResources, .timedOut, .outOfResources, nil, .outOfResources),
             ]
         for (status, reason, work, ordered, readWrite, snapshot, blocking) in table {
             #expect(SyncErrorReason(status: status) == reason)

@@ -210,7 +210,8 @@ final class BusyObjects: Sendable {
 
     /// Those that `withDeadline` bounds too.
     var calls: [TimedCall] {
-        locks + semaphores + readWriteLocks + coordinators + values + queues + wideQueues + orderedQueues
+        locks + semaphores + readWriteLocks + coordinators + values + priorityQueues + queues + wideQueues
+            + orderedQueues
     }
 
     private var locks: [TimedCall] {
@@ -435,6 +436,18 @@ final class BusyObjects: Sendable {
                 case .ofRequest: synced.lowestPriority.get().hasTimedOut
                 }
             },
+            .task("ResourcePool.withResource") { [pool] when in
+                switch when {
+                case .continuous(let instant): try await pool.withResource(until: instant) { _ in false }
+                case .suspending(let instant): try await pool.withResource(until: instant) { _, _ in false }
+                case .ofRequest: try await pool.withResource { _ in false }
+                }
+            },
+        ]
+    }
+
+    private var priorityQueues: [TimedCall] {
+        [
             .thread("BlockingPriorityQueue.pop") { [empty] when in
                 let popped =
                     switch when {
@@ -454,12 +467,24 @@ final class BusyObjects: Sendable {
                 #expect(full.tryPop() == 2)
                 return false
             },
-            .task("ResourcePool.withResource") { [pool] when in
+            .task("BlockingPriorityQueue.suspending.pop") { [empty] when in
+                let popped =
+                    switch when {
+                    case .continuous(let instant): try await empty.suspending.pop(until: instant)
+                    case .suspending(let instant): try await empty.suspending.pop(until: instant)
+                    case .ofRequest: try await empty.suspending.pop()
+                    }
+                #expect(empty.tryPush(popped!))
+                return false
+            },
+            .task("BlockingPriorityQueue.suspending.push") { [full] when in
                 switch when {
-                case .continuous(let instant): try await pool.withResource(until: instant) { _ in false }
-                case .suspending(let instant): try await pool.withResource(until: instant) { _, _ in false }
-                case .ofRequest: try await pool.withResource { _ in false }
+                case .continuous(let instant): try await full.suspending.push(2, until: instant)
+                case .suspending(let instant): try await full.suspending.push(2, priority: .high, until: instant)
+                case .ofRequest: try await full.suspending.push(2)
                 }
+                #expect(full.tryPop() == 2)
+                return false
             },
         ]
     }

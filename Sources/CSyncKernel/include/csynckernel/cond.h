@@ -14,11 +14,16 @@
  *     count--;                                              csk_cond_signal(&is_filled);
  *     csk_gate_unlock(&gate);                               csk_gate_unlock(&gate);
  *
- * A mutex or a recursive gate is left at all its levels, and taken again at as many.
+ * A mutex or a recursive gate is left at all its levels, and taken again at as many. CSK_COND_INITIALIZER(&mutex.gate)
+ * makes a condition variable of a mutex.
  *
  * A status is 0 or one of these. EPERM: the calling thread does not hold the gate. EINVAL: a rank that csk_rank does
  * not give. ETIMEDOUT: nobody had signalled by the deadline; this is never early, and the gate is held all the same. A
- * deadline bounds the wait for the signal alone. ESHUTDOWN: the gate was closed meanwhile, and is NOT held.
+ * deadline bounds the wait for the signal alone. ESHUTDOWN: the gate was closed before or meanwhile, and is NOT
+ * held.
+ *
+ * Leaving the gate may run functions of asynchronous waiters, and so may a signal. On a thread that waits they find one
+ * that stands in a queue (csk_gate_call_later).
  *
  * Unlike pthread's, these calls are no points of cancellation. The gate and the condition variable must stay in place
  * while a thread waits. It is ILLEGAL to close a gate (csk_gate_close) and to destroy it while threads wait in a
@@ -76,7 +81,7 @@ static inline int csk_cond_timedwait(csk_cond_t *cond, int32_t priority, int64_t
  * nothing. The caller may hold the gate, and had better where order matters. Never blocks. O(log n) amortized. Always
  * returns 0. */
 CSK_API int csk_cond_signal(csk_cond_t *cond);
-/* Lets all that wait go on, in their order. O(n log n). Always returns 0. */
+/* Lets all that wait go on, in their order, also among those at the front. O(n log n). Always returns 0. */
 CSK_API int csk_cond_broadcast(csk_cond_t *cond);
 
 /* How many threads wait for a signal. It is meant for tests and statistics. */

@@ -115,7 +115,10 @@ struct csk_gate_waiter {
     };
     csk_gate_function_t function;
     void *context; /* the caller's */
-    csk_gate_lane_t *lane;
+    union {
+        csk_gate_lane_t *lane;
+        struct csk_pqueue_item *item; /* at a priority queue: what is pushed, or was taken */
+    };
     int64_t deadline_ns;
     int64_t since_ns;
     union {

@@ -2,9 +2,10 @@
  * condition variable per waiting thread, and the pairing heap. Nothing allocates.
  *
  * Items come out by priority, higher first, and within one priority in the order of the calls that pushed them. Threads
- * that wait to pop are served in the order in which they came, and so are threads that wait for room in a bounded
- * queue. A newcomer never takes an item or a place that one of them has been woken for. What a woken thread gets is the
- * first item at the moment of taking, which may have been pushed after the one that woke it.
+ * and asynchronous waiters that wait to pop are served in the order in which they came, and so are those that wait for
+ * room in a bounded queue. A newcomer never takes an item or a place that one of them has been woken for. What a woken
+ * thread gets is the first item at the moment of taking, which may have been pushed after the one that woke it; an
+ * asynchronous waiter gets the first item at the moment at which it is served.
  *
  * Zero-filled memory (CSK_PQUEUE_INITIALIZER) is a valid open, empty, unbounded queue.
  *
@@ -17,9 +18,10 @@
  * here from a signal handler.
  *
  * fork. The queue is made of pthread's mutex and condition variables, which know no forks. A child may use a queue,
- * with all its items, if no other thread was inside it or waited in it at the fork. It may also use a queue that it
- * initializes anew. For any other queue it is ILLEGAL to call anything but csk_pqueue_init, and its items stay where
- * they are.
+ * with all its items, if at the fork no other thread was inside it, and neither a thread nor an asynchronous waiter
+ * waited in it. It may also use a queue that it initializes anew. For any other queue it is ILLEGAL to call anything
+ * but csk_pqueue_init, and its items stay where they are. A waiter of the parent doesn't wait in the child, where its
+ * function is not called, and it may be used again there.
  *
  *     typedef struct { csk_pqueue_item_t item; int payload; } job_t;
  *     csk_pqueue_t queue = CSK_PQUEUE_INITIALIZER;
@@ -32,7 +34,7 @@
 
 #include <pthread.h>
 
-#include "heap.h"
+#include "gate.h"
 
 CSK_BEGIN_DECLS
 
@@ -41,13 +43,11 @@ typedef struct csk_pqueue_item {
     struct csk_pqueue_item *next; /* links what csk_pqueue_drain hands out */
 } csk_pqueue_item_t;
 
-struct csk_pqueue_waiter; /* lives on a waiting thread's stack */
-
-/* Threads that wait for one thing, in the order in which they came. The first `promised` of them have been woken for
- * it. */
+/* Who waits for one thing, in the order in which they came. The first `promised` of them are threads that have been
+ * woken for it; an asynchronous waiter leaves the line when it is served. */
 typedef struct csk_pqueue_line {
-    struct csk_pqueue_waiter *first, *last;
-    struct csk_pqueue_waiter *unpromised; /* the first that has not been woken; NULL when all have */
+    csk_gate_waiter_t *first, *last; /* a thread's lives on its stack */
+    csk_gate_waiter_t *unpromised;   /* the first that has not been woken; NULL when all have */
     uint32_t promised;
     uint8_t spins[4]; /* whether it has paid to look for a moment before a wait */
 } csk_pqueue_line_t;
@@ -59,10 +59,10 @@ typedef struct csk_pqueue {
     int64_t next_ticket;
     uint64_t count;            /* items inside */
     uint64_t capacity;         /* 0: unbounded */
-    csk_pqueue_line_t poppers; /* threads that wait for an item */
-    csk_pqueue_line_t pushers; /* threads that wait for a free place */
+    csk_pqueue_line_t poppers; /* who waits for an item */
+    csk_pqueue_line_t pushers; /* who waits for a free place */
     uint32_t closed;
-    uint32_t waiting; /* threads in both lines, woken or not */
+    uint32_t waiting; /* waiters in both lines, woken or not */
 } csk_pqueue_t;
 
 #ifdef __cplusplus
@@ -76,7 +76,7 @@ typedef struct csk_pqueue {
 /* Makes `queue` open and empty; `capacity` 0 means unbounded. Returns 0, or what pthread_mutex_init says. */
 CSK_API int csk_pqueue_init(csk_pqueue_t *queue, uint64_t capacity);
 
-/* Ends the use of a queue. Returns EBUSY while threads wait in it or items are inside; the queue stays usable then.
+/* Ends the use of a queue. Returns EBUSY while somebody waits in it or items are inside; the queue stays usable then.
  * After 0 its memory may be freed. */
 CSK_API int csk_pqueue_destroy(csk_pqueue_t *queue);
 
@@ -101,16 +101,45 @@ CSK_API CSK_MUST_USE int csk_pqueue_timedpop(csk_pqueue_t *queue, csk_pqueue_ite
  * so. */
 CSK_API CSK_MUST_USE int csk_pqueue_trypop(csk_pqueue_t *queue, csk_pqueue_item_t **item);
 
+/* ---- Asynchronous waiters ----------------------------------------------------------------------------------------
+ *
+ * They stand in the same lines as threads. `waiter` is zero-filled once by the caller, who keeps it in place while it
+ * waits. `function` is called once: with 0 when the item was pushed or taken; ETIMEDOUT once the deadline has passed,
+ * and never earlier; ECANCELED; or ESHUTDOWN where the queue was closed meanwhile. It runs on whatever thread served
+ * the waiter or ended its wait, possibly before the call that queues it returns, and also where the deadline has passed
+ * before. It never runs recursively, runs without the mutex, and must not block. The waiter is the caller's again by
+ * then, and the function may free it, queue it again, or free a queue that nobody else uses.
+ *
+ * Both calls return 0; ESHUTDOWN where the blocking call would; EINVAL without a function; EBUSY when the waiter is in
+ * use; EAGAIN or ENOMEM when the timer thread can't be started. After an error nothing was queued. Neither waits. A
+ * deadline that has passed tries too, but until the timers' thread comes the waiter stands in the line: trypush and
+ * trypop are the better way to try.
+ *
+ * This one adds an item, which is the caller's again if the function is called with another status than 0. O(1). */
+CSK_API CSK_MUST_USE int csk_pqueue_push_async(csk_pqueue_t *queue, csk_gate_waiter_t *waiter, csk_pqueue_item_t *item,
+                                               int32_t priority, int64_t deadline_ns, csk_gate_function_t function,
+                                               void *context);
+/* This one takes the first item in order, which csk_pqueue_taken tells. O(log n) amortized. */
+CSK_API CSK_MUST_USE int csk_pqueue_pop_async(csk_pqueue_t *queue, csk_gate_waiter_t *waiter, int64_t deadline_ns,
+                                              csk_gate_function_t function, void *context);
+/* The item that was taken for `waiter`, once its function has been called with 0 and before it is used again. */
+static inline csk_pqueue_item_t *csk_pqueue_taken(const csk_gate_waiter_t *waiter) { return waiter->item; }
+/* Takes a waiter out of its line. After 0 its function has been or is being called with ECANCELED. After EBUSY the
+ * waiter does not wait: it was served or told before. O(1). */
+CSK_API int csk_pqueue_cancel(csk_pqueue_t *queue, csk_gate_waiter_t *waiter);
+
+/* ---- Closing and looking ----------------------------------------------------------------------------------------- */
+
 /* After this call pushes are refused, and what is inside can still be popped. It wakes everybody who waits. Closing
- * twice is 0. O(threads that wait). */
+ * twice is 0. O(waiters). */
 CSK_API int csk_pqueue_close(csk_pqueue_t *queue);
 
 /* Takes everything out at once, as a list in order that is linked by `next`, and returns how many items it took. *first
- * is NULL when the queue was empty. It wakes threads that wait for room. Threads that were woken for one of these items
- * wait on, at their old places. O(n log n), of which the mutex is held for O(threads that wait). */
+ * is NULL when the queue was empty. It serves those who wait for room. Threads that were woken for one of these items
+ * wait on, at their old places. O(n log n), of which the mutex is held for O(waiters). */
 CSK_API uint64_t csk_pqueue_drain(csk_pqueue_t *queue, csk_pqueue_item_t **first);
 
-/* The number of items inside, and of threads that wait, at some instant during the call, for statistics and tests.
+/* The number of items inside, and of waiters, at some instant during the call, for statistics and tests.
  * O(1). */
 CSK_API uint64_t csk_pqueue_count(csk_pqueue_t *queue);
 CSK_API uint32_t csk_pqueue_waiting(csk_pqueue_t *queue);

@@ -15,18 +15,26 @@
  *    does so. A thread that finds its deadline passed, and its waiter no longer there, has been signalled, and waits
  *    for the gate.
  * 3. Nobody is left asleep. Once it is in the gate's queue the waiter is like any other, whose thread parks by the same
- *    word (gate_words.h). A signal settles, and looks again unless its thread holds the gate.
- * 4. The condition variable may go once nobody stands in it: whoever was signalled does not touch it any more. */
+ *    word (gate_words.h). A signal settles, and looks again unless its thread holds the gate. A thread that sleeps on
+ *    from its wait for the signal looks now and then whether it waits for the gate by now, and from then on whether the
+ *    holder has ended (gate_watch.c).
+ * 4. The condition variable may go once nobody stands in it: whoever was signalled does not touch it any more.
+ * 5. The thread leaves the gate while it stands in a queue. What it lets in by that runs as functions of waiters do on
+ *    a thread that waits (trampoline.h): nothing there may block, since this thread may have the gate by then. */
 #include "csynckernel/cond.h"
 
 #include "base/observe.h"
 #include "lock/gate_queue.h"
-#include "wait/announce.h"
+#include "wait/trampoline.h"
 
 int csk_cond_init(csk_cond_t *cond, csk_gate_t *gate) {
     if (gate == NULL) return EINVAL;
     *cond = (csk_cond_t){ .gate = gate };
     return 0;
+}
+
+int csk_cond_init_mutex(csk_cond_t *cond, csk_mutex_t *mutex) {
+    return csk_cond_init(cond, mutex == NULL ? NULL : &mutex->gate);
 }
 
 /* Takes the gate's queue lock. In a child of fork, those that wait do so in the parent. */
@@ -60,13 +68,18 @@ static void take_out(csk_cond_t *cond, csk_gate_waiter_t *waiter) {
     count_waiting(cond, -1);
 }
 
-static void begin_wait(csk_cond_t *cond, csk_gate_waiter_t *self) {
+/* Returns false where the gate is closed: whoever leaves it never comes back. */
+static bool begin_wait(csk_cond_t *cond, csk_gate_waiter_t *self) {
     lock_queue(cond);
-    csk_waiter_set(self, WAITER_IDLE);
-    self->node.ticket = csk_waiter_ticket(&cond->next_ticket, self->node.rank);
-    csk_heap_insert(&cond->waiters, &self->node);
-    count_waiting(cond, 1);
+    bool may_wait = !cond->gate->closed;
+    if (may_wait) {
+        csk_waiter_set(self, WAITER_IDLE);
+        self->node.ticket = csk_waiter_ticket(&cond->next_ticket, self->node.rank);
+        csk_heap_insert(&cond->waiters, &self->node);
+        count_waiting(cond, 1);
+    }
     csk_queue_unlock(&cond->gate->queue_lock);
+    return may_wait;
 }
 
 /* The deadline has passed. Returns false when a signal was faster. */
@@ -79,12 +92,10 @@ static bool give_up(csk_cond_t *cond, csk_gate_t *gate, csk_gate_waiter_t *self)
 }
 
 /* Waits until it is signalled. Returns 0, or ETIMEDOUT when nobody has signalled by the deadline. */
-static int await_signal(csk_cond_t *cond, csk_gate_t *gate, csk_gate_waiter_t *self, int64_t deadline_ns) {
+static int await_signal(csk_cond_t *cond, csk_gate_t *gate, csk_gate_waiter_t *self, int64_t since_ns,
+                        int64_t deadline_ns) {
     csk_watch_word_awake(self, deadline_ns);
-    csk_word_begin_park(&self->word);
-    int park = 0;
-    while (csk_word_is_parked(&self->word) && park != ETIMEDOUT)
-        park = csk_wait_park(&self->word, WORD_PARKED, deadline_ns);
+    if (csk_gate_park_until_queued(gate, self, since_ns, deadline_ns) == 0) return 0;
     return csk_word_is_parked(&self->word) && give_up(cond, gate, self) ? ETIMEDOUT : 0;
 }
 
@@ -97,17 +108,20 @@ int csk_cond_wait_ranked(csk_cond_t *cond, csk_rank_t rank, int64_t deadline_ns)
     csk_gate_t *gate = cond->gate;
     if (!csk_is_rank(rank)) return EINVAL;
     if (!csk_gate_is_mine(gate)) return EPERM;
-    csk_gate_prepare(gate);
+    csk_mutex_prepare(gate); /* it is held: if its form is undecided, it is a mutex's */
     uint64_t self = csk_gate_holder(gate);
     uint32_t depth = csk_load(&gate->depth, CSK_RELAXED);
     csk_gate_waiter_t waiter;
     csk_waiter_for_thread(&waiter, rank, self);
     int64_t since_ns = waiter.since_ns;
-    begin_wait(cond, &waiter);
+    csk_trampoline_begin_wait();
+    bool waits = begin_wait(cond, &waiter);
     csk_store(&gate->depth, 0u, CSK_RELAXED);
     csk_cannot_fail(csk_gate_unlock_as(gate, self));
+    csk_trampoline_end_wait();
+    if (!waits) return ESHUTDOWN;
     csk_observe_wait(CSK_EVENT_WAIT_BEGIN, cond, rank, 0, 0);
-    int status = await_signal(cond, gate, &waiter, deadline_ns), locked;
+    int status = await_signal(cond, gate, &waiter, since_ns, deadline_ns), locked;
     csk_observe_wait(CSK_EVENT_WAIT_END, cond, rank, since_ns, status);
     if (status == 0) locked = csk_waiter_wait(&csk_gate_wait_kind, gate, &waiter, CSK_NEVER, false);
     else locked = lock_as(gate, self, rank);
@@ -119,14 +133,25 @@ int csk_cond_wait_ranked(csk_cond_t *cond, csk_rank_t rank, int64_t deadline_ns)
 /* ---- Signalling -------------------------------------------------------------------------------------------------- */
 
 /* Called under the queue lock. Moves the first that waits into the gate's queue, where it begins to wait for the gate
- * now. */
-static void move_first(csk_cond_t *cond, int64_t now_ns) {
-    csk_gate_t *gate = cond->gate;
+ * now. `ticket` is the one that the gate gave out before. */
+static void move_first(csk_cond_t *cond, int64_t ticket, int64_t now_ns) {
     csk_gate_waiter_t *waiter = csk_waiter_of_node(csk_heap_top(&cond->waiters));
     take_out(cond, waiter);
     waiter->since_ns = now_ns;
-    waiter->node.ticket = csk_waiter_ticket(&gate->next_ticket, waiter->node.rank);
-    csk_gate_insert(gate, waiter);
+    waiter->node.ticket = csk_waiter_ticket(&ticket, waiter->node.rank);
+    csk_gate_insert(cond->gate, waiter);
+}
+
+/* Called under the queue lock. Moves so many at most, which keep their order. Those that go to the front of their class
+ * count down: the first of them gets the last ticket. */
+static void move_under_lock(csk_cond_t *cond, uint32_t most, int64_t now_ns) {
+    int64_t first = cond->gate->next_ticket;
+    uint32_t waiting = csk_load(&cond->waiting, CSK_RELAXED), count = most < waiting ? most : waiting;
+    cond->gate->next_ticket = first + count;
+    for (uint32_t i = 0; i < count; i++) {
+        bool front = (csk_heap_top(&cond->waiters)->rank & 3) == CSK_PLACE_FRONT;
+        move_first(cond, first + (front ? count - 1 - i : i), now_ns);
+    }
 }
 
 /* Moves so many at most. A thread that looks at the count without the lock has held the gate since those that it means
@@ -137,7 +162,7 @@ static int move(csk_cond_t *cond, uint32_t most) {
     int64_t now_ns = csk_platform_now();
     csk_effects_t effects = { 0 };
     lock_queue(cond);
-    for (; most > 0 && csk_heap_top(&cond->waiters) != NULL; most--) move_first(cond, now_ns);
+    move_under_lock(cond, most, now_ns);
     bool first = csk_gate_settle(gate, &effects);
     csk_queue_unlock(&gate->queue_lock);
     csk_effects_perform(&effects);

@@ -2,7 +2,7 @@
 #include "lock/gate_await.h"
 
 #include "lock/gate_queue.h"
-#include "wait/announce.h"
+#include "wait/trampoline.h"
 
 /* ---- The list, under the queue lock ------------------------------------------------------------------------------ */
 
@@ -159,24 +159,25 @@ static void choose_itself(csk_gate_t *gate, csk_gate_condition_t *self) {
 }
 
 /* Waits until the condition is chosen, and then for the gate. */
-static void wait_for_turn(csk_gate_t *gate, csk_gate_condition_t *self, int64_t deadline_ns) {
+static void wait_for_turn(csk_gate_t *gate, csk_gate_condition_t *self, int64_t since_ns, int64_t deadline_ns) {
     csk_yield_for_word(&self->waiter, deadline_ns);
-    csk_word_begin_park(&self->waiter.word);
-    int park = 0;
-    while (csk_word_is_parked(&self->waiter.word) && park != ETIMEDOUT)
-        park = csk_wait_park(&self->waiter.word, WORD_PARKED, deadline_ns);
-    if (csk_word_is_parked(&self->waiter.word)) choose_itself(gate, self);
+    if (csk_gate_park_until_queued(gate, &self->waiter, since_ns, deadline_ns) == ETIMEDOUT) choose_itself(gate, self);
     csk_cannot_fail(csk_waiter_wait(&csk_gate_wait_kind, gate, &self->waiter, CSK_NEVER, false));
 }
 
 static bool has_passed(int64_t deadline_ns) { return deadline_ns != CSK_NEVER && deadline_ns <= csk_platform_now(); }
 
+/* While it leaves the gate the thread stands among those that wait already. So no callback that is left for later runs
+ * on it (csk_gate_call_later), which might wait, or end the thread. */
 static int wait_until_true(csk_gate_t *gate, csk_gate_condition_t *self, int64_t deadline_ns) {
+    int64_t since_ns = self->waiter.since_ns;
     for (;;) {
         uint32_t depth = csk_load(&gate->depth, CSK_RELAXED);
         csk_store(&gate->depth, 0u, CSK_RELAXED);
+        csk_trampoline_begin_wait();
         csk_cannot_fail(csk_gate_unlock_as(gate, self->waiter.thread));
-        wait_for_turn(gate, self, deadline_ns);
+        csk_trampoline_end_wait();
+        wait_for_turn(gate, self, since_ns, deadline_ns);
         csk_store(&gate->depth, depth, CSK_RELAXED);
         if (self->predicate(self->predicate_context)) return 0;
         if (has_passed(deadline_ns)) return ETIMEDOUT;

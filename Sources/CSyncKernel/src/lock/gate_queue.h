@@ -54,6 +54,9 @@ static inline void csk_gate_prepare(csk_gate_t *gate) {
     if (CSK_UNLIKELY(csk_load(&gate->summary, CSK_ACQUIRE) == 0)) csk_gate_decide_form(gate);
 }
 
+/* In mutex.c. Decides the form of a mutex, which may be held. Takes the queue lock itself. */
+void csk_mutex_prepare(csk_gate_t *gate);
+
 /* All of these are called under the queue lock. */
 void csk_gate_insert(csk_gate_t *gate, csk_gate_waiter_t *waiter);
 /* Puts a waiter of a lane into the gate's heap. */
@@ -98,6 +101,10 @@ static inline int csk_gate_unlock_as(csk_gate_t *gate, uint64_t self) {
 /* In gate_watch.c. Parks a queued thread until its word changes or the deadline has passed (ETIMEDOUT). May return
  * spuriously. While it waits, it checks from time to time whether the holder has ended. */
 int csk_gate_park(csk_gate_t *gate, csk_gate_waiter_t *self, int64_t deadline_ns, csk_watch_t *watch);
+
+/* For a thread that something else sends into the queue: a signal, or a predicate. Parks it until its word is answered,
+ * or until it is seen in the queue, where it looks after the holder. Returns ETIMEDOUT when the deadline has passed. */
+int csk_gate_park_until_queued(csk_gate_t *gate, csk_gate_waiter_t *self, int64_t since_ns, int64_t deadline_ns);
 
 /* In gate_async.c; called under the queue lock. Starts the clock of a grant that nobody has adopted. */
 void csk_gate_start_grace(csk_gate_t *gate);

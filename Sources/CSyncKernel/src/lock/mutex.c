@@ -1,4 +1,3 @@
-#include "csynckernel/cond.h"
 #include "csynckernel/mutex.h"
 
 #include "lock/gate_queue.h"
@@ -13,8 +12,7 @@ int csk_mutex_init(csk_mutex_t *mutex) {
 int csk_mutex_destroy(csk_mutex_t *mutex) { return csk_gate_destroy(&mutex->gate); }
 
 /* A zero-filled mutex is a gate whose form is undecided. This decides the form. */
-static void prepare(csk_mutex_t *mutex) {
-    csk_gate_t *gate = &mutex->gate;
+void csk_mutex_prepare(csk_gate_t *gate) {
     if (CSK_LIKELY(csk_load(&gate->summary, CSK_ACQUIRE) != 0)) return;
     csk_gate_lock_queue(gate);
     if (csk_load(&gate->summary, CSK_RELAXED) == 0) {
@@ -25,23 +23,17 @@ static void prepare(csk_mutex_t *mutex) {
 }
 
 int csk_mutex_lock_slow(csk_mutex_t *mutex, int64_t deadline_ns) {
-    prepare(mutex);
+    csk_mutex_prepare(&mutex->gate);
     return csk_gate_lock_recursive_slow(&mutex->gate, only_rank, deadline_ns);
 }
 
 int csk_mutex_trylock(csk_mutex_t *mutex) {
     if (csk_gate_is_mine(&mutex->gate)) return csk_mutex_lock(mutex);
-    prepare(mutex);
+    csk_mutex_prepare(&mutex->gate);
     return csk_gate_trylock_recursive_slow(&mutex->gate, only_rank);
 }
 
 int csk_mutex_unlock_slow(csk_mutex_t *mutex) {
-    prepare(mutex);
+    csk_mutex_prepare(&mutex->gate);
     return csk_gate_unlock_recursive_slow(&mutex->gate);
-}
-
-int csk_cond_init_mutex(csk_cond_t *cond, csk_mutex_t *mutex) {
-    if (mutex == NULL) return EINVAL;
-    prepare(mutex);
-    return csk_cond_init(cond, &mutex->gate);
 }

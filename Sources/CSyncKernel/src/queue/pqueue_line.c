@@ -1,0 +1,68 @@
+/* pqueue_line.c: the lines of a blocking priority queue. See pqueue_line.h. */
+#include "queue/pqueue_line.h"
+
+static pthread_cond_t *condition_of(csk_gate_waiter_t *waiter) { return &((csk_pqueue_thread_t *)waiter)->condition; }
+
+void csk_pqueue_stand(csk_pqueue_t *queue, csk_pqueue_line_t *line, csk_gate_waiter_t *waiter) {
+    waiter->older = line->last;
+    waiter->newer = NULL;
+    if (line->last != NULL) line->last->newer = waiter;
+    else line->first = waiter;
+    line->last = waiter;
+    if (line->unpromised == NULL) line->unpromised = waiter;
+    queue->waiting++;
+}
+
+void csk_pqueue_leave(csk_pqueue_t *queue, csk_pqueue_line_t *line, csk_gate_waiter_t *waiter) {
+    if (csk_pqueue_is_promised(waiter)) line->promised--;
+    else if (line->unpromised == waiter) line->unpromised = waiter->newer;
+    if (waiter->older != NULL) waiter->older->newer = waiter->newer;
+    else line->first = waiter->newer;
+    if (waiter->newer != NULL) waiter->newer->older = waiter->older;
+    else line->last = waiter->older;
+    queue->waiting--;
+}
+
+void csk_pqueue_end(csk_pqueue_t *queue, csk_gate_waiter_t *waiter, int status, csk_effects_t *effects) {
+    csk_pqueue_leave(queue, csk_pqueue_line_of(queue, waiter), waiter);
+    csk_waiter_set(waiter, WAITER_IDLE);
+    csk_waiter_finish(waiter, status, effects);
+}
+
+/* Gives the first waiter without a promise what it waits for, if there is one, and a unit for it. */
+static bool serve_first(csk_pqueue_t *queue, csk_pqueue_line_t *line, uint64_t supply, csk_effects_t *effects) {
+    csk_gate_waiter_t *waiter = line->unpromised;
+    if (waiter == NULL || line->promised >= supply) return false;
+    if (waiter->function == NULL) {
+        line->unpromised = waiter->newer;
+        line->promised++;
+        csk_store(&waiter->word, (uint32_t)WORD_GRANTED, CSK_RELAXED);
+        pthread_cond_signal(condition_of(waiter));
+        return true;
+    }
+    csk_pqueue_end(queue, waiter, 0, effects);
+    if (line == &queue->poppers) waiter->item = csk_pqueue_remove_first(queue);
+    else csk_pqueue_insert(queue, waiter->item);
+    return true;
+}
+
+void csk_pqueue_serve(csk_pqueue_t *queue, csk_effects_t *effects) {
+    while (serve_first(queue, &queue->poppers, queue->count, effects) ||
+           serve_first(queue, &queue->pushers, csk_pqueue_places(queue), effects)) {}
+}
+
+void csk_pqueue_revoke(csk_pqueue_line_t *line) {
+    for (csk_gate_waiter_t *waiter = line->first; waiter != line->unpromised; waiter = waiter->newer)
+        csk_store(&waiter->word, (uint32_t)WORD_WAITING, CSK_RELAXED);
+    line->unpromised = line->first;
+    line->promised = 0;
+}
+
+/* Threads find out by themselves that the queue is closed. */
+void csk_pqueue_tell_closed(csk_pqueue_t *queue, csk_pqueue_line_t *line, csk_effects_t *effects) {
+    for (csk_gate_waiter_t *waiter = line->first, *next; waiter != NULL; waiter = next) {
+        next = waiter->newer;
+        if (waiter->function == NULL) pthread_cond_signal(condition_of(waiter));
+        else csk_pqueue_end(queue, waiter, ESHUTDOWN, effects);
+    }
+}

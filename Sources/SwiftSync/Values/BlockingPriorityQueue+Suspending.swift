@@ -1,0 +1,149 @@
+public import CSyncKernel
+
+extension BlockingPriorityQueue {
+    /// The type of ``BlockingPriorityQueue/suspending``: pushes and pops for which a task waits while it is suspended.
+    ///
+    /// ```swift
+    /// let jobs = BlockingPriorityQueue<Int>(capacity: 64)
+    /// try await jobs.suspending.push(7, priority: .high)
+    /// jobs.close()   // nothing more comes
+    /// while let job = try await jobs.suspending.pop() { print(job) }
+    /// ```
+    ///
+    /// Tasks stand in the two lines of the queue together with threads, in the order in which they came: in one for
+    /// elements, in the other for room. The priority of an element orders elements, not those who wait. What a task
+    /// waits for is handed to it: the first element at that moment, or a place for its own. So an element is never
+    /// lost, and never there twice, however a grant races with a timeout or a cancellation.
+    ///
+    /// A call that need not wait costs no suspension, and no allocation but that of the element that it pushes. A task
+    /// that has to wait costs one allocation more.
+    @frozen
+    public struct Suspending: Sendable {
+        @usableFromInline
+        let owner: BlockingPriorityQueue
+
+        @inlinable
+        init(_ owner: BlockingPriorityQueue) {
+            self.owner = owner
+        }
+
+        /// Adds an element. In a full queue it waits for room.
+        ///
+        /// It suspends the task while it waits, and blocks no thread. A timeout of zero or less tries once, and no
+        /// timeout is early. Without a timeout it waits for as long as it takes, or until the deadline of
+        /// `withDeadline`.
+        ///
+        /// - Throws: ``BlockingPriorityQueueError/timedOut``; ``BlockingPriorityQueueError/closed``, also where the
+        ///   queue is closed during the wait; ``BlockingPriorityQueueError/cancelled`` where the task is cancelled
+        ///   before there is room, or was before the call; or ``BlockingPriorityQueueError/outOfResources`` where the
+        ///   system gives no timer. The element is then released.
+        /// - Complexity: O(1).
+        @inlinable
+        public func push(
+            _ element: sending Element, priority: CommandPriority = .normal, timeout: Duration? = nil,
+            isolation: isolated (any Actor)? = #isolation
+        ) async throws(BlockingPriorityQueueError) {
+            try await push(Item.make(element), priority, within: .timeout(timeout), isolation: isolation)
+        }
+
+        /// Adds an element. In a full queue it waits for room, but not past `deadline`.
+        ///
+        /// A deadline that is not ahead tries once. The time for which the system is suspended does not count, so the
+        /// wait may end that much later. All else is as in the form with a timeout.
+        @inlinable
+        public func push(
+            _ element: sending Element, priority: CommandPriority = .normal, until deadline: ContinuousClock.Instant,
+            isolation: isolated (any Actor)? = #isolation
+        ) async throws(BlockingPriorityQueueError) {
+            try await push(Item.make(element), priority, within: .continuous(deadline), isolation: isolation)
+        }
+
+        /// Does the same for an instant of the clock that the kernel uses, which is exact.
+        @_disfavoredOverload
+        @inlinable
+        public func push(
+            _ element: sending Element, priority: CommandPriority = .normal, until deadline: SuspendingClock.Instant,
+            isolation: isolated (any Actor)? = #isolation
+        ) async throws(BlockingPriorityQueueError) {
+            try await push(Item.make(element), priority, within: .suspending(deadline), isolation: isolation)
+        }
+
+        /// Takes the first element in order. It waits while there is none to be had.
+        ///
+        /// It suspends the task while it waits, and blocks no thread. A timeout of zero or less tries once, and no
+        /// timeout is early. Without a timeout it waits for as long as it takes, or until the deadline of
+        /// `withDeadline`.
+        ///
+        /// - Returns: the element, or nil once the queue is closed and empty, also where that happens during the wait.
+        /// - Throws: ``BlockingPriorityQueueError/timedOut``; ``BlockingPriorityQueueError/cancelled`` where the task
+        ///   is cancelled before it has an element, or was before the call; or
+        ///   ``BlockingPriorityQueueError/outOfResources`` where the system gives no timer. Nothing was taken then.
+        /// - Complexity: O(log n) amortized.
+        @inlinable
+        public func pop(
+            timeout: Duration? = nil, isolation: isolated (any Actor)? = #isolation
+        ) async throws(BlockingPriorityQueueError) -> sending Element? {
+            try await pop(within: .timeout(timeout), isolation: isolation)
+        }
+
+        /// Takes the first element in order. It waits for one, but not past `deadline`.
+        ///
+        /// A deadline that is not ahead tries once. The time for which the system is suspended does not count, so the
+        /// wait may end that much later. All else is as in the form with a timeout.
+        @inlinable
+        public func pop(
+            until deadline: ContinuousClock.Instant, isolation: isolated (any Actor)? = #isolation
+        ) async throws(BlockingPriorityQueueError) -> sending Element? {
+            try await pop(within: .continuous(deadline), isolation: isolation)
+        }
+
+        /// Does the same for an instant of the clock that the kernel uses, which is exact.
+        @_disfavoredOverload
+        @inlinable
+        public func pop(
+            until deadline: SuspendingClock.Instant, isolation: isolated (any Actor)? = #isolation
+        ) async throws(BlockingPriorityQueueError) -> sending Element? {
+            try await pop(within: .suspending(deadline), isolation: isolation)
+        }
+
+        @inlinable
+        @inline(__always)
+        func push(
+            _ item: Item, _ priority: CommandPriority, within limit: TimeLimit, isolation: isolated (any Actor)?
+        ) async throws(BlockingPriorityQueueError) {
+            var status =
+                Task.isCancelled ? ECANCELED : unsafe csk_pqueue_trypush(owner.queue, item.link, priority.rawValue)
+            if status == EAGAIN {
+                status = await unsafe limit.awaitRoom(
+                    for: item.link, priority.rawValue, in: owner.queue, of: owner, isolation: isolation)
+            }
+            if status == 0 { return }
+            item.destroy()
+            throw BlockingPriorityQueueError(status: status)
+        }
+
+        @inlinable
+        @inline(__always)
+        func pop(
+            within limit: TimeLimit, isolation: isolated (any Actor)?
+        ) async throws(BlockingPriorityQueueError) -> sending Element? {
+            if Task.isCancelled { throw .cancelled }
+            var link: UnsafeMutablePointer<csk_pqueue_item_t>?
+            var status = unsafe csk_pqueue_trypop(owner.queue, &link)
+            if status == EAGAIN {
+                status = await unsafe limit.awaitItem(&link, in: owner.queue, of: owner, isolation: isolation)
+            }
+            if status == 0 { return unsafe Item(link!).take() }
+            if status == ESHUTDOWN { return nil }
+            throw BlockingPriorityQueueError(status: status)
+        }
+    }
+
+    /// Pushes and pops for which a task waits while it is suspended, instead of blocking its thread.
+    ///
+    /// They are called `suspending`, as everywhere in this library where an object has forms that block. An `async`
+    /// overload of ``pop(timeout:)`` would be the one that the compiler chooses in every async function, and demand an
+    /// `await` there.
+    @inlinable
+    public var suspending: Suspending { Suspending(self) }
+}

@@ -1,0 +1,34 @@
+import CSyncKernel
+import Dispatch
+
+/// A task that waits, as an asynchronous waiter, in the line of a kernel's object that hands over what it waits for: a
+/// semaphore or a priority queue. The kernel decides between grant, timeout and cancellation.
+///
+/// A subclass says how its object queues the waiter, and how it takes the waiter out.
+@safe
+class KernelWait: TaskWait, GateWaiterOwner, @unchecked Sendable {
+    private let owner: AnyObject
+    @exclusivity(unchecked) private final var memory = GateWaiter.Memory()
+
+    /// - Parameter owner: keeps the object, as long as somebody who withdraws the wait may use it.
+    init(of owner: AnyObject) {
+        self.owner = owner
+        super.init()
+    }
+
+    final var waiter: GateWaiter { unsafe GateWaiter(in: &memory) }
+
+    final var resolvingQueue: DispatchQueue? { nil }
+
+    final func gateResolved(_ status: Int32) { resolve(status) }
+
+    /// Has the object resolve the wait with `ECANCELED`, if it has not been granted. It returns the kernel's status.
+    func cancel(_ waiter: UnsafeMutablePointer<csk_gate_waiter_t>) -> Int32 {
+        fatalError("KernelWait: a subclass must override cancel(_:)")
+    }
+
+    /// If the grant came first, the grant resolves the wait.
+    final override func withdraw(_ cause: Int32) {
+        unsafe waiter.cancel { unsafe cancel($0) }
+    }
+}
