@@ -126,6 +126,19 @@ static void takes_and_gives_back(void) {
 }
 CLIENT_AWAIT(await_inside, .threads = { takes_and_gives_back, puts_and_takes }, .check = nothing_is_left)
 
+/* No lock of the library's is held while a predicate is asked. */
+static bool some_and_looks(void *unused) {
+    EXPECT(csk_gate_waiting(gate) <= 1);
+    return some(unused);
+}
+static void takes_looking(void) {
+    EXPECT_EQUAL(csk_gate_lock_when(gate, some_and_looks, NULL, 0, CSK_NEVER), 0);
+    set_items(items() - 1);
+    section();
+    unlock();
+}
+CLIENT_AWAIT(await_looks, .threads = { takes_looking, puts_one }, .check = nothing_is_left)
+
 /* ---- Deadlines --------------------------------------------------------------------------------------------------- */
 
 static void takes_in_time(void) {
