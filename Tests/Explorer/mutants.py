@@ -46,6 +46,7 @@ LOCK, LOCK_SLOW, PQUEUE = "src/wait/queue_lock.h", "src/wait/queue_lock.c", "src
 PQUEUE_LINE, PQUEUE_ASYNC = "src/queue/pqueue_line.c", "src/queue/pqueue_async.c"
 HEAP, HEADER, MUTEX = "src/base/heap.c", "include/csynckernel/gate.h", "src/lock/mutex.c"
 COND = "src/lock/cond.c"
+AWAIT, ORDER_HEADER = "src/lock/gate_await.c", "src/lock/gate_order.h"
 SEM, SEM_QUEUE, SEM_ASYNC = "src/lock/sem.c", "src/lock/sem_queue.c", "src/lock/sem_async.c"
 SEM_WORD, SEM_HEADER = "src/lock/sem_queue.h", "include/csynckernel/sem.h"
 
@@ -1193,8 +1194,8 @@ MUTANTS = [
     # Condition variables.
     ("who waits for a signal leaves the gate first", COND,
      "    bool waits = begin_wait(cond, &waiter);\n    csk_store(&gate->depth, 0u, CSK_RELAXED);\n"
-     "    csk_cannot_fail(unlock_as(gate, self));\n",
-     "    csk_store(&gate->depth, 0u, CSK_RELAXED);\n    csk_cannot_fail(unlock_as(gate, self));\n"
+     "    csk_cannot_fail(csk_gate_unlock_as(gate, self));\n",
+     "    csk_store(&gate->depth, 0u, CSK_RELAXED);\n    csk_cannot_fail(csk_gate_unlock_as(gate, self));\n"
      "    bool waits = begin_wait(cond, &waiter);\n"),
     ("who waits for a signal is not counted", COND, "        count_waiting(cond, 1);\n", ""),
     ("who begins to wait for a signal stands in no queue", COND, "    csk_trampoline_begin_wait();\n",
@@ -1229,6 +1230,84 @@ MUTANTS = [
     ("a mutex is taken again at one level only", COND, "    csk_store(&gate->depth, depth, CSK_RELAXED);\n", ""),
     ("the child keeps those that wait for a signal", COND,
      "    if (CSK_LIKELY(cond->process == csk_process_mark())) return;\n", "    return;\n"),
+    # Predicates.
+    ("who leaves does not look at the predicates", LEAVE, "    csk_gate_look_at_conditions(gate);\n", ""),
+    ("who leaves trusts the one on its way, past the predicates", LEAVE,
+     "(summary & (GATE_READY | GATE_CONDITIONS)) == GATE_READY &&", "(summary & GATE_READY) &&"),
+    ("the summary does not say that predicates wait", QUEUE,
+     "flags | (csk_gate_conditions(gate) != NULL ? GATE_CONDITIONS : 0)", "flags"),
+    ("who is chosen is not published", AWAIT, "    if (found || ended != NULL) csk_gate_publish(gate);", "   "),
+    ("whoever waits is chosen", AWAIT, "found = is_true(gate, at) && !at->canceled;", "found = true;"),
+    ("who leaves asks the first only", AWAIT, "        next = next_other(at);\n", "        next = NULL;\n"),
+    ("who leaves asks past the one on its way", AWAIT, "        if (at->chosen) break;\n",
+     "        if (at->chosen) {\n            next = at->behind;\n            continue;\n        }\n"),
+    ("who leaves asks past the one whose predicate is true", AWAIT, "at != NULL && !found; at = next",
+     "at != NULL; at = next"),
+    ("all others are taken for false", AWAIT,
+     "at->predicate == false_one->predicate &&\n           at->predicate_context == false_one->predicate_context",
+     "true"),
+    ("a predicate is asked under the queue lock", AWAIT,
+     "    csk_queue_unlock(&gate->queue_lock);\n    bool answer = asked->predicate(asked->predicate_context);\n"
+     "    csk_gate_lock_queue(gate);\n",
+     "    bool answer = asked->predicate(asked->predicate_context);\n"),
+    ("predicates have no order", AWAIT,
+     "next != NULL && csk_heap_before(&next->waiter.node, &added->waiter.node); next", "next != NULL; next"),
+    ("the newest predicate goes first", AWAIT,
+     "next != NULL && csk_heap_before(&next->waiter.node, &added->waiter.node); next", "false; next"),
+    ("the list of predicates stays where it was", AWAIT, "    else if (list == &taken->list) {",
+     "    else if (false) {"),
+    ("the list of predicates stays when it is empty", AWAIT,
+     "    if (first == NULL) csk_gate_set_conditions(gate, NULL);\n    else if (list", "    if (first != NULL && list"),
+    ("the arrivals go with the list of predicates", ORDER_HEADER,
+     "    if (conditions != NULL) conditions->oldest = oldest;\n    gate->oldest = conditions",
+     "    if (conditions != NULL) conditions->oldest = NULL;\n    gate->oldest = conditions"),
+    ("the arrivals end with the list of predicates", ORDER_HEADER, "(uintptr_t)conditions | 1) : oldest;",
+     "(uintptr_t)conditions | 1) : NULL;"),
+    ("a deadline chooses who is on its way already", AWAIT,
+     "    if (!self->chosen) {\n        choose(gate, self);\n        first",
+     "    {\n        choose(gate, self);\n        first"),
+    ("a deadline ends the wait without the gate", AWAIT,
+     "== ETIMEDOUT) choose_itself(gate, self);", "== ETIMEDOUT) return;"),
+    ("who waits for a predicate stands in no queue", AWAIT, "        csk_trampoline_begin_wait();\n",
+     "        csk_trampoline_begin_wait();\n        csk_trampoline_end_wait();\n"),
+    ("who waits for a predicate stands in a queue for ever", AWAIT, "        csk_trampoline_end_wait();\n", ""),
+    ("whose deadline has passed does not settle", AWAIT, "        first = csk_gate_settle(gate, &effects);\n",
+     "        csk_gate_publish(gate);\n"),
+    ("whose deadline has passed does not look again", AWAIT,
+     "    if (first) csk_waiter_look_again(&csk_gate_queue_kind, gate);\n", "    (void)first;\n"),
+    ("who has come is not asked again", AWAIT, "        if (self->predicate(self->predicate_context)) return 0;\n",
+     "        return 0;\n"),
+    ("who waits on stays chosen", AWAIT, "    self->chosen = false;\n    self->waiter.word = WORD_WAITING;\n",
+     "    self->waiter.word = WORD_WAITING;\n"),
+    ("who waits on keeps its word", AWAIT, "    self->chosen = false;\n    self->waiter.word = WORD_WAITING;\n",
+     "    self->chosen = false;\n"),
+    ("a deadline counts from the first turn only", AWAIT,
+     "        if (has_passed(deadline_ns)) return ETIMEDOUT;\n        wait_on", "        wait_on"),
+    ("a closed gate lets who holds it wait", AWAIT, "    bool closed = gate->closed;\n    if (!closed) begin",
+     "    bool closed = false;\n    if (!closed) begin"),
+    ("a recursive gate is left at one level for a predicate", AWAIT,
+     "        csk_store(&gate->depth, 0u, CSK_RELAXED);\n", ""),
+    ("a recursive gate is taken again at one level after a predicate", AWAIT,
+     "        csk_store(&gate->depth, depth, CSK_RELAXED);\n", ""),
+    ("a gate is closed while predicates wait", ASYNC,
+     "bool busy = is_in_use(waiter) || (closing && csk_gate_conditions(gate) != NULL);",
+     "bool busy = is_in_use(waiter);"),
+    ("a gate is destroyed while predicates wait", GATE,
+     "gate->waiting != 0 || csk_gate_conditions(gate) != NULL ||", "gate->waiting != 0 ||"),
+    ("a condition is true though it was cancelled", AWAIT, "found = is_true(gate, at) && !at->canceled;",
+     "found = is_true(gate, at);"),
+    ("a condition that was cancelled while it was asked waits on", AWAIT,
+     "        if (at->canceled) end_with(gate, at, ECANCELED, &ended);\n        else if", "        if"),
+    ("a condition is cancelled under the eyes of who asks it", AWAIT,
+     "    if (waits && condition->asked) condition->canceled = true;\n    else if (waits) {", "    if (waits) {"),
+    ("a condition that is over is in use", AWAIT,
+     "    csk_waiter_set(&condition->waiter, WAITER_IDLE);\n    condition->waiter.status", "    condition->waiter.status"),
+    ("a grant in vain has no clock while predicates wait", QUEUE,
+     "if (gate->waiters.root != NULL || csk_gate_conditions(gate) != NULL) csk_gate_start_grace(gate);",
+     "if (gate->waiters.root != NULL) csk_gate_start_grace(gate);"),
+    ("a grant in vain is kept from those that wait for predicates", ASYNC,
+     "bool leaves = lost && !passes && csk_gate_conditions(gate) != NULL;", "bool leaves = false;"),
+    ("who takes a grant back for predicates keeps it", ASYNC, "    if (leaves) csk_gate_unlock(gate);\n", ""),
     # The semaphore: its word.
     ("who queues at the semaphore does not set the flag", SEM_QUEUE,
      "csk_fetch_or(&sem->state, SEM_WAITERS, CSK_ACQUIRE);", "csk_load(&sem->state, CSK_RELAXED);"),
@@ -1353,6 +1432,8 @@ CAUGHT = re.compile(r"^(\w+) (?:(random|exhaustive) (\d+) |crashed )")
 
 # The clients that can notice, by the beginning of the file's name; all where none is named.
 CLIENTS = {
+    "gate_await": ["await_*"],
+    "gate_order": ["await_*"],
     "fork": ["fork_*"],
     "queue_lock": ["fork_*", "gate_*", "mutex_*", "heap_*", "timer_*"],
     "timer": ["timer_*", "fork_*", "async_*", "gate_*"],
@@ -1371,7 +1452,8 @@ CLIENTS = {
     "waiter": ["gate_*", "sem_*", "rwlock_*", "async_*", "lane_*", "adopt_*", "close_*", "later_*", "mutex_*",
                "fork_*"],
     "trampoline": ["later_*", "lane_*", "gate_*", "async_*", "adopt_*", "close_*"],
-    "gate": ["later_*", "lane_*", "gate_*", "async_*", "adopt_*", "close_*", "mutex_*", "fork_*"],
+    "gate": ["later_*", "lane_*", "gate_*", "async_*", "adopt_*", "close_*", "mutex_*", "fork_*",
+             "await_*"],
 }
 
 

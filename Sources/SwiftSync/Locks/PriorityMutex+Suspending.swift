@@ -99,7 +99,13 @@ extension PriorityMutex where Value: ~Copyable {
         func enterSlowly(
             _ priority: CommandPriority?, _ limit: TimeLimit, isolation: isolated (any Actor)?
         ) async throws(PriorityMutexError) {
-            let priority = priority ?? CommandPriority(Task.currentPriority), deadline = limit.deadline()
+            try await enterSlowly(
+                priority ?? CommandPriority(Task.currentPriority), deadline: limit.deadline(), isolation: isolation)
+        }
+
+        func enterSlowly(
+            _ priority: CommandPriority, deadline: Int64, isolation: isolated (any Actor)?
+        ) async throws(PriorityMutexError) {
             // A wait that only tries does not stand in the queue: it would bar others until the timers' thread came.
             if deadline == Deadline.passed {
                 if unsafe csk_gate_trylock(box.gate, priority.rawValue) != 0 { throw .timedOut }

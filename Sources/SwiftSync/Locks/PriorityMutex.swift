@@ -97,12 +97,17 @@ public struct PriorityMutex<Value: ~Copyable>: @unchecked Sendable {
     }
 
     private borrowing func enterSlowly(_ priority: CommandPriority, deadline: Int64) -> Bool {
-        switch box.enterSlowly(rank: CommandRank.of(priority), deadline: deadline) {
+        hasEntered(box.enterSlowly(rank: CommandRank.of(priority), deadline: deadline))
+    }
+
+    /// Whether a wait that has ended with this status has the mutex.
+    borrowing func hasEntered(_ status: Int32) -> Bool {
+        switch status {
         case 0: return true
         case ETIMEDOUT: return false
         case EDEADLK:
             fatalError("PriorityMutex: withLock was called inside a section of the same mutex by the same thread")
-        case let status: fatalError("PriorityMutex: \(statusText(status))")
+        default: fatalError("PriorityMutex: \(statusText(status))")
         }
     }
 

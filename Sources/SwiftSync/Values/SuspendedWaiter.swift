@@ -3,10 +3,10 @@ import Dispatch
 
 /// A task that waits at a gate. The kernel decides between grant, timeout and cancellation.
 @safe
-final class SuspendedWaiter: TaskWait, GateWaiterOwner, @unchecked Sendable {
-    @safe private let gate: UnsafeMutablePointer<csk_gate_t>
-    private let box: AnyObject
-    private let executor: UInt
+class SuspendedWaiter: TaskWait, GateWaiterOwner, @unchecked Sendable {
+    @safe final let gate: UnsafeMutablePointer<csk_gate_t>
+    final let box: AnyObject
+    final let executor: UInt
     @exclusivity(unchecked) private var memory = GateWaiter.Memory()
 
     init(_ gate: UnsafeMutablePointer<csk_gate_t>, of box: AnyObject, isolation: (any Actor)?) {
@@ -16,7 +16,7 @@ final class SuspendedWaiter: TaskWait, GateWaiterOwner, @unchecked Sendable {
         super.init()
     }
 
-    private var waiter: GateWaiter { unsafe GateWaiter(in: &memory) }
+    final var waiter: GateWaiter { unsafe GateWaiter(in: &memory) }
 
     var resolvingQueue: DispatchQueue? { nil }
 
@@ -32,11 +32,19 @@ final class SuspendedWaiter: TaskWait, GateWaiterOwner, @unchecked Sendable {
     ///
     /// The waits must have the caller's isolation. Otherwise the waiter would be adopted elsewhere, and the way back to
     /// the caller's actor could change to a thread that does not hold the gate.
-    func acquire(rank: Int64, deadline: Int64, isolation: isolated (any Actor)?) async -> Int32 {
-        var status = await wait(isolation: isolation) {
-            unsafe waiter.lock(
-                gate, of: box, rank: rank, deadline: deadline, key: executor, isQueue: false, owner: self)
-        }
+    final func acquire(rank: Int64, deadline: Int64, isolation: isolated (any Actor)?) async -> Int32 {
+        let status = await wait(isolation: isolation) { queue(rank: rank, deadline: deadline) }
+        return await adopt(status, isolation: isolation)
+    }
+
+    /// Queues the waiter in the lane of the task's executor. It returns 0 or an errno value.
+    final func queue(rank: Int64, deadline: Int64) -> Int32 {
+        unsafe waiter.lock(gate, of: box, rank: rank, deadline: deadline, key: executor, isQueue: false, owner: self)
+    }
+
+    /// Makes the calling thread the holder, after a wait with this status.
+    final func adopt(_ granted: Int32, isolation: isolated (any Actor)?) async -> Int32 {
+        var status = granted
         while status == 0, unsafe !waiter.adopt(gate) {
             status = await waitAgain(isolation: isolation) { unsafe waiter.relock(gate, owner: self) }
             if status != 0 { unsafe waiter.forget(gate) }

@@ -230,6 +230,23 @@ final class BusyObjects: Sendable {
                 case .ofRequest: try await mutex.suspending.withLock { _ in false }
                 }
             },
+            .thread("PriorityMutex.withLock(when:)") { [mutex] when in
+                switch when {
+                case .continuous(let instant): mutex.withLock(when: { $0 == 0 }, until: instant) { $0 } == nil
+                case .suspending(let instant):
+                    mutex.withLock(when: { $0 == 0 }, priority: .high, until: instant) { $0 } == nil
+                case .ofRequest: mutex.withLock(when: { $0 == 0 }, priority: .high) { $0 } == nil
+                }
+            },
+            .task("PriorityMutex.suspending.withLock(when:)") { [mutex] when in
+                switch when {
+                case .continuous(let instant):
+                    try await mutex.suspending.withLock(when: { $0 == 0 }, until: instant) { _ in false }
+                case .suspending(let instant):
+                    try await mutex.suspending.withLock(when: { $0 == 0 }, until: instant) { _ in false }
+                case .ofRequest: try await mutex.suspending.withLock(when: { $0 == 0 }) { _ in false }
+                }
+            },
             .thread("CriticalSection.execute") { [section] when in
                 switch when {
                 case .continuous(let instant): !section.execute(until: instant) {}

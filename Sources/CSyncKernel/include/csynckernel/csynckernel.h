@@ -18,6 +18,7 @@
 #include "pool.h"
 #include "observe.h"
 #include "gate.h"
+#include "await.h"
 #include "mutex.h"
 #include "cond.h"
 #include "sem.h"

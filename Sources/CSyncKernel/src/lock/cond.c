@@ -91,38 +91,17 @@ static bool give_up(csk_cond_t *cond, csk_gate_t *gate, csk_gate_waiter_t *self)
     return waits;
 }
 
-static bool waits_for_gate(csk_gate_t *gate, csk_gate_waiter_t *self) {
-    csk_gate_lock_queue(gate);
-    bool waits = csk_waiter_state(self) != WAITER_IDLE;
-    csk_queue_unlock(&gate->queue_lock);
-    return waits;
-}
-
 /* Waits until it is signalled. Returns 0, or ETIMEDOUT when nobody has signalled by the deadline. */
 static int await_signal(csk_cond_t *cond, csk_gate_t *gate, csk_gate_waiter_t *self, int64_t since_ns,
                         int64_t deadline_ns) {
-    csk_watch_t watch = csk_begin_watch(since_ns);
     csk_watch_word_awake(self, deadline_ns);
-    csk_word_begin_park(&self->word);
-    int park = 0;
-    while (csk_word_is_parked(&self->word) && park != ETIMEDOUT) {
-        bool look;
-        park = csk_watch_park(&self->word, WORD_PARKED, deadline_ns, &watch, &look);
-        if (!look) continue;
-        if (waits_for_gate(gate, self)) return 0;
-        csk_watch_later(&watch);
-    }
+    if (csk_gate_park_until_queued(gate, self, since_ns, deadline_ns) == 0) return 0;
     return csk_word_is_parked(&self->word) && give_up(cond, gate, self) ? ETIMEDOUT : 0;
 }
 
-/* Threads of a mutex and of a recursive gate are known by their numbers. */
-static bool is_number(uint64_t holder) { return (int64_t)holder < 0; }
-static int unlock_as(csk_gate_t *gate, uint64_t self) {
-    return is_number(self) ? csk_gate_unlock_recursive_slow(gate) : csk_gate_unlock_slow(gate);
-}
 static int lock_as(csk_gate_t *gate, uint64_t self, csk_rank_t rank) {
-    return is_number(self) ? csk_gate_lock_recursive_slow(gate, rank, CSK_NEVER)
-                           : csk_gate_lock_slow(gate, rank, CSK_NEVER);
+    return csk_gate_is_number(self) ? csk_gate_lock_recursive_slow(gate, rank, CSK_NEVER)
+                                    : csk_gate_lock_slow(gate, rank, CSK_NEVER);
 }
 
 int csk_cond_wait_ranked(csk_cond_t *cond, csk_rank_t rank, int64_t deadline_ns) {
@@ -138,7 +117,7 @@ int csk_cond_wait_ranked(csk_cond_t *cond, csk_rank_t rank, int64_t deadline_ns)
     csk_trampoline_begin_wait();
     bool waits = begin_wait(cond, &waiter);
     csk_store(&gate->depth, 0u, CSK_RELAXED);
-    csk_cannot_fail(unlock_as(gate, self));
+    csk_cannot_fail(csk_gate_unlock_as(gate, self));
     csk_trampoline_end_wait();
     if (!waits) return ESHUTDOWN;
     csk_observe_wait(CSK_EVENT_WAIT_BEGIN, cond, rank, 0, 0);

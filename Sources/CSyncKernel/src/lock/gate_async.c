@@ -38,7 +38,7 @@ static bool is_over(csk_gate_t *gate, csk_gate_waiter_t *pending) {
 
 void csk_gate_restart_grace(csk_gate_t *gate) {
     csk_gate_lock_queue(gate);
-    if (gate->pending != NULL && gate->waiters.root != NULL) {
+    if (gate->pending != NULL && (gate->waiters.root != NULL || csk_gate_conditions(gate) != NULL)) {
         gate->pending->granted_ns = csk_platform_now();
         csk_gate_start_grace(gate);
     }
@@ -56,7 +56,10 @@ static void grace_ended(csk_timer_t *timer, void *context) {
     waiter->grace_started = 0;
     csk_gate_waiter_t *next = csk_gate_next(gate);
     bool lost = gate->pending == waiter && is_over(gate, waiter), newly_waits = false;
-    if (lost) lost = (next != NULL && next->node.rank != GATE_RANK_CLOSER) || csk_gate_lane_has_better(waiter->lane);
+    bool passes = (next != NULL && next->node.rank != GATE_RANK_CLOSER) || csk_gate_lane_has_better(waiter->lane);
+    /* Where nobody but those that wait for predicates is kept from the gate, this thread leaves it in their favour. */
+    bool leaves = lost && !passes && csk_gate_conditions(gate) != NULL;
+    lost = lost && (passes || leaves);
     if (lost) {
         rank = waiter->node.rank;
         since_ns = waiter->since_ns != 0 ? waiter->since_ns : waiter->granted_ns;
@@ -67,7 +70,8 @@ static void grace_ended(csk_timer_t *timer, void *context) {
             csk_gate_count_lost(gate, 1);
             csk_waiter_set(waiter, WAITER_LOST);
         }
-        csk_gate_grant_to(gate, csk_gate_next(gate), &effects);
+        if (leaves) csk_gate_transfer(gate, csk_self());
+        else csk_gate_grant_to(gate, csk_gate_next(gate), &effects);
         csk_gate_end_pending(gate, waiter);
         waiter->grace_started = 0;
         csk_gate_publish(gate);
@@ -76,6 +80,7 @@ static void grace_ended(csk_timer_t *timer, void *context) {
     if (newly_waits) csk_observe_wait(CSK_EVENT_WAIT_BEGIN, gate, rank, 0, 0);
     if (lost) csk_observe_wait(CSK_EVENT_GRANT_LOST, gate, rank, since_ns, 0);
     csk_effects_perform(&effects);
+    if (leaves) csk_gate_unlock(gate);
 }
 
 /* The grace begins when somebody else waits: a grant that nobody is kept from by reads no clock. */
@@ -152,7 +157,8 @@ static int queue_waiter(csk_gate_t *gate, csk_gate_waiter_t *waiter, const reque
     bool closing = request->closing;
     csk_gate_lock_queue(gate);
     csk_gate_lane_t *lane = request->lane;
-    int status = gate->closed ? ESHUTDOWN : is_in_use(waiter) ? EBUSY : 0;
+    bool busy = is_in_use(waiter) || (closing && csk_gate_conditions(gate) != NULL);
+    int status = gate->closed ? ESHUTDOWN : busy ? EBUSY : 0;
     if (status == 0 && request->lanes != NULL) {
         lane = csk_gate_lane_find(request->lanes, request->key, request->is_queue, request->spare);
         if (lane == NULL) status = ENOBUFS;

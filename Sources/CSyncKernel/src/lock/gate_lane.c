@@ -1,6 +1,7 @@
 /* gate_lane.c: lanes. The waiters that are performed on one queue or executor begin in order. gate_lane.h has the
  * argument. */
 #include "base/observe.h"
+#include "lock/gate_await.h"
 #include "lock/gate_queue.h"
 
 static bool comes_before(const csk_gate_waiter_t *a, const csk_gate_waiter_t *b) {
@@ -247,6 +248,7 @@ int csk_gate_begin(csk_gate_t *gate, csk_gate_lane_t *lane, csk_gate_waiter_t **
 int csk_gate_unlock_lane(csk_gate_t *gate, csk_gate_lane_t *lane, uint64_t key, bool *goes_on) {
     *goes_on = false;
     if (!csk_gate_is_mine(gate)) return EPERM;
+    csk_gate_look_at_conditions(gate);
     if (csk_load(&gate->summary, CSK_RELAXED) & GATE_WAITERS) {
         csk_effects_t effects = { 0 };
         csk_gate_lock_queue(gate);

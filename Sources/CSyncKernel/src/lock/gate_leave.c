@@ -1,6 +1,7 @@
 /* gate_leave.c: leaving the gate, in both forms. gate_policy.h says whom a leaver calls, gate_words.h why nobody is
  * left asleep. */
 #include "lock/gate_aside.h"
+#include "lock/gate_await.h"
 #include "lock/gate_queue.h"
 
 /* ---- Two words --------------------------------------------------------------------------------------------------- */
@@ -113,6 +114,7 @@ static __attribute__((noinline)) int unlock_contended(csk_gate_t *gate, uint64_t
     if (holder == 0 || (holder != self && holder != CSK_GATE_NOBODY)) return EPERM;
     if (holder == CSK_GATE_NOBODY && !take_from_nobody(gate, self)) return EPERM;
     csk_gate_prepare(gate);
+    csk_gate_look_at_conditions(gate);
     if (csk_gate_is_one_word(gate)) leave_one_word(gate);
     else leave_two_words(gate);
     return 0;
@@ -120,7 +122,7 @@ static __attribute__((noinline)) int unlock_contended(csk_gate_t *gate, uint64_t
 
 static inline int unlock_as(csk_gate_t *gate, uint64_t self) {
     uint64_t summary = csk_load(&gate->summary, CSK_RELAXED);
-    bool plain = (summary & GATE_READY) && csk_gate_somebody_comes(summary, 0) &&
+    bool plain = (summary & (GATE_READY | GATE_CONDITIONS)) == GATE_READY && csk_gate_somebody_comes(summary, 0) &&
                  csk_load(&gate->held, CSK_RELAXED) == self;
     if (!plain) return unlock_contended(gate, self);
     csk_gate_count_departure(gate);

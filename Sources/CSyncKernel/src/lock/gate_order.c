@@ -14,7 +14,7 @@ static bool may_be_granted(const csk_gate_waiter_t *waiter) {
  * behind the newest waiter, so the walk ends there at the latest. */
 csk_gate_waiter_t *csk_gate_find_overdue(const csk_gate_t *gate) {
     uint32_t passed = gate->oldest_bypassed;
-    for (csk_gate_waiter_t *waiter = gate->oldest; passed >= gate->bypass_limit; waiter = waiter->newer) {
+    for (csk_gate_waiter_t *waiter = csk_gate_oldest(gate); passed >= gate->bypass_limit; waiter = waiter->newer) {
         /* Waiters that lost a grant and queue again behind the closing waiter pass it. It comes after them all the
          * same. */
         if (waiter->node.rank == GATE_RANK_CLOSER) return NULL;
@@ -25,29 +25,31 @@ csk_gate_waiter_t *csk_gate_find_overdue(const csk_gate_t *gate) {
 }
 
 void csk_gate_count_pass(csk_gate_t *gate) {
-    if (gate->oldest == NULL) return;
-    gate->oldest->older->bypassed++;
+    csk_gate_waiter_t *oldest = csk_gate_oldest(gate);
+    if (oldest == NULL) return;
+    oldest->older->bypassed++;
     gate->oldest_bypassed++;
 }
 
 void csk_gate_link(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
+    csk_gate_waiter_t *oldest = csk_gate_oldest(gate);
     waiter->bypassed = 0;
-    if (gate->oldest == NULL) {
+    if (oldest == NULL) {
         waiter->older = waiter->newer = waiter;
-        gate->oldest = waiter;
+        csk_gate_set_oldest(gate, waiter);
     } else {
-        csk_gate_waiter_t *newest = gate->oldest->older;
+        csk_gate_waiter_t *newest = oldest->older;
         waiter->older = newest;
-        waiter->newer = gate->oldest;
+        waiter->newer = oldest;
         newest->newer = waiter;
-        gate->oldest->older = waiter;
+        oldest->older = waiter;
     }
 }
 
 void csk_gate_unlink(csk_gate_t *gate, csk_gate_waiter_t *waiter, bool granted) {
-    if (waiter == gate->oldest) {
+    if (waiter == csk_gate_oldest(gate)) {
         gate->oldest_bypassed -= waiter->bypassed;
-        gate->oldest = waiter->newer == waiter ? NULL : waiter->newer;
+        csk_gate_set_oldest(gate, waiter->newer == waiter ? NULL : waiter->newer);
     } else {
         waiter->older->bypassed += waiter->bypassed + (granted ? 1 : 0);
         gate->oldest_bypassed += granted ? 1 : 0;

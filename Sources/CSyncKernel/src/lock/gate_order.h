@@ -12,6 +12,7 @@
 #ifndef CSK_INTERNAL_GATE_ORDER_H
 #define CSK_INTERNAL_GATE_ORDER_H
 
+#include "csynckernel/await.h"
 #include "lock/gate_words.h"
 #include "wait/waiter.h"
 
@@ -23,6 +24,28 @@ static inline csk_gate_waiter_t *csk_gate_top(const csk_gate_t *gate) {
 csk_gate_waiter_t *csk_gate_find_overdue(const csk_gate_t *gate);
 static inline csk_gate_waiter_t *csk_gate_overdue(const csk_gate_t *gate) {
     return CSK_LIKELY(gate->bypass_limit == 0) ? NULL : csk_gate_find_overdue(gate);
+}
+
+/* The conditions of a gate (gate_await.h) stand in the place of `oldest`, and have its value. */
+/* NULL where nobody waits for a predicate. */
+static inline csk_gate_conditions_t *csk_gate_conditions(const csk_gate_t *gate) {
+    uintptr_t place = (uintptr_t)gate->oldest;
+    return CSK_UNLIKELY(place & 1) ? (csk_gate_conditions_t *)(place - 1) : NULL;
+}
+static inline csk_gate_waiter_t *csk_gate_oldest(const csk_gate_t *gate) {
+    const csk_gate_conditions_t *conditions = csk_gate_conditions(gate);
+    return conditions != NULL ? conditions->oldest : gate->oldest;
+}
+static inline void csk_gate_set_oldest(csk_gate_t *gate, csk_gate_waiter_t *oldest) {
+    csk_gate_conditions_t *conditions = csk_gate_conditions(gate);
+    if (conditions != NULL) conditions->oldest = oldest;
+    else gate->oldest = oldest;
+}
+/* Puts the list into another place, or takes it away (NULL). */
+static inline void csk_gate_set_conditions(csk_gate_t *gate, csk_gate_conditions_t *conditions) {
+    csk_gate_waiter_t *oldest = csk_gate_oldest(gate);
+    if (conditions != NULL) conditions->oldest = oldest;
+    gate->oldest = conditions != NULL ? (csk_gate_waiter_t *)((uintptr_t)conditions | 1) : oldest;
 }
 
 /* These add a waiter to the arrivals and take it out: `granted` says that it goes before all that are older. */

@@ -61,7 +61,7 @@ void csk_gate_mark_granted(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_effe
     }
     if (waiter->adoptable) {
         waiter->granted_ns = 0; /* its grace has not begun */
-        if (gate->waiters.root != NULL) csk_gate_start_grace(gate);
+        if (gate->waiters.root != NULL || csk_gate_conditions(gate) != NULL) csk_gate_start_grace(gate);
     }
     csk_gate_lane_t *lane = waiter->lane;
     if (lane != NULL && lane->function != NULL) {
@@ -123,7 +123,7 @@ static enum csk_gate_call publish(csk_gate_t *gate, csk_gate_waiter_t **next) {
     uint64_t flags = csk_gate_flags(gate, *next), rank = 0;
     /* Under a bypass limit each pass is counted, which takes the queue lock. */
     if (*next != NULL) rank = gate->bypass_limit != 0 ? GATE_RANK_MAX : csk_gate_biased_rank((*next)->node.rank);
-    csk_gate_write_words(gate, flags, rank);
+    csk_gate_write_words(gate, flags | (csk_gate_conditions(gate) != NULL ? GATE_CONDITIONS : 0), rank);
     return csk_gate_call_for(flags, 0);
 }
 

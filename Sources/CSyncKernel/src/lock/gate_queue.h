@@ -91,9 +91,20 @@ extern const csk_wait_kind_t csk_gate_wait_kind __attribute__((visibility("hidde
  * A thread that stands in the queue itself calls csk_waiter_look_again. */
 void csk_gate_look_again(csk_gate_t *gate);
 
+/* Threads of a mutex and of a recursive gate are known by their numbers. */
+static inline bool csk_gate_is_number(uint64_t holder) { return (int64_t)holder < 0; }
+/* Leaves the gate, all of whose levels are given up, for the thread that holds it under this name. */
+static inline int csk_gate_unlock_as(csk_gate_t *gate, uint64_t self) {
+    return csk_gate_is_number(self) ? csk_gate_unlock_recursive_slow(gate) : csk_gate_unlock_slow(gate);
+}
+
 /* In gate_watch.c. Parks a queued thread until its word changes or the deadline has passed (ETIMEDOUT). May return
  * spuriously. While it waits, it checks from time to time whether the holder has ended. */
 int csk_gate_park(csk_gate_t *gate, csk_gate_waiter_t *self, int64_t deadline_ns, csk_watch_t *watch);
+
+/* For a thread that something else sends into the queue: a signal, or a predicate. Parks it until its word is answered,
+ * or until it is seen in the queue, where it looks after the holder. Returns ETIMEDOUT when the deadline has passed. */
+int csk_gate_park_until_queued(csk_gate_t *gate, csk_gate_waiter_t *self, int64_t since_ns, int64_t deadline_ns);
 
 /* In gate_async.c; called under the queue lock. Starts the clock of a grant that nobody has adopted. */
 void csk_gate_start_grace(csk_gate_t *gate);

@@ -53,3 +53,23 @@ int csk_gate_park(csk_gate_t *gate, csk_gate_waiter_t *self, int64_t deadline_ns
     }
     return status;
 }
+
+static bool is_queued(csk_gate_t *gate, const csk_gate_waiter_t *self) {
+    csk_gate_lock_queue(gate);
+    bool queued = csk_waiter_state(self) != WAITER_IDLE;
+    csk_queue_unlock(&gate->queue_lock);
+    return queued;
+}
+
+int csk_gate_park_until_queued(csk_gate_t *gate, csk_gate_waiter_t *self, int64_t since_ns, int64_t deadline_ns) {
+    csk_watch_t watch = csk_begin_watch(since_ns);
+    csk_word_begin_park(&self->word);
+    while (csk_word_is_parked(&self->word)) {
+        bool look;
+        int status = csk_watch_park(&self->word, WORD_PARKED, deadline_ns, &watch, &look);
+        if (!look && status == ETIMEDOUT) return ETIMEDOUT;
+        if (look && is_queued(gate, self)) return 0;
+        if (look) csk_watch_later(&watch);
+    }
+    return 0;
+}

@@ -21,7 +21,7 @@ void csk_gate_write_words(csk_gate_t *gate, uint64_t flags, uint64_t rank) {
     uint64_t form = csk_load(&gate->summary, CSK_RELAXED) & (GATE_READY | GATE_ONE_WORD);
     csk_store(&gate->summary, form | flags | (gate->closed ? GATE_CLOSED : 0) | rank << GATE_RANK_SHIFT, CSK_RELEASE);
     if (form & GATE_ONE_WORD) {
-        uint64_t found = csk_load(&gate->held, CSK_RELAXED), held_flags = flags >> HELD_FLAGS_SHIFT;
+        uint64_t found = csk_load(&gate->held, CSK_RELAXED), held_flags = flags >> HELD_FLAGS_SHIFT & HELD_FLAGS;
         while (!csk_cas(&gate->held, &found, (found & ~HELD_FLAGS) | held_flags, CSK_SEQ_CST)) {}
     }
 }

@@ -14,6 +14,7 @@
  *   bit 3  HAND_OVER    who leaves must grant the gate to the next waiter, and newcomers must not take it
  *   bit 4  ONE_WORD     bits 0..2 of `held` repeat bits 1..3; leaving is a CAS that fails when they change
  *   bit 5  CLOSED       newcomers are refused
+ *   bit 6  CONDITIONS   somebody waits for a predicate: who leaves looks first (gate_await.h)
  *   8..63  RANK         of the next waiter, plus 2^40, so that it is not negative; the maximum where no newcomer may
  *                       pass without the queue lock
  * A `summary` of zero means that the form is undecided. The first call that comes to the slow path decides the form for
@@ -77,6 +78,7 @@
 #define GATE_HAND_OVER UINT64_C(8)
 #define GATE_ONE_WORD UINT64_C(16)
 #define GATE_CLOSED UINT64_C(32)
+#define GATE_CONDITIONS UINT64_C(64)
 #define GATE_RANK_SHIFT 8
 #define GATE_RANK_MAX ((UINT64_C(1) << 56) - 1)
 

@@ -13,11 +13,15 @@ void csk_watch_word(csk_gate_waiter_t *self) {
         if (csk_load(&self->word, CSK_RELAXED) != WORD_WAITING) return;
 }
 
-void csk_watch_word_awake(csk_gate_waiter_t *self, int64_t deadline_ns) {
-    csk_watch_word(self);
+void csk_yield_for_word(csk_gate_waiter_t *self, int64_t deadline_ns) {
     if (deadline_ns != CSK_NEVER) return;
     csk_yields_t yields = csk_yields_begin();
     while (csk_load(&self->word, CSK_RELAXED) == WORD_WAITING && csk_yield(&yields)) {}
+}
+
+void csk_watch_word_awake(csk_gate_waiter_t *self, int64_t deadline_ns) {
+    csk_watch_word(self);
+    csk_yield_for_word(self, deadline_ns);
 }
 
 csk_watch_t csk_begin_watch(int64_t since_ns) {

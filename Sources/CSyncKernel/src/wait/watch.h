@@ -7,8 +7,9 @@
 /* Watches the waiter's word for a moment. With direct hand-over a wake would cost more than most critical sections
  * take. So the next waiter is likely to be granted while it watches. */
 void csk_watch_word(csk_gate_waiter_t *self);
-/* Then yields a few times too, for locks that nobody may pass. A yield may take a time slice, so threads with a
- * deadline don't. */
+/* Yields a few times. A yield may take a time slice, so threads with a deadline don't. */
+void csk_yield_for_word(csk_gate_waiter_t *self, int64_t deadline_ns);
+/* Both, for locks that nobody may pass. */
 void csk_watch_word_awake(csk_gate_waiter_t *self, int64_t deadline_ns);
 
 /* When a sleeping waiter looks for whom it waits: after a second, and then at ever longer intervals. */

@@ -1,0 +1,247 @@
+/* gate_await.c: threads that wait at a gate until a predicate is true. See gate_await.h. */
+#include "lock/gate_await.h"
+
+#include "lock/gate_queue.h"
+#include "wait/trampoline.h"
+
+/* ---- The list, under the queue lock ------------------------------------------------------------------------------ */
+
+static void append_behind(csk_gate_conditions_t *list, csk_gate_condition_t *before, csk_gate_condition_t *added) {
+    added->before = before;
+    added->behind = before != NULL ? before->behind : list->first;
+    if (added->behind != NULL) added->behind->before = added;
+    if (before != NULL) before->behind = added;
+    else list->first = added;
+}
+
+/* O(n): by rank, then by arrival. */
+static void insert(csk_gate_t *gate, csk_gate_condition_t *added) {
+    if (csk_gate_conditions(gate) == NULL) {
+        added->list.first = NULL;
+        csk_gate_set_conditions(gate, &added->list);
+    }
+    csk_gate_conditions_t *list = csk_gate_conditions(gate);
+    csk_gate_condition_t *before = NULL, *next = list->first;
+    for (; next != NULL && csk_heap_before(&next->waiter.node, &added->waiter.node); next = next->behind) before = next;
+    append_behind(list, before, added);
+}
+
+/* The list leaves the memory of the one that is taken out. */
+static void take_out(csk_gate_t *gate, csk_gate_condition_t *taken) {
+    csk_gate_conditions_t *list = csk_gate_conditions(gate);
+    if (taken->behind != NULL) taken->behind->before = taken->before;
+    if (taken->before != NULL) taken->before->behind = taken->behind;
+    else list->first = taken->behind;
+    csk_gate_condition_t *first = list->first;
+    if (first == NULL) csk_gate_set_conditions(gate, NULL);
+    else if (list == &taken->list) {
+        first->list.first = first;
+        csk_gate_set_conditions(gate, &first->list);
+    }
+}
+
+uint32_t csk_gate_conditions_waiting(const csk_gate_t *gate) {
+    const csk_gate_conditions_t *list = csk_gate_conditions(gate);
+    uint32_t count = 0;
+    for (const csk_gate_condition_t *at = list != NULL ? list->first : NULL; at != NULL; at = at->behind)
+        count += at->chosen ? 0 : 1;
+    return count;
+}
+
+/* Sends a condition's waiter into the gate's queue, with the ticket of its arrival. gate_watch.c counts who comes to the
+ * queue by the tickets, so one is taken. */
+static void choose(csk_gate_t *gate, csk_gate_condition_t *chosen) {
+    chosen->chosen = true;
+    chosen->waiter.since_ns = csk_platform_now();
+    gate->next_ticket++;
+    csk_gate_insert(gate, &chosen->waiter);
+}
+
+/* ---- The leaver -------------------------------------------------------------------------------------------------- */
+
+/* The next that is not known to be false, since it has another predicate, or another context. */
+static csk_gate_condition_t *next_other(const csk_gate_condition_t *false_one) {
+    csk_gate_condition_t *at = false_one->behind;
+    while (at != NULL && !at->chosen && at->predicate == false_one->predicate &&
+           at->predicate_context == false_one->predicate_context)
+        at = at->behind;
+    return at;
+}
+
+/* Asks without the queue lock. A thread's condition stays in the list, since the thread needs the gate for leaving it.
+ * Another one does too as long as it is asked: csk_gate_unwatch leaves it to this thread. */
+static bool is_true(csk_gate_t *gate, csk_gate_condition_t *asked) {
+    asked->asked = true;
+    csk_queue_unlock(&gate->queue_lock);
+    bool answer = asked->predicate(asked->predicate_context);
+    csk_gate_lock_queue(gate);
+    asked->asked = false;
+    return answer;
+}
+
+/* Ends a condition that has a function, which is due then: `ended` is a list of those. */
+static void end_with(csk_gate_t *gate, csk_gate_condition_t *condition, int status, csk_gate_condition_t **ended) {
+    take_out(gate, condition);
+    csk_waiter_set(&condition->waiter, WAITER_IDLE);
+    condition->waiter.status = status;
+    condition->behind = *ended;
+    *ended = condition;
+}
+static void call(csk_gate_condition_t *ended) {
+    for (csk_gate_condition_t *next; ended != NULL; ended = next) {
+        next = ended->behind;
+        ended->function(ended, ended->context, ended->waiter.status);
+    }
+}
+
+void csk_gate_choose_next(csk_gate_t *gate) {
+    csk_gate_condition_t *ended = NULL;
+    bool found = false;
+    csk_gate_lock_queue(gate);
+    const csk_gate_conditions_t *list = csk_gate_conditions(gate);
+    for (csk_gate_condition_t *at = list != NULL ? list->first : NULL, *next; at != NULL && !found; at = next) {
+        if (at->chosen) break;
+        found = is_true(gate, at) && !at->canceled;
+        next = next_other(at);
+        if (at->canceled) end_with(gate, at, ECANCELED, &ended);
+        else if (found && at->function != NULL) end_with(gate, at, 0, &ended);
+        else if (found && !at->chosen) choose(gate, at);
+    }
+    if (found || ended != NULL) csk_gate_publish(gate); /* this thread has the gate, and calls somebody when it leaves */
+    csk_queue_unlock(&gate->queue_lock);
+    call(ended);
+}
+
+/* ---- The waiting thread ------------------------------------------------------------------------------------------ */
+
+/* Called under the queue lock, by the holder. The waiter's rank is set. */
+static void begin(csk_gate_t *gate, csk_gate_condition_t *self, csk_gate_predicate_t predicate, void *context,
+                  csk_gate_condition_function_t function) {
+    self->predicate = predicate;
+    self->predicate_context = context;
+    self->function = function;
+    self->chosen = self->asked = self->canceled = false;
+    csk_waiter_set(&self->waiter, function != NULL ? WAITER_QUEUED : WAITER_IDLE);
+    self->waiter.node.ticket = csk_waiter_ticket(&gate->next_ticket, self->waiter.node.rank);
+    insert(gate, self);
+    csk_gate_publish(gate);
+}
+
+/* Called by the holder, whose predicate was false although it was chosen. */
+static void wait_on(csk_gate_t *gate, csk_gate_condition_t *self) {
+    csk_gate_lock_queue(gate);
+    self->chosen = false;
+    self->waiter.word = WORD_WAITING;
+    csk_waiter_set(&self->waiter, WAITER_IDLE);
+    csk_queue_unlock(&gate->queue_lock);
+}
+
+/* Called by the holder. */
+static void end(csk_gate_t *gate, csk_gate_condition_t *self) {
+    csk_gate_lock_queue(gate);
+    take_out(gate, self);
+    csk_gate_publish(gate);
+    csk_queue_unlock(&gate->queue_lock);
+}
+
+/* The deadline has passed: the thread comes for the gate, unless it is on its way already. */
+static void choose_itself(csk_gate_t *gate, csk_gate_condition_t *self) {
+    csk_effects_t effects = { 0 };
+    csk_gate_lock_queue(gate);
+    bool first = false;
+    if (!self->chosen) {
+        choose(gate, self);
+        first = csk_gate_settle(gate, &effects);
+    }
+    csk_queue_unlock(&gate->queue_lock);
+    csk_effects_perform_waiting(&effects);
+    if (first) csk_waiter_look_again(&csk_gate_queue_kind, gate);
+}
+
+/* Waits until the condition is chosen, and then for the gate. */
+static void wait_for_turn(csk_gate_t *gate, csk_gate_condition_t *self, int64_t since_ns, int64_t deadline_ns) {
+    csk_yield_for_word(&self->waiter, deadline_ns);
+    if (csk_gate_park_until_queued(gate, &self->waiter, since_ns, deadline_ns) == ETIMEDOUT) choose_itself(gate, self);
+    csk_cannot_fail(csk_waiter_wait(&csk_gate_wait_kind, gate, &self->waiter, CSK_NEVER, false));
+}
+
+static bool has_passed(int64_t deadline_ns) { return deadline_ns != CSK_NEVER && deadline_ns <= csk_platform_now(); }
+
+/* While it leaves the gate the thread stands among those that wait already. So no callback that is left for later runs
+ * on it (csk_gate_call_later), which might wait, or end the thread. */
+static int wait_until_true(csk_gate_t *gate, csk_gate_condition_t *self, int64_t deadline_ns) {
+    int64_t since_ns = self->waiter.since_ns;
+    for (;;) {
+        uint32_t depth = csk_load(&gate->depth, CSK_RELAXED);
+        csk_store(&gate->depth, 0u, CSK_RELAXED);
+        csk_trampoline_begin_wait();
+        csk_cannot_fail(csk_gate_unlock_as(gate, self->waiter.thread));
+        csk_trampoline_end_wait();
+        wait_for_turn(gate, self, since_ns, deadline_ns);
+        csk_store(&gate->depth, depth, CSK_RELAXED);
+        if (self->predicate(self->predicate_context)) return 0;
+        if (has_passed(deadline_ns)) return ETIMEDOUT;
+        wait_on(gate, self);
+    }
+}
+
+int csk_gate_await_ranked(csk_gate_t *gate, csk_gate_predicate_t predicate, void *context, csk_rank_t rank,
+                          int64_t deadline_ns) {
+    if (predicate == NULL || !csk_is_rank(rank)) return EINVAL;
+    if (!csk_gate_is_mine(gate)) return EPERM;
+    if (predicate(context)) return 0;
+    if (has_passed(deadline_ns)) return ETIMEDOUT;
+    csk_gate_prepare(gate);
+    csk_gate_condition_t self;
+    csk_waiter_for_thread(&self.waiter, rank, csk_gate_holder(gate));
+    csk_gate_lock_queue(gate);
+    bool closed = gate->closed;
+    if (!closed) begin(gate, &self, predicate, context, NULL);
+    csk_queue_unlock(&gate->queue_lock);
+    if (closed) return ESHUTDOWN;
+    int status = wait_until_true(gate, &self, deadline_ns);
+    end(gate, &self);
+    return status;
+}
+
+int csk_gate_lock_when_ranked(csk_gate_t *gate, csk_gate_predicate_t predicate, void *context, csk_rank_t rank,
+                              int64_t deadline_ns) {
+    if (predicate == NULL || !csk_is_rank(rank)) return EINVAL;
+    int status = csk_gate_lock_ranked(gate, rank, deadline_ns);
+    if (status != 0) return status;
+    status = csk_gate_await_ranked(gate, predicate, context, rank, deadline_ns);
+    if (status != 0) (void)csk_gate_unlock(gate);
+    return status;
+}
+
+/* ---- Asynchronously ---------------------------------------------------------------------------------------------- */
+
+int csk_gate_watch(csk_gate_t *gate, csk_gate_condition_t *condition, csk_rank_t rank, csk_gate_predicate_t predicate,
+                   void *predicate_context, csk_gate_condition_function_t function, void *context) {
+    if (predicate == NULL || function == NULL || !csk_is_rank(rank)) return EINVAL;
+    if (csk_gate_holder(gate) != CSK_GATE_NOBODY && !csk_gate_is_mine(gate)) return EPERM;
+    csk_gate_prepare(gate);
+    csk_gate_lock_queue(gate);
+    int status = gate->closed ? ESHUTDOWN : csk_waiter_state(&condition->waiter) != WAITER_IDLE ? EBUSY : 0;
+    if (status == 0) {
+        condition->waiter.node.rank = rank;
+        condition->context = context;
+        begin(gate, condition, predicate, predicate_context, function);
+    }
+    csk_queue_unlock(&gate->queue_lock);
+    return status;
+}
+
+int csk_gate_unwatch(csk_gate_t *gate, csk_gate_condition_t *condition) {
+    csk_gate_condition_t *ended = NULL;
+    csk_gate_lock_queue(gate);
+    bool waits = csk_waiter_state(&condition->waiter) == WAITER_QUEUED && !condition->canceled;
+    if (waits && condition->asked) condition->canceled = true;
+    else if (waits) {
+        end_with(gate, condition, ECANCELED, &ended);
+        csk_gate_publish(gate); /* nothing of it but that predicates wait has changed */
+    }
+    csk_queue_unlock(&gate->queue_lock);
+    call(ended);
+    return waits ? 0 : EBUSY;
+}

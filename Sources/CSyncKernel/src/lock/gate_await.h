@@ -1,0 +1,43 @@
+/* gate_await.h: the conditions of a gate: who waits until a predicate is true. See await.h for what it promises.
+ *
+ * A condition is what one waits with: a waiter, a predicate, and a place in the gate's list of conditions, which is in
+ * order. It is in one of these states, which are changed under the queue lock:
+ *
+ *   waiting   in the list; its waiter is in no queue. Its predicate was false when the last holder left the gate, or a
+ *             chosen one stands before it.
+ *   chosen    in the list, and its waiter in the gate's queue, or granted the gate: it is on its way. By a leaver, to
+ *             whom its predicate was true; or by its own thread, whose deadline has passed.
+ *   over      in no list. By its own thread, while that holds the gate.
+ *
+ * Why nobody is left asleep whose predicate is true
+ *
+ * 1. Only a holder of the gate changes what predicates read, and only a holder puts a condition into the list. So
+ *    whoever enters later finds CONDITIONS in `summary`, by the order of the gate itself. No fence is needed for it.
+ * 2. Each holder, before it leaves a gate with CONDITIONS, walks the list in order, up to the first condition that is
+ *    chosen, or whose predicate is true: that one is chosen now. Conditions before that place were false just then, and
+ *    stay so until somebody else holds the gate.
+ * 3. So when the gate becomes free, whatever was not asked stands behind a chosen one. The chosen one is a waiter of the
+ *    gate like any other, and does not give up: a chosen thread waits for the gate without a deadline. It comes to hold
+ *    the gate, and when it leaves, all of this is true of it.
+ *
+ * A predicate runs without the queue lock. Meanwhile the holder's own condition can't be in the list but as one that was
+ * just put there; no other can leave the list, since its thread needs the gate for that. A deadline may choose it.
+ *
+ * The list stands at the gate in the place of the arrivals (`oldest`), marked by the lowest bit, and has their head while
+ * it is there. So the gate has no field for it. It is a part of one of its conditions, and moves into another one when
+ * that one leaves. */
+#ifndef CSK_INTERNAL_GATE_AWAIT_H
+#define CSK_INTERNAL_GATE_AWAIT_H
+
+#include "csynckernel/await.h"
+#include "lock/gate_order.h"
+
+/* Called by the holder before it leaves a gate whose summary says CONDITIONS. */
+void csk_gate_choose_next(csk_gate_t *gate);
+static inline void csk_gate_look_at_conditions(csk_gate_t *gate) {
+    if (CSK_UNLIKELY(csk_load(&gate->summary, CSK_RELAXED) & GATE_CONDITIONS)) csk_gate_choose_next(gate);
+}
+/* Called under the queue lock. How many wait for a predicate, and are not on their way. */
+uint32_t csk_gate_conditions_waiting(const csk_gate_t *gate);
+
+#endif

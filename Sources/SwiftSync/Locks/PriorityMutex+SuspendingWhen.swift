@@ -1,0 +1,93 @@
+public import CSyncKernel
+
+extension PriorityMutex.Suspending where Value: ~Copyable {
+    /// Runs `body` with the value as soon as `predicate` is true of it and nobody else has it.
+    ///
+    /// ```swift
+    /// let queue = PriorityMutex([Int]())
+    /// let consumer = Task { try await queue.suspending.withLock(when: { !$0.isEmpty }) { $0.removeFirst() } }
+    /// queue.withLock { $0.append(42) }            // nothing has to be signalled
+    /// let first = try await consumer.value        // 42
+    /// ```
+    ///
+    /// It suspends the task while it waits, and blocks no thread. Tasks and threads wait for predicates in one order:
+    /// by priority, and then by arrival. Whoever leaves the mutex asks the predicates in that order, and sends the first
+    /// whose predicate is true on its way. `predicate` runs on other threads, which hold the mutex. It must depend on
+    /// the value alone, and not block.
+    ///
+    /// A nil `priority` is that of the task. A timeout of zero or less tries once, and no timeout is early. Timeout and
+    /// cancellation end the wait for the predicate, and the first wait for the mutex. Once the predicate was found
+    /// true, the task comes to the mutex in its turn, and only where somebody was faster it waits on, behind those that
+    /// wait already. It throws a ``PriorityMutexError`` without having run `body`: `.timedOut`, `.cancelled` or
+    /// `.outOfResources`. What `body` throws is rethrown, and leaves the mutex free. A wait costs four allocations.
+    @inlinable
+    public func withLock<Result: ~Copyable>(
+        when predicate: @escaping @Sendable (borrowing Value) -> Bool,
+        priority: CommandPriority? = nil, timeout: Duration? = nil,
+        isolation: isolated (any Actor)? = #isolation,
+        _ body: (inout sending Value) throws -> sending Result
+    ) async throws -> sending Result {
+        try await withLock(when: predicate, within: .timeout(timeout), priority, isolation: isolation, body)
+    }
+
+    /// Does the same until `deadline`. A deadline that is not ahead tries once.
+    @inlinable
+    public func withLock<Result: ~Copyable>(
+        when predicate: @escaping @Sendable (borrowing Value) -> Bool,
+        priority: CommandPriority? = nil, until deadline: ContinuousClock.Instant,
+        isolation: isolated (any Actor)? = #isolation,
+        _ body: (inout sending Value) throws -> sending Result
+    ) async throws -> sending Result {
+        try await withLock(when: predicate, within: .continuous(deadline), priority, isolation: isolation, body)
+    }
+
+    /// Does the same for an instant of the clock that the kernel uses, which is exact.
+    @inlinable
+    @_disfavoredOverload
+    public func withLock<Result: ~Copyable>(
+        when predicate: @escaping @Sendable (borrowing Value) -> Bool,
+        priority: CommandPriority? = nil, until deadline: SuspendingClock.Instant,
+        isolation: isolated (any Actor)? = #isolation,
+        _ body: (inout sending Value) throws -> sending Result
+    ) async throws -> sending Result {
+        try await withLock(when: predicate, within: .suspending(deadline), priority, isolation: isolation, body)
+    }
+
+    @inlinable
+    @inline(__always)
+    func withLock<Result: ~Copyable>(
+        when predicate: @escaping @Sendable (borrowing Value) -> Bool, within limit: TimeLimit,
+        _ priority: CommandPriority?, isolation: isolated (any Actor)?,
+        _ body: (inout sending Value) throws -> sending Result
+    ) async throws -> sending Result {
+        let isInside = try enterFast()
+        if !isInside || !predicate(box.value.pointee) {
+            try await enterSlowly(when: predicate, priority, limit, isInside: isInside, isolation: isolation)
+        }
+        defer { leave() }
+        return try body(&box.value.pointee)
+    }
+
+    /// On return the calling thread holds the gate. Every call on the way has the caller's isolation, so that nothing
+    /// changes the thread. An error leaves the gate.
+    @usableFromInline
+    func enterSlowly(
+        when predicate: @escaping @Sendable (borrowing Value) -> Bool, _ priority: CommandPriority?,
+        _ limit: TimeLimit, isInside: Bool, isolation: isolated (any Actor)?
+    ) async throws(PriorityMutexError) {
+        let priority = priority ?? CommandPriority(Task.currentPriority), deadline = limit.deadline()
+        if !isInside { try await enterSlowly(priority, deadline: deadline, isolation: isolation) }
+        let value = box.value
+        while !predicate(value.pointee) {
+            if deadline == Deadline.passed {
+                leave()
+                throw .timedOut
+            }
+            let wait = unsafe SuspendedCondition(
+                box.gate, of: box, rank: CommandRank.of(priority), isolation: isolation
+            ) { predicate(value.pointee) }
+            let status = await wait.acquireWhenTrue(deadline: deadline, isolation: isolation)
+            if status != 0 { throw PriorityMutexError(status: status) }
+        }
+    }
+}

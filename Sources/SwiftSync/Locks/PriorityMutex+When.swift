@@ -1,0 +1,104 @@
+public import CSyncKernel
+
+extension PriorityMutex where Value: ~Copyable {
+    /// Runs `body` with the value as soon as `predicate` is true of it and no other thread has it.
+    ///
+    /// ```swift
+    /// let queue = PriorityMutex([Int]())
+    /// DispatchQueue.global().async {
+    ///     print(queue.withLock(when: { !$0.isEmpty }) { $0.removeFirst() })   // waits until there is one
+    /// }
+    /// queue.withLock { $0.append(42) }        // nothing has to be signalled
+    /// ```
+    ///
+    /// Whoever leaves the mutex asks the predicates of those that wait, by priority and then by arrival, and sends the
+    /// first whose predicate is true on its way. So one change wakes one waiter. A waiter whose predicate is false bars
+    /// nobody. A mutex for whose value nobody waits in this way costs what it always does; with n such waiters, leaving
+    /// takes up to n calls of predicates.
+    ///
+    /// `predicate` runs on other threads too, while they hold the mutex. It must depend on the value alone, and not
+    /// block. Locking the mutex in it stops the program with a message.
+    ///
+    /// It waits at normal priority for as long as it takes, blocks the thread meanwhile, and ignores `withDeadline`. It
+    /// returns what `body` returns, and throws what `body` throws. Inside of a section of the same thread it stops the
+    /// program with a message.
+    @inlinable
+    public borrowing func withLock<Result: ~Copyable, Failure: Error>(
+        when predicate: @Sendable (borrowing Value) -> Bool,
+        _ body: (inout sending Value) throws(Failure) -> sending Result
+    ) throws(Failure) -> sending Result {
+        if !enterFast(when: predicate) { _ = enterSlowly(when: predicate, .normal, nil) }
+        defer { unsafe csk_gate_leave(box.gate) }
+        return try body(&box.value.pointee)
+    }
+
+    /// Does the same, waiting at `priority` for at most `timeout`. It returns nil if that was not enough.
+    ///
+    /// A timeout of zero or less tries once. Without a timeout it waits for as long as it takes, or until the deadline
+    /// of `withDeadline`. A timeout is never early. It may be late where others hold the mutex, since the predicate is
+    /// asked once more then.
+    @inlinable
+    public borrowing func withLock<Result: ~Copyable, Failure: Error>(
+        when predicate: @Sendable (borrowing Value) -> Bool,
+        priority: CommandPriority,
+        timeout: Duration? = nil,
+        _ body: (inout sending Value) throws(Failure) -> sending Result
+    ) throws(Failure) -> sending Result? {
+        try withLock(when: predicate, within: .timeout(timeout), priority, body)
+    }
+
+    /// Does the same until `deadline`. A deadline that is not ahead tries once.
+    @inlinable
+    public borrowing func withLock<Result: ~Copyable, Failure: Error>(
+        when predicate: @Sendable (borrowing Value) -> Bool,
+        priority: CommandPriority = .normal,
+        until deadline: ContinuousClock.Instant,
+        _ body: (inout sending Value) throws(Failure) -> sending Result
+    ) throws(Failure) -> sending Result? {
+        try withLock(when: predicate, within: .continuous(deadline), priority, body)
+    }
+
+    /// Does the same for an instant of the clock that the kernel uses, which is exact.
+    @inlinable
+    @_disfavoredOverload
+    public borrowing func withLock<Result: ~Copyable, Failure: Error>(
+        when predicate: @Sendable (borrowing Value) -> Bool,
+        priority: CommandPriority = .normal,
+        until deadline: SuspendingClock.Instant,
+        _ body: (inout sending Value) throws(Failure) -> sending Result
+    ) throws(Failure) -> sending Result? {
+        try withLock(when: predicate, within: .suspending(deadline), priority, body)
+    }
+
+    @inlinable
+    @inline(__always)
+    borrowing func withLock<Result: ~Copyable, Failure: Error>(
+        when predicate: @Sendable (borrowing Value) -> Bool, within limit: TimeLimit, _ priority: CommandPriority,
+        _ body: (inout sending Value) throws(Failure) -> sending Result
+    ) throws(Failure) -> sending Result? {
+        if !enterFast(when: predicate), !enterSlowly(when: predicate, priority, limit) { return nil }
+        defer { unsafe csk_gate_leave(box.gate) }
+        return try body(&box.value.pointee)
+    }
+
+    /// Enters if the mutex is free and the predicate is true at once.
+    @inlinable
+    borrowing func enterFast(when predicate: @Sendable (borrowing Value) -> Bool) -> Bool {
+        guard unsafe csk_gate_enter_fast(box.gate) else { return false }
+        if predicate(box.value.pointee) { return true }
+        unsafe csk_gate_leave(box.gate)
+        return false
+    }
+
+    /// Nil is no limit at all.
+    @usableFromInline
+    borrowing func enterSlowly(
+        when predicate: @Sendable (borrowing Value) -> Bool, _ priority: CommandPriority, _ limit: TimeLimit?
+    ) -> Bool {
+        let deadline = limit?.deadline() ?? Deadline.never, gate = box.gate, value = box.value
+        let status = unsafe GatePredicate.withKernelForm(of: { unsafe predicate(value.pointee) }) {
+            unsafe csk_gate_lock_when_ranked(gate, $0, $1, CommandRank.of(priority), deadline)
+        }
+        return hasEntered(status)
+    }
+}

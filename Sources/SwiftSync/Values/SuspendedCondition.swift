@@ -1,0 +1,70 @@
+import CSyncKernel
+import Dispatch
+
+/// A task that waits until a predicate is true, and then for the gate. It is one suspension for both.
+///
+/// 1. The task holds the gate, has found the predicate false, registers it, and leaves the gate.
+/// 2. Some thread that leaves the gate finds the predicate true. Holding the gate still, it queues the task's waiter.
+///    So the task has the gate in its turn, and nobody whose turn is later takes what it waits for.
+/// 3. The task is granted the gate like every ``SuspendedWaiter``. Cancellation and deadlines end the first part of the
+///    wait only: whoever was found must come to the gate, since those that wait behind it are asked when it leaves.
+@safe
+final class SuspendedCondition: SuspendedWaiter, @unchecked Sendable {
+    private let isTrue: () -> Bool
+    private let rank: Int64
+    @safe @exclusivity(unchecked) private var condition = unsafe csk_gate_condition_t()
+
+    init(
+        _ gate: UnsafeMutablePointer<csk_gate_t>, of box: AnyObject, rank: Int64, isolation: (any Actor)?,
+        isTrue: @escaping () -> Bool
+    ) {
+        self.isTrue = isTrue
+        self.rank = rank
+        unsafe super.init(gate, of: box, isolation: isolation)
+    }
+
+    @safe private var kernelCondition: UnsafeMutablePointer<csk_gate_condition_t> {
+        unsafe RuntimeFacts.lastingAddress(of: &condition)
+    }
+
+    /// Leaves the gate, which the calling thread holds, and waits. It returns 0 with the gate held and, unless somebody
+    /// has been faster, the predicate true; or an errno value with the gate left.
+    func acquireWhenTrue(deadline: Int64, isolation: isolated (any Actor)?) async -> Int32 {
+        var isInside = true
+        let status = await wait(until: deadline, isolation: isolation) {
+            let status = watch()
+            isInside = false
+            unsafe csk_gate_unlock(gate)
+            return status
+        }
+        if isInside { unsafe csk_gate_unlock(gate) }
+        return await adopt(status, isolation: isolation)
+    }
+
+    private func watch() -> Int32 {
+        let reference = unsafe Unmanaged.passRetained(self)
+        let status = unsafe csk_gate_watch(
+            gate, kernelCondition, rank, Self.ask, reference.toOpaque(), Self.ended, reference.toOpaque())
+        if status != 0 { unsafe reference.release() }
+        return status
+    }
+
+    private static let ask: csk_gate_predicate_t = { context in
+        unsafe Unmanaged<SuspendedCondition>.fromOpaque(context!)._withUnsafeGuaranteedRef { $0.isTrue() }
+    }
+
+    private static let ended: csk_gate_condition_function_t = { _, context, status in
+        let condition = unsafe Unmanaged<SuspendedCondition>.fromOpaque(context!).takeRetainedValue()
+        condition.ended(status)
+    }
+
+    /// With status 0 this thread holds the gate, so no code of users may run here: the last reference must not be
+    /// released, which it is not, since the task that has another one waits for this gate.
+    private func ended(_ status: Int32) {
+        let refusal = status == 0 ? queue(rank: rank, deadline: Deadline.never) : status
+        if refusal == 0 { return }
+        DispatchQueue.global().async { self.resolve(self.cause ?? refusal) }
+    }
+
+    override func withdraw(_ cause: Int32) { unsafe csk_gate_unwatch(gate, kernelCondition) }
+}
