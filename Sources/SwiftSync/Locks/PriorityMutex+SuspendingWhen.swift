@@ -1,5 +1,3 @@
-public import CSyncKernel
-
 extension PriorityMutex.Suspending where Value: ~Copyable {
     /// Runs `body` with the value as soon as `predicate` is true of it and nobody else has it.
     ///
@@ -11,9 +9,9 @@ extension PriorityMutex.Suspending where Value: ~Copyable {
     /// ```
     ///
     /// It suspends the task while it waits, and blocks no thread. Tasks and threads wait for predicates in one order:
-    /// by priority, and then by arrival. Whoever leaves the mutex asks the predicates in that order, and sends the first
-    /// whose predicate is true on its way. `predicate` runs on other threads, which hold the mutex. It must depend on
-    /// the value alone, and not block.
+    /// by priority, and then by arrival. Whoever leaves the mutex asks the predicates in that order, and sends the
+    /// first whose predicate is true on its way. `predicate` runs on other threads, which hold the mutex. It must
+    /// depend on the value alone, and not block.
     ///
     /// A nil `priority` is that of the task. A timeout of zero or less tries once, and no timeout is early. Timeout and
     /// cancellation end the wait for the predicate, and the first wait for the mutex. Once the predicate was found
@@ -78,14 +76,14 @@ extension PriorityMutex.Suspending where Value: ~Copyable {
         let priority = priority ?? CommandPriority(Task.currentPriority), deadline = limit.deadline()
         if !isInside { try await enterSlowly(priority, deadline: deadline, isolation: isolation) }
         let value = box.value
-        while !predicate(value.pointee) {
+        while unsafe !predicate(value.pointee) {
             if deadline == Deadline.passed {
                 leave()
                 throw .timedOut
             }
             let wait = unsafe SuspendedCondition(
                 box.gate, of: box, rank: CommandRank.of(priority), isolation: isolation
-            ) { predicate(value.pointee) }
+            ) { unsafe predicate(value.pointee) }
             let status = await wait.acquireWhenTrue(deadline: deadline, isolation: isolation)
             if status != 0 { throw PriorityMutexError(status: status) }
         }

@@ -3,8 +3,8 @@ import Testing
 
 @testable import SwiftSync
 
-/// Waiting until a predicate of the value is true: threads and tasks in one order, one waiter for one change, deadlines,
-/// cancellation, executors that are stuck.
+/// Waiting until a predicate of the value is true: threads and tasks in one order, one waiter for one change,
+/// deadlines, cancellation, executors that are stuck.
 @Suite(.endsInTime)
 struct PriorityMutexWhenTests {
     private enum Failure: Error { case expected }
@@ -15,7 +15,8 @@ struct PriorityMutexWhenTests {
     }
 
     /// Starts a thread, and returns once it waits.
-    private func onThread<Value>(at mutex: PriorityMutex<Value>, _ body: @escaping @Sendable () -> Void) async -> Thread {
+    private func onThread<Value>(at mutex: PriorityMutex<Value>, _ body: @escaping @Sendable () -> Void) async -> Thread
+    {
         let waiting = mutex.waitingCount, thread = Thread(body)
         await waitUntil { mutex.waitingCount == waiting + 1 }
         return thread
@@ -113,7 +114,7 @@ struct PriorityMutexWhenTests {
             try await mutex.suspending.withLock(when: { $0 >= 10 }, priority: .high) { $0 -= 10 }
         }
         let small = await onThread(at: mutex) { mutex.withLock(when: { $0 >= 1 }) { $0 -= 1 } }
-        #expect(mutex.withLockIfAvailable { $0 } == 0)
+        #expect(mutex.withLock(priority: .lowest) { $0 } == 0)
         mutex.withLock { $0 = 1 }
         small.join()
         #expect(mutex.waitingCount == 1)
@@ -237,7 +238,10 @@ struct PriorityMutexWhenTests {
             await putter.value
             let isFound = (try? await task.value) != nil
             found += isFound ? 1 : 0
-            #expect(mutex.withLock { items in defer { items = 0 }; return items } == (isFound ? 0 : 1))
+            #expect(
+                mutex.withLock { items in
+                    defer { items = 0 }; return items
+                } == (isFound ? 0 : 1))
             #expect(mutex.waitingCount == 0)
         }
         #expect(found > 0 && found < rounds)
@@ -255,7 +259,10 @@ struct PriorityMutexWhenTests {
             mutex.withLock { $0 += 1 }
             let isFound = (try? await task.value) != nil
             thread.join()
-            #expect(mutex.withLock { items in defer { items = 0 }; return items } == (isFound ? 0 : 1))
+            #expect(
+                mutex.withLock { items in
+                    defer { items = 0 }; return items
+                } == (isFound ? 0 : 1))
             #expect(mutex.waitingCount == 0)
         }
     }

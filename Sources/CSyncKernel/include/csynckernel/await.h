@@ -11,21 +11,21 @@
  * A predicate says whether its thread can go on. While a thread waits for one, each thread that leaves the gate asks
  * the predicates of those that wait, by priority and then by arrival, while it holds the gate still. The first that is
  * true sends its thread into the gate's queue, at its priority and with its time of arrival, and those behind it are
- * not asked until that thread has been inside. So one change wakes one thread. That thread asks its predicate again once
- * it holds the gate, since others may have been inside before it, and goes on waiting at its old place where it is
+ * not asked until that thread has been inside. So one change wakes one thread. That thread asks its predicate again
+ * once it holds the gate, since others may have been inside before it, and goes on waiting at its old place where it is
  * false. A thread whose predicate is false bars nobody. A gate at which nobody waits so costs what it always does; with
  * n threads that wait, leaving takes up to n calls of predicates. Neighbours in the order with the same predicate and
  * context are asked once.
  *
- * A predicate reads what the gate protects, and must come to the same result until somebody has changed that. It runs on
- * other threads, which hold the gate, while its own thread waits. It must not block, and must not change anything that
- * others see. Locking the gate gives EDEADLK there. It is ILLEGAL to unlock the gate in it, to wait there for a
+ * A predicate reads what the gate protects, and must come to the same result until somebody has changed that. It runs
+ * on other threads, which hold the gate, while its own thread waits. It must not block, and must not change anything
+ * that others see. Locking the gate gives EDEADLK there. It is ILLEGAL to unlock the gate in it, to wait there for a
  * predicate of the same gate, and to end it other than by returning.
  *
  * A status is 0 or one of these. ETIMEDOUT: the predicate was not true by the deadline, nor when the thread held the
  * gate again after that; it is never early. EINVAL: no predicate, or a rank that csk_rank does not give. ESHUTDOWN: the
- * gate was closed. EPERM: the calling thread does not hold the gate. EDEADLK: it does already. A gate can't be closed or
- * destroyed while somebody waits for a predicate (EBUSY).
+ * gate was closed. EPERM: the calling thread does not hold the gate. EDEADLK: it does already. A gate can't be closed
+ * or destroyed while somebody waits for a predicate (EBUSY).
  *
  * Recursive gates are left at all their levels, and taken again at as many. A csk_mutex has no predicates, since its
  * unlock looks at one word only: use a csk_cond there. These calls are no points of cancellation.
@@ -43,9 +43,9 @@ CSK_BEGIN_DECLS
 
 typedef bool (*csk_gate_predicate_t)(void *context);
 
-/* Waits until the predicate is true, or until `deadline_ns` (CSK_NEVER: for ever). The calling thread holds the gate, and
- * holds it again when this returns, whatever it returns. In between the gate is left, unless the predicate was true at
- * once or the deadline has passed. Returns 0 if the predicate is true; ETIMEDOUT, EPERM, EINVAL or ESHUTDOWN. */
+/* Waits until the predicate is true, or until `deadline_ns` (CSK_NEVER: for ever). The calling thread holds the gate,
+ * and holds it again when this returns, whatever it returns. In between the gate is left, unless the predicate was true
+ * at once or the deadline has passed. Returns 0 if the predicate is true; ETIMEDOUT, EPERM, EINVAL or ESHUTDOWN. */
 CSK_API CSK_MUST_USE int csk_gate_await_ranked(csk_gate_t *gate, csk_gate_predicate_t predicate, void *context,
                                                csk_rank_t rank, int64_t deadline_ns);
 CSK_MUST_USE static inline int csk_gate_await(csk_gate_t *gate, csk_gate_predicate_t predicate, void *context,
@@ -91,14 +91,16 @@ struct csk_gate_condition {
     uint8_t chosen, asked, canceled;
 };
 
-/* Has `function` called once the predicate is true. The calling thread holds the gate, or nobody in particular does (the
- * gate was granted to an asynchronous waiter); the predicate is false, and the gate stays held. Returns 0; EINVAL; EPERM; EBUSY when the condition is in use; ESHUTDOWN. Never blocks. O(n) where
- * its rank is below that of others that wait for predicates. */
+/* Has `function` called once the predicate is true. The calling thread holds the gate, or nobody in particular does
+ * (the gate was granted to an asynchronous waiter); the predicate is false, and the gate stays held. Returns 0; EINVAL;
+ * EPERM; EBUSY when the condition is in use; ESHUTDOWN. Never blocks. O(n) where its rank is below that of others that
+ * wait for predicates. */
 CSK_API CSK_MUST_USE int csk_gate_watch(csk_gate_t *gate, csk_gate_condition_t *condition, csk_rank_t rank,
                                         csk_gate_predicate_t predicate, void *predicate_context,
                                         csk_gate_condition_function_t function, void *context);
 /* Ends that. After 0 the function has been called with ECANCELED, or is being called; where the predicate is asked at
- * this moment, it will be. EBUSY: the condition does not wait, since its predicate was true or it was never accepted. */
+ * this moment, it will be. EBUSY: the condition does not wait, since its predicate was true or it was never accepted.
+ * */
 CSK_API int csk_gate_unwatch(csk_gate_t *gate, csk_gate_condition_t *condition);
 
 CSK_END_DECLS

@@ -29,7 +29,8 @@ int csk_gate_destroy(csk_gate_t *gate) {
     csk_gate_lock_queue(gate);
     uint64_t holder = csk_gate_holder(gate);
     bool closed_for_good = gate->closed && holder == CSK_GATE_NOBODY && gate->pending == NULL;
-    bool busy = gate->waiting != 0 || csk_gate_conditions(gate) != NULL || csk_gate_has_lost_grants(gate) || (holder != 0 && !closed_for_good);
+    bool busy = gate->waiting != 0 || csk_gate_conditions(gate) != NULL || csk_gate_has_lost_grants(gate) ||
+                (holder != 0 && !closed_for_good);
     csk_queue_unlock(&gate->queue_lock);
     return busy ? EBUSY : 0;
 }

@@ -48,8 +48,8 @@ uint32_t csk_gate_conditions_waiting(const csk_gate_t *gate) {
     return count;
 }
 
-/* Sends a condition's waiter into the gate's queue, with the ticket of its arrival. gate_watch.c counts who comes to the
- * queue by the tickets, so one is taken. */
+/* Sends a condition's waiter into the gate's queue, with the ticket of its arrival. gate_watch.c counts who comes to
+ * the queue by the tickets, so one is taken. */
 static void choose(csk_gate_t *gate, csk_gate_condition_t *chosen) {
     chosen->chosen = true;
     chosen->waiter.since_ns = csk_platform_now();
@@ -102,12 +102,13 @@ void csk_gate_choose_next(csk_gate_t *gate) {
     for (csk_gate_condition_t *at = list != NULL ? list->first : NULL, *next; at != NULL && !found; at = next) {
         if (at->chosen) break;
         found = is_true(gate, at) && !at->canceled;
-        next = next_other(at);
+        next = at->canceled ? at->behind : next_other(at);
         if (at->canceled) end_with(gate, at, ECANCELED, &ended);
         else if (found && at->function != NULL) end_with(gate, at, 0, &ended);
         else if (found && !at->chosen) choose(gate, at);
     }
-    if (found || ended != NULL) csk_gate_publish(gate); /* this thread has the gate, and calls somebody when it leaves */
+    if (found || ended != NULL)
+        csk_gate_publish(gate); /* this thread has the gate, and calls somebody when it leaves */
     csk_queue_unlock(&gate->queue_lock);
     call(ended);
 }

@@ -16,16 +16,17 @@
  * 2. Each holder, before it leaves a gate with CONDITIONS, walks the list in order, up to the first condition that is
  *    chosen, or whose predicate is true: that one is chosen now. Conditions before that place were false just then, and
  *    stay so until somebody else holds the gate.
- * 3. So when the gate becomes free, whatever was not asked stands behind a chosen one. The chosen one is a waiter of the
+ * 3. So when the gate becomes free, whatever was not asked stands behind a chosen one. The chosen one is a waiter of
+ * the
  *    gate like any other, and does not give up: a chosen thread waits for the gate without a deadline. It comes to hold
  *    the gate, and when it leaves, all of this is true of it.
  *
- * A predicate runs without the queue lock. Meanwhile the holder's own condition can't be in the list but as one that was
- * just put there; no other can leave the list, since its thread needs the gate for that. A deadline may choose it.
+ * A predicate runs without the queue lock. Meanwhile the holder's own condition can't be in the list but as one that
+ * was just put there; no other can leave the list, since its thread needs the gate for that. A deadline may choose it.
  *
- * The list stands at the gate in the place of the arrivals (`oldest`), marked by the lowest bit, and has their head while
- * it is there. So the gate has no field for it. It is a part of one of its conditions, and moves into another one when
- * that one leaves. */
+ * The list stands at the gate in the place of the arrivals (`oldest`), marked by the lowest bit, and has their head
+ * while it is there. So the gate has no field for it. It is a part of one of its conditions, and moves into another one
+ * when that one leaves. */
 #ifndef CSK_INTERNAL_GATE_AWAIT_H
 #define CSK_INTERNAL_GATE_AWAIT_H
 

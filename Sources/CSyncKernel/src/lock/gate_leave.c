@@ -109,12 +109,19 @@ static bool take_from_nobody(csk_gate_t *gate, uint64_t self) {
     return may;
 }
 
-static __attribute__((noinline)) int unlock_contended(csk_gate_t *gate, uint64_t self) {
-    uint64_t holder = csk_gate_holder(gate);
-    if (holder == 0 || (holder != self && holder != CSK_GATE_NOBODY)) return EPERM;
-    if (holder == CSK_GATE_NOBODY && !take_from_nobody(gate, self)) return EPERM;
+/* Apart, since most leavers have neither to do. */
+static __attribute__((noinline)) void prepare_and_look(csk_gate_t *gate) {
     csk_gate_prepare(gate);
     csk_gate_look_at_conditions(gate);
+}
+
+static __attribute__((noinline)) int unlock_contended(csk_gate_t *gate, uint64_t self, uint64_t summary) {
+    uint64_t holder = csk_gate_holder(gate);
+    if (holder != self) {
+        if (holder != CSK_GATE_NOBODY || !take_from_nobody(gate, self)) return EPERM;
+        summary = csk_load(&gate->summary, CSK_RELAXED);
+    }
+    if (CSK_UNLIKELY(summary == 0 || (summary & GATE_CONDITIONS))) prepare_and_look(gate);
     if (csk_gate_is_one_word(gate)) leave_one_word(gate);
     else leave_two_words(gate);
     return 0;
@@ -124,7 +131,7 @@ static inline int unlock_as(csk_gate_t *gate, uint64_t self) {
     uint64_t summary = csk_load(&gate->summary, CSK_RELAXED);
     bool plain = (summary & (GATE_READY | GATE_CONDITIONS)) == GATE_READY && csk_gate_somebody_comes(summary, 0) &&
                  csk_load(&gate->held, CSK_RELAXED) == self;
-    if (!plain) return unlock_contended(gate, self);
+    if (!plain) return unlock_contended(gate, self, summary);
     csk_gate_count_departure(gate);
     free_and_look(gate);
     return 0;
