@@ -1,5 +1,6 @@
 /* clients_await.c: predicates of the gate: nobody whose predicate is true is left asleep, whoever holds the gate finds
- * its predicate true, one change wakes one thread, deadlines, order, recursive gates, and children of fork. */
+ * its predicate true, one change wakes one thread, deadlines, order, recursive gates, and children of fork.
+ * More than 400 lines: all clients share the items, who takes and who puts them, and what is checked of the list. */
 #include "csynckernel/await.h"
 
 #include "gate_fixture.h"

@@ -73,10 +73,10 @@ typedef struct csk_gate_condition csk_gate_condition_t;
  * is the caller's again. */
 typedef void (*csk_gate_condition_function_t)(csk_gate_condition_t *condition, void *context, int status);
 
-typedef struct csk_gate_conditions {
+struct csk_gate_conditions {
     csk_gate_waiter_t *oldest;
     csk_gate_condition_t *first;
-} csk_gate_conditions_t;
+};
 
 /* What a predicate is waited for with. The caller owns the memory, zero-fills it once, and keeps it in place until its
  * function is called. The fields belong to the library. */
@@ -87,7 +87,7 @@ struct csk_gate_condition {
     csk_gate_condition_function_t function; /* NULL for a thread that waits */
     void *context;
     csk_gate_condition_t *before, *behind;
-    csk_gate_conditions_t list; /* the gate's, while it is kept here */
+    struct csk_gate_conditions list; /* the gate's, while it is kept here */
     uint8_t chosen, asked, canceled;
 };
 

@@ -56,10 +56,11 @@ static void grace_ended(csk_timer_t *timer, void *context) {
     waiter->grace_started = 0;
     csk_gate_waiter_t *next = csk_gate_next(gate);
     bool lost = gate->pending == waiter && is_over(gate, waiter), newly_waits = false;
-    bool passes = (next != NULL && next->node.rank != GATE_RANK_CLOSER) || csk_gate_lane_has_better(waiter->lane);
-    /* Where nobody but those that wait for predicates is kept from the gate, this thread leaves it in their favour. */
-    bool leaves = lost && !passes && csk_gate_conditions(gate) != NULL;
-    lost = lost && (passes || leaves);
+    bool waits = next != NULL && next->node.rank != GATE_RANK_CLOSER, leaves = false;
+    if (lost && !waits && !csk_gate_lane_has_better(waiter->lane)) {
+        /* Only those that wait for predicates are kept from the gate, if anybody is. It is left in their favour. */
+        lost = leaves = csk_gate_conditions(gate) != NULL;
+    }
     if (lost) {
         rank = waiter->node.rank;
         since_ns = waiter->since_ns != 0 ? waiter->since_ns : waiter->granted_ns;

@@ -27,6 +27,7 @@ static inline csk_gate_waiter_t *csk_gate_overdue(const csk_gate_t *gate) {
 }
 
 /* The conditions of a gate (gate_await.h) stand in the place of `oldest`, and have its value. */
+typedef struct csk_gate_conditions csk_gate_conditions_t;
 /* NULL where nobody waits for a predicate. */
 static inline csk_gate_conditions_t *csk_gate_conditions(const csk_gate_t *gate) {
     uintptr_t place = (uintptr_t)gate->oldest;
