@@ -5,7 +5,7 @@ extension PriorityMutex.Suspending where Value: ~Copyable {
     /// let queue = PriorityMutex([Int]())
     /// let consumer = Task { try await queue.suspending.withLock(when: { !$0.isEmpty }) { $0.removeFirst() } }
     /// queue.withLock { $0.append(42) }            // nothing has to be signalled
-    /// let first = try await consumer.value        // 42
+    /// print(try await consumer.value)             // 42
     /// ```
     ///
     /// It suspends the task while it waits, and blocks no thread. Tasks and threads wait for predicates in one order:
