@@ -1,5 +1,6 @@
 import CSyncKernel
 import Dispatch
+import Synchronization
 
 /// A task that waits until a predicate is true, and then for the gate. It is one suspension for both.
 ///
@@ -13,6 +14,9 @@ final class SuspendedCondition: SuspendedWaiter, @unchecked Sendable {
     private let isTrue: () -> Bool
     private let rank: Int64
     @safe @exclusivity(unchecked) private var condition = unsafe csk_gate_condition_t()
+    /// The thread that takes the condition out at this moment. It holds no gate, and resolves the wait itself.
+    private let withdrawer = Atomic<UInt64>(0)
+    @exclusivity(unchecked) private var isWithdrawn = false
 
     init(
         _ gate: UnsafeMutablePointer<csk_gate_t>, of box: AnyObject, rank: Int64, isolation: (any Actor)?,
@@ -30,6 +34,8 @@ final class SuspendedCondition: SuspendedWaiter, @unchecked Sendable {
     /// Leaves the gate, which the calling thread holds, and waits. It returns 0 with the gate held and, unless somebody
     /// has been faster, the predicate true; or an errno value with the gate left.
     func acquireWhenTrue(deadline: Int64, isolation: isolated (any Actor)?) async -> Int32 {
+        // A task that is cancelled at this moment may go on as another thread, which leaves the gate then.
+        unsafe csk_gate_disown(gate)
         var isInside = true
         let status = await wait(until: deadline, isolation: isolation) {
             let status = watch()
@@ -58,13 +64,22 @@ final class SuspendedCondition: SuspendedWaiter, @unchecked Sendable {
         condition.ended(status)
     }
 
-    /// With status 0 this thread holds the gate, so no code of users may run here: the last reference must not be
-    /// released, which it is not, since the task that has another one waits for this gate.
+    /// Where this thread holds the gate no code of users may run. So the last reference must not be released here: it
+    /// is not, since the task has another one, and is told elsewhere or by the grant.
     private func ended(_ status: Int32) {
         let refusal = status == 0 ? queue(rank: rank, deadline: Deadline.never) : status
         if refusal == 0 { return }
-        DispatchQueue.global().async { self.resolve(self.cause ?? refusal) }
+        if withdrawer.load(ordering: .relaxed) == csk_self() {
+            unsafe isWithdrawn = true
+        } else {
+            DispatchQueue.global().async { self.resolve(self.cause ?? refusal) }
+        }
     }
 
-    override func withdraw(_ cause: Int32) { unsafe csk_gate_unwatch(gate, kernelCondition) }
+    override func withdraw(_ cause: Int32) {
+        withdrawer.store(csk_self(), ordering: .relaxed)
+        unsafe csk_gate_unwatch(gate, kernelCondition)
+        withdrawer.store(0, ordering: .relaxed)
+        if unsafe isWithdrawn { resolve(cause) }
+    }
 }

@@ -171,6 +171,40 @@ struct PriorityMutexWhenTests {
         #expect(mutex.withLock { $0 } == 0 && mutex.waitingCount == 0)
     }
 
+    /// It holds the mutex at that moment, and goes on as another thread perhaps.
+    @Test(arguments: ["TaskWait: parks", "TaskWait: queues", "TaskWait: is queued"])
+    func aTaskThatIsCancelledJustBeforeItWaitsLeavesTheMutexFree(step: String) async {
+        let mutex = PriorityMutex(0), pause = StepPause(step)
+        let task = Task(executorPreference: OwnThreads.shared) {
+            await pause.within {
+                await #expect(throws: PriorityMutexError.cancelled) {
+                    try await mutex.suspending.withLock(when: { $0 > 0 }) { $0 -= 1 }
+                }
+            }
+        }
+        await pause.isReached()
+        task.cancel()
+        pause.goOn()
+        _ = await task.value
+        #expect(mutex.withLock(priority: .normal, timeout: .seconds(10)) { $0 } == 0)
+    }
+
+    /// The thread that asks the predicate holds the mutex, and ends the wait.
+    @Test
+    func aTaskThatIsCancelledWhileItsPredicateIsAskedLeaves() async {
+        let mutex = PriorityMutex(0), canceller = Shared<Task<Void, any Error>?>(nil)
+        let task = await inTask(at: mutex) {
+            try await mutex.suspending.withLock(when: { _ in
+                canceller.access { $0 }?.cancel()
+                return false
+            }) { $0 += 1 }
+        }
+        canceller.access { $0 = task }
+        mutex.withLock { _ in }
+        await #expect(throws: PriorityMutexError.cancelled) { try await task.value }
+        #expect(mutex.withLock { $0 } == 0 && mutex.waitingCount == 0)
+    }
+
     @MainActor
     @Test
     func aSectionRunsOnTheActorOfItsCaller() async throws {
