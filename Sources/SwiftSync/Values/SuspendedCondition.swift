@@ -14,6 +14,7 @@ final class SuspendedCondition: SuspendedWaiter, @unchecked Sendable {
     private let isTrue: () -> Bool
     private let rank: Int64
     @safe @exclusivity(unchecked) private var condition = unsafe csk_gate_condition_t()
+    @safe private let kernelCondition: UnsafeMutablePointer<csk_gate_condition_t>
     /// The thread that takes the condition out at this moment. It holds no gate, and resolves the wait itself.
     private let withdrawer = Atomic<UInt64>(0)
     @exclusivity(unchecked) private var isWithdrawn = false
@@ -24,11 +25,8 @@ final class SuspendedCondition: SuspendedWaiter, @unchecked Sendable {
     ) {
         self.isTrue = isTrue
         self.rank = rank
+        kernelCondition = unsafe RuntimeFacts.lastingAddress(of: &condition)
         unsafe super.init(gate, of: box, isolation: isolation)
-    }
-
-    @safe private var kernelCondition: UnsafeMutablePointer<csk_gate_condition_t> {
-        unsafe RuntimeFacts.lastingAddress(of: &condition)
     }
 
     /// Leaves the gate, which the calling thread holds, and waits. It returns 0 with the gate held and, unless somebody

@@ -7,16 +7,17 @@ class SuspendedWaiter: TaskWait, GateWaiterOwner, @unchecked Sendable {
     @safe final let gate: UnsafeMutablePointer<csk_gate_t>
     final let box: AnyObject
     final let executor: UInt
-    @exclusivity(unchecked) private var memory = GateWaiter.Memory()
+    @exclusivity(unchecked) private final var memory = GateWaiter.Memory()
+    /// Taken once: each taking of the address is an access to the memory, which the kernel's threads use.
+    final let waiter: GateWaiter
 
     init(_ gate: UnsafeMutablePointer<csk_gate_t>, of box: AnyObject, isolation: (any Actor)?) {
         self.gate = unsafe gate
         self.box = box
         executor = QueueIdentity.ofExecutor(isolation: isolation)
+        waiter = unsafe GateWaiter(in: &memory)
         super.init()
     }
-
-    final var waiter: GateWaiter { unsafe GateWaiter(in: &memory) }
 
     var resolvingQueue: DispatchQueue? { nil }
 

@@ -9,14 +9,15 @@ import Dispatch
 class KernelWait: TaskWait, GateWaiterOwner, @unchecked Sendable {
     private let owner: AnyObject
     @exclusivity(unchecked) private final var memory = GateWaiter.Memory()
+    /// Taken once: each taking of the address is an access to the memory, which the kernel's threads use.
+    final let waiter: GateWaiter
 
     /// - Parameter owner: keeps the object, as long as somebody who withdraws the wait may use it.
     init(of owner: AnyObject) {
         self.owner = owner
+        waiter = unsafe GateWaiter(in: &memory)
         super.init()
     }
-
-    final var waiter: GateWaiter { unsafe GateWaiter(in: &memory) }
 
     final var resolvingQueue: DispatchQueue? { nil }
 

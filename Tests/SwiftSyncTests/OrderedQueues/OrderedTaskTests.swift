@@ -1,3 +1,4 @@
+import Dispatch
 import Testing
 
 @testable import SwiftSync
@@ -233,6 +234,7 @@ struct OrderedTaskTests {
     func aTaskWhoseTurnComesWhileItIsStartedDoesNotBeginOnTheCallingThread(canFail: Bool) async throws {
         let ledger = Ledger(), goOn = await ledger.queue.stop(), pause = StepPause("TaskWait: is queued")
         let caller = Shared<UInt>(0), ranOn = Shared<UInt>(0), started = Shared<(any Sendable)?>(nil)
+        let leave = DispatchSemaphore(value: 0) // a later thread may have the same identity as one that has ended
         let operation: @Sendable (isolated Ledger) async -> Void = { _ in
             ranOn.access { $0 = Threads.current }
         }
@@ -248,6 +250,7 @@ struct OrderedTaskTests {
                     started.access { $0 = task }
                 }
             }
+            leave.wait()
         }
         await pause.isReached()
         await goOn()
@@ -255,13 +258,15 @@ struct OrderedTaskTests {
         // The grant is made on the actor: whoever is there after it comes after it.
         await ledger.nothing()
         pause.goOn()
+        await waitUntil { ranOn.value != 0 }
+        leave.signal()
         thread.join()
         if canFail {
             try await (started.value as? Task<Void, any Error>)?.value
         } else {
             await (started.value as? Task<Void, Never>)?.value
         }
-        #expect(ranOn.value != 0 && ranOn.value != caller.value)
+        #expect(ranOn.value != caller.value)
     }
 
     /// The same without a queue: the place is granted before its task is suspended, and nothing but the place keeps the
@@ -269,7 +274,7 @@ struct OrderedTaskTests {
     @Test
     func aPlaceThatIsGrantedBeforeItsTaskIsSuspendedKeepsItFromItsCallersThread() async {
         let place = OrderedPlace(.own), pause = StepPause("TaskWait: is queued", subject: place)
-        let caller = Shared<UInt>(0), ranOn = Shared<UInt>(0)
+        let caller = Shared<UInt>(0), ranOn = Shared<UInt>(0), leave = DispatchSemaphore(value: 0)
         let thread = Thread {
             caller.access { $0 = Threads.current }
             Task.immediate {
@@ -277,12 +282,14 @@ struct OrderedTaskTests {
                 ranOn.access { $0 = Threads.current }
             }
             place.startReturns()
+            leave.wait()
         }
         await pause.isReached()
         #expect(place.grant())
         pause.goOn()
-        thread.join()
         await waitUntil { ranOn.value != 0 }
+        leave.signal()
+        thread.join()
         #expect(ranOn.value != caller.value)
     }
 }
