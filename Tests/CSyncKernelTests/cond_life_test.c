@@ -1,40 +1,9 @@
 /* cond_life_test.c: the lives of condition variables and of those that wait: an end right after a broadcast, the gates
  * that threads may wait with, closed ones, mutexes of zero-filled memory, children of fork, the ends of the clock. */
-#include "child.h"
+#include "cond_fixture.h"
 
-#include <csynckernel/csynckernel.h>
-
-static csk_gate_t gate;
-static csk_cond_t cond;
-static uint32_t ready, came_out;
-
-static void make_with(csk_gate_attr_t attr) {
-    CHECK_STATUS(csk_gate_init(&gate, &attr), 0);
-    CHECK_STATUS(csk_cond_init(&cond, &gate), 0);
-    ready = came_out = 0;
-}
-static void make(uint32_t policy) { make_with((csk_gate_attr_t){ .policy = policy }); }
-static void check_idle(void) {
-    CHECK_EQ(csk_cond_waiting(&cond), 0);
-    CHECK_STATUS(csk_cond_destroy(&cond), 0);
-    CHECK_EQ(csk_gate_waiting(&gate), 0);
-    CHECK_STATUS(csk_gate_destroy(&gate), 0);
-}
 static csk_gate_waiter_t waiters[2];
 static uint32_t granted;
-static void signal_and_leave(csk_gate_waiter_t *waiter, void *context, int status) {
-    (void)waiter, (void)context;
-    CHECK_STATUS(status, 0);
-    ready = 1;
-    CHECK_STATUS(csk_cond_signal(&cond), 0);
-    CHECK_STATUS(csk_gate_unlock(&gate), 0);
-}
-static void signal_inside(void) {
-    CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
-    ready = 1;
-    CHECK_STATUS(csk_cond_signal(&cond), 0);
-    CHECK_STATUS(csk_gate_unlock(&gate), 0);
-}
 
 /* ---- A life that ends at a broadcast ----------------------------------------------------------------------------- */
 

@@ -99,8 +99,7 @@ CSK_API CSK_MUST_USE int csk_gate_watch(csk_gate_t *gate, csk_gate_condition_t *
                                         csk_gate_predicate_t predicate, void *predicate_context,
                                         csk_gate_condition_function_t function, void *context);
 /* Ends that. After 0 the function has been called with ECANCELED, or is being called; where the predicate is asked at
- * this moment, it will be. EBUSY: the condition does not wait, since its predicate was true or it was never accepted.
- * */
+ * this moment, it will be. After EBUSY the condition does not wait: its predicate was true, or it was not accepted. */
 CSK_API int csk_gate_unwatch(csk_gate_t *gate, csk_gate_condition_t *condition);
 
 CSK_END_DECLS

@@ -7,7 +7,8 @@
  *             chosen one stands before it.
  *   chosen    in the list, and its waiter in the gate's queue, or granted the gate: it is on its way. By a leaver, to
  *             whom its predicate was true; or by its own thread, whose deadline has passed.
- *   over      in no list. By its own thread, while that holds the gate.
+ *   over      in no list. A thread takes out its own, holding the gate; one that has a function is taken out by the
+ *             leaver to whom its predicate was true, or by csk_gate_unwatch.
  *
  * Why nobody is left asleep whose predicate is true
  *
@@ -17,9 +18,8 @@
  *    chosen, or whose predicate is true: that one is chosen now. Conditions before that place were false just then, and
  *    stay so until somebody else holds the gate.
  * 3. So when the gate becomes free, whatever was not asked stands behind a chosen one. The chosen one is a waiter of
- * the
- *    gate like any other, and does not give up: a chosen thread waits for the gate without a deadline. It comes to hold
- *    the gate, and when it leaves, all of this is true of it.
+ *    the gate like any other, and does not give up: a chosen thread waits for the gate without a deadline. It comes to
+ *    hold the gate, and when it leaves, all of this is true of it.
  *
  * A predicate runs without the queue lock. Meanwhile the holder's own condition can't be in the list but as one that
  * was just put there; no other can leave the list, since its thread needs the gate for that. A deadline may choose it.
