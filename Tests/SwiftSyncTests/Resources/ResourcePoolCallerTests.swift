@@ -1,4 +1,3 @@
-import Glibc
 import Testing
 
 @testable import SwiftSync
@@ -199,43 +198,6 @@ struct ResourcePoolCallerTests {
         }
         goOn.raise()
         await waitUntil { ledger.value.closed == [1] }
-    }
-
-    // MARK: - A system that refuses
-
-    @Test
-    func whereTheSystemGivesNoTimerAWaitSaysSoAndNothingIsLost() async {
-        await #expect(processExitsWith: .success) {
-            let pool = ResourcePool(maximum: 1, make: { 1 }), entered = Flag(), leave = Flag()
-            let holder = Task {
-                try await pool.withResource { _ in
-                    entered.raise()
-                    await waitUntil { leave.isRaised }
-                }
-            }
-            await waitUntil { entered.isRaised }
-            // The stack of a timers' thread doesn't fit any more.
-            let file = fopen("/proc/self/statm", "r")!
-            var text = [CChar](repeating: 0, count: 64), pages: UInt = 0
-            fgets(&text, 64, file)
-            fclose(file)
-            for digit in text { if digit >= 48, digit < 58 { pages = pages * 10 + UInt(digit - 48) } else { break } }
-            var limit = rlimit()
-            getrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &limit)
-            let before = limit
-            limit.rlim_cur = pages * UInt(getpagesize()) + (2 << 20)
-            setrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &limit)
-            await #expect(throws: ResourcePoolError.outOfResources) {
-                try await pool.withResource(timeout: .seconds(600)) { _ in }
-            }
-            let report = await pool.shutdown(timeout: .seconds(600))
-            limit = before
-            setrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &limit)
-            #expect(report.holders.count == 1 && pool.waitingCount == 0)
-            leave.raise()
-            try await holder.value
-            #expect(await pool.shutdown().isComplete)
-        }
     }
 
     @Test

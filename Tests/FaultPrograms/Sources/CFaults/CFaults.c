@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -99,3 +100,18 @@ int fault_signal(const fault_attempt_t *attempt) {
     return WIFSIGNALED(attempt->status) ? WTERMSIG(attempt->status) : 0;
 }
 const char *fault_output(const fault_attempt_t *attempt) { return attempt->output; }
+
+static bool refuses_threads;
+
+void fault_refuse_threads(bool refuse) { __atomic_store_n(&refuses_threads, refuse, __ATOMIC_RELEASE); }
+
+int pthread_create(pthread_t *restrict thread, const pthread_attr_t *restrict attributes, void *(*body)(void *),
+                   void *restrict argument) {
+    int (*real)(pthread_t *restrict, const pthread_attr_t *restrict, void *(*)(void *), void *restrict);
+    Dl_info caller, own;
+    if (__atomic_load_n(&refuses_threads, __ATOMIC_ACQUIRE) && dladdr(__builtin_return_address(0), &caller) != 0 &&
+        dladdr(&refuses_threads, &own) != 0 && caller.dli_fbase == own.dli_fbase)
+        return EAGAIN;
+    *(void **)&real = dlsym(RTLD_NEXT, "pthread_create");
+    return real(thread, attributes, body, argument);
+}

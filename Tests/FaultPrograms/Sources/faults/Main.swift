@@ -1,15 +1,16 @@
 import Glibc
 
-/// `faults allocations`, `faults clock` or `faults crash PLACE`; see there. Ends with 0 if all is as it should be; a
-/// crash by its signal.
+/// `faults allocations`, `faults threads`, `faults clock` or `faults crash PLACE`; see there. Ends with 0 if all is as
+/// it should be; a crash by its signal.
 @main
 struct Faults {
     static func main() {
         switch CommandLine.arguments.dropFirst().first {
         case "allocations": AllocationFaults.run()
+        case "threads": ThreadFaults.run()
         case "clock": ClockFaults.run()
         case "crash": CrashFaults.run(CommandLine.arguments.dropFirst(2).first ?? "")
-        default: fail("usage: faults allocations | clock | crash PLACE")
+        default: fail("usage: faults allocations | threads | clock | crash PLACE")
         }
     }
 }

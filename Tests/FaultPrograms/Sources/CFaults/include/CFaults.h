@@ -1,4 +1,5 @@
-/* CFaults.h: an allocator in front of the C library's that fails at one allocation, and children to use it in. */
+/* CFaults.h: an allocator in front of the C library's that fails at one allocation, and children to use it in; and
+ * threads that the system refuses. */
 #ifndef CFAULTS_H
 #define CFAULTS_H
 
@@ -21,5 +22,9 @@ bool fault_exited_well(const fault_attempt_t *attempt);
 /* The signal that ended the child, or 0. */
 int fault_signal(const fault_attempt_t *attempt);
 const char *fault_output(const fault_attempt_t *attempt);
+
+/* From now on pthread_create() refuses threads to this program and what is linked into it, as the library is, but not
+ * to shared libraries, as Dispatch is one; false ends that. */
+void fault_refuse_threads(bool refuse);
 
 #endif
