@@ -523,6 +523,43 @@ CLIENT(await_lost_grant_fast, .setup = make_watched_fast, .invariant = published
 CLIENT(await_lost_grant_compact, .setup = make_watched_compact, .invariant = published_with_conditions,
        .threads = { watches_in_vain, takes_after, puts_after }, .check = lost_its_grant)
 
+/* The lane's task lost its grant, and the thread that it needs waits for the predicate. What a function queues in that
+ * lane can't be granted: the thread behind is asked. */
+static csk_gate_lane_t *stalled_lane;
+static void make_stalled_fast(void) { make_watched_fast(), stalled_lane = explore_allocate(sizeof *stalled_lane); }
+static void make_stalled_compact(void) {
+    make_watched_compact(), stalled_lane = explore_allocate(sizeof *stalled_lane);
+}
+static void queue_in_stalled_lane(csk_gate_waiter_t *waiter) {
+    csk_rank_t rank = csk_rank(1, CSK_PLACE_BACK);
+    EXPECT_EQUAL(csk_gate_lock_lane(gate, waiter, rank, CSK_NEVER, stalled_lane, is_granted_in_vain, NULL), 0);
+}
+static void is_found_for_stalled_lane(csk_gate_condition_t *found, void *context, int status) {
+    (void)found, (void)context;
+    EXPECT_EQUAL(status, 0);
+    queue_in_stalled_lane(&shared->waiters[1]);
+}
+static void takes_behind_stalled_lane(void) {
+    queue_in_stalled_lane(&shared->waiters[0]);
+    lock(0); /* after that grant was lost */
+    csk_rank_t rank = csk_rank(1, CSK_PLACE_BACK);
+    EXPECT_EQUAL(csk_gate_watch(gate, condition, rank, some, NULL, is_found_for_stalled_lane, NULL), 0);
+    __atomic_store_n(&shared->flags[5], 1, __ATOMIC_RELAXED);
+    EXPECT_EQUAL(csk_gate_await(gate, some, NULL, 0, CSK_NEVER), 0);
+    set_items(items() - 1);
+    section();
+    unlock();
+}
+static void lost_two_grants(void) {
+    csk_gate_forget(gate, &shared->waiters[0]);
+    csk_gate_forget(gate, &shared->waiters[1]);
+    nothing_is_left();
+}
+CLIENT(await_behind_stalled_lane_fast, .setup = make_stalled_fast, .invariant = published_with_conditions,
+       .threads = { takes_behind_stalled_lane, puts_after }, .check = lost_two_grants, .preemptions = 1)
+CLIENT(await_behind_stalled_lane_compact, .setup = make_stalled_compact, .invariant = published_with_conditions,
+       .threads = { takes_behind_stalled_lane, puts_after }, .check = lost_two_grants, .preemptions = 1)
+
 /* The thread that waits does so in the parent. */
 static void waits_in_parent(void) {
     EXPECT_EQUAL(csk_gate_lock_when(gate, never, NULL, 0, explore_now() + 20000), ETIMEDOUT);

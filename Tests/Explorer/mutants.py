@@ -1315,6 +1315,9 @@ MUTANTS = [
      "if (gate->waiters.root != NULL) csk_gate_start_grace(gate);"),
     ("a grant in vain is kept from those that wait for predicates", ASYNC,
      "lost = leaves = csk_gate_conditions(gate) != NULL;", "lost = false;"),
+    ("nobody is asked behind a lane that waits for its task", AWAIT,
+     "    while (ask_in_order(gate) && nobody_comes(gate)) {}\n",
+     "    if (ask_in_order(gate)) (void)nobody_comes(gate);\n"),
     ("who takes a grant back for predicates keeps it", ASYNC, "    if (leaves) csk_gate_unlock(gate);\n", ""),
     # The semaphore: its word.
     ("who queues at the semaphore does not set the flag", SEM_QUEUE,

@@ -69,8 +69,9 @@ typedef struct csk_gate_condition csk_gate_condition_t;
 /* Called once for each condition that was accepted. With status 0 a thread has found the predicate true. It holds the
  * gate still, calls this, and leaves. The function must not block, nor lock the gate, but it may queue an asynchronous
  * waiter there (csk_gate_lock_async), which has the gate in its turn and looks once more. Those that stand behind the
- * condition are not asked before somebody has been inside again. With ECANCELED it was csk_gate_unwatch. The condition
- * is the caller's again. */
+ * condition are not asked before somebody has been inside again; or at once, where grants were lost (csk_gate_adopt)
+ * and it is not sure that anybody comes. With ECANCELED it was csk_gate_unwatch. The condition is the caller's
+ * again. */
 typedef void (*csk_gate_condition_function_t)(csk_gate_condition_t *condition, void *context, int status);
 
 struct csk_gate_conditions {

@@ -94,7 +94,8 @@ static void call(csk_gate_condition_t *ended) {
     }
 }
 
-void csk_gate_choose_next(csk_gate_t *gate) {
+/* Whether a function was called that may have queued a waiter. */
+static bool ask_in_order(csk_gate_t *gate) {
     csk_gate_condition_t *ended = NULL;
     bool found = false;
     csk_gate_lock_queue(gate);
@@ -110,7 +111,25 @@ void csk_gate_choose_next(csk_gate_t *gate) {
     if (found || ended != NULL)
         csk_gate_publish(gate); /* this thread has the gate, and calls somebody when it leaves */
     csk_queue_unlock(&gate->queue_lock);
+    bool told = found && ended != NULL;
     call(ended);
+    return told;
+}
+
+/* What a function has queued can't be granted while its lane waits for a task or queue whose grant was lost. Those
+ * behind the condition may be what that one waits for. So where it is not sure that anybody comes, they are asked now.
+ * A thread that is next may give up. */
+static bool nobody_comes(csk_gate_t *gate) {
+    if (!csk_gate_has_lost_grants(gate)) return false;
+    csk_gate_lock_queue(gate);
+    const csk_gate_waiter_t *next = csk_gate_next(gate);
+    bool nobody = next == NULL || next->function == NULL || next->deadline_ns != CSK_NEVER;
+    csk_queue_unlock(&gate->queue_lock);
+    return nobody;
+}
+
+void csk_gate_choose_next(csk_gate_t *gate) {
+    while (ask_in_order(gate) && nobody_comes(gate)) {}
 }
 
 /* ---- The waiting thread ------------------------------------------------------------------------------------------ */

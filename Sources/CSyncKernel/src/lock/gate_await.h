@@ -20,6 +20,8 @@
  * 3. So when the gate becomes free, whatever was not asked stands behind a chosen one. The chosen one is a waiter of
  *    the gate like any other, and does not give up: a chosen thread waits for the gate without a deadline. It comes to
  *    hold the gate, and when it leaves, all of this is true of it.
+ * 4. A function that is called has its waiter queued in place of a chosen one. That waiter comes too, unless its lane
+ *    is stalled, whose task may wait for a thread behind it: see nobody_comes. The walk begins anew then.
  *
  * A predicate runs without the queue lock. Meanwhile the holder's own condition can't be in the list but as one that
  * was just put there; no other can leave the list, since its thread needs the gate for that. A deadline may choose it.
