@@ -156,6 +156,15 @@ def semaphore_targets(run):
         yield f"{what}, 8 tasks, sections that suspend: operations / an actor's", ratio(*both), ">=", least
 
 
+def condition_targets(run):
+    buffer, predicates = "bounded buffer of 16, 8 to 8", "csk_gate_lock_when"
+    if run.get(buffer, predicates, "Mops/s", "c") is None:
+        return  # recorded before there were such rows
+    for peer, least in (("absl::Mutex LockWhen", 1), ("pthread_cond", 2)):
+        yield (f"{buffer}: {predicates} / {peer}",
+               ratio(*(run.get(buffer, subject, "Mops/s", "c") for subject in (predicates, peer))), ">=", least)
+
+
 def async_targets(run):
     for times, most in (("1 at a time", None), ("16 at a time", 1)):
         group = f"QueueSafeValue.async, {times}"
@@ -248,7 +257,7 @@ def read_write_targets(run):
 def targets(rows):
     run = Medians(rows)
     for group in (uncontended_targets, call_site_targets, contended_targets, waiting_targets, semaphore_targets,
-                  queue_targets, async_targets, snapshot_targets, read_write_targets):
+                  condition_targets, queue_targets, async_targets, snapshot_targets, read_write_targets):
         yield from group(run)
 
 

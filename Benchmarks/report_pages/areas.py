@@ -27,6 +27,11 @@ AREAS = (
          "A number of permits: so many threads or tasks may be inside at once, the others wait. First what it costs to "
          "take one and give it back when nobody else wants any, then many that want the same, and an urgent one among "
          "them."),
+    Area("conditions", "Conditions", r"^bounded buffer|^hand-over to one",
+         "A thread waits inside a lock until what the lock protects is in a state that it waits for: until a predicate "
+         "is true, about which the lock itself looks, or until another thread signals a condition variable. Items go "
+         "through a buffer of 16 places, from so many threads to as many others, and a turn goes from one thread to "
+         "another."),
     Area("read-write", "Read-write locks", r"^(uncontended|enqueued) (read|write)\b|^one read,"
          r"|reads (only|to)|^writer among",
          "Several readers may be inside at once, a writer only alone."),

@@ -163,7 +163,7 @@ def page(run):
         peers_ahead(found),
         "<nav aria-label=\"Areas\"><ul>",
         *(f'<li><a href="#{area.name}">{escape(area.title)}</a></li>' for area in there),
-        '<li><a href="#conditions">What it was measured on</a></li></ul></nav>',
+        '<li><a href="#measured-on">What it was measured on</a></li></ul></nav>',
         '<p class="quiet"><span class="ours">Blue</span> and the colours near it are this library; warm colours and '
         "grey are its peers. A value is the median of the rounds, of waits that of all samples together; the thin line "
         "beside a mark, the spread, is the middle half of the rounds.</p></header><main>",
@@ -172,6 +172,6 @@ def page(run):
         parts.append(f'<section id="{area.name}"><h2>{escape(area.title)}</h2><p>{escape(area.words)}</p>')
         parts += [figure(picture) for picture in shown if picture.area == area.name]
         parts.append(all_rows(run, area) + "</section>")
-    parts += ['<section id="conditions"><h2>What it was measured on</h2>', conditions(run),
+    parts += ['<section id="measured-on"><h2>What it was measured on</h2>', conditions(run),
               "</section></main></body></html>"]
     return "\n".join(parts) + "\n"

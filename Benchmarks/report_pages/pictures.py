@@ -320,7 +320,7 @@ def pictures(run):
                              "What one operation takes where programs call it, in a function of its own. The other "
                              "forms are in the chart of ratios and in the rows of this area.")
         if group.startswith(("uncontended read", "read of a published", "thread-local value, read", "serial queue, 1",
-                             "async work", "delay of 1 ms", "round trip", "semaphore, ")):
+                             "async work", "delay of 1 ms", "round trip", "semaphore, ", "hand-over to one")):
             title = f"{group[0].upper()}{group[1:]}, {LANGUAGES[language]}"
             yield from costs(run, language, group, title, "What one operation takes.")
         if group.startswith("server"):

@@ -70,6 +70,8 @@ SHORT = {
     "pool of continuations": "continuations",
     "semaphore of continuations": "continuations",
     "std::counting_semaphore": "std::counting…",
+    "csk_gate_lock_when": "gate lock_when",
+    "absl::Mutex LockWhen": "absl LockWhen",
     "DispatchQueue.sync": "Dispatch sync",
     "DispatchQueue.sync, concurrent": "Dispatch sync",
     "DispatchQueue.async": "Dispatch async",

@@ -115,6 +115,22 @@ def lock_rows():
     late = "how late a timeout of 1 ms is"
     yield Row(late, "timeout of 1 ms", "late us", "PriorityMutex", "NSLock", readme=late)
     yield from semaphore_rows()
+    yield from condition_rows()
+
+
+def condition_rows():
+    names = {"absl::Mutex LockWhen": "`absl::Mutex`, `LockWhen`", "pthread_cond": "`pthread_cond_wait`",
+             "absl::CondVar": "`absl::CondVar`"}
+    pairs = (("csk_gate_lock_when", ("absl::Mutex LockWhen", "pthread_cond")),
+             ("csk_cond", ("absl::CondVar", "pthread_cond")))
+    turn = "hand-over to one of 8 that wait, each for something else"
+    for here, peers in pairs:
+        for peer in peers:
+            both = (f"`{here}`", names[peer])
+            for each in (1, 2, 8):
+                group = f"bounded buffer of 16, {each} to {each}"
+                yield Row(f"items a second, {group}", group, "Mops/s", here, peer, language="c", names=both)
+            yield Row(turn, turn, "ns", here, peer, language="c", names=both)
 
 
 def semaphore_rows():

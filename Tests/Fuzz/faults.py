@@ -31,6 +31,7 @@ PQUEUE_LINE, PQUEUE_LINE_H = "src/queue/pqueue_line.c", "src/queue/pqueue_line.h
 PQUEUE_ASYNC = "src/queue/pqueue_async.c"
 SEM, SEM_QUEUE, SEM_ASYNC = "src/lock/sem.c", "src/lock/sem_queue.c", "src/lock/sem_async.c"
 SEM_H = "include/csynckernel/sem.h"
+COND, AWAIT = "src/lock/cond.c", "src/lock/gate_await.c"
 WQ, WQ_LIFE, WQ_WORKER = "src/queue/workqueue.c", "src/queue/workqueue_life.c", "src/queue/workqueue_worker.c"
 WQ_ORDER, WQ_WAIT, DELAYED = "src/queue/workqueue_order.c", "src/queue/workqueue_wait.c", "src/queue/delayed.c"
 # As CMakeLists.txt has it.
@@ -38,6 +39,42 @@ LEFT_OUT = re.compile(
     r"/(platform[^/]*|load_time|quota|pool[^/]*|block|rcu[^/]*|reads|rwlock[^/]*|snapshot|thread_exit|tls)\.c$")
 
 FAULTS = [
+    ("cond", "a signalled thread keeps its ticket", COND,
+     "    waiter->node.ticket = csk_waiter_ticket(&ticket, waiter->node.rank);\n", "    (void)ticket;\n"),
+    ("cond", "a broadcast turns those at the front around", COND, "first + (front ? count - 1 - i : i)",
+     "first + (front ? i : i)"),
+    ("cond", "a signal lets all go on", COND, "return move(cond, 1);", "return move(cond, UINT32_MAX);"),
+    ("cond", "who gives up stays in the condition variable", COND, "    if (waits) take_out(cond, self);\n", ""),
+    ("cond", "a thread waits in a condition variable of a closed gate", COND, "bool may_wait = !cond->gate->closed;",
+     "bool may_wait = true;"),
+    ("cond", "anybody may wait in a condition variable", COND, "    if (!csk_gate_is_mine(gate)) return EPERM;\n", ""),
+    ("cond", "predicates are asked in the wrong order", AWAIT,
+     "csk_heap_before(&next->waiter.node, &added->waiter.node)",
+     "csk_heap_before(&added->waiter.node, &next->waiter.node)"),
+    ("cond", "a chosen thread comes last", AWAIT, "    gate->next_ticket++;\n",
+     "    chosen->waiter.node.ticket = ++gate->next_ticket;\n"),
+    ("cond", "predicates behind a chosen one are asked", AWAIT, "        if (at->chosen) break;\n", ""),
+    ("cond", "one predicate stands for another", AWAIT, "at->predicate == false_one->predicate &&\n           ", ""),
+    ("cond", "one context stands for another", AWAIT,
+     " &&\n           at->predicate_context == false_one->predicate_context)", ")"),
+    ("cond", "more than one condition is let go on", AWAIT,
+     "at != NULL && !found; at = next)", "at != NULL; at = next)"),
+    ("cond", "a chosen thread does not ask again", AWAIT,
+     "        if (self->predicate(self->predicate_context)) return 0;\n", "        return 0;\n"),
+    ("cond", "a deadline does not send a thread to the gate", AWAIT, "        choose(gate, self);\n",
+     "        self->chosen = true;\n"),
+    ("cond", "a late thread keeps the gate", AWAIT, "    if (status != 0) (void)csk_gate_unlock(gate);\n", ""),
+    ("cond", "a condition that is ended hears nothing", AWAIT,
+     "        end_with(gate, condition, ECANCELED, &ended);\n", "        take_out(gate, condition);\n"),
+    ("cond", "a condition in use waits again", AWAIT,
+     "ESHUTDOWN : csk_waiter_state(&condition->waiter) != WAITER_IDLE ? EBUSY : 0;", "ESHUTDOWN : 0;"),
+    ("cond", "anybody may watch", AWAIT,
+     "    if (csk_gate_holder(gate) != CSK_GATE_NOBODY && !csk_gate_is_mine(gate)) return EPERM;\n", ""),
+    ("cond", "a condition is accepted at a closed gate", AWAIT,
+     "int status = gate->closed ? ESHUTDOWN : csk_waiter_state", "int status = csk_waiter_state"),
+    ("cond", "a gate is closed while predicates wait", ASYNC,
+     " || (closing && csk_gate_conditions(gate) != NULL);", ";"),
+    ("cond", "a gate is destroyed while predicates wait", GATE, " || csk_gate_conditions(gate) != NULL ||", " ||"),
     ("heap", "equal ranks in the wrong order", HEAP_H, "a->ticket < b->ticket;", "a->ticket > b->ticket;"),
     ("heap", "removing forgets the link back", HEAP,
      "    if (node->next != NULL) node->next->previous = node->previous;\n", ""),

@@ -31,18 +31,19 @@ int32_t fuzz_priority(void);
 
 /* ---- Time and threads -------------------------------------------------------------------------------------------- */
 
-enum { ACTOR_MAIN = 0, ACTOR_STRANGER = 1, ACTOR_TIMER = 2 };
+enum { ACTOR_MAIN, ACTOR_STRANGER, STRANGERS = 4, ACTOR_TIMER = ACTOR_STRANGER + STRANGERS, ACTORS };
 /* Which of them the calling thread is. */
 int fuzz_actor(void);
-/* Calls function(context) on that thread, MAIN or STRANGER, and returns after it. */
+/* Calls function(context) on that thread, MAIN or one of STRANGERS from STRANGER on, and returns after it. */
 void fuzz_call_on(int actor, void (*function)(void *), void *context);
 
-/* For targets that say so, STRANGER stops where it would sleep, or asks for it by fuzz_pause, and fuzz_call_on returns
- * to MAIN. fuzz_go_on lets it go on, as a spurious wake if nothing else: until it stops again, or has returned. */
-void fuzz_let_stranger_pause(bool may_pause);
+/* For targets that say so, a stranger stops where it would sleep, or asks for it by fuzz_pause, and fuzz_call_on
+ * returns to MAIN. fuzz_go_on lets it go on, as a spurious wake if nothing else: until it stops again, or has
+ * returned. */
+void fuzz_let_strangers_pause(bool may_pause);
 void fuzz_pause(void);
-bool fuzz_is_paused(void);
-void fuzz_go_on(void);
+bool fuzz_is_paused(int actor);
+void fuzz_go_on(int actor);
 
 int64_t fuzz_tick(void);
 int64_t fuzz_deadline(int64_t tick, int phase);

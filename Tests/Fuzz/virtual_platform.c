@@ -34,13 +34,21 @@ static struct {
 } timer;
 static sleeper_t waiting; /* MAIN or STRANGER, whichever makes the call */
 
-static struct {
-    bool exists, may_pause, paused;
+typedef struct {
+    bool exists, paused;
     void (*function)(void *);
     void *context;
     sem_t run, done;
     sleeper_t sleeper; /* where it may pause */
-} stranger;
+} stranger_t;
+static stranger_t strangers[STRANGERS];
+static bool may_pause;
+
+static bool is_stranger(int who) { return who >= ACTOR_STRANGER && who < ACTOR_STRANGER + STRANGERS; }
+static stranger_t *stranger_of(int who) {
+    if (!is_stranger(who)) fuzz_fail("the target means a stranger by %d", who);
+    return &strangers[who - ACTOR_STRANGER];
+}
 
 int64_t fuzz_tick(void) { return tick; }
 int fuzz_actor(void) { return actor; }
@@ -96,15 +104,16 @@ static void park_timer_thread(void) {
 
 /* Sleeps beside the others: MAIN goes on, and says when to look again. */
 static int pause_until_woken(uint32_t *word, int64_t deadline_ns) {
-    stranger.sleeper = (sleeper_t){ word, deadline_ns, false };
-    while (!stranger.sleeper.woken && csk_platform_now() < deadline_ns) fuzz_pause();
-    stranger.sleeper.word = NULL;
-    return stranger.sleeper.woken ? 0 : ETIMEDOUT;
+    sleeper_t *sleeper = &stranger_of(actor)->sleeper;
+    *sleeper = (sleeper_t){ word, deadline_ns, false };
+    while (!sleeper->woken && csk_platform_now() < deadline_ns) fuzz_pause();
+    sleeper->word = NULL;
+    return sleeper->woken ? 0 : ETIMEDOUT;
 }
 
 int csk_platform_park(uint32_t *word, uint32_t expected, int64_t deadline_ns) {
     if (csk_load(word, CSK_ACQUIRE) != expected) return 0;
-    if (actor == ACTOR_STRANGER && stranger.may_pause) return pause_until_woken(word, deadline_ns);
+    if (may_pause && is_stranger(actor)) return pause_until_woken(word, deadline_ns);
     sleeper_t *sleeper = actor == ACTOR_TIMER ? &timer.sleeper : &waiting;
     *sleeper = (sleeper_t){ word, deadline_ns, false };
     int64_t began = tick;
@@ -139,7 +148,8 @@ void csk_platform_wake(uint32_t *word, int count) {
     (void)count;
     if (timer.sleeper.word == word) timer.sleeper.woken = true;
     if (waiting.word == word) waiting.woken = true;
-    if (stranger.sleeper.word == word) stranger.sleeper.woken = true;
+    for (int i = 0; i < STRANGERS; i++)
+        if (strangers[i].sleeper.word == word) strangers[i].sleeper.woken = true;
 }
 
 void (*csk_platform_held_back)(int error);
@@ -175,14 +185,22 @@ int csk_platform_call_at_fork(void (*prepare)(void), void (*parent)(void), void 
 }
 
 static void *stranger_entry(void *argument) {
-    (void)argument;
-    actor = ACTOR_STRANGER;
+    stranger_t *self = argument;
+    actor = ACTOR_STRANGER + (int)(self - strangers);
     for (;;) {
-        while (sem_wait(&stranger.run) != 0) {}
-        stranger.function(stranger.context);
-        sem_post(&stranger.done);
+        while (sem_wait(&self->run) != 0) {}
+        self->function(self->context);
+        sem_post(&self->done);
     }
     return NULL;
+}
+
+static void start(stranger_t *stranger) {
+    pthread_t thread;
+    sem_init(&stranger->run, 0, 0);
+    sem_init(&stranger->done, 0, 0);
+    stranger->exists = pthread_create(&thread, NULL, stranger_entry, stranger) == 0;
+    if (!stranger->exists) fuzz_fail("no other thread can be started");
 }
 
 void fuzz_call_on(int who, void (*function)(void *), void *context) {
@@ -190,32 +208,28 @@ void fuzz_call_on(int who, void (*function)(void *), void *context) {
         function(context);
         return;
     }
-    if (actor != ACTOR_MAIN || who != ACTOR_STRANGER) fuzz_fail("the target calls on a thread that it can't reach");
-    if (!stranger.exists) {
-        pthread_t thread;
-        sem_init(&stranger.run, 0, 0);
-        sem_init(&stranger.done, 0, 0);
-        stranger.exists = pthread_create(&thread, NULL, stranger_entry, NULL) == 0;
-        if (!stranger.exists) fuzz_fail("no second thread can be started");
-    }
-    if (stranger.paused) fuzz_fail("the target calls on a thread that has not returned");
-    stranger.function = function;
-    stranger.context = context;
-    fuzz_go_on();
+    if (actor != ACTOR_MAIN) fuzz_fail("the target calls on a thread that it can't reach");
+    stranger_t *stranger = stranger_of(who);
+    if (!stranger->exists) start(stranger);
+    if (stranger->paused) fuzz_fail("the target calls on a thread that has not returned");
+    stranger->function = function;
+    stranger->context = context;
+    fuzz_go_on(who);
 }
 
-void fuzz_let_stranger_pause(bool may_pause) { stranger.may_pause = may_pause; }
-bool fuzz_is_paused(void) { return stranger.paused; }
+void fuzz_let_strangers_pause(bool pause) { may_pause = pause; }
+bool fuzz_is_paused(int who) { return stranger_of(who)->paused; }
 
-void fuzz_go_on(void) {
-    stranger.paused = false;
-    sem_post(&stranger.run);
-    while (sem_wait(&stranger.done) != 0) {}
+void fuzz_go_on(int who) {
+    stranger_t *stranger = stranger_of(who);
+    stranger->paused = false;
+    sem_post(&stranger->run);
+    while (sem_wait(&stranger->done) != 0) {}
 }
 
 void fuzz_pause(void) {
-    if (actor != ACTOR_STRANGER) fuzz_fail("the target pauses a thread that can't");
-    stranger.paused = true;
-    sem_post(&stranger.done);
-    while (sem_wait(&stranger.run) != 0) {}
+    stranger_t *self = stranger_of(actor);
+    self->paused = true;
+    sem_post(&self->done);
+    while (sem_wait(&self->run) != 0) {}
 }

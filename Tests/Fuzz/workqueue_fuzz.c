@@ -18,7 +18,7 @@ static csk_work_t works[WORKS];
 static csk_delayed_t delayed_works[DELAYED];
 static csk_workqueue_wait_t waits[WAITS];
 static int repeats[WORKS];
-static int depths[3]; /* of each thread */
+static int depths[ACTORS]; /* of each thread */
 
 static void make_call(void);
 
@@ -361,7 +361,7 @@ static void call(void *context) {
 
 static void let_stranger_go_on(void) {
     NOTE("%s", "the other thread goes on");
-    if (fuzz_is_paused()) fuzz_go_on();
+    if (fuzz_is_paused(ACTOR_STRANGER)) fuzz_go_on(ACTOR_STRANGER);
     else fuzz_call_on(ACTOR_STRANGER, call, NULL);
 }
 
@@ -442,12 +442,12 @@ static void make_call(void) {
 
 static void end(void) {
     for (int index = 0; index < DELAYED; index++) cancel_delayed(index);
-    for (int rounds = 0; fuzz_is_paused() || fuzz_pool_count() != 0 || !model_is_quiet(); rounds++) {
+    for (int rounds = 0; fuzz_is_paused(ACTOR_STRANGER) || fuzz_pool_count() != 0 || !model_is_quiet(); rounds++) {
         if (rounds == 200) fuzz_fail("something waits for ever");
         for (int queue = 0; queue < QUEUES; queue++)
             while (model_exists(queue) && model_is_suspended(queue)) resume(queue);
         while (fuzz_pool_count() != 0) let_worker_come();
-        if (fuzz_is_paused()) let_stranger_go_on();
+        if (fuzz_is_paused(ACTOR_STRANGER)) let_stranger_go_on();
         fuzz_advance(1);
         compare();
         model_expect_none_due();
@@ -466,7 +466,7 @@ static void end(void) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     fuzz_begin(data, size);
     fuzz_after_timers(model_timers_ran);
-    fuzz_let_stranger_pause(true);
+    fuzz_let_strangers_pause(true);
     fuzz_when_pool_is_asked(on_question);
     fuzz_pool_empty();
     model_begin();

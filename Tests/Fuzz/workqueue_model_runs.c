@@ -271,7 +271,7 @@ bool model_is_gone(int queue) {
 
 void model_expect_none_due(void) {
     if (is_due_on(ACTOR_MAIN) || is_due_on(ACTOR_TIMER)) fuzz_fail("a function is due and was not called");
-    if (!fuzz_is_paused() && (is_due_on(ACTOR_STRANGER) || stacks[ACTOR_STRANGER].count != 0))
+    if (!fuzz_is_paused(ACTOR_STRANGER) && (is_due_on(ACTOR_STRANGER) || stacks[ACTOR_STRANGER].count != 0))
         fuzz_fail("a function is due on the other thread and was not called");
     if (stacks[ACTOR_MAIN].count != 0) fuzz_fail("a call has returned too early");
 }
