@@ -1,5 +1,5 @@
-/* profile_test.c: the contention profile's sums beside clocks around each call, its stacks, its sampling, its files, and
- * its refusals. With CSK_PROFILE_ROUNDS threads pass five places so often, and the sums of that are compared. */
+/* profile_test.c: the contention profile's sums beside clocks around each call, its stacks, its sampling, its files,
+ * and its refusals. With CSK_PROFILE_ROUNDS threads pass five places so often, and the sums of that are compared. */
 #include <csynckernel/csynckernel.h>
 #include <stdlib.h>
 #include <string.h>

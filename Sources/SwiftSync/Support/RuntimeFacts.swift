@@ -55,9 +55,9 @@ enum RuntimeFacts {
 
     /// Returns the context in which a task goes on that is being suspended with this continuation.
     ///
-    /// Fact: a continuation is the address of its task, and a task has this context in its word 8. A context begins with
-    /// the context of the function that awaits it, and with the code that goes on there. Nothing but the contention
-    /// profile reads them, and not by its own loads: the system refuses what is no memory.
+    /// Fact: a continuation is the address of its task, and a task has this context in its word 8. A context begins
+    /// with the context of the function that awaits it, and with the code that goes on there. Nothing but the
+    /// contention profile reads them, and not by its own loads: the system refuses what is no memory.
     static func context(of continuation: UnsafeContinuation<Void, Never>) -> UnsafeRawPointer? {
         let task = unsafe unsafeBitCast(continuation, to: UnsafeRawPointer.self)
         return unsafe task.load(fromByteOffset: 8 * MemoryLayout<UInt>.stride, as: UnsafeRawPointer?.self)

@@ -12,13 +12,13 @@ private enum Place {
             value += 1
             usleep(200)
         }
-        Place.calls += 1 // so that the release isn't the last step, which would be a jump
+        Place.calls.add(1, ordering: .relaxed) // so that the release isn't the last step, which would be a jump
     }
 
     @inline(never)
     static func waits(_ semaphore: PrioritySemaphore) {
         do { try semaphore.wait() } catch { Issue.record(error) }
-        usleep(100)
+        usleep(500)
         do { try semaphore.signal() } catch { Issue.record(error) }
     }
 

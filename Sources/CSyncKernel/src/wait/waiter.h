@@ -96,8 +96,8 @@ static inline void csk_waiter_for_function(csk_gate_waiter_t *waiter, void *obje
 
 /* `has_waited` of an asynchronous waiter: who is told when its wait ends. */
 enum { WAITER_OBSERVED = 1, WAITER_PROFILED = 2 };
-/* Called under the queue lock. An asynchronous waiter waits from now on; or again, since its grant is over, whoever says
- * so. Only an observer and the profile need the time. */
+/* Called under the queue lock. An asynchronous waiter waits from now on; or again, since its grant is over, whoever
+ * says so. Only an observer and the profile need the time. */
 static inline void csk_waiter_begin_again(csk_gate_waiter_t *waiter) {
     waiter->has_waited = (uint8_t)((waiter->has_waited & WAITER_PROFILED) | (csk_is_observed() ? WAITER_OBSERVED : 0));
     if (waiter->has_waited && waiter->since_ns == 0) waiter->since_ns = csk_platform_now();
