@@ -53,6 +53,16 @@ enum RuntimeFacts {
         unsafe withUnsafeMutablePointer(to: &property) { unsafe $0 }
     }
 
+    /// Returns the context in which a task goes on that is being suspended with this continuation.
+    ///
+    /// Fact: a continuation is the address of its task, and a task has this context in its word 8. A context begins
+    /// with the context of the function that awaits it, and with the code that goes on there. Nothing but the
+    /// contention profile reads them, and not by its own loads: the system refuses what is no memory.
+    static func context(of continuation: UnsafeContinuation<Void, Never>) -> UnsafeRawPointer? {
+        let task = unsafe unsafeBitCast(continuation, to: UnsafeRawPointer.self)
+        return unsafe task.load(fromByteOffset: 8 * MemoryLayout<UInt>.stride, as: UnsafeRawPointer?.self)
+    }
+
     /// Two closures of any types, or none, in the memory of a structure that consists of both as optionals.
     ///
     /// Fact: a closure is two words, its code and its context, which is a reference or 0. Both are 0 where an optional

@@ -127,7 +127,10 @@ class TaskWait: @unchecked Sendable {
     ) async -> Int32 {
         unsafe await withUnsafeContinuation { continuation in
             self.continuation = unsafe continuation
+            let isProfiled = csk_profile_is_running()
+            if isProfiled { unsafe csk_profile_suspend(RuntimeFacts.context(of: continuation)) }
             park { register(timer) }
+            if isProfiled { csk_profile_suspend(nil) }
         }
         // The task reads the outcome from the word in which it was decided. So everything that happened before the
         // decision happened before this too, by this word alone.

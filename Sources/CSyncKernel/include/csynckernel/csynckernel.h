@@ -17,6 +17,7 @@
 #include "timer.h"
 #include "pool.h"
 #include "observe.h"
+#include "profile.h"
 #include "gate.h"
 #include "await.h"
 #include "mutex.h"

@@ -127,7 +127,10 @@ struct csk_gate_waiter {
     };
     int64_t grace_ns;
     csk_gate_waiter_t *next_ready;
-    uint64_t thread;
+    union {
+        uint64_t thread;
+        uint64_t stack; /* a callback: the number of the stack with which it began to wait, for the profile */
+    };
     uint32_t word;
     uint32_t state;
     union {

@@ -61,8 +61,9 @@ static inline enum attempt barge(csk_gate_t *gate, csk_rank_t rank, uint64_t sel
     return csk_cas(&gate->held, &found, self | (found & HELD_FLAGS), CSK_ACQUIRE) ? ENTERED : HELD;
 }
 
-static enum attempt spin_to_enter(csk_gate_t *gate, csk_rank_t rank, uint64_t self) {
+static enum attempt spin_to_enter(csk_gate_t *gate, csk_rank_t rank, uint64_t self, int64_t *since_ns) {
     csk_spin_t spin = csk_spin_begin(CSK_SPIN_NS);
+    *since_ns = csk_profile_since(spin.end_ns - CSK_SPIN_NS);
     while (csk_spin(&spin)) {
         if (csk_gate_holder(gate) != 0) continue;
         enum attempt attempt = barge(gate, rank, self);
@@ -139,9 +140,11 @@ static void await_granter(void *object, csk_gate_waiter_t *self) {
 const csk_wait_kind_t csk_gate_wait_kind = { &csk_gate_queue_kind, try_to_enter, watch_gate, park, await_granter };
 
 /* Queues the calling thread and waits, or lets it in after all; not if it has noted the gate, and steps aside. */
-static int enter_or_wait(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns, uint64_t self, bool noted) {
+static int enter_or_wait(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns, uint64_t self, bool noted,
+                         int64_t since_ns) {
     csk_gate_waiter_t waiter;
     csk_waiter_for_thread(&waiter, rank, self);
+    csk_waiter_came(&waiter, since_ns);
     csk_effects_t effects = { 0 };
     csk_gate_lock_queue(gate);
     waiter.node.ticket = csk_waiter_ticket(&gate->next_ticket, rank);
@@ -152,6 +155,7 @@ static int enter_or_wait(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns,
     csk_queue_unlock(&gate->queue_lock);
     csk_effects_perform_waiting(&effects);
     if (closed) return ESHUTDOWN;
+    if (entered) csk_profile_end(rank, since_ns);
     if (entered) return 0;
     if (first) csk_waiter_look_again(&csk_gate_queue_kind, gate);
     return csk_waiter_wait(&csk_gate_wait_kind, gate, &waiter, deadline_ns, gate->policy == CSK_GATE_STRICT);
@@ -169,8 +173,12 @@ static __attribute__((noinline)) int lock_contended(csk_gate_t *gate, csk_rank_t
     }
     /* With a deadline it may have less time than the other takes to come. */
     bool noted = csk_gate_take_note(gate) && deadline_ns == CSK_NEVER;
-    if (!noted && spin_to_enter(gate, rank, self) == ENTERED) return 0;
-    return enter_or_wait(gate, rank, deadline_ns, self, noted);
+    int64_t since_ns = 0;
+    if (!noted && spin_to_enter(gate, rank, self, &since_ns) == ENTERED) {
+        csk_profile_end(rank, since_ns);
+        return 0;
+    }
+    return enter_or_wait(gate, rank, deadline_ns, self, noted, since_ns);
 }
 
 /* While others are parked, every entry comes here, and most entries find a free gate. That path needs no stack. */

@@ -95,11 +95,6 @@ void csk_gate_start_grace(csk_gate_t *gate) {
 
 enum { GRANTED_AT_ONCE, INSERTED, INSERTED_FIRST };
 
-void csk_gate_begin_wait(csk_gate_waiter_t *waiter) {
-    waiter->has_waited = csk_is_observed();
-    if (waiter->has_waited && waiter->since_ns == 0) waiter->since_ns = csk_platform_now();
-}
-
 /* Called under the queue lock. Grants the gate to the waiter if it may have it now, or queues the waiter. */
 static int grant_or_insert(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_effects_t *effects) {
     bool inserted = false;
@@ -114,7 +109,7 @@ static int grant_or_insert(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_effe
         csk_gate_mark_granted(gate, waiter, effects);
     } else {
         inserted = true;
-        csk_gate_begin_wait(waiter);
+        csk_waiter_begin(waiter);
         csk_gate_insert(gate, waiter);
         csk_gate_start_deadline(gate, waiter);
     }

@@ -133,7 +133,7 @@ static csk_gate_waiter_t *first_to_begin(const csk_gate_t *gate, const csk_gate_
  * waited so far. */
 static bool wait_again(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
     bool newly = !waiter->has_waited;
-    csk_gate_begin_wait(waiter);
+    csk_waiter_begin_again(waiter);
     csk_waiter_set(waiter, WAITER_QUEUED);
     gate->waiting++;
     csk_heap_insert(&waiter->lane->waiters, &waiter->node);
@@ -236,8 +236,7 @@ int csk_gate_begin(csk_gate_t *gate, csk_gate_lane_t *lane, csk_gate_waiter_t **
     if (begun.newly_waits) csk_observe_wait(CSK_EVENT_WAIT_BEGIN, gate, begun.rank, 0, 0);
     if (begun.first != NULL) {
         stop_clocks(begun.first, begun.clocks);
-        if (begun.first->has_waited)
-            csk_observe_wait(CSK_EVENT_WAIT_END, gate, begun.first->node.rank, begun.first->since_ns, 0);
+        if (begun.first->has_waited) csk_waiter_note_end(begun.first, gate, 0);
         *waiter = begun.first;
     }
     csk_effects_perform(&effects);

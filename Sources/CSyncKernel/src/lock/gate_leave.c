@@ -4,6 +4,29 @@
 #include "lock/gate_await.h"
 #include "lock/gate_queue.h"
 
+/* ---- The profile ------------------------------------------------------------------------------------------------- */
+
+/* The thread that a leaver calls, where that is counted by the leaver's stack. Callbacks are counted where their
+ * functions are called (waiter.c). */
+typedef struct {
+    csk_rank_t rank;
+    int64_t since_ns; /* since when it waits, or since it was called before; 0: nothing is counted */
+} called_t;
+
+/* Called under the queue lock, before `next` is called. */
+static inline called_t who_is_called(const csk_gate_waiter_t *next) {
+    called_t called = { 0 };
+    if (csk_profile_is_on() && next != NULL && next->function == NULL) {
+        called.rank = next->node.rank;
+        called.since_ns = next->told_ns > next->since_ns ? next->told_ns : next->since_ns;
+    }
+    return called;
+}
+/* Called after the release. */
+static inline void count_called(const called_t *called) {
+    if (CSK_UNLIKELY(called->since_ns != 0)) csk_profile_let_in(CSK_PROFILE_THREAD, called->rank, called->since_ns);
+}
+
 /* ---- Two words --------------------------------------------------------------------------------------------------- */
 
 void csk_gate_post(csk_gate_t *gate) {
@@ -14,12 +37,14 @@ void csk_gate_post(csk_gate_t *gate) {
     csk_gate_lock_queue(gate);
     csk_gate_waiter_t *next;
     enum csk_gate_call call = csk_gate_call(gate, &next);
+    called_t called = who_is_called(call == GATE_DESIGNATES ? next : NULL);
     /* It designates even if a newcomer has taken the gate meanwhile. Otherwise each newcomer would come here when it
      * leaves, to no effect. A grant needs a free gate, which settling looks for. */
     if (call == GATE_DESIGNATES) csk_gate_answer(gate, call, next, &effects);
     csk_gate_settle(gate, &effects);
     csk_queue_unlock(&gate->queue_lock);
     csk_effects_perform(&effects);
+    count_called(&called);
 }
 
 /* Grants the gate to the next waiter, also if the one that asked for the hand-over has gone meanwhile. Returns false
@@ -28,10 +53,12 @@ static bool leave_by_grant(csk_gate_t *gate) {
     csk_effects_t effects = { 0 };
     csk_gate_lock_queue(gate);
     csk_gate_waiter_t *next = csk_gate_next(gate);
+    called_t called = who_is_called(next);
     if (next != NULL) csk_gate_grant_to(gate, next, &effects);
     csk_gate_publish(gate);
     csk_queue_unlock(&gate->queue_lock);
     csk_effects_perform(&effects);
+    count_called(&called);
     return next != NULL;
 }
 
@@ -63,11 +90,12 @@ static void leave_two_words(csk_gate_t *gate) {
 /* Designates the next waiter, or grants it the gate; true in the second case. The wake that is due comes back in
  * `wake`: it must follow the release, which is the last access to the gate. It is not inlined, since leavers at whose
  * gate nobody waits would pay for its frame. */
-static __attribute__((noinline)) bool prepare_to_leave(csk_gate_t *gate, uint32_t **wake) {
+static __attribute__((noinline)) bool prepare_to_leave(csk_gate_t *gate, uint32_t **wake, called_t *called) {
     csk_effects_t effects = { 0 };
     csk_gate_lock_queue(gate);
     csk_gate_waiter_t *next;
     enum csk_gate_call call = csk_gate_call(gate, &next);
+    if (call == GATE_DESIGNATES || call == GATE_GRANTS) *called = who_is_called(next);
     csk_gate_answer(gate, call, next, &effects);
     csk_gate_publish(gate);
     csk_queue_unlock(&gate->queue_lock);
@@ -80,18 +108,31 @@ static __attribute__((noinline)) bool prepare_to_leave(csk_gate_t *gate, uint32_
     return call == GATE_GRANTS;
 }
 
-static void leave_one_word(csk_gate_t *gate) {
+/* Frees the word, and keeps its flags. Returns false if it has changed since it was read. */
+static inline bool free_one_word(csk_gate_t *gate, uint64_t *found) {
+    return csk_cas(&gate->held, found, *found & HELD_FLAGS, CSK_RELEASE);
+}
+
+static __attribute__((noinline)) void leave_one_word_contended(csk_gate_t *gate) {
     uint32_t *wake = NULL;
-    for (;;) {
-        uint64_t found = csk_load(&gate->held, CSK_RELAXED), flags = found & HELD_FLAGS;
-        if (csk_gate_call_for(found, HELD_FLAGS_SHIFT) == GATE_CALLS_NOBODY) {
-            if (flags != 0 && wake == NULL) csk_gate_count_departure(gate);
-            if (csk_cas(&gate->held, &found, flags, CSK_RELEASE)) break;
-        } else {
-            if (prepare_to_leave(gate, &wake)) return;
+    called_t called = { 0 };
+    bool granted = false;
+    for (bool left = false; !left;) {
+        uint64_t found = csk_load(&gate->held, CSK_RELAXED);
+        if (csk_gate_call_for(found, HELD_FLAGS_SHIFT) != GATE_CALLS_NOBODY)
+            left = granted = prepare_to_leave(gate, &wake, &called);
+        else {
+            if ((found & HELD_FLAGS) != 0 && wake == NULL) csk_gate_count_departure(gate);
+            left = free_one_word(gate, &found);
         }
     }
-    if (wake != NULL) csk_platform_wake(wake, 1);
+    if (wake != NULL && !granted) csk_platform_wake(wake, 1);
+    count_called(&called);
+}
+
+static void leave_one_word(csk_gate_t *gate) {
+    uint64_t found = csk_load(&gate->held, CSK_RELAXED);
+    if ((found & HELD_FLAGS) != 0 || !free_one_word(gate, &found)) leave_one_word_contended(gate);
 }
 
 /* ---- Both forms -------------------------------------------------------------------------------------------------- */

@@ -108,10 +108,7 @@ int csk_gate_park_until_queued(csk_gate_t *gate, csk_gate_waiter_t *self, int64_
 
 /* In gate_async.c; called under the queue lock. Starts the clock of a grant that nobody has adopted. */
 void csk_gate_start_grace(csk_gate_t *gate);
-/* An asynchronous waiter waits from now on, or again, which an observer is told afterwards. `since_ns` is 0 as long as
- * nobody has observed it. */
-void csk_gate_begin_wait(csk_gate_waiter_t *waiter);
-/* The same for the waiter's deadline, if it has one. */
+/* Starts the clock of an asynchronous waiter's deadline, if it has one. */
 void csk_gate_start_deadline(csk_gate_t *gate, csk_gate_waiter_t *waiter);
 
 #endif

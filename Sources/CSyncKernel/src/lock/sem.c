@@ -51,8 +51,9 @@ int csk_sem_trywait_slow(csk_sem_t *sem, csk_rank_t rank, uint32_t permits) {
 }
 
 /* Newcomers that spin stand in no order; each of them may take permits as long as nobody waits. */
-static bool spin_to_take(csk_sem_t *sem, uint32_t permits) {
+static bool spin_to_take(csk_sem_t *sem, uint32_t permits, int64_t *since_ns) {
     csk_spin_t spin = csk_spin_begin(CSK_SPIN_NS);
+    *since_ns = csk_profile_since(spin.end_ns - CSK_SPIN_NS);
     do {
         if (csk_sem_take_fast(sem, permits)) return true;
         if (csk_load(&sem->state, CSK_RELAXED) & SEM_WAITERS) return false;
@@ -77,15 +78,21 @@ int csk_sem_wait_slow(csk_sem_t *sem, csk_rank_t rank, uint32_t permits, int64_t
         int status = csk_sem_trywait_slow(sem, rank, permits);
         return status == EBUSY ? ETIMEDOUT : status;
     }
-    if (spin_to_take(sem, permits)) return 0;
+    int64_t since_ns;
+    if (spin_to_take(sem, permits, &since_ns)) {
+        csk_profile_end(rank, since_ns);
+        return 0;
+    }
     csk_gate_waiter_t waiter;
     csk_effects_t effects = { 0 };
     csk_waiter_for_thread(&waiter, rank, csk_self());
+    csk_waiter_came(&waiter, since_ns);
     csk_sem_lock_queue(sem);
     csk_sem_insert(sem, &waiter, rank, permits, &effects);
     bool waits = csk_waiter_state(&waiter) == WAITER_QUEUED;
     csk_queue_unlock(&sem->queue_lock);
     /* The effects are not needed: a newcomer brings no permits, so nobody else was served. */
+    if (!waits) csk_profile_end(rank, since_ns);
     if (!waits) return 0;
     csk_watch_word_awake(&waiter, deadline_ns);
     return csk_waiter_wait(&kind, sem, &waiter, deadline_ns, false);

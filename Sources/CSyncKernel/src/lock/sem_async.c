@@ -25,8 +25,7 @@ int csk_sem_wait_async(csk_sem_t *sem, csk_gate_waiter_t *waiter, csk_rank_t ran
     csk_sem_insert(sem, waiter, rank, permits, &effects);
     bool waits = csk_waiter_state(waiter) == WAITER_QUEUED;
     if (waits) {
-        waiter->has_waited = csk_is_observed();
-        if (waiter->has_waited) waiter->since_ns = csk_platform_now();
+        csk_waiter_begin(waiter);
         csk_waiter_start_deadline(waiter, sem, deadline_passed);
     }
     csk_queue_unlock(&sem->queue_lock);

@@ -18,8 +18,6 @@ int csk_rwlock_queue_waiter(csk_rwlock_t *lock, csk_gate_waiter_t *waiter, int m
         if (error != 0) return error;
     }
     csk_effects_t effects = { 0 };
-    bool observed = csk_is_observed();
-    int64_t since_ns = observed ? csk_platform_now() : 0;
     csk_rwlock_lock_queue(lock);
     if (csk_waiter_is_waiting(waiter)) {
         csk_queue_unlock(&lock->queue_lock);
@@ -29,14 +27,13 @@ int csk_rwlock_queue_waiter(csk_rwlock_t *lock, csk_gate_waiter_t *waiter, int m
     csk_waiter_for_function(waiter, lock, function, context, deadline_ns, stays);
     waiter->mode = (uint8_t)mode;
     waiter->hand_over = 0;
-    waiter->since_ns = since_ns;
     waiter->node.rank = 0;
     waiter->followers = 0;
     csk_rwlock_append(lock, waiter);
     csk_rwlock_settle(lock, RELEASE_NOTHING, &effects);
     bool waits = csk_waiter_state(waiter) == WAITER_QUEUED;
     if (waits) {
-        waiter->has_waited = observed;
+        csk_waiter_begin(waiter);
         csk_waiter_start_deadline(waiter, lock, deadline_passed);
     }
     csk_queue_unlock(&lock->queue_lock);

@@ -8,8 +8,9 @@
 enum { LOOK_PAUSES = 16 };
 
 /* A yield may take a time slice, so threads with a deadline don't yield. */
-static bool spin_to_pass(csk_rwlock_t *lock, int mode, int64_t deadline_ns, uint64_t self) {
+static bool spin_to_pass(csk_rwlock_t *lock, int mode, int64_t deadline_ns, uint64_t self, int64_t *since_ns) {
     csk_spin_t spin = csk_spin_begin(CSK_SPIN_NS);
+    *since_ns = csk_profile_since(spin.end_ns - CSK_SPIN_NS);
     do {
         csk_spin_pause(LOOK_PAUSES);
         if (csk_rwlock_pass(lock, mode, self)) return true;
@@ -86,9 +87,10 @@ static void stop_readers(csk_rwlock_t *lock, csk_gate_waiter_t *writer) {
     }
 }
 
-static int queue_and_wait(csk_rwlock_t *lock, int mode, int64_t deadline_ns, uint64_t self) {
+static int queue_and_wait(csk_rwlock_t *lock, int mode, int64_t deadline_ns, uint64_t self, int64_t since_ns) {
     csk_gate_waiter_t waiter;
     csk_waiter_for_thread(&waiter, 0, self);
+    csk_waiter_came(&waiter, since_ns);
     waiter.mode = (uint8_t)mode;
     waiter.hand_over = 0;
     waiter.followers = 0;
@@ -107,6 +109,7 @@ static int queue_and_wait(csk_rwlock_t *lock, int mode, int64_t deadline_ns, uin
     bool waits = csk_waiter_state(&waiter) == WAITER_QUEUED;
     csk_queue_unlock(&lock->queue_lock);
     csk_effects_perform_waiting(&effects);
+    if (!waits) csk_profile_end(0, since_ns);
     if (!waits) return 0;
     if (lock->policy == CSK_RWLOCK_STRICT) csk_watch_word_awake(&waiter, deadline_ns);
     return csk_waiter_wait(deadline_ns == CSK_NEVER ? &kind : &timed_kind, lock, &waiter, deadline_ns, false);
@@ -123,6 +126,10 @@ int csk_rwlock_enter_contended(csk_rwlock_t *lock, int mode, int64_t deadline_ns
     if (deadline_ns == RW_TRY) return EBUSY;
     if (deadline_ns != CSK_NEVER && deadline_ns <= csk_platform_now())
         return csk_rwlock_pass(lock, mode, self) ? 0 : ETIMEDOUT;
-    if (spin_to_pass(lock, mode, deadline_ns, self)) return 0;
-    return queue_and_wait(lock, mode, deadline_ns, self);
+    int64_t since_ns;
+    if (spin_to_pass(lock, mode, deadline_ns, self, &since_ns)) {
+        csk_profile_end(0, since_ns);
+        return 0;
+    }
+    return queue_and_wait(lock, mode, deadline_ns, self, since_ns);
 }

@@ -1,7 +1,6 @@
 /* waiter.c: what is done with a waiter, whichever lock it waits for. See waiter.h. */
 #include "wait/waiter.h"
 
-#include "base/observe.h"
 #include "wait/announce.h"
 #include "wait/trampoline.h"
 #include "wait/watch.h"
@@ -38,7 +37,7 @@ static void let_threads_in(csk_gate_waiter_t *threads) {
     }
 }
 
-void csk_effects_perform(csk_effects_t *effects) {
+static inline void perform(csk_effects_t *effects) {
     let_threads_in(effects->threads);
     if (effects->wake != NULL) csk_platform_wake(effects->wake, 1);
     for (csk_gate_waiter_t *waiter = effects->ready; waiter != NULL; waiter = waiter->next_ready) {
@@ -47,10 +46,47 @@ void csk_effects_perform(csk_effects_t *effects) {
             csk_timer_cancel(&waiter->deadline);
         }
         if (waiter->timers) csk_timer_cancel(&waiter->grace);
-        if (waiter->has_waited)
-            csk_observe_wait(CSK_EVENT_WAIT_END, waiter->object, waiter->node.rank, waiter->since_ns, waiter->status);
+        if (waiter->has_waited) csk_waiter_note_end(waiter, waiter->object, waiter->status);
     }
     csk_trampoline_run(effects->ready, effects->lane);
+}
+
+/* The same where the profile is on: whoever is let in is counted by the stack of the calling thread. Threads are gone
+ * with their waiters once they were let in, so what is counted is copied before. */
+static __attribute__((noinline)) void perform_profiled(csk_effects_t *effects) {
+    enum { COUNTED = 16 };
+    struct {
+        csk_rank_t rank;
+        int64_t since_ns;
+        uint32_t kind;
+    } let_in[COUNTED];
+    uint32_t count = 0;
+    for (csk_gate_waiter_t *waiter = effects->threads; waiter != NULL && count < COUNTED; waiter = waiter->next_ready) {
+        let_in[count].rank = waiter->node.rank;
+        let_in[count].since_ns = waiter->since_ns;
+        let_in[count++].kind = CSK_PROFILE_THREAD;
+    }
+    for (csk_gate_waiter_t *waiter = effects->ready; waiter != NULL && count < COUNTED; waiter = waiter->next_ready) {
+        if (!(waiter->has_waited & WAITER_PROFILED) || waiter->status != 0) continue;
+        let_in[count].rank = waiter->node.rank;
+        let_in[count].since_ns = waiter->since_ns;
+        let_in[count++].kind = CSK_PROFILE_CALLBACK;
+    }
+    perform(effects);
+    for (uint32_t i = 0; i < count; i++) csk_profile_let_in(let_in[i].kind, let_in[i].rank, let_in[i].since_ns);
+}
+
+void csk_effects_perform(csk_effects_t *effects) {
+    if (csk_profile_is_on() && (effects->threads != NULL || effects->ready != NULL)) perform_profiled(effects);
+    else perform(effects);
+}
+
+void csk_waiter_note_end(const csk_gate_waiter_t *waiter, const void *object, int status) {
+    if (waiter->has_waited & WAITER_OBSERVED)
+        csk_observe_wait(CSK_EVENT_WAIT_END, object, waiter->node.rank, waiter->since_ns, status);
+    csk_profile_sample_t sample;
+    if ((waiter->has_waited & WAITER_PROFILED) && csk_profile_keeps(csk_platform_now() - waiter->since_ns, &sample))
+        csk_profile_add(CSK_PROFILE_WAITED, CSK_PROFILE_CALLBACK, waiter->node.rank, (uint32_t)waiter->stack, &sample);
 }
 
 void csk_effects_perform_waiting(csk_effects_t *effects) {
@@ -150,11 +186,29 @@ void csk_waiter_await_granter(csk_gate_waiter_t *self) {
     }
 }
 
-int csk_waiter_wait(const csk_wait_kind_t *kind, void *object, csk_gate_waiter_t *self, int64_t deadline_ns,
-                    bool watches_first) {
+static inline int wait(const csk_wait_kind_t *kind, void *object, csk_gate_waiter_t *self, int64_t deadline_ns,
+                       bool watches_first) {
     csk_observe_wait(CSK_EVENT_WAIT_BEGIN, object, self->node.rank, 0, 0);
     if (watches_first) csk_watch_word(self);
     int status = wait_in_queue(kind, object, self, deadline_ns);
     csk_observe_wait(CSK_EVENT_WAIT_END, object, self->node.rank, self->since_ns, status);
     return status;
+}
+
+static __attribute__((noinline)) int wait_profiled(const csk_wait_kind_t *kind, void *object, csk_gate_waiter_t *self,
+                                                   int64_t deadline_ns, bool watches_first) {
+    csk_stack_t stack;
+    csk_stack_take(&stack);
+    int status = wait(kind, object, self, deadline_ns, watches_first);
+    csk_profile_sample_t sample;
+    if (csk_profile_keeps(csk_platform_now() - self->since_ns, &sample))
+        csk_profile_add(CSK_PROFILE_WAITED, CSK_PROFILE_THREAD, self->node.rank, csk_profile_stack_number(&stack),
+                        &sample);
+    return status;
+}
+
+int csk_waiter_wait(const csk_wait_kind_t *kind, void *object, csk_gate_waiter_t *self, int64_t deadline_ns,
+                    bool watches_first) {
+    if (csk_profile_is_on()) return wait_profiled(kind, object, self, deadline_ns, watches_first);
+    return wait(kind, object, self, deadline_ns, watches_first);
 }

@@ -19,6 +19,8 @@
 #define CSK_INTERNAL_WAITER_H
 
 #include "csynckernel/gate.h"
+#include "base/observe.h"
+#include "base/profile.h"
 #include "wait/queue_lock.h"
 #include "wait/spin_park.h"
 
@@ -64,7 +66,13 @@ static inline void csk_waiter_for_thread(csk_gate_waiter_t *waiter, csk_rank_t r
     waiter->function = NULL;
     waiter->thread = thread;
     waiter->word = WORD_WAITING;
+    waiter->told_ns = 0;
     waiter->since_ns = csk_platform_now();
+}
+
+/* It came then already, which only the profile asks; 0 if it doesn't. */
+static inline void csk_waiter_came(csk_gate_waiter_t *waiter, int64_t since_ns) {
+    if (CSK_UNLIKELY(since_ns != 0)) waiter->since_ns = since_ns;
 }
 
 /* Called under the queue lock. Whether an asynchronous waiter is queued, or its function is yet to be called. */
@@ -85,6 +93,25 @@ static inline void csk_waiter_for_function(csk_gate_waiter_t *waiter, void *obje
     waiter->has_waited = 0;
     waiter->stays = stays;
 }
+
+/* `has_waited` of an asynchronous waiter: who is told when its wait ends. */
+enum { WAITER_OBSERVED = 1, WAITER_PROFILED = 2 };
+/* Called under the queue lock. An asynchronous waiter waits from now on; or again, since its grant is over, whoever
+ * says so. Only an observer and the profile need the time. */
+static inline void csk_waiter_begin_again(csk_gate_waiter_t *waiter) {
+    waiter->has_waited = (uint8_t)((waiter->has_waited & WAITER_PROFILED) | (csk_is_observed() ? WAITER_OBSERVED : 0));
+    if (waiter->has_waited && waiter->since_ns == 0) waiter->since_ns = csk_platform_now();
+}
+static inline void csk_waiter_begin(csk_gate_waiter_t *waiter) {
+    waiter->has_waited = 0;
+    if (csk_profile_is_on()) {
+        waiter->has_waited = WAITER_PROFILED;
+        waiter->stack = csk_profile_stack_of_waiter();
+    }
+    csk_waiter_begin_again(waiter);
+}
+/* Its wait is over; no lock is held, and the waiter is still the caller's to read. */
+void csk_waiter_note_end(const csk_gate_waiter_t *waiter, const void *object, int status);
 
 /* ---- Told under the queue lock, done after it -------------------------------------------------------------------- */
 

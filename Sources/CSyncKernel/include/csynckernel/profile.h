@@ -1,0 +1,78 @@
+/* profile.h: who waits for locks, where, and behind whom. Waits of threads and of callbacks at gates, mutexes,
+ * condition variables (from the signal on), semaphores and read-write locks are counted by the stacks of those who
+ * waited, and by the stacks of those who let them in.
+ *
+ * A wait of at least the threshold is kept. A shorter one is kept with the probability of its length by the threshold,
+ * and then counts as the threshold, and as correspondingly many waits. So the sums are right on average, whatever the
+ * threshold (as in the block profile of Go since its change 299991).
+ *
+ * What it costs. While it is off, a path that waits pays one load, and an uncontended path nothing. While it is on, a
+ * wait takes its stack by frame pointers before it parks, and is added to a table of fixed size when it is over: no
+ * memory is allocated, and no lock is taken. Code that is compiled without frame pointers is left out of stacks.
+ *
+ *     csk_profile_start(10000);
+ *     ...
+ *     csk_profile_read(print, stdout);
+ */
+#ifndef CSK_PROFILE_H
+#define CSK_PROFILE_H
+
+#include "base.h"
+
+CSK_BEGIN_DECLS
+
+enum { CSK_PROFILE_WAITED = 0, CSK_PROFILE_LET_IN = 1 };
+enum { CSK_PROFILE_THREAD = 0, CSK_PROFILE_CALLBACK = 1 };
+
+/* What waits with one stack, priority and kind of waiter have in common. */
+typedef struct csk_profile_entry {
+    uint32_t side;   /* whose stack it is: WAITED, or LET_IN for one who left or signalled, and let the waiter in */
+    uint32_t waiter; /* THREAD or CALLBACK: how it waited */
+    int32_t priority;
+    uint32_t depth;
+    const uintptr_t *frames; /* return addresses, the innermost first; valid for good */
+    double contentions;      /* waits; not always a whole number, since short ones are weighted */
+    int64_t delay_ns;        /* how long they took together */
+} csk_profile_entry_t;
+
+/* Begins, or goes on with this threshold, which is at least 1. Counts go on from where they were. The first call takes
+ * some 4 MiB of address space, of which pages are used as they are needed, for the rest of the process. Returns 0,
+ * EINVAL or ENOMEM. May be called from any thread; never blocks. */
+CSK_API int csk_profile_start(int64_t threshold_ns);
+/* Ends it. What was counted stays, and waits under way are still counted. */
+CSK_API void csk_profile_stop(void);
+
+/* Whether it is on. */
+CSK_API bool csk_profile_is_running(void);
+
+/* For runtimes with tasks that suspend. Callbacks that the calling thread queues from now on are waits of a task, whose
+ * stack is a chain of contexts that begins here: each begins with the address of the next, and with the address of the
+ * code that goes on there. NULL ends that. */
+CSK_API void csk_profile_suspend(const void *context);
+
+/* Calls `each` for what was counted so far, in no particular order. Others go on counting meanwhile: each entry is
+ * right for some moment during the call. Never blocks by itself. */
+CSK_API void csk_profile_read(void (*each)(const csk_profile_entry_t *entry, void *context), void *context);
+/* Waits that were not counted, because the table was full: it holds some 8000 stacks and 16 000 entries. */
+CSK_API uint64_t csk_profile_lost(void);
+
+/* ---- Writing entries --------------------------------------------------------------------------------------------- */
+
+/* Takes what is written, piece by piece. Returns 0, or an errno value, which ends the writing. */
+typedef int (*csk_profile_print_t)(void *context, const void *bytes, size_t size);
+
+/* Writes those entries whose side is `side` as profile.proto, compressed in the way of gzip, with the values
+ * "contentions/count" and "delay/nanoseconds", and the labels "priority" and "waiter". `go tool pprof FILE` shows it. A
+ * function has its name where its file has symbols, a Swift function as its source has it; of others there are the
+ * address and the file's build id. `span_ns` is the time in which the entries were counted; 0: it is not said. Returns
+ * 0, ENOMEM, or what `print` returned. It reads files, and allocates: call it where that may take its time. */
+CSK_API int csk_profile_print_pprof(const csk_profile_entry_t *entries, size_t count, uint32_t side, int64_t span_ns,
+                                    csk_profile_print_t print, void *context);
+/* The same as folded stacks, a line for each: functions from the outermost to the innermost with semicolons in between,
+ * a blank, and the delay in nanoseconds. flamegraph.pl and speedscope read it. */
+CSK_API int csk_profile_print_folded(const csk_profile_entry_t *entries, size_t count, uint32_t side,
+                                     csk_profile_print_t print, void *context);
+
+CSK_END_DECLS
+
+#endif

@@ -1,0 +1,186 @@
+/* profile.c: the table of the contention profile. See profile.h. */
+#include "base/profile.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+enum { STACKS = 8192, ENTRIES = 16384, PROBES = 64 };
+
+typedef struct {
+    uint64_t hash; /* 0: free */
+    uint32_t ready;
+    uint32_t depth;
+    uintptr_t frames[CSK_STACK_DEPTH];
+} stack_slot_t;
+
+typedef struct {
+    uint64_t hash; /* 0: free */
+    uint32_t ready;
+    uint32_t stack; /* the number of the slot, plus 1 */
+    uint32_t kind;  /* the side, and the kind of waiter times 2 */
+    int32_t priority;
+    uint64_t contentions; /* in steps of 1 / STEPS */
+    uint64_t delay_ns;
+} entry_slot_t;
+
+static const double steps = 1 << 20;
+
+typedef struct {
+    stack_slot_t stacks[STACKS];
+    entry_slot_t entries[ENTRIES];
+    uint64_t lost;
+} table_t;
+
+int64_t csk_profile_threshold_ns;
+static table_t *table;
+
+int csk_profile_start(int64_t threshold_ns) {
+    if (threshold_ns < 1) return EINVAL;
+    table_t *known = csk_load(&table, CSK_ACQUIRE);
+    if (known == NULL) {
+        int saved = errno;
+        table_t *made = mmap(NULL, sizeof *made, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                             -1, 0);
+        errno = saved;
+        if (made == MAP_FAILED) return ENOMEM;
+        if (!csk_cas(&table, &known, made, CSK_ACQ_REL)) munmap(made, sizeof *made);
+    }
+    csk_store(&csk_profile_threshold_ns, threshold_ns, CSK_RELEASE);
+    return 0;
+}
+
+bool csk_profile_is_running(void) { return csk_profile_is_on(); }
+
+void csk_profile_stop(void) { csk_store(&csk_profile_threshold_ns, INT64_C(0), CSK_RELAXED); }
+
+/* The finalizer of SplitMix64 (Steele, Lea and Flood, 2014). */
+static uint64_t mix(uint64_t value) {
+    value = (value ^ (value >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
+    value = (value ^ (value >> 27)) * UINT64_C(0x94D049BB133111EB);
+    return value ^ (value >> 31);
+}
+
+/* Takes the slot whose first word is `word` for this hash. Returns whether it is that hash's; `is_new` says whether the
+ * caller is to fill it. */
+static bool claim(uint64_t *word, uint64_t hash, bool *is_new) {
+    uint64_t found = csk_load(word, CSK_RELAXED);
+    *is_new = found == 0 && csk_cas(word, &found, hash, CSK_RELAXED);
+    return *is_new || found == hash;
+}
+
+static void count_lost(table_t *in) { csk_fetch_add(&in->lost, UINT64_C(1), CSK_RELAXED); }
+
+uint32_t csk_profile_stack_number(const csk_stack_t *stack) {
+    table_t *in = csk_load(&table, CSK_ACQUIRE);
+    if (CSK_UNLIKELY(in == NULL)) return 0;
+    uint64_t hash = stack->depth;
+    for (uint32_t i = 0; i < stack->depth; i++) hash = mix(hash ^ stack->frames[i]);
+    if (hash == 0) hash = 1;
+    for (uint32_t probe = 0; probe < PROBES; probe++) {
+        uint32_t number = (uint32_t)(hash + probe) % STACKS;
+        stack_slot_t *slot = &in->stacks[number];
+        bool is_new;
+        if (!claim(&slot->hash, hash, &is_new)) continue;
+        if (is_new) {
+            slot->depth = stack->depth;
+            memcpy(slot->frames, stack->frames, stack->depth * sizeof stack->frames[0]);
+            csk_store(&slot->ready, 1u, CSK_RELEASE);
+        }
+        return number + 1;
+    }
+    return 0;
+}
+
+static __thread const void *suspended __attribute__((tls_model("initial-exec")));
+
+void csk_profile_suspend(const void *context) { suspended = context; }
+
+__attribute__((noinline)) static uint32_t stack_of_thread(void) {
+    csk_stack_t stack;
+    csk_stack_take(&stack);
+    return csk_profile_stack_number(&stack);
+}
+
+__attribute__((noinline)) uint32_t csk_profile_stack_of_waiter(void) {
+    if (suspended == NULL) return stack_of_thread();
+    csk_stack_t stack;
+    csk_stack_take_suspended(&stack, suspended);
+    return csk_profile_stack_number(&stack);
+}
+
+bool csk_profile_keeps(int64_t waited_ns, csk_profile_sample_t *sample) {
+    int64_t threshold_ns = csk_load(&csk_profile_threshold_ns, CSK_RELAXED);
+    *sample = (csk_profile_sample_t){ .contentions = 1, .delay_ns = waited_ns };
+    if (threshold_ns == 0 || waited_ns >= threshold_ns) return waited_ns > 0;
+    /* No two calls have both numbers in common. */
+    uint64_t number = mix((uint64_t)csk_platform_now() ^ mix((uintptr_t)sample));
+    if (waited_ns <= 0 || number % (uint64_t)threshold_ns >= (uint64_t)waited_ns) return false;
+    *sample = (csk_profile_sample_t){
+        .contentions = (double)threshold_ns / (double)waited_ns,
+        .delay_ns = threshold_ns,
+    };
+    return true;
+}
+
+void csk_profile_add(uint32_t side, uint32_t waiter, csk_rank_t rank, uint32_t stack,
+                     const csk_profile_sample_t *sample) {
+    table_t *in = csk_load(&table, CSK_ACQUIRE);
+    if (CSK_UNLIKELY(in == NULL)) return;
+    int32_t priority = (int32_t)(rank >> 2);
+    uint32_t kind = side | waiter << 1;
+    uint64_t hash = mix((uint64_t)stack << 32 ^ (uint32_t)priority) ^ mix(kind);
+    if (hash == 0) hash = 1;
+    for (uint32_t probe = 0; probe < PROBES && stack != 0; probe++) {
+        entry_slot_t *slot = &in->entries[(hash + probe) % ENTRIES];
+        bool is_new;
+        if (!claim(&slot->hash, hash, &is_new)) continue;
+        if (is_new) {
+            slot->stack = stack;
+            slot->kind = kind;
+            slot->priority = priority;
+            csk_store(&slot->ready, 1u, CSK_RELEASE);
+        }
+        csk_fetch_add(&slot->contentions, (uint64_t)(sample->contentions * steps), CSK_RELAXED);
+        csk_fetch_add(&slot->delay_ns, (uint64_t)sample->delay_ns, CSK_RELAXED);
+        return;
+    }
+    count_lost(in);
+}
+
+__attribute__((noinline)) void csk_profile_waited(csk_rank_t rank, int64_t since_ns) {
+    csk_profile_sample_t sample;
+    if (csk_profile_keeps(csk_platform_now() - since_ns, &sample))
+        csk_profile_add(CSK_PROFILE_WAITED, CSK_PROFILE_THREAD, rank, stack_of_thread(), &sample);
+}
+
+__attribute__((noinline)) void csk_profile_let_in(uint32_t waiter, csk_rank_t rank, int64_t since_ns) {
+    csk_profile_sample_t sample;
+    if (csk_profile_keeps(csk_platform_now() - since_ns, &sample))
+        csk_profile_add(CSK_PROFILE_LET_IN, waiter, rank, stack_of_thread(), &sample);
+}
+
+void csk_profile_read(void (*each)(const csk_profile_entry_t *, void *), void *context) {
+    table_t *in = csk_load(&table, CSK_ACQUIRE);
+    if (in == NULL) return;
+    for (uint32_t i = 0; i < ENTRIES; i++) {
+        const entry_slot_t *slot = &in->entries[i];
+        if (csk_load(&slot->ready, CSK_ACQUIRE) == 0) continue;
+        const stack_slot_t *stack = &in->stacks[slot->stack - 1];
+        if (csk_load(&stack->ready, CSK_ACQUIRE) == 0) continue;
+        csk_profile_entry_t entry = {
+            .side = slot->kind & 1,
+            .waiter = slot->kind >> 1,
+            .priority = slot->priority,
+            .depth = stack->depth,
+            .frames = stack->frames,
+            .contentions = (double)csk_load(&slot->contentions, CSK_RELAXED) / steps,
+            .delay_ns = (int64_t)csk_load(&slot->delay_ns, CSK_RELAXED),
+        };
+        each(&entry, context);
+    }
+}
+
+uint64_t csk_profile_lost(void) {
+    table_t *in = csk_load(&table, CSK_ACQUIRE);
+    return in != NULL ? csk_load(&in->lost, CSK_RELAXED) : 0;
+}

@@ -1,0 +1,197 @@
+import CSyncKernel
+
+/// Who waits for locks, where, for how long, and behind whom.
+///
+/// It counts waits of threads and of tasks for mutexes, values, semaphores and read-write locks by the call stacks of
+/// those who waited, and by the call stacks of those who let them in.
+///
+/// ```swift
+/// try ContentionProfile.start()
+/// let before = ContentionProfile.current()
+/// serve()
+/// let profile = ContentionProfile.current().since(before)
+/// try profile.pprof(.waiting).write(to: file)              // go tool pprof FILE
+/// ```
+///
+/// A wait of at least the threshold is kept. A shorter one is kept with the probability of its length by the threshold,
+/// and then counts as the threshold, and as correspondingly many waits. So the sums are right on average, whatever the
+/// threshold.
+///
+/// While it is off, waiting pays one load, and what doesn't wait pays nothing. While it is on, a wait takes its call
+/// stack by frame pointers, which the Swift compiler keeps on Linux. A task's stack is that of its suspension: the
+/// async functions that await each other. Nothing is allocated, and no lock is taken on the way.
+public struct ContentionProfile: Sendable {
+    /// Whose stacks are shown.
+    public enum Side: Sendable, Hashable {
+        /// Those who waited.
+        case waiting
+        /// Those who left a lock, or signalled a semaphore, and let somebody in. A wait is counted up to that moment.
+        case lettingIn
+    }
+
+    /// What waits with one stack, priority and kind of waiter have in common.
+    public struct Entry: Sendable, Hashable {
+        /// Whose stack it is.
+        public let side: Side
+        /// How urgent the wait was.
+        public let priority: CommandPriority
+        /// Whether a task waited while it was suspended, or a callback of C code. Otherwise it was a thread.
+        public let isSuspended: Bool
+        /// Return addresses, the innermost first.
+        public let frames: [UInt]
+        /// The waits. It is not always a whole number, since short waits are weighted.
+        public fileprivate(set) var contentions: Double
+        /// How long they took together.
+        public fileprivate(set) var delay: Duration
+
+        fileprivate var key: Key { Key(side: side, priority: priority, isSuspended: isSuspended, frames: frames) }
+    }
+
+    fileprivate struct Key: Hashable {
+        let side: Side, priority: CommandPriority, isSuspended: Bool, frames: [UInt]
+    }
+
+    /// What was counted, the longest delays first.
+    public private(set) var entries: [Entry]
+    /// Waits that were not counted, because the tables for some 8000 stacks and 16 000 entries were full.
+    public private(set) var lostCount: UInt64
+
+    private let takenAt: ContinuousClock.Instant
+    private var span: Duration?
+
+    /// Begins to count, or goes on with this threshold. What was counted before stays; see ``since(_:)``.
+    ///
+    /// The first call takes some 4 MiB of address space for the rest of the process. It never blocks.
+    ///
+    /// - Throws: ``ContentionProfileError``: the threshold is zero or less, or there is no memory.
+    public static func start(threshold: Duration = .microseconds(10)) throws(ContentionProfileError) {
+        guard threshold > .zero else { throw .thresholdNotPositive }
+        let nanoseconds = threshold / .nanoseconds(1)
+        let status = csk_profile_start(nanoseconds < 1 ? 1 : nanoseconds < 1e18 ? Int64(nanoseconds) : Int64.max / 8)
+        if status != 0 { throw .outOfResources }
+    }
+
+    /// Ends the counting. What was counted stays. Waits that are under way may still be counted. It never blocks.
+    public static func stop() {
+        csk_profile_stop()
+    }
+
+    /// What was counted since the first ``start(threshold:)``. It doesn't end the counting. It is O(n log n) for n
+    /// entries, and allocates memory.
+    public static func current() -> ContentionProfile {
+        var entries = [Entry]()
+        unsafe withUnsafeMutablePointer(to: &entries) { pointer in
+            unsafe csk_profile_read(
+                { entry, context in
+                    let entry = unsafe entry!.pointee
+                    unsafe context!.assumingMemoryBound(to: [Entry].self).pointee.append(Entry(entry))
+                }, pointer)
+        }
+        return ContentionProfile(sorting: entries, lostCount: csk_profile_lost(), takenAt: .now)
+    }
+
+    private init(sorting entries: [Entry], lostCount: UInt64, takenAt: ContinuousClock.Instant) {
+        self.entries = entries.sorted { $0.delay > $1.delay }
+        self.lostCount = lostCount
+        self.takenAt = takenAt
+    }
+
+    /// What was counted between an earlier profile and this one. It is O(n log n) for n entries.
+    public func since(_ earlier: ContentionProfile) -> ContentionProfile {
+        let before = Dictionary(earlier.entries.map { ($0.key, $0) }, uniquingKeysWith: { first, _ in first })
+        var rest = [Entry]()
+        for var entry in entries {
+            if let known = before[entry.key] {
+                entry.contentions = max(0, entry.contentions - known.contentions)
+                entry.delay -= known.delay
+            }
+            if entry.delay > .zero { rest.append(entry) }
+        }
+        var difference = ContentionProfile(
+            sorting: rest, lostCount: lostCount &- earlier.lostCount, takenAt: takenAt)
+        difference.span = takenAt - earlier.takenAt
+        return difference
+    }
+
+    /// The profile in the form of pprof: `profile.proto`, compressed in the way of gzip.
+    ///
+    /// Write it to a file, and let `go tool pprof FILE` show it. Its values are `contentions/count` and
+    /// `delay/nanoseconds`, its labels `priority` and `waiter`. Functions have their names where the program has
+    /// symbols; of a stripped one there are the addresses and its build id. It reads the files of the program and of
+    /// its libraries, so call it where that may take its time.
+    ///
+    /// - Throws: ``ContentionProfileError/outOfResources``.
+    public func pprof(_ side: Side) throws(ContentionProfileError) -> [UInt8] {
+        let nanoseconds = span.map { $0 / .nanoseconds(1) } ?? 0
+        return unsafe try printed { entries, count, context in
+            unsafe csk_profile_print_pprof(
+                entries, count, side.kernelSide, Int64(nanoseconds), ContentionProfile.append, context)
+        }
+    }
+
+    /// The profile as folded stacks, a line for each: functions from the outermost to the innermost with semicolons in
+    /// between, a blank, and the delay in nanoseconds. `flamegraph.pl` and speedscope read it.
+    ///
+    /// - Throws: ``ContentionProfileError/outOfResources``.
+    public func foldedStacks(_ side: Side) throws(ContentionProfileError) -> String {
+        let bytes = unsafe try printed { entries, count, context in
+            unsafe csk_profile_print_folded(entries, count, side.kernelSide, ContentionProfile.append, context)
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    private static let append: csk_profile_print_t = { context, bytes, size in
+        let output = unsafe context!.assumingMemoryBound(to: [UInt8].self)
+        unsafe output.pointee.append(contentsOf: UnsafeRawBufferPointer(start: bytes, count: size))
+        return 0
+    }
+
+    /// Lends the entries in the kernel's form to `print`, and returns what it has appended.
+    private func printed(
+        _ print: (UnsafePointer<csk_profile_entry_t>?, Int, UnsafeMutableRawPointer) -> Int32
+    ) throws(ContentionProfileError) -> [UInt8] {
+        var starts = [Int](), frames = [UInt](), output = [UInt8]()
+        for entry in entries {
+            starts.append(frames.count)
+            frames += entry.frames
+        }
+        let status = unsafe frames.withUnsafeBufferPointer { all in
+            let kernelEntries = unsafe zip(entries, starts).map { entry, start in
+                unsafe csk_profile_entry_t(
+                    side: entry.side.kernelSide,
+                    waiter: UInt32(entry.isSuspended ? CSK_PROFILE_CALLBACK : CSK_PROFILE_THREAD),
+                    priority: entry.priority.rawValue, depth: UInt32(entry.frames.count),
+                    frames: all.baseAddress.map { unsafe $0 + start }, contentions: entry.contentions,
+                    delay_ns: Int64(entry.delay / .nanoseconds(1)))
+            }
+            return unsafe kernelEntries.withUnsafeBufferPointer { list in
+                unsafe withUnsafeMutablePointer(to: &output) { unsafe print(list.baseAddress, list.count, $0) }
+            }
+        }
+        if status != 0 { throw .outOfResources }
+        return output
+    }
+}
+
+extension ContentionProfile.Side {
+    fileprivate var kernelSide: UInt32 { UInt32(self == .waiting ? CSK_PROFILE_WAITED : CSK_PROFILE_LET_IN) }
+}
+
+extension ContentionProfile.Entry {
+    fileprivate init(_ entry: csk_profile_entry_t) {
+        unsafe self.init(
+            side: entry.side == UInt32(CSK_PROFILE_WAITED) ? .waiting : .lettingIn,
+            priority: CommandPriority(rawValue: entry.priority),
+            isSuspended: entry.waiter == UInt32(CSK_PROFILE_CALLBACK),
+            frames: [UInt](UnsafeBufferPointer(start: entry.frames, count: Int(entry.depth))),
+            contentions: entry.contentions, delay: .nanoseconds(entry.delay_ns))
+    }
+}
+
+/// Why the contention profile was not begun or written.
+public enum ContentionProfileError: Error, Sendable, Hashable {
+    /// The threshold is zero or less.
+    case thresholdNotPositive
+    /// There is no memory.
+    case outOfResources
+}

@@ -1,0 +1,375 @@
+/* profile_test.c: the contention profile's sums beside clocks around each call, its stacks, its sampling, its files,
+ * and its refusals. With CSK_PROFILE_ROUNDS threads pass five places so often, and the sums of that are compared. */
+#include <csynckernel/csynckernel.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/profile.h"
+#include "profile/symbols.h"
+#include "test.h"
+
+enum { PLACES = 5, THREADS = 4 };
+
+static csk_gate_t gate = CSK_GATE_INITIALIZER;
+static csk_gate_t strict;
+static csk_mutex_t mutex = CSK_MUTEX_INITIALIZER;
+static csk_sem_t sem;
+static csk_rwlock_t rwlock;
+static int64_t truth_ns[PLACES];
+static int64_t held_ns = 200000;
+static int rounds, holders;
+
+static void hold(void) {
+    ADD(&holders, 1);
+    int64_t until_ns = csk_platform_now() + held_ns;
+    while (csk_platform_now() < until_ns) csk_platform_park(&(uint32_t){ 0 }, 0, until_ns);
+    ADD(&holders, -1);
+}
+
+/* Functions that aren't inlined, and whose last step isn't a jump into the library, which would leave them out of the
+ * stack of whoever leaves. */
+#define PLACE(number, enter, leave)                                                             \
+    __attribute__((noinline)) void place_##number(void);                                        \
+    void place_##number(void) {                                                                 \
+        int64_t since_ns = csk_platform_now();                                                  \
+        CHECK_STATUS(enter, 0);                                                                 \
+        __atomic_fetch_add(&truth_ns[number], csk_platform_now() - since_ns, __ATOMIC_RELAXED); \
+        hold();                                                                                 \
+        CHECK_STATUS(leave, 0);                                                                 \
+    }
+PLACE(0, csk_gate_lock(&gate, 0), csk_gate_unlock(&gate))
+PLACE(1, csk_gate_lock(&strict, 7), csk_gate_unlock(&strict))
+PLACE(2, csk_mutex_lock(&mutex), csk_mutex_unlock(&mutex))
+PLACE(3, csk_sem_wait(&sem, -7, 1), csk_sem_signal(&sem, 1))
+PLACE(4, csk_rwlock_wrlock(&rwlock), csk_rwlock_unlock(&rwlock))
+
+static void *visit(void *unused) {
+    (void)unused;
+    for (int round = 0; round < rounds; round++) place_0(), place_1(), place_2(), place_3(), place_4();
+    return NULL;
+}
+
+typedef struct {
+    int64_t delay_ns[2][PLACES];
+    double contentions[2][PLACES];
+    int32_t priority[PLACES];
+} sums_t;
+
+static csk_symbols_t symbols;
+
+static int place_of(const csk_profile_entry_t *entry) {
+    for (uint32_t frame = 0; frame < entry->depth; frame++) {
+        const csk_module_t *module = csk_symbols_module(&symbols, entry->frames[frame] - 1);
+        const char *name = module != NULL ? csk_symbols_name(module, entry->frames[frame] - 1) : NULL;
+        if (name != NULL && strncmp(name, "place_", 6) == 0) return name[6] - '0';
+    }
+    return -1;
+}
+
+static void add_up(const csk_profile_entry_t *entry, void *context) {
+    sums_t *sums = context;
+    int place = place_of(entry);
+    if (place < 0) return;
+    CHECK_EQ(entry->waiter, CSK_PROFILE_THREAD);
+    sums->delay_ns[entry->side][place] += entry->delay_ns;
+    sums->contentions[entry->side][place] += entry->contentions;
+    sums->priority[place] = entry->priority;
+}
+
+static sums_t sums_now(void) {
+    sums_t sums = { 0 };
+    csk_profile_read(add_up, &sums);
+    return sums;
+}
+
+static void make_objects(void) {
+    csk_gate_attr_t attr = { .policy = CSK_GATE_STRICT };
+    CHECK_STATUS(csk_gate_init(&strict, &attr), 0);
+    CHECK_STATUS(csk_sem_init(&sem, 1, 1), 0);
+    CHECK_STATUS(csk_rwlock_init(&rwlock, NULL), 0);
+    CHECK_STATUS(csk_symbols_open(&symbols), 0);
+}
+
+static void check_sums(const sums_t *before, const sums_t *after, int place) {
+    double delay_ns =
+        (double)(after->delay_ns[CSK_PROFILE_WAITED][place] - before->delay_ns[CSK_PROFILE_WAITED][place]);
+    CHECK(delay_ns > 0.95 * (double)truth_ns[place] && delay_ns < 1.05 * (double)truth_ns[place]);
+    CHECK(after->contentions[CSK_PROFILE_WAITED][place] > before->contentions[CSK_PROFILE_WAITED][place]);
+    /* Who is let in is counted up to that moment. */
+    CHECK(after->delay_ns[CSK_PROFILE_LET_IN][place] > before->delay_ns[CSK_PROFILE_LET_IN][place]);
+}
+
+static void *visit_one(void *place) {
+    void (*const places[])(void) = { place_0, place_1, place_2, place_3, place_4 };
+    places[*(int *)place]();
+    return NULL;
+}
+static uint32_t waiting_at(int place) {
+    csk_gate_t *const gates[] = { &gate, &strict, &mutex.gate };
+    return place < 3    ? csk_gate_waiting(gates[place])
+           : place == 3 ? csk_sem_waiting(&sem)
+                        : csk_rwlock_waiting(&rwlock);
+}
+
+/* A thread holds the place for tens of milliseconds while another one waits. The clocks stand around the call, so they
+ * may see some microseconds more. */
+static void long_waits_are_those_of_clocks(void) {
+    static const int64_t thresholds_ns[] = { 1000, 10000, 100000 };
+    static const int32_t priorities[PLACES] = { 0, 7, 0, -7, 0 };
+    make_objects();
+    for (int i = 0; i < 3; i++) {
+        CHECK_STATUS(csk_profile_start(thresholds_ns[i]), 0);
+        for (int place = 0; place < PLACES; place++) {
+            sums_t before = sums_now();
+            pthread_t threads[2];
+            held_ns = 30000000;
+            threads[0] = start_thread(visit_one, &place);
+            wait_until(LOAD(&holders) == 1);
+            truth_ns[place] = 0;
+            threads[1] = start_thread(visit_one, &place);
+            wait_until(waiting_at(place) == 1);
+            for (int thread = 0; thread < 2; thread++) join_thread(threads[thread]);
+            sums_t after = sums_now();
+            check_sums(&before, &after, place);
+            CHECK_EQ(after.priority[place], priorities[place]);
+        }
+        csk_profile_stop();
+    }
+    CHECK_EQ(csk_profile_lost(), 0);
+    csk_symbols_close(&symbols);
+}
+
+/* Threads that meet at all five places, as often as CSK_PROFILE_ROUNDS says: with thousands of waits the moments in
+ * which the system takes a processor from a thread between its clock and its wait don't count any more. */
+static void sums_of_many_are_those_of_clocks(void) {
+    static const int64_t thresholds_ns[] = { 1000, 10000, 100000 };
+    const char *wanted = getenv("CSK_PROFILE_ROUNDS");
+    rounds = wanted != NULL ? atoi(wanted) : 0;
+    make_objects();
+    for (int i = 0; i < 3 && rounds > 0; i++) {
+        sums_t before = sums_now();
+        memset(truth_ns, 0, sizeof truth_ns);
+        held_ns = 200000;
+        CHECK_STATUS(csk_profile_start(thresholds_ns[i]), 0);
+        pthread_t threads[THREADS];
+        for (int thread = 0; thread < THREADS; thread++) threads[thread] = start_thread(visit, NULL);
+        for (int thread = 0; thread < THREADS; thread++) join_thread(threads[thread]);
+        csk_profile_stop();
+        sums_t after = sums_now();
+        for (int place = 0; place < PLACES; place++) {
+            printf("threshold %lld us, place %d: %.0f waits, %.3f of the clocks' sum\n",
+                   (long long)thresholds_ns[i] / 1000, place,
+                   after.contentions[0][place] - before.contentions[0][place],
+                   (double)(after.delay_ns[0][place] - before.delay_ns[0][place]) / (double)truth_ns[place]);
+            check_sums(&before, &after, place);
+        }
+    }
+    csk_symbols_close(&symbols);
+}
+
+/* The sums of many short waits are right on average: 6 standard deviations here. */
+static void short_waits_are_weighted(void) {
+    enum { WAITS = 200000 };
+    static const int64_t lengths_ns[] = { 100, 1000, 5000, 9999 };
+    CHECK_STATUS(csk_profile_start(10000), 0);
+    for (int i = 0; i < 4; i++) {
+        double contentions = 0, delay_ns = 0;
+        for (int wait = 0; wait < WAITS; wait++) {
+            csk_profile_sample_t sample;
+            if (!csk_profile_keeps(lengths_ns[i], &sample)) continue;
+            contentions += sample.contentions;
+            delay_ns += (double)sample.delay_ns;
+        }
+        double expected = WAITS, bound = i == 0 ? 0.14 : 0.04;
+        CHECK(contentions > (1 - bound) * expected && contentions < (1 + bound) * expected);
+        expected *= (double)lengths_ns[i];
+        CHECK(delay_ns > (1 - bound) * expected && delay_ns < (1 + bound) * expected);
+    }
+    csk_profile_sample_t sample;
+    CHECK(csk_profile_keeps(10000, &sample) && sample.contentions == 1 && sample.delay_ns == 10000);
+    CHECK(!csk_profile_keeps(0, &sample));
+    csk_profile_stop();
+}
+
+/* ---- Callbacks --------------------------------------------------------------------------------------------------- */
+
+static void leave(csk_gate_waiter_t *waiter, void *context, int status) {
+    (void)waiter;
+    CHECK_EQ(status, 0);
+    ADD((int *)context, 1);
+    CHECK_STATUS(csk_gate_unlock(&gate), 0);
+}
+
+static void find_callback(const csk_profile_entry_t *entry, void *context) {
+    if (entry->waiter == CSK_PROFILE_CALLBACK && entry->side == CSK_PROFILE_WAITED && entry->priority == 42)
+        *(csk_profile_entry_t *)context = *entry;
+}
+
+static void callbacks_are_counted_by_who_queued_them(void) {
+    csk_gate_waiter_t waiter = { 0 };
+    csk_profile_entry_t found = { 0 };
+    int calls = 0;
+    CHECK_STATUS(csk_profile_start(1), 0);
+    CHECK(csk_profile_is_running());
+    CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
+    CHECK_STATUS(csk_gate_lock_async(&gate, &waiter, 42, CSK_NEVER, leave, &calls), 0);
+    hold();
+    CHECK_STATUS(csk_gate_unlock(&gate), 0);
+    csk_profile_stop();
+    CHECK_EQ(calls, 1);
+    csk_profile_read(find_callback, &found);
+    CHECK(found.contentions == 1 && found.delay_ns > 100000 && found.depth > 1);
+}
+
+/* A task of a language is a chain of contexts, here of three. */
+static void suspended_tasks_have_the_stack_of_their_contexts(void) {
+    typedef struct link {
+        const struct link *caller;
+        uintptr_t code;
+    } link_t;
+    link_t outer = { NULL, 3000 }, middle = { &outer, 2000 }, inner = { &middle, 1000 };
+    csk_gate_waiter_t waiter = { 0 };
+    csk_profile_entry_t found = { 0 };
+    int calls = 0;
+    CHECK_STATUS(csk_profile_start(1), 0);
+    CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
+    csk_profile_suspend(&inner);
+    CHECK_STATUS(csk_gate_lock_async(&gate, &waiter, 42, CSK_NEVER, leave, &calls), 0);
+    csk_profile_suspend(NULL);
+    hold();
+    CHECK_STATUS(csk_gate_unlock(&gate), 0);
+    csk_profile_stop();
+    csk_stack_t stack;
+    csk_stack_take_suspended(&stack, (const void *)64); /* no memory */
+    CHECK_EQ(stack.depth, 0);
+    csk_stack_take_suspended(&stack, &inner);
+    CHECK_EQ(stack.depth, 3);
+    for (uintptr_t i = 0; i < 3; i++) CHECK_EQ(stack.frames[i], (i + 1) * 1000 + 1);
+    csk_profile_read(find_callback, &found);
+    CHECK_EQ(calls, 1);
+}
+
+/* ---- Files ------------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    unsigned char *bytes;
+    size_t size;
+    int status; /* what the printing is to end with, once there are `most` bytes */
+    size_t most;
+} output_t;
+
+static int keep(void *context, const void *bytes, size_t size) {
+    output_t *output = context;
+    if (output->status != 0 && output->size + size > output->most) return output->status;
+    output->bytes = realloc(output->bytes, output->size + size + 1);
+    memcpy(output->bytes + output->size, bytes, size);
+    output->size += size;
+    output->bytes[output->size] = 0;
+    return 0;
+}
+
+typedef struct {
+    csk_profile_entry_t entries[256];
+    size_t count;
+} entries_t;
+static void collect(const csk_profile_entry_t *entry, void *context) {
+    entries_t *entries = context;
+    if (entries->count < 256) entries->entries[entries->count++] = *entry;
+}
+
+static void folded_stacks_name_functions(const entries_t *entries) {
+    output_t output = { 0 };
+    CHECK_STATUS(csk_profile_print_folded(entries->entries, entries->count, CSK_PROFILE_WAITED, keep, &output), 0);
+    const char *names[] = { ";place_0", ";place_1", ";place_2", ";place_3", ";place_4" };
+    for (int place = 0; place < PLACES; place++) CHECK(strstr((char *)output.bytes, names[place]) != NULL);
+    free(output.bytes);
+    output = (output_t){ .status = ENOSPC, .most = 3 };
+    CHECK_STATUS(csk_profile_print_folded(entries->entries, entries->count, CSK_PROFILE_WAITED, keep, &output), ENOSPC);
+    free(output.bytes);
+}
+
+/* A number of Protocol Buffers, and where it ends. */
+static uint64_t number_at(const unsigned char **at) {
+    uint64_t value = 0;
+    for (int shift = 0;; shift += 7) {
+        uint64_t byte = *(*at)++;
+        value |= (byte & 127) << shift;
+        if (byte < 128) return value;
+    }
+}
+
+/* Takes the blocks of gzip apart, checks their lengths, and returns the profile. */
+static size_t unpack(const output_t *output, unsigned char *bytes) {
+    const unsigned char head[] = { 0x1F, 0x8B, 8 };
+    CHECK(output->size > 23 && memcmp(output->bytes, head, 3) == 0);
+    size_t size = 0, at = 10;
+    for (bool last = false; !last;) {
+        const unsigned char *block = output->bytes + at;
+        size_t length = block[1] | (size_t)block[2] << 8;
+        last = block[0] == 1;
+        CHECK_EQ(length ^ 0xFFFF, block[3] | (size_t)block[4] << 8);
+        memcpy(bytes + size, block + 5, length);
+        size += length;
+        at += 5 + length;
+    }
+    CHECK_EQ(at + 8, output->size);
+    const unsigned char *tail = output->bytes + at + 4;
+    CHECK_EQ(size, tail[0] | (size_t)tail[1] << 8 | (size_t)tail[2] << 16 | (size_t)tail[3] << 24);
+    return size;
+}
+
+static void pprof_has_samples_places_and_names(const entries_t *entries) {
+    output_t output = { 0 };
+    CHECK_STATUS(csk_profile_print_pprof(entries->entries, entries->count, CSK_PROFILE_WAITED, 1000000, keep, &output),
+                 0);
+    unsigned char *bytes = malloc(output.size);
+    const unsigned char *at = bytes, *end = bytes + unpack(&output, bytes);
+    size_t counts[16] = { 0 }, waiting = 0;
+    bool named = false;
+    while (at < end) {
+        uint64_t key = number_at(&at);
+        CHECK(key >> 3 < 16);
+        counts[key >> 3]++;
+        if ((key & 7) == 0) {
+            number_at(&at);
+            continue;
+        }
+        CHECK_EQ(key & 7, 2);
+        uint64_t size = number_at(&at);
+        if (key >> 3 == 6 && size == 7 && memcmp(at, "place_3", 7) == 0) named = true;
+        at += size;
+    }
+    CHECK(at == end && named);
+    for (size_t i = 0; i < entries->count; i++) waiting += entries->entries[i].side == CSK_PROFILE_WAITED;
+    CHECK_EQ(counts[1], 2);       /* types of samples */
+    CHECK_EQ(counts[2], waiting); /* samples */
+    CHECK(counts[3] > 0 && counts[4] > 0 && counts[5] > 0 && counts[4] >= counts[5]);
+    free(bytes);
+    free(output.bytes);
+}
+
+static void refusals_and_nothing(void) {
+    static entries_t entries;
+    output_t output = { 0 };
+    CHECK_STATUS(csk_profile_start(0), EINVAL);
+    CHECK_STATUS(csk_profile_start(-1), EINVAL);
+    CHECK(!csk_profile_is_running());
+    CHECK_EQ(csk_profile_lost(), 0);
+    csk_profile_stop();
+    csk_profile_read(collect, &entries);
+    CHECK_EQ(entries.count, 0);
+    CHECK_STATUS(csk_profile_print_pprof(NULL, 0, CSK_PROFILE_WAITED, 0, keep, &output), 0);
+    CHECK(output.size > 0);
+    free(output.bytes);
+}
+
+static void entries_are_written(void) {
+    static entries_t entries;
+    csk_profile_read(collect, &entries);
+    folded_stacks_name_functions(&entries);
+    pprof_has_samples_places_and_names(&entries);
+}
+
+TEST_MAIN(TEST(refusals_and_nothing), TEST(long_waits_are_those_of_clocks), TEST(sums_of_many_are_those_of_clocks),
+          TEST(short_waits_are_weighted), TEST(callbacks_are_counted_by_who_queued_them),
+          TEST(suspended_tasks_have_the_stack_of_their_contexts), TEST(entries_are_written))
