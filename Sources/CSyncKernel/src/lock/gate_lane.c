@@ -233,11 +233,12 @@ int csk_gate_begin(csk_gate_t *gate, csk_gate_lane_t *lane, csk_gate_waiter_t **
     if (begun.status == 0) csk_gate_publish(gate); /* this thread holds the gate: it looks when it leaves */
     else look_again = csk_gate_settle(gate, &effects);
     csk_queue_unlock(&gate->queue_lock);
-    if (begun.newly_waits) csk_observe_wait(CSK_EVENT_WAIT_BEGIN, gate, begun.rank, 0, 0);
+    if (begun.newly_waits) csk_observe_wait(CSK_EVENT_WAIT_BEGIN, CSK_OBJECT_OTHER, gate, begun.rank, 0, 0);
     if (begun.first != NULL) {
         stop_clocks(begun.first, begun.clocks);
         if (begun.first->has_waited)
-            csk_observe_wait(CSK_EVENT_WAIT_END, gate, begun.first->node.rank, begun.first->since_ns, 0);
+            csk_observe_wait(CSK_EVENT_WAIT_END, CSK_OBJECT_GATE, gate, begun.first->node.rank, begun.first->since_ns,
+                             0);
         *waiter = begun.first;
     }
     csk_effects_perform(&effects);
@@ -320,7 +321,7 @@ int csk_gate_lane_relock(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
     }
     bool look_again = csk_gate_settle(gate, &effects);
     csk_queue_unlock(&gate->queue_lock);
-    if (lost || granted) csk_observe_wait(CSK_EVENT_WAIT_BEGIN, gate, rank, 0, 0);
+    if (lost || granted) csk_observe_wait(CSK_EVENT_WAIT_BEGIN, CSK_OBJECT_OTHER, gate, rank, 0, 0);
     csk_effects_perform(&effects);
     if (look_again) csk_gate_look_again(gate);
     return lost || granted ? 0 : EINVAL;

@@ -48,7 +48,8 @@ void csk_effects_perform(csk_effects_t *effects) {
         }
         if (waiter->timers) csk_timer_cancel(&waiter->grace);
         if (waiter->has_waited)
-            csk_observe_wait(CSK_EVENT_WAIT_END, waiter->object, waiter->node.rank, waiter->since_ns, waiter->status);
+            csk_observe_wait(CSK_EVENT_WAIT_END, waiter->has_waited, waiter->object, waiter->node.rank,
+                             waiter->since_ns, waiter->status);
     }
     csk_trampoline_run(effects->ready, effects->lane);
 }
@@ -152,9 +153,9 @@ void csk_waiter_await_granter(csk_gate_waiter_t *self) {
 
 int csk_waiter_wait(const csk_wait_kind_t *kind, void *object, csk_gate_waiter_t *self, int64_t deadline_ns,
                     bool watches_first) {
-    csk_observe_wait(CSK_EVENT_WAIT_BEGIN, object, self->node.rank, 0, 0);
+    csk_observe_wait(CSK_EVENT_WAIT_BEGIN, kind->queue->object_kind, object, self->node.rank, 0, 0);
     if (watches_first) csk_watch_word(self);
     int status = wait_in_queue(kind, object, self, deadline_ns);
-    csk_observe_wait(CSK_EVENT_WAIT_END, object, self->node.rank, self->since_ns, status);
+    csk_observe_wait(CSK_EVENT_WAIT_END, kind->queue->object_kind, object, self->node.rank, self->since_ns, status);
     return status;
 }

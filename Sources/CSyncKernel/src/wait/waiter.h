@@ -19,6 +19,7 @@
 #define CSK_INTERNAL_WAITER_H
 
 #include "csynckernel/gate.h"
+#include "csynckernel/observe.h"
 #include "wait/queue_lock.h"
 #include "wait/spin_park.h"
 
@@ -125,6 +126,7 @@ typedef struct csk_queue_kind {
     bool (*settle)(void *object, csk_effects_t *effects);
     /* Called without the queue lock: the fence and the second look that leavers without a fence count on. */
     void (*look_again)(void *object);
+    uint32_t object_kind; /* for observers: CSK_OBJECT_GATE, ... */
 } csk_queue_kind_t;
 
 /* Takes an asynchronous waiter out of the queue, and finishes it with this status. Returns false when it was not queued
