@@ -1,7 +1,7 @@
 public import CSyncKernel
 
-/// One allocation that holds a gate and the value behind it. Its users decide when the value is destroyed. The header
-/// is the gate, or begins with it.
+/// One allocation that holds a gate, what the gate is called, and the value behind it. Its users decide when the value
+/// is destroyed. The header is a gate with its place, or begins with it. Each deinit ends the place.
 ///
 /// The pointers stay valid for as long as the box exists. A call that uses them keeps the box alive until it ends.
 @usableFromInline
@@ -16,6 +16,15 @@ class GateBox<Header, Value: ~Copyable>: ManagedBuffer<Header, Value> {
     @safe final var value: UnsafeMutablePointer<Value> {
         lastingElements
     }
+
+    @inlinable
+    final var place: csk_place_t {
+        unsafe RuntimeFacts.first(of: lastingHeader, as: csk_placed_gate_t.self).pointee.place
+    }
+
+    /// What messages and reports call the gate.
+    @usableFromInline
+    final var name: String { unsafe place.name(of: gate) }
 
     /// Waits at `rank` after the inline entry has failed. It returns zero or an errno value.
     @usableFromInline
@@ -35,26 +44,31 @@ class GateBox<Header, Value: ~Copyable>: ManagedBuffer<Header, Value> {
     }
 }
 
-extension csk_gate_t {
+extension csk_placed_gate_t {
     /// Makes a gate with the given attributes, before it is shared.
     @usableFromInline
-    static func make(_ policy: GatePolicy, _ bypassLimit: UInt32, graceMicroseconds: UInt32 = 0) -> csk_gate_t {
+    static func make(
+        _ policy: GatePolicy, _ bypassLimit: UInt32, graceMicroseconds: UInt32 = 0, _ place: csk_place_t
+    ) -> csk_placed_gate_t {
         KernelReports.arePassedOn
-        var gate = unsafe csk_gate_t()
+        var placed = unsafe csk_placed_gate_t()
         var attributes = csk_gate_attr_t(
             policy: policy.kernelPolicy, bypass_limit: bypassLimit, grace_us: graceMicroseconds)
-        unsafe csk_gate_init(&gate, &attributes)
-        return unsafe gate
+        unsafe csk_gate_init(&placed.gate, &attributes)
+        unsafe csk_gate_set_place(&placed, place)
+        return unsafe placed
     }
 }
 
 /// A box whose value lives as long as the box.
 @usableFromInline
 @safe
-final class OwningGateBox<Value: ~Copyable>: GateBox<csk_gate_t, Value> {
+final class OwningGateBox<Value: ~Copyable>: GateBox<csk_placed_gate_t, Value> {
     @inlinable
-    static func make(_ value: consuming sending Value, _ policy: GatePolicy, _ bypassLimit: UInt32) -> OwningGateBox {
-        let buffer = unsafe OwningGateBox.create(minimumCapacity: 1) { _ in unsafe .make(policy, bypassLimit) }
+    static func make(
+        _ value: consuming sending Value, _ policy: GatePolicy, _ bypassLimit: UInt32, _ place: csk_place_t
+    ) -> OwningGateBox {
+        let buffer = unsafe OwningGateBox.create(minimumCapacity: 1) { _ in unsafe .make(policy, bypassLimit, place) }
         let box = unsafe unsafeDowncast(buffer, to: OwningGateBox.self)
         unsafe box.value.initialize(to: value)
         return box
@@ -62,6 +76,7 @@ final class OwningGateBox<Value: ~Copyable>: GateBox<csk_gate_t, Value> {
 
     @inlinable
     deinit {
+        unsafe place.end()
         _ = unsafe withUnsafeMutablePointerToElements { unsafe $0.deinitialize(count: 1) }
     }
 }
