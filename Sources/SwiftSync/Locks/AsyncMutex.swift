@@ -55,9 +55,11 @@ public final class AsyncMutex<Value: ~Copyable>: @unchecked Sendable {
     }
 
     private init(_ value: consuming sending Value, at place: csk_place_t) {
-        unsafe placed = csk_placed_sem_t.make(1, most: 1, place)!
-        unsafe address = RuntimeFacts.first(of: RuntimeFacts.lastingAddress(of: &placed))
+        unsafe placed = csk_placed_sem_t()
+        let memory = unsafe RuntimeFacts.lastingAddress(of: &placed)
+        unsafe address = RuntimeFacts.first(of: memory)
         unsafe self.value = value
+        _ = unsafe csk_placed_sem_t.prepare(memory, 1, most: 1, place)
     }
 
     deinit { unsafe placed.place.end() }

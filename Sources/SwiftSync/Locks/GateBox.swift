@@ -45,18 +45,17 @@ class GateBox<Header, Value: ~Copyable>: ManagedBuffer<Header, Value> {
 }
 
 extension csk_placed_gate_t {
-    /// Makes a gate with the given attributes, before it is shared.
+    /// Prepares a gate with the given attributes in its place in memory, before it is shared. That copies nothing.
     @usableFromInline
-    static func make(
-        _ policy: GatePolicy, _ bypassLimit: UInt32, graceMicroseconds: UInt32 = 0, _ place: csk_place_t
-    ) -> csk_placed_gate_t {
+    static func prepare(
+        _ placed: UnsafeMutablePointer<csk_placed_gate_t>, _ policy: GatePolicy, _ bypassLimit: UInt32,
+        graceMicroseconds: UInt32 = 0, _ place: csk_place_t
+    ) {
         KernelReports.arePassedOn
-        var placed = unsafe csk_placed_gate_t()
         var attributes = csk_gate_attr_t(
             policy: policy.kernelPolicy, bypass_limit: bypassLimit, grace_us: graceMicroseconds)
-        unsafe csk_gate_init(&placed.gate, &attributes)
-        unsafe csk_gate_set_place(&placed, place)
-        return unsafe placed
+        unsafe csk_gate_init(RuntimeFacts.first(of: placed), &attributes)
+        unsafe csk_gate_set_place(placed, place)
     }
 }
 
@@ -68,8 +67,9 @@ final class OwningGateBox<Value: ~Copyable>: GateBox<csk_placed_gate_t, Value> {
     static func make(
         _ value: consuming sending Value, _ policy: GatePolicy, _ bypassLimit: UInt32, _ place: csk_place_t
     ) -> OwningGateBox {
-        let buffer = unsafe OwningGateBox.create(minimumCapacity: 1) { _ in unsafe .make(policy, bypassLimit, place) }
+        let buffer = unsafe OwningGateBox.create(minimumCapacity: 1) { _ in unsafe csk_placed_gate_t() }
         let box = unsafe unsafeDowncast(buffer, to: OwningGateBox.self)
+        unsafe csk_placed_gate_t.prepare(box.lastingHeader, policy, bypassLimit, place)
         unsafe box.value.initialize(to: value)
         return box
     }

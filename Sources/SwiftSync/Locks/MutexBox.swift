@@ -10,10 +10,10 @@ final class MutexBox<Value: ~Copyable>: GateBox<ValueHeader, Value> {
         _ value: consuming sending Value, _ policy: GatePolicy, _ bypassLimit: UInt32, graceMicroseconds: UInt32 = 0,
         _ place: csk_place_t
     ) -> MutexBox {
-        let buffer = MutexBox.create(minimumCapacity: 1) { _ in
-            unsafe ValueHeader(.make(policy, bypassLimit, graceMicroseconds: graceMicroseconds, place))
-        }
+        let buffer = MutexBox.create(minimumCapacity: 1) { _ in ValueHeader() }
         let box = unsafe unsafeDowncast(buffer, to: MutexBox.self)
+        unsafe csk_placed_gate_t.prepare(
+            RuntimeFacts.first(of: box.lastingHeader), policy, bypassLimit, graceMicroseconds: graceMicroseconds, place)
         unsafe box.value.initialize(to: value)
         return box
     }

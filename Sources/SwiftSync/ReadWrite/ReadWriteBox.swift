@@ -10,18 +10,10 @@ final class ReadWriteBox<Value: ~Copyable>: ManagedBuffer<csk_placed_rwlock_t, V
     ) -> ReadWriteBox {
         let buffer = unsafe ReadWriteBox.create(minimumCapacity: 1) { _ in unsafe csk_placed_rwlock_t() }
         let box = unsafe unsafeDowncast(buffer, to: ReadWriteBox.self)
-        unsafe box.prepare(policy, readerBias, place)
+        unsafe csk_rwlock_t.prepare(box.lock, policy, readerBias)
+        unsafe csk_rwlock_set_place(box.lastingHeader, place)
         unsafe box.value.initialize(to: value)
         return box
-    }
-
-    /// Prepares the lock in place: a lock with reader bias is known by its address.
-    @usableFromInline
-    func prepare(_ policy: UInt32, _ readerBias: Bool, _ place: csk_place_t) {
-        KernelReports.arePassedOn
-        var attributes = csk_rwlock_attr_t(policy: policy, reader_bias: readerBias ? 1 : 0)
-        unsafe csk_rwlock_init(lock, &attributes)
-        unsafe csk_rwlock_set_place(lastingHeader, place)
     }
 
     @inlinable
@@ -45,5 +37,15 @@ final class ReadWriteBox<Value: ~Copyable>: ManagedBuffer<csk_placed_rwlock_t, V
     @inlinable
     @safe var value: UnsafeMutablePointer<Value> {
         lastingElements
+    }
+}
+
+extension csk_rwlock_t {
+    /// Prepares the lock in its place in memory: a lock with reader bias is known by its address.
+    @usableFromInline
+    static func prepare(_ lock: UnsafeMutablePointer<csk_rwlock_t>, _ policy: UInt32, _ readerBias: Bool) {
+        KernelReports.arePassedOn
+        var attributes = csk_rwlock_attr_t(policy: policy, reader_bias: readerBias ? 1 : 0)
+        unsafe csk_rwlock_init(lock, &attributes)
     }
 }

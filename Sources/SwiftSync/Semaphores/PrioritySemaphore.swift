@@ -37,6 +37,7 @@ public struct PrioritySemaphore: @unchecked Sendable {
     ///     with `.invalidPermits`.
     ///   - fileID: where the semaphore is made, which is its ``name``.
     ///   - line: the line there.
+    @inlinable
     public init(
         value: Int, most: Int = Int(Int32.max), fileID: StaticString = #fileID, line: UInt = #line
     ) {
@@ -56,7 +57,8 @@ public struct PrioritySemaphore: @unchecked Sendable {
         unsafe self.init(value, Int(Int32.max), .unknown)
     }
 
-    private init(_ value: Int, _ most: Int, _ place: csk_place_t) {
+    @usableFromInline
+    init(_ value: Int, _ most: Int, _ place: csk_place_t) {
         guard most > 0, let permits = UInt32(exactly: value), let bound = UInt32(exactly: most),
             let box = unsafe SemaphoreBox.make(permits, most: bound, place)
         else {

@@ -10,7 +10,7 @@ struct ValueHeader {
     @usableFromInline var lanes: UInt = 0
 
     @inlinable
-    init(_ placed: csk_placed_gate_t) { unsafe self.placed = placed }
+    init() { unsafe placed = csk_placed_gate_t() }
 }
 
 /// The lanes of one value, by queue and executor. The kernel keeps the commands of a lane in order; it finds the lane,
