@@ -68,7 +68,7 @@ struct PriorityMutexPromiseTests {
         }
         #expect(
             text(snapshot).contains(
-                "Snapshot: an update was begun inside an update of the same snapshot by the same thread"))
+                ": an update was begun inside an update of the same snapshot by the same thread"))
         #endif
     }
 

@@ -26,6 +26,7 @@ struct NamesTests {
         #expect(isHere(FIFOQueue().name))
         #expect(isHere(ActorQueue<Ledger>().name))
         #expect(isHere(WorkQueue().name))
+        #expect(isHere(CommandQueue().name))
         #expect(isHere(ConcurrentWorkQueue().name))
     }
 
@@ -50,7 +51,7 @@ struct NamesTests {
             ReadWriteCoordinator(name: "n").name, PrioritySemaphore(value: 1, name: "n").name,
             BlockingPriorityQueue<Int>(name: "n").name, FIFOQueue(name: "n").name, ActorQueue<Ledger>(name: "n").name,
             WorkQueue(name: "n").name, WorkQueue(name: "n", qos: .utility).name, ConcurrentWorkQueue(name: "n").name,
-            EventRecorder(name: "n").name,
+            EventRecorder(name: "n").name, CommandQueue(name: "n").name, TaskQueue.getQueue(name: "n").name,
         ]
         #expect(names == Array(repeating: "n", count: names.count))
     }
@@ -62,6 +63,8 @@ struct NamesTests {
         #expect(ConcurrentWorkQueue(label: "n", width: 2).name == "n")
         #expect(WorkQueue(name: "n").label == "n")
         #expect(EventRecorder(label: "n").name == "n")
+        #expect(TaskQueue.getQueue(identifier: "n") === TaskQueue.getQueue(name: "n"))
+        #expect(TaskQueue.getQueue(name: "n").identifier == "n")
     }
 
     @Test(arguments: [nil, ""])
@@ -97,6 +100,18 @@ struct NamesTests {
         ]
         #expect(names.allSatisfy { $0.hasPrefix("0x") })
     }
+
+    #if RCU
+    @Test func aSnapshotHasANameOrItsPlace() {
+        #expect(isHere(Snapshot(0).name))
+        let named = Snapshot(0, name: "n")
+        #expect(named.name == "n")
+        #expect([1].map(Snapshot.init).allSatisfy { $0.name.hasPrefix("0x") })
+        let gate = unsafe UnsafeRawPointer(named.box.snapshot) + MemoryLayout.offset(of: \csk_snapshot_t.updating)!
+        unsafe #expect(kernelName(gate, Int(CSK_OBJECT_GATE)) == "n")
+        withExtendedLifetime(named) {}
+    }
+    #endif
 
     /// A file whose name and line would be cut by the kernel.
     @Test func ofALongPlaceTheModuleIsLeftOut() {
