@@ -25,7 +25,8 @@ func releaseRetired(_ node: UnsafeMutablePointer<csk_rcu_node_t>?) {
     unsafe Unmanaged<AnyObject>.fromOpaque(node!.pointee.context).release()
 }
 
-/// The kernel's snapshot, and what it is called. The gate of its updates stands last, so its place is directly behind it.
+/// The kernel's snapshot, and what it is called. The gate of its updates stands last, so its place is directly behind
+/// it.
 @usableFromInline
 @safe
 struct SnapshotHeader {

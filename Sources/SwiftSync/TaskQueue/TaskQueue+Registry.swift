@@ -1,7 +1,8 @@
 import Synchronization
 
 extension TaskQueue {
-    /// Returns the queue of that name. It is the same queue at every call, in the whole process. The first call makes it.
+    /// Returns the queue of that name. It is the same queue at every call, in the whole process. The first call makes
+    /// it.
     ///
     /// Never blocks. It takes O(log(queues)), without a lock and, for a queue that exists, without an allocation.
     /// Queues live for ever: a queue that has been used takes about 1.4 KB, and up to 200 KB once it has recorded 4096
