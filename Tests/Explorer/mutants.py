@@ -34,7 +34,7 @@ WQ, WQ_LIFE, WQ_REFUSE = "src/queue/workqueue.c", "src/queue/workqueue_life.c", 
 WQ_WORKER, WQ_WORD = "src/queue/workqueue_worker.c", "src/queue/workqueue.h"
 WQ_ORDER, WQ_WAIT, DELAYED = "src/queue/workqueue_order.c", "src/queue/workqueue_wait.c", "src/queue/delayed.c"
 BLOCK = "src/thread/block.c"
-TLS, THREAD_EXIT = "src/thread/tls.c", "src/thread/thread_exit.c"
+TLS, THREAD_EXIT, NAME = "src/thread/tls.c", "src/thread/thread_exit.c", "src/thread/name.c"
 RECLAIM, CHILD = "src/rcu/rcu_reclaim.c", "src/rcu/rcu_child.c"
 MAP, MAP_HEADER = "src/rcu/rcu_map.c", "include/csynckernel/rcu_map.h"
 RW, RW_WAIT = "src/readwrite/rwlock.c", "src/readwrite/rwlock_wait.c"
@@ -1148,6 +1148,11 @@ MUTANTS = [
     ("room for one too many", MAP, "CSK_ACQ_REL) < counts->limit) return true;",
      "CSK_ACQ_REL) <= counts->limit) return true;"),
     ("no room for what is to be moved", MAP, "    table->used = table->expected = entries;\n", ""),
+    # Names.
+    ("a gate that is destroyed keeps its name", GATE, "    if (!busy) csk_name_end(gate);\n", ""),
+    ("a fork does not hold the names", NAME,
+     "    csk_fork_enroll(CSK_FORK_NAMES, &(csk_fork_functions_t){ hold, let_go, let_go });\n",
+     "    (void)hold;\n    (void)let_go;\n"),
     # Thread-local slots and the ends of threads.
     ("names are linked by stores", TLS, "        if (csk_cas(place, &found, made, CSK_RELEASE)) found = made;",
      "        if (csk_store(place, made, CSK_RELEASE), true) found = made;"),

@@ -28,18 +28,45 @@ public import Synchronization
 /// Use a ``PriorityMutex`` for sections that don't suspend: it is many times as fast, and threads can use it.
 @safe
 public final class AsyncMutex<Value: ~Copyable>: @unchecked Sendable {
-    @exclusivity(unchecked) private var semaphore: csk_sem_t
+    @exclusivity(unchecked) private var placed: csk_placed_sem_t
     @usableFromInline let address: UnsafeMutablePointer<csk_sem_t>
     /// The task that is inside, by its address, or 0. Only whoever is inside writes.
     @usableFromInline let holder = Atomic<UInt>(0)
     @usableFromInline @exclusivity(unchecked) var value: Value
 
-    /// Protects `value`, which is sent in. It makes one allocation and never blocks.
-    public init(_ value: consuming sending Value) {
-        unsafe semaphore = csk_sem_t.make(1, most: 1)!
-        unsafe address = RuntimeFacts.lastingAddress(of: &semaphore)
-        unsafe self.value = value
+    /// Protects `value`, which is sent in. It makes one allocation and never blocks. Its place is its ``name``.
+    public convenience init(
+        _ value: consuming sending Value, fileID: StaticString = #fileID, line: UInt = #line
+    ) {
+        unsafe self.init(value, at: .at(fileID, line))
     }
+
+    /// The same with a ``name``, which is copied. Nil stands for the place.
+    public convenience init(
+        _ value: consuming sending Value, name: String?, fileID: StaticString = #fileID, line: UInt = #line
+    ) {
+        unsafe self.init(value, at: .named(name, fileID, line))
+    }
+
+    /// The same without a place, for a reference to the initializer: `values.map(AsyncMutex.init)`.
+    @_disfavoredOverload
+    public convenience init(_ value: consuming Value) where Value: Sendable {
+        unsafe self.init(value, at: .unknown)
+    }
+
+    private init(_ value: consuming sending Value, at place: csk_place_t) {
+        unsafe placed = csk_placed_sem_t()
+        let memory = unsafe RuntimeFacts.lastingAddress(of: &placed)
+        unsafe address = RuntimeFacts.first(of: memory)
+        unsafe self.value = value
+        _ = unsafe csk_placed_sem_t.prepare(memory, 1, most: 1, place)
+    }
+
+    deinit { unsafe placed.place.end() }
+
+    /// What messages and reports call it: the name that it was made with, or else the file and line where it was made,
+    /// as in `Module/File.swift:12`. It is the address in memory if it knows neither. It never blocks.
+    public var name: String { unsafe placed.place.name(of: address) }
 
     /// Runs `body`, which may suspend, with the value while no other task has it.
     ///

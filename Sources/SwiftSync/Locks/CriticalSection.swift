@@ -17,11 +17,28 @@ public struct CriticalSection: @unchecked Sendable {
     @usableFromInline
     let box: OwningGateBox<Void>
 
-    /// Makes a section that no thread is in. It makes one allocation and never blocks.
+    /// Makes a section that no thread is in. It makes one allocation and never blocks. Its place is its ``name``.
+    @inlinable
+    public init(fileID: StaticString = #fileID, line: UInt = #line) {
+        box = unsafe .make((), .fast, 0, .at(fileID, line))
+    }
+
+    /// The same with a ``name``, which is copied. Nil stands for the place.
+    @inlinable
+    public init(name: String?, fileID: StaticString = #fileID, line: UInt = #line) {
+        box = unsafe .make((), .fast, 0, .named(name, fileID, line))
+    }
+
+    /// The same without a place, for a reference to the initializer.
+    @_disfavoredOverload
     @inlinable
     public init() {
-        box = .make((), .fast, 0)
+        box = unsafe .make((), .fast, 0, .unknown)
     }
+
+    /// What messages and reports call it: the name that it was made with, or else the file and line where it was made,
+    /// as in `Module/File.swift:12`. It is the address in memory if it knows neither. It never blocks.
+    public var name: String { unsafe box.name }
 
     /// Runs `closure` inside the section, and returns what it returns. It waits for as long as it takes.
     ///
@@ -81,13 +98,14 @@ public struct CriticalSection: @unchecked Sendable {
 
     @usableFromInline
     func refuseNaN() -> Bool {
-        SyncDiagnostics.report(.invalidTimeout, subject: "CriticalSection", message: "a timeout of NaN was refused")
+        SyncDiagnostics.report(
+            .invalidTimeout, subject: "CriticalSection \(name)", message: "a timeout of NaN was refused")
         return false
     }
 
     @usableFromInline
     func stop(_ status: Int32) -> Never {
-        fatalError("CriticalSection: \(statusText(status))")
+        fatalError("CriticalSection \(name): \(statusText(status))")
     }
 
     /// The number of threads that waited at some instant during the call.

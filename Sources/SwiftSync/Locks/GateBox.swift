@@ -1,7 +1,7 @@
 public import CSyncKernel
 
-/// One allocation that holds a gate and the value behind it. Its users decide when the value is destroyed. The header
-/// is the gate, or begins with it.
+/// One allocation that holds a gate, what the gate is called, and the value behind it. Its users decide when the value
+/// is destroyed. The header is a gate with its place, or begins with it. Each deinit ends the place.
 ///
 /// The pointers stay valid for as long as the box exists. A call that uses them keeps the box alive until it ends.
 @usableFromInline
@@ -16,6 +16,15 @@ class GateBox<Header, Value: ~Copyable>: ManagedBuffer<Header, Value> {
     @safe final var value: UnsafeMutablePointer<Value> {
         lastingElements
     }
+
+    @inlinable
+    final var place: csk_place_t {
+        unsafe RuntimeFacts.first(of: lastingHeader, as: csk_placed_gate_t.self).pointee.place
+    }
+
+    /// What messages and reports call the gate.
+    @usableFromInline
+    final var name: String { unsafe place.name(of: gate) }
 
     /// Waits at `rank` after the inline entry has failed. It returns zero or an errno value.
     @usableFromInline
@@ -35,33 +44,39 @@ class GateBox<Header, Value: ~Copyable>: ManagedBuffer<Header, Value> {
     }
 }
 
-extension csk_gate_t {
-    /// Makes a gate with the given attributes, before it is shared.
+extension csk_placed_gate_t {
+    /// Prepares a gate with the given attributes in its place in memory, before it is shared. That copies nothing.
     @usableFromInline
-    static func make(_ policy: GatePolicy, _ bypassLimit: UInt32, graceMicroseconds: UInt32 = 0) -> csk_gate_t {
+    static func prepare(
+        _ placed: UnsafeMutablePointer<csk_placed_gate_t>, _ policy: GatePolicy, _ bypassLimit: UInt32,
+        graceMicroseconds: UInt32 = 0, _ place: csk_place_t
+    ) {
         KernelReports.arePassedOn
-        var gate = unsafe csk_gate_t()
         var attributes = csk_gate_attr_t(
             policy: policy.kernelPolicy, bypass_limit: bypassLimit, grace_us: graceMicroseconds)
-        unsafe csk_gate_init(&gate, &attributes)
-        return unsafe gate
+        unsafe csk_gate_init(RuntimeFacts.first(of: placed), &attributes)
+        unsafe csk_gate_set_place(placed, place)
     }
 }
 
 /// A box whose value lives as long as the box.
 @usableFromInline
 @safe
-final class OwningGateBox<Value: ~Copyable>: GateBox<csk_gate_t, Value> {
+final class OwningGateBox<Value: ~Copyable>: GateBox<csk_placed_gate_t, Value> {
     @inlinable
-    static func make(_ value: consuming sending Value, _ policy: GatePolicy, _ bypassLimit: UInt32) -> OwningGateBox {
-        let buffer = unsafe OwningGateBox.create(minimumCapacity: 1) { _ in unsafe .make(policy, bypassLimit) }
+    static func make(
+        _ value: consuming sending Value, _ policy: GatePolicy, _ bypassLimit: UInt32, _ place: csk_place_t
+    ) -> OwningGateBox {
+        let buffer = unsafe OwningGateBox.create(minimumCapacity: 1) { _ in unsafe csk_placed_gate_t() }
         let box = unsafe unsafeDowncast(buffer, to: OwningGateBox.self)
+        unsafe csk_placed_gate_t.prepare(box.lastingHeader, policy, bypassLimit, place)
         unsafe box.value.initialize(to: value)
         return box
     }
 
     @inlinable
     deinit {
+        unsafe place.end()
         _ = unsafe withUnsafeMutablePointerToElements { unsafe $0.deinitialize(count: 1) }
     }
 }

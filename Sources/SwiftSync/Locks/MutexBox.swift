@@ -1,3 +1,5 @@
+public import CSyncKernel
+
 /// The box of a ``PriorityMutex``. Tasks wait at its gate in lanes, one for each executor, which exist from the first
 /// task that has to wait on. The value lives as long as the box.
 @usableFromInline
@@ -5,12 +7,13 @@
 final class MutexBox<Value: ~Copyable>: GateBox<ValueHeader, Value> {
     @inlinable
     static func make(
-        _ value: consuming sending Value, _ policy: GatePolicy, _ bypassLimit: UInt32, graceMicroseconds: UInt32 = 0
+        _ value: consuming sending Value, _ policy: GatePolicy, _ bypassLimit: UInt32, graceMicroseconds: UInt32 = 0,
+        _ place: csk_place_t
     ) -> MutexBox {
-        let buffer = MutexBox.create(minimumCapacity: 1) { _ in
-            unsafe ValueHeader(gate: .make(policy, bypassLimit, graceMicroseconds: graceMicroseconds))
-        }
+        let buffer = MutexBox.create(minimumCapacity: 1) { _ in ValueHeader() }
         let box = unsafe unsafeDowncast(buffer, to: MutexBox.self)
+        unsafe csk_placed_gate_t.prepare(
+            RuntimeFacts.first(of: box.lastingHeader), policy, bypassLimit, graceMicroseconds: graceMicroseconds, place)
         unsafe box.value.initialize(to: value)
         return box
     }
@@ -18,6 +21,7 @@ final class MutexBox<Value: ~Copyable>: GateBox<ValueHeader, Value> {
     @inlinable
     deinit {
         if lastingHeader.pointee.lanes != 0 { unsafe ValueLanes.free(gate) }
+        unsafe place.end()
         unsafe value.deinitialize(count: 1)
     }
 }

@@ -125,7 +125,7 @@ extension PriorityMutex where Value: ~Copyable {
         /// The mutex would stay held for good, so it is better to stop.
         @usableFromInline
         func stop(_ status: Int32) -> Never {
-            fatalError("PriorityMutex: a suspending section can't leave: \(statusText(status))")
+            fatalError("PriorityMutex \(box.name): a suspending section can't leave: \(statusText(status))")
         }
     }
 
@@ -140,6 +140,6 @@ extension PriorityMutex where Value: ~Copyable {
 
     /// For tests: how long an executor may take to come to a task in its turn.
     init(_ value: consuming sending Value, policy: GatePolicy = .fast, graceMicroseconds: UInt32) {
-        box = .make(value, policy, 0, graceMicroseconds: graceMicroseconds)
+        box = unsafe .make(value, policy, 0, graceMicroseconds: graceMicroseconds, .unknown)
     }
 }

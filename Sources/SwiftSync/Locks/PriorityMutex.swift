@@ -27,10 +27,35 @@ public struct PriorityMutex<Value: ~Copyable>: @unchecked Sendable {
     ///   - policy: what happens under contention; see ``GatePolicy``.
     ///   - bypassLimit: a waiter that this many later arrivals have overtaken goes next, whatever its priority. 0 means
     ///     strict priority, under which the lowest can wait for as long as higher ones keep coming.
+    ///   - fileID: where the mutex is made, which is its ``name``.
+    ///   - line: the line there.
     @inlinable
-    public init(_ value: consuming sending Value, policy: GatePolicy = .fast, bypassLimit: UInt32 = 0) {
-        box = .make(value, policy, bypassLimit)
+    public init(
+        _ value: consuming sending Value, policy: GatePolicy = .fast, bypassLimit: UInt32 = 0,
+        fileID: StaticString = #fileID, line: UInt = #line
+    ) {
+        box = unsafe .make(value, policy, bypassLimit, .at(fileID, line))
     }
+
+    /// The same with a ``name``, which is copied. Nil stands for the place.
+    @inlinable
+    public init(
+        _ value: consuming sending Value, policy: GatePolicy = .fast, bypassLimit: UInt32 = 0, name: String?,
+        fileID: StaticString = #fileID, line: UInt = #line
+    ) {
+        box = unsafe .make(value, policy, bypassLimit, .named(name, fileID, line))
+    }
+
+    /// The same without a place, for a reference to the initializer: `values.map(PriorityMutex.init)`.
+    @_disfavoredOverload
+    @inlinable
+    public init(_ value: consuming Value) where Value: Sendable {
+        box = unsafe .make(value, .fast, 0, .unknown)
+    }
+
+    /// What messages and reports call it: the name that it was made with, or else the file and line where it was made,
+    /// as in `Module/File.swift:12`. It is the address in memory if it knows neither. It never blocks.
+    public var name: String { box.name }
 
     /// Runs `body` with the value while no other thread has it. It waits at normal priority for as long as it takes.
     ///
@@ -106,8 +131,9 @@ public struct PriorityMutex<Value: ~Copyable>: @unchecked Sendable {
         case 0: return true
         case ETIMEDOUT: return false
         case EDEADLK:
-            fatalError("PriorityMutex: withLock was called inside a section of the same mutex by the same thread")
-        default: fatalError("PriorityMutex: \(statusText(status))")
+            fatalError(
+                "PriorityMutex \(name): withLock was called inside a section of the same mutex by the same thread")
+        default: fatalError("PriorityMutex \(name): \(statusText(status))")
         }
     }
 

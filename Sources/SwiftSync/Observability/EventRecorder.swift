@@ -24,7 +24,9 @@ import Synchronization
 /// copy has to begin anew.
 @safe
 public final class EventRecorder: @unchecked Sendable {
-    /// The name of the queue whose events these are.
+    /// The name of the queue whose events these are. Traces show it.
+    public var name: String { label }
+    /// The earlier word for ``name``.
     public let label: String
     /// The number of events that are kept at most.
     public let capacity: Int
@@ -45,9 +47,14 @@ public final class EventRecorder: @unchecked Sendable {
         self.label = label
         let events = EventRing(capacity: capacity)
         self.capacity = events.capacity
-        box = .make(events, .fast, 0)
+        box = unsafe .make(events, .fast, 0, .unknown)
         gate = box.gate
         ring = box.value
+    }
+
+    /// Makes an empty recorder, as ``init(label:capacity:)`` does. It never blocks.
+    public convenience init(name: String, capacity: Int = 4096) {
+        self.init(label: name, capacity: capacity)
     }
 
     /// The number of events recorded so far, including those that are forgotten.

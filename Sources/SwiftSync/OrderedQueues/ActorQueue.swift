@@ -1,3 +1,5 @@
+import CSyncKernel
+
 /// Runs async work on one actor. Work begins in the order in which it was submitted, from whatever context.
 ///
 /// ```swift
@@ -40,9 +42,25 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
     ///   - name: a name that messages and reports show.
     ///   - priority: the priority of the tasks that run the work that `enqueue` accepts.
     ///   - recorder: an object that keeps the queue's last events. Nil costs nothing.
-    public convenience init(name: String? = nil, priority: TaskPriority? = nil, recorder: EventRecorder? = nil) {
-        self.init(name: name, priority: priority, bound: nil, whenFull: .refuse, recorder: recorder)
+    ///   - fileID: where the queue is made, which is its ``name`` where it has no other.
+    ///   - line: the line there.
+    public convenience init(
+        name: String? = nil, priority: TaskPriority? = nil, recorder: EventRecorder? = nil,
+        fileID: StaticString = #fileID, line: UInt = #line
+    ) {
+        unsafe self.init(
+            .named(name, fileID, line), priority: priority, bound: nil, whenFull: .refuse, recorder: recorder)
     }
+
+    /// The same without a name or a place, for a reference to the initializer.
+    @_disfavoredOverload
+    public convenience init() {
+        unsafe self.init(.unknown, priority: nil, bound: nil, whenFull: .refuse, recorder: nil)
+    }
+
+    /// What messages and reports call it: the name that it was made with, or else the file and line where it was made,
+    /// as in `Module/File.swift:12`. It is the address in memory if it knows neither. It never blocks.
+    public var name: String { storage.name }
 
     /// Makes such a queue with a bound: at most `capacity` accepted pieces of work may wait to begin.
     ///
@@ -53,18 +71,21 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
     ///     number.
     ///   - whenFull: what the queue does with work that comes while it is full. Without a capacity it does not matter.
     ///   - recorder: an object that keeps the queue's last events. Nil costs nothing.
+    ///   - fileID: where the queue is made, which is its ``name`` where it has no other.
+    ///   - line: the line there.
     public convenience init(
         name: String? = nil, priority: TaskPriority? = nil, capacity: Int?, whenFull: OverflowPolicy,
-        recorder: EventRecorder? = nil
+        recorder: EventRecorder? = nil, fileID: StaticString = #fileID, line: UInt = #line
     ) {
-        self.init(name: name, priority: priority, bound: capacity, whenFull: whenFull, recorder: recorder)
+        unsafe self.init(
+            .named(name, fileID, line), priority: priority, bound: capacity, whenFull: whenFull, recorder: recorder)
     }
 
     private init(
-        name: String?, priority: TaskPriority?, bound: Int?, whenFull: OverflowPolicy, recorder: EventRecorder?
+        _ place: csk_place_t, priority: TaskPriority?, bound: Int?, whenFull: OverflowPolicy, recorder: EventRecorder?
     ) {
-        storage = ActorQueueStorage(
-            name: name, priority: priority, capacity: bound, overflow: whenFull, recorder: recorder)
+        storage = unsafe ActorQueueStorage(
+            place, priority: priority, capacity: bound, overflow: whenFull, recorder: recorder)
         // There is only one actor that a queue of this type could adopt.
         if let main = MainActor.shared as? ActorType { storage.adopt(main) }
     }

@@ -1,3 +1,4 @@
+import CSyncKernel
 import Synchronization
 
 /// The storage of an ``ActorQueue``, with ``ActorQueueState`` as its state.
@@ -22,11 +23,12 @@ final class ActorQueueStorage:
     private var stretches = OrderedStretches()
 
     init(
-        name: String?, priority: TaskPriority?, capacity: Int?, overflow: OverflowPolicy, recorder: EventRecorder? = nil
+        _ place: csk_place_t, priority: TaskPriority?, capacity: Int?, overflow: OverflowPolicy,
+        recorder: EventRecorder? = nil
     ) {
         super.init(
-            OrderedQueueBox(
-                State(capacity: capacity, overflow: overflow), of: "ActorQueue", name: name, priority: priority),
+            unsafe OrderedQueueBox(
+                State(capacity: capacity, overflow: overflow), of: "ActorQueue", place, priority: priority),
             recorder)
         ready.supply(State.Intake.Entries.Chunk())
     }

@@ -14,11 +14,12 @@ final class FIFOQueueStorage: OrderedQueueStorage<FIFOQueueState<@Sendable () as
     private(set) var turnstile: FIFOTurnstile!
 
     init(
-        name: String?, priority: TaskPriority?, capacity: Int?, overflow: OverflowPolicy, recorder: EventRecorder? = nil
+        _ place: csk_place_t, priority: TaskPriority?, capacity: Int?, overflow: OverflowPolicy,
+        recorder: EventRecorder? = nil
     ) {
         super.init(
-            OrderedQueueBox(
-                State(capacity: capacity, overflow: overflow), of: "FIFOQueue", name: name, priority: priority),
+            unsafe OrderedQueueBox(
+                State(capacity: capacity, overflow: overflow), of: "FIFOQueue", place, priority: priority),
             recorder)
         ready.supply(State.Intake.Entries.Chunk())
         turnstile = FIFOTurnstile(self)

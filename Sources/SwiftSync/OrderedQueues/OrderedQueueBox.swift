@@ -4,7 +4,6 @@ import Synchronization
 /// The state of an ordered queue under its lock, and the facts about the queue that can be read without the lock.
 final class OrderedQueueBox<State: OrderedQueueState & ~Copyable>: @unchecked Sendable {
     private let type: String
-    private let name: String?
     /// The priority of the tasks that run the work that nobody waits for.
     let priority: TaskPriority?
     let capacity: Int?
@@ -16,19 +15,21 @@ final class OrderedQueueBox<State: OrderedQueueState & ~Copyable>: @unchecked Se
     let readyCount = Atomic(0)
 
     init(
-        _ state: consuming sending State, of type: String, name: String?, priority: TaskPriority?
+        _ state: consuming sending State, of type: String, _ place: csk_place_t, priority: TaskPriority?
     ) {
         capacity = state.intake.capacity
         // Unlike a precondition's, this message is printed by optimized programs too.
         guard capacity ?? 1 > 0 else { fatalError("\(type): the capacity must be positive, or nil for no bound") }
         self.type = type
-        self.name = name
         self.priority = priority
-        box = .make(state, .fast, 0)
+        box = unsafe .make(state, .fast, 0, place)
     }
 
     /// How messages and reports call the queue.
-    var subject: String { name.map { "\(type) \($0)" } ?? type }
+    var subject: String { "\(type) \(name)" }
+
+    /// The name of the queue, or the place where it was made. The gate of the state has it.
+    var name: String { unsafe box.name }
 
     /// True once the queue was shut down and refuses what comes.
     var isShut: Bool { hasShut.load(ordering: .relaxed) }

@@ -36,6 +36,7 @@ class OrderedQueueStorage<State: OrderedQueueState & ~Copyable>: @unchecked Send
 
 extension OrderedQueueStorage where State: ~Copyable {
     final var subject: String { box.subject }
+    final var name: String { box.name }
     final var capacity: Int? { box.capacity }
 
     // MARK: - The recorder

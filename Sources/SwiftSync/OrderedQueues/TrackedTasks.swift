@@ -78,7 +78,7 @@ final class TrackedTasks: @unchecked Sendable {
         }
     }
 
-    private let links: OwningGateBox<Links> = .make(Links(), .fast, 0)
+    private let links: OwningGateBox<Links> = unsafe .make(Links(), .fast, 0, .unknown)
 
     /// How many times all tasks were cancelled. It is one less than the generation of the links.
     private let cancellations = Atomic<UInt64>(0)

@@ -25,16 +25,37 @@ public final class ReadWriteCoordinator: @unchecked Sendable {
     @usableFromInline
     let box: ReadWriteBox<Void>
 
-    /// The name of this coordinator, which messages show.
-    public let queueLabel: String
-
-    /// Makes a coordinator that nobody uses. It never blocks.
-    ///
-    /// - Parameter queueLabel: a name for messages.
-    public init(queueLabel: String = "ReadWriteCoordinator") {
-        self.queueLabel = queueLabel
-        box = .make((), policy: UInt32(CSK_RWLOCK_STRICT), readerBias: false)
+    /// Makes a coordinator that nobody uses. It never blocks. The place where it is made is its ``name``.
+    public convenience init(fileID: StaticString = #fileID, line: UInt = #line) {
+        unsafe self.init(at: .at(fileID, line))
     }
+
+    /// The same with a ``name``, which is copied. Nil stands for the place.
+    public convenience init(name: String?, fileID: StaticString = #fileID, line: UInt = #line) {
+        unsafe self.init(at: .named(name, fileID, line))
+    }
+
+    /// The earlier word for a ``name``.
+    public convenience init(queueLabel: String) {
+        self.init(name: queueLabel)
+    }
+
+    /// The same without a place, for a reference to the initializer.
+    @_disfavoredOverload
+    public convenience init() {
+        unsafe self.init(at: .unknown)
+    }
+
+    private init(at place: csk_place_t) {
+        box = unsafe .make((), policy: UInt32(CSK_RWLOCK_STRICT), readerBias: false, place)
+    }
+
+    /// What messages and reports call it: the name that it was made with, or else the file and line where it was made,
+    /// as in `Module/File.swift:12`. It is the address in memory if it knows neither. It never blocks.
+    public var name: String { box.name }
+
+    /// The earlier word for ``name``.
+    public var queueLabel: String { name }
 
     /// Writes that wait keep the lock.
     deinit {
@@ -102,7 +123,7 @@ public final class ReadWriteCoordinator: @unchecked Sendable {
     private func accepted(_ status: Int32) -> Bool {
         guard status != 0 else { return true }
         SyncDiagnostics.report(
-            .outOfResources, subject: queueLabel,
+            .outOfResources, subject: "ReadWriteCoordinator \(name)",
             message: "a write was refused: \(statusText(status))")
         return false
     }
@@ -180,10 +201,10 @@ public final class ReadWriteCoordinator: @unchecked Sendable {
     func stop(_ status: Int32, _ call: String) -> Never {
         if status == EDEADLK {
             fatalError(
-                "ReadWriteCoordinator \(queueLabel): \(call) was called inside a section of the same coordinator "
+                "ReadWriteCoordinator \(name): \(call) was called inside a section of the same coordinator "
                     + "by the same thread")
         }
-        fatalError("ReadWriteCoordinator \(queueLabel): \(call): \(statusText(status))")
+        fatalError("ReadWriteCoordinator \(name): \(call): \(statusText(status))")
     }
 
     /// The number of threads and sections that waited at some instant during the call.

@@ -29,11 +29,41 @@ public struct ReadWriteLock<Value: ~Copyable & Sendable>: @unchecked Sendable {
     ///   - readerBias: readers enter without touching what they share, in a fraction of the time. A writer first
     ///     revokes that right, which takes some 10 µs. It is meant for values that are read 1000 times as often as
     ///     written.
+    ///   - fileID: where the lock is made, which is its ``name``.
+    ///   - line: the line there.
     @inlinable
-    public init(_ value: consuming sending Value, policy: GatePolicy = .fast, readerBias: Bool = false) {
-        let kernelPolicy = policy == .strict ? CSK_RWLOCK_STRICT : CSK_RWLOCK_FAST
-        box = .make(value, policy: UInt32(kernelPolicy), readerBias: readerBias)
+    public init(
+        _ value: consuming sending Value, policy: GatePolicy = .fast, readerBias: Bool = false,
+        fileID: StaticString = #fileID, line: UInt = #line
+    ) {
+        unsafe self.init(value, policy, readerBias, .at(fileID, line))
     }
+
+    /// The same with a ``name``, which is copied. Nil stands for the place.
+    @inlinable
+    public init(
+        _ value: consuming sending Value, policy: GatePolicy = .fast, readerBias: Bool = false, name: String?,
+        fileID: StaticString = #fileID, line: UInt = #line
+    ) {
+        unsafe self.init(value, policy, readerBias, .named(name, fileID, line))
+    }
+
+    /// The same without a place, for a reference to the initializer: `values.map(ReadWriteLock.init)`.
+    @_disfavoredOverload
+    @inlinable
+    public init(_ value: consuming Value) {
+        unsafe self.init(value, .fast, false, .unknown)
+    }
+
+    @inlinable
+    init(_ value: consuming sending Value, _ policy: GatePolicy, _ readerBias: Bool, _ place: csk_place_t) {
+        let kernelPolicy = policy == .strict ? CSK_RWLOCK_STRICT : CSK_RWLOCK_FAST
+        box = unsafe .make(value, policy: UInt32(kernelPolicy), readerBias: readerBias, place)
+    }
+
+    /// What messages and reports call it: the name that it was made with, or else the file and line where it was made,
+    /// as in `Module/File.swift:12`. It is the address in memory if it knows neither. It never blocks.
+    public var name: String { box.name }
 
     // MARK: - Reading
 
@@ -210,9 +240,9 @@ public struct ReadWriteLock<Value: ~Copyable & Sendable>: @unchecked Sendable {
     @usableFromInline
     borrowing func stop(_ status: Int32, _ call: String) -> Never {
         if status == EDEADLK {
-            fatalError("ReadWriteLock: \(call) was called inside a section of the same lock by the same thread")
+            fatalError("ReadWriteLock \(name): \(call) was called inside a section of the same lock by the same thread")
         }
-        fatalError("ReadWriteLock: \(call): \(statusText(status))")
+        fatalError("ReadWriteLock \(name): \(call): \(statusText(status))")
     }
 
     /// The number of threads that waited at some instant during the call.

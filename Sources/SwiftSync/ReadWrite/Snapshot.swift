@@ -28,11 +28,28 @@ public struct Snapshot<Value: ~Copyable & Sendable>: @unchecked Sendable {
     @usableFromInline
     let box: SnapshotBox<Value>
 
-    /// Publishes `value` as the first version. It makes two allocations.
+    /// Publishes `value` as the first version. It makes two allocations. The place where it is made is its ``name``.
+    @inlinable
+    public init(_ value: consuming Value, fileID: StaticString = #fileID, line: UInt = #line) {
+        box = unsafe .make(.make(value), .at(fileID, line))
+    }
+
+    /// The same with a ``name``, which is copied. Nil stands for the place.
+    @inlinable
+    public init(_ value: consuming Value, name: String?, fileID: StaticString = #fileID, line: UInt = #line) {
+        box = unsafe .make(.make(value), .named(name, fileID, line))
+    }
+
+    /// The same without a place, for a reference to the initializer: `values.map(Snapshot.init)`.
+    @_disfavoredOverload
     @inlinable
     public init(_ value: consuming Value) {
-        box = .make(.make(value))
+        box = unsafe .make(.make(value), .unknown)
     }
+
+    /// What messages and reports call it: the name that it was made with, or else the file and line where it was made,
+    /// as in `Module/File.swift:12`. It is the address in memory if it knows neither. It never blocks.
+    public var name: String { box.name }
 
     /// Runs `body` with the current value.
     ///
@@ -153,9 +170,9 @@ extension SnapshotBox where Value: ~Copyable {
     @usableFromInline
     func stop(_ status: Int32) -> Never {
         if status == EDEADLK {
-            fatalError("Snapshot: an update was begun inside an update of the same snapshot by the same thread")
+            fatalError("Snapshot \(name): an update was begun inside an update of the same snapshot by the same thread")
         }
-        fatalError("Snapshot: \(statusText(status))")
+        fatalError("Snapshot \(name): \(statusText(status))")
     }
 }
 #endif

@@ -25,25 +25,47 @@ func releaseRetired(_ node: UnsafeMutablePointer<csk_rcu_node_t>?) {
     unsafe Unmanaged<AnyObject>.fromOpaque(node!.pointee.context).release()
 }
 
+/// The kernel's snapshot, and what it is called. The gate of its updates stands last, so its place is directly behind
+/// it.
+@usableFromInline
+@safe
+struct SnapshotHeader {
+    @usableFromInline var snapshot = unsafe csk_snapshot_t()
+    @usableFromInline var place = unsafe csk_place_t()
+
+    @usableFromInline init() {}
+}
+
 /// The kernel's snapshot in an object of its own. The object owns the current version. Versions that were replaced
 /// belong to the kernel.
 @usableFromInline
 @safe
-final class SnapshotBox<Value: ~Copyable>: ManagedBuffer<csk_snapshot_t, Void> {
+final class SnapshotBox<Value: ~Copyable>: ManagedBuffer<SnapshotHeader, Void> {
     @inlinable
-    @safe var snapshot: UnsafeMutablePointer<csk_snapshot_t> { lastingHeader }
+    @safe var snapshot: UnsafeMutablePointer<csk_snapshot_t> { unsafe RuntimeFacts.first(of: lastingHeader) }
+
+    /// What messages and reports call the snapshot.
+    @usableFromInline
+    var name: String { unsafe lastingHeader.pointee.place.name(of: snapshot) }
 
     @usableFromInline
-    static func make(_ first: SnapshotVersion<Value>) -> SnapshotBox {
+    static func make(_ first: SnapshotVersion<Value>, _ place: csk_place_t) -> SnapshotBox {
         let box = unsafe unsafeDowncast(
-            SnapshotBox.create(minimumCapacity: 0) { _ in unsafe csk_snapshot_t() }, to: SnapshotBox.self)
+            SnapshotBox.create(minimumCapacity: 0) { _ in SnapshotHeader() }, to: SnapshotBox.self)
+        let gate =
+            unsafe UnsafeMutableRawPointer(box.lastingHeader)
+            + MemoryLayout<csk_snapshot_t>.size - MemoryLayout<csk_gate_t>.size
+        unsafe csk_gate_set_place(gate.assumingMemoryBound(to: csk_placed_gate_t.self), place)
         _ = box.store(first)
         return box
     }
 
     /// Whoever reads keeps the box alive, so nobody sees the last version any more. The end of the box destroys that
     /// version at once.
-    deinit { _ = unsafe withUnsafeMutablePointerToHeader { unsafe csk_snapshot_destroy($0) } }
+    deinit {
+        unsafe csk_snapshot_destroy(snapshot)
+        unsafe lastingHeader.pointee.place.end()
+    }
 
     /// Waits for the turn of the caller's update. It returns zero or an errno value.
     @usableFromInline

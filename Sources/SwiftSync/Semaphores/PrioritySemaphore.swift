@@ -35,15 +35,42 @@ public struct PrioritySemaphore: @unchecked Sendable {
     ///   - value: how many permits are free at first.
     ///   - most: how many permits may be free at once. A signal beyond that fails with `.overflow`, and a wait for more
     ///     with `.invalidPermits`.
-    public init(value: Int, most: Int = Int(Int32.max)) {
+    ///   - fileID: where the semaphore is made, which is its ``name``.
+    ///   - line: the line there.
+    @inlinable
+    public init(
+        value: Int, most: Int = Int(Int32.max), fileID: StaticString = #fileID, line: UInt = #line
+    ) {
+        unsafe self.init(value, most, .at(fileID, line))
+    }
+
+    /// The same with a ``name``, which is copied. Nil stands for the place.
+    public init(
+        value: Int, most: Int = Int(Int32.max), name: String?, fileID: StaticString = #fileID, line: UInt = #line
+    ) {
+        unsafe self.init(value, most, .named(name, fileID, line))
+    }
+
+    /// The same without a place, for a reference to the initializer: `counts.map(PrioritySemaphore.init(value:))`.
+    @_disfavoredOverload
+    public init(value: Int) {
+        unsafe self.init(value, Int(Int32.max), .unknown)
+    }
+
+    @usableFromInline
+    init(_ value: Int, _ most: Int, _ place: csk_place_t) {
         guard most > 0, let permits = UInt32(exactly: value), let bound = UInt32(exactly: most),
-            let box = SemaphoreBox.make(permits, most: bound)
+            let box = unsafe SemaphoreBox.make(permits, most: bound, place)
         else {
             fatalError(
                 "PrioritySemaphore: value \(value), most \(most): not 0 <= value <= most, 1 <= most <= \(Int32.max)")
         }
         self.box = box
     }
+
+    /// What messages and reports call it: the name that it was made with, or else the file and line where it was made,
+    /// as in `Module/File.swift:12`. It is the address in memory if it knows neither. It never blocks.
+    public var name: String { box.name }
 
     // MARK: - Waiting
 
@@ -184,7 +211,7 @@ public struct PrioritySemaphore: @unchecked Sendable {
     @usableFromInline
     func reportTooMany(_ permits: Int) {
         SyncDiagnostics.report(
-            .releasedTwice, subject: "PrioritySemaphore",
+            .releasedTwice, subject: "PrioritySemaphore \(name)",
             message: "withPermit had no room to give back \(permits): others signalled permits that they had not taken")
     }
 

@@ -4,25 +4,34 @@ public import CSyncKernel
 /// the box alive until it ends, and so does whatever waits.
 @usableFromInline
 @safe
-final class SemaphoreBox: ManagedBuffer<csk_sem_t, Never> {
+final class SemaphoreBox: ManagedBuffer<csk_placed_sem_t, Never> {
     @inlinable
-    @safe var semaphore: UnsafeMutablePointer<csk_sem_t> { lastingHeader }
+    @safe var semaphore: UnsafeMutablePointer<csk_sem_t> {
+        unsafe RuntimeFacts.first(of: lastingHeader)
+    }
+
+    /// What messages and reports call the semaphore.
+    var name: String { unsafe lastingHeader.pointee.place.name(of: semaphore) }
 
     /// It returns nil where the numbers are out of their bounds.
-    static func make(_ permits: UInt32, most: UInt32) -> SemaphoreBox? {
-        guard let made = unsafe csk_sem_t.make(permits, most: most) else { return nil }
-        let buffer = unsafe SemaphoreBox.create(minimumCapacity: 0) { _ in unsafe made }
-        return unsafe unsafeDowncast(buffer, to: SemaphoreBox.self)
+    static func make(_ permits: UInt32, most: UInt32, _ place: csk_place_t) -> SemaphoreBox? {
+        let buffer = unsafe SemaphoreBox.create(minimumCapacity: 0) { _ in unsafe csk_placed_sem_t() }
+        let box = unsafe unsafeDowncast(buffer, to: SemaphoreBox.self)
+        return unsafe csk_placed_sem_t.prepare(box.lastingHeader, permits, most: most, place) ? box : nil
     }
+
+    deinit { unsafe lastingHeader.pointee.place.end() }
 }
 
-extension csk_sem_t {
-    /// Makes a semaphore before it is shared. It returns nil where the numbers are out of their bounds.
-    @usableFromInline
-    static func make(_ permits: UInt32, most: UInt32) -> csk_sem_t? {
+extension csk_placed_sem_t {
+    /// Prepares a semaphore in its place in memory, before it is shared. It returns false where the numbers are out of
+    /// their bounds. The place, and with it a name, is the semaphore's in any case.
+    static func prepare(
+        _ placed: UnsafeMutablePointer<csk_placed_sem_t>, _ permits: UInt32, most: UInt32, _ place: csk_place_t
+    ) -> Bool {
         KernelReports.arePassedOn
-        var semaphore = unsafe csk_sem_t()
-        guard unsafe csk_sem_init(&semaphore, permits, most) == 0 else { return nil }
-        return unsafe semaphore
+        let status = unsafe csk_sem_init(RuntimeFacts.first(of: placed), permits, most)
+        unsafe csk_sem_set_place(placed, place)
+        return status == 0
     }
 }

@@ -1,14 +1,19 @@
 import Synchronization
 
 extension TaskQueue {
-    /// Returns the queue of that identifier. It is the same queue at every call, in the whole process. The first call
-    /// makes it.
+    /// Returns the queue of that name. It is the same queue at every call, in the whole process. The first call makes
+    /// it.
     ///
     /// Never blocks. It takes O(log(queues)), without a lock and, for a queue that exists, without an allocation.
     /// Queues live for ever: a queue that has been used takes about 1.4 KB, and up to 200 KB once it has recorded 4096
-    /// events. Use a bounded number of identifiers.
+    /// events. Use a bounded number of names.
+    public static func getQueue(name: String) -> TaskQueue {
+        TaskQueueRegistry.shared.queue(named: name)
+    }
+
+    /// The earlier spelling of ``getQueue(name:)``: the same queue.
     public static func getQueue(identifier: String) -> TaskQueue {
-        TaskQueueRegistry.shared.queue(named: identifier)
+        getQueue(name: identifier)
     }
 }
 

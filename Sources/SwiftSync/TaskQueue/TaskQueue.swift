@@ -44,7 +44,10 @@ public final class TaskQueue: @unchecked Sendable {
         func execute(queueLock: QueueLock)
     }
 
-    /// The name under which ``getQueue(identifier:)`` finds the queue.
+    /// The name under which ``getQueue(name:)`` finds the queue. Messages, reports and traces show it.
+    public var name: String { identifier }
+
+    /// The earlier word for ``name``.
     public let identifier: String
     /// The recorder that keeps the last 4096 events of the queue. It is always on.
     public let recorder: EventRecorder

@@ -23,24 +23,50 @@ public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
 
     @usableFromInline
     @safe let queue: UnsafeMutablePointer<csk_pqueue_t>
+    /// The queue with its place.
+    @safe private let placed: UnsafeMutablePointer<csk_placed_pqueue_t>
 
     /// Makes an empty, open queue. With a `capacity` a push into a full queue waits for room. The capacity must be
-    /// positive.
-    public init(capacity: Int? = nil) {
+    /// positive. The place where the queue is made is its ``name``.
+    public convenience init(capacity: Int? = nil, fileID: StaticString = #fileID, line: UInt = #line) {
+        unsafe self.init(capacity, .at(fileID, line))
+    }
+
+    /// The same with a ``name``, which is copied. Nil stands for the place.
+    public convenience init(
+        capacity: Int? = nil, name: String?, fileID: StaticString = #fileID, line: UInt = #line
+    ) {
+        unsafe self.init(capacity, .named(name, fileID, line))
+    }
+
+    /// The same without a place, for a reference to the initializer.
+    @_disfavoredOverload
+    public convenience init() {
+        unsafe self.init(nil, .unknown)
+    }
+
+    private init(_ capacity: Int?, _ place: csk_place_t) {
         // An optimized program prints this message too, unlike the message of a precondition.
         guard capacity ?? 1 > 0 else {
             fatalError("BlockingPriorityQueue: the capacity must be positive, or nil for no bound")
         }
         self.capacity = capacity
-        queue = .allocate(capacity: 1)
-        unsafe queue.initialize(to: csk_pqueue_t())
+        placed = .allocate(capacity: 1)
+        unsafe placed.initialize(to: csk_placed_pqueue_t())
+        queue = unsafe RuntimeFacts.first(of: placed)
         unsafe csk_pqueue_init(queue, UInt64(capacity ?? 0))
+        unsafe csk_pqueue_set_place(placed, place)
     }
+
+    /// What messages and reports call it: the name that it was made with, or else the file and line where it was made,
+    /// as in `Module/File.swift:12`. It is the address in memory if it knows neither. It never blocks.
+    public var name: String { unsafe placed.pointee.place.name(of: queue) }
 
     deinit {
         unsafe Item.forEach(in: queue) { _ in }
         unsafe csk_pqueue_destroy(queue)
-        unsafe queue.deallocate()
+        unsafe placed.pointee.place.end()
+        unsafe placed.deallocate()
     }
 
     // MARK: Putting elements in
@@ -174,7 +200,7 @@ public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
     @usableFromInline
     func reportRefusal(_ status: Int32) {
         SyncDiagnostics.report(
-            .refusedAfterClose, subject: "\(Self.self)",
+            .refusedAfterClose, subject: "\(Self.self) \(name)",
             message: "an element was pushed and released: \(statusText(status))")
     }
 }

@@ -19,18 +19,41 @@ public final class CommandQueue: @unchecked Sendable {
     /// The gate is held while a command runs. A performer enters at the lowest rank, and `performNow` above all others,
     /// so the gate decides who is next.
     @safe private let turn: UnsafeMutablePointer<csk_gate_t>
+    /// The gate with its place.
+    @safe private let placed: UnsafeMutablePointer<csk_placed_gate_t>
     private let pending = PendingCommands()
 
-    /// Makes an empty queue. It never blocks.
-    public init() {
-        KernelReports.arePassedOn
-        turn = .allocate(capacity: 1)
-        unsafe turn.initialize(to: csk_gate_t())
+    /// Makes an empty queue. It never blocks. The place where it is made is its ``name``.
+    public convenience init(fileID: StaticString = #fileID, line: UInt = #line) {
+        unsafe self.init(at: .at(fileID, line))
+    }
+
+    /// The same with a ``name``, which is copied. Nil stands for the place.
+    public convenience init(name: String?, fileID: StaticString = #fileID, line: UInt = #line) {
+        unsafe self.init(at: .named(name, fileID, line))
+    }
+
+    /// The same without a place, for a reference to the initializer.
+    @_disfavoredOverload
+    public convenience init() {
+        unsafe self.init(at: .unknown)
+    }
+
+    private init(at place: csk_place_t) {
+        placed = .allocate(capacity: 1)
+        unsafe placed.initialize(to: csk_placed_gate_t())
+        turn = unsafe RuntimeFacts.first(of: placed)
+        unsafe csk_placed_gate_t.prepare(placed, .fast, 0, place)
     }
 
     deinit {
-        unsafe turn.deallocate()
+        unsafe placed.pointee.place.end()
+        unsafe placed.deallocate()
     }
+
+    /// What messages and reports call it: the name that it was made with, or else the file and line where it was made,
+    /// as in `Module/File.swift:12`. It is the address in memory if it knows neither. It never blocks.
+    public var name: String { unsafe placed.pointee.place.name(of: turn) }
 
     /// Adds a command to the queue. It runs when some thread performs the queue's commands.
     ///
@@ -87,7 +110,7 @@ public final class CommandQueue: @unchecked Sendable {
     private func enter(at rank: csk_rank_t) {
         let status = unsafe csk_gate_lock_ranked(turn, rank, CSK_NEVER)
         guard status == 0 else {
-            fatalError("CommandQueue: can't take its turn: \(statusText(status))")
+            fatalError("CommandQueue \(name): can't take its turn: \(statusText(status))")
         }
     }
 

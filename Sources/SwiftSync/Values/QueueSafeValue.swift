@@ -20,16 +20,40 @@ public import Dispatch
 /// allocation.
 public final class QueueSafeValue<Value>: ValueOwner<Value>, @unchecked Sendable {
     /// Protects `value`. It makes one allocation for value and lock, and never blocks. See ``GatePolicy`` for `policy`.
-    /// A command that `bypassLimit` later ones have overtaken goes next. A limit of 0 means strict priority.
+    /// A command that `bypassLimit` later ones have overtaken goes next. A limit of 0 means strict priority. The place
+    /// where it is made is its ``name``.
     @inlinable
-    public init(value: sending Value, policy: GatePolicy = .fast, bypassLimit: UInt32 = 0) {
-        super.init(box: .make(value, policy, bypassLimit))
+    public init(
+        value: sending Value, policy: GatePolicy = .fast, bypassLimit: UInt32 = 0,
+        fileID: StaticString = #fileID, line: UInt = #line
+    ) {
+        super.init(box: unsafe .make(value, policy, bypassLimit, .at(fileID, line)))
     }
+
+    /// The same with a ``name``, which is copied. Nil stands for the place.
+    @inlinable
+    public init(
+        value: sending Value, policy: GatePolicy = .fast, bypassLimit: UInt32 = 0, name: String?,
+        fileID: StaticString = #fileID, line: UInt = #line
+    ) {
+        super.init(box: unsafe .make(value, policy, bypassLimit, .named(name, fileID, line)))
+    }
+
+    /// The same without a place, for a reference to the initializer: `values.map(QueueSafeValue.init(value:))`.
+    @_disfavoredOverload
+    @inlinable
+    public init(value: Value) where Value: Sendable {
+        super.init(box: unsafe .make(value, .fast, 0, .unknown))
+    }
+
+    /// What messages and reports call it: the name that it was made with, or else the file and line where it was made,
+    /// as in `Module/File.swift:12`. It is the address in memory if it knows neither. It never blocks.
+    public var name: String { box.name }
 
     /// Sets the time that a queue or executor has to begin what it was granted, which is 1 ms otherwise. It is meant
     /// for tests of order on a busy machine.
     package init(value: sending Value, graceMicroseconds: UInt32, bypassLimit: UInt32 = 0) {
-        super.init(box: .make(value, .fast, bypassLimit, graceMicroseconds: graceMicroseconds))
+        super.init(box: unsafe .make(value, .fast, bypassLimit, graceMicroseconds: graceMicroseconds, .unknown))
     }
 
     deinit {
@@ -101,11 +125,28 @@ public final class QueueSafeSyncedValue<Value>: @unchecked Sendable {
         SyncCommands(box: box, rank: CommandRank.front, limit: .none)
     }
 
-    /// Protects `value`. It never blocks.
+    /// Protects `value`. It never blocks. The place where it is made is its ``name``.
     @inlinable
-    public init(value: sending Value) {
-        box = .make(value, .fast, 0)
+    public init(value: sending Value, fileID: StaticString = #fileID, line: UInt = #line) {
+        box = unsafe .make(value, .fast, 0, .at(fileID, line))
     }
+
+    /// The same with a ``name``, which is copied. Nil stands for the place.
+    @inlinable
+    public init(value: sending Value, name: String?, fileID: StaticString = #fileID, line: UInt = #line) {
+        box = unsafe .make(value, .fast, 0, .named(name, fileID, line))
+    }
+
+    /// The same without a place, for a reference to the initializer.
+    @_disfavoredOverload
+    @inlinable
+    public init(value: Value) where Value: Sendable {
+        box = unsafe .make(value, .fast, 0, .unknown)
+    }
+
+    /// What messages and reports call it: the name that it was made with, or else the file and line where it was made,
+    /// as in `Module/File.swift:12`. It is the address in memory if it knows neither. It never blocks.
+    public var name: String { box.name }
 
     deinit {
         box.close()
@@ -138,12 +179,36 @@ public final class QueueSafeAsyncedValue<Value>: @unchecked Sendable {
     @usableFromInline
     let queue: DispatchQueue
 
-    /// Protects `value`, whose commands are performed on `queue`. It never blocks.
+    /// Protects `value`, whose commands are performed on `queue`. It never blocks. The place where it is made is its
+    /// ``name``.
     @inlinable
-    public init(value: sending Value, queue: DispatchQueue) {
-        self.value = QueueSafeValue(value: value)
+    public init(
+        value: sending Value, queue: DispatchQueue, fileID: StaticString = #fileID, line: UInt = #line
+    ) {
+        self.value = QueueSafeValue(value: value, fileID: fileID, line: line)
         self.queue = queue
     }
+
+    /// The same with a ``name``, which is copied. Nil stands for the place.
+    @inlinable
+    public init(
+        value: sending Value, queue: DispatchQueue, name: String?, fileID: StaticString = #fileID, line: UInt = #line
+    ) {
+        self.value = QueueSafeValue(value: value, name: name, fileID: fileID, line: line)
+        self.queue = queue
+    }
+
+    /// The same without a place, for a reference to the initializer.
+    @_disfavoredOverload
+    @inlinable
+    public init(value: Value, queue: DispatchQueue) where Value: Sendable {
+        self.value = QueueSafeValue<Value>.init(value:)(value)
+        self.queue = queue
+    }
+
+    /// What messages and reports call it: the name that it was made with, or else the file and line where it was made,
+    /// as in `Module/File.swift:12`. It is the address in memory if it knows neither. It never blocks.
+    public var name: String { value.name }
 
     /// Commands that go after everything that waits.
     @inlinable public var lowestPriority: AsyncCommands<Value> { value.async(performIn: queue).lowestPriority }

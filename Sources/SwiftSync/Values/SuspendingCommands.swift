@@ -60,7 +60,7 @@ extension SuspendingCommands where Value: Sendable {
     private func leave() {
         let status = unsafe csk_gate_unlock(box.gate)
         guard status == 0 else {
-            fatalError("QueueSafeValue: a suspending command can't leave: \(statusText(status))")
+            fatalError("QueueSafeValue \(box.name): a suspending command can't leave: \(statusText(status))")
         }
     }
 

@@ -1,4 +1,4 @@
-import CSyncKernel
+public import CSyncKernel
 import Dispatch
 
 /// A status of the kernel for which no better error exists.
@@ -19,18 +19,22 @@ struct KernelError: Error, CustomStringConvertible {
 final class ValueBox<Value>: GateBox<ValueHeader, Value> {
     @inlinable
     static func make(
-        _ value: consuming sending Value, _ policy: GatePolicy, _ bypassLimit: UInt32, graceMicroseconds: UInt32 = 0
+        _ value: consuming sending Value, _ policy: GatePolicy, _ bypassLimit: UInt32, graceMicroseconds: UInt32 = 0,
+        _ place: csk_place_t
     ) -> ValueBox {
-        let buffer = ValueBox.create(minimumCapacity: 1) { _ in
-            unsafe ValueHeader(gate: .make(policy, bypassLimit, graceMicroseconds: graceMicroseconds))
-        }
+        let buffer = ValueBox.create(minimumCapacity: 1) { _ in ValueHeader() }
         let box = unsafe unsafeDowncast(buffer, to: ValueBox.self)
+        unsafe csk_placed_gate_t.prepare(
+            RuntimeFacts.first(of: box.lastingHeader), policy, bypassLimit, graceMicroseconds: graceMicroseconds, place)
         unsafe box.value.initialize(to: value)
         return box
     }
 
     @inlinable
-    deinit { unsafe ValueLanes.free(gate) }
+    deinit {
+        unsafe ValueLanes.free(gate)
+        unsafe place.end()
+    }
 
     /// Refuses new commands, and destroys the value once the accepted commands have ended. The value is destroyed on
     /// the thread that ends the last command, or on a global queue if that thread is the timers' thread. It never
@@ -39,7 +43,7 @@ final class ValueBox<Value>: GateBox<ValueHeader, Value> {
     func close() {
         let status = ClosingWaiter(self).close()
         guard status == 0 else {
-            fatalError("QueueSafeValue: closed twice: \(statusText(status))")
+            fatalError("QueueSafeValue \(name): closed twice: \(statusText(status))")
         }
     }
 }

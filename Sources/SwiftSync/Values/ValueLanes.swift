@@ -5,12 +5,12 @@ import Synchronization
 @usableFromInline
 @safe
 struct ValueHeader {
-    @usableFromInline var gate: csk_gate_t
+    @usableFromInline var placed: csk_placed_gate_t
     /// The address of the value's ``ValueLanes``; 0 before the first command that needs them.
     @usableFromInline var lanes: UInt = 0
 
     @inlinable
-    init(gate: csk_gate_t) { unsafe self.gate = gate }
+    init() { unsafe placed = csk_placed_gate_t() }
 }
 
 /// The lanes of one value, by queue and executor. The kernel keeps the commands of a lane in order; it finds the lane,

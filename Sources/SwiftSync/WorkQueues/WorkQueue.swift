@@ -23,7 +23,44 @@ public final class WorkQueue: WorkQueueBase, @unchecked Sendable {
     /// Makes an empty queue. Never blocks.
     ///
     /// - Parameters:
-    ///   - label: a name that messages show.
+    ///   - name: a name that messages and reports show. Nil stands for the place where the queue is made.
+    ///   - priority: the priority of work that names none, and the priority of the queue itself. Workers serve queues
+    ///     of priority ``CommandPriority/high`` and above first, and queues of ``CommandPriority/low`` and below last.
+    ///   - recorder: an object that keeps the queue's last events. Nil costs nothing. One recorder may serve several
+    ///     queues.
+    ///   - fileID: where the queue is made, which is its ``WorkQueueBase/name`` where it has no other.
+    ///   - line: the line there.
+    public convenience init(
+        name: String? = nil, priority: CommandPriority = .normal, recorder: EventRecorder? = nil,
+        fileID: StaticString = #fileID, line: UInt = #line
+    ) {
+        self.init(label: CreationPlace.label(name, fileID, line), priority: priority, recorder: recorder)
+    }
+
+    /// Makes an empty queue in which at most `capacity` work items may wait to begin. Never blocks. A nil `name` stands
+    /// for the place where the queue is made. The rest is as in the form with a `label`.
+    public convenience init(
+        name: String? = nil, priority: CommandPriority = .normal, capacity: Int?, whenFull: OverflowPolicy,
+        recorder: EventRecorder? = nil, fileID: StaticString = #fileID, line: UInt = #line
+    ) {
+        self.init(
+            label: CreationPlace.label(name, fileID, line), priority: priority, capacity: capacity,
+            whenFull: whenFull, recorder: recorder)
+    }
+
+    /// Makes an empty queue whose priority comes from a quality of service, as the form with a `label` does. Never
+    /// blocks. A nil `name` stands for the place where the queue is made.
+    public convenience init(
+        name: String? = nil, qos: DispatchQoS.QoSClass, recorder: EventRecorder? = nil,
+        fileID: StaticString = #fileID, line: UInt = #line
+    ) {
+        self.init(label: CreationPlace.label(name, fileID, line), priority: CommandPriority(qos), recorder: recorder)
+    }
+
+    /// Makes an empty queue. Never blocks.
+    ///
+    /// - Parameters:
+    ///   - label: the earlier word for a name.
     ///   - priority: the priority of work that names none, and the priority of the queue itself. Workers serve queues
     ///     of priority ``CommandPriority/high`` and above first, and queues of ``CommandPriority/low`` and below last.
     ///   - recorder: an object that keeps the queue's last events. Nil costs nothing. One recorder may serve several

@@ -12,7 +12,11 @@ public import Dispatch
 public class WorkQueueBase: @unchecked Sendable {
     final let core: WorkQueueCore
 
-    /// The queue's name, which messages show.
+    /// The queue's name, which messages show. It is the place where the queue was made, as `Module/File.swift:12`, if
+    /// the queue was given no name.
+    public final var name: String { label }
+
+    /// The earlier word for ``name``.
     public final let label: String
 
     /// The recorder that keeps the queue's last events, if there is one. It records closures, callers and tasks, but

@@ -58,7 +58,7 @@ extension HandlerSettingTests {
         @Test
         func notANumberIsRefusedAndReported() {
             let reports = Shared<[SyncDiagnostics.Report.Kind]>([])
-            SyncDiagnostics.setHandler { if $0.subject == "CriticalSection" { reports.append($0.kind) } }
+            SyncDiagnostics.setHandler { if $0.subject.hasPrefix("CriticalSection ") { reports.append($0.kind) } }
             defer { SyncDiagnostics.setHandler(nil) }
             #expect(!CriticalSection().execute(timeout: .nan) { Issue.record("ran") })
             #expect(reports.value == [.invalidTimeout])

@@ -53,14 +53,14 @@ struct PriorityMutexPromiseTests {
         }
         #expect(
             text(mutex).contains(
-                "PriorityMutex: withLock was called inside a section of the same mutex by the same thread"))
+                ": withLock was called inside a section of the same mutex by the same thread"))
         let lock = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             let lock = ReadWriteLock(0)
             lock.withWriteLock { _ in lock.withReadLock { _ in } }
         }
         #expect(
             text(lock).contains(
-                "ReadWriteLock: withReadLock was called inside a section of the same lock by the same thread"))
+                ": withReadLock was called inside a section of the same lock by the same thread"))
         #if RCU
         let snapshot = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             let snapshot = Snapshot(0)
@@ -68,7 +68,7 @@ struct PriorityMutexPromiseTests {
         }
         #expect(
             text(snapshot).contains(
-                "Snapshot: an update was begun inside an update of the same snapshot by the same thread"))
+                ": an update was begun inside an update of the same snapshot by the same thread"))
         #endif
     }
 

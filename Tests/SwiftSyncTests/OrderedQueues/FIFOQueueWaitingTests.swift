@@ -243,6 +243,6 @@ struct FIFOQueueWaitingTests {
             }
             try await queue.drain()
         }
-        #expect(text(result).contains("FIFOQueue: enqueueAndWait was called in work of the same queue"))
+        #expect(text(result).contains(": enqueueAndWait was called in work of the same queue"))
     }
 }

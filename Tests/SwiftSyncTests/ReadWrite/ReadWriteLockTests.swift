@@ -286,7 +286,7 @@ struct ReadWriteLockTests {
     private func expectStop(_ result: ExitTest.Result?, _ call: String) {
         #expect(
             text(result).contains(
-                "ReadWriteLock: \(call) was called inside a section of the same lock by the same thread"))
+                ": \(call) was called inside a section of the same lock by the same thread"))
     }
 
     @Test

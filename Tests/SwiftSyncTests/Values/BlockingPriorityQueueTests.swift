@@ -150,7 +150,7 @@ extension HandlerSettingTests {
             #expect(!queue.push(Element()))
             #expect(!queue.tryPush(Element()))
             #expect(reports.value.map(\.kind) == [.refusedAfterClose, .refusedAfterClose])
-            #expect(reports.value.first?.subject == "BlockingPriorityQueue<Element>")
+            #expect(reports.value.first?.subject == "BlockingPriorityQueue<Element> \(queue.name)")
             #expect(queue.count == 0)
         }
 

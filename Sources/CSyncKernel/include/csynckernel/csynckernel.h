@@ -25,6 +25,7 @@
 #include "sem.h"
 #include "pqueue.h"
 #include "rwlock.h"
+#include "name.h"
 #include "workqueue.h"
 #include "delayed.h"
 #ifndef CSK_WITHOUT_RCU

@@ -63,7 +63,8 @@ enum { CSK_GATE_FAST = 0, CSK_GATE_COMPACT = 1, CSK_GATE_STRICT = 2 };
 typedef struct csk_gate_attr {
     uint32_t policy;
     uint32_t bypass_limit; /* a waiter that this many later arrivals have overtaken goes next; 0: strict priority */
-    uint32_t grace_us;     /* how long a provisional grant stays the first time when others wait; 0: 1000 */
+    uint32_t grace_us;     /* how long a provisional grant stays the first time when others wait, up to INT32_MAX; 0:
+                              1000 */
 } csk_gate_attr_t;
 
 /* The fields belong to the library; src/lock/gate_words.h says who may change which. */
@@ -84,7 +85,7 @@ struct csk_gate {
     uint8_t designated;
     uint8_t hand_over;
     uint8_t closed;
-    uint32_t grace_us;
+    uint32_t grace_and_place; /* bit 0: it is a csk_placed_gate_t's (name.h); above: grace_us. Never changes */
 };
 
 #ifdef __cplusplus

@@ -28,14 +28,28 @@ enum {
                                           name. The object may be gone already */
 };
 
+/* What an event's object is. */
+enum {
+    CSK_OBJECT_OTHER = 0, /* none, one that may be gone, or one of another kind */
+    CSK_OBJECT_GATE = 1,  /* csk_gate_t or csk_mutex_t */
+    CSK_OBJECT_RWLOCK = 2,
+    CSK_OBJECT_SEM = 3,
+    CSK_OBJECT_COND = 4,
+    CSK_OBJECT_PQUEUE = 5,
+    CSK_OBJECT_WORKQUEUE = 6
+};
+
 typedef struct csk_event {
     uint32_t kind;
     int32_t status;
     const void *object; /* the gate or read-write lock, or what else the kind says; only its address may be used */
     csk_rank_t rank;
-    int32_t thread_id; /* the thread as gettid() gives it; 0 where it is not known */
+    int32_t thread_id;    /* the thread as gettid() gives it; 0 where it is not known */
+    uint32_t object_kind; /* CSK_OBJECT_GATE, ... */
     int64_t waited_ns;
-    const char *name;    /* the name of the object, where it has one; valid during the call only */
+    const char *name;    /* the name or place of the object, where it has one (name.h); valid during the call only. Of
+                            a wait without a thread that begins, and of a lost grant, only what csk_name gave is told,
+                            since the object may be gone */
     const char *running; /* the name of the work queue whose work the reporting thread runs; NULL for none, or for one
                             without a name */
 } csk_event_t;

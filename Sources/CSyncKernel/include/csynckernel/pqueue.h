@@ -61,8 +61,9 @@ typedef struct csk_pqueue {
     uint64_t capacity;         /* 0: unbounded */
     csk_pqueue_line_t poppers; /* who waits for an item */
     csk_pqueue_line_t pushers; /* who waits for a free place */
-    uint32_t closed;
-    uint32_t waiting; /* waiters in both lines, woken or not */
+    uint8_t closed;
+    uint8_t has_place; /* it is a csk_placed_pqueue_t's: see name.h; the mutex does not protect this */
+    uint32_t waiting;  /* waiters in both lines, woken or not */
 } csk_pqueue_t;
 
 #ifdef __cplusplus

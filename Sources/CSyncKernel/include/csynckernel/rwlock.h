@@ -76,6 +76,7 @@ typedef struct csk_rwlock {
     uint8_t policy;
     uint8_t reader_bias;
     uint8_t coming;
+    uint8_t has_place; /* it is a csk_placed_rwlock_t's: see name.h */
 } csk_rwlock_t;
 
 #ifdef __cplusplus

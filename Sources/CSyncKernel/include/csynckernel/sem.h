@@ -50,6 +50,7 @@ typedef struct csk_sem {
     uint32_t queue_lock;
     uint32_t waiting;
     uint32_t below_max; /* CSK_SEM_MAX less `most` */
+    uint8_t has_place;  /* it is a csk_placed_sem_t's: see name.h */
 } csk_sem_t;
 
 #ifdef __cplusplus

@@ -15,9 +15,22 @@ csk_reporter_t csk_set_reporter(csk_reporter_t reporter) {
     return csk_exchange(&current_reporter, reporter, CSK_ACQ_REL);
 }
 
-static csk_event_t make_event(uint32_t kind, const void *object, csk_rank_t rank, int64_t since_ns, int status) {
+size_t (*csk_observe_name)(const void *object, uint32_t kind, char *buffer, size_t size);
+
+/* Room for a name or a place; a longer place is cut. */
+enum { NAME_SIZE = 256 };
+
+/* Writes the object's name into `name`, if it has one, and the event says so. */
+static void find_name(csk_event_t *event, char name[NAME_SIZE]) {
+    size_t (*name_of)(const void *, uint32_t, char *, size_t) = csk_load(&csk_observe_name, CSK_ACQUIRE);
+    if (name_of != NULL && name_of(event->object, event->object_kind, name, NAME_SIZE) != 0) event->name = name;
+}
+
+static csk_event_t make_event(uint32_t kind, uint32_t object_kind, const void *object, csk_rank_t rank,
+                              int64_t since_ns, int status) {
     return (csk_event_t){
         .kind = kind,
+        .object_kind = object_kind,
         .status = status,
         .object = object,
         .rank = rank,
@@ -25,10 +38,13 @@ static csk_event_t make_event(uint32_t kind, const void *object, csk_rank_t rank
     };
 }
 
-void csk_observe_emit(uint32_t kind, const void *object, csk_rank_t rank, int64_t since_ns, int status) {
+void csk_observe_emit(uint32_t kind, uint32_t object_kind, const void *object, csk_rank_t rank, int64_t since_ns,
+                      int status) {
     const csk_observer_t *observer = csk_load(&csk_current_observer, CSK_ACQUIRE);
     if (observer == NULL) return;
-    csk_event_t event = make_event(kind, object, rank, since_ns, status);
+    char name[NAME_SIZE];
+    csk_event_t event = make_event(kind, object_kind, object, rank, since_ns, status);
+    find_name(&event, name);
     int before = csk_platform_keep_thread();
     observer->event(observer, &event);
     csk_platform_let_thread_go(before);
@@ -37,9 +53,12 @@ void csk_observe_emit(uint32_t kind, const void *object, csk_rank_t rank, int64_
 /* Writes what the line says about the object's state. */
 static int describe(const csk_event_t *event, char *text, size_t size) {
     double waited_s = (double)event->waited_ns / 1e9;
+    char object[128];
+    if (event->name == NULL) snprintf(object, sizeof object, "object %p", event->object);
+    else snprintf(object, sizeof object, "\"%.96s\" at %p", event->name, event->object);
     switch (event->kind) {
     case CSK_EVENT_LONG_READ:
-        return snprintf(text, size, "object %p: thread %d reads; a writer has waited for %.1f s", event->object,
+        return snprintf(text, size, "%s: thread %d reads; a writer has waited for %.1f s", object,
                         (int)event->thread_id, waited_s);
     case CSK_EVENT_POOL_STUCK:
         return snprintf(text, size,
@@ -55,8 +74,8 @@ static int describe(const csk_event_t *event, char *text, size_t size) {
         return snprintf(text, size, "queue %p \"%.64s\": a work has ended thread %d, a worker, which is replaced",
                         event->object, event->name, (int)event->thread_id);
     default:
-        return snprintf(text, size, "object %p: %s; a thread has waited for %.1f s", event->object,
-                        csk_status_text(event->status), waited_s);
+        return snprintf(text, size, "%s: %s; a thread has waited for %.1f s", object, csk_status_text(event->status),
+                        waited_s);
     }
 }
 
@@ -64,7 +83,7 @@ void csk_write_error(const char *text, size_t length) { csk_platform_write_error
 
 /* Uses one write, so that lines of several threads do not mix. */
 static void write_line(const csk_event_t *event) {
-    char text[224], line[320];
+    char text[288], line[384];
     int saved = errno;
     describe(event, text, sizeof text);
     int length = event->running != NULL
@@ -88,18 +107,22 @@ static void report(csk_event_t *event) {
     csk_platform_let_thread_go(before);
 }
 
-void csk_observe_report(uint32_t kind, const void *object, csk_rank_t rank, int64_t since_ns, int status,
-                        int32_t thread_id) {
-    csk_event_t event = make_event(kind, object, rank, since_ns, status);
+void csk_observe_report(uint32_t kind, uint32_t object_kind, const void *object, csk_rank_t rank, int64_t since_ns,
+                        int status, int32_t thread_id) {
+    char name[NAME_SIZE];
+    csk_event_t event = make_event(kind, object_kind, object, rank, since_ns, status);
     event.thread_id = thread_id;
+    find_name(&event, name);
     report(&event);
 }
 
 void csk_observe_report_named(uint32_t kind, const void *object, const char *name, int64_t since_ns, int status,
                               int32_t thread_id) {
-    csk_event_t event = make_event(kind, object, 0, since_ns, status);
+    char given[NAME_SIZE];
+    csk_event_t event = make_event(kind, CSK_OBJECT_OTHER, object, 0, since_ns, status);
     event.thread_id = thread_id;
     event.name = name;
+    find_name(&event, given);
     report(&event);
 }
 
@@ -107,7 +130,8 @@ void csk_observe_report_named(uint32_t kind, const void *object, const char *nam
 static void report_held_back(int error) {
     static uint32_t reported;
     if (csk_exchange(&reported, 1u, CSK_RELAXED) == 0)
-        csk_observe_report(CSK_EVENT_HELD_BACK, NULL, 0, csk_platform_now(), error, csk_platform_thread_id());
+        csk_observe_report(CSK_EVENT_HELD_BACK, CSK_OBJECT_OTHER, NULL, 0, csk_platform_now(), error,
+                           csk_platform_thread_id());
 }
 
 __attribute__((constructor(101))) static void hear_of_threads(void) { csk_platform_held_back = report_held_back; }

@@ -6,24 +6,33 @@
 
 extern const csk_observer_t *csk_current_observer;
 
-void csk_observe_emit(uint32_t kind, const void *object, csk_rank_t rank, int64_t since_ns, int status);
+void csk_observe_emit(uint32_t kind, uint32_t object_kind, const void *object, csk_rank_t rank, int64_t since_ns,
+                      int status);
 
 /* Reading the clock is a quarter of what queueing an asynchronous waiter costs, and only an observer needs the time. */
 static inline bool csk_is_observed(void) { return csk_load(&csk_current_observer, CSK_RELAXED) != NULL; }
 
-/* Must not be called under an internal lock: the observer is user code. */
-static inline void csk_observe_wait(uint32_t kind, const void *object, csk_rank_t rank, int64_t since_ns, int status) {
-    if (CSK_UNLIKELY(csk_is_observed())) csk_observe_emit(kind, object, rank, since_ns, status);
+/* For csk_gate_waiter_t.has_waited: what the waiter waits for, where an observer sees it begin, and 0 otherwise. */
+static inline uint8_t csk_observed_as(uint32_t object_kind) { return csk_is_observed() ? (uint8_t)object_kind : 0; }
+
+/* Must not be called under an internal lock: the observer is user code. `object_kind` is CSK_OBJECT_OTHER where the
+ * object may be gone. */
+static inline void csk_observe_wait(uint32_t kind, uint32_t object_kind, const void *object, csk_rank_t rank,
+                                    int64_t since_ns, int status) {
+    if (CSK_UNLIKELY(csk_is_observed())) csk_observe_emit(kind, object_kind, object, rank, since_ns, status);
 }
 
 /* Tells the observer, and the reporter or the standard error stream. Must not be called under an internal lock. */
-void csk_observe_report(uint32_t kind, const void *object, csk_rank_t rank, int64_t since_ns, int status,
-                        int32_t thread_id);
-/* The same for an object with a name. `name` may be NULL. */
+void csk_observe_report(uint32_t kind, uint32_t object_kind, const void *object, csk_rank_t rank, int64_t since_ns,
+                        int status, int32_t thread_id);
+/* The same for an object that may be gone and whose own name the caller has copied. `name` may be NULL. */
 void csk_observe_report_named(uint32_t kind, const void *object, const char *name, int64_t since_ns, int status,
                               int32_t thread_id);
 
 /* Returns the name of the work queue whose work the calling thread runs, or NULL. Set by work queues. */
 extern const char *(*csk_observe_running)(void);
+
+/* csk_name_of. Set by name.c. */
+extern size_t (*csk_observe_name)(const void *object, uint32_t kind, char *buffer, size_t size);
 
 #endif

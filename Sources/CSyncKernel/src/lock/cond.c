@@ -25,6 +25,7 @@
 
 #include "base/observe.h"
 #include "lock/gate_queue.h"
+#include "thread/name.h"
 #include "wait/trampoline.h"
 
 int csk_cond_init(csk_cond_t *cond, csk_gate_t *gate) {
@@ -53,7 +54,11 @@ uint32_t csk_cond_waiting(csk_cond_t *cond) {
     return waiting;
 }
 
-int csk_cond_destroy(csk_cond_t *cond) { return csk_cond_waiting(cond) != 0 ? EBUSY : 0; }
+int csk_cond_destroy(csk_cond_t *cond) {
+    if (csk_cond_waiting(cond) != 0) return EBUSY;
+    csk_name_end(cond);
+    return 0;
+}
 
 /* ---- The waiting thread ------------------------------------------------------------------------------------------ */
 
@@ -120,9 +125,9 @@ int csk_cond_wait_ranked(csk_cond_t *cond, csk_rank_t rank, int64_t deadline_ns)
     csk_cannot_fail(csk_gate_unlock_as(gate, self));
     csk_trampoline_end_wait();
     if (!waits) return ESHUTDOWN;
-    csk_observe_wait(CSK_EVENT_WAIT_BEGIN, cond, rank, 0, 0);
+    csk_observe_wait(CSK_EVENT_WAIT_BEGIN, CSK_OBJECT_COND, cond, rank, 0, 0);
     int status = await_signal(cond, gate, &waiter, since_ns, deadline_ns), locked;
-    csk_observe_wait(CSK_EVENT_WAIT_END, cond, rank, since_ns, status);
+    csk_observe_wait(CSK_EVENT_WAIT_END, CSK_OBJECT_COND, cond, rank, since_ns, status);
     if (status == 0) locked = csk_waiter_wait(&csk_gate_wait_kind, gate, &waiter, CSK_NEVER, false);
     else locked = lock_as(gate, self, rank);
     if (locked != 0) return locked;

@@ -5,6 +5,7 @@
 #include "lock/gate_aside.h"
 #include "lock/gate_await.h"
 #include "lock/gate_queue.h"
+#include "thread/name.h"
 #include "wait/spin_park.h"
 #include "wait/watch.h"
 
@@ -19,7 +20,7 @@ int csk_gate_init(csk_gate_t *gate, const csk_gate_attr_t *attr) {
         if (attr->policy > CSK_GATE_STRICT) return EINVAL;
         fresh.policy = (uint8_t)attr->policy;
         fresh.bypass_limit = attr->bypass_limit;
-        fresh.grace_us = attr->grace_us;
+        fresh.grace_and_place = (attr->grace_us < INT32_MAX ? attr->grace_us : INT32_MAX) << 1;
     }
     *gate = fresh;
     return 0;
@@ -32,6 +33,7 @@ int csk_gate_destroy(csk_gate_t *gate) {
     bool busy = gate->waiting != 0 || csk_gate_conditions(gate) != NULL || csk_gate_has_lost_grants(gate) ||
                 (holder != 0 && !closed_for_good);
     csk_queue_unlock(&gate->queue_lock);
+    if (!busy) csk_name_end(gate);
     return busy ? EBUSY : 0;
 }
 

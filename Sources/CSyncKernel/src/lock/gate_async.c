@@ -78,8 +78,8 @@ static void grace_ended(csk_timer_t *timer, void *context) {
         csk_gate_publish(gate);
     }
     csk_queue_unlock(&gate->queue_lock);
-    if (newly_waits) csk_observe_wait(CSK_EVENT_WAIT_BEGIN, gate, rank, 0, 0);
-    if (lost) csk_observe_wait(CSK_EVENT_GRANT_LOST, gate, rank, since_ns, 0);
+    if (newly_waits) csk_observe_wait(CSK_EVENT_WAIT_BEGIN, CSK_OBJECT_OTHER, gate, rank, 0, 0);
+    if (lost) csk_observe_wait(CSK_EVENT_GRANT_LOST, CSK_OBJECT_OTHER, gate, rank, since_ns, 0);
     csk_effects_perform(&effects);
     if (leaves) csk_gate_unlock(gate);
 }
@@ -109,7 +109,7 @@ static int grant_or_insert(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_effe
         csk_gate_mark_granted(gate, waiter, effects);
     } else {
         inserted = true;
-        csk_waiter_begin(waiter);
+        csk_waiter_begin(waiter, CSK_OBJECT_GATE);
         csk_gate_insert(gate, waiter);
         csk_gate_start_deadline(gate, waiter);
     }
@@ -120,7 +120,7 @@ static int grant_or_insert(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_effe
 
 /* `rank` is a copy, since the waiter may have been granted and freed elsewhere. */
 static void after_queueing(csk_gate_t *gate, int how, csk_rank_t rank, csk_effects_t *effects) {
-    if (how != GRANTED_AT_ONCE) csk_observe_wait(CSK_EVENT_WAIT_BEGIN, gate, rank, 0, 0);
+    if (how != GRANTED_AT_ONCE) csk_observe_wait(CSK_EVENT_WAIT_BEGIN, CSK_OBJECT_OTHER, gate, rank, 0, 0);
     csk_effects_perform(effects);
     if (how == INSERTED_FIRST) csk_gate_look_again(gate);
 }
@@ -167,7 +167,8 @@ static int queue_waiter(csk_gate_t *gate, csk_gate_waiter_t *waiter, const reque
         waiter->adoptable = request->adoptable;
         waiter->node.rank = rank;
         waiter->node.ticket = csk_waiter_ticket(&gate->next_ticket, rank);
-        waiter->grace_ns = gate->grace_us != 0 ? gate->grace_us * INT64_C(1000) : first_grace_ns;
+        uint32_t grace_us = gate->grace_and_place >> 1;
+        waiter->grace_ns = grace_us != 0 ? grace_us * INT64_C(1000) : first_grace_ns;
         gate->closed = closing;
         how = grant_or_insert(gate, waiter, &effects);
     }

@@ -133,7 +133,7 @@ static csk_gate_waiter_t *first_to_begin(const csk_gate_t *gate, const csk_gate_
  * waited so far. */
 static bool wait_again(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
     bool newly = !waiter->has_waited;
-    csk_waiter_begin_again(waiter);
+    csk_waiter_begin_again(waiter, CSK_OBJECT_GATE);
     csk_waiter_set(waiter, WAITER_QUEUED);
     gate->waiting++;
     csk_heap_insert(&waiter->lane->waiters, &waiter->node);
@@ -233,7 +233,7 @@ int csk_gate_begin(csk_gate_t *gate, csk_gate_lane_t *lane, csk_gate_waiter_t **
     if (begun.status == 0) csk_gate_publish(gate); /* this thread holds the gate: it looks when it leaves */
     else look_again = csk_gate_settle(gate, &effects);
     csk_queue_unlock(&gate->queue_lock);
-    if (begun.newly_waits) csk_observe_wait(CSK_EVENT_WAIT_BEGIN, gate, begun.rank, 0, 0);
+    if (begun.newly_waits) csk_observe_wait(CSK_EVENT_WAIT_BEGIN, CSK_OBJECT_OTHER, gate, begun.rank, 0, 0);
     if (begun.first != NULL) {
         stop_clocks(begun.first, begun.clocks);
         if (begun.first->has_waited) csk_waiter_note_end(begun.first, gate, 0);
@@ -319,7 +319,7 @@ int csk_gate_lane_relock(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
     }
     bool look_again = csk_gate_settle(gate, &effects);
     csk_queue_unlock(&gate->queue_lock);
-    if (lost || granted) csk_observe_wait(CSK_EVENT_WAIT_BEGIN, gate, rank, 0, 0);
+    if (lost || granted) csk_observe_wait(CSK_EVENT_WAIT_BEGIN, CSK_OBJECT_OTHER, gate, rank, 0, 0);
     csk_effects_perform(&effects);
     if (look_again) csk_gate_look_again(gate);
     return lost || granted ? 0 : EINVAL;

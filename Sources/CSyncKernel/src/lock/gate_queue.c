@@ -165,4 +165,4 @@ static bool remove_waiter(void *object, csk_gate_waiter_t *waiter) {
 static bool settle(void *object, csk_effects_t *effects) { return csk_gate_settle(object, effects); }
 static void look_again(void *object) { csk_gate_look_again(object); }
 
-const csk_queue_kind_t csk_gate_queue_kind = { lock_queue, remove_waiter, settle, look_again };
+const csk_queue_kind_t csk_gate_queue_kind = { lock_queue, remove_waiter, settle, look_again, CSK_OBJECT_GATE };

@@ -41,7 +41,9 @@ static void look_after_holder(csk_gate_t *gate, csk_gate_waiter_t *self) {
     csk_gate_lock_queue(gate);
     bool ended = gate->next_ticket == ticket && holder_to_look_after(gate, self) == holder && mark_ended(gate, holder);
     csk_queue_unlock(&gate->queue_lock);
-    if (ended) csk_observe_report(CSK_EVENT_HOLDER_ENDED, gate, self->node.rank, self->since_ns, EOWNERDEAD, 0);
+    if (ended)
+        csk_observe_report(CSK_EVENT_HOLDER_ENDED, CSK_OBJECT_GATE, gate, self->node.rank, self->since_ns, EOWNERDEAD,
+                           0);
 }
 
 int csk_gate_park(csk_gate_t *gate, csk_gate_waiter_t *self, int64_t deadline_ns, csk_watch_t *watch) {

@@ -3,6 +3,7 @@
 #include "csynckernel/sem.h"
 
 #include "lock/sem_queue.h"
+#include "thread/name.h"
 #include "wait/announce.h"
 #include "wait/spin_park.h"
 #include "wait/watch.h"
@@ -17,7 +18,11 @@ int csk_sem_init(csk_sem_t *sem, uint32_t permits, uint32_t most) {
     return 0;
 }
 
-int csk_sem_destroy(csk_sem_t *sem) { return csk_sem_waiting(sem) != 0 ? EBUSY : 0; }
+int csk_sem_destroy(csk_sem_t *sem) {
+    if (csk_sem_waiting(sem) != 0) return EBUSY;
+    csk_name_end(sem);
+    return 0;
+}
 
 uint32_t csk_sem_waiting(csk_sem_t *sem) {
     if (!(csk_load(&sem->state, CSK_RELAXED) & SEM_WAITERS)) return 0;

@@ -25,12 +25,12 @@ int csk_sem_wait_async(csk_sem_t *sem, csk_gate_waiter_t *waiter, csk_rank_t ran
     csk_sem_insert(sem, waiter, rank, permits, &effects);
     bool waits = csk_waiter_state(waiter) == WAITER_QUEUED;
     if (waits) {
-        csk_waiter_begin(waiter);
+        csk_waiter_begin(waiter, CSK_OBJECT_SEM);
         csk_waiter_start_deadline(waiter, sem, deadline_passed);
     }
     csk_queue_unlock(&sem->queue_lock);
     /* The waiter may have been served and freed meanwhile. */
-    if (waits) csk_observe_wait(CSK_EVENT_WAIT_BEGIN, sem, rank, 0, 0);
+    if (waits) csk_observe_wait(CSK_EVENT_WAIT_BEGIN, CSK_OBJECT_OTHER, sem, rank, 0, 0);
     csk_effects_perform(&effects);
     return 0;
 }

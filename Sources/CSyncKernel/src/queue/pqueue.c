@@ -7,6 +7,7 @@
 
 #include <time.h>
 
+#include "thread/name.h"
 #include "wait/announce.h"
 
 /* How long a thread looks for something before it sleeps for it: about what a sleep and a wake cost, as with any thing
@@ -147,7 +148,9 @@ int csk_pqueue_destroy(csk_pqueue_t *queue) {
     csk_pqueue_lock(queue);
     bool busy = queue->waiting != 0 || queue->count != 0;
     pthread_mutex_unlock(&queue->mutex);
-    return busy ? EBUSY : pthread_mutex_destroy(&queue->mutex);
+    if (busy) return EBUSY;
+    csk_name_end(queue);
+    return pthread_mutex_destroy(&queue->mutex);
 }
 
 int csk_pqueue_push(csk_pqueue_t *queue, csk_pqueue_item_t *item, int32_t priority) {

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "thread/name.h"
+
 const char *csk_workqueue_name(const csk_workqueue_t *queue) { return queue != NULL ? queue->name : NULL; }
 
 /* ---- Making and ending
@@ -57,6 +59,7 @@ int csk_workqueue_destroy(csk_workqueue_t *queue) {
     csk_workqueue_unlock_and_look(queue);
     if (busy) return EBUSY;
     for (uint32_t looks = 0; csk_load(&queue->state, CSK_ACQUIRE) & STATE_PINS; looks++) csk_platform_await_step(looks);
+    csk_name_end(queue);
     return 0;
 }
 

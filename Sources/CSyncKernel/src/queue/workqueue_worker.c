@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "thread/name.h"
+
 /* A worker that found its queue empty stays for this long: about what it costs to call a worker. */
 static const int64_t linger_ns = 2000;
 /* After this many works in a row other queues get the worker. In the explorer they get it after each work. */
@@ -39,7 +41,9 @@ const csk_workqueue_t *csk_workqueue_current(void) {
 void csk_workqueue_unpin(csk_workqueue_t *queue) {
     void *memory = queue->heap_offset ? (char *)queue - (queue->heap_offset - 1) : NULL;
     uint64_t before = csk_fetch_add(&queue->state, -STATE_PIN_ONE, CSK_ACQ_REL);
-    if (memory != NULL && (before & STATE_PINS) == STATE_PIN_ONE) free(memory);
+    if (memory == NULL || (before & STATE_PINS) != STATE_PIN_ONE) return;
+    csk_name_end(queue);
+    free(memory);
 }
 
 /* Runs the work that was taken. Returns true when the caller still has to end the section, false when the section went

@@ -42,6 +42,7 @@
 
 #include "base/platform.h"
 #include "rcu/rcu_reclaim.h"
+#include "thread/name.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -245,6 +246,7 @@ static void free_map(csk_rcu_node_t *node) {
 
 int csk_rcu_map_destroy(csk_rcu_map_t *map, csk_rcu_function_t reclaim) {
     if (reclaim == NULL) return EINVAL;
+    csk_name_end(map);
     map_of(map)->reclaim = reclaim;
     return csk_rcu_retire_always(&map_of(map)->end.node, free_map);
 }

@@ -7,6 +7,7 @@
 #include "csynckernel/snapshot.h"
 
 #include "base/platform.h"
+#include "thread/name.h"
 
 int csk_snapshot_update_begin(csk_snapshot_t *snapshot, int64_t deadline_ns, const void **value) {
     int error = csk_gate_timedlock(&snapshot->updating, 0, deadline_ns);
@@ -43,6 +44,7 @@ int csk_snapshot_store(csk_snapshot_t *snapshot, const void *value, csk_rcu_node
 int csk_snapshot_destroy(csk_snapshot_t *snapshot) {
     int error = csk_gate_destroy(&snapshot->updating);
     if (error != 0) return error;
+    csk_name_end(snapshot);
     csk_rcu_node_t *node = snapshot->node;
     csk_store(&snapshot->value, NULL, CSK_RELAXED);
     snapshot->node = NULL;

@@ -2,6 +2,7 @@
  * rwlock_queue.h for the word and the argument. */
 #include "readwrite/rwlock_inbox.h"
 #include "readwrite/rwlock_wait.h"
+#include "thread/name.h"
 #include "wait/spin_park.h"
 
 int csk_rwlock_init(csk_rwlock_t *lock, const csk_rwlock_attr_t *attr) {
@@ -28,7 +29,9 @@ int csk_rwlock_destroy(csk_rwlock_t *lock) {
     csk_rwlock_lock_queue(lock);
     csk_queue_unlock(&lock->queue_lock);
     bool marked = lock->reader_bias && (csk_reads_find(lock) != NULL || csk_reads_elsewhere(lock));
-    return marked || csk_load(&lock->state, CSK_ACQUIRE) != 0 ? EBUSY : 0;
+    if (marked || csk_load(&lock->state, CSK_ACQUIRE) != 0) return EBUSY;
+    csk_name_end(lock);
+    return 0;
 }
 
 uint32_t csk_rwlock_waiting(csk_rwlock_t *lock) {

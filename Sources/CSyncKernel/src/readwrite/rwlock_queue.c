@@ -125,4 +125,4 @@ static bool settle(void *object, csk_effects_t *effects) {
 /* Who leaves compares the whole word, and can't miss a flag. */
 static void look_again(void *object) { (void)object; }
 
-const csk_queue_kind_t csk_rwlock_queue_kind = { lock_queue, remove_waiter, settle, look_again };
+const csk_queue_kind_t csk_rwlock_queue_kind = { lock_queue, remove_waiter, settle, look_again, CSK_OBJECT_RWLOCK };

@@ -10,7 +10,7 @@ static void report_readers(csk_rwlock_t *lock, int64_t since_ns) {
     int count = csk_reads_threads(lock, thread_ids, 4);
     for (int i = 0; i < count; i++) {
         bool ended = thread_ids[i] < 0;
-        csk_observe_report(ended ? CSK_EVENT_HOLDER_ENDED : CSK_EVENT_LONG_READ, lock, 0, since_ns,
+        csk_observe_report(ended ? CSK_EVENT_HOLDER_ENDED : CSK_EVENT_LONG_READ, CSK_OBJECT_RWLOCK, lock, 0, since_ns,
                            ended ? EOWNERDEAD : EBUSY, ended ? -thread_ids[i] : thread_ids[i]);
     }
 }
@@ -32,7 +32,7 @@ static bool look(csk_rwlock_t *lock, const csk_gate_waiter_t *self, const csk_wa
     }
     if (holder == CSK_GATE_NOBODY || !csk_platform_thread_has_ended(holder) || state_to_look_at(lock, self) != state)
         return false;
-    csk_observe_report(CSK_EVENT_HOLDER_ENDED, lock, 0, watch->since_ns, EOWNERDEAD, 0);
+    csk_observe_report(CSK_EVENT_HOLDER_ENDED, CSK_OBJECT_RWLOCK, lock, 0, watch->since_ns, EOWNERDEAD, 0);
     return true;
 }
 

@@ -10,9 +10,9 @@
  *    (queue_lock.h). In the child none of them exists. Whoever comes takes the lock over and makes anew what it
  *    protects, without a look at what may be half changed.
  * 2. What belongs to the process and not to an object is made anew by the stages below, each in the child, before any
- *    of its users runs. Only RCU acts before the fork. It holds its two locks, that of the lists of what is retired and
- *    that of the child's readers, so that a child finds both whole. They are held for some microseconds, and whoever
- *    holds them takes no other lock and waits for nobody.
+ *    of its users runs. Only two act before the fork. RCU holds its two locks, that of the lists of what is retired and
+ *    that of the child's readers, and names hold the mutex of their table, so that a child finds them whole. They are
+ *    held for some microseconds, and whoever holds them takes no other lock and waits for nobody.
  *
  *   stage     before the fork   in the parent     in the child
  *             -                 -                 `epoch` is raised: from here on each lock and timer of the parent
@@ -23,6 +23,7 @@
  *                                                 that forked
  *   POOL      -                 -                 no item waits, and there is no worker
  *   RCU       takes its locks   gives them back   keeps what is retired; goes on without liburcu (rcu_child.c)
+ *   NAMES     takes its mutex   gives it back     gives it back; the names are the parent's
  *
  * Before the fork and in the parent the stages come from the last to the first. What has no stage needs none. tls.c,
  * block.c and thread_exit.c have no locks, and change what threads share by single compare-and-swaps. Gates, read-write
@@ -38,7 +39,14 @@
 #include "base/platform.h"
 
 /* In the order of the calls in the child. */
-typedef enum { CSK_FORK_READS, CSK_FORK_TIMERS, CSK_FORK_POOL, CSK_FORK_RCU, CSK_FORK_STAGES } csk_fork_stage_t;
+typedef enum {
+    CSK_FORK_READS,
+    CSK_FORK_TIMERS,
+    CSK_FORK_POOL,
+    CSK_FORK_RCU,
+    CSK_FORK_NAMES,
+    CSK_FORK_STAGES
+} csk_fork_stage_t;
 
 /* The functions for before the fork and for the parent may be NULL. */
 typedef struct csk_fork_functions {

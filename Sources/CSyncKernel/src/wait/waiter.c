@@ -83,7 +83,8 @@ void csk_effects_perform(csk_effects_t *effects) {
 
 void csk_waiter_note_end(const csk_gate_waiter_t *waiter, const void *object, int status) {
     if (waiter->has_waited & WAITER_OBSERVED)
-        csk_observe_wait(CSK_EVENT_WAIT_END, object, waiter->node.rank, waiter->since_ns, status);
+        csk_observe_wait(CSK_EVENT_WAIT_END, waiter->has_waited & WAITER_OBSERVED, object, waiter->node.rank,
+                         waiter->since_ns, status);
     csk_profile_sample_t sample;
     if ((waiter->has_waited & WAITER_PROFILED) && csk_profile_keeps(csk_platform_now() - waiter->since_ns, &sample))
         csk_profile_add(CSK_PROFILE_WAITED, CSK_PROFILE_CALLBACK, waiter->node.rank, (uint32_t)waiter->stack, &sample);
@@ -188,10 +189,10 @@ void csk_waiter_await_granter(csk_gate_waiter_t *self) {
 
 static inline int wait(const csk_wait_kind_t *kind, void *object, csk_gate_waiter_t *self, int64_t deadline_ns,
                        bool watches_first) {
-    csk_observe_wait(CSK_EVENT_WAIT_BEGIN, object, self->node.rank, 0, 0);
+    csk_observe_wait(CSK_EVENT_WAIT_BEGIN, kind->queue->object_kind, object, self->node.rank, 0, 0);
     if (watches_first) csk_watch_word(self);
     int status = wait_in_queue(kind, object, self, deadline_ns);
-    csk_observe_wait(CSK_EVENT_WAIT_END, object, self->node.rank, self->since_ns, status);
+    csk_observe_wait(CSK_EVENT_WAIT_END, kind->queue->object_kind, object, self->node.rank, self->since_ns, status);
     return status;
 }
 

@@ -94,21 +94,22 @@ static inline void csk_waiter_for_function(csk_gate_waiter_t *waiter, void *obje
     waiter->stays = stays;
 }
 
-/* `has_waited` of an asynchronous waiter: who is told when its wait ends. */
-enum { WAITER_OBSERVED = 1, WAITER_PROFILED = 2 };
+/* `has_waited` of an asynchronous waiter: who is told when its wait ends. An observer is where the lower bits say what
+ * kind of object this is. */
+enum { WAITER_OBSERVED = 127, WAITER_PROFILED = 128 };
 /* Called under the queue lock. An asynchronous waiter waits from now on; or again, since its grant is over, whoever
  * says so. Only an observer and the profile need the time. */
-static inline void csk_waiter_begin_again(csk_gate_waiter_t *waiter) {
-    waiter->has_waited = (uint8_t)((waiter->has_waited & WAITER_PROFILED) | (csk_is_observed() ? WAITER_OBSERVED : 0));
+static inline void csk_waiter_begin_again(csk_gate_waiter_t *waiter, uint8_t object_kind) {
+    waiter->has_waited = (uint8_t)((waiter->has_waited & WAITER_PROFILED) | csk_observed_as(object_kind));
     if (waiter->has_waited && waiter->since_ns == 0) waiter->since_ns = csk_platform_now();
 }
-static inline void csk_waiter_begin(csk_gate_waiter_t *waiter) {
+static inline void csk_waiter_begin(csk_gate_waiter_t *waiter, uint8_t object_kind) {
     waiter->has_waited = 0;
     if (csk_profile_is_on()) {
         waiter->has_waited = WAITER_PROFILED;
         waiter->stack = csk_profile_stack_of_waiter();
     }
-    csk_waiter_begin_again(waiter);
+    csk_waiter_begin_again(waiter, object_kind);
 }
 /* Its wait is over; no lock is held, and the waiter is still the caller's to read. */
 void csk_waiter_note_end(const csk_gate_waiter_t *waiter, const void *object, int status);
@@ -152,6 +153,7 @@ typedef struct csk_queue_kind {
     bool (*settle)(void *object, csk_effects_t *effects);
     /* Called without the queue lock: the fence and the second look that leavers without a fence count on. */
     void (*look_again)(void *object);
+    uint32_t object_kind; /* for observers: CSK_OBJECT_GATE, ... */
 } csk_queue_kind_t;
 
 /* Takes an asynchronous waiter out of the queue, and finishes it with this status. Returns false when it was not queued

@@ -1,0 +1,109 @@
+/* name.h: what objects are called in events, reports and messages.
+ *
+ * A name is given to an object by its address, at any time, and ends with it: where csk_name was never called, nothing
+ * costs anything but one load in the functions that destroy objects.
+ *
+ *     static csk_mutex_t sessions;
+ *     csk_name(&sessions, "sessions");
+ *     ... csynckernel: sessions at 0x5581...: the thread that holds it has ended; a thread has waited for 1.0 s ...
+ *
+ * An object without a name may have a place: where in the source it was made. It stands in two words behind the object
+ * (csk_placed_gate_t and the like), and nobody copies it.
+ *
+ * An object that csk_..._destroy ends, or csk_workqueue_release once its work has ended, loses its name then. The name
+ * of any other object has to be ended by csk_unname before the memory is used for something else, or that has the name.
+ *
+ * These calls allocate, or take a lock for some dozen instructions, in which nothing is called. None may be called from
+ * a signal handler.
+ *
+ * fork. The child has all names of the parent. */
+#ifndef CSK_NAME_H
+#define CSK_NAME_H
+
+#include "gate.h"
+#include "observe.h"
+#include "pqueue.h"
+#include "rwlock.h"
+#include "sem.h"
+
+CSK_BEGIN_DECLS
+
+/* The most bytes that a name may have. */
+enum { CSK_NAME_MAX = 127 };
+
+/* Gives `object` a name, which is copied, in place of the one that it had from this function before. A mutex and its
+ * gate have one address, and one name. The updates of a snapshot wait at the gate `updating`, which has a name of its
+ * own. Returns 0; EINVAL for NULL, and for a name that is empty, longer than CSK_NAME_MAX bytes, or has control
+ * characters; or ENOMEM. After an error the object is called as before. Never blocks for long. O(1) amortized. */
+CSK_API CSK_MUST_USE int csk_name(const void *object, const char *name);
+
+/* Ends the name that csk_name gave. Does nothing for an object without one. O(1). */
+CSK_API void csk_unname(const void *object);
+
+/* Writes the object's name into `buffer`, cut to `size` - 1 bytes and ended by a zero, and returns how many bytes the
+ * whole name has: 0 for an object without one. It may be called from any thread, and from observers and reporters. It
+ * takes the first of these that there is:
+ *
+ * 1. the name that csk_name gave;
+ * 2. the name that a work queue was made with;
+ * 3. the place of the object, as "file:line".
+ *
+ * `kind` says what the object is (CSK_OBJECT_GATE, ..., as csk_event_t.object_kind has it). The object must exist then.
+ * With CSK_OBJECT_OTHER only its address is used, and only the first kind of name found. */
+CSK_API size_t csk_name_of(const void *object, uint32_t kind, char *buffer, size_t size);
+
+/* ---- Places ------------------------------------------------------------------------------------------------------ */
+
+/* Where an object was made. `text` lasts as long as the object. With a line of 0 `text` is the object's name itself. */
+typedef struct csk_place {
+    const char *text;
+    uint64_t line;
+} csk_place_t;
+
+/* Objects with a place. The object is initialized first, and its place set before it is shared. Whoever initializes it
+ * anew sets the place again. */
+typedef struct csk_placed_gate {
+    csk_gate_t gate;
+    csk_place_t place;
+} csk_placed_gate_t;
+typedef struct csk_placed_rwlock {
+    csk_rwlock_t rwlock;
+    csk_place_t place;
+} csk_placed_rwlock_t;
+typedef struct csk_placed_sem {
+    csk_sem_t sem;
+    csk_place_t place;
+} csk_placed_sem_t;
+typedef struct csk_placed_pqueue {
+    csk_pqueue_t pqueue;
+    csk_place_t place;
+} csk_placed_pqueue_t;
+
+/* These set the place, for example csk_gate_set_place(&placed, (csk_place_t){ __FILE__, __LINE__ }). With a `text` of
+ * NULL the object has none. */
+static inline void csk_gate_set_place(csk_placed_gate_t *placed, csk_place_t place) {
+    placed->place = place;
+    if (place.text != NULL) placed->gate.grace_and_place |= 1;
+}
+static inline void csk_rwlock_set_place(csk_placed_rwlock_t *placed, csk_place_t place) {
+    placed->place = place;
+    placed->rwlock.has_place = place.text != NULL;
+}
+static inline void csk_sem_set_place(csk_placed_sem_t *placed, csk_place_t place) {
+    placed->place = place;
+    placed->sem.has_place = place.text != NULL;
+}
+static inline void csk_pqueue_set_place(csk_placed_pqueue_t *placed, csk_place_t place) {
+    placed->place = place;
+    placed->pqueue.has_place = place.text != NULL;
+}
+
+CSK_END_DECLS
+
+CSK_STATIC_ASSERT(offsetof(csk_placed_gate_t, place) == sizeof(csk_gate_t),
+                  "a place stands directly behind its object");
+CSK_STATIC_ASSERT(offsetof(csk_placed_rwlock_t, place) == sizeof(csk_rwlock_t), "the same");
+CSK_STATIC_ASSERT(offsetof(csk_placed_sem_t, place) == sizeof(csk_sem_t), "the same");
+CSK_STATIC_ASSERT(offsetof(csk_placed_pqueue_t, place) == sizeof(csk_pqueue_t), "the same");
+
+#endif

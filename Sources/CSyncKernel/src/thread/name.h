@@ -1,0 +1,18 @@
+/* name.h: the end of a name, for the functions that end objects. name.c has the argument. */
+#ifndef CSK_INTERNAL_NAME_H
+#define CSK_INTERNAL_NAME_H
+
+#include "csynckernel/name.h"
+#include "base/platform.h"
+
+/* How many objects have a name from csk_name. Changed under the lock of the table. */
+extern size_t csk_name_count __attribute__((visibility("hidden")));
+
+/* Called while nobody uses the object any more, before its memory may become that of another. The name of the object,
+ * if it has one, was counted before: whoever named the object has told the caller about it. So the caller sees a count
+ * of at least one. */
+static inline void csk_name_end(const void *object) {
+    if (CSK_UNLIKELY(csk_load(&csk_name_count, CSK_RELAXED) != 0)) csk_unname(object);
+}
+
+#endif
