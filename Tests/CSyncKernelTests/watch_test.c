@@ -1,6 +1,7 @@
 /* watch_test.c: what watching a predicate without a thread promises: refusals, one call for each that is accepted, the
  * order among those that watch and threads that wait, giving up at each moment; and what a thread that waits for a
- * predicate may not do to the gate. */
+ * predicate may not do to the gate.
+ * More than 400 lines: all tests share those that watch, the threads that wait, and the order in which they go. */
 #include <csynckernel/csynckernel.h>
 
 #include "test.h"
@@ -233,6 +234,39 @@ static void threads_and_watchers_go_in_one_order(void) {
     }
 }
 
+/* The last one was chosen before the others' predicates were true, and is passed. What the first one's function queues
+ * stands where the first one stood, before the last; so the second one is asked before the last has come. */
+static void sets_all(csk_gate_waiter_t *waiter, void *unused, int status) {
+    (void)waiter, (void)unused;
+    CHECK_STATUS(status, 0);
+    items = 2;
+    unlock();
+}
+static void comes_first(csk_gate_waiter_t *waiter, csk_gate_function_t function, void *context);
+static void what_a_function_queues_has_the_place_of_the_condition(void) {
+    static const int expected[] = { 0, 1, 2 };
+    for (uint32_t policy = 0; policy < 3; policy++) {
+        csk_gate_waiter_t waiter = { 0 };
+        watcher_t first;
+        visitor_t second, third;
+        make(policy);
+        lock();
+        watch_and_queue(&first, 0, NORMAL, 2);
+        unlock();
+        begin_visit(&second, 1, NORMAL, 2, CSK_NEVER);
+        begin_visit(&third, 2, NORMAL, 1, CSK_NEVER);
+        lock();
+        comes_first(&waiter, sets_all, NULL);
+        items = 1;
+        unlock();
+        check_visited(&second, 0);
+        check_visited(&third, 0);
+        come_by();
+        check_order(expected, 3);
+        check_idle();
+    }
+}
+
 /* ---- The end of watching ----------------------------------------------------------------------------------------- */
 
 static void who_gives_up_is_told_so_once(void) {
@@ -377,7 +411,7 @@ static void who_only_tries_does_not_leave_the_gate(void) {
 }
 
 TEST_MAIN(TEST(refusals), TEST(a_closed_gate_is_not_watched), TEST(they_are_called_by_rank_one_for_each_who_leaves),
-          TEST(threads_and_watchers_go_in_one_order), TEST(who_gives_up_is_told_so_once),
-          TEST(who_gives_up_while_it_is_asked_is_told_afterwards), TEST(a_function_may_watch_again),
-          TEST(who_is_on_its_way_waits_at_the_gate_alone), TEST(a_deadline_counts_after_a_turn_in_vain),
-          TEST(who_only_tries_does_not_leave_the_gate))
+          TEST(threads_and_watchers_go_in_one_order), TEST(what_a_function_queues_has_the_place_of_the_condition),
+          TEST(who_gives_up_is_told_so_once), TEST(who_gives_up_while_it_is_asked_is_told_afterwards),
+          TEST(a_function_may_watch_again), TEST(who_is_on_its_way_waits_at_the_gate_alone),
+          TEST(a_deadline_counts_after_a_turn_in_vain), TEST(who_only_tries_does_not_leave_the_gate))

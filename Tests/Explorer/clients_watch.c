@@ -95,3 +95,36 @@ static void tries(void) {
     expect_idle(0);
 }
 CLIENT(await_tries, .setup = make_watched_strict, .threads = { tries }, .preemptions = 1)
+
+/* The last was chosen, and its waiter passed, before the others were true. What the first one's function queues has the
+ * first one's place; so the second is asked before the last enters. */
+static void enters(csk_gate_waiter_t *waiter, void *context, int status) {
+    (void)context;
+    EXPECT_EQUAL(status, 0);
+    enter_as((int)(waiter - shared->waiters));
+    unlock();
+}
+static void queues(csk_gate_condition_t *found, void *context, int status) {
+    csk_gate_waiter_t *waiter = &shared->waiters[found - conditions];
+    (void)context;
+    EXPECT_EQUAL(status, 0);
+    EXPECT_EQUAL(csk_gate_lock_async(gate, waiter, 0, CSK_NEVER, enters, NULL), 0);
+}
+static void makes_all_true(csk_gate_waiter_t *waiter, void *context, int status) {
+    (void)waiter, (void)context;
+    EXPECT_EQUAL(status, 0);
+    shared->flags[0] = shared->flags[1] = 1;
+    unlock();
+}
+static void queues_three(void) {
+    csk_rank_t rank = csk_rank(0, CSK_PLACE_BACK);
+    lock(0);
+    for (int i = 0; i < WATCHERS; i++)
+        EXPECT_EQUAL(csk_gate_watch(gate, &conditions[i], rank, is_set, &shared->flags[i], queues, NULL), 0);
+    EXPECT_EQUAL(csk_gate_lock_async(gate, &shared->waiters[WATCHERS], 9, CSK_NEVER, makes_all_true, NULL), 0);
+    shared->flags[WATCHERS - 1] = 1;
+    unlock();
+    expect_order(WATCHERS, (const int[]){ 0, 1, 2 });
+    expect_idle(WATCHERS);
+}
+CLIENT(await_watch_keeps_its_place, .setup = make_watched, .threads = { queues_three }, .preemptions = 1)

@@ -1331,6 +1331,8 @@ MUTANTS = [
     ("a closed gate is watched", AWAIT, "int status = gate->closed ? ESHUTDOWN : csk", "int status = csk"),
     ("a stranger watches a gate", AWAIT,
      "    if (csk_gate_holder(gate) != CSK_GATE_NOBODY && !csk_gate_is_mine(gate)) return EPERM;\n", ""),
+    ("what a condition's function queues comes last", ASYNC, "csk_gate_ticket(gate, rank);",
+     "csk_waiter_ticket(&gate->next_ticket, rank);"),
     ("who takes a grant back for predicates keeps it", ASYNC, "    if (leaves) csk_gate_unlock(gate);\n", ""),
     # The semaphore: its word.
     ("who queues at the semaphore does not set the flag", SEM_QUEUE,
