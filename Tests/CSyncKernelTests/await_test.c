@@ -283,6 +283,8 @@ static void all_levels_of_a_recursive_gate_are_left(void) {
     CHECK_STATUS(csk_gate_lock_recursive(&gate, 0, CSK_NEVER), 0);
     CHECK_STATUS(csk_gate_lock_recursive(&gate, 0, CSK_NEVER), 0);
     CHECK_STATUS(csk_gate_await(&gate, has_items, &one, 0, csk_deadline_after(1000000)), ETIMEDOUT);
+    CHECK_STATUS(csk_gate_lock_when(&gate, has_items, &one, 0, CSK_NEVER), EDEADLK);
+    CHECK_STATUS(csk_gate_lock_when(&gate, has_items, &one, 0, 0), EDEADLK);
     CHECK_STATUS(csk_gate_unlock_recursive(&gate), 0);
     CHECK(csk_gate_is_mine(&gate));
     CHECK_STATUS(csk_gate_unlock_recursive(&gate), 0);

@@ -183,6 +183,26 @@ static void looks_in_time(void) {
 }
 CLIENT_AWAIT_THREE(await_chosen_with_deadline, .threads = { takes, looks_in_time, puts_one }, .check = nothing_is_left)
 
+/* It is chosen, but the item may be gone when it comes. It goes on waiting, until its deadline,
+ * which is longer than it sleeps before it looks after the holder. */
+static void puts_one_and_takes_it_back(void) {
+    puts_one();
+    lock(9);
+    set_items(0);
+    section();
+    unlock();
+}
+static void takes_in_time_perhaps(void) {
+    int64_t deadline = explore_now() + 3000000000;
+    lock(0);
+    int status = csk_gate_await(gate, some, NULL, 0, deadline);
+    EXPECT(status == 0 || (status == ETIMEDOUT && explore_now() >= deadline));
+    section();
+    unlock();
+}
+CLIENT_AWAIT(await_deadline_in_vain, .threads = { takes_in_time_perhaps, puts_one_and_takes_it_back },
+             .check = may_be_left)
+
 /* ---- Order ------------------------------------------------------------------------------------------------------- */
 
 static bool open_for_all(void *unused) {
@@ -232,6 +252,7 @@ static void one_is_on_its_way(void) {
         lock(9);
         EXPECT(gate->waiting <= 1);
         EXPECT(items() == 0 || gate->waiting == 1);
+        EXPECT(csk_gate_waiting(gate) <= 2);
         section();
         unlock();
     }

@@ -27,6 +27,7 @@ static struct {
     one_t of[EVERYBODY];
     due_t due[64], watch; /* watch: the condition whose function is called in the call itself */
     int due_count, in_watch;
+    place_t places[ACTORS];
 } model;
 
 static const csk_rank_t closer_rank = (csk_rank_t)INT32_MIN * 4 - 1;
@@ -93,7 +94,9 @@ static void settle(void) {
 
 static void queue(int who, csk_rank_t rank) {
     model.of[who].rank = rank;
+    place_t *place = &model.places[fuzz_actor()];
     model.of[who].ticket = next_ticket(&model.tickets, rank);
+    if (who >= ACTORS && place->free && place->rank == rank) model.of[who].ticket = place->ticket, place->free = false;
     model.of[who].queued = true;
     settle();
 }
@@ -344,8 +347,9 @@ due_t model_next_due(void) {
     due_t due = { .who = -1 };
     if (model.watch.who >= 0) {
         due = model.watch;
-        model.watch.who = -1;
-        model.in_watch++;
+        model.watch.who = -1, model.in_watch++;
+        due.outer = model.places[fuzz_actor()];
+        model.places[fuzz_actor()] = (place_t){ true, model.of[due.who].rank, model.of[due.who].ticket };
     } else if (model.due_count > 0) {
         due = model.due[0];
         model.due_count--;
@@ -356,7 +360,7 @@ due_t model_next_due(void) {
 }
 
 void model_function_ended(due_t due) {
-    if (due.who >= FIRST_WATCH) model.in_watch--;
+    if (due.who >= FIRST_WATCH) model.in_watch--, model.places[fuzz_actor()] = due.outer;
     if (due.leaves) finish_leaving();
 }
 

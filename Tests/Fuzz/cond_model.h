@@ -42,9 +42,16 @@ int model_unwatch(int who);
 
 /* The one whose function must be called now, and with what; -1: nobody's. What it begins ends with
  * model_function_ended. */
+/* Where the first waiter goes that a condition's function queues at its rank. */
+typedef struct {
+    bool free;
+    csk_rank_t rank;
+    int64_t ticket;
+} place_t;
 typedef struct {
     int who, status;
     bool leaves; /* its caller leaves the gate after it */
+    place_t outer;
 } due_t;
 due_t model_next_due(void);
 void model_function_ended(due_t due);

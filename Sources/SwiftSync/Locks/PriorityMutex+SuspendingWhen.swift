@@ -15,9 +15,10 @@ extension PriorityMutex.Suspending where Value: ~Copyable {
     ///
     /// A nil `priority` is that of the task. A timeout of zero or less tries once, and no timeout is early. Timeout and
     /// cancellation end the wait for the predicate, and the first wait for the mutex. Once the predicate was found
-    /// true, the task comes to the mutex in its turn, and only where somebody was faster it waits on, behind those that
-    /// wait already. It throws a ``PriorityMutexError`` without having run `body`: `.timedOut`, `.cancelled` or
-    /// `.outOfResources`. What `body` throws is rethrown, and leaves the mutex free. A wait costs four allocations.
+    /// true, the task comes to the mutex in its turn, at its place. Where its executor does not begin it in time,
+    /// others go first. Only where somebody was faster it waits on, behind those that wait already. It throws a
+    /// ``PriorityMutexError`` without having run `body`: `.timedOut`, `.cancelled` or `.outOfResources`. What `body`
+    /// throws is rethrown, and leaves the mutex free. A wait costs four allocations.
     @inlinable
     public func withLock<Result: ~Copyable>(
         when predicate: @escaping @Sendable (borrowing Value) -> Bool,

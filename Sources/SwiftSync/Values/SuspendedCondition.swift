@@ -5,8 +5,9 @@ import Synchronization
 /// A task that waits until a predicate is true, and then for the gate. It is one suspension for both.
 ///
 /// 1. The task holds the gate, has found the predicate false, registers it, and leaves the gate.
-/// 2. Some thread that leaves the gate finds the predicate true. Holding the gate still, it queues the task's waiter.
-///    So the task has the gate in its turn, and nobody whose turn is later takes what it waits for.
+/// 2. Some thread that leaves the gate finds the predicate true. Holding the gate still, it queues the task's waiter,
+///    which has the condition's place. So the task has the gate in its turn, and nobody whose turn is later takes what
+///    it waits for.
 /// 3. The task is granted the gate like every ``SuspendedWaiter``. Cancellation and deadlines end the first part of the
 ///    wait only: whoever was found must come to the gate, since those that wait behind it are asked when it leaves.
 @safe

@@ -27,8 +27,9 @@
  * gate was closed. EPERM: the calling thread does not hold the gate. EDEADLK: it does already. A gate can't be closed
  * or destroyed while somebody waits for a predicate (EBUSY).
  *
- * Recursive gates are left at all their levels, and taken again at as many. A csk_mutex has no predicates, since its
- * unlock looks at one word only: use a csk_cond there. These calls are no points of cancellation.
+ * Recursive gates are left at all their levels, and taken again at as many. csk_gate_lock_when adds no level: it
+ * gives EDEADLK there too. A csk_mutex has no predicates, since its unlock looks at one word only: use a csk_cond
+ * there. These calls are no points of cancellation.
  *
  * fork. Nobody of the parent waits in the child.
  *
@@ -68,10 +69,11 @@ typedef struct csk_gate_condition csk_gate_condition_t;
 
 /* Called once for each condition that was accepted. With status 0 a thread has found the predicate true. It holds the
  * gate still, calls this, and leaves. The function must not block, nor lock the gate, but it may queue an asynchronous
- * waiter there (csk_gate_lock_async), which has the gate in its turn and looks once more. Those that stand behind the
+ * waiter there (csk_gate_lock_async), which has the gate in its turn and looks once more. The first that it queues at
+ * the condition's rank has the condition's place, as if it had come when the condition did. Those that stand behind the
  * condition are not asked before somebody has been inside again; or at once, where grants were lost (csk_gate_adopt)
- * and it is not sure that anybody comes. With ECANCELED it was csk_gate_unwatch. The condition is the caller's
- * again. */
+ * and it is not sure that anybody comes. With ECANCELED it was csk_gate_unwatch. The condition is the
+ * caller's again. */
 typedef void (*csk_gate_condition_function_t)(csk_gate_condition_t *condition, void *context, int status);
 
 struct csk_gate_conditions {

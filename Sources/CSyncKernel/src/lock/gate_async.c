@@ -1,5 +1,6 @@
 /* gate_async.c: asynchronous waiters: their deadlines, cancellation, provisional grants, and closing. */
 #include "base/observe.h"
+#include "lock/gate_await.h"
 #include "lock/gate_queue.h"
 #include "wait/watch.h"
 
@@ -166,7 +167,7 @@ static int queue_waiter(csk_gate_t *gate, csk_gate_waiter_t *waiter, const reque
         waiter->lane = lane;
         waiter->adoptable = request->adoptable;
         waiter->node.rank = rank;
-        waiter->node.ticket = csk_waiter_ticket(&gate->next_ticket, rank);
+        waiter->node.ticket = csk_gate_ticket(gate, rank);
         uint32_t grace_us = gate->grace_and_place >> 1;
         waiter->grace_ns = grace_us != 0 ? grace_us * INT64_C(1000) : first_grace_ns;
         gate->closed = closing;

@@ -4,6 +4,8 @@
 #include "lock/gate_queue.h"
 #include "wait/trampoline.h"
 
+_Thread_local csk_gate_place_t *csk_gate_place __attribute__((tls_model("initial-exec")));
+
 /* ---- The list, under the queue lock ------------------------------------------------------------------------------ */
 
 static void append_behind(csk_gate_conditions_t *list, csk_gate_condition_t *before, csk_gate_condition_t *added) {
@@ -87,10 +89,14 @@ static void end_with(csk_gate_t *gate, csk_gate_condition_t *condition, int stat
     condition->behind = *ended;
     *ended = condition;
 }
-static void call(csk_gate_condition_t *ended) {
+static void call(const csk_gate_t *gate, csk_gate_condition_t *ended) {
+    csk_gate_place_t *outer = csk_gate_place;
     for (csk_gate_condition_t *next; ended != NULL; ended = next) {
         next = ended->behind;
+        csk_gate_place_t place = { gate, ended->waiter.node.rank, ended->waiter.node.ticket };
+        csk_gate_place = &place;
         ended->function(ended, ended->context, ended->waiter.status);
+        csk_gate_place = outer;
     }
 }
 
@@ -112,7 +118,7 @@ static bool ask_in_order(csk_gate_t *gate) {
         csk_gate_publish(gate); /* this thread has the gate, and calls somebody when it leaves */
     csk_queue_unlock(&gate->queue_lock);
     bool told = found && ended != NULL;
-    call(ended);
+    call(gate, ended);
     return told;
 }
 
@@ -227,7 +233,9 @@ int csk_gate_await_ranked(csk_gate_t *gate, csk_gate_predicate_t predicate, void
 int csk_gate_lock_when_ranked(csk_gate_t *gate, csk_gate_predicate_t predicate, void *context, csk_rank_t rank,
                               int64_t deadline_ns) {
     if (predicate == NULL || !csk_is_rank(rank)) return EINVAL;
-    int status = csk_gate_lock_ranked(gate, rank, deadline_ns);
+    int status = csk_gate_enter_fast(gate) ? 0
+                 : csk_gate_is_mine(gate)  ? EDEADLK /* at whatever level */
+                                           : csk_gate_lock_slow(gate, rank, deadline_ns);
     if (status != 0) return status;
     status = csk_gate_await_ranked(gate, predicate, context, rank, deadline_ns);
     if (status != 0) (void)csk_gate_unlock(gate);
@@ -262,6 +270,6 @@ int csk_gate_unwatch(csk_gate_t *gate, csk_gate_condition_t *condition) {
         csk_gate_publish(gate); /* nothing of it but that predicates wait has changed */
     }
     csk_queue_unlock(&gate->queue_lock);
-    call(ended);
+    call(gate, ended);
     return waits ? 0 : EBUSY;
 }

@@ -23,6 +23,9 @@
  * 4. A function that is called has its waiter queued in place of a chosen one. That waiter comes too, unless its lane
  *    is stalled, whose task may wait for a thread behind it: see nobody_comes. The walk begins anew then.
  *
+ * 5. That waiter has the condition's ticket. So one of the same rank that was chosen earlier, but arrived later, does
+ *    not enter before it, nor before those between them, which are asked when it leaves.
+ *
  * A predicate runs without the queue lock. Meanwhile the holder's own condition can't be in the list but as one that
  * was just put there; no other can leave the list, since its thread needs the gate for that. A deadline may choose it.
  *
@@ -39,6 +42,23 @@
 void csk_gate_choose_next(csk_gate_t *gate);
 static inline void csk_gate_look_at_conditions(csk_gate_t *gate) {
     if (CSK_UNLIKELY(csk_load(&gate->summary, CSK_RELAXED) & GATE_CONDITIONS)) csk_gate_choose_next(gate);
+}
+
+/* The place of the condition whose function runs on this thread. */
+typedef struct {
+    const csk_gate_t *gate; /* NULL once a waiter has taken the place */
+    csk_rank_t rank;
+    int64_t ticket;
+} csk_gate_place_t;
+extern _Thread_local csk_gate_place_t *csk_gate_place __attribute__((tls_model("initial-exec"), visibility("hidden")));
+/* Called under the queue lock. The ticket of an asynchronous waiter. The first that a condition's function queues at
+ * the condition's rank has that of the condition. */
+static inline int64_t csk_gate_ticket(csk_gate_t *gate, csk_rank_t rank) {
+    int64_t ticket = csk_waiter_ticket(&gate->next_ticket, rank);
+    csk_gate_place_t *place = csk_gate_place;
+    if (CSK_LIKELY(place == NULL) || place->gate != gate || place->rank != rank) return ticket;
+    place->gate = NULL;
+    return place->ticket;
 }
 /* Called under the queue lock. How many wait for a predicate, and are not on their way. */
 uint32_t csk_gate_conditions_waiting(const csk_gate_t *gate);
