@@ -58,7 +58,8 @@ CSK_API uint64_t csk_profile_lost(void);
 
 /* ---- Writing entries --------------------------------------------------------------------------------------------- */
 
-/* Takes what is written, piece by piece. Returns 0, or an errno value, which ends the writing. */
+/* Takes what is written, piece by piece, with cancellation disabled. Returns 0, or an errno value, which ends the
+ * writing. */
 typedef int (*csk_profile_print_t)(void *context, const void *bytes, size_t size);
 
 /* Writes those entries whose side is `side` as profile.proto, compressed in the way of gzip, with the values

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/platform.h"
+
 /* The Swift runtime's, in programs that have it. What it returns is freed by free(). */
 extern char *swift_demangle(const char *name, size_t length, char *buffer, size_t *size, uint32_t flags)
     __attribute__((weak));
@@ -21,14 +23,19 @@ static int compare(const void *a, const void *b) {
 }
 
 int csk_places_open(csk_places_t *places, const csk_profile_entry_t *entries, size_t count, uint32_t side) {
-    *places = (csk_places_t){ 0 };
+    /* Files are read, and a thread that was cancelled meanwhile would lose memory. */
+    *places = (csk_places_t){ .cancellation = csk_platform_keep_thread() };
     int status = csk_symbols_open(&places->symbols);
-    if (status != 0) return status;
+    if (status != 0) {
+        csk_platform_let_thread_go(places->cancellation);
+        return status;
+    }
     size_t frames = 0, kept = 0;
     for (size_t i = 0; i < count; i++) frames += entries[i].side == side ? entries[i].depth : 0;
     places->places = calloc(frames + 1, sizeof *places->places);
     if (places->places == NULL) {
         csk_symbols_close(&places->symbols);
+        csk_platform_let_thread_go(places->cancellation);
         return ENOMEM;
     }
     for (size_t i = 0; i < count; i++)
@@ -52,6 +59,7 @@ void csk_places_close(csk_places_t *places) {
     for (size_t i = 0; i < places->count; i++) free(places->places[i].name);
     free(places->places);
     csk_symbols_close(&places->symbols);
+    csk_platform_let_thread_go(places->cancellation);
 }
 
 size_t csk_places_of(const csk_places_t *places, uintptr_t frame) {

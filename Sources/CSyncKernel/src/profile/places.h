@@ -16,6 +16,7 @@ typedef struct csk_places {
     csk_symbols_t symbols;
     csk_place_t *places; /* by address */
     size_t count;
+    int cancellation; /* as it was before: it is disabled until csk_places_close */
 } csk_places_t;
 
 /* Returns 0 or ENOMEM. */
