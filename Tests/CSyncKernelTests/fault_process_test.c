@@ -19,12 +19,8 @@ static void stop_child(pid_t child) {
     CHECK(WIFSTOPPED(status));
 }
 
-static void continue_child(pid_t child) {
-    int status = 0;
-    CHECK_EQ(kill(child, SIGCONT), 0);
-    CHECK_EQ(waitpid(child, &status, WCONTINUED), child);
-    CHECK(WIFCONTINUED(status));
-}
+/* The signal continues it at once. Nobody waits for the news: the child may have ended before that. */
+static void continue_child(pid_t child) { CHECK_EQ(kill(child, SIGCONT), 0); }
 
 /* ---- Stopped while the holder holds and others wait -------------------------------------------------------------- */
 
