@@ -153,7 +153,8 @@ static void begin_visit(visitor_t *self, int number, csk_rank_t rank, uint32_t n
     uint32_t before = csk_gate_waiting(&gate);
     *self = (visitor_t){ rank, needed, deadline_ns, number, -1, 0 };
     self->thread = start_thread(visit, self);
-    wait_until(csk_gate_waiting(&gate) == before + 1);
+    /* Its deadline may pass before this thread can see it wait. */
+    wait_until(csk_gate_waiting(&gate) == before + 1 || csk_now() >= deadline_ns);
 }
 static void check_visited(const visitor_t *self, int status) {
     join_thread(self->thread);

@@ -8,9 +8,9 @@ import CSyncKernel
 /// ```swift
 /// try ContentionProfile.start()
 /// let before = ContentionProfile.current()
-/// serve()
+/// // what the program does
 /// let profile = ContentionProfile.current().since(before)
-/// try profile.pprof(.waiting).write(to: file)              // go tool pprof FILE
+/// print(try profile.foldedStacks(.waiting))                // pprof(.waiting) is for go tool pprof
 /// ```
 ///
 /// A wait of at least the threshold is kept. A shorter one is kept with the probability of its length by the threshold,
