@@ -67,16 +67,24 @@ static void count(csk_pool_item_t *item) {
     ADD(&ran, 1);
 }
 
+/* A worker sets its word anew under the pool's lock. */
+static bool is_parked(const csk_pool_worker_t *worker) {
+    csk_queue_lock(&csk_pool.lock);
+    bool parked = LOAD(&worker->word) == CSK_WORD_PARKED;
+    csk_queue_unlock(&csk_pool.lock);
+    return parked;
+}
+
 static void an_idle_worker_learns_that_nothing_came_soon(void) {
     csk_pool_item_t item = { .level = CSK_POOL_NORMAL };
     wait_until(LOAD(&csk_pool.all) != NULL);
     csk_pool_worker_t *worker = LOAD(&csk_pool.all);
     for (uint32_t round = 1; round <= CSK_SPIN_VAIN; round++) {
-        wait_until(LOAD(&worker->word) == CSK_WORD_PARKED);
+        wait_until(is_parked(worker));
         CHECK_STATUS(csk_pool_post(&item, count), 0);
         wait_until(LOAD(&ran) == round);
     }
-    wait_until(LOAD(&worker->word) == CSK_WORD_PARKED);
+    wait_until(is_parked(worker));
     CHECK_EQ(worker->spins.vain, CSK_SPIN_VAIN);
 }
 

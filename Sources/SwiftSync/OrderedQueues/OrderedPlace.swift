@@ -42,10 +42,11 @@ class OrderedPlace: TaskWait, @unchecked Sendable {
     ///
     /// A continuation that is resumed before its task is suspended only sets a flag, and the task goes on where it is.
     /// So the task can't tell by its wait whether it has left its caller. The call says when it returns
-    /// (``startReturns()``). Until then the task leaves the thread by its job, which exists only once it is suspended.
+    /// (``startReturns()``). Until then the task yields. To yield is a continuation too, which another thread may
+    /// resume before the task is suspended: then the call still has not returned, and the task yields again.
     final func waitElsewhere() async {
         await waitForGrant()
-        if !hasStarted.load(ordering: .relaxed) { await Task.yield() }
+        while !hasStarted.load(ordering: .relaxed) { await Task.yield() }
     }
 
     /// The call that starts the task is about to return on its thread.
