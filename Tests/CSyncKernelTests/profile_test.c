@@ -1,8 +1,11 @@
 /* profile_test.c: the contention profile's sums beside clocks around each call, its stacks, its sampling, its files,
- * and its refusals. With CSK_PROFILE_ROUNDS threads pass five places so often, and the sums of that are compared. */
+ * and its refusals. With CSK_PROFILE_ROUNDS threads pass five places so often, and the sums of that are compared.
+ *
+ * More than 400 lines: the files are read back and compared with what the other tests have counted here. */
 #include <csynckernel/csynckernel.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/profile.h"
 #include "profile/symbols.h"
@@ -18,6 +21,7 @@ static csk_rwlock_t rwlock;
 static int64_t truth_ns[PLACES];
 static int64_t held_ns = 200000;
 static int rounds, holders;
+static const char strict_name[] = "the strict one";
 
 static void hold(void) {
     ADD(&holders, 1);
@@ -71,6 +75,9 @@ static void add_up(const csk_profile_entry_t *entry, void *context) {
     int place = place_of(entry);
     if (place < 0) return;
     CHECK_EQ(entry->waiter, CSK_PROFILE_THREAD);
+    /* One object has a name. Who lets others in does not look for it. */
+    if (place == 1 && entry->side == CSK_PROFILE_WAITED) CHECK(strcmp(entry->name, strict_name) == 0);
+    else CHECK(entry->name == NULL);
     sums->delay_ns[entry->side][place] += entry->delay_ns;
     sums->contentions[entry->side][place] += entry->contentions;
     sums->priority[place] = entry->priority;
@@ -85,6 +92,7 @@ static sums_t sums_now(void) {
 static void make_objects(void) {
     csk_gate_attr_t attr = { .policy = CSK_GATE_STRICT };
     CHECK_STATUS(csk_gate_init(&strict, &attr), 0);
+    CHECK_STATUS(csk_name(&strict, strict_name), 0);
     CHECK_STATUS(csk_sem_init(&sem, 1, 1), 0);
     CHECK_STATUS(csk_rwlock_init(&rwlock, NULL), 0);
     CHECK_STATUS(csk_symbols_open(&symbols), 0);
@@ -207,6 +215,7 @@ static void find_callback(const csk_profile_entry_t *entry, void *context) {
 
 static void callbacks_are_counted_by_who_queued_them(void) {
     csk_gate_waiter_t waiter = { 0 };
+    CHECK_STATUS(csk_name(&gate, "of callbacks"), 0);
     csk_profile_entry_t found = { 0 };
     int calls = 0;
     CHECK_STATUS(csk_profile_start(1), 0);
@@ -219,6 +228,8 @@ static void callbacks_are_counted_by_who_queued_them(void) {
     CHECK_EQ(calls, 1);
     csk_profile_read(find_callback, &found);
     CHECK(found.contentions == 1 && found.delay_ns > 100000 && found.depth > 1);
+    CHECK(strcmp(found.name, "of callbacks") == 0);
+    csk_unname(&gate);
 }
 
 /* A task of a language is a chain of contexts, here of three. */
@@ -318,13 +329,27 @@ static size_t unpack(const output_t *output, unsigned char *bytes) {
     return size;
 }
 
+/* Whether a sample has this label, whose key and text are numbers of strings. */
+static bool has_label(const unsigned char *at, size_t size, uint64_t key, uint64_t text) {
+    for (const unsigned char *end = at + size; at < end;) {
+        uint64_t field = number_at(&at), length = number_at(&at);
+        const unsigned char *next = at + length;
+        if (field >> 3 == 3 && number_at(&at) == 8 && number_at(&at) == key && number_at(&at) == 16 &&
+            number_at(&at) == text)
+            return true;
+        at = next;
+    }
+    return false;
+}
+
 static void pprof_has_samples_places_and_names(const entries_t *entries) {
     output_t output = { 0 };
     CHECK_STATUS(csk_profile_print_pprof(entries->entries, entries->count, CSK_PROFILE_WAITED, 1000000, keep, &output),
                  0);
     unsigned char *bytes = malloc(output.size);
     const unsigned char *at = bytes, *end = bytes + unpack(&output, bytes);
-    size_t counts[16] = { 0 }, waiting = 0;
+    size_t counts[16] = { 0 }, waiting = 0, labelled = 0, to_label = 0;
+    uint64_t label = 0, label_text = 0; /* the numbers of the strings "name" and strict_name */
     bool named = false;
     while (at < end) {
         uint64_t key = number_at(&at);
@@ -336,16 +361,49 @@ static void pprof_has_samples_places_and_names(const entries_t *entries) {
         }
         CHECK_EQ(key & 7, 2);
         uint64_t size = number_at(&at);
-        if (key >> 3 == 6 && size == 7 && memcmp(at, "place_3", 7) == 0) named = true;
+        if (key >> 3 == 6) {
+            if (size == 7 && memcmp(at, "place_3", 7) == 0) named = true;
+            if (size == 4 && memcmp(at, "name", 4) == 0) label = counts[6] - 1;
+            if (size == strlen(strict_name) && memcmp(at, strict_name, size) == 0) label_text = counts[6] - 1;
+        }
+        if (key >> 3 == 2 && label_text != 0) labelled += has_label(at, size, label, label_text);
         at += size;
     }
     CHECK(at == end && named);
-    for (size_t i = 0; i < entries->count; i++) waiting += entries->entries[i].side == CSK_PROFILE_WAITED;
+    for (size_t i = 0; i < entries->count; i++) {
+        const csk_profile_entry_t *entry = &entries->entries[i];
+        waiting += entry->side == CSK_PROFILE_WAITED;
+        to_label += entry->name != NULL && strcmp(entry->name, strict_name) == 0;
+    }
+    CHECK(to_label > 0 && labelled == to_label);
     CHECK_EQ(counts[1], 2);       /* types of samples */
     CHECK_EQ(counts[2], waiting); /* samples */
     CHECK(counts[3] > 0 && counts[4] > 0 && counts[5] > 0 && counts[4] >= counts[5]);
     free(bytes);
     free(output.bytes);
+}
+
+/* The program itself reads the file, where it is installed: it shows the place, and counts by the label. */
+static void go_reads_the_file(const entries_t *entries) {
+    if (system("command -v go >/dev/null 2>&1 && go tool -n pprof >/dev/null 2>&1") != 0) return;
+    char path[] = "/tmp/csk-profile-XXXXXX", command[128], line[256];
+    output_t output = { 0 };
+    CHECK_STATUS(csk_profile_print_pprof(entries->entries, entries->count, CSK_PROFILE_WAITED, 0, keep, &output), 0);
+    int file = mkstemp(path);
+    CHECK(file >= 0 && write(file, output.bytes, output.size) == (ssize_t)output.size);
+    close(file);
+    free(output.bytes);
+    snprintf(command, sizeof command, "go tool pprof -top -tagfocus='name=%s' %s 2>&1", strict_name, path);
+    FILE *pipe = popen(command, "r");
+    bool shows_type = false, shows_place = false, shows_other = false;
+    while (fgets(line, sizeof line, pipe) != NULL) {
+        shows_type = shows_type || strcmp(line, "Type: delay\n") == 0;
+        shows_place = shows_place || strstr(line, " place_1\n") != NULL;
+        shows_other = shows_other || strstr(line, " place_2\n") != NULL;
+    }
+    CHECK_EQ(pclose(pipe), 0);
+    unlink(path);
+    CHECK(shows_type && shows_place && !shows_other);
 }
 
 static void refusals_and_nothing(void) {
@@ -368,6 +426,7 @@ static void entries_are_written(void) {
     csk_profile_read(collect, &entries);
     folded_stacks_name_functions(&entries);
     pprof_has_samples_places_and_names(&entries);
+    go_reads_the_file(&entries);
 }
 
 TEST_MAIN(TEST(refusals_and_nothing), TEST(long_waits_are_those_of_clocks), TEST(sums_of_many_are_those_of_clocks),

@@ -19,7 +19,8 @@ import CSyncKernel
 ///
 /// While it is off, waiting pays one load, and what doesn't wait pays nothing. While it is on, a wait takes its call
 /// stack by frame pointers, which the Swift compiler keeps on Linux. A task's stack is that of its suspension: the
-/// async functions that await each other. Nothing is allocated, and no lock is taken on the way.
+/// async functions that await each other. Nothing is allocated, and no lock is taken on the way, but the one of the
+/// names that C code has given, once a wait is over.
 public struct ContentionProfile: Sendable {
     /// Whose stacks are shown.
     public enum Side: Sendable, Hashable {
@@ -29,7 +30,7 @@ public struct ContentionProfile: Sendable {
         case lettingIn
     }
 
-    /// What waits with one stack, priority and kind of waiter have in common.
+    /// What waits with one stack, priority, kind of waiter and name have in common.
     public struct Entry: Sendable, Hashable {
         /// Whose stack it is.
         public let side: Side
@@ -39,16 +40,21 @@ public struct ContentionProfile: Sendable {
         public let isSuspended: Bool
         /// Return addresses, the innermost first.
         public let frames: [UInt]
+        /// The name of what was waited for, or the file and line where it was made. Nil where it has neither, and for
+        /// those who let somebody in.
+        public let name: String?
         /// The waits. It is not always a whole number, since short waits are weighted.
         public fileprivate(set) var contentions: Double
         /// How long they took together.
         public fileprivate(set) var delay: Duration
 
-        fileprivate var key: Key { Key(side: side, priority: priority, isSuspended: isSuspended, frames: frames) }
+        fileprivate var key: Key {
+            Key(side: side, priority: priority, isSuspended: isSuspended, frames: frames, name: name)
+        }
     }
 
     fileprivate struct Key: Hashable {
-        let side: Side, priority: CommandPriority, isSuspended: Bool, frames: [UInt]
+        let side: Side, priority: CommandPriority, isSuspended: Bool, frames: [UInt], name: String?
     }
 
     /// What was counted, the longest delays first.
@@ -61,7 +67,7 @@ public struct ContentionProfile: Sendable {
 
     /// Begins to count, or goes on with this threshold. What was counted before stays; see ``since(_:)``.
     ///
-    /// The first call takes some 4 MiB of address space for the rest of the process. It never blocks.
+    /// The first call takes some 5 MiB of address space for the rest of the process. It never blocks.
     ///
     /// - Throws: ``ContentionProfileError``: the threshold is zero or less, or there is no memory.
     public static func start(threshold: Duration = .microseconds(10)) throws(ContentionProfileError) {
@@ -116,9 +122,9 @@ public struct ContentionProfile: Sendable {
     /// The profile in the form of pprof: `profile.proto`, compressed in the way of gzip.
     ///
     /// Write it to a file, and let `go tool pprof FILE` show it. Its values are `contentions/count` and
-    /// `delay/nanoseconds`, its labels `priority` and `waiter`. Functions have their names where the program has
-    /// symbols; of a stripped one there are the addresses and its build id. It reads the files of the program and of
-    /// its libraries, so call it where that may take its time.
+    /// `delay/nanoseconds`, its labels `priority`, `waiter` and `name`. Functions have their names where the program
+    /// has symbols; of a stripped one there are the addresses and its build id. It reads the files of the program and
+    /// of its libraries, so call it where that may take its time.
     ///
     /// - Throws: ``ContentionProfileError/outOfResources``.
     public func pprof(_ side: Side) throws(ContentionProfileError) -> [UInt8] {
@@ -150,22 +156,27 @@ public struct ContentionProfile: Sendable {
     private func printed(
         _ print: (UnsafePointer<csk_profile_entry_t>?, Int, UnsafeMutableRawPointer) -> Int32
     ) throws(ContentionProfileError) -> [UInt8] {
-        var starts = [Int](), frames = [UInt](), output = [UInt8]()
+        // Where the frames and the name of each entry begin. The name of those without is empty.
+        var starts = [(frame: Int, name: Int)](), frames = [UInt](), names = [CChar](), output = [UInt8]()
         for entry in entries {
-            starts.append(frames.count)
+            starts.append((frames.count, names.count))
             frames += entry.frames
+            names += (entry.name ?? "").utf8CString
         }
-        let status = unsafe frames.withUnsafeBufferPointer { all in
-            let kernelEntries = unsafe zip(entries, starts).map { entry, start in
-                unsafe csk_profile_entry_t(
-                    side: entry.side.kernelSide,
-                    waiter: UInt32(entry.isSuspended ? CSK_PROFILE_CALLBACK : CSK_PROFILE_THREAD),
-                    priority: entry.priority.rawValue, depth: UInt32(entry.frames.count),
-                    frames: all.baseAddress.map { unsafe $0 + start }, contentions: entry.contentions,
-                    delay_ns: Int64(entry.delay / .nanoseconds(1)))
-            }
-            return unsafe kernelEntries.withUnsafeBufferPointer { list in
-                unsafe withUnsafeMutablePointer(to: &output) { unsafe print(list.baseAddress, list.count, $0) }
+        let status = unsafe frames.withUnsafeBufferPointer { allFrames in
+            unsafe names.withUnsafeBufferPointer { allNames in
+                let kernelEntries = unsafe zip(entries, starts).map { entry, start in
+                    unsafe csk_profile_entry_t(
+                        side: entry.side.kernelSide,
+                        waiter: UInt32(entry.isSuspended ? CSK_PROFILE_CALLBACK : CSK_PROFILE_THREAD),
+                        priority: entry.priority.rawValue, depth: UInt32(entry.frames.count),
+                        frames: allFrames.baseAddress.map { unsafe $0 + start.frame },
+                        name: entry.name == nil ? nil : allNames.baseAddress.map { unsafe $0 + start.name },
+                        contentions: entry.contentions, delay_ns: Int64(entry.delay / .nanoseconds(1)))
+                }
+                return unsafe kernelEntries.withUnsafeBufferPointer { list in
+                    unsafe withUnsafeMutablePointer(to: &output) { unsafe print(list.baseAddress, list.count, $0) }
+                }
             }
         }
         if status != 0 { throw .outOfResources }
@@ -184,6 +195,7 @@ extension ContentionProfile.Entry {
             priority: CommandPriority(rawValue: entry.priority),
             isSuspended: entry.waiter == UInt32(CSK_PROFILE_CALLBACK),
             frames: [UInt](UnsafeBufferPointer(start: entry.frames, count: Int(entry.depth))),
+            name: entry.name.map { unsafe String(cString: $0) },
             contentions: entry.contentions, delay: .nanoseconds(entry.delay_ns))
     }
 }

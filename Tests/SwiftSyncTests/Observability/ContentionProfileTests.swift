@@ -75,7 +75,8 @@ struct ContentionProfileTests {
 
     @Test
     func aSuspendedTaskHasTheStackOfTheFunctionsThatAwaitIt() async throws {
-        let mutex = PriorityMutex(0), entered = PrioritySemaphore(value: 0), leave = PrioritySemaphore(value: 0)
+        let mutex = PriorityMutex(0, name: "a suspended task's")
+        let entered = PrioritySemaphore(value: 0), leave = PrioritySemaphore(value: 0)
         let profile = try await profile(.microseconds(1)) {
             let holder = Thread {
                 mutex.withLock { _ in
@@ -93,7 +94,10 @@ struct ContentionProfileTests {
         let lines = try stacks(profile, .waiting, of: "suspends")
         #expect(lines.contains { $0.contains("Place") && $0.contains("inner(") })
         let suspended = profile.entries.filter { $0.isSuspended && $0.side == .waiting && $0.priority == .high }
-        #expect(suspended.contains { $0.contentions == 1 && $0.delay > .zero && $0.frames.count > 2 })
+        #expect(
+            suspended.contains {
+                $0.contentions == 1 && $0.delay > .zero && $0.frames.count > 2 && $0.name == "a suspended task's"
+            })
     }
 
     @Test
@@ -124,6 +128,7 @@ struct ContentionProfileTests {
             // Stored blocks hold the texts as they are.
             let text = String(decoding: bytes, as: UTF8.self)
             for word in ["contentions", "nanoseconds", "priority", "locks("] { #expect(text.contains(word)) }
+            #expect(text.contains("ContentionProfileTests.swift:") == (side == .waiting)) // the mutex's place
         }
     }
 

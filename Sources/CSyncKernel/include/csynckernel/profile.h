@@ -8,7 +8,8 @@
  *
  * What it costs. While it is off, a path that waits pays one load, and an uncontended path nothing. While it is on, a
  * wait takes its stack by frame pointers before it parks, and is added to a table of fixed size when it is over: no
- * memory is allocated, and no lock is taken. Code that is compiled without frame pointers is left out of stacks.
+ * memory is allocated, and no lock is taken but that of the names, where csk_name has given any. Code that is compiled
+ * without frame pointers is left out of stacks.
  *
  *     csk_profile_start(10000);
  *     ...
@@ -24,19 +25,21 @@ CSK_BEGIN_DECLS
 enum { CSK_PROFILE_WAITED = 0, CSK_PROFILE_LET_IN = 1 };
 enum { CSK_PROFILE_THREAD = 0, CSK_PROFILE_CALLBACK = 1 };
 
-/* What waits with one stack, priority and kind of waiter have in common. */
+/* What waits with one stack, priority, kind of waiter and name have in common. */
 typedef struct csk_profile_entry {
     uint32_t side;   /* whose stack it is: WAITED, or LET_IN for one who left or signalled, and let the waiter in */
     uint32_t waiter; /* THREAD or CALLBACK: how it waited */
     int32_t priority;
     uint32_t depth;
     const uintptr_t *frames; /* return addresses, the innermost first; valid for good */
+    const char *name;        /* the name or place (name.h) of what was waited for, up to 127 bytes of it; valid for
+                                good. NULL where there is none, and for LET_IN */
     double contentions;      /* waits; not always a whole number, since short ones are weighted */
     int64_t delay_ns;        /* how long they took together */
 } csk_profile_entry_t;
 
 /* Begins, or goes on with this threshold, which is at least 1. Counts go on from where they were. The first call takes
- * some 4 MiB of address space, of which pages are used as they are needed, for the rest of the process. Returns 0,
+ * some 5 MiB of address space, of which pages are used as they are needed, for the rest of the process. Returns 0,
  * EINVAL or ENOMEM. May be called from any thread; never blocks. */
 CSK_API int csk_profile_start(int64_t threshold_ns);
 /* Ends it. What was counted stays, and waits under way are still counted. */
@@ -53,7 +56,8 @@ CSK_API void csk_profile_suspend(const void *context);
 /* Calls `each` for what was counted so far, in no particular order. Others go on counting meanwhile: each entry is
  * right for some moment during the call. Never blocks by itself. */
 CSK_API void csk_profile_read(void (*each)(const csk_profile_entry_t *entry, void *context), void *context);
-/* Waits that were not counted, because the table was full: it holds some 8000 stacks and 16 000 entries. */
+/* Waits that were not counted, because the table was full: it holds some 8000 stacks and 16 000 entries. Of names
+ * it holds some 4000; waits for objects with others are counted without. */
 CSK_API uint64_t csk_profile_lost(void);
 
 /* ---- Writing entries --------------------------------------------------------------------------------------------- */
@@ -63,10 +67,10 @@ CSK_API uint64_t csk_profile_lost(void);
 typedef int (*csk_profile_print_t)(void *context, const void *bytes, size_t size);
 
 /* Writes those entries whose side is `side` as profile.proto, compressed in the way of gzip, with the values
- * "contentions/count" and "delay/nanoseconds", and the labels "priority" and "waiter". `go tool pprof FILE` shows it. A
- * function has its name where its file has symbols, a Swift function as its source has it; of others there are the
- * address and the file's build id. `span_ns` is the time in which the entries were counted; 0: it is not said. Returns
- * 0, ENOMEM, or what `print` returned. It reads files, and allocates: call it where that may take its time. */
+ * "contentions/count" and "delay/nanoseconds", and the labels "priority", "waiter" and "name". `go tool pprof` shows
+ * the file. A function has its name where its file has symbols, a Swift function as its source has it; of others there
+ * are the address and the file's build id. `span_ns` is the time in which the entries were counted; 0: it is not said.
+ * Returns 0, ENOMEM, or what `print` returned. It reads files, and allocates: call it where that may take its time. */
 CSK_API int csk_profile_print_pprof(const csk_profile_entry_t *entries, size_t count, uint32_t side, int64_t span_ns,
                                     csk_profile_print_t print, void *context);
 /* The same as folded stacks, a line for each: functions from the outermost to the innermost with semicolons in between,

@@ -20,10 +20,14 @@ size_t (*csk_observe_name)(const void *object, uint32_t kind, char *buffer, size
 /* Room for a name or a place; a longer place is cut. */
 enum { NAME_SIZE = 256 };
 
+bool csk_observe_find_name(const void *object, uint32_t object_kind, char *name, size_t size) {
+    size_t (*name_of)(const void *, uint32_t, char *, size_t) = csk_load(&csk_observe_name, CSK_ACQUIRE);
+    return name_of != NULL && name_of(object, object_kind, name, size) != 0;
+}
+
 /* Writes the object's name into `name`, if it has one, and the event says so. */
 static void find_name(csk_event_t *event, char name[NAME_SIZE]) {
-    size_t (*name_of)(const void *, uint32_t, char *, size_t) = csk_load(&csk_observe_name, CSK_ACQUIRE);
-    if (name_of != NULL && name_of(event->object, event->object_kind, name, NAME_SIZE) != 0) event->name = name;
+    if (csk_observe_find_name(event->object, event->object_kind, name, NAME_SIZE)) event->name = name;
 }
 
 static csk_event_t make_event(uint32_t kind, uint32_t object_kind, const void *object, csk_rank_t rank,

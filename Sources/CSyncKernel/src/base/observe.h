@@ -12,9 +12,6 @@ void csk_observe_emit(uint32_t kind, uint32_t object_kind, const void *object, c
 /* Reading the clock is a quarter of what queueing an asynchronous waiter costs, and only an observer needs the time. */
 static inline bool csk_is_observed(void) { return csk_load(&csk_current_observer, CSK_RELAXED) != NULL; }
 
-/* For csk_gate_waiter_t.has_waited: what the waiter waits for, where an observer sees it begin, and 0 otherwise. */
-static inline uint8_t csk_observed_as(uint32_t object_kind) { return csk_is_observed() ? (uint8_t)object_kind : 0; }
-
 /* Must not be called under an internal lock: the observer is user code. `object_kind` is CSK_OBJECT_OTHER where the
  * object may be gone. */
 static inline void csk_observe_wait(uint32_t kind, uint32_t object_kind, const void *object, csk_rank_t rank,
@@ -34,5 +31,8 @@ extern const char *(*csk_observe_running)(void);
 
 /* csk_name_of. Set by name.c. */
 extern size_t (*csk_observe_name)(const void *object, uint32_t kind, char *buffer, size_t size);
+/* Writes the object's name or place, cut to the room. Returns false if it has neither. The object must exist, except as
+ * CSK_OBJECT_OTHER. May take the lock of the names, so it must not be called under an internal lock. */
+bool csk_observe_find_name(const void *object, uint32_t object_kind, char *name, size_t size);
 
 #endif

@@ -1,10 +1,12 @@
 /* profile.c: the table of the contention profile. See profile.h. */
 #include "base/profile.h"
 
+#include "base/observe.h"
+
 #include <string.h>
 #include <sys/mman.h>
 
-enum { STACKS = 8192, ENTRIES = 16384, PROBES = 64 };
+enum { STACKS = 8192, NAMES = 4096, NAME_SIZE = 128, ENTRIES = 16384, PROBES = 64 };
 
 typedef struct {
     uint64_t hash; /* 0: free */
@@ -16,7 +18,14 @@ typedef struct {
 typedef struct {
     uint64_t hash; /* 0: free */
     uint32_t ready;
+    char name[NAME_SIZE];
+} name_slot_t;
+
+typedef struct {
+    uint64_t hash; /* 0: free */
+    uint32_t ready;
     uint32_t stack; /* the number of the slot, plus 1 */
+    uint32_t name;  /* the same, or 0 */
     uint32_t kind;  /* the side, and the kind of waiter times 2 */
     int32_t priority;
     uint64_t contentions; /* in steps of 1 / STEPS */
@@ -27,6 +36,7 @@ static const double steps = 1 << 20;
 
 typedef struct {
     stack_slot_t stacks[STACKS];
+    name_slot_t names[NAMES];
     entry_slot_t entries[ENTRIES];
     uint64_t lost;
 } table_t;
@@ -91,6 +101,27 @@ uint32_t csk_profile_stack_number(const csk_stack_t *stack) {
     return 0;
 }
 
+uint32_t csk_profile_name_number(const void *object, uint32_t object_kind) {
+    table_t *in = csk_load(&table, CSK_ACQUIRE);
+    char name[NAME_SIZE];
+    if (CSK_UNLIKELY(in == NULL) || !csk_observe_find_name(object, object_kind, name, sizeof name)) return 0;
+    uint64_t hash = 1;
+    for (const char *byte = name; *byte != 0; byte++) hash = mix(hash ^ (unsigned char)*byte);
+    if (hash == 0) hash = 1;
+    for (uint32_t probe = 0; probe < PROBES; probe++) {
+        uint32_t number = (uint32_t)(hash + probe) % NAMES;
+        name_slot_t *slot = &in->names[number];
+        bool is_new;
+        if (!claim(&slot->hash, hash, &is_new)) continue;
+        if (is_new) {
+            strcpy(slot->name, name);
+            csk_store(&slot->ready, 1u, CSK_RELEASE);
+        }
+        return number + 1;
+    }
+    return 0;
+}
+
 static __thread const void *suspended __attribute__((tls_model("initial-exec")));
 
 void csk_profile_suspend(const void *context) { suspended = context; }
@@ -122,20 +153,20 @@ bool csk_profile_keeps(int64_t waited_ns, csk_profile_sample_t *sample) {
     return true;
 }
 
-void csk_profile_add(uint32_t side, uint32_t waiter, csk_rank_t rank, uint32_t stack,
-                     const csk_profile_sample_t *sample) {
+void csk_profile_add(const csk_profile_key_t *key, const csk_profile_sample_t *sample) {
     table_t *in = csk_load(&table, CSK_ACQUIRE);
     if (CSK_UNLIKELY(in == NULL)) return;
-    int32_t priority = (int32_t)(rank >> 2);
-    uint32_t kind = side | waiter << 1;
-    uint64_t hash = mix((uint64_t)stack << 32 ^ (uint32_t)priority) ^ mix(kind);
+    int32_t priority = (int32_t)(key->rank >> 2);
+    uint32_t kind = key->side | key->waiter << 1;
+    uint64_t hash = mix((uint64_t)key->stack << 32 ^ (uint32_t)priority) ^ mix((uint64_t)key->name << 32 ^ kind);
     if (hash == 0) hash = 1;
-    for (uint32_t probe = 0; probe < PROBES && stack != 0; probe++) {
+    for (uint32_t probe = 0; probe < PROBES && key->stack != 0; probe++) {
         entry_slot_t *slot = &in->entries[(hash + probe) % ENTRIES];
         bool is_new;
         if (!claim(&slot->hash, hash, &is_new)) continue;
         if (is_new) {
-            slot->stack = stack;
+            slot->stack = key->stack;
+            slot->name = key->name;
             slot->kind = kind;
             slot->priority = priority;
             csk_store(&slot->ready, 1u, CSK_RELEASE);
@@ -147,16 +178,22 @@ void csk_profile_add(uint32_t side, uint32_t waiter, csk_rank_t rank, uint32_t s
     count_lost(in);
 }
 
-__attribute__((noinline)) void csk_profile_waited(csk_rank_t rank, int64_t since_ns) {
+__attribute__((noinline)) void csk_profile_waited(const void *object, uint32_t object_kind, csk_rank_t rank,
+                                                  int64_t since_ns) {
     csk_profile_sample_t sample;
-    if (csk_profile_keeps(csk_platform_now() - since_ns, &sample))
-        csk_profile_add(CSK_PROFILE_WAITED, CSK_PROFILE_THREAD, rank, stack_of_thread(), &sample);
+    if (!csk_profile_keeps(csk_platform_now() - since_ns, &sample)) return;
+    csk_profile_key_t key = { .side = CSK_PROFILE_WAITED, .waiter = CSK_PROFILE_THREAD, .rank = rank };
+    key.stack = stack_of_thread();
+    key.name = csk_profile_name_number(object, object_kind);
+    csk_profile_add(&key, &sample);
 }
 
 __attribute__((noinline)) void csk_profile_let_in(uint32_t waiter, csk_rank_t rank, int64_t since_ns) {
     csk_profile_sample_t sample;
-    if (csk_profile_keeps(csk_platform_now() - since_ns, &sample))
-        csk_profile_add(CSK_PROFILE_LET_IN, waiter, rank, stack_of_thread(), &sample);
+    if (!csk_profile_keeps(csk_platform_now() - since_ns, &sample)) return;
+    csk_profile_key_t key = { .side = CSK_PROFILE_LET_IN, .waiter = waiter, .rank = rank };
+    key.stack = stack_of_thread();
+    csk_profile_add(&key, &sample);
 }
 
 void csk_profile_read(void (*each)(const csk_profile_entry_t *, void *), void *context) {
@@ -167,12 +204,15 @@ void csk_profile_read(void (*each)(const csk_profile_entry_t *, void *), void *c
         if (csk_load(&slot->ready, CSK_ACQUIRE) == 0) continue;
         const stack_slot_t *stack = &in->stacks[slot->stack - 1];
         if (csk_load(&stack->ready, CSK_ACQUIRE) == 0) continue;
+        const name_slot_t *name = slot->name != 0 ? &in->names[slot->name - 1] : NULL;
+        if (name != NULL && csk_load(&name->ready, CSK_ACQUIRE) == 0) continue;
         csk_profile_entry_t entry = {
             .side = slot->kind & 1,
             .waiter = slot->kind >> 1,
             .priority = slot->priority,
             .depth = stack->depth,
             .frames = stack->frames,
+            .name = name != NULL ? name->name : NULL,
             .contentions = (double)csk_load(&slot->contentions, CSK_RELAXED) / steps,
             .delay_ns = (int64_t)csk_load(&slot->delay_ns, CSK_RELAXED),
         };

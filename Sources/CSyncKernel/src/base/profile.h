@@ -1,6 +1,7 @@
 /* profile.h: the calls by which waits reach the contention profile of csynckernel/profile.h.
  *
- * The table. A stack has a slot of its own, found by its 64-bit hash, and an entry is found by the hash of its key. A
+ * The table. A stack has a slot of its own, found by its 64-bit hash, and so has a name; an entry is found by the hash
+ * of its key. A
  * slot is taken by a compare-and-swap from 0 to the hash. Whoever took it fills it and then says so (`ready`, release;
  * readers acquire). Nobody waits for that: what is added to are counters, and a stack is known by the number of its
  * slot. Slots are never given back. So two threads that add the same stack at the same moment use one slot, and a
@@ -33,16 +34,25 @@ typedef struct csk_profile_sample {
 } csk_profile_sample_t;
 bool csk_profile_keeps(int64_t waited_ns, csk_profile_sample_t *sample);
 
-void csk_profile_add(uint32_t side, uint32_t waiter, csk_rank_t rank, uint32_t stack,
-                     const csk_profile_sample_t *sample);
+/* The number of the object's name or place; 0 where it has none, or the table is full. The object must exist, and no
+ * internal lock may be held: see csk_observe_find_name. */
+uint32_t csk_profile_name_number(const void *object, uint32_t object_kind);
+
+/* What the waits of one entry have in common. */
+typedef struct csk_profile_key {
+    uint32_t side, waiter; /* CSK_PROFILE_WAITED, ...; CSK_PROFILE_THREAD, ... */
+    csk_rank_t rank;
+    uint32_t stack, name; /* their numbers */
+} csk_profile_key_t;
+void csk_profile_add(const csk_profile_key_t *key, const csk_profile_sample_t *sample);
 /* For a thread that comes to wait at `now_ns`. It may get what it wants without a place in a queue, after looking for a
  * while. Where the profile is off it has come at 0. */
 static inline int64_t csk_profile_since(int64_t now_ns) { return csk_profile_is_on() ? now_ns : 0; }
-void csk_profile_waited(csk_rank_t rank, int64_t since_ns);
-static inline void csk_profile_end(csk_rank_t rank, int64_t since_ns) {
-    if (CSK_UNLIKELY(since_ns != 0)) csk_profile_waited(rank, since_ns);
+void csk_profile_waited(const void *object, uint32_t object_kind, csk_rank_t rank, int64_t since_ns);
+static inline void csk_profile_end(const void *object, uint32_t object_kind, csk_rank_t rank, int64_t since_ns) {
+    if (CSK_UNLIKELY(since_ns != 0)) csk_profile_waited(object, object_kind, rank, since_ns);
 }
-/* The caller has let in somebody who has waited since then. */
+/* The caller has let in somebody who has waited since then. The object may be gone, so its name is not told. */
 void csk_profile_let_in(uint32_t waiter, csk_rank_t rank, int64_t since_ns);
 
 #endif

@@ -124,9 +124,9 @@ static void add_places(writer_t *writer, const csk_places_t *places) {
 }
 
 enum { TEXT_CONTENTIONS = 1, TEXT_COUNT, TEXT_DELAY, TEXT_NANOSECONDS, TEXT_PRIORITY, TEXT_WAITER, TEXT_THREAD };
-enum { TEXT_CALLBACK = TEXT_THREAD + 1 };
-static const char *const texts[] = { "",         "contentions", "count",  "delay",   "nanoseconds",
-                                     "priority", "waiter",      "thread", "callback" };
+enum { TEXT_CALLBACK = TEXT_THREAD + 1, TEXT_NAME };
+static const char *const texts[] = { "",         "contentions", "count",  "delay",    "nanoseconds",
+                                     "priority", "waiter",      "thread", "callback", "name" };
 
 static void add_sample(writer_t *writer, const csk_places_t *places, const csk_profile_entry_t *entry) {
     for (uint32_t i = 0; i < entry->depth; i++)
@@ -141,6 +141,11 @@ static void add_sample(writer_t *writer, const csk_places_t *places, const csk_p
     put_number(&writer->part, LABEL_KEY, TEXT_WAITER);
     put_number(&writer->part, LABEL_TEXT, entry->waiter == CSK_PROFILE_THREAD ? TEXT_THREAD : TEXT_CALLBACK);
     put_message(&writer->message, SAMPLE_LABEL, &writer->part);
+    if (entry->name != NULL) {
+        put_number(&writer->part, LABEL_KEY, TEXT_NAME);
+        put_number(&writer->part, LABEL_TEXT, add_text(writer, entry->name));
+        put_message(&writer->message, SAMPLE_LABEL, &writer->part);
+    }
     put_message(&writer->all, PROFILE_SAMPLE, &writer->message);
 }
 

@@ -109,7 +109,7 @@ static int queue_and_wait(csk_rwlock_t *lock, int mode, int64_t deadline_ns, uin
     bool waits = csk_waiter_state(&waiter) == WAITER_QUEUED;
     csk_queue_unlock(&lock->queue_lock);
     csk_effects_perform_waiting(&effects);
-    if (!waits) csk_profile_end(0, since_ns);
+    if (!waits) csk_profile_end(lock, CSK_OBJECT_RWLOCK, 0, since_ns);
     if (!waits) return 0;
     if (lock->policy == CSK_RWLOCK_STRICT) csk_watch_word_awake(&waiter, deadline_ns);
     return csk_waiter_wait(deadline_ns == CSK_NEVER ? &kind : &timed_kind, lock, &waiter, deadline_ns, false);
@@ -128,7 +128,7 @@ int csk_rwlock_enter_contended(csk_rwlock_t *lock, int mode, int64_t deadline_ns
         return csk_rwlock_pass(lock, mode, self) ? 0 : ETIMEDOUT;
     int64_t since_ns;
     if (spin_to_pass(lock, mode, deadline_ns, self, &since_ns)) {
-        csk_profile_end(0, since_ns);
+        csk_profile_end(lock, CSK_OBJECT_RWLOCK, 0, since_ns);
         return 0;
     }
     return queue_and_wait(lock, mode, deadline_ns, self, since_ns);

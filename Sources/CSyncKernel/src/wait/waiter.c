@@ -82,12 +82,18 @@ void csk_effects_perform(csk_effects_t *effects) {
 }
 
 void csk_waiter_note_end(const csk_gate_waiter_t *waiter, const void *object, int status) {
+    uint32_t object_kind = waiter->has_waited & WAITER_KIND;
+    csk_rank_t rank = waiter->node.rank;
     if (waiter->has_waited & WAITER_OBSERVED)
-        csk_observe_wait(CSK_EVENT_WAIT_END, waiter->has_waited & WAITER_OBSERVED, object, waiter->node.rank,
-                         waiter->since_ns, status);
+        csk_observe_wait(CSK_EVENT_WAIT_END, object_kind, object, rank, waiter->since_ns, status);
     csk_profile_sample_t sample;
     if ((waiter->has_waited & WAITER_PROFILED) && csk_profile_keeps(csk_platform_now() - waiter->since_ns, &sample))
-        csk_profile_add(CSK_PROFILE_WAITED, CSK_PROFILE_CALLBACK, waiter->node.rank, (uint32_t)waiter->stack, &sample);
+        csk_profile_add(&(csk_profile_key_t){ .side = CSK_PROFILE_WAITED,
+                                              .waiter = CSK_PROFILE_CALLBACK,
+                                              .rank = rank,
+                                              .stack = (uint32_t)waiter->stack,
+                                              .name = csk_profile_name_number(object, object_kind) },
+                        &sample);
 }
 
 void csk_effects_perform_waiting(csk_effects_t *effects) {
@@ -203,7 +209,11 @@ static __attribute__((noinline)) int wait_profiled(const csk_wait_kind_t *kind, 
     int status = wait(kind, object, self, deadline_ns, watches_first);
     csk_profile_sample_t sample;
     if (csk_profile_keeps(csk_platform_now() - self->since_ns, &sample))
-        csk_profile_add(CSK_PROFILE_WAITED, CSK_PROFILE_THREAD, self->node.rank, csk_profile_stack_number(&stack),
+        csk_profile_add(&(csk_profile_key_t){ .side = CSK_PROFILE_WAITED,
+                                              .waiter = CSK_PROFILE_THREAD,
+                                              .rank = self->node.rank,
+                                              .stack = csk_profile_stack_number(&stack),
+                                              .name = csk_profile_name_number(object, kind->queue->object_kind) },
                         &sample);
     return status;
 }

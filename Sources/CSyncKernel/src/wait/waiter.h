@@ -94,14 +94,15 @@ static inline void csk_waiter_for_function(csk_gate_waiter_t *waiter, void *obje
     waiter->stays = stays;
 }
 
-/* `has_waited` of an asynchronous waiter: who is told when its wait ends. An observer is where the lower bits say what
- * kind of object this is. */
-enum { WAITER_OBSERVED = 127, WAITER_PROFILED = 128 };
+/* `has_waited` of an asynchronous waiter: who is told when its wait ends, and in the lower bits what kind of object it
+ * waits for. Zero if nobody is told. */
+enum { WAITER_KIND = 15, WAITER_OBSERVED = 64, WAITER_PROFILED = 128 };
 /* Called under the queue lock. An asynchronous waiter waits from now on; or again, since its grant is over, whoever
  * says so. Only an observer and the profile need the time. */
 static inline void csk_waiter_begin_again(csk_gate_waiter_t *waiter, uint8_t object_kind) {
-    waiter->has_waited = (uint8_t)((waiter->has_waited & WAITER_PROFILED) | csk_observed_as(object_kind));
-    if (waiter->has_waited && waiter->since_ns == 0) waiter->since_ns = csk_platform_now();
+    uint32_t told = (waiter->has_waited & WAITER_PROFILED) | (csk_is_observed() ? WAITER_OBSERVED : 0);
+    waiter->has_waited = told ? (uint8_t)(told | object_kind) : 0;
+    if (told && waiter->since_ns == 0) waiter->since_ns = csk_platform_now();
 }
 static inline void csk_waiter_begin(csk_gate_waiter_t *waiter, uint8_t object_kind) {
     waiter->has_waited = 0;
