@@ -49,27 +49,30 @@ public final class ResourcePool<Resource: Sendable>: Sendable {
     ///   - priority: from which priority on those may be used.
     ///   - idleTimeout: a resource that nobody has used for that long is closed, unless it is one of the fewest. Nil
     ///     keeps all; zero or less closes each at once.
+    ///   - name: what reports and messages call it. Nil stands for the file and line that make it.
     ///   - afterError: what becomes of a resource whose body has thrown; by default it is discarded.
     ///   - close: closes a resource. It is called once for each that was made. What goes wrong there is its own matter.
     ///   - make: makes a resource. It is called when one is needed and there is a place, by several tasks at once too.
     public init(
         maximum: Int, minimum: Int = 0, reserved: Int = 0, reservedFor priority: CommandPriority = .high,
-        idleTimeout: Duration? = nil, afterError: @escaping AfterError = { _ in .discard },
+        idleTimeout: Duration? = nil, name: String? = nil, fileID: StaticString = #fileID, line: UInt = #line,
+        afterError: @escaping AfterError = { _ in .discard },
         close: @escaping @Sendable (Resource) async -> Void = { _ in },
         make: @escaping @Sendable () async throws -> Resource
     ) {
         guard maximum > 0, maximum <= 1 << 20, 0...maximum ~= minimum, 0..<maximum ~= reserved else {
             fatalError(
                 """
-                ResourcePool: maximum \(maximum), minimum \(minimum), reserved \(reserved): not 1 <= maximum <= 2^20, \
-                0 <= minimum <= maximum and 0 <= reserved < maximum
+                ResourcePool \(name ?? "\(fileID):\(line)"): maximum \(maximum), minimum \(minimum), reserved \
+                \(reserved): not 1 <= maximum <= 2^20, 0 <= minimum <= maximum and 0 <= reserved < maximum
                 """)
         }
         let limits = ResourceLimits(
             maximum: maximum, minimum: minimum, reserved: reserved,
             idleTimeout: idleTimeout.flatMap(Deadline.nanoseconds(in:)) ?? Deadline.never)
         core = ResourcePoolCore(
-            limits, reservedFor: priority, afterError: afterError,
+            PriorityMutex(ResourcePoolState(limits), name: name, fileID: fileID, line: line), reservedFor: priority,
+            afterError: afterError,
             close: { await close(Self.resource(of: $0)) }, factory: { Pooled(try await make()) })
     }
 
@@ -80,6 +83,10 @@ public final class ResourcePool<Resource: Sendable>: Sendable {
     static func resource(of pooled: PooledResource) -> Resource {
         unsafe unsafeDowncast(pooled, to: Pooled<Resource>.self).resource
     }
+
+    /// What messages and reports call it: the name that it was made with, or else the file and line where it was made,
+    /// as in `Module/File.swift:12`. It never blocks.
+    public var name: String { core.state.name }
 
     // MARK: - Using
 

@@ -11,7 +11,7 @@ final class ResourcePoolCore: Sendable {
     let state: PriorityMutex<ResourcePoolState>
 
     init(
-        _ limits: ResourceLimits, reservedFor: CommandPriority,
+        _ state: PriorityMutex<ResourcePoolState>, reservedFor: CommandPriority,
         afterError: @escaping @Sendable (any Error) -> ResourceLease.Disposition,
         close: @escaping @Sendable (PooledResource) async -> Void,
         factory: @escaping @Sendable () async throws -> PooledResource
@@ -20,7 +20,7 @@ final class ResourcePoolCore: Sendable {
         self.close = close
         self.afterError = afterError
         self.reservedFor = reservedFor
-        state = PriorityMutex(ResourcePoolState(limits))
+        self.state = state
     }
 
     /// What was made for nobody once the pool had gone.
@@ -138,7 +138,7 @@ final class ResourcePoolCore: Sendable {
         }
         return state.withLock { state in
             state.removeDrain(wait)
-            return state.report()
+            return state.report(name: self.state.name)
         }
     }
 

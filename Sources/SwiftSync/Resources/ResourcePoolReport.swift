@@ -11,6 +11,8 @@ public struct ResourcePoolReport: Sendable, CustomStringConvertible {
         public var description: String { "\(location), for \(heldFor)" }
     }
 
+    /// The pool's ``ResourcePool/name``.
+    public let poolName: String
     /// Those who still use a resource, the longest use first.
     public let holders: [Holder]
     /// How many resources are being made or closed.
@@ -19,9 +21,10 @@ public struct ResourcePoolReport: Sendable, CustomStringConvertible {
     /// True if nothing is left: each resource is closed.
     public var isComplete: Bool { holders.isEmpty && unfinishedCount == 0 }
 
-    /// One line for each who holds a resource.
+    /// One line for each who holds a resource, behind the pool's name.
     public var description: String {
-        if isComplete { return "all resources are closed" }
-        return (holders.map { "held by \($0)" } + ["being made or closed: \(unfinishedCount)"]).joined(separator: "\n")
+        if isComplete { return "\(poolName): all resources are closed" }
+        let lines = holders.map { "held by \($0)" } + ["being made or closed: \(unfinishedCount)"]
+        return lines.map { "\(poolName): \($0)" }.joined(separator: "\n")
     }
 }

@@ -274,9 +274,10 @@ struct ResourcePoolState {
 
     mutating func removeDrain(_ wait: TaskWait) { drains.removeAll { $0 === wait } }
 
-    func report() -> ResourcePoolReport {
+    func report(name: String) -> ResourcePoolReport {
         let now = csk_now(), holders = used.sorted { $0.since < $1.since }
         return ResourcePoolReport(
+            poolName: name,
             holders: holders.map { holder in
                 .init(
                     location: holder.request.map { "\($0.file):\($0.line)" } ?? "",

@@ -115,7 +115,7 @@ struct ResourcePoolStateTests {
         _ = state.shutDown()
         check(state.addDrain(drain) && !state.begin(making))
         _ = state.abandon(making.request, at: 0)
-        #expect(drain.outcome == 0 && state.count == 0 && state.report().isComplete)
+        #expect(drain.outcome == 0 && state.count == 0 && state.report(name: "").isComplete)
     }
 
     @Test
@@ -130,7 +130,7 @@ struct ResourcePoolStateTests {
             guard case .refusal = wait.turn else { throw Missing() }
         }
         #expect(making.outcome == ESHUTDOWN && state.waitingCount == 0)
-        #expect(state.report().holders.count == 1 && state.report().unfinishedCount == 1)
+        #expect(state.report(name: "").holders.count == 1 && state.report(name: "").unfinishedCount == 1)
         let (first, second) = (TaskWait(), TaskWait())
         check(state.addDrain(first) && state.addDrain(second))
         let late = state.finish(making, .success(Pooled(8)), at: 0), used = state.end(use, .keep, at: 0)
@@ -138,9 +138,9 @@ struct ResourcePoolStateTests {
             late.toClose.map { number($0.resource) } == [8] && used.toClose.map { number($0.resource) } == [7]
                 && state.count == 0)
         _ = state.endClosing(late.toClose[0], at: 0)
-        #expect(first.outcome == nil && state.report().unfinishedCount == 1)
+        #expect(first.outcome == nil && state.report(name: "").unfinishedCount == 1)
         _ = state.endClosing(used.toClose[0], at: 0)
-        #expect(first.outcome == 0 && second.outcome == 0 && state.report().isComplete)
+        #expect(first.outcome == 0 && second.outcome == 0 && state.report(name: "").isComplete)
     }
 
     @Test
@@ -233,15 +233,15 @@ struct ResourcePoolStateTests {
             _ = state.finish(making, .success(Pooled(Int(line))), at: Int64(100 - line))
             uses.append(try making.made!.get())
         }
-        let report = state.report()
+        let report = state.report(name: "")
         #expect(report.holders.map(\.location) == ["\(#fileID):22", "\(#fileID):11"] && report.unfinishedCount == 1)
         #expect(report.holders.allSatisfy { $0.heldFor > .zero } && !report.isComplete)
         // Each ends its own use.
         _ = state.end(uses[0], .keep, at: 0)
         guard case .use(let again) = state.enter(request(line: 44)) else { throw Missing() }
         #expect(again === uses[0] && state.inUseCount == 2)
-        #expect(Set(state.report().holders.map(\.location)) == ["\(#fileID):22", "\(#fileID):44"])
+        #expect(Set(state.report(name: "").holders.map(\.location)) == ["\(#fileID):22", "\(#fileID):44"])
         _ = state.end(uses[1], .keep, at: 0)
-        #expect(state.report().holders.map(\.location) == ["\(#fileID):44"])
+        #expect(state.report(name: "").holders.map(\.location) == ["\(#fileID):44"])
     }
 }

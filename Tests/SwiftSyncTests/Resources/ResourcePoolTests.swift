@@ -260,7 +260,7 @@ struct ResourcePoolTests {
     func aShutdownClosesWhatIsIdleAndWaitsForIt() async throws {
         let closed = Shared(0)
         let pool = ResourcePool<Int>(
-            maximum: 2,
+            maximum: 2, name: "connections",
             close: { _ in
                 await Task.yield()
                 closed.access { $0 += 1 }
@@ -268,7 +268,7 @@ struct ResourcePoolTests {
         try await pool.withResource { _ in try await pool.withResource { _ in } }
         #expect(pool.idleCount == 2)
         let report = await pool.shutdown()
-        #expect(report.isComplete && "\(report)" == "all resources are closed")
+        #expect(report.isComplete && "\(report)" == "connections: all resources are closed")
         #expect(closed.value == 2 && pool.idleCount == 0)
     }
 
@@ -299,10 +299,10 @@ struct ResourcePoolTests {
     func numbersThatAreOutOfBoundsStopTheProgram(maximum: Int, minimum: Int, reserved: Int) async {
         let exit = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             [maximum, minimum, reserved] in
-            _ = ResourcePool<Int>(maximum: maximum, minimum: minimum, reserved: reserved) { 1 }
+            _ = ResourcePool<Int>(maximum: maximum, minimum: minimum, reserved: reserved, name: "connections") { 1 }
         }
         let text = String(decoding: exit?.standardErrorContent ?? [], as: UTF8.self)
-        #expect(text.contains("ResourcePool: maximum"))
+        #expect(text.contains("ResourcePool connections: maximum"))
     }
 
     @Test

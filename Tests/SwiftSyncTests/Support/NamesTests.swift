@@ -28,6 +28,7 @@ struct NamesTests {
         #expect(isHere(WorkQueue().name))
         #expect(isHere(CommandQueue().name))
         #expect(isHere(ConcurrentWorkQueue().name))
+        #expect(isHere(ResourcePool(maximum: 1, make: { 0 }).name))
     }
 
     @Test func attributesLeaveThePlaceAsItIs() {
@@ -52,6 +53,7 @@ struct NamesTests {
             BlockingPriorityQueue<Int>(name: "n").name, FIFOQueue(name: "n").name, ActorQueue<Ledger>(name: "n").name,
             WorkQueue(name: "n").name, WorkQueue(name: "n", qos: .utility).name, ConcurrentWorkQueue(name: "n").name,
             EventRecorder(name: "n").name, CommandQueue(name: "n").name, TaskQueue.getQueue(name: "n").name,
+            ResourcePool(maximum: 1, name: "n", make: { 0 }).name,
         ]
         #expect(names == Array(repeating: "n", count: names.count))
     }
