@@ -287,6 +287,22 @@ static void reads_until_one_has_tried(void) {
 CLIENT(rwlock_bias_stops_for_a_writer, .setup = make_biased_again, .invariant = is_published,
        .threads = { reads_until_one_has_tried, writes_next, tries_behind_writer }, .check = is_idle, .preemptions = 1)
 
+/* Nor by the bias that the reader brings back while the writer goes into the queue. */
+static void reads_until_another_has_tried(void) {
+    read_lock();
+    explore_set(&shared->flags[0], 1);
+    explore_wait(&shared->flags[1], 1);
+    unlock();
+}
+static void tries_behind_a_writer_if_any(void) {
+    explore_wait(&shared->flags[0], 1);
+    if (csk_rwlock_waiting(lock) == 1) EXPECT_EQUAL(csk_rwlock_tryrdlock(lock), EBUSY);
+    explore_set(&shared->flags[1], 1);
+}
+CLIENT(rwlock_bias_does_not_come_back_before_a_writer, .setup = make_biased_again, .invariant = is_published,
+       .threads = { reads_until_another_has_tried, writes, tries_behind_a_writer_if_any }, .check = is_idle,
+       .preemptions = 1)
+
 /* Readers that wait one behind the other enter together: each waits for the other inside. */
 static void holds_until_two_wait(void) {
     write_lock();

@@ -15,8 +15,8 @@ void csk_gate_transfer(csk_gate_t *gate, uint64_t holder) {
     csk_store(&gate->held, holder | flags, CSK_RELEASE);
 }
 
-/* In the two-word form this is a plain store. It is ordered before a look at `held` by the unlocking of the queue, and
- * by the membarrier of those who look again. In the one-word form it ends with a locked instruction on `held`. */
+/* In the two-word form this is a plain store. It is ordered before a look at `held` by the membarrier of those who look
+ * again. In the one-word form it ends with a locked instruction on `held`. */
 void csk_gate_write_words(csk_gate_t *gate, uint64_t flags, uint64_t rank) {
     uint64_t form = csk_load(&gate->summary, CSK_RELAXED) & (GATE_READY | GATE_ONE_WORD);
     csk_store(&gate->summary, form | flags | (gate->closed ? GATE_CLOSED : 0) | rank << GATE_RANK_SHIFT, CSK_RELEASE);

@@ -98,20 +98,9 @@ static inline void put_out_parents_writer(csk_rwlock_t *lock) {
     if (csk_load(&lock->bias, CSK_RELAXED) != BIAS_OFF) csk_rwlock_await_process(lock);
 }
 
-/* Enters a biased lock by the word. Where that takes a wait, readers count themselves in the word from now on: those
- * that went on by the bias would pass whoever waits, and keep the processors from the readers that it waits for. The
- * writer that enters looks for the marks of the others all the same. */
-static int enter_biased(csk_rwlock_t *lock, int mode, int64_t deadline_ns) {
-    uint64_t self = csk_self();
-    uint32_t on = BIAS_ON;
-    if (csk_rwlock_pass(lock, mode, self)) return 0;
-    if (deadline_ns != RW_TRY) csk_cas(&lock->bias, &on, (uint32_t)BIAS_REVOKING, CSK_RELAXED);
-    return csk_rwlock_enter_contended(lock, mode, deadline_ns, self);
-}
-
 static __attribute__((noinline)) int write_lock_biased(csk_rwlock_t *lock, int64_t deadline_ns) {
     put_out_parents_writer(lock);
-    int status = enter_biased(lock, RW_WRITE, deadline_ns);
+    int status = enter(lock, RW_WRITE, deadline_ns);
     if (status != 0) return status;
     status = csk_rwlock_revoke(lock, deadline_ns);
     if (status != 0) csk_rwlock_leave(lock, RELEASE_WRITE);
@@ -261,7 +250,7 @@ static int upgrade(csk_rwlock_t *lock, int64_t deadline_ns) {
     if (read->levels != 1) return EDEADLK;
     if (lock->reader_bias) put_out_parents_writer(lock);
     if (read->biased && !count_in_word(lock, read)) return deadline_ns == RW_TRY ? EBUSY : EDEADLK;
-    int status = lock->reader_bias ? enter_biased(lock, RW_UPGRADE, deadline_ns) : enter(lock, RW_UPGRADE, deadline_ns);
+    int status = enter(lock, RW_UPGRADE, deadline_ns);
     if (status != 0) return status;
     if (lock->reader_bias) {
         status = csk_rwlock_revoke(lock, deadline_ns);

@@ -23,7 +23,6 @@ int csk_rwlock_queue_waiter(csk_rwlock_t *lock, csk_gate_waiter_t *waiter, int m
         csk_queue_unlock(&lock->queue_lock);
         return EBUSY;
     }
-    if (mode == CSK_RWLOCK_WRITE) csk_rwlock_stop_bias(lock);
     csk_waiter_for_function(waiter, lock, function, context, deadline_ns, stays);
     waiter->mode = (uint8_t)mode;
     waiter->hand_over = 0;
@@ -32,6 +31,7 @@ int csk_rwlock_queue_waiter(csk_rwlock_t *lock, csk_gate_waiter_t *waiter, int m
     csk_rwlock_append(lock, waiter);
     csk_rwlock_settle(lock, RELEASE_NOTHING, &effects);
     bool waits = csk_waiter_state(waiter) == WAITER_QUEUED;
+    if (mode == CSK_RWLOCK_WRITE) csk_rwlock_stop_bias(lock);
     if (waits) {
         csk_waiter_begin(waiter, CSK_OBJECT_RWLOCK);
         csk_waiter_start_deadline(waiter, lock, deadline_passed);

@@ -158,7 +158,8 @@ int csk_rwlock_park(csk_rwlock_t *lock, const csk_gate_waiter_t *self, uint32_t 
 enum { BIAS_OFF = CSK_RWLOCK_BIAS_OFF, BIAS_ON = CSK_RWLOCK_BIAS_ON, BIAS_REVOKING = CSK_RWLOCK_BIAS_REVOKING };
 
 void csk_rwlock_count_read(csk_rwlock_t *lock);
-/* For a writer that stands in the queue, or is about to: readers count themselves in the word from now on. */
+/* Called for a writer behind the change of the word that says that it waits: readers count themselves in the word from
+ * now on. See rwlock_bias.c. */
 static inline void csk_rwlock_stop_bias(csk_rwlock_t *lock) {
     uint32_t on = BIAS_ON;
     if (lock->reader_bias) csk_cas(&lock->bias, &on, (uint32_t)BIAS_REVOKING, CSK_RELAXED);

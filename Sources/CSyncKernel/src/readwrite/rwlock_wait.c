@@ -107,6 +107,7 @@ static int queue_and_wait(csk_rwlock_t *lock, int mode, int64_t deadline_ns, uin
     if (mode == RW_WRITE && lock->policy != CSK_RWLOCK_STRICT) stop_readers(lock, &waiter);
     csk_rwlock_settle(lock, RELEASE_NOTHING, &effects);
     bool waits = csk_waiter_state(&waiter) == WAITER_QUEUED;
+    if (mode != RW_READ) csk_rwlock_stop_bias(lock); /* readers with the bias would pass it */
     csk_queue_unlock(&lock->queue_lock);
     csk_effects_perform_waiting(&effects);
     if (!waits) csk_profile_end(lock, CSK_OBJECT_RWLOCK, 0, since_ns);

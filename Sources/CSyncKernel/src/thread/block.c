@@ -187,7 +187,10 @@ void *csk_block_take(void) {
 }
 
 void csk_block_give(void *block) {
-    if (!CSK_BLOCKS_ARE_KEPT) return free(block);
+    if (!CSK_BLOCKS_ARE_KEPT) {
+        free(block);
+        return;
+    }
     slab_t *slab = slab_of(block);
     uint64_t bit = UINT64_C(1) << index_of(block);
     int i = tally_of(slab);
@@ -195,7 +198,10 @@ void csk_block_give(void *block) {
         if (CSK_UNLIKELY((mine.tallies[i].back |= bit) == ALL_BLOCKS)) return_tally(i);
         return;
     }
-    if (CSK_UNLIKELY(!keeps())) return return_blocks(slab, bit, 0);
+    if (CSK_UNLIKELY(!keeps())) {
+        return_blocks(slab, bit, 0);
+        return;
+    }
     return_tally(i);
     mine.tallies[i].slab = slab;
     mine.tallies[i].back = bit;

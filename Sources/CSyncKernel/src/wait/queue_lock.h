@@ -5,8 +5,10 @@
  *
  * It is held for a few operations on lists and heaps and at most the start of a clock, which takes the timers' lock
  * inside of a gate's, never the other way round. It is never held while user code, an allocation or a free runs. (In a
- * child of fork the first clock also starts the timers' thread: docs/limits.md.) Unlocking is a locked exchange, which
- * orders everything before it with everything after it. The gate's argument uses that.
+ * child of fork the first clock also starts the timers' thread: docs/limits.md.) Unlocking releases what was done under
+ * the lock. It is an exchange, since it also asks who is parked. On x86-64 that is a fence, but C11 and arm64 let a
+ * later load pass its store. So the gate does not take it for one: who looks again behind it executes membarrier first,
+ * or compares the whole word.
  * Source: Drepper, "Futexes are tricky", the second mutex.
  *
  * In a child of fork a word of the parent says nothing: whoever held the lock or was parked does not exist in the
