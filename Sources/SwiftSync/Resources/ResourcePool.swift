@@ -50,6 +50,8 @@ public final class ResourcePool<Resource: Sendable>: Sendable {
     ///   - idleTimeout: a resource that nobody has used for that long is closed, unless it is one of the fewest. Nil
     ///     keeps all; zero or less closes each at once.
     ///   - name: what reports and messages call it. Nil stands for the file and line that make it.
+    ///   - fileID: where the pool is made, which is its ``name`` where it has no other.
+    ///   - line: the line there.
     ///   - afterError: what becomes of a resource whose body has thrown; by default it is discarded.
     ///   - close: closes a resource. It is called once for each that was made. What goes wrong there is its own matter.
     ///   - make: makes a resource. It is called when one is needed and there is a place, by several tasks at once too.

@@ -78,7 +78,8 @@ static inline int csk_cond_timedwait(csk_cond_t *cond, int32_t priority, int64_t
 }
 
 /* Lets the first of those that wait go on: of the highest priority, the one that came first. Where nobody waits it does
- * nothing. The caller may hold the gate, and had better where order matters. Never blocks. O(log n) amortized. Always
+ * nothing. The caller may hold the gate, and had better where order or speed matters: with one producer and one
+ * consumer, signals behind the unlocking made it some 60 times as slow. Never blocks. O(log n) amortized. Always
  * returns 0. */
 CSK_API int csk_cond_signal(csk_cond_t *cond);
 /* Lets all that wait go on, in their order, also among those at the front. O(n log n). Always returns 0. */
