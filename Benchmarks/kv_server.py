@@ -23,7 +23,8 @@ class Server:
                                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         ready = re.match(r"ready on 127\.0\.0\.1:(\d+)", self.process.stdout.readline())
         if not ready:
-            sys.exit(f"error: the server with {' '.join(options)} did not start; Benchmarks/server --build")
+            sys.exit(f"error: the server with {' '.join(options)} did not start; "
+                     "Benchmarks/server --build builds it")
         self.port = int(ready[1])
 
     def stop(self):

@@ -277,12 +277,15 @@ static void tries_behind_writer(void) {
     EXPECT_EQUAL(csk_rwlock_tryrdlock(lock), EBUSY);
     explore_set(&shared->flags[1], 1);
 }
-static void reads_until_one_has_tried(void) {
-    read_lock();
-    EXPECT_EQUAL(__atomic_load_n(&lock->bias, __ATOMIC_RELAXED), BIAS_ON);
+static void stays_until_one_has_tried(void) {
     explore_set(&shared->flags[0], 1);
     explore_wait(&shared->flags[1], 1);
     unlock();
+}
+static void reads_until_one_has_tried(void) {
+    read_lock();
+    EXPECT_EQUAL(__atomic_load_n(&lock->bias, __ATOMIC_RELAXED), BIAS_ON);
+    stays_until_one_has_tried();
 }
 CLIENT(rwlock_bias_stops_for_a_writer, .setup = make_biased_again, .invariant = is_published,
        .threads = { reads_until_one_has_tried, writes_next, tries_behind_writer }, .check = is_idle, .preemptions = 1)
@@ -290,9 +293,7 @@ CLIENT(rwlock_bias_stops_for_a_writer, .setup = make_biased_again, .invariant = 
 /* Nor by the bias that the reader brings back while the writer goes into the queue. */
 static void reads_until_another_has_tried(void) {
     read_lock();
-    explore_set(&shared->flags[0], 1);
-    explore_wait(&shared->flags[1], 1);
-    unlock();
+    stays_until_one_has_tried();
 }
 static void tries_behind_a_writer_if_any(void) {
     explore_wait(&shared->flags[0], 1);

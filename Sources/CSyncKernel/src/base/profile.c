@@ -8,22 +8,25 @@
 
 enum { STACKS = 8192, NAMES = 4096, NAME_SIZE = 128, ENTRIES = 16384, PROBES = 64 };
 
+/* What every slot begins with. */
 typedef struct {
     uint64_t hash; /* 0: free */
     uint32_t ready;
+} slot_t;
+
+typedef struct {
+    slot_t slot;
     uint32_t depth;
     uintptr_t frames[CSK_STACK_DEPTH];
 } stack_slot_t;
 
 typedef struct {
-    uint64_t hash; /* 0: free */
-    uint32_t ready;
+    slot_t slot;
     char name[NAME_SIZE];
 } name_slot_t;
 
 typedef struct {
-    uint64_t hash; /* 0: free */
-    uint32_t ready;
+    slot_t slot;
     uint32_t stack; /* the number of the slot, plus 1 */
     uint32_t name;  /* the same, or 0 */
     uint32_t kind;  /* the side, and the kind of waiter times 2 */
@@ -70,35 +73,37 @@ static uint64_t mix(uint64_t value) {
     return value ^ (value >> 31);
 }
 
-/* Takes the slot whose first word is `word` for this hash. Returns whether it is that hash's; `is_new` says whether the
- * caller is to fill it. */
-static bool claim(uint64_t *word, uint64_t hash, bool *is_new) {
-    uint64_t found = csk_load(word, CSK_RELAXED);
-    *is_new = found == 0 && csk_cas(word, &found, hash, CSK_RELAXED);
-    return *is_new || found == hash;
+/* Returns the number, from 1 on, of the slot that is this hash's from now on; 0 where the slots are full. `is_new` says
+ * whether the caller is to fill it, and to say that it is ready. */
+static uint32_t claim(void *slots, size_t size, uint32_t count, uint64_t hash, bool *is_new) {
+    if (hash == 0) hash = 1;
+    for (uint32_t probe = 0; probe < PROBES; probe++) {
+        uint32_t number = (uint32_t)(hash + probe) % count;
+        slot_t *slot = (slot_t *)((char *)slots + number * size);
+        uint64_t found = csk_load(&slot->hash, CSK_RELAXED);
+        *is_new = found == 0 && csk_cas(&slot->hash, &found, hash, CSK_RELAXED);
+        if (*is_new || found == hash) return number + 1;
+    }
+    *is_new = false;
+    return 0;
 }
-
-static void count_lost(table_t *in) { csk_fetch_add(&in->lost, UINT64_C(1), CSK_RELAXED); }
+static void become_ready(slot_t *slot) { csk_store(&slot->ready, 1u, CSK_RELEASE); }
+static bool is_ready(const slot_t *slot) { return csk_load(&slot->ready, CSK_ACQUIRE) != 0; }
 
 uint32_t csk_profile_stack_number(const csk_stack_t *stack) {
     table_t *in = csk_load(&table, CSK_ACQUIRE);
     if (CSK_UNLIKELY(in == NULL)) return 0;
     uint64_t hash = stack->depth;
     for (uint32_t i = 0; i < stack->depth; i++) hash = mix(hash ^ stack->frames[i]);
-    if (hash == 0) hash = 1;
-    for (uint32_t probe = 0; probe < PROBES; probe++) {
-        uint32_t number = (uint32_t)(hash + probe) % STACKS;
-        stack_slot_t *slot = &in->stacks[number];
-        bool is_new;
-        if (!claim(&slot->hash, hash, &is_new)) continue;
-        if (is_new) {
-            slot->depth = stack->depth;
-            memcpy(slot->frames, stack->frames, stack->depth * sizeof stack->frames[0]);
-            csk_store(&slot->ready, 1u, CSK_RELEASE);
-        }
-        return number + 1;
+    bool is_new;
+    uint32_t number = claim(in->stacks, sizeof in->stacks[0], STACKS, hash, &is_new);
+    if (is_new) {
+        stack_slot_t *slot = &in->stacks[number - 1];
+        slot->depth = stack->depth;
+        memcpy(slot->frames, stack->frames, stack->depth * sizeof stack->frames[0]);
+        become_ready(&slot->slot);
     }
-    return 0;
+    return number;
 }
 
 uint32_t csk_profile_name_number(const void *object, uint32_t object_kind) {
@@ -107,19 +112,13 @@ uint32_t csk_profile_name_number(const void *object, uint32_t object_kind) {
     if (CSK_UNLIKELY(in == NULL) || !csk_observe_find_name(object, object_kind, name, sizeof name)) return 0;
     uint64_t hash = 1;
     for (const char *byte = name; *byte != 0; byte++) hash = mix(hash ^ (unsigned char)*byte);
-    if (hash == 0) hash = 1;
-    for (uint32_t probe = 0; probe < PROBES; probe++) {
-        uint32_t number = (uint32_t)(hash + probe) % NAMES;
-        name_slot_t *slot = &in->names[number];
-        bool is_new;
-        if (!claim(&slot->hash, hash, &is_new)) continue;
-        if (is_new) {
-            strcpy(slot->name, name);
-            csk_store(&slot->ready, 1u, CSK_RELEASE);
-        }
-        return number + 1;
+    bool is_new;
+    uint32_t number = claim(in->names, sizeof in->names[0], NAMES, hash, &is_new);
+    if (is_new) {
+        strcpy(in->names[number - 1].name, name);
+        become_ready(&in->names[number - 1].slot);
     }
-    return 0;
+    return number;
 }
 
 static __thread const void *suspended __attribute__((tls_model("initial-exec")));
@@ -159,23 +158,22 @@ void csk_profile_add(const csk_profile_key_t *key, const csk_profile_sample_t *s
     int32_t priority = (int32_t)(key->rank >> 2);
     uint32_t kind = key->side | key->waiter << 1;
     uint64_t hash = mix((uint64_t)key->stack << 32 ^ (uint32_t)priority) ^ mix((uint64_t)key->name << 32 ^ kind);
-    if (hash == 0) hash = 1;
-    for (uint32_t probe = 0; probe < PROBES && key->stack != 0; probe++) {
-        entry_slot_t *slot = &in->entries[(hash + probe) % ENTRIES];
-        bool is_new;
-        if (!claim(&slot->hash, hash, &is_new)) continue;
-        if (is_new) {
-            slot->stack = key->stack;
-            slot->name = key->name;
-            slot->kind = kind;
-            slot->priority = priority;
-            csk_store(&slot->ready, 1u, CSK_RELEASE);
-        }
-        csk_fetch_add(&slot->contentions, (uint64_t)(sample->contentions * steps), CSK_RELAXED);
-        csk_fetch_add(&slot->delay_ns, (uint64_t)sample->delay_ns, CSK_RELAXED);
+    bool is_new = false;
+    uint32_t number = key->stack != 0 ? claim(in->entries, sizeof in->entries[0], ENTRIES, hash, &is_new) : 0;
+    if (number == 0) {
+        csk_fetch_add(&in->lost, UINT64_C(1), CSK_RELAXED);
         return;
     }
-    count_lost(in);
+    entry_slot_t *slot = &in->entries[number - 1];
+    if (is_new) {
+        slot->stack = key->stack;
+        slot->name = key->name;
+        slot->kind = kind;
+        slot->priority = priority;
+        become_ready(&slot->slot);
+    }
+    csk_fetch_add(&slot->contentions, (uint64_t)(sample->contentions * steps), CSK_RELAXED);
+    csk_fetch_add(&slot->delay_ns, (uint64_t)sample->delay_ns, CSK_RELAXED);
 }
 
 __attribute__((noinline)) void csk_profile_waited(const void *object, uint32_t object_kind, csk_rank_t rank,
@@ -201,11 +199,11 @@ void csk_profile_read(void (*each)(const csk_profile_entry_t *, void *), void *c
     if (in == NULL) return;
     for (uint32_t i = 0; i < ENTRIES; i++) {
         const entry_slot_t *slot = &in->entries[i];
-        if (csk_load(&slot->ready, CSK_ACQUIRE) == 0) continue;
+        if (!is_ready(&slot->slot)) continue;
         const stack_slot_t *stack = &in->stacks[slot->stack - 1];
-        if (csk_load(&stack->ready, CSK_ACQUIRE) == 0) continue;
+        if (!is_ready(&stack->slot)) continue;
         const name_slot_t *name = slot->name != 0 ? &in->names[slot->name - 1] : NULL;
-        if (name != NULL && csk_load(&name->ready, CSK_ACQUIRE) == 0) continue;
+        if (name != NULL && !is_ready(&name->slot)) continue;
         csk_profile_entry_t entry = {
             .side = slot->kind & 1,
             .waiter = slot->kind >> 1,
