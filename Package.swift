@@ -11,7 +11,14 @@ let package = Package(
     traits: [
         .trait(
             name: "RCU", description: "Snapshot, SnapshotDictionary, csk_rcu_* and csk_snapshot_*; they need liburcu"),
+        // What these three need is resolved only where they are on.
+        .trait(name: "ServiceLifecycle", description: "DrainService, for swift-service-lifecycle"),
+        .trait(name: "Logging", description: "SyncDiagnostics.setLogger, for swift-log"),
         .default(enabledTraits: ["RCU"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle.git", from: "2.0.0"),
+        .package(url: "https://github.com/apple/swift-log.git", from: "1.5.0"),
     ],
     targets: [
         // liburcu: its flags for the compiler and the linker. Where pkg-config does not find it, SwiftPM warns with the
@@ -32,7 +39,17 @@ let package = Package(
                 .linkedLibrary("urcu-common", .when(traits: ["RCU"])),
             ]
         ),
-        .target(name: "SwiftSync", dependencies: ["CSyncKernel"], swiftSettings: [.strictMemorySafety()]),
+        .target(
+            name: "SwiftSync",
+            dependencies: [
+                "CSyncKernel",
+                .product(
+                    name: "ServiceLifecycle", package: "swift-service-lifecycle",
+                    condition: .when(traits: ["ServiceLifecycle"])),
+                .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Logging"])),
+            ],
+            swiftSettings: [.strictMemorySafety()]
+        ),
         .testTarget(
             name: "SwiftSyncTests", dependencies: ["SwiftSync", "CSyncKernel", "MainThreadProgram", "TopLevelProgram"]),
         // What a test needs a program of its own for: one that serves its main thread, and one without a main function.

@@ -182,7 +182,11 @@ import PackageDescription
 
 let package = Package(
     name: "Samples",
-    dependencies: [.package(name: "SwiftSync", path: "../..")],
+    dependencies: [
+        .package(name: "SwiftSync", path: "../..", traits: ["RCU", "ServiceLifecycle", "Logging"]),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle.git", from: "2.0.0"),
+        .package(url: "https://github.com/apple/swift-log.git", from: "1.5.0")
+    ],
     targets: [
 TARGETS
     ],
@@ -193,8 +197,9 @@ TARGET = """\
         .executableTarget(
             name: "NAME",
             dependencies: [
-                .product(name: "SwiftSync", package: "SwiftSync"),
-                .product(name: "CSyncKernel", package: "SwiftSync"),
+                .product(name: "SwiftSync", package: "SwiftSync"), .product(name: "CSyncKernel", package: "SwiftSync"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+                .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: [.unsafeFlags(["-warnings-as-errors"])])"""
 

@@ -229,3 +229,24 @@ try await log.drain()
 @Sendable func find(_ text: String) async throws -> String { text }
 // MARK: CancellableQueue check
 _ = await search.result
+
+// MARK: DrainService setup
+import Logging
+import ServiceLifecycle
+
+struct Server: Service {
+    func run() async throws {
+        kill(getpid(), SIGTERM)
+        try await gracefulShutdown()
+    }
+}
+let requests = WorkQueue(label: "requests"), connections = ResourcePool<Int>(maximum: 1, make: { 1 })
+let server = Server(), logger = Logger(label: "server")
+// MARK: DrainService check
+SyncDiagnostics.setHandler { _ in }
+expect(!requests.async {})
+
+// MARK: SyncDiagnostics+Logger setup
+import Logging
+// MARK: SyncDiagnostics+Logger check
+SyncDiagnostics.setLogger(nil)
