@@ -183,9 +183,10 @@ import PackageDescription
 let package = Package(
     name: "Samples",
     dependencies: [
-        .package(name: "SwiftSync", path: "../..", traits: ["RCU", "ServiceLifecycle", "Logging"]),
+        .package(name: "SwiftSync", path: "../..", traits: ["RCU", "ServiceLifecycle", "Logging", "Metrics"]),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle.git", from: "2.0.0"),
-        .package(url: "https://github.com/apple/swift-log.git", from: "1.5.0")
+        .package(url: "https://github.com/apple/swift-log.git", from: "1.5.0"),
+        .package(url: "https://github.com/apple/swift-metrics.git", from: "2.5.0")
     ],
     targets: [
 TARGETS
@@ -199,7 +200,7 @@ TARGET = """\
             dependencies: [
                 .product(name: "SwiftSync", package: "SwiftSync"), .product(name: "CSyncKernel", package: "SwiftSync"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
-                .product(name: "Logging", package: "swift-log"),
+                .product(name: "Logging", package: "swift-log"), .product(name: "CoreMetrics", package: "swift-metrics"),
             ],
             swiftSettings: [.unsafeFlags(["-warnings-as-errors"])])"""
 
