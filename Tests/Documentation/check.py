@@ -209,7 +209,6 @@ def swift_parts(sample):
     """What stands at the head of a file, imports and extensions, and the other lines of the sample."""
     imports, extensions, body = {"Dispatch", "Foundation", "SwiftSync", "Synchronization"}, [], []
     for part in sample.parts():
-
         def moved(match):
             line = part.line + part.text[:match.start()].count("\n")
             extensions.append(f'#sourceLocation(file: "{part.file}", line: {line})\n{match[0]}\n#sourceLocation()\n')
