@@ -72,8 +72,11 @@ static inline void csk_tell_program(bool before, bool now) {
 /* Where tracers look for semaphores: a section that is in the file and writable. */
 #define CSK_IN_PROBES __attribute__((section(".probes"), used))
 
-/* The note belongs to the section of its code ("o"): where a linker drops that code (--gc-sections), it drops the note
- * too. The base tells tracers by how much a prelinked file was moved. */
+/* Linkers keep a note whatever it names, and where it names code that --gc-sections drops, gold fails and others write a
+ * note without a place. So all functions with probes stand in one section, which a constructor keeps (probe.c).
+ *
+ * The base tells tracers by how much a prelinked file was moved. */
+#define CSK_HAS_PROBE __attribute__((noinline, section(".text.csk_probes")))
 #define CSK_PROBE(name, semaphore, arguments, ...)                                               \
     __asm__ __volatile__("990: nop\n"                                                            \
                          ".pushsection .note.stapsdt,\"\",\"note\"\n"                            \
