@@ -17,7 +17,7 @@ typedef struct {
     bool is_thread, told; /* told: all that stands before */
 } called_t;
 
-static __attribute__((noinline)) void note_called(called_t *called, const csk_gate_t *gate,
+static __attribute__((noinline, cold)) void note_called(called_t *called, const csk_gate_t *gate,
                                                   const csk_gate_waiter_t *next, enum csk_gate_call call) {
     called->gate = gate;
     called->rank = next->node.rank;
@@ -34,7 +34,7 @@ static inline void who_is_called(called_t *called, const csk_gate_t *gate, const
 }
 
 /* The gate may be gone: only its address is used. */
-static __attribute__((noinline)) void tell_called(const called_t *called) {
+static __attribute__((noinline, cold)) void tell_called(const called_t *called) {
     if (csk_profile_is_on() && called->is_thread) csk_profile_let_in(CSK_PROFILE_THREAD, called->rank, called->told_ns);
     if (!csk_grants_are_traced()) return;
     if (called->is_thread)

@@ -87,7 +87,7 @@ static void perform_profiled(csk_effects_t *effects) {
     for (uint32_t i = 0; i < count; i++) csk_profile_let_in(let_in[i].kind, let_in[i].rank, let_in[i].since_ns);
 }
 
-static __attribute__((noinline)) void perform_told(csk_effects_t *effects) {
+static __attribute__((noinline, cold)) void perform_told(csk_effects_t *effects) {
     if (csk_grants_are_traced()) trace_grants(effects);
     if (csk_profile_is_on()) perform_profiled(effects);
     else perform(effects);
@@ -98,7 +98,7 @@ void csk_effects_perform(csk_effects_t *effects) {
     else perform(effects);
 }
 
-__attribute__((noinline)) void csk_waiter_begin_told(csk_gate_waiter_t *waiter, uint8_t object_kind) {
+void csk_waiter_begin_told(csk_gate_waiter_t *waiter, uint8_t object_kind) {
     uint32_t told = waiter->has_waited & WAITER_PROFILED;
     if (csk_is_observed()) told |= WAITER_OBSERVED;
     waiter->has_waited = told ? (uint8_t)(told | object_kind) : 0;

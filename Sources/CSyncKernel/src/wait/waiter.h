@@ -99,7 +99,7 @@ static inline void csk_waiter_for_function(csk_gate_waiter_t *waiter, void *obje
 enum { WAITER_KIND = 15, WAITER_OBSERVED = 64, WAITER_PROFILED = 128 };
 /* Called under the queue lock. An asynchronous waiter waits from now on, and somebody is told of it. Reading the clock
  * is a quarter of what queueing such a waiter costs, and only those who are told need the time. */
-void csk_waiter_begin_told(csk_gate_waiter_t *waiter, uint8_t object_kind);
+__attribute__((cold)) void csk_waiter_begin_told(csk_gate_waiter_t *waiter, uint8_t object_kind);
 /* Called under the queue lock. An asynchronous waiter waits from now on; or again, since its grant is over, whoever
  * says so. */
 static inline void csk_waiter_begin(csk_gate_waiter_t *waiter, uint8_t object_kind) {
