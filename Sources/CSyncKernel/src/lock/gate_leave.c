@@ -18,7 +18,7 @@ typedef struct {
 } called_t;
 
 static __attribute__((noinline, cold)) void note_called(called_t *called, const csk_gate_t *gate,
-                                                  const csk_gate_waiter_t *next, enum csk_gate_call call) {
+                                                        const csk_gate_waiter_t *next, enum csk_gate_call call) {
     called->gate = gate;
     called->rank = next->node.rank;
     called->since_ns = next->since_ns;

@@ -97,23 +97,16 @@ static inline void csk_waiter_for_function(csk_gate_waiter_t *waiter, void *obje
 /* `has_waited` of an asynchronous waiter: who is told when its wait ends, and in the lower bits what kind of object it
  * waits for. Zero if nobody is told. */
 enum { WAITER_KIND = 15, WAITER_OBSERVED = 64, WAITER_PROFILED = 128 };
-/* Called under the queue lock. An asynchronous waiter waits from now on, and somebody is told of it. Reading the clock
- * is a quarter of what queueing such a waiter costs, and only those who are told need the time. */
-__attribute__((cold)) void csk_waiter_begin_told(csk_gate_waiter_t *waiter, uint8_t object_kind);
 /* Called under the queue lock. An asynchronous waiter waits from now on; or again, since its grant is over, whoever
- * says so. */
+ * says so. What is done where somebody is told of waits is apart. */
+__attribute__((cold)) void csk_waiter_begin_told(csk_gate_waiter_t *waiter, uint8_t object_kind);
+__attribute__((cold)) void csk_waiter_begin_again_told(csk_gate_waiter_t *waiter, uint8_t object_kind);
 static inline void csk_waiter_begin(csk_gate_waiter_t *waiter, uint8_t object_kind) {
     waiter->has_waited = 0;
-    if (csk_waits_are_told()) {
-        if (csk_profile_is_on()) {
-            waiter->has_waited = WAITER_PROFILED;
-            waiter->stack = csk_profile_stack_of_waiter();
-        }
-        csk_waiter_begin_told(waiter, object_kind);
-    }
+    if (csk_waits_are_told()) csk_waiter_begin_told(waiter, object_kind);
 }
 static inline void csk_waiter_begin_again(csk_gate_waiter_t *waiter, uint8_t object_kind) {
-    if (CSK_UNLIKELY(waiter->has_waited) || csk_waits_are_told()) csk_waiter_begin_told(waiter, object_kind);
+    if (CSK_UNLIKELY(waiter->has_waited) || csk_waits_are_told()) csk_waiter_begin_again_told(waiter, object_kind);
 }
 /* Its wait is over; no lock is held, and the waiter is still the caller's to read. */
 void csk_waiter_note_end(const csk_gate_waiter_t *waiter, const void *object, int status);
