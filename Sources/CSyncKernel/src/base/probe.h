@@ -1,9 +1,9 @@
 /* probe.h: static probes for tracers (USDT), and the word that says whether anybody is told of waits.
  *
  * A probe is a NOP in the code, and a note in the file (.note.stapsdt) that says where the NOP stands, what the probe
- * is called, where its arguments are, and where its semaphore is. A tracer that enables the probe puts a trap in the NOP's
- * place and counts the semaphore up. It finds both in the file, so nothing is registered at run time, and a process
- * that runs already can be traced. The format is that of SystemTap's <sys/sdt.h>, which is not needed here.
+ * is called, where its arguments are, and where its semaphore is. A tracer that enables the probe puts a trap in the
+ * place of the NOP and counts the semaphore up. It finds both in the file, so nothing is registered at run time, and a
+ * process that runs already can be traced. The format is that of SystemTap's <sys/sdt.h>, which is not needed here.
  *
  * Who is told of waits. The semaphores of the probes of waits stand in one word with a count of what the program itself
  * has attached (an observer, the contention profile). A path that waits tests the whole word, once: so it pays the same
@@ -72,8 +72,8 @@ static inline void csk_tell_program(bool before, bool now) {
 /* Where tracers look for semaphores: a section that is in the file and writable. */
 #define CSK_IN_PROBES __attribute__((section(".probes"), used))
 
-/* Linkers keep a note whatever it names, and where it names code that --gc-sections drops, gold fails and others write a
- * note without a place. So all functions with probes stand in one section, which a constructor keeps (probe.c).
+/* Linkers keep a note whatever it names, and where it names code that --gc-sections drops, gold fails and others write
+ * a note without a place. So all functions with probes stand in one section, which a constructor keeps (probe.c).
  *
  * The base tells tracers by how much a prelinked file was moved. */
 #define CSK_HAS_PROBE __attribute__((noinline, section(".text.csk_probes")))
