@@ -21,7 +21,7 @@ STATEFUL = ["timer", "reads", "pool", "pool_growth", "rwlock_linger", "rwlock_wo
             "workqueue_life", "rcu", "rcu_child", "rcu_reclaim", "rcu_map", "tls", "block", "name"]
 # Clients leave a gate a few times, and each departure looks whether a waiter is late. A mutex is tried once before it
 # is waited for. What a second yield shows, the first one does.
-KNOBS = ["-DGATE_DEPARTURES=1", "-DCSK_PQUEUE_TRIES=1", "-DCSK_YIELDS=1"]
+KNOBS = ["-DGATE_DEPARTURES=1", "-DCSK_PQUEUE_TRIES=1", "-DCSK_YIELDS=1", "-DCSK_NO_PROBES"]
 LIBRARY = ["core", "strategy", "partly", "main", "platform_explored"]
 
 

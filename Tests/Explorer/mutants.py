@@ -984,8 +984,8 @@ MUTANTS = [
     ("releasing does not resume", WQ_LIFE, "    csk_fetch_and(&queue->state, ~STATE_SUSPENDS, CSK_SEQ_CST);\n", ""),
     ("who shuts down does not pin", WQ_REFUSE, "    queue->refusing++;\n    csk_workqueue_pin(queue);\n",
      "    queue->refusing++;\n"),
-    ("the owner of a queue is not known", WQ_WORKER, "    csk_section_enter(section);\n    work->function(work, 0);\n",
-     "    work->function(work, 0);\n"),
+    ("the owner of a queue is not known", WQ_WORKER, "    csk_section_enter(section);\n    if (csk_works_are_told())",
+     "    if (csk_works_are_told())"),
     # Delayed work.
     ("the timer's thread does not pin the queue", DELAYED,
      "    csk_workqueue_pin(queue);\n    int error = queue_work(queue, &delayed->work, delayed->rank);\n"

@@ -47,6 +47,12 @@ typedef struct {
 int64_t csk_profile_threshold_ns;
 static table_t *table;
 
+/* Release: whoever finds the profile on finds its table. */
+static void change_threshold(int64_t threshold_ns) {
+    int64_t before = csk_exchange(&csk_profile_threshold_ns, threshold_ns, CSK_ACQ_REL);
+    csk_tell_program(before != 0, threshold_ns != 0);
+}
+
 int csk_profile_start(int64_t threshold_ns) {
     if (threshold_ns < 1) return EINVAL;
     table_t *known = csk_load(&table, CSK_ACQUIRE);
@@ -58,13 +64,13 @@ int csk_profile_start(int64_t threshold_ns) {
         if (made == MAP_FAILED) return ENOMEM;
         if (!csk_cas(&table, &known, made, CSK_ACQ_REL)) munmap(made, sizeof *made);
     }
-    csk_store(&csk_profile_threshold_ns, threshold_ns, CSK_RELEASE);
+    change_threshold(threshold_ns);
     return 0;
 }
 
 bool csk_profile_is_running(void) { return csk_profile_is_on(); }
 
-void csk_profile_stop(void) { csk_store(&csk_profile_threshold_ns, INT64_C(0), CSK_RELAXED); }
+void csk_profile_stop(void) { change_threshold(0); }
 
 /* The finalizer of SplitMix64 (Steele, Lea and Flood, 2014). */
 static uint64_t mix(uint64_t value) {

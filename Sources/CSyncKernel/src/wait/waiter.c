@@ -51,9 +51,20 @@ static inline void perform(csk_effects_t *effects) {
     csk_trampoline_run(effects->ready, effects->lane);
 }
 
+/* Before they are let in, while their waiters are there. */
+static void trace_grants(const csk_effects_t *effects) {
+    for (const csk_gate_waiter_t *waiter = effects->threads; waiter != NULL; waiter = waiter->next_ready)
+        csk_probe_grant(waiter->object, waiter->has_waited, waiter->node.rank, waiter->since_ns, GRANTED_THREAD);
+    for (const csk_gate_waiter_t *waiter = effects->ready; waiter != NULL; waiter = waiter->next_ready) {
+        if (waiter->has_waited == 0 || waiter->status != 0) continue;
+        csk_probe_grant(waiter->object, waiter->has_waited & WAITER_KIND, waiter->node.rank, waiter->since_ns,
+                        GRANTED_FUNCTION);
+    }
+}
+
 /* The same where the profile is on: whoever is let in is counted by the stack of the calling thread. Threads are gone
  * with their waiters once they were let in, so what is counted is copied before. */
-static __attribute__((noinline)) void perform_profiled(csk_effects_t *effects) {
+static void perform_profiled(csk_effects_t *effects) {
     enum { COUNTED = 16 };
     struct {
         csk_rank_t rank;
@@ -76,9 +87,31 @@ static __attribute__((noinline)) void perform_profiled(csk_effects_t *effects) {
     for (uint32_t i = 0; i < count; i++) csk_profile_let_in(let_in[i].kind, let_in[i].rank, let_in[i].since_ns);
 }
 
-void csk_effects_perform(csk_effects_t *effects) {
-    if (csk_profile_is_on() && (effects->threads != NULL || effects->ready != NULL)) perform_profiled(effects);
+static __attribute__((noinline, cold)) void perform_told(csk_effects_t *effects) {
+    if (csk_grants_are_traced()) trace_grants(effects);
+    if (csk_profile_is_on()) perform_profiled(effects);
     else perform(effects);
+}
+
+void csk_effects_perform(csk_effects_t *effects) {
+    if (csk_waits_are_told() && (effects->threads != NULL || effects->ready != NULL)) perform_told(effects);
+    else perform(effects);
+}
+
+/* Reading the clock is a quarter of what queueing such a waiter costs, and only those who are told need the time. */
+void csk_waiter_begin_again_told(csk_gate_waiter_t *waiter, uint8_t object_kind) {
+    uint32_t told = waiter->has_waited & WAITER_PROFILED;
+    if (csk_is_observed()) told |= WAITER_OBSERVED;
+    waiter->has_waited = told ? (uint8_t)(told | object_kind) : 0;
+    if (told && waiter->since_ns == 0) waiter->since_ns = csk_platform_now();
+}
+
+void csk_waiter_begin_told(csk_gate_waiter_t *waiter, uint8_t object_kind) {
+    if (csk_profile_is_on()) {
+        waiter->has_waited = WAITER_PROFILED;
+        waiter->stack = csk_profile_stack_of_waiter();
+    }
+    csk_waiter_begin_again_told(waiter, object_kind);
 }
 
 void csk_waiter_note_end(const csk_gate_waiter_t *waiter, const void *object, int status) {
