@@ -26,9 +26,9 @@
 
 CSK_BEGIN_DECLS
 
-/* Begins to count, or goes on from where the counts were. Waits that are under way are not counted. The first call takes
- * some 2 MiB of address space, of which pages are used as they are needed, for the rest of the process. Returns 0 or
- * ENOMEM. May be called from any thread; never blocks. */
+/* Begins to count, or goes on from where the counts were. Waits that are under way are not counted. The first call
+ * takes some 2 MiB of address space, of which pages are used as they are needed, for the rest of the process. Returns 0
+ * or ENOMEM. May be called from any thread; never blocks. */
 CSK_API int csk_metrics_start(void);
 /* Ends it. What was counted stays, and waits under way are still counted. May be called from any thread; never
  * blocks. */
@@ -98,8 +98,8 @@ typedef int (*csk_metrics_print_t)(void *context, const void *bytes, size_t size
  *     csk_timer_lateness_seconds histogram: how long after their deadlines the functions of timers were called
  *     csk_metrics_lost           counter: waits that were not counted
  *
- * Before the first start they have no samples, but for csk_metrics_lost. Returns 0, or what `print` returned. It neither
- * allocates nor blocks by itself. */
+ * Before the first start they have no samples, but for csk_metrics_lost. Returns 0, or what `print` returned. It
+ * neither allocates nor blocks by itself. */
 CSK_API int csk_metrics_print(csk_metrics_print_t print, void *context);
 
 CSK_END_DECLS
