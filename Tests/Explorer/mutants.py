@@ -35,6 +35,7 @@ WQ_WORKER, WQ_WORD = "src/queue/workqueue_worker.c", "src/queue/workqueue.h"
 WQ_ORDER, WQ_WAIT, DELAYED = "src/queue/workqueue_order.c", "src/queue/workqueue_wait.c", "src/queue/delayed.c"
 BLOCK = "src/thread/block.c"
 TLS, THREAD_EXIT, NAME = "src/thread/tls.c", "src/thread/thread_exit.c", "src/thread/name.c"
+SLOTS, COUNTING, METRICS = "src/base/slots.c", "src/base/counting.h", "src/base/metrics.c"
 RECLAIM, CHILD = "src/rcu/rcu_reclaim.c", "src/rcu/rcu_child.c"
 MAP, MAP_HEADER = "src/rcu/rcu_map.c", "include/csynckernel/rcu_map.h"
 RW, RW_WAIT = "src/readwrite/rwlock.c", "src/readwrite/rwlock_wait.c"
@@ -398,8 +399,8 @@ MUTANTS = [
     ("granted functions run while the timer fires", TIMER, "    csk_trampoline_hold();\n", ""),
     ("two timer threads", TIMER, "    for (uint32_t looks = 0; timers.starting; looks++) {",
      "    for (uint32_t looks = 0; false; looks++) {"),
-    ("timers fire early", TIMER, "        if (first != NULL && deadline_of(first) <= csk_platform_now()) {",
-     "        if (first != NULL && deadline_of(first) <= csk_platform_now() + 4000) {"),
+    ("timers fire early", TIMER, "        if (first != NULL && deadline_of(first) <= now_ns) {",
+     "        if (first != NULL && deadline_of(first) <= now_ns + 4000) {"),
     # fork.
     ("a fork raises no epoch", FORK, "    csk_process.mark = (csk_process.epoch - 1) << 2;\n", ""),
     ("no stage acts in the child", FORK, "        if (taking_part & UINT32_C(1) << stage) stages[stage].in_child();\n",
@@ -1157,6 +1158,39 @@ MUTANTS = [
     ("a fork does not hold the names", NAME,
      "    csk_fork_enroll(CSK_FORK_NAMES, &(csk_fork_functions_t){ hold, let_go, let_go });\n",
      "    (void)hold;\n    (void)let_go;\n"),
+    # What is counted of waits.
+    ("a slot is taken by a store", SLOTS,
+     "        *is_new = found == 0 && csk_cas(&slot->hash, &found, hash, CSK_RELAXED);",
+     "        *is_new = found == 0;\n        if (*is_new) csk_store(&slot->hash, hash, CSK_RELAXED);"),
+    ("who loses a slot does not look whose it is", SLOTS,
+     "        *is_new = found == 0 && csk_cas(&slot->hash, &found, hash, CSK_RELAXED);",
+     "        *is_new = found == 0 && csk_cas(&slot->hash, &(uint64_t){ 0 }, hash, CSK_RELAXED);"),
+    ("a table is made twice by stores", SLOTS,
+     "    if (!csk_cas(table, &known, made, CSK_ACQ_REL)) munmap(made, size);",
+     "    csk_store(table, made, CSK_RELEASE);"),
+    ("an entry is read before it is filled", METRICS, "        if (!csk_slot_is_ready(&waits->slot)) continue;\n", ""),
+    ("an entry is said to be filled before it has a name", METRICS,
+     "        strcpy(waits->name, name);\n        csk_slot_become_ready(&waits->slot);",
+     "        csk_slot_become_ready(&waits->slot);\n        csk_load(&in->lost, CSK_RELAXED);\n"
+     "        strcpy(waits->name, name);"),
+    ("a wait is added to its bucket by a store", METRICS,
+     "    csk_fetch_add(&spans->buckets[bucket_of(span_ns)], UINT64_C(1), CSK_RELAXED);",
+     "    uint64_t *bucket = &spans->buckets[bucket_of(span_ns)];\n"
+     "    csk_store(bucket, csk_load(bucket, CSK_RELAXED) + 1, CSK_RELAXED);"),
+    ("a wait is added to the sum by a store", METRICS,
+     "    csk_fetch_add(&spans->sum_ns, (uint64_t)span_ns, CSK_RELAXED);",
+     "    csk_store(&spans->sum_ns, csk_load(&spans->sum_ns, CSK_RELAXED) + (uint64_t)span_ns, CSK_RELAXED);"),
+    ("the longest wait is stored", METRICS,
+     "    while (span_ns > longest_ns && !csk_cas(&spans->longest_ns, &longest_ns, span_ns, CSK_RELAXED)) {}",
+     "    if (span_ns > longest_ns) csk_store(&spans->longest_ns, span_ns, CSK_RELAXED);"),
+    ("the longest wait is tried once", METRICS,
+     "    while (span_ns > longest_ns && !csk_cas(&spans->longest_ns, &longest_ns, span_ns, CSK_RELAXED)) {}",
+     "    if (span_ns > longest_ns) csk_cas(&spans->longest_ns, &longest_ns, span_ns, CSK_RELAXED);"),
+    ("what finds no slot is not counted", METRICS, "        csk_fetch_add(&in->lost, UINT64_C(1), CSK_RELAXED);\n", ""),
+    ("who begins to count stores the word", COUNTING, "{ csk_fetch_or(&csk_counting, what, CSK_RELEASE); }",
+     "{ csk_store(&csk_counting, csk_load(&csk_counting, CSK_RELAXED) | what, CSK_RELEASE); }"),
+    ("who ends counting stores the word", COUNTING, "{ csk_fetch_and(&csk_counting, ~what, CSK_RELAXED); }",
+     "{ csk_store(&csk_counting, csk_load(&csk_counting, CSK_RELAXED) & ~what, CSK_RELAXED); }"),
     # Thread-local slots and the ends of threads.
     ("names are linked by stores", TLS, "        if (csk_cas(place, &found, made, CSK_RELEASE)) found = made;",
      "        if (csk_store(place, made, CSK_RELEASE), true) found = made;"),

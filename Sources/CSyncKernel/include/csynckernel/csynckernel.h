@@ -18,6 +18,7 @@
 #include "pool.h"
 #include "observe.h"
 #include "profile.h"
+#include "metrics.h"
 #include "gate.h"
 #include "await.h"
 #include "mutex.h"

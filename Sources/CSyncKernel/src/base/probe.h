@@ -6,10 +6,10 @@
  * process that runs already can be traced. The format is that of SystemTap's <sys/sdt.h>, which is not needed here.
  *
  * Who is told of waits. The semaphores of the probes of waits stand in one word with a count of what the program itself
- * has attached (an observer, the contention profile). A path that waits tests the whole word, once: so it pays the same
- * as it would pay for the observer alone. What is behind the test is out of line, and asks each of them.
+ * has attached (an observer, the contention profile, the metrics). A path that waits tests the whole word, once: so it
+ * pays the same as it would pay for the observer alone. What is behind the test is out of line, and asks each of them.
  *
- *   bits  0-15  BY_PROGRAM  observers and profiles that are on. csk_tell_program changes it.
+ *   bits  0-15  BY_PROGRAM  how many of observer, profile and metrics are on. csk_tell_program changes it.
  *   bits 16-31  WAIT_BEGIN  }
  *   bits 32-47  WAIT_END    } Semaphores. Tracers change them from outside, 16 bits each.
  *   bits 48-63  GRANT       }

@@ -100,15 +100,16 @@ void csk_effects_perform(csk_effects_t *effects) {
 
 /* Reading the clock is a quarter of what queueing such a waiter costs, and only those who are told need the time. */
 void csk_waiter_begin_again_told(csk_gate_waiter_t *waiter, uint8_t object_kind) {
-    uint32_t told = waiter->has_waited & WAITER_PROFILED;
+    uint32_t told = waiter->has_waited & (WAITER_METERED | WAITER_PROFILED);
     if (csk_is_observed()) told |= WAITER_OBSERVED;
     waiter->has_waited = told ? (uint8_t)(told | object_kind) : 0;
     if (told && waiter->since_ns == 0) waiter->since_ns = csk_platform_now();
 }
 
 void csk_waiter_begin_told(csk_gate_waiter_t *waiter, uint8_t object_kind) {
+    if (csk_is_counting(CSK_COUNTS_METRICS)) waiter->has_waited = WAITER_METERED;
     if (csk_profile_is_on()) {
-        waiter->has_waited = WAITER_PROFILED;
+        waiter->has_waited |= WAITER_PROFILED;
         waiter->stack = csk_profile_stack_of_waiter();
     }
     csk_waiter_begin_again_told(waiter, object_kind);
@@ -119,6 +120,7 @@ void csk_waiter_note_end(const csk_gate_waiter_t *waiter, const void *object, in
     csk_rank_t rank = waiter->node.rank;
     if (waiter->has_waited & WAITER_OBSERVED)
         csk_observe_wait(CSK_EVENT_WAIT_END, object_kind, object, rank, waiter->since_ns, status);
+    if (waiter->has_waited & WAITER_METERED) csk_metrics_waited(object, object_kind, waiter->since_ns, status);
     csk_profile_sample_t sample;
     if ((waiter->has_waited & WAITER_PROFILED) && csk_profile_keeps(csk_platform_now() - waiter->since_ns, &sample))
         csk_profile_add(&(csk_profile_key_t){ .side = CSK_PROFILE_WAITED,
@@ -235,13 +237,17 @@ static inline int wait(const csk_wait_kind_t *kind, void *object, csk_gate_waite
     return status;
 }
 
-static __attribute__((noinline)) int wait_profiled(const csk_wait_kind_t *kind, void *object, csk_gate_waiter_t *self,
-                                                   int64_t deadline_ns, bool watches_first) {
+/* The same where waits are counted, by those that `counting` names. What takes long is done before the wait. */
+static __attribute__((noinline)) int wait_counted(const csk_wait_kind_t *kind, void *object, csk_gate_waiter_t *self,
+                                                  int64_t deadline_ns, bool watches_first, uint32_t counting) {
     csk_stack_t stack;
-    csk_stack_take(&stack);
+    csk_metrics_waits_t *waits = NULL;
+    if (counting & CSK_COUNTS_PROFILE) csk_stack_take(&stack);
+    if (counting & CSK_COUNTS_METRICS) waits = csk_metrics_find(object, kind->queue->object_kind);
     int status = wait(kind, object, self, deadline_ns, watches_first);
+    csk_metrics_count(waits, csk_platform_now() - self->since_ns, status);
     csk_profile_sample_t sample;
-    if (csk_profile_keeps(csk_platform_now() - self->since_ns, &sample))
+    if ((counting & CSK_COUNTS_PROFILE) && csk_profile_keeps(csk_platform_now() - self->since_ns, &sample))
         csk_profile_add(&(csk_profile_key_t){ .side = CSK_PROFILE_WAITED,
                                               .waiter = CSK_PROFILE_THREAD,
                                               .rank = self->node.rank,
@@ -253,6 +259,7 @@ static __attribute__((noinline)) int wait_profiled(const csk_wait_kind_t *kind, 
 
 int csk_waiter_wait(const csk_wait_kind_t *kind, void *object, csk_gate_waiter_t *self, int64_t deadline_ns,
                     bool watches_first) {
-    if (csk_profile_is_on()) return wait_profiled(kind, object, self, deadline_ns, watches_first);
+    uint32_t counting = csk_load(&csk_counting, CSK_RELAXED);
+    if (CSK_UNLIKELY(counting != 0)) return wait_counted(kind, object, self, deadline_ns, watches_first, counting);
     return wait(kind, object, self, deadline_ns, watches_first);
 }

@@ -19,6 +19,7 @@
 #define CSK_INTERNAL_WAITER_H
 
 #include "csynckernel/gate.h"
+#include "base/metrics.h"
 #include "base/observe.h"
 #include "base/profile.h"
 #include "wait/queue_lock.h"
@@ -70,7 +71,7 @@ static inline void csk_waiter_for_thread(csk_gate_waiter_t *waiter, csk_rank_t r
     waiter->since_ns = csk_platform_now();
 }
 
-/* It came then already, which only the profile asks; 0 if it doesn't. */
+/* It came then already, which only the profile and the metrics ask; 0 if they don't. */
 static inline void csk_waiter_came(csk_gate_waiter_t *waiter, int64_t since_ns) {
     if (CSK_UNLIKELY(since_ns != 0)) waiter->since_ns = since_ns;
 }
@@ -96,7 +97,7 @@ static inline void csk_waiter_for_function(csk_gate_waiter_t *waiter, void *obje
 
 /* `has_waited` of an asynchronous waiter: who is told when its wait ends, and in the lower bits what kind of object it
  * waits for. Zero if nobody is told. */
-enum { WAITER_KIND = 15, WAITER_OBSERVED = 64, WAITER_PROFILED = 128 };
+enum { WAITER_KIND = 15, WAITER_METERED = 32, WAITER_OBSERVED = 64, WAITER_PROFILED = 128 };
 /* Called under the queue lock. An asynchronous waiter waits from now on; or again, since its grant is over, whoever
  * says so. What is done where somebody is told of waits is apart. */
 __attribute__((cold)) void csk_waiter_begin_told(csk_gate_waiter_t *waiter, uint8_t object_kind);

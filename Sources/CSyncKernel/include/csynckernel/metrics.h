@@ -1,0 +1,107 @@
+/* metrics.h: how often and how long the program waits, by the names of what it waits for, as counters and histograms
+ * for a monitoring system.
+ *
+ * Waits of threads and of callbacks at gates, mutexes, semaphores and read-write locks are counted, and waits of
+ * threads for the signal of a condition variable. A wait begins when a thread has failed to enter and begins to spin,
+ * or when a callback is queued. It ends when the thread or callback goes on, whether it got what it waited for or not.
+ *
+ * Only objects with a name or a place (name.h) are counted. Objects of one kind and one name share an entry, which
+ * outlives them: give one name to what you want to see as one. How late timers are is counted too.
+ *
+ * What it costs. While it is off, nothing: a path that waits looks at the same word as for the profile, and an
+ * uncontended path at none. While it is on, a wait finds its entry by the object's name, mostly before it parks, and
+ * changes three counters and the longest when it is over. No memory is allocated, and no lock is taken but that of the
+ * names, where csk_name has given any.
+ *
+ *     csk_metrics_start();
+ *     ...
+ *     csk_metrics_print(write_to_socket, &socket);
+ *
+ * fork. In a child nothing has been counted yet, and it counts on if the parent did. Where the system does not know
+ * MADV_WIPEONFORK (Linux before 4.14), the child goes on from the counts of the parent. */
+#ifndef CSK_METRICS_H
+#define CSK_METRICS_H
+
+#include "base.h"
+
+CSK_BEGIN_DECLS
+
+/* Begins to count, or goes on from where the counts were. Waits that are under way are not counted. The first call
+ * takes some 2 MiB of address space, of which pages are used as they are needed, for the rest of the process. Returns 0
+ * or ENOMEM. May be called from any thread; never blocks. */
+CSK_API int csk_metrics_start(void);
+/* Ends it. What was counted stays, and waits under way are still counted. May be called from any thread; never
+ * blocks. */
+CSK_API void csk_metrics_stop(void);
+
+/* Whether it is on. Never blocks. */
+CSK_API bool csk_metrics_is_running(void);
+
+/* ---- Reading ----------------------------------------------------------------------------------------------------- */
+
+/* Bucket `i` counts spans longer than that before it and of at most 2^i us: the first those of up to 1 us, the last but
+ * one those of up to 67.108864 s, and the last all longer ones. */
+enum { CSK_METRICS_BUCKETS = 28 };
+
+/* The longest span that the bucket counts, in nanoseconds; INT64_MAX for the last. */
+static inline int64_t csk_metrics_bound_ns(uint32_t bucket) {
+    return bucket < CSK_METRICS_BUCKETS - 1 ? INT64_C(1000) << bucket : INT64_MAX;
+}
+
+/* How many spans of time there were, and how long. */
+typedef struct csk_metrics_histogram {
+    uint64_t buckets[CSK_METRICS_BUCKETS]; /* each has only its own spans, not those of the buckets before it */
+    uint64_t count;                        /* the sum of the buckets */
+    int64_t sum_ns, longest_ns;
+} csk_metrics_histogram_t;
+
+/* csk_metrics_entry_t.what */
+enum {
+    CSK_METRICS_WAITS = 1, /* waits for the objects of one kind and name; `spans` has how long they took */
+    CSK_METRICS_TIMERS = 2 /* the one entry of timers, without a name; `spans` has how long after its deadline the
+                              function of each was called. A deadline that had passed when the thread of the timers
+                              last went to sleep was set late, and is not counted */
+};
+
+typedef struct csk_metrics_entry {
+    uint32_t what;
+    uint32_t object_kind; /* CSK_OBJECT_GATE, ... (observe.h); CSK_OBJECT_OTHER for timers */
+    const char *name;     /* the name or place, in UTF-8, up to 127 bytes of it; valid for good. What is no UTF-8 was
+                             replaced by U+FFFD. NULL for timers */
+    /* Of waits, how many ended by entering or by a signal; at their deadline; and in another way, such as a
+     * cancellation. */
+    uint64_t granted, timed_out, refused;
+    csk_metrics_histogram_t spans;
+} csk_metrics_entry_t;
+
+/* Calls `each` for what was counted so far, in no particular order; for timers also where there was none. Does nothing
+ * before the first start. Others go on counting meanwhile: each number is right for some moment during the call, and
+ * none is ever less than it was in an earlier call. Never blocks by itself. */
+CSK_API void csk_metrics_read(void (*each)(const csk_metrics_entry_t *entry, void *context), void *context);
+
+/* Waits that were not counted, because the table was full: it holds some 4000 entries. Never blocks. */
+CSK_API uint64_t csk_metrics_lost(void);
+
+/* ---- Writing ----------------------------------------------------------------------------------------------------- */
+
+/* Takes what is written, piece by piece, with cancellation disabled. Returns 0, or an errno value, which ends the
+ * writing. */
+typedef int (*csk_metrics_print_t)(void *context, const void *bytes, size_t size);
+
+/* Writes what was counted as text of OpenMetrics 1.0, which Prometheus and others read, with "# EOF" at its end. Serve
+ * it as "application/openmetrics-text; version=1.0.0; charset=utf-8". These are its families, the first three with the
+ * labels "kind" ("gate", "rwlock", "semaphore", "condition") and "name":
+ *
+ *     csk_wait_seconds           histogram: how long waits took, whatever became of them
+ *     csk_waits                  counter: waits by "outcome": "granted", "timed_out" or "refused"
+ *     csk_longest_wait_seconds   gauge: the longest wait so far
+ *     csk_timer_lateness_seconds histogram: how long after their deadlines the functions of timers were called
+ *     csk_metrics_lost           counter: waits that were not counted
+ *
+ * Before the first start they have no samples, but for csk_metrics_lost. Returns 0, or what `print` returned. It
+ * neither allocates nor blocks by itself. */
+CSK_API int csk_metrics_print(csk_metrics_print_t print, void *context);
+
+CSK_END_DECLS
+
+#endif
