@@ -16,10 +16,12 @@ static inline bool csk_is_counting(uint32_t what) {
 /* The table was made before it is said that it is counted in. Whoever counts looks at the table, which comes by an
  * address, so a relaxed load tells it enough. Callbacks look at the word of all who are told first (probe.h). */
 static inline void csk_counting_begin(uint32_t what) {
-    csk_tell_program((csk_fetch_or(&csk_counting, what, CSK_RELEASE) & what) != 0, true);
+    uint32_t before = csk_fetch_or(&csk_counting, what, CSK_RELEASE);
+    csk_tell_program((before & what) != 0, true);
 }
 static inline void csk_counting_end(uint32_t what) {
-    csk_tell_program((csk_fetch_and(&csk_counting, ~what, CSK_RELAXED) & what) != 0, false);
+    uint32_t before = csk_fetch_and(&csk_counting, ~what, CSK_RELAXED);
+    csk_tell_program((before & what) != 0, false);
 }
 
 /* For a thread that comes to wait at `now_ns`. It may get what it wants without a place in a queue, after looking for a
