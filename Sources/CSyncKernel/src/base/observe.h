@@ -21,7 +21,7 @@ static inline bool csk_is_observed(void) {
  * `object_kind` is CSK_OBJECT_OTHER where the object may be gone. */
 static inline void csk_observe_wait(uint32_t kind, uint32_t object_kind, const void *object, csk_rank_t rank,
                                     int64_t since_ns, int status) {
-    if (csk_waits_are_told()) csk_observe_emit(kind, object_kind, object, rank, since_ns, status);
+    if (CSK_UNLIKELY(csk_waits_are_told())) csk_observe_emit(kind, object_kind, object, rank, since_ns, status);
 }
 
 /* Tells the observer, and the reporter or the standard error stream. Must not be called under an internal lock. */

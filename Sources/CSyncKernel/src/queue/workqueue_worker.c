@@ -49,7 +49,7 @@ void csk_workqueue_unpin(csk_workqueue_t *queue) {
 
 /* Where a tracer is told of works. The function may free the work, and in a child that it forks the queue may be gone:
  * only addresses are used. */
-static __attribute__((noinline)) void call_traced(csk_work_t *work, const csk_workqueue_t *queue) {
+static __attribute__((noinline, cold)) void call_traced(csk_work_t *work, const csk_workqueue_t *queue) {
     const char *name = queue->name;
     int64_t begun_ns = csk_probe_work_begin(queue, name, work);
     work->function(work, 0);
