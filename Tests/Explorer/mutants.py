@@ -93,6 +93,8 @@ MUTANTS = [
      "    csk_store(&gate->held, UINT64_C(0), CSK_RELAXED);"),
     ("form decided twice", QUEUE, "    if (csk_load(&gate->summary, CSK_RELAXED) == 0)\n", ""),
     # One word.
+    ("a leaver designates without end", LEAVE, "    if (last && call == GATE_DESIGNATES) call = GATE_GRANTS;\n",
+     "    (void)last;\n"),
     ("one-word leaver stores", LEAVE, "    return csk_cas(&gate->held, found, *found & HELD_FLAGS, CSK_RELEASE);",
      "    csk_store(&gate->held, *found & HELD_FLAGS, CSK_RELEASE);\n    return true;"),
     ("one-word flags not repeated", WORDS, "    if (form & GATE_ONE_WORD) {", "    if (0) {"),

@@ -111,14 +111,22 @@ static void leave_two_words(csk_gate_t *gate) {
 
 /* ---- One word ---------------------------------------------------------------------------------------------------- */
 
-/* Designates the next waiter, or grants it the gate; true in the second case. The wake that is due comes back in
- * `wake`: it must follow the release, which is the last access to the gate. It is not inlined, since leavers at whose
- * gate nobody waits would pay for its frame. */
-static __attribute__((noinline)) bool prepare_to_leave(csk_gate_t *gate, uint32_t **wake, called_t *called) {
+/* Who is designated may give up before the leaver has freed the word: its deadline passes, or it is awake and finds the
+ * gate held. The leaver's compare-and-swap fails then, and it designates again. Waiters with short deadlines never ask
+ * for a hand-over, so that could go on as long as such waiters come. So after two rounds the leaver grants: the gate is
+ * its to give, and a grant can't be given up. Another round only follows one that found the queue empty: a waiter came
+ * and went since `held` was read, and nobody was called in vain. */
+enum { DESIGNATIONS_OF_A_LEAVER = 2 };
+
+/* Designates the next waiter, or grants it the gate; true in the second case. In the leaver's `last` round it does not
+ * designate. The wake that is due comes back in `wake`: it must follow the release, which is the last access to the
+ * gate. It is not inlined, since leavers at whose gate nobody waits would pay for its frame. */
+static __attribute__((noinline)) bool prepare_to_leave(csk_gate_t *gate, bool last, uint32_t **wake, called_t *called) {
     csk_effects_t effects = { 0 };
     csk_gate_lock_queue(gate);
     csk_gate_waiter_t *next;
     enum csk_gate_call call = csk_gate_call(gate, &next);
+    if (last && call == GATE_DESIGNATES) call = GATE_GRANTS;
     if (call == GATE_DESIGNATES || call == GATE_GRANTS) who_is_called(called, gate, next, call);
     csk_gate_answer(gate, call, next, &effects);
     csk_gate_publish(gate);
@@ -142,11 +150,13 @@ static __attribute__((noinline)) void leave_one_word_contended(csk_gate_t *gate)
     called_t called;
     called.told = false;
     bool granted = false;
+    int rounds = 0;
     for (bool left = false; !left;) {
         uint64_t found = csk_load(&gate->held, CSK_RELAXED);
-        if (csk_gate_call_for(found, HELD_FLAGS_SHIFT) != GATE_CALLS_NOBODY)
-            left = granted = prepare_to_leave(gate, &wake, &called);
-        else {
+        if (csk_gate_call_for(found, HELD_FLAGS_SHIFT) != GATE_CALLS_NOBODY) {
+            bool last = rounds++ >= DESIGNATIONS_OF_A_LEAVER;
+            left = granted = prepare_to_leave(gate, last, &wake, &called);
+        } else {
             if ((found & HELD_FLAGS) != 0 && wake == NULL) csk_gate_count_departure(gate);
             left = free_one_word(gate, &found);
         }
