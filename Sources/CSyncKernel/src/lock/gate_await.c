@@ -247,10 +247,12 @@ int csk_gate_await_ranked(csk_gate_t *gate, csk_gate_predicate_t predicate, void
 
 /* ---- Coming again ------------------------------------------------------------------------------------------------ */
 
+/* Whether a thread may come again without a change of the order that await.h promises. */
 static bool comes_again(const csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns) {
     return gate->policy != CSK_GATE_STRICT && rank <= csk_rank(0, CSK_PLACE_BACK) && deadline_ns == CSK_NEVER;
 }
 
+/* Called by the holder. Returns its ticket. */
 static int64_t arrive(csk_gate_t *gate, csk_rank_t rank) {
     csk_gate_lock_queue(gate);
     int64_t ticket = csk_waiter_ticket(&gate->next_ticket, rank);
