@@ -1,8 +1,8 @@
 # Only the modules named here refer to an allocator, each for what a thread keeps or a call creates; all others need
 # their caller's memory, or a stack, and nothing else.
 #   cmake -DNM=... -DLIBRARY=...a -P no_allocator_test.cmake
-set(allocating tls name reads rcu rcu_map snapshot block workqueue_life rwlock_work platform_threads
-    profile places pprof symbols)
+set(allocating tls name reads rcu rcu_map snapshot block workqueue_life rwlock_work platform_threads slots
+    places pprof symbols)
 execute_process(COMMAND "${NM}" -A --undefined-only "${LIBRARY}" OUTPUT_VARIABLE names RESULT_VARIABLE status)
 if(NOT status EQUAL 0)
     message(FATAL_ERROR "${NM} failed on ${LIBRARY}")

@@ -125,7 +125,7 @@ static void puts_and_takes(void) {
     unlock();
 }
 static void takes_and_gives_back(void) {
-    EXPECT_EQUAL(csk_gate_lock_when(gate, some, NULL, 0, CSK_NEVER), 0);
+    EXPECT_EQUAL(csk_gate_lock_when(gate, some, NULL, 1, CSK_NEVER), 0);
     set_items(items() + 1);
     section();
     unlock();

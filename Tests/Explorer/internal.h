@@ -30,6 +30,7 @@ void kernel_reset_rcu_child(void);
 void kernel_reset_rcu_reclaim(void);
 void kernel_reset_tls(void);
 void kernel_reset_names(void);
+void kernel_reset_metrics(void);
 void kernel_reset_blocks(void);
 uint32_t kernel_blocks_lost(void);
 extern uint32_t kernel_blocks_refused;

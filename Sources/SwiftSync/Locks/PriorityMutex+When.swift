@@ -14,7 +14,8 @@ extension PriorityMutex where Value: ~Copyable {
     /// Whoever leaves the mutex asks the predicates of those that wait, by priority and then by arrival, and sends the
     /// first whose predicate is true on its way. So one change wakes one waiter. A waiter whose predicate is false bars
     /// nobody. A mutex for whose value nobody waits in this way costs what it always does; with n such waiters, leaving
-    /// takes up to n calls of predicates.
+    /// takes up to n calls of predicates. At normal priority or below, and without a timeout, a thread yields and comes
+    /// again a few times before it waits. Others may have meanwhile what it would have had, whatever their priority.
     ///
     /// `predicate` runs on other threads too, while they hold the mutex. It must depend on the value alone, and not
     /// block. Locking the mutex in it stops the program with a message.

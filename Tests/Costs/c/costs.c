@@ -101,6 +101,14 @@ static void sem_queue_and_serve(void) {
     must(csk_sem_wait_async(&none, &waiter, csk_rank(0, CSK_PLACE_BACK), 1, CSK_NEVER, sem_called, NULL));
     must(csk_sem_signal(&none, 1));
 }
+static void sem_callback_at_once(void) {
+    must(csk_sem_wait_async(&permits, &waiter, csk_rank(0, CSK_PLACE_BACK), 1, CSK_NEVER, sem_called, NULL));
+    must(csk_sem_signal(&permits, 1));
+}
+static void gate_callback_at_once(void) {
+    must(csk_gate_lock_async(&fast, &waiter, 0, CSK_NEVER, sem_called, NULL));
+    must(csk_gate_unlock(&fast));
+}
 
 /* ---- Queues ------------------------------------------------------------------------------------------------------ */
 
@@ -177,6 +185,8 @@ static const operation_t operations[] = {
     { .name = "csk_sem, trywait in vain", .call = sem_try_in_vain },
     { .name = "csk_sem, a waiter queued and cancelled", .call = sem_queue_and_cancel },
     { .name = "csk_sem, a waiter queued and served", .call = sem_queue_and_serve },
+    { .name = "csk_sem, a callback at once", .call = sem_callback_at_once },
+    { .name = "csk_gate, a callback at once", .call = gate_callback_at_once },
     { .name = "csk_workqueue_enqueue behind others", .call = enqueue, .before = suspend, .after = resume_and_drain },
     { .name = "csk_workqueue_enqueue_ranked behind others",
       .call = enqueue_ranked,

@@ -18,7 +18,6 @@
 #include "pool.h"
 #include "observe.h"
 #include "profile.h"
-#include "inspect.h"
 #include "metrics.h"
 #include "gate.h"
 #include "await.h"

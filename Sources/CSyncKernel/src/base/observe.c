@@ -5,10 +5,13 @@
 #include "base/observe.h"
 
 const csk_observer_t *csk_current_observer;
+CSK_IN_PROBES csk_told_t csk_told;
 static csk_reporter_t current_reporter;
 
 const csk_observer_t *csk_observe(const csk_observer_t *observer) {
-    return csk_exchange(&csk_current_observer, observer, CSK_ACQ_REL);
+    const csk_observer_t *before = csk_exchange(&csk_current_observer, observer, CSK_ACQ_REL);
+    csk_tell_program(before != NULL, observer != NULL);
+    return before;
 }
 
 csk_reporter_t csk_set_reporter(csk_reporter_t reporter) {
@@ -42,13 +45,36 @@ static csk_event_t make_event(uint32_t kind, uint32_t object_kind, const void *o
     };
 }
 
+#ifdef CSK_NO_PROBES
+static bool is_traced(uint32_t kind) {
+    (void)kind;
+    return false;
+}
+static void trace(const csk_event_t *event) { (void)event; }
+#else
+static bool is_traced(uint32_t kind) {
+    return (kind == CSK_EVENT_WAIT_BEGIN && csk_wait_begins_are_traced()) ||
+           (kind == CSK_EVENT_WAIT_END && csk_wait_ends_are_traced());
+}
+static void trace(const csk_event_t *event) {
+    if (event->kind == CSK_EVENT_WAIT_BEGIN)
+        csk_probe_wait_begin(event->object, event->object_kind, event->rank, event->name);
+    else
+        csk_probe_wait_end(event->object, event->object_kind, event->rank, event->waited_ns, event->status,
+                           event->name);
+}
+#endif
+
 void csk_observe_emit(uint32_t kind, uint32_t object_kind, const void *object, csk_rank_t rank, int64_t since_ns,
                       int status) {
     const csk_observer_t *observer = csk_load(&csk_current_observer, CSK_ACQUIRE);
-    if (observer == NULL) return;
+    bool traced = is_traced(kind);
+    if (observer == NULL && !traced) return;
     char name[NAME_SIZE];
     csk_event_t event = make_event(kind, object_kind, object, rank, since_ns, status);
     find_name(&event, name);
+    if (traced) trace(&event);
+    if (observer == NULL) return;
     int before = csk_platform_keep_thread();
     observer->event(observer, &event);
     csk_platform_let_thread_go(before);

@@ -3,20 +3,25 @@
 
 #include "csynckernel/observe.h"
 #include "base/platform.h"
+#include "base/probe.h"
 
 extern const csk_observer_t *csk_current_observer;
 
 void csk_observe_emit(uint32_t kind, uint32_t object_kind, const void *object, csk_rank_t rank, int64_t since_ns,
                       int status);
 
-/* Reading the clock is a quarter of what queueing an asynchronous waiter costs, and only an observer needs the time. */
-static inline bool csk_is_observed(void) { return csk_load(&csk_current_observer, CSK_RELAXED) != NULL; }
+/* Whether an observer or a tracer wants to know of waits. For paths on which somebody is told already
+ * (csk_waits_are_told). */
+static inline bool csk_is_observed(void) {
+    return csk_load(&csk_current_observer, CSK_RELAXED) != NULL || csk_wait_begins_are_traced() ||
+           csk_wait_ends_are_traced() || csk_grants_are_traced();
+}
 
-/* Must not be called under an internal lock: the observer is user code. `object_kind` is CSK_OBJECT_OTHER where the
- * object may be gone. */
+/* Tells the observer and the probes. Must not be called under an internal lock: the observer is user code.
+ * `object_kind` is CSK_OBJECT_OTHER where the object may be gone. */
 static inline void csk_observe_wait(uint32_t kind, uint32_t object_kind, const void *object, csk_rank_t rank,
                                     int64_t since_ns, int status) {
-    if (CSK_UNLIKELY(csk_is_observed())) csk_observe_emit(kind, object_kind, object, rank, since_ns, status);
+    if (CSK_UNLIKELY(csk_waits_are_told())) csk_observe_emit(kind, object_kind, object, rank, since_ns, status);
 }
 
 /* Tells the observer, and the reporter or the standard error stream. Must not be called under an internal lock. */

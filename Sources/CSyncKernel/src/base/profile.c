@@ -2,31 +2,25 @@
 #include "base/profile.h"
 
 #include "base/observe.h"
+#include "base/slots.h"
 
 #include <string.h>
-#include <sys/mman.h>
 
-enum { STACKS = 8192, NAMES = 4096, NAME_SIZE = 128, ENTRIES = 16384, PROBES = 64 };
-
-/* What every slot begins with. */
-typedef struct {
-    uint64_t hash; /* 0: free */
-    uint32_t ready;
-} slot_t;
+enum { STACKS = 8192, NAMES = 4096, NAME_SIZE = 128, ENTRIES = 16384 };
 
 typedef struct {
-    slot_t slot;
+    csk_slot_t slot;
     uint32_t depth;
     uintptr_t frames[CSK_STACK_DEPTH];
 } stack_slot_t;
 
 typedef struct {
-    slot_t slot;
+    csk_slot_t slot;
     char name[NAME_SIZE];
 } name_slot_t;
 
 typedef struct {
-    slot_t slot;
+    csk_slot_t slot;
     uint32_t stack; /* the number of the slot, plus 1 */
     uint32_t name;  /* the same, or 0 */
     uint32_t kind;  /* the side, and the kind of waiter times 2 */
@@ -44,79 +38,50 @@ typedef struct {
     uint64_t lost;
 } table_t;
 
-int64_t csk_profile_threshold_ns;
-static table_t *table;
+static int64_t least_kept_ns; /* the threshold */
+static void *mapped;
+
+static table_t *the_table(void) { return csk_load(&mapped, CSK_ACQUIRE); }
 
 int csk_profile_start(int64_t threshold_ns) {
     if (threshold_ns < 1) return EINVAL;
-    table_t *known = csk_load(&table, CSK_ACQUIRE);
-    if (known == NULL) {
-        int saved = errno;
-        table_t *made = mmap(NULL, sizeof *made, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                             -1, 0);
-        errno = saved;
-        if (made == MAP_FAILED) return ENOMEM;
-        if (!csk_cas(&table, &known, made, CSK_ACQ_REL)) munmap(made, sizeof *made);
-    }
-    csk_store(&csk_profile_threshold_ns, threshold_ns, CSK_RELEASE);
+    int error = csk_slots_map(&mapped, sizeof(table_t), false);
+    if (error != 0) return error;
+    csk_store(&least_kept_ns, threshold_ns, CSK_RELAXED);
+    csk_counting_begin(CSK_COUNTS_PROFILE);
     return 0;
 }
 
 bool csk_profile_is_running(void) { return csk_profile_is_on(); }
 
-void csk_profile_stop(void) { csk_store(&csk_profile_threshold_ns, INT64_C(0), CSK_RELAXED); }
-
-/* The finalizer of SplitMix64 (Steele, Lea and Flood, 2014). */
-static uint64_t mix(uint64_t value) {
-    value = (value ^ (value >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
-    value = (value ^ (value >> 27)) * UINT64_C(0x94D049BB133111EB);
-    return value ^ (value >> 31);
-}
-
-/* Returns the number, from 1 on, of the slot that is this hash's from now on; 0 where the slots are full. `is_new` says
- * whether the caller is to fill it, and to say that it is ready. */
-static uint32_t claim(void *slots, size_t size, uint32_t count, uint64_t hash, bool *is_new) {
-    if (hash == 0) hash = 1;
-    for (uint32_t probe = 0; probe < PROBES; probe++) {
-        uint32_t number = (uint32_t)(hash + probe) % count;
-        slot_t *slot = (slot_t *)((char *)slots + number * size);
-        uint64_t found = csk_load(&slot->hash, CSK_RELAXED);
-        *is_new = found == 0 && csk_cas(&slot->hash, &found, hash, CSK_RELAXED);
-        if (*is_new || found == hash) return number + 1;
-    }
-    *is_new = false;
-    return 0;
-}
-static void become_ready(slot_t *slot) { csk_store(&slot->ready, 1u, CSK_RELEASE); }
-static bool is_ready(const slot_t *slot) { return csk_load(&slot->ready, CSK_ACQUIRE) != 0; }
+void csk_profile_stop(void) { csk_counting_end(CSK_COUNTS_PROFILE); }
 
 uint32_t csk_profile_stack_number(const csk_stack_t *stack) {
-    table_t *in = csk_load(&table, CSK_ACQUIRE);
+    table_t *in = the_table();
     if (CSK_UNLIKELY(in == NULL)) return 0;
     uint64_t hash = stack->depth;
-    for (uint32_t i = 0; i < stack->depth; i++) hash = mix(hash ^ stack->frames[i]);
+    for (uint32_t i = 0; i < stack->depth; i++) hash = csk_slot_mix(hash ^ stack->frames[i]);
     bool is_new;
-    uint32_t number = claim(in->stacks, sizeof in->stacks[0], STACKS, hash, &is_new);
+    uint32_t number = csk_slot_claim(in->stacks, sizeof in->stacks[0], STACKS, hash, &is_new);
     if (is_new) {
         stack_slot_t *slot = &in->stacks[number - 1];
         slot->depth = stack->depth;
         memcpy(slot->frames, stack->frames, stack->depth * sizeof stack->frames[0]);
-        become_ready(&slot->slot);
+        csk_slot_become_ready(&slot->slot);
     }
     return number;
 }
 
 uint32_t csk_profile_name_number(const void *object, uint32_t object_kind) {
-    table_t *in = csk_load(&table, CSK_ACQUIRE);
+    table_t *in = the_table();
     char name[NAME_SIZE];
     if (CSK_UNLIKELY(in == NULL) || !csk_observe_find_name(object, object_kind, name, sizeof name)) return 0;
-    uint64_t hash = 1;
-    for (const char *byte = name; *byte != 0; byte++) hash = mix(hash ^ (unsigned char)*byte);
+    uint64_t hash = csk_slot_hash_text(1, name);
     bool is_new;
-    uint32_t number = claim(in->names, sizeof in->names[0], NAMES, hash, &is_new);
+    uint32_t number = csk_slot_claim(in->names, sizeof in->names[0], NAMES, hash, &is_new);
     if (is_new) {
         strcpy(in->names[number - 1].name, name);
-        become_ready(&in->names[number - 1].slot);
+        csk_slot_become_ready(&in->names[number - 1].slot);
     }
     return number;
 }
@@ -139,11 +104,11 @@ __attribute__((noinline)) uint32_t csk_profile_stack_of_waiter(void) {
 }
 
 bool csk_profile_keeps(int64_t waited_ns, csk_profile_sample_t *sample) {
-    int64_t threshold_ns = csk_load(&csk_profile_threshold_ns, CSK_RELAXED);
+    int64_t threshold_ns = csk_load(&least_kept_ns, CSK_RELAXED);
     *sample = (csk_profile_sample_t){ .contentions = 1, .delay_ns = waited_ns };
-    if (threshold_ns == 0 || waited_ns >= threshold_ns) return waited_ns > 0;
+    if (waited_ns >= threshold_ns) return waited_ns > 0;
     /* No two calls have both numbers in common. */
-    uint64_t number = mix((uint64_t)csk_platform_now() ^ mix((uintptr_t)sample));
+    uint64_t number = csk_slot_mix((uint64_t)csk_platform_now() ^ csk_slot_mix((uintptr_t)sample));
     if (waited_ns <= 0 || number % (uint64_t)threshold_ns >= (uint64_t)waited_ns) return false;
     *sample = (csk_profile_sample_t){
         .contentions = (double)threshold_ns / (double)waited_ns,
@@ -153,13 +118,14 @@ bool csk_profile_keeps(int64_t waited_ns, csk_profile_sample_t *sample) {
 }
 
 void csk_profile_add(const csk_profile_key_t *key, const csk_profile_sample_t *sample) {
-    table_t *in = csk_load(&table, CSK_ACQUIRE);
+    table_t *in = the_table();
     if (CSK_UNLIKELY(in == NULL)) return;
     int32_t priority = (int32_t)(key->rank >> 2);
     uint32_t kind = key->side | key->waiter << 1;
-    uint64_t hash = mix((uint64_t)key->stack << 32 ^ (uint32_t)priority) ^ mix((uint64_t)key->name << 32 ^ kind);
+    uint64_t hash = csk_slot_mix((uint64_t)key->stack << 32 ^ (uint32_t)priority) ^
+                    csk_slot_mix((uint64_t)key->name << 32 ^ kind);
     bool is_new = false;
-    uint32_t number = key->stack != 0 ? claim(in->entries, sizeof in->entries[0], ENTRIES, hash, &is_new) : 0;
+    uint32_t number = key->stack != 0 ? csk_slot_claim(in->entries, sizeof in->entries[0], ENTRIES, hash, &is_new) : 0;
     if (number == 0) {
         csk_fetch_add(&in->lost, UINT64_C(1), CSK_RELAXED);
         return;
@@ -170,7 +136,7 @@ void csk_profile_add(const csk_profile_key_t *key, const csk_profile_sample_t *s
         slot->name = key->name;
         slot->kind = kind;
         slot->priority = priority;
-        become_ready(&slot->slot);
+        csk_slot_become_ready(&slot->slot);
     }
     csk_fetch_add(&slot->contentions, (uint64_t)(sample->contentions * steps), CSK_RELAXED);
     csk_fetch_add(&slot->delay_ns, (uint64_t)sample->delay_ns, CSK_RELAXED);
@@ -195,15 +161,15 @@ __attribute__((noinline)) void csk_profile_let_in(uint32_t waiter, csk_rank_t ra
 }
 
 void csk_profile_read(void (*each)(const csk_profile_entry_t *, void *), void *context) {
-    table_t *in = csk_load(&table, CSK_ACQUIRE);
+    table_t *in = the_table();
     if (in == NULL) return;
     for (uint32_t i = 0; i < ENTRIES; i++) {
         const entry_slot_t *slot = &in->entries[i];
-        if (!is_ready(&slot->slot)) continue;
+        if (!csk_slot_is_ready(&slot->slot)) continue;
         const stack_slot_t *stack = &in->stacks[slot->stack - 1];
-        if (!is_ready(&stack->slot)) continue;
+        if (!csk_slot_is_ready(&stack->slot)) continue;
         const name_slot_t *name = slot->name != 0 ? &in->names[slot->name - 1] : NULL;
-        if (name != NULL && !is_ready(&name->slot)) continue;
+        if (name != NULL && !csk_slot_is_ready(&name->slot)) continue;
         csk_profile_entry_t entry = {
             .side = slot->kind & 1,
             .waiter = slot->kind >> 1,
@@ -219,6 +185,6 @@ void csk_profile_read(void (*each)(const csk_profile_entry_t *, void *), void *c
 }
 
 uint64_t csk_profile_lost(void) {
-    table_t *in = csk_load(&table, CSK_ACQUIRE);
+    table_t *in = the_table();
     return in != NULL ? csk_load(&in->lost, CSK_RELAXED) : 0;
 }

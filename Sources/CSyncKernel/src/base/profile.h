@@ -1,11 +1,7 @@
 /* profile.h: the calls by which waits reach the contention profile of csynckernel/profile.h.
  *
- * The table. A stack has a slot of its own, found by its 64-bit hash, and so has a name; an entry is found by the hash
- * of its key. A
- * slot is taken by a compare-and-swap from 0 to the hash. Whoever took it fills it and then says so (`ready`, release;
- * readers acquire). Nobody waits for that: what is added to are counters, and a stack is known by the number of its
- * slot. Slots are never given back. So two threads that add the same stack at the same moment use one slot, and a
- * reader leaves out what is not filled yet.
+ * The table. A stack has a slot of its own, found by its hash, and so has a name; an entry is found by the hash of its
+ * key (slots.h has the argument).
  *
  * Why one table, and not a ring for each thread: a ring is too short or too long, needs somebody who empties it in
  * time, and is lost with its thread. Here each stack is kept once, and the sums are always complete. */
@@ -13,13 +9,10 @@
 #define CSK_INTERNAL_PROFILE_H
 
 #include "csynckernel/profile.h"
+#include "base/counting.h"
 #include "base/stack.h"
 
-extern int64_t csk_profile_threshold_ns; /* 0: off */
-
-static inline bool csk_profile_is_on(void) {
-    return CSK_UNLIKELY(csk_load(&csk_profile_threshold_ns, CSK_RELAXED) != 0);
-}
+static inline bool csk_profile_is_on(void) { return csk_is_counting(CSK_COUNTS_PROFILE); }
 
 /* The number of a stack; 0 where the table is full. For a callback that is being queued it is that of the calling
  * thread, or of the task that the thread suspends. Once it is queued the task may run, and have other contexts. */
@@ -45,13 +38,8 @@ typedef struct csk_profile_key {
     uint32_t stack, name; /* their numbers */
 } csk_profile_key_t;
 void csk_profile_add(const csk_profile_key_t *key, const csk_profile_sample_t *sample);
-/* For a thread that comes to wait at `now_ns`. It may get what it wants without a place in a queue, after looking for a
- * while. Where the profile is off it has come at 0. */
-static inline int64_t csk_profile_since(int64_t now_ns) { return csk_profile_is_on() ? now_ns : 0; }
+/* The calling thread has waited since then. */
 void csk_profile_waited(const void *object, uint32_t object_kind, csk_rank_t rank, int64_t since_ns);
-static inline void csk_profile_end(const void *object, uint32_t object_kind, csk_rank_t rank, int64_t since_ns) {
-    if (CSK_UNLIKELY(since_ns != 0)) csk_profile_waited(object, object_kind, rank, since_ns);
-}
 /* The caller has let in somebody who has waited since then. The object may be gone, so its name is not told. */
 void csk_profile_let_in(uint32_t waiter, csk_rank_t rank, int64_t since_ns);
 

@@ -23,6 +23,7 @@
  *    a thread that waits (trampoline.h): nothing there may block, since this thread may have the gate by then. */
 #include "csynckernel/cond.h"
 
+#include "base/metrics.h"
 #include "base/observe.h"
 #include "lock/gate_queue.h"
 #include "thread/name.h"
@@ -125,9 +126,11 @@ int csk_cond_wait_ranked(csk_cond_t *cond, csk_rank_t rank, int64_t deadline_ns)
     csk_cannot_fail(csk_gate_unlock_as(gate, self));
     csk_trampoline_end_wait();
     if (!waits) return ESHUTDOWN;
+    bool counts = csk_is_counting(CSK_COUNTS_METRICS);
     csk_observe_wait(CSK_EVENT_WAIT_BEGIN, CSK_OBJECT_COND, cond, rank, 0, 0);
     int status = await_signal(cond, gate, &waiter, since_ns, deadline_ns), locked;
     csk_observe_wait(CSK_EVENT_WAIT_END, CSK_OBJECT_COND, cond, rank, since_ns, status);
+    if (counts) csk_metrics_waited(cond, CSK_OBJECT_COND, since_ns, status);
     if (status == 0) locked = csk_waiter_wait(&csk_gate_wait_kind, gate, &waiter, CSK_NEVER, false);
     else locked = lock_as(gate, self, rank);
     if (locked != 0) return locked;

@@ -65,7 +65,7 @@ static inline enum attempt barge(csk_gate_t *gate, csk_rank_t rank, uint64_t sel
 
 static enum attempt spin_to_enter(csk_gate_t *gate, csk_rank_t rank, uint64_t self, int64_t *since_ns) {
     csk_spin_t spin = csk_spin_begin(CSK_SPIN_NS);
-    *since_ns = csk_profile_since(spin.end_ns - CSK_SPIN_NS);
+    *since_ns = csk_counts_since(spin.end_ns - CSK_SPIN_NS);
     while (csk_spin(&spin)) {
         if (csk_gate_holder(gate) != 0) continue;
         enum attempt attempt = barge(gate, rank, self);
@@ -157,7 +157,7 @@ static int enter_or_wait(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns,
     csk_queue_unlock(&gate->queue_lock);
     csk_effects_perform_waiting(&effects);
     if (closed) return ESHUTDOWN;
-    if (entered) csk_profile_end(gate, CSK_OBJECT_GATE, rank, since_ns);
+    if (entered) csk_counts_end(gate, CSK_OBJECT_GATE, rank, since_ns);
     if (entered) return 0;
     if (first) csk_waiter_look_again(&csk_gate_queue_kind, gate);
     return csk_waiter_wait(&csk_gate_wait_kind, gate, &waiter, deadline_ns, gate->policy == CSK_GATE_STRICT);
@@ -177,7 +177,7 @@ static __attribute__((noinline)) int lock_contended(csk_gate_t *gate, csk_rank_t
     bool noted = csk_gate_take_note(gate) && deadline_ns == CSK_NEVER;
     int64_t since_ns = 0;
     if (!noted && spin_to_enter(gate, rank, self, &since_ns) == ENTERED) {
-        csk_profile_end(gate, CSK_OBJECT_GATE, rank, since_ns);
+        csk_counts_end(gate, CSK_OBJECT_GATE, rank, since_ns);
         return 0;
     }
     return enter_or_wait(gate, rank, deadline_ns, self, noted, since_ns);

@@ -100,8 +100,9 @@ enum { GRANTED_AT_ONCE, INSERTED, INSERTED_FIRST };
 static int grant_or_insert(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_effects_t *effects) {
     bool inserted = false;
     csk_gate_lane_t *lane = waiter->lane;
-    if (csk_gate_holder(gate) == 0 && (lane == NULL || csk_gate_lane_is_open(lane, waiter)) &&
-        csk_gate_may_pass(gate, &waiter->node) && csk_gate_take_for(gate, waiter)) {
+    /* One that is granted at once is to cost the least: without the hint gcc 12 jumps once more on its way. */
+    if (CSK_LIKELY(csk_gate_holder(gate) == 0 && (lane == NULL || csk_gate_lane_is_open(lane, waiter)) &&
+                   csk_gate_may_pass(gate, &waiter->node) && csk_gate_take_for(gate, waiter))) {
         if (lane != NULL) {
             csk_gate_link(gate, waiter);
             csk_gate_lane_grant(gate, waiter);

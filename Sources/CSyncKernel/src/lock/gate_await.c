@@ -3,6 +3,7 @@
 
 #include "lock/gate_queue.h"
 #include "wait/trampoline.h"
+#include "wait/yield.h"
 
 _Thread_local csk_gate_place_t *csk_gate_place __attribute__((tls_model("initial-exec")));
 
@@ -140,7 +141,7 @@ void csk_gate_choose_next(csk_gate_t *gate) {
 
 /* ---- The waiting thread ------------------------------------------------------------------------------------------ */
 
-/* Called under the queue lock, by the holder. The waiter's rank is set. */
+/* Called under the queue lock, by the holder. The waiter's rank and ticket are set. */
 static void begin(csk_gate_t *gate, csk_gate_condition_t *self, csk_gate_predicate_t predicate, void *context,
                   csk_gate_condition_function_t function) {
     self->predicate = predicate;
@@ -148,7 +149,6 @@ static void begin(csk_gate_t *gate, csk_gate_condition_t *self, csk_gate_predica
     self->function = function;
     self->chosen = self->asked = self->canceled = false;
     csk_waiter_set(&self->waiter, function != NULL ? WAITER_QUEUED : WAITER_IDLE);
-    self->waiter.node.ticket = csk_waiter_ticket(&gate->next_ticket, self->waiter.node.rank);
     insert(gate, self);
     csk_gate_publish(gate);
 }
@@ -185,30 +185,54 @@ static void choose_itself(csk_gate_t *gate, csk_gate_condition_t *self) {
 }
 
 /* Waits until the condition is chosen, and then for the gate. */
-static void wait_for_turn(csk_gate_t *gate, csk_gate_condition_t *self, int64_t since_ns, int64_t deadline_ns) {
-    csk_yield_for_word(&self->waiter, deadline_ns);
+static void wait_for_turn(csk_gate_t *gate, csk_gate_condition_t *self, int64_t since_ns, int64_t deadline_ns,
+                          bool yields) {
+    if (yields) csk_yield_for_word(&self->waiter, deadline_ns);
     if (csk_gate_park_until_queued(gate, &self->waiter, since_ns, deadline_ns) == ETIMEDOUT) choose_itself(gate, self);
     csk_cannot_fail(csk_waiter_wait(&csk_gate_wait_kind, gate, &self->waiter, CSK_NEVER, false));
 }
 
 static bool has_passed(int64_t deadline_ns) { return deadline_ns != CSK_NEVER && deadline_ns <= csk_platform_now(); }
 
-/* While it leaves the gate the thread stands among those that wait already. So no callback that is left for later runs
- * on it (csk_gate_call_later), which might wait, or end the thread. */
-static int wait_until_true(csk_gate_t *gate, csk_gate_condition_t *self, int64_t deadline_ns) {
+/* The thread waits, in the list or outside of it. So no callback that is left for later runs on it while it leaves the
+ * gate (csk_gate_call_later), which might wait, or end the thread. */
+static void leave_waiting(csk_gate_t *gate, uint64_t self) {
+    csk_trampoline_begin_wait();
+    csk_cannot_fail(csk_gate_unlock_as(gate, self));
+    csk_trampoline_end_wait();
+}
+
+static int wait_until_true(csk_gate_t *gate, csk_gate_condition_t *self, int64_t deadline_ns, bool yields) {
     int64_t since_ns = self->waiter.since_ns;
-    for (;;) {
+    for (;; yields = true) {
         uint32_t depth = csk_load(&gate->depth, CSK_RELAXED);
         csk_store(&gate->depth, 0u, CSK_RELAXED);
-        csk_trampoline_begin_wait();
-        csk_cannot_fail(csk_gate_unlock_as(gate, self->waiter.thread));
-        csk_trampoline_end_wait();
-        wait_for_turn(gate, self, since_ns, deadline_ns);
+        leave_waiting(gate, self->waiter.thread);
+        wait_for_turn(gate, self, since_ns, deadline_ns, yields);
         csk_store(&gate->depth, depth, CSK_RELAXED);
         if (self->predicate(self->predicate_context)) return 0;
         if (has_passed(deadline_ns)) return ETIMEDOUT;
         wait_on(gate, self);
     }
+}
+
+/* Called by the holder, whose predicate is false. `ticket` is that of a thread that has come again; 0 for one that
+ * arrives now, and has not yielded yet. */
+static int wait_in_list(csk_gate_t *gate, csk_gate_predicate_t predicate, void *context, csk_rank_t rank,
+                        int64_t deadline_ns, int64_t ticket) {
+    csk_gate_condition_t self;
+    csk_waiter_for_thread(&self.waiter, rank, csk_gate_holder(gate));
+    csk_gate_lock_queue(gate);
+    bool closed = gate->closed;
+    if (!closed) {
+        self.waiter.node.ticket = ticket != 0 ? ticket : csk_waiter_ticket(&gate->next_ticket, rank);
+        begin(gate, &self, predicate, context, NULL);
+    }
+    csk_queue_unlock(&gate->queue_lock);
+    if (closed) return ESHUTDOWN;
+    int status = wait_until_true(gate, &self, deadline_ns, ticket == 0);
+    end(gate, &self);
+    return status;
 }
 
 int csk_gate_await_ranked(csk_gate_t *gate, csk_gate_predicate_t predicate, void *context, csk_rank_t rank,
@@ -218,15 +242,36 @@ int csk_gate_await_ranked(csk_gate_t *gate, csk_gate_predicate_t predicate, void
     if (predicate(context)) return 0;
     if (has_passed(deadline_ns)) return ETIMEDOUT;
     csk_gate_prepare(gate);
-    csk_gate_condition_t self;
-    csk_waiter_for_thread(&self.waiter, rank, csk_gate_holder(gate));
+    return wait_in_list(gate, predicate, context, rank, deadline_ns, 0);
+}
+
+/* ---- Coming again ------------------------------------------------------------------------------------------------ */
+
+/* Whether a thread may come again without a change of the order that await.h promises. */
+static bool comes_again(const csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns) {
+    return gate->policy != CSK_GATE_STRICT && rank <= csk_rank(0, CSK_PLACE_BACK) && deadline_ns == CSK_NEVER;
+}
+
+/* Called by the holder. Returns its ticket. */
+static int64_t arrive(csk_gate_t *gate, csk_rank_t rank) {
     csk_gate_lock_queue(gate);
-    bool closed = gate->closed;
-    if (!closed) begin(gate, &self, predicate, context, NULL);
+    int64_t ticket = csk_waiter_ticket(&gate->next_ticket, rank);
     csk_queue_unlock(&gate->queue_lock);
-    if (closed) return ESHUTDOWN;
-    int status = wait_until_true(gate, &self, deadline_ns);
-    end(gate, &self);
+    return ticket;
+}
+
+/* Called by the holder, whose predicate is false. Returns as csk_gate_lock_when_ranked does. */
+static int come_again_or_wait(csk_gate_t *gate, csk_gate_predicate_t predicate, void *context, csk_rank_t rank) {
+    int64_t ticket = arrive(gate, rank);
+    csk_yields_t yields = csk_yields_begin();
+    while (yields.left > 0) {
+        leave_waiting(gate, csk_self());
+        csk_yield(&yields);
+        int status = csk_gate_enter_fast(gate) ? 0 : csk_gate_lock_slow(gate, rank, CSK_NEVER);
+        if (status != 0 || predicate(context)) return status;
+    }
+    int status = wait_in_list(gate, predicate, context, rank, CSK_NEVER, ticket);
+    if (status != 0) (void)csk_gate_unlock(gate);
     return status;
 }
 
@@ -236,8 +281,9 @@ int csk_gate_lock_when_ranked(csk_gate_t *gate, csk_gate_predicate_t predicate, 
     int status = csk_gate_enter_fast(gate) ? 0
                  : csk_gate_is_mine(gate)  ? EDEADLK /* at whatever level */
                                            : csk_gate_lock_slow(gate, rank, deadline_ns);
-    if (status != 0) return status;
-    status = csk_gate_await_ranked(gate, predicate, context, rank, deadline_ns);
+    if (status != 0 || predicate(context)) return status;
+    if (comes_again(gate, rank, deadline_ns)) return come_again_or_wait(gate, predicate, context, rank);
+    status = has_passed(deadline_ns) ? ETIMEDOUT : wait_in_list(gate, predicate, context, rank, deadline_ns, 0);
     if (status != 0) (void)csk_gate_unlock(gate);
     return status;
 }
@@ -253,6 +299,7 @@ int csk_gate_watch(csk_gate_t *gate, csk_gate_condition_t *condition, csk_rank_t
     int status = gate->closed ? ESHUTDOWN : csk_waiter_state(&condition->waiter) != WAITER_IDLE ? EBUSY : 0;
     if (status == 0) {
         condition->waiter.node.rank = rank;
+        condition->waiter.node.ticket = csk_waiter_ticket(&gate->next_ticket, rank);
         condition->context = context;
         begin(gate, condition, predicate, predicate_context, function);
     }

@@ -26,6 +26,23 @@
  * 5. That waiter has the condition's ticket. So one of the same rank that was chosen earlier, but arrived later, does
  *    not enter before it, nor before those between them, which are asked when it leaves.
  *
+ * Who comes again
+ *
+ * A place in the list costs a choice by a leaver, two passes through the queue lock and mostly a wake, and while
+ * anybody stands there nobody leaves by the inline path. So a thread in csk_gate_lock_when that finds its predicate
+ * false does not stand there at once. It takes its ticket, leaves the gate, yields, and comes again, as often as it
+ * would yield before it parks (wait/yield.h). Then it stands in the list, with that ticket, and parks.
+ *
+ * Meanwhile it is in no list and no queue: nobody chooses or designates it, so no leaver calls nobody because of it. It
+ * does not sleep either. A yield ends by itself, and then it comes like any newcomer and asks for itself. When it
+ * stands in the list at last, it holds the gate and has just found its predicate false, as in 1. So the argument holds
+ * as it is.
+ *
+ * What it gives up is its place for as long: whoever comes then, or stands in the list already, may have what it waits
+ * for, of whatever rank. So a thread of a priority above 0 does not come again, nor does any at a STRICT gate; nor
+ * one with a deadline, since a yield may take a time slice; nor csk_gate_await, whose thread has been in a section.
+ * The ticket keeps its arrival: those that arrived later stand behind it in the list.
+ *
  * A predicate runs without the queue lock. Meanwhile the holder's own condition can't be in the list but as one that
  * was just put there; no other can leave the list, since its thread needs the gate for that. A deadline may choose it.
  *

@@ -4,27 +4,47 @@
 #include "lock/gate_await.h"
 #include "lock/gate_queue.h"
 
-/* ---- The profile ------------------------------------------------------------------------------------------------- */
+/* ---- The profile and the probes ---------------------------------------------------------------------------------- */
 
-/* The thread that a leaver calls, where that is counted by the leaver's stack. Callbacks are counted where their
- * functions are called (waiter.c). */
+/* Whom a leaver calls, where somebody is told: the profile counts threads by the leaver's stack, and there is a probe.
+ * Callbacks are counted where their functions are called (waiter.c). */
 typedef struct {
+    const csk_gate_t *gate;
     csk_rank_t rank;
-    int64_t since_ns; /* since when it waits, or since it was called before; 0: nothing is counted */
+    int64_t since_ns; /* since when it waits */
+    int64_t told_ns;  /* the same, or since it was called before */
+    enum csk_gate_call call;
+    bool is_thread, told; /* told: all that stands before */
 } called_t;
 
+static __attribute__((noinline, cold)) void note_called(called_t *called, const csk_gate_t *gate,
+                                                        const csk_gate_waiter_t *next, enum csk_gate_call call) {
+    called->gate = gate;
+    called->rank = next->node.rank;
+    called->since_ns = next->since_ns;
+    called->is_thread = next->function == NULL;
+    called->told_ns = called->is_thread && next->told_ns > next->since_ns ? next->told_ns : next->since_ns;
+    called->call = call;
+    called->told = true;
+}
 /* Called under the queue lock, before `next` is called. */
-static inline called_t who_is_called(const csk_gate_waiter_t *next) {
-    called_t called = { 0 };
-    if (csk_profile_is_on() && next != NULL && next->function == NULL) {
-        called.rank = next->node.rank;
-        called.since_ns = next->told_ns > next->since_ns ? next->told_ns : next->since_ns;
-    }
-    return called;
+static inline void who_is_called(called_t *called, const csk_gate_t *gate, const csk_gate_waiter_t *next,
+                                 enum csk_gate_call call) {
+    if (csk_waits_are_told() && next != NULL) note_called(called, gate, next, call);
+}
+
+/* The gate may be gone: only its address is used. */
+static __attribute__((noinline, cold)) void tell_called(const called_t *called) {
+    if (csk_profile_is_on() && called->is_thread) csk_profile_let_in(CSK_PROFILE_THREAD, called->rank, called->told_ns);
+    if (!csk_grants_are_traced()) return;
+    if (called->is_thread)
+        csk_probe_grant(called->gate, CSK_OBJECT_GATE, called->rank, called->since_ns,
+                        called->call == GATE_GRANTS ? GRANTED_THREAD : GRANTED_TRY);
+    if (called->call == GATE_GRANTS) csk_probe_hand_over(called->gate, CSK_OBJECT_GATE, called->rank, called->since_ns);
 }
 /* Called after the release. */
 static inline void count_called(const called_t *called) {
-    if (CSK_UNLIKELY(called->since_ns != 0)) csk_profile_let_in(CSK_PROFILE_THREAD, called->rank, called->since_ns);
+    if (CSK_UNLIKELY(called->told)) tell_called(called);
 }
 
 /* ---- Two words --------------------------------------------------------------------------------------------------- */
@@ -37,7 +57,9 @@ void csk_gate_post(csk_gate_t *gate) {
     csk_gate_lock_queue(gate);
     csk_gate_waiter_t *next;
     enum csk_gate_call call = csk_gate_call(gate, &next);
-    called_t called = who_is_called(call == GATE_DESIGNATES ? next : NULL);
+    called_t called;
+    called.told = false;
+    who_is_called(&called, gate, call == GATE_DESIGNATES ? next : NULL, call);
     /* It designates even if a newcomer has taken the gate meanwhile. Otherwise each newcomer would come here when it
      * leaves, to no effect. A grant needs a free gate, which settling looks for. */
     if (call == GATE_DESIGNATES) csk_gate_answer(gate, call, next, &effects);
@@ -53,7 +75,9 @@ static bool leave_by_grant(csk_gate_t *gate) {
     csk_effects_t effects = { 0 };
     csk_gate_lock_queue(gate);
     csk_gate_waiter_t *next = csk_gate_next(gate);
-    called_t called = who_is_called(next);
+    called_t called;
+    called.told = false;
+    who_is_called(&called, gate, next, GATE_GRANTS);
     if (next != NULL) csk_gate_grant_to(gate, next, &effects);
     csk_gate_publish(gate);
     csk_queue_unlock(&gate->queue_lock);
@@ -87,15 +111,23 @@ static void leave_two_words(csk_gate_t *gate) {
 
 /* ---- One word ---------------------------------------------------------------------------------------------------- */
 
-/* Designates the next waiter, or grants it the gate; true in the second case. The wake that is due comes back in
- * `wake`: it must follow the release, which is the last access to the gate. It is not inlined, since leavers at whose
- * gate nobody waits would pay for its frame. */
-static __attribute__((noinline)) bool prepare_to_leave(csk_gate_t *gate, uint32_t **wake, called_t *called) {
+/* Who is designated may give up before the leaver has freed the word: its deadline passes, or it is awake and finds the
+ * gate held. The leaver's compare-and-swap fails then, and it designates again. Waiters with short deadlines never ask
+ * for a hand-over, so that could go on as long as such waiters come. So after two rounds the leaver grants: the gate is
+ * its to give, and a grant can't be given up. Another round only follows one that found the queue empty: a waiter came
+ * and went since `held` was read, and nobody was called in vain. */
+enum { DESIGNATIONS_OF_A_LEAVER = 2 };
+
+/* Designates the next waiter, or grants it the gate; true in the second case. In the leaver's `last` round it does not
+ * designate. The wake that is due comes back in `wake`: it must follow the release, which is the last access to the
+ * gate. It is not inlined, since leavers at whose gate nobody waits would pay for its frame. */
+static __attribute__((noinline)) bool prepare_to_leave(csk_gate_t *gate, bool last, uint32_t **wake, called_t *called) {
     csk_effects_t effects = { 0 };
     csk_gate_lock_queue(gate);
     csk_gate_waiter_t *next;
     enum csk_gate_call call = csk_gate_call(gate, &next);
-    if (call == GATE_DESIGNATES || call == GATE_GRANTS) *called = who_is_called(next);
+    if (last && call == GATE_DESIGNATES) call = GATE_GRANTS;
+    if (call == GATE_DESIGNATES || call == GATE_GRANTS) who_is_called(called, gate, next, call);
     csk_gate_answer(gate, call, next, &effects);
     csk_gate_publish(gate);
     csk_queue_unlock(&gate->queue_lock);
@@ -115,13 +147,16 @@ static inline bool free_one_word(csk_gate_t *gate, uint64_t *found) {
 
 static __attribute__((noinline)) void leave_one_word_contended(csk_gate_t *gate) {
     uint32_t *wake = NULL;
-    called_t called = { 0 };
+    called_t called;
+    called.told = false;
     bool granted = false;
+    int rounds = 0;
     for (bool left = false; !left;) {
         uint64_t found = csk_load(&gate->held, CSK_RELAXED);
-        if (csk_gate_call_for(found, HELD_FLAGS_SHIFT) != GATE_CALLS_NOBODY)
-            left = granted = prepare_to_leave(gate, &wake, &called);
-        else {
+        if (csk_gate_call_for(found, HELD_FLAGS_SHIFT) != GATE_CALLS_NOBODY) {
+            bool last = rounds++ >= DESIGNATIONS_OF_A_LEAVER;
+            left = granted = prepare_to_leave(gate, last, &wake, &called);
+        } else {
             if ((found & HELD_FLAGS) != 0 && wake == NULL) csk_gate_count_departure(gate);
             left = free_one_word(gate, &found);
         }

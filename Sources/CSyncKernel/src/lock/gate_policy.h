@@ -26,7 +26,8 @@
  *   prepare_to_leave         the same, where it must call somebody
  *
  * leave_by_grant, grace_ended, csk_gate_unlock_lane and pass_grant (gate_lane.c) grant without asking: what they have
- * is theirs to give. Nor does a designated waiter ask that has taken the gate (try_to_enter).
+ * is theirs to give. Nor does a designated waiter ask that has taken the gate (try_to_enter). A leaver of the one-word
+ * form whose designated waiters have given up twice grants where the table says that it designates (prepare_to_leave).
  *
  * Who may pass. A newcomer takes a free gate if its rank is at least the highest that waits. csk_gate_may_pass decides
  * that under the queue lock, and barge in gate.c by `summary` alone. */

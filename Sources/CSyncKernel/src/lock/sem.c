@@ -58,7 +58,7 @@ int csk_sem_trywait_slow(csk_sem_t *sem, csk_rank_t rank, uint32_t permits) {
 /* Newcomers that spin stand in no order; each of them may take permits as long as nobody waits. */
 static bool spin_to_take(csk_sem_t *sem, uint32_t permits, int64_t *since_ns) {
     csk_spin_t spin = csk_spin_begin(CSK_SPIN_NS);
-    *since_ns = csk_profile_since(spin.end_ns - CSK_SPIN_NS);
+    *since_ns = csk_counts_since(spin.end_ns - CSK_SPIN_NS);
     do {
         if (csk_sem_take_fast(sem, permits)) return true;
         if (csk_load(&sem->state, CSK_RELAXED) & SEM_WAITERS) return false;
@@ -85,7 +85,7 @@ int csk_sem_wait_slow(csk_sem_t *sem, csk_rank_t rank, uint32_t permits, int64_t
     }
     int64_t since_ns;
     if (spin_to_take(sem, permits, &since_ns)) {
-        csk_profile_end(sem, CSK_OBJECT_SEM, rank, since_ns);
+        csk_counts_end(sem, CSK_OBJECT_SEM, rank, since_ns);
         return 0;
     }
     csk_gate_waiter_t waiter;
@@ -97,7 +97,7 @@ int csk_sem_wait_slow(csk_sem_t *sem, csk_rank_t rank, uint32_t permits, int64_t
     bool waits = csk_waiter_state(&waiter) == WAITER_QUEUED;
     csk_queue_unlock(&sem->queue_lock);
     /* The effects are not needed: a newcomer brings no permits, so nobody else was served. */
-    if (!waits) csk_profile_end(sem, CSK_OBJECT_SEM, rank, since_ns);
+    if (!waits) csk_counts_end(sem, CSK_OBJECT_SEM, rank, since_ns);
     if (!waits) return 0;
     csk_watch_word_awake(&waiter, deadline_ns);
     return csk_waiter_wait(&kind, sem, &waiter, deadline_ns, false);

@@ -15,7 +15,10 @@ static void grant(csk_sem_t *sem, csk_gate_waiter_t *waiter, csk_effects_t *effe
     take_out(sem, waiter);
     csk_waiter_set(waiter, WAITER_GRANTED);
     if (waiter->function != NULL) csk_waiter_finish(waiter, 0, effects);
-    else csk_waiter_let_in(waiter, effects);
+    else {
+        csk_waiter_name_object(waiter, sem, CSK_OBJECT_SEM);
+        csk_waiter_let_in(waiter, effects);
+    }
 }
 
 void csk_sem_serve(csk_sem_t *sem, uint64_t state, csk_effects_t *effects) {

@@ -238,6 +238,8 @@ bool csk_waits_call(csk_workqueue_wait_t *done);
 
 /* ---- workqueue_refuse.c ---- */
 
+/* For a work that the queue or the pool does not take: the probe. The queue is there. Returns the status. */
+int csk_work_tell_refusal(const csk_workqueue_t *queue, const void *work, int status);
 /* Called under the lock, before csk_work_refuse. `first` and the works linked to it were taken out. Drains go on
  * waiting until all of these were told: they wait for the one that arrived first. A drain that waits for any of them
  * waits for that one, so no drain is done here. */

@@ -1,6 +1,13 @@
 /* workqueue_refuse.c: works that will not run. They are told so, and drains wait until they were told. */
 #include "queue/workqueue.h"
 
+#include "base/probe.h"
+
+int csk_work_tell_refusal(const csk_workqueue_t *queue, const void *work, int status) {
+    if (csk_refusals_are_traced()) csk_probe_refusal(queue, queue->name, work, status);
+    return status;
+}
+
 void csk_work_begin_refusal(csk_workqueue_t *queue, const csk_work_t *first, csk_section_t *section) {
     csk_workqueue_wait_t *none = NULL;
     *section = (csk_section_t){ .queue = queue, .arrival = INT64_MAX, .epoch = queue->epoch };
@@ -20,6 +27,7 @@ void csk_work_refuse(csk_work_t *first, csk_section_t *section) {
     while (first != NULL && !csk_section_is_over(section)) {
         csk_work_t *work = first;
         first = (csk_work_t *)work->node.next;
+        csk_work_tell_refusal(queue, work, ECANCELED);
         if (work->kind & WORK_SYNC) csk_sync_call_answer(csk_sync_call_of(work), CALL_REFUSED);
         else work->function(work, ECANCELED);
     }

@@ -5,6 +5,8 @@
  * caller has time for, or may expect to be on a thread that holds no lock and has no cancellation or values of the
  * caller's. */
 #include "queue/workqueue.h"
+
+#include "base/probe.h"
 #include "wait/announce.h"
 
 /* Waits for an answer. Returns the answer, or CSK_WORD_PARKED when the deadline has passed. */
@@ -125,7 +127,8 @@ static int call_in_turn(csk_workqueue_t *queue, csk_rank_t rank, uint32_t kind, 
          mine = error == 0 && csk_work_is_next(queue, &call.work) && csk_work_take(queue, &call.section) != NULL;
     csk_workqueue_unlock_and_look(queue);
     if (in_line) error = 0;
-    if (error == 0 && !mine) error = await_turn(queue, &call, in_line, deadline_ns);
+    if (error != 0) return csk_work_tell_refusal(queue, &call.work, error);
+    if (!mine) error = await_turn(queue, &call, in_line, deadline_ns);
     if (error == 0) run_call(&call.section, function, context);
     return error;
 }
@@ -178,7 +181,7 @@ static int ask_for_room(csk_workqueue_t *queue, csk_work_t *work, csk_workqueue_
         stand_in_line(queue, wait);
     }
     csk_workqueue_unlock_and_look(queue);
-    return status;
+    return status == 0 || status == EINPROGRESS ? status : csk_work_tell_refusal(queue, work, status);
 }
 
 int csk_workqueue_ask_for_room(csk_workqueue_t *queue, csk_work_t *work, csk_workqueue_wait_t *wait,
@@ -205,7 +208,10 @@ int csk_workqueue_wait_for_room(csk_workqueue_t *queue, csk_work_t *work, int64_
         seen = await(&room.word, CSK_NEVER);
     }
     /* The thread that gave the place looks into the queue, or a worker that is on its way does. */
-    return seen == CALL_REFUSED ? ESHUTDOWN : 0;
+    if (CSK_LIKELY(seen != CALL_REFUSED)) return 0;
+    /* Whoever has shut the queue down may have freed it by now, and its name with it. */
+    if (csk_refusals_are_traced()) csk_probe_refusal(queue, NULL, work, ESHUTDOWN);
+    return ESHUTDOWN;
 }
 
 /* ---- Drains ------------------------------------------------------------------------------------------------------ */

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "base/probe.h"
 #include "thread/name.h"
 
 /* A worker that found its queue empty stays for this long: about what it costs to call a worker. */
@@ -46,6 +47,15 @@ void csk_workqueue_unpin(csk_workqueue_t *queue) {
     free(memory);
 }
 
+/* Where a tracer is told of works. The function may free the work, and in a child that it forks the queue may be gone:
+ * only addresses are used. */
+static __attribute__((noinline, cold)) void call_traced(csk_work_t *work, const csk_workqueue_t *queue) {
+    const char *name = queue->name;
+    int64_t begun_ns = csk_probe_work_begin(queue, name, work);
+    work->function(work, 0);
+    csk_probe_work_end(queue, name, work, begun_ns);
+}
+
 /* Runs the work that was taken. Returns true when the caller still has to end the section, false when the section went
  * to another thread. */
 static bool run(csk_work_t *work, csk_section_t *section) {
@@ -55,7 +65,8 @@ static bool run(csk_work_t *work, csk_section_t *section) {
         return false;
     }
     csk_section_enter(section);
-    work->function(work, 0);
+    if (csk_works_are_told()) call_traced(work, section->queue);
+    else work->function(work, 0);
     csk_section_leave(section);
     return true;
 }

@@ -84,6 +84,7 @@ static void grant(csk_rwlock_t *lock, csk_gate_waiter_t *waiter, csk_effects_t *
         csk_waiter_finish(waiter, 0, effects);
         return;
     }
+    csk_waiter_name_object(waiter, lock, CSK_OBJECT_RWLOCK);
     csk_waiter_let_in(waiter, effects);
 }
 

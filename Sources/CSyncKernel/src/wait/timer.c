@@ -8,6 +8,7 @@
  * whoever cancels. */
 #include "csynckernel/timer.h"
 
+#include "base/metrics.h"
 #include "wait/announce.h"
 #include "wait/queue_lock.h"
 #include "wait/trampoline.h"
@@ -19,6 +20,7 @@ static struct {
     uint32_t cancel_waiters;
     csk_heap_t heap; /* the earliest deadline has the highest rank; equal ones in the order of their starts */
     int64_t starts;
+    int64_t slept_ns;       /* when the thread last began to sleep; before that, when the thread was started */
     int64_t sleeping_until; /* CSK_NEVER when asleep without a deadline; INT64_MIN while awake */
     csk_timer_t *firing;
     bool thread_runs;
@@ -36,13 +38,17 @@ static void wake_thread(void) {
     csk_platform_wake(&timers.signal, 1);
 }
 
-static void fire(csk_timer_t *timer) {
+static void fire(csk_timer_t *timer, int64_t now_ns) {
+    int64_t deadline_ns = deadline_of(timer);
+    /* What was due before the thread slept was started after that, and late. */
+    bool counts = csk_is_counting(CSK_COUNTS_METRICS) && deadline_ns >= timers.slept_ns;
     csk_heap_remove(&timers.heap, &timer->node);
     timer->epoch = 0;
     timers.firing = timer;
     csk_timer_function_t function = timer->function;
     void *context = timer->context;
     csk_queue_unlock(&timers.lock);
+    if (counts) csk_metrics_late(now_ns - deadline_ns);
     csk_trampoline_hold();
     function(timer, context);
     csk_queue_lock(&timers.lock);
@@ -61,12 +67,14 @@ static void run_timers(void *context) {
     csk_queue_lock(&timers.lock);
     for (;;) {
         csk_timer_t *first = (csk_timer_t *)csk_heap_top(&timers.heap);
-        if (first != NULL && deadline_of(first) <= csk_platform_now()) {
-            fire(first);
+        int64_t now_ns = csk_platform_now();
+        if (first != NULL && deadline_of(first) <= now_ns) {
+            fire(first, now_ns);
             continue;
         }
         int64_t until = first != NULL ? deadline_of(first) : CSK_NEVER;
         uint32_t seen = csk_load(&timers.signal, CSK_RELAXED);
+        timers.slept_ns = now_ns;
         timers.sleeping_until = until;
         csk_queue_unlock(&timers.lock);
         csk_platform_park(&timers.signal, seen, until);
@@ -106,6 +114,7 @@ int csk_timer_prepare(void) {
         return 0;
     }
     timers.starting = true;
+    timers.slept_ns = csk_platform_now();
     csk_queue_unlock(&timers.lock);
     error = csk_platform_start_thread(run_timers, NULL, "csk-timer");
     csk_queue_lock(&timers.lock);

@@ -51,9 +51,20 @@ static inline void perform(csk_effects_t *effects) {
     csk_trampoline_run(effects->ready, effects->lane);
 }
 
+/* Before they are let in, while their waiters are there. */
+static void trace_grants(const csk_effects_t *effects) {
+    for (const csk_gate_waiter_t *waiter = effects->threads; waiter != NULL; waiter = waiter->next_ready)
+        csk_probe_grant(waiter->object, waiter->has_waited, waiter->node.rank, waiter->since_ns, GRANTED_THREAD);
+    for (const csk_gate_waiter_t *waiter = effects->ready; waiter != NULL; waiter = waiter->next_ready) {
+        if (waiter->has_waited == 0 || waiter->status != 0) continue;
+        csk_probe_grant(waiter->object, waiter->has_waited & WAITER_KIND, waiter->node.rank, waiter->since_ns,
+                        GRANTED_FUNCTION);
+    }
+}
+
 /* The same where the profile is on: whoever is let in is counted by the stack of the calling thread. Threads are gone
  * with their waiters once they were let in, so what is counted is copied before. */
-static __attribute__((noinline)) void perform_profiled(csk_effects_t *effects) {
+static void perform_profiled(csk_effects_t *effects) {
     enum { COUNTED = 16 };
     struct {
         csk_rank_t rank;
@@ -76,9 +87,32 @@ static __attribute__((noinline)) void perform_profiled(csk_effects_t *effects) {
     for (uint32_t i = 0; i < count; i++) csk_profile_let_in(let_in[i].kind, let_in[i].rank, let_in[i].since_ns);
 }
 
-void csk_effects_perform(csk_effects_t *effects) {
-    if (csk_profile_is_on() && (effects->threads != NULL || effects->ready != NULL)) perform_profiled(effects);
+static __attribute__((noinline, cold)) void perform_told(csk_effects_t *effects) {
+    if (csk_grants_are_traced()) trace_grants(effects);
+    if (csk_profile_is_on()) perform_profiled(effects);
     else perform(effects);
+}
+
+void csk_effects_perform(csk_effects_t *effects) {
+    if (csk_waits_are_told() && (effects->threads != NULL || effects->ready != NULL)) perform_told(effects);
+    else perform(effects);
+}
+
+/* Reading the clock is a quarter of what queueing such a waiter costs, and only those who are told need the time. */
+void csk_waiter_begin_again_told(csk_gate_waiter_t *waiter, uint8_t object_kind) {
+    uint32_t told = waiter->has_waited & (WAITER_METERED | WAITER_PROFILED);
+    if (csk_is_observed()) told |= WAITER_OBSERVED;
+    waiter->has_waited = told ? (uint8_t)(told | object_kind) : 0;
+    if (told && waiter->since_ns == 0) waiter->since_ns = csk_platform_now();
+}
+
+void csk_waiter_begin_told(csk_gate_waiter_t *waiter, uint8_t object_kind) {
+    if (csk_is_counting(CSK_COUNTS_METRICS)) waiter->has_waited = WAITER_METERED;
+    if (csk_profile_is_on()) {
+        waiter->has_waited |= WAITER_PROFILED;
+        waiter->stack = csk_profile_stack_of_waiter();
+    }
+    csk_waiter_begin_again_told(waiter, object_kind);
 }
 
 void csk_waiter_note_end(const csk_gate_waiter_t *waiter, const void *object, int status) {
@@ -86,6 +120,7 @@ void csk_waiter_note_end(const csk_gate_waiter_t *waiter, const void *object, in
     csk_rank_t rank = waiter->node.rank;
     if (waiter->has_waited & WAITER_OBSERVED)
         csk_observe_wait(CSK_EVENT_WAIT_END, object_kind, object, rank, waiter->since_ns, status);
+    if (waiter->has_waited & WAITER_METERED) csk_metrics_waited(object, object_kind, waiter->since_ns, status);
     csk_profile_sample_t sample;
     if ((waiter->has_waited & WAITER_PROFILED) && csk_profile_keeps(csk_platform_now() - waiter->since_ns, &sample))
         csk_profile_add(&(csk_profile_key_t){ .side = CSK_PROFILE_WAITED,
@@ -202,13 +237,17 @@ static inline int wait(const csk_wait_kind_t *kind, void *object, csk_gate_waite
     return status;
 }
 
-static __attribute__((noinline)) int wait_profiled(const csk_wait_kind_t *kind, void *object, csk_gate_waiter_t *self,
-                                                   int64_t deadline_ns, bool watches_first) {
+/* The same where waits are counted, by those that `counting` names. What takes long is done before the wait. */
+static __attribute__((noinline)) int wait_counted(const csk_wait_kind_t *kind, void *object, csk_gate_waiter_t *self,
+                                                  int64_t deadline_ns, bool watches_first, uint32_t counting) {
     csk_stack_t stack;
-    csk_stack_take(&stack);
+    csk_metrics_waits_t *waits = NULL;
+    if (counting & CSK_COUNTS_PROFILE) csk_stack_take(&stack);
+    if (counting & CSK_COUNTS_METRICS) waits = csk_metrics_find(object, kind->queue->object_kind);
     int status = wait(kind, object, self, deadline_ns, watches_first);
+    csk_metrics_count(waits, csk_platform_now() - self->since_ns, status);
     csk_profile_sample_t sample;
-    if (csk_profile_keeps(csk_platform_now() - self->since_ns, &sample))
+    if ((counting & CSK_COUNTS_PROFILE) && csk_profile_keeps(csk_platform_now() - self->since_ns, &sample))
         csk_profile_add(&(csk_profile_key_t){ .side = CSK_PROFILE_WAITED,
                                               .waiter = CSK_PROFILE_THREAD,
                                               .rank = self->node.rank,
@@ -220,6 +259,7 @@ static __attribute__((noinline)) int wait_profiled(const csk_wait_kind_t *kind, 
 
 int csk_waiter_wait(const csk_wait_kind_t *kind, void *object, csk_gate_waiter_t *self, int64_t deadline_ns,
                     bool watches_first) {
-    if (csk_profile_is_on()) return wait_profiled(kind, object, self, deadline_ns, watches_first);
+    uint32_t counting = csk_load(&csk_counting, CSK_RELAXED);
+    if (CSK_UNLIKELY(counting != 0)) return wait_counted(kind, object, self, deadline_ns, watches_first, counting);
     return wait(kind, object, self, deadline_ns, watches_first);
 }

@@ -19,6 +19,7 @@
 #define CSK_INTERNAL_WAITER_H
 
 #include "csynckernel/gate.h"
+#include "base/metrics.h"
 #include "base/observe.h"
 #include "base/profile.h"
 #include "wait/queue_lock.h"
@@ -70,7 +71,7 @@ static inline void csk_waiter_for_thread(csk_gate_waiter_t *waiter, csk_rank_t r
     waiter->since_ns = csk_platform_now();
 }
 
-/* It came then already, which only the profile asks; 0 if it doesn't. */
+/* It came then already, which only the profile and the metrics ask; 0 if they don't. */
 static inline void csk_waiter_came(csk_gate_waiter_t *waiter, int64_t since_ns) {
     if (CSK_UNLIKELY(since_ns != 0)) waiter->since_ns = since_ns;
 }
@@ -96,21 +97,17 @@ static inline void csk_waiter_for_function(csk_gate_waiter_t *waiter, void *obje
 
 /* `has_waited` of an asynchronous waiter: who is told when its wait ends, and in the lower bits what kind of object it
  * waits for. Zero if nobody is told. */
-enum { WAITER_KIND = 15, WAITER_OBSERVED = 64, WAITER_PROFILED = 128 };
+enum { WAITER_KIND = 15, WAITER_METERED = 32, WAITER_OBSERVED = 64, WAITER_PROFILED = 128 };
 /* Called under the queue lock. An asynchronous waiter waits from now on; or again, since its grant is over, whoever
- * says so. Only an observer and the profile need the time. */
-static inline void csk_waiter_begin_again(csk_gate_waiter_t *waiter, uint8_t object_kind) {
-    uint32_t told = (waiter->has_waited & WAITER_PROFILED) | (csk_is_observed() ? WAITER_OBSERVED : 0);
-    waiter->has_waited = told ? (uint8_t)(told | object_kind) : 0;
-    if (told && waiter->since_ns == 0) waiter->since_ns = csk_platform_now();
-}
+ * says so. What is done where somebody is told of waits is apart. */
+__attribute__((cold)) void csk_waiter_begin_told(csk_gate_waiter_t *waiter, uint8_t object_kind);
+__attribute__((cold)) void csk_waiter_begin_again_told(csk_gate_waiter_t *waiter, uint8_t object_kind);
 static inline void csk_waiter_begin(csk_gate_waiter_t *waiter, uint8_t object_kind) {
     waiter->has_waited = 0;
-    if (csk_profile_is_on()) {
-        waiter->has_waited = WAITER_PROFILED;
-        waiter->stack = csk_profile_stack_of_waiter();
-    }
-    csk_waiter_begin_again(waiter, object_kind);
+    if (csk_waits_are_told()) csk_waiter_begin_told(waiter, object_kind);
+}
+static inline void csk_waiter_begin_again(csk_gate_waiter_t *waiter, uint8_t object_kind) {
+    if (CSK_UNLIKELY(waiter->has_waited) || csk_waits_are_told()) csk_waiter_begin_again_told(waiter, object_kind);
 }
 /* Its wait is over; no lock is held, and the waiter is still the caller's to read. */
 void csk_waiter_note_end(const csk_gate_waiter_t *waiter, const void *object, int status);
@@ -130,6 +127,11 @@ typedef struct csk_effects {
 /* These three are called under the queue lock. csk_waiter_tell gives a thread another word; the effects have room for
  * one wake by it. */
 void csk_waiter_tell(csk_gate_waiter_t *waiter, uint32_t word, csk_effects_t *effects);
+/* Before a thread is let in: what it waited for, for the probe. */
+static inline void csk_waiter_name_object(csk_gate_waiter_t *waiter, void *object, uint8_t object_kind) {
+    waiter->object = object;
+    waiter->has_waited = object_kind;
+}
 /* Lets a thread in once the queue lock is dropped, however many there are in the same effects. */
 void csk_waiter_let_in(csk_gate_waiter_t *waiter, csk_effects_t *effects);
 /* Ends an asynchronous waiter: its function is due, with this status. */

@@ -1,0 +1,38 @@
+/* counting.h: whether waits are counted, by the contention profile or by the metrics. One word says so for both, so a
+ * path that waits loads no more for two than for one. */
+#ifndef CSK_INTERNAL_COUNTING_H
+#define CSK_INTERNAL_COUNTING_H
+
+#include "base/platform.h"
+#include "base/probe.h"
+
+enum { CSK_COUNTS_PROFILE = 1, CSK_COUNTS_METRICS = 2 };
+
+extern uint32_t csk_counting __attribute__((visibility("hidden")));
+
+static inline bool csk_is_counting(uint32_t what) {
+    return CSK_UNLIKELY((csk_load(&csk_counting, CSK_RELAXED) & what) != 0);
+}
+/* The table was made before it is said that it is counted in. Whoever counts looks at the table, which comes by an
+ * address, so a relaxed load tells it enough. Callbacks look at the word of all who are told first (probe.h). */
+static inline void csk_counting_begin(uint32_t what) {
+    uint32_t before = csk_fetch_or(&csk_counting, what, CSK_RELEASE);
+    csk_tell_program((before & what) != 0, true);
+}
+static inline void csk_counting_end(uint32_t what) {
+    uint32_t before = csk_fetch_and(&csk_counting, ~what, CSK_RELAXED);
+    csk_tell_program((before & what) != 0, false);
+}
+
+/* For a thread that comes to wait at `now_ns`. It may get what it wants without a place in a queue, after looking for a
+ * while. Where nothing is counted it has come at 0. */
+static inline int64_t csk_counts_since(int64_t now_ns) {
+    return csk_is_counting(CSK_COUNTS_PROFILE | CSK_COUNTS_METRICS) ? now_ns : 0;
+}
+/* The same thread has got it, without a place in a queue. No internal lock is held, and the object exists. */
+void csk_counts_entered(const void *object, uint32_t object_kind, csk_rank_t rank, int64_t since_ns);
+static inline void csk_counts_end(const void *object, uint32_t object_kind, csk_rank_t rank, int64_t since_ns) {
+    if (CSK_UNLIKELY(since_ns != 0)) csk_counts_entered(object, object_kind, rank, since_ns);
+}
+
+#endif

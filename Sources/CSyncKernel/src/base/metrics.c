@@ -1,0 +1,181 @@
+/* metrics.c: the table of counters and histograms. See metrics.h. */
+#include "base/metrics.h"
+
+#include "base/observe.h"
+#include "base/slots.h"
+
+#include <string.h>
+
+/* The explorer fills a smaller one. */
+#ifndef CSK_METRICS_ENTRIES
+#define CSK_METRICS_ENTRIES 4096
+#endif
+enum { NAME_SIZE = 128 };
+enum { GRANTED = 0, TIMED_OUT, REFUSED, OUTCOMES };
+
+typedef struct {
+    uint64_t buckets[CSK_METRICS_BUCKETS];
+    uint64_t sum_ns;
+    int64_t longest_ns;
+} spans_t;
+
+struct csk_metrics_waits {
+    csk_slot_t slot;
+    uint32_t object_kind;
+    char name[NAME_SIZE];
+    uint64_t outcomes[OUTCOMES];
+    spans_t spans;
+};
+
+typedef struct {
+    csk_metrics_waits_t waits[CSK_METRICS_ENTRIES];
+    spans_t lateness;
+    uint64_t lost;
+} table_t;
+
+static void *mapped;
+
+static table_t *the_table(void) { return csk_load(&mapped, CSK_ACQUIRE); }
+
+int csk_metrics_start(void) {
+    int error = csk_slots_map(&mapped, sizeof(table_t), true);
+    if (error == 0) csk_counting_begin(CSK_COUNTS_METRICS);
+    return error;
+}
+
+void csk_metrics_stop(void) { csk_counting_end(CSK_COUNTS_METRICS); }
+
+bool csk_metrics_is_running(void) { return csk_is_counting(CSK_COUNTS_METRICS); }
+
+/* ---- Names ------------------------------------------------------------------------------------------------------- */
+
+/* The length of the UTF-8 sequence that begins here, by the table of RFC 3629; 0 where none does. It reads no byte
+ * behind one that does not belong to it, such as the zero at the end. */
+static size_t sequence(const unsigned char *at) {
+    if (at[0] < 0x80) return 1;
+    if (at[0] < 0xC2 || at[0] > 0xF4) return 0;
+    size_t length = at[0] < 0xE0 ? 2 : at[0] < 0xF0 ? 3 : 4;
+    unsigned least = at[0] == 0xE0 ? 0xA0 : at[0] == 0xF0 ? 0x90 : 0x80;
+    unsigned most = at[0] == 0xED ? 0x9F : at[0] == 0xF4 ? 0x8F : 0xBF;
+    if (at[1] < least || at[1] > most) return 0;
+    for (size_t i = 2; i < length; i++)
+        if ((at[i] & 0xC0) != 0x80) return 0;
+    return length;
+}
+
+/* Names that can't be told apart by what is written of them share an entry. So what is no UTF-8 is replaced before the
+ * name is looked for. */
+static void make_text(char *name) {
+    static const char replacement[] = "\xEF\xBF\xBD"; /* U+FFFD */
+    char text[NAME_SIZE];
+    size_t size = 0;
+    for (const char *at = name; *at != 0;) {
+        size_t length = sequence((const unsigned char *)at), kept = length != 0 ? length : sizeof replacement - 1;
+        if (size + kept >= sizeof text) break;
+        memcpy(text + size, length != 0 ? at : replacement, kept);
+        size += kept;
+        at += length != 0 ? length : 1;
+    }
+    memcpy(name, text, size);
+    name[size] = 0;
+}
+
+static bool is_ascii(const char *name) {
+    unsigned char all = 0;
+    for (; *name != 0; name++) all |= (unsigned char)*name;
+    return all < 0x80;
+}
+
+/* ---- Counting ---------------------------------------------------------------------------------------------------- */
+
+csk_metrics_waits_t *csk_metrics_find(const void *object, uint32_t object_kind) {
+    table_t *in = the_table();
+    char name[NAME_SIZE];
+    if (CSK_UNLIKELY(in == NULL) || !csk_observe_find_name(object, object_kind, name, sizeof name)) return NULL;
+    if (!is_ascii(name)) make_text(name);
+    bool is_new;
+    uint32_t number = csk_slot_claim(in->waits, sizeof in->waits[0], CSK_METRICS_ENTRIES,
+                                     csk_slot_hash_text(object_kind, name), &is_new);
+    if (number == 0) {
+        csk_fetch_add(&in->lost, UINT64_C(1), CSK_RELAXED);
+        return NULL;
+    }
+    csk_metrics_waits_t *waits = &in->waits[number - 1];
+    if (is_new) {
+        waits->object_kind = object_kind;
+        strcpy(waits->name, name);
+        csk_slot_become_ready(&waits->slot);
+    }
+    return waits;
+}
+
+/* Bucket 0 is for up to 1 us, bucket i for up to 2^i us. */
+static uint32_t bucket_of(int64_t span_ns) {
+    if (span_ns <= 1000) return 0;
+    uint32_t bucket = 64 - (uint32_t)__builtin_clzll((uint64_t)(span_ns - 1) / 1000);
+    return bucket < CSK_METRICS_BUCKETS ? bucket : CSK_METRICS_BUCKETS - 1;
+}
+
+static void add_span(spans_t *spans, int64_t span_ns) {
+    if (span_ns < 0) span_ns = 0;
+    csk_fetch_add(&spans->buckets[bucket_of(span_ns)], UINT64_C(1), CSK_RELAXED);
+    csk_fetch_add(&spans->sum_ns, (uint64_t)span_ns, CSK_RELAXED);
+    int64_t longest_ns = csk_load(&spans->longest_ns, CSK_RELAXED);
+    while (span_ns > longest_ns && !csk_cas(&spans->longest_ns, &longest_ns, span_ns, CSK_RELAXED)) {}
+}
+
+void csk_metrics_count(csk_metrics_waits_t *waits, int64_t waited_ns, int status) {
+    if (waits == NULL) return;
+    int outcome = status == 0 ? GRANTED : status == ETIMEDOUT ? TIMED_OUT : REFUSED;
+    csk_fetch_add(&waits->outcomes[outcome], UINT64_C(1), CSK_RELAXED);
+    add_span(&waits->spans, waited_ns);
+}
+
+__attribute__((noinline)) void csk_metrics_waited(const void *object, uint32_t object_kind, int64_t since_ns,
+                                                  int status) {
+    int64_t waited_ns = csk_platform_now() - since_ns;
+    csk_metrics_count(csk_metrics_find(object, object_kind), waited_ns, status);
+}
+
+__attribute__((noinline)) void csk_metrics_late(int64_t late_ns) {
+    table_t *in = the_table();
+    if (in != NULL) add_span(&in->lateness, late_ns);
+}
+
+/* ---- Reading ----------------------------------------------------------------------------------------------------- */
+
+static void read_spans(const spans_t *from, csk_metrics_histogram_t *to) {
+    to->count = 0;
+    for (uint32_t i = 0; i < CSK_METRICS_BUCKETS; i++)
+        to->count += to->buckets[i] = csk_load(&from->buckets[i], CSK_RELAXED);
+    to->sum_ns = (int64_t)csk_load(&from->sum_ns, CSK_RELAXED);
+    to->longest_ns = csk_load(&from->longest_ns, CSK_RELAXED);
+}
+
+void csk_metrics_read(void (*each)(const csk_metrics_entry_t *, void *), void *context) {
+    const table_t *in = the_table();
+    if (in == NULL) return;
+    csk_metrics_entry_t entry;
+    for (uint32_t i = 0; i < CSK_METRICS_ENTRIES; i++) {
+        const csk_metrics_waits_t *waits = &in->waits[i];
+        if (!csk_slot_is_ready(&waits->slot)) continue;
+        entry = (csk_metrics_entry_t){
+            .what = CSK_METRICS_WAITS,
+            .object_kind = waits->object_kind,
+            .name = waits->name,
+            .granted = csk_load(&waits->outcomes[GRANTED], CSK_RELAXED),
+            .timed_out = csk_load(&waits->outcomes[TIMED_OUT], CSK_RELAXED),
+            .refused = csk_load(&waits->outcomes[REFUSED], CSK_RELAXED),
+        };
+        read_spans(&waits->spans, &entry.spans);
+        each(&entry, context);
+    }
+    entry = (csk_metrics_entry_t){ .what = CSK_METRICS_TIMERS };
+    read_spans(&in->lateness, &entry.spans);
+    each(&entry, context);
+}
+
+uint64_t csk_metrics_lost(void) {
+    const table_t *in = the_table();
+    return in != NULL ? csk_load(&in->lost, CSK_RELAXED) : 0;
+}

@@ -1,0 +1,12 @@
+/* kernel_metrics.c: the kernel's metrics.c with a table of two entries, and the way back to its first state. */
+#include "explorer.h"
+
+#define CSK_METRICS_ENTRIES 2
+#include "base/metrics.c"
+
+#include "internal.h"
+
+void kernel_reset_metrics(void) {
+    mapped = NULL;
+    csk_counting = 0;
+}
