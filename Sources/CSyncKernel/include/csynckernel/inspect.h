@@ -66,14 +66,16 @@ typedef struct csk_inspected_thread {
     char name[CSK_INSPECT_THREAD_NAME];
 } csk_inspected_thread_t;
 
-/* One that waits. Those of one object stand in the order in which they will be served. (Where a work queue has callers
- * that wait for different things, those for a turn come first, then those for room, then drains.) */
+/* One that waits. Those of one object stand in the order in which they come by rank and arrival, which is that in which
+ * they are served unless a bypass limit or a lane says otherwise. Those that wait to enter a gate come before those that
+ * wait for a predicate there; at a work queue those for a turn come first, then those for room, then drains. */
 typedef struct csk_inspected_waiter {
     uint32_t object;    /* the index of the object in the view */
     uint32_t kind;      /* CSK_WAITER_THREAD, ... */
     uint32_t waits_for; /* CSK_WAITS_TO_ENTER, ... */
     uint32_t permits;   /* how many it asks a semaphore for; 0 elsewhere */
     csk_rank_t rank;    /* 0 where the object knows no ranks. The priority is rank >> 2 */
+    int64_t ticket;     /* orders those of one rank: a lower one comes first; 0 where it is not known */
     int64_t since_ns;   /* when it began to wait, by CLOCK_MONOTONIC; 0 where that is not known, as with a callback that
                            came while nobody asked for that (see csk_inspect_callbacks) */
     int64_t deadline_ns;           /* CSK_NEVER: it has none, or it is not known */
@@ -139,7 +141,7 @@ typedef struct csk_inspected_worker {
     csk_inspected_thread_t thread;
     uint32_t idle;     /* it has nothing to do */
     uint32_t waits;    /* it waits inside this library */
-    const void *queue; /* the work queue whose work it runs, or ran last; NULL where that is none. Only its address may
+    const void *queue; /* the work queue that it serves, or has just left; NULL where that is none. Only its address may
                           be used */
 } csk_inspected_worker_t;
 
@@ -170,25 +172,25 @@ typedef struct csk_inspection {
     uint64_t objects_left_out, waiters_left_out, workers_left_out;
     uint64_t threads;            /* threads that have a record: they have parked once, and live */
     uint64_t records_busy;       /* threads whose records could not be read */
+    uint32_t list_busy;          /* the list of records could not be read to its end: more threads may wait */
     int64_t began_ns, ended_ns;  /* when it was taken, by CLOCK_MONOTONIC */
     int32_t process;             /* as getpid() gives it */
     uint32_t lists_callbacks;    /* whether csk_inspect_callbacks was on */
-    uint64_t callbacks_unlisted; /* objects at which callbacks waited, and that could not be listed: the list was full,
-                                    or the object was there before callbacks were listed */
+    uint64_t callbacks_unlisted; /* callbacks that were not listed so far, since the list was full */
     csk_inspected_pool_t pool;
     csk_inspected_timers_t timers;
 } csk_inspection_t;
 
 /* Takes a view into the arrays of `inspection`, whose other members it sets. An array may be NULL with no room. Returns
  * 0; EINVAL: an array is NULL that has room; or EBUSY: another thread takes a view, and has not ended after 100 ms.
- * Nothing is allocated. Waits for nobody: each lock is tried for 200 us at most, all of them together for 50 ms. Takes
+ * Nothing is allocated. Waits for nobody: each lock is tried for 2 ms at most, all of them together for 50 ms. Takes
  * some microseconds for each object, and 10 us for each thread that waits or holds something, whose name is read from
  * /proc. */
 CSK_API CSK_MUST_USE int csk_inspect(csk_inspection_t *inspection);
 
 /* With `on`, objects are listed at which callbacks wait from now on, so that a view finds them where no thread waits,
  * and says since when a callback waits. The wait of a callback then takes a short lock twice, and reads the clock. The
- * list holds CSK_INSPECT_LISTED objects. While it is off, such a wait costs one load. It counts: each call with `on`
+ * list holds CSK_INSPECT_LISTED objects, fewer where their addresses are alike. While it is off, such a wait costs one load. It counts: each call with `on`
  * needs one without. Never blocks. */
 enum { CSK_INSPECT_LISTED = 2048 };
 CSK_API void csk_inspect_callbacks(bool on);

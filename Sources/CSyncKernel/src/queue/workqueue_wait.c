@@ -231,6 +231,10 @@ int csk_workqueue_wait_for_room(csk_workqueue_t *queue, csk_work_t *work, int64_
     return seen == CALL_REFUSED ? ESHUTDOWN : 0;
 }
 
+bool csk_workqueue_wait_is_of_thread(const csk_workqueue_wait_t *wait) {
+    return wait->function == end_wait || wait->function == refuse_call;
+}
+
 /* ---- Drains ------------------------------------------------------------------------------------------------------ */
 
 void csk_workqueue_drain_async(csk_workqueue_t *queue, csk_workqueue_wait_t *wait,

@@ -23,7 +23,7 @@ typedef struct {
     entry_t entries[CSK_LISTED_IN_PART];
 } part_t;
 
-CSK_STATIC_ASSERT(sizeof ((csk_listed_cursor_t *)0)->found / sizeof ((csk_listed_cursor_t *)0)->found[0] >=
+CSK_STATIC_ASSERT(sizeof((csk_listed_cursor_t *)0)->found / sizeof((csk_listed_cursor_t *)0)->found[0] >=
                       CSK_LISTED_IN_PART,
                   "a cursor has room for a part");
 

@@ -40,7 +40,8 @@ static inline bool csk_queue_lock(uint32_t *lock) {
 /* Takes the lock if it is free, for callers that must wait for nobody. The parent's is not. */
 static inline bool csk_queue_trylock(uint32_t *lock) {
     uint32_t free = csk_process_mark();
-    return csk_load(lock, CSK_RELAXED) == free && csk_cas(lock, &free, csk_process_mark() | QUEUE_LOCK_HELD, CSK_ACQUIRE);
+    return csk_load(lock, CSK_RELAXED) == free &&
+           csk_cas(lock, &free, csk_process_mark() | QUEUE_LOCK_HELD, CSK_ACQUIRE);
 }
 
 static inline void csk_queue_unlock(uint32_t *lock) {

@@ -101,7 +101,8 @@ enum { WAITER_KIND = 15, WAITER_LISTED = 16, WAITER_OBSERVED = 64, WAITER_PROFIL
 /* Called under the queue lock. An asynchronous waiter waits from now on; or again, since its grant is over, whoever
  * says so. Only an observer and the profile need the time. */
 static inline void csk_waiter_begin_again(csk_gate_waiter_t *waiter, uint8_t object_kind) {
-    uint32_t told = (waiter->has_waited & (WAITER_PROFILED | WAITER_LISTED)) | (csk_is_observed() ? WAITER_OBSERVED : 0);
+    uint32_t told = (waiter->has_waited & (WAITER_PROFILED | WAITER_LISTED)) |
+                    (csk_is_observed() ? WAITER_OBSERVED : 0);
     if (csk_listed_is_on() && !(told & WAITER_LISTED) && csk_listed_add(waiter->object, object_kind))
         told |= WAITER_LISTED;
     waiter->has_waited = told ? (uint8_t)(told | object_kind) : 0;

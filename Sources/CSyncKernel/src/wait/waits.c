@@ -82,8 +82,7 @@ static void await_reader(csk_wait_record_t *self) {
     uint32_t found = WAIT_NOTED;
     while (!csk_cas(&self->word, &found, (uint32_t)(found == WAIT_READ ? WAIT_AWAITED : WAIT_NONE), CSK_ACQUIRE)) {}
     if (found == WAIT_NOTED) return;
-    while (csk_load(&self->word, CSK_ACQUIRE) == WAIT_AWAITED)
-        csk_platform_park(&self->word, WAIT_AWAITED, CSK_NEVER);
+    while (csk_load(&self->word, CSK_ACQUIRE) == WAIT_AWAITED) csk_platform_park(&self->word, WAIT_AWAITED, CSK_NEVER);
 }
 
 void csk_waits_take_off(csk_wait_t *wait) {
@@ -144,4 +143,17 @@ csk_wait_record_t *csk_waits_next(csk_wait_record_t *current, int64_t until_ns, 
     } else seen->list_is_busy = true;
     if (current != NULL) give_back(current);
     return next;
+}
+
+static void tell_about(const csk_wait_record_t *record, csk_inspected_thread_t *thread) {
+    if (thread->identity != record->identity && thread->identity != record->thread_number) return;
+    thread->id = record->thread_id;
+    thread->number = csk_waits_number_of(record->thread_number);
+}
+
+void csk_waits_find_threads(csk_inspected_thread_t *const *threads, uint32_t count, int64_t until_ns) {
+    if (!try_list(until_ns)) return;
+    for (const csk_wait_record_t *record = all.first; record != NULL; record = record->next)
+        for (uint32_t i = 0; i < count; i++) tell_about(record, threads[i]);
+    csk_queue_unlock(&all.lock);
 }

@@ -58,10 +58,10 @@ typedef struct csk_wait_record {
     uint32_t word; /* see above */
     uint32_t mark; /* 1 + the mark of the process in whose list it stands; 0: in none */
     const csk_wait_t *wait;
-    uint64_t number; /* of the wait: raised with each */
+    uint64_t number;                  /* of the wait: raised with each */
     uint64_t identity, thread_number; /* csk_self() and csk_thread_number */
     int32_t thread_id;
-    const void *sections; /* what the registered function says of the thread */
+    const void *sections;                    /* what the registered function says of the thread */
     struct csk_wait_record *next, *previous; /* under the list's lock */
 } csk_wait_record_t;
 
@@ -83,6 +83,11 @@ void csk_waits_prepare(void);
  * queues when the library is loaded. */
 extern const void *(*csk_waits_sections)(void);
 
+/* The number by which users know a thread. */
+static inline uint64_t csk_waits_number_of(uint64_t identity) {
+    return (int64_t)identity < 0 ? (identity & INT64_MAX) >> 4 : 0;
+}
+
 /* ---- Readers: one at a time -------------------------------------------------------------------------------------- */
 
 typedef struct csk_waits_seen {
@@ -100,5 +105,9 @@ bool csk_waits_try_lock(const csk_wait_record_t *record, uint32_t *lock, int64_t
 /* The same for one more try, whatever is tried: counts the tries, from 0, and pauses. Returns false when it is time to
  * give up. */
 bool csk_waits_may_try(const csk_wait_record_t *record, uint32_t *tries, int64_t until_ns);
+
+/* Says of each thread that has a record, and whose identity is the thread pointer or the number of that record, what
+ * the record says. Others are left as they are. Does nothing where the list's lock could not be had until `until_ns`. */
+void csk_waits_find_threads(csk_inspected_thread_t *const *threads, uint32_t count, int64_t until_ns);
 
 #endif
