@@ -271,13 +271,22 @@ static void read_queue_locked(csk_look_t *look, csk_inspected_object_t *object, 
     read_waits(look, object, queue->drains, CSK_WAITS_FOR_DRAINED);
 }
 
+/* The epoch says that the queue is this process's, although nobody may have had its lock here. */
+static bool try_lock_of_queue(const csk_look_t *look, csk_workqueue_t *queue, int64_t until_ns) {
+    uint32_t found = csk_load(&queue->lock, CSK_RELAXED);
+    if (csk_queue_lock_is_old(found) &&
+        csk_cas(&queue->lock, &found, csk_process_mark() | QUEUE_LOCK_HELD, CSK_ACQUIRE))
+        return true;
+    return csk_waits_try_lock(look->record, &queue->lock, until_ns);
+}
+
 static void read_workqueue(csk_look_t *look, csk_inspected_object_t *object, int64_t until_ns) {
     csk_workqueue_t *queue = (csk_workqueue_t *)(uintptr_t)object->address;
     object->most = queue->capacity;
     object->width = csk_workqueue_width(queue);
     if (csk_load(&queue->state, CSK_RELAXED) & STATE_SHUT) object->flags |= CSK_INSPECT_CLOSED;
     if (csk_load(&queue->epoch, CSK_ACQUIRE) != csk_pool_epoch() ||
-        !csk_waits_try_lock(look->record, &queue->lock, until_ns)) {
+        !try_lock_of_queue(look, queue, until_ns)) {
         object->flags |= CSK_INSPECT_BUSY;
         return;
     }
@@ -385,7 +394,7 @@ static void read_worker(csk_look_t *look, const csk_pool_worker_t *worker) {
 void csk_look_at_pool(csk_look_t *look) {
     csk_inspected_pool_t *pool = &look->view->pool;
     uint32_t first = look->view->object_count;
-    pool->busy = !try_lock(look, &csk_pool.lock);
+    pool->busy = !csk_waits_try_static_lock(&csk_pool.lock, csk_look_until(look));
     if (pool->busy) return;
     pool->workers = csk_pool.workers;
     pool->wanted = csk_load(&csk_pool.wanted, CSK_RELAXED);

@@ -142,7 +142,7 @@ int csk_reads_threads(const csk_rwlock_t *lock, int32_t *thread_ids, int count) 
 
 int csk_reads_look(const csk_rwlock_t *lock, int32_t *thread_ids, int count, int64_t until_ns) {
     int found = 0;
-    if (!csk_waits_try_lock(NULL, &all.lock, until_ns)) return -1;
+    if (!csk_waits_try_static_lock(&all.lock, until_ns)) return -1;
     for (csk_reads_t *record = all.owned; record != NULL; record = record->next)
         for (int i = 0; i < READS_IN_RECORD; i++) {
             if (csk_load(&record->reads[i].lock, CSK_ACQUIRE) != lock) continue;

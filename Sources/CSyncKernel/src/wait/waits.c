@@ -116,6 +116,13 @@ bool csk_waits_try_lock(const csk_wait_record_t *record, uint32_t *lock, int64_t
     return true;
 }
 
+bool csk_waits_try_static_lock(uint32_t *lock, int64_t until_ns) {
+    uint32_t found = csk_load(lock, CSK_RELAXED);
+    if (csk_queue_lock_is_old(found) && csk_cas(lock, &found, csk_process_mark() | QUEUE_LOCK_HELD, CSK_ACQUIRE))
+        return true;
+    return csk_waits_try_lock(NULL, lock, until_ns);
+}
+
 /* In a child the first that comes makes the list anew, which takes no longer than a try. */
 static bool try_list(int64_t until_ns) {
     if (CSK_LIKELY(!csk_queue_lock_is_old(csk_load(&all.lock, CSK_RELAXED))))

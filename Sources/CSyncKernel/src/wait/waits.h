@@ -102,6 +102,9 @@ csk_wait_record_t *csk_waits_next(csk_wait_record_t *current, int64_t until_ns, 
 /* Tries to take the queue lock of what `record` waits for, until `until_ns`, or until the thread wants to return.
  * `record` may be NULL. Returns whether the caller has the lock. */
 bool csk_waits_try_lock(const csk_wait_record_t *record, uint32_t *lock, int64_t until_ns);
+/* The same for a lock in static memory: what it protects was made anew in a child of fork, so there the parent's is as
+ * good as free. */
+bool csk_waits_try_static_lock(uint32_t *lock, int64_t until_ns);
 /* The same for one more try, whatever is tried: counts the tries, from 0, and pauses. Returns false when it is time to
  * give up. */
 bool csk_waits_may_try(const csk_wait_record_t *record, uint32_t *tries, int64_t until_ns);
