@@ -9,4 +9,5 @@
 void kernel_reset_metrics(void) {
     mapped = NULL;
     csk_counting = 0;
+    csk_told = (csk_told_t){ { 0 }, { 0 }, 0 };
 }
