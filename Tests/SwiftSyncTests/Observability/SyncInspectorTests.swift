@@ -29,7 +29,7 @@ struct SyncInspectorTests {
         let holder = Shared<Int32>(0)
         let thread = Thread {
             holder.access { $0 = gettid() }
-            pthread_setname_np(pthread_self(), "holds-it")
+            prctl(PR_SET_NAME, "holds-it")
             mutex.withLock { _ in
                 try! entered.signal()
                 try! leave.wait()
@@ -78,10 +78,10 @@ struct SyncInspectorTests {
     @Test
     func aSemaphoreAndAReadWriteLockAreShown() async throws {
         let semaphore = PrioritySemaphore(value: 1, name: "permits in the view")
-        let lock = ReadWriteLock(0, name: "a lock in the view")
+        let lock = ReadWriteCoordinator(name: "a lock in the view")
         let entered = PrioritySemaphore(value: 0), leave = PrioritySemaphore(value: 0)
         let reader = Thread {
-            lock.read { _ in
+            lock.read {
                 try! entered.signal()
                 try! leave.wait()
             }
@@ -90,7 +90,7 @@ struct SyncInspectorTests {
         let waiter = Thread { try! semaphore.wait(permits: 1) }
         waiter.join()
         let many = Thread { try! semaphore.wait(permits: 1) }
-        let writer = Thread { lock.write { $0 += 1 } }
+        let writer = Thread { lock.blockingWrite {} }
         let permits = try #require(await whenSeen("permits in the view") { $0.waiters.count == 1 })
         #expect(permits.kind == .semaphore && permits.waiters[0].purpose == .permits(1) && permits.count == 0)
         let shared = try #require(await whenSeen("a lock in the view") { $0.waiters.count == 1 })
