@@ -18,6 +18,12 @@ csk_metrics_waits_t *csk_metrics_find(const void *object, uint32_t object_kind);
 void csk_metrics_count(csk_metrics_waits_t *waits, int64_t waited_ns, int status);
 /* Both at once, for a wait since then that ends now. */
 void csk_metrics_waited(const void *object, uint32_t object_kind, int64_t since_ns, int status);
+/* For the work queues of this name, which may be NULL: what was refused and dropped, and how many wait now. It may be
+ * called under an internal lock. */
+typedef struct csk_metrics_works {
+    uint64_t refused, dropped, waiting;
+} csk_metrics_works_t;
+void csk_metrics_add_works(const char *name, const csk_metrics_works_t *works);
 /* The function of a timer is called so long after its deadline. */
 void csk_metrics_late(int64_t late_ns);
 

@@ -62,18 +62,22 @@ static const char *kind_of(const csk_metrics_entry_t *entry) {
 /* The name of a sample, and its labels up to the last one, which the caller writes with the brace behind it. */
 static void begin_sample(writer_t *writer, const char *sample, const csk_metrics_entry_t *entry) {
     put(writer, sample);
-    if (entry->what != CSK_METRICS_WAITS) return;
-    put(writer, "{kind=\"");
-    put(writer, kind_of(entry));
-    put(writer, "\",name=\"");
+    if (entry->name == NULL) return;
+    put(writer, "{");
+    if (entry->what == CSK_METRICS_WAITS) {
+        put(writer, "kind=\"");
+        put(writer, kind_of(entry));
+        put(writer, "\",");
+    }
+    put(writer, "name=\"");
     put_escaped(writer, entry->name);
     put(writer, "\"");
 }
 static void end_labels(writer_t *writer, const csk_metrics_entry_t *entry) {
-    put(writer, entry->what == CSK_METRICS_WAITS ? "} " : " ");
+    put(writer, entry->name != NULL ? "} " : " ");
 }
 static void put_label(writer_t *writer, const csk_metrics_entry_t *entry, const char *label, const char *value) {
-    put(writer, entry->what == CSK_METRICS_WAITS ? "," : "{");
+    put(writer, entry->name != NULL ? "," : "{");
     put(writer, label);
     put(writer, "=\"");
     put(writer, value);
@@ -144,6 +148,23 @@ static void lateness(const csk_metrics_entry_t *entry, void *writer) {
     if (entry->what == CSK_METRICS_TIMERS) put_histogram(writer, &samples, entry);
 }
 
+static void put_works(writer_t *writer, const char *sample, const csk_metrics_entry_t *entry, uint64_t number) {
+    if (entry->what != CSK_METRICS_WORKS) return;
+    begin_sample(writer, sample, entry);
+    end_labels(writer, entry);
+    put_number(writer, number);
+    put(writer, "\n");
+}
+static void works_refused(const csk_metrics_entry_t *entry, void *writer) {
+    put_works(writer, "csk_works_refused_total", entry, entry->refused);
+}
+static void works_dropped(const csk_metrics_entry_t *entry, void *writer) {
+    put_works(writer, "csk_works_dropped_total", entry, entry->dropped);
+}
+static void works_waiting(const csk_metrics_entry_t *entry, void *writer) {
+    put_works(writer, "csk_most_works_waiting", entry, entry->most_waiting);
+}
+
 static void put_family(writer_t *writer, const char *head, void (*each)(const csk_metrics_entry_t *, void *)) {
     put(writer, head);
     csk_metrics_read(each, writer);
@@ -172,6 +193,18 @@ int csk_metrics_print(csk_metrics_print_t print, void *context) {
         "# UNIT csk_timer_lateness_seconds seconds\n"
         "# HELP csk_timer_lateness_seconds How long after their deadlines the functions of timers were called.\n",
         lateness);
+    put_family(&writer,
+               "# TYPE csk_works_refused counter\n"
+               "# HELP csk_works_refused Works and callers that work queues did not accept.\n",
+               works_refused);
+    put_family(&writer,
+               "# TYPE csk_works_dropped counter\n"
+               "# HELP csk_works_dropped Works that were accepted, and were dropped or cancelled by a shutdown.\n",
+               works_dropped);
+    put_family(&writer,
+               "# TYPE csk_most_works_waiting gauge\n"
+               "# HELP csk_most_works_waiting The most works that have waited in a queue without a bound so far.\n",
+               works_waiting);
     put(&writer, "# TYPE csk_metrics_lost counter\n"
                  "# HELP csk_metrics_lost Waits that were not counted, because the table was full.\n"
                  "csk_metrics_lost_total ");

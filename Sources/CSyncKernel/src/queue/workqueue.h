@@ -242,6 +242,8 @@ bool csk_waits_call(csk_workqueue_wait_t *done);
  * waiting until all of these were told: they wait for the one that arrived first. A drain that waits for any of them
  * waits for that one, so no drain is done here. */
 void csk_work_begin_refusal(csk_workqueue_t *queue, const csk_work_t *first, csk_section_t *section);
+/* Called without the lock, for a queue that the caller keeps: a work or a caller was not accepted. Returns `status`. */
+int csk_work_is_refused(const csk_workqueue_t *queue, int status);
 /* Called without the lock. Calls the functions of these works with ECANCELED, as a section of the queue. */
 void csk_work_refuse(csk_work_t *first, csk_section_t *section);
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/metrics.h"
 #include "thread/name.h"
 
 const char *csk_workqueue_name(const csk_workqueue_t *queue) { return queue != NULL ? queue->name : NULL; }
@@ -123,12 +124,15 @@ int csk_workqueue_resume(csk_workqueue_t *queue) {
 
 void csk_workqueue_shutdown(csk_workqueue_t *queue, bool cancel) {
     csk_section_t refusal;
+    csk_metrics_works_t refused = { 0 };
     csk_workqueue_lock(queue);
     end_suspension(queue, STATE_SHUT);
     queue->refuses = 1;
     csk_work_t *first = cancel ? csk_work_remove_all(queue) : NULL;
     if (first != NULL) csk_work_begin_refusal(queue, first, &refusal);
     csk_workqueue_wait_t *rooms = csk_rooms_close(queue);
+    for (const csk_workqueue_wait_t *room = rooms; room != NULL; room = room->next) refused.refused++;
+    if (csk_is_counting(CSK_COUNTS_METRICS)) csk_metrics_add_works(queue->name, &refused);
     csk_workqueue_unlock_and_look(queue);
     if (csk_waits_call(rooms) && first != NULL) csk_work_refuse(first, &refusal);
 }
