@@ -19,6 +19,14 @@ typedef struct {
     int64_t longest_ns;
 } spans_t;
 
+/* A work that carries the time. Whoever queues the work takes a free stamp by a compare-and-swap; afterwards it belongs
+ * to whoever owns the work. */
+typedef struct {
+    const void *work;
+    int64_t since_ns;
+} stamp_t;
+enum { STAMPS = 8 };
+
 struct csk_metrics_waits {
     csk_slot_t slot;
     uint32_t object_kind;
@@ -26,7 +34,8 @@ struct csk_metrics_waits {
     uint64_t outcomes[OUTCOMES];
     uint64_t dropped;
     int64_t most_waiting;
-    spans_t spans;
+    spans_t spans, runs;
+    stamp_t stamps[STAMPS];
 };
 
 typedef struct {
@@ -128,10 +137,10 @@ static void raise_to(int64_t *most, int64_t value) {
     while (value > found && !csk_cas(most, &found, value, CSK_RELAXED)) {}
 }
 
-static void add_span(spans_t *spans, int64_t span_ns) {
+static void add_spans(spans_t *spans, int64_t span_ns, uint64_t count) {
     if (span_ns < 0) span_ns = 0;
-    csk_fetch_add(&spans->buckets[bucket_of(span_ns)], UINT64_C(1), CSK_RELAXED);
-    csk_fetch_add(&spans->sum_ns, (uint64_t)span_ns, CSK_RELAXED);
+    csk_fetch_add(&spans->buckets[bucket_of(span_ns)], count, CSK_RELAXED);
+    csk_fetch_add(&spans->sum_ns, (uint64_t)span_ns * count, CSK_RELAXED);
     raise_to(&spans->longest_ns, span_ns);
 }
 
@@ -139,7 +148,7 @@ void csk_metrics_count(csk_metrics_waits_t *waits, int64_t waited_ns, int status
     if (waits == NULL) return;
     int outcome = status == 0 ? GRANTED : status == ETIMEDOUT ? TIMED_OUT : REFUSED;
     csk_fetch_add(&waits->outcomes[outcome], UINT64_C(1), CSK_RELAXED);
-    add_span(&waits->spans, waited_ns);
+    add_spans(&waits->spans, waited_ns, 1);
 }
 
 __attribute__((noinline)) void csk_metrics_waited(const void *object, uint32_t object_kind, int64_t since_ns,
@@ -148,23 +157,60 @@ __attribute__((noinline)) void csk_metrics_waited(const void *object, uint32_t o
     csk_metrics_count(csk_metrics_find(object, object_kind), waited_ns, status);
 }
 
-__attribute__((noinline)) void csk_metrics_add_works(const char *name, const csk_metrics_works_t *works) {
+static csk_metrics_waits_t *find_works(const char *name) {
     table_t *in = the_table();
     char text[NAME_SIZE];
-    if (in == NULL || name == NULL) return;
+    if (in == NULL || name == NULL) return NULL;
     size_t length = strnlen(name, sizeof text - 1);
     memcpy(text, name, length);
     text[length] = 0;
-    csk_metrics_waits_t *of = find_named(in, CSK_OBJECT_WORKQUEUE, text);
+    return find_named(in, CSK_OBJECT_WORKQUEUE, text);
+}
+
+__attribute__((noinline)) void csk_metrics_add_works(const char *name, const csk_metrics_works_t *works) {
+    csk_metrics_waits_t *of = find_works(name);
     if (of == NULL) return;
     if (works->refused != 0) csk_fetch_add(&of->outcomes[REFUSED], works->refused, CSK_RELAXED);
     if (works->dropped != 0) csk_fetch_add(&of->dropped, works->dropped, CSK_RELAXED);
     raise_to(&of->most_waiting, (int64_t)works->waiting);
 }
 
+uint32_t csk_metrics_one_in = 1024;
+
+bool csk_metrics_stamp(const char *name, const void *work) {
+    int64_t now_ns = csk_platform_now();
+    if (csk_slot_mix((uint64_t)now_ns ^ (uintptr_t)work) % csk_metrics_one_in != 0) return false;
+    csk_metrics_waits_t *of = find_works(name);
+    for (int i = 0; of != NULL && i < STAMPS; i++) {
+        const void *found = csk_load(&of->stamps[i].work, CSK_RELAXED);
+        if (found != NULL || !csk_cas(&of->stamps[i].work, &found, work, CSK_ACQUIRE)) continue;
+        csk_store(&of->stamps[i].since_ns, now_ns, CSK_RELAXED);
+        return true;
+    }
+    return false;
+}
+
+int64_t csk_metrics_take_stamp(const char *name, const void *work) {
+    csk_metrics_waits_t *of = find_works(name);
+    for (int i = 0; of != NULL && i < STAMPS; i++) {
+        if (csk_load(&of->stamps[i].work, CSK_RELAXED) != work) continue;
+        int64_t since_ns = csk_load(&of->stamps[i].since_ns, CSK_RELAXED);
+        csk_store(&of->stamps[i].work, NULL, CSK_RELEASE);
+        return since_ns;
+    }
+    return 0;
+}
+
+void csk_metrics_ran(const char *name, int64_t waited_ns, int64_t ran_ns) {
+    csk_metrics_waits_t *of = find_works(name);
+    if (of == NULL) return;
+    add_spans(&of->spans, waited_ns, csk_metrics_one_in);
+    add_spans(&of->runs, ran_ns, csk_metrics_one_in);
+}
+
 __attribute__((noinline)) void csk_metrics_late(int64_t late_ns) {
     table_t *in = the_table();
-    if (in != NULL) add_span(&in->lateness, late_ns);
+    if (in != NULL) add_spans(&in->lateness, late_ns, 1);
 }
 
 /* ---- Reading ----------------------------------------------------------------------------------------------------- */
@@ -195,6 +241,7 @@ void csk_metrics_read(void (*each)(const csk_metrics_entry_t *, void *), void *c
             .most_waiting = (uint64_t)csk_load(&waits->most_waiting, CSK_RELAXED),
         };
         read_spans(&waits->spans, &entry.spans);
+        read_spans(&waits->runs, &entry.runs);
         each(&entry, context);
     }
     entry = (csk_metrics_entry_t){ .what = CSK_METRICS_TIMERS };

@@ -98,21 +98,22 @@ typedef struct {
     const char *bucket, *count, *sum;
 } histogram_t;
 
-static void put_histogram(writer_t *writer, const histogram_t *samples, const csk_metrics_entry_t *entry) {
+static void put_histogram(writer_t *writer, const histogram_t *samples, const csk_metrics_histogram_t *spans,
+                          const csk_metrics_entry_t *entry) {
     uint64_t up_to = 0;
     for (uint32_t i = 0; i < CSK_METRICS_BUCKETS; i++) {
         begin_sample(writer, samples->bucket, entry);
         put_label(writer, entry, "le", bounds[i]);
-        put_number(writer, up_to += entry->spans.buckets[i]);
+        put_number(writer, up_to += spans->buckets[i]);
         put(writer, "\n");
     }
     begin_sample(writer, samples->count, entry);
     end_labels(writer, entry);
-    put_number(writer, entry->spans.count);
+    put_number(writer, spans->count);
     put(writer, "\n");
     begin_sample(writer, samples->sum, entry);
     end_labels(writer, entry);
-    put_seconds(writer, entry->spans.sum_ns);
+    put_seconds(writer, spans->sum_ns);
     put(writer, "\n");
 }
 
@@ -120,7 +121,7 @@ static void put_histogram(writer_t *writer, const histogram_t *samples, const cs
 
 static void waits(const csk_metrics_entry_t *entry, void *writer) {
     static const histogram_t samples = { "csk_wait_seconds_bucket", "csk_wait_seconds_count", "csk_wait_seconds_sum" };
-    if (entry->what == CSK_METRICS_WAITS) put_histogram(writer, &samples, entry);
+    if (entry->what == CSK_METRICS_WAITS) put_histogram(writer, &samples, &entry->spans, entry);
 }
 
 static void outcomes(const csk_metrics_entry_t *entry, void *writer) {
@@ -145,7 +146,18 @@ static void longest(const csk_metrics_entry_t *entry, void *writer) {
 static void lateness(const csk_metrics_entry_t *entry, void *writer) {
     static const histogram_t samples = { "csk_timer_lateness_seconds_bucket", "csk_timer_lateness_seconds_count",
                                          "csk_timer_lateness_seconds_sum" };
-    if (entry->what == CSK_METRICS_TIMERS) put_histogram(writer, &samples, entry);
+    if (entry->what == CSK_METRICS_TIMERS) put_histogram(writer, &samples, &entry->spans, entry);
+}
+
+static void works_spans(const csk_metrics_entry_t *entry, void *writer) {
+    static const histogram_t samples = { "csk_work_waiting_seconds_bucket", "csk_work_waiting_seconds_count",
+                                         "csk_work_waiting_seconds_sum" };
+    if (entry->what == CSK_METRICS_WORKS) put_histogram(writer, &samples, &entry->spans, entry);
+}
+static void works_runs(const csk_metrics_entry_t *entry, void *writer) {
+    static const histogram_t samples = { "csk_work_running_seconds_bucket", "csk_work_running_seconds_count",
+                                         "csk_work_running_seconds_sum" };
+    if (entry->what == CSK_METRICS_WORKS) put_histogram(writer, &samples, &entry->runs, entry);
 }
 
 static void put_works(writer_t *writer, const char *sample, const csk_metrics_entry_t *entry, uint64_t number) {
@@ -201,6 +213,16 @@ int csk_metrics_print(csk_metrics_print_t print, void *context) {
                "# TYPE csk_works_dropped counter\n"
                "# HELP csk_works_dropped Works that were accepted, and were dropped or cancelled by a shutdown.\n",
                works_dropped);
+    put_family(&writer,
+               "# TYPE csk_work_waiting_seconds histogram\n"
+               "# UNIT csk_work_waiting_seconds seconds\n"
+               "# HELP csk_work_waiting_seconds How long works waited to begin, estimated from one in 1024.\n",
+               works_spans);
+    put_family(&writer,
+               "# TYPE csk_work_running_seconds histogram\n"
+               "# UNIT csk_work_running_seconds seconds\n"
+               "# HELP csk_work_running_seconds How long works ran, estimated from one in 1024.\n",
+               works_runs);
     put_family(&writer,
                "# TYPE csk_most_works_waiting gauge\n"
                "# HELP csk_most_works_waiting The most works that have waited in a queue without a bound so far.\n",

@@ -1,6 +1,7 @@
 /* workqueue.c: a queue in this process, who asks for a worker, and queueing. queue/workqueue.h has the argument. */
 #include "queue/workqueue.h"
 
+#include "base/metrics.h"
 #include "base/observe.h"
 
 /* ---- The queue in this process ----------------------------------------------------------------------------------- */
@@ -153,14 +154,31 @@ static int push(csk_workqueue_t *queue, csk_work_t *work) {
     return 0;
 }
 
+static inline int enqueue_prepared(csk_workqueue_t *queue, csk_work_t *work, int64_t deadline_ns) {
+    if (queue->capacity == 0) return push(queue, work);
+    return queue->when_full == CSK_WORKQUEUE_WAIT ? csk_workqueue_wait_for_room(queue, work, deadline_ns)
+                                                  : enqueue_bounded(queue, work);
+}
+
+/* The queue is shut down, or some of its works carry the time. A work that was not accepted is still the caller's. */
+static __attribute__((noinline)) int enqueue_closer(csk_workqueue_t *queue, csk_work_t *work, int64_t deadline_ns) {
+    if (csk_load(&queue->state, CSK_RELAXED) & STATE_SHUT) return csk_work_is_refused(queue, ESHUTDOWN);
+    bool timed = csk_is_counting(CSK_COUNTS_METRICS);
+    if (!timed) csk_fetch_and(&queue->state, ~STATE_METERED, CSK_RELAXED);
+    timed = timed && csk_metrics_stamp(queue->name, work);
+    if (timed) work->kind |= WORK_TIMED;
+    int status = enqueue_prepared(queue, work, deadline_ns);
+    if (timed && status != 0) csk_metrics_take_stamp(queue->name, work);
+    return status;
+}
+
 static int enqueue(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, uint32_t kind, int64_t deadline_ns,
                    csk_work_function_t function) {
     int error = prepare(queue, work, rank, kind, function);
     if (CSK_UNLIKELY(error != 0)) return error;
-    if (CSK_UNLIKELY(csk_load(&queue->state, CSK_RELAXED) & STATE_SHUT)) return csk_work_is_refused(queue, ESHUTDOWN);
-    if (queue->capacity == 0) return push(queue, work);
-    return queue->when_full == CSK_WORKQUEUE_WAIT ? csk_workqueue_wait_for_room(queue, work, deadline_ns)
-                                                  : enqueue_bounded(queue, work);
+    if (CSK_UNLIKELY(csk_load(&queue->state, CSK_RELAXED) & (STATE_SHUT | STATE_METERED)))
+        return enqueue_closer(queue, work, deadline_ns);
+    return enqueue_prepared(queue, work, deadline_ns);
 }
 
 static int enqueue_always(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, uint32_t kind,
@@ -228,6 +246,7 @@ int csk_workqueue_cancel(csk_workqueue_t *queue, csk_work_t *work) {
     if (waits) {
         csk_work_remove(queue, work);
         csk_work_account(queue, csk_work_arrival(work), &done);
+        if (CSK_UNLIKELY(work->kind & WORK_TIMED)) csk_metrics_take_stamp(queue->name, work);
         if (queue->rooms != NULL) room = csk_rooms_take(queue);
     }
     csk_workqueue_unlock_and_look(queue); /* it may have been the barrier that others waited for */

@@ -22,6 +22,9 @@
  *   bit 51      SHUT       The queue accepts nothing but work of its own turn. It is set under the lock, and SUSPENDS
  *                          ends with it for good.
  *   bit 52      RELEASED   The owner is gone. It is set under the lock, and SUSPENDS ends with it for good.
+ *   bit 53      METERED    Some works carry the time (WORK_TIMED). It is set when a queue with a name is made, or is
+ *                          sorted under the lock, while the metrics are on. Whoever queues work and finds that they
+ *                          are off clears it. Nothing else depends on it, so whoever reads it may be late.
  *
  * No work is forgotten. A thread that queues work writes inbox_last and then reads the state. A thread that stops
  * looking (lowers ACTIVE or clears a bit) writes the state and then reads inbox_last. Both pairs are sequentially
@@ -84,7 +87,8 @@ enum {
     WORK_SYNC = 2, /* part of a csk_sync_call_t, whose thread runs it */
     WORK_STAYS = 4,
     WORK_BEYOND = 8, /* takes no room: its caller can't wait for it */
-    WORK_EPOCH_SHIFT = 4
+    WORK_TIMED = 16, /* the metrics know since when it waits, until it begins or is given up */
+    WORK_EPOCH_SHIFT = 5
 };
 
 /* csk_work_t.place */
@@ -101,6 +105,7 @@ enum { PLACE_NOWHERE = 0, PLACE_INBOX, PLACE_FIRST, PLACE_RANKED, PLACE_BARRIER,
 #define STATE_LINGERS (UINT64_C(1) << 50)
 #define STATE_SHUT (UINT64_C(1) << 51)
 #define STATE_RELEASED (UINT64_C(1) << 52)
+#define STATE_METERED (UINT64_C(1) << 53)
 /* With any of these set, somebody else will look. */
 #define STATE_ATTENDED (STATE_POSTED | STATE_EXCLUSIVE | STATE_LINGERS | STATE_SUSPENDS)
 

@@ -24,6 +24,7 @@ int csk_workqueue_init(csk_workqueue_t *queue, const csk_workqueue_attr_t *attr)
                                 .when_full = (uint8_t)attr->when_full,
                                 .priority = attr->priority,
                                 .name = attr->name };
+    if (attr->name != NULL && csk_is_counting(CSK_COUNTS_METRICS)) queue->state = STATE_METERED;
     return 0;
 }
 
@@ -46,7 +47,7 @@ int csk_workqueue_create(csk_workqueue_t **queue, const csk_workqueue_attr_t *at
     }
     made->heap_offset = (uint8_t)(1 + ((char *)made - memory));
     made->handles = 1;
-    made->state = STATE_PIN_ONE;
+    made->state |= STATE_PIN_ONE;
     *queue = made;
     return 0;
 }

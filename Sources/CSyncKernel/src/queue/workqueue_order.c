@@ -101,7 +101,9 @@ bool csk_work_take_late(csk_workqueue_t *queue, const csk_work_t *work) {
 }
 
 /* How many wait is known where works have just been put in order, and that is seldom. */
-static __attribute__((noinline, cold)) void count_waiting(const csk_workqueue_t *queue) {
+static __attribute__((noinline, cold)) void count_waiting(csk_workqueue_t *queue) {
+    if (queue->name != NULL && !(csk_load(&queue->state, CSK_RELAXED) & STATE_METERED))
+        csk_fetch_or(&queue->state, STATE_METERED, CSK_RELAXED);
     csk_metrics_add_works(queue->name, &(csk_metrics_works_t){ .waiting = queue->waiting });
 }
 

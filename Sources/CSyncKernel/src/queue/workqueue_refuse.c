@@ -29,6 +29,7 @@ void csk_work_refuse(csk_work_t *first, csk_section_t *section) {
         csk_work_t *work = first;
         first = (csk_work_t *)work->node.next;
         told.dropped++;
+        if (work->kind & WORK_TIMED) csk_metrics_take_stamp(queue->name, work);
         if (work->kind & WORK_SYNC) csk_sync_call_answer(csk_sync_call_of(work), CALL_REFUSED);
         else work->function(work, ECANCELED);
     }
