@@ -9,4 +9,5 @@
 void kernel_reset_metrics(void) {
     mapped = NULL;
     csk_counting = 0;
+    csk_metrics_one_in = 1024;
 }

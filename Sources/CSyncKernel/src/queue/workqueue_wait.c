@@ -107,7 +107,8 @@ static int admit(csk_workqueue_t *queue, csk_sync_call_t *call) {
 static int await_turn(csk_workqueue_t *queue, csk_sync_call_t *call, bool in_line, int64_t deadline_ns) {
     uint32_t seen = await(&call->word, deadline_ns);
     if (seen == CSK_WORD_PARKED) {
-        if (in_line && csk_workqueue_room_cancel(queue, &call->room) == 0) return ETIMEDOUT;
+        if (in_line && csk_workqueue_room_cancel(queue, &call->room) == 0)
+            return csk_work_is_refused(queue, &call->work, ETIMEDOUT);
         /* Either the work is taken out here, or somebody has taken it: then the answer is on its way. */
         if (csk_workqueue_cancel(queue, &call->work) == 0) return ETIMEDOUT;
         seen = await(&call->word, CSK_NEVER);
@@ -127,7 +128,7 @@ static int call_in_turn(csk_workqueue_t *queue, csk_rank_t rank, uint32_t kind, 
          mine = error == 0 && csk_work_is_next(queue, &call.work) && csk_work_take(queue, &call.section) != NULL;
     csk_workqueue_unlock_and_look(queue);
     if (in_line) error = 0;
-    if (error != 0) return csk_work_tell_refusal(queue, &call.work, error);
+    if (error != 0) return csk_work_is_refused(queue, &call.work, error);
     if (!mine) error = await_turn(queue, &call, in_line, deadline_ns);
     if (error == 0) run_call(&call.section, function, context);
     return error;
@@ -181,7 +182,7 @@ static int ask_for_room(csk_workqueue_t *queue, csk_work_t *work, csk_workqueue_
         stand_in_line(queue, wait);
     }
     csk_workqueue_unlock_and_look(queue);
-    return status == 0 || status == EINPROGRESS ? status : csk_work_tell_refusal(queue, work, status);
+    return status == 0 || status == EINPROGRESS ? status : csk_work_is_refused(queue, work, status);
 }
 
 int csk_workqueue_ask_for_room(csk_workqueue_t *queue, csk_work_t *work, csk_workqueue_wait_t *wait,
@@ -204,7 +205,7 @@ int csk_workqueue_wait_for_room(csk_workqueue_t *queue, csk_work_t *work, int64_
     if (status != EINPROGRESS) return status;
     uint32_t seen = await(&room.word, deadline_ns);
     if (seen == CSK_WORD_PARKED) {
-        if (csk_workqueue_room_cancel(queue, &room) == 0) return ETIMEDOUT;
+        if (csk_workqueue_room_cancel(queue, &room) == 0) return csk_work_is_refused(queue, work, ETIMEDOUT);
         seen = await(&room.word, CSK_NEVER);
     }
     /* The thread that gave the place looks into the queue, or a worker that is on its way does. */
