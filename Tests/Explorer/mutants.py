@@ -949,7 +949,7 @@ MUTANTS = [
      "        if (csk_workqueue_cancel(queue, &call->work) == 0) return ETIMEDOUT;\n",
      "        csk_workqueue_cancel(queue, &call->work);\n        return ETIMEDOUT;\n"),
     ("who waited for room overlooks that it got it", WQ_WAIT,
-     "        if (csk_workqueue_room_cancel(queue, &room) == 0) return csk_work_is_refused(queue, ETIMEDOUT);\n",
+     "        if (csk_workqueue_room_cancel(queue, &room) == 0) return csk_work_is_refused(queue, work, ETIMEDOUT);\n",
      "        csk_workqueue_room_cancel(queue, &room);\n        return ETIMEDOUT;\n"),
     ("drains do not count what runs", WQ_WAIT, "(uint64_t)queue->waiting + queue->running + queue->refusing;",
      "(uint64_t)queue->waiting + queue->refusing;"),
@@ -969,11 +969,11 @@ MUTANTS = [
     ("a caller in the line is told by more than its turn", WQ_WAIT,
      "    return room->work->kind & WORK_SYNC ? NULL : room;", "    return room;"),
     ("a caller in the line waits beyond its deadline", WQ_WAIT,
-     "        if (in_line && csk_workqueue_room_cancel(queue, &call->room) == 0) "
-     "return csk_work_is_refused(queue, ETIMEDOUT);\n", ""),
+     "        if (in_line && csk_workqueue_room_cancel(queue, &call->room) == 0)\n"
+     "            return csk_work_is_refused(queue, &call->work, ETIMEDOUT);\n", ""),
     ("a caller in the line overlooks its place", WQ_WAIT,
-     "        if (in_line && csk_workqueue_room_cancel(queue, &call->room) == 0) "
-     "return csk_work_is_refused(queue, ETIMEDOUT);\n",
+     "        if (in_line && csk_workqueue_room_cancel(queue, &call->room) == 0)\n"
+     "            return csk_work_is_refused(queue, &call->work, ETIMEDOUT);\n",
      "        if (in_line) {\n            csk_workqueue_room_cancel(queue, &call->room);\n"
      "            return ETIMEDOUT;\n        }\n"),
     ("cancelled work is not accounted for", WQ,
