@@ -1,5 +1,7 @@
 /* name_test.c: an object is called by the name that it was given, or else by the place where it was made, until it
- * ends; events show that. */
+ * ends; events show that.
+ *
+ * More than 400 lines: the tests of all objects use the same observer and the same checks. */
 #include "child.h"
 
 #include <csynckernel/csynckernel.h>
