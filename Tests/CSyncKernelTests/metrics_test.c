@@ -1,4 +1,6 @@
-/* metrics_test.c: what is counted of waits and timers, by which names, and when. metrics_text_test.c has the text. */
+/* metrics_test.c: what is counted of waits and timers, by which names, and when. metrics_text_test.c has the text.
+ *
+ * More than 400 lines: each kind of object has its waits, and all tests compare them by the same reading of entries. */
 #include <csynckernel/csynckernel.h>
 #include <string.h>
 

@@ -202,7 +202,7 @@ static double value_of(const char *name, const char *labels, const char *le) {
 static void before_the_start_there_are_families_without_samples(void) {
     char *text = printed();
     check_text(text);
-    CHECK_EQ(family_count, 5);
+    CHECK_EQ(family_count, 10);
     CHECK_EQ(sample_count, 1);
     CHECK(value_of("csk_metrics_lost_total", "", "") == 0);
     free(text);

@@ -1,5 +1,7 @@
 /* name_test.c: an object is called by the name that it was given, or else by the place where it was made, until it
- * ends; events show that. */
+ * ends; events show that.
+ *
+ * More than 400 lines: the tests of all objects use the same observer and the same checks. */
 #include "child.h"
 
 #include <csynckernel/csynckernel.h>
@@ -141,6 +143,24 @@ static void a_place_is_the_name_of_an_object_without_one(void) {
     check_name(&gate, CSK_OBJECT_GATE, "Module/File.swift:12");
     check_name(&pqueue, CSK_OBJECT_PQUEUE, "Module/File.swift:12");
     CHECK_STATUS(csk_pqueue_destroy(&pqueue.pqueue), 0);
+}
+
+static void a_place_is_cut_to_the_buffer(void) {
+    static const uint64_t lines[] = { 1, 9, 10, 4294967296, UINT64_MAX };
+    csk_placed_gate_t gate = { .gate = CSK_GATE_INITIALIZER };
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        char whole[40], found[41];
+        int length = snprintf(whole, sizeof whole, "a/b.c:%" PRIu64, lines[i]);
+        csk_gate_set_place(&gate, (csk_place_t){ "a/b.c", lines[i] });
+        CHECK_EQ(csk_name_of(&gate, CSK_OBJECT_GATE, NULL, 0), length);
+        for (size_t size = 1; size <= 40; size++) {
+            memset(found, '?', sizeof found);
+            CHECK_EQ(csk_name_of(&gate, CSK_OBJECT_GATE, found, size), length);
+            CHECK_EQ(found[size], '?');
+            CHECK_EQ(strlen(found), (size_t)length < size ? (size_t)length : size - 1);
+            CHECK(strncmp(found, whole, strlen(found)) == 0);
+        }
+    }
 }
 
 static void closed(csk_gate_waiter_t *waiter, void *context, int status) {
@@ -383,6 +403,6 @@ static void a_report_shows_the_name(void) {
 TEST_MAIN(TEST(a_child_of_fork_has_the_names_of_the_parent), TEST(an_object_has_the_last_name_that_it_was_given),
           TEST(what_is_no_name_is_refused), TEST(a_name_is_cut_to_the_buffer), TEST(the_end_of_an_object_ends_its_name),
           TEST(a_released_queue_loses_its_name_with_its_memory), TEST(a_place_is_the_name_of_an_object_without_one),
-          TEST(a_closed_gate_keeps_its_place), TEST(many_objects_have_names), TEST(a_name_is_never_seen_in_part),
-          TEST(events_of_waits_show_the_name), TEST(events_of_asynchronous_waits_show_the_place_at_the_end),
-          TEST(a_report_shows_the_name))
+          TEST(a_place_is_cut_to_the_buffer), TEST(a_closed_gate_keeps_its_place), TEST(many_objects_have_names),
+          TEST(a_name_is_never_seen_in_part), TEST(events_of_waits_show_the_name),
+          TEST(events_of_asynchronous_waits_show_the_place_at_the_end), TEST(a_report_shows_the_name))

@@ -1,6 +1,8 @@
 /* probe_test.c: the notes of the probes, and what a tracer sees. This program traces itself as a tracer would: it reads
  * the notes of its own file, counts a semaphore up, puts a trap into the place of each NOP, and reads the arguments
- * from the registers that the note names. */
+ * from the registers that the note names.
+ *
+ * More than 400 lines: all its tests need the same traps. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* the names of registers */
 #endif

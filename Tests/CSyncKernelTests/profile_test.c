@@ -20,11 +20,12 @@ static csk_sem_t sem;
 static csk_rwlock_t rwlock;
 static int64_t truth_ns[PLACES];
 static int64_t held_ns = 200000;
-static int rounds, holders;
+static int rounds, holders, stay;
 static const char strict_name[] = "the strict one";
 
 static void hold(void) {
     ADD(&holders, 1);
+    wait_until(!LOAD(&stay));
     int64_t until_ns = csk_platform_now() + held_ns;
     while (csk_platform_now() < until_ns) csk_platform_park(&(uint32_t){ 0 }, 0, until_ns);
     ADD(&holders, -1);
@@ -119,7 +120,7 @@ static uint32_t waiting_at(int place) {
                         : csk_rwlock_waiting(&rwlock);
 }
 
-/* A thread holds the place for tens of milliseconds while another one waits. The clocks stand around the call, so they
+/* A thread holds the place for tens of milliseconds once another one waits. The clocks stand around the call, so they
  * may see some microseconds more. */
 static void long_waits_are_those_of_clocks(void) {
     static const int64_t thresholds_ns[] = { 1000, 10000, 100000 };
@@ -131,11 +132,13 @@ static void long_waits_are_those_of_clocks(void) {
             sums_t before = sums_now();
             pthread_t threads[2];
             held_ns = 30000000;
+            STORE(&stay, 1);
             threads[0] = start_thread(visit_one, &place);
             wait_until(LOAD(&holders) == 1);
             truth_ns[place] = 0;
             threads[1] = start_thread(visit_one, &place);
             wait_until(waiting_at(place) == 1);
+            STORE(&stay, 0);
             for (int thread = 0; thread < 2; thread++) join_thread(threads[thread]);
             sums_t after = sums_now();
             check_sums(&before, &after, place);

@@ -1,12 +1,14 @@
 /* clients_metrics.c: threads that start, stop, count and read the metrics at once. The table has two entries. */
 #include "csynckernel/metrics.h"
 #include "csynckernel/name.h"
+#include "csynckernel/workqueue.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "base/metrics.h"
 #include "explorer.h"
+#include "pool/pool.h"
 
 static csk_placed_gate_t *gates;
 static const char *const names[] = { "one", "two", "three" };
@@ -122,3 +124,57 @@ static void metrics_alone_are_on(void) {
 /* The profile and the metrics have one word, and neither changes the other's bit. */
 CLIENT(metrics_beside_profile, .setup = make, .threads = { start, begins_and_ends_a_profile },
        .check = metrics_alone_are_on, .preemptions = 3)
+
+/* ---- Works that carry the time ----------------------------------------------------------------------------------- */
+
+enum { JOBS = 3, STAMPS = 8 };
+static struct {
+    csk_workqueue_t queue;
+    csk_work_t works[JOBS];
+    uint32_t accepted, ran, refused, cancelled;
+} * shared;
+
+/* Each work carries the time. */
+static void make_queue(void) {
+    shared = explore_allocate(sizeof *shared);
+    start();
+    csk_metrics_one_in = 1;
+    EXPECT_EQUAL(csk_workqueue_init(&shared->queue, &(csk_workqueue_attr_t){ .name = "works" }), 0);
+    EXPECT_EQUAL(csk_pool_prepare(), 0);
+}
+static void job(csk_work_t *work, int status) {
+    (void)work;
+    __atomic_fetch_add(status == 0 ? &shared->ran : &shared->refused, 1, __ATOMIC_RELAXED);
+}
+static void queue_job(int index) {
+    int status = csk_workqueue_enqueue(&shared->queue, &shared->works[index], job);
+    EXPECT(status == 0 || status == ESHUTDOWN);
+    if (status == 0) __atomic_fetch_add(&shared->accepted, 1, __ATOMIC_RELAXED);
+}
+static void queues_and_cancels(void) {
+    queue_job(0);
+    if (csk_workqueue_cancel(&shared->queue, &shared->works[0]) == 0)
+        __atomic_fetch_add(&shared->cancelled, 1, __ATOMIC_RELAXED);
+}
+static void queues_another(void) { queue_job(1); }
+static void shuts_down(void) { csk_workqueue_shutdown(&shared->queue, true); }
+
+static void look_at_works(const csk_metrics_entry_t *entry, void *context) {
+    if (entry->what == CSK_METRICS_WORKS) *(csk_metrics_entry_t *)context = *entry;
+}
+/* Whatever became of a work, it has given its stamp back, and what ran is counted. */
+static void all_stamps_are_back(void) {
+    csk_metrics_entry_t entry = { .what = 0 };
+    static const char others[STAMPS + 1];
+    EXPECT_EQUAL(shared->ran + shared->refused + shared->cancelled, shared->accepted);
+    csk_metrics_read(look_at_works, &entry);
+    EXPECT_EQUAL(entry.runs.count, shared->ran);
+    EXPECT_EQUAL(entry.spans.count, shared->ran);
+    EXPECT_EQUAL(entry.dropped, shared->refused);
+    for (int i = 0; i <= STAMPS; i++) EXPECT_EQUAL(csk_metrics_stamp("works", &others[i]), i < STAMPS);
+}
+
+CLIENT(metrics_timed_works, .setup = make_queue, .threads = { queues_and_cancels, queues_another },
+       .check = all_stamps_are_back)
+CLIENT(metrics_timed_works_shut, .setup = make_queue, .threads = { queues_another, shuts_down },
+       .check = all_stamps_are_back, .preemptions = 1)

@@ -6,7 +6,8 @@
  * or when a callback is queued. It ends when the thread or callback goes on, whether it got what it waited for or not.
  *
  * Only objects with a name or a place (name.h) are counted. Objects of one kind and one name share an entry, which
- * outlives them: give one name to what you want to see as one. How late timers are is counted too.
+ * outlives them: give one name to what you want to see as one. How late timers are is counted too, and of work queues
+ * that were made with a name, what they refuse and drop, and how much has waited.
  *
  * What it costs. While it is off, nothing: a path that waits looks at the same word as for the profile, and an
  * uncontended path at none. While it is on, a wait finds its entry by the object's name, mostly before it parks, and
@@ -27,7 +28,7 @@
 CSK_BEGIN_DECLS
 
 /* Begins to count, or goes on from where the counts were. Waits that are under way are not counted. The first call
- * takes some 2 MiB of address space, of which pages are used as they are needed, for the rest of the process. Returns 0
+ * takes some 3 MiB of address space, of which pages are used as they are needed, for the rest of the process. Returns 0
  * or ENOMEM. May be called from any thread; never blocks. */
 CSK_API int csk_metrics_start(void);
 /* Ends it. What was counted stays, and waits under way are still counted. May be called from any thread; never
@@ -57,10 +58,12 @@ typedef struct csk_metrics_histogram {
 
 /* csk_metrics_entry_t.what */
 enum {
-    CSK_METRICS_WAITS = 1, /* waits for the objects of one kind and name; `spans` has how long they took */
-    CSK_METRICS_TIMERS = 2 /* the one entry of timers, without a name; `spans` has how long after its deadline the
-                              function of each was called. A deadline that had passed when the thread of the timers
-                              last went to sleep was set late, and is not counted */
+    CSK_METRICS_WAITS = 1,  /* waits for the objects of one kind and name; `spans` has how long they took */
+    CSK_METRICS_TIMERS = 2, /* the one entry of timers, without a name; `spans` has how long after its deadline the
+                               function of each was called. A deadline that had passed when the thread of the timers
+                               last went to sleep was set late, and is not counted */
+    CSK_METRICS_WORKS = 3   /* the work queues that were made with one name (csk_workqueue_attr_t.name); `spans` has how
+                               long works waited to begin, and `runs` how long they ran */
 };
 
 typedef struct csk_metrics_entry {
@@ -71,7 +74,15 @@ typedef struct csk_metrics_entry {
     /* Of waits, how many ended by entering or by a signal; at their deadline; and in another way, such as a
      * cancellation. */
     uint64_t granted, timed_out, refused;
-    csk_metrics_histogram_t spans;
+    /* Of works, `refused` counts those and callers that a queue did not accept: it was full, shut down, or had no room
+     * by their deadline. `dropped` counts those that it had accepted and ended with ECANCELED, since others came or it
+     * was shut down. What csk_workqueue_cancel takes out is in neither. `most_waiting` is the most that has waited in a
+     * queue without a bound, of what workers had found there: they look what has come when nothing else is left. A
+     * queue with a bound shows by `refused` and `dropped` that it was full. */
+    uint64_t dropped, most_waiting;
+    /* Of works one in 1024 is timed, by chance, and counts as 1024. Works of their own turn, callers, and works that
+     * wait for room without a thread are not timed. */
+    csk_metrics_histogram_t spans, runs;
 } csk_metrics_entry_t;
 
 /* Calls `each` for what was counted so far, in no particular order; for timers also where there was none. Does nothing
@@ -96,6 +107,11 @@ typedef int (*csk_metrics_print_t)(void *context, const void *bytes, size_t size
  *     csk_waits                  counter: waits by "outcome": "granted", "timed_out" or "refused"
  *     csk_longest_wait_seconds   gauge: the longest wait so far
  *     csk_timer_lateness_seconds histogram: how long after their deadlines the functions of timers were called
+ *     csk_works_refused          counter, with "name": works and callers that work queues did not accept
+ *     csk_works_dropped          counter, with "name": works that were accepted and ended with ECANCELED
+ *     csk_work_waiting_seconds   histogram, with "name": how long works waited to begin; of one work in 1024
+ *     csk_work_running_seconds   histogram, with "name": how long they ran
+ *     csk_most_works_waiting     gauge, with "name": the most that has waited in a queue without a bound
  *     csk_metrics_lost           counter: waits that were not counted
  *
  * Before the first start they have no samples, but for csk_metrics_lost. Returns 0, or what `print` returned. It

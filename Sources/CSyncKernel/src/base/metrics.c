@@ -19,12 +19,23 @@ typedef struct {
     int64_t longest_ns;
 } spans_t;
 
+/* A work that carries the time. Whoever queues the work takes a free stamp by a compare-and-swap; afterwards it belongs
+ * to whoever owns the work. */
+typedef struct {
+    const void *work;
+    int64_t since_ns;
+} stamp_t;
+enum { STAMPS = 8 };
+
 struct csk_metrics_waits {
     csk_slot_t slot;
     uint32_t object_kind;
     char name[NAME_SIZE];
     uint64_t outcomes[OUTCOMES];
-    spans_t spans;
+    uint64_t dropped;
+    int64_t most_waiting;
+    spans_t spans, runs;
+    stamp_t stamps[STAMPS];
 };
 
 typedef struct {
@@ -88,10 +99,8 @@ static bool is_ascii(const char *name) {
 
 /* ---- Counting ---------------------------------------------------------------------------------------------------- */
 
-csk_metrics_waits_t *csk_metrics_find(const void *object, uint32_t object_kind) {
-    table_t *in = the_table();
-    char name[NAME_SIZE];
-    if (CSK_UNLIKELY(in == NULL) || !csk_observe_find_name(object, object_kind, name, sizeof name)) return NULL;
+/* `name` is changed where it is no UTF-8. */
+static csk_metrics_waits_t *find_named(table_t *in, uint32_t object_kind, char *name) {
     if (!is_ascii(name)) make_text(name);
     bool is_new;
     uint32_t number = csk_slot_claim(in->waits, sizeof in->waits[0], CSK_METRICS_ENTRIES,
@@ -109,6 +118,13 @@ csk_metrics_waits_t *csk_metrics_find(const void *object, uint32_t object_kind) 
     return waits;
 }
 
+csk_metrics_waits_t *csk_metrics_find(const void *object, uint32_t object_kind) {
+    table_t *in = the_table();
+    char name[NAME_SIZE];
+    if (CSK_UNLIKELY(in == NULL) || !csk_observe_find_name(object, object_kind, name, sizeof name)) return NULL;
+    return find_named(in, object_kind, name);
+}
+
 /* Bucket 0 is for up to 1 us, bucket i for up to 2^i us. */
 static uint32_t bucket_of(int64_t span_ns) {
     if (span_ns <= 1000) return 0;
@@ -116,19 +132,23 @@ static uint32_t bucket_of(int64_t span_ns) {
     return bucket < CSK_METRICS_BUCKETS ? bucket : CSK_METRICS_BUCKETS - 1;
 }
 
-static void add_span(spans_t *spans, int64_t span_ns) {
+static void raise_to(int64_t *most, int64_t value) {
+    int64_t found = csk_load(most, CSK_RELAXED);
+    while (value > found && !csk_cas(most, &found, value, CSK_RELAXED)) {}
+}
+
+static void add_spans(spans_t *spans, int64_t span_ns, uint64_t count) {
     if (span_ns < 0) span_ns = 0;
-    csk_fetch_add(&spans->buckets[bucket_of(span_ns)], UINT64_C(1), CSK_RELAXED);
-    csk_fetch_add(&spans->sum_ns, (uint64_t)span_ns, CSK_RELAXED);
-    int64_t longest_ns = csk_load(&spans->longest_ns, CSK_RELAXED);
-    while (span_ns > longest_ns && !csk_cas(&spans->longest_ns, &longest_ns, span_ns, CSK_RELAXED)) {}
+    csk_fetch_add(&spans->buckets[bucket_of(span_ns)], count, CSK_RELAXED);
+    csk_fetch_add(&spans->sum_ns, (uint64_t)span_ns * count, CSK_RELAXED);
+    raise_to(&spans->longest_ns, span_ns);
 }
 
 void csk_metrics_count(csk_metrics_waits_t *waits, int64_t waited_ns, int status) {
     if (waits == NULL) return;
     int outcome = status == 0 ? GRANTED : status == ETIMEDOUT ? TIMED_OUT : REFUSED;
     csk_fetch_add(&waits->outcomes[outcome], UINT64_C(1), CSK_RELAXED);
-    add_span(&waits->spans, waited_ns);
+    add_spans(&waits->spans, waited_ns, 1);
 }
 
 __attribute__((noinline)) void csk_metrics_waited(const void *object, uint32_t object_kind, int64_t since_ns,
@@ -137,9 +157,60 @@ __attribute__((noinline)) void csk_metrics_waited(const void *object, uint32_t o
     csk_metrics_count(csk_metrics_find(object, object_kind), waited_ns, status);
 }
 
+static csk_metrics_waits_t *find_works(const char *name) {
+    table_t *in = the_table();
+    char text[NAME_SIZE];
+    if (in == NULL || name == NULL) return NULL;
+    size_t length = strnlen(name, sizeof text - 1);
+    memcpy(text, name, length);
+    text[length] = 0;
+    return find_named(in, CSK_OBJECT_WORKQUEUE, text);
+}
+
+__attribute__((noinline)) void csk_metrics_add_works(const char *name, const csk_metrics_works_t *works) {
+    csk_metrics_waits_t *of = find_works(name);
+    if (of == NULL) return;
+    if (works->refused != 0) csk_fetch_add(&of->outcomes[REFUSED], works->refused, CSK_RELAXED);
+    if (works->dropped != 0) csk_fetch_add(&of->dropped, works->dropped, CSK_RELAXED);
+    raise_to(&of->most_waiting, (int64_t)works->waiting);
+}
+
+uint32_t csk_metrics_one_in = 1024;
+
+bool csk_metrics_stamp(const char *name, const void *work) {
+    int64_t now_ns = csk_platform_now();
+    if (csk_slot_mix((uint64_t)now_ns ^ (uintptr_t)work) % csk_metrics_one_in != 0) return false;
+    csk_metrics_waits_t *of = find_works(name);
+    for (int i = 0; of != NULL && i < STAMPS; i++) {
+        const void *found = csk_load(&of->stamps[i].work, CSK_RELAXED);
+        if (found != NULL || !csk_cas(&of->stamps[i].work, &found, work, CSK_ACQUIRE)) continue;
+        csk_store(&of->stamps[i].since_ns, now_ns, CSK_RELAXED);
+        return true;
+    }
+    return false;
+}
+
+int64_t csk_metrics_take_stamp(const char *name, const void *work) {
+    csk_metrics_waits_t *of = find_works(name);
+    for (int i = 0; of != NULL && i < STAMPS; i++) {
+        if (csk_load(&of->stamps[i].work, CSK_RELAXED) != work) continue;
+        int64_t since_ns = csk_load(&of->stamps[i].since_ns, CSK_RELAXED);
+        csk_store(&of->stamps[i].work, NULL, CSK_RELEASE);
+        return since_ns;
+    }
+    return 0;
+}
+
+void csk_metrics_ran(const char *name, int64_t waited_ns, int64_t ran_ns) {
+    csk_metrics_waits_t *of = find_works(name);
+    if (of == NULL) return;
+    add_spans(&of->spans, waited_ns, csk_metrics_one_in);
+    add_spans(&of->runs, ran_ns, csk_metrics_one_in);
+}
+
 __attribute__((noinline)) void csk_metrics_late(int64_t late_ns) {
     table_t *in = the_table();
-    if (in != NULL) add_span(&in->lateness, late_ns);
+    if (in != NULL) add_spans(&in->lateness, late_ns, 1);
 }
 
 /* ---- Reading ----------------------------------------------------------------------------------------------------- */
@@ -160,14 +231,17 @@ void csk_metrics_read(void (*each)(const csk_metrics_entry_t *, void *), void *c
         const csk_metrics_waits_t *waits = &in->waits[i];
         if (!csk_slot_is_ready(&waits->slot)) continue;
         entry = (csk_metrics_entry_t){
-            .what = CSK_METRICS_WAITS,
+            .what = waits->object_kind == CSK_OBJECT_WORKQUEUE ? CSK_METRICS_WORKS : CSK_METRICS_WAITS,
             .object_kind = waits->object_kind,
             .name = waits->name,
             .granted = csk_load(&waits->outcomes[GRANTED], CSK_RELAXED),
             .timed_out = csk_load(&waits->outcomes[TIMED_OUT], CSK_RELAXED),
             .refused = csk_load(&waits->outcomes[REFUSED], CSK_RELAXED),
+            .dropped = csk_load(&waits->dropped, CSK_RELAXED),
+            .most_waiting = (uint64_t)csk_load(&waits->most_waiting, CSK_RELAXED),
         };
         read_spans(&waits->spans, &entry.spans);
+        read_spans(&waits->runs, &entry.runs);
         each(&entry, context);
     }
     entry = (csk_metrics_entry_t){ .what = CSK_METRICS_TIMERS };

@@ -18,6 +18,22 @@ csk_metrics_waits_t *csk_metrics_find(const void *object, uint32_t object_kind);
 void csk_metrics_count(csk_metrics_waits_t *waits, int64_t waited_ns, int status);
 /* Both at once, for a wait since then that ends now. */
 void csk_metrics_waited(const void *object, uint32_t object_kind, int64_t since_ns, int status);
+/* For the work queues of this name, which may be NULL: what was refused and dropped, and how many wait now. It may be
+ * called under an internal lock. */
+typedef struct csk_metrics_works {
+    uint64_t refused, dropped, waiting;
+} csk_metrics_works_t;
+void csk_metrics_add_works(const char *name, const csk_metrics_works_t *works);
+
+/* One of so many works carries the time, by chance, and counts as so many. Tests change it. */
+extern uint32_t csk_metrics_one_in __attribute__((visibility("hidden")));
+/* For a work that is about to be queued, by whoever owns it: returns whether it carries the time from now on. What does
+ * so is taken back once, by whoever owns the work then: before it runs, is refused, or after it was taken out. That
+ * gives the time at which it was queued, or 0. */
+bool csk_metrics_stamp(const char *name, const void *work);
+int64_t csk_metrics_take_stamp(const char *name, const void *work);
+/* Such a work has waited and run for so long. */
+void csk_metrics_ran(const char *name, int64_t waited_ns, int64_t ran_ns);
 /* The function of a timer is called so long after its deadline. */
 void csk_metrics_late(int64_t late_ns);
 

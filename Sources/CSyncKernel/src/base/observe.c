@@ -5,7 +5,6 @@
 #include "base/observe.h"
 
 const csk_observer_t *csk_current_observer;
-CSK_IN_PROBES csk_told_t csk_told;
 static csk_reporter_t current_reporter;
 
 const csk_observer_t *csk_observe(const csk_observer_t *observer) {

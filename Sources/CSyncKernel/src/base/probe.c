@@ -1,6 +1,8 @@
 /* probe.c: the probes, each in one place. Whoever calls has looked whether a tracer has enabled one. */
 #include "base/probe.h"
 
+CSK_IN_PROBES csk_told_t csk_told;
+
 #ifndef CSK_NO_PROBES
 
 /* Keeps the section of the probes, and the semaphores: see CSK_PROBE. */

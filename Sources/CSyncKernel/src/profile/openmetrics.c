@@ -62,18 +62,22 @@ static const char *kind_of(const csk_metrics_entry_t *entry) {
 /* The name of a sample, and its labels up to the last one, which the caller writes with the brace behind it. */
 static void begin_sample(writer_t *writer, const char *sample, const csk_metrics_entry_t *entry) {
     put(writer, sample);
-    if (entry->what != CSK_METRICS_WAITS) return;
-    put(writer, "{kind=\"");
-    put(writer, kind_of(entry));
-    put(writer, "\",name=\"");
+    if (entry->name == NULL) return;
+    put(writer, "{");
+    if (entry->what == CSK_METRICS_WAITS) {
+        put(writer, "kind=\"");
+        put(writer, kind_of(entry));
+        put(writer, "\",");
+    }
+    put(writer, "name=\"");
     put_escaped(writer, entry->name);
     put(writer, "\"");
 }
 static void end_labels(writer_t *writer, const csk_metrics_entry_t *entry) {
-    put(writer, entry->what == CSK_METRICS_WAITS ? "} " : " ");
+    put(writer, entry->name != NULL ? "} " : " ");
 }
 static void put_label(writer_t *writer, const csk_metrics_entry_t *entry, const char *label, const char *value) {
-    put(writer, entry->what == CSK_METRICS_WAITS ? "," : "{");
+    put(writer, entry->name != NULL ? "," : "{");
     put(writer, label);
     put(writer, "=\"");
     put(writer, value);
@@ -94,21 +98,22 @@ typedef struct {
     const char *bucket, *count, *sum;
 } histogram_t;
 
-static void put_histogram(writer_t *writer, const histogram_t *samples, const csk_metrics_entry_t *entry) {
+static void put_histogram(writer_t *writer, const histogram_t *samples, const csk_metrics_histogram_t *spans,
+                          const csk_metrics_entry_t *entry) {
     uint64_t up_to = 0;
     for (uint32_t i = 0; i < CSK_METRICS_BUCKETS; i++) {
         begin_sample(writer, samples->bucket, entry);
         put_label(writer, entry, "le", bounds[i]);
-        put_number(writer, up_to += entry->spans.buckets[i]);
+        put_number(writer, up_to += spans->buckets[i]);
         put(writer, "\n");
     }
     begin_sample(writer, samples->count, entry);
     end_labels(writer, entry);
-    put_number(writer, entry->spans.count);
+    put_number(writer, spans->count);
     put(writer, "\n");
     begin_sample(writer, samples->sum, entry);
     end_labels(writer, entry);
-    put_seconds(writer, entry->spans.sum_ns);
+    put_seconds(writer, spans->sum_ns);
     put(writer, "\n");
 }
 
@@ -116,7 +121,7 @@ static void put_histogram(writer_t *writer, const histogram_t *samples, const cs
 
 static void waits(const csk_metrics_entry_t *entry, void *writer) {
     static const histogram_t samples = { "csk_wait_seconds_bucket", "csk_wait_seconds_count", "csk_wait_seconds_sum" };
-    if (entry->what == CSK_METRICS_WAITS) put_histogram(writer, &samples, entry);
+    if (entry->what == CSK_METRICS_WAITS) put_histogram(writer, &samples, &entry->spans, entry);
 }
 
 static void outcomes(const csk_metrics_entry_t *entry, void *writer) {
@@ -141,7 +146,35 @@ static void longest(const csk_metrics_entry_t *entry, void *writer) {
 static void lateness(const csk_metrics_entry_t *entry, void *writer) {
     static const histogram_t samples = { "csk_timer_lateness_seconds_bucket", "csk_timer_lateness_seconds_count",
                                          "csk_timer_lateness_seconds_sum" };
-    if (entry->what == CSK_METRICS_TIMERS) put_histogram(writer, &samples, entry);
+    if (entry->what == CSK_METRICS_TIMERS) put_histogram(writer, &samples, &entry->spans, entry);
+}
+
+static void works_spans(const csk_metrics_entry_t *entry, void *writer) {
+    static const histogram_t samples = { "csk_work_waiting_seconds_bucket", "csk_work_waiting_seconds_count",
+                                         "csk_work_waiting_seconds_sum" };
+    if (entry->what == CSK_METRICS_WORKS) put_histogram(writer, &samples, &entry->spans, entry);
+}
+static void works_runs(const csk_metrics_entry_t *entry, void *writer) {
+    static const histogram_t samples = { "csk_work_running_seconds_bucket", "csk_work_running_seconds_count",
+                                         "csk_work_running_seconds_sum" };
+    if (entry->what == CSK_METRICS_WORKS) put_histogram(writer, &samples, &entry->runs, entry);
+}
+
+static void put_works(writer_t *writer, const char *sample, const csk_metrics_entry_t *entry, uint64_t number) {
+    if (entry->what != CSK_METRICS_WORKS) return;
+    begin_sample(writer, sample, entry);
+    end_labels(writer, entry);
+    put_number(writer, number);
+    put(writer, "\n");
+}
+static void works_refused(const csk_metrics_entry_t *entry, void *writer) {
+    put_works(writer, "csk_works_refused_total", entry, entry->refused);
+}
+static void works_dropped(const csk_metrics_entry_t *entry, void *writer) {
+    put_works(writer, "csk_works_dropped_total", entry, entry->dropped);
+}
+static void works_waiting(const csk_metrics_entry_t *entry, void *writer) {
+    put_works(writer, "csk_most_works_waiting", entry, entry->most_waiting);
 }
 
 static void put_family(writer_t *writer, const char *head, void (*each)(const csk_metrics_entry_t *, void *)) {
@@ -172,6 +205,28 @@ int csk_metrics_print(csk_metrics_print_t print, void *context) {
         "# UNIT csk_timer_lateness_seconds seconds\n"
         "# HELP csk_timer_lateness_seconds How long after their deadlines the functions of timers were called.\n",
         lateness);
+    put_family(&writer,
+               "# TYPE csk_works_refused counter\n"
+               "# HELP csk_works_refused Works and callers that work queues did not accept.\n",
+               works_refused);
+    put_family(&writer,
+               "# TYPE csk_works_dropped counter\n"
+               "# HELP csk_works_dropped Works that were accepted, and were dropped or cancelled by a shutdown.\n",
+               works_dropped);
+    put_family(&writer,
+               "# TYPE csk_work_waiting_seconds histogram\n"
+               "# UNIT csk_work_waiting_seconds seconds\n"
+               "# HELP csk_work_waiting_seconds How long works waited to begin, estimated from one in 1024.\n",
+               works_spans);
+    put_family(&writer,
+               "# TYPE csk_work_running_seconds histogram\n"
+               "# UNIT csk_work_running_seconds seconds\n"
+               "# HELP csk_work_running_seconds How long works ran, estimated from one in 1024.\n",
+               works_runs);
+    put_family(&writer,
+               "# TYPE csk_most_works_waiting gauge\n"
+               "# HELP csk_most_works_waiting The most works that have waited in a queue without a bound so far.\n",
+               works_waiting);
     put(&writer, "# TYPE csk_metrics_lost counter\n"
                  "# HELP csk_metrics_lost Waits that were not counted, because the table was full.\n"
                  "csk_metrics_lost_total ");

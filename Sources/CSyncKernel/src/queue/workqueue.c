@@ -1,6 +1,7 @@
 /* workqueue.c: a queue in this process, who asks for a worker, and queueing. queue/workqueue.h has the argument. */
 #include "queue/workqueue.h"
 
+#include "base/metrics.h"
 #include "base/observe.h"
 
 /* ---- The queue in this process ----------------------------------------------------------------------------------- */
@@ -118,7 +119,7 @@ static int enqueue_bounded(csk_workqueue_t *queue, csk_work_t *work) {
     if (!shut && !full) csk_work_arrange(queue, work);
     csk_workqueue_unlock_and_look(queue);
     if (dropped != NULL) csk_work_refuse(dropped, &refusal);
-    return CSK_UNLIKELY(shut || full) ? csk_work_tell_refusal(queue, work, shut ? ESHUTDOWN : EAGAIN) : 0;
+    return CSK_LIKELY(!shut && !full) ? 0 : csk_work_is_refused(queue, work, shut ? ESHUTDOWN : EAGAIN);
 }
 
 /* It is inlined by force: as a call it costs 14 instructions of the 330 that a work takes (callgrind, gcc 12). */
@@ -127,7 +128,7 @@ __attribute__((always_inline)) static inline int prepare(csk_workqueue_t *queue,
     if (function == NULL) return EINVAL;
     if (queue->when_full == CSK_WORKQUEUE_DROP_OLDEST && rank != csk_workqueue_rank(queue)) return EINVAL;
     int error = csk_workqueue_ready(queue);
-    if (CSK_UNLIKELY(error != 0)) return csk_work_tell_refusal(queue, work, error);
+    if (CSK_UNLIKELY(error != 0)) return csk_work_is_refused(queue, work, error);
     work->function = function;
     work->kind = csk_work_kind(queue, kind);
     work->node.rank = rank;
@@ -142,7 +143,7 @@ static __attribute__((noinline)) int take_back(csk_workqueue_t *queue, const csk
     csk_work_sort(queue);
     bool late = csk_work_take_late(queue, work);
     csk_workqueue_unlock_and_look(queue);
-    return late ? csk_work_tell_refusal(queue, work, ESHUTDOWN) : 0;
+    return late ? csk_work_is_refused(queue, work, ESHUTDOWN) : 0;
 }
 
 static int push(csk_workqueue_t *queue, csk_work_t *work) {
@@ -153,15 +154,31 @@ static int push(csk_workqueue_t *queue, csk_work_t *work) {
     return 0;
 }
 
+static inline int enqueue_prepared(csk_workqueue_t *queue, csk_work_t *work, int64_t deadline_ns) {
+    if (queue->capacity == 0) return push(queue, work);
+    return queue->when_full == CSK_WORKQUEUE_WAIT ? csk_workqueue_wait_for_room(queue, work, deadline_ns)
+                                                  : enqueue_bounded(queue, work);
+}
+
+/* The queue is shut down, or some of its works carry the time. A work that was not accepted is still the caller's. */
+static __attribute__((noinline)) int enqueue_closer(csk_workqueue_t *queue, csk_work_t *work, int64_t deadline_ns) {
+    if (csk_load(&queue->state, CSK_RELAXED) & STATE_SHUT) return csk_work_is_refused(queue, work, ESHUTDOWN);
+    bool timed = csk_is_counting(CSK_COUNTS_METRICS);
+    if (!timed) csk_fetch_and(&queue->state, ~STATE_METERED, CSK_RELAXED);
+    timed = timed && csk_metrics_stamp(queue->name, work);
+    if (timed) work->kind |= WORK_TIMED;
+    int status = enqueue_prepared(queue, work, deadline_ns);
+    if (timed && status != 0) csk_metrics_take_stamp(queue->name, work);
+    return status;
+}
+
 static int enqueue(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, uint32_t kind, int64_t deadline_ns,
                    csk_work_function_t function) {
     int error = prepare(queue, work, rank, kind, function);
     if (CSK_UNLIKELY(error != 0)) return error;
-    if (CSK_UNLIKELY(csk_load(&queue->state, CSK_RELAXED) & STATE_SHUT))
-        return csk_work_tell_refusal(queue, work, ESHUTDOWN);
-    if (queue->capacity == 0) return push(queue, work);
-    return queue->when_full == CSK_WORKQUEUE_WAIT ? csk_workqueue_wait_for_room(queue, work, deadline_ns)
-                                                  : enqueue_bounded(queue, work);
+    if (CSK_UNLIKELY(csk_load(&queue->state, CSK_RELAXED) & (STATE_SHUT | STATE_METERED)))
+        return enqueue_closer(queue, work, deadline_ns);
+    return enqueue_prepared(queue, work, deadline_ns);
 }
 
 static int enqueue_always(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, uint32_t kind,
@@ -184,7 +201,7 @@ int csk_workqueue_enqueue_barrier_always(csk_workqueue_t *queue, csk_work_t *wor
 
 int csk_workqueue_enqueue_beyond(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank,
                                  csk_work_function_t function) {
-    if (csk_load(&queue->state, CSK_RELAXED) & STATE_SHUT) return csk_work_tell_refusal(queue, work, ESHUTDOWN);
+    if (csk_load(&queue->state, CSK_RELAXED) & STATE_SHUT) return csk_work_is_refused(queue, work, ESHUTDOWN);
     int error = prepare(queue, work, rank, WORK_BEYOND, function);
     return error != 0 ? error : push(queue, work);
 }
@@ -229,6 +246,7 @@ int csk_workqueue_cancel(csk_workqueue_t *queue, csk_work_t *work) {
     if (waits) {
         csk_work_remove(queue, work);
         csk_work_account(queue, csk_work_arrival(work), &done);
+        if (CSK_UNLIKELY(work->kind & WORK_TIMED)) csk_metrics_take_stamp(queue->name, work);
         if (queue->rooms != NULL) room = csk_rooms_take(queue);
     }
     csk_workqueue_unlock_and_look(queue); /* it may have been the barrier that others waited for */

@@ -22,6 +22,9 @@
  *   bit 51      SHUT       The queue accepts nothing but work of its own turn. It is set under the lock, and SUSPENDS
  *                          ends with it for good.
  *   bit 52      RELEASED   The owner is gone. It is set under the lock, and SUSPENDS ends with it for good.
+ *   bit 53      METERED    Some works carry the time (WORK_TIMED). It is set when a queue with a name is made, or is
+ *                          sorted under the lock, while the metrics are on. Whoever queues work and finds that they
+ *                          are off clears it. Nothing else depends on it, so whoever reads it may be late.
  *
  * No work is forgotten. A thread that queues work writes inbox_last and then reads the state. A thread that stops
  * looking (lowers ACTIVE or clears a bit) writes the state and then reads inbox_last. Both pairs are sequentially
@@ -84,7 +87,8 @@ enum {
     WORK_SYNC = 2, /* part of a csk_sync_call_t, whose thread runs it */
     WORK_STAYS = 4,
     WORK_BEYOND = 8, /* takes no room: its caller can't wait for it */
-    WORK_EPOCH_SHIFT = 4
+    WORK_TIMED = 16, /* the metrics know since when it waits, until it begins or is given up */
+    WORK_EPOCH_SHIFT = 5
 };
 
 /* csk_work_t.place */
@@ -101,6 +105,7 @@ enum { PLACE_NOWHERE = 0, PLACE_INBOX, PLACE_FIRST, PLACE_RANKED, PLACE_BARRIER,
 #define STATE_LINGERS (UINT64_C(1) << 50)
 #define STATE_SHUT (UINT64_C(1) << 51)
 #define STATE_RELEASED (UINT64_C(1) << 52)
+#define STATE_METERED (UINT64_C(1) << 53)
 /* With any of these set, somebody else will look. */
 #define STATE_ATTENDED (STATE_POSTED | STATE_EXCLUSIVE | STATE_LINGERS | STATE_SUSPENDS)
 
@@ -238,12 +243,13 @@ bool csk_waits_call(csk_workqueue_wait_t *done);
 
 /* ---- workqueue_refuse.c ---- */
 
-/* For a work that the queue or the pool does not take: the probe. The queue is there. Returns the status. */
-int csk_work_tell_refusal(const csk_workqueue_t *queue, const void *work, int status);
 /* Called under the lock, before csk_work_refuse. `first` and the works linked to it were taken out. Drains go on
  * waiting until all of these were told: they wait for the one that arrived first. A drain that waits for any of them
  * waits for that one, so no drain is done here. */
 void csk_work_begin_refusal(csk_workqueue_t *queue, const csk_work_t *first, csk_section_t *section);
+/* Called without the lock, for a queue that the caller keeps: a work or a caller was not accepted, which is counted and
+ * traced. Returns `status`. */
+int csk_work_is_refused(const csk_workqueue_t *queue, const void *work, int status);
 /* Called without the lock. Calls the functions of these works with ECANCELED, as a section of the queue. */
 void csk_work_refuse(csk_work_t *first, csk_section_t *section);
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/metrics.h"
 #include "thread/name.h"
 
 const char *csk_workqueue_name(const csk_workqueue_t *queue) { return queue != NULL ? queue->name : NULL; }
@@ -23,6 +24,7 @@ int csk_workqueue_init(csk_workqueue_t *queue, const csk_workqueue_attr_t *attr)
                                 .when_full = (uint8_t)attr->when_full,
                                 .priority = attr->priority,
                                 .name = attr->name };
+    if (attr->name != NULL && csk_is_counting(CSK_COUNTS_METRICS)) queue->state = STATE_METERED;
     return 0;
 }
 
@@ -45,7 +47,7 @@ int csk_workqueue_create(csk_workqueue_t **queue, const csk_workqueue_attr_t *at
     }
     made->heap_offset = (uint8_t)(1 + ((char *)made - memory));
     made->handles = 1;
-    made->state = STATE_PIN_ONE;
+    made->state |= STATE_PIN_ONE;
     *queue = made;
     return 0;
 }
@@ -123,12 +125,15 @@ int csk_workqueue_resume(csk_workqueue_t *queue) {
 
 void csk_workqueue_shutdown(csk_workqueue_t *queue, bool cancel) {
     csk_section_t refusal;
+    csk_metrics_works_t refused = { 0 };
     csk_workqueue_lock(queue);
     end_suspension(queue, STATE_SHUT);
     queue->refuses = 1;
     csk_work_t *first = cancel ? csk_work_remove_all(queue) : NULL;
     if (first != NULL) csk_work_begin_refusal(queue, first, &refusal);
     csk_workqueue_wait_t *rooms = csk_rooms_close(queue);
+    for (const csk_workqueue_wait_t *room = rooms; room != NULL; room = room->next) refused.refused++;
+    if (csk_is_counting(CSK_COUNTS_METRICS)) csk_metrics_add_works(queue->name, &refused);
     csk_workqueue_unlock_and_look(queue);
     if (csk_waits_call(rooms) && first != NULL) csk_work_refuse(first, &refusal);
 }

@@ -5,6 +5,8 @@
  * stands in a list of its own until the barrier has run: nothing passes the barrier in either direction. */
 #include "queue/workqueue.h"
 
+#include "base/metrics.h"
+
 typedef struct {
     csk_work_t **first, **last;
 } list_t;
@@ -98,8 +100,16 @@ bool csk_work_take_late(csk_workqueue_t *queue, const csk_work_t *work) {
     return true;
 }
 
+/* How many wait is known where works have just been put in order, and that is seldom. */
+static __attribute__((noinline, cold)) void count_waiting(csk_workqueue_t *queue) {
+    if (queue->name != NULL && !(csk_load(&queue->state, CSK_RELAXED) & STATE_METERED))
+        csk_fetch_or(&queue->state, STATE_METERED, CSK_RELAXED);
+    csk_metrics_add_works(queue->name, &(csk_metrics_works_t){ .waiting = queue->waiting });
+}
+
 void csk_work_sort(csk_workqueue_t *queue) {
     csk_work_t *work = first_in_inbox(queue);
+    bool any = work != NULL;
     while (work != NULL) {
         csk_work_t *next = (csk_work_t *)csk_load(&work->node.next, CSK_ACQUIRE);
         if (next == NULL) {
@@ -115,6 +125,7 @@ void csk_work_sort(csk_workqueue_t *queue) {
         else csk_work_arrange(queue, work);
         work = next;
     }
+    if (any && csk_is_counting(CSK_COUNTS_METRICS)) count_waiting(queue);
 }
 
 static csk_work_t *next_in_order(const csk_workqueue_t *queue) {

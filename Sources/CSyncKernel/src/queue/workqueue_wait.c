@@ -119,7 +119,8 @@ static int await_answer(csk_workqueue_t *queue, csk_sync_call_t *call, bool in_l
                         csk_wait_t *wait) {
     uint32_t seen = await(&call->word, deadline_ns, wait);
     if (seen == CSK_WORD_PARKED) {
-        if (in_line && csk_workqueue_room_cancel(queue, &call->room) == 0) return ETIMEDOUT;
+        if (in_line && csk_workqueue_room_cancel(queue, &call->room) == 0)
+            return csk_work_is_refused(queue, &call->work, ETIMEDOUT);
         /* Either the work is taken out here, or somebody has taken it: then the answer is on its way. */
         if (csk_workqueue_cancel(queue, &call->work) == 0) return ETIMEDOUT;
         seen = await(&call->word, CSK_NEVER, wait);
@@ -149,7 +150,7 @@ static int call_in_turn(csk_workqueue_t *queue, csk_rank_t rank, uint32_t kind, 
          mine = error == 0 && csk_work_is_next(queue, &call.work) && csk_work_take(queue, &call.section) != NULL;
     csk_workqueue_unlock_and_look(queue);
     if (in_line) error = 0;
-    if (error != 0) return csk_work_tell_refusal(queue, &call.work, error);
+    if (error != 0) return csk_work_is_refused(queue, &call.work, error);
     if (!mine) error = await_turn(queue, &call, in_line, deadline_ns);
     if (error == 0) run_call(&call.section, function, context);
     return error;
@@ -203,7 +204,7 @@ static int ask_for_room(csk_workqueue_t *queue, csk_work_t *work, csk_workqueue_
         stand_in_line(queue, wait);
     }
     csk_workqueue_unlock_and_look(queue);
-    return status == 0 || status == EINPROGRESS ? status : csk_work_tell_refusal(queue, work, status);
+    return status == 0 || status == EINPROGRESS ? status : csk_work_is_refused(queue, work, status);
 }
 
 int csk_workqueue_ask_for_room(csk_workqueue_t *queue, csk_work_t *work, csk_workqueue_wait_t *wait,
@@ -229,7 +230,7 @@ int csk_workqueue_wait_for_room(csk_workqueue_t *queue, csk_work_t *work, int64_
     bool gave_up = seen == CSK_WORD_PARKED && csk_workqueue_room_cancel(queue, &room) == 0;
     if (seen == CSK_WORD_PARKED && !gave_up) seen = await(&room.word, CSK_NEVER, &wait);
     csk_waits_end(&wait);
-    if (gave_up) return ETIMEDOUT;
+    if (gave_up) return csk_work_is_refused(queue, work, ETIMEDOUT);
     /* The thread that gave the place looks into the queue, or a worker that is on its way does. */
     if (CSK_LIKELY(seen != CALL_REFUSED)) return 0;
     /* Whoever has shut the queue down may have freed it by now, and its name with it. */

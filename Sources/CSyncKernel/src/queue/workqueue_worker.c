@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "base/metrics.h"
 #include "base/probe.h"
 #include "thread/name.h"
 #include "wait/waits.h"
@@ -61,18 +62,33 @@ static __attribute__((noinline, cold)) void call_traced(csk_work_t *work, const 
     csk_probe_work_end(queue, name, work, begun_ns);
 }
 
-/* Runs the work that was taken. Returns true when the caller still has to end the section, false when the section went
- * to another thread. */
-static bool run(csk_work_t *work, csk_section_t *section) {
-    if (work->kind & WORK_SYNC) {
-        csk_sync_call_of(work)->section = *section;
-        csk_sync_call_answer(csk_sync_call_of(work), CALL_GRANTED);
-        return false;
-    }
+static inline void call(csk_work_t *work, csk_section_t *section) {
     csk_section_enter(section);
     if (csk_works_are_told()) call_traced(work, section->queue);
     else work->function(work, 0);
     csk_section_leave(section);
+}
+
+/* The work may free itself. In a child that it has forked there is no queue to count for. */
+static __attribute__((noinline)) bool run_timed(csk_work_t *work, csk_section_t *section) {
+    const csk_workqueue_t *queue = section->queue;
+    int64_t since_ns = csk_metrics_take_stamp(queue->name, work), begin_ns = csk_platform_now();
+    call(work, section);
+    if (since_ns != 0 && !csk_section_is_over(section))
+        csk_metrics_ran(queue->name, begin_ns - since_ns, csk_platform_now() - begin_ns);
+    return true;
+}
+
+/* Runs the work that was taken. Returns true when the caller still has to end the section, false when the section went
+ * to another thread. */
+static bool run(csk_work_t *work, csk_section_t *section) {
+    if (work->kind & (WORK_SYNC | WORK_TIMED)) {
+        if (!(work->kind & WORK_SYNC)) return run_timed(work, section);
+        csk_sync_call_of(work)->section = *section;
+        csk_sync_call_answer(csk_sync_call_of(work), CALL_GRANTED);
+        return false;
+    }
+    call(work, section);
     return true;
 }
 
