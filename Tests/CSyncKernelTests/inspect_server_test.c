@@ -1,5 +1,5 @@
-/* inspect_server_test.c: views are served on a socket that only the same user reaches, and to a signal, whatever clients
- * do. */
+/* inspect_server_test.c: views are served on a socket that only the same user reaches, and to a signal, whatever
+ * clients do. */
 #include "child.h"
 
 #include <csynckernel/csynckernel.h>

@@ -24,6 +24,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from manifest import MANIFEST, TARGET
+
 ROOT = Path.cwd()
 HERE = Path("Tests/Documentation")
 BUILD = Path(".build-docs")
@@ -176,33 +178,6 @@ def write_if_changed(path, text):
     if not path.exists() or path.read_text() != text:
         path.write_text(text)
 
-
-MANIFEST = """// swift-tools-version: 6.2
-import PackageDescription
-
-let package = Package(
-    name: "Samples",
-    dependencies: [
-        .package(name: "SwiftSync", path: "../..", traits: ["RCU", "ServiceLifecycle", "Logging", "Metrics"]),
-        .package(url: "https://github.com/swift-server/swift-service-lifecycle.git", from: "2.0.0"),
-        .package(url: "https://github.com/apple/swift-log.git", from: "1.5.0"),
-        .package(url: "https://github.com/apple/swift-metrics.git", from: "2.5.0")
-    ],
-    targets: [
-TARGETS
-    ],
-    swiftLanguageModes: [.v6]
-)
-"""
-TARGET = """\
-        .executableTarget(
-            name: "NAME",
-            dependencies: [
-                .product(name: "SwiftSync", package: "SwiftSync"), .product(name: "CSyncKernel", package: "SwiftSync"),
-                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
-                .product(name: "Logging", package: "swift-log"), .product(name: "CoreMetrics", package: "swift-metrics"),
-            ],
-            swiftSettings: [.unsafeFlags(["-warnings-as-errors"])])"""
 
 
 def swift_parts(sample):

@@ -1,5 +1,5 @@
-/* clients_inspect.c: a reader of the records of waits, and of the list of objects at which callbacks wait, never touches
- * an object whose wait has returned, or whose callback was called. */
+/* clients_inspect.c: a reader of the records of waits, and of the list of objects at which callbacks wait, never
+ * touches an object whose wait has returned, or whose callback was called. */
 #include "csynckernel/sem.h"
 #include "wait/listed.h"
 #include "wait/waits.h"
@@ -142,10 +142,9 @@ static void frees_sem(csk_gate_waiter_t *waiter, void *context, int status) {
     explore_set(&shared->called, 1);
 }
 static void waits_by_callback(void) {
-    kernel_lists_callbacks = true;
-    EXPECT_EQUAL(csk_sem_wait_async(shared->sem, shared->waiter, csk_rank(0, CSK_PLACE_BACK), 1, CSK_NEVER, frees_sem,
-                                    NULL),
-                 0);
+    csk_inspect_callbacks(true);
+    EXPECT_EQUAL(
+        csk_sem_wait_async(shared->sem, shared->waiter, csk_rank(0, CSK_PLACE_BACK), 1, CSK_NEVER, frees_sem, NULL), 0);
     explore_set(&shared->seen, 1);
 }
 static void signals(void) {

@@ -54,11 +54,6 @@ int explore_cond_wake(pthread_cond_t *condition, int count, const char *site);
 #define __thread _Thread_local
 #define tls_model(model) unused
 
-/* See kernel_listed.c. A load would make the schedules of clients longer that list no callbacks. */
-extern bool kernel_lists_callbacks;
-#define CSK_LISTED_EXPLORED
-#define csk_listed_is_on() kernel_lists_callbacks
-
 #define pthread_mutex_lock(mutex) explore_mutex_lock((mutex), EXPLORE_SITE)
 #define pthread_mutex_trylock(mutex) explore_mutex_trylock((mutex), EXPLORE_SITE)
 #define pthread_mutex_unlock(mutex) explore_mutex_unlock((mutex), EXPLORE_SITE)

@@ -9,11 +9,8 @@ enum { CSK_LISTED_PARTS = 1, CSK_LISTED_IN_PART = 2 };
 
 #include "internal.h"
 
-bool kernel_lists_callbacks;
-
 void kernel_reset_listed(void) {
     memset(parts, 0, sizeof parts);
     refused = 0;
     csk_listed_wanted = 0;
-    kernel_lists_callbacks = false;
 }

@@ -1,6 +1,6 @@
-/* kernel_waits.c: the kernel's waits.c, whose records lie outside of the thread-local variables, since these are elsewhere
- * while their thread does not run. A client that is about the records says so: in others a wait is not noted, which would
- * only make their schedules longer. */
+/* kernel_waits.c: the kernel's waits.c, whose records lie outside of the thread-local variables, since these are
+ * elsewhere while their thread does not run. A client that is about the records says so: in others a wait is not
+ * noted, which would only make their schedules longer. */
 #include "explorer.h"
 #include "wait/waits.h"
 

@@ -392,9 +392,11 @@ MUTANTS = [
     ("cancel does not wait", TIMER, "        if (timers.firing != timer || is_timer_thread) break;", "        break;"),
     ("cancel looks once", TIMER,
      "        if (timer->epoch == csk_process_epoch()) {\n            csk_heap_remove(&timers.heap, &timer->node);\n"
-     "            timers.count--;\n            timer->epoch = 0;\n            status = 0;\n        }\n        if (timers.firing != timer",
+     "            timers.count--;\n            timer->epoch = 0;\n            status = 0;\n        }\n"
+     "        if (timers.firing != timer",
      "        if (seen_once++ == 0 && timer->epoch == csk_process_epoch()) {\n"
-     "            csk_heap_remove(&timers.heap, &timer->node);\n            timers.count--;\n            timer->epoch = 0;\n"
+     "            csk_heap_remove(&timers.heap, &timer->node);\n            timers.count--;\n"
+     "            timer->epoch = 0;\n"
      "            status = 0;\n        }\n        if (timers.firing != timer"),
     ("cancellers are not woken", TIMER, "    if (wake) csk_platform_wake(&timers.fired, INT32_MAX);\n", ""),
     ("timer thread reads its signal too late", TIMER, "        csk_platform_park(&timers.signal, seen, until);",

@@ -66,9 +66,10 @@ typedef struct csk_inspected_thread {
     char name[CSK_INSPECT_THREAD_NAME];
 } csk_inspected_thread_t;
 
-/* One that waits. Those of one object stand in the order in which they come by rank and arrival, which is that in which
- * they are served unless a bypass limit or a lane says otherwise. Those that wait to enter a gate come before those that
- * wait for a predicate there; at a work queue those for a turn come first, then those for room, then drains. */
+/* One that waits. Those of one object stand in the order in which they come by rank and arrival, which is that in
+ * which they are served unless a bypass limit or a lane says otherwise. Those that wait to enter a gate come before
+ * those that wait for a predicate there; at a work queue those for a turn come first, then those for room, then
+ * drains. */
 typedef struct csk_inspected_waiter {
     uint32_t object;    /* the index of the object in the view */
     uint32_t kind;      /* CSK_WAITER_THREAD, ... */
@@ -190,8 +191,8 @@ CSK_API CSK_MUST_USE int csk_inspect(csk_inspection_t *inspection);
 
 /* With `on`, objects are listed at which callbacks wait from now on, so that a view finds them where no thread waits,
  * and says since when a callback waits. The wait of a callback then takes a short lock twice, and reads the clock. The
- * list holds CSK_INSPECT_LISTED objects, fewer where their addresses are alike. While it is off, such a wait costs one load. It counts: each call with `on`
- * needs one without. Never blocks. */
+ * list holds CSK_INSPECT_LISTED objects, fewer where their addresses are alike. While it is off, such a wait costs one
+ * load. It counts: each call with `on` needs one without. Never blocks. */
 enum { CSK_INSPECT_LISTED = 2048 };
 CSK_API void csk_inspect_callbacks(bool on);
 

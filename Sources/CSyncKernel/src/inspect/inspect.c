@@ -1,7 +1,7 @@
-/* inspect.c: a view of who waits for whom (csynckernel/inspect.h). It goes through the records of threads (waits.h), and
- * then through the objects at which callbacks are listed (listed.h). Each object that it meets for the first time is
- * read while the record, or the list, keeps the object in place. At the end the waiters are put in order, and threads
- * that are known by an identity alone get their ids and names.
+/* inspect.c: a view of who waits for whom (csynckernel/inspect.h). It goes through the records of threads (waits.h),
+ * and then through the objects at which callbacks are listed (listed.h). Each object that it meets for the first time
+ * is read while the record, or the list, keeps the object in place. At the end the waiters are put in order, and
+ * threads that are known by an identity alone get their ids and names.
  *
  * One view is taken at a time: two would meet at the same records. */
 #include "inspect/inspect.h"

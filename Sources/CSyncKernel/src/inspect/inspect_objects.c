@@ -285,8 +285,7 @@ static void read_workqueue(csk_look_t *look, csk_inspected_object_t *object, int
     object->most = queue->capacity;
     object->width = csk_workqueue_width(queue);
     if (csk_load(&queue->state, CSK_RELAXED) & STATE_SHUT) object->flags |= CSK_INSPECT_CLOSED;
-    if (csk_load(&queue->epoch, CSK_ACQUIRE) != csk_pool_epoch() ||
-        !try_lock_of_queue(look, queue, until_ns)) {
+    if (csk_load(&queue->epoch, CSK_ACQUIRE) != csk_pool_epoch() || !try_lock_of_queue(look, queue, until_ns)) {
         object->flags |= CSK_INSPECT_BUSY;
         return;
     }
@@ -354,8 +353,8 @@ csk_inspected_object_t *csk_look_at_cond(csk_look_t *look, const csk_wait_t *wai
 
 enum { POSTED_MOST = 64 };
 
-/* Called under the pool's lock. A queue that waits for a worker is pinned until one comes. Its lock is tried once, since
- * the pool waits meanwhile. */
+/* Called under the pool's lock. A queue that waits for a worker is pinned until one comes. Its lock is tried once,
+ * since the pool waits meanwhile. */
 static void read_posted(csk_look_t *look, csk_pool_item_t *item) {
     bool fresh, is_queue = item->function == csk_workqueue_serve;
     csk_workqueue_t *queue = csk_workqueue_of(item);

@@ -1,5 +1,5 @@
-/* inspect_print.c: a view as text and as JSON. It is written through a buffer on the stack, without stdio and malloc, so
- * that it can be written while other threads are stuck inside of these. */
+/* inspect_print.c: a view as text and as JSON. It is written through a buffer on the stack, without stdio and malloc,
+ * so that it can be written while other threads are stuck inside of these. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -58,24 +58,14 @@ static void put_span(writer_t *to, int64_t ns) {
     else putf(to, "%lld s", (long long)(ns / 1000000000));
 }
 
-static const char *const kinds[] = { "object", "gate", "rwlock", "semaphore", "condition variable", "priority queue",
-                                     "work queue" };
+static const char *const kinds[] = { "object",         "gate",      "rwlock", "semaphore", "condition variable",
+                                     "priority queue", "work queue" };
 static const char *const kind_names[] = { "other", "gate", "rwlock", "sem", "cond", "pqueue", "workqueue" };
-static const char *const purposes[] = { "waits",
-                                        "to enter",
-                                        "for its predicate",
-                                        "for a signal",
-                                        "for permits",
-                                        "to read",
-                                        "to write",
-                                        "to upgrade",
-                                        "for an item",
-                                        "for a place",
-                                        "for its turn",
-                                        "for room",
-                                        "until it is drained" };
-static const char *const purpose_names[] = { "other", "enter",   "predicate", "signal", "permits", "read", "write",
-                                             "upgrade", "item", "place",     "turn",   "room",    "drained" };
+static const char *const purposes[] = { "waits",        "to enter", "for its predicate",  "for a signal", "for permits",
+                                        "to read",      "to write", "to upgrade",         "for an item",  "for a place",
+                                        "for its turn", "for room", "until it is drained" };
+static const char *const purpose_names[] = { "other",   "enter", "predicate", "signal", "permits", "read",   "write",
+                                             "upgrade", "item",  "place",     "turn",   "room",    "drained" };
 static const char *const holder_names[] = { "nobody", "thread", "readers", "callback", "ended", "caller", "unknown" };
 
 #define NAME_IN(names, at) ((at) < sizeof(names) / sizeof *(names) ? (names)[at] : (names)[0])
@@ -200,7 +190,8 @@ static void put_text(writer_t *to, const csk_inspection_t *view) {
         const csk_inspected_object_t *object = &view->objects[i];
         put(to, "\n");
         put_object(to, view, object);
-        for (uint32_t w = 0; w < object->waiter_count; w++) put_waiter(to, view, &view->waiters[object->first_waiter + w]);
+        const csk_inspected_waiter_t *waiters = &view->waiters[object->first_waiter];
+        for (uint32_t w = 0; w < object->waiter_count; w++) put_waiter(to, view, &waiters[w]);
     }
 }
 
@@ -209,9 +200,11 @@ static void put_text(writer_t *to, const csk_inspection_t *view) {
 /* How many bytes the UTF-8 character there has; 0: it is none. */
 static size_t utf8_length(const char *text) {
     const unsigned char *bytes = (const unsigned char *)text;
-    size_t length = bytes[0] < 0x80 ? 1 : bytes[0] >= 0xc2 && bytes[0] < 0xe0 ? 2 : bytes[0] >= 0xe0 && bytes[0] < 0xf0 ? 3
-                                      : bytes[0] >= 0xf0 && bytes[0] < 0xf5   ? 4
-                                                                              : 0;
+    size_t length = 0;
+    if (bytes[0] < 0x80) length = 1;
+    else if (bytes[0] >= 0xc2 && bytes[0] < 0xe0) length = 2;
+    else if (bytes[0] >= 0xe0 && bytes[0] < 0xf0) length = 3;
+    else if (bytes[0] >= 0xf0 && bytes[0] < 0xf5) length = 4;
     for (size_t i = 1; i < length; i++)
         if ((bytes[i] & 0xc0) != 0x80) return 0;
     /* Neither longer than need be, nor a surrogate, nor above the last. */

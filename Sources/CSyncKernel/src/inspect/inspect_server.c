@@ -185,8 +185,7 @@ static int write_to_error(void *context, const void *bytes, size_t size) {
 static void take_event(void) {
     uint64_t count;
     if (syscall(SYS_read, server.event, &count, sizeof count) != (long)sizeof count) return;
-    if (csk_load(&server.ending, CSK_ACQUIRE) == 0)
-        csk_inspect_print(NULL, CSK_INSPECT_TEXT, write_to_error, NULL);
+    if (csk_load(&server.ending, CSK_ACQUIRE) == 0) csk_inspect_print(NULL, CSK_INSPECT_TEXT, write_to_error, NULL);
 }
 
 /* Waits for the files, at most until the first deadline. */

@@ -110,7 +110,8 @@ bool csk_waits_try_static_lock(uint32_t *lock, int64_t until_ns);
 bool csk_waits_may_try(const csk_wait_record_t *record, uint32_t *tries, int64_t until_ns);
 
 /* Says of each thread that has a record, and whose identity is the thread pointer or the number of that record, what
- * the record says. Others are left as they are. Does nothing where the list's lock could not be had until `until_ns`. */
+ * the record says. Others are left as they are. Does nothing where the list's lock could not be had until
+ * `until_ns`. */
 void csk_waits_find_threads(csk_inspected_thread_t *const *threads, uint32_t count, int64_t until_ns);
 
 #endif
