@@ -20,6 +20,8 @@ import Synchronization
 /// | `swiftsync_wait_nanoseconds` | `Counter` | how long they took together |
 /// | `swiftsync_wait_buckets` | `Counter` | waits by length; also `longer_than_ns` and `up_to_ns`, the bounds |
 /// | `swiftsync_longest_wait_seconds` | `Meter` | the longest wait so far |
+/// | `swiftsync_works` | `Counter` | works of queues, without `kind`; also `outcome`: `refused`, `dropped` |
+/// | `swiftsync_most_works_waiting` | `Meter` | the most works that have waited in a queue, without `kind` |
 /// | `swiftsync_timer_lateness_nanoseconds` | `Counter` | how late timers were served, together |
 /// | `swiftsync_metrics_lost` | `Counter` | waits that were not counted |
 ///
@@ -27,6 +29,7 @@ import Synchronization
 public final class SyncMetricsPublisher: Sendable {
     private struct Published {
         var waits: [Key: SyncMetrics.Waits] = [:]
+        var works: [String: SyncMetrics.Works] = [:]
         var latenessTotal = Duration.zero
         var lostCount: UInt64 = 0
     }
@@ -52,6 +55,9 @@ public final class SyncMetricsPublisher: Sendable {
                 let key = Key(kind: waits.kind, name: waits.name)
                 publish(waits, since: published.waits.updateValue(waits, forKey: key))
             }
+            for works in now.works {
+                publish(works, since: published.works.updateValue(works, forKey: works.name))
+            }
             let lateness = Counter(label: "swiftsync_timer_lateness_nanoseconds", factory: factory)
             lateness.increment(by: Self.nanoseconds(now.timerLateness.total - published.latenessTotal))
             published.latenessTotal = now.timerLateness.total
@@ -75,8 +81,7 @@ public final class SyncMetricsPublisher: Sendable {
     private func publish(_ waits: SyncMetrics.Waits, since before: SyncMetrics.Waits?) {
         let dimensions = [("kind", waits.kind.rawValue), ("name", waits.name)]
         func add(_ label: String, _ more: [(String, String)], _ now: UInt64, _ then: UInt64) {
-            guard now > then else { return }
-            Counter(label: label, dimensions: dimensions + more, factory: factory).increment(by: Int64(now - then))
+            add(label, dimensions + more, now, since: then)
         }
         add("swiftsync_waits", [("outcome", "granted")], waits.grantedCount, before?.grantedCount ?? 0)
         add("swiftsync_waits", [("outcome", "timed_out")], waits.timedOutCount, before?.timedOutCount ?? 0)
@@ -92,6 +97,23 @@ public final class SyncMetricsPublisher: Sendable {
         }
         Meter(label: "swiftsync_longest_wait_seconds", dimensions: dimensions, factory: factory)
             .set(waits.spans.longest / .seconds(1))
+    }
+
+    private func publish(_ works: SyncMetrics.Works, since before: SyncMetrics.Works?) {
+        let dimensions = [("name", works.name)]
+        let counts = [
+            ("refused", works.refusedCount, before?.refusedCount ?? 0),
+            ("dropped", works.droppedCount, before?.droppedCount ?? 0),
+        ]
+        for (outcome, now, then) in counts {
+            add("swiftsync_works", dimensions + [("outcome", outcome)], now, since: then)
+        }
+        Meter(label: "swiftsync_most_works_waiting", dimensions: dimensions, factory: factory).set(works.mostWaiting)
+    }
+
+    private func add(_ label: String, _ dimensions: [(String, String)], _ now: UInt64, since then: UInt64) {
+        guard now > then else { return }
+        Counter(label: label, dimensions: dimensions, factory: factory).increment(by: Int64(now - then))
     }
 
     private static func nanoseconds(_ duration: Duration) -> Int64 { Int64(duration / .nanoseconds(1)) }

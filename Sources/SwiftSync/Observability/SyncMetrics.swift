@@ -11,9 +11,9 @@ import CSyncKernel
 /// }
 /// ```
 ///
-/// Waits of threads and of tasks for mutexes, values, semaphores and read-write locks are counted. Objects of one kind
-/// and one `name` share their numbers, which outlive them: give one name to what you want to see as one. An object that
-/// was made without a name is called by the file and line where it was made.
+/// Waits of threads and of tasks for mutexes, values, semaphores and read-write locks are counted, and what work queues
+/// refuse and drop. Objects of one kind and one `name` share their numbers, which outlive them: give one name to what
+/// you want to see as one. An object that was made without a name is called by the file and line where it was made.
 ///
 /// Off, it costs nothing. On, a wait changes a few counters when it is over; what doesn't wait pays nothing still.
 /// ``openMetrics()`` is the text that Prometheus and others read.
@@ -68,8 +68,26 @@ public struct SyncMetrics: Sendable {
         public let spans: Spans
     }
 
+    /// What became of the works of the work queues that have one label.
+    public struct Works: Sendable, Hashable {
+        /// The queues' label.
+        public let name: String
+        /// Works and callers that a queue did not accept: it was full or shut down, or had no room by their deadline.
+        public let refusedCount: UInt64
+        /// Works that a queue had accepted and dropped, since others came or it was shut down.
+        public let droppedCount: UInt64
+        /// The most works that have waited in a queue without a bound, of what workers found there when they looked.
+        public let mostWaiting: Int
+        /// How long works waited to begin. One in 1024 is timed, by chance, and counts as 1024.
+        public let waiting: Spans
+        /// How long they ran, of the same works.
+        public let running: Spans
+    }
+
     /// The waits, the longest sum first.
     public let waits: [Waits]
+    /// The works of work queues, by the queues' labels.
+    public let works: [Works]
     /// How long after their deadlines timers were served.
     public let timerLateness: Spans
     /// Waits that were not counted, because the table was full: it holds some 4000 names.
@@ -77,7 +95,7 @@ public struct SyncMetrics: Sendable {
 
     /// Begins to count, or goes on. Waits that are under way are not counted. It never blocks.
     ///
-    /// The first call takes some 2 MiB of address space for the rest of the process.
+    /// The first call takes some 3 MiB of address space for the rest of the process.
     ///
     /// - Throws: ``SyncMetricsError/outOfResources``.
     public static func start() throws(SyncMetricsError) {
@@ -101,16 +119,18 @@ public struct SyncMetrics: Sendable {
                 }, pointer)
         }
         return SyncMetrics(
-            waits: found.waits.sorted { $0.spans.total > $1.spans.total }, timerLateness: found.lateness,
+            waits: found.waits.sorted { $0.spans.total > $1.spans.total },
+            works: found.works.sorted { $0.name < $1.name }, timerLateness: found.lateness,
             lostCount: csk_metrics_lost())
     }
 
     /// What was counted, as text of OpenMetrics 1.0.
     ///
     /// Serve it as `application/openmetrics-text; version=1.0.0; charset=utf-8`. Its families are `csk_wait_seconds`, a
-    /// histogram; `csk_waits`, a counter with the label `outcome`; `csk_longest_wait_seconds`;
-    /// `csk_timer_lateness_seconds`; and `csk_metrics_lost`. Waits have the labels `kind` and `name`. It is O(n) for n
-    /// names.
+    /// histogram; `csk_waits`, a counter with the label `outcome`; `csk_longest_wait_seconds`; of work queues
+    /// `csk_works_refused`, `csk_works_dropped`, `csk_most_works_waiting`, `csk_work_waiting_seconds` and
+    /// `csk_work_running_seconds`; `csk_timer_lateness_seconds`; and `csk_metrics_lost`. Waits have the labels `kind`
+    /// and `name`, works `name`. It is O(n) for n names.
     public static func openMetrics() -> String {
         var text = [UInt8]()
         _ = unsafe withUnsafeMutablePointer(to: &text) { pointer in
@@ -125,7 +145,7 @@ public struct SyncMetrics: Sendable {
     }
 
     private struct Found {
-        var waits: [Waits] = []
+        var waits: [Waits] = [], works: [Works] = []
         var lateness = Spans(count: 0, total: .zero, longest: .zero, buckets: [])
 
         mutating func add(_ entry: csk_metrics_entry_t) {
@@ -137,6 +157,11 @@ public struct SyncMetrics: Sendable {
                         kind: SyncObjectKind(entry.object_kind), name: String(cString: entry.name!),
                         grantedCount: entry.granted, timedOutCount: entry.timed_out, refusedCount: entry.refused,
                         spans: spans))
+            case UInt32(CSK_METRICS_WORKS):
+                unsafe works.append(
+                    Works(
+                        name: String(cString: entry.name!), refusedCount: entry.refused, droppedCount: entry.dropped,
+                        mostWaiting: Int(entry.most_waiting), waiting: spans, running: Spans(entry.runs)))
             case UInt32(CSK_METRICS_TIMERS): lateness = spans
             default: break
             }

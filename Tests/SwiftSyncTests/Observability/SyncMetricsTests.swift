@@ -64,6 +64,27 @@ struct SyncMetricsTests {
     }
 
     @Test
+    func whatAQueueRefusesAndDropsIsCounted() async throws {
+        try SyncMetrics.start()
+        defer { SyncMetrics.stop() }
+        let queue = WorkQueue(label: "metrics: jobs"), leave = PrioritySemaphore(value: 0)
+        let begun = PrioritySemaphore(value: 0)
+        queue.async {
+            try! begun.signal()
+            try! leave.wait()
+        }
+        try await begun.wait()
+        for _ in 0..<3 { queue.async {} }
+        queue.shutdown(cancelsPending: true)
+        await #expect(throws: WorkQueueError.shutDown) { try await queue.run(timeout: .seconds(1)) {} }
+        try leave.signal()
+        await queue.drain()
+        let works = try #require(SyncMetrics.current().works.first { $0.name == "metrics: jobs" })
+        #expect(works.droppedCount == 3 && works.refusedCount == 1)
+        #expect(works.waiting.count % 1024 == 0 && works.running.count == works.waiting.count)
+    }
+
+    @Test
     func theTextIsOpenMetrics() async throws {
         try SyncMetrics.start()
         defer { SyncMetrics.stop() }
