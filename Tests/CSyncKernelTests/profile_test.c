@@ -20,6 +20,7 @@ static csk_sem_t sem;
 static csk_rwlock_t rwlock;
 static int64_t truth_ns[PLACES];
 static int64_t held_ns = 200000;
+static int64_t kept_until_ns; /* who holds a place keeps it until then, however soon it came */
 static int rounds, holders;
 static const char strict_name[] = "the strict one";
 
@@ -27,6 +28,8 @@ static void hold(void) {
     ADD(&holders, 1);
     int64_t until_ns = csk_platform_now() + held_ns;
     while (csk_platform_now() < until_ns) csk_platform_park(&(uint32_t){ 0 }, 0, until_ns);
+    while (csk_platform_now() < LOAD(&kept_until_ns))
+        csk_platform_park(&(uint32_t){ 0 }, 0, csk_deadline_after(1000000));
     ADD(&holders, -1);
 }
 
@@ -131,11 +134,13 @@ static void long_waits_are_those_of_clocks(void) {
             sums_t before = sums_now();
             pthread_t threads[2];
             held_ns = 30000000;
+            STORE(&kept_until_ns, INT64_MAX);
             threads[0] = start_thread(visit_one, &place);
             wait_until(LOAD(&holders) == 1);
             truth_ns[place] = 0;
             threads[1] = start_thread(visit_one, &place);
             wait_until(waiting_at(place) == 1);
+            STORE(&kept_until_ns, csk_deadline_after(held_ns));
             for (int thread = 0; thread < 2; thread++) join_thread(threads[thread]);
             sums_t after = sums_now();
             check_sums(&before, &after, place);
