@@ -1,6 +1,7 @@
-/* metrics_test.c: what is counted of waits and timers, by which names, and when. metrics_text_test.c has the text.
+/* metrics_test.c: what is counted of waits and timers, by which names, and when. metrics_text_test.c has the text, and
+ * metrics_works_test.c the work queues.
  *
- * More than 400 lines: each kind of object has its waits, and all tests compare them by the same reading of entries. */
+ * More than 400 lines: all tests count at the same objects, and know what the earlier ones have counted there. */
 #include <csynckernel/csynckernel.h>
 #include <string.h>
 

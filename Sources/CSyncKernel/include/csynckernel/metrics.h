@@ -7,12 +7,12 @@
  *
  * Only objects with a name or a place (name.h) are counted. Objects of one kind and one name share an entry, which
  * outlives them: give one name to what you want to see as one. How late timers are is counted too, and of work queues
- * that were made with a name, what they refuse and drop, and how much has waited.
+ * that were made with a name, what they refuse and drop, how much has waited, and how long works wait and run.
  *
  * What it costs. While it is off, nothing: a path that waits looks at the same word as for the profile, and an
  * uncontended path at none. While it is on, a wait finds its entry by the object's name, mostly before it parks, and
- * changes three counters and the longest when it is over. No memory is allocated, and no lock is taken but that of the
- * names, where csk_name has given any.
+ * changes three counters and the longest when it is over; queueing a work on a queue with a name reads the clock. No
+ * memory is allocated, and no lock is taken but that of the names, where csk_name has given any.
  *
  *     csk_metrics_start();
  *     ...
