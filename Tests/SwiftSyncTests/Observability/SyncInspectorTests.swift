@@ -41,8 +41,11 @@ struct SyncInspectorTests {
         let high = Thread { mutex.withLock(priority: .high) { $0 += 1 } }
         let seen = try #require(await whenSeen("a mutex in the view") { $0.waiters.count == 2 })
         #expect(seen.kind == .mutex && seen.waitingCount == 2 && !seen.isBusy)
-        guard case .thread(let who) = seen.holder else { return Issue.record("held by \(seen.holder)") }
-        #expect(who.id == holder.value && !who.name.isEmpty)
+        if case .thread(let who) = seen.holder {
+            #expect(who.id == holder.value && !who.name.isEmpty)
+        } else {
+            Issue.record("held by \(seen.holder)")
+        }
         #expect(seen.waiters.map(\.priority) == [.high, .low])
         #expect(seen.waiters.allSatisfy { $0.purpose == .entry && $0.thread != nil && $0.waitedFor! >= .zero })
         let again = try #require(object("a mutex in the view"))
@@ -178,9 +181,9 @@ struct SyncInspectorTests {
         let answers = Shared<[String]>([])
         let thread = Thread {
             mutex.withLock { _ in
-                // More tasks than the system has threads for; each blocks the one that it runs on.
+                // More tasks than there are threads for them; each blocks the one that it runs on, as the test does.
                 for _ in 0..<64 { Task.detached { mutex.withLock { $0 += 1 } } }
-                waitUntil { mutex.waitingCount >= 2 }
+                waitUntil { mutex.waitingCount >= 1 }
                 answers.access { $0 = [ask(path, "text"), ask(path, "json"), ask(path, "nonsense")] }
             }
         }

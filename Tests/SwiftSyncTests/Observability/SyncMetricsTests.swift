@@ -41,7 +41,7 @@ struct SyncMetricsTests {
         let counted = try #require(waits("metrics: permits"))
         #expect(counted.kind == .semaphore)
         #expect(counted.timedOutCount == 1 && counted.refusedCount == 1 && counted.grantedCount == 0)
-        #expect(counted.spans.longest >= .milliseconds(2))
+        #expect(counted.spans.longest >= .milliseconds(1)) // from when the task was queued
         #expect(SyncMetrics.current().timerLateness.count >= 1)
     }
 
