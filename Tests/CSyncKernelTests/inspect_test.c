@@ -1,4 +1,6 @@
-/* inspect_test.c: a view shows who waits for whom, also where everybody is stuck, and never looks at what is gone. */
+/* inspect_test.c: a view shows who waits for whom, also where everybody is stuck, and never looks at what is gone.
+ *
+ * More than 400 lines: one test for each kind of object. */
 #include "child.h"
 
 #include <csynckernel/csynckernel.h>

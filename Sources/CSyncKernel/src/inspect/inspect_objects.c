@@ -1,5 +1,7 @@
 /* inspect_objects.c: what a view reads of each kind of object. Each reads under the object's own lock, which is tried,
- * and copies at most CSK_LOOK_NODES waiters under it. */
+ * and copies at most CSK_LOOK_NODES waiters under it.
+ *
+ * More than 400 lines: there is a part for each kind of object, and they share how waiters are added. */
 #include "inspect/inspect.h"
 
 #include <pthread.h>

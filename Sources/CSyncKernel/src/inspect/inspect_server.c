@@ -17,7 +17,9 @@
  * may connect, and once more after it, since a umask takes away from it.
  *
  * fork. The child closes its copies of the files, and gives the signal its former disposition. A file's number is taken
- * out of its variable before the file is closed, so the child closes no other file at that number. */
+ * out of its variable before the file is closed, so the child closes no other file at that number.
+ *
+ * More than 400 lines: what the socket, the signal and the fork need of each other is one struct. */
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
