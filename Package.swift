@@ -14,11 +14,13 @@ let package = Package(
         // What these three need is resolved only where they are on.
         .trait(name: "ServiceLifecycle", description: "DrainService, for swift-service-lifecycle"),
         .trait(name: "Logging", description: "SyncDiagnostics.setLogger, for swift-log"),
+        .trait(name: "Metrics", description: "SyncMetricsPublisher, for swift-metrics"),
         .default(enabledTraits: ["RCU"]),
     ],
     dependencies: [
         .package(url: "https://github.com/swift-server/swift-service-lifecycle.git", from: "2.0.0"),
         .package(url: "https://github.com/apple/swift-log.git", from: "1.5.0"),
+        .package(url: "https://github.com/apple/swift-metrics.git", from: "2.5.0"),
     ],
     targets: [
         // liburcu: its flags for the compiler and the linker. Where pkg-config does not find it, SwiftPM warns with the
@@ -47,6 +49,7 @@ let package = Package(
                     name: "ServiceLifecycle", package: "swift-service-lifecycle",
                     condition: .when(traits: ["ServiceLifecycle"])),
                 .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Logging"])),
+                .product(name: "CoreMetrics", package: "swift-metrics", condition: .when(traits: ["Metrics"])),
             ],
             swiftSettings: [.strictMemorySafety()]
         ),

@@ -24,6 +24,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from manifest import MANIFEST, TARGET
+
 ROOT = Path.cwd()
 HERE = Path("Tests/Documentation")
 BUILD = Path(".build-docs")
@@ -177,38 +179,11 @@ def write_if_changed(path, text):
         path.write_text(text)
 
 
-MANIFEST = """// swift-tools-version: 6.2
-import PackageDescription
-
-let package = Package(
-    name: "Samples",
-    dependencies: [
-        .package(name: "SwiftSync", path: "../..", traits: ["RCU", "ServiceLifecycle", "Logging"]),
-        .package(url: "https://github.com/swift-server/swift-service-lifecycle.git", from: "2.0.0"),
-        .package(url: "https://github.com/apple/swift-log.git", from: "1.5.0")
-    ],
-    targets: [
-TARGETS
-    ],
-    swiftLanguageModes: [.v6]
-)
-"""
-TARGET = """\
-        .executableTarget(
-            name: "NAME",
-            dependencies: [
-                .product(name: "SwiftSync", package: "SwiftSync"), .product(name: "CSyncKernel", package: "SwiftSync"),
-                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
-                .product(name: "Logging", package: "swift-log"),
-            ],
-            swiftSettings: [.unsafeFlags(["-warnings-as-errors"])])"""
-
 
 def swift_parts(sample):
     """What stands at the head of a file, imports and extensions, and the other lines of the sample."""
     imports, extensions, body = {"Dispatch", "Foundation", "SwiftSync", "Synchronization"}, [], []
     for part in sample.parts():
-
         def moved(match):
             line = part.line + part.text[:match.start()].count("\n")
             extensions.append(f'#sourceLocation(file: "{part.file}", line: {line})\n{match[0]}\n#sourceLocation()\n')

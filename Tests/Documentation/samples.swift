@@ -250,3 +250,8 @@ expect(!requests.async {})
 import Logging
 // MARK: SyncDiagnostics+Logger check
 SyncDiagnostics.setLogger(nil)
+
+// MARK: SyncMetricsPublisher check
+publishing.cancel()
+_ = await publishing.result
+SyncMetrics.stop()

@@ -18,7 +18,8 @@ EXPLORED = ["base", "thread_number", "fork", "queue_lock", "heap", "observe", "p
 # Through kernel_NAME.c, which brings static state back to how a process begins, or gives the source the explorer's
 # memory.
 STATEFUL = ["timer", "reads", "pool", "pool_growth", "rwlock_linger", "rwlock_work", "workqueue_worker",
-            "workqueue_life", "rcu", "rcu_child", "rcu_reclaim", "rcu_map", "tls", "block", "name", "slots", "metrics"]
+            "workqueue_life", "rcu", "rcu_child", "rcu_reclaim", "rcu_map", "tls", "block", "name", "slots", "metrics",
+            "waits", "listed"]
 # Clients leave a gate a few times, and each departure looks whether a waiter is late. A mutex is tried once before it
 # is waited for. What a second yield shows, the first one does.
 KNOBS = ["-DGATE_DEPARTURES=1", "-DCSK_PQUEUE_TRIES=1", "-DCSK_YIELDS=1", "-DCSK_NO_PROBES"]

@@ -772,6 +772,8 @@ static void begin_schedule(const explore_client_t *client, bool weak, uint64_t o
     kernel_reset_tls();
     kernel_reset_names();
     kernel_reset_metrics();
+    kernel_reset_waits();
+    kernel_reset_listed();
     kernel_reset_blocks();
     for (int i = 0; i < EXPLORE_THREADS && client->threads[i] != NULL; i++)
         new_fiber(client_thread, (void *)(uintptr_t)&client->threads[i], false);

@@ -9,5 +9,6 @@
 void kernel_reset_metrics(void) {
     mapped = NULL;
     csk_counting = 0;
+    csk_told = (csk_told_t){ { 0 }, { 0 }, 0 };
     csk_metrics_one_in = 1024;
 }

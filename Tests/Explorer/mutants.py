@@ -29,6 +29,7 @@ WAIT = "src/wait/waiter.c"
 POOL, POOL_GROWTH, TRAMPOLINE = "src/pool/pool.c", "src/pool/pool_growth.c", "src/wait/trampoline.c"
 FORK, READS, GATE_WORD = "src/thread/fork.c", "src/readwrite/reads.c", "src/lock/gate_queue.h"
 WAITER = "src/wait/waiter.h"
+WAITS, LISTED = "src/wait/waits.c", "src/wait/listed.c"
 SPIN_PARK = "src/wait/spin_park.h"
 WQ, WQ_LIFE, WQ_REFUSE = "src/queue/workqueue.c", "src/queue/workqueue_life.c", "src/queue/workqueue_refuse.c"
 WQ_WORKER, WQ_WORD = "src/queue/workqueue_worker.c", "src/queue/workqueue.h"
@@ -391,9 +392,11 @@ MUTANTS = [
     ("cancel does not wait", TIMER, "        if (timers.firing != timer || is_timer_thread) break;", "        break;"),
     ("cancel looks once", TIMER,
      "        if (timer->epoch == csk_process_epoch()) {\n            csk_heap_remove(&timers.heap, &timer->node);\n"
-     "            timer->epoch = 0;\n            status = 0;\n        }\n        if (timers.firing != timer",
+     "            timers.count--;\n            timer->epoch = 0;\n            status = 0;\n        }\n"
+     "        if (timers.firing != timer",
      "        if (seen_once++ == 0 && timer->epoch == csk_process_epoch()) {\n"
-     "            csk_heap_remove(&timers.heap, &timer->node);\n            timer->epoch = 0;\n"
+     "            csk_heap_remove(&timers.heap, &timer->node);\n            timers.count--;\n"
+     "            timer->epoch = 0;\n"
      "            status = 0;\n        }\n        if (timers.firing != timer"),
     ("cancellers are not woken", TIMER, "    if (wake) csk_platform_wake(&timers.fired, INT32_MAX);\n", ""),
     ("timer thread reads its signal too late", TIMER, "        csk_platform_park(&timers.signal, seen, until);",
@@ -527,9 +530,7 @@ MUTANTS = [
      "    csk_pqueue_serve(queue, &effects);\n    csk_pqueue_unlock(queue, &effects);\n    /* From",
      "    csk_pqueue_serve(queue, &effects);\n    pthread_mutex_unlock(&queue->mutex);\n    /* From"),
     ("an asynchronous pop has no clock", PQUEUE_ASYNC,
-     "        if (csk_waiter_state(waiter) == WAITER_QUEUED) csk_waiter_start_deadline(waiter, queue, "
-     "deadline_passed);\n",
-     ""),
+     "            csk_waiter_start_deadline(waiter, queue, deadline_passed);\n", ""),
     ("an asynchronous push draws no ticket", PQUEUE_ASYNC,
      "        if (mode == PQUEUE_PUSHES) csk_pqueue_begin_push(queue, item, priority);\n",
      "        if (mode == PQUEUE_PUSHES) item->node.rank = csk_rank(priority, CSK_PLACE_BACK);\n"),
@@ -949,8 +950,8 @@ MUTANTS = [
      "        if (csk_workqueue_cancel(queue, &call->work) == 0) return ETIMEDOUT;\n",
      "        csk_workqueue_cancel(queue, &call->work);\n        return ETIMEDOUT;\n"),
     ("who waited for room overlooks that it got it", WQ_WAIT,
-     "        if (csk_workqueue_room_cancel(queue, &room) == 0) return csk_work_is_refused(queue, work, ETIMEDOUT);\n",
-     "        csk_workqueue_room_cancel(queue, &room);\n        return ETIMEDOUT;\n"),
+     "    bool gave_up = seen == CSK_WORD_PARKED && csk_workqueue_room_cancel(queue, &room) == 0;\n",
+     "    bool gave_up = seen == CSK_WORD_PARKED;\n    if (gave_up) csk_workqueue_room_cancel(queue, &room);\n"),
     ("drains do not count what runs", WQ_WAIT, "(uint64_t)queue->waiting + queue->running + queue->refusing;",
      "(uint64_t)queue->waiting + queue->refusing;"),
     ("drains do not count what is refused", WQ_WAIT, "(uint64_t)queue->waiting + queue->running + queue->refusing;",
@@ -1490,6 +1491,24 @@ MUTANTS = [
      "    csk_fetch_and(&sem->state, ~SEM_WAITERS, CSK_RELAXED);\n", ""),
     ("the child keeps the semaphore's queue", SEM_QUEUE, "    sem->waiters.root = NULL;\n", ""),
     ("the child counts the semaphore's waiters", SEM_QUEUE, "    sem->waiting = 0;\n", ""),
+    # Views: records of waits, and the list of objects at which callbacks wait.
+    ("a wait returns while its record is read", WAITS,
+     "    if (CSK_UNLIKELY(!csk_cas(&self->word, &noted, (uint32_t)WAIT_NONE, CSK_ACQUIRE))) await_reader(self);\n",
+     "    csk_store(&self->word, (uint32_t)WAIT_NONE, CSK_RELEASE);\n"),
+    ("a wait does not sleep until its reader has done", WAITS,
+     "    while (csk_load(&self->word, CSK_ACQUIRE) == WAIT_AWAITED) csk_platform_park(&self->word, WAIT_AWAITED, "
+     "CSK_NEVER);\n", ""),
+    ("a reader of a record wakes nobody", WAITS, "    csk_platform_wake(&record->word, 1);\n", ""),
+    ("the child keeps the parent's records", WAITS,
+     "    if (CSK_UNLIKELY(csk_queue_lock(&all.lock))) all.first = NULL;\n", "    csk_queue_lock(&all.lock);\n"),
+    ("a callback goes while its object is read", LISTED,
+     "        if (!is_last || csk_load(&part->pinned, CSK_ACQUIRE) != object) break;\n", "        break;\n"),
+    ("the end of a pin is not counted", LISTED, "    csk_fetch_add(&part->unpinned, 1u, CSK_RELEASE);\n", ""),
+    ("the end of a pin wakes nobody", LISTED, "    csk_platform_wake(&part->unpinned, INT32_MAX);\n", ""),
+    ("an object is read that is listed no more", LISTED,
+     "    if (listed) csk_store(&part->pinned, object, CSK_RELAXED);\n    csk_queue_unlock(&part->lock);\n"
+     "    return listed;\n",
+     "    csk_store(&part->pinned, object, CSK_RELAXED);\n    csk_queue_unlock(&part->lock);\n    return true;\n"),
 ]
 
 

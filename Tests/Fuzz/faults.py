@@ -123,8 +123,7 @@ FAULTS = [
     ("pqueue", "a queue's waiter in use is queued again", PQUEUE_ASYNC,
      "    if (csk_waiter_is_waiting(waiter)) status = EBUSY;\n    else if", "    if"),
     ("pqueue", "a queue's deadlines do not pass", PQUEUE_ASYNC,
-     "        if (csk_waiter_state(waiter) == WAITER_QUEUED) csk_waiter_start_deadline(waiter, queue, "
-     "deadline_passed);\n",
+     "            csk_waiter_start_deadline(waiter, queue, deadline_passed);\n",
      "        (void)deadline_passed;\n"),
     ("pqueue", "a closed queue takes an asynchronous push", PQUEUE_ASYNC,
      "queue->closed && (mode == PQUEUE_PUSHES || queue->count", "queue->closed && (queue->count"),
@@ -174,7 +173,8 @@ FAULTS = [
     ("timer", "a fired timer is still started", TIMER, "    timer->epoch = 0;\n    timers.firing = timer;",
      "    timers.firing = timer;"),
     ("timer", "a lost cancel", TIMER,
-     "            csk_heap_remove(&timers.heap, &timer->node);\n            timer->epoch = 0;\n            status = 0;",
+     "            csk_heap_remove(&timers.heap, &timer->node);\n            timers.count--;\n"
+     "            timer->epoch = 0;\n            status = 0;",
      "            status = 0;"),
     ("timer", "starting twice is 0", TIMER, "        return EBUSY;", "        return 0;"),
     ("timer", "an earlier deadline wakes nobody", TIMER, "    if (wake) wake_thread();\n", ""),

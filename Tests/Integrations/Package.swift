@@ -6,9 +6,10 @@ import PackageDescription
 let package = Package(
     name: "Integrations",
     dependencies: [
-        .package(name: "SwiftSync", path: "../..", traits: ["RCU", "ServiceLifecycle", "Logging"]),
+        .package(name: "SwiftSync", path: "../..", traits: ["RCU", "ServiceLifecycle", "Logging", "Metrics"]),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle.git", from: "2.0.0"),
         .package(url: "https://github.com/apple/swift-log.git", from: "1.5.0"),
+        .package(url: "https://github.com/apple/swift-metrics.git", from: "2.5.0"),
     ],
     targets: [
         .testTarget(
@@ -17,6 +18,8 @@ let package = Package(
                 .product(name: "SwiftSync", package: "SwiftSync"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
                 .product(name: "Logging", package: "swift-log"),
+                .product(name: "CoreMetrics", package: "swift-metrics"),
+                .product(name: "MetricsTestKit", package: "swift-metrics"),
             ])
     ],
     swiftLanguageModes: [.v6]

@@ -39,6 +39,9 @@ struct KeyValueServerCommand: ParsableCommand {
     @Option(help: "How many costly commands run at once (default: one for each core).")
     var permits: Int?
 
+    @Option(help: "A Unix socket that shows who waits for whom: it answers a line, text or json.")
+    var inspect: String?
+
     func validate() throws {
         guard (0...65535).contains(port) else { throw ValidationError("A port is a number from 0 to 65535.") }
         guard (1...4096).contains(shards) else { throw ValidationError("There can be 1 to 4096 shards.") }
@@ -66,6 +69,8 @@ struct KeyValueServerCommand: ParsableCommand {
         options.admission = admission
         if let permits { options.permits = permits }
         if let threads { options.threads = threads }
+        if let inspect { try SyncInspector.serve(path: inspect) }
+        defer { SyncInspector.stopServing() }
         let server = try Server.start(options)
         print(
             "ready on \(host):\(server.port) (store=\(store), shards=\(shards), threads=\(options.threads), "

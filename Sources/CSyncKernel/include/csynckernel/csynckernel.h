@@ -29,6 +29,7 @@
 #include "name.h"
 #include "workqueue.h"
 #include "delayed.h"
+#include "inspect.h"
 #ifndef CSK_WITHOUT_RCU
 #include "rcu.h"
 #include "snapshot.h"

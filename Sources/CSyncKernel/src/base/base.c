@@ -38,6 +38,9 @@ const char *csk_status_text(int status) {
     case ENOENT: return "not there, or not there any more";
     case EEXIST: return "there already";
     case ENOTSUP: return "not supported by this object or this system";
+    case EACCES: return "the file system does not permit it";
+    case EADDRINUSE: return "in use by another process, or no socket";
+    case ENAMETOOLONG: return "the path is too long";
     case EINPROGRESS: return "accepted: waits for room";
     default: return "unknown status";
     }

@@ -127,6 +127,14 @@ uint64_t csk_platform_new_thread_number(void);
  * False means that one has, or that the system does not say. Allocates nothing; makes O(threads) system calls. */
 bool csk_platform_thread_has_ended(uint64_t identity);
 
+/* For each identity, a thread pointer or a number, the system's number of the thread that has it, or 0 where none was
+ * found. Allocates nothing; makes O(threads) system calls. */
+void csk_platform_find_threads(const uint64_t *identities, int32_t *thread_ids, int count);
+
+/* Writes the name of that thread of this process, at most `size` - 1 bytes and a zero; an empty one where the system
+ * does not say. */
+void csk_platform_thread_name(int32_t thread_id, char *name, size_t size);
+
 /* Makes one write to the standard error stream. That is no cancellation point, and raises no SIGPIPE where nobody reads
  * the stream any more. */
 void csk_platform_write_error(const char *text, size_t length);

@@ -48,9 +48,14 @@ static bool read_word(uint64_t address, uint64_t *word) {
     return syscall(SYS_process_vm_readv, getpid(), &here, 1UL, &there, 1UL, 0UL) == (long)sizeof *word;
 }
 
-static void read_entry(reading_t *reading, const char *name, uint64_t wanted, uint64_t self) {
+static pid_t thread_id_of(const char *name) {
     pid_t thread_id = 0;
     for (; *name >= '0' && *name <= '9'; name++) thread_id = thread_id * 10 + (*name - '0');
+    return thread_id;
+}
+
+static void read_entry(reading_t *reading, const char *name, uint64_t wanted, uint64_t self) {
+    pid_t thread_id = thread_id_of(name);
     if (thread_id == 0) return;
     bool exists;
     uint64_t head = robust_list_of(thread_id, &exists);
@@ -104,4 +109,50 @@ bool csk_platform_thread_has_ended(uint64_t identity) {
     }
     errno = saved;
     return ended;
+}
+
+/* ---- Who has an identity ----------------------------------------------------------------------------------------- */
+
+typedef struct {
+    const uint64_t *identities;
+    int32_t *thread_ids;
+    int count;
+    bool numbers;  /* some of the identities are */
+    uint64_t self; /* the calling thread's robust list */
+} wanted_t;
+
+static void note_identity(const wanted_t *wanted, uint64_t identity, pid_t thread_id) {
+    for (int i = 0; i < wanted->count; i++)
+        if (wanted->identities[i] == identity) wanted->thread_ids[i] = thread_id;
+}
+
+static void look_at(const wanted_t *wanted, const char *name) {
+    pid_t thread_id = thread_id_of(name);
+    bool exists;
+    uint64_t head = thread_id != 0 ? robust_list_of(thread_id, &exists) : 0, number;
+    if (head == 0 || !exists) return;
+    uint64_t pointer = head - (wanted->self - csk_self());
+    note_identity(wanted, pointer, thread_id);
+    if (wanted->numbers && read_word(pointer + ((uint64_t)(uintptr_t)&csk_thread_number - csk_self()), &number))
+        note_identity(wanted, number, thread_id);
+}
+
+void csk_platform_find_threads(const uint64_t *identities, int32_t *thread_ids, int count) {
+    int saved = errno;
+    bool known;
+    wanted_t wanted = { identities, thread_ids, count, false, robust_list_of(0, &known) };
+    for (int i = 0; i < count; i++) {
+        thread_ids[i] = 0;
+        wanted.numbers |= (int64_t)identities[i] < 0;
+    }
+    int folder = -1;
+    if (known && wanted.self != 0 && count != 0)
+        folder = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    _Alignas(struct directory_entry) char entries[2048];
+    long length;
+    while (folder >= 0 && (length = syscall(SYS_getdents64, folder, entries, sizeof entries)) > 0)
+        for (long at = 0; at < length; at += ((struct directory_entry *)(entries + at))->length)
+            look_at(&wanted, ((struct directory_entry *)(entries + at))->name);
+    if (folder >= 0) syscall(SYS_close, folder);
+    errno = saved;
 }

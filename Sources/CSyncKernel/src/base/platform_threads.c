@@ -142,6 +142,18 @@ csk_thread_state_t csk_platform_thread_state(int32_t thread_id) {
     return strchr("SDTt", end[2]) != NULL ? CSK_THREAD_SLEEPS : CSK_THREAD_RUNS;
 }
 
+void csk_platform_thread_name(int32_t thread_id, char *name, size_t size) {
+    int saved = errno;
+    char path[48];
+    snprintf(path, sizeof path, "/proc/self/task/%d/comm", (int)thread_id);
+    int file = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+    long length = file < 0 ? 0 : syscall(SYS_read, file, name, size - 1);
+    if (file >= 0) syscall(SYS_close, file);
+    errno = saved;
+    if (length > 0 && name[length - 1] == '\n') length--;
+    name[length > 0 ? length : 0] = 0;
+}
+
 static int64_t time_of(clockid_t clock) {
     struct timespec time;
     int saved = errno;

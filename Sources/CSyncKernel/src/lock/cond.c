@@ -28,6 +28,7 @@
 #include "lock/gate_queue.h"
 #include "thread/name.h"
 #include "wait/trampoline.h"
+#include "wait/waits.h"
 
 int csk_cond_init(csk_cond_t *cond, csk_gate_t *gate) {
     if (gate == NULL) return EINVAL;
@@ -101,7 +102,15 @@ static bool give_up(csk_cond_t *cond, csk_gate_t *gate, csk_gate_waiter_t *self)
 static int await_signal(csk_cond_t *cond, csk_gate_t *gate, csk_gate_waiter_t *self, int64_t since_ns,
                         int64_t deadline_ns) {
     csk_watch_word_awake(self, deadline_ns);
-    if (csk_gate_park_until_queued(gate, self, since_ns, deadline_ns) == 0) return 0;
+    csk_wait_t wait = { .object = cond,
+                        .object_kind = CSK_OBJECT_COND,
+                        .waits_for = CSK_WAITS_FOR_SIGNAL,
+                        .waiter = self,
+                        .gate = gate,
+                        .rank = self->node.rank,
+                        .since_ns = since_ns,
+                        .deadline_ns = deadline_ns };
+    if (csk_gate_park_until_queued(gate, self, &wait) == 0) return 0;
     return csk_word_is_parked(&self->word) && give_up(cond, gate, self) ? ETIMEDOUT : 0;
 }
 

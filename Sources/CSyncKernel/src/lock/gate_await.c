@@ -3,6 +3,7 @@
 
 #include "lock/gate_queue.h"
 #include "wait/trampoline.h"
+#include "wait/waits.h"
 #include "wait/yield.h"
 
 _Thread_local csk_gate_place_t *csk_gate_place __attribute__((tls_model("initial-exec")));
@@ -94,6 +95,7 @@ static void call(const csk_gate_t *gate, csk_gate_condition_t *ended) {
     csk_gate_place_t *outer = csk_gate_place;
     for (csk_gate_condition_t *next; ended != NULL; ended = next) {
         next = ended->behind;
+        if (ended->waiter.has_waited) csk_waiter_note_end(&ended->waiter, gate, ended->waiter.status);
         csk_gate_place_t place = { gate, ended->waiter.node.rank, ended->waiter.node.ticket };
         csk_gate_place = &place;
         ended->function(ended, ended->context, ended->waiter.status);
@@ -149,6 +151,11 @@ static void begin(csk_gate_t *gate, csk_gate_condition_t *self, csk_gate_predica
     self->function = function;
     self->chosen = self->asked = self->canceled = false;
     csk_waiter_set(&self->waiter, function != NULL ? WAITER_QUEUED : WAITER_IDLE);
+    if (function != NULL) {
+        self->waiter.object = gate;
+        self->waiter.since_ns = 0;
+        csk_waiter_list(&self->waiter, CSK_OBJECT_GATE);
+    }
     insert(gate, self);
     csk_gate_publish(gate);
 }
@@ -188,7 +195,14 @@ static void choose_itself(csk_gate_t *gate, csk_gate_condition_t *self) {
 static void wait_for_turn(csk_gate_t *gate, csk_gate_condition_t *self, int64_t since_ns, int64_t deadline_ns,
                           bool yields) {
     if (yields) csk_yield_for_word(&self->waiter, deadline_ns);
-    if (csk_gate_park_until_queued(gate, &self->waiter, since_ns, deadline_ns) == ETIMEDOUT) choose_itself(gate, self);
+    csk_wait_t wait = { .object = gate,
+                        .object_kind = CSK_OBJECT_GATE,
+                        .waits_for = CSK_WAITS_FOR_PREDICATE,
+                        .waiter = &self->waiter,
+                        .rank = self->waiter.node.rank,
+                        .since_ns = since_ns,
+                        .deadline_ns = deadline_ns };
+    if (csk_gate_park_until_queued(gate, &self->waiter, &wait) == ETIMEDOUT) choose_itself(gate, self);
     csk_cannot_fail(csk_waiter_wait(&csk_gate_wait_kind, gate, &self->waiter, CSK_NEVER, false));
 }
 

@@ -102,9 +102,11 @@ static inline int csk_gate_unlock_as(csk_gate_t *gate, uint64_t self) {
  * spuriously. While it waits, it checks from time to time whether the holder has ended. */
 int csk_gate_park(csk_gate_t *gate, csk_gate_waiter_t *self, int64_t deadline_ns, csk_watch_t *watch);
 
-/* For a thread that something else sends into the queue: a signal, or a predicate. Parks it until its word is answered,
- * or until it is seen in the queue, where it looks after the holder. Returns ETIMEDOUT when the deadline has passed. */
-int csk_gate_park_until_queued(csk_gate_t *gate, csk_gate_waiter_t *self, int64_t since_ns, int64_t deadline_ns);
+/* For a thread that something else sends into the queue: a signal, or a predicate. `wait` says since when and how long
+ * it waits for that, and is noted meanwhile. Parks it until its word is answered, or until it is seen in the queue,
+ * where it looks after the holder. Returns ETIMEDOUT when the deadline has passed. */
+struct csk_wait;
+int csk_gate_park_until_queued(csk_gate_t *gate, csk_gate_waiter_t *self, struct csk_wait *wait);
 
 /* In gate_async.c; called under the queue lock. Starts the clock of a grant that nobody has adopted. */
 void csk_gate_start_grace(csk_gate_t *gate);

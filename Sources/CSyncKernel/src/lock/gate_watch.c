@@ -13,6 +13,7 @@
  * 4. No later thread at the same address can have entered either, since the gate was never free. */
 #include "base/observe.h"
 #include "lock/gate_queue.h"
+#include "wait/waits.h"
 #include "wait/watch.h"
 
 /* Called under the queue lock. Returns the thread that holds the gate if this waiter may check whether it has ended,
@@ -63,15 +64,23 @@ static bool is_queued(csk_gate_t *gate, const csk_gate_waiter_t *self) {
     return queued;
 }
 
-int csk_gate_park_until_queued(csk_gate_t *gate, csk_gate_waiter_t *self, int64_t since_ns, int64_t deadline_ns) {
-    csk_watch_t watch = csk_begin_watch(since_ns);
+static int park_until_queued(csk_gate_t *gate, csk_gate_waiter_t *self, csk_wait_t *wait) {
+    csk_watch_t watch = csk_begin_watch(wait->since_ns);
+    int64_t deadline_ns = wait->deadline_ns;
     csk_word_begin_park(&self->word);
     while (csk_word_is_parked(&self->word)) {
         bool look;
+        if (!wait->noted) csk_waits_note(wait);
         int status = csk_watch_park(&self->word, WORD_PARKED, deadline_ns, &watch, &look);
         if (!look && status == ETIMEDOUT) return ETIMEDOUT;
         if (look && is_queued(gate, self)) return 0;
         if (look) csk_watch_later(&watch);
     }
     return 0;
+}
+
+int csk_gate_park_until_queued(csk_gate_t *gate, csk_gate_waiter_t *self, csk_wait_t *wait) {
+    int status = park_until_queued(gate, self, wait);
+    csk_waits_end(wait);
+    return status;
 }

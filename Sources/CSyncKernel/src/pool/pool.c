@@ -280,6 +280,8 @@ static void run_worker(void *context) {
         csk_pool_item_t *item = take();
         csk_pool_worker_t *next = csk_pool.queued != 0 ? call_worker() : NULL;
         bool watches = csk_pool.queued != 0 && next == NULL && csk_pool_begin_watch();
+        self.item = item;
+        if (item != NULL) self.function = item->function;
         if (item == NULL) {
             self.word = CSK_WORD_WAITS;
             self.next_idle = csk_pool.idle;

@@ -9,6 +9,7 @@
 
 #include "thread/name.h"
 #include "wait/announce.h"
+#include "wait/waits.h"
 
 /* How long a thread looks for something before it sleeps for it: about what a sleep and a wake cost, as with any thing
  * that is either soon there or much later. */
@@ -70,6 +71,14 @@ static void spin_in_line(csk_pqueue_t *queue, csk_pqueue_line_t *line, const csk
     csk_spin_learn(habit, csk_pqueue_is_promised(waiter));
 }
 
+/* The first time that the thread waits, it is given a record, which may allocate. So the mutex is dropped. */
+static void make_record(csk_pqueue_t *queue) {
+    if (CSK_LIKELY(!csk_waits_needs_record())) return;
+    pthread_mutex_unlock(&queue->mutex);
+    csk_waits_prepare();
+    csk_pqueue_lock(queue);
+}
+
 /* Stands in the line until the waiter has a promise (0), the queue is closed (ESHUTDOWN) or the deadline has passed
  * (ETIMEDOUT). A promise of a place is void once the queue is closed; a promise of an item is not. On return the caller
  * is out of the line. It uses what it was promised before it unlocks the mutex. */
@@ -79,9 +88,16 @@ static int stand_in_line(csk_pqueue_t *queue, csk_pqueue_line_t *line, int64_t d
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
     csk_pqueue_thread_t self;
     self.waiter.function = NULL;
+    self.waiter.thread = csk_self();
     self.waiter.word = WORD_WAITING;
     make_condition(&self.condition);
+    csk_wait_t wait = { .object = queue,
+                        .object_kind = CSK_OBJECT_PQUEUE,
+                        .waits_for = line == &queue->poppers ? CSK_WAITS_FOR_ITEM : CSK_WAITS_FOR_PLACE,
+                        .waiter = &self.waiter,
+                        .deadline_ns = deadline_ns };
     csk_pqueue_stand(queue, line, &self.waiter);
+    make_record(queue);
     spin_in_line(queue, line, &self.waiter, deadline_ns);
     int status = 0;
     for (;;) {
@@ -89,8 +105,11 @@ static int stand_in_line(csk_pqueue_t *queue, csk_pqueue_line_t *line, int64_t d
         if (queue->closed) status = ESHUTDOWN;
         else if (deadline_ns != CSK_NEVER && csk_now() >= deadline_ns) status = ETIMEDOUT;
         if (status != 0) break;
+        if (!wait.noted && csk_waits_has_record()) csk_waits_note(&wait);
         wait_once(queue, &self, deadline_ns);
     }
+    /* Under the mutex: once it is free, others may see that nobody waits, and destroy the queue. */
+    csk_waits_end(&wait);
     csk_pqueue_leave(queue, line, &self.waiter);
     pthread_cond_destroy(&self.condition);
     pthread_setcancelstate(cancel_state, NULL);

@@ -37,7 +37,10 @@ static int queue_waiter(csk_pqueue_t *queue, csk_gate_waiter_t *waiter, uint8_t 
         waiter->item = item;
         csk_pqueue_stand(queue, csk_pqueue_line_of(queue, waiter), waiter);
         csk_pqueue_serve(queue, &effects);
-        if (csk_waiter_state(waiter) == WAITER_QUEUED) csk_waiter_start_deadline(waiter, queue, deadline_passed);
+        if (csk_waiter_state(waiter) == WAITER_QUEUED) {
+            csk_waiter_list(waiter, CSK_OBJECT_PQUEUE);
+            csk_waiter_start_deadline(waiter, queue, deadline_passed);
+        }
     }
     csk_pqueue_unlock(queue, &effects);
     return status;

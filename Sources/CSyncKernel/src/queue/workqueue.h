@@ -255,6 +255,8 @@ void csk_work_refuse(csk_work_t *first, csk_section_t *section);
 
 /* ---- workqueue_wait.c ---- */
 
+/* Whether a thread waits with it, or somebody's function is called. */
+bool csk_workqueue_wait_is_of_thread(const csk_workqueue_wait_t *wait);
 /* Gives a caller its turn (CALL_GRANTED), or refuses it for ever (CALL_REFUSED). The caller's memory may be gone
  * afterwards. */
 void csk_sync_call_answer(csk_sync_call_t *call, uint32_t answer);

@@ -8,14 +8,26 @@
 
 #include "base/probe.h"
 #include "wait/announce.h"
+#include "wait/waits.h"
 
-/* Waits for an answer. Returns the answer, or CSK_WORD_PARKED when the deadline has passed. */
-static uint32_t await(uint32_t *word, int64_t deadline_ns) {
+/* Waits for an answer, which is noted as `wait`. Returns the answer, or CSK_WORD_PARKED when the deadline has
+ * passed. */
+static uint32_t await(uint32_t *word, int64_t deadline_ns, csk_wait_t *wait) {
     csk_word_spin(word, CSK_SPIN_NS);
     csk_word_begin_park(word);
-    while (csk_word_is_parked(word))
+    while (csk_word_is_parked(word)) {
+        if (!wait->noted) csk_waits_note(wait);
         if (csk_wait_park(word, CSK_WORD_PARKED, deadline_ns) == ETIMEDOUT) break;
+    }
     return csk_load(word, CSK_ACQUIRE);
+}
+
+static csk_wait_t wait_for(const csk_workqueue_t *queue, uint32_t what, const void *waiter, int64_t deadline_ns) {
+    return (csk_wait_t){ .object = queue,
+                         .object_kind = CSK_OBJECT_WORKQUEUE,
+                         .waits_for = what,
+                         .waiter = waiter,
+                         .deadline_ns = deadline_ns };
 }
 
 void csk_sync_call_answer(csk_sync_call_t *call, uint32_t value) { csk_word_answer(&call->word, value); }
@@ -103,18 +115,28 @@ static int admit(csk_workqueue_t *queue, csk_sync_call_t *call) {
     return 0;
 }
 
-/* Waits for the turn of a caller that stands in the queue, or in the line for room. */
-static int await_turn(csk_workqueue_t *queue, csk_sync_call_t *call, bool in_line, int64_t deadline_ns) {
-    uint32_t seen = await(&call->word, deadline_ns);
+static int await_answer(csk_workqueue_t *queue, csk_sync_call_t *call, bool in_line, int64_t deadline_ns,
+                        csk_wait_t *wait) {
+    uint32_t seen = await(&call->word, deadline_ns, wait);
     if (seen == CSK_WORD_PARKED) {
         if (in_line && csk_workqueue_room_cancel(queue, &call->room) == 0)
             return csk_work_is_refused(queue, &call->work, ETIMEDOUT);
         /* Either the work is taken out here, or somebody has taken it: then the answer is on its way. */
         if (csk_workqueue_cancel(queue, &call->work) == 0) return ETIMEDOUT;
-        seen = await(&call->word, CSK_NEVER);
+        seen = await(&call->word, CSK_NEVER, wait);
     }
     if (seen != CALL_REFUSED) return 0;
     return in_line && call->room.status != 0 ? call->room.status : ECANCELED;
+}
+
+/* Waits for the turn of a caller that stands in the queue, or in the line for room. */
+static int await_turn(csk_workqueue_t *queue, csk_sync_call_t *call, bool in_line, int64_t deadline_ns) {
+    csk_wait_t wait = wait_for(queue, in_line ? CSK_WAITS_FOR_ROOM : CSK_WAITS_FOR_TURN, call, deadline_ns);
+    wait.rank = call->work.node.rank;
+    if (!in_line) wait.ticket = call->work.node.ticket;
+    int status = await_answer(queue, call, in_line, deadline_ns, &wait);
+    csk_waits_end(&wait);
+    return status;
 }
 
 static int call_in_turn(csk_workqueue_t *queue, csk_rank_t rank, uint32_t kind, int64_t deadline_ns,
@@ -203,16 +225,21 @@ int csk_workqueue_wait_for_room(csk_workqueue_t *queue, csk_work_t *work, int64_
                               &(csk_workqueue_wait_t){ .function = end_wait, .word = CSK_WORD_WAITS },
                               !csk_section_inside(queue));
     if (status != EINPROGRESS) return status;
-    uint32_t seen = await(&room.word, deadline_ns);
-    if (seen == CSK_WORD_PARKED) {
-        if (csk_workqueue_room_cancel(queue, &room) == 0) return csk_work_is_refused(queue, work, ETIMEDOUT);
-        seen = await(&room.word, CSK_NEVER);
-    }
+    csk_wait_t wait = wait_for(queue, CSK_WAITS_FOR_ROOM, &room, deadline_ns);
+    uint32_t seen = await(&room.word, deadline_ns, &wait);
+    bool gave_up = seen == CSK_WORD_PARKED && csk_workqueue_room_cancel(queue, &room) == 0;
+    if (seen == CSK_WORD_PARKED && !gave_up) seen = await(&room.word, CSK_NEVER, &wait);
+    csk_waits_end(&wait);
+    if (gave_up) return csk_work_is_refused(queue, work, ETIMEDOUT);
     /* The thread that gave the place looks into the queue, or a worker that is on its way does. */
     if (CSK_LIKELY(seen != CALL_REFUSED)) return 0;
     /* Whoever has shut the queue down may have freed it by now, and its name with it. */
     if (csk_refusals_are_traced()) csk_probe_refusal(queue, NULL, work, ESHUTDOWN);
     return ESHUTDOWN;
+}
+
+bool csk_workqueue_wait_is_of_thread(const csk_workqueue_wait_t *wait) {
+    return wait->function == end_wait || wait->function == refuse_call;
 }
 
 /* ---- Drains ------------------------------------------------------------------------------------------------------ */
@@ -246,8 +273,10 @@ int csk_workqueue_drain(csk_workqueue_t *queue, int64_t deadline_ns) {
     if (csk_section_inside(queue)) return EDEADLK;
     csk_workqueue_wait_t wait;
     csk_workqueue_drain_async(queue, &wait, end_wait, NULL);
-    if (await(&wait.word, deadline_ns) != CSK_WORD_PARKED) return 0;
-    if (csk_workqueue_drain_cancel(queue, &wait) == 0) return ETIMEDOUT;
-    await(&wait.word, CSK_NEVER);
-    return 0;
+    csk_wait_t note = wait_for(queue, CSK_WAITS_FOR_DRAINED, &wait, deadline_ns);
+    bool waits = await(&wait.word, deadline_ns, &note) == CSK_WORD_PARKED;
+    bool gave_up = waits && csk_workqueue_drain_cancel(queue, &wait) == 0;
+    if (waits && !gave_up) await(&wait.word, CSK_NEVER, &note);
+    csk_waits_end(&note);
+    return gave_up ? ETIMEDOUT : 0;
 }

@@ -7,6 +7,7 @@
 #include "base/metrics.h"
 #include "base/probe.h"
 #include "thread/name.h"
+#include "wait/waits.h"
 
 /* A worker that found its queue empty stays for this long: about what it costs to call a worker. */
 static const int64_t linger_ns = 2000;
@@ -22,6 +23,10 @@ bool csk_section_inside(const csk_workqueue_t *queue) {
         if (section->queue == queue && !csk_section_is_over(section)) return true;
     return false;
 }
+
+/* This runs when the library is loaded. */
+static const void *innermost_section(void) { return innermost; }
+__attribute__((constructor(101))) static void begin(void) { csk_waits_sections = innermost_section; }
 
 void csk_section_enter(csk_section_t *section) {
     section->outer = innermost;

@@ -2,6 +2,7 @@
 
 #include "thread/thread_exit.h"
 #include "wait/queue_lock.h"
+#include "wait/waits.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -135,6 +136,19 @@ int csk_reads_threads(const csk_rwlock_t *lock, int32_t *thread_ids, int count) 
         for (int i = 0; i < READS_IN_RECORD && found < count; i++)
             if (csk_load(&record->reads[i].lock, CSK_ACQUIRE) == lock) thread_ids[found++] = record->thread_id;
     }
+    csk_queue_unlock(&all.lock);
+    return found;
+}
+
+int csk_reads_look(const csk_rwlock_t *lock, int32_t *thread_ids, int count, int64_t until_ns) {
+    int found = 0;
+    if (!csk_waits_try_static_lock(&all.lock, until_ns)) return -1;
+    for (csk_reads_t *record = all.owned; record != NULL; record = record->next)
+        for (int i = 0; i < READS_IN_RECORD; i++) {
+            if (csk_load(&record->reads[i].lock, CSK_ACQUIRE) != lock) continue;
+            if (found < count) thread_ids[found] = record->thread_id;
+            found++;
+        }
     csk_queue_unlock(&all.lock);
     return found;
 }

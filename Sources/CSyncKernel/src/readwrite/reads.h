@@ -48,6 +48,9 @@ bool csk_reads_elsewhere(const csk_rwlock_t *lock);
 /* Writes the ids of at most `count` threads other than the caller that have a read of this lock in their records.
  * Returns how many it wrote. The ids of threads that have ended are negative. */
 int csk_reads_threads(const csk_rwlock_t *lock, int32_t *thread_ids, int count);
+/* The same for a view, which waits for no lock: it is tried until `until_ns`. Returns how many records name the lock,
+ * of which the ids of at most `count` threads were written, the caller's included; or -1. */
+int csk_reads_look(const csk_rwlock_t *lock, int32_t *thread_ids, int count, int64_t until_ns);
 /* A new lock begins where an old one was. Nobody reads the new one, whatever threads that have ended left in their
  * records. */
 void csk_reads_forget(const csk_rwlock_t *lock);

@@ -22,6 +22,7 @@
  * revocations cost at most a tenth of what the lock takes. */
 #include "readwrite/rwlock_queue.h"
 #include "wait/spin_park.h"
+#include "wait/waits.h"
 
 void csk_rwlock_wake_revoker(csk_rwlock_t *lock) {
     csk_fetch_add(&lock->revocation, 1u, CSK_RELEASE);
@@ -53,6 +54,11 @@ int csk_rwlock_revoke(csk_rwlock_t *lock, int64_t deadline_ns) {
     csk_store(&lock->bias, BIAS_REVOKING, CSK_RELAXED);
     csk_platform_membarrier();
     csk_watch_t watch = csk_begin_watch(begin_ns);
+    csk_wait_t wait = { .object = lock,
+                        .object_kind = CSK_OBJECT_RWLOCK,
+                        .waits_for = CSK_WAITS_TO_WRITE,
+                        .since_ns = begin_ns,
+                        .deadline_ns = deadline_ns };
     int status = 0;
     for (bool watched = false;; watched = true) {
         uint32_t seen = csk_load(&lock->revocation, CSK_ACQUIRE);
@@ -61,9 +67,14 @@ int csk_rwlock_revoke(csk_rwlock_t *lock, int64_t deadline_ns) {
             status = ETIMEDOUT;
             break;
         }
-        if (!watched) watch_marks(lock);
-        else csk_rwlock_park(lock, NULL, &lock->revocation, seen, deadline_ns, &watch);
+        if (!watched) {
+            watch_marks(lock);
+            continue;
+        }
+        if (!wait.noted) csk_waits_note(&wait);
+        csk_rwlock_park(lock, NULL, &lock->revocation, seen, deadline_ns, &watch);
     }
+    csk_waits_end(&wait);
     int64_t took_ns = csk_platform_now() - begin_ns;
     csk_store(&lock->reads_until_bias, took_ns < 1000000 ? (uint32_t)took_ns + 2 : 1000000u, CSK_RELAXED);
     /* After a timeout there are marks still: the next writer looks for them again. */

@@ -90,6 +90,7 @@ static void stop_readers(csk_rwlock_t *lock, csk_gate_waiter_t *writer) {
 static int queue_and_wait(csk_rwlock_t *lock, int mode, int64_t deadline_ns, uint64_t self, int64_t since_ns) {
     csk_gate_waiter_t waiter;
     csk_waiter_for_thread(&waiter, 0, self);
+    waiter.node.ticket = 0;
     csk_waiter_came(&waiter, since_ns);
     waiter.mode = (uint8_t)mode;
     waiter.hand_over = 0;

@@ -24,6 +24,7 @@
  *   POOL      -                 -                 no item waits, and there is no worker
  *   RCU       takes its locks   gives them back   keeps what is retired; goes on without liburcu (rcu_child.c)
  *   NAMES     takes its mutex   gives it back     gives it back; the names are the parent's
+ *   INSPECT   -                 -                 closes the socket of the parent's views
  *
  * Before the fork and in the parent the stages come from the last to the first. What has no stage needs none. tls.c,
  * block.c and thread_exit.c have no locks, and change what threads share by single compare-and-swaps. Gates, read-write
@@ -45,6 +46,7 @@ typedef enum {
     CSK_FORK_POOL,
     CSK_FORK_RCU,
     CSK_FORK_NAMES,
+    CSK_FORK_INSPECT,
     CSK_FORK_STAGES
 } csk_fork_stage_t;
 

@@ -127,13 +127,18 @@ static size_t copy(const char *text, size_t length, char *buffer, size_t size) {
     return length;
 }
 
-static size_t given_name(const void *object, char *buffer, size_t size) {
-    if (csk_load(&csk_name_count, CSK_RELAXED) == 0) return 0;
-    pthread_mutex_lock(&mutex);
+/* Called under the mutex, and drops it. */
+static size_t copy_and_unlock(const void *object, char *buffer, size_t size) {
     const entry_t *entry = list_count != 0 ? *find(object) : NULL;
     size_t length = entry != NULL ? copy(entry->name, entry->length, buffer, size) : 0;
     pthread_mutex_unlock(&mutex);
     return length;
+}
+
+static size_t given_name(const void *object, char *buffer, size_t size) {
+    if (csk_load(&csk_name_count, CSK_RELAXED) == 0) return 0;
+    pthread_mutex_lock(&mutex);
+    return copy_and_unlock(object, buffer, size);
 }
 
 /* As printf writes "%s:%llu", which takes four times as long, and waits that are counted come here. */
@@ -163,11 +168,8 @@ static const csk_place_t *place_of(const void *object, uint32_t kind) {
     }
 }
 
-size_t csk_name_of(const void *object, uint32_t kind, char *buffer, size_t size) {
-    if (size != 0) buffer[0] = 0;
-    if (object == NULL) return 0;
-    size_t length = given_name(object, buffer, size);
-    if (length != 0) return length;
+/* The name that it has without csk_name. */
+static size_t own_name(const void *object, uint32_t kind, char *buffer, size_t size) {
     if (kind == CSK_OBJECT_WORKQUEUE) {
         const char *name = ((const csk_workqueue_t *)object)->name;
         return name != NULL ? copy(name, strlen(name), buffer, size) : 0;
@@ -176,6 +178,26 @@ size_t csk_name_of(const void *object, uint32_t kind, char *buffer, size_t size)
     if (place == NULL) return 0;
     if (place->line == 0) return copy(place->text, strlen(place->text), buffer, size);
     return copy_place(place, buffer, size);
+}
+
+size_t csk_name_of(const void *object, uint32_t kind, char *buffer, size_t size) {
+    if (size != 0) buffer[0] = 0;
+    if (object == NULL) return 0;
+    size_t length = given_name(object, buffer, size);
+    return length != 0 ? length : own_name(object, kind, buffer, size);
+}
+
+bool csk_name_try_of(const void *object, uint32_t kind, char *buffer, size_t size, bool (*goes_on)(void *context),
+                     void *context) {
+    buffer[0] = 0;
+    bool tries = csk_load(&csk_name_count, CSK_RELAXED) != 0;
+    while (tries && pthread_mutex_trylock(&mutex) != 0)
+        if (!goes_on(context)) {
+            own_name(object, kind, buffer, size);
+            return false;
+        }
+    if (!tries || copy_and_unlock(object, buffer, size) == 0) own_name(object, kind, buffer, size);
+    return true;
 }
 
 /* ---- Fork, and events -------------------------------------------------------------------------------------------- */

@@ -37,6 +37,13 @@ static inline bool csk_queue_lock(uint32_t *lock) {
     return csk_queue_lock_slow(lock);
 }
 
+/* Takes the lock if it is free, for callers that must wait for nobody. The parent's is not. */
+static inline bool csk_queue_trylock(uint32_t *lock) {
+    uint32_t free = csk_process_mark();
+    return csk_load(lock, CSK_RELAXED) == free &&
+           csk_cas(lock, &free, csk_process_mark() | QUEUE_LOCK_HELD, CSK_ACQUIRE);
+}
+
 static inline void csk_queue_unlock(uint32_t *lock) {
     if (CSK_UNLIKELY(csk_exchange(lock, csk_process_mark(), CSK_SEQ_CST) & QUEUE_LOCK_CONTENDED))
         csk_platform_wake(lock, 1);

@@ -11,13 +11,16 @@
 #include "base/metrics.h"
 #include "wait/announce.h"
 #include "wait/queue_lock.h"
+#include "wait/timers.h"
 #include "wait/trampoline.h"
+#include "wait/waits.h"
 
 static struct {
     uint32_t lock;
     uint32_t signal; /* the thread's park word: incremented to make it look again */
     uint32_t fired;  /* incremented after each function, for those who wait in cancel */
     uint32_t cancel_waiters;
+    uint64_t count;  /* timers in the heap */
     csk_heap_t heap; /* the earliest deadline has the highest rank; equal ones in the order of their starts */
     int64_t starts;
     int64_t slept_ns;       /* when the thread last began to sleep; before that, when the thread was started */
@@ -43,6 +46,7 @@ static void fire(csk_timer_t *timer, int64_t now_ns) {
     /* What was due before the thread slept was started after that, and late. */
     bool counts = csk_is_counting(CSK_COUNTS_METRICS) && deadline_ns >= timers.slept_ns;
     csk_heap_remove(&timers.heap, &timer->node);
+    timers.count--;
     timer->epoch = 0;
     timers.firing = timer;
     csk_timer_function_t function = timer->function;
@@ -88,6 +92,7 @@ static void run_timers(void *context) {
  * thread would run functions beside it. */
 static void after_fork_in_child(void) {
     timers.heap.root = NULL;
+    timers.count = 0;
     timers.thread_runs = is_timer_thread;
     timers.starting = false;
     if (!is_timer_thread) timers.firing = NULL;
@@ -139,6 +144,7 @@ int csk_timer_start(csk_timer_t *timer, int64_t deadline_ns, csk_timer_function_
     timer->node.rank = rank_of(deadline_ns);
     timer->node.ticket = ++timers.starts;
     csk_heap_insert(&timers.heap, &timer->node);
+    timers.count++;
     bool wake = deadline_ns < timers.sleeping_until;
     /* Later starts need not wake the thread again for any deadline after this one. */
     if (wake) timers.sleeping_until = deadline_ns;
@@ -157,6 +163,7 @@ int csk_timer_cancel(csk_timer_t *timer) {
          * taken out here. */
         if (timer->epoch == csk_process_epoch()) {
             csk_heap_remove(&timers.heap, &timer->node);
+            timers.count--;
             timer->epoch = 0;
             status = 0;
         }
@@ -170,4 +177,14 @@ int csk_timer_cancel(csk_timer_t *timer) {
     }
     csk_queue_unlock(&timers.lock);
     return status;
+}
+
+bool csk_timers_look(csk_inspected_timers_t *seen, int64_t until_ns) {
+    if (!csk_waits_try_static_lock(&timers.lock, until_ns)) return false;
+    const csk_timer_t *first = (const csk_timer_t *)csk_heap_top(&timers.heap);
+    seen->count = timers.count;
+    seen->firing = timers.firing != NULL;
+    seen->next_ns = first != NULL ? deadline_of(first) : CSK_NEVER;
+    csk_queue_unlock(&timers.lock);
+    return true;
 }

@@ -3,6 +3,7 @@
 
 #include "wait/announce.h"
 #include "wait/trampoline.h"
+#include "wait/waits.h"
 #include "wait/watch.h"
 
 /* ---- Told under the queue lock, done after it -------------------------------------------------------------------- */
@@ -100,8 +101,10 @@ void csk_effects_perform(csk_effects_t *effects) {
 
 /* Reading the clock is a quarter of what queueing such a waiter costs, and only those who are told need the time. */
 void csk_waiter_begin_again_told(csk_gate_waiter_t *waiter, uint8_t object_kind) {
-    uint32_t told = waiter->has_waited & (WAITER_METERED | WAITER_PROFILED);
+    uint32_t told = waiter->has_waited & (WAITER_LISTED | WAITER_METERED | WAITER_PROFILED);
     if (csk_is_observed()) told |= WAITER_OBSERVED;
+    if (csk_listed_is_on() && !(told & WAITER_LISTED) && csk_listed_add(waiter->object, object_kind))
+        told |= WAITER_LISTED;
     waiter->has_waited = told ? (uint8_t)(told | object_kind) : 0;
     if (told && waiter->since_ns == 0) waiter->since_ns = csk_platform_now();
 }
@@ -115,8 +118,12 @@ void csk_waiter_begin_told(csk_gate_waiter_t *waiter, uint8_t object_kind) {
     csk_waiter_begin_again_told(waiter, object_kind);
 }
 
-void csk_waiter_note_end(const csk_gate_waiter_t *waiter, const void *object, int status) {
+void csk_waiter_note_end(csk_gate_waiter_t *waiter, const void *object, int status) {
     uint32_t object_kind = waiter->has_waited & WAITER_KIND;
+    if (waiter->has_waited & WAITER_LISTED) {
+        waiter->has_waited &= (uint8_t)~WAITER_LISTED;
+        csk_listed_take_off(object);
+    }
     csk_rank_t rank = waiter->node.rank;
     if (waiter->has_waited & WAITER_OBSERVED)
         csk_observe_wait(CSK_EVENT_WAIT_END, object_kind, object, rank, waiter->since_ns, status);
@@ -202,14 +209,33 @@ static int leave_queue(const csk_wait_kind_t *kind, void *object, csk_gate_waite
     return granted ? 0 : ETIMEDOUT;
 }
 
-static int wait_in_queue(const csk_wait_kind_t *kind, void *object, csk_gate_waiter_t *self, int64_t deadline_ns) {
+/* What the thread waits for is noted once the thread is about to park, and stays noted while it tries. */
+static void note(csk_wait_t *wait, const csk_wait_kind_t *kind, const void *object, const csk_gate_waiter_t *self,
+                 int64_t deadline_ns) {
+    if (CSK_UNLIKELY(wait->noted)) return;
+    wait->object = object;
+    wait->object_kind = kind->queue->object_kind;
+    wait->waits_for = CSK_WAITS_OTHER;
+    wait->waiter = self;
+    wait->gate = NULL;
+    wait->rank = self->node.rank;
+    wait->ticket = self->node.ticket;
+    wait->since_ns = self->since_ns;
+    wait->deadline_ns = deadline_ns;
+    csk_waits_note(wait);
+}
+
+static int park_and_try(const csk_wait_kind_t *kind, void *object, csk_gate_waiter_t *self, int64_t deadline_ns,
+                        csk_wait_t *wait) {
     csk_watch_t watch = csk_begin_watch(self->since_ns);
     for (;;) {
         uint32_t word;
         csk_word_begin_park(&self->word);
         int park = 0;
-        while ((word = csk_load(&self->word, CSK_ACQUIRE)) == WORD_PARKED && park != ETIMEDOUT)
+        while ((word = csk_load(&self->word, CSK_ACQUIRE)) == WORD_PARKED && park != ETIMEDOUT) {
+            note(wait, kind, object, self, deadline_ns);
             park = kind->park(object, self, deadline_ns, &watch);
+        }
         if (word == WORD_GRANTED) {
             kind->await_granter(object, self);
             return 0;
@@ -218,6 +244,14 @@ static int wait_in_queue(const csk_wait_kind_t *kind, void *object, csk_gate_wai
         if (try_designated(kind, object, self)) return 0;
         if (deadline_ns != CSK_NEVER && csk_platform_now() >= deadline_ns) return leave_queue(kind, object, self);
     }
+}
+
+static int wait_in_queue(const csk_wait_kind_t *kind, void *object, csk_gate_waiter_t *self, int64_t deadline_ns) {
+    csk_wait_t wait;
+    wait.noted = false;
+    int status = park_and_try(kind, object, self, deadline_ns, &wait);
+    csk_waits_end(&wait);
+    return status;
 }
 
 void csk_waiter_await_granter(csk_gate_waiter_t *self) {

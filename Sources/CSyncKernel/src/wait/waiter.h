@@ -22,6 +22,7 @@
 #include "base/metrics.h"
 #include "base/observe.h"
 #include "base/profile.h"
+#include "wait/listed.h"
 #include "wait/queue_lock.h"
 #include "wait/spin_park.h"
 
@@ -96,8 +97,8 @@ static inline void csk_waiter_for_function(csk_gate_waiter_t *waiter, void *obje
 }
 
 /* `has_waited` of an asynchronous waiter: who is told when its wait ends, and in the lower bits what kind of object it
- * waits for. Zero if nobody is told. */
-enum { WAITER_KIND = 15, WAITER_METERED = 32, WAITER_OBSERVED = 64, WAITER_PROFILED = 128 };
+ * waits for. Zero if nobody is told. LISTED: its object is, for the views of inspect.h. */
+enum { WAITER_KIND = 15, WAITER_LISTED = 16, WAITER_METERED = 32, WAITER_OBSERVED = 64, WAITER_PROFILED = 128 };
 /* Called under the queue lock. An asynchronous waiter waits from now on; or again, since its grant is over, whoever
  * says so. What is done where somebody is told of waits is apart. */
 __attribute__((cold)) void csk_waiter_begin_told(csk_gate_waiter_t *waiter, uint8_t object_kind);
@@ -109,8 +110,15 @@ static inline void csk_waiter_begin(csk_gate_waiter_t *waiter, uint8_t object_ki
 static inline void csk_waiter_begin_again(csk_gate_waiter_t *waiter, uint8_t object_kind) {
     if (CSK_UNLIKELY(waiter->has_waited) || csk_waits_are_told()) csk_waiter_begin_again_told(waiter, object_kind);
 }
-/* Its wait is over; no lock is held, and the waiter is still the caller's to read. */
-void csk_waiter_note_end(const csk_gate_waiter_t *waiter, const void *object, int status);
+/* For waiters of which nobody else is told. */
+static inline void csk_waiter_list(csk_gate_waiter_t *waiter, uint8_t object_kind) {
+    waiter->has_waited = 0;
+    if (!csk_listed_is_on() || !csk_listed_add(waiter->object, object_kind)) return;
+    waiter->has_waited = (uint8_t)(WAITER_LISTED | object_kind);
+    waiter->since_ns = csk_platform_now();
+}
+/* Its wait is over; no lock is held, and the waiter is still the caller's to read and write. */
+void csk_waiter_note_end(csk_gate_waiter_t *waiter, const void *object, int status);
 
 /* ---- Told under the queue lock, done after it -------------------------------------------------------------------- */
 

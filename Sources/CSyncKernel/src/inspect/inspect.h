@@ -1,0 +1,48 @@
+/* inspect.h: what inspect.c, which finds the objects, and inspect_objects.c, which reads them, share. */
+#ifndef CSK_INTERNAL_INSPECT_H
+#define CSK_INTERNAL_INSPECT_H
+
+#include "csynckernel/inspect.h"
+#include "wait/waits.h"
+
+enum { CSK_LOOK_RUNS = 256, CSK_LOOK_NODES = 4096 };
+
+/* A thread that is inside a section of a work queue. */
+typedef struct csk_look_run {
+    const void *queue;
+    csk_inspected_thread_t thread;
+} csk_look_run_t;
+
+/* A view while it is taken. */
+typedef struct csk_look {
+    csk_inspection_t *view;
+    const csk_wait_record_t *record; /* the record that is READ, if any: its thread must not wait for long */
+    int64_t now_ns, ends_ns;         /* no lock is tried after that */
+    uint32_t run_count;
+    csk_look_run_t runs[CSK_LOOK_RUNS];
+} csk_look_t;
+
+/* Until when a lock that is tried now is tried. */
+int64_t csk_look_until(const csk_look_t *look);
+
+/* Returns the object of that address and kind, which is added where the view has none; *fresh says so. NULL where there
+ * is no room. */
+csk_inspected_object_t *csk_look_object(csk_look_t *look, const void *address, uint32_t kind, bool *fresh);
+/* Adds a waiter of the object, with all that is not known left out. NULL where there is no room. */
+csk_inspected_waiter_t *csk_look_waiter(csk_look_t *look, csk_inspected_object_t *object, uint32_t kind,
+                                        uint32_t waits_for);
+csk_inspected_thread_t csk_look_thread(uint64_t identity);
+
+/* ---- inspect_objects.c ---- */
+
+/* Reads an object that exists, and that the view has just got: who holds it, who waits, and its name. */
+void csk_look_at(csk_look_t *look, csk_inspected_object_t *object);
+/* The same for a condition variable at which the thread of `record` began to wait, where it still does. Returns the
+ * object, or that of its gate where the thread waits for that by now. NULL: there is no room. */
+csk_inspected_object_t *csk_look_at_cond(csk_look_t *look, const csk_wait_t *wait);
+/* The name that csk_name gave to the address of an object that may be gone. */
+void csk_look_name_of_address(const csk_look_t *look, csk_inspected_object_t *object);
+/* The pool, its workers, and what waits for one. */
+void csk_look_at_pool(csk_look_t *look);
+
+#endif

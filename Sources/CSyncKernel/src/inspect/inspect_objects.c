@@ -1,0 +1,419 @@
+/* inspect_objects.c: what a view reads of each kind of object. Each reads under the object's own lock, which is tried,
+ * and copies at most CSK_LOOK_NODES waiters under it.
+ *
+ * More than 400 lines: there is a part for each kind of object, and they share how waiters are added. */
+#include "inspect/inspect.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "csynckernel/cond.h"
+#include "lock/gate_await.h"
+#include "lock/gate_queue.h"
+#include "lock/sem_queue.h"
+#include "pool/pool_state.h"
+#include "queue/pqueue_line.h"
+#include "queue/workqueue.h"
+#include "readwrite/rwlock_queue.h"
+#include "thread/name.h"
+
+static bool try_lock(const csk_look_t *look, uint32_t *lock) {
+    return csk_waits_try_lock(look->record, lock, csk_look_until(look));
+}
+
+/* ---- Waiters ----------------------------------------------------------------------------------------------------- */
+
+/* Called under the object's lock. `ticket`: what orders those of one rank at this kind of object. */
+static void add(csk_look_t *look, csk_inspected_object_t *object, const csk_gate_waiter_t *waiter, uint32_t waits_for,
+                csk_rank_t rank, int64_t ticket) {
+    bool is_thread = waiter->function == NULL;
+    csk_inspected_waiter_t *seen = csk_look_waiter(look, object, is_thread ? CSK_WAITER_THREAD : CSK_WAITER_CALLBACK,
+                                                   waits_for);
+    if (seen == NULL) return;
+    seen->rank = rank;
+    seen->ticket = ticket;
+    if (is_thread) {
+        seen->thread = csk_look_thread(waiter->thread);
+        return;
+    }
+    seen->since_ns = waiter->since_ns;
+    seen->deadline_ns = waiter->deadline_ns;
+    seen->waiter = waiter;
+    seen->function = (const void *)(uintptr_t)waiter->function;
+}
+
+/* Of these the time stands in the waiter whoever waits. */
+static void add_timed(csk_look_t *look, csk_inspected_object_t *object, const csk_gate_waiter_t *waiter,
+                      uint32_t waits_for) {
+    uint32_t before = look->view->waiter_count;
+    add(look, object, waiter, waits_for, waiter->node.rank, waiter->node.ticket);
+    if (look->view->waiter_count == before) return;
+    csk_inspected_waiter_t *seen = &look->view->waiters[before];
+    seen->since_ns = waiter->since_ns;
+    if (object->kind == CSK_OBJECT_GATE && waiter->function != NULL) seen->lane = waiter->lane;
+    if (object->kind == CSK_OBJECT_SEM) seen->permits = waiter->permits;
+}
+
+/* The node behind this one, the heap's order aside; NULL behind the last. */
+static const csk_heap_node_t *node_after(const csk_heap_node_t *node) {
+    if (node->child != NULL) return node->child;
+    while (node->next == NULL) {
+        while (node->previous != NULL && node->previous->child != node) node = node->previous;
+        if (node->previous == NULL) return NULL;
+        node = node->previous;
+    }
+    return node->next;
+}
+
+static void add_heap(csk_look_t *look, csk_inspected_object_t *object, const csk_heap_t *heap, uint32_t waits_for) {
+    const csk_heap_node_t *node = heap->root;
+    for (int nodes = 0; node != NULL; node = node_after(node)) {
+        if (nodes++ == CSK_LOOK_NODES) {
+            object->flags |= CSK_INSPECT_MORE;
+            return;
+        }
+        add_timed(look, object, (const csk_gate_waiter_t *)node, waits_for);
+    }
+}
+
+/* ---- Gates ------------------------------------------------------------------------------------------------------- */
+
+static void read_holder(csk_gate_t *gate, csk_inspected_holder_t *holder) {
+    uint64_t held = csk_gate_holder(gate);
+    if (held == 0) return;
+    holder->kind = held == CSK_GATE_NOBODY ? CSK_HELD_BY_CALLBACK
+                   : held & HELD_ENDED     ? CSK_HELD_BY_ENDED
+                                           : CSK_HELD_BY_THREAD;
+    if (held != CSK_GATE_NOBODY) holder->thread = csk_look_thread(held & ~HELD_ENDED);
+}
+
+/* Both are called under the queue lock. */
+static void read_arrivals(csk_look_t *look, csk_inspected_object_t *object, const csk_gate_t *gate) {
+    const csk_gate_waiter_t *oldest = csk_gate_oldest(gate), *waiter = oldest;
+    int nodes = 0;
+    for (; waiter != NULL && nodes < CSK_LOOK_NODES; nodes++) {
+        /* One whose grant has not begun stands here still. */
+        if (csk_waiter_state(waiter) == WAITER_QUEUED) add_timed(look, object, waiter, CSK_WAITS_TO_ENTER);
+        waiter = waiter->newer != oldest ? waiter->newer : NULL;
+    }
+    if (waiter != NULL) object->flags |= CSK_INSPECT_MORE;
+}
+static void read_conditions(csk_look_t *look, csk_inspected_object_t *object, const csk_gate_t *gate) {
+    const csk_gate_conditions_t *list = csk_gate_conditions(gate);
+    const csk_gate_condition_t *at = list != NULL ? list->first : NULL;
+    int nodes = 0;
+    for (; at != NULL && nodes < CSK_LOOK_NODES; at = at->behind, nodes++) {
+        if (at->chosen) continue;
+        object->waiting++;
+        csk_inspected_waiter_t *seen = csk_look_waiter(
+            look, object, at->function == NULL ? CSK_WAITER_THREAD : CSK_WAITER_CALLBACK, CSK_WAITS_FOR_PREDICATE);
+        if (seen == NULL) continue;
+        seen->rank = at->waiter.node.rank;
+        seen->ticket = at->waiter.node.ticket;
+        seen->since_ns = at->waiter.since_ns;
+        if (at->function == NULL) {
+            seen->thread = csk_look_thread(at->waiter.thread);
+            continue;
+        }
+        seen->waiter = at;
+        seen->function = (const void *)(uintptr_t)at->function;
+    }
+    if (at != NULL) object->flags |= CSK_INSPECT_MORE;
+}
+
+/* Called under the queue lock. */
+static void read_gate_locked(csk_look_t *look, csk_inspected_object_t *object, csk_gate_t *gate) {
+    read_holder(gate, &object->holder);
+    if (object->holder.kind == CSK_HELD_BY_CALLBACK && gate->pending != NULL) {
+        object->holder.waiter = gate->pending;
+        object->holder.lane = gate->pending->lane;
+    }
+    if (gate->closed) object->flags |= CSK_INSPECT_CLOSED;
+    object->waiting = gate->waiting;
+    read_arrivals(look, object, gate);
+    read_conditions(look, object, gate);
+}
+
+static void read_gate(csk_look_t *look, csk_inspected_object_t *object) {
+    csk_gate_t *gate = (csk_gate_t *)(uintptr_t)object->address;
+    if (!try_lock(look, &gate->queue_lock)) {
+        object->flags |= CSK_INSPECT_BUSY;
+        read_holder(gate, &object->holder);
+        return;
+    }
+    read_gate_locked(look, object, gate);
+    csk_queue_unlock(&gate->queue_lock);
+}
+
+/* ---- Semaphores, priority queues --------------------------------------------------------------------------------- */
+
+static void read_sem(csk_look_t *look, csk_inspected_object_t *object) {
+    csk_sem_t *sem = (csk_sem_t *)(uintptr_t)object->address;
+    uint64_t state = csk_load(&sem->state, CSK_ACQUIRE);
+    object->count = csk_sem_free_in(state);
+    object->most = csk_sem_in_all(state);
+    if (!try_lock(look, &sem->queue_lock)) {
+        object->flags |= CSK_INSPECT_BUSY;
+        return;
+    }
+    object->waiting = sem->waiting;
+    add_heap(look, object, &sem->waiters, CSK_WAITS_FOR_PERMITS);
+    csk_queue_unlock(&sem->queue_lock);
+}
+
+/* Called under the mutex. Threads with a promise are on their way. */
+static void read_line(csk_look_t *look, csk_inspected_object_t *object, const csk_pqueue_line_t *line,
+                      uint32_t waits_for) {
+    int64_t ticket = 0;
+    const csk_gate_waiter_t *waiter = line->unpromised;
+    for (; waiter != NULL && ticket < CSK_LOOK_NODES; waiter = waiter->newer)
+        add(look, object, waiter, waits_for, 0, ++ticket);
+    if (waiter != NULL) object->flags |= CSK_INSPECT_MORE;
+}
+
+static void read_pqueue(csk_look_t *look, csk_inspected_object_t *object) {
+    csk_pqueue_t *queue = (csk_pqueue_t *)(uintptr_t)object->address;
+    uint32_t tries = 0;
+    int64_t until_ns = csk_look_until(look);
+    while (pthread_mutex_trylock(&queue->mutex) != 0)
+        if (!csk_waits_may_try(look->record, &tries, until_ns)) {
+            object->flags |= CSK_INSPECT_BUSY;
+            return;
+        }
+    object->count = (int64_t)queue->count;
+    object->most = queue->capacity;
+    object->waiting = queue->waiting - queue->poppers.promised - queue->pushers.promised;
+    if (queue->closed) object->flags |= CSK_INSPECT_CLOSED;
+    read_line(look, object, &queue->poppers, CSK_WAITS_FOR_ITEM);
+    read_line(look, object, &queue->pushers, CSK_WAITS_FOR_PLACE);
+    pthread_mutex_unlock(&queue->mutex);
+}
+
+/* ---- Read-write locks -------------------------------------------------------------------------------------------- */
+
+static void read_readers(const csk_look_t *look, csk_inspected_object_t *object, const csk_rwlock_t *lock,
+                         uint64_t counted) {
+    int32_t id = 0;
+    int found = csk_reads_look(lock, &id, 1, csk_look_until(look));
+    uint64_t readers = found > 0 && (uint64_t)found > counted ? (uint64_t)found : counted;
+    object->holder.count = readers < UINT32_MAX ? (uint32_t)readers : UINT32_MAX;
+    if (readers != 0) object->holder.kind = CSK_HELD_BY_READERS;
+    if (found > 0) object->holder.thread.id = id < 0 ? -id : id;
+    if (found == 1 && id < 0) object->holder.kind = CSK_HELD_BY_ENDED;
+}
+
+static void read_rwlock_holder(const csk_look_t *look, csk_inspected_object_t *object, csk_rwlock_t *lock) {
+    uint64_t state = csk_load(&lock->state, CSK_ACQUIRE), holder = state & ~(RW_FLAGS | RW_WRITER);
+    /* A writer that takes the bias away is in the word, and waits for readers that are not. */
+    if (!(state & RW_WRITER) || csk_rwlock_revokes(lock)) {
+        read_readers(look, object, lock, state & RW_WRITER ? 0 : holder / RW_READER);
+        return;
+    }
+    object->holder.kind = holder == CSK_GATE_NOBODY ? CSK_HELD_BY_CALLBACK : CSK_HELD_BY_THREAD;
+    if (holder != CSK_GATE_NOBODY) object->holder.thread = csk_look_thread(holder);
+}
+
+static uint32_t purpose_of(const csk_gate_waiter_t *waiter) {
+    return waiter->mode == RW_READ    ? CSK_WAITS_TO_READ
+           : waiter->mode == RW_WRITE ? CSK_WAITS_TO_WRITE
+                                      : CSK_WAITS_TO_UPGRADE;
+}
+
+static void read_rwlock(csk_look_t *look, csk_inspected_object_t *object) {
+    csk_rwlock_t *lock = (csk_rwlock_t *)(uintptr_t)object->address;
+    read_rwlock_holder(look, object, lock);
+    if (!try_lock(look, &lock->queue_lock)) {
+        object->flags |= CSK_INSPECT_BUSY;
+        return;
+    }
+    object->waiting = lock->waiting;
+    int64_t ticket = 0;
+    const csk_gate_waiter_t *waiter = lock->first;
+    for (; waiter != NULL && ticket < CSK_LOOK_NODES; waiter = waiter->newer) {
+        uint32_t before = look->view->waiter_count;
+        add(look, object, waiter, purpose_of(waiter), 0, ++ticket);
+        if (look->view->waiter_count != before) look->view->waiters[before].since_ns = waiter->since_ns;
+    }
+    if (waiter != NULL) object->flags |= CSK_INSPECT_MORE;
+    csk_queue_unlock(&lock->queue_lock);
+}
+
+/* ---- Work queues ------------------------------------------------------------------------------------------------- */
+
+/* Called under the queue's lock, so nobody takes works out. A work that is not linked yet ends the count. */
+static int64_t count_inbox(csk_workqueue_t *queue) {
+    int64_t count = 0;
+    const csk_work_t *work = csk_load(&queue->inbox_last, CSK_ACQUIRE) != NULL
+                                 ? csk_load(&queue->inbox_first, CSK_ACQUIRE)
+                                 : NULL;
+    for (; work != NULL && count < CSK_LOOK_NODES; count++)
+        work = (const csk_work_t *)csk_load(&work->node.next, CSK_ACQUIRE);
+    return count;
+}
+
+/* Called under the queue's lock. Threads are shown by their records. */
+static void read_waits(csk_look_t *look, csk_inspected_object_t *object, const csk_workqueue_wait_t *wait,
+                       uint32_t waits_for) {
+    for (int64_t ticket = 0; wait != NULL && ticket < CSK_LOOK_NODES; wait = wait->next, ticket++) {
+        if (csk_workqueue_wait_is_of_thread(wait)) continue;
+        csk_inspected_waiter_t *seen = csk_look_waiter(look, object, CSK_WAITER_CALLBACK, waits_for);
+        if (seen == NULL) continue;
+        seen->ticket = ticket + 1;
+        seen->waiter = wait;
+        seen->function = (const void *)(uintptr_t)wait->function;
+    }
+}
+
+/* Called under the queue's lock. */
+static void read_queue_locked(csk_look_t *look, csk_inspected_object_t *object, csk_workqueue_t *queue) {
+    object->count = queue->waiting + count_inbox(queue);
+    object->running = queue->running;
+    if (queue->suspended) object->flags |= CSK_INSPECT_SUSPENDED;
+    read_waits(look, object, queue->rooms, CSK_WAITS_FOR_ROOM);
+    read_waits(look, object, queue->drains, CSK_WAITS_FOR_DRAINED);
+}
+
+/* The epoch says that the queue is this process's, although nobody may have had its lock here. */
+static bool try_lock_of_queue(const csk_look_t *look, csk_workqueue_t *queue, int64_t until_ns) {
+    uint32_t found = csk_load(&queue->lock, CSK_RELAXED);
+    if (csk_queue_lock_is_old(found) &&
+        csk_cas(&queue->lock, &found, csk_process_mark() | QUEUE_LOCK_HELD, CSK_ACQUIRE))
+        return true;
+    return csk_waits_try_lock(look->record, &queue->lock, until_ns);
+}
+
+static void read_workqueue(csk_look_t *look, csk_inspected_object_t *object, int64_t until_ns) {
+    csk_workqueue_t *queue = (csk_workqueue_t *)(uintptr_t)object->address;
+    object->most = queue->capacity;
+    object->width = csk_workqueue_width(queue);
+    if (csk_load(&queue->state, CSK_RELAXED) & STATE_SHUT) object->flags |= CSK_INSPECT_CLOSED;
+    if (csk_load(&queue->epoch, CSK_ACQUIRE) != csk_pool_epoch() || !try_lock_of_queue(look, queue, until_ns)) {
+        object->flags |= CSK_INSPECT_BUSY;
+        return;
+    }
+    read_queue_locked(look, object, queue);
+    csk_workqueue_unlock(queue);
+}
+
+/* ---- Any object -------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    const csk_look_t *look;
+    int64_t until_ns;
+    uint32_t tries;
+} name_try_t;
+
+static bool may_try_name(void *context) {
+    name_try_t *tried = context;
+    return csk_waits_may_try(tried->look->record, &tried->tries, tried->until_ns);
+}
+
+/* `kind`: CSK_OBJECT_OTHER where the object may be gone. */
+static void read_name(const csk_look_t *look, csk_inspected_object_t *object, uint32_t kind) {
+    name_try_t tried = { look, csk_look_until(look), 0 };
+    csk_name_try_of(object->address, kind, object->name, sizeof object->name, may_try_name, &tried);
+}
+
+void csk_look_name_of_address(const csk_look_t *look, csk_inspected_object_t *object) {
+    read_name(look, object, CSK_OBJECT_OTHER);
+}
+
+void csk_look_at(csk_look_t *look, csk_inspected_object_t *object) {
+    switch (object->kind) {
+    case CSK_OBJECT_GATE: read_gate(look, object); break;
+    case CSK_OBJECT_SEM: read_sem(look, object); break;
+    case CSK_OBJECT_RWLOCK: read_rwlock(look, object); break;
+    case CSK_OBJECT_PQUEUE: read_pqueue(look, object); break;
+    case CSK_OBJECT_WORKQUEUE: read_workqueue(look, object, csk_look_until(look)); break;
+    default: break;
+    }
+    read_name(look, object, object->kind);
+}
+
+/* The waiter stands in the condition variable as long as it is IDLE, and only then does that exist for sure. */
+csk_inspected_object_t *csk_look_at_cond(csk_look_t *look, const csk_wait_t *wait) {
+    csk_gate_t *gate = (csk_gate_t *)(uintptr_t)wait->gate;
+    bool fresh, locked = try_lock(look, &gate->queue_lock);
+    bool signalled = locked && csk_waiter_state(wait->waiter) != WAITER_IDLE;
+    csk_inspected_object_t *object = csk_look_object(look, signalled ? (const void *)gate : wait->object,
+                                                     signalled ? CSK_OBJECT_GATE : CSK_OBJECT_COND, &fresh);
+    if (object != NULL && fresh && !signalled) {
+        const csk_cond_t *cond = wait->object;
+        object->gate = gate;
+        if (!locked) object->flags |= CSK_INSPECT_BUSY;
+        else {
+            object->waiting = csk_load(&cond->waiting, CSK_RELAXED);
+            add_heap(look, object, &cond->waiters, CSK_WAITS_FOR_SIGNAL);
+        }
+    } else if (object != NULL && fresh) read_gate_locked(look, object, gate);
+    if (locked) csk_queue_unlock(&gate->queue_lock);
+    if (object != NULL && fresh) read_name(look, object, signalled ? CSK_OBJECT_GATE : CSK_OBJECT_OTHER);
+    return object;
+}
+
+/* ---- The pool ---------------------------------------------------------------------------------------------------- */
+
+enum { POSTED_MOST = 64 };
+
+/* Called under the pool's lock. A queue that waits for a worker is pinned until one comes. Its lock is tried once,
+ * since the pool waits meanwhile. */
+static void read_posted(csk_look_t *look, csk_pool_item_t *item) {
+    bool fresh, is_queue = item->function == csk_workqueue_serve;
+    csk_workqueue_t *queue = csk_workqueue_of(item);
+    csk_inspected_object_t *object = csk_look_object(look, is_queue ? (const void *)queue : item,
+                                                     is_queue ? CSK_OBJECT_WORKQUEUE : CSK_OBJECT_OTHER, &fresh);
+    if (object == NULL) return;
+    object->flags |= CSK_INSPECT_POSTED;
+    if (item->since_ms != 0)
+        object->posted_ns = look->now_ns - (int32_t)(csk_pool_stamp(look->now_ns) - item->since_ms) * INT64_C(1000000);
+    if (!is_queue || !fresh) return;
+    if (queue->name != NULL) {
+        size_t length = strnlen(queue->name, sizeof object->name - 1);
+        memcpy(object->name, queue->name, length);
+        object->name[length] = 0;
+    }
+    read_workqueue(look, object, look->now_ns);
+}
+
+/* Called under the pool's lock. */
+static void read_worker(csk_look_t *look, const csk_pool_worker_t *worker) {
+    csk_inspection_t *view = look->view;
+    bool waits = csk_load(&worker->announced, CSK_RELAXED) % 2 != 0;
+    view->pool.idle += worker->item == NULL;
+    view->pool.waiting += waits;
+    if (view->worker_count == view->worker_room) {
+        view->workers_left_out++;
+        return;
+    }
+    csk_inspected_worker_t *seen = &view->workers[view->worker_count++];
+    *seen = (csk_inspected_worker_t){ .idle = worker->item == NULL, .waits = waits };
+    seen->thread.id = worker->look.thread_id;
+    if (worker->item != NULL && worker->function == csk_workqueue_serve)
+        seen->queue = csk_workqueue_of((csk_pool_item_t *)(uintptr_t)worker->item);
+}
+
+void csk_look_at_pool(csk_look_t *look) {
+    csk_inspected_pool_t *pool = &look->view->pool;
+    uint32_t first = look->view->object_count;
+    pool->busy = !csk_waits_try_static_lock(&csk_pool.lock, csk_look_until(look));
+    if (pool->busy) return;
+    pool->workers = csk_pool.workers;
+    pool->wanted = csk_load(&csk_pool.wanted, CSK_RELAXED);
+    pool->most = csk_pool.attr.most;
+    pool->queued = csk_pool.queued;
+    pool->stalled_ns = csk_pool.stall.since_ns;
+    for (const csk_pool_worker_t *worker = csk_pool.all; worker != NULL; worker = worker->next)
+        read_worker(look, worker);
+    for (int i = 0, seen = 0; i < CSK_POOL_LEVELS; i++) {
+        csk_pool_item_t *item = csk_pool.levels[csk_pool_order[i]].first;
+        for (; item != NULL && seen < POSTED_MOST; item = item->next, seen++) read_posted(look, item);
+    }
+    csk_queue_unlock(&csk_pool.lock);
+    for (uint32_t i = first; i < look->view->object_count; i++) {
+        csk_inspected_object_t *object = &look->view->objects[i];
+        char own[CSK_INSPECT_NAME];
+        memcpy(own, object->name, sizeof own);
+        read_name(look, object, CSK_OBJECT_OTHER);
+        if (object->name[0] == 0) memcpy(object->name, own, sizeof own);
+    }
+}

@@ -1,0 +1,413 @@
+/* inspect_server.c: a thread that answers on a Unix socket, and to a signal, with a view.
+ *
+ * The thread waits in one call of the system for its event, for new clients, and for those that it has. The handler of
+ * the signal, and whoever ends the serving, only write the event. A client's answer is made at once when its line has
+ * come, into memory of its own, and is sent as the client takes it: a slow client holds nobody up, and each has a
+ * deadline. All calls that may wait go through syscall, and so are no cancellation points.
+ *
+ * state
+ *   OFF       nothing is open
+ *   BUSY      somebody begins or ends the serving, and changes what is below
+ *   SERVES    the thread runs
+ *   from OFF to BUSY and from SERVES to BUSY by compare-and-swap (acquire), from BUSY by a store (release).
+ *
+ * The file. A socket of a process that is gone refuses connections, and is replaced. Two processes that find it so at
+ * once must not remove each other's, and one that has bound and does not listen yet must not be taken for gone. So the
+ * folder is locked (flock) meanwhile. The mode is set before the socket is bound, so there is no moment in which others
+ * may connect, and once more after it, since a umask takes away from it.
+ *
+ * fork. The child closes its copies of the files, and gives the signal its former disposition. A file's number is taken
+ * out of its variable before the file is closed, so the child closes no other file at that number.
+ *
+ * More than 400 lines: what the socket, the signal and the fork need of each other is one struct. */
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "csynckernel/inspect.h"
+#include "thread/fork.h"
+
+enum { CLIENTS = 8, LINE_SIZE = 64, BACKLOG = 16 };
+static const int64_t line_ns = INT64_C(2000000000), answer_ns = INT64_C(5000000000), folder_ns = 1000000000,
+                     pause_ns = 100000000;
+static const size_t answer_size = 65536;
+
+typedef struct {
+    int file; /* -1: nobody */
+    int64_t deadline_ns;
+    char line[LINE_SIZE];
+    size_t line_used;
+    char *answer; /* NULL until its line has come */
+    size_t size, used, sent;
+} client_t;
+
+enum { OFF = 0, BUSY, SERVES };
+
+static struct {
+    uint32_t state;
+    uint32_t ending, ended; /* `ended`: a park word */
+    int event, listener;
+    int signal; /* 0: none */
+    struct sigaction before;
+    struct sockaddr_un address;
+    dev_t device; /* of the file, with its number */
+    ino_t number;
+    int64_t accepts_ns; /* no client is accepted before that */
+    client_t clients[CLIENTS];
+} server = { .event = -1, .listener = -1 };
+
+static void close_file(int *file) {
+    int closed = csk_exchange(file, -1, CSK_ACQ_REL);
+    if (closed >= 0) syscall(SYS_close, closed);
+}
+
+/* ---- Clients ----------------------------------------------------------------------------------------------------- */
+
+static void drop(client_t *client) {
+    /* Where something is left to read, closing would take the answer away from the client. */
+    char rest[256];
+    while (client->file >= 0 && syscall(SYS_read, client->file, rest, sizeof rest) > 0) {}
+    close_file(&client->file);
+    if (client->answer != NULL) munmap(client->answer, client->size);
+    client->answer = NULL;
+}
+
+static int append(void *context, const void *bytes, size_t count) {
+    client_t *client = context;
+    while (client->size - client->used < count) {
+        char *more = mremap(client->answer, client->size, 2 * client->size, MREMAP_MAYMOVE);
+        if (more == MAP_FAILED) return ENOMEM;
+        client->answer = more;
+        client->size *= 2;
+    }
+    memcpy(client->answer + client->used, bytes, count);
+    client->used += count;
+    return 0;
+}
+
+static void answer(client_t *client) {
+    size_t length = client->line_used;
+    while (length != 0 && (client->line[length - 1] == '\n' || client->line[length - 1] == '\r')) length--;
+    client->size = answer_size;
+    client->used = client->sent = 0;
+    char *memory = mmap(NULL, client->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) {
+        drop(client);
+        return;
+    }
+    client->answer = memory;
+    client->deadline_ns = csk_platform_now() + answer_ns;
+    int status;
+    if (length == 4 && memcmp(client->line, "text", 4) == 0)
+        status = csk_inspect_print(NULL, CSK_INSPECT_TEXT, append, client);
+    else if (length == 4 && memcmp(client->line, "json", 4) == 0)
+        status = csk_inspect_print(NULL, CSK_INSPECT_JSON, append, client);
+    else {
+        static const char refusal[] = "error: the line is text or json\n";
+        append(client, refusal, sizeof refusal - 1);
+        return;
+    }
+    if (status == 0) return;
+    client->used = 0;
+    const char *text = csk_status_text(status);
+    append(client, "error: ", 7);
+    append(client, text, strlen(text));
+    append(client, "\n", 1);
+}
+
+static void read_line(client_t *client) {
+    long count = syscall(SYS_read, client->file, client->line + client->line_used, LINE_SIZE - client->line_used);
+    if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (count < 0 || (count == 0 && client->line_used == 0)) {
+        drop(client);
+        return;
+    }
+    const char *end = memchr(client->line + client->line_used, '\n', (size_t)count);
+    client->line_used = end != NULL ? (size_t)(end + 1 - client->line) : client->line_used + (size_t)count;
+    if (end != NULL || count == 0 || client->line_used == LINE_SIZE) answer(client);
+}
+
+static void send_answer(client_t *client) {
+    long count = syscall(SYS_sendto, client->file, client->answer + client->sent, client->used - client->sent,
+                         MSG_NOSIGNAL | MSG_DONTWAIT, NULL, 0);
+    if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (count > 0) client->sent += (size_t)count;
+    if (count < 0 || client->sent == client->used) drop(client);
+}
+
+static bool is_permitted(int file) {
+    struct ucred peer;
+    socklen_t size = sizeof peer;
+    if (getsockopt(file, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return false;
+    return peer.uid == geteuid() || peer.uid == 0;
+}
+
+static client_t *free_client(void) {
+    for (int i = 0; i < CLIENTS; i++)
+        if (server.clients[i].file < 0) return &server.clients[i];
+    return NULL;
+}
+
+static void accept_client(client_t *client) {
+    int file = (int)syscall(SYS_accept4, server.listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (file < 0) {
+        /* Where there is no descriptor left, the client would be there at once again. */
+        if (errno != EAGAIN && errno != EINTR) server.accepts_ns = csk_platform_now() + pause_ns;
+        return;
+    }
+    if (!is_permitted(file)) {
+        syscall(SYS_close, file);
+        return;
+    }
+    client->line_used = 0;
+    client->answer = NULL;
+    client->deadline_ns = csk_platform_now() + line_ns;
+    csk_store(&client->file, file, CSK_RELEASE);
+}
+
+/* ---- The thread -------------------------------------------------------------------------------------------------- */
+
+static int write_to_error(void *context, const void *bytes, size_t size) {
+    (void)context;
+    csk_platform_write_error(bytes, size);
+    return 0;
+}
+
+static void take_event(void) {
+    uint64_t count;
+    if (syscall(SYS_read, server.event, &count, sizeof count) != (long)sizeof count) return;
+    if (csk_load(&server.ending, CSK_ACQUIRE) == 0) csk_inspect_print(NULL, CSK_INSPECT_TEXT, write_to_error, NULL);
+}
+
+/* Waits for the files, at most until the first deadline. */
+static void wait_for(struct pollfd *files, nfds_t count, int64_t until_ns) {
+    int64_t left_ns = until_ns != CSK_NEVER ? until_ns - csk_platform_now() : 0;
+    if (left_ns < 0) left_ns = 0;
+    struct timespec left = { .tv_sec = left_ns / 1000000000, .tv_nsec = left_ns % 1000000000 };
+    if (syscall(SYS_ppoll, files, count, until_ns != CSK_NEVER ? &left : NULL, NULL, 0) < 0)
+        for (nfds_t i = 0; i < count; i++) files[i].revents = 0;
+}
+
+static void serve_client(client_t *client, short revents) {
+    if (client->file < 0) return;
+    if (revents != 0 && client->answer == NULL) read_line(client);
+    else if (revents != 0) send_answer(client);
+    if (client->file >= 0 && csk_platform_now() >= client->deadline_ns) drop(client);
+}
+
+static void serve_once(void) {
+    struct pollfd files[2 + CLIENTS] = { { .fd = server.event, .events = POLLIN }, { .fd = -1, .events = POLLIN } };
+    int64_t now_ns = csk_platform_now(), until_ns = CSK_NEVER;
+    bool accepts = now_ns >= server.accepts_ns && free_client() != NULL;
+    if (accepts) files[1].fd = server.listener;
+    else if (now_ns < server.accepts_ns) until_ns = server.accepts_ns;
+    for (int i = 0; i < CLIENTS; i++) {
+        const client_t *client = &server.clients[i];
+        files[2 + i] = (struct pollfd){ .fd = client->file, .events = client->answer == NULL ? POLLIN : POLLOUT };
+        if (client->file >= 0 && client->deadline_ns < until_ns) until_ns = client->deadline_ns;
+    }
+    wait_for(files, 2 + CLIENTS, until_ns);
+    if (files[0].revents != 0) take_event();
+    for (int i = 0; i < CLIENTS; i++) serve_client(&server.clients[i], files[2 + i].revents);
+    client_t *client = files[1].revents != 0 ? free_client() : NULL;
+    if (client != NULL) accept_client(client);
+}
+
+static void serve(void *context) {
+    (void)context;
+    while (csk_load(&server.ending, CSK_ACQUIRE) == 0) serve_once();
+    for (int i = 0; i < CLIENTS; i++) drop(&server.clients[i]);
+    csk_store(&server.ended, 1u, CSK_RELEASE);
+    csk_platform_wake(&server.ended, 1);
+}
+
+/* ---- The file ---------------------------------------------------------------------------------------------------- */
+
+/* Returns the folder, locked; -1 where it can't be opened, or locked in time (*status is EADDRINUSE then). */
+static int lock_folder(const char *path, int *status) {
+    char folder[sizeof server.address.sun_path];
+    const char *slash = strrchr(path, '/');
+    size_t length = slash == NULL ? 0 : slash == path ? 1 : (size_t)(slash - path);
+    memcpy(folder, slash == NULL ? "." : path, slash == NULL ? 1 : length);
+    folder[slash == NULL ? 1 : length] = 0;
+    int file = (int)syscall(SYS_openat, AT_FDCWD, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int64_t until_ns = csk_platform_now() + folder_ns;
+    for (uint32_t looks = 0; file >= 0 && syscall(SYS_flock, file, LOCK_EX | LOCK_NB) != 0; looks++) {
+        if (errno != EWOULDBLOCK && errno != EINTR) return file; /* a file system without locks */
+        if (csk_platform_now() < until_ns) {
+            csk_platform_await_step(looks);
+            continue;
+        }
+        syscall(SYS_close, file);
+        *status = EADDRINUSE;
+        return -1;
+    }
+    return file;
+}
+
+/* Whether the file is a socket that nobody listens at. */
+static bool is_left_behind(void) {
+    struct stat file;
+    if (lstat(server.address.sun_path, &file) != 0 || !S_ISSOCK(file.st_mode)) return false;
+    int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (probe < 0) return false;
+    bool refused = syscall(SYS_connect, probe, &server.address, sizeof server.address) != 0 && errno == ECONNREFUSED;
+    syscall(SYS_close, probe);
+    return refused;
+}
+
+static int bind_file(int listener) {
+    const struct sockaddr *address = (const struct sockaddr *)&server.address;
+    if (bind(listener, address, sizeof server.address) == 0) return 0;
+    if (errno != EADDRINUSE || !is_left_behind()) return errno;
+    unlink(server.address.sun_path);
+    return bind(listener, address, sizeof server.address) == 0 ? 0 : errno;
+}
+
+static int listen_at(int listener) {
+    struct stat file;
+    fchmod(listener, S_IRUSR | S_IWUSR);
+    int status = bind_file(listener);
+    if (status != 0) return status;
+    if (chmod(server.address.sun_path, S_IRUSR | S_IWUSR) != 0 || listen(listener, BACKLOG) != 0 ||
+        lstat(server.address.sun_path, &file) != 0) {
+        status = errno;
+        unlink(server.address.sun_path);
+        return status;
+    }
+    server.device = file.st_dev;
+    server.number = file.st_ino;
+    return 0;
+}
+
+static int open_socket(const char *path) {
+    int status = 0, folder = lock_folder(path, &status);
+    if (status != 0) return status;
+    server.address = (struct sockaddr_un){ .sun_family = AF_UNIX };
+    memcpy(server.address.sun_path, path, strlen(path) + 1);
+    int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    status = listener < 0 ? errno : listen_at(listener);
+    if (status == 0) csk_store(&server.listener, listener, CSK_RELEASE);
+    else if (listener >= 0) syscall(SYS_close, listener);
+    if (folder >= 0) syscall(SYS_close, folder);
+    return status;
+}
+
+/* Another process may serve there by now: then the file is another one. */
+static void close_socket(void) {
+    if (server.listener < 0) return;
+    struct stat file;
+    if (lstat(server.address.sun_path, &file) == 0 && file.st_dev == server.device && file.st_ino == server.number)
+        unlink(server.address.sun_path);
+    close_file(&server.listener);
+}
+
+/* ---- The signal -------------------------------------------------------------------------------------------------- */
+
+static void tell(void) {
+    static const uint64_t one = 1;
+    syscall(SYS_write, csk_load(&server.event, CSK_RELAXED), &one, sizeof one);
+}
+
+static void handle(int signal) {
+    (void)signal;
+    int saved = errno;
+    tell();
+    errno = saved;
+}
+
+static int take_signal(int signal) {
+    if (signal == 0) return 0;
+    struct sigaction mine = { .sa_handler = handle, .sa_flags = SA_RESTART }, before;
+    sigemptyset(&mine.sa_mask);
+    if (sigaction(signal, NULL, &before) != 0) return errno;
+    if ((before.sa_flags & SA_SIGINFO) || (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN)) return EBUSY;
+    server.before = before;
+    if (sigaction(signal, &mine, NULL) != 0) return errno;
+    server.signal = signal;
+    return 0;
+}
+
+static void give_signal_back(void) {
+    if (server.signal != 0) sigaction(server.signal, &server.before, NULL);
+    server.signal = 0;
+}
+
+/* ---- Beginning and ending ---------------------------------------------------------------------------------------- */
+
+static int begin(const char *path, int signal) {
+    int status = csk_fork_handled();
+    if (status != 0) return status;
+    for (int i = 0; i < CLIENTS; i++) server.clients[i].file = -1;
+    server.ending = server.ended = 0;
+    server.accepts_ns = 0;
+    int event = (int)syscall(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (event < 0) return errno == ENOMEM ? ENOMEM : EAGAIN;
+    csk_store(&server.event, event, CSK_RELEASE);
+    if (path != NULL) status = open_socket(path);
+    if (status == 0) status = take_signal(signal);
+    if (status == 0) status = csk_platform_start_thread(serve, NULL, "csk-inspect");
+    if (status != 0) {
+        give_signal_back();
+        close_socket();
+        close_file(&server.event);
+    }
+    return status;
+}
+
+int csk_inspect_serve(const char *path, int signal) {
+    if ((path == NULL && signal == 0) || (path != NULL && path[0] == 0)) return EINVAL;
+    if (signal < 0 || signal >= _NSIG || signal == SIGKILL || signal == SIGSTOP) return EINVAL;
+    if (path != NULL && strlen(path) >= sizeof server.address.sun_path) return ENAMETOOLONG;
+    uint32_t off = OFF;
+    if (!csk_cas(&server.state, &off, (uint32_t)BUSY, CSK_ACQUIRE)) return EBUSY;
+    int saved = errno, status = begin(path, signal);
+    errno = saved;
+    if (status == 0) csk_inspect_callbacks(true);
+    csk_store(&server.state, (uint32_t)(status == 0 ? SERVES : OFF), CSK_RELEASE);
+    return status;
+}
+
+int csk_inspect_end_serving(void) {
+    uint32_t serves = SERVES;
+    if (!csk_cas(&server.state, &serves, (uint32_t)BUSY, CSK_ACQUIRE)) return EPERM;
+    int saved = errno;
+    give_signal_back();
+    csk_store(&server.ending, 1u, CSK_RELEASE);
+    tell();
+    while (csk_load(&server.ended, CSK_ACQUIRE) == 0) csk_platform_park(&server.ended, 0, CSK_NEVER);
+    close_socket();
+    close_file(&server.event);
+    csk_inspect_callbacks(false);
+    errno = saved;
+    csk_store(&server.state, (uint32_t)OFF, CSK_RELEASE);
+    return 0;
+}
+
+static void after_fork_in_child(void) {
+    uint32_t state = csk_load(&server.state, CSK_RELAXED);
+    if (state == OFF) return;
+    give_signal_back();
+    close_file(&server.listener);
+    close_file(&server.event);
+    for (int i = 0; i < CLIENTS; i++) close_file(&server.clients[i].file);
+    if (state == SERVES) csk_inspect_callbacks(false);
+    csk_store(&server.state, (uint32_t)OFF, CSK_RELAXED);
+}
+
+/* This runs when the library is loaded. */
+__attribute__((constructor(101))) static void enroll_fork(void) {
+    for (int i = 0; i < CLIENTS; i++) server.clients[i].file = -1;
+    csk_fork_enroll(CSK_FORK_INSPECT, &(csk_fork_functions_t){ .in_child = after_fork_in_child });
+}

@@ -1,0 +1,117 @@
+/* waits.h: for what each thread waits, in a record of its own, so that another thread can tell while this one is stuck.
+ *
+ * A thread has one record, in its thread-local storage. It stands in a list of all records from the thread's first park
+ * until the thread ends. What the thread waits for is written into a csk_wait_t on its stack when it is in a queue and
+ * about to park, and the record leads there. It is taken off before the wait returns. So the record costs a path that
+ * parks some stores and one compare-and-swap on a cache line that nobody else touches, and other paths nothing.
+ *
+ * record.word
+ *   NONE     The thread waits for nothing that it has noted. The record is the thread's.
+ *   NOTED    `wait` is valid. Nobody changes the record or the wait.
+ *   READ     A reader looks at the record, at the wait, and at what the wait names. The wait does not return.
+ *   AWAITED  The same, and the thread has come to take the note off. It is parked, or about to be.
+ *
+ *   from      to        by           how
+ *   NONE      NOTED     the thread   store, release: publishes the wait
+ *   NOTED     NONE      the thread   compare-and-swap, acquire: pairs with READ to NOTED, so what the thread does next,
+ *                                    freeing the object included, comes after the reader's last access
+ *   NOTED     READ      a reader     compare-and-swap, acquire: pairs with the store
+ *   READ      NOTED     the reader   compare-and-swap, release
+ *   READ      AWAITED   the thread   compare-and-swap
+ *   AWAITED   NONE      the reader   store, release, for the thread, which loads it (acquire); then a wake by address
+ *
+ * Why a reader may use the object. Whoever waits for an object keeps it in place until the wait has returned, and it
+ * does not return while the word is READ or AWAITED. A condition variable is the exception: it may go as soon as nobody
+ * stands in it, and whoever was signalled does not. So its wait names the gate too, under whose queue lock the reader
+ * looks whether the waiter stands in the condition variable still.
+ *
+ * The reader never waits while it has a record: it tries the object's lock, and stops trying once the word is AWAITED.
+ * So the thread waits for some microseconds, which the reader needs to copy the queue.
+ *
+ * The list is protected by a queue lock, held for a look at each record. A record that is READ can't leave the list,
+ * since its thread can't end. So a reader keeps its place by the record that it has.
+ *
+ * fork. The mark says in which process the record stands in the list. In the child the first thread that comes makes
+ * the list anew, with its own record alone, whatever the record said in the parent. */
+#ifndef CSK_INTERNAL_WAITS_H
+#define CSK_INTERNAL_WAITS_H
+
+#include "csynckernel/inspect.h"
+#include "wait/queue_lock.h"
+
+/* What a thread waits for. It stands on the thread's stack. */
+typedef struct csk_wait {
+    const void *object;
+    uint32_t object_kind;   /* CSK_OBJECT_GATE, ... */
+    uint32_t waits_for;     /* CSK_WAITS_TO_ENTER, ...; 0: the waiter's mode says it */
+    const void *waiter;     /* what stands in the object's queue for the thread */
+    const csk_gate_t *gate; /* of a condition variable */
+    csk_rank_t rank;
+    int64_t ticket;
+    int64_t since_ns, deadline_ns; /* since_ns: 0 stands for now */
+    bool noted;
+} csk_wait_t;
+
+enum { WAIT_NONE = 0, WAIT_NOTED, WAIT_READ, WAIT_AWAITED };
+
+typedef struct csk_wait_record {
+    uint32_t word; /* see above */
+    uint32_t mark; /* 1 + the mark of the process in whose list it stands; 0: in none */
+    const csk_wait_t *wait;
+    uint64_t number;                  /* of the wait: raised with each */
+    uint64_t identity, thread_number; /* csk_self() and csk_thread_number */
+    int32_t thread_id;
+    const void *sections;                    /* what the registered function says of the thread */
+    struct csk_wait_record *next, *previous; /* under the list's lock */
+} csk_wait_record_t;
+
+/* Called by a thread that is about to park, with no internal lock held unless csk_waits_has_record says that it has a
+ * record. Notes the wait, unless the thread can have no record, or has noted another wait. */
+void csk_waits_note(csk_wait_t *wait);
+/* Takes it off, before the wait returns. May park for some microseconds. */
+void csk_waits_take_off(csk_wait_t *wait);
+static inline void csk_waits_end(csk_wait_t *wait) {
+    if (wait->noted) csk_waits_take_off(wait);
+}
+bool csk_waits_has_record(void);
+/* Whether csk_waits_prepare would try to make one. */
+bool csk_waits_needs_record(void);
+/* Makes the calling thread's record, which may allocate. */
+void csk_waits_prepare(void);
+
+/* Returns the innermost section of a work queue that the calling thread is in (csk_section_t), or NULL. Set by work
+ * queues when the library is loaded. */
+extern const void *(*csk_waits_sections)(void);
+
+/* The number by which users know a thread. */
+static inline uint64_t csk_waits_number_of(uint64_t identity) {
+    return (int64_t)identity < 0 ? (identity & INT64_MAX) >> 4 : 0;
+}
+
+/* ---- Readers: one at a time -------------------------------------------------------------------------------------- */
+
+typedef struct csk_waits_seen {
+    uint64_t threads;  /* records in the list */
+    uint64_t busy;     /* records that another reader had */
+    bool list_is_busy; /* the list's lock could not be had: there may be more */
+} csk_waits_seen_t;
+
+/* Takes the next record behind `current`, NULL for the first, and gives `current` back. Returns a record that is READ;
+ * or NULL where there is none, or the list's lock could not be had until `until_ns`. */
+csk_wait_record_t *csk_waits_next(csk_wait_record_t *current, int64_t until_ns, csk_waits_seen_t *seen);
+/* Tries to take the queue lock of what `record` waits for, until `until_ns`, or until the thread wants to return.
+ * `record` may be NULL. Returns whether the caller has the lock. */
+bool csk_waits_try_lock(const csk_wait_record_t *record, uint32_t *lock, int64_t until_ns);
+/* The same for a lock in static memory: what it protects was made anew in a child of fork, so there the parent's is as
+ * good as free. */
+bool csk_waits_try_static_lock(uint32_t *lock, int64_t until_ns);
+/* The same for one more try, whatever is tried: counts the tries, from 0, and pauses. Returns false when it is time to
+ * give up. */
+bool csk_waits_may_try(const csk_wait_record_t *record, uint32_t *tries, int64_t until_ns);
+
+/* Says of each thread that has a record, and whose identity is the thread pointer or the number of that record, what
+ * the record says. Others are left as they are. Does nothing where the list's lock could not be had until
+ * `until_ns`. */
+void csk_waits_find_threads(csk_inspected_thread_t *const *threads, uint32_t count, int64_t until_ns);
+
+#endif

@@ -1,0 +1,123 @@
+#if Metrics
+
+public import CoreMetrics
+import Synchronization
+
+/// Passes what ``SyncMetrics`` counts on to swift-metrics.
+///
+/// ```swift
+/// try SyncMetrics.start()
+/// let publisher = SyncMetricsPublisher()
+/// let publishing = Task { try await publisher.run(every: .seconds(10)) }
+/// ```
+///
+/// Each call of ``publish()`` adds what came since the one before. These are the labels, with the dimensions `kind` and
+/// `name` but for the last two:
+///
+/// | label | type | |
+/// |---|---|---|
+/// | `swiftsync_waits` | `Counter` | waits; also the dimension `outcome`: `granted`, `timed_out`, `refused` |
+/// | `swiftsync_wait_nanoseconds` | `Counter` | how long they took together |
+/// | `swiftsync_wait_buckets` | `Counter` | waits by length; also `longer_than_ns` and `up_to_ns`, the bounds |
+/// | `swiftsync_longest_wait_seconds` | `Meter` | the longest wait so far |
+/// | `swiftsync_works` | `Counter` | works of queues, without `kind`; also `outcome`: `refused`, `dropped` |
+/// | `swiftsync_most_works_waiting` | `Meter` | the most works that have waited in a queue, without `kind` |
+/// | `swiftsync_timer_lateness_nanoseconds` | `Counter` | how late timers were served, together |
+/// | `swiftsync_metrics_lost` | `Counter` | waits that were not counted |
+///
+/// It needs the package's trait `Metrics`.
+public final class SyncMetricsPublisher: Sendable {
+    private struct Published {
+        var waits: [Key: SyncMetrics.Waits] = [:]
+        var works: [String: SyncMetrics.Works] = [:]
+        var latenessTotal = Duration.zero
+        var lostCount: UInt64 = 0
+    }
+
+    private struct Key: Hashable {
+        let kind: SyncObjectKind, name: String
+    }
+
+    private let factory: any MetricsFactory
+    private let published = Mutex(Published())
+
+    /// A publisher for a factory. It never blocks.
+    ///
+    /// - Parameter factory: makes the counters; that of the process by default, as it is at this call.
+    public init(factory: any MetricsFactory = MetricsSystem.factory) { self.factory = factory }
+
+    /// Passes on what was counted since the call before, or at all. It may be called from any thread. It waits for
+    /// another call of it, and is as slow as the backend; it is O(n log n) for n names.
+    public func publish() {
+        let now = SyncMetrics.current()
+        published.withLock { published in
+            for waits in now.waits {
+                let key = Key(kind: waits.kind, name: waits.name)
+                publish(waits, since: published.waits.updateValue(waits, forKey: key))
+            }
+            for works in now.works {
+                publish(works, since: published.works.updateValue(works, forKey: works.name))
+            }
+            let lateness = Counter(label: "swiftsync_timer_lateness_nanoseconds", factory: factory)
+            lateness.increment(by: Self.nanoseconds(now.timerLateness.total - published.latenessTotal))
+            published.latenessTotal = now.timerLateness.total
+            Counter(label: "swiftsync_metrics_lost", factory: factory)
+                .increment(by: Int64(now.lostCount - published.lostCount))
+            published.lostCount = now.lostCount
+        }
+    }
+
+    /// Calls ``publish()`` at once, and then again and again, until the task is cancelled, and once more then.
+    ///
+    /// - Throws: `CancellationError` when the task is cancelled.
+    public func run(every interval: Duration) async throws {
+        defer { publish() }
+        while true {
+            publish()
+            try await Task.sleep(for: interval)
+        }
+    }
+
+    private func publish(_ waits: SyncMetrics.Waits, since before: SyncMetrics.Waits?) {
+        let dimensions = [("kind", waits.kind.rawValue), ("name", waits.name)]
+        func add(_ label: String, _ more: [(String, String)], _ now: UInt64, _ then: UInt64) {
+            add(label, dimensions + more, now, since: then)
+        }
+        add("swiftsync_waits", [("outcome", "granted")], waits.grantedCount, before?.grantedCount ?? 0)
+        add("swiftsync_waits", [("outcome", "timed_out")], waits.timedOutCount, before?.timedOutCount ?? 0)
+        add("swiftsync_waits", [("outcome", "refused")], waits.refusedCount, before?.refusedCount ?? 0)
+        let total = Self.nanoseconds(waits.spans.total), totalBefore = Self.nanoseconds(before?.spans.total ?? .zero)
+        add("swiftsync_wait_nanoseconds", [], UInt64(total), UInt64(totalBefore))
+        for (index, count) in waits.spans.buckets.enumerated() {
+            let bounds = [
+                ("longer_than_ns", index == 0 ? "0" : Self.text(SyncMetrics.Spans.upperBound(ofBucket: index - 1))),
+                ("up_to_ns", Self.text(SyncMetrics.Spans.upperBound(ofBucket: index))),
+            ]
+            add("swiftsync_wait_buckets", bounds, count, before?.spans.buckets[index] ?? 0)
+        }
+        Meter(label: "swiftsync_longest_wait_seconds", dimensions: dimensions, factory: factory)
+            .set(waits.spans.longest / .seconds(1))
+    }
+
+    private func publish(_ works: SyncMetrics.Works, since before: SyncMetrics.Works?) {
+        let dimensions = [("name", works.name)]
+        let counts = [
+            ("refused", works.refusedCount, before?.refusedCount ?? 0),
+            ("dropped", works.droppedCount, before?.droppedCount ?? 0),
+        ]
+        for (outcome, now, then) in counts {
+            add("swiftsync_works", dimensions + [("outcome", outcome)], now, since: then)
+        }
+        Meter(label: "swiftsync_most_works_waiting", dimensions: dimensions, factory: factory).set(works.mostWaiting)
+    }
+
+    private func add(_ label: String, _ dimensions: [(String, String)], _ now: UInt64, since then: UInt64) {
+        guard now > then else { return }
+        Counter(label: label, dimensions: dimensions, factory: factory).increment(by: Int64(now - then))
+    }
+
+    private static func nanoseconds(_ duration: Duration) -> Int64 { Int64(duration / .nanoseconds(1)) }
+    private static func text(_ bound: Duration?) -> String { bound.map { "\(nanoseconds($0))" } ?? "inf" }
+}
+
+#endif

@@ -1,0 +1,122 @@
+import CSyncKernel
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// Who waits for whom at this moment, also where every thread of the program is stuck.
+///
+/// ```swift
+/// let snapshot = SyncInspector.snapshot()
+/// for object in snapshot.objects where !object.waiters.isEmpty {
+///     print("\(object.name ?? "?"): held by \(object.holder), \(object.waitingCount) wait")
+/// }
+/// print(SyncInspector.text())
+/// ```
+///
+/// Each object with waiters is shown with who holds it, since when it is waited for, and its waiters in the order in
+/// which they will be served; so are the work queues that run or wait for a worker, the pool of workers, and the timers.
+///
+/// A server that may get stuck asks for it from outside, over a Unix socket or by a signal:
+///
+/// ```swift
+/// try SyncInspector.serve(path: "/run/server/waits", signal: SIGUSR2)
+/// defer { SyncInspector.stopServing() }
+/// ```
+///
+/// `socat - UNIX-CONNECT:/run/server/waits` then takes a line, `text` or `json`, and shows the answer. A thread of its
+/// own answers. So it needs neither a worker nor a thread of Swift's tasks.
+///
+/// Each object is read at one moment, different ones at different moments. Nothing is waited for: what could not be
+/// read is marked as busy. Waits of threads are always seen. Waits of tasks are seen at objects for which threads wait
+/// too, and at all others from the moment on when ``listsTasks(_:)`` or ``serve(path:signal:)`` was called.
+public enum SyncInspector {
+    /// Takes a view. It may be called from any thread, blocks for 100 ms at most while another thread does the same,
+    /// and takes some microseconds for each object and each waiter. It allocates memory.
+    ///
+    /// - Parameter limit: how many waiters, objects and workers it shows of each at most; what is left out is counted.
+    public static func snapshot(limit: Int = 4096) -> SyncSnapshot {
+        SyncSnapshot(limit: max(1, min(limit, 1 << 20)))
+    }
+
+    /// The view as text, a paragraph for each object. Otherwise it is ``snapshot(limit:)``, with limits of its own:
+    /// 1024 objects and 8192 waiters.
+    public static func text() -> String { printed(UInt32(CSK_INSPECT_TEXT)) }
+
+    /// The view as one object of JSON; `docs/design/inspect.md` in the repository has its members.
+    public static func json() -> String { printed(UInt32(CSK_INSPECT_JSON)) }
+
+    private static func printed(_ format: UInt32) -> String {
+        var text = [UInt8]()
+        let status = unsafe withUnsafeMutablePointer(to: &text) { pointer in
+            unsafe csk_inspect_print(
+                nil, format,
+                { context, bytes, size in
+                    let text = unsafe context!.assumingMemoryBound(to: [UInt8].self)
+                    unsafe text.pointee.append(contentsOf: UnsafeRawBufferPointer(start: bytes, count: size))
+                    return 0
+                }, pointer)
+        }
+        return status == 0 ? String(decoding: text, as: UTF8.self) : "\(statusText(status))\n"
+    }
+
+    /// From now on tasks that wait are seen at every object, also where no thread waits, and it is known since when they
+    /// wait. The wait of a task takes a short lock twice then; before, it paid one load. Each call with true needs one
+    /// with false. It never blocks.
+    public static func listsTasks(_ lists: Bool) {
+        csk_inspect_callbacks(lists)
+    }
+
+    /// Starts a thread that answers on a Unix socket and to a signal, whatever the program's threads are doing. It lists
+    /// tasks meanwhile, as ``listsTasks(_:)`` does.
+    ///
+    /// The socket's file has the mode 0600, and only processes of the same user, and of root, are answered. A client
+    /// writes one line, `text` or `json`, gets the view, and the connection ends. The signal writes the text to the
+    /// standard error stream.
+    ///
+    /// - Parameters:
+    ///   - path: of the socket; nil for none. The file of a process that is gone is replaced.
+    ///   - signal: nil for none, or one that the program does not handle otherwise.
+    /// - Throws: ``SyncInspectorError``.
+    public static func serve(path: String?, signal: Int32? = nil) throws(SyncInspectorError) {
+        let status: Int32
+        if let path {
+            status = unsafe path.withCString { unsafe csk_inspect_serve($0, signal ?? 0) }
+        } else {
+            status = csk_inspect_serve(nil, signal ?? 0)
+        }
+        if status != 0 { throw SyncInspectorError(status) }
+    }
+
+    /// Ends what ``serve(path:signal:)`` began: the file is removed, clients are dropped, and the signal does what it
+    /// did before. It blocks until the thread has ended. Where nothing is served it does nothing.
+    public static func stopServing() {
+        _ = csk_inspect_end_serving()
+    }
+}
+
+/// Why a view is not served.
+public enum SyncInspectorError: Error, Sendable, Hashable {
+    /// It is served already, or the signal has a handler of the program's.
+    case inUse
+    /// Another process serves at the path, or the file there is no socket.
+    case pathInUse
+    /// Neither a path nor a signal was given, the path is empty or too long, or there is no such signal.
+    case invalid
+    /// There is no memory, or no thread.
+    case outOfResources
+    /// What the system says of the path, as a number of `errno`: EACCES and ENOENT for example.
+    case system(Int32)
+
+    init(_ status: Int32) {
+        switch status {
+        case EBUSY: self = .inUse
+        case EADDRINUSE: self = .pathInUse
+        case EINVAL, ENAMETOOLONG: self = .invalid
+        case ENOMEM, EAGAIN: self = .outOfResources
+        default: self = .system(status)
+        }
+    }
+}

@@ -1,0 +1,31 @@
+import CSyncKernel
+
+/// What an object is, in views and metrics.
+public enum SyncObjectKind: String, Sendable, Hashable {
+    /// A mutex, a section, or a value and its commands.
+    case mutex
+    /// A read-write lock or coordinator.
+    case readWriteLock = "read-write lock"
+    /// A semaphore, or an async mutex.
+    case semaphore
+    /// A condition variable of C code.
+    case condition
+    /// A priority queue.
+    case priorityQueue = "priority queue"
+    /// A work queue.
+    case workQueue = "work queue"
+    /// Something else.
+    case other
+
+    init(_ kernelKind: UInt32) {
+        switch kernelKind {
+        case UInt32(CSK_OBJECT_GATE): self = .mutex
+        case UInt32(CSK_OBJECT_RWLOCK): self = .readWriteLock
+        case UInt32(CSK_OBJECT_SEM): self = .semaphore
+        case UInt32(CSK_OBJECT_COND): self = .condition
+        case UInt32(CSK_OBJECT_PQUEUE): self = .priorityQueue
+        case UInt32(CSK_OBJECT_WORKQUEUE): self = .workQueue
+        default: self = .other
+        }
+    }
+}

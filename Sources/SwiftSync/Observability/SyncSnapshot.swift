@@ -1,0 +1,304 @@
+import CSyncKernel
+
+/// What ``SyncInspector/snapshot(limit:)`` saw.
+public struct SyncSnapshot: Sendable {
+    /// A thread. What is not known of it is 0 or empty.
+    public struct Thread: Sendable, Hashable, CustomStringConvertible {
+        /// As `gettid()` gives it, and tools show it.
+        public let id: Int32
+        /// Its name, as tools show it.
+        public let name: String
+
+        /// The name and the number, as in `csk-worker (4711)`.
+        public var description: String { name.isEmpty ? "thread \(id)" : "\(name) (\(id))" }
+    }
+
+    /// Who has an object.
+    public enum Holder: Sendable, Hashable, CustomStringConvertible {
+        /// Nobody has it, or it is of a kind that nobody has.
+        case nobody
+        /// This thread.
+        case thread(Thread)
+        /// So many readers; one of them where that is known.
+        case readers(Int, Thread?)
+        /// A task or a dispatched closure that was granted it.
+        case suspended
+        /// A thread that has ended, and will never leave it.
+        case endedThread(Thread)
+        /// A caller of a work queue's `sync`.
+        case caller
+        /// It could not be read.
+        case unknown
+
+        /// The holder in a few words.
+        public var description: String {
+            switch self {
+            case .nobody: "nobody"
+            case .thread(let thread): "\(thread)"
+            case .readers(let count, let thread): "\(count) readers" + (thread.map { ", one of them \($0)" } ?? "")
+            case .suspended: "a task or closure"
+            case .endedThread(let thread): "\(thread), which has ended"
+            case .caller: "a caller of sync"
+            case .unknown: "it could not be read"
+            }
+        }
+    }
+
+    /// What a waiter waits for.
+    public enum Purpose: Sendable, Hashable {
+        /// To enter a mutex.
+        case entry
+        /// For a predicate of a mutex.
+        case predicate
+        /// For the signal of a condition variable.
+        case signal
+        /// For permits of a semaphore: so many.
+        case permits(Int)
+        /// To read under a read-write lock.
+        case read
+        /// To write under a read-write lock.
+        case write
+        /// To write, as one that reads already.
+        case upgrade
+        /// For an element of a priority queue.
+        case element
+        /// For room in a priority queue, or in a work queue.
+        case room
+        /// For its turn at a work queue.
+        case turn
+        /// For the end of what a work queue has accepted.
+        case drain
+        /// For something else.
+        case other
+    }
+
+    /// One that waits.
+    public struct Waiter: Sendable, Hashable {
+        /// The thread that waits; nil for a task or a dispatched closure.
+        public let thread: Thread?
+        /// What it waits for.
+        public let purpose: Purpose
+        /// How urgent it is, where the object has an order by priority.
+        public let priority: CommandPriority
+        /// How long it has waited when the view was begun; nil where that is not known.
+        public let waitedFor: Duration?
+        /// Which of the thread's waits it is. Two views that have the same thread, number and object saw one wait, which
+        /// lasted from the first to the second. Nil where it is not known.
+        public let waitNumber: UInt64?
+    }
+
+    /// An object with waiters, or a work queue that runs or waits for a worker.
+    public struct Object: Sendable {
+        /// What it is.
+        public let kind: SyncObjectKind
+        /// Its name, or the file and line where it was made; nil where it has neither.
+        public let name: String?
+        /// Where it is in memory.
+        public let address: UInt
+        /// Who has it.
+        public let holder: Holder
+        /// Its waiters, in the order in which they will be served.
+        public let waiters: [Waiter]
+        /// How many wait; there may be more than ``waiters`` has.
+        public let waitingCount: Int
+        /// Works that wait in a work queue, elements of a priority queue, or free permits of a semaphore.
+        public let count: Int
+        /// Works and callers of a work queue that run.
+        public let runningCount: Int
+        /// How long the work has run that the holder runs; nil where that is not known.
+        public let runningFor: Duration?
+        /// True if its lock could not be had: the holder may be out of date, and waiters may be missing.
+        public let isBusy: Bool
+        /// True for a work queue that begins nothing until it is resumed.
+        public let isSuspended: Bool
+        /// True for a work queue that waits for a worker of the pool.
+        public let waitsForWorker: Bool
+    }
+
+    /// A worker of the pool.
+    public struct Worker: Sendable, Hashable {
+        /// The worker's thread.
+        public let thread: Thread
+        /// True if it has nothing to do.
+        public let isIdle: Bool
+        /// True if it waits inside this library.
+        public let isWaiting: Bool
+    }
+
+    /// The pool of workers, in numbers.
+    public struct Pool: Sendable, Hashable {
+        /// True if its lock could not be had: the numbers are 0 then.
+        public let isBusy: Bool
+        /// Workers that there are.
+        public let workerCount: Int
+        /// Workers that have nothing to do.
+        public let idleCount: Int
+        /// Workers that wait inside this library.
+        public let waitingCount: Int
+        /// The most workers that there may be.
+        public let most: Int
+        /// Queues and the like that wait for a worker.
+        public let queuedCount: Int
+        /// How long no work was taken and no worker could be added; nil where it goes on.
+        public let stalledFor: Duration?
+    }
+
+    /// The timers, in numbers.
+    public struct Timers: Sendable, Hashable {
+        /// Timers that are started.
+        public let count: Int
+        /// How long until the next is due, zero or less for one that is late; nil without one.
+        public let nextIn: Duration?
+    }
+
+    /// The objects, those first that have been waited for longest.
+    public let objects: [Object]
+    /// The pool's workers.
+    public let workers: [Worker]
+    /// The pool.
+    public let pool: Pool
+    /// The timers.
+    public let timers: Timers
+    /// Objects, waiters and workers that the view has no room for.
+    public let leftOutCount: Int
+    /// Threads whose waits could not be read.
+    public let unreadThreadCount: Int
+    /// True if another thread was taking a view, and had not ended after 100 ms: then there is nothing in this one.
+    public let isMissing: Bool
+}
+
+// MARK: - Taking it
+
+extension SyncSnapshot {
+    init(limit: Int) {
+        let none = unsafe csk_inspection_t()
+        let objects = UnsafeMutableBufferPointer<csk_inspected_object_t>.allocate(capacity: limit)
+        let waiters = UnsafeMutableBufferPointer<csk_inspected_waiter_t>.allocate(capacity: limit)
+        let workers = UnsafeMutableBufferPointer<csk_inspected_worker_t>.allocate(capacity: limit)
+        defer {
+            unsafe objects.deallocate()
+            unsafe waiters.deallocate()
+            unsafe workers.deallocate()
+        }
+        var view = unsafe none
+        unsafe view.objects = objects.baseAddress
+        unsafe view.waiters = waiters.baseAddress
+        unsafe view.workers = workers.baseAddress
+        unsafe (view.object_room, view.waiter_room, view.worker_room) = (UInt32(limit), UInt32(limit), UInt32(limit))
+        let isMissing = unsafe csk_inspect(&view) != 0
+        if isMissing { unsafe view = unsafe none }
+        let now = unsafe view.began_ns
+        let list = unsafe objects[..<Int(view.object_count)].sorted { unsafe Self.age($0) < Self.age($1) }
+        self.objects = unsafe list.map { object in
+            let range = unsafe Int(object.first_waiter)..<Int(object.first_waiter + object.waiter_count)
+            return unsafe Object(object, waiters[range].map { unsafe Waiter($0, now: now) }, now: now)
+        }
+        self.workers = unsafe workers[..<Int(view.worker_count)].map { worker in
+            unsafe Worker(thread: Thread(worker.thread), isIdle: worker.idle != 0, isWaiting: worker.waits != 0)
+        }
+        pool = unsafe Pool(view.pool, now: now)
+        timers = unsafe Timers(view.timers, now: now)
+        leftOutCount = unsafe Int(view.objects_left_out + view.waiters_left_out + view.workers_left_out)
+        unreadThreadCount = unsafe Int(view.records_busy)
+        self.isMissing = isMissing
+    }
+
+    /// The time since which it is waited for; those for which nobody waits come last.
+    private static func age(_ object: csk_inspected_object_t) -> Int64 {
+        unsafe object.since_ns == 0 ? .max : object.since_ns
+    }
+
+    fileprivate static func span(_ from: Int64, _ to: Int64) -> Duration? {
+        from == 0 ? nil : .nanoseconds(to - from)
+    }
+}
+
+extension SyncSnapshot.Thread {
+    fileprivate init(_ thread: csk_inspected_thread_t) {
+        var copy = thread
+        let name = unsafe withUnsafeBytes(of: &copy.name) { bytes in
+            unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+        }
+        self.init(id: thread.id, name: name)
+    }
+}
+
+extension SyncSnapshot.Waiter {
+    fileprivate init(_ waiter: csk_inspected_waiter_t, now: Int64) {
+        let isThread = unsafe waiter.kind == UInt32(CSK_WAITER_THREAD)
+        unsafe self.init(
+            thread: isThread ? SyncSnapshot.Thread(waiter.thread) : nil,
+            purpose: SyncSnapshot.Purpose(waiter.waits_for, permits: Int(waiter.permits)),
+            priority: CommandPriority(rawValue: Int32(truncatingIfNeeded: waiter.rank >> 2)),
+            waitedFor: SyncSnapshot.span(waiter.since_ns, now).map { max($0, .zero) },
+            waitNumber: waiter.wait == 0 ? nil : waiter.wait)
+    }
+}
+
+extension SyncSnapshot.Purpose {
+    fileprivate init(_ purpose: UInt32, permits: Int) {
+        switch purpose {
+        case UInt32(CSK_WAITS_TO_ENTER): self = .entry
+        case UInt32(CSK_WAITS_FOR_PREDICATE): self = .predicate
+        case UInt32(CSK_WAITS_FOR_SIGNAL): self = .signal
+        case UInt32(CSK_WAITS_FOR_PERMITS): self = .permits(permits)
+        case UInt32(CSK_WAITS_TO_READ): self = .read
+        case UInt32(CSK_WAITS_TO_WRITE): self = .write
+        case UInt32(CSK_WAITS_TO_UPGRADE): self = .upgrade
+        case UInt32(CSK_WAITS_FOR_ITEM): self = .element
+        case UInt32(CSK_WAITS_FOR_PLACE), UInt32(CSK_WAITS_FOR_ROOM): self = .room
+        case UInt32(CSK_WAITS_FOR_TURN): self = .turn
+        case UInt32(CSK_WAITS_FOR_DRAINED): self = .drain
+        default: self = .other
+        }
+    }
+}
+
+extension SyncSnapshot.Holder {
+    fileprivate init(_ holder: csk_inspected_holder_t) {
+        let thread = unsafe SyncSnapshot.Thread(holder.thread)
+        switch unsafe holder.kind {
+        case UInt32(CSK_HELD_BY_NOBODY): self = .nobody
+        case UInt32(CSK_HELD_BY_THREAD): self = .thread(thread)
+        case UInt32(CSK_HELD_BY_READERS):
+            self = unsafe .readers(Int(holder.count), holder.thread.identity == 0 ? nil : thread)
+        case UInt32(CSK_HELD_BY_CALLBACK): self = .suspended
+        case UInt32(CSK_HELD_BY_ENDED): self = .endedThread(thread)
+        case UInt32(CSK_HELD_BY_CALLER): self = .caller
+        default: self = .unknown
+        }
+    }
+}
+
+extension SyncSnapshot.Object {
+    fileprivate init(_ object: csk_inspected_object_t, _ waiters: [SyncSnapshot.Waiter], now: Int64) {
+        var copy = unsafe object
+        let name = unsafe withUnsafeBytes(of: &copy.name) { bytes in
+            unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+        }
+        func has(_ flag: Int) -> Bool { unsafe object.flags & UInt32(flag) != 0 }
+        unsafe self.init(
+            kind: SyncObjectKind(object.kind), name: name.isEmpty ? nil : name,
+            address: UInt(bitPattern: object.address), holder: SyncSnapshot.Holder(object.holder), waiters: waiters,
+            waitingCount: Int(object.waiting), count: Int(object.count), runningCount: Int(object.running),
+            runningFor: SyncSnapshot.span(object.running_ns, now), isBusy: has(Int(CSK_INSPECT_BUSY)),
+            isSuspended: has(Int(CSK_INSPECT_SUSPENDED)), waitsForWorker: has(Int(CSK_INSPECT_POSTED)))
+    }
+}
+
+extension SyncSnapshot.Pool {
+    fileprivate init(_ pool: csk_inspected_pool_t, now: Int64) {
+        self.init(
+            isBusy: pool.busy != 0, workerCount: Int(pool.workers), idleCount: Int(pool.idle),
+            waitingCount: Int(pool.waiting), most: Int(pool.most), queuedCount: Int(pool.queued),
+            stalledFor: SyncSnapshot.span(pool.stalled_ns, now))
+    }
+}
+
+extension SyncSnapshot.Timers {
+    fileprivate init(_ timers: csk_inspected_timers_t, now: Int64) {
+        self.init(
+            count: Int(timers.count),
+            nextIn: timers.next_ns == Deadline.never ? nil : .nanoseconds(timers.next_ns - now))
+    }
+}

@@ -1,0 +1,40 @@
+import CoreMetrics
+import MetricsTestKit
+import SwiftSync
+import Testing
+
+/// What a publisher passes on to a backend of swift-metrics.
+@Suite(.timeLimit(.minutes(1)))
+struct MetricsTests {
+    @Test func whatCameSinceTheLastCallIsPassedOn() throws {
+        try SyncMetrics.start()
+        defer { SyncMetrics.stop() }
+        let backend = TestMetrics(), publisher = SyncMetricsPublisher(factory: backend)
+        let semaphore = PrioritySemaphore(value: 0, name: "published")
+        let dimensions = [("kind", "semaphore"), ("name", "published")]
+        func timedOut() throws -> [Int64] {
+            try backend.expectCounter("swiftsync_waits", dimensions + [("outcome", "timed_out")]).values
+        }
+        for wanted in [[1], [1, 1]] as [[Int64]] {
+            #expect(throws: PrioritySemaphoreError.timedOut) { try semaphore.wait(timeout: .milliseconds(1)) }
+            publisher.publish()
+            #expect(try timedOut() == wanted)
+        }
+        publisher.publish()
+        #expect(try timedOut() == [1, 1]) // nothing came
+        let nanoseconds = try backend.expectCounter("swiftsync_wait_nanoseconds", dimensions).values
+        #expect(nanoseconds.count == 2 && nanoseconds.allSatisfy { $0 >= 1_000_000 })
+        let longest = try backend.expectMeter("swiftsync_longest_wait_seconds", dimensions).values
+        #expect(longest.allSatisfy { $0 >= 0.001 })
+    }
+
+    @Test func aPublisherThatRunsPublishesUntilItIsCancelled() async throws {
+        try SyncMetrics.start()
+        defer { SyncMetrics.stop() }
+        let backend = TestMetrics(), publisher = SyncMetricsPublisher(factory: backend)
+        let task = Task { try await publisher.run(every: .seconds(3600)) }
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+        #expect(try backend.expectCounter("swiftsync_metrics_lost").values.count == 2)
+    }
+}
