@@ -17,7 +17,8 @@ import Musl
 /// ```
 ///
 /// Each object with waiters is shown with who holds it, since when it is waited for, and its waiters in the order in
-/// which they will be served; so are the work queues that run or wait for a worker, the pool of workers, and the timers.
+/// which they will be served; so are the work queues that run or wait for a worker, the pool of workers, and the
+/// timers.
 ///
 /// A server that may get stuck asks for it from outside, over a Unix socket or by a signal:
 ///
@@ -62,15 +63,15 @@ public enum SyncInspector {
         return status == 0 ? String(decoding: text, as: UTF8.self) : "\(statusText(status))\n"
     }
 
-    /// From now on tasks that wait are seen at every object, also where no thread waits, and it is known since when they
-    /// wait. The wait of a task takes a short lock twice then; before, it paid one load. Each call with true needs one
-    /// with false. It never blocks.
+    /// From now on tasks that wait are seen at every object, also where no thread waits, and it is known since when
+    /// they wait. The wait of a task takes a short lock twice then; before, it paid one load. Each call with true needs
+    /// one with false. It never blocks.
     public static func listsTasks(_ lists: Bool) {
         csk_inspect_callbacks(lists)
     }
 
-    /// Starts a thread that answers on a Unix socket and to a signal, whatever the program's threads are doing. It lists
-    /// tasks meanwhile, as ``listsTasks(_:)`` does.
+    /// Starts a thread that answers on a Unix socket and to a signal, whatever the program's threads are doing. It
+    /// lists tasks meanwhile, as ``listsTasks(_:)`` does.
     ///
     /// The socket's file has the mode 0600, and only processes of the same user, and of root, are answered. A client
     /// writes one line, `text` or `json`, gets the view, and the connection ends. The signal writes the text to the

@@ -82,8 +82,8 @@ public struct SyncSnapshot: Sendable {
         public let priority: CommandPriority
         /// How long it has waited when the view was begun; nil where that is not known.
         public let waitedFor: Duration?
-        /// Which of the thread's waits it is. Two views that have the same thread, number and object saw one wait, which
-        /// lasted from the first to the second. Nil where it is not known.
+        /// Which of the thread's waits it is. Two views that have the same thread, number and object saw one wait,
+        /// which lasted from the first to the second. Nil where it is not known.
         public let waitNumber: UInt64?
     }
 

@@ -18,10 +18,11 @@
  * context are asked once.
  *
  * Before it stands among those that wait, a thread in csk_gate_lock_when may leave the gate, yield its processor and
- * come again, a few times. Meanwhile it does not count as one that waits (csk_gate_waiting), the gate can be closed, and
- * another one that comes or waits may have what it would have had, at whatever priority. After that it has the place of
- * its first arrival. This holds for FAST and COMPACT gates, priorities up to 0, and CSK_NEVER. A thread of a priority
- * above 0, or with a deadline, or at a STRICT gate, or in csk_gate_await, stands among those that wait at once.
+ * come again, a few times. Meanwhile it does not count as one that waits (csk_gate_waiting), the gate can be closed,
+ * and another one that comes or waits may have what it would have had, at whatever priority. After that it has the
+ * place of its first arrival. This holds for FAST and COMPACT gates, priorities up to 0, and CSK_NEVER. A thread of a
+ * priority above 0, or with a deadline, or at a STRICT gate, or in csk_gate_await, stands among those that wait at
+ * once.
  *
  * A predicate reads what the gate protects, and must come to the same result until somebody has changed that. It runs
  * on other threads, which hold the gate, while its own thread waits. It must not block, and must not change anything
