@@ -255,3 +255,9 @@ SyncDiagnostics.setLogger(nil)
 publishing.cancel()
 _ = await publishing.result
 SyncMetrics.stop()
+
+// MARK: SyncMetrics check
+SyncMetrics.stop()
+
+// MARK: SyncInspector check
+expect(snapshot.objects.allSatisfy { $0.waiters.isEmpty } && !snapshot.isMissing)

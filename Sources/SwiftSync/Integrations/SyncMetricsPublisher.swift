@@ -81,7 +81,7 @@ public final class SyncMetricsPublisher: Sendable {
     private func publish(_ waits: SyncMetrics.Waits, since before: SyncMetrics.Waits?) {
         let dimensions = [("kind", waits.kind.rawValue), ("name", waits.name)]
         func add(_ label: String, _ more: [(String, String)], _ now: UInt64, _ then: UInt64) {
-            add(label, dimensions + more, now, since: then)
+            increase(label, dimensions + more, now, since: then)
         }
         add("swiftsync_waits", [("outcome", "granted")], waits.grantedCount, before?.grantedCount ?? 0)
         add("swiftsync_waits", [("outcome", "timed_out")], waits.timedOutCount, before?.timedOutCount ?? 0)
@@ -106,12 +106,12 @@ public final class SyncMetricsPublisher: Sendable {
             ("dropped", works.droppedCount, before?.droppedCount ?? 0),
         ]
         for (outcome, now, then) in counts {
-            add("swiftsync_works", dimensions + [("outcome", outcome)], now, since: then)
+            increase("swiftsync_works", dimensions + [("outcome", outcome)], now, since: then)
         }
         Meter(label: "swiftsync_most_works_waiting", dimensions: dimensions, factory: factory).set(works.mostWaiting)
     }
 
-    private func add(_ label: String, _ dimensions: [(String, String)], _ now: UInt64, since then: UInt64) {
+    private func increase(_ label: String, _ dimensions: [(String, String)], _ now: UInt64, since then: UInt64) {
         guard now > then else { return }
         Counter(label: label, dimensions: dimensions, factory: factory).increment(by: Int64(now - then))
     }

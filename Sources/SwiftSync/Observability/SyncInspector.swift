@@ -23,11 +23,12 @@ import Musl
 /// A server that may get stuck asks for it from outside, over a Unix socket or by a signal:
 ///
 /// ```swift
-/// try SyncInspector.serve(path: "/run/server/waits", signal: SIGUSR2)
-/// defer { SyncInspector.stopServing() }
+/// try SyncInspector.serve(path: "/tmp/server.waits", signal: SIGUSR2)
+/// // what the server does
+/// SyncInspector.stopServing()
 /// ```
 ///
-/// `socat - UNIX-CONNECT:/run/server/waits` then takes a line, `text` or `json`, and shows the answer. A thread of its
+/// `socat - UNIX-CONNECT:/tmp/server.waits` then takes a line, `text` or `json`, and shows the answer. A thread of its
 /// own answers. So it needs neither a worker nor a thread of Swift's tasks.
 ///
 /// Each object is read at one moment, different ones at different moments. Nothing is waited for: what could not be
