@@ -22,7 +22,8 @@ STATEFUL = ["timer", "reads", "pool", "pool_growth", "rwlock_linger", "rwlock_wo
 # Clients leave a gate a few times, and each departure looks whether a waiter is late. A mutex is tried once before it
 # is waited for. What a second yield shows, the first one does.
 KNOBS = ["-DGATE_DEPARTURES=1", "-DCSK_PQUEUE_TRIES=1", "-DCSK_YIELDS=1"]
-LIBRARY = ["core", "strategy", "partly", "main", "platform_explored"]
+LIBRARY = ["core", "model_sb", "model_rc11", "rc11_psc", "rc11_races", "strategy", "partly", "litmus", "litmus_tests",
+           "main", "platform_explored"]
 
 
 def sources(kernel):
@@ -52,7 +53,7 @@ def build(kernel, folder, reuse=None, only=None, warnings=("-w",), jobs=1):
         target = os.path.join(folder, name + ".o")
         hooks = ["-include", os.path.join(HERE, "hooks.h")] if hooked else []
         shown = os.path.relpath(path, ROOT) if path.startswith(ROOT + os.sep) else path
-        flags = ["-std=gnu11", "-O1", "-D_GNU_SOURCE", *KNOBS, *includes, *warnings, *hooks]
+        flags = ["-std=gnu11", "-O2", "-D_GNU_SOURCE", *KNOBS, *includes, *warnings, *hooks]
         subprocess.run(["cc", *flags, "-c", shown, "-o", os.path.abspath(target)], check=True, cwd=ROOT)
         return target
 

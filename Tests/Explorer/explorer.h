@@ -39,6 +39,7 @@ typedef struct explore_client {
                                 only */
     int spurious;            /* wakes without a reason, per schedule */
     bool without_membarrier; /* the system refuses it */
+    bool without_time;       /* it does not pass by itself */
     struct explore_client *next;
 } explore_client_t;
 
