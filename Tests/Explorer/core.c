@@ -16,12 +16,7 @@
 #include "csynckernel/base.h"
 #include "internal.h"
 
-enum {
-    STACK_SIZE = 64 << 10,
-    MAP_SIZE = 1 << 13,
-    ARENA_SIZE = 256 << 10,
-    FREED_MAX = 128
-};
+enum { STACK_SIZE = 64 << 10, MAP_SIZE = 1 << 13, ARENA_SIZE = 256 << 10, FREED_MAX = 128 };
 
 static const char *const op_names[] = { "load",
                                         "load (stale)",

@@ -67,6 +67,9 @@ __attribute__((noreturn, format(printf, 1, 2))) void explore_fail(const char *fo
 void *explore_allocate(size_t size);
 void explore_free(void *memory, size_t size);
 
+/* What it accesses plainly is not the kernel's, and no data race. */
+#define EXPLORE_UNSEEN __attribute__((no_sanitize("thread")))
+
 /* A point at which another thread may run. */
 void explore_point(void);
 /* Blocks until *word is at least `value`: a thread that is never released is a deadlock. */

@@ -38,9 +38,9 @@ int explore_cond_wake(pthread_cond_t *condition, int count, const char *site);
 #define __atomic_load_n(p, order) ((__typeof__(*(p)))(uintptr_t)explore_load((p), sizeof(*(p)), (order), EXPLORE_SITE))
 #define __atomic_store_n(p, value, order) \
     explore_store((void *)(p), sizeof(*(p)), EXPLORE_VALUE(value), (order), EXPLORE_SITE)
-#define EXPLORE_RMW(p, operation, value, order)                                                             \
-    ((__typeof__(*(p)))(uintptr_t)explore_rmw((void *)(p), sizeof(*(p)), (operation), EXPLORE_VALUE(value), \
-                                              (order), EXPLORE_SITE))
+#define EXPLORE_RMW(p, operation, value, order)                                                                      \
+    ((__typeof__(*(p)))(uintptr_t)explore_rmw((void *)(p), sizeof(*(p)), (operation), EXPLORE_VALUE(value), (order), \
+                                              EXPLORE_SITE))
 #define __atomic_exchange_n(p, value, order) EXPLORE_RMW(p, EXPLORE_EXCHANGE, value, order)
 #define __atomic_fetch_add(p, value, order) EXPLORE_RMW(p, EXPLORE_ADD, value, order)
 #define __atomic_fetch_or(p, value, order) EXPLORE_RMW(p, EXPLORE_OR, value, order)

@@ -66,7 +66,10 @@ static operand_t read_operand(void) {
     return operand;
 }
 static int read_order(int otherwise) {
-    static const struct { const char *name; int order; } orders[] = {
+    static const struct {
+        const char *name;
+        int order;
+    } orders[] = {
         { ".rlx", __ATOMIC_RELAXED }, { ".acq", __ATOMIC_ACQUIRE }, { ".rel", __ATOMIC_RELEASE },
         { ".ar", __ATOMIC_ACQ_REL },  { ".sc", __ATOMIC_SEQ_CST },
     };
@@ -131,7 +134,7 @@ static void read_program(const char *source) {
 
 /* ---- Running it -------------------------------------------------------------------------------------------------- */
 
-static struct places { uint32_t at[PLACES][16]; } *places; /* a cache line each */
+static struct places { uint32_t at[PLACES][16]; } * places; /* a cache line each */
 static uint32_t registers[REGISTERS];
 
 static uint32_t value_of(operand_t operand) { return operand.is_register ? registers[operand.number] : operand.number; }
@@ -225,7 +228,7 @@ static explore_client_t make_client(const litmus_t *test) {
 }
 
 /* Returns whether nothing failed. */
-static bool search(const litmus_t *test, search_t *exhaustive) {
+static bool search(const litmus_t *test, search_t *exhaustive, bool randomly) {
     explore_client_t client = make_client(test);
     core_client_name = test->name;
     all.count = drawn.count = 0;
@@ -240,6 +243,7 @@ static bool search(const litmus_t *test, search_t *exhaustive) {
         printf("%s: %s\n", test->name, exhaustive->failure.message);
         return false;
     }
+    if (!randomly) return true;
     noted = &drawn;
     search_randomly(&client, 1, RANDOM, &random);
     return random.failure.outcome != OUTCOME_FAILED;
@@ -247,7 +251,7 @@ static bool search(const litmus_t *test, search_t *exhaustive) {
 
 static int check(const litmus_t *test) {
     search_t exhaustive = { 0 };
-    if (!search(test, &exhaustive)) return 1;
+    if (!search(test, &exhaustive, true)) return 1;
     int wrong = 0;
     for (int i = 0; i < drawn.count; i++) {
         if (find(&all, &drawn.ends[i]) >= 0) continue;
@@ -271,7 +275,7 @@ static int check(const litmus_t *test) {
 
 static void print_ends(const litmus_t *test) {
     search_t exhaustive = { 0 };
-    if (!search(test, &exhaustive)) exit(1);
+    if (!search(test, &exhaustive, false)) exit(1);
     printf("%s|%s|%llu\n", test->name, test->program, (unsigned long long)exhaustive.schedules);
     for (int i = 0; i < all.count; i++) {
         for (int j = 0; j < REGISTERS; j++) printf("%u ", all.ends[i].registers[j]);
@@ -300,8 +304,7 @@ int litmus_main(int argc, char **argv) {
         return 0;
     }
     if (ends) argc--, argv++;
-    else
-        printf("%-30s %-22s %-19s %-9s %5s %6s  %s\n", "test", "source", "outcome", "", "seen", "random", "verdict");
+    else printf("%-30s %-22s %-19s %-9s %5s %6s  %s\n", "test", "source", "outcome", "", "seen", "random", "verdict");
     int count = 0, wrong = 0;
     for (const litmus_t *test = litmus_tests; test->name != NULL; test++) {
         bool wanted = argc == 0;

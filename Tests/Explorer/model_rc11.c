@@ -435,9 +435,25 @@ static void thread_begins(int thread) {
 
 static void system_call(void) {}
 
+/* All that the other threads have done so far happens before what the running one does next. */
+static void follow_all(void) {
+    thread_t *self = own();
+    for (int i = 0; i < fiber_count; i++) {
+        if (&fibers[i] == current) continue;
+        for (size_t at = 0; at < view_size(); at++)
+            if (threads[i].current[at] > self->current[at]) self->current[at] = threads[i].current[at];
+        /* What it did plainly since its last event counts with the next one. */
+        threads[i].current[i]++;
+        self->current[i] = threads[i].current[i];
+    }
+}
+
+/* A word that explore_set has set brings what its setter had done. Any other is a client's way to put its threads where
+ * it wants them. */
 static void look(const void *address, bool synchronizes) {
     location_t *at = location_of(address, sizeof(uint32_t));
     if (synchronizes) {
+        if (at->newest->view == NULL) follow_all();
         take(own(), at, at->newest, __ATOMIC_ACQUIRE);
         add_event(index_of(current), EVENT_READS, index_at(at), at->newest->place, 0);
     }
@@ -456,13 +472,9 @@ static void unlocking(const void *mutex) {
 
 /* The child has what memory holds. */
 static void forked(void) {
-    thread_t *self = own();
-    for (int i = 0; i < fiber_count; i++) {
-        for (size_t at = 0; at < view_size(); at++)
-            if (threads[i].current[at] > self->current[at]) self->current[at] = threads[i].current[at];
-        threads[i].interrupts = 0;
-    }
-    for (int i = 0; i < location_count; i++) *place_of(self->current, &locations[i]) = locations[i].newest->place;
+    follow_all();
+    for (int i = 0; i < fiber_count; i++) threads[i].interrupts = 0;
+    for (int i = 0; i < location_count; i++) *place_of(own()->current, &locations[i]) = locations[i].newest->place;
     add_event(index_of(current), 0, -1, 0, 0);
 }
 

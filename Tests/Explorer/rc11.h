@@ -13,9 +13,9 @@ enum { EVENT_READS = 1, EVENT_WRITES = 2, EVENT_FENCE = 4, EVENT_SC = 8 };
  * included. */
 typedef struct {
     uint8_t thread, kind;
-    int16_t location;         /* -1: none */
-    uint32_t number;          /* of its thread's events, from 1 */
-    uint32_t read, written;   /* places in the location's modification order */
+    int16_t location;                         /* -1: none */
+    uint32_t number;                          /* of its thread's events, from 1 */
+    uint32_t read, written;                   /* places in the location's modification order */
     int before_in_thread, before_at_location; /* indices, -1: none */
     uint32_t clock[MAX_FIBERS];
 } event_t;
@@ -37,7 +37,7 @@ typedef struct message message_t;
 typedef struct {
     const void *address;
     uint64_t epoch;
-    int16_t location; /* -1: nobody has accessed it atomically */
+    int16_t location;    /* -1: nobody has accessed it atomically */
     int8_t plain_writer; /* -1: nobody */
     uint32_t plain_write;
     const void *plain_site;

@@ -14,7 +14,9 @@
 
 enum { EVENTS_MAX = 2 * MAX_STEPS, NODES_MAX = 256, WORDS = NODES_MAX / 64, ORDERED_MAX = 4096 };
 
-typedef struct { uint64_t words[WORDS]; } set_t;
+typedef struct {
+    uint64_t words[WORDS];
+} set_t;
 
 static event_t events[EVENTS_MAX];
 static int event_count;
@@ -35,8 +37,12 @@ void psc_begin(void) {
 int psc_add(int thread, int kind, int location, uint32_t read, uint32_t written, const uint32_t *clock) {
     if (event_count == EVENTS_MAX) explore_fail("too many events");
     event_t *event = &events[event_count];
-    *event = (event_t){ .thread = (uint8_t)thread, .kind = (uint8_t)kind, .location = (int16_t)location,
-                        .number = clock[thread], .read = read, .written = written };
+    *event = (event_t){ .thread = (uint8_t)thread,
+                        .kind = (uint8_t)kind,
+                        .location = (int16_t)location,
+                        .number = clock[thread],
+                        .read = read,
+                        .written = written };
     event->before_in_thread = last_in_thread[thread];
     event->before_at_location = location >= 0 ? last_at_location[location] : -1;
     memcpy(event->clock, clock, sizeof event->clock);
@@ -55,9 +61,7 @@ void psc_order(int before, int after) {
     ordered[ordered_count++].after = after;
 }
 
-static bool happens_before(const event_t *a, const event_t *b) {
-    return a != b && b->clock[a->thread] >= a->number;
-}
+static bool happens_before(const event_t *a, const event_t *b) { return a != b && b->clock[a->thread] >= a->number; }
 static bool is_fence(const event_t *event) { return event->kind & EVENT_FENCE; }
 
 static void add(set_t *set, int node) { set->words[node / 64] |= UINT64_C(1) << node % 64; }
@@ -68,7 +72,9 @@ static void join(set_t *into, const set_t *set) {
 
 /* Of an event: the nodes whose edges may begin with a step from it, and those whose edges may end with a step to it.
  * Fences apart, since only between them does a step of eco that ends in a read count. */
-typedef struct { set_t from, to, fences_from, fences_to; } reach_t;
+typedef struct {
+    set_t from, to, fences_from, fences_to;
+} reach_t;
 static reach_t reach[EVENTS_MAX];
 static set_t edges[NODES_MAX];
 

@@ -94,15 +94,13 @@ static void access_plainly(const void *address, size_t size, bool writes, const 
         for (size_t at = 0; at < size; at += 4) plain((const char *)address + at, writes, code);
 }
 
-#define ACCESS(name, size, writes)                                                         \
-    void __tsan_##name(const void *address);                                               \
-    void __tsan_##name(const void *address) {                                              \
-        access_plainly(address, (size), (writes), __builtin_return_address(0));            \
-    }
-#define RANGE(name, writes)                                                                \
-    void __tsan_##name(const void *address, size_t size);                                  \
-    void __tsan_##name(const void *address, size_t size) {                                 \
-        access_plainly(address, size, (writes), __builtin_return_address(0));              \
+#define ACCESS(name, size, writes)           \
+    void __tsan_##name(const void *address); \
+    void __tsan_##name(const void *address) { access_plainly(address, (size), (writes), __builtin_return_address(0)); }
+#define RANGE(name, writes)                                                   \
+    void __tsan_##name(const void *address, size_t size);                     \
+    void __tsan_##name(const void *address, size_t size) {                    \
+        access_plainly(address, size, (writes), __builtin_return_address(0)); \
     }
 ACCESS(read1, 1, false)
 ACCESS(read2, 2, false)
@@ -128,3 +126,5 @@ void __tsan_func_entry(void *caller);
 void __tsan_func_entry(void *caller) { (void)caller; }
 void __tsan_func_exit(void);
 void __tsan_func_exit(void) {}
+void __tsan_atomic_signal_fence(int order);
+void __tsan_atomic_signal_fence(int order) { (void)order; }

@@ -233,8 +233,9 @@ static bool was_visited(uint64_t state, uint16_t spent) {
 static int choose_exhaustively(const choice_t *choices, int count, int step, uint64_t state) {
     frame_t *frame = &frames[step];
     if (step >= depth_known) {
-        uint16_t spent =
-            step == 0 ? 0 : spend(frames[step - 1].spent, frames[step - 1].choices[frames[step - 1].chosen].cost);
+        uint16_t spent = step == 0
+                             ? 0
+                             : spend(frames[step - 1].spent, frames[step - 1].choices[frames[step - 1].chosen].cost);
         if (count > 1 && was_visited(state, spent)) {
             pruned++;
             return -1;

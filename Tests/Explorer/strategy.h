@@ -5,10 +5,10 @@
 #include "core.h"
 
 typedef struct {
-    uint64_t schedules, skipped; /* skipped: given up because an equivalent schedule had been run */
-    bool complete;               /* exhaustive: nothing within the bound is left */
-    result_t failure;            /* its outcome says whether there was one */
-    uint64_t seed;               /* of a random failure */
+    uint64_t schedules, skipped;          /* skipped: given up because an equivalent schedule had been run */
+    bool complete;                        /* exhaustive: nothing within the bound is left */
+    result_t failure;                     /* its outcome says whether there was one */
+    uint64_t seed;                        /* of a random failure */
     void (*each)(const result_t *result); /* if not NULL, called after each schedule of an exhaustive search */
 } search_t;
 
