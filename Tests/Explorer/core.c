@@ -446,6 +446,12 @@ void explore_wait(const uint32_t *word, uint32_t value) {
     note(index_of(current), OP_UNTIL, "explore_wait", word, *word);
 }
 
+void explore_order(const void *address) {
+    if (current == NULL) return;
+    model->locked(address);
+    model->unlocking(address);
+}
+
 /* The first word of a pthread mutex tells whether it is held; its owner is the explorer's business alone. */
 int explore_mutex_lock(pthread_mutex_t *mutex, const char *site) {
     uint32_t *word = (uint32_t *)mutex;

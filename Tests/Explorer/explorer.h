@@ -72,10 +72,13 @@ void explore_free(void *memory, size_t size);
 
 /* A point at which another thread may run. */
 void explore_point(void);
-/* Blocks until *word is at least `value`: a thread that is never released is a deadlock. */
+/* Blocks until *word is at least `value`: a thread that is never released is a deadlock. What the other threads have
+ * done happens before what follows. */
 void explore_wait(const uint32_t *word, uint32_t value);
 /* Sets a word that others wait for. */
 void explore_set(uint32_t *word, uint32_t value);
+/* No step: what was done before earlier calls with this address happens before what follows. */
+void explore_order(const void *address);
 /* The calling thread goes on in a child of fork, between what the kernel has the system call before that and after
  * it. */
 void explore_fork(void);

@@ -448,12 +448,12 @@ static void follow_all(void) {
     }
 }
 
-/* A word that explore_set has set brings what its setter had done. Any other is a client's way to put its threads where
- * it wants them. */
+/* With explore_wait a client puts its threads where it wants them: what they have done happens before what follows.
+ * What the system reads, by contrast, synchronizes with nothing. */
 static void look(const void *address, bool synchronizes) {
     location_t *at = location_of(address, sizeof(uint32_t));
     if (synchronizes) {
-        if (at->newest->view == NULL) follow_all();
+        follow_all();
         take(own(), at, at->newest, __ATOMIC_ACQUIRE);
         add_event(index_of(current), EVENT_READS, index_at(at), at->newest->place, 0);
     }
