@@ -14,10 +14,10 @@
  *   that has not arrived. (What the
  *     parent goes on to do, the schedules of other clients show.)
  *
- *   - With `--model rc11` RC11 stands in the place of the store buffers (model_rc11.c): a load may be stale, a store may
- *     be placed before others, and orders of accesses count. A thread begins with what its creator had done. A pthread
- *     mutex orders what was done under it. A park, a wake and a futex's compare synchronize with nothing. A child of
- *     fork has what memory holds. Wakes, time and parks are as above.
+ *   - With `--model rc11` RC11 stands in the place of the store buffers (model_rc11.c): a load may be stale, a store
+ *     may be placed before others, and orders of accesses count. A thread begins with what its creator had done. A
+ *     pthread mutex orders what was done under it. A park, a wake and a futex's compare synchronize with nothing. A
+ *     child of fork has what memory holds. Wakes, time and parks are as above.
  *
  * What is found: a client's EXPECT that fails, deadlock (a lost wake-up), more steps than any schedule may need
  * (livelock), access to freed memory or to a frame that has returned, a thread that ends inside a section.

@@ -5,7 +5,8 @@
 
 The axioms are those of rc11.cat (herd), with C++20's release sequences and membarrier's points; they are computed here
 from every reads-from and every modification order, with nothing of the explorer's way of executing. litmus.h has the
-notation of programs. Ends with 1 at the first difference, which is one program and the outcomes that one side alone has.
+notation of programs. Ends with 1 at the first difference, which is one program and the outcomes that one side alone
+has.
 """
 import argparse, itertools, random, re, subprocess, sys
 

@@ -167,3 +167,4 @@ const litmus_t litmus_tests[] = {
     { "SB+scF+M", "arg", "x=1; F.sc; a=y || y=1; M; b=x", "-a=0 b=0" },
     { NULL, NULL, NULL, NULL },
 };
+/* clang-format on */
