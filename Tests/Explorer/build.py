@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Builds the explorer: the kernel's unmodified sources behind hooks.h, the clients, and the program that runs them.
 
-    build.py FOLDER         prints the program's path
+    build.py FOLDER             prints the program's path
+    build.py --races FOLDER     the same, with the kernel's plain accesses seen, for --model rc11
 """
 import concurrent.futures, glob, os, re, subprocess, sys
 
@@ -23,7 +24,10 @@ STATEFUL = ["timer", "reads", "pool", "pool_growth", "rwlock_linger", "rwlock_wo
 # Clients leave a gate a few times, and each departure looks whether a waiter is late. A mutex is tried once before it
 # is waited for. What a second yield shows, the first one does.
 KNOBS = ["-DGATE_DEPARTURES=1", "-DCSK_PQUEUE_TRIES=1", "-DCSK_YIELDS=1", "-DCSK_NO_PROBES"]
-LIBRARY = ["core", "strategy", "partly", "main", "platform_explored"]
+LIBRARY = ["core", "model_sb", "model_rc11", "rc11_psc", "rc11_races", "strategy", "partly", "litmus", "litmus_tests",
+           "main", "platform_explored"]
+# What stands in for a part of the kernel, and is not to be checked for races itself.
+MODELS = ["rcu"]
 
 
 def sources(kernel):
@@ -38,8 +42,9 @@ def sources(kernel):
     return files
 
 
-def build(kernel, folder, reuse=None, only=None, warnings=("-w",), jobs=1):
-    """Compiles what `only` names, all without it; other objects come from the folder `reuse`.
+def build(kernel, folder, reuse=None, only=None, warnings=("-w",), jobs=1, races=False):
+    """Compiles what `only` names, all without it; other objects come from the folder `reuse`. With `races` the kernel's
+    sources call for each plain access what rc11_races.c has.
 
     Returns the program's path.
     """
@@ -53,20 +58,25 @@ def build(kernel, folder, reuse=None, only=None, warnings=("-w",), jobs=1):
         target = os.path.join(folder, name + ".o")
         hooks = ["-include", os.path.join(HERE, "hooks.h")] if hooked else []
         shown = os.path.relpath(path, ROOT) if path.startswith(ROOT + os.sep) else path
-        flags = ["-std=gnu11", "-O1", "-D_GNU_SOURCE", *KNOBS, *includes, *warnings, *hooks]
+        if races and name.startswith("k_") and name[2:] not in MODELS:
+            hooks += ["-g", "-fsanitize=thread", "-U__SANITIZE_THREAD__"]
+        flags = ["-std=gnu11", "-O2", "-D_GNU_SOURCE", *KNOBS, *includes, *warnings, *hooks]
         subprocess.run(["cc", *flags, "-c", shown, "-o", os.path.abspath(target)], check=True, cwd=ROOT)
         return target
 
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         objects = list(pool.map(compile_one, sources(kernel).items()))
     program = os.path.join(folder, "explore")
-    subprocess.run(["cc", "-o", program, *objects], check=True)
+    # The addresses of a race's code are those that addr2line wants.
+    subprocess.run(["cc", *(["-no-pie"] if races else []), "-o", program, *objects], check=True)
     return program
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
+    arguments = sys.argv[1:]
+    seen = arguments[:1] == ["--races"]
+    if len(arguments) != 1 + seen:
         sys.exit(__doc__)
     # A hooked macro casts to the type it found, qualifiers and all, and its value is not always used.
     strict = ("-Wall", "-Wextra", "-Werror", "-Wno-ignored-qualifiers", "-Wno-unused-value")
-    print(build(KERNEL, sys.argv[1], warnings=strict, jobs=os.cpu_count()))
+    print(build(KERNEL, arguments[-1], warnings=strict, jobs=os.cpu_count(), races=seen))

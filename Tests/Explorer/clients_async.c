@@ -289,6 +289,7 @@ CLIENT(close_frees_strict, .setup = make_strict, .threads = { holds_then_leaves,
 /* A FAST gate must outlive all calls of it, the closer's own among them, which may look again after the closing
  * function has been called. So the last of the two calls and that function frees it. */
 static void drop_closed(void) {
+    explore_order(&shared->flags[1]);
     if (--shared->flags[1] != 0) return;
     EXPECT_EQUAL(csk_gate_destroy(gate), 0);
     explore_free(gate, sizeof *gate);

@@ -38,7 +38,7 @@ static csk_gate_lane_t *lane_at(int index) { return index == 0 ? &shared->lane :
 static void is_dispatched_in(csk_gate_lane_t *lane, void *context) {
     (void)context;
     csk_gate_lane_taken(gate, lane);
-    __atomic_fetch_add(&shared->flags[lane == lane_at(1)], 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&shared->flags[lane == lane_at(1)], 1, __ATOMIC_RELEASE);
     __atomic_fetch_add(&shared->flags[6], 1, __ATOMIC_RELAXED);
 }
 static uint32_t begin_in(int index) {
@@ -63,7 +63,7 @@ static void two_lanes(void) {
     for (uint32_t performed = 0, news = 0, begun[2] = { 0 }; performed < 4;) {
         explore_wait(&shared->flags[6], ++news);
         for (int i = 0; i < 2; i++)
-            for (; __atomic_load_n(&shared->flags[i], __ATOMIC_RELAXED) > begun[i]; begun[i]++)
+            for (; __atomic_load_n(&shared->flags[i], __ATOMIC_ACQUIRE) > begun[i]; begun[i]++)
                 performed += begin_in(i);
     }
 }

@@ -217,6 +217,7 @@ static void forks_once(void) {
     explored_fork(look);
     await(2);
 }
-CLIENT(rcu_fork, .setup = make, .threads = { retires_0_1, retires_2_3, forks }, .check = check_4, .preemptions = 2)
+CLIENT(rcu_fork, .setup = make, .threads = { retires_0_1, retires_2_3, forks }, .check = check_4, .preemptions = 2,
+       .without_rc11 = true)
 CLIENT(rcu_fork_beside_a_barrier, .setup = make, .threads = { retires_and_waits_0, forks_once, retires_1 },
-       .check = check_2, .preemptions = 2)
+       .check = check_2, .preemptions = 2, .without_rc11 = true)

@@ -255,6 +255,7 @@ static void make_for_two(void) {
     shared->references = 2;
 }
 static void drops(void) {
+    explore_order(&shared->references);
     if (--shared->references == 0) destroys();
 }
 static void takes_and_drops(void) {

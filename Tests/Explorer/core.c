@@ -1,7 +1,8 @@
-/* core.c: one schedule: fibers, store buffers, virtual time, and the hash of the happens-before graph.
+/* core.c: one schedule: fibers, virtual time, the system's calls, and the hash of the happens-before graph. What a load
+ * returns is a memory model's: model_sb.c, model_rc11.c.
  *
  * More than 400 lines: these four are one machine, whose every step changes several of them. */
-#include "core.h"
+#include "machine.h"
 
 #include <setjmp.h>
 #include <signal.h>
@@ -15,39 +16,12 @@
 #include "csynckernel/base.h"
 #include "internal.h"
 
-enum {
-    STACK_SIZE = 64 << 10,
-    BUFFER_SIZE = 32,
-    TLS_MAX = 512,
-    MAP_SIZE = 1 << 13,
-    ARENA_SIZE = 256 << 10,
-    FREED_MAX = 128
-};
+enum { STACK_SIZE = 64 << 10, MAP_SIZE = 1 << 13, ARENA_SIZE = 256 << 10, FREED_MAX = 128 };
 
-enum op {
-    OP_LOAD,
-    OP_STORE,
-    OP_RMW,
-    OP_CAS,
-    OP_FENCE,
-    OP_FLUSH,
-    OP_PARK,
-    OP_PARKED,
-    OP_WAKE,
-    OP_CLOCK,
-    OP_YIELD,
-    OP_MEMBARRIER,
-    OP_LOCK,
-    OP_UNTIL,
-    OP_POINT,
-    OP_TIME,
-    OP_SPURIOUS,
-    OP_START,
-    OP_END,
-    OP_FORK
-};
 static const char *const op_names[] = { "load",
-                                        "store (buffered)",
+                                        "load (stale)",
+                                        "store",
+                                        "store (placed earlier)",
                                         "read-modify-write",
                                         "compare-and-swap",
                                         "fence",
@@ -58,6 +32,8 @@ static const char *const op_names[] = { "load",
                                         "clock",
                                         "yield",
                                         "membarrier",
+                                        "membarrier ends",
+                                        "membarrier's fence",
                                         "pthread lock",
                                         "goes on",
                                         "point",
@@ -66,32 +42,6 @@ static const char *const op_names[] = { "load",
                                         "starts",
                                         "ends",
                                         "fork" };
-
-typedef struct {
-    void *address;
-    unsigned size;
-    bool release;
-    uint64_t value, hash;
-    const char *site;
-} buffered_t;
-
-typedef struct {
-    bool exists, done, daemon, woken, timed_out, yielded;
-    enum op op;
-    void *address;
-    int64_t deadline;
-    uint32_t awaited;
-    const char *site;
-    void *sp;
-    void (*body)(void *), (*at_end)(void *);
-    void *context;
-    char tls[TLS_MAX];
-    buffered_t buffer[BUFFER_SIZE];
-    int buffered;
-    uint64_t chain, buffer_chain;
-    char *stack;
-    unsigned long park_order;
-} fiber_t;
 
 typedef struct {
     const void *address;
@@ -110,19 +60,22 @@ extern char __start_explore_tls[], __stop_explore_tls[];
 static char tls_initial[TLS_MAX];
 #define TLS_SIZE ((size_t)(__stop_explore_tls - __start_explore_tls))
 
-static fiber_t fibers[MAX_FIBERS];
-static fiber_t *current;
-static int fiber_count;
+fiber_t fibers[MAX_FIBERS];
+fiber_t *current;
+int fiber_count;
+static const model_t *model;
 static void *scheduler_sp;
 static int64_t now;
 static int time_cell;
 static int spurious_left, jumps_left;
-static bool weak_stores, membarrier_works, failed;
+static bool membarrier_works, failed, given_up;
+static chooser_t chooser;
+static int choices_made;
 static char failure[512];
 static jmp_buf outside_threads; /* where a failure in setup or check goes on */
-static uint64_t order_state;
 static unsigned long park_count;
-static uint64_t state_hash, epoch;
+static uint64_t epoch;
+uint64_t state_hash;
 static cell_t cells[MAP_SIZE];
 static trace_t trace[MAX_STEPS + 1];
 static int trace_count;
@@ -137,7 +90,7 @@ uint64_t random_next(uint64_t *state) {
     return z ^ z >> 31;
 }
 
-static uint64_t mix(uint64_t a, uint64_t b) {
+uint64_t mix(uint64_t a, uint64_t b) {
     uint64_t state = a * UINT64_C(0xD1B54A32D192ED03) ^ b;
     return random_next(&state);
 }
@@ -213,8 +166,7 @@ static fiber_t *new_fiber(void (*body)(void *), void *context, bool daemon) {
         stack = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (stack == MAP_FAILED) abort();
     }
-    memset(fiber, 0, offsetof(fiber_t, buffer));
-    fiber->buffered = 0;
+    memset(fiber, 0, offsetof(fiber_t, tls));
     fiber->stack = stack;
     fiber->exists = true;
     fiber->daemon = daemon;
@@ -222,7 +174,6 @@ static fiber_t *new_fiber(void (*body)(void *), void *context, bool daemon) {
     fiber->context = context;
     fiber->op = OP_START;
     fiber->chain = mix(fiber_count, 17);
-    fiber->buffer_chain = mix(fiber_count, 19);
     memcpy(fiber->tls, tls_initial, TLS_SIZE);
     void **top = (void **)(stack + STACK_SIZE - 64);
 #if defined(__x86_64__)
@@ -235,14 +186,13 @@ static fiber_t *new_fiber(void (*body)(void *), void *context, bool daemon) {
     top[11] = (void *)fiber_main;
 #endif
     fiber->sp = top;
+    model->thread_begins(index_of(fiber));
     return fiber;
 }
 
-static int index_of(const fiber_t *fiber) { return (int)(fiber - fibers); }
-
 /* ---- The trace and the happens-before graph ---------------------------------------------------------------------- */
 
-static void note(int actor, enum op op, const char *site, const void *address, uint64_t value) {
+void note(int actor, enum op op, const char *site, const void *address, uint64_t value) {
     if (trace_count <= MAX_STEPS) trace[trace_count++] = (trace_t){ (uint8_t)actor, (uint8_t)op, site, address, value };
 }
 
@@ -258,7 +208,7 @@ static cell_t *cell_of(const void *address) {
     }
 }
 
-static void happened(uint64_t *chain, const void *address, bool writes) {
+void happened(uint64_t *chain, const void *address, bool writes) {
     cell_t *cell = cell_of(address);
     uint64_t hash = mix(*chain, cell->written);
     if (writes) {
@@ -271,7 +221,7 @@ static void happened(uint64_t *chain, const void *address, bool writes) {
 }
 
 /* A step that touches nothing which others see, but leads to another state all the same. */
-static void stepped(fiber_t *fiber, uint64_t what) {
+void stepped(fiber_t *fiber, uint64_t what) {
     fiber->chain = mix(fiber->chain, what);
     state_hash += fiber->chain;
 }
@@ -288,7 +238,7 @@ void explore_fail(const char *format, ...) {
     longjmp(outside_threads, 1);
 }
 
-static void check_alive(const void *address, const char *site) {
+void check_alive(const void *address, const char *site) {
     const char *byte = address;
     for (int i = 0; i < freed_count; i++)
         if (byte >= freed[i].begin && byte < freed[i].end) explore_fail("%s: access to freed memory", site);
@@ -302,135 +252,78 @@ static void check_alive(const void *address, const char *site) {
 
 /* ---- Memory ------------------------------------------------------------------------------------------------------ */
 
-static uint64_t read_memory(const void *address, unsigned size) {
+uint64_t read_memory(const void *address, unsigned size) {
     uint64_t value = 0;
     memcpy(&value, address, size);
     return value;
 }
 
-static void arrive(fiber_t *fiber, int which) {
-    buffered_t entry = fiber->buffer[which];
-    memmove(&fiber->buffer[which], &fiber->buffer[which + 1], (size_t)(fiber->buffered - which - 1) * sizeof entry);
-    fiber->buffered--;
-    check_alive(entry.address, entry.site);
-    memcpy(entry.address, &entry.value, entry.size);
-    fiber->buffer_chain = mix(fiber->buffer_chain, entry.hash);
-    happened(&fiber->buffer_chain, entry.address, true);
-    note(ACTOR_BUFFER + index_of(fiber), OP_FLUSH, entry.site, entry.address, entry.value);
-}
-
-static void drain(fiber_t *fiber) {
-    while (fiber->buffered > 0) arrive(fiber, 0);
-    fiber->chain = mix(fiber->chain, fiber->buffer_chain);
-}
-
-static bool may_arrive(const fiber_t *fiber, int which) {
-    if (which == 0) return true;
-    if (!weak_stores || fiber->buffer[which].release) return false;
-    for (int i = 0; i < which; i++)
-        if (fiber->buffer[i].address == fiber->buffer[which].address) return false;
-    return true;
-}
-
-/* One store of the buffer reaches memory; under weak stores any that may. */
-static void arrive_one(fiber_t *fiber) {
-    int which = 0;
-    if (weak_stores) {
-        do which = (int)(random_next(&order_state) % (uint64_t)fiber->buffered);
-        while (!may_arrive(fiber, which));
+uint64_t changed_value(uint64_t before, int operation, uint64_t operand) {
+    switch (operation) {
+    case EXPLORE_ADD: return before + operand;
+    case EXPLORE_OR: return before | operand;
+    case EXPLORE_AND: return before & operand;
+    default: return operand;
     }
-    arrive(fiber, which);
+}
+
+bool core_checks_races(void) { return model == &model_rc11; }
+
+bool is_thread_local(const void *address) {
+    const char *byte = address;
+    return byte >= __start_explore_tls && byte < __stop_explore_tls;
 }
 
 /* Waits for its turn. */
-static void point(enum op op, const void *address, const char *site) {
+void point(enum op op, const void *address, const char *site) {
     current->op = op;
     current->address = (void *)address;
     current->site = site;
     to_scheduler();
 }
 
+int choose_among(const choice_t *choices, int count, uint64_t state) {
+    int chosen = chooser(choices, count, choices_made++, mix(state_hash, state));
+    if (chosen >= 0) return chosen;
+    given_up = true;
+    to_scheduler();
+    abort();
+}
+
 uint64_t explore_load(const void *address, unsigned size, int order, const char *site) {
-    (void)order;
     if (current == NULL) return read_memory(address, size);
-    point(OP_LOAD, address, site);
-    check_alive(address, site);
-    for (int i = current->buffered - 1; i >= 0; i--) {
-        if (current->buffer[i].address != address) continue;
-        note(index_of(current), OP_LOAD, site, address, current->buffer[i].value);
-        return current->buffer[i].value;
-    }
-    uint64_t value = read_memory(address, size);
-    happened(&current->chain, address, false);
-    note(index_of(current), OP_LOAD, site, address, value);
-    return value;
+    return model->load(address, size, order, site);
 }
 
 void explore_store(void *address, unsigned size, uint64_t value, int order, const char *site) {
-    if (current == NULL) {
-        memcpy(address, &value, size);
-        return;
-    }
-    if (order == __ATOMIC_SEQ_CST) {
-        explore_rmw(address, size, EXPLORE_EXCHANGE, value, site);
-        return;
-    }
-    /* Its place among the fiber's loads matters to nobody but a membarrier, which drains what has been stored, not what
-     * will be. */
-    if (membarrier_works) point(OP_STORE, address, site);
-    check_alive(address, site);
-    if (current->buffered == BUFFER_SIZE) arrive(current, 0);
-    stepped(current, value + 1);
-    current->buffer[current->buffered++] = (buffered_t){ address, size,           order == __ATOMIC_RELEASE,
-                                                         value,   current->chain, site };
-    note(index_of(current), OP_STORE, site, address, value);
+    if (current == NULL) memcpy(address, &value, size);
+    else model->store(address, size, value, order, site);
 }
 
-uint64_t explore_rmw(void *address, unsigned size, int operation, uint64_t operand, const char *site) {
-    if (current != NULL) {
-        point(OP_RMW, address, site);
-        drain(current);
-        check_alive(address, site);
-        happened(&current->chain, address, true);
-    }
-    uint64_t before = read_memory(address, size), after = operand;
-    if (operation == EXPLORE_ADD) after = before + operand;
-    if (operation == EXPLORE_OR) after = before | operand;
-    if (operation == EXPLORE_AND) after = before & operand;
+uint64_t explore_rmw(void *address, unsigned size, int operation, uint64_t operand, int order, const char *site) {
+    if (current != NULL) return model->rmw(address, size, operation, operand, order, site);
+    uint64_t before = read_memory(address, size), after = changed_value(before, operation, operand);
     memcpy(address, &after, size);
-    if (current != NULL) note(index_of(current), OP_RMW, site, address, after);
     return before;
 }
 
-bool explore_cas(void *address, unsigned size, void *expected, uint64_t desired, const char *site) {
-    if (current != NULL) {
-        point(OP_CAS, address, site);
-        drain(current);
-        check_alive(address, site);
-    }
-    uint64_t found = read_memory(address, size), wanted = read_memory(expected, size);
-    bool swapped = found == wanted;
+bool explore_cas(void *address, unsigned size, void *expected, uint64_t desired, int success, int failure,
+                 const char *site) {
+    if (current != NULL) return model->cas(address, size, expected, desired, success, failure, site);
+    bool swapped = memcmp(address, expected, size) == 0;
     if (swapped) memcpy(address, &desired, size);
-    else memcpy(expected, &found, size);
-    if (current != NULL) {
-        happened(&current->chain, address, swapped);
-        note(index_of(current), OP_CAS, site, address, swapped ? desired : found);
-    }
+    else memcpy(expected, address, size);
     return swapped;
 }
 
-void explore_fence(const char *site) {
-    if (current == NULL) return;
-    point(OP_FENCE, NULL, site);
-    drain(current);
-    stepped(current, OP_FENCE);
-    note(index_of(current), OP_FENCE, site, NULL, 0);
+void explore_fence(int order, const char *site) {
+    if (current != NULL) model->fence(order, site);
 }
 
 /* ---- Time, parking, identity ------------------------------------------------------------------------------------- */
 
 void explore_set(uint32_t *word, uint32_t value) {
-    explore_rmw(word, sizeof *word, EXPLORE_EXCHANGE, value, "explore_set");
+    explore_rmw(word, sizeof *word, EXPLORE_EXCHANGE, value, __ATOMIC_ACQ_REL, "explore_set");
 }
 
 void explore_pause(const char *site) {
@@ -482,9 +375,9 @@ static int sleep_on(void *address, int64_t deadline, const char *site) {
 int core_park(uint32_t *word, uint32_t expected, int64_t deadline, const char *site) {
     if (current == NULL) explore_fail("a park in setup or check");
     point(OP_PARK, word, site);
-    drain(current);
+    model->system_call();
     check_alive(word, site);
-    happened(&current->chain, word, false);
+    model->look(word, false);
     happened(&current->chain, (char *)word + 1, true);
     note(index_of(current), OP_PARK, site, word, *word);
     if (*word != expected) return 0;
@@ -510,7 +403,7 @@ void core_wake(const void *address, int count, const char *site) {
         return;
     }
     point(OP_WAKE, address, site);
-    drain(current);
+    model->system_call();
     happened(&current->chain, (const char *)address + 1, true);
     note(index_of(current), OP_WAKE, site, address, (uint64_t)count);
     wake_sleepers(address, count);
@@ -519,33 +412,24 @@ void core_wake(const void *address, int count, const char *site) {
 bool core_has_membarrier(void) { return membarrier_works; }
 
 void core_membarrier(const char *site) {
-    if (current == NULL) return;
-    point(OP_MEMBARRIER, NULL, site);
-    for (int i = 0; i < fiber_count; i++) {
-        drain(&fibers[i]);
-        current->chain = mix(current->chain, fibers[i].chain);
-    }
-    for (int i = 0; i < fiber_count; i++) fibers[i].chain = mix(fibers[i].chain, current->chain);
-    state_hash += current->chain;
-    note(index_of(current), OP_MEMBARRIER, site, NULL, 0);
+    if (current != NULL) model->membarrier(site);
 }
 
 /* What the others have on their stacks is not for the child: it counts as returned. */
 void core_fork(const char *site) {
     point(OP_FORK, NULL, site);
-    drain(current);
+    model->system_call();
     for (int i = 0; i < fiber_count; i++) {
         current->chain = mix(current->chain, fibers[i].chain);
-        if (&fibers[i] == current) continue;
-        fibers[i].done = true;
-        fibers[i].buffered = 0;
+        if (&fibers[i] != current) fibers[i].done = true;
     }
+    model->forked();
     state_hash += current->chain;
     note(index_of(current), OP_FORK, site, NULL, 0);
 }
 
 int core_start_thread(void (*body)(void *), void *context) {
-    if (current != NULL) drain(current);
+    if (current != NULL) model->system_call();
     if (fiber_count == MAX_FIBERS) return EAGAIN;
     fiber_t *fiber = new_fiber(body, context, true);
     if (current != NULL) fiber->chain = mix(fiber->chain, current->chain);
@@ -554,12 +438,18 @@ int core_start_thread(void (*body)(void *), void *context) {
 
 void explore_wait(const uint32_t *word, uint32_t value) {
     if (current == NULL) explore_fail("a wait in setup or check");
-    drain(current);
+    model->system_call();
     current->awaited = value;
     point(OP_UNTIL, word, "explore_wait");
     check_alive(word, "explore_wait");
-    happened(&current->chain, word, false);
+    model->look(word, true);
     note(index_of(current), OP_UNTIL, "explore_wait", word, *word);
+}
+
+void explore_order(const void *address) {
+    if (current == NULL) return;
+    model->locked(address);
+    model->unlocking(address);
 }
 
 /* The first word of a pthread mutex tells whether it is held; its owner is the explorer's business alone. */
@@ -567,9 +457,10 @@ int explore_mutex_lock(pthread_mutex_t *mutex, const char *site) {
     uint32_t *word = (uint32_t *)mutex;
     if (current != NULL) {
         point(OP_LOCK, mutex, site);
-        drain(current);
+        model->system_call();
         check_alive(mutex, site);
         happened(&current->chain, mutex, true);
+        model->locked(mutex);
         note(index_of(current), OP_LOCK, site, mutex, 1);
     }
     *word = 1;
@@ -577,12 +468,31 @@ int explore_mutex_lock(pthread_mutex_t *mutex, const char *site) {
 }
 
 int explore_mutex_trylock(pthread_mutex_t *mutex, const char *site) {
-    uint64_t expected = 0;
-    return explore_cas(mutex, 4, &expected, 1, site) ? 0 : EBUSY;
+    uint32_t *word = (uint32_t *)mutex;
+    if (current != NULL) {
+        point(OP_CAS, mutex, site);
+        model->system_call();
+        check_alive(mutex, site);
+        happened(&current->chain, mutex, *word == 0);
+        note(index_of(current), OP_CAS, site, mutex, 1);
+    }
+    if (*word != 0) return EBUSY;
+    *word = 1;
+    if (current != NULL) model->locked(mutex);
+    return 0;
 }
 
 int explore_mutex_unlock(pthread_mutex_t *mutex, const char *site) {
-    explore_rmw(mutex, 4, EXPLORE_EXCHANGE, 0, site);
+    uint32_t *word = (uint32_t *)mutex;
+    if (current != NULL) {
+        point(OP_RMW, mutex, site);
+        model->system_call();
+        check_alive(mutex, site);
+        happened(&current->chain, mutex, true);
+        model->unlocking(mutex);
+        note(index_of(current), OP_RMW, site, mutex, 0);
+    }
+    *word = 0;
     return 0;
 }
 
@@ -590,6 +500,7 @@ int explore_cond_wait(pthread_cond_t *condition, pthread_mutex_t *mutex, int64_t
     /* Unlocking and falling asleep are one step: a signal in between would be lost otherwise. */
     happened(&current->chain, mutex, true);
     happened(&current->chain, (char *)condition + 1, true);
+    model->unlocking(mutex);
     *(uint32_t *)mutex = 0;
     int status = sleep_on(condition, deadline, site);
     explore_mutex_lock(mutex, site);
@@ -613,9 +524,7 @@ void *explore_allocate(size_t size) {
 }
 
 void explore_free(void *memory, size_t size) {
-    /* The thread's own stores came before; another's that has not arrived is a store that nothing orders before
-     * this. */
-    if (current != NULL) drain(current);
+    if (current != NULL) model->freed(memory, size);
     memset(memory, 0xDD, size);
     if (freed_count == FREED_MAX) abort();
     freed[freed_count].begin = memory;
@@ -630,6 +539,7 @@ static bool is_enabled(const fiber_t *fiber) {
     case OP_PARKED: return fiber->woken || fiber->deadline <= now;
     case OP_LOCK: return *(const uint32_t *)fiber->address == 0;
     case OP_UNTIL: return *(const uint32_t *)fiber->address >= fiber->awaited;
+    case OP_MEMBARRIER_END: return model->is_enabled(index_of(fiber));
     default: return true;
     }
 }
@@ -644,35 +554,31 @@ static int64_t next_deadline(void) {
     return first;
 }
 
-static bool stores_are_on_their_way(void) {
-    for (int i = 0; i < fiber_count; i++)
-        if (fibers[i].buffered > 0) return true;
-    return false;
-}
-
 /* What can happen next; the first is to go on with the fiber that ran last. Who yields goes behind all others, and
- * behind their stores. */
+ * behind what the memory does. */
 static int list_choices(int last, choice_t *choices) {
-    int count = 0;
-    bool preempting = last >= 0 && is_enabled(&fibers[last]) && !fibers[last].yielded;
-    if (preempting) choices[count++] = (choice_t){ (uint8_t)last, 0 };
+    choice_t memory[2 * MAX_FIBERS];
+    int count = model->must(choices), may = model->may(memory);
+    bool preempting = count > 0, goes_on = last >= 0 && is_enabled(&fibers[last]) && !fibers[last].yielded;
+    if (goes_on) choices[count++] = (choice_t){ (uint8_t)last, preempting ? COST_PREEMPTION : 0 };
+    preempting = preempting || goes_on;
     for (int round = 0; round < 2; round++) {
         for (int i = 0; i < fiber_count; i++) {
             int f = (last + 1 + i) % fiber_count;
-            if ((f == last && preempting) || !is_enabled(&fibers[f]) || fibers[f].yielded != (round == 1)) continue;
+            if ((f == last && goes_on) || !is_enabled(&fibers[f]) || fibers[f].yielded != (round == 1)) continue;
             choices[count++] = (choice_t){ (uint8_t)f, preempting };
         }
-        if (count != 0 || stores_are_on_their_way()) break;
+        if (count != 0 || may != 0) break;
     }
     bool nobody = count == 0;
-    for (int i = 0; i < fiber_count; i++)
-        if (fibers[i].buffered > 0) choices[count++] = (choice_t){ (uint8_t)(ACTOR_BUFFER + i), 0 };
+    memcpy(choices + count, memory, sizeof *choices * (size_t)may);
+    count += may;
     if (next_deadline() != INT64_MAX || (!nobody && jumps_left > 0))
         choices[count++] = (choice_t){ ACTOR_TIME, !nobody };
     if (spurious_left > 0)
         for (int i = 0; i < fiber_count; i++)
             if (!fibers[i].done && fibers[i].op == OP_PARKED && !is_enabled(&fibers[i]))
-                choices[count++] = (choice_t){ (uint8_t)(ACTOR_SPURIOUS + i), 1 };
+                choices[count++] = (choice_t){ (uint8_t)(ACTOR_SPURIOUS + i), COST_PREEMPTION };
     return count;
 }
 
@@ -682,15 +588,18 @@ static bool clients_done(void) {
     return true;
 }
 
-/* With all clients gone, only sleeping helpers and drained buffers are left. */
+/* With all clients gone, only sleeping helpers are left, and nothing that the memory has to do. */
 static bool is_quiet(void) {
+    choice_t memory[2 * MAX_FIBERS];
     for (int i = 0; i < fiber_count; i++)
-        if (fibers[i].buffered > 0 || is_enabled(&fibers[i])) return false;
-    return true;
+        if (is_enabled(&fibers[i])) return false;
+    return model->must(memory) + model->may(memory) == 0;
 }
 
 static void perform(int actor, int *last) {
-    if (actor >= ACTOR_SPURIOUS) {
+    if (actor >= ACTOR_INTERRUPT || (actor >= ACTOR_BUFFER && actor < ACTOR_TIME)) {
+        model->perform(actor);
+    } else if (actor >= ACTOR_SPURIOUS) {
         fiber_t *fiber = &fibers[actor - ACTOR_SPURIOUS];
         spurious_left--;
         fiber->woken = true;
@@ -707,8 +616,6 @@ static void perform(int actor, int *last) {
         chain = (uint64_t)now;
         happened(&chain, &time_cell, true);
         note(actor, OP_TIME, "", NULL, (uint64_t)now);
-    } else if (actor >= ACTOR_BUFFER) {
-        arrive_one(&fibers[actor - ACTOR_BUFFER]);
     } else {
         fiber_t *fiber = &fibers[actor];
         for (int i = 0; i < fiber_count; i++)
@@ -740,7 +647,7 @@ static void outside(void (*function)(void)) {
 }
 
 /* Makes memory, time and the kernel's static state what they are when a process begins, and the client's threads. */
-static void begin_schedule(const explore_client_t *client, bool weak, uint64_t order_seed) {
+static void begin_schedule(const explore_client_t *client, const schedule_t *schedule) {
     if (arena == NULL) {
         arena = malloc(ARENA_SIZE);
         memcpy(tls_initial, __start_explore_tls, TLS_SIZE);
@@ -752,11 +659,10 @@ static void begin_schedule(const explore_client_t *client, bool weak, uint64_t o
     current = NULL;
     now = 1000000000;
     spurious_left = client->spurious;
-    jumps_left = 2;
-    weak_stores = weak;
-    order_state = order_seed;
+    jumps_left = client->without_time ? 0 : 2;
     membarrier_works = !client->without_membarrier;
-    failed = false;
+    failed = given_up = false;
+    choices_made = 0;
     failure[0] = 0;
     trace_count = 0;
     state_hash = 0;
@@ -775,12 +681,15 @@ static void begin_schedule(const explore_client_t *client, bool weak, uint64_t o
     kernel_reset_waits();
     kernel_reset_listed();
     kernel_reset_blocks();
+    model = schedule->memory == MEMORY_RC11 ? &model_rc11 : &model_sb;
+    model->begin(schedule);
     for (int i = 0; i < EXPLORE_THREADS && client->threads[i] != NULL; i++)
         new_fiber(client_thread, (void *)(uintptr_t)&client->threads[i], false);
 }
 
-void core_run(const explore_client_t *client, chooser_t choose, bool weak, uint64_t order_seed, result_t *result) {
-    begin_schedule(client, weak, order_seed);
+void core_run(const explore_client_t *client, chooser_t choose, const schedule_t *schedule, result_t *result) {
+    chooser = choose;
+    begin_schedule(client, schedule);
     outside(client->setup);
     int last = -1, step = 0;
     result->outcome = OUTCOME_PASSED;
@@ -788,22 +697,22 @@ void core_run(const explore_client_t *client, chooser_t choose, bool weak, uint6
         if (clients_done() && is_quiet()) break;
         choice_t choices[MAX_CHOICES];
         int count = list_choices(last, choices);
-        if (count == 0 || (choices[0].actor >= ACTOR_SPURIOUS)) {
+        if (count == 0 || (choices[0].actor >= ACTOR_SPURIOUS && choices[0].actor < ACTOR_INTERRUPT)) {
             describe_deadlock();
             break;
         }
-        if (trace_count >= MAX_STEPS || step >= MAX_STEPS) {
+        if (trace_count >= MAX_STEPS || choices_made >= MAX_STEPS) {
             snprintf(failure, sizeof failure, "livelock: %d steps and no end", step);
             failed = true;
             break;
         }
         uint64_t state = mix(state_hash, (uint64_t)(last + 1));
-        int chosen = choose(choices, count, step, state);
-        if (chosen < 0) {
+        int chosen = choose(choices, count, choices_made++, state);
+        if (chosen >= 0) perform(choices[chosen].actor, &last);
+        if (chosen < 0 || given_up) {
             result->outcome = OUTCOME_GIVEN_UP;
             break;
         }
-        perform(choices[chosen].actor, &last);
         if (!failed) outside(client->invariant);
     }
     if (!failed && result->outcome == OUTCOME_PASSED) outside(client->check);
@@ -820,7 +729,8 @@ void core_print_trace(void) {
         const char *site = strrchr(entry->site, '/');
         site = site != NULL ? site + 1 : entry->site;
         char who[32];
-        if (entry->actor >= ACTOR_SPURIOUS) snprintf(who, sizeof who, "thread %d", entry->actor - ACTOR_SPURIOUS);
+        if (entry->actor >= ACTOR_INTERRUPT) snprintf(who, sizeof who, "thread %d", entry->actor - ACTOR_INTERRUPT);
+        else if (entry->actor >= ACTOR_SPURIOUS) snprintf(who, sizeof who, "thread %d", entry->actor - ACTOR_SPURIOUS);
         else if (entry->actor == ACTOR_TIME) snprintf(who, sizeof who, "time");
         else if (entry->actor >= ACTOR_BUFFER) snprintf(who, sizeof who, "buffer %d", entry->actor - ACTOR_BUFFER);
         else snprintf(who, sizeof who, "thread %d", entry->actor);

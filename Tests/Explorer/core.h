@@ -4,24 +4,43 @@
 
 #include "explorer.h"
 
-enum { MAX_FIBERS = EXPLORE_THREADS + 6, MAX_STEPS = 20000, MAX_CHOICES = 4 * MAX_FIBERS + 1 };
+enum { MAX_FIBERS = EXPLORE_THREADS + 6, MAX_STEPS = 20000, MAX_MESSAGES = 24, MAX_CHOICES = 5 * MAX_FIBERS + 1 };
 
-/* Who makes a step: a fiber, the store buffer of one, time, or a wake without reason. */
+/* Who makes a step: a fiber, the store buffer of one, time, a wake without reason, or a membarrier's fence in a fiber.
+ * Behind them which message a load reads or a store is placed behind, counted from the newest. */
 enum {
     ACTOR_FIBER = 0,
     ACTOR_BUFFER = MAX_FIBERS,
     ACTOR_TIME = 2 * MAX_FIBERS,
     ACTOR_SPURIOUS = 2 * MAX_FIBERS + 1,
-    ACTORS = 3 * MAX_FIBERS + 1
+    ACTOR_INTERRUPT = 3 * MAX_FIBERS + 1,
+    ACTOR_MESSAGE = 4 * MAX_FIBERS + 1,
+    ACTORS = ACTOR_MESSAGE + MAX_MESSAGES
+};
+
+/* What a choice costs, and what a schedule has spent: of two budgets. */
+enum {
+    COST_PREEMPTION = 1, /* also a wake without reason, and time that passes while somebody could run */
+    COST_STALE = 0x100,  /* a message that is not the newest */
+    COST_MOST = 0xFF     /* of each: no bound */
 };
 
 typedef struct {
     uint8_t actor;
-    uint8_t cost; /* 1 for a preemption, a wake without reason, time that passes while somebody could run */
+    uint16_t cost;
 } choice_t;
 
-/* Chooses among at least one; the first is to go on as before. -1: give this schedule up. */
+/* Chooses among at least one; the first is to go on as before. -1: give this schedule up. `step` counts choices. */
 typedef int (*chooser_t)(const choice_t *choices, int count, int step, uint64_t state);
+
+/* What a load returns: by store buffers, by these with relaxed stores that overtake, by RC11's views. */
+typedef enum { MEMORY_BUFFERS = 't', MEMORY_WEAK_BUFFERS = 'w', MEMORY_RC11 = 'r' } memory_t;
+
+/* What belongs to a schedule besides its choices. */
+typedef struct {
+    memory_t memory;
+    uint64_t seed; /* of MEMORY_WEAK_BUFFERS: which store overtakes which */
+} schedule_t;
 
 typedef enum { OUTCOME_PASSED, OUTCOME_FAILED, OUTCOME_GIVEN_UP } outcome_t;
 
@@ -31,7 +50,7 @@ typedef struct {
     char message[512];
 } result_t;
 
-void core_run(const explore_client_t *client, chooser_t choose, bool weak, uint64_t order_seed, result_t *result);
+void core_run(const explore_client_t *client, chooser_t choose, const schedule_t *schedule, result_t *result);
 /* Prints the steps of the schedule that ran last. */
 void core_print_trace(void);
 

@@ -14,6 +14,11 @@
  *   that has not arrived. (What the
  *     parent goes on to do, the schedules of other clients show.)
  *
+ *   - With `--model rc11` RC11 stands in the place of the store buffers (model_rc11.c): a load may be stale, a store
+ *     may be placed before others, and orders of accesses count. A thread begins with what its creator had done. A
+ *     pthread mutex orders what was done under it. A park, a wake and a futex's compare synchronize with nothing. A
+ *     child of fork has what memory holds. Wakes, time and parks are as above.
+ *
  * What is found: a client's EXPECT that fails, deadlock (a lost wake-up), more steps than any schedule may need
  * (livelock), access to freed memory or to a frame that has returned, a thread that ends inside a section.
  *
@@ -39,6 +44,8 @@ typedef struct explore_client {
                                 only */
     int spurious;            /* wakes without a reason, per schedule */
     bool without_membarrier; /* the system refuses it */
+    bool without_time;       /* it does not pass by itself */
+    bool without_rc11;       /* it changes memory as no thread can */
     struct explore_client *next;
 } explore_client_t;
 
@@ -66,12 +73,18 @@ __attribute__((noreturn, format(printf, 1, 2))) void explore_fail(const char *fo
 void *explore_allocate(size_t size);
 void explore_free(void *memory, size_t size);
 
+/* What it accesses plainly is not the kernel's, and no data race. */
+#define EXPLORE_UNSEEN __attribute__((no_sanitize("thread")))
+
 /* A point at which another thread may run. */
 void explore_point(void);
-/* Blocks until *word is at least `value`: a thread that is never released is a deadlock. */
+/* Blocks until *word is at least `value`: a thread that is never released is a deadlock. What the other threads have
+ * done happens before what follows. */
 void explore_wait(const uint32_t *word, uint32_t value);
 /* Sets a word that others wait for. */
 void explore_set(uint32_t *word, uint32_t value);
+/* No step: what was done before earlier calls with this address happens before what follows. */
+void explore_order(const void *address);
 /* The calling thread goes on in a child of fork, between what the kernel has the system call before that and after
  * it. */
 void explore_fork(void);

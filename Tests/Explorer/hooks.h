@@ -17,9 +17,10 @@ enum { EXPLORE_EXCHANGE, EXPLORE_ADD, EXPLORE_OR, EXPLORE_AND };
 
 uint64_t explore_load(const void *address, unsigned size, int order, const char *site);
 void explore_store(void *address, unsigned size, uint64_t value, int order, const char *site);
-uint64_t explore_rmw(void *address, unsigned size, int operation, uint64_t value, const char *site);
-bool explore_cas(void *address, unsigned size, void *expected, uint64_t desired, const char *site);
-void explore_fence(const char *site);
+uint64_t explore_rmw(void *address, unsigned size, int operation, uint64_t value, int order, const char *site);
+bool explore_cas(void *address, unsigned size, void *expected, uint64_t desired, int success, int failure,
+                 const char *site);
+void explore_fence(int order, const char *site);
 void explore_pause(const char *site);
 void *explore_self(void);
 
@@ -37,16 +38,16 @@ int explore_cond_wake(pthread_cond_t *condition, int count, const char *site);
 #define __atomic_load_n(p, order) ((__typeof__(*(p)))(uintptr_t)explore_load((p), sizeof(*(p)), (order), EXPLORE_SITE))
 #define __atomic_store_n(p, value, order) \
     explore_store((void *)(p), sizeof(*(p)), EXPLORE_VALUE(value), (order), EXPLORE_SITE)
-#define EXPLORE_RMW(p, operation, value)                                                                    \
-    ((__typeof__(*(p)))(uintptr_t)explore_rmw((void *)(p), sizeof(*(p)), (operation), EXPLORE_VALUE(value), \
+#define EXPLORE_RMW(p, operation, value, order)                                                                      \
+    ((__typeof__(*(p)))(uintptr_t)explore_rmw((void *)(p), sizeof(*(p)), (operation), EXPLORE_VALUE(value), (order), \
                                               EXPLORE_SITE))
-#define __atomic_exchange_n(p, value, order) EXPLORE_RMW(p, EXPLORE_EXCHANGE, value)
-#define __atomic_fetch_add(p, value, order) EXPLORE_RMW(p, EXPLORE_ADD, value)
-#define __atomic_fetch_or(p, value, order) EXPLORE_RMW(p, EXPLORE_OR, value)
-#define __atomic_fetch_and(p, value, order) EXPLORE_RMW(p, EXPLORE_AND, value)
+#define __atomic_exchange_n(p, value, order) EXPLORE_RMW(p, EXPLORE_EXCHANGE, value, order)
+#define __atomic_fetch_add(p, value, order) EXPLORE_RMW(p, EXPLORE_ADD, value, order)
+#define __atomic_fetch_or(p, value, order) EXPLORE_RMW(p, EXPLORE_OR, value, order)
+#define __atomic_fetch_and(p, value, order) EXPLORE_RMW(p, EXPLORE_AND, value, order)
 #define __atomic_compare_exchange_n(p, expected, desired, weak, success, failure) \
-    explore_cas((void *)(p), sizeof(*(p)), (expected), EXPLORE_VALUE(desired), EXPLORE_SITE)
-#define __atomic_thread_fence(order) explore_fence(EXPLORE_SITE)
+    explore_cas((void *)(p), sizeof(*(p)), (expected), EXPLORE_VALUE(desired), (success), (failure), EXPLORE_SITE)
+#define __atomic_thread_fence(order) explore_fence((order), EXPLORE_SITE)
 #define __builtin_ia32_pause() explore_pause(EXPLORE_SITE)
 #define __builtin_thread_pointer() explore_self()
 

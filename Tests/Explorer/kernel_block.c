@@ -17,12 +17,12 @@ static int enroll(csk_thread_exit_stage_t stage, void (*function)(void)) {
     return kernel_blocks_refused >> explore_thread() & 1 ? EAGAIN : csk_thread_exit_enroll(stage, function);
 }
 
-static int make_slab(void **slab, size_t size) {
+EXPLORE_UNSEEN static int make_slab(void **slab, size_t size) {
     *slab = (void *)(((uintptr_t)explore_allocate(2 * SLAB_SIZE) + SLAB_SIZE - 1) & ~(uintptr_t)(SLAB_SIZE - 1));
     slabs_made++;
     return size <= SLAB_SIZE ? 0 : ENOMEM;
 }
-static void free_slab(void *slab) {
+EXPLORE_UNSEEN static void free_slab(void *slab) {
     explore_free(slab, SLAB_SIZE);
     slabs_freed++;
 }

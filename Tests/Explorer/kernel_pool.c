@@ -38,7 +38,7 @@ void kernel_end_worker(void) {
     longjmp(*cleanup.end, 1);
 }
 
-static void run_counted(void *context) {
+EXPLORE_UNSEEN static void run_counted(void *context) {
     jmp_buf end;
     cleanup.end = &end;
     if (setjmp(end) == 0) run_worker(context);

@@ -22,8 +22,10 @@ static struct {
 
 void kernel_reset_rcu(void) { rcu = (__typeof__(rcu)){ 0 }; }
 
+/* Sections that have ended come before what is reclaimed, and what was retired before it, before later sections. */
 static void step(void) {
     if (explore_thread() >= 0) explore_point();
+    explore_order(&rcu);
 }
 
 /* The last place is for setup and check. */

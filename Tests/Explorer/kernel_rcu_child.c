@@ -16,7 +16,7 @@ static csk_rcu_reader_t readers[FIBERS];
 static uint32_t leaves, leaves_seen;
 
 /* The queue lock, in there, parks on its own word. */
-static int park_until_somebody_leaves(uint32_t *word, uint32_t expected, int64_t deadline_ns) {
+EXPLORE_UNSEEN static int park_until_somebody_leaves(uint32_t *word, uint32_t expected, int64_t deadline_ns) {
     if (deadline_ns == CSK_NEVER) return csk_platform_park(word, expected, deadline_ns);
     explore_wait(&leaves, leaves_seen + 1);
     leaves_seen = leaves;
@@ -42,12 +42,12 @@ void explored_read_begin(void) {
     if (!csk_platform_has_membarrier()) csk_rcu_fence();
 }
 
-void explored_read_end(void) {
+EXPLORE_UNSEEN void explored_read_end(void) {
     csk_store(reader()->word, 0, CSK_RELEASE);
     explore_set(&leaves, leaves + 1);
 }
 
-void explored_reader_ends(void) {
+EXPLORE_UNSEEN void explored_reader_ends(void) {
     csk_rcu_child_leave(reader());
     explore_set(&leaves, leaves + 1);
 }

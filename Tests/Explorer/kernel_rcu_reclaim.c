@@ -22,7 +22,7 @@ void explored_wait_long_for_room(void) { room_wait_ns = INT64_MAX; }
 /* Lists of the child have the parent's nodes: their links are put back. */
 enum { NODES = 16 };
 
-void explored_fork(void (*look)(void)) {
+EXPLORE_UNSEEN void explored_fork(void (*look)(void)) {
     before_fork();
     __typeof__(rcu) parent = rcu;
     csk_rcu_node_t *nodes[NODES], **lists[] = { &rcu.incoming, &rcu.taken, &rcu.waiting, &rcu.ready };

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "litmus.h"
 #include "strategy.h"
 
 static explore_client_t *clients;
@@ -18,6 +19,10 @@ void explore_register(explore_client_t *client) {
 
 static const char usage[] =
     "explore [options] [PATTERN ...]     explores the clients whose names match, all without a pattern\n"
+    "explore litmus [PATTERN ...]        tests the model of RC11 by programs of which it is known what they may do\n"
+    "  --model rc11           by RC11 with stale loads instead of store buffers\n"
+    "  --preemptions N        of an exhaustive schedule at most, whatever the client says\n"
+    "  --stale N              messages that are not the newest in an exhaustive schedule of RC11 (default 2)\n"
     "  --list                 the names\n"
     "  --random N             random schedules per client (default 10000)\n"
     "  --seconds N            random schedules per client for N seconds at most, however many are asked for\n"
@@ -72,19 +77,21 @@ static void search_for_a_while(const explore_client_t *client, search_t *search)
 
 static bool explore(const explore_client_t *client) {
     enum { WHOLE = 400000, PART = 50000 };
-    search_t search;
+    search_t search = { 0 };
     double began = seconds();
     bool partly = is_partly_explored(client->name);
     if (!quiet) printf("%-44s ", client->name), fflush(stdout);
     if (exhaustive && client->preemptions > 0) {
-        search_exhaustively(client, limit != 0 ? limit : partly ? PART : WHOLE, &search);
+        bool bounded = partly || search_memory == MEMORY_RC11;
+        search_exhaustively(client, limit != 0 ? limit : bounded ? PART : WHOLE, &search);
         if (search.failure.outcome == OUTCOME_FAILED) return report(client, "exhaustive", &search), false;
         if (!quiet) {
             printf("%8llu schedules, %s %d preemptions; ", (unsigned long long)search.schedules,
-                   search.complete ? "all with" : "NOT all with", client->preemptions);
+                   search.complete ? "all with" : "NOT all with",
+                   search_preemptions >= 0 ? search_preemptions : client->preemptions);
             fflush(stdout);
         }
-        if (!search.complete && !partly && limit == 0) {
+        if (!search.complete && !partly && limit == 0 && search_memory != MEMORY_RC11) {
             printf("FAILED: more than %d schedules, and partly.c does not name the client\n", WHOLE);
             return false;
         }
@@ -97,6 +104,7 @@ static bool explore(const explore_client_t *client) {
 }
 
 static bool matches(const explore_client_t *client, int count, char **patterns) {
+    if (client->without_rc11 && search_memory == MEMORY_RC11) return false;
     if (only_partly && !is_partly_explored(client->name)) return false;
     for (int i = 0; i < count; i++)
         if (fnmatch(patterns[i], client->name, 0) == 0) return true;
@@ -113,10 +121,25 @@ bad:
     exit(2);
 }
 
+/* One schedule, step by step: that of a text, or the random one of the first seed without a text. */
+static int repeat(const explore_client_t *client, const char *schedule) {
+    search_t search = { 0 };
+    if (schedule == NULL) search_randomly(client, first_seed, 1, &search);
+    else if (!run_deviations(client, schedule, &search.failure)) {
+        fputs("explore: this is no schedule\n", stderr);
+        return 2;
+    }
+    core_print_trace();
+    bool failed = search.failure.outcome == OUTCOME_FAILED;
+    printf("%s: %s\n", client->name, failed ? search.failure.message : "passes");
+    return failed;
+}
+
 int main(int argc, char **argv) {
     const char *schedule = NULL;
     bool replay = false, list = false;
     int at = 1;
+    if (argc > 1 && strcmp(argv[1], "litmus") == 0) return litmus_main(argc - 2, argv + 2);
     for (; at < argc && strncmp(argv[at], "--", 2) == 0; at++) {
         const char *option = argv[at];
         if (strcmp(option, "--list") == 0) list = true;
@@ -124,6 +147,10 @@ int main(int argc, char **argv) {
         else if (strcmp(option, "--seconds") == 0) most_seconds = number_after(argc, argv, &at);
         else if (strcmp(option, "--first") == 0) first_seed = number_after(argc, argv, &at);
         else if (strcmp(option, "--limit") == 0) limit = number_after(argc, argv, &at);
+        else if (strcmp(option, "--preemptions") == 0) search_preemptions = (int)number_after(argc, argv, &at);
+        else if (strcmp(option, "--stale") == 0) search_stale = (int)number_after(argc, argv, &at);
+        else if (strcmp(option, "--model") == 0 && at + 1 < argc && strcmp(argv[at + 1], "rc11") == 0)
+            search_memory = MEMORY_RC11, at++;
         else if (strcmp(option, "--partly") == 0) only_partly = true;
         else if (strcmp(option, "--no-exhaustive") == 0) exhaustive = false;
         else if (strcmp(option, "--part") == 0) part = number_after(argc, argv, &at);
@@ -150,16 +177,7 @@ int main(int argc, char **argv) {
         if (list) {
             printf("%s\n", client->name);
         } else if (schedule != NULL || replay) {
-            search_t search = { 0 };
-            if (replay) search_randomly(client, first_seed, 1, &search);
-            else if (!run_deviations(client, schedule, &search.failure)) {
-                fputs("explore: this is no schedule\n", stderr);
-                return 2;
-            }
-            core_print_trace();
-            bool failed = search.failure.outcome == OUTCOME_FAILED;
-            printf("%s: %s\n", client->name, failed ? search.failure.message : "passes");
-            return failed;
+            return repeat(client, schedule);
         } else if (!explore(client)) {
             failures++;
             if (quiet) return 1;

@@ -348,7 +348,7 @@ MUTANTS = [
     ("the limit looks at the oldest only", ORDER, "        passed -= waiter->bypassed;\n", "        passed = 0;\n"),
     ("the walk forgets how often each was passed", ORDER, "        passed -= waiter->bypassed;\n", ""),
     ("the closer is passed too often", ORDER, "        if (waiter->node.rank == GATE_RANK_CLOSER) return NULL;\n", ""),
-    ("due is never over", TRAMPOLINE, "    csk_store(&waiter->due, 0, CSK_RELAXED);\n", ""),
+    ("due is never over", TRAMPOLINE, "    csk_store(&waiter->due, 0, CSK_RELEASE);\n", ""),
     ("functions nest", TRAMPOLINE, "    if (ready.depth > 1) {\n        ready.depth--;\n        return;\n    }\n", ""),
     # What functions leave for later.
     ("what is left for later runs in a queue", TRAMPOLINE, "    if (ready.waits != 0) return false;\n", ""),

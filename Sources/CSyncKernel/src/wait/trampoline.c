@@ -14,9 +14,13 @@ void csk_trampoline_hold(void) { ready.depth++; }
 
 static void run_waiter(csk_gate_waiter_t *waiter) {
     ready.first = waiter->next_ready;
-    csk_store(&waiter->due, 0, CSK_RELAXED);
-    /* The function may free the waiter or queue it again: it is not touched after the call. */
-    waiter->function(waiter, waiter->context, waiter->status);
+    csk_gate_function_t function = waiter->function;
+    void *context = waiter->context;
+    int status = waiter->status;
+    /* From here on another thread may queue the waiter again, and the function may free it: it is not touched any more.
+     * This pairs with the load in csk_waiter_is_due. */
+    csk_store(&waiter->due, 0, CSK_RELEASE);
+    function(waiter, context, status);
 }
 
 static void run_lane(csk_gate_lane_t *lane) {

@@ -42,7 +42,7 @@ static inline void csk_waiter_set(csk_gate_waiter_t *waiter, uint32_t state) {
 }
 /* Whether some thread of this process is yet to call the waiter's function. */
 static inline bool csk_waiter_is_due(const csk_gate_waiter_t *waiter) {
-    return csk_load(&waiter->due, CSK_RELAXED) && !csk_queue_lock_is_old(waiter->state);
+    return csk_load(&waiter->due, CSK_ACQUIRE) && !csk_queue_lock_is_old(waiter->state);
 }
 
 static inline csk_gate_waiter_t *csk_waiter_of_node(csk_heap_node_t *node) { return (csk_gate_waiter_t *)node; }
