@@ -206,24 +206,25 @@ static uint16_t spend(uint16_t spent, uint16_t cost) {
 enum { CACHE_SIZE = 1 << 22 };
 typedef struct {
     uint64_t state;
+    uint32_t search; /* of which search; a place of another's is free */
     uint16_t spent;
 } visited_t;
 static visited_t *visited;
-static uint32_t visited_count;
+static uint32_t visited_count, this_search;
 
 static bool was_visited(uint64_t state, uint16_t spent) {
-    if (state == 0) state = 1;
     size_t slot = (size_t)(state % CACHE_SIZE);
     for (;; slot = (slot + 1) % CACHE_SIZE) {
-        if (visited[slot].state == state) {
+        bool taken_up = visited[slot].search == this_search;
+        if (taken_up && visited[slot].state == state) {
             if (is_within(visited[slot].spent, spent)) return true;
             if (is_within(spent, visited[slot].spent)) visited[slot].spent = spent;
             return false;
         }
-        if (visited[slot].state != 0) continue;
+        if (taken_up) continue;
         /* A full cache costs time, not schedules. */
         if (visited_count < CACHE_SIZE / 4 * 3) {
-            visited[slot] = (visited_t){ state, spent };
+            visited[slot] = (visited_t){ state, this_search, spent };
             visited_count++;
         }
         return false;
@@ -261,7 +262,7 @@ static bool next_schedule(void) {
 
 /* Returns false where the limit stopped it, or a failure. */
 static bool search_within_bound(const explore_client_t *client, uint64_t limit, search_t *search) {
-    memset(visited, 0, sizeof *visited * CACHE_SIZE);
+    this_search++;
     visited_count = 0;
     depth_known = 0;
     do {
@@ -278,7 +279,7 @@ void search_exhaustively(const explore_client_t *client, uint64_t limit, search_
     *search = (search_t){ .each = search->each };
     if (frames == NULL) {
         frames = malloc(sizeof *frames * (MAX_STEPS + 2));
-        visited = malloc(sizeof *visited * CACHE_SIZE);
+        visited = calloc(CACHE_SIZE, sizeof *visited);
     }
     pruned = 0;
     int preemptions = search_preemptions >= 0 ? search_preemptions : client->preemptions;
