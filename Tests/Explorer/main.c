@@ -53,8 +53,8 @@ static void report(const explore_client_t *client, const char *how, search_t *se
     }
     printf("FAILED\n%s: %s\n", client->name, search->failure.message);
     if (strcmp(how, "random") == 0)
-        printf("seed %llu: explore --replay %llu %s\n", (unsigned long long)search->seed,
-               (unsigned long long)search->seed, client->name);
+        printf("seed %llu: explore %s--replay %llu %s\n", (unsigned long long)search->seed,
+               search_memory == MEMORY_RC11 ? "--model rc11 " : "", (unsigned long long)search->seed, client->name);
     int deviations = shorten(client, &search->failure);
     printf("the shortest schedule found, %d steps, leaves the way %d times:\n", search->failure.steps, deviations);
     core_print_trace();
