@@ -121,6 +121,20 @@ bad:
     exit(2);
 }
 
+/* The schedule, or without one that of the first seed, step by step. */
+static int run_again(const explore_client_t *client, const char *schedule) {
+    search_t search = { 0 };
+    if (schedule == NULL) search_randomly(client, first_seed, 1, &search);
+    else if (!run_deviations(client, schedule, &search.failure)) {
+        fputs("explore: this is no schedule\n", stderr);
+        return 2;
+    }
+    core_print_trace();
+    bool failed = search.failure.outcome == OUTCOME_FAILED;
+    printf("%s: %s\n", client->name, failed ? search.failure.message : "passes");
+    return failed;
+}
+
 int main(int argc, char **argv) {
     const char *schedule = NULL;
     bool replay = false, list = false;
@@ -163,16 +177,7 @@ int main(int argc, char **argv) {
         if (list) {
             printf("%s\n", client->name);
         } else if (schedule != NULL || replay) {
-            search_t search = { 0 };
-            if (replay) search_randomly(client, first_seed, 1, &search);
-            else if (!run_deviations(client, schedule, &search.failure)) {
-                fputs("explore: this is no schedule\n", stderr);
-                return 2;
-            }
-            core_print_trace();
-            bool failed = search.failure.outcome == OUTCOME_FAILED;
-            printf("%s: %s\n", client->name, failed ? search.failure.message : "passes");
-            return failed;
+            return run_again(client, schedule);
         } else if (!explore(client)) {
             failures++;
             if (quiet) return 1;
