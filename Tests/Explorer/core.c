@@ -554,12 +554,13 @@ static int64_t next_deadline(void) {
     return first;
 }
 
-/* What can happen next; the first is to go on with the fiber that ran last. Who yields goes behind all others, and
+/* No time passes while there is something that the memory must do: a schedule could let it pass for ever.
+ * What can happen next; the first is to go on with the fiber that ran last. Who yields goes behind all others, and
  * behind what the memory does. */
 static int list_choices(int last, choice_t *choices) {
     choice_t memory[2 * MAX_FIBERS];
-    int count = model->must(choices), may = model->may(memory);
-    bool preempting = count > 0, goes_on = last >= 0 && is_enabled(&fibers[last]) && !fibers[last].yielded;
+    int must = model->must(choices), count = must, may = model->may(memory);
+    bool preempting = must > 0, goes_on = last >= 0 && is_enabled(&fibers[last]) && !fibers[last].yielded;
     if (goes_on) choices[count++] = (choice_t){ (uint8_t)last, preempting ? COST_PREEMPTION : 0 };
     preempting = preempting || goes_on;
     for (int round = 0; round < 2; round++) {
@@ -573,7 +574,7 @@ static int list_choices(int last, choice_t *choices) {
     bool nobody = count == 0;
     memcpy(choices + count, memory, sizeof *choices * (size_t)may);
     count += may;
-    if (next_deadline() != INT64_MAX || (!nobody && jumps_left > 0))
+    if (must == 0 && (next_deadline() != INT64_MAX || (!nobody && jumps_left > 0)))
         choices[count++] = (choice_t){ ACTOR_TIME, !nobody };
     if (spurious_left > 0)
         for (int i = 0; i < fiber_count; i++)

@@ -8,6 +8,9 @@
  * of them the threads' part. Sequentially consistent accesses and fences are checked against the definition itself
  * (rc11_psc.c), whenever something is chosen that is not the newest.
  *
+ * More than 400 lines: views, messages and the accesses are one machine; what could be taken apart is in rc11_psc.c and
+ * rc11_races.c.
+ *
  * Sources: Lahav et al., "Repairing sequential consistency in C/C++11" (2017); the machine without promises of Kang et
  * al., "A promising semantics for relaxed-memory concurrency" (2017).
  *

@@ -12,7 +12,8 @@ __attribute__((noinline, cold)) int csk_work_is_refused(const csk_workqueue_t *q
 
 void csk_work_begin_refusal(csk_workqueue_t *queue, const csk_work_t *first, csk_section_t *section) {
     csk_workqueue_wait_t *none = NULL;
-    *section = (csk_section_t){ .queue = queue, .arrival = INT64_MAX, .epoch = queue->epoch };
+    uint32_t epoch = csk_load(&queue->epoch, CSK_RELAXED);
+    *section = (csk_section_t){ .queue = queue, .arrival = INT64_MAX, .epoch = epoch };
     for (const csk_work_t *work = first; work != NULL; work = (const csk_work_t *)work->node.next)
         if (csk_work_arrival(work) < section->arrival) section->arrival = csk_work_arrival(work);
     for (const csk_work_t *work = first; work != NULL; work = (const csk_work_t *)work->node.next)

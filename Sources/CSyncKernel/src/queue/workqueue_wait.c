@@ -43,7 +43,7 @@ static bool give_up(csk_workqueue_t *queue, csk_workqueue_wait_t **list, csk_wor
 }
 
 static void stand_in_line(csk_workqueue_t *queue, csk_workqueue_wait_t *wait) {
-    wait->epoch = queue->epoch;
+    wait->epoch = csk_load(&queue->epoch, CSK_RELAXED);
     wait->previous = queue->last_room;
     *(queue->rooms != NULL ? &queue->last_room->next : &queue->rooms) = wait;
     queue->last_room = wait;
@@ -253,7 +253,7 @@ void csk_workqueue_drain_async(csk_workqueue_t *queue, csk_workqueue_wait_t *wai
     wait->arrivals = queue->arrivals;
     bool waits = wait->remaining != 0;
     if (waits) {
-        wait->epoch = queue->epoch;
+        wait->epoch = csk_load(&queue->epoch, CSK_RELAXED);
         wait->next = queue->drains;
         if (wait->next != NULL) wait->next->previous = wait;
         queue->drains = wait;
