@@ -2,6 +2,7 @@
  * leave, gate_words.h the words and the argument. */
 #include "csynckernel/gate.h"
 
+#include "base/ordering.h"
 #include "lock/gate_aside.h"
 #include "lock/gate_await.h"
 #include "lock/gate_queue.h"
@@ -49,17 +50,19 @@ uint32_t csk_gate_waiting(csk_gate_t *gate) {
 enum attempt { ENTERED, HELD, QUEUE_FIRST };
 
 /* Takes a free gate without the queue lock, unless somebody of higher rank waits. What it read of the queue may be
- * stale by the time that it enters: see FAST in gate.h. Under STRICT a gate with waiters is never free. */
-static inline enum attempt barge(csk_gate_t *gate, csk_rank_t rank, uint64_t self) {
+ * stale by the time that it enters: see FAST in gate.h. Under STRICT a gate with waiters is never free. Nobody enters
+ * so while the summary has one of the flags `stops`. */
+enum { STOPS = GATE_CLOSED | GATE_HAND_OVER, STOPS_AT_FIRST = STOPS | GATE_ORDERED };
+static inline enum attempt barge(csk_gate_t *gate, csk_rank_t rank, uint64_t self, uint64_t stops) {
     uint64_t summary = csk_load(&gate->summary, CSK_ACQUIRE);
     /* The form is decided before anybody holds the gate: registering for membarrier takes long once threads contend. */
-    if (summary & (GATE_CLOSED | GATE_HAND_OVER) || summary == 0) return QUEUE_FIRST;
+    if (summary & stops || summary == 0) return QUEUE_FIRST;
     if ((summary & GATE_WAITERS) && (!csk_is_rank(rank) || csk_gate_biased_rank(rank) < summary >> GATE_RANK_SHIFT))
         return QUEUE_FIRST;
     uint64_t found = csk_load(&gate->held, CSK_RELAXED);
     if ((found & ~HELD_FLAGS) != 0) return HELD;
     /* One-word form: somebody has queued since the summary was read, perhaps a waiter that nobody may pass. */
-    if ((found & HELD_FLAGS) && !(summary & GATE_WAITERS)) return QUEUE_FIRST;
+    if ((found & HELD_FLAGS) && !(summary & GATE_WAITERS) && (found & HELD_FLAGS) != HELD_ORDERED) return QUEUE_FIRST;
     return csk_cas(&gate->held, &found, self | (found & HELD_FLAGS), CSK_ACQUIRE) ? ENTERED : HELD;
 }
 
@@ -68,7 +71,7 @@ static enum attempt spin_to_enter(csk_gate_t *gate, csk_rank_t rank, uint64_t se
     *since_ns = csk_counts_since(spin.end_ns - CSK_SPIN_NS);
     while (csk_spin(&spin)) {
         if (csk_gate_holder(gate) != 0) continue;
-        enum attempt attempt = barge(gate, rank, self);
+        enum attempt attempt = barge(gate, rank, self, STOPS);
         if (attempt != HELD) return attempt;
     }
     return HELD;
@@ -92,6 +95,7 @@ static int trylock_as(csk_gate_t *gate, csk_rank_t rank, uint64_t self) {
     csk_gate_settle(gate, &effects);
     csk_queue_unlock(&gate->queue_lock);
     csk_effects_perform(&effects);
+    if (status == 0 && csk_gate_is_ordered(gate)) csk_current_ordering()->entered(gate, CSK_OBJECT_GATE);
     return status;
 }
 
@@ -163,10 +167,8 @@ static int enter_or_wait(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns,
     return csk_waiter_wait(&csk_gate_wait_kind, gate, &waiter, deadline_ns, gate->policy == CSK_GATE_STRICT);
 }
 
-static __attribute__((noinline)) int lock_contended(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns,
-                                                    uint64_t self) {
-    if (!csk_is_rank(rank)) return EINVAL;
-    csk_gate_prepare(gate);
+static __attribute__((noinline)) int enter_contended(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns,
+                                                     uint64_t self) {
     if (csk_gate_holder(gate) == self) return EDEADLK;
     if (csk_load(&gate->summary, CSK_ACQUIRE) & GATE_CLOSED) return ESHUTDOWN;
     if (deadline_ns != CSK_NEVER && deadline_ns <= csk_platform_now()) {
@@ -183,9 +185,31 @@ static __attribute__((noinline)) int lock_contended(csk_gate_t *gate, csk_rank_t
     return enter_or_wait(gate, rank, deadline_ns, self, noted, since_ns);
 }
 
+/* Who tries alone, since the deadline has passed, is known by its status or tells the checker itself (trylock_as). */
+static __attribute__((noinline)) int lock_ordered(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns,
+                                                  uint64_t self) {
+    if (csk_gate_holder(gate) == self) return EDEADLK;
+    if (deadline_ns != CSK_NEVER && deadline_ns <= csk_platform_now())
+        return enter_contended(gate, rank, deadline_ns, self);
+    csk_current_ordering()->comes(gate, CSK_OBJECT_GATE);
+    bool entered = !csk_gate_is_noted(gate) && barge(gate, rank, self, STOPS) == ENTERED;
+    int status = entered ? 0 : enter_contended(gate, rank, deadline_ns, self);
+    if (status == 0) csk_current_ordering()->entered(gate, CSK_OBJECT_GATE);
+    return status;
+}
+
+static __attribute__((noinline)) int lock_contended(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns,
+                                                    uint64_t self) {
+    if (!csk_is_rank(rank)) return EINVAL;
+    csk_gate_prepare(gate);
+    if (csk_gate_is_ordered(gate)) return lock_ordered(gate, rank, deadline_ns, self);
+    csk_ordering_misses(gate, CSK_OBJECT_GATE);
+    return enter_contended(gate, rank, deadline_ns, self);
+}
+
 /* While others are parked, every entry comes here, and most entries find a free gate. That path needs no stack. */
 static inline int lock_as(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns, uint64_t self) {
-    if (!csk_gate_is_noted(gate) && CSK_LIKELY(barge(gate, rank, self) == ENTERED)) return 0;
+    if (!csk_gate_is_noted(gate) && CSK_LIKELY(barge(gate, rank, self, STOPS_AT_FIRST) == ENTERED)) return 0;
     return lock_contended(gate, rank, deadline_ns, self);
 }
 
