@@ -239,7 +239,11 @@ static inline int unlock(csk_rwlock_t *lock) {
         leave(lock, RELEASE_READ);
         return 0;
     }
-    if (!csk_rwlock_held_by(lock, csk_self()) && !csk_rwlock_take_from_nobody(lock)) return unlock_read_slow(lock);
+    if (!csk_rwlock_held_by(lock, csk_self())) {
+        /* A biased lock that the thread reads may be granted to a section already, which waits for this reader. */
+        int status = unlock_read_slow(lock);
+        if (status != EPERM || !csk_rwlock_take_from_nobody(lock)) return status;
+    }
     leave(lock, RELEASE_WRITE);
     return 0;
 }
