@@ -50,10 +50,12 @@ uint32_t csk_gate_waiting(csk_gate_t *gate) {
 enum attempt { ENTERED, HELD, QUEUE_FIRST };
 
 /* Takes a free gate without the queue lock, unless somebody of higher rank waits. What it read of the queue may be
- * stale by the time that it enters: see FAST in gate.h. Under STRICT a gate with waiters is never free. Nobody enters
- * so while the summary has one of the flags `stops`. */
-enum { STOPS = GATE_CLOSED | GATE_HAND_OVER, STOPS_AT_FIRST = STOPS | GATE_ORDERED };
-static inline enum attempt barge(csk_gate_t *gate, csk_rank_t rank, uint64_t self, uint64_t stops) {
+ * stale by the time that it enters: see FAST in gate.h. Under STRICT a gate with waiters is never free. Only who
+ * has told the checker of lock order, `told`, enters an ordered gate. */
+static inline __attribute__((always_inline)) enum attempt barge(csk_gate_t *gate, csk_rank_t rank, uint64_t self,
+                                                                bool told) {
+    const uint64_t stops = GATE_CLOSED | GATE_HAND_OVER | (told ? 0 : GATE_ORDERED);
+    const uint64_t flags = HELD_FLAGS & ~(told ? HELD_ORDERED : 0);
     uint64_t summary = csk_load(&gate->summary, CSK_ACQUIRE);
     /* The form is decided before anybody holds the gate: registering for membarrier takes long once threads contend. */
     if (summary & stops || summary == 0) return QUEUE_FIRST;
@@ -62,7 +64,7 @@ static inline enum attempt barge(csk_gate_t *gate, csk_rank_t rank, uint64_t sel
     uint64_t found = csk_load(&gate->held, CSK_RELAXED);
     if ((found & ~HELD_FLAGS) != 0) return HELD;
     /* One-word form: somebody has queued since the summary was read, perhaps a waiter that nobody may pass. */
-    if ((found & HELD_FLAGS) && !(summary & GATE_WAITERS) && (found & HELD_FLAGS) != HELD_ORDERED) return QUEUE_FIRST;
+    if ((found & flags) && !(summary & GATE_WAITERS)) return QUEUE_FIRST;
     return csk_cas(&gate->held, &found, self | (found & HELD_FLAGS), CSK_ACQUIRE) ? ENTERED : HELD;
 }
 
@@ -71,7 +73,7 @@ static enum attempt spin_to_enter(csk_gate_t *gate, csk_rank_t rank, uint64_t se
     *since_ns = csk_counts_since(spin.end_ns - CSK_SPIN_NS);
     while (csk_spin(&spin)) {
         if (csk_gate_holder(gate) != 0) continue;
-        enum attempt attempt = barge(gate, rank, self, STOPS);
+        enum attempt attempt = barge(gate, rank, self, true);
         if (attempt != HELD) return attempt;
     }
     return HELD;
@@ -192,7 +194,7 @@ static __attribute__((noinline)) int lock_ordered(csk_gate_t *gate, csk_rank_t r
     if (deadline_ns != CSK_NEVER && deadline_ns <= csk_platform_now())
         return enter_contended(gate, rank, deadline_ns, self);
     csk_current_ordering()->comes(gate, CSK_OBJECT_GATE);
-    bool entered = !csk_gate_is_noted(gate) && barge(gate, rank, self, STOPS) == ENTERED;
+    bool entered = !csk_gate_is_noted(gate) && barge(gate, rank, self, true) == ENTERED;
     int status = entered ? 0 : enter_contended(gate, rank, deadline_ns, self);
     if (status == 0) csk_current_ordering()->entered(gate, CSK_OBJECT_GATE);
     return status;
@@ -209,7 +211,7 @@ static __attribute__((noinline)) int lock_contended(csk_gate_t *gate, csk_rank_t
 
 /* While others are parked, every entry comes here, and most entries find a free gate. That path needs no stack. */
 static inline int lock_as(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns, uint64_t self) {
-    if (!csk_gate_is_noted(gate) && CSK_LIKELY(barge(gate, rank, self, STOPS_AT_FIRST) == ENTERED)) return 0;
+    if (!csk_gate_is_noted(gate) && CSK_LIKELY(barge(gate, rank, self, false) == ENTERED)) return 0;
     return lock_contended(gate, rank, deadline_ns, self);
 }
 

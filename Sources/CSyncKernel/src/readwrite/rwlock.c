@@ -221,6 +221,15 @@ static __attribute__((noinline)) int unlock_read_slow(csk_rwlock_t *lock) {
     return 0;
 }
 
+/* A biased lock that the thread reads may be granted to a section already, which nobody has adopted, and which waits
+ * for this reader. */
+static __attribute__((noinline)) int unlock_as_reader_or_nobody(csk_rwlock_t *lock) {
+    int status = unlock_read_slow(lock);
+    if (status != EPERM || !csk_rwlock_take_from_nobody(lock)) return status;
+    leave(lock, RELEASE_WRITE);
+    return 0;
+}
+
 /* The inline path is for the only lock that the thread reads, and reads once. */
 static inline int unlock(csk_rwlock_t *lock) {
     csk_reads_t *record = csk_my_reads;
@@ -239,24 +248,22 @@ static inline int unlock(csk_rwlock_t *lock) {
         leave(lock, RELEASE_READ);
         return 0;
     }
-    if (!csk_rwlock_held_by(lock, csk_self())) {
-        /* A biased lock that the thread reads may be granted to a section already, which waits for this reader. */
-        int status = unlock_read_slow(lock);
-        if (status != EPERM || !csk_rwlock_take_from_nobody(lock)) return status;
-    }
+    if (!csk_rwlock_held_by(lock, csk_self())) return unlock_as_reader_or_nobody(lock);
     leave(lock, RELEASE_WRITE);
     return 0;
 }
 
+#ifdef CSK_LOCK_ORDER
 int csk_rwlock_unlock(csk_rwlock_t *lock) {
     int status = unlock(lock);
-#ifdef CSK_LOCK_ORDER
     /* Only its address is used: the lock may be gone. */
     if (status == 0 && csk_current_ordering() != NULL && csk_reads_find(lock) == NULL)
         csk_current_ordering()->leaves(lock);
-#endif
     return status;
 }
+#else
+int csk_rwlock_unlock(csk_rwlock_t *lock) { return unlock(lock); }
+#endif
 
 /* ---- Changing sides ---------------------------------------------------------------------------------------------- */
 
