@@ -31,6 +31,7 @@
 #include "delayed.h"
 #include "inspect.h"
 #include "order.h"
+#include "mark.h"
 #ifndef CSK_WITHOUT_RCU
 #include "rcu.h"
 #include "snapshot.h"

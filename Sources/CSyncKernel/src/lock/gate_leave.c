@@ -168,7 +168,7 @@ static __attribute__((noinline)) void leave_one_word_contended(csk_gate_t *gate)
 
 static void leave_one_word(csk_gate_t *gate) {
     uint64_t found = csk_load(&gate->held, CSK_RELAXED);
-    if ((found & HELD_FLAGS & ~HELD_ORDERED) != 0 || !free_one_word(gate, &found)) leave_one_word_contended(gate);
+    if ((found & HELD_FLAGS) != 0 || !free_one_word(gate, &found)) leave_one_word_contended(gate);
 }
 
 /* ---- Both forms -------------------------------------------------------------------------------------------------- */
