@@ -51,10 +51,11 @@ CSK_API int csk_order_start(void);
 CSK_API void csk_order_stop(void);
 
 /* Objects of one class with different levels are different classes: a parent may be held while its child is entered.
- * Called before the object is used, and again where its memory is used for another one. Returns 0; EINVAL for a level
+ * It is for the object that is there, or that begins there next; another one that begins there later has level 0.
+ * Returns 0; EINVAL for a level
  * above CSK_ORDER_LEVELS; EAGAIN where the checker was never started; or ENOBUFS. */
 CSK_API int csk_order_level(const void *object, uint32_t level);
-/* The object is left out, until another one begins at its address. Returns 0, EAGAIN or ENOBUFS, as above. */
+/* The object is left out, in the same way. Returns 0, EAGAIN or ENOBUFS, as above. */
 CSK_API int csk_order_ignore(const void *object);
 
 /* For locks that are not covered: of others, or a semaphore of one permit. `kind` is CSK_OBJECT_SEM and so on, or

@@ -17,6 +17,7 @@ enum { PROBES = 32, CHAIN_PROBES = 8 };
 #define WHAT_LEVEL (UINT64_C(15) << WHAT_LEVEL_SHIFT)
 #define WHAT_IGNORED (UINT64_C(1) << 40)
 #define WHAT_UNCOVERED (UINT64_C(1) << 41)
+#define WHAT_USED (UINT64_C(1) << 42) /* since it was given a level, or left out */
 #define WHAT_BEGINNING (UINT64_C(1) << 48) /* above: how many objects have begun at the address */
 
 typedef struct {
@@ -92,7 +93,7 @@ static __attribute__((noinline)) uint32_t find_class(order_object_t *entry, cons
         csk_slot_become_ready(&class->slot);
     }
     /* If the object has begun anew or got a level meanwhile, its class is found at the next use. */
-    csk_cas(&entry->what, &what, (what & ~WHAT_CLASS) | number, CSK_RELEASE);
+    csk_cas(&entry->what, &what, (what & ~WHAT_CLASS) | WHAT_USED | number, CSK_RELEASE);
     return number;
 }
 
@@ -104,7 +105,10 @@ static inline uint32_t class_of(const void *object, uint32_t kind) {
         return 0;
     }
     uint64_t what = csk_load(&entry->what, CSK_ACQUIRE);
-    if (CSK_UNLIKELY(what & WHAT_IGNORED)) return 0;
+    if (CSK_UNLIKELY(what & WHAT_IGNORED)) {
+        if (!(what & WHAT_USED)) csk_fetch_or(&entry->what, WHAT_USED, CSK_RELAXED);
+        return 0;
+    }
     uint32_t class = (uint32_t)(what & WHAT_CLASS);
     if (CSK_LIKELY(class != 0)) return class;
     class = find_class(entry, object, kind, what);
@@ -112,13 +116,13 @@ static inline uint32_t class_of(const void *object, uint32_t kind) {
     return class;
 }
 
-/* Changes what is known of an object, whose class is to be found anew. */
-static int change(const void *object, uint64_t clears, uint64_t sets, uint64_t adds) {
+/* Changes what is known of an object that is there, or begins there next. Its class is to be found anew. */
+static int change(const void *object, uint64_t clears, uint64_t sets) {
     if (csk_load(&csk_order_tables, CSK_ACQUIRE) == NULL) return EAGAIN;
     order_object_t *entry = find_object(object);
     if (entry == NULL) return ENOBUFS;
     uint64_t what = csk_load(&entry->what, CSK_RELAXED);
-    while (!csk_cas(&entry->what, &what, ((what & ~(clears | WHAT_CLASS)) | sets) + adds, CSK_ACQ_REL)) {}
+    while (!csk_cas(&entry->what, &what, (what & ~(clears | WHAT_CLASS | WHAT_USED)) | sets, CSK_ACQ_REL)) {}
     return 0;
 }
 
@@ -202,7 +206,16 @@ static void leaves(const void *object) {
     }
 }
 
-static void begins(const void *object) { (void)change(object, WHAT_IGNORED | WHAT_UNCOVERED, 0, WHAT_BEGINNING); }
+/* What was said of the address since the object before was used is about this one. */
+static void begins(const void *object) {
+    order_object_t *entry = find_object(object);
+    if (entry == NULL) return;
+    uint64_t what = csk_load(&entry->what, CSK_RELAXED), fresh;
+    do {
+        uint64_t said = what & WHAT_USED ? 0 : what & (WHAT_LEVEL | WHAT_IGNORED);
+        fresh = said | ((what & -WHAT_BEGINNING) + WHAT_BEGINNING);
+    } while (!csk_cas(&entry->what, &what, fresh, CSK_ACQ_REL));
+}
 
 static void uncovered(const void *object, uint32_t kind) {
     if (!csk_load(&is_on, CSK_RELAXED)) return;
@@ -231,9 +244,9 @@ void csk_order_stop(void) { csk_store(&is_on, 0u, CSK_RELEASE); }
 
 int csk_order_level(const void *object, uint32_t level) {
     if (level > CSK_ORDER_LEVELS) return EINVAL;
-    return change(object, WHAT_LEVEL, (uint64_t)level << WHAT_LEVEL_SHIFT, 0);
+    return change(object, WHAT_LEVEL, (uint64_t)level << WHAT_LEVEL_SHIFT);
 }
-int csk_order_ignore(const void *object) { return change(object, 0, WHAT_IGNORED, 0); }
+int csk_order_ignore(const void *object) { return change(object, 0, WHAT_IGNORED); }
 
 void csk_order_comes(const void *object, uint32_t kind) {
     if (csk_load(&is_on, CSK_ACQUIRE)) comes(object, kind);
