@@ -1,5 +1,7 @@
 /* order_test.c: the checker of lock order reports each circle once, from a run with a single thread, and nothing
- * where there is none. */
+ * where there is none.
+ *
+ * More than 400 lines: all tests share the kinds of locks and the reporter, and one process's checker. */
 #include "child.h"
 
 #include <csynckernel/csynckernel.h>
@@ -349,8 +351,7 @@ static void ordered_locks_exclude_under_contention(void) {
     }
     CHECK_STATUS(csk_mutex_init(&counted), 0);
     pthread_t threads[THREADS];
-    for (intptr_t i = 0; i < THREADS; i++)
-        CHECK_STATUS(pthread_create(&threads[i], NULL, storm, (void *)i), 0);
+    for (intptr_t i = 0; i < THREADS; i++) CHECK_STATUS(pthread_create(&threads[i], NULL, storm, (void *)i), 0);
     for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
     CHECK_EQ(total, THREADS * ROUNDS);
     check_reports(0, NULL);
@@ -480,8 +481,8 @@ __attribute__((constructor)) static void start(void) {
     CHECK_STATUS(csk_order_start(), 0);
 }
 
-TEST_MAIN(TEST(a_child_checks_too), TEST(both_stacks_are_printed), TEST(a_circle_of_two_is_found_for_each_pair_of_kinds),
-          TEST(a_circle_of_three_is_found_whatever_its_order),
+TEST_MAIN(TEST(a_child_checks_too), TEST(both_stacks_are_printed),
+          TEST(a_circle_of_two_is_found_for_each_pair_of_kinds), TEST(a_circle_of_three_is_found_whatever_its_order),
           TEST(what_is_tried_begins_no_order_but_what_is_entered_inside_does),
           TEST(what_is_left_in_another_order_is_left), TEST(levels_and_ignored_objects),
           TEST(an_object_that_begins_anew_is_of_another_class), TEST(what_is_disowned_is_not_held),

@@ -586,7 +586,7 @@ static void a_section_that_was_refused_may_be_queued(void) {
 TEST_MAIN(
     TEST(a_section_that_is_queued_twice_is_refused_and_stays_as_it_was), TEST(a_section_that_was_refused_may_be_queued),
     TEST(a_section_of_a_biased_lock_waits_for_readers_that_it_does_not_count),
-          TEST(a_section_of_a_biased_lock_waits_for_a_reader_of_two_locks),
+    TEST(a_section_of_a_biased_lock_waits_for_a_reader_of_two_locks),
     TEST(a_section_of_a_biased_lock_times_out_among_its_readers), TEST(writes_in_a_row_count_until_they_begin),
     TEST(a_read_that_a_worker_cannot_adopt_is_given_back), TEST(a_free_lock_is_granted_at_once),
     TEST(what_cannot_be_done_is_refused_and_changes_nothing), TEST(only_what_was_granted_to_a_waiter_can_be_adopted),

@@ -141,12 +141,10 @@ int csk_cond_wait_ranked(csk_cond_t *cond, csk_rank_t rank, int64_t deadline_ns)
     int status = await_signal(cond, gate, &waiter, since_ns, deadline_ns), locked;
     csk_observe_wait(CSK_EVENT_WAIT_END, CSK_OBJECT_COND, cond, rank, since_ns, status);
     if (counts) csk_metrics_waited(cond, CSK_OBJECT_COND, since_ns, status);
-    if (status == 0) {
-        locked = csk_waiter_wait(&csk_gate_wait_kind, gate, &waiter, CSK_NEVER, false);
-        if (locked == 0 && csk_gate_is_ordered(gate)) csk_current_ordering()->entered(gate, CSK_OBJECT_GATE);
-    }
+    if (status == 0) locked = csk_waiter_wait(&csk_gate_wait_kind, gate, &waiter, CSK_NEVER, false);
     else locked = lock_as(gate, self, rank);
     if (locked != 0) return locked;
+    if (status == 0 && csk_gate_is_ordered(gate)) csk_current_ordering()->entered(gate, CSK_OBJECT_GATE);
     csk_store(&gate->depth, depth, CSK_RELAXED);
     return status;
 }

@@ -187,12 +187,11 @@ static __attribute__((noinline)) int enter_contended(csk_gate_t *gate, csk_rank_
     return enter_or_wait(gate, rank, deadline_ns, self, noted, since_ns);
 }
 
-/* Who tries alone, since the deadline has passed, is known by its status or tells the checker itself (trylock_as). */
+/* Who tries alone, since the deadline has passed, tells the checker elsewhere (trylock_as). */
 static __attribute__((noinline)) int lock_ordered(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns,
                                                   uint64_t self) {
-    if (csk_gate_holder(gate) == self) return EDEADLK;
-    if (deadline_ns != CSK_NEVER && deadline_ns <= csk_platform_now())
-        return enter_contended(gate, rank, deadline_ns, self);
+    bool tries = deadline_ns != CSK_NEVER && deadline_ns <= csk_platform_now();
+    if (tries || csk_gate_holder(gate) == self) return enter_contended(gate, rank, deadline_ns, self);
     csk_current_ordering()->comes(gate, CSK_OBJECT_GATE);
     bool entered = !csk_gate_is_noted(gate) && barge(gate, rank, self, true) == ENTERED;
     int status = entered ? 0 : enter_contended(gate, rank, deadline_ns, self);

@@ -17,7 +17,7 @@ enum { PROBES = 32, CHAIN_PROBES = 8 };
 #define WHAT_LEVEL (UINT64_C(15) << WHAT_LEVEL_SHIFT)
 #define WHAT_IGNORED (UINT64_C(1) << 40)
 #define WHAT_UNCOVERED (UINT64_C(1) << 41)
-#define WHAT_USED (UINT64_C(1) << 42) /* since it was given a level, or left out */
+#define WHAT_USED (UINT64_C(1) << 42)      /* since it was given a level, or left out */
 #define WHAT_BEGINNING (UINT64_C(1) << 48) /* above: how many objects have begun at the address */
 
 typedef struct {
@@ -32,7 +32,6 @@ typedef struct {
     held_t held[CSK_ORDER_DEPTH];
 } list_t;
 
-order_tables_t *csk_order_tables;
 static uint32_t is_on;
 static _Thread_local list_t *mine __attribute__((tls_model("initial-exec")));
 

@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 
+order_tables_t *csk_order_tables;
 static uint32_t lock;
 
 /* Searches in breadth for `target` from `start` on. Returns whether it came there; `via` of each class that it passed
