@@ -372,6 +372,18 @@ static void threads_that_enter_while_they_spin_are_counted(void) {
     CHECK_OUTCOMES(CSK_OBJECT_GATE, "the gate", after.granted + 1, after.timed_out, after.refused);
 }
 
+static void who_enters_a_free_gate_does_not_wait(void) {
+    csk_gate_t fresh = CSK_GATE_INITIALIZER; /* its first entry sets it up */
+    CHECK_STATUS(csk_name(&fresh, "the fresh gate"), 0);
+    for (int i = 0; i < 2; i++) {
+        CHECK_STATUS(csk_gate_lock(&fresh, 0), 0);
+        CHECK_STATUS(csk_gate_unlock(&fresh), 0);
+    }
+    CHECK_OUTCOMES(CSK_OBJECT_GATE, "the fresh gate", 0, 0, 0);
+    csk_unname(&fresh);
+    CHECK_STATUS(csk_gate_destroy(&fresh), 0);
+}
+
 static int signals;
 
 static void *awaits_signals(void *unused) {
@@ -562,7 +574,8 @@ TEST_MAIN(TEST(before_the_start_there_is_nothing), TEST(a_span_stands_in_the_fir
           TEST(what_many_threads_count_adds_up_while_others_read), TEST(objects_of_one_kind_and_name_share_an_entry),
           TEST(an_object_without_a_name_is_counted_by_its_place), TEST(names_are_text), { "name_all", name_all },
           TEST(waits_of_threads_are_those_of_clocks), TEST(waits_that_time_out_are_counted_as_such),
-          TEST(threads_that_enter_while_they_spin_are_counted), TEST(waits_for_a_signal_are_counted),
-          TEST(callbacks_are_counted), TEST(waits_under_way_are_counted_at_a_stop_and_not_at_a_start),
+          TEST(threads_that_enter_while_they_spin_are_counted), TEST(who_enters_a_free_gate_does_not_wait),
+          TEST(waits_for_a_signal_are_counted), TEST(callbacks_are_counted),
+          TEST(waits_under_way_are_counted_at_a_stop_and_not_at_a_start),
           TEST(timers_are_late_by_what_passes_after_the_deadline), TEST(a_child_of_fork_counts_from_nothing),
           TEST(what_a_full_table_loses_is_counted))

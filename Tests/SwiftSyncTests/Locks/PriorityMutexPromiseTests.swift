@@ -6,11 +6,15 @@ import Testing
 struct PriorityMutexPromiseTests {
     @Test(arguments: [(CommandPriority.high, true), (.normal, false)])
     func withLockIfAvailableNeverOvertakesAWaiterOfHigherPriority(waiting: CommandPriority, isRefused: Bool) {
-        let mutex = PriorityMutex(0), entered = Flag(), identity = Shared<StoppedThread.Identity?>(nil), isFree = Flag()
+        let mutex = PriorityMutex(0), entered = Flag(), identity = Shared<StoppedThread.Identity?>(nil)
+        let isHeld = Flag(), isFree = Flag()
         let holder = Thread {
-            mutex.withLock { _ in waitUntil { isFree.isRaised } }
+            mutex.withLock { _ in
+                isHeld.raise()
+                waitUntil { isFree.isRaised }
+            }
         }
-        waitUntil { mutex.withLockIfAvailable { _ in } == nil }
+        waitUntil { isHeld.isRaised } // looking whether the mutex is free could make the holder wait
         let waiter = Thread {
             identity.access { $0 = .current }
             _ = mutex.withLock(priority: waiting, timeout: nil) { _ in entered.raise() }

@@ -68,13 +68,14 @@ static inline __attribute__((always_inline)) enum attempt barge(csk_gate_t *gate
     return csk_cas(&gate->held, &found, self | (found & HELD_FLAGS), CSK_ACQUIRE) ? ENTERED : HELD;
 }
 
+/* Whoever finds the gate free, as the first of all who enter does here, has not waited: `since_ns` stays 0. */
 static enum attempt spin_to_enter(csk_gate_t *gate, csk_rank_t rank, uint64_t self, int64_t *since_ns) {
     csk_spin_t spin = csk_spin_begin(CSK_SPIN_NS);
-    *since_ns = csk_counts_since(spin.end_ns - CSK_SPIN_NS);
+    int64_t came_ns = csk_counts_since(spin.end_ns - CSK_SPIN_NS);
     while (csk_spin(&spin)) {
-        if (csk_gate_holder(gate) != 0) continue;
-        enum attempt attempt = barge(gate, rank, self, true);
+        enum attempt attempt = csk_gate_holder(gate) != 0 ? HELD : barge(gate, rank, self, true);
         if (attempt != HELD) return attempt;
+        *since_ns = came_ns;
     }
     return HELD;
 }

@@ -15,17 +15,21 @@ struct MetricsTests {
         func timedOut() throws -> [Int64] {
             try backend.expectCounter("swiftsync_waits", dimensions + [("outcome", "timed_out")]).values
         }
+        var counted: [SyncMetrics.Spans] = []
         for wanted in [[1], [1, 1]] as [[Int64]] {
             #expect(throws: PrioritySemaphoreError.timedOut) { try semaphore.wait(timeout: .milliseconds(1)) }
             publisher.publish()
             #expect(try timedOut() == wanted)
+            counted.append(try #require(SyncMetrics.current().waits.first { $0.name == "published" }).spans)
         }
         publisher.publish()
         #expect(try timedOut() == [1, 1]) // nothing came
         let nanoseconds = try backend.expectCounter("swiftsync_wait_nanoseconds", dimensions).values
-        #expect(nanoseconds.count == 2 && nanoseconds.allSatisfy { $0 >= 1_000_000 })
+        let totals = counted.map { Int64($0.total / .nanoseconds(1)) }
+        #expect(nanoseconds.count == 2 && nanoseconds.allSatisfy { $0 > 0 })
+        #expect(nanoseconds == [totals[0], totals[1] - totals[0]])
         let longest = try backend.expectMeter("swiftsync_longest_wait_seconds", dimensions).values
-        #expect(longest.allSatisfy { $0 >= 0.001 })
+        #expect(longest.count >= 2 && longest.prefix(2) == counted.map { $0.longest / .seconds(1) }[...])
     }
 
     @Test func aPublisherThatRunsPublishesUntilItIsCancelled() async throws {
