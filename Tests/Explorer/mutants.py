@@ -54,6 +54,21 @@ SEM_WORD, SEM_HEADER = "src/lock/sem_queue.h", "include/csynckernel/sem.h"
 
 # name, file, text, replacement; where several sources share a header's text, the source for which it is replaced
 MUTANTS = [
+    # Gates and mutexes that the checker of lock order is told of.
+    ("who tries when its deadline has passed is told of twice", GATE, "        int status = try_as(",
+     "        int status = trylock_as("),
+    ("an ordered mutex is entered inline", QUEUE,
+     "    if (ordered && form == GATE_ONE_WORD) csk_fetch_or(&gate->held, HELD_ORDERED, CSK_RELAXED);\n", ""),
+    ("the last waiter takes the flag of an ordered gate along", WORDS,
+     "        if (CSK_UNLIKELY((form & GATE_ORDERED) && held_flags == 0)) held_flags = HELD_ORDERED;\n", ""),
+    ("a gate is ordered until somebody has waited", WORDS, "(GATE_READY | GATE_ONE_WORD | GATE_ORDERED);",
+     "(GATE_READY | GATE_ONE_WORD);"),
+    ("who leaves an ordered gate for which others wait is not told of", LEAVE,
+     "    bool plain = (summary & (GATE_READY | LOOKS)) == GATE_READY",
+     "    bool plain = (summary & (GATE_READY | GATE_CONDITIONS)) == GATE_READY"),
+    ("who was signalled enters an ordered gate unseen", COND,
+     "    if (status == 0 && csk_gate_is_ordered(gate)) csk_current_ordering()->entered(gate, CSK_OBJECT_GATE);\n", ""),
+    ("who enters an ordered gate first does not tell", GATE, "told ? 0 : GATE_ORDERED", "0"),
     # Two words: fences and second looks.
     ("first waiter without membarrier", LEAVE, "    csk_platform_membarrier();\n", ""),
     ("no second look after the membarrier", LEAVE, "    if (csk_gate_holder(gate) == 0) csk_gate_post(gate);\n", ""),

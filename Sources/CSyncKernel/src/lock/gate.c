@@ -87,7 +87,7 @@ static bool enter_under_lock(csk_gate_t *gate, const csk_heap_node_t *newcomer, 
     return true;
 }
 
-static int trylock_as(csk_gate_t *gate, csk_rank_t rank, uint64_t self) {
+static int try_as(csk_gate_t *gate, csk_rank_t rank, uint64_t self) {
     if (!csk_is_rank(rank)) return EINVAL;
     csk_gate_prepare(gate);
     if (csk_gate_holder(gate) != 0 && !csk_gate_know_process(gate)) return EBUSY;
@@ -98,6 +98,11 @@ static int trylock_as(csk_gate_t *gate, csk_rank_t rank, uint64_t self) {
     csk_gate_settle(gate, &effects);
     csk_queue_unlock(&gate->queue_lock);
     csk_effects_perform(&effects);
+    return status;
+}
+
+static int trylock_as(csk_gate_t *gate, csk_rank_t rank, uint64_t self) {
+    int status = try_as(gate, rank, self);
     if (status == 0 && csk_gate_is_ordered(gate)) csk_current_ordering()->entered(gate, CSK_OBJECT_GATE);
     return status;
 }
@@ -175,7 +180,7 @@ static __attribute__((noinline)) int enter_contended(csk_gate_t *gate, csk_rank_
     if (csk_gate_holder(gate) == self) return EDEADLK;
     if (csk_load(&gate->summary, CSK_ACQUIRE) & GATE_CLOSED) return ESHUTDOWN;
     if (deadline_ns != CSK_NEVER && deadline_ns <= csk_platform_now()) {
-        int status = trylock_as(gate, rank, self);
+        int status = try_as(gate, rank, self);
         return status == EBUSY ? ETIMEDOUT : status;
     }
     /* With a deadline it may have less time than the other takes to come. */
@@ -188,13 +193,13 @@ static __attribute__((noinline)) int enter_contended(csk_gate_t *gate, csk_rank_
     return enter_or_wait(gate, rank, deadline_ns, self, noted, since_ns);
 }
 
-/* Who tries alone, since the deadline has passed, tells the checker elsewhere (trylock_as). */
+/* Who tries alone, since the deadline has passed, waits for nobody. */
 static __attribute__((noinline)) int lock_ordered(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns,
                                                   uint64_t self) {
     bool tries = deadline_ns != CSK_NEVER && deadline_ns <= csk_platform_now();
-    if (tries || csk_gate_holder(gate) == self) return enter_contended(gate, rank, deadline_ns, self);
-    csk_current_ordering()->comes(gate, CSK_OBJECT_GATE);
-    bool entered = !csk_gate_is_noted(gate) && barge(gate, rank, self, true) == ENTERED;
+    if (csk_gate_holder(gate) == self) return enter_contended(gate, rank, deadline_ns, self);
+    if (!tries) csk_current_ordering()->comes(gate, CSK_OBJECT_GATE);
+    bool entered = !tries && !csk_gate_is_noted(gate) && barge(gate, rank, self, true) == ENTERED;
     int status = entered ? 0 : enter_contended(gate, rank, deadline_ns, self);
     if (status == 0) csk_current_ordering()->entered(gate, CSK_OBJECT_GATE);
     return status;
