@@ -138,8 +138,9 @@ struct QueueStateTableOrdered {
     func eachCallComesToWhatTheRuleSays(_ cell: Cell) async throws {
         let subject = await makeSubject(cell.family, cell.state)
         let ran = Shared<Outcome?>(nil), outcome = Shared<Outcome?>(nil), pending = subject.pendingCount
+        let isCancelled = Flag()
         let caller = Task {
-            let result = await subject.perform(cell.call, cell.mode) {
+            let result = await subject.perform(cell.call, cell.mode, isCancelled) {
                 ran.access { $0 = Task.isCancelled ? .runsCancelled : .runs }
             }
             outcome.access { $0 = result }
@@ -148,7 +149,11 @@ struct QueueStateTableOrdered {
         #expect(ran.value == nil, "nothing begins before the queue goes on")
         if cell.state == .fullDropping { for _ in 0..<3 { _ = subject.enqueue(inheriting: false) {} } }
         if cell.state == .ownerGone { subject.release() }
-        if cell.mode == .cancelled { caller.cancel() }
+        if cell.mode == .cancelled {
+            caller.cancel()
+            // A task that it has started is pending before it is set to cancel that.
+            if cell.call.startsTask { await waitUntil { isCancelled.isRaised || outcome.value != nil } }
+        }
         if cell.endsBeforeOthers { await caller.value }
         await subject.goOn()
         await caller.value
@@ -207,7 +212,8 @@ private protocol OrderedSubject: Sendable {
 extension OrderedSubject {
     /// `.runs` for what was accepted.
     fileprivate func perform(
-        _ call: QueueStateTableOrdered.Call, _ mode: QueueStateTableOrdered.Mode, _ body: @escaping Body
+        _ call: QueueStateTableOrdered.Call, _ mode: QueueStateTableOrdered.Mode, _ isCancelled: Flag,
+        _ body: @escaping Body
     ) async -> QueueStateTableOrdered.Outcome {
         let timeout: Duration? = mode == .timeout ? .milliseconds(1) : nil
         do {
@@ -223,6 +229,7 @@ extension OrderedSubject {
                     await task.value
                 } onCancel: {
                     cancel(task)
+                    isCancelled.raise()
                 }
             case .throwingTask:
                 let task = throwingTask(body)
@@ -230,6 +237,7 @@ extension OrderedSubject {
                     try await task.value
                 } onCancel: {
                     cancel(task)
+                    isCancelled.raise()
                 }
             case .drain:
                 try await drain(timeout)
