@@ -13,10 +13,10 @@ extension SyncDiagnostics {
     /// - Throws: ``LockOrderError/outOfResources`` where the thread can't be started.
     public static func watchesTasks(_ watches: Bool) throws(LockOrderError) {
         KernelReports.arePassedOn
-        let status = unsafe csk_thread_mark_by(
+        let status = csk_thread_mark_by(
             watches
                 ? {
-                    let isInTask = withUnsafeCurrentTask { unsafe $0 != nil }
+                    let isInTask = unsafe withUnsafeCurrentTask { unsafe $0 != nil }
                     return UInt32(isInTask ? CSK_THREAD_COOPERATIVE : CSK_THREAD_PLAIN)
                 } : nil)
         if status != 0 { throw .outOfResources }
