@@ -42,9 +42,9 @@ def sources(kernel):
     return files
 
 
-def build(kernel, folder, reuse=None, only=None, warnings=("-w",), jobs=1, races=False):
+def build(kernel, folder, reuse=None, only=None, warnings=("-w",), jobs=1, races=False, optimize="-O2"):
     """Compiles what `only` names, all without it; other objects come from the folder `reuse`. With `races` the kernel's
-    sources call for each plain access what rc11_races.c has.
+    sources call for each plain access what rc11_races.c has. Beside each object stands what it was made of (`.d`).
 
     Returns the program's path.
     """
@@ -60,7 +60,7 @@ def build(kernel, folder, reuse=None, only=None, warnings=("-w",), jobs=1, races
         shown = os.path.relpath(path, ROOT) if path.startswith(ROOT + os.sep) else path
         if races and name.startswith("k_") and name[2:] not in MODELS:
             hooks += ["-g", "-fsanitize=thread", "-U__SANITIZE_THREAD__"]
-        flags = ["-std=gnu11", "-O2", "-D_GNU_SOURCE", *KNOBS, *includes, *warnings, *hooks]
+        flags = ["-std=gnu11", optimize, "-MMD", "-D_GNU_SOURCE", *KNOBS, *includes, *warnings, *hooks]
         subprocess.run(["cc", *flags, "-c", shown, "-o", os.path.abspath(target)], check=True, cwd=ROOT)
         return target
 

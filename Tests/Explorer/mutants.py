@@ -1551,12 +1551,30 @@ def check():
     return wrong
 
 
-def affected(path, seen_by):
+def made_of(base, header):
+    """The objects of the folder that the header is a part of."""
+    names = set()
+    for name in os.listdir(base):
+        if name.endswith(".d") and re.search(rf"/{re.escape(header)}\b", open(os.path.join(base, name)).read()):
+            names.add(name[:-2])
+    return names
+
+
+def files_of(client):
+    """The sources that may have the client, whose name ends with that of a policy in most."""
+    stem = re.sub(r"_(fast|compact|strict)$", "", client)
+    return {file[:-2] for file in os.listdir(HERE)
+            if re.fullmatch(r"clients_\w+\.c", file) and re.search(rf"\b{stem}", open(os.path.join(HERE, file)).read())}
+
+
+def affected(path, seen_by, base, client):
+    """The objects to compile anew, for one client where it is known, since most of a header's are other clients."""
     if seen_by:
         return {"k_" + source for source in seen_by}
-    if path.endswith(".h"):
-        return None
-    return {"k_" + os.path.basename(path)[:-2]}
+    if not path.endswith(".h"):
+        return {"k_" + os.path.basename(path)[:-2]}
+    names, files = made_of(base, path), files_of(client) if client else set()
+    return {name for name in names if not files or not name.startswith("clients_") or name in files}
 
 
 # Most are caught by a few schedules of the right client; only what survives those is tried for longer.
@@ -1592,6 +1610,14 @@ CLIENTS = {
 }
 
 
+def try_clients(program, clients):
+    for effort in EFFORTS:
+        run = subprocess.run([program, "--quiet", *effort, *clients], capture_output=True, text=True)
+        if run.returncode == 1:
+            break
+    return run
+
+
 def try_mutant(mutant, base, known):
     name, path, text, replacement, *seen_by = mutant
     folder = tempfile.mkdtemp(prefix="mutant.")
@@ -1608,15 +1634,14 @@ def try_mutant(mutant, base, known):
                                     "    int status = ENOENT, seen_once = 0;\n    for (;;) {")
         open(target, "w").write(source)
         began = time.monotonic()
-        try:
-            program = build(kernel, folder, base, affected(path, seen_by))
-        except subprocess.CalledProcessError:
-            return name, "BROKEN", "does not compile", None, 0
-        tries = [[*effort, client] for client in [known.get(name)] if client for effort in EFFORTS]
         file = seen_by[0] if seen_by else os.path.basename(path)
         patterns = [pattern for prefix, some in CLIENTS.items() if file.startswith(prefix) for pattern in some]
-        for options in [*tries, *([*effort, *patterns] for effort in EFFORTS)]:
-            run = subprocess.run([program, "--quiet", *options], capture_output=True, text=True)
+        for client in [known[name], None] if name in known else [None]:
+            try:
+                program = build(kernel, folder, base, affected(path, seen_by, base, client), optimize="-O1")
+            except subprocess.CalledProcessError:
+                return name, "BROKEN", "does not compile", None, 0
+            run = try_clients(program, [client] if client else patterns)
             if run.returncode == 1:
                 break
         seconds = time.monotonic() - began
