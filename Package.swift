@@ -11,6 +11,7 @@ let package = Package(
     traits: [
         .trait(
             name: "RCU", description: "Snapshot, SnapshotDictionary, csk_rcu_* and csk_snapshot_*; they need liburcu"),
+        .trait(name: "LockOrder", description: "LockOrder checks ReadWriteLock too, which makes each read cost more"),
         // What these three need is resolved only where they are on.
         .trait(name: "ServiceLifecycle", description: "DrainService, for swift-service-lifecycle"),
         .trait(name: "Logging", description: "SyncDiagnostics.setLogger, for swift-log"),
@@ -35,6 +36,7 @@ let package = Package(
             cSettings: [
                 .define("_GNU_SOURCE"), .headerSearchPath("src"), .define("CSK_BY_TRAITS"),
                 .define("CSK_TRAIT_RCU", .when(traits: ["RCU"])),
+                .define("CSK_LOCK_ORDER", .when(traits: ["LockOrder"])),
             ],
             linkerSettings: [
                 .linkedLibrary("urcu-bp", .when(traits: ["RCU"])),

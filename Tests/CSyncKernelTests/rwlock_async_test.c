@@ -531,7 +531,7 @@ static void read_beside(csk_rwlock_work_t *work, void *context, int status) {
     ADD(&calls, 1);
 }
 
-static void a_section_of_a_biased_lock_waits_for_readers_that_it_does_not_count(void) {
+static void check_section_waits_for_readers(void) {
     static csk_rwlock_work_t writes, reads;
     begin_to_read_by_bias();
     CHECK_STATUS(csk_rwlock_enqueue(&of_biased, &reads, CSK_RWLOCK_READ, CSK_NEVER, read_beside, NULL), 0);
@@ -543,6 +543,18 @@ static void a_section_of_a_biased_lock_waits_for_readers_that_it_does_not_count(
     wait_until(LOAD(&calls) == 3);
     CHECK_STATUS(last_status, 0);
     check_free(&of_biased);
+}
+
+static void a_section_of_a_biased_lock_waits_for_readers_that_it_does_not_count(void) {
+    check_section_waits_for_readers();
+}
+
+/* A reader of two locks leaves by another path, which took the section's lock for one that nobody holds. */
+static void a_section_of_a_biased_lock_waits_for_a_reader_of_two_locks(void) {
+    csk_rwlock_t other = CSK_RWLOCK_INITIALIZER;
+    CHECK_STATUS(csk_rwlock_rdlock(&other), 0);
+    check_section_waits_for_readers();
+    CHECK_STATUS(csk_rwlock_unlock(&other), 0);
 }
 
 static void a_section_of_a_biased_lock_times_out_among_its_readers(void) {
@@ -574,6 +586,7 @@ static void a_section_that_was_refused_may_be_queued(void) {
 TEST_MAIN(
     TEST(a_section_that_is_queued_twice_is_refused_and_stays_as_it_was), TEST(a_section_that_was_refused_may_be_queued),
     TEST(a_section_of_a_biased_lock_waits_for_readers_that_it_does_not_count),
+    TEST(a_section_of_a_biased_lock_waits_for_a_reader_of_two_locks),
     TEST(a_section_of_a_biased_lock_times_out_among_its_readers), TEST(writes_in_a_row_count_until_they_begin),
     TEST(a_read_that_a_worker_cannot_adopt_is_given_back), TEST(a_free_lock_is_granted_at_once),
     TEST(what_cannot_be_done_is_refused_and_changes_nothing), TEST(only_what_was_granted_to_a_waiter_can_be_adopted),

@@ -11,11 +11,11 @@ the fence:
 
     <!-- setup: let logger = Logger() -->            goes before the sample
     <!-- check: expect(answer == 42) -->             goes after it (in C: assert)
+    <!-- reports: in a circle -->                    what the one line has that it writes to the standard error stream
 
-A doc comment's setup and checks are in samples.swift beside this file. A C sample without a `main` needs a check; a
-check without a `main` becomes the body of one. A sample that writes to the standard error stream fails: the library
-reports misuse there. Of ```sh blocks the paths into this repository must exist, and be executable where they name a
-script.
+A doc comment's are in samples.swift beside this file. A C sample without a `main` needs a check; a check without a
+`main` becomes the body of one. Any other sample that writes to the standard error stream fails: the library reports
+misuse there. Of ```sh blocks the paths into this repository must exist, and be executable where they name a script.
 """
 
 import os
@@ -53,10 +53,10 @@ class Part:
 
 
 class Sample:
-    def __init__(self, language, file, line, code, setup=(), check=()):
+    def __init__(self, language, file, line, code, setup=(), check=(), reports=()):
         self.language, self.line = language, line
         self.code = Part(file, line + 1, code)
-        self.setup, self.check = list(setup), list(check)
+        self.setup, self.check, self.reports = list(setup), list(check), list(reports)
 
     @property
     def place(self):
@@ -82,29 +82,29 @@ def undecorated(path):
 
 
 def comments_before(path, lines, fence):
-    """The setup and check comments that end right before the line `fence`, blank lines aside."""
-    found = {"setup": [], "check": []}
+    """The setup, check and reports comments that end right before the line `fence`, blank lines aside."""
+    found = {"setup": [], "check": [], "reports": []}
     end = fence
     while True:
         while end > 0 and not (lines[end - 1] or "").strip():
             end -= 1
         if end == 0 or not (lines[end - 1] or "").rstrip().endswith("-->"):
-            return found["setup"], found["check"]
+            return found.values()
         begin = end - 1
         while "<!--" not in lines[begin]:
             begin -= 1
-        match = re.match(r"\s*<!-- (setup|check):[ ]*(\n?)(.*?)\s*-->\s*$", "\n".join(lines[begin:end]), re.S)
+        match = re.match(r"\s*<!-- (setup|check|reports):[ ]*(\n?)(.*?)\s*-->\s*$", "\n".join(lines[begin:end]), re.S)
         if not match:
-            return found["setup"], found["check"]
+            return found.values()
         found[match[1]].insert(0, Part(str(path), begin + 1 + len(match[2]), match[3]))
         end = begin
 
 
 def hidden_parts():
-    """What samples.swift holds, by (type, number of its sample, setup or check)."""
+    """What samples.swift holds, by (type, number of its sample, setup, check or reports)."""
     path, parts, key = HERE / "samples.swift", {}, None
     for number, line in enumerate(path.read_text().split("\n"), 1):
-        if match := re.match(r"^// MARK: (\S+)(?: (\d+))? (setup|check)$", line):
+        if match := re.match(r"^// MARK: (\S+)(?: (\d+))? (setup|check|reports)$", line):
             key = (match[1], int(match[2] or 1), match[3])
             parts[key] = Part(str(path), number + 1, "")
         elif key:
@@ -145,8 +145,8 @@ def all_samples():
             if path.suffix == ".swift" and sample.language == "swift":
                 samples_of_type += 1
                 name = (path.stem, samples_of_type)
-                sample.setup += [part for key in ["setup"] if (part := hidden.pop((*name, key), None))]
-                sample.check += [part for key in ["check"] if (part := hidden.pop((*name, key), None))]
+                for key, parts in (("setup", sample.setup), ("check", sample.check), ("reports", sample.reports)):
+                    parts += [part] if (part := hidden.pop((*name, key), None)) else []
             samples.append(sample)
         # Counted another way: nothing that looks like a sample may have been missed.
         looks = len(re.findall(r"^[\s/*]*```(?:swift|c)\b", path.read_text(), re.M | re.I))
@@ -311,14 +311,21 @@ def build_c(index, sample, objects):
 
 # ---- Running ------------------------------------------------------------------------------------------------------
 
-def run(command):
+def is_said(error_stream, reports):
+    """Whether the sample has written the one line that it should, or nothing."""
+    if not reports:
+        return not error_stream
+    return error_stream.count("\n") == 1 and all(part.text.strip() in error_stream for part in reports)
+
+
+def run(command, reports=()):
     """What went wrong, or an empty text."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS,
                               env={**os.environ, "SWIFT_BACKTRACE": "enable=no"})
     except subprocess.TimeoutExpired:
         return f"did not end within {SECONDS} s"
-    if done.returncode == 0 and not done.stderr:
+    if done.returncode == 0 and is_said(done.stderr, reports):
         return ""
     errors = re.sub(r"^Current stack trace:\n(?:\d+ .*\n)*", "", done.stderr, flags=re.M)
     what = f"signal {-done.returncode}" if done.returncode < 0 else f"status {done.returncode}"
@@ -335,8 +342,8 @@ def main():
     if not swift or not c or not shell:
         fail("error: a kind of sample was not found at all")
     for sample in samples:
-        if sample.language not in ("swift", "c") and (sample.setup or sample.check):
-            fail(f"{sample.place}: error: a setup or check for a block that is not run")
+        if sample.language not in ("swift", "c") and (sample.setup or sample.check or sample.reports):
+            fail(f"{sample.place}: error: a setup, check or report for a block that is not run")
 
     ran = 0
 
@@ -350,16 +357,16 @@ def main():
     programs, top_level = build_swift(swift), top_level_names(swift)
     for index, sample in enumerate(swift if programs else []):
         if pattern.search(sample.place):
-            fault = run([str(programs / "Samples"), str(index)])
+            fault = run([str(programs / "Samples"), str(index)], sample.reports)
             if not fault and sample in top_level:
-                fault = run([str(programs / top_level[sample])])
+                fault = run([str(programs / top_level[sample])], sample.reports)
                 fault = fault and f"as main.swift: {fault}"
             report(sample, fault)
     objects = build_kernel()
     for index, sample in enumerate(c if objects else []):
         if pattern.search(sample.place):
             c_program, fault = build_c(index, sample, objects)
-            report(sample, fault or run([str(c_program)]))
+            report(sample, fault or run([str(c_program)], sample.reports))
     for sample in shell:
         if pattern.search(sample.place):
             report(sample, check_shell(sample))

@@ -228,7 +228,7 @@ def main():
     pages = [Page(path) for path in sorted(PAGES.glob("*.3"))]
     headers = {path.stem: Header(path) for path in sorted(HEADERS.glob("*.h")) if path.stem != "csynckernel"}
     # The macro by which a program knows the form that lacks three of the modules.
-    known = {f"csk_{name}" for name in headers} | {"CSK_WITHOUT_RCU"}
+    known = {f"csk_{name}" for name in headers} | {"CSK_WITHOUT_RCU", "CSK_LOCK_ORDER"}
     for header in headers.values():
         known |= header.declarations.keys() | header.constants | header.types | header.tags
     for name in headers.keys() ^ {page.path.stem.removeprefix("csk_") for page in pages}:

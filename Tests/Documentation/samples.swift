@@ -261,3 +261,6 @@ SyncMetrics.stop()
 
 // MARK: SyncInspector check
 expect(snapshot.objects.allSatisfy { $0.waiters.isEmpty } && !snapshot.isMissing)
+
+// MARK: LockOrder reports
+users -> sessions -> users

@@ -9,8 +9,8 @@ import concurrent.futures, glob, os, re, subprocess, sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 KERNEL = os.path.join(ROOT, "Sources", "CSyncKernel")
-EXPLORED = ["base", "thread_number", "fork", "queue_lock", "heap", "observe", "probe", "counting", "announce",
-            "pool_watch", "trampoline", "waiter", "yield", "gate", "gate_words",
+EXPLORED = ["base", "thread_number", "fork", "queue_lock", "heap", "observe", "probe", "counting",
+            "announce", "pool_watch", "trampoline", "waiter", "yield", "gate", "gate_words",
             "gate_order", "gate_policy", "gate_queue", "gate_aside", "gate_leave",
             "gate_async", "gate_lane", "gate_watch", "watch", "mutex", "pqueue", "pqueue_line", "pqueue_async",
             "thread_exit", "rwlock", "rwlock_wait", "rwlock_queue", "rwlock_bias", "rwlock_async", "rwlock_watch",
@@ -20,7 +20,7 @@ EXPLORED = ["base", "thread_number", "fork", "queue_lock", "heap", "observe", "p
 # memory.
 STATEFUL = ["timer", "reads", "pool", "pool_growth", "rwlock_linger", "rwlock_work", "workqueue_worker",
             "workqueue_life", "rcu", "rcu_child", "rcu_reclaim", "rcu_map", "tls", "block", "name", "slots", "metrics",
-            "waits", "listed"]
+            "waits", "listed", "ordering"]
 # Clients leave a gate a few times, and each departure looks whether a waiter is late. A mutex is tried once before it
 # is waited for. What a second yield shows, the first one does.
 KNOBS = ["-DGATE_DEPARTURES=1", "-DCSK_PQUEUE_TRIES=1", "-DCSK_YIELDS=1", "-DCSK_NO_PROBES"]

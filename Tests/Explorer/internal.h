@@ -32,6 +32,7 @@ void kernel_reset_tls(void);
 void kernel_reset_names(void);
 void kernel_reset_metrics(void);
 void kernel_reset_waits(void);
+void kernel_reset_ordering(void);
 extern bool kernel_notes_waits;
 void kernel_reset_listed(void);
 void kernel_reset_blocks(void);

@@ -54,6 +54,21 @@ SEM_WORD, SEM_HEADER = "src/lock/sem_queue.h", "include/csynckernel/sem.h"
 
 # name, file, text, replacement; where several sources share a header's text, the source for which it is replaced
 MUTANTS = [
+    # Gates and mutexes that the checker of lock order is told of.
+    ("who tries when its deadline has passed is told of twice", GATE, "        int status = try_as(",
+     "        int status = trylock_as("),
+    ("an ordered mutex is entered inline", QUEUE,
+     "    if (ordered && form == GATE_ONE_WORD) csk_fetch_or(&gate->held, HELD_ORDERED, CSK_RELAXED);\n", ""),
+    ("the last waiter takes the flag of an ordered gate along", WORDS,
+     "        if (CSK_UNLIKELY((form & GATE_ORDERED) && held_flags == 0)) held_flags = HELD_ORDERED;\n", ""),
+    ("a gate is ordered until somebody has waited", WORDS, "(GATE_READY | GATE_ONE_WORD | GATE_ORDERED);",
+     "(GATE_READY | GATE_ONE_WORD);"),
+    ("who leaves an ordered gate for which others wait is not told of", LEAVE,
+     "    bool plain = (summary & (GATE_READY | LOOKS)) == GATE_READY",
+     "    bool plain = (summary & (GATE_READY | GATE_CONDITIONS)) == GATE_READY"),
+    ("who was signalled enters an ordered gate unseen", COND,
+     "    if (status == 0 && csk_gate_is_ordered(gate)) csk_current_ordering()->entered(gate, CSK_OBJECT_GATE);\n", ""),
+    ("who enters an ordered gate first does not tell", GATE, "told ? 0 : GATE_ORDERED", "0"),
     # Two words: fences and second looks.
     ("first waiter without membarrier", LEAVE, "    csk_platform_membarrier();\n", ""),
     ("no second look after the membarrier", LEAVE, "    if (csk_gate_holder(gate) == 0) csk_gate_post(gate);\n", ""),
@@ -109,13 +124,13 @@ MUTANTS = [
     ("leaver does not publish", LEAVE, "    csk_gate_answer(gate, call, next, &effects);\n    csk_gate_publish(gate);",
      "    csk_gate_answer(gate, call, next, &effects);"),
     ("newcomer trusts an old summary", GATE,
-     "    if ((found & HELD_FLAGS) && !(summary & GATE_WAITERS)) return QUEUE_FIRST;\n", ""),
+     "    if ((found & flags) && !(summary & GATE_WAITERS)) return QUEUE_FIRST;\n", ""),
     # Queue and order.
     ("newcomer ignores ranks", GATE,
      "    if ((summary & GATE_WAITERS) && (!csk_is_rank(rank) || csk_gate_biased_rank(rank) < "
      "summary >> GATE_RANK_SHIFT))\n        return QUEUE_FIRST;\n", ""),
     ("newcomer ignores closing and hand-over", GATE,
-     "    if (summary & (GATE_CLOSED | GATE_HAND_OVER) || summary == 0) return QUEUE_FIRST;",
+     "    if (summary & stops || summary == 0) return QUEUE_FIRST;",
      "    if (summary == 0) return QUEUE_FIRST;"),
     ("designated enters out of order", GATE, "next = !entered && csk_gate_next(gate) == self;", "next = !entered;"),
     ("who is told to try is not noted as designated", QUEUE, "    gate->designated = 1;\n", "    (void)gate;\n"),
@@ -458,8 +473,8 @@ MUTANTS = [
      "!= BIAS_OFF) csk_rwlock_know_process(lock);"),
     ("the child keeps the parent's work", WQ, "        make_anew(queue);\n", ""),
     # Mutex.
-    ("mutex in the two-word form", MUTEX, "csk_store(&gate->summary, GATE_ONE_WORD, CSK_RELEASE);",
-     "csk_store(&gate->summary, GATE_READY, CSK_RELEASE);"),
+    ("mutex in the two-word form", MUTEX, "csk_gate_set_form(gate, GATE_ONE_WORD);",
+     "csk_gate_set_form(gate, GATE_READY);"),
     ("mutex tried again by its holder", MUTEX,
      "    if (csk_gate_is_mine(&mutex->gate)) return csk_mutex_lock(mutex);\n", ""),
     ("mutex unlocked by a store", "include/csynckernel/mutex.h",
@@ -1296,7 +1311,7 @@ MUTANTS = [
     # Predicates.
     ("who leaves does not look at the predicates", LEAVE, "    csk_gate_look_at_conditions(gate);\n", ""),
     ("who leaves trusts the one on its way, past the predicates", LEAVE,
-     "(summary & (GATE_READY | GATE_CONDITIONS)) == GATE_READY &&", "(summary & GATE_READY) &&"),
+     "(summary & (GATE_READY | LOOKS)) == GATE_READY &&", "(summary & GATE_READY) &&"),
     ("the summary does not say that predicates wait", QUEUE,
      "flags | (csk_gate_conditions(gate) != NULL ? GATE_CONDITIONS : 0)", "flags"),
     ("who is chosen is not published", AWAIT, "    if (found || ended != NULL)\n        csk_gate_publish(gate);",

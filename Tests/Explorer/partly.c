@@ -56,6 +56,7 @@ static const char *const partly_explored[] = {
     "later_is_refused_in_a_queue_strict",
     "mutex_last_frees",
     "mutex_two",
+    "order_three_fast",
     "pool_writes_around_another",
     "rcu_barrier_beside_a_retirement",
     "rcu_barrier_waits_for_steps",

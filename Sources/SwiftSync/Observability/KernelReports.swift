@@ -1,7 +1,13 @@
 import CSyncKernel
 
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
 /// Passes to ``SyncDiagnostics`` what the kernel detects by itself: a holder that has ended, a reader that does not
-/// end, a pool that can't continue.
+/// end, a pool that can't continue, locks that are taken in a circle, a thread that must not block and does.
 enum KernelReports {
     /// Everybody who makes a gate touches this. If C code of the program has set a reporter before, that reporter
     /// stays.
@@ -24,6 +30,14 @@ enum KernelReports {
             SyncDiagnostics.report(
                 .longRead, subject: subject,
                 message: "thread \(thread) reads it, for which this thread has waited for \(seconds) s to write")
+        } else if unsafe event.kind == UInt32(CSK_EVENT_LOCK_ORDER) {
+            unsafe SyncDiagnostics.report(
+                .lockOrder, subject: "locks", message: "they are taken in a circle: \(String(cString: event.name))")
+        } else if unsafe event.kind == UInt32(CSK_EVENT_LONG_WAIT) {
+            SyncDiagnostics.report(
+                .longWait, subject: subject,
+                message: "\(thread == getpid() ? "the main thread" : "thread \(thread)"), which must not block, "
+                    + "has waited for it for \(seconds) s")
         } else if unsafe event.kind == UInt32(CSK_EVENT_POOL_STUCK) {
             unsafe SyncDiagnostics.report(
                 .workersExhausted,

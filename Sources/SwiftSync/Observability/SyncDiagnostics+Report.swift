@@ -70,6 +70,11 @@ extension SyncDiagnostics.Report {
         /// Work ended the thread on which it ran, by `pthread_exit`. Its section was ended, and the thread is replaced.
         /// The subject is the work's queue, or the worker if the work belonged to no queue or the queue has no label.
         public static let workEndedThread = Kind(rawValue: "work ended its thread")
+        /// Locks were taken in an order that, with the orders seen before, is a circle: see ``LockOrder``.
+        public static let lockOrder = Kind(rawValue: "lock order")
+        /// A thread that must not block has waited for 100 ms: a task's, or one that has said so. See
+        /// ``SyncDiagnostics/watchesTasks(_:)``.
+        public static let longWait = Kind(rawValue: "long wait")
         /// An existing object was asked for with another configuration.
         public static let configurationMismatch = Kind(rawValue: "configuration mismatch")
     }

@@ -30,6 +30,8 @@
 #include "workqueue.h"
 #include "delayed.h"
 #include "inspect.h"
+#include "order.h"
+#include "mark.h"
 #ifndef CSK_WITHOUT_RCU
 #include "rcu.h"
 #include "snapshot.h"

@@ -48,6 +48,10 @@ CSK_API int csk_mutex_destroy(csk_mutex_t *mutex);
 CSK_MUST_USE static inline int csk_mutex_timedlock(csk_mutex_t *mutex, int64_t deadline_ns) {
     uint64_t found = 0, self = csk_thread_number;
     if (CSK_UNLIKELY(self == CSK_THREAD_UNNUMBERED)) return csk_mutex_lock_slow(mutex, deadline_ns);
+#ifdef CSK_LOCK_ORDER /* whether it is ordered is decided there: see order.h */
+    if (CSK_UNLIKELY(__atomic_load_n(&mutex->gate.summary, __ATOMIC_RELAXED) == 0) && !csk_gate_is_mine(&mutex->gate))
+        return csk_mutex_lock_slow(mutex, deadline_ns);
+#endif
     if (CSK_LIKELY(__atomic_compare_exchange_n(&mutex->gate.held, &found, self, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)))
         return 0;
     if ((found & ~UINT64_C(7)) == self) {

@@ -22,6 +22,11 @@ enum {
                                    least */
     CSK_EVENT_HELD_BACK = 7,    /* status EPERM: a thread of the library may not have the niceness that stood when the
                                    library was loaded */
+    CSK_EVENT_LOCK_ORDER = 9,   /* status EDEADLK: by the order in which locks were taken so far, some threads can wait
+                                 for each other for ever. `object` is the one that the calling thread was about to
+                                 enter, and `name` has the circle, "A -> B -> A": see order.h */
+    CSK_EVENT_LONG_WAIT = 10,   /* status EBUSY: the thread `thread_id`, which has said that it must not block
+                                 (csk_thread_mark), has waited for the object for waited_ns and waits on */
     CSK_EVENT_THREAD_ENDED_BY_WORK = 8 /* status ECANCELED: a function that ran on the pool's worker `thread_id` has
                                           ended that thread. Its section has ended. `object` is its work queue or
                                           read-write lock, or NULL for another item of the pool; `name` is the queue's

@@ -102,6 +102,11 @@ static int describe(const csk_event_t *event, char *text, size_t size) {
                             event->object, (int)event->thread_id);
         return snprintf(text, size, "queue %p \"%.64s\": a work has ended thread %d, a worker, which is replaced",
                         event->object, event->name, (int)event->thread_id);
+    case CSK_EVENT_LOCK_ORDER:
+        return snprintf(text, size, "locks are taken in a circle: %.200s; csk_order_print shows where", event->name);
+    case CSK_EVENT_LONG_WAIT:
+        return snprintf(text, size, "%s: thread %d, which must not block, has waited for it for %.1f s", object,
+                        (int)event->thread_id, waited_s);
     default:
         return snprintf(text, size, "%s: %s; a thread has waited for %.1f s", object, csk_status_text(event->status),
                         waited_s);
@@ -152,6 +157,14 @@ void csk_observe_report_named(uint32_t kind, const void *object, const char *nam
     event.thread_id = thread_id;
     event.name = name;
     find_name(&event, given);
+    report(&event);
+}
+
+void csk_observe_report_circle(uint32_t object_kind, const void *object, const char *text) {
+    csk_event_t event = make_event(CSK_EVENT_LOCK_ORDER, object_kind, object, 0, 0, EDEADLK);
+    event.waited_ns = 0;
+    event.thread_id = csk_platform_thread_id();
+    event.name = text;
     report(&event);
 }
 

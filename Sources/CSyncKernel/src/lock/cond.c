@@ -25,6 +25,7 @@
 
 #include "base/metrics.h"
 #include "base/observe.h"
+#include "base/ordering.h"
 #include "lock/gate_queue.h"
 #include "thread/name.h"
 #include "wait/trampoline.h"
@@ -143,6 +144,7 @@ int csk_cond_wait_ranked(csk_cond_t *cond, csk_rank_t rank, int64_t deadline_ns)
     if (status == 0) locked = csk_waiter_wait(&csk_gate_wait_kind, gate, &waiter, CSK_NEVER, false);
     else locked = lock_as(gate, self, rank);
     if (locked != 0) return locked;
+    if (status == 0 && csk_gate_is_ordered(gate)) csk_current_ordering()->entered(gate, CSK_OBJECT_GATE);
     csk_store(&gate->depth, depth, CSK_RELAXED);
     return status;
 }

@@ -2,6 +2,7 @@
  * leave, gate_words.h the words and the argument. */
 #include "csynckernel/gate.h"
 
+#include "base/ordering.h"
 #include "lock/gate_aside.h"
 #include "lock/gate_await.h"
 #include "lock/gate_queue.h"
@@ -49,17 +50,21 @@ uint32_t csk_gate_waiting(csk_gate_t *gate) {
 enum attempt { ENTERED, HELD, QUEUE_FIRST };
 
 /* Takes a free gate without the queue lock, unless somebody of higher rank waits. What it read of the queue may be
- * stale by the time that it enters: see FAST in gate.h. Under STRICT a gate with waiters is never free. */
-static inline enum attempt barge(csk_gate_t *gate, csk_rank_t rank, uint64_t self) {
+ * stale by the time that it enters: see FAST in gate.h. Under STRICT a gate with waiters is never free. Only who
+ * has told the checker of lock order, `told`, enters an ordered gate. */
+static inline __attribute__((always_inline)) enum attempt barge(csk_gate_t *gate, csk_rank_t rank, uint64_t self,
+                                                                bool told) {
+    const uint64_t stops = GATE_CLOSED | GATE_HAND_OVER | (told ? 0 : GATE_ORDERED);
+    const uint64_t flags = HELD_FLAGS & ~(told ? HELD_ORDERED : 0);
     uint64_t summary = csk_load(&gate->summary, CSK_ACQUIRE);
     /* The form is decided before anybody holds the gate: registering for membarrier takes long once threads contend. */
-    if (summary & (GATE_CLOSED | GATE_HAND_OVER) || summary == 0) return QUEUE_FIRST;
+    if (summary & stops || summary == 0) return QUEUE_FIRST;
     if ((summary & GATE_WAITERS) && (!csk_is_rank(rank) || csk_gate_biased_rank(rank) < summary >> GATE_RANK_SHIFT))
         return QUEUE_FIRST;
     uint64_t found = csk_load(&gate->held, CSK_RELAXED);
     if ((found & ~HELD_FLAGS) != 0) return HELD;
     /* One-word form: somebody has queued since the summary was read, perhaps a waiter that nobody may pass. */
-    if ((found & HELD_FLAGS) && !(summary & GATE_WAITERS)) return QUEUE_FIRST;
+    if ((found & flags) && !(summary & GATE_WAITERS)) return QUEUE_FIRST;
     return csk_cas(&gate->held, &found, self | (found & HELD_FLAGS), CSK_ACQUIRE) ? ENTERED : HELD;
 }
 
@@ -68,7 +73,7 @@ static enum attempt spin_to_enter(csk_gate_t *gate, csk_rank_t rank, uint64_t se
     csk_spin_t spin = csk_spin_begin(CSK_SPIN_NS);
     int64_t came_ns = csk_counts_since(spin.end_ns - CSK_SPIN_NS);
     while (csk_spin(&spin)) {
-        enum attempt attempt = csk_gate_holder(gate) != 0 ? HELD : barge(gate, rank, self);
+        enum attempt attempt = csk_gate_holder(gate) != 0 ? HELD : barge(gate, rank, self, true);
         if (attempt != HELD) return attempt;
         *since_ns = came_ns;
     }
@@ -82,7 +87,7 @@ static bool enter_under_lock(csk_gate_t *gate, const csk_heap_node_t *newcomer, 
     return true;
 }
 
-static int trylock_as(csk_gate_t *gate, csk_rank_t rank, uint64_t self) {
+static int try_as(csk_gate_t *gate, csk_rank_t rank, uint64_t self) {
     if (!csk_is_rank(rank)) return EINVAL;
     csk_gate_prepare(gate);
     if (csk_gate_holder(gate) != 0 && !csk_gate_know_process(gate)) return EBUSY;
@@ -93,6 +98,12 @@ static int trylock_as(csk_gate_t *gate, csk_rank_t rank, uint64_t self) {
     csk_gate_settle(gate, &effects);
     csk_queue_unlock(&gate->queue_lock);
     csk_effects_perform(&effects);
+    return status;
+}
+
+static int trylock_as(csk_gate_t *gate, csk_rank_t rank, uint64_t self) {
+    int status = try_as(gate, rank, self);
+    if (status == 0 && csk_gate_is_ordered(gate)) csk_current_ordering()->entered(gate, CSK_OBJECT_GATE);
     return status;
 }
 
@@ -164,14 +175,12 @@ static int enter_or_wait(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns,
     return csk_waiter_wait(&csk_gate_wait_kind, gate, &waiter, deadline_ns, gate->policy == CSK_GATE_STRICT);
 }
 
-static __attribute__((noinline)) int lock_contended(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns,
-                                                    uint64_t self) {
-    if (!csk_is_rank(rank)) return EINVAL;
-    csk_gate_prepare(gate);
+static __attribute__((noinline)) int enter_contended(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns,
+                                                     uint64_t self) {
     if (csk_gate_holder(gate) == self) return EDEADLK;
     if (csk_load(&gate->summary, CSK_ACQUIRE) & GATE_CLOSED) return ESHUTDOWN;
     if (deadline_ns != CSK_NEVER && deadline_ns <= csk_platform_now()) {
-        int status = trylock_as(gate, rank, self);
+        int status = try_as(gate, rank, self);
         return status == EBUSY ? ETIMEDOUT : status;
     }
     /* With a deadline it may have less time than the other takes to come. */
@@ -184,9 +193,30 @@ static __attribute__((noinline)) int lock_contended(csk_gate_t *gate, csk_rank_t
     return enter_or_wait(gate, rank, deadline_ns, self, noted, since_ns);
 }
 
+/* Who tries alone, since the deadline has passed, waits for nobody. */
+static __attribute__((noinline)) int lock_ordered(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns,
+                                                  uint64_t self) {
+    bool tries = deadline_ns != CSK_NEVER && deadline_ns <= csk_platform_now();
+    if (csk_gate_holder(gate) == self) return enter_contended(gate, rank, deadline_ns, self);
+    if (!tries) csk_current_ordering()->comes(gate, CSK_OBJECT_GATE);
+    bool entered = !tries && !csk_gate_is_noted(gate) && barge(gate, rank, self, true) == ENTERED;
+    int status = entered ? 0 : enter_contended(gate, rank, deadline_ns, self);
+    if (status == 0) csk_current_ordering()->entered(gate, CSK_OBJECT_GATE);
+    return status;
+}
+
+static __attribute__((noinline)) int lock_contended(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns,
+                                                    uint64_t self) {
+    if (!csk_is_rank(rank)) return EINVAL;
+    csk_gate_prepare(gate);
+    if (csk_gate_is_ordered(gate)) return lock_ordered(gate, rank, deadline_ns, self);
+    csk_ordering_misses(gate, CSK_OBJECT_GATE);
+    return enter_contended(gate, rank, deadline_ns, self);
+}
+
 /* While others are parked, every entry comes here, and most entries find a free gate. That path needs no stack. */
 static inline int lock_as(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns, uint64_t self) {
-    if (!csk_gate_is_noted(gate) && CSK_LIKELY(barge(gate, rank, self) == ENTERED)) return 0;
+    if (!csk_gate_is_noted(gate) && CSK_LIKELY(barge(gate, rank, self, false) == ENTERED)) return 0;
     return lock_contended(gate, rank, deadline_ns, self);
 }
 

@@ -1,4 +1,5 @@
 /* gate_await.c: threads that wait at a gate until a predicate is true. See gate_await.h. */
+#include "base/ordering.h"
 #include "lock/gate_await.h"
 
 #include "lock/gate_queue.h"
@@ -204,6 +205,7 @@ static void wait_for_turn(csk_gate_t *gate, csk_gate_condition_t *self, int64_t 
                         .deadline_ns = deadline_ns };
     if (csk_gate_park_until_queued(gate, &self->waiter, &wait) == ETIMEDOUT) choose_itself(gate, self);
     csk_cannot_fail(csk_waiter_wait(&csk_gate_wait_kind, gate, &self->waiter, CSK_NEVER, false));
+    if (csk_gate_is_ordered(gate)) csk_current_ordering()->entered(gate, CSK_OBJECT_GATE);
 }
 
 static bool has_passed(int64_t deadline_ns) { return deadline_ns != CSK_NEVER && deadline_ns <= csk_platform_now(); }

@@ -1,6 +1,7 @@
 /* gate_lane.c: lanes. The waiters that are performed on one queue or executor begin in order. gate_lane.h has the
  * argument. */
 #include "base/observe.h"
+#include "base/ordering.h"
 #include "lock/gate_await.h"
 #include "lock/gate_queue.h"
 
@@ -258,7 +259,9 @@ int csk_gate_unlock_lane(csk_gate_t *gate, csk_gate_lane_t *lane, uint64_t key, 
             csk_store(&lane->due, 0, CSK_RELAXED);
             *goes_on = true;
         }
+        bool ordered = *goes_on && csk_gate_is_ordered(gate);
         csk_queue_unlock(&gate->queue_lock);
+        if (ordered) csk_current_ordering()->leaves(gate);
     }
     return *goes_on ? 0 : csk_gate_unlock(gate);
 }

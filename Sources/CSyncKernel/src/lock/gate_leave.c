@@ -1,5 +1,6 @@
 /* gate_leave.c: leaving the gate, in both forms. gate_policy.h says whom a leaver calls, gate_words.h why nobody is
  * left asleep. */
+#include "base/ordering.h"
 #include "lock/gate_aside.h"
 #include "lock/gate_await.h"
 #include "lock/gate_queue.h"
@@ -157,7 +158,7 @@ static __attribute__((noinline)) void leave_one_word_contended(csk_gate_t *gate)
             bool last = rounds++ >= DESIGNATIONS_OF_A_LEAVER;
             left = granted = prepare_to_leave(gate, last, &wake, &called);
         } else {
-            if ((found & HELD_FLAGS) != 0 && wake == NULL) csk_gate_count_departure(gate);
+            if ((found & GATE_WAITERS >> HELD_FLAGS_SHIFT) != 0 && wake == NULL) csk_gate_count_departure(gate);
             left = free_one_word(gate, &found);
         }
     }
@@ -185,9 +186,11 @@ static bool take_from_nobody(csk_gate_t *gate, uint64_t self) {
     return may;
 }
 
-/* Apart, since most leavers have neither to do. */
+/* What a leaver that holds the gate looks at first. Apart, since most leavers have nothing of that to do. */
+#define LOOKS (GATE_CONDITIONS | GATE_ORDERED)
 static __attribute__((noinline)) void prepare_and_look(csk_gate_t *gate) {
     csk_gate_prepare(gate);
+    if (csk_gate_is_ordered(gate)) csk_current_ordering()->leaves(gate);
     csk_gate_look_at_conditions(gate);
 }
 
@@ -197,7 +200,7 @@ static __attribute__((noinline)) int unlock_contended(csk_gate_t *gate, uint64_t
         if (holder != CSK_GATE_NOBODY || !take_from_nobody(gate, self)) return EPERM;
         summary = csk_load(&gate->summary, CSK_RELAXED);
     }
-    if (CSK_UNLIKELY(summary == 0 || (summary & GATE_CONDITIONS))) prepare_and_look(gate);
+    if (CSK_UNLIKELY(summary == 0 || (summary & LOOKS))) prepare_and_look(gate);
     if (csk_gate_is_one_word(gate)) leave_one_word(gate);
     else leave_two_words(gate);
     return 0;
@@ -205,7 +208,7 @@ static __attribute__((noinline)) int unlock_contended(csk_gate_t *gate, uint64_t
 
 static inline int unlock_as(csk_gate_t *gate, uint64_t self) {
     uint64_t summary = csk_load(&gate->summary, CSK_RELAXED);
-    bool plain = (summary & (GATE_READY | GATE_CONDITIONS)) == GATE_READY && csk_gate_somebody_comes(summary, 0) &&
+    bool plain = (summary & (GATE_READY | LOOKS)) == GATE_READY && csk_gate_somebody_comes(summary, 0) &&
                  csk_load(&gate->held, CSK_RELAXED) == self;
     if (!plain) return unlock_contended(gate, self, summary);
     csk_gate_count_departure(gate);
@@ -218,6 +221,7 @@ int csk_gate_unlock_recursive_slow(csk_gate_t *gate) { return unlock_as(gate, cs
 
 int csk_gate_disown(csk_gate_t *gate) {
     if (!csk_gate_is_mine(gate)) return EPERM;
+    if (csk_gate_is_ordered(gate)) csk_current_ordering()->leaves(gate);
     csk_gate_lock_queue(gate);
     csk_gate_transfer(gate, CSK_GATE_NOBODY);
     csk_queue_unlock(&gate->queue_lock);

@@ -1,14 +1,29 @@
 /* gate_queue.c: the gate's queue under its lock. See gate_queue.h. */
 #include "lock/gate_queue.h"
 
+#include "base/ordering.h"
+
+/* A mutex may be held already, by an inline entry. Its holder's inline exit fails at the flag in `held`, and comes to
+ * the slow path. */
+bool csk_gate_set_form(csk_gate_t *gate, uint64_t form) {
+    bool ordered = csk_current_ordering() != NULL;
+    if (ordered && form == GATE_ONE_WORD) csk_fetch_or(&gate->held, HELD_ORDERED, CSK_RELAXED);
+    csk_store(&gate->summary, form | (ordered ? GATE_ORDERED : 0), CSK_RELEASE);
+    return ordered;
+}
+
+void csk_gate_tell_begin(const csk_gate_t *gate) { csk_current_ordering()->begins(gate); }
+
 void csk_gate_decide_form(csk_gate_t *gate) {
     /* A bypass limit must hold against newcomers that looked at the queue long ago. Only the flags in one word can't be
      * stale. */
     bool one_word = gate->policy != CSK_GATE_FAST || gate->bypass_limit != 0 || !csk_platform_has_membarrier();
+    bool told = false;
     csk_gate_lock_queue(gate);
     if (csk_load(&gate->summary, CSK_RELAXED) == 0)
-        csk_store(&gate->summary, one_word ? GATE_ONE_WORD : GATE_READY, CSK_RELEASE);
+        told = csk_gate_set_form(gate, one_word ? GATE_ONE_WORD : GATE_READY);
     csk_queue_unlock(&gate->queue_lock);
+    if (told) csk_gate_tell_begin(gate);
 }
 
 void csk_gate_begin_in_child(csk_gate_t *gate) {

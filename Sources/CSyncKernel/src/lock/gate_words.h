@@ -6,6 +6,7 @@
  *                                                                      on its behalf (lost grants)
  *   bit 3       ENDED: that thread has ended without leaving           set by CAS under the queue lock; for good
  *   bits 0..2   one-word form only: WAITERS, DESIGNATED, HAND_OVER     changed under the queue lock, by CAS
+ *               DESIGNATED alone: nobody waits, and the gate is ordered
  *
  * summary (64 bits)   what a newcomer or a leaver must know about the queue; written only under the queue lock
  *   bit 0  READY        two-word form; the value 1 alone says "nobody waits, all is inline"
@@ -15,6 +16,7 @@
  *   bit 4  ONE_WORD     bits 0..2 of `held` repeat bits 1..3; leaving is a CAS that fails when they change
  *   bit 5  CLOSED       newcomers are refused
  *   bit 6  CONDITIONS   somebody waits for a predicate: who leaves looks first (gate_await.h)
+ *   bit 7  ORDERED      the checker of lock order is told of each entry and departure; decided with the form, for good
  *   8..63  RANK         of the next waiter, plus 2^40, so that it is not negative; the maximum where no newcomer may
  *                       pass without the queue lock
  * A `summary` of zero means that the form is undecided. The first call that comes to the slow path decides the form for
@@ -79,12 +81,15 @@
 #define GATE_ONE_WORD UINT64_C(16)
 #define GATE_CLOSED UINT64_C(32)
 #define GATE_CONDITIONS UINT64_C(64)
+#define GATE_ORDERED UINT64_C(128)
 #define GATE_RANK_SHIFT 8
 #define GATE_RANK_MAX ((UINT64_C(1) << 56) - 1)
 
 #define HELD_FLAGS UINT64_C(7)
 /* WAITERS, DESIGNATED and HAND_OVER stand in `held` so many bits lower than in `summary`. */
 #define HELD_FLAGS_SHIFT 1
+/* In `held` of an ordered gate in one word for which nobody waits: no inline path, which expects no flag, succeeds. */
+#define HELD_ORDERED (GATE_DESIGNATED >> HELD_FLAGS_SHIFT)
 /* Makes the holder a thread that can't exist, so that no later thread at the same address passes for it. */
 #define HELD_ENDED UINT64_C(8)
 
@@ -99,6 +104,9 @@ static inline bool csk_gate_is_one_word(const csk_gate_t *gate) {
  * show while there are lost grants, so the heap can't answer this question. */
 static inline bool csk_gate_shows_nobody(const csk_gate_t *gate) {
     return (csk_load(&gate->summary, CSK_RELAXED) & (GATE_WAITERS | GATE_ONE_WORD)) == 0;
+}
+static inline bool csk_gate_is_ordered(const csk_gate_t *gate) {
+    return CSK_UNLIKELY((csk_load(&gate->summary, CSK_RELAXED) & GATE_ORDERED) != 0);
 }
 static inline uint64_t csk_gate_holder(const csk_gate_t *gate) {
     return csk_load(&gate->held, CSK_ACQUIRE) & ~HELD_FLAGS;

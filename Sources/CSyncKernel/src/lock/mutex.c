@@ -1,12 +1,16 @@
 #include "csynckernel/mutex.h"
 
+#include "base/ordering.h"
 #include "lock/gate_queue.h"
 
 static const csk_rank_t only_rank = (csk_rank_t)CSK_PLACE_BACK;
 
 int csk_mutex_init(csk_mutex_t *mutex) {
     csk_gate_attr_t attr = { .policy = CSK_GATE_COMPACT };
-    return csk_gate_init(&mutex->gate, &attr);
+    csk_cannot_fail(csk_gate_init(&mutex->gate, &attr));
+    /* Its inline paths don't ask for the form. An ordered one keeps them out from here on. */
+    if (csk_current_ordering() != NULL) csk_mutex_prepare(&mutex->gate);
+    return 0;
 }
 
 int csk_mutex_destroy(csk_mutex_t *mutex) { return csk_gate_destroy(&mutex->gate); }
@@ -14,12 +18,14 @@ int csk_mutex_destroy(csk_mutex_t *mutex) { return csk_gate_destroy(&mutex->gate
 /* A zero-filled mutex is a gate whose form is undecided. This decides the form. */
 void csk_mutex_prepare(csk_gate_t *gate) {
     if (CSK_LIKELY(csk_load(&gate->summary, CSK_ACQUIRE) != 0)) return;
+    bool told = false;
     csk_gate_lock_queue(gate);
     if (csk_load(&gate->summary, CSK_RELAXED) == 0) {
         gate->policy = CSK_GATE_COMPACT;
-        csk_store(&gate->summary, GATE_ONE_WORD, CSK_RELEASE);
+        told = csk_gate_set_form(gate, GATE_ONE_WORD);
     }
     csk_queue_unlock(&gate->queue_lock);
+    if (told) csk_gate_tell_begin(gate);
 }
 
 int csk_mutex_lock_slow(csk_mutex_t *mutex, int64_t deadline_ns) {

@@ -2,6 +2,7 @@
  * argument. */
 #include "csynckernel/sem.h"
 
+#include "base/ordering.h"
 #include "lock/sem_queue.h"
 #include "thread/name.h"
 #include "wait/announce.h"
@@ -83,6 +84,7 @@ int csk_sem_wait_slow(csk_sem_t *sem, csk_rank_t rank, uint32_t permits, int64_t
         int status = csk_sem_trywait_slow(sem, rank, permits);
         return status == EBUSY ? ETIMEDOUT : status;
     }
+    csk_ordering_misses(sem, CSK_OBJECT_SEM);
     int64_t since_ns;
     if (spin_to_take(sem, permits, &since_ns)) {
         csk_counts_end(sem, CSK_OBJECT_SEM, rank, since_ns);

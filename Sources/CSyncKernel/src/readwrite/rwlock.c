@@ -1,5 +1,6 @@
 /* rwlock.c: threads enter and leave the read-write lock. rwlock_wait.c has the threads that must wait. See
  * rwlock_queue.h for the word and the argument. */
+#include "base/ordering.h"
 #include "readwrite/rwlock_inbox.h"
 #include "readwrite/rwlock_wait.h"
 #include "thread/name.h"
@@ -21,6 +22,9 @@ int csk_rwlock_init(csk_rwlock_t *lock, const csk_rwlock_attr_t *attr) {
         csk_reads_leave();
     }
     *lock = fresh;
+#ifdef CSK_LOCK_ORDER
+    if (csk_current_ordering() != NULL) csk_current_ordering()->begins(lock);
+#endif
     return 0;
 }
 
@@ -45,6 +49,23 @@ bool csk_rwlock_is_reading(csk_rwlock_t *lock) { return csk_reads_find(lock) != 
 bool csk_rwlock_is_writing(csk_rwlock_t *lock) { return csk_rwlock_held_by(lock, csk_self()); }
 
 /* ---- Entering ---------------------------------------------------------------------------------------------------- */
+
+/* Only in libraries that are built for it is the checker of lock order told: the word has no room for a flag, and the
+ * paths are to cost nothing for it in others. There the inline paths of readers are kept out too (reads.c). */
+#ifdef CSK_LOCK_ORDER
+static inline int in_order(int (*enters)(csk_rwlock_t *, int64_t), csk_rwlock_t *lock, int64_t deadline_ns) {
+    const csk_ordering_t *ordering = csk_current_ordering();
+    if (ordering == NULL || csk_reads_find(lock) != NULL || csk_rwlock_is_writing(lock))
+        return enters(lock, deadline_ns);
+    if (deadline_ns != RW_TRY) ordering->comes(lock, CSK_OBJECT_RWLOCK);
+    int status = enters(lock, deadline_ns);
+    if (status == 0) ordering->entered(lock, CSK_OBJECT_RWLOCK);
+    return status;
+}
+#define IN_ORDER(enters, lock, deadline_ns) in_order(enters, lock, deadline_ns)
+#else
+#define IN_ORDER(enters, lock, deadline_ns) enters(lock, deadline_ns)
+#endif
 
 static inline int enter(csk_rwlock_t *lock, int mode, int64_t deadline_ns) {
     uint64_t self = csk_self();
@@ -91,6 +112,7 @@ static __attribute__((noinline)) int read_lock_slow(csk_rwlock_t *lock, int64_t 
 static inline int read_lock(csk_rwlock_t *lock, int64_t deadline_ns) {
     return CSK_LIKELY(csk_rwlock_enter_read(lock)) ? 0 : read_lock_slow(lock, deadline_ns);
 }
+#define read_lock(lock, deadline_ns) IN_ORDER(read_lock, lock, deadline_ns)
 
 /* In a child of fork, a writer of the parent's that has yet to wait for readers is taken out before a writer of the
  * child's comes: the two look alike. */
@@ -111,6 +133,8 @@ static inline int write_lock(csk_rwlock_t *lock, int64_t deadline_ns) {
     if (CSK_UNLIKELY(csk_reads_find(lock) != NULL)) return EDEADLK;
     return CSK_UNLIKELY(lock->reader_bias) ? write_lock_biased(lock, deadline_ns) : enter(lock, RW_WRITE, deadline_ns);
 }
+
+#define write_lock(lock, deadline_ns) IN_ORDER(write_lock, lock, deadline_ns)
 
 int csk_rwlock_timedrdlock(csk_rwlock_t *lock, int64_t deadline_ns) {
     return read_lock(lock, deadline_ns > RW_TRY ? deadline_ns : RW_TRY + 1);
@@ -197,8 +221,17 @@ static __attribute__((noinline)) int unlock_read_slow(csk_rwlock_t *lock) {
     return 0;
 }
 
+/* A biased lock that the thread reads may be granted to a section already, which nobody has adopted, and which waits
+ * for this reader. */
+static __attribute__((noinline)) int unlock_as_reader_or_nobody(csk_rwlock_t *lock) {
+    int status = unlock_read_slow(lock);
+    if (status != EPERM || !csk_rwlock_take_from_nobody(lock)) return status;
+    leave(lock, RELEASE_WRITE);
+    return 0;
+}
+
 /* The inline path is for the only lock that the thread reads, and reads once. */
-int csk_rwlock_unlock(csk_rwlock_t *lock) {
+static inline int unlock(csk_rwlock_t *lock) {
     csk_reads_t *record = csk_my_reads;
     if (CSK_LIKELY(record != NULL) && record->used == 1 && csk_load(&record->reads[0].lock, CSK_RELAXED) == lock) {
         csk_read_t *read = &record->reads[0];
@@ -215,10 +248,22 @@ int csk_rwlock_unlock(csk_rwlock_t *lock) {
         leave(lock, RELEASE_READ);
         return 0;
     }
-    if (!csk_rwlock_held_by(lock, csk_self()) && !csk_rwlock_take_from_nobody(lock)) return unlock_read_slow(lock);
+    if (!csk_rwlock_held_by(lock, csk_self())) return unlock_as_reader_or_nobody(lock);
     leave(lock, RELEASE_WRITE);
     return 0;
 }
+
+#ifdef CSK_LOCK_ORDER
+int csk_rwlock_unlock(csk_rwlock_t *lock) {
+    int status = unlock(lock);
+    /* Only its address is used: the lock may be gone. */
+    if (status == 0 && csk_current_ordering() != NULL && csk_reads_find(lock) == NULL)
+        csk_current_ordering()->leaves(lock);
+    return status;
+}
+#else
+int csk_rwlock_unlock(csk_rwlock_t *lock) { return unlock(lock); }
+#endif
 
 /* ---- Changing sides ---------------------------------------------------------------------------------------------- */
 

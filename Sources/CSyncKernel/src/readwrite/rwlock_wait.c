@@ -1,6 +1,7 @@
 /* rwlock_wait.c: threads that must wait for the read-write lock. They spin, stand in its queue, try, and give up. */
 #include "readwrite/rwlock_wait.h"
 
+#include "base/ordering.h"
 #include "wait/spin_park.h"
 #include "wait/yield.h"
 
@@ -126,6 +127,9 @@ int csk_rwlock_enter_contended(csk_rwlock_t *lock, int mode, int64_t deadline_ns
     if (mode != RW_UPGRADE && csk_rwlock_held_by(lock, self)) return EDEADLK;
     if (csk_rwlock_know_process(lock) && csk_rwlock_pass(lock, mode, self)) return 0;
     if (deadline_ns == RW_TRY) return EBUSY;
+#ifndef CSK_LOCK_ORDER
+    csk_ordering_misses(lock, CSK_OBJECT_RWLOCK);
+#endif
     if (deadline_ns != CSK_NEVER && deadline_ns <= csk_platform_now())
         return csk_rwlock_pass(lock, mode, self) ? 0 : ETIMEDOUT;
     int64_t since_ns;

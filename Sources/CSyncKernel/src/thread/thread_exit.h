@@ -19,6 +19,7 @@ typedef enum {
     CSK_THREAD_EXIT_RCU,
     CSK_THREAD_EXIT_READS,  /* hands the record of the locks that the thread reads on to others */
     CSK_THREAD_EXIT_WAITS,  /* takes the record of what the thread waits for out of the list */
+    CSK_THREAD_EXIT_ORDER,  /* frees the list of what the thread holds */
     CSK_THREAD_EXIT_BLOCKS, /* comes last, since the stages before may have given blocks back */
     CSK_THREAD_EXIT_STAGES
 } csk_thread_exit_stage_t;

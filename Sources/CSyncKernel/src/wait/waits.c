@@ -4,6 +4,8 @@
 #include "thread/thread_exit.h"
 
 const void *(*csk_waits_sections)(void);
+uint32_t csk_waits_marked;
+uint32_t (*csk_waits_asks)(void);
 
 /* The explorer keeps thread-local variables elsewhere while their thread does not run, and has a client say whether
  * waits are noted at all. */
@@ -29,6 +31,7 @@ static void lock_list(void) {
 static void thread_ends(void) {
     csk_wait_record_t *self = my_record();
     if (self->mark != mark_of_list()) return;
+    if (self->marked != 0) csk_waits_mark(0);
     lock_list();
     if (self->previous != NULL) self->previous->next = self->next;
     else all.first = self->next;
@@ -59,7 +62,18 @@ void csk_waits_prepare(void) {
     self->thread_number = csk_thread_number;
     self->thread_id = csk_platform_thread_id();
     csk_store(&self->word, (uint32_t)WAIT_NONE, CSK_RELAXED);
+    self->marked = 0;
     put_first(self);
+}
+
+/* The thread does not wait, so nobody reads its record. */
+bool csk_waits_mark(uint32_t kind) {
+    csk_wait_record_t *self = my_record();
+    csk_waits_prepare();
+    if (self->mark != mark_of_list()) return kind == 0;
+    if ((self->marked != 0) != (kind != 0)) csk_fetch_add(&csk_waits_marked, kind != 0 ? 1u : -1u, CSK_RELAXED);
+    self->marked = (uint16_t)kind;
+    return true;
 }
 
 void csk_waits_note(csk_wait_t *wait) {
@@ -72,6 +86,8 @@ void csk_waits_note(csk_wait_t *wait) {
     if (CSK_UNLIKELY(csk_load(&self->word, CSK_RELAXED) != WAIT_NONE)) return;
     if (wait->since_ns == 0) wait->since_ns = csk_platform_now();
     self->sections = csk_waits_sections != NULL ? csk_waits_sections() : NULL;
+    uint32_t (*asks)(void) = csk_load(&csk_waits_asks, CSK_ACQUIRE);
+    self->asked = asks != NULL ? (uint16_t)asks() : 0;
     self->wait = wait;
     self->number++;
     wait->noted = true;

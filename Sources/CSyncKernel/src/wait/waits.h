@@ -61,6 +61,8 @@ typedef struct csk_wait_record {
     uint64_t number;                  /* of the wait: raised with each */
     uint64_t identity, thread_number; /* csk_self() and csk_thread_number */
     int32_t thread_id;
+    uint16_t marked, asked;                  /* CSK_THREAD_...: by the thread itself; by csk_waits_asks for this wait */
+    uint64_t told;                           /* for the watchdog: the number of the wait that it has told of */
     const void *sections;                    /* what the registered function says of the thread */
     struct csk_wait_record *next, *previous; /* under the list's lock */
 } csk_wait_record_t;
@@ -82,6 +84,12 @@ void csk_waits_prepare(void);
 /* Returns the innermost section of a work queue that the calling thread is in (csk_section_t), or NULL. Set by work
  * queues when the library is loaded. */
 extern const void *(*csk_waits_sections)(void);
+
+/* How many threads have marked themselves, by mark.h; and what is asked for the others, or NULL. */
+extern uint32_t csk_waits_marked;
+extern uint32_t (*csk_waits_asks)(void);
+/* Marks the calling thread. Returns false where it can have no record. */
+bool csk_waits_mark(uint32_t kind);
 
 /* The number by which users know a thread. */
 static inline uint64_t csk_waits_number_of(uint64_t identity) {

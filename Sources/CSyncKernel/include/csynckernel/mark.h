@@ -1,0 +1,46 @@
+/* mark.h: threads that must not block, and who tells when they do.
+ *
+ * A thread that runs many things in turn (an event loop, a thread of a cooperative pool, a main thread that serves a
+ * queue) holds all of them up while it waits for a lock. Such a thread marks itself. When it has then waited for 100 ms
+ * or longer at an object of this library, that is reported: CSK_EVENT_LONG_WAIT, once for each such wait, with the
+ * object, its name, and the thread. A thread of the library's own reports it, after 150 ms at most where it gets a
+ * processor, also where all threads of the program are stuck.
+ *
+ *     csk_thread_mark(CSK_THREAD_EVENT_LOOP);       at the beginning of the loop's thread
+ *     ... csynckernel: "sessions" at 0x5581...: thread 812, which must not block, has waited for it for 0.1 s
+ *
+ * A wait is seen once its thread has parked. An operation that doesn't park costs nothing for it, and a park a load.
+ * While there are marked threads, the library's thread looks every 50 ms; without any it sleeps.
+ *
+ * No function here may be called from a signal handler.
+ *
+ * fork. The child's thread is not marked. */
+#ifndef CSK_MARK_H
+#define CSK_MARK_H
+
+#include "base.h"
+
+CSK_BEGIN_DECLS
+
+enum {
+    CSK_THREAD_PLAIN = 0, /* it may block */
+    CSK_THREAD_COOPERATIVE = 1,
+    CSK_THREAD_EVENT_LOOP = 2,
+    CSK_THREAD_MAIN = 3
+};
+
+/* A wait of that length is reported. */
+#define CSK_LONG_WAIT_NS INT64_C(100000000)
+
+/* Marks the calling thread, until it ends or is marked anew. Returns 0; EINVAL for another kind; EAGAIN or ENOMEM where
+ * the library's thread could not be started, or no record of the thread could be made. */
+CSK_API int csk_thread_mark(uint32_t kind);
+
+/* Has a function say what a thread is that has not marked itself, at each of its waits: one for threads that others
+ * made. It is called on the thread that is about to park, perhaps under an internal lock. It must not block, allocate,
+ * or call this library. NULL ends that. Returns 0, EAGAIN or ENOMEM. */
+CSK_API int csk_thread_mark_by(uint32_t (*kind_of_thread)(void));
+
+CSK_END_DECLS
+
+#endif

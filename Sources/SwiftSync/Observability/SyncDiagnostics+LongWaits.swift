@@ -1,0 +1,35 @@
+import CSyncKernel
+
+extension SyncDiagnostics {
+    /// From now on a task that blocks its thread for 100 ms or longer at an object of this library is reported
+    /// (`longWait`), once for each such wait: the thread that it holds up is one of the few that all tasks share, or
+    /// the main actor's. A thread of the library's own reports it, also where all others are stuck. With false that
+    /// ends.
+    ///
+    /// A task that runs on an executor of its own, such as a `WorkQueue`, is reported too, though it may block. A wait
+    /// that doesn't park its thread costs nothing for this; one that does asks whether it is in a task. It never
+    /// blocks.
+    ///
+    /// - Throws: ``LockOrderError/outOfResources`` where the thread can't be started.
+    public static func watchesTasks(_ watches: Bool) throws(LockOrderError) {
+        KernelReports.arePassedOn
+        let status = csk_thread_mark_by(
+            watches
+                ? {
+                    let isInTask = unsafe withUnsafeCurrentTask { unsafe $0 != nil }
+                    return UInt32(isInTask ? CSK_THREAD_COOPERATIVE : CSK_THREAD_PLAIN)
+                } : nil)
+        if status != 0 { throw .outOfResources }
+    }
+
+    /// Says whether the calling thread must not block, as an event loop's must not. If so, each of its waits of 100 ms
+    /// or longer is reported (`longWait`), until the thread ends or says otherwise. It never blocks.
+    ///
+    /// - Throws: ``LockOrderError/outOfResources``.
+    public static func markThread(mustNotBlock: Bool) throws(LockOrderError) {
+        KernelReports.arePassedOn
+        if csk_thread_mark(UInt32(mustNotBlock ? CSK_THREAD_EVENT_LOOP : CSK_THREAD_PLAIN)) != 0 {
+            throw .outOfResources
+        }
+    }
+}

@@ -1,0 +1,107 @@
+/* mark_test.c: a marked thread that waits for 100 ms is told of, once, by the library's own thread. */
+#include "child.h"
+
+#include <csynckernel/csynckernel.h>
+
+static int told;
+static csk_event_t last;
+static char last_name[128];
+
+static void keep(const csk_event_t *event) {
+    if (event->kind != CSK_EVENT_LONG_WAIT) return;
+    last = *event;
+    snprintf(last_name, sizeof last_name, "%s", event->name != NULL ? event->name : "");
+    ADD(&told, 1);
+}
+
+static csk_gate_t gate;
+static uint32_t kind;
+
+static void *wait_marked(void *unused) {
+    (void)unused;
+    CHECK_STATUS(csk_thread_mark(kind), 0);
+    CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
+    CHECK_STATUS(csk_gate_unlock(&gate), 0);
+    return NULL;
+}
+
+static void begin(void) {
+    csk_set_reporter(keep);
+    STORE(&told, 0);
+    CHECK_STATUS(csk_gate_init(&gate, NULL), 0);
+    CHECK_STATUS(csk_name(&gate, "sessions"), 0);
+    CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
+}
+
+static void a_long_wait_of_a_marked_thread_is_told_once(void) {
+    begin();
+    kind = CSK_THREAD_EVENT_LOOP;
+    pthread_t thread = start_thread(wait_marked, NULL);
+    wait_until(LOAD(&told) == 1);
+    CHECK_EQ(strcmp(last_name, "sessions"), 0);
+    CHECK(last.object == &gate);
+    CHECK_STATUS(last.status, EBUSY);
+    CHECK(last.waited_ns >= CSK_LONG_WAIT_NS);
+    CHECK(last.thread_id > 0 && last.thread_id != getpid());
+    int64_t until = csk_deadline_after(3 * CSK_LONG_WAIT_NS);
+    wait_until(csk_deadline_after(0) >= until);
+    CHECK_EQ(LOAD(&told), 1);
+    CHECK_STATUS(csk_gate_unlock(&gate), 0);
+    join_thread(thread);
+    CHECK_STATUS(csk_gate_destroy(&gate), 0);
+}
+
+/* The marked thread, which is told of, has waited for longer than the other. */
+static void a_thread_without_a_mark_may_wait(void) {
+    begin();
+    kind = CSK_THREAD_PLAIN;
+    pthread_t plain = start_thread(wait_marked, NULL);
+    wait_until(csk_gate_waiting(&gate) == 1);
+    kind = CSK_THREAD_MAIN;
+    pthread_t marked = start_thread(wait_marked, NULL);
+    wait_until(LOAD(&told) == 1);
+    int64_t until = csk_deadline_after(2 * CSK_LONG_WAIT_NS);
+    wait_until(csk_deadline_after(0) >= until);
+    CHECK_EQ(LOAD(&told), 1);
+    CHECK_STATUS(csk_gate_unlock(&gate), 0);
+    join_thread(plain);
+    join_thread(marked);
+    CHECK_STATUS(csk_gate_destroy(&gate), 0);
+}
+
+static uint32_t is_cooperative(void) { return CSK_THREAD_COOPERATIVE; }
+
+static void a_function_says_what_others_threads_are(void) {
+    begin();
+    kind = CSK_THREAD_PLAIN;
+    CHECK_STATUS(csk_thread_mark_by(is_cooperative), 0);
+    pthread_t thread = start_thread(wait_marked, NULL);
+    wait_until(LOAD(&told) == 1);
+    CHECK_STATUS(csk_thread_mark_by(NULL), 0);
+    CHECK_STATUS(csk_gate_unlock(&gate), 0);
+    join_thread(thread);
+    CHECK_STATUS(csk_gate_destroy(&gate), 0);
+}
+
+static void what_is_no_kind_is_refused(void) {
+    CHECK_STATUS(csk_thread_mark(CSK_THREAD_MAIN + 1), EINVAL);
+    CHECK_STATUS(csk_thread_mark(CSK_THREAD_COOPERATIVE), 0);
+    CHECK_STATUS(csk_thread_mark(CSK_THREAD_PLAIN), 0);
+}
+
+#ifndef __SANITIZE_THREAD__
+static void wait_in_child(void *unused) {
+    (void)unused;
+    a_long_wait_of_a_marked_thread_is_told_once();
+}
+#endif
+static void a_child_has_a_watchdog_of_its_own(void) {
+#ifndef __SANITIZE_THREAD__ /* it starts no threads in a child */
+    a_long_wait_of_a_marked_thread_is_told_once();
+    in_a_child(wait_in_child, NULL);
+#endif
+}
+
+TEST_MAIN(TEST(what_is_no_kind_is_refused), TEST(a_child_has_a_watchdog_of_its_own),
+          TEST(a_long_wait_of_a_marked_thread_is_told_once), TEST(a_thread_without_a_mark_may_wait),
+          TEST(a_function_says_what_others_threads_are))
