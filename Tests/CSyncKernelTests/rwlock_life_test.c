@@ -59,13 +59,20 @@ static void *adopt_without_memory(void *lock) {
     return NULL;
 }
 
+/* Where the checker of lock order is told of read-write locks, one place of a thread's first record is never free. */
+#ifdef CSK_LOCK_ORDER
+enum { PLACES = READS_IN_RECORD - 1 };
+#else
+enum { PLACES = READS_IN_RECORD };
+#endif
+
 /* In a child, before any record exists that could be used again. */
 static void without_memory(void *context) {
     const csk_rwlock_attr_t *form = context;
-    static csk_rwlock_t lock, others[READS_IN_RECORD];
+    static csk_rwlock_t lock, others[PLACES];
     CHECK_STATUS(csk_rwlock_init(&lock, form), 0);
     in_another_thread(ask_for_a_first_record, &lock);
-    for (int i = 0; i < READS_IN_RECORD; i++) {
+    for (int i = 0; i < PLACES; i++) {
         CHECK_STATUS(csk_rwlock_init(&others[i], form), 0);
         CHECK_STATUS(csk_rwlock_rdlock(&others[i]), 0);
     }
@@ -80,8 +87,8 @@ static void without_memory(void *context) {
         in_another_thread(adopt_without_memory, &lock);
     }
     check_free(&lock);
-    for (int i = 0; i < READS_IN_RECORD; i++) CHECK_STATUS(csk_rwlock_unlock(&others[i]), 0);
-    for (int i = 0; i < READS_IN_RECORD; i++) check_free(&others[i]);
+    for (int i = 0; i < PLACES; i++) CHECK_STATUS(csk_rwlock_unlock(&others[i]), 0);
+    for (int i = 0; i < PLACES; i++) check_free(&others[i]);
 }
 
 static void without_memory_for_a_record_nothing_is_locked(void) {

@@ -113,6 +113,15 @@ static void reads_nest_and_only_the_last_level_leaves(void) {
     }
 }
 
+/* Inline, but where the checker of lock order is told of read-write locks. */
+static bool enters_read(csk_rwlock_t *lock) {
+#ifdef CSK_LOCK_ORDER
+    return !csk_rwlock_enter_read(lock) && csk_rwlock_rdlock(lock) == 0;
+#else
+    return csk_rwlock_enter_read(lock);
+#endif
+}
+
 static void the_end_of_a_scope_leaves_one_level_in_whatever_order_locks_are_left(void) {
     FOR_EACH_FORM(form) {
         csk_rwlock_t lock, other;
@@ -120,7 +129,7 @@ static void the_end_of_a_scope_leaves_one_level_in_whatever_order_locks_are_left
         make(&other, form);
         CHECK_STATUS(csk_rwlock_rdlock(&other), 0); /* gives the thread its record */
         csk_rwlock_leave_read(&other);
-        CHECK(csk_rwlock_enter_read(&lock));
+        CHECK(enters_read(&lock));
         CHECK(!csk_rwlock_enter_read(&lock) && !csk_rwlock_enter_read(&other)); /* the thread reads already */
         CHECK_STATUS(csk_rwlock_rdlock(&lock), 0);
         CHECK_STATUS(csk_rwlock_rdlock(&other), 0);
