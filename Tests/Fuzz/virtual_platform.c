@@ -15,7 +15,9 @@ static const int64_t tick_ns = 1000000;
 /* Nobody waits so long; a timed wait of the kernel's that outlasts it is a hang. */
 static const int64_t longest_wait_ticks = 5000;
 
-static int64_t tick = 1000000;
+/* Further ahead than any machine has run: a wait by the system's clock hangs at once, and not only where the machine
+ * was started lately. */
+static int64_t tick = INT64_C(1000000000000);
 static int64_t reads, yields;
 static void (*after_timers)(void);
 static _Thread_local int actor;
@@ -143,6 +145,24 @@ void csk_platform_park_to_look(uint32_t *word, uint32_t expected, int64_t look_n
 bool csk_platform_thread_has_ended(uint64_t thread_pointer) {
     (void)thread_pointer;
     return false;
+}
+
+/* A thread at a csk_pqueue waits by a condition variable of pthread's, for a deadline that is some microseconds ahead:
+ * nobody else runs until it has passed. */
+static int wait_for_the_clock(const struct timespec *until) {
+    int64_t until_ns = until->tv_sec * INT64_C(1000000000) + until->tv_nsec, looks = 0;
+    while (csk_platform_now() < until_ns)
+        if (++looks > 1000) fuzz_fail("a thread waits for what nobody does");
+    return ETIMEDOUT;
+}
+int pthread_cond_clockwait(pthread_cond_t *condition, pthread_mutex_t *mutex, clockid_t clock,
+                           const struct timespec *until) {
+    (void)condition, (void)mutex, (void)clock;
+    return wait_for_the_clock(until);
+}
+int pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *mutex, const struct timespec *until) {
+    (void)condition, (void)mutex;
+    return wait_for_the_clock(until);
 }
 
 void csk_platform_wake(uint32_t *word, int count) {
