@@ -165,6 +165,18 @@ def condition_targets(run):
                ratio(*(run.get(buffer, subject, "Mops/s", "c") for subject in (predicates, peer))), ">=", least)
 
 
+def observation_targets(run):
+    group, off = "8 threads, 100 ns sections, observed", "nothing on"
+    if run.get(group, off, "Mops/s", "c") is None:
+        return  # recorded before there were such rows
+    for subject, least in (("contention profile, 10 us", 0.98),):
+        yield (f"8 threads, 100 ns: {subject} / {off}",
+               ratio(*(run.get(group, one, "Mops/s", "c") for one in (subject, off))), ">=", least)
+    group = "server, observed: GET of 50 connections"
+    yield ("processor time of a GET: everything on / nothing on",
+           ratio(*(run.get(group, one, "processor ns") for one in ("everything on", off))), "<=", 1.05)
+
+
 def async_targets(run):
     for times, most in (("1 at a time", None), ("16 at a time", 1)):
         group = f"QueueSafeValue.async, {times}"
@@ -257,7 +269,8 @@ def read_write_targets(run):
 def targets(rows):
     run = Medians(rows)
     for group in (uncontended_targets, call_site_targets, contended_targets, waiting_targets, semaphore_targets,
-                  condition_targets, queue_targets, async_targets, snapshot_targets, read_write_targets):
+                  condition_targets, observation_targets, queue_targets, async_targets, snapshot_targets,
+                  read_write_targets):
         yield from group(run)
 
 

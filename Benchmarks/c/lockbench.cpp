@@ -2,7 +2,7 @@
 // round to round; a row is the median over the rounds, percentiles are those of the samples of all rounds together.
 //
 //   lockbench [--rounds N] [--millis N] [--tsv FILE] [--only AREA]...    the rows, or those of locks, priority, tail,
-//                                                                       timers
+//                                                                       timers, observation
 //   lockbench --loop NAME N                              N lock-unlock pairs of one lock, for counting instructions
 #include <atomic>
 #include <chrono>
@@ -237,6 +237,49 @@ static void run_tail() {
         });
 }
 
+// A gate with a name, as metrics want it, while the library is asked to tell something. What asks comes first, since a
+// gate decides at its first use whether its order is checked.
+template <class Observer>
+struct Observed : Observer, GateFast {
+    static constexpr auto name = Observer::name;
+    Observed() {
+        if (csk_name(&gate, name) != 0) std::abort();
+    }
+    ~Observed() { csk_unname(&gate); }
+};
+struct ByNobody {
+    static constexpr auto name = "nothing on";
+};
+struct ByProfile {
+    static constexpr auto name = "contention profile, 10 us";
+    ByProfile() {
+        if (csk_profile_start(10000) != 0) std::abort();
+    }
+    ~ByProfile() { csk_profile_stop(); }
+};
+struct ByMetrics {
+    static constexpr auto name = "metrics";
+    ByMetrics() {
+        if (csk_metrics_start() != 0) std::abort();
+    }
+    ~ByMetrics() { csk_metrics_stop(); }
+};
+struct ByOrder {
+    static constexpr auto name = "lock order";
+    ByOrder() {
+        if (csk_order_start() != 0) std::abort();
+    }
+    ~ByOrder() { csk_order_stop(); }
+};
+
+static void run_observation() {
+    for (int threads : {2, 8})
+        run(threads_of(threads) + ", 100 ns sections, observed", "Mops/s", [&](Table &t) {
+            each_round<Observed<ByNobody>, Observed<ByProfile>, Observed<ByMetrics>, Observed<ByOrder>>(
+                t, [&](auto *l) { throughput<std::remove_pointer_t<decltype(l)>>(t, threads, 100); });
+        });
+}
+
 static void run_timers() {
     for (int64_t ms : {1, 5, 50})
         run("timeout of " + std::to_string(ms) + " ms", "late us", [&](Table &t) {
@@ -269,5 +312,6 @@ int main(int argc, char **argv) {
     if (wanted("priority")) run_priority();
     if (wanted("tail")) run_tail();
     if (wanted("timers")) run_timers();
+    if (wanted("observation")) run_observation();
     return 0;
 }

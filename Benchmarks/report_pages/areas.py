@@ -46,6 +46,10 @@ AREAS = (
          "How much later than asked a delayed task begins, or a timed lock gives up."),
     Area("thread-local", "Thread-local values", r"^(one )?thread-local",
          "A value of which each thread has its own."),
+    Area("observation", "Being observed", r", observed\b",
+         "What it costs to have the library tell of waits: the same gate with nothing on, and while a contention "
+         "profile, metrics or the order of locks are kept; and the processor time that the example server takes for a "
+         "GET, with nothing and with everything on."),
     Area("server", "A server", r"^server",
          "The example server of this repository, which speaks the Redis protocol. Everything in it is the same but "
          "what protects the data."),

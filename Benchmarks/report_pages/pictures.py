@@ -215,7 +215,7 @@ def main_metrics(run, language, group):
     there = run.metrics(language, group)
     if "least/most served" in there:
         return [metric for metric in ("p99.99 us", "max us", "least/most served") if metric in there]
-    return [m for m in ("p99 us", "Mops/s", "requests/s", "ns", "p50 us", "late us") if m in there][:1]
+    return [m for m in ("p99 us", "Mops/s", "requests/s", "ns", "p50 us", "late us", "processor ns") if m in there][:1]
 
 
 def compared(run, area):
@@ -339,9 +339,13 @@ def pictures(run):
 
 
 def overview(run):
-    """Each area's rows beside the best peer: the README's summary drawing, and what the page counts."""
+    """Each area's rows beside the best peer: the README's summary drawing, and what the page counts. What observation
+    costs is no comparison with a peer.
+    """
     found = []
     for language, group in run.groups():
+        if area_of(group).name == "observation":
+            continue
         for metric in main_metrics(run, language, group):
             found += beside_best(run, language, group, metric)
     return found

@@ -44,6 +44,8 @@ def quantity(value, metric):
 
 
 def is_ours(subject, group=""):
+    if group.endswith(", observed") or group.startswith("server, observed"):
+        return subject != "nothing on"
     if group.startswith("server"):
         return subject in ("swiftsync", "snapshot")
     return bool(re.match(

@@ -336,8 +336,19 @@ def rcu_rows():
                   readme=what if keys == 10000 else None)
 
 
+def observation_rows():
+    names = {"contention profile, 10 us": "a contention profile, 10 us", "metrics": "metrics",
+             "lock order": "lock order"}
+    for threads in (2, 8):
+        for subject, name in names.items():
+            yield Row(f"{OPS}, {threads} threads, 100 ns sections", f"{threads} threads, 100 ns sections, observed",
+                      "Mops/s", subject, "nothing on", language="c", names=(name, "nothing on"))
+    yield Row("processor time of a GET, 50 connections", "server, observed: GET of 50 connections", "processor ns",
+              "everything on", "nothing on", names=("everything on", "nothing on"))
+
+
 TABLES = {
     "locks": lock_rows, "values": value_rows, "read-write lock": read_write_rows, "work queues": work_queue_rows,
     "ordered async work": ordered_rows, "TaskQueue": task_queue_rows, "thread-local values": thread_local_rows,
-    "read-copy-update": rcu_rows,
+    "read-copy-update": rcu_rows, "being observed": observation_rows,
 }

@@ -42,6 +42,9 @@ struct KeyValueServerCommand: ParsableCommand {
     @Option(help: "A Unix socket that shows who waits for whom: it answers a line, text or json.")
     var inspect: String?
 
+    @Flag(help: "Switches on all that tells of waits: contention profile, metrics, lock order, long waits of tasks.")
+    var observe = false
+
     func validate() throws {
         guard (0...65535).contains(port) else { throw ValidationError("A port is a number from 0 to 65535.") }
         guard (1...4096).contains(shards) else { throw ValidationError("There can be 1 to 4096 shards.") }
@@ -69,6 +72,8 @@ struct KeyValueServerCommand: ParsableCommand {
         options.admission = admission
         if let permits { options.permits = permits }
         if let threads { options.threads = threads }
+        // Before the server makes its locks: lock order is kept for those that begin later.
+        if observe { try observeEverything() }
         if let inspect { try SyncInspector.serve(path: inspect) }
         defer { SyncInspector.stopServing() }
         let server = try Server.start(options)
@@ -85,6 +90,14 @@ struct KeyValueServerCommand: ParsableCommand {
         pthread_sigmask(SIG_UNBLOCK, &signals, nil)
         server.stop(within: .seconds(5))
     }
+}
+
+private func observeEverything() throws {
+    try LockOrder.start()
+    try ContentionProfile.start()
+    try SyncMetrics.start()
+    try SyncDiagnostics.watchesTasks(true)
+    SyncInspector.listsTasks(true)
 }
 
 extension StoreKind: ExpressibleByArgument {}
