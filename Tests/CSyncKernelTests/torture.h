@@ -20,9 +20,11 @@ enum {
     ADOPTED,
     LOST, /* provisional grants that were taken back, entries that another thread took out first */
     FORGOTTEN,
-    RESIZED,   /* changes of the semaphore's size */
-    WRITES,    /* grants of the read-write lock to writers, entries that were put in */
-    CANCELLED, /* calls of a _cancel that said 0 */
+    RESIZED,    /* changes of the semaphore's size */
+    WRITES,     /* grants of the read-write lock to writers, entries that were put in */
+    TIMED,      /* waits whose grant raced with a timeout */
+    CANCELABLE, /* waits whose grant raced with a cancellation */
+    CANCELLED,  /* calls of a _cancel that said 0 */
     COUNTERS
 };
 
@@ -78,6 +80,8 @@ void torture_mutex(void);
 void torture_pqueue(uint64_t capacity);
 void torture_rwlock(uint32_t policy, uint32_t reader_bias);
 void torture_sem(void);
+void torture_sem_races(void);
+void torture_pqueue_races(void);
 void torture_workqueue(uint32_t width, uint32_t capacity, int32_t when_full);
 void torture_delayed(uint32_t width, uint32_t capacity, int32_t when_full);
 void torture_pool(void);

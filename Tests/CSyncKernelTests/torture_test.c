@@ -1,10 +1,11 @@
 /* torture_test.c: everything at once from many more threads than cores, part by part and round by round.
  *
- *     torture_test [--seconds N] [--events N] [--threads N] [--seed S] [--pinned] [PART ...]
+ *     torture_test [--seconds N] [--events N | --races N] [--threads N] [--seed S] [--pinned] [PART ...]
  *
  * Without options: a few seconds, 16 threads for each core, the seed of CSK_TEST_SEED or the fixed one. --pinned keeps
  * the process on one core, where threads meet at other places than on many. A part gets at most 5 seconds in one round,
- * and the rounds go on, each with seeds of its own, until the time is over and so many --events were counted. */
+ * and the rounds go on, each with seeds of its own, until the time is over, and so many --events were counted, or in
+ * each part so many --races of grants with timeouts, and as many with cancellations. */
 #include "torture.h"
 
 #include <getopt.h>
@@ -16,7 +17,8 @@ uint64_t torture_round_seed;
 int torture_threads, torture_stop;
 
 static const char *const counter_names[CANCELLED] = {
-    "grants", "timeouts", "cancels", "refused", "closed", "adopted", "lost", "forgotten", "resized", "writes",
+    "grants", "timeouts",  "cancels", "refused", "closed", "adopted",
+    "lost",   "forgotten", "resized", "writes",  "timed",  "cancelable",
 };
 
 static const struct part {
@@ -24,6 +26,7 @@ static const struct part {
     void (*gate)(uint32_t policy, uint32_t bypass_limit);
     uint32_t policy, bypass_limit;
     void (*plain)(void);
+    bool races; /* it counts races */
     void (*pqueue)(uint64_t capacity);
     uint64_t capacity;
     void (*rwlock)(uint32_t policy, uint32_t reader_bias);
@@ -43,11 +46,13 @@ static const struct part {
     { .name = "pqueue", .pqueue = torture_pqueue },
     { .name = "pqueue-bounded", .pqueue = torture_pqueue, .capacity = 4 },
     { .name = "pqueue-one", .pqueue = torture_pqueue, .capacity = 1 },
+    { .name = "pqueue-races", .plain = torture_pqueue_races, .races = true },
     { .name = "rwlock-fast", .rwlock = torture_rwlock, .policy = CSK_RWLOCK_FAST },
     { .name = "rwlock-strict", .rwlock = torture_rwlock, .policy = CSK_RWLOCK_STRICT },
     { .name = "rwlock-biased", .rwlock = torture_rwlock, .policy = CSK_RWLOCK_FAST, .reader_bias = 1 },
     { .name = "rwlock-strict-biased", .rwlock = torture_rwlock, .policy = CSK_RWLOCK_STRICT, .reader_bias = 1 },
     { .name = "sem", .plain = torture_sem },
+    { .name = "sem-races", .plain = torture_sem_races, .races = true },
     { .name = "workqueue-serial", .workqueue = torture_workqueue, .width = 1 },
     { .name = "workqueue-wide", .workqueue = torture_workqueue, .width = 3 },
     { .name = "workqueue-waits", .workqueue = torture_workqueue, .width = 1, .room = 4 },
@@ -182,11 +187,15 @@ static void choose_parts(char **names, int count) {
     }
 }
 
-static double parse_options(int argc, char **argv, uint64_t *seed, uint64_t *events) {
+static double parse_options(int argc, char **argv, uint64_t *seed, uint64_t *events, uint64_t *races) {
     static const struct option options[] = {
-        { "seconds", required_argument, NULL, 's' }, { "events", required_argument, NULL, 'e' },
-        { "threads", required_argument, NULL, 't' }, { "seed", required_argument, NULL, 'r' },
-        { "pinned", no_argument, NULL, 'p' },        { NULL, 0, NULL, 0 },
+        { "seconds", required_argument, NULL, 's' },
+        { "events", required_argument, NULL, 'e' },
+        { "races", required_argument, NULL, 'c' },
+        { "threads", required_argument, NULL, 't' },
+        { "seed", required_argument, NULL, 'r' },
+        { "pinned", no_argument, NULL, 'p' },
+        { NULL, 0, NULL, 0 },
     };
     double seconds = 4;
     /* As many as the machine has, even if this process may use fewer: pinned, the crowd is the same. */
@@ -196,6 +205,7 @@ static double parse_options(int argc, char **argv, uint64_t *seed, uint64_t *eve
         switch (option) {
         case 's': seconds = strtod(optarg, NULL); break;
         case 'e': *events = strtoull(optarg, NULL, 0); break;
+        case 'c': *races = strtoull(optarg, NULL, 0); break;
         case 't': torture_threads = atoi(optarg); break;
         case 'r': *seed = strtoull(optarg, NULL, 0); break;
         case 'p': pin_to_one_core(); break;
@@ -213,14 +223,25 @@ static double parse_options(int argc, char **argv, uint64_t *seed, uint64_t *eve
 static uint64_t events_so_far(void) {
     uint64_t events = 0;
     for (size_t i = 0; i < PARTS; i++)
-        for (int which = 0; which < CANCELLED; which++) events += totals[i][which];
+        for (int which = 0; which < TIMED; which++) events += totals[i][which];
     return events;
+}
+
+/* In the part that has counted the fewest, of the kind of which it has counted fewer. */
+static uint64_t races_so_far(void) {
+    uint64_t races = UINT64_MAX;
+    for (size_t i = 0; i < PARTS; i++) {
+        if (!chosen[i] || !parts[i].races) continue;
+        if (totals[i][TIMED] < races) races = totals[i][TIMED];
+        if (totals[i][CANCELABLE] < races) races = totals[i][CANCELABLE];
+    }
+    return races;
 }
 
 int main(int argc, char **argv) {
     signal(SIGALRM, test_watchdog);
-    uint64_t seed = 0, events = 0;
-    double seconds = parse_options(argc, argv, &seed, &events);
+    uint64_t seed = 0, events = 0, races = 0;
+    double seconds = parse_options(argc, argv, &seed, &events, &races);
     int count = 0;
     for (size_t i = 0; i < PARTS; i++) count += chosen[i];
     started_ns = csk_now();
@@ -234,7 +255,7 @@ int main(int argc, char **argv) {
     do {
         for (size_t i = 0; i < PARTS; i++)
             if (chosen[i]) run_part(i, (seed << 20) + (round++ << 10));
-    } while (csk_now() < end_ns || events_so_far() < events);
+    } while (csk_now() < end_ns || events_so_far() < events || races_so_far() < races);
     for (size_t i = 0; i < PARTS; i++)
         if (chosen[i]) print_counts(parts[i].name, totals[i]);
     printf("ok %.1f s\n", (double)(csk_now() - started_ns) / 1e9);

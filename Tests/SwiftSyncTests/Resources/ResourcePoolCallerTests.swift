@@ -111,6 +111,26 @@ struct ResourcePoolCallerTests {
         #expect(wasLate && pool.idleCount == 1)
     }
 
+    @Test
+    func aResourceComesBackOnceHoweverOftenAndLateItsLeaseIsUsed() async throws {
+        let pool = makePool(maximum: 1)
+        let late = try await pool.withResource { _, lease in lease }
+        late.discard()
+        try await pool.withResource { item, _ in
+            late.discard()
+            await item.use()
+        }
+        #expect(pool.idleCount == 1 && ledger.value.closed.isEmpty)
+        try await pool.withResource { _, lease in
+            lease.discard()
+            lease.discard()
+        }
+        await waitUntil { ledger.value.closed == [1] }
+        #expect(try await pool.withResource { $0.number } == 2)
+        #expect(await pool.shutdown().isComplete)
+        #expect(ledger.value.closed == [1, 2])
+    }
+
     // MARK: - Places it is called from
 
     @MainActor
