@@ -7,8 +7,8 @@
  * ends it with its place and its values. Nothing can hang: a watchdog ends the program after TEST_WATCHDOG_S seconds.
  *
  * Threads wait for each other with wait_until(), which polls; sleeping until something "must have happened" proves
- * nothing. CSK_TEST_SEED in the environment replaces the fixed seed of test_random(). CSK_TEST_LEAVE_OUT names tests that
- * can't run there, with a space between two: they are left out, and a program of such tests alone ends with 77. */
+ * nothing. CSK_TEST_SEED in the environment replaces the fixed seed of test_random(). CSK_TEST_LEAVE_OUT names tests
+ * that can't run there, with a space between two: they are left out, and a program of such tests alone ends with 77. */
 #ifndef CSK_TEST_H
 #define CSK_TEST_H
 
