@@ -83,7 +83,7 @@ static void threads_that_end_keep_nothing(void) {
 
 /* A destructor that comes after the kernel's own, in each of the passes that a thread has. ThreadSanitizer allocates
  * nothing in the last one. */
-enum { PASSES = PTHREAD_DESTRUCTOR_ITERATIONS - (TEST_SLOWDOWN > 1) };
+enum { PASSES = PTHREAD_DESTRUCTOR_ITERATIONS - TEST_IS_SANITIZED };
 static pthread_key_t late;
 static void *left[8];
 static int left_count;
@@ -142,7 +142,7 @@ static void blocks_that_stay_pin_twice_their_memory_at_most(void) {
     int pinned = 1;
     for (int i = 1; i < STAY; i++) pinned += slabs[i] != slabs[i - 1];
     /* Those of the window stand in some more, as do those that the thread has not handed on. */
-    if (TEST_SLOWDOWN == 1) CHECK_LE(pinned, 2 * STAY / IN_SLAB + WINDOW / IN_SLAB * 4);
+    if (!TEST_IS_SANITIZED) CHECK_LE(pinned, 2 * STAY / IN_SLAB + WINDOW / IN_SLAB * 4);
     for (int i = 0; i < STAY; i++) csk_block_give(stay[i]);
     for (int i = 0; i < WINDOW; i++) csk_block_give(window[i]);
 }

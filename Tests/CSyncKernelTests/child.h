@@ -34,10 +34,20 @@ static inline void in_a_child(void (*body)(void *), void *context) {
     CHECK_EQ(WEXITSTATUS(status), 0);
 }
 
-/* The process goes on without the thread that it began with: AddressSanitizer knows of no pthread_join for that one. */
+/* Starts the program of that path in the place of this one. CSK_TEST_EMULATOR, if it is set, runs programs: what the
+ * system itself can't run is started by it. Returns if that failed. */
+static inline void run_program(const char *program, const char *name, const char *test) {
+    const char *emulator = getenv("CSK_TEST_EMULATOR");
+    if (emulator != NULL) execl(emulator, emulator, program, test, (char *)NULL);
+    else execl(program, name, test, (char *)NULL);
+}
+
+/* The process goes on without the thread that it began with: AddressSanitizer knows of no pthread_join for that one. In
+ * the process's own file emulators write what they like. */
 static inline bool has_first_thread_ended(void) {
-    char text[256];
-    FILE *file = fopen("/proc/self/stat", "r");
+    char path[64], text[256];
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)getpid());
+    FILE *file = fopen(path, "r");
     CHECK(file != NULL);
     text[fread(text, 1, sizeof text - 1, file)] = 0;
     fclose(file);

@@ -401,7 +401,7 @@ static void begin_on_a_small_stack(void *unused) {
     pthread_attr_t attr;
     pthread_t thread;
     CHECK_EQ(pthread_attr_init(&attr), 0);
-    CHECK_EQ(pthread_attr_setstacksize(&attr, TEST_SLOWDOWN > 1 ? 256 * 1024 : 16 * 1024), 0);
+    CHECK_EQ(pthread_attr_setstacksize(&attr, test_stack_size(TEST_IS_SANITIZED ? 256 * 1024 : 16 * 1024)), 0);
     CHECK_EQ(pthread_create(&thread, &attr, enqueue_first, NULL), 0);
     join_thread(thread);
     wait_until(LOAD(&ran_in_child));

@@ -15,7 +15,7 @@ static long calls;
 static void on_a_small_stack(void *(*body)(void *)) {
     pthread_attr_t attributes;
     pthread_t thread;
-    size_t size = (size_t)sysconf(_SC_THREAD_STACK_MIN) + 16 * 1024 + (TEST_SLOWDOWN > 1 ? 1024 * 1024 : 0);
+    size_t size = (size_t)sysconf(_SC_THREAD_STACK_MIN) + 16 * 1024 + (TEST_IS_SANITIZED ? 1024 * 1024 : 0);
     CHECK_EQ(pthread_attr_init(&attributes), 0);
     CHECK_EQ(pthread_attr_setstacksize(&attributes, size), 0);
     CHECK_EQ(pthread_create(&thread, &attributes, body, NULL), 0);

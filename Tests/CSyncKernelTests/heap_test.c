@@ -192,7 +192,7 @@ static void a_million_nodes_need_no_stack(void) {
     pthread_t thread;
     pthread_attr_t attributes;
     CHECK_EQ(pthread_attr_init(&attributes), 0);
-    CHECK_EQ(pthread_attr_setstacksize(&attributes, 64 * 1024), 0);
+    CHECK_EQ(pthread_attr_setstacksize(&attributes, test_stack_size(64 * 1024)), 0);
     CHECK_EQ(pthread_create(&thread, &attributes, million, nodes), 0);
     pthread_attr_destroy(&attributes);
     join_thread(thread);

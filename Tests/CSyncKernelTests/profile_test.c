@@ -131,7 +131,7 @@ static void long_waits_are_those_of_clocks(void) {
         for (int place = 0; place < PLACES; place++) {
             sums_t before = sums_now();
             pthread_t threads[2];
-            held_ns = 30000000;
+            held_ns = INT64_C(30000000) * TEST_SLOWDOWN;
             STORE(&stay, 1);
             threads[0] = start_thread(visit_one, &place);
             wait_until(LOAD(&holders) == 1);

@@ -23,7 +23,11 @@ static void in_a_program(const char *test, void (*body)(void)) {
     if (child == 0) {
         setenv("CSK_TEST_IS_PROGRAM", "1", 1);
         dup2(STDERR_FILENO, STDOUT_FILENO);
-        execl("/proc/self/exe", "rcu_foreign_test", test, (char *)NULL);
+        char program[4096];
+        ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+        CHECK(length > 0);
+        program[length] = 0;
+        run_program(program, "rcu_foreign_test", test);
         _exit(127);
     }
     int status = wait_for_child(child);

@@ -8,7 +8,7 @@
 /* This program's own aligned_alloc, in front of the C library's: only records come from it. A sanitizer has one
  * already. */
 static uint64_t records_made;
-#if TEST_SLOWDOWN == 1
+#if !TEST_IS_SANITIZED
 static int no_memory;
 
 #ifdef __GLIBC__
