@@ -225,7 +225,10 @@ static void uncovered(const void *object, uint32_t kind) {
     bool named;
     write_text(object, kind, text, &named);
     uint64_t number = csk_fetch_add(&csk_order_tables->counts.uncovered, UINT64_C(1), CSK_RELAXED);
-    if (number < ORDER_UNCOVERED) memcpy(csk_order_tables->uncovered[number].text, text, ORDER_TEXT);
+    if (number >= ORDER_UNCOVERED) return;
+    order_uncovered_t *listed = &csk_order_tables->uncovered[number];
+    memcpy(listed->text, text, strnlen(text, ORDER_TEXT - 1));
+    csk_store(&listed->ready, 1u, CSK_RELEASE);
 }
 
 /* ---- The interface ----------------------------------------------------------------------------------------------- */
@@ -261,7 +264,7 @@ void csk_order_count(csk_order_counts_t *counts) {
     if (tables == NULL) return;
     const csk_order_counts_t *known = &tables->counts;
     *counts = (csk_order_counts_t){ csk_load(&known->classes, CSK_RELAXED), csk_load(&known->steps, CSK_RELAXED),
-                                    csk_load(&known->chains, CSK_RELAXED),  csk_load(&known->circles, CSK_RELAXED),
+                                    csk_load(&known->chains, CSK_RELAXED),  csk_load(&known->circles, CSK_ACQUIRE),
                                     csk_load(&known->lost, CSK_RELAXED),    csk_load(&known->uncovered, CSK_RELAXED) };
 }
 
