@@ -177,8 +177,8 @@ MUTANTS = [
     ("anybody may unlock", LEAVE,
      "        if (holder != CSK_GATE_NOBODY || !take_from_nobody(gate, self)) return EPERM;\n",
      "        if (holder == CSK_GATE_NOBODY && !take_from_nobody(gate, self)) return EPERM;\n"),
-    ("the timeout is early", WAIT, "        if (word == WORD_PARKED) return leave_queue(kind, object, self);",
-     "        if (word == WORD_PARKED || deadline_ns != CSK_NEVER) return leave_queue(kind, object, self);"),
+    ("the timeout is early", WAIT, "        if (word == WORD_PARKED) return leave_queue(kind, object, self, wait);",
+     "        if (word == WORD_PARKED || deadline_ns != CSK_NEVER) return leave_queue(kind, object, self, wait);"),
     # Callbacks.
     ("cancelling takes out what was granted", WAIT, "    bool queued = csk_waiter_state(waiter) == WAITER_QUEUED &&",
      "    bool queued = csk_waiter_state(waiter) != WAITER_IDLE &&"),

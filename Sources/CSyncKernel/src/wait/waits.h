@@ -21,7 +21,8 @@
  *   AWAITED   NONE      the reader   store, release, for the thread, which loads it (acquire); then a wake by address
  *
  * Why a reader may use the object. Whoever waits for an object keeps it in place until the wait has returned, and it
- * does not return while the word is READ or AWAITED. A condition variable is the exception: it may go as soon as nobody
+ * does not return while the word is READ or AWAITED. Who gives up at a gate keeps it in place for as long as it stands
+ * in the queue (csk_gate_close), so it takes its note off before it leaves that. A condition variable is the exception: it may go as soon as nobody
  * stands in it, and whoever was signalled does not. So its wait names the gate too, under whose queue lock the reader
  * looks whether the waiter stands in the condition variable still.
  *
