@@ -40,4 +40,19 @@ static void who_gives_up_takes_its_note_off_before_it_leaves_the_queue(void) {
     }
 }
 
-TEST_MAIN(TEST(who_gives_up_takes_its_note_off_before_it_leaves_the_queue))
+/* The watchdog of a child sleeps once none of the child's threads is marked. */
+static void mark_and_end_that(void *unused) {
+    (void)unused;
+    CHECK(csk_waits_mark(CSK_THREAD_EVENT_LOOP));
+    CHECK_EQ(csk_load(&csk_waits_marked, CSK_RELAXED), 1);
+    CHECK(csk_waits_mark(CSK_THREAD_PLAIN));
+    CHECK_EQ(csk_load(&csk_waits_marked, CSK_RELAXED), 0);
+}
+static void a_child_counts_none_of_the_parents_marks(void) {
+    CHECK(csk_waits_mark(CSK_THREAD_MAIN));
+    in_a_child(mark_and_end_that, NULL);
+    mark_and_end_that(NULL);
+}
+
+TEST_MAIN(TEST(a_child_counts_none_of_the_parents_marks),
+          TEST(who_gives_up_takes_its_note_off_before_it_leaves_the_queue))
