@@ -1,5 +1,8 @@
 /* fault_thread_start_test.c: the system has no thread to give when the timer thread is to start: who asked is told, and
- * the next one who asks may be luckier. The timer thread starts once per process, so each test runs in a child. */
+ * the next one who asks may be luckier. The timer thread starts once per process, so each test runs in a child. The
+ * same holds for workers, and for the watchdog of marked threads.
+ *
+ * More than 400 lines: all tests share this program's pthread_create, which refuses. */
 #include "child.h"
 #include "system_calls.h"
 
