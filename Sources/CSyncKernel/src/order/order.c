@@ -154,15 +154,19 @@ static inline bool is_kept(uint64_t chain) {
     return false;
 }
 
+/* One that the thread has already, as with a recursive lock, makes no step with itself. Its chain would be that of two
+ * objects of one class, which do, so it is not kept. */
 static __attribute__((noinline)) void look_at_chain(list_t *list, const void *object, uint32_t kind, uint32_t class,
                                                     uint64_t chain) {
     char text[256];
+    bool has_it = false;
     list->reports = true;
     for (uint32_t i = 0; i < list->depth; i++)
-        if (list->held[i].object != object && csk_order_add_step(list->held[i].class, class, text, sizeof text))
+        if (list->held[i].object == object) has_it = true;
+        else if (csk_order_add_step(list->held[i].class, class, text, sizeof text))
             csk_observe_report_circle(kind, object, text);
     list->reports = false;
-    keep_chain(chain);
+    if (!has_it) keep_chain(chain);
 }
 
 /* ---- What locks tell --------------------------------------------------------------------------------------------- */
