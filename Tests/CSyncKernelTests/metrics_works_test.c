@@ -255,16 +255,16 @@ static void one_work_in_many_counts_as_many(void) {
 static void a_long_line_counts_as_long_as_it_is(void) {
     const int64_t least_ns = 1000000;
     csk_metrics_one_in = 1;
-    csk_workqueue_t *queue = make("line", 0, CSK_WORKQUEUE_WAIT);
+    csk_workqueue_t *queue = make("all of a line", 0, CSK_WORKQUEUE_WAIT);
     for (int i = 0; i < MOST; i++) CHECK_STATUS(csk_workqueue_enqueue(queue, &works[i], note), 0);
     int64_t until_ns = csk_now() + least_ns;
     wait_until(csk_now() >= until_ns);
     CHECK_STATUS(csk_workqueue_resume(queue), 0);
     CHECK_STATUS(csk_workqueue_drain(queue, CSK_NEVER), 0);
-    CHECK_EQ(counted("line").spans.count, MOST);
-    CHECK_EQ(counted("line").runs.count, MOST);
-    CHECK_GE(counted("line").spans.sum_ns, MOST * least_ns);
-    CHECK_EQ(stamped("line"), 8);
+    CHECK_EQ(counted("all of a line").spans.count, MOST);
+    CHECK_EQ(counted("all of a line").runs.count, MOST);
+    CHECK_GE(counted("all of a line").spans.sum_ns, MOST * least_ns);
+    CHECK_EQ(stamped("all of a line"), 8);
     csk_workqueue_release(queue);
     csk_metrics_one_in = 1024;
 }
