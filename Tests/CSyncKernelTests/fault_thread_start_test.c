@@ -1,5 +1,8 @@
 /* fault_thread_start_test.c: the system has no thread to give when the timer thread is to start: who asked is told, and
- * the next one who asks may be luckier. The timer thread starts once per process, so each test runs in a child. */
+ * the next one who asks may be luckier. The timer thread starts once per process, so each test runs in a child. The
+ * same holds for workers, and for the watchdog of marked threads.
+ *
+ * More than 400 lines: all tests share this program's pthread_create, which refuses. */
 #include "child.h"
 #include "system_calls.h"
 
@@ -10,6 +13,7 @@
 static uint32_t refusals;
 static int refuse_with;
 static uint32_t hold_new_threads; /* at their beginning */
+static int yields_of_a_refusal;   /* others come while it is under way */
 
 typedef int (*create_t)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 
@@ -29,6 +33,7 @@ int pthread_create(pthread_t *restrict thread, const pthread_attr_t *restrict at
                    void *restrict context) {
     int error = LOAD(&refuse_with);
     if (error != 0) {
+        for (int i = 0; i < yields_of_a_refusal; i++) sched_yield();
         ADD(&refusals, 1);
         return error;
     }
@@ -173,6 +178,38 @@ static void refuse_many(void *context) {
 }
 
 static void many_that_ask_at_once_are_refused_and_served(void) { in_a_child(refuse_many, NULL); }
+
+/* The watchdog of marked threads. Nobody is told that it runs before it does: who saw another one start it was not
+ * watched. */
+static void *ask_for_watchdog(void *context) {
+    uint32_t *succeeded = context;
+    ADD(&here, 1);
+    wait_until(LOAD(&go));
+    for (int status = EAGAIN; status != 0; sched_yield()) {
+        status = csk_thread_mark(CSK_THREAD_EVENT_LOOP);
+        if (status != 0) CHECK_STATUS(status, EAGAIN);
+    }
+    ADD(succeeded, 1);
+    return NULL;
+}
+
+static void refuse_the_watchdog(void *context) {
+    uint32_t succeeded = 0;
+    pthread_t threads[THREADS];
+    (void)context;
+    for (int i = 0; i < THREADS; i++) threads[i] = start_thread(ask_for_watchdog, &succeeded);
+    wait_until(LOAD(&here) == THREADS);
+    yields_of_a_refusal = 100;
+    STORE(&refuse_with, EAGAIN);
+    STORE(&go, 1);
+    wait_until(LOAD(&refusals) >= 20);
+    CHECK_EQ(LOAD(&succeeded), 0);
+    STORE(&refuse_with, 0);
+    for (int i = 0; i < THREADS; i++) join_thread(threads[i]);
+    CHECK_EQ(succeeded, THREADS);
+}
+
+static void nobody_is_marked_before_the_watchdog_runs(void) { in_a_child(refuse_the_watchdog, NULL); }
 
 /* ---- Work queues ------------------------------------------------------------------------------------------------- */
 
@@ -390,7 +427,8 @@ static void ask_in_vain(void *context) {
 static void a_refusal_by_the_system_is_told(void) { in_a_child(ask_in_vain, NULL); }
 
 TEST_MAIN(TEST(the_error_is_told_and_all_works_afterwards), TEST(many_that_ask_at_once_are_refused_and_served),
-          TEST(who_needs_a_worker_is_told), TEST(what_was_accepted_while_others_were_refused_runs),
+          TEST(nobody_is_marked_before_the_watchdog_runs), TEST(who_needs_a_worker_is_told),
+          TEST(what_was_accepted_while_others_were_refused_runs),
           RCU_TEST(what_is_retired_without_a_thread_is_refused_or_kept)
               RCU_TEST(what_was_retired_while_others_were_refused_is_reclaimed)
                   TEST(nobody_waits_for_a_new_thread_to_run),

@@ -157,8 +157,8 @@ static uint64_t stamped(const char *name) {
     /* Each of the stamps is free: so many works carry the time at once, and no more. */
     static csk_work_t others[20];
     uint64_t taken = 0;
-    for (int i = 0; i < 20; i++) taken += csk_metrics_stamp(name, &others[i]);
-    for (int i = 0; i < 20; i++) csk_metrics_take_stamp(name, &others[i]);
+    for (int i = 0; i < 20; i++) CHECK(csk_metrics_stamp(name, &others[i]));
+    for (int i = 0; i < 20; i++) taken += csk_metrics_take_stamp(name, &others[i]) != 0;
     CHECK_EQ(counted(name).spans.count, before);
     return taken;
 }
@@ -251,9 +251,28 @@ static void one_work_in_many_counts_as_many(void) {
     csk_metrics_one_in = 1024;
 }
 
+/* Far more works are to carry the time than there are stamps. */
+static void a_long_line_counts_as_long_as_it_is(void) {
+    const int64_t least_ns = 1000000;
+    csk_metrics_one_in = 1;
+    csk_workqueue_t *queue = make("all of a line", 0, CSK_WORKQUEUE_WAIT);
+    for (int i = 0; i < MOST; i++) CHECK_STATUS(csk_workqueue_enqueue(queue, &works[i], note), 0);
+    int64_t until_ns = csk_now() + least_ns;
+    wait_until(csk_now() >= until_ns);
+    CHECK_STATUS(csk_workqueue_resume(queue), 0);
+    CHECK_STATUS(csk_workqueue_drain(queue, CSK_NEVER), 0);
+    CHECK_EQ(counted("all of a line").spans.count, MOST);
+    CHECK_EQ(counted("all of a line").runs.count, MOST);
+    CHECK_GE(counted("all of a line").spans.sum_ns, MOST * least_ns);
+    CHECK_EQ(stamped("all of a line"), 8);
+    csk_workqueue_release(queue);
+    csk_metrics_one_in = 1024;
+}
+
 TEST_MAIN(TEST(what_a_full_queue_refuses_is_counted), TEST(what_a_full_queue_drops_is_counted),
           TEST(what_finds_no_room_is_counted), TEST(what_comes_after_a_shutdown_is_counted),
           TEST(the_longest_line_is_known), TEST(works_are_timed_from_the_call_to_their_end),
           TEST(whatever_becomes_of_a_timed_work_frees_its_stamp),
           TEST(a_queue_of_before_the_start_is_timed_once_it_was_sorted), TEST(one_work_in_many_counts_as_many),
+          TEST(a_long_line_counts_as_long_as_it_is),
           TEST(queues_of_one_name_share_an_entry_and_those_without_have_none))

@@ -411,6 +411,49 @@ static void both_stacks_are_printed(void) {
     CHECK_STATUS(csk_order_print(refuse, NULL), EIO);
 }
 
+static void enter_one_more(const char *object) {
+    csk_order_comes(object, CSK_OBJECT_OTHER);
+    csk_order_entered(object, CSK_OBJECT_OTHER);
+}
+static void one_more_level_hides_no_circle_of_its_class(void) {
+    static char pair[2];
+    for (int i = 0; i < 2; i++) CHECK_STATUS(csk_name(&pair[i], "a pair"), 0);
+    for (int second = 0; second < 2; second++) {
+        enter_one_more(&pair[0]);
+        enter_one_more(&pair[second]);
+        check_reports(second, second ? "a pair -> a pair" : NULL);
+        csk_order_leaves(&pair[second]);
+        csk_order_leaves(&pair[0]);
+    }
+    for (int i = 0; i < 2; i++) csk_unname(&pair[i]);
+}
+
+/* Whoever prints takes no lock. Races are seen in the build with the thread sanitizer. */
+static uint32_t stops_printing;
+static int drop(void *context, const void *bytes, size_t size) {
+    (void)context, (void)bytes, (void)size;
+    return 0;
+}
+static void *print_again_and_again(void *unused) {
+    (void)unused;
+    do CHECK_STATUS(csk_order_print(drop, NULL), 0);
+    while (!LOAD(&stops_printing));
+    return NULL;
+}
+static void circles_are_printed_while_others_are_found(void) {
+    enum { PAIRS = 20 };
+    static csk_gate_t gates[2 * PAIRS];
+    STORE(&stops_printing, 0);
+    pthread_t printer = start_thread(print_again_and_again, NULL);
+    for (int i = 0; i < PAIRS; i++) {
+        order_test_takes_left_first(&gates[2 * i], &gates[2 * i + 1]);
+        order_test_takes_right_first(&gates[2 * i], &gates[2 * i + 1]);
+    }
+    STORE(&stops_printing, 1);
+    join_thread(printer);
+    check_reports(PAIRS, NULL);
+}
+
 static csk_gate_t before_start;
 static void *wait_at_it(void *unused) {
     (void)unused;
@@ -493,4 +536,5 @@ TEST_MAIN(TEST(a_child_checks_too), TEST(both_stacks_are_printed),
           TEST(an_object_that_begins_anew_is_of_another_class), TEST(what_is_disowned_is_not_held),
           TEST(a_wait_for_a_signal_leaves_and_enters), TEST(ordered_locks_exclude_under_contention),
           TEST(what_is_not_covered_is_listed_once), TEST(too_much_held_is_counted),
+          TEST(one_more_level_hides_no_circle_of_its_class), TEST(circles_are_printed_while_others_are_found),
           TEST(nothing_is_checked_once_it_has_stopped))

@@ -49,8 +49,9 @@ public final class SyncMetricsPublisher: Sendable {
     /// Passes on what was counted since the call before, or at all. It may be called from any thread. It waits for
     /// another call of it, and is as slow as the backend; it is O(n log n) for n names.
     public func publish() {
-        let now = SyncMetrics.current()
         published.withLock { published in
+            // Under the lock: numbers that are passed on after later ones would have gone back.
+            let now = SyncMetrics.current()
             for waits in now.waits {
                 let key = Key(kind: waits.kind, name: waits.name)
                 publish(waits, since: published.waits.updateValue(waits, forKey: key))

@@ -78,7 +78,8 @@ public struct SyncMetrics: Sendable {
         public let droppedCount: UInt64
         /// The most works that have waited in a queue without a bound, of what workers found there when they looked.
         public let mostWaiting: Int
-        /// How long works waited to begin. One in 1024 is timed, by chance, and counts as 1024.
+        /// How long works waited to begin. One in 1024 is timed, by chance, and counts as 1024. In a line of more
+        /// than some thousands most of these count as having waited as long as the last one before them.
         public let waiting: Spans
         /// How long they ran, of the same works.
         public let running: Spans

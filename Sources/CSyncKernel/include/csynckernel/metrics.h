@@ -80,8 +80,9 @@ typedef struct csk_metrics_entry {
      * queue without a bound, of what workers had found there: they look what has come when nothing else is left. A
      * queue with a bound shows by `refused` and `dropped` that it was full. */
     uint64_t dropped, most_waiting;
-    /* Of works one in 1024 is timed, by chance, and counts as 1024. Works of their own turn, callers, and works that
-     * wait for room without a thread are not timed. */
+    /* Of works one in 1024 is timed, by chance, and counts as 1024. Of one name it is known of eight at once how long
+     * they have waited: in a line of more than some thousands the others count as having waited as long as the last of
+     * these. Works of their own turn, callers, and works that wait for room without a thread are not timed. */
     csk_metrics_histogram_t spans, runs;
 } csk_metrics_entry_t;
 

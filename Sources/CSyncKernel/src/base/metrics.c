@@ -35,6 +35,7 @@ struct csk_metrics_waits {
     uint64_t dropped;
     int64_t most_waiting;
     spans_t spans, runs;
+    int64_t last_waited_ns; /* of a work that had a stamp; 0: of none yet */
     stamp_t stamps[STAMPS];
 };
 
@@ -187,7 +188,7 @@ bool csk_metrics_stamp(const char *name, const void *work) {
         csk_store(&of->stamps[i].since_ns, now_ns, CSK_RELAXED);
         return true;
     }
-    return false;
+    return of != NULL;
 }
 
 int64_t csk_metrics_take_stamp(const char *name, const void *work) {
@@ -204,7 +205,9 @@ int64_t csk_metrics_take_stamp(const char *name, const void *work) {
 void csk_metrics_ran(const char *name, int64_t waited_ns, int64_t ran_ns) {
     csk_metrics_waits_t *of = find_works(name);
     if (of == NULL) return;
-    add_spans(&of->spans, waited_ns, csk_metrics_one_in);
+    if (waited_ns >= 0) csk_store(&of->last_waited_ns, waited_ns + 1, CSK_RELAXED);
+    else waited_ns = csk_load(&of->last_waited_ns, CSK_RELAXED) - 1;
+    if (waited_ns >= 0) add_spans(&of->spans, waited_ns, csk_metrics_one_in);
     add_spans(&of->runs, ran_ns, csk_metrics_one_in);
 }
 

@@ -13,7 +13,8 @@ static uint32_t marks; /* raised with each mark; the thread parks on it */
 
 static struct {
     uint32_t lock;
-    uint32_t started; /* 1 + the mark of the process in which the thread was started */
+    uint32_t started;  /* 1 + the mark of the process in which the thread was started */
+    uint32_t starting; /* the same of one in which somebody starts it: others wait for what becomes of that */
 } watch;
 
 typedef struct {
@@ -70,14 +71,21 @@ static void run(void *unused) {
 }
 
 static int start(void) {
+    uint32_t here = csk_process_mark() + 1;
     csk_queue_lock(&watch.lock);
-    bool starts = watch.started != csk_process_mark() + 1;
-    if (starts) watch.started = csk_process_mark() + 1;
+    for (uint32_t looks = 0; watch.starting == here; looks++) {
+        csk_queue_unlock(&watch.lock);
+        csk_platform_await_step(looks);
+        csk_queue_lock(&watch.lock);
+    }
+    bool starts = watch.started != here;
+    if (starts) watch.starting = here;
     csk_queue_unlock(&watch.lock);
-    int status = starts ? csk_platform_start_thread(run, NULL, "csk-watchdog") : 0;
-    if (status == 0) return 0;
+    if (!starts) return 0;
+    int status = csk_platform_start_thread(run, NULL, "csk-watchdog");
     csk_queue_lock(&watch.lock);
-    watch.started = 0;
+    if (status == 0) watch.started = here;
+    watch.starting = 0;
     csk_queue_unlock(&watch.lock);
     return status;
 }

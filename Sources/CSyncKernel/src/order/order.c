@@ -154,15 +154,19 @@ static inline bool is_kept(uint64_t chain) {
     return false;
 }
 
+/* One that the thread has already, as with a recursive lock, makes no step with itself. Its chain would be that of two
+ * objects of one class, which do, so it is not kept. */
 static __attribute__((noinline)) void look_at_chain(list_t *list, const void *object, uint32_t kind, uint32_t class,
                                                     uint64_t chain) {
     char text[256];
+    bool has_it = false;
     list->reports = true;
     for (uint32_t i = 0; i < list->depth; i++)
-        if (list->held[i].object != object && csk_order_add_step(list->held[i].class, class, text, sizeof text))
+        if (list->held[i].object == object) has_it = true;
+        else if (csk_order_add_step(list->held[i].class, class, text, sizeof text))
             csk_observe_report_circle(kind, object, text);
     list->reports = false;
-    keep_chain(chain);
+    if (!has_it) keep_chain(chain);
 }
 
 /* ---- What locks tell --------------------------------------------------------------------------------------------- */
@@ -225,7 +229,10 @@ static void uncovered(const void *object, uint32_t kind) {
     bool named;
     write_text(object, kind, text, &named);
     uint64_t number = csk_fetch_add(&csk_order_tables->counts.uncovered, UINT64_C(1), CSK_RELAXED);
-    if (number < ORDER_UNCOVERED) memcpy(csk_order_tables->uncovered[number].text, text, ORDER_TEXT);
+    if (number >= ORDER_UNCOVERED) return;
+    order_uncovered_t *listed = &csk_order_tables->uncovered[number];
+    memcpy(listed->text, text, strnlen(text, ORDER_TEXT - 1));
+    csk_store(&listed->ready, 1u, CSK_RELEASE);
 }
 
 /* ---- The interface ----------------------------------------------------------------------------------------------- */
@@ -261,7 +268,7 @@ void csk_order_count(csk_order_counts_t *counts) {
     if (tables == NULL) return;
     const csk_order_counts_t *known = &tables->counts;
     *counts = (csk_order_counts_t){ csk_load(&known->classes, CSK_RELAXED), csk_load(&known->steps, CSK_RELAXED),
-                                    csk_load(&known->chains, CSK_RELAXED),  csk_load(&known->circles, CSK_RELAXED),
+                                    csk_load(&known->chains, CSK_RELAXED),  csk_load(&known->circles, CSK_ACQUIRE),
                                     csk_load(&known->lost, CSK_RELAXED),    csk_load(&known->uncovered, CSK_RELAXED) };
 }
 

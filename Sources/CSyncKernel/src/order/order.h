@@ -49,6 +49,7 @@ typedef struct {
 
 typedef struct {
     char text[ORDER_TEXT];
+    uint32_t ready; /* the text is there: release, and those that print acquire */
 } order_uncovered_t;
 
 typedef struct {
@@ -59,7 +60,7 @@ typedef struct {
     /* Under the lock of the graph: */
     uint32_t line[ORDER_CLASSES]; /* of a search */
     uint32_t round;
-    csk_order_counts_t counts; /* `lost` and `uncovered` without the lock */
+    csk_order_counts_t counts; /* `lost` and `uncovered` without the lock; `circles` follows what it counts (release) */
     order_circle_t circles[ORDER_CIRCLES];
     order_uncovered_t uncovered[ORDER_UNCOVERED];
 } order_tables_t;

@@ -47,14 +47,16 @@ static void keep_circle(uint32_t closing, uint32_t from, uint32_t to, char *text
         class = csk_order_step(way[length - 1])->from;
     }
     order_tables_t *tables = csk_order_tables;
-    order_circle_t *circle = tables->counts.circles < ORDER_CIRCLES ? &tables->circles[tables->counts.circles] : NULL;
-    tables->counts.circles++;
+    uint64_t circles = tables->counts.circles;
+    order_circle_t *circle = circles < ORDER_CIRCLES ? &tables->circles[circles] : NULL;
     if (circle != NULL) circle->steps[circle->count++] = closing;
     size_t written = append(text, size, append(text, size, 0, from), to);
     while (length-- > 0) {
         written = append(text, size, written, csk_order_step(way[length])->to);
         if (circle != NULL && circle->count < ORDER_CIRCLE_STEPS) circle->steps[circle->count++] = way[length];
     }
+    /* Whoever prints reads as many circles, and their steps, without the lock. */
+    csk_store(&tables->counts.circles, circles + 1, CSK_RELEASE);
 }
 
 static bool add(uint32_t from, uint32_t to, const csk_stack_t *stack, char *text, size_t size) {
@@ -74,7 +76,7 @@ static bool add(uint32_t from, uint32_t to, const csk_stack_t *stack, char *text
     if (closes) keep_circle(number, from, to, text, size);
     step->next = csk_order_class(from)->first_step;
     csk_order_class(from)->first_step = number;
-    tables->counts.steps++;
+    csk_store(&tables->counts.steps, tables->counts.steps + 1, CSK_RELAXED);
     csk_slot_become_ready(&step->slot);
     return closes;
 }

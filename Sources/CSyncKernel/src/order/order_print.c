@@ -52,7 +52,8 @@ int csk_order_print(csk_order_print_t print, void *context) {
             put_step(&output, &symbols, csk_order_step(circle->steps[step]));
     }
     for (uint64_t i = 0; i < counts.uncovered && i < ORDER_UNCOVERED; i++)
-        put(&output, "not covered: \"%s\"\n", tables->uncovered[i].text);
+        if (csk_load(&tables->uncovered[i].ready, CSK_ACQUIRE) != 0)
+            put(&output, "not covered: \"%s\"\n", tables->uncovered[i].text);
     csk_symbols_close(&symbols);
     return output.status;
 }

@@ -87,7 +87,7 @@ enum {
     WORK_SYNC = 2, /* part of a csk_sync_call_t, whose thread runs it */
     WORK_STAYS = 4,
     WORK_BEYOND = 8, /* takes no room: its caller can't wait for it */
-    WORK_TIMED = 16, /* the metrics know since when it waits, until it begins or is given up */
+    WORK_TIMED = 16, /* the metrics may know since when it waits, until it begins or is given up */
     WORK_EPOCH_SHIFT = 5
 };
 

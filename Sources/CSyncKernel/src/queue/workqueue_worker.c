@@ -74,8 +74,8 @@ static __attribute__((noinline)) bool run_timed(csk_work_t *work, csk_section_t 
     const csk_workqueue_t *queue = section->queue;
     int64_t since_ns = csk_metrics_take_stamp(queue->name, work), begin_ns = csk_platform_now();
     call(work, section);
-    if (since_ns != 0 && !csk_section_is_over(section))
-        csk_metrics_ran(queue->name, begin_ns - since_ns, csk_platform_now() - begin_ns);
+    if (!csk_section_is_over(section))
+        csk_metrics_ran(queue->name, since_ns != 0 ? begin_ns - since_ns : -1, csk_platform_now() - begin_ns);
     return true;
 }
 

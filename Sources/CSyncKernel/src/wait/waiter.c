@@ -193,8 +193,10 @@ static bool try_designated(const csk_wait_kind_t *kind, void *object, csk_gate_w
     }
 }
 
-/* The deadline has passed. Returns 0 when the grant was faster. */
-static int leave_queue(const csk_wait_kind_t *kind, void *object, csk_gate_waiter_t *self) {
+/* The deadline has passed. Returns 0 when the grant was faster. The note comes off first: once this thread is out of
+ * the queue, and before its call has returned, a gate may be closed and freed. */
+static int leave_queue(const csk_wait_kind_t *kind, void *object, csk_gate_waiter_t *self, csk_wait_t *wait) {
+    csk_waits_end(wait);
     csk_effects_t effects = { 0 };
     uint32_t *queue_lock = kind->queue->lock(object);
     bool granted = csk_waiter_state(self) == WAITER_GRANTED, look_again = false;
@@ -240,9 +242,9 @@ static int park_and_try(const csk_wait_kind_t *kind, void *object, csk_gate_wait
             kind->await_granter(object, self);
             return 0;
         }
-        if (word == WORD_PARKED) return leave_queue(kind, object, self);
+        if (word == WORD_PARKED) return leave_queue(kind, object, self, wait);
         if (try_designated(kind, object, self)) return 0;
-        if (deadline_ns != CSK_NEVER && csk_platform_now() >= deadline_ns) return leave_queue(kind, object, self);
+        if (deadline_ns != CSK_NEVER && csk_platform_now() >= deadline_ns) return leave_queue(kind, object, self, wait);
     }
 }
 

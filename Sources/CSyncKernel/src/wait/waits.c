@@ -24,8 +24,11 @@ static inline uint32_t mark_of_list(void) { return csk_process_mark() + 1; }
 
 /* ---- The thread -------------------------------------------------------------------------------------------------- */
 
+/* Who is marked in a child comes here before it is counted. */
 static void lock_list(void) {
-    if (CSK_UNLIKELY(csk_queue_lock(&all.lock))) all.first = NULL;
+    if (CSK_LIKELY(!csk_queue_lock(&all.lock))) return;
+    all.first = NULL;
+    csk_store(&csk_waits_marked, 0u, CSK_RELAXED);
 }
 
 static void thread_ends(void) {

@@ -21,9 +21,10 @@
  *   AWAITED   NONE      the reader   store, release, for the thread, which loads it (acquire); then a wake by address
  *
  * Why a reader may use the object. Whoever waits for an object keeps it in place until the wait has returned, and it
- * does not return while the word is READ or AWAITED. A condition variable is the exception: it may go as soon as nobody
- * stands in it, and whoever was signalled does not. So its wait names the gate too, under whose queue lock the reader
- * looks whether the waiter stands in the condition variable still.
+ * does not return while the word is READ or AWAITED. Who gives up at a gate keeps it in place for as long as it stands
+ * in the queue (csk_gate_close), so it takes its note off before it leaves that. A condition variable is the exception:
+ * it may go as soon as nobody stands in it, and whoever was signalled does not. So its wait names the gate too, under
+ * whose queue lock the reader looks whether the waiter stands in the condition variable still.
  *
  * The reader never waits while it has a record: it tries the object's lock, and stops trying once the word is AWAITED.
  * So the thread waits for some microseconds, which the reader needs to copy the queue.

@@ -1,4 +1,5 @@
 import CoreMetrics
+import Dispatch
 import MetricsTestKit
 import SwiftSync
 import Testing
@@ -30,6 +31,25 @@ struct MetricsTests {
         #expect(nanoseconds == [totals[0], totals[1] - totals[0]])
         let longest = try backend.expectMeter("swiftsync_longest_wait_seconds", dimensions).values
         #expect(longest.count >= 2 && longest.prefix(2) == counted.map { $0.longest / .seconds(1) }[...])
+    }
+
+    @Test func whatSeveralThreadsPublishAtOnceIsPassedOnOnce() throws {
+        try SyncMetrics.start()
+        defer { SyncMetrics.stop() }
+        let backend = TestMetrics(), publisher = SyncMetricsPublisher(factory: backend)
+        let semaphore = PrioritySemaphore(value: 0, name: "published at once")
+        DispatchQueue.concurrentPerform(iterations: 4) { _ in
+            for _ in 1...250 {
+                try? semaphore.wait(timeout: .microseconds(20))
+                publisher.publish()
+            }
+        }
+        publisher.publish()
+        let counted = try #require(SyncMetrics.current().waits.first { $0.name == "published at once" })
+        let dimensions = [("kind", "semaphore"), ("name", "published at once"), ("outcome", "timed_out")]
+        let passedOn = try backend.expectCounter("swiftsync_waits", dimensions).values
+        #expect(passedOn.reduce(0, +) == Int64(counted.timedOutCount))
+        #expect(try backend.expectCounter("swiftsync_timer_lateness_nanoseconds").values.allSatisfy { $0 >= 0 })
     }
 
     @Test func aPublisherThatRunsPublishesUntilItIsCancelled() async throws {
