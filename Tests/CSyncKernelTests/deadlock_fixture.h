@@ -72,9 +72,7 @@ static inline void make_object(object_t *object, int kind) {
     case A_MUTEX: CHECK_STATUS(csk_mutex_init(&object->mutex), 0); break;
     case A_RWLOCK: CHECK_STATUS(csk_rwlock_init(&object->rwlock, NULL), 0); break;
     case A_QUEUE: CHECK_STATUS(csk_workqueue_init(&object->queue, NULL), 0); break;
-    default:
-        CHECK_STATUS(csk_sem_init(&object->sem.placed.sem, 1, 1), 0);
-        csk_held_sem_set_place(&object->sem, (csk_place_t){ __FILE__, __LINE__ });
+    default: CHECK_STATUS(csk_sem_init(&object->sem.placed.sem, 1, 1), 0); csk_held_sem_begin(&object->sem);
     }
 }
 

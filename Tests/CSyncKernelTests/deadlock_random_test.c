@@ -39,7 +39,7 @@ static void queue_callback(thread_t *self, object_t *object) {
     }
 }
 
-/* Each thread takes objects of higher and higher numbers, so no circle of waits can be. Some wait for a limited time. */
+/* Each thread takes objects of higher and higher numbers, so no circle of waits can be. Some waits have a deadline. */
 static void take_more(void *context) {
     thread_t *self = context;
     ADD(&done, 1);

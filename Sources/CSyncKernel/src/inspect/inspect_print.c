@@ -1,5 +1,7 @@
 /* inspect_print.c: a view as text and as JSON. It is written through a buffer on the stack, without stdio and malloc,
- * so that it can be written while other threads are stuck inside of these. */
+ * so that it can be written while other threads are stuck inside of these.
+ *
+ * More than 400 lines: the two formats have one member after the other in common. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

@@ -37,12 +37,6 @@ static bool is_on(void) { return csk_load(&watch.on, CSK_ACQUIRE) == csk_process
 
 /* ---- What is told ------------------------------------------------------------------------------------------------ */
 
-bool csk_deadlock_was_told(const deadlock_tables_t *known, uint64_t hash) {
-    uint64_t count = known->told_count < DEADLOCK_TOLD ? known->told_count : DEADLOCK_TOLD;
-    for (uint64_t i = 0; i < count; i++)
-        if (known->told[i] == hash) return true;
-    return false;
-}
 static void note_told(uint64_t hash) { tables->told[tables->told_count++ % DEADLOCK_TOLD] = hash; }
 
 static void keep(const deadlock_kept_t *made) {

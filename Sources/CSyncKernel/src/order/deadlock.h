@@ -47,8 +47,9 @@ typedef struct {
     uint32_t first_holder[DEADLOCK_OBJECTS], next_holder[DEADLOCK_HOLDERS]; /* 1 + an index; 0: none */
     uint32_t first_edge[DEADLOCK_WAITERS], edge_count;
     deadlock_edge_t edges[DEADLOCK_EDGES];
-    uint32_t by_thread[DEADLOCK_HASHES], by_task[DEADLOCK_HASHES]; /* 1 + the index of a waiter */
-    uint32_t came_by[DEADLOCK_WAITERS], line[DEADLOCK_WAITERS];    /* of a search */
+    /* 1 + the index of a waiter. */
+    uint32_t by_thread[DEADLOCK_HASHES], by_task[DEADLOCK_HASHES];
+    uint32_t came_by[DEADLOCK_WAITERS], line[DEADLOCK_WAITERS]; /* of a search */
     uint8_t in_cycle[DEADLOCK_WAITERS];
     /* Of this view, and of the one before. */
     deadlock_cycle_t cycles[DEADLOCK_CYCLES], before[DEADLOCK_CYCLES];
@@ -64,14 +65,24 @@ typedef struct {
 /* Whether what has that hash was reported. */
 bool csk_deadlock_was_told(const deadlock_tables_t *tables, uint64_t hash);
 
-/* deadlock_graph.c: finds the circles of the view: each waiter that is in one is in one that is found, or that was told. */
+/* deadlock_graph.c: finds the circles of the view: each waiter that is in one is in one that is found
+ * or was told. */
 void csk_deadlock_find_cycles(deadlock_tables_t *tables);
 /* The waiter of the view that is that thread's; NULL: it does not wait, or has a deadline. */
 const csk_inspected_waiter_t *csk_deadlock_waiter_of(const deadlock_tables_t *tables, int32_t thread_id);
 uint64_t csk_deadlock_hash_wait(const csk_inspected_waiter_t *waiter, const void *object);
 
-/* deadlock_print.c: one line that names the parties. */
+/* deadlock_text.c. A text that is cut where it has no room. */
+typedef struct csk_line {
+    char *text;
+    size_t size, length;
+} csk_line_t;
+
+__attribute__((format(printf, 2, 3))) void csk_line_add(csk_line_t *line, const char *format, ...);
+void csk_deadlock_add_party(csk_line_t *line, const csk_deadlock_party_t *party);
+/* " at mutex "users" 0x..." */
+void csk_deadlock_add_object(csk_line_t *line, const csk_deadlock_party_t *party);
+/* One line that names all parties. */
 void csk_deadlock_write_text(const deadlock_kept_t *found, char *text, size_t size);
-const char *csk_deadlock_kind_name(uint32_t object_kind);
 
 #endif

@@ -131,6 +131,13 @@ static void make_graph(deadlock_tables_t *tables) {
 
 /* ---- Circles ----------------------------------------------------------------------------------------------------- */
 
+bool csk_deadlock_was_told(const deadlock_tables_t *known, uint64_t hash) {
+    uint64_t count = known->told_count < DEADLOCK_TOLD ? known->told_count : DEADLOCK_TOLD;
+    for (uint64_t i = 0; i < count; i++)
+        if (known->told[i] == hash) return true;
+    return false;
+}
+
 uint64_t csk_deadlock_hash_wait(const csk_inspected_waiter_t *waiter, const void *object) {
     uint64_t who = waiter->kind == CSK_WAITER_THREAD
                        ? csk_slot_mix((uint64_t)waiter->thread.id) ^ waiter->wait
@@ -143,8 +150,8 @@ static uint64_t hash_of(const deadlock_tables_t *tables, uint32_t waiter) {
     return csk_deadlock_hash_wait(wait, tables->objects[wait->object].address);
 }
 
-/* Searches in breadth for the shortest way from `start` back to it. came_by of each waiter that it passed is 1 + the one
- * before. Returns the last waiter of the way, or UINT32_MAX. */
+/* Searches in breadth for the shortest way from `start` back to it. came_by of each waiter that it passed is 1 + the
+ * one before. Returns the last waiter of the way, or UINT32_MAX. */
 static uint32_t search(deadlock_tables_t *tables, uint32_t start) {
     uint32_t first = 0, end = 0;
     memset(tables->came_by, 0, tables->view.waiter_count * sizeof tables->came_by[0]);
