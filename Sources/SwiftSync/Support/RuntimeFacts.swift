@@ -74,7 +74,7 @@ enum RuntimeFacts {
     ///
     /// Fact: a task's job is the task itself.
     static func addressOfTask(of job: UnownedJob?) -> UInt {
-        unsafe job.map { unsafe unsafeBitCast($0, to: UInt.self) } ?? 0
+        job.map { unsafe unsafeBitCast($0, to: UInt.self) } ?? 0
     }
 
     /// Returns the context in which a suspended task goes on, by the task's address.

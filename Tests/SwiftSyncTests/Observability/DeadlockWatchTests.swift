@@ -53,7 +53,7 @@ struct DeadlockWatchTests {
             try DeadlockWatch.start(limit: .milliseconds(50))
             let users = PriorityMutex(0, name: "users"), log = ReadWriteLock(0, name: "log")
             let inside = Atomic(0)
-            func meet() {
+            @Sendable func meet() {
                 inside.add(1, ordering: .relaxed)
                 while inside.load(ordering: .relaxed) < 2 {}
             }
@@ -90,7 +90,7 @@ struct DeadlockWatchTests {
                 while !goesOn.load(ordering: .relaxed) { await Task.yield() }
                 return RuntimeFacts.addressOfTask()
             }
-            func seen() -> SyncSnapshot.Object? {
+            @Sendable func seen() -> SyncSnapshot.Object? {
                 SyncInspector.snapshot().objects.first { $0.name == "held by a task" }
             }
             let waiter = Task {
