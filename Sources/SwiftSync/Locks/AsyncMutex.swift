@@ -1,5 +1,4 @@
 public import CSyncKernel
-public import Synchronization
 
 /// A value behind a lock that a task may hold while it is suspended. Waiting tasks are ordered by priority, and may
 /// have a timeout.
@@ -28,10 +27,8 @@ public import Synchronization
 /// Use a ``PriorityMutex`` for sections that don't suspend: it is many times as fast, and threads can use it.
 @safe
 public final class AsyncMutex<Value: ~Copyable>: @unchecked Sendable {
-    @exclusivity(unchecked) private var placed: csk_placed_sem_t
+    @exclusivity(unchecked) private var held: csk_held_sem_t
     @usableFromInline let address: UnsafeMutablePointer<csk_sem_t>
-    /// The task that is inside, by its address, or 0. Only whoever is inside writes.
-    @usableFromInline let holder = Atomic<UInt>(0)
     @usableFromInline @exclusivity(unchecked) var value: Value
 
     /// Protects `value`, which is sent in. It makes one allocation and never blocks. Its place is its ``name``.
@@ -55,18 +52,19 @@ public final class AsyncMutex<Value: ~Copyable>: @unchecked Sendable {
     }
 
     private init(_ value: consuming sending Value, at place: csk_place_t) {
-        unsafe placed = csk_placed_sem_t()
-        let memory = unsafe RuntimeFacts.lastingAddress(of: &placed)
+        unsafe held = csk_held_sem_t()
+        let memory = unsafe RuntimeFacts.lastingAddress(of: &held)
         unsafe address = RuntimeFacts.first(of: memory)
         unsafe self.value = value
-        _ = unsafe csk_placed_sem_t.prepare(memory, 1, most: 1, place)
+        _ = unsafe csk_placed_sem_t.prepare(RuntimeFacts.first(of: memory), 1, most: 1, place)
+        unsafe csk_held_sem_begin(memory)
     }
 
-    deinit { unsafe placed.place.end() }
+    deinit { unsafe held.placed.place.end() }
 
     /// What messages and reports call it: the name that it was made with, or else the file and line where it was made,
     /// as in `Module/File.swift:12`. It is the address in memory if it knows neither. It never blocks.
-    public var name: String { unsafe placed.place.name(of: address) }
+    public var name: String { unsafe held.placed.place.name(of: address) }
 
     /// Runs `body`, which may suspend, with the value while no other task has it.
     ///
@@ -100,7 +98,7 @@ public final class AsyncMutex<Value: ~Copyable>: @unchecked Sendable {
         if unsafe !csk_sem_take_fast(address, 1) {
             try await enterSlowly(priority, limit, task, isolation: isolation)
         }
-        holder.store(task, ordering: .relaxed)
+        unsafe csk_sem_set_holder(address, UInt64(task))
         defer { leave() }
         return try await unsafe body(&value)
     }
@@ -117,7 +115,7 @@ public final class AsyncMutex<Value: ~Copyable>: @unchecked Sendable {
         guard unsafe csk_sem_trywait(address, CommandPriority(Task.currentPriority).rawValue, 1) == 0 else {
             return nil
         }
-        holder.store(RuntimeFacts.addressOfTask(), ordering: .relaxed)
+        unsafe csk_sem_set_holder(address, UInt64(RuntimeFacts.addressOfTask()))
         defer { leave() }
         return try await unsafe body(&value)
     }
@@ -127,7 +125,7 @@ public final class AsyncMutex<Value: ~Copyable>: @unchecked Sendable {
         _ priority: CommandPriority?, _ limit: TimeLimit, _ task: UInt, isolation: isolated (any Actor)?
     ) async throws(AsyncMutexError) {
         // Nobody else writes the address of this task.
-        if holder.load(ordering: .relaxed) == task { throw .wouldDeadlock }
+        if unsafe csk_sem_holder(address) == UInt64(task) { throw .wouldDeadlock }
         let priority = priority ?? CommandPriority(Task.currentPriority)
         let status = await unsafe SemaphoreWait.acquire(
             1, at: address, of: self, rank: CommandRank.of(priority), deadline: limit.deadline(),
@@ -137,7 +135,7 @@ public final class AsyncMutex<Value: ~Copyable>: @unchecked Sendable {
 
     @inlinable
     func leave() {
-        holder.store(0, ordering: .relaxed)
+        unsafe csk_sem_set_holder(address, 0)
         _ = unsafe csk_sem_signal(address, 1)
     }
 

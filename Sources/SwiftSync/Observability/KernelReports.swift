@@ -13,6 +13,9 @@ enum KernelReports {
     /// stays.
     static let arePassedOn: Void = {
         if let earlier = unsafe csk_set_reporter(passOn) { unsafe csk_set_reporter(earlier) }
+        unsafe csk_deadlock_know_tasks(
+            { UInt64(RuntimeFacts.addressOfTask()) },
+            { unsafe RuntimeFacts.context(ofTask: UInt($0)) })
     }()
 
     private static let passOn: csk_reporter_t = { event in
@@ -33,6 +36,15 @@ enum KernelReports {
         } else if unsafe event.kind == UInt32(CSK_EVENT_LOCK_ORDER) {
             unsafe SyncDiagnostics.report(
                 .lockOrder, subject: "locks", message: "they are taken in a circle: \(String(cString: event.name))")
+        } else if unsafe event.kind == UInt32(CSK_EVENT_DEADLOCK) {
+            unsafe SyncDiagnostics.report(
+                .deadlock, subject: "threads and tasks", message: String(cString: event.name))
+        } else if unsafe event.kind == UInt32(CSK_EVENT_QUEUE_STALLED) {
+            unsafe SyncDiagnostics.report(
+                .queueStalled,
+                subject: event.name.map { unsafe "queue \(String(cString: $0))" } ?? "queue without a label",
+                message: "work waits behind the one that runs on thread \(thread), which has itself waited "
+                    + "for \(seconds) s")
         } else if unsafe event.kind == UInt32(CSK_EVENT_LONG_WAIT) {
             SyncDiagnostics.report(
                 .longWait, subject: subject,

@@ -72,6 +72,10 @@ extension SyncDiagnostics.Report {
         public static let workEndedThread = Kind(rawValue: "work ended its thread")
         /// Locks were taken in an order that, with the orders seen before, is a circle: see ``LockOrder``.
         public static let lockOrder = Kind(rawValue: "lock order")
+        /// Threads or tasks wait for each other for good: see ``DeadlockWatch``.
+        public static let deadlock = Kind(rawValue: "deadlock")
+        /// Work or callers wait for a serial queue whose work itself waits for long: see ``DeadlockWatch``.
+        public static let queueStalled = Kind(rawValue: "queue stalled")
         /// A thread that must not block has waited for 100 ms: a task's, or one that has said so. See
         /// ``SyncDiagnostics/watchesTasks(_:)``.
         public static let longWait = Kind(rawValue: "long wait")

@@ -23,6 +23,8 @@ public struct SyncSnapshot: Sendable {
         case readers(Int, Thread?)
         /// A task or a dispatched closure that was granted it.
         case suspended
+        /// The task at this address, which may be suspended: an async mutex.
+        case task(UInt)
         /// A thread that has ended, and will never leave it.
         case endedThread(Thread)
         /// A caller of a work queue's `sync`.
@@ -37,6 +39,7 @@ public struct SyncSnapshot: Sendable {
             case .thread(let thread): "\(thread)"
             case .readers(let count, let thread): "\(count) readers" + (thread.map { ", one of them \($0)" } ?? "")
             case .suspended: "a task or closure"
+            case .task(let address): "task 0x\(String(address, radix: 16))"
             case .endedThread(let thread): "\(thread), which has ended"
             case .caller: "a caller of sync"
             case .unknown: "it could not be read"
@@ -85,6 +88,9 @@ public struct SyncSnapshot: Sendable {
         /// Which of the thread's waits it is. Two views that have the same thread, number and object saw one wait,
         /// which lasted from the first to the second. Nil where it is not known.
         public let waitNumber: UInt64?
+        /// The address of the task that waits, or that runs on the thread. It is known of waits that began while
+        /// ``DeadlockWatch`` was on, and else nil.
+        public let taskAddress: UInt?
     }
 
     /// An object with waiters, or a work queue that runs or waits for a worker.
@@ -214,7 +220,7 @@ extension SyncSnapshot {
 }
 
 extension SyncSnapshot.Thread {
-    fileprivate init(_ thread: csk_inspected_thread_t) {
+    init(_ thread: csk_inspected_thread_t) {
         var copy = thread
         let name = unsafe withUnsafeBytes(of: &copy.name) { bytes in
             unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
@@ -231,12 +237,13 @@ extension SyncSnapshot.Waiter {
             purpose: SyncSnapshot.Purpose(waiter.waits_for, permits: Int(waiter.permits)),
             priority: CommandPriority(rawValue: Int32(truncatingIfNeeded: waiter.rank >> 2)),
             waitedFor: SyncSnapshot.span(waiter.since_ns, now).map { max($0, .zero) },
-            waitNumber: waiter.wait == 0 ? nil : waiter.wait)
+            waitNumber: waiter.wait == 0 ? nil : waiter.wait,
+            taskAddress: waiter.task == 0 ? nil : UInt(waiter.task))
     }
 }
 
 extension SyncSnapshot.Purpose {
-    fileprivate init(_ purpose: UInt32, permits: Int) {
+    init(_ purpose: UInt32, permits: Int) {
         switch purpose {
         case UInt32(CSK_WAITS_TO_ENTER): self = .entry
         case UInt32(CSK_WAITS_FOR_PREDICATE): self = .predicate
@@ -263,6 +270,7 @@ extension SyncSnapshot.Holder {
         case UInt32(CSK_HELD_BY_READERS):
             self = unsafe .readers(Int(holder.count), holder.thread.identity == 0 ? nil : thread)
         case UInt32(CSK_HELD_BY_CALLBACK): self = .suspended
+        case UInt32(CSK_HELD_BY_TASK): self = unsafe .task(UInt(holder.task))
         case UInt32(CSK_HELD_BY_ENDED): self = .endedThread(thread)
         case UInt32(CSK_HELD_BY_CALLER): self = .caller
         default: self = .unknown

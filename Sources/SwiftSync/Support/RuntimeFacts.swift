@@ -63,6 +63,28 @@ enum RuntimeFacts {
         return unsafe task.load(fromByteOffset: 8 * MemoryLayout<UInt>.stride, as: UnsafeRawPointer?.self)
     }
 
+    /// Returns the address of the task that is being suspended with this continuation.
+    ///
+    /// Fact: that of ``context(of:)``.
+    static func addressOfTask(of continuation: UnsafeContinuation<Void, Never>) -> UInt {
+        unsafe unsafeBitCast(continuation, to: UInt.self)
+    }
+
+    /// Returns the address of the task that goes on by this job, where it is a task's; 0 for nil.
+    ///
+    /// Fact: a task's job is the task itself.
+    static func addressOfTask(of job: UnownedJob?) -> UInt {
+        job.map { unsafe unsafeBitCast($0, to: UInt.self) } ?? 0
+    }
+
+    /// Returns the context in which a suspended task goes on, by the task's address.
+    ///
+    /// Fact: that of ``context(of:)``.
+    static func context(ofTask task: UInt) -> UnsafeRawPointer? {
+        guard let task = unsafe UnsafeRawPointer(bitPattern: task) else { return nil }
+        return unsafe task.load(fromByteOffset: 8 * MemoryLayout<UInt>.stride, as: UnsafeRawPointer?.self)
+    }
+
     /// Two closures of any types, or none, in the memory of a structure that consists of both as optionals.
     ///
     /// Fact: a closure is two words, its code and its context, which is a reference or 0. Both are 0 where an optional

@@ -129,8 +129,11 @@ class TaskWait: @unchecked Sendable {
             self.continuation = unsafe continuation
             let isProfiled = csk_profile_is_running()
             if isProfiled { unsafe csk_profile_suspend(RuntimeFacts.context(of: continuation)) }
+            let isWatched = csk_deadlock_is_watching()
+            if isWatched { unsafe csk_deadlock_suspend(UInt64(RuntimeFacts.addressOfTask(of: continuation))) }
             park { register(timer) }
             if isProfiled { csk_profile_suspend(nil) }
+            if isWatched { csk_deadlock_suspend(0) }
         }
         // The task reads the outcome from the word in which it was decided. So everything that happened before the
         // decision happened before this too, by this word alone.

@@ -94,6 +94,9 @@ class TurnWait: TaskWait, TaskExecutor, @unchecked Sendable {
         self.job = UnownedJob(job)
         // The job's task keeps the object alive, but the task may end meanwhile.
         let reference = unsafe Unmanaged.passRetained(self)
+        let isWatched = csk_deadlock_is_watching()
+        if isWatched { csk_deadlock_suspend(UInt64(RuntimeFacts.addressOfTask(of: self.job))) }
+        defer { if isWatched { csk_deadlock_suspend(0) } }
         park {
             // A wait that has to be given up is not registered first: if nobody is before it, it could be granted.
             refusal = cause ?? timer?.start(for: self, deadline) ?? 0

@@ -32,6 +32,7 @@
 #include "inspect.h"
 #include "order.h"
 #include "mark.h"
+#include "deadlock.h"
 #ifndef CSK_WITHOUT_RCU
 #include "rcu.h"
 #include "snapshot.h"

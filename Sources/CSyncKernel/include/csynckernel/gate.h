@@ -127,7 +127,10 @@ struct csk_gate_waiter {
         int64_t told_ns;    /* a thread: see src/lock/gate_aside.h */
     };
     int64_t grace_ns;
-    csk_gate_waiter_t *next_ready;
+    union {
+        csk_gate_waiter_t *next_ready;
+        uint64_t task; /* a callback, while it waits and is listed for views: the task that waits by it; 0 for none */
+    };
     union {
         uint64_t thread;
         uint64_t stack; /* a callback: the number of the stack with which it began to wait, for the profile */

@@ -86,6 +86,8 @@ typedef struct csk_inspected_waiter {
                                       csk_workqueue_wait_t. Only its address may be used */
     const void *function;          /* of a callback: its function */
     const void *lane;              /* of a callback at a gate: its lane, if it has one */
+    uint64_t task; /* the task that waits by a callback, or that runs on the thread: see deadlock.h; 0: none, or it is
+                      not known */
 } csk_inspected_waiter_t;
 
 enum {
@@ -96,7 +98,8 @@ enum {
                                  where the grant was not adopted yet */
     CSK_HELD_BY_ENDED = 4,    /* `thread` has ended, and will never leave */
     CSK_HELD_BY_CALLER = 5,   /* a work queue: a caller of sync, whose thread is not known */
-    CSK_HELD_BY_UNKNOWN = 6   /* it could not be read */
+    CSK_HELD_BY_UNKNOWN = 6,  /* it could not be read */
+    CSK_HELD_BY_TASK = 7      /* `task`: a semaphore that knows its holder (csk_held_sem_t) */
 };
 
 typedef struct csk_inspected_holder {
@@ -105,6 +108,7 @@ typedef struct csk_inspected_holder {
     csk_inspected_thread_t thread;
     const void *waiter;
     const void *lane;
+    uint64_t task;
 } csk_inspected_holder_t;
 
 enum {

@@ -74,6 +74,12 @@ typedef struct csk_placed_sem {
     csk_sem_t sem;
     csk_place_t place;
 } csk_placed_sem_t;
+/* A semaphore of one permit that knows who has the permit, for views and for the deadlock watch. Who has it says so:
+ * csk_sem_set_holder, csk_sem_set_holding_thread. */
+typedef struct csk_held_sem {
+    csk_placed_sem_t placed;
+    uint64_t holder;
+} csk_held_sem_t;
 typedef struct csk_placed_pqueue {
     csk_pqueue_t pqueue;
     csk_place_t place;
@@ -92,6 +98,28 @@ static inline void csk_rwlock_set_place(csk_placed_rwlock_t *placed, csk_place_t
 static inline void csk_sem_set_place(csk_placed_sem_t *placed, csk_place_t place) {
     placed->place = place;
     placed->sem.has_place = place.text != NULL;
+}
+/* A semaphore that has just been initialized as the first member of a csk_held_sem_t knows its holder from now on. It is
+ * not shared yet. */
+static inline void csk_held_sem_begin(csk_held_sem_t *held) {
+    held->holder = 0;
+    held->placed.sem.has_holder = 1;
+}
+/* Called by a task that has taken the permit, with its number, which is not 0; and with 0 before it gives the permit
+ * back. `sem` is the first member of a csk_held_sem_t. */
+static inline void csk_sem_set_holder(csk_sem_t *sem, uint64_t task) {
+    __atomic_store_n(&((csk_held_sem_t *)(void *)sem)->holder, task, __ATOMIC_RELAXED);
+}
+/* The same for a thread that is in no task, with csk_thread_id(). */
+#define CSK_SEM_HELD_BY_THREAD (UINT64_C(1) << 63)
+static inline void csk_sem_set_holding_thread(csk_sem_t *sem, int32_t thread_id) {
+    csk_sem_set_holder(sem, CSK_SEM_HELD_BY_THREAD | (uint32_t)thread_id);
+}
+/* The number of the task that has the permit, or CSK_SEM_HELD_BY_THREAD and a thread's id; 0: nobody has, or it is not
+ * known. */
+static inline uint64_t csk_sem_holder(const csk_sem_t *sem) {
+    const csk_held_sem_t *held = (const csk_held_sem_t *)(const void *)sem;
+    return sem->has_holder ? __atomic_load_n(&held->holder, __ATOMIC_RELAXED) : 0;
 }
 static inline void csk_pqueue_set_place(csk_placed_pqueue_t *placed, csk_place_t place) {
     placed->place = place;

@@ -27,6 +27,11 @@ enum {
                                  enter, and `name` has the circle, "A -> B -> A": see order.h */
     CSK_EVENT_LONG_WAIT = 10,   /* status EBUSY: the thread `thread_id`, which has said that it must not block
                                  (csk_thread_mark), has waited for the object for waited_ns and waits on */
+    CSK_EVENT_DEADLOCK = 11, /* status EDEADLK: threads or tasks wait for each other for good. `object` is the one for
+                                   which the first of them waits, since waited_ns, and `name` has all of them, with what
+                                   they wait for: see deadlock.h */
+    CSK_EVENT_QUEUE_STALLED = 12, /* status EBUSY: work or callers wait for a serial work queue, whose work runs on the
+                                     thread `thread_id` and has itself waited for waited_ns: see deadlock.h */
     CSK_EVENT_THREAD_ENDED_BY_WORK = 8 /* status ECANCELED: a function that ran on the pool's worker `thread_id` has
                                           ended that thread. Its section has ended. `object` is its work queue or
                                           read-write lock, or NULL for another item of the pool; `name` is the queue's

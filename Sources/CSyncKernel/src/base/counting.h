@@ -1,12 +1,13 @@
-/* counting.h: whether waits are counted, by the contention profile or by the metrics. One word says so for both, so a
- * path that waits loads no more for two than for one. */
+/* counting.h: whether waits are counted, by the contention profile or by the metrics, or shown to the deadlock
+ * watch. One word says so for all, so a path that waits loads no more for three than for one. */
 #ifndef CSK_INTERNAL_COUNTING_H
 #define CSK_INTERNAL_COUNTING_H
 
 #include "base/platform.h"
 #include "base/probe.h"
 
-enum { CSK_COUNTS_PROFILE = 1, CSK_COUNTS_METRICS = 2 };
+/* STACKS: each thread that waits shows where it does, to the deadlock watch. */
+enum { CSK_COUNTS_PROFILE = 1, CSK_COUNTS_METRICS = 2, CSK_COUNTS_STACKS = 4 };
 
 extern uint32_t csk_counting __attribute__((visibility("hidden")));
 

@@ -104,6 +104,10 @@ static int describe(const csk_event_t *event, char *text, size_t size) {
                         event->object, event->name, (int)event->thread_id);
     case CSK_EVENT_LOCK_ORDER:
         return snprintf(text, size, "locks are taken in a circle: %.200s; csk_order_print shows where", event->name);
+    case CSK_EVENT_QUEUE_STALLED:
+        return snprintf(text, size,
+                        "queue %p \"%.64s\" is stalled: thread %d, which runs its work, has waited for %.1f s",
+                        event->object, event->name != NULL ? event->name : "", (int)event->thread_id, waited_s);
     case CSK_EVENT_LONG_WAIT:
         return snprintf(text, size, "%s: thread %d, which must not block, has waited for it for %.1f s", object,
                         (int)event->thread_id, waited_s);
@@ -115,8 +119,20 @@ static int describe(const csk_event_t *event, char *text, size_t size) {
 
 void csk_write_error(const char *text, size_t length) { csk_platform_write_error(text, length); }
 
+/* Its text names each party, and is as long as there are parties. */
+static void write_deadlock(const csk_event_t *event) {
+    char line[2400];
+    int saved = errno, length = snprintf(line, sizeof line, "csynckernel: deadlock: %.2300s\n", event->name);
+    csk_platform_write_error(line, (size_t)length);
+    errno = saved;
+}
+
 /* Uses one write, so that lines of several threads do not mix. */
 static void write_line(const csk_event_t *event) {
+    if (event->kind == CSK_EVENT_DEADLOCK) {
+        write_deadlock(event);
+        return;
+    }
     char text[288], line[384];
     int saved = errno;
     describe(event, text, sizeof text);
@@ -164,6 +180,14 @@ void csk_observe_report_circle(uint32_t object_kind, const void *object, const c
     csk_event_t event = make_event(CSK_EVENT_LOCK_ORDER, object_kind, object, 0, 0, EDEADLK);
     event.waited_ns = 0;
     event.thread_id = csk_platform_thread_id();
+    event.name = text;
+    report(&event);
+}
+
+void csk_observe_report_deadlock(uint32_t object_kind, const void *object, const char *text, int64_t since_ns,
+                                 int32_t thread_id) {
+    csk_event_t event = make_event(CSK_EVENT_DEADLOCK, object_kind, object, 0, since_ns, EDEADLK);
+    event.thread_id = thread_id;
     event.name = text;
     report(&event);
 }

@@ -31,6 +31,9 @@ void csk_observe_report(uint32_t kind, uint32_t object_kind, const void *object,
 void csk_observe_report_named(uint32_t kind, const void *object, const char *name, int64_t since_ns, int status,
                               int32_t thread_id);
 
+/* The same for parties that wait for each other; `text` is the event's name. */
+void csk_observe_report_deadlock(uint32_t object_kind, const void *object, const char *text, int64_t since_ns,
+                                 int32_t thread_id);
 /* The same for a circle of locks; `text` is its name in the event. */
 void csk_observe_report_circle(uint32_t object_kind, const void *object, const char *text);
 

@@ -55,6 +55,12 @@ csk_inspected_waiter_t *csk_look_waiter(csk_look_t *look, csk_inspected_object_t
     return waiter;
 }
 
+void csk_look_add_holder(const csk_look_t *look, uint32_t object, int32_t thread_id) {
+    csk_look_more_t *more = look->more;
+    if (more == NULL || more->holder_count == more->holder_room) return;
+    more->holders[more->holder_count++] = (csk_look_holder_t){ object, thread_id };
+}
+
 csk_inspected_thread_t csk_look_thread(uint64_t identity) {
     return (csk_inspected_thread_t){ .identity = identity, .number = csk_waits_number_of(identity) };
 }
@@ -132,11 +138,22 @@ static void complete(csk_look_t *look, csk_inspected_object_t *object, const csk
     waiter->wait = record->number;
     if (waiter->since_ns == 0) waiter->since_ns = wait->since_ns;
     waiter->deadline_ns = wait->deadline_ns;
+    waiter->task = record->task;
+}
+
+static void copy_wanted_stack(const csk_look_t *look, const csk_wait_record_t *record) {
+    const csk_look_more_t *more = look->more;
+    for (uint32_t i = 0; more != NULL && i < more->wanted_count; i++) {
+        const csk_look_wanted_t *wanted = &more->wanted[i];
+        if (wanted->wait == record->number && wanted->thread_id == record->thread_id && record->stack != NULL)
+            *wanted->stack = *record->stack;
+    }
 }
 
 static void look_at_record(csk_look_t *look, const csk_wait_record_t *record) {
     const csk_wait_t *wait = record->wait;
     look->record = record;
+    copy_wanted_stack(look, record);
     look_at_sections(look, record);
     csk_inspected_object_t *object;
     if (wait->object_kind == CSK_OBJECT_COND) object = csk_look_at_cond(look, wait);
@@ -236,6 +253,7 @@ static void find_runner(const csk_look_t *look, csk_inspected_object_t *queue) {
         if (look->runs[i].queue != queue->address) continue;
         queue->holder.kind = CSK_HELD_BY_THREAD;
         queue->holder.thread = look->runs[i].thread;
+        csk_look_add_holder(look, (uint32_t)(queue - view->objects), look->runs[i].thread.id);
     }
     queue->holder.count = queue->running;
     if (worker_runs) queue->flags |= CSK_INSPECT_RUNS;
@@ -313,6 +331,7 @@ static void identify(csk_look_t *look) {
     for (uint32_t i = 0; i < view->object_count; i++) ask(look, &asked, &view->objects[i].holder.thread);
     for (uint32_t i = 0; i < view->waiter_count; i++) ask(look, &asked, &view->waiters[i].thread);
     if (asked.count != 0) answer(look, &asked);
+    if (look->more != NULL && look->more->leaves_names_out) return;
     known_name_t known[KNOWN_NAMES];
     memset(known, 0, sizeof known);
     for (uint32_t i = 0; i < view->object_count; i++) name_thread(known, &view->objects[i].holder.thread);
@@ -331,8 +350,8 @@ static void clear(csk_inspection_t *view) {
                                 .worker_room = view->worker_room };
 }
 
-static void take(csk_inspection_t *view) {
-    csk_look_t look = { .view = view, .now_ns = csk_platform_now() };
+static void take(csk_inspection_t *view, csk_look_more_t *more) {
+    csk_look_t look = { .view = view, .more = more, .now_ns = csk_platform_now() };
     look.ends_ns = look.now_ns + all_tries_ns;
     view->began_ns = look.now_ns;
     view->process = (int32_t)getpid();
@@ -348,7 +367,7 @@ static void take(csk_inspection_t *view) {
     view->ended_ns = csk_platform_now();
 }
 
-int csk_inspect(csk_inspection_t *view) {
+int csk_inspect_more(csk_inspection_t *view, csk_look_more_t *more) {
     if ((view->objects == NULL && view->object_room != 0) || (view->waiters == NULL && view->waiter_room != 0) ||
         (view->workers == NULL && view->worker_room != 0))
         return EINVAL;
@@ -356,7 +375,9 @@ int csk_inspect(csk_inspection_t *view) {
     /* In a child of fork nobody else takes a view, whatever the lock says of the parent. */
     if (csk_queue_lock_is_old(csk_load(&viewing, CSK_RELAXED))) csk_queue_lock(&viewing);
     else if (!csk_waits_try_lock(NULL, &viewing, csk_platform_now() + other_view_ns)) return EBUSY;
-    take(view);
+    take(view, more);
     csk_queue_unlock(&viewing);
     return 0;
 }
+
+int csk_inspect(csk_inspection_t *view) { return csk_inspect_more(view, NULL); }

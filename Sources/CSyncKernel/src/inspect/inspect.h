@@ -13,9 +13,38 @@ typedef struct csk_look_run {
     csk_inspected_thread_t thread;
 } csk_look_run_t;
 
+/* What the deadlock watch asks of a view beyond what the view shows. */
+typedef struct csk_look_holder {
+    uint32_t object; /* its index in the view */
+    int32_t thread_id;
+} csk_look_holder_t;
+
+/* A waiter whose stack is wanted: a thread's by the number of its wait, a callback's by its address. */
+typedef struct csk_look_wanted {
+    int32_t thread_id;
+    uint64_t wait;
+    const void *waiter;
+    csk_stack_t *stack;
+} csk_look_wanted_t;
+
+typedef struct csk_look_more {
+    /* Each thread that is known to read a lock, or to be in a work queue's section, in no order. */
+    csk_look_holder_t *holders;
+    uint32_t holder_room, holder_count;
+    const csk_look_wanted_t *wanted;
+    uint32_t wanted_count;
+    bool leaves_names_out; /* of threads: each is a call of the system */
+    /* Says where a task goes on that is suspended. May be NULL. */
+    const void *(*context_of)(uint64_t task);
+} csk_look_more_t;
+
+/* csk_inspect, with `more` filled too, which may be NULL. */
+int csk_inspect_more(csk_inspection_t *view, csk_look_more_t *more);
+
 /* A view while it is taken. */
 typedef struct csk_look {
     csk_inspection_t *view;
+    csk_look_more_t *more;           /* or NULL */
     const csk_wait_record_t *record; /* the record that is READ, if any: its thread must not wait for long */
     int64_t now_ns, ends_ns;         /* no lock is tried after that */
     uint32_t run_count;
@@ -32,6 +61,7 @@ csk_inspected_object_t *csk_look_object(csk_look_t *look, const void *address, u
 csk_inspected_waiter_t *csk_look_waiter(csk_look_t *look, csk_inspected_object_t *object, uint32_t kind,
                                         uint32_t waits_for);
 csk_inspected_thread_t csk_look_thread(uint64_t identity);
+void csk_look_add_holder(const csk_look_t *look, uint32_t object, int32_t thread_id);
 
 /* ---- inspect_objects.c ---- */
 

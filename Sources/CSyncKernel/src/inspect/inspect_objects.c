@@ -23,6 +23,14 @@ static bool try_lock(const csk_look_t *look, uint32_t *lock) {
 
 /* ---- Waiters ----------------------------------------------------------------------------------------------------- */
 
+/* Called under the object's lock. The task waits, so it exists, and goes on only after that. */
+static void take_wanted_stack(const csk_look_t *look, const csk_gate_waiter_t *waiter) {
+    const csk_look_more_t *more = look->more;
+    for (uint32_t i = 0; more != NULL && more->context_of != NULL && i < more->wanted_count; i++)
+        if (more->wanted[i].waiter == waiter)
+            csk_stack_take_suspended(more->wanted[i].stack, more->context_of(waiter->task));
+}
+
 /* Called under the object's lock. `ticket`: what orders those of one rank at this kind of object. */
 static void add(csk_look_t *look, csk_inspected_object_t *object, const csk_gate_waiter_t *waiter, uint32_t waits_for,
                 csk_rank_t rank, int64_t ticket) {
@@ -40,6 +48,9 @@ static void add(csk_look_t *look, csk_inspected_object_t *object, const csk_gate
     seen->deadline_ns = waiter->deadline_ns;
     seen->waiter = waiter;
     seen->function = (const void *)(uintptr_t)waiter->function;
+    if (!(waiter->has_waited & WAITER_LISTED)) return;
+    seen->task = waiter->task;
+    if (waiter->task != 0) take_wanted_stack(look, waiter);
 }
 
 /* Of these the time stands in the waiter whoever waits. */
@@ -152,6 +163,14 @@ static void read_sem(csk_look_t *look, csk_inspected_object_t *object) {
     uint64_t state = csk_load(&sem->state, CSK_ACQUIRE);
     object->count = csk_sem_free_in(state);
     object->most = csk_sem_in_all(state);
+    uint64_t holder = csk_sem_holder(sem);
+    if (holder & CSK_SEM_HELD_BY_THREAD) {
+        object->holder.kind = CSK_HELD_BY_THREAD;
+        object->holder.thread.id = (int32_t)(uint32_t)holder;
+    } else if (holder != 0) {
+        object->holder.kind = CSK_HELD_BY_TASK;
+        object->holder.task = holder;
+    }
     if (!try_lock(look, &sem->queue_lock)) {
         object->flags |= CSK_INSPECT_BUSY;
         return;
@@ -193,8 +212,12 @@ static void read_pqueue(csk_look_t *look, csk_inspected_object_t *object) {
 
 static void read_readers(const csk_look_t *look, csk_inspected_object_t *object, const csk_rwlock_t *lock,
                          uint64_t counted) {
-    int32_t id = 0;
-    int found = csk_reads_look(lock, &id, 1, csk_look_until(look));
+    enum { SHOWN = 64 };
+    int32_t ids[SHOWN], id = 0;
+    int found = csk_reads_look(lock, ids, look->more != NULL ? SHOWN : 1, csk_look_until(look));
+    if (found > 0) id = ids[0];
+    for (int i = 0; look->more != NULL && i < found && i < SHOWN; i++)
+        if (ids[i] > 0) csk_look_add_holder(look, (uint32_t)(object - look->view->objects), ids[i]);
     uint64_t readers = found > 0 && (uint64_t)found > counted ? (uint64_t)found : counted;
     object->holder.count = readers < UINT32_MAX ? (uint32_t)readers : UINT32_MAX;
     if (readers != 0) object->holder.kind = CSK_HELD_BY_READERS;

@@ -1,5 +1,7 @@
 /* inspect_print.c: a view as text and as JSON. It is written through a buffer on the stack, without stdio and malloc,
- * so that it can be written while other threads are stuck inside of these. */
+ * so that it can be written while other threads are stuck inside of these.
+ *
+ * More than 400 lines: the two formats have one member after the other in common. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -66,7 +68,8 @@ static const char *const purposes[] = { "waits",        "to enter", "for its pre
                                         "for its turn", "for room", "until it is drained" };
 static const char *const purpose_names[] = { "other",   "enter", "predicate", "signal", "permits", "read",   "write",
                                              "upgrade", "item",  "place",     "turn",   "room",    "drained" };
-static const char *const holder_names[] = { "nobody", "thread", "readers", "callback", "ended", "caller", "unknown" };
+static const char *const holder_names[] = { "nobody", "thread", "readers", "callback",
+                                            "ended",  "caller", "unknown", "task" };
 
 #define NAME_IN(names, at) ((at) < sizeof(names) / sizeof *(names) ? (names)[at] : (names)[0])
 
@@ -100,6 +103,7 @@ static void put_holder(writer_t *to, const csk_inspected_object_t *object) {
         put_thread(to, &holder->thread);
         put(to, ", which has ended");
         break;
+    case CSK_HELD_BY_TASK: putf(to, ", held by task 0x%llx", (unsigned long long)holder->task); break;
     case CSK_HELD_BY_CALLER: put(to, ", runs on a caller's thread"); break;
     case CSK_HELD_BY_UNKNOWN: put(to, ", who holds it is not known"); break;
     default: break;
@@ -140,6 +144,7 @@ static void put_waiter(writer_t *to, const csk_inspection_t *view, const csk_ins
     if (waiter->kind == CSK_WAITER_THREAD) put_thread(to, &waiter->thread);
     else putf(to, "callback %p, function %p", waiter->waiter, waiter->function);
     putf(to, " waits %s", NAME_IN(purposes, waiter->waits_for));
+    if (waiter->task != 0) putf(to, " as task 0x%llx", (unsigned long long)waiter->task);
     if (waiter->permits > 1) putf(to, " (%u)", waiter->permits);
     putf(to, ", priority %lld", (long long)priority_of(waiter->rank));
     if (waiter->since_ns != 0) put(to, ", for "), put_span(to, view->began_ns - waiter->since_ns);
@@ -237,6 +242,9 @@ static void put_number(writer_t *to, const char *key, int64_t number) {
 static void put_address(writer_t *to, const char *key, const void *address) {
     if (address != NULL) putf(to, ",\"%s\":\"0x%llx\"", key, (unsigned long long)(uintptr_t)address);
 }
+static void put_task(writer_t *to, uint64_t task) {
+    if (task != 0) putf(to, ",\"task\":\"0x%llx\"", (unsigned long long)task);
+}
 /* How long ago, in nanoseconds; left out where that is not known. */
 static void put_ago(writer_t *to, const char *key, const csk_inspection_t *view, int64_t at_ns) {
     if (at_ns != 0) put_number(to, key, at_ns < view->began_ns ? view->began_ns - at_ns : 0);
@@ -266,6 +274,7 @@ static void put_json_waiter(writer_t *to, const csk_inspection_t *view, const cs
     if (waiter->permits != 0) put_number(to, "permits", waiter->permits);
     put_address(to, "waiter", waiter->waiter);
     put_address(to, "function", waiter->function);
+    put_task(to, waiter->task);
     put_address(to, "lane", waiter->lane);
     put(to, "}");
 }
@@ -279,6 +288,7 @@ static void put_json_object(writer_t *to, const csk_inspection_t *view, const cs
     if (object->holder.count != 0) put_number(to, "count", object->holder.count);
     put_json_thread(to, "thread", &object->holder.thread);
     put_address(to, "waiter", object->holder.waiter);
+    put_task(to, object->holder.task);
     put_address(to, "lane", object->holder.lane);
     put(to, "}");
     put_number(to, "waiting", (int64_t)object->waiting);

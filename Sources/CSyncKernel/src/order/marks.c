@@ -1,21 +1,14 @@
-/* marks.c: the thread that looks at the waits of marked threads. It reads the records of waits as a view does
+/* marks.c: the watchdog looks at the waits of marked threads. It reads the records of waits as a view does
  * (wait/waits.h), so it waits for nobody. It reports once it has given each record back, so the object may be gone by
  * then: the report has its address and its name. */
 #include "csynckernel/mark.h"
 
 #include "base/observe.h"
+#include "order/watchdog.h"
 #include "thread/name.h"
 #include "wait/waits.h"
 
 enum { ROUND_NS = 50000000, READING_NS = 2000000, REPORTS = 16 };
-
-static uint32_t marks; /* raised with each mark; the thread parks on it */
-
-static struct {
-    uint32_t lock;
-    uint32_t started;  /* 1 + the mark of the process in which the thread was started */
-    uint32_t starting; /* the same of one in which somebody starts it: others wait for what becomes of that */
-} watch;
 
 typedef struct {
     const void *object;
@@ -57,50 +50,23 @@ static bool somebody_is_marked(void) {
     return csk_load(&csk_waits_marked, CSK_ACQUIRE) != 0 || csk_load(&csk_waits_asks, CSK_RELAXED) != NULL;
 }
 
-static void run(void *unused) {
-    (void)unused;
+static int64_t look_and_tell(void) {
     static long_wait_t found[REPORTS];
-    for (;;) {
-        uint32_t changes = csk_load(&marks, CSK_ACQUIRE);
-        csk_platform_park(&marks, changes, somebody_is_marked() ? csk_platform_now() + ROUND_NS : CSK_NEVER);
-        uint32_t count = look(found);
-        for (uint32_t i = 0; i < count; i++)
-            csk_observe_report_named(CSK_EVENT_LONG_WAIT, found[i].object, found[i].name[0] != 0 ? found[i].name : NULL,
-                                     found[i].since_ns, EBUSY, found[i].thread_id);
-    }
+    if (!somebody_is_marked()) return CSK_NEVER;
+    uint32_t count = look(found);
+    for (uint32_t i = 0; i < count; i++)
+        csk_observe_report_named(CSK_EVENT_LONG_WAIT, found[i].object, found[i].name[0] != 0 ? found[i].name : NULL,
+                                 found[i].since_ns, EBUSY, found[i].thread_id);
+    return csk_platform_now() + ROUND_NS;
 }
 
-static int start(void) {
-    uint32_t here = csk_process_mark() + 1;
-    csk_queue_lock(&watch.lock);
-    for (uint32_t looks = 0; watch.starting == here; looks++) {
-        csk_queue_unlock(&watch.lock);
-        csk_platform_await_step(looks);
-        csk_queue_lock(&watch.lock);
-    }
-    bool starts = watch.started != here;
-    if (starts) watch.starting = here;
-    csk_queue_unlock(&watch.lock);
-    if (!starts) return 0;
-    int status = csk_platform_start_thread(run, NULL, "csk-watchdog");
-    csk_queue_lock(&watch.lock);
-    if (status == 0) watch.started = here;
-    watch.starting = 0;
-    csk_queue_unlock(&watch.lock);
-    return status;
-}
-
-/* There may be a marked thread from now on. */
-static void tell(void) {
-    csk_fetch_add(&marks, 1u, CSK_RELEASE);
-    csk_platform_wake(&marks, 1);
-}
+static int start(void) { return csk_watchdog_start(CSK_WATCHDOG_MARKS, look_and_tell); }
 
 int csk_thread_mark(uint32_t kind) {
     if (kind > CSK_THREAD_MAIN) return EINVAL;
     int status = kind != CSK_THREAD_PLAIN ? start() : 0;
     if (status == 0 && !csk_waits_mark(kind)) status = ENOMEM;
-    if (status == 0) tell();
+    if (status == 0) csk_watchdog_wake();
     return status;
 }
 
@@ -108,6 +74,6 @@ int csk_thread_mark_by(uint32_t (*kind_of_thread)(void)) {
     int status = kind_of_thread != NULL ? start() : 0;
     if (status != 0) return status;
     csk_store(&csk_waits_asks, kind_of_thread, CSK_RELEASE);
-    tell();
+    csk_watchdog_wake();
     return 0;
 }

@@ -6,6 +6,7 @@
  * caller's. */
 #include "queue/workqueue.h"
 
+#include "base/counting.h"
 #include "base/probe.h"
 #include "wait/announce.h"
 #include "wait/waits.h"
@@ -139,6 +140,17 @@ static int await_turn(csk_workqueue_t *queue, csk_sync_call_t *call, bool in_lin
     return status;
 }
 
+/* The same where the deadlock watch wants to know where the caller waits. */
+static __attribute__((noinline)) int await_turn_shown(csk_workqueue_t *queue, csk_sync_call_t *call, bool in_line,
+                                                      int64_t deadline_ns) {
+    csk_stack_t stack;
+    csk_stack_take(&stack);
+    const csk_stack_t *outer = csk_waits_show_stack(&stack);
+    int status = await_turn(queue, call, in_line, deadline_ns);
+    csk_waits_show_stack(outer);
+    return status;
+}
+
 static int call_in_turn(csk_workqueue_t *queue, csk_rank_t rank, uint32_t kind, int64_t deadline_ns,
                         void (*function)(void *), void *context) {
     csk_sync_call_t call;
@@ -151,7 +163,9 @@ static int call_in_turn(csk_workqueue_t *queue, csk_rank_t rank, uint32_t kind, 
     csk_workqueue_unlock_and_look(queue);
     if (in_line) error = 0;
     if (error != 0) return csk_work_is_refused(queue, &call.work, error);
-    if (!mine) error = await_turn(queue, &call, in_line, deadline_ns);
+    if (!mine)
+        error = csk_is_counting(CSK_COUNTS_STACKS) ? await_turn_shown(queue, &call, in_line, deadline_ns)
+                                                   : await_turn(queue, &call, in_line, deadline_ns);
     if (error == 0) run_call(&call.section, function, context);
     return error;
 }

@@ -18,7 +18,7 @@ typedef struct {
 
 typedef struct {
     uint32_t lock;
-    uint32_t used;      /* entries, without gaps */
+    uint32_t used;      /* entries, without gaps; changed under the lock */
     const void *pinned; /* see listed.h */
     uint32_t unpinned;  /* how often that ended: a park word */
     entry_t entries[CSK_LISTED_IN_PART];
@@ -44,7 +44,7 @@ static part_t *part_of(const void *object) {
 }
 
 static void begin_in_child(part_t *part) {
-    part->used = 0;
+    csk_store(&part->used, 0u, CSK_RELAXED);
     csk_store(&part->pinned, NULL, CSK_RELAXED);
 }
 static void lock(part_t *part) {
@@ -63,7 +63,8 @@ bool csk_listed_add(const void *object, uint32_t object_kind) {
     lock(part);
     entry_t *entry = find(part, object);
     if (entry == NULL && part->used < CSK_LISTED_IN_PART) {
-        entry = &part->entries[part->used++];
+        entry = &part->entries[part->used];
+        csk_store(&part->used, part->used + 1, CSK_RELAXED);
         *entry = (entry_t){ .object = object, .kind = object_kind };
     }
     if (entry != NULL) entry->callbacks++;
@@ -86,8 +87,17 @@ void csk_listed_take_off(const void *object) {
         csk_platform_park(&part->unpinned, seen, CSK_NEVER);
         lock(part);
     }
-    if (entry != NULL && --entry->callbacks == 0) *entry = part->entries[--part->used];
+    if (entry != NULL && --entry->callbacks == 0) {
+        *entry = part->entries[part->used - 1];
+        csk_store(&part->used, part->used - 1, CSK_RELAXED);
+    }
     csk_queue_unlock(&part->lock);
+}
+
+bool csk_listed_has_any(void) {
+    for (uint32_t i = 0; i < CSK_LISTED_PARTS; i++)
+        if (csk_load(&parts[i].used, CSK_RELAXED) != 0) return true;
+    return false;
 }
 
 /* ---- The reader -------------------------------------------------------------------------------------------------- */

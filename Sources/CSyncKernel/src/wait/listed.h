@@ -55,6 +55,8 @@ typedef struct csk_listed {
 /* Pins the next object, which is unpinned by the next call; a zero-filled cursor begins. Returns false at the end, or
  * where a lock could not be had until `until_ns`; *busy is true then. */
 bool csk_listed_next(csk_listed_cursor_t *cursor, csk_listed_t *listed, int64_t until_ns, bool *busy);
+/* Whether any callback is listed now. */
+bool csk_listed_has_any(void);
 /* How many callbacks were not listed for want of room, since the process began. */
 uint64_t csk_listed_refused(void);
 

@@ -103,8 +103,10 @@ void csk_effects_perform(csk_effects_t *effects) {
 void csk_waiter_begin_again_told(csk_gate_waiter_t *waiter, uint8_t object_kind) {
     uint32_t told = waiter->has_waited & (WAITER_LISTED | WAITER_METERED | WAITER_PROFILED);
     if (csk_is_observed()) told |= WAITER_OBSERVED;
-    if (csk_listed_is_on() && !(told & WAITER_LISTED) && csk_listed_add(waiter->object, object_kind))
+    if (csk_listed_is_on() && !(told & WAITER_LISTED) && csk_listed_add(waiter->object, object_kind)) {
         told |= WAITER_LISTED;
+        waiter->task = 0; /* whoever says that a grant is over may suspend another task */
+    }
     waiter->has_waited = told ? (uint8_t)(told | object_kind) : 0;
     if (told && waiter->since_ns == 0) waiter->since_ns = csk_platform_now();
 }
@@ -116,6 +118,7 @@ void csk_waiter_begin_told(csk_gate_waiter_t *waiter, uint8_t object_kind) {
         waiter->stack = csk_profile_stack_of_waiter();
     }
     csk_waiter_begin_again_told(waiter, object_kind);
+    if (waiter->has_waited & WAITER_LISTED) waiter->task = csk_waits_suspended_task();
 }
 
 void csk_waiter_note_end(csk_gate_waiter_t *waiter, const void *object, int status) {
@@ -278,9 +281,11 @@ static __attribute__((noinline)) int wait_counted(const csk_wait_kind_t *kind, v
                                                   int64_t deadline_ns, bool watches_first, uint32_t counting) {
     csk_stack_t stack;
     csk_metrics_waits_t *waits = NULL;
-    if (counting & CSK_COUNTS_PROFILE) csk_stack_take(&stack);
+    if (counting & (CSK_COUNTS_PROFILE | CSK_COUNTS_STACKS)) csk_stack_take(&stack);
     if (counting & CSK_COUNTS_METRICS) waits = csk_metrics_find(object, kind->queue->object_kind);
+    const csk_stack_t *outer = counting & CSK_COUNTS_STACKS ? csk_waits_show_stack(&stack) : NULL;
     int status = wait(kind, object, self, deadline_ns, watches_first);
+    if (counting & CSK_COUNTS_STACKS) csk_waits_show_stack(outer);
     csk_metrics_count(waits, csk_platform_now() - self->since_ns, status);
     csk_profile_sample_t sample;
     if ((counting & CSK_COUNTS_PROFILE) && csk_profile_keeps(csk_platform_now() - self->since_ns, &sample))

@@ -25,6 +25,7 @@
 #include "wait/listed.h"
 #include "wait/queue_lock.h"
 #include "wait/spin_park.h"
+#include "wait/waits.h"
 
 /* csk_gate_waiter_t.word: see spin_park.h. It is answered with TRY or GRANTED. */
 enum { WORD_WAITING = CSK_WORD_WAITS, WORD_PARKED = CSK_WORD_PARKED, WORD_TRY = CSK_WORD_ANSWER, WORD_GRANTED };
@@ -115,6 +116,7 @@ static inline void csk_waiter_list(csk_gate_waiter_t *waiter, uint8_t object_kin
     waiter->has_waited = 0;
     if (!csk_listed_is_on() || !csk_listed_add(waiter->object, object_kind)) return;
     waiter->has_waited = (uint8_t)(WAITER_LISTED | object_kind);
+    waiter->task = csk_waits_suspended_task();
     waiter->since_ns = csk_platform_now();
 }
 /* Its wait is over; no lock is held, and the waiter is still the caller's to read and write. */

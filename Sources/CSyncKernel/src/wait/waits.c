@@ -6,6 +6,7 @@
 const void *(*csk_waits_sections)(void);
 uint32_t csk_waits_marked;
 uint32_t (*csk_waits_asks)(void);
+uint64_t (*csk_waits_task)(void);
 
 /* The explorer keeps thread-local variables elsewhere while their thread does not run, and has a client say whether
  * waits are noted at all. */
@@ -79,6 +80,16 @@ bool csk_waits_mark(uint32_t kind) {
     return true;
 }
 
+const csk_stack_t *csk_waits_show_stack(const csk_stack_t *stack) {
+    csk_wait_record_t *self = my_record();
+    const csk_stack_t *before = self->stack;
+    self->stack = stack;
+    return before;
+}
+
+void csk_waits_suspend(uint64_t task) { my_record()->suspends = task; }
+uint64_t csk_waits_suspended_task(void) { return my_record()->suspends; }
+
 void csk_waits_note(csk_wait_t *wait) {
     csk_wait_record_t *self = my_record();
     if (!are_noted()) return;
@@ -91,6 +102,8 @@ void csk_waits_note(csk_wait_t *wait) {
     self->sections = csk_waits_sections != NULL ? csk_waits_sections() : NULL;
     uint32_t (*asks)(void) = csk_load(&csk_waits_asks, CSK_ACQUIRE);
     self->asked = asks != NULL ? (uint16_t)asks() : 0;
+    uint64_t (*task)(void) = csk_load(&csk_waits_task, CSK_ACQUIRE);
+    self->task = task != NULL ? task() : 0;
     self->wait = wait;
     self->number++;
     wait->noted = true;

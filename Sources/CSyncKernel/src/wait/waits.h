@@ -38,6 +38,7 @@
 #define CSK_INTERNAL_WAITS_H
 
 #include "csynckernel/inspect.h"
+#include "base/stack.h"
 #include "wait/queue_lock.h"
 
 /* What a thread waits for. It stands on the thread's stack. */
@@ -62,9 +63,14 @@ typedef struct csk_wait_record {
     uint64_t number;                  /* of the wait: raised with each */
     uint64_t identity, thread_number; /* csk_self() and csk_thread_number */
     int32_t thread_id;
-    uint16_t marked, asked;                  /* CSK_THREAD_...: by the thread itself; by csk_waits_asks for this wait */
-    uint64_t told;                           /* for the watchdog: the number of the wait that it has told of */
-    const void *sections;                    /* what the registered function says of the thread */
+    uint16_t marked, asked;   /* CSK_THREAD_...: by the thread itself; by csk_waits_asks for this wait */
+    uint64_t told;            /* for the watchdog: the number of the wait that it has told of */
+    const void *sections;     /* what the registered function says of the thread */
+    uint64_t task;            /* what csk_waits_task says of it */
+    const csk_stack_t *stack; /* where it waits; NULL where that was not shown */
+    uint64_t suspends;        /* the task whose waits are queued by the thread now, as callbacks */
+    uint64_t looked;          /* for the deadlock watch: the number of the wait for which it looked last, */
+    int64_t looked_ns;        /* and how old that was */
     struct csk_wait_record *next, *previous; /* under the list's lock */
 } csk_wait_record_t;
 
@@ -85,6 +91,15 @@ void csk_waits_prepare(void);
 /* Returns the innermost section of a work queue that the calling thread is in (csk_section_t), or NULL. Set by work
  * queues when the library is loaded. */
 extern const void *(*csk_waits_sections)(void);
+
+/* While the deadlock watch is on: says which task the calling thread runs; 0: none. NULL where nobody knows. */
+extern uint64_t (*csk_waits_task)(void);
+/* The calling thread's waits show that stack from now on. It stays as it is until another or NULL is shown. Returns the
+ * one before. Called while the thread does not wait. */
+const csk_stack_t *csk_waits_show_stack(const csk_stack_t *stack);
+/* The callbacks that the calling thread queues are waits of that task; 0: of none. */
+void csk_waits_suspend(uint64_t task);
+uint64_t csk_waits_suspended_task(void);
 
 /* How many threads have marked themselves, by mark.h; and what is asked for the others, or NULL. */
 extern uint32_t csk_waits_marked;

@@ -1,0 +1,299 @@
+/* deadlock.c: the watchdog looks for old waits, takes views, and reports the circles that three of them show. See
+ * docs/design/deadlock.md for why such a circle is a deadlock. */
+#include "order/deadlock.h"
+
+#include "base/counting.h"
+#include "base/observe.h"
+#include "base/slots.h"
+#include "order/watchdog.h"
+#include "wait/listed.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { VIEWS = 3 };
+
+static const int64_t second_ns = 1000000000, most_between_ns = 50000000, least_between_ns = 1000000,
+                     callbacks_every_ns = 250000000, reading_ns = 2000000;
+
+static struct {
+    uint32_t lock;
+    uint32_t on; /* 1 + the mark of the process that watches; 0: none does */
+    int64_t after_ns;
+} watch;
+
+static deadlock_tables_t *tables;
+static int64_t view_of_callbacks_ns; /* when the next is due */
+
+static struct {
+    uint32_t lock; /* of tables->kept too */
+    uint64_t count;
+} kept;
+
+static const void *(*context_of_task)(uint64_t task);
+static uint64_t (*current_task)(void);
+
+static bool is_on(void) { return csk_load(&watch.on, CSK_ACQUIRE) == csk_process_mark() + 1; }
+
+/* ---- What is told ------------------------------------------------------------------------------------------------ */
+
+static void note_told(uint64_t hash) { tables->told[tables->told_count++ % DEADLOCK_TOLD] = hash; }
+
+static void keep(const deadlock_kept_t *made) {
+    csk_queue_lock(&kept.lock);
+    tables->kept[kept.count % CSK_DEADLOCKS_KEPT] = *made;
+    csk_store(&kept.count, kept.count + 1, CSK_RELAXED);
+    csk_queue_unlock(&kept.lock);
+}
+
+static uint32_t known_of(uint32_t parties) { return parties < CSK_DEADLOCK_PARTIES ? parties : CSK_DEADLOCK_PARTIES; }
+
+static void make_party(const csk_inspected_waiter_t *waiter, csk_deadlock_party_t *party) {
+    const csk_inspected_object_t *object = &tables->objects[waiter->object];
+    *party = (csk_deadlock_party_t){ .object = object->address,
+                                     .object_kind = object->kind,
+                                     .waits_for = waiter->waits_for,
+                                     .thread = waiter->thread,
+                                     .task = waiter->task,
+                                     .wait = waiter->wait,
+                                     .waiter = waiter->waiter,
+                                     .since_ns = waiter->since_ns };
+    memcpy(party->name, object->name, sizeof party->name);
+}
+
+static void take_view(const csk_look_wanted_t *wanted, uint32_t count) {
+    tables->view = (csk_inspection_t){ .objects = tables->objects,
+                                       .waiters = tables->waiters,
+                                       .workers = tables->workers,
+                                       .object_room = DEADLOCK_OBJECTS,
+                                       .waiter_room = DEADLOCK_WAITERS,
+                                       .worker_room = DEADLOCK_WORKERS };
+    tables->more = (csk_look_more_t){ .holders = tables->holders,
+                                      .holder_room = DEADLOCK_HOLDERS,
+                                      .wanted = wanted,
+                                      .wanted_count = count,
+                                      .leaves_names_out = true,
+                                      .context_of = csk_load(&context_of_task, CSK_ACQUIRE) };
+    if (csk_inspect_more(&tables->view, &tables->more) != 0) tables->view.waiter_count = 0;
+}
+
+static void make_report(const deadlock_cycle_t *cycle, deadlock_kept_t *made) {
+    made->count = cycle->count;
+    for (uint32_t i = 0; i < known_of(cycle->count); i++) {
+        make_party(&tables->waiters[cycle->waiters[i]], &made->parties[i]);
+        csk_inspected_thread_t *thread = &made->parties[i].thread;
+        if (thread->id != 0) csk_platform_thread_name(thread->id, thread->name, sizeof thread->name);
+    }
+}
+
+/* One more view copies the stacks of those parties that wait still. */
+static void add_stacks(void) {
+    uint32_t count = 0;
+    for (uint32_t m = 0; m < tables->made_count; m++)
+        for (uint32_t i = 0; i < known_of(tables->made[m].count); i++) {
+            const csk_deadlock_party_t *party = &tables->made[m].parties[i];
+            tables->stacks[count].depth = 0;
+            tables->wanted[count] = (csk_look_wanted_t){ party->thread.id, party->wait, party->waiter,
+                                                         &tables->stacks[count] };
+            count++;
+        }
+    take_view(tables->wanted, count);
+    count = 0;
+    for (uint32_t m = 0; m < tables->made_count; m++)
+        for (uint32_t i = 0; i < known_of(tables->made[m].count); i++) {
+            csk_deadlock_party_t *party = &tables->made[m].parties[i];
+            const csk_stack_t *stack = &tables->stacks[count++];
+            party->frame_count = stack->depth;
+            memcpy(party->frames, stack->frames, stack->depth * sizeof party->frames[0]);
+        }
+}
+
+/* Circles that enough views have shown. What they name is copied before another view is taken. */
+static void report_cycles(void) {
+    static char text[DEADLOCK_TEXT];
+    tables->made_count = 0;
+    for (uint32_t i = 0; i < tables->cycle_count; i++) {
+        if (tables->cycles[i].views < VIEWS) continue;
+        note_told(tables->cycles[i].hash);
+        make_report(&tables->cycles[i], &tables->made[tables->made_count++]);
+    }
+    if (tables->made_count == 0) return;
+    add_stacks();
+    for (uint32_t i = 0; i < tables->made_count; i++) {
+        const deadlock_kept_t *made = &tables->made[i];
+        const csk_deadlock_party_t *first = &made->parties[0];
+        keep(made);
+        csk_deadlock_write_text(made, text, sizeof text);
+        csk_observe_report_deadlock(first->object_kind, first->object, text, first->since_ns, first->thread.id);
+    }
+}
+
+/* ---- Looking ----------------------------------------------------------------------------------------------------- */
+
+static const deadlock_cycle_t *find_before(uint64_t hash) {
+    for (uint32_t i = 0; i < tables->before_count; i++)
+        if (tables->before[i].hash == hash) return &tables->before[i];
+    return NULL;
+}
+
+/* Counts in how many views in a row each circle was seen. Returns whether some were seen too rarely so far. */
+static bool count_views(void) {
+    bool some = false;
+    for (uint32_t i = 0; i < tables->cycle_count; i++) {
+        deadlock_cycle_t *cycle = &tables->cycles[i];
+        const deadlock_cycle_t *before = find_before(cycle->hash);
+        if (before != NULL) cycle->views = before->views + 1;
+        some |= cycle->views < VIEWS;
+    }
+    tables->before_count = tables->cycle_count;
+    memcpy(tables->before, tables->cycles, tables->cycle_count * sizeof tables->before[0]);
+    return some;
+}
+
+typedef struct {
+    const void *queue;
+    int64_t since_ns;
+    int32_t thread_id;
+    char name[CSK_INSPECT_NAME];
+} stalled_t;
+
+/* Whether work or callers stand behind the work of a serial queue which itself waits for so long, by `holder`. */
+static bool is_stalled(const csk_look_holder_t *holder, stalled_t *stalled) {
+    const csk_inspected_object_t *queue = &tables->objects[holder->object];
+    if (queue->kind != CSK_OBJECT_WORKQUEUE || queue->width != 1 || queue->flags & CSK_INSPECT_BUSY) return false;
+    if (queue->running == 0 || (queue->count == 0 && queue->waiter_count == 0)) return false;
+    const csk_inspected_waiter_t *waiter = NULL;
+    for (uint32_t i = 0; i < tables->view.waiter_count && waiter == NULL; i++) {
+        const csk_inspected_waiter_t *seen = &tables->waiters[i];
+        if (seen->thread.id != holder->thread_id || seen->wait == 0) continue;
+        if (tables->in_cycle[i]) return false;
+        waiter = seen;
+    }
+    if (waiter == NULL || tables->view.began_ns - waiter->since_ns < csk_load(&watch.after_ns, CSK_RELAXED))
+        return false;
+    uint64_t hash = csk_deadlock_hash_wait(waiter, queue->address) ^ UINT64_MAX;
+    if (csk_deadlock_was_told(tables, hash)) return false;
+    note_told(hash);
+    *stalled = (stalled_t){ .queue = queue->address, .since_ns = waiter->since_ns, .thread_id = holder->thread_id };
+    memcpy(stalled->name, queue->name, sizeof stalled->name);
+    return true;
+}
+
+/* The queue may be gone by now: the report has its address and its name. */
+static void report_stalled(void) {
+    for (uint32_t i = 0; i < tables->more.holder_count; i++) {
+        stalled_t stalled;
+        if (is_stalled(&tables->holders[i], &stalled))
+            csk_observe_report_named(CSK_EVENT_QUEUE_STALLED, stalled.queue, stalled.name[0] != 0 ? stalled.name : NULL,
+                                     stalled.since_ns, EBUSY, stalled.thread_id);
+    }
+}
+
+/* Returns whether another view is to be taken soon. */
+static bool look_at_all(void) {
+    take_view(NULL, 0);
+    csk_deadlock_find_cycles(tables);
+    report_stalled();
+    bool more = count_views() || tables->cycle_count == DEADLOCK_CYCLES;
+    report_cycles();
+    return more;
+}
+
+/* Whether some thread's wait has become old, or twice as old as when it was looked at: a view may have missed it. */
+static bool finds_old_wait(int64_t now_ns, int64_t after_ns) {
+    csk_waits_seen_t seen = { 0 };
+    bool found = false;
+    csk_wait_record_t *record = csk_waits_next(NULL, now_ns + reading_ns, &seen);
+    for (; record != NULL; record = csk_waits_next(record, now_ns + reading_ns, &seen)) {
+        int64_t age_ns = now_ns - record->wait->since_ns;
+        if (age_ns < after_ns || (record->looked == record->number && age_ns / 2 < record->looked_ns)) continue;
+        record->looked = record->number;
+        record->looked_ns = age_ns;
+        found = true;
+    }
+    return found;
+}
+
+static bool is_time_for_callbacks(int64_t now_ns, int64_t between_ns) {
+    if (now_ns < view_of_callbacks_ns || !csk_listed_has_any()) return false;
+    view_of_callbacks_ns = now_ns + (callbacks_every_ns < 5 * between_ns ? callbacks_every_ns : 5 * between_ns);
+    return true;
+}
+
+static int64_t look(void) {
+    static bool soon;
+    if (!is_on()) return CSK_NEVER;
+    int64_t now_ns = csk_platform_now(), after_ns = csk_load(&watch.after_ns, CSK_RELAXED), between_ns = after_ns / 4;
+    if (between_ns > most_between_ns) between_ns = most_between_ns;
+    if (between_ns < least_between_ns) between_ns = least_between_ns;
+    bool is_old = finds_old_wait(now_ns, after_ns);
+    if (is_time_for_callbacks(now_ns, between_ns) || is_old || soon) soon = look_at_all();
+    return csk_platform_now() + between_ns;
+}
+
+/* ---- The interface ----------------------------------------------------------------------------------------------- */
+
+/* Called under the lock. */
+static void switch_on(bool on) {
+    uint32_t before = watch.on;
+    csk_store(&watch.on, on ? csk_process_mark() + 1 : 0, CSK_RELEASE);
+    if ((before != 0) == on) return;
+    if (on) csk_counting_begin(CSK_COUNTS_STACKS);
+    else csk_counting_end(CSK_COUNTS_STACKS);
+    csk_inspect_callbacks(on);
+    csk_store(&csk_waits_task, on ? csk_load(&current_task, CSK_RELAXED) : NULL, CSK_RELEASE);
+}
+
+int csk_deadlock_watch(int64_t after_ns) {
+    if (after_ns < 0) return EINVAL;
+    if (csk_slots_map((void **)&tables, sizeof *tables, false) != 0) return ENOMEM;
+    csk_store(&watch.after_ns, after_ns != 0 ? after_ns : second_ns, CSK_RELAXED);
+    int status = csk_watchdog_start(CSK_WATCHDOG_DEADLOCKS, look);
+    if (status != 0) return status;
+    csk_queue_lock(&watch.lock);
+    switch_on(true);
+    csk_queue_unlock(&watch.lock);
+    csk_watchdog_wake();
+    return 0;
+}
+
+void csk_deadlock_end_watching(void) {
+    csk_queue_lock(&watch.lock);
+    switch_on(false);
+    csk_queue_unlock(&watch.lock);
+}
+
+bool csk_deadlock_is_watching(void) { return CSK_UNLIKELY(is_on()); }
+
+uint64_t csk_deadlock_count(void) { return csk_load(&kept.count, CSK_RELAXED); }
+
+uint32_t csk_deadlock_parties(uint64_t number, csk_deadlock_party_t *parties, uint32_t room) {
+    uint32_t count = 0;
+    if (room > CSK_DEADLOCK_PARTIES) room = CSK_DEADLOCK_PARTIES;
+    csk_queue_lock(&kept.lock);
+    if (number < kept.count && kept.count - number <= CSK_DEADLOCKS_KEPT) {
+        const deadlock_kept_t *found = &tables->kept[number % CSK_DEADLOCKS_KEPT];
+        count = found->count;
+        memcpy(parties, found->parties, (count < room ? count : room) * sizeof *parties);
+    }
+    csk_queue_unlock(&kept.lock);
+    return count;
+}
+
+void csk_deadlock_know_tasks(uint64_t (*current)(void), const void *(*context)(uint64_t task)) {
+    csk_queue_lock(&watch.lock);
+    csk_store(&context_of_task, context, CSK_RELEASE);
+    csk_store(&current_task, current, CSK_RELEASE);
+    if (watch.on != 0) csk_store(&csk_waits_task, current, CSK_RELEASE);
+    csk_queue_unlock(&watch.lock);
+}
+
+void csk_deadlock_suspend(uint64_t task) { csk_waits_suspend(task); }
+
+/* This runs when the library is loaded. */
+__attribute__((constructor(102))) static void begin(void) {
+    const char *wanted = getenv("CSK_DEADLOCK");
+    if (wanted == NULL || strcmp(wanted, "1") != 0 || csk_deadlock_watch(0) == 0) return;
+    static const char text[] = "csynckernel: CSK_DEADLOCK=1: there is no memory or no thread to watch for deadlocks\n";
+    csk_write_error(text, sizeof text - 1);
+}

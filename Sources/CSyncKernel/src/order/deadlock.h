@@ -1,0 +1,88 @@
+/* deadlock.h: what the parts of the deadlock watch share: see docs/design/deadlock.md. All of it belongs to the
+ * watchdog's thread, but for `kept`. */
+#ifndef CSK_INTERNAL_DEADLOCK_H
+#define CSK_INTERNAL_DEADLOCK_H
+
+#include "csynckernel/deadlock.h"
+#include "csynckernel/pool.h"
+#include "inspect/inspect.h"
+
+enum {
+    DEADLOCK_OBJECTS = 1024,
+    DEADLOCK_WAITERS = 8192,
+    DEADLOCK_WORKERS = CSK_POOL_THREADS_MAX,
+    DEADLOCK_HOLDERS = 16384,
+    DEADLOCK_EDGES = 32768,
+    DEADLOCK_CYCLES = 32, /* in one view */
+    DEADLOCK_TOLD = 1024,
+    DEADLOCK_HASHES = 2 * DEADLOCK_WAITERS,
+    DEADLOCK_TEXT = 2048
+};
+
+/* One waits for the other. */
+typedef struct {
+    uint32_t to, next; /* next: of the same waiter; 0 ends, the others are 1 + their index */
+} deadlock_edge_t;
+
+typedef struct {
+    uint64_t hash; /* of its waits and objects */
+    uint32_t views;
+    uint32_t count;                         /* of parties, of which the first CSK_DEADLOCK_PARTIES are here */
+    uint32_t waiters[CSK_DEADLOCK_PARTIES]; /* as indices of the view */
+} deadlock_cycle_t;
+
+typedef struct {
+    uint32_t count;
+    csk_deadlock_party_t parties[CSK_DEADLOCK_PARTIES];
+} deadlock_kept_t;
+
+typedef struct {
+    csk_inspection_t view;
+    csk_look_more_t more;
+    csk_inspected_object_t objects[DEADLOCK_OBJECTS];
+    csk_inspected_waiter_t waiters[DEADLOCK_WAITERS];
+    csk_inspected_worker_t workers[DEADLOCK_WORKERS];
+    csk_look_holder_t holders[DEADLOCK_HOLDERS];
+    /* The graph of a view. */
+    uint32_t first_holder[DEADLOCK_OBJECTS], next_holder[DEADLOCK_HOLDERS]; /* 1 + an index; 0: none */
+    uint32_t first_edge[DEADLOCK_WAITERS], edge_count;
+    deadlock_edge_t edges[DEADLOCK_EDGES];
+    /* 1 + the index of a waiter. */
+    uint32_t by_thread[DEADLOCK_HASHES], by_task[DEADLOCK_HASHES];
+    uint32_t came_by[DEADLOCK_WAITERS], line[DEADLOCK_WAITERS]; /* of a search */
+    uint8_t in_cycle[DEADLOCK_WAITERS];
+    /* Of this view, and of the one before. */
+    deadlock_cycle_t cycles[DEADLOCK_CYCLES], before[DEADLOCK_CYCLES];
+    uint32_t cycle_count, before_count;
+    uint64_t told[DEADLOCK_TOLD], told_count; /* hashes, the oldest replaced first */
+    csk_look_wanted_t wanted[DEADLOCK_CYCLES * CSK_DEADLOCK_PARTIES];
+    csk_stack_t stacks[DEADLOCK_CYCLES * CSK_DEADLOCK_PARTIES];
+    deadlock_kept_t made[DEADLOCK_CYCLES]; /* the reports that are being made */
+    uint32_t made_count;
+    deadlock_kept_t kept[CSK_DEADLOCKS_KEPT]; /* under the lock of deadlock.c */
+} deadlock_tables_t;
+
+/* Whether what has that hash was reported. */
+bool csk_deadlock_was_told(const deadlock_tables_t *tables, uint64_t hash);
+
+/* deadlock_graph.c: finds the circles of the view: each waiter that is in one is in one that is found
+ * or was told. */
+void csk_deadlock_find_cycles(deadlock_tables_t *tables);
+/* The waiter of the view that is that thread's; NULL: it does not wait, or has a deadline. */
+const csk_inspected_waiter_t *csk_deadlock_waiter_of(const deadlock_tables_t *tables, int32_t thread_id);
+uint64_t csk_deadlock_hash_wait(const csk_inspected_waiter_t *waiter, const void *object);
+
+/* deadlock_text.c. A text that is cut where it has no room. */
+typedef struct csk_line {
+    char *text;
+    size_t size, length;
+} csk_line_t;
+
+__attribute__((format(printf, 2, 3))) void csk_line_add(csk_line_t *line, const char *format, ...);
+void csk_deadlock_add_party(csk_line_t *line, const csk_deadlock_party_t *party);
+/* " at mutex "users" 0x..." */
+void csk_deadlock_add_object(csk_line_t *line, const csk_deadlock_party_t *party);
+/* One line that names all parties. */
+void csk_deadlock_write_text(const deadlock_kept_t *found, char *text, size_t size);
+
+#endif

@@ -1,0 +1,19 @@
+/* watchdog.h: the one thread of the library's that looks at waits of others while somebody wants that, csk-watchdog. It
+ * waits for nobody. */
+#ifndef CSK_INTERNAL_WATCHDOG_H
+#define CSK_INTERNAL_WATCHDOG_H
+
+#include "base/platform.h"
+
+enum { CSK_WATCHDOG_MARKS, CSK_WATCHDOG_DEADLOCKS, CSK_WATCHDOG_LOOKS };
+
+/* Looks, on that thread. Returns when it is to look again: CSK_NEVER for not until csk_watchdog_wake is called. */
+typedef int64_t (*csk_watchdog_look_t)(void);
+
+/* Starts the thread if this process does not have it yet, and has it call `look`, at once and from then on. Returns 0,
+ * EAGAIN or ENOMEM. */
+int csk_watchdog_start(uint32_t which, csk_watchdog_look_t look);
+/* There may be something to look at. */
+void csk_watchdog_wake(void);
+
+#endif
