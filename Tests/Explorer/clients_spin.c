@@ -43,27 +43,28 @@ static void stores_elsewhere(void) {
     for (uint32_t i = 1; i < 4; i++) put(&words->word, i);
 }
 
-#define PASSES(client_name, ...) CLIENT(spin_##client_name, .setup = make, .threads = { __VA_ARGS__ }, .preemptions = 2)
+#define PASSES(client_name, ...) CLIENT(client_name, .setup = make, .threads = { __VA_ARGS__ }, .preemptions = 2)
 #define FAILS(client_name, how, ...) \
-    CLIENT(spin_##client_name, .setup = make, .threads = { __VA_ARGS__ }, .preemptions = 2, .fails = (how))
+    CLIENT(client_name, .setup = make, .threads = { __VA_ARGS__ }, .preemptions = 2, .fails = (how))
 
-PASSES(ended, spins, stores)
-PASSES(ended_with_pauses, spins_with_pauses, stores)
-PASSES(ended_awaits, awaits, stores)
-PASSES(ended_yields, yields, stores)
-PASSES(ended_compares, compares, stores)
-PASSES(ended_compares_at_the_other, compares, stores_other)
-PASSES(two_ended, spins, awaits, stores)
-FAILS(not_ended, "does not terminate: thread 0 reads again and again: load clients_spin.c:", spins, stores_elsewhere)
-FAILS(not_ended_with_pauses,
-      "does not terminate: thread 0 reads again and again: load clients_spin.c:", spins_with_pauses)
-FAILS(not_ended_awaits, "does not terminate: thread 0 reads again and again: load clients_spin.c:", awaits,
+PASSES(spin_ended, spins, stores)
+PASSES(spin_ended_with_pauses, spins_with_pauses, stores)
+PASSES(spin_ended_awaits, awaits, stores)
+PASSES(spin_ended_yields, yields, stores)
+PASSES(spin_ended_compares, compares, stores)
+PASSES(spin_ended_compares_at_the_other, compares, stores_other)
+PASSES(spin_two_ended, spins, awaits, stores)
+FAILS(spin_not_ended, "does not terminate: thread 0 reads again and again: load clients_spin.c:", spins,
       stores_elsewhere)
-FAILS(not_ended_yields, "does not terminate: thread 0 reads again and again: load clients_spin.c:", yields)
-FAILS(not_ended_compares,
+FAILS(spin_not_ended_with_pauses,
+      "does not terminate: thread 0 reads again and again: load clients_spin.c:", spins_with_pauses)
+FAILS(spin_not_ended_awaits, "does not terminate: thread 0 reads again and again: load clients_spin.c:", awaits,
+      stores_elsewhere)
+FAILS(spin_not_ended_yields, "does not terminate: thread 0 reads again and again: load clients_spin.c:", yields)
+FAILS(spin_not_ended_compares,
       "does not terminate: thread 0 reads again and again: compare-and-swap clients_spin.c:", compares,
       stores_elsewhere)
-FAILS(two_not_ended, "does not terminate: thread 0 reads again and again: load clients_spin.c:", spins, awaits)
+FAILS(spin_two_not_ended, "does not terminate: thread 0 reads again and again: load clients_spin.c:", spins, awaits)
 
 /* ---- Two wait for each other ------------------------------------------------------------------------------------- */
 
@@ -79,10 +80,10 @@ static void stores_and_waits(void) {
     put(&words->other, 1);
     while (look_at(&words->flag) == 0) {}
 }
-FAILS(two_wait_for_each_other,
+FAILS(spin_two_wait_for_each_other,
       "does not terminate: thread 0 reads again and again: load clients_spin.c:", waits_and_stores,
       waits_for_other_and_stores)
-PASSES(two_meet, stores_and_waits, waits_for_other_and_stores)
+PASSES(spin_two_meet, stores_and_waits, waits_for_other_and_stores)
 
 /* ---- Spin, then park --------------------------------------------------------------------------------------------- */
 
@@ -106,10 +107,10 @@ static void stores_and_wakes(void) {
 static void parks_at_the_wrong_value(void) {
     while (look_at(&words->word) == 0) core_park(&words->flag, 1, INT64_MAX, "park");
 }
-PASSES(then_parks, spins_then_parks, stores_and_wakes)
-PASSES(by_the_clock_then_parks, spins_by_the_clock_then_parks, stores_and_wakes)
-FAILS(then_parks_not_woken, "deadlock: thread 0 waits at park", spins_then_parks, stores)
-FAILS(parks_at_the_wrong_value,
+PASSES(spin_then_parks, spins_then_parks, stores_and_wakes)
+PASSES(spin_by_the_clock_then_parks, spins_by_the_clock_then_parks, stores_and_wakes)
+FAILS(spin_then_parks_not_woken, "deadlock: thread 0 waits at park", spins_then_parks, stores)
+FAILS(spin_parks_at_the_wrong_value,
       "does not terminate: thread 0 reads again and again: load clients_spin.c:", parks_at_the_wrong_value)
 
 /* ---- Until a time has come --------------------------------------------------------------------------------------- */
@@ -118,7 +119,7 @@ FAILS(parks_at_the_wrong_value,
 static void spins_for_a_while(void) {
     for (int64_t until = core_clock("clock") + 5000000; look_at(&words->flag) == 0 && core_clock("clock") < until;) {}
 }
-PASSES(for_a_while, spins_for_a_while)
+PASSES(spin_for_a_while, spins_for_a_while)
 
 /* ---- A lock ------------------------------------------------------------------------------------------------------ */
 
@@ -142,12 +143,12 @@ static void section_tas(void) {
     explore_point();
     put(&words->lock, 0);
 }
-PASSES(ttas, section_ttas, section_ttas)
-FAILS(ttas_never_left, "does not terminate: thread ", section_ttas, section_never_left)
+PASSES(spin_ttas, section_ttas, section_ttas)
+FAILS(spin_ttas_never_left, "does not terminate: thread ", section_ttas, section_never_left)
 /* Each round of these is a store, so that nobody is blocked. Fair turns end that, or come to one state again and again,
  * and each schedule takes 4000 steps until these begin. */
 CLIENT(spin_tas, .setup = make, .threads = { section_tas, section_tas })
-FAILS(tas_never_left, "does not terminate, fair turns repeat a state: thread ", section_tas, section_never_left)
+FAILS(spin_tas_never_left, "does not terminate, fair turns repeat a state: thread ", section_tas, section_never_left)
 
 /* ---- Handing a value back and forth ------------------------------------------------------------------------------ */
 
@@ -175,8 +176,8 @@ static void takes_thrice(void) {
         put(&words->flag, 0);
     }
 }
-PASSES(thrice, gives_thrice, takes_thrice)
-FAILS(for_ever, "does not terminate, fair turns repeat a state: thread ", gives_for_ever, takes_for_ever)
+PASSES(spin_thrice, gives_thrice, takes_thrice)
+FAILS(spin_for_ever, "does not terminate, ", gives_for_ever, takes_for_ever)
 
 /* ---- A helper that nobody waits for ------------------------------------------------------------------------------ */
 
@@ -189,5 +190,6 @@ static void starts_a_helper_and_ends_it(void) {
     core_start_thread(helper, NULL);
     put(&words->flag, 1);
 }
-PASSES(helper_ended, starts_a_helper_and_ends_it)
-FAILS(helper_not_ended, "does not terminate: thread 1 reads again and again: load clients_spin.c:", starts_a_helper)
+PASSES(spin_helper_ended, starts_a_helper_and_ends_it)
+FAILS(spin_helper_not_ended,
+      "does not terminate: thread 1 reads again and again: load clients_spin.c:", starts_a_helper)
