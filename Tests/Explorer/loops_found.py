@@ -1,7 +1,7 @@
 """Finds the loops of the kernel's sources that read what another thread may change."""
-import glob, os, re
+import functools, glob, os, re
 
-from build import KERNEL, ROOT
+from build import KERNEL
 
 READS = re.compile(r"\b(csk_load|csk_cas|csk_exchange|csk_fetch_\w+|__atomic_\w+|csk_spin|csk_spin_lasts|csk_yield|"
                    r"csk_platform_await_step|csk_platform_park|csk_platform_yield|pthread_mutex_trylock)\s*\(")
@@ -76,11 +76,16 @@ def loops(text, begin, end):
         yield match.start(), text[head:head_end], text[head_end:statement_end(text, head_end)]
 
 
+@functools.lru_cache(maxsize=None)
+def calls(body):
+    return frozenset(CALL.findall(body))
+
+
 def readers(bodies):
     """The names of functions that read, themselves or by others that they call."""
     found = {name for name, body in bodies.items() if READS.search(body)}
     while True:
-        more = {name for name, body in bodies.items() if name not in found and found & set(CALL.findall(body))}
+        more = {name for name, body in bodies.items() if name not in found and found & calls(body)}
         if not more:
             return found
         found |= more
@@ -106,19 +111,13 @@ def find():
     for path, text in plain.items():
         own = dict(bodies)
         own.update({name: body for (where, name), body in static.items() if where == path})
-        reading = readers_of(path, own)
+        reading = readers(own)
         for name, begin, end in functions(text):
             for place, head, body in loops(text, begin, end):
                 called = set(CALL.findall(head if has_condition(head) else head + body))
                 if READS.search(head + body) or called & reading:
                     line = text.count("\n", 0, place)
                     yield path, name, sources[path].split("\n")[line].strip(), line + 1
-
-
-def readers_of(path, bodies, cache={}):
-    if path not in cache:
-        cache[path] = readers(bodies)
-    return cache[path]
 
 
 if __name__ == "__main__":
