@@ -76,6 +76,15 @@ def report(spin, base, clients):
         shutil.rmtree(folder)
 
 
+def is_older(program):
+    """Than a source of it; mutants.py has built it in the same folder otherwise."""
+    if not os.path.exists(program):
+        return True
+    files = [os.path.join(folder, name) for root in (KERNEL, HERE) for folder, _, names in os.walk(root)
+             for name in names if name.endswith((".c", ".h"))]
+    return max(map(os.path.getmtime, files)) > os.path.getmtime(program)
+
+
 def main():
     arguments = [one for one in sys.argv[1:] if not one.startswith("--")]
     if "--check" in sys.argv:
@@ -85,7 +94,7 @@ def main():
             print(f"{spin.file} {spin.function}\n    waits for  {spin.waits_for}\n    ended by   {spin.ended_by}")
         return 0
     base, names = arguments[0], arguments[1:]
-    if not os.path.exists(os.path.join(base, "explore")):
+    if is_older(os.path.join(base, "explore")):
         build(KERNEL, base, jobs=os.cpu_count())
     known, missed = record(), 0
     chosen = [spin for spin in SPINS if spin.text is not None and (not names or spin.function in names)]
