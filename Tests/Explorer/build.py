@@ -24,8 +24,8 @@ STATEFUL = ["timer", "reads", "pool", "pool_growth", "rwlock_linger", "rwlock_wo
 # Clients leave a gate a few times, and each departure looks whether a waiter is late. A mutex is tried once before it
 # is waited for. What a second yield shows, the first one does.
 KNOBS = ["-DGATE_DEPARTURES=1", "-DCSK_PQUEUE_TRIES=1", "-DCSK_YIELDS=1", "-DCSK_NO_PROBES"]
-LIBRARY = ["core", "model_sb", "model_rc11", "rc11_psc", "rc11_races", "strategy", "partly", "litmus", "litmus_tests",
-           "main", "platform_explored"]
+LIBRARY = ["core", "spin", "turns", "model_sb", "model_rc11", "rc11_psc", "rc11_races", "strategy", "partly", "litmus",
+           "litmus_tests", "main", "platform_explored"]
 # What stands in for a part of the kernel, and is not to be checked for races itself.
 MODELS = ["rcu"]
 

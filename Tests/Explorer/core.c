@@ -15,6 +15,8 @@
 
 #include "csynckernel/base.h"
 #include "internal.h"
+#include "spin.h"
+#include "turns.h"
 
 enum { STACK_SIZE = 64 << 10, MAP_SIZE = 1 << 13, ARENA_SIZE = 256 << 10, FREED_MAX = 128 };
 
@@ -48,14 +50,6 @@ typedef struct {
     uint64_t epoch, written, read;
 } cell_t;
 
-typedef struct {
-    uint8_t actor;
-    uint8_t op;
-    const char *site;
-    const void *address;
-    uint64_t value;
-} trace_t;
-
 extern char __start_explore_tls[], __stop_explore_tls[];
 static char tls_initial[TLS_MAX];
 #define TLS_SIZE ((size_t)(__stop_explore_tls - __start_explore_tls))
@@ -71,6 +65,7 @@ static int spurious_left, jumps_left;
 static bool membarrier_works, failed, given_up;
 static chooser_t chooser;
 static int choices_made;
+static bool is_fair;
 static char failure[512];
 static jmp_buf outside_threads; /* where a failure in setup or check goes on */
 static unsigned long park_count;
@@ -208,7 +203,7 @@ static cell_t *cell_of(const void *address) {
     }
 }
 
-void happened(uint64_t *chain, const void *address, bool writes) {
+uint64_t happened(uint64_t *chain, const void *address, bool writes) {
     cell_t *cell = cell_of(address);
     uint64_t hash = mix(*chain, cell->written);
     if (writes) {
@@ -218,6 +213,7 @@ void happened(uint64_t *chain, const void *address, bool writes) {
     } else cell->read += hash;
     *chain = hash;
     state_hash += hash;
+    return cell->written;
 }
 
 /* A step that touches nothing which others see, but leads to another state all the same. */
@@ -269,6 +265,29 @@ uint64_t changed_value(uint64_t before, int operation, uint64_t operand) {
 
 bool core_checks_races(void) { return model == &model_rc11; }
 
+/* ---- For spin.c and turns.c -------------------------------------------------------------------------------------- */
+
+const model_t *core_model(void) { return model; }
+const char *core_op_name(enum op op) { return op_names[op]; }
+const trace_t *core_trace(int *count) {
+    *count = trace_count;
+    return trace;
+}
+const void *core_stack_end(const fiber_t *fiber) { return fiber->stack + STACK_SIZE; }
+const void *core_tls_end(const fiber_t *fiber) { return fiber->tls + (TLS_SIZE & ~(size_t)7); }
+void core_arena(const void **begin, const void **end) { *begin = arena, *end = arena_next; }
+uint64_t core_written(const void *address) { return cell_of(address)->written; }
+
+uint64_t core_state_of_cells(void) {
+    uint64_t hash = 0;
+    for (size_t i = 0; i < MAP_SIZE; i++)
+        if (cells[i].epoch == epoch)
+            hash += mix((uintptr_t)cells[i].address, *(const uint64_t *)((uintptr_t)cells[i].address & ~(uintptr_t)7));
+    return hash;
+}
+
+/* ---- Steps ------------------------------------------------------------------------------------------------------- */
+
 bool is_thread_local(const void *address) {
     const char *byte = address;
     return byte >= __start_explore_tls && byte < __stop_explore_tls;
@@ -283,6 +302,7 @@ void point(enum op op, const void *address, const char *site) {
 }
 
 int choose_among(const choice_t *choices, int count, uint64_t state) {
+    if (is_fair) return 0;
     int chosen = chooser(choices, count, choices_made++, mix(state_hash, state));
     if (chosen >= 0) return chosen;
     given_up = true;
@@ -340,12 +360,15 @@ int64_t explore_now(void) { return now; }
 void explore_point(void) {
     point(OP_POINT, NULL, "point");
     stepped(current, OP_POINT);
+    spin_reads(SPIN_NOTHING, NULL, 0, 0);
 }
 
 int64_t core_clock(const char *site) {
     if (current == NULL) return now;
     point(OP_CLOCK, NULL, site);
     happened(&current->chain, &time_cell, false);
+    turns_clock();
+    spin_reads(SPIN_CLOCK, NULL, (uint64_t)now, (uint64_t)now);
     note(index_of(current), OP_CLOCK, site, NULL, (uint64_t)now);
     return now;
 }
@@ -355,7 +378,13 @@ void core_yield(const char *site) {
     current->yielded = true;
     point(OP_YIELD, NULL, site);
     stepped(current, OP_YIELD);
+    spin_reads(SPIN_NOTHING, NULL, 0, 0);
     note(index_of(current), OP_YIELD, site, NULL, 0);
+}
+
+void core_await(const char *site) {
+    if (current != NULL) spin_awaits();
+    core_yield(site);
 }
 
 /* Sleeps on an address: a futex's or a condition variable's; whatever must be atomic with falling asleep has been
@@ -364,6 +393,7 @@ static int sleep_on(void *address, int64_t deadline, const char *site) {
     current->woken = current->timed_out = false;
     current->deadline = deadline;
     current->park_order = ++park_count;
+    spin_changes();
     point(OP_PARKED, address, site);
     current->deadline = INT64_MAX;
     bool timed_out = !current->woken && current->timed_out;
@@ -380,8 +410,9 @@ int core_park(uint32_t *word, uint32_t expected, int64_t deadline, const char *s
     model->look(word, false);
     happened(&current->chain, (char *)word + 1, true);
     note(index_of(current), OP_PARK, site, word, *word);
-    if (*word != expected) return 0;
-    return sleep_on(word, deadline, site);
+    if (*word == expected) return sleep_on(word, deadline, site);
+    spin_reads(SPIN_MEMORY, word, model->newest(index_of(current), word), *word);
+    return 0;
 }
 
 static void wake_sleepers(const void *address, int count) {
@@ -404,6 +435,7 @@ void core_wake(const void *address, int count, const char *site) {
     }
     point(OP_WAKE, address, site);
     model->system_call();
+    spin_changes();
     happened(&current->chain, (const char *)address + 1, true);
     note(index_of(current), OP_WAKE, site, address, (uint64_t)count);
     wake_sleepers(address, count);
@@ -419,6 +451,7 @@ void core_membarrier(const char *site) {
 void core_fork(const char *site) {
     point(OP_FORK, NULL, site);
     model->system_call();
+    spin_changes();
     for (int i = 0; i < fiber_count; i++) {
         current->chain = mix(current->chain, fibers[i].chain);
         if (&fibers[i] != current) fibers[i].done = true;
@@ -430,6 +463,7 @@ void core_fork(const char *site) {
 
 int core_start_thread(void (*body)(void *), void *context) {
     if (current != NULL) model->system_call();
+    spin_changes();
     if (fiber_count == MAX_FIBERS) return EAGAIN;
     fiber_t *fiber = new_fiber(body, context, true);
     if (current != NULL) fiber->chain = mix(fiber->chain, current->chain);
@@ -443,6 +477,7 @@ void explore_wait(const uint32_t *word, uint32_t value) {
     point(OP_UNTIL, word, "explore_wait");
     check_alive(word, "explore_wait");
     model->look(word, true);
+    spin_changes();
     note(index_of(current), OP_UNTIL, "explore_wait", word, *word);
 }
 
@@ -460,6 +495,7 @@ int explore_mutex_lock(pthread_mutex_t *mutex, const char *site) {
         model->system_call();
         check_alive(mutex, site);
         happened(&current->chain, mutex, true);
+        spin_changes();
         model->locked(mutex);
         note(index_of(current), OP_LOCK, site, mutex, 1);
     }
@@ -474,6 +510,8 @@ int explore_mutex_trylock(pthread_mutex_t *mutex, const char *site) {
         model->system_call();
         check_alive(mutex, site);
         happened(&current->chain, mutex, *word == 0);
+        if (*word == 0) spin_changes();
+        else spin_reads(SPIN_MUTEX, mutex, core_written(mutex), 1);
         note(index_of(current), OP_CAS, site, mutex, 1);
     }
     if (*word != 0) return EBUSY;
@@ -489,6 +527,7 @@ int explore_mutex_unlock(pthread_mutex_t *mutex, const char *site) {
         model->system_call();
         check_alive(mutex, site);
         happened(&current->chain, mutex, true);
+        spin_changes();
         model->unlocking(mutex);
         note(index_of(current), OP_RMW, site, mutex, 0);
     }
@@ -525,6 +564,7 @@ void *explore_allocate(size_t size) {
 
 void explore_free(void *memory, size_t size) {
     if (current != NULL) model->freed(memory, size);
+    spin_changes();
     memset(memory, 0xDD, size);
     if (freed_count == FREED_MAX) abort();
     freed[freed_count].begin = memory;
@@ -534,7 +574,7 @@ void explore_free(void *memory, size_t size) {
 /* ---- The scheduler ----------------------------------------------------------------------------------------------- */
 
 static bool is_enabled(const fiber_t *fiber) {
-    if (!fiber->exists || fiber->done) return false;
+    if (!fiber->exists || fiber->done || (fiber->blocked && spin_is_blocked(index_of(fiber)))) return false;
     switch (fiber->op) {
     case OP_PARKED: return fiber->woken || fiber->deadline <= now;
     case OP_LOCK: return *(const uint32_t *)fiber->address == 0;
@@ -552,6 +592,18 @@ static int64_t next_deadline(void) {
             first = fiber->deadline;
     }
     return first;
+}
+
+/* Who reads the clock again and again goes on when time passes. */
+static bool somebody_reads_the_clock(void) {
+    for (int i = 0; i < fiber_count; i++)
+        if (spin_is_blocked(i) && spin_reads_clock(i)) return true;
+    return false;
+}
+static bool somebody_spins(void) {
+    for (int i = 0; i < fiber_count; i++)
+        if (!fibers[i].done && spin_is_blocked(i)) return true;
+    return false;
 }
 
 /* No time passes while there is something that the memory must do: a schedule could let it pass for ever.
@@ -574,8 +626,8 @@ static int list_choices(int last, choice_t *choices) {
     bool nobody = count == 0;
     memcpy(choices + count, memory, sizeof *choices * (size_t)may);
     count += may;
-    if (must == 0 && (next_deadline() != INT64_MAX || (!nobody && jumps_left > 0)))
-        choices[count++] = (choice_t){ ACTOR_TIME, !nobody };
+    bool jumps = nobody ? somebody_reads_the_clock() : jumps_left > 0;
+    if (must == 0 && (next_deadline() != INT64_MAX || jumps)) choices[count++] = (choice_t){ ACTOR_TIME, !nobody };
     if (spurious_left > 0)
         for (int i = 0; i < fiber_count; i++)
             if (!fibers[i].done && fibers[i].op == OP_PARKED && !is_enabled(&fibers[i]))
@@ -612,9 +664,10 @@ static void perform(int actor, int *last) {
             now = next_deadline();
         } else {
             now += 1000000;
-            jumps_left--;
+            if (jumps_left > 0) jumps_left--;
         }
         chain = (uint64_t)now;
+        turns_clock();
         happened(&chain, &time_cell, true);
         note(actor, OP_TIME, "", NULL, (uint64_t)now);
     } else {
@@ -625,20 +678,16 @@ static void perform(int actor, int *last) {
         fiber->yielded = false;
         if (fiber->op == OP_START) stepped(fiber, OP_START);
         *last = actor;
+        if (fiber->blocked) fiber->blocked = false, fiber->reads = 0; /* it may read something else */
         to_fiber(fiber);
+        if (fiber->reads >= SPIN_WINDOW && !fiber->done) spin_arrives(fiber);
     }
 }
 
 static void client_thread(void *context) { (*(void (**)(void))context)(); }
 
 static void describe_deadlock(void) {
-    size_t length = (size_t)snprintf(failure, sizeof failure, "deadlock:");
-    for (int i = 0; i < fiber_count && length < sizeof failure; i++) {
-        const fiber_t *fiber = &fibers[i];
-        if (fiber->done || fiber->daemon) continue;
-        length += (size_t)snprintf(failure + length, sizeof failure - length, " thread %d waits at %s;", i,
-                                   fiber->site);
-    }
+    turns_describe_blocked(failure, sizeof failure, somebody_spins() ? "does not terminate" : "deadlock");
     failed = true;
 }
 
@@ -664,6 +713,8 @@ static void begin_schedule(const explore_client_t *client, const schedule_t *sch
     membarrier_works = !client->without_membarrier;
     failed = given_up = false;
     choices_made = 0;
+    is_fair = false;
+    turns_begin();
     failure[0] = 0;
     trace_count = 0;
     state_hash = 0;
@@ -689,6 +740,15 @@ static void begin_schedule(const explore_client_t *client, const schedule_t *sch
         new_fiber(client_thread, (void *)(uintptr_t)&client->threads[i], false);
 }
 
+/* Whether a schedule that takes turns is in a cycle, or is still not at its end. */
+static bool is_endless(int step) {
+    is_fair = step >= FAIR_FROM || choices_made >= FAIR_FROM;
+    if (is_fair && turns_repeat()) turns_describe_cycle(failure, sizeof failure);
+    else if (step >= MAX_STEPS || trace_count >= MAX_STEPS) turns_describe_endless(failure, sizeof failure, step);
+    else return false;
+    return failed = true;
+}
+
 void core_run(const explore_client_t *client, chooser_t choose, const schedule_t *schedule, result_t *result) {
     chooser = choose;
     begin_schedule(client, schedule);
@@ -696,20 +756,19 @@ void core_run(const explore_client_t *client, chooser_t choose, const schedule_t
     int last = -1, step = 0;
     result->outcome = OUTCOME_PASSED;
     for (; !failed; step++) {
-        if (clients_done() && is_quiet()) break;
+        if (clients_done() && is_quiet()) {
+            if (somebody_spins()) describe_deadlock();
+            break;
+        }
         choice_t choices[MAX_CHOICES];
         int count = list_choices(last, choices);
         if (count == 0 || (choices[0].actor >= ACTOR_SPURIOUS && choices[0].actor < ACTOR_INTERRUPT)) {
             describe_deadlock();
             break;
         }
-        if (trace_count >= MAX_STEPS || choices_made >= MAX_STEPS) {
-            snprintf(failure, sizeof failure, "livelock: %d steps and no end", step);
-            failed = true;
-            break;
-        }
+        if (is_endless(step)) break;
         uint64_t state = mix(state_hash, (uint64_t)(last + 1));
-        int chosen = choose(choices, count, choices_made++, state);
+        int chosen = is_fair ? turns_choose(choices, count) : choose(choices, count, choices_made++, state);
         if (chosen >= 0) perform(choices[chosen].actor, &last);
         if (chosen < 0 || given_up) {
             result->outcome = OUTCOME_GIVEN_UP;

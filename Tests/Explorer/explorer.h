@@ -19,8 +19,8 @@
  *     pthread mutex orders what was done under it. A park, a wake and a futex's compare synchronize with nothing. A
  *     child of fork has what memory holds. Wakes, time and parks are as above.
  *
- * What is found: a client's EXPECT that fails, deadlock (a lost wake-up), more steps than any schedule may need
- * (livelock), access to freed memory or to a frame that has returned, a thread that ends inside a section.
+ * What is found: a client's EXPECT that fails, deadlock (a lost wake-up), loops that nobody ends (spin.h: a thread that
+ * reads the same again and again; turns.h: threads that come to one state again and again), access to freed memory or to a frame that has returned, a thread that ends inside a section.
  *
  * Sources: Burckhardt et al., "A randomized scheduler with probabilistic guarantees of finding bugs" (PCT, 2010);
  * Musuvathi and Qadeer, "Iterative context bounding" (2007), whose cache of happens-before graphs skips schedules that
@@ -46,6 +46,7 @@ typedef struct explore_client {
     bool without_membarrier; /* the system refuses it */
     bool without_time;       /* it does not pass by itself */
     bool without_rc11;       /* it changes memory as no thread can */
+    const char *fails;       /* a test of the explorer: what its failure begins with, without which it has not passed */
     struct explore_client *next;
 } explore_client_t;
 

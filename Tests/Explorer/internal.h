@@ -6,6 +6,7 @@
 
 int64_t core_clock(const char *site);
 void core_yield(const char *site);
+void core_await(const char *site);
 int core_park(uint32_t *word, uint32_t expected, int64_t deadline, const char *site);
 void core_wake(const void *address, int count, const char *site);
 bool core_has_membarrier(void);

@@ -46,9 +46,19 @@ typedef struct {
     void *context;
     uint64_t chain; /* a hash of what the thread has done and seen */
     unsigned long park_order;
+    int reads;    /* since it has changed something, and */
+    bool blocked; /* it goes round a loop with them: spin.h */
     char *stack;
     char tls[TLS_MAX];
 } fiber_t;
+
+typedef struct {
+    uint8_t actor;
+    uint8_t op;
+    const char *site;
+    const void *address;
+    uint64_t value;
+} trace_t;
 
 typedef struct {
     /* A schedule begins: nothing is known of any address. */
@@ -82,6 +92,13 @@ typedef struct {
     void (*perform)(int actor);
     /* A membarrier of this thread may end. */
     bool (*is_enabled)(int thread);
+
+    /* For spin.c: a mark of what a load of this thread would read that takes the newest. The thread may read no more
+     * what it has read there last, if something newer is there: nothing stays unseen for ever. And a hash of what the
+     * model itself may still do. */
+    uint64_t (*newest)(int thread, const void *address);
+    void (*hurry)(int thread, const void *address);
+    uint64_t (*pending)(void);
 } model_t;
 
 extern const model_t model_sb, model_rc11;
@@ -99,13 +116,24 @@ void point(enum op op, const void *address, const char *site);
 /* A choice that is not whose turn it is; the first is the ordinary one. */
 int choose_among(const choice_t *choices, int count, uint64_t state);
 void note(int actor, enum op op, const char *site, const void *address, uint64_t value);
-/* The hash of the happens-before graph: an access to what others see, and a step that touches nothing which they see,
+/* The hash of the happens-before graph: an access to what others see (which marks who has changed it last), and a step that touches nothing which they see,
  * but leads to another state all the same. */
-void happened(uint64_t *chain, const void *address, bool writes);
+uint64_t happened(uint64_t *chain, const void *address, bool writes);
 void stepped(fiber_t *fiber, uint64_t what);
 void check_alive(const void *address, const char *site);
 uint64_t read_memory(const void *address, unsigned size);
 uint64_t changed_value(uint64_t before, int operation, uint64_t operand);
+/* The model of this schedule, and for spin.c what the core has. */
+const model_t *core_model(void);
+const char *core_op_name(enum op op);
+const trace_t *core_trace(int *count);
+const void *core_stack_end(const fiber_t *fiber);
+const void *core_tls_end(const fiber_t *fiber);
+void core_arena(const void **begin, const void **end);
+/* Marks who has changed the address last, as far as `happened` was told. */
+uint64_t core_written(const void *address);
+/* A hash of the values of all atomics, whether they are in the schedule's memory or static. */
+uint64_t core_state_of_cells(void);
 /* Whether plain accesses are to be checked in this schedule. */
 bool core_checks_races(void);
 /* Variables of each thread, which no other sees. */

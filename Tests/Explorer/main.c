@@ -75,7 +75,33 @@ static void search_for_a_while(const explore_client_t *client, search_t *search)
              seconds() - began < (double)most_seconds);
 }
 
+/* Whether the search has found what the client is to be found to do. */
+static bool fails_as_told(const explore_client_t *client, const search_t *search) {
+    return client->fails != NULL && search->failure.outcome == OUTCOME_FAILED &&
+           strncmp(search->failure.message, client->fails, strlen(client->fails)) == 0;
+}
+
+/* By all schedules, and by random ones. */
+static bool explore_failure(const explore_client_t *client) {
+    search_t search = { 0 };
+    search_exhaustively(client, 50000, &search);
+    if (!quiet) printf("%-44s %8llu schedules, ", client->name, (unsigned long long)search.schedules);
+    bool as_told = fails_as_told(client, &search);
+    if (as_told) {
+        search_for_a_while(client, &search);
+        as_told = fails_as_told(client, &search);
+        if (as_told && !quiet)
+            printf("and %llu random, until it fails: %s\n", (unsigned long long)search.schedules,
+                   search.failure.message);
+    }
+    if (!as_told)
+        printf("%s FAILED: not found to fail like this: %s; found: %s\n", client->name, client->fails,
+               search.failure.outcome == OUTCOME_FAILED ? search.failure.message : "no failure");
+    return as_told;
+}
+
 static bool explore(const explore_client_t *client) {
+    if (client->fails != NULL) return explore_failure(client);
     enum { WHOLE = 400000, PART = 50000 };
     search_t search = { 0 };
     double began = seconds();

@@ -21,6 +21,7 @@
 #include "hooks.h"
 #include "internal.h"
 #include "rc11.h"
+#include "spin.h"
 
 enum {
     LOCATIONS = 1000,
@@ -137,6 +138,9 @@ static message_t *new_message(location_t *at, message_t *older, uint64_t value, 
     state_hash += mix(mix(key, before), hash);
     return message;
 }
+
+/* Tells a message from others, and its value from another that it had. */
+static uint64_t mark_of(const message_t *message) { return mix(message->hash, message->value); }
 
 static int index_at(const location_t *at) { return (int)(at - locations); }
 static uint32_t *place_of(uint32_t *view, const location_t *at) { return &view[MAX_FIBERS + index_at(at)]; }
@@ -260,6 +264,7 @@ static uint64_t load(const void *address, unsigned size, int order, const char *
     see(at, message->hash);
     uint64_t value = 0;
     memcpy(&value, &message->value, size);
+    spin_reads(SPIN_MEMORY, address, mark_of(message), value);
     note(index_of(current), message == at->newest ? OP_LOAD : OP_STALE_LOAD, site, address, value);
     return value;
 }
@@ -267,6 +272,7 @@ static uint64_t load(const void *address, unsigned size, int order, const char *
 /* Writes a message behind `older`, which a read-modify-write has read. */
 static void write_behind(location_t *at, message_t *older, bool reads, uint64_t value, int order, const char *site) {
     thread_t *self = own();
+    spin_changes();
     uint32_t place = place_behind(older);
     *place_of(self->current, at) = place;
     add_event(index_of(current), (reads ? EVENT_READS : 0) | EVENT_WRITES | sc(order), index_at(at), older->place,
@@ -326,6 +332,7 @@ static bool cas(void *address, unsigned size, void *expected, uint64_t desired, 
     races_atomic(at->cell, true, false, site);
     see(at, found->hash);
     memcpy(expected, &found->value, size);
+    spin_reads(SPIN_MEMORY, address, mark_of(found), found->value);
     return false;
 }
 
@@ -346,6 +353,7 @@ static void fence(int order, const char *site) {
     point(OP_FENCE, NULL, site);
     add_fence(index_of(current), order);
     stepped(current, OP_FENCE);
+    spin_reads(SPIN_NOTHING, NULL, 0, 0);
     note(index_of(current), OP_FENCE, site, NULL, 0);
 }
 
@@ -370,6 +378,7 @@ static void interrupt(int thread) {
 
 static void membarrier(const char *site) {
     point(OP_MEMBARRIER, NULL, site);
+    spin_changes();
     int caller = index_of(current);
     thread_t *self = own();
     self->begun = add_fence(caller, __ATOMIC_SEQ_CST);
@@ -405,6 +414,32 @@ static bool is_enabled(int thread) {
     for (int i = 0; i < fiber_count; i++)
         if (threads[i].interrupts >> thread & 1) return false;
     return true;
+}
+
+/* ---- Threads that spin ------------------------------------------------------------------------------------------- */
+
+static uint64_t newest(int thread, const void *address) {
+    (void)thread;
+    location_t *at = &locations[races_cell(address)->location];
+    if (at->newest->plain) at->newest->value = read_memory(address, at->size);
+    return mark_of(at->newest);
+}
+
+static void hurry(int thread, const void *address) {
+    location_t *at = &locations[races_cell(address)->location];
+    uint32_t *seen = place_of(threads[thread].current, at);
+    if (at->newest->place <= *seen) return;
+    message_t *next = at->newest;
+    while (next->older != NULL && next->older->place > *seen) next = next->older;
+    *seen = next->place;
+}
+
+static uint64_t pending(void) {
+    uint64_t hash = 0;
+    for (int i = 0; i < fiber_count; i++) hash = mix(hash, threads[i].interrupts);
+    for (int i = 0; i < location_count; i++)
+        hash = mix(mix(hash, (uintptr_t)locations[i].address), read_memory(locations[i].address, locations[i].size));
+    return hash;
 }
 
 /* ---- Threads and the system -------------------------------------------------------------------------------------- */
@@ -516,4 +551,7 @@ const model_t model_rc11 = {
     .may = may,
     .perform = perform,
     .is_enabled = is_enabled,
+    .newest = newest,
+    .hurry = hurry,
+    .pending = pending,
 };

@@ -5,6 +5,7 @@
 #include "hooks.h"
 #include "internal.h"
 #include "machine.h"
+#include "spin.h"
 
 enum { BUFFER_SIZE = 32 };
 
@@ -82,10 +83,11 @@ static uint64_t load(const void *address, unsigned size, int order, const char *
     for (int i = buffer->count - 1; i >= 0; i--) {
         if (buffer->entries[i].address != address) continue;
         note(index_of(current), OP_LOAD, site, address, buffer->entries[i].value);
+        spin_reads(SPIN_MEMORY, address, buffer->entries[i].hash, buffer->entries[i].value);
         return buffer->entries[i].value;
     }
     uint64_t value = read_memory(address, size);
-    happened(&current->chain, address, false);
+    spin_reads(SPIN_MEMORY, address, happened(&current->chain, address, false), value);
     note(index_of(current), OP_LOAD, site, address, value);
     return value;
 }
@@ -98,6 +100,7 @@ static uint64_t rmw(void *address, unsigned size, int operation, uint64_t operan
     happened(&current->chain, address, true);
     uint64_t before = read_memory(address, size), after = changed_value(before, operation, operand);
     memcpy(address, &after, size);
+    spin_changes();
     note(index_of(current), OP_RMW, site, address, after);
     return before;
 }
@@ -114,6 +117,7 @@ static void store(void *address, unsigned size, uint64_t value, int order, const
     buffer_t *buffer = own();
     if (buffer->count == BUFFER_SIZE) arrive(index_of(current), 0);
     stepped(current, value + 1);
+    spin_changes();
     buffer->entries[buffer->count++] =
         (entry_t){ address, size, order == __ATOMIC_RELEASE, value, current->chain, site };
     note(index_of(current), OP_STORE, site, address, value);
@@ -129,7 +133,9 @@ static bool cas(void *address, unsigned size, void *expected, uint64_t desired, 
     bool swapped = found == wanted;
     if (swapped) memcpy(address, &desired, size);
     else memcpy(expected, &found, size);
-    happened(&current->chain, address, swapped);
+    uint64_t mark = happened(&current->chain, address, swapped);
+    if (swapped) spin_changes();
+    else spin_reads(SPIN_MEMORY, address, mark, found);
     note(index_of(current), OP_CAS, site, address, swapped ? desired : found);
     return swapped;
 }
@@ -139,11 +145,13 @@ static void fence(int order, const char *site) {
     point(OP_FENCE, NULL, site);
     drain_own();
     stepped(current, OP_FENCE);
+    spin_reads(SPIN_NOTHING, NULL, 0, 0);
     note(index_of(current), OP_FENCE, site, NULL, 0);
 }
 
 static void membarrier(const char *site) {
     point(OP_MEMBARRIER, NULL, site);
+    spin_changes();
     for (int i = 0; i < fiber_count; i++) {
         drain(i);
         current->chain = mix(current->chain, fibers[i].chain);
@@ -187,6 +195,24 @@ static bool is_enabled(int thread) {
     return true;
 }
 
+static uint64_t newest(int thread, const void *address) {
+    const buffer_t *buffer = &buffers[thread];
+    for (int i = buffer->count - 1; i >= 0; i--)
+        if (buffer->entries[i].address == address) return buffer->entries[i].hash;
+    return core_written(address);
+}
+
+/* Memory has one value for all. */
+static void hurry(int thread, const void *address) { (void)thread, (void)address; }
+
+static uint64_t pending(void) {
+    uint64_t hash = 0;
+    for (int i = 0; i < fiber_count; i++)
+        for (int e = 0; e < buffers[i].count; e++)
+            hash = mix(mix(hash, (uintptr_t)buffers[i].entries[e].address), buffers[i].entries[e].value + (uint64_t)i);
+    return hash;
+}
+
 const model_t model_sb = {
     .begin = begin,
     .thread_begins = thread_begins,
@@ -206,4 +232,7 @@ const model_t model_sb = {
     .may = may,
     .perform = perform,
     .is_enabled = is_enabled,
+    .newest = newest,
+    .hurry = hurry,
+    .pending = pending,
 };

@@ -10,7 +10,7 @@
 int64_t csk_platform_now(void) { return core_clock("clock"); }
 void csk_platform_await_step(uint32_t looks) {
     (void)looks;
-    core_yield("yield");
+    core_await("yield");
 }
 void csk_platform_yield(void) { core_yield("yield"); }
 int csk_platform_park(uint32_t *word, uint32_t expected, int64_t deadline_ns) {

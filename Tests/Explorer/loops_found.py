@@ -1,0 +1,125 @@
+"""Finds the loops of the kernel's sources that read what another thread may change."""
+import functools, glob, os, re
+
+from build import KERNEL
+
+READS = re.compile(r"\b(csk_load|csk_cas|csk_exchange|csk_fetch_\w+|__atomic_\w+|csk_spin|csk_spin_lasts|csk_yield|"
+                   r"csk_platform_await_step|csk_platform_park|csk_platform_yield|pthread_mutex_trylock)\s*\(")
+CALL = re.compile(r"\b([a-z_]\w*)\s*\(")
+FUNCTION = re.compile(r"^(?!typedef|struct|enum|union|extern|return|else)[A-Za-z_][\w \t*()]*?\b(\w+)\([^;{}]*\)\s*\{",
+                      re.M)
+
+
+def without_comments(text):
+    """Of the same length, so that places stay."""
+    blank = lambda match: re.sub(r"[^\n]", " ", match[0])
+    text = re.sub(r"__attribute__\(\((?:[^()]|\([^()]*\))*\)\)", blank, text)
+    return re.sub(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', blank, text, flags=re.S)
+
+
+def closing(text, at):
+    """The place behind the bracket that closes the one at `at`."""
+    pairs, depth = {"(": ")", "{": "}"}, 0
+    opens, closes = text[at], pairs[text[at]]
+    for place in range(at, len(text)):
+        depth += (text[place] == opens) - (text[place] == closes)
+        if depth == 0:
+            return place + 1
+    raise ValueError("a bracket is not closed")
+
+
+def statement_end(text, at):
+    """The place behind the statement that begins at `at`."""
+    while text[at].isspace():
+        at += 1
+    if text[at] == "{":
+        return closing(text, at)
+    match = re.compile(r"(?:if|for|while|switch)\s*\(|CSK_\w+IF\(|do\b|else\b").match(text, at)
+    if match and match[0].endswith("("):
+        end = statement_end(text, closing(text, match.end() - 1))
+        other = re.compile(r"\s*else\b").match(text, end)
+        return statement_end(text, other.end()) if match[0].startswith("if") and other else end
+    if match and match[0] == "do":
+        end = statement_end(text, match.end())
+        return text.index(";", closing(text, text.index("(", end)))
+    depth = 0
+    for place in range(at, len(text)):
+        depth += text[place] in "({"
+        depth -= text[place] in ")}"
+        if text[place] == ";" and depth == 0:
+            return place + 1
+    raise ValueError("a statement does not end")
+
+
+def functions(text):
+    """(name, begin, end of the body) of each function."""
+    for match in FUNCTION.finditer(text):
+        if match[1] not in ("if", "for", "while", "switch"):
+            yield match[1], match.end() - 1, closing(text, match.end() - 1)
+
+
+def loops(text, begin, end):
+    """(place, condition, body) of each loop within a function."""
+    done = set()
+    for match in re.compile(r"\b(for|while|do)\b").finditer(text, begin, end):
+        if match.start() in done:
+            continue
+        if match[1] == "do":
+            body_end = statement_end(text, match.end())
+            tail = re.compile(r"\s*while\s*").match(text, body_end)
+            done.add(text.index("while", body_end))
+            condition_end = closing(text, tail.end())
+            yield match.start(), text[tail.end():condition_end], text[match.end():body_end]
+            continue
+        head = text.index("(", match.end())
+        head_end = closing(text, head)
+        yield match.start(), text[head:head_end], text[head_end:statement_end(text, head_end)]
+
+
+@functools.lru_cache(maxsize=None)
+def calls(body):
+    return frozenset(CALL.findall(body))
+
+
+def readers(bodies):
+    """The names of functions that read, themselves or by others that they call."""
+    found = {name for name, body in bodies.items() if READS.search(body)}
+    while True:
+        more = {name for name, body in bodies.items() if name not in found and found & calls(body)}
+        if not more:
+            return found
+        found |= more
+
+
+def has_condition(head):
+    parts = head[1:-1].split(";")
+    return len(parts) != 3 or bool(parts[1].strip())
+
+
+def find():
+    """(file, function, the loop's first line without spaces at its ends, its line number) of each."""
+    files = sorted(glob.glob(os.path.join(KERNEL, "src", "*", "*.[ch]")) +
+                   glob.glob(os.path.join(KERNEL, "include", "csynckernel", "*.h")))
+    sources = {os.path.relpath(path, KERNEL): open(path).read() for path in files}
+    plain = {path: without_comments(text) for path, text in sources.items()}
+    bodies, static = {}, {}
+    for path, text in plain.items():
+        for name, begin, end in functions(text):
+            bodies.setdefault(name, "")
+            bodies[name] += text[begin:end]
+            static[path, name] = text[begin:end]
+    for path, text in plain.items():
+        own = dict(bodies)
+        own.update({name: body for (where, name), body in static.items() if where == path})
+        reading = readers(own)
+        for name, begin, end in functions(text):
+            for place, head, body in loops(text, begin, end):
+                called = set(CALL.findall(head if has_condition(head) else head + body))
+                if READS.search(head + body) or called & reading:
+                    line = text.count("\n", 0, place)
+                    yield path, name, sources[path].split("\n")[line].strip(), line + 1
+
+
+if __name__ == "__main__":
+    for path, name, line, number in find():
+        print(f"{path}:{number} {name}: {line}")
