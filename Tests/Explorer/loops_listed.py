@@ -188,6 +188,7 @@ WALKS = {
     "src/thread/block.c receive": 1,
     "src/thread/tls.c csk_tls_open_bytes": 1,
     "src/thread/tls.c find_place": 1,
+    "src/wait/listed.c csk_listed_has_any": 1,
     "src/wait/listed.c csk_listed_next": 1,
     "src/wait/waits.c take_from": 1,
 }
@@ -202,6 +203,9 @@ NOT_EXPLORED = {
     "src/inspect/inspect_server.c csk_inspect_end_serving": 1,
     "src/inspect/inspect_server.c lock_folder": 1,
     "src/inspect/inspect_server.c serve": 1,
+    "src/order/deadlock.c finds_old_wait": 1,
     "src/order/marks.c look": 1,
-    "src/order/marks.c run": 1,
+    "src/order/order_print.c csk_order_print": 1,
+    "src/order/watchdog.c await_start": 1,
+    "src/order/watchdog.c run": 2,
 }
