@@ -20,7 +20,8 @@
  *     child of fork has what memory holds. Wakes, time and parks are as above.
  *
  * What is found: a client's EXPECT that fails, deadlock (a lost wake-up), loops that nobody ends (spin.h: a thread that
- * reads the same again and again; turns.h: threads that come to one state again and again), access to freed memory or to a frame that has returned, a thread that ends inside a section.
+ * reads the same again and again; turns.h: threads that come to one state again and again), access to freed memory or
+ * to a frame that has returned, a thread that ends inside a section.
  *
  * Sources: Burckhardt et al., "A randomized scheduler with probabilistic guarantees of finding bugs" (PCT, 2010);
  * Musuvathi and Qadeer, "Iterative context bounding" (2007), whose cache of happens-before graphs skips schedules that

@@ -116,7 +116,8 @@ void point(enum op op, const void *address, const char *site);
 /* A choice that is not whose turn it is; the first is the ordinary one. */
 int choose_among(const choice_t *choices, int count, uint64_t state);
 void note(int actor, enum op op, const char *site, const void *address, uint64_t value);
-/* The hash of the happens-before graph: an access to what others see (which marks who has changed it last), and a step that touches nothing which they see,
+/* The hash of the happens-before graph: an access to what others see (which marks who has changed it last), and a
+ * step that touches nothing which they see,
  * but leads to another state all the same. */
 uint64_t happened(uint64_t *chain, const void *address, bool writes);
 void stepped(fiber_t *fiber, uint64_t what);
