@@ -99,8 +99,8 @@ static inline void csk_sem_set_place(csk_placed_sem_t *placed, csk_place_t place
     placed->place = place;
     placed->sem.has_place = place.text != NULL;
 }
-/* A semaphore that has just been initialized as the first member of a csk_held_sem_t knows its holder from now on. It is
- * not shared yet. */
+/* A semaphore that has just been initialized as the first member of a csk_held_sem_t knows its holder from now on. It
+ * is not shared yet. */
 static inline void csk_held_sem_begin(csk_held_sem_t *held) {
     held->holder = 0;
     held->placed.sem.has_holder = 1;

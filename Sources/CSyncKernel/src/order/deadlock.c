@@ -136,8 +136,8 @@ static const deadlock_cycle_t *find_before(uint64_t hash) {
     return NULL;
 }
 
-/* Counts in how many views in a row each circle was seen, of those in which somebody has waited for long enough. Returns
- * whether some were seen too rarely so far. */
+/* Counts in how many views in a row each circle was seen, of those in which somebody has waited for long enough.
+ * Returns whether some were seen too rarely so far. */
 static bool count_views(void) {
     bool some = false;
     uint32_t old = 0;
@@ -184,8 +184,8 @@ static bool is_stalled(const csk_look_holder_t *holder, stalled_t *stalled) {
     return true;
 }
 
-/* The queue may be gone by now: the report has its address and its name. A view that is not whole may lack the rest of a
- * circle. */
+/* The queue may be gone by now: the report has its address and its name. A view that is not whole may lack the rest of
+ * a circle. */
 static void report_stalled(void) {
     if (tables->view.records_busy != 0 || tables->view.list_busy) return;
     for (uint32_t i = 0; i < tables->more.holder_count; i++) {
