@@ -2,7 +2,7 @@
 # their caller's memory, or a stack, and nothing else.
 #   cmake -DNM=... -DLIBRARY=...a -P no_allocator_test.cmake
 set(allocating tls name reads rcu rcu_map snapshot block workqueue_life rwlock_work platform_threads slots
-    order places pprof symbols inspect_print inspect_server)
+    order deadlock_print places pprof symbols inspect_print inspect_server)
 execute_process(COMMAND "${NM}" -A --undefined-only "${LIBRARY}" OUTPUT_VARIABLE names RESULT_VARIABLE status)
 if(NOT status EQUAL 0)
     message(FATAL_ERROR "${NM} failed on ${LIBRARY}")

@@ -4,68 +4,86 @@ import Testing
 
 @testable import SwiftSync
 
+/// Parties that wait until all of them hold what they hold.
+private final class Meeting: Sendable {
+    private let inside = Atomic(0)
+    let cancelled = Atomic(0)
+    let goesOn = Atomic(false)
+
+    func meet(_ count: Int) async {
+        inside.add(1, ordering: .relaxed)
+        while inside.load(ordering: .relaxed) < count { await Task.yield() }
+    }
+
+    func meetOnThread(_ count: Int) {
+        inside.add(1, ordering: .relaxed)
+        while inside.load(ordering: .relaxed) < count {}
+    }
+}
+
+/// Takes the mutex at that place and then the next one, which ends by cancellation.
+private func takeTwo(_ ring: [AsyncMutex<Int>], at place: Int, _ meeting: Meeting) async throws {
+    try await ring[place].withLock { _ in
+        await meeting.meet(ring.count)
+        do {
+            try await ring[(place + 1) % ring.count].withLock { _ in }
+        } catch AsyncMutexError.cancelled {
+            meeting.cancelled.add(1, ordering: .relaxed)
+        }
+    }
+}
+
+private func nameTasksInRing(of count: Int) async throws {
+    try DeadlockWatch.start()
+    #expect(DeadlockWatch.isOn)
+    let ring = (0..<count).map { AsyncMutex($0, name: "ring \($0)") }, meeting = Meeting()
+    let tasks = ring.indices.map { place in Task { try await takeTwo(ring, at: place, meeting) } }
+    // One that waits for a party is none.
+    let other = Task { try await ring[0].withLock { _ in } }
+    await waitUntil { DeadlockWatch.deadlockCount == 1 }
+    let deadlock = try #require(DeadlockWatch.deadlocks.first)
+    #expect(deadlock.partyCount == count && deadlock.parties.count == count)
+    #expect(Set(deadlock.parties.map(\.taskAddress)).count == count)
+    #expect(deadlock.parties.allSatisfy { $0.thread == nil && $0.purpose == .permits(1) })
+    #expect(Set(deadlock.parties.compactMap(\.objectName)) == Set(ring.map(\.name)))
+    #expect(DeadlockWatch.text().contains("waits for task 0x"))
+    for task in tasks { task.cancel() }
+    for task in tasks { try await task.value }
+    try await other.value
+    #expect(meeting.cancelled.load(ordering: .relaxed) >= 1)
+    #expect(DeadlockWatch.deadlockCount == 1)
+}
+
 /// What is stuck stays so, and the watch sees the whole process: each test has a process of its own.
 @Suite(.endsInTime)
 struct DeadlockWatchTests {
-    @Test(arguments: [2, 3, 8]) func `tasks that wait for each other at async mutexes are named`(count: Int) async {
-        await #expect(processExitsWith: .success) { [count] in
-            try DeadlockWatch.start()
-            #expect(DeadlockWatch.isOn)
-            let ring = (0..<count).map { AsyncMutex($0, name: "ring \($0)") }
-            let inside = Atomic(0), cancelled = Atomic(0)
-            try await withThrowingTaskGroup(of: Void.self) { group in
-                for place in 0..<count {
-                    group.addTask {
-                        try await ring[place].withLock { _ in
-                            inside.add(1, ordering: .relaxed)
-                            while inside.load(ordering: .relaxed) < count { await Task.yield() }
-                            do {
-                                try await ring[(place + 1) % count].withLock { _ in }
-                            } catch AsyncMutexError.cancelled {
-                                cancelled.add(1, ordering: .relaxed)
-                            }
-                        }
-                    }
-                }
-                // One that waits for a party is none.
-                group.addTask { try? await ring[0].withLock { _ in } }
-                await waitUntil { DeadlockWatch.deadlockCount == 1 }
-                let deadlock = try #require(DeadlockWatch.deadlocks.first)
-                #expect(deadlock.partyCount == count && deadlock.parties.count == count)
-                #expect(Set(deadlock.parties.map(\.taskAddress)).count == count)
-                #expect(deadlock.parties.allSatisfy { $0.thread == nil && $0.purpose == .permits(1) })
-                #expect(Set(deadlock.parties.compactMap(\.objectName)) == Set(ring.map(\.name)))
-                #expect(DeadlockWatch.text().contains("waits for task 0x"))
-                group.cancelAll()
-                try await group.waitForAll()
-            }
-            #expect(cancelled.load(ordering: .relaxed) == count)
-            #expect(DeadlockWatch.deadlockCount == 1)
-        }
+    @Test func `two tasks that wait for each other at async mutexes are named`() async {
+        await #expect(processExitsWith: .success) { try await nameTasksInRing(of: 2) }
+    }
+
+    @Test func `three and eight tasks that wait for each other at async mutexes are named`() async {
+        await #expect(processExitsWith: .success) { try await nameTasksInRing(of: 3) }
+        await #expect(processExitsWith: .success) { try await nameTasksInRing(of: 8) }
     }
 
     @Test func `threads that wait for each other are reported once`() async {
         await #expect(processExitsWith: .success) {
-            let reports = Mutex([SyncDiagnostics.Report]())
+            let reports = PriorityMutex([SyncDiagnostics.Report]())
             SyncDiagnostics.setHandler { report in
                 if report.kind == .deadlock { reports.withLock { $0.append(report) } }
             }
             try DeadlockWatch.start(limit: .milliseconds(50))
             let users = PriorityMutex(0, name: "users"), log = ReadWriteLock(0, name: "log")
-            let inside = Atomic(0)
-            @Sendable func meet() {
-                inside.add(1, ordering: .relaxed)
-                while inside.load(ordering: .relaxed) < 2 {}
-            }
+            let meeting = Meeting()
             onThread {
                 users.withLock { _ in
-                    meet()
+                    meeting.meetOnThread(2)
                     log.withWriteLock { $0 += 1 }
                 }
             }
             onThread {
                 log.withReadLock { _ in
-                    meet()
+                    meeting.meetOnThread(2)
                     users.withLock { $0 += 1 }
                 }
             }
@@ -85,14 +103,18 @@ struct DeadlockWatchTests {
         await #expect(processExitsWith: .success) {
             try DeadlockWatch.start()
             let mutex = AsyncMutex(0, name: "held by a task")
-            let goesOn = Atomic(false)
-            async let holder: UInt = mutex.withLock { _ in
-                while !goesOn.load(ordering: .relaxed) { await Task.yield() }
-                return RuntimeFacts.addressOfTask()
+            let meeting = Meeting()
+            let holder = Task {
+                try await mutex.withLock { _ in
+                    while !meeting.goesOn.load(ordering: .relaxed) { await Task.yield() }
+                    return RuntimeFacts.addressOfTask()
+                }
             }
-            @Sendable func seen() -> SyncSnapshot.Object? {
+            func seen() -> SyncSnapshot.Object? {
                 SyncInspector.snapshot().objects.first { $0.name == "held by a task" }
             }
+            // The holder is inside before the other one comes.
+            while await mutex.withLockIfAvailable({ _ in true }) != nil { await Task.yield() }
             let waiter = Task {
                 let task = RuntimeFacts.addressOfTask()
                 try await mutex.withLock { $0 += 1 }
@@ -100,10 +122,11 @@ struct DeadlockWatchTests {
             }
             await waitUntil { seen()?.waiters.first?.taskAddress != nil }
             let object = try #require(seen())
-            goesOn.store(true, ordering: .relaxed)
-            let task = try await holder
+            meeting.goesOn.store(true, ordering: .relaxed)
+            let task = try await holder.value
             #expect(object.holder == .task(task))
-            #expect(object.waiters.map(\.taskAddress) == [try await waiter.value])
+            let waiting = try await waiter.value
+            #expect(object.waiters.map(\.taskAddress) == [waiting])
         }
     }
 }

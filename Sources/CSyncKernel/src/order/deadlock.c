@@ -136,17 +136,22 @@ static const deadlock_cycle_t *find_before(uint64_t hash) {
     return NULL;
 }
 
-/* Counts in how many views in a row each circle was seen. Returns whether some were seen too rarely so far. */
+/* Counts in how many views in a row each circle was seen, of those in which somebody has waited for long enough.
+ * Returns whether some were seen too rarely so far. */
 static bool count_views(void) {
     bool some = false;
+    uint32_t old = 0;
+    int64_t latest_ns = tables->view.began_ns - csk_load(&watch.after_ns, CSK_RELAXED);
     for (uint32_t i = 0; i < tables->cycle_count; i++) {
         deadlock_cycle_t *cycle = &tables->cycles[i];
+        if (cycle->since_ns > latest_ns) continue;
         const deadlock_cycle_t *before = find_before(cycle->hash);
         if (before != NULL) cycle->views = before->views + 1;
         some |= cycle->views < VIEWS;
+        tables->cycles[old++] = *cycle;
     }
-    tables->before_count = tables->cycle_count;
-    memcpy(tables->before, tables->cycles, tables->cycle_count * sizeof tables->before[0]);
+    tables->cycle_count = tables->before_count = old;
+    memcpy(tables->before, tables->cycles, old * sizeof tables->before[0]);
     return some;
 }
 
@@ -179,8 +184,10 @@ static bool is_stalled(const csk_look_holder_t *holder, stalled_t *stalled) {
     return true;
 }
 
-/* The queue may be gone by now: the report has its address and its name. */
+/* The queue may be gone by now: the report has its address and its name. A view that is not whole may lack the rest of
+ * a circle. */
 static void report_stalled(void) {
+    if (tables->view.records_busy != 0 || tables->view.list_busy) return;
     for (uint32_t i = 0; i < tables->more.holder_count; i++) {
         stalled_t stalled;
         if (is_stalled(&tables->holders[i], &stalled))

@@ -25,7 +25,8 @@ typedef struct {
 } deadlock_edge_t;
 
 typedef struct {
-    uint64_t hash; /* of its waits and objects */
+    uint64_t hash;    /* of its waits and objects */
+    int64_t since_ns; /* when the first of its waits began */
     uint32_t views;
     uint32_t count;                         /* of parties, of which the first CSK_DEADLOCK_PARTIES are here */
     uint32_t waiters[CSK_DEADLOCK_PARTIES]; /* as indices of the view */

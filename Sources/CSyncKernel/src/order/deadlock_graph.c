@@ -185,8 +185,11 @@ static void keep_cycle(deadlock_tables_t *tables, uint32_t start, uint32_t last)
     cycle->count = count;
     cycle->hash = count;
     cycle->views = 1;
+    cycle->since_ns = INT64_MAX;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t waiter = way[(least + count - i) % count];
+        int64_t since_ns = tables->waiters[waiter].since_ns;
+        if (since_ns < cycle->since_ns) cycle->since_ns = since_ns;
         cycle->hash = csk_slot_mix(cycle->hash ^ hash_of(tables, waiter));
         if (i < CSK_DEADLOCK_PARTIES) cycle->waiters[i] = waiter;
     }
