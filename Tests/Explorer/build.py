@@ -25,7 +25,7 @@ STATEFUL = ["timer", "reads", "pool", "pool_growth", "rwlock_linger", "rwlock_wo
 # is waited for. What a second yield shows, the first one does.
 KNOBS = ["-DGATE_DEPARTURES=1", "-DCSK_PQUEUE_TRIES=1", "-DCSK_YIELDS=1", "-DCSK_NO_PROBES"]
 LIBRARY = ["core", "model_sb", "model_rc11", "rc11_psc", "rc11_races", "strategy", "partly", "litmus", "litmus_tests",
-           "main", "platform_explored"]
+           "weaken", "main", "platform_explored"]
 # What stands in for a part of the kernel, and is not to be checked for races itself.
 MODELS = ["rcu"]
 
@@ -42,9 +42,23 @@ def sources(kernel):
     return files
 
 
+def is_fresh(target, command):
+    """Whether the object was made by this very command, and nothing that it is made of is newer."""
+    try:
+        with open(target + ".command") as file:
+            if file.read() != command:
+                return False
+        made = os.path.getmtime(target)
+        parts = open(target[:-2] + ".d").read().replace("\\\n", " ").split(": ", 1)[1].split()
+        return all(os.path.getmtime(os.path.join(ROOT, part)) < made for part in parts)
+    except OSError:
+        return False
+
+
 def build(kernel, folder, reuse=None, only=None, warnings=("-w",), jobs=1, races=False, optimize="-O2"):
     """Compiles what `only` names, all without it; other objects come from the folder `reuse`. With `races` the kernel's
-    sources call for each plain access what rc11_races.c has. Beside each object stands what it was made of (`.d`).
+    sources call for each plain access what rc11_races.c has. Beside each object stands what it was made of (`.d`) and
+    how; it is compiled anew when any of that has changed.
 
     Returns the program's path.
     """
@@ -61,7 +75,11 @@ def build(kernel, folder, reuse=None, only=None, warnings=("-w",), jobs=1, races
         if races and name.startswith("k_") and name[2:] not in MODELS:
             hooks += ["-g", "-fsanitize=thread", "-U__SANITIZE_THREAD__"]
         flags = ["-std=gnu11", optimize, "-MMD", "-D_GNU_SOURCE", *KNOBS, *includes, *warnings, *hooks]
-        subprocess.run(["cc", *flags, "-c", shown, "-o", os.path.abspath(target)], check=True, cwd=ROOT)
+        command = ["cc", *flags, "-c", shown, "-o", os.path.abspath(target)]
+        if not is_fresh(target, " ".join(command)):
+            subprocess.run(command, check=True, cwd=ROOT)
+            with open(target + ".command", "w") as file:
+                file.write(" ".join(command))
         return target
 
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
