@@ -1045,17 +1045,17 @@ MUTANTS = [
      "    (void)csk_exchange(&rcu.call, (uint32_t)IDLE, CSK_SEQ_CST);",
      "    csk_store(&rcu.call, (uint32_t)IDLE, CSK_RELAXED);"),
     ("who wakes the worker leaves the word", RECLAIM,
-     "    if (csk_cas(&rcu.call, &sleep, (uint32_t)AWAKE, CSK_ACQ_REL)) csk_platform_wake(&rcu.call, 1);",
+     "    if (csk_cas(&rcu.call, &sleep, (uint32_t)AWAKE, CSK_RELAXED)) csk_platform_wake(&rcu.call, 1);",
      "    csk_platform_wake(&rcu.call, 1);"),
     ("who wakes the worker does not", RECLAIM,
-     "    if (csk_cas(&rcu.call, &sleep, (uint32_t)AWAKE, CSK_ACQ_REL)) csk_platform_wake(&rcu.call, 1);",
-     "    csk_cas(&rcu.call, &sleep, (uint32_t)AWAKE, CSK_ACQ_REL);"),
+     "    if (csk_cas(&rcu.call, &sleep, (uint32_t)AWAKE, CSK_RELAXED)) csk_platform_wake(&rcu.call, 1);",
+     "    csk_cas(&rcu.call, &sleep, (uint32_t)AWAKE, CSK_RELAXED);"),
     ("what is retired is pushed by a store", RECLAIM,
      "    while (!csk_cas(&rcu.incoming, &newest, node, CSK_SEQ_CST));",
      "    while (csk_store(&rcu.incoming, node, CSK_SEQ_CST), false);"),
     ("what is retired is taken without the lock", RECLAIM,
      "    csk_queue_lock(&rcu.lock);\n    csk_store(&rcu.taken, csk_exchange(&rcu.incoming, (csk_rcu_node_t *)NULL, "
-     "CSK_ACQ_REL), CSK_RELAXED);\n    csk_queue_unlock(&rcu.lock);",
+     "CSK_ACQUIRE), CSK_RELAXED);\n    csk_queue_unlock(&rcu.lock);",
      "    csk_rcu_node_t *all = csk_exchange(&rcu.incoming, (csk_rcu_node_t *)NULL, CSK_ACQ_REL);\n"
      "    csk_platform_await_step(9);\n    rcu.taken = all;"),
     ("what is retired is not turned round", RECLAIM,
@@ -1064,7 +1064,7 @@ MUTANTS = [
      "            *next_of(node) = NULL;\n            *end = node;\n"),
     ("functions run without a grace period", RECLAIM, "    csk_rcu_grace_period();\n", ""),
     ("two threads start the worker", RECLAIM,
-     "    while (!csk_cas(&rcu.worker, &found, (uint32_t)STARTING, CSK_ACQ_REL)) {\n"
+     "    while (!csk_cas(&rcu.worker, &found, (uint32_t)STARTING, CSK_RELAXED)) {\n"
      "        if (found == RUNS) return 0;",
      "    while (csk_load(&rcu.worker, CSK_ACQUIRE) != NONE) {\n"
      "        if (csk_load(&rcu.worker, CSK_ACQUIRE) == RUNS) return 0;"),
@@ -1141,37 +1141,37 @@ MUTANTS = [
     ("marked moved before it was put in", MAP,
      "            place(slot, found, next);\n            change(slot, found, found ^ (FROZEN | MOVED));",
      "            change(slot, found, found ^ (FROZEN | MOVED));\n            place(slot, found, next);"),
-    ("put in without a look whether it is still frozen", MAP, "if (csk_load(from, CSK_ACQUIRE) != frozen || change(",
+    ("put in without a look whether it is still frozen", MAP, "if (csk_load(from, CSK_RELAXED) != frozen || change(",
      "if (change("),
     ("put in without a look whether it is there", MAP, "        if (csk_rcu_map_entry_of(found) == entry) return;\n",
      ""),
     ("looked whether it is frozen before the search", MAP,
      "    for (uint64_t at = entry->hash;; at++) {\n        uint64_t *slot = &next->slots[at & next->mask], found;\n"
      "        while (is_free(found = csk_load(slot, CSK_ACQUIRE))) {\n"
-     "            if (csk_load(from, CSK_ACQUIRE) != frozen || change(",
-     "    if (csk_load(from, CSK_ACQUIRE) != frozen) return;\n    for (uint64_t at = entry->hash;; at++) {\n"
+     "            if (csk_load(from, CSK_RELAXED) != frozen || change(",
+     "    if (csk_load(from, CSK_RELAXED) != frozen) return;\n    for (uint64_t at = entry->hash;; at++) {\n"
      "        uint64_t *slot = &next->slots[at & next->mask], found;\n"
      "        while (is_free(found = csk_load(slot, CSK_ACQUIRE))) {\n            if (change("),
     ("empty slots are not sealed", MAP,
      "        if (found == 0) {\n            change(slot, 0, sealed);\n        } else if (!(found",
      "        if (found == 0) {\n            return 0;\n        } else if (!(found"),
     ("a table is retired by each that moved it", MAP,
-     "    if (!csk_cas(&map->table, &table, next, CSK_ACQ_REL)) return;",
+     "    if (!csk_cas(&map->table, &table, next, CSK_RELEASE)) return;",
      "    csk_store(&map->table, next, CSK_RELEASE);"),
     ("the next table becomes current before all is moved", MAP,
-     "    if (csk_cas(&table->next, &none, &made->shared, CSK_ACQ_REL)) move_all(map, table);",
-     "    if (csk_cas(&table->next, &none, &made->shared, CSK_ACQ_REL)) { csk_store(&map->table, &made->shared, "
+     "    if (csk_cas(&table->next, &none, &made->shared, CSK_RELEASE)) move_all(map, table);",
+     "    if (csk_cas(&table->next, &none, &made->shared, CSK_RELEASE)) { csk_store(&map->table, &made->shared, "
      "CSK_RELEASE); move_all(map, table); }"),
     ("a table is replaced before all has come to it", MAP,
      "    for (table_t *older; (older = current(map)) != table && next_of(table) == NULL;) move_all(map, older);\n",
      ""),
     ("a table is made twice", MAP,
-     "    if (csk_cas(&table->next, &none, &made->shared, CSK_ACQ_REL)) move_all(map, table);",
+     "    if (csk_cas(&table->next, &none, &made->shared, CSK_RELEASE)) move_all(map, table);",
      "    csk_store(&table->next, &made->shared, CSK_RELEASE); if (1) move_all(map, table);"),
     ("walk begins in a table that is being moved", MAP,
      "    while (next_of(table = current(map)) != NULL) move_all(map, table);", "    table = current(map);"),
-    ("room for one too many", MAP, "CSK_ACQ_REL) < counts->limit) return true;",
-     "CSK_ACQ_REL) <= counts->limit) return true;"),
+    ("room for one too many", MAP, "CSK_RELAXED) < counts->limit) return true;",
+     "CSK_RELAXED) <= counts->limit) return true;"),
     ("no room for what is to be moved", MAP, "    table->used = table->expected = entries;\n", ""),
     # Names.
     ("a gate that is destroyed keeps its name", GATE, "    if (!busy) csk_name_end(gate);\n", ""),

@@ -3,7 +3,8 @@
 
     orders.py FOLDER                   each step that a client is known to notice: it must notice again
     orders.py FOLDER --search [TEXT]   looks for clients that notice the others, or those whose names hold the text, and
-                                       records them; --effort N, 0 to 3: how long (default 2)
+                                       records them; --effort N, 0 to 3: how long (default 2); --clients PATTERN ...:
+                                       among these alone
     orders.py --check                  whether each step of the sources is in one of the records
     orders.py --table                  writes the figures by module into docs/verification.md
 
@@ -24,11 +25,11 @@ CAUGHT, NOTED, UNNOTICED = (os.path.join(HERE, f"orders_{name}.txt") for name in
 DOCUMENT = os.path.join(os.path.dirname(os.path.dirname(HERE)), "docs", "verification.md")
 BEGIN, END = "<!-- orders by module -->\n", "<!-- end of orders by module -->\n"
 MODELS = {"rc11": ["--model", "rc11"], "buffers": []}
-# Model, effort, and how many of the clients that come to the access, spread over all: one after the other.
+# Model, effort, and how many of the clients that come to the access: one after the other.
 EFFORTS = [
     ("rc11", ["--no-exhaustive", "--random", "200"], 1000),
-    ("rc11", ["--limit", "1500", "--random", "1500"], 20),
-    ("buffers", ["--limit", "1500", "--random", "1500"], 20),
+    ("rc11", ["--limit", "1500", "--random", "1500"], 12),
+    ("buffers", ["--limit", "1500", "--random", "1500"], 12),
     ("rc11", ["--limit", "20000", "--random", "20000"], 1000),
 ]
 FOUND = re.compile(r"^(\w+) (?:(random|exhaustive) (\d+) |crashed)(.*)", re.MULTILINE)
@@ -93,24 +94,32 @@ def who_comes_to_what(program):
     return reached
 
 
-def look_for(program, step, clients, most):
+def chosen(clients, count, record):
+    """So many of the clients: half of them those that notice most, half spread over all."""
+    notice = collections.Counter(about.split()[0] for about in record.values())
+    best = sorted(clients, key=lambda client: -notice[client])[:count // 2]
+    return sorted({*best, *clients[::max(1, 2 * len(clients) // count)]})
+
+
+def look_for(program, step, clients, most, record):
     for model, effort, count in EFFORTS[:most + 1]:
-        some = clients[::max(1, len(clients) // count)]
+        some = chosen(clients, count, record)
         found = run(program, model, effort, step, some) if clients else None
         if found and run(program, model, effort, None, [found[0]]) is None:
             return f"{found[0]} {model} {found[1]} {found[2]}", found[3]
     return None, ""
 
 
-def search(program, text, most, jobs):
+def search(program, text, most, jobs, patterns):
     record, noted, unnoticed = read_record(CAUGHT), read_record(NOTED), read_record(UNNOTICED)
     sites = all_sites()
     names = [name for site in sites for _, name in site.steps()]
     wanted = [(step, name, f"{site.file}:{site.line}") for site in sites for step, name in site.steps()
               if name not in record and name not in noted and text in name]
-    reached = who_comes_to_what(program)
+    reached = collections.defaultdict(lambda: patterns) if patterns else who_comes_to_what(program)
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        looks = pool.map(lambda one: look_for(program, one[0], sorted(reached[one[2]]), most), wanted)
+        looks = pool.map(lambda one: look_for(program, one[0], sorted(reached[one[2]]), most, record),
+                         wanted)
         for number, ((_, name, place), (about, said)) in enumerate(zip(wanted, looks), 1):
             clients = len(reached[place])
             if about:
@@ -187,6 +196,7 @@ def main():
     parser.add_argument("--table", action="store_true")
     parser.add_argument("--search", nargs="?", const="", metavar="TEXT")
     parser.add_argument("--effort", type=int, default=2, choices=range(len(EFFORTS)))
+    parser.add_argument("--clients", nargs="+", metavar="PATTERN")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     options = parser.parse_args()
     if options.check:
@@ -199,7 +209,7 @@ def main():
     if not os.path.exists(program):
         build(KERNEL, options.folder, jobs=options.jobs, races=True)
     if options.search is not None:
-        return search(program, options.search, options.effort, options.jobs)
+        return search(program, options.search, options.effort, options.jobs, options.clients)
     return one_round(program, options.jobs) != 0
 
 
