@@ -110,8 +110,20 @@ def look_for(program, step, clients, most, record):
     return None, ""
 
 
+def note(name, about, otherwise, names):
+    """Puts the outcome into the records, as they are now, and leaves a reason that stands there."""
+    record, unnoticed = read_record(CAUGHT), read_record(UNNOTICED)
+    if about:
+        record[name] = about
+        unnoticed.pop(name, None)
+    elif unnoticed.get(name) in (None, "no client comes here", "nobody notices"):
+        unnoticed[name] = otherwise
+    write_record(CAUGHT, record, names)
+    write_record(UNNOTICED, unnoticed, names)
+
+
 def search(program, text, most, jobs, patterns):
-    record, noted, unnoticed = read_record(CAUGHT), read_record(NOTED), read_record(UNNOTICED)
+    record, noted = read_record(CAUGHT), read_record(NOTED)
     sites = all_sites()
     names = [name for site in sites for _, name in site.steps()]
     wanted = [(step, name, f"{site.file}:{site.line}") for site in sites for step, name in site.steps()
@@ -122,16 +134,8 @@ def search(program, text, most, jobs, patterns):
                          wanted)
         for number, ((_, name, place), (about, said)) in enumerate(zip(wanted, looks), 1):
             clients = len(reached[place])
-            if about:
-                record[name] = about
-                unnoticed.pop(name, None)
-            elif not clients:
-                unnoticed[name] = "no client comes here"
-            elif unnoticed.get(name) in (None, "no client comes here"):
-                unnoticed[name] = "nobody notices"
             print(f"[{number:3}/{len(wanted)}] {about or f'nobody of {clients}'} | {name} {said[:100]}", flush=True)
-            write_record(CAUGHT, record, names)
-            write_record(UNNOTICED, unnoticed, names)
+            note(name, about, "nobody notices" if clients else "no client comes here", names)
     return 0
 
 
