@@ -40,10 +40,9 @@ static void reports_that(void) { csk_observe_report(CSK_EVENT_LONG_READ, CSK_OBJ
 static void detaches(void) {
     if (csk_observe(NULL) == &shared->observer) expect_written();
 }
-CLIENT(order_of_an_observer, .setup = make, .threads = { attaches, emits }, .check = ends, .preemptions = 2)
-CLIENT(order_of_an_observer_in_a_report, .setup = make, .threads = { attaches, reports_that }, .check = ends,
-       .preemptions = 2)
-CLIENT(order_of_a_detached_observer, .setup = make, .threads = { attaches, detaches }, .check = ends, .preemptions = 2)
+CLIENT(observe_attached, .setup = make, .threads = { attaches, emits }, .check = ends, .preemptions = 2)
+CLIENT(observe_in_a_report, .setup = make, .threads = { attaches, reports_that }, .check = ends, .preemptions = 2)
+CLIENT(observe_detached, .setup = make, .threads = { attaches, detaches }, .check = ends, .preemptions = 2)
 
 static void sets(void) {
     __atomic_store_n(&shared->written, 1, __ATOMIC_RELAXED);
@@ -52,5 +51,5 @@ static void sets(void) {
 static void takes_back(void) {
     if (csk_set_reporter(says_nothing) == reports) expect_written();
 }
-CLIENT(order_of_a_reporter, .setup = make, .threads = { sets, reports_that }, .check = ends, .preemptions = 2)
-CLIENT(order_of_a_former_reporter, .setup = make, .threads = { sets, takes_back }, .check = ends, .preemptions = 2)
+CLIENT(observe_reporter, .setup = make, .threads = { sets, reports_that }, .check = ends, .preemptions = 2)
+CLIENT(observe_former_reporter, .setup = make, .threads = { sets, takes_back }, .check = ends, .preemptions = 2)

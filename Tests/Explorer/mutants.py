@@ -846,12 +846,12 @@ MUTANTS = [
      "    queue->waiting--;\n"),
     # Work queues: what is urgent.
     ("nobody is told what is urgent", WQ,
-     "    if (CSK_UNLIKELY(urgent)) csk_exchange(&queue->urgent, 1u, CSK_ACQ_REL);\n", ""),
+     "    if (CSK_UNLIKELY(urgent)) csk_exchange(&queue->urgent, 1u, CSK_RELEASE);\n", ""),
     ("what is urgent is told before it is queued", WQ,
      "    csk_work_t *before = csk_exchange(&queue->inbox_last, work, CSK_SEQ_CST);\n",
      "    if (urgent) csk_store(&queue->urgent, 1u, CSK_RELEASE), urgent = false;\n"
      "    csk_work_t *before = csk_exchange(&queue->inbox_last, work, CSK_SEQ_CST);\n"),
-    ("urgency is cleared by a store", WQ_ORDER, " != 0 && csk_exchange(&queue->urgent, 0u, CSK_ACQ_REL) != 0",
+    ("urgency is cleared by a store", WQ_ORDER, " != 0 && csk_exchange(&queue->urgent, 0u, CSK_ACQUIRE) != 0",
      " != 0 && (csk_store(&queue->urgent, 0u, CSK_RELAXED), true)"),
     ("urgency is not looked at", WQ_ORDER, "csk_load(&queue->urgent, CSK_RELAXED) != 0 && csk", "false && csk"),
     ("a worker leaves with an inbox that it did not sort", WQ_WORKER,
@@ -903,7 +903,7 @@ MUTANTS = [
      "        if (!(after & KEPT) &&"),
     ("a slab stands in two places", BLOCK,
      "    if (after & ~before & KEPT) hand_on(slab);", "    if (after & KEPT) hand_on(slab);"),
-    ("blocks are added to a slab without a lock", BLOCK, "while (!csk_cas(&slab->back, &before, after, CSK_ACQ_REL));",
+    ("blocks are added to a slab without a lock", BLOCK, "while (!csk_cas(&slab->back, &before, after, CSK_RELEASE));",
      "while (csk_store(&slab->back, after, CSK_RELEASE), false);"),
     ("a slab keeps the blocks that are taken", BLOCK, "csk_exchange(&slab->back, TAKEN, CSK_ACQUIRE)",
      "csk_fetch_or(&slab->back, TAKEN, CSK_ACQUIRE)"),
