@@ -35,8 +35,8 @@ PRIMITIVES = [
     ("fork", ("fork",), "storms of forks, each lock in each state (fork_order_test)", "other libraries' handlers"),
     ("lock order", ("order",), "C tests of ten kinds of locks, one with each",
      "the checker's own tables: C tests alone"),
-    ("names, counters, live view", ("name", "metrics", "waits", "listed", "observe"), "C and Swift tests, ThreadSanitizer",
-     "the profile's stacks under RC11"),
+    ("names, counters, live view", ("name", "metrics", "waits", "listed", "observe"),
+     "C and Swift tests, ThreadSanitizer", "the profile's stacks under RC11"),
 ]
 ROW = re.compile(r"(\w+) +(\d+) schedules, (NOT )?all with (\d+) preemptions; (\d+) random")
 

@@ -11,7 +11,7 @@
 FOLDER has the explorer as `build.py --races` builds it. A step is one access of order_sites.py with its order one
 weaker (from acq_rel there are two, and a fence goes). The explorer weakens it as it runs, so nothing is compiled.
 
-Records, a line for each step:
+Records, two lines for each step:
     orders_caught.txt      the client that notices, by which model, in how many schedules
     orders_noted.txt       what no client can notice, and the litmus test that shows why it is needed all the same
     orders_unnoticed.txt   what nobody notices, and why as far as that is known: a hole, or more than the kernel needs
@@ -37,16 +37,17 @@ MOST_NOTED = 0.05
 
 
 def read_record(path):
-    """By the step's name what stands in front of it."""
+    """By the step's name what stands below it."""
     if not os.path.exists(path):
         return {}
-    return {name: about for about, name in (line.rstrip("\n").split(" | ") for line in open(path) if line[0] != "#")}
+    lines = [line.strip() for line in open(path) if line[0] != "#"]
+    return dict(zip(lines[::2], lines[1::2]))
 
 
 def write_record(path, record, order):
     about = [line for line in open(path) if line[0] == "#"] if os.path.exists(path) else []
     with open(path, "w") as file:
-        file.writelines(about + [f"{record[name]} | {name}\n" for name in order if name in record])
+        file.writelines(about + [f"{name}\n    {record[name]}\n" for name in order if name in record])
 
 
 def run(program, model, effort, step, clients):

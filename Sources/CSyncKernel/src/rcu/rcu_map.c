@@ -127,9 +127,9 @@ static struct table *make_table(uint64_t entries) {
 
 static void free_table(csk_rcu_node_t *node) { free((char *)node - offsetof(struct table, node)); }
 
-/* Puts a frozen entry into the next table, unless somebody else has. The look at `from` is relaxed. Where another thread
- * has changed what a third one put in, it had found `from` moved: whoever meets its change by the acquiring load finds
- * `from` moved too. */
+/* Puts a frozen entry into the next table, unless somebody else has. The look at `from` is relaxed. Where another
+ * thread has changed what a third one put in, it had found `from` moved: whoever meets its change by the acquiring load
+ * finds `from` moved too. */
 static void place(uint64_t *from, uint64_t frozen, table_t *next) {
     csk_rcu_map_entry_t *entry = csk_rcu_map_entry_of(frozen);
     for (uint64_t at = entry->hash;; at++) {
