@@ -15,7 +15,7 @@ EXPLORED = ["base", "thread_number", "fork", "queue_lock", "heap", "observe", "p
             "gate_async", "gate_lane", "gate_watch", "watch", "mutex", "pqueue", "pqueue_line", "pqueue_async",
             "thread_exit", "rwlock", "rwlock_wait", "rwlock_queue", "rwlock_bias", "rwlock_async", "rwlock_watch",
             "cond", "gate_await", "profile", "stack", "sem", "sem_queue", "sem_async", "workqueue", "workqueue_order",
-            "workqueue_refuse", "workqueue_wait", "delayed"]
+            "workqueue_refuse", "workqueue_wait", "delayed", "snapshot"]
 # Through kernel_NAME.c, which brings static state back to how a process begins, or gives the source the explorer's
 # memory.
 STATEFUL = ["timer", "reads", "pool", "pool_growth", "rwlock_linger", "rwlock_work", "workqueue_worker",
@@ -25,7 +25,7 @@ STATEFUL = ["timer", "reads", "pool", "pool_growth", "rwlock_linger", "rwlock_wo
 # is waited for. What a second yield shows, the first one does.
 KNOBS = ["-DGATE_DEPARTURES=1", "-DCSK_PQUEUE_TRIES=1", "-DCSK_YIELDS=1", "-DCSK_NO_PROBES"]
 LIBRARY = ["core", "spin", "turns", "model_sb", "model_rc11", "rc11_psc", "rc11_races", "strategy", "partly", "litmus",
-           "litmus_tests", "main", "platform_explored"]
+           "litmus_tests", "weaken", "main", "platform_explored"]
 # What stands in for a part of the kernel, and is not to be checked for races itself.
 MODELS = ["rcu"]
 
@@ -42,9 +42,23 @@ def sources(kernel):
     return files
 
 
+def is_fresh(target, command):
+    """Whether the object was made by this very command, and nothing that it is made of is newer."""
+    try:
+        with open(target + ".command") as file:
+            if file.read() != command:
+                return False
+        made = os.path.getmtime(target)
+        parts = open(target[:-2] + ".d").read().replace("\\\n", " ").split(": ", 1)[1].split()
+        return all(os.path.getmtime(os.path.join(ROOT, part)) < made for part in parts)
+    except OSError:
+        return False
+
+
 def build(kernel, folder, reuse=None, only=None, warnings=("-w",), jobs=1, races=False, optimize="-O2"):
     """Compiles what `only` names, all without it; other objects come from the folder `reuse`. With `races` the kernel's
-    sources call for each plain access what rc11_races.c has. Beside each object stands what it was made of (`.d`).
+    sources call for each plain access what rc11_races.c has. Beside each object stands what it was made of (`.d`) and
+    how; it is compiled anew when any of that has changed.
 
     Returns the program's path.
     """
@@ -61,7 +75,11 @@ def build(kernel, folder, reuse=None, only=None, warnings=("-w",), jobs=1, races
         if races and name.startswith("k_") and name[2:] not in MODELS:
             hooks += ["-g", "-fsanitize=thread", "-U__SANITIZE_THREAD__"]
         flags = ["-std=gnu11", optimize, "-MMD", "-D_GNU_SOURCE", *KNOBS, *includes, *warnings, *hooks]
-        subprocess.run(["cc", *flags, "-c", shown, "-o", os.path.abspath(target)], check=True, cwd=ROOT)
+        command = ["cc", *flags, "-c", shown, "-o", os.path.abspath(target)]
+        if not is_fresh(target, " ".join(command)):
+            subprocess.run(command, check=True, cwd=ROOT)
+            with open(target + ".command", "w") as file:
+                file.write(" ".join(command))
         return target
 
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:

@@ -20,9 +20,14 @@ static void *take(void) {
     void *block = csk_block_take();
     EXPECT(block != NULL);
     EXPECT(__atomic_exchange_n(mark(block), 1, __ATOMIC_RELAXED) == 0);
+    /* What others wrote there, whoever had it before, comes before this. */
+    uint64_t *used = mark(block) - 1, self = (uint64_t)explore_thread() + 1;
+    __atomic_store_n(used, self, __ATOMIC_RELAXED);
+    EXPECT_EQUAL(__atomic_load_n(used, __ATOMIC_RELAXED), self);
     return block;
 }
 static void give(void *block) {
+    __atomic_store_n(mark(block) - 1, 99, __ATOMIC_RELAXED);
     EXPECT(__atomic_exchange_n(mark(block), 0, __ATOMIC_RELAXED) == 1);
     csk_block_give(block);
 }

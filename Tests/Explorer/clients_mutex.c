@@ -82,5 +82,11 @@ CLIENT(mutex_foreign_unlock, .setup = make_zeroed, .threads = { locks, locks, st
        .preemptions = 1)
 CLIENT(mutex_last_frees, .setup = make_zeroed, .threads = { drops, drops }, .preemptions = 3)
 CLIENT(mutex_last_frees_three, .setup = make_for_three, .threads = { drops, drops, drops }, .preemptions = 1)
+/* A thread has its number from its first lock, and enters by the inline path from its second on. */
+static void locks_twice(void) {
+    locks();
+    locks();
+}
+CLIENT(mutex_twice, .setup = make_zeroed, .threads = { locks_twice, locks_twice }, .check = is_idle, .preemptions = 2)
 CLIENT(mutex_spurious, .setup = make_zeroed, .threads = { locks, locks }, .check = is_idle, .preemptions = 2,
        .spurious = 2)

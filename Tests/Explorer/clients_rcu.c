@@ -55,6 +55,7 @@ static void awaits_4(void) { await(4); }
 
 static void retires_0(void) { retire(0); }
 static void retires_1(void) { retire(1); }
+static void retires_2(void) { retire(2); }
 static void retires_0_1(void) {
     retire(0);
     retire(1);
@@ -78,6 +79,17 @@ static void make_small_for_long(void) {
 }
 CLIENT(rcu_room_is_told, .setup = make_small_for_long, .threads = { retires_0_1, retires_2_3, awaits_4 },
        .check = check_4, .preemptions = 1)
+
+/* Without a check of the end: who waits sleeps for ever unless it is woken. */
+CLIENT(rcu_room_is_told_to_all, .setup = make_small_for_long, .threads = { retires_0_1, retires_2 }, .preemptions = 1)
+
+/* Without membarrier, which would be a fence of the thread that looks. */
+static void looks(void) {
+    EXPECT(csk_rcu_pending() <= 2);
+    await(2);
+}
+CLIENT(rcu_pending_is_no_less_than_none, .setup = make, .threads = { retires_0_1, looks }, .check = check_2,
+       .preemptions = 2, .without_membarrier = true)
 
 static void retires_later(void) {
     await(1);
@@ -129,6 +141,17 @@ static void retires_and_hurries(void) {
 }
 CLIENT(rcu_barrier_beside_a_retirement, .setup = make, .threads = { retires_and_hurries, retires_1 }, .check = check_2,
        .preemptions = 2)
+
+/* The worker gathers for ever, unless who waits for a barrier is heard. */
+static void make_gathering(void) {
+    make();
+    explored_gather_for_long();
+}
+static void only_waits(void) {
+    retire(0);
+    EXPECT_EQUAL(csk_rcu_barrier(), 0);
+}
+CLIENT(rcu_barrier_hurries, .setup = make_gathering, .threads = { only_waits }, .preemptions = 3)
 
 static void step(csk_rcu_node_t *node) {
     csk_rcu_steps_t *steps = (csk_rcu_steps_t *)node;

@@ -6,6 +6,7 @@
 struct item {
     csk_rcu_map_entry_t entry;
     uint64_t key, value;
+    uint32_t written;
 };
 
 static struct {
@@ -245,6 +246,27 @@ static void removes_and_walks(void) {
 }
 CLIENT(rcu_map_walk_after_a_removal, .setup = make_full, .threads = { inserts_fourth, removes_and_walks },
        .check = are_three, .preemptions = 2)
+
+/* What was written into an entry before it was inserted is there for a walk that meets it. */
+static void inserts_written(void) {
+    struct item *item = make_item(4, 40);
+    uint64_t key = 4;
+    __atomic_store_n(&item->written, 1, __ATOMIC_RELAXED);
+    csk_rcu_read_lock();
+    EXPECT_EQUAL(csk_rcu_map_insert(shared->map, hash_of(4), &key, &item->entry, NULL), 0);
+    csk_rcu_read_unlock();
+}
+static void walks_over_written(void) {
+    csk_rcu_map_cursor_t cursor;
+    csk_rcu_read_lock();
+    for (csk_rcu_map_entry_t *at = csk_rcu_map_first(shared->map, &cursor); at != NULL; at = csk_rcu_map_next(&cursor))
+        if (((struct item *)at)->key == 4)
+            EXPECT_EQUAL(__atomic_load_n(&((struct item *)at)->written, __ATOMIC_RELAXED), 1);
+    csk_rcu_read_unlock();
+}
+static void are_three_inserted(void) { end_with(3); }
+CLIENT(rcu_map_walk_sees_what_was_written, .setup = make_with_two, .threads = { walks_over_written, inserts_written },
+       .check = are_three_inserted, .preemptions = 2)
 
 /* From 16 slots down to 4, while others look and insert. */
 static void make_sparse(void) {

@@ -17,6 +17,7 @@
 #include "internal.h"
 #include "spin.h"
 #include "turns.h"
+#include "weaken.h"
 
 enum { STACK_SIZE = 64 << 10, MAP_SIZE = 1 << 13, ARENA_SIZE = 256 << 10, FREED_MAX = 128 };
 
@@ -312,16 +313,18 @@ int choose_among(const choice_t *choices, int count, uint64_t state) {
 
 uint64_t explore_load(const void *address, unsigned size, int order, const char *site) {
     if (current == NULL) return read_memory(address, size);
-    return model->load(address, size, order, site);
+    return model->load(address, size, weakened("load", order, site), site);
 }
 
 void explore_store(void *address, unsigned size, uint64_t value, int order, const char *site) {
     if (current == NULL) memcpy(address, &value, size);
-    else model->store(address, size, value, order, site);
+    else model->store(address, size, value, weakened("store", order, site), site);
 }
 
 uint64_t explore_rmw(void *address, unsigned size, int operation, uint64_t operand, int order, const char *site) {
-    if (current != NULL) return model->rmw(address, size, operation, operand, order, site);
+    static const char *const names[] = { "exchange", "add", "or", "and" };
+    if (current != NULL)
+        return model->rmw(address, size, operation, operand, weakened(names[operation], order, site), site);
     uint64_t before = read_memory(address, size), after = changed_value(before, operation, operand);
     memcpy(address, &after, size);
     return before;
@@ -329,7 +332,9 @@ uint64_t explore_rmw(void *address, unsigned size, int operation, uint64_t opera
 
 bool explore_cas(void *address, unsigned size, void *expected, uint64_t desired, int success, int failure,
                  const char *site) {
-    if (current != NULL) return model->cas(address, size, expected, desired, success, failure, site);
+    if (current != NULL)
+        return model->cas(address, size, expected, desired, weakened("cas", success, site),
+                          weakened("failure", failure, site), site);
     bool swapped = memcmp(address, expected, size) == 0;
     if (swapped) memcpy(address, &desired, size);
     else memcpy(expected, address, size);
@@ -337,7 +342,8 @@ bool explore_cas(void *address, unsigned size, void *expected, uint64_t desired,
 }
 
 void explore_fence(int order, const char *site) {
-    if (current != NULL) model->fence(order, site);
+    int weaker = current != NULL ? weakened("fence", order, site) : -1;
+    if (weaker != -1) model->fence(weaker, site);
 }
 
 /* ---- Time, parking, identity ------------------------------------------------------------------------------------- */

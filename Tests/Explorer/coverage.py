@@ -36,8 +36,8 @@ PRIMITIVES = [
     ("lock order", ("order",), "C tests of ten kinds of locks, one with each",
      "the checker's own tables: C tests alone"),
     ("the explorer's own check of loops", ("spin",), "negative clients", "see Termination"),
-    ("names, counters, live view", ("name", "metrics", "waits", "listed"), "C and Swift tests, ThreadSanitizer",
-     "the profile's stacks under RC11"),
+    ("names, counters, live view", ("name", "metrics", "waits", "listed", "observe"),
+     "C and Swift tests, ThreadSanitizer", "the profile's stacks under RC11"),
 ]
 ROW = re.compile(r"(\w+) +(\d+) schedules, (NOT )?all with (\d+) preemptions; (\d+) random")
 

@@ -15,9 +15,11 @@ void kernel_reset_rcu_reclaim(void) {
     rcu = (__typeof__(rcu)){ .limit = 32768 };
     turned_at_once = 1;
     room_wait_ns = 10 * 1000000;
+    gather_ns = 1000000;
 }
 
 void explored_wait_long_for_room(void) { room_wait_ns = INT64_MAX; }
+void explored_gather_for_long(void) { gather_ns = INT64_MAX; }
 
 /* Lists of the child have the parent's nodes: their links are put back. */
 enum { NODES = 16 };

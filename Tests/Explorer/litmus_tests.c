@@ -139,6 +139,9 @@ const litmus_t litmus_tests[] = {
     /* The point P of the first thread is behind its store: then E, b=0, the store and P are a cycle. Or it is before
      * its load: then P, a=0, y=1 and B are one. */
     { "SB+M", "P1202, arg", "x=1; a=y || y=1; M; b=x", "-a=0 b=0; +a=0 b=1; +a=1 b=0" },
+    /* What a compiler may make of the first thread where no signal fence stands between: P is behind the load and
+     * before the store. */
+    { "SB+M+exchanged", "arg", "a=y; x=1 || y=1; M; b=x", "+a=0 b=0" },
     /* With a full fence in the place of the membarrier the other side has none: that is SB+scF+rlx. Before the store
      * the membarrier's points may all be too early. */
     { "SB+early-M", "arg", "x=1; a=y || M; y=1; b=x", "+a=0 b=0" },

@@ -7,6 +7,7 @@
 
 #include "litmus.h"
 #include "strategy.h"
+#include "weaken.h"
 
 static explore_client_t *clients;
 
@@ -33,6 +34,8 @@ static const char usage[] =
     "  --no-exhaustive        random schedules only\n"
     "  --part K --of N        of the clients each Nth, from the Kth on: for N processes at once\n"
     "  --quiet                one line at the first failure, nothing else: CLIENT SCHEDULES MESSAGE\n"
+    "  --weaken STEP          one memory order weaker, as order_sites.py names the step\n"
+    "  --sites                prints each client with the accesses that it comes to\n"
     "  --replay SEED          the random schedule of that seed, step by step; needs a pattern for one client\n"
     "  --schedule TEXT        the schedule that a failure printed, step by step\n"
     "  --trace                also print the last schedule that passed\n";
@@ -184,6 +187,8 @@ int main(int argc, char **argv) {
         else if (strcmp(option, "--quiet") == 0) quiet = true;
         else if (strcmp(option, "--trace") == 0) print_trace = true;
         else if (strcmp(option, "--replay") == 0) replay = true, first_seed = number_after(argc, argv, &at);
+        else if (strcmp(option, "--sites") == 0) weaken_lists_sites = true;
+        else if (strcmp(option, "--weaken") == 0 && at + 1 < argc && weaken(argv[at + 1])) at++;
         else if (strcmp(option, "--schedule") == 0 && at + 1 < argc) schedule = argv[++at];
         else {
             fputs(usage, stderr);
@@ -200,6 +205,7 @@ int main(int argc, char **argv) {
         if (!matches(client, count, argv + at) || matching++ % parts != part - 1) continue;
         found++;
         core_client_name = client->name;
+        if (weaken_lists_sites) weaken_list_from(client->name);
         if (list) {
             printf("%s\n", client->name);
         } else if (schedule != NULL || replay) {

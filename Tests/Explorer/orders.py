@@ -1,105 +1,221 @@
 #!/usr/bin/env python3
-"""Weakens one memory order of the kernel at a time, and says which client notices under RC11, and whether one does by
-store buffers.
+"""Weakens one memory order of the kernel at a time, and says which client of the explorer notices.
 
-    orders.py FOLDER [NAME ...]       builds in FOLDER; all orders unless some are named
-    orders.py --check                 only whether each text still stands in its file
+    orders.py FOLDER                   each step that a client is known to notice: it must notice again
+    orders.py FOLDER --search [TEXT]   looks for clients that notice the others, or those whose names hold the text, and
+                                       records them; --effort N, 0 to 3: how long (default 2); --clients PATTERN ...:
+                                       among these alone
+    orders.py --check                  whether each step of the sources is in one of the records
+    orders.py --table                  writes the figures by module into docs/verification.md
 
-An order that nobody notices is a hole in the clients, or stronger than the kernel needs.
+FOLDER has the explorer as `build.py --races` builds it. A step is one access of order_sites.py with its order one
+weaker (from acq_rel there are two, and a fence goes). The explorer weakens it as it runs, so nothing is compiled.
+
+Records, two lines for each step:
+    orders_caught.txt      the client that notices, by which model, in how many schedules
+    orders_noted.txt       what no client can notice, and the litmus test that shows why it is needed all the same
+    orders_unnoticed.txt   what nobody notices, and why as far as that is known: a hole, or more than the kernel needs
 """
-import os, shutil, subprocess, sys, tempfile
+import argparse, collections, concurrent.futures, os, re, subprocess, sys
 
-from build import KERNEL, build
+from build import HERE, KERNEL, build
+from order_sites import all_sites, disagreements
 
-GATE, QUEUE_LOCK, WORD = "src/lock/", "src/wait/queue_lock", "src/wait/spin_park.h"
-# Name, file, text, what it becomes, clients. A header's users are all compiled.
-ORDERS = [
-    ("taking a queue lock acquires", QUEUE_LOCK + ".h", "free | QUEUE_LOCK_HELD, CSK_ACQUIRE",
-     "free | QUEUE_LOCK_HELD, CSK_RELAXED",
-     ["heap_*", "gate_two*", "sem_two", "async_t*"]),
-    ("leaving a queue lock releases", QUEUE_LOCK + ".h", "csk_process_mark(), CSK_SEQ_CST",
-     "csk_process_mark(), CSK_ACQUIRE",
-     ["heap_*", "gate_two*", "sem_two", "async_t*"]),
-    ("leaving a queue lock is sequentially consistent", QUEUE_LOCK + ".h", "csk_process_mark(), CSK_SEQ_CST",
-     "csk_process_mark(), CSK_ACQ_REL", ["heap_*", "gate_two*", "gate_three*", "sem_*", "async_t*"]),
-    ("a contended queue lock acquires", QUEUE_LOCK + ".c", "free | QUEUE_LOCK_CONTENDED, CSK_ACQUIRE",
-     "free | QUEUE_LOCK_CONTENDED, CSK_RELAXED", ["heap_*", "gate_two*", "sem_*"]),
-    ("an answer releases", WORD, "answer, CSK_ACQ_REL", "answer, CSK_ACQUIRE", ["sem_*", "gate_t*", "gate_l*"]),
-    ("a waiter's look acquires", "src/wait/waiter.c", "(word = csk_load(&self->word, CSK_ACQUIRE)) == WORD_PARKED",
-     "(word = csk_load(&self->word, CSK_RELAXED)) == WORD_PARKED", ["sem_*", "gate_t*", "gate_l*"]),
-    ("entering a held gate acquires", GATE + "gate.c", "self | (found & HELD_FLAGS), CSK_ACQUIRE",
-     "self | (found & HELD_FLAGS), CSK_RELAXED", ["gate_t*", "gate_l*"]),
-    ("entering a free gate acquires", "include/csynckernel/gate.h", "csk_self(), 0, __ATOMIC_ACQUIRE",
-     "csk_self(), 0, __ATOMIC_RELAXED",
-     ["gate_two*", "gate_twice*", "gate_leave*"]),
-    ("leaving a gate releases", "include/csynckernel/gate.h", "__atomic_store_n(&gate->held, 0, __ATOMIC_RELEASE)",
-     "__atomic_store_n(&gate->held, 0, __ATOMIC_RELAXED)", ["gate_two*", "gate_twice*", "gate_leave*"]),
-    ("a leaver's summary acquires", GATE + "gate_leave.c",
-     "csk_gate_call_for(csk_load(&gate->summary, CSK_ACQUIRE), 0)",
-     "csk_gate_call_for(csk_load(&gate->summary, CSK_RELAXED), 0)", ["gate_t*", "gate_l*", "async_t*"]),
-    ("taking the gate for another acquires", GATE + "gate_words.c", "holder | (found & HELD_FLAGS), CSK_ACQ_REL",
-     "holder | (found & HELD_FLAGS), CSK_RELEASE", ["async_t*", "gate_t*", "gate_l*", "adopt_*"]),
-    ("flags of the one word are sequentially consistent", GATE + "gate_words.c", "| held_flags, CSK_SEQ_CST",
-     "| held_flags, CSK_ACQ_REL",
-     ["gate_t*", "gate_l*", "async_t*"]),
-    ("the look at a free gate is sequentially consistent", GATE + "gate_queue.c", "csk_load(&gate->held, CSK_SEQ_CST)",
-     "csk_load(&gate->held, CSK_ACQUIRE)", ["gate_t*", "gate_l*", "async_t*"]),
-    ("a reserved gate is released", GATE + "gate_words.c", "holder | flags, CSK_RELEASE", "holder | flags, CSK_RELAXED",
-     ["async_t*", "adopt_*", "gate_t*", "gate_l*"]),
-    ("what is no longer due releases", "src/wait/trampoline.c", "csk_store(&waiter->due, 0, CSK_RELEASE)",
-     "csk_store(&waiter->due, 0, CSK_RELAXED)", ["async_queued_while_due*"]),
-    ("a permit that is taken acquires", "include/csynckernel/sem.h", "__ATOMIC_ACQUIRE, __ATOMIC_RELAXED",
-     "__ATOMIC_RELAXED, __ATOMIC_RELAXED", ["sem_*"]),
-    ("a permit that is given releases", "include/csynckernel/sem.h", "__ATOMIC_RELEASE, __ATOMIC_RELAXED",
-     "__ATOMIC_RELAXED, __ATOMIC_RELAXED", ["sem_*"]),
+CAUGHT, NOTED, UNNOTICED = (os.path.join(HERE, f"orders_{name}.txt") for name in ("caught", "noted", "unnoticed"))
+DOCUMENT = os.path.join(os.path.dirname(os.path.dirname(HERE)), "docs", "verification.md")
+BEGIN, END = "<!-- orders by module -->\n", "<!-- end of orders by module -->\n"
+MODELS = {"rc11": ["--model", "rc11"], "buffers": []}
+# Model, effort, and how many of the clients that come to the access: one after the other.
+EFFORTS = [
+    ("rc11", ["--no-exhaustive", "--random", "200"], 1000),
+    ("rc11", ["--limit", "1500", "--random", "1500"], 12),
+    ("buffers", ["--limit", "1500", "--random", "1500"], 12),
+    ("rc11", ["--limit", "20000", "--random", "20000"], 1000),
 ]
-EFFORT = ["--quiet", "--limit", "2000", "--random", "500"]
+FOUND = re.compile(r"^(\w+) (?:(random|exhaustive) (\d+) |crashed)(.*)", re.MULTILINE)
+MOST_NOTED = 0.05
+
+
+def read_record(path):
+    """By the step's name what stands below it."""
+    if not os.path.exists(path):
+        return {}
+    lines = [line.strip() for line in open(path) if line[0] != "#"]
+    return dict(zip(lines[::2], lines[1::2]))
+
+
+def write_record(path, record, order):
+    about = [line for line in open(path) if line[0] == "#"] if os.path.exists(path) else []
+    with open(path, "w") as file:
+        file.writelines(about + [f"{name}\n    {record[name]}\n" for name in order if name in record])
+
+
+def run(program, model, effort, step, clients):
+    """The client that fails, and after how many schedules of which kind; None where none does."""
+    weaker = ["--weaken", step] if step else []
+    command = [program, *MODELS[model], *weaker, "--quiet", *effort, *clients]
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace")
+    match = FOUND.search(done.stdout)
+    if done.returncode == 0 or not match:
+        return None
+    return match[1], match[2] or "random", int(match[3] or 1), match[4]
+
+
+def notices_again(program, step, about):
+    client, model, how, count = about.split()
+    most = str(2 * int(count) + 300)
+    effort = ["--no-exhaustive", "--random", most] if how == "random" else ["--limit", most, "--random", "300"]
+    return run(program, model, effort, step, [client]) is not None
+
+
+def one_round(program, jobs):
+    """Every step that was noticed once; the number of those that are not now."""
+    steps = {name: step for site in all_sites() for step, name in site.steps()}
+    record = read_record(CAUGHT)
+    names = [name for name in record if name in steps]
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        results = list(pool.map(lambda name: notices_again(program, steps[name], record[name]), names))
+    missed = [name for name, noticed in zip(names, results) if not noticed]
+    for name in missed:
+        print(f"not caught: {name} ({record[name]})")
+    print(f"{len(names) - len(missed)} of {len(record)} weakened orders caught")
+    return len(missed) + len(record) - len(names)
+
+
+def who_comes_to_what(program):
+    """By file and line, which clients come to the access."""
+    reached = collections.defaultdict(set)
+    for model in MODELS.values():
+        done = subprocess.run([program, *model, "--sites", "--no-exhaustive", "--random", "60"], capture_output=True,
+                              text=True, errors="replace")
+        for line in done.stdout.splitlines():
+            match = re.fullmatch(r"(\w+) \S*/((?:src|include)/\S+:\d+)", line)
+            if match:
+                reached[match[2]].add(match[1])
+    return reached
+
+
+def chosen(clients, count, record):
+    """So many of the clients: half of them those that notice most, half spread over all."""
+    notice = collections.Counter(about.split()[0] for about in record.values())
+    best = sorted(clients, key=lambda client: -notice[client])[:count // 2]
+    return sorted({*best, *clients[::max(1, 2 * len(clients) // count)]})
+
+
+def look_for(program, step, clients, most, record):
+    for model, effort, count in EFFORTS[:most + 1]:
+        some = chosen(clients, count, record)
+        found = run(program, model, effort, step, some) if clients else None
+        if found and run(program, model, effort, None, [found[0]]) is None:
+            return f"{found[0]} {model} {found[1]} {found[2]}", found[3]
+    return None, ""
+
+
+def note(name, about, otherwise, names):
+    """Puts the outcome into the records, as they are now, and leaves a reason that stands there."""
+    record, unnoticed = read_record(CAUGHT), read_record(UNNOTICED)
+    if about:
+        record[name] = about
+        unnoticed.pop(name, None)
+    elif unnoticed.get(name) in (None, "no client comes here", "nobody notices"):
+        unnoticed[name] = otherwise
+    write_record(CAUGHT, record, names)
+    write_record(UNNOTICED, unnoticed, names)
+
+
+def search(program, text, most, jobs, patterns):
+    record, noted = read_record(CAUGHT), read_record(NOTED)
+    sites = all_sites()
+    names = [name for site in sites for _, name in site.steps()]
+    wanted = [(step, name, f"{site.file}:{site.line}") for site in sites for step, name in site.steps()
+              if name not in record and name not in noted and text in name]
+    reached = collections.defaultdict(lambda: patterns) if patterns else who_comes_to_what(program)
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        looks = pool.map(lambda one: look_for(program, one[0], sorted(reached[one[2]]), most, record),
+                         wanted)
+        for number, ((_, name, place), (about, said)) in enumerate(zip(wanted, looks), 1):
+            clients = len(reached[place])
+            print(f"[{number:3}/{len(wanted)}] {about or f'nobody of {clients}'} | {name} {said[:100]}", flush=True)
+            note(name, about, "nobody notices" if clients else "no client comes here", names)
+    return 0
 
 
 def check():
-    wrong = 0
-    for name, path, text, *_ in ORDERS:
-        count = open(os.path.join(KERNEL, path)).read().count(text)
-        if count != 1:
-            print(f'orders.py: "{name}": its text stands {count} times in {path}')
-            wrong += 1
-    print(f"{len(ORDERS)} orders, {wrong} stale")
-    return wrong != 0
+    """Says what is in no record, or stale in one; the number of those."""
+    sites = all_sites()
+    records = [read_record(path) for path in (CAUGHT, NOTED, UNNOTICED)]
+    names = {name for site in sites for _, name in site.steps()}
+    wrong = disagreements(sites)
+    for name in sorted(names):
+        if sum(name in record for record in records) != 1:
+            wrong.append(f"a step in {sum(name in record for record in records)} records: {name}")
+    for path, record in zip((CAUGHT, NOTED, UNNOTICED), records):
+        wrong += [f"{os.path.basename(path)}: no such step stands in the sources: {name}"
+                  for name in record if name not in names]
+    tests = open(os.path.join(HERE, "litmus_tests.c")).read()
+    wrong += [f"orders_noted.txt: no litmus test has the name {about.split(': ')[0]}: {name}"
+              for name, about in records[1].items() if f'"{about.split(": ")[0]}"' not in tests]
+    noted = sum(any(name in records[1] for _, name in site.steps()) for site in sites)
+    if noted > MOST_NOTED * sum(bool(site.steps()) for site in sites):
+        wrong.append(f"{noted} sites are noted, more than {MOST_NOTED:.0%}")
+    for line in wrong:
+        print(f"orders.py: {line}")
+    caught, noted, unnoticed = map(len, records)
+    print(f"{len(sites)} atomic accesses, {len(names)} steps: {caught} caught, {noted} noted, {unnoticed} not noticed; "
+          f"{len(wrong)} stale or wrong")
+    return len(wrong)
 
 
-def noticed(program, options, clients):
-    try:
-        run = subprocess.run([program, *options, *EFFORT, *clients], capture_output=True, text=True, timeout=30)
-    except subprocess.TimeoutExpired:
-        return "nobody in time"
-    if run.returncode == 0:
-        return "nobody"
-    line = run.stdout.split("\n")[0].split(" ", 3)
-    return line[0] + ": " + line[-1] if len(line) == 4 else run.stdout[:80]
+def figures():
+    """By module: accesses, those stronger than relaxed, their steps, and the steps caught, noted and unnoticed."""
+    rows = collections.defaultdict(collections.Counter)
+    records = [read_record(path) for path in (CAUGHT, NOTED, UNNOTICED)]
+    for site in all_sites():
+        for row in (rows[site.module], rows["all"]):
+            row["accesses"] += 1
+            row["stronger"] += bool(site.steps())
+            for _, name in site.steps():
+                row["steps"] += 1
+                for kind, record in zip(("caught", "noted", "unnoticed"), records):
+                    row[kind] += name in record
+    return rows
+
+
+def table():
+    columns = ("accesses", "stronger", "steps", "caught", "noted", "unnoticed")
+    rows = figures()
+    lines = ["| module | accesses | stronger than relaxed | steps | caught | noted | not noticed |",
+             "|---|--:|--:|--:|--:|--:|--:|"]
+    for module in [*sorted(set(rows) - {"all"}), "all"]:
+        lines.append(f"| {module} | " + " | ".join(str(rows[module][column]) for column in columns) + " |")
+    text = open(DOCUMENT).read()
+    begin, end = text.index(BEGIN) + len(BEGIN), text.index(END)
+    open(DOCUMENT, "w").write(text[:begin] + "\n" + "\n".join(lines) + "\n\n" + text[end:])
+    return 0
 
 
 def main():
-    if sys.argv[1:] == ["--check"]:
-        return check()
-    base, names = sys.argv[1], sys.argv[2:]
-    if not os.path.exists(os.path.join(base, "explore")):
-        build(KERNEL, base, jobs=os.cpu_count(), races=True)
-    for name, path, text, weaker, clients in ORDERS:
-        if names and name not in names:
-            continue
-        folder = tempfile.mkdtemp(prefix="order.")
-        try:
-            kernel = os.path.join(folder, "kernel")
-            shutil.copytree(KERNEL, kernel)
-            source = open(os.path.join(kernel, path)).read()
-            open(os.path.join(kernel, path), "w").write(source.replace(text, weaker))
-            only = None if path.endswith(".h") else {"k_" + os.path.basename(path)[:-2]}
-            program = build(kernel, folder, base, only, jobs=os.cpu_count(), races=True)
-            by_rc11, by_buffers = noticed(program, ["--model", "rc11"], clients), noticed(program, [], clients)
-            print(f"{name}\n    RC11           {by_rc11[:150]}\n    store buffers  {by_buffers[:150]}", flush=True)
-        finally:
-            shutil.rmtree(folder)
-    return 0
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", nargs="?")
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--table", action="store_true")
+    parser.add_argument("--search", nargs="?", const="", metavar="TEXT")
+    parser.add_argument("--effort", type=int, default=2, choices=range(len(EFFORTS)))
+    parser.add_argument("--clients", nargs="+", metavar="PATTERN")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    options = parser.parse_args()
+    if options.check:
+        return check() != 0
+    if options.table:
+        return table()
+    if options.folder is None:
+        parser.error("a folder with the explorer is missing")
+    program = os.path.join(options.folder, "explore")
+    if not os.path.exists(program):
+        build(KERNEL, options.folder, jobs=options.jobs, races=True)
+    if options.search is not None:
+        return search(program, options.search, options.effort, options.jobs, options.clients)
+    return one_round(program, options.jobs) != 0
 
 
 if __name__ == "__main__":

@@ -29,6 +29,8 @@ void explored_reader_ends(void);
 
 /* Who finds no room waits for as long as there is none, so that a lost wake-up shows. */
 void explored_wait_long_for_room(void);
+/* The worker gathers until somebody hurries. */
+void explored_gather_for_long(void);
 
 /* What a child would have of a fork at this step, while the lock is held: `look` is called with its state, which then
  * is the parent's again. */

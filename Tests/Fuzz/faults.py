@@ -190,7 +190,7 @@ FAULTS = [
     ("timer", "equal deadlines in any order", TIMER, "    timer->node.ticket = ++timers.starts;",
      "    timer->node.ticket = -++timers.starts;"),
     ("workqueue", "nobody is told what is urgent", WQ,
-     "    if (CSK_UNLIKELY(urgent)) csk_exchange(&queue->urgent, 1u, CSK_ACQ_REL);\n", ""),
+     "    if (CSK_UNLIKELY(urgent)) csk_exchange(&queue->urgent, 1u, CSK_RELEASE);\n", ""),
     ("workqueue", "what waits for a barrier is forgotten", WQ_ORDER, " queue->barrier = NULL; place_later(queue);\n",
      " queue->barrier = NULL;\n"),
     ("workqueue", "work is called twice", WQ_WORKER, "    else work->function(work, 0);\n",

@@ -147,7 +147,8 @@ static inline csk_rcu_map_entry_t *csk_rcu_map_next_of(csk_rcu_map_cursor_t *cur
             }
         } else if ((slot & ~(uint64_t)CSK_RCU_MAP_MOVED) == 0) {
             if (CSK_LIKELY(slot == 0 && !cursor->moved)) return NULL;
-            cursor->table = table = __atomic_load_n(&table->next, __ATOMIC_ACQUIRE);
+            /* Whoever sealed or moved the slot had acquired this, and released it with the slot. */
+            cursor->table = table = __atomic_load_n(&table->next, __ATOMIC_RELAXED);
             cursor->place = cursor->hash;
             cursor->moved = false;
         }

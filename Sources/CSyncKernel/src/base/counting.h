@@ -15,9 +15,10 @@ static inline bool csk_is_counting(uint32_t what) {
     return CSK_UNLIKELY((csk_load(&csk_counting, CSK_RELAXED) & what) != 0);
 }
 /* The table was made before it is said that it is counted in. Whoever counts looks at the table, which comes by an
- * address, so a relaxed load tells it enough. Callbacks look at the word of all who are told first (probe.h). */
+ * address, and counts nothing where it finds none. So the word orders nothing, and all its readers are relaxed.
+ * Callbacks look at the word of all who are told first (probe.h). */
 static inline void csk_counting_begin(uint32_t what) {
-    uint32_t before = csk_fetch_or(&csk_counting, what, CSK_RELEASE);
+    uint32_t before = csk_fetch_or(&csk_counting, what, CSK_RELAXED);
     csk_tell_program((before & what) != 0, true);
 }
 static inline void csk_counting_end(uint32_t what) {

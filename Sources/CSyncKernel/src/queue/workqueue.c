@@ -99,7 +99,7 @@ void csk_work_push(csk_workqueue_t *queue, csk_work_t *work) {
     csk_work_t *before = csk_exchange(&queue->inbox_last, work, CSK_SEQ_CST);
     if (before != NULL) csk_store(&before->node.next, &work->node, CSK_RELEASE);
     else csk_store(&queue->inbox_first, work, CSK_RELEASE);
-    if (CSK_UNLIKELY(urgent)) csk_exchange(&queue->urgent, 1u, CSK_ACQ_REL);
+    if (CSK_UNLIKELY(urgent)) csk_exchange(&queue->urgent, 1u, CSK_RELEASE);
 }
 
 /* For a queue with a bound. The waiting work is counted, so all of this happens under the lock. */

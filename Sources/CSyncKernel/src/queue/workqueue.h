@@ -35,9 +35,10 @@
  *
  * Workers take sorted work without a look at the inbox while nothing in the inbox is urgent. A thread that queues
  * something urgent writes the inbox and then `urgent`. The worker that clears `urgent` reads the inbox afterwards. Both
- * exchange `urgent`, so that the worker that clears it sees the inbox of all threads that set it before. Workers of a
- * concurrent queue look at the inbox before they take the last sorted work: work whose caller saw POSTED or LINGERS has
- * nobody else to ask for a worker while those workers run what they took.
+ * exchange `urgent`, so that the worker that clears it (acquire) sees the inbox of all threads that set it before
+ * (release): an exchange continues the release sequences of those before it. Workers of a concurrent queue look at the
+ * inbox before they take the last sorted work: work whose caller saw POSTED or LINGERS has nobody else to ask for a
+ * worker while those workers run what they took.
  *
  * The inbox is a list. Any thread appends to it by exchanging its end. It is read under the lock. Between an exchange
  * and the store that links the work to the one before it, the list is broken there: readers wait for that one store.

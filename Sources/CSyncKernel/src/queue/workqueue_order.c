@@ -197,7 +197,7 @@ csk_work_t *csk_work_take_sorted(csk_workqueue_t *queue, csk_section_t *section)
      * worker does that for sorted work. */
     if (queue->width > 1 && queue->first == queue->last) return NULL;
     /* `urgent` is cleared before the inbox is read. */
-    if (CSK_UNLIKELY(csk_load(&queue->urgent, CSK_RELAXED) != 0 && csk_exchange(&queue->urgent, 0u, CSK_ACQ_REL) != 0))
+    if (CSK_UNLIKELY(csk_load(&queue->urgent, CSK_RELAXED) != 0 && csk_exchange(&queue->urgent, 0u, CSK_ACQUIRE) != 0))
         return NULL;
     return csk_work_take(queue, section);
 }

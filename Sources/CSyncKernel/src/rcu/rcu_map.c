@@ -1,5 +1,7 @@
 /* rcu_map.c: an open-addressed table of entries. Each change of it is one compare-and-swap of one slot.
  *
+ * More than 400 lines: a sixth of them is the argument, and all of them work on one table.
+ *
  *   slot                      means                                              becomes
  *   0                         empty: a search ends here                          an entry | sealed
  *   tag address               an entry                                           another with its key | frozen | dead
@@ -33,6 +35,13 @@
  * table has it except as moved; searches don't follow the address of a moved entry. A walk does follow it. But a walk
  * begins in a table without a next one: an entry that it finds moved was moved after the walk had begun, and was
  * retired after that too, if it was.
+ *
+ * Orders. A change of a slot releases: the entry, or that there is a next table, or that the entry stands in the next
+ * table. It need not acquire: on success it reads a message that its thread has loaded with acquire before, since no
+ * word comes to a slot twice while a section lasts; or it reads 0, which nobody has written. So do the changes of
+ * `map->table` and `next`. `used` only counts, and every change of it is a read-modify-write. `dead` acquires what was
+ * inserted before it was removed: without that, a removal could be counted whose insertion is not yet counted (load
+ * buffering).
  *
  * Sources: Cliff Click's lock-free hash table for the slots that are never reused; the move of whole entries is
  * simpler. */
@@ -86,7 +95,7 @@ static uint64_t slot_for(csk_rcu_map_entry_t *entry, uint64_t hash) {
     return (uint64_t)(uintptr_t)entry | csk_rcu_map_tag(hash) << CSK_RCU_MAP_TAG_SHIFT;
 }
 
-static bool change(uint64_t *slot, uint64_t from, uint64_t to) { return csk_cas(slot, &from, to, CSK_ACQ_REL); }
+static bool change(uint64_t *slot, uint64_t from, uint64_t to) { return csk_cas(slot, &from, to, CSK_RELEASE); }
 
 uint64_t csk_hash_bytes(const void *bytes, size_t size) {
     const unsigned char *next = bytes;
@@ -118,13 +127,15 @@ static struct table *make_table(uint64_t entries) {
 
 static void free_table(csk_rcu_node_t *node) { free((char *)node - offsetof(struct table, node)); }
 
-/* Puts a frozen entry into the next table, unless somebody else has. */
+/* Puts a frozen entry into the next table, unless somebody else has. The look at `from` is relaxed. Where another
+ * thread has changed what a third one put in, it had found `from` moved: whoever meets its change by the acquiring load
+ * finds `from` moved too. */
 static void place(uint64_t *from, uint64_t frozen, table_t *next) {
     csk_rcu_map_entry_t *entry = csk_rcu_map_entry_of(frozen);
     for (uint64_t at = entry->hash;; at++) {
         uint64_t *slot = &next->slots[at & next->mask], found;
         while (is_free(found = csk_load(slot, CSK_ACQUIRE))) {
-            if (csk_load(from, CSK_ACQUIRE) != frozen || change(slot, 0, frozen & ~(uint64_t)FROZEN)) return;
+            if (csk_load(from, CSK_RELAXED) != frozen || change(slot, 0, frozen & ~(uint64_t)FROZEN)) return;
         }
         if (csk_rcu_map_entry_of(found) == entry) return;
     }
@@ -152,7 +163,7 @@ static void move_all(csk_rcu_map_t *map, table_t *table) {
     uint64_t moved = 0;
     for (uint64_t i = 0; i <= table->mask; i++)
         moved += csk_rcu_map_entry_of(move_slot(&table->slots[i], next)) != NULL;
-    if (!csk_cas(&map->table, &table, next, CSK_ACQ_REL)) return;
+    if (!csk_cas(&map->table, &table, next, CSK_RELEASE)) return;
     /* Room was also claimed for entries that were removed before they could be moved. */
     csk_fetch_add(&counts_of(next)->used, moved - counts_of(next)->expected, CSK_RELAXED);
     csk_rcu_retire_always(&counts_of(table)->node, free_table);
@@ -167,10 +178,10 @@ static int replace_table(csk_rcu_map_t *map, table_t *table) {
     /* `dead` is read before `used`: so the difference is at least the number of entries that may still be there to be
      * moved. */
     uint64_t removed = csk_load(&counts->dead, CSK_ACQUIRE);
-    struct table *made = make_table((csk_fetch_or(&counts->used, CLOSED, CSK_ACQ_REL) & ~CLOSED) - removed);
+    struct table *made = make_table((csk_fetch_or(&counts->used, CLOSED, CSK_RELAXED) & ~CLOSED) - removed);
     if (made == NULL) return ENOMEM;
     table_t *none = NULL;
-    if (csk_cas(&table->next, &none, &made->shared, CSK_ACQ_REL)) move_all(map, table);
+    if (csk_cas(&table->next, &none, &made->shared, CSK_RELEASE)) move_all(map, table);
     else free(made);
     return 0;
 }
@@ -185,7 +196,7 @@ static void find_table(csk_rcu_map_t *map, csk_rcu_map_cursor_t *cursor) {
 /* Claims room for one more entry. Returns false when the table is full. */
 static bool reserve(table_t *table) {
     struct table *counts = counts_of(table);
-    if (csk_fetch_add(&counts->used, 1u, CSK_ACQ_REL) < counts->limit) return true;
+    if (csk_fetch_add(&counts->used, 1u, CSK_RELAXED) < counts->limit) return true;
     csk_fetch_add(&counts->used, UINT64_MAX, CSK_RELAXED);
     return false;
 }

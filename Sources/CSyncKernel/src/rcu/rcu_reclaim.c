@@ -38,7 +38,8 @@
  *
  * The worker starts at the first call that needs it. Its states are NONE, STARTING and RUNS. One thread starts it, and
  * others that come meanwhile wait for the outcome. A refusal leaves NONE, and the next call tries again. Nodes that
- * were retired by csk_rcu_retire_always meanwhile stand in `incoming` and wait for that.
+ * were retired by csk_rcu_retire_always meanwhile stand in `incoming` and wait for that. `worker` orders nothing: what
+ * the worker works on comes to it by `incoming`, and whoever finds that it runs reads nothing of it.
  *
  * fork. The lock is held over a fork, for a few microseconds. A child sees memory as at one instant. It sees the three
  * lists whole, since nobody is changing them. Of a push, or of the worker's step to the next node, it sees either
@@ -96,9 +97,10 @@ static csk_rcu_node_t **next_of(csk_rcu_node_t *node) { return (csk_rcu_node_t *
 
 /* ---- The worker's sleep ------------------------------------------------------------------------------------------ */
 
+/* AWAKE orders nothing: it ends a sleep, and before the next one the worker looks again. */
 static void wake_from(uint32_t sleep) {
     if (CSK_LIKELY(csk_load(&rcu.call, CSK_SEQ_CST) != sleep)) return;
-    if (csk_cas(&rcu.call, &sleep, (uint32_t)AWAKE, CSK_ACQ_REL)) csk_platform_wake(&rcu.call, 1);
+    if (csk_cas(&rcu.call, &sleep, (uint32_t)AWAKE, CSK_RELAXED)) csk_platform_wake(&rcu.call, 1);
 }
 
 static void hurry(void) {
@@ -200,9 +202,10 @@ uint64_t csk_rcu_pending(void) {
 
 /* ---- The worker -------------------------------------------------------------------------------------------------- */
 
+/* It need not release: whoever pushes onto the empty list reads nothing that the worker has written. */
 static void take_incoming(void) {
     csk_queue_lock(&rcu.lock);
-    csk_store(&rcu.taken, csk_exchange(&rcu.incoming, (csk_rcu_node_t *)NULL, CSK_ACQ_REL), CSK_RELAXED);
+    csk_store(&rcu.taken, csk_exchange(&rcu.incoming, (csk_rcu_node_t *)NULL, CSK_ACQUIRE), CSK_RELAXED);
     csk_queue_unlock(&rcu.lock);
 }
 
@@ -265,19 +268,19 @@ static void run_worker(void *unused) {
 
 static int start_worker(void) {
     uint32_t found = NONE;
-    while (!csk_cas(&rcu.worker, &found, (uint32_t)STARTING, CSK_ACQ_REL)) {
+    while (!csk_cas(&rcu.worker, &found, (uint32_t)STARTING, CSK_RELAXED)) {
         if (found == RUNS) return 0;
         csk_wait_park(&rcu.worker, STARTING, CSK_NEVER);
         found = NONE;
     }
     int error = csk_fork_handled();
     if (error == 0) error = csk_platform_start_thread(run_worker, NULL, "csk-rcu");
-    csk_store(&rcu.worker, (uint32_t)(error == 0 ? RUNS : NONE), CSK_RELEASE);
+    csk_store(&rcu.worker, (uint32_t)(error == 0 ? RUNS : NONE), CSK_RELAXED);
     csk_platform_wake(&rcu.worker, INT32_MAX);
     return error;
 }
 
-int csk_rcu_prepare(void) { return CSK_LIKELY(csk_load(&rcu.worker, CSK_ACQUIRE) == RUNS) ? 0 : start_worker(); }
+int csk_rcu_prepare(void) { return CSK_LIKELY(csk_load(&rcu.worker, CSK_RELAXED) == RUNS) ? 0 : start_worker(); }
 
 /* ---- Retiring ---------------------------------------------------------------------------------------------------- */
 

@@ -105,13 +105,14 @@ static slab_t *receive(void) {
     return NULL;
 }
 
-/* `taken` is TAKEN where the caller stops taking from the slab, and otherwise 0. */
+/* `taken` is TAKEN where the caller stops taking from the slab, and otherwise 0. It need not acquire: whoever takes the
+ * blocks, or frees the slab, acquires what all have returned. */
 static void return_blocks(slab_t *slab, uint64_t blocks, uint64_t taken) {
     uint64_t before = csk_load(&slab->back, CSK_RELAXED), after;
     do {
         after = (before & ~taken) | blocks;
         if (!(after & (KEPT | TAKEN)) && is_half_free(after)) after |= KEPT;
-    } while (!csk_cas(&slab->back, &before, after, CSK_ACQ_REL));
+    } while (!csk_cas(&slab->back, &before, after, CSK_RELEASE));
     if (after & ~before & KEPT) hand_on(slab);
 }
 
