@@ -19,10 +19,10 @@ import CSyncKernel
 /// time, and none of these has a deadline. It can end only from outside, as by the cancellation of a task.
 ///
 /// It follows `PriorityMutex`, `CriticalSection`, `QueueSafeValue` and `ReadWriteLock` to the thread that holds them;
-/// callers of `sync` and of drains of a serial `WorkQueue` to the thread that runs the queue's work; and `AsyncMutex` to
-/// the task that holds it. Permits of a `PrioritySemaphore` have no owner, and a value of a task (`Task.value`) tells
-/// nobody who waits for it: circles by these are not seen. A serial queue whose work waits for as long, with work or
-/// callers behind it, is reported as stalled (`queueStalled`). That is no deadlock.
+/// callers of `sync` and of drains of a serial `WorkQueue` to the thread that runs the queue's work; and `AsyncMutex`
+/// to the task that holds it. Permits of a `PrioritySemaphore` have no owner, and a value of a task (`Task.value`)
+/// tells nobody who waits for it: circles by these are not seen. A serial queue whose work waits for as long, with work
+/// or callers behind it, is reported as stalled (`queueStalled`). That is no deadlock.
 ///
 /// Operations that don't wait cost nothing for it, and a wait some 50 ns.
 public enum DeadlockWatch {
