@@ -21,6 +21,10 @@ import Synchronization
 /// | `swiftsync_wait_buckets` | `Counter` | waits by length; also `longer_than_ns` and `up_to_ns`, the bounds |
 /// | `swiftsync_longest_wait_seconds` | `Meter` | the longest wait so far |
 /// | `swiftsync_works` | `Counter` | works of queues, without `kind`; also `outcome`: `refused`, `dropped` |
+/// | `swiftsync_work_wait_nanoseconds` | `Counter` | how long works waited to begin, together, without `kind` |
+/// | `swiftsync_work_wait_buckets` | `Counter` | works by that; also the bounds, as above |
+/// | `swiftsync_work_run_nanoseconds`, `swiftsync_work_run_buckets` | `Counter` | the same of how long they ran |
+/// | `swiftsync_longest_work_wait_seconds`, `swiftsync_longest_work_run_seconds` | `Meter` | the longest so far |
 /// | `swiftsync_most_works_waiting` | `Meter` | the most works that have waited in a queue, without `kind` |
 /// | `swiftsync_timer_lateness_nanoseconds` | `Counter` | how late timers were served, together |
 /// | `swiftsync_metrics_lost` | `Counter` | waits that were not counted |
@@ -87,17 +91,7 @@ public final class SyncMetricsPublisher: Sendable {
         add("swiftsync_waits", [("outcome", "granted")], waits.grantedCount, before?.grantedCount ?? 0)
         add("swiftsync_waits", [("outcome", "timed_out")], waits.timedOutCount, before?.timedOutCount ?? 0)
         add("swiftsync_waits", [("outcome", "refused")], waits.refusedCount, before?.refusedCount ?? 0)
-        let total = Self.nanoseconds(waits.spans.total), totalBefore = Self.nanoseconds(before?.spans.total ?? .zero)
-        add("swiftsync_wait_nanoseconds", [], UInt64(total), UInt64(totalBefore))
-        for (index, count) in waits.spans.buckets.enumerated() {
-            let bounds = [
-                ("longer_than_ns", index == 0 ? "0" : Self.text(SyncMetrics.Spans.upperBound(ofBucket: index - 1))),
-                ("up_to_ns", Self.text(SyncMetrics.Spans.upperBound(ofBucket: index))),
-            ]
-            add("swiftsync_wait_buckets", bounds, count, before?.spans.buckets[index] ?? 0)
-        }
-        Meter(label: "swiftsync_longest_wait_seconds", dimensions: dimensions, factory: factory)
-            .set(waits.spans.longest / .seconds(1))
+        publish(waits.spans, as: "wait", dimensions, since: before?.spans)
     }
 
     private func publish(_ works: SyncMetrics.Works, since before: SyncMetrics.Works?) {
@@ -110,6 +104,25 @@ public final class SyncMetricsPublisher: Sendable {
             increase("swiftsync_works", dimensions + [("outcome", outcome)], now, since: then)
         }
         Meter(label: "swiftsync_most_works_waiting", dimensions: dimensions, factory: factory).set(works.mostWaiting)
+        publish(works.waiting, as: "work_wait", dimensions, since: before?.waiting)
+        publish(works.running, as: "work_run", dimensions, since: before?.running)
+    }
+
+    /// Their sum, their number by length, and the longest.
+    private func publish(
+        _ spans: SyncMetrics.Spans, as what: String, _ dimensions: [(String, String)], since before: SyncMetrics.Spans?
+    ) {
+        let total = Self.nanoseconds(spans.total), totalBefore = Self.nanoseconds(before?.total ?? .zero)
+        increase("swiftsync_\(what)_nanoseconds", dimensions, UInt64(total), since: UInt64(totalBefore))
+        for (index, count) in spans.buckets.enumerated() {
+            let bounds = [
+                ("longer_than_ns", index == 0 ? "0" : Self.text(SyncMetrics.Spans.upperBound(ofBucket: index - 1))),
+                ("up_to_ns", Self.text(SyncMetrics.Spans.upperBound(ofBucket: index))),
+            ]
+            increase("swiftsync_\(what)_buckets", dimensions + bounds, count, since: before?.buckets[index] ?? 0)
+        }
+        Meter(label: "swiftsync_longest_\(what)_seconds", dimensions: dimensions, factory: factory)
+            .set(spans.longest / .seconds(1))
     }
 
     private func increase(_ label: String, _ dimensions: [(String, String)], _ now: UInt64, since then: UInt64) {

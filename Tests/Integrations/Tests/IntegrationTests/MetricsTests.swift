@@ -33,6 +33,33 @@ struct MetricsTests {
         #expect(longest.count >= 2 && longest.prefix(2) == counted.map { $0.longest / .seconds(1) }[...])
     }
 
+    @Test func howLongWorksWaitedAndRanIsPassedOn() throws {
+        try SyncMetrics.start()
+        defer { SyncMetrics.stop() }
+        let backend = TestMetrics(), publisher = SyncMetricsPublisher(factory: backend)
+        let queue = WorkQueue(name: "timed works")
+        // One in 1024 is timed: that none of so many is has a probability of three in a billion.
+        for _ in 0..<20_000 { queue.async {} }
+        queue.drain()
+        publisher.publish()
+        let works = try #require(SyncMetrics.current().works.first { $0.name == "timed works" })
+        let dimensions = [("name", "timed works")]
+        for (what, spans) in [("work_wait", works.waiting), ("work_run", works.running)] {
+            #expect(spans.count > 0)
+            let sums = try backend.expectCounter("swiftsync_\(what)_nanoseconds", dimensions).values
+            #expect(sums == [Int64(spans.total / .nanoseconds(1))])
+            let longest = try backend.expectMeter("swiftsync_longest_\(what)_seconds", dimensions).values
+            #expect(longest == [spans.longest / .seconds(1)])
+            let index = try #require(spans.buckets.firstIndex { $0 > 0 })
+            func bound(_ index: Int) -> String {
+                SyncMetrics.Spans.upperBound(ofBucket: index).map { "\(Int64($0 / .nanoseconds(1)))" } ?? "inf"
+            }
+            let bucket = [("longer_than_ns", index == 0 ? "0" : bound(index - 1)), ("up_to_ns", bound(index))]
+            let counted = try backend.expectCounter("swiftsync_\(what)_buckets", dimensions + bucket).values
+            #expect(counted == [Int64(spans.buckets[index])])
+        }
+    }
+
     @Test func whatSeveralThreadsPublishAtOnceIsPassedOnOnce() throws {
         try SyncMetrics.start()
         defer { SyncMetrics.stop() }
