@@ -433,14 +433,24 @@ static void what_was_found_is_printed_with_stacks(void) {
     CHECK_EQ(csk_deadlock_parties(csk_deadlock_count() - 1, &party, 1), 2);
 }
 
+/* Whether a thread has gone to sleep at the object: by then it has decided whether it notes its stack. */
+static bool somebody_sleeps_at(const void *object) {
+    static csk_inspected_object_t objects[512];
+    static csk_inspected_waiter_t waiters[2048];
+    csk_inspection_t view = { .objects = objects, .waiters = waiters, .object_room = 512, .waiter_room = 2048 };
+    CHECK_STATUS(csk_inspect(&view), 0);
+    for (uint32_t i = 0; i < view.waiter_count; i++)
+        if (objects[waiters[i].object].address == object && waiters[i].wait != 0) return true;
+    return false;
+}
+
 static void what_began_before_the_watch_is_seen_too(void) {
     csk_deadlock_end_watching();
     CHECK(!csk_deadlock_is_watching());
     CHECK_STATUS(csk_deadlock_watch(-1), EINVAL);
     uint32_t before = LOAD(&report_count);
     ring_t *ring = plant("gates", 2, gates, TO_WRITE, TO_WRITE);
-    wait_until(LOAD(&ring->inside) == 2 && csk_gate_waiting(&ring->objects[0].gate) == 1 &&
-               csk_gate_waiting(&ring->objects[1].gate) == 1);
+    wait_until(somebody_sleeps_at(&ring->objects[0].gate) && somebody_sleeps_at(&ring->objects[1].gate));
     CHECK_EQ(LOAD(&report_count), before);
     watch(short_ns);
     CHECK(csk_deadlock_is_watching());
