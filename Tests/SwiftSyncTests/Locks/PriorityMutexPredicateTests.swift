@@ -60,7 +60,7 @@ struct PriorityMutexPredicateTests {
             }
             let first = Task.detached { try await mutex.suspending.withLock(when: locksTheSecondTime) { _ in } }
             await waitUntil { mutex.waitingCount == 1 }
-            _ = try await mutex.suspending.withLock(when: { _ in false }, timeout: .seconds(60)) { _ in }
+            _ = try await mutex.suspending.withLock(when: { _ in false }, timeout: .seconds(3600)) { _ in }
             _ = await first.result
         }
         #expect(isTold(result))

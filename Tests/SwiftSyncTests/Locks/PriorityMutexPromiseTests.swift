@@ -38,7 +38,7 @@ struct PriorityMutexPromiseTests {
                 let thread = Thread {
                     switch number % 3 {
                     case 0: section.execute { entered.append(number) }
-                    case 1: _ = section.execute(timeout: .seconds(60)) { entered.append(number) }
+                    case 1: _ = section.execute(timeout: .seconds(3600)) { entered.append(number) }
                     default: _ = section.execute(timeout: .infinity) { entered.append(number) }
                     }
                 }

@@ -112,7 +112,7 @@ struct ReadWriteCoordinatorTaskTests {
                 defer { over.raise() }
                 return try await Request.$id.withValue(id) {
                     let read = try await coordinator.suspending.read(look)
-                    return (read, try await coordinator.suspending.write(timeout: .seconds(60), look))
+                    return (read, try await coordinator.suspending.write(timeout: .seconds(3600), look))
                 }
             }
             // Before anything that waits for it could raise its priority.
@@ -176,7 +176,7 @@ struct ReadWriteCoordinatorTaskTests {
         }
         #expect(inTime.value == .timedOut)
         leave.signal()
-        try await coordinator.suspending.drain(timeout: .seconds(60))
+        try await coordinator.suspending.drain(timeout: .seconds(3600))
         #expect(ended.isRaised)
         onThreadThatIsWaitedFor { try? coordinator.drain(timeout: nil) }
         #expect(throws: ReadWriteError.wouldDeadlock) { try coordinator.read { try coordinator.drain(timeout: nil) } }

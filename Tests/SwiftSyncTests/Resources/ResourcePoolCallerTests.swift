@@ -159,7 +159,7 @@ struct ResourcePoolCallerTests {
             make: {
                 depth.increment()
                 if depth.value > 1 { return 2 }
-                return try await pools.value[0].withResource(timeout: .seconds(60)) { $0 + 1 }
+                return try await pools.value[0].withResource(timeout: .seconds(3600)) { $0 + 1 }
             })
         pools.append(pool)
         #expect(try await pool.withResource { $0 } == 3)

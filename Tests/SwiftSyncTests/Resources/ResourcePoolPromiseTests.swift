@@ -82,7 +82,7 @@ struct ResourcePoolPromiseTests {
         try await two.withResource(priority: CommandPriority(rawValue: .min)) { _ in
             // Where all are high, all have the reserve.
             if priority == .min {
-                try await two.withResource(priority: CommandPriority(rawValue: .min), timeout: .seconds(60)) { _ in }
+                try await two.withResource(priority: CommandPriority(rawValue: .min), timeout: .seconds(3600)) { _ in }
             } else {
                 await #expect(throws: ResourcePoolError.timedOut) {
                     try await two.withResource(

@@ -67,11 +67,11 @@ import Testing
         let threads = [
             Thread { if empty.pop() == nil { results.append("pop") } },
             Thread {
-                do { if try empty.pop(timeout: .seconds(60)) == nil { results.append("timed pop") } } catch {}
+                do { if try empty.pop(timeout: .seconds(3600)) == nil { results.append("timed pop") } } catch {}
             },
             Thread {
                 do throws(BlockingPriorityQueueError) {
-                    try full.push(2, timeout: .seconds(60))
+                    try full.push(2, timeout: .seconds(3600))
                 } catch {
                     if error == .closed { results.append("timed push") }
                 }

@@ -63,7 +63,7 @@ struct QueueSafeValueBypassTests {
     @Test(arguments: 0..<3)
     func theLimitHoldsAcrossSchedules(first: Int) async {
         // No grant is lost to a busy executor, which would rightly change the order.
-        let value = QueueSafeValue(value: 0, graceMicroseconds: 60_000_000, bypassLimit: 3)
+        let value = QueueSafeValue(value: 0, graceMicroseconds: 2_000_000_000, bypassLimit: 3)
         let names = ["L", "H0", "H1", "H2", "H3", "H4"]
         let entered = await order(names, on: value) { index, priority, access in
             switch (index + first) % 3 {

@@ -10,7 +10,7 @@ struct QueueSafeValueLifetimeTests {
     func acceptedCommandsSucceedAndLaterOnesFail() async {
         let alive = Shared(0), results = Shared<[String]>([])
         // No grant is lost to a busy executor, which would rightly change the order.
-        var owner: QueueSafeValue<Tracked>? = QueueSafeValue(value: Tracked(alive), graceMicroseconds: 60_000_000)
+        var owner: QueueSafeValue<Tracked>? = QueueSafeValue(value: Tracked(alive), graceMicroseconds: 2_000_000_000)
         let early = owner!.wait.lowestPriority, earlyAsync = owner!.async(performIn: .global()).highestPriority
         let release = await hold(owner!)
         for number in 0..<3 {

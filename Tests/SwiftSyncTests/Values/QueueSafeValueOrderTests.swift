@@ -45,7 +45,7 @@ struct QueueSafeValueOrderTests {
 
     private func order(_ ranks: [String], schedules: (Int) -> String) async -> [String] {
         // No grant is lost to a busy executor, which would rightly change the order.
-        let value = QueueSafeValue(value: 0, graceMicroseconds: 60_000_000)
+        let value = QueueSafeValue(value: 0, graceMicroseconds: 2_000_000_000)
         let entered = Shared<[String]>([]), release = await hold(value)
         for (index, rank) in ranks.enumerated() {
             await queue("\(rank)\(index)", rank, on: value, into: entered, schedules(index), at: index)
@@ -78,7 +78,7 @@ struct QueueSafeValueOrderTests {
     func aHundredThousandAsyncCommandsAtOnceRunInOrder(place: String) async {
         let count = 100_000
         let queue = place == "one queue" ? DispatchQueue(label: "serial") : .global()
-        let value = QueueSafeValue(value: [Int](), graceMicroseconds: 60_000_000), release = await hold(value)
+        let value = QueueSafeValue(value: [Int](), graceMicroseconds: 2_000_000_000), release = await hold(value)
         for number in 0..<count {
             value.async(performIn: queue).lowestPriority.set(accessClosure: { $0.append(number) })
         }

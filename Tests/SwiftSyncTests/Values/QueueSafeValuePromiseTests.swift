@@ -124,7 +124,7 @@ struct QueueSafeValuePromiseTests {
     @Test func anOldValueIsReleasedOutsideOfTheSectionThatReplacedIt() async {
         let value = QueueSafeValue<Looker?>(value: nil), seen = Shared<[Result<Int, QueueSafeValueError>]>([])
         // The commands, not the value: it would keep itself.
-        let commands = value.wait(timeout: .seconds(60)).highestPriority
+        let commands = value.wait(timeout: .seconds(3600)).highestPriority
         let look: @Sendable () -> Void = { seen.append(commands.map { _ in 1 }) }
 
         await value.suspending.set(newValue: Looker(look))

@@ -17,12 +17,12 @@ struct QueueSafeValueTaskTests {
 
     @Test
     func withoutANamedPriorityTasksWaitAtTheirOwn() async {
-        let value = QueueSafeValue(value: 0, graceMicroseconds: 60_000_000), release = await hold(value)
+        let value = QueueSafeValue(value: 0, graceMicroseconds: 2_000_000_000), release = await hold(value)
         let entered = Shared<[String]>([])
         await start(.background, on: value) { await value.suspending.set { _ in entered.append("background") } }
         await start(.low, on: value) { await value.suspending.get { _ in entered.append("low") } }
         await start(.medium, on: value) {
-            await value.suspending(timeout: .seconds(60)).get { _, done in
+            await value.suspending(timeout: .seconds(3600)).get { _, done in
                 entered.append("medium")
                 done()
             }
@@ -36,7 +36,7 @@ struct QueueSafeValueTaskTests {
 
     @Test
     func aGetOfALowTaskSeesTheSetOfALaterHighOne() async {
-        let value = QueueSafeValue(value: 0, graceMicroseconds: 60_000_000), release = await hold(value)
+        let value = QueueSafeValue(value: 0, graceMicroseconds: 2_000_000_000), release = await hold(value)
         let seen = Shared<Result<Int, QueueSafeValueError>?>(nil)
         await start(.low, on: value) {
             let result = await value.suspending.get()
@@ -50,7 +50,7 @@ struct QueueSafeValueTaskTests {
 
     @Test
     func aNamedPriorityCountsInsteadOfTheTasks() async {
-        let value = QueueSafeValue(value: 0, graceMicroseconds: 60_000_000), release = await hold(value)
+        let value = QueueSafeValue(value: 0, graceMicroseconds: 2_000_000_000), release = await hold(value)
         let entered = Shared<[String]>([])
         await start(.high, on: value) { await value.suspending.priority(.low).set { _ in entered.append("low") } }
         await start(.medium, on: value) { await value.suspending.set { _ in entered.append("the task's") } }

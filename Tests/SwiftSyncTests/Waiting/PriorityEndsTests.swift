@@ -70,7 +70,7 @@ struct PriorityEndsTests {
 
     @Test func ofTasksAtAPriorityMutex() async throws {
         // It waits for its tasks' executors, however late they are.
-        let mutex = PriorityMutex(0, graceMicroseconds: 60_000_000), leave = Flag(), served = Served()
+        let mutex = PriorityMutex(0, graceMicroseconds: 2_000_000_000), leave = Flag(), served = Served()
         let isHeld = Flag()
         let holder = Thread {
             mutex.withLock { _ in
@@ -89,7 +89,7 @@ struct PriorityEndsTests {
     }
 
     @Test func ofThoseThatWaitForAPredicate() async throws {
-        let mutex = PriorityMutex(false, graceMicroseconds: 60_000_000), served = Served()
+        let mutex = PriorityMutex(false, graceMicroseconds: 2_000_000_000), served = Served()
         let tasks = await start({ mutex.waitingCount }) { priority in
             try await mutex.suspending.withLock(when: { $0 }, priority: priority) { _ in served.add(priority) }
         }
