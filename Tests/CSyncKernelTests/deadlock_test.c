@@ -53,8 +53,7 @@ typedef struct {
 static scene_t *scene;
 
 static void begin(int64_t after_ns) {
-    scene = calloc(1, sizeof *scene);
-    CHECK(scene != NULL);
+    scene = allocate_for_good(sizeof *scene);
     CHECK_STATUS(csk_gate_init(&scene->gate, NULL), 0);
     CHECK_STATUS(csk_gate_init(&scene->other, NULL), 0);
     watch(after_ns);
@@ -198,7 +197,7 @@ static void who_waits_for_a_party_is_none_and_nothing_is_told_twice(void) {
     check_ring(ring, INT64_MAX);
     uint32_t before = LOAD(&report_count);
     for (int i = 0; i < 3; i++) {
-        party_t *late = calloc(1, sizeof *late);
+        party_t *late = allocate_for_good(sizeof *late);
         late->ring = ring;
         late->place = i - 1 + ring->count;
         STORE(&ring->inside, ring->count - 1);
