@@ -48,13 +48,17 @@ static inline void watch(int64_t after_ns) {
 }
 
 /* Memory for threads that never end. What leads there stays, so that it does not count as lost. */
+typedef struct kept {
+    _Alignas(64) struct kept *before;
+} kept_t;
+
 static inline void *allocate_for_good(size_t size) {
-    static void *all[256];
-    static int count;
-    void *memory = calloc(1, size);
-    CHECK(memory != NULL && count < 256);
-    all[count++] = memory;
-    return memory;
+    static kept_t *last;
+    kept_t *kept = aligned_alloc(_Alignof(kept_t), sizeof *kept + (size + 63) / 64 * 64);
+    CHECK(kept != NULL);
+    kept->before = last;
+    last = kept;
+    return memset(kept + 1, 0, size);
 }
 
 /* ---- Objects ----------------------------------------------------------------------------------------------------- */
