@@ -39,7 +39,7 @@ PRIMITIVES = [
     ("names, counters, live view", ("name", "metrics", "waits", "listed", "observe"),
      "C and Swift tests, ThreadSanitizer", "the profile's stacks under RC11"),
 ]
-ROW = re.compile(r"(\w+) +(\d+) schedules, (NOT )?all with (\d+) preemptions; (\d+) random")
+ROW = re.compile(r"([a-z]\w+) +(?:(\d+) schedules, (NOT )?all with (\d+) preemptions; )?(\d+) random;")
 
 
 def primitive_of(client):
@@ -50,13 +50,15 @@ def primitive_of(client):
 
 
 def rows_of(path):
-    """By primitive: (schedules, whether these are all, preemptions) of each client."""
+    """By primitive: (schedules, whether these are all, preemptions) of each client, or (0, True, None) of one that is
+    only run at random."""
     found, seen = collections.defaultdict(list), set()
     for line in open(path, errors="replace"):
         match = ROW.search(line)
         if match and match[1] not in seen:
             seen.add(match[1])
-            found[primitive_of(match[1])].append((int(match[2]), match[3] is None, int(match[4])))
+            bound = int(match[4]) if match[4] else None
+            found[primitive_of(match[1])].append((int(match[2] or 0), match[3] is None, bound))
     return found
 
 
@@ -94,10 +96,12 @@ def table(buffers, weak):
              "|---|--:|--:|--:|--:|--:|--:|---|---|"]
     for name, _, besides, unseen in PRIMITIVES:
         own, other = buffers[name], weak[name]
-        partly = sum(not complete for _, complete, _ in own)
+        remarks = [(sum(not complete for _, complete, _ in own), "in part"),
+                   (sum(bound is None for *_, bound in own), "at random")]
+        remark = ", ".join(f"{count} {how}" for count, how in remarks if count)
         lines.append(
-            f"| {name} | {len(own)}{f' ({partly} in part)' if partly else ''} | {span(counts[name])} | "
-            f"{span([row[2] for row in own])} | {short(sum(row[0] for row in own))} | "
+            f"| {name} | {len(own)}{f' ({remark})' if remark else ''} | {span(counts[name])} | "
+            f"{span([row[2] for row in own if row[2] is not None])} | {short(sum(row[0] for row in own))} | "
             f"{short(sum(row[0] for row in other))} | {caught[name]} | {besides} | {unseen} |")
     total = sum(len(rows) for rows in buffers.values())
     schedules = [sum(row[0] for rows in kind.values() for row in rows) for kind in (buffers, weak)]
