@@ -747,8 +747,8 @@ static void begin_schedule(const explore_client_t *client, const schedule_t *sch
 }
 
 /* Whether a schedule that takes turns is in a cycle, or is still not at its end. */
-static bool is_endless(int step) {
-    is_fair = step >= FAIR_FROM || choices_made >= FAIR_FROM;
+static bool is_endless(const explore_client_t *client, int step) {
+    is_fair = !client->waits_for_nobody && (step >= FAIR_FROM || choices_made >= FAIR_FROM);
     if (is_fair && turns_repeat()) turns_describe_cycle(failure, sizeof failure);
     else if (step >= MAX_STEPS || trace_count >= MAX_STEPS) turns_describe_endless(failure, sizeof failure, step);
     else return false;
@@ -772,7 +772,7 @@ void core_run(const explore_client_t *client, chooser_t choose, const schedule_t
             describe_deadlock();
             break;
         }
-        if (is_endless(step)) break;
+        if (is_endless(client, step)) break;
         uint64_t state = mix(state_hash, (uint64_t)(last + 1));
         int chosen = is_fair ? turns_choose(choices, count) : choose(choices, count, choices_made++, state);
         if (chosen >= 0) perform(choices[chosen].actor, &last);
