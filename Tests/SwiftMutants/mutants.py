@@ -8,7 +8,7 @@ More than 400 lines: reading, choosing, building, running and recording all turn
         --changed REVISION  those of the files that have changed since, uncommitted changes included; first those of
                             --turn
         --some N --seed S   N that are drawn
-        --seconds S         begins no further mutant after that time; says how many it has left out
+        --seconds S         begins no further mutant so long after the build; says how many it has left out
         --record            tries the whole suite where no test is known, or where the known one fails to notice, and
                             notes which did
         --check             only looks whether each mutant's text stands in its file, once
@@ -480,10 +480,11 @@ def main():
     results = {}
     seconds = seconds_without_mutant(copy, sorted({record[m.name] for m in chosen if m.name in record}))
     runner = Runner(copy, record, options.record, seconds)
+    tries_began = time.monotonic()
     order = [m for m in chosen if not m.alone] + [m for m in chosen if m.alone]
     left_out = 0
     for index, mutant in enumerate(order, 1):
-        if time.monotonic() - began > options.seconds:
+        if time.monotonic() - tries_began > options.seconds:
             left_out = len(order) - index + 1
             break
         result, detail, spent = try_mutant(mutant, copy, runner, options.record or record.get(mutant.name))
