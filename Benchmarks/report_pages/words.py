@@ -44,7 +44,7 @@ def quantity(value, metric):
 
 
 def is_ours(subject, group=""):
-    if group.endswith(", observed") or group.startswith("server, observed"):
+    if ", observed" in group:
         return subject != "nothing on"
     if group.startswith("server"):
         return subject in ("swiftsync", "snapshot")
