@@ -57,16 +57,7 @@ public enum DeadlockWatch {
     /// The deadlocks that were found, with the call stacks of their parties. It reads the files of the program for the
     /// names of functions, so call it where that may take its time.
     public static func text() -> String {
-        var text = [UInt8]()
-        let status = unsafe withUnsafeMutablePointer(to: &text) { pointer in
-            unsafe csk_deadlock_print(
-                { context, bytes, size in
-                    let text = unsafe context!.assumingMemoryBound(to: [UInt8].self)
-                    unsafe text.pointee.append(contentsOf: UnsafeRawBufferPointer(start: bytes, count: size))
-                    return 0
-                }, pointer)
-        }
-        return status == 0 ? String(decoding: text, as: UTF8.self) : "\(statusText(status))\n"
+        unsafe printedText { unsafe csk_deadlock_print($0, $1) }
     }
 }
 

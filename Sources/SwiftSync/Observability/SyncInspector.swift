@@ -51,17 +51,7 @@ public enum SyncInspector {
     public static func json() -> String { printed(UInt32(CSK_INSPECT_JSON)) }
 
     private static func printed(_ format: UInt32) -> String {
-        var text = [UInt8]()
-        let status = unsafe withUnsafeMutablePointer(to: &text) { pointer in
-            unsafe csk_inspect_print(
-                nil, format,
-                { context, bytes, size in
-                    let text = unsafe context!.assumingMemoryBound(to: [UInt8].self)
-                    unsafe text.pointee.append(contentsOf: UnsafeRawBufferPointer(start: bytes, count: size))
-                    return 0
-                }, pointer)
-        }
-        return status == 0 ? String(decoding: text, as: UTF8.self) : "\(statusText(status))\n"
+        unsafe printedText { unsafe csk_inspect_print(nil, format, $0, $1) }
     }
 
     /// From now on tasks that wait are seen at every object, also where no thread waits, and it is known since when
