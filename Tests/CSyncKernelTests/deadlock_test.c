@@ -460,6 +460,39 @@ static void what_began_before_the_watch_is_seen_too(void) {
     CHECK_EQ(parties[0].frame_count, 0);
 }
 
+static struct {
+    uint32_t count;
+    int32_t thread_id;
+    int64_t now_ns, after_ns;
+} looked;
+
+static void look(int64_t now_ns, int64_t after_ns) {
+    looked.thread_id = csk_thread_id();
+    CHECK_GE(now_ns, looked.now_ns);
+    looked.now_ns = now_ns;
+    looked.after_ns = after_ns;
+    csk_store(&looked.count, looked.count + 1, CSK_RELEASE);
+}
+static uint32_t looks(void) { return csk_load(&looked.count, CSK_ACQUIRE); }
+
+static void a_runtime_looks_along_while_the_watch_is_on(void) {
+    int64_t began_ns = csk_now();
+    csk_deadlock_look_along(look);
+    watch(short_ns);
+    wait_until(looks() >= 3);
+    csk_deadlock_end_watching();
+    csk_deadlock_look_along(NULL);
+    watch(2 * short_ns);
+    /* The watch's thread looks once more, and no longer calls it. */
+    await_control();
+    uint32_t count = looks();
+    await_control();
+    CHECK_EQ(looks(), count);
+    CHECK_GE(looked.now_ns, began_ns);
+    CHECK(looked.thread_id != csk_thread_id());
+    CHECK_EQ(looked.after_ns, short_ns);
+}
+
 TEST_MAIN(TEST(rings_of_each_kind_and_size_are_named_in_time), TEST(an_upgrade_waits_for_the_other_readers),
           TEST(a_reader_waits_for_the_writer_before_it), TEST(a_reader_behind_a_timed_writer_is_in_no_deadlock),
           TEST(a_circle_with_a_timed_wait_is_none), TEST(a_long_wait_without_a_circle_is_none),
@@ -467,4 +500,4 @@ TEST_MAIN(TEST(rings_of_each_kind_and_size_are_named_in_time), TEST(an_upgrade_w
           TEST(threads_and_tasks_that_wait_for_each_other_are_named), TEST(a_circle_that_dissolves_is_none),
           TEST(who_has_a_plain_semaphore_is_not_known), TEST(works_that_call_sync_round_are_named),
           TEST(a_queue_whose_work_waits_is_stalled_and_no_deadlock), TEST(what_was_found_is_printed_with_stacks),
-          TEST(what_began_before_the_watch_is_seen_too))
+          TEST(what_began_before_the_watch_is_seen_too), TEST(a_runtime_looks_along_while_the_watch_is_on))

@@ -21,8 +21,11 @@ import CSyncKernel
 /// It follows `PriorityMutex`, `CriticalSection`, `QueueSafeValue` and `ReadWriteLock` to the thread that holds them;
 /// callers of `sync` and of drains of a serial `WorkQueue` to the thread that runs the queue's work; and `AsyncMutex`
 /// to the task that holds it. Permits of a `PrioritySemaphore` have no owner, and a value of a task (`Task.value`)
-/// tells nobody who waits for it: circles by these are not seen. A serial queue whose work waits for as long, with work
-/// or callers behind it, is reported as stalled (`queueStalled`). That is no deadlock.
+/// tells nobody who waits for it: circles by these are not seen. So queues that stand still are reported as stalled
+/// (`queueStalled`), once for the work that holds them up: a serial `WorkQueue` whose work waits in this library for the
+/// limit, with work or callers behind it; a `FIFOQueue` whose work has run or been suspended for the limit, and a
+/// `TaskQueue` whose task has not released its lock, with work behind it that came while the watch was on. That is no
+/// deadlock: the work may end.
 ///
 /// Operations that don't wait cost nothing for it, and a wait some 50 ns.
 public enum DeadlockWatch {
@@ -35,11 +38,13 @@ public enum DeadlockWatch {
         KernelReports.arePassedOn
         let status = csk_deadlock_watch(max(Deadline.nanoseconds(in: limit) ?? Int64.max, 1))
         if status != 0 { throw .outOfResources }
+        StalledQueues.begin()
     }
 
     /// Ends the watching. What was found stays. It never blocks.
     public static func stop() {
         csk_deadlock_end_watching()
+        StalledQueues.end()
     }
 
     /// Says whether it is on.

@@ -141,6 +141,9 @@ public final class EventRecorder: @unchecked Sendable {
         if !ring.pointee.hasRoom(for: Self.eventsPerSection) { makeRoom() }
     }
 
+    /// Takes the lock if it is free, for looking only: there may be no room for events.
+    func lockIfFree() -> Bool { unsafe csk_gate_trylock(gate, CommandPriority.normal.rawValue) == 0 }
+
     func unlock() {
         unsafe csk_gate_unlock(gate)
     }

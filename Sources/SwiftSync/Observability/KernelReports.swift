@@ -16,6 +16,7 @@ enum KernelReports {
         unsafe csk_deadlock_know_tasks(
             { UInt64(RuntimeFacts.addressOfTask()) },
             { unsafe RuntimeFacts.context(ofTask: UInt($0)) })
+        csk_deadlock_look_along { StalledQueues.look(now: $0, limit: $1) }
     }()
 
     private static let passOn: csk_reporter_t = { event in

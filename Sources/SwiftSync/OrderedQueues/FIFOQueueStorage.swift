@@ -2,7 +2,9 @@ import CSyncKernel
 import Synchronization
 
 /// The storage of a ``FIFOQueue``, with ``FIFOQueueState`` as its state.
-final class FIFOQueueStorage: OrderedQueueStorage<FIFOQueueState<@Sendable () async -> Void>>, @unchecked Sendable {
+final class FIFOQueueStorage: OrderedQueueStorage<FIFOQueueState<@Sendable () async -> Void>>, StallableQueue,
+    @unchecked Sendable
+{
     typealias State = FIFOQueueState<Work>
 
     /// Owned by the pump or task that holds the turn.
@@ -79,7 +81,22 @@ final class FIFOQueueStorage: OrderedQueueStorage<FIFOQueueState<@Sendable () as
 
     /// Submits the job of a task that has come to the turnstile.
     func submit(_ job: UnownedJob) {
-        if case .begins = box.whenSupplied({ $0.submit(job) }) { globalConcurrentExecutor.enqueue(ExecutorJob(job)) }
+        if case .begins = box.whenSupplied({ $0.submit(job) }) {
+            globalConcurrentExecutor.enqueue(ExecutorJob(job))
+        } else if StalledQueues.areWatched {
+            lookAfter()
+        }
+    }
+
+    // MARK: - The deadlock watch
+
+    let isLookedAt = Atomic(false)
+
+    override func lookAfter() { StalledQueues.add(self) }
+
+    /// Whoever has the turn may have had it before the first entry was taken out: then none was behind it.
+    var standstill: Standstill {
+        box.mayHaveWaiting ? .some(begun: box.begunCount.load(ordering: .relaxed)) : .nothing
     }
 
     // MARK: - Having the turn

@@ -13,6 +13,8 @@ final class OrderedQueueBox<State: OrderedQueueState & ~Copyable>: @unchecked Se
     private let hasShut = Atomic(false)
     /// The number of entries that were taken out of the intake and have not begun. Who takes them out stores it.
     let readyCount = Atomic(0)
+    /// The number of entries that were taken from those to begin. Who takes them out stores it.
+    let begunCount = Atomic<UInt64>(0)
 
     init(
         _ state: consuming sending State, of type: String, _ place: csk_place_t, priority: TaskPriority?
@@ -33,6 +35,9 @@ final class OrderedQueueBox<State: OrderedQueueState & ~Copyable>: @unchecked Se
 
     /// True once the queue was shut down and refuses what comes.
     var isShut: Bool { hasShut.load(ordering: .relaxed) }
+
+    /// True while entries may wait for their turn. A wait that was given up counts until its turn.
+    var mayHaveWaiting: Bool { readyCount.load(ordering: .relaxed) > 0 || mayHoldMore.load(ordering: .relaxed) }
 
     /// Calls `body` under the lock.
     func withState<R>(_ body: (inout State) -> R) -> R {

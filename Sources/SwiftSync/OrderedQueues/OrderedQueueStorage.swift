@@ -4,7 +4,8 @@ import Synchronization
 /// What the storages of ``FIFOQueue`` and ``ActorQueue`` have in common: they take the lock, ask the state, drop the
 /// lock, and then act. A storage lives as long as its queue or any accepted work.
 ///
-/// Each storage overrides the first four members. None of them is called where an entry is merely queued.
+/// Each storage overrides the first four members. None of them is called where an entry is merely queued and nothing
+/// watches for deadlocks.
 class OrderedQueueStorage<State: OrderedQueueState & ~Copyable>: @unchecked Sendable {
     typealias Work = State.Work
     typealias Entry = State.Intake.Entry
@@ -30,6 +31,9 @@ class OrderedQueueStorage<State: OrderedQueueState & ~Copyable>: @unchecked Send
 
     /// Makes a closure that runs `work` in the calling task, whose place was granted.
     func inTurn(_ work: Work, _ piece: RecordedPiece?) -> @Sendable () async -> Void { Self.isMissing() }
+
+    /// Something was queued behind other work while the deadlock watch is on.
+    func lookAfter() {}
 
     private static func isMissing() -> Never { fatalError("SwiftSync: the storage of a queue lacks a member") }
 }
@@ -108,7 +112,7 @@ extension OrderedQueueStorage where State: ~Copyable {
     ) -> OrderedQueueError? {
         outcome.dropped?.drop()
         switch outcome.0 {
-        case .queued: return nil
+        case .queued: if StalledQueues.areWatched { lookAfter() }
         case .sendsPump: sendPump()
         case .begins: _ = place?.claim(0)
         case .refused(let error): return error
@@ -122,6 +126,7 @@ extension OrderedQueueStorage where State: ~Copyable {
     final func popFirst(of ready: inout State.Intake.Entries) -> Entry {
         let entry = ready.popFirst()!
         box.readyCount.store(ready.count, ordering: .relaxed)
+        box.begunCount.store(box.begunCount.load(ordering: .relaxed) &+ 1, ordering: .relaxed)
         return entry
     }
 

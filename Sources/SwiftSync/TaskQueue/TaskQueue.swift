@@ -1,4 +1,5 @@
 import CSyncKernel
+import Synchronization
 
 /// A queue of tasks that are executed one at a time, whichever threads push and end them.
 ///
@@ -30,7 +31,7 @@ import CSyncKernel
 /// returned. So a task may push to its own queue, or release its lock and then push, any number of times without
 /// needing stack. A task that releases its lock inside `execute` must not wait there for a task behind it.
 @safe
-public final class TaskQueue: @unchecked Sendable {
+public final class TaskQueue: StallableQueue, @unchecked Sendable {
     /// A task that a queue executes: work, and a name for it.
     ///
     /// A user's type conforms to `TaskQueue.Task`. After `typealias Task = TaskQueue.Task` in its scope it can name the
@@ -105,7 +106,10 @@ public final class TaskQueue: @unchecked Sendable {
             unsafe append(lock)
         }
         end(step, mayWait: true)
-        if !starts { return true }
+        if !starts {
+            if StalledQueues.areWatched { StalledQueues.add(self) }
+            return true
+        }
         if let run = unsafe run {
             unsafe lock._withUnsafeGuaranteedRef { $0.store(task) }
             unsafe run.pointee.next = lock
@@ -165,6 +169,18 @@ public final class TaskQueue: @unchecked Sendable {
         recorder.lock()
         defer { recorder.unlock() }
         return !state.pointee.isBusy
+    }
+
+    // MARK: The deadlock watch
+
+    let isLookedAt = Atomic(false)
+
+    /// Tasks are numbered as they are pushed, and begin in that order.
+    var standstill: Standstill {
+        guard recorder.lockIfFree() else { return .unknown }
+        defer { recorder.unlock() }
+        let waiting = state.pointee.waitingCount
+        return waiting == 0 ? .nothing : .some(begun: state.pointee.lastID &- UInt64(waiting))
     }
 
     // MARK: The list, under the lock
@@ -263,15 +279,17 @@ public final class TaskQueue: @unchecked Sendable {
 
     // MARK: Reports
 
+    var subject: String { "TaskQueue \(identifier)" }
+
     private func reportSecondRelease(of lock: QueueLock) {
         SyncDiagnostics.report(
-            .releasedTwice, subject: "TaskQueue \(identifier)",
+            .releasedTwice, subject: subject,
             message: "the lock of task \(lock.tag) was released again; only the first release counts")
     }
 
     private func reportDrop(of lock: QueueLock) {
         SyncDiagnostics.report(
-            .lockDropped, subject: "TaskQueue \(identifier)",
+            .lockDropped, subject: subject,
             message: "the last copy of the lock of task \(lock.tag) went away without a release; the task was ended")
     }
 }

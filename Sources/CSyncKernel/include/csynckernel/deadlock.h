@@ -87,6 +87,10 @@ CSK_API int csk_deadlock_print(csk_deadlock_print_t print, void *context);
 CSK_API void csk_deadlock_know_tasks(uint64_t (*current)(void), const void *(*context)(uint64_t task));
 /* Callbacks that the calling thread queues from now on are waits of that task; 0: of none. */
 CSK_API void csk_deadlock_suspend(uint64_t task);
+/* Calls `look` on the watch's thread, each time it looks, while the watch is on: for queues that are the runtime's own.
+ * It gets the time and the watch's limit. It may not wait for anybody. NULL ends that; a call that has begun is ended.
+ * Never blocks. */
+CSK_API void csk_deadlock_look_along(void (*look)(int64_t now_ns, int64_t after_ns));
 
 CSK_END_DECLS
 

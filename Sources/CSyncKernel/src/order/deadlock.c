@@ -32,6 +32,7 @@ static struct {
 
 static const void *(*context_of_task)(uint64_t task);
 static uint64_t (*current_task)(void);
+static void (*look_along)(int64_t now_ns, int64_t after_ns);
 
 static bool is_on(void) { return csk_load(&watch.on, CSK_ACQUIRE) == csk_process_mark() + 1; }
 
@@ -233,6 +234,8 @@ static int64_t look(void) {
     int64_t now_ns = csk_platform_now(), after_ns = csk_load(&watch.after_ns, CSK_RELAXED), between_ns = after_ns / 4;
     if (between_ns > most_between_ns) between_ns = most_between_ns;
     if (between_ns < least_between_ns) between_ns = least_between_ns;
+    void (*along)(int64_t, int64_t) = csk_load(&look_along, CSK_RELAXED);
+    if (along != NULL) along(now_ns, after_ns);
     bool is_old = finds_old_wait(now_ns, after_ns);
     if (is_time_for_callbacks(now_ns, between_ns) || is_old || soon) soon = look_at_all();
     return csk_platform_now() + between_ns;
@@ -296,6 +299,8 @@ void csk_deadlock_know_tasks(uint64_t (*current)(void), const void *(*context)(u
 }
 
 void csk_deadlock_suspend(uint64_t task) { csk_waits_suspend(task); }
+
+void csk_deadlock_look_along(void (*look)(int64_t, int64_t)) { csk_store(&look_along, look, CSK_RELAXED); }
 
 /* This runs when the library is loaded. */
 __attribute__((constructor(102))) static void begin(void) {
