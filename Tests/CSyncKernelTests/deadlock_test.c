@@ -471,23 +471,22 @@ static void look(int64_t now_ns, int64_t after_ns) {
     CHECK_GE(now_ns, looked.now_ns);
     looked.now_ns = now_ns;
     looked.after_ns = after_ns;
-    csk_store(&looked.count, looked.count + 1, CSK_RELEASE);
+    ADD(&looked.count, 1);
 }
-static uint32_t looks(void) { return csk_load(&looked.count, CSK_ACQUIRE); }
 
 static void a_runtime_looks_along_while_the_watch_is_on(void) {
     int64_t began_ns = csk_now();
     csk_deadlock_look_along(look);
     watch(short_ns);
-    wait_until(looks() >= 3);
+    wait_until(LOAD(&looked.count) >= 3);
     csk_deadlock_end_watching();
     csk_deadlock_look_along(NULL);
     watch(2 * short_ns);
     /* The watch's thread looks once more, and no longer calls it. */
     await_control();
-    uint32_t count = looks();
+    uint32_t count = LOAD(&looked.count);
     await_control();
-    CHECK_EQ(looks(), count);
+    CHECK_EQ(LOAD(&looked.count), count);
     CHECK_GE(looked.now_ns, began_ns);
     CHECK(looked.thread_id != csk_thread_id());
     CHECK_EQ(looked.after_ns, short_ns);

@@ -22,8 +22,8 @@ import CSyncKernel
 /// callers of `sync` and of drains of a serial `WorkQueue` to the thread that runs the queue's work; and `AsyncMutex`
 /// to the task that holds it. Permits of a `PrioritySemaphore` have no owner, and a value of a task (`Task.value`)
 /// tells nobody who waits for it: circles by these are not seen. So queues that stand still are reported as stalled
-/// (`queueStalled`), once for the work that holds them up: a serial `WorkQueue` whose work waits in this library for the
-/// limit, with work or callers behind it; a `FIFOQueue` whose work has run or been suspended for the limit, and a
+/// (`queueStalled`), once for the work that holds them up: a serial `WorkQueue` whose work waits in this library for
+/// the limit, with work or callers behind it; a `FIFOQueue` whose work has run or been suspended for the limit, and a
 /// `TaskQueue` whose task has not released its lock, with work behind it that came while the watch was on. That is no
 /// deadlock: the work may end.
 ///

@@ -43,9 +43,9 @@ struct StallWatch {
     }
 }
 
-/// The queues of the overlay at which the deadlock watch looks: those to which work came behind other work while it was
-/// on. It reports a queue (`queueStalled`) where the same work has held up others for as long as the watch's limit, once
-/// for that work.
+/// The queues of the overlay at which the deadlock watch looks: those to which work came behind other work while it
+/// was on. It reports a queue (`queueStalled`) where the same work has held up others for as long as the watch's limit,
+/// once for that work.
 ///
 /// A queue comes by a list that only grows at its head, and which the watch's thread takes as a whole: nobody waits for
 /// anybody here, and nothing is done for queues that are idle. The list of those that have come is that thread's own,

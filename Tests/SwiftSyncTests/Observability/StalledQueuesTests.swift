@@ -19,7 +19,7 @@ private func collectStalled() -> PriorityMutex<[SyncDiagnostics.Report]> {
 struct StalledQueuesTests {
     // MARK: - The rule
 
-    @Test func `work that has held up others for the limit is told once`() {
+    @Test func workThatHasHeldUpOthersForTheLimitIsToldOnce() {
         var watch = StallWatch()
         func look(_ standstill: Standstill, at now: Int64, isFirst: Bool = false) -> Int64? {
             watch.look(standstill, now: now * second, limit: 2 * second, isFirst: isFirst)
@@ -33,7 +33,7 @@ struct StalledQueuesTests {
         #expect(look(.some(begun: 8), at: 13) == 3 * second)
     }
 
-    @Test func `time in which nothing stood behind the work does not count, nor does a pause of the watch`() {
+    @Test func timeWithNothingBehindTheWorkDoesNotCountNorDoesAPauseOfTheWatch() {
         var watch = StallWatch()
         func look(_ standstill: Standstill, at now: Int64, isFirst: Bool = false) -> Int64? {
             watch.look(standstill, now: now * second, limit: 2 * second, isFirst: isFirst)
@@ -46,7 +46,7 @@ struct StalledQueuesTests {
         #expect(look(.some(begun: 7), at: 6) == 2 * second)
     }
 
-    @Test func `a queue that is being changed when it is looked at is looked at again`() {
+    @Test func aQueueThatIsBeingChangedIsLookedAtAgain() {
         var watch = StallWatch()
         func look(_ standstill: Standstill, at now: Int64) -> Int64? {
             watch.look(standstill, now: now * second, limit: 2 * second, isFirst: false)
@@ -58,8 +58,7 @@ struct StalledQueuesTests {
 
     // MARK: - Queues
 
-    @Test func `a FIFO queue whose work is suspended for long is reported once, and the next that stalls again`() async
-    {
+    @Test func aFIFOQueueWhoseWorkIsSuspendedForLongIsReportedOnceForThatWork() async {
         await #expect(processExitsWith: .success) {
             let reports = collectStalled()
             try DeadlockWatch.start(limit: .milliseconds(50))
@@ -78,7 +77,7 @@ struct StalledQueuesTests {
         }
     }
 
-    @Test func `tasks behind a task of a FIFO queue that is suspended are work behind it`() async {
+    @Test func tasksBehindASuspendedTaskOfAFIFOQueueAreWorkBehindIt() async {
         await #expect(processExitsWith: .success) {
             let reports = collectStalled()
             try DeadlockWatch.start(limit: .milliseconds(50))
@@ -92,7 +91,7 @@ struct StalledQueuesTests {
         }
     }
 
-    @Test func `a task queue whose lock is not released is reported`() async {
+    @Test func aTaskQueueWhoseLockIsNotReleasedIsReported() async {
         struct Step: TaskQueue.Task {
             let tag = "step"
             let kept: PriorityMutex<[QueueLock]>
@@ -111,7 +110,7 @@ struct StalledQueuesTests {
         }
     }
 
-    @Test func `nothing is reported of a queue with nothing behind its work, nor after the end of the watch`() async {
+    @Test func nothingIsReportedOfAQueueWithNothingBehindItsWorkNorAfterTheEndOfTheWatch() async {
         await #expect(processExitsWith: .success) {
             let reports = collectStalled()
             try DeadlockWatch.start(limit: .milliseconds(50))
@@ -131,7 +130,7 @@ struct StalledQueuesTests {
         }
     }
 
-    @Test func `a queue that is gone is no longer looked at`() {
+    @Test func aQueueThatIsGoneIsNotKept() {
         final class Queue: StallableQueue {
             let subject = "queue"
             let standstill = Standstill.nothing

@@ -300,7 +300,7 @@ void csk_deadlock_know_tasks(uint64_t (*current)(void), const void *(*context)(u
 
 void csk_deadlock_suspend(uint64_t task) { csk_waits_suspend(task); }
 
-void csk_deadlock_look_along(void (*look)(int64_t, int64_t)) { csk_store(&look_along, look, CSK_RELAXED); }
+void csk_deadlock_look_along(void (*along)(int64_t, int64_t)) { csk_store(&look_along, along, CSK_RELAXED); }
 
 /* This runs when the library is loaded. */
 __attribute__((constructor(102))) static void begin(void) {
