@@ -9,6 +9,7 @@ static struct {
     uint32_t flag, other, lock, word;
     uint64_t turn;
     uint32_t sections;
+    uint64_t mutex[8]; /* a pthread mutex */
 } * words;
 
 static void make(void) { words = explore_allocate(sizeof *words); }
@@ -107,7 +108,31 @@ static void stores_and_wakes(void) {
 static void parks_at_the_wrong_value(void) {
     while (look_at(&words->word) == 0) core_park(&words->flag, 1, INT64_MAX, "park");
 }
+/* Goes on once the other has given up spinning. */
+static void stores_for_a_sleeper(void) {
+    explore_wait_asleep(0);
+    stores_and_wakes();
+}
+static void stores_flag_for_a_sleeper(void) {
+    explore_wait_asleep(0);
+    stores();
+}
+static void locks_for_a_sleeper(void) {
+    pthread_mutex_lock((pthread_mutex_t *)words->mutex);
+    put(&words->flag, 1);
+    explore_wait_asleep(0);
+    pthread_mutex_unlock((pthread_mutex_t *)words->mutex);
+}
+static void spins_then_locks(void) {
+    spins();
+    pthread_mutex_lock((pthread_mutex_t *)words->mutex);
+    pthread_mutex_unlock((pthread_mutex_t *)words->mutex);
+}
 PASSES(spin_then_parks, spins_then_parks, stores_and_wakes)
+PASSES(spin_then_parks_for_one_who_waits_for_that, spins_then_parks, stores_for_a_sleeper)
+PASSES(spin_then_locks_for_one_who_waits_for_that, spins_then_locks, locks_for_a_sleeper)
+FAILS(spin_for_one_who_waits_for_a_sleeper,
+      "does not terminate: thread 0 reads again and again: load clients_spin.c:", spins, stores_flag_for_a_sleeper)
 PASSES(spin_by_the_clock_then_parks, spins_by_the_clock_then_parks, stores_and_wakes)
 FAILS(spin_then_parks_not_woken, "deadlock: thread 0 waits at park", spins_then_parks, stores)
 FAILS(spin_parks_at_the_wrong_value,

@@ -39,6 +39,7 @@ static const char *const op_names[] = { "load",
                                         "membarrier's fence",
                                         "pthread lock",
                                         "goes on",
+                                        "goes on",
                                         "point",
                                         "time passes",
                                         "wakes without reason",
@@ -487,6 +488,19 @@ void explore_wait(const uint32_t *word, uint32_t value) {
     note(index_of(current), OP_UNTIL, "explore_wait", word, *word);
 }
 
+/* What the other thread does next comes after this. */
+void explore_wait_asleep(int thread) {
+    if (current == NULL) explore_fail("a wait in setup or check");
+    model->system_call();
+    current->awaited = (uint32_t)thread;
+    point(OP_UNTIL_ASLEEP, NULL, "explore_wait_asleep");
+    const fiber_t *fiber = &fibers[thread];
+    stepped(current, fiber->chain);
+    if (!fiber->done) happened(&current->chain, (const char *)fiber->address + 1, true);
+    spin_changes();
+    note(index_of(current), OP_UNTIL_ASLEEP, "explore_wait_asleep", NULL, (uint64_t)thread);
+}
+
 void explore_order(const void *address) {
     if (current == NULL) return;
     model->locked(address);
@@ -579,12 +593,20 @@ void explore_free(void *memory, size_t size) {
 
 /* ---- The scheduler ----------------------------------------------------------------------------------------------- */
 
+/* In a park, or at a pthread mutex that is held; or it has ended. */
+static bool is_asleep(const fiber_t *fiber) {
+    if (fiber->done) return true;
+    if (fiber->op == OP_LOCK) return *(const uint32_t *)fiber->address != 0;
+    return fiber->op == OP_PARKED && !fiber->woken && fiber->deadline > now;
+}
+
 static bool is_enabled(const fiber_t *fiber) {
     if (!fiber->exists || fiber->done || (fiber->blocked && spin_is_blocked(index_of(fiber)))) return false;
     switch (fiber->op) {
     case OP_PARKED: return fiber->woken || fiber->deadline <= now;
     case OP_LOCK: return *(const uint32_t *)fiber->address == 0;
     case OP_UNTIL: return *(const uint32_t *)fiber->address >= fiber->awaited;
+    case OP_UNTIL_ASLEEP: return is_asleep(&fibers[fiber->awaited]);
     case OP_MEMBARRIER_END: return model->is_enabled(index_of(fiber));
     default: return true;
     }

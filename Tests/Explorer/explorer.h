@@ -84,6 +84,8 @@ void explore_point(void);
 /* Blocks until *word is at least `value`: a thread that is never released is a deadlock. What the other threads have
  * done happens before what follows. */
 void explore_wait(const uint32_t *word, uint32_t value);
+/* Blocks until that thread sleeps in a park or at a pthread mutex, or has ended. It orders nothing. */
+void explore_wait_asleep(int thread);
 /* Sets a word that others wait for. */
 void explore_set(uint32_t *word, uint32_t value);
 /* No step: what was done before earlier calls with this address happens before what follows. */

@@ -31,6 +31,8 @@ void kernel_reset_rcu_child(void);
 void kernel_reset_rcu_reclaim(void);
 void kernel_reset_tls(void);
 void kernel_reset_names(void);
+void kernel_hold_names(void);
+void kernel_let_go_of_names(void);
 void kernel_reset_metrics(void);
 void kernel_reset_waits(void);
 void kernel_reset_ordering(void);

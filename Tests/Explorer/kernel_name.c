@@ -18,3 +18,6 @@ void kernel_reset_names(void) {
     lists = NULL;
     mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 }
+/* As a fork does before it, and after it. */
+void kernel_hold_names(void) { hold(); }
+void kernel_let_go_of_names(void) { let_go(); }

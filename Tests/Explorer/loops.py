@@ -45,8 +45,6 @@ def check():
             wrong += 1
     caught = record()
     for spin in SPINS:
-        if spin.text is None:
-            continue
         count = open(os.path.join(KERNEL, spin.mutated or spin.file)).read().count(spin.text)
         if count != 1:
             print(f'loops.py: the text of "{name_of(spin)}" stands {count} times in {spin.mutated or spin.file}')
@@ -97,7 +95,7 @@ def main():
     if is_older(os.path.join(base, "explore")):
         build(KERNEL, base, jobs=os.cpu_count())
     known, missed = record(), 0
-    chosen = [spin for spin in SPINS if spin.text is not None and (not names or spin.function in names)]
+    chosen = [spin for spin in SPINS if not names or spin.function in names]
 
     def one(spin):
         first = [known[name_of(spin)]] if name_of(spin) in known and "--record" not in sys.argv else spin.clients

@@ -9,7 +9,7 @@ class Spin(typing.NamedTuple):
     waits_for: str
     ended_by: str
     clients: list  # those that may report the variant
-    text: typing.Optional[str]  # of the variant that must be reported: the step, or the bound, is taken away
+    text: str  # of the variant that must be reported: the step, or the bound, is taken away
     becomes: str = ""
     mutated: str = ""  # the file with the text, if that is another
     seen_by: tuple = ()
@@ -38,9 +38,9 @@ SPINS = [
          "    csk_queue_lock(&timers.lock);\n"),
     # Until a deadline: the live view gives up, and says that it is busy.
     Spin("src/wait/waits.c", "csk_waits_try_lock", "a queue lock, until a time", "its holder, or the time",
-         ["waits_*"], None),
+         ["waits_gives_up_*"], "    if (csk_platform_now() >= until_ns) return false;\n", ""),
     Spin("src/thread/name.c", "csk_name_try_of", "the mutex of names, until a time", "its holder, or the time",
-         ["name_*"], None),
+         ["name_gives_up_*"], "        if (!goes_on(context)) {\n", "        if (false) {\n"),
     # For a moment, before a thread yields or parks.
     Spin(GATE + "gate.c", "spin_to_enter", "a free gate", "a leaver, or the clock", ["gate_*"],
          "    while (csk_spin(&spin)) {\n", "    while (true) {\n"),
@@ -48,18 +48,20 @@ SPINS = [
          ["gate_watch_*"], "    while (csk_spin(&spin))\n        if (csk_gate_holder",
          "    while (true)\n        if (csk_gate_holder"),
     Spin(GATE + "gate_await.c", "come_again_or_wait", "a true predicate", "a holder, or the number of yields",
-         ["await_*"], None),  # without that bound, await_again_keeps_its_arrival finds another order
+         ["await_again_ends"],  # others find another order first
+         "    while (yields.left > 0) {\n", "    while (true) {\n"),
     Spin(GATE + "sem.c", "spin_to_take", "permits", "who signals, or the clock", ["sem_*"],
          "    } while (csk_spin(&spin));\n", "    } while (true);\n"),
     Spin("src/wait/watch.c", "csk_watch_word", "an answer in the waiter's word", "who answers, or the clock",
          ["gate_*", "sem_*", "rwlock_*", "await_*", "cond_*"], "    while (csk_spin(&spin))\n", "    while (true)\n"),
     Spin("src/wait/watch.c", "csk_yield_for_word", "an answer in the waiter's word, by yields",
-         "who answers, or the number of yields", ["await_*"], None),
+         "who answers, or the number of yields", ["await_yields_*"],
+         "WORD_WAITING && csk_yield(&yields)) {}", "WORD_WAITING) csk_platform_yield();"),
     Spin("src/wait/spin_park.h", "csk_word_spin", "an answer in a word", "who answers, or the clock",
          ["pool_*", "work_end_*"], " && csk_spin_lasts(&spin)) csk_spin_pause(CSK_SPIN_PAUSES);",
          ") csk_spin_pause(CSK_SPIN_PAUSES);", seen_by=("pool",)),
     Spin("src/wait/queue_lock.c", "csk_queue_lock_slow", "a queue lock, 40 times", "its holder, or the number of looks",
-         ["heap_*"], None),
+         ["heap_*"], "    for (int spins = 0; spins < 40; spins++) {\n", "    for (;;) {\n"),
     Spin(RW + "rwlock_wait.c", "spin_to_pass", "a read-write lock that may be entered", "a leaver, or the clock",
          ["rwlock_*"], "    } while (csk_spin_lasts(&spin));\n", "    } while (true);\n"),
     Spin(RW + "rwlock_wait.c", "spin_to_pass", "a lock that a reader may enter, by yields",
@@ -68,18 +70,20 @@ SPINS = [
     Spin(RW + "rwlock_wait.c", "spin_to_try_again", "a lock that the first waiter may enter", "a leaver, or the clock",
          ["rwlock_watch_*"], "self->mode != RW_WRITE && csk_spin(&spin)", "self->mode != RW_WRITE"),
     Spin(RW + "rwlock_wait.c", "watch", "a lock that the first waiter may enter, by yields",
-         "a leaver, or the number of yields", ["rwlock_*"], None),
+         "a leaver, or the number of yields", ["rwlock_watch_*"],
+         "    while (csk_yield(&yields))\n        if (may_try_again(", YIELDS + "        if (may_try_again("),
     Spin(RW + "rwlock_bias.c", "watch_marks", "readers' marks that end", "the readers, or the clock", ["rwlock_*"],
          "while (csk_reads_elsewhere(lock) && csk_spin_lasts(&spin));", "while (csk_reads_elsewhere(lock));"),
     Spin(RW + "rwlock_linger.c", "csk_linger_look", "the next section of a lock", "a granter, or the clock",
          ["rwlock_*", "work_end_*"], "== looks && csk_spin_lasts(&spin) && csk_pool_queued() == 0)", "== looks)"),
     Spin(RW + "rwlock_linger.c", "csk_linger_hand", "a worker that will look soon", "that worker, or the clock",
-         ["rwlock_*"], None),
+         ["rwlock_granter_*"], "== soon && csk_spin_lasts(&spin))", "== soon)"),
     Spin(WQ + "pqueue.c", "spin_in_line", "a promise, as the first in line", "who serves, or the clock",
          ["pqueue_*"], "!csk_pqueue_is_promised(waiter) && csk_spin_lasts(&spin))",
          "!csk_pqueue_is_promised(waiter))"),
     Spin(WQ + "pqueue_line.h", "csk_pqueue_lock", "the queue's mutex, 40 times", "its holder, or the number of tries",
-         ["pqueue_*"], None),
+         ["pqueue_mutex_*"], "    for (int tries = 0; tries < CSK_PQUEUE_TRIES; tries++) {\n", "    for (;;) {\n",
+         seen_by=("pqueue",)),
     Spin(WQ + "workqueue_worker.c", "linger", "the next work", "who queues, or the clock",
          ["workqueue_*", "work_end_*"], " && csk_spin_lasts(&spin) && !(others = others_wait(queue)))", ")"),
 ]

@@ -26,6 +26,7 @@ enum op {
     OP_INTERRUPT,
     OP_LOCK,
     OP_UNTIL,
+    OP_UNTIL_ASLEEP,
     OP_POINT,
     OP_TIME,
     OP_SPURIOUS,
