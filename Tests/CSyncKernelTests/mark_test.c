@@ -40,6 +40,7 @@ static void a_long_wait_of_a_marked_thread_is_told_once(void) {
     wait_until(LOAD(&told) == 1);
     CHECK_EQ(strcmp(last_name, "sessions"), 0);
     CHECK(last.object == &gate);
+    CHECK_EQ(last.object_kind, CSK_OBJECT_GATE);
     CHECK_STATUS(last.status, EBUSY);
     CHECK(last.waited_ns >= CSK_LONG_WAIT_NS);
     CHECK(last.thread_id > 0 && last.thread_id != getpid());
@@ -83,6 +84,82 @@ static void a_function_says_what_others_threads_are(void) {
     CHECK_STATUS(csk_gate_destroy(&gate), 0);
 }
 
+/* ---- What is waited for ------------------------------------------------------------------------------------------ */
+
+static csk_rwlock_t rwlock;
+static csk_sem_t sem;
+static csk_cond_t cond = CSK_COND_INITIALIZER(&gate);
+static csk_pqueue_t pqueue;
+
+static void *wait_to_read(void *unused) {
+    (void)unused;
+    CHECK_STATUS(csk_thread_mark(CSK_THREAD_EVENT_LOOP), 0);
+    CHECK_STATUS(csk_rwlock_rdlock(&rwlock), 0);
+    CHECK_STATUS(csk_rwlock_unlock(&rwlock), 0);
+    return NULL;
+}
+static void *wait_for_permit(void *unused) {
+    (void)unused;
+    CHECK_STATUS(csk_thread_mark(CSK_THREAD_EVENT_LOOP), 0);
+    CHECK_STATUS(csk_sem_wait(&sem, 0, 1), 0);
+    return NULL;
+}
+static void *wait_for_signal(void *unused) {
+    (void)unused;
+    CHECK_STATUS(csk_thread_mark(CSK_THREAD_EVENT_LOOP), 0);
+    CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
+    CHECK_STATUS(csk_cond_wait(&cond, 0), 0);
+    CHECK_STATUS(csk_gate_unlock(&gate), 0);
+    return NULL;
+}
+static void *wait_for_item(void *unused) {
+    (void)unused;
+    CHECK_STATUS(csk_thread_mark(CSK_THREAD_EVENT_LOOP), 0);
+    csk_pqueue_item_t *item = NULL;
+    CHECK_STATUS(csk_pqueue_pop(&pqueue, &item), ESHUTDOWN);
+    return NULL;
+}
+
+static pthread_t begin_wait(void *(*wait)(void *)) {
+    csk_set_reporter(keep);
+    STORE(&told, 0);
+    return start_thread(wait, NULL);
+}
+static void await_kind(uint32_t object_kind, const void *object) {
+    wait_until(LOAD(&told) == 1);
+    CHECK_EQ(last.object_kind, object_kind);
+    CHECK(last.object == object);
+}
+
+static void a_report_says_what_is_waited_for(void) {
+    CHECK_STATUS(csk_rwlock_init(&rwlock, NULL), 0);
+    CHECK_STATUS(csk_rwlock_wrlock(&rwlock), 0);
+    pthread_t thread = begin_wait(wait_to_read);
+    await_kind(CSK_OBJECT_RWLOCK, &rwlock);
+    CHECK_STATUS(csk_rwlock_unlock(&rwlock), 0);
+    join_thread(thread);
+
+    CHECK_STATUS(csk_sem_init(&sem, 0, 1), 0);
+    thread = begin_wait(wait_for_permit);
+    await_kind(CSK_OBJECT_SEM, &sem);
+    CHECK_STATUS(csk_sem_signal(&sem, 1), 0);
+    join_thread(thread);
+
+    CHECK_STATUS(csk_gate_init(&gate, NULL), 0);
+    thread = begin_wait(wait_for_signal);
+    await_kind(CSK_OBJECT_COND, &cond);
+    CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
+    CHECK_STATUS(csk_cond_signal(&cond), 0);
+    CHECK_STATUS(csk_gate_unlock(&gate), 0);
+    join_thread(thread);
+
+    CHECK_STATUS(csk_pqueue_init(&pqueue, 1), 0);
+    thread = begin_wait(wait_for_item);
+    await_kind(CSK_OBJECT_PQUEUE, &pqueue);
+    csk_pqueue_close(&pqueue);
+    join_thread(thread);
+}
+
 static void what_is_no_kind_is_refused(void) {
     CHECK_STATUS(csk_thread_mark(CSK_THREAD_MAIN + 1), EINVAL);
     CHECK_STATUS(csk_thread_mark(CSK_THREAD_COOPERATIVE), 0);
@@ -104,4 +181,4 @@ static void a_child_has_a_watchdog_of_its_own(void) {
 
 TEST_MAIN(TEST(what_is_no_kind_is_refused), TEST(a_child_has_a_watchdog_of_its_own),
           TEST(a_long_wait_of_a_marked_thread_is_told_once), TEST(a_thread_without_a_mark_may_wait),
-          TEST(a_function_says_what_others_threads_are))
+          TEST(a_function_says_what_others_threads_are), TEST(a_report_says_what_is_waited_for))

@@ -191,8 +191,9 @@ static void report_stalled(void) {
     for (uint32_t i = 0; i < tables->more.holder_count; i++) {
         stalled_t stalled;
         if (is_stalled(&tables->holders[i], &stalled))
-            csk_observe_report_named(CSK_EVENT_QUEUE_STALLED, stalled.queue, stalled.name[0] != 0 ? stalled.name : NULL,
-                                     stalled.since_ns, EBUSY, stalled.thread_id);
+            csk_observe_report_named(CSK_EVENT_QUEUE_STALLED, CSK_OBJECT_WORKQUEUE, stalled.queue,
+                                     stalled.name[0] != 0 ? stalled.name : NULL, stalled.since_ns, EBUSY,
+                                     stalled.thread_id);
     }
 }
 
