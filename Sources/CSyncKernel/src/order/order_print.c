@@ -31,8 +31,10 @@ static void put_frame(output_t *output, const csk_symbols_t *symbols, uintptr_t 
 }
 
 static void put_step(output_t *output, const csk_symbols_t *symbols, const order_step_t *step) {
-    put(output, "    \"%s\" was entered inside of \"%s\" at\n", csk_order_class(step->to)->text,
-        csk_order_class(step->from)->text);
+    char from[ORDER_TEXT], to[ORDER_TEXT];
+    csk_order_copy_text(step->from, from);
+    csk_order_copy_text(step->to, to);
+    put(output, "    \"%s\" was entered inside of \"%s\" at\n", to, from);
     for (uint32_t i = 0; i < step->depth; i++) put_frame(output, symbols, step->frames[i]);
 }
 
