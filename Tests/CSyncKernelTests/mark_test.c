@@ -3,6 +3,8 @@
 
 #include <csynckernel/csynckernel.h>
 
+#include "wait/waits.h"
+
 static int told;
 static csk_event_t last;
 static char last_name[128];
@@ -179,6 +181,52 @@ static void a_child_has_a_watchdog_of_its_own(void) {
 #endif
 }
 
+/* The function is the parent's. Its watchdog is not here, so a wait is not told of until the child calls. */
+#ifndef __SANITIZE_THREAD__
+static void *wait_unmarked(void *unused) {
+    (void)unused;
+    CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
+    CHECK_STATUS(csk_gate_unlock(&gate), 0);
+    return NULL;
+}
+static void wait_and_then_ask(void *unused) {
+    (void)unused;
+    begin();
+    pthread_t thread = start_thread(wait_unmarked, NULL);
+    wait_until(csk_gate_waiting(&gate) == 1);
+    int64_t until = csk_deadline_after(3 * CSK_LONG_WAIT_NS);
+    wait_until(csk_deadline_after(0) >= until);
+    CHECK_EQ(LOAD(&told), 0);
+    CHECK_STATUS(csk_thread_mark(CSK_THREAD_MAIN), 0);
+    wait_until(LOAD(&told) == 1);
+    CHECK(last.thread_id != getpid());
+    CHECK_STATUS(csk_gate_unlock(&gate), 0);
+    join_thread(thread);
+}
+#endif
+static void in_a_child_the_function_stays_and_nobody_looks_until_it_calls(void) {
+#ifndef __SANITIZE_THREAD__
+    CHECK_STATUS(csk_thread_mark_by(is_cooperative), 0);
+    in_a_child(wait_and_then_ask, NULL);
+    CHECK_STATUS(csk_thread_mark_by(NULL), 0);
+#endif
+}
+
+static void look_at_mark(void *unused) {
+    (void)unused;
+    CHECK_EQ(csk_waits_has_record(), false);
+    csk_waits_prepare();
+    CHECK_EQ(LOAD(&csk_waits_marked), 0);
+}
+static void in_a_child_the_thread_is_not_marked(void) {
+    CHECK_STATUS(csk_thread_mark(CSK_THREAD_MAIN), 0);
+    CHECK_EQ(LOAD(&csk_waits_marked), 1);
+    in_a_child(look_at_mark, NULL);
+    CHECK_STATUS(csk_thread_mark(CSK_THREAD_PLAIN), 0);
+}
+
 TEST_MAIN(TEST(what_is_no_kind_is_refused), TEST(a_child_has_a_watchdog_of_its_own),
           TEST(a_long_wait_of_a_marked_thread_is_told_once), TEST(a_thread_without_a_mark_may_wait),
-          TEST(a_function_says_what_others_threads_are), TEST(a_report_says_what_is_waited_for))
+          TEST(a_function_says_what_others_threads_are), TEST(a_report_says_what_is_waited_for),
+          TEST(in_a_child_the_function_stays_and_nobody_looks_until_it_calls),
+          TEST(in_a_child_the_thread_is_not_marked))

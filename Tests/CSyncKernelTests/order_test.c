@@ -592,6 +592,37 @@ static void a_child_checks_too(void) {
     check_reports(0, NULL);
 }
 
+/* There is room for 65 536 addresses. Objects beyond are not checked, and counted; the others are checked as before. */
+static void use_all_addresses_up(void *unused) {
+    static char objects[2 * ORDER_OBJECTS];
+    (void)unused;
+    const char *beyond = NULL;
+    int known = 0;
+    for (int i = 0; i < 2 * ORDER_OBJECTS; i++) {
+        int status = csk_order_level(&objects[i], 0);
+        if (status == 0) known++;
+        else {
+            CHECK_STATUS(status, ENOBUFS);
+            beyond = &objects[i];
+        }
+    }
+    CHECK(known > ORDER_OBJECTS / 2 && known <= ORDER_OBJECTS);
+    CHECK_STATUS(csk_order_ignore(beyond), ENOBUFS);
+    csk_order_counts_t before, after;
+    csk_order_count(&before);
+    enter_one_more(beyond);
+    csk_order_leaves(beyond);
+    csk_order_count(&after);
+    CHECK_EQ(after.lost, before.lost + 1);
+    within(&childs, &parents);
+    check_reports(1, NULL);
+}
+static void beyond_the_addresses_that_have_room_nothing_is_checked(void) {
+    within(&parents, &childs);
+    in_a_child(use_all_addresses_up, NULL);
+    check_reports(0, NULL);
+}
+
 /* Before any test. A gate whose form was decided before the checker was started is not ordered. */
 __attribute__((constructor)) static void start(void) {
     csk_set_reporter(keep);
@@ -606,8 +637,9 @@ __attribute__((constructor)) static void start(void) {
     CHECK_STATUS(csk_order_start(), 0);
 }
 
-TEST_MAIN(TEST(a_child_checks_too), TEST(both_stacks_are_printed),
-          TEST(a_circle_of_two_is_found_for_each_pair_of_kinds), TEST(a_circle_of_three_is_found_whatever_its_order),
+TEST_MAIN(TEST(a_child_checks_too), TEST(beyond_the_addresses_that_have_room_nothing_is_checked),
+          TEST(both_stacks_are_printed), TEST(a_circle_of_two_is_found_for_each_pair_of_kinds),
+          TEST(a_circle_of_three_is_found_whatever_its_order),
           TEST(what_is_tried_begins_no_order_but_what_is_entered_inside_does),
           TEST(what_is_left_in_another_order_is_left), TEST(levels_and_ignored_objects),
           TEST(an_object_that_begins_anew_is_of_another_class), TEST(what_is_disowned_is_not_held),

@@ -1,5 +1,6 @@
 import CoreMetrics
 import Dispatch
+import Glibc
 import MetricsTestKit
 import SwiftSync
 import Testing
@@ -77,6 +78,36 @@ struct MetricsTests {
         let passedOn = try backend.expectCounter("swiftsync_waits", dimensions).values
         #expect(passedOn.reduce(0, +) == Int64(counted.timedOutCount))
         #expect(try backend.expectCounter("swiftsync_timer_lateness_nanoseconds").values.allSatisfy { $0 >= 0 })
+    }
+
+    /// In the child nothing has been counted, and what comes there is passed on. Numbers that go back would be less than
+    /// nothing.
+    @Test func inAChildAPublisherBeginsAnew() async {
+        await #expect(processExitsWith: .success) {
+            try SyncMetrics.start()
+            let backend = TestMetrics(), publisher = SyncMetricsPublisher(factory: backend)
+            let semaphore = PrioritySemaphore(value: 0, name: "in a child")
+            for _ in 0..<3 { try? semaphore.wait(timeout: .milliseconds(1)) }
+            publisher.publish()
+            let fork = unsafeBitCast(dlsym(nil, "fork"), to: (@convention(c) () -> pid_t).self)
+            let child = fork()
+            if child == 0 {
+                let own = TestMetrics()
+                try? semaphore.wait(timeout: .milliseconds(1))
+                publisher.publish()
+                SyncMetricsPublisher(factory: own).publish()
+                let dimensions = [("kind", "semaphore"), ("name", "in a child"), ("outcome", "timed_out")]
+                let both = try? backend.expectCounter("swiftsync_waits", dimensions).values
+                let ofNewOne = try? own.expectCounter("swiftsync_waits", dimensions).values
+                let lateness = try? backend.expectCounter("swiftsync_timer_lateness_nanoseconds").values
+                let isRight = both == [3, 1] && ofNewOne == [1] && lateness?.allSatisfy { $0 >= 0 } == true
+                if !isRight { print("\(both ?? []) \(ofNewOne ?? []) \(lateness ?? [])") }
+                exit(isRight ? 0 : 1)
+            }
+            var status: Int32 = 0
+            precondition(waitpid(child, &status, 0) == child)
+            precondition(status == 0, "the child ended with \(status)")
+        }
     }
 
     @Test func aPublisherThatRunsPublishesUntilItIsCancelled() async throws {
