@@ -79,8 +79,8 @@ void csk_deadlock_find_cycles(deadlock_tables_t *tables);
 const csk_inspected_waiter_t *csk_deadlock_waiter_of(const deadlock_tables_t *tables, int32_t thread_id);
 uint64_t csk_deadlock_hash_wait(const csk_inspected_waiter_t *waiter, const void *object);
 
-/* deadlock_text.c. "thread 71 waits for thread 72 at mutex "users" 0x...": the party `at` of `count`, of which the first
- * CSK_DEADLOCK_PARTIES are there. */
+/* deadlock_text.c. "thread 71 waits for thread 72 at mutex "users" 0x...": the party `at` of `count`, of which the
+ * first CSK_DEADLOCK_PARTIES are there. */
 void csk_deadlock_add_wait(csk_line_t *line, const csk_deadlock_party_t *parties, uint32_t at, uint32_t count);
 /* One line that names all parties. */
 void csk_deadlock_write_text(const deadlock_kept_t *found, char *text, size_t size);

@@ -80,8 +80,8 @@ struct MetricsTests {
         #expect(try backend.expectCounter("swiftsync_timer_lateness_nanoseconds").values.allSatisfy { $0 >= 0 })
     }
 
-    /// In the child nothing has been counted, and what comes there is passed on. Numbers that go back would be less than
-    /// nothing.
+    /// In the child nothing has been counted, and what comes there is passed on. Numbers that go back would be less
+    /// than nothing.
     @Test func inAChildAPublisherBeginsAnew() async {
         await #expect(processExitsWith: .success) {
             try SyncMetrics.start()
