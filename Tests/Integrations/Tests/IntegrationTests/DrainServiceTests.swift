@@ -142,12 +142,17 @@ struct DrainServiceTests {
 
     @Test(arguments: [Duration.seconds(Int64.min), Duration(attoseconds: .min), .seconds(-1)])
     func aNegativeTimeoutGivesUpAtOnce(timeout: Duration) async {
-        let queue = WorkQueue(label: "jobs"), ran = Mutex(false)
-        queue.suspend()
+        let queue = WorkQueue(label: "jobs"), end = DispatchSemaphore(value: 0), ran = Mutex(false)
+        let begun = AsyncStream.makeStream(of: Void.self)
+        queue.async {
+            begun.continuation.finish()
+            end.wait()
+        }
         queue.async { ran.withLock { $0 = true } }
+        for await _ in begun.stream {}
         let error = await shutDown(DrainService(timeout: timeout).draining(queue))
         #expect(error as? DrainServiceError == .timedOut(["jobs"]))
-        queue.resume()
+        end.signal()
         await queue.drain()
         #expect(!ran.withLock { $0 })
     }

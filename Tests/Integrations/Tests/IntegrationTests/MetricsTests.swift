@@ -80,6 +80,10 @@ struct MetricsTests {
         #expect(try backend.expectCounter("swiftsync_timer_lateness_nanoseconds").values.allSatisfy { $0 >= 0 })
     }
 
+    private static func waitInVain(for semaphore: PrioritySemaphore, _ times: Int) {
+        for _ in 0..<times { try? semaphore.wait(timeout: .milliseconds(1)) }
+    }
+
     /// In the child nothing has been counted, and what comes there is passed on. Numbers that go back would be less
     /// than nothing.
     @Test func inAChildAPublisherBeginsAnew() async {
@@ -87,13 +91,13 @@ struct MetricsTests {
             try SyncMetrics.start()
             let backend = TestMetrics(), publisher = SyncMetricsPublisher(factory: backend)
             let semaphore = PrioritySemaphore(value: 0, name: "in a child")
-            for _ in 0..<3 { try? semaphore.wait(timeout: .milliseconds(1)) }
+            Self.waitInVain(for: semaphore, 3)
             publisher.publish()
             let fork = unsafeBitCast(dlsym(nil, "fork"), to: (@convention(c) () -> pid_t).self)
             let child = fork()
             if child == 0 {
                 let own = TestMetrics()
-                try? semaphore.wait(timeout: .milliseconds(1))
+                Self.waitInVain(for: semaphore, 1)
                 publisher.publish()
                 SyncMetricsPublisher(factory: own).publish()
                 let dimensions = [("kind", "semaphore"), ("name", "in a child"), ("outcome", "timed_out")]
@@ -102,7 +106,7 @@ struct MetricsTests {
                 let lateness = try? backend.expectCounter("swiftsync_timer_lateness_nanoseconds").values
                 let isRight = both == [3, 1] && ofNewOne == [1] && lateness?.allSatisfy { $0 >= 0 } == true
                 if !isRight { print("\(both ?? []) \(ofNewOne ?? []) \(lateness ?? [])") }
-                exit(isRight ? 0 : 1)
+                _exit(isRight ? 0 : 1)
             }
             var status: Int32 = 0
             precondition(waitpid(child, &status, 0) == child)
