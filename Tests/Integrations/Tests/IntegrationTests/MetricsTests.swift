@@ -5,8 +5,9 @@ import MetricsTestKit
 import SwiftSync
 import Testing
 
-/// What a publisher passes on to a backend of swift-metrics.
-@Suite(.timeLimit(.minutes(1)))
+/// What a publisher passes on to a backend of swift-metrics. One test after the other: each begins and ends the
+/// counting, which is that of the process.
+@Suite(.serialized, .timeLimit(.minutes(1)))
 struct MetricsTests {
     @Test func whatCameSinceTheLastCallIsPassedOn() throws {
         try SyncMetrics.start()
