@@ -29,6 +29,7 @@ static inline void keep_report(const csk_event_t *event) {
     if (event->kind != CSK_EVENT_DEADLOCK && event->kind != CSK_EVENT_QUEUE_STALLED) return;
     uint32_t count = LOAD(&report_count);
     CHECK(count < MOST_REPORTS);
+    CHECK(event->kind != CSK_EVENT_QUEUE_STALLED || event->object_kind == CSK_OBJECT_WORKQUEUE);
     report_t *report = &reports[count];
     report->kind = event->kind;
     report->thread_id = event->thread_id;

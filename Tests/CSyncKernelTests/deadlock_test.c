@@ -19,6 +19,7 @@ static void rings_of_each_kind_and_size_are_named_in_time(void) {
     ring_t *rings[32];
     int count = 0;
     watch(0);
+    uint32_t before = LOAD(&report_count);
     for (int i = 0; i < 3; i++) {
         rings[count++] = plant("gates", sizes[i], gates, TO_WRITE, TO_WRITE);
         rings[count++] = plant("mutexes", sizes[i], mutexes, TO_WRITE, TO_WRITE);
@@ -30,7 +31,7 @@ static void rings_of_each_kind_and_size_are_named_in_time(void) {
         rings[count++] = plant("mixed", sizes[i], all_kinds, TO_WRITE, TO_WRITE);
     }
     for (int i = 0; i < count; i++) check_ring(rings[i], in_time_ns);
-    CHECK_EQ(LOAD(&report_count), count);
+    CHECK_EQ(LOAD(&report_count), before + (uint32_t)count);
 }
 
 /* Whatever stood before a deadlock was looked at when that is reported. */
@@ -492,10 +493,11 @@ static void a_runtime_looks_along_while_the_watch_is_on(void) {
     CHECK_EQ(looked.after_ns, short_ns);
 }
 
-TEST_MAIN(TEST(rings_of_each_kind_and_size_are_named_in_time), TEST(an_upgrade_waits_for_the_other_readers),
-          TEST(a_reader_waits_for_the_writer_before_it), TEST(a_reader_behind_a_timed_writer_is_in_no_deadlock),
-          TEST(a_circle_with_a_timed_wait_is_none), TEST(a_long_wait_without_a_circle_is_none),
-          TEST(who_waits_for_a_party_is_none_and_nothing_is_told_twice), TEST(tasks_that_wait_for_each_other_are_named),
+/* First tasks alone: no thread has waited, so nothing but the callbacks brings the watch to look. */
+TEST_MAIN(TEST(tasks_that_wait_for_each_other_are_named), TEST(rings_of_each_kind_and_size_are_named_in_time),
+          TEST(an_upgrade_waits_for_the_other_readers), TEST(a_reader_waits_for_the_writer_before_it),
+          TEST(a_reader_behind_a_timed_writer_is_in_no_deadlock), TEST(a_circle_with_a_timed_wait_is_none),
+          TEST(a_long_wait_without_a_circle_is_none), TEST(who_waits_for_a_party_is_none_and_nothing_is_told_twice),
           TEST(threads_and_tasks_that_wait_for_each_other_are_named), TEST(a_circle_that_dissolves_is_none),
           TEST(who_has_a_plain_semaphore_is_not_known), TEST(works_that_call_sync_round_are_named),
           TEST(a_queue_whose_work_waits_is_stalled_and_no_deadlock), TEST(what_was_found_is_printed_with_stacks),

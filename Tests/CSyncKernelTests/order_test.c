@@ -8,6 +8,8 @@
 
 #include <pthread.h>
 
+#include "order/order.h"
+
 static int reports;
 static char last[512];
 
@@ -454,6 +456,81 @@ static void circles_are_printed_while_others_are_found(void) {
     check_reports(PAIRS, NULL);
 }
 
+/* A thread has come with a name first, and has written a part of it so far. Another one that comes with that name finds
+ * all of it, and so does a child of fork, in which the first does not go on. */
+static void a_name_that_is_just_being_written_is_shown_whole(void) {
+    static csk_gate_t half, whole;
+    static const char *const name = "written by halves";
+    bool is_new;
+    CHECK_STATUS(csk_gate_init(&half, NULL), 0);
+    CHECK_STATUS(csk_gate_init(&whole, NULL), 0);
+    CHECK_STATUS(csk_name(&half, name), 0);
+    CHECK_STATUS(csk_name(&whole, "whole"), 0);
+    order_tables_t *tables = csk_order_tables;
+    uint32_t number = csk_slot_claim(tables->classes, sizeof *tables->classes, ORDER_CLASSES,
+                                     csk_slot_hash_text(1, name), &is_new);
+    CHECK(number != 0 && is_new);
+    memcpy(csk_order_class(number)->text, name, 8);
+    within(&half, &whole);
+    within(&whole, &half);
+    check_reports(1, "whole -> written by halves -> whole");
+    size_t length = 0;
+    memset(printed, 0, sizeof printed);
+    CHECK_STATUS(csk_order_print(append, &length), 0);
+    CHECK(strstr(printed, "\"written by halves\" was entered inside of \"whole\"") != NULL);
+    CHECK_STATUS(csk_gate_destroy(&half), 0);
+    CHECK_STATUS(csk_gate_destroy(&whole), 0);
+}
+
+/* Threads that come with one name at once. The one that is told of a circle finds the names of both, whoever wrote
+ * them. */
+enum { NAMERS = 2, NAMED_ROUNDS = 200 };
+static uint32_t rounds_begun, rounds_ended;
+static char named_pairs[NAMERS][2];
+static int wrong_texts;
+
+static void check_text(const csk_event_t *event) {
+    if (event->kind != CSK_EVENT_LOCK_ORDER) return;
+    uint32_t round = (LOAD(&rounds_begun) - 1) / NAMERS;
+    char here[96], there[96];
+    snprintf(here, sizeof here, "left %u -> right %u -> left %u", round, round, round);
+    snprintf(there, sizeof there, "right %u -> left %u -> right %u", round, round, round);
+    if (strcmp(event->name, here) != 0 && strcmp(event->name, there) != 0) ADD(&wrong_texts, 1);
+}
+static void *enter_both_ways(void *pair) {
+    char *own = pair;
+    for (uint32_t round = 0; round < NAMED_ROUNDS; round++) {
+        for (int side = 0; side < 2; side++) {
+            char name[32];
+            snprintf(name, sizeof name, side == 0 ? "left %u" : "right %u", round);
+            csk_unname(&own[side]);
+            CHECK_STATUS(csk_order_level(&own[side], 0), 0);
+            CHECK_STATUS(csk_name(&own[side], name), 0);
+        }
+        ADD(&rounds_begun, 1);
+        wait_until(LOAD(&rounds_begun) >= (round + 1) * NAMERS);
+        for (int first = 0; first < 2; first++) {
+            enter_one_more(&own[first]);
+            enter_one_more(&own[1 - first]);
+            csk_order_leaves(&own[1 - first]);
+            csk_order_leaves(&own[first]);
+        }
+        ADD(&rounds_ended, 1);
+        wait_until(LOAD(&rounds_ended) >= (round + 1) * NAMERS);
+    }
+    return NULL;
+}
+static void names_are_whole_where_threads_come_with_them_at_once(void) {
+    pthread_t threads[NAMERS];
+    csk_set_reporter(check_text);
+    for (int i = 0; i < NAMERS; i++) threads[i] = start_thread(enter_both_ways, named_pairs[i]);
+    for (int i = 0; i < NAMERS; i++) join_thread(threads[i]);
+    csk_set_reporter(keep);
+    CHECK_EQ(wrong_texts, 0);
+    for (int i = 0; i < NAMERS; i++)
+        for (int side = 0; side < 2; side++) csk_unname(&named_pairs[i][side]);
+}
+
 static csk_gate_t before_start;
 static void *wait_at_it(void *unused) {
     (void)unused;
@@ -515,6 +592,37 @@ static void a_child_checks_too(void) {
     check_reports(0, NULL);
 }
 
+/* There is room for 65 536 addresses. Objects beyond are not checked, and counted; the others are checked as before. */
+static void use_all_addresses_up(void *unused) {
+    static char objects[2 * ORDER_OBJECTS];
+    (void)unused;
+    const char *beyond = NULL;
+    int known = 0;
+    for (int i = 0; i < 2 * ORDER_OBJECTS; i++) {
+        int status = csk_order_level(&objects[i], 0);
+        if (status == 0) known++;
+        else {
+            CHECK_STATUS(status, ENOBUFS);
+            beyond = &objects[i];
+        }
+    }
+    CHECK(known > ORDER_OBJECTS / 2 && known <= ORDER_OBJECTS);
+    CHECK_STATUS(csk_order_ignore(beyond), ENOBUFS);
+    csk_order_counts_t before, after;
+    csk_order_count(&before);
+    enter_one_more(beyond);
+    csk_order_leaves(beyond);
+    csk_order_count(&after);
+    CHECK_EQ(after.lost, before.lost + 1);
+    within(&childs, &parents);
+    check_reports(1, NULL);
+}
+static void beyond_the_addresses_that_have_room_nothing_is_checked(void) {
+    within(&parents, &childs);
+    in_a_child(use_all_addresses_up, NULL);
+    check_reports(0, NULL);
+}
+
 /* Before any test. A gate whose form was decided before the checker was started is not ordered. */
 __attribute__((constructor)) static void start(void) {
     csk_set_reporter(keep);
@@ -529,12 +637,14 @@ __attribute__((constructor)) static void start(void) {
     CHECK_STATUS(csk_order_start(), 0);
 }
 
-TEST_MAIN(TEST(a_child_checks_too), TEST(both_stacks_are_printed),
-          TEST(a_circle_of_two_is_found_for_each_pair_of_kinds), TEST(a_circle_of_three_is_found_whatever_its_order),
+TEST_MAIN(TEST(a_child_checks_too), TEST(beyond_the_addresses_that_have_room_nothing_is_checked),
+          TEST(both_stacks_are_printed), TEST(a_circle_of_two_is_found_for_each_pair_of_kinds),
+          TEST(a_circle_of_three_is_found_whatever_its_order),
           TEST(what_is_tried_begins_no_order_but_what_is_entered_inside_does),
           TEST(what_is_left_in_another_order_is_left), TEST(levels_and_ignored_objects),
           TEST(an_object_that_begins_anew_is_of_another_class), TEST(what_is_disowned_is_not_held),
           TEST(a_wait_for_a_signal_leaves_and_enters), TEST(ordered_locks_exclude_under_contention),
           TEST(what_is_not_covered_is_listed_once), TEST(too_much_held_is_counted),
           TEST(one_more_level_hides_no_circle_of_its_class), TEST(circles_are_printed_while_others_are_found),
-          TEST(nothing_is_checked_once_it_has_stopped))
+          TEST(a_name_that_is_just_being_written_is_shown_whole),
+          TEST(names_are_whole_where_threads_come_with_them_at_once), TEST(nothing_is_checked_once_it_has_stopped))

@@ -35,8 +35,10 @@ public struct DrainService: Service {
     /// A service without anything to drain yet.
     ///
     /// - Parameter timeout: how long all of it may take together, from the begin of the shutdown on. Zero or less
-    ///   gives up at once what has not ended.
-    public init(timeout: Duration) { self.timeout = timeout }
+    ///   gives up at once what has not ended. More than 292 years count as that.
+    public init(timeout: Duration) {
+        self.timeout = min(max(timeout, .zero), .nanoseconds(Int64.max))
+    }
 
     /// Adds a work queue, serial or concurrent. Late works that have not begun are dropped.
     public func draining(_ queue: WorkQueueBase) -> DrainService {

@@ -3,6 +3,12 @@
 public import CoreMetrics
 import Synchronization
 
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
 /// Passes what ``SyncMetrics`` counts on to swift-metrics.
 ///
 /// ```swift
@@ -29,9 +35,15 @@ import Synchronization
 /// | `swiftsync_timer_lateness_nanoseconds` | `Counter` | how late timers were served, together |
 /// | `swiftsync_metrics_lost` | `Counter` | waits that were not counted |
 ///
+/// In a child of fork, where nothing has been counted yet, it begins anew: it passes on what came in the child. The
+/// backend is a copy of the parent's, with the numbers of the parent. (On Linux before 4.14 the counts are a copy too,
+/// and are passed on once more.) A fork must not come while another thread is in ``publish()``: the child's calls would
+/// wait for that thread for ever. Make a new publisher in the child, and a new backend, where that may happen.
+///
 /// It needs the package's trait `Metrics`.
 public final class SyncMetricsPublisher: Sendable {
     private struct Published {
+        let process = getpid()
         var waits: [Key: SyncMetrics.Waits] = [:]
         var works: [String: SyncMetrics.Works] = [:]
         var latenessTotal = Duration.zero
@@ -54,6 +66,7 @@ public final class SyncMetricsPublisher: Sendable {
     /// another call of it, and is as slow as the backend; it is O(n log n) for n names.
     public func publish() {
         published.withLock { published in
+            if published.process != getpid() { published = Published() }
             // Under the lock: numbers that are passed on after later ones would have gone back.
             let now = SyncMetrics.current()
             for waits in now.waits {

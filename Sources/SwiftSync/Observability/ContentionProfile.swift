@@ -129,9 +129,8 @@ public struct ContentionProfile: Sendable {
     /// - Throws: ``ContentionProfileError/outOfResources``.
     public func pprof(_ side: Side) throws(ContentionProfileError) -> [UInt8] {
         let nanoseconds = span.map { $0 / .nanoseconds(1) } ?? 0
-        return unsafe try printed { entries, count, context in
-            unsafe csk_profile_print_pprof(
-                entries, count, side.kernelSide, Int64(nanoseconds), ContentionProfile.append, context)
+        return unsafe try printed { entries, count, print, context in
+            unsafe csk_profile_print_pprof(entries, count, side.kernelSide, Int64(nanoseconds), print, context)
         }
     }
 
@@ -140,30 +139,24 @@ public struct ContentionProfile: Sendable {
     ///
     /// - Throws: ``ContentionProfileError/outOfResources``.
     public func foldedStacks(_ side: Side) throws(ContentionProfileError) -> String {
-        let bytes = unsafe try printed { entries, count, context in
-            unsafe csk_profile_print_folded(entries, count, side.kernelSide, ContentionProfile.append, context)
+        let bytes = unsafe try printed { entries, count, print, context in
+            unsafe csk_profile_print_folded(entries, count, side.kernelSide, print, context)
         }
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    private static let append: csk_profile_print_t = { context, bytes, size in
-        let output = unsafe context!.assumingMemoryBound(to: [UInt8].self)
-        unsafe output.pointee.append(contentsOf: UnsafeRawBufferPointer(start: bytes, count: size))
-        return 0
-    }
-
     /// Lends the entries in the kernel's form to `print`, and returns what it has appended.
     private func printed(
-        _ print: (UnsafePointer<csk_profile_entry_t>?, Int, UnsafeMutableRawPointer) -> Int32
+        _ print: (UnsafePointer<csk_profile_entry_t>?, Int, csk_print_t, UnsafeMutableRawPointer) -> Int32
     ) throws(ContentionProfileError) -> [UInt8] {
         // Where the frames and the name of each entry begin. The name of those without is empty.
-        var starts = [(frame: Int, name: Int)](), frames = [UInt](), names = [CChar](), output = [UInt8]()
+        var starts = [(frame: Int, name: Int)](), frames = [UInt](), names = [CChar]()
         for entry in entries {
             starts.append((frames.count, names.count))
             frames += entry.frames
             names += (entry.name ?? "").utf8CString
         }
-        let status = unsafe frames.withUnsafeBufferPointer { allFrames in
+        let (status, output) = unsafe frames.withUnsafeBufferPointer { allFrames in
             unsafe names.withUnsafeBufferPointer { allNames in
                 let kernelEntries = unsafe zip(entries, starts).map { entry, start in
                     unsafe csk_profile_entry_t(
@@ -175,7 +168,7 @@ public struct ContentionProfile: Sendable {
                         contentions: entry.contentions, delay_ns: Int64(entry.delay / .nanoseconds(1)))
                 }
                 return unsafe kernelEntries.withUnsafeBufferPointer { list in
-                    unsafe withUnsafeMutablePointer(to: &output) { unsafe print(list.baseAddress, list.count, $0) }
+                    unsafe printedBytes { unsafe print(list.baseAddress, list.count, $0, $1) }
                 }
             }
         }

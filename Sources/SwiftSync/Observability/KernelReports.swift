@@ -21,9 +21,11 @@ enum KernelReports {
 
     private static let passOn: csk_reporter_t = { event in
         guard let event = unsafe event?.pointee else { return }
-        // Several locks may have one name, or have been made in one place: the address tells them apart.
+        // Several objects may have one name, or have been made in one place: the address tells them apart.
+        let kind = unsafe SyncObjectKind(event.object_kind)
         let name = unsafe event.name.map { unsafe "\(String(cString: $0)) " } ?? ""
-        let subject = unsafe "lock \(name)at 0x\(String(UInt(bitPattern: event.object), radix: 16))"
+        let address = unsafe String(UInt(bitPattern: event.object), radix: 16)
+        let subject = "\(kind == .other ? "object" : kind.rawValue) \(name)at 0x\(address)"
         let seconds = unsafe Double(event.waited_ns / 100_000_000) / 10, thread = unsafe event.thread_id
         if unsafe event.kind == UInt32(CSK_EVENT_HOLDER_ENDED) {
             SyncDiagnostics.report(

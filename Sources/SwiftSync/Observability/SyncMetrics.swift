@@ -133,16 +133,7 @@ public struct SyncMetrics: Sendable {
     /// `csk_work_running_seconds`; `csk_timer_lateness_seconds`; and `csk_metrics_lost`. Waits have the labels `kind`
     /// and `name`, works `name`. It is O(n) for n names.
     public static func openMetrics() -> String {
-        var text = [UInt8]()
-        _ = unsafe withUnsafeMutablePointer(to: &text) { pointer in
-            unsafe csk_metrics_print(
-                { context, bytes, size in
-                    let text = unsafe context!.assumingMemoryBound(to: [UInt8].self)
-                    unsafe text.pointee.append(contentsOf: UnsafeRawBufferPointer(start: bytes, count: size))
-                    return 0
-                }, pointer)
-        }
-        return String(decoding: text, as: UTF8.self)
+        unsafe printedText { unsafe csk_metrics_print($0, $1) }
     }
 
     private struct Found {

@@ -1,18 +1,23 @@
-/// What a function of the kernel prints, piece by piece, as one text; or else what its status means, as a line.
+import CSyncKernel
+
+/// What a function of the kernel prints, piece by piece, as one piece, and the status that it returns.
 ///
 /// - Parameter print: calls that function with what takes the pieces, and its context.
-func printedText(
-    _ print: (@convention(c) (UnsafeMutableRawPointer?, UnsafeRawPointer?, Int) -> Int32, UnsafeMutableRawPointer) ->
-        Int32
-) -> String {
-    var text = [UInt8]()
-    let status = unsafe withUnsafeMutablePointer(to: &text) { pointer in
+func printedBytes(_ print: (csk_print_t, UnsafeMutableRawPointer) -> Int32) -> (status: Int32, bytes: [UInt8]) {
+    var printed = [UInt8]()
+    let status = unsafe withUnsafeMutablePointer(to: &printed) { pointer in
         unsafe print(
             { context, bytes, size in
-                let text = unsafe context!.assumingMemoryBound(to: [UInt8].self)
-                unsafe text.pointee.append(contentsOf: UnsafeRawBufferPointer(start: bytes, count: size))
+                let printed = unsafe context!.assumingMemoryBound(to: [UInt8].self)
+                unsafe printed.pointee.append(contentsOf: UnsafeRawBufferPointer(start: bytes, count: size))
                 return 0
             }, pointer)
     }
-    return status == 0 ? String(decoding: text, as: UTF8.self) : "\(statusText(status))\n"
+    return (status, printed)
+}
+
+/// The same as text; or else what the status means, as a line.
+func printedText(_ print: (csk_print_t, UnsafeMutableRawPointer) -> Int32) -> String {
+    let (status, bytes) = unsafe printedBytes(print)
+    return status == 0 ? String(decoding: bytes, as: UTF8.self) : "\(statusText(status))\n"
 }

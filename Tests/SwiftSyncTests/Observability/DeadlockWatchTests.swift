@@ -99,6 +99,38 @@ struct DeadlockWatchTests {
         }
     }
 
+    /// Both are on threads, as in each ring of a task and a thread: see docs/design/deadlock.md. The task has an async
+    /// mutex too, for which another task waits, suspended: that one is none of them.
+    @Test func `a task that blocks its thread and a thread that wait for each other are named`() async {
+        await #expect(processExitsWith: .success) {
+            try DeadlockWatch.start(limit: .milliseconds(50))
+            let users = PriorityMutex(0, name: "users"), log = PriorityMutex(0, name: "log")
+            let session = AsyncMutex(0, name: "session"), meeting = Meeting(), task = Atomic<UInt>(0)
+            @Sendable func takeBoth(_ outer: PriorityMutex<Int>, _ inner: PriorityMutex<Int>) {
+                outer.withLock { _ in
+                    meeting.meetOnThread(2)
+                    inner.withLock { $0 += 1 }
+                }
+            }
+            Task {
+                try await session.withLock { _ in
+                    task.store(RuntimeFacts.addressOfTask(), ordering: .relaxed)
+                    Task { try await session.withLock { _ in } }
+                    takeBoth(users, log)
+                }
+            }
+            onThread { takeBoth(log, users) }
+            await waitUntil { DeadlockWatch.deadlockCount == 1 }
+            let parties = try #require(DeadlockWatch.deadlocks.first).parties
+            #expect(parties.count == 2 && parties.allSatisfy { $0.thread != nil })
+            let ofTask = try #require(parties.first { $0.taskAddress != nil })
+            #expect(ofTask.taskAddress == task.load(ordering: .relaxed) && ofTask.objectName == "log")
+            let ofThread = try #require(parties.first { $0.taskAddress == nil })
+            #expect(ofThread.objectName == "users")
+            #expect(DeadlockWatch.text().contains("(task 0x"))
+        }
+    }
+
     @Test func `a view names the task that holds an async mutex, and the one that waits`() async throws {
         await #expect(processExitsWith: .success) {
             try DeadlockWatch.start()

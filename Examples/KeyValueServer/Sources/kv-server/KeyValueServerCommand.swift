@@ -42,7 +42,8 @@ struct KeyValueServerCommand: ParsableCommand {
     @Option(help: "A Unix socket that shows who waits for whom: it answers a line, text or json.")
     var inspect: String?
 
-    @Flag(help: "Switches on all that tells of waits: contention profile, metrics, lock order, long waits of tasks.")
+    @Flag(
+        help: "Switches on all that tells of waits: contention profile, metrics, lock order, long waits, deadlocks.")
     var observe = false
 
     func validate() throws {
@@ -97,6 +98,7 @@ private func observeEverything() throws {
     try ContentionProfile.start()
     try SyncMetrics.start()
     try SyncDiagnostics.watchesTasks(true)
+    try DeadlockWatch.start()
     SyncInspector.listsTasks(true)
 }
 

@@ -219,12 +219,12 @@ final class ServerTests: XCTestCase {
         XCTAssertEqual(statistics.commandsPerSecondCount, 0)
     }
 
-    /// The program itself: what it has accepted is answered, and it ends with status 0.
-    func testASignalEndsTheProgramGracefully() throws {
+    /// Starts the program itself, and returns it with a client of its own.
+    private func startProgram(_ arguments: [String]) throws -> (Process, Client) {
         let program = Process(), output = Pipe()
         let folder = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
         program.executableURL = folder.appendingPathComponent("kv-server")
-        program.arguments = ["--port", "0", "--slow-limit", "8"]
+        program.arguments = ["--port", "0"] + arguments
         program.standardOutput = output
         try program.run()
         let greeting = String(decoding: output.fileHandleForReading.availableData, as: UTF8.self)
@@ -232,7 +232,13 @@ final class ServerTests: XCTestCase {
             greeting.split(separator: " ").first { $0.hasPrefix("127.0.0.1:") }?.split(separator: ":").last.flatMap {
                 Int($0)
             })
-        let client = Client(port: port)
+        return (program, Client(port: port))
+    }
+
+    /// What the program has accepted is answered, and it ends with status 0.
+    func testASignalEndsTheProgramGracefully() throws {
+        let (program, client) = try startProgram(["--slow-limit", "8"])
+        XCTAssertEqual(try number("deadlock_watch", client), 0)
         client.expect("SET a 1\r\n", "+OK\r\n")
         client.send("PING\r\nDEBUG SLEEP 0.05\r\nKEYS *\r\nGET a\r\n")
         XCTAssertEqual(client.receive(7), "+PONG\r\n")
@@ -242,6 +248,15 @@ final class ServerTests: XCTestCase {
         client.expectEnd()
         program.waitUntilExit()
         XCTAssertEqual(program.terminationReason, .exit)
+        XCTAssertEqual(program.terminationStatus, 0)
+    }
+
+    func testAProgramThatObservesWatchesForDeadlocks() throws {
+        let (program, client) = try startProgram(["--observe"])
+        XCTAssertEqual(try number("deadlock_watch", client), 1)
+        XCTAssertEqual(try number("deadlocks_found", client), 0)
+        program.terminate()
+        program.waitUntilExit()
         XCTAssertEqual(program.terminationStatus, 0)
     }
 

@@ -97,6 +97,9 @@ CSK_API int32_t csk_thread_id(void);
  * NULL. */
 CSK_API const char *csk_status_text(int status);
 
+/* Takes what a function prints, piece by piece. Returns 0, or an errno value, which ends the printing. */
+typedef int (*csk_print_t)(void *context, const void *bytes, size_t size);
+
 /* Where a waiter stands inside its priority class. */
 enum {
     CSK_PLACE_LAST = 0, /* after every other waiter of the class, and among themselves by arrival */

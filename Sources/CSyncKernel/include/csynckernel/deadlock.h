@@ -73,11 +73,9 @@ CSK_API uint64_t csk_deadlock_count(void);
  * is not known: the last CSK_DEADLOCKS_KEPT are. */
 CSK_API uint32_t csk_deadlock_parties(uint64_t number, csk_deadlock_party_t *parties, uint32_t room);
 
-/* Takes what is written, piece by piece. Returns 0, or an errno value, which ends the writing. */
-typedef int (*csk_deadlock_print_t)(void *context, const void *bytes, size_t size);
 /* Writes the deadlocks that are kept, each with the call stacks of its parties. Returns 0, what `print` returned, or
  * ENOMEM. It reads the files of the program for the names of functions, and allocates. */
-CSK_API int csk_deadlock_print(csk_deadlock_print_t print, void *context);
+CSK_API int csk_deadlock_print(csk_print_t print, void *context);
 
 /* ---- For runtimes with tasks ------------------------------------------------------------------------------------- */
 

@@ -204,15 +204,11 @@ CSK_API void csk_inspect_callbacks(bool on);
 
 enum { CSK_INSPECT_TEXT = 0, CSK_INSPECT_JSON = 1 };
 
-/* Takes what is written, piece by piece. Returns 0, or an errno value, which ends the writing. */
-typedef int (*csk_inspect_print_t)(void *context, const void *bytes, size_t size);
-
 /* Writes a view: as text, a paragraph for each object, or as one object of JSON (docs/design/inspect.md has its
  * members). NULL stands for one that is taken now, into memory that is mapped for the call: 1024 objects, 8192 waiters
  * and CSK_POOL_THREADS_MAX workers. Returns 0; EINVAL for another format; what csk_inspect or `print` returned; or
  * ENOMEM. Uses neither malloc nor stdio. */
-CSK_API int csk_inspect_print(const csk_inspection_t *inspection, uint32_t format, csk_inspect_print_t print,
-                              void *context);
+CSK_API int csk_inspect_print(const csk_inspection_t *inspection, uint32_t format, csk_print_t print, void *context);
 
 /* ---- Serving ----------------------------------------------------------------------------------------------------- */
 

@@ -96,10 +96,6 @@ CSK_API uint64_t csk_metrics_lost(void);
 
 /* ---- Writing ----------------------------------------------------------------------------------------------------- */
 
-/* Takes what is written, piece by piece, with cancellation disabled. Returns 0, or an errno value, which ends the
- * writing. */
-typedef int (*csk_metrics_print_t)(void *context, const void *bytes, size_t size);
-
 /* Writes what was counted as text of OpenMetrics 1.0, which Prometheus and others read, with "# EOF" at its end. Serve
  * it as "application/openmetrics-text; version=1.0.0; charset=utf-8". These are its families, the first three with the
  * labels "kind" ("gate", "rwlock", "semaphore", "condition") and "name":
@@ -116,8 +112,8 @@ typedef int (*csk_metrics_print_t)(void *context, const void *bytes, size_t size
  *     csk_metrics_lost           counter: waits that were not counted
  *
  * Before the first start they have no samples, but for csk_metrics_lost. Returns 0, or what `print` returned. It
- * neither allocates nor blocks by itself. */
-CSK_API int csk_metrics_print(csk_metrics_print_t print, void *context);
+ * neither allocates nor blocks by itself, and calls `print` with cancellation disabled. */
+CSK_API int csk_metrics_print(csk_print_t print, void *context);
 
 CSK_END_DECLS
 

@@ -12,7 +12,14 @@
  * Classes. What is kept is an order of classes, not of objects. Objects with one name (name.h), or with one place, are
  * one class. An object with neither is a class of its own, until an object begins at its address anew. Objects of one
  * class that are taken one inside of the other are a circle of one step: give them levels (csk_order_level), or names.
- * An object's class is found at its first use; name it before that. At most 4096 classes and 16384 steps are known.
+ * An object's class is found at its first use; name it before that.
+ *
+ * Room. The checker knows 65 536 addresses of objects, 4096 classes and 16 384 steps. None is given back when an object
+ * ends; one that begins at an address that is known needs no other. A program that goes on making ordered objects at
+ * new addresses uses the addresses up. From then on objects at further addresses are entered unchecked: each such entry
+ * is counted as lost (csk_order_count), csk_order_level and csk_order_ignore return ENOBUFS for them, and all other
+ * objects are checked as before. What would be a further class or step is left out and counted in the same way. Since
+ * an address is looked for in 32 places of the table, single ones may find no room before it is full.
  *
  * What is covered. An object decides at its first use whether it is ordered, so the checker is to be started before
  * objects are used. From then on an ordered object costs some 20 ns more to enter and to leave together, the first time
@@ -76,11 +83,9 @@ typedef struct csk_order_counts {
 
 CSK_API void csk_order_count(csk_order_counts_t *counts);
 
-/* Takes what is written, piece by piece. Returns 0, or an errno value, which ends the writing. */
-typedef int (*csk_order_print_t)(void *context, const void *bytes, size_t size);
 /* Writes each circle that was reported, with the call stack at which each of its steps was taken first, and the objects
  * that are not covered. Returns 0, what `print` returned, or ENOMEM. May be called from a reporter. */
-CSK_API int csk_order_print(csk_order_print_t print, void *context);
+CSK_API int csk_order_print(csk_print_t print, void *context);
 
 CSK_END_DECLS
 

@@ -62,21 +62,18 @@ CSK_API uint64_t csk_profile_lost(void);
 
 /* ---- Writing entries --------------------------------------------------------------------------------------------- */
 
-/* Takes what is written, piece by piece, with cancellation disabled. Returns 0, or an errno value, which ends the
- * writing. */
-typedef int (*csk_profile_print_t)(void *context, const void *bytes, size_t size);
-
 /* Writes those entries whose side is `side` as profile.proto, compressed in the way of gzip, with the values
  * "contentions/count" and "delay/nanoseconds", and the labels "priority", "waiter" and "name". `go tool pprof` shows
  * the file. A function has its name where its file has symbols, a Swift function as its source has it; of others there
  * are the address and the file's build id. `span_ns` is the time in which the entries were counted; 0: it is not said.
- * Returns 0, ENOMEM, or what `print` returned. It reads files, and allocates: call it where that may take its time. */
+ * Returns 0, ENOMEM, or what `print` returned. It reads files, and allocates: call it where that may take its time.
+ * `print` is called with cancellation disabled. */
 CSK_API int csk_profile_print_pprof(const csk_profile_entry_t *entries, size_t count, uint32_t side, int64_t span_ns,
-                                    csk_profile_print_t print, void *context);
+                                    csk_print_t print, void *context);
 /* The same as folded stacks, a line for each: functions from the outermost to the innermost with semicolons in between,
  * a blank, and the delay in nanoseconds. flamegraph.pl and speedscope read it. */
-CSK_API int csk_profile_print_folded(const csk_profile_entry_t *entries, size_t count, uint32_t side,
-                                     csk_profile_print_t print, void *context);
+CSK_API int csk_profile_print_folded(const csk_profile_entry_t *entries, size_t count, uint32_t side, csk_print_t print,
+                                     void *context);
 
 CSK_END_DECLS
 

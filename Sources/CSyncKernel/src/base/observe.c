@@ -166,13 +166,14 @@ void csk_observe_report(uint32_t kind, uint32_t object_kind, const void *object,
     report(&event);
 }
 
-void csk_observe_report_named(uint32_t kind, const void *object, const char *name, int64_t since_ns, int status,
-                              int32_t thread_id) {
+void csk_observe_report_named(uint32_t kind, uint32_t object_kind, const void *object, const char *name,
+                              int64_t since_ns, int status, int32_t thread_id) {
     char given[NAME_SIZE];
     csk_event_t event = make_event(kind, CSK_OBJECT_OTHER, object, 0, since_ns, status);
     event.thread_id = thread_id;
     event.name = name;
-    find_name(&event, given);
+    find_name(&event, given); /* as of one that may be gone */
+    event.object_kind = object_kind;
     report(&event);
 }
 

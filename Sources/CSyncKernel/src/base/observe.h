@@ -28,8 +28,8 @@ static inline void csk_observe_wait(uint32_t kind, uint32_t object_kind, const v
 void csk_observe_report(uint32_t kind, uint32_t object_kind, const void *object, csk_rank_t rank, int64_t since_ns,
                         int status, int32_t thread_id);
 /* The same for an object that may be gone and whose own name the caller has copied. `name` may be NULL. */
-void csk_observe_report_named(uint32_t kind, const void *object, const char *name, int64_t since_ns, int status,
-                              int32_t thread_id);
+void csk_observe_report_named(uint32_t kind, uint32_t object_kind, const void *object, const char *name,
+                              int64_t since_ns, int status, int32_t thread_id);
 
 /* The same for parties that wait for each other; `text` is the event's name. */
 void csk_observe_report_deadlock(uint32_t object_kind, const void *object, const char *text, int64_t since_ns,

@@ -16,7 +16,7 @@ enum { VIEW_OBJECTS = 1024, VIEW_WAITERS = 8192 };
 /* ---- Pieces ------------------------------------------------------------------------------------------------------ */
 
 typedef struct {
-    csk_inspect_print_t print;
+    csk_print_t print;
     void *context;
     int status;
     size_t used;
@@ -366,7 +366,7 @@ static void put_json(writer_t *to, const csk_inspection_t *view) {
 
 /* ---- A view ------------------------------------------------------------------------------------------------------ */
 
-static int print(const csk_inspection_t *view, uint32_t format, csk_inspect_print_t function, void *context) {
+static int print(const csk_inspection_t *view, uint32_t format, csk_print_t function, void *context) {
     writer_t to = { .print = function, .context = context };
     if (format == CSK_INSPECT_TEXT) put_text(&to, view);
     else put_json(&to, view);
@@ -380,7 +380,7 @@ typedef struct {
     csk_inspected_worker_t workers[CSK_POOL_THREADS_MAX];
 } arrays_t;
 
-static int take_and_print(uint32_t format, csk_inspect_print_t function, void *context) {
+static int take_and_print(uint32_t format, csk_print_t function, void *context) {
     int saved = errno;
     arrays_t *arrays = mmap(NULL, sizeof *arrays, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
                             -1, 0);
@@ -398,7 +398,7 @@ static int take_and_print(uint32_t format, csk_inspect_print_t function, void *c
     return status;
 }
 
-int csk_inspect_print(const csk_inspection_t *view, uint32_t format, csk_inspect_print_t function, void *context) {
+int csk_inspect_print(const csk_inspection_t *view, uint32_t format, csk_print_t function, void *context) {
     if (format > CSK_INSPECT_JSON || function == NULL) return EINVAL;
     return view != NULL ? print(view, format, function, context) : take_and_print(format, function, context);
 }

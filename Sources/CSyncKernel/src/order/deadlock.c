@@ -47,8 +47,6 @@ static void keep(const deadlock_kept_t *made) {
     csk_queue_unlock(&kept.lock);
 }
 
-static uint32_t known_of(uint32_t parties) { return parties < CSK_DEADLOCK_PARTIES ? parties : CSK_DEADLOCK_PARTIES; }
-
 static void make_party(const csk_inspected_waiter_t *waiter, csk_deadlock_party_t *party) {
     const csk_inspected_object_t *object = &tables->objects[waiter->object];
     *party = (csk_deadlock_party_t){ .object = object->address,
@@ -80,7 +78,7 @@ static void take_view(const csk_look_wanted_t *wanted, uint32_t count) {
 
 static void make_report(const deadlock_cycle_t *cycle, deadlock_kept_t *made) {
     made->count = cycle->count;
-    for (uint32_t i = 0; i < known_of(cycle->count); i++) {
+    for (uint32_t i = 0; i < csk_deadlock_known(cycle->count); i++) {
         make_party(&tables->waiters[cycle->waiters[i]], &made->parties[i]);
         csk_inspected_thread_t *thread = &made->parties[i].thread;
         if (thread->id != 0) csk_platform_thread_name(thread->id, thread->name, sizeof thread->name);
@@ -91,7 +89,7 @@ static void make_report(const deadlock_cycle_t *cycle, deadlock_kept_t *made) {
 static void add_stacks(void) {
     uint32_t count = 0;
     for (uint32_t m = 0; m < tables->made_count; m++)
-        for (uint32_t i = 0; i < known_of(tables->made[m].count); i++) {
+        for (uint32_t i = 0; i < csk_deadlock_known(tables->made[m].count); i++) {
             const csk_deadlock_party_t *party = &tables->made[m].parties[i];
             tables->stacks[count].depth = 0;
             tables->wanted[count] = (csk_look_wanted_t){ party->thread.id, party->wait, party->waiter,
@@ -101,7 +99,7 @@ static void add_stacks(void) {
     take_view(tables->wanted, count);
     count = 0;
     for (uint32_t m = 0; m < tables->made_count; m++)
-        for (uint32_t i = 0; i < known_of(tables->made[m].count); i++) {
+        for (uint32_t i = 0; i < csk_deadlock_known(tables->made[m].count); i++) {
             csk_deadlock_party_t *party = &tables->made[m].parties[i];
             const csk_stack_t *stack = &tables->stacks[count++];
             party->frame_count = stack->depth;
@@ -192,8 +190,9 @@ static void report_stalled(void) {
     for (uint32_t i = 0; i < tables->more.holder_count; i++) {
         stalled_t stalled;
         if (is_stalled(&tables->holders[i], &stalled))
-            csk_observe_report_named(CSK_EVENT_QUEUE_STALLED, stalled.queue, stalled.name[0] != 0 ? stalled.name : NULL,
-                                     stalled.since_ns, EBUSY, stalled.thread_id);
+            csk_observe_report_named(CSK_EVENT_QUEUE_STALLED, CSK_OBJECT_WORKQUEUE, stalled.queue,
+                                     stalled.name[0] != 0 ? stalled.name : NULL, stalled.since_ns, EBUSY,
+                                     stalled.thread_id);
     }
 }
 

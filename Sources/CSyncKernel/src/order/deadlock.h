@@ -6,6 +6,7 @@
 #include "csynckernel/deadlock.h"
 #include "csynckernel/pool.h"
 #include "inspect/inspect.h"
+#include "order/output.h"
 
 enum {
     DEADLOCK_OBJECTS = 1024,
@@ -63,6 +64,11 @@ typedef struct {
     deadlock_kept_t kept[CSK_DEADLOCKS_KEPT]; /* under the lock of deadlock.c */
 } deadlock_tables_t;
 
+/* How many parties of so many are kept. */
+static inline uint32_t csk_deadlock_known(uint32_t parties) {
+    return parties < CSK_DEADLOCK_PARTIES ? parties : CSK_DEADLOCK_PARTIES;
+}
+
 /* Whether what has that hash was reported. */
 bool csk_deadlock_was_told(const deadlock_tables_t *tables, uint64_t hash);
 
@@ -73,16 +79,9 @@ void csk_deadlock_find_cycles(deadlock_tables_t *tables);
 const csk_inspected_waiter_t *csk_deadlock_waiter_of(const deadlock_tables_t *tables, int32_t thread_id);
 uint64_t csk_deadlock_hash_wait(const csk_inspected_waiter_t *waiter, const void *object);
 
-/* deadlock_text.c. A text that is cut where it has no room. */
-typedef struct csk_line {
-    char *text;
-    size_t size, length;
-} csk_line_t;
-
-__attribute__((format(printf, 2, 3))) void csk_line_add(csk_line_t *line, const char *format, ...);
-void csk_deadlock_add_party(csk_line_t *line, const csk_deadlock_party_t *party);
-/* " at mutex "users" 0x..." */
-void csk_deadlock_add_object(csk_line_t *line, const csk_deadlock_party_t *party);
+/* deadlock_text.c. "thread 71 waits for thread 72 at mutex "users" 0x...": the party `at` of `count`, of which the
+ * first CSK_DEADLOCK_PARTIES are there. */
+void csk_deadlock_add_wait(csk_line_t *line, const csk_deadlock_party_t *parties, uint32_t at, uint32_t count);
 /* One line that names all parties. */
 void csk_deadlock_write_text(const deadlock_kept_t *found, char *text, size_t size);
 

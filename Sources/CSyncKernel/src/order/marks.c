@@ -12,6 +12,7 @@ enum { ROUND_NS = 50000000, READING_NS = 2000000, REPORTS = 16 };
 
 typedef struct {
     const void *object;
+    uint32_t object_kind;
     int64_t since_ns;
     int32_t thread_id;
     char name[128];
@@ -29,6 +30,7 @@ static bool is_long(csk_wait_record_t *record, int64_t now_ns, long_wait_t *foun
     if (now_ns - wait->since_ns < CSK_LONG_WAIT_NS) return false;
     record->told = record->number;
     found->object = wait->object;
+    found->object_kind = wait->object_kind;
     found->since_ns = wait->since_ns;
     found->thread_id = record->thread_id;
     uint32_t kind = wait->object_kind != CSK_OBJECT_COND ? wait->object_kind : CSK_OBJECT_OTHER;
@@ -55,8 +57,9 @@ static int64_t look_and_tell(void) {
     if (!somebody_is_marked()) return CSK_NEVER;
     uint32_t count = look(found);
     for (uint32_t i = 0; i < count; i++)
-        csk_observe_report_named(CSK_EVENT_LONG_WAIT, found[i].object, found[i].name[0] != 0 ? found[i].name : NULL,
-                                 found[i].since_ns, EBUSY, found[i].thread_id);
+        csk_observe_report_named(CSK_EVENT_LONG_WAIT, found[i].object_kind, found[i].object,
+                                 found[i].name[0] != 0 ? found[i].name : NULL, found[i].since_ns, EBUSY,
+                                 found[i].thread_id);
     return csk_platform_now() + ROUND_NS;
 }
 

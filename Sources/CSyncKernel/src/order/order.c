@@ -71,6 +71,19 @@ static void write_text(const void *object, uint32_t kind, char text[ORDER_TEXT],
     if (!*named) snprintf(text, ORDER_TEXT, "object %p", object);
 }
 
+static void fill_class(order_class_t *class, const char *named, uint64_t level) {
+    char text[ORDER_TEXT] = { 0 };
+    size_t length = strnlen(named, ORDER_TEXT - 1);
+    memcpy(text, named, length);
+    if (level != 0 && length + 4 < ORDER_TEXT) snprintf(text + length, 4, "/%u", (unsigned)level);
+    for (size_t i = 0; i < sizeof class->text / sizeof class->text[0]; i++) {
+        uint64_t word;
+        memcpy(&word, text + i * sizeof word, sizeof word);
+        csk_store(&class->text[i], word, CSK_RELAXED);
+    }
+    csk_slot_become_ready(&class->slot);
+}
+
 /* Returns the number of its class; 0 where there is no room for one. */
 static __attribute__((noinline)) uint32_t find_class(order_object_t *entry, const void *object, uint32_t kind,
                                                      uint64_t what) {
@@ -83,14 +96,9 @@ static __attribute__((noinline)) uint32_t find_class(order_object_t *entry, cons
     order_tables_t *tables = csk_order_tables;
     uint32_t number = csk_slot_claim(tables->classes, sizeof *tables->classes, ORDER_CLASSES, hash, &is_new);
     if (number == 0) return 0;
-    if (is_new) {
-        order_class_t *class = csk_order_class(number);
-        size_t length = strnlen(text, ORDER_TEXT - 1);
-        memcpy(class->text, text, length);
-        if (level != 0 && length + 4 < ORDER_TEXT) snprintf(class->text + length, 4, "/%u", (unsigned)level);
-        csk_fetch_add(&tables->counts.classes, UINT64_C(1), CSK_RELAXED);
-        csk_slot_become_ready(&class->slot);
-    }
+    if (is_new) csk_fetch_add(&tables->counts.classes, UINT64_C(1), CSK_RELAXED);
+    order_class_t *class = csk_order_class(number);
+    if (!csk_slot_is_ready(&class->slot)) fill_class(class, text, level);
     /* If the object has begun anew or got a level meanwhile, its class is found at the next use. */
     csk_cas(&entry->what, &what, (what & ~WHAT_CLASS) | WHAT_USED | number, CSK_RELEASE);
     return number;

@@ -5,6 +5,8 @@
 #include "base/slots.h"
 #include "csynckernel/order.h"
 
+#include <string.h>
+
 enum {
     ORDER_OBJECTS = 1 << 16,
     ORDER_CLASSES = 1 << 12,
@@ -23,9 +25,12 @@ typedef struct {
     uint64_t what; /* bits 0..31 its class, 0: not known yet; then WHAT_... */
 } order_object_t;
 
+/* `text` is written by everybody who comes with the class's hash before it is ready (release), the same words each. So
+ * whoever has a class's number, from the table or from another thread, finds the whole text: nobody waits for one who
+ * writes it, and in a child of fork nothing is left half written. It is stored and loaded by words, relaxed. */
 typedef struct {
     csk_slot_t slot;
-    char text[ORDER_TEXT];
+    uint64_t text[ORDER_TEXT / sizeof(uint64_t)];
     /* Under the lock of the graph: */
     uint32_t first_step;
     uint32_t round; /* the search that came by last, */
@@ -70,6 +75,15 @@ extern order_tables_t *csk_order_tables __attribute__((visibility("hidden")));
 
 static inline order_class_t *csk_order_class(uint32_t number) { return &csk_order_tables->classes[number - 1]; }
 static inline order_step_t *csk_order_step(uint32_t number) { return &csk_order_tables->steps[number - 1]; }
+
+/* Copies the class's text, which is ended by a zero. */
+static inline void csk_order_copy_text(uint32_t number, char text[ORDER_TEXT]) {
+    const order_class_t *class = csk_order_class(number);
+    for (size_t i = 0; i < sizeof class->text / sizeof class->text[0]; i++) {
+        uint64_t word = csk_load(&class->text[i], CSK_RELAXED);
+        memcpy(text + i * sizeof word, &word, sizeof word);
+    }
+}
 
 /* In order_graph.c. Keeps that `to` was entered while `from` was held. Returns true if that closes a circle that was
  * not reported yet, whose text it writes. */

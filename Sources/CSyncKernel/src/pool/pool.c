@@ -254,8 +254,8 @@ static void replace_worker(void *context) {
     if (start) csk_pool_start_worker();
     if (watches) csk_pool_call_supervisor();
     const char *name = csk_pool_frame->name;
-    csk_observe_report_named(CSK_EVENT_THREAD_ENDED_BY_WORK, object, name[0] != 0 ? name : NULL, csk_platform_now(),
-                             ECANCELED, self->look.thread_id);
+    csk_observe_report_named(CSK_EVENT_THREAD_ENDED_BY_WORK, CSK_OBJECT_OTHER, object, name[0] != 0 ? name : NULL,
+                             csk_platform_now(), ECANCELED, self->look.thread_id);
 }
 
 static void run_worker(void *context) {

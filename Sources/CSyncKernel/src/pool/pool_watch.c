@@ -86,7 +86,7 @@ void csk_pool_stall_add(csk_pool_stall_t *stall, csk_pool_item_t *item, int64_t 
 void csk_pool_report(const csk_pool_stall_t *stall) {
     for (uint32_t i = 0; i < stall->count; i++) {
         const char *name = stall->waiting[i].name;
-        csk_observe_report_named(CSK_EVENT_POOL_STUCK, stall->waiting[i].object, name[0] != 0 ? name : NULL,
-                                 stall->waiting[i].since_ns, EAGAIN, 0);
+        csk_observe_report_named(CSK_EVENT_POOL_STUCK, CSK_OBJECT_OTHER, stall->waiting[i].object,
+                                 name[0] != 0 ? name : NULL, stall->waiting[i].since_ns, EAGAIN, 0);
     }
 }

@@ -4,7 +4,7 @@
 
 #include "profile/places.h"
 
-static int print_place(const csk_place_t *place, csk_profile_print_t print, void *context) {
+static int print_place(const csk_place_t *place, csk_print_t print, void *context) {
     char address[32];
     const char *name = csk_place_name(place);
     if (name == NULL) {
@@ -20,8 +20,7 @@ static int print_place(const csk_place_t *place, csk_profile_print_t print, void
     return 0;
 }
 
-static int print_entry(const csk_places_t *places, const csk_profile_entry_t *entry, csk_profile_print_t print,
-                       void *context) {
+static int print_entry(const csk_places_t *places, const csk_profile_entry_t *entry, csk_print_t print, void *context) {
     for (uint32_t frame = entry->depth; frame-- > 0;) {
         int status = print_place(&places->places[csk_places_of(places, entry->frames[frame])], print, context);
         if (status == 0 && frame > 0) status = print(context, ";", 1);
@@ -31,7 +30,7 @@ static int print_entry(const csk_places_t *places, const csk_profile_entry_t *en
     return print(context, end, (size_t)snprintf(end, sizeof end, " %lld\n", (long long)entry->delay_ns));
 }
 
-int csk_profile_print_folded(const csk_profile_entry_t *entries, size_t count, uint32_t side, csk_profile_print_t print,
+int csk_profile_print_folded(const csk_profile_entry_t *entries, size_t count, uint32_t side, csk_print_t print,
                              void *context) {
     csk_places_t places;
     int status = csk_places_open(&places, entries, count, side);

@@ -12,7 +12,7 @@
 #include "base/platform.h"
 
 typedef struct {
-    csk_metrics_print_t print;
+    csk_print_t print;
     void *context;
     int status;
     size_t size;
@@ -182,7 +182,7 @@ static void put_family(writer_t *writer, const char *head, void (*each)(const cs
     csk_metrics_read(each, writer);
 }
 
-int csk_metrics_print(csk_metrics_print_t print, void *context) {
+int csk_metrics_print(csk_print_t print, void *context) {
     writer_t writer = { .print = print, .context = context };
     int before = csk_platform_keep_thread();
     put_family(&writer,

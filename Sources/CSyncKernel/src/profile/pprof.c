@@ -164,7 +164,7 @@ static void put_little_endian(unsigned char *bytes, uint32_t value) {
     for (int i = 0; i < 4; i++) bytes[i] = (unsigned char)(value >> (8 * i));
 }
 
-static int print_gzip(const buffer_t *buffer, csk_profile_print_t print, void *context) {
+static int print_gzip(const buffer_t *buffer, csk_print_t print, void *context) {
     static const unsigned char head[] = { 0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 255 };
     enum { BLOCK = 65535 };
     int status = print(context, head, sizeof head);
@@ -182,7 +182,7 @@ static int print_gzip(const buffer_t *buffer, csk_profile_print_t print, void *c
 }
 
 int csk_profile_print_pprof(const csk_profile_entry_t *entries, size_t count, uint32_t side, int64_t span_ns,
-                            csk_profile_print_t print, void *context) {
+                            csk_print_t print, void *context) {
     csk_places_t places;
     int status = csk_places_open(&places, entries, count, side);
     if (status != 0) return status;

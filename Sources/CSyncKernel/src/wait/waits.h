@@ -112,7 +112,10 @@ static inline uint64_t csk_waits_number_of(uint64_t identity) {
     return (int64_t)identity < 0 ? (identity & INT64_MAX) >> 4 : 0;
 }
 
-/* ---- Readers: one at a time -------------------------------------------------------------------------------------- */
+/* ---- Readers ----------------------------------------------------------------------------------------------------- */
+
+/* There may be several at once: views, one at a time (inspect.c), and what the watchdog's thread looks for between its
+ * views. Each record has one reader, by its word: who finds it READ counts it as busy and passes on. */
 
 typedef struct csk_waits_seen {
     uint64_t threads;  /* records in the list */

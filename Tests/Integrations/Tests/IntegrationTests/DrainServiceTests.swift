@@ -125,6 +125,38 @@ struct DrainServiceTests {
         #expect(told.count == 3 && told[0] == told[1] && told[2] < told[1])
     }
 
+    /// The deadline is an instant, which has no room for every span.
+    @Test(arguments: [Duration.seconds(Int64.max), Duration(attoseconds: .max), .seconds(400 * 365 * 86400)])
+    func aTimeoutOfAgesIsLong(timeout: Duration) async throws {
+        let queue = WorkQueue(label: "jobs"), pool = ResourcePool<Int>(maximum: 1, name: "connections", make: { 1 })
+        let instants = Mutex<[ContinuousClock.Instant]>([])
+        let error = await shutDown(
+            DrainService(timeout: timeout).draining(queue).draining(pool).draining(name: "a") { instant in
+                instants.withLock { $0.append(instant) }
+                return true
+            })
+        #expect(error == nil)
+        let told = try #require(instants.withLock { $0 }.first)
+        #expect(told - .now > .seconds(290 * 365 * 86400))
+    }
+
+    @Test(arguments: [Duration.seconds(Int64.min), Duration(attoseconds: .min), .seconds(-1)])
+    func aNegativeTimeoutGivesUpAtOnce(timeout: Duration) async {
+        let queue = WorkQueue(label: "jobs"), end = DispatchSemaphore(value: 0), ran = Mutex(false)
+        let begun = AsyncStream.makeStream(of: Void.self)
+        queue.async {
+            begun.continuation.finish()
+            end.wait()
+        }
+        queue.async { ran.withLock { $0 = true } }
+        for await _ in begun.stream {}
+        let error = await shutDown(DrainService(timeout: timeout).draining(queue))
+        #expect(error as? DrainServiceError == .timedOut(["jobs"]))
+        end.signal()
+        await queue.drain()
+        #expect(!ran.withLock { $0 })
+    }
+
     @Test func aCancelledServiceGivesEverythingUp() async {
         let queue = WorkQueue(label: "jobs"), end = DispatchSemaphore(value: 0)
         let begun = AsyncStream.makeStream(of: Void.self)

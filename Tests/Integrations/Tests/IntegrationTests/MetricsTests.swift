@@ -1,11 +1,13 @@
 import CoreMetrics
 import Dispatch
+import Glibc
 import MetricsTestKit
 import SwiftSync
 import Testing
 
-/// What a publisher passes on to a backend of swift-metrics.
-@Suite(.timeLimit(.minutes(1)))
+/// What a publisher passes on to a backend of swift-metrics. One test after the other: each begins and ends the
+/// counting, which is that of the process.
+@Suite(.serialized, .timeLimit(.minutes(1)))
 struct MetricsTests {
     @Test func whatCameSinceTheLastCallIsPassedOn() throws {
         try SyncMetrics.start()
@@ -77,6 +79,40 @@ struct MetricsTests {
         let passedOn = try backend.expectCounter("swiftsync_waits", dimensions).values
         #expect(passedOn.reduce(0, +) == Int64(counted.timedOutCount))
         #expect(try backend.expectCounter("swiftsync_timer_lateness_nanoseconds").values.allSatisfy { $0 >= 0 })
+    }
+
+    private static func waitInVain(for semaphore: PrioritySemaphore, _ times: Int) {
+        for _ in 0..<times { try? semaphore.wait(timeout: .milliseconds(1)) }
+    }
+
+    /// In the child nothing has been counted, and what comes there is passed on. Numbers that go back would be less
+    /// than nothing.
+    @Test func inAChildAPublisherBeginsAnew() async {
+        await #expect(processExitsWith: .success) {
+            try SyncMetrics.start()
+            let backend = TestMetrics(), publisher = SyncMetricsPublisher(factory: backend)
+            let semaphore = PrioritySemaphore(value: 0, name: "in a child")
+            Self.waitInVain(for: semaphore, 3)
+            publisher.publish()
+            let fork = unsafeBitCast(dlsym(nil, "fork"), to: (@convention(c) () -> pid_t).self)
+            let child = fork()
+            if child == 0 {
+                let own = TestMetrics()
+                Self.waitInVain(for: semaphore, 1)
+                publisher.publish()
+                SyncMetricsPublisher(factory: own).publish()
+                let dimensions = [("kind", "semaphore"), ("name", "in a child"), ("outcome", "timed_out")]
+                let both = try? backend.expectCounter("swiftsync_waits", dimensions).values
+                let ofNewOne = try? own.expectCounter("swiftsync_waits", dimensions).values
+                let lateness = try? backend.expectCounter("swiftsync_timer_lateness_nanoseconds").values
+                let isRight = both == [3, 1] && ofNewOne == [1] && lateness?.allSatisfy { $0 >= 0 } == true
+                if !isRight { print("\(both ?? []) \(ofNewOne ?? []) \(lateness ?? [])") }
+                _exit(isRight ? 0 : 1)
+            }
+            var status: Int32 = 0
+            precondition(waitpid(child, &status, 0) == child)
+            precondition(status == 0, "the child ended with \(status)")
+        }
     }
 
     @Test func aPublisherThatRunsPublishesUntilItIsCancelled() async throws {

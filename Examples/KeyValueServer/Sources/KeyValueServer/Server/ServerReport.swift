@@ -3,6 +3,7 @@ import Glibc
 #elseif canImport(Darwin)
 import Darwin
 #endif
+import SwiftSync
 import Synchronization
 
 /// Counters for `INFO`. They order nothing, so relaxed access is enough.
@@ -117,6 +118,8 @@ enum ServerReport {
                     ("slow_commands_refused", "\(statistics.refusedCount)"),
                     ("costly_commands_running", "\(server.costly.runningCount)"),
                     ("costly_commands_waiting", "\(server.costly.waitingCount)"),
+                    ("deadlock_watch", DeadlockWatch.isOn ? "1" : "0"),
+                    ("deadlocks_found", "\(DeadlockWatch.deadlockCount)"),
                 ]
             ),
             ("Replication", [("role", "master")]),

@@ -1,0 +1,294 @@
+/* deadlock_graph_test.c: which circles are found in views that are made by hand: what real threads come to only by
+ * chance, and what makes a circle known again. */
+#include "base/slots.h"
+#include "order/deadlock.h"
+#include "test.h"
+
+static deadlock_tables_t *tables;
+
+static void begin(void) {
+    CHECK_STATUS(csk_slots_map((void **)&tables, sizeof *tables, false), 0);
+    tables->view = (csk_inspection_t){ .objects = tables->objects, .waiters = tables->waiters };
+    tables->more = (csk_look_more_t){ .holders = tables->holders };
+    tables->told_count = 0;
+}
+
+/* Objects are numbers from 0 on, and stand at one address in each view. */
+static csk_inspected_object_t *object(uint32_t kind) {
+    csk_inspected_object_t *made = &tables->objects[tables->view.object_count];
+    *made = (csk_inspected_object_t){ .kind = kind, .width = 1 };
+    made->address = (const void *)(uintptr_t)(0x1000 + 64 * tables->view.object_count++);
+    return made;
+}
+static csk_inspected_object_t *held(uint32_t kind, int32_t thread_id) {
+    csk_inspected_object_t *made = object(kind);
+    made->holder.kind = CSK_HELD_BY_THREAD;
+    made->holder.thread.id = thread_id;
+    return made;
+}
+static void runs_in(const csk_inspected_object_t *at, int32_t thread_id) {
+    uint32_t number = (uint32_t)(at - tables->objects);
+    tables->holders[tables->more.holder_count++] = (csk_look_holder_t){ number, thread_id };
+}
+
+/* Whoever waits at an object is added one after the other. */
+static csk_inspected_waiter_t *add_waiter(csk_inspected_object_t *at, uint32_t waits_for) {
+    uint32_t number = tables->view.waiter_count++;
+    csk_inspected_waiter_t *made = &tables->waiters[number];
+    *made = (csk_inspected_waiter_t){ .object = (uint32_t)(at - tables->objects), .waits_for = waits_for };
+    made->deadline_ns = CSK_NEVER;
+    made->since_ns = 1000 + number;
+    if (at->waiter_count++ == 0) at->first_waiter = number;
+    return made;
+}
+static csk_inspected_waiter_t *thread_waits(int32_t thread_id, csk_inspected_object_t *at, uint32_t waits_for) {
+    csk_inspected_waiter_t *made = add_waiter(at, waits_for);
+    made->kind = CSK_WAITER_THREAD;
+    made->thread.id = thread_id;
+    made->wait = 7;
+    return made;
+}
+static csk_inspected_waiter_t *task_waits(uint64_t task, csk_inspected_object_t *at) {
+    csk_inspected_waiter_t *made = add_waiter(at, CSK_WAITS_FOR_PERMITS);
+    made->kind = CSK_WAITER_CALLBACK;
+    made->waiter = (const void *)(uintptr_t)(0x9000 + 64 * task);
+    made->task = task;
+    return made;
+}
+
+/* Threads first, first + 1, ... each hold a gate, and wait for that of the next. */
+static void ring(int32_t first, uint32_t count) {
+    csk_inspected_object_t *gates = &tables->objects[tables->view.object_count];
+    for (uint32_t i = 0; i < count; i++) held(CSK_OBJECT_GATE, first + (int32_t)i);
+    for (uint32_t i = 0; i < count; i++) thread_waits(first + (int32_t)i, &gates[(i + 1) % count], CSK_WAITS_TO_ENTER);
+}
+
+static void expect_cycles(uint32_t count) {
+    csk_deadlock_find_cycles(tables);
+    CHECK_EQ(tables->cycle_count, count);
+}
+/* The parties, from whichever of them on. */
+static void expect_parties(const deadlock_cycle_t *cycle, const int32_t *thread_ids, uint32_t count) {
+    uint32_t first = 0;
+    CHECK_EQ(cycle->count, count);
+    while (first < count && tables->waiters[cycle->waiters[0]].thread.id != thread_ids[first]) first++;
+    for (uint32_t i = 0; i < count; i++)
+        CHECK_EQ(tables->waiters[cycle->waiters[i]].thread.id, thread_ids[(first + i) % count]);
+}
+
+/* ---- What is found ----------------------------------------------------------------------------------------------- */
+
+static void a_circle_is_found_in_order_and_is_as_old_as_its_first_wait(void) {
+    begin();
+    ring(1, 3);
+    tables->waiters[1].since_ns = 5;
+    expect_cycles(1);
+    expect_parties(&tables->cycles[0], (int32_t[]){ 1, 2, 3 }, 3);
+    CHECK_EQ(tables->cycles[0].since_ns, 5);
+    CHECK_EQ(tables->cycles[0].views, 1);
+}
+
+/* Those that wait for a party, and theirs, and those whose holder waits for nobody, are in none. */
+static void chains_are_in_no_circle(void) {
+    begin();
+    enum { LENGTH = 20 };
+    csk_inspected_object_t *gates[LENGTH];
+    for (int32_t i = 0; i < LENGTH; i++) gates[i] = held(CSK_OBJECT_GATE, 100 + i);
+    for (int32_t i = 1; i < LENGTH; i++) thread_waits(100 + i, gates[i - 1], CSK_WAITS_TO_ENTER);
+    expect_cycles(0);
+    ring(1, 2);
+    thread_waits(100, &tables->objects[LENGTH], CSK_WAITS_TO_ENTER);
+    expect_cycles(1);
+    expect_parties(&tables->cycles[0], (int32_t[]){ 1, 2 }, 2);
+    for (uint32_t i = 0; i < tables->view.waiter_count; i++)
+        CHECK_EQ(tables->in_cycle[i], tables->waiters[i].thread.id <= 2);
+}
+
+/* A writer waits for two readers. One leads back in one step, the other in two, by a party of its own. */
+static void each_party_is_in_a_circle_that_is_found_the_shortest_first(void) {
+    begin();
+    csk_inspected_object_t *lock = object(CSK_OBJECT_RWLOCK);
+    lock->holder.kind = CSK_HELD_BY_READERS;
+    runs_in(lock, 2);
+    runs_in(lock, 3);
+    csk_inspected_object_t *of_writer = held(CSK_OBJECT_GATE, 1), *between = held(CSK_OBJECT_GATE, 4);
+    thread_waits(1, lock, CSK_WAITS_TO_WRITE);
+    thread_waits(3, between, CSK_WAITS_TO_ENTER);
+    thread_waits(2, of_writer, CSK_WAITS_TO_ENTER);
+    thread_waits(4, of_writer, CSK_WAITS_TO_ENTER);
+    expect_cycles(2);
+    expect_parties(&tables->cycles[0], (int32_t[]){ 1, 2 }, 2);
+    expect_parties(&tables->cycles[1], (int32_t[]){ 1, 3, 4 }, 3);
+}
+
+static void a_party_may_be_a_task_or_a_thread_that_runs_one(void) {
+    begin();
+    csk_inspected_object_t *of_task = object(CSK_OBJECT_SEM), *of_thread = held(CSK_OBJECT_SEM, 5);
+    of_task->holder.kind = CSK_HELD_BY_TASK;
+    of_task->holder.task = 11;
+    csk_inspected_waiter_t *blocked = thread_waits(4, of_thread, CSK_WAITS_FOR_PERMITS);
+    blocked->task = 11;
+    thread_waits(5, of_task, CSK_WAITS_FOR_PERMITS);
+    expect_cycles(1);
+    expect_parties(&tables->cycles[0], (int32_t[]){ 4, 5 }, 2);
+    blocked->task = 12; /* it runs another one */
+    expect_cycles(0);
+
+    begin();
+    csk_inspected_object_t *permits[2];
+    for (uint64_t i = 0; i < 2; i++) {
+        permits[i] = object(CSK_OBJECT_SEM);
+        permits[i]->holder.kind = CSK_HELD_BY_TASK;
+        permits[i]->holder.task = 21 + i;
+    }
+    task_waits(21, permits[1]);
+    task_waits(22, permits[0]);
+    expect_cycles(1);
+    CHECK_EQ(tables->cycles[0].count, 2);
+}
+
+static void at_a_serial_queue_for_a_turn_and_at_each_until_it_is_drained(void) {
+    static const struct {
+        uint32_t waits_for, width, circles;
+    } cases[] = { { CSK_WAITS_FOR_TURN, 1, 1 },
+                  { CSK_WAITS_FOR_TURN, 4, 0 },
+                  { CSK_WAITS_FOR_DRAINED, 1, 1 },
+                  { CSK_WAITS_FOR_DRAINED, 4, 1 },
+                  { CSK_WAITS_FOR_ROOM, 1, 0 } };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        begin();
+        csk_inspected_object_t *queue = object(CSK_OBJECT_WORKQUEUE), *gate = held(CSK_OBJECT_GATE, 1);
+        queue->width = cases[i].width;
+        runs_in(queue, 2);
+        thread_waits(1, queue, cases[i].waits_for);
+        thread_waits(2, gate, CSK_WAITS_TO_ENTER);
+        expect_cycles(cases[i].circles);
+    }
+}
+
+/* Thread 1 reads, and waits for the gate of 2, which is to read behind 3, which is to write. */
+static void a_reader_waits_for_the_first_writer_before_it(void) {
+    static const struct {
+        uint32_t flags;
+        int64_t deadline_ns;
+        uint32_t circles;
+    } cases[] = { { 0, INT64_MAX, 1 }, { 0, 5, 0 }, { CSK_INSPECT_BUSY, INT64_MAX, 0 } };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        begin();
+        csk_inspected_object_t *lock = object(CSK_OBJECT_RWLOCK), *gate = held(CSK_OBJECT_GATE, 2);
+        lock->holder.kind = CSK_HELD_BY_READERS;
+        lock->flags = cases[i].flags;
+        runs_in(lock, 1);
+        thread_waits(3, lock, CSK_WAITS_TO_WRITE)->deadline_ns = cases[i].deadline_ns;
+        thread_waits(2, lock, CSK_WAITS_TO_READ);
+        thread_waits(1, gate, CSK_WAITS_TO_ENTER);
+        expect_cycles(cases[i].circles);
+        if (cases[i].circles != 0) expect_parties(&tables->cycles[0], (int32_t[]){ 1, 2, 3 }, 3);
+    }
+}
+
+/* One that has a deadline and came before may end. The reader waits for the one behind it all the same. */
+static void a_timed_writer_hides_none_behind_it(void) {
+    begin();
+    csk_inspected_object_t *lock = object(CSK_OBJECT_RWLOCK), *gate = held(CSK_OBJECT_GATE, 2);
+    lock->holder.kind = CSK_HELD_BY_READERS;
+    runs_in(lock, 1);
+    thread_waits(4, lock, CSK_WAITS_TO_WRITE)->deadline_ns = 5;
+    thread_waits(3, lock, CSK_WAITS_TO_WRITE);
+    thread_waits(2, lock, CSK_WAITS_TO_READ);
+    thread_waits(1, gate, CSK_WAITS_TO_ENTER);
+    expect_cycles(1);
+    expect_parties(&tables->cycles[0], (int32_t[]){ 1, 2, 3 }, 3);
+}
+
+/* ---- What is none ------------------------------------------------------------------------------------------------ */
+
+static void waits_that_end_by_themselves_or_have_no_number_are_none(void) {
+    begin();
+    ring(1, 2);
+    csk_inspected_waiter_t *one = &tables->waiters[1], before = *one;
+    one->deadline_ns = INT64_MAX - 1;
+    expect_cycles(0);
+    *one = before, one->wait = 0;
+    expect_cycles(0);
+    *one = before, one->thread.id = 0;
+    expect_cycles(0);
+    *one = before;
+    expect_cycles(1);
+}
+
+static void nobody_waits_for_itself(void) {
+    begin();
+    ring(1, 1);
+    expect_cycles(0);
+}
+
+static void whoever_waits_for_a_predicate_waits_for_nobody(void) {
+    begin();
+    ring(1, 2);
+    tables->waiters[0].waits_for = CSK_WAITS_FOR_PREDICATE;
+    expect_cycles(0);
+}
+
+static void nobody_waits_for_the_readers_to_read(void) {
+    begin();
+    csk_inspected_object_t *lock = object(CSK_OBJECT_RWLOCK), *gate = held(CSK_OBJECT_GATE, 2);
+    lock->holder.kind = CSK_HELD_BY_READERS;
+    runs_in(lock, 1);
+    thread_waits(2, lock, CSK_WAITS_TO_READ);
+    thread_waits(1, gate, CSK_WAITS_TO_ENTER);
+    expect_cycles(0);
+}
+
+/* ---- Known again ------------------------------------------------------------------------------------------------- */
+
+static uint64_t hash_of_ring(uint32_t begins, uint64_t wait, uintptr_t shift) {
+    begin();
+    csk_inspected_object_t *gates = &tables->objects[0];
+    for (int32_t i = 0; i < 3; i++) held(CSK_OBJECT_GATE, 1 + i);
+    gates[1].address = (const char *)gates[1].address + shift;
+    for (uint32_t i = begins; i < begins + 3; i++)
+        thread_waits(1 + (int32_t)(i % 3), &gates[(i + 1) % 3], CSK_WAITS_TO_ENTER)->wait = i % 3 == 0 ? wait : 7;
+    expect_cycles(1);
+    expect_parties(&tables->cycles[0], (int32_t[]){ 1, 2, 3 }, 3);
+    return tables->cycles[0].hash;
+}
+static void a_circle_is_the_same_wherever_the_search_begins(void) {
+    uint64_t hash = hash_of_ring(0, 7, 0);
+    CHECK(hash_of_ring(1, 7, 0) == hash);
+    CHECK(hash_of_ring(2, 7, 0) == hash);
+    CHECK(hash_of_ring(0, 8, 0) != hash); /* another wait */
+    CHECK(hash_of_ring(0, 7, 8) != hash); /* for another object */
+}
+
+static void what_was_told_is_not_found_again_but_the_rest_is(void) {
+    enum { RINGS = DEADLOCK_CYCLES + 8 };
+    begin();
+    for (int32_t i = 0; i < RINGS; i++) ring(1 + 2 * i, 2);
+    expect_cycles(DEADLOCK_CYCLES);
+    for (uint32_t i = 0; i < DEADLOCK_CYCLES; i++) tables->told[tables->told_count++] = tables->cycles[i].hash;
+    for (uint32_t i = 0; i < DEADLOCK_CYCLES; i++) CHECK(csk_deadlock_was_told(tables, tables->told[i]));
+    CHECK(!csk_deadlock_was_told(tables, 0));
+    expect_cycles(RINGS - DEADLOCK_CYCLES);
+}
+
+static void of_a_long_circle_the_first_parties_are_kept(void) {
+    enum { LENGTH = 1000 };
+    begin();
+    ring(1, LENGTH);
+    expect_cycles(1);
+    const deadlock_cycle_t *cycle = &tables->cycles[0];
+    CHECK_EQ(cycle->count, LENGTH);
+    for (uint32_t i = 1; i < CSK_DEADLOCK_PARTIES; i++)
+        CHECK_EQ(cycle->waiters[i], (cycle->waiters[i - 1] + 1) % LENGTH);
+}
+
+TEST_MAIN(TEST(a_circle_is_found_in_order_and_is_as_old_as_its_first_wait), TEST(chains_are_in_no_circle),
+          TEST(each_party_is_in_a_circle_that_is_found_the_shortest_first),
+          TEST(a_party_may_be_a_task_or_a_thread_that_runs_one),
+          TEST(at_a_serial_queue_for_a_turn_and_at_each_until_it_is_drained),
+          TEST(a_reader_waits_for_the_first_writer_before_it), TEST(a_timed_writer_hides_none_behind_it),
+          TEST(waits_that_end_by_themselves_or_have_no_number_are_none), TEST(nobody_waits_for_itself),
+          TEST(whoever_waits_for_a_predicate_waits_for_nobody), TEST(nobody_waits_for_the_readers_to_read),
+          TEST(a_circle_is_the_same_wherever_the_search_begins), TEST(what_was_told_is_not_found_again_but_the_rest_is),
+          TEST(of_a_long_circle_the_first_parties_are_kept))
