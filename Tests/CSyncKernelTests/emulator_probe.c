@@ -1,11 +1,8 @@
 /* emulator_probe.c: what an emulator of Linux programs lacks. scripts/test-arm64 runs it under qemu, and leaves out the
  * tests that emulator_needs.txt lists for what it names: one line for each thing that is missing.
  *
- *   seccomp          filters of system calls
- *   robust-list      the list of a thread's robust mutexes, by which the kernel finds threads that have ended
- *   foreign-memory   process_vm_readv, by which memory is read that may not be there
+ *   seccomp          filters of system calls, where emulated_calls.c can't stand in for one
  *   memory-limit     RLIMIT_AS
- *   wipe-on-fork     memory that a child of fork finds empty
  *   busy-fork        a fork while other threads run, after which the child can start threads */
 #include "child.h"
 
@@ -14,7 +11,6 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 
 static void report(const char *need, bool is_there) {
     if (!is_there) printf("%s\n", need);
@@ -43,31 +39,6 @@ static void start_a_thread_without_memory(void *unused) {
 }
 
 static bool goes_well(void (*body)(void *)) { return wait_for_child(start_child(body, NULL)) == 0; }
-
-static bool has_robust_lists(void) {
-    void *head = NULL;
-    size_t size;
-    return syscall(SYS_get_robust_list, 0, &head, &size) == 0 && head != NULL;
-}
-
-static bool reads_foreign_memory(void) {
-    int from = 7, to = 0;
-    struct iovec here = { &to, sizeof to }, there = { &from, sizeof from };
-    return syscall(SYS_process_vm_readv, getpid(), &here, 1UL, &there, 1UL, 0UL) == (long)sizeof to && to == 7;
-}
-
-static char *wiped;
-static void find_it_empty(void *unused) {
-    (void)unused;
-    if (*wiped != 0) _exit(1);
-}
-static bool wipes_on_fork(void) {
-    wiped = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    CHECK(wiped != MAP_FAILED);
-    if (madvise(wiped, 4096, MADV_WIPEONFORK) != 0) return false;
-    *wiped = 1;
-    return goes_well(find_it_empty);
-}
 
 /* ---- Forks ------------------------------------------------------------------------------------------------------- */
 
@@ -118,10 +89,7 @@ static bool forks_beside_threads(void) {
 
 int main(void) {
     report("seccomp", goes_well(install_a_filter));
-    report("robust-list", has_robust_lists());
-    report("foreign-memory", reads_foreign_memory());
     report("memory-limit", goes_well(start_a_thread_without_memory));
-    report("wipe-on-fork", wipes_on_fork());
     report("busy-fork", forks_beside_threads());
     return 0;
 }

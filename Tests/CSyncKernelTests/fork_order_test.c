@@ -6,6 +6,7 @@
 
 #include <csynckernel/csynckernel.h>
 
+#include "base/platform.h"
 #include "lock/gate_queue.h"
 #include "queue/workqueue.h"
 #include "readwrite/rwlock_queue.h"
@@ -99,9 +100,13 @@ static void use_in_the_child(void *context) {
     CHECK_STATUS(kind->unlock(kind->object), 0);
 }
 
-static void what_a_prepare_handler_locks_a_child_handler_unlocks(void) {
-    enum { FORKS = 40 / TEST_SLOWDOWN, WANTING = 3 };
-    CHECK_EQ(pthread_atfork(take_for_fork, leave_after_fork, leave_after_fork), 0);
+enum { WANTING = 3 };
+
+/* With so many threads beside the one that forks. */
+static void fork_with_handlers(uint32_t wanting, int forks) {
+    static bool are_there;
+    if (!are_there) CHECK_EQ(pthread_atfork(take_for_fork, leave_after_fork, leave_after_fork), 0);
+    are_there = true;
     for (uint32_t i = 0; i < 3; i++) CHECK_STATUS(csk_gate_init(&gates[i], &(csk_gate_attr_t){ .policy = i }), 0);
     for (uint32_t i = 0; i < 3; i++)
         CHECK_STATUS(csk_rwlock_init(&rwlocks[i], &(csk_rwlock_attr_t){ .policy = i == 1, .reader_bias = i == 2 }), 0);
@@ -110,25 +115,31 @@ static void what_a_prepare_handler_locks_a_child_handler_unlocks(void) {
         pthread_t threads[WANTING];
         STORE(&stop, 0);
         STORE(&running, 0);
-        for (int i = 0; i < WANTING; i++) threads[i] = start_thread(want, (void *)kind);
-        wait_until(LOAD(&running) == WANTING);
+        for (uint32_t i = 0; i < wanting; i++) threads[i] = start_thread(want, (void *)kind);
+        wait_until(LOAD(&running) == wanting);
         of_handlers = kind;
-        for (int i = 0; i < FORKS; i++) {
+        for (int i = 0; i < forks; i++) {
             tries = i % 2 == 0;
             in_a_child(use_in_the_child, (void *)kind);
         }
         of_handlers = NULL;
         STORE(&stop, 1);
-        for (int i = 0; i < WANTING; i++) join_thread(threads[i]);
+        for (uint32_t i = 0; i < wanting; i++) join_thread(threads[i]);
     }
 }
+static void what_a_prepare_handler_locks_a_child_handler_unlocks(void) {
+    fork_with_handlers(WANTING, 40 / TEST_SLOWDOWN);
+}
+static void what_a_lone_thread_locks_in_a_prepare_handler_its_child_unlocks(void) { fork_with_handlers(0, 4); }
 
 /* ---- Another thread is in the middle of something ---------------------------------------------------------------- */
 
 static csk_gate_t caught_gate = CSK_GATE_INITIALIZER;
 static csk_rwlock_t caught_lock = CSK_RWLOCK_INITIALIZER;
 static csk_workqueue_t caught_queue;
-static uint32_t has_locked, may_unlock, ran;
+static uint32_t ran;
+static int32_t holds_all; /* the thread's id, once it does */
+static int until_it_may[2];
 
 static void *hold_internal_locks(void *unused) {
     csk_gate_lock_queue(&caught_gate);
@@ -142,8 +153,9 @@ static void *hold_internal_locks(void *unused) {
     caught_lock.first = &no_waiter;
     caught_queue.ranked.root = &nowhere;
     caught_queue.waiting = 7;
-    STORE(&has_locked, 1);
-    wait_until(LOAD(&may_unlock));
+    STORE(&holds_all, csk_platform_thread_id());
+    char byte;
+    CHECK_EQ(read(until_it_may[0], &byte, 1), 1);
     caught_gate.waiters.root = caught_queue.ranked.root = NULL;
     caught_gate.waiting = caught_queue.waiting = 0;
     caught_lock.first = NULL;
@@ -183,10 +195,11 @@ static void use_what_was_caught(void *unused) {
 /* In a process that has used nothing else yet: no timer, no worker. */
 static void catch_other_thread(void *unused) {
     (void)unused;
+    CHECK_EQ(pipe(until_it_may), 0);
     pthread_t other = start_thread(hold_internal_locks, NULL);
-    wait_until(LOAD(&has_locked));
+    wait_until(LOAD(&holds_all) != 0 && csk_platform_thread_state(LOAD(&holds_all)) == CSK_THREAD_SLEEPS);
     in_a_child(use_what_was_caught, NULL);
-    STORE(&may_unlock, 1);
+    CHECK_EQ(write(until_it_may[1], "", 1), 1);
     join_thread(other);
 }
 static void a_child_takes_over_what_another_thread_was_changing(void) { in_a_child(catch_other_thread, NULL); }
@@ -460,6 +473,7 @@ static void a_timers_function_that_forks_keeps_its_thread_to_itself(void) {
 
 TEST_MAIN(TEST(a_child_takes_over_what_another_thread_was_changing), TEST(a_child_has_none_of_its_parents_waiters),
           TEST(a_grant_that_nobody_has_adopted_stays_with_the_parent),
+          TEST(what_a_lone_thread_locks_in_a_prepare_handler_its_child_unlocks),
           TEST(what_a_prepare_handler_locks_a_child_handler_unlocks),
           TEST(a_write_that_forks_leaves_those_behind_it_to_the_parent),
           RCU_TEST(rcu_comes_to_rest_while_others_use_timers_and_queues)

@@ -546,9 +546,12 @@ static void a_child_of_fork_counts_from_nothing(void) {
 
 static void add_counts(const csk_metrics_entry_t *entry, void *sum) { *(uint64_t *)sum += entry->spans.count; }
 
+/* In a child, which may find what its parent has counted where the system does not wipe it (metrics.h). */
 static void fill_the_table(void *unused) {
     (void)unused;
     enum { TOO_MANY = 6000 };
+    uint64_t before = 0;
+    csk_metrics_read(add_counts, &before);
     csk_gate_t one = CSK_GATE_INITIALIZER;
     char name[16];
     for (int i = 0; i < TOO_MANY; i++) {
@@ -562,7 +565,7 @@ static void fill_the_table(void *unused) {
     csk_metrics_read(add_counts, &sum);
     CHECK_GE(entries, 4000);
     CHECK(csk_metrics_lost() != 0);
-    CHECK_EQ(sum + csk_metrics_lost(), TOO_MANY);
+    CHECK_EQ(sum - before + csk_metrics_lost(), TOO_MANY);
 }
 
 static void what_a_full_table_loses_is_counted(void) {

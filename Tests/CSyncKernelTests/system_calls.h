@@ -12,6 +12,10 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
+#ifdef CSK_TEST_EMULATED
+#include "emulated_calls.h"
+#endif
+
 #if defined(__x86_64__)
 #define THIS_ARCHITECTURE AUDIT_ARCH_X86_64
 #elif defined(__aarch64__)
@@ -27,6 +31,10 @@ static inline void install_filter(struct sock_filter *rules, size_t count) {
 }
 
 static inline void refuse_call(long call, int error) {
+#ifdef CSK_TEST_EMULATED
+    emulated_refuse(call, error);
+    return;
+#endif
     struct sock_filter rules[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, THIS_ARCHITECTURE, 0, 3),
