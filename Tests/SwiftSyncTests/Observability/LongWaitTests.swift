@@ -33,6 +33,15 @@ extension HandlerSettingTests {
             #expect(message.contains("must not block"))
         }
 
+        @Test func `a task of the main actor is reported as the main thread`() throws {
+            try SyncDiagnostics.watchesTasks(true)
+            let message = message("long wait of the main actor") { mutex in
+                Task { @MainActor in mutex.withLock { $0 += 1 } }
+            }
+            try SyncDiagnostics.watchesTasks(false)
+            #expect(message.hasPrefix("the main thread, which must not block"))
+        }
+
         @Test func `a thread that has said so is reported`() {
             let message = message("long wait of a loop") { mutex in
                 DispatchQueue.global().async {
