@@ -42,7 +42,7 @@ struct KeyValueServerCommand: ParsableCommand {
     @Option(help: "A Unix socket that shows who waits for whom: it answers a line, text or json.")
     var inspect: String?
 
-    @Flag(help: "Switches on all that tells of waits: contention profile, metrics, lock order, long waits of tasks.")
+    @Flag(help: "Switches on what tells of waits: profile, metrics, lock order, deadlock watch, long waits of tasks.")
     var observe = false
 
     func validate() throws {
@@ -96,6 +96,7 @@ private func observeEverything() throws {
     try LockOrder.start()
     try ContentionProfile.start()
     try SyncMetrics.start()
+    try DeadlockWatch.start()
     try SyncDiagnostics.watchesTasks(true)
     SyncInspector.listsTasks(true)
 }
