@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "base/profile.h"
+#include "child.h"
 #include "profile/symbols.h"
-#include "test.h"
 
 enum { PLACES = 5, THREADS = 4 };
 
@@ -235,6 +235,40 @@ static void callbacks_are_counted_by_who_queued_them(void) {
     csk_unname(&gate);
 }
 
+static void find_of_priority_41(const csk_profile_entry_t *entry, void *sum) {
+    if (entry->priority == 41 && entry->side == CSK_PROFILE_WAITED) *(double *)sum += entry->contentions;
+}
+static double waits_of_priority_41(void) {
+    double sum = 0;
+    csk_profile_read(find_of_priority_41, &sum);
+    return sum;
+}
+static void wait_at_priority_41(void) {
+    csk_gate_waiter_t waiter = { 0 };
+    int calls = 0;
+    CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
+    CHECK_STATUS(csk_gate_lock_async(&gate, &waiter, 41, CSK_NEVER, leave, &calls), 0);
+    hold();
+    CHECK_STATUS(csk_gate_unlock(&gate), 0);
+    CHECK_EQ(calls, 1);
+}
+static void counts_from_nothing(void *unused) {
+    (void)unused;
+    CHECK(csk_profile_is_running());
+    CHECK(waits_of_priority_41() == 0);
+    wait_at_priority_41();
+    CHECK(waits_of_priority_41() == 1);
+}
+
+static void a_child_of_fork_counts_from_nothing(void) {
+    held_ns = 200000;
+    CHECK_STATUS(csk_profile_start(1), 0);
+    for (int i = 0; i < 2; i++) wait_at_priority_41();
+    in_a_child(counts_from_nothing, NULL);
+    CHECK(waits_of_priority_41() == 2);
+    csk_profile_stop();
+}
+
 /* A task of a language is a chain of contexts, here of three. */
 static void suspended_tasks_have_the_stack_of_their_contexts(void) {
     typedef struct link {
@@ -432,6 +466,7 @@ static void entries_are_written(void) {
     go_reads_the_file(&entries);
 }
 
-TEST_MAIN(TEST(refusals_and_nothing), TEST(long_waits_are_those_of_clocks), TEST(sums_of_many_are_those_of_clocks),
-          TEST(short_waits_are_weighted), TEST(callbacks_are_counted_by_who_queued_them),
-          TEST(suspended_tasks_have_the_stack_of_their_contexts), TEST(entries_are_written))
+TEST_MAIN(TEST(refusals_and_nothing), TEST(a_child_of_fork_counts_from_nothing), TEST(long_waits_are_those_of_clocks),
+          TEST(sums_of_many_are_those_of_clocks), TEST(short_waits_are_weighted),
+          TEST(callbacks_are_counted_by_who_queued_them), TEST(suspended_tasks_have_the_stack_of_their_contexts),
+          TEST(entries_are_written))

@@ -15,6 +15,7 @@ let package = Package(
             // Functions that differ by a number only would be made one, with a jump to it in each.
             swiftSettings: [.unsafeFlags(["-Xllvm", "-swiftmergefunc-threshold=0"])]
         ),
+        .executableTarget(name: "profiled", dependencies: [.product(name: "SwiftSync", package: "SwiftSync")]),
     ],
     swiftLanguageModes: [.v6],
     cLanguageStandard: .gnu11

@@ -19,10 +19,11 @@ import CSyncKernel
 /// If locks of one class are taken inside of each other, that is reported too, unless they have different levels:
 /// ``PriorityMutex/setLockOrder(level:)``.
 ///
-/// It covers blocking sections of `PriorityMutex`, `CriticalSection` and `QueueSafeValue`; of `ReadWriteLock` where the
-/// package trait `LockOrder` is on. A lock decides at its first use whether it is covered, so start the checker before
-/// locks are used. It does not cover sections of tasks (`suspending`, `AsyncMutex`), semaphores, nor tries, which wait
-/// for nobody; but what a thread takes inside of a section that it tried is covered.
+/// It covers blocking sections of `PriorityMutex`, `CriticalSection`, `QueueSafeValue` and `QueueSafeSyncedValue`; of
+/// `ReadWriteLock` and `ReadWriteCoordinator` where the package trait `LockOrder` is on. A lock decides at its first
+/// use whether it is covered, so start the checker before locks are used. It does not cover sections of tasks
+/// (`suspending`, `AsyncMutex`), semaphores, nor tries, which wait for nobody; but what a thread takes inside of a
+/// section that it tried is covered.
 ///
 /// A covered lock takes some 10 ns more to take and leave, others nothing.
 public enum LockOrder {
@@ -100,6 +101,42 @@ extension CriticalSection {
 }
 
 extension ReadWriteLock where Value: ~Copyable {
+    /// Makes it one of another class for ``LockOrder``: see ``PriorityMutex/setLockOrder(level:)``. It never blocks.
+    public func setLockOrder(level: Int) {
+        unsafe LockOrder.setLevel(level, of: box.lock)
+    }
+
+    /// Leaves it out of ``LockOrder``. It does nothing before ``LockOrder/start()``. It never blocks.
+    public func leaveOutOfLockOrder() {
+        _ = unsafe csk_order_ignore(box.lock)
+    }
+}
+
+extension QueueSafeValue {
+    /// Makes it one of another class for ``LockOrder``: see ``PriorityMutex/setLockOrder(level:)``. It never blocks.
+    public func setLockOrder(level: Int) {
+        unsafe LockOrder.setLevel(level, of: box.gate)
+    }
+
+    /// Leaves it out of ``LockOrder``. It does nothing before ``LockOrder/start()``. It never blocks.
+    public func leaveOutOfLockOrder() {
+        _ = unsafe csk_order_ignore(box.gate)
+    }
+}
+
+extension QueueSafeSyncedValue {
+    /// Makes it one of another class for ``LockOrder``: see ``PriorityMutex/setLockOrder(level:)``. It never blocks.
+    public func setLockOrder(level: Int) {
+        unsafe LockOrder.setLevel(level, of: box.gate)
+    }
+
+    /// Leaves it out of ``LockOrder``. It does nothing before ``LockOrder/start()``. It never blocks.
+    public func leaveOutOfLockOrder() {
+        _ = unsafe csk_order_ignore(box.gate)
+    }
+}
+
+extension ReadWriteCoordinator {
     /// Makes it one of another class for ``LockOrder``: see ``PriorityMutex/setLockOrder(level:)``. It never blocks.
     public func setLockOrder(level: Int) {
         unsafe LockOrder.setLevel(level, of: box.lock)

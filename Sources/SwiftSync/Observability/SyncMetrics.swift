@@ -12,8 +12,9 @@ import CSyncKernel
 /// ```
 ///
 /// Waits of threads and of tasks for mutexes, values, semaphores and read-write locks are counted, and what work queues
-/// refuse and drop. Objects of one kind and one `name` share their numbers, which outlive them: give one name to what
-/// you want to see as one. An object that was made without a name is called by the file and line where it was made.
+/// refuse and drop; not those at `FIFOQueue`, `ActorQueue`, `TaskQueue` and `ResourcePool`. Objects of one kind and one
+/// `name` share their numbers, which outlive them: give one name to what you want to see as one. An object that was
+/// made without a name is called by the file and line where it was made.
 ///
 /// Off, it costs nothing. On, a wait changes a few counters when it is over; what doesn't wait pays nothing still.
 /// ``openMetrics()`` is the text that Prometheus and others read.

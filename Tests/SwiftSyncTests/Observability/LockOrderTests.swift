@@ -61,6 +61,31 @@ struct LockOrderTests {
         }
     }
 
+    @Test func `values of one name have levels, and one that is left out is not seen`() async {
+        await #expect(processExitsWith: .success) {
+            try LockOrder.start()
+            let values = (0..<4).map { _ in QueueSafeValue(value: 0, name: "order's value") }
+            let enter = { (outer: Int, inner: Int) in
+                _ = values[outer].wait.lowestPriority.set { _ in _ = values[inner].wait.lowestPriority.get() }
+            }
+            values[1].setLockOrder(level: 1)
+            values[2].leaveOutOfLockOrder()
+            enter(0, 1)
+            enter(0, 2)
+            #expect(circles(closedBy: "order's value", inside: "order's value") == 0)
+            enter(0, 3)
+            #expect(circles(closedBy: "order's value", inside: "order's value") == 1)
+            let synced = (0..<3).map { _ in QueueSafeSyncedValue(value: 0, name: "order's synced value") }
+            synced[1].setLockOrder(level: 1)
+            synced[2].leaveOutOfLockOrder()
+            _ = synced[0].lowestPriority.set { _ in
+                _ = synced[1].lowestPriority.get()
+                _ = synced[2].lowestPriority.get()
+            }
+            #expect(circles(closedBy: "order's synced value", inside: "order's synced value") == 0)
+        }
+    }
+
     @Test func `a mutex that is tried begins no order`() async {
         await #expect(processExitsWith: .success) {
             try LockOrder.start()

@@ -53,6 +53,15 @@ extension HandlerSettingTests {
             #expect(report?.subject.hasPrefix("mutex long wait of a ") == true)
         }
 
+        @Test func `a task of the main actor that blocks is reported`() throws {
+            try SyncDiagnostics.watchesTasks(true)
+            let message = message("long wait of the main actor") { mutex in
+                Task { @MainActor in mutex.withLock { $0 += 1 } }
+            }
+            try SyncDiagnostics.watchesTasks(false)
+            #expect(message.contains("must not block"))
+        }
+
         @Test func `a thread that has said so is reported`() {
             let report = report("long wait of a loop") { mutex in
                 DispatchQueue.global().async {

@@ -10,6 +10,9 @@
  *     ...
  *     csynckernel: deadlock: thread 71 "reader" waits for thread 72 "writer" at mutex "users" 0x55..; thread 72 ...
  *
+ * The environment is read where the watch is part of the program: with the shared library, and with the archive if the
+ * program names a function of this header.
+ *
  * What is reported is one. In the middle view a party holds what the one before it waits for. It was in the same wait
  * in the first view and in the last, so it waited at that moment, and a thread that waits leaves nothing.
  * Nothing but a call from outside can end that: one that cancels a wait, or shuts a queue down.

@@ -9,6 +9,9 @@
  *     csk_order_start();                                       or CSK_LOCK_ORDER=1 in the environment
  *     ... csynckernel: locks are taken in a circle: sessions -> users -> sessions; csk_order_print shows where
  *
+ * The environment is read where the checker is part of the program: with the shared library, and with the archive if
+ * the program names a function of this header.
+ *
  * Classes. What is kept is an order of classes, not of objects. Objects with one name (name.h), or with one place, are
  * one class. An object with neither is a class of its own, until an object begins at its address anew. Objects of one
  * class that are taken one inside of the other are a circle of one step: give them levels (csk_order_level), or names.

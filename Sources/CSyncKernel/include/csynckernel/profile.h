@@ -14,7 +14,9 @@
  *     csk_profile_start(10000);
  *     ...
  *     csk_profile_read(print, stdout);
- */
+ *
+ * fork. In a child nothing has been counted yet, and it counts on if the parent did. Where the system does not know
+ * MADV_WIPEONFORK (Linux before 4.14), the child goes on from the counts of the parent. */
 #ifndef CSK_PROFILE_H
 #define CSK_PROFILE_H
 

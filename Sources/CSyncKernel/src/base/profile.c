@@ -45,7 +45,7 @@ static table_t *the_table(void) { return csk_load(&mapped, CSK_ACQUIRE); }
 
 int csk_profile_start(int64_t threshold_ns) {
     if (threshold_ns < 1) return EINVAL;
-    int error = csk_slots_map(&mapped, sizeof(table_t), false);
+    int error = csk_slots_map(&mapped, sizeof(table_t), true);
     if (error != 0) return error;
     csk_store(&least_kept_ns, threshold_ns, CSK_RELAXED);
     csk_counting_begin(CSK_COUNTS_PROFILE);
