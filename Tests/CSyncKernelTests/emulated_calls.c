@@ -99,8 +99,39 @@ static void note_this(noted_t *place) {
     __atomic_store_n(&place->thread_id, call(SYS_gettid, 0, 0, 0), __ATOMIC_RELEASE);
 }
 
+/* qemu 7.2 starts a thread under a lock of its own (clone_lock), which a fork by another thread leaves locked in the
+ * child: who starts a thread there waits for good. So nobody forks here while a thread is being started, until it runs:
+ * by then that lock is free. */
+enum { FORKS = 1 };
+static uint32_t starting;        /* FORKS, and 2 for each thread that is being started */
+static _Thread_local bool forks; /* functions that are called at a fork may start threads */
+
+static void begin_start(void) {
+    uint32_t seen = __atomic_load_n(&starting, __ATOMIC_RELAXED);
+    do {
+        while ((seen & FORKS) && !forks) {
+            call(SYS_sched_yield, 0, 0, 0);
+            seen = __atomic_load_n(&starting, __ATOMIC_RELAXED);
+        }
+    } while (!__atomic_compare_exchange_n(&starting, &seen, seen + 2, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED));
+}
+static void end_start(void) { __atomic_fetch_sub(&starting, 2, __ATOMIC_RELEASE); }
+
+pid_t __real_fork(void);
+pid_t __wrap_fork(void);
+pid_t __wrap_fork(void) {
+    while (__atomic_fetch_or(&starting, FORKS, __ATOMIC_ACQUIRE) & FORKS) call(SYS_sched_yield, 0, 0, 0);
+    while (__atomic_load_n(&starting, __ATOMIC_ACQUIRE) != FORKS) call(SYS_sched_yield, 0, 0, 0);
+    forks = true;
+    pid_t child = __real_fork();
+    forks = false;
+    __atomic_fetch_and(&starting, ~(uint32_t)FORKS, __ATOMIC_RELEASE);
+    return child;
+}
+
 static void *begin_thread(void *context) {
     noted_t *place = context;
+    end_start();
     void *(*body)(void *) = place->body;
     context = place->context;
     note_this(place);
@@ -113,8 +144,11 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, v
     noted_t *place = new_place();
     place->body = body;
     place->context = context;
+    begin_start();
     int error = __real_pthread_create(thread, attributes, begin_thread, place);
-    if (error != 0) __atomic_store_n(&place->thread_id, 0, __ATOMIC_RELEASE);
+    if (error == 0) return 0;
+    end_start();
+    __atomic_store_n(&place->thread_id, 0, __ATOMIC_RELEASE);
     return error;
 }
 
