@@ -30,6 +30,7 @@ POOL, POOL_GROWTH, TRAMPOLINE = "src/pool/pool.c", "src/pool/pool_growth.c", "sr
 FORK, READS, GATE_WORD = "src/thread/fork.c", "src/readwrite/reads.c", "src/lock/gate_queue.h"
 WAITER = "src/wait/waiter.h"
 WAITS, LISTED = "src/wait/waits.c", "src/wait/listed.c"
+CHECKER, CHECKER_GRAPH, WATCHDOG = "src/order/order.c", "src/order/order_graph.c", "src/order/watchdog.c"
 SPIN_PARK = "src/wait/spin_park.h"
 WQ, WQ_LIFE, WQ_REFUSE = "src/queue/workqueue.c", "src/queue/workqueue_life.c", "src/queue/workqueue_refuse.c"
 WQ_WORKER, WQ_WORD = "src/queue/workqueue_worker.c", "src/queue/workqueue.h"
@@ -1506,6 +1507,25 @@ MUTANTS = [
      "    csk_fetch_and(&sem->state, ~SEM_WAITERS, CSK_RELAXED);\n", ""),
     ("the child keeps the semaphore's queue", SEM_QUEUE, "    sem->waiters.root = NULL;\n", ""),
     ("the child counts the semaphore's waiters", SEM_QUEUE, "    sem->waiting = 0;\n", ""),
+    # The checker of lock order, and the watchdog.
+    ("a class is ready before it has a text", CHECKER, "        memcpy(class->text, text, length);\n",
+     "        csk_slot_become_ready(&class->slot);\n        csk_load(&tables->counts.classes, CSK_RELAXED);\n"
+     "        memcpy(class->text, text, length);\n"),
+    ("who is not in time for a class makes it too", CHECKER, "    if (is_new) {\n        order_class_t",
+     "    {\n        order_class_t"),
+    ("an object is told twice that it is not covered", CHECKER,
+     "    if (csk_fetch_or(&entry->what, WHAT_UNCOVERED, CSK_RELAXED) & WHAT_UNCOVERED) return;\n",
+     "    csk_fetch_or(&entry->what, WHAT_UNCOVERED, CSK_RELAXED);\n"),
+    ("a step is added by each that comes with it", CHECKER_GRAPH, "    if (number == 0 || !is_new) return false;\n",
+     "    if (number == 0) return false;\n"),
+    ("the graph has no lock", CHECKER_GRAPH,
+     "    csk_queue_lock(&lock);\n    bool closes = add(from, to, &stack, text, size);\n"
+     "    csk_queue_unlock(&lock);\n", "    bool closes = add(from, to, &stack, text, size);\n"),
+    ("the watchdog looks before it knows how often it was woken", WATCHDOG,
+     "        csk_platform_park(&wakes, seen, next_ns);",
+     "        csk_platform_park(&wakes, csk_load(&wakes, CSK_ACQUIRE), next_ns);"),
+    ("who wakes the watchdog does not say so", WATCHDOG, "    csk_fetch_add(&wakes, 1u, CSK_RELEASE);\n", ""),
+    ("who wakes the watchdog leaves it asleep", WATCHDOG, "    csk_platform_wake(&wakes, 1);\n", ""),
     # Views: records of waits, and the list of objects at which callbacks wait.
     ("a wait returns while its record is read", WAITS,
      "    if (CSK_UNLIKELY(!csk_cas(&self->word, &noted, (uint32_t)WAIT_NONE, CSK_ACQUIRE))) await_reader(self);\n",
@@ -1602,6 +1622,8 @@ CLIENTS = {
     "block": ["block_*"],
     "thread": ["tls_*"],
     "sem": ["sem_*", "fork_*"],
+    "order": ["lock_order_*"],
+    "watchdog": ["watchdog_*"],
     "cond": ["cond_*"],
     "waiter": ["gate_*", "sem_*", "rwlock_*", "async_*", "lane_*", "adopt_*", "close_*", "later_*", "mutex_*",
                "fork_*"],

@@ -5,27 +5,31 @@
 #include "base/slots.h"
 #include "csynckernel/order.h"
 
+/* The explorer has smaller tables. */
+#ifndef CSK_ORDER_SIZES
 enum {
     ORDER_OBJECTS = 1 << 16,
     ORDER_CLASSES = 1 << 12,
     ORDER_STEPS = 1 << 14,
     ORDER_CHAINS = 1 << 17,
     ORDER_CIRCLES = 256,
-    ORDER_CIRCLE_STEPS = 8,
     ORDER_FRAMES = 20,
-    ORDER_UNCOVERED = 64,
-    ORDER_TEXT = 96
+    ORDER_UNCOVERED = 64
 };
+#endif
+enum { ORDER_CIRCLE_STEPS = 8, ORDER_TEXT = 96 };
 
 /* An object, by its address. */
 typedef struct {
     uint64_t address;
-    uint64_t what; /* bits 0..31 its class, 0: not known yet; then WHAT_... */
+    /* Bits 0..31 its class, 0: not known yet; then WHAT_... Relaxed: a class is a number, and who reads its text looks
+     * whether that is ready. */
+    uint64_t what;
 } order_object_t;
 
 typedef struct {
     csk_slot_t slot;
-    char text[ORDER_TEXT];
+    char text[ORDER_TEXT]; /* whole when the slot is ready */
     /* Under the lock of the graph: */
     uint32_t first_step;
     uint32_t round; /* the search that came by last, */
@@ -69,6 +73,11 @@ typedef struct {
 extern order_tables_t *csk_order_tables __attribute__((visibility("hidden")));
 
 static inline order_class_t *csk_order_class(uint32_t number) { return &csk_order_tables->classes[number - 1]; }
+/* Another thread may still be writing the text of a class that is new. */
+static inline const char *csk_order_text(uint32_t number) {
+    const order_class_t *class = csk_order_class(number);
+    return csk_slot_is_ready(&class->slot) ? class->text : "?";
+}
 static inline order_step_t *csk_order_step(uint32_t number) { return &csk_order_tables->steps[number - 1]; }
 
 /* In order_graph.c. Keeps that `to` was entered while `from` was held. Returns true if that closes a circle that was

@@ -35,7 +35,7 @@ static bool reaches(uint32_t start, uint32_t target) {
 
 static size_t append(char *text, size_t size, size_t length, uint32_t class) {
     if (length + 1 >= size) return length;
-    int more = snprintf(text + length, size - length, "%s%s", length != 0 ? " -> " : "", csk_order_class(class)->text);
+    int more = snprintf(text + length, size - length, "%s%s", length != 0 ? " -> " : "", csk_order_text(class));
     return length + (more > 0 ? (size_t)more : 0);
 }
 

@@ -31,8 +31,7 @@ static void put_frame(output_t *output, const csk_symbols_t *symbols, uintptr_t 
 }
 
 static void put_step(output_t *output, const csk_symbols_t *symbols, const order_step_t *step) {
-    put(output, "    \"%s\" was entered inside of \"%s\" at\n", csk_order_class(step->to)->text,
-        csk_order_class(step->from)->text);
+    put(output, "    \"%s\" was entered inside of \"%s\" at\n", csk_order_text(step->to), csk_order_text(step->from));
     for (uint32_t i = 0; i < step->depth; i++) put_frame(output, symbols, step->frames[i]);
 }
 
