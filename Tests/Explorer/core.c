@@ -742,6 +742,7 @@ static void begin_schedule(const explore_client_t *client, const schedule_t *sch
     kernel_reset_order_graph();
     kernel_reset_watchdog();
     kernel_reset_deadlock();
+    kernel_reset_inspect_server();
     kernel_reset_listed();
     kernel_reset_blocks();
     model = schedule->memory == MEMORY_RC11 ? &model_rc11 : &model_sb;

@@ -38,6 +38,7 @@ void kernel_reset_order(void);
 void kernel_reset_order_graph(void);
 void kernel_reset_watchdog(void);
 void kernel_reset_deadlock(void);
+void kernel_reset_inspect_server(void);
 extern bool kernel_notes_waits;
 void kernel_reset_listed(void);
 void kernel_reset_blocks(void);

@@ -390,8 +390,8 @@ MUTANTS = [
      "        later->function(later);\n        ready.later = later->next;\n"),
     # The queue lock.
     ("queue lock wakes nobody", LOCK,
-     "    if (CSK_UNLIKELY(csk_exchange(lock, csk_process_mark(), CSK_SEQ_CST) & QUEUE_LOCK_CONTENDED))\n"
-     "        csk_platform_wake(lock, 1);", "    csk_exchange(lock, csk_process_mark(), CSK_SEQ_CST);"),
+     "    if (CSK_UNLIKELY(csk_exchange(lock, csk_process_mark(), CSK_RELEASE) & QUEUE_LOCK_CONTENDED))\n"
+     "        csk_platform_wake(lock, 1);", "    csk_exchange(lock, csk_process_mark(), CSK_RELEASE);"),
     ("queue lock forgets other sleepers", LOCK_SLOW,
      "    while (csk_exchange(lock, free | QUEUE_LOCK_CONTENDED, CSK_ACQUIRE) != free)\n"
      "        csk_platform_park(lock, free | QUEUE_LOCK_CONTENDED, CSK_NEVER);",
@@ -440,7 +440,7 @@ MUTANTS = [
      "NULL };\n    csk_pool.queued = 0;\n", ""),
     ("the child waits for the parent's queue lock", LOCK_SLOW,
      "    while (CSK_UNLIKELY(csk_queue_lock_is_old(found)))\n"
-     "        if (csk_cas(lock, &found, free | QUEUE_LOCK_HELD, CSK_ACQUIRE)) return true;\n", ""),
+     "        if (csk_cas(lock, &found, free | QUEUE_LOCK_HELD, CSK_RELAXED)) return true;\n", ""),
     ("the child keeps the gate's waiters", GATE_WORD,
      "    if (CSK_UNLIKELY(csk_queue_lock(&gate->queue_lock))) csk_gate_begin_in_child(gate);",
      "    csk_queue_lock(&gate->queue_lock);"),
@@ -628,7 +628,7 @@ MUTANTS = [
     ("readers go on by the bias past a writer that waits", RW_WAIT,
      "    if (mode != RW_READ) csk_rwlock_stop_bias(lock);", "   "),
     ("the bias comes back past a writer that waits", RW_BIAS,
-     "        if (csk_fetch_or(&lock->state, UINT64_C(0), CSK_ACQ_REL) & RW_WAITERS) csk_rwlock_stop_bias(lock);\n",
+     "        if (csk_fetch_or(&lock->state, UINT64_C(0), CSK_RELEASE) & RW_WAITERS) csk_rwlock_stop_bias(lock);\n",
      ""),
     ("a biased reader upgrades uncounted", RW, "    if (read->biased && !count_in_word(lock, read)) return",
      "    if (false) return"),
@@ -640,8 +640,8 @@ MUTANTS = [
     ("a record that is used again is looked at by nobody", "src/readwrite/reads.c",
      "        own(record, csk_platform_thread_id());\n    }\n    csk_queue_unlock", "    }\n    csk_queue_unlock"),
     ("a revocation that timed out counts as done", RW_BIAS,
-     "    if (status == 0) csk_store(&lock->bias, BIAS_OFF, CSK_RELEASE);",
-     "    csk_store(&lock->bias, BIAS_OFF, CSK_RELEASE);"),
+     "    if (status == 0) csk_store(&lock->bias, BIAS_OFF, CSK_RELAXED);",
+     "    csk_store(&lock->bias, BIAS_OFF, CSK_RELAXED);"),
     # The pool.
     ("a worker that leaves work behind does not watch", POOL,
      "        bool watches = csk_pool.queued != 0 && next == NULL && csk_pool_begin_watch();\n",
@@ -658,7 +658,7 @@ MUTANTS = [
      "        csk_pool_worker_t *next = NULL;\n"),
     ("a worker is called without a wake", SPIN_PARK, "    if (csk_word_tell(word, answer)) csk_platform_wake(word, 1);",
      "    csk_word_tell(word, answer);", "pool"),
-    ("a worker parks over its call", SPIN_PARK, "    csk_cas(word, &waits, (uint32_t)CSK_WORD_PARKED, CSK_ACQ_REL);",
+    ("a worker parks over its call", SPIN_PARK, "    csk_cas(word, &waits, (uint32_t)CSK_WORD_PARKED, CSK_RELAXED);",
      "    csk_store(word, waits + CSK_WORD_PARKED, CSK_RELEASE);", "pool"),
     ("called workers count as on their way for ever", POOL, "        if (called) csk_pool.waking = false;\n", ""),
     ("no worker comes for the blocked ones", POOL_GROWTH,
@@ -819,9 +819,9 @@ MUTANTS = [
     # Work queues: order and exclusion.
     ("the inbox is cleared after it is empty", WQ_ORDER,
      "            csk_store(&queue->inbox_first, NULL, CSK_RELAXED);\n            csk_work_t *last = work;\n"
-     "            if (!csk_cas(&queue->inbox_last, &last, NULL, CSK_ACQ_REL))\n",
+     "            if (!csk_cas(&queue->inbox_last, &last, NULL, CSK_RELEASE))\n",
      "            csk_work_t *last = work;\n"
-     "            if (csk_cas(&queue->inbox_last, &last, NULL, CSK_ACQ_REL)) csk_store(&queue->inbox_first, NULL, "
+     "            if (csk_cas(&queue->inbox_last, &last, NULL, CSK_RELEASE)) csk_store(&queue->inbox_first, NULL, "
      "CSK_RELAXED);\n            else\n"),
     ("a broken link is the end", WQ_ORDER,
      "(next = (csk_work_t *)csk_load(&work->node.next, CSK_ACQUIRE)) == NULL;\n                     looks++)\n"
@@ -960,7 +960,7 @@ MUTANTS = [
      "    csk_work_sort(queue);\n"),
     ("an answer wakes nobody", SPIN_PARK, "    if (csk_word_tell(word, answer)) csk_platform_wake(word, 1);",
      "    csk_word_tell(word, answer);", "workqueue_wait"),
-    ("a caller parks over its answer", SPIN_PARK, "    csk_cas(word, &waits, (uint32_t)CSK_WORD_PARKED, CSK_ACQ_REL);",
+    ("a caller parks over its answer", SPIN_PARK, "    csk_cas(word, &waits, (uint32_t)CSK_WORD_PARKED, CSK_RELAXED);",
      "    csk_store(word, waits + CSK_WORD_PARKED, CSK_RELEASE);", "workqueue_wait"),
     ("a caller that timed out overlooks its turn", WQ_WAIT,
      "        if (csk_workqueue_cancel(queue, &call->work) == 0) return ETIMEDOUT;\n",
