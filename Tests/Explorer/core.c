@@ -760,6 +760,11 @@ static void begin_schedule(const explore_client_t *client, const schedule_t *sch
     kernel_reset_metrics();
     kernel_reset_waits();
     kernel_reset_ordering();
+    kernel_reset_order();
+    kernel_reset_order_graph();
+    kernel_reset_watchdog();
+    kernel_reset_deadlock();
+    kernel_reset_inspect_server();
     kernel_reset_listed();
     kernel_reset_blocks();
     model = schedule->memory == MEMORY_RC11 ? &model_rc11 : &model_sb;

@@ -22,4 +22,7 @@ void kernel_reset_waits(void) {
     all.lock = 0;
     all.first = NULL;
     kernel_notes_waits = false;
+    csk_waits_marked = 0;
+    csk_waits_asks = NULL;
+    csk_waits_task = NULL;
 }

@@ -30,6 +30,7 @@ POOL, POOL_GROWTH, TRAMPOLINE = "src/pool/pool.c", "src/pool/pool_growth.c", "sr
 FORK, READS, GATE_WORD = "src/thread/fork.c", "src/readwrite/reads.c", "src/lock/gate_queue.h"
 WAITER = "src/wait/waiter.h"
 WAITS, LISTED = "src/wait/waits.c", "src/wait/listed.c"
+CHECKER, CHECKER_GRAPH, WATCHDOG = "src/order/order.c", "src/order/order_graph.c", "src/order/watchdog.c"
 SPIN_PARK = "src/wait/spin_park.h"
 WQ, WQ_LIFE, WQ_REFUSE = "src/queue/workqueue.c", "src/queue/workqueue_life.c", "src/queue/workqueue_refuse.c"
 WQ_WORKER, WQ_WORD = "src/queue/workqueue_worker.c", "src/queue/workqueue.h"
@@ -389,8 +390,8 @@ MUTANTS = [
      "        later->function(later);\n        ready.later = later->next;\n"),
     # The queue lock.
     ("queue lock wakes nobody", LOCK,
-     "    if (CSK_UNLIKELY(csk_exchange(lock, csk_process_mark(), CSK_SEQ_CST) & QUEUE_LOCK_CONTENDED))\n"
-     "        csk_platform_wake(lock, 1);", "    csk_exchange(lock, csk_process_mark(), CSK_SEQ_CST);"),
+     "    if (CSK_UNLIKELY(csk_exchange(lock, csk_process_mark(), CSK_RELEASE) & QUEUE_LOCK_CONTENDED))\n"
+     "        csk_platform_wake(lock, 1);", "    csk_exchange(lock, csk_process_mark(), CSK_RELEASE);"),
     ("queue lock forgets other sleepers", LOCK_SLOW,
      "    while (csk_exchange(lock, free | QUEUE_LOCK_CONTENDED, CSK_ACQUIRE) != free)\n"
      "        csk_platform_park(lock, free | QUEUE_LOCK_CONTENDED, CSK_NEVER);",
@@ -439,7 +440,7 @@ MUTANTS = [
      "NULL };\n    csk_pool.queued = 0;\n", ""),
     ("the child waits for the parent's queue lock", LOCK_SLOW,
      "    while (CSK_UNLIKELY(csk_queue_lock_is_old(found)))\n"
-     "        if (csk_cas(lock, &found, free | QUEUE_LOCK_HELD, CSK_ACQUIRE)) return true;\n", ""),
+     "        if (csk_cas(lock, &found, free | QUEUE_LOCK_HELD, CSK_RELAXED)) return true;\n", ""),
     ("the child keeps the gate's waiters", GATE_WORD,
      "    if (CSK_UNLIKELY(csk_queue_lock(&gate->queue_lock))) csk_gate_begin_in_child(gate);",
      "    csk_queue_lock(&gate->queue_lock);"),
@@ -627,7 +628,7 @@ MUTANTS = [
     ("readers go on by the bias past a writer that waits", RW_WAIT,
      "    if (mode != RW_READ) csk_rwlock_stop_bias(lock);", "   "),
     ("the bias comes back past a writer that waits", RW_BIAS,
-     "        if (csk_fetch_or(&lock->state, UINT64_C(0), CSK_ACQ_REL) & RW_WAITERS) csk_rwlock_stop_bias(lock);\n",
+     "        if (csk_fetch_or(&lock->state, UINT64_C(0), CSK_RELEASE) & RW_WAITERS) csk_rwlock_stop_bias(lock);\n",
      ""),
     ("a biased reader upgrades uncounted", RW, "    if (read->biased && !count_in_word(lock, read)) return",
      "    if (false) return"),
@@ -639,8 +640,8 @@ MUTANTS = [
     ("a record that is used again is looked at by nobody", "src/readwrite/reads.c",
      "        own(record, csk_platform_thread_id());\n    }\n    csk_queue_unlock", "    }\n    csk_queue_unlock"),
     ("a revocation that timed out counts as done", RW_BIAS,
-     "    if (status == 0) csk_store(&lock->bias, BIAS_OFF, CSK_RELEASE);",
-     "    csk_store(&lock->bias, BIAS_OFF, CSK_RELEASE);"),
+     "    if (status == 0) csk_store(&lock->bias, BIAS_OFF, CSK_RELAXED);",
+     "    csk_store(&lock->bias, BIAS_OFF, CSK_RELAXED);"),
     # The pool.
     ("a worker that leaves work behind does not watch", POOL,
      "        bool watches = csk_pool.queued != 0 && next == NULL && csk_pool_begin_watch();\n",
@@ -657,7 +658,7 @@ MUTANTS = [
      "        csk_pool_worker_t *next = NULL;\n"),
     ("a worker is called without a wake", SPIN_PARK, "    if (csk_word_tell(word, answer)) csk_platform_wake(word, 1);",
      "    csk_word_tell(word, answer);", "pool"),
-    ("a worker parks over its call", SPIN_PARK, "    csk_cas(word, &waits, (uint32_t)CSK_WORD_PARKED, CSK_ACQ_REL);",
+    ("a worker parks over its call", SPIN_PARK, "    csk_cas(word, &waits, (uint32_t)CSK_WORD_PARKED, CSK_RELAXED);",
      "    csk_store(word, waits + CSK_WORD_PARKED, CSK_RELEASE);", "pool"),
     ("called workers count as on their way for ever", POOL, "        if (called) csk_pool.waking = false;\n", ""),
     ("no worker comes for the blocked ones", POOL_GROWTH,
@@ -818,9 +819,9 @@ MUTANTS = [
     # Work queues: order and exclusion.
     ("the inbox is cleared after it is empty", WQ_ORDER,
      "            csk_store(&queue->inbox_first, NULL, CSK_RELAXED);\n            csk_work_t *last = work;\n"
-     "            if (!csk_cas(&queue->inbox_last, &last, NULL, CSK_ACQ_REL))\n",
+     "            if (!csk_cas(&queue->inbox_last, &last, NULL, CSK_RELEASE))\n",
      "            csk_work_t *last = work;\n"
-     "            if (csk_cas(&queue->inbox_last, &last, NULL, CSK_ACQ_REL)) csk_store(&queue->inbox_first, NULL, "
+     "            if (csk_cas(&queue->inbox_last, &last, NULL, CSK_RELEASE)) csk_store(&queue->inbox_first, NULL, "
      "CSK_RELAXED);\n            else\n"),
     ("a broken link is the end", WQ_ORDER,
      "(next = (csk_work_t *)csk_load(&work->node.next, CSK_ACQUIRE)) == NULL;\n                     looks++)\n"
@@ -959,7 +960,7 @@ MUTANTS = [
      "    csk_work_sort(queue);\n"),
     ("an answer wakes nobody", SPIN_PARK, "    if (csk_word_tell(word, answer)) csk_platform_wake(word, 1);",
      "    csk_word_tell(word, answer);", "workqueue_wait"),
-    ("a caller parks over its answer", SPIN_PARK, "    csk_cas(word, &waits, (uint32_t)CSK_WORD_PARKED, CSK_ACQ_REL);",
+    ("a caller parks over its answer", SPIN_PARK, "    csk_cas(word, &waits, (uint32_t)CSK_WORD_PARKED, CSK_RELAXED);",
      "    csk_store(word, waits + CSK_WORD_PARKED, CSK_RELEASE);", "workqueue_wait"),
     ("a caller that timed out overlooks its turn", WQ_WAIT,
      "        if (csk_workqueue_cancel(queue, &call->work) == 0) return ETIMEDOUT;\n",
@@ -1506,6 +1507,26 @@ MUTANTS = [
      "    csk_fetch_and(&sem->state, ~SEM_WAITERS, CSK_RELAXED);\n", ""),
     ("the child keeps the semaphore's queue", SEM_QUEUE, "    sem->waiters.root = NULL;\n", ""),
     ("the child counts the semaphore's waiters", SEM_QUEUE, "    sem->waiting = 0;\n", ""),
+    # The checker of lock order, and the watchdog.
+    ("a class is ready before it has a text", CHECKER,
+     "    for (size_t i = 0; i < sizeof class->text / sizeof class->text[0]; i++) {\n        uint64_t word;\n",
+     "    csk_slot_become_ready(&class->slot);\n"
+     "    for (size_t i = 0; i < sizeof class->text / sizeof class->text[0]; i++) {\n        uint64_t word;\n"),
+    ("who is not in time for a class counts it too", CHECKER, "    if (is_new) csk_fetch_add(&tables->counts.classes",
+     "    csk_fetch_add(&tables->counts.classes"),
+    ("an object is told twice that it is not covered", CHECKER,
+     "    if (csk_fetch_or(&entry->what, WHAT_UNCOVERED, CSK_RELAXED) & WHAT_UNCOVERED) return;\n",
+     "    csk_fetch_or(&entry->what, WHAT_UNCOVERED, CSK_RELAXED);\n"),
+    ("a step is added by each that comes with it", CHECKER_GRAPH, "    if (number == 0 || !is_new) return false;\n",
+     "    if (number == 0) return false;\n"),
+    ("the graph has no lock", CHECKER_GRAPH,
+     "    csk_queue_lock(&lock);\n    bool closes = add(from, to, &stack, text, size);\n"
+     "    csk_queue_unlock(&lock);\n", "    bool closes = add(from, to, &stack, text, size);\n"),
+    ("the watchdog looks before it knows how often it was woken", WATCHDOG,
+     "        csk_platform_park(&wakes, seen, next_ns);",
+     "        csk_platform_park(&wakes, csk_load(&wakes, CSK_ACQUIRE), next_ns);"),
+    ("who wakes the watchdog does not say so", WATCHDOG, "    csk_fetch_add(&wakes, 1u, CSK_RELEASE);\n", ""),
+    ("who wakes the watchdog leaves it asleep", WATCHDOG, "    csk_platform_wake(&wakes, 1);\n", ""),
     # Views: records of waits, and the list of objects at which callbacks wait.
     ("a wait returns while its record is read", WAITS,
      "    if (CSK_UNLIKELY(!csk_cas(&self->word, &noted, (uint32_t)WAIT_NONE, CSK_ACQUIRE))) await_reader(self);\n",
@@ -1602,6 +1623,8 @@ CLIENTS = {
     "block": ["block_*"],
     "thread": ["tls_*"],
     "sem": ["sem_*", "fork_*"],
+    "order": ["lock_order_*"],
+    "watchdog": ["watchdog_*"],
     "cond": ["cond_*"],
     "waiter": ["gate_*", "sem_*", "rwlock_*", "async_*", "lane_*", "adopt_*", "close_*", "later_*", "mutex_*",
                "fork_*"],

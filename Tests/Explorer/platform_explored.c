@@ -81,3 +81,11 @@ int64_t csk_platform_thread_time(int32_t thread_id) {
     return -1;
 }
 int64_t csk_platform_time_of_others(void) { return -1; }
+void csk_platform_find_threads(const uint64_t *identities, int32_t *thread_ids, int count) {
+    (void)identities;
+    for (int i = 0; i < count; i++) thread_ids[i] = 0;
+}
+void csk_platform_thread_name(int32_t thread_id, char *name, size_t size) {
+    (void)thread_id;
+    if (size != 0) name[0] = 0;
+}

@@ -23,7 +23,7 @@ size_t (*csk_observe_name)(const void *object, uint32_t kind, char *buffer, size
 enum { NAME_SIZE = 256 };
 
 bool csk_observe_find_name(const void *object, uint32_t object_kind, char *name, size_t size) {
-    size_t (*name_of)(const void *, uint32_t, char *, size_t) = csk_load(&csk_observe_name, CSK_ACQUIRE);
+    size_t (*name_of)(const void *, uint32_t, char *, size_t) = csk_load(&csk_observe_name, CSK_RELAXED);
     return name_of != NULL && name_of(object, object_kind, name, size) != 0;
 }
 
@@ -146,7 +146,7 @@ static void write_line(const csk_event_t *event) {
 const char *(*csk_observe_running)(void);
 
 static void report(csk_event_t *event) {
-    const char *(*running)(void) = csk_load(&csk_observe_running, CSK_ACQUIRE);
+    const char *(*running)(void) = csk_load(&csk_observe_running, CSK_RELAXED);
     event->running = running != NULL ? running() : NULL;
     const csk_observer_t *observer = csk_load(&csk_current_observer, CSK_ACQUIRE);
     csk_reporter_t reporter = csk_load(&current_reporter, CSK_ACQUIRE);

@@ -160,7 +160,7 @@ static void read_gate(csk_look_t *look, csk_inspected_object_t *object) {
 
 static void read_sem(csk_look_t *look, csk_inspected_object_t *object) {
     csk_sem_t *sem = (csk_sem_t *)(uintptr_t)object->address;
-    uint64_t state = csk_load(&sem->state, CSK_ACQUIRE);
+    uint64_t state = csk_load(&sem->state, CSK_RELAXED);
     object->count = csk_sem_free_in(state);
     object->most = csk_sem_in_all(state);
     uint64_t holder = csk_sem_holder(sem);
@@ -226,7 +226,7 @@ static void read_readers(const csk_look_t *look, csk_inspected_object_t *object,
 }
 
 static void read_rwlock_holder(const csk_look_t *look, csk_inspected_object_t *object, csk_rwlock_t *lock) {
-    uint64_t state = csk_load(&lock->state, CSK_ACQUIRE), holder = state & ~(RW_FLAGS | RW_WRITER);
+    uint64_t state = csk_load(&lock->state, CSK_RELAXED), holder = state & ~(RW_FLAGS | RW_WRITER);
     /* A writer that takes the bias away is in the word, and waits for readers that are not. */
     if (!(state & RW_WRITER) || csk_rwlock_revokes(lock)) {
         read_readers(look, object, lock, state & RW_WRITER ? 0 : holder / RW_READER);
@@ -266,7 +266,7 @@ static void read_rwlock(csk_look_t *look, csk_inspected_object_t *object) {
 /* Called under the queue's lock, so nobody takes works out. A work that is not linked yet ends the count. */
 static int64_t count_inbox(csk_workqueue_t *queue) {
     int64_t count = 0;
-    const csk_work_t *work = csk_load(&queue->inbox_last, CSK_ACQUIRE) != NULL
+    const csk_work_t *work = csk_load(&queue->inbox_last, CSK_RELAXED) != NULL
                                  ? csk_load(&queue->inbox_first, CSK_ACQUIRE)
                                  : NULL;
     for (; work != NULL && count < CSK_LOOK_NODES; count++)
@@ -296,11 +296,12 @@ static void read_queue_locked(csk_look_t *look, csk_inspected_object_t *object, 
     read_waits(look, object, queue->drains, CSK_WAITS_FOR_DRAINED);
 }
 
-/* The epoch says that the queue is this process's, although nobody may have had its lock here. */
+/* The epoch says that the queue is this process's, although nobody may have had its lock here. Then the lock has no
+ * more to say than what the parent left. */
 static bool try_lock_of_queue(const csk_look_t *look, csk_workqueue_t *queue, int64_t until_ns) {
     uint32_t found = csk_load(&queue->lock, CSK_RELAXED);
     if (csk_queue_lock_is_old(found) &&
-        csk_cas(&queue->lock, &found, csk_process_mark() | QUEUE_LOCK_HELD, CSK_ACQUIRE))
+        csk_cas(&queue->lock, &found, csk_process_mark() | QUEUE_LOCK_HELD, CSK_RELAXED))
         return true;
     return csk_waits_try_lock(look->record, &queue->lock, until_ns);
 }
@@ -309,8 +310,9 @@ static void read_workqueue(csk_look_t *look, csk_inspected_object_t *object, int
     csk_workqueue_t *queue = (csk_workqueue_t *)(uintptr_t)object->address;
     object->most = queue->capacity;
     object->width = csk_workqueue_width(queue);
-    if (csk_load(&queue->state, CSK_RELAXED) & STATE_SHUT) object->flags |= CSK_INSPECT_CLOSED;
-    if (csk_load(&queue->epoch, CSK_ACQUIRE) != csk_pool_epoch() || !try_lock_of_queue(look, queue, until_ns)) {
+    bool is_ours = csk_load(&queue->epoch, CSK_ACQUIRE) == csk_pool_epoch();
+    if (is_ours && (csk_load(&queue->state, CSK_RELAXED) & STATE_SHUT)) object->flags |= CSK_INSPECT_CLOSED;
+    if (!is_ours || !try_lock_of_queue(look, queue, until_ns)) {
         object->flags |= CSK_INSPECT_BUSY;
         return;
     }

@@ -19,6 +19,11 @@
  * fork. The child closes its copies of the files, and gives the signal its former disposition. A file's number is taken
  * out of its variable before the file is closed, so the child closes no other file at that number.
  *
+ * The other words. `ended` (release, acquire) brings all that the thread did to whoever ends the serving. What that one
+ * did before `ending` the thread needs not, and it looks at `ending` behind its reading of the event, which the system
+ * orders behind the writing: relaxed. So are the numbers of files. Besides the threads that `state` and `ended` order
+ * only a handler of the signal and a child of fork read them, and these use nothing but the number.
+ *
  * More than 400 lines: what the socket, the signal and the fork need of each other is one struct. */
 #include <fcntl.h>
 #include <poll.h>
@@ -68,7 +73,7 @@ static struct {
 } server = { .event = -1, .listener = -1 };
 
 static void close_file(int *file) {
-    int closed = csk_exchange(file, -1, CSK_ACQ_REL);
+    int closed = csk_exchange(file, -1, CSK_RELAXED);
     if (closed >= 0) syscall(SYS_close, closed);
 }
 
@@ -173,7 +178,7 @@ static void accept_client(client_t *client) {
     client->line_used = 0;
     client->answer = NULL;
     client->deadline_ns = csk_platform_now() + line_ns;
-    csk_store(&client->file, file, CSK_RELEASE);
+    csk_store(&client->file, file, CSK_RELAXED);
 }
 
 /* ---- The thread -------------------------------------------------------------------------------------------------- */
@@ -187,7 +192,7 @@ static int write_to_error(void *context, const void *bytes, size_t size) {
 static void take_event(void) {
     uint64_t count;
     if (syscall(SYS_read, server.event, &count, sizeof count) != (long)sizeof count) return;
-    if (csk_load(&server.ending, CSK_ACQUIRE) == 0) csk_inspect_print(NULL, CSK_INSPECT_TEXT, write_to_error, NULL);
+    if (csk_load(&server.ending, CSK_RELAXED) == 0) csk_inspect_print(NULL, CSK_INSPECT_TEXT, write_to_error, NULL);
 }
 
 /* Waits for the files, at most until the first deadline. */
@@ -226,7 +231,7 @@ static void serve_once(void) {
 
 static void serve(void *context) {
     (void)context;
-    while (csk_load(&server.ending, CSK_ACQUIRE) == 0) serve_once();
+    while (csk_load(&server.ending, CSK_RELAXED) == 0) serve_once();
     for (int i = 0; i < CLIENTS; i++) drop(&server.clients[i]);
     csk_store(&server.ended, 1u, CSK_RELEASE);
     csk_platform_wake(&server.ended, 1);
@@ -298,7 +303,7 @@ static int open_socket(const char *path) {
     memcpy(server.address.sun_path, path, strlen(path) + 1);
     int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     status = listener < 0 ? errno : listen_at(listener);
-    if (status == 0) csk_store(&server.listener, listener, CSK_RELEASE);
+    if (status == 0) csk_store(&server.listener, listener, CSK_RELAXED);
     else if (listener >= 0) syscall(SYS_close, listener);
     if (folder >= 0) syscall(SYS_close, folder);
     return status;
@@ -354,7 +359,7 @@ static int begin(const char *path, int signal) {
     server.accepts_ns = 0;
     int event = (int)syscall(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (event < 0) return errno == ENOMEM ? ENOMEM : EAGAIN;
-    csk_store(&server.event, event, CSK_RELEASE);
+    csk_store(&server.event, event, CSK_RELAXED);
     if (path != NULL) status = open_socket(path);
     if (status == 0) status = take_signal(signal);
     if (status == 0) status = csk_platform_start_thread(serve, NULL, "csk-inspect");
@@ -384,7 +389,7 @@ int csk_inspect_end_serving(void) {
     if (!csk_cas(&server.state, &serves, (uint32_t)BUSY, CSK_ACQUIRE)) return EPERM;
     int saved = errno;
     give_signal_back();
-    csk_store(&server.ending, 1u, CSK_RELEASE);
+    csk_store(&server.ending, 1u, CSK_RELAXED);
     tell();
     while (csk_load(&server.ended, CSK_ACQUIRE) == 0) csk_platform_park(&server.ended, 0, CSK_NEVER);
     close_socket();

@@ -56,7 +56,7 @@ static inline __attribute__((always_inline)) enum attempt barge(csk_gate_t *gate
                                                                 bool told) {
     const uint64_t stops = GATE_CLOSED | GATE_HAND_OVER | (told ? 0 : GATE_ORDERED);
     const uint64_t flags = HELD_FLAGS & ~(told ? HELD_ORDERED : 0);
-    uint64_t summary = csk_load(&gate->summary, CSK_ACQUIRE);
+    uint64_t summary = csk_load(&gate->summary, CSK_RELAXED);
     /* The form is decided before anybody holds the gate: registering for membarrier takes long once threads contend. */
     if (summary & stops || summary == 0) return QUEUE_FIRST;
     if ((summary & GATE_WAITERS) && (!csk_is_rank(rank) || csk_gate_biased_rank(rank) < summary >> GATE_RANK_SHIFT))

@@ -52,7 +52,7 @@ static inline void count_called(const called_t *called) {
 
 void csk_gate_post(csk_gate_t *gate) {
     /* There is no fence here either: see free_and_look. */
-    uint64_t summary = csk_load(&gate->summary, CSK_ACQUIRE);
+    uint64_t summary = csk_load(&gate->summary, CSK_RELAXED);
     if (csk_gate_call_for(summary, 0) == GATE_CALLS_NOBODY) return;
     csk_effects_t effects = { 0 };
     csk_gate_lock_queue(gate);
@@ -106,7 +106,7 @@ void csk_gate_look_again(csk_gate_t *gate) {
 }
 
 static void leave_two_words(csk_gate_t *gate) {
-    if (csk_gate_call_for(csk_load(&gate->summary, CSK_ACQUIRE), 0) == GATE_GRANTS && leave_by_grant(gate)) return;
+    if (csk_gate_call_for(csk_load(&gate->summary, CSK_RELAXED), 0) == GATE_GRANTS && leave_by_grant(gate)) return;
     free_and_look(gate);
 }
 

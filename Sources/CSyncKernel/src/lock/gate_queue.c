@@ -149,7 +149,7 @@ void csk_gate_publish(csk_gate_t *gate) {
 
 /* Sees to it that somebody comes for the gate if it is free. */
 static void serve(csk_gate_t *gate, enum csk_gate_call call, csk_gate_waiter_t *next, csk_effects_t *effects) {
-    if (call == GATE_CALLS_NOBODY || (csk_load(&gate->held, CSK_SEQ_CST) & ~HELD_FLAGS) != 0) return;
+    if (call == GATE_CALLS_NOBODY || (csk_load(&gate->held, CSK_RELAXED) & ~HELD_FLAGS) != 0) return;
     if (call == GATE_GRANTS && !csk_gate_take_for(gate, next)) return;
     csk_gate_answer(gate, call, next, effects);
     csk_gate_publish(gate);

@@ -27,7 +27,7 @@ static uint64_t holder_to_look_after(const csk_gate_t *gate, const csk_gate_wait
 /* Called under the queue lock. Returns false when the holder is another one by now. */
 static bool mark_ended(csk_gate_t *gate, uint64_t holder) {
     uint64_t found = csk_load(&gate->held, CSK_RELAXED);
-    return (found & ~HELD_FLAGS) == holder && csk_cas(&gate->held, &found, found | HELD_ENDED, CSK_ACQ_REL);
+    return (found & ~HELD_FLAGS) == holder && csk_cas(&gate->held, &found, found | HELD_ENDED, CSK_RELAXED);
 }
 
 static void look_after_holder(csk_gate_t *gate, csk_gate_waiter_t *self) {

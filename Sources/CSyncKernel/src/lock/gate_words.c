@@ -23,6 +23,6 @@ void csk_gate_write_words(csk_gate_t *gate, uint64_t flags, uint64_t rank) {
     if (form & GATE_ONE_WORD) {
         uint64_t found = csk_load(&gate->held, CSK_RELAXED), held_flags = flags >> HELD_FLAGS_SHIFT & HELD_FLAGS;
         if (CSK_UNLIKELY((form & GATE_ORDERED) && held_flags == 0)) held_flags = HELD_ORDERED;
-        while (!csk_cas(&gate->held, &found, (found & ~HELD_FLAGS) | held_flags, CSK_SEQ_CST)) {}
+        while (!csk_cas(&gate->held, &found, (found & ~HELD_FLAGS) | held_flags, CSK_RELAXED)) {}
     }
 }

@@ -31,7 +31,7 @@ static struct {
 } kept;
 
 static const void *(*context_of_task)(uint64_t task);
-static uint64_t (*current_task)(void);
+static uint64_t (*current_task)(void); /* under the lock of `watch` */
 static void (*look_along)(int64_t now_ns, int64_t after_ns);
 
 static bool is_on(void) { return csk_load(&watch.on, CSK_ACQUIRE) == csk_process_mark() + 1; }
@@ -250,12 +250,14 @@ static void switch_on(bool on) {
     if (on) csk_counting_begin(CSK_COUNTS_STACKS);
     else csk_counting_end(CSK_COUNTS_STACKS);
     csk_inspect_callbacks(on);
-    csk_store(&csk_waits_task, on ? csk_load(&current_task, CSK_RELAXED) : NULL, CSK_RELEASE);
+    csk_store(&csk_waits_task, on ? current_task : NULL, CSK_RELEASE);
 }
 
 int csk_deadlock_watch(int64_t after_ns) {
     if (after_ns < 0) return EINVAL;
     if (csk_slots_map((void **)&tables, sizeof *tables, false) != 0) return ENOMEM;
+    /* Another thread may have made them: the watchdog finds them by `watch.on`, which this one may be who sets. */
+    (void)csk_load(&tables, CSK_ACQUIRE);
     csk_store(&watch.after_ns, after_ns != 0 ? after_ns : second_ns, CSK_RELAXED);
     int status = csk_watchdog_start(CSK_WATCHDOG_DEADLOCKS, look);
     if (status != 0) return status;
@@ -292,7 +294,7 @@ uint32_t csk_deadlock_parties(uint64_t number, csk_deadlock_party_t *parties, ui
 void csk_deadlock_know_tasks(uint64_t (*current)(void), const void *(*context)(uint64_t task)) {
     csk_queue_lock(&watch.lock);
     csk_store(&context_of_task, context, CSK_RELEASE);
-    csk_store(&current_task, current, CSK_RELEASE);
+    current_task = current;
     if (watch.on != 0) csk_store(&csk_waits_task, current, CSK_RELEASE);
     csk_queue_unlock(&watch.lock);
 }

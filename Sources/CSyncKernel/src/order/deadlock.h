@@ -8,17 +8,18 @@
 #include "inspect/inspect.h"
 #include "order/output.h"
 
+/* The explorer has smaller tables. */
+#ifndef CSK_DEADLOCK_SIZES
 enum {
     DEADLOCK_OBJECTS = 1024,
     DEADLOCK_WAITERS = 8192,
     DEADLOCK_WORKERS = CSK_POOL_THREADS_MAX,
     DEADLOCK_HOLDERS = 16384,
     DEADLOCK_EDGES = 32768,
-    DEADLOCK_CYCLES = 32, /* in one view */
-    DEADLOCK_TOLD = 1024,
-    DEADLOCK_HASHES = 2 * DEADLOCK_WAITERS,
-    DEADLOCK_TEXT = 2048
+    DEADLOCK_CYCLES = 32 /* in one view */
 };
+#endif
+enum { DEADLOCK_TOLD = 1024, DEADLOCK_HASHES = 2 * DEADLOCK_WAITERS, DEADLOCK_TEXT = 2048 };
 
 /* One waits for the other. */
 typedef struct {

@@ -49,7 +49,7 @@ static uint32_t look(long_wait_t *found) {
 }
 
 static bool somebody_is_marked(void) {
-    return csk_load(&csk_waits_marked, CSK_ACQUIRE) != 0 || csk_load(&csk_waits_asks, CSK_RELAXED) != NULL;
+    return csk_load(&csk_waits_marked, CSK_RELAXED) != 0 || csk_load(&csk_waits_asks, CSK_RELAXED) != NULL;
 }
 
 static int64_t look_and_tell(void) {

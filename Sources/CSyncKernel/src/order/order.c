@@ -129,7 +129,7 @@ static int change(const void *object, uint64_t clears, uint64_t sets) {
     order_object_t *entry = find_object(object);
     if (entry == NULL) return ENOBUFS;
     uint64_t what = csk_load(&entry->what, CSK_RELAXED);
-    while (!csk_cas(&entry->what, &what, (what & ~(clears | WHAT_CLASS | WHAT_USED)) | sets, CSK_ACQ_REL)) {}
+    while (!csk_cas(&entry->what, &what, (what & ~(clears | WHAT_CLASS | WHAT_USED)) | sets, CSK_RELAXED)) {}
     return 0;
 }
 
@@ -179,6 +179,7 @@ static __attribute__((noinline)) void look_at_chain(list_t *list, const void *ob
 
 /* ---- What locks tell --------------------------------------------------------------------------------------------- */
 
+/* Who holds something has found the tables when it entered that. */
 static void comes(const void *object, uint32_t kind) {
     list_t *list = mine;
     if (list == NULL || list->depth == 0 || list->reports || !csk_load(&is_on, CSK_RELAXED)) return;
@@ -225,7 +226,7 @@ static void begins(const void *object) {
     do {
         uint64_t said = what & WHAT_USED ? 0 : what & (WHAT_LEVEL | WHAT_IGNORED);
         fresh = said | ((what & -WHAT_BEGINNING) + WHAT_BEGINNING);
-    } while (!csk_cas(&entry->what, &what, fresh, CSK_ACQ_REL));
+    } while (!csk_cas(&entry->what, &what, fresh, CSK_RELAXED));
 }
 
 static void uncovered(const void *object, uint32_t kind) {
@@ -247,14 +248,16 @@ static void uncovered(const void *object, uint32_t kind) {
 
 int csk_order_start(void) {
     static const csk_ordering_t told = { comes, entered, leaves, uncovered, begins };
-    void *made = csk_load(&csk_order_tables, CSK_ACQUIRE);
-    if (made == NULL && csk_slots_map((void **)&csk_order_tables, sizeof(order_tables_t), false) != 0) return ENOMEM;
+    if (csk_slots_map((void **)&csk_order_tables, sizeof(order_tables_t), false) != 0) return ENOMEM;
+    /* Another thread may have made them: whoever hears of the checker by the stores below finds them too. */
+    (void)csk_load(&csk_order_tables, CSK_ACQUIRE);
     csk_store(&is_on, 1u, CSK_RELEASE);
     csk_store(&csk_ordering, &told, CSK_RELEASE);
     return 0;
 }
 
-void csk_order_stop(void) { csk_store(&is_on, 0u, CSK_RELEASE); }
+/* Relaxed: who reads this looks at nothing. */
+void csk_order_stop(void) { csk_store(&is_on, 0u, CSK_RELAXED); }
 
 int csk_order_level(const void *object, uint32_t level) {
     if (level > CSK_ORDER_LEVELS) return EINVAL;
@@ -262,9 +265,7 @@ int csk_order_level(const void *object, uint32_t level) {
 }
 int csk_order_ignore(const void *object) { return change(object, 0, WHAT_IGNORED); }
 
-void csk_order_comes(const void *object, uint32_t kind) {
-    if (csk_load(&is_on, CSK_ACQUIRE)) comes(object, kind);
-}
+void csk_order_comes(const void *object, uint32_t kind) { comes(object, kind); }
 void csk_order_entered(const void *object, uint32_t kind) {
     if (csk_load(&is_on, CSK_ACQUIRE)) entered(object, kind);
 }

@@ -7,22 +7,27 @@
 
 #include <string.h>
 
+/* The explorer has smaller tables. */
+#ifndef CSK_ORDER_SIZES
 enum {
     ORDER_OBJECTS = 1 << 16,
     ORDER_CLASSES = 1 << 12,
     ORDER_STEPS = 1 << 14,
     ORDER_CHAINS = 1 << 17,
     ORDER_CIRCLES = 256,
-    ORDER_CIRCLE_STEPS = 8,
     ORDER_FRAMES = 20,
     ORDER_UNCOVERED = 64,
     ORDER_TEXT = 96
 };
+#endif
+enum { ORDER_CIRCLE_STEPS = 8 };
 
 /* An object, by its address. */
 typedef struct {
     uint64_t address;
-    uint64_t what; /* bits 0..31 its class, 0: not known yet; then WHAT_... */
+    /* Bits 0..31 its class, 0: not known yet; then WHAT_... A class comes behind its text (release, acquire); all else
+     * is relaxed. */
+    uint64_t what;
 } order_object_t;
 
 /* `text` is written by everybody who comes with the class's hash before it is ready (release), the same words each. So

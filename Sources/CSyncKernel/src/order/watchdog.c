@@ -4,6 +4,7 @@
 #include "wait/queue_lock.h"
 
 static uint32_t wakes; /* raised with each wake; the thread parks on it */
+/* Relaxed: addresses of code. What a look reads has orders of its own; `wakes` says that it is there. */
 static csk_watchdog_look_t looks[CSK_WATCHDOG_LOOKS];
 
 static struct {
@@ -18,7 +19,7 @@ static void run(void *unused) {
         uint32_t seen = csk_load(&wakes, CSK_ACQUIRE);
         int64_t next_ns = CSK_NEVER;
         for (int i = 0; i < CSK_WATCHDOG_LOOKS; i++) {
-            csk_watchdog_look_t look = csk_load(&looks[i], CSK_ACQUIRE);
+            csk_watchdog_look_t look = csk_load(&looks[i], CSK_RELAXED);
             int64_t wanted_ns = look != NULL ? look() : CSK_NEVER;
             if (wanted_ns < next_ns) next_ns = wanted_ns;
         }
@@ -36,7 +37,7 @@ static void await_start(uint32_t here) {
 }
 
 int csk_watchdog_start(uint32_t which, csk_watchdog_look_t look) {
-    csk_store(&looks[which], look, CSK_RELEASE);
+    csk_store(&looks[which], look, CSK_RELAXED);
     uint32_t here = csk_process_mark() + 1;
     csk_queue_lock(&watchdog.lock);
     await_start(here);

@@ -99,7 +99,7 @@ static void learn_processors(void) {
     if (wanted > attr->most) wanted = attr->most;
     if (csk_pool.most < wanted) csk_pool.most = wanted;
     csk_pool.throttled = processors.throttled;
-    csk_store(&csk_pool.wanted, wanted, CSK_RELEASE);
+    csk_store(&csk_pool.wanted, wanted, CSK_RELAXED);
     csk_queue_unlock(&csk_pool.lock);
 }
 

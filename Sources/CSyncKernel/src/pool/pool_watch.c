@@ -75,7 +75,7 @@ void csk_pool_stall_add(csk_pool_stall_t *stall, csk_pool_item_t *item, int64_t 
     int32_t waited_ms = (int32_t)((uint32_t)(now_ns / stamp_ns) - item->since_ms);
     /* An item that came while others waited already is not reported before its own second is over. */
     if (stall->count == CSK_POOL_REPORTED || waited_ms < first_report_ns / stamp_ns) return;
-    const void *(*describe)(csk_pool_item_t *, const char **) = csk_load(&csk_pool_describe, CSK_ACQUIRE);
+    const void *(*describe)(csk_pool_item_t *, const char **) = csk_load(&csk_pool_describe, CSK_RELAXED);
     const char *name = NULL;
     const void *object = describe != NULL ? describe(item, &name) : item;
     stall->waiting[stall->count].object = object;

@@ -25,7 +25,7 @@ static uint32_t look(const csk_delayed_t *delayed) { return state_of(csk_load(&d
 
 static void set(csk_delayed_t *delayed, uint32_t state) { csk_store(&delayed->state, word_of(state), CSK_RELEASE); }
 static bool change(csk_delayed_t *delayed, uint32_t from, uint32_t to) {
-    uint32_t word = csk_load(&delayed->state, CSK_ACQUIRE);
+    uint32_t word = csk_load(&delayed->state, CSK_RELAXED);
     return state_of(word) == from && csk_cas(&delayed->state, &word, word_of(to), CSK_ACQ_REL);
 }
 

@@ -31,7 +31,8 @@ static void make_anew(csk_workqueue_t *queue) {
  * parent is made anew by the first thread that comes, and other threads wait for the lock. */
 __attribute__((noinline)) void csk_workqueue_begin_in_process(csk_workqueue_t *queue, uint32_t epoch) {
     uint32_t unused = 0;
-    if (csk_cas(&queue->epoch, &unused, epoch, CSK_ACQ_REL)) return;
+    /* Relaxed: nobody has changed the queue, which is as its maker gave it to the others. */
+    if (csk_cas(&queue->epoch, &unused, epoch, CSK_RELAXED)) return;
     csk_queue_lock(&queue->lock);
     if (csk_load(&queue->epoch, CSK_RELAXED) != epoch) {
         make_anew(queue);
@@ -58,8 +59,8 @@ int csk_workqueue_ready(csk_workqueue_t *queue) {
     if (CSK_LIKELY(ready != 0 && csk_load(&queue->epoch, CSK_ACQUIRE) == ready)) return 0;
     int error = csk_pool_prepare();
     if (error != 0) return error;
-    csk_store(&csk_pool_describe, describe_item, CSK_RELEASE);
-    csk_store(&csk_observe_running, name_of_current, CSK_RELEASE);
+    csk_store(&csk_pool_describe, describe_item, CSK_RELAXED);
+    csk_store(&csk_observe_running, name_of_current, CSK_RELAXED);
     csk_workqueue_know_process(queue);
     return 0;
 }

@@ -213,10 +213,11 @@ static inline bool csk_workqueue_has_worker_to_spare(const csk_workqueue_t *queu
     return (state & STATE_ACTIVE) < csk_workqueue_width(queue);
 }
 /* Adds `claim` to the state, which was `state` when the caller read it, if nobody else will look and another worker
- * may. Returns whether it did. */
+ * may. Returns whether it did. It acquires what the worker that cleared POSTED has done with the pool's item, which is
+ * the caller's from now on. The read of the state is the one that has to be sequentially consistent. */
 static inline bool csk_workqueue_add_claim_to(csk_workqueue_t *queue, uint64_t state, uint64_t claim) {
     while (!(state & STATE_ATTENDED) && csk_workqueue_has_worker_to_spare(queue, state))
-        if (csk_cas(&queue->state, &state, state + claim, CSK_SEQ_CST)) return true;
+        if (csk_cas(&queue->state, &state, state + claim, CSK_ACQUIRE)) return true;
     return false;
 }
 static inline bool csk_workqueue_add_claim(csk_workqueue_t *queue, uint64_t claim) {

@@ -82,7 +82,8 @@ void csk_workqueue_unretain(csk_workqueue_t *queue) {
 
 /* Called under the lock. `why` is SHUT or RELEASED, so suspension ends for good. */
 static void end_suspension(csk_workqueue_t *queue, uint64_t why) {
-    csk_fetch_or(&queue->state, why, CSK_SEQ_CST);
+    /* The next instruction, on the same word, orders both before the look at the inbox. */
+    csk_fetch_or(&queue->state, why, CSK_RELAXED);
     csk_fetch_and(&queue->state, ~STATE_SUSPENDS, CSK_SEQ_CST);
     queue->suspended = 0;
     csk_work_sort(queue);
@@ -107,7 +108,7 @@ static bool is_ending(const csk_workqueue_t *queue) {
 int csk_workqueue_suspend(csk_workqueue_t *queue) {
     csk_workqueue_lock(queue);
     bool ends = is_ending(queue), most = (csk_load(&queue->state, CSK_RELAXED) & STATE_SUSPENDS) == STATE_SUSPENDS;
-    if (!most && !ends) csk_fetch_add(&queue->state, STATE_SUSPEND_ONE, CSK_SEQ_CST);
+    if (!most && !ends) csk_fetch_add(&queue->state, STATE_SUSPEND_ONE, CSK_RELAXED);
     if (!ends) queue->suspended = 1;
     csk_workqueue_unlock(queue);
     return most ? EAGAIN : 0;

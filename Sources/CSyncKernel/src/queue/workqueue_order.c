@@ -116,7 +116,7 @@ void csk_work_sort(csk_workqueue_t *queue) {
             /* This store comes before the exchange: a thread that finds the inbox empty stores inbox_first. */
             csk_store(&queue->inbox_first, NULL, CSK_RELAXED);
             csk_work_t *last = work;
-            if (!csk_cas(&queue->inbox_last, &last, NULL, CSK_ACQ_REL))
+            if (!csk_cas(&queue->inbox_last, &last, NULL, CSK_RELEASE))
                 for (uint32_t looks = 0; (next = (csk_work_t *)csk_load(&work->node.next, CSK_ACQUIRE)) == NULL;
                      looks++)
                     csk_platform_await_step(looks);

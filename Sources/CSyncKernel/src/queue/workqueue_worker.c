@@ -150,7 +150,7 @@ static bool comes_back(csk_workqueue_t *queue) {
 /* Other queues are served before this queue is served again, by whichever worker comes for it. On a concurrent queue a
  * worker may be on its way already. */
 static void step_back(csk_workqueue_t *queue) {
-    if (!(csk_fetch_or(&queue->state, STATE_POSTED, CSK_SEQ_CST) & STATE_POSTED)) {
+    if (!(csk_fetch_or(&queue->state, STATE_POSTED, CSK_ACQUIRE) & STATE_POSTED)) {
         csk_cannot_fail(csk_pool_post(&queue->item, csk_workqueue_serve));
         return;
     }

@@ -284,7 +284,7 @@ static bool count_in_word(csk_rwlock_t *lock, csk_read_t *read) {
     uint64_t found = csk_load(&lock->state, CSK_RELAXED);
     do {
         if (found & RW_WRITER) return false;
-    } while (!csk_cas(&lock->state, &found, found + RW_READER, CSK_ACQUIRE));
+    } while (!csk_cas(&lock->state, &found, found + RW_READER, CSK_RELAXED)); /* it is inside already */
     read->biased = 0;
     return true;
 }

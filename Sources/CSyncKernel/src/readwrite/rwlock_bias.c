@@ -37,7 +37,7 @@ void csk_rwlock_count_read(csk_rwlock_t *lock) {
              csk_platform_has_membarrier()) {
         csk_rwlock_await_process(lock); /* as long as the lock is the parent's, the bias is the parent's too */
         csk_store(&lock->bias, BIAS_ON, CSK_RELEASE);
-        if (csk_fetch_or(&lock->state, UINT64_C(0), CSK_ACQ_REL) & RW_WAITERS) csk_rwlock_stop_bias(lock);
+        if (csk_fetch_or(&lock->state, UINT64_C(0), CSK_RELEASE) & RW_WAITERS) csk_rwlock_stop_bias(lock);
     }
 }
 
@@ -78,7 +78,7 @@ int csk_rwlock_revoke(csk_rwlock_t *lock, int64_t deadline_ns) {
     int64_t took_ns = csk_platform_now() - begin_ns;
     csk_store(&lock->reads_until_bias, took_ns < 1000000 ? (uint32_t)took_ns + 2 : 1000000u, CSK_RELAXED);
     /* After a timeout there are marks still: the next writer looks for them again. */
-    if (status == 0) csk_store(&lock->bias, BIAS_OFF, CSK_RELEASE);
+    if (status == 0) csk_store(&lock->bias, BIAS_OFF, CSK_RELAXED);
     return status;
 }
 

@@ -15,7 +15,7 @@ void csk_rwlock_begin_in_child(csk_rwlock_t *lock) {
     bool waits_for_readers = csk_load(&lock->bias, CSK_RELAXED) != BIAS_OFF;
     uint64_t found = csk_load(&lock->state, CSK_RELAXED);
     while (!csk_cas(&lock->state, &found, waits_for_readers && (found & RW_WRITER) ? 0 : found & ~RW_FLAGS,
-                    CSK_ACQ_REL)) {}
+                    CSK_RELAXED)) {}
 }
 
 void csk_rwlock_append(csk_rwlock_t *lock, csk_gate_waiter_t *waiter) {

@@ -18,7 +18,7 @@ static void report_readers(csk_rwlock_t *lock, int64_t since_ns) {
 /* Returns the word if this waiter is the first and nobody is coming, and 0 otherwise. */
 static uint64_t state_to_look_at(csk_rwlock_t *lock, const csk_gate_waiter_t *self) {
     csk_rwlock_lock_queue(lock);
-    uint64_t state = lock->first == self && !lock->coming ? csk_load(&lock->state, CSK_ACQUIRE) : 0;
+    uint64_t state = lock->first == self && !lock->coming ? csk_load(&lock->state, CSK_RELAXED) : 0;
     csk_queue_unlock(&lock->queue_lock);
     return state;
 }

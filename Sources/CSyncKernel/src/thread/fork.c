@@ -3,7 +3,7 @@
 struct csk_process csk_process = { .epoch = 1 };
 
 static csk_fork_functions_t stages[CSK_FORK_STAGES];
-static uint32_t is_handled;
+static uint32_t is_handled; /* relaxed: the system has the handlers, and nothing of ours follows from it */
 
 /* Which stages take part in the fork that the calling thread is in. Several threads may fork at once. Threads that were
  * refused before may register the handlers at the same moment, and so twice. FORKS makes one of the two registrations
@@ -40,9 +40,9 @@ static void after_fork_in_child(void) {
 }
 
 int csk_fork_handled(void) {
-    if (CSK_LIKELY(csk_load(&is_handled, CSK_ACQUIRE) != 0)) return 0;
+    if (CSK_LIKELY(csk_load(&is_handled, CSK_RELAXED) != 0)) return 0;
     int error = csk_platform_call_at_fork(before_fork, after_fork_in_parent, after_fork_in_child);
-    if (error == 0) csk_store(&is_handled, 1u, CSK_RELEASE);
+    if (error == 0) csk_store(&is_handled, 1u, CSK_RELAXED);
     return error;
 }
 

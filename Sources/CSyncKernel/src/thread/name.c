@@ -208,5 +208,5 @@ static void let_go(void) { pthread_mutex_unlock(&mutex); }
 /* This runs when the library is loaded. */
 __attribute__((constructor(101))) static void begin(void) {
     csk_fork_enroll(CSK_FORK_NAMES, &(csk_fork_functions_t){ hold, let_go, let_go });
-    csk_store(&csk_observe_name, csk_name_of, CSK_RELEASE);
+    csk_store(&csk_observe_name, csk_name_of, CSK_RELAXED);
 }

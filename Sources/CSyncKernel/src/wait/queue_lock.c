@@ -3,9 +3,9 @@
 /* The caller has found that the lock is taken, or that it is the parent's. */
 bool csk_queue_lock_slow(uint32_t *lock) {
     uint32_t free = csk_process_mark(), found = csk_load(lock, CSK_RELAXED);
-    /* Nobody makes the lock the parent's again. */
+    /* Nobody makes the lock the parent's again, so there is nothing in this process to acquire. */
     while (CSK_UNLIKELY(csk_queue_lock_is_old(found)))
-        if (csk_cas(lock, &found, free | QUEUE_LOCK_HELD, CSK_ACQUIRE)) return true;
+        if (csk_cas(lock, &found, free | QUEUE_LOCK_HELD, CSK_RELAXED)) return true;
     /* A holder that is running is done within a few hundred nanoseconds. */
     for (int spins = 0; spins < 40; spins++) {
         csk_platform_pause();

@@ -7,8 +7,8 @@
  * inside of a gate's, never the other way round. It is never held while user code, an allocation or a free runs. (In a
  * child of fork the first clock also starts the timers' thread: docs/limits.md.) Unlocking releases what was done under
  * the lock. It is an exchange, since it also asks who is parked. On x86-64 that is a fence, but C11 and arm64 let a
- * later load pass its store. So the gate does not take it for one: who looks again behind it executes membarrier first,
- * or compares the whole word.
+ * later load pass its store. So nobody takes it for one: who looks again behind it executes membarrier first, compares
+ * the whole word, or has sequentially consistent accesses of its own.
  * Source: Drepper, "Futexes are tricky", the second mutex.
  *
  * In a child of fork a word of the parent says nothing: whoever held the lock or was parked does not exist in the
@@ -45,7 +45,7 @@ static inline bool csk_queue_trylock(uint32_t *lock) {
 }
 
 static inline void csk_queue_unlock(uint32_t *lock) {
-    if (CSK_UNLIKELY(csk_exchange(lock, csk_process_mark(), CSK_SEQ_CST) & QUEUE_LOCK_CONTENDED))
+    if (CSK_UNLIKELY(csk_exchange(lock, csk_process_mark(), CSK_RELEASE) & QUEUE_LOCK_CONTENDED))
         csk_platform_wake(lock, 1);
 }
 

@@ -38,8 +38,8 @@
  * compare-and-swap fails, and the thread does not park.
  *
  * Memory order. What the answering thread wrote before its exchange (release) is visible to the waiting thread, which
- * ends its wait with a load (acquire). The compare-and-swap (release) publishes what the waiting thread wrote before it
- * parks to the thread whose exchange (acquire) returns PARKED.
+ * ends its wait with a load (acquire). The compare-and-swap is relaxed: the thread whose exchange returns PARKED only
+ * wakes, by the address.
  *
  * Memory. The waiting thread owns the word, and may go on as soon as the answer is there, without having slept. So
  * whoever answers uses nothing but the address afterwards. A wake may then meet another word at that address: each park
@@ -127,7 +127,7 @@ enum { CSK_WORD_WAITS = 0, CSK_WORD_PARKED = 1, CSK_WORD_ANSWER = 2 };
 
 /* For whoever answers. Returns true when a wake is due, for callers that have something to do before it. */
 static inline bool csk_word_tell(uint32_t *word, uint32_t answer) {
-    return csk_exchange(word, answer, CSK_ACQ_REL) == CSK_WORD_PARKED;
+    return csk_exchange(word, answer, CSK_RELEASE) == CSK_WORD_PARKED;
 }
 
 /* Answers, and wakes the thread if it is parked. */
@@ -144,7 +144,7 @@ static inline void csk_word_spin(const uint32_t *word, int64_t span_ns) {
 /* For the thread that waits. Comes before its first park. Afterwards the word is PARKED, unless there is an answer. */
 static inline void csk_word_begin_park(uint32_t *word) {
     uint32_t waits = CSK_WORD_WAITS;
-    csk_cas(word, &waits, (uint32_t)CSK_WORD_PARKED, CSK_ACQ_REL);
+    csk_cas(word, &waits, (uint32_t)CSK_WORD_PARKED, CSK_RELAXED);
 }
 
 /* For the thread that waits. Whether it has to park, once more or for the first time. */

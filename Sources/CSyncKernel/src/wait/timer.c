@@ -37,7 +37,7 @@ static csk_rank_t rank_of(int64_t deadline_ns) { return ~deadline_ns; }
 static int64_t deadline_of(const csk_timer_t *timer) { return ~timer->node.rank; }
 
 static void wake_thread(void) {
-    csk_fetch_add(&timers.signal, 1u, CSK_RELEASE);
+    csk_fetch_add(&timers.signal, 1u, CSK_RELAXED);
     csk_platform_wake(&timers.signal, 1);
 }
 
@@ -105,7 +105,7 @@ __attribute__((constructor(101))) static void enroll_fork(void) {
 }
 
 int csk_timer_prepare(void) {
-    if (CSK_LIKELY(csk_load(&timers.thread_runs, CSK_ACQUIRE))) return 0;
+    if (CSK_LIKELY(csk_load(&timers.thread_runs, CSK_RELAXED))) return 0;
     int error = csk_fork_handled();
     if (error != 0) return error;
     csk_queue_lock(&timers.lock);
@@ -124,7 +124,7 @@ int csk_timer_prepare(void) {
     error = csk_platform_start_thread(run_timers, NULL, "csk-timer");
     csk_queue_lock(&timers.lock);
     timers.starting = false;
-    csk_store(&timers.thread_runs, error == 0, CSK_RELEASE);
+    csk_store(&timers.thread_runs, error == 0, CSK_RELAXED);
     csk_queue_unlock(&timers.lock);
     return error;
 }

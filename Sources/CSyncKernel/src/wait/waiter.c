@@ -237,7 +237,8 @@ static int park_and_try(const csk_wait_kind_t *kind, void *object, csk_gate_wait
         uint32_t word;
         csk_word_begin_park(&self->word);
         int park = 0;
-        while ((word = csk_load(&self->word, CSK_ACQUIRE)) == WORD_PARKED && park != ETIMEDOUT) {
+        /* Relaxed: each way from here takes the queue lock, or reads the word with acquire (await_granter). */
+        while ((word = csk_load(&self->word, CSK_RELAXED)) == WORD_PARKED && park != ETIMEDOUT) {
             note(wait, kind, object, self, deadline_ns);
             park = kind->park(object, self, deadline_ns, &watch);
         }
@@ -263,7 +264,7 @@ void csk_waiter_await_granter(csk_gate_waiter_t *self) {
     uint32_t word;
     while ((word = csk_load(&self->word, CSK_ACQUIRE)) != WORD_GRANTED) {
         if (word == WORD_PARKED) csk_wait_park(&self->word, WORD_PARKED, CSK_NEVER);
-        else csk_cas(&self->word, &word, WORD_PARKED, CSK_ACQ_REL);
+        else csk_cas(&self->word, &word, WORD_PARKED, CSK_RELAXED);
     }
 }
 

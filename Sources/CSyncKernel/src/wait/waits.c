@@ -150,7 +150,7 @@ bool csk_waits_try_lock(const csk_wait_record_t *record, uint32_t *lock, int64_t
 
 bool csk_waits_try_static_lock(uint32_t *lock, int64_t until_ns) {
     uint32_t found = csk_load(lock, CSK_RELAXED);
-    if (csk_queue_lock_is_old(found) && csk_cas(lock, &found, csk_process_mark() | QUEUE_LOCK_HELD, CSK_ACQUIRE))
+    if (csk_queue_lock_is_old(found) && csk_cas(lock, &found, csk_process_mark() | QUEUE_LOCK_HELD, CSK_RELAXED))
         return true;
     return csk_waits_try_lock(NULL, lock, until_ns);
 }

@@ -35,7 +35,7 @@ int csk_watch_park(uint32_t *word, uint32_t expected, int64_t deadline_ns, const
     if (deadline_ns == CSK_NEVER) csk_platform_park_to_look(word, expected, watch->look_ns);
     else csk_platform_park(word, expected, watch->look_ns);
     csk_announce_end();
-    *look = csk_load(word, CSK_ACQUIRE) == expected && csk_platform_now() >= watch->look_ns;
+    *look = csk_load(word, CSK_RELAXED) == expected && csk_platform_now() >= watch->look_ns;
     return 0;
 }
 
