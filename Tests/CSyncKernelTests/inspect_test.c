@@ -376,6 +376,52 @@ static void a_stuck_work_queue_shows_who_runs_it_and_what_that_waits_for(void) {
     CHECK_STATUS(csk_workqueue_destroy(&queue), 0);
 }
 
+static uint32_t spins;
+static int64_t spin_began_ns;
+static void spin(csk_work_t *work, int status) {
+    (void)work, (void)status;
+    spin_began_ns = csk_now();
+    STORE(&spins, 1);
+    while (LOAD(&spins) == 1) sched_yield();
+}
+/* How long the worker at the queue has run its work, by the object and by the worker; nothing else leads there. */
+static int64_t running_since(const csk_workqueue_t *queue) {
+    const csk_inspected_object_t *object = look_for(queue, CSK_OBJECT_WORKQUEUE);
+    CHECK(object != NULL && object->holder.kind == CSK_HELD_BY_THREAD);
+    CHECK(object->flags & CSK_INSPECT_RUNS);
+    for (uint32_t i = 0; i < view.worker_count; i++)
+        if (workers[i].queue == queue) {
+            CHECK_EQ(workers[i].thread.id, object->holder.thread.id);
+            CHECK_EQ(workers[i].running_ns, object->running_ns);
+        }
+    return object->running_ns;
+}
+static void the_age_of_a_work_is_known_while_callbacks_are_listed(void) {
+    static csk_workqueue_t queue;
+    static csk_work_t work;
+    for (int listed = 0; listed < 2; listed++) {
+        if (listed) csk_inspect_callbacks(true);
+        int64_t before_ns = csk_now();
+        CHECK_STATUS(csk_workqueue_enqueue(&queue, &work, spin), 0);
+        wait_until(LOAD(&spins) == 1);
+        int64_t since_ns = running_since(&queue);
+        if (listed) {
+            CHECK_GE(since_ns, before_ns);
+            CHECK_LE(since_ns, spin_began_ns);
+        } else CHECK_EQ(since_ns, 0);
+        STORE(&spins, 0);
+        CHECK_STATUS(csk_workqueue_drain(&queue, CSK_NEVER), 0);
+    }
+    /* The work before it is over, and nobody asks any more. */
+    csk_inspect_callbacks(false);
+    CHECK_STATUS(csk_workqueue_enqueue(&queue, &work, spin), 0);
+    wait_until(LOAD(&spins) == 1);
+    CHECK_EQ(running_since(&queue), 0);
+    STORE(&spins, 0);
+    CHECK_STATUS(csk_workqueue_drain(&queue, CSK_NEVER), 0);
+    CHECK_STATUS(csk_workqueue_destroy(&queue), 0);
+}
+
 static void wait_inside(void *object) { lock_mutex(object, 0); }
 static void sync_and_wait(void *object, int which) {
     (void)which;
@@ -744,6 +790,7 @@ TEST_MAIN(TEST(a_program_that_is_stuck_with_all_workers_is_seen_at_once),
           TEST(who_waits_for_a_predicate_comes_behind_who_waits_to_enter), TEST(a_priority_queue_shows_both_lines),
           TEST(a_stuck_work_queue_shows_who_runs_it_and_what_that_waits_for),
           TEST(a_caller_of_sync_that_waits_inside_is_known_to_have_the_queue),
+          TEST(the_age_of_a_work_is_known_while_callbacks_are_listed),
           TEST(callbacks_are_listed_while_somebody_wants_that), TEST(a_list_that_is_full_says_so),
           TEST(what_has_no_room_is_counted), TEST(a_child_of_fork_has_its_own_waits_alone),
           TEST(a_view_is_printed_as_text_and_as_json), TEST(objects_may_go_as_soon_as_their_waits_have_returned))

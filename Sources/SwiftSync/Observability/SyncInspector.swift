@@ -56,8 +56,9 @@ public enum SyncInspector {
     }
 
     /// From now on tasks that wait are seen at every object, also where no thread waits, and it is known since when
-    /// they wait. The wait of a task takes a short lock twice then; before, it paid one load. Each call with true needs
-    /// one with false. It never blocks.
+    /// they wait; and how long works of work queues have run. The wait of a task takes a short lock twice then, and
+    /// work two readings of the clock; before, each paid one load. Each call with true needs one with false. It never
+    /// blocks.
     public static func listsTasks(_ lists: Bool) {
         csk_inspect_callbacks(lists)
     }

@@ -111,7 +111,8 @@ public struct SyncSnapshot: Sendable {
         public let count: Int
         /// Works and callers of a work queue that run.
         public let runningCount: Int
-        /// How long the work has run that the holder runs; nil where that is not known.
+        /// How long the work of a work queue has run that its holder, a worker, runs. It is known of works that began
+        /// while ``SyncInspector/listsTasks(_:)`` was on; otherwise nil.
         public let runningFor: Duration?
         /// True if its lock could not be had: the holder may be out of date, and waiters may be missing.
         public let isBusy: Bool
@@ -129,6 +130,9 @@ public struct SyncSnapshot: Sendable {
         public let isIdle: Bool
         /// True if it waits inside this library.
         public let isWaiting: Bool
+        /// How long it has run the work of a work queue that it runs; nil where that is not known, as for
+        /// ``Object/runningFor``.
+        public let runningFor: Duration?
     }
 
     /// The pool of workers, in numbers.
@@ -200,7 +204,9 @@ extension SyncSnapshot {
             return unsafe Object(object, waiters[range].map { unsafe Waiter($0, now: now) }, now: now)
         }
         self.workers = unsafe workers[..<Int(view.worker_count)].map { worker in
-            unsafe Worker(thread: Thread(worker.thread), isIdle: worker.idle != 0, isWaiting: worker.waits != 0)
+            unsafe Worker(
+                thread: Thread(worker.thread), isIdle: worker.idle != 0, isWaiting: worker.waits != 0,
+                runningFor: Self.age(worker.running_ns, now))
         }
         pool = unsafe Pool(view.pool, now: now)
         timers = unsafe Timers(view.timers, now: now)
@@ -213,6 +219,9 @@ extension SyncSnapshot {
     private static func age(_ object: csk_inspected_object_t) -> Int64 {
         unsafe object.since_ns == 0 ? .max : object.since_ns
     }
+
+    /// How old what began at `from` was when the view was begun: it may have begun since.
+    fileprivate static func age(_ from: Int64, _ to: Int64) -> Duration? { span(from, max(from, to)) }
 
     fileprivate static func span(_ from: Int64, _ to: Int64) -> Duration? {
         from == 0 ? nil : .nanoseconds(to - from)
@@ -289,7 +298,7 @@ extension SyncSnapshot.Object {
             kind: SyncObjectKind(object.kind), name: name.isEmpty ? nil : name,
             address: UInt(bitPattern: object.address), holder: SyncSnapshot.Holder(object.holder), waiters: waiters,
             waitingCount: Int(object.waiting), count: Int(object.count), runningCount: Int(object.running),
-            runningFor: SyncSnapshot.span(object.running_ns, now), isBusy: has(Int(CSK_INSPECT_BUSY)),
+            runningFor: SyncSnapshot.age(object.running_ns, now), isBusy: has(Int(CSK_INSPECT_BUSY)),
             isSuspended: has(Int(CSK_INSPECT_SUSPENDED)), waitsForWorker: has(Int(CSK_INSPECT_POSTED)))
     }
 }

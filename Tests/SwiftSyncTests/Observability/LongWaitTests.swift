@@ -55,11 +55,11 @@ extension HandlerSettingTests {
 
         @Test func `a task of the main actor that blocks is reported`() throws {
             try SyncDiagnostics.watchesTasks(true)
-            let message = message("long wait of the main actor") { mutex in
+            let report = report("long wait of the main actor") { mutex in
                 Task { @MainActor in mutex.withLock { $0 += 1 } }
             }
             try SyncDiagnostics.watchesTasks(false)
-            #expect(message.contains("must not block"))
+            #expect(report?.message.contains("must not block") == true)
         }
 
         @Test func `a thread that has said so is reported`() {

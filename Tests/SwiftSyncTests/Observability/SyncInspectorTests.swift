@@ -109,6 +109,8 @@ struct SyncInspectorTests {
     func aStuckPoolIsShown() async throws {
         let queue = ConcurrentWorkQueue(label: "a stuck queue", width: 2)
         let leave = PrioritySemaphore(value: 0), begun = PrioritySemaphore(value: 0)
+        SyncInspector.listsTasks(true)
+        defer { SyncInspector.listsTasks(false) }
         for _ in 0..<2 {
             queue.async {
                 try! begun.signal()
@@ -119,7 +121,9 @@ struct SyncInspectorTests {
         queue.async {}
         let seen = try #require(await whenSeen("a stuck queue") { $0.runningCount == 2 && $0.count == 1 })
         #expect(seen.kind == .workQueue)
+        #expect(try #require(seen.runningFor) >= .zero)
         let snapshot = SyncInspector.snapshot()
+        #expect(snapshot.pool.isBusy || snapshot.workers.count { $0.runningFor != nil } >= 2)
         #expect(snapshot.pool.isBusy || snapshot.pool.workerCount >= 2)
         #expect(snapshot.workers.isEmpty == snapshot.pool.isBusy)
         try leave.signal(2)

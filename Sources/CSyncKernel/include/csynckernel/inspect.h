@@ -130,7 +130,8 @@ typedef struct csk_inspected_object {
     int64_t since_ns;      /* when the one of its waiters came that has waited longest; 0 where that is not known */
     int64_t posted_ns;     /* see CSK_INSPECT_POSTED; 0: not known. The pool notes it to within 2 ms, once it makes no
                               headway */
-    int64_t running_ns;    /* when the work began that its holder runs; 0: not known */
+    int64_t running_ns;    /* when the work of a work queue began that its holder, a worker, runs; 0: not known. It is
+                              noted while callbacks are listed (csk_inspect_callbacks) */
     uint32_t first_waiter; /* index of the first waiter in the view */
     uint32_t waiter_count; /* how many of them the view has */
     uint64_t waiting;      /* how many there are */
@@ -144,8 +145,9 @@ typedef struct csk_inspected_object {
 /* A worker of the pool. */
 typedef struct csk_inspected_worker {
     csk_inspected_thread_t thread;
-    uint32_t idle;     /* it has nothing to do */
-    uint32_t waits;    /* it waits inside this library */
+    uint32_t idle;      /* it has nothing to do */
+    uint32_t waits;     /* it waits inside this library */
+    int64_t running_ns; /* when the work began that it runs there; 0: not known, as for an object */
     const void *queue; /* the work queue that it serves, or has just left; NULL where that is none. Only its address may
                           be used */
 } csk_inspected_worker_t;
@@ -195,8 +197,9 @@ CSK_API CSK_MUST_USE int csk_inspect(csk_inspection_t *inspection);
 
 /* With `on`, objects are listed at which callbacks wait from now on, so that a view finds them where no thread waits,
  * and says since when a callback waits. The wait of a callback then takes a short lock twice, and reads the clock. The
- * list holds CSK_INSPECT_LISTED objects, fewer where their addresses are alike. While it is off, such a wait costs one
- * load. It counts: each call with `on` needs one without. Never blocks. */
+ * list holds CSK_INSPECT_LISTED objects, fewer where their addresses are alike. Workers note, too, since when they run
+ * a work of a queue, by two readings of the clock. While it is off, each of these costs one load. It counts: each call
+ * with `on` needs one without. Never blocks. */
 enum { CSK_INSPECT_LISTED = 2048 };
 CSK_API void csk_inspect_callbacks(bool on);
 

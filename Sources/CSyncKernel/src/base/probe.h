@@ -14,15 +14,15 @@
  *   bits 32-47  WAIT_END    } Semaphores. Tracers change them from outside, 16 bits each.
  *   bits 48-63  GRANT       }
  *
- * The word of works is made likewise. Semaphores are hints: whoever reads an old value misses an event, or executes a
- * NOP. So nothing is ordered by them. */
+ * The word of works is made likewise, with a count of those who want to know since when works run. Semaphores are
+ * hints: whoever reads an old value misses an event, or executes a NOP. So nothing is ordered by them. */
 #ifndef CSK_INTERNAL_PROBE_H
 #define CSK_INTERNAL_PROBE_H
 
 #include "base/platform.h"
 
 enum { TOLD_BY_PROGRAM = 0, TOLD_WAIT_BEGIN, TOLD_WAIT_END, TOLD_GRANT };
-enum { TOLD_WORK_BEGIN = 0, TOLD_WORK_END };
+enum { TOLD_WORK_BY_PROGRAM = 0, TOLD_WORK_BEGIN, TOLD_WORK_END };
 
 typedef struct csk_told {
     union {
@@ -30,8 +30,8 @@ typedef struct csk_told {
         uint16_t each[4];
     } of_waits;
     union {
-        uint32_t any;
-        uint16_t each[2];
+        uint64_t any;
+        uint16_t each[4];
     } of_works;
     uint16_t of_refusals;
 } csk_told_t;
@@ -40,16 +40,16 @@ typedef struct csk_told {
 #define CSK_TOLD_OF_WAIT_BEGIN "csk_told+2"
 #define CSK_TOLD_OF_WAIT_END "csk_told+4"
 #define CSK_TOLD_OF_GRANT "csk_told+6"
-#define CSK_TOLD_OF_WORK_BEGIN "csk_told+8"
-#define CSK_TOLD_OF_WORK_END "csk_told+10"
-#define CSK_TOLD_OF_REFUSAL "csk_told+12"
-_Static_assert(offsetof(csk_told_t, of_works) == 8 && offsetof(csk_told_t, of_refusals) == 12, "as the notes say");
+#define CSK_TOLD_OF_WORK_BEGIN "csk_told+10"
+#define CSK_TOLD_OF_WORK_END "csk_told+12"
+#define CSK_TOLD_OF_REFUSAL "csk_told+16"
+_Static_assert(offsetof(csk_told_t, of_works) == 8 && offsetof(csk_told_t, of_refusals) == 16, "as the notes say");
 
 extern csk_told_t csk_told __attribute__((visibility("hidden")));
 
 /* Whether an observer, the profile or a tracer is told of waits. */
 static inline bool csk_waits_are_told(void) { return CSK_UNLIKELY(csk_load(&csk_told.of_waits.any, CSK_RELAXED) != 0); }
-/* Whether a tracer is told of works. */
+/* Whether a tracer is told of works, or views are to know since when they run. */
 static inline bool csk_works_are_told(void) { return CSK_UNLIKELY(csk_load(&csk_told.of_works.any, CSK_RELAXED) != 0); }
 
 /* Something of the program's was attached, detached, or replaced. The changes of all callers add up, in any order, to
@@ -57,6 +57,11 @@ static inline bool csk_works_are_told(void) { return CSK_UNLIKELY(csk_load(&csk_
  * by its own pointer. */
 static inline void csk_tell_program(bool before, bool now) {
     if (before != now) csk_fetch_add(&csk_told.of_waits.each[TOLD_BY_PROGRAM], (uint16_t)(now - before), CSK_RELAXED);
+}
+
+static inline void csk_tell_of_works(bool before, bool now) {
+    if (before != now)
+        csk_fetch_add(&csk_told.of_works.each[TOLD_WORK_BY_PROGRAM], (uint16_t)(now - before), CSK_RELAXED);
 }
 
 /* ---- The note ---------------------------------------------------------------------------------------------------- */

@@ -255,6 +255,9 @@ static void find_runner(const csk_look_t *look, csk_inspected_object_t *queue) {
         queue->holder.thread = look->runs[i].thread;
         csk_look_add_holder(look, (uint32_t)(queue - view->objects), look->runs[i].thread.id);
     }
+    for (uint32_t i = 0; i < view->worker_count; i++)
+        if (view->workers[i].queue == queue->address && view->workers[i].thread.id == queue->holder.thread.id)
+            queue->running_ns = view->workers[i].running_ns;
     queue->holder.count = queue->running;
     if (worker_runs) queue->flags |= CSK_INSPECT_RUNS;
     if (queue->flags & CSK_INSPECT_BUSY && queue->holder.kind == CSK_HELD_BY_NOBODY)
@@ -263,6 +266,7 @@ static void find_runner(const csk_look_t *look, csk_inspected_object_t *queue) {
     /* A worker that looks for work holds nothing. */
     else if (queue->running == 0 && !(queue->flags & CSK_INSPECT_BUSY))
         queue->holder = (csk_inspected_holder_t){ .kind = CSK_HELD_BY_NOBODY };
+    if (queue->holder.kind != CSK_HELD_BY_THREAD) queue->running_ns = 0;
 }
 
 /* Queues that are served, and that neither a waiter nor the pool's line has led to: only their address may be used. */

@@ -413,8 +413,9 @@ static void read_worker(csk_look_t *look, const csk_pool_worker_t *worker) {
     csk_inspected_worker_t *seen = &view->workers[view->worker_count++];
     *seen = (csk_inspected_worker_t){ .idle = worker->item == NULL, .waits = waits };
     seen->thread.id = worker->look.thread_id;
-    if (worker->item != NULL && worker->function == csk_workqueue_serve)
-        seen->queue = csk_workqueue_of((csk_pool_item_t *)(uintptr_t)worker->item);
+    if (worker->item == NULL || worker->function != csk_workqueue_serve) return;
+    seen->queue = csk_workqueue_of((csk_pool_item_t *)(uintptr_t)worker->item);
+    seen->running_ns = csk_load(&worker->frame->running_ns, CSK_RELAXED);
 }
 
 void csk_look_at_pool(csk_look_t *look) {

@@ -130,6 +130,7 @@ static void put_object(writer_t *to, const csk_inspection_t *view, const csk_ins
     if (object->flags & CSK_INSPECT_CLOSED) put(to, ", closed");
     if (object->flags & CSK_INSPECT_SUSPENDED) put(to, ", suspended");
     if (object->flags & CSK_INSPECT_RUNS) put(to, ", served by a worker");
+    if (object->running_ns != 0) put(to, ", its work has run for "), put_span(to, view->ended_ns - object->running_ns);
     if (object->flags & CSK_INSPECT_POSTED) put(to, ", waits for a worker");
     if (object->posted_ns != 0) put(to, " since "), put_span(to, view->began_ns - object->posted_ns);
     if (object->flags & CSK_INSPECT_BUSY) put(to, ", busy: not all of it could be read");
@@ -332,6 +333,7 @@ static void put_json_pool(writer_t *to, const csk_inspection_t *view) {
              worker->waits ? "true" : "false");
         put_json_thread(to, "thread", &worker->thread);
         put_address(to, "queue", worker->queue);
+        put_ago(to, "running_for_ns", view, worker->running_ns);
         put(to, "}");
     }
     put(to, "]");

@@ -259,8 +259,10 @@ static void replace_worker(void *context) {
 }
 
 static void run_worker(void *context) {
-    csk_pool_worker_t self = { .look.thread_id = csk_platform_thread_id(), .epoch = (uint32_t)(uintptr_t)context };
     csk_pool_frame_t frame = { .abandon = NULL };
+    csk_pool_worker_t self = { .look.thread_id = csk_platform_thread_id(),
+                               .frame = &frame,
+                               .epoch = (uint32_t)(uintptr_t)context };
     csk_pool_frame = &frame;
     pthread_cleanup_push(replace_worker, &self);
     if (csk_pool.attr.start != NULL) csk_pool.attr.start(csk_pool.attr.context);
@@ -272,7 +274,9 @@ static void run_worker(void *context) {
         if (called) csk_pool.waking = false;
         if (CSK_UNLIKELY(self.epoch != csk_pool_epoch())) {
             /* The item's function has forked: in the child this worker is the first. */
-            self = (csk_pool_worker_t){ .look.thread_id = csk_platform_thread_id(), .epoch = csk_pool_epoch() };
+            self = (csk_pool_worker_t){ .look.thread_id = csk_platform_thread_id(),
+                                        .frame = &frame,
+                                        .epoch = csk_pool_epoch() };
             csk_pool_count_workers(1);
             is_ready();
             join(&self);

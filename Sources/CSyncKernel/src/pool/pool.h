@@ -43,6 +43,7 @@ enum { CSK_POOL_NAME_SIZE = 64 };
 typedef struct csk_pool_frame {
     const void *(*abandon)(struct csk_pool_frame *frame);
     csk_section_t section;
+    int64_t running_ns;              /* when the work of a queue began, for views; 0: not noted. Relaxed */
     csk_spin_habit_t lingers;        /* at queues that are empty: queue/workqueue_worker.c */
     void (*end_work)(void *context); /* what a work still has to do when its own function has ended */
     void *context;

@@ -10,10 +10,11 @@ typedef struct csk_pool_worker {
     struct csk_pool_worker *next_idle;
     struct csk_pool_worker *next, *previous; /* in `all`, the youngest first */
     csk_pool_look_t look;
-    uint32_t epoch;     /* of the process in which it is one of the workers */
-    bool joined;        /* it stands in `all`; before that it is only counted */
-    uint32_t announced; /* odd: it waits inside the library */
-    uint32_t word;      /* see wait/spin_park.h: the one answer says to look */
+    const csk_pool_frame_t *frame; /* on its stack too */
+    uint32_t epoch;                /* of the process in which it is one of the workers */
+    bool joined;                   /* it stands in `all`; before that it is only counted */
+    uint32_t announced;            /* odd: it waits inside the library */
+    uint32_t word;                 /* see wait/spin_park.h: the one answer says to look */
     /* Under the lock: what it runs, or ran last. The item may be gone. */
     const csk_pool_item_t *item;
     csk_pool_function_t function;

@@ -53,18 +53,21 @@ void csk_workqueue_unpin(csk_workqueue_t *queue) {
     free(memory);
 }
 
-/* Where a tracer is told of works. The function may free the work, and in a child that it forks the queue may be gone:
- * only addresses are used. */
-static __attribute__((noinline, cold)) void call_traced(csk_work_t *work, const csk_workqueue_t *queue) {
+/* Where a tracer or a view is told of works. The function may free the work, and in a child that it forks the queue may
+ * be gone: only addresses are used. */
+static __attribute__((noinline, cold)) void call_told(csk_work_t *work, const csk_workqueue_t *queue) {
     const char *name = queue->name;
+    csk_pool_frame_t *frame = csk_pool_frame;
     int64_t begun_ns = csk_probe_work_begin(queue, name, work);
+    csk_store(&frame->running_ns, begun_ns, CSK_RELAXED);
     work->function(work, 0);
+    csk_store(&frame->running_ns, INT64_C(0), CSK_RELAXED);
     csk_probe_work_end(queue, name, work, begun_ns);
 }
 
 static inline void call(csk_work_t *work, csk_section_t *section) {
     csk_section_enter(section);
-    if (csk_works_are_told()) call_traced(work, section->queue);
+    if (csk_works_are_told()) call_told(work, section->queue);
     else work->function(work, 0);
     csk_section_leave(section);
 }
