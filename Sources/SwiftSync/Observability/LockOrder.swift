@@ -25,7 +25,7 @@ import CSyncKernel
 /// (`suspending`, `AsyncMutex`), semaphores, nor tries, which wait for nobody; but what a thread takes inside of a
 /// section that it tried is covered.
 ///
-/// A covered lock takes some 10 ns more to take and leave, others nothing.
+/// A covered lock takes 7 to 12 ns more to take and leave, a `CriticalSection` some 36 ns, others nothing.
 public enum LockOrder {
     /// Begins to check, or goes on. What it knew before stays. The first call maps 6 MiB of address space for the rest
     /// of the process. It never blocks.
