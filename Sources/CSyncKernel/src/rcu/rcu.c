@@ -143,8 +143,7 @@ int csk_rcu_read_lock_slow(void) {
 int csk_rcu_read_unlock_slow(void) {
     if (!csk_rcu_is_reading()) return EPERM;
     csk_rcu_tell_release();
-    unsigned long *word = own_word();
-    csk_store(word, *word - 1, CSK_RELEASE);
+    csk_rcu_leave_level(own_word());
     /* In a child nobody else takes a thread out whose end goes unnoticed here. */
     bool may_end_unheard = CSK_UNLIKELY(csk_rcu_is_child()) && self.state != KEEPS;
     if (may_end_unheard && !csk_rcu_is_reading()) csk_rcu_child_leave(&self.reader);
