@@ -23,6 +23,8 @@ EXPLORE_UNSEEN static int park_until_somebody_leaves(uint32_t *word, uint32_t ex
     return ETIMEDOUT;
 }
 
+const csk_rcu_period_t *csk_rcu_period = &period;
+
 void kernel_reset_rcu_child(void) {
     child = (__typeof__(child)){ .is_child = true };
     period.phase = 1;
@@ -38,12 +40,12 @@ bool csk_rcu_is_reading(void) { return reader()->word != NULL && (uint32_t)*read
 void explored_read_begin(void) {
     csk_rcu_reader_t *self = reader();
     if (self->word == NULL) csk_rcu_child_enter(self);
-    csk_store(self->word, csk_load(&period.phase, CSK_RELAXED), CSK_RELAXED);
+    csk_rcu_begin_section(self->word);
     if (!csk_platform_has_membarrier()) csk_rcu_fence();
 }
 
 EXPLORE_UNSEEN void explored_read_end(void) {
-    csk_rcu_leave_level(reader()->word);
+    csk_rcu_end_level(reader()->word, 0);
     explore_set(&leaves, leaves + 1);
 }
 

@@ -2,7 +2,6 @@
 #ifndef CSK_INTERNAL_RCU_CHILD_H
 #define CSK_INTERNAL_RCU_CHILD_H
 
-#include "base/platform.h"
 #include "csynckernel/rcu.h"
 
 /* A thread that the grace periods of a child look at. */
@@ -23,10 +22,6 @@ void csk_rcu_child_let_go(void);
 /* From the first call on grace periods see the thread. From the second call on they don't. */
 void csk_rcu_child_enter(csk_rcu_reader_t *reader);
 void csk_rcu_child_leave(csk_rcu_reader_t *reader);
-/* Ends one level of a section whose word this is. Release: a grace period that finds the section ended has all that it
- * did before it. */
-static inline void csk_rcu_leave_level(unsigned long *word) { csk_store(word, *word - 1, CSK_RELEASE); }
-
 /* With `by_membarrier` the readers execute no fence. */
 void csk_rcu_child_grace_period(bool by_membarrier);
 
