@@ -244,7 +244,8 @@ static void run_ready(void) {
         (void)csk_exchange(&rcu.ready, *next_of(node), CSK_SEQ_CST);
         csk_rcu_tell_acquire();
         function(node);
-        csk_store(&rcu.running, (csk_rcu_node_t *)NULL, CSK_RELAXED);
+        /* Release: a child that finds this finds all that the function has done. */
+        csk_store(&rcu.running, (csk_rcu_node_t *)NULL, CSK_RELEASE);
         if (function != pass) count_down();
     }
     publish_count();
