@@ -14,7 +14,7 @@ struct object {
 
 static struct {
     struct object *current;
-    uint32_t reclaimed, last, calls;
+    uint32_t reclaimed, last, calls, begun;
     struct object objects[OBJECTS];
 } * shared;
 
@@ -231,6 +231,25 @@ static void replaces_one_after_the_other(void) {
 }
 CLIENT(rcu_reader_with_an_old_phase, .setup = make, .threads = { reads, replaces_one_after_the_other },
        .check = check_2, .preemptions = 2)
+
+/* The second grace period begins once the section has. */
+static void reads_and_says_so(void) {
+    explored_read_begin();
+    struct object *object = __atomic_load_n(&shared->current, __ATOMIC_ACQUIRE);
+    explore_set(&shared->begun, 1);
+    EXPECT(__atomic_load_n(&object->value, __ATOMIC_RELAXED) != 0);
+    explored_read_end();
+    explored_reader_ends();
+}
+static void replaces_what_is_read(void) {
+    replace(1);
+    EXPECT_EQUAL(csk_rcu_barrier(), 0);
+    explore_wait(&shared->begun, 1);
+    replace(2);
+    EXPECT_EQUAL(csk_rcu_barrier(), 0);
+}
+CLIENT(rcu_reader_with_the_phase_before, .setup = make, .threads = { reads_and_says_so, replaces_what_is_read },
+       .check = check_2)
 
 /* ---- fork -------------------------------------------------------------------------------------------------------- */
 
