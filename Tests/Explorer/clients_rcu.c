@@ -9,12 +9,12 @@ struct object {
     csk_rcu_node_t node;
     csk_rcu_steps_t steps;
     uint32_t value; /* 0: reclaimed */
-    uint32_t retired, again;
+    uint32_t retired, used;
 };
 
 static struct {
     struct object *current;
-    uint32_t reclaimed, last, calls;
+    uint32_t reclaimed, last, calls, begun;
     struct object objects[OBJECTS];
 } * shared;
 
@@ -31,6 +31,9 @@ static void make_small(void) {
 static void reclaim(csk_rcu_node_t *node) {
     struct object *object = (struct object *)node;
     EXPECT(object->value != 0);
+    /* What sections have written comes before this. */
+    __atomic_store_n(&object->used, 1, __ATOMIC_RELAXED);
+    EXPECT_EQUAL(__atomic_load_n(&object->used, __ATOMIC_RELAXED), 1);
     __atomic_store_n(&object->value, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&shared->reclaimed, shared->reclaimed + 1, __ATOMIC_RELEASE);
 }
@@ -90,6 +93,17 @@ static void looks(void) {
 }
 CLIENT(rcu_pending_is_no_less_than_none, .setup = make, .threads = { retires_0_1, looks }, .check = check_2,
        .preemptions = 2, .without_membarrier = true)
+
+/* There is never more than one: what a thread retires after a barrier comes after what was reclaimed before it. */
+static void retires_one_after_the_other(void) {
+    for (int i = 0; i < 2; i++) {
+        retire(i);
+        EXPECT_EQUAL(csk_rcu_barrier(), 0);
+    }
+}
+static void looks_for_one(void) { EXPECT(csk_rcu_pending() <= 1); }
+CLIENT(rcu_pending_is_so_at_some_instant, .setup = make, .threads = { retires_one_after_the_other, looks_for_one },
+       .check = check_2, .preemptions = 2)
 
 static void retires_later(void) {
     await(1);
@@ -174,6 +188,7 @@ static void read_once(void) {
     struct object *object = __atomic_load_n(&shared->current, __ATOMIC_ACQUIRE);
     explore_point();
     EXPECT(__atomic_load_n(&object->value, __ATOMIC_RELAXED) != 0);
+    __atomic_store_n(&object->used, 2, __ATOMIC_RELAXED);
     explored_read_end();
 }
 static void reads(void) {
@@ -216,6 +231,25 @@ static void replaces_one_after_the_other(void) {
 }
 CLIENT(rcu_reader_with_an_old_phase, .setup = make, .threads = { reads, replaces_one_after_the_other },
        .check = check_2, .preemptions = 2)
+
+/* The second grace period begins once the section has. */
+static void reads_and_says_so(void) {
+    explored_read_begin();
+    struct object *object = __atomic_load_n(&shared->current, __ATOMIC_ACQUIRE);
+    explore_set(&shared->begun, 1);
+    EXPECT(__atomic_load_n(&object->value, __ATOMIC_RELAXED) != 0);
+    explored_read_end();
+    explored_reader_ends();
+}
+static void replaces_what_is_read(void) {
+    replace(1);
+    EXPECT_EQUAL(csk_rcu_barrier(), 0);
+    explore_wait(&shared->begun, 1);
+    replace(2);
+    EXPECT_EQUAL(csk_rcu_barrier(), 0);
+}
+CLIENT(rcu_reader_with_the_phase_before, .setup = make, .threads = { reads_and_says_so, replaces_what_is_read },
+       .check = check_2)
 
 /* ---- fork -------------------------------------------------------------------------------------------------------- */
 

@@ -27,7 +27,14 @@ EXPLORE_UNSEEN static void free_slab(void *slab) {
     slabs_freed++;
 }
 
+/* Who takes a slab takes at least one block of it. */
+EXPLORE_UNSEEN static int first_of(uint64_t blocks) {
+    if (blocks == 0) explore_fail("a slab without a free block was taken");
+    return __builtin_ctzll(blocks);
+}
+
 #define posix_memalign(slab, alignment, size) make_slab((slab), (size))
+#define __builtin_ctzll(blocks) first_of(blocks)
 #define free(slab) free_slab(slab)
 #define csk_thread_exit_enroll(stage, function) enroll((stage), (function))
 #include "thread/block.c"

@@ -1,6 +1,6 @@
 /* kernel_rcu_child.c: the kernel's rcu_child.c, with each fiber's reader, and sections as the inline functions have
  * them. A grace period that sleeps between two looks wakes when somebody has left a section: nothing else can make a
- * look come out otherwise. */
+ * look come out otherwise. Where no thread has ever read, a grace period has no fence, as liburcu's has none. */
 #include "rcu_explored.h"
 
 #include "explorer.h"
@@ -23,6 +23,8 @@ EXPLORE_UNSEEN static int park_until_somebody_leaves(uint32_t *word, uint32_t ex
     return ETIMEDOUT;
 }
 
+const csk_rcu_period_t *csk_rcu_period = &period;
+
 void kernel_reset_rcu_child(void) {
     child = (__typeof__(child)){ .is_child = true };
     period.phase = 1;
@@ -38,12 +40,12 @@ bool csk_rcu_is_reading(void) { return reader()->word != NULL && (uint32_t)*read
 void explored_read_begin(void) {
     csk_rcu_reader_t *self = reader();
     if (self->word == NULL) csk_rcu_child_enter(self);
-    csk_store(self->word, csk_load(&period.phase, CSK_RELAXED), CSK_RELAXED);
+    csk_rcu_begin_section(self->word);
     if (!csk_platform_has_membarrier()) csk_rcu_fence();
 }
 
 EXPLORE_UNSEEN void explored_read_end(void) {
-    csk_store(reader()->word, 0, CSK_RELEASE);
+    csk_rcu_end_level(reader()->word, 0);
     explore_set(&leaves, leaves + 1);
 }
 
@@ -52,4 +54,12 @@ EXPLORE_UNSEEN void explored_reader_ends(void) {
     explore_set(&leaves, leaves + 1);
 }
 
-void csk_rcu_grace_period(void) { csk_rcu_child_grace_period(csk_platform_has_membarrier()); }
+static bool nobody_reads(void) {
+    csk_queue_lock(&child.lock);
+    bool nobody = child.readers == NULL;
+    csk_queue_unlock(&child.lock);
+    return nobody;
+}
+void csk_rcu_grace_period(void) {
+    if (!nobody_reads()) csk_rcu_child_grace_period(csk_platform_has_membarrier());
+}

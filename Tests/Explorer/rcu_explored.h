@@ -5,6 +5,7 @@
 #define EXPLORER_RCU_EXPLORED_H
 
 #define csk_rcu_levels explored_rcu_levels
+#define csk_rcu_period explored_rcu_period
 #define csk_rcu_is_reading explored_rcu_is_reading
 #define csk_rcu_read_lock_slow explored_rcu_read_lock_slow
 #define csk_rcu_read_unlock_slow explored_rcu_read_unlock_slow

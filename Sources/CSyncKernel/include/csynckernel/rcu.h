@@ -62,6 +62,19 @@ CSK_API extern const csk_rcu_period_t *csk_rcu_period;
 CSK_API int csk_rcu_read_lock_slow(void);
 CSK_API int csk_rcu_read_unlock_slow(void);
 
+/* Begins a section of the thread whose word this is. */
+static inline void csk_rcu_begin_section(unsigned long *word) {
+    __atomic_store_n(word, __atomic_load_n(&csk_rcu_period->phase, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
+    /* Orders the section behind the store in the program only. The grace period's membarrier orders it in the
+     * machine. */
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+/* What the word becomes at the end of a level. Release: a grace period that finds the section ended has all that it
+ * did. It reads the word again and again, so nobody need be told. */
+static inline void csk_rcu_end_level(unsigned long *word, unsigned long becomes) {
+    __atomic_store_n(word, becomes, __ATOMIC_RELEASE);
+}
+
 /* ---- Reading ----------------------------------------------------------------------------------------------------- */
 
 /* Begins a read section of the calling thread, or one more level of it. Returns 0, or EAGAIN at 2^32 - 1 levels. Never
@@ -70,10 +83,7 @@ CSK_API int csk_rcu_read_unlock_slow(void);
 static inline int csk_rcu_read_lock(void) {
     unsigned long *levels = csk_rcu_levels;
     if (CSK_UNLIKELY(levels == NULL) || CSK_UNLIKELY((uint32_t)*levels != 0)) return csk_rcu_read_lock_slow();
-    __atomic_store_n(levels, __atomic_load_n(&csk_rcu_period->phase, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
-    /* Orders the section behind the store in the program only. The grace period's membarrier orders it in the
-     * machine. */
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    csk_rcu_begin_section(levels);
     return 0;
 }
 
@@ -81,8 +91,7 @@ static inline int csk_rcu_read_lock(void) {
 static inline int csk_rcu_read_unlock(void) {
     unsigned long *levels = csk_rcu_levels;
     if (CSK_UNLIKELY(levels == NULL) || CSK_UNLIKELY((uint32_t)*levels != 1)) return csk_rcu_read_unlock_slow();
-    /* A grace period reads the word again and again, so nobody need be told. */
-    __atomic_store_n(levels, 0, __ATOMIC_RELEASE);
+    csk_rcu_end_level(levels, 0);
     return 0;
 }
 

@@ -133,10 +133,9 @@ int csk_rcu_read_lock_slow(void) {
         csk_store(word, *word + 1, CSK_RELAXED);
         return 0;
     }
-    csk_store(word, csk_load(&csk_rcu_period->phase, CSK_RELAXED), CSK_RELAXED);
-    /* This pairs with the grace period's membarrier, or with its fence where there is no membarrier. */
-    if (urcu_bp_has_sys_membarrier) __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    else csk_rcu_fence();
+    csk_rcu_begin_section(word);
+    /* This pairs with the grace period's fence where there is no membarrier. */
+    if (!urcu_bp_has_sys_membarrier) csk_rcu_fence();
     return 0;
 }
 
@@ -144,7 +143,7 @@ int csk_rcu_read_unlock_slow(void) {
     if (!csk_rcu_is_reading()) return EPERM;
     csk_rcu_tell_release();
     unsigned long *word = own_word();
-    csk_store(word, *word - 1, CSK_RELEASE);
+    csk_rcu_end_level(word, *word - 1);
     /* In a child nobody else takes a thread out whose end goes unnoticed here. */
     bool may_end_unheard = CSK_UNLIKELY(csk_rcu_is_child()) && self.state != KEEPS;
     if (may_end_unheard && !csk_rcu_is_reading()) csk_rcu_child_leave(&self.reader);

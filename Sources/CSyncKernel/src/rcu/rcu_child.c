@@ -19,7 +19,8 @@
  * A grace period waits until no section is of another phase than the current one, changes the phase, and waits once
  * more. A section that began before the grace period is of the one phase or of the other. It is waited for in the first
  * wait or in the second. A reader that has loaded the phase and not yet stored it may store an old one after the first
- * wait: the second wait finds that. After that each new section is of the new phase, so that the wait ends. The word
+ * wait: the second wait finds that. After that each new section is of the new phase, so that the wait ends. So the
+ * phase orders nothing: a section of an old one is waited for, if for longer than it need be. The word
  * that the forking thread had may be used by others, with liburcu's phase: any phase will do for a section that stays.
  *
  * Source: Desnoyers et al., "User-level implementations of read-copy update" (2012), the flavour with two phases. */
@@ -87,7 +88,7 @@ static bool is_quiet(void) {
     csk_queue_lock(&child.lock);
     const csk_rcu_reader_t *reader = child.readers;
     for (; reader != NULL; reader = reader->older) {
-        unsigned long word = csk_load(reader->word, CSK_ACQUIRE);
+        unsigned long word = csk_load(reader->word, CSK_RELAXED);
         if ((uint32_t)word != 0 && ((word ^ period.phase) & PHASE) != 0) break;
     }
     csk_queue_unlock(&child.lock);
@@ -116,9 +117,10 @@ void csk_rcu_child_grace_period(bool by_membarrier) {
      * before its loads. */
     order_readers(by_membarrier);
     await_quiet();
-    csk_store(&period.phase, period.phase ^ PHASE, CSK_SEQ_CST);
+    csk_store(&period.phase, period.phase ^ PHASE, CSK_RELAXED);
     await_quiet();
-    /* All that the sections have done comes before anything is reclaimed. */
+    /* All that the sections have done comes before anything is reclaimed. This pairs with the release of the words
+     * that is_quiet has loaded. */
     order_readers(by_membarrier);
 }
 

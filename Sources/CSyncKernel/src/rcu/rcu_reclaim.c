@@ -34,7 +34,9 @@
  * the worker brings up to date now and then: after 64 nodes, after each list, and after each node while a thread waits
  * for room. So a thread that retires never loads what the worker has just written, but it may find up to 63 too many
  * pending. No wake-up is lost by that: the worker exchanges `counted` and then looks at `blocked`. A thread counts
- * itself in `blocked` and then looks at `counted`. Both are sequentially consistent.
+ * itself in `blocked` and then looks at `counted`. Both are sequentially consistent. `retired` needs no such order. A
+ * thread gives its place back before it counts itself in `blocked`, so whoever finds it counted there no longer finds
+ * the place taken. A thread that is not counted there yet will find what `counted` has become, and tries again.
  *
  * The worker starts at the first call that needs it. Its states are NONE, STARTING and RUNS. One thread starts it, and
  * others that come meanwhile wait for the outcome. A refusal leaves NONE, and the next call tries again. Nodes that
@@ -133,10 +135,11 @@ static void make_room(void) {
     csk_platform_wake(&rcu.room, INT32_MAX);
 }
 
-/* At least what is pending. `counted` is loaded first, so that it is not above `retired`. */
+/* `counted` is loaded first, so that it is not above `retired`. A place that a thread has given back may still be
+ * counted, unless that thread stood in `blocked` before: see the head of this file. */
 static uint64_t pending_at_most(void) {
     uint64_t counted = csk_load(&rcu.counted, CSK_SEQ_CST);
-    return csk_load(&rcu.retired, CSK_SEQ_CST) - counted;
+    return csk_load(&rcu.retired, CSK_RELAXED) - counted;
 }
 
 static void await_room(int64_t deadline_ns) {
@@ -168,17 +171,17 @@ static void count_down(void) {
     if (due || csk_load(&rcu.blocked, CSK_RELAXED) != 0) publish_count();
 }
 
-/* Returns true where the limit leaves no room. */
+/* Returns true where the limit leaves no room. It releases to csk_rcu_pending what the thread knows to be reclaimed. */
 static bool count_up(void) {
     uint64_t counted = csk_load(&rcu.counted, CSK_RELAXED);
-    return csk_fetch_add(&rcu.retired, 1u, CSK_SEQ_CST) - counted >= csk_load(&rcu.limit, CSK_RELAXED);
+    return csk_fetch_add(&rcu.retired, 1u, CSK_RELEASE) - counted >= csk_load(&rcu.limit, CSK_RELAXED);
 }
 
 static void count_up_or_wait(void) {
     if (CSK_LIKELY(!count_up()) || !may_wait()) return;
     int64_t deadline_ns = csk_deadline_after(room_wait_ns);
     do {
-        csk_fetch_add(&rcu.retired, UINT64_MAX, CSK_SEQ_CST);
+        csk_fetch_add(&rcu.retired, UINT64_MAX, CSK_RELAXED);
         await_room(deadline_ns);
     } while (count_up() && csk_platform_now() < deadline_ns);
 }
@@ -190,12 +193,13 @@ int csk_rcu_set_limit(uint64_t limit) {
     return 0;
 }
 
-/* Where nothing is reclaimed between the two looks at `reclaimed`, that is what is pending at the look at `retired`. */
+/* Where nothing is reclaimed between the two looks at `reclaimed`, that is what is pending at the look at `retired`.
+ * Acquire: what was reclaimed before the last of these was retired is found by the second look. */
 uint64_t csk_rcu_pending(void) {
     uint64_t reclaimed, retired;
     do {
         reclaimed = csk_load(&rcu.reclaimed, CSK_ACQUIRE);
-        retired = csk_load(&rcu.retired, CSK_SEQ_CST);
+        retired = csk_load(&rcu.retired, CSK_ACQUIRE);
     } while (csk_load(&rcu.reclaimed, CSK_RELAXED) != reclaimed);
     return retired - reclaimed;
 }
@@ -240,7 +244,8 @@ static void run_ready(void) {
         (void)csk_exchange(&rcu.ready, *next_of(node), CSK_SEQ_CST);
         csk_rcu_tell_acquire();
         function(node);
-        csk_store(&rcu.running, (csk_rcu_node_t *)NULL, CSK_RELAXED);
+        /* Release: a child that finds this finds all that the function has done. */
+        csk_store(&rcu.running, (csk_rcu_node_t *)NULL, CSK_RELEASE);
         if (function != pass) count_down();
     }
     publish_count();

@@ -14,12 +14,15 @@
  *                          from then on stands behind that waiter; and by the worker that finds nothing and leaves
  *   writes are taken out   under the queue lock, by the worker
  *
- * Order. OPEN is set once the word says that a writer is inside, and it was cleared, with nothing pushed, before that
- * writer leaves. A thread that has pushed has acquired OPEN. So it and all that hear of it find the lock taken until
- * the write has run. Whoever stands in the queue has cleared OPEN, and who has heard of that pushes nothing any more.
+ * Order. OPEN is set once the lock's state says that a writer is inside, and it is cleared, with nothing pushed, before
+ * that writer leaves. Both words are changed by read-modify-writes alone. So each change follows the one that was last,
+ * and a thread that has pushed, and all that hear of it, enter the lock only after the worker has left it, with the
+ * write run. No acquire is needed for that: OPEN tells of nothing but itself. A push releases the write to the worker,
+ * and to who counts the writes. Whoever stands in the queue has cleared OPEN, and who has heard of that pushes nothing
+ * any more.
  *
  * A thread pushes only while the queue lock is free, or under it. In a child of fork the word may be the parent's until
- * somebody has had the queue lock. */
+ * somebody has had the queue lock, and has cleared the word by an exchange. A push that follows is behind it. */
 #ifndef CSK_INTERNAL_RWLOCK_INBOX_H
 #define CSK_INTERNAL_RWLOCK_INBOX_H
 
@@ -37,14 +40,14 @@ static inline bool csk_writes_push(csk_rwlock_t *lock, csk_rwlock_write_t *write
     do {
         if (!(found & WRITES_OPEN)) return false;
         write->next = csk_writes_of(found);
-    } while (!csk_cas(&lock->writes, &found, (uint64_t)(uintptr_t)write | WRITES_OPEN, CSK_ACQ_REL));
+    } while (!csk_cas(&lock->writes, &found, (uint64_t)(uintptr_t)write | WRITES_OPEN, CSK_RELEASE));
     return true;
 }
 
 /* The next four are called under the queue lock. */
 static inline void csk_writes_open(csk_rwlock_t *lock) {
     uint64_t nothing = 0;
-    csk_cas(&lock->writes, &nothing, WRITES_OPEN, CSK_RELEASE);
+    csk_cas(&lock->writes, &nothing, WRITES_OPEN, CSK_RELAXED);
 }
 static inline void csk_writes_close(csk_rwlock_t *lock) {
     if (CSK_UNLIKELY(csk_load(&lock->writes, CSK_RELAXED) & WRITES_OPEN))

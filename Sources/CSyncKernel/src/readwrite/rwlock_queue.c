@@ -9,7 +9,7 @@ static uint64_t thread_of(const csk_gate_waiter_t *waiter) {
 void csk_rwlock_begin_in_child(csk_rwlock_t *lock) {
     lock->first = lock->last = NULL;
     lock->waiting = 0;
-    csk_store(&lock->writes, UINT64_C(0), CSK_RELAXED);
+    (void)csk_exchange(&lock->writes, UINT64_C(0), CSK_RELAXED); /* see rwlock_inbox.h */
     lock->coming = 0;
     /* A writer that has entered has ended the bias. */
     bool waits_for_readers = csk_load(&lock->bias, CSK_RELAXED) != BIAS_OFF;

@@ -124,12 +124,13 @@ static void run_one(csk_rwlock_work_t *work) {
 static void run(csk_pool_item_t *item);
 
 /* The rest of a batch goes on with the lock, on another worker. Where the function left the lock to others it goes on
- * without the lock, and then it waits at the end of the queue. */
+ * without the lock, and then it waits at the end of the queue. Relaxed: the worker that adopts the lock has by the post
+ * what was done inside. */
 static void go_on_elsewhere(batch_t *batch, csk_rwlock_t *lock) {
     uint64_t found = csk_load(&lock->state, CSK_RELAXED);
     bool writing = csk_rwlock_is_writing(lock);
     if (writing) {
-        while (!csk_cas(&lock->state, &found, CSK_GATE_NOBODY | RW_WRITER | (found & RW_FLAGS), CSK_RELEASE)) {}
+        while (!csk_cas(&lock->state, &found, CSK_GATE_NOBODY | RW_WRITER | (found & RW_FLAGS), CSK_RELAXED)) {}
         csk_cannot_fail(csk_pool_post(&batch->work.item, run));
     } else {
         csk_cannot_fail(csk_rwlock_lock_async(lock, &batch->work.waiter, CSK_RWLOCK_WRITE, CSK_NEVER, batch_granted,
@@ -236,7 +237,7 @@ static bool join_last(csk_rwlock_t *lock, csk_rwlock_write_t *write) {
 int csk_rwlock_enqueue_write(csk_rwlock_t *lock, csk_rwlock_write_t *write, csk_rwlock_write_function_t function) {
     if (function == NULL) return EINVAL;
     write->function = function;
-    if (csk_load(&lock->queue_lock, CSK_ACQUIRE) == csk_process_mark() && csk_writes_push(lock, write)) return 0;
+    if (csk_load(&lock->queue_lock, CSK_RELAXED) == csk_process_mark() && csk_writes_push(lock, write)) return 0;
     if (lock->reader_bias) return ENOTSUP;
     int error = csk_pool_prepare();
     if (error != 0) return error;

@@ -76,7 +76,8 @@ static uint32_t index_of(const void *block) {
 static int tally_of(const slab_t *slab) { return (int)((uintptr_t)slab / SLAB_SIZE % TALLIES); }
 static bool is_half_free(uint64_t back) { return __builtin_popcountll(back & ALL_BLOCKS) >= (BLOCKS + 1) / 2; }
 
-/* The caller has set KEPT. Where there is no place, whoever gives back another block tries again. */
+/* Release: whoever receives the slab finds its word as it is now, and not what the memory held before it was a slab.
+ * The caller has set KEPT. Where there is no place, whoever gives back another block tries again. */
 static void hand_on(slab_t *slab) {
     uint32_t count = csk_load(&filled, CSK_RELAXED);
     for (uint32_t i = 0; i < SLABS_KEPT && count < SLABS_KEPT; i++) {
@@ -170,7 +171,7 @@ static void *take_elsewhere(void) {
         void *made;
         if (posix_memalign(&made, SLAB_SIZE, SLAB_SIZE - 16) != 0) return NULL;
         slab = made;
-        slab->back = TAKEN;
+        csk_store(&slab->back, TAKEN, CSK_RELAXED);
     } else {
         blocks = take_all(slab);
     }
