@@ -131,6 +131,19 @@ static void suspends_two_and_gives_way(void) {
     EXPECT_EQUAL(status, EAGAIN);
     EXPECT_EQUAL(csk_gate_relock_async(&shared->gate, &shared->others[0]), 0);
 }
+static void queues_and_adopts(void) {
+    queues_to_adopt();
+    EXPECT_EQUAL(csk_gate_adopt(&shared->gate, &shared->waiter), 0);
+    EXPECT_EQUAL(csk_gate_unlock(&shared->gate), 0);
+}
+static void queues_and_adopts_later(void) {
+    EXPECT_EQUAL(csk_gate_lock(&shared->gate, 0), 0);
+    queues_to_adopt();
+    EXPECT_EQUAL(csk_gate_unlock(&shared->gate), 0);
+    explore_wait(&shared->called, 1);
+    EXPECT_EQUAL(csk_gate_adopt(&shared->gate, &shared->waiter), 0);
+    EXPECT_EQUAL(csk_gate_unlock(&shared->gate), 0);
+}
 static void forks_beside_grants(void) {
     fork_here();
     int status = csk_gate_trylock(&shared->gate, 0);
@@ -149,6 +162,11 @@ CLIENT(fork_beside_a_lost_task_strict, .setup = make_strict, .threads = { forks_
        .preemptions = 1)
 CLIENT(fork_beside_a_task_that_gives_way, .setup = make_fast,
        .threads = { forks_beside_grants, suspends_two_and_gives_way }, .preemptions = 1)
+
+CLIENT(fork_beside_an_adoption_fast, .setup = make_fast, .threads = { forks_beside_grants, queues_and_adopts },
+       .preemptions = 1)
+CLIENT(fork_beside_an_adoption_strict, .setup = make_strict,
+       .threads = { forks_beside_grants, queues_and_adopts_later }, .preemptions = 1)
 
 static void wants_mutex(void) {
     EXPECT_EQUAL(csk_mutex_lock(&shared->mutex), 0);

@@ -5,8 +5,8 @@
  *     yield, membarrier, pthread lock. Between two points a fiber runs alone.
  *   - Each fiber has a store buffer: a store that is not sequentially consistent reaches memory in a step of its own,
  *     some time later, and its own loads see it before that. A read-modify-write, a fence, a system call drains the
- *     fiber's buffer, a membarrier everybody's. In half of the random schedules relaxed stores may pass each other, as
- *     on arm64; loads are never reordered.
+ *     fiber's buffer, a membarrier everybody's. In half of the random schedules relaxed stores may pass each other, and
+ *     a read-modify-write that is no release may pass stores, as on arm64; loads are never reordered.
  *   - Time stands still but for pauses (2.5 us each) and for a step that moves it to the next deadline anybody sleeps
  *     for, or, twice in a schedule in which nobody sleeps for one, by 1 ms.
  *   - A park may return without a wake, so many times a schedule as the client allows.

@@ -48,5 +48,10 @@ uint32_t kernel_blocks_lost(void);
 extern uint32_t kernel_blocks_refused;
 /* Of the queues on the heap, which are all of one size in a schedule. */
 extern size_t kernel_queue_size;
+/* The system has filled this with zeros. */
+void races_mapped(const void *memory, size_t size);
+
+/* The system has filled this with zeros. */
+void races_mapped(const void *memory, size_t size);
 
 #endif

@@ -422,8 +422,8 @@ static inline bool csk_gate_has_lost_grants(const csk_gate_t *gate) {
 /* Called by the lane's function. From then on the grant may be taken back, and the lane may be freed once nothing of it
  * waits or is owed. */
 static inline void csk_gate_lane_taken(csk_gate_t *gate, csk_gate_lane_t *lane) {
-    /* 2: the grace has ended meanwhile, and begins anew. */
-    if (CSK_UNLIKELY(__atomic_exchange_n(&lane->due, 0, __ATOMIC_ACQ_REL) == 2)) csk_gate_restart_grace(gate);
+    /* 2: the grace has ended meanwhile, and begins anew. Release: see gate_lane.h. */
+    if (CSK_UNLIKELY(__atomic_exchange_n(&lane->due, 0, __ATOMIC_RELEASE) == 2)) csk_gate_restart_grace(gate);
 }
 
 /* Called on the queue of a lane whose function was called, once for each call. It makes the calling thread the holder
