@@ -48,9 +48,9 @@ uint32_t kernel_blocks_lost(void);
 extern uint32_t kernel_blocks_refused;
 /* Of the queues on the heap, which are all of one size in a schedule. */
 extern size_t kernel_queue_size;
-/* The system has filled this with zeros. */
-void races_mapped(const void *memory, size_t size);
-
+int kernel_platform_call_at_thread_end(void (*function)(void *));
+uint32_t kernel_keys_kept(void);
+void kernel_reset_platform(void);
 /* The system has filled this with zeros. */
 void races_mapped(const void *memory, size_t size);
 
