@@ -84,10 +84,10 @@ MUTANTS = [
     ("leaver does not look at the summary", LEAVE,
      "    if (summary != GATE_READY && !csk_gate_somebody_comes(summary, 0)) csk_gate_post(gate);\n", ""),
     ("inline leaver does not look", HEADER,
-     "        if (CSK_UNLIKELY(__atomic_load_n(&gate->summary, __ATOMIC_RELAXED) != CSK_GATE_READY)) "
+     "    if (CSK_UNLIKELY(__atomic_load_n(&gate->summary, __ATOMIC_RELAXED) != CSK_GATE_READY)) "
      "csk_gate_post(gate);\n", ""),
-    ("inline leaver stores relaxed", HEADER, "        __atomic_store_n(&gate->held, 0, __ATOMIC_RELEASE);",
-     "        __atomic_store_n(&gate->held, 0, __ATOMIC_RELAXED);"),
+    ("inline leaver stores relaxed", HEADER, "    __atomic_store_n(&gate->held, (uint64_t)0, __ATOMIC_RELEASE);",
+     "    __atomic_store_n(&gate->held, (uint64_t)0, __ATOMIC_RELAXED);"),
     ("who noted a gate enters it first", ASIDE, "    return next != NULL && next->node.rank >= rank;",
      "    return next != NULL && next->node.rank > rank;"),
     ("who noted a gate tries first", GATE, "    if (!csk_gate_is_noted(gate) && CSK_LIKELY(barge",
@@ -101,8 +101,8 @@ MUTANTS = [
      "    (void)next;\n    return true;"),
     ("the end of a scope stores in one word too", HEADER,
      "    if (CSK_LIKELY(__atomic_load_n(&gate->summary, __ATOMIC_RELAXED) == CSK_GATE_READY)) {\n"
-     "        __atomic_store_n(&gate->held, 0, __ATOMIC_RELEASE);",
-     "    if (1) {\n        __atomic_store_n(&gate->held, 0, __ATOMIC_RELEASE);"),
+     "        csk_gate_free_and_look(gate);",
+     "    if (1) {\n        csk_gate_free_and_look(gate);"),
     ("an unlock does not ask who holds the gate", HEADER,
      "        csk_gate_leave(gate);\n        return 0;\n    }\n    return csk_gate_unlock_slow(gate);",
      "    }\n    csk_gate_leave(gate);\n    return 0;"),
