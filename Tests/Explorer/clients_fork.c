@@ -137,7 +137,7 @@ static void forks_beside_grants(void) {
     if (status != 0) EXPECT((shared->gate.held & ~UINT64_C(7)) != CSK_GATE_NOBODY);
     else uses_gate_once_entered();
 }
-CLIENT(fork_beside_a_lost_grant_fast, .setup = make_fast,
+CLIENT(fork_beside_a_lost_grant_fast, .setup = make_fast, .changes_overtake = true,
        .threads = { forks_beside_grants, queues_to_adopt, wants_gate }, .preemptions = 1)
 CLIENT(fork_beside_a_lost_grant_strict, .setup = make_strict,
        .threads = { forks_beside_grants, queues_to_adopt, wants_gate }, .preemptions = 1)
@@ -174,7 +174,7 @@ static void forks_beside_a_hand_over(void) {
     explore_wait(&shared->fired, 1);
     forks_beside_grants();
 }
-CLIENT(fork_beside_a_hand_over, .setup = make_strict_prepared,
+CLIENT(fork_beside_a_hand_over, .setup = make_strict_prepared, .changes_overtake = true,
        .threads = { forks_beside_a_hand_over, hands_over_to_one_that_adopts }, .preemptions = 2)
 
 static void wants_mutex(void) {

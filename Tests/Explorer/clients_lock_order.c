@@ -121,7 +121,7 @@ static void make_one_class(void) {
     make_started();
     name_all("users");
 }
-/* Two threads come with a class that is new. Whoever reports it has its whole text, which it may have written itself. */
+/* Two threads come with a class that is new. Whoever reports it has its whole text, which it may have written. */
 static void enters_first(void) {
     enters(0);
     leaves(0);

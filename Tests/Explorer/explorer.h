@@ -5,8 +5,8 @@
  *     yield, membarrier, pthread lock. Between two points a fiber runs alone.
  *   - Each fiber has a store buffer: a store that is not sequentially consistent reaches memory in a step of its own,
  *     some time later, and its own loads see it before that. A read-modify-write, a fence, a system call drains the
- *     fiber's buffer, a membarrier everybody's. In half of the random schedules relaxed stores may pass each other, and
- *     a read-modify-write that is no release may pass stores, as on arm64; loads are never reordered.
+ *     fiber's buffer, a membarrier everybody's. In half of the random schedules relaxed stores may pass each other, as
+ *     on arm64; loads are never reordered.
  *   - Time stands still but for pauses (2.5 us each) and for a step that moves it to the next deadline anybody sleeps
  *     for, or, twice in a schedule in which nobody sleeps for one, by 1 ms.
  *   - A park may return without a wake, so many times a schedule as the client allows.
@@ -47,6 +47,8 @@ typedef struct explore_client {
     bool without_membarrier; /* the system refuses it */
     bool without_time;       /* it does not pass by itself */
     bool without_rc11;       /* it changes memory as no thread can */
+    bool changes_overtake;   /* a read-modify-write that is no release may pass its thread's stores, as on arm64: where
+                                no plain store follows an atomic one of the same word before the next release */
     bool waits_for_nobody;   /* a schedule ends even if it favours one thread for ever, so no turn is made fair */
     const char *fails;       /* a test of the explorer: what its failure begins with, without which it has not passed */
     struct explore_client *next;

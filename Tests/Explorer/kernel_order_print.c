@@ -1,4 +1,5 @@
-/* kernel_order_print.c: the kernel's order_print.c and output.c with small tables, in a program whose functions have no names. */
+/* kernel_order_print.c: the kernel's order_print.c and output.c with small tables, in a program whose functions have no
+ * names. */
 #include "order_explored.h"
 
 #include "profile/symbols.h"

@@ -59,12 +59,12 @@ static void drain_own(void) { drain(index_of(current)); }
 
 static bool releases(int order) { return order != __ATOMIC_RELAXED && order != __ATOMIC_ACQUIRE; }
 
-/* Before a read-modify-write. Where stores overtake each other one that is no release overtakes them too, but for those
- * to its own address and what must be before these. */
+/* Before a read-modify-write. Where stores overtake each other, and the client wants it, one that is no release
+ * overtakes them too, but for those to its own address and what must be before these. */
 static void drain_before(const void *address, int order) {
     buffer_t *buffer = own();
     int count = buffer->count;
-    if (weak && !releases(order))
+    if (weak && core_changes_overtake() && !releases(order))
         while (count > 0 && buffer->entries[count - 1].address != address) count--;
     if (count == buffer->count) drain_own();
     else
