@@ -20,7 +20,7 @@ EXPLORED = ["base", "thread_number", "fork", "queue_lock", "heap", "observe", "p
 # memory.
 STATEFUL = ["timer", "reads", "pool", "pool_growth", "rwlock_linger", "rwlock_work", "workqueue_worker",
             "workqueue_life", "rcu", "rcu_child", "rcu_reclaim", "rcu_map", "tls", "block", "name", "slots", "metrics",
-            "waits", "listed", "ordering", "order", "order_graph", "order_print",
+            "waits", "listed", "platform", "ordering", "order", "order_graph", "order_print",
             "watchdog", "deadlock", "inspect_server"]
 # Clients leave a gate a few times, and each departure looks whether a waiter is late. A mutex is tried once before it
 # is waited for. What a second yield shows, the first one does.

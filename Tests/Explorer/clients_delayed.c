@@ -100,6 +100,20 @@ static void cancels(void) {
 }
 CLIENT(delayed_cancelled_by_two, .setup = make, .threads = { starts_periodic_and_is_cancelled, cancels, cancels })
 
+/* Whoever finds it stopped by another, and knows that its time never comes, has the memory. */
+static void starts_for_a_time_that_never_comes(void) {
+    make();
+    EXPECT_EQUAL(csk_delayed_start(&shared->delayed, &shared->queue, CSK_NEVER, 0, rings), 0);
+}
+static void cancels_or_frees(void) {
+    int status = csk_delayed_cancel(&shared->delayed);
+    if (status == 0) return;
+    EXPECT_EQUAL(status, ENOENT);
+    explore_free(&shared->delayed, sizeof shared->delayed);
+}
+CLIENT(delayed_freed_by_the_second_to_cancel, .setup = starts_for_a_time_that_never_comes,
+       .threads = { cancels_or_frees, cancels_or_frees }, .preemptions = 1)
+
 /* Dropped, and dropping, while it is cancelled. */
 static void make_dropping(void) {
     make();

@@ -137,7 +137,7 @@ static void forks_beside_grants(void) {
     if (status != 0) EXPECT((shared->gate.held & ~UINT64_C(7)) != CSK_GATE_NOBODY);
     else uses_gate_once_entered();
 }
-CLIENT(fork_beside_a_lost_grant_fast, .setup = make_fast,
+CLIENT(fork_beside_a_lost_grant_fast, .setup = make_fast, .changes_overtake = true,
        .threads = { forks_beside_grants, queues_to_adopt, wants_gate }, .preemptions = 1)
 CLIENT(fork_beside_a_lost_grant_strict, .setup = make_strict,
        .threads = { forks_beside_grants, queues_to_adopt, wants_gate }, .preemptions = 1)
@@ -149,6 +149,33 @@ CLIENT(fork_beside_a_lost_task_strict, .setup = make_strict, .threads = { forks_
        .preemptions = 1)
 CLIENT(fork_beside_a_task_that_gives_way, .setup = make_fast,
        .threads = { forks_beside_grants, suspends_two_and_gives_way }, .preemptions = 1)
+
+static void make_granted(void) {
+    make_fast();
+    queues_to_adopt();
+}
+static void adopts(void) {
+    EXPECT_EQUAL(csk_gate_adopt(&shared->gate, &shared->waiter), 0);
+    EXPECT_EQUAL(csk_gate_unlock(&shared->gate), 0);
+}
+CLIENT(fork_beside_an_adoption, .setup = make_granted, .threads = { forks_beside_grants, adopts }, .preemptions = 2)
+
+static void make_strict_prepared(void) {
+    make_strict();
+    EXPECT_EQUAL(csk_timer_prepare(), 0);
+}
+static void hands_over_to_one_that_adopts(void) {
+    EXPECT_EQUAL(csk_gate_lock(&shared->gate, 0), 0);
+    queues_to_adopt();
+    explore_set(&shared->fired, 1);
+    EXPECT_EQUAL(csk_gate_unlock(&shared->gate), 0);
+}
+static void forks_beside_a_hand_over(void) {
+    explore_wait(&shared->fired, 1);
+    forks_beside_grants();
+}
+CLIENT(fork_beside_a_hand_over, .setup = make_strict_prepared, .changes_overtake = true,
+       .threads = { forks_beside_a_hand_over, hands_over_to_one_that_adopts }, .preemptions = 2)
 
 static void wants_mutex(void) {
     EXPECT_EQUAL(csk_mutex_lock(&shared->mutex), 0);

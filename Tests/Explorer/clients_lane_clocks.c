@@ -24,6 +24,30 @@ CLIENT_FAST_COMPACT_STRICT(lane_times_out_after_it_was_passed,
                            .threads = { queues_one_timed, comes_after_the_failure, thread_behind_grant },
                            .check = idle_after_one, .preemptions = 1)
 
+/* Whoever hears that a grant was lost knows what the lane's function had done before to keep the lane in place. */
+static void keeps_and_dispatches(csk_gate_lane_t *lane, void *context) {
+    explore_set(&shared->flags[1], 1);
+    __atomic_store_n(&shared->flags[2], 1, __ATOMIC_RELAXED);
+    is_dispatched(lane, context);
+}
+static void fails_if_it_is_kept(csk_gate_waiter_t *waiter, void *context, int status) {
+    EXPECT_EQUAL(__atomic_load_n(&shared->flags[2], __ATOMIC_RELAXED), 1);
+    failed(waiter, context, status);
+}
+static void queues_one_that_is_kept(void) {
+    shared->lane.function = keeps_and_dispatches;
+    EXPECT_EQUAL(csk_gate_lock_lane(gate, &shared->waiters[0], csk_rank(0, CSK_PLACE_BACK),
+                                    explore_now() + 5 * grace_ns, &shared->lane, fails_if_it_is_kept, NULL),
+                 0);
+}
+static void comes_while_it_is_kept(void) {
+    explore_wait(&shared->flags[1], 1);
+    once(0, 1);
+}
+CLIENT_FAST_COMPACT_STRICT(lane_is_kept_before_a_loss,
+                           .threads = { queues_one_that_is_kept, comes_after_the_failure, comes_while_it_is_kept },
+                           .check = idle_after_one, .preemptions = 1)
+
 /* Another began with its grant, and goes on until the first has failed. */
 static void queues_timed_then_high(void) {
     queue_timed(0, 0, explore_now() + 5 * grace_ns);

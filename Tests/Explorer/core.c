@@ -64,7 +64,7 @@ static void *scheduler_sp;
 static int64_t now;
 static int time_cell;
 static int spurious_left, jumps_left;
-static bool membarrier_works, failed, given_up;
+static bool membarrier_works, changes_overtake, failed, given_up;
 static chooser_t chooser;
 static int choices_made;
 static bool is_fair;
@@ -449,6 +449,7 @@ void core_wake(const void *address, int count, const char *site) {
 }
 
 bool core_has_membarrier(void) { return membarrier_works; }
+bool core_changes_overtake(void) { return changes_overtake; }
 
 void core_membarrier(const char *site) {
     if (current != NULL) model->membarrier(site);
@@ -739,6 +740,7 @@ static void begin_schedule(const explore_client_t *client, const schedule_t *sch
     spurious_left = client->spurious;
     jumps_left = client->without_time ? 0 : 2;
     membarrier_works = !client->without_membarrier;
+    changes_overtake = client->changes_overtake;
     failed = given_up = false;
     choices_made = 0;
     is_fair = false;
@@ -767,6 +769,7 @@ static void begin_schedule(const explore_client_t *client, const schedule_t *sch
     kernel_reset_inspect_server();
     kernel_reset_listed();
     kernel_reset_blocks();
+    kernel_reset_platform();
     model = schedule->memory == MEMORY_RC11 ? &model_rc11 : &model_sb;
     model->begin(schedule);
     for (int i = 0; i < EXPLORE_THREADS && client->threads[i] != NULL; i++)

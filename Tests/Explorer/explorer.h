@@ -47,6 +47,8 @@ typedef struct explore_client {
     bool without_membarrier; /* the system refuses it */
     bool without_time;       /* it does not pass by itself */
     bool without_rc11;       /* it changes memory as no thread can */
+    bool changes_overtake;   /* a read-modify-write that is no release may pass its thread's stores, as on arm64: where
+                                no plain store follows an atomic one of the same word before the next release */
     bool waits_for_nobody;   /* a schedule ends even if it favours one thread for ever, so no turn is made fair */
     const char *fails;       /* a test of the explorer: what its failure begins with, without which it has not passed */
     struct explore_client *next;

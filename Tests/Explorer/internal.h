@@ -10,6 +10,7 @@ void core_await(const char *site);
 int core_park(uint32_t *word, uint32_t expected, int64_t deadline, const char *site);
 void core_wake(const void *address, int count, const char *site);
 bool core_has_membarrier(void);
+bool core_changes_overtake(void);
 void core_membarrier(const char *site);
 void core_fork(const char *site);
 int core_start_thread(void (*body)(void *), void *context);
@@ -48,5 +49,10 @@ uint32_t kernel_blocks_lost(void);
 extern uint32_t kernel_blocks_refused;
 /* Of the queues on the heap, which are all of one size in a schedule. */
 extern size_t kernel_queue_size;
+int kernel_platform_call_at_thread_end(void (*function)(void *));
+uint32_t kernel_keys_kept(void);
+void kernel_reset_platform(void);
+/* The system has filled this with zeros. */
+void races_mapped(const void *memory, size_t size);
 
 #endif

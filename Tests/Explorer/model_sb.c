@@ -57,6 +57,20 @@ static void drain(int thread) {
 }
 static void drain_own(void) { drain(index_of(current)); }
 
+static bool releases(int order) { return order != __ATOMIC_RELAXED && order != __ATOMIC_ACQUIRE; }
+
+/* Before a read-modify-write. Where stores overtake each other, and the client wants it, one that is no release
+ * overtakes them too, but for those to its own address and what must be before these. */
+static void drain_before(const void *address, int order) {
+    buffer_t *buffer = own();
+    int count = buffer->count;
+    if (weak && core_changes_overtake() && !releases(order))
+        while (count > 0 && buffer->entries[count - 1].address != address) count--;
+    if (count == buffer->count) drain_own();
+    else
+        for (; count > 0; count--) arrive(index_of(current), 0);
+}
+
 static bool may_arrive(const buffer_t *buffer, int which) {
     if (which == 0) return true;
     if (!weak || buffer->entries[which].release) return false;
@@ -93,9 +107,8 @@ static uint64_t load(const void *address, unsigned size, int order, const char *
 }
 
 static uint64_t rmw(void *address, unsigned size, int operation, uint64_t operand, int order, const char *site) {
-    (void)order;
     point(OP_RMW, address, site);
-    drain_own();
+    drain_before(address, order);
     check_alive(address, site);
     happened(&current->chain, address, true);
     uint64_t before = read_memory(address, size), after = changed_value(before, operation, operand);
@@ -125,9 +138,9 @@ static void store(void *address, unsigned size, uint64_t value, int order, const
 
 static bool cas(void *address, unsigned size, void *expected, uint64_t desired, int success, int failure,
                 const char *site) {
-    (void)success, (void)failure;
+    (void)failure;
     point(OP_CAS, address, site);
-    drain_own();
+    drain_before(address, success);
     check_alive(address, site);
     uint64_t found = read_memory(address, size), wanted = read_memory(expected, size);
     bool swapped = found == wanted;

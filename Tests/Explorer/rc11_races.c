@@ -14,9 +14,38 @@ static cell_t cells[CELLS];
 static uint64_t epoch;
 static int used;
 
+/* What the system has mapped counts as written plainly, as for ThreadSanitizer, by the thread that asked for it. */
+enum { REGIONS = 8 };
+static struct {
+    const char *begin, *end;
+    int8_t writer;
+    uint32_t write;
+    const void *code;
+} regions[REGIONS];
+static int region_count;
+
 void races_begin(void) {
     epoch++;
-    used = 0;
+    used = region_count = 0;
+}
+
+void races_mapped(const void *memory, size_t size) {
+    if (current == NULL || !core_checks_races()) return;
+    if (region_count == REGIONS) explore_fail("too many mapped regions");
+    int self = index_of(current);
+    const char *begin = memory;
+    uint32_t next = rc11_clock()[self] + 1;
+    regions[region_count++] = (__typeof__(regions[0])){ begin, begin + size, (int8_t)self, next,
+                                                        __builtin_return_address(0) };
+}
+
+static void know_region(cell_t *cell) {
+    for (int i = 0; i < region_count; i++) {
+        if ((const char *)cell->address < regions[i].begin || (const char *)cell->address >= regions[i].end) continue;
+        cell->plain_writer = regions[i].writer;
+        cell->plain_write = regions[i].write;
+        cell->plain_site = regions[i].code;
+    }
 }
 
 cell_t *races_cell(const void *address) {
@@ -33,6 +62,7 @@ cell_t *races_cell(const void *address) {
         cell->epoch = epoch;
         cell->location = -1;
         cell->plain_writer = -1;
+        know_region(cell);
         return cell;
     }
 }

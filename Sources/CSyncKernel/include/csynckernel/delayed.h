@@ -46,8 +46,9 @@ CSK_API CSK_MUST_USE int csk_delayed_start_ranked(csk_delayed_t *delayed, csk_wo
 
 /* Stops delayed work. After 0 its function is not called any more. After EBUSY it is periodic work that runs right now,
  * or that another thread is cancelling; it is called once more, with ECANCELED, after that. After ENOENT it was not
- * started, has begun its only call, or was called for the last time. It may wait for the timer thread. It is ILLEGAL to
- * cancel while the call that starts the work has not returned on another thread. */
+ * started, another thread has stopped it and does not touch it any more, it has begun its only call, or it was called
+ * for the last time. It may wait for the timer thread. It is ILLEGAL to cancel while the call that starts the work has
+ * not returned on another thread. */
 CSK_API int csk_delayed_cancel(csk_delayed_t *delayed);
 
 CSK_END_DECLS

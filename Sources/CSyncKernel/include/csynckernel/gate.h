@@ -254,15 +254,19 @@ static inline bool csk_gate_is_mine(const csk_gate_t *gate) {
     uint64_t holder = __atomic_load_n(&gate->held, __ATOMIC_RELAXED) & ~UINT64_C(7);
     return holder == csk_self() || (CSK_UNLIKELY((int64_t)holder < 0) && holder == csk_thread_number);
 }
+/* For the inline functions only: frees a gate whose summary said that nobody waits. */
+static inline void csk_gate_free_and_look(csk_gate_t *gate) {
+    __atomic_store_n(&gate->held, (uint64_t)0, __ATOMIC_RELEASE);
+    /* Orders the two accesses in the program only. A first waiter's membarrier orders them in the machine. */
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (CSK_UNLIKELY(__atomic_load_n(&gate->summary, __ATOMIC_RELAXED) != CSK_GATE_READY)) csk_gate_post(gate);
+}
 /* Leaves a gate that the calling thread has entered and holds, as the end of a scope does, without asking who holds it.
  * It is ILLEGAL elsewhere: for a gate of another thread, and after csk_gate_disown. Never blocks. It may run functions
  * of asynchronous waiters. */
 static inline void csk_gate_leave(csk_gate_t *gate) {
     if (CSK_LIKELY(__atomic_load_n(&gate->summary, __ATOMIC_RELAXED) == CSK_GATE_READY)) {
-        __atomic_store_n(&gate->held, 0, __ATOMIC_RELEASE);
-        /* Orders the two accesses in the program only. A first waiter's membarrier orders them in the machine. */
-        __atomic_signal_fence(__ATOMIC_SEQ_CST);
-        if (CSK_UNLIKELY(__atomic_load_n(&gate->summary, __ATOMIC_RELAXED) != CSK_GATE_READY)) csk_gate_post(gate);
+        csk_gate_free_and_look(gate);
         return;
     }
     (void)csk_gate_unlock_slow(gate);
@@ -324,10 +328,7 @@ static inline int csk_gate_unlock_recursive(csk_gate_t *gate) {
     }
     if (CSK_UNLIKELY(held != self) || CSK_UNLIKELY(__atomic_load_n(&gate->summary, __ATOMIC_RELAXED) != CSK_GATE_READY))
         return csk_gate_unlock_recursive_slow(gate);
-    /* The store and the check are ordered as in csk_gate_unlock. */
-    __atomic_store_n(&gate->held, (uint64_t)0, __ATOMIC_RELEASE);
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    if (CSK_UNLIKELY(__atomic_load_n(&gate->summary, __ATOMIC_RELAXED) != CSK_GATE_READY)) csk_gate_post(gate);
+    csk_gate_free_and_look(gate);
     return 0;
 }
 
@@ -422,8 +423,8 @@ static inline bool csk_gate_has_lost_grants(const csk_gate_t *gate) {
 /* Called by the lane's function. From then on the grant may be taken back, and the lane may be freed once nothing of it
  * waits or is owed. */
 static inline void csk_gate_lane_taken(csk_gate_t *gate, csk_gate_lane_t *lane) {
-    /* 2: the grace has ended meanwhile, and begins anew. */
-    if (CSK_UNLIKELY(__atomic_exchange_n(&lane->due, 0, __ATOMIC_ACQ_REL) == 2)) csk_gate_restart_grace(gate);
+    /* 2: the grace has ended meanwhile, and begins anew. Release: see gate_lane.h. */
+    if (CSK_UNLIKELY(__atomic_exchange_n(&lane->due, 0, __ATOMIC_RELEASE) == 2)) csk_gate_restart_grace(gate);
 }
 
 /* Called on the queue of a lane whose function was called, once for each call. It makes the calling thread the holder

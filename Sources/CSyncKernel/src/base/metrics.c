@@ -47,7 +47,7 @@ typedef struct {
 
 static void *mapped;
 
-static table_t *the_table(void) { return csk_load(&mapped, CSK_ACQUIRE); }
+static table_t *the_table(void) { return csk_slots_table(&mapped); }
 
 int csk_metrics_start(void) {
     int error = csk_slots_map(&mapped, sizeof(table_t), true);

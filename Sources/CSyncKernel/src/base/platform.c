@@ -71,16 +71,17 @@ void csk_platform_wake(uint32_t *word, int count) {
     errno = saved;
 }
 
-/* 0: unknown; 1: usable; 2: not usable. Two threads that decide at once decide alike. */
+/* 0: unknown; 1: usable; 2: not usable. Two threads that decide at once decide alike. Relaxed: the word tells nothing
+ * but itself. That the process is registered is for the system to know, which keeps the order of what its calls did. */
 static uint32_t membarrier_state;
 
 bool csk_platform_has_membarrier(void) {
-    uint32_t state = csk_load(&membarrier_state, CSK_ACQUIRE);
+    uint32_t state = csk_load(&membarrier_state, CSK_RELAXED);
     if (state == 0) {
         int saved = errno;
         state = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0 ? 1 : 2;
         errno = saved;
-        csk_store(&membarrier_state, state, CSK_RELEASE);
+        csk_store(&membarrier_state, state, CSK_RELAXED);
     }
     return state == 1;
 }
@@ -110,18 +111,19 @@ void csk_platform_membarrier(void) {
 }
 
 /* The key plus 1; 0 before the first use. There is no lock, so a fork leaves it usable, and a refused key can be asked
- * for again. */
+ * for again. Whoever uses the key, made by which thread ever, comes behind its making (release, acquire): what the C
+ * library knows of a key is plain memory. */
 static uint64_t thread_end_key;
 
 int csk_platform_call_at_thread_end(void (*function)(void *)) {
-    uint64_t known = csk_load(&thread_end_key, CSK_ACQUIRE);
+    uint64_t known = csk_load(&thread_end_key, CSK_RELAXED);
     if (known == 0) {
         pthread_key_t key;
         int error = pthread_key_create(&key, function);
         if (error != 0) return error;
-        if (csk_cas(&thread_end_key, &known, (uint64_t)key + 1, CSK_ACQ_REL)) known = (uint64_t)key + 1;
-        else pthread_key_delete(key);
+        if (!csk_cas(&thread_end_key, &known, (uint64_t)key + 1, CSK_RELEASE)) pthread_key_delete(key);
     }
+    known = csk_load(&thread_end_key, CSK_ACQUIRE);
     return pthread_setspecific((pthread_key_t)(known - 1), &thread_end_key); /* any value but NULL */
 }
 

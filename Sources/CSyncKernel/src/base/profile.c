@@ -41,7 +41,7 @@ typedef struct {
 static int64_t least_kept_ns; /* the threshold */
 static void *mapped;
 
-static table_t *the_table(void) { return csk_load(&mapped, CSK_ACQUIRE); }
+static table_t *the_table(void) { return csk_slots_table(&mapped); }
 
 int csk_profile_start(int64_t threshold_ns) {
     if (threshold_ns < 1) return EINVAL;

@@ -135,9 +135,9 @@ static void read_conditions(csk_look_t *look, csk_inspected_object_t *object, co
 /* Called under the queue lock. */
 static void read_gate_locked(csk_look_t *look, csk_inspected_object_t *object, csk_gate_t *gate) {
     read_holder(gate, &object->holder);
-    if (object->holder.kind == CSK_HELD_BY_CALLBACK && gate->pending != NULL) {
-        object->holder.waiter = gate->pending;
-        object->holder.lane = gate->pending->lane;
+    if (object->holder.kind == CSK_HELD_BY_CALLBACK && csk_gate_pending(gate) != NULL) {
+        object->holder.waiter = csk_gate_pending(gate);
+        object->holder.lane = csk_gate_pending(gate)->lane;
     }
     if (gate->closed) object->flags |= CSK_INSPECT_CLOSED;
     object->waiting = gate->waiting;

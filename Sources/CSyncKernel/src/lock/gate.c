@@ -30,7 +30,7 @@ int csk_gate_init(csk_gate_t *gate, const csk_gate_attr_t *attr) {
 int csk_gate_destroy(csk_gate_t *gate) {
     csk_gate_lock_queue(gate);
     uint64_t holder = csk_gate_holder(gate);
-    bool closed_for_good = gate->closed && holder == CSK_GATE_NOBODY && gate->pending == NULL;
+    bool closed_for_good = gate->closed && holder == CSK_GATE_NOBODY && csk_gate_pending(gate) == NULL;
     bool busy = gate->waiting != 0 || csk_gate_conditions(gate) != NULL || csk_gate_has_lost_grants(gate) ||
                 (holder != 0 && !closed_for_good);
     csk_queue_unlock(&gate->queue_lock);

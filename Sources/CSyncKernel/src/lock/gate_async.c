@@ -28,8 +28,8 @@ void csk_gate_start_deadline(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
 static bool is_over(csk_gate_t *gate, csk_gate_waiter_t *pending) {
     uint8_t due = 1;
     if (pending->lane != NULL) {
-        if (csk_cas(&pending->lane->due, &due, 2, CSK_ACQ_REL)) return false;
-        /* Acquire: that function has looked at the lane. */
+        if (csk_cas(&pending->lane->due, &due, 2, CSK_RELAXED)) return false;
+        /* Acquire: what follows a loss finds what that function has done to keep the lane. */
         if (csk_load(&pending->lane->due, CSK_ACQUIRE) != 0) return false;
     }
     if (csk_platform_now() >= pending->granted_ns + pending->grace_ns) return true;
@@ -39,8 +39,8 @@ static bool is_over(csk_gate_t *gate, csk_gate_waiter_t *pending) {
 
 void csk_gate_restart_grace(csk_gate_t *gate) {
     csk_gate_lock_queue(gate);
-    if (gate->pending != NULL && (gate->waiters.root != NULL || csk_gate_conditions(gate) != NULL)) {
-        gate->pending->granted_ns = csk_platform_now();
+    if (csk_gate_pending(gate) != NULL && (gate->waiters.root != NULL || csk_gate_conditions(gate) != NULL)) {
+        csk_gate_pending(gate)->granted_ns = csk_platform_now();
         csk_gate_start_grace(gate);
     }
     csk_queue_unlock(&gate->queue_lock);
@@ -56,7 +56,7 @@ static void grace_ended(csk_timer_t *timer, void *context) {
     csk_gate_lock_queue(gate);
     waiter->grace_started = 0;
     csk_gate_waiter_t *next = csk_gate_next(gate);
-    bool lost = gate->pending == waiter && is_over(gate, waiter), newly_waits = false;
+    bool lost = csk_gate_pending(gate) == waiter && is_over(gate, waiter), newly_waits = false;
     bool waits = next != NULL && next->node.rank != GATE_RANK_CLOSER, leaves = false;
     if (lost && !waits && !csk_gate_lane_has_better(waiter->lane)) {
         /* Only those that wait for predicates are kept from the gate, if anybody is. It is left in their favour. */
@@ -87,7 +87,7 @@ static void grace_ended(csk_timer_t *timer, void *context) {
 
 /* The grace begins when somebody else waits: a grant that nobody is kept from by reads no clock. */
 void csk_gate_start_grace(csk_gate_t *gate) {
-    csk_gate_waiter_t *pending = gate->pending;
+    csk_gate_waiter_t *pending = csk_gate_pending(gate);
     if (pending->granted_ns == 0) pending->granted_ns = csk_platform_now();
     if (pending->grace_started) return;
     pending->grace_started = 1;
@@ -240,7 +240,8 @@ int csk_gate_adopt(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
                                                             : EINVAL;
     /* A waiter whose grant was unlocked already must not take the gate from whoever has it now, or will have it by
      * adopting. */
-    bool is_others = csk_gate_holder(gate) != CSK_GATE_NOBODY || (gate->pending != NULL && gate->pending != waiter);
+    bool is_others = csk_gate_holder(gate) != CSK_GATE_NOBODY ||
+                     (csk_gate_pending(gate) != NULL && csk_gate_pending(gate) != waiter);
     if (status == 0 && is_others) status = EINVAL;
     if (status == 0) {
         csk_waiter_set(waiter, WAITER_IDLE);

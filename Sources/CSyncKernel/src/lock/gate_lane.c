@@ -148,7 +148,7 @@ static void leave_grant(csk_gate_lane_t *lane) {
     lane->front = NULL;
 }
 static void end_grant(csk_gate_t *gate, csk_gate_lane_t *lane) {
-    csk_gate_end_pending(gate, gate->pending);
+    csk_gate_end_pending(gate, csk_gate_pending(gate));
     leave_grant(lane);
 }
 
@@ -269,7 +269,8 @@ int csk_gate_unlock_lane(csk_gate_t *gate, csk_gate_lane_t *lane, uint64_t key, 
 /* ---- Executors --------------------------------------------------------------------------------------------------- */
 
 static bool has_grant(const csk_gate_t *gate, const csk_gate_waiter_t *waiter) {
-    return csk_waiter_state(waiter) == WAITER_GRANTED && gate->pending == waiter && waiter->lane->function == NULL;
+    return csk_waiter_state(waiter) == WAITER_GRANTED && csk_gate_pending(gate) == waiter &&
+           waiter->lane->function == NULL;
 }
 
 int csk_gate_lane_adopt(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
@@ -294,7 +295,7 @@ int csk_gate_lane_adopt(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
 /* Gives the lane's grant to the first of the lane's waiters. The one that gives the grant up is among them. */
 static void pass_grant(csk_gate_t *gate, csk_gate_lane_t *lane, csk_effects_t *effects) {
     csk_gate_waiter_t *first = first_waiting(lane);
-    gate->pending = first; /* directly from one to the other: see csk_gate_take_for */
+    csk_gate_name_pending(gate, first); /* directly from one to the other: see csk_gate_take_for */
     leave_grant(lane);
     csk_heap_remove(&lane->waiters, &first->node);
     gate->waiting--;

@@ -48,8 +48,15 @@
  * Lanes: memory
  *
  * A queue's waiter can time out while a function of its lane is due on another thread. So the lane's function says that
- * it has taken hold of the lane (`due`). Until then no grant is taken back, and the granted waiter holds the lane. The
- * clocks of a waiter may run on when its grant is over. Whoever gives the waiter back to its owner stops both, and
+ * it has taken hold of the lane (`due`). Until then no grant is taken back, and the granted waiter holds the lane.
+ *
+ * `due` is 1 from the grant, 2 once a grace has ended before the function took hold, and 0 once it has. All but the
+ * function write it under the queue lock. The function's 0 is a release, and who takes the grant back acquires it: so
+ * whoever hears of the loss, and drops the last hold of the lane but the function's, knows of that one. Nothing else
+ * comes by this word. 1 and 2 are relaxed: the function that finds 2 takes the queue lock, which whoever wrote the 2
+ * had, and so it comes after.
+ *
+ * The clocks of a waiter may run on when its grant is over. Whoever gives the waiter back to its owner stops both, and
  * grace_ended checks whether its clock is that of the pending grant. */
 #ifndef CSK_INTERNAL_GATE_LANE_H
 #define CSK_INTERNAL_GATE_LANE_H

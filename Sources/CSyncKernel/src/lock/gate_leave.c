@@ -180,7 +180,7 @@ static void leave_one_word(csk_gate_t *gate) {
  * since the grant has been adopted in between: the gate is that thread's. */
 static bool take_from_nobody(csk_gate_t *gate, uint64_t self) {
     csk_gate_lock_queue(gate);
-    bool may = csk_gate_holder(gate) == CSK_GATE_NOBODY && gate->pending == NULL;
+    bool may = csk_gate_holder(gate) == CSK_GATE_NOBODY && csk_gate_pending(gate) == NULL;
     if (may) csk_gate_transfer(gate, self);
     csk_queue_unlock(&gate->queue_lock);
     return may;

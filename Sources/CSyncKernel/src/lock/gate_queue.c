@@ -32,14 +32,14 @@ void csk_gate_begin_in_child(csk_gate_t *gate) {
     gate->oldest_bypassed = gate->waiting = 0;
     csk_store(&gate->lost_grants, 0u, CSK_RELAXED);
     gate->designated = gate->hand_over = 0;
-    if (gate->pending != NULL && csk_gate_holder(gate) == CSK_GATE_NOBODY) csk_gate_transfer(gate, 0);
-    gate->pending = NULL;
+    if (csk_gate_pending(gate) != NULL && csk_gate_holder(gate) == CSK_GATE_NOBODY) csk_gate_transfer(gate, 0);
+    csk_gate_name_pending(gate, NULL);
     if (csk_load(&gate->summary, CSK_RELAXED) != 0) csk_gate_publish(gate);
 }
 
 void csk_gate_show(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
     csk_heap_insert(&gate->waiters, &waiter->node);
-    if (gate->pending != NULL) csk_gate_start_grace(gate);
+    if (csk_gate_pending(gate) != NULL) csk_gate_start_grace(gate);
 }
 
 void csk_gate_insert(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
@@ -93,17 +93,17 @@ static uint64_t holder_of(const csk_gate_waiter_t *waiter) {
  * that no child of fork finds the one without the other. */
 bool csk_gate_take_for(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
     if (csk_gate_holder(gate) != 0) return false; /* only the owner of the queue lock makes it NOBODY's */
-    csk_gate_waiter_t *before = gate->pending;
-    if (waiter->function != NULL && waiter->adoptable) gate->pending = waiter;
+    csk_gate_waiter_t *before = csk_gate_pending(gate);
+    if (waiter->function != NULL && waiter->adoptable) csk_gate_name_pending(gate, waiter);
     bool taken = csk_gate_take(gate, holder_of(waiter));
-    if (!taken) gate->pending = before;
+    if (!taken) csk_gate_name_pending(gate, before);
     return taken;
 }
 
 /* The same order where a grant is over: its name is removed once `held` names another holder, or NOBODY for a grant
  * that needs no adoption. */
 void csk_gate_end_pending(csk_gate_t *gate, const csk_gate_waiter_t *waiter) {
-    if (gate->pending == waiter) __atomic_store_n(&gate->pending, (csk_gate_waiter_t *)NULL, __ATOMIC_RELEASE);
+    if (csk_gate_pending(gate) == waiter) __atomic_store_n(&gate->pending, (csk_gate_waiter_t *)NULL, __ATOMIC_RELEASE);
 }
 
 /* Gives the gate to a queued waiter. The caller holds the gate, or has just taken it for this waiter. */
@@ -111,7 +111,7 @@ void csk_gate_grant_to(csk_gate_t *gate, csk_gate_waiter_t *next, csk_effects_t 
     bool forced = csk_gate_overdue(gate) == next;
     take(gate, next, true);
     if (csk_gate_lane_of(next) != NULL) next->lane->forced = forced;
-    if (next->function != NULL && next->adoptable) gate->pending = next;
+    if (next->function != NULL && next->adoptable) csk_gate_name_pending(gate, next);
     csk_gate_transfer(gate, holder_of(next));
     csk_gate_mark_granted(gate, next, effects);
 }
