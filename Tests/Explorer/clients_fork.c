@@ -253,6 +253,18 @@ static void forks_and_writes(void) {
 CLIENT(fork_beside_biased_readers, .setup = make_lock_biased,
        .threads = { forks_and_writes, wants_to_read, wants_to_read }, .preemptions = 1)
 
+uint32_t kernel_reads_looked_at(void);
+
+/* The child knows its thread's record, whoever has just made another one. */
+static void forks_with_a_record(void) {
+    EXPECT_EQUAL(csk_rwlock_rdlock(&shared->lock), 0);
+    fork_here();
+    EXPECT_EQUAL(kernel_reads_looked_at(), 1);
+    EXPECT_EQUAL(csk_rwlock_unlock(&shared->lock), 0);
+}
+CLIENT(fork_beside_a_new_reader, .setup = make_lock_biased, .threads = { forks_with_a_record, wants_to_read },
+       .preemptions = 2)
+
 /* Of two writers of the child, one that has just entered is not taken for the parent's by the other. */
 static void writes_in_child(void) {
     EXPECT_EQUAL(csk_rwlock_wrlock(&shared->lock), 0);

@@ -1078,13 +1078,12 @@ MUTANTS = [
     ("a barrier passes steps", RECLAIM, "    return steps == NULL;", "    return true;"),
     ("steps that have ended hold barriers up", RECLAIM, "    *place = steps->older;\n", ""),
     ("a node is in its list while its function runs", RECLAIM,
-     "        (void)csk_exchange(&rcu.ready, *next_of(node), CSK_SEQ_CST);\n        csk_rcu_tell_acquire();\n"
-     "        function(node);\n",
+     "        csk_store(&rcu.ready, *next_of(node), CSK_RELEASE);\n        csk_rcu_fence();\n"
+     "        csk_rcu_tell_acquire();\n        function(node);\n",
      "        csk_rcu_node_t *next = *next_of(node);\n        function(node);\n"
-     "        csk_exchange(&rcu.ready, next, CSK_SEQ_CST);\n"),
-    ("a node is taken out of its list by a store", RECLAIM,
-     "(void)csk_exchange(&rcu.ready, *next_of(node), CSK_SEQ_CST);",
-     "csk_store(&rcu.ready, *next_of(node), CSK_RELAXED);"),
+     "        csk_store(&rcu.ready, next, CSK_RELEASE);\n        csk_rcu_fence();\n"),
+    ("a node is taken out of its list without a fence", RECLAIM,
+     "        csk_rcu_fence();\n        csk_rcu_tell_acquire();\n", "        csk_rcu_tell_acquire();\n"),
     ("a child keeps markers of barriers", RECLAIM, "        if (node->function == pass) {", "        if (0) {"),
     ("a child counts what the parent's threads were about to retire", RECLAIM, "    rcu.retired = left;\n", ""),
     ("who waits for room is not told what a list has made", RECLAIM, "    }\n    publish_count();\n}", "    }\n}"),

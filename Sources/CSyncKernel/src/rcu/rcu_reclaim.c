@@ -240,8 +240,10 @@ static void run_ready(void) {
     for (csk_rcu_node_t *node; (node = rcu.ready) != NULL;) {
         csk_rcu_function_t function = node->function;
         csk_store(&rcu.running, node, CSK_RELAXED);
-        /* This is an exchange, so that a child sees nothing of what the function does while the node is in the list. */
-        (void)csk_exchange(&rcu.ready, *next_of(node), CSK_SEQ_CST);
+        /* For a child that another thread forks here. Release: it finds the node in the list, or as what runs. The
+         * fence: it finds nothing of what the function does while the node is in the list. */
+        csk_store(&rcu.ready, *next_of(node), CSK_RELEASE);
+        csk_rcu_fence();
         csk_rcu_tell_acquire();
         function(node);
         /* Release: a child that finds this finds all that the function has done. */

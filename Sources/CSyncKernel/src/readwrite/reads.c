@@ -118,7 +118,8 @@ static csk_reads_t *new_record(void) {
     if (record == NULL) return NULL;
     memset(record, 0, sizeof *record);
     csk_queue_lock(&all.lock);
-    record->made_before = all.newest;
+    /* In this order, also for a child that another thread forks here. */
+    csk_store(&record->made_before, all.newest, CSK_RELAXED);
     csk_store(&all.newest, record, CSK_RELEASE);
     own(record, csk_platform_thread_id());
     csk_queue_unlock(&all.lock);
