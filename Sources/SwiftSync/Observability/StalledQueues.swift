@@ -14,7 +14,7 @@ protocol StallableQueue: AnyObject, Sendable {
 /// What stands behind the running work of a queue.
 enum Standstill: Equatable {
     case nothing
-    /// Something stands behind the work that was the `begun`th to begin.
+    /// Something waits, and `begun` works have begun: the last of these may hold it up.
     case some(begun: UInt64)
     /// Somebody is changing the queue just now.
     case unknown
@@ -49,7 +49,8 @@ struct StallWatch {
 ///
 /// A queue comes by a list that only grows at its head, and which the watch's thread takes as a whole: nobody waits for
 /// anybody here, and nothing is done for queues that are idle. The list of those that have come is that thread's own,
-/// and is changed by single stores, so that a child of fork finds it whole.
+/// and is changed by single stores, so that a child of fork finds it whole; but for queues that came just before the
+/// fork, which the child's watch does not look at.
 enum StalledQueues {
     private final class Member {
         weak var queue: (any StallableQueue)?
@@ -67,13 +68,12 @@ enum StalledQueues {
     /// The address of the member that came last, retained, or 0. The release of each that comes pairs with the acquire
     /// of the thread that takes them.
     private static let latest = Atomic<UInt>(0)
-    /// These three are the watch's thread's.
+    /// These two are the watch's thread's.
     nonisolated(unsafe) private static var first: Member?
     nonisolated(unsafe) private static var lastLook = Int64.min
-    nonisolated(unsafe) private static var nextLook = Int64.min
 
-    /// True while queues to which work comes are to be added.
-    static var areWatched: Bool { isOn.load(ordering: .relaxed) }
+    /// True while queues to which work comes are to be added. (A child of fork inherits `isOn`, and does not watch.)
+    static var areWatched: Bool { isOn.load(ordering: .relaxed) && csk_deadlock_is_watching() }
 
     /// Queues are to be added from now on. The watch's thread says so too, at each of its looks.
     static func begin() { isOn.store(true, ordering: .relaxed) }
@@ -98,11 +98,11 @@ enum StalledQueues {
     /// Looks at each queue. It is called on the watch's thread, each time that one looks.
     static func look(now: Int64, limit: Int64) {
         begin()
-        if unsafe now < nextLook { return }
-        takeThoseThatCame()
         // A second on a busy machine is no pause.
-        let isFirst = unsafe lastLook == .min || now - lastLook > limit + 1_000_000_000
-        unsafe (lastLook, nextLook) = (now, now + limit / 4)
+        let isFirst = unsafe lastLook == .min || now - lastLook - 1_000_000_000 > limit
+        if unsafe !isFirst && now - lastLook < limit / 4 { return }
+        takeThoseThatCame()
+        unsafe lastLook = now
         var previous: Member?, member = unsafe first
         while let found = member {
             member = found.next
@@ -132,8 +132,7 @@ enum StalledQueues {
     private static func report(_ queue: any StallableQueue, for stalled: Int64) {
         SyncDiagnostics.report(
             .queueStalled, subject: queue.subject,
-            message:
-                "the same work has had its turn for \(Double(stalled / 100_000_000) / 10) s, running or suspended, "
-                + "and work waits behind it")
+            message: "work waits, and none has begun for \(Double(stalled / 100_000_000) / 10) s: the one that has its "
+                + "turn runs, is suspended, or has no thread")
     }
 }

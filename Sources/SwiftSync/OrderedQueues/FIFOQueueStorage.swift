@@ -94,7 +94,8 @@ final class FIFOQueueStorage: OrderedQueueStorage<FIFOQueueState<@Sendable () as
 
     override func lookAfter() { StalledQueues.add(self) }
 
-    /// Whoever has the turn may have had it before the first entry was taken out: then none was behind it.
+    /// Whoever has the turn may have taken it while the queue was free, and is counted nowhere; a pump that was sent
+    /// may not have begun. The number changes all the same as soon as what waits first begins.
     var standstill: Standstill {
         box.mayHaveWaiting ? .some(begun: box.begunCount.load(ordering: .relaxed)) : .nothing
     }

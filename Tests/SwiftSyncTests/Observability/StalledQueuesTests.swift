@@ -68,7 +68,7 @@ struct StalledQueuesTests {
             await waitUntil { reports.withLock { $0.count } == 1 }
             let report = try #require(reports.withLock { $0.first })
             #expect(report.subject == "FIFOQueue mail")
-            #expect(report.message.contains("the same work has had its turn for"))
+            #expect(report.message.contains("work waits, and none has begun for"))
             try ends[0].signal()
             await waitUntil { reports.withLock { $0.count } == 2 }
             try ends[1].signal()

@@ -72,7 +72,8 @@ void csk_platform_wake(uint32_t *word, int count) {
 }
 
 /* 0: unknown; 1: usable; 2: not usable. Two threads that decide at once decide alike. Relaxed: the word tells nothing
- * but itself. That the process is registered is for the system to know, which keeps the order of what its calls did. */
+ * but itself. That the process is registered is for the system to know; a call that comes before the system knows is
+ * refused, and tried again. */
 static uint32_t membarrier_state;
 
 bool csk_platform_has_membarrier(void) {
@@ -96,7 +97,8 @@ static _Noreturn void end_without_membarrier(int error) {
     abort();
 }
 
-/* The system may lack memory for a moment. Whoever calls this counts on it: without it a wake-up could be lost. */
+/* The system may lack memory for a moment, or learn just now that the process is registered. Whoever calls this counts
+ * on it: without it a wake-up could be lost. */
 void csk_platform_membarrier(void) {
     enum { ATTEMPTS = 1000 };
     static const int64_t pause_ns = 100000;

@@ -131,7 +131,7 @@ static inline void csk_probe_refusal(const void *queue, const char *name, const 
 }
 static inline int64_t csk_probe_work_begin(const void *queue, const char *name, const void *work) {
     (void)queue, (void)name, (void)work;
-    return 0;
+    return csk_platform_now();
 }
 static inline void csk_probe_work_end(const void *queue, const char *name, const void *work, int64_t begun_ns) {
     (void)queue, (void)name, (void)work, (void)begun_ns;

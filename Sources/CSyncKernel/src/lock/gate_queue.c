@@ -33,7 +33,7 @@ void csk_gate_begin_in_child(csk_gate_t *gate) {
     csk_store(&gate->lost_grants, 0u, CSK_RELAXED);
     gate->designated = gate->hand_over = 0;
     if (csk_gate_pending(gate) != NULL && csk_gate_holder(gate) == CSK_GATE_NOBODY) csk_gate_transfer(gate, 0);
-    csk_gate_name_pending(gate, NULL);
+    csk_gate_end_pending(gate, csk_gate_pending(gate));
     if (csk_load(&gate->summary, CSK_RELAXED) != 0) csk_gate_publish(gate);
 }
 

@@ -22,7 +22,8 @@
  * any more.
  *
  * A thread pushes only while the queue lock is free, or under it. In a child of fork the word may be the parent's until
- * somebody has had the queue lock, and has cleared the word by an exchange. A push that follows is behind it. */
+ * somebody has had the queue lock, and has cleared the word by an exchange. A push that follows is behind it: by RC11,
+ * and on arm64, where a store does not come before the branch that leads to it. */
 #ifndef CSK_INTERNAL_RWLOCK_INBOX_H
 #define CSK_INTERNAL_RWLOCK_INBOX_H
 

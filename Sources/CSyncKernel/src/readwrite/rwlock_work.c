@@ -125,7 +125,7 @@ static void run(csk_pool_item_t *item);
 
 /* The rest of a batch goes on with the lock, on another worker. Where the function left the lock to others it goes on
  * without the lock, and then it waits at the end of the queue. Relaxed: the worker that adopts the lock has by the post
- * what was done inside. */
+ * what was done inside, and nobody else may take it. */
 static void go_on_elsewhere(batch_t *batch, csk_rwlock_t *lock) {
     uint64_t found = csk_load(&lock->state, CSK_RELAXED);
     bool writing = csk_rwlock_is_writing(lock);
