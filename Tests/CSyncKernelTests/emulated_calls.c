@@ -9,6 +9,7 @@
 #endif
 #include "emulated_calls.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -33,6 +34,7 @@ typedef struct {
     uintptr_t pointer;
     void *(*body)(void *);
     void *context;
+    bool counted; /* in `starting` */
 } noted_t;
 static noted_t threads[THREADS];
 static uintptr_t zeros[2 * MOST_READ]; /* of a thread that is not the program's, a list is in the middle */
@@ -117,6 +119,16 @@ static void begin_start(void) {
 }
 static void end_start(void) { __atomic_fetch_sub(&starting, 2, __ATOMIC_RELEASE); }
 
+void emulated_begin_start(void *context) {
+    ((noted_t *)context)->counted = true;
+    begin_start();
+}
+void emulated_end_start(void *context) {
+    noted_t *place = context;
+    if (place->counted) end_start();
+    place->counted = false;
+}
+
 pid_t __real_fork(void);
 pid_t __wrap_fork(void);
 pid_t __wrap_fork(void) {
@@ -131,12 +143,16 @@ pid_t __wrap_fork(void) {
 
 static void *begin_thread(void *context) {
     noted_t *place = context;
-    end_start();
+    emulated_end_start(place);
     void *(*body)(void *) = place->body;
     context = place->context;
     note_this(place);
     return body(context);
 }
+
+/* The program has a pthread_create of its own in front of the C library's, which may wait for a fork: see
+ * emulated_begin_start. */
+static bool has_its_own;
 
 int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*body)(void *), void *context);
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*body)(void *), void *context);
@@ -144,10 +160,10 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, v
     noted_t *place = new_place();
     place->body = body;
     place->context = context;
-    begin_start();
+    if (!has_its_own) emulated_begin_start(place);
     int error = __real_pthread_create(thread, attributes, begin_thread, place);
     if (error == 0) return 0;
-    end_start();
+    emulated_end_start(place);
     __atomic_store_n(&place->thread_id, 0, __ATOMIC_RELEASE);
     return error;
 }
@@ -159,6 +175,7 @@ static void begin_in_child(void) {
 }
 __attribute__((constructor(101))) static void begin(void) {
     note_this(&threads[0]);
+    has_its_own = (uintptr_t)dlsym(RTLD_NEXT, "pthread_create") != (uintptr_t)__real_pthread_create;
     pthread_atfork(NULL, NULL, begin_in_child);
 }
 

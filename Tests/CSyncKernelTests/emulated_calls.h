@@ -12,4 +12,9 @@ void emulated_answer(long call, long (*answer)(long argument));
 /* Makes the call all the same. */
 long emulated_pass(long call, long argument);
 
+/* For a pthread_create of the program's own, with the context that it was given: it is about to call the C library's,
+ * and nobody forks until the thread runs; and that call has failed. */
+void emulated_begin_start(void *context);
+void emulated_end_start(void *context);
+
 #endif

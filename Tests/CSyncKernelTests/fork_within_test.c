@@ -3,6 +3,9 @@
  *
  * More than 400 lines: every kind of function, by the same steps in parent and child. */
 #include "child.h"
+#ifdef CSK_TEST_EMULATED
+#include "emulated_calls.h"
+#endif
 
 #include <dirent.h>
 
@@ -28,7 +31,13 @@ int pthread_create(pthread_t *restrict thread, const pthread_attr_t *restrict at
     int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
     if (LOAD(&refuse_with) != 0) return (int)LOAD(&refuse_with);
     *(void **)&real = dlsym(RTLD_NEXT, "pthread_create");
+#ifdef CSK_TEST_EMULATED
+    emulated_begin_start(context);
+#endif
     int error = real(thread, attributes, body, context);
+#ifdef CSK_TEST_EMULATED
+    if (error != 0) emulated_end_start(context);
+#endif
     if (is_held) {
         let_the_watchdog_in();
         wait_until(LOAD(&forked));
