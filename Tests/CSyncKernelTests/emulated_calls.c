@@ -119,12 +119,18 @@ static void begin_start(void) {
 }
 static void end_start(void) { __atomic_fetch_sub(&starting, 2, __ATOMIC_RELEASE); }
 
+/* What the file of that pthread_create calls itself does not come by here. */
+static bool is_noted(const void *context) {
+    return (uintptr_t)context >= (uintptr_t)threads && (uintptr_t)context < (uintptr_t)(threads + THREADS);
+}
 void emulated_begin_start(void *context) {
+    if (!is_noted(context)) return;
     ((noted_t *)context)->counted = true;
     begin_start();
 }
 void emulated_end_start(void *context) {
     noted_t *place = context;
+    if (!is_noted(context)) return;
     if (place->counted) end_start();
     place->counted = false;
 }
