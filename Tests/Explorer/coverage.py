@@ -27,6 +27,8 @@ PRIMITIVES = [
     ("priority queue, heap", ("pqueue", "heap"), "fuzzing, linearizability, torture", "elements' own memory"),
     ("work queues, delayed work", ("workqueue", "work", "delayed"), "fuzzing, tables of states, torture",
      "what a work does"),
+    ("lock order, watchdog, views", ("lock", "watchdog", "serve", "seen", "platform"), "planted circles and views",
+     "what a view of a whole process shows"),
     ("worker pool", ("pool",), "tests of its bounds, storms of forks", "the system's scheduler"),
     ("timers", ("timer",), "fuzzing, tests of a clock that steps", "how late the system wakes"),
     ("read-copy-update, map", ("rcu",), "torture, a second liburcu in the process",
