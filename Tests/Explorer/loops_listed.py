@@ -177,7 +177,6 @@ WALKS = {
     "src/queue/workqueue_order.c csk_work_sort": 1,
     "src/rcu/rcu_child.c is_quiet": 1,
     "src/rcu/rcu_map.c csk_rcu_map_next": 1,
-    "src/rcu/rcu_reclaim.c run_ready": 1,
     "src/readwrite/reads.c csk_reads_find_in_more": 2,
     "src/readwrite/reads.c csk_reads_forget": 2,
     "src/readwrite/reads.c csk_reads_look": 2,
