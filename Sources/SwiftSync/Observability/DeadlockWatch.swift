@@ -38,13 +38,11 @@ public enum DeadlockWatch {
         KernelReports.arePassedOn
         let status = csk_deadlock_watch(max(Deadline.nanoseconds(in: limit) ?? Int64.max, 1))
         if status != 0 { throw .outOfResources }
-        StalledQueues.begin()
     }
 
     /// Ends the watching. What was found stays. It never blocks.
     public static func stop() {
         csk_deadlock_end_watching()
-        StalledQueues.end()
     }
 
     /// Says whether it is on.

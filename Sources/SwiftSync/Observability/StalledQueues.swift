@@ -64,7 +64,6 @@ enum StalledQueues {
         }
     }
 
-    private static let isOn = Atomic(false)
     /// The address of the member that came last, retained, or 0. The release of each that comes pairs with the acquire
     /// of the thread that takes them.
     private static let latest = Atomic<UInt>(0)
@@ -72,14 +71,8 @@ enum StalledQueues {
     nonisolated(unsafe) private static var first: Member?
     nonisolated(unsafe) private static var lastLook = Int64.min
 
-    /// True while queues to which work comes are to be added. (A child of fork inherits `isOn`, and does not watch.)
-    static var areWatched: Bool { isOn.load(ordering: .relaxed) && csk_deadlock_is_watching() }
-
-    /// Queues are to be added from now on. The watch's thread says so too, at each of its looks.
-    static func begin() { isOn.store(true, ordering: .relaxed) }
-
-    /// Further queues need not come.
-    static func end() { isOn.store(false, ordering: .relaxed) }
+    /// True while queues to which work comes are to be added.
+    static var areWatched: Bool { csk_deadlock_is_watching() }
 
     /// Adds the queue, unless it was added before. It may allocate.
     static func add(_ queue: any StallableQueue) {
@@ -97,7 +90,6 @@ enum StalledQueues {
 
     /// Looks at each queue. It is called on the watch's thread, each time that one looks.
     static func look(now: Int64, limit: Int64) {
-        begin()
         // A second on a busy machine is no pause.
         let isFirst = unsafe lastLook == .min || now - lastLook - 1_000_000_000 > limit
         if unsafe !isFirst && now - lastLook < limit / 4 { return }

@@ -245,7 +245,7 @@ extension SyncSnapshot.Waiter {
             thread: isThread ? SyncSnapshot.Thread(waiter.thread) : nil,
             purpose: SyncSnapshot.Purpose(waiter.waits_for, permits: Int(waiter.permits)),
             priority: CommandPriority(rawValue: Int32(truncatingIfNeeded: waiter.rank >> 2)),
-            waitedFor: SyncSnapshot.span(waiter.since_ns, now).map { max($0, .zero) },
+            waitedFor: SyncSnapshot.age(waiter.since_ns, now),
             waitNumber: waiter.wait == 0 ? nil : waiter.wait,
             taskAddress: waiter.task == 0 ? nil : UInt(waiter.task))
     }
