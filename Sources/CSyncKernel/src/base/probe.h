@@ -52,16 +52,17 @@ static inline bool csk_waits_are_told(void) { return CSK_UNLIKELY(csk_load(&csk_
 /* Whether a tracer is told of works, or views are to know since when they run. */
 static inline bool csk_works_are_told(void) { return CSK_UNLIKELY(csk_load(&csk_told.of_works.any, CSK_RELAXED) != 0); }
 
-/* Something of the program's was attached, detached, or replaced. The changes of all callers add up, in any order, to
- * what is attached in the end. They order nothing, since all who read them do so relaxed: what is attached is published
- * by its own pointer. */
-static inline void csk_tell_program(bool before, bool now) {
-    if (before != now) csk_fetch_add(&csk_told.of_waits.each[TOLD_BY_PROGRAM], (uint16_t)(now - before), CSK_RELAXED);
+/* Something of the program's was attached, detached, or replaced, of which `count` counts. The changes of all callers
+ * add up, in any order, to what is attached in the end. They order nothing, since all who read them do so relaxed: what
+ * is attached is published by its own pointer. */
+static inline void csk_tell(uint16_t *count, bool before, bool now) {
+    if (before != now) csk_fetch_add(count, (uint16_t)(now - before), CSK_RELAXED);
 }
-
+static inline void csk_tell_program(bool before, bool now) {
+    csk_tell(&csk_told.of_waits.each[TOLD_BY_PROGRAM], before, now);
+}
 static inline void csk_tell_of_works(bool before, bool now) {
-    if (before != now)
-        csk_fetch_add(&csk_told.of_works.each[TOLD_WORK_BY_PROGRAM], (uint16_t)(now - before), CSK_RELAXED);
+    csk_tell(&csk_told.of_works.each[TOLD_WORK_BY_PROGRAM], before, now);
 }
 
 /* ---- The note ---------------------------------------------------------------------------------------------------- */
