@@ -51,10 +51,10 @@ static deadlock_tables_t memory;
 static bool is_used;
 
 EXPLORE_UNSEEN static int map_tables(void **table, size_t size, bool wipes) {
-    void *known = csk_load(table, CSK_RELAXED);
+    void *known = csk_slots_table(table);
     (void)size, (void)wipes;
     is_used = true;
-    if (known == NULL) csk_cas(table, &known, &memory, CSK_RELEASE);
+    if (known == NULL && !csk_cas(table, &known, &memory, CSK_RELEASE)) (void)csk_slots_table(table);
     return 0;
 }
 

@@ -22,9 +22,8 @@ uint32_t csk_slot_claim(void *entries, size_t size, uint32_t count, uint64_t has
 #define MADV_WIPEONFORK 18
 #endif
 
-/* Whoever uses the table loads its address with acquire. Here it is only compared, and 0 is what nobody has written. */
 int csk_slots_map(void **table, size_t size, bool wipes) {
-    void *known = csk_load(table, CSK_RELAXED);
+    void *known = csk_slots_table(table);
     if (known != NULL) return 0;
     int saved = errno;
     void *made = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -32,6 +31,8 @@ int csk_slots_map(void **table, size_t size, bool wipes) {
     if (!failed && wipes) madvise(made, size, MADV_WIPEONFORK); /* older systems refuse that: see metrics.h */
     errno = saved;
     if (failed) return ENOMEM;
-    if (!csk_cas(table, &known, made, CSK_RELEASE)) munmap(made, size);
+    if (csk_cas(table, &known, made, CSK_RELEASE)) return 0;
+    munmap(made, size);
+    (void)csk_slots_table(table);
     return 0;
 }

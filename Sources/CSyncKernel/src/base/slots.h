@@ -32,10 +32,11 @@ static inline uint64_t csk_slot_hash_text(uint64_t hash, const char *text) {
     return hash;
 }
 
-/* Makes the table at *table, for good and full of zeros, unless there is one. With `wipes` it is full of zeros again in
- * a child of fork. Returns 0 or ENOMEM. */
-int csk_slots_map(void **table, size_t size, bool wipes);
 /* The table, or NULL before it was made. Acquire: its zeros were written before its address. */
 static inline void *csk_slots_table(void *const *table) { return csk_load(table, CSK_ACQUIRE); }
+/* Makes the table at *table, for good and full of zeros, unless there is one. With `wipes` it is full of zeros again in
+ * a child of fork. Returns 0 or ENOMEM. After 0 the caller has acquired the table, whoever has made it: whom it tells
+ * of the table finds that too. */
+int csk_slots_map(void **table, size_t size, bool wipes);
 
 #endif

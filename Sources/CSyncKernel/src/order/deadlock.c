@@ -256,8 +256,6 @@ static void switch_on(bool on) {
 int csk_deadlock_watch(int64_t after_ns) {
     if (after_ns < 0) return EINVAL;
     if (csk_slots_map((void **)&tables, sizeof *tables, false) != 0) return ENOMEM;
-    /* Another thread may have made them: the watchdog finds them by `watch.on`, which this one may be who sets. */
-    (void)csk_load(&tables, CSK_ACQUIRE);
     csk_store(&watch.after_ns, after_ns != 0 ? after_ns : second_ns, CSK_RELAXED);
     int status = csk_watchdog_start(CSK_WATCHDOG_DEADLOCKS, look);
     if (status != 0) return status;

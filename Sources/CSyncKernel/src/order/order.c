@@ -249,8 +249,6 @@ static void uncovered(const void *object, uint32_t kind) {
 int csk_order_start(void) {
     static const csk_ordering_t told = { comes, entered, leaves, uncovered, begins };
     if (csk_slots_map((void **)&csk_order_tables, sizeof(order_tables_t), false) != 0) return ENOMEM;
-    /* Another thread may have made them: whoever hears of the checker by the stores below finds them too. */
-    (void)csk_load(&csk_order_tables, CSK_ACQUIRE);
     csk_store(&is_on, 1u, CSK_RELEASE);
     csk_store(&csk_ordering, &told, CSK_RELEASE);
     return 0;

@@ -163,10 +163,11 @@ static void publish_count(void) {
     if (pending_at_most() <= csk_load(&rcu.limit, CSK_RELAXED) / 2) make_room();
 }
 
-/* The worker has reclaimed a node. */
+/* The worker has reclaimed a node. Relaxed: its fence before the node's function releases, to whoever finds this, that
+ * the node was retired. */
 static void count_down(void) {
     uint64_t reclaimed = csk_load(&rcu.reclaimed, CSK_RELAXED) + 1;
-    csk_store(&rcu.reclaimed, reclaimed, CSK_RELEASE);
+    csk_store(&rcu.reclaimed, reclaimed, CSK_RELAXED);
     bool due = reclaimed - csk_load(&rcu.counted, CSK_RELAXED) >= counted_at_once;
     if (due || csk_load(&rcu.blocked, CSK_RELAXED) != 0) publish_count();
 }
