@@ -54,6 +54,7 @@ typedef struct {
 
 extern char __start_explore_tls[], __stop_explore_tls[];
 static char tls_initial[TLS_MAX];
+static fiber_t *tls_of; /* whose thread-local variables stand in the section; NULL: nobody's */
 #define TLS_SIZE ((size_t)(__stop_explore_tls - __start_explore_tls))
 
 fiber_t fibers[MAX_FIBERS];
@@ -66,8 +67,8 @@ static int time_cell;
 static int spurious_left, jumps_left;
 static bool membarrier_works, changes_overtake, failed, given_up;
 static chooser_t chooser;
-static int choices_made;
-static bool is_fair;
+static int choices_made, choices_known;
+static bool is_fair, somebody_yielded;
 static char failure[512];
 static jmp_buf outside_threads; /* where a failure in setup or check goes on */
 static unsigned long park_count;
@@ -76,21 +77,9 @@ uint64_t state_hash;
 static cell_t cells[MAP_SIZE];
 static trace_t trace[MAX_STEPS + 1];
 static int trace_count;
-static char *arena, *arena_next;
+static char *arena, *arena_next, *stacks;
 static struct { char *begin, *end; } freed[FREED_MAX];
 static int freed_count;
-
-uint64_t random_next(uint64_t *state) {
-    uint64_t z = *state += UINT64_C(0x9E3779B97F4A7C15);
-    z = (z ^ z >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
-    z = (z ^ z >> 27) * UINT64_C(0x94D049BB133111EB);
-    return z ^ z >> 31;
-}
-
-uint64_t mix(uint64_t a, uint64_t b) {
-    uint64_t state = a * UINT64_C(0xD1B54A32D192ED03) ^ b;
-    return random_next(&state);
-}
 
 /* ---- Fibers ------------------------------------------------------------------------------------------------------ */
 
@@ -116,15 +105,16 @@ __asm__(
 #error "no fiber switch for this processor"
 #endif
 
-static void to_scheduler(void) {
-    fiber_t *self = current;
-    memcpy(self->tls, __start_explore_tls, TLS_SIZE);
-    explore_switch(&self->sp, scheduler_sp);
-}
+static void to_scheduler(void) { explore_switch(&current->sp, scheduler_sp); }
 
+/* A fiber that goes on finds its thread-local variables in the section still: most do. */
 static void to_fiber(fiber_t *fiber) {
+    if (tls_of != fiber) {
+        if (tls_of != NULL) memcpy(tls_of->tls, __start_explore_tls, TLS_SIZE);
+        memcpy(__start_explore_tls, fiber->tls, TLS_SIZE);
+        tls_of = fiber;
+    }
     current = fiber;
-    memcpy(__start_explore_tls, fiber->tls, TLS_SIZE);
     explore_switch(&scheduler_sp, fiber->sp);
     current = NULL;
 }
@@ -152,19 +142,15 @@ static void fiber_main(void) {
     abort();
 }
 
+static char *stack_end(const fiber_t *fiber) { return stacks + (size_t)(index_of(fiber) + 1) * STACK_SIZE; }
+
 static fiber_t *new_fiber(void (*body)(void *), void *context, bool daemon) {
     if (fiber_count == MAX_FIBERS) {
         fputs("too many fibers\n", stderr);
         exit(2);
     }
     fiber_t *fiber = &fibers[fiber_count++];
-    char *stack = fiber->stack;
-    if (stack == NULL) {
-        stack = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (stack == MAP_FAILED) abort();
-    }
     memset(fiber, 0, offsetof(fiber_t, tls));
-    fiber->stack = stack;
     fiber->exists = true;
     fiber->daemon = daemon;
     fiber->body = body;
@@ -172,7 +158,8 @@ static fiber_t *new_fiber(void (*body)(void *), void *context, bool daemon) {
     fiber->op = OP_START;
     fiber->chain = mix(fiber_count, 17);
     memcpy(fiber->tls, tls_initial, TLS_SIZE);
-    void **top = (void **)(stack + STACK_SIZE - 64);
+    /* Their first frames would share one set of the cache. */
+    void **top = (void **)(stack_end(fiber) - 64 - 320 * index_of(fiber));
 #if defined(__x86_64__)
     *--top = NULL;
     *--top = (void *)fiber_main;
@@ -240,12 +227,10 @@ void check_alive(const void *address, const char *site) {
     const char *byte = address;
     for (int i = 0; i < freed_count; i++)
         if (byte >= freed[i].begin && byte < freed[i].end) explore_fail("%s: access to freed memory", site);
-    for (int i = 0; i < fiber_count; i++) {
-        const fiber_t *fiber = &fibers[i];
-        if (byte < fiber->stack || byte >= fiber->stack + STACK_SIZE || fiber == current) continue;
-        if (fiber->done || byte < (char *)fiber->sp)
-            explore_fail("%s: access to a frame of thread %d that has returned", site, i);
-    }
+    if (byte < stacks || byte >= stacks + (size_t)fiber_count * STACK_SIZE) return;
+    const fiber_t *fiber = &fibers[(byte - stacks) / STACK_SIZE];
+    if (fiber != current && (fiber->done || byte < (char *)fiber->sp))
+        explore_fail("%s: access to a frame of thread %d that has returned", site, index_of(fiber));
 }
 
 /* ---- Memory ------------------------------------------------------------------------------------------------------ */
@@ -275,8 +260,12 @@ const trace_t *core_trace(int *count) {
     *count = trace_count;
     return trace;
 }
-const void *core_stack_end(const fiber_t *fiber) { return fiber->stack + STACK_SIZE; }
-const void *core_tls_end(const fiber_t *fiber) { return fiber->tls + (TLS_SIZE & ~(size_t)7); }
+const void *core_stack_end(const fiber_t *fiber) { return stack_end(fiber); }
+const void *core_tls(const fiber_t *fiber, const void **end) {
+    const char *begin = fiber == tls_of ? __start_explore_tls : fiber->tls;
+    *end = begin + (TLS_SIZE & ~(size_t)7);
+    return begin;
+}
 void core_arena(const void **begin, const void **end) { *begin = arena, *end = arena_next; }
 uint64_t core_written(const void *address) { return cell_of(address)->written; }
 
@@ -382,7 +371,7 @@ int64_t core_clock(const char *site) {
 
 void core_yield(const char *site) {
     if (current == NULL) return;
-    current->yielded = true;
+    current->yielded = somebody_yielded = true;
     point(OP_YIELD, NULL, site);
     stepped(current, OP_YIELD);
     spin_reads(SPIN_NOTHING, NULL, 0, 0);
@@ -701,10 +690,9 @@ static void perform(int actor, int *last) {
         note(actor, OP_TIME, "", NULL, (uint64_t)now);
     } else {
         fiber_t *fiber = &fibers[actor];
-        for (int i = 0; i < fiber_count; i++)
-            if (i != actor) fibers[i].yielded = false;
+        for (int i = 0; somebody_yielded && i < fiber_count; i++) fibers[i].yielded = false;
+        somebody_yielded = false;
         if (fiber->op == OP_PARKED) fiber->timed_out = !fiber->woken;
-        fiber->yielded = false;
         if (fiber->op == OP_START) stepped(fiber, OP_START);
         *last = actor;
         if (fiber->blocked) fiber->blocked = false, fiber->reads = 0; /* it may read something else */
@@ -720,7 +708,7 @@ static void describe_deadlock(void) {
     failed = true;
 }
 
-/* Setup or check, on no fiber. */
+/* Setup, check or invariant, on no fiber. An invariant changes no thread-local variables: they are a fiber's. */
 static void outside(void (*function)(void)) {
     if (function != NULL && setjmp(outside_threads) == 0) function();
 }
@@ -729,6 +717,8 @@ static void outside(void (*function)(void)) {
 static void begin_schedule(const explore_client_t *client, const schedule_t *schedule) {
     if (arena == NULL) {
         arena = malloc(ARENA_SIZE);
+        stacks = mmap(NULL, MAX_FIBERS * STACK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (arena == NULL || stacks == MAP_FAILED) abort();
         memcpy(tls_initial, __start_explore_tls, TLS_SIZE);
     }
     epoch++;
@@ -743,12 +733,14 @@ static void begin_schedule(const explore_client_t *client, const schedule_t *sch
     changes_overtake = client->changes_overtake;
     failed = given_up = false;
     choices_made = 0;
-    is_fair = false;
+    choices_known = schedule->known;
+    is_fair = somebody_yielded = false;
     turns_begin();
     failure[0] = 0;
     trace_count = 0;
     state_hash = 0;
     memcpy(__start_explore_tls, tls_initial, TLS_SIZE);
+    tls_of = NULL;
     kernel_reset_fork();
     kernel_reset_timers();
     kernel_reset_reads();
@@ -785,13 +777,24 @@ static bool is_endless(const explore_client_t *client, int step) {
     return failed = true;
 }
 
+/* What an earlier schedule has done as well, but for the last step. Invariants may note what they see, and are called
+ * all the same. */
+static int repeat_known(const explore_client_t *client, const schedule_t *schedule, int *last) {
+    int step = 0;
+    for (; !failed && choices_made < choices_known; step++) {
+        perform(schedule->known_actor(choices_made++), last);
+        if (!failed && !given_up) outside(client->invariant);
+    }
+    return step;
+}
+
 void core_run(const explore_client_t *client, chooser_t choose, const schedule_t *schedule, result_t *result) {
     chooser = choose;
     begin_schedule(client, schedule);
     outside(client->setup);
-    int last = -1, step = 0;
-    result->outcome = OUTCOME_PASSED;
-    for (; !failed; step++) {
+    int last = -1, step = repeat_known(client, schedule, &last);
+    result->outcome = given_up ? OUTCOME_GIVEN_UP : OUTCOME_PASSED;
+    for (; !failed && !given_up; step++) {
         if (clients_done() && is_quiet()) {
             if (somebody_spins()) describe_deadlock();
             break;

@@ -40,6 +40,9 @@ typedef enum { MEMORY_BUFFERS = 't', MEMORY_WEAK_BUFFERS = 'w', MEMORY_RC11 = 'r
 typedef struct {
     memory_t memory;
     uint64_t seed; /* of MEMORY_WEAK_BUFFERS: which store overtakes which */
+    int known;     /* so many of the first choices are those of an earlier schedule that passed them, but for the last
+                    * one: what can happen besides is not asked again */
+    int (*known_actor)(int choice);
 } schedule_t;
 
 typedef enum { OUTCOME_PASSED, OUTCOME_FAILED, OUTCOME_GIVEN_UP } outcome_t;
@@ -54,7 +57,12 @@ void core_run(const explore_client_t *client, chooser_t choose, const schedule_t
 /* Prints the steps of the schedule that ran last. */
 void core_print_trace(void);
 
-uint64_t random_next(uint64_t *state);
+static inline uint64_t random_next(uint64_t *state) {
+    uint64_t z = *state += UINT64_C(0x9E3779B97F4A7C15);
+    z = (z ^ z >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
+    z = (z ^ z >> 27) * UINT64_C(0x94D049BB133111EB);
+    return z ^ z >> 31;
+}
 
 /* Whom a crash is reported for. */
 extern const char *core_client_name;

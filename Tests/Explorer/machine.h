@@ -49,8 +49,7 @@ typedef struct {
     unsigned long park_order;
     int reads;    /* since it has changed something, and */
     bool blocked; /* it goes round a loop with them: spin.h */
-    char *stack;
-    char tls[TLS_MAX];
+    char tls[TLS_MAX]; /* its thread-local variables while another's stand in the section */
 } fiber_t;
 
 typedef struct {
@@ -111,7 +110,10 @@ extern uint64_t state_hash;
 
 static inline int index_of(const fiber_t *fiber) { return (int)(fiber - fibers); }
 
-uint64_t mix(uint64_t a, uint64_t b);
+static inline uint64_t mix(uint64_t a, uint64_t b) {
+    uint64_t state = a * UINT64_C(0xD1B54A32D192ED03) ^ b;
+    return random_next(&state);
+}
 /* The running thread waits for its turn. */
 void point(enum op op, const void *address, const char *site);
 /* A choice that is not whose turn it is; the first is the ordinary one. */
@@ -129,7 +131,8 @@ const model_t *core_model(void);
 const char *core_op_name(enum op op);
 const trace_t *core_trace(int *count);
 const void *core_stack_end(const fiber_t *fiber);
-const void *core_tls_end(const fiber_t *fiber);
+/* The fiber's thread-local variables, in whole words. */
+const void *core_tls(const fiber_t *fiber, const void **end);
 void core_arena(const void **begin, const void **end);
 /* Marks who has changed the address last, as far as `happened` was told. */
 uint64_t core_written(const void *address);

@@ -25,11 +25,11 @@ static const char usage[] =
     "  --preemptions N        of an exhaustive schedule at most, whatever the client says\n"
     "  --stale N              messages that are not the newest in an exhaustive schedule of RC11 (default 2)\n"
     "  --list                 the names\n"
-    "  --random N             random schedules per client (default 10000)\n"
+    "  --random N             random schedules per client (default 2500)\n"
     "  --seconds N            random schedules per client for N seconds at most, however many are asked for\n"
     "  --first SEED           the first seed (default 1)\n"
     "  --limit N              exhaustive schedules per client at most (default 400000, and a client that has more\n"
-    "                         fails; 50000 for those of partly.c)\n"
+    "                         fails; 20000 for those of partly.c)\n"
     "  --partly               only the clients of partly.c\n"
     "  --no-exhaustive        random schedules only\n"
     "  --part K --of N        of the clients each Nth, from the Kth on: for N processes at once\n"
@@ -40,7 +40,7 @@ static const char usage[] =
     "  --schedule TEXT        the schedule that a failure printed, step by step\n"
     "  --trace                also print the last schedule that passed\n";
 
-static uint64_t random_count = 10000, first_seed = 1, limit, most_seconds = UINT64_MAX, part = 1, parts = 1;
+static uint64_t random_count = 2500, first_seed = 1, limit, most_seconds = UINT64_MAX, part = 1, parts = 1;
 static bool exhaustive = true, only_partly, quiet, print_trace;
 
 static double seconds(void) {
@@ -105,7 +105,7 @@ static bool explore_failure(const explore_client_t *client) {
 
 static bool explore(const explore_client_t *client) {
     if (client->fails != NULL) return explore_failure(client);
-    enum { WHOLE = 400000, PART = 50000 };
+    enum { WHOLE = 400000, PART = 20000 };
     search_t search = { 0 };
     double began = seconds();
     bool partly = is_partly_explored(client->name);

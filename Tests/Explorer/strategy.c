@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 /* ---- Deviations: a schedule as the places where it does not go on as before -------------------------------------- */
 
@@ -26,7 +27,7 @@ static int take(const choice_t *choices, int chosen, int step) {
 static void run(const explore_client_t *client, chooser_t choose, schedule_t schedule, result_t *result) {
     taken_count = 0;
     wanted_next = 0;
-    last_schedule = schedule;
+    last_schedule = (schedule_t){ .memory = schedule.memory, .seed = schedule.seed };
     core_run(client, choose, &schedule, result);
 }
 
@@ -250,6 +251,11 @@ static int choose_exhaustively(const choice_t *choices, int count, int step, uin
     return take(choices, frame->chosen, step);
 }
 
+static int known_actor(int choice) {
+    const frame_t *frame = &frames[choice];
+    return frame->choices[take(frame->choices, frame->chosen, choice)].actor;
+}
+
 static bool next_schedule(void) {
     while (depth_known > 0) {
         frame_t *frame = &frames[depth_known - 1];
@@ -267,7 +273,9 @@ static bool search_within_bound(const explore_client_t *client, uint64_t limit, 
     depth_known = 0;
     do {
         if (search->schedules == limit) return false;
-        run(client, choose_exhaustively, (schedule_t){ .memory = search_memory }, &search->failure);
+        run(client, choose_exhaustively,
+            (schedule_t){ .memory = search_memory, .known = depth_known, .known_actor = known_actor },
+            &search->failure);
         search->schedules++;
         if (search->each != NULL) search->each(&search->failure);
         if (search->failure.outcome == OUTCOME_FAILED) return false;
@@ -279,7 +287,9 @@ void search_exhaustively(const explore_client_t *client, uint64_t limit, search_
     *search = (search_t){ .each = search->each };
     if (frames == NULL) {
         frames = malloc(sizeof *frames * (MAX_STEPS + 2));
-        visited = calloc(CACHE_SIZE, sizeof *visited);
+        visited = mmap(NULL, sizeof *visited * CACHE_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (visited == MAP_FAILED) abort();
+        madvise(visited, sizeof *visited * CACHE_SIZE, MADV_HUGEPAGE); /* each look is a miss, in one table or two */
     }
     pruned = 0;
     int preemptions = search_preemptions >= 0 ? search_preemptions : client->preemptions;
