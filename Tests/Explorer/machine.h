@@ -47,8 +47,8 @@ typedef struct {
     void *context;
     uint64_t chain; /* a hash of what the thread has done and seen */
     unsigned long park_order;
-    int reads;    /* since it has changed something, and */
-    bool blocked; /* it goes round a loop with them: spin.h */
+    int reads;         /* since it has changed something, and */
+    bool blocked;      /* it goes round a loop with them: spin.h */
     char tls[TLS_MAX]; /* its thread-local variables while another's stand in the section */
 } fiber_t;
 
