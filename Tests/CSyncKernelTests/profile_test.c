@@ -151,7 +151,8 @@ static void long_waits_are_those_of_clocks(void) {
 }
 
 /* Threads that meet at all five places, as often as CSK_PROFILE_ROUNDS says: with thousands of waits the moments in
- * which the system takes a processor from a thread between its clock and its wait don't count any more. */
+ * which the system takes a processor from a thread between its clock and its wait don't count any more. Calls that find
+ * the place free are in the clocks' sums as well: beside waits of 40 us on average they were 3 % of it. */
 static void sums_of_many_are_those_of_clocks(void) {
     static const int64_t thresholds_ns[] = { 1000, 10000, 100000 };
     const char *wanted = getenv("CSK_PROFILE_ROUNDS");
@@ -160,7 +161,7 @@ static void sums_of_many_are_those_of_clocks(void) {
     for (int i = 0; i < 3 && rounds > 0; i++) {
         sums_t before = sums_now();
         memset(truth_ns, 0, sizeof truth_ns);
-        held_ns = 200000;
+        held_ns = 500000;
         CHECK_STATUS(csk_profile_start(thresholds_ns[i]), 0);
         pthread_t threads[THREADS];
         for (int thread = 0; thread < THREADS; thread++) threads[thread] = start_thread(visit, NULL);
