@@ -203,6 +203,26 @@ static void short_waits_are_weighted(void) {
     csk_profile_stop();
 }
 
+static void add_of_priority_43(const csk_profile_entry_t *entry, void *sums) {
+    if (entry->priority != 43 || entry->side != CSK_PROFILE_WAITED) return;
+    ((sums_t *)sums)->contentions[CSK_PROFILE_WAITED][0] += entry->contentions;
+    ((sums_t *)sums)->delay_ns[CSK_PROFILE_WAITED][0] += entry->delay_ns;
+}
+/* One in 16 of these is kept: 6 standard deviations. A thread that loses its processor in between makes the sum longer,
+ * not shorter. */
+static void looks_are_weighted(void) {
+    enum { LOOKS = 400000, LENGTH_NS = 5000 };
+    sums_t sums = { 0 };
+    CHECK_STATUS(csk_profile_start(10000), 0);
+    for (int look = 0; look < LOOKS; look++)
+        csk_counts_looked(&gate, CSK_OBJECT_GATE, csk_rank(43, CSK_PLACE_BACK), csk_platform_now() - LENGTH_NS);
+    csk_profile_stop();
+    csk_profile_read(add_of_priority_43, &sums);
+    double contentions = sums.contentions[CSK_PROFILE_WAITED][0];
+    CHECK(contentions > 0.96 * LOOKS && contentions < 1.04 * LOOKS);
+    CHECK((double)sums.delay_ns[CSK_PROFILE_WAITED][0] > 0.96 * LOOKS * LENGTH_NS);
+}
+
 /* ---- Callbacks --------------------------------------------------------------------------------------------------- */
 
 static void leave(csk_gate_waiter_t *waiter, void *context, int status) {
@@ -468,6 +488,6 @@ static void entries_are_written(void) {
 }
 
 TEST_MAIN(TEST(refusals_and_nothing), TEST(a_child_of_fork_counts_from_nothing), TEST(long_waits_are_those_of_clocks),
-          TEST(sums_of_many_are_those_of_clocks), TEST(short_waits_are_weighted),
+          TEST(sums_of_many_are_those_of_clocks), TEST(short_waits_are_weighted), TEST(looks_are_weighted),
           TEST(callbacks_are_counted_by_who_queued_them), TEST(suspended_tasks_have_the_stack_of_their_contexts),
           TEST(entries_are_written))

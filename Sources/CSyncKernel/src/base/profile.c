@@ -103,13 +103,19 @@ __attribute__((noinline)) uint32_t csk_profile_stack_of_waiter(void) {
     return csk_profile_stack_number(&stack);
 }
 
+/* SplitMix64 (Steele, Lea, Flood, 2014). Each thread has its variable at another address, and begins where that and the
+ * clock say. */
+uint64_t csk_profile_draw(void) {
+    static _Thread_local uint64_t dice __attribute__((tls_model("initial-exec")));
+    if (CSK_UNLIKELY(dice == 0)) dice = csk_slot_mix((uintptr_t)&dice ^ (uint64_t)csk_platform_now());
+    return csk_slot_mix(dice += UINT64_C(0x9E3779B97F4A7C15));
+}
+
 bool csk_profile_keeps(int64_t waited_ns, csk_profile_sample_t *sample) {
     int64_t threshold_ns = csk_load(&least_kept_ns, CSK_RELAXED);
     *sample = (csk_profile_sample_t){ .contentions = 1, .delay_ns = waited_ns };
     if (waited_ns >= threshold_ns) return waited_ns > 0;
-    /* No two calls have both numbers in common. */
-    uint64_t number = csk_slot_mix((uint64_t)csk_platform_now() ^ csk_slot_mix((uintptr_t)sample));
-    if (waited_ns <= 0 || number % (uint64_t)threshold_ns >= (uint64_t)waited_ns) return false;
+    if (waited_ns <= 0 || csk_profile_draw() % (uint64_t)threshold_ns >= (uint64_t)waited_ns) return false;
     *sample = (csk_profile_sample_t){
         .contentions = (double)threshold_ns / (double)waited_ns,
         .delay_ns = threshold_ns,
@@ -143,9 +149,11 @@ void csk_profile_add(const csk_profile_key_t *key, const csk_profile_sample_t *s
 }
 
 __attribute__((noinline)) void csk_profile_waited(const void *object, uint32_t object_kind, csk_rank_t rank,
-                                                  int64_t since_ns) {
+                                                  int64_t since_ns, uint32_t one_in) {
     csk_profile_sample_t sample;
     if (!csk_profile_keeps(csk_platform_now() - since_ns, &sample)) return;
+    sample.contentions *= one_in;
+    sample.delay_ns *= one_in;
     csk_profile_key_t key = { .side = CSK_PROFILE_WAITED, .waiter = CSK_PROFILE_THREAD, .rank = rank };
     key.stack = stack_of_thread();
     key.name = csk_profile_name_number(object, object_kind);

@@ -26,6 +26,8 @@ typedef struct csk_profile_sample {
     int64_t delay_ns;
 } csk_profile_sample_t;
 bool csk_profile_keeps(int64_t waited_ns, csk_profile_sample_t *sample);
+/* The calling thread's next random number. */
+uint64_t csk_profile_draw(void);
 
 /* The number of the object's name or place; 0 where it has none, or the table is full. The object must exist, and no
  * internal lock may be held: see csk_observe_find_name. */
@@ -38,8 +40,8 @@ typedef struct csk_profile_key {
     uint32_t stack, name; /* their numbers */
 } csk_profile_key_t;
 void csk_profile_add(const csk_profile_key_t *key, const csk_profile_sample_t *sample);
-/* The calling thread has waited since then. */
-void csk_profile_waited(const void *object, uint32_t object_kind, csk_rank_t rank, int64_t since_ns);
+/* The calling thread has waited since then; of such waits one in so many is told. */
+void csk_profile_waited(const void *object, uint32_t object_kind, csk_rank_t rank, int64_t since_ns, uint32_t one_in);
 /* The caller has let in somebody who has waited since then. The object may be gone, so its name is not told. */
 void csk_profile_let_in(uint32_t waiter, csk_rank_t rank, int64_t since_ns);
 

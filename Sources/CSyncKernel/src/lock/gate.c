@@ -187,7 +187,7 @@ static __attribute__((noinline)) int enter_contended(csk_gate_t *gate, csk_rank_
     bool noted = csk_gate_take_note(gate) && deadline_ns == CSK_NEVER;
     int64_t since_ns = 0;
     if (!noted && spin_to_enter(gate, rank, self, &since_ns) == ENTERED) {
-        csk_counts_end(gate, CSK_OBJECT_GATE, rank, since_ns);
+        csk_counts_end_of_look(gate, CSK_OBJECT_GATE, rank, since_ns);
         return 0;
     }
     return enter_or_wait(gate, rank, deadline_ns, self, noted, since_ns);

@@ -87,7 +87,7 @@ int csk_sem_wait_slow(csk_sem_t *sem, csk_rank_t rank, uint32_t permits, int64_t
     csk_ordering_misses(sem, CSK_OBJECT_SEM);
     int64_t since_ns;
     if (spin_to_take(sem, permits, &since_ns)) {
-        csk_counts_end(sem, CSK_OBJECT_SEM, rank, since_ns);
+        csk_counts_end_of_look(sem, CSK_OBJECT_SEM, rank, since_ns);
         return 0;
     }
     csk_gate_waiter_t waiter;
