@@ -23,7 +23,7 @@ DESIGN = ROOT / "docs/design"
 CATALOGUE = ROOT / "Sources/SwiftSync/SwiftSync.docc"
 COLUMNS = 120
 SKIPPED = {".git", "__pycache__"}
-SOURCES = {".c", ".h", ".cpp", ".swift", ".py", ".pml", ".cmake", ".mutants"}
+SOURCES = {".c", ".h", ".cpp", ".hpp", ".swift", ".py", ".pml", ".cmake", ".mutants"}
 
 failures = 0
 
