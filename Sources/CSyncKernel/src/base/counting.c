@@ -1,19 +1,4 @@
 /* counting.c: see counting.h. */
 #include "base/counting.h"
 
-#include "base/metrics.h"
-#include "base/profile.h"
-
 uint32_t csk_counting;
-
-void csk_counts_entered(const void *object, uint32_t object_kind, csk_rank_t rank, int64_t since_ns) {
-    if (csk_is_counting(CSK_COUNTS_METRICS)) csk_metrics_waited(object, object_kind, since_ns, 0);
-    if (csk_is_counting(CSK_COUNTS_PROFILE)) csk_profile_waited(object, object_kind, rank, since_ns, 1);
-}
-
-void csk_counts_looked(const void *object, uint32_t object_kind, csk_rank_t rank, int64_t since_ns) {
-    enum { ONE_IN = 8 };
-    if (csk_is_counting(CSK_COUNTS_METRICS)) csk_metrics_waited(object, object_kind, since_ns, 0);
-    if (csk_is_counting(CSK_COUNTS_PROFILE) && csk_profile_draw() % ONE_IN == 0)
-        csk_profile_waited(object, object_kind, rank, since_ns, ONE_IN);
-}
