@@ -1,4 +1,4 @@
-/* counted.c: waits that ended without a place in a queue reach the metrics and the contention profile. See counting.h. */
+/* counted.c: see counting.h. Waits that ended without a place in a queue reach the metrics and the profile. */
 #include "base/counting.h"
 
 #include "base/metrics.h"
