@@ -91,6 +91,21 @@ struct SyncMetricsTests {
     }
 
     @Test
+    func threadsThatWaitAtAQueueAreCountedByWhatTheyWaitFor() async throws {
+        try SyncMetrics.start()
+        defer { SyncMetrics.stop() }
+        let queue = WorkQueue(label: "metrics: turns"), leave = PrioritySemaphore(value: 0)
+        queue.async { try! leave.wait() }
+        let thread = Thread { queue.sync {} }
+        await waitUntil { queue.waitingCount == 1 }
+        try leave.signal()
+        thread.join()
+        let counted = SyncMetrics.current().waits.filter { $0.name == "metrics: turns" && $0.purpose == .turn }
+        #expect(counted.count == 1 && counted.first?.kind == .workQueue && counted.first?.grantedCount == 1)
+        #expect(SyncMetrics.openMetrics().contains("kind=\"workqueue_turn\",name=\"metrics: turns\""))
+    }
+
+    @Test
     func theTextIsOpenMetrics() async throws {
         try SyncMetrics.start()
         defer { SyncMetrics.stop() }
