@@ -404,6 +404,30 @@ static void a_tracer_sees_a_hand_over(void) {
 
 static void do_nothing(csk_work_t *work, int status) { (void)work, (void)status; }
 
+static void nothing(void *unused) { (void)unused; }
+
+static void a_tracer_sees_callers_of_a_queue(void) {
+    if (!begin_tracing()) return;
+    static csk_workqueue_t queue = CSK_WORKQUEUE_INITIALIZER(.name = "its own");
+    CHECK_STATUS(csk_name(&queue, "of csk_name"), 0);
+    CHECK_STATUS(csk_workqueue_suspend(&queue), 0);
+    enable("wait_begin"), enable("wait_end");
+    csk_rank_t rank = csk_rank(5, CSK_PLACE_BACK);
+    CHECK_STATUS(csk_workqueue_sync(&queue, rank, false, csk_deadline_after(1000000), nothing, NULL), ETIMEDOUT);
+    const hit_t *began = hit_at("wait_begin", &queue, 0), *ended = hit_at("wait_end", &queue, 0);
+    const hit_t *passed = hit_at("timeout", &queue, 0);
+    CHECK_EQ(began->arguments[1], CSK_OBJECT_WORKQUEUE);
+    CHECK_EQ(began->arguments[2], rank);
+    CHECK_EQ(ended->arguments[2], rank);
+    CHECK_GE(ended->arguments[3], 1);
+    CHECK_STATUS((int)ended->arguments[4], ETIMEDOUT);
+    CHECK_EQ(passed->arguments[3], ended->arguments[3]);
+    CHECK(strcmp(began->name, "of csk_name") == 0 && strcmp(ended->name, "of csk_name") == 0);
+    end_tracing();
+    CHECK_STATUS(csk_workqueue_resume(&queue), 0);
+    CHECK_STATUS(csk_workqueue_destroy(&queue), 0);
+}
+
 static void a_tracer_sees_works_and_refusals(void) {
     if (!begin_tracing()) return;
     static csk_workqueue_t queue;
@@ -425,6 +449,13 @@ static void a_tracer_sees_works_and_refusals(void) {
     CHECK_STATUS(csk_workqueue_enqueue(&queue, &works[2], do_nothing), EAGAIN);
     csk_workqueue_shutdown(&queue, true);
     CHECK_STATUS(csk_workqueue_enqueue(&queue, &works[2], do_nothing), ESHUTDOWN);
+    CHECK_STATUS(csk_name(&queue, "by csk_name"), 0);
+    CHECK_STATUS(csk_workqueue_enqueue(&queue, &works[2], do_nothing), ESHUTDOWN);
+    CHECK(strcmp(hit_at("refusal", &queue, 3)->name, "by csk_name") == 0);
+    CHECK_STATUS(csk_workqueue_enqueue_always(&queue, &works[2], csk_rank(0, CSK_PLACE_BACK), do_nothing), 0);
+    CHECK_STATUS(csk_workqueue_drain(&queue, CSK_NEVER), 0);
+    CHECK(strcmp(hit_at("work_begin", &queue, 1)->name, "by csk_name") == 0);
+    CHECK(strcmp(hit_at("work_end", &queue, 1)->name, "by csk_name") == 0);
     static const struct { int work, status; } refused[] = { { 2, EAGAIN }, { 1, ECANCELED }, { 2, ESHUTDOWN } };
     for (int i = 0; i < 3; i++) {
         const hit_t *hit = hit_at("refusal", &queue, i);
@@ -440,7 +471,8 @@ TEST_MAIN(TEST(each_probe_has_a_note_with_a_semaphore), TEST(what_the_program_at
           TEST(a_tracer_sees_a_wait_with_its_arguments), TEST(nothing_is_executed_while_no_tracer_has_asked),
           TEST(each_semaphore_enables_its_own_probes), TEST(a_tracer_sees_a_timeout),
           TEST(a_tracer_sees_whom_a_signal_lets_in), TEST(a_tracer_sees_whom_a_writer_lets_in),
-          TEST(a_tracer_sees_a_hand_over), TEST(a_tracer_sees_works_and_refusals))
+          TEST(a_tracer_sees_a_hand_over), TEST(a_tracer_sees_callers_of_a_queue),
+          TEST(a_tracer_sees_works_and_refusals))
 
 #else
 

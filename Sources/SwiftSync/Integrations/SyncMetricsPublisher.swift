@@ -18,7 +18,8 @@ import Musl
 /// ```
 ///
 /// Each call of ``publish()`` adds what came since the one before. These are the labels, with the dimensions `kind` and
-/// `name` but for the last two:
+/// `name` but for the last two. The `kind` of threads that wait at a work queue says for what: `work queue: turn`,
+/// `work queue: room` or `work queue: drain`.
 ///
 /// | label | type | |
 /// |---|---|---|
@@ -51,7 +52,7 @@ public final class SyncMetricsPublisher: Sendable {
     }
 
     private struct Key: Hashable {
-        let kind: SyncObjectKind, name: String
+        let kind: SyncObjectKind, purpose: SyncSnapshot.Purpose?, name: String
     }
 
     private let factory: any MetricsFactory
@@ -70,7 +71,7 @@ public final class SyncMetricsPublisher: Sendable {
             // Under the lock: numbers that are passed on after later ones would have gone back.
             let now = SyncMetrics.current()
             for waits in now.waits {
-                let key = Key(kind: waits.kind, name: waits.name)
+                let key = Key(kind: waits.kind, purpose: waits.purpose, name: waits.name)
                 publish(waits, since: published.waits.updateValue(waits, forKey: key))
             }
             for works in now.works {
@@ -97,7 +98,7 @@ public final class SyncMetricsPublisher: Sendable {
     }
 
     private func publish(_ waits: SyncMetrics.Waits, since before: SyncMetrics.Waits?) {
-        let dimensions = [("kind", waits.kind.rawValue), ("name", waits.name)]
+        let dimensions = [("kind", Self.kind(waits)), ("name", waits.name)]
         func add(_ label: String, _ more: [(String, String)], _ now: UInt64, _ then: UInt64) {
             increase(label, dimensions + more, now, since: then)
         }
@@ -143,6 +144,10 @@ public final class SyncMetricsPublisher: Sendable {
         Counter(label: label, dimensions: dimensions, factory: factory).increment(by: Int64(now - then))
     }
 
+    private static func kind(_ waits: SyncMetrics.Waits) -> String {
+        guard let purpose = waits.purpose else { return waits.kind.rawValue }
+        return "\(waits.kind.rawValue): \(purpose)"
+    }
     private static func nanoseconds(_ duration: Duration) -> Int64 { Int64(duration / .nanoseconds(1)) }
     private static func text(_ bound: Duration?) -> String { bound.map { "\(nanoseconds($0))" } ?? "inf" }
 }

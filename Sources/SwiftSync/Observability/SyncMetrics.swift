@@ -11,10 +11,10 @@ import CSyncKernel
 /// }
 /// ```
 ///
-/// Waits of threads and of tasks for mutexes, values, semaphores and read-write locks are counted, and what work queues
-/// refuse and drop; not those at `FIFOQueue`, `ActorQueue`, `TaskQueue` and `ResourcePool`. Objects of one kind and one
-/// `name` share their numbers, which outlive them: give one name to what you want to see as one. An object that was
-/// made without a name is called by the file and line where it was made.
+/// Waits of threads and of tasks for mutexes, values, semaphores and read-write locks are counted, waits of threads at
+/// work queues, and what work queues refuse and drop; not those at `FIFOQueue`, `ActorQueue`, `TaskQueue` and
+/// `ResourcePool`. Objects of one kind and one `name` share their numbers, which outlive them: give one name to what
+/// you want to see as one. An object that was made without a name is called by the file and line where it was made.
 ///
 /// Off, it costs nothing. On, a wait changes a few counters when it is over; what doesn't wait pays nothing still.
 /// ``openMetrics()`` is the text that Prometheus and others read.
@@ -57,6 +57,9 @@ public struct SyncMetrics: Sendable {
     public struct Waits: Sendable, Hashable {
         /// What was waited for.
         public let kind: SyncObjectKind
+        /// What threads wanted of a work queue: a turn, room, or its end, each of which is counted apart. Nil where an
+        /// object can be waited for in one way only.
+        public let purpose: SyncSnapshot.Purpose?
         /// Its name, or the file and line where it was made.
         public let name: String
         /// Waits that ended by entering.
@@ -147,7 +150,9 @@ public struct SyncMetrics: Sendable {
             case UInt32(CSK_METRICS_WAITS):
                 unsafe waits.append(
                     Waits(
-                        kind: SyncObjectKind(entry.object_kind), name: String(cString: entry.name!),
+                        kind: SyncObjectKind(entry.object_kind),
+                        purpose: entry.waits_for == 0 ? nil : SyncSnapshot.Purpose(entry.waits_for, permits: 1),
+                        name: String(cString: entry.name!),
                         grantedCount: entry.granted, timedOutCount: entry.timed_out, refusedCount: entry.refused,
                         spans: spans))
             case UInt32(CSK_METRICS_WORKS):

@@ -1,3 +1,4 @@
+import Dispatch
 import Glibc
 import Synchronization
 import Testing
@@ -7,19 +8,40 @@ import Testing
 /// Places where threads and tasks wait for each other, told apart by their functions.
 private enum Place {
     @inline(never)
-    static func locks(_ mutex: PriorityMutex<Int>) {
+    static func locks(_ mutex: PriorityMutex<Int>, _ body: () -> Void) {
         mutex.withLock { value in
             value += 1
-            usleep(200)
+            body()
         }
         Place.calls.add(1, ordering: .relaxed) // so that the release isn't the last step, which would be a jump
     }
 
     @inline(never)
-    static func waits(_ semaphore: PrioritySemaphore) {
+    static func waits(_ semaphore: PrioritySemaphore, _ body: () -> Void) {
         do { try semaphore.wait() } catch { Issue.record(error) }
-        usleep(500)
+        body()
         do { try semaphore.signal() } catch { Issue.record(error) }
+    }
+
+    /// Two threads meet at a place: the second comes while the first has it, and the first stays until it waits.
+    static func meet(_ place: @escaping @Sendable (() -> Void) -> Void, waits: @escaping @Sendable () -> Bool) {
+        let entered = DispatchSemaphore(value: 0)
+        let first = Thread {
+            place {
+                entered.signal()
+                while !waits() { sched_yield() }
+            }
+        }
+        entered.wait()
+        let second = Thread { place {} }
+        first.join()
+        second.join()
+    }
+    static func meet(at mutex: PriorityMutex<Int>) {
+        meet({ Place.locks(mutex, $0) }, waits: { mutex.waitingCount == 1 })
+    }
+    static func meet(at semaphore: PrioritySemaphore) {
+        meet({ Place.waits(semaphore, $0) }, waits: { semaphore.waitingCount == 1 })
     }
 
     @inline(never)
@@ -58,11 +80,9 @@ struct ContentionProfileTests {
     func threadsAreCountedByTheFunctionThatWaitsAndByTheOneThatLetsIn() async throws {
         let mutex = PriorityMutex(0), semaphore = PrioritySemaphore(value: 1)
         let profile = try await profile(.microseconds(1)) {
-            Threads.run(3) { _ in
-                for _ in 0..<20 {
-                    Place.locks(mutex)
-                    Place.waits(semaphore)
-                }
+            for _ in 0..<20 {
+                Place.meet(at: mutex)
+                Place.meet(at: semaphore)
             }
         }
         for function in ["locks", "waits"] {
@@ -103,12 +123,11 @@ struct ContentionProfileTests {
     @Test
     func aDifferenceHasOnlyWhatCameBetween() async throws {
         let mutex = PriorityMutex(0)
-        func contend() { Threads.run(2) { _ in for _ in 0..<20 { Place.locks(mutex) } } }
-        let first = try await profile(.microseconds(1)) { contend() }
+        let first = try await profile(.microseconds(1)) { Place.meet(at: mutex) }
         let nothing = ContentionProfile.current()
         #expect(nothing.since(nothing).entries.isEmpty)
         #expect(try nothing.since(nothing).foldedStacks(.waiting) == "")
-        let second = try await profile(.microseconds(1)) { contend() }
+        let second = try await profile(.microseconds(1)) { Place.meet(at: mutex) }
         for profile in [first, second] {
             let waits = profile.entries.filter { $0.side == .waiting }.map(\.contentions).reduce(0, +)
             #expect(waits > 0)
@@ -119,9 +138,7 @@ struct ContentionProfileTests {
     @Test
     func aProfileIsAFileOfPprof() async throws {
         let mutex = PriorityMutex(0)
-        let profile = try await profile(.microseconds(1)) {
-            Threads.run(2) { _ in for _ in 0..<20 { Place.locks(mutex) } }
-        }
+        let profile = try await profile(.microseconds(1)) { Place.meet(at: mutex) }
         for side in [ContentionProfile.Side.waiting, .lettingIn] {
             let bytes = try profile.pprof(side)
             #expect(bytes.starts(with: [0x1F, 0x8B, 8]))

@@ -2,7 +2,8 @@
  * for a monitoring system.
  *
  * Waits of threads and of callbacks at gates, mutexes, semaphores and read-write locks are counted, and waits of
- * threads for the signal of a condition variable. A wait begins when a thread has failed to enter and begins to spin,
+ * threads for the signal of a condition variable, and at a work queue for a turn (csk_workqueue_sync), for room, and
+ * until it is drained. A wait begins when a thread has failed to enter and begins to spin,
  * or when a callback is queued. It ends when the thread or callback goes on, whether it got what it waited for or not.
  *
  * Only objects with a name or a place (name.h) are counted. Objects of one kind and one name share an entry, which
@@ -84,6 +85,9 @@ typedef struct csk_metrics_entry {
      * they have waited: in a line of more than some thousands the others count as having waited as long as the last of
      * these. Works of their own turn, callers, and works that wait for room without a thread are not timed. */
     csk_metrics_histogram_t spans, runs;
+    /* Of waits at a work queue, for what: CSK_WAITS_FOR_TURN, CSK_WAITS_FOR_ROOM or CSK_WAITS_FOR_DRAINED (inspect.h),
+     * each of which is an entry of its own. 0 elsewhere. */
+    uint32_t waits_for;
 } csk_metrics_entry_t;
 
 /* Calls `each` for what was counted so far, in no particular order; for timers also where there was none. Does nothing
@@ -98,7 +102,8 @@ CSK_API uint64_t csk_metrics_lost(void);
 
 /* Writes what was counted as text of OpenMetrics 1.0, which Prometheus and others read, with "# EOF" at its end. Serve
  * it as "application/openmetrics-text; version=1.0.0; charset=utf-8". These are its families, the first three with the
- * labels "kind" ("gate", "rwlock", "semaphore", "condition") and "name":
+ * labels "kind" ("gate", "rwlock", "semaphore", "condition", "workqueue_turn", "workqueue_room", "workqueue_drain") and
+ * "name":
  *
  *     csk_wait_seconds           histogram: how long waits took, whatever became of them
  *     csk_waits                  counter: waits by "outcome": "granted", "timed_out" or "refused"

@@ -30,6 +30,7 @@ enum { STAMPS = 8 };
 struct csk_metrics_waits {
     csk_slot_t slot;
     uint32_t object_kind;
+    uint32_t waits_for; /* of a work queue; 0 is for its works */
     char name[NAME_SIZE];
     uint64_t outcomes[OUTCOMES];
     uint64_t dropped;
@@ -101,11 +102,11 @@ static bool is_ascii(const char *name) {
 /* ---- Counting ---------------------------------------------------------------------------------------------------- */
 
 /* `name` is changed where it is no UTF-8. */
-static csk_metrics_waits_t *find_named(table_t *in, uint32_t object_kind, char *name) {
+static csk_metrics_waits_t *find_named(table_t *in, uint32_t object_kind, uint32_t waits_for, char *name) {
     if (!is_ascii(name)) make_text(name);
     bool is_new;
     uint32_t number = csk_slot_claim(in->waits, sizeof in->waits[0], CSK_METRICS_ENTRIES,
-                                     csk_slot_hash_text(object_kind, name), &is_new);
+                                     csk_slot_hash_text(waits_for << 8 | object_kind, name), &is_new);
     if (number == 0) {
         csk_fetch_add(&in->lost, UINT64_C(1), CSK_RELAXED);
         return NULL;
@@ -113,6 +114,7 @@ static csk_metrics_waits_t *find_named(table_t *in, uint32_t object_kind, char *
     csk_metrics_waits_t *waits = &in->waits[number - 1];
     if (is_new) {
         waits->object_kind = object_kind;
+        waits->waits_for = waits_for;
         strcpy(waits->name, name);
         csk_slot_become_ready(&waits->slot);
     }
@@ -123,7 +125,17 @@ csk_metrics_waits_t *csk_metrics_find(const void *object, uint32_t object_kind) 
     table_t *in = the_table();
     char name[NAME_SIZE];
     if (CSK_UNLIKELY(in == NULL) || !csk_observe_find_name(object, object_kind, name, sizeof name)) return NULL;
-    return find_named(in, object_kind, name);
+    return find_named(in, object_kind, 0, name);
+}
+
+csk_metrics_waits_t *csk_metrics_find_named(uint32_t object_kind, uint32_t waits_for, const char *name) {
+    table_t *in = the_table();
+    char text[NAME_SIZE];
+    if (CSK_UNLIKELY(in == NULL)) return NULL;
+    size_t length = strnlen(name, sizeof text - 1);
+    memcpy(text, name, length);
+    text[length] = 0;
+    return find_named(in, object_kind, waits_for, text);
 }
 
 /* Bucket 0 is for up to 1 us, bucket i for up to 2^i us. */
@@ -159,13 +171,7 @@ __attribute__((noinline)) void csk_metrics_waited(const void *object, uint32_t o
 }
 
 static csk_metrics_waits_t *find_works(const char *name) {
-    table_t *in = the_table();
-    char text[NAME_SIZE];
-    if (in == NULL || name == NULL) return NULL;
-    size_t length = strnlen(name, sizeof text - 1);
-    memcpy(text, name, length);
-    text[length] = 0;
-    return find_named(in, CSK_OBJECT_WORKQUEUE, text);
+    return name != NULL ? csk_metrics_find_named(CSK_OBJECT_WORKQUEUE, 0, name) : NULL;
 }
 
 __attribute__((noinline)) void csk_metrics_add_works(const char *name, const csk_metrics_works_t *works) {
@@ -234,8 +240,10 @@ void csk_metrics_read(void (*each)(const csk_metrics_entry_t *, void *), void *c
         const csk_metrics_waits_t *waits = &in->waits[i];
         if (!csk_slot_is_ready(&waits->slot)) continue;
         entry = (csk_metrics_entry_t){
-            .what = waits->object_kind == CSK_OBJECT_WORKQUEUE ? CSK_METRICS_WORKS : CSK_METRICS_WAITS,
+            .what = waits->object_kind == CSK_OBJECT_WORKQUEUE && waits->waits_for == 0 ? CSK_METRICS_WORKS
+                                                                                        : CSK_METRICS_WAITS,
             .object_kind = waits->object_kind,
+            .waits_for = waits->waits_for,
             .name = waits->name,
             .granted = csk_load(&waits->outcomes[GRANTED], CSK_RELAXED),
             .timed_out = csk_load(&waits->outcomes[TIMED_OUT], CSK_RELAXED),

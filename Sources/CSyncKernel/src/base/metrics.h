@@ -1,8 +1,8 @@
 /* metrics.h: the calls by which waits and timers reach the counters of csynckernel/metrics.h.
  *
- * An entry of the table is for one kind of object and one name; slots.h has the argument for its slot. All that is
- * counted is changed by relaxed read-modify-writes: each number is a sum or a greatest value of its own, and a reader
- * makes the count of a histogram from its buckets. */
+ * An entry of the table is for one kind of object, what it is waited for, and one name; slots.h has the argument for
+ * its slot. All that is counted is changed by relaxed read-modify-writes: each number is a sum or a greatest value of
+ * its own, and a reader makes the count of a histogram from its buckets. */
 #ifndef CSK_INTERNAL_METRICS_H
 #define CSK_INTERNAL_METRICS_H
 
@@ -14,6 +14,9 @@ typedef struct csk_metrics_waits csk_metrics_waits_t;
 /* The entry of the object's kind and name. NULL where it has no name; also where the table is full, and then a wait
  * counts as lost. The object must exist, and no internal lock may be held: see csk_observe_find_name. */
 csk_metrics_waits_t *csk_metrics_find(const void *object, uint32_t object_kind);
+/* The same by the name, of which 127 bytes count, and by what is waited for, where an object can be waited for in
+ * several ways (CSK_WAITS_FOR_TURN, ...); 0 elsewhere. */
+csk_metrics_waits_t *csk_metrics_find_named(uint32_t object_kind, uint32_t waits_for, const char *name);
 /* A wait is over. `waits` may be NULL. */
 void csk_metrics_count(csk_metrics_waits_t *waits, int64_t waited_ns, int status);
 /* Both at once, for a wait since then that ends now. */

@@ -19,8 +19,7 @@ csk_reporter_t csk_set_reporter(csk_reporter_t reporter) {
 
 size_t (*csk_observe_name)(const void *object, uint32_t kind, char *buffer, size_t size);
 
-/* Room for a name or a place; a longer place is cut. */
-enum { NAME_SIZE = 256 };
+enum { NAME_SIZE = CSK_OBSERVED_NAME_SIZE };
 
 bool csk_observe_find_name(const void *object, uint32_t object_kind, char *name, size_t size) {
     size_t (*name_of)(const void *, uint32_t, char *, size_t) = csk_load(&csk_observe_name, CSK_RELAXED);
@@ -64,19 +63,32 @@ static void trace(const csk_event_t *event) {
 }
 #endif
 
+static const csk_observer_t *attached(void) { return csk_load(&csk_current_observer, CSK_ACQUIRE); }
+
+static void emit(const csk_observer_t *observer, bool traced, const csk_event_t *event) {
+    if (traced) trace(event);
+    if (observer == NULL) return;
+    int before = csk_platform_keep_thread();
+    observer->event(observer, event);
+    csk_platform_let_thread_go(before);
+}
+
 void csk_observe_emit(uint32_t kind, uint32_t object_kind, const void *object, csk_rank_t rank, int64_t since_ns,
                       int status) {
-    const csk_observer_t *observer = csk_load(&csk_current_observer, CSK_ACQUIRE);
+    const csk_observer_t *observer = attached();
     bool traced = is_traced(kind);
     if (observer == NULL && !traced) return;
     char name[NAME_SIZE];
     csk_event_t event = make_event(kind, object_kind, object, rank, since_ns, status);
     find_name(&event, name);
-    if (traced) trace(&event);
-    if (observer == NULL) return;
-    int before = csk_platform_keep_thread();
-    observer->event(observer, &event);
-    csk_platform_let_thread_go(before);
+    emit(observer, traced, &event);
+}
+
+void csk_observe_named(uint32_t kind, uint32_t object_kind, const void *object, const char *name, csk_rank_t rank,
+                       int64_t since_ns, int status) {
+    csk_event_t event = make_event(kind, object_kind, object, rank, since_ns, status);
+    event.name = name;
+    emit(attached(), is_traced(kind), &event);
 }
 
 /* Writes what the line says about the object's state. */

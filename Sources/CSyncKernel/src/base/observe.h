@@ -7,8 +7,14 @@
 
 extern const csk_observer_t *csk_current_observer;
 
+/* Room for a name or a place; a longer place is cut. */
+enum { CSK_OBSERVED_NAME_SIZE = 256 };
+
 void csk_observe_emit(uint32_t kind, uint32_t object_kind, const void *object, csk_rank_t rank, int64_t since_ns,
                       int status);
+/* The same for an object that may be gone, and whose name the caller has copied. `name` may be NULL. */
+void csk_observe_named(uint32_t kind, uint32_t object_kind, const void *object, const char *name, csk_rank_t rank,
+                       int64_t since_ns, int status);
 
 /* Whether an observer or a tracer wants to know of waits. For paths on which somebody is told already
  * (csk_waits_are_told). */

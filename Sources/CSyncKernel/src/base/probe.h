@@ -159,6 +159,15 @@ static inline bool csk_wait_ends_are_traced(void) {
     return csk_load(&csk_told.of_waits.each[TOLD_WAIT_END], CSK_RELAXED) != 0;
 }
 static inline bool csk_refusals_are_traced(void) { return csk_load(&csk_told.of_refusals, CSK_RELAXED) != 0; }
+/* Whether it is a tracer that is told of works. */
+static inline bool csk_works_are_traced(void) {
+#ifdef CSK_NO_PROBES
+    return false;
+#else
+    return csk_load(&csk_told.of_works.each[TOLD_WORK_BEGIN], CSK_RELAXED) != 0 ||
+           csk_load(&csk_told.of_works.each[TOLD_WORK_END], CSK_RELAXED) != 0;
+#endif
+}
 static inline bool csk_grants_are_traced(void) {
     return csk_load(&csk_told.of_waits.each[TOLD_GRANT], CSK_RELAXED) != 0;
 }

@@ -73,9 +73,17 @@ uint32_t csk_profile_stack_number(const csk_stack_t *stack) {
 }
 
 uint32_t csk_profile_name_number(const void *object, uint32_t object_kind) {
-    table_t *in = the_table();
     char name[NAME_SIZE];
-    if (CSK_UNLIKELY(in == NULL) || !csk_observe_find_name(object, object_kind, name, sizeof name)) return 0;
+    return csk_observe_find_name(object, object_kind, name, sizeof name) ? csk_profile_number_of_name(name) : 0;
+}
+
+uint32_t csk_profile_number_of_name(const char *whole_name) {
+    table_t *in = the_table();
+    if (CSK_UNLIKELY(in == NULL)) return 0;
+    char name[NAME_SIZE];
+    size_t length = strnlen(whole_name, sizeof name - 1);
+    memcpy(name, whole_name, length);
+    name[length] = 0;
     uint64_t hash = csk_slot_hash_text(1, name);
     bool is_new;
     uint32_t number = csk_slot_claim(in->names, sizeof in->names[0], NAMES, hash, &is_new);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "csynckernel/inspect.h"
 #include "csynckernel/observe.h"
 #include "base/platform.h"
 
@@ -49,12 +50,22 @@ static void put_escaped(writer_t *writer, const char *name) {
     }
 }
 
+static const char *workqueue_kind(uint32_t waits_for) {
+    switch (waits_for) {
+    case CSK_WAITS_FOR_TURN: return "workqueue_turn";
+    case CSK_WAITS_FOR_ROOM: return "workqueue_room";
+    case CSK_WAITS_FOR_DRAINED: return "workqueue_drain";
+    default: return "workqueue";
+    }
+}
+
 static const char *kind_of(const csk_metrics_entry_t *entry) {
     switch (entry->object_kind) {
     case CSK_OBJECT_GATE: return "gate";
     case CSK_OBJECT_RWLOCK: return "rwlock";
     case CSK_OBJECT_SEM: return "semaphore";
     case CSK_OBJECT_COND: return "condition";
+    case CSK_OBJECT_WORKQUEUE: return workqueue_kind(entry->waits_for);
     default: return "other";
     }
 }

@@ -91,6 +91,10 @@ bool csk_waits_call(csk_workqueue_wait_t *done) {
     return csk_pool_epoch() == epoch;
 }
 
+/* The stack of a caller that waits for room leads through the function that has this. Elsewhere in this file frame
+ * pointers would cost each call: see FramePointers.cmake. */
+#define KEEP_FRAME() __asm__ __volatile__("" ::"r"(__builtin_frame_address(0)))
+
 /* ---- Queueing ---------------------------------------------------------------------------------------------------- */
 
 void csk_work_push(csk_workqueue_t *queue, csk_work_t *work) {
@@ -165,6 +169,7 @@ __attribute__((always_inline)) static inline int enqueue_prepared(csk_workqueue_
 
 /* The queue is shut down, or some of its works carry the time. A work that was not accepted is still the caller's. */
 static __attribute__((noinline)) int enqueue_closer(csk_workqueue_t *queue, csk_work_t *work, int64_t deadline_ns) {
+    KEEP_FRAME(); /* others jump from here to where a caller may wait, and this function calls */
     if (csk_load(&queue->state, CSK_RELAXED) & STATE_SHUT) return csk_work_is_refused(queue, work, ESHUTDOWN);
     bool timed = csk_is_counting(CSK_COUNTS_METRICS);
     if (!timed) csk_fetch_and(&queue->state, ~STATE_METERED, CSK_RELAXED);

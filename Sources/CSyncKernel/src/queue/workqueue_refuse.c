@@ -2,11 +2,18 @@
 #include "queue/workqueue.h"
 
 #include "base/metrics.h"
-#include "base/probe.h"
+#include "base/observe.h"
+
+/* For tracers, by the name of csk_name where there is one. The caller keeps the queue, and no lock. */
+static __attribute__((noinline, cold)) void trace(const csk_workqueue_t *queue, const void *work, int status) {
+    char name[CSK_OBSERVED_NAME_SIZE];
+    bool has_name = csk_observe_find_name(queue, CSK_OBJECT_WORKQUEUE, name, sizeof name);
+    csk_probe_refusal(queue, has_name ? name : NULL, work, status);
+}
 
 __attribute__((noinline, cold)) int csk_work_is_refused(const csk_workqueue_t *queue, const void *work, int status) {
     if (csk_is_counting(CSK_COUNTS_METRICS)) csk_metrics_add_works(queue->name, &(csk_metrics_works_t){ .refused = 1 });
-    if (csk_refusals_are_traced()) csk_probe_refusal(queue, queue->name, work, status);
+    if (csk_refusals_are_traced()) trace(queue, work, status);
     return status;
 }
 
@@ -31,7 +38,7 @@ void csk_work_refuse(csk_work_t *first, csk_section_t *section) {
     while (first != NULL && !csk_section_is_over(section)) {
         csk_work_t *work = first;
         first = (csk_work_t *)work->node.next;
-        if (csk_refusals_are_traced()) csk_probe_refusal(queue, queue->name, work, ECANCELED);
+        if (csk_refusals_are_traced()) trace(queue, work, ECANCELED);
         told.dropped++;
         if (work->kind & WORK_TIMED) csk_metrics_take_stamp(queue->name, work);
         if (work->kind & WORK_SYNC) csk_sync_call_answer(csk_sync_call_of(work), CALL_REFUSED);

@@ -6,9 +6,9 @@
  * caller's. */
 #include "queue/workqueue.h"
 
-#include "base/counting.h"
 #include "base/probe.h"
 #include "wait/announce.h"
+#include "wait/told_wait.h"
 #include "wait/waits.h"
 
 /* Waits for an answer, which is noted as `wait`. Returns the answer, or CSK_WORD_PARKED when the deadline has
@@ -29,6 +29,10 @@ static csk_wait_t wait_for(const csk_workqueue_t *queue, uint32_t what, const vo
                          .waits_for = what,
                          .waiter = waiter,
                          .deadline_ns = deadline_ns };
+}
+
+static csk_told_wait_t told_wait_for(const csk_workqueue_t *queue, uint32_t what, csk_rank_t rank) {
+    return (csk_told_wait_t){ .object = queue, .object_kind = CSK_OBJECT_WORKQUEUE, .waits_for = what, .rank = rank };
 }
 
 void csk_sync_call_answer(csk_sync_call_t *call, uint32_t value) { csk_word_answer(&call->word, value); }
@@ -140,14 +144,14 @@ static int await_turn(csk_workqueue_t *queue, csk_sync_call_t *call, bool in_lin
     return status;
 }
 
-/* The same where the deadlock watch wants to know where the caller waits. */
-static __attribute__((noinline)) int await_turn_shown(csk_workqueue_t *queue, csk_sync_call_t *call, bool in_line,
-                                                      int64_t deadline_ns) {
-    csk_stack_t stack;
-    csk_stack_take(&stack);
-    const csk_stack_t *outer = csk_waits_show_stack(&stack);
+/* The same where somebody is told of waits. */
+static __attribute__((noinline, cold)) int await_turn_told(csk_workqueue_t *queue, csk_sync_call_t *call, bool in_line,
+                                                           int64_t deadline_ns) {
+    csk_told_wait_t told = told_wait_for(queue, in_line ? CSK_WAITS_FOR_ROOM : CSK_WAITS_FOR_TURN,
+                                         call->work.node.rank);
+    csk_told_wait_begin(&told);
     int status = await_turn(queue, call, in_line, deadline_ns);
-    csk_waits_show_stack(outer);
+    csk_told_wait_end(&told, status);
     return status;
 }
 
@@ -161,13 +165,14 @@ static int call_in_turn(csk_workqueue_t *queue, csk_rank_t rank, uint32_t kind, 
     bool in_line = error == EINPROGRESS,
          mine = error == 0 && csk_work_is_next(queue, &call.work) && csk_work_take(queue, &call.section) != NULL;
     csk_workqueue_unlock_and_look(queue);
-    if (in_line) error = 0;
-    if (error != 0) return csk_work_is_refused(queue, &call.work, error);
-    if (!mine)
-        error = csk_is_counting(CSK_COUNTS_STACKS) ? await_turn_shown(queue, &call, in_line, deadline_ns)
-                                                   : await_turn(queue, &call, in_line, deadline_ns);
-    if (error == 0) run_call(&call.section, function, context);
-    return error;
+    if (!mine) {
+        if (error != 0 && !in_line) return csk_work_is_refused(queue, &call.work, error);
+        error = csk_waits_are_told() ? await_turn_told(queue, &call, in_line, deadline_ns)
+                                     : await_turn(queue, &call, in_line, deadline_ns);
+        if (error != 0) return error;
+    }
+    run_call(&call.section, function, context);
+    return 0;
 }
 
 static int sync(csk_workqueue_t *queue, csk_rank_t rank, uint32_t kind, int64_t deadline_ns, void (*function)(void *),
@@ -215,6 +220,7 @@ static int ask_for_room(csk_workqueue_t *queue, csk_work_t *work, csk_workqueue_
     if (status == EINPROGRESS) {
         *wait = *as;
         wait->work = work;
+        wait->arrivals = work->node.rank; /* the work may be gone once it has its place */
         stand_in_line(queue, wait);
     }
     csk_workqueue_unlock_and_look(queue);
@@ -233,23 +239,37 @@ int csk_workqueue_room_cancel(csk_workqueue_t *queue, csk_workqueue_wait_t *wait
     return waits ? 0 : ENOENT;
 }
 
+/* The thread that gives a place looks into the queue, or a worker that is on its way does. */
+static int await_room(csk_workqueue_t *queue, csk_workqueue_wait_t *room, int64_t deadline_ns) {
+    csk_wait_t wait = wait_for(queue, CSK_WAITS_FOR_ROOM, room, deadline_ns);
+    uint32_t seen = await(&room->word, deadline_ns, &wait);
+    bool gave_up = seen == CSK_WORD_PARKED && csk_workqueue_room_cancel(queue, room) == 0;
+    if (seen == CSK_WORD_PARKED && !gave_up) seen = await(&room->word, CSK_NEVER, &wait);
+    csk_waits_end(&wait);
+    if (gave_up) return ETIMEDOUT;
+    return seen == CALL_REFUSED ? ESHUTDOWN : 0;
+}
+
+static __attribute__((noinline, cold)) int await_room_told(csk_workqueue_t *queue, csk_workqueue_wait_t *room,
+                                                           int64_t deadline_ns) {
+    csk_told_wait_t told = told_wait_for(queue, CSK_WAITS_FOR_ROOM, room->arrivals);
+    csk_told_wait_begin(&told);
+    int status = await_room(queue, room, deadline_ns);
+    csk_told_wait_end(&told, status);
+    return status;
+}
+
 int csk_workqueue_wait_for_room(csk_workqueue_t *queue, csk_work_t *work, int64_t deadline_ns) {
     csk_workqueue_wait_t room;
     int status = ask_for_room(queue, work, &room,
                               &(csk_workqueue_wait_t){ .function = end_wait, .word = CSK_WORD_WAITS },
                               !csk_section_inside(queue));
     if (status != EINPROGRESS) return status;
-    csk_wait_t wait = wait_for(queue, CSK_WAITS_FOR_ROOM, &room, deadline_ns);
-    uint32_t seen = await(&room.word, deadline_ns, &wait);
-    bool gave_up = seen == CSK_WORD_PARKED && csk_workqueue_room_cancel(queue, &room) == 0;
-    if (seen == CSK_WORD_PARKED && !gave_up) seen = await(&room.word, CSK_NEVER, &wait);
-    csk_waits_end(&wait);
-    if (gave_up) return csk_work_is_refused(queue, work, ETIMEDOUT);
-    /* The thread that gave the place looks into the queue, or a worker that is on its way does. */
-    if (CSK_LIKELY(seen != CALL_REFUSED)) return 0;
+    status = csk_waits_are_told() ? await_room_told(queue, &room, deadline_ns) : await_room(queue, &room, deadline_ns);
+    if (status == ETIMEDOUT) return csk_work_is_refused(queue, work, ETIMEDOUT);
     /* Whoever has shut the queue down may have freed it by now, and its name with it. */
-    if (csk_refusals_are_traced()) csk_probe_refusal(queue, NULL, work, ESHUTDOWN);
-    return ESHUTDOWN;
+    if (status == ESHUTDOWN && csk_refusals_are_traced()) csk_probe_refusal(queue, NULL, work, ESHUTDOWN);
+    return status;
 }
 
 bool csk_workqueue_wait_is_of_thread(const csk_workqueue_wait_t *wait) {
@@ -258,8 +278,9 @@ bool csk_workqueue_wait_is_of_thread(const csk_workqueue_wait_t *wait) {
 
 /* ---- Drains ------------------------------------------------------------------------------------------------------ */
 
-void csk_workqueue_drain_async(csk_workqueue_t *queue, csk_workqueue_wait_t *wait,
-                               void (*function)(csk_workqueue_wait_t *), void *context) {
+/* Returns whether there is anything to wait for. */
+static bool begin_drain(csk_workqueue_t *queue, csk_workqueue_wait_t *wait, void (*function)(csk_workqueue_wait_t *),
+                        void *context) {
     *wait = (csk_workqueue_wait_t){ .function = function, .context = context };
     csk_workqueue_lock(queue);
     csk_work_sort(queue);
@@ -273,7 +294,12 @@ void csk_workqueue_drain_async(csk_workqueue_t *queue, csk_workqueue_wait_t *wai
         queue->drains = wait;
     }
     csk_workqueue_unlock_and_look(queue);
-    if (!waits) function(wait);
+    return waits;
+}
+
+void csk_workqueue_drain_async(csk_workqueue_t *queue, csk_workqueue_wait_t *wait,
+                               void (*function)(csk_workqueue_wait_t *), void *context) {
+    if (!begin_drain(queue, wait, function, context)) function(wait);
 }
 
 int csk_workqueue_drain_cancel(csk_workqueue_t *queue, csk_workqueue_wait_t *wait) {
@@ -283,14 +309,28 @@ int csk_workqueue_drain_cancel(csk_workqueue_t *queue, csk_workqueue_wait_t *wai
     return waits ? 0 : ENOENT;
 }
 
+static int await_drained(csk_workqueue_t *queue, csk_workqueue_wait_t *drain, int64_t deadline_ns) {
+    csk_wait_t wait = wait_for(queue, CSK_WAITS_FOR_DRAINED, drain, deadline_ns);
+    bool waits = await(&drain->word, deadline_ns, &wait) == CSK_WORD_PARKED;
+    bool gave_up = waits && csk_workqueue_drain_cancel(queue, drain) == 0;
+    if (waits && !gave_up) await(&drain->word, CSK_NEVER, &wait);
+    csk_waits_end(&wait);
+    return gave_up ? ETIMEDOUT : 0;
+}
+
+static __attribute__((noinline, cold)) int await_drained_told(csk_workqueue_t *queue, csk_workqueue_wait_t *drain,
+                                                              int64_t deadline_ns) {
+    csk_told_wait_t told = told_wait_for(queue, CSK_WAITS_FOR_DRAINED, 0);
+    csk_told_wait_begin(&told);
+    int status = await_drained(queue, drain, deadline_ns);
+    csk_told_wait_end(&told, status);
+    return status;
+}
+
 int csk_workqueue_drain(csk_workqueue_t *queue, int64_t deadline_ns) {
     if (csk_section_inside(queue)) return EDEADLK;
     csk_workqueue_wait_t wait;
-    csk_workqueue_drain_async(queue, &wait, end_wait, NULL);
-    csk_wait_t note = wait_for(queue, CSK_WAITS_FOR_DRAINED, &wait, deadline_ns);
-    bool waits = await(&wait.word, deadline_ns, &note) == CSK_WORD_PARKED;
-    bool gave_up = waits && csk_workqueue_drain_cancel(queue, &wait) == 0;
-    if (waits && !gave_up) await(&wait.word, CSK_NEVER, &note);
-    csk_waits_end(&note);
-    return gave_up ? ETIMEDOUT : 0;
+    if (!begin_drain(queue, &wait, end_wait, NULL)) return 0;
+    return csk_waits_are_told() ? await_drained_told(queue, &wait, deadline_ns)
+                                : await_drained(queue, &wait, deadline_ns);
 }

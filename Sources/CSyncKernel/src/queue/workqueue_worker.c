@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/metrics.h"
-#include "base/probe.h"
+#include "base/observe.h"
 #include "thread/name.h"
 #include "wait/waits.h"
 
@@ -56,7 +56,9 @@ void csk_workqueue_unpin(csk_workqueue_t *queue) {
 /* Where a tracer or a view is told of works. The function may free the work, and in a child that it forks the queue may
  * be gone: only addresses are used. */
 static __attribute__((noinline, cold)) void call_told(csk_work_t *work, const csk_workqueue_t *queue) {
-    const char *name = queue->name;
+    char found[CSK_OBSERVED_NAME_SIZE];
+    bool has_name = csk_works_are_traced() && csk_observe_find_name(queue, CSK_OBJECT_WORKQUEUE, found, sizeof found);
+    const char *name = has_name ? found : NULL;
     csk_pool_frame_t *frame = csk_pool_frame;
     int64_t begun_ns = csk_probe_work_begin(queue, name, work);
     csk_store(&frame->running_ns, begun_ns, CSK_RELAXED);
