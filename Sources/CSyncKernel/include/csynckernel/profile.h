@@ -1,6 +1,7 @@
 /* profile.h: who waits for locks, where, and behind whom. Waits of threads and of callbacks at gates, mutexes,
  * condition variables (from the signal on), semaphores and read-write locks are counted by the stacks of those who
- * waited, and by the stacks of those who let them in.
+ * waited, and by the stacks of those who let them in. Waits of tasks at objects of their runtime's (task.h) are counted
+ * by the stacks of those who waited.
  *
  * A wait of at least the threshold is kept. A shorter one is kept with the probability of its length by the threshold,
  * and then counts as the threshold, and as correspondingly many waits. So the sums are right on average, whatever the

@@ -126,6 +126,11 @@ csk_metrics_waits_t *csk_metrics_find(const void *object, uint32_t object_kind) 
     return find_named(in, object_kind, name);
 }
 
+csk_metrics_waits_t *csk_metrics_find_text(uint32_t object_kind, char *name) {
+    table_t *in = the_table();
+    return in != NULL && name[0] != 0 ? find_named(in, object_kind, name) : NULL;
+}
+
 /* Bucket 0 is for up to 1 us, bucket i for up to 2^i us. */
 static uint32_t bucket_of(int64_t span_ns) {
     if (span_ns <= 1000) return 0;

@@ -14,6 +14,8 @@ typedef struct csk_metrics_waits csk_metrics_waits_t;
 /* The entry of the object's kind and name. NULL where it has no name; also where the table is full, and then a wait
  * counts as lost. The object must exist, and no internal lock may be held: see csk_observe_find_name. */
 csk_metrics_waits_t *csk_metrics_find(const void *object, uint32_t object_kind);
+/* The same by the name itself, in up to 128 bytes, which is changed where it is no UTF-8. An empty one is none. */
+csk_metrics_waits_t *csk_metrics_find_text(uint32_t object_kind, char *name);
 /* A wait is over. `waits` may be NULL. */
 void csk_metrics_count(csk_metrics_waits_t *waits, int64_t waited_ns, int status);
 /* Both at once, for a wait since then that ends now. */

@@ -72,10 +72,9 @@ uint32_t csk_profile_stack_number(const csk_stack_t *stack) {
     return number;
 }
 
-uint32_t csk_profile_name_number(const void *object, uint32_t object_kind) {
+uint32_t csk_profile_text_number(const char *name) {
     table_t *in = the_table();
-    char name[NAME_SIZE];
-    if (CSK_UNLIKELY(in == NULL) || !csk_observe_find_name(object, object_kind, name, sizeof name)) return 0;
+    if (CSK_UNLIKELY(in == NULL) || name[0] == 0) return 0;
     uint64_t hash = csk_slot_hash_text(1, name);
     bool is_new;
     uint32_t number = csk_slot_claim(in->names, sizeof in->names[0], NAMES, hash, &is_new);
@@ -84,6 +83,12 @@ uint32_t csk_profile_name_number(const void *object, uint32_t object_kind) {
         csk_slot_become_ready(&in->names[number - 1].slot);
     }
     return number;
+}
+
+uint32_t csk_profile_name_number(const void *object, uint32_t object_kind) {
+    char name[NAME_SIZE];
+    if (CSK_UNLIKELY(the_table() == NULL) || !csk_observe_find_name(object, object_kind, name, sizeof name)) return 0;
+    return csk_profile_text_number(name);
 }
 
 static __thread const void *suspended __attribute__((tls_model("initial-exec")));

@@ -30,6 +30,8 @@ bool csk_profile_keeps(int64_t waited_ns, csk_profile_sample_t *sample);
 /* The number of the object's name or place; 0 where it has none, or the table is full. The object must exist, and no
  * internal lock may be held: see csk_observe_find_name. */
 uint32_t csk_profile_name_number(const void *object, uint32_t object_kind);
+/* The same by the name itself, of less than 128 bytes. An empty one is none. */
+uint32_t csk_profile_text_number(const char *name);
 
 /* What the waits of one entry have in common. */
 typedef struct csk_profile_key {
