@@ -15,12 +15,13 @@ EXPLORED = ["base", "thread_number", "fork", "queue_lock", "heap", "observe", "p
             "gate_async", "gate_lane", "gate_watch", "watch", "mutex", "pqueue", "pqueue_line", "pqueue_async",
             "thread_exit", "rwlock", "rwlock_wait", "rwlock_queue", "rwlock_bias", "rwlock_async", "rwlock_watch",
             "cond", "gate_await", "profile", "stack", "sem", "sem_queue", "sem_async", "workqueue", "workqueue_order",
-            "workqueue_refuse", "workqueue_wait", "delayed", "snapshot", "marks", "inspect", "inspect_objects"]
+            "workqueue_refuse", "workqueue_wait", "delayed", "snapshot", "marks", "inspect", "inspect_objects",
+            "inspect_tasks"]
 # Through kernel_NAME.c, which brings static state back to how a process begins, or gives the source the explorer's
 # memory.
 STATEFUL = ["timer", "reads", "pool", "pool_growth", "rwlock_linger", "rwlock_work", "workqueue_worker",
             "workqueue_life", "rcu", "rcu_child", "rcu_reclaim", "rcu_map", "tls", "block", "name", "slots", "metrics",
-            "waits", "listed", "platform", "ordering", "order", "order_graph", "order_print",
+            "waits", "listed", "tasks", "platform", "ordering", "order", "order_graph", "order_print",
             "watchdog", "deadlock", "inspect_server"]
 # Clients leave a gate a few times, and each departure looks whether a waiter is late. A mutex is tried once before it
 # is waited for. What a second yield shows, the first one does.

@@ -2,6 +2,7 @@
  * touches an object whose wait has returned, or whose callback was called. */
 #include "csynckernel/sem.h"
 #include "wait/listed.h"
+#include "wait/tasks.h"
 #include "wait/waits.h"
 
 #include "explorer.h"
@@ -131,6 +132,34 @@ static void nothing_is_listed(void) {
 CLIENT(listed_read, .setup = make, .threads = { lists_and_frees, reads_list }, .check = nothing_is_listed,
        .preemptions = 3)
 CLIENT(listed_read_two, .setup = make, .threads = { lists_twice_and_frees, reads_list }, .check = nothing_is_listed,
+       .preemptions = 2)
+
+/* ---- Tasks ------------------------------------------------------------------------------------------------------- */
+
+static void task_waits_and_frees(void) {
+    csk_inspect_callbacks(true);
+    csk_task_wait_t wait = { .task = 1, .object = shared->objects[0], .deadline_ns = CSK_NEVER };
+    csk_task_wait_begin(&wait);
+    explore_point();
+    csk_task_wait_end(&wait, 0);
+    explore_free(shared->objects[0], sizeof *shared->objects[0]);
+}
+static bool reads_task(const csk_task_wait_t *wait, void *context) {
+    (void)context;
+    __atomic_load_n((const uint32_t *)wait->object, __ATOMIC_RELAXED);
+    shared->seen++;
+    return true;
+}
+static void reads_tasks(void) {
+    for (uint32_t part = 0; part < CSK_TASK_PARTS; part++)
+        EXPECT(csk_task_waits_read(part, CSK_NEVER, reads_task, NULL));
+}
+static void no_task_waits(void) {
+    shared->seen = 0;
+    reads_tasks();
+    EXPECT_EQUAL(shared->seen, 0);
+}
+CLIENT(tasks_read, .setup = make, .threads = { task_waits_and_frees, reads_tasks }, .check = no_task_waits,
        .preemptions = 2)
 
 /* The callback frees the semaphore at which it has waited. */

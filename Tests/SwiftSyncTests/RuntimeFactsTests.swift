@@ -253,6 +253,19 @@ struct RuntimeFactsTests {
         #expect(RuntimeFacts.addressOfTask() == mine)
     }
 
+    @Test
+    func theNameOfATaskStaysWhereItIsAsLongAsTheTask() async {
+        let task = Task.detached(name: "a long name for a task, beyond what a string holds in itself") {
+            let before = UInt(bitPattern: RuntimeFacts.nameOfTask())
+            await Task.yield()
+            let after = RuntimeFacts.nameOfTask()
+            return (before == UInt(bitPattern: after), after.map { String(cString: $0) } == Task.name)
+        }
+        #expect(await task.value == (true, true))
+        let unnamed = Task.detached { RuntimeFacts.nameOfTask() == nil }
+        #expect(await unnamed.value)
+    }
+
     @TaskLocal private static var number: [Int]?
 
     @Test

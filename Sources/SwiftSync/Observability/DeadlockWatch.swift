@@ -79,6 +79,9 @@ extension DeadlockWatch {
         public let thread: SyncSnapshot.Thread?
         /// The address of the task that waits, or that runs on the thread; nil if there is none, or it is not known.
         public let taskAddress: UInt?
+        /// The name of a task that waits while it is suspended (`Task(name:)`); nil where it has none, where it is not
+        /// known, and for a task that runs on the thread.
+        public let taskName: String?
         /// What it waits for.
         public let purpose: SyncSnapshot.Purpose
         /// What the object is at which it waits.
@@ -90,7 +93,8 @@ extension DeadlockWatch {
 
         /// Who waits, and for what, as in `csk-worker (4711) waits for mutex "users"`.
         public var description: String {
-            let task = taskAddress.map { "task 0x\(String($0, radix: 16))" }
+            let quoted = taskName.map { " \"\($0)\"" } ?? ""
+            let task = taskAddress.map { "task 0x\(String($0, radix: 16))\(quoted)" }
             let who = [thread?.description, task].compactMap { $0 }.joined(separator: ", ")
             let object = objectName.map { "\"\($0)\"" } ?? "at 0x\(String(objectAddress, radix: 16))"
             return "\(who.isEmpty ? "a callback" : who) waits for \(objectKind.rawValue) \(object)"
@@ -116,9 +120,12 @@ extension DeadlockWatch.Party {
         let name = unsafe withUnsafeBytes(of: &copy.name) { bytes in
             unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
         }
+        let taskName = unsafe withUnsafeBytes(of: &copy.task_name) { bytes in
+            unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+        }
         unsafe self.init(
             thread: party.thread.id == 0 ? nil : SyncSnapshot.Thread(party.thread),
-            taskAddress: party.task == 0 ? nil : UInt(party.task),
+            taskAddress: party.task == 0 ? nil : UInt(party.task), taskName: taskName.isEmpty ? nil : taskName,
             purpose: SyncSnapshot.Purpose(party.waits_for, permits: 1), objectKind: SyncObjectKind(party.object_kind),
             objectName: name.isEmpty ? nil : name, objectAddress: UInt(bitPattern: party.object))
     }

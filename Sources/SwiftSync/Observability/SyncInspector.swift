@@ -33,8 +33,10 @@ import Musl
 ///
 /// Each object is read at one moment, different ones at different moments. Nothing is waited for: what could not be
 /// read is marked as busy. Waits of threads are always seen. Waits of tasks are seen at objects for which threads wait
-/// too, and at all others from the moment on when ``listsTasks(_:)`` or ``serve(path:signal:)`` was called. Tasks at
-/// `FIFOQueue`, `ActorQueue`, `TaskQueue` and `ResourcePool` are not seen: read the counts of these objects.
+/// too, and at all others from the moment on when ``listsTasks(_:)`` or ``serve(path:signal:)`` was called, with the
+/// names of the tasks (`Task(name:)`). Among these are tasks that wait at `FIFOQueue`, `ActorQueue` and `ResourcePool`.
+/// Work that nobody waits for, what `Task(on:)` has started on a `FIFOQueue`, and the tasks of a `TaskQueue` are not
+/// seen: read the counts of these objects.
 public enum SyncInspector {
     /// Takes a view. It may be called from any thread, blocks for 100 ms at most while another thread does the same,
     /// and takes some microseconds for each object and each waiter. It allocates memory.

@@ -65,12 +65,14 @@ public struct SyncSnapshot: Sendable {
         case upgrade
         /// For an element of a priority queue.
         case element
-        /// For room in a priority queue, or in a work queue.
+        /// For room in a queue.
         case room
-        /// For its turn at a work queue.
+        /// For its turn at a queue.
         case turn
-        /// For the end of what a work queue has accepted.
+        /// For the end of what a queue has accepted.
         case drain
+        /// For a resource of a pool, or until one is made.
+        case resource
         /// For something else.
         case other
     }
@@ -88,9 +90,13 @@ public struct SyncSnapshot: Sendable {
         /// Which of the thread's waits it is. Two views that have the same thread, number and object saw one wait,
         /// which lasted from the first to the second. Nil where it is not known.
         public let waitNumber: UInt64?
-        /// The address of the task that waits, or that runs on the thread. It is known of waits that began while
-        /// ``DeadlockWatch`` was on, and else nil.
+        /// The address of the task that waits, or that runs on the thread. It is known of tasks whose waits began while
+        /// tasks were listed (``SyncInspector/listsTasks(_:)``), of threads whose waits began while ``DeadlockWatch``
+        /// was on, and else nil.
         public let taskAddress: UInt?
+        /// The name of the task that waits (`Task(name:)`), cut to 63 bytes. Nil where it has none, where its address
+        /// is not known, and for a task that runs on the thread.
+        public let taskName: String?
     }
 
     /// An object with waiters, or a work queue that runs or waits for a worker.
@@ -247,7 +253,15 @@ extension SyncSnapshot.Waiter {
             priority: CommandPriority(rawValue: Int32(truncatingIfNeeded: waiter.rank >> 2)),
             waitedFor: SyncSnapshot.age(waiter.since_ns, now),
             waitNumber: waiter.wait == 0 ? nil : waiter.wait,
-            taskAddress: waiter.task == 0 ? nil : UInt(waiter.task))
+            taskAddress: waiter.task == 0 ? nil : UInt(waiter.task), taskName: Self.taskName(waiter))
+    }
+
+    private static func taskName(_ waiter: csk_inspected_waiter_t) -> String? {
+        var copy = unsafe waiter
+        let name = unsafe withUnsafeBytes(of: &copy.task_name) { bytes in
+            unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+        }
+        return name.isEmpty ? nil : name
     }
 }
 
@@ -265,6 +279,7 @@ extension SyncSnapshot.Purpose {
         case UInt32(CSK_WAITS_FOR_PLACE), UInt32(CSK_WAITS_FOR_ROOM): self = .room
         case UInt32(CSK_WAITS_FOR_TURN): self = .turn
         case UInt32(CSK_WAITS_FOR_DRAINED): self = .drain
+        case UInt32(CSK_WAITS_FOR_RESOURCE): self = .resource
         default: self = .other
         }
     }

@@ -178,7 +178,7 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
     /// stops the program with a message.
     public func enqueueAndWait<T: Sendable>(_ work: @Sendable (isolated ActorType) async -> T) async -> T {
         let actor = storage.actorOrStop(), piece = storage.recordedPiece(), place = storage.takeOwnPlace()
-        if !place.isGranted { await place.waitForGrant() }
+        if !place.isGranted { await place.waitForGrant(at: storage.box) }
         return await Self.run(in: storage, on: actor, piece, work)
     }
 

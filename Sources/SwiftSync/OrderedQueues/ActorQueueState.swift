@@ -1,3 +1,5 @@
+import CSyncKernel
+
 /// Decides who serves the entries of an ``ActorQueue`` next. It is a pure value, whose methods return the action to
 /// take.
 ///
@@ -13,6 +15,8 @@
 /// place that finds no pump coming and no place out knows that nothing is before it.
 struct ActorQueueState<Work>: OrderedQueueState, ~Copyable {
     typealias Intake = OrderedIntake<Work>
+
+    static var toldKind: Int { Int(CSK_OBJECT_ACTOR_QUEUE) }
 
     enum Take {
         /// The first of `ready` is work to begin. If `sendsPump` is true, the caller sends a pump before. The place, if

@@ -211,7 +211,7 @@ final class ActorQueueStorage:
         if OrderedActivation.isInside(self) { throw .wouldDeadlock }
         let actor = actorOrStop()
         try await takeTurn(.end, until: deadline)
-        if let error = await waitForEnd(on: actor)?.waitForGrant(until: deadline) { throw error }
+        if let error = await waitForEnd(on: actor)?.waitForGrant(until: deadline, at: box) { throw error }
     }
 
     /// A task whose place was granted calls this. Returns a place that is granted once everything that began before has

@@ -1,3 +1,5 @@
+import CSyncKernel
+
 /// Tells who has the turn of a ``FIFOQueue``: nobody, its pump, or a task that holds a place. It is a pure value, whose
 /// methods return the action to take.
 ///
@@ -5,6 +7,8 @@
 /// intake. The holder of the turn does one thing at a time, to its end. So work begins and ends in order.
 struct FIFOQueueState<Work>: OrderedQueueState, ~Copyable {
     typealias Intake = OrderedIntake<Work>
+
+    static var toldKind: Int { Int(CSK_OBJECT_FIFO_QUEUE) }
 
     enum Refill {
         /// There are entries in `ready`. The place, if there is one, is a sender to be resumed.

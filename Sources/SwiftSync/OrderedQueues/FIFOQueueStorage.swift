@@ -65,7 +65,7 @@ final class FIFOQueueStorage: OrderedQueueStorage<FIFOQueueState<@Sendable () as
     func waitForOwnTurn() async {
         let place = OrderedPlace(.own)
         OrderedRefusal.never { () throws(OrderedQueueError) in try submit(place) }
-        await place.waitForGrant()
+        await place.waitForGrant(at: box)
     }
 
     /// Returns the turnstile at which a task that is being started on the calling thread waits, before it runs its work

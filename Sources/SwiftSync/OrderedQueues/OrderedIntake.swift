@@ -22,6 +22,8 @@ struct OrderedIntake<Work>: ~Copyable {
         }
 
         func takeWork() -> Work? { work.take() }
+
+        override var purpose: Int { Int(CSK_WAITS_FOR_ROOM) }
     }
 
     enum Entry {

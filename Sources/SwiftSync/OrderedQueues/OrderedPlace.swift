@@ -32,9 +32,9 @@ class OrderedPlace: TaskWait, @unchecked Sendable {
     final var isGranted: Bool { outcome == 0 }
     final var isGivenUp: Bool { outcome ?? 0 != 0 }
 
-    /// Waits for the grant. Cancellation does not end the wait.
-    final func waitForGrant(isolation: isolated (any Actor)? = #isolation) async {
-        if outcome == nil { _ = await wait(isCancellable: false) }
+    /// Waits for the grant by `object`. Cancellation does not end the wait.
+    final func waitForGrant(at object: (any WaitedObject)?, isolation: isolated (any Actor)? = #isolation) async {
+        if outcome == nil { _ = await wait(isCancellable: false, at: object) }
     }
 
     /// Waits for the grant in a task that is being started on the calling thread, and never goes on inside of the call
@@ -44,24 +44,31 @@ class OrderedPlace: TaskWait, @unchecked Sendable {
     /// So the task can't tell by its wait whether it has left its caller. The call says when it returns
     /// (``startReturns()``). Until then the task yields. To yield is a continuation too, which another thread may
     /// resume before the task is suspended: then the call still has not returned, and the task yields again.
-    final func waitElsewhere() async {
-        await waitForGrant()
+    final func waitElsewhere(at object: (any WaitedObject)?) async {
+        await waitForGrant(at: object)
         while !hasStarted.load(ordering: .relaxed) { await Task.yield() }
     }
 
     /// The call that starts the task is about to return on its thread.
     final func startReturns() { hasStarted.store(true, ordering: .relaxed) }
 
-    /// Waits for the grant. The task's cancellation and `deadline` give the place up.
+    /// Waits for the grant by `object`. The task's cancellation and `deadline` give the place up.
     ///
     /// - Returns: nil, or why the place was given up.
     final func waitForGrant(
-        until deadline: Int64, isolation: isolated (any Actor)? = #isolation
+        until deadline: Int64, at object: any WaitedObject, isolation: isolated (any Actor)? = #isolation
     ) async -> OrderedQueueError? {
         if isGranted { return nil }
         if deadline == Deadline.passed { resolve(ETIMEDOUT) }
-        return OrderedQueueError(status: await wait(until: deadline))
+        return OrderedQueueError(status: await wait(until: deadline, at: object))
     }
+
+    final override func describe(_ told: inout csk_task_wait_t) {
+        unsafe told.waits_for = UInt32(kind == .end ? CSK_WAITS_FOR_DRAINED : purpose)
+    }
+
+    /// What a task of another kind than `end` waits for.
+    var purpose: Int { Int(CSK_WAITS_FOR_TURN) }
 
     /// Grants the place. Returns false if the place was given up before.
     final func grant() -> Bool { resolve(0) }

@@ -2,7 +2,7 @@ import CSyncKernel
 import Synchronization
 
 /// The state of an ordered queue under its lock, and the facts about the queue that can be read without the lock.
-final class OrderedQueueBox<State: OrderedQueueState & ~Copyable>: @unchecked Sendable {
+final class OrderedQueueBox<State: OrderedQueueState & ~Copyable>: WaitedObject, @unchecked Sendable {
     private let type: String
     /// The priority of the tasks that run the work that nobody waits for.
     let priority: TaskPriority?
@@ -32,6 +32,9 @@ final class OrderedQueueBox<State: OrderedQueueState & ~Copyable>: @unchecked Se
 
     /// The name of the queue, or the place where it was made. The gate of the state has it.
     var name: String { unsafe box.name }
+
+    var toldKind: UInt32 { UInt32(State.toldKind) }
+    var toldPlace: csk_place_t { unsafe box.place }
 
     /// True once the queue was shut down and refuses what comes.
     var isShut: Bool { hasShut.load(ordering: .relaxed) }
@@ -97,7 +100,8 @@ final class OrderedQueueBox<State: OrderedQueueState & ~Copyable>: @unchecked Se
     func waitForGrant(
         of place: OrderedPlace, until deadline: Int64, isolation: isolated (any Actor)? = #isolation
     ) async throws(OrderedQueueError) {
-        guard let error = await place.waitForGrant(until: deadline) else { return }
+        if place.isGranted { return }
+        guard let error = await place.waitForGrant(until: deadline, at: self) else { return }
         giveUp(place)
         throw error
     }

@@ -1,8 +1,13 @@
+import CSyncKernel
+
 /// What the states of ``FIFOQueue`` and ``ActorQueue`` have in common: the intake, the submitter's part, and what the
 /// box of the queue needs. Each state adds who serves the entries, and in what order.
 protocol OrderedQueueState<Work>: ~Copyable {
     associatedtype Work
     typealias Intake = OrderedIntake<Work>
+
+    /// What the queue is, for views.
+    static var toldKind: Int { get }
 
     var intake: Intake { get set }
 

@@ -79,8 +79,9 @@ extension OrderedQueueStorage where State: ~Copyable {
     private final func submitInheriting(_ work: Work) -> OrderedQueueError? {
         let run = inTurn(work, recordedPiece()), place = OrderedPlace(.work)
         do throws(OrderedQueueError) { try submit(place) } catch { return error }
+        let object: any WaitedObject = box
         Task(priority: box.priority) {
-            await place.waitForGrant()
+            await place.waitForGrant(at: object)
             if place.isGranted { await run() }
         }
         return nil

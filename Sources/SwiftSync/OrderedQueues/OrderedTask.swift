@@ -74,7 +74,7 @@ enum OrderedTask {
         return Task.immediate(name: name, priority: priority) {
             tracked?.begin()
             defer { tracked?.end() }
-            await place.waitElsewhere()
+            await place.waitElsewhere(at: storage.box)
             return await ActorQueue<ActorType>.run(in: storage, on: actor, piece, operation)
         }
     }
@@ -90,7 +90,7 @@ enum OrderedTask {
         return Task.immediate(name: name, priority: priority) {
             tracked?.begin()
             defer { tracked?.end() }
-            try await place.get().waitElsewhere()
+            try await place.get().waitElsewhere(at: storage.box)
             return try await ActorQueue<ActorType>.run(in: storage, on: actor, piece, operation)
         }
     }

@@ -3,7 +3,7 @@ import CSyncKernel
 /// What a pool does, whatever its resources are: it takes the steps of ``ResourcePoolState`` under the lock, and does
 /// outside of it what they ask for.
 @usableFromInline
-final class ResourcePoolCore: Sendable {
+final class ResourcePoolCore: WaitedObject, Sendable {
     private let factory: @Sendable () async throws -> PooledResource
     private let close: @Sendable (PooledResource) async -> Void
     private let afterError: @Sendable (any Error) -> ResourceLease.Disposition
@@ -22,6 +22,9 @@ final class ResourcePoolCore: Sendable {
         self.reservedFor = reservedFor
         self.state = state
     }
+
+    var toldKind: UInt32 { UInt32(CSK_OBJECT_RESOURCE_POOL) }
+    var toldPlace: csk_place_t { unsafe state.box.place }
 
     /// What was made for nobody once the pool had gone.
     deinit { closeIdle() }
@@ -100,7 +103,7 @@ final class ResourcePoolCore: Sendable {
         if deadline == Deadline.passed { throw .timedOut }
         let wait = ResourceWait(request)
         if let turn = state.withLock({ $0.enter(orQueue: wait) }) { return turn }
-        let status = await wait.wait(until: deadline, isolation: isolation)
+        let status = await wait.wait(until: deadline, at: self, isolation: isolation)
         if status == 0 { return wait.turn! }
         state.withLock { $0.leave(wait) }
         throw ResourcePoolError(status: status)
@@ -121,7 +124,7 @@ final class ResourcePoolCore: Sendable {
             do { made = .success(try await factory()) } catch { made = .failure(error) }
             perform(state.withLock { $0.finish(making, made, at: csk_now()) })
         }
-        let status = await making.wait(until: deadline, isolation: isolation)
+        let status = await making.wait(until: deadline, at: self, isolation: isolation)
         if status == 0 { return try making.made!.get() }
         // The place is the factory's until it returns.
         task.cancel()
@@ -132,9 +135,9 @@ final class ResourcePoolCore: Sendable {
 
     func shutdown(within limit: TimeLimit, isolation: isolated (any Actor)?) async -> ResourcePoolReport {
         perform(state.withLock { $0.shutDown() })
-        let wait = TaskWait()
+        let wait = ResourceDrain()
         if state.withLock({ $0.addDrain(wait) }) {
-            _ = await wait.wait(until: limit.deadline(), isolation: isolation)
+            _ = await wait.wait(until: limit.deadline(), at: self, isolation: isolation)
         }
         return state.withLock { state in
             state.removeDrain(wait)

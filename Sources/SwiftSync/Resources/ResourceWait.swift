@@ -23,6 +23,12 @@ final class ResourceWait: TaskWait, @unchecked Sendable {
         super.init()
     }
 
+    override func describe(_ told: inout csk_task_wait_t) {
+        unsafe told.waits_for = UInt32(CSK_WAITS_FOR_RESOURCE)
+        unsafe told.rank = request.rank
+        unsafe told.ticket = address.pointer(to: \.node)!.pointer(to: \.ticket)!.pointee
+    }
+
     @safe fileprivate var address: UnsafeMutablePointer<Memory> { unsafe RuntimeFacts.lastingAddress(of: &memory) }
 }
 
@@ -61,5 +67,13 @@ struct ResourceQueue {
         unsafe csk_heap_remove(&heap, wait.address.pointer(to: \.node)!)
         count -= 1
         wait.isQueued = false
+    }
+}
+
+/// A shutdown that waits until nothing is left.
+final class ResourceDrain: TaskWait, @unchecked Sendable {
+    override func describe(_ told: inout csk_task_wait_t) {
+        unsafe told.waits_for = UInt32(CSK_WAITS_FOR_DRAINED)
+        unsafe told.is_not_counted = 1
     }
 }

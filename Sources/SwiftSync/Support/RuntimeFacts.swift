@@ -77,6 +77,12 @@ enum RuntimeFacts {
         job.map { unsafe unsafeBitCast($0, to: UInt.self) } ?? 0
     }
 
+    /// Returns the name of the calling task; nil where it has none. It lasts as long as the task.
+    ///
+    /// Fact: the runtime function by which `Task.name` is read returns a copy in the task's own memory. (`Task.name`
+    /// makes a string of it, which may allocate.)
+    static func nameOfTask() -> UnsafePointer<CChar>? { unsafe currentTaskName() }
+
     /// Returns the context in which a suspended task goes on, by the task's address.
     ///
     /// Fact: that of ``context(of:)``.
@@ -246,6 +252,10 @@ extension ManagedBuffer where Element: ~Copyable {
 /// The runtime's function that returns the address of a value. There is no other way to learn it.
 @_silgen_name("swift_task_localValueGet")
 private func taskLocalAddress(_ key: UnsafeRawPointer) -> UnsafeMutableRawPointer?
+
+/// The runtime's function that returns the name of the calling task.
+@_silgen_name("swift_task_getCurrentTaskName")
+private func currentTaskName() -> UnsafePointer<CChar>?
 
 /// Dispatch's function that calls a C function on a queue.
 @_silgen_name("dispatch_async_f")

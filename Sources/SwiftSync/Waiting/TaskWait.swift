@@ -62,16 +62,17 @@ class TaskWait: @unchecked Sendable {
     /// - Parameters:
     ///   - deadline: when the wait is given up with `ETIMEDOUT`, for users whose kernel object knows no deadlines.
     ///   - isCancellable: whether the task's cancellation gives the wait up, with `ECANCELED`.
+    ///   - object: what it waits for, where that is no object of the kernel.
     ///   - isolation: the caller's isolation, in which the task goes on.
     ///   - register: makes the wait known to the party that resolves it, from inside of the suspension. A status other
     ///     than zero is the outcome.
     @inline(__always)
     final func wait(
-        until deadline: Int64 = Deadline.never, isCancellable: Bool = true,
+        until deadline: Int64 = Deadline.never, isCancellable: Bool = true, at object: (any WaitedObject)? = nil,
         isolation: isolated (any Actor)? = #isolation,
         register: () -> Int32
     ) async -> Int32 {
-        await suspend(until: deadline, isCancellable, isolation) { timer in
+        await suspend(until: deadline, isCancellable, object, isolation) { timer in
             // A wait that has to be given up is not registered first: if nobody is before it, it could be granted. A
             // wait whose deadline has passed already is registered, since it tries once: what it waits for may be
             // there.
@@ -88,10 +89,10 @@ class TaskWait: @unchecked Sendable {
     /// Does the same for a wait that the resolving party already knows.
     @inline(__always)
     final func wait(
-        until deadline: Int64 = Deadline.never, isCancellable: Bool = true,
+        until deadline: Int64 = Deadline.never, isCancellable: Bool = true, at object: (any WaitedObject)? = nil,
         isolation: isolated (any Actor)? = #isolation
     ) async -> Int32 {
-        await suspend(until: deadline, isCancellable, isolation) { timer in
+        await suspend(until: deadline, isCancellable, object, isolation) { timer in
             let status = timer?.start(for: self, deadline) ?? 0
             if status != 0 { giveUp(status) }
             return 0
@@ -107,15 +108,15 @@ class TaskWait: @unchecked Sendable {
 
     @inline(__always)
     private func suspend(
-        until deadline: Int64, _ isCancellable: Bool, _ isolation: isolated (any Actor)?,
-        _ register: (TaskWaitTimer?) -> Int32
+        until deadline: Int64, _ isCancellable: Bool, _ object: (any WaitedObject)?,
+        _ isolation: isolated (any Actor)?, _ register: (TaskWaitTimer?) -> Int32
     ) async -> Int32 {
         if let outcome { return outcome }
         let timer = deadline == Deadline.never ? nil : TaskWaitTimer()
         defer { timer?.stop() }
-        if !isCancellable { return await suspend(timer, isolation, register) }
+        if !isCancellable { return await suspend(timer, deadline, object, isolation, register) }
         return await withTaskCancellationHandler {
-            await suspend(timer, isolation, register)
+            await suspend(timer, deadline, object, isolation, register)
         } onCancel: {
             giveUp(ECANCELED)
         }
@@ -123,22 +124,29 @@ class TaskWait: @unchecked Sendable {
 
     @inline(__always)
     private func suspend(
-        _ timer: TaskWaitTimer?, _ isolation: isolated (any Actor)?, _ register: (TaskWaitTimer?) -> Int32
+        _ timer: TaskWaitTimer?, _ deadline: Int64, _ object: (any WaitedObject)?,
+        _ isolation: isolated (any Actor)?, _ register: (TaskWaitTimer?) -> Int32
     ) async -> Int32 {
+        var told: ToldWait?
         unsafe await withUnsafeContinuation { continuation in
             self.continuation = unsafe continuation
-            let isProfiled = csk_profile_is_running()
-            if isProfiled { unsafe csk_profile_suspend(RuntimeFacts.context(of: continuation)) }
-            let isWatched = csk_deadlock_is_watching()
-            if isWatched { unsafe csk_deadlock_suspend(UInt64(RuntimeFacts.addressOfTask(of: continuation))) }
+            if !csk_task_waits_are_told() { return park { register(timer) } }
+            told = unsafe ToldWait(self, at: object, until: deadline, continuation)
+            unsafe csk_profile_suspend(RuntimeFacts.context(of: continuation))
+            unsafe csk_deadlock_suspend(UInt64(RuntimeFacts.addressOfTask(of: continuation)))
             park { register(timer) }
-            if isProfiled { csk_profile_suspend(nil) }
-            if isWatched { csk_deadlock_suspend(0) }
+            csk_profile_suspend(nil)
+            csk_deadlock_suspend(0)
         }
         // The task reads the outcome from the word in which it was decided. So everything that happened before the
         // decision happened before this too, by this word alone.
-        return unsafe outcome.unsafelyUnwrapped
+        let outcome = unsafe outcome.unsafelyUnwrapped
+        told?.end(outcome)
+        return outcome
     }
+
+    /// Says for the kernel what the task waits for, and in what order. The object is said already.
+    func describe(_ told: inout csk_task_wait_t) {}
 
     /// Parks the task and registers the wait; the continuation (or job) that resumes the task is stored already. The
     /// task may run, and the wait may end, before this returns. The caller keeps the object alive.

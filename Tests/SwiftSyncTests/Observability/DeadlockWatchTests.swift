@@ -37,7 +37,8 @@ private func nameTasksInRing(of count: Int) async throws {
     try DeadlockWatch.start()
     #expect(DeadlockWatch.isOn)
     let ring = (0..<count).map { AsyncMutex($0, name: "ring \($0)") }, meeting = Meeting()
-    let tasks = ring.indices.map { place in Task { try await takeTwo(ring, at: place, meeting) } }
+    let tasks = ring.indices.map { place in Task(name: "task \(place)") { try await takeTwo(ring, at: place, meeting) }
+    }
     // One that waits for a party is none.
     let other = Task { try await ring[0].withLock { _ in } }
     await waitUntil { DeadlockWatch.deadlockCount == 1 }
@@ -46,7 +47,9 @@ private func nameTasksInRing(of count: Int) async throws {
     #expect(Set(deadlock.parties.map(\.taskAddress)).count == count)
     #expect(deadlock.parties.allSatisfy { $0.thread == nil && $0.purpose == .permits(1) })
     #expect(Set(deadlock.parties.compactMap(\.objectName)) == Set(ring.map(\.name)))
-    #expect(DeadlockWatch.text().contains("waits for task 0x"))
+    #expect(Set(deadlock.parties.map(\.taskName)) == Set(ring.indices.map { "task \($0)" }))
+    #expect(deadlock.parties.allSatisfy { $0.description.contains(" \"\($0.taskName!)\" waits for semaphore") })
+    #expect(DeadlockWatch.text().contains("waits for task 0x") && DeadlockWatch.text().contains("\"task 0\""))
     for task in tasks { task.cancel() }
     for task in tasks { try await task.value }
     try await other.value

@@ -278,7 +278,7 @@ struct OrderedTaskTests {
         let thread = Thread {
             caller.access { $0 = Threads.current }
             Task.immediate {
-                await place.waitElsewhere()
+                await place.waitElsewhere(at: nil)
                 ranOn.access { $0 = Threads.current }
             }
             place.startReturns()
@@ -307,7 +307,7 @@ struct OrderedTaskTests {
                 let place = OrderedPlace(.own)
                 #expect(place.grant())
                 Task.immediate {
-                    await place.waitElsewhere()
+                    await place.waitElsewhere(at: nil)
                     if Threads.current == caller { onItsCallersThread.access { $0 += 1 } }
                     ran.access { $0 += 1 }
                 }

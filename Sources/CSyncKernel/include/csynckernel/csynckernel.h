@@ -30,6 +30,7 @@
 #include "workqueue.h"
 #include "delayed.h"
 #include "inspect.h"
+#include "task.h"
 #include "order.h"
 #include "mark.h"
 #include "deadlock.h"

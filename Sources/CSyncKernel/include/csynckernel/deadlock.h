@@ -67,6 +67,7 @@ typedef struct csk_deadlock_party {
     uintptr_t frames[CSK_DEADLOCK_FRAMES]; /* the addresses to which its calls return, the innermost first; none where
                                               it began to wait before the watch */
     char name[CSK_INSPECT_NAME];           /* of the object */
+    char task_name[CSK_INSPECT_TASK_NAME]; /* of a task that waits without a thread (task.h) */
 } csk_deadlock_party_t;
 
 /* How many were found so far. */

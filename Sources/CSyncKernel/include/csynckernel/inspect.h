@@ -45,18 +45,19 @@ enum {
     CSK_WAITS_FOR_PERMITS = 4,   /* of a semaphore */
     CSK_WAITS_TO_READ = 5,       /* under a read-write lock */
     CSK_WAITS_TO_WRITE = 6,
-    CSK_WAITS_TO_UPGRADE = 7,  /* it reads, and waits until no other does */
-    CSK_WAITS_FOR_ITEM = 8,    /* of a priority queue */
-    CSK_WAITS_FOR_PLACE = 9,   /* in a full priority queue */
-    CSK_WAITS_FOR_TURN = 10,   /* of a work queue: a caller of sync */
-    CSK_WAITS_FOR_ROOM = 11,   /* in a full work queue */
-    CSK_WAITS_FOR_DRAINED = 12 /* until what a work queue had accepted has ended */
+    CSK_WAITS_TO_UPGRADE = 7,   /* it reads, and waits until no other does */
+    CSK_WAITS_FOR_ITEM = 8,     /* of a priority queue */
+    CSK_WAITS_FOR_PLACE = 9,    /* in a full priority queue */
+    CSK_WAITS_FOR_TURN = 10,    /* of a queue: a caller of sync, or a task */
+    CSK_WAITS_FOR_ROOM = 11,    /* in a full queue */
+    CSK_WAITS_FOR_DRAINED = 12, /* until what a queue had accepted has ended */
+    CSK_WAITS_FOR_RESOURCE = 13 /* of a resource pool, or until one is made */
 };
 
 enum { CSK_WAITER_THREAD = 0, CSK_WAITER_CALLBACK = 1 };
 
-/* The most bytes of a thread's name, with the zero that ends it. */
-enum { CSK_INSPECT_THREAD_NAME = 16, CSK_INSPECT_NAME = 128 };
+/* The most bytes of a thread's, a task's and an object's name, with the zero that ends it. */
+enum { CSK_INSPECT_THREAD_NAME = 16, CSK_INSPECT_TASK_NAME = 64, CSK_INSPECT_NAME = 128 };
 
 /* A thread as the view shows it. What is not known is 0, or an empty name. */
 typedef struct csk_inspected_thread {
@@ -83,11 +84,14 @@ typedef struct csk_inspected_waiter {
     csk_inspected_thread_t thread; /* of a thread; zero for a callback */
     uint64_t wait;                 /* which of the thread's waits it is: another number for each wait. 0: not known */
     const void *waiter;            /* of a callback: the caller's csk_gate_waiter_t, csk_gate_condition_t, or
-                                      csk_workqueue_wait_t. Only its address may be used */
-    const void *function;          /* of a callback: its function */
+                                      csk_workqueue_wait_t; of a task at an object of its runtime's what task.h says.
+                                      Only its address may be used */
+    const void *function;          /* of a callback: its function; NULL for a task at an object of its runtime's */
     const void *lane;              /* of a callback at a gate: its lane, if it has one */
-    uint64_t task; /* the task that waits by a callback, or that runs on the thread: see deadlock.h; 0: none, or it is
-                      not known */
+    uint64_t task; /* the task that waits by a callback, or that runs on the thread: see deadlock.h and task.h; 0: none,
+                      or it is not known */
+    char task_name[CSK_INSPECT_TASK_NAME]; /* the task's name, cut to that; empty where it has none, or runs on a
+                                              thread */
 } csk_inspected_waiter_t;
 
 enum {

@@ -3,8 +3,9 @@
  *
  * Waits of threads and of callbacks at gates, mutexes, semaphores and read-write locks are counted, and waits of
  * threads for the signal of a condition variable, and at a work queue for a turn (csk_workqueue_sync), for room, and
- * until it is drained. A wait begins when a thread has failed to enter and begins to spin,
- * or when a callback is queued. It ends when the thread or callback goes on, whether it got what it waited for or not.
+ * until it is drained; and those of tasks at objects of their runtime's (task.h). A wait begins when a thread has failed
+ * to enter and begins to spin, or when a callback is queued. It ends when the thread or callback goes on, whether it got
+ * what it waited for or not.
  *
  * Only objects with a name or a place (name.h) are counted. Objects of one kind and one name share an entry, which
  * outlives them: give one name to what you want to see as one. How late timers are is counted too, and of work queues
@@ -102,8 +103,8 @@ CSK_API uint64_t csk_metrics_lost(void);
 
 /* Writes what was counted as text of OpenMetrics 1.0, which Prometheus and others read, with "# EOF" at its end. Serve
  * it as "application/openmetrics-text; version=1.0.0; charset=utf-8". These are its families, the first three with the
- * labels "kind" ("gate", "rwlock", "semaphore", "condition", "workqueue_turn", "workqueue_room", "workqueue_drain") and
- * "name":
+ * labels "kind" ("gate", "rwlock", "semaphore", "condition", "workqueue_turn", "workqueue_room", "workqueue_drain",
+ * "fifo_queue", "actor_queue", "task_queue", "resource_pool") and "name":
  *
  *     csk_wait_seconds           histogram: how long waits took, whatever became of them
  *     csk_waits                  counter: waits by "outcome": "granted", "timed_out" or "refused"

@@ -47,7 +47,12 @@ enum {
     CSK_OBJECT_SEM = 3,
     CSK_OBJECT_COND = 4,
     CSK_OBJECT_PQUEUE = 5,
-    CSK_OBJECT_WORKQUEUE = 6
+    CSK_OBJECT_WORKQUEUE = 6,
+    /* Objects of a runtime's own, at which its tasks wait: see task.h. Only their addresses may be used. */
+    CSK_OBJECT_FIFO_QUEUE = 7,
+    CSK_OBJECT_ACTOR_QUEUE = 8,
+    CSK_OBJECT_TASK_QUEUE = 9,
+    CSK_OBJECT_RESOURCE_POOL = 10
 };
 
 typedef struct csk_event {

@@ -131,7 +131,7 @@ csk_metrics_waits_t *csk_metrics_find(const void *object, uint32_t object_kind) 
 csk_metrics_waits_t *csk_metrics_find_named(uint32_t object_kind, uint32_t waits_for, const char *name) {
     table_t *in = the_table();
     char text[NAME_SIZE];
-    if (CSK_UNLIKELY(in == NULL)) return NULL;
+    if (CSK_UNLIKELY(in == NULL) || name[0] == 0) return NULL;
     size_t length = strnlen(name, sizeof text - 1);
     memcpy(text, name, length);
     text[length] = 0;

@@ -15,7 +15,7 @@ typedef struct csk_metrics_waits csk_metrics_waits_t;
  * counts as lost. The object must exist, and no internal lock may be held: see csk_observe_find_name. */
 csk_metrics_waits_t *csk_metrics_find(const void *object, uint32_t object_kind);
 /* The same by the name, of which 127 bytes count, and by what is waited for, where an object can be waited for in
- * several ways (CSK_WAITS_FOR_TURN, ...); 0 elsewhere. */
+ * several ways (CSK_WAITS_FOR_TURN, ...); 0 elsewhere. An empty name is none. */
 csk_metrics_waits_t *csk_metrics_find_named(uint32_t object_kind, uint32_t waits_for, const char *name);
 /* A wait is over. `waits` may be NULL. */
 void csk_metrics_count(csk_metrics_waits_t *waits, int64_t waited_ns, int status);

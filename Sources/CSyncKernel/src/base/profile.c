@@ -74,12 +74,13 @@ uint32_t csk_profile_stack_number(const csk_stack_t *stack) {
 
 uint32_t csk_profile_name_number(const void *object, uint32_t object_kind) {
     char name[NAME_SIZE];
-    return csk_observe_find_name(object, object_kind, name, sizeof name) ? csk_profile_number_of_name(name) : 0;
+    if (CSK_UNLIKELY(the_table() == NULL) || !csk_observe_find_name(object, object_kind, name, sizeof name)) return 0;
+    return csk_profile_number_of_name(name);
 }
 
 uint32_t csk_profile_number_of_name(const char *whole_name) {
     table_t *in = the_table();
-    if (CSK_UNLIKELY(in == NULL)) return 0;
+    if (CSK_UNLIKELY(in == NULL) || whole_name[0] == 0) return 0;
     char name[NAME_SIZE];
     size_t length = strnlen(whole_name, sizeof name - 1);
     memcpy(name, whole_name, length);

@@ -32,7 +32,7 @@ uint64_t csk_profile_draw(void);
 /* The number of the object's name or place; 0 where it has none, or the table is full. The object must exist, and no
  * internal lock may be held: see csk_observe_find_name. */
 uint32_t csk_profile_name_number(const void *object, uint32_t object_kind);
-/* The number of this name, of which 127 bytes count. */
+/* The number of this name, of which 127 bytes count. An empty one is none. */
 uint32_t csk_profile_number_of_name(const char *name);
 
 /* What the waits of one entry have in common. */

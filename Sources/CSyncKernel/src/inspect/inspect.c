@@ -362,12 +362,14 @@ static void take(csk_inspection_t *view, csk_look_more_t *more) {
     csk_look_at_pool(&look);
     look_at_threads(&look);
     look_at_callbacks(&look);
+    csk_look_at_tasks(&look);
     view->timers.busy = !csk_timers_look(&view->timers, csk_look_until(&look));
     add_served(&look);
     count_waiters(view);
     for (uint32_t i = 0; i < view->object_count; i++)
         if (view->objects[i].kind == CSK_OBJECT_WORKQUEUE) find_runner(&look, &view->objects[i]);
     identify(&look);
+    csk_look_name_tasks(&look);
     view->ended_ns = csk_platform_now();
 }
 

@@ -75,4 +75,11 @@ void csk_look_name_of_address(const csk_look_t *look, csk_inspected_object_t *ob
 /* The pool, its workers, and what waits for one. */
 void csk_look_at_pool(csk_look_t *look);
 
+/* ---- inspect_tasks.c ---- */
+
+/* Tasks that wait at objects of their runtime's. */
+void csk_look_at_tasks(csk_look_t *look);
+/* The names of all tasks that wait. */
+void csk_look_name_tasks(const csk_look_t *look);
+
 #endif

@@ -60,14 +60,21 @@ static void put_span(writer_t *to, int64_t ns) {
     else putf(to, "%lld s", (long long)(ns / 1000000000));
 }
 
-static const char *const kinds[] = { "object",         "gate",      "rwlock", "semaphore", "condition variable",
-                                     "priority queue", "work queue" };
-static const char *const kind_names[] = { "other", "gate", "rwlock", "sem", "cond", "pqueue", "workqueue" };
-static const char *const purposes[] = { "waits",        "to enter", "for its predicate",  "for a signal", "for permits",
-                                        "to read",      "to write", "to upgrade",         "for an item",  "for a place",
-                                        "for its turn", "for room", "until it is drained" };
-static const char *const purpose_names[] = { "other",   "enter", "predicate", "signal", "permits", "read",   "write",
-                                             "upgrade", "item",  "place",     "turn",   "room",    "drained" };
+static const char *const kinds[] = { "object",         "gate",       "rwlock",     "semaphore",   "condition variable",
+                                     "priority queue", "work queue", "FIFO queue", "actor queue", "task queue",
+                                     "resource pool" };
+static const char *const kind_names[] = { "other",       "gate",       "rwlock",       "sem",
+                                          "cond",        "pqueue",     "workqueue",    "fifo_queue",
+                                          "actor_queue", "task_queue", "resource_pool" };
+static const char *const purposes[] = {
+    "waits",        "to enter", "for its predicate",   "for a signal",  "for permits",
+    "to read",      "to write", "to upgrade",          "for an item",   "for a place",
+    "for its turn", "for room", "until it is drained", "for a resource"
+};
+static const char *const purpose_names[] = {
+    "other",   "enter", "predicate", "signal", "permits", "read",    "write",
+    "upgrade", "item",  "place",     "turn",   "room",    "drained", "resource"
+};
 static const char *const holder_names[] = { "nobody", "thread", "readers", "callback",
                                             "ended",  "caller", "unknown", "task" };
 
@@ -143,9 +150,12 @@ static void put_object(writer_t *to, const csk_inspection_t *view, const csk_ins
 static void put_waiter(writer_t *to, const csk_inspection_t *view, const csk_inspected_waiter_t *waiter) {
     put(to, "  ");
     if (waiter->kind == CSK_WAITER_THREAD) put_thread(to, &waiter->thread);
-    else putf(to, "callback %p, function %p", waiter->waiter, waiter->function);
+    else if (waiter->function != NULL) putf(to, "callback %p, function %p", waiter->waiter, waiter->function);
+    else if (waiter->task != 0) putf(to, "a task, waiter %p,", waiter->waiter);
+    else putf(to, "work %p", waiter->waiter);
     putf(to, " waits %s", NAME_IN(purposes, waiter->waits_for));
     if (waiter->task != 0) putf(to, " as task 0x%llx", (unsigned long long)waiter->task);
+    if (waiter->task_name[0] != 0) put(to, " \""), put(to, waiter->task_name), put(to, "\"");
     if (waiter->permits > 1) putf(to, " (%u)", waiter->permits);
     putf(to, ", priority %lld", (long long)priority_of(waiter->rank));
     if (waiter->since_ns != 0) put(to, ", for "), put_span(to, view->began_ns - waiter->since_ns);
@@ -276,6 +286,7 @@ static void put_json_waiter(writer_t *to, const csk_inspection_t *view, const cs
     put_address(to, "waiter", waiter->waiter);
     put_address(to, "function", waiter->function);
     put_task(to, waiter->task);
+    if (waiter->task_name[0] != 0) put_key_string(to, "task_name", waiter->task_name);
     put_address(to, "lane", waiter->lane);
     put(to, "}");
 }

@@ -7,6 +7,7 @@
 #include "base/slots.h"
 #include "order/watchdog.h"
 #include "wait/listed.h"
+#include "wait/tasks.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -82,6 +83,9 @@ static void make_report(const deadlock_cycle_t *cycle, deadlock_kept_t *made) {
         make_party(&tables->waiters[cycle->waiters[i]], &made->parties[i]);
         csk_inspected_thread_t *thread = &made->parties[i].thread;
         if (thread->id != 0) csk_platform_thread_name(thread->id, thread->name, sizeof thread->name);
+        else if (made->parties[i].task != 0)
+            csk_task_waits_name(made->parties[i].task, csk_platform_now() + reading_ns, made->parties[i].task_name,
+                                sizeof made->parties[i].task_name);
     }
 }
 

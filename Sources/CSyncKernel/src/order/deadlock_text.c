@@ -15,6 +15,7 @@ static void add_party(csk_line_t *line, const csk_deadlock_party_t *party) {
     }
     if (party->task != 0)
         csk_line_add(line, party->thread.id != 0 ? " (task 0x%llx)" : "task 0x%llx", (unsigned long long)party->task);
+    if (party->task_name[0] != 0) csk_line_add(line, " \"%s\"", party->task_name);
     if (party->thread.id == 0 && party->task == 0) csk_line_add(line, "callback %p", party->waiter);
 }
 

@@ -153,6 +153,13 @@ static size_t copy_place(const csk_place_t *place, char *buffer, size_t size) {
     return length + copy(line + begin, sizeof line - begin, room != 0 ? buffer + length : buffer, room);
 }
 
+size_t csk_place_text(const csk_place_t *place, char *buffer, size_t size) {
+    if (size != 0) buffer[0] = 0;
+    if (place->text == NULL) return 0;
+    if (place->line == 0) return copy(place->text, strlen(place->text), buffer, size);
+    return copy_place(place, buffer, size);
+}
+
 /* Returns the place behind the object, or NULL. */
 static const csk_place_t *place_of(const void *object, uint32_t kind) {
     switch (kind) {
@@ -175,9 +182,7 @@ static size_t own_name(const void *object, uint32_t kind, char *buffer, size_t s
         return name != NULL ? copy(name, strlen(name), buffer, size) : 0;
     }
     const csk_place_t *place = place_of(object, kind);
-    if (place == NULL) return 0;
-    if (place->line == 0) return copy(place->text, strlen(place->text), buffer, size);
-    return copy_place(place, buffer, size);
+    return place != NULL ? csk_place_text(place, buffer, size) : 0;
 }
 
 size_t csk_name_of(const void *object, uint32_t kind, char *buffer, size_t size) {

@@ -20,4 +20,8 @@ static inline void csk_name_end(const void *object) {
 bool csk_name_try_of(const void *object, uint32_t kind, char *buffer, size_t size, bool (*goes_on)(void *context),
                      void *context);
 
+/* The name that a place stands for, cut to the room: its file and line, or the name itself. Returns its length, 0 where
+ * it has none. */
+size_t csk_place_text(const csk_place_t *place, char *buffer, size_t size);
+
 #endif

@@ -1,0 +1,120 @@
+/* tasks.c: waits of tasks at objects that are no objects of the kernel, and the names of tasks. See tasks.h. */
+#include "wait/tasks.h"
+
+#include <string.h>
+
+#include "base/metrics.h"
+#include "base/probe.h"
+#include "base/profile.h"
+#include "thread/name.h"
+#include "wait/listed.h"
+#include "wait/waits.h"
+
+typedef struct {
+    uint32_t lock;
+    csk_task_wait_t *first; /* changed under the lock; a look without it says whether there is any */
+} part_t;
+
+static part_t parts[CSK_TASK_PARTS];
+
+bool csk_task_waits_are_told(void) { return csk_load(&csk_told.of_waits.each[TOLD_BY_PROGRAM], CSK_RELAXED) != 0; }
+
+static uint32_t part_of(uint64_t number) {
+    return (uint32_t)(number * UINT64_C(0x9e3779b97f4a7c15) >> 32) % CSK_TASK_PARTS;
+}
+
+static uint32_t mark_of_list(void) { return csk_process_mark() + 1; }
+
+static void lock(part_t *part) {
+    if (CSK_UNLIKELY(csk_queue_lock(&part->lock))) csk_store(&part->first, NULL, CSK_RELAXED);
+}
+
+/* ---- The task ---------------------------------------------------------------------------------------------------- */
+
+static void put_into_list(csk_task_wait_t *wait) {
+    wait->part = part_of(wait->task != 0 ? wait->task : (uintptr_t)wait);
+    part_t *part = &parts[wait->part];
+    lock(part);
+    wait->previous = NULL;
+    wait->next = part->first;
+    if (part->first != NULL) part->first->previous = wait;
+    csk_store(&part->first, wait, CSK_RELAXED);
+    csk_queue_unlock(&part->lock);
+    wait->mark = mark_of_list();
+}
+
+static void take_out_of_list(csk_task_wait_t *wait) {
+    if (wait->mark != mark_of_list()) return;
+    part_t *part = &parts[wait->part];
+    lock(part);
+    if (wait->previous != NULL) wait->previous->next = wait->next;
+    else csk_store(&part->first, wait->next, CSK_RELAXED);
+    if (wait->next != NULL) wait->next->previous = wait->previous;
+    csk_queue_unlock(&part->lock);
+}
+
+void csk_task_wait_begin(csk_task_wait_t *wait) {
+    bool is_counted = wait->object != NULL && !wait->is_not_counted;
+    wait->since_ns = csk_platform_now();
+    wait->mark = wait->stack = 0;
+    wait->counted = is_counted ? csk_load(&csk_counting, CSK_RELAXED) : 0;
+    if (wait->counted & CSK_COUNTS_PROFILE) {
+        csk_stack_t stack;
+        if (wait->context != NULL) csk_stack_take_suspended(&stack, wait->context);
+        else csk_stack_take(&stack);
+        wait->stack = csk_profile_stack_number(&stack);
+    }
+    if (csk_listed_is_on() && (wait->object != NULL || wait->task_name != NULL)) put_into_list(wait);
+}
+
+void csk_task_wait_end(csk_task_wait_t *wait, int status) {
+    take_out_of_list(wait);
+    if (!(wait->counted & (CSK_COUNTS_PROFILE | CSK_COUNTS_METRICS))) return;
+    char name[CSK_INSPECT_NAME];
+    csk_place_text(&wait->place, name, sizeof name);
+    int64_t waited_ns = csk_platform_now() - wait->since_ns;
+    if (wait->counted & CSK_COUNTS_METRICS)
+        csk_metrics_count(csk_metrics_find_named(wait->object_kind, 0, name), waited_ns, status);
+    csk_profile_sample_t sample;
+    if ((wait->counted & CSK_COUNTS_PROFILE) && csk_profile_keeps(waited_ns, &sample))
+        csk_profile_add(&(csk_profile_key_t){ .side = CSK_PROFILE_WAITED,
+                                              .waiter = CSK_PROFILE_CALLBACK,
+                                              .rank = wait->rank,
+                                              .stack = wait->stack,
+                                              .name = csk_profile_number_of_name(name) },
+                        &sample);
+}
+
+/* ---- Readers ----------------------------------------------------------------------------------------------------- */
+
+bool csk_task_waits_read(uint32_t number, int64_t until_ns, bool (*each)(const csk_task_wait_t *, void *),
+                         void *context) {
+    part_t *part = &parts[number];
+    if (csk_load(&part->first, CSK_RELAXED) == NULL) return true;
+    if (CSK_UNLIKELY(csk_queue_lock_is_old(csk_load(&part->lock, CSK_RELAXED)))) lock(part);
+    else if (!csk_waits_try_lock(NULL, &part->lock, until_ns)) return false;
+    for (const csk_task_wait_t *wait = part->first; wait != NULL && each(wait, context);) wait = wait->next;
+    csk_queue_unlock(&part->lock);
+    return true;
+}
+
+typedef struct {
+    uint64_t task;
+    char *name;
+    size_t size;
+} wanted_t;
+
+static bool copy_name(const csk_task_wait_t *wait, void *context) {
+    wanted_t *wanted = context;
+    if (wait->task != wanted->task || wait->task_name == NULL) return true;
+    size_t length = strnlen(wait->task_name, wanted->size - 1);
+    memcpy(wanted->name, wait->task_name, length);
+    wanted->name[length] = 0;
+    return false;
+}
+
+void csk_task_waits_name(uint64_t task, int64_t until_ns, char *name, size_t size) {
+    wanted_t wanted = { task, name, size };
+    name[0] = 0;
+    csk_task_waits_read(part_of(task), until_ns, copy_name, &wanted);
+}
