@@ -1,10 +1,16 @@
 import CSyncKernel
 
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
 extension SyncDiagnostics {
     /// From now on a task that blocks its thread for 100 ms or longer at an object of this library is reported
     /// (`longWait`), once for each such wait: the thread that it holds up is one of the few that all tasks share, or
-    /// the main actor's. A thread of the library's own reports it, also where all others are stuck. With false that
-    /// ends.
+    /// the main actor's. A wait of the main actor is told as such: "the main actor, which must not block, has waited".
+    /// A thread of the library's own reports it, also where all others are stuck. With false that ends.
     ///
     /// A task that runs on an executor of its own, such as a `WorkQueue`, is reported too, though it may block. A wait
     /// that doesn't park its thread costs nothing for this; one that does asks whether it is in a task. It never
@@ -16,8 +22,11 @@ extension SyncDiagnostics {
         let status = csk_thread_mark_by(
             watches
                 ? {
-                    let isInTask = unsafe withUnsafeCurrentTask { unsafe $0 != nil }
-                    return UInt32(isInTask ? CSK_THREAD_COOPERATIVE : CSK_THREAD_PLAIN)
+                    guard unsafe withUnsafeCurrentTask(body: { unsafe $0 != nil }) else {
+                        return UInt32(CSK_THREAD_PLAIN)
+                    }
+                    // Tasks come to the main thread by the main actor alone. (The number is the system's.)
+                    return UInt32(csk_thread_id() == getpid() ? CSK_THREAD_MAIN : CSK_THREAD_COOPERATIVE)
                 } : nil)
         if status != 0 { throw .outOfResources }
     }
