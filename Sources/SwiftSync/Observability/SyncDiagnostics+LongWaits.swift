@@ -1,10 +1,14 @@
 import CSyncKernel
+import Dispatch
 
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Musl)
 import Musl
 #endif
+
+/// What the main queue alone has, whatever thread runs its blocks: those of the main actor are among them.
+private let isMainQueue = DispatchSpecificKey<Bool>()
 
 extension SyncDiagnostics {
     /// From now on a task that blocks its thread for 100 ms or longer at an object of this library is reported
@@ -19,14 +23,17 @@ extension SyncDiagnostics {
     /// - Throws: ``LockOrderError/outOfResources`` where the thread can't be started.
     public static func watchesTasks(_ watches: Bool) throws(LockOrderError) {
         KernelReports.arePassedOn
+        DispatchQueue.main.setSpecific(key: isMainQueue, value: true)
         let status = csk_thread_mark_by(
             watches
                 ? {
                     guard unsafe withUnsafeCurrentTask(body: { unsafe $0 != nil }) else {
                         return UInt32(CSK_THREAD_PLAIN)
                     }
-                    // Tasks come to the main thread by the main actor alone. (The number is the system's.)
-                    return UInt32(csk_thread_id() == getpid() ? CSK_THREAD_MAIN : CSK_THREAD_COOPERATIVE)
+                    // The main thread, or the one that serves the main queue in its place: after `dispatchMain` on Linux
+                    // the main thread has ended. (The number is the system's.)
+                    let isMain = csk_thread_id() == getpid() || DispatchQueue.getSpecific(key: isMainQueue) == true
+                    return UInt32(isMain ? CSK_THREAD_MAIN : CSK_THREAD_COOPERATIVE)
                 } : nil)
         if status != 0 { throw .outOfResources }
     }

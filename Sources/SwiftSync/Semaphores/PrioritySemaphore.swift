@@ -21,8 +21,9 @@ public import CSyncKernel
 ///
 /// Permits have no owner: any thread or task may signal. (With a `value` of 1, ``DeadlockWatch`` and ``SyncInspector``
 /// take whoever has the permit for its holder, until another signals.) A call that meets nobody else costs one locked
-/// instruction, and allocates nothing. A task that has to wait costs one allocation. Waiting is O(log n) amortized with n waiters.
-/// Copies share one semaphore, which lives as long as anybody uses it or waits for it. Don't use it in signal handlers.
+/// instruction, and allocates nothing. A task that has to wait costs one allocation. Waiting is O(log n) amortized with
+/// n waiters. Copies share one semaphore, which lives as long as anybody uses it or waits for it. Don't use it in
+/// signal handlers.
 @frozen
 public struct PrioritySemaphore: @unchecked Sendable {
     @usableFromInline let box: SemaphoreBox

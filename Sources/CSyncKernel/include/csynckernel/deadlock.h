@@ -30,10 +30,10 @@
  * stalled (CSK_EVENT_QUEUE_STALLED), once for each such wait, unless it is part of a deadlock. A pool that can take no
  * work is reported as CSK_EVENT_POOL_STUCK.
  *
- * What it costs. Nothing where nobody waits, but at semaphores that note their holder. A thread that waits notes its stack, by its frame pointers, which is some
- * 50 ns; a callback is listed (csk_inspect_callbacks). The watchdog looks at the records of waiting threads every
- * 50 ms, and takes a view when one of them has become old, and every quarter of a second while callbacks wait. Waits
- * that began before the watch are seen too, without their stacks.
+ * What it costs. Nothing where nobody waits, but at semaphores that note their holder. A thread that waits notes its
+ * stack, by its frame pointers, which is some 50 ns; a callback is listed (csk_inspect_callbacks). The watchdog looks
+ * at the records of waiting threads every 50 ms, and takes a view when one of them has become old, and every quarter of
+ * a second while callbacks wait. Waits that began before the watch are seen too, without their stacks.
  *
  * No function here may be called from a signal handler. A child of fork has no watch until it begins one. */
 #ifndef CSK_DEADLOCK_H
