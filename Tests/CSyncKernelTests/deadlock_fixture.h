@@ -224,8 +224,8 @@ static inline bool is_party(const csk_deadlock_party_t *found, const party_t *pa
                             : found->thread.id == LOAD(&party->id);
 }
 
-/* Exactly the parties, in their order, each with what it waits for and with its stack, and in time. The first of them is
- * a thread. */
+/* Exactly the parties, in their order, each with what it waits for and with its stack, and in time. The first of them
+ * is a thread. */
 static inline void check_ring(ring_t *ring, int64_t within_ns) {
     csk_deadlock_party_t parties[CSK_DEADLOCK_PARTIES];
     const report_t *report;

@@ -30,8 +30,8 @@ extension SyncDiagnostics {
                     guard unsafe withUnsafeCurrentTask(body: { unsafe $0 != nil }) else {
                         return UInt32(CSK_THREAD_PLAIN)
                     }
-                    // The main thread, or the one that serves the main queue in its place: after `dispatchMain` on Linux
-                    // the main thread has ended. (The number is the system's.)
+                    // The main thread, or the one that serves the main queue in its place: after `dispatchMain` the
+                    // main thread has ended, on Linux. (The number is the system's.)
                     let isMain = csk_thread_id() == getpid() || DispatchQueue.getSpecific(key: isMainQueue) == true
                     return UInt32(isMain ? CSK_THREAD_MAIN : CSK_THREAD_COOPERATIVE)
                 } : nil)

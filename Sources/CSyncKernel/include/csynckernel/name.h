@@ -110,7 +110,7 @@ static inline void csk_held_sem_begin(csk_held_sem_t *held) {
  * permit is its holder until it is signalled. It does so while somebody wants to know, which is while the deadlock
  * watch is on (deadlock.h) or callbacks are listed (csk_inspect_callbacks): one that begins then, at once; another from
  * the next time on that somebody has to wait there, so who has the permit at that moment is not known. Meanwhile each
- * call takes the semaphore's queue lock, some 50 ns for a wait and a signal; else nothing costs more.
+ * call takes the semaphore's queue lock; else nothing costs more.
  *
  * A task is the holder where it is known which task the thread runs (csk_deadlock_know_tasks), and where it was told
  * for a callback (csk_deadlock_suspend); else the thread. A permit that somebody else gives back, or that nobody had
