@@ -1477,7 +1477,8 @@ MUTANTS = [
     ("who passes takes more than there is", SEM, " || csk_sem_free_in(found) < permits) return false;",
      ") return false;"),
     ("who passes takes nothing", SEM,
-     "    csk_store(&sem->state, found - permits * CSK_SEM_PERMIT, CSK_RELAXED);\n    csk_sem_note", "    csk_sem_note"),
+     "    csk_store(&sem->state, found - permits * CSK_SEM_PERMIT, CSK_RELAXED);\n    csk_sem_note",
+     "    csk_sem_note"),
     ("who tries passes nobody", SEM, "        if (busy) return passed ? 0 : EBUSY;", "        if (busy) return EBUSY;"),
     # Memory that goes with the last wait.
     ("a signal adds under the lock where nobody waits", SEM,
