@@ -75,7 +75,8 @@ static inline void *allocate_for_good(size_t size) {
 
 /* ---- Objects ----------------------------------------------------------------------------------------------------- */
 
-enum { A_GATE, A_MUTEX, A_RWLOCK, A_QUEUE, A_SEM, KINDS };
+/* At A_SEM whoever has the permit says so; at A_NOTED_SEM the semaphore notes it. */
+enum { A_GATE, A_MUTEX, A_RWLOCK, A_QUEUE, A_SEM, A_NOTED_SEM, KINDS };
 /* How a read-write lock is held, and how it is waited for. */
 enum { TO_WRITE, TO_READ, TO_UPGRADE };
 
@@ -98,7 +99,10 @@ static inline void make_object(object_t *object, int kind) {
     case A_MUTEX: CHECK_STATUS(csk_mutex_init(&object->mutex), 0); break;
     case A_RWLOCK: CHECK_STATUS(csk_rwlock_init(&object->rwlock, NULL), 0); break;
     case A_QUEUE: CHECK_STATUS(csk_workqueue_init(&object->queue, NULL), 0); break;
-    default: CHECK_STATUS(csk_sem_init(&object->sem.placed.sem, 1, 1), 0); csk_held_sem_begin(&object->sem);
+    default:
+        CHECK_STATUS(csk_sem_init(&object->sem.placed.sem, 1, 1), 0);
+        if (kind == A_SEM) csk_held_sem_begin(&object->sem);
+        else csk_held_sem_begin_noting(&object->sem);
     }
 }
 
@@ -130,9 +134,9 @@ static inline void enter(object_t *object, int how, void (*inside)(void *), void
         break;
     default:
         CHECK_STATUS(csk_sem_wait(sem, 0, 1), 0);
-        csk_sem_set_holding_thread(sem, csk_thread_id());
+        if (object->kind == A_SEM) csk_sem_set_holding_thread(sem, csk_thread_id());
         inside(context);
-        csk_sem_set_holder(sem, 0);
+        if (object->kind == A_SEM) csk_sem_set_holder(sem, 0);
         CHECK_STATUS(csk_sem_signal(sem, 1), 0);
     }
 }
@@ -146,7 +150,8 @@ typedef struct ring ring_t;
 typedef struct {
     ring_t *ring;
     int place;
-    int32_t id;
+    int32_t id;    /* of its thread */
+    uint64_t task; /* of one that is a task without a thread */
 } party_t;
 
 struct ring {
@@ -184,17 +189,21 @@ static inline void *run_party(void *context) {
 static inline void detach(void *(*body)(void *), void *context) { pthread_detach(start_thread(body, context)); }
 
 /* kind(i): of the object that party i holds. */
-static inline ring_t *plant(const char *name, int count, int (*kind)(int), int holds_how, int waits_how) {
+static inline ring_t *make_ring(const char *name, int count, int (*kind)(int), int holds_how, int waits_how) {
     ring_t *ring = allocate_for_good(sizeof *ring);
     ring->name = name;
     ring->count = count;
     ring->holds_how = holds_how;
     ring->waits_how = waits_how;
-    for (int i = 0; i < count; i++) make_object(&ring->objects[i], kind(i));
     for (int i = 0; i < count; i++) {
+        make_object(&ring->objects[i], kind(i));
         ring->parties[i] = (party_t){ .ring = ring, .place = i };
-        detach(run_party, &ring->parties[i]);
     }
+    return ring;
+}
+static inline ring_t *plant(const char *name, int count, int (*kind)(int), int holds_how, int waits_how) {
+    ring_t *ring = make_ring(name, count, kind, holds_how, waits_how);
+    for (int i = 0; i < count; i++) detach(run_party, &ring->parties[i]);
     return ring;
 }
 
@@ -210,7 +219,13 @@ static inline const report_t *find_report(int32_t thread_id) {
     return NULL;
 }
 
-/* Exactly the parties, in their order, each with what it waits for and with its stack, and in time. */
+static inline bool is_party(const csk_deadlock_party_t *found, const party_t *party) {
+    return party->task != 0 ? found->task == party->task && found->thread.id == 0
+                            : found->thread.id == LOAD(&party->id);
+}
+
+/* Exactly the parties, in their order, each with what it waits for and with its stack, and in time. The first of them
+ * is a thread. */
 static inline void check_ring(ring_t *ring, int64_t within_ns) {
     csk_deadlock_party_t parties[CSK_DEADLOCK_PARTIES];
     const report_t *report;
@@ -218,18 +233,20 @@ static inline void check_ring(ring_t *ring, int64_t within_ns) {
     wait_until((report = find_report(LOAD(&ring->parties[0].id))) != NULL);
     CHECK_EQ(csk_deadlock_parties(report->number, parties, CSK_DEADLOCK_PARTIES), ring->count);
     int first = 0;
-    while (first < ring->count && LOAD(&ring->parties[first].id) != parties[0].thread.id) first++;
+    while (first < ring->count && !is_party(&parties[0], &ring->parties[first])) first++;
     CHECK(first < ring->count);
     int64_t youngest_ns = 0;
     for (int i = 0; i < ring->count; i++) {
         int place = (first + i) % ring->count;
-        CHECK_EQ(parties[i].thread.id, LOAD(&ring->parties[place].id));
+        CHECK(is_party(&parties[i], &ring->parties[place]));
         CHECK(parties[i].object == object_address(&ring->objects[(place + 1) % ring->count]));
         /* What serves callers of sync is built without frame pointers. */
-        if (parties[i].object_kind != CSK_OBJECT_WORKQUEUE) CHECK_GE(parties[i].frame_count, 2);
+        if (parties[i].object_kind != CSK_OBJECT_WORKQUEUE && parties[i].thread.id != 0)
+            CHECK_GE(parties[i].frame_count, 2);
         if (parties[i].since_ns > youngest_ns) youngest_ns = parties[i].since_ns;
         char who[32];
-        snprintf(who, sizeof who, "thread %d ", (int)parties[i].thread.id);
+        if (parties[i].thread.id != 0) snprintf(who, sizeof who, "thread %d ", (int)parties[i].thread.id);
+        else snprintf(who, sizeof who, "task %#llx", (unsigned long long)parties[i].task);
         CHECK(strstr(report->text, who) != NULL);
     }
     /* The time in which other programs had the processor that the watchdog's thread wanted is not its own. */

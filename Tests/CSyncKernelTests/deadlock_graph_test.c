@@ -1,5 +1,7 @@
 /* deadlock_graph_test.c: which circles are found in views that are made by hand: what real threads come to only by
- * chance, and what makes a circle known again. */
+ * chance, and what makes a circle known again; what several views show together, and which queues stand still in one.
+ *
+ * More than 400 lines: one small test for each rule, and they share how views are made. */
 #include "base/slots.h"
 #include "order/deadlock.h"
 #include "test.h"
@@ -283,6 +285,158 @@ static void of_a_long_circle_the_first_parties_are_kept(void) {
         CHECK_EQ(cycle->waiters[i], (cycle->waiters[i - 1] + 1) % LENGTH);
 }
 
+/* ---- What several views show ------------------------------------------------------------------------------------- */
+
+enum { AFTER_NS = 500 };
+
+/* A view in which circles 0 .. count - 1, of two threads each, are seen, apart from those that `leaves_out` has a bit
+ * of. All waits began at 1000 and later. */
+static void take_rings(uint32_t count, uint32_t leaves_out, int64_t at_ns) {
+    tables->view.object_count = tables->view.waiter_count = tables->more.holder_count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t first = tables->view.waiter_count;
+        ring(10 * (int32_t)(i + 1), 2);
+        for (uint32_t w = first; w < tables->view.waiter_count; w++) {
+            tables->waiters[w].since_ns = 1000;
+            if (leaves_out >> i & 1) tables->waiters[w].deadline_ns = 1;
+        }
+    }
+    tables->view.began_ns = at_ns;
+    csk_deadlock_find_cycles(tables);
+}
+static void begin_views(void) {
+    begin();
+    tables->cycle_count = tables->before_count = 0;
+}
+static void expect_certain(uint32_t circle, bool certain) {
+    CHECK(circle < tables->cycle_count);
+    CHECK_EQ(csk_deadlock_is_certain(&tables->cycles[circle]), certain);
+}
+
+static void a_circle_is_certain_once_three_views_in_a_row_have_shown_it(void) {
+    begin_views();
+    for (int view = 1; view <= 4; view++) {
+        take_rings(1, 0, 2000);
+        CHECK_EQ(csk_deadlock_count_views(tables, AFTER_NS), view < 3);
+        expect_certain(0, view >= 3);
+    }
+    begin_views();
+    take_rings(0, 0, 2000);
+    CHECK(!csk_deadlock_count_views(tables, AFTER_NS));
+}
+
+/* Of two circles the second is missing in one view. */
+static void what_a_view_does_not_show_is_counted_anew(void) {
+    static const uint32_t left_out[] = { 0, 0, 2, 0, 0, 0 };
+    begin_views();
+    for (int view = 0; view < 6; view++) {
+        take_rings(2, left_out[view], 2000);
+        CHECK_EQ(csk_deadlock_count_views(tables, AFTER_NS), view < 2 || view == 3 || view == 4);
+        CHECK_EQ(tables->cycle_count, left_out[view] != 0 ? 1 : 2);
+        for (uint32_t i = 0; i < tables->cycle_count; i++) {
+            bool is_first = tables->objects[tables->waiters[tables->cycles[i].waiters[0]].object].holder.thread.id < 20;
+            expect_certain(i, is_first ? view >= 2 : view == 5);
+        }
+    }
+}
+
+/* The wait of one party is another one, or another has what it waits for: that is another circle. */
+static void another_wait_is_another_circle(void) {
+    begin_views();
+    for (int view = 0; view < 4; view++) {
+        take_rings(1, 0, 2000);
+        if (view >= 2) {
+            tables->waiters[0].wait++;
+            csk_deadlock_find_cycles(tables);
+        }
+        CHECK(csk_deadlock_count_views(tables, AFTER_NS));
+        expect_certain(0, false);
+    }
+}
+
+static void a_young_circle_is_not_counted(void) {
+    begin_views();
+    for (int view = 0; view < 5; view++) {
+        take_rings(1, 0, 1000 + AFTER_NS - 1);
+        CHECK(!csk_deadlock_count_views(tables, AFTER_NS));
+        CHECK_EQ(tables->cycle_count, 0);
+        CHECK_EQ(tables->before_count, 0);
+    }
+    take_rings(1, 0, 1000 + AFTER_NS);
+    CHECK(csk_deadlock_count_views(tables, AFTER_NS));
+    expect_certain(0, false);
+}
+
+/* ---- Queues that stand still ------------------------------------------------------------------------------------- */
+
+/* Thread 10 is in the work of a serial queue, behind which one stands, and waits for a gate of thread 20. */
+static csk_inspected_object_t *stuck_queue(void) {
+    begin();
+    csk_inspected_object_t *queue = object(CSK_OBJECT_WORKQUEUE), *gate = held(CSK_OBJECT_GATE, 20);
+    queue->running = 1;
+    queue->count = 1;
+    runs_in(queue, 10);
+    thread_waits(10, gate, CSK_WAITS_TO_ENTER)->since_ns = 1000;
+    tables->view.began_ns = 1000 + AFTER_NS;
+    return queue;
+}
+static bool is_stalled(void) {
+    deadlock_stalled_t stalled;
+    csk_deadlock_find_cycles(tables);
+    if (!csk_deadlock_finds_stalled(tables, 0, AFTER_NS, &stalled)) return false;
+    CHECK(stalled.queue == tables->objects[0].address);
+    CHECK_EQ(stalled.thread_id, 10);
+    CHECK_EQ(stalled.since_ns, 1000);
+    return true;
+}
+
+static void a_queue_is_stalled_once_for_each_wait_of_its_work(void) {
+    stuck_queue();
+    CHECK(is_stalled());
+    CHECK(!is_stalled());
+    tables->waiters[0].wait++;
+    CHECK(is_stalled());
+    /* A caller behind it is enough. */
+    csk_inspected_object_t *queue = stuck_queue();
+    queue->count = 0;
+    thread_waits(30, queue, CSK_WAITS_FOR_TURN);
+    CHECK(is_stalled());
+}
+
+static void what_is_not_seen_whole_is_not_called_stalled(void) {
+    stuck_queue();
+    tables->view.records_busy = 1;
+    CHECK(!is_stalled());
+    stuck_queue();
+    tables->view.list_busy = true;
+    CHECK(!is_stalled());
+    stuck_queue()->flags = CSK_INSPECT_BUSY;
+    CHECK(!is_stalled());
+}
+
+static void what_holds_up_nobody_is_not_stalled(void) {
+    stuck_queue()->count = 0;
+    CHECK(!is_stalled());
+    stuck_queue()->running = 0;
+    CHECK(!is_stalled());
+    stuck_queue()->width = 2;
+    CHECK(!is_stalled());
+    stuck_queue()->kind = CSK_OBJECT_GATE;
+    CHECK(!is_stalled());
+    stuck_queue();
+    tables->view.began_ns--;
+    CHECK(!is_stalled());
+    stuck_queue();
+    tables->waiters[0].wait = 0;
+    CHECK(!is_stalled());
+    /* It is part of a deadlock, which says more. */
+    stuck_queue();
+    csk_inspected_object_t *other = held(CSK_OBJECT_GATE, 10);
+    thread_waits(20, other, CSK_WAITS_TO_ENTER);
+    CHECK(!is_stalled());
+    CHECK_EQ(tables->cycle_count, 1);
+}
+
 TEST_MAIN(TEST(a_circle_is_found_in_order_and_is_as_old_as_its_first_wait), TEST(chains_are_in_no_circle),
           TEST(each_party_is_in_a_circle_that_is_found_the_shortest_first),
           TEST(a_party_may_be_a_task_or_a_thread_that_runs_one),
@@ -291,4 +445,8 @@ TEST_MAIN(TEST(a_circle_is_found_in_order_and_is_as_old_as_its_first_wait), TEST
           TEST(waits_that_end_by_themselves_or_have_no_number_are_none), TEST(nobody_waits_for_itself),
           TEST(whoever_waits_for_a_predicate_waits_for_nobody), TEST(nobody_waits_for_the_readers_to_read),
           TEST(a_circle_is_the_same_wherever_the_search_begins), TEST(what_was_told_is_not_found_again_but_the_rest_is),
-          TEST(of_a_long_circle_the_first_parties_are_kept))
+          TEST(of_a_long_circle_the_first_parties_are_kept),
+          TEST(a_circle_is_certain_once_three_views_in_a_row_have_shown_it),
+          TEST(what_a_view_does_not_show_is_counted_anew), TEST(another_wait_is_another_circle),
+          TEST(a_young_circle_is_not_counted), TEST(a_queue_is_stalled_once_for_each_wait_of_its_work),
+          TEST(what_is_not_seen_whole_is_not_called_stalled), TEST(what_holds_up_nobody_is_not_stalled))

@@ -11,12 +11,13 @@ static int mutexes(int place) { return (void)place, A_MUTEX; }
 static int rwlocks(int place) { return (void)place, A_RWLOCK; }
 static int queues(int place) { return (void)place, A_QUEUE; }
 static int sems(int place) { return (void)place, A_SEM; }
+static int noted_sems(int place) { return (void)place, A_NOTED_SEM; }
 static int all_kinds(int place) { return place % KINDS; }
 
 /* All of them at once, by the limit that users have. */
 static void rings_of_each_kind_and_size_are_named_in_time(void) {
     static const int sizes[] = { 2, 3, 8 };
-    ring_t *rings[32];
+    ring_t *rings[40];
     int count = 0;
     watch(0);
     uint32_t before = LOAD(&report_count);
@@ -28,6 +29,7 @@ static void rings_of_each_kind_and_size_are_named_in_time(void) {
         rings[count++] = plant("write, read", sizes[i], rwlocks, TO_WRITE, TO_READ);
         rings[count++] = plant("queues", sizes[i], queues, TO_WRITE, TO_WRITE);
         rings[count++] = plant("semaphores", sizes[i], sems, TO_WRITE, TO_WRITE);
+        rings[count++] = plant("semaphores that note", sizes[i], noted_sems, TO_WRITE, TO_WRITE);
         rings[count++] = plant("mixed", sizes[i], all_kinds, TO_WRITE, TO_WRITE);
     }
     for (int i = 0; i < count; i++) check_ring(rings[i], in_time_ns);
@@ -316,6 +318,102 @@ static void threads_and_tasks_that_wait_for_each_other_are_named(void) {
     csk_deadlock_know_tasks(NULL, NULL);
 }
 
+/* Eight parties. The fourth and the last are tasks: they have an async mutex, and the permit of a semaphore that notes
+ * its holder, and wait at gates by callbacks. The others are threads. */
+enum { FIRST_TASK = 3, SECOND_TASK = 7 };
+static int threads_and_tasks(int place) {
+    static const int kinds[MOST_PARTIES] = {
+        A_GATE, A_NOTED_SEM, A_MUTEX, A_SEM, A_GATE, A_RWLOCK, A_QUEUE, A_NOTED_SEM
+    };
+    return kinds[place];
+}
+static void never_granted(csk_gate_waiter_t *waiter, void *context, int status) {
+    (void)waiter, (void)context;
+    test_fail(__FILE__, __LINE__, "the wait of a party ended: %d", status);
+}
+static void make_task(ring_t *ring, int place) {
+    static csk_gate_waiter_t taken;
+    csk_sem_t *sem = &ring->objects[place].sem.placed.sem;
+    uint64_t task = ring->parties[place].task = (uint64_t)(200 + place);
+    int ends = 0;
+    if (ring->objects[place].kind == A_SEM) {
+        CHECK_STATUS(csk_sem_wait(sem, 0, 1), 0);
+        csk_sem_set_holder(sem, task);
+    } else {
+        csk_deadlock_suspend(task);
+        CHECK_STATUS(csk_sem_wait_async(sem, &taken, 0, 1, CSK_NEVER, ended, &ends), 0);
+        csk_deadlock_suspend(0);
+        CHECK_EQ(ends, 1);
+    }
+    ADD(&ring->inside, 1);
+}
+static void task_waits_for_next(ring_t *ring, int place) {
+    csk_gate_waiter_t *waiter = allocate_for_good(sizeof *waiter);
+    csk_deadlock_suspend(ring->parties[place].task);
+    CHECK_STATUS(csk_gate_lock_async(&ring->objects[(place + 1) % ring->count].gate, waiter, 0, CSK_NEVER,
+                                     never_granted, NULL),
+                 0);
+    csk_deadlock_suspend(0);
+}
+static void a_ring_of_threads_and_tasks_at_objects_of_all_kinds_is_named_in_time(void) {
+    watch(0);
+    uint32_t before = LOAD(&report_count);
+    ring_t *ring = make_ring("threads and tasks", MOST_PARTIES, threads_and_tasks, TO_WRITE, TO_WRITE);
+    make_task(ring, FIRST_TASK);
+    make_task(ring, SECOND_TASK);
+    for (int i = 0; i < ring->count; i++)
+        if (ring->parties[i].task == 0) detach(run_party, &ring->parties[i]);
+    wait_until(LOAD(&ring->inside) == ring->count);
+    task_waits_for_next(ring, FIRST_TASK);
+    task_waits_for_next(ring, SECOND_TASK);
+    check_ring(ring, in_time_ns);
+    CHECK_EQ(LOAD(&report_count), before + 1);
+}
+
+/* Another than the one that has it signals: it is no lock, so nobody is its holder. */
+static void *signal_held(void *unused) {
+    (void)unused;
+    CHECK_STATUS(csk_sem_signal(&held[0].placed.sem, 1), 0);
+    return NULL;
+}
+static void *take_permit_and_lock_later(void *unused) {
+    (void)unused;
+    CHECK_STATUS(csk_sem_wait(&held[0].placed.sem, 0, 1), 0);
+    STORE(&scene->steps, 1);
+    wait_until(LOAD(&scene->steps) == 3);
+    CHECK_STATUS(csk_gate_lock(&scene->gate, 0), 0);
+    CHECK_STATUS(csk_gate_unlock(&scene->gate), 0);
+    return NULL;
+}
+static void *lock_and_take_permit(void *unused) {
+    (void)unused;
+    CHECK_STATUS(csk_gate_lock(&scene->gate, 0), 0);
+    STORE(&scene->steps, 2);
+    CHECK_STATUS(csk_sem_wait(&held[0].placed.sem, 0, 1), 0);
+    CHECK_STATUS(csk_gate_unlock(&scene->gate), 0);
+    return NULL;
+}
+static void a_semaphore_that_others_signal_is_in_no_deadlock(void) {
+    begin(short_ns);
+    CHECK_STATUS(csk_sem_init(&held[0].placed.sem, 1, 1), 0);
+    csk_held_sem_begin_noting(&held[0]);
+    CHECK_STATUS(csk_sem_wait(&held[0].placed.sem, 0, 1), 0);
+    pthread_t other = start_thread(signal_held, NULL);
+    join_thread(other);
+    uint32_t before = LOAD(&report_count);
+    pthread_t threads[2];
+    threads[0] = start_thread(take_permit_and_lock_later, NULL);
+    wait_until(LOAD(&scene->steps) == 1);
+    threads[1] = start_thread(lock_and_take_permit, NULL);
+    wait_until(csk_sem_waiting(&held[0].placed.sem) == 1);
+    STORE(&scene->steps, 3);
+    wait_until(csk_gate_waiting(&scene->gate) == 1);
+    CHECK_EQ(await_control(), before + 1);
+    CHECK_STATUS(csk_sem_signal(&held[0].placed.sem, 1), 0);
+    join_thread(threads[0]);
+    join_thread(threads[1]);
+}
+
 /* It is over before it is old enough to be looked at. */
 static void a_circle_that_dissolves_is_none(void) {
     int ends = 0;
@@ -498,7 +596,9 @@ TEST_MAIN(TEST(tasks_that_wait_for_each_other_are_named), TEST(rings_of_each_kin
           TEST(an_upgrade_waits_for_the_other_readers), TEST(a_reader_waits_for_the_writer_before_it),
           TEST(a_reader_behind_a_timed_writer_is_in_no_deadlock), TEST(a_circle_with_a_timed_wait_is_none),
           TEST(a_long_wait_without_a_circle_is_none), TEST(who_waits_for_a_party_is_none_and_nothing_is_told_twice),
-          TEST(threads_and_tasks_that_wait_for_each_other_are_named), TEST(a_circle_that_dissolves_is_none),
+          TEST(threads_and_tasks_that_wait_for_each_other_are_named),
+          TEST(a_ring_of_threads_and_tasks_at_objects_of_all_kinds_is_named_in_time),
+          TEST(a_semaphore_that_others_signal_is_in_no_deadlock), TEST(a_circle_that_dissolves_is_none),
           TEST(who_has_a_plain_semaphore_is_not_known), TEST(works_that_call_sync_round_are_named),
           TEST(a_queue_whose_work_waits_is_stalled_and_no_deadlock), TEST(what_was_found_is_printed_with_stacks),
           TEST(what_began_before_the_watch_is_seen_too), TEST(a_runtime_looks_along_while_the_watch_is_on))

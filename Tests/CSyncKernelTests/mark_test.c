@@ -46,6 +46,7 @@ static void a_long_wait_of_a_marked_thread_is_told_once(void) {
     CHECK_STATUS(last.status, EBUSY);
     CHECK(last.waited_ns >= CSK_LONG_WAIT_NS);
     CHECK(last.thread_id > 0 && last.thread_id != getpid());
+    CHECK_EQ(last.rank, CSK_THREAD_EVENT_LOOP);
     int64_t until = csk_deadline_after(3 * CSK_LONG_WAIT_NS);
     wait_until(csk_deadline_after(0) >= until);
     CHECK_EQ(LOAD(&told), 1);
@@ -66,6 +67,7 @@ static void a_thread_without_a_mark_may_wait(void) {
     int64_t until = csk_deadline_after(2 * CSK_LONG_WAIT_NS);
     wait_until(csk_deadline_after(0) >= until);
     CHECK_EQ(LOAD(&told), 1);
+    CHECK_EQ(last.rank, CSK_THREAD_MAIN);
     CHECK_STATUS(csk_gate_unlock(&gate), 0);
     join_thread(plain);
     join_thread(marked);
@@ -80,6 +82,7 @@ static void a_function_says_what_others_threads_are(void) {
     CHECK_STATUS(csk_thread_mark_by(is_cooperative), 0);
     pthread_t thread = start_thread(wait_marked, NULL);
     wait_until(LOAD(&told) == 1);
+    CHECK_EQ(last.rank, CSK_THREAD_COOPERATIVE);
     CHECK_STATUS(csk_thread_mark_by(NULL), 0);
     CHECK_STATUS(csk_gate_unlock(&gate), 0);
     join_thread(thread);

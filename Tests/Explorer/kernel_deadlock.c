@@ -43,6 +43,7 @@ static int map_tables(void **table, size_t size, bool wipes);
 #define csk_platform_thread_name name_thread
 #define csk_slots_map map_tables
 #include "order/deadlock.c"
+#include "order/deadlock_views.c"
 
 #include "internal.h"
 

@@ -25,4 +25,5 @@ void kernel_reset_waits(void) {
     csk_waits_marked = 0;
     csk_waits_asks = NULL;
     csk_waits_task = NULL;
+    csk_waits_current_task = NULL;
 }

@@ -51,6 +51,7 @@ HEAP, HEADER, MUTEX = "src/base/heap.c", "include/csynckernel/gate.h", "src/lock
 COND = "src/lock/cond.c"
 AWAIT, ORDER_HEADER = "src/lock/gate_await.c", "src/lock/gate_order.h"
 SEM, SEM_QUEUE, SEM_ASYNC = "src/lock/sem.c", "src/lock/sem_queue.c", "src/lock/sem_async.c"
+SEM_NOTE = "src/lock/sem_note.c"
 SEM_WORD, SEM_HEADER = "src/lock/sem_queue.h", "include/csynckernel/sem.h"
 
 # name, file, text, replacement; where several sources share a header's text, the source for which it is replaced
@@ -1434,8 +1435,8 @@ MUTANTS = [
     ("who queues at the semaphore does not set the flag", SEM_QUEUE,
      "csk_fetch_or(&sem->state, SEM_WAITERS, CSK_ACQUIRE);", "csk_load(&sem->state, CSK_RELAXED);"),
     ("the flag is cleared while somebody waits", SEM_QUEUE,
-     "csk_sem_first(sem) != NULL ? state : state & ~SEM_WAITERS", "state & ~SEM_WAITERS"),
-    ("the flag stays when nobody waits", SEM_QUEUE, "csk_sem_first(sem) != NULL ? state : state & ~SEM_WAITERS",
+     "csk_sem_is_busy(sem) ? state : state & ~SEM_WAITERS", "state & ~SEM_WAITERS"),
+    ("the flag stays when nobody waits", SEM_QUEUE, "csk_sem_is_busy(sem) ? state : state & ~SEM_WAITERS",
      "state"),
     ("permits are taken past waiters", SEM_HEADER,
      "    while (CSK_LIKELY(!(found & CSK_SEM_WAITERS)) && CSK_LIKELY(csk_sem_free_in(found) >= permits)",
@@ -1471,28 +1472,53 @@ MUTANTS = [
      "    else (*list)->next_ready = waiter;"),
     ("front places of the semaphore count up", WAITER, "    return (rank & 3) == CSK_PLACE_FRONT ? -ticket : ticket;",
      "    return ticket;", "sem_queue"),
-    ("who tries passes a large request", SEM, "rank <= csk_sem_first(sem)->node.rank || ", ""),
-    ("who tries passes its own rank", SEM, "rank <= csk_sem_first(sem)->node.rank",
-     "rank < csk_sem_first(sem)->node.rank"),
+    ("who tries passes a large request", SEM, "(first != NULL && rank <= first->node.rank) || ", ""),
+    ("who tries passes its own rank", SEM, "rank <= first->node.rank", "rank < first->node.rank"),
     ("who passes takes more than there is", SEM, " || csk_sem_free_in(found) < permits) return false;",
      ") return false;"),
     ("who passes takes nothing", SEM,
-     "    csk_store(&sem->state, found - permits * CSK_SEM_PERMIT, CSK_RELAXED);\n    return true;",
-     "    return true;"),
-    ("who tries passes nobody", SEM, "        if (somebody) return passed ? 0 : EBUSY;",
-     "        if (somebody) return EBUSY;"),
+     "    csk_store(&sem->state, found - permits * CSK_SEM_PERMIT, CSK_RELAXED);\n    csk_sem_note",
+     "    csk_sem_note"),
+    ("who tries passes nobody", SEM, "        if (busy) return passed ? 0 : EBUSY;", "        if (busy) return EBUSY;"),
     # Memory that goes with the last wait.
     ("a signal adds under the lock where nobody waits", SEM,
-     "    if (somebody) {\n        uint64_t state = csk_load(&sem->state, CSK_RELAXED);",
-     "    if (!somebody && !change.resizes) {\n"
+     "    if (busy) {\n        uint64_t state = csk_load(&sem->state, CSK_RELAXED);",
+     "    if (!busy && !change.resizes) {\n"
      "        csk_fetch_add(&sem->state, change.permits * CSK_SEM_PERMIT, CSK_RELEASE);\n"
      "        csk_queue_unlock(&sem->queue_lock);\n        *status = 0;\n        return true;\n    }\n"
-     "    if (somebody) {\n        uint64_t state = csk_load(&sem->state, CSK_RELAXED);"),
-    ("a signal settles where nobody waits", SEM, "    bool somebody = csk_sem_first(sem) != NULL;\n    if (somebody) {",
-     "    bool somebody = true;\n    if (somebody) {"),
+     "    if (busy) {\n        uint64_t state = csk_load(&sem->state, CSK_RELAXED);"),
+    ("a signal settles where nobody waits", SEM, "    bool busy = csk_sem_is_busy(sem);\n    if (busy) {",
+     "    bool busy = true;\n    if (busy) {"),
     ("a signal tells under the lock", SEM,
      "    csk_queue_unlock(&sem->queue_lock);\n    csk_effects_perform(&effects);",
      "    csk_effects_perform(&effects);\n    csk_queue_unlock(&sem->queue_lock);"),
+    # Who has the permit.
+    ("the flag of a semaphore that notes its holder goes", SEM_WORD,
+     "csk_sem_first(sem) != NULL || csk_sem_notes(sem) == SEM_NOTES", "csk_sem_first(sem) != NULL", "sem", "sem_queue"),
+    ("who passes is not noted", SEM, "    csk_sem_note(sem, party);\n", "    (void)party;\n"),
+    ("who is served is not noted", SEM_QUEUE, "    csk_sem_note(sem, waiter->task);", ""),
+    ("who gives the permit back stays its holder", SEM, "            csk_sem_note(sem, 0);\n", ""),
+    ("another gives the permit back", SEM_NOTE, "(holder == 0 || holder == party)", "(holder | party) != 0"),
+    ("a permit is given back that nobody had", SEM_NOTE, "csk_sem_free_in(state) == 0 && ", ""),
+    ("several permits are given back", SEM_NOTE, "permits == 1 && ", ""),
+    ("a semaphore of another size notes its holder", SEM_NOTE, "party != 0 && permits", "permits"),
+    ("what is noted no more keeps its holder", SEM_NOTE, "    csk_sem_set_holder(sem, 0);\n", ""),
+    ("what is noted no more keeps the flag", SEM_NOTE,
+     "    if (csk_sem_first(sem) == NULL) csk_store(&sem->state, state & ~SEM_WAITERS, CSK_RELEASE);\n", ""),
+    ("what is noted no more loses the flag of its waiters", SEM_NOTE, "    if (csk_sem_first(sem) == NULL) csk_store",
+     "    csk_store"),
+    ("a semaphore begins to note without the flag", SEM_NOTE,
+     "    if (sem->notes == SEM_NOTES) sem->state |= SEM_WAITERS;\n", ""),
+    ("a semaphore never begins to note when somebody waits", SEM_QUEUE,
+     "    if (csk_waiter_state(waiter) == WAITER_QUEUED) csk_sem_has_waiter(sem);\n", ""),
+    ("a semaphore begins to note though nobody waits", SEM_QUEUE,
+     "    if (csk_waiter_state(waiter) == WAITER_QUEUED) csk_sem_has_waiter(sem);\n",
+     "    csk_sem_has_waiter(sem);\n"),
+    ("a thread that waits has no name as a holder", SEM, "    waiter.task = csk_sem_party(sem);\n",
+     "    waiter.task = 0;\n"),
+    ("a callback that waits has no name as a holder", SEM_ASYNC, "waiter->task = csk_waits_suspended_task();",
+     "waiter->task = 0;"),
+    ("the child keeps the holder", SEM_QUEUE, "    csk_sem_forget_holder(sem);\n", ""),
     # Its asynchronous waiters.
     ("a waiter of the semaphore in use is queued again", SEM_ASYNC, "    if (csk_waiter_is_waiting(waiter)) {",
      "    if (false) {"),

@@ -19,15 +19,16 @@ import CSyncKernel
 /// time, and none of these has a deadline. It can end only from outside, as by the cancellation of a task.
 ///
 /// It follows `PriorityMutex`, `CriticalSection`, `QueueSafeValue` and `ReadWriteLock` to the thread that holds them;
-/// callers of `sync` and of drains of a serial `WorkQueue` to the thread that runs the queue's work; and `AsyncMutex`
-/// to the task that holds it. Permits of a `PrioritySemaphore` have no owner, and a value of a task (`Task.value`)
-/// tells nobody who waits for it: circles by these are not seen. So queues that stand still are reported as stalled
-/// (`queueStalled`), once for the work that holds them up: a serial `WorkQueue` whose work waits in this library for
-/// the limit, with work or callers behind it; a `FIFOQueue` whose work has run or been suspended for the limit, and a
-/// `TaskQueue` whose task has not released its lock, with work behind it that came while the watch was on. That is no
-/// deadlock: the work may end.
+/// callers of `sync` and of drains of a serial `WorkQueue` to the thread that runs the queue's work; `AsyncMutex` to
+/// the task that holds it; and a `PrioritySemaphore` that was made with one permit to whoever took it, unless somebody
+/// else has ever signalled it, or took it before the watch was on. Other permits have no owner, and a value of a task
+/// (`Task.value`) tells nobody who waits for it: circles by these are not seen. So queues that stand still are reported
+/// as stalled (`queueStalled`), once for the work that holds them up: a serial `WorkQueue` whose work waits in this
+/// library for the limit, with work or callers behind it; a `FIFOQueue` whose work has run or been suspended for the
+/// limit, and a `TaskQueue` whose task has not released its lock, with work behind it that came while the watch was on.
+/// That is no deadlock: the work may end.
 ///
-/// Operations that don't wait cost nothing for it, and a wait some 50 ns.
+/// Operations that don't wait cost nothing for it, but those of a semaphore of one permit do; and a wait some 50 ns.
 public enum DeadlockWatch {
     /// Begins to watch, or goes on with another limit. The first call maps 4 MiB of address space for the rest of the
     /// process. It never blocks.

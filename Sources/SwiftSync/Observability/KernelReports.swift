@@ -19,6 +19,12 @@ enum KernelReports {
         csk_deadlock_look_along { StalledQueues.look(now: $0, limit: $1) }
     }()
 
+    /// The thread of a long wait, by what it is.
+    private static func waiter(_ event: csk_event_t) -> String {
+        if unsafe event.rank == csk_rank_t(CSK_THREAD_MAIN) { return "the main actor" }
+        return unsafe event.thread_id == getpid() ? "the main thread" : "thread \(event.thread_id)"
+    }
+
     private static let passOn: csk_reporter_t = { event in
         guard let event = unsafe event?.pointee else { return }
         // Several objects may have one name, or have been made in one place: the address tells them apart.
@@ -51,8 +57,7 @@ enum KernelReports {
         } else if unsafe event.kind == UInt32(CSK_EVENT_LONG_WAIT) {
             SyncDiagnostics.report(
                 .longWait, subject: subject,
-                message: "\(thread == getpid() ? "the main thread" : "thread \(thread)"), which must not block, "
-                    + "has waited for it for \(seconds) s")
+                message: "\(unsafe waiter(event)), which must not block, has waited for it for \(seconds) s")
         } else if unsafe event.kind == UInt32(CSK_EVENT_POOL_STUCK) {
             unsafe SyncDiagnostics.report(
                 .workersExhausted,

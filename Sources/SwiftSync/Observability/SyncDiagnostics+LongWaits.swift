@@ -1,10 +1,20 @@
 import CSyncKernel
+import Dispatch
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// What the main queue alone has, whatever thread runs its blocks: those of the main actor are among them.
+private let isMainQueue = DispatchSpecificKey<Bool>()
 
 extension SyncDiagnostics {
     /// From now on a task that blocks its thread for 100 ms or longer at an object of this library is reported
     /// (`longWait`), once for each such wait: the thread that it holds up is one of the few that all tasks share, or
-    /// the main actor's. A thread of the library's own reports it, also where all others are stuck. With false that
-    /// ends.
+    /// the main actor's. A wait of the main actor is told as such: "the main actor, which must not block, has waited".
+    /// A thread of the library's own reports it, also where all others are stuck. With false that ends.
     ///
     /// A task that runs on an executor of its own, such as a `WorkQueue`, is reported too, though it may block. A wait
     /// that doesn't park its thread costs nothing for this; one that does asks whether it is in a task. It never
@@ -13,11 +23,17 @@ extension SyncDiagnostics {
     /// - Throws: ``LockOrderError/outOfResources`` where the thread can't be started.
     public static func watchesTasks(_ watches: Bool) throws(LockOrderError) {
         KernelReports.arePassedOn
+        DispatchQueue.main.setSpecific(key: isMainQueue, value: true)
         let status = csk_thread_mark_by(
             watches
                 ? {
-                    let isInTask = unsafe withUnsafeCurrentTask { unsafe $0 != nil }
-                    return UInt32(isInTask ? CSK_THREAD_COOPERATIVE : CSK_THREAD_PLAIN)
+                    guard unsafe withUnsafeCurrentTask(body: { unsafe $0 != nil }) else {
+                        return UInt32(CSK_THREAD_PLAIN)
+                    }
+                    // The main thread, or the one that serves the main queue in its place: after `dispatchMain` the
+                    // main thread has ended, on Linux. (The number is the system's.)
+                    let isMain = csk_thread_id() == getpid() || DispatchQueue.getSpecific(key: isMainQueue) == true
+                    return UInt32(isMain ? CSK_THREAD_MAIN : CSK_THREAD_COOPERATIVE)
                 } : nil)
         if status != 0 { throw .outOfResources }
     }

@@ -19,9 +19,11 @@ public import CSyncKernel
 /// While the first in order asks for more permits than are free, nobody of its priority or of a lower one gets any. So
 /// many small requests can't starve a large one. Who comes with a higher priority passes it.
 ///
-/// Permits have no owner: any thread or task may signal. A call that meets nobody else costs one locked instruction,
-/// and allocates nothing. A task that has to wait costs one allocation. Waiting is O(log n) amortized with n waiters.
-/// Copies share one semaphore, which lives as long as anybody uses it or waits for it. Don't use it in signal handlers.
+/// Permits have no owner: any thread or task may signal. (With a `value` of 1, ``DeadlockWatch`` and ``SyncInspector``
+/// take whoever has the permit for its holder, until another signals.) A call that meets nobody else costs one locked
+/// instruction, and allocates nothing. A task that has to wait costs one allocation. Waiting is O(log n) amortized with
+/// n waiters. Copies share one semaphore, which lives as long as anybody uses it or waits for it. Don't use it in
+/// signal handlers.
 @frozen
 public struct PrioritySemaphore: @unchecked Sendable {
     @usableFromInline let box: SemaphoreBox

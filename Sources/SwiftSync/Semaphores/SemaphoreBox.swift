@@ -4,23 +4,26 @@ public import CSyncKernel
 /// the box alive until it ends, and so does whatever waits.
 @usableFromInline
 @safe
-final class SemaphoreBox: ManagedBuffer<csk_placed_sem_t, Never> {
+final class SemaphoreBox: ManagedBuffer<csk_held_sem_t, Never> {
     @inlinable
     @safe var semaphore: UnsafeMutablePointer<csk_sem_t> {
         unsafe RuntimeFacts.first(of: lastingHeader)
     }
 
     /// What messages and reports call the semaphore.
-    var name: String { unsafe lastingHeader.pointee.place.name(of: semaphore) }
+    var name: String { unsafe lastingHeader.pointee.placed.place.name(of: semaphore) }
 
     /// It returns nil where the numbers are out of their bounds.
     static func make(_ permits: UInt32, most: UInt32, _ place: csk_place_t) -> SemaphoreBox? {
-        let buffer = unsafe SemaphoreBox.create(minimumCapacity: 0) { _ in unsafe csk_placed_sem_t() }
+        let buffer = unsafe SemaphoreBox.create(minimumCapacity: 0) { _ in unsafe csk_held_sem_t() }
         let box = unsafe unsafeDowncast(buffer, to: SemaphoreBox.self)
-        return unsafe csk_placed_sem_t.prepare(box.lastingHeader, permits, most: most, place) ? box : nil
+        let placed = unsafe RuntimeFacts.first(of: box.lastingHeader, as: csk_placed_sem_t.self)
+        guard unsafe csk_placed_sem_t.prepare(placed, permits, most: most, place) else { return nil }
+        unsafe csk_held_sem_begin_noting(box.lastingHeader)
+        return box
     }
 
-    deinit { unsafe lastingHeader.pointee.place.end() }
+    deinit { unsafe lastingHeader.pointee.placed.place.end() }
 }
 
 extension csk_placed_sem_t {

@@ -49,7 +49,8 @@ extension HandlerSettingTests {
                 Task { mutex.withLock { $0 += 1 } }
             }
             try SyncDiagnostics.watchesTasks(false)
-            #expect(report?.message.contains("must not block") == true)
+            #expect(report?.message.contains(", which must not block, has waited") == true)
+            #expect(report?.message.hasPrefix("thread ") == true)
             #expect(report?.subject.hasPrefix("mutex long wait of a ") == true)
         }
 
@@ -59,7 +60,7 @@ extension HandlerSettingTests {
                 Task { @MainActor in mutex.withLock { $0 += 1 } }
             }
             try SyncDiagnostics.watchesTasks(false)
-            #expect(report?.message.contains("must not block") == true)
+            #expect(report?.message.hasPrefix("the main actor, which must not block, has waited for it for ") == true)
         }
 
         @Test func `a thread that has said so is reported`() {

@@ -20,8 +20,8 @@
  * What is followed. A waiter at a gate or mutex waits for the thread that holds it. At a read-write lock it waits for
  * the writer, or for each reader that is known; a thread that is to read also waits for the writer that stands before
  * it. A caller of csk_workqueue_sync on a serial queue waits for the thread in the queue's section, and so does one
- * that drains a queue. Whoever waits at a csk_held_sem_t (name.h) waits for the task or thread that has said that it
- * has the permit.
+ * that drains a queue. Whoever waits at a csk_held_sem_t (name.h) waits for the task or thread that has the permit, as
+ * that one has said, or as the semaphore notes by itself.
  *
  * What is not: waits with a deadline; whoever holds another csk_sem_t, a gate that nobody in particular holds
  * (csk_gate_disown), or a lock that a callback reads; a caller of sync on a queue that runs several works at once;
@@ -30,10 +30,10 @@
  * stalled (CSK_EVENT_QUEUE_STALLED), once for each such wait, unless it is part of a deadlock. A pool that can take no
  * work is reported as CSK_EVENT_POOL_STUCK.
  *
- * What it costs. Nothing where nobody waits. A thread that waits notes its stack, by its frame pointers, which is some
- * 50 ns; a callback is listed (csk_inspect_callbacks). The watchdog looks at the records of waiting threads every
- * 50 ms, and takes a view when one of them has become old, and every quarter of a second while callbacks wait. Waits
- * that began before the watch are seen too, without their stacks.
+ * What it costs. Nothing where nobody waits, but at semaphores that note their holder. A thread that waits notes its
+ * stack, by its frame pointers, which is some 50 ns; a callback is listed (csk_inspect_callbacks). The watchdog looks
+ * at the records of waiting threads every 50 ms, and takes a view when one of them has become old, and every quarter of
+ * a second while callbacks wait. Waits that began before the watch are seen too, without their stacks.
  *
  * No function here may be called from a signal handler. A child of fork has no watch until it begins one. */
 #ifndef CSK_DEADLOCK_H

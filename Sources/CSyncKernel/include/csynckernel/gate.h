@@ -129,7 +129,8 @@ struct csk_gate_waiter {
     int64_t grace_ns;
     union {
         csk_gate_waiter_t *next_ready;
-        uint64_t task; /* a callback, while it waits and is listed for views: the task that waits by it; 0 for none */
+        uint64_t task; /* a callback, while it waits and is listed for views: the task that waits by it; 0 for none.
+                          At a semaphore that may note its holder: who waits, see src/lock/sem_queue.h */
     };
     union {
         uint64_t thread;

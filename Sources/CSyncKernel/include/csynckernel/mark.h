@@ -9,6 +9,8 @@
  *     csk_thread_mark(CSK_THREAD_EVENT_LOOP);       at the beginning of the loop's thread
  *     ... csynckernel: "sessions" at 0x5581...: thread 812, which must not block, has waited for it for 0.1 s
  *
+ * The report says what kind of thread it is: in csk_event_t.rank, and a main thread is called that.
+ *
  * A wait is seen once its thread has parked. An operation that doesn't park costs nothing for it, and a park a load.
  * While there are marked threads, the library's thread looks every 50 ms; without any it sleeps.
  *

@@ -74,8 +74,9 @@ typedef struct csk_placed_sem {
     csk_sem_t sem;
     csk_place_t place;
 } csk_placed_sem_t;
-/* A semaphore of one permit that knows who has the permit, for views and for the deadlock watch. Who has it says so:
- * csk_sem_set_holder, csk_sem_set_holding_thread. */
+/* A semaphore of one permit that knows who has the permit, for views and for the deadlock watch. It notes that by
+ * itself (csk_held_sem_begin_noting), or who has it says so (csk_held_sem_begin, csk_sem_set_holder,
+ * csk_sem_set_holding_thread). */
 typedef struct csk_held_sem {
     csk_placed_sem_t placed;
     uint64_t holder;
@@ -105,6 +106,17 @@ static inline void csk_held_sem_begin(csk_held_sem_t *held) {
     held->holder = 0;
     held->placed.sem.has_holder = 1;
 }
+/* The same, and the semaphore notes its holder by itself, if it was initialized with one permit: whoever takes the
+ * permit is its holder until it is signalled. It does so while somebody wants to know, which is while the deadlock
+ * watch is on (deadlock.h) or callbacks are listed (csk_inspect_callbacks): one that begins then, at once; another from
+ * the next time on that somebody has to wait there, so who has the permit at that moment is not known. Meanwhile each
+ * call takes the semaphore's queue lock; else nothing costs more.
+ *
+ * A task is the holder where it is known which task the thread runs (csk_deadlock_know_tasks), and where it was told
+ * for a callback (csk_deadlock_suspend); else the thread. A permit that somebody else gives back, or that nobody had
+ * taken, shows that the semaphore is no lock, as does a change of its size: from then on no holder is known. Never
+ * blocks. */
+CSK_API void csk_held_sem_begin_noting(csk_held_sem_t *held);
 /* Called by a task that has taken the permit, with its number, which is not 0; and with 0 before it gives the permit
  * back. `sem` is the first member of a csk_held_sem_t. */
 static inline void csk_sem_set_holder(csk_sem_t *sem, uint64_t task) {

@@ -26,7 +26,8 @@ enum {
                                  for each other for ever. `object` is the one that the calling thread was about to
                                  enter, and `name` has the circle, "A -> B -> A": see order.h */
     CSK_EVENT_LONG_WAIT = 10,   /* status EBUSY: the thread `thread_id`, which has said that it must not block
-                                 (csk_thread_mark), has waited for the object for waited_ns and waits on */
+                                 (csk_thread_mark), has waited for the object for waited_ns and waits on. `rank` is
+                                 the kind of the thread, CSK_THREAD_...: see mark.h */
     CSK_EVENT_DEADLOCK = 11, /* status EDEADLK: threads or tasks wait for each other for good. `object` is the one for
                                    which the first of them waits, since waited_ns, and `name` has all of them, with what
                                    they wait for: see deadlock.h */

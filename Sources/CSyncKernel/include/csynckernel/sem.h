@@ -52,6 +52,7 @@ typedef struct csk_sem {
     uint32_t below_max; /* CSK_SEM_MAX less `most` */
     uint8_t has_place;  /* it is a csk_placed_sem_t's: see name.h */
     uint8_t has_holder; /* it is a csk_held_sem_t's: the same */
+    uint8_t notes;      /* whether it notes who has its permit: the same */
 } csk_sem_t;
 
 #ifdef __cplusplus

@@ -4,6 +4,8 @@
 
 #include "base/observe.h"
 
+#include "csynckernel/mark.h"
+
 const csk_observer_t *csk_current_observer;
 static csk_reporter_t current_reporter;
 
@@ -121,8 +123,8 @@ static int describe(const csk_event_t *event, char *text, size_t size) {
                         "queue %p \"%.64s\" is stalled: thread %d, which runs its work, has waited for %.1f s",
                         event->object, event->name != NULL ? event->name : "", (int)event->thread_id, waited_s);
     case CSK_EVENT_LONG_WAIT:
-        return snprintf(text, size, "%s: thread %d, which must not block, has waited for it for %.1f s", object,
-                        (int)event->thread_id, waited_s);
+        return snprintf(text, size, "%s: %s %d, which must not block, has waited for it for %.1f s", object,
+                        event->rank == CSK_THREAD_MAIN ? "the main thread" : "thread", (int)event->thread_id, waited_s);
     default:
         return snprintf(text, size, "%s: %s; a thread has waited for %.1f s", object, csk_status_text(event->status),
                         waited_s);
@@ -178,15 +180,24 @@ void csk_observe_report(uint32_t kind, uint32_t object_kind, const void *object,
     report(&event);
 }
 
-void csk_observe_report_named(uint32_t kind, uint32_t object_kind, const void *object, const char *name,
-                              int64_t since_ns, int status, int32_t thread_id) {
+/* The object may be gone. `rank` is what the kind of event says it is. */
+static void report_named(uint32_t kind, uint32_t object_kind, const void *object, const char *name, int64_t rank,
+                         int64_t since_ns, int status, int32_t thread_id) {
     char given[NAME_SIZE];
-    csk_event_t event = make_event(kind, CSK_OBJECT_OTHER, object, 0, since_ns, status);
+    csk_event_t event = make_event(kind, CSK_OBJECT_OTHER, object, rank, since_ns, status);
     event.thread_id = thread_id;
     event.name = name;
-    find_name(&event, given); /* as of one that may be gone */
+    find_name(&event, given);
     event.object_kind = object_kind;
     report(&event);
+}
+void csk_observe_report_named(uint32_t kind, uint32_t object_kind, const void *object, const char *name,
+                              int64_t since_ns, int status, int32_t thread_id) {
+    report_named(kind, object_kind, object, name, 0, since_ns, status, thread_id);
+}
+void csk_observe_report_long_wait(uint32_t object_kind, const void *object, const char *name, int64_t since_ns,
+                                  int32_t thread_id, uint32_t thread_kind) {
+    report_named(CSK_EVENT_LONG_WAIT, object_kind, object, name, (int64_t)thread_kind, since_ns, EBUSY, thread_id);
 }
 
 void csk_observe_report_circle(uint32_t object_kind, const void *object, const char *text) {

@@ -36,6 +36,9 @@ void csk_observe_report(uint32_t kind, uint32_t object_kind, const void *object,
 /* The same for an object that may be gone and whose own name the caller has copied. `name` may be NULL. */
 void csk_observe_report_named(uint32_t kind, uint32_t object_kind, const void *object, const char *name,
                               int64_t since_ns, int status, int32_t thread_id);
+/* The same of CSK_EVENT_LONG_WAIT, for a thread of that kind (CSK_THREAD_...). */
+void csk_observe_report_long_wait(uint32_t object_kind, const void *object, const char *name, int64_t since_ns,
+                                  int32_t thread_id, uint32_t thread_kind);
 
 /* The same for parties that wait for each other; `text` is the event's name. */
 void csk_observe_report_deadlock(uint32_t object_kind, const void *object, const char *text, int64_t since_ns,

@@ -37,21 +37,24 @@ int32_t csk_sem_permits(csk_sem_t *sem) { return (int32_t)csk_sem_free_in(csk_lo
 
 /* ---- Waiting ----------------------------------------------------------------------------------------------------- */
 
-/* Called under the queue lock, where somebody waits: nobody else changes the word. */
-static bool pass(csk_sem_t *sem, csk_rank_t rank, uint32_t permits) {
+/* Called under the queue lock, where the word has the flag: nobody else changes it. */
+static bool pass(csk_sem_t *sem, csk_rank_t rank, uint32_t permits, uint64_t party) {
+    const csk_gate_waiter_t *first = csk_sem_first(sem);
     uint64_t found = csk_load(&sem->state, CSK_RELAXED);
-    if (rank <= csk_sem_first(sem)->node.rank || csk_sem_free_in(found) < permits) return false;
+    if ((first != NULL && rank <= first->node.rank) || csk_sem_free_in(found) < permits) return false;
     csk_store(&sem->state, found - permits * CSK_SEM_PERMIT, CSK_RELAXED);
+    csk_sem_note(sem, party);
     return true;
 }
 
 int csk_sem_trywait_slow(csk_sem_t *sem, csk_rank_t rank, uint32_t permits) {
     if (!csk_sem_is_request(sem, rank, permits)) return EINVAL;
     while (csk_load(&sem->state, CSK_RELAXED) & SEM_WAITERS) {
+        uint64_t party = csk_sem_party(sem);
         csk_sem_lock_queue(sem);
-        bool somebody = csk_sem_first(sem) != NULL, passed = somebody && pass(sem, rank, permits);
+        bool busy = csk_sem_is_busy(sem), passed = busy && pass(sem, rank, permits, party);
         csk_queue_unlock(&sem->queue_lock);
-        if (somebody) return passed ? 0 : EBUSY;
+        if (busy) return passed ? 0 : EBUSY;
     }
     return csk_sem_take_fast(sem, permits) ? 0 : EBUSY;
 }
@@ -84,6 +87,7 @@ int csk_sem_wait_slow(csk_sem_t *sem, csk_rank_t rank, uint32_t permits, int64_t
         int status = csk_sem_trywait_slow(sem, rank, permits);
         return status == EBUSY ? ETIMEDOUT : status;
     }
+    if (CSK_UNLIKELY(csk_sem_notes(sem) == SEM_NOTES) && csk_sem_trywait_slow(sem, rank, permits) == 0) return 0;
     csk_ordering_misses(sem, CSK_OBJECT_SEM);
     int64_t since_ns;
     if (spin_to_take(sem, permits, &since_ns)) {
@@ -94,6 +98,7 @@ int csk_sem_wait_slow(csk_sem_t *sem, csk_rank_t rank, uint32_t permits, int64_t
     csk_effects_t effects = { 0 };
     csk_waiter_for_thread(&waiter, rank, csk_self());
     csk_waiter_came(&waiter, since_ns);
+    waiter.task = csk_sem_party(sem);
     csk_sem_lock_queue(sem);
     csk_sem_insert(sem, &waiter, rank, permits, &effects);
     bool waits = csk_waiter_state(&waiter) == WAITER_QUEUED;
@@ -121,19 +126,24 @@ static bool make(const csk_sem_t *sem, change_t change, uint64_t *state) {
     return true;
 }
 
-/* Makes the change where somebody waits. Returns false when nobody does; then nothing was changed. */
+/* Makes the change where the word has the flag. Returns false where it should not; then nothing was changed. */
 static bool make_among_waiters(csk_sem_t *sem, change_t change, int *status) {
     csk_effects_t effects = { 0 };
+    uint64_t party = change.resizes ? 0 : csk_sem_party(sem);
     csk_sem_lock_queue(sem);
-    bool somebody = csk_sem_first(sem) != NULL;
-    if (somebody) {
+    if (CSK_UNLIKELY(csk_sem_notes(sem) == SEM_NOTES)) csk_sem_look_at_change(sem, change.permits, party);
+    bool busy = csk_sem_is_busy(sem);
+    if (busy) {
         uint64_t state = csk_load(&sem->state, CSK_RELAXED);
         *status = make(sem, change, &state) ? 0 : EOVERFLOW;
-        if (*status == 0) csk_sem_serve(sem, state, &effects);
+        if (*status == 0) {
+            csk_sem_note(sem, 0);
+            csk_sem_serve(sem, state, &effects);
+        }
     }
     csk_queue_unlock(&sem->queue_lock);
     csk_effects_perform(&effects);
-    return somebody;
+    return busy;
 }
 
 static int change_permits(csk_sem_t *sem, change_t change) {

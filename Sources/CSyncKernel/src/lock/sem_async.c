@@ -22,6 +22,7 @@ int csk_sem_wait_async(csk_sem_t *sem, csk_gate_waiter_t *waiter, csk_rank_t ran
         return EBUSY;
     }
     csk_waiter_for_function(waiter, sem, function, context, deadline_ns, false);
+    if (CSK_UNLIKELY(csk_sem_notes(sem) != SEM_NOTES_NEVER)) waiter->task = csk_waits_suspended_task();
     csk_sem_insert(sem, waiter, rank, permits, &effects);
     bool waits = csk_waiter_state(waiter) == WAITER_QUEUED;
     if (waits) {

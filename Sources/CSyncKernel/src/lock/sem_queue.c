@@ -4,6 +4,7 @@ void csk_sem_begin_in_child(csk_sem_t *sem) {
     sem->waiters.root = NULL;
     sem->waiting = 0;
     csk_fetch_and(&sem->state, ~SEM_WAITERS, CSK_RELAXED);
+    csk_sem_forget_holder(sem);
 }
 
 static void take_out(csk_sem_t *sem, csk_gate_waiter_t *waiter) {
@@ -14,6 +15,7 @@ static void take_out(csk_sem_t *sem, csk_gate_waiter_t *waiter) {
 static void grant(csk_sem_t *sem, csk_gate_waiter_t *waiter, csk_effects_t *effects) {
     take_out(sem, waiter);
     csk_waiter_set(waiter, WAITER_GRANTED);
+    csk_sem_note(sem, waiter->task); /* before the link, which stands in its place */
     if (waiter->function != NULL) csk_waiter_finish(waiter, 0, effects);
     else {
         csk_waiter_name_object(waiter, sem, CSK_OBJECT_SEM);
@@ -26,7 +28,7 @@ void csk_sem_serve(csk_sem_t *sem, uint64_t state, csk_effects_t *effects) {
         state -= first->permits * CSK_SEM_PERMIT;
         grant(sem, first, effects);
     }
-    csk_store(&sem->state, csk_sem_first(sem) != NULL ? state : state & ~SEM_WAITERS, CSK_RELEASE);
+    csk_store(&sem->state, csk_sem_is_busy(sem) ? state : state & ~SEM_WAITERS, CSK_RELEASE);
 }
 
 void csk_sem_settle(csk_sem_t *sem, csk_effects_t *effects) {
@@ -44,6 +46,7 @@ void csk_sem_insert(csk_sem_t *sem, csk_gate_waiter_t *waiter, csk_rank_t rank, 
     csk_heap_insert(&sem->waiters, &waiter->node);
     sem->waiting++;
     csk_sem_settle(sem, effects);
+    if (csk_waiter_state(waiter) == WAITER_QUEUED) csk_sem_has_waiter(sem);
 }
 
 /* ---- For waiter.c ------------------------------------------------------------------------------------------------ */

@@ -15,18 +15,20 @@
  * owner of the queue lock may, so a plain store is enough there. csk_sem_settle sets the flag first, by a locked
  * instruction, and from then on nobody else changes the word. The store that clears the flag is its last access.
  *
+ * While it notes its holder (below) WAITERS is set, whether the queue is empty or not.
+ *
  * Permits are handed over: who is granted has them from that step on, and nobody is told to try. So this queue has no
  * designated waiter.
  *
  * The order. The heap has all waiters by rank and ticket. Only its first is ever served. So a large request at the head
  * bars its own rank and lower ones, and a newcomer of a higher rank becomes the head itself.
  *
- * Why nobody is left asleep. Whenever the queue lock is free, WAITERS says whether the queue is empty, and the head, if
- * there is one, asks for more than is free. Each change of the queue ends with csk_sem_settle, and each change of the
- * permits under the queue lock with csk_sem_serve, which make that true again. (Who passes only takes permits, so the
- * head still asks for more.) A signal that adds permits without the queue lock has compared a word without WAITERS. A
- * waiter that came before it would have set the flag, and one that comes after it finds the permits in
- * csk_sem_settle.
+ * Why nobody is left asleep. Whenever the queue lock is free, WAITERS says whether the queue is empty, unless the
+ * semaphore notes its holder; and the head, if there is one, asks for more than is free. Each change of the queue ends
+ * with csk_sem_settle, and each change of the permits under the queue lock with csk_sem_serve, which make that true
+ * again. (Who passes only takes permits, so the head still asks for more.) A signal that adds permits without the
+ * queue lock has compared a word without WAITERS. A waiter that came before it would have set the flag, and one that
+ * comes after it finds the permits in csk_sem_settle.
  *
  * Who may free the semaphore. A signal, or a change of the size, touches nothing of it once a wait can have returned by
  * its permits and nobody else waits.
@@ -41,6 +43,28 @@
  * the semaphore is not touched either. The clock of an asynchronous waiter is stopped, and the clock's function has
  * ended, before the waiter's own is called.
  *
+ * Who has the permit. A csk_held_sem_t may note its holder by itself.
+ *
+ *   notes
+ *   NEVER  it does not, for good; also of each semaphore that is no csk_held_sem_t
+ *   MAY    it does not now: it would if somebody wanted to know when the next one has to wait
+ *   NOTES  WAITERS is set, so every call comes to the queue lock, and keeps `holder` there: who takes the permit, or is
+ *          handed it, is written with it; with a signal it is 0. Also 0: a callback of which no task is known, and who
+ *          had the permit already when NOTES began.
+ *
+ *   from   to     by
+ *   MAY    NOTES  the first that must wait while somebody wants to know: under the queue lock, with the flag set. Or
+ *                 from the beginning, before the semaphore is shared
+ *   NOTES  MAY    a signal, when nobody wants to know any more; and the first thread in a child of fork
+ *   NOTES  NEVER  a signal of another than the holder, of several permits, or where one is free; a change of the size:
+ *                 this is no lock
+ *
+ * `notes` and `holder` are changed under the queue lock. `notes` is read without it as a hint, or for NEVER, which is
+ * final. `holder` is read without it by views: it never names anybody who has not the permit at that moment. While
+ * `notes` is not NEVER each waiter in the queue has `task`, so that who serves it can write it. A signal that ends
+ * NOTES with nobody in the queue clears the flag before it has added its permits, and begins again: until it has added
+ * them nobody may free the semaphore because of them.
+ *
  * Too many. What is free is never more than `most`: that is looked at in the word that is replaced.
  *
  * Memory order. A compare-and-swap that takes acquires; one that adds releases. csk_sem_settle acquires by the step
@@ -53,11 +77,14 @@
 #ifndef CSK_INTERNAL_SEM_QUEUE_H
 #define CSK_INTERNAL_SEM_QUEUE_H
 
+#include "csynckernel/name.h"
 #include "csynckernel/sem.h"
 #include "wait/waiter.h"
 
 #define SEM_WAITERS CSK_SEM_WAITERS
 #define SEM_IN_ALL UINT64_C(2) /* one permit of those in all */
+
+enum { SEM_NOTES_NEVER = 0, SEM_MAY_NOTE, SEM_NOTES }; /* csk_sem_t.notes */
 
 static inline uint32_t csk_sem_in_all(uint64_t state) { return (uint32_t)state >> 1; }
 static inline uint32_t csk_sem_most(const csk_sem_t *sem) { return CSK_SEM_MAX - sem->below_max; }
@@ -83,6 +110,34 @@ void csk_sem_insert(csk_sem_t *sem, csk_gate_waiter_t *waiter, csk_rank_t rank, 
 void csk_sem_serve(csk_sem_t *sem, uint64_t state, csk_effects_t *effects);
 /* Serves, and publishes whether somebody waits. */
 void csk_sem_settle(csk_sem_t *sem, csk_effects_t *effects);
+/* One of SEM_NOTES, ... */
+static inline uint32_t csk_sem_notes(const csk_sem_t *sem) { return csk_load(&sem->notes, CSK_RELAXED); }
+/* Whether every call is to come to the queue lock. */
+static inline bool csk_sem_is_busy(const csk_sem_t *sem) {
+    return csk_sem_first(sem) != NULL || csk_sem_notes(sem) == SEM_NOTES;
+}
+
+/* ---- Who has the permit ------------------------------------------------------------------------------------------ */
+
+/* What a thread that comes is called as a holder: its task, or itself. 0 where that is not asked. Called without the
+ * queue lock. */
+uint64_t csk_sem_find_party(void);
+static inline uint64_t csk_sem_party(const csk_sem_t *sem) {
+    return CSK_UNLIKELY(csk_sem_notes(sem) != SEM_NOTES_NEVER) ? csk_sem_find_party() : 0;
+}
+/* These are called under the queue lock. */
+static inline void csk_sem_note(csk_sem_t *sem, uint64_t party) {
+    if (CSK_UNLIKELY(csk_sem_notes(sem) == SEM_NOTES)) csk_sem_set_holder(sem, party);
+}
+/* Somebody must wait. */
+void csk_sem_begin_noting(csk_sem_t *sem);
+static inline void csk_sem_has_waiter(csk_sem_t *sem) {
+    if (CSK_UNLIKELY(csk_sem_notes(sem) == SEM_MAY_NOTE)) csk_sem_begin_noting(sem);
+}
+/* `party` is about to give so many permits back; 0: to change the size. Ends NOTES where that is due. */
+void csk_sem_look_at_change(csk_sem_t *sem, uint32_t permits, uint64_t party);
+/* In a child of fork: whoever had the permit was a thread of the parent. */
+void csk_sem_forget_holder(csk_sem_t *sem);
 
 /* The semaphore's queue, for waiter.h. */
 extern const csk_queue_kind_t csk_sem_queue_kind __attribute__((visibility("hidden")));

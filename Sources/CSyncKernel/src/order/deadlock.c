@@ -12,8 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { VIEWS = 3 };
-
 static const int64_t second_ns = 1000000000, most_between_ns = 50000000, least_between_ns = 1000000,
                      callbacks_every_ns = 250000000, reading_ns = 2000000;
 
@@ -38,8 +36,6 @@ static void (*look_along)(int64_t now_ns, int64_t after_ns);
 static bool is_on(void) { return csk_load(&watch.on, CSK_ACQUIRE) == csk_process_mark() + 1; }
 
 /* ---- What is told ------------------------------------------------------------------------------------------------ */
-
-static void note_told(uint64_t hash) { tables->told[tables->told_count++ % DEADLOCK_TOLD] = hash; }
 
 static void keep(const deadlock_kept_t *made) {
     csk_queue_lock(&kept.lock);
@@ -116,8 +112,8 @@ static void report_cycles(void) {
     static char text[DEADLOCK_TEXT];
     tables->made_count = 0;
     for (uint32_t i = 0; i < tables->cycle_count; i++) {
-        if (tables->cycles[i].views < VIEWS) continue;
-        note_told(tables->cycles[i].hash);
+        if (!csk_deadlock_is_certain(&tables->cycles[i])) continue;
+        csk_deadlock_note_told(tables, tables->cycles[i].hash);
         make_report(&tables->cycles[i], &tables->made[tables->made_count++]);
     }
     if (tables->made_count == 0) return;
@@ -133,67 +129,12 @@ static void report_cycles(void) {
 
 /* ---- Looking ----------------------------------------------------------------------------------------------------- */
 
-static const deadlock_cycle_t *find_before(uint64_t hash) {
-    for (uint32_t i = 0; i < tables->before_count; i++)
-        if (tables->before[i].hash == hash) return &tables->before[i];
-    return NULL;
-}
-
-/* Counts in how many views in a row each circle was seen, of those in which somebody has waited for long enough.
- * Returns whether some were seen too rarely so far. */
-static bool count_views(void) {
-    bool some = false;
-    uint32_t old = 0;
-    int64_t latest_ns = tables->view.began_ns - csk_load(&watch.after_ns, CSK_RELAXED);
-    for (uint32_t i = 0; i < tables->cycle_count; i++) {
-        deadlock_cycle_t *cycle = &tables->cycles[i];
-        if (cycle->since_ns > latest_ns) continue;
-        const deadlock_cycle_t *before = find_before(cycle->hash);
-        if (before != NULL) cycle->views = before->views + 1;
-        some |= cycle->views < VIEWS;
-        tables->cycles[old++] = *cycle;
-    }
-    tables->cycle_count = tables->before_count = old;
-    memcpy(tables->before, tables->cycles, old * sizeof tables->before[0]);
-    return some;
-}
-
-typedef struct {
-    const void *queue;
-    int64_t since_ns;
-    int32_t thread_id;
-    char name[CSK_INSPECT_NAME];
-} stalled_t;
-
-/* Whether work or callers stand behind the work of a serial queue which itself waits for so long, by `holder`. */
-static bool is_stalled(const csk_look_holder_t *holder, stalled_t *stalled) {
-    const csk_inspected_object_t *queue = &tables->objects[holder->object];
-    if (queue->kind != CSK_OBJECT_WORKQUEUE || queue->width != 1 || queue->flags & CSK_INSPECT_BUSY) return false;
-    if (queue->running == 0 || (queue->count == 0 && queue->waiter_count == 0)) return false;
-    const csk_inspected_waiter_t *waiter = NULL;
-    for (uint32_t i = 0; i < tables->view.waiter_count && waiter == NULL; i++) {
-        const csk_inspected_waiter_t *seen = &tables->waiters[i];
-        if (seen->thread.id != holder->thread_id || seen->wait == 0) continue;
-        if (tables->in_cycle[i]) return false;
-        waiter = seen;
-    }
-    if (waiter == NULL || tables->view.began_ns - waiter->since_ns < csk_load(&watch.after_ns, CSK_RELAXED))
-        return false;
-    uint64_t hash = csk_deadlock_hash_wait(waiter, queue->address) ^ UINT64_MAX;
-    if (csk_deadlock_was_told(tables, hash)) return false;
-    note_told(hash);
-    *stalled = (stalled_t){ .queue = queue->address, .since_ns = waiter->since_ns, .thread_id = holder->thread_id };
-    memcpy(stalled->name, queue->name, sizeof stalled->name);
-    return true;
-}
-
-/* The queue may be gone by now: the report has its address and its name. A view that is not whole may lack the rest of
- * a circle. */
+/* The queue may be gone by now: the report has its address and its name. */
 static void report_stalled(void) {
-    if (tables->view.records_busy != 0 || tables->view.list_busy) return;
+    int64_t after_ns = csk_load(&watch.after_ns, CSK_RELAXED);
     for (uint32_t i = 0; i < tables->more.holder_count; i++) {
-        stalled_t stalled;
-        if (is_stalled(&tables->holders[i], &stalled))
+        deadlock_stalled_t stalled;
+        if (csk_deadlock_finds_stalled(tables, i, after_ns, &stalled))
             csk_observe_report_named(CSK_EVENT_QUEUE_STALLED, CSK_OBJECT_WORKQUEUE, stalled.queue,
                                      stalled.name[0] != 0 ? stalled.name : NULL, stalled.since_ns, EBUSY,
                                      stalled.thread_id);
@@ -205,7 +146,8 @@ static bool look_at_all(void) {
     take_view(NULL, 0);
     csk_deadlock_find_cycles(tables);
     report_stalled();
-    bool more = count_views() || tables->cycle_count == DEADLOCK_CYCLES;
+    bool more = csk_deadlock_count_views(tables, csk_load(&watch.after_ns, CSK_RELAXED)) ||
+                tables->cycle_count == DEADLOCK_CYCLES;
     report_cycles();
     return more;
 }
@@ -297,6 +239,7 @@ void csk_deadlock_know_tasks(uint64_t (*current)(void), const void *(*context)(u
     csk_queue_lock(&watch.lock);
     csk_store(&context_of_task, context, CSK_RELEASE);
     current_task = current;
+    csk_store(&csk_waits_current_task, current, CSK_RELAXED);
     if (watch.on != 0) csk_store(&csk_waits_task, current, CSK_RELEASE);
     csk_queue_unlock(&watch.lock);
 }

@@ -80,6 +80,25 @@ void csk_deadlock_find_cycles(deadlock_tables_t *tables);
 const csk_inspected_waiter_t *csk_deadlock_waiter_of(const deadlock_tables_t *tables, int32_t thread_id);
 uint64_t csk_deadlock_hash_wait(const csk_inspected_waiter_t *waiter, const void *object);
 
+/* deadlock_views.c. A circle that so many views in a row have shown is a deadlock. */
+enum { DEADLOCK_VIEWS = 3 };
+static inline bool csk_deadlock_is_certain(const deadlock_cycle_t *cycle) { return cycle->views >= DEADLOCK_VIEWS; }
+/* Counts in how many views in a row each circle was seen, of those in which somebody has waited for `after_ns`, and
+ * leaves the others out. Returns whether some were seen too rarely so far. */
+bool csk_deadlock_count_views(deadlock_tables_t *tables, int64_t after_ns);
+void csk_deadlock_note_told(deadlock_tables_t *tables, uint64_t hash);
+
+typedef struct {
+    const void *queue;
+    int64_t since_ns;
+    int32_t thread_id;
+    char name[CSK_INSPECT_NAME];
+} deadlock_stalled_t;
+/* Whether work or callers stand behind the work of a serial queue which itself waits for so long, by that holder; once
+ * for each wait. */
+bool csk_deadlock_finds_stalled(deadlock_tables_t *tables, uint32_t holder, int64_t after_ns,
+                                deadlock_stalled_t *stalled);
+
 /* deadlock_text.c. "thread 71 waits for thread 72 at mutex "users" 0x...": the party `at` of `count`, of which the
  * first CSK_DEADLOCK_PARTIES are there. */
 void csk_deadlock_add_wait(csk_line_t *line, const csk_deadlock_party_t *parties, uint32_t at, uint32_t count);

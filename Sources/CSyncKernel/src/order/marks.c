@@ -15,6 +15,7 @@ typedef struct {
     uint32_t object_kind;
     int64_t since_ns;
     int32_t thread_id;
+    uint32_t thread_kind; /* CSK_THREAD_...: what it has said, or else what was asked; main before all */
     char name[128];
 } long_wait_t;
 
@@ -33,6 +34,9 @@ static bool is_long(csk_wait_record_t *record, int64_t now_ns, long_wait_t *foun
     found->object_kind = wait->object_kind;
     found->since_ns = wait->since_ns;
     found->thread_id = record->thread_id;
+    found->thread_kind = record->marked == CSK_THREAD_MAIN || record->asked == CSK_THREAD_MAIN ? CSK_THREAD_MAIN
+                         : record->marked != CSK_THREAD_PLAIN                                  ? record->marked
+                                                                                               : record->asked;
     uint32_t kind = wait->object_kind != CSK_OBJECT_COND ? wait->object_kind : CSK_OBJECT_OTHER;
     csk_name_try_of(wait->object, kind, found->name, sizeof found->name, never_again, NULL);
     return true;
@@ -57,9 +61,9 @@ static int64_t look_and_tell(void) {
     if (!somebody_is_marked()) return CSK_NEVER;
     uint32_t count = look(found);
     for (uint32_t i = 0; i < count; i++)
-        csk_observe_report_named(CSK_EVENT_LONG_WAIT, found[i].object_kind, found[i].object,
-                                 found[i].name[0] != 0 ? found[i].name : NULL, found[i].since_ns, EBUSY,
-                                 found[i].thread_id);
+        csk_observe_report_long_wait(found[i].object_kind, found[i].object,
+                                     found[i].name[0] != 0 ? found[i].name : NULL, found[i].since_ns,
+                                     found[i].thread_id, found[i].thread_kind);
     return csk_platform_now() + ROUND_NS;
 }
 

@@ -7,6 +7,7 @@ const void *(*csk_waits_sections)(void);
 uint32_t csk_waits_marked;
 uint32_t (*csk_waits_asks)(void);
 uint64_t (*csk_waits_task)(void);
+uint64_t (*csk_waits_current_task)(void);
 
 /* The explorer keeps thread-local variables elsewhere while their thread does not run, and has a client say whether
  * waits are noted at all. */
@@ -86,6 +87,8 @@ const csk_stack_t *csk_waits_show_stack(const csk_stack_t *stack) {
     self->stack = stack;
     return before;
 }
+
+int32_t csk_waits_thread_id(void) { return csk_waits_has_record() ? my_record()->thread_id : csk_platform_thread_id(); }
 
 void csk_waits_suspend(uint64_t task) { my_record()->suspends = task; }
 uint64_t csk_waits_suspended_task(void) { return my_record()->suspends; }

@@ -94,6 +94,10 @@ extern const void *(*csk_waits_sections)(void);
 
 /* While the deadlock watch is on: says which task the calling thread runs; 0: none. NULL where nobody knows. */
 extern uint64_t (*csk_waits_task)(void);
+/* Says the same, from when it is known on, whatever is on. */
+extern uint64_t (*csk_waits_current_task)(void);
+/* The calling thread's id: without a call of the system where the thread has a record. */
+int32_t csk_waits_thread_id(void);
 /* The calling thread's waits show that stack from now on. It stays as it is until another or NULL is shown. Returns the
  * one before. Called while the thread does not wait. */
 const csk_stack_t *csk_waits_show_stack(const csk_stack_t *stack);
