@@ -779,11 +779,18 @@ static bool is_endless(const explore_client_t *client, int step) {
 }
 
 /* What an earlier schedule has done as well, but for the last step. Invariants may note what they see, and are called
- * all the same. */
+ * all the same. A thread that can't go on now has come to another state than it did then: something outlives a
+ * schedule. */
 static int repeat_known(const explore_client_t *client, const schedule_t *schedule, int *last) {
     int step = 0;
     for (; !failed && choices_made < choices_known; step++) {
-        perform(schedule->known_actor(choices_made++), last);
+        int actor = schedule->known_actor(choices_made++);
+        if (actor < ACTOR_BUFFER && !is_enabled(&fibers[actor])) {
+            snprintf(failure, sizeof failure, "the same choices lead to another state: thread %d can't go on", actor);
+            failed = true;
+            break;
+        }
+        perform(actor, last);
         if (!failed && !given_up) outside(client->invariant);
     }
     return step;
