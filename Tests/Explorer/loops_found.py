@@ -1,18 +1,26 @@
-"""Finds the loops of the kernel's sources that read what another thread may change."""
+"""Finds the loops of the kernel's sources that read what another thread may change.
+
+A loop reads where its text does, or where its condition, or what decides in its body, is had from a function that
+reads. What could go round in another way counts as a loop too, wherever it stands: a goto, a loop in a macro, and a
+function that reads and calls itself.
+"""
 import functools, glob, os, re
 
 from build import KERNEL
 
-READS = re.compile(r"\b(csk_load|csk_cas|csk_exchange|csk_fetch_\w+|__atomic_\w+|csk_spin|csk_spin_lasts|csk_yield|"
-                   r"csk_platform_await_step|csk_platform_park|csk_platform_yield|pthread_mutex_trylock)\s*\(")
+READS = re.compile(r"\b(?:csk_load|csk_cas|csk_exchange|csk_fetch_\w+|__atomic_\w+|csk_spin|csk_spin_lasts|csk_yield|"
+                   r"csk_platform_await_step|csk_platform_park|csk_platform_yield|pthread_mutex_trylock)\s*\(|"
+                   r"\(\s*(?:const\s+)?volatile\b")
 CALL = re.compile(r"\b([a-z_]\w*)\s*\(")
 FUNCTION = re.compile(r"^(?!typedef|struct|enum|union|extern|return|else)[A-Za-z_][\w \t*()]*?\b(\w+)\([^;{}]*\)\s*\{",
                       re.M)
 
 
 def without_comments(text):
-    """Of the same length, so that places stay."""
+    """Of the same length, so that places stay. An attribute in front of a function counts as a word of its type."""
     blank = lambda match: re.sub(r"[^\n]", " ", match[0])
+    text = re.sub(r"^__attribute__\(\((?:[^()]|\([^()]*\))*\)\)", lambda match: re.sub(r"[^\n]", "_", match[0]), text,
+                  flags=re.M)
     text = re.sub(r"__attribute__\(\((?:[^()]|\([^()]*\))*\)\)", blank, text)
     return re.sub(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', blank, text, flags=re.S)
 
@@ -91,9 +99,35 @@ def readers(bodies):
         found |= more
 
 
-def has_condition(head):
+def condition(head):
+    """"" where the loop has none, or one that is always true."""
     parts = head[1:-1].split(";")
-    return len(parts) != 3 or bool(parts[1].strip())
+    text = (parts[1] if len(parts) == 3 else head[1:-1]).strip()
+    return "" if text in ("true", "1") else text
+
+
+ASSIGNED = re.compile(r"\b(\w+)\s*[-+|&^]?=(?!=)([^;]*);")
+
+
+def deciding(head, body):
+    """The text whose calls decide whether the loop goes on: of a body behind a condition, what is assigned to a name in
+    that."""
+    if not condition(head):
+        return head + body
+    names = set(re.findall(r"\w+", condition(head)))
+    return head + "".join(match[2] + ";" for match in ASSIGNED.finditer(body) if match[1] in names)
+
+
+def other_ways(path, text, reading):
+    """(file, function, place) of what goes round in another way than by a loop in a function."""
+    spans = [(name, begin, end) for name, begin, end in functions(text)]
+    for match in re.compile(r"\b(?:for|while|do|goto)\b").finditer(text):
+        where = [name for name, begin, end in spans if begin <= match.start() < end]
+        if match[0] == "goto" or not where:
+            yield path, where[0] if where else "", match.start()
+    for name, begin, end in spans:
+        if name in reading and name in calls(text[begin:end]):
+            yield path, name, begin
 
 
 def find():
@@ -112,12 +146,14 @@ def find():
         own = dict(bodies)
         own.update({name: body for (where, name), body in static.items() if where == path})
         reading = readers(own)
+        found = list(other_ways(path, text, reading))
         for name, begin, end in functions(text):
             for place, head, body in loops(text, begin, end):
-                called = set(CALL.findall(head if has_condition(head) else head + body))
-                if READS.search(head + body) or called & reading:
-                    line = text.count("\n", 0, place)
-                    yield path, name, sources[path].split("\n")[line].strip(), line + 1
+                if READS.search(head + body) or set(CALL.findall(deciding(head, body))) & reading:
+                    found.append((path, name, place))
+        for _, name, place in found:
+            line = text.count("\n", 0, place)
+            yield path, name, sources[path].split("\n")[line].strip(), line + 1
 
 
 if __name__ == "__main__":
