@@ -9,7 +9,7 @@ operation, the address and the orders, so that lines that come or go above it le
 """
 import collections, concurrent.futures, glob, os, re, subprocess, sys
 
-from build import HERE, KERNEL
+from build import EXPLORED, HERE, KERNEL, STATEFUL, UNEXPLORED
 
 RELAXED, ACQUIRE, RELEASE, ACQ_REL, SEQ_CST = 0, 2, 3, 4, 5
 ORDERS = {RELAXED: "relaxed", ACQUIRE: "acquire", RELEASE: "release", ACQ_REL: "acq_rel", SEQ_CST: "seq_cst"}
@@ -23,8 +23,13 @@ WEAKER = {
 }
 KINDS = {"load": "load", "store": "store", "fence": "fence", "signal_fence": "fence"}
 BUILTIN = re.compile(r"\b__(?:atomic|sync)_\w+|\bcsk_(?:load|store|exchange|fetch_or|fetch_and|fetch_add|cas)\b")
-# What else could be an atomic access: none of these is in the sources.
-OTHER = re.compile(r"\b_Atomic\b|\batomic_\w+\s*\(|\b__sync_\w+|\basm[^;]*\b(?:lock|xchg)")
+# What else could be an atomic access or a fence: none of these is in the sources.
+OTHER = re.compile(r"\b_Atomic\b|\batomic_\w+\s*\(|\b__(?:sync|c11_atomic)_\w+|(?<!asm )(?<!asm__ )\bvolatile\b|"
+                   r"\b(?:__builtin_ia32_|_mm_)[lms]fence\b|\b__builtin_arm_d[ms]b\b")
+# What the sources write in assembler: nothing, a place for a probe, a pause, and the address of the thread.
+ASSEMBLER = re.compile(r'\b(?:__)?asm(?:__)?\s*(?:(?:__)?volatile(?:__)?\s*)?\(\s*'
+                       r'(?!""|"990: nop\\n"|"isb" ::: "memory"|"movq %%fs:0, %0")[^;]*')
+BUILTINS = set(re.findall(r"^#define (__atomic_\w+)\(", open(os.path.join(HERE, "order_marks.h")).read(), re.MULTILINE))
 # How each source is preprocessed: as it is built, and with what else a build may define.
 VARIANTS = [[], ["-DCSK_LOCK_ORDER", "-D__SANITIZE_THREAD__", "-DORDER_MARKS_OTHER_LIBC"]]
 
@@ -151,6 +156,9 @@ def counted_in_text(kernel=KERNEL):
     patterns = (("src", "*", "*.[ch]"), ("include", "*", "*.h"))
     for path in sorted(path for pattern in patterns for path in glob.glob(os.path.join(kernel, *pattern))):
         file, text = os.path.relpath(path, kernel), without_comments(open(path).read())
+        others += [f"{file}: {match[0]}" for match in ASSEMBLER.finditer(text)]
+        others += [f"{file}: order_marks.h has no {name}" for name in re.findall(r"\b__atomic_\w+(?=\s*\()", text)
+                   if name not in BUILTINS]
         # The macros that name the builtins are no access.
         text = re.sub(r"^#define csk_\w+\((?:.*\\\n)*.*$", "", text, flags=re.MULTILINE)
         counts[file] = len(BUILTIN.findall(text))
@@ -158,9 +166,22 @@ def counted_in_text(kernel=KERNEL):
     return counts, others
 
 
+def strays(kernel=KERNEL):
+    """The sources that stand where nobody looks for them, and those of which build.py says nothing."""
+    files = {os.path.relpath(os.path.join(folder, name), kernel) for part in ("src", "include")
+             for folder, _, names in os.walk(os.path.join(kernel, part)) for name in names if name[-2:] in (".c", ".h")}
+    found = [f"{file}: sources stand in src/MODULE, headers there or in include/csynckernel" for file in sorted(files)
+             if not re.fullmatch(r"src/\w+/\w+\.[ch]|include/csynckernel/\w+\.h", file)]
+    said = {*EXPLORED, *STATEFUL, *UNEXPLORED}
+    names = {os.path.basename(file)[:-2] for file in files if file.endswith(".c")}
+    found += [f"{name}.c: build.py does not say whether it is explored" for name in sorted(names - said)]
+    return found + [f"build.py names {name}, and no such source stands there" for name in sorted(said - names)]
+
+
 def disagreements(sites, kernel=KERNEL):
     """What the two ways of counting don't agree on."""
     counts, others = counted_in_text(kernel)
+    others += strays(kernel)
     seen = collections.Counter(site.file for site in sites)
     return others + [f"{file}: the preprocessor sees {seen[file]} atomic accesses, its text names {counts[file]}"
                      for file in sorted(set(counts) | set(seen)) if counts[file] != seen[file]]
