@@ -264,6 +264,7 @@ def runs(pattern):
 COUNTED = [
     ("docs/verification.md", r"(\w+) clients, half a page", lambda: len(client_names())),
     ("docs/verification.md", r"(\w+) mutants, each of which", lambda: len(mutants())),
+    ("README.md", r"(\w+) mutants, each of which", lambda: len(mutants())),
     ("docs/verification.md", r"(\w+) runs must pass", lambda: runs("^try 0 ")),
     ("docs/verification.md", r"must pass, and (\w+) variants", lambda: runs("^try 1 ")),
     ("docs/verification.md", r"`check full` adds (\w+) larger sizes", lambda: runs("^    try 0 ")),

@@ -1595,10 +1595,11 @@ def check():
         if names.count(name) != 1:
             print(f'{place}: {names.count(name)} mutants have the name "{name}"')
             wrong += 1
-    for line in open(RECORD):
-        if line.split(": ")[0] not in names:
-            print(f"{os.path.basename(RECORD)} has an unknown mutant: {line}", end="")
-            wrong += 1
+    noticed = [line.split(": ")[0] for line in open(RECORD)]
+    for name in sorted(set(noticed) ^ set(names)):
+        what = "an unknown mutant" if name in noticed else "no client for the mutant"
+        print(f"{os.path.basename(RECORD)} has {what}: {name}")
+        wrong += 1
     print(f"{len(MUTANTS)} mutants, {wrong} stale or wrong")
     return wrong
 
