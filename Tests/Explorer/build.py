@@ -25,8 +25,8 @@ STATEFUL = ["timer", "reads", "pool", "pool_growth", "rwlock_linger", "rwlock_wo
             "watchdog", "deadlock", "inspect_server"]
 # What nobody explores: what the system answers, and what is written, printed or sent of what others have read.
 UNEXPLORED = ["load_time", "platform_census", "platform_clock", "platform_fork", "platform_threads", "quota",
-              "inspect_print", "deadlock_graph", "deadlock_print", "deadlock_text", "output", "folded", "openmetrics",
-              "places", "pprof", "symbols"]
+              "inspect_print", "deadlock_graph", "deadlock_print", "deadlock_text", "folded", "openmetrics", "places",
+              "pprof", "symbols"]
 # Clients leave a gate a few times, and each departure looks whether a waiter is late. A mutex is tried once before it
 # is waited for. What a second yield shows, the first one does.
 KNOBS = ["-DGATE_DEPARTURES=1", "-DCSK_PQUEUE_TRIES=1", "-DCSK_YIELDS=1", "-DCSK_NO_PROBES"]
