@@ -129,6 +129,15 @@ CLIENT(sem_note_of_another_size, .setup = make_noting, .threads = { resizes, tak
 static void resizes_to_one(void) { EXPECT_EQUAL(csk_sem_resize(sem, 1), 0); }
 CLIENT(sem_note_of_the_same_size, .setup = make_noting, .threads = { enters, resizes_to_one, enters },
        .check = is_free_and_no_lock, .invariant = is_noted, .preemptions = 1)
+/* Also where it is not known who has the permit. */
+static void resizes_to_one_while_another_waits(void) {
+    await_waiting(1);
+    resizes_to_one();
+    give_back(1);
+}
+CLIENT(sem_note_of_the_same_size_without_holder, .setup = takes_before,
+       .threads = { enters, resizes_to_one_while_another_waits }, .check = is_free_and_no_lock, .invariant = is_noted,
+       .preemptions = 2)
 
 /* Nobody wants to know any more. */
 static void nobody_asks(void) { __atomic_store_n(&csk_listed_wanted, 0, __ATOMIC_RELAXED); }
