@@ -16,7 +16,9 @@ import CSyncKernel
 /// ```
 ///
 /// What it reports is one: three views in a row have shown the circle, in which each party was in the same wait all the
-/// time, and none of these has a deadline. It can end only from outside, as by the cancellation of a task.
+/// time, and none of these has a deadline. It can end only from outside: by the cancellation of a task, or by a signal
+/// of another than the holder to a `PrioritySemaphore(value: 1)` that is used as an event. Until such a signal has come
+/// once that semaphore is taken for a lock, so make one that is an event with 0 permits.
 ///
 /// It follows `PriorityMutex`, `CriticalSection`, `QueueSafeValue` and `ReadWriteLock` to the thread that holds them;
 /// callers of `sync` and of drains of a serial `WorkQueue` to the thread that runs the queue's work; `AsyncMutex` to

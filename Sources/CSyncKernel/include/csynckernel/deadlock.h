@@ -15,7 +15,9 @@
  *
  * What is reported is one. In the middle view a party holds what the one before it waits for. It was in the same wait
  * in the first view and in the last, so it waited at that moment, and a thread that waits leaves nothing.
- * Nothing but a call from outside can end that: one that cancels a wait, or shuts a queue down.
+ * Nothing but a call from outside can end that: one that cancels a wait, or shuts a queue down, or gives a permit that
+ * the caller has not taken to a semaphore that notes its holder (csk_held_sem_begin_noting). Let one that is an event,
+ * and no lock, note none.
  *
  * What is followed. A waiter at a gate or mutex waits for the thread that holds it. At a read-write lock it waits for
  * the writer, or for each reader that is known; a thread that is to read also waits for the writer that stands before
