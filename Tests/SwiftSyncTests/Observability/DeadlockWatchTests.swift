@@ -28,7 +28,7 @@ private final class ReportTimes: Sendable {
         let atNanoseconds, keptOffNanoseconds: Int64
     }
 
-    private let reports = Mutex([Report]())
+    private let reports = PriorityMutex([Report]())
 
     init() {
         SyncDiagnostics.setHandler { [self] report in
