@@ -3,6 +3,7 @@
 
 #include "base/observe.h"
 #include "base/slots.h"
+#include "base/text.h"
 
 #include <string.h>
 
@@ -132,9 +133,7 @@ csk_metrics_waits_t *csk_metrics_find_named(uint32_t object_kind, uint32_t waits
     table_t *in = the_table();
     char text[NAME_SIZE];
     if (CSK_UNLIKELY(in == NULL) || name[0] == 0) return NULL;
-    size_t length = strnlen(name, sizeof text - 1);
-    memcpy(text, name, length);
-    text[length] = 0;
+    csk_copy_text(text, sizeof text, name);
     return find_named(in, object_kind, waits_for, text);
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/observe.h"
 #include "base/slots.h"
+#include "base/text.h"
 
 #include <string.h>
 
@@ -82,9 +83,7 @@ uint32_t csk_profile_number_of_name(const char *whole_name) {
     table_t *in = the_table();
     if (CSK_UNLIKELY(in == NULL) || whole_name[0] == 0) return 0;
     char name[NAME_SIZE];
-    size_t length = strnlen(whole_name, sizeof name - 1);
-    memcpy(name, whole_name, length);
-    name[length] = 0;
+    csk_copy_text(name, sizeof name, whole_name);
     uint64_t hash = csk_slot_hash_text(1, name);
     bool is_new;
     uint32_t number = csk_slot_claim(in->names, sizeof in->names[0], NAMES, hash, &is_new);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "csynckernel/cond.h"
+#include "base/text.h"
 #include "lock/gate_await.h"
 #include "lock/gate_queue.h"
 #include "lock/sem_queue.h"
@@ -392,11 +393,7 @@ static void read_posted(csk_look_t *look, csk_pool_item_t *item) {
     if (item->since_ms != 0)
         object->posted_ns = look->now_ns - (int32_t)(csk_pool_stamp(look->now_ns) - item->since_ms) * INT64_C(1000000);
     if (!is_queue || !fresh) return;
-    if (queue->name != NULL) {
-        size_t length = strnlen(queue->name, sizeof object->name - 1);
-        memcpy(object->name, queue->name, length);
-        object->name[length] = 0;
-    }
+    if (queue->name != NULL) csk_copy_text(object->name, sizeof object->name, queue->name);
     read_workqueue(look, object, look->now_ns);
 }
 

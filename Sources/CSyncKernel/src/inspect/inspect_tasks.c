@@ -2,8 +2,7 @@
  * object is not read: what the view shows of it stands in the waits. */
 #include "inspect/inspect.h"
 
-#include <string.h>
-
+#include "base/text.h"
 #include "thread/name.h"
 #include "wait/tasks.h"
 
@@ -25,8 +24,7 @@ static bool add_wait(const csk_task_wait_t *wait, void *context) {
     seen->waiter = wait->waiter;
     seen->task = wait->task;
     if (wait->task_name == NULL || (look->more != NULL && look->more->leaves_names_out)) return true;
-    size_t length = strnlen(wait->task_name, sizeof seen->task_name - 1);
-    memcpy(seen->task_name, wait->task_name, length);
+    csk_copy_text(seen->task_name, sizeof seen->task_name, wait->task_name);
     return true;
 }
 

@@ -50,13 +50,6 @@ typedef struct csk_pool_frame {
     char name[CSK_POOL_NAME_SIZE]; /* the object's, if it has one: `abandon` copies it, since the object may go */
 } csk_pool_frame_t;
 
-/* Copies as much of the name as there is room for. */
-static inline void csk_pool_copy_name(char to[CSK_POOL_NAME_SIZE], const char *name) {
-    size_t length = strnlen(name, CSK_POOL_NAME_SIZE - 1);
-    memcpy(to, name, length);
-    to[length] = 0;
-}
-
 /* The calling worker's frame. */
 extern _Thread_local csk_pool_frame_t *csk_pool_frame __attribute__((tls_model("initial-exec")));
 

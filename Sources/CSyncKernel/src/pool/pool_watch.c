@@ -9,6 +9,7 @@
 #include "pool/pool_watch.h"
 
 #include "base/observe.h"
+#include "base/text.h"
 #include "pool/pool.h"
 
 const void *(*csk_pool_describe)(csk_pool_item_t *item, const char **name);
@@ -80,7 +81,7 @@ void csk_pool_stall_add(csk_pool_stall_t *stall, csk_pool_item_t *item, int64_t 
     const void *object = describe != NULL ? describe(item, &name) : item;
     stall->waiting[stall->count].object = object;
     stall->waiting[stall->count].since_ns = now_ns - waited_ms * stamp_ns;
-    csk_pool_copy_name(stall->waiting[stall->count++].name, name != NULL ? name : "");
+    csk_copy_text(stall->waiting[stall->count++].name, CSK_POOL_NAME_SIZE, name != NULL ? name : "");
 }
 
 void csk_pool_report(const csk_pool_stall_t *stall) {

@@ -6,6 +6,7 @@
 
 #include "base/metrics.h"
 #include "base/observe.h"
+#include "base/text.h"
 #include "thread/name.h"
 #include "wait/waits.h"
 
@@ -172,7 +173,7 @@ static const void *abandon(csk_pool_frame_t *frame) {
     if (innermost == NULL) return NULL; /* it ended between two works, which is illegal */
     innermost = section;
     const char *name = csk_section_is_over(section) ? NULL : section->queue->name;
-    if (name != NULL) csk_pool_copy_name(frame->name, name);
+    if (name != NULL) csk_copy_text(frame->name, sizeof frame->name, name);
     if (frame->end_work != NULL && !csk_section_is_over(section)) frame->end_work(frame->context);
     innermost = NULL;
     if (CSK_UNLIKELY(csk_section_is_over(section))) return section->queue;

@@ -1,11 +1,10 @@
 /* tasks.c: waits of tasks at objects that are no objects of the kernel, and the names of tasks. See tasks.h. */
 #include "wait/tasks.h"
 
-#include <string.h>
-
 #include "base/metrics.h"
 #include "base/probe.h"
 #include "base/profile.h"
+#include "base/text.h"
 #include "thread/name.h"
 #include "wait/listed.h"
 #include "wait/waits.h"
@@ -107,9 +106,7 @@ typedef struct {
 static bool copy_name(const csk_task_wait_t *wait, void *context) {
     wanted_t *wanted = context;
     if (wait->task != wanted->task || wait->task_name == NULL) return true;
-    size_t length = strnlen(wait->task_name, wanted->size - 1);
-    memcpy(wanted->name, wait->task_name, length);
-    wanted->name[length] = 0;
+    csk_copy_text(wanted->name, wanted->size, wait->task_name);
     return false;
 }
 
