@@ -215,7 +215,7 @@ static void looks_are_weighted(void) {
     sums_t sums = { 0 };
     CHECK_STATUS(csk_profile_start(10000), 0);
     for (int look = 0; look < LOOKS; look++)
-        csk_counts_looked(&gate, CSK_OBJECT_GATE, csk_rank(43, CSK_PLACE_BACK), csk_platform_now() - LENGTH_NS);
+        csk_counts_end_of_look(&gate, CSK_OBJECT_GATE, csk_rank(43, CSK_PLACE_BACK), csk_platform_now() - LENGTH_NS);
     csk_profile_stop();
     csk_profile_read(add_of_priority_43, &sums);
     double contentions = sums.contentions[CSK_PROFILE_WAITED][0];

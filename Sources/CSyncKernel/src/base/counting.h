@@ -31,16 +31,17 @@ static inline void csk_counting_end(uint32_t what) {
 static inline int64_t csk_counts_since(int64_t now_ns) {
     return csk_is_counting(CSK_COUNTS_PROFILE | CSK_COUNTS_METRICS) ? now_ns : 0;
 }
-/* The same thread has got it, without a place in a queue. No internal lock is held, and the object exists. */
-void csk_counts_entered(const void *object, uint32_t object_kind, csk_rank_t rank, int64_t since_ns);
+/* The same thread has got it, without a place in a queue. No internal lock is held, and the object exists. The profile
+ * times one such wait in so many, which counts as that many. */
+void csk_counts_entered(const void *object, uint32_t object_kind, csk_rank_t rank, int64_t since_ns, uint32_t one_in);
 static inline void csk_counts_end(const void *object, uint32_t object_kind, csk_rank_t rank, int64_t since_ns) {
-    if (CSK_UNLIKELY(since_ns != 0)) csk_counts_entered(object, object_kind, rank, since_ns);
+    if (CSK_UNLIKELY(since_ns != 0)) csk_counts_entered(object, object_kind, rank, since_ns, 1);
 }
 /* The same where the thread has only looked, for CSK_SPIN_NS at most. It holds what it has got, and others wait for
- * that: the profile reads the clock for one such wait in 8, which counts as 8. Measured in docs/design/profile.md. */
-void csk_counts_looked(const void *object, uint32_t object_kind, csk_rank_t rank, int64_t since_ns);
+ * that, so the clock is read for few. Measured in docs/design/profile.md. */
+enum { CSK_COUNTS_ONE_LOOK_IN = 8 };
 static inline void csk_counts_end_of_look(const void *object, uint32_t object_kind, csk_rank_t rank, int64_t since_ns) {
-    if (CSK_UNLIKELY(since_ns != 0)) csk_counts_looked(object, object_kind, rank, since_ns);
+    if (CSK_UNLIKELY(since_ns != 0)) csk_counts_entered(object, object_kind, rank, since_ns, CSK_COUNTS_ONE_LOOK_IN);
 }
 
 #endif
