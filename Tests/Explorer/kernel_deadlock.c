@@ -65,7 +65,6 @@ void kernel_reset_deadlock(void) {
     view_of_callbacks_ns = 0;
     kept = (__typeof__(kept)){ 0 };
     context_of_task = NULL;
-    current_task = NULL;
     if (is_used) memset(&memory, 0, sizeof memory);
     is_used = false;
 }

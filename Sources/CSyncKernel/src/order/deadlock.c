@@ -30,7 +30,6 @@ static struct {
 } kept;
 
 static const void *(*context_of_task)(uint64_t task);
-static uint64_t (*current_task)(void); /* under the lock of `watch` */
 static void (*look_along)(int64_t now_ns, int64_t after_ns);
 
 static bool is_on(void) { return csk_load(&watch.on, CSK_ACQUIRE) == csk_process_mark() + 1; }
@@ -196,7 +195,7 @@ static void switch_on(bool on) {
     if (on) csk_counting_begin(CSK_COUNTS_STACKS);
     else csk_counting_end(CSK_COUNTS_STACKS);
     csk_inspect_callbacks(on);
-    csk_store(&csk_waits_task, on ? current_task : NULL, CSK_RELEASE);
+    csk_store(&csk_waits_task, on ? csk_waits_current_task : NULL, CSK_RELEASE);
 }
 
 int csk_deadlock_watch(int64_t after_ns) {
@@ -238,7 +237,6 @@ uint32_t csk_deadlock_parties(uint64_t number, csk_deadlock_party_t *parties, ui
 void csk_deadlock_know_tasks(uint64_t (*current)(void), const void *(*context)(uint64_t task)) {
     csk_queue_lock(&watch.lock);
     csk_store(&context_of_task, context, CSK_RELEASE);
-    current_task = current;
     csk_store(&csk_waits_current_task, current, CSK_RELAXED);
     if (watch.on != 0) csk_store(&csk_waits_task, current, CSK_RELEASE);
     csk_queue_unlock(&watch.lock);

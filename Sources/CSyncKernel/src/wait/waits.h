@@ -94,7 +94,7 @@ extern const void *(*csk_waits_sections)(void);
 
 /* While the deadlock watch is on: says which task the calling thread runs; 0: none. NULL where nobody knows. */
 extern uint64_t (*csk_waits_task)(void);
-/* Says the same, from when it is known on, whatever is on. */
+/* Says the same, from when it is known on, whatever is on. Changed under the lock of the deadlock watch. */
 extern uint64_t (*csk_waits_current_task)(void);
 /* The calling thread's id: without a call of the system where the thread has a record. */
 int32_t csk_waits_thread_id(void);
