@@ -2,6 +2,7 @@
  *
  * More than 400 lines: one test for each kind of object. */
 #include "child.h"
+#include "collected_text.h"
 
 #include <csynckernel/csynckernel.h>
 #include <sys/syscall.h>
@@ -729,17 +730,6 @@ static void a_child_of_fork_has_its_own_waits_alone(void) {
 
 /* ---- Printing ---------------------------------------------------------------------------------------------------- */
 
-typedef struct {
-    char text[65536];
-    size_t used;
-} text_t;
-static int collect(void *context, const void *bytes, size_t size) {
-    text_t *to = context;
-    if (to->used + size >= sizeof to->text) return ENOBUFS;
-    memcpy(to->text + to->used, bytes, size);
-    to->text[to->used += size] = 0;
-    return 0;
-}
 static int refuse(void *context, const void *bytes, size_t size) {
     (void)context, (void)bytes, (void)size;
     return EOVERFLOW;

@@ -1,5 +1,6 @@
 /* task_test.c: tasks that wait at objects of their runtime's are shown, named and counted. */
 #include "child.h"
+#include "collected_text.h"
 
 #include <csynckernel/csynckernel.h>
 
@@ -258,19 +259,6 @@ static void a_child_of_fork_has_its_own_waits_alone(void) {
     CHECK(look_for(&queue, CSK_OBJECT_FIFO_QUEUE) != NULL);
     csk_task_wait_end(&of_parent, 0);
     csk_inspect_callbacks(false);
-}
-
-typedef struct {
-    size_t used;
-    char text[1 << 16];
-} text_t;
-
-static int collect(void *context, const void *bytes, size_t size) {
-    text_t *to = context;
-    if (to->used + size >= sizeof to->text) return ENOBUFS;
-    memcpy(to->text + to->used, bytes, size);
-    to->text[to->used += size] = 0;
-    return 0;
 }
 
 static void tasks_are_printed_as_text_and_as_json(void) {
