@@ -119,18 +119,11 @@ extension DeadlockWatch.Deadlock {
 
 extension DeadlockWatch.Party {
     fileprivate init(_ party: csk_deadlock_party_t) {
-        var copy = unsafe party
-        let name = unsafe withUnsafeBytes(of: &copy.name) { bytes in
-            unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
-        }
-        let taskName = unsafe withUnsafeBytes(of: &copy.task_name) { bytes in
-            unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
-        }
         unsafe self.init(
             thread: party.thread.id == 0 ? nil : SyncSnapshot.Thread(party.thread),
-            taskAddress: party.task == 0 ? nil : UInt(party.task), taskName: taskName.isEmpty ? nil : taskName,
+            taskAddress: party.task == 0 ? nil : UInt(party.task), taskName: fieldText(party.task_name),
             purpose: SyncSnapshot.Purpose(party.waits_for, permits: 1), objectKind: SyncObjectKind(party.object_kind),
-            objectName: name.isEmpty ? nil : name, objectAddress: UInt(bitPattern: party.object))
+            objectName: fieldText(party.name), objectAddress: UInt(bitPattern: party.object))
     }
 }
 

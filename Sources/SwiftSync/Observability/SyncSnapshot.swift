@@ -236,11 +236,7 @@ extension SyncSnapshot {
 
 extension SyncSnapshot.Thread {
     init(_ thread: csk_inspected_thread_t) {
-        var copy = thread
-        let name = unsafe withUnsafeBytes(of: &copy.name) { bytes in
-            unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
-        }
-        self.init(id: thread.id, name: name)
+        self.init(id: thread.id, name: fieldText(thread.name) ?? "")
     }
 }
 
@@ -253,15 +249,7 @@ extension SyncSnapshot.Waiter {
             priority: CommandPriority(rawValue: Int32(truncatingIfNeeded: waiter.rank >> 2)),
             waitedFor: SyncSnapshot.age(waiter.since_ns, now),
             waitNumber: waiter.wait == 0 ? nil : waiter.wait,
-            taskAddress: waiter.task == 0 ? nil : UInt(waiter.task), taskName: Self.taskName(waiter))
-    }
-
-    private static func taskName(_ waiter: csk_inspected_waiter_t) -> String? {
-        var copy = unsafe waiter
-        let name = unsafe withUnsafeBytes(of: &copy.task_name) { bytes in
-            unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
-        }
-        return name.isEmpty ? nil : name
+            taskAddress: waiter.task == 0 ? nil : UInt(waiter.task), taskName: fieldText(waiter.task_name))
     }
 }
 
@@ -304,13 +292,9 @@ extension SyncSnapshot.Holder {
 
 extension SyncSnapshot.Object {
     fileprivate init(_ object: csk_inspected_object_t, _ waiters: [SyncSnapshot.Waiter], now: Int64) {
-        var copy = unsafe object
-        let name = unsafe withUnsafeBytes(of: &copy.name) { bytes in
-            unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
-        }
         func has(_ flag: Int) -> Bool { unsafe object.flags & UInt32(flag) != 0 }
         unsafe self.init(
-            kind: SyncObjectKind(object.kind), name: name.isEmpty ? nil : name,
+            kind: SyncObjectKind(object.kind), name: fieldText(object.name),
             address: UInt(bitPattern: object.address), holder: SyncSnapshot.Holder(object.holder), waiters: waiters,
             waitingCount: Int(object.waiting), count: Int(object.count), runningCount: Int(object.running),
             runningFor: SyncSnapshot.age(object.running_ns, now), isBusy: has(Int(CSK_INSPECT_BUSY)),
