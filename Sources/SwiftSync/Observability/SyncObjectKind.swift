@@ -18,8 +18,6 @@ public enum SyncObjectKind: String, Sendable, Hashable {
     case fifoQueue = "FIFO queue"
     /// An `ActorQueue` or `MainActorQueue`.
     case actorQueue = "actor queue"
-    /// A `TaskQueue`.
-    case taskQueue = "task queue"
     /// A `ResourcePool`.
     case resourcePool = "resource pool"
     /// Something else.
@@ -35,7 +33,6 @@ public enum SyncObjectKind: String, Sendable, Hashable {
         case UInt32(CSK_OBJECT_WORKQUEUE): self = .workQueue
         case UInt32(CSK_OBJECT_FIFO_QUEUE): self = .fifoQueue
         case UInt32(CSK_OBJECT_ACTOR_QUEUE): self = .actorQueue
-        case UInt32(CSK_OBJECT_TASK_QUEUE): self = .taskQueue
         case UInt32(CSK_OBJECT_RESOURCE_POOL): self = .resourcePool
         default: self = .other
         }

@@ -61,11 +61,9 @@ static void put_span(writer_t *to, int64_t ns) {
 }
 
 static const char *const kinds[] = { "object",         "gate",       "rwlock",     "semaphore",   "condition variable",
-                                     "priority queue", "work queue", "FIFO queue", "actor queue", "task queue",
-                                     "resource pool" };
-static const char *const kind_names[] = { "other",       "gate",       "rwlock",       "sem",
-                                          "cond",        "pqueue",     "workqueue",    "fifo_queue",
-                                          "actor_queue", "task_queue", "resource_pool" };
+                                     "priority queue", "work queue", "FIFO queue", "actor queue", "resource pool" };
+static const char *const kind_names[] = { "other",  "gate",      "rwlock",     "sem",         "cond",
+                                          "pqueue", "workqueue", "fifo_queue", "actor_queue", "resource_pool" };
 static const char *const purposes[] = {
     "waits",        "to enter", "for its predicate",   "for a signal",  "for permits",
     "to read",      "to write", "to upgrade",          "for an item",   "for a place",

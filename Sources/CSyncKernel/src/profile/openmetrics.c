@@ -68,7 +68,6 @@ static const char *kind_of(const csk_metrics_entry_t *entry) {
     case CSK_OBJECT_WORKQUEUE: return workqueue_kind(entry->waits_for);
     case CSK_OBJECT_FIFO_QUEUE: return "fifo_queue";
     case CSK_OBJECT_ACTOR_QUEUE: return "actor_queue";
-    case CSK_OBJECT_TASK_QUEUE: return "task_queue";
     case CSK_OBJECT_RESOURCE_POOL: return "resource_pool";
     default: return "other";
     }
