@@ -103,7 +103,10 @@ struct SyncMetricsTests {
         let queue = WorkQueue(label: "metrics: turns"), leave = PrioritySemaphore(value: 0)
         queue.async { try! leave.wait() }
         let thread = Thread { queue.sync {} }
-        await waitUntil { queue.waitingCount == 1 }
+        await waitUntil { // the work before it would be waiting too, and a place in the queue is not a wait yet
+            let seen = SyncInspector.snapshot().objects.first { $0.name == "metrics: turns" }
+            return seen?.waiters.first?.purpose == .turn
+        }
         try leave.signal()
         thread.join()
         let counted = SyncMetrics.current().waits.filter { $0.name == "metrics: turns" && $0.purpose == .turn }
