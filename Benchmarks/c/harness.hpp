@@ -156,16 +156,24 @@ static int turn(int round, int position, int count) {
     return (first + round) % count;
 }
 
-template <class... Locks, class F>
-static void each_round(Table &table, F &&f) {
-    table.order = {Locks::name...};
-    const std::function<void()> turns[] = {[&] { f(static_cast<Locks *>(nullptr)); }...};
-    const int count = sizeof...(Locks);
+struct Subject {
+    std::string name;
+    std::function<void()> turn;
+};
+
+static void take_turns(Table &table, const std::vector<Subject> &subjects) {
+    const int count = int(subjects.size());
+    for (const Subject &subject : subjects) table.order.push_back(subject.name);
     for (int round = 0; round < rounds; round++) {
-        for (int position = 0; position < count; position++) turns[turn(round, position, count)]();
+        for (int position = 0; position < count; position++) subjects[turn(round, position, count)].turn();
         fprintf(stderr, "%d/%d ", round + 1, rounds);
     }
     fprintf(stderr, "\n");
+}
+
+template <class... Locks, class F>
+static void each_round(Table &table, F &&f) {
+    take_turns(table, {{Locks::name, [&] { f(static_cast<Locks *>(nullptr)); }}...});
 }
 
 template <class F>

@@ -200,6 +200,13 @@ static void objects_of_one_kind_and_name_share_an_entry(void) {
     csk_unname(&gates[2]);
 }
 
+/* The kinds differ as the first letters do. */
+static void objects_of_two_kinds_share_no_entry(void) {
+    char gate[] = "a lock", rwlock[] = "a lock";
+    rwlock[0] ^= CSK_OBJECT_GATE ^ CSK_OBJECT_RWLOCK;
+    CHECK(csk_metrics_find_named(CSK_OBJECT_GATE, 0, gate) != csk_metrics_find_named(CSK_OBJECT_RWLOCK, 0, rwlock));
+}
+
 static void an_object_without_a_name_is_counted_by_its_place(void) {
     csk_placed_gate_t gate = { .gate = CSK_GATE_INITIALIZER };
     csk_gate_set_place(&gate, (csk_place_t){ "file.c", 12 });
@@ -575,10 +582,10 @@ static void what_a_full_table_loses_is_counted(void) {
 
 TEST_MAIN(TEST(before_the_start_there_is_nothing), TEST(a_span_stands_in_the_first_bucket_that_holds_it),
           TEST(what_many_threads_count_adds_up_while_others_read), TEST(objects_of_one_kind_and_name_share_an_entry),
-          TEST(an_object_without_a_name_is_counted_by_its_place), TEST(names_are_text), { "name_all", name_all },
-          TEST(waits_of_threads_are_those_of_clocks), TEST(waits_that_time_out_are_counted_as_such),
-          TEST(threads_that_enter_while_they_spin_are_counted), TEST(who_enters_a_free_gate_does_not_wait),
-          TEST(waits_for_a_signal_are_counted), TEST(callbacks_are_counted),
+          TEST(an_object_without_a_name_is_counted_by_its_place), TEST(objects_of_two_kinds_share_no_entry),
+          TEST(names_are_text), { "name_all", name_all }, TEST(waits_of_threads_are_those_of_clocks),
+          TEST(waits_that_time_out_are_counted_as_such), TEST(threads_that_enter_while_they_spin_are_counted),
+          TEST(who_enters_a_free_gate_does_not_wait), TEST(waits_for_a_signal_are_counted), TEST(callbacks_are_counted),
           TEST(waits_under_way_are_counted_at_a_stop_and_not_at_a_start),
           TEST(timers_are_late_by_what_passes_after_the_deadline), TEST(a_child_of_fork_counts_from_nothing),
           TEST(what_a_full_table_loses_is_counted))

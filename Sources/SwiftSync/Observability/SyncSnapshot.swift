@@ -280,7 +280,7 @@ extension SyncSnapshot.Holder {
         case UInt32(CSK_HELD_BY_NOBODY): self = .nobody
         case UInt32(CSK_HELD_BY_THREAD): self = .thread(thread)
         case UInt32(CSK_HELD_BY_READERS):
-            self = unsafe .readers(Int(holder.count), holder.thread.identity == 0 ? nil : thread)
+            self = unsafe .readers(Int(holder.count), holder.thread.id == 0 ? nil : thread)
         case UInt32(CSK_HELD_BY_CALLBACK): self = .suspended
         case UInt32(CSK_HELD_BY_TASK): self = unsafe .task(UInt(holder.task))
         case UInt32(CSK_HELD_BY_ENDED): self = .endedThread(thread)

@@ -84,7 +84,9 @@ struct SyncInspectorTests {
         let semaphore = PrioritySemaphore(value: 1, name: "permits in the view")
         let lock = ReadWriteCoordinator(name: "a lock in the view")
         let entered = PrioritySemaphore(value: 0), leave = PrioritySemaphore(value: 0)
+        let readerID = Shared<Int32>(0)
         let reader = Thread {
+            readerID.access { $0 = csk_thread_id() }
             lock.read {
                 try! entered.signal()
                 try! leave.wait()
@@ -99,7 +101,11 @@ struct SyncInspectorTests {
         #expect(permits.kind == .semaphore && permits.waiters[0].purpose == .permits(1) && permits.count == 0)
         let shared = try #require(await whenSeen("a lock in the view") { $0.waiters.count == 1 })
         #expect(shared.kind == .readWriteLock && shared.waiters[0].purpose == .write)
-        if case .readers(1, _) = shared.holder {} else { Issue.record("held by \(shared.holder)") }
+        if case .readers(1, let one) = shared.holder {
+            #expect(one?.id == readerID.value)
+        } else {
+            Issue.record("held by \(shared.holder)")
+        }
         try semaphore.signal()
         try leave.signal()
         for thread in [reader, many, writer] { thread.join() }

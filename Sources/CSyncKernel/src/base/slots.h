@@ -27,7 +27,9 @@ static inline uint64_t csk_slot_mix(uint64_t value) {
     value = (value ^ (value >> 27)) * UINT64_C(0x94D049BB133111EB);
     return value ^ (value >> 31);
 }
-static inline uint64_t csk_slot_hash_text(uint64_t hash, const char *text) {
+/* Texts that begin with different numbers have different hashes, whatever their first bytes are. */
+static inline uint64_t csk_slot_hash_text(uint64_t beginning, const char *text) {
+    uint64_t hash = csk_slot_mix(beginning);
     for (; *text != 0; text++) hash = csk_slot_mix(hash ^ (unsigned char)*text);
     return hash;
 }
