@@ -156,6 +156,7 @@ static int turn(int round, int position, int count) {
     return (first + round) % count;
 }
 
+// One that is measured, and what measures it for one round.
 struct Subject {
     std::string name;
     std::function<void()> turn;

@@ -200,7 +200,7 @@ static void objects_of_one_kind_and_name_share_an_entry(void) {
     csk_unname(&gates[2]);
 }
 
-/* The kinds differ as the first letters do. */
+/* The two names differ in their first letters, by the same bits as the two kinds do. */
 static void objects_of_two_kinds_share_no_entry(void) {
     char gate[] = "a lock", rwlock[] = "a lock";
     rwlock[0] ^= CSK_OBJECT_GATE ^ CSK_OBJECT_RWLOCK;

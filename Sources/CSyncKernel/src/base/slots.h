@@ -27,9 +27,10 @@ static inline uint64_t csk_slot_mix(uint64_t value) {
     value = (value ^ (value >> 27)) * UINT64_C(0x94D049BB133111EB);
     return value ^ (value >> 31);
 }
-/* Texts that begin with different numbers have different hashes, whatever their first bytes are. */
-static inline uint64_t csk_slot_hash_text(uint64_t beginning, const char *text) {
-    uint64_t hash = csk_slot_mix(beginning);
+/* The hash of a number and a text. The number is mixed before the first byte is added: two numbers that differ by the
+ * same bits as the first bytes of two texts would make one hash of both pairs otherwise. */
+static inline uint64_t csk_slot_hash_text(uint64_t number, const char *text) {
+    uint64_t hash = csk_slot_mix(number);
     for (; *text != 0; text++) hash = csk_slot_mix(hash ^ (unsigned char)*text);
     return hash;
 }
