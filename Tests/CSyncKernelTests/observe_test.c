@@ -1,5 +1,6 @@
-/* observe_test.c: each wait begins and ends once, and what does not wait is not reported. */
+/* observe_test.c: each wait begins and ends once, with the object's name, and what does not wait is not reported. */
 #include <csynckernel/csynckernel.h>
+#include <sys/mman.h>
 
 #include "test.h"
 
@@ -127,5 +128,58 @@ static void a_lost_grant_is_reported(void) {
     end();
 }
 
+static struct {
+    csk_placed_gate_t *gate;
+    char name[CSK_NAME_MAX + 1];
+    int timed_out, is_gone;
+} outlasted;
+
+/* The thread that waited is out of the queue. Until its call returns, others close and free the gate. */
+static void outlast(const csk_observer_t *outlasts, const csk_event_t *event) {
+    (void)outlasts;
+    if (event->kind != CSK_EVENT_WAIT_END || event->status != ETIMEDOUT) return;
+    STORE(&outlasted.timed_out, 1);
+    wait_until(LOAD(&outlasted.is_gone));
+    strncpy(outlasted.name, event->name != NULL ? event->name : "", CSK_NAME_MAX);
+}
+
+static void *wait_for_held(void *unused) {
+    (void)unused;
+    while (LOAD(&outlasted.timed_out) == 0)
+        CHECK_STATUS(csk_gate_timedlock(&outlasted.gate->gate, 0, csk_deadline_after(10000000)), ETIMEDOUT);
+    return NULL;
+}
+
+/* The profile, the metrics and observers once read the name of a gate that was gone. */
+static void a_gate_may_be_gone_before_a_wait_that_timed_out_is_over(void) {
+    const csk_observer_t outlasts = { outlast, NULL };
+    csk_gate_waiter_t last = { .word = 0 };
+    int closed = 0;
+    memset(&outlasted, 0, sizeof outlasted);
+    outlasted.gate = mmap(NULL, sizeof *outlasted.gate, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(outlasted.gate != MAP_FAILED);
+    csk_gate_attr_t attr = { .policy = CSK_GATE_STRICT };
+    CHECK_STATUS(csk_gate_init(&outlasted.gate->gate, &attr), 0);
+    csk_gate_set_place(outlasted.gate, (csk_place_t){ "observed.c", 7 });
+    CHECK(csk_observe(&outlasts) == NULL);
+    CHECK_STATUS(csk_profile_start(1), 0);
+    CHECK_STATUS(csk_metrics_start(), 0);
+    CHECK_STATUS(csk_gate_lock(&outlasted.gate->gate, 0), 0);
+    pthread_t thread = start_thread(wait_for_held, NULL);
+    wait_until(LOAD(&outlasted.timed_out) == 1);
+    CHECK_STATUS(csk_gate_unlock(&outlasted.gate->gate), 0);
+    CHECK_STATUS(csk_gate_close(&outlasted.gate->gate, &last, ignore, &closed), 0);
+    CHECK_EQ(closed, 1);
+    CHECK_STATUS(csk_gate_destroy(&outlasted.gate->gate), 0);
+    CHECK_EQ(munmap(outlasted.gate, sizeof *outlasted.gate), 0);
+    STORE(&outlasted.is_gone, 1);
+    join_thread(thread);
+    CHECK(strcmp(outlasted.name, "observed.c:7") == 0);
+    csk_metrics_stop();
+    csk_profile_stop();
+    CHECK(csk_observe(NULL) == &outlasts);
+}
+
 TEST_MAIN(TEST(threads_that_wait_are_reported), TEST(asynchronous_waits_begin_and_end_once),
-          TEST(those_of_a_read_write_lock_too), TEST(a_lost_grant_is_reported))
+          TEST(those_of_a_read_write_lock_too), TEST(a_lost_grant_is_reported),
+          TEST(a_gate_may_be_gone_before_a_wait_that_timed_out_is_over))

@@ -208,19 +208,45 @@ static void add_of_priority_43(const csk_profile_entry_t *entry, void *sums) {
     ((sums_t *)sums)->contentions[CSK_PROFILE_WAITED][0] += entry->contentions;
     ((sums_t *)sums)->delay_ns[CSK_PROFILE_WAITED][0] += entry->delay_ns;
 }
-/* One in 16 of these is kept: 6 standard deviations. A thread that loses its processor in between makes the sum longer,
+/* One in 32 of these is kept: 6 standard deviations. A thread that loses its processor in between makes the sum longer,
  * not shorter. */
 static void looks_are_weighted(void) {
-    enum { LOOKS = 400000, LENGTH_NS = 5000 };
+    enum { LOOKS = 800000, LENGTH_NS = 5000 };
     sums_t sums = { 0 };
     CHECK_STATUS(csk_profile_start(10000), 0);
     for (int look = 0; look < LOOKS; look++)
-        csk_counts_end_of_look(&gate, CSK_OBJECT_GATE, csk_rank(43, CSK_PLACE_BACK), csk_platform_now() - LENGTH_NS);
+        csk_counts_end_of_look(&gate, CSK_OBJECT_GATE, csk_rank(43, CSK_PLACE_BACK),
+                               csk_counts_since(csk_platform_now() - LENGTH_NS));
     csk_profile_stop();
     csk_profile_read(add_of_priority_43, &sums);
     double contentions = sums.contentions[CSK_PROFILE_WAITED][0];
     CHECK(contentions > 0.96 * LOOKS && contentions < 1.04 * LOOKS);
     CHECK((double)sums.delay_ns[CSK_PROFILE_WAITED][0] > 0.96 * LOOKS * LENGTH_NS);
+}
+
+static void add_of_priority_44(const csk_profile_entry_t *entry, void *contentions) {
+    if (entry->priority == 44 && entry->side == CSK_PROFILE_LET_IN) *(double *)contentions += entry->contentions;
+}
+static void *take_one(void *permits) {
+    CHECK_STATUS(csk_sem_wait(permits, 44, 1), 0);
+    return NULL;
+}
+/* Whoever lets in more than there is room to copy once forgot the rest. */
+static void those_let_in_at_once_all_count(void) {
+    enum { WAITERS = 40 };
+    csk_sem_t permits;
+    pthread_t threads[WAITERS];
+    double contentions = 0;
+    CHECK_STATUS(csk_sem_init(&permits, 0, WAITERS), 0);
+    CHECK_STATUS(csk_profile_start(1), 0);
+    for (int i = 0; i < WAITERS; i++) threads[i] = start_thread(take_one, &permits);
+    wait_until(csk_sem_waiting(&permits) == WAITERS);
+    CHECK_STATUS(csk_sem_signal(&permits, WAITERS), 0);
+    for (int i = 0; i < WAITERS; i++) join_thread(threads[i]);
+    csk_profile_stop();
+    csk_profile_read(add_of_priority_44, &contentions);
+    CHECK(contentions > WAITERS - 0.01 && contentions < WAITERS + 0.01);
+    CHECK_STATUS(csk_sem_destroy(&permits), 0);
 }
 
 /* ---- Callbacks --------------------------------------------------------------------------------------------------- */
@@ -489,5 +515,5 @@ static void entries_are_written(void) {
 
 TEST_MAIN(TEST(refusals_and_nothing), TEST(a_child_of_fork_counts_from_nothing), TEST(long_waits_are_those_of_clocks),
           TEST(sums_of_many_are_those_of_clocks), TEST(short_waits_are_weighted), TEST(looks_are_weighted),
-          TEST(callbacks_are_counted_by_who_queued_them), TEST(suspended_tasks_have_the_stack_of_their_contexts),
-          TEST(entries_are_written))
+          TEST(those_let_in_at_once_all_count), TEST(callbacks_are_counted_by_who_queued_them),
+          TEST(suspended_tasks_have_the_stack_of_their_contexts), TEST(entries_are_written))

@@ -1573,9 +1573,11 @@ MUTANTS = [
     ("the end of a pin is not counted", LISTED, "    csk_fetch_add(&part->unpinned, 1u, CSK_RELEASE);\n", ""),
     ("the end of a pin wakes nobody", LISTED, "    csk_platform_wake(&part->unpinned, INT32_MAX);\n", ""),
     ("an object is read that is listed no more", LISTED,
-     "    if (listed) csk_store(&part->pinned, object, CSK_RELAXED);\n    csk_queue_unlock(&part->lock);\n"
-     "    return listed;\n",
-     "    csk_store(&part->pinned, object, CSK_RELAXED);\n    csk_queue_unlock(&part->lock);\n    return true;\n"),
+     "    if (entry != NULL) {\n        listed->kind = entry->kind;\n"
+     "        csk_store(&part->pinned, listed->object, CSK_RELAXED);\n    }\n    csk_queue_unlock(&part->lock);\n"
+     "    return entry != NULL;\n",
+     "    if (entry != NULL) listed->kind = entry->kind;\n    csk_store(&part->pinned, listed->object, CSK_RELAXED);\n"
+     "    csk_queue_unlock(&part->lock);\n    return true;\n"),
 ]
 
 

@@ -74,7 +74,8 @@ public struct ContentionProfile: Sendable {
     public static func start(threshold: Duration = .microseconds(10)) throws(ContentionProfileError) {
         guard threshold > .zero else { throw .thresholdNotPositive }
         let nanoseconds = threshold / .nanoseconds(1)
-        let status = csk_profile_start(nanoseconds < 1 ? 1 : nanoseconds < 1e18 ? Int64(nanoseconds) : Int64.max / 8)
+        let most: Int64 = 100_000_000_000_000_000 // three years: the kernel multiplies it, and adds products up
+        let status = csk_profile_start(nanoseconds < 1 ? 1 : nanoseconds < Double(most) ? Int64(nanoseconds) : most)
         if status != 0 { throw .outOfResources }
     }
 

@@ -39,8 +39,9 @@ enum {
                                           name. The object may be gone already */
 };
 
-/* What an event's object is. That of CSK_EVENT_LONG_WAIT, CSK_EVENT_DEADLOCK and CSK_EVENT_QUEUE_STALLED may be gone:
- * the kind says what it was, and its name is to be taken from the event, not asked for (csk_name_of). */
+/* What an event's object is. That of CSK_EVENT_LONG_WAIT, CSK_EVENT_DEADLOCK and CSK_EVENT_QUEUE_STALLED may be gone,
+ * and so may that of a CSK_EVENT_WAIT_END with ETIMEDOUT: the kind says what it was, and its name is to be taken from
+ * the event, not asked for (csk_name_of). */
 enum {
     CSK_OBJECT_OTHER = 0, /* none, one that may be gone, or one of another kind */
     CSK_OBJECT_GATE = 1,  /* csk_gate_t or csk_mutex_t */

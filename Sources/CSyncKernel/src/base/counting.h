@@ -27,21 +27,26 @@ static inline void csk_counting_end(uint32_t what) {
 }
 
 /* For a thread that comes to wait at `now_ns`. It may get what it wants without a place in a queue, after looking for a
- * while. Where nothing is counted it has come at 0. */
+ * while. Where nothing is counted it has come at 0. Else the lowest bit of the time is no time: it says whether the
+ * profile counts this look. The draw is made here since whoever has looked holds what it has got, and others wait for
+ * that. Measured in docs/design/profile.md. */
+enum { CSK_COUNTS_LOOK = 1, CSK_COUNTS_ONE_LOOK_IN = 16 };
+int64_t csk_counts_came(int64_t now_ns);
 static inline int64_t csk_counts_since(int64_t now_ns) {
-    return csk_is_counting(CSK_COUNTS_PROFILE | CSK_COUNTS_METRICS) ? now_ns : 0;
+    return csk_is_counting(CSK_COUNTS_PROFILE | CSK_COUNTS_METRICS) ? csk_counts_came(now_ns) : 0;
 }
-/* The same thread has got it, without a place in a queue. No internal lock is held, and the object exists. The profile
- * times one such wait in so many, which counts as that many. */
+/* The same thread has got it, without a place in a queue. No internal lock is held, and the object exists. For the
+ * profile it is one of so many such waits, and counts as that many; one in 0 counts as none. */
 void csk_counts_entered(const void *object, uint32_t object_kind, csk_rank_t rank, int64_t since_ns, uint32_t one_in);
 static inline void csk_counts_end(const void *object, uint32_t object_kind, csk_rank_t rank, int64_t since_ns) {
     if (CSK_UNLIKELY(since_ns != 0)) csk_counts_entered(object, object_kind, rank, since_ns, 1);
 }
-/* The same where the thread has only looked, for CSK_SPIN_NS at most. It holds what it has got, and others wait for
- * that, so the clock is read for few. Measured in docs/design/profile.md. */
-enum { CSK_COUNTS_ONE_LOOK_IN = 8 };
+/* The same where the thread has only looked, for CSK_SPIN_NS at most. */
 static inline void csk_counts_end_of_look(const void *object, uint32_t object_kind, csk_rank_t rank, int64_t since_ns) {
-    if (CSK_UNLIKELY(since_ns != 0)) csk_counts_entered(object, object_kind, rank, since_ns, CSK_COUNTS_ONE_LOOK_IN);
+    if (CSK_LIKELY(since_ns == 0)) return;
+    bool is_drawn = since_ns & CSK_COUNTS_LOOK;
+    if (is_drawn || csk_is_counting(CSK_COUNTS_METRICS))
+        csk_counts_entered(object, object_kind, rank, since_ns, is_drawn ? CSK_COUNTS_ONE_LOOK_IN : 0);
 }
 
 #endif

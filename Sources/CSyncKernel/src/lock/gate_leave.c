@@ -36,7 +36,8 @@ static inline void who_is_called(called_t *called, const csk_gate_t *gate, const
 
 /* The gate may be gone: only its address is used. */
 static __attribute__((noinline, cold)) void tell_called(const called_t *called) {
-    if (csk_profile_is_on() && called->is_thread) csk_profile_let_in(CSK_PROFILE_THREAD, called->rank, called->told_ns);
+    if (csk_profile_is_on() && called->is_thread)
+        csk_profile_let_in(CSK_PROFILE_THREAD, called->rank, called->told_ns, 1);
     if (!csk_grants_are_traced()) return;
     if (called->is_thread)
         csk_probe_grant(called->gate, CSK_OBJECT_GATE, called->rank, called->since_ns,

@@ -117,30 +117,31 @@ static void unpin(part_t *part) {
     csk_platform_wake(&part->unpinned, INT32_MAX);
 }
 
-/* Copies what the part lists, since its entries move. */
+/* Copies which objects the part lists, since its entries move. */
 static bool look_into(csk_listed_cursor_t *cursor, int64_t until_ns) {
     part_t *part = &parts[cursor->part];
     cursor->at = cursor->count = 0;
     if (!try_lock(part, until_ns)) return false;
-    for (uint32_t i = 0; i < part->used; i++) {
-        cursor->found[i].object = part->entries[i].object;
-        cursor->found[i].kind = part->entries[i].kind;
-    }
+    for (uint32_t i = 0; i < part->used; i++) cursor->found[i] = part->entries[i].object;
     cursor->count = part->used;
     csk_queue_unlock(&part->lock);
     return true;
 }
 
-/* Returns false where the object is listed no more, or the lock could not be had. */
-static bool pin(part_t *part, const void *object, int64_t until_ns, bool *busy) {
+/* Returns false where the object is listed no more, or the lock could not be had. By now an object of another kind may
+ * stand at its address. */
+static bool pin(part_t *part, csk_listed_t *listed, int64_t until_ns, bool *busy) {
     if (!try_lock(part, until_ns)) {
         *busy = true;
         return false;
     }
-    bool listed = find(part, object) != NULL;
-    if (listed) csk_store(&part->pinned, object, CSK_RELAXED);
+    const entry_t *entry = find(part, listed->object);
+    if (entry != NULL) {
+        listed->kind = entry->kind;
+        csk_store(&part->pinned, listed->object, CSK_RELAXED);
+    }
     csk_queue_unlock(&part->lock);
-    return listed;
+    return entry != NULL;
 }
 
 bool csk_listed_next(csk_listed_cursor_t *cursor, csk_listed_t *listed, int64_t until_ns, bool *busy) {
@@ -150,9 +151,8 @@ bool csk_listed_next(csk_listed_cursor_t *cursor, csk_listed_t *listed, int64_t 
         unpin(part);
         if (cursor->at == 0 && !look_into(cursor, until_ns)) *busy = true;
         while (cursor->at < cursor->count) {
-            listed->object = cursor->found[cursor->at].object;
-            listed->kind = cursor->found[cursor->at++].kind;
-            if (pin(part, listed->object, until_ns, busy)) return true;
+            listed->object = cursor->found[cursor->at++];
+            if (pin(part, listed, until_ns, busy)) return true;
         }
     }
 }

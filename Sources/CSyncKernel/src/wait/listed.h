@@ -41,10 +41,7 @@ void csk_listed_take_off(const void *object);
 /* For one reader at a time: the part of the list from which it takes objects. */
 typedef struct csk_listed_cursor {
     uint32_t part, at, count;
-    struct {
-        const void *object;
-        uint32_t kind;
-    } found[64];
+    const void *found[64];
 } csk_listed_cursor_t;
 
 typedef struct csk_listed {

@@ -1,6 +1,6 @@
-/* told_wait.h: a thread's wait in no queue of waiter.h, of which somebody is told: the observer, tracers, the
- * contention profile, the metrics or the deadlock watch. A path that waits looks at the word of all of them (probe.h),
- * and comes here where it is not zero:
+/* told_wait.h: a thread's wait of which somebody is told: the observer, tracers, the contention profile, the metrics
+ * or the deadlock watch. A path that waits looks at the word of all of them (probe.h), and comes here where it is not
+ * zero:
  *
  *     csk_told_wait_t told = { .object = queue, .object_kind = CSK_OBJECT_WORKQUEUE, .waits_for = CSK_WAITS_FOR_TURN };
  *     csk_told_wait_begin(&told);
@@ -9,10 +9,10 @@
  *
  * It is begun by the thread that waits, in the queue already, with no internal lock held. What takes long is done then,
  * while the thread would wait anyway. The object must exist at the beginning, and may be gone at the end: its name is
- * copied. Who was not told of the beginning is not told of the end.
+ * copied. A thread whose deadline has passed is out of the queue, and a gate may be closed and freed before its call
+ * has returned. Who was not told of the beginning is not told of the end.
  *
- * Of the profile it is the side of the waiter. Whoever ends such a wait is a worker, whose work has ended before: its
- * stack tells nothing. */
+ * Of the profile it is the side of the waiter. */
 #ifndef CSK_INTERNAL_TOLD_WAIT_H
 #define CSK_INTERNAL_TOLD_WAIT_H
 
@@ -20,16 +20,16 @@
 #include "base/observe.h"
 #include "base/profile.h"
 
-/* The first four are the caller's to fill in. */
+/* The first five are the caller's to fill in. */
 typedef struct csk_told_wait {
     const void *object;
     uint32_t object_kind;
     uint32_t waits_for; /* CSK_WAITS_FOR_TURN, ...: the metrics count apart by it */
     csk_rank_t rank;
+    int64_t since_ns;  /* 0: the thread waits since now */
     uint32_t counting; /* what counted at the beginning: CSK_COUNTS_... */
     uint32_t name_number;
     bool observed, has_name;
-    int64_t since_ns;
     csk_metrics_waits_t *waits;
     const csk_stack_t *outer;
     csk_stack_t stack;

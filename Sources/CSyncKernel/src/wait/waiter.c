@@ -2,6 +2,7 @@
 #include "wait/waiter.h"
 
 #include "wait/announce.h"
+#include "wait/told_wait.h"
 #include "wait/trampoline.h"
 #include "wait/waits.h"
 #include "wait/watch.h"
@@ -63,29 +64,41 @@ static void trace_grants(const csk_effects_t *effects) {
     }
 }
 
-/* The same where the profile is on: whoever is let in is counted by the stack of the calling thread. Threads are gone
- * with their waiters once they were let in, so what is counted is copied before. */
-static void perform_profiled(csk_effects_t *effects) {
-    enum { COUNTED = 16 };
+enum { LET_IN_COUNTED = 16 };
+typedef struct {
     struct {
         csk_rank_t rank;
         int64_t since_ns;
         uint32_t kind;
-    } let_in[COUNTED];
-    uint32_t count = 0;
-    for (csk_gate_waiter_t *waiter = effects->threads; waiter != NULL && count < COUNTED; waiter = waiter->next_ready) {
-        let_in[count].rank = waiter->node.rank;
-        let_in[count].since_ns = waiter->since_ns;
-        let_in[count++].kind = CSK_PROFILE_THREAD;
-    }
-    for (csk_gate_waiter_t *waiter = effects->ready; waiter != NULL && count < COUNTED; waiter = waiter->next_ready) {
-        if (!(waiter->has_waited & WAITER_PROFILED) || waiter->status != 0) continue;
-        let_in[count].rank = waiter->node.rank;
-        let_in[count].since_ns = waiter->since_ns;
-        let_in[count++].kind = CSK_PROFILE_CALLBACK;
-    }
+    } drawn[LET_IN_COUNTED];
+    uint32_t count;
+} let_in_t;
+
+/* Each of those who are let in is among those drawn with the same probability (algorithm R of Vitter, 1985). */
+static void draw(let_in_t *let_in, const csk_gate_waiter_t *waiter, uint32_t kind) {
+    uint64_t place = let_in->count++;
+    if (place >= LET_IN_COUNTED) place = csk_profile_draw() % let_in->count;
+    if (place >= LET_IN_COUNTED) return;
+    let_in->drawn[place].rank = waiter->node.rank;
+    let_in->drawn[place].since_ns = waiter->since_ns;
+    let_in->drawn[place].kind = kind;
+}
+
+/* The same where the profile is on: whoever is let in is counted by the stack of the calling thread. Threads are gone
+ * with their waiters once they were let in, so what is counted is copied before. Of more than there is room for, those
+ * drawn count for all. */
+static void perform_profiled(csk_effects_t *effects) {
+    let_in_t let_in;
+    let_in.count = 0;
+    for (const csk_gate_waiter_t *waiter = effects->threads; waiter != NULL; waiter = waiter->next_ready)
+        draw(&let_in, waiter, CSK_PROFILE_THREAD);
+    for (const csk_gate_waiter_t *waiter = effects->ready; waiter != NULL; waiter = waiter->next_ready)
+        if ((waiter->has_waited & WAITER_PROFILED) && waiter->status == 0) draw(&let_in, waiter, CSK_PROFILE_CALLBACK);
     perform(effects);
-    for (uint32_t i = 0; i < count; i++) csk_profile_let_in(let_in[i].kind, let_in[i].rank, let_in[i].since_ns);
+    uint32_t drawn = let_in.count < LET_IN_COUNTED ? let_in.count : LET_IN_COUNTED;
+    for (uint32_t i = 0; i < drawn; i++)
+        csk_profile_let_in(let_in.drawn[i].kind, let_in.drawn[i].rank, let_in.drawn[i].since_ns,
+                           (double)let_in.count / drawn);
 }
 
 static __attribute__((noinline, cold)) void perform_told(csk_effects_t *effects) {
@@ -268,40 +281,24 @@ void csk_waiter_await_granter(csk_gate_waiter_t *self) {
     }
 }
 
-static inline int wait(const csk_wait_kind_t *kind, void *object, csk_gate_waiter_t *self, int64_t deadline_ns,
-                       bool watches_first) {
-    csk_observe_wait(CSK_EVENT_WAIT_BEGIN, kind->queue->object_kind, object, self->node.rank, 0, 0);
+/* The same where somebody is told of waits. */
+static __attribute__((noinline)) int wait_told(const csk_wait_kind_t *kind, void *object, csk_gate_waiter_t *self,
+                                               int64_t deadline_ns, bool watches_first) {
+    csk_told_wait_t told = { .object = object,
+                             .object_kind = kind->queue->object_kind,
+                             .waits_for = CSK_WAITS_OTHER,
+                             .rank = self->node.rank,
+                             .since_ns = self->since_ns };
+    csk_told_wait_begin(&told);
     if (watches_first) csk_watch_word(self);
     int status = wait_in_queue(kind, object, self, deadline_ns);
-    csk_observe_wait(CSK_EVENT_WAIT_END, kind->queue->object_kind, object, self->node.rank, self->since_ns, status);
-    return status;
-}
-
-/* The same where waits are counted, by those that `counting` names. What takes long is done before the wait. */
-static __attribute__((noinline)) int wait_counted(const csk_wait_kind_t *kind, void *object, csk_gate_waiter_t *self,
-                                                  int64_t deadline_ns, bool watches_first, uint32_t counting) {
-    csk_stack_t stack;
-    csk_metrics_waits_t *waits = NULL;
-    if (counting & (CSK_COUNTS_PROFILE | CSK_COUNTS_STACKS)) csk_stack_take(&stack);
-    if (counting & CSK_COUNTS_METRICS) waits = csk_metrics_find(object, kind->queue->object_kind);
-    const csk_stack_t *outer = counting & CSK_COUNTS_STACKS ? csk_waits_show_stack(&stack) : NULL;
-    int status = wait(kind, object, self, deadline_ns, watches_first);
-    if (counting & CSK_COUNTS_STACKS) csk_waits_show_stack(outer);
-    csk_metrics_count(waits, csk_platform_now() - self->since_ns, status);
-    csk_profile_sample_t sample;
-    if ((counting & CSK_COUNTS_PROFILE) && csk_profile_keeps(csk_platform_now() - self->since_ns, &sample))
-        csk_profile_add(&(csk_profile_key_t){ .side = CSK_PROFILE_WAITED,
-                                              .waiter = CSK_PROFILE_THREAD,
-                                              .rank = self->node.rank,
-                                              .stack = csk_profile_stack_number(&stack),
-                                              .name = csk_profile_name_number(object, kind->queue->object_kind) },
-                        &sample);
+    csk_told_wait_end(&told, status);
     return status;
 }
 
 int csk_waiter_wait(const csk_wait_kind_t *kind, void *object, csk_gate_waiter_t *self, int64_t deadline_ns,
                     bool watches_first) {
-    uint32_t counting = csk_load(&csk_counting, CSK_RELAXED);
-    if (CSK_UNLIKELY(counting != 0)) return wait_counted(kind, object, self, deadline_ns, watches_first, counting);
-    return wait(kind, object, self, deadline_ns, watches_first);
+    if (csk_waits_are_told()) return wait_told(kind, object, self, deadline_ns, watches_first);
+    if (watches_first) csk_watch_word(self);
+    return wait_in_queue(kind, object, self, deadline_ns);
 }
