@@ -413,6 +413,29 @@ static void waits_for_a_signal_are_counted(void) {
     CHECK_OUTCOMES(CSK_OBJECT_COND, "the condition", signals, 1, 0);
 }
 
+static csk_cond_t short_lived;
+
+static void *awaits_broadcast(void *unused) {
+    CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
+    CHECK_STATUS(csk_cond_wait(&short_lived, 0), 0);
+    CHECK_STATUS(csk_gate_unlock(&gate), 0);
+    return unused;
+}
+/* Its name was gone, and once its memory too, when the thread that it had let go looked for it. */
+static void a_condition_may_be_destroyed_after_its_broadcast(void) {
+    CHECK_STATUS(csk_cond_init(&short_lived, &gate), 0);
+    CHECK_STATUS(csk_name(&short_lived, "the short-lived condition"), 0);
+    pthread_t thread = start_thread(awaits_broadcast, NULL);
+    wait_until(csk_cond_waiting(&short_lived) == 1);
+    CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
+    CHECK_STATUS(csk_cond_broadcast(&short_lived), 0);
+    CHECK_STATUS(csk_cond_destroy(&short_lived), 0);
+    memset(&short_lived, 0xFF, sizeof short_lived);
+    CHECK_STATUS(csk_gate_unlock(&gate), 0);
+    join_thread(thread);
+    CHECK_OUTCOMES(CSK_OBJECT_COND, "the short-lived condition", 1, 0, 0);
+}
+
 /* ---- Callbacks --------------------------------------------------------------------------------------------------- */
 
 static int called, last_status;
@@ -585,7 +608,8 @@ TEST_MAIN(TEST(before_the_start_there_is_nothing), TEST(a_span_stands_in_the_fir
           TEST(an_object_without_a_name_is_counted_by_its_place), TEST(objects_of_two_kinds_share_no_entry),
           TEST(names_are_text), { "name_all", name_all }, TEST(waits_of_threads_are_those_of_clocks),
           TEST(waits_that_time_out_are_counted_as_such), TEST(threads_that_enter_while_they_spin_are_counted),
-          TEST(who_enters_a_free_gate_does_not_wait), TEST(waits_for_a_signal_are_counted), TEST(callbacks_are_counted),
+          TEST(who_enters_a_free_gate_does_not_wait), TEST(waits_for_a_signal_are_counted),
+          TEST(a_condition_may_be_destroyed_after_its_broadcast), TEST(callbacks_are_counted),
           TEST(waits_under_way_are_counted_at_a_stop_and_not_at_a_start),
           TEST(timers_are_late_by_what_passes_after_the_deadline), TEST(a_child_of_fork_counts_from_nothing),
           TEST(what_a_full_table_loses_is_counted))

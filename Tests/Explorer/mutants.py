@@ -1277,10 +1277,9 @@ MUTANTS = [
      "        int error = 0;"),
     # Condition variables.
     ("who waits for a signal leaves the gate first", COND,
-     "    bool waits = begin_wait(cond, &waiter);\n    csk_store(&gate->depth, 0u, CSK_RELAXED);\n"
-     "    csk_cannot_fail(csk_gate_unlock_as(gate, self));\n",
+     "    bool waits = begin_wait(cond, &waiter);\n",
      "    csk_store(&gate->depth, 0u, CSK_RELAXED);\n    csk_cannot_fail(csk_gate_unlock_as(gate, self));\n"
-     "    bool waits = begin_wait(cond, &waiter);\n"),
+     "    bool waits = begin_wait(cond, &waiter);\n    csk_gate_lock_slow(gate, rank, CSK_NEVER);\n"),
     ("who waits for a signal is not counted", COND, "        count_waiting(cond, 1);\n", ""),
     ("who begins to wait for a signal stands in no queue", COND, "    csk_trampoline_begin_wait();\n",
      "    csk_trampoline_begin_wait();\n    csk_trampoline_end_wait();\n"),

@@ -23,11 +23,10 @@
  *    a thread that waits (trampoline.h): nothing there may block, since this thread may have the gate by then. */
 #include "csynckernel/cond.h"
 
-#include "base/metrics.h"
-#include "base/observe.h"
 #include "base/ordering.h"
 #include "lock/gate_queue.h"
 #include "thread/name.h"
+#include "wait/told_wait.h"
 #include "wait/trampoline.h"
 #include "wait/waits.h"
 
@@ -120,7 +119,8 @@ static int lock_as(csk_gate_t *gate, uint64_t self, csk_rank_t rank) {
                                     : csk_gate_lock_slow(gate, rank, CSK_NEVER);
 }
 
-int csk_cond_wait_ranked(csk_cond_t *cond, csk_rank_t rank, int64_t deadline_ns) {
+/* `told` is NULL where nobody is told of waits. */
+static inline int wait_for_signal(csk_cond_t *cond, csk_rank_t rank, int64_t deadline_ns, csk_told_wait_t *told) {
     csk_gate_t *gate = cond->gate;
     if (!csk_is_rank(rank)) return EINVAL;
     if (!csk_gate_is_mine(gate)) return EPERM;
@@ -132,21 +132,37 @@ int csk_cond_wait_ranked(csk_cond_t *cond, csk_rank_t rank, int64_t deadline_ns)
     int64_t since_ns = waiter.since_ns;
     csk_trampoline_begin_wait();
     bool waits = begin_wait(cond, &waiter);
+    /* While the gate is held: once this thread is signalled, the condition variable may be destroyed. */
+    if (waits && told != NULL) csk_told_wait_begin(told);
     csk_store(&gate->depth, 0u, CSK_RELAXED);
     csk_cannot_fail(csk_gate_unlock_as(gate, self));
     csk_trampoline_end_wait();
     if (!waits) return ESHUTDOWN;
-    bool counts = csk_is_counting(CSK_COUNTS_METRICS);
-    csk_observe_wait(CSK_EVENT_WAIT_BEGIN, CSK_OBJECT_COND, cond, rank, 0, 0);
     int status = await_signal(cond, gate, &waiter, since_ns, deadline_ns), locked;
-    csk_observe_wait(CSK_EVENT_WAIT_END, CSK_OBJECT_COND, cond, rank, since_ns, status);
-    if (counts) csk_metrics_waited(cond, CSK_OBJECT_COND, since_ns, status);
+    if (told != NULL) csk_told_wait_end(told, status);
     if (status == 0) locked = csk_waiter_wait(&csk_gate_wait_kind, gate, &waiter, CSK_NEVER, false);
     else locked = lock_as(gate, self, rank);
     if (locked != 0) return locked;
     if (status == 0 && csk_gate_is_ordered(gate)) csk_current_ordering()->entered(gate, CSK_OBJECT_GATE);
     csk_store(&gate->depth, depth, CSK_RELAXED);
     return status;
+}
+
+/* The profile is not told: a wait for a signal is one for something to do. */
+static __attribute__((noinline, cold)) int wait_told(csk_cond_t *cond, csk_rank_t rank, int64_t deadline_ns) {
+    csk_told_wait_t told = {
+        .object = cond,
+        .object_kind = CSK_OBJECT_COND,
+        .waits_for = CSK_WAITS_OTHER,
+        .rank = rank,
+        .not_for = CSK_COUNTS_PROFILE,
+    };
+    return wait_for_signal(cond, rank, deadline_ns, &told);
+}
+
+int csk_cond_wait_ranked(csk_cond_t *cond, csk_rank_t rank, int64_t deadline_ns) {
+    if (csk_waits_are_told()) return wait_told(cond, rank, deadline_ns);
+    return wait_for_signal(cond, rank, deadline_ns, NULL);
 }
 
 /* ---- Signalling -------------------------------------------------------------------------------------------------- */

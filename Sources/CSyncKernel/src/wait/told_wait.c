@@ -11,7 +11,7 @@ static void observe(const csk_told_wait_t *told, uint32_t kind, int status) {
 
 void csk_told_wait_begin(csk_told_wait_t *told) {
     if (told->since_ns == 0) told->since_ns = csk_platform_now();
-    told->counting = csk_load(&csk_counting, CSK_RELAXED);
+    told->counting = csk_load(&csk_counting, CSK_RELAXED) & ~told->not_for;
     told->observed = csk_is_observed();
     told->waits = NULL;
     told->name_number = 0;

@@ -20,13 +20,14 @@
 #include "base/observe.h"
 #include "base/profile.h"
 
-/* The first five are the caller's to fill in. */
+/* The first six are the caller's to fill in. */
 typedef struct csk_told_wait {
     const void *object;
     uint32_t object_kind;
     uint32_t waits_for; /* CSK_WAITS_FOR_TURN, ...: the metrics count apart by it */
     csk_rank_t rank;
     int64_t since_ns;  /* 0: the thread waits since now */
+    uint32_t not_for;  /* of CSK_COUNTS_...: who is not told */
     uint32_t counting; /* what counted at the beginning: CSK_COUNTS_... */
     uint32_t name_number;
     bool observed, has_name;
