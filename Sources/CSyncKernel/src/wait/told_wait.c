@@ -22,6 +22,7 @@ void csk_told_wait_begin(csk_told_wait_t *told) {
     if (told->has_name && (told->counting & CSK_COUNTS_PROFILE))
         told->name_number = csk_profile_number_of_name(told->name);
     if (told->counting & (CSK_COUNTS_PROFILE | CSK_COUNTS_STACKS)) csk_stack_take(&told->stack);
+    if (told->counting & CSK_COUNTS_PROFILE) told->stack_number = csk_profile_stack_number(&told->stack);
     observe(told, CSK_EVENT_WAIT_BEGIN, 0);
     if (told->counting & CSK_COUNTS_STACKS) told->outer = csk_waits_show_stack(&told->stack);
 }
@@ -36,7 +37,7 @@ void csk_told_wait_end(csk_told_wait_t *told, int status) {
         csk_profile_add(&(csk_profile_key_t){ .side = CSK_PROFILE_WAITED,
                                               .waiter = CSK_PROFILE_THREAD,
                                               .rank = told->rank,
-                                              .stack = csk_profile_stack_number(&told->stack),
+                                              .stack = told->stack_number,
                                               .name = told->name_number },
                         &sample);
 }
