@@ -283,6 +283,30 @@ static void an_object_that_begins_anew_is_of_another_class(void) {
     check_reports(1, NULL);
 }
 
+/* Each object that began once took a class of 4096, although it stood in no order with others. */
+static void objects_that_meet_no_others_share_a_class(void) {
+    static csk_gate_t place, other;
+    csk_order_counts_t before, after;
+    csk_order_count(&before);
+    for (int object = 0; object < 10000; object++) {
+        CHECK_STATUS(csk_gate_init(&place, NULL), 0);
+        lock(&place);
+        unlock(&place);
+        CHECK_STATUS(csk_gate_destroy(&place), 0);
+    }
+    csk_order_count(&after);
+    CHECK_EQ(after.classes - before.classes, 1);
+    CHECK_EQ(after.lost, before.lost);
+    CHECK_STATUS(csk_gate_init(&place, NULL), 0);
+    within(&place, &other);
+    CHECK_STATUS(csk_gate_destroy(&place), 0);
+    CHECK_STATUS(csk_gate_init(&place, NULL), 0);
+    within(&other, &place);
+    check_reports(0, NULL);
+    within(&place, &other);
+    check_reports(1, NULL);
+}
+
 static void what_is_disowned_is_not_held(void) {
     static csk_gate_t a, b, c;
     within(&b, &c);
@@ -642,9 +666,9 @@ TEST_MAIN(TEST(a_child_checks_too), TEST(beyond_the_addresses_that_have_room_not
           TEST(a_circle_of_three_is_found_whatever_its_order),
           TEST(what_is_tried_begins_no_order_but_what_is_entered_inside_does),
           TEST(what_is_left_in_another_order_is_left), TEST(levels_and_ignored_objects),
-          TEST(an_object_that_begins_anew_is_of_another_class), TEST(what_is_disowned_is_not_held),
-          TEST(a_wait_for_a_signal_leaves_and_enters), TEST(ordered_locks_exclude_under_contention),
-          TEST(what_is_not_covered_is_listed_once), TEST(too_much_held_is_counted),
-          TEST(one_more_level_hides_no_circle_of_its_class), TEST(circles_are_printed_while_others_are_found),
-          TEST(a_name_that_is_just_being_written_is_shown_whole),
+          TEST(an_object_that_begins_anew_is_of_another_class), TEST(objects_that_meet_no_others_share_a_class),
+          TEST(what_is_disowned_is_not_held), TEST(a_wait_for_a_signal_leaves_and_enters),
+          TEST(ordered_locks_exclude_under_contention), TEST(what_is_not_covered_is_listed_once),
+          TEST(too_much_held_is_counted), TEST(one_more_level_hides_no_circle_of_its_class),
+          TEST(circles_are_printed_while_others_are_found), TEST(a_name_that_is_just_being_written_is_shown_whole),
           TEST(names_are_whole_where_threads_come_with_them_at_once), TEST(nothing_is_checked_once_it_has_stopped))

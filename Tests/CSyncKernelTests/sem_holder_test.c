@@ -196,12 +196,15 @@ static void it_ends_when_nobody_wants_to_know_any_more(void) {
     end(1);
 }
 
-static void check_child(void *unused) {
-    (void)unused;
+static void check_child(void *wants_to_know) {
+    if (wants_to_know == NULL) csk_inspect_callbacks(false);
     CHECK_EQ(csk_sem_permits(sem), 0);
     CHECK_STATUS(csk_sem_signal(sem, 1), 0);
     CHECK_EQ(csk_sem_holder(sem), 0);
-    CHECK(csk_sem_take_fast(sem, 1));
+    /* While it notes, no call is made inline. */
+    CHECK_EQ(csk_sem_take_fast(sem, 1), wants_to_know == NULL);
+    if (wants_to_know != NULL) CHECK_STATUS(csk_sem_wait(sem, 0, 1), 0);
+    CHECK_EQ(csk_sem_holder(sem), wants_to_know != NULL ? this_thread() : 0);
     CHECK_STATUS(csk_sem_signal(sem, 1), 0);
     CHECK_STATUS(csk_sem_destroy(sem), 0);
 }
@@ -209,11 +212,32 @@ static void a_child_knows_no_holder(void) {
     make_noting();
     CHECK_STATUS(csk_sem_wait(sem, 0, 1), 0);
     in_a_child(check_child, NULL);
+    in_a_child(check_child, sem);
     CHECK_STATUS(csk_sem_signal(sem, 1), 0);
     end(1);
 }
 
-TEST_MAIN(TEST(a_child_knows_no_holder), TEST(nothing_is_noted_unless_somebody_wants_to_know),
-          TEST(whoever_takes_the_permit_is_its_holder), TEST(a_task_is_the_holder_whatever_thread_it_is_on),
-          TEST(what_is_no_lock_has_no_holder), TEST(one_that_was_there_before_begins_when_somebody_must_wait),
+static void note_in_child(void *unused) {
+    (void)unused;
+    csk_inspect_callbacks(true);
+    for (int round = 0; round < 2; round++) {
+        CHECK_STATUS(csk_sem_wait(sem, 0, 1), 0);
+        CHECK_EQ(csk_sem_holder(sem), this_thread());
+        CHECK_STATUS(csk_sem_signal(sem, 1), 0);
+        CHECK_EQ(csk_sem_holder(sem), 0);
+        make(1);
+    }
+    end(1);
+}
+/* The first call at a semaphore that was made in the child once took it for the parent's, and ended its noting. */
+static void a_child_notes_holders_of_its_own(void) {
+    make_noting();
+    in_a_child(note_in_child, NULL);
+    end(1);
+}
+
+TEST_MAIN(TEST(a_child_knows_no_holder), TEST(a_child_notes_holders_of_its_own),
+          TEST(nothing_is_noted_unless_somebody_wants_to_know), TEST(whoever_takes_the_permit_is_its_holder),
+          TEST(a_task_is_the_holder_whatever_thread_it_is_on), TEST(what_is_no_lock_has_no_holder),
+          TEST(one_that_was_there_before_begins_when_somebody_must_wait),
           TEST(it_ends_when_nobody_wants_to_know_any_more))

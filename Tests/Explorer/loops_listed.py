@@ -158,6 +158,7 @@ RETRIES = {
     "src/thread/tls.c number_slot": 1,
     "src/wait/queue_lock.c csk_queue_lock_slow": 1,
     "src/wait/waits.c await_reader": 1,
+    "src/wait/watch.c csk_watch_may_look": 1,
 }
 
 # Each round goes on to another place, and no other thread decides how many there are; or each runs what has come.

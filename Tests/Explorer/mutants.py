@@ -1533,7 +1533,7 @@ MUTANTS = [
      "    if (CSK_UNLIKELY(csk_queue_lock(&sem->queue_lock))) csk_sem_begin_in_child(sem);",
      "    csk_queue_lock(&sem->queue_lock);", "sem", "sem_queue", "sem_async"),
     ("the child keeps the semaphore's flag", SEM_QUEUE,
-     "    csk_fetch_and(&sem->state, ~SEM_WAITERS, CSK_RELAXED);\n", ""),
+     "    if (!csk_sem_is_busy(sem)) csk_fetch_and(&sem->state, ~SEM_WAITERS, CSK_RELAXED);\n", ""),
     ("the child keeps the semaphore's queue", SEM_QUEUE, "    sem->waiters.root = NULL;\n", ""),
     ("the child counts the semaphore's waiters", SEM_QUEUE, "    sem->waiting = 0;\n", ""),
     # The checker of lock order, and the watchdog.

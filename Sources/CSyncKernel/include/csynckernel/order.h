@@ -18,11 +18,12 @@
  * An object's class is found at its first use; name it before that.
  *
  * Room. The checker knows 65 536 addresses of objects, 4096 classes and 16 384 steps. None is given back when an object
- * ends; one that begins at an address that is known needs no other. A program that goes on making ordered objects at
- * new addresses uses the addresses up. From then on objects at further addresses are entered unchecked: each such entry
- * is counted as lost (csk_order_count), csk_order_level and csk_order_ignore return ENOBUFS for them, and all other
- * objects are checked as before. What would be a further class or step is left out and counted in the same way. Since
- * an address is looked for in 32 places of the table, single ones may find no room before it is full.
+ * ends; one that begins at an address that is known needs no other, nor another class, unless the one before it was
+ * entered inside of others, or they inside of it. A program that goes on making ordered objects at new addresses uses
+ * the addresses up. From then on objects at further addresses are entered unchecked: each such entry is counted as lost
+ * (csk_order_count), csk_order_level and csk_order_ignore return ENOBUFS for them, and all other objects are checked as
+ * before. What would be a further class or step is left out and counted in the same way. Since an address is looked for
+ * in 32 places of the table, single ones may find no room before it is full.
  *
  * What is covered. An object decides at its first use whether it is ordered, so the checker is to be started before
  * objects are used. From then on an ordered object costs 7 to 36 ns more to enter and to leave together, the first time
@@ -86,8 +87,9 @@ typedef struct csk_order_counts {
 
 CSK_API void csk_order_count(csk_order_counts_t *counts);
 
-/* Writes each circle that was reported, with the call stack at which each of its steps was taken first, and the objects
- * that are not covered. Returns 0, what `print` returned, or ENOMEM. May be called from a reporter. */
+/* Writes each circle that was reported, with the call stack at which each of its steps was taken first, the objects
+ * that are not covered, and how much was not checked for want of room. Returns 0, what `print` returned, or ENOMEM. May
+ * be called from a reporter. */
 CSK_API int csk_order_print(csk_print_t print, void *context);
 
 CSK_END_DECLS

@@ -168,9 +168,9 @@ __attribute__((noinline)) void csk_profile_waited(const void *object, uint32_t o
     csk_profile_add(&key, &sample);
 }
 
-__attribute__((noinline)) void csk_profile_let_in(uint32_t waiter, csk_rank_t rank, int64_t since_ns, double weight) {
+__attribute__((noinline)) void csk_profile_let_in(uint32_t waiter, csk_rank_t rank, int64_t waited_ns, double weight) {
     csk_profile_sample_t sample;
-    if (!csk_profile_keeps(csk_platform_now() - since_ns, &sample)) return;
+    if (!csk_profile_keeps(waited_ns, &sample)) return;
     sample.contentions *= weight;
     sample.delay_ns = (int64_t)((double)sample.delay_ns * weight);
     csk_profile_key_t key = { .side = CSK_PROFILE_LET_IN, .waiter = waiter, .rank = rank };

@@ -44,8 +44,8 @@ typedef struct csk_profile_key {
 void csk_profile_add(const csk_profile_key_t *key, const csk_profile_sample_t *sample);
 /* The calling thread has waited since then; of such waits one in so many is told. */
 void csk_profile_waited(const void *object, uint32_t object_kind, csk_rank_t rank, int64_t since_ns, uint32_t one_in);
-/* The caller has let in somebody who has waited since then, and counts as so many. The object may be gone, so its name
- * is not told. */
-void csk_profile_let_in(uint32_t waiter, csk_rank_t rank, int64_t since_ns, double weight);
+/* The caller has let in somebody who had waited for so long by then, and counts as so many. The object may be gone, so
+ * its name is not told. */
+void csk_profile_let_in(uint32_t waiter, csk_rank_t rank, int64_t waited_ns, double weight);
 
 #endif

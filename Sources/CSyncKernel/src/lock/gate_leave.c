@@ -12,8 +12,8 @@
 typedef struct {
     const csk_gate_t *gate;
     csk_rank_t rank;
-    int64_t since_ns; /* since when it waits */
-    int64_t told_ns;  /* the same, or since it was called before */
+    int64_t since_ns;  /* since when it waits */
+    int64_t waited_ns; /* how long, or for how long since it was called before; where the profile is on */
     enum csk_gate_call call;
     bool is_thread, told; /* told: all that stands before */
 } called_t;
@@ -24,7 +24,9 @@ static __attribute__((noinline, cold)) void note_called(called_t *called, const 
     called->rank = next->node.rank;
     called->since_ns = next->since_ns;
     called->is_thread = next->function == NULL;
-    called->told_ns = called->is_thread && next->told_ns > next->since_ns ? next->told_ns : next->since_ns;
+    /* Before it is called: once it runs, its section may take the leaver's processor. */
+    int64_t told_ns = next->told_ns > next->since_ns ? next->told_ns : next->since_ns;
+    called->waited_ns = called->is_thread && csk_profile_is_on() ? csk_platform_now() - told_ns : 0;
     called->call = call;
     called->told = true;
 }
@@ -36,8 +38,7 @@ static inline void who_is_called(called_t *called, const csk_gate_t *gate, const
 
 /* The gate may be gone: only its address is used. */
 static __attribute__((noinline, cold)) void tell_called(const called_t *called) {
-    if (csk_profile_is_on() && called->is_thread)
-        csk_profile_let_in(CSK_PROFILE_THREAD, called->rank, called->told_ns, 1);
+    if (called->waited_ns != 0) csk_profile_let_in(CSK_PROFILE_THREAD, called->rank, called->waited_ns, 1);
     if (!csk_grants_are_traced()) return;
     if (called->is_thread)
         csk_probe_grant(called->gate, CSK_OBJECT_GATE, called->rank, called->since_ns,

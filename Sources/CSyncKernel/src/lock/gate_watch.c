@@ -50,9 +50,10 @@ static void look_after_holder(csk_gate_t *gate, csk_gate_waiter_t *self) {
 int csk_gate_park(csk_gate_t *gate, csk_gate_waiter_t *self, int64_t deadline_ns, csk_watch_t *watch) {
     bool look;
     int status = csk_watch_park(&self->word, WORD_PARKED, deadline_ns, watch, &look);
-    if (look) {
+    if (look && csk_watch_may_look(watch)) {
+        int64_t began_ns = csk_platform_now();
         look_after_holder(gate, self);
-        csk_watch_later(watch);
+        csk_watch_looked(watch, began_ns);
     }
     return status;
 }

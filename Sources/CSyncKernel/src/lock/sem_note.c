@@ -41,5 +41,7 @@ void csk_sem_look_at_change(csk_sem_t *sem, uint32_t permits, uint64_t party) {
 }
 
 void csk_sem_forget_holder(csk_sem_t *sem) {
-    if (csk_sem_notes(sem) == SEM_NOTES) end(sem, SEM_MAY_NOTE);
+    if (csk_sem_notes(sem) != SEM_NOTES) return;
+    if (are_wanted()) csk_sem_set_holder(sem, 0);
+    else end(sem, SEM_MAY_NOTE);
 }

@@ -3,8 +3,8 @@
 void csk_sem_begin_in_child(csk_sem_t *sem) {
     sem->waiters.root = NULL;
     sem->waiting = 0;
-    csk_fetch_and(&sem->state, ~SEM_WAITERS, CSK_RELAXED);
     csk_sem_forget_holder(sem);
+    if (!csk_sem_is_busy(sem)) csk_fetch_and(&sem->state, ~SEM_WAITERS, CSK_RELAXED);
 }
 
 static void take_out(csk_sem_t *sem, csk_gate_waiter_t *waiter) {

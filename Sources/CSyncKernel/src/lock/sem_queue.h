@@ -55,7 +55,8 @@
  *   from   to     by
  *   MAY    NOTES  the first that must wait while somebody wants to know: under the queue lock, with the flag set. Or
  *                 from the beginning, before the semaphore is shared
- *   NOTES  MAY    a signal, when nobody wants to know any more; and the first thread in a child of fork
+ *   NOTES  MAY    a signal, when nobody wants to know any more; and the first thread in a child of fork in which nobody
+ *                 wants to. One that was made in the child looks like the parent's to its first thread
  *   NOTES  NEVER  a signal of another than the holder, of several permits, or where one is free; a change of the size:
  *                 this is no lock
  *
@@ -71,9 +72,9 @@
  * that sets the flag what all signals before it have released, and csk_sem_serve releases it with its store. What is
  * handed over goes by the waiter's word (spin_park.h).
  *
- * fork. The first thread that takes the queue lock in the child forgets the parent's waiters, and clears the flag. The
- * permits stay, and how many there are in all, which are one word: a change of the parent's is there or it is not. A
- * child that never meets the flag takes no lock, and needs none. */
+ * fork. The first thread that takes the queue lock in the child forgets the parent's waiters, and clears the flag,
+ * unless the semaphore notes its holder there. The permits stay, and how many there are in all, which are one word: a
+ * change of the parent's is there or it is not. A child that never meets the flag takes no lock, and needs none. */
 #ifndef CSK_INTERNAL_SEM_QUEUE_H
 #define CSK_INTERNAL_SEM_QUEUE_H
 
@@ -136,7 +137,7 @@ static inline void csk_sem_has_waiter(csk_sem_t *sem) {
 }
 /* `party` is about to give so many permits back; 0: to change the size. Ends NOTES where that is due. */
 void csk_sem_look_at_change(csk_sem_t *sem, uint32_t permits, uint64_t party);
-/* In a child of fork: whoever had the permit was a thread of the parent. */
+/* In a child of fork: whoever had the permit was a thread of the parent. Where somebody wants to know, it notes on. */
 void csk_sem_forget_holder(csk_sem_t *sem);
 
 /* The semaphore's queue, for waiter.h. */

@@ -123,13 +123,15 @@ static inline uint32_t class_of(const void *object, uint32_t kind) {
     return class;
 }
 
-/* Changes what is known of an object that is there, or begins there next. Its class is to be found anew. */
+/* Changes what is known of an object that is there, or begins there next. Its class is to be found anew, and is none
+ * that an object there had before. */
 static int change(const void *object, uint64_t clears, uint64_t sets) {
     if (csk_load(&csk_order_tables, CSK_ACQUIRE) == NULL) return EAGAIN;
     order_object_t *entry = find_object(object);
     if (entry == NULL) return ENOBUFS;
     uint64_t what = csk_load(&entry->what, CSK_RELAXED);
-    while (!csk_cas(&entry->what, &what, (what & ~(clears | WHAT_CLASS | WHAT_USED)) | sets, CSK_RELAXED)) {}
+    while (!csk_cas(&entry->what, &what, ((what & ~(clears | WHAT_CLASS | WHAT_USED)) | sets) + WHAT_BEGINNING,
+                    CSK_RELAXED)) {}
     return 0;
 }
 
@@ -218,6 +220,12 @@ static void leaves(const void *object) {
     }
 }
 
+/* Whether the class is known to stand in no order with another: the next object at the address may have it as well. */
+static bool class_is_unmet(uint64_t what) {
+    uint32_t class = (uint32_t)(what & WHAT_CLASS);
+    return class != 0 && csk_load(&csk_order_class(class)->has_steps, CSK_RELAXED) == 0;
+}
+
 /* What was said of the address since the object before was used is about this one. */
 static void begins(const void *object) {
     order_object_t *entry = find_object(object);
@@ -225,7 +233,7 @@ static void begins(const void *object) {
     uint64_t what = csk_load(&entry->what, CSK_RELAXED), fresh;
     do {
         uint64_t said = what & WHAT_USED ? 0 : what & (WHAT_LEVEL | WHAT_IGNORED);
-        fresh = said | ((what & -WHAT_BEGINNING) + WHAT_BEGINNING);
+        fresh = said | ((what & -WHAT_BEGINNING) + (class_is_unmet(what) ? 0 : WHAT_BEGINNING));
     } while (!csk_cas(&entry->what, &what, fresh, CSK_RELAXED));
 }
 

@@ -37,6 +37,7 @@ typedef struct {
     csk_slot_t slot;
     uint64_t text[ORDER_TEXT / sizeof(uint64_t)];
     /* Under the lock of the graph: */
+    uint32_t has_steps; /* to it or from it; read without the lock too */
     uint32_t first_step;
     uint32_t round; /* the search that came by last, */
     uint32_t via;   /* and by which step */

@@ -64,6 +64,9 @@ static void keep_circle(uint32_t closing, uint32_t from, uint32_t to, char *text
 static bool add(uint32_t from, uint32_t to, const csk_stack_t *stack, char *text, size_t size) {
     order_tables_t *tables = csk_order_tables;
     bool is_new;
+    /* Relaxed: who begins an object anew comes behind all who have used it. */
+    csk_store(&csk_order_class(from)->has_steps, 1u, CSK_RELAXED);
+    csk_store(&csk_order_class(to)->has_steps, 1u, CSK_RELAXED);
     uint64_t hash = csk_slot_mix((uint64_t)from << 32 | to);
     uint32_t number = csk_slot_claim(tables->steps, sizeof *tables->steps, ORDER_STEPS, hash, &is_new);
     if (number == 0) csk_fetch_add(&tables->counts.lost, UINT64_C(1), CSK_RELAXED);

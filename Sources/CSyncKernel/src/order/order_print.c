@@ -2,6 +2,8 @@
 #include "order/order.h"
 #include "order/output.h"
 
+#include <inttypes.h>
+
 static void put_step(csk_output_t *output, const order_step_t *step) {
     char from[ORDER_TEXT], to[ORDER_TEXT];
     csk_order_copy_text(step->from, from);
@@ -14,7 +16,7 @@ int csk_order_print(csk_print_t print, void *context) {
     csk_output_t output;
     csk_order_counts_t counts;
     csk_order_count(&counts);
-    if (counts.circles == 0 && counts.uncovered == 0) return 0;
+    if (counts.circles == 0 && counts.uncovered == 0 && counts.lost == 0) return 0;
     int status = csk_output_open(&output, print, context);
     if (status != 0) return status;
     const order_tables_t *tables = csk_order_tables;
@@ -26,5 +28,7 @@ int csk_order_print(csk_print_t print, void *context) {
     for (uint64_t i = 0; i < counts.uncovered && i < ORDER_UNCOVERED; i++)
         if (csk_load(&tables->uncovered[i].ready, CSK_ACQUIRE) != 0)
             csk_output_putf(&output, "not covered: \"%s\"\n", tables->uncovered[i].text);
+    if (counts.lost != 0)
+        csk_output_putf(&output, "not checked for want of room: %" PRIu64 " entries, classes and steps\n", counts.lost);
     return csk_output_close(&output);
 }

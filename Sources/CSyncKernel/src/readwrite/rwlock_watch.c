@@ -41,10 +41,11 @@ int csk_rwlock_park(csk_rwlock_t *lock, const csk_gate_waiter_t *self, uint32_t 
     if (watch->reported) return csk_wait_park(word, expected, deadline_ns);
     bool look_now;
     int status = csk_watch_park(word, expected, deadline_ns, watch, &look_now);
-    if (look_now) {
+    if (look_now && csk_watch_may_look(watch)) {
+        int64_t began_ns = csk_platform_now();
         if (self == NULL) report_readers(lock, watch->since_ns);
         watch->reported = self == NULL || look(lock, self, watch);
-        csk_watch_later(watch);
+        csk_watch_looked(watch, began_ns);
     }
     return status;
 }

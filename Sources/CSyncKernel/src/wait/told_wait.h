@@ -26,9 +26,9 @@ typedef struct csk_told_wait {
     uint32_t object_kind;
     uint32_t waits_for; /* CSK_WAITS_FOR_TURN, ...: the metrics count apart by it */
     csk_rank_t rank;
-    int64_t since_ns;  /* 0: the thread waits since now */
-    uint32_t not_for;  /* of CSK_COUNTS_...: who is not told */
-    uint32_t counting; /* what counted at the beginning: CSK_COUNTS_... */
+    int64_t since_ns;                   /* 0: the thread waits since now */
+    uint32_t not_for;                   /* of CSK_COUNTS_...: who is not told */
+    uint32_t counting;                  /* what counted at the beginning: CSK_COUNTS_... */
     uint32_t name_number, stack_number; /* of the profile */
     bool observed, has_name;
     csk_metrics_waits_t *waits;

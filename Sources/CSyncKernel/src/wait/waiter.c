@@ -68,10 +68,11 @@ enum { LET_IN_COUNTED = 16 };
 typedef struct {
     struct {
         csk_rank_t rank;
-        int64_t since_ns;
+        int64_t waited_ns;
         uint32_t kind;
     } drawn[LET_IN_COUNTED];
     uint32_t count;
+    int64_t now_ns; /* before they are let in: their sections may take this thread's processor */
 } let_in_t;
 
 /* Each of those who are let in is among those drawn with the same probability (algorithm R of Vitter, 1985). */
@@ -80,7 +81,7 @@ static void draw(let_in_t *let_in, const csk_gate_waiter_t *waiter, uint32_t kin
     if (place >= LET_IN_COUNTED) place = csk_profile_draw() % let_in->count;
     if (place >= LET_IN_COUNTED) return;
     let_in->drawn[place].rank = waiter->node.rank;
-    let_in->drawn[place].since_ns = waiter->since_ns;
+    let_in->drawn[place].waited_ns = let_in->now_ns - waiter->since_ns;
     let_in->drawn[place].kind = kind;
 }
 
@@ -90,6 +91,7 @@ static void draw(let_in_t *let_in, const csk_gate_waiter_t *waiter, uint32_t kin
 static void perform_profiled(csk_effects_t *effects) {
     let_in_t let_in;
     let_in.count = 0;
+    let_in.now_ns = csk_platform_now();
     for (const csk_gate_waiter_t *waiter = effects->threads; waiter != NULL; waiter = waiter->next_ready)
         draw(&let_in, waiter, CSK_PROFILE_THREAD);
     for (const csk_gate_waiter_t *waiter = effects->ready; waiter != NULL; waiter = waiter->next_ready)
@@ -97,7 +99,7 @@ static void perform_profiled(csk_effects_t *effects) {
     perform(effects);
     uint32_t drawn = let_in.count < LET_IN_COUNTED ? let_in.count : LET_IN_COUNTED;
     for (uint32_t i = 0; i < drawn; i++)
-        csk_profile_let_in(let_in.drawn[i].kind, let_in.drawn[i].rank, let_in.drawn[i].since_ns,
+        csk_profile_let_in(let_in.drawn[i].kind, let_in.drawn[i].rank, let_in.drawn[i].waited_ns,
                            (double)let_in.count / drawn);
 }
 

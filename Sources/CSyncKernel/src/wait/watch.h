@@ -16,13 +16,21 @@ void csk_watch_word_awake(csk_gate_waiter_t *self, int64_t deadline_ns);
 typedef struct csk_watch {
     int64_t since_ns, look_ns, span_ns;
     bool reported; /* nothing is left to look for */
+    bool has_turn; /* to look at look_ns: see csk_watch_may_look */
 } csk_watch_t;
 csk_watch_t csk_begin_watch(int64_t since_ns);
 
 /* Parks until the word changes or the deadline has passed (ETIMEDOUT). May return spuriously. True in *look means that
  * the word is as it was, and that it is time to look. */
 int csk_watch_park(uint32_t *word, uint32_t expected, int64_t deadline_ns, const csk_watch_t *watch, bool *look);
-/* Called after a look. Decides when the next look is due. */
+/* Asks the system for all threads, once it is time to look, as often as a twentieth of a processor allows. A look takes
+ * microseconds for each thread, so a thousand waiters at locks of their own would look at each other all the time. So
+ * the waiters of a process look in turns. Returns false where others are first: the thread parks again until its turn,
+ * which comes for certain. */
+bool csk_watch_may_look(csk_watch_t *watch);
+/* Called after a look that began then. Decides when the next look is due. */
+void csk_watch_looked(csk_watch_t *watch, int64_t began_ns);
+/* The same for a look at the waiter's own queue alone, which needs no turn. */
 void csk_watch_later(csk_watch_t *watch);
 
 #endif
