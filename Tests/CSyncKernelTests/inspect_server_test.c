@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 
 static char folder[] = "/tmp/csk-inspect-XXXXXX", path[64];
@@ -281,6 +282,69 @@ static void a_child_of_fork_does_not_serve(void) {
     in_a_child(serve_in_child, NULL);
     CHECK(strncmp(ask("text\n"), "process ", 8) == 0);
     CHECK_STATUS(csk_inspect_end_serving(), 0);
+}
+
+/* What the library calls instead of the system's function forks, as another thread might at that moment. */
+static void (*at_bind)(void);
+int bind_or_fork(int file, const void *address, socklen_t size) __asm__("bind");
+int bind_or_fork(int file, const void *address, socklen_t size) {
+    if (at_bind != NULL) at_bind();
+    return (int)syscall(SYS_bind, file, address, size);
+}
+
+static void stay(void *has_begun) {
+    STORE((uint32_t *)has_begun, 1);
+    for (;;) pause();
+}
+static pid_t start_child_that_stays(void) {
+    uint32_t *has_begun = shared_page();
+    pid_t child = start_child(stay, has_begun);
+    wait_until(LOAD(has_begun) != 0);
+    CHECK_EQ(munmap(has_begun, 4096), 0);
+    return child;
+}
+static void end_child(pid_t child) {
+    CHECK_EQ(kill(child, SIGKILL), 0);
+    wait_for_child(child);
+}
+
+static pid_t forked;
+static void fork_once(void) {
+    at_bind = NULL;
+    forked = start_child_that_stays();
+}
+static void a_child_that_was_forked_meanwhile_keeps_no_lock_of_the_folder(void) {
+    make_folder();
+    at_bind = fork_once;
+    CHECK_STATUS(csk_inspect_serve(path, 0), 0);
+    CHECK_STATUS(csk_inspect_end_serving(), 0);
+    CHECK_STATUS(csk_inspect_serve(path, 0), 0);
+    CHECK_STATUS(csk_inspect_end_serving(), 0);
+    end_child(forked);
+}
+
+static void serve_and_be_gone(void *child) {
+    at_bind = fork_once;
+    CHECK_STATUS(csk_inspect_serve(path, 0), 0);
+    *(pid_t *)child = forked;
+}
+static void a_child_that_was_forked_meanwhile_keeps_no_socket_alive(void) {
+#ifdef __SANITIZE_THREAD__
+    printf("(no threads in children) ");
+    return;
+#endif
+    make_folder();
+    pid_t *child = shared_page();
+    in_a_child(serve_and_be_gone, child);
+    CHECK(mode_of(path) != 0);
+    CHECK_STATUS(csk_inspect_serve(path, 0), 0);
+    CHECK_STATUS(csk_inspect_end_serving(), 0);
+    CHECK_EQ(kill(*child, SIGKILL), 0);
+    CHECK_EQ(munmap(child, 4096), 0);
+}
+
+static void nothing_is_left_in_the_folder(void) {
+    make_folder();
     CHECK_EQ(rmdir(folder), 0);
 }
 
@@ -288,4 +352,5 @@ TEST_MAIN(TEST(text_and_json_are_answered), TEST(other_lines_are_refused),
           TEST(silent_clients_hold_nobody_up_and_are_dropped), TEST(threads_that_are_stuck_are_answered_for),
           TEST(a_signal_writes_the_text_to_the_error_stream), TEST(what_can_not_be_served_is_refused),
           TEST(a_socket_that_is_left_behind_is_replaced_and_a_live_one_is_not), TEST(another_user_is_not_answered),
-          TEST(a_child_of_fork_does_not_serve))
+          TEST(a_child_of_fork_does_not_serve), TEST(a_child_that_was_forked_meanwhile_keeps_no_lock_of_the_folder),
+          TEST(a_child_that_was_forked_meanwhile_keeps_no_socket_alive), TEST(nothing_is_left_in_the_folder))

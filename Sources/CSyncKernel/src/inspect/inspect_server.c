@@ -17,7 +17,10 @@
  * may connect, and once more after it, since a umask takes away from it.
  *
  * fork. The child closes its copies of the files, and gives the signal its former disposition. A file's number is taken
- * out of its variable before the file is closed, so the child closes no other file at that number.
+ * out of its variable before the file is closed, so the child closes no other file at that number. A copy that the
+ * child has keeps what the file stands for: a lock of the folder is held, and a socket listens, until the last copy is
+ * closed. The numbers are noted as soon as there are any, but a fork may come just before that. So the lock is given
+ * up, and the listening ended, before the file is closed.
  *
  * The other words. `ended` (release, acquire) brings all that the thread did to whoever ends the serving. What that one
  * did before `ending` the thread needs not, and it looks at `ending` behind its reading of the event, which the system
@@ -62,7 +65,7 @@ enum { OFF = 0, BUSY, SERVES };
 static struct {
     uint32_t state;
     uint32_t ending, ended; /* `ended`: a park word */
-    int event, listener;
+    int event, listener, folder;
     int signal; /* 0: none */
     struct sigaction before;
     struct sockaddr_un address;
@@ -70,7 +73,7 @@ static struct {
     ino_t number;
     int64_t accepts_ns; /* no client is accepted before that */
     client_t clients[CLIENTS];
-} server = { .event = -1, .listener = -1 };
+} server = { .event = -1, .listener = -1, .folder = -1 };
 
 static void close_file(int *file) {
     int closed = csk_exchange(file, -1, CSK_RELAXED);
@@ -239,26 +242,28 @@ static void serve(void *context) {
 
 /* ---- The file ---------------------------------------------------------------------------------------------------- */
 
-/* Returns the folder, locked; -1 where it can't be opened, or locked in time (*status is EADDRINUSE then). */
-static int lock_folder(const char *path, int *status) {
+/* Opens and locks the folder of the path. Returns 0, also where that can't be done, or EADDRINUSE where it could not be
+ * locked in time. */
+static int lock_folder(const char *path) {
     char folder[sizeof server.address.sun_path];
     const char *slash = strrchr(path, '/');
     size_t length = slash == NULL ? 0 : slash == path ? 1 : (size_t)(slash - path);
     memcpy(folder, slash == NULL ? "." : path, slash == NULL ? 1 : length);
     folder[slash == NULL ? 1 : length] = 0;
     int file = (int)syscall(SYS_openat, AT_FDCWD, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    csk_store(&server.folder, file, CSK_RELAXED);
     int64_t until_ns = csk_platform_now() + folder_ns;
     for (uint32_t looks = 0; file >= 0 && syscall(SYS_flock, file, LOCK_EX | LOCK_NB) != 0; looks++) {
-        if (errno != EWOULDBLOCK && errno != EINTR) return file; /* a file system without locks */
-        if (csk_platform_now() < until_ns) {
-            csk_platform_await_step(looks);
-            continue;
-        }
-        syscall(SYS_close, file);
-        *status = EADDRINUSE;
-        return -1;
+        if (errno != EWOULDBLOCK && errno != EINTR) return 0; /* a file system without locks */
+        if (csk_platform_now() >= until_ns) return EADDRINUSE;
+        csk_platform_await_step(looks);
     }
-    return file;
+    return 0;
+}
+
+static void unlock_folder(void) {
+    if (server.folder >= 0) syscall(SYS_flock, server.folder, LOCK_UN);
+    close_file(&server.folder);
 }
 
 /* Whether the file is a socket that nobody listens at. */
@@ -296,16 +301,22 @@ static int listen_at(int listener) {
     return 0;
 }
 
+static void close_listener(void) {
+    if (server.listener >= 0) shutdown(server.listener, SHUT_RDWR);
+    close_file(&server.listener);
+}
+
 static int open_socket(const char *path) {
-    int status = 0, folder = lock_folder(path, &status);
-    if (status != 0) return status;
-    server.address = (struct sockaddr_un){ .sun_family = AF_UNIX };
-    memcpy(server.address.sun_path, path, strlen(path) + 1);
-    int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    status = listener < 0 ? errno : listen_at(listener);
-    if (status == 0) csk_store(&server.listener, listener, CSK_RELAXED);
-    else if (listener >= 0) syscall(SYS_close, listener);
-    if (folder >= 0) syscall(SYS_close, folder);
+    int status = lock_folder(path);
+    if (status == 0) {
+        server.address = (struct sockaddr_un){ .sun_family = AF_UNIX };
+        memcpy(server.address.sun_path, path, strlen(path) + 1);
+        int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        csk_store(&server.listener, listener, CSK_RELAXED);
+        status = listener < 0 ? errno : listen_at(listener);
+        if (status != 0) close_listener();
+    }
+    unlock_folder();
     return status;
 }
 
@@ -315,7 +326,7 @@ static void close_socket(void) {
     struct stat file;
     if (lstat(server.address.sun_path, &file) == 0 && file.st_dev == server.device && file.st_ino == server.number)
         unlink(server.address.sun_path);
-    close_file(&server.listener);
+    close_listener();
 }
 
 /* ---- The signal -------------------------------------------------------------------------------------------------- */
@@ -405,6 +416,7 @@ static void after_fork_in_child(void) {
     if (state == OFF) return;
     give_signal_back();
     close_file(&server.listener);
+    close_file(&server.folder);
     close_file(&server.event);
     for (int i = 0; i < CLIENTS; i++) close_file(&server.clients[i].file);
     if (state == SERVES) csk_inspect_callbacks(false);
