@@ -1,60 +1,11 @@
-/* inspect_server_test.c: views are served on a socket that only the same user reaches, and to a signal, whatever
- * clients do. */
+/* inspect_server_test.c: views are served on a socket that only the same user reaches, whatever clients do. */
 #include "child.h"
+#include "inspect_client.h"
 
 #include <csynckernel/csynckernel.h>
 #include <fcntl.h>
-#include <poll.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
-
-static char folder[] = "/tmp/csk-inspect-XXXXXX", path[64];
-
-static void make_folder(void) {
-    if (path[0] != 0) return;
-    CHECK(mkdtemp(folder) != NULL);
-    snprintf(path, sizeof path, "%s/waits", folder);
-}
-
-static struct sockaddr_un address_of(const char *of) {
-    struct sockaddr_un address = { .sun_family = AF_UNIX };
-    snprintf(address.sun_path, sizeof address.sun_path, "%s", of);
-    return address;
-}
-
-static int connect_to(const char *to) {
-    int file = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    struct sockaddr_un address = address_of(to);
-    CHECK(file >= 0);
-    if (connect(file, (struct sockaddr *)&address, sizeof address) == 0) return file;
-    close(file);
-    return -1;
-}
-
-/* Reads until the other end closes, or for so long. Returns how many bytes came; -1 where it was not closed. */
-static ssize_t read_all(int file, char *to, size_t size, int most_ms) {
-    size_t used = 0;
-    for (;;) {
-        struct pollfd poll_for = { .fd = file, .events = POLLIN };
-        if (poll(&poll_for, 1, most_ms) == 0) return -1;
-        ssize_t count = read(file, to + used, size - 1 - used);
-        if (count < 0) return -1;
-        to[used += (size_t)count] = 0;
-        if (count == 0) return (ssize_t)used;
-    }
-}
-
-static char answer[262144];
-static const char *ask(const char *line) {
-    int file = connect_to(path);
-    CHECK(file >= 0);
-    CHECK_EQ(send(file, line, strlen(line), MSG_NOSIGNAL), strlen(line));
-    CHECK(read_all(file, answer, sizeof answer, 30000) >= 0);
-    close(file);
-    return answer;
-}
 
 static mode_t mode_of(const char *of) {
     struct stat file;
@@ -157,34 +108,6 @@ static void threads_that_are_stuck_are_answered_for(void) {
     CHECK_STATUS(csk_gate_unlock(&gate), 0);
     for (int i = 0; i < THREADS; i++) join_thread(threads[i]);
     CHECK_STATUS(csk_inspect_end_serving(), 0);
-}
-
-/* ---- The signal -------------------------------------------------------------------------------------------------- */
-
-static void ignore(int number) { (void)number; }
-
-static void a_signal_writes_the_text_to_the_error_stream(void) {
-    int pipe_of[2], error = dup(STDERR_FILENO);
-    CHECK_EQ(pipe(pipe_of), 0);
-    CHECK_STATUS(csk_inspect_serve(NULL, SIGUSR2), 0);
-    CHECK(dup2(pipe_of[1], STDERR_FILENO) >= 0);
-    CHECK_EQ(kill(getpid(), SIGUSR2), 0);
-    struct pollfd poll_for = { .fd = pipe_of[0], .events = POLLIN };
-    CHECK_EQ(poll(&poll_for, 1, 30000), 1);
-    ssize_t count = read(pipe_of[0], answer, sizeof answer - 1);
-    dup2(error, STDERR_FILENO);
-    close(error);
-    CHECK(count > 8);
-    CHECK(strncmp(answer, "process ", 8) == 0);
-    CHECK_STATUS(csk_inspect_end_serving(), 0);
-    close(pipe_of[0]);
-    close(pipe_of[1]);
-    struct sigaction now;
-    CHECK_EQ(sigaction(SIGUSR2, NULL, &now), 0);
-    CHECK(now.sa_handler == SIG_DFL);
-    signal(SIGUSR2, ignore);
-    CHECK_STATUS(csk_inspect_serve(NULL, SIGUSR2), EBUSY);
-    signal(SIGUSR2, SIG_DFL);
 }
 
 /* ---- What is refused --------------------------------------------------------------------------------------------- */
@@ -350,7 +273,7 @@ static void nothing_is_left_in_the_folder(void) {
 
 TEST_MAIN(TEST(text_and_json_are_answered), TEST(other_lines_are_refused),
           TEST(silent_clients_hold_nobody_up_and_are_dropped), TEST(threads_that_are_stuck_are_answered_for),
-          TEST(a_signal_writes_the_text_to_the_error_stream), TEST(what_can_not_be_served_is_refused),
-          TEST(a_socket_that_is_left_behind_is_replaced_and_a_live_one_is_not), TEST(another_user_is_not_answered),
-          TEST(a_child_of_fork_does_not_serve), TEST(a_child_that_was_forked_meanwhile_keeps_no_lock_of_the_folder),
+          TEST(what_can_not_be_served_is_refused), TEST(a_socket_that_is_left_behind_is_replaced_and_a_live_one_is_not),
+          TEST(another_user_is_not_answered), TEST(a_child_of_fork_does_not_serve),
+          TEST(a_child_that_was_forked_meanwhile_keeps_no_lock_of_the_folder),
           TEST(a_child_that_was_forked_meanwhile_keeps_no_socket_alive), TEST(nothing_is_left_in_the_folder))

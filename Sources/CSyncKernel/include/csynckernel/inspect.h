@@ -227,7 +227,8 @@ CSK_API int csk_inspect_print(const csk_inspection_t *inspection, uint32_t forma
  * is closed. Another line gets "error: ..." . A client that has not sent its line after 2 s, or has not taken the
  * answer after 5 s, is dropped. Up to 8 are served at once; of more, those that came last wait.
  *
- * `signal`: 0 for none. From then on the signal writes the text to the standard error stream.
+ * `signal`: 0 for none. From then on the signal writes the text to the standard error stream. What that has not taken
+ * after 5 s, or when the serving ends, is lost.
  *
  * Returns 0 once both are in use; EINVAL: neither is asked for, no such signal, or one that can't be caught; or the
  * path is empty; ENAMETOOLONG; EBUSY: it serves already, or the signal has a handler already; EADDRINUSE: another
