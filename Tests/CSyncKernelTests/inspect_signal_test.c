@@ -137,6 +137,43 @@ static void what_comes_to_an_error_stream_that_is_a_socket_is_not_read(void) {
     close(pair[1]);
 }
 
+/* The highest of the process's files that is an event; -1 where there is none. */
+static int event_file(void) {
+    int found = -1;
+    for (int file = 0; file < 64; file++) {
+        char link[32], what[64];
+        snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+        ssize_t length = readlink(link, what, sizeof what - 1);
+        what[length > 0 ? length : 0] = 0;
+        if (strstr(what, "eventfd") != NULL) found = file;
+    }
+    return found;
+}
+static void expect_an_event_of_its_own(void *unused) {
+    (void)unused;
+    CHECK_EQ(event_file(), -1);
+#ifndef __SANITIZE_THREAD__
+    CHECK_STATUS(csk_inspect_serve(NULL, SIGUSR2), 0);
+    CHECK(event_file() >= 0);
+    CHECK_STATUS(csk_inspect_end_serving(), 0);
+#endif
+}
+/* A handler on another thread that has just read the event's number may write there after the end. */
+static void a_handler_that_is_late_finds_no_other_file_at_the_events_number(void) {
+    CHECK_STATUS(csk_inspect_serve(NULL, SIGUSR2), 0);
+    int event = event_file();
+    CHECK(event >= 0);
+    for (int i = 0; i < 10; i++) {
+        CHECK_STATUS(csk_inspect_end_serving(), 0);
+        CHECK_EQ(event_file(), event);
+        in_a_child(expect_an_event_of_its_own, NULL);
+        CHECK_STATUS(csk_inspect_serve(NULL, SIGUSR2), 0);
+        CHECK_EQ(event_file(), event);
+    }
+    in_a_child(expect_an_event_of_its_own, NULL);
+    CHECK_STATUS(csk_inspect_end_serving(), 0);
+}
+
 static void nothing_is_left_in_the_folder(void) {
     make_folder();
     CHECK_EQ(rmdir(folder), 0);
@@ -145,4 +182,5 @@ static void nothing_is_left_in_the_folder(void) {
 TEST_MAIN(TEST(a_signal_writes_the_text_to_the_error_stream), TEST(an_error_stream_that_nobody_reads_holds_nobody_up),
           TEST(an_error_stream_that_can_not_be_opened_anew_holds_nobody_up),
           TEST(a_signal_writes_behind_what_a_file_has_already),
-          TEST(what_comes_to_an_error_stream_that_is_a_socket_is_not_read), TEST(nothing_is_left_in_the_folder))
+          TEST(what_comes_to_an_error_stream_that_is_a_socket_is_not_read),
+          TEST(a_handler_that_is_late_finds_no_other_file_at_the_events_number), TEST(nothing_is_left_in_the_folder))

@@ -27,6 +27,11 @@
  * closed. The numbers are noted as soon as there are any, but a fork may come just before that. So the lock is given
  * up, and the listening ended, before the file is closed.
  *
+ * The event. A handler may have read the event's number on another thread, and write only after the serving has ended.
+ * So the event stays for the rest of the process, and the next serving uses it again; a number that is closed could be
+ * that of another file by then. What is written to it so late makes the next serving write one view more. A child
+ * closes its copy, which is its parent's event too, and makes its own. In the child no other thread is in the handler.
+ *
  * The other words. `ended` (release, acquire) brings all that the thread did to whoever ends the serving. What that one
  * did before `ending` the thread needs not, and it looks at `ending` behind its reading of the event, which the system
  * orders behind the writing: relaxed. So are the numbers of files. Besides the threads that `state` and `ended` order
@@ -218,8 +223,9 @@ static void write_if_asked(void) {
     client_t *stream = &server.clients[STREAM];
     if (!server.asked || stream->file >= 0) return;
     server.asked = false;
-    csk_store(&stream->file, open_stream(), CSK_RELAXED);
-    if (stream->file >= 0 && begin_answer(stream)) append_view(stream, CSK_INSPECT_TEXT);
+    int file = open_stream();
+    csk_store(&stream->file, file, CSK_RELAXED);
+    if (file >= 0 && begin_answer(stream)) append_view(stream, CSK_INSPECT_TEXT);
 }
 
 static void take_event(void) {
@@ -373,6 +379,11 @@ static void handle(int signal) {
     errno = saved;
 }
 
+static void forget_events(void) {
+    uint64_t count;
+    syscall(SYS_read, server.event, &count, sizeof count);
+}
+
 static int take_signal(int signal) {
     if (signal == 0) return 0;
     struct sigaction mine = { .sa_handler = handle, .sa_flags = SA_RESTART }, before;
@@ -380,9 +391,10 @@ static int take_signal(int signal) {
     if (sigaction(signal, NULL, &before) != 0) return errno;
     if ((before.sa_flags & SA_SIGINFO) || (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN)) return EBUSY;
     server.before = before;
-    if (sigaction(signal, &mine, NULL) != 0) return errno;
-    server.signal = signal;
-    return 0;
+    server.signal = signal; /* before the handler is there: a child gives back what it finds here */
+    if (sigaction(signal, &mine, NULL) == 0) return 0;
+    server.signal = 0;
+    return errno;
 }
 
 static void give_signal_back(void) {
@@ -399,7 +411,8 @@ static int begin(const char *path, int signal) {
     server.ending = server.ended = 0;
     server.accepts_ns = 0;
     server.asked = false;
-    int event = (int)syscall(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK);
+    int event = csk_load(&server.event, CSK_RELAXED);
+    if (event < 0) event = (int)syscall(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (event < 0) return errno == ENOMEM ? ENOMEM : EAGAIN;
     csk_store(&server.event, event, CSK_RELAXED);
     if (path != NULL) status = open_socket(path);
@@ -408,7 +421,7 @@ static int begin(const char *path, int signal) {
     if (status != 0) {
         give_signal_back();
         close_socket();
-        close_file(&server.event);
+        forget_events();
     }
     return status;
 }
@@ -435,7 +448,7 @@ int csk_inspect_end_serving(void) {
     tell();
     while (csk_load(&server.ended, CSK_ACQUIRE) == 0) csk_platform_park(&server.ended, 0, CSK_NEVER);
     close_socket();
-    close_file(&server.event);
+    forget_events();
     csk_inspect_callbacks(false);
     errno = saved;
     csk_store(&server.state, (uint32_t)OFF, CSK_RELEASE);
@@ -444,11 +457,11 @@ int csk_inspect_end_serving(void) {
 
 static void after_fork_in_child(void) {
     uint32_t state = csk_load(&server.state, CSK_RELAXED);
-    if (state == OFF) return;
     give_signal_back();
+    close_file(&server.event);
+    if (state == OFF) return;
     close_file(&server.listener);
     close_file(&server.folder);
-    close_file(&server.event);
     for (int i = 0; i < SERVED; i++) close_file(&server.clients[i].file);
     if (state == SERVES) csk_inspect_callbacks(false);
     csk_store(&server.state, (uint32_t)OFF, CSK_RELAXED);
