@@ -266,6 +266,40 @@ static void a_child_that_was_forked_meanwhile_keeps_no_socket_alive(void) {
     CHECK_EQ(munmap(child, 4096), 0);
 }
 
+/* The same with what removes the socket's file. */
+static void (*at_unlink)(void);
+int unlink_or_fork(const char *name) __asm__("unlink");
+int unlink_or_fork(const char *name) {
+    if (at_unlink != NULL) at_unlink();
+    return (int)syscall(SYS_unlinkat, AT_FDCWD, name, 0);
+}
+
+static bool are_callbacks_listed(void) {
+    csk_inspection_t view = { .object_room = 0 };
+    CHECK_STATUS(csk_inspect(&view), 0);
+    return view.lists_callbacks != 0;
+}
+static void expect_no_list(void *unused) {
+    (void)unused;
+    CHECK(!are_callbacks_listed());
+    CHECK_STATUS(csk_inspect_end_serving(), EPERM);
+    csk_inspect_callbacks(true);
+    CHECK(are_callbacks_listed());
+    csk_inspect_callbacks(false);
+    CHECK(!are_callbacks_listed());
+}
+static void fork_and_expect_no_list(void) { in_a_child(expect_no_list, NULL); }
+static void a_child_that_was_forked_meanwhile_does_not_list_callbacks(void) {
+    make_folder();
+    at_bind = at_unlink = fork_and_expect_no_list;
+    CHECK_STATUS(csk_inspect_serve(path, 0), 0);
+    CHECK(are_callbacks_listed());
+    fork_and_expect_no_list();
+    CHECK_STATUS(csk_inspect_end_serving(), 0);
+    CHECK(!are_callbacks_listed());
+    at_bind = at_unlink = NULL;
+}
+
 static void nothing_is_left_in_the_folder(void) {
     make_folder();
     CHECK_EQ(rmdir(folder), 0);
@@ -276,4 +310,5 @@ TEST_MAIN(TEST(text_and_json_are_answered), TEST(other_lines_are_refused),
           TEST(what_can_not_be_served_is_refused), TEST(a_socket_that_is_left_behind_is_replaced_and_a_live_one_is_not),
           TEST(another_user_is_not_answered), TEST(a_child_of_fork_does_not_serve),
           TEST(a_child_that_was_forked_meanwhile_keeps_no_lock_of_the_folder),
-          TEST(a_child_that_was_forked_meanwhile_keeps_no_socket_alive), TEST(nothing_is_left_in_the_folder))
+          TEST(a_child_that_was_forked_meanwhile_keeps_no_socket_alive),
+          TEST(a_child_that_was_forked_meanwhile_does_not_list_callbacks), TEST(nothing_is_left_in_the_folder))

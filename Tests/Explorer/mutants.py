@@ -1574,7 +1574,7 @@ MUTANTS = [
     ("the end of a pin is not counted", LISTED, "    csk_fetch_add(&part->unpinned, 1u, CSK_RELEASE);\n", ""),
     ("the end of a pin wakes nobody", LISTED, "    csk_platform_wake(&part->unpinned, INT32_MAX);\n", ""),
     ("what ended the serving asks the next one", SERVER,
-     "    forget_events();\n    csk_inspect_callbacks(false);\n", "    csk_inspect_callbacks(false);\n"),
+     "    forget_events();\n    end_listing();\n", "    end_listing();\n"),
     ("an object is read that is listed no more", LISTED,
      "    if (listed) csk_store(&part->pinned, object, CSK_RELAXED);\n    csk_queue_unlock(&part->lock);\n"
      "    return listed;\n",

@@ -32,6 +32,10 @@
  * that of another file by then. What is written to it so late makes the next serving write one view more. A child
  * closes its copy, which is its parent's event too, and makes its own. In the child no other thread is in the handler.
  *
+ * `lists` (relaxed) says that callbacks are listed for the serving. It is set once they are, and cleared before they no
+ * longer are. So a child never ends that twice. Where the fork comes between the two steps callbacks stay listed in the
+ * child, which costs it some time and nothing else.
+ *
  * The other words. `ended` (release, acquire) brings all that the thread did to whoever ends the serving. What that one
  * did before `ending` the thread needs not, and it looks at `ending` behind its reading of the event, which the system
  * orders behind the writing: relaxed. So are the numbers of files. Besides the threads that `state` and `ended` order
@@ -82,7 +86,8 @@ static struct {
     struct sockaddr_un address;
     dev_t device; /* of the file, with its number */
     ino_t number;
-    int64_t accepts_ns;       /* no client is accepted before that */
+    int64_t accepts_ns; /* no client is accepted before that */
+    uint32_t lists;
     bool asked;               /* by a signal */
     client_t clients[SERVED]; /* the last place, STREAM, is that of the standard error stream */
 } server = { .event = -1, .listener = -1, .folder = -1 };
@@ -426,6 +431,10 @@ static int begin(const char *path, int signal) {
     return status;
 }
 
+static void end_listing(void) {
+    if (csk_exchange(&server.lists, 0u, CSK_RELAXED) != 0) csk_inspect_callbacks(false);
+}
+
 int csk_inspect_serve(const char *path, int signal) {
     if ((path == NULL && signal == 0) || (path != NULL && path[0] == 0)) return EINVAL;
     if (signal < 0 || signal >= _NSIG || signal == SIGKILL || signal == SIGSTOP) return EINVAL;
@@ -434,7 +443,10 @@ int csk_inspect_serve(const char *path, int signal) {
     if (!csk_cas(&server.state, &off, (uint32_t)BUSY, CSK_ACQUIRE)) return EBUSY;
     int saved = errno, status = begin(path, signal);
     errno = saved;
-    if (status == 0) csk_inspect_callbacks(true);
+    if (status == 0) {
+        csk_inspect_callbacks(true);
+        csk_store(&server.lists, 1u, CSK_RELAXED);
+    }
     csk_store(&server.state, (uint32_t)(status == 0 ? SERVES : OFF), CSK_RELEASE);
     return status;
 }
@@ -449,7 +461,7 @@ int csk_inspect_end_serving(void) {
     while (csk_load(&server.ended, CSK_ACQUIRE) == 0) csk_platform_park(&server.ended, 0, CSK_NEVER);
     close_socket();
     forget_events();
-    csk_inspect_callbacks(false);
+    end_listing();
     errno = saved;
     csk_store(&server.state, (uint32_t)OFF, CSK_RELEASE);
     return 0;
@@ -463,7 +475,7 @@ static void after_fork_in_child(void) {
     close_file(&server.listener);
     close_file(&server.folder);
     for (int i = 0; i < SERVED; i++) close_file(&server.clients[i].file);
-    if (state == SERVES) csk_inspect_callbacks(false);
+    end_listing();
     csk_store(&server.state, (uint32_t)OFF, CSK_RELAXED);
 }
 
