@@ -103,6 +103,9 @@ extension RefusalLines {
             let fork = unsafeBitCast(dlsym(nil, "fork"), to: (@convention(c) () -> pid_t).self)
             let child = fork()
             if child == 0 {
+                var all = sigset_t() // the threads of Dispatch block them
+                sigfillset(&all)
+                pthread_sigmask(SIG_UNBLOCK, &all, nil)
                 alarm(30)
                 refuse()
                 let heard = Shared()
