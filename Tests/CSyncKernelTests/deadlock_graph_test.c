@@ -325,6 +325,21 @@ static void a_circle_is_certain_once_three_views_in_a_row_have_shown_it(void) {
     CHECK(!csk_deadlock_count_views(tables, AFTER_NS));
 }
 
+/* A view says nothing where another thread takes one for too long. */
+static void a_view_that_is_lacking_ends_no_row(void) {
+    begin_views();
+    for (int view = 1; view <= 3; view++) {
+        take_rings(1, 0, 2000);
+        CHECK_EQ(csk_deadlock_count_views(tables, AFTER_NS), view < 3);
+        expect_certain(0, view >= 3);
+        take_rings(0, 0, 2000);
+        tables->lacks_view = true;
+        CHECK(csk_deadlock_count_views(tables, AFTER_NS));
+        CHECK_EQ(tables->cycle_count, 0);
+        tables->lacks_view = false;
+    }
+}
+
 /* Of two circles the second is missing in one view. */
 static void what_a_view_does_not_show_is_counted_anew(void) {
     static const uint32_t left_out[] = { 0, 0, 2, 0, 0, 0 };
@@ -446,7 +461,7 @@ TEST_MAIN(TEST(a_circle_is_found_in_order_and_is_as_old_as_its_first_wait), TEST
           TEST(whoever_waits_for_a_predicate_waits_for_nobody), TEST(nobody_waits_for_the_readers_to_read),
           TEST(a_circle_is_the_same_wherever_the_search_begins), TEST(what_was_told_is_not_found_again_but_the_rest_is),
           TEST(of_a_long_circle_the_first_parties_are_kept),
-          TEST(a_circle_is_certain_once_three_views_in_a_row_have_shown_it),
+          TEST(a_circle_is_certain_once_three_views_in_a_row_have_shown_it), TEST(a_view_that_is_lacking_ends_no_row),
           TEST(what_a_view_does_not_show_is_counted_anew), TEST(another_wait_is_another_circle),
           TEST(a_young_circle_is_not_counted), TEST(a_queue_is_stalled_once_for_each_wait_of_its_work),
           TEST(what_is_not_seen_whole_is_not_called_stalled), TEST(what_holds_up_nobody_is_not_stalled))

@@ -1,59 +1,11 @@
-/* inspect_server_test.c: views are served on a socket that only the same user reaches, and to a signal, whatever
- * clients do. */
+/* inspect_server_test.c: views are served on a socket that only the same user reaches, whatever clients do. */
 #include "child.h"
+#include "inspect_client.h"
 
 #include <csynckernel/csynckernel.h>
 #include <fcntl.h>
-#include <poll.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
-
-static char folder[] = "/tmp/csk-inspect-XXXXXX", path[64];
-
-static void make_folder(void) {
-    if (path[0] != 0) return;
-    CHECK(mkdtemp(folder) != NULL);
-    snprintf(path, sizeof path, "%s/waits", folder);
-}
-
-static struct sockaddr_un address_of(const char *of) {
-    struct sockaddr_un address = { .sun_family = AF_UNIX };
-    snprintf(address.sun_path, sizeof address.sun_path, "%s", of);
-    return address;
-}
-
-static int connect_to(const char *to) {
-    int file = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    struct sockaddr_un address = address_of(to);
-    CHECK(file >= 0);
-    if (connect(file, (struct sockaddr *)&address, sizeof address) == 0) return file;
-    close(file);
-    return -1;
-}
-
-/* Reads until the other end closes, or for so long. Returns how many bytes came; -1 where it was not closed. */
-static ssize_t read_all(int file, char *to, size_t size, int most_ms) {
-    size_t used = 0;
-    for (;;) {
-        struct pollfd poll_for = { .fd = file, .events = POLLIN };
-        if (poll(&poll_for, 1, most_ms) == 0) return -1;
-        ssize_t count = read(file, to + used, size - 1 - used);
-        if (count < 0) return -1;
-        to[used += (size_t)count] = 0;
-        if (count == 0) return (ssize_t)used;
-    }
-}
-
-static char answer[262144];
-static const char *ask(const char *line) {
-    int file = connect_to(path);
-    CHECK(file >= 0);
-    CHECK_EQ(send(file, line, strlen(line), MSG_NOSIGNAL), strlen(line));
-    CHECK(read_all(file, answer, sizeof answer, 30000) >= 0);
-    close(file);
-    return answer;
-}
+#include <sys/syscall.h>
 
 static mode_t mode_of(const char *of) {
     struct stat file;
@@ -158,34 +110,6 @@ static void threads_that_are_stuck_are_answered_for(void) {
     CHECK_STATUS(csk_inspect_end_serving(), 0);
 }
 
-/* ---- The signal -------------------------------------------------------------------------------------------------- */
-
-static void ignore(int number) { (void)number; }
-
-static void a_signal_writes_the_text_to_the_error_stream(void) {
-    int pipe_of[2], error = dup(STDERR_FILENO);
-    CHECK_EQ(pipe(pipe_of), 0);
-    CHECK_STATUS(csk_inspect_serve(NULL, SIGUSR2), 0);
-    CHECK(dup2(pipe_of[1], STDERR_FILENO) >= 0);
-    CHECK_EQ(kill(getpid(), SIGUSR2), 0);
-    struct pollfd poll_for = { .fd = pipe_of[0], .events = POLLIN };
-    CHECK_EQ(poll(&poll_for, 1, 30000), 1);
-    ssize_t count = read(pipe_of[0], answer, sizeof answer - 1);
-    dup2(error, STDERR_FILENO);
-    close(error);
-    CHECK(count > 8);
-    CHECK(strncmp(answer, "process ", 8) == 0);
-    CHECK_STATUS(csk_inspect_end_serving(), 0);
-    close(pipe_of[0]);
-    close(pipe_of[1]);
-    struct sigaction now;
-    CHECK_EQ(sigaction(SIGUSR2, NULL, &now), 0);
-    CHECK(now.sa_handler == SIG_DFL);
-    signal(SIGUSR2, ignore);
-    CHECK_STATUS(csk_inspect_serve(NULL, SIGUSR2), EBUSY);
-    signal(SIGUSR2, SIG_DFL);
-}
-
 /* ---- What is refused --------------------------------------------------------------------------------------------- */
 
 static void what_can_not_be_served_is_refused(void) {
@@ -281,11 +205,110 @@ static void a_child_of_fork_does_not_serve(void) {
     in_a_child(serve_in_child, NULL);
     CHECK(strncmp(ask("text\n"), "process ", 8) == 0);
     CHECK_STATUS(csk_inspect_end_serving(), 0);
+}
+
+/* What the library calls instead of the system's function forks, as another thread might at that moment. */
+static void (*at_bind)(void);
+int bind_or_fork(int file, const void *address, socklen_t size) __asm__("bind");
+int bind_or_fork(int file, const void *address, socklen_t size) {
+    if (at_bind != NULL) at_bind();
+    return (int)syscall(SYS_bind, file, address, size);
+}
+
+static void stay(void *has_begun) {
+    STORE((uint32_t *)has_begun, 1);
+    for (;;) pause();
+}
+static pid_t start_child_that_stays(void) {
+    uint32_t *has_begun = shared_page();
+    pid_t child = start_child(stay, has_begun);
+    wait_until(LOAD(has_begun) != 0);
+    CHECK_EQ(munmap(has_begun, 4096), 0);
+    return child;
+}
+static void end_child(pid_t child) {
+    CHECK_EQ(kill(child, SIGKILL), 0);
+    wait_for_child(child);
+}
+
+static pid_t forked;
+static void fork_once(void) {
+    at_bind = NULL;
+    forked = start_child_that_stays();
+}
+static void a_child_that_was_forked_meanwhile_keeps_no_lock_of_the_folder(void) {
+    make_folder();
+    at_bind = fork_once;
+    CHECK_STATUS(csk_inspect_serve(path, 0), 0);
+    CHECK_STATUS(csk_inspect_end_serving(), 0);
+    CHECK_STATUS(csk_inspect_serve(path, 0), 0);
+    CHECK_STATUS(csk_inspect_end_serving(), 0);
+    end_child(forked);
+}
+
+static void serve_and_be_gone(void *child) {
+    at_bind = fork_once;
+    CHECK_STATUS(csk_inspect_serve(path, 0), 0);
+    *(pid_t *)child = forked;
+}
+static void a_child_that_was_forked_meanwhile_keeps_no_socket_alive(void) {
+#ifdef __SANITIZE_THREAD__
+    printf("(no threads in children) ");
+    return;
+#endif
+    make_folder();
+    pid_t *child = shared_page();
+    in_a_child(serve_and_be_gone, child);
+    CHECK(mode_of(path) != 0);
+    CHECK_STATUS(csk_inspect_serve(path, 0), 0);
+    CHECK_STATUS(csk_inspect_end_serving(), 0);
+    CHECK_EQ(kill(*child, SIGKILL), 0);
+    CHECK_EQ(munmap(child, 4096), 0);
+}
+
+/* The same with what removes the socket's file. */
+static void (*at_unlink)(void);
+int unlink_or_fork(const char *name) __asm__("unlink");
+int unlink_or_fork(const char *name) {
+    if (at_unlink != NULL) at_unlink();
+    return (int)syscall(SYS_unlinkat, AT_FDCWD, name, 0);
+}
+
+static bool are_callbacks_listed(void) {
+    csk_inspection_t view = { .object_room = 0 };
+    CHECK_STATUS(csk_inspect(&view), 0);
+    return view.lists_callbacks != 0;
+}
+static void expect_no_list(void *unused) {
+    (void)unused;
+    CHECK(!are_callbacks_listed());
+    CHECK_STATUS(csk_inspect_end_serving(), EPERM);
+    csk_inspect_callbacks(true);
+    CHECK(are_callbacks_listed());
+    csk_inspect_callbacks(false);
+    CHECK(!are_callbacks_listed());
+}
+static void fork_and_expect_no_list(void) { in_a_child(expect_no_list, NULL); }
+static void a_child_that_was_forked_meanwhile_does_not_list_callbacks(void) {
+    make_folder();
+    at_bind = at_unlink = fork_and_expect_no_list;
+    CHECK_STATUS(csk_inspect_serve(path, 0), 0);
+    CHECK(are_callbacks_listed());
+    fork_and_expect_no_list();
+    CHECK_STATUS(csk_inspect_end_serving(), 0);
+    CHECK(!are_callbacks_listed());
+    at_bind = at_unlink = NULL;
+}
+
+static void nothing_is_left_in_the_folder(void) {
+    make_folder();
     CHECK_EQ(rmdir(folder), 0);
 }
 
 TEST_MAIN(TEST(text_and_json_are_answered), TEST(other_lines_are_refused),
           TEST(silent_clients_hold_nobody_up_and_are_dropped), TEST(threads_that_are_stuck_are_answered_for),
-          TEST(a_signal_writes_the_text_to_the_error_stream), TEST(what_can_not_be_served_is_refused),
-          TEST(a_socket_that_is_left_behind_is_replaced_and_a_live_one_is_not), TEST(another_user_is_not_answered),
-          TEST(a_child_of_fork_does_not_serve))
+          TEST(what_can_not_be_served_is_refused), TEST(a_socket_that_is_left_behind_is_replaced_and_a_live_one_is_not),
+          TEST(another_user_is_not_answered), TEST(a_child_of_fork_does_not_serve),
+          TEST(a_child_that_was_forked_meanwhile_keeps_no_lock_of_the_folder),
+          TEST(a_child_that_was_forked_meanwhile_keeps_no_socket_alive),
+          TEST(a_child_that_was_forked_meanwhile_does_not_list_callbacks), TEST(nothing_is_left_in_the_folder))

@@ -616,6 +616,24 @@ static void a_child_checks_too(void) {
     check_reports(0, NULL);
 }
 
+/* What a thread of the parent leaves in the child that was just keeping a long circle. */
+static void turn_around_behind_half_a_circle(void *unused) {
+    (void)unused;
+    csk_order_counts_t counts;
+    csk_order_count(&counts);
+    order_circle_t *circle = &csk_order_tables->circles[counts.circles];
+    circle->count = ORDER_CIRCLE_STEPS;
+    within(&childs, &parents);
+    check_reports(1, NULL);
+    CHECK_EQ(circle->count, 2);
+    CHECK_EQ(circle[1].count, 0);
+}
+static void a_circle_that_was_half_kept_at_a_fork_is_kept_anew(void) {
+    within(&parents, &childs);
+    in_a_child(turn_around_behind_half_a_circle, NULL);
+    check_reports(0, NULL);
+}
+
 /* There is room for 65 536 addresses. Objects beyond are not checked, and counted; the others are checked as before. */
 static void use_all_addresses_up(void *unused) {
     static char objects[2 * ORDER_OBJECTS];
@@ -661,9 +679,9 @@ __attribute__((constructor)) static void start(void) {
     CHECK_STATUS(csk_order_start(), 0);
 }
 
-TEST_MAIN(TEST(a_child_checks_too), TEST(beyond_the_addresses_that_have_room_nothing_is_checked),
-          TEST(both_stacks_are_printed), TEST(a_circle_of_two_is_found_for_each_pair_of_kinds),
-          TEST(a_circle_of_three_is_found_whatever_its_order),
+TEST_MAIN(TEST(a_child_checks_too), TEST(a_circle_that_was_half_kept_at_a_fork_is_kept_anew),
+          TEST(beyond_the_addresses_that_have_room_nothing_is_checked), TEST(both_stacks_are_printed),
+          TEST(a_circle_of_two_is_found_for_each_pair_of_kinds), TEST(a_circle_of_three_is_found_whatever_its_order),
           TEST(what_is_tried_begins_no_order_but_what_is_entered_inside_does),
           TEST(what_is_left_in_another_order_is_left), TEST(levels_and_ignored_objects),
           TEST(an_object_that_begins_anew_is_of_another_class), TEST(objects_that_meet_no_others_share_a_class),

@@ -261,6 +261,49 @@ static void a_child_of_fork_has_its_own_waits_alone(void) {
     csk_inspect_callbacks(false);
 }
 
+static void add_up(const csk_metrics_entry_t *entry, void *context) {
+    if (entry->object_kind == CSK_OBJECT_FIFO_QUEUE) *(uint64_t *)context += entry->granted;
+}
+static void add_contentions(const csk_profile_entry_t *entry, void *context) {
+    *(double *)context += entry->contentions;
+}
+/* By the metrics, and by the profile. */
+static uint64_t metered(void) {
+    uint64_t granted = 0;
+    csk_metrics_read(add_up, &granted);
+    return granted;
+}
+static double profiled(void) {
+    double contentions = 0;
+    csk_profile_read(add_contentions, &contentions);
+    return contentions;
+}
+/* Where the system does not wipe them (metrics.h) the parent's counts are there. */
+static void ends_the_parents_counted_wait(void *context) {
+    (void)context;
+    uint64_t granted = metered();
+    double contentions = profiled();
+    csk_task_wait_end(&of_parent, 0);
+    CHECK(metered() == granted && profiled() == contentions);
+    csk_task_wait_t own = wait_at_queue(0x1000, NULL);
+    csk_task_wait_begin(&own);
+    csk_task_wait_end(&own, 0);
+    CHECK(metered() == granted + 1 && profiled() == contentions + 1);
+}
+static void a_wait_that_began_before_a_fork_is_counted_in_the_parent_alone(void) {
+    CHECK_STATUS(csk_metrics_start(), 0);
+    CHECK_STATUS(csk_profile_start(1), 0);
+    uint64_t granted = metered();
+    double contentions = profiled();
+    of_parent = wait_at_queue(0x1000, NULL);
+    csk_task_wait_begin(&of_parent);
+    in_a_child(ends_the_parents_counted_wait, NULL);
+    csk_profile_stop();
+    csk_metrics_stop();
+    csk_task_wait_end(&of_parent, 0);
+    CHECK(metered() == granted + 1 && profiled() == contentions + 1);
+}
+
 static void tasks_are_printed_as_text_and_as_json(void) {
     static text_t printed;
     csk_inspect_callbacks(true);
@@ -286,4 +329,6 @@ TEST_MAIN(TEST(a_child_of_fork_has_its_own_waits_alone), TEST(nobody_is_told_unl
           TEST(a_task_is_shown_with_its_name_and_what_it_waits_for), TEST(tasks_stand_by_rank_and_ticket),
           TEST(a_wait_that_is_over_is_not_shown), TEST(a_task_at_an_object_of_the_kernel_has_its_name),
           TEST(waits_are_counted_by_the_metrics), TEST(waits_are_in_the_profile_with_the_contexts_of_the_task),
-          TEST(a_view_never_reads_a_wait_that_has_ended), TEST(tasks_are_printed_as_text_and_as_json))
+          TEST(a_view_never_reads_a_wait_that_has_ended),
+          TEST(a_wait_that_began_before_a_fork_is_counted_in_the_parent_alone),
+          TEST(tasks_are_printed_as_text_and_as_json))

@@ -54,7 +54,7 @@ EXPLORE_UNSEEN static long call_system(long number, ...) {
 #include "inspect/inspect_server.c"
 
 void kernel_reset_inspect_server(void) {
-    server = (__typeof__(server)){ .event = -1, .listener = -1 };
-    for (int i = 0; i < CLIENTS; i++) server.clients[i].file = -1;
+    server = (__typeof__(server)){ .event = -1, .listener = -1, .folder = -1 };
+    for (int i = 0; i < SERVED; i++) server.clients[i].file = -1;
     event = kernel_views_printed = 0;
 }

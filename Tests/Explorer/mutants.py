@@ -30,6 +30,7 @@ POOL, POOL_GROWTH, TRAMPOLINE = "src/pool/pool.c", "src/pool/pool_growth.c", "sr
 FORK, READS, GATE_WORD = "src/thread/fork.c", "src/readwrite/reads.c", "src/lock/gate_queue.h"
 WAITER = "src/wait/waiter.h"
 WAITS, LISTED = "src/wait/waits.c", "src/wait/listed.c"
+SERVER = "src/inspect/inspect_server.c"
 CHECKER, CHECKER_GRAPH, WATCHDOG = "src/order/order.c", "src/order/order_graph.c", "src/order/watchdog.c"
 SPIN_PARK = "src/wait/spin_park.h"
 WQ, WQ_LIFE, WQ_REFUSE = "src/queue/workqueue.c", "src/queue/workqueue_life.c", "src/queue/workqueue_refuse.c"
@@ -1571,6 +1572,8 @@ MUTANTS = [
      "        if (!is_last || csk_load(&part->pinned, CSK_ACQUIRE) != object) break;\n", "        break;\n"),
     ("the end of a pin is not counted", LISTED, "    csk_fetch_add(&part->unpinned, 1u, CSK_RELEASE);\n", ""),
     ("the end of a pin wakes nobody", LISTED, "    csk_platform_wake(&part->unpinned, INT32_MAX);\n", ""),
+    ("what ended the serving asks the next one", SERVER,
+     "    forget_events();\n    end_listing();\n", "    end_listing();\n"),
     ("an object is read that is listed no more", LISTED,
      "    if (entry != NULL) {\n        listed->kind = entry->kind;\n"
      "        csk_store(&part->pinned, listed->object, CSK_RELAXED);\n    }\n    csk_queue_unlock(&part->lock);\n"

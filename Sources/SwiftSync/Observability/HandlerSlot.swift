@@ -8,17 +8,33 @@ import Musl
 
 /// Holds the handler of ``SyncDiagnostics`` and calls it.
 ///
-/// A pthread mutex guards the slot. It is held only to read or exchange the closure, and to count refusals. A handler
-/// runs outside the mutex, and a replaced handler is released outside it. A thread-specific mark says that this thread
-/// is inside a handler, which ends a recursion.
+/// A pthread mutex guards the slot. It is held only to read or exchange the handler, and to count refusals, and nothing
+/// is allocated or freed under it. A handler runs outside the mutex, and a replaced handler is released outside it. A
+/// thread-specific mark says that this thread is inside a handler, which ends a recursion.
+///
+/// In a child of `fork` the mutex may belong to a thread that is not there, which may have been counting a refusal. So
+/// the child has the slot of the process begin anew, with the handler that was set: that is one word, which is changed
+/// by one store.
 @safe
 final class HandlerSlot: @unchecked Sendable {
     typealias Handler = @Sendable (SyncDiagnostics.Report) -> Void
 
-    static let shared = HandlerSlot()
+    private final class Kept: Sendable {
+        let handler: Handler
+        init(_ handler: @escaping Handler) { self.handler = handler }
+    }
+
+    static let shared: HandlerSlot = {
+        let slot = HandlerSlot()
+        unsafe ofProcess = Unmanaged.passUnretained(slot)
+        pthread_atfork(nil, nil) { unsafe HandlerSlot.ofProcess?._withUnsafeGuaranteedRef { $0.beginInChild() } }
+        return slot
+    }()
+    /// The same. ``shared`` may be in the making when another thread forks: the child would wait for it.
+    private nonisolated(unsafe) static var ofProcess: Unmanaged<HandlerSlot>?
 
     @safe private let mutex: UnsafeMutablePointer<pthread_mutex_t>
-    private var handler: Handler?
+    private var kept: Kept?
     private var refusals = RefusalLines()
     private let insideHandler: pthread_key_t
     private let now: @Sendable () -> Int64
@@ -42,10 +58,16 @@ final class HandlerSlot: @unchecked Sendable {
         insideHandler = key
     }
 
-    func replace(with new: Handler?) {
+    private func beginInChild() {
+        unsafe pthread_mutex_init(mutex, nil)
+        refusals.forgetAll()
+    }
+
+    func replace(with handler: Handler?) {
+        let new = handler.map(Kept.init)
         unsafe pthread_mutex_lock(mutex)
-        let old = handler
-        handler = new
+        let old = kept
+        kept = new
         unsafe pthread_mutex_unlock(mutex)
         withExtendedLifetime(old) {}
     }
@@ -66,16 +88,18 @@ final class HandlerSlot: @unchecked Sendable {
 
     private func refusalLine(_ kind: SyncDiagnostics.Report.Kind, _ subject: String) -> RefusalLines.Line {
         guard kind == .refusedWhenFull || kind == .refusedAfterClose else { return .first }
-        let now = now()
+        let origin = RefusalLines.Origin(kind, subject), now = now()
         unsafe pthread_mutex_lock(mutex)
         defer { unsafe pthread_mutex_unlock(mutex) }
-        return refusals.line(for: kind, subject, now: now)
+        testStep("HandlerSlot: counts", self)
+        return refusals.line(for: origin, now: now)
     }
 
     private func current() -> Handler? {
         unsafe pthread_mutex_lock(mutex)
-        defer { unsafe pthread_mutex_unlock(mutex) }
-        return handler
+        let found = kept
+        unsafe pthread_mutex_unlock(mutex)
+        return found?.handler
     }
 
     /// Writes one line by one write, so that lines of several threads or processes do not mix.

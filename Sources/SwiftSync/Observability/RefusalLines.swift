@@ -13,9 +13,17 @@ struct RefusalLines {
     static let limit = 256
     static let second: Int64 = 1_000_000_000
 
-    private struct Origin: Hashable {
-        let kind: SyncDiagnostics.Report.Kind
-        let subject: String
+    /// Which object refuses, and how. It is made outside the lock that protects the lines: hashing a text may allocate.
+    /// It is a hash, so that nothing is retained or freed under that lock. Two objects of one hash share their lines.
+    struct Origin: Equatable {
+        private let hash: Int
+
+        init(_ kind: SyncDiagnostics.Report.Kind, _ subject: String) {
+            var hasher = Hasher()
+            hasher.combine(kind)
+            hasher.combine(subject)
+            hash = hasher.finalize()
+        }
     }
 
     private struct Count {
@@ -32,20 +40,38 @@ struct RefusalLines {
         }
     }
 
-    private var counts: [Origin: Count] = [:]
+    /// All memory is taken here, and none later. Only the first ``used`` places have objects.
+    private var counts = [(origin: Origin, count: Count)](
+        repeating: (Origin(.refusedWhenFull, ""), Count(lastLine: 0)), count: limit)
+    private var used = 0
     private var others: Count?
 
-    /// Returns what becomes of one more refusal.
-    mutating func line(for kind: SyncDiagnostics.Report.Kind, _ subject: String, now: Int64) -> Line {
-        let origin = Origin(kind: kind, subject: subject)
-        if let index = counts.index(forKey: origin) { return counts.values[index].line(now: now) }
-        if counts.count == Self.limit { counts = counts.filter { now - $1.lastLine < Self.second } }
-        if counts.count < Self.limit {
-            counts[origin] = Count(lastLine: now)
+    /// Returns what becomes of one more refusal. It is O(n) for n objects.
+    mutating func line(for origin: Origin, now: Int64) -> Line {
+        for index in 0..<used where counts[index].origin == origin { return counts[index].count.line(now: now) }
+        if used == Self.limit { keep { now - $0.lastLine < Self.second } }
+        if used < Self.limit {
+            counts[used] = (origin, Count(lastLine: now))
+            used += 1
             return .first
         }
         if others != nil { return others!.line(now: now) }
         others = Count(lastLine: now)
         return .first
+    }
+
+    /// Forgets all refusals, also where another change has stopped in the middle.
+    mutating func forgetAll() {
+        used = 0
+        others = nil
+    }
+
+    private mutating func keep(_ isKept: (Count) -> Bool) {
+        var kept = 0
+        for index in 0..<used where isKept(counts[index].count) {
+            counts[kept] = counts[index]
+            kept += 1
+        }
+        used = kept
     }
 }

@@ -70,7 +70,7 @@ public enum SyncInspector {
     ///
     /// The socket's file has the mode 0600, and only processes of the same user, and of root, are answered. A client
     /// writes one line, `text` or `json`, gets the view, and the connection ends. The signal writes the text to the
-    /// standard error stream.
+    /// standard error stream; what that has not taken after 5 seconds, or when the serving ends, is lost.
     ///
     /// - Parameters:
     ///   - path: of the socket; nil for none. The file of a process that is gone is replaced.

@@ -1,6 +1,14 @@
+import CSyncKernel
+import Glibc
 import Testing
 
 @testable import SwiftSync
+
+extension RefusalLines {
+    fileprivate mutating func line(for kind: SyncDiagnostics.Report.Kind, _ subject: String, now: Int64) -> Line {
+        line(for: Origin(kind, subject), now: now)
+    }
+}
 
 /// Which refusals become a line, by a clock that the test sets.
 @Suite struct RefusalLinesTests {
@@ -68,4 +76,48 @@ import Testing
         }
         #expect(made.value == 1)
     }
+
+    @Test func whatWasForgottenBeginsAnew() {
+        var lines = RefusalLines()
+        for number in 0...RefusalLines.limit { _ = lines.line(for: .refusedWhenFull, "\(number)", now: 1) }
+        lines.forgetAll()
+        #expect(lines.line(for: .refusedWhenFull, "\(RefusalLines.limit)", now: 2) == .first)
+        for number in 1..<RefusalLines.limit { _ = lines.line(for: .refusedWhenFull, "\(number)", now: 3) }
+        #expect(lines.line(for: .refusedWhenFull, "x", now: 4) == .first)
+    }
+
+    #if DEBUG
+    /// The thread that counts a refusal has the slot's mutex, and is not in the child.
+    @Test func aChildOfForkReportsThoughAnotherThreadWasReporting() async {
+        await #expect(processExitsWith: .success) {
+            @Sendable func refuse() {
+                HandlerSlot.shared.deliver(.refusedWhenFull, subject: "queue") {
+                    SyncDiagnostics.Report(kind: .refusedWhenFull, subject: "queue", message: "")
+                }
+            }
+            refuse()
+            let pause = StepPause("HandlerSlot: counts")
+            let thread = Thread { pause.within { refuse() } }
+            pause.waitUntilReached()
+            // Swift hides fork.
+            let fork = unsafeBitCast(dlsym(nil, "fork"), to: (@convention(c) () -> pid_t).self)
+            let child = fork()
+            if child == 0 {
+                var all = sigset_t() // the threads of Dispatch block them
+                sigfillset(&all)
+                pthread_sigmask(SIG_UNBLOCK, &all, nil)
+                alarm(30)
+                refuse()
+                let heard = Shared()
+                HandlerSlot.shared.replace { _ in heard.increment() }
+                refuse()
+                _exit(heard.value == 1 ? 0 : 1)
+            }
+            var status: Int32 = -1
+            precondition(waitpid(child, &status, 0) == child && status == 0, "the child ended with \(status)")
+            pause.goOn()
+            thread.join()
+        }
+    }
+    #endif
 }

@@ -227,7 +227,8 @@ CSK_API int csk_inspect_print(const csk_inspection_t *inspection, uint32_t forma
  * is closed. Another line gets "error: ..." . A client that has not sent its line after 2 s, or has not taken the
  * answer after 5 s, is dropped. Up to 8 are served at once; of more, those that came last wait.
  *
- * `signal`: 0 for none. From then on the signal writes the text to the standard error stream.
+ * `signal`: 0 for none. From then on the signal writes the text to the standard error stream. What that has not taken
+ * after 5 s, or when the serving ends, is lost.
  *
  * Returns 0 once both are in use; EINVAL: neither is asked for, no such signal, or one that can't be caught; or the
  * path is empty; ENAMETOOLONG; EBUSY: it serves already, or the signal has a handler already; EADDRINUSE: another
@@ -236,7 +237,8 @@ CSK_API int csk_inspect_print(const csk_inspection_t *inspection, uint32_t forma
  * system does, and for 1 s at most while another process is about to serve in the same folder. */
 CSK_API CSK_MUST_USE int csk_inspect_serve(const char *path, int signal);
 /* Ends that: the file is removed, clients are dropped, the signal has its former disposition, and the thread has ended.
- * Returns 0, or EPERM where it does not serve. It blocks until the thread has done what it is doing. */
+ * One file, an eventfd for the next serving, stays open. Returns 0, or EPERM where it does not serve. It blocks until
+ * the thread has done what it is doing. */
 CSK_API int csk_inspect_end_serving(void);
 
 CSK_END_DECLS

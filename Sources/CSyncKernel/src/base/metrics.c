@@ -11,7 +11,7 @@
 #ifndef CSK_METRICS_ENTRIES
 #define CSK_METRICS_ENTRIES 4096
 #endif
-enum { NAME_SIZE = 128 };
+enum { NAME_SIZE = CSK_TEXT_ROOM };
 enum { GRANTED = 0, TIMED_OUT, REFUSED, OUTCOMES };
 
 typedef struct {
@@ -61,50 +61,11 @@ void csk_metrics_stop(void) { csk_counting_end(CSK_COUNTS_METRICS); }
 
 bool csk_metrics_is_running(void) { return csk_is_counting(CSK_COUNTS_METRICS); }
 
-/* ---- Names ------------------------------------------------------------------------------------------------------- */
-
-/* The length of the UTF-8 sequence that begins here, by the table of RFC 3629; 0 where none does. It reads no byte
- * behind one that does not belong to it, such as the zero at the end. */
-static size_t sequence(const unsigned char *at) {
-    if (at[0] < 0x80) return 1;
-    if (at[0] < 0xC2 || at[0] > 0xF4) return 0;
-    size_t length = at[0] < 0xE0 ? 2 : at[0] < 0xF0 ? 3 : 4;
-    unsigned least = at[0] == 0xE0 ? 0xA0 : at[0] == 0xF0 ? 0x90 : 0x80;
-    unsigned most = at[0] == 0xED ? 0x9F : at[0] == 0xF4 ? 0x8F : 0xBF;
-    if (at[1] < least || at[1] > most) return 0;
-    for (size_t i = 2; i < length; i++)
-        if ((at[i] & 0xC0) != 0x80) return 0;
-    return length;
-}
-
-/* Names that can't be told apart by what is written of them share an entry. So what is no UTF-8 is replaced before the
- * name is looked for. */
-static void make_text(char *name) {
-    static const char replacement[] = "\xEF\xBF\xBD"; /* U+FFFD */
-    char text[NAME_SIZE];
-    size_t size = 0;
-    for (const char *at = name; *at != 0;) {
-        size_t length = sequence((const unsigned char *)at), kept = length != 0 ? length : sizeof replacement - 1;
-        if (size + kept >= sizeof text) break;
-        memcpy(text + size, length != 0 ? at : replacement, kept);
-        size += kept;
-        at += length != 0 ? length : 1;
-    }
-    memcpy(name, text, size);
-    name[size] = 0;
-}
-
-static bool is_ascii(const char *name) {
-    unsigned char all = 0;
-    for (; *name != 0; name++) all |= (unsigned char)*name;
-    return all < 0x80;
-}
-
 /* ---- Counting ---------------------------------------------------------------------------------------------------- */
 
 /* `name` is changed where it is no UTF-8. */
 static csk_metrics_waits_t *find_named(table_t *in, uint32_t object_kind, uint32_t waits_for, char *name) {
-    if (!is_ascii(name)) make_text(name);
+    csk_make_utf8(name);
     bool is_new;
     uint32_t number = csk_slot_claim(in->waits, sizeof in->waits[0], CSK_METRICS_ENTRIES,
                                      csk_slot_hash_text(waits_for << 8 | object_kind, name), &is_new);

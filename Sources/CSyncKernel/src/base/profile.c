@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { STACKS = 8192, NAMES = 4096, NAME_SIZE = 128, ENTRIES = 16384 };
+enum { STACKS = 8192, NAMES = 4096, NAME_SIZE = CSK_TEXT_ROOM, ENTRIES = 16384 };
 
 typedef struct {
     csk_slot_t slot;
@@ -84,6 +84,7 @@ uint32_t csk_profile_number_of_name(const char *whole_name) {
     if (CSK_UNLIKELY(in == NULL) || whole_name[0] == 0) return 0;
     char name[NAME_SIZE];
     csk_copy_text(name, sizeof name, whole_name);
+    csk_make_utf8(name);
     uint64_t hash = csk_slot_hash_text(1, name);
     bool is_new;
     uint32_t number = csk_slot_claim(in->names, sizeof in->names[0], NAMES, hash, &is_new);
@@ -136,8 +137,8 @@ void csk_profile_add(const csk_profile_key_t *key, const csk_profile_sample_t *s
     if (CSK_UNLIKELY(in == NULL)) return;
     int32_t priority = (int32_t)(key->rank >> 2);
     uint32_t kind = key->side | key->waiter << 1;
-    uint64_t hash = csk_slot_mix((uint64_t)key->stack << 32 ^ (uint32_t)priority) ^
-                    csk_slot_mix((uint64_t)key->name << 32 ^ kind);
+    uint64_t hash = csk_slot_mix((uint64_t)key->stack << 32 ^ (uint32_t)priority);
+    hash = csk_slot_mix(hash ^ ((uint64_t)key->name << 32 ^ kind));
     bool is_new = false;
     uint32_t number = key->stack != 0 ? csk_slot_claim(in->entries, sizeof in->entries[0], ENTRIES, hash, &is_new) : 0;
     if (number == 0) {

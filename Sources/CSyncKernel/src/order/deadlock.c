@@ -69,7 +69,8 @@ static void take_view(const csk_look_wanted_t *wanted, uint32_t count) {
                                       .wanted_count = count,
                                       .leaves_names_out = true,
                                       .context_of = csk_load(&context_of_task, CSK_ACQUIRE) };
-    if (csk_inspect_more(&tables->view, &tables->more) != 0) tables->view.waiter_count = 0;
+    tables->lacks_view = csk_inspect_more(&tables->view, &tables->more) != 0;
+    if (tables->lacks_view) tables->view.waiter_count = 0;
 }
 
 static void make_report(const deadlock_cycle_t *cycle, deadlock_kept_t *made) {

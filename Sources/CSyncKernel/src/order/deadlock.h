@@ -42,6 +42,7 @@ typedef struct {
 typedef struct {
     csk_inspection_t view;
     csk_look_more_t more;
+    bool lacks_view; /* another thread took one for too long: this one shows nothing */
     csk_inspected_object_t objects[DEADLOCK_OBJECTS];
     csk_inspected_waiter_t waiters[DEADLOCK_WAITERS];
     csk_inspected_worker_t workers[DEADLOCK_WORKERS];
@@ -84,7 +85,8 @@ uint64_t csk_deadlock_hash_wait(const csk_inspected_waiter_t *waiter, const void
 enum { DEADLOCK_VIEWS = 3 };
 static inline bool csk_deadlock_is_certain(const deadlock_cycle_t *cycle) { return cycle->views >= DEADLOCK_VIEWS; }
 /* Counts in how many views in a row each circle was seen, of those in which somebody has waited for `after_ns`, and
- * leaves the others out. Returns whether some were seen too rarely so far. */
+ * leaves the others out. Returns whether some were seen too rarely so far. A view that is lacking ends no row, and
+ * another is wanted soon. */
 bool csk_deadlock_count_views(deadlock_tables_t *tables, int64_t after_ns);
 void csk_deadlock_note_told(deadlock_tables_t *tables, uint64_t hash);
 

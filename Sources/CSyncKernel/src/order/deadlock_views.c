@@ -10,6 +10,10 @@ static const deadlock_cycle_t *find_before(const deadlock_tables_t *tables, uint
 }
 
 bool csk_deadlock_count_views(deadlock_tables_t *tables, int64_t after_ns) {
+    if (tables->lacks_view) {
+        tables->cycle_count = 0;
+        return true;
+    }
     bool some = false;
     uint32_t old = 0;
     int64_t latest_ns = tables->view.began_ns - after_ns;

@@ -1,6 +1,6 @@
 /* order_graph.c: the steps from class to class, and the search for circles. One lock protects them. It is taken for
  * steps that are new to a thread's list, and nothing is allocated or called under it. In a child of fork a step that
- * was being added in the parent may be missing. */
+ * was being added in the parent may be missing, and a circle that was being kept there is written anew. */
 #include "base/stack.h"
 #include "order/order.h"
 #include "wait/queue_lock.h"
@@ -51,12 +51,14 @@ static void keep_circle(uint32_t closing, uint32_t from, uint32_t to, char *text
     order_tables_t *tables = csk_order_tables;
     uint64_t circles = tables->counts.circles;
     order_circle_t *circle = circles < ORDER_CIRCLES ? &tables->circles[circles] : NULL;
-    if (circle != NULL) circle->steps[circle->count++] = closing;
+    uint32_t count = 0;
+    if (circle != NULL) circle->steps[count++] = closing;
     size_t written = append(text, size, append(text, size, 0, from), to);
     while (length-- > 0) {
         written = append(text, size, written, csk_order_step(way[length])->to);
-        if (circle != NULL && circle->count < ORDER_CIRCLE_STEPS) circle->steps[circle->count++] = way[length];
+        if (circle != NULL && count < ORDER_CIRCLE_STEPS) circle->steps[count++] = way[length];
     }
+    if (circle != NULL) circle->count = count;
     /* Whoever prints reads as many circles, and their steps, without the lock. */
     csk_store(&tables->counts.circles, circles + 1, CSK_RELEASE);
 }

@@ -16,13 +16,15 @@ typedef struct {
 
 static part_t parts[CSK_TASK_PARTS];
 
+enum { NO_PART = CSK_TASK_PARTS }; /* of a wait that is in no list */
+
 bool csk_task_waits_are_told(void) { return csk_load(&csk_told.of_waits.each[TOLD_BY_PROGRAM], CSK_RELAXED) != 0; }
 
 static uint32_t part_of(uint64_t number) {
     return (uint32_t)(number * UINT64_C(0x9e3779b97f4a7c15) >> 32) % CSK_TASK_PARTS;
 }
 
-static uint32_t mark_of_list(void) { return csk_process_mark() + 1; }
+static uint32_t mark_of_process(void) { return csk_process_mark() + 1; }
 
 static void lock(part_t *part) {
     if (CSK_UNLIKELY(csk_queue_lock(&part->lock))) csk_store(&part->first, NULL, CSK_RELAXED);
@@ -39,11 +41,10 @@ static void put_into_list(csk_task_wait_t *wait) {
     if (part->first != NULL) part->first->previous = wait;
     csk_store(&part->first, wait, CSK_RELAXED);
     csk_queue_unlock(&part->lock);
-    wait->mark = mark_of_list();
 }
 
 static void take_out_of_list(csk_task_wait_t *wait) {
-    if (wait->mark != mark_of_list()) return;
+    if (wait->part == NO_PART) return;
     part_t *part = &parts[wait->part];
     lock(part);
     if (wait->previous != NULL) wait->previous->next = wait->next;
@@ -55,7 +56,9 @@ static void take_out_of_list(csk_task_wait_t *wait) {
 void csk_task_wait_begin(csk_task_wait_t *wait) {
     bool is_counted = wait->object != NULL && !wait->is_not_counted;
     wait->since_ns = csk_platform_now();
-    wait->mark = wait->stack = 0;
+    wait->mark = mark_of_process();
+    wait->part = NO_PART;
+    wait->stack = 0;
     wait->counted = is_counted ? csk_load(&csk_counting, CSK_RELAXED) : 0;
     if (wait->counted & CSK_COUNTS_PROFILE) {
         csk_stack_t stack;
@@ -67,6 +70,7 @@ void csk_task_wait_begin(csk_task_wait_t *wait) {
 }
 
 void csk_task_wait_end(csk_task_wait_t *wait, int status) {
+    if (wait->mark != mark_of_process()) return; /* it stands, and is counted, in the parent */
     take_out_of_list(wait);
     if (!(wait->counted & (CSK_COUNTS_PROFILE | CSK_COUNTS_METRICS))) return;
     char name[CSK_INSPECT_NAME];

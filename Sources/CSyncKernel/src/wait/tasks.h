@@ -7,8 +7,8 @@
  *
  * Nothing is called under the lock but what says that a wait is over, and no other lock is taken under it.
  *
- * fork. In a child the first that takes a part's lock forgets the list. `mark` says in which process a wait was put
- * into its list, so one of the parent's that ends in the child is left alone. */
+ * fork. In a child the first that takes a part's lock forgets the list. `mark` says in which process a wait has begun.
+ * One of the parent's that ends in the child is in no list there, and is counted by the parent. */
 #ifndef CSK_INTERNAL_TASKS_H
 #define CSK_INTERNAL_TASKS_H
 
