@@ -283,6 +283,31 @@ static void an_object_that_begins_anew_is_of_another_class(void) {
     check_reports(1, NULL);
 }
 
+/* A lock of others, or a semaphore, that stands where one was before has an order of its own. */
+static void told_objects_that_begin_anew_are_of_another_class(void) {
+    static csk_gate_t other;
+    static csk_sem_t permit;
+    static char theirs;
+    void *objects[] = { &permit, &theirs };
+    uint32_t kinds[] = { CSK_OBJECT_SEM, CSK_OBJECT_OTHER };
+    csk_order_begins(&theirs); /* nothing is known of it */
+    for (int i = 0; i < 2; i++) {
+        lock(&other);
+        csk_order_comes(objects[i], kinds[i]);
+        csk_order_entered(objects[i], kinds[i]);
+        csk_order_leaves(objects[i]);
+        unlock(&other);
+        if (i == 0) CHECK_STATUS(csk_sem_init(&permit, 1, 1), 0);
+        else csk_order_begins(&theirs);
+        csk_order_comes(objects[i], kinds[i]);
+        csk_order_entered(objects[i], kinds[i]);
+        lock(&other);
+        unlock(&other);
+        csk_order_leaves(objects[i]);
+        check_reports(0, NULL);
+    }
+}
+
 /* Each object that began once took a class of 4096, although it stood in no order with others. */
 static void objects_that_meet_no_others_share_a_class(void) {
     static csk_gate_t place, other;
@@ -684,9 +709,10 @@ TEST_MAIN(TEST(a_child_checks_too), TEST(a_circle_that_was_half_kept_at_a_fork_i
           TEST(a_circle_of_two_is_found_for_each_pair_of_kinds), TEST(a_circle_of_three_is_found_whatever_its_order),
           TEST(what_is_tried_begins_no_order_but_what_is_entered_inside_does),
           TEST(what_is_left_in_another_order_is_left), TEST(levels_and_ignored_objects),
-          TEST(an_object_that_begins_anew_is_of_another_class), TEST(objects_that_meet_no_others_share_a_class),
-          TEST(what_is_disowned_is_not_held), TEST(a_wait_for_a_signal_leaves_and_enters),
-          TEST(ordered_locks_exclude_under_contention), TEST(what_is_not_covered_is_listed_once),
-          TEST(too_much_held_is_counted), TEST(one_more_level_hides_no_circle_of_its_class),
-          TEST(circles_are_printed_while_others_are_found), TEST(a_name_that_is_just_being_written_is_shown_whole),
+          TEST(an_object_that_begins_anew_is_of_another_class), TEST(told_objects_that_begin_anew_are_of_another_class),
+          TEST(objects_that_meet_no_others_share_a_class), TEST(what_is_disowned_is_not_held),
+          TEST(a_wait_for_a_signal_leaves_and_enters), TEST(ordered_locks_exclude_under_contention),
+          TEST(what_is_not_covered_is_listed_once), TEST(too_much_held_is_counted),
+          TEST(one_more_level_hides_no_circle_of_its_class), TEST(circles_are_printed_while_others_are_found),
+          TEST(a_name_that_is_just_being_written_is_shown_whole),
           TEST(names_are_whole_where_threads_come_with_them_at_once), TEST(nothing_is_checked_once_it_has_stopped))

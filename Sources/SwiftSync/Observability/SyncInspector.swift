@@ -79,6 +79,7 @@ public enum SyncInspector {
     public static func serve(path: String?, signal: Int32? = nil) throws(SyncInspectorError) {
         let status: Int32
         if let path {
+            guard !path.utf8.contains(0) else { throw .invalid }
             status = unsafe path.withCString { unsafe csk_inspect_serve($0, signal ?? 0) }
         } else {
             status = csk_inspect_serve(nil, signal ?? 0)
@@ -99,7 +100,8 @@ public enum SyncInspectorError: Error, Sendable, Hashable {
     case inUse
     /// Another process serves at the path, or the file there is no socket.
     case pathInUse
-    /// Neither a path nor a signal was given, the path is empty or too long, or there is no such signal.
+    /// Neither a path nor a signal was given, the path is empty, too long or has a zero character, or there is no such
+    /// signal.
     case invalid
     /// There is no memory, or no thread.
     case outOfResources

@@ -33,8 +33,11 @@ public struct SyncMetrics: Sendable {
 
         /// The longest span that the bucket counts, a microsecond for the first and twice that of the one before for
         /// each further; nil for the last, which has no bound.
+        ///
+        /// - Precondition: `index` is not negative.
         public static func upperBound(ofBucket index: Int) -> Duration? {
-            index < Int(CSK_METRICS_BUCKETS) - 1 ? .nanoseconds(csk_metrics_bound_ns(UInt32(index))) : nil
+            precondition(index >= 0, "SyncMetrics: a bucket has an index of at least 0, not \(index)")
+            return index < Int(CSK_METRICS_BUCKETS) - 1 ? .nanoseconds(csk_metrics_bound_ns(UInt32(index))) : nil
         }
 
         /// A bound that this share of the spans did not exceed, and at most twice as long as the span at that place:

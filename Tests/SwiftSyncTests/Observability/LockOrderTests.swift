@@ -24,6 +24,9 @@ struct LockOrderTests {
             #expect(circles(closedBy: sessions.name, inside: users.name) == 1)
             #expect(LockOrder.text().contains("\"order's users\" was entered inside of \"order's sessions\" at"))
             #expect(LockOrder.circleCount > 0)
+            // Functions have the names that the source has.
+            #expect(LockOrder.text().contains("SwiftSyncTests.LockOrderTests"))
+            #expect(!LockOrder.text().contains(" $s"))
         }
     }
 

@@ -183,6 +183,7 @@ struct SyncInspectorTests {
         let path = "/tmp/swiftsync-inspector-\(getpid())"
         try SyncInspector.serve(path: path)
         defer { SyncInspector.stopServing() }
+        #expect(throws: SyncInspectorError.invalid) { try SyncInspector.serve(path: "\(path)\0") }
         #expect(throws: SyncInspectorError.inUse) { try SyncInspector.serve(path: path) }
         var information = stat()
         #expect(stat(path, &information) == 0 && information.st_mode & 0o777 == 0o600)

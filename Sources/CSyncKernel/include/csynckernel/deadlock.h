@@ -16,8 +16,8 @@
  * What is reported is one. In the middle view a party holds what the one before it waits for. It was in the same wait
  * in the first view and in the last, so it waited at that moment, and a thread that waits leaves nothing.
  * Nothing but a call from outside can end that: one that cancels a wait, or shuts a queue down, or gives a permit that
- * the caller has not taken to a semaphore that notes its holder (csk_held_sem_begin_noting). Let one that is an event,
- * and no lock, note none.
+ * the caller has not taken to a semaphore that notes its holder (csk_held_sem_begin_noting), or changes its size. Let
+ * one that is an event, and no lock, note none.
  *
  * What is followed. A waiter at a gate or mutex waits for the thread that holds it. At a read-write lock it waits for
  * the writer, or for each reader that is known; a thread that is to read also waits for the writer that stands before
@@ -26,7 +26,8 @@
  * that one has said, or as the semaphore notes by itself.
  *
  * What is not: waits with a deadline; whoever holds another csk_sem_t, a gate that nobody in particular holds
- * (csk_gate_disown), or a lock that a callback reads; a caller of sync on a queue that runs several works at once;
+ * (csk_gate_disown), or a lock that a callback reads; a caller of sync or of a drain on a queue that runs several works
+ * at once, and whoever waits at a work queue for room, or without a thread; one that waits for its own permit;
  * condition variables, predicates and priority queues, which nobody holds; and waits outside of this library, such as
  * for the value of a task. A serial queue whose work waits for so long, with works or callers behind it, is reported as
  * stalled (CSK_EVENT_QUEUE_STALLED), once for each such wait, unless it is part of a deadlock. A pool that can take no
@@ -35,7 +36,7 @@
  * What it costs. Nothing where nobody waits, but at semaphores that note their holder. A thread that waits notes its
  * stack, by its frame pointers, which is some 50 ns; a callback is listed (csk_inspect_callbacks). The watchdog looks
  * at the records of waiting threads every 50 ms, and takes a view when one of them has become old, and every quarter of
- * a second while callbacks wait. Waits that began before the watch are seen too, without their stacks.
+ * a second while callbacks wait. Waits of threads that began before the watch are seen too, without their stacks.
  *
  * No function here may be called from a signal handler. A child of fork has no watch until it begins one. */
 #ifndef CSK_DEADLOCK_H

@@ -71,10 +71,13 @@ CSK_API int csk_order_ignore(const void *object);
 
 /* For locks that are not covered: of others, or a semaphore of one permit. `kind` is CSK_OBJECT_SEM and so on, or
  * CSK_OBJECT_OTHER. The first is called by a thread that is about to enter, and may wait; not by one that only tries.
- * The second by one that has entered, the third by one that leaves. They do nothing while the checker is off. */
+ * The second by one that has entered, the third by one that leaves. They do nothing while the checker is off. The last
+ * one says that another lock begins at the address, which has nothing to do with the one before: call it where memory
+ * is used anew for a lock of others. csk_sem_init does so by itself. None may be called from a signal handler. */
 CSK_API void csk_order_comes(const void *object, uint32_t kind);
 CSK_API void csk_order_entered(const void *object, uint32_t kind);
 CSK_API void csk_order_leaves(const void *object);
+CSK_API void csk_order_begins(const void *object);
 
 typedef struct csk_order_counts {
     uint64_t classes;

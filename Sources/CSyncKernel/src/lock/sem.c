@@ -16,6 +16,7 @@ int csk_sem_init(csk_sem_t *sem, uint32_t permits, uint32_t most) {
     fresh.state = permits * CSK_SEM_PERMIT + permits * SEM_IN_ALL;
     fresh.below_max = CSK_SEM_MAX - most;
     *sem = fresh;
+    if (csk_current_ordering() != NULL) csk_current_ordering()->begins(sem);
     return 0;
 }
 

@@ -112,8 +112,9 @@ static void add_edges(deadlock_tables_t *tables, uint32_t from) {
         else if (object->holder.kind == CSK_HELD_BY_TASK) add_edge(tables, from, of_task(tables, object->holder.task));
         break;
     case CSK_OBJECT_WORKQUEUE:
-        if (waiter->waits_for == CSK_WAITS_FOR_DRAINED ||
-            (waiter->waits_for == CSK_WAITS_FOR_TURN && object->width == 1))
+        /* Of several works at once, one that came after the drain may run: nobody waits for that. */
+        if (object->width == 1 &&
+            (waiter->waits_for == CSK_WAITS_FOR_DRAINED || waiter->waits_for == CSK_WAITS_FOR_TURN))
             add_edges_to_holders(tables, from);
         break;
     default: break;

@@ -226,9 +226,21 @@ static bool class_is_unmet(uint64_t what) {
     return class != 0 && csk_load(&csk_order_class(class)->has_steps, CSK_RELAXED) == 0;
 }
 
+/* NULL where nothing is known of the address. */
+static order_object_t *known_object(const void *object) {
+    uint64_t address = (uint64_t)(uintptr_t)object, place = address * UINT64_C(0x9e3779b97f4a7c15) >> 32;
+    for (uint32_t probe = 0; probe < PROBES; probe++) {
+        order_object_t *entry = &csk_order_tables->objects[(place + probe) % ORDER_OBJECTS];
+        uint64_t found = csk_load(&entry->address, CSK_RELAXED);
+        if (found == address) return entry;
+        if (found == 0) return NULL;
+    }
+    return NULL;
+}
+
 /* What was said of the address since the object before was used is about this one. */
 static void begins(const void *object) {
-    order_object_t *entry = find_object(object);
+    order_object_t *entry = known_object(object);
     if (entry == NULL) return;
     uint64_t what = csk_load(&entry->what, CSK_RELAXED), fresh;
     do {
@@ -271,6 +283,9 @@ int csk_order_level(const void *object, uint32_t level) {
 }
 int csk_order_ignore(const void *object) { return change(object, 0, WHAT_IGNORED); }
 
+void csk_order_begins(const void *object) {
+    if (csk_load(&csk_order_tables, CSK_ACQUIRE) != NULL) begins(object);
+}
 void csk_order_comes(const void *object, uint32_t kind) { comes(object, kind); }
 void csk_order_entered(const void *object, uint32_t kind) {
     if (csk_load(&is_on, CSK_ACQUIRE)) entered(object, kind);

@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 static void add(csk_line_t *line, const char *format, va_list arguments) {
     if (line->length + 1 >= line->size) return;
@@ -48,8 +49,10 @@ static void put_frame(csk_output_t *output, uintptr_t frame) {
     const csk_module_t *module = csk_symbols_module(&output->symbols, frame - 1);
     const char *name = module != NULL ? csk_symbols_name(module, frame - 1) : NULL;
     unsigned long place = module != NULL ? (unsigned long)(frame - module->start + module->offset) : frame;
-    csk_output_putf(output, "        %s (%s+0x%lx)\n", name != NULL ? name : "?", module != NULL ? module->path : "",
-                    place);
+    char *in_source = name != NULL ? csk_symbols_name_in_source(name) : NULL;
+    csk_output_putf(output, "        %.480s (", in_source != NULL ? in_source : name != NULL ? name : "?");
+    csk_output_putf(output, "%.480s+0x%lx)\n", module != NULL ? module->path : "", place);
+    free(in_source);
 }
 
 void csk_output_put_frames(csk_output_t *output, const uintptr_t *frames, uint32_t count) {

@@ -2,20 +2,10 @@
 #include "profile/places.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/platform.h"
-
-/* The Swift runtime's, in programs that have it. What it returns is freed by free(). */
-extern char *swift_demangle(const char *name, size_t length, char *buffer, size_t *size, uint32_t flags)
-    __attribute__((weak));
-
-static char *name_in_source(const char *linked) {
-    bool is_swift = strncmp(linked, "$s", 2) == 0 || strncmp(linked, "$S", 2) == 0;
-    return is_swift && swift_demangle != NULL ? swift_demangle(linked, strlen(linked), NULL, NULL, 0) : NULL;
-}
 
 static int compare(const void *a, const void *b) {
     uintptr_t left = ((const csk_place_t *)a)->address, right = ((const csk_place_t *)b)->address;
@@ -50,7 +40,7 @@ int csk_places_open(csk_places_t *places, const csk_profile_entry_t *entries, si
         csk_place_t *place = &places->places[i];
         place->module = csk_symbols_module(&places->symbols, place->address);
         if (place->module != NULL) place->linked = csk_symbols_name(place->module, place->address);
-        if (place->linked != NULL) place->name = name_in_source(place->linked);
+        if (place->linked != NULL) place->name = csk_symbols_name_in_source(place->linked);
     }
     return 0;
 }

@@ -222,3 +222,14 @@ const char *csk_symbols_name(const csk_module_t *module, uintptr_t address) {
     const function_t *found = &file->functions[low - 1];
     return found->size == 0 || linked - found->address < found->size ? found->name : NULL;
 }
+
+/* ---- Names of the source ----------------------------------------------------------------------------------------- */
+
+/* The Swift runtime's, in programs that have it. What it returns is freed by free(). */
+extern char *swift_demangle(const char *name, size_t length, char *buffer, size_t *size, uint32_t flags)
+    __attribute__((weak));
+
+char *csk_symbols_name_in_source(const char *linked) {
+    bool is_swift = strncmp(linked, "$s", 2) == 0 || strncmp(linked, "$S", 2) == 0;
+    return is_swift && swift_demangle != NULL ? swift_demangle(linked, strlen(linked), NULL, NULL, 0) : NULL;
+}

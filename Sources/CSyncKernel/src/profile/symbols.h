@@ -29,5 +29,7 @@ const csk_module_t *csk_symbols_module(const csk_symbols_t *symbols, uintptr_t a
 /* The name of the function at an address, as the linker knows it; NULL where the file doesn't say. Valid until
  * csk_symbols_close. */
 const char *csk_symbols_name(const csk_module_t *module, uintptr_t address);
+/* The same name as the source has it, for free(); NULL where it is that already. */
+char *csk_symbols_name_in_source(const char *linked);
 
 #endif

@@ -32,9 +32,11 @@ static part_t parts[CSK_LISTED_PARTS];
 static uint64_t refused;
 
 void csk_inspect_callbacks(bool on) {
-    uint32_t change = on ? 1u : -1u, before = csk_fetch_add(&csk_listed_wanted, change, CSK_RELAXED);
-    csk_tell_program(before != 0, before + change != 0);
-    csk_tell_of_works(before != 0, before + change != 0);
+    uint32_t before = csk_load(&csk_listed_wanted, CSK_RELAXED), after;
+    do after = on ? before + 1 : before != 0 ? before - 1 : 0;
+    while (!csk_cas(&csk_listed_wanted, &before, after, CSK_RELAXED));
+    csk_tell_program(before != 0, after != 0);
+    csk_tell_of_works(before != 0, after != 0);
 }
 
 uint64_t csk_listed_refused(void) { return csk_load(&refused, CSK_RELAXED); }
