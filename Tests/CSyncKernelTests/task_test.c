@@ -115,7 +115,7 @@ static void nothing(csk_gate_waiter_t *waiter, void *context, int status) { (voi
 static void a_task_at_an_object_of_the_kernel_has_its_name(void) {
     csk_inspect_callbacks(true);
     csk_sem_t sem;
-    csk_gate_waiter_t waiter;
+    csk_gate_waiter_t waiter = { 0 };
     CHECK_STATUS(csk_sem_init(&sem, 0, 1), 0);
     csk_task_wait_t name = { .task = 0x7000, .task_name = "writer" };
     csk_task_wait_begin(&name);

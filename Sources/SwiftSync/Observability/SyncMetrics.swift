@@ -11,10 +11,11 @@ import CSyncKernel
 /// }
 /// ```
 ///
-/// Waits of threads and of tasks for mutexes, values, semaphores and read-write locks are counted, waits of threads at
-/// work queues, and what work queues refuse and drop; not those at `FIFOQueue`, `ActorQueue`, `TaskQueue` and
-/// `ResourcePool`. Objects of one kind and one `name` share their numbers, which outlive them: give one name to what
-/// you want to see as one. An object that was made without a name is called by the file and line where it was made.
+/// Waits of threads and of tasks for mutexes, values, semaphores and read-write locks are counted, waits of tasks at
+/// `FIFOQueue`, `ActorQueue`, `MainActorQueue` and `ResourcePool`, waits of threads at work queues, and what work
+/// queues refuse and drop; not those at `TaskQueue`. Objects of one kind and one `name` share their numbers, which
+/// outlive them: give one name to what you want to see as one. An object that was made without a name is called by the
+/// file and line where it was made.
 ///
 /// Off, it costs nothing. On, a wait changes a few counters when it is over; what doesn't wait pays nothing still.
 /// ``openMetrics()`` is the text that Prometheus and others read.

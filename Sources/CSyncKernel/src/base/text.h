@@ -14,9 +14,9 @@ static inline void csk_copy_text(char *to, size_t room, const char *text) {
 /* How long the names are that the metrics and the profile keep, with the zero at the end. */
 enum { CSK_TEXT_ROOM = 128 };
 
-/* Replaces each byte that belongs to no whole character of UTF-8 by U+FFFD, as far as there is room, also where the name
- * was cut in the middle of one. Done before the name is looked for: names that can't be told apart by what is written
- * of them share an entry. */
+/* Replaces each byte that belongs to no whole character of UTF-8 by U+FFFD, as far as there is room, also where the
+ * name was cut in the middle of one. Done before the name is looked for: names that can't be told apart by what is
+ * written of them share an entry. */
 void csk_make_utf8(char name[CSK_TEXT_ROOM]);
 
 #endif
