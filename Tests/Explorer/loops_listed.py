@@ -158,6 +158,7 @@ RETRIES = {
     "src/thread/tls.c number_slot": 1,
     "src/wait/queue_lock.c csk_queue_lock_slow": 1,
     "src/wait/waits.c await_reader": 1,
+    "src/wait/listed.c csk_inspect_callbacks": 1,
     "src/wait/watch.c csk_watch_may_look": 1,
 }
 
@@ -174,6 +175,7 @@ WALKS = {
     "src/lock/gate_await.c csk_gate_choose_next": 1,
     "src/order/order.c add_object": 1,
     "src/order/order.c is_kept": 1,
+    "src/order/order.c known_object": 1,
     "src/order/order.c keep_chain": 1,
     "src/pool/pool_growth.c count_announced": 1,
     "src/pool/pool_growth.c gather": 1,

@@ -26,7 +26,7 @@ struct LockOrderTests {
             #expect(LockOrder.circleCount > 0)
             // Functions have the names that the source has.
             #expect(LockOrder.text().contains("SwiftSyncTests.LockOrderTests"))
-            #expect(!LockOrder.text().contains(" $s"))
+            #expect(!LockOrder.text().contains("\n        $s"))
         }
     }
 

@@ -172,7 +172,8 @@ static long send_some(const client_t *client) {
     size_t size = client->used - client->sent;
     if (is_stream(client) && size > PIPE_BUF) size = PIPE_BUF;
     long count = syscall(SYS_sendto, client->file, from, size, MSG_NOSIGNAL | MSG_DONTWAIT, NULL, 0);
-    return count < 0 && errno == ENOTSOCK ? syscall(SYS_write, client->file, from, size) : count;
+    bool may_be_no_socket = count < 0 && is_stream(client) && errno != EAGAIN && errno != EINTR;
+    return may_be_no_socket ? syscall(SYS_write, client->file, from, size) : count;
 }
 
 static void send_answer(client_t *client) {

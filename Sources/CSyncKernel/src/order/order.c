@@ -284,7 +284,7 @@ int csk_order_level(const void *object, uint32_t level) {
 int csk_order_ignore(const void *object) { return change(object, 0, WHAT_IGNORED); }
 
 void csk_order_begins(const void *object) {
-    if (csk_load(&csk_order_tables, CSK_ACQUIRE) != NULL) begins(object);
+    if (csk_current_ordering() != NULL) begins(object);
 }
 void csk_order_comes(const void *object, uint32_t kind) { comes(object, kind); }
 void csk_order_entered(const void *object, uint32_t kind) {
