@@ -121,7 +121,8 @@ enum {
     CSK_INSPECT_CLOSED = 4,    /* it refuses newcomers */
     CSK_INSPECT_SUSPENDED = 8, /* a work queue that begins nothing until it is resumed */
     CSK_INSPECT_POSTED = 16,   /* it waits for a worker of the pool, since `posted_ns` where that is known */
-    CSK_INSPECT_RUNS = 32      /* a work queue: a worker of the pool runs its work. `holder` is one of them */
+    CSK_INSPECT_RUNS = 32,     /* a work queue: a worker of the pool serves it. `holder` is one that runs its work */
+    CSK_INSPECT_AT_LEAST = 64  /* a work queue: more works wait than `count`, which are too many to be counted */
 };
 
 /* An object with waiters, or a work queue that waits for a worker or runs. */
