@@ -193,7 +193,7 @@ static void put_text(writer_t *to, const csk_inspection_t *view) {
          view->waiter_count, view->object_count, (unsigned long long)view->threads);
     put_span(to, view->ended_ns - view->began_ns);
     put(to, "\n");
-    if (view->list_busy) put(to, "busy: more threads or callbacks may wait\n");
+    if (view->list_busy) put(to, "busy: more threads, callbacks or tasks may wait\n");
     if (!view->lists_callbacks) put(to, "callbacks are shown where a thread waits for the same\n");
     if (view->objects_left_out + view->waiters_left_out + view->records_busy != 0)
         putf(to, "left out: %llu objects, %llu waiters, %llu threads that were busy\n",
