@@ -423,6 +423,72 @@ static void the_age_of_a_work_is_known_while_callbacks_are_listed(void) {
     CHECK_STATUS(csk_workqueue_destroy(&queue), 0);
 }
 
+/* Nobody waits for the queue, and its work waits for nothing of this library's. */
+static const csk_inspected_object_t *await_read(const csk_workqueue_t *queue) {
+    for (;;) {
+        const csk_inspected_object_t *object = look_for(queue, CSK_OBJECT_WORKQUEUE);
+        if (object != NULL && !(object->flags & CSK_INSPECT_BUSY)) return object;
+    }
+}
+static void let_go_and_release(csk_workqueue_t *queue) {
+    STORE(&spins, 0);
+    CHECK_STATUS(csk_workqueue_drain(queue, CSK_NEVER), 0);
+    csk_workqueue_release(queue);
+}
+static void a_queue_whose_work_waits_for_nothing_shows_how_many_wait(void) {
+    enum { MANY = 5000 };
+    csk_workqueue_t *queue;
+    csk_work_t work, *more = calloc(MANY, sizeof *more);
+    CHECK_STATUS(csk_workqueue_create(&queue, &(csk_workqueue_attr_t){ .width = 1, .name = "busy" }), 0);
+    CHECK_STATUS(csk_workqueue_enqueue(queue, &work, spin), 0);
+    wait_until(LOAD(&spins) == 1);
+    for (int i = 0; i < MANY; i++) {
+        if (i == 3) {
+            const csk_inspected_object_t *object = await_read(queue);
+            CHECK_EQ(object->count, 3);
+            CHECK_EQ(object->running, 1);
+            CHECK_EQ(object->width, 1);
+            CHECK_EQ(object->most, 0);
+            CHECK_EQ(object->holder.kind, CSK_HELD_BY_THREAD);
+            CHECK_EQ(object->holder.count, 1);
+            CHECK_EQ(object->flags, CSK_INSPECT_RUNS);
+            CHECK_EQ(strcmp(object->name, "busy"), 0);
+            static text_t printed;
+            CHECK_STATUS(csk_inspect_print(&view, CSK_INSPECT_TEXT, collect, &printed), 0);
+            CHECK(strstr(printed.text, "3 works wait, 1 of 1 run, served by a worker\n") != NULL);
+        }
+        CHECK_STATUS(csk_workqueue_enqueue(queue, &more[i], do_nothing), 0);
+    }
+    /* They stand in the inbox, in which a view does not go on for ever. */
+    const csk_inspected_object_t *object = await_read(queue);
+    CHECK(object->flags & CSK_INSPECT_AT_LEAST);
+    CHECK_GE(object->count, 4000);
+    CHECK_LE(object->count, MANY);
+    static text_t text, json;
+    CHECK_STATUS(csk_inspect_print(&view, CSK_INSPECT_TEXT, collect, &text), 0);
+    CHECK(strstr(text.text, ", at least 4") != NULL);
+    CHECK_STATUS(csk_inspect_print(&view, CSK_INSPECT_JSON, collect, &json), 0);
+    CHECK(strstr(json.text, "\"at_least\":true") != NULL);
+    let_go_and_release(queue);
+    free(more);
+}
+static void what_csk_name_says_of_a_served_queue_is_shown_and_goes_with_it(void) {
+    csk_workqueue_t *queue;
+    csk_work_t work;
+    CHECK_STATUS(csk_workqueue_create(&queue, &(csk_workqueue_attr_t){ .width = 3 }), 0);
+    CHECK_STATUS(csk_name(queue, "named later"), 0);
+    CHECK_STATUS(csk_workqueue_enqueue(queue, &work, spin), 0);
+    wait_until(LOAD(&spins) == 1);
+    const csk_inspected_object_t *object = await_read(queue);
+    CHECK_EQ(strcmp(object->name, "named later"), 0);
+    CHECK_EQ(object->width, 3);
+    CHECK_EQ(object->count, 0);
+    const csk_workqueue_t *gone = queue;
+    let_go_and_release(queue);
+    /* The worker has left once it has looked at the pool again. */
+    while (look_for(gone, CSK_OBJECT_WORKQUEUE) != NULL) sched_yield();
+}
+
 static void wait_inside(void *object) { lock_mutex(object, 0); }
 static void sync_and_wait(void *object, int which) {
     (void)which;
@@ -674,18 +740,39 @@ static void *free_in_the_callback(void *unused) {
     }
     return NULL;
 }
+static uint32_t ended_works;
+static void count_work(csk_work_t *work, int status) {
+    (void)work;
+    CHECK_STATUS(status, 0);
+    __atomic_fetch_add(&ended_works, 1, __ATOMIC_RELEASE);
+}
+/* With a worker's last access to it, whoever of the two comes later. */
+static void *give_up_queues(void *unused) {
+    (void)unused;
+    static csk_work_t works[3];
+    while (!LOAD(&over)) {
+        csk_workqueue_t *queue;
+        uint32_t before = LOAD(&ended_works);
+        CHECK_STATUS(csk_workqueue_create(&queue, &(csk_workqueue_attr_t){ .width = 2, .name = "short" }), 0);
+        for (int i = 0; i < 3; i++) CHECK_STATUS(csk_workqueue_enqueue(queue, &works[i], count_work), 0);
+        csk_workqueue_release(queue);
+        wait_until(LOAD(&ended_works) == before + 3);
+    }
+    return NULL;
+}
 static void objects_may_go_as_soon_as_their_waits_have_returned(void) {
     csk_inspect_callbacks(true);
-    pthread_t viewer = start_thread(view_in_a_loop, NULL), threads[4];
+    pthread_t viewer = start_thread(view_in_a_loop, NULL), threads[5];
     threads[0] = start_thread(free_after_the_wait, NULL);
     threads[1] = start_thread(free_after_the_wait, NULL);
     threads[2] = start_thread(free_after_the_signal, NULL);
     threads[3] = start_thread(free_in_the_callback, NULL);
+    threads[4] = start_thread(give_up_queues, NULL);
     struct timespec a_while = { .tv_sec = 1 };
     nanosleep(&a_while, NULL); /* how long it is tried, and nothing else */
     STORE(&over, 1);
     uint64_t *views = join_thread(viewer);
-    for (int i = 0; i < 4; i++) join_thread(threads[i]);
+    for (int i = 0; i < 5; i++) join_thread(threads[i]);
     csk_inspect_callbacks(false);
     CHECK_GE(*views, 10);
     printf("(%" PRIu64 " views) ", *views);
@@ -781,6 +868,8 @@ TEST_MAIN(TEST(a_program_that_is_stuck_with_all_workers_is_seen_at_once),
           TEST(a_stuck_work_queue_shows_who_runs_it_and_what_that_waits_for),
           TEST(a_caller_of_sync_that_waits_inside_is_known_to_have_the_queue),
           TEST(the_age_of_a_work_is_known_while_callbacks_are_listed),
+          TEST(a_queue_whose_work_waits_for_nothing_shows_how_many_wait),
+          TEST(what_csk_name_says_of_a_served_queue_is_shown_and_goes_with_it),
           TEST(callbacks_are_listed_while_somebody_wants_that), TEST(a_list_that_is_full_says_so),
           TEST(what_has_no_room_is_counted), TEST(a_child_of_fork_has_its_own_waits_alone),
           TEST(a_view_is_printed_as_text_and_as_json), TEST(objects_may_go_as_soon_as_their_waits_have_returned))

@@ -110,6 +110,43 @@ static void a_wait_that_is_over_is_not_shown(void) {
     csk_inspect_callbacks(false);
 }
 
+/* Each is asked whether it is over. */
+static uint32_t asked;
+static bool count_question(const void *waiter) {
+    (void)waiter;
+    asked++;
+    return false;
+}
+/* Those of one task stand in one list, whose lock a view has while it reads. */
+static void a_view_of_a_long_list_of_tasks_ends_and_says_so(void) {
+    enum { MANY = 6000, READ = 4096 };
+    csk_task_wait_t *waits = calloc(MANY, sizeof *waits);
+    csk_inspect_callbacks(true);
+    for (int i = 0; i < MANY; i++) {
+        waits[i] = wait_at_queue(0x5000, NULL);
+        waits[i].waiter = &waits[i];
+        waits[i].is_over = count_question;
+        csk_task_wait_begin(&waits[i]);
+    }
+    const csk_inspected_object_t *seen = look_for(&queue, CSK_OBJECT_FIFO_QUEUE);
+    CHECK_LE(asked, READ);
+    CHECK_EQ(seen->waiting, asked);
+    CHECK_EQ(seen->waiter_count, WAITERS);
+    CHECK_EQ(view.list_busy, 1);
+    static text_t printed;
+    CHECK_STATUS(csk_inspect_print(&view, CSK_INSPECT_TEXT, collect, &printed), 0);
+    CHECK(strstr(printed.text, "busy: more threads, callbacks or tasks may wait") != NULL);
+    for (int i = 2000; i < MANY; i++) csk_task_wait_end(&waits[i], 0);
+    asked = 0;
+    seen = look_for(&queue, CSK_OBJECT_FIFO_QUEUE);
+    if (!view.list_busy) CHECK_EQ(asked, 2000);
+    for (int i = 0; i < 2000; i++) csk_task_wait_end(&waits[i], 0);
+    CHECK(look_for(&queue, CSK_OBJECT_FIFO_QUEUE) == NULL);
+    CHECK_EQ(view.list_busy, 0);
+    csk_inspect_callbacks(false);
+    free(waits);
+}
+
 static void nothing(csk_gate_waiter_t *waiter, void *context, int status) { (void)waiter, (void)context, (void)status; }
 
 static void a_task_at_an_object_of_the_kernel_has_its_name(void) {
@@ -327,8 +364,8 @@ static void tasks_are_printed_as_text_and_as_json(void) {
 
 TEST_MAIN(TEST(a_child_of_fork_has_its_own_waits_alone), TEST(nobody_is_told_unless_somebody_asks),
           TEST(a_task_is_shown_with_its_name_and_what_it_waits_for), TEST(tasks_stand_by_rank_and_ticket),
-          TEST(a_wait_that_is_over_is_not_shown), TEST(a_task_at_an_object_of_the_kernel_has_its_name),
-          TEST(waits_are_counted_by_the_metrics), TEST(waits_are_in_the_profile_with_the_contexts_of_the_task),
-          TEST(a_view_never_reads_a_wait_that_has_ended),
+          TEST(a_wait_that_is_over_is_not_shown), TEST(a_view_of_a_long_list_of_tasks_ends_and_says_so),
+          TEST(a_task_at_an_object_of_the_kernel_has_its_name), TEST(waits_are_counted_by_the_metrics),
+          TEST(waits_are_in_the_profile_with_the_contexts_of_the_task), TEST(a_view_never_reads_a_wait_that_has_ended),
           TEST(a_wait_that_began_before_a_fork_is_counted_in_the_parent_alone),
           TEST(tasks_are_printed_as_text_and_as_json))

@@ -38,7 +38,7 @@ PRIMITIVES = [
     ("locks that tell of their order", ("order",), "C tests of ten kinds of locks, one with each",
      "the checker's own tables: clients of lock order"),
     ("the explorer's own check of loops", ("spin",), "negative clients", "see Termination"),
-    ("names, counters, live view", ("name", "metrics", "waits", "listed", "observe", "tasks"),
+    ("names, counters, live view", ("name", "metrics", "waits", "listed", "served", "observe", "tasks"),
      "C and Swift tests, ThreadSanitizer", "the profile's stacks under RC11"),
 ]
 ROW = re.compile(r"([a-z]\w+) +(?:(\d+) schedules, (NOT )?all with (\d+) preemptions; )?(\d+) random;")

@@ -213,6 +213,7 @@ NOT_EXPLORED = {
     "src/inspect/inspect.c look_at_threads": 1,
     "src/inspect/inspect_objects.c count_inbox": 1,
     "src/inspect/inspect_objects.c read_pqueue": 1,
+    "src/inspect/inspect_pool.c try_kept_queue": 1,
     "src/inspect/inspect_server.c csk_inspect_end_serving": 1,
     "src/inspect/inspect_server.c lock_folder": 1,
     "src/inspect/inspect_server.c serve": 1,

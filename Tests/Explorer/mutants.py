@@ -36,7 +36,7 @@ SPIN_PARK = "src/wait/spin_park.h"
 WQ, WQ_LIFE, WQ_REFUSE = "src/queue/workqueue.c", "src/queue/workqueue_life.c", "src/queue/workqueue_refuse.c"
 WQ_WORKER, WQ_WORD = "src/queue/workqueue_worker.c", "src/queue/workqueue.h"
 WQ_ORDER, WQ_WAIT, DELAYED = "src/queue/workqueue_order.c", "src/queue/workqueue_wait.c", "src/queue/delayed.c"
-BLOCK = "src/thread/block.c"
+BLOCK, INSPECT_POOL = "src/thread/block.c", "src/inspect/inspect_pool.c"
 TLS, THREAD_EXIT, NAME = "src/thread/tls.c", "src/thread/thread_exit.c", "src/thread/name.c"
 SLOTS, COUNTING, METRICS = "src/base/slots.c", "src/base/counting.h", "src/base/metrics.c"
 RECLAIM, CHILD = "src/rcu/rcu_reclaim.c", "src/rcu/rcu_child.c"
@@ -744,11 +744,25 @@ MUTANTS = [
      "    if (stalled && csk_pool.taken == csk_pool.taken_before) {\n"),
     ("a worker that has ended is still one", POOL, "    if (known) part(self);\n", ""),
     ("a work that ends its thread does not end", WQ_WORKER,
-     "    end(section);\n    if (!csk_section_is_over(section)) step_back(section->queue);\n",
-     "    if (!csk_section_is_over(section)) step_back(section->queue);\n"),
+     "    end(section);\n    if (!csk_section_is_over(section)) leave_by(step_back, section->queue);\n",
+     "    if (!csk_section_is_over(section)) leave_by(step_back, section->queue);\n"),
     ("the queue of a thread that has ended is not served", WQ_WORKER,
-     "    if (!csk_section_is_over(section)) step_back(section->queue);\n    return section->queue;\n",
+     "    if (!csk_section_is_over(section)) leave_by(step_back, section->queue);\n    return section->queue;\n",
      "    return section->queue;\n"),
+    ("what a thread that has ended has left is not done", POOL,
+     "    leave(csk_pool_frame);\n    if (start) csk_pool_start_worker();\n",
+     "    if (start) csk_pool_start_worker();\n"),
+    # A view takes the pool's word that a queue is there.
+    ("a worker gives its queue up before the pool knows", WQ_WORKER, "            leave_by(unpin, queue);\n",
+     "            csk_workqueue_unpin(queue);\n"),
+    ("a worker gives way before the pool knows", WQ_WORKER,
+     "            if (CSK_LIKELY(csk_pool_epoch() == epoch)) leave_by(step_back, queue);\n",
+     "            if (CSK_LIKELY(csk_pool_epoch() == epoch)) step_back(queue);\n"),
+    ("a worker whose thread ends posts its queue before the pool knows", WQ_WORKER,
+     "    if (!csk_section_is_over(section)) leave_by(step_back, section->queue);\n    return section->queue;\n",
+     "    if (!csk_section_is_over(section)) step_back(section->queue);\n    return section->queue;\n"),
+    ("a view reads a queue that no worker serves any more", INSPECT_POOL,
+     "        kept = is_kept(object->address);\n", "        kept = true;\n"),
     ("a write that ends its thread keeps the lock", "src/readwrite/rwlock_work.c",
      "        while (lock != NULL && (csk_rwlock_is_reading(lock) || csk_rwlock_is_writing(lock))) "
      "csk_rwlock_unlock(lock);\n", ""),
@@ -775,20 +789,20 @@ MUTANTS = [
     ("a worker on a wide queue brings no other", WQ_WORKER,
      "        if (more && queue->width > 1) csk_workqueue_activate(queue);\n", ""),
     ("who asked for another worker does not give way", WQ_WORKER,
-     "            if (CSK_LIKELY(csk_pool_epoch() == epoch)) step_back(queue);\n            return;\n",
+     "            if (CSK_LIKELY(csk_pool_epoch() == epoch)) leave_by(step_back, queue);\n            return;\n",
      "            ends = false;\n            if (csk_load(&queue->state, CSK_RELAXED) & STATE_POSTED) continue;\n"
-     "            step_back(queue);\n            return;\n"),
+     "            leave_by(step_back, queue);\n            return;\n"),
     ("who gives way to a worker on its way still counts", WQ_WORKER,
      "    csk_queue_lock(&queue->lock);\n    csk_fetch_add(&queue->state, -STATE_ACTIVE_ONE, CSK_SEQ_CST);\n"
      "    csk_work_sort(queue);\n", "    csk_queue_lock(&queue->lock);\n    csk_work_sort(queue);\n"),
     ("who gives way to a worker on its way does not look", WQ_WORKER,
      "    csk_work_sort(queue);\n    csk_workqueue_unlock_and_look(queue);\n    csk_workqueue_unpin(queue);\n}\n\n"
-     "/* The function of a work",
-     "    csk_workqueue_unlock(queue);\n    csk_workqueue_unpin(queue);\n}\n\n/* The function of a work"),
+     "static void unpin",
+     "    csk_workqueue_unlock(queue);\n    csk_workqueue_unpin(queue);\n}\n\nstatic void unpin"),
     ("who gives way to a worker on its way looks at what was sorted only", WQ_WORKER,
      "    csk_work_sort(queue);\n    csk_workqueue_unlock_and_look(queue);\n    csk_workqueue_unpin(queue);\n}\n\n"
-     "/* The function of a work",
-     "    csk_workqueue_unlock_and_look(queue);\n    csk_workqueue_unpin(queue);\n}\n\n/* The function of a work"),
+     "static void unpin",
+     "    csk_workqueue_unlock_and_look(queue);\n    csk_workqueue_unpin(queue);\n}\n\nstatic void unpin"),
     ("LINGERS is kept", WQ_WORKER, "    if (shared) csk_fetch_and(&queue->state, ~STATE_LINGERS, CSK_SEQ_CST);\n", ""),
     ("a worker leaves without a look after it lingered", WQ_WORKER, "next(queue, section, ends, lingered, &more);",
      "next(queue, section, ends, true, &more);"),
@@ -1007,7 +1021,7 @@ MUTANTS = [
      "    for (uint32_t looks = 0; csk_load(&queue->state, CSK_ACQUIRE) & STATE_PINS; looks++) "
      "csk_platform_await_step(looks);\n", ""),
     ("the worker unpins before it looks back", WQ_WORKER,
-     "        } else if (!comes_back(queue)) {\n            csk_workqueue_unpin(queue);\n            return;\n",
+     "        } else if (!comes_back(queue)) {\n            leave_by(unpin, queue);\n            return;\n",
      "        } else if (csk_workqueue_unpin(queue), !comes_back(queue)) {\n            return;\n"),
     ("a caller does not pin", WQ_WAIT, "    bool pins = queue->heap_offset;\n", "    bool pins = false;\n"),
     ("releasing does not resume", WQ_LIFE, "    csk_fetch_and(&queue->state, ~STATE_SUSPENDS, CSK_SEQ_CST);\n", ""),
@@ -1650,7 +1664,7 @@ CLIENTS = {
     "rwlock": ["rwlock_*", "pool_*", "work_end_*", "fork_*"],
     "reads": ["rwlock_*", "fork_*"],
     "pool": ["pool_*", "work_end_*", "fork_*"],
-    "workqueue": ["workqueue_*", "work_end_*", "fork_*"],
+    "workqueue": ["workqueue_*", "work_end_*", "served_*", "fork_*"],
     "delayed": ["delayed_*"],
     "pqueue": ["pqueue_*"],
     "rcu": ["rcu_*"],

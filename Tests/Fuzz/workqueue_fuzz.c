@@ -89,6 +89,7 @@ static void let_worker_come(void) {
     csk_pool_frame_t frame = { .abandon = NULL }, *outer = csk_pool_frame;
     csk_pool_frame = &frame;
     item->function(item);
+    if (frame.leave != NULL) frame.leave(frame.left);
     csk_pool_frame = outer;
     NOTE("a worker leaves queue %d", queue);
     model_worker_left();

@@ -115,8 +115,13 @@ public struct SyncSnapshot: Sendable {
         public let waitingCount: Int
         /// Works that wait in a work queue, elements of a priority queue, or free permits of a semaphore.
         public let count: Int
+        /// True if more works wait in the work queue than ``count`` says: a view does not count more than some
+        /// thousand that were queued while a work ran.
+        public let countIsAtLeast: Bool
         /// Works and callers of a work queue that run.
         public let runningCount: Int
+        /// How many may run at once in a work queue; 0 for other objects.
+        public let width: Int
         /// How long the work of a work queue has run that its holder, a worker, runs. It is known of works that began
         /// while ``SyncInspector/listsTasks(_:)`` was on; otherwise nil.
         public let runningFor: Duration?
@@ -126,6 +131,8 @@ public struct SyncSnapshot: Sendable {
         public let isSuspended: Bool
         /// True for a work queue that waits for a worker of the pool.
         public let waitsForWorker: Bool
+        /// True for a work queue that a worker of the pool serves.
+        public let isServed: Bool
     }
 
     /// A worker of the pool.
@@ -296,9 +303,11 @@ extension SyncSnapshot.Object {
         unsafe self.init(
             kind: SyncObjectKind(object.kind), name: fieldText(object.name),
             address: UInt(bitPattern: object.address), holder: SyncSnapshot.Holder(object.holder), waiters: waiters,
-            waitingCount: Int(object.waiting), count: Int(object.count), runningCount: Int(object.running),
-            runningFor: SyncSnapshot.age(object.running_ns, now), isBusy: has(Int(CSK_INSPECT_BUSY)),
-            isSuspended: has(Int(CSK_INSPECT_SUSPENDED)), waitsForWorker: has(Int(CSK_INSPECT_POSTED)))
+            waitingCount: Int(object.waiting), count: Int(object.count),
+            countIsAtLeast: has(Int(CSK_INSPECT_AT_LEAST)), runningCount: Int(object.running),
+            width: Int(object.width), runningFor: SyncSnapshot.age(object.running_ns, now),
+            isBusy: has(Int(CSK_INSPECT_BUSY)), isSuspended: has(Int(CSK_INSPECT_SUSPENDED)),
+            waitsForWorker: has(Int(CSK_INSPECT_POSTED)), isServed: has(Int(CSK_INSPECT_RUNS)))
     }
 }
 

@@ -1,5 +1,6 @@
 import CSyncKernel
 import Glibc
+import Synchronization
 import Testing
 
 @testable import SwiftSync
@@ -133,6 +134,30 @@ struct SyncInspectorTests {
         #expect(snapshot.pool.isBusy || snapshot.pool.workerCount >= 2)
         #expect(snapshot.workers.isEmpty == snapshot.pool.isBusy)
         try leave.signal(2)
+        await queue.drain()
+    }
+
+    /// The work waits for nothing of this library's, and nobody waits for the queue.
+    @Test
+    func aBusyQueueShowsItsDepth() async throws {
+        let queue = WorkQueue(label: "a busy queue")
+        let stays = Atomic(true), begun = Atomic(false)
+        SyncInspector.listsTasks(true)
+        defer { SyncInspector.listsTasks(false) }
+        queue.async {
+            begun.store(true, ordering: .releasing)
+            while stays.load(ordering: .acquiring) { sched_yield() }
+        }
+        await waitUntil("the work has begun") { begun.load(ordering: .acquiring) }
+        for _ in 0..<3 { queue.async {} }
+        let seen = try #require(await whenSeen("a busy queue") { !$0.isBusy })
+        #expect(seen.count == 3 && !seen.countIsAtLeast && seen.runningCount == 1 && seen.width == 1)
+        #expect(seen.isServed && !seen.waitsForWorker && seen.waiters.isEmpty)
+        #expect(try #require(seen.runningFor) >= .zero)
+        for _ in 0..<5000 { queue.async {} }
+        let long = try #require(await whenSeen("a busy queue") { !$0.isBusy })
+        #expect(long.countIsAtLeast && long.count > 4000)
+        stays.store(false, ordering: .releasing)
         await queue.drain()
     }
 

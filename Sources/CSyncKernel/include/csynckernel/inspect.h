@@ -90,8 +90,9 @@ typedef struct csk_inspected_waiter {
     const void *lane;              /* of a callback at a gate: its lane, if it has one */
     uint64_t task; /* the task that waits by a callback, or that runs on the thread: see deadlock.h and task.h; 0: none,
                       or it is not known */
-    char task_name[CSK_INSPECT_TASK_NAME]; /* the task's name, cut to that; empty where it has none, or runs on a
-                                              thread */
+    char
+        task_name[CSK_INSPECT_TASK_NAME]; /* the task's name, cut to that; empty where it has none, runs on a thread, or
+                                              there was no time left to look for it */
 } csk_inspected_waiter_t;
 
 enum {
@@ -121,7 +122,8 @@ enum {
     CSK_INSPECT_CLOSED = 4,    /* it refuses newcomers */
     CSK_INSPECT_SUSPENDED = 8, /* a work queue that begins nothing until it is resumed */
     CSK_INSPECT_POSTED = 16,   /* it waits for a worker of the pool, since `posted_ns` where that is known */
-    CSK_INSPECT_RUNS = 32      /* a work queue: a worker of the pool runs its work. `holder` is one of them */
+    CSK_INSPECT_RUNS = 32,     /* a work queue: a worker of the pool serves it. `holder` is one that runs its work */
+    CSK_INSPECT_AT_LEAST = 64  /* a work queue: more works wait than `count`, which are too many to be counted */
 };
 
 /* An object with waiters, or a work queue that waits for a worker or runs. */
@@ -183,7 +185,7 @@ typedef struct csk_inspection {
     uint64_t objects_left_out, waiters_left_out, workers_left_out;
     uint64_t threads;            /* threads that have a record: they have parked once, and live */
     uint64_t records_busy;       /* threads whose records could not be read */
-    uint32_t list_busy;          /* the list of records could not be read to its end: more threads may wait */
+    uint32_t list_busy;          /* a list could not be read to its end: more threads, callbacks or tasks may wait */
     int64_t began_ns, ended_ns;  /* when it was taken, by CLOCK_MONOTONIC */
     int32_t process;             /* as getpid() gives it */
     uint32_t lists_callbacks;    /* whether csk_inspect_callbacks was on */

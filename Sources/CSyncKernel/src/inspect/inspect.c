@@ -269,19 +269,6 @@ static void find_runner(const csk_look_t *look, csk_inspected_object_t *queue) {
     if (queue->holder.kind != CSK_HELD_BY_THREAD) queue->running_ns = 0;
 }
 
-/* Queues that are served, and that neither a waiter nor the pool's line has led to: only their address may be used. */
-static void add_served(csk_look_t *look) {
-    for (uint32_t i = 0; i < look->view->worker_count; i++) {
-        bool fresh;
-        const void *queue = look->view->workers[i].queue;
-        csk_inspected_object_t *object = queue != NULL ? csk_look_object(look, queue, CSK_OBJECT_WORKQUEUE, &fresh)
-                                                       : NULL;
-        if (object == NULL || !fresh) continue;
-        object->flags = CSK_INSPECT_BUSY | CSK_INSPECT_RUNS;
-        csk_look_name_of_address(look, object);
-    }
-}
-
 enum { ASKED_AT_ONCE = 64 };
 
 /* Threads that are known by an identity: the records say who most are, and the system says it of the others. */
@@ -364,7 +351,7 @@ static void take(csk_inspection_t *view, csk_look_more_t *more) {
     look_at_callbacks(&look);
     csk_look_at_tasks(&look);
     view->timers.busy = !csk_timers_look(&view->timers, csk_look_until(&look));
-    add_served(&look);
+    csk_look_at_kept_queues(&look);
     count_waiters(view);
     for (uint32_t i = 0; i < view->object_count; i++)
         if (view->objects[i].kind == CSK_OBJECT_WORKQUEUE) find_runner(&look, &view->objects[i]);

@@ -1,4 +1,5 @@
-/* inspect.h: what inspect.c, which finds the objects, and inspect_objects.c, which reads them, share. */
+/* inspect.h: what inspect.c, which finds the objects, and inspect_objects.c, inspect_pool.c and inspect_tasks.c, which
+ * read them, share. */
 #ifndef CSK_INTERNAL_INSPECT_H
 #define CSK_INTERNAL_INSPECT_H
 
@@ -72,8 +73,16 @@ void csk_look_at(csk_look_t *look, csk_inspected_object_t *object);
 csk_inspected_object_t *csk_look_at_cond(csk_look_t *look, const csk_wait_t *wait);
 /* The name that csk_name gave to the address of an object that may be gone. */
 void csk_look_name_of_address(const csk_look_t *look, csk_inspected_object_t *object);
+/* A work queue that exists. Its lock is tried until `until_ns`, once where that has passed. */
+void csk_look_at_workqueue(csk_look_t *look, csk_inspected_object_t *object, int64_t until_ns);
+
+/* ---- inspect_pool.c ---- */
+
 /* The pool, its workers, and what waits for one. */
 void csk_look_at_pool(csk_look_t *look);
+/* Queues that workers serve, and queues that could not be read before, while the pool keeps them in place. Views that
+ * are taken for the deadlock watch only name them. */
+void csk_look_at_kept_queues(csk_look_t *look);
 
 /* ---- inspect_tasks.c ---- */
 

@@ -8,11 +8,9 @@
 #include <string.h>
 
 #include "csynckernel/cond.h"
-#include "base/text.h"
 #include "lock/gate_await.h"
 #include "lock/gate_queue.h"
 #include "lock/sem_queue.h"
-#include "pool/pool_state.h"
 #include "queue/pqueue_line.h"
 #include "queue/workqueue.h"
 #include "readwrite/rwlock_queue.h"
@@ -265,13 +263,14 @@ static void read_rwlock(csk_look_t *look, csk_inspected_object_t *object) {
 /* ---- Work queues ------------------------------------------------------------------------------------------------- */
 
 /* Called under the queue's lock, so nobody takes works out. A work that is not linked yet ends the count. */
-static int64_t count_inbox(csk_workqueue_t *queue) {
+static int64_t count_inbox(csk_inspected_object_t *object, csk_workqueue_t *queue) {
     int64_t count = 0;
     const csk_work_t *work = csk_load(&queue->inbox_last, CSK_RELAXED) != NULL
                                  ? csk_load(&queue->inbox_first, CSK_ACQUIRE)
                                  : NULL;
     for (; work != NULL && count < CSK_LOOK_NODES; count++)
         work = (const csk_work_t *)csk_load(&work->node.next, CSK_ACQUIRE);
+    if (work != NULL) object->flags |= CSK_INSPECT_AT_LEAST;
     return count;
 }
 
@@ -290,7 +289,7 @@ static void read_waits(csk_look_t *look, csk_inspected_object_t *object, const c
 
 /* Called under the queue's lock. */
 static void read_queue_locked(csk_look_t *look, csk_inspected_object_t *object, csk_workqueue_t *queue) {
-    object->count = queue->waiting + count_inbox(queue);
+    object->count = queue->waiting + count_inbox(object, queue);
     object->running = queue->running;
     if (queue->suspended) object->flags |= CSK_INSPECT_SUSPENDED;
     read_waits(look, object, queue->rooms, CSK_WAITS_FOR_ROOM);
@@ -307,7 +306,7 @@ static bool try_lock_of_queue(const csk_look_t *look, csk_workqueue_t *queue, in
     return csk_waits_try_lock(look->record, &queue->lock, until_ns);
 }
 
-static void read_workqueue(csk_look_t *look, csk_inspected_object_t *object, int64_t until_ns) {
+void csk_look_at_workqueue(csk_look_t *look, csk_inspected_object_t *object, int64_t until_ns) {
     csk_workqueue_t *queue = (csk_workqueue_t *)(uintptr_t)object->address;
     object->most = queue->capacity;
     object->width = csk_workqueue_width(queue);
@@ -350,7 +349,7 @@ void csk_look_at(csk_look_t *look, csk_inspected_object_t *object) {
     case CSK_OBJECT_SEM: read_sem(look, object); break;
     case CSK_OBJECT_RWLOCK: read_rwlock(look, object); break;
     case CSK_OBJECT_PQUEUE: read_pqueue(look, object); break;
-    case CSK_OBJECT_WORKQUEUE: read_workqueue(look, object, csk_look_until(look)); break;
+    case CSK_OBJECT_WORKQUEUE: csk_look_at_workqueue(look, object, csk_look_until(look)); break;
     default: break;
     }
     read_name(look, object, object->kind);
@@ -375,68 +374,4 @@ csk_inspected_object_t *csk_look_at_cond(csk_look_t *look, const csk_wait_t *wai
     if (locked) csk_queue_unlock(&gate->queue_lock);
     if (object != NULL && fresh) read_name(look, object, signalled ? CSK_OBJECT_GATE : CSK_OBJECT_OTHER);
     return object;
-}
-
-/* ---- The pool ---------------------------------------------------------------------------------------------------- */
-
-enum { POSTED_MOST = 64 };
-
-/* Called under the pool's lock. A queue that waits for a worker is pinned until one comes. Its lock is tried once,
- * since the pool waits meanwhile. */
-static void read_posted(csk_look_t *look, csk_pool_item_t *item) {
-    bool fresh, is_queue = item->function == csk_workqueue_serve;
-    csk_workqueue_t *queue = csk_workqueue_of(item);
-    csk_inspected_object_t *object = csk_look_object(look, is_queue ? (const void *)queue : item,
-                                                     is_queue ? CSK_OBJECT_WORKQUEUE : CSK_OBJECT_OTHER, &fresh);
-    if (object == NULL) return;
-    object->flags |= CSK_INSPECT_POSTED;
-    if (item->since_ms != 0)
-        object->posted_ns = look->now_ns - (int32_t)(csk_pool_stamp(look->now_ns) - item->since_ms) * INT64_C(1000000);
-    if (!is_queue || !fresh) return;
-    if (queue->name != NULL) csk_copy_text(object->name, sizeof object->name, queue->name);
-    read_workqueue(look, object, look->now_ns);
-}
-
-/* Called under the pool's lock. */
-static void read_worker(csk_look_t *look, const csk_pool_worker_t *worker) {
-    csk_inspection_t *view = look->view;
-    bool waits = csk_load(&worker->announced, CSK_RELAXED) % 2 != 0;
-    view->pool.idle += worker->item == NULL;
-    view->pool.waiting += waits;
-    if (view->worker_count == view->worker_room) {
-        view->workers_left_out++;
-        return;
-    }
-    csk_inspected_worker_t *seen = &view->workers[view->worker_count++];
-    *seen = (csk_inspected_worker_t){ .idle = worker->item == NULL, .waits = waits };
-    seen->thread.id = worker->look.thread_id;
-    if (worker->item == NULL || worker->function != csk_workqueue_serve) return;
-    seen->queue = csk_workqueue_of((csk_pool_item_t *)(uintptr_t)worker->item);
-    seen->running_ns = csk_load(&worker->frame->running_ns, CSK_RELAXED);
-}
-
-void csk_look_at_pool(csk_look_t *look) {
-    csk_inspected_pool_t *pool = &look->view->pool;
-    uint32_t first = look->view->object_count;
-    pool->busy = !csk_waits_try_static_lock(&csk_pool.lock, csk_look_until(look));
-    if (pool->busy) return;
-    pool->workers = csk_pool.workers;
-    pool->wanted = csk_load(&csk_pool.wanted, CSK_RELAXED);
-    pool->most = csk_pool.attr.most;
-    pool->queued = csk_pool.queued;
-    pool->stalled_ns = csk_pool.stall.since_ns;
-    for (const csk_pool_worker_t *worker = csk_pool.all; worker != NULL; worker = worker->next)
-        read_worker(look, worker);
-    for (int i = 0, seen = 0; i < CSK_POOL_LEVELS; i++) {
-        csk_pool_item_t *item = csk_pool.levels[csk_pool_order[i]].first;
-        for (; item != NULL && seen < POSTED_MOST; item = item->next, seen++) read_posted(look, item);
-    }
-    csk_queue_unlock(&csk_pool.lock);
-    for (uint32_t i = first; i < look->view->object_count; i++) {
-        csk_inspected_object_t *object = &look->view->objects[i];
-        char own[CSK_INSPECT_NAME];
-        memcpy(own, object->name, sizeof own);
-        read_name(look, object, CSK_OBJECT_OTHER);
-        if (object->name[0] == 0) memcpy(object->name, own, sizeof own);
-    }
 }

@@ -121,7 +121,8 @@ static void put_numbers(writer_t *to, const csk_inspected_object_t *object) {
         putf(to, ", %lld of %llu permits free", (long long)object->count, (unsigned long long)object->most);
     if (object->kind == CSK_OBJECT_PQUEUE && known) putf(to, ", %lld items", (long long)object->count);
     if (object->kind == CSK_OBJECT_WORKQUEUE && known)
-        putf(to, ", %lld works wait, %u of %u run", (long long)object->count, object->running, object->width);
+        putf(to, ", %s%lld works wait, %u of %u run", object->flags & CSK_INSPECT_AT_LEAST ? "at least " : "",
+             (long long)object->count, object->running, object->width);
     if (object->most != 0 && object->kind != CSK_OBJECT_SEM && known)
         putf(to, ", room for %llu", (unsigned long long)object->most);
 }
@@ -192,7 +193,7 @@ static void put_text(writer_t *to, const csk_inspection_t *view) {
          view->waiter_count, view->object_count, (unsigned long long)view->threads);
     put_span(to, view->ended_ns - view->began_ns);
     put(to, "\n");
-    if (view->list_busy) put(to, "busy: more threads or callbacks may wait\n");
+    if (view->list_busy) put(to, "busy: more threads, callbacks or tasks may wait\n");
     if (!view->lists_callbacks) put(to, "callbacks are shown where a thread waits for the same\n");
     if (view->objects_left_out + view->waiters_left_out + view->records_busy != 0)
         putf(to, "left out: %llu objects, %llu waiters, %llu threads that were busy\n",
@@ -317,6 +318,7 @@ static void put_json_object(writer_t *to, const csk_inspection_t *view, const cs
     put_flag(to, "suspended", object->flags & CSK_INSPECT_SUSPENDED);
     put_flag(to, "posted", object->flags & CSK_INSPECT_POSTED);
     put_flag(to, "runs", object->flags & CSK_INSPECT_RUNS);
+    put_flag(to, "at_least", object->flags & CSK_INSPECT_AT_LEAST);
     put(to, ",\"waiters\":[");
     for (uint32_t i = 0; i < object->waiter_count; i++) {
         if (i != 0) put(to, ",");

@@ -6,10 +6,27 @@
 #include "thread/name.h"
 #include "wait/tasks.h"
 
+/* How much of a part was read. Who begins or ends a wait there stands still meanwhile. */
+typedef struct {
+    csk_look_t *look;
+    uint32_t nodes;
+    bool ended_early;
+} reading_t;
+
+/* The clock is read now and then: an object is looked for among all that were found. */
+static bool may_go_on(reading_t *reading) {
+    enum { NODES_FOR_A_LOOK = 64 };
+    uint32_t nodes = reading->nodes++;
+    bool is_late = nodes % NODES_FOR_A_LOOK == 0 && nodes != 0 && csk_platform_now() >= reading->look->ends_ns;
+    reading->ended_early = nodes == CSK_LOOK_NODES || is_late;
+    return !reading->ended_early;
+}
+
 /* Called under the lock of the wait's part. */
 static bool add_wait(const csk_task_wait_t *wait, void *context) {
-    csk_look_t *look = context;
+    csk_look_t *look = ((reading_t *)context)->look;
     bool fresh;
+    if (!may_go_on(context)) return false;
     if (wait->object == NULL || (wait->is_over != NULL && wait->is_over(wait->waiter))) return true;
     csk_inspected_object_t *object = csk_look_object(look, wait->object, wait->object_kind, &fresh);
     if (object == NULL) return true;
@@ -29,8 +46,11 @@ static bool add_wait(const csk_task_wait_t *wait, void *context) {
 }
 
 void csk_look_at_tasks(csk_look_t *look) {
-    for (uint32_t part = 0; part < CSK_TASK_PARTS; part++)
-        if (!csk_task_waits_read(part, csk_look_until(look), add_wait, look)) look->view->list_busy = true;
+    for (uint32_t part = 0; part < CSK_TASK_PARTS; part++) {
+        reading_t reading = { .look = look };
+        bool was_read = csk_task_waits_read(part, csk_look_until(look), add_wait, &reading);
+        if (!was_read || reading.ended_early) look->view->list_busy = true;
+    }
 }
 
 void csk_look_name_tasks(const csk_look_t *look) {
@@ -38,7 +58,9 @@ void csk_look_name_tasks(const csk_look_t *look) {
     if (look->more != NULL && look->more->leaves_names_out) return;
     for (uint32_t i = 0; i < view->waiter_count; i++) {
         csk_inspected_waiter_t *waiter = &view->waiters[i];
-        if (waiter->task == 0 || waiter->task_name[0] != 0) continue;
+        /* A task waits at one place: what is known of one at an object of its runtime's was copied there. */
+        if (waiter->task == 0 || (waiter->kind == CSK_WAITER_CALLBACK && waiter->function == NULL)) continue;
+        if (csk_platform_now() >= look->ends_ns) return;
         csk_task_waits_name(waiter->task, csk_look_until(look), waiter->task_name, sizeof waiter->task_name);
     }
 }

@@ -237,6 +237,14 @@ static bool sleep_until_called(csk_pool_worker_t *self) {
     return true;
 }
 
+/* Called without the lock, once `item` of this worker is another. */
+static void leave(csk_pool_frame_t *frame) {
+    void (*function)(void *) = frame->leave;
+    if (function == NULL) return;
+    frame->leave = NULL;
+    function(frame->left);
+}
+
 /* The function of an item has ended this thread, by pthread_exit or because the thread was cancelled there. Another
  * worker takes its place. Where the start hook has ended the thread, which it may do each time, the other worker is
  * started at the supervisor's next look. */
@@ -251,6 +259,7 @@ static void replace_worker(void *context) {
     csk_pool_count_workers(start);
     bool watches = waits && csk_pool.idle == NULL && csk_pool_begin_watch();
     csk_queue_unlock(&csk_pool.lock);
+    leave(csk_pool_frame);
     if (start) csk_pool_start_worker();
     if (watches) csk_pool_call_supervisor();
     const char *name = csk_pool_frame->name;
@@ -292,6 +301,7 @@ static void run_worker(void *context) {
             csk_pool.idle = &self;
         }
         csk_queue_unlock(&csk_pool.lock);
+        leave(&frame);
         if (next != NULL) wake(next);
         if (watches) csk_pool_call_supervisor();
         called = item == NULL;

@@ -42,6 +42,10 @@ enum { CSK_POOL_NAME_SIZE = 64 };
  * returned. */
 typedef struct csk_pool_frame {
     const void *(*abandon)(struct csk_pool_frame *frame);
+    /* What the item's function leaves to be done once the pool no longer says that this worker has the item: until then
+     * a view may read what the item belongs to (inspect_pool.c). NULL: nothing. It calls no code of users. */
+    void (*leave)(void *left);
+    void *left;
     csk_section_t section;
     int64_t running_ns;              /* when the work of a queue began, for views; 0: not noted. Relaxed */
     csk_spin_habit_t lingers;        /* at queues that are empty: queue/workqueue_worker.c */

@@ -15,7 +15,8 @@ typedef struct csk_pool_worker {
     bool joined;                   /* it stands in `all`; before that it is only counted */
     uint32_t announced;            /* odd: it waits inside the library */
     uint32_t word;                 /* see wait/spin_park.h: the one answer says to look */
-    /* Under the lock: what it runs, or ran last. The item may be gone. */
+    /* Under the lock: what it runs, or ran last; NULL: nothing. The item of a work queue is there, see
+     * inspect_pool.c; others may be gone. */
     const csk_pool_item_t *item;
     csk_pool_function_t function;
     csk_spin_habit_t spins;

@@ -155,7 +155,8 @@ static bool comes_back(csk_workqueue_t *queue) {
 
 /* Other queues are served before this queue is served again, by whichever worker comes for it. On a concurrent queue a
  * worker may be on its way already. */
-static void step_back(csk_workqueue_t *queue) {
+static void step_back(void *left) {
+    csk_workqueue_t *queue = left;
     if (!(csk_fetch_or(&queue->state, STATE_POSTED, CSK_ACQUIRE) & STATE_POSTED)) {
         csk_cannot_fail(csk_pool_post(&queue->item, csk_workqueue_serve));
         return;
@@ -165,6 +166,15 @@ static void step_back(csk_workqueue_t *queue) {
     csk_work_sort(queue);
     csk_workqueue_unlock_and_look(queue);
     csk_workqueue_unpin(queue);
+}
+
+static void unpin(void *left) { csk_workqueue_unpin(left); }
+
+/* The worker's last access to the queue. It comes once the pool knows that the worker has gone, since a view takes the
+ * pool's word that the queue is there. */
+static void leave_by(void (*function)(void *), csk_workqueue_t *queue) {
+    csk_pool_frame->leave = function;
+    csk_pool_frame->left = queue;
 }
 
 /* The function of a work has ended its thread. The work is over, and another worker serves the queue. */
@@ -178,7 +188,7 @@ static const void *abandon(csk_pool_frame_t *frame) {
     innermost = NULL;
     if (CSK_UNLIKELY(csk_section_is_over(section))) return section->queue;
     end(section);
-    if (!csk_section_is_over(section)) step_back(section->queue);
+    if (!csk_section_is_over(section)) leave_by(step_back, section->queue);
     return section->queue;
 }
 
@@ -203,13 +213,13 @@ void csk_workqueue_serve(csk_pool_item_t *item) {
             if (ends && CSK_UNLIKELY(csk_section_is_over(section))) return; /* a child's queue has no worker yet */
             if (++served % QUANTUM != 0 || !others_wait(queue)) continue;
             if (ends) end(section);
-            if (CSK_LIKELY(csk_pool_epoch() == epoch)) step_back(queue);
+            if (CSK_LIKELY(csk_pool_epoch() == epoch)) leave_by(step_back, queue);
             return;
         } else if (!lingered) {
             watched = linger(queue, &frame->lingers);
             lingered = true;
         } else if (!comes_back(queue)) {
-            csk_workqueue_unpin(queue);
+            leave_by(unpin, queue);
             return;
         } else {
             lingered = false;

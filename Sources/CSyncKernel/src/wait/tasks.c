@@ -105,17 +105,20 @@ typedef struct {
     uint64_t task;
     char *name;
     size_t size;
+    uint32_t nodes;
 } wanted_t;
+
+enum { NAME_NODES = 4096 };
 
 static bool copy_name(const csk_task_wait_t *wait, void *context) {
     wanted_t *wanted = context;
-    if (wait->task != wanted->task || wait->task_name == NULL) return true;
+    if (wait->task != wanted->task || wait->task_name == NULL) return ++wanted->nodes < NAME_NODES;
     csk_copy_text(wanted->name, wanted->size, wait->task_name);
     return false;
 }
 
 void csk_task_waits_name(uint64_t task, int64_t until_ns, char *name, size_t size) {
-    wanted_t wanted = { task, name, size };
+    wanted_t wanted = { task, name, size, 0 };
     name[0] = 0;
     csk_task_waits_read(part_of(task), until_ns, copy_name, &wanted);
 }

@@ -1,0 +1,91 @@
+/* clients_served.c: a view reads the queues that workers serve, and none that is gone: a worker gives up its pin, or
+ * posts the queue again, once the pool knows that it has left. */
+#include "csynckernel/observe.h"
+#include "csynckernel/workqueue.h"
+#include "explorer.h"
+#include "inspect/inspect.h"
+#include "internal.h"
+#include "pool/pool.h"
+
+/* kernel_pool.c */
+void kernel_end_worker(void);
+
+static struct {
+    csk_workqueue_t *queues[2];
+    csk_work_t works[3];
+    uint32_t ran;
+} * shared;
+
+static void make(void) {
+    shared = explore_allocate(sizeof *shared);
+    EXPECT_EQUAL(csk_pool_prepare(), 0);
+    for (int i = 0; i < 2; i++) EXPECT_EQUAL(csk_workqueue_create(&shared->queues[i], NULL), 0);
+}
+
+static void runs(csk_work_t *work, int status) {
+    (void)work;
+    EXPECT_EQUAL(status, 0);
+    __atomic_fetch_add(&shared->ran, 1, __ATOMIC_SEQ_CST);
+}
+static void ends_its_thread(csk_work_t *work, int status) {
+    runs(work, status);
+    kernel_end_worker();
+}
+static void enqueue(int queue, int work, csk_work_function_t function) {
+    EXPECT_EQUAL(csk_workqueue_enqueue(shared->queues[queue], &shared->works[work], function), 0);
+}
+static void give_up(int queue) { csk_workqueue_release(shared->queues[queue]); }
+
+/* The worker's pin is the last, so the queue goes with it. */
+static void enqueues_and_releases(void) {
+    enqueue(0, 0, runs);
+    give_up(0);
+}
+static void enqueues_for_an_end(void) {
+    enqueue(0, 0, ends_its_thread);
+    enqueue(0, 1, runs);
+    give_up(0);
+}
+/* The worker gives way to the other queue, and another worker may come for the first one, which then goes. */
+static void enqueues_at_both(void) {
+    enqueue(0, 0, runs);
+    enqueue(0, 1, runs);
+    enqueue(1, 2, runs);
+    give_up(0);
+    give_up(1);
+}
+
+static void takes_view(void) {
+    static csk_inspected_object_t objects[4];
+    static csk_inspected_waiter_t waiters[1];
+    static csk_inspected_worker_t workers[4];
+    static csk_look_t look;
+    csk_inspection_t view = {
+        .objects = objects, .waiters = waiters, .workers = workers, .object_room = 4, .waiter_room = 1, .worker_room = 4
+    };
+    look = (csk_look_t){ .view = &view, .now_ns = explore_now(), .ends_ns = explore_now() + 50000000 };
+    csk_look_at_pool(&look);
+    csk_look_at_kept_queues(&look);
+    for (uint32_t i = 0; i < view.object_count; i++)
+        if (!(objects[i].flags & CSK_INSPECT_BUSY)) EXPECT(objects[i].running <= 1 && objects[i].count <= 2);
+}
+
+static void one_ran(void) { EXPECT_EQUAL(shared->ran, 1); }
+static void two_ran(void) { EXPECT_EQUAL(shared->ran, 2); }
+static void three_ran(void) { EXPECT_EQUAL(shared->ran, 3); }
+static void releases_other(void) { give_up(1); }
+static void make_one(void) {
+    make();
+    releases_other();
+}
+static void ignore(const csk_event_t *event) { (void)event; }
+static void make_for_an_end(void) {
+    make_one();
+    csk_set_reporter(ignore);
+}
+
+CLIENT(served_goes, .setup = make_one, .threads = { enqueues_and_releases, takes_view }, .check = one_ran,
+       .preemptions = 1)
+CLIENT(served_gives_way, .setup = make, .threads = { enqueues_at_both, takes_view }, .check = three_ran)
+CLIENT(served_by_a_thread_that_ends, .setup = make_for_an_end, .threads = { enqueues_for_an_end, takes_view },
+       .check = two_ran)
