@@ -15,7 +15,8 @@ EXPLORED = ["base", "thread_number", "fork", "queue_lock", "heap", "observe", "p
             "gate_async", "gate_lane", "gate_watch", "watch", "mutex", "pqueue", "pqueue_line", "pqueue_async",
             "thread_exit", "rwlock", "rwlock_wait", "rwlock_queue", "rwlock_bias", "rwlock_async", "rwlock_watch",
             "cond", "gate_await", "profile", "stack", "sem", "sem_queue", "sem_async", "sem_note", "workqueue",
-            "workqueue_order", "workqueue_refuse", "workqueue_wait", "delayed", "snapshot", "marks", "inspect",
+            "workqueue_order", "workqueue_refuse", "workqueue_told",
+            "workqueue_wait", "delayed", "snapshot", "marks", "inspect",
             "inspect_objects", "inspect_pool", "inspect_tasks"]
 # Through kernel_NAME.c, which brings static state back to how a process begins, or gives the source the explorer's
 # memory.

@@ -5,7 +5,7 @@ function(csynckernel_keep_frame_pointers)
     foreach(source ${ARGN})
         if(source MATCHES "/src/(wait|lock|profile|order)/[^/]*$"
            OR source MATCHES "/src/base/(counted|profile|stack)\\.c$"
-           OR source MATCHES "/src/queue/workqueue_wait\\.c$"
+           OR source MATCHES "/src/queue/workqueue_(told|wait)\\.c$"
            OR source MATCHES "/src/readwrite/rwlock_(async|queue|wait)\\.c$")
             set_property(SOURCE "${source}" APPEND PROPERTY COMPILE_OPTIONS -fno-omit-frame-pointer)
         endif()

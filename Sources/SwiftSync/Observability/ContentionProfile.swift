@@ -3,8 +3,8 @@ import CSyncKernel
 /// Who waits for locks, where, for how long, and behind whom.
 ///
 /// It counts waits of threads and of tasks for mutexes, values, semaphores and read-write locks by the call stacks of
-/// those who waited, and by the call stacks of those who let them in. Waits of threads at work queues are counted by
-/// the call stacks of those who waited alone.
+/// those who waited, and by the call stacks of those who let them in. Waits at work queues, of threads, and of tasks
+/// for room or until one is drained, are counted by the call stacks of those who waited alone.
 ///
 /// ```swift
 /// try ContentionProfile.start()

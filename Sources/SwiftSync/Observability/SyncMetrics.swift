@@ -11,11 +11,11 @@ import CSyncKernel
 /// }
 /// ```
 ///
-/// Waits of threads and of tasks for mutexes, values, semaphores and read-write locks are counted, waits of tasks at
-/// `FIFOQueue`, `ActorQueue`, `MainActorQueue` and `ResourcePool`, waits of threads at work queues, and what work
-/// queues refuse and drop; not those at `TaskQueue`. Objects of one kind and one `name` share their numbers, which
-/// outlive them: give one name to what you want to see as one. An object that was made without a name is called by the
-/// file and line where it was made.
+/// Waits of threads and of tasks for mutexes, values, semaphores and read-write locks are counted, waits of threads at
+/// work queues, those of tasks there for room and until one is drained, and what work queues refuse and drop; and those
+/// of tasks at `FIFOQueue`, `ActorQueue`, `MainActorQueue` and `ResourcePool`, but not at `TaskQueue`. Objects of one
+/// kind and one `name` share their numbers, which outlive them: give one name to what you want to see as one. An object
+/// that was made without a name is called by the file and line where it was made.
 ///
 /// Off, it costs nothing. On, a wait changes a few counters when it is over; what doesn't wait pays nothing still.
 /// ``openMetrics()`` is the text that Prometheus and others read.
@@ -61,8 +61,8 @@ public struct SyncMetrics: Sendable {
     public struct Waits: Sendable, Hashable {
         /// What was waited for.
         public let kind: SyncObjectKind
-        /// What threads wanted of a work queue: a turn, room, or its end, each of which is counted apart. Nil where an
-        /// object can be waited for in one way only.
+        /// What threads and tasks wanted of a work queue: a turn, room, or its end, each of which is counted apart. Nil
+        /// where an object can be waited for in one way only.
         public let purpose: SyncSnapshot.Purpose?
         /// Its name, or the file and line where it was made.
         public let name: String

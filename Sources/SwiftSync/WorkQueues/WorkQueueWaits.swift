@@ -30,6 +30,7 @@ final class RoomWait: TaskWait, @unchecked Sendable {
     }
 
     override func withdraw(_ cause: Int32) {
+        unsafe wait.pointee.given_up_as = cause
         guard unsafe csk_workqueue_room_cancel(core.queue, wait) == 0 else { return }
         unsafe Unmanaged.passUnretained(self).release()
         resolve(cause)
@@ -66,6 +67,7 @@ final class DrainWait: TaskWait, @unchecked Sendable {
     }
 
     override func withdraw(_ cause: Int32) {
+        unsafe wait.pointee.given_up_as = cause
         guard unsafe csk_workqueue_drain_cancel(core.queue, wait) == 0 else { return }
         unsafe Unmanaged.passUnretained(self).release()
         resolve(cause)

@@ -205,12 +205,14 @@ struct WaitingTasksTests {
         // The making of the first resource is no contention.
         #expect(counted.kind == .resourcePool && counted.timedOutCount == 1 && counted.grantedCount == 0)
         _ = await pool.shutdown()
+        try await countsWaitsAtAWorkQueue()
     }
 
     @Test
     func waitsOfTasksAreInTheProfileWithTheStackOfTheSuspension() async throws {
         try ContentionProfile.start(threshold: .microseconds(1))
         try await waits(at: FIFOQueue(name: "profile: fifo"))
+        try await waitsWithoutThreads(at: WorkQueue(label: "profile: narrow", capacity: 1, whenFull: .wait))
         ContentionProfile.stop()
         let profile = ContentionProfile.current()
         let entries = profile.entries.filter { $0.name == "profile: fifo" && $0.side == .waiting }
@@ -218,5 +220,45 @@ struct WaitingTasksTests {
         #expect(entries.reduce(.zero) { $0 + $1.delay } >= .milliseconds(2))
         let stacks = try profile.foldedStacks(.waiting).split(separator: "\n")
         #expect(stacks.contains { $0.contains("waitsInOrder") })
+        try findsWaitsAtAWorkQueue(in: profile)
+    }
+
+    /// Makes a task wait for room until its deadline and then until there is some, and the same for a drain.
+    private func waitsWithoutThreads(at queue: WorkQueue) async throws {
+        queue.suspend()
+        try queue.tryAsync {}
+        await #expect(throws: WorkQueueError.timedOut) {
+            try await queue.asyncWaitingForRoom(timeout: .milliseconds(2)) {}
+        }
+        await #expect(throws: WorkQueueError.timedOut) { try await queue.drain(timeout: .milliseconds(2)) }
+        let room = Task { try await Self.waitsForRoom(queue) }, end = Task { await queue.drain() }
+        let begin = ContinuousClock.now
+        await waitUntil { ContinuousClock.now - begin > .milliseconds(2) }
+        queue.resume()
+        try await room.value
+        await end.value
+    }
+
+    @inline(never)
+    private static func waitsForRoom(_ queue: WorkQueue) async throws {
+        try await queue.asyncWaitingForRoom {}
+        last.access { $0 += 1 } // so that the wait is no last step
+    }
+
+    private func countsWaitsAtAWorkQueue() async throws {
+        try await waitsWithoutThreads(at: WorkQueue(label: "metrics: narrow", capacity: 1, whenFull: .wait))
+        let waits = SyncMetrics.current().waits.filter { $0.name == "metrics: narrow" && $0.kind == .workQueue }
+        let room = try #require(waits.first { $0.purpose == .room }),
+            end = try #require(waits.first { $0.purpose == .drain })
+        #expect(room.timedOutCount == 1 && room.spans.longest >= .milliseconds(2))
+        #expect(end.timedOutCount == 1 && end.spans.longest >= .milliseconds(2))
+        #expect(SyncMetrics.openMetrics().contains("kind=\"workqueue_drain\",name=\"metrics: narrow\""))
+    }
+
+    private func findsWaitsAtAWorkQueue(in profile: ContentionProfile) throws {
+        let entries = profile.entries.filter { $0.name == "profile: narrow" && $0.side == .waiting }
+        #expect(!entries.isEmpty && entries.allSatisfy(\.isSuspended))
+        let stacks = try profile.foldedStacks(.waiting).split(separator: "\n")
+        #expect(stacks.contains { $0.contains("waitsWithoutThreads") })
     }
 }

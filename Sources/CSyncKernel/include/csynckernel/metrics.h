@@ -2,10 +2,10 @@
  * for a monitoring system.
  *
  * Waits of threads and of callbacks at gates, mutexes, semaphores and read-write locks are counted, and waits of
- * threads for the signal of a condition variable, and at a work queue for a turn (csk_workqueue_sync), for room, and
- * until it is drained; and those of tasks at objects of their runtime's (task.h). A wait begins when a thread has
- * failed to enter and begins to spin, or when a callback is queued. It ends when the thread or callback goes on,
- * whether it got what it waited for or not.
+ * threads for the signal of a condition variable, and at a work queue for a turn (csk_workqueue_sync); of both at a
+ * work queue for room, and until it is drained; and those of tasks at objects of their runtime's (task.h). A wait
+ * begins when a thread has failed to enter and begins to spin, or when a callback is queued. It ends when the thread or
+ * callback goes on, whether it got what it waited for or not.
  *
  * Only objects with a name or a place (name.h) are counted. Objects of one kind and one name share an entry, which
  * outlives them: give one name to what you want to see as one. How late timers are is counted too, and of work queues

@@ -1,8 +1,8 @@
 /* profile.h: who waits for locks, where, and behind whom. Waits of threads and of callbacks at gates, mutexes,
  * condition variables (from the signal on), semaphores and read-write locks are counted by the stacks of those who
- * waited, and by the stacks of those who let them in. Waits of threads at work queues (for a turn, for room, and until
- * one is drained) are counted by the stacks of those who waited alone: a worker ends them, whose work is over by then.
- * So are waits of tasks at objects of their runtime's (task.h).
+ * waited, and by the stacks of those who let them in. Waits at work queues (of threads for a turn; of threads and
+ * callbacks for room, and until one is drained) are counted by the stacks of those who waited alone: a worker ends
+ * them, whose work is over by then. So are waits of tasks at objects of their runtime's (task.h).
  *
  * A wait of at least the threshold is kept. A shorter one is kept with the probability of its length by the threshold,
  * and then counts as the threshold, and as correspondingly many waits. So the sums are right on average, whatever the

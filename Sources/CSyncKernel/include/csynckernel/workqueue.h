@@ -222,15 +222,21 @@ struct csk_workqueue_wait {
     uint64_t remaining;
     int64_t arrivals;
     uint32_t word, epoch;
-    int32_t status; /* what became of it, for its function */
+    int32_t status;      /* what became of it, for its function */
+    int32_t given_up_as; /* the caller's, once the wait has begun and before it gives it up: as what that counts in the
+                            metrics, ETIMEDOUT for example. 0 stands for ECANCELED */
+    /* How the wait is counted; 0 where nobody is told of waits. */
+    uint32_t counting, stack, name_number;
+    int64_t since_ns;
+    void *counts;
 };
 
 /* A drain without waiting. `function` is called with `wait` by the thread that ends the last of that work, or by the
  * calling one. It must be short, and may release the queue but not destroy it. */
 CSK_API void csk_workqueue_drain_async(csk_workqueue_t *queue, csk_workqueue_wait_t *wait,
                                        void (*function)(csk_workqueue_wait_t *), void *context);
-/* Gives the wait up. After 0 its function is not called any more. After ENOENT it was or will be called. The wait's
- * memory must still be there. O(1). */
+/* Gives the wait up, which the metrics count as wait->given_up_as says. After 0 its function is not called any more.
+ * After ENOENT it was or will be called. The wait's memory must still be there. O(1). */
 CSK_API int csk_workqueue_drain_cancel(csk_workqueue_t *queue, csk_workqueue_wait_t *wait);
 
 /* Queues `work` as csk_workqueue_enqueue_ranked and _barrier do, but waits for room without a thread. It may be called
@@ -238,14 +244,15 @@ CSK_API int csk_workqueue_drain_cancel(csk_workqueue_t *queue, csk_workqueue_wai
  * On a full queue with CSK_WORKQUEUE_WAIT it returns EINPROGRESS. Those that wait get room in the order in which they
  * came. Then function(wait) is called once, by the thread that makes room or shuts the queue down, and it must be
  * short. wait->status is 0 where `work` was queued, whose function may be called before or meanwhile, and ESHUTDOWN
- * where it was not. All else is as those functions have it, and `wait` is not used: 0, EINVAL, ESHUTDOWN, EAGAIN,
+ * where it was not. All else is as those functions have it, and `wait` is not in use: 0, EINVAL, ESHUTDOWN, EAGAIN,
  * ENOMEM. */
 CSK_API CSK_MUST_USE int csk_workqueue_enqueue_when_room(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank,
                                                          bool barrier, csk_work_function_t work_function,
                                                          csk_workqueue_wait_t *wait,
                                                          void (*function)(csk_workqueue_wait_t *), void *context);
-/* Gives the wait up. After 0 its function is not called any more, and its work was not queued. After ENOENT the
- * function was or will be called, with either status. The wait's memory must still be there. O(1). */
+/* Gives the wait up, which the metrics count as wait->given_up_as says. After 0 its function is not called any more,
+ * and its work was not queued. After ENOENT the function was or will be called, with either status. The wait's memory
+ * must still be there. O(1). */
 CSK_API int csk_workqueue_room_cancel(csk_workqueue_t *queue, csk_workqueue_wait_t *wait);
 
 /* Has the queue accept nothing from now on but what is of its own turn; anything else gets ESHUTDOWN. What was accepted

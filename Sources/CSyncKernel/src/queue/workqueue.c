@@ -85,6 +85,7 @@ bool csk_waits_call(csk_workqueue_wait_t *done) {
     while (done != NULL && csk_pool_epoch() == epoch) {
         csk_workqueue_wait_t *wait = done;
         done = wait->next;
+        csk_workqueue_wait_ended(wait, wait->status);
         wait->function(wait);
     }
     csk_platform_let_thread_go(before);

@@ -6,6 +6,7 @@
  *   workqueue_refuse.c  works that will not run                        } wait for it, and such a caller asks for a
  *   workqueue_wait.c    callers that wait for a turn, room or the end  } worker.
  *   workqueue_life.c    making and ending, handles, suspending, counts; none of the others knows it
+ *   workqueue_told.c    waits without a thread in the metrics and the profile; it knows none of the others
  *
  * The state word, changed only by locked instructions:
  *
@@ -273,6 +274,17 @@ int csk_workqueue_wait_for_room(csk_workqueue_t *queue, csk_work_t *work, int64_
  * EINPROGRESS. */
 int csk_workqueue_ask_for_room(csk_workqueue_t *queue, csk_work_t *work, csk_workqueue_wait_t *wait,
                                void (*function)(csk_workqueue_wait_t *), void *context);
+
+/* ---- workqueue_told.c ---- */
+
+/* Readies a wait without a thread that is about to join a list, where somebody is told of waits. Called without the
+ * lock. `waits_for`: CSK_WAITS_FOR_ROOM or CSK_WAITS_FOR_DRAINED. */
+void csk_workqueue_wait_prepare(const csk_workqueue_t *queue, csk_workqueue_wait_t *wait, uint32_t waits_for);
+/* The wait is in no list any more, and its function was not called. The queue may be gone. */
+void csk_workqueue_wait_count(const csk_workqueue_wait_t *wait, int status);
+static inline void csk_workqueue_wait_ended(const csk_workqueue_wait_t *wait, int status) {
+    if (CSK_UNLIKELY(wait->since_ns != 0)) csk_workqueue_wait_count(wait, status);
+}
 
 static inline csk_sync_call_t *csk_sync_call_of(csk_work_t *work) { return (csk_sync_call_t *)work; }
 

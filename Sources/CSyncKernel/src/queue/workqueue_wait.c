@@ -47,6 +47,13 @@ static bool give_up(csk_workqueue_t *queue, csk_workqueue_wait_t **list, csk_wor
     return true;
 }
 
+/* Called without the lock: whether the wait was given up, whose function is not called then. */
+static int given_up(const csk_workqueue_wait_t *wait, bool waits) {
+    if (!waits) return ENOENT;
+    csk_workqueue_wait_ended(wait, wait->given_up_as != 0 ? wait->given_up_as : ECANCELED);
+    return 0;
+}
+
 static void stand_in_line(csk_workqueue_t *queue, csk_workqueue_wait_t *wait) {
     wait->epoch = csk_load(&queue->epoch, CSK_RELAXED);
     wait->previous = queue->last_room;
@@ -78,6 +85,20 @@ csk_workqueue_wait_t *csk_rooms_close(csk_workqueue_t *queue) {
     }
     queue->rooms = queue->last_room = NULL;
     return rooms;
+}
+
+/* How a wait without a turn may begin. WITHOUT_THREAD: whoever finds that it has to wait leaves the lock where somebody
+ * is told of waits, and comes back PREPARED. */
+typedef enum { NEVER, BY_THREAD, WITHOUT_THREAD, PREPARED } how_t;
+enum { NOT_PREPARED = -1 };
+
+static inline bool lacks_preparation(how_t how) { return how == WITHOUT_THREAD && csk_waits_are_told(); }
+
+/* The wait is the caller's until it is in a list. */
+static void begin_wait(csk_workqueue_wait_t *wait, void (*function)(csk_workqueue_wait_t *), void *context, how_t how) {
+    if (how != PREPARED) *wait = (csk_workqueue_wait_t){ .word = CSK_WORD_WAITS };
+    wait->function = function;
+    wait->context = context;
 }
 
 /* ---- Turns ------------------------------------------------------------------------------------------------------- */
@@ -207,36 +228,42 @@ static void end_wait(csk_workqueue_wait_t *wait) {
     csk_word_answer(&wait->word, wait->status == 0 ? CALL_GRANTED : CALL_REFUSED);
 }
 
-/* `waits`: the caller may wait. Otherwise the call returns EDEADLK where it would have to. */
+/* Queues the work, or has `wait` stand in the line for room and returns EINPROGRESS, as `how` says. NOT_PREPARED: it
+ * has to wait, and did nothing. */
 static int ask_for_room(csk_workqueue_t *queue, csk_work_t *work, csk_workqueue_wait_t *wait,
-                        const csk_workqueue_wait_t *as, bool waits) {
+                        void (*function)(csk_workqueue_wait_t *), void *context, how_t how) {
     csk_workqueue_lock(queue);
     csk_work_sort(queue);
     int status = 0;
     if (csk_load(&queue->state, CSK_RELAXED) & STATE_SHUT) status = ESHUTDOWN;
     /* As long as others wait for room the queue is full: whoever leaves gives its place to them. */
-    else if (csk_workqueue_is_full(queue)) status = waits ? EINPROGRESS : EDEADLK;
+    else if (csk_workqueue_is_full(queue)) status = how == NEVER ? EDEADLK : EINPROGRESS;
     if (status == 0) csk_work_arrange(queue, work);
-    if (status == EINPROGRESS) {
-        *wait = *as;
+    bool lacks = status == EINPROGRESS && lacks_preparation(how);
+    if (status == EINPROGRESS && !lacks) {
+        begin_wait(wait, function, context, how);
         wait->work = work;
         wait->arrivals = work->node.rank; /* the work may be gone once it has its place */
         stand_in_line(queue, wait);
     }
     csk_workqueue_unlock_and_look(queue);
+    if (CSK_UNLIKELY(lacks)) return NOT_PREPARED;
     return status == 0 || status == EINPROGRESS ? status : csk_work_is_refused(queue, work, status);
 }
 
 int csk_workqueue_ask_for_room(csk_workqueue_t *queue, csk_work_t *work, csk_workqueue_wait_t *wait,
                                void (*function)(csk_workqueue_wait_t *), void *context) {
-    return ask_for_room(queue, work, wait, &(csk_workqueue_wait_t){ .function = function, .context = context }, true);
+    int status = ask_for_room(queue, work, wait, function, context, WITHOUT_THREAD);
+    if (CSK_LIKELY(status != NOT_PREPARED)) return status;
+    csk_workqueue_wait_prepare(queue, wait, CSK_WAITS_FOR_ROOM);
+    return ask_for_room(queue, work, wait, function, context, PREPARED);
 }
 
 int csk_workqueue_room_cancel(csk_workqueue_t *queue, csk_workqueue_wait_t *wait) {
     csk_workqueue_lock(queue);
     bool waits = give_up(queue, &queue->rooms, wait);
     csk_workqueue_unlock(queue);
-    return waits ? 0 : ENOENT;
+    return given_up(wait, waits);
 }
 
 /* The thread that gives a place looks into the queue, or a worker that is on its way does. */
@@ -261,9 +288,7 @@ static __attribute__((noinline, cold)) int await_room_told(csk_workqueue_t *queu
 
 int csk_workqueue_wait_for_room(csk_workqueue_t *queue, csk_work_t *work, int64_t deadline_ns) {
     csk_workqueue_wait_t room;
-    int status = ask_for_room(queue, work, &room,
-                              &(csk_workqueue_wait_t){ .function = end_wait, .word = CSK_WORD_WAITS },
-                              !csk_section_inside(queue));
+    int status = ask_for_room(queue, work, &room, end_wait, NULL, csk_section_inside(queue) ? NEVER : BY_THREAD);
     if (status != EINPROGRESS) return status;
     status = csk_waits_are_told() ? await_room_told(queue, &room, deadline_ns) : await_room(queue, &room, deadline_ns);
     if (status == ETIMEDOUT) return csk_work_is_refused(queue, work, ETIMEDOUT);
@@ -278,35 +303,44 @@ bool csk_workqueue_wait_is_of_thread(const csk_workqueue_wait_t *wait) {
 
 /* ---- Drains ------------------------------------------------------------------------------------------------------ */
 
-/* Returns whether there is anything to wait for. */
-static bool begin_drain(csk_workqueue_t *queue, csk_workqueue_wait_t *wait, void (*function)(csk_workqueue_wait_t *),
-                        void *context) {
-    *wait = (csk_workqueue_wait_t){ .function = function, .context = context };
+/* Returns EINPROGRESS where there is anything to wait for, and the wait has joined the others; or NOT_PREPARED, as
+ * above. */
+static int begin_drain(csk_workqueue_t *queue, csk_workqueue_wait_t *wait, void (*function)(csk_workqueue_wait_t *),
+                       void *context, how_t how) {
     csk_workqueue_lock(queue);
     csk_work_sort(queue);
-    wait->remaining = (uint64_t)queue->waiting + queue->running + queue->refusing;
-    wait->arrivals = queue->arrivals;
-    bool waits = wait->remaining != 0;
-    if (waits) {
+    uint64_t remaining = (uint64_t)queue->waiting + queue->running + queue->refusing;
+    bool lacks = remaining != 0 && lacks_preparation(how);
+    if (remaining != 0 && !lacks) {
+        begin_wait(wait, function, context, how);
+        wait->remaining = remaining;
+        wait->arrivals = queue->arrivals;
         wait->epoch = csk_load(&queue->epoch, CSK_RELAXED);
         wait->next = queue->drains;
         if (wait->next != NULL) wait->next->previous = wait;
         queue->drains = wait;
     }
     csk_workqueue_unlock_and_look(queue);
-    return waits;
+    return remaining == 0 ? 0 : lacks ? NOT_PREPARED : EINPROGRESS;
 }
 
 void csk_workqueue_drain_async(csk_workqueue_t *queue, csk_workqueue_wait_t *wait,
                                void (*function)(csk_workqueue_wait_t *), void *context) {
-    if (!begin_drain(queue, wait, function, context)) function(wait);
+    int status = begin_drain(queue, wait, function, context, WITHOUT_THREAD);
+    if (CSK_UNLIKELY(status == NOT_PREPARED)) {
+        csk_workqueue_wait_prepare(queue, wait, CSK_WAITS_FOR_DRAINED);
+        status = begin_drain(queue, wait, function, context, PREPARED);
+    }
+    if (status != 0) return;
+    *wait = (csk_workqueue_wait_t){ .function = function, .context = context };
+    function(wait);
 }
 
 int csk_workqueue_drain_cancel(csk_workqueue_t *queue, csk_workqueue_wait_t *wait) {
     csk_workqueue_lock(queue);
     bool waits = give_up(queue, &queue->drains, wait);
     csk_workqueue_unlock(queue);
-    return waits ? 0 : ENOENT;
+    return given_up(wait, waits);
 }
 
 static int await_drained(csk_workqueue_t *queue, csk_workqueue_wait_t *drain, int64_t deadline_ns) {
@@ -330,7 +364,7 @@ static __attribute__((noinline, cold)) int await_drained_told(csk_workqueue_t *q
 int csk_workqueue_drain(csk_workqueue_t *queue, int64_t deadline_ns) {
     if (csk_section_inside(queue)) return EDEADLK;
     csk_workqueue_wait_t wait;
-    if (!begin_drain(queue, &wait, end_wait, NULL)) return 0;
+    if (begin_drain(queue, &wait, end_wait, NULL, BY_THREAD) == 0) return 0;
     return csk_waits_are_told() ? await_drained_told(queue, &wait, deadline_ns)
                                 : await_drained(queue, &wait, deadline_ns);
 }
