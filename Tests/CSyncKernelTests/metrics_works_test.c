@@ -129,6 +129,39 @@ static void the_longest_line_is_known(void) {
     csk_workqueue_release(queue);
 }
 
+/* Whoever finds a queue full knows how many wait. A queue that never was has told of nobody. */
+static void the_longest_line_of_a_bounded_queue_is_its_bound_once_it_was_full(void) {
+    csk_rank_t rank = csk_rank(0, CSK_PLACE_BACK);
+    csk_workqueue_t *refuses = make("bound: refuses", 3, CSK_WORKQUEUE_REFUSE),
+                    *drops = make("bound: drops", 3, CSK_WORKQUEUE_DROP_OLDEST),
+                    *waits = make("bound: waits", 3, CSK_WORKQUEUE_WAIT),
+                    *calls = make("bound: calls", 1, CSK_WORKQUEUE_WAIT);
+    for (int i = 0; i < 3; i++) {
+        CHECK_STATUS(csk_workqueue_enqueue(refuses, &works[i], note), 0);
+        CHECK_STATUS(csk_workqueue_enqueue(drops, &works[10 + i], note), 0);
+        CHECK_STATUS(csk_workqueue_enqueue(waits, &works[20 + i], note), 0);
+    }
+    CHECK_STATUS(csk_workqueue_enqueue(calls, &works[30], note), 0);
+    CHECK_EQ(counted("bound: refuses").most_waiting, 0);
+    CHECK_STATUS(csk_workqueue_enqueue(refuses, &works[3], note), EAGAIN);
+    CHECK_EQ(counted("bound: refuses").most_waiting, 3);
+    CHECK_STATUS(csk_workqueue_enqueue(drops, &works[13], note), 0);
+    CHECK_EQ(counted("bound: drops").most_waiting, 3);
+    csk_workqueue_wait_t wait;
+    CHECK_EQ(counted("bound: waits").most_waiting, 0);
+    CHECK_STATUS(csk_workqueue_enqueue_when_room(waits, &works[23], rank, false, note, &wait, tell, NULL), EINPROGRESS);
+    CHECK_STATUS(csk_workqueue_room_cancel(waits, &wait), 0);
+    CHECK_EQ(counted("bound: waits").most_waiting, 3);
+    CHECK_STATUS(csk_workqueue_sync(calls, rank, false, csk_deadline_after(1000), nothing, NULL), ETIMEDOUT);
+    CHECK_EQ(counted("bound: calls").most_waiting, 1);
+    csk_workqueue_t *all[] = { refuses, drops, waits, calls };
+    for (int i = 0; i < 4; i++) {
+        CHECK_STATUS(csk_workqueue_resume(all[i]), 0);
+        CHECK_STATUS(csk_workqueue_drain(all[i], CSK_NEVER), 0);
+        csk_workqueue_release(all[i]);
+    }
+}
+
 static void queues_of_one_name_share_an_entry_and_those_without_have_none(void) {
     csk_workqueue_t *queues[] = { make("both", 1, CSK_WORKQUEUE_REFUSE), make("both", 1, CSK_WORKQUEUE_REFUSE),
                                   make(NULL, 1, CSK_WORKQUEUE_REFUSE) };
@@ -271,8 +304,8 @@ static void a_long_line_counts_as_long_as_it_is(void) {
 
 TEST_MAIN(TEST(what_a_full_queue_refuses_is_counted), TEST(what_a_full_queue_drops_is_counted),
           TEST(what_finds_no_room_is_counted), TEST(what_comes_after_a_shutdown_is_counted),
-          TEST(the_longest_line_is_known), TEST(works_are_timed_from_the_call_to_their_end),
-          TEST(whatever_becomes_of_a_timed_work_frees_its_stamp),
+          TEST(the_longest_line_is_known), TEST(the_longest_line_of_a_bounded_queue_is_its_bound_once_it_was_full),
+          TEST(works_are_timed_from_the_call_to_their_end), TEST(whatever_becomes_of_a_timed_work_frees_its_stamp),
           TEST(a_queue_of_before_the_start_is_timed_once_it_was_sorted), TEST(one_work_in_many_counts_as_many),
           TEST(a_long_line_counts_as_long_as_it_is),
           TEST(queues_of_one_name_share_an_entry_and_those_without_have_none))

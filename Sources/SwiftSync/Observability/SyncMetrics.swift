@@ -84,7 +84,8 @@ public struct SyncMetrics: Sendable {
         public let refusedCount: UInt64
         /// Works that a queue had accepted and dropped, since others came or it was shut down.
         public let droppedCount: UInt64
-        /// The most works that have waited in a queue without a bound, of what workers found there when they looked.
+        /// The most works that have waited in a queue, of what is known: without a bound, what workers found there when
+        /// they looked; with a bound, what waited when somebody found the queue full.
         public let mostWaiting: Int
         /// How long works waited to begin. One in 1024 is timed, by chance, and counts as 1024. In a line of more
         /// than some thousands most of these count as having waited as long as the last one before them.

@@ -79,8 +79,8 @@ typedef struct csk_metrics_entry {
     /* Of works, `refused` counts those and callers that a queue did not accept: it was full, shut down, or had no room
      * by their deadline. `dropped` counts those that it had accepted and ended with ECANCELED, since others came or it
      * was shut down. What csk_workqueue_cancel takes out is in neither. `most_waiting` is the most that has waited in a
-     * queue without a bound, of what workers had found there: they look what has come when nothing else is left. A
-     * queue with a bound shows by `refused` and `dropped` that it was full. */
+     * queue, of what is known: without a bound, what workers had found there, who look what has come when nothing else
+     * is left; with a bound, what waited when somebody found the queue full. */
     uint64_t dropped, most_waiting;
     /* Of works one in 1024 is timed, by chance, and counts as 1024. Of one name it is known of eight at once how long
      * they have waited: in a line of more than some thousands the others count as having waited as long as the last of
@@ -114,7 +114,7 @@ CSK_API uint64_t csk_metrics_lost(void);
  *     csk_works_dropped          counter, with "name": works that were accepted and ended with ECANCELED
  *     csk_work_waiting_seconds   histogram, with "name": how long works waited to begin; of one work in 1024
  *     csk_work_running_seconds   histogram, with "name": how long they ran
- *     csk_most_works_waiting     gauge, with "name": the most that has waited in a queue without a bound
+ *     csk_most_works_waiting     gauge, with "name": the most that has waited in a queue (with a bound: when full)
  *     csk_metrics_lost           counter: waits that were not counted
  *
  * Before the first start they have no samples, but for csk_metrics_lost. Returns 0, or what `print` returned. It

@@ -237,10 +237,11 @@ int csk_metrics_print(csk_print_t print, void *context) {
                "# UNIT csk_work_running_seconds seconds\n"
                "# HELP csk_work_running_seconds How long works ran, estimated from one in 1024.\n",
                works_runs);
-    put_family(&writer,
-               "# TYPE csk_most_works_waiting gauge\n"
-               "# HELP csk_most_works_waiting The most works that have waited in a queue without a bound so far.\n",
-               works_waiting);
+    put_family(
+        &writer,
+        "# TYPE csk_most_works_waiting gauge\n"
+        "# HELP csk_most_works_waiting The most works that have waited in a queue so far (with a bound: when full).\n",
+        works_waiting);
     put(&writer, "# TYPE csk_metrics_lost counter\n"
                  "# HELP csk_metrics_lost Waits that were not counted, because the table was full.\n"
                  "csk_metrics_lost_total ");

@@ -115,6 +115,7 @@ static int enqueue_bounded(csk_workqueue_t *queue, csk_work_t *work) {
     csk_workqueue_lock(queue);
     csk_work_sort(queue);
     bool shut = (csk_load(&queue->state, CSK_RELAXED) & STATE_SHUT) != 0, full = csk_workqueue_is_full(queue);
+    if (CSK_UNLIKELY(full)) csk_work_note_full(queue);
     if (!shut && full && queue->when_full == CSK_WORKQUEUE_DROP_OLDEST) {
         dropped = csk_work_oldest_to_drop(queue);
         csk_work_remove(queue, dropped);

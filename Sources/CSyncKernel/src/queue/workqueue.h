@@ -146,6 +146,8 @@ static inline int64_t csk_work_arrival(const csk_work_t *work) {
 void csk_work_sort(csk_workqueue_t *queue);
 /* Takes `work`, which may be gone, out of the late ones. Returns false where it is none of them. */
 bool csk_work_take_late(csk_workqueue_t *queue, const csk_work_t *work);
+/* The queue was found full, which is as long as its line gets: the metrics are told. */
+void csk_work_note_full(csk_workqueue_t *queue);
 /* Puts one work into that order, as the last to arrive. */
 void csk_work_arrange(csk_workqueue_t *queue, csk_work_t *work);
 /* Takes and returns the work whose turn it is, if another may begin now. `section` receives what is needed to end it.

@@ -107,6 +107,10 @@ static __attribute__((noinline, cold)) void count_waiting(csk_workqueue_t *queue
     csk_metrics_add_works(queue->name, &(csk_metrics_works_t){ .waiting = queue->waiting });
 }
 
+void csk_work_note_full(csk_workqueue_t *queue) {
+    if (csk_is_counting(CSK_COUNTS_METRICS)) count_waiting(queue);
+}
+
 void csk_work_sort(csk_workqueue_t *queue) {
     csk_work_t *work = first_in_inbox(queue);
     bool any = work != NULL;

@@ -134,6 +134,7 @@ static int admit(csk_workqueue_t *queue, csk_sync_call_t *call) {
     if (!stays && (csk_load(&queue->state, CSK_RELAXED) & STATE_SHUT)) return ESHUTDOWN;
     csk_work_sort(queue);
     if (!stays && csk_workqueue_is_full(queue)) {
+        csk_work_note_full(queue);
         if (queue->when_full == CSK_WORKQUEUE_REFUSE) return EAGAIN;
         if (queue->when_full == CSK_WORKQUEUE_WAIT) return wait_in_line(queue, call);
     }
@@ -239,6 +240,7 @@ static int ask_for_room(csk_workqueue_t *queue, csk_work_t *work, csk_workqueue_
     /* As long as others wait for room the queue is full: whoever leaves gives its place to them. */
     else if (csk_workqueue_is_full(queue)) status = how == NEVER ? EDEADLK : EINPROGRESS;
     if (status == 0) csk_work_arrange(queue, work);
+    else if (status != ESHUTDOWN) csk_work_note_full(queue);
     bool lacks = status == EINPROGRESS && lacks_preparation(how);
     if (status == EINPROGRESS && !lacks) {
         begin_wait(wait, function, context, how);
