@@ -174,7 +174,7 @@ typedef struct csk_inspected_timers {
 } csk_inspected_timers_t;
 
 /* A view. The first members are the caller's: the arrays into which it is written, and how many each can take. Where an
- * array is full the rest is counted and left out. */
+ * array is full the rest is counted and left out, with an object its waiters, which are not counted. */
 typedef struct csk_inspection {
     csk_inspected_object_t *objects;
     csk_inspected_waiter_t *waiters;
@@ -195,7 +195,7 @@ typedef struct csk_inspection {
 } csk_inspection_t;
 
 /* Takes a view into the arrays of `inspection`, whose other members it sets. An array may be NULL with no room. Returns
- * 0; EINVAL: an array is NULL that has room; or EBUSY: another thread takes a view, and has not ended after 100 ms.
+ * 0; EINVAL: an array is NULL that has room; or EBUSY: other threads take views, one after the other, for 100 ms.
  * Nothing is allocated. Waits for nobody: each lock is tried for 2 ms at most, all of them together for 50 ms. Takes
  * some microseconds for each object, and 10 us for each thread that waits or holds something, whose name is read from
  * /proc. */
