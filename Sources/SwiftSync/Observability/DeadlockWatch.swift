@@ -18,16 +18,16 @@ import CSyncKernel
 /// What it reports is one: three views in a row have shown the circle, in which each party was in the same wait all the
 /// time, and none of these has a deadline. It can end only from outside: by the cancellation of a task, by a change of
 /// a semaphore's size, or by a signal of another than the holder to a `PrioritySemaphore(value: 1)` that is used as an
-/// event. Until such a signal has come
-/// once that semaphore is taken for a lock, so make one that is an event with 0 permits.
+/// event. Until such a signal has come once that semaphore is taken for a lock, so make one that is an event with 0
+/// permits.
 ///
 /// It follows `PriorityMutex`, `CriticalSection`, `QueueSafeValue` and `ReadWriteLock` to the thread that holds them;
 /// callers of `sync` and of drains of a serial `WorkQueue` to the thread that runs the queue's work; `AsyncMutex` to
 /// the task that holds it; and a `PrioritySemaphore` that was made with one permit to whoever took it, unless somebody
 /// else has ever signalled it, or took it before the watch was on. Other permits have no owner, and a value of a task
 /// (`Task.value`) tells nobody who waits for it; tasks that await a `WorkQueue`, a `ResourcePool` or an ordered queue,
-/// and waits for room, are not followed: circles by these are not seen. So queues that stand still are reported
-/// as stalled (`queueStalled`), once for the work that holds them up: a serial `WorkQueue` whose work waits in this
+/// and waits for room, are not followed: circles by these are not seen. So queues that stand still are reported as
+/// stalled (`queueStalled`), once for the work that holds them up: a serial `WorkQueue` whose work waits in this
 /// library for the limit, with work or callers behind it; a `FIFOQueue` whose work has run or been suspended for the
 /// limit, and a `TaskQueue` whose task has not released its lock, with work behind it that came while the watch was on.
 /// That is no deadlock: the work may end.
