@@ -43,6 +43,16 @@ static void a_signal_writes_the_text_to_the_error_stream(void) {
     signal(SIGUSR2, SIG_DFL);
 }
 
+static void a_handler_that_the_program_has_set_meanwhile_stays(void) {
+    struct sigaction now;
+    CHECK_STATUS(csk_inspect_serve(NULL, SIGUSR2), 0);
+    signal(SIGUSR2, ignore);
+    CHECK_STATUS(csk_inspect_end_serving(), 0);
+    CHECK_EQ(sigaction(SIGUSR2, NULL, &now), 0);
+    CHECK(now.sa_handler == ignore);
+    signal(SIGUSR2, SIG_DFL);
+}
+
 static void fill(const int *pipe_of) {
     CHECK_EQ(fcntl(pipe_of[1], F_SETFL, O_NONBLOCK), 0);
     static const char garbage[4096];
@@ -179,7 +189,8 @@ static void nothing_is_left_in_the_folder(void) {
     CHECK_EQ(rmdir(folder), 0);
 }
 
-TEST_MAIN(TEST(a_signal_writes_the_text_to_the_error_stream), TEST(an_error_stream_that_nobody_reads_holds_nobody_up),
+TEST_MAIN(TEST(a_signal_writes_the_text_to_the_error_stream), TEST(a_handler_that_the_program_has_set_meanwhile_stays),
+          TEST(an_error_stream_that_nobody_reads_holds_nobody_up),
           TEST(an_error_stream_that_can_not_be_opened_anew_holds_nobody_up),
           TEST(a_signal_writes_behind_what_a_file_has_already),
           TEST(what_comes_to_an_error_stream_that_is_a_socket_is_not_read),

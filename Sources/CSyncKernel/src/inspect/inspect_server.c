@@ -403,8 +403,11 @@ static int take_signal(int signal) {
     return errno;
 }
 
+/* The program may have given the signal another handler meanwhile, which stays. */
 static void give_signal_back(void) {
-    if (server.signal != 0) sigaction(server.signal, &server.before, NULL);
+    struct sigaction now;
+    if (server.signal != 0 && sigaction(server.signal, NULL, &now) == 0 && now.sa_handler == handle)
+        sigaction(server.signal, &server.before, NULL);
     server.signal = 0;
 }
 
