@@ -82,7 +82,7 @@ final class SuspendedWork: TurnWait, @unchecked Sendable {
     }
 
     override func withdraw(_ cause: Int32) {
-        if waitsForRoom, let room = unsafe room { unsafe room.pointee.given_up_as = cause }
+        if waitsForRoom, let room { unsafe room.pointee.given_up_as = cause }
         if waitsForRoom, unsafe csk_workqueue_room_cancel(core.queue, room) == 0 {
             release()
         } else if unsafe csk_workqueue_cancel(core.queue, work) != 0 {
