@@ -12,7 +12,7 @@
 
 #include "base/profile.h"
 #include "base/slots.h"
-#include "profile/symbols.h"
+#include "profiled.h"
 
 enum { PLACES = 5, THREADS = 4 };
 
@@ -69,12 +69,8 @@ typedef struct {
 static csk_symbols_t symbols;
 
 static int place_of(const csk_profile_entry_t *entry) {
-    for (uint32_t frame = 0; frame < entry->depth; frame++) {
-        const csk_module_t *module = csk_symbols_module(&symbols, entry->frames[frame] - 1);
-        const char *name = module != NULL ? csk_symbols_name(module, entry->frames[frame] - 1) : NULL;
-        if (name != NULL && strncmp(name, "place_", 6) == 0) return name[6] - '0';
-    }
-    return -1;
+    const char *name = function_in_stack(&symbols, entry, "place_");
+    return name != NULL ? name[6] - '0' : -1;
 }
 
 static void add_up(const csk_profile_entry_t *entry, void *context) {

@@ -1,6 +1,6 @@
 /* workqueue_told_later_test.c: waits without a thread at a work queue, for room or for its end, as the metrics, the
  * contention profile and views have them. workqueue_told_test.c has those of threads. */
-#include "profile/symbols.h"
+#include "profiled.h"
 #include "workqueue_fixture.h"
 
 enum { WAYS = 2 };
@@ -165,29 +165,6 @@ static void who_was_not_told_of_the_beginning_is_not_told_of_the_end(void) {
 
 static csk_symbols_t symbols;
 
-typedef struct {
-    const char *name, *place;
-    double contentions;
-    int64_t delay_ns;
-} profiled_t;
-
-static void find(const csk_profile_entry_t *entry, void *context) {
-    profiled_t *wanted = context;
-    if (entry->name == NULL || strcmp(entry->name, wanted->name) != 0) return;
-    CHECK_EQ(entry->side, CSK_PROFILE_WAITED);
-    CHECK_EQ(entry->waiter, CSK_PROFILE_CALLBACK);
-    for (uint32_t frame = 0; frame < entry->depth; frame++) {
-        const csk_module_t *module = csk_symbols_module(&symbols, entry->frames[frame] - 1);
-        const char *name = module != NULL ? csk_symbols_name(module, entry->frames[frame] - 1) : NULL;
-        if (name == NULL || strncmp(name, "wait_", 5) != 0) continue;
-        CHECK(strcmp(name, wanted->place) == 0);
-        wanted->contentions += entry->contentions;
-        wanted->delay_ns += entry->delay_ns;
-        return;
-    }
-    CHECK(!"the stack has the place");
-}
-
 static void a_wait_without_a_thread_is_charged_to_its_place(void) {
     static const char *const names[WAYS] = { "later: rooms charged", "later: ends charged" };
     CHECK_STATUS(csk_symbols_open(&symbols), 0);
@@ -196,8 +173,10 @@ static void a_wait_without_a_thread_is_charged_to_its_place(void) {
         line_t line;
         make(&line, way, names[way]);
         int64_t took_ns = wait_and_resume(&line);
-        profiled_t found = { .name = names[way], .place = places[way] };
-        csk_profile_read(find, &found);
+        profiled_t found = {
+            .symbols = &symbols, .waiter = CSK_PROFILE_CALLBACK, .name = names[way], .place = places[way]
+        };
+        csk_profile_read(add_profiled, &found);
         CHECK(found.contentions == 1);
         CHECK_GE(found.delay_ns, 2000000);
         CHECK_LE(found.delay_ns, took_ns);

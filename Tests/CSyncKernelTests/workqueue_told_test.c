@@ -1,6 +1,6 @@
 /* workqueue_told_test.c: callers that wait at a work queue, for a turn, for room or for its end, as the metrics, the
  * contention profile and an observer are told of them. probe_test.c has what tracers see. */
-#include "profile/symbols.h"
+#include "profiled.h"
 #include "queue/workqueue.h"
 #include "workqueue_fixture.h"
 
@@ -213,30 +213,6 @@ static void a_caller_in_the_line_for_room_waits_for_room(void) {
 
 static csk_symbols_t symbols;
 
-typedef struct {
-    const char *name, *place;
-    double contentions;
-    int64_t delay_ns;
-} profiled_t;
-
-static void find(const csk_profile_entry_t *entry, void *context) {
-    profiled_t *wanted = context;
-    if (entry->name == NULL || strcmp(entry->name, wanted->name) != 0) return;
-    CHECK_EQ(entry->side, CSK_PROFILE_WAITED);
-    CHECK_EQ(entry->waiter, CSK_PROFILE_THREAD);
-    /* The innermost function that is not the library's. */
-    for (uint32_t frame = 0; frame < entry->depth; frame++) {
-        const csk_module_t *module = csk_symbols_module(&symbols, entry->frames[frame] - 1);
-        const char *name = module != NULL ? csk_symbols_name(module, entry->frames[frame] - 1) : NULL;
-        if (name == NULL || strncmp(name, "wait_", 5) != 0) continue;
-        CHECK(strcmp(name, wanted->place) == 0);
-        wanted->contentions += entry->contentions;
-        wanted->delay_ns += entry->delay_ns;
-        return;
-    }
-    CHECK(!"the stack has the place");
-}
-
 /* With the metrics on, queues with a name queue works by another way. */
 static void a_wait_is_charged_to_its_place(void) {
     CHECK_STATUS(csk_symbols_open(&symbols), 0);
@@ -249,8 +225,10 @@ static void a_wait_is_charged_to_its_place(void) {
             snprintf(name, sizeof name, "charged %d %d", metered, way);
             make(&line, way, name, NULL);
             wait_in_thread(&line, name, 2000000);
-            profiled_t found = { .name = name, .place = places[way] };
-            csk_profile_read(find, &found);
+            profiled_t found = {
+                .symbols = &symbols, .waiter = CSK_PROFILE_THREAD, .name = name, .place = places[way]
+            };
+            csk_profile_read(add_profiled, &found);
             CHECK(found.contentions == 1);
             CHECK_GE(found.delay_ns, 2000000);
             CHECK_LE(found.delay_ns, line.took_ns);

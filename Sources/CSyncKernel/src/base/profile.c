@@ -157,6 +157,11 @@ void csk_profile_add(const csk_profile_key_t *key, const csk_profile_sample_t *s
     csk_fetch_add(&slot->delay_ns, (uint64_t)sample->delay_ns, CSK_RELAXED);
 }
 
+void csk_profile_count(const csk_profile_key_t *key, int64_t waited_ns) {
+    csk_profile_sample_t sample;
+    if (csk_profile_keeps(waited_ns, &sample)) csk_profile_add(key, &sample);
+}
+
 __attribute__((noinline)) void csk_profile_waited(const void *object, uint32_t object_kind, csk_rank_t rank,
                                                   int64_t since_ns, uint32_t one_in) {
     csk_profile_sample_t sample;

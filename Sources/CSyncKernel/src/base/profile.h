@@ -42,6 +42,8 @@ typedef struct csk_profile_key {
     uint32_t stack, name; /* their numbers */
 } csk_profile_key_t;
 void csk_profile_add(const csk_profile_key_t *key, const csk_profile_sample_t *sample);
+/* A wait of this length is over: it is added if it is kept. For callers that have the whole key already. */
+void csk_profile_count(const csk_profile_key_t *key, int64_t waited_ns);
 /* The calling thread has waited since then; of such waits one in so many is told. */
 void csk_profile_waited(const void *object, uint32_t object_kind, csk_rank_t rank, int64_t since_ns, uint32_t one_in);
 /* The caller has let in somebody who had waited for so long by then, and counts as so many. The object may be gone, so

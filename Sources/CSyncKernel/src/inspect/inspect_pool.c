@@ -28,8 +28,7 @@ static void read_kept_queue(csk_look_t *look, csk_inspected_object_t *object) {
     csk_look_at_workqueue(look, object, look->now_ns);
 }
 
-/* Called under the pool's lock. A queue that waits for a worker is pinned until one comes, and from then on by that
- * worker. */
+/* Called under the pool's lock. */
 static void read_posted(csk_look_t *look, csk_pool_item_t *item) {
     bool fresh, is_queue = item->function == csk_workqueue_serve;
     csk_workqueue_t *queue = csk_workqueue_of(item);
@@ -42,9 +41,7 @@ static void read_posted(csk_look_t *look, csk_pool_item_t *item) {
     if (is_queue && fresh) read_kept_queue(look, object);
 }
 
-/* Called under the pool's lock. The queue that the worker serves; NULL: none. It is there: the worker gives its pin up,
- * or posts the queue again, behind its next turn under this lock, in which `item` becomes another (`leave` of
- * csk_pool_frame_t). */
+/* Called under the pool's lock. The queue that the worker serves, which is there; NULL: none. */
 static csk_workqueue_t *queue_of_worker(const csk_pool_worker_t *worker) {
     if (worker->item == NULL || worker->function != csk_workqueue_serve) return NULL;
     return csk_workqueue_of((csk_pool_item_t *)(uintptr_t)worker->item);

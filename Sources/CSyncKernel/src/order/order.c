@@ -51,20 +51,24 @@ static inline list_t *my_list(void) { return CSK_LIKELY(mine != NULL) ? mine : m
 
 /* ---- Objects and classes ----------------------------------------------------------------------------------------- */
 
-static __attribute__((noinline)) order_object_t *add_object(uint64_t address, uint64_t place) {
+/* NULL where there is no room for it, or nothing is known of it and it is not to be added. */
+static __attribute__((noinline)) order_object_t *search_object(uint64_t address, uint64_t place, bool adds) {
     for (uint32_t probe = 0; probe < PROBES; probe++) {
         order_object_t *entry = &csk_order_tables->objects[(place + probe) % ORDER_OBJECTS];
         uint64_t found = csk_load(&entry->address, CSK_RELAXED);
+        if (found == 0 && !adds) return NULL;
         if (found == 0 && csk_cas(&entry->address, &found, address, CSK_RELAXED)) return entry;
         if (found == address) return entry;
     }
     return NULL;
 }
-static inline order_object_t *find_object(const void *object) {
+static inline order_object_t *find_or_add(const void *object, bool adds) {
     uint64_t address = (uint64_t)(uintptr_t)object, place = address * UINT64_C(0x9e3779b97f4a7c15) >> 32;
     order_object_t *entry = &csk_order_tables->objects[place % ORDER_OBJECTS];
-    return CSK_LIKELY(csk_load(&entry->address, CSK_RELAXED) == address) ? entry : add_object(address, place);
+    return CSK_LIKELY(csk_load(&entry->address, CSK_RELAXED) == address) ? entry : search_object(address, place, adds);
 }
+static inline order_object_t *find_object(const void *object) { return find_or_add(object, true); }
+static inline order_object_t *known_object(const void *object) { return find_or_add(object, false); }
 
 static void write_text(const void *object, uint32_t kind, char text[ORDER_TEXT], bool *named) {
     *named = csk_observe_find_name(object, kind, text, ORDER_TEXT);
@@ -224,18 +228,6 @@ static void leaves(const void *object) {
 static bool class_is_unmet(uint64_t what) {
     uint32_t class = (uint32_t)(what & WHAT_CLASS);
     return class != 0 && csk_load(&csk_order_class(class)->has_steps, CSK_RELAXED) == 0;
-}
-
-/* NULL where nothing is known of the address. */
-static order_object_t *known_object(const void *object) {
-    uint64_t address = (uint64_t)(uintptr_t)object, place = address * UINT64_C(0x9e3779b97f4a7c15) >> 32;
-    for (uint32_t probe = 0; probe < PROBES; probe++) {
-        order_object_t *entry = &csk_order_tables->objects[(place + probe) % ORDER_OBJECTS];
-        uint64_t found = csk_load(&entry->address, CSK_RELAXED);
-        if (found == address) return entry;
-        if (found == 0) return NULL;
-    }
-    return NULL;
 }
 
 /* What was said of the address since the object before was used is about this one. */

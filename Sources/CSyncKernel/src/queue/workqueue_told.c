@@ -7,9 +7,9 @@
  * wait out of its list. */
 #include "queue/workqueue.h"
 
+#include "csynckernel/inspect.h"
 #include "base/metrics.h"
 #include "base/observe.h"
-#include "csynckernel/inspect.h"
 #include "base/profile.h"
 
 __attribute__((noinline, cold)) void csk_workqueue_wait_prepare(const csk_workqueue_t *queue,
@@ -29,12 +29,11 @@ __attribute__((noinline, cold)) void csk_workqueue_wait_prepare(const csk_workqu
 __attribute__((noinline, cold)) void csk_workqueue_wait_count(const csk_workqueue_wait_t *wait, int status) {
     int64_t waited_ns = csk_platform_now() - wait->since_ns;
     csk_metrics_count(wait->counts, waited_ns, status);
-    csk_profile_sample_t sample;
-    if ((wait->counting & CSK_COUNTS_PROFILE) && csk_profile_keeps(waited_ns, &sample))
-        csk_profile_add(&(csk_profile_key_t){ .side = CSK_PROFILE_WAITED,
-                                              .waiter = CSK_PROFILE_CALLBACK,
-                                              .rank = wait->work != NULL ? wait->arrivals : 0,
-                                              .stack = wait->stack,
-                                              .name = wait->name_number },
-                        &sample);
+    if (wait->counting & CSK_COUNTS_PROFILE)
+        csk_profile_count(&(csk_profile_key_t){ .side = CSK_PROFILE_WAITED,
+                                                .waiter = CSK_PROFILE_CALLBACK,
+                                                .rank = wait->work != NULL ? wait->arrivals : 0,
+                                                .stack = wait->stack,
+                                                .name = wait->name_number },
+                          waited_ns);
 }

@@ -32,12 +32,11 @@ void csk_told_wait_end(csk_told_wait_t *told, int status) {
     observe(told, CSK_EVENT_WAIT_END, status);
     int64_t waited_ns = csk_platform_now() - told->since_ns;
     csk_metrics_count(told->waits, waited_ns, status);
-    csk_profile_sample_t sample;
-    if ((told->counting & CSK_COUNTS_PROFILE) && csk_profile_keeps(waited_ns, &sample))
-        csk_profile_add(&(csk_profile_key_t){ .side = CSK_PROFILE_WAITED,
-                                              .waiter = CSK_PROFILE_THREAD,
-                                              .rank = told->rank,
-                                              .stack = told->stack_number,
-                                              .name = told->name_number },
-                        &sample);
+    if (told->counting & CSK_COUNTS_PROFILE)
+        csk_profile_count(&(csk_profile_key_t){ .side = CSK_PROFILE_WAITED,
+                                                .waiter = CSK_PROFILE_THREAD,
+                                                .rank = told->rank,
+                                                .stack = told->stack_number,
+                                                .name = told->name_number },
+                          waited_ns);
 }
