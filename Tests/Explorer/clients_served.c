@@ -1,11 +1,13 @@
 /* clients_served.c: a view reads the queues that workers serve, and none that is gone: a worker gives up its pin, or
- * posts the queue again, once the pool knows that it has left. */
+ * posts the queue again, once the pool knows that it has left. And it reads those that are suspended, which are listed
+ * until they go on. */
 #include "csynckernel/observe.h"
 #include "csynckernel/workqueue.h"
 #include "explorer.h"
 #include "inspect/inspect.h"
 #include "internal.h"
 #include "pool/pool.h"
+#include "wait/listed.h"
 
 /* kernel_pool.c */
 void kernel_end_worker(void);
@@ -89,3 +91,54 @@ CLIENT(served_goes, .setup = make_one, .threads = { enqueues_and_releases, takes
 CLIENT(served_gives_way, .setup = make, .threads = { enqueues_at_both, takes_view }, .check = three_ran)
 CLIENT(served_by_a_thread_that_ends, .setup = make_for_an_end, .threads = { enqueues_for_an_end, takes_view },
        .check = two_ran)
+
+/* ---- Suspended queues -------------------------------------------------------------------------------------------- */
+
+static void make_listed(void) {
+    make();
+    csk_inspect_callbacks(true);
+}
+static void suspends_and_releases(void) {
+    EXPECT_EQUAL(csk_workqueue_suspend(shared->queues[0]), 0);
+    EXPECT_EQUAL(csk_workqueue_suspend(shared->queues[0]), 0);
+    EXPECT_EQUAL(csk_workqueue_resume(shared->queues[0]), 0);
+    EXPECT(csk_listed_has_any());
+    EXPECT_EQUAL(csk_workqueue_resume(shared->queues[0]), 0);
+    give_up(0);
+    EXPECT_EQUAL(csk_workqueue_suspend(shared->queues[1]), 0);
+    give_up(1);
+}
+static void suspends_and_destroys(void) {
+    csk_workqueue_t *queue = explore_allocate(sizeof *queue);
+    EXPECT_EQUAL(csk_workqueue_suspend(queue), 0);
+    EXPECT_EQUAL(csk_workqueue_destroy(queue), 0);
+    explore_free(queue, sizeof *queue);
+    csk_workqueue_shutdown(shared->queues[0], false);
+    EXPECT_EQUAL(csk_workqueue_suspend(shared->queues[0]), 0);
+    give_up(0);
+    EXPECT_EQUAL(csk_workqueue_suspend(shared->queues[1]), 0);
+    csk_workqueue_shutdown(shared->queues[1], false);
+    give_up(1);
+}
+
+static void reads_suspended(void) {
+    static csk_inspected_object_t object;
+    static csk_look_t look;
+    csk_inspection_t view = { .objects = &object, .object_room = 1 };
+    csk_listed_cursor_t cursor = { 0 };
+    csk_listed_t listed;
+    bool busy = false;
+    look = (csk_look_t){ .view = &view, .now_ns = explore_now(), .ends_ns = explore_now() + 50000000 };
+    while (csk_listed_next(&cursor, &listed, CSK_NEVER, &busy)) {
+        object = (csk_inspected_object_t){ .address = listed.object, .kind = listed.kind };
+        csk_look_at_workqueue(&look, &object, explore_now() + 2000000);
+        EXPECT_EQUAL(object.count, 0);
+    }
+    EXPECT(!busy);
+}
+static void nothing_is_listed(void) { EXPECT(!csk_listed_has_any()); }
+
+CLIENT(suspended_goes, .setup = make_listed, .threads = { suspends_and_releases, reads_suspended },
+       .check = nothing_is_listed, .preemptions = 2)
+CLIENT(suspended_ends, .setup = make_listed, .threads = { suspends_and_destroys, reads_suspended },
+       .check = nothing_is_listed, .preemptions = 2)

@@ -34,9 +34,10 @@ import Musl
 /// Each object is read at one moment, different ones at different moments. Nothing is waited for: what could not be
 /// read is marked as busy. Waits of threads are always seen. Waits of tasks are seen at objects for which threads wait
 /// too, and at all others from the moment on when ``listsTasks(_:)`` or ``serve(path:signal:)`` was called, with the
-/// names of the tasks (`Task(name:)`). Among these are tasks that wait at `FIFOQueue`, `ActorQueue` and `ResourcePool`.
-/// Work that nobody waits for, what `Task(on:)` has started on a `FIFOQueue`, and the tasks of a `TaskQueue` are not
-/// seen: read the counts of these objects.
+/// names of the tasks (`Task(name:)`). Among these are tasks that wait at `FIFOQueue`, `ActorQueue` and `ResourcePool`,
+/// and the tasks of a `TaskQueue` with their tags. From that moment on work queues are seen that are suspended. Work at
+/// `FIFOQueue` and `ActorQueue` that nobody waits for, and what `Task(on:)` has started on a `FIFOQueue`, are not seen:
+/// read the counts of these objects.
 public enum SyncInspector {
     /// Takes a view. It may be called from any thread, blocks for 100 ms at most while another thread does the same,
     /// and takes some microseconds for each object and each waiter. It allocates memory.
@@ -58,9 +59,10 @@ public enum SyncInspector {
     }
 
     /// From now on tasks that wait are seen at every object, also where no thread waits, and it is known since when
-    /// they wait; and how long works of work queues have run. The wait of a task takes a short lock twice then, and
-    /// work two readings of the clock; before, each paid one load. Each call with true needs one with false. It never
-    /// blocks.
+    /// they wait; and how long works of work queues have run. The tasks of a `TaskQueue` are seen too, and work queues
+    /// that are suspended. The wait of a task takes a short lock twice then, work two readings of the clock, and the
+    /// task of a `TaskQueue` an allocation or two; before, each paid one load. Each call with true needs one with
+    /// false. It never blocks.
     public static func listsTasks(_ lists: Bool) {
         csk_inspect_callbacks(lists)
     }

@@ -20,6 +20,8 @@ public enum SyncObjectKind: String, Sendable, Hashable {
     case actorQueue = "actor queue"
     /// A `ResourcePool`.
     case resourcePool = "resource pool"
+    /// A `TaskQueue`.
+    case taskQueue = "task queue"
     /// Something else.
     case other
 
@@ -34,6 +36,7 @@ public enum SyncObjectKind: String, Sendable, Hashable {
         case UInt32(CSK_OBJECT_FIFO_QUEUE): self = .fifoQueue
         case UInt32(CSK_OBJECT_ACTOR_QUEUE): self = .actorQueue
         case UInt32(CSK_OBJECT_RESOURCE_POOL): self = .resourcePool
+        case UInt32(CSK_OBJECT_TASK_QUEUE): self = .taskQueue
         default: self = .other
         }
     }

@@ -25,6 +25,8 @@ public struct SyncSnapshot: Sendable {
         case suspended
         /// The task at this address, which may be suspended: an async mutex.
         case task(UInt)
+        /// A task of a `TaskQueue`, whose tag is ``Object/holderTaskName``.
+        case queueTask
         /// A thread that has ended, and will never leave it.
         case endedThread(Thread)
         /// A caller of a work queue's `sync`.
@@ -40,6 +42,7 @@ public struct SyncSnapshot: Sendable {
             case .readers(let count, let thread): "\(count) readers" + (thread.map { ", one of them \($0)" } ?? "")
             case .suspended: "a task or closure"
             case .task(let address): "task 0x\(String(address, radix: 16))"
+            case .queueTask: "a task of the queue"
             case .endedThread(let thread): "\(thread), which has ended"
             case .caller: "a caller of sync"
             case .unknown: "it could not be read"
@@ -99,7 +102,8 @@ public struct SyncSnapshot: Sendable {
         public let taskName: String?
     }
 
-    /// An object with waiters, or a work queue that runs or waits for a worker.
+    /// An object with waiters, a queue that runs or waits for a worker, or a suspended work queue. The last are those
+    /// that were suspended while ``SyncInspector/listsTasks(_:)`` was on.
     public struct Object: Sendable {
         /// What it is.
         public let kind: SyncObjectKind
@@ -109,6 +113,9 @@ public struct SyncSnapshot: Sendable {
         public let address: UInt
         /// Who has it.
         public let holder: Holder
+        /// The name of the task that has it: the tag of a task of a `TaskQueue`; or of a task that has an `AsyncMutex`,
+        /// and waits elsewhere. Cut to 63 bytes. Nil where there is none, or it is not known.
+        public let holderTaskName: String?
         /// Its waiters, in the order in which they will be served.
         public let waiters: [Waiter]
         /// How many wait; there may be more than ``waiters`` has.
@@ -122,8 +129,9 @@ public struct SyncSnapshot: Sendable {
         public let runningCount: Int
         /// How many may run at once in a work queue; 0 for other objects.
         public let width: Int
-        /// How long the work of a work queue has run that its holder, a worker, runs. It is known of works that began
-        /// while ``SyncInspector/listsTasks(_:)`` was on; otherwise nil.
+        /// How long the work of a work queue has run that its holder, a worker, runs; or how long the task of a
+        /// `TaskQueue` has had its turn. It is known of works that began, and of tasks that were pushed, while
+        /// ``SyncInspector/listsTasks(_:)`` was on; otherwise nil.
         public let runningFor: Duration?
         /// True if its lock could not be had: the holder may be out of date, and waiters may be missing.
         public let isBusy: Bool
@@ -289,7 +297,7 @@ extension SyncSnapshot.Holder {
         case UInt32(CSK_HELD_BY_READERS):
             self = unsafe .readers(Int(holder.count), holder.thread.id == 0 ? nil : thread)
         case UInt32(CSK_HELD_BY_CALLBACK): self = .suspended
-        case UInt32(CSK_HELD_BY_TASK): self = unsafe .task(UInt(holder.task))
+        case UInt32(CSK_HELD_BY_TASK): self = unsafe holder.task == 0 ? .queueTask : .task(UInt(holder.task))
         case UInt32(CSK_HELD_BY_ENDED): self = .endedThread(thread)
         case UInt32(CSK_HELD_BY_CALLER): self = .caller
         default: self = .unknown
@@ -302,7 +310,8 @@ extension SyncSnapshot.Object {
         func has(_ flag: Int) -> Bool { unsafe object.flags & UInt32(flag) != 0 }
         unsafe self.init(
             kind: SyncObjectKind(object.kind), name: fieldText(object.name),
-            address: UInt(bitPattern: object.address), holder: SyncSnapshot.Holder(object.holder), waiters: waiters,
+            address: UInt(bitPattern: object.address), holder: SyncSnapshot.Holder(object.holder),
+            holderTaskName: fieldText(object.holder.task_name), waiters: waiters,
             waitingCount: Int(object.waiting), count: Int(object.count),
             countIsAtLeast: has(Int(CSK_INSPECT_AT_LEAST)), runningCount: Int(object.running),
             width: Int(object.width), runningFor: SyncSnapshot.age(object.running_ns, now),

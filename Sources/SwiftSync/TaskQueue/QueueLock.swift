@@ -22,6 +22,8 @@ public final class QueueLock: @unchecked Sendable {
     @safe @exclusivity(unchecked) var next: Unmanaged<QueueLock>?
     @safe @exclusivity(unchecked) var id: UInt64 = 0
     @safe @exclusivity(unchecked) var isReleased = false
+    /// What the kernel is told of the task, while somebody asks.
+    @safe @exclusivity(unchecked) var told: ToldTurn?
     @safe @exclusivity(unchecked) private var task: any TaskQueue.Task = NoTask()
 
     init(of queue: TaskQueue, tag: String) {

@@ -67,12 +67,15 @@ public final class TaskQueue: StallableQueue, @unchecked Sendable {
 
     @safe private let state: UnsafeMutablePointer<State>
     let changes: TaskQueueChanges
+    /// The identifier, as the kernel shows it.
+    @safe let place: csk_place_t
     private let threadSlot = QueueThread.slot
 
     package init(identifier: String) {
         self.identifier = identifier
         recorder = EventRecorder(label: identifier)
         changes = TaskQueueChanges(recorder: recorder)
+        place = unsafe identifier.isEmpty ? .unknown : .named(identifier, #fileID, #line)
         state = .allocate(capacity: 1)
         unsafe state.initialize(to: State())
     }
@@ -80,6 +83,7 @@ public final class TaskQueue: StallableQueue, @unchecked Sendable {
     deinit {
         unsafe state.deinitialize(count: 1)
         unsafe state.deallocate()
+        unsafe place.end()
     }
 
     /// Puts a task into the queue. If the queue is idle, the call executes the task before it returns.
@@ -91,6 +95,9 @@ public final class TaskQueue: StallableQueue, @unchecked Sendable {
         let lock = unsafe Unmanaged.passRetained(QueueLock(of: self, tag: task.tag))
         let thread = unsafe QueueThread.current(in: threadSlot)
         let run = unsafe running(on: thread)
+        if csk_task_waits_are_told() {
+            unsafe lock._withUnsafeGuaranteedRef { $0.told = ToldTurn(of: $0, at: self) }
+        }
         var step = unsafe Step(changes.newBatch(), thread)
         recorder.lock()
         state.pointee.lastID &+= 1
@@ -102,7 +109,10 @@ public final class TaskQueue: StallableQueue, @unchecked Sendable {
             step.batch?.add(.running)
             unsafe step.record(.started, lock, recorder)
         } else {
-            unsafe lock._withUnsafeGuaranteedRef { $0.store(task) }
+            unsafe lock._withUnsafeGuaranteedRef {
+                $0.store(task)
+                $0.told?.beginsToWait(as: $0.id)
+            }
             unsafe append(lock)
         }
         end(step, mayWait: true)
@@ -139,6 +149,7 @@ public final class TaskQueue: StallableQueue, @unchecked Sendable {
             step.batch?.add(.idle)
         }
         end(step, mayWait: false)
+        lock.told.take()?.end()
         if kind == .dropped { reportDrop(of: lock) }
         guard let next = unsafe next else { return }
         if let run = unsafe run {
@@ -270,6 +281,7 @@ public final class TaskQueue: StallableQueue, @unchecked Sendable {
     /// passed as `Unmanaged`: no accidental reference keeps one alive.
     @inline(never)
     private static func execute(_ task: any TaskQueue.Task, _ lock: Unmanaged<QueueLock>) {
+        unsafe lock._withUnsafeGuaranteedRef { $0.told?.hasTurn() }
         unsafe task.execute(queueLock: lock.takeRetainedValue())
     }
 

@@ -63,6 +63,101 @@ struct WaitingTasksTests {
         }
     }
 
+    /// The locks of tasks that have begun.
+    private final class SharedLocks: Sendable {
+        private let locks = PriorityMutex([QueueLock]())
+        func add(_ lock: QueueLock) { locks.withLock { $0.append(lock) } }
+        @discardableResult
+        func releaseFirst() -> Bool {
+            guard let first = locks.withLock({ $0.isEmpty ? nil : $0.removeFirst() }) else { return false }
+            first.release()
+            return true
+        }
+    }
+    /// A task that keeps its lock.
+    private struct HeldTask: TaskQueue.Task {
+        let tag: String
+        let locks: SharedLocks
+        func execute(queueLock: QueueLock) { locks.add(queueLock) }
+    }
+    private struct ShortTask: TaskQueue.Task {
+        var tag: String { "short" }
+        func execute(queueLock: QueueLock) { queueLock.release() }
+    }
+
+    @Test
+    func aTaskQueueShowsItsTasks() async throws {
+        try await listing {
+            let queue = TaskQueue(identifier: "view: steps")
+            let locks = SharedLocks()
+            for tag in ["fetch", "resize", ""] { queue.push(task: HeldTask(tag: tag, locks: locks)) }
+            let two = try await seen("view: steps", waiting: 2)
+            #expect(two.kind == .taskQueue && two.holder == .queueTask && two.holderTaskName == "fetch")
+            #expect(two.runningFor! >= .zero && two.waitingCount == 2)
+            #expect(two.waiters.map(\.taskName) == ["resize", nil])
+            #expect(two.waiters.allSatisfy { $0.purpose == .turn && $0.thread == nil && $0.waitedFor! >= .zero })
+            #expect(SyncInspector.text().contains("\"view: steps\", held by task \"fetch\", its work has run for "))
+            locks.releaseFirst()
+            let one = try await seen("view: steps", waiting: 1)
+            #expect(one.holderTaskName == "resize" && one.waiters[0].taskName == nil)
+            locks.releaseFirst()
+            let none = try #require(Self.object("view: steps"))
+            #expect(none.holder == .queueTask && none.holderTaskName == nil && none.waiters.isEmpty)
+            locks.releaseFirst()
+            #expect(Self.object("view: steps") == nil && queue.isIdle)
+        }
+    }
+
+    /// A lock that nobody releases, and one that is released inside of the task, or twice.
+    @Test
+    func aTaskQueueShowsNoTaskThatHasEnded() async throws {
+        await listing {
+            let queue = TaskQueue(identifier: "view: short steps"), locks = SharedLocks()
+            queue.push(task: HeldTask(tag: "held", locks: locks))
+            for _ in 0..<3 { queue.push(task: ShortTask()) }
+            #expect(Self.object("view: short steps")?.waitingCount == 3)
+            locks.releaseFirst()
+            #expect(Self.object("view: short steps") == nil && queue.isIdle)
+        }
+        // What was pushed before anybody asks is not told of, and neither is its end.
+        let queue = TaskQueue(identifier: "view: early steps"), locks = SharedLocks()
+        for tag in ["first", "second"] { queue.push(task: HeldTask(tag: tag, locks: locks)) }
+        await listing {
+            #expect(Self.object("view: early steps") == nil)
+            locks.releaseFirst()
+            queue.push(task: HeldTask(tag: "third", locks: locks))
+            #expect(Self.object("view: early steps")?.waiters.map(\.taskName) == ["third"])
+        }
+        while locks.releaseFirst() {}
+        #expect(queue.isIdle)
+    }
+
+    @Test
+    func tasksOfATaskQueueAreCounted() async throws {
+        try SyncMetrics.start()
+        defer { SyncMetrics.stop() }
+        let queue = TaskQueue(identifier: "counted: steps"), locks = SharedLocks()
+        for tag in ["first", "second", "third"] { queue.push(task: HeldTask(tag: tag, locks: locks)) }
+        while locks.releaseFirst() {}
+        let counted = try #require(SyncMetrics.current().waits.first { $0.name == "counted: steps" })
+        #expect(counted.kind == .taskQueue && counted.grantedCount == 2)
+        #expect(SyncMetrics.openMetrics().contains("kind=\"task_queue\",name=\"counted: steps\""))
+    }
+
+    @Test
+    func aSuspendedQueueIsShown() async throws {
+        try await listing {
+            let queue = WorkQueue(name: "view: paused")
+            queue.suspend()
+            queue.async {}
+            let seen = try #require(Self.object("view: paused"))
+            #expect(seen.kind == .workQueue && seen.isSuspended && seen.count == 1 && seen.waiters.isEmpty)
+            queue.resume()
+            await queue.drain()
+            await waitUntil { Self.object("view: paused") == nil }
+        }
+    }
+
     @Test
     func aQueueWithoutANameIsShownByItsPlace() async throws {
         try await listing {

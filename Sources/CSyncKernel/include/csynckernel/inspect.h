@@ -104,16 +104,18 @@ enum {
     CSK_HELD_BY_ENDED = 4,    /* `thread` has ended, and will never leave */
     CSK_HELD_BY_CALLER = 5,   /* a work queue: a caller of sync, whose thread is not known */
     CSK_HELD_BY_UNKNOWN = 6,  /* it could not be read */
-    CSK_HELD_BY_TASK = 7      /* `task`: a semaphore that knows its holder (csk_held_sem_t) */
+    CSK_HELD_BY_TASK = 7      /* `task`: a semaphore that knows its holder (csk_held_sem_t). Or what has an object of a
+                                 runtime's (task.h): `task`, if that is one, and `task_name`, if it has one */
 };
 
 typedef struct csk_inspected_holder {
     uint32_t kind;  /* CSK_HELD_BY_THREAD, ... */
-    uint32_t count; /* readers; works of a work queue that run */
+    uint32_t count; /* readers; works of a work queue that run; tasks that have an object of a runtime's */
     csk_inspected_thread_t thread;
     const void *waiter;
     const void *lane;
     uint64_t task;
+    char task_name[CSK_INSPECT_TASK_NAME]; /* cut to that; empty where it has none, or is not known */
 } csk_inspected_holder_t;
 
 enum {
@@ -136,8 +138,9 @@ typedef struct csk_inspected_object {
     int64_t since_ns;      /* when the one of its waiters came that has waited longest; 0 where that is not known */
     int64_t posted_ns;     /* see CSK_INSPECT_POSTED; 0: not known. The pool notes it to within 2 ms, once it makes no
                               headway */
-    int64_t running_ns;    /* when the work of a work queue began that its holder, a worker, runs; 0: not known. It is
-                              noted while callbacks are listed (csk_inspect_callbacks) */
+    int64_t running_ns;    /* when the work of a work queue began that its holder, a worker, runs; or since when its
+                              holder has an object of a runtime's (task.h). 0: not known. It is noted while callbacks
+                              are listed (csk_inspect_callbacks) */
     uint32_t first_waiter; /* index of the first waiter in the view */
     uint32_t waiter_count; /* how many of them the view has */
     uint64_t waiting;      /* how many there are */
@@ -202,10 +205,10 @@ typedef struct csk_inspection {
 CSK_API CSK_MUST_USE int csk_inspect(csk_inspection_t *inspection);
 
 /* With `on`, objects are listed at which callbacks wait from now on, so that a view finds them where no thread waits,
- * and says since when a callback waits. The wait of a callback then takes a short lock twice, and reads the clock. The
- * list holds CSK_INSPECT_LISTED objects, fewer where their addresses are alike. Workers note, too, since when they run
- * a work of a queue, by two readings of the clock. While it is off, each of these costs one load. It counts: each call
- * with `on` needs one without. Never blocks. */
+ * and says since when a callback waits. The wait of a callback then takes a short lock twice, and reads the clock. Work
+ * queues are listed too that are suspended from now on. The list holds CSK_INSPECT_LISTED objects, fewer where their
+ * addresses are alike. Workers note, too, since when they run a work of a queue, by two readings of the clock. While it
+ * is off, each of these costs one load. It counts: each call with `on` needs one without. Never blocks. */
 enum { CSK_INSPECT_LISTED = 2048 };
 CSK_API void csk_inspect_callbacks(bool on);
 

@@ -104,7 +104,7 @@ CSK_API uint64_t csk_metrics_lost(void);
 /* Writes what was counted as text of OpenMetrics 1.0, which Prometheus and others read, with "# EOF" at its end. Serve
  * it as "application/openmetrics-text; version=1.0.0; charset=utf-8". These are its families, the first three with the
  * labels "kind" ("gate", "rwlock", "semaphore", "condition", "workqueue_turn", "workqueue_room", "workqueue_drain",
- * "fifo_queue", "actor_queue", "resource_pool") and "name":
+ * "fifo_queue", "actor_queue", "resource_pool", "task_queue") and "name":
  *
  *     csk_wait_seconds           histogram: how long waits took, whatever became of them
  *     csk_waits                  counter: waits by "outcome": "granted", "timed_out" or "refused"

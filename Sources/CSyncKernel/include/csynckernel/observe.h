@@ -53,7 +53,8 @@ enum {
     /* Objects of a runtime's own, at which its tasks wait: see task.h. Only their addresses may be used. */
     CSK_OBJECT_FIFO_QUEUE = 7,
     CSK_OBJECT_ACTOR_QUEUE = 8,
-    CSK_OBJECT_RESOURCE_POOL = 9
+    CSK_OBJECT_RESOURCE_POOL = 9,
+    CSK_OBJECT_TASK_QUEUE = 10
 };
 
 typedef struct csk_event {

@@ -3,7 +3,7 @@
  * show these waits beside those at the kernel's objects.
  *
  * A wait is told while the task is suspended, and only as long as somebody asks: callbacks are listed, or waits are
- * counted. Its memory is the runtime's.
+ * counted. Its memory is the runtime's. In the same way the runtime may tell who has such an object (`has_object`).
  *
  *     if (csk_task_waits_are_told()) {
  *         wait = (csk_task_wait_t){ .task = task, .object = queue, .object_kind = CSK_OBJECT_FIFO_QUEUE, ... };
@@ -36,7 +36,9 @@ typedef struct csk_task_wait {
     int64_t ticket;          /* orders those of one rank; 0: they stand by when they began to wait */
     int64_t deadline_ns;     /* CSK_NEVER: it has none */
     uint32_t is_not_counted; /* it is shown, and no wait for metrics and profile */
-    const void *waiter;      /* shown as the waiter's address */
+    uint32_t has_object; /* it does not wait: it has the object. A view shows it as the holder, and for how long. Not
+                                counted either; `waits_for`, `rank`, `ticket` and `deadline_ns` say nothing */
+    const void *waiter;  /* shown as the waiter's address */
     /* May be NULL. Says whether the wait has ended, although csk_task_wait_end is yet to be called: then it is not
      * shown. It is called under an internal lock by the thread that takes a view, with `waiter`. It must not wait,
      * allocate, or call this library. */

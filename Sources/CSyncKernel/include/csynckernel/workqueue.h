@@ -203,7 +203,9 @@ CSK_API CSK_MUST_USE int csk_workqueue_sync_always(csk_workqueue_t *queue, csk_r
 
 /* After csk_workqueue_suspend nothing begins until as many calls of csk_workqueue_resume have been made as of
  * csk_workqueue_suspend; a resume beyond that gets EPERM. What runs goes on. Up to 65 535 calls suspend; a further one
- * gets EAGAIN. Shutdown and release end the suspension: from then on both calls give 0 and do nothing. Never block. */
+ * gets EAGAIN. Shutdown and release end the suspension: from then on both calls give 0 and do nothing. They take short
+ * locks. A queue that is suspended while callbacks are listed (csk_inspect_callbacks) is listed too, and then the call
+ * that ends the suspension waits for a view that reads the queue just then: some microseconds. */
 CSK_API int csk_workqueue_suspend(csk_workqueue_t *queue);
 CSK_API int csk_workqueue_resume(csk_workqueue_t *queue);
 

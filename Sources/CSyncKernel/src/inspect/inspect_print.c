@@ -61,9 +61,11 @@ static void put_span(writer_t *to, int64_t ns) {
 }
 
 static const char *const kinds[] = { "object",         "gate",       "rwlock",     "semaphore",   "condition variable",
-                                     "priority queue", "work queue", "FIFO queue", "actor queue", "resource pool" };
-static const char *const kind_names[] = { "other",  "gate",      "rwlock",     "sem",         "cond",
-                                          "pqueue", "workqueue", "fifo_queue", "actor_queue", "resource_pool" };
+                                     "priority queue", "work queue", "FIFO queue", "actor queue", "resource pool",
+                                     "task queue" };
+static const char *const kind_names[] = { "other",       "gate",          "rwlock",    "sem",
+                                          "cond",        "pqueue",        "workqueue", "fifo_queue",
+                                          "actor_queue", "resource_pool", "task_queue" };
 static const char *const purposes[] = {
     "waits",        "to enter", "for its predicate",   "for a signal",  "for permits",
     "to read",      "to write", "to upgrade",          "for an item",   "for a place",
@@ -108,7 +110,12 @@ static void put_holder(writer_t *to, const csk_inspected_object_t *object) {
         put_thread(to, &holder->thread);
         put(to, ", which has ended");
         break;
-    case CSK_HELD_BY_TASK: putf(to, ", held by task 0x%llx", (unsigned long long)holder->task); break;
+    case CSK_HELD_BY_TASK:
+        put(to, ", held by task");
+        if (holder->task != 0) putf(to, " 0x%llx", (unsigned long long)holder->task);
+        if (holder->task_name[0] != 0) put(to, " \""), put(to, holder->task_name), put(to, "\"");
+        if (holder->count > 1) putf(to, " and %u more", holder->count - 1);
+        break;
     case CSK_HELD_BY_CALLER: put(to, ", runs on a caller's thread"); break;
     case CSK_HELD_BY_UNKNOWN: put(to, ", who holds it is not known"); break;
     default: break;
@@ -117,8 +124,12 @@ static void put_holder(writer_t *to, const csk_inspected_object_t *object) {
 
 static void put_numbers(writer_t *to, const csk_inspected_object_t *object) {
     bool known = !(object->flags & CSK_INSPECT_BUSY);
-    if (object->kind == CSK_OBJECT_SEM)
-        putf(to, ", %lld of %llu permits free", (long long)object->count, (unsigned long long)object->most);
+    if (object->kind == CSK_OBJECT_SEM) {
+        putf(to, ", %lld", (long long)object->count);
+        /* There may be more than it began with. */
+        if (object->count <= (int64_t)object->most) putf(to, " of %llu", (unsigned long long)object->most);
+        put(to, " permits free");
+    }
     if (object->kind == CSK_OBJECT_PQUEUE && known) putf(to, ", %lld items", (long long)object->count);
     if (object->kind == CSK_OBJECT_WORKQUEUE && known)
         putf(to, ", %s%lld works wait, %u of %u run", object->flags & CSK_INSPECT_AT_LEAST ? "at least " : "",
@@ -300,6 +311,7 @@ static void put_json_object(writer_t *to, const csk_inspection_t *view, const cs
     put_json_thread(to, "thread", &object->holder.thread);
     put_address(to, "waiter", object->holder.waiter);
     put_task(to, object->holder.task);
+    if (object->holder.task_name[0] != 0) put_key_string(to, "task_name", object->holder.task_name);
     put_address(to, "lane", object->holder.lane);
     put(to, "}");
     put_number(to, "waiting", (int64_t)object->waiting);

@@ -22,6 +22,24 @@ static bool may_go_on(reading_t *reading) {
     return !reading->ended_early;
 }
 
+static void copy_task_name(const csk_look_t *look, char name[CSK_INSPECT_TASK_NAME], const csk_task_wait_t *wait) {
+    if (wait->task_name == NULL || (look->more != NULL && look->more->leaves_names_out)) return;
+    csk_copy_text(name, CSK_INSPECT_TASK_NAME, wait->task_name);
+}
+
+/* Of several that have the object the one is shown that has it longest. */
+static void add_holder(const csk_look_t *look, csk_inspected_object_t *object, const csk_task_wait_t *wait) {
+    csk_inspected_holder_t *holder = &object->holder;
+    holder->count++;
+    if (object->running_ns != 0 && object->running_ns <= wait->since_ns) return;
+    object->running_ns = wait->since_ns;
+    holder->kind = CSK_HELD_BY_TASK;
+    holder->task = wait->task;
+    holder->waiter = wait->waiter;
+    holder->task_name[0] = 0;
+    copy_task_name(look, holder->task_name, wait);
+}
+
 /* Called under the lock of the wait's part. */
 static bool add_wait(const csk_task_wait_t *wait, void *context) {
     csk_look_t *look = ((reading_t *)context)->look;
@@ -31,6 +49,10 @@ static bool add_wait(const csk_task_wait_t *wait, void *context) {
     csk_inspected_object_t *object = csk_look_object(look, wait->object, wait->object_kind, &fresh);
     if (object == NULL) return true;
     if (fresh) csk_place_text(&wait->place, object->name, sizeof object->name);
+    if (wait->has_object) {
+        add_holder(look, object, wait);
+        return true;
+    }
     object->waiting++;
     csk_inspected_waiter_t *seen = csk_look_waiter(look, object, CSK_WAITER_CALLBACK, wait->waits_for);
     if (seen == NULL) return true;
@@ -40,8 +62,7 @@ static bool add_wait(const csk_task_wait_t *wait, void *context) {
     seen->deadline_ns = wait->deadline_ns;
     seen->waiter = wait->waiter;
     seen->task = wait->task;
-    if (wait->task_name == NULL || (look->more != NULL && look->more->leaves_names_out)) return true;
-    csk_copy_text(seen->task_name, sizeof seen->task_name, wait->task_name);
+    copy_task_name(look, seen->task_name, wait);
     return true;
 }
 
@@ -56,6 +77,13 @@ void csk_look_at_tasks(csk_look_t *look) {
 void csk_look_name_tasks(const csk_look_t *look) {
     csk_inspection_t *view = look->view;
     if (look->more != NULL && look->more->leaves_names_out) return;
+    for (uint32_t i = 0; i < view->object_count; i++) {
+        csk_inspected_holder_t *holder = &view->objects[i].holder;
+        /* One that has an object of its runtime's has said its name there. */
+        if (holder->task == 0 || view->objects[i].kind >= CSK_OBJECT_FIFO_QUEUE) continue;
+        if (csk_platform_now() >= look->ends_ns) return;
+        csk_task_waits_name(holder->task, csk_look_until(look), holder->task_name, sizeof holder->task_name);
+    }
     for (uint32_t i = 0; i < view->waiter_count; i++) {
         csk_inspected_waiter_t *waiter = &view->waiters[i];
         /* A task waits at one place: what is known of one at an object of its runtime's was copied there. */

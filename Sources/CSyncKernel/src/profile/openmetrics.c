@@ -69,6 +69,7 @@ static const char *kind_of(const csk_metrics_entry_t *entry) {
     case CSK_OBJECT_FIFO_QUEUE: return "fifo_queue";
     case CSK_OBJECT_ACTOR_QUEUE: return "actor_queue";
     case CSK_OBJECT_RESOURCE_POOL: return "resource_pool";
+    case CSK_OBJECT_TASK_QUEUE: return "task_queue";
     default: return "other";
     }
 }

@@ -6,11 +6,11 @@
 
 #include "base/metrics.h"
 #include "thread/name.h"
+#include "wait/listed.h"
 
 const char *csk_workqueue_name(const csk_workqueue_t *queue) { return queue != NULL ? queue->name : NULL; }
 
-/* ---- Making and ending
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- Making and ending ------------------------------------------------------------------------------------------- */
 
 int csk_workqueue_init(csk_workqueue_t *queue, const csk_workqueue_attr_t *attr) {
     static const csk_workqueue_attr_t defaults;
@@ -52,13 +52,27 @@ int csk_workqueue_create(csk_workqueue_t **queue, const csk_workqueue_attr_t *at
     return 0;
 }
 
+/* What `suspended` says of a queue that is suspended. A view finds such a queue in the list of objects, since no worker
+ * has it. It is listed while somebody wants the list: see listed.h. Who ends the suspension takes it off, once the lock
+ * is free. */
+enum { SUSPENDED = 1, SUSPENDED_LISTED = 2 };
+
+/* Called under the lock. Returns true if the queue has to be taken off the list. */
+static bool is_no_longer_suspended(csk_workqueue_t *queue) {
+    bool listed = (queue->suspended & SUSPENDED_LISTED) != 0;
+    queue->suspended = 0;
+    return listed;
+}
+
 int csk_workqueue_destroy(csk_workqueue_t *queue) {
     if (csk_section_inside(queue)) return EDEADLK;
     csk_workqueue_lock(queue);
     csk_work_sort(queue);
     bool busy = queue->waiting != 0 || queue->running != 0 || queue->refusing != 0 || queue->drains != NULL ||
                 queue->rooms != NULL;
+    bool listed = !busy && is_no_longer_suspended(queue);
     csk_workqueue_unlock_and_look(queue);
+    if (listed) csk_listed_take_off(queue);
     if (busy) return EBUSY;
     for (uint32_t looks = 0; csk_load(&queue->state, CSK_ACQUIRE) & STATE_PINS; looks++) csk_platform_await_step(looks);
     csk_name_end(queue);
@@ -80,26 +94,28 @@ void csk_workqueue_unretain(csk_workqueue_t *queue) {
     if (csk_fetch_add(&queue->handles, -UINT64_C(1), CSK_ACQ_REL) == 1) csk_workqueue_unpin(queue);
 }
 
-/* Called under the lock. `why` is SHUT or RELEASED, so suspension ends for good. */
-static void end_suspension(csk_workqueue_t *queue, uint64_t why) {
+/* Called under the lock. `why` is SHUT or RELEASED, so suspension ends for good. Returns true if the queue has to be
+ * taken off the list. */
+static bool end_suspension(csk_workqueue_t *queue, uint64_t why) {
     /* The next instruction, on the same word, orders both before the look at the inbox. */
     csk_fetch_or(&queue->state, why, CSK_RELAXED);
     csk_fetch_and(&queue->state, ~STATE_SUSPENDS, CSK_SEQ_CST);
-    queue->suspended = 0;
+    bool listed = is_no_longer_suspended(queue);
     csk_work_sort(queue);
+    return listed;
 }
 
 /* Pins are only about memory. Work that waits on a queue without a handle has a worker, or somebody whose section will
  * end. */
 void csk_workqueue_release(csk_workqueue_t *queue) {
     csk_workqueue_lock(queue);
-    end_suspension(queue, STATE_RELEASED);
+    bool listed = end_suspension(queue, STATE_RELEASED);
     csk_workqueue_unlock_and_look(queue);
+    if (listed) csk_listed_take_off(queue);
     csk_workqueue_unretain(queue);
 }
 
-/* ---- Suspending, ending
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- Suspending, ending ------------------------------------------------------------------------------------------ */
 
 static bool is_ending(const csk_workqueue_t *queue) {
     return (csk_load(&queue->state, CSK_RELAXED) & (STATE_SHUT | STATE_RELEASED)) != 0;
@@ -109,7 +125,10 @@ int csk_workqueue_suspend(csk_workqueue_t *queue) {
     csk_workqueue_lock(queue);
     bool ends = is_ending(queue), most = (csk_load(&queue->state, CSK_RELAXED) & STATE_SUSPENDS) == STATE_SUSPENDS;
     if (!most && !ends) csk_fetch_add(&queue->state, STATE_SUSPEND_ONE, CSK_RELAXED);
-    if (!ends) queue->suspended = 1;
+    if (!ends && !queue->suspended) {
+        bool listed = csk_listed_is_on() && csk_listed_add(queue, CSK_OBJECT_WORKQUEUE);
+        queue->suspended = listed ? SUSPENDED | SUSPENDED_LISTED : SUSPENDED;
+    }
     csk_workqueue_unlock(queue);
     return most ? EAGAIN : 0;
 }
@@ -118,9 +137,11 @@ int csk_workqueue_resume(csk_workqueue_t *queue) {
     csk_workqueue_lock(queue);
     bool ends = is_ending(queue), suspended = (csk_load(&queue->state, CSK_RELAXED) & STATE_SUSPENDS) != 0;
     if (suspended) csk_fetch_add(&queue->state, -STATE_SUSPEND_ONE, CSK_SEQ_CST);
-    queue->suspended = (csk_load(&queue->state, CSK_RELAXED) & STATE_SUSPENDS) != 0;
+    bool goes_on = (csk_load(&queue->state, CSK_RELAXED) & STATE_SUSPENDS) == 0;
+    bool listed = goes_on && is_no_longer_suspended(queue);
     csk_work_sort(queue);
     csk_workqueue_unlock_and_look(queue);
+    if (listed) csk_listed_take_off(queue);
     return suspended || ends ? 0 : EPERM;
 }
 
@@ -128,7 +149,7 @@ void csk_workqueue_shutdown(csk_workqueue_t *queue, bool cancel) {
     csk_section_t refusal;
     csk_metrics_works_t refused = { 0 };
     csk_workqueue_lock(queue);
-    end_suspension(queue, STATE_SHUT);
+    bool listed = end_suspension(queue, STATE_SHUT);
     queue->refuses = 1;
     csk_work_t *first = cancel ? csk_work_remove_all(queue) : NULL;
     if (first != NULL) csk_work_begin_refusal(queue, first, &refusal);
@@ -136,6 +157,7 @@ void csk_workqueue_shutdown(csk_workqueue_t *queue, bool cancel) {
     for (const csk_workqueue_wait_t *room = rooms; room != NULL; room = room->next) refused.refused++;
     if (csk_is_counting(CSK_COUNTS_METRICS)) csk_metrics_add_works(queue->name, &refused);
     csk_workqueue_unlock_and_look(queue);
+    if (listed) csk_listed_take_off(queue);
     if (csk_waits_call(rooms) && first != NULL) csk_work_refuse(first, &refusal);
 }
 

@@ -54,7 +54,7 @@ static void take_out_of_list(csk_task_wait_t *wait) {
 }
 
 void csk_task_wait_begin(csk_task_wait_t *wait) {
-    bool is_counted = wait->object != NULL && !wait->is_not_counted;
+    bool is_counted = wait->object != NULL && !wait->is_not_counted && !wait->has_object;
     wait->since_ns = csk_platform_now();
     wait->mark = mark_of_process();
     wait->part = NO_PART;
