@@ -12,7 +12,7 @@ KERNEL = os.path.join(ROOT, "Sources", "CSyncKernel")
 EXPLORED = ["base", "thread_number", "fork", "queue_lock", "heap", "observe", "probe", "counting", "counted",
             "announce", "pool_watch", "trampoline", "waiter", "told_wait", "yield", "text", "gate", "gate_words",
             "gate_order", "gate_policy", "gate_queue", "gate_aside", "gate_leave",
-            "gate_async", "gate_lane", "gate_watch", "watch", "mutex", "pqueue", "pqueue_line", "pqueue_async",
+            "gate_async", "gate_lane", "gate_watch", "mutex", "pqueue", "pqueue_line", "pqueue_async",
             "thread_exit", "rwlock", "rwlock_wait", "rwlock_queue", "rwlock_bias", "rwlock_async", "rwlock_watch",
             "cond", "gate_await", "profile", "stack", "sem", "sem_queue", "sem_async", "sem_note", "workqueue",
             "workqueue_order", "workqueue_refuse", "workqueue_told",
@@ -22,7 +22,7 @@ EXPLORED = ["base", "thread_number", "fork", "queue_lock", "heap", "observe", "p
 # memory.
 STATEFUL = ["timer", "reads", "pool", "pool_growth", "rwlock_linger", "rwlock_work", "workqueue_worker",
             "workqueue_life", "rcu", "rcu_child", "rcu_reclaim", "rcu_map", "tls", "block", "name", "slots", "metrics",
-            "waits", "listed", "tasks", "platform", "ordering", "order", "order_graph", "order_print",
+            "waits", "watch", "listed", "tasks", "platform", "ordering", "order", "order_graph", "order_print",
             "watchdog", "deadlock", "inspect_server"]
 # What nobody explores: what the system answers, and what is written, printed or sent of what others have read.
 UNEXPLORED = ["load_time", "platform_census", "platform_clock", "platform_fork", "platform_threads", "quota",
