@@ -6,7 +6,7 @@
 #include <string.h>
 
 typedef struct {
-    char text[65536];
+    char text[1 << 18];
     size_t used;
 } text_t;
 

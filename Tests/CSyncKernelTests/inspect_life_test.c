@@ -107,6 +107,29 @@ static void *give_up_queues(void *unused) {
     }
     return NULL;
 }
+/* Its own work gives the queue up, while the call that lets it begin has not returned. */
+static uint32_t given_up;
+static csk_workqueue_t *resumed;
+static void give_up_resumed(csk_work_t *work, int status) {
+    (void)work;
+    CHECK_STATUS(status, 0);
+    csk_workqueue_release(resumed);
+    ADD(&given_up, 1);
+}
+static void *resume_what_gives_itself_up(void *unused) {
+    (void)unused;
+    static csk_work_t work;
+    for (uint32_t round = 0; !LOAD(&over); round++) {
+        CHECK_STATUS(csk_workqueue_create(&resumed, NULL), 0);
+        csk_workqueue_t *queue = resumed;
+        CHECK_STATUS(csk_workqueue_suspend(queue), 0);
+        CHECK_STATUS(csk_workqueue_enqueue(queue, &work, give_up_resumed), 0);
+        if (round % 2 == 0) CHECK_STATUS(csk_workqueue_resume(queue), 0);
+        else csk_workqueue_shutdown(queue, false);
+        wait_until(LOAD(&given_up) == round + 1);
+    }
+    return NULL;
+}
 static void *give_up_suspended_queues(void *unused) {
     (void)unused;
     for (int round = 0; !LOAD(&over); round++) {
@@ -122,18 +145,19 @@ static void *give_up_suspended_queues(void *unused) {
 }
 static void objects_may_go_as_soon_as_their_waits_have_returned(void) {
     csk_inspect_callbacks(true);
-    pthread_t viewer = start_thread(view_in_a_loop, NULL), threads[6];
+    pthread_t viewer = start_thread(view_in_a_loop, NULL), threads[7];
     threads[0] = start_thread(free_after_the_wait, NULL);
     threads[1] = start_thread(free_after_the_wait, NULL);
     threads[2] = start_thread(free_after_the_signal, NULL);
     threads[3] = start_thread(free_in_the_callback, NULL);
     threads[4] = start_thread(give_up_queues, NULL);
     threads[5] = start_thread(give_up_suspended_queues, NULL);
+    threads[6] = start_thread(resume_what_gives_itself_up, NULL);
     struct timespec a_while = { .tv_sec = 1 };
     nanosleep(&a_while, NULL); /* how long it is tried, and nothing else */
     STORE(&over, 1);
     uint64_t *views = join_thread(viewer);
-    for (int i = 0; i < 6; i++) join_thread(threads[i]);
+    for (int i = 0; i < 7; i++) join_thread(threads[i]);
     csk_inspect_callbacks(false);
     CHECK_GE(*views, 10);
     printf("(%" PRIu64 " views) ", *views);

@@ -1,5 +1,7 @@
 /* inspect_test.c: a view shows who waits for whom, at each kind of object, and is printed. inspect_queue_test.c has
- * work queues and their workers, inspect_life_test.c what is gone. */
+ * work queues and their workers, inspect_life_test.c what is gone.
+ *
+ * More than 400 lines: one test for each kind of object. */
 #include "inspect_fixture.h"
 
 /* ---- Each kind of object ----------------------------------------------------------------------------------------- */
@@ -306,6 +308,27 @@ static void a_list_that_is_full_says_so(void) {
     free(waiting);
 }
 
+/* A signal may make more than the semaphore began with. */
+static void permits_are_printed_as_they_are(void) {
+    static text_t printed;
+    csk_sem_t sem;
+    csk_gate_waiter_t waiting = { 0 };
+    CHECK_STATUS(csk_sem_init(&sem, 2, 0), 0);
+    csk_inspect_callbacks(true);
+    CHECK_STATUS(csk_sem_wait_async(&sem, &waiting, 0, 4, CSK_NEVER, count_call, NULL), 0);
+    CHECK(look_for(&sem, CSK_OBJECT_SEM) != NULL);
+    CHECK_STATUS(csk_inspect_print(&view, CSK_INSPECT_TEXT, collect, &printed), 0);
+    CHECK(strstr(printed.text, ", 2 of 2 permits free") != NULL);
+    CHECK_STATUS(csk_sem_signal(&sem, 1), 0);
+    CHECK(look_for(&sem, CSK_OBJECT_SEM) != NULL);
+    printed.used = 0;
+    CHECK_STATUS(csk_inspect_print(&view, CSK_INSPECT_TEXT, collect, &printed), 0);
+    CHECK(strstr(printed.text, ", 3 permits free") != NULL);
+    CHECK_STATUS(csk_sem_cancel(&sem, &waiting), 0);
+    CHECK_STATUS(csk_sem_destroy(&sem), 0);
+    csk_inspect_callbacks(false);
+}
+
 /* ---- Limits ------------------------------------------------------------------------------------------------------ */
 
 static void what_has_no_room_is_counted(void) {
@@ -382,4 +405,5 @@ TEST_MAIN(TEST(a_gate_shows_its_holder_and_its_waiters_in_order), TEST(a_mutex_s
           TEST(a_condition_variable_shows_who_waits_for_a_signal_and_then_for_the_gate),
           TEST(who_waits_for_a_predicate_comes_behind_who_waits_to_enter), TEST(a_priority_queue_shows_both_lines),
           TEST(callbacks_are_listed_while_somebody_wants_that), TEST(a_list_that_is_full_says_so),
-          TEST(what_has_no_room_is_counted), TEST(a_view_is_printed_as_text_and_as_json))
+          TEST(permits_are_printed_as_they_are), TEST(what_has_no_room_is_counted),
+          TEST(a_view_is_printed_as_text_and_as_json))

@@ -4,7 +4,7 @@
 #include "test.h"
 
 enum { OBJECTS = 64 };
-static char objects[OBJECTS];
+static char objects[OBJECTS], another;
 
 static const void *the_next(const csk_listed_cursor_t *cursor) {
     return cursor->at < cursor->count ? cursor->found[cursor->at] : NULL;
@@ -33,7 +33,7 @@ static void each_object_is_read_once(void) {
     CHECK_EQ(count, OBJECTS);
     CHECK(!busy);
     for (int i = 0; i < OBJECTS; i++) csk_listed_take_off(&objects[i]), csk_listed_take_off(&objects[i]);
-    CHECK(!csk_listed_has_any());
+    CHECK(!csk_listed_has_callbacks());
 }
 
 /* A view once read an object as one of the kind that had stood at its address before. */
@@ -52,7 +52,21 @@ static void an_object_is_of_the_kind_that_it_is_now(void) {
     bool busy = false;
     while (csk_listed_next(&cursor, &listed, csk_deadline_after(INT64_C(1000000000)), &busy)) {}
     for (int i = 0; i < OBJECTS; i++) csk_listed_take_off(&objects[i]);
-    CHECK(!csk_listed_has_any());
+    CHECK(!csk_listed_has_callbacks());
 }
 
-TEST_MAIN(TEST(each_object_is_read_once), TEST(an_object_is_of_the_kind_that_it_is_now))
+/* The deadlock watch takes views while callbacks wait. A suspended queue alone needs none. */
+static void a_suspended_queue_is_no_callback(void) {
+    for (int i = 0; i < OBJECTS; i++) CHECK(csk_listed_add(&objects[i], CSK_OBJECT_WORKQUEUE));
+    CHECK(!csk_listed_has_callbacks());
+    CHECK(csk_listed_add(&objects[0], CSK_OBJECT_WORKQUEUE) && csk_listed_add(&another, CSK_OBJECT_GATE));
+    CHECK(csk_listed_has_callbacks());
+    csk_listed_take_off(&another);
+    csk_listed_take_off(&objects[0]);
+    CHECK(!csk_listed_has_callbacks());
+    for (int i = 0; i < OBJECTS; i++) csk_listed_take_off(&objects[i]);
+    CHECK(!csk_listed_has_callbacks());
+}
+
+TEST_MAIN(TEST(each_object_is_read_once), TEST(an_object_is_of_the_kind_that_it_is_now),
+          TEST(a_suspended_queue_is_no_callback))

@@ -1,37 +1,8 @@
-/* task_test.c: tasks that wait at objects of their runtime's, or have them, are shown, named and counted.
- *
- * More than 400 lines: views, metrics, profile and forks are shown the same waits. */
-#include "child.h"
-#include "collected_text.h"
+/* task_test.c: tasks that wait at objects of their runtime's are shown, named and counted. task_holder_test.c has those
+ * that have such an object. */
+#include "task_fixture.h"
 
-#include <csynckernel/csynckernel.h>
-
-enum { OBJECTS = 64, WAITERS = 512 };
-
-static csk_inspected_object_t objects[OBJECTS];
-static csk_inspected_waiter_t waiters[WAITERS];
-static csk_inspection_t view = {
-    .objects = objects, .waiters = waiters, .object_room = OBJECTS, .waiter_room = WAITERS
-};
-
-static const csk_inspected_object_t *look_for(const void *address, uint32_t kind) {
-    CHECK_STATUS(csk_inspect(&view), 0);
-    for (uint32_t i = 0; i < view.object_count; i++)
-        if (objects[i].address == address && objects[i].kind == kind) return &objects[i];
-    return NULL;
-}
-
-static char queue, pool;
-
-static csk_task_wait_t wait_at_queue(uint64_t task, const char *name) {
-    return (csk_task_wait_t){ .task = task,
-                              .task_name = name,
-                              .object = &queue,
-                              .object_kind = CSK_OBJECT_FIFO_QUEUE,
-                              .waits_for = CSK_WAITS_FOR_TURN,
-                              .place = { "Test/uploads.swift", 12 },
-                              .deadline_ns = CSK_NEVER };
-}
+static char pool;
 
 static void nobody_is_told_unless_somebody_asks(void) {
     CHECK(!csk_task_waits_are_told());
@@ -93,32 +64,6 @@ static void tasks_stand_by_rank_and_ticket(void) {
     const csk_inspected_waiter_t *at = &waiters[seen->first_waiter];
     CHECK(at[0].task == 0x3000 && at[1].task == 0x2000 && at[2].task == 0x1000);
     for (int i = 0; i < 3; i++) csk_task_wait_end(&waits[i], 0);
-    csk_inspect_callbacks(false);
-}
-
-/* What has the object and what waits for it are told in the same way. */
-static void a_task_that_has_an_object_is_its_holder(void) {
-    csk_inspect_callbacks(true);
-    csk_task_wait_t holds = wait_at_queue(0, "resize"), waits = wait_at_queue(0, "upload"), also = holds;
-    holds.has_object = also.has_object = 1;
-    csk_task_wait_begin(&holds);
-    csk_task_wait_begin(&waits);
-    const csk_inspected_object_t *seen = look_for(&queue, CSK_OBJECT_FIFO_QUEUE);
-    CHECK(seen != NULL && seen->waiter_count == 1 && seen->waiting == 1);
-    CHECK(seen->holder.kind == CSK_HELD_BY_TASK && seen->holder.count == 1 && seen->holder.task == 0);
-    CHECK_EQ(strcmp(seen->holder.task_name, "resize"), 0);
-    CHECK(seen->running_ns == holds.since_ns && seen->running_ns != 0);
-    CHECK_EQ(strcmp(waiters[seen->first_waiter].task_name, "upload"), 0);
-    also.task_name = "another";
-    csk_task_wait_begin(&also);
-    seen = look_for(&queue, CSK_OBJECT_FIFO_QUEUE);
-    CHECK(seen->holder.count == 2 && seen->running_ns == holds.since_ns);
-    csk_task_wait_end(&also, 0);
-    csk_task_wait_end(&waits, 0);
-    seen = look_for(&queue, CSK_OBJECT_FIFO_QUEUE);
-    CHECK(seen != NULL && seen->waiting == 0 && seen->holder.kind == CSK_HELD_BY_TASK);
-    csk_task_wait_end(&holds, 0);
-    CHECK(look_for(&queue, CSK_OBJECT_FIFO_QUEUE) == NULL);
     csk_inspect_callbacks(false);
 }
 
@@ -195,15 +140,6 @@ static void a_task_at_an_object_of_the_kernel_has_its_name(void) {
     csk_task_wait_end(&name, ECANCELED);
     CHECK_STATUS(csk_sem_destroy(&sem), 0);
     csk_inspect_callbacks(false);
-}
-
-typedef struct {
-    csk_metrics_entry_t found;
-} metered_t;
-
-static void find_queue(const csk_metrics_entry_t *entry, void *context) {
-    metered_t *metered = context;
-    if (entry->object_kind == CSK_OBJECT_FIFO_QUEUE) metered->found = *entry;
 }
 
 static void waits_are_counted_by_the_metrics(void) {
@@ -402,9 +338,8 @@ static void tasks_are_printed_as_text_and_as_json(void) {
 
 TEST_MAIN(TEST(a_child_of_fork_has_its_own_waits_alone), TEST(nobody_is_told_unless_somebody_asks),
           TEST(a_task_is_shown_with_its_name_and_what_it_waits_for), TEST(tasks_stand_by_rank_and_ticket),
-          TEST(a_task_that_has_an_object_is_its_holder), TEST(a_wait_that_is_over_is_not_shown),
-          TEST(a_view_of_a_long_list_of_tasks_ends_and_says_so), TEST(a_task_at_an_object_of_the_kernel_has_its_name),
-          TEST(waits_are_counted_by_the_metrics), TEST(waits_are_in_the_profile_with_the_contexts_of_the_task),
-          TEST(a_view_never_reads_a_wait_that_has_ended),
+          TEST(a_wait_that_is_over_is_not_shown), TEST(a_view_of_a_long_list_of_tasks_ends_and_says_so),
+          TEST(a_task_at_an_object_of_the_kernel_has_its_name), TEST(waits_are_counted_by_the_metrics),
+          TEST(waits_are_in_the_profile_with_the_contexts_of_the_task), TEST(a_view_never_reads_a_wait_that_has_ended),
           TEST(a_wait_that_began_before_a_fork_is_counted_in_the_parent_alone),
           TEST(tasks_are_printed_as_text_and_as_json))

@@ -162,6 +162,42 @@ static void no_task_waits(void) {
 CLIENT(tasks_read, .setup = make, .threads = { task_waits_and_frees, reads_tasks }, .check = no_task_waits,
        .preemptions = 2)
 
+/* Work that is no task passes its object on. At each moment that a reader sees, what waits does so for what has it. */
+static void pass_on(uint64_t task) {
+    csk_inspect_callbacks(true);
+    csk_task_wait_t works[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        works[i] = (csk_task_wait_t){ .object = shared->objects[0], .has_object = 1 - i, .deadline_ns = CSK_NEVER };
+        works[i].task = task * (i + 1);
+        csk_task_wait_begin(&works[i]);
+    }
+    csk_task_wait_pass(&works[0], &works[1]);
+    works[0].object = NULL; /* it may go */
+    csk_task_wait_end(&works[1], 0);
+    explore_free(shared->objects[0], sizeof *shared->objects[0]);
+}
+static void passes_on(void) { pass_on(0); }
+static void passes_on_to_a_task(void) { pass_on(1); }
+typedef struct {
+    uint32_t holders, waiters;
+} passed_t;
+static bool counts_work(const csk_task_wait_t *wait, void *context) {
+    passed_t *passed = context;
+    __atomic_load_n((const uint32_t *)wait->object, __ATOMIC_RELAXED);
+    if (wait->has_object) passed->holders++;
+    else passed->waiters++;
+    return true;
+}
+static void reads_who_has_it(void) {
+    passed_t passed = { 0, 0 };
+    for (uint32_t part = 0; part < CSK_TASK_PARTS; part++)
+        EXPECT(csk_task_waits_read(part, CSK_NEVER, counts_work, &passed));
+    EXPECT(passed.holders <= 1 && passed.waiters <= passed.holders);
+}
+CLIENT(tasks_pass, .setup = make, .threads = { passes_on, reads_who_has_it }, .check = no_task_waits, .preemptions = 3)
+CLIENT(tasks_pass_between_tasks, .setup = make, .threads = { passes_on_to_a_task, reads_tasks }, .check = no_task_waits,
+       .preemptions = 2)
+
 /* The callback frees the semaphore at which it has waited. */
 static void frees_sem(csk_gate_waiter_t *waiter, void *context, int status) {
     (void)context;

@@ -102,7 +102,6 @@ static void suspends_and_releases(void) {
     EXPECT_EQUAL(csk_workqueue_suspend(shared->queues[0]), 0);
     EXPECT_EQUAL(csk_workqueue_suspend(shared->queues[0]), 0);
     EXPECT_EQUAL(csk_workqueue_resume(shared->queues[0]), 0);
-    EXPECT(csk_listed_has_any());
     EXPECT_EQUAL(csk_workqueue_resume(shared->queues[0]), 0);
     give_up(0);
     EXPECT_EQUAL(csk_workqueue_suspend(shared->queues[1]), 0);
@@ -132,12 +131,65 @@ static void reads_suspended(void) {
     while (csk_listed_next(&cursor, &listed, CSK_NEVER, &busy)) {
         object = (csk_inspected_object_t){ .address = listed.object, .kind = listed.kind };
         csk_look_at_workqueue(&look, &object, explore_now() + 2000000);
-        EXPECT_EQUAL(object.count, 0);
+        EXPECT(object.count <= 1 && object.running <= 1);
     }
     EXPECT(!busy);
 }
-static void nothing_is_listed(void) { EXPECT(!csk_listed_has_any()); }
+static bool is_any_listed(void) {
+    csk_listed_cursor_t cursor = { 0 };
+    csk_listed_t listed;
+    bool busy = false, found = csk_listed_next(&cursor, &listed, CSK_NEVER, &busy);
+    while (csk_listed_next(&cursor, &listed, CSK_NEVER, &busy)) {}
+    return found;
+}
+static void nothing_is_listed(void) { EXPECT(!is_any_listed()); }
 
+/* Its own work gives the queue up as soon as it may begin: whoever has let it begin is still inside of the call. */
+static void runs_and_releases(csk_work_t *work, int status) {
+    runs(work, status);
+    give_up(0);
+}
+static void resumes_what_releases(void) {
+    EXPECT_EQUAL(csk_workqueue_suspend(shared->queues[0]), 0);
+    enqueue(0, 0, runs_and_releases);
+    EXPECT_EQUAL(csk_workqueue_resume(shared->queues[0]), 0);
+}
+static void shuts_down_what_releases(void) {
+    EXPECT_EQUAL(csk_workqueue_suspend(shared->queues[0]), 0);
+    enqueue(0, 0, runs_and_releases);
+    csk_workqueue_shutdown(shared->queues[0], false);
+}
+static void make_one_listed(void) {
+    make_one();
+    csk_inspect_callbacks(true);
+}
+static void it_ran(void) {
+    one_ran();
+    nothing_is_listed();
+}
+static void suspends_and_resumes(void) {
+    EXPECT_EQUAL(csk_workqueue_suspend(shared->queues[0]), 0);
+    EXPECT_EQUAL(csk_workqueue_resume(shared->queues[0]), 0);
+}
+/* What was suspended while nobody wanted the list is in it once it is suspended again. */
+static void suspends_while_unwanted(void) {
+    EXPECT_EQUAL(csk_workqueue_suspend(shared->queues[0]), 0);
+    csk_inspect_callbacks(true);
+    suspends_and_resumes();
+    EXPECT_EQUAL(csk_workqueue_suspend(shared->queues[0]), 0);
+    csk_inspect_callbacks(false);
+    EXPECT_EQUAL(csk_workqueue_resume(shared->queues[0]), 0);
+    EXPECT_EQUAL(csk_workqueue_resume(shared->queues[0]), 0);
+}
+
+CLIENT(suspended_released_inside, .setup = make_one_listed, .threads = { resumes_what_releases, reads_suspended },
+       .check = it_ran)
+CLIENT(suspended_shut_down_released_inside, .setup = make_one_listed,
+       .threads = { shuts_down_what_releases, reads_suspended }, .check = it_ran)
+CLIENT(suspended_by_two_and_read, .setup = make_listed,
+       .threads = { suspends_and_resumes, suspends_and_resumes, reads_suspended }, .check = nothing_is_listed)
+CLIENT(suspended_while_unwanted, .setup = make, .threads = { suspends_while_unwanted, suspends_and_resumes },
+       .check = nothing_is_listed, .preemptions = 2)
 CLIENT(suspended_goes, .setup = make_listed, .threads = { suspends_and_releases, reads_suspended },
        .check = nothing_is_listed, .preemptions = 2)
 CLIENT(suspended_ends, .setup = make_listed, .threads = { suspends_and_destroys, reads_suspended },

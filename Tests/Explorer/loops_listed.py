@@ -200,7 +200,7 @@ WALKS = {
     "src/thread/block.c receive": 1,
     "src/thread/tls.c csk_tls_open_bytes": 1,
     "src/thread/tls.c find_place": 1,
-    "src/wait/listed.c csk_listed_has_any": 1,
+    "src/wait/listed.c csk_listed_has_callbacks": 1,
     "src/wait/listed.c csk_listed_next": 1,
     "src/wait/waits.c take_from": 1,
 }

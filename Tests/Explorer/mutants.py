@@ -764,14 +764,22 @@ MUTANTS = [
     ("a view reads a queue that no worker serves any more", INSPECT_POOL,
      "        kept = is_kept(object->address);\n", "        kept = true;\n"),
     ("a queue that is resumed stays listed", WQ_LIFE,
-     "    if (listed) csk_listed_take_off(queue);\n    return suspended", "    return suspended"),
+     "    if (listed) take_off(queue);\n    return suspended", "    return suspended"),
+    ("who ends a suspension does not keep the queue", WQ_LIFE,
+     "    if (listed) csk_workqueue_pin(queue);\n    return listed;\n}\n\n"
+     "static void take_off(csk_workqueue_t *queue) {\n"
+     "    csk_listed_take_off(queue);\n    csk_workqueue_unpin(queue);\n",
+     "    return listed;\n}\n\nstatic void take_off(csk_workqueue_t *queue) {\n    csk_listed_take_off(queue);\n"),
+    ("a queue that is listed already is listed again", WQ_LIFE,
+     "bool lists = !ends && !(queue->suspended & SUSPENDED_LISTED) && csk_listed_is_on();",
+     "bool lists = !ends && csk_listed_is_on();"),
     ("a suspended queue that is released stays listed", WQ_LIFE,
-     "    if (listed) csk_listed_take_off(queue);\n    csk_workqueue_unretain(queue);",
+     "    if (listed) take_off(queue);\n    csk_workqueue_unretain(queue);",
      "    csk_workqueue_unretain(queue);"),
     ("a suspended queue that is shut down stays listed", WQ_LIFE,
-     "    if (listed) csk_listed_take_off(queue);\n    if (csk_waits_call(rooms)", "    if (csk_waits_call(rooms)"),
+     "    if (listed) take_off(queue);\n    if (csk_waits_call(rooms)", "    if (csk_waits_call(rooms)"),
     ("a suspended queue that is destroyed stays listed", WQ_LIFE,
-     "    if (listed) csk_listed_take_off(queue);\n    if (busy)", "    if (busy)"),
+     "    if (listed) take_off(queue);\n    if (busy)", "    if (busy)"),
     ("a write that ends its thread keeps the lock", "src/readwrite/rwlock_work.c",
      "        while (lock != NULL && (csk_rwlock_is_reading(lock) || csk_rwlock_is_writing(lock))) "
      "csk_rwlock_unlock(lock);\n", ""),
@@ -844,6 +852,13 @@ MUTANTS = [
     ("who asks for room does not look", WQ_WAIT,
      "        stand_in_line(queue, wait);\n    }\n    csk_workqueue_unlock_and_look(queue);",
      "        stand_in_line(queue, wait);\n    }\n    csk_workqueue_unlock(queue);"),
+    # Work that passes its object on.
+    ("an object is passed on in two steps", "src/wait/tasks.c",
+     "    if (last != NULL && last->part == number) take_out(part, last);\n", ""),
+    ("who had the object stands in the list still", "src/wait/tasks.c",
+     "    if (last != NULL) take_out_of_list(last);\n    count(&waited, 0);\n", "    count(&waited, 0);\n"),
+    ("work stands where its record is", "src/wait/tasks.c", "wait->task : (uintptr_t)wait->object);",
+     "wait->task : (uintptr_t)wait);"),
     # Turns to look.
     ("two waiters look in one turn", "src/wait/watch.c",
      "    while (!csk_cas(&next_turn_ns, &next_ns, mine_ns + csk_load(&turn_ns, CSK_RELAXED), CSK_RELAXED));\n",
@@ -911,9 +926,7 @@ MUTANTS = [
      "    if (work == NULL && queue->first == NULL) {\n        csk_work_sort(queue);\n"),
     ("what is sorted with a lower rank is taken without a look", WQ_ORDER,
      "    if (queue->first == NULL) return NULL;\n", ""),
-    ("suspending is not noted", WQ_LIFE,
-     "        queue->suspended = listed ? SUSPENDED | SUSPENDED_LISTED : SUSPENDED;\n",
-     "        queue->suspended = listed ? SUSPENDED_LISTED : 0;\n"),
+    ("suspending is not noted", WQ_LIFE, "    if (!ends) queue->suspended |= SUSPENDED;\n", ""),
     ("who resumes resumes for others too", WQ_LIFE,
      "    bool listed = goes_on && is_no_longer_suspended(queue);\n",
      "    bool listed = is_no_longer_suspended(queue);\n"),
@@ -1708,6 +1721,7 @@ CLIENTS = {
     "order": ["lock_order_*"],
     "watchdog": ["watchdog_*"],
     "watch": ["looks_*"],
+    "tasks": ["tasks_*"],
     "cond": ["cond_*"],
     "waiter": ["gate_*", "sem_*", "rwlock_*", "async_*", "lane_*", "adopt_*", "close_*", "later_*", "mutex_*",
                "fork_*"],
@@ -1730,9 +1744,10 @@ def try_mutant(mutant, base, known):
     folder = tempfile.mkdtemp(prefix="mutant.")
     try:
         kernel = os.path.join(folder, "kernel")
-        shutil.copytree(KERNEL, kernel)
+        shutil.copytree(KERNEL, kernel, copy_function=os.symlink, ignore=shutil.ignore_patterns("man"))
         target = os.path.join(kernel, path)
         source = open(target).read()
+        os.remove(target)  # a link to the kernel's own
         if source.count(text) != 1:
             return name, "STALE", f"its text stands {source.count(text)} times in {path}; see --check", None, 0
         source = source.replace(text, replacement)
@@ -1745,7 +1760,7 @@ def try_mutant(mutant, base, known):
         patterns = [pattern for prefix, some in CLIENTS.items() if file.startswith(prefix) for pattern in some]
         for client in [known[name], None] if name in known else [None]:
             try:
-                program = build(kernel, folder, base, affected(path, seen_by, base, client), optimize="-O1")
+                program = build(kernel, folder, base, affected(path, seen_by, base, client), optimize="-O0")
             except subprocess.CalledProcessError:
                 return name, "BROKEN", "does not compile", None, 0
             run = try_clients(program, [client] if client else patterns)

@@ -4,7 +4,8 @@ import CSyncKernel
 ///
 /// It counts waits of threads and of tasks for mutexes, values, semaphores and read-write locks by the call stacks of
 /// those who waited, and by the call stacks of those who let them in. Waits at work queues, of threads, and of tasks
-/// for room or until one is drained, are counted by the call stacks of those who waited alone.
+/// for room or until one is drained, are counted by the call stacks of those who waited alone; so are waits of tasks at
+/// `FIFOQueue`, `ActorQueue`, `ResourcePool` and `TaskQueue`.
 ///
 /// ```swift
 /// try ContentionProfile.start()

@@ -13,7 +13,7 @@ import CSyncKernel
 ///
 /// Waits of threads and of tasks for mutexes, values, semaphores and read-write locks are counted, waits of threads at
 /// work queues, those of tasks there for room and until one is drained, and what work queues refuse and drop; and those
-/// of tasks at `FIFOQueue`, `ActorQueue`, `MainActorQueue` and `ResourcePool`, but not at `TaskQueue`. Objects of one
+/// of tasks at `FIFOQueue`, `ActorQueue`, `MainActorQueue`, `ResourcePool` and `TaskQueue`. Objects of one
 /// kind and one `name` share their numbers, which outlive them: give one name to what you want to see as one. An object
 /// that was made without a name is called by the file and line where it was made.
 ///

@@ -97,8 +97,8 @@ public struct SyncSnapshot: Sendable {
         /// tasks were listed (``SyncInspector/listsTasks(_:)``), of threads whose waits began while ``DeadlockWatch``
         /// was on, and else nil.
         public let taskAddress: UInt?
-        /// The name of the task that waits (`Task(name:)`), cut to 63 bytes. Nil where it has none, where its address
-        /// is not known, and for a task that runs on the thread.
+        /// The name of the task that waits (`Task(name:)`), or the tag of a task of a `TaskQueue`, cut to 63 bytes. Nil
+        /// where it has none, where the task is not known, and for a task that runs on the thread.
         public let taskName: String?
     }
 

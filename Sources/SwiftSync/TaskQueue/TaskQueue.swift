@@ -104,15 +104,13 @@ public final class TaskQueue: StallableQueue, @unchecked Sendable {
         unsafe lock._withUnsafeGuaranteedRef { $0.id = state.pointee.lastID }
         unsafe step.record(.pushed, lock, recorder)
         let starts = !state.pointee.isBusy
+        unsafe lock._withUnsafeGuaranteedRef { $0.told?.begin(as: $0.id, hasTurn: starts) }
         if starts {
             state.pointee.isBusy = true
             step.batch?.add(.running)
             unsafe step.record(.started, lock, recorder)
         } else {
-            unsafe lock._withUnsafeGuaranteedRef {
-                $0.store(task)
-                $0.told?.beginsToWait(as: $0.id)
-            }
+            unsafe lock._withUnsafeGuaranteedRef { $0.store(task) }
             unsafe append(lock)
         }
         end(step, mayWait: true)
@@ -148,8 +146,9 @@ public final class TaskQueue: StallableQueue, @unchecked Sendable {
             state.pointee.isBusy = false
             step.batch?.add(.idle)
         }
+        unsafe ToldTurn.pass(from: lock.told, to: next?._withUnsafeGuaranteedRef { $0.told })
         end(step, mayWait: false)
-        lock.told.take()?.end()
+        lock.told.take()?.free()
         if kind == .dropped { reportDrop(of: lock) }
         guard let next = unsafe next else { return }
         if let run = unsafe run {
@@ -281,7 +280,6 @@ public final class TaskQueue: StallableQueue, @unchecked Sendable {
     /// passed as `Unmanaged`: no accidental reference keeps one alive.
     @inline(never)
     private static func execute(_ task: any TaskQueue.Task, _ lock: Unmanaged<QueueLock>) {
-        unsafe lock._withUnsafeGuaranteedRef { $0.told?.hasTurn() }
         unsafe task.execute(queueLock: lock.takeRetainedValue())
     }
 

@@ -191,12 +191,13 @@ public class WorkQueueBase: @unchecked Sendable {
     // MARK: - The queue's life
 
     /// Keeps waiting work from beginning, until ``resume()`` has been called as often as this method. Work that runs
-    /// goes on. After a shutdown this call does nothing. Never blocks.
+    /// goes on. After a shutdown this call does nothing. It takes short locks.
     public final func suspend() {
         if unsafe csk_workqueue_suspend(core.queue) != 0 { fatalError("\(core.type) \(label): suspended 65 535 times") }
     }
 
-    /// Ends one ``suspend()``. A call without a matching ``suspend()`` stops the program with a message. Never blocks.
+    /// Ends one ``suspend()``. A call without a matching ``suspend()`` stops the program with a message. It takes short
+    /// locks, and waits for a ``SyncInspector`` that reads the queue just then: microseconds, milliseconds at most.
     public final func resume() {
         if unsafe csk_workqueue_resume(core.queue) != 0 {
             fatalError("\(core.type) \(label): resume was called more often than suspend")

@@ -192,7 +192,7 @@ typedef struct csk_inspection {
     int64_t began_ns, ended_ns;  /* when it was taken, by CLOCK_MONOTONIC */
     int32_t process;             /* as getpid() gives it */
     uint32_t lists_callbacks;    /* whether csk_inspect_callbacks was on */
-    uint64_t callbacks_unlisted; /* callbacks that were not listed so far, since the list was full */
+    uint64_t callbacks_unlisted; /* callbacks and suspended queues that were not listed so far: the list was full */
     csk_inspected_pool_t pool;
     csk_inspected_timers_t timers;
 } csk_inspection_t;

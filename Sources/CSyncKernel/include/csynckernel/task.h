@@ -12,6 +12,9 @@
  *     suspend();
  *     if (wait.task != 0) csk_task_wait_end(&wait, status);
  *
+ * A view keeps the lock of a list while it copies up to 4096 records. Who begins, passes or ends one there waits for
+ * that long.
+ *
  * No function here may be called from a signal handler. In a child of fork no task waits. */
 #ifndef CSK_TASK_H
 #define CSK_TASK_H
@@ -58,6 +61,10 @@ CSK_API void csk_task_wait_begin(csk_task_wait_t *wait);
 /* The task goes on: 0 where it has what it waited for, ETIMEDOUT, or another status. Each wait that has begun has to
  * end so, once, on any thread, before its task, its object and its memory go. */
 CSK_API void csk_task_wait_end(csk_task_wait_t *wait, int status);
+/* The object of `last`, which has it, passes to `next`, which waits for it. Both have ended, the wait of `next` with 0,
+ * and `next` has the object from now on, until its own end: `has_object` is set. Where both are work that is no task
+ * (`task` is 0), no view sees a moment between. `last` may be NULL: of it nobody was told. */
+CSK_API void csk_task_wait_pass(csk_task_wait_t *last, csk_task_wait_t *next);
 
 CSK_END_DECLS
 

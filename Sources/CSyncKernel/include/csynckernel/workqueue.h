@@ -140,7 +140,7 @@ CSK_API CSK_MUST_USE int csk_workqueue_create(csk_workqueue_t **queue, const csk
 /* Gives up a queue that csk_workqueue_create made. What the queue has accepted still runs, on a suspended queue too,
  * which from then on can't be suspended; then its memory goes. It may be called from anywhere, the queue's own work
  * included, and once for each queue. But whoever is just queueing work needs the queue until that call has returned,
- * and whoever will call it later has to retain it. Never blocks. */
+ * and whoever will call it later has to retain it. Blocks as csk_workqueue_resume does. */
 CSK_API void csk_workqueue_release(csk_workqueue_t *queue);
 
 /* These keep the memory of a queue that csk_workqueue_create made beyond its release, for whoever calls it later:
@@ -205,7 +205,7 @@ CSK_API CSK_MUST_USE int csk_workqueue_sync_always(csk_workqueue_t *queue, csk_r
  * csk_workqueue_suspend; a resume beyond that gets EPERM. What runs goes on. Up to 65 535 calls suspend; a further one
  * gets EAGAIN. Shutdown and release end the suspension: from then on both calls give 0 and do nothing. They take short
  * locks. A queue that is suspended while callbacks are listed (csk_inspect_callbacks) is listed too, and then the call
- * that ends the suspension waits for a view that reads the queue just then: some microseconds. */
+ * that ends the suspension waits for a view that reads the queue just then: some microseconds, milliseconds at most. */
 CSK_API int csk_workqueue_suspend(csk_workqueue_t *queue);
 CSK_API int csk_workqueue_resume(csk_workqueue_t *queue);
 

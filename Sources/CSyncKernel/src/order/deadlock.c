@@ -168,7 +168,7 @@ static bool finds_old_wait(int64_t now_ns, int64_t after_ns) {
 }
 
 static bool is_time_for_callbacks(int64_t now_ns, int64_t between_ns) {
-    if (now_ns < view_of_callbacks_ns || !csk_listed_has_any()) return false;
+    if (now_ns < view_of_callbacks_ns || !csk_listed_has_callbacks()) return false;
     view_of_callbacks_ns = now_ns + (callbacks_every_ns < 5 * between_ns ? callbacks_every_ns : 5 * between_ns);
     return true;
 }

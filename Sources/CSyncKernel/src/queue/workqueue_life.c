@@ -53,15 +53,21 @@ int csk_workqueue_create(csk_workqueue_t **queue, const csk_workqueue_attr_t *at
 }
 
 /* What `suspended` says of a queue that is suspended. A view finds such a queue in the list of objects, since no worker
- * has it. It is listed while somebody wants the list: see listed.h. Who ends the suspension takes it off, once the lock
- * is free. */
+ * has it. It is listed while somebody wants the list: see listed.h. */
 enum { SUSPENDED = 1, SUSPENDED_LISTED = 2 };
 
-/* Called under the lock. Returns true if the queue has to be taken off the list. */
+/* Called under the lock. Returns true if the queue is listed: then it has a pin, and the caller calls take_off once the
+ * lock is free. The pin keeps the queue until then, which its own work may release as soon as it goes on. */
 static bool is_no_longer_suspended(csk_workqueue_t *queue) {
     bool listed = (queue->suspended & SUSPENDED_LISTED) != 0;
     queue->suspended = 0;
+    if (listed) csk_workqueue_pin(queue);
     return listed;
+}
+
+static void take_off(csk_workqueue_t *queue) {
+    csk_listed_take_off(queue);
+    csk_workqueue_unpin(queue);
 }
 
 int csk_workqueue_destroy(csk_workqueue_t *queue) {
@@ -72,7 +78,7 @@ int csk_workqueue_destroy(csk_workqueue_t *queue) {
                 queue->rooms != NULL;
     bool listed = !busy && is_no_longer_suspended(queue);
     csk_workqueue_unlock_and_look(queue);
-    if (listed) csk_listed_take_off(queue);
+    if (listed) take_off(queue);
     if (busy) return EBUSY;
     for (uint32_t looks = 0; csk_load(&queue->state, CSK_ACQUIRE) & STATE_PINS; looks++) csk_platform_await_step(looks);
     csk_name_end(queue);
@@ -94,8 +100,8 @@ void csk_workqueue_unretain(csk_workqueue_t *queue) {
     if (csk_fetch_add(&queue->handles, -UINT64_C(1), CSK_ACQ_REL) == 1) csk_workqueue_unpin(queue);
 }
 
-/* Called under the lock. `why` is SHUT or RELEASED, so suspension ends for good. Returns true if the queue has to be
- * taken off the list. */
+/* Called under the lock. `why` is SHUT or RELEASED, so suspension ends for good. Returns what is_no_longer_suspended
+ * does. */
 static bool end_suspension(csk_workqueue_t *queue, uint64_t why) {
     /* The next instruction, on the same word, orders both before the look at the inbox. */
     csk_fetch_or(&queue->state, why, CSK_RELAXED);
@@ -111,7 +117,7 @@ void csk_workqueue_release(csk_workqueue_t *queue) {
     csk_workqueue_lock(queue);
     bool listed = end_suspension(queue, STATE_RELEASED);
     csk_workqueue_unlock_and_look(queue);
-    if (listed) csk_listed_take_off(queue);
+    if (listed) take_off(queue);
     csk_workqueue_unretain(queue);
 }
 
@@ -125,10 +131,9 @@ int csk_workqueue_suspend(csk_workqueue_t *queue) {
     csk_workqueue_lock(queue);
     bool ends = is_ending(queue), most = (csk_load(&queue->state, CSK_RELAXED) & STATE_SUSPENDS) == STATE_SUSPENDS;
     if (!most && !ends) csk_fetch_add(&queue->state, STATE_SUSPEND_ONE, CSK_RELAXED);
-    if (!ends && !queue->suspended) {
-        bool listed = csk_listed_is_on() && csk_listed_add(queue, CSK_OBJECT_WORKQUEUE);
-        queue->suspended = listed ? SUSPENDED | SUSPENDED_LISTED : SUSPENDED;
-    }
+    if (!ends) queue->suspended |= SUSPENDED;
+    bool lists = !ends && !(queue->suspended & SUSPENDED_LISTED) && csk_listed_is_on();
+    if (lists && csk_listed_add(queue, CSK_OBJECT_WORKQUEUE)) queue->suspended |= SUSPENDED_LISTED;
     csk_workqueue_unlock(queue);
     return most ? EAGAIN : 0;
 }
@@ -141,7 +146,7 @@ int csk_workqueue_resume(csk_workqueue_t *queue) {
     bool listed = goes_on && is_no_longer_suspended(queue);
     csk_work_sort(queue);
     csk_workqueue_unlock_and_look(queue);
-    if (listed) csk_listed_take_off(queue);
+    if (listed) take_off(queue);
     return suspended || ends ? 0 : EPERM;
 }
 
@@ -157,7 +162,7 @@ void csk_workqueue_shutdown(csk_workqueue_t *queue, bool cancel) {
     for (const csk_workqueue_wait_t *room = rooms; room != NULL; room = room->next) refused.refused++;
     if (csk_is_counting(CSK_COUNTS_METRICS)) csk_metrics_add_works(queue->name, &refused);
     csk_workqueue_unlock_and_look(queue);
-    if (listed) csk_listed_take_off(queue);
+    if (listed) take_off(queue);
     if (csk_waits_call(rooms) && first != NULL) csk_work_refuse(first, &refusal);
 }
 

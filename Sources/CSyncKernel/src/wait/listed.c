@@ -1,4 +1,4 @@
-/* listed.c: at which objects callbacks wait. See listed.h. */
+/* listed.c: at which objects callbacks wait, and which queues are suspended. See listed.h. */
 #include "wait/listed.h"
 
 #include "base/probe.h"
@@ -19,6 +19,7 @@ typedef struct {
 typedef struct {
     uint32_t lock;
     uint32_t used;      /* entries, without gaps; changed under the lock */
+    uint32_t queues;    /* of these: suspended queues; changed under the lock */
     const void *pinned; /* see listed.h */
     uint32_t unpinned;  /* how often that ended: a park word */
     entry_t entries[CSK_LISTED_IN_PART];
@@ -48,6 +49,7 @@ static part_t *part_of(const void *object) {
 
 static void begin_in_child(part_t *part) {
     csk_store(&part->used, 0u, CSK_RELAXED);
+    csk_store(&part->queues, 0u, CSK_RELAXED);
     csk_store(&part->pinned, NULL, CSK_RELAXED);
 }
 static void lock(part_t *part) {
@@ -69,6 +71,7 @@ bool csk_listed_add(const void *object, uint32_t object_kind) {
         entry = &part->entries[part->used];
         csk_store(&part->used, part->used + 1, CSK_RELAXED);
         *entry = (entry_t){ .object = object, .kind = object_kind };
+        if (object_kind == CSK_OBJECT_WORKQUEUE) csk_store(&part->queues, part->queues + 1, CSK_RELAXED);
     }
     if (entry != NULL) entry->callbacks++;
     csk_queue_unlock(&part->lock);
@@ -91,15 +94,16 @@ void csk_listed_take_off(const void *object) {
         lock(part);
     }
     if (entry != NULL && --entry->callbacks == 0) {
+        if (entry->kind == CSK_OBJECT_WORKQUEUE) csk_store(&part->queues, part->queues - 1, CSK_RELAXED);
         *entry = part->entries[part->used - 1];
         csk_store(&part->used, part->used - 1, CSK_RELAXED);
     }
     csk_queue_unlock(&part->lock);
 }
 
-bool csk_listed_has_any(void) {
+bool csk_listed_has_callbacks(void) {
     for (uint32_t i = 0; i < CSK_LISTED_PARTS; i++)
-        if (csk_load(&parts[i].used, CSK_RELAXED) != 0) return true;
+        if (csk_load(&parts[i].used, CSK_RELAXED) != csk_load(&parts[i].queues, CSK_RELAXED)) return true;
     return false;
 }
 

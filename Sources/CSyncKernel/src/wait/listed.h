@@ -7,6 +7,9 @@
  * waiter is marked (WAITER_LISTED); whoever ends the wait takes it off once that lock is free, and before the
  * callback's function is called. Where a part is full the callback is not listed.
  *
+ * A work queue that is suspended is listed too, as one callback, since nothing else leads to it. The call that ends the
+ * suspension takes it off, and keeps the queue until then.
+ *
  * Why a reader may use the object. It is there until the function of each callback that was accepted has been called.
  * A reader pins an object that has a callback, under the part's lock. Whoever would take the last callback of a pinned
  * object off waits until it is pinned no more. So the function is not called before that. The reader tries the
@@ -53,8 +56,8 @@ typedef struct csk_listed {
  * where a lock could not be had until `until_ns`; *busy is true then. */
 bool csk_listed_next(csk_listed_cursor_t *cursor, csk_listed_t *listed, int64_t until_ns, bool *busy);
 /* Whether any callback is listed now. */
-bool csk_listed_has_any(void);
-/* How many callbacks were not listed for want of room, since the process began. */
+bool csk_listed_has_callbacks(void);
+/* How many callbacks and queues were not listed for want of room, since the process began. */
 uint64_t csk_listed_refused(void);
 
 #endif

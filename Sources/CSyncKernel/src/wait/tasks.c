@@ -9,9 +9,12 @@
 #include "wait/listed.h"
 #include "wait/waits.h"
 
+/* Those that have an object come first, and then those that wait, by when they began: a view that reads the beginning
+ * of a long list sees what says most. */
 typedef struct {
     uint32_t lock;
     csk_task_wait_t *first; /* changed under the lock; a look without it says whether there is any */
+    csk_task_wait_t *last;
 } part_t;
 
 static part_t parts[CSK_TASK_PARTS];
@@ -23,23 +26,54 @@ bool csk_task_waits_are_told(void) { return csk_load(&csk_told.of_waits.each[TOL
 static uint32_t part_of(uint64_t number) {
     return (uint32_t)(number * UINT64_C(0x9e3779b97f4a7c15) >> 32) % CSK_TASK_PARTS;
 }
+/* That of the task, by which its name is looked for. Work that is no task stands in its object's: a view sees at one
+ * moment who has that and who waits. */
+static uint32_t part_of_wait(const csk_task_wait_t *wait) {
+    return part_of(wait->task != 0 ? wait->task : (uintptr_t)wait->object);
+}
 
 static uint32_t mark_of_process(void) { return csk_process_mark() + 1; }
+/* Whether it was told in this process. */
+static bool is_told(const csk_task_wait_t *wait) { return wait->mark == mark_of_process(); }
 
 static void lock(part_t *part) {
-    if (CSK_UNLIKELY(csk_queue_lock(&part->lock))) csk_store(&part->first, NULL, CSK_RELAXED);
+    if (CSK_LIKELY(!csk_queue_lock(&part->lock))) return;
+    csk_store(&part->first, NULL, CSK_RELAXED);
+    part->last = NULL;
 }
 
 /* ---- The task ---------------------------------------------------------------------------------------------------- */
 
+/* These three are called under the part's lock. */
+static void put_first(part_t *part, csk_task_wait_t *wait) {
+    csk_task_wait_t *first = csk_load(&part->first, CSK_RELAXED);
+    wait->previous = NULL;
+    wait->next = first;
+    if (first != NULL) first->previous = wait;
+    else part->last = wait;
+    csk_store(&part->first, wait, CSK_RELAXED);
+}
+static void put_last(part_t *part, csk_task_wait_t *wait) {
+    wait->next = NULL;
+    wait->previous = part->last;
+    if (part->last != NULL) part->last->next = wait;
+    else csk_store(&part->first, wait, CSK_RELAXED);
+    part->last = wait;
+}
+static void take_out(part_t *part, csk_task_wait_t *wait) {
+    if (wait->previous != NULL) wait->previous->next = wait->next;
+    else csk_store(&part->first, wait->next, CSK_RELAXED);
+    if (wait->next != NULL) wait->next->previous = wait->previous;
+    else part->last = wait->previous;
+    wait->part = NO_PART;
+}
+
 static void put_into_list(csk_task_wait_t *wait) {
-    wait->part = part_of(wait->task != 0 ? wait->task : (uintptr_t)wait);
+    wait->part = part_of_wait(wait);
     part_t *part = &parts[wait->part];
     lock(part);
-    wait->previous = NULL;
-    wait->next = part->first;
-    if (part->first != NULL) part->first->previous = wait;
-    csk_store(&part->first, wait, CSK_RELAXED);
+    if (wait->has_object) put_first(part, wait);
+    else put_last(part, wait);
     csk_queue_unlock(&part->lock);
 }
 
@@ -47,9 +81,7 @@ static void take_out_of_list(csk_task_wait_t *wait) {
     if (wait->part == NO_PART) return;
     part_t *part = &parts[wait->part];
     lock(part);
-    if (wait->previous != NULL) wait->previous->next = wait->next;
-    else csk_store(&part->first, wait->next, CSK_RELAXED);
-    if (wait->next != NULL) wait->next->previous = wait->previous;
+    take_out(part, wait);
     csk_queue_unlock(&part->lock);
 }
 
@@ -69,9 +101,8 @@ void csk_task_wait_begin(csk_task_wait_t *wait) {
     if (csk_listed_is_on() && (wait->object != NULL || wait->task_name != NULL)) put_into_list(wait);
 }
 
-void csk_task_wait_end(csk_task_wait_t *wait, int status) {
-    if (wait->mark != mark_of_process()) return; /* it stands, and is counted, in the parent */
-    take_out_of_list(wait);
+/* Counts the wait, which has ended now, where that was wanted when it began. */
+static void count(const csk_task_wait_t *wait, int status) {
     if (!(wait->counted & (CSK_COUNTS_PROFILE | CSK_COUNTS_METRICS))) return;
     char name[CSK_INSPECT_NAME];
     csk_place_text(&wait->place, name, sizeof name);
@@ -86,6 +117,37 @@ void csk_task_wait_end(csk_task_wait_t *wait, int status) {
                                               .stack = wait->stack,
                                               .name = csk_profile_number_of_name(name) },
                         &sample);
+}
+
+void csk_task_wait_end(csk_task_wait_t *wait, int status) {
+    if (!is_told(wait)) return; /* it stands, and is counted, in the parent */
+    take_out_of_list(wait);
+    count(wait, status);
+}
+
+void csk_task_wait_pass(csk_task_wait_t *last, csk_task_wait_t *next) {
+    if (!is_told(next)) { /* it waited in the parent */
+        next->part = NO_PART;
+        next->counted = 0;
+    }
+    if (last != NULL && !is_told(last)) last = NULL;
+    csk_task_wait_t waited = *next;
+    uint32_t number = part_of_wait(next);
+    part_t *part = &parts[number];
+    lock(part);
+    if (last != NULL && last->part == number) take_out(part, last);
+    if (next->part == number) take_out(part, next);
+    next->mark = mark_of_process();
+    next->has_object = 1;
+    next->since_ns = csk_platform_now();
+    next->counted = 0;
+    if (csk_listed_is_on()) {
+        next->part = number;
+        put_first(part, next);
+    }
+    csk_queue_unlock(&part->lock);
+    if (last != NULL) take_out_of_list(last);
+    count(&waited, 0);
 }
 
 /* ---- Readers ----------------------------------------------------------------------------------------------------- */
