@@ -61,7 +61,7 @@ public enum SyncInspector {
     /// From now on tasks that wait are seen at every object, also where no thread waits, and it is known since when
     /// they wait; and how long works of work queues have run. The tasks of a `TaskQueue` are seen too, and work queues
     /// that are suspended. The wait of a task takes a short lock twice then, work two readings of the clock, and the
-    /// task of a `TaskQueue` an allocation or two; before, each paid one load. Each call with true needs one with
+    /// task of a `TaskQueue` up to three allocations; before, each paid one load. Each call with true needs one with
     /// false. It never blocks.
     public static func listsTasks(_ lists: Bool) {
         csk_inspect_callbacks(lists)

@@ -67,15 +67,12 @@ public final class TaskQueue: StallableQueue, @unchecked Sendable {
 
     @safe private let state: UnsafeMutablePointer<State>
     let changes: TaskQueueChanges
-    /// The identifier, as the kernel shows it.
-    @safe let place: csk_place_t
     private let threadSlot = QueueThread.slot
 
     package init(identifier: String) {
         self.identifier = identifier
         recorder = EventRecorder(label: identifier)
         changes = TaskQueueChanges(recorder: recorder)
-        place = unsafe identifier.isEmpty ? .unknown : .named(identifier, #fileID, #line)
         state = .allocate(capacity: 1)
         unsafe state.initialize(to: State())
     }
@@ -83,12 +80,12 @@ public final class TaskQueue: StallableQueue, @unchecked Sendable {
     deinit {
         unsafe state.deinitialize(count: 1)
         unsafe state.deallocate()
-        unsafe place.end()
     }
 
     /// Puts a task into the queue. If the queue is idle, the call executes the task before it returns.
     ///
-    /// It never waits for a task that another thread executes. O(1), with one allocation, however many tasks wait.
+    /// It never waits for a task that another thread executes. O(1), with one allocation, however many tasks wait; with
+    /// up to three more while somebody is told of waits (``SyncInspector/listsTasks(_:)``, ``SyncMetrics``).
     /// - Returns: always true, since a task queue accepts every task.
     @discardableResult
     public func push(task: sending any TaskQueue.Task) -> Bool {

@@ -12,10 +12,10 @@ struct ToldTurn {
     init(of lock: QueueLock, at queue: TaskQueue) {
         var told = unsafe csk_task_wait_t()
         if !lock.tag.isEmpty { unsafe told.task_name = csk_place_t.named(lock.tag, #fileID, #line).text }
+        if !queue.identifier.isEmpty { unsafe told.place = .named(queue.identifier, #fileID, #line) }
         unsafe told.object = UnsafeRawPointer(Unmanaged.passUnretained(queue).toOpaque())
         unsafe told.object_kind = UInt32(CSK_OBJECT_TASK_QUEUE)
         unsafe told.waits_for = UInt32(CSK_WAITS_FOR_TURN)
-        unsafe told.place = queue.place
         unsafe told.deadline_ns = Deadline.never
         unsafe told.waiter = UnsafeRawPointer(Unmanaged.passUnretained(lock).toOpaque())
         memory = .allocate(capacity: 1)
@@ -42,6 +42,7 @@ struct ToldTurn {
     /// Frees the memory of a task that has ended.
     func free() {
         unsafe memory.pointee.task_name?.deallocate()
+        unsafe memory.pointee.place.end()
         unsafe memory.deallocate()
     }
 }
