@@ -224,6 +224,62 @@ static void a_program_that_is_stuck_with_all_workers_is_seen_at_once(void) {
     if (THREADS_IN_CHILDREN) in_a_child(stuck_with_all_workers, NULL);
 }
 
+/* ---- Waits for room and for the end ------------------------------------------------------------------------------ */
+
+static void told(csk_workqueue_wait_t *wait) { (void)wait; }
+typedef struct {
+    csk_workqueue_t *queue;
+    csk_work_t work;
+} sender_t;
+static void wait_for_room(void *object, int which) {
+    sender_t *sender = object;
+    (void)which;
+    CHECK_STATUS(csk_workqueue_enqueue_until(sender->queue, &sender->work, 0, CSK_NEVER, do_nothing), 0);
+}
+/* Threads and those that wait without one stand in one order, by when they came, and all are counted. */
+static void who_waits_at_a_queue_stands_by_when_it_came(void) {
+    static csk_workqueue_t queue;
+    static csk_work_t first, works[2];
+    static csk_workqueue_wait_t rooms[2], drains[2];
+    sender_t senders[2];
+    waiting_t waiting[3];
+    csk_inspect_callbacks(true);
+    CHECK_STATUS(csk_workqueue_init(&queue, &(csk_workqueue_attr_t){ .capacity = 1 }), 0);
+    CHECK_STATUS(csk_workqueue_suspend(&queue), 0);
+    CHECK_STATUS(csk_workqueue_enqueue(&queue, &first, do_nothing), 0);
+    for (uint32_t i = 0; i < 2; i++) {
+        CHECK_STATUS(csk_workqueue_enqueue_when_room(&queue, &works[i], 0, false, do_nothing, &rooms[i], told, NULL),
+                     EINPROGRESS);
+        senders[i] = (sender_t){ .queue = &queue };
+        begin_wait(&waiting[i], wait_for_room, &senders[i], (int)i);
+        await_parked(&queue, CSK_OBJECT_WORKQUEUE, 2 * i + 2);
+    }
+    csk_workqueue_drain_async(&queue, &drains[0], told, NULL);
+    begin_wait(&waiting[2], call_drain, &queue, 2);
+    await_parked(&queue, CSK_OBJECT_WORKQUEUE, 6);
+    csk_workqueue_drain_async(&queue, &drains[1], told, NULL);
+    const csk_inspected_object_t *object = await_parked(&queue, CSK_OBJECT_WORKQUEUE, 7);
+    CHECK_EQ(object->waiting, 7);
+    const void *expected[] = { &rooms[0], NULL, &rooms[1], NULL, &drains[0], NULL, &drains[1] };
+    const int threads[] = { 0, 0, 0, 1, 0, 2 };
+    for (uint32_t i = 0; i < 7; i++) {
+        const csk_inspected_waiter_t *seen = waiter_at(object, i);
+        CHECK_EQ(seen->waits_for, i < 4 ? CSK_WAITS_FOR_ROOM : CSK_WAITS_FOR_DRAINED);
+        if (expected[i] != NULL) CHECK(seen->waiter == expected[i]);
+        else CHECK_EQ(seen->thread.id, LOAD(&waiting[threads[i]].id));
+    }
+    csk_inspected_object_t one[4];
+    csk_inspected_waiter_t two[2];
+    csk_inspection_t small = { .objects = one, .waiters = two, .object_room = 4, .waiter_room = 2 };
+    CHECK_STATUS(csk_inspect(&small), 0);
+    CHECK(small.waiter_count == 2 && small.waiters_left_out == 5 && small.objects[0].waiting == 7);
+    CHECK_STATUS(csk_workqueue_resume(&queue), 0);
+    for (int i = 0; i < 3; i++) join_thread(waiting[i].thread);
+    CHECK_STATUS(csk_workqueue_drain(&queue, CSK_NEVER), 0);
+    csk_inspect_callbacks(false);
+    CHECK_STATUS(csk_workqueue_destroy(&queue), 0);
+}
+
 /* ---- Suspended queues -------------------------------------------------------------------------------------------- */
 
 static const csk_inspected_object_t *look_for_suspended(const csk_workqueue_t *queue) {
@@ -290,9 +346,15 @@ static void a_queue_whose_suspension_ends_is_no_longer_shown(void) {
     csk_inspect_callbacks(false);
 }
 
+/* A child has its own list, in which the queue is once it is used there. */
 static void view_of_child(void *queue) {
+    csk_work_t work;
     CHECK(look_for(queue, CSK_OBJECT_WORKQUEUE) == NULL);
+    CHECK_STATUS(csk_workqueue_enqueue(queue, &work, do_nothing), 0);
+    CHECK_EQ(look_for_suspended(queue)->count, 1);
+    CHECK_STATUS(csk_workqueue_cancel(queue, &work), 0);
     CHECK_STATUS(csk_workqueue_resume(queue), 0);
+    CHECK(look_for(queue, CSK_OBJECT_WORKQUEUE) == NULL);
     CHECK_STATUS(csk_workqueue_suspend(queue), 0);
     CHECK(look_for_suspended(queue) != NULL);
     CHECK_STATUS(csk_workqueue_resume(queue), 0);
@@ -303,9 +365,10 @@ static void a_queue_that_was_suspended_otherwise_is_not_listed(void) {
     csk_workqueue_t *queue = suspended_with_a_work(&work);
     csk_inspect_callbacks(true);
     CHECK(look_for(queue, CSK_OBJECT_WORKQUEUE) == NULL);
-    CHECK_STATUS(csk_workqueue_resume(queue), 0);
+    CHECK_STATUS(csk_workqueue_suspend(queue), 0);
+    CHECK(look_for_suspended(queue) != NULL);
+    for (int i = 0; i < 2; i++) CHECK_STATUS(csk_workqueue_resume(queue), 0);
     drain_and_release(queue);
-    /* A child has its own list; the queue is suspended there as it was. */
     queue = suspended_with_a_work(&work);
     in_a_child(view_of_child, queue);
     csk_inspect_callbacks(false);
@@ -320,5 +383,6 @@ TEST_MAIN(TEST(a_program_that_is_stuck_with_all_workers_is_seen_at_once),
           TEST(the_age_of_a_work_is_known_while_callbacks_are_listed),
           TEST(a_queue_whose_work_waits_for_nothing_shows_how_many_wait),
           TEST(what_csk_name_says_of_a_served_queue_is_shown_and_goes_with_it),
-          TEST(a_suspended_queue_is_shown_until_it_goes_on), TEST(a_queue_whose_suspension_ends_is_no_longer_shown),
+          TEST(who_waits_at_a_queue_stands_by_when_it_came), TEST(a_suspended_queue_is_shown_until_it_goes_on),
+          TEST(a_queue_whose_suspension_ends_is_no_longer_shown),
           TEST(a_queue_that_was_suspended_otherwise_is_not_listed))

@@ -309,6 +309,30 @@ static void a_wait_that_began_before_a_fork_is_counted_in_the_parent_alone(void)
     CHECK(metered() == granted + 1 && profiled() == contentions + 1);
 }
 
+/* A name stays on one line, and is cut between two characters. */
+static void names_of_tasks_stay_on_one_line(void) {
+    char name[200];
+    memset(name, 'x', sizeof name);
+    memcpy(name, "a\nb\tc\x7f", 6);
+    memcpy(name + CSK_INSPECT_TASK_NAME - 3, "\xe2\x82\xac", 3); /* a character of which two bytes have room */
+    name[199] = 0;
+    csk_inspect_callbacks(true);
+    csk_task_wait_t wait = wait_at_queue(0, name);
+    csk_task_wait_begin(&wait);
+    const csk_inspected_object_t *seen = look_for(&queue, CSK_OBJECT_FIFO_QUEUE);
+    const char *shown = waiters[seen->first_waiter].task_name;
+    CHECK_EQ(strlen(shown), CSK_INSPECT_TASK_NAME - 3);
+    CHECK(memcmp(shown, "a b c ", 6) == 0);
+    csk_task_wait_end(&wait, 0);
+    memcpy(name + CSK_INSPECT_TASK_NAME - 4, "\xe2\x82\xac", 3); /* it just has room */
+    wait = wait_at_queue(0, name);
+    csk_task_wait_begin(&wait);
+    seen = look_for(&queue, CSK_OBJECT_FIFO_QUEUE);
+    CHECK_EQ(strlen(waiters[seen->first_waiter].task_name), CSK_INSPECT_TASK_NAME - 1);
+    csk_task_wait_end(&wait, 0);
+    csk_inspect_callbacks(false);
+}
+
 static void tasks_are_printed_as_text_and_as_json(void) {
     static text_t printed;
     csk_inspect_callbacks(true);
@@ -341,5 +365,5 @@ TEST_MAIN(TEST(a_child_of_fork_has_its_own_waits_alone), TEST(nobody_is_told_unl
           TEST(a_wait_that_is_over_is_not_shown), TEST(a_view_of_a_long_list_of_tasks_ends_and_says_so),
           TEST(a_task_at_an_object_of_the_kernel_has_its_name), TEST(waits_are_counted_by_the_metrics),
           TEST(waits_are_in_the_profile_with_the_contexts_of_the_task), TEST(a_view_never_reads_a_wait_that_has_ended),
-          TEST(a_wait_that_began_before_a_fork_is_counted_in_the_parent_alone),
+          TEST(a_wait_that_began_before_a_fork_is_counted_in_the_parent_alone), TEST(names_of_tasks_stay_on_one_line),
           TEST(tasks_are_printed_as_text_and_as_json))

@@ -116,7 +116,8 @@ public struct SyncSnapshot: Sendable {
         /// The name of the task that has it: the tag of a task of a `TaskQueue`; or of a task that has an `AsyncMutex`,
         /// and waits elsewhere. Cut to 63 bytes. Nil where there is none, or it is not known.
         public let holderTaskName: String?
-        /// Its waiters, in the order in which they will be served.
+        /// Its waiters, in the order in which they will be served. Where the view has no room for all, these need not
+        /// be the first ones.
         public let waiters: [Waiter]
         /// How many wait; there may be more than ``waiters`` has.
         public let waitingCount: Int
@@ -194,6 +195,9 @@ public struct SyncSnapshot: Sendable {
     public let leftOutCount: Int
     /// Threads whose waits could not be read.
     public let unreadThreadCount: Int
+    /// True if a list of threads or tasks was not read to its end, because it is long or somebody had its lock: more
+    /// may wait, and an object that nobody seems to have may have a holder.
+    public let isIncomplete: Bool
     /// True if another thread was taking a view, and had not ended after 100 ms: then there is nothing in this one.
     public let isMissing: Bool
 }
@@ -233,6 +237,7 @@ extension SyncSnapshot {
         timers = unsafe Timers(view.timers, now: now)
         leftOutCount = unsafe Int(view.objects_left_out + view.waiters_left_out + view.workers_left_out)
         unreadThreadCount = unsafe Int(view.records_busy)
+        isIncomplete = unsafe view.list_busy != 0
         self.isMissing = isMissing
     }
 

@@ -177,7 +177,8 @@ typedef struct csk_inspected_timers {
 } csk_inspected_timers_t;
 
 /* A view. The first members are the caller's: the arrays into which it is written, and how many each can take. Where an
- * array is full the rest is counted and left out, with an object its waiters, which are not counted. */
+ * array is full the rest is counted and left out, with an object its waiters, which are not counted. Of an object whose
+ * waiters have no room those are shown that were found first, which need not be the first in order. */
 typedef struct csk_inspection {
     csk_inspected_object_t *objects;
     csk_inspected_waiter_t *waiters;
@@ -185,7 +186,7 @@ typedef struct csk_inspection {
     uint32_t object_room, waiter_room, worker_room;
     /* What was found. */
     uint32_t object_count, waiter_count, worker_count;
-    uint64_t objects_left_out, waiters_left_out, workers_left_out;
+    uint64_t objects_left_out, waiters_left_out, workers_left_out; /* an object as often as something led to it */
     uint64_t threads;            /* threads that have a record: they have parked once, and live */
     uint64_t records_busy;       /* threads whose records could not be read */
     uint32_t list_busy;          /* a list could not be read to its end: more threads, callbacks or tasks may wait */

@@ -15,7 +15,8 @@
  * A view keeps the lock of a list while it copies up to 4096 records. Who begins, passes or ends one there waits for
  * that long.
  *
- * No function here may be called from a signal handler. In a child of fork no task waits. */
+ * No function here may be called from a signal handler. A child of fork shows none of the parent's waits; what
+ * goes on there is told anew. */
 #ifndef CSK_TASK_H
 #define CSK_TASK_H
 
@@ -28,13 +29,14 @@ CSK_BEGIN_DECLS
 /* A task that waits. What the runtime does not know is 0, or NULL. */
 typedef struct csk_task_wait {
     uint64_t task;           /* a number that no other task has as long as this one exists; 0 for work that is none */
-    const char *task_name;   /* valid until the wait has ended */
+    const char *task_name;   /* valid until the wait has ended; shown with spaces for control characters */
     const void *context;     /* where the task goes on, as csk_profile_suspend takes it; used by the begin alone */
     const void *object;      /* for what it waits: only its address is used. NULL: it waits at an object of the kernel,
                                 as a callback (csk_deadlock_suspend), and only the task's name is told */
     uint32_t object_kind;    /* CSK_OBJECT_FIFO_QUEUE, ... of observe.h */
     uint32_t waits_for;      /* CSK_WAITS_FOR_TURN, ... of inspect.h */
-    csk_place_t place;       /* the name of the object, or where it was made; valid until the wait has ended */
+    csk_place_t place;       /* the name of the object, or where it was made; valid until the wait has ended. This is
+                                shown, whatever csk_name says of the address */
     csk_rank_t rank;         /* where the object has an order by rank */
     int64_t ticket;          /* orders those of one rank; 0: they stand by when they began to wait */
     int64_t deadline_ns;     /* CSK_NEVER: it has none */

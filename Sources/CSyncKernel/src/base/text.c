@@ -17,6 +17,18 @@ static size_t sequence(const unsigned char *at) {
     return length;
 }
 
+void csk_copy_line(char *to, size_t room, const char *text) {
+    csk_copy_text(to, room, text);
+    size_t length = strlen(to), begin = length;
+    if (text[length] != 0) { /* cut: perhaps behind the first bytes of a character */
+        while (begin > 0 && length - begin < 3 && ((unsigned char)to[begin - 1] & 0xC0) == 0x80) begin--;
+        if (begin > 0 && (unsigned char)to[begin - 1] >= 0xC0 && sequence((unsigned char *)&to[begin - 1]) == 0)
+            to[begin - 1] = 0;
+    }
+    for (char *at = to; *at != 0; at++)
+        if ((unsigned char)*at < ' ' || *at == 0x7f) *at = ' ';
+}
+
 static void replace(char *name) {
     static const char replacement[] = "\xEF\xBF\xBD"; /* U+FFFD */
     char text[CSK_TEXT_ROOM];

@@ -122,12 +122,20 @@ static uint32_t purpose_of(const csk_wait_t *wait, const csk_inspected_object_t 
                                       : CSK_WAITS_TO_UPGRADE;
 }
 
+/* Whether the thread was counted where it stands in the object's queue, though there was no room to show it. Of a work
+ * queue threads are known by their records alone. */
+static bool was_left_out(const csk_look_t *look, const csk_inspected_object_t *object) {
+    return object->kind != CSK_OBJECT_WORKQUEUE && !(object->flags & CSK_INSPECT_BUSY) &&
+           look->view->waiter_count == look->view->waiter_room;
+}
+
 /* What the queue does not say of a thread stands in its record. */
 static void complete(csk_look_t *look, csk_inspected_object_t *object, const csk_wait_record_t *record) {
     const csk_wait_t *wait = record->wait;
     csk_inspected_waiter_t *waiter = find_waiter(look, (uint32_t)(object - look->view->objects), record);
+    if (object->kind == CSK_OBJECT_WORKQUEUE) object->waiting++;
     if (waiter == NULL) {
-        if (is_let_in(wait)) return;
+        if (is_let_in(wait) || was_left_out(look, object)) return;
         waiter = csk_look_waiter(look, object, CSK_WAITER_THREAD, purpose_of(wait, object));
         if (waiter == NULL) return;
         waiter->rank = wait->rank;

@@ -274,14 +274,14 @@ static int64_t count_inbox(csk_inspected_object_t *object, csk_workqueue_t *queu
     return count;
 }
 
-/* Called under the queue's lock. Threads are shown by their records. */
+/* Called under the queue's lock. Threads are shown by their records. All stand by when they came. */
 static void read_waits(csk_look_t *look, csk_inspected_object_t *object, const csk_workqueue_wait_t *wait,
                        uint32_t waits_for) {
-    for (int64_t ticket = 0; wait != NULL && ticket < CSK_LOOK_NODES; wait = wait->next, ticket++) {
+    for (int nodes = 0; wait != NULL && nodes < CSK_LOOK_NODES; wait = wait->next, nodes++) {
         if (csk_workqueue_wait_is_of_thread(wait)) continue;
+        object->waiting++;
         csk_inspected_waiter_t *seen = csk_look_waiter(look, object, CSK_WAITER_CALLBACK, waits_for);
         if (seen == NULL) continue;
-        seen->ticket = ticket + 1;
         seen->waiter = wait;
         seen->since_ns = wait->since_ns;
         seen->function = (const void *)(uintptr_t)wait->function;

@@ -24,7 +24,7 @@ static bool may_go_on(reading_t *reading) {
 
 static void copy_task_name(const csk_look_t *look, char name[CSK_INSPECT_TASK_NAME], const csk_task_wait_t *wait) {
     if (wait->task_name == NULL || (look->more != NULL && look->more->leaves_names_out)) return;
-    csk_copy_text(name, CSK_INSPECT_TASK_NAME, wait->task_name);
+    csk_copy_line(name, CSK_INSPECT_TASK_NAME, wait->task_name);
 }
 
 /* Of several that have the object the one is shown that has it longest. */

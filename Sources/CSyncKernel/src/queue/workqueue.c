@@ -3,8 +3,15 @@
 
 #include "base/metrics.h"
 #include "base/observe.h"
+#include "wait/listed.h"
 
 /* ---- The queue in this process ----------------------------------------------------------------------------------- */
+
+void csk_workqueue_note_suspension(csk_workqueue_t *queue) {
+    queue->suspended |= SUSPENDED;
+    if ((queue->suspended & SUSPENDED_LISTED) || !csk_listed_is_on()) return;
+    if (csk_listed_add(queue, CSK_OBJECT_WORKQUEUE)) queue->suspended |= SUSPENDED_LISTED;
+}
 
 /* Called under the lock, which was the parent's. Work that waited and ran there stays with the parent. The owner's
  * handles stay valid, and with them one pin. */
@@ -21,7 +28,8 @@ static void make_anew(csk_workqueue_t *queue) {
     queue->urgent = queue->waiting = queue->running = queue->refusing = queue->beyond = 0;
     queue->arrivals = 0;
     queue->exclusive = 0;
-    queue->suspended = (state & STATE_SUSPENDS) != 0;
+    queue->suspended = 0;
+    if (state & STATE_SUSPENDS) csk_workqueue_note_suspension(queue);
     queue->refuses = (state & STATE_SHUT) != 0;
     queue->late = NULL;
 }

@@ -193,6 +193,12 @@ void csk_workqueue_unpin(csk_workqueue_t *queue);
 
 /* ---- workqueue.c ---- */
 
+/* What `suspended` says of a queue that is suspended. A view finds such a queue in the list of objects, since no worker
+ * has it. It is listed while somebody wants the list: see listed.h. */
+enum { SUSPENDED = 1, SUSPENDED_LISTED = 2 };
+/* Called under the lock, for a queue that is suspended. */
+void csk_workqueue_note_suspension(csk_workqueue_t *queue);
+
 /* Readies a queue for its first use in this process. Returns 0, or EAGAIN or ENOMEM when no worker can be had. */
 int csk_workqueue_ready(csk_workqueue_t *queue);
 /* Called before anything else that a process does with a queue: a process that the queue's epoch does not name neither

@@ -52,10 +52,6 @@ int csk_workqueue_create(csk_workqueue_t **queue, const csk_workqueue_attr_t *at
     return 0;
 }
 
-/* What `suspended` says of a queue that is suspended. A view finds such a queue in the list of objects, since no worker
- * has it. It is listed while somebody wants the list: see listed.h. */
-enum { SUSPENDED = 1, SUSPENDED_LISTED = 2 };
-
 /* Called under the lock. Returns true if the queue is listed: then it has a pin, and the caller calls take_off once the
  * lock is free. The pin keeps the queue until then, which its own work may release as soon as it goes on. */
 static bool is_no_longer_suspended(csk_workqueue_t *queue) {
@@ -131,9 +127,7 @@ int csk_workqueue_suspend(csk_workqueue_t *queue) {
     csk_workqueue_lock(queue);
     bool ends = is_ending(queue), most = (csk_load(&queue->state, CSK_RELAXED) & STATE_SUSPENDS) == STATE_SUSPENDS;
     if (!most && !ends) csk_fetch_add(&queue->state, STATE_SUSPEND_ONE, CSK_RELAXED);
-    if (!ends) queue->suspended |= SUSPENDED;
-    bool lists = !ends && !(queue->suspended & SUSPENDED_LISTED) && csk_listed_is_on();
-    if (lists && csk_listed_add(queue, CSK_OBJECT_WORKQUEUE)) queue->suspended |= SUSPENDED_LISTED;
+    if (!ends) csk_workqueue_note_suspension(queue);
     csk_workqueue_unlock(queue);
     return most ? EAGAIN : 0;
 }

@@ -136,12 +136,13 @@ void csk_task_wait_pass(csk_task_wait_t *last, csk_task_wait_t *next) {
     part_t *part = &parts[number];
     lock(part);
     if (last != NULL && last->part == number) take_out(part, last);
-    if (next->part == number) take_out(part, next);
+    bool is_listed = next->part == number;
+    if (is_listed) take_out(part, next);
     next->mark = mark_of_process();
     next->has_object = 1;
     next->since_ns = csk_platform_now();
     next->counted = 0;
-    if (csk_listed_is_on()) {
+    if (is_listed || csk_listed_is_on()) {
         next->part = number;
         put_first(part, next);
     }
@@ -175,7 +176,7 @@ enum { NAME_NODES = 4096 };
 static bool copy_name(const csk_task_wait_t *wait, void *context) {
     wanted_t *wanted = context;
     if (wait->task != wanted->task || wait->task_name == NULL) return ++wanted->nodes < NAME_NODES;
-    csk_copy_text(wanted->name, wanted->size, wait->task_name);
+    csk_copy_line(wanted->name, wanted->size, wait->task_name);
     return false;
 }
 
