@@ -385,7 +385,9 @@ static void a_view_is_printed_as_text_and_as_json(void) {
     await_parked(&gate, CSK_OBJECT_GATE, 1);
     CHECK_STATUS(csk_inspect_print(&view, CSK_INSPECT_TEXT, collect, &printed), 0);
     CHECK(strstr(printed.text, "waits to enter, priority 4") != NULL);
-    CHECK(strstr(printed.text, "held by thread") != NULL);
+    /* With musl a thread that never parked stays an address. */
+    CHECK(strstr(printed.text, "held by thread") != NULL ||
+          strstr(printed.text, "held by the thread with the") != NULL);
     printed.used = 0;
     CHECK_STATUS(csk_inspect_print(NULL, CSK_INSPECT_JSON, collect, &printed), 0);
     CHECK(is_balanced(printed.text));
