@@ -27,14 +27,6 @@ struct StandstillViewTests {
         await seen(name, line: line) { $0 == nil }
     }
 
-    private func listing<T>(
-        isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> T
-    ) async rethrows -> T {
-        SyncInspector.listsTasks(true)
-        defer { SyncInspector.listsTasks(false) }
-        return try await body()
-    }
-
     /// The locks of tasks that have begun.
     private final class Locks: Sendable {
         private let locks = PriorityMutex([QueueLock]())
@@ -48,18 +40,18 @@ struct StandstillViewTests {
         let locks: Locks
         func execute(queueLock: QueueLock) { locks.add(queueLock) }
     }
-    /// A task that releases its lock, then takes a look, and after that ends.
-    private struct Released: TaskQueue.Task {
+    /// A task that calls a closure with its lock.
+    private struct Called: TaskQueue.Task {
         let tag: String
-        let look: @Sendable (QueueLock) -> Void
-        func execute(queueLock: QueueLock) { look(queueLock) }
+        let body: @Sendable (QueueLock) -> Void
+        func execute(queueLock: QueueLock) { body(queueLock) }
     }
 
     // MARK: - Task queues
 
     @Test
     func aTaskQueueShowsItsTasks() async throws {
-        await listing {
+        await listingTasks {
             let queue = TaskQueue(identifier: "view: steps"), locks = Locks()
             for tag in ["fetch", "resize", ""] { queue.push(task: Held(tag: tag, locks: locks)) }
             let two = await seen("view: steps") { $0?.waiters.count == 2 }!
@@ -86,7 +78,7 @@ struct StandstillViewTests {
     /// so, although the thread is to execute it later.
     @Test
     func aTaskHasItsTurnBeforeItIsExecuted() async throws {
-        await listing {
+        await listingTasks {
             let queue = TaskQueue(identifier: "view: inside"), locks = Locks()
             let views = PriorityMutex([String?]())
             @Sendable func note() {
@@ -102,7 +94,7 @@ struct StandstillViewTests {
             }
             queue.push(task: Held(tag: "before", locks: locks))
             queue.push(
-                task: Released(tag: "pushes") { lock in
+                task: Called(tag: "pushes") { lock in
                     lock.release()
                     queue.push(task: Held(tag: "pushed", locks: locks))
                     note()
@@ -111,7 +103,7 @@ struct StandstillViewTests {
             locks.releaseFirst()
             queue.push(task: Held(tag: "before again", locks: locks))
             queue.push(
-                task: Released(tag: "releases") { lock in
+                task: Called(tag: "releases") { lock in
                     lock.release()
                     note()
                 })
@@ -127,7 +119,7 @@ struct StandstillViewTests {
     /// Locks that go without a release, and that are released twice.
     @Test
     func aTaskQueueShowsNoTaskThatHasEnded() async throws {
-        await listing {
+        await listingTasks {
             let queue = TaskQueue(identifier: "view: ended"), locks = Locks()
             for tag in ["dropped", "twice", "last"] { queue.push(task: Held(tag: tag, locks: locks)) }
             _ = locks.takeFirst()
@@ -148,7 +140,7 @@ struct StandstillViewTests {
             let tests = StandstillViewTests()
             let queue = TaskQueue(identifier: "early"), locks = Locks()
             for tag in ["first", "second"] { queue.push(task: Held(tag: tag, locks: locks)) }
-            try await tests.listing {
+            try await listingTasks {
                 try #require(SyncInspector.snapshot().objects.isEmpty)
                 locks.releaseFirst()
                 queue.push(task: Held(tag: "third", locks: locks))
@@ -187,7 +179,7 @@ struct StandstillViewTests {
 
     @Test
     func aSuspendedQueueIsShown() async throws {
-        await listing {
+        await listingTasks {
             let queue = WorkQueue(name: "view: paused")
             queue.suspend()
             queue.async {}

@@ -26,17 +26,9 @@ struct WaitingTasksTests {
         nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
     }
 
-    private func listing<T>(
-        isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> T
-    ) async rethrows -> T {
-        SyncInspector.listsTasks(true)
-        defer { SyncInspector.listsTasks(false) }
-        return try await body()
-    }
-
     @Test
     func aFIFOQueueShowsTasksThatWaitForTheirTurnForRoomAndForTheEnd() async throws {
-        try await listing {
+        try await listingTasks {
             let queue = FIFOQueue(name: "view: fifo", capacity: 1, whenFull: .wait), leave = PrioritySemaphore(value: 0)
             let first = Task { await queue.enqueueAndWait { try! await leave.wait() } }
             await waitUntil { leave.waitingCount == 1 }
@@ -65,7 +57,7 @@ struct WaitingTasksTests {
 
     @Test
     func aQueueWithoutANameIsShownByItsPlace() async throws {
-        try await listing {
+        try await listingTasks {
             let queue = FIFOQueue(), leave = PrioritySemaphore(value: 0)
             let first = Task { await queue.enqueueAndWait { try! await leave.wait() } }
             await waitUntil { leave.waitingCount == 1 }
@@ -80,7 +72,7 @@ struct WaitingTasksTests {
 
     @Test
     func tasksOnAnActorQueueAreShown() async throws {
-        try await listing {
+        try await listingTasks {
             let actor = OnQueue(), queue = ActorQueue<OnQueue>(name: "view: actor")
             queue.adoptExecutionContext(of: actor)
             actor.executor.suspend()
@@ -98,7 +90,7 @@ struct WaitingTasksTests {
 
     @Test
     func aQueueOfTheMainActorShowsTasksThatWaitForItsEnd() async throws {
-        try await listing {
+        try await listingTasks {
             let queue = MainActorQueue(name: "view: main"), leave = PrioritySemaphore(value: 0)
             queue.enqueue { try! await leave.wait() }
             await waitUntil { leave.waitingCount == 1 }
@@ -113,7 +105,7 @@ struct WaitingTasksTests {
 
     @Test
     func aResourcePoolShowsTasksByPriority() async throws {
-        try await listing {
+        try await listingTasks {
             let made = PrioritySemaphore(value: 0), leave = PrioritySemaphore(value: 0)
             let pool = ResourcePool(maximum: 1, name: "view: pool", make: { try await made.wait() })
             let first = Task(name: "maker") { try await pool.withResource { try! await leave.wait() } }
@@ -141,7 +133,7 @@ struct WaitingTasksTests {
 
     @Test
     func aTaskAtAMutexOrASemaphoreHasItsName() async throws {
-        try await listing {
+        try await listingTasks {
             let semaphore = PrioritySemaphore(value: 0, name: "view: permits"),
                 mutex = AsyncMutex(0, name: "view: async")
             let permit = Task(name: "a permit") { try await semaphore.wait() }
