@@ -65,6 +65,11 @@ static inline void *csk_thread_pointer(void) {
 #define CSK_THREAD_POINTER() __builtin_thread_pointer()
 #endif
 
+/* Keeps what a section did before the store that ends it. The store's release order keeps memory accesses there. Swift's
+ * optimizer moves a retain too, which to it is no memory access: behind plain and atomic stores, and not behind this. A
+ * value that leaves the section would else be retained when another thread may have released it. It costs nothing. */
+#define CSK_SECTION_ENDS() __asm__ volatile("" ::: "memory")
+
 #if !defined(__LP64__)
 #error "CSyncKernel packs a thread identity and flags into one 64-bit word and needs a 64-bit target"
 #endif

@@ -257,6 +257,7 @@ static inline bool csk_gate_is_mine(const csk_gate_t *gate) {
 }
 /* For the inline functions only: frees a gate whose summary said that nobody waits. */
 static inline void csk_gate_free_and_look(csk_gate_t *gate) {
+    CSK_SECTION_ENDS();
     __atomic_store_n(&gate->held, (uint64_t)0, __ATOMIC_RELEASE);
     /* Orders the two accesses in the program only. A first waiter's membarrier orders them in the machine. */
     __atomic_signal_fence(__ATOMIC_SEQ_CST);

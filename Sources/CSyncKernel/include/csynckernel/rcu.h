@@ -72,6 +72,7 @@ static inline void csk_rcu_begin_section(unsigned long *word) {
 /* What the word becomes at the end of a level. Release: a grace period that finds the section ended has all that it
  * did. It reads the word again and again, so nobody need be told. */
 static inline void csk_rcu_end_level(unsigned long *word, unsigned long becomes) {
+    CSK_SECTION_ENDS();
     __atomic_store_n(word, becomes, __ATOMIC_RELEASE);
 }
 

@@ -128,6 +128,7 @@ CSK_API void csk_rwlock_leave_read_slow(csk_rwlock_t *lock);
 CSK_API void csk_rwlock_wake_revoker(csk_rwlock_t *lock);
 
 static inline void csk_rwlock_leave_biased(csk_rwlock_t *lock, csk_read_t *read) {
+    CSK_SECTION_ENDS();
     __atomic_store_n(&read->lock, NULL, __ATOMIC_RELEASE);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     if (CSK_UNLIKELY(__atomic_load_n(&lock->bias, __ATOMIC_RELAXED) == CSK_RWLOCK_BIAS_REVOKING))
